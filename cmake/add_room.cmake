@@ -1,0 +1,12 @@
+# add_room(<name> [LINK_PUBLIC <targets>] [LINK_PRIVATE <targets>])
+# One static library per room; its folders add their sources with target_sources(<name> PRIVATE …).
+function(add_room name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "LINK_PUBLIC;LINK_PRIVATE")
+  add_library(${name} STATIC)
+  add_library(hexaplan::${name} ALIAS ${name})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(
+    ${name}
+    PUBLIC ${ARG_LINK_PUBLIC}
+    PRIVATE ${ARG_LINK_PRIVATE} project_warnings)
+endfunction()

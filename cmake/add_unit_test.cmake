@@ -1,0 +1,12 @@
+# add_unit_test(<name> ROOM <folder> [TIER unit|property|golden|text|gate|gpu] SOURCES <files…> LINK <targets…>)
+# `ctest -R '^costmodel\.'` picks a room, `ctest -L unit` picks a tier.
+function(add_unit_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "ROOM;TIER" "SOURCES;LINK")
+  if(NOT ARG_TIER)
+    set(ARG_TIER unit)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main project_warnings)
+  target_compile_definitions(${name} PRIVATE HEXAPLAN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  gtest_discover_tests(${name} TEST_PREFIX ${ARG_ROOM}. PROPERTIES LABELS ${ARG_TIER} DISCOVERY_TIMEOUT 60)
+endfunction()

@@ -1,0 +1,9 @@
+# Warnings travel through an interface target, so that third parties never see them.
+option(HEXAPLAN_WERROR "Treat warnings as errors (on in every preset but release)" OFF)
+add_library(project_warnings INTERFACE)
+target_compile_options(
+  project_warnings
+  INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>:-Wall;-Wextra;-Wpedantic;-Wconversion;-Wshadow;-Wno-missing-field-initializers>
+            $<$<AND:$<BOOL:${HEXAPLAN_WERROR}>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>>:-Werror>)
+# Release binaries read untrusted files: keep the cheap guards in.
+target_compile_options(project_warnings INTERFACE $<$<AND:$<CONFIG:Release,RelWithDebInfo>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2;-fstack-protector-strong>)

@@ -1,0 +1,66 @@
+#pragma once
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "costmodel/spec/dtype.h"
+#include "costmodel/units/quantity.h"
+
+namespace hexaplan::costmodel {
+
+enum class TensorKind : std::uint8_t {
+  Parameter,
+  Gradient,
+  OptimizerState,
+  Activation,
+  Logits,
+  Transient,
+  Communication,
+  Overhead,
+};
+inline constexpr int kTensorKinds = 8;
+
+/// Instants of a step at which a rank's memory can peak. A tensor is alive at a set of them.
+enum Instant : std::uint8_t {
+  kForward = 1 << 0,    // most micro-batches in flight, a forward running
+  kLoss = 1 << 1,       // logits and their gradient on the last stage
+  kBackward = 1 << 2,   // most micro-batches in flight, the first backward of a layer running
+  kOptimizer = 1 << 3,  // optimizer step
+  kIdle = 1 << 4,       // between steps
+};
+inline constexpr int kInstants = 5;
+inline constexpr std::uint8_t kAlways = kForward | kLoss | kBackward | kOptimizer | kIdle;
+inline constexpr std::uint8_t kInPasses = kForward | kLoss | kBackward;
+
+/// One kind of allocation on one rank: `count` equal tensors. The estimator sums the ledger, the validator allocates
+/// it, the GUI shows it as a tree.
+struct TensorEntry {
+  std::string_view name;     // "attention.qkv.weight"; static storage
+  std::string_view formula;  // docs/formulas.md anchor: where the size comes from
+  TensorKind kind = TensorKind::Parameter;
+  DType dtype = DType::Bf16;
+  std::uint8_t alive = kAlways;   // Instant bits
+  std::int8_t layer_class = -1;   // index_of(LayerClass); -1: not of a layer
+  double elements = 0;            // whole numbers unless a framework's rule is a share (bucket fractions)
+  double count = 1;               // layers × micro-batches in flight × copies
+  [[nodiscard]] Bytes size() const { return Bytes{elements * count * bits_per_element(dtype) / 8.0}; }
+};
+using TensorLedger = std::vector<TensorEntry>;
+
+struct MemoryBreakdown {
+  Bytes parameters, gradients, optimizer, activations, logits, transient, communication, overhead;
+  friend bool operator==(const MemoryBreakdown&, const MemoryBreakdown&) = default;
+
+  [[nodiscard]] Bytes& of(TensorKind kind);
+  [[nodiscard]] Bytes of(TensorKind kind) const { return const_cast<MemoryBreakdown*>(this)->of(kind); }
+  /// Live tensors of the framework's allocator (torch.cuda.max_memory_allocated): no overhead, no communicators.
+  [[nodiscard]] constexpr Bytes allocated() const {
+    return parameters + gradients + optimizer + activations + logits + transient;
+  }
+  [[nodiscard]] constexpr Bytes total() const { return allocated() + communication + overhead; }
+};
+
+/// Sum of the entries alive at `instant`, by kind.
+[[nodiscard]] MemoryBreakdown sum_alive(const TensorLedger& ledger, Instant instant);
+
+}  // namespace hexaplan::costmodel

@@ -1,0 +1,63 @@
+#pragma once
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "costmodel/spec/layout.h"
+#include "costmodel/spec/model_spec.h"
+
+namespace hexaplan::costmodel {
+
+/// How tensor parallelism cuts a parameter.
+enum class Cut : std::uint8_t {
+  Replicated,    // norms, router, MLA down-projections
+  Column,        // output dimension over tp
+  Row,           // input dimension over tp
+  KeyValue,      // column, by kv heads: replicated tp/kv_heads times when tp > kv_heads
+  Vocabulary,    // padded rows over tp
+  ExpertColumn,  // output dimension over etp, experts over ep
+  ExpertRow,     // input dimension over etp, experts over ep
+  ExpertReplicated,
+};
+
+/// One parameter of the unsharded model: `count` identical tensors of rows × cols (cols == 1: a vector).
+struct ParameterTensor {
+  std::string_view name;  // "attention.qkv.weight"; static storage
+  std::int64_t rows = 0;  // output features
+  std::int64_t cols = 1;  // input features
+  std::int64_t count = 1; // experts
+  Cut cut = Cut::Replicated;
+  bool matrix = true;     // takes part in GEMMs; vectors get no weight decay and no Muon
+  [[nodiscard]] std::int64_t elements() const { return rows * cols * count; }
+};
+
+/// Upper bound of tensors in one layer or end; callers may keep them in a fixed array.
+inline constexpr int kMaxLayerTensors = 40;
+
+/// Appends the parameters of one layer of class `kind`.  [docs/formulas.md#P1]
+void append_layer_parameters(const ModelSpec& model, LayerClass kind, std::vector<ParameterTensor>& out);
+/// Word embedding, position table, embedding norm: what the first stage holds besides its layers.
+void append_embedding_parameters(const ModelSpec& model, std::vector<ParameterTensor>& out);
+/// Final norm and output layer: what the last stage holds besides its layers. With tied embeddings the output
+/// layer has no parameters of its own unless `first_stage_elsewhere` (pp > 1: the last stage keeps a copy).
+void append_head_parameters(const ModelSpec& model, bool first_stage_elsewhere, std::vector<ParameterTensor>& out);
+
+/// Vocabulary padded to a multiple of `multiple`·tp (Megatron: 128).
+[[nodiscard]] std::int64_t padded_vocab(std::int64_t vocab, std::int64_t multiple, int tp);
+/// Elements of `tensor` on one rank: cut over tp, ep, etp; vocabulary padded. Uneven cuts round up.
+[[nodiscard]] std::int64_t elements_on_rank(const ParameterTensor& tensor, const ModelSpec& model, const Layout& layout,
+                                            std::int64_t vocab_multiple);
+/// True for tensors whose replicas are counted over expert_data() instead of dp·cp.
+[[nodiscard]] constexpr bool is_expert(const ParameterTensor& t) { return t.cut >= Cut::ExpertColumn; }
+
+/// Exact totals of the whole model, as the published checkpoints count them.
+struct ParameterCount {
+  std::int64_t total = 0;      // tied embeddings once; without MTP modules
+  std::int64_t embedding = 0;  // word embedding (and position table)
+  std::int64_t head = 0;       // output layer; 0 when tied
+  std::int64_t active = 0;     // used per token: top-k and shared experts only
+  std::int64_t mtp = 0;        // multi-token-prediction modules, not in total
+};
+[[nodiscard]] ParameterCount count_parameters(const ModelSpec& model);
+
+}  // namespace hexaplan::costmodel

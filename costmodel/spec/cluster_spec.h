@@ -1,0 +1,47 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "costmodel/spec/dtype.h"
+#include "costmodel/units/quantity.h"
+
+namespace hexaplan::costmodel {
+
+/// One GPU type, from its datasheet.
+struct GpuSpec {
+  std::string name;          // preset name, e.g. "h100-80-sxm"
+  std::string architecture;  // "ampere", "hopper", "blackwell", "volta", "ada", "cdna2", "cdna3": NCCL's tables
+  Bytes memory;              // as the driver reports it in total (cudaMemGetInfo), not the marketing figure
+  BytesPerSecond memory_bandwidth;
+  std::array<FlopsPerSecond, kPrecisionCount> peak{};  // dense, by Precision; 0 = the device has no such unit
+  FlopsPerSecond peak_vector;                          // fp32 on the CUDA cores
+  int sm_count = 0;
+  double power_watts = 0;
+  double price_per_hour = 0;  // US dollars per GPU-hour; 0 = unknown
+  BytesPerSecond pcie;        // per direction, host link
+  [[nodiscard]] FlopsPerSecond peak_of(Precision p) const { return peak[static_cast<std::size_t>(p)]; }
+};
+
+enum class Fabric : std::uint8_t { NvLink, NvSwitch, Pcie, Network, InfinityFabric };
+
+/// One level of the interconnect, smallest first: `ranks` consecutive GPUs are reachable at this level.
+struct NetworkLevel {
+  std::string name;                 // "nvlink4", "ib-ndr"
+  Fabric fabric = Fabric::Network;
+  std::int64_t ranks = 0;           // GPUs inside one unit of this level (8 per NVLink node, 72 per NVL72 rack, world)
+  BytesPerSecond bandwidth;         // per GPU and direction
+  Seconds latency;                  // one hop
+  bool multicast = false;           // NVLink SHARP (NVLS)
+};
+
+struct ClusterSpec {
+  std::string name;  // as the user wrote it: "64xA100-80GB"
+  GpuSpec gpu;
+  std::int64_t gpus = 0;
+  int gpus_per_node = 0;
+  std::vector<NetworkLevel> levels;  // [0] = inside the node (or rack); last spans all gpus
+};
+
+}  // namespace hexaplan::costmodel

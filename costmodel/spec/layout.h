@@ -1,0 +1,71 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace hexaplan::costmodel {
+
+enum class ScheduleKind : std::uint8_t { GPipe, OneFOneB, Interleaved, ZbH1, Zb2p, Zbv, VHalf, DualPipe, DualPipeV };
+enum class ContextKind : std::uint8_t { Ring, AllGather, AllToAll };
+
+/// Axes of the rank grid. DataParallel excludes context parallelism; Expert and ExpertTensor re-partition the
+/// ranks of one pipeline stage for the experts' parameters.
+enum class Axis : std::uint8_t { Tensor, Context, Data, Pipeline, Expert, ExpertTensor, ExpertData };
+inline constexpr int kAxisCount = 7;
+
+enum class StageSplit : std::uint8_t {
+  Even,             // remainder layers go to the first stages
+  EndsMinusOne,     // first and last stage have one layer fewer
+  EmbeddingCounts,  // embedding and head count as one layer each (Megatron --account-for-*)
+  Explicit,         // Layout::stage_layers
+};
+/// How the output layer and its loss are spread over pipeline stages (arXiv:2411.05288).
+enum class VocabParallel : std::uint8_t { LastStage, AllStagesOneBarrier, AllStagesTwoBarriers, Interlaced };
+
+/// How parameters, gradients and optimizer states are cut over data-parallel ranks.
+struct Sharding {
+  int stage = 0;        // ZeRO stage 0..3; 3 = FSDP full shard
+  int group = 0;        // ranks per shard group; 0 = all dp·cp ranks. Smaller: hybrid shard (HSDP), replicated across
+  int hpz = 0;          // ZeRO++ secondary partition size; 0 = off
+  bool quantized_weights = false;    // ZeRO++ qwZ
+  bool quantized_gradients = false;  // ZeRO++ qgZ
+  friend bool operator==(const Sharding&, const Sharding&) = default;
+};
+
+/// How the training job is cut across ranks. World size is dp·tp·cp·pp: ep and etp re-partition one stage's
+/// ranks (dp·cp·tp == edp·ep·etp) and add none.
+struct Layout {
+  int dp = 1;
+  int tp = 1;
+  int cp = 1;
+  int pp = 1;
+  int vpp = 1;  // model chunks per stage
+  int ep = 1;
+  int etp = 0;  // tensor-parallel size of the experts; 0 = tp (Megatron's default)
+  bool sp = false;  // Megatron sequence parallelism
+  Sharding sharding;
+  ScheduleKind schedule = ScheduleKind::OneFOneB;  // Interleaved when vpp > 1
+  ContextKind context = ContextKind::Ring;
+  StageSplit split = StageSplit::Even;
+  std::vector<int> stage_layers;  // StageSplit::Explicit: pp·vpp entries in model order
+  VocabParallel vocab = VocabParallel::LastStage;
+  bool partition_activations = false;  // ZeRO-R: saved layer inputs cut over tp
+  /// Innermost axis first. Experts' axes follow: etp takes the place of tp, ep sits inside data.
+  std::array<Axis, 4> order = {Axis::Tensor, Axis::Context, Axis::Data, Axis::Pipeline};
+  friend bool operator==(const Layout&, const Layout&) = default;
+
+  [[nodiscard]] constexpr std::int64_t world_size() const {
+    return static_cast<std::int64_t>(dp) * tp * cp * pp;
+  }
+  [[nodiscard]] constexpr int expert_tensor() const { return etp > 0 ? etp : tp; }
+  /// Data-parallel replicas of one expert shard.
+  [[nodiscard]] constexpr int expert_data() const {
+    return static_cast<int>(static_cast<std::int64_t>(dp) * cp * tp / (static_cast<std::int64_t>(ep) * expert_tensor()));
+  }
+  /// Ranks over which dense parameters are sharded.
+  [[nodiscard]] constexpr int shard_ranks() const {
+    return sharding.group > 0 && sharding.group < dp * cp ? sharding.group : dp * cp;
+  }
+};
+
+}  // namespace hexaplan::costmodel

@@ -1,0 +1,104 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hexaplan::costmodel {
+
+enum class AttentionKind : std::uint8_t {
+  Grouped,  // MHA (kv_heads == heads), GQA and MQA (kv_heads == 1)
+  Latent,   // MLA, arXiv:2405.04434 §2.1
+};
+enum class NormKind : std::uint8_t { Rms, Layer };
+enum class PositionKind : std::uint8_t { Rotary, Learned, Alibi, None };
+enum class Activation : std::uint8_t { Silu, Gelu, Relu };
+
+struct AttentionSpec {
+  AttentionKind kind = AttentionKind::Grouped;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;    // Latent: == heads
+  std::int64_t head_dim = 0;    // of q and k per head; Latent: qk_nope_dim + qk_rope_dim
+  std::int64_t v_head_dim = 0;  // Grouped: == head_dim
+  bool qkv_bias = false;
+  bool output_bias = false;
+  bool qk_norm = false;  // one RMSNorm of head_dim each on q and k (Qwen3, Gemma-3)
+
+  std::int64_t q_lora_rank = 0;  // Latent only; 0 = q is projected directly
+  std::int64_t kv_lora_rank = 0;
+  std::int64_t qk_nope_dim = 0;
+  std::int64_t qk_rope_dim = 0;
+
+  /// Sliding window in tokens; 0 = full causal attention in every layer.
+  std::int64_t window = 0;
+  /// With a window: every `global_period`-th layer attends globally (Gemma-2: 2, Gemma-3: 6); 0 = none does.
+  std::int64_t global_period = 0;
+
+  friend bool operator==(const AttentionSpec&, const AttentionSpec&) = default;
+};
+
+struct MlpSpec {
+  std::int64_t ffn = 0;
+  bool gated = true;  // three matrices (SwiGLU, GeGLU) instead of two
+  bool bias = false;
+  Activation activation = Activation::Silu;
+  friend bool operator==(const MlpSpec&, const MlpSpec&) = default;
+};
+
+struct MoeSpec {
+  std::int64_t experts = 0;  // 0 = dense model
+  std::int64_t top_k = 0;
+  std::int64_t expert_ffn = 0;
+  std::int64_t shared_ffn = 0;      // total ffn of the shared experts; 0 = none
+  bool shared_gate = false;         // sigmoid gate on the shared expert: h -> 1 (Qwen2-MoE)
+  bool router_correction = false;   // one bias per expert for aux-loss-free balancing (DeepSeek-V3)
+  bool router_bias = false;         // linear bias on the router (gpt-oss)
+  bool expert_bias = false;
+  std::int64_t first_k_dense = 0;   // leading dense layers
+  std::int64_t period = 1;          // layer i is MoE when (i + 1) % period == 0 and i >= first_k_dense
+  std::vector<int> dense_layers;    // further layers that are dense (mlp_only_layers)
+  friend bool operator==(const MoeSpec&, const MoeSpec&) = default;
+};
+
+/// A decoder-only transformer by its features, whatever family it comes from.
+struct ModelSpec {
+  std::string name;
+  std::string family;  // model_type of config.json, for display only: no formula looks at it
+  std::int64_t layers = 0;
+  std::int64_t hidden = 0;
+  std::int64_t vocab = 0;  // not padded
+  AttentionSpec attention;
+  MlpSpec mlp;  // of the dense layers
+  MoeSpec moe;
+  NormKind norm = NormKind::Rms;
+  bool norm_bias = false;            // LayerNorm with bias
+  int norms_per_layer = 2;           // 4: additional norms after attention and MLP (Gemma-2/3); 1: one shared (parallel)
+  bool final_norm = true;
+  bool embedding_norm = false;       // LayerNorm after the word embedding (BLOOM)
+  bool parallel_residual = false;    // attention and MLP read the same input (GPT-NeoX, GPT-J)
+  PositionKind positions = PositionKind::Rotary;
+  std::int64_t max_positions = 0;    // rows of the learned position table; context length otherwise
+  bool tied_embeddings = false;
+  bool head_bias = false;
+  bool scaled_embedding_head = false;  // final logit soft-capping (Gemma-2): one more elementwise pass
+  int mtp_layers = 0;                // multi-token-prediction modules (DeepSeek-V3), trained beside the main model
+  friend bool operator==(const ModelSpec&, const ModelSpec&) = default;
+
+  [[nodiscard]] bool is_moe() const { return moe.experts > 0; }
+};
+
+/// Layers that have the same tensors and operations share one class, so that a 126-layer model costs at most
+/// four times the work of one layer.
+struct LayerClass {
+  bool moe = false;
+  bool windowed = false;
+  friend bool operator==(const LayerClass&, const LayerClass&) = default;
+};
+inline constexpr int kLayerClasses = 4;
+[[nodiscard]] constexpr int index_of(LayerClass c) { return (c.moe ? 1 : 0) + (c.windowed ? 2 : 0); }
+[[nodiscard]] constexpr LayerClass layer_class_at(int index) { return {(index & 1) != 0, (index & 2) != 0}; }
+
+/// Class of layer `layer`, counted from 0.
+[[nodiscard]] LayerClass class_of_layer(const ModelSpec& model, std::int64_t layer);
+
+}  // namespace hexaplan::costmodel

@@ -1,0 +1,48 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "costmodel/spec/cluster_spec.h"
+#include "costmodel/spec/layout.h"
+
+namespace hexaplan::costmodel {
+
+/// Process groups that a step communicates over. Dense gradients and ZeRO shards use DataContext (dp·cp);
+/// experts use ExpertData.
+enum class Group : std::uint8_t {
+  Tensor,
+  Context,
+  Data,
+  DataContext,
+  Shard,      // the ZeRO/FSDP shard group: DataContext or a part of it
+  Replica,    // across shard groups (HSDP)
+  Pipeline,
+  Expert,
+  ExpertTensor,
+  ExpertData,
+  World,
+};
+inline constexpr int kGroupCount = 11;
+
+/// Where a group lies on the network: how many of its members share one unit of each level.
+struct GroupPlacement {
+  std::int64_t ranks = 1;   // members
+  std::int64_t stride = 1;  // distance between neighbours in world rank
+  /// Members inside one unit of cluster.levels[i]; the last spans the group. Non-decreasing; at most 4 levels.
+  std::array<std::int64_t, 4> within{1, 1, 1, 1};
+  int levels = 0;
+  /// Groups of this kind that share a node's network card with this one and talk at the same time, >= 1.
+  std::int64_t sharing = 1;
+};
+
+/// Coordinates of `rank` on the seven axes. Precondition: 0 <= rank < layout.world_size().
+[[nodiscard]] std::array<std::int64_t, kAxisCount> coordinates_of(const Layout& layout, std::int64_t rank);
+/// World ranks of the group of kind `group` that `rank` belongs to, in group order (rank itself included).
+[[nodiscard]] std::vector<std::int64_t> members_of(const Layout& layout, Group group, std::int64_t rank);
+/// Size of groups of this kind.
+[[nodiscard]] std::int64_t group_size(const Layout& layout, Group group);
+/// Placement of the group that holds rank 0; the grid is regular, so every group of the kind has the same.
+[[nodiscard]] GroupPlacement place_group(const Layout& layout, Group group, const ClusterSpec& cluster);
+
+}  // namespace hexaplan::costmodel

@@ -1,0 +1,84 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+
+#include "costmodel/spec/dtype.h"
+
+namespace hexaplan::costmodel {
+
+enum class Optimizer : std::uint8_t { AdamW, AdamW8bit, Adafactor, Lion, Sgd, Muon, Lamb };
+
+enum class RecomputeMode : std::uint8_t {
+  None,
+  Selective,          // core attention (scores, softmax, dropout): arXiv:2205.05198 §5
+  SelectiveModules,   // the modules in Recompute::modules (Megatron --recompute-modules)
+  SelectiveOperators, // torchtitan's per-operator policy: matmul and attention outputs are kept
+  Layers,             // full recompute of `layers` layers per stage (Megatron block; the rest keeps everything)
+  Full,
+};
+enum RecomputeModule : std::uint16_t {
+  kRecomputeCoreAttention = 1 << 0,
+  kRecomputeNorm = 1 << 1,
+  kRecomputeMlaUpProjection = 1 << 2,
+  kRecomputeMlp = 1 << 3,
+  kRecomputeMoe = 1 << 4,
+  kRecomputeMoeActivation = 1 << 5,
+  kRecomputeSharedExperts = 1 << 6,
+  kRecomputeActivation = 1 << 7,  // SwiGLU / GELU output
+};
+struct Recompute {
+  RecomputeMode mode = RecomputeMode::None;
+  int layers = 0;             // RecomputeMode::Layers
+  std::uint16_t modules = 0;  // RecomputeMode::SelectiveModules
+  friend bool operator==(const Recompute&, const Recompute&) = default;
+};
+
+enum class AttentionKernel : std::uint8_t {
+  Flash,         // scores never stored; log-sum-exp kept
+  FusedSoftmax,  // scores stored, scale-mask-softmax in one kernel
+  Unfused,       // scores stored, every step a kernel of its own
+};
+enum class CrossEntropy : std::uint8_t {
+  Default,  // what the framework profile does
+  Unfused,
+  Fused,    // in place over the logits
+  Chunked,  // logits never complete
+};
+enum class FineTune : std::uint8_t { Pretrain, Full, Lora, Qlora, Ia3 };
+enum OffloadTarget : std::uint8_t { kOffloadOptimizer = 1, kOffloadParameters = 2, kOffloadActivations = 4 };
+enum class OffloadDevice : std::uint8_t { Cpu, Nvme };
+
+/// How evenly the router fills the experts.
+struct MoeRouting {
+  /// Tokens of the busiest rank over the mean, >= 1; 1 = forced balance.
+  double imbalance = 1.0;
+  /// Tokens beyond capacity_factor × mean are dropped; 0 = dropless.
+  double capacity_factor = 0.0;
+  friend bool operator==(const MoeRouting&, const MoeRouting&) = default;
+};
+
+/// Everything about a training step that is neither the model, nor the machines, nor the layout.
+struct Recipe {
+  std::int64_t sequence = 0;      // tokens
+  std::int64_t micro_batch = 1;   // sequences per data-parallel rank and pass
+  std::int64_t global_batch = 0;  // sequences per optimizer step
+  Precision precision = Precision::Bf16;
+  std::optional<DType> parameter_dtype;  // unset = the framework profile's
+  std::optional<DType> gradient_dtype;   // accumulation and reduction
+  Optimizer optimizer = Optimizer::AdamW;
+  bool optimizer_in_backward = false;    // step fused into backward, gradients freed at once
+  Recompute recompute;
+  AttentionKernel attention = AttentionKernel::Flash;
+  CrossEntropy cross_entropy = CrossEntropy::Default;
+  double dropout = 0.0;  // > 0: masks are saved
+  FineTune fine_tune = FineTune::Pretrain;
+  std::int64_t lora_rank = 0;
+  std::int64_t trainable_parameters = 0;  // adapters: 0 = derived from lora_rank on all linear layers
+  std::uint8_t offload = 0;               // OffloadTarget bits
+  OffloadDevice offload_device = OffloadDevice::Cpu;
+  MoeRouting routing;
+  std::int64_t tokens = 0;  // training budget, for hours and cost; 0 = not asked
+  friend bool operator==(const Recipe&, const Recipe&) = default;
+};
+
+}  // namespace hexaplan::costmodel
