@@ -9,4 +9,14 @@ function(add_room name)
     ${name}
     PUBLIC ${ARG_LINK_PUBLIC}
     PRIVATE ${ARG_LINK_PRIVATE} project_warnings)
+  cmake_language(EVAL CODE "cmake_language(DEFER CALL fill_empty_room [[${name}]])")
+endfunction()
+
+# A room that has no sources yet still links.
+function(fill_empty_room name)
+  get_target_property(sources ${name} SOURCES)
+  if(NOT sources)
+    file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/empty.cpp "")
+    target_sources(${name} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/empty.cpp)
+  endif()
 endfunction()
