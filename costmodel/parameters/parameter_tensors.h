@@ -22,12 +22,12 @@ enum class Cut : std::uint8_t {
 
 /// One parameter of the unsharded model: `count` identical tensors of rows × cols (cols == 1: a vector).
 struct ParameterTensor {
-  std::string_view name;  // "attention.qkv.weight"; static storage
-  std::int64_t rows = 0;  // output features
-  std::int64_t cols = 1;  // input features
-  std::int64_t count = 1; // experts
+  std::string_view name;   // "attention.query.weight"; static storage
+  std::int64_t rows = 0;   // output features
+  std::int64_t cols = 1;   // input features
+  std::int64_t count = 1;  // experts
   Cut cut = Cut::Replicated;
-  bool matrix = true;     // takes part in GEMMs; vectors get no weight decay and no Muon
+  bool matrix = true;  // takes part in GEMMs; lookup tables and vectors do not (and get no Muon)
   [[nodiscard]] std::int64_t elements() const { return rows * cols * count; }
 };
 
@@ -40,15 +40,23 @@ void append_layer_parameters(const ModelSpec& model, LayerClass kind, std::vecto
 void append_embedding_parameters(const ModelSpec& model, std::vector<ParameterTensor>& out);
 /// Final norm and output layer: what the last stage holds besides its layers. With tied embeddings the output
 /// layer has no parameters of its own unless `first_stage_elsewhere` (pp > 1: the last stage keeps a copy).
-void append_head_parameters(const ModelSpec& model, bool first_stage_elsewhere, std::vector<ParameterTensor>& out);
+void append_head_parameters(const ModelSpec& model, bool first_stage_elsewhere,
+                            std::vector<ParameterTensor>& out);
+
+/// What one multi-token-prediction module holds besides its transformer layer (which is of the last layer's
+/// class): two norms, the projection 2h -> h and a final norm. Embedding and output layer are the main
+/// model's. [arXiv:2412.19437 §2.2]
+void append_mtp_parameters(const ModelSpec& model, std::vector<ParameterTensor>& out);
 
 /// Vocabulary padded to a multiple of `multiple`·tp (Megatron: 128).
 [[nodiscard]] std::int64_t padded_vocab(std::int64_t vocab, std::int64_t multiple, int tp);
 /// Elements of `tensor` on one rank: cut over tp, ep, etp; vocabulary padded. Uneven cuts round up.
-[[nodiscard]] std::int64_t elements_on_rank(const ParameterTensor& tensor, const ModelSpec& model, const Layout& layout,
-                                            std::int64_t vocab_multiple);
+[[nodiscard]] std::int64_t elements_on_rank(const ParameterTensor& tensor, const ModelSpec& model,
+                                            const Layout& layout, std::int64_t vocab_multiple);
 /// True for tensors whose replicas are counted over expert_data() instead of dp·cp.
-[[nodiscard]] constexpr bool is_expert(const ParameterTensor& t) { return t.cut >= Cut::ExpertColumn; }
+[[nodiscard]] constexpr bool is_expert(const ParameterTensor& t) {
+  return t.cut >= Cut::ExpertColumn;
+}
 
 /// Exact totals of the whole model, as the published checkpoints count them.
 struct ParameterCount {

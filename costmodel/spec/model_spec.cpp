@@ -4,14 +4,25 @@
 
 namespace hexaplan::costmodel {
 
+namespace {
+
+bool listed(const std::vector<int>& layers, std::int64_t layer) {
+  return std::find(layers.begin(), layers.end(), layer) != layers.end();
+}
+bool last_of_period(std::int64_t layer, std::int64_t period) {
+  return (layer + 1) % period == 0;
+}
+
+}  // namespace
+
 LayerClass class_of_layer(const ModelSpec& model, std::int64_t layer) {
   const MoeSpec& moe = model.moe;
-  const bool listed_dense =
-      std::find(moe.dense_layers.begin(), moe.dense_layers.end(), layer) != moe.dense_layers.end();
-  const bool is_moe = model.is_moe() && layer >= moe.first_k_dense && (layer + 1) % std::max<std::int64_t>(1, moe.period) == 0 &&
-                      !listed_dense;
+  const bool is_moe = model.is_moe() && layer >= moe.first_k_dense &&
+                      last_of_period(layer, std::max<std::int64_t>(1, moe.period)) &&
+                      !listed(moe.dense_layers, layer);
   const AttentionSpec& attention = model.attention;
-  const bool global = attention.global_period > 0 && (layer + 1) % attention.global_period == 0;
+  const bool global = (attention.global_period > 0 && last_of_period(layer, attention.global_period)) ||
+                      listed(attention.global_layers, layer);
   return {.moe = is_moe, .windowed = attention.window > 0 && !global};
 }
 

@@ -23,6 +23,7 @@ struct AttentionSpec {
   bool qkv_bias = false;
   bool output_bias = false;
   bool qk_norm = false;  // one RMSNorm of head_dim each on q and k (Qwen3, Gemma-3)
+  bool sinks = false;    // one learned logit per head that attends to nothing (gpt-oss)
 
   std::int64_t q_lora_rank = 0;  // Latent only; 0 = q is projected directly
   std::int64_t kv_lora_rank = 0;
@@ -33,6 +34,7 @@ struct AttentionSpec {
   std::int64_t window = 0;
   /// With a window: every `global_period`-th layer attends globally (Gemma-2: 2, Gemma-3: 6); 0 = none does.
   std::int64_t global_period = 0;
+  std::vector<int> global_layers;  // further layers that attend globally (Qwen2 max_window_layers)
 
   friend bool operator==(const AttentionSpec&, const AttentionSpec&) = default;
 };
@@ -49,14 +51,14 @@ struct MoeSpec {
   std::int64_t experts = 0;  // 0 = dense model
   std::int64_t top_k = 0;
   std::int64_t expert_ffn = 0;
-  std::int64_t shared_ffn = 0;      // total ffn of the shared experts; 0 = none
-  bool shared_gate = false;         // sigmoid gate on the shared expert: h -> 1 (Qwen2-MoE)
-  bool router_correction = false;   // one bias per expert for aux-loss-free balancing (DeepSeek-V3)
-  bool router_bias = false;         // linear bias on the router (gpt-oss)
+  std::int64_t shared_ffn = 0;     // total ffn of the shared experts; 0 = none
+  bool shared_gate = false;        // sigmoid gate on the shared expert: h -> 1 (Qwen2-MoE)
+  bool router_correction = false;  // one bias per expert for aux-loss-free balancing (DeepSeek-V3)
+  bool router_bias = false;        // linear bias on the router (gpt-oss)
   bool expert_bias = false;
-  std::int64_t first_k_dense = 0;   // leading dense layers
-  std::int64_t period = 1;          // layer i is MoE when (i + 1) % period == 0 and i >= first_k_dense
-  std::vector<int> dense_layers;    // further layers that are dense (mlp_only_layers)
+  std::int64_t first_k_dense = 0;  // leading dense layers
+  std::int64_t period = 1;         // layer i is MoE when (i + 1) % period == 0 and i >= first_k_dense
+  std::vector<int> dense_layers;   // further layers that are dense (mlp_only_layers)
   friend bool operator==(const MoeSpec&, const MoeSpec&) = default;
 };
 
@@ -71,17 +73,18 @@ struct ModelSpec {
   MlpSpec mlp;  // of the dense layers
   MoeSpec moe;
   NormKind norm = NormKind::Rms;
-  bool norm_bias = false;            // LayerNorm with bias
-  int norms_per_layer = 2;           // 4: additional norms after attention and MLP (Gemma-2/3); 1: one shared (parallel)
+  bool norm_bias = false;  // LayerNorm with bias
+  int norms_per_layer =
+      2;  // 4: additional norms after attention and MLP (Gemma-2/3); 1: one shared (parallel)
   bool final_norm = true;
-  bool embedding_norm = false;       // LayerNorm after the word embedding (BLOOM)
-  bool parallel_residual = false;    // attention and MLP read the same input (GPT-NeoX, GPT-J)
+  bool embedding_norm = false;     // LayerNorm after the word embedding (BLOOM)
+  bool parallel_residual = false;  // attention and MLP read the same input (GPT-NeoX, GPT-J)
   PositionKind positions = PositionKind::Rotary;
-  std::int64_t max_positions = 0;    // rows of the learned position table; context length otherwise
+  std::int64_t max_positions = 0;  // rows of the learned position table; context length otherwise
   bool tied_embeddings = false;
   bool head_bias = false;
   bool scaled_embedding_head = false;  // final logit soft-capping (Gemma-2): one more elementwise pass
-  int mtp_layers = 0;                // multi-token-prediction modules (DeepSeek-V3), trained beside the main model
+  int mtp_layers = 0;  // multi-token-prediction modules (DeepSeek-V3), trained beside the main model
   friend bool operator==(const ModelSpec&, const ModelSpec&) = default;
 
   [[nodiscard]] bool is_moe() const { return moe.experts > 0; }
@@ -95,8 +98,12 @@ struct LayerClass {
   friend bool operator==(const LayerClass&, const LayerClass&) = default;
 };
 inline constexpr int kLayerClasses = 4;
-[[nodiscard]] constexpr int index_of(LayerClass c) { return (c.moe ? 1 : 0) + (c.windowed ? 2 : 0); }
-[[nodiscard]] constexpr LayerClass layer_class_at(int index) { return {(index & 1) != 0, (index & 2) != 0}; }
+[[nodiscard]] constexpr int index_of(LayerClass c) {
+  return (c.moe ? 1 : 0) + (c.windowed ? 2 : 0);
+}
+[[nodiscard]] constexpr LayerClass layer_class_at(int index) {
+  return {(index & 1) != 0, (index & 2) != 0};
+}
 
 /// Class of layer `layer`, counted from 0.
 [[nodiscard]] LayerClass class_of_layer(const ModelSpec& model, std::int64_t layer);

@@ -1,0 +1,289 @@
+#include "costmodel/parameters/parameter_tensors.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+namespace hexaplan::costmodel {
+namespace {
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+void add_matrix(std::vector<ParameterTensor>& out, std::string_view name, std::int64_t rows,
+                std::int64_t cols, Cut cut, std::int64_t count = 1) {
+  out.push_back({.name = name, .rows = rows, .cols = cols, .count = count, .cut = cut, .matrix = true});
+}
+void add_vector(std::vector<ParameterTensor>& out, std::string_view name, std::int64_t elements, Cut cut,
+                std::int64_t count = 1) {
+  out.push_back({.name = name, .rows = elements, .count = count, .cut = cut, .matrix = false});
+}
+void add_table(std::vector<ParameterTensor>& out, std::string_view name, std::int64_t rows, std::int64_t cols,
+               Cut cut) {
+  out.push_back({.name = name, .rows = rows, .cols = cols, .cut = cut, .matrix = false});
+}
+
+void append_norm(const ModelSpec& m, std::string_view weight, std::string_view bias,
+                 std::vector<ParameterTensor>& out) {
+  add_vector(out, weight, m.hidden, Cut::Replicated);
+  if (m.norm == NormKind::Layer && m.norm_bias) {
+    add_vector(out, bias, m.hidden, Cut::Replicated);
+  }
+}
+
+void append_grouped_attention(const ModelSpec& m, std::vector<ParameterTensor>& out) {
+  const AttentionSpec& a = m.attention;
+  const std::int64_t query = a.heads * a.head_dim;
+  const std::int64_t key_value = a.kv_heads * (a.head_dim + a.v_head_dim);
+  add_matrix(out, "attention.query.weight", query, m.hidden, Cut::Column);
+  add_matrix(out, "attention.key_value.weight", key_value, m.hidden, Cut::KeyValue);
+  if (a.qkv_bias) {
+    add_vector(out, "attention.query.bias", query, Cut::Column);
+    add_vector(out, "attention.key_value.bias", key_value, Cut::KeyValue);
+  }
+  if (a.qk_norm) {
+    add_vector(out, "attention.query_norm.weight", a.head_dim, Cut::Replicated);
+    add_vector(out, "attention.key_norm.weight", a.head_dim, Cut::Replicated);
+  }
+}
+
+/// Down-projections carry the bias in `attention_bias` models; up-projections never have one
+/// (DeepSeek-V2/V3).
+void append_latent_attention(const ModelSpec& m, std::vector<ParameterTensor>& out) {
+  const AttentionSpec& a = m.attention;
+  const std::int64_t query = a.heads * a.head_dim;
+  const std::int64_t latent = a.kv_lora_rank + a.qk_rope_dim;
+  if (a.q_lora_rank > 0) {
+    add_matrix(out, "attention.query_down.weight", a.q_lora_rank, m.hidden, Cut::Replicated);
+    if (a.qkv_bias) {
+      add_vector(out, "attention.query_down.bias", a.q_lora_rank, Cut::Replicated);
+    }
+    add_vector(out, "attention.query_down_norm.weight", a.q_lora_rank, Cut::Replicated);
+    add_matrix(out, "attention.query_up.weight", query, a.q_lora_rank, Cut::Column);
+  } else {
+    add_matrix(out, "attention.query.weight", query, m.hidden, Cut::Column);
+  }
+  add_matrix(out, "attention.key_value_down.weight", latent, m.hidden, Cut::Replicated);
+  if (a.qkv_bias) {
+    add_vector(out, "attention.key_value_down.bias", latent, Cut::Replicated);
+  }
+  add_vector(out, "attention.key_value_down_norm.weight", a.kv_lora_rank, Cut::Replicated);
+  add_matrix(out, "attention.key_value_up.weight", a.heads * (a.qk_nope_dim + a.v_head_dim), a.kv_lora_rank,
+             Cut::Column);
+}
+
+void append_attention(const ModelSpec& m, std::vector<ParameterTensor>& out) {
+  const AttentionSpec& a = m.attention;
+  if (a.kind == AttentionKind::Latent) {
+    append_latent_attention(m, out);
+  } else {
+    append_grouped_attention(m, out);
+  }
+  add_matrix(out, "attention.output.weight", m.hidden, a.heads * a.v_head_dim, Cut::Row);
+  if (a.output_bias) {
+    add_vector(out, "attention.output.bias", m.hidden, Cut::Replicated);
+  }
+  if (a.sinks) {
+    add_vector(out, "attention.sinks", a.heads, Cut::Column);
+  }
+}
+
+void append_mlp(const ModelSpec& m, std::vector<ParameterTensor>& out) {
+  const std::int64_t widened = (m.mlp.gated ? 2 : 1) * m.mlp.ffn;
+  const bool gated = m.mlp.gated;
+  add_matrix(out, gated ? "mlp.gate_up.weight" : "mlp.up.weight", widened, m.hidden, Cut::Column);
+  if (m.mlp.bias) {
+    add_vector(out, gated ? "mlp.gate_up.bias" : "mlp.up.bias", widened, Cut::Column);
+  }
+  add_matrix(out, "mlp.down.weight", m.hidden, m.mlp.ffn, Cut::Row);
+  if (m.mlp.bias) {
+    add_vector(out, "mlp.down.bias", m.hidden, Cut::Replicated);
+  }
+}
+
+void append_router(const ModelSpec& m, std::vector<ParameterTensor>& out) {
+  add_matrix(out, "moe.router.weight", m.moe.experts, m.hidden, Cut::Replicated);
+  if (m.moe.router_bias) {
+    add_vector(out, "moe.router.bias", m.moe.experts, Cut::Replicated);
+  }
+  if (m.moe.router_correction) {
+    add_vector(out, "moe.router.correction_bias", m.moe.experts, Cut::Replicated);
+  }
+}
+
+void append_experts(const ModelSpec& m, std::vector<ParameterTensor>& out) {
+  const MoeSpec& moe = m.moe;
+  const std::int64_t widened = (m.mlp.gated ? 2 : 1) * moe.expert_ffn;
+  const bool gated = m.mlp.gated;
+  add_matrix(out, gated ? "moe.experts.gate_up.weight" : "moe.experts.up.weight", widened, m.hidden,
+             Cut::ExpertColumn, moe.experts);
+  if (moe.expert_bias) {
+    add_vector(out, gated ? "moe.experts.gate_up.bias" : "moe.experts.up.bias", widened, Cut::ExpertColumn,
+               moe.experts);
+  }
+  add_matrix(out, "moe.experts.down.weight", m.hidden, moe.expert_ffn, Cut::ExpertRow, moe.experts);
+  if (moe.expert_bias) {
+    add_vector(out, "moe.experts.down.bias", m.hidden, Cut::ExpertReplicated, moe.experts);
+  }
+}
+
+/// Shared experts see every token, so they are cut like a dense MLP (Megatron SharedExpertMLP), not over ep.
+void append_shared_experts(const ModelSpec& m, std::vector<ParameterTensor>& out) {
+  if (m.moe.shared_ffn == 0) {
+    return;
+  }
+  const bool gated = m.mlp.gated;
+  add_matrix(out, gated ? "moe.shared.gate_up.weight" : "moe.shared.up.weight",
+             (gated ? 2 : 1) * m.moe.shared_ffn, m.hidden, Cut::Column);
+  add_matrix(out, "moe.shared.down.weight", m.hidden, m.moe.shared_ffn, Cut::Row);
+  if (m.moe.shared_gate) {
+    add_matrix(out, "moe.shared.gate.weight", 1, m.hidden, Cut::Replicated);
+  }
+}
+
+/// Elements of `rows` after they are cut into `parts`, the last part padded up to the others.
+std::int64_t cut_rows(const ParameterTensor& t, std::int64_t parts) {
+  return ceil_div(t.rows, parts) * t.cols * t.count;
+}
+std::int64_t cut_cols(const ParameterTensor& t, std::int64_t parts) {
+  return t.rows * ceil_div(t.cols, parts) * t.count;
+}
+
+std::int64_t sum_elements(const std::vector<ParameterTensor>& tensors) {
+  std::int64_t sum = 0;
+  for (const ParameterTensor& t : tensors) {
+    sum += t.elements();
+  }
+  return sum;
+}
+
+/// Elements that one token uses: top_k of the experts, everything else whole.
+std::int64_t sum_active(const std::vector<ParameterTensor>& tensors, const MoeSpec& moe) {
+  std::int64_t sum = 0;
+  for (const ParameterTensor& t : tensors) {
+    sum += is_expert(t) ? t.rows * t.cols * moe.top_k : t.elements();
+  }
+  return sum;
+}
+
+}  // namespace
+
+void append_layer_parameters(const ModelSpec& model, LayerClass kind, std::vector<ParameterTensor>& out) {
+  const bool sandwiched = model.norms_per_layer >= 4;
+  append_norm(model, "norm1.weight", "norm1.bias", out);
+  append_attention(model, out);
+  if (sandwiched) {
+    append_norm(model, "attention_post_norm.weight", "attention_post_norm.bias", out);
+  }
+  if (model.norms_per_layer >= 2) {
+    append_norm(model, "norm2.weight", "norm2.bias", out);
+  }
+  if (kind.moe) {
+    append_router(model, out);
+    append_experts(model, out);
+    append_shared_experts(model, out);
+  } else {
+    append_mlp(model, out);
+  }
+  if (sandwiched) {
+    append_norm(model, "mlp_post_norm.weight", "mlp_post_norm.bias", out);
+  }
+}
+
+void append_embedding_parameters(const ModelSpec& model, std::vector<ParameterTensor>& out) {
+  add_table(out, "embedding.word.weight", model.vocab, model.hidden, Cut::Vocabulary);
+  if (model.positions == PositionKind::Learned) {
+    add_table(out, "embedding.position.weight", model.max_positions, model.hidden, Cut::Replicated);
+  }
+  if (model.embedding_norm) {
+    append_norm(model, "embedding.norm.weight", "embedding.norm.bias", out);
+  }
+}
+
+void append_head_parameters(const ModelSpec& model, bool first_stage_elsewhere,
+                            std::vector<ParameterTensor>& out) {
+  if (model.final_norm) {
+    append_norm(model, "final_norm.weight", "final_norm.bias", out);
+  }
+  if (!model.tied_embeddings || first_stage_elsewhere) {
+    add_matrix(out, "head.weight", model.vocab, model.hidden, Cut::Vocabulary);
+  }
+  if (model.head_bias) {
+    add_vector(out, "head.bias", model.vocab, Cut::Vocabulary);
+  }
+}
+
+void append_mtp_parameters(const ModelSpec& model, std::vector<ParameterTensor>& out) {
+  append_norm(model, "mtp.embedding_norm.weight", "mtp.embedding_norm.bias", out);
+  append_norm(model, "mtp.hidden_norm.weight", "mtp.hidden_norm.bias", out);
+  add_matrix(out, "mtp.projection.weight", model.hidden, 2 * model.hidden, Cut::Column);
+  append_norm(model, "mtp.final_norm.weight", "mtp.final_norm.bias", out);
+}
+
+std::int64_t padded_vocab(std::int64_t vocab, std::int64_t multiple, int tp) {
+  assert(vocab >= 0 && multiple >= 1 && tp >= 1);
+  const std::int64_t unit = multiple * tp;
+  return ceil_div(vocab, unit) * unit;
+}
+
+std::int64_t elements_on_rank(const ParameterTensor& tensor, const ModelSpec& model, const Layout& layout,
+                              std::int64_t vocab_multiple) {
+  const std::int64_t experts = ceil_div(tensor.count, layout.ep);
+  switch (tensor.cut) {
+    case Cut::Replicated:
+      return tensor.elements();
+    case Cut::Column:
+      return cut_rows(tensor, layout.tp);
+    case Cut::Row:
+      return cut_cols(tensor, layout.tp);
+    case Cut::KeyValue: {
+      const std::int64_t heads = ceil_div(model.attention.kv_heads, layout.tp);
+      return tensor.rows / model.attention.kv_heads * heads * tensor.cols;
+    }
+    case Cut::Vocabulary:
+      return padded_vocab(tensor.rows, vocab_multiple, layout.tp) / layout.tp * tensor.cols;
+    case Cut::ExpertColumn:
+      return experts * ceil_div(tensor.rows, layout.expert_tensor()) * tensor.cols;
+    case Cut::ExpertRow:
+      return experts * tensor.rows * ceil_div(tensor.cols, layout.expert_tensor());
+    case Cut::ExpertReplicated:
+      return experts * tensor.rows * tensor.cols;
+  }
+  return 0;
+}
+
+ParameterCount count_parameters(const ModelSpec& model) {
+  std::array<std::int64_t, kLayerClasses> layers{};
+  for (std::int64_t i = 0; i < model.layers; ++i) {
+    ++layers[static_cast<std::size_t>(index_of(class_of_layer(model, i)))];
+  }
+  ParameterCount count;
+  std::vector<ParameterTensor> tensors;
+  tensors.reserve(kMaxLayerTensors);
+  const auto add = [&](std::int64_t times) {
+    count.total += times * sum_elements(tensors);
+    count.active += times * sum_active(tensors, model.moe);
+    tensors.clear();
+  };
+  for (int i = 0; i < kLayerClasses; ++i) {
+    append_layer_parameters(model, layer_class_at(i), tensors);
+    add(layers[static_cast<std::size_t>(i)]);
+  }
+  append_embedding_parameters(model, tensors);
+  count.embedding = sum_elements(tensors);
+  add(1);
+  append_head_parameters(model, false, tensors);
+  for (const ParameterTensor& t : tensors) {
+    count.head += t.cut == Cut::Vocabulary ? t.elements() : 0;
+  }
+  add(1);
+  if (model.mtp_layers > 0) {
+    append_mtp_parameters(model, tensors);
+    append_layer_parameters(model, class_of_layer(model, model.layers - 1), tensors);
+    count.mtp = model.mtp_layers * sum_elements(tensors);
+  }
+  return count;
+}
+
+}  // namespace hexaplan::costmodel
