@@ -1,0 +1,110 @@
+#include "costmodel/units/parse_units.h"
+
+#include <charconv>
+#include <cmath>
+#include <span>
+
+namespace hexaplan::costmodel {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+
+constexpr double kKi = 1024.0, kMi = kKi * kKi, kGi = kMi * kKi, kTi = kGi * kKi;
+
+constexpr Unit kByteUnits[] = {{"B", 1},     {"kB", 1e3},  {"KB", 1e3},  {"MB", 1e6},  {"GB", 1e9},
+                               {"TB", 1e12}, {"KiB", kKi}, {"MiB", kMi}, {"GiB", kGi}, {"TiB", kTi}};
+
+constexpr Unit kBandwidthUnits[] = {
+    {"B/s", 1},          {"kB/s", 1e3},        {"MB/s", 1e6},     {"GB/s", 1e9},     {"TB/s", 1e12},
+    {"KiB/s", kKi},      {"MiB/s", kMi},       {"GiB/s", kGi},    {"TiB/s", kTi},    {"Mbit/s", 1e6 / 8},
+    {"Gbit/s", 1e9 / 8}, {"Tbit/s", 1e12 / 8}, {"Mb/s", 1e6 / 8}, {"Gb/s", 1e9 / 8}, {"Tb/s", 1e12 / 8},
+    {"Mbps", 1e6 / 8},   {"Gbps", 1e9 / 8},    {"Tbps", 1e12 / 8}};
+
+constexpr Unit kFlopsUnits[] = {{"FLOP/s", 1},     {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15},
+                                {"EFLOP/s", 1e18}, {"FLOPS", 1},     {"GFLOPS", 1e9},   {"TFLOPS", 1e12},
+                                {"PFLOPS", 1e15},  {"EFLOPS", 1e18}};
+
+constexpr Unit kTimeUnits[] = {{"ns", 1e-9}, {"us", 1e-6},  {"µs", 1e-6}, {"ms", 1e-3},
+                               {"s", 1},     {"min", 60.0}, {"h", 3600},  {"d", 86400}};
+
+constexpr Unit kLengthUnits[] = {{"", 1}, {"k", kKi}, {"K", kKi}, {"M", kMi}};
+constexpr Unit kCountUnits[] = {{"", 1},    {"k", 1e3}, {"K", 1e3}, {"M", 1e6},
+                                {"B", 1e9}, {"G", 1e9}, {"T", 1e12}};
+
+std::string_view without_leading_blanks(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  return first == std::string_view::npos ? std::string_view{} : text.substr(first);
+}
+std::string_view without_trailing_blanks(std::string_view text) {
+  const std::size_t last = text.find_last_not_of(" \t");
+  return last == std::string_view::npos ? std::string_view{} : text.substr(0, last + 1);
+}
+
+std::optional<double> parse_with(std::string_view text, std::span<const Unit> units) {
+  text = without_trailing_blanks(without_leading_blanks(text));
+  double number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || !std::isfinite(number) || std::signbit(number)) {
+    return std::nullopt;
+  }
+  const std::string_view unit =
+      without_leading_blanks(text.substr(static_cast<std::size_t>(rest - text.data())));
+  for (const Unit& candidate : units) {
+    if (candidate.name == unit && std::isfinite(number * candidate.factor)) {
+      return number * candidate.factor;
+    }
+  }
+  return std::nullopt;
+}
+
+template <class Q>
+std::optional<Q> quantity_with(std::string_view text, std::span<const Unit> units) {
+  const std::optional<double> value = parse_with(text, units);
+  return value ? std::optional{Q{*value}} : std::nullopt;
+}
+
+std::optional<std::int64_t> whole_with(std::string_view text, std::span<const Unit> units) {
+  // Plain digits first: a double would round beyond 2^53.
+  std::int64_t digits = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), digits);
+  if (error == std::errc{} && rest == text.data() + text.size() && digits >= 0 && text.front() != '-') {
+    return digits;
+  }
+  constexpr double kLargest = 9.2e18;  // below 2^63
+  const std::optional<double> value = parse_with(text, units);
+  if (!value || *value > kLargest) {
+    return std::nullopt;
+  }
+  const double whole = std::round(*value);
+  // "2.3B" is 2299999999.9999995 in binary: whole to 15 digits counts as whole.
+  if (std::abs(*value - whole) > 1e-15 * whole) {
+    return std::nullopt;
+  }
+  return static_cast<std::int64_t>(whole);
+}
+
+}  // namespace
+
+std::optional<Bytes> parse_bytes(std::string_view text) {
+  return quantity_with<Bytes>(text, kByteUnits);
+}
+std::optional<BytesPerSecond> parse_bandwidth(std::string_view text) {
+  return quantity_with<BytesPerSecond>(text, kBandwidthUnits);
+}
+std::optional<FlopsPerSecond> parse_flops_rate(std::string_view text) {
+  return quantity_with<FlopsPerSecond>(text, kFlopsUnits);
+}
+std::optional<Seconds> parse_seconds(std::string_view text) {
+  return quantity_with<Seconds>(text, kTimeUnits);
+}
+std::optional<std::int64_t> parse_length(std::string_view text) {
+  return whole_with(text, kLengthUnits);
+}
+std::optional<std::int64_t> parse_count(std::string_view text) {
+  return whole_with(text, kCountUnits);
+}
+
+}  // namespace hexaplan::costmodel

@@ -1,0 +1,128 @@
+#include "presets/json/json_value.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <iterator>
+
+namespace hexaplan::presets {
+namespace {
+
+void append_string(const std::string& text, std::string& out) {
+  out += '"';
+  for (const char c : text) {
+    switch (c) {
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20) {
+          fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
+        } else {
+          out += c;
+        }
+    }
+  }
+  out += '"';
+}
+
+bool is_plain(const JsonValue& value) {
+  return value.get_if<JsonArray>() == nullptr && value.get_if<JsonObject>() == nullptr;
+}
+
+struct Writer {
+  JsonStyle style;
+  std::string out = {};
+
+  void break_line(int depth) {
+    if (style == JsonStyle::Indented) {
+      out += '\n';
+      out.append(static_cast<std::size_t>(depth) * 2, ' ');
+    }
+  }
+  void write_array(const JsonArray& array, int depth) {
+    const bool one_line = std::all_of(array.begin(), array.end(), is_plain);
+    out += '[';
+    for (std::size_t i = 0; i < array.size(); ++i) {
+      out += i == 0 ? "" : one_line && style == JsonStyle::Indented ? ", " : ",";
+      if (!one_line) {
+        break_line(depth + 1);
+      }
+      write(array[i], depth + 1);
+    }
+    if (!one_line) {
+      break_line(depth);
+    }
+    out += ']';
+  }
+  void write_object(const JsonObject& object, int depth) {
+    out += '{';
+    for (std::size_t i = 0; i < object.size(); ++i) {
+      out += i == 0 ? "" : ",";
+      break_line(depth + 1);
+      append_string(object[i].first, out);
+      out += style == JsonStyle::Indented ? ": " : ":";
+      write(object[i].second, depth + 1);
+    }
+    if (!object.empty()) {
+      break_line(depth);
+    }
+    out += '}';
+  }
+  void write(const JsonValue& value, int depth) {
+    if (const auto* boolean = value.get_if<bool>()) {
+      out += *boolean ? "true" : "false";
+    } else if (const auto* integer = value.get_if<std::int64_t>()) {
+      fmt::format_to(std::back_inserter(out), "{}", *integer);
+    } else if (const auto* real = value.get_if<double>()) {
+      assert(std::isfinite(*real));
+      const std::string digits = fmt::format("{}", *real);
+      out += digits;
+      out += digits.find_first_of(".e") == std::string::npos ? ".0" : "";
+    } else if (const auto* text = value.get_if<std::string>()) {
+      append_string(*text, out);
+    } else if (const auto* array = value.get_if<JsonArray>()) {
+      write_array(*array, depth);
+    } else if (const auto* object = value.get_if<JsonObject>()) {
+      write_object(*object, depth);
+    } else {
+      out += "null";
+    }
+  }
+};
+
+}  // namespace
+
+const JsonValue* JsonValue::find(std::string_view key) const {
+  if (const auto* object = get_if<JsonObject>()) {
+    const auto member =
+        std::find_if(object->begin(), object->end(), [&](const auto& m) { return m.first == key; });
+    return member == object->end() ? nullptr : &member->second;
+  }
+  return nullptr;
+}
+
+std::string_view JsonValue::type_name() const {
+  constexpr std::string_view kNames[] = {"null",     "true or false", "a whole number", "a number",
+                                         "a string", "an array",      "an object"};
+  return kNames[data_.index()];
+}
+
+std::string to_text(const JsonValue& value, JsonStyle style) {
+  Writer writer{style};
+  writer.write(value, 0);
+  return std::move(writer.out);
+}
+
+}  // namespace hexaplan::presets
