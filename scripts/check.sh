@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Everything a change must pass, cheapest first: format, scripts, clang-tidy on changed rooms, all tests under
+# ASan+UBSan, then the optimised build and all tests. The last thing printed is ctest's summary.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+step() { printf '\n== %s  [%d:%02d]\n' "$1" $((SECONDS / 60)) $((SECONDS % 60)); }
+
+step "clang-format"
+scripts/lint.sh format
+step "shellcheck"
+scripts/lint.sh shell
+step "clang-tidy on changed rooms"
+scripts/lint.sh tidy
+step "tests under AddressSanitizer and UndefinedBehaviorSanitizer"
+cmake --workflow --preset asan
+step "optimised build"
+cmake --preset release -DHEXAPLAN_WERROR=ON
+cmake --build --preset release
+step "all tests"
+ctest --preset release
