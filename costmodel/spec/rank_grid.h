@@ -8,6 +8,11 @@
 
 namespace hexaplan::costmodel {
 
+// Preconditions of everything here, which the rules (spec/rules) check: every degree >= 1, `order` a
+// permutation of the four axes, ep·etp divides dp·cp·tp (and, where the pipeline axis is not outermost, the
+// ranks inside it divide or are divided by etp and ep·etp), the shard group divides dp·cp along whole
+// contexts or parts of one.
+
 /// Process groups that a step communicates over. Dense gradients and ZeRO shards use DataContext (dp·cp);
 /// experts use ExpertData.
 enum class Group : std::uint8_t {
@@ -15,8 +20,8 @@ enum class Group : std::uint8_t {
   Context,
   Data,
   DataContext,
-  Shard,      // the ZeRO/FSDP shard group: DataContext or a part of it
-  Replica,    // across shard groups (HSDP)
+  Shard,    // the ZeRO/FSDP shard group: DataContext or a part of it
+  Replica,  // across shard groups (HSDP)
   Pipeline,
   Expert,
   ExpertTensor,
@@ -29,10 +34,12 @@ inline constexpr int kGroupCount = 11;
 struct GroupPlacement {
   std::int64_t ranks = 1;   // members
   std::int64_t stride = 1;  // distance between neighbours in world rank
-  /// Members inside one unit of cluster.levels[i]; the last spans the group. Non-decreasing; at most 4 levels.
+  /// Members inside one unit of cluster.levels[i]; the last spans the group. Non-decreasing; at most 4
+  /// levels.
   std::array<std::int64_t, 4> within{1, 1, 1, 1};
   int levels = 0;
-  /// Groups of this kind that share a node's network card with this one and talk at the same time, >= 1.
+  /// Groups of this kind (this one included) that share the network cards of one node, or NVLink rack, and
+  /// talk at the same time; 1 for a group inside one node.
   std::int64_t sharing = 1;
 };
 

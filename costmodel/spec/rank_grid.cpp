@@ -1,0 +1,252 @@
+#include "costmodel/spec/rank_grid.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace hexaplan::costmodel {
+namespace {
+
+/// One digit of the mixed-radix number that a world rank is: (rank / stride) % size.
+struct Digit {
+  std::int64_t stride = 1;
+  std::int64_t size = 1;
+};
+
+/// The digits in which the members of a group differ, smallest stride first. Digits of size 1 are left out.
+struct Digits {
+  std::array<Digit, 4> digit{};
+  int count = 0;
+
+  void add(Digit d) {
+    if (d.size > 1) {
+      digit[static_cast<std::size_t>(count++)] = d;
+    }
+  }
+  [[nodiscard]] const Digit& at(int i) const { return digit[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] std::int64_t ranks() const {
+    std::int64_t product = 1;
+    for (int i = 0; i < count; ++i) {
+      product *= at(i).size;
+    }
+    return product;
+  }
+};
+
+std::int64_t size_of_axis(const Layout& layout, Axis axis) {
+  switch (axis) {
+    case Axis::Tensor:
+      return layout.tp;
+    case Axis::Context:
+      return layout.cp;
+    case Axis::Data:
+      return layout.dp;
+    case Axis::Pipeline:
+      return layout.pp;
+    case Axis::Expert:
+      return layout.ep;
+    case Axis::ExpertTensor:
+      return layout.expert_tensor();
+    case Axis::ExpertData:
+      return layout.expert_data();
+  }
+  return 1;
+}
+
+/// The digit of one of the four axes of the layout's order.
+Digit dense_digit(const Layout& layout, Axis wanted) {
+  std::int64_t stride = 1;
+  for (const Axis axis : layout.order) {
+    if (axis == wanted) {
+      break;
+    }
+    stride *= size_of_axis(layout, axis);
+  }
+  return {.stride = stride, .size = size_of_axis(layout, wanted)};
+}
+
+/// The experts' axes count the ranks of one stage in world order: etp innermost, then ep, then the replicas
+/// (Megatron-LM core/parallel_state.py, the expert RankGenerator of order tp-ep-dp-pp).
+Digit expert_digit_in_stage(const Layout& layout, Axis axis) {
+  const std::int64_t etp = layout.expert_tensor();
+  switch (axis) {
+    case Axis::ExpertTensor:
+      return {.stride = 1, .size = etp};
+    case Axis::Expert:
+      return {.stride = etp, .size = layout.ep};
+    default:
+      return {.stride = etp * layout.ep, .size = layout.expert_data()};
+  }
+}
+
+/// Adds a digit given among the ranks of one stage. Where the pipeline axis is not outermost, ranks of a
+/// stage are consecutive only up to its stride.
+void add_stage_digit(const Layout& layout, Digit d, Digits& out) {
+  const Digit pipeline = dense_digit(layout, Axis::Pipeline);
+  if (d.stride >= pipeline.stride) {
+    out.add({.stride = d.stride * pipeline.size, .size = d.size});
+  } else if (d.stride * d.size <= pipeline.stride) {
+    out.add(d);
+  } else {
+    const std::int64_t inside = pipeline.stride / d.stride;
+    out.add({.stride = d.stride, .size = inside});
+    out.add({.stride = pipeline.stride * pipeline.size, .size = d.size / inside});
+  }
+}
+
+Digits data_context_digits(const Layout& layout) {
+  Digits result;
+  for (const Axis axis : layout.order) {
+    if (axis == Axis::Data || axis == Axis::Context) {
+      result.add(dense_digit(layout, axis));
+    }
+  }
+  return result;
+}
+
+/// Splits a group into parts of `part` members next to each other, and the digits that tell the parts apart.
+struct Split {
+  Digits inside;
+  Digits across;
+};
+Split split_group(const Digits& whole, std::int64_t part) {
+  Split result;
+  for (int i = 0; i < whole.count; ++i) {
+    const Digit d = whole.at(i);
+    const std::int64_t low = std::min(part, d.size);
+    result.inside.add({.stride = d.stride, .size = low});
+    result.across.add({.stride = d.stride * low, .size = d.size / low});
+    part = std::max<std::int64_t>(1, part / low);
+  }
+  return result;
+}
+
+Digits digits_of(const Layout& layout, Group group) {
+  Digits result;
+  switch (group) {
+    case Group::Tensor:
+      result.add(dense_digit(layout, Axis::Tensor));
+      break;
+    case Group::Context:
+      result.add(dense_digit(layout, Axis::Context));
+      break;
+    case Group::Data:
+      result.add(dense_digit(layout, Axis::Data));
+      break;
+    case Group::Pipeline:
+      result.add(dense_digit(layout, Axis::Pipeline));
+      break;
+    case Group::DataContext:
+      return data_context_digits(layout);
+    case Group::Shard:
+      return split_group(data_context_digits(layout), layout.shard_ranks()).inside;
+    case Group::Replica:
+      return split_group(data_context_digits(layout), layout.shard_ranks()).across;
+    case Group::Expert:
+      add_stage_digit(layout, expert_digit_in_stage(layout, Axis::Expert), result);
+      break;
+    case Group::ExpertTensor:
+      add_stage_digit(layout, expert_digit_in_stage(layout, Axis::ExpertTensor), result);
+      break;
+    case Group::ExpertData:
+      add_stage_digit(layout, expert_digit_in_stage(layout, Axis::ExpertData), result);
+      break;
+    case Group::World:
+      result.add({.stride = 1, .size = layout.world_size()});
+      break;
+  }
+  return result;
+}
+
+/// Members with world rank below `limit` in the group that holds rank 0.
+std::int64_t members_below(const Digits& digits, std::int64_t limit) {
+  std::int64_t members = 0;
+  std::int64_t lower = digits.ranks();
+  for (int i = digits.count - 1; i >= 0; --i) {
+    const Digit& d = digits.at(i);
+    lower /= d.size;
+    const std::int64_t complete = std::min(d.size, limit / d.stride);
+    members += complete * lower;
+    limit -= complete * d.stride;
+    if (complete == d.size) {
+      return members;
+    }
+  }
+  return members + (limit > 0 ? 1 : 0);
+}
+
+/// GPUs that share network cards: one unit of the largest level that is not the network.
+std::int64_t gpus_behind_one_network(const ClusterSpec& cluster) {
+  std::int64_t gpus = cluster.gpus_per_node;
+  for (const NetworkLevel& level : cluster.levels) {
+    if (level.fabric != Fabric::Network) {
+      gpus = std::max(gpus, level.ranks);
+    }
+  }
+  return std::max<std::int64_t>(1, gpus);
+}
+
+}  // namespace
+
+std::array<std::int64_t, kAxisCount> coordinates_of(const Layout& layout, std::int64_t rank) {
+  assert(rank >= 0 && rank < layout.world_size());
+  std::array<std::int64_t, kAxisCount> result{};
+  const auto at = [&](Axis axis) -> std::int64_t& { return result[static_cast<std::size_t>(axis)]; };
+  for (const Axis axis : layout.order) {
+    const Digit d = dense_digit(layout, axis);
+    at(axis) = rank / d.stride % d.size;
+  }
+  const Digit pipeline = dense_digit(layout, Axis::Pipeline);
+  const std::int64_t in_stage =
+      rank % pipeline.stride + rank / (pipeline.stride * pipeline.size) * pipeline.stride;
+  for (const Axis axis : {Axis::Expert, Axis::ExpertTensor, Axis::ExpertData}) {
+    const Digit d = expert_digit_in_stage(layout, axis);
+    at(axis) = in_stage / d.stride % d.size;
+  }
+  return result;
+}
+
+std::vector<std::int64_t> members_of(const Layout& layout, Group group, std::int64_t rank) {
+  assert(rank >= 0 && rank < layout.world_size());
+  const Digits digits = digits_of(layout, group);
+  std::int64_t first = rank;
+  for (int i = 0; i < digits.count; ++i) {
+    const Digit& d = digits.at(i);
+    first -= rank / d.stride % d.size * d.stride;
+  }
+  std::vector<std::int64_t> members = {first};
+  members.reserve(static_cast<std::size_t>(digits.ranks()));
+  for (int i = 0; i < digits.count; ++i) {
+    const std::size_t known = members.size();
+    for (std::int64_t step = 1; step < digits.at(i).size; ++step) {
+      for (std::size_t j = 0; j < known; ++j) {
+        members.push_back(members[j] + step * digits.at(i).stride);
+      }
+    }
+  }
+  return members;
+}
+
+std::int64_t group_size(const Layout& layout, Group group) {
+  return digits_of(layout, group).ranks();
+}
+
+GroupPlacement place_group(const Layout& layout, Group group, const ClusterSpec& cluster) {
+  const Digits digits = digits_of(layout, group);
+  GroupPlacement placement;
+  placement.ranks = digits.ranks();
+  placement.stride = digits.count > 0 ? digits.at(0).stride : 1;
+  placement.levels = static_cast<int>(std::min(cluster.levels.size(), placement.within.size()));
+  for (int i = 0; i < placement.levels; ++i) {
+    const auto level = static_cast<std::size_t>(i);
+    const bool last = i + 1 == placement.levels;
+    placement.within[level] = last ? placement.ranks : members_below(digits, cluster.levels[level].ranks);
+  }
+  const std::int64_t behind = std::min(gpus_behind_one_network(cluster), layout.world_size());
+  const std::int64_t inside = members_below(digits, behind);
+  if (inside < placement.ranks) {
+    placement.sharing = std::max<std::int64_t>(1, behind / inside);
+  }
+  return placement;
+}
+
+}  // namespace hexaplan::costmodel
