@@ -16,43 +16,58 @@ enum class Provenance : std::uint8_t {
   Prior,     // no measurement: a fitted prior
 };
 
-/// Monotone grid of log2 coordinates; `value` is read by multilinear interpolation, clamped at the edges.
+/// Knots of an interpolation, ascending, in log2 of the quantity. Reads outside are clamped to the ends.
 struct Axis1d {
   std::vector<double> log2;
 };
 
-/// GEMM efficiency over the wave-quantised peak (docs/formulas.md#T1), on a grid in log2 m, n, k (values in
-/// row-major m, n, k order). Empty grid: `base·k/(k+k0)`.
+/// One kernel of a GEMM library: the tile of C that a thread block computes, and its cost per element of C
+/// relative to the largest tile.
+struct GemmTile {
+  double m = 128;
+  double n = 128;
+  double cost = 1.0;
+};
+
+/// Rate of a GEMM as a share of the datasheet peak (docs/formulas.md#T1):
+/// `share · k/(k + k_half) · 2^correction(area, k)`, over the area of C rounded up to whole waves of tiles.
 struct GemmCurve {
-  Axis1d m, n, k;
-  std::vector<double> efficiency;
-  double base = 0.80;           // prior: share of peak for large shapes
-  double k_half = 128;          // prior: k at which half of `base` is reached
-  int tile_m = 128, tile_n = 128;
+  double share = 0.80;
+  double k_half = 192;        // k at which the tile loop takes as long as its prologue and epilogue
+  double quantisation = 0.4;  // 0: partial waves cost what they compute; 1: a partial wave costs a whole one
+  std::array<GemmTile, 4> tiles{{{256, 128, 1.0}, {128, 256, 1.0}, {128, 128, 1.1}, {64, 64, 1.5}}};
+  Axis1d area;                     // log2 of the quantised area of C
+  Axis1d depth;                    // log2 of k
+  std::vector<double> correction;  // log2, row-major area × depth; empty: none
   Provenance provenance = Provenance::Prior;
 };
 
-/// Share of the peak of `Precision` reached by fused attention, by log2 sequence, per head dim.
+/// Share of the peak that fused attention reaches with every SM busy, by keys per query
+/// (docs/formulas.md#T2).
 struct AttentionCurve {
-  std::int64_t head_dim = 128;
+  AttentionLibrary library = AttentionLibrary::Vendor;
+  std::int64_t head_dim = 128;     // mean of q/k and v head sizes
+  double tile_rows_forward = 128;  // queries (backward: keys) per thread block
+  double tile_rows_backward = 128;
   Axis1d sequence;
-  std::vector<double> forward;   // causal FLOPs halved
-  std::vector<double> backward;  // 2.5 × forward FLOPs
+  std::vector<double> forward;   // of 2·(d + d_v) FLOPs per pair that the mask keeps
+  std::vector<double> backward;  // of 2.5 × as many
   Provenance provenance = Provenance::Prior;
 };
 
-/// Share of the datasheet bandwidth reached by memory-bound kernels, by log2 bytes.
+/// Memory-bound kernels: `ramp + bytes / (share · bandwidth)` (docs/formulas.md#T3).
 struct MemoryCurve {
-  Axis1d bytes;
-  std::vector<double> efficiency;
+  double share = 0.80;
+  Seconds ramp{3e-6};  // until every SM has its first loads back, and the last stores are out
   Provenance provenance = Provenance::Prior;
 };
 
-/// Measured bus bandwidth of one collective on `ranks` GPUs of one node, by log2 size (nccl-tests convention).
+/// Measured bus bandwidth of one collective on `ranks` GPUs of one node, by log2 size (nccl-tests
+/// convention).
 struct CollectiveCurve {
   CollectiveKind kind = CollectiveKind::AllReduce;
   std::int64_t ranks = 0;
-  Axis1d size;                    // bytes
+  Axis1d size;  // bytes
   std::vector<double> microseconds;
 };
 
@@ -65,8 +80,8 @@ struct NetworkModel {
   double congestion_free_nodes = 1;
 };
 
-/// Measured curves of one GPU type (or a prior). Data: written by `hexaplan calibrate` or fitted from published
-/// measurements, read from presets/calibration/.
+/// Measured curves of one GPU type (or a prior). Data: written by `hexaplan calibrate` or fitted from
+/// published measurements, read from presets/calibration/.
 struct Calibration {
   std::string name;
   std::string gpu;     // preset it was measured on
@@ -74,15 +89,18 @@ struct Calibration {
   std::string date;
   Provenance provenance = Provenance::Prior;
 
-  std::array<GemmCurve, kPrecisionCount> gemm{};
-  /// Training GEMMs run below short benchmarks on random data: power and clocks. Multiplies every GEMM and attention rate.
-  double sustained = 1.0;
+  std::array<GemmCurve, kPrecisionCount> gemm{};  // by Precision
+  /// Long GEMMs of a training step against the short ones of a benchmark: power and clocks. Multiplies every
+  /// GEMM rate.
+  double sustained = 0.95;
+  double grouped = 0.92;            // rate of a grouped GEMM (batch > 1) against one GEMM of the same area
+  double accumulate_exposed = 0.5;  // share of the traffic of adding into C that the main loop does not hide
   std::vector<AttentionCurve> attention;
   MemoryCurve memory;
   std::vector<CollectiveCurve> collectives;  // intra-node
   NetworkModel network;
-  Seconds launch_floor;          // shortest kernel, back to back
-  Bytes context;                 // measured fixed overhead; 0 = the framework profile's
+  Seconds launch_floor{2e-6};  // between kernels, back to back; added to every GEMM and attention
+  Bytes context;               // measured fixed overhead; 0 = the framework profile's
 
   // Residual spread (one standard deviation of log(measured/predicted)) for intervals.
   double time_sigma = 0.12;

@@ -5,13 +5,17 @@
 
 namespace hexaplan::costmodel {
 
-/// Time of one GEMM (batched: `shape.batch` of them) on `gpu`: max of compute at the calibrated rate and memory
-/// traffic, plus the launch floor.  [docs/formulas.md#T1]  Precondition: m, n, k, batch >= 1. No allocation.
+/// Time of one GEMM (batched: `shape.batch` of them in one launch) on `gpu`: the larger of compute at the
+/// calibrated rate and memory traffic, plus the exposed part of adding into C, plus the launch floor. Casts
+/// to fp8 or fp4 are memory-bound operations of their own.  [docs/formulas.md#T1] Never decreases with m, n,
+/// k or batch. Precondition: m, n, k, batch >= 1. No allocation.
 [[nodiscard]] Seconds gemm_time(const GemmShape& shape, Precision precision, const GpuSpec& gpu,
                                 const Calibration& calibration);
 
 enum class Direction : std::uint8_t { Forward, Backward };
-/// Time of fused attention.  [docs/formulas.md#T2]  FLOPs: 2·pairs·heads·batch·(d+d_v) forward, 2.5× backward.
+/// Time of fused attention.  [docs/formulas.md#T2]  FLOPs: 2·pairs·heads·batch·(d+d_v) forward, 2.5×
+/// backward. Few heads on a short sequence leave SMs idle. Precondition: batch, heads, seq_q, pairs > 0. No
+/// allocation.
 [[nodiscard]] Seconds attention_time(const AttentionShape& shape, Direction direction, Precision precision,
                                      const GpuSpec& gpu, const Calibration& calibration);
 

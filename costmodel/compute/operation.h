@@ -10,15 +10,31 @@ namespace hexaplan::costmodel {
 
 enum class OpKind : std::uint8_t { Gemm, GroupedGemm, Attention, MemoryBound, Collective };
 enum class Pass : std::uint8_t { Forward, BackwardData, BackwardWeight, Step };
-enum class CollectiveKind : std::uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll, SendRecv, Broadcast };
+enum class CollectiveKind : std::uint8_t {
+  AllReduce,
+  AllGather,
+  ReduceScatter,
+  AllToAll,
+  SendRecv,
+  Broadcast
+};
 
 /// C[m,n] (+)= A[m,k]·B[k,n], `batch` times (grouped GEMM: one per local expert).
 struct GemmShape {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
+  /// Bytes per element of C that adding into it reads and writes: 8 for a weight gradient kept in fp32, 4 in
+  /// bf16. 0: C is written only.
+  double accumulate_bytes = 0;
   [[nodiscard]] Flops flops() const {
     return Flops{2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
                  static_cast<double>(batch)};
   }
+};
+
+/// Whose fused attention kernels run.
+enum class AttentionLibrary : std::uint8_t {
+  Vendor,           // the fastest for the GPU: cuDNN 9, FlashAttention-3
+  FlashAttention2,  // portable: FlashAttention-2, PyTorch's flash backend
 };
 
 /// softmax(QKᵀ)V of one rank. FLOPs count 2·(d_qk + d_v) per (query, key) pair that the mask keeps.
@@ -26,29 +42,30 @@ struct AttentionShape {
   std::int64_t batch = 1, heads = 0, kv_heads = 0;
   std::int64_t seq_q = 0, seq_kv = 0;  // local queries × keys they may see in all
   std::int64_t head_dim = 0, v_head_dim = 0;
-  std::int64_t window = 0;             // 0 = full
+  std::int64_t window = 0;  // 0 = full
   bool causal = true;
   /// (query, key) pairs per head and sequence. Zig-zag CP gives every rank s·s/(2c).
   double pairs = 0;
+  AttentionLibrary library = AttentionLibrary::Vendor;
 };
 
 /// One step of a layer on one rank: what runs, how large, and over which group it talks. The estimator prices
 /// it, the simulator schedules it, the validator executes it.
 struct Operation {
-  std::string_view name;    // "attention.qkv"; static storage
+  std::string_view name;  // "attention.qkv"; static storage
   OpKind kind = OpKind::MemoryBound;
   Pass pass = Pass::Forward;
-  bool rerun = false;       // runs again in backward under the recipe's recompute policy
+  bool rerun = false;  // runs again in backward under the recipe's recompute policy
   Precision precision = Precision::Bf16;
-  GemmShape gemm;           // Gemm, GroupedGemm
-  AttentionShape attention; // Attention
-  Flops flops;              // model FLOPs as executed on this rank
-  Bytes bytes;              // memory traffic
-  double kernels = 1;       // launches
+  GemmShape gemm;            // Gemm, GroupedGemm
+  AttentionShape attention;  // Attention
+  Flops flops;               // model FLOPs as executed on this rank
+  Bytes bytes;               // memory traffic
+  double kernels = 1;        // launches
   CollectiveKind collective = CollectiveKind::AllReduce;
   Group group = Group::Tensor;
-  Bytes payload;            // Collective: size of the full tensor, nccl-tests convention; SendRecv: bytes sent
-  std::string_view formula; // docs/formulas.md anchor, e.g. "C2"
+  Bytes payload;  // Collective: size of the full tensor, nccl-tests convention; SendRecv: bytes sent
+  std::string_view formula;  // docs/formulas.md anchor, e.g. "C2"
 };
 
 }  // namespace hexaplan::costmodel

@@ -1,0 +1,195 @@
+#include "costmodel/compute/kernel_time.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <span>
+
+namespace hexaplan::costmodel {
+namespace {
+
+/// Position on an axis: the knot at or below, and how far to the next one in [0, 1].
+struct Cell {
+  std::size_t index = 0;
+  double weight = 0;
+};
+
+Cell locate(std::span<const double> knots, double x) {
+  if (knots.size() < 2 || x <= knots.front()) {
+    return {};
+  }
+  if (x >= knots.back()) {
+    return {knots.size() - 2, 1.0};
+  }
+  std::size_t i = 0;
+  while (x >= knots[i + 1]) {  // a dozen knots at most
+    ++i;
+  }
+  return {i, (x - knots[i]) / (knots[i + 1] - knots[i])};
+}
+
+double interpolate(std::span<const double> knots, std::span<const double> values, double x) {
+  if (values.size() < 2) {
+    return values.empty() ? 0.0 : values.front();
+  }
+  const Cell cell = locate(knots, x);
+  return values[cell.index] + cell.weight * (values[cell.index + 1] - values[cell.index]);
+}
+
+double correction(const GemmCurve& curve, double area, double k) {
+  if (curve.correction.empty()) {
+    return 0.0;
+  }
+  const Cell row = locate(curve.area.log2, std::log2(area));
+  const Cell column = locate(curve.depth.log2, std::log2(k));
+  const std::size_t stride = curve.depth.log2.size();
+  const double* corner = curve.correction.data() + row.index * stride + column.index;
+  const double low = corner[0] + column.weight * (corner[1] - corner[0]);
+  const double high = corner[stride] + column.weight * (corner[stride + 1] - corner[stride]);
+  return low + row.weight * (high - low);
+}
+
+/// Area of C that the GPU is busy with: whole tiles, and the last wave counts partly as a full one. The
+/// library takes the cheapest tile.
+double quantised_area(const GemmCurve& curve, const GemmShape& shape, int sm_count) {
+  const double sms = sm_count > 0 ? sm_count : 1.0;
+  double best = 0;
+  for (const GemmTile& tile : curve.tiles) {
+    const double tiles = std::ceil(static_cast<double>(shape.m) / tile.m) *
+                         std::ceil(static_cast<double>(shape.n) / tile.n) * static_cast<double>(shape.batch);
+    const double rounded = std::ceil(tiles / sms) * sms;
+    const double busy = tiles + curve.quantisation * (rounded - tiles);
+    const double area = tile.cost * busy * tile.m * tile.n;
+    best = best == 0 || area < best ? area : best;
+  }
+  return best;
+}
+
+/// Bytes per element of A and B as the tensor cores read them.
+double operand_bytes(Precision precision) {
+  switch (precision) {
+    case Precision::Fp32:
+    case Precision::Tf32:
+      return 4.0;
+    case Precision::Fp16:
+    case Precision::Bf16:
+      return 2.0;
+    case Precision::Nvfp4:
+      return 0.5 + 1.0 / 16;  // one fp8 scale per 16 elements
+    default:
+      return 1.0;
+  }
+}
+
+/// Devices without a unit for `precision` convert up and run the nearest wider one.
+Precision executed_precision(Precision precision, const GpuSpec& gpu) {
+  constexpr auto kWider = [](Precision p) {
+    switch (p) {
+      case Precision::Nvfp4:
+        return Precision::Fp8;
+      case Precision::Fp8:
+      case Precision::Fp8Block:
+      case Precision::Mxfp8:
+        return Precision::Bf16;
+      case Precision::Bf16:
+        return Precision::Fp16;
+      default:
+        return Precision::Fp32;
+    }
+  };
+  while (gpu.peak_of(precision).value() <= 0 && precision != Precision::Fp32) {
+    precision = kWider(precision);
+  }
+  return precision;
+}
+
+FlopsPerSecond peak_rate(Precision precision, const GpuSpec& gpu) {
+  const FlopsPerSecond peak = gpu.peak_of(precision);
+  return peak.value() > 0 ? peak : gpu.peak_vector;
+}
+
+double element_bytes(Precision precision) {
+  return bits_per_element(activation_dtype(precision)) / 8.0;
+}
+
+const AttentionCurve* nearest_curve(const Calibration& calibration, AttentionLibrary library,
+                                    double head_dim) {
+  const AttentionCurve* best = nullptr;
+  double best_distance = 0;
+  for (const AttentionCurve& curve : calibration.attention) {
+    const double ratio = static_cast<double>(curve.head_dim) / head_dim;
+    const double distance = (ratio > 1 ? ratio : 1 / ratio) + (curve.library == library ? 0.0 : 100.0);
+    if (best == nullptr || distance < best_distance) {
+      best = &curve;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+Seconds gemm_time(const GemmShape& shape, Precision precision, const GpuSpec& gpu,
+                  const Calibration& calibration) {
+  assert(shape.m >= 1 && shape.n >= 1 && shape.k >= 1 && shape.batch >= 1);
+  const Precision executed = executed_precision(precision, gpu);
+  const GemmCurve& curve = calibration.gemm[static_cast<std::size_t>(executed)];
+  const double m = static_cast<double>(shape.m), n = static_cast<double>(shape.n);
+  const double k = static_cast<double>(shape.k), batch = static_cast<double>(shape.batch);
+
+  const double area = quantised_area(curve, shape, gpu.sm_count);
+  const double share = curve.share * calibration.sustained * (shape.batch > 1 ? calibration.grouped : 1.0) *
+                       std::exp2(correction(curve, area, k));
+  const Seconds compute = Flops{2.0 * area * (k + curve.k_half)} / (share * peak_rate(executed, gpu));
+
+  const BytesPerSecond bandwidth = calibration.memory.share * gpu.memory_bandwidth;
+  const Bytes traffic{batch * (operand_bytes(executed) * (m * k + k * n) + element_bytes(executed) * m * n)};
+  const Bytes accumulate{batch * m * n * shape.accumulate_bytes};
+  return larger(compute, traffic / bandwidth) + calibration.accumulate_exposed * (accumulate / bandwidth) +
+         calibration.launch_floor;
+}
+
+Seconds attention_time(const AttentionShape& shape, Direction direction, Precision precision,
+                       const GpuSpec& gpu, const Calibration& calibration) {
+  assert(shape.batch >= 1 && shape.heads >= 1 && shape.seq_q >= 1 && shape.pairs > 0);
+  const bool forward = direction == Direction::Forward;
+  const double v_head_dim = static_cast<double>(shape.v_head_dim > 0 ? shape.v_head_dim : shape.head_dim);
+  const double head_dims = static_cast<double>(shape.head_dim) + v_head_dim;
+  const Precision half = executed_precision(is_quantized(precision) ? Precision::Bf16 : precision, gpu);
+
+  // What the curve was measured over: causal sequences of s keys have s/2 keys per query.
+  const double queries = static_cast<double>(shape.seq_q);
+  const double sequence = 2.0 * shape.pairs / queries;
+  constexpr double kPriorShare = 0.30;  // no measurement: FlashAttention on V100-class tensor cores
+  const AttentionCurve* curve = nearest_curve(calibration, shape.library, 0.5 * head_dims);
+  double share = forward ? kPriorShare : 0.85 * kPriorShare, rows = 128;
+  if (curve != nullptr) {
+    share =
+        interpolate(curve->sequence.log2, forward ? curve->forward : curve->backward, std::log2(sequence));
+    rows = forward ? curve->tile_rows_forward : curve->tile_rows_backward;
+  }
+
+  // All SMs share the work, but none finishes before the longest tile: with causal masks a row of all keys.
+  const double flops_per_pair = (forward ? 2.0 : 5.0) * head_dims;
+  const double heads = static_cast<double>(shape.batch * shape.heads);
+  const double visible = static_cast<double>(shape.seq_kv);
+  const double keys = shape.window > 0 ? std::min(static_cast<double>(shape.window), visible) : visible;
+  const double longest_pairs = std::min(std::min(rows, queries) * std::max(keys, 1.0), shape.pairs);
+  const FlopsPerSecond rate = share * peak_rate(half, gpu);
+  const Seconds busy = Flops{flops_per_pair * shape.pairs * heads} / rate;
+  const Seconds longest = Flops{flops_per_pair * longest_pairs * std::max(gpu.sm_count, 1)} / rate;
+  const Seconds compute{std::hypot(busy.value(), longest.value())};
+
+  const double query_side = queries * heads * head_dims;
+  const double key_side = visible * static_cast<double>(shape.batch * shape.kv_heads) * head_dims;
+  const Bytes traffic{element_bytes(half) * (query_side + key_side) * (forward ? 1.0 : 2.5)};
+  return larger(compute, traffic / (calibration.memory.share * gpu.memory_bandwidth)) +
+         calibration.launch_floor;
+}
+
+Seconds memory_bound_time(Bytes bytes, const GpuSpec& gpu, const Calibration& calibration) {
+  const Seconds time = calibration.memory.ramp + bytes / (calibration.memory.share * gpu.memory_bandwidth);
+  return larger(time, calibration.launch_floor);
+}
+
+}  // namespace hexaplan::costmodel
