@@ -7,6 +7,17 @@ function(add_unit_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main project_warnings)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_compile_definitions(${name} PRIVATE HEXAPLAN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  gtest_discover_tests(${name} TEST_PREFIX ${ARG_ROOM}. PROPERTIES LABELS ${ARG_TIER} DISCOVERY_TIMEOUT 60)
+  # Property tests draw the same cases every time; RC_PARAMS="seed=… max_success=…" on the program itself explores.
+  if(CMAKE_BUILD_TYPE STREQUAL Debug)
+    set(cases 200)
+  else()
+    set(cases 5000)
+  endif()
+  gtest_discover_tests(
+    ${name}
+    TEST_PREFIX ${ARG_ROOM}.
+    DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS ${ARG_TIER} ENVIRONMENT "RC_PARAMS=seed=2024 max_success=${cases} max_discard_ratio=50")
 endfunction()

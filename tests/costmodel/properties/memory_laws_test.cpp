@@ -1,0 +1,194 @@
+#include <array>
+#include <cmath>
+
+#include "costmodel/parameters/parameter_tensors.h"
+#include "tests/costmodel/properties/accepted_scenario.h"
+
+namespace hexaplan::costmodel {
+namespace {
+
+constexpr std::array<Instant, kInstants> kAllInstants{kForward, kLoss, kBackward, kOptimizer, kIdle};
+
+/// Bytes of one kind alive at `instant`.
+Bytes alive(const Scenario& s, int stage, TensorKind kind, Instant instant) {
+  return sum_alive(build_ledger(s, stage), instant).of(kind);
+}
+Bytes states(const Scenario& s, int stage) {
+  const MemoryBreakdown idle = sum_alive(build_ledger(s, stage), kIdle);
+  return idle.parameters + idle.gradients + idle.optimizer;
+}
+double parameter_elements(const Scenario& s) {
+  double sum = 0;
+  for (int stage = 0; stage < s.layout.pp; ++stage) {
+    for (const TensorEntry& entry : build_ledger(s, stage)) {
+      if (entry.kind == TensorKind::Parameter) sum += entry.elements * entry.count;
+    }
+  }
+  return sum;
+}
+Scenario plain(Scenario s) {
+  s.layout = Layout{.dp = 1};
+  s.cluster = support::random_cluster(1);
+  s.framework.vocab_multiple = 1;
+  s.recipe.global_batch = s.recipe.micro_batch;
+  return s;
+}
+
+RC_GTEST_PROP(memory_laws, every_entry_of_the_ledger_is_finite_and_not_negative, ()) {
+  const Scenario s = accepted_scenario();
+  for (int stage = 0; stage < s.layout.pp; ++stage) {
+    for (const TensorEntry& entry : build_ledger(s, stage)) {
+      RC_ASSERT(std::isfinite(entry.size().value()));
+      RC_ASSERT(entry.elements >= 0);
+      RC_ASSERT(entry.count >= 0);
+      RC_ASSERT(!entry.name.empty());
+      RC_ASSERT(entry.alive != 0);
+    }
+  }
+}
+
+RC_GTEST_PROP(memory_laws, every_degree_one_holds_exactly_the_model, ()) {
+  const Scenario s = accepted_with(*support::any_scenario(), [](Scenario& x) { x = plain(x); });
+  RC_ASSERT(parameter_elements(s) == static_cast<double>(count_parameters(s.model).total));
+}
+
+RC_GTEST_PROP(memory_laws, pipeline_stages_add_up_to_the_model_and_a_copy_of_the_tied_embedding, ()) {
+  const Scenario s = accepted_with(*support::any_scenario(), [](Scenario& x) {
+    const Layout cut = x.layout;
+    x = plain(x);
+    x.layout.pp = cut.pp;
+    x.layout.vpp = cut.vpp;
+    x.layout.schedule = cut.schedule;
+    x.cluster = support::random_cluster(cut.pp);
+    x.recipe.global_batch = x.recipe.micro_batch * cut.pp;
+  });
+  const bool copies = s.model.tied_embeddings && s.layout.pp > 1;
+  const std::int64_t copy = copies ? s.model.vocab * s.model.hidden : 0;
+  RC_ASSERT(parameter_elements(s) == static_cast<double>(count_parameters(s.model).total + copy));
+}
+
+RC_GTEST_PROP(memory_laws, the_peak_is_the_ledger_at_the_instant_that_binds, ()) {
+  const Scenario s = accepted_scenario();
+  const Estimate e = estimate_step(s, *support::any_calibration());
+  RC_ASSERT(static_cast<int>(e.stages.size()) == s.layout.pp);
+  double layers = 0;
+  for (const StageMemory& stage : e.stages) {
+    const TensorLedger ledger = build_ledger(s, stage.stage);
+    RC_ASSERT(
+        at_most(std::abs((sum_alive(ledger, stage.instant).allocated() - stage.at_peak.allocated()).value()),
+                1e-9 * stage.allocated.value()));
+    RC_ASSERT(at_most(stage.at_peak.allocated(), stage.allocated));
+    for (const Instant instant : kAllInstants) {
+      RC_ASSERT(at_most(sum_alive(ledger, instant).allocated(), stage.allocated));
+    }
+    RC_ASSERT(at_most(stage.allocated, stage.reserved));
+    RC_ASSERT(at_most(stage.reserved, stage.device));
+    RC_ASSERT(at_most(stage.device, e.stages[static_cast<std::size_t>(e.peak_stage)].device));
+    layers += stage.layers;
+  }
+  RC_ASSERT(layers == static_cast<double>(s.model.layers));
+}
+
+RC_GTEST_PROP(memory_laws, more_zero_never_needs_more_state_memory, ()) {
+  Scenario s = accepted_scenario();
+  for (int stage = 0; stage < s.layout.pp; ++stage) {
+    Bytes before{1e300};
+    for (int zero = 0; zero <= 3; ++zero) {
+      s.layout.sharding.stage = zero;
+      if (first_rejection(s).has_value()) continue;
+      const Bytes now = states(s, stage);
+      RC_ASSERT(at_most(now, before));
+      before = now;
+    }
+  }
+}
+
+RC_GTEST_PROP(memory_laws, sharded_states_add_up_to_at_least_the_whole, ()) {
+  const Scenario s = accepted_with(accepted_scenario(), [](Scenario& x) {
+    x.layout.sharding = {.stage = 3};
+    x.framework.unsharded_state_bytes = 0;
+    x.framework.extra_gradient_copies = 0;
+  });
+  const Scenario whole = accepted_with(s, [](Scenario& x) { x.layout.sharding.stage = 0; });
+  const double ranks = static_cast<double>(s.layout.shard_ranks());
+  for (int stage = 0; stage < s.layout.pp; ++stage) {
+    RC_ASSERT(at_most(states(whole, stage), states(s, stage) * ranks));
+  }
+}
+
+RC_GTEST_PROP(memory_laws, more_recomputation_never_keeps_more_activations, ()) {
+  Scenario s = accepted_scenario();
+  for (int stage = 0; stage < s.layout.pp; ++stage) {
+    Bytes before{1e300};
+    for (const RecomputeMode mode : {RecomputeMode::None, RecomputeMode::Selective, RecomputeMode::Full}) {
+      s.recipe.recompute = {.mode = mode};
+      if (first_rejection(s).has_value()) continue;
+      const Bytes now = alive(s, stage, TensorKind::Activation, kForward);
+      RC_ASSERT(at_most(now, before));
+      before = now;
+    }
+  }
+}
+
+RC_GTEST_PROP(memory_laws, each_further_recomputed_layer_keeps_no_more_activations, ()) {
+  Scenario s = accepted_scenario();
+  for (int stage = 0; stage < s.layout.pp; ++stage) {
+    Bytes before{1e300};
+    for (int layers = 0; layers <= static_cast<int>(s.model.layers) / s.layout.pp; ++layers) {
+      s.recipe.recompute = {.mode = RecomputeMode::Layers, .layers = layers};
+      if (first_rejection(s).has_value()) continue;
+      const Bytes now = alive(s, stage, TensorKind::Activation, kForward);
+      RC_ASSERT(at_most(now, before));
+      before = now;
+    }
+  }
+}
+
+RC_GTEST_PROP(memory_laws, larger_micro_batches_never_need_less_memory, ()) {
+  const Scenario s = accepted_scenario();
+  const Scenario larger = accepted_with(s, [](Scenario& x) {
+    x.recipe.micro_batch *= 2;
+    x.recipe.global_batch *= 2;
+  });
+  const Calibration c = *support::any_calibration();
+  const Estimate small = estimate_step(s, c), large = estimate_step(larger, c);
+  for (std::size_t stage = 0; stage < small.stages.size(); ++stage) {
+    RC_ASSERT(at_most(small.stages[stage].allocated, large.stages[stage].allocated));
+  }
+}
+
+RC_GTEST_PROP(memory_laws, longer_sequences_never_need_less_memory, ()) {
+  const Scenario s = accepted_scenario();
+  const Scenario longer = accepted_with(s, [](Scenario& x) { x.recipe.sequence *= 2; });
+  const Calibration c = *support::any_calibration();
+  const Estimate small = estimate_step(s, c), large = estimate_step(longer, c);
+  for (std::size_t stage = 0; stage < small.stages.size(); ++stage) {
+    RC_ASSERT(at_most(small.stages[stage].allocated, large.stages[stage].allocated));
+  }
+}
+
+RC_GTEST_PROP(memory_laws, larger_memory_never_turns_fits_into_does_not_fit, ()) {
+  const Scenario s = accepted_scenario();
+  Scenario larger = s;
+  larger.cluster.gpu.memory *= 1 + *rc::gen::inRange(1, 100) / 10.0;
+  const Calibration c = *support::any_calibration();
+  const Estimate small = estimate_step(s, c), large = estimate_step(larger, c);
+  RC_ASSERT(!std::holds_alternative<Fits>(small.verdict) || std::holds_alternative<Fits>(large.verdict));
+  RC_ASSERT(at_most(large.out_of_memory_probability, small.out_of_memory_probability));
+}
+
+RC_GTEST_PROP(memory_laws, one_replica_gains_nothing_from_zero_1, ()) {
+  const Scenario s = accepted_with(*support::any_scenario(), [](Scenario& x) {
+    x.layout = Layout{.dp = 1, .tp = x.layout.tp, .pp = x.layout.pp, .sp = x.layout.sp};
+    x.cluster = support::random_cluster(x.layout.world_size());
+    x.recipe.global_batch = x.recipe.micro_batch * 4;
+    x.framework.unsharded_state_bytes = 0;
+  });
+  Scenario sharded = s;
+  sharded.layout.sharding.stage = 1;
+  RC_PRE(!first_rejection(sharded).has_value());
+  for (int stage = 0; stage < s.layout.pp; ++stage) RC_ASSERT(states(s, stage) == states(sharded, stage));
+}
+
+}  // namespace
+}  // namespace hexaplan::costmodel
