@@ -1,0 +1,24 @@
+#pragma once
+#include "costmodel/units/quantity.h"
+
+namespace hexaplan::costmodel {
+
+/// Compute with communication beside it.
+struct Overlap {
+  Seconds total;
+  Seconds exposed;  // total − compute alone
+};
+
+/// `share` of `communication` may run beside `compute`, which meanwhile takes `slowdown` times as long; the
+/// rest follows.  [docs/formulas.md#C7]  Preconditions: 0 <= share <= 1, slowdown >= 1.
+[[nodiscard]] constexpr Overlap overlap(Seconds compute, Seconds communication, double share,
+                                        double slowdown) {
+  const Seconds beside = communication * share;
+  const Seconds after = communication - beside;
+  // Compute that finishes first leaves `beside` alone on the device, as it would have been anyway.
+  const Seconds together = larger(beside, compute + beside * (1.0 - 1.0 / slowdown));
+  const Seconds total = together + after;
+  return {total, total - compute};
+}
+
+}  // namespace hexaplan::costmodel
