@@ -62,6 +62,7 @@ struct Operation {
   Flops flops;               // model FLOPs as executed on this rank
   Bytes bytes;               // memory traffic
   double kernels = 1;        // launches
+  double count = 1;          // times it runs (ring steps)
   CollectiveKind collective = CollectiveKind::AllReduce;
   Group group = Group::Tensor;
   Bytes payload;  // Collective: size of the full tensor, nccl-tests convention; SendRecv: bytes sent

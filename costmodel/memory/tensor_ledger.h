@@ -22,27 +22,33 @@ inline constexpr int kTensorKinds = 8;
 
 /// Instants of a step at which a rank's memory can peak. A tensor is alive at a set of them.
 enum Instant : std::uint8_t {
-  kForward = 1 << 0,    // most micro-batches in flight, a forward running
-  kLoss = 1 << 1,       // logits and their gradient on the last stage
-  kBackward = 1 << 2,   // most micro-batches in flight, the first backward of a layer running
-  kOptimizer = 1 << 3,  // optimizer step
-  kIdle = 1 << 4,       // between steps
+  kForward = 1 << 0,       // most micro-batches in flight, a forward running
+  kLoss = 1 << 1,          // cross-entropy over the logits, last stage
+  kHeadBackward = 1 << 2,  // gradient of the output layer, last stage
+  kBackward = 1 << 3,      // most micro-batches in flight, the first backward of a layer running
+  kOptimizer = 1 << 4,     // after the last backward: gradients complete, optimizer step
+  kIdle = 1 << 5,          // between steps
 };
-inline constexpr int kInstants = 5;
-inline constexpr std::uint8_t kAlways = kForward | kLoss | kBackward | kOptimizer | kIdle;
-inline constexpr std::uint8_t kInPasses = kForward | kLoss | kBackward;
+inline constexpr int kInstants = 6;
+inline constexpr std::uint8_t kInPasses = kForward | kLoss | kHeadBackward | kBackward;
+inline constexpr std::uint8_t kAlways = kInPasses | kOptimizer | kIdle;
+[[nodiscard]] constexpr Instant instant_at(int index) {
+  return static_cast<Instant>(1 << index);
+}
+/// "forward", "loss", "head backward", "backward", "optimizer step", "between steps".
+[[nodiscard]] std::string_view name_of(Instant instant);
 
-/// One kind of allocation on one rank: `count` equal tensors. The estimator sums the ledger, the validator allocates
-/// it, the GUI shows it as a tree.
+/// One kind of allocation on one rank: `count` equal tensors. The estimator sums the ledger, the validator
+/// allocates it, the GUI shows it as a tree.
 struct TensorEntry {
   std::string_view name;     // "attention.qkv.weight"; static storage
   std::string_view formula;  // docs/formulas.md anchor: where the size comes from
   TensorKind kind = TensorKind::Parameter;
   DType dtype = DType::Bf16;
-  std::uint8_t alive = kAlways;   // Instant bits
-  std::int8_t layer_class = -1;   // index_of(LayerClass); -1: not of a layer
-  double elements = 0;            // whole numbers unless a framework's rule is a share (bucket fractions)
-  double count = 1;               // layers × micro-batches in flight × copies
+  std::uint8_t alive = kAlways;  // Instant bits
+  std::int8_t layer_class = -1;  // index_of(LayerClass); -1: not of a layer
+  double elements = 0;           // whole numbers unless a framework's rule is a share (bucket fractions)
+  double count = 1;              // layers × micro-batches in flight × copies
   [[nodiscard]] Bytes size() const { return Bytes{elements * count * bits_per_element(dtype) / 8.0}; }
 };
 using TensorLedger = std::vector<TensorEntry>;
@@ -52,8 +58,9 @@ struct MemoryBreakdown {
   friend bool operator==(const MemoryBreakdown&, const MemoryBreakdown&) = default;
 
   [[nodiscard]] Bytes& of(TensorKind kind);
-  [[nodiscard]] Bytes of(TensorKind kind) const { return const_cast<MemoryBreakdown*>(this)->of(kind); }
-  /// Live tensors of the framework's allocator (torch.cuda.max_memory_allocated): no overhead, no communicators.
+  [[nodiscard]] Bytes of(TensorKind kind) const;
+  /// Live tensors of the framework's allocator (torch.cuda.max_memory_allocated): no overhead, no
+  /// communicators.
   [[nodiscard]] constexpr Bytes allocated() const {
     return parameters + gradients + optimizer + activations + logits + transient;
   }

@@ -31,4 +31,8 @@ struct Schedule {
 /// From the closed form of the order; a test holds it against `make_schedule`.
 [[nodiscard]] double chunks_in_flight(ScheduleKind kind, int stages, int microbatches, int chunks, int stage);
 
+/// The same in micro-batches (units of all the stage's layers), with what vocabulary parallelism adds: one
+/// micro-batch per communication barrier, half again when interlaced (arXiv:2411.05288 §5.2, table 2).
+[[nodiscard]] double microbatches_in_flight(const Layout& layout, std::int64_t microbatches, int stage);
+
 }  // namespace hexaplan::costmodel

@@ -11,9 +11,10 @@ namespace hexaplan::costmodel {
 
 /// One GPU type, from its datasheet.
 struct GpuSpec {
-  std::string name;          // preset name, e.g. "h100-80-sxm"
-  std::string architecture;  // "ampere", "hopper", "blackwell", "volta", "ada", "cdna2", "cdna3": NCCL's tables
-  Bytes memory;              // as the driver reports it in total (cudaMemGetInfo), not the marketing figure
+  std::string name;  // preset name, e.g. "h100-80-sxm"
+  std::string
+      architecture;  // "ampere", "hopper", "blackwell", "volta", "ada", "cdna2", "cdna3": NCCL's tables
+  Bytes memory;      // as the driver reports it in total (cudaMemGetInfo), not the marketing figure
   BytesPerSecond memory_bandwidth;
   std::array<FlopsPerSecond, kPrecisionCount> peak{};  // dense, by Precision; 0 = the device has no such unit
   FlopsPerSecond peak_vector;                          // fp32 on the CUDA cores
@@ -28,12 +29,12 @@ enum class Fabric : std::uint8_t { NvLink, NvSwitch, Pcie, Network, InfinityFabr
 
 /// One level of the interconnect, smallest first: `ranks` consecutive GPUs are reachable at this level.
 struct NetworkLevel {
-  std::string name;                 // "nvlink4", "ib-ndr"
+  std::string name;  // "nvlink4", "ib-ndr"
   Fabric fabric = Fabric::Network;
-  std::int64_t ranks = 0;           // GPUs inside one unit of this level (8 per NVLink node, 72 per NVL72 rack, world)
-  BytesPerSecond bandwidth;         // per GPU and direction
-  Seconds latency;                  // one hop
-  bool multicast = false;           // NVLink SHARP (NVLS)
+  std::int64_t ranks = 0;  // GPUs inside one unit of this level (8 per NVLink node, 72 per NVL72 rack, world)
+  BytesPerSecond bandwidth;  // per GPU and direction
+  Seconds latency;           // one hop
+  bool multicast = false;    // NVLink SHARP (NVLS)
 };
 
 struct ClusterSpec {

@@ -41,7 +41,9 @@ enum class Precision : std::uint8_t { Fp32, Tf32, Fp16, Bf16, Fp8, Fp8Block, Mxf
 inline constexpr int kPrecisionCount = 8;
 
 /// True for the 8-bit and 4-bit recipes, whose non-GEMM tensors stay in bf16.
-[[nodiscard]] constexpr bool is_quantized(Precision p) { return p >= Precision::Fp8; }
+[[nodiscard]] constexpr bool is_quantized(Precision p) {
+  return p >= Precision::Fp8;
+}
 
 /// Storage type of activations and of the parameters' compute copy under a GEMM precision.
 [[nodiscard]] constexpr DType activation_dtype(Precision p) {

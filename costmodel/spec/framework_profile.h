@@ -5,42 +5,44 @@
 #include <string>
 
 #include "costmodel/spec/dtype.h"
+#include "costmodel/spec/layout.h"
 #include "costmodel/units/quantity.h"
 
 namespace hexaplan::costmodel {
 
-/// Tensors that a layer may keep between forward and backward. `kSavedTensors` (memory/activations.h) gives each
-/// one's elements and how it is cut; a framework profile says which are kept, in which dtype and how often.
+/// Tensors that a layer may keep between forward and backward. `kSavedTensors` (memory/activations.h) gives
+/// each one's elements and how it is cut; a framework profile says which are kept, in which dtype and how
+/// often.
 enum class Saved : std::uint8_t {
-  NormInput,        // residual stream entering a norm            tokens·h, cut by SP; per norm
-  NormOutput,       // input of the linear layers after a norm    tokens·h, cut by SP; per norm that feeds one
-  NormStats,        // rstd (and mean)                            tokens, per norm
-  QkNormInput,      // q and k before their norms                 tokens·(a+g)d, cut by TP
-  RopeInput,        // q and k before rotation, where kept        tokens·(a+g)d, cut by TP
-  Query,            // tokens·a·d, cut by TP
-  Key,              // tokens·g·d
-  Value,            // tokens·g·d_v
-  RepeatedKeyValue, // k and v expanded to all heads (eager GQA)  tokens·a·(d+d_v)
-  LogSumExp,        // tokens·a, flash only
-  Scores,           // tokens·a·s, not flash
-  ScoresDropout,    // 1 byte mask, tokens·a·s, not flash, dropout > 0
-  AttentionOutput,  // input of the output projection             tokens·a·d_v, cut by TP
-  ResidualDropout,  // masks of the two residual dropouts         tokens·h, cut by SP, dropout > 0
-  LatentQuery,      // MLA q latent                               tokens·r_q
-  LatentKeyValue,   // MLA kv latent with rope part               tokens·(r_kv+d_r)
-  LatentNormOutput, // inputs of the up-projections               tokens·(r_q+r_kv)
-  GateUp,           // output of the first MLP matrix             tokens·2f (gated) or f, cut by TP
-  ActivationOutput, // input of the second MLP matrix             tokens·f, cut by TP
-  ActivationInner,  // act(gate) where kept beside the product    tokens·f, cut by TP, gated only
-  RouterLogits,     // tokens·E
-  RoutingMap,       // ids and weights                            tokens·k
-  ExpertInput,      // dispatched tokens                          tokens'·h
-  ExpertGateUp,     // tokens'·2f_e
-  ExpertActivation, // tokens'·f_e
-  ExpertOutput,     // before weighting                           tokens'·h
-  SharedGateUp,     // tokens·2f_s, cut by TP
-  SharedActivation, // tokens·f_s
-  LayerOutput,      // further copies of the residual stream      tokens·h, cut by SP
+  NormInput,    // residual stream entering a norm            tokens·h, cut by SP; per norm
+  NormOutput,   // input of the linear layers after a norm    tokens·h, cut by SP; per norm that feeds one
+  NormStats,    // rstd (and mean)                            tokens, per norm
+  QkNormInput,  // q and k before their norms                 tokens·(a+g)d, cut by TP
+  RopeInput,    // q and k before rotation, where kept        tokens·(a+g)d, cut by TP
+  Query,        // tokens·a·d, cut by TP
+  Key,          // tokens·g·d
+  Value,        // tokens·g·d_v
+  RepeatedKeyValue,  // k and v expanded to all heads (eager GQA)  tokens·a·(d+d_v)
+  LogSumExp,         // tokens·a, flash only
+  Scores,            // tokens·a·s, not flash
+  ScoresDropout,     // 1 byte mask, tokens·a·s, not flash, dropout > 0
+  AttentionOutput,   // input of the output projection             tokens·a·d_v, cut by TP
+  ResidualDropout,   // masks of the two residual dropouts         tokens·h, cut by SP, dropout > 0
+  LatentQuery,       // MLA q latent                               tokens·r_q
+  LatentKeyValue,    // MLA kv latent with rope part               tokens·(r_kv+d_r)
+  LatentNormOutput,  // inputs of the up-projections               tokens·(r_q+r_kv)
+  GateUp,            // output of the first MLP matrix             tokens·2f (gated) or f, cut by TP
+  ActivationOutput,  // input of the second MLP matrix             tokens·f, cut by TP
+  ActivationInner,   // act(gate) where kept beside the product    tokens·f, cut by TP, gated only
+  RouterLogits,      // tokens·E
+  RoutingMap,        // ids and weights                            tokens·k
+  ExpertInput,       // dispatched tokens                          tokens'·h
+  ExpertGateUp,      // tokens'·2f_e
+  ExpertActivation,  // tokens'·f_e
+  ExpertOutput,      // before weighting                           tokens'·h
+  SharedGateUp,      // tokens·2f_s, cut by TP
+  SharedActivation,  // tokens·f_s
+  LayerOutput,       // further copies of the residual stream      tokens·h, cut by SP
 };
 inline constexpr int kSavedCount = 29;
 
@@ -52,27 +54,27 @@ struct SavedRule {
   friend bool operator==(const SavedRule&, const SavedRule&) = default;
 };
 
-/// Memory-bound steps of a layer, by what they do. `kElementwiseSteps` (compute/transformer_operations.h) gives each
-/// one's elements.
+/// Memory-bound steps of a layer, by what they do. `kElementwiseSteps` (compute/transformer_operations.h)
+/// gives each one's elements.
 enum class Elementwise : std::uint8_t {
-  Norm,           // per norm, tokens·h
-  ResidualAdd,    // bias, dropout and residual; per residual add, tokens·h
-  Rope,           // tokens·(a+g)d
-  QkNorm,         // tokens·(a+g)d
-  BiasAdd,        // separate bias kernels, tokens·outputs
-  RepeatKeyValue, // tokens·a·(d+d_v)
-  Softmax,        // scale, mask, softmax, dropout over scores; not flash
-  Activation,     // SwiGLU, GELU; elements of the first matrix's output
-  Router,         // softmax, top-k; tokens·E
-  Permute,        // gather and scatter of tokens; tokens'·h
-  Cast,           // activation quantisation for fp8/fp4 GEMMs; elements of the GEMM inputs
-  Embedding,      // tokens·h
-  CrossEntropy,   // elements of the logits
+  Norm,            // per norm, tokens·h
+  ResidualAdd,     // bias, dropout and residual; per residual add, tokens·h
+  Rope,            // tokens·(a+g)d
+  QkNorm,          // tokens·(a+g)d
+  BiasAdd,         // separate bias kernels, tokens·outputs
+  RepeatKeyValue,  // tokens·a·(d+d_v)
+  Softmax,         // scale, mask, softmax, dropout over scores; not flash
+  Activation,      // SwiGLU, GELU; elements of the first matrix's output
+  Router,          // softmax, top-k; tokens·E
+  Permute,         // gather and scatter of tokens; tokens'·h
+  Cast,            // activation quantisation for fp8/fp4 GEMMs; elements of the GEMM inputs
+  Embedding,       // tokens·h
+  CrossEntropy,    // elements of the logits
 };
 inline constexpr int kElementwiseCount = 13;
 
-/// Traffic and kernels of one memory-bound step. Traffic is in passes: reads + writes of the step's elements, in
-/// the activation dtype.
+/// Traffic and kernels of one memory-bound step. Traffic is in passes: reads + writes of the step's elements,
+/// in the activation dtype.
 struct ElementwiseRule {
   double forward_passes = 0;
   double backward_passes = 0;
@@ -83,9 +85,9 @@ struct ElementwiseRule {
 
 /// Which data-parallel collectives run while something else computes.
 enum class GradientOverlap : std::uint8_t {
-  None,           // after the last backward
-  LastMicrobatch, // bucket by bucket during the backward of the last micro-batch
-  EveryMicrobatch // reduced in every micro-batch's backward (ZeRO-2/3, FSDP)
+  None,            // after the last backward
+  LastMicrobatch,  // bucket by bucket during the backward of the last micro-batch
+  EveryMicrobatch  // reduced in every micro-batch's backward (ZeRO-2/3, FSDP)
 };
 
 /// What a framework makes of a layout: dtypes, saved tensors, buffers, overlap, overheads. Data, read from
@@ -99,59 +101,73 @@ struct FrameworkProfile {
   /// A further gradient copy beside the main one, as long as parameters are not sharded (nanotron keeps the
   /// autograd gradient in the parameter dtype). 0 = none.
   double extra_gradient_copies = 0;
-  bool master_parameters = true;        // fp32 copy when parameter_dtype is 16 bit
+  /// Gradients live in a buffer for the whole run; otherwise they appear during the last backward (or, with
+  /// gradient accumulation, stay from the first) and are freed after the step.
+  bool persistent_gradients = true;
+  bool master_parameters = true;  // fp32 copy when parameter_dtype is 16 bit
   DType moment_dtype = DType::Fp32;
   /// States that ZeRO-1 does not cut in this framework, bytes per parameter (measured; nanotron keeps some).
   double unsharded_state_bytes = 0;
   bool shard_gradients_from_stage_2 = true;
-  std::int64_t vocab_multiple = 1;      // padded to a multiple of vocab_multiple·tp
+  StageSplit even_split = StageSplit::Even;  // what this framework does with StageSplit::Even
+  std::int64_t vocab_multiple = 1;           // padded to a multiple of vocab_multiple·tp
 
   // --- activations ---
   std::array<SavedRule, kSavedCount> saved{};
-  bool gather_saved_inputs = false;     // with SP, linear inputs are kept gathered over TP
+  double quantized_input_bytes = 1;  // fp8/fp4: bytes per element of a saved GEMM input
+  bool gather_saved_inputs = false;  // with SP, linear inputs are kept gathered over TP
   bool full_recompute_keeps_attention = false;
 
   // --- loss: bytes per local logit element ---
-  double logit_copies_compute = 1;      // kept until the loss's backward
+  double logit_copies_compute = 1;  // kept until the loss's backward
   double logit_copies_fp32 = 1;
-  double logit_transient_fp32 = 0;      // extra at the peak instant (softmax, gradient)
+  double logit_transient_fp32 = 0;     // extra at the peak instant (softmax, gradient)
+  double fused_logit_copies_fp32 = 0;  // with fused cross-entropy: fp32 copies beside the compute one
   bool fused_cross_entropy = false;
   double chunked_cross_entropy_fraction = 0;  // > 0: always chunked, this share of the logits is alive
 
   // --- buffers ---
-  double gradient_bucket_elements = 0;      // per data-parallel bucket, fixed part
-  double gradient_bucket_per_rank = 0;      // … plus this × dp (Megatron: max(40e6, 1e6·dp))
-  bool contiguous_gradient_buffer = true;   // buckets are views: no further memory
-  double gather_prefetch_layers = 1;        // ZeRO-3/FSDP: unsharded layers alive beside the current one
-  double gather_bucket_elements = 0;        // DeepSpeed all-gather bucket
+  double gradient_bucket_elements = 0;     // per data-parallel bucket, fixed part
+  double gradient_bucket_per_rank = 0;     // … plus this × dp (Megatron: max(40e6, 1e6·dp))
+  bool contiguous_gradient_buffer = true;  // buckets are views: no further memory
+  double gather_prefetch_layers = 1;       // ZeRO-3/FSDP: unsharded layers alive beside the current one
+  double gather_bucket_elements = 0;       // DeepSpeed all-gather bucket
   DType gather_dtype = DType::Bf16;
   DType reduce_dtype = DType::Fp32;
-  bool reshard_after_forward = true;        // false: ZeRO-3 keeps gathered parameters until backward (ZeRO-2 traffic)
+  bool reshard_after_forward =
+      true;  // false: ZeRO-3 keeps gathered parameters until backward (ZeRO-2 traffic)
+  bool gather_ends_for_whole_step = false;  // embedding and head form the root group and stay gathered
   double optimizer_transient_bytes = 0;     // per local parameter, alive during the step
-  double sp_gather_buffers = 1;             // gathered SP inputs alive, tokens·h each
+  double sp_gather_buffers = 1;             // gathered SP inputs alive during passes, tokens·h each
+  double sp_persistent_buffers = 0;         // gather buffers kept for the whole run, tokens·h each
+  /// Bytes per element of a weight gradient before it is added to the main gradient; 0 = accumulated inside
+  /// the GEMM.
+  double weight_gradient_temporary_bytes = 0;
 
   // --- compute ---
   std::array<ElementwiseRule, kElementwiseCount> elementwise{};
-  double gemm_kernels_forward = 1;          // launches per linear layer
-  Seconds kernel_launch;                    // host time per kernel when the queue runs dry
-  Seconds step_overhead;                    // fixed host time per optimizer step (data, logging, grad norm sync)
-  Seconds microbatch_overhead;              // host time per micro-batch and stage
-  double optimizer_passes_bytes = 34;       // traffic per local parameter of the optimizer step (docs/formulas.md#T7)
-  bool fused_weight_gradient = true;        // wgrad accumulates into the main gradient inside the GEMM
+  double gemm_kernels_forward = 1;  // launches per linear layer
+  Seconds kernel_launch;            // host time per kernel when the queue runs dry
+  Seconds step_overhead;            // fixed host time per optimizer step (data, logging, grad norm sync)
+  Seconds microbatch_overhead;      // host time per micro-batch and stage
+  double optimizer_passes_bytes =
+      34;  // traffic per local parameter of the optimizer step (docs/formulas.md#T7)
+  bool fused_weight_gradient = true;  // wgrad accumulates into the main gradient inside the GEMM
 
   // --- communication ---
   GradientOverlap gradient_overlap = GradientOverlap::LastMicrobatch;
-  bool parameter_gather_overlap = true;     // all-gather of updated parameters hides behind the next forward
-  double tensor_overlap = 0;                // share of TP collectives hidden behind GEMMs
-  double context_overlap = 1;               // share of ring CP sends that can hide behind attention
-  double pipeline_overlap = 0;              // share of p2p hidden (interleaved schedules: 1)
+  bool parameter_gather_overlap = true;  // all-gather of updated parameters hides behind the next forward
+  bool reduce_scatter_gradients = true;  // ZeRO-1 reduces by reduce-scatter; false: all-reduce, then cut
+  double tensor_overlap = 0;             // share of TP collectives hidden behind GEMMs
+  double context_overlap = 1;            // share of ring CP sends that can hide behind attention
+  double pipeline_overlap = 0;           // share of p2p hidden (interleaved schedules: 1)
   double expert_overlap = 0;
-  double overlap_slowdown = 1.15;           // compute stretches by this while a collective runs beside it
+  double overlap_slowdown = 1.15;  // compute stretches by this while a collective runs beside it
 
   // --- device overhead ---
-  Bytes context;                            // CUDA context, handles, loaded modules
-  Bytes communicator;                       // per communicator, where the transport model gives nothing
-  double reserved_ratio = 1.05;             // allocator: reserved over allocated activations and transients
+  Bytes context;                 // CUDA context, handles, loaded modules
+  Bytes communicator;            // per communicator, where the transport model gives nothing
+  double reserved_ratio = 1.05;  // allocator: reserved over allocated activations and transients
 };
 
 }  // namespace hexaplan::costmodel

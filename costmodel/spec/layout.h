@@ -5,7 +5,17 @@
 
 namespace hexaplan::costmodel {
 
-enum class ScheduleKind : std::uint8_t { GPipe, OneFOneB, Interleaved, ZbH1, Zb2p, Zbv, VHalf, DualPipe, DualPipeV };
+enum class ScheduleKind : std::uint8_t {
+  GPipe,
+  OneFOneB,
+  Interleaved,
+  ZbH1,
+  Zb2p,
+  Zbv,
+  VHalf,
+  DualPipe,
+  DualPipeV
+};
 enum class ContextKind : std::uint8_t { Ring, AllGather, AllToAll };
 
 /// Axes of the rank grid. DataParallel excludes context parallelism; Expert and ExpertTensor re-partition the
@@ -14,19 +24,26 @@ enum class Axis : std::uint8_t { Tensor, Context, Data, Pipeline, Expert, Expert
 inline constexpr int kAxisCount = 7;
 
 enum class StageSplit : std::uint8_t {
-  Even,             // remainder layers go to the first stages
+  Even,             // remainder layers go to the middle stages: the ends carry embedding and head
+  ComputeCost,      // cut where the cumulated parameters pass i/pp of the total (nanotron models/base.py)
   EndsMinusOne,     // first and last stage have one layer fewer
   EmbeddingCounts,  // embedding and head count as one layer each (Megatron --account-for-*)
   Explicit,         // Layout::stage_layers
 };
+/// True for schedules whose two chunks per stage run down and up again (ZBV, V-Half, DualPipeV).
+[[nodiscard]] constexpr bool is_v_shaped(ScheduleKind kind) {
+  return kind == ScheduleKind::Zbv || kind == ScheduleKind::VHalf || kind == ScheduleKind::DualPipeV;
+}
+
 /// How the output layer and its loss are spread over pipeline stages (arXiv:2411.05288).
 enum class VocabParallel : std::uint8_t { LastStage, AllStagesOneBarrier, AllStagesTwoBarriers, Interlaced };
 
 /// How parameters, gradients and optimizer states are cut over data-parallel ranks.
 struct Sharding {
-  int stage = 0;        // ZeRO stage 0..3; 3 = FSDP full shard
-  int group = 0;        // ranks per shard group; 0 = all dp·cp ranks. Smaller: hybrid shard (HSDP), replicated across
-  int hpz = 0;          // ZeRO++ secondary partition size; 0 = off
+  int stage = 0;  // ZeRO stage 0..3; 3 = FSDP full shard
+  int group =
+      0;  // ranks per shard group; 0 = all dp·cp ranks. Smaller: hybrid shard (HSDP), replicated across
+  int hpz = 0;                       // ZeRO++ secondary partition size; 0 = off
   bool quantized_weights = false;    // ZeRO++ qwZ
   bool quantized_gradients = false;  // ZeRO++ qgZ
   friend bool operator==(const Sharding&, const Sharding&) = default;
@@ -41,7 +58,7 @@ struct Layout {
   int pp = 1;
   int vpp = 1;  // model chunks per stage
   int ep = 1;
-  int etp = 0;  // tensor-parallel size of the experts; 0 = tp (Megatron's default)
+  int etp = 0;      // tensor-parallel size of the experts; 0 = tp (Megatron's default)
   bool sp = false;  // Megatron sequence parallelism
   Sharding sharding;
   ScheduleKind schedule = ScheduleKind::OneFOneB;  // Interleaved when vpp > 1
@@ -60,7 +77,8 @@ struct Layout {
   [[nodiscard]] constexpr int expert_tensor() const { return etp > 0 ? etp : tp; }
   /// Data-parallel replicas of one expert shard.
   [[nodiscard]] constexpr int expert_data() const {
-    return static_cast<int>(static_cast<std::int64_t>(dp) * cp * tp / (static_cast<std::int64_t>(ep) * expert_tensor()));
+    return static_cast<int>(static_cast<std::int64_t>(dp) * cp * tp /
+                            (static_cast<std::int64_t>(ep) * expert_tensor()));
   }
   /// Ranks over which dense parameters are sharded.
   [[nodiscard]] constexpr int shard_ranks() const {

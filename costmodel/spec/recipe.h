@@ -10,10 +10,10 @@ enum class Optimizer : std::uint8_t { AdamW, AdamW8bit, Adafactor, Lion, Sgd, Mu
 
 enum class RecomputeMode : std::uint8_t {
   None,
-  Selective,          // core attention (scores, softmax, dropout): arXiv:2205.05198 §5
-  SelectiveModules,   // the modules in Recompute::modules (Megatron --recompute-modules)
-  SelectiveOperators, // torchtitan's per-operator policy: matmul and attention outputs are kept
-  Layers,             // full recompute of `layers` layers per stage (Megatron block; the rest keeps everything)
+  Selective,           // core attention (scores, softmax, dropout): arXiv:2205.05198 §5
+  SelectiveModules,    // the modules in Recompute::modules (Megatron --recompute-modules)
+  SelectiveOperators,  // torchtitan's per-operator policy: matmul and attention outputs are kept
+  Layers,  // full recompute of `layers` layers per stage (Megatron block; the rest keeps everything)
   Full,
 };
 enum RecomputeModule : std::uint16_t {
@@ -66,7 +66,7 @@ struct Recipe {
   std::optional<DType> parameter_dtype;  // unset = the framework profile's
   std::optional<DType> gradient_dtype;   // accumulation and reduction
   Optimizer optimizer = Optimizer::AdamW;
-  bool optimizer_in_backward = false;    // step fused into backward, gradients freed at once
+  bool optimizer_in_backward = false;  // step fused into backward, gradients freed at once
   Recompute recompute;
   AttentionKernel attention = AttentionKernel::Flash;
   CrossEntropy cross_entropy = CrossEntropy::Default;
@@ -80,5 +80,10 @@ struct Recipe {
   std::int64_t tokens = 0;  // training budget, for hours and cost; 0 = not asked
   friend bool operator==(const Recipe&, const Recipe&) = default;
 };
+
+/// True when the base model is frozen and only adapters have gradients and optimizer states.
+[[nodiscard]] constexpr bool trains_adapters(const Recipe& recipe) {
+  return recipe.fine_tune >= FineTune::Lora;
+}
 
 }  // namespace hexaplan::costmodel

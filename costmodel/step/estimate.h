@@ -38,15 +38,15 @@ struct StepTime {
   Seconds data_parallel;  // exposed gradient reduction and parameter gathering
   Seconds optimizer, host;
   [[nodiscard]] constexpr Seconds total() const {
-    return gemm + attention + memory_bound + recompute + launch + tensor_parallel + context_parallel + expert_parallel +
-           pipeline_p2p + bubble + data_parallel + optimizer + host;
+    return gemm + attention + memory_bound + recompute + launch + tensor_parallel + context_parallel +
+           expert_parallel + pipeline_p2p + bubble + data_parallel + optimizer + host;
   }
 };
 
 struct Throughput {
-  double tokens_per_second = 0;          // whole job
+  double tokens_per_second = 0;  // whole job
   double tokens_per_second_per_gpu = 0;
-  double model_tflops_per_gpu = 0;       // TFLOP/s, convention below
+  double model_tflops_per_gpu = 0;  // TFLOP/s, convention below
   double mfu = 0;  // model FLOPs: causal attention halved, input embedding excluded (Megatron-Bridge)
   double hfu = 0;  // + recomputed forward
   double mfu_full_attention = 0;  // alternative: attention not halved (PaLM appendix B)
@@ -68,8 +68,8 @@ struct Estimate {
   double parameters = 0;  // total
 };
 
-/// Memory and step time of a scenario. Rejected layouts (rules) carry a verdict and nothing else; layouts that do not
-/// fit carry everything. Pure; ≤ 50 µs.
+/// Memory and step time of a scenario. Rejected layouts (rules) carry a verdict and nothing else; layouts
+/// that do not fit carry everything. Pure; ≤ 50 µs.
 [[nodiscard]] Estimate estimate_step(const Scenario& scenario, const Calibration& calibration);
 
 /// First rule the layout breaks, or nothing.  [costmodel/spec/rules.cpp holds the table]

@@ -75,12 +75,24 @@ template <class Q>
 }
 
 namespace literals {
-constexpr Bytes operator""_GiB(unsigned long long n) { return Bytes{static_cast<double>(n) * 1073741824.0}; }
-constexpr Bytes operator""_MiB(unsigned long long n) { return Bytes{static_cast<double>(n) * 1048576.0}; }
-constexpr Bytes operator""_KiB(unsigned long long n) { return Bytes{static_cast<double>(n) * 1024.0}; }
-constexpr Bytes operator""_B(unsigned long long n) { return Bytes{static_cast<double>(n)}; }
-constexpr Seconds operator""_us(unsigned long long n) { return Seconds{static_cast<double>(n) * 1e-6}; }
-constexpr Seconds operator""_ms(unsigned long long n) { return Seconds{static_cast<double>(n) * 1e-3}; }
+constexpr Bytes operator""_GiB(unsigned long long n) {
+  return Bytes{static_cast<double>(n) * 1073741824.0};
+}
+constexpr Bytes operator""_MiB(unsigned long long n) {
+  return Bytes{static_cast<double>(n) * 1048576.0};
+}
+constexpr Bytes operator""_KiB(unsigned long long n) {
+  return Bytes{static_cast<double>(n) * 1024.0};
+}
+constexpr Bytes operator""_B(unsigned long long n) {
+  return Bytes{static_cast<double>(n)};
+}
+constexpr Seconds operator""_us(unsigned long long n) {
+  return Seconds{static_cast<double>(n) * 1e-6};
+}
+constexpr Seconds operator""_ms(unsigned long long n) {
+  return Seconds{static_cast<double>(n) * 1e-3};
+}
 constexpr BytesPerSecond operator""_GBps(unsigned long long n) {
   return BytesPerSecond{static_cast<double>(n) * 1e9};
 }

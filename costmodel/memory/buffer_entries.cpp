@@ -1,0 +1,90 @@
+#include <algorithm>
+
+#include "costmodel/memory/layer_ledger.h"
+#include "costmodel/spec/rank_grid.h"
+
+namespace hexaplan::costmodel {
+namespace {
+
+class BufferAppender {
+ public:
+  BufferAppender(const Scenario& sc, const LocalDims& d, TensorLedger& out)
+      : sc_{sc}, d_{d}, f_{sc.framework}, out_{out} {}
+
+  void buckets(const StageElements& elements) {
+    if (sc_.layout.dp * sc_.layout.cp == 1 || f_.contiguous_gradient_buffer) return;
+    const double bucket = f_.gradient_bucket_elements + f_.gradient_bucket_per_rank * sc_.layout.dp;
+    add("gradient.bucket", TensorKind::Transient, f_.reduce_dtype, std::min(bucket, elements.all),
+        kBackward | kOptimizer);
+    add("parameter.gather_bucket", TensorKind::Transient, f_.gather_dtype,
+        sc_.layout.sharding.stage >= 1 ? std::min(f_.gather_bucket_elements, elements.all) : 0, kOptimizer);
+  }
+
+  /// ZeRO-3: parameters of the running layer and of those prefetched, and the gradient of the running one.
+  void gathered(const StageElements& elements) {
+    if (sc_.layout.sharding.stage < 3 || sc_.layout.shard_ranks() == 1) return;
+    const double layers = f_.reshard_after_forward ? (1 + f_.gather_prefetch_layers) * elements.largest_layer
+                                                   : elements.all - elements.head - elements.embedding;
+    const double ends = f_.gather_ends_for_whole_step ? elements.head + elements.embedding : 0;
+    add("parameter.gathered", TensorKind::Transient, f_.gather_dtype, layers + ends, kForward | kBackward);
+    add("parameter.gathered", TensorKind::Transient, f_.gather_dtype,
+        std::max(ends, elements.head) + elements.largest_layer, kLoss | kHeadBackward);
+    add("gradient.unsharded", TensorKind::Transient, f_.gather_dtype, elements.largest_layer, kBackward);
+    add("gradient.unsharded", TensorKind::Transient, f_.reduce_dtype, elements.largest_layer, kBackward);
+    add("gradient.unsharded", TensorKind::Transient, f_.reduce_dtype, elements.head, kHeadBackward);
+  }
+
+  void streams() {
+    const auto stream = static_cast<double>(d_.sp_tokens * d_.hidden);
+    const DType compute = activation_dtype(sc_.recipe.precision);
+    if (sc_.layout.sp) {
+      add("tensor_parallel.gather_buffer", TensorKind::Transient, compute,
+          static_cast<double>(d_.tokens * d_.hidden) * f_.sp_persistent_buffers, kAlways);
+    }
+    if (sc_.layout.pp > 1)
+      add("pipeline.receive_buffers", TensorKind::Transient, compute, 2 * stream, kInPasses);
+  }
+
+  void optimizer(const StageElements& elements) {
+    const double cut = sc_.layout.sharding.stage >= 1 ? sc_.layout.shard_ranks() : 1;
+    const double trained = trains_adapters(sc_.recipe) ? 0 : elements.all / cut;
+    add("optimizer.temporaries", TensorKind::Transient, DType::Int8, trained * f_.optimizer_transient_bytes,
+        kOptimizer);
+  }
+
+  void device(Bytes context) {
+    constexpr Group kGroups[] = {Group::Tensor, Group::Context, Group::DataContext, Group::Pipeline,
+                                 Group::Expert};
+    int communicators = 0;
+    for (const Group group : kGroups) communicators += group_size(sc_.layout, group) > 1 ? 1 : 0;
+    add("communicators", TensorKind::Communication, DType::Int8, f_.communicator.value() * communicators,
+        kAlways);
+    add("context", TensorKind::Overhead, DType::Int8, context.value(), kAlways);
+  }
+
+ private:
+  void add(std::string_view name, TensorKind kind, DType dtype, double elements, std::uint8_t alive) {
+    if (elements <= 0) return;
+    out_.push_back(
+        {.name = name, .formula = "M6", .kind = kind, .dtype = dtype, .alive = alive, .elements = elements});
+  }
+
+  const Scenario& sc_;
+  const LocalDims& d_;
+  const FrameworkProfile& f_;
+  TensorLedger& out_;
+};
+
+}  // namespace
+
+void append_buffer_entries(const Scenario& sc, const LocalDims& d, const StageElements& elements,
+                           Bytes context, TensorLedger& out) {
+  BufferAppender buffers{sc, d, out};
+  buffers.buckets(elements);
+  buffers.gathered(elements);
+  buffers.streams();
+  buffers.optimizer(elements);
+  buffers.device(context);
+}
+
+}  // namespace hexaplan::costmodel

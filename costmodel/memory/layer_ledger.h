@@ -1,0 +1,48 @@
+#pragma once
+#include "costmodel/memory/tensor_ledger.h"
+#include "costmodel/parameters/parameter_tensors.h"
+#include "costmodel/spec/local_dims.h"
+#include "costmodel/spec/scenario.h"
+
+namespace hexaplan::costmodel {
+
+/// Appends parameters, gradients and optimizer states of `tensors`, as one rank holds them after TP, EP and
+/// ZeRO, `count` times (layers).  [docs/formulas.md#M1]
+void append_state_entries(const Scenario& scenario, const std::vector<ParameterTensor>& tensors,
+                          int layer_class, double count, TensorLedger& out);
+
+/// Appends what one layer keeps between forward and backward of one micro-batch, `count` times (layers ×
+/// micro-batches in flight).  [docs/formulas.md#M2]
+void append_saved_entries(const Scenario& scenario, const LocalDims& dims, LayerClass kind, double count,
+                          TensorLedger& out);
+
+/// The input of a fully recomputed layer, `count` times.  [docs/formulas.md#M3]
+void append_checkpoint_entry(const Scenario& scenario, const LocalDims& dims, LayerClass kind, double count,
+                             TensorLedger& out);
+
+/// Appends the working set of one layer's forward and backward: gradients in flight, temporary weight
+/// gradients, attention workspace, recomputed activations, gathered parameters.  [docs/formulas.md#M4]
+void append_layer_transients(const Scenario& scenario, const LocalDims& dims, LayerClass kind,
+                             bool recomputed, TensorLedger& out);
+
+/// Logits, loss and the output layer's backward on the last stage.  [docs/formulas.md#M5]
+void append_loss_entries(const Scenario& scenario, const LocalDims& dims, TensorLedger& out);
+
+/// Elements of a stage on one rank after TP and EP, before ZeRO: what buffers are sized by.
+struct StageElements {
+  double all = 0;
+  double largest_layer = 0;
+  double embedding = 0;
+  double head = 0;
+};
+
+/// Buckets, persistent gather buffers, parameters gathered by ZeRO-3, optimizer temporaries, pipeline
+/// buffers, communicators, context.  [docs/formulas.md#M6]
+void append_buffer_entries(const Scenario& scenario, const LocalDims& dims, const StageElements& elements,
+                           Bytes context, TensorLedger& out);
+
+/// Elements of `tensors` on one rank after TP and EP, before ZeRO.
+[[nodiscard]] double elements_before_sharding(const Scenario& scenario,
+                                              const std::vector<ParameterTensor>& tensors);
+
+}  // namespace hexaplan::costmodel

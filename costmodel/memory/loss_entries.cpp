@@ -1,0 +1,51 @@
+#include "costmodel/memory/layer_ledger.h"
+
+namespace hexaplan::costmodel {
+namespace {
+
+double alive_share(const Scenario& sc) {
+  const double chunked = sc.framework.chunked_cross_entropy_fraction;
+  if (sc.recipe.cross_entropy == CrossEntropy::Chunked) return chunked > 0 ? chunked : 1.0 / 8;
+  return sc.recipe.cross_entropy == CrossEntropy::Default && chunked > 0 ? chunked : 1.0;
+}
+
+bool is_fused(const Scenario& sc) {
+  return sc.recipe.cross_entropy == CrossEntropy::Fused || sc.recipe.cross_entropy == CrossEntropy::Chunked ||
+         (sc.recipe.cross_entropy == CrossEntropy::Default && sc.framework.fused_cross_entropy);
+}
+
+}  // namespace
+
+void append_loss_entries(const Scenario& sc, const LocalDims& d, TensorLedger& out) {
+  const DType compute = activation_dtype(sc.recipe.precision);
+  const double logits = static_cast<double>(d.tokens * d.vocab) * alive_share(sc);
+  const FrameworkProfile& f = sc.framework;
+  const bool fused = is_fused(sc);
+  const auto add = [&](std::string_view name, DType dtype, double elements, double copies, std::uint8_t alive,
+                       TensorKind kind) {
+    if (elements * copies > 0) {
+      out.push_back({.name = name,
+                     .formula = "M5",
+                     .kind = kind,
+                     .dtype = dtype,
+                     .alive = alive,
+                     .elements = elements,
+                     .count = copies});
+    }
+  };
+  const auto stream = static_cast<double>(d.sp_tokens * d.hidden);
+  add("head.norm_input_and_output", compute, stream, 2, kLoss | kHeadBackward, TensorKind::Logits);
+  add("head.logits", compute, logits, fused ? 1 : f.logit_copies_compute, kLoss, TensorKind::Logits);
+  add("loss.logits_fp32", DType::Fp32, logits, fused ? f.fused_logit_copies_fp32 : f.logit_copies_fp32, kLoss,
+      TensorKind::Logits);
+  add("loss.softmax_and_gradient", DType::Fp32, logits, fused ? 0 : f.logit_transient_fp32, kLoss,
+      TensorKind::Logits);
+  add("head.logits_gradient", compute, logits, 1, kHeadBackward, TensorKind::Logits);
+  add("head.weight_gradient", DType::Int8,
+      static_cast<double>(d.vocab * d.hidden) * f.weight_gradient_temporary_bytes, 1, kHeadBackward,
+      TensorKind::Transient);
+  const double gathered = sc.layout.sp ? f.sp_gather_buffers * static_cast<double>(d.tokens * d.hidden) : 0.0;
+  add("head.gathered_input", compute, gathered, 1, kLoss | kHeadBackward, TensorKind::Transient);
+}
+
+}  // namespace hexaplan::costmodel

@@ -1,0 +1,142 @@
+#include "costmodel/memory/stage_memory.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace hexaplan::costmodel {
+namespace {
+
+void append_times(const TensorLedger& ledger, double factor, TensorLedger& out) {
+  if (factor <= 0) return;
+  for (TensorEntry entry : ledger) {
+    entry.count *= factor;
+    out.push_back(entry);
+  }
+}
+
+std::vector<ParameterTensor> layer_parameters(const ModelSpec& model, LayerClass kind) {
+  std::vector<ParameterTensor> tensors;
+  tensors.reserve(kMaxLayerTensors);
+  append_layer_parameters(model, kind, tensors);
+  return tensors;
+}
+
+double working_set(const TensorLedger& transients) {
+  return sum_alive(transients, kBackward).transient.value();
+}
+
+}  // namespace
+
+MemoryModel::MemoryModel(const Scenario& sc, const Calibration& calibration)
+    : scenario_{sc},
+      dims_{local_dims(sc)},
+      context_{calibration.context.value() > 0 ? calibration.context : sc.framework.context} {
+  for (const StagePlan& stage : plan_stages(sc)) {
+    for (std::size_t c = 0; c < kLayerClasses; ++c) classes_[c].used |= stage.layers[c] > 0;
+  }
+  for (int c = 0; c < kLayerClasses; ++c) {
+    ClassLedgers& ledgers = classes_[static_cast<std::size_t>(c)];
+    if (!ledgers.used) continue;
+    const LayerClass kind = layer_class_at(c);
+    const auto tensors = layer_parameters(sc.model, kind);
+    ledgers.elements = elements_before_sharding(sc, tensors);
+    append_state_entries(sc, tensors, c, 1, ledgers.states);
+    append_saved_entries(sc, dims_, kind, 1, ledgers.saved);
+    append_checkpoint_entry(sc, dims_, kind, 1, ledgers.checkpoint);
+    append_layer_transients(sc, dims_, kind, false, ledgers.transients);
+    append_layer_transients(sc, dims_, kind, true, ledgers.recompute_transients);
+  }
+  std::vector<ParameterTensor> ends;
+  append_embedding_parameters(sc.model, ends);
+  embedding_elements_ = elements_before_sharding(sc, ends);
+  append_state_entries(sc, ends, -1, 1, embedding_);
+  ends.clear();
+  append_head_parameters(sc.model, sc.layout.pp > 1 && !is_v_shaped(sc.layout.schedule), ends);
+  head_elements_ = elements_before_sharding(sc, ends);
+  append_state_entries(sc, ends, -1, 1, head_);
+  append_loss_entries(sc, dims_, loss_);
+}
+
+int MemoryModel::recomputed_layers(int layers) const {
+  const Recompute& recompute = scenario_.recipe.recompute;
+  if (recompute.mode == RecomputeMode::Full) return layers;
+  return recompute.mode == RecomputeMode::Layers ? std::min(recompute.layers, layers) : 0;
+}
+
+StageElements MemoryModel::elements_of(const StagePlan& stage) const {
+  StageElements elements;
+  for (std::size_t c = 0; c < kLayerClasses; ++c) {
+    if (stage.layers[c] == 0) continue;
+    elements.all += stage.layers[c] * classes_[c].elements;
+    elements.largest_layer = std::max(elements.largest_layer, classes_[c].elements);
+  }
+  elements.embedding = stage.embedding * embedding_elements_;
+  elements.head = stage.head * head_elements_;
+  elements.all += elements.embedding + elements.head;
+  return elements;
+}
+
+void MemoryModel::append_layers(const StagePlan& stage, double in_flight, TensorLedger& out) const {
+  int recomputed = recomputed_layers(stage.total_layers());
+  for (std::size_t c = 0; c < kLayerClasses; ++c) {
+    const int layers = stage.layers[c];
+    if (layers == 0) continue;
+    const int checkpointed = std::min(recomputed, layers);
+    recomputed -= checkpointed;
+    append_times(classes_[c].states, layers, out);
+    append_times(classes_[c].checkpoint, checkpointed * in_flight, out);
+    append_times(classes_[c].saved, (layers - checkpointed) * in_flight, out);
+  }
+}
+
+/// Only one layer runs at a time: the class with the largest working set binds.
+void MemoryModel::append_transients(const StagePlan& stage, TensorLedger& out) const {
+  const bool recomputed = recomputed_layers(stage.total_layers()) > 0;
+  const TensorLedger* largest = nullptr;
+  for (std::size_t c = 0; c < kLayerClasses; ++c) {
+    if (stage.layers[c] == 0) continue;
+    const TensorLedger& ledger = recomputed ? classes_[c].recompute_transients : classes_[c].transients;
+    if (largest == nullptr || working_set(ledger) > working_set(*largest)) largest = &ledger;
+  }
+  if (largest != nullptr) append_times(*largest, 1, out);
+}
+
+TensorLedger MemoryModel::ledger(const StagePlan& stage, double in_flight) const {
+  TensorLedger out;
+  out.reserve(256);
+  append_layers(stage, in_flight, out);
+  append_transients(stage, out);
+  append_times(embedding_, stage.embedding, out);
+  append_times(head_, stage.head, out);
+  append_times(loss_, stage.head, out);
+  append_buffer_entries(scenario_, dims_, elements_of(stage), context_, out);
+  return out;
+}
+
+StageMemory MemoryModel::peak(const StagePlan& stage, int index, double in_flight) const {
+  const TensorLedger entries = ledger(stage, in_flight);
+  std::array<MemoryBreakdown, kInstants> at{};
+  for (const TensorEntry& entry : entries) {
+    for (std::size_t i = 0; i < kInstants; ++i) {
+      if ((entry.alive & instant_at(static_cast<int>(i))) != 0) at[i].of(entry.kind) += entry.size();
+    }
+  }
+  const auto binding = static_cast<std::size_t>(
+      std::max_element(at.begin(), at.end(),
+                       [](const auto& a, const auto& b) { return a.total() < b.total(); }) -
+      at.begin());
+  StageMemory memory;
+  memory.stage = index;
+  memory.layers = stage.total_layers();
+  memory.microbatches_in_flight = in_flight;
+  memory.at_peak = at[binding];
+  memory.instant = instant_at(static_cast<int>(binding));
+  memory.allocated = at[binding].allocated();
+  const Bytes states = at[binding].parameters + at[binding].gradients + at[binding].optimizer;
+  memory.reserved = states + (memory.allocated - states) * scenario_.framework.reserved_ratio;
+  memory.device = memory.reserved + at[binding].communication + at[binding].overhead;
+  memory.idle = at[kInstants - 1].allocated();
+  return memory;
+}
+
+}  // namespace hexaplan::costmodel

@@ -1,0 +1,46 @@
+#pragma once
+#include <vector>
+
+#include "costmodel/calibrate/calibration.h"
+#include "costmodel/memory/layer_ledger.h"
+#include "costmodel/memory/tensor_ledger.h"
+#include "costmodel/spec/stage_plan.h"
+#include "costmodel/step/estimate.h"
+
+namespace hexaplan::costmodel {
+
+/// Everything the memory of all stages is computed from, built once per scenario: ledgers of one layer of
+/// each class and of the two ends.
+class MemoryModel {
+ public:
+  MemoryModel(const Scenario& scenario, const Calibration& calibration);
+
+  /// The ledger of one rank of `stage`; `microbatches_in_flight` in units of the stage's layers.
+  [[nodiscard]] TensorLedger ledger(const StagePlan& stage, double microbatches_in_flight) const;
+  /// The same, summed at its peak.  [docs/formulas.md#M7]
+  [[nodiscard]] StageMemory peak(const StagePlan& stage, int index, double microbatches_in_flight) const;
+
+ private:
+  struct ClassLedgers {
+    bool used = false;
+    double elements = 0;      // of one layer on one rank, before ZeRO
+    TensorLedger states;      // one layer
+    TensorLedger saved;       // one layer, one micro-batch
+    TensorLedger checkpoint;  // one layer, one micro-batch, fully recomputed
+    TensorLedger transients;  // the largest working set
+    TensorLedger recompute_transients;
+  };
+  void append_layers(const StagePlan& stage, double in_flight, TensorLedger& out) const;
+  void append_transients(const StagePlan& stage, TensorLedger& out) const;
+  [[nodiscard]] int recomputed_layers(int layers) const;
+  [[nodiscard]] StageElements elements_of(const StagePlan& stage) const;
+
+  const Scenario& scenario_;
+  LocalDims dims_;
+  Bytes context_;
+  std::array<ClassLedgers, kLayerClasses> classes_;
+  TensorLedger embedding_, head_, loss_;
+  double embedding_elements_ = 0, head_elements_ = 0;
+};
+
+}  // namespace hexaplan::costmodel

@@ -1,0 +1,168 @@
+#include <algorithm>
+
+#include "costmodel/memory/layer_ledger.h"
+
+namespace hexaplan::costmodel {
+namespace {
+
+/// How one rank keeps a recipe's optimizer: states per parameter and their types.
+struct OptimizerLayout {
+  int full_moments = 0;  // tensors of moment_dtype with one element per parameter
+  DType moment_dtype = DType::Fp32;
+  double factored = 0;  // further elements per row and column (Adafactor)
+};
+
+OptimizerLayout optimizer_layout(const Recipe& recipe, const FrameworkProfile& framework) {
+  switch (recipe.optimizer) {
+    case Optimizer::AdamW:
+    case Optimizer::Lamb:
+      return {.full_moments = 2, .moment_dtype = framework.moment_dtype};
+    case Optimizer::AdamW8bit:
+      return {.full_moments = 2, .moment_dtype = DType::Int8};
+    case Optimizer::Lion:
+    case Optimizer::Sgd:
+    case Optimizer::Muon:
+      return {.full_moments = 1, .moment_dtype = framework.moment_dtype};
+    case Optimizer::Adafactor:
+      return {.full_moments = 0, .moment_dtype = framework.moment_dtype, .factored = 1};
+  }
+  return {};
+}
+
+DType parameter_dtype(const Scenario& sc) {
+  if (is_quantized(sc.recipe.precision) || sc.recipe.precision == Precision::Bf16 ||
+      sc.recipe.precision == Precision::Fp16) {
+    return sc.recipe.parameter_dtype.value_or(sc.framework.parameter_dtype == DType::Bf16
+                                                  ? activation_dtype(sc.recipe.precision)
+                                                  : sc.framework.parameter_dtype);
+  }
+  return DType::Fp32;
+}
+
+bool keeps_master(const Scenario& sc, DType parameter) {
+  return sc.framework.master_parameters && bits_per_element(parameter) < 32;
+}
+
+/// Ranks that share one copy of a state at ZeRO stage `stage`.
+double shards(const Scenario& sc, bool expert, int stage) {
+  if (sc.layout.sharding.stage < stage) return 1;
+  const double dense = sc.layout.shard_ranks();
+  if (!expert) return dense;
+  const double whole = static_cast<double>(sc.layout.dp) * sc.layout.cp;
+  return std::max(1.0, sc.layout.expert_data() * dense / whole);
+}
+
+class StateAppender {
+ public:
+  StateAppender(const Scenario& sc, int layer_class, double count, TensorLedger& out)
+      : sc_{sc}, layer_class_{layer_class}, count_{count}, out_{out}, parameter_{parameter_dtype(sc)} {}
+  void set_layer_matrix_elements(double elements) { layer_matrix_elements_ = elements; }
+
+  void append(const ParameterTensor& tensor) {
+    const auto elements =
+        static_cast<double>(elements_on_rank(tensor, sc_.model, sc_.layout, sc_.framework.vocab_multiple));
+    const bool expert = is_expert(tensor);
+    const bool frozen = trains_adapters(sc_.recipe);
+    const DType dtype =
+        frozen && sc_.recipe.fine_tune == FineTune::Qlora && tensor.matrix && layer_class_ >= 0 ? DType::Nf4
+                                                                                                : parameter_;
+    add(tensor, TensorKind::Parameter, dtype, elements / shards(sc_, expert, 3), kAlways);
+    const double trained = frozen ? adapter_elements(tensor, elements) : elements;
+    if (frozen) add(tensor, TensorKind::Parameter, parameter_, trained / shards(sc_, expert, 3), kAlways);
+    append_gradients(tensor, trained, expert);
+    append_optimizer(tensor, trained, expert);
+  }
+
+ private:
+  /// LoRA adds r·(inputs + outputs) to every matrix of a layer (arXiv:2106.09685 §4.1); a given total is
+  /// spread over the layers' matrices by their size.
+  double adapter_elements(const ParameterTensor& tensor, double elements) const {
+    if (!tensor.matrix || layer_class_ < 0) return 0;
+    if (sc_.recipe.trainable_parameters > 0) {
+      const auto whole = static_cast<double>(sc_.model.layers) * layer_matrix_elements_;
+      return static_cast<double>(sc_.recipe.trainable_parameters) * static_cast<double>(tensor.elements()) /
+             whole * elements / static_cast<double>(tensor.elements());
+    }
+    return static_cast<double>(sc_.recipe.lora_rank * (tensor.rows + tensor.cols) * tensor.count) * elements /
+           static_cast<double>(tensor.elements());
+  }
+
+  void append_gradients(const ParameterTensor& tensor, double elements, bool expert) {
+    const DType dtype = sc_.recipe.gradient_dtype.value_or(sc_.framework.gradient_dtype);
+    const std::int64_t microbatches =
+        sc_.recipe.global_batch / std::max<std::int64_t>(1, sc_.recipe.micro_batch * sc_.layout.dp);
+    const bool whole_step = sc_.framework.persistent_gradients;
+    const std::uint8_t alive = whole_step         ? kAlways
+                               : microbatches > 1 ? static_cast<std::uint8_t>(kInPasses | kOptimizer)
+                                                  : static_cast<std::uint8_t>(kOptimizer);
+    const int stage = sc_.framework.shard_gradients_from_stage_2 ? 2 : 3;
+    if (sc_.recipe.optimizer_in_backward) return;
+    add(tensor, TensorKind::Gradient, dtype, elements / shards(sc_, expert, stage), alive);
+    if (sc_.framework.extra_gradient_copies > 0 && sc_.layout.sharding.stage < 3) {
+      add(tensor, TensorKind::Gradient, parameter_, elements * sc_.framework.extra_gradient_copies, alive);
+    }
+  }
+
+  void append_optimizer(const ParameterTensor& tensor, double elements, bool expert) {
+    const double cut = shards(sc_, expert, 1);
+    const OptimizerLayout layout = optimizer_layout(sc_.recipe, sc_.framework);
+    if (keeps_master(sc_, parameter_))
+      add(tensor, TensorKind::OptimizerState, DType::Fp32, elements / cut, kAlways);
+    for (int moment = 0; moment < layout.full_moments; ++moment) {
+      add(tensor, TensorKind::OptimizerState, layout.moment_dtype, elements / cut, kAlways);
+    }
+    if (layout.factored > 0) {
+      const auto factors = static_cast<double>((tensor.rows + tensor.cols) * tensor.count);
+      add(tensor, TensorKind::OptimizerState, DType::Fp32, std::min(elements, factors) / cut, kAlways);
+    }
+    if (sc_.layout.sharding.stage >= 1 && sc_.framework.unsharded_state_bytes > 0) {
+      add(tensor, TensorKind::OptimizerState, DType::Int8, elements * sc_.framework.unsharded_state_bytes,
+          kAlways);
+    }
+  }
+
+  void add(const ParameterTensor& tensor, TensorKind kind, DType dtype, double elements, std::uint8_t alive) {
+    if (elements <= 0) return;
+    out_.push_back({.name = tensor.name,
+                    .formula = "M1",
+                    .kind = kind,
+                    .dtype = dtype,
+                    .alive = alive,
+                    .layer_class = static_cast<std::int8_t>(layer_class_),
+                    .elements = elements,
+                    .count = count_});
+  }
+
+  const Scenario& sc_;
+  int layer_class_;
+  double count_;
+  TensorLedger& out_;
+  DType parameter_;
+  double layer_matrix_elements_ = 1;
+};
+
+double matrix_elements(const std::vector<ParameterTensor>& tensors) {
+  double sum = 0;
+  for (const ParameterTensor& tensor : tensors)
+    sum += tensor.matrix ? static_cast<double>(tensor.elements()) : 0.0;
+  return sum;
+}
+
+}  // namespace
+
+void append_state_entries(const Scenario& sc, const std::vector<ParameterTensor>& tensors, int layer_class,
+                          double count, TensorLedger& out) {
+  StateAppender appender{sc, layer_class, count, out};
+  appender.set_layer_matrix_elements(matrix_elements(tensors));
+  for (const ParameterTensor& tensor : tensors) appender.append(tensor);
+}
+
+double elements_before_sharding(const Scenario& sc, const std::vector<ParameterTensor>& tensors) {
+  double sum = 0;
+  for (const ParameterTensor& tensor : tensors) {
+    sum += static_cast<double>(elements_on_rank(tensor, sc.model, sc.layout, sc.framework.vocab_multiple));
+  }
+  return sum;
+}
+
+}  // namespace hexaplan::costmodel

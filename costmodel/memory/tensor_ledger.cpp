@@ -1,0 +1,35 @@
+#include "costmodel/memory/tensor_ledger.h"
+
+#include <array>
+#include <bit>
+#include <cstddef>
+
+namespace hexaplan::costmodel {
+
+std::string_view name_of(Instant instant) {
+  static constexpr std::array<std::string_view, kInstants> kNames = {
+      "forward", "loss", "head backward", "backward", "optimizer step", "between steps"};
+  return kNames[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(instant)))];
+}
+
+Bytes& MemoryBreakdown::of(TensorKind kind) {
+  static constexpr std::array<Bytes MemoryBreakdown::*, kTensorKinds> kMembers = {
+      &MemoryBreakdown::parameters,    &MemoryBreakdown::gradients, &MemoryBreakdown::optimizer,
+      &MemoryBreakdown::activations,   &MemoryBreakdown::logits,    &MemoryBreakdown::transient,
+      &MemoryBreakdown::communication, &MemoryBreakdown::overhead};
+  return this->*kMembers[static_cast<std::size_t>(kind)];
+}
+
+Bytes MemoryBreakdown::of(TensorKind kind) const {
+  return MemoryBreakdown{*this}.of(kind);
+}
+
+MemoryBreakdown sum_alive(const TensorLedger& ledger, Instant instant) {
+  MemoryBreakdown sum;
+  for (const TensorEntry& entry : ledger) {
+    if ((entry.alive & instant) != 0) sum.of(entry.kind) += entry.size();
+  }
+  return sum;
+}
+
+}  // namespace hexaplan::costmodel

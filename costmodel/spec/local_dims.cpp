@@ -1,0 +1,80 @@
+#include "costmodel/spec/local_dims.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "costmodel/parameters/parameter_tensors.h"
+
+namespace hexaplan::costmodel {
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+/// Pairs that a causal mask keeps over one sequence: s²/2 (the diagonal's half is dropped, as every published
+/// FLOP convention does); a window of w keeps w·(s − w/2).
+double causal_pairs(double s, double window) {
+  return window > 0 && window < s ? window * (s - window / 2) : s * s / 2;
+}
+
+void fill_attention(const Scenario& sc, LocalDims& d) {
+  const AttentionSpec& a = sc.model.attention;
+  const std::int64_t tp = sc.layout.tp;
+  d.heads = ceil_div(a.heads, tp);
+  d.kv_heads = std::max<std::int64_t>(1, ceil_div(a.kv_heads, tp));
+  d.q = d.heads * a.head_dim;
+  d.k = d.kv_heads * a.head_dim;
+  d.v = d.kv_heads * a.v_head_dim;
+  d.o = d.heads * a.v_head_dim;
+  if (a.kind == AttentionKind::Latent) {
+    d.q_latent = a.q_lora_rank;
+    d.kv_latent = a.kv_lora_rank + a.qk_rope_dim;
+    d.kv_latent_normed = a.kv_lora_rank;
+  }
+  const auto s = static_cast<double>(d.sequence);
+  d.attention_pairs = causal_pairs(s, 0) / sc.layout.cp;  // zig-zag: equal shares
+  d.windowed_pairs = causal_pairs(s, static_cast<double>(a.window)) / sc.layout.cp;
+}
+
+void fill_experts(const Scenario& sc, LocalDims& d) {
+  const MoeSpec& moe = sc.model.moe;
+  if (!sc.model.is_moe()) return;
+  const std::int64_t etp = sc.layout.expert_tensor();
+  d.experts = moe.experts;
+  d.top_k = moe.top_k;
+  d.experts_local = ceil_div(moe.experts, sc.layout.ep);
+  d.router_tokens = d.sp_tokens;
+  // A balanced all-to-all leaves every rank as many token copies as it sent; expert-TP ranks gather each
+  // other's.
+  const MoeRouting& routing = sc.recipe.routing;
+  const double spread = routing.capacity_factor > 0 ? std::min(routing.capacity_factor, routing.imbalance)
+                                                    : std::max(1.0, routing.imbalance);
+  d.expert_tokens =
+      static_cast<std::int64_t>(std::llround(static_cast<double>(d.sp_tokens * moe.top_k * etp) * spread));
+  if (!sc.layout.sp && sc.layout.tp > 1) d.expert_tokens /= std::max<std::int64_t>(1, etp);
+  d.expert_act = ceil_div(moe.expert_ffn, etp);
+  d.expert_up = (sc.model.mlp.gated ? 2 : 1) * d.expert_act;
+  d.shared_act = ceil_div(moe.shared_ffn, sc.layout.tp);
+  d.shared_up = (sc.model.mlp.gated ? 2 : 1) * d.shared_act;
+}
+
+}  // namespace
+
+LocalDims local_dims(const Scenario& sc) {
+  LocalDims d;
+  d.micro_batch = sc.recipe.micro_batch;
+  d.sequence = sc.recipe.sequence;
+  d.local_sequence = sc.recipe.sequence / sc.layout.cp;
+  d.tokens = d.micro_batch * d.local_sequence;
+  d.sp_tokens = sc.layout.sp ? ceil_div(d.tokens, sc.layout.tp) : d.tokens;
+  d.hidden = sc.model.hidden;
+  fill_attention(sc, d);
+  d.mlp_act = ceil_div(sc.model.mlp.ffn, sc.layout.tp);
+  d.mlp_up = (sc.model.mlp.gated ? 2 : 1) * d.mlp_act;
+  fill_experts(sc, d);
+  d.vocab = padded_vocab(sc.model.vocab, sc.framework.vocab_multiple, sc.layout.tp) / sc.layout.tp;
+  return d;
+}
+
+}  // namespace hexaplan::costmodel

@@ -1,0 +1,40 @@
+#pragma once
+#include <cstdint>
+
+#include "costmodel/spec/scenario.h"
+
+namespace hexaplan::costmodel {
+
+/// Sizes that one rank sees: every memory and time formula is written in these. Widths are elements per
+/// token.
+struct LocalDims {
+  std::int64_t micro_batch = 0;
+  std::int64_t sequence = 0;        // whole sequence
+  std::int64_t local_sequence = 0;  // s/c
+  std::int64_t tokens = 0;          // N = b·s/c
+  std::int64_t sp_tokens = 0;       // N/t with sequence parallelism, else N
+  std::int64_t hidden = 0;
+
+  std::int64_t heads = 0, kv_heads = 0;  // per rank; at least one kv head
+  std::int64_t q = 0, k = 0, v = 0, o = 0;
+  std::int64_t q_latent = 0, kv_latent = 0, kv_latent_normed = 0;  // MLA: r_q, r_kv + d_r, r_kv
+
+  std::int64_t mlp_up = 0;   // 2f/t gated, f/t plain
+  std::int64_t mlp_act = 0;  // f/t
+
+  std::int64_t experts = 0, experts_local = 0, top_k = 0;
+  std::int64_t router_tokens = 0;  // tokens this rank routes
+  std::int64_t expert_tokens =
+      0;  // tokens × experts that this rank computes, imbalance and capacity included
+  std::int64_t expert_up = 0, expert_act = 0;
+  std::int64_t shared_up = 0, shared_act = 0;
+
+  std::int64_t vocab = 0;      // padded, per rank
+  double attention_pairs = 0;  // (query, key) pairs per sequence and head on this rank, full layers
+  double windowed_pairs = 0;   // … in windowed layers
+};
+
+/// Preconditions: the rules accepted the scenario.
+[[nodiscard]] LocalDims local_dims(const Scenario& scenario);
+
+}  // namespace hexaplan::costmodel

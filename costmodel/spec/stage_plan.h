@@ -1,0 +1,29 @@
+#pragma once
+#include <array>
+#include <vector>
+
+#include "costmodel/spec/scenario.h"
+
+namespace hexaplan::costmodel {
+
+/// What one pipeline stage holds.
+struct StagePlan {
+  std::array<int, kLayerClasses> layers{};  // by index_of(LayerClass)
+  double embedding = 0;  // share of the embedding held: 1, or 1/pp under vocabulary parallelism
+  double head = 0;
+  [[nodiscard]] int total_layers() const { return layers[0] + layers[1] + layers[2] + layers[3]; }
+};
+
+/// Layers of every model chunk in model order (pp·vpp entries).  [docs/formulas.md#S2]
+[[nodiscard]] std::vector<int> chunk_layers(const Scenario& scenario);
+
+/// Stages in rank order. Chunk i of the model lies on stage i mod pp (interleaved), or runs down and up again
+/// for the V-shaped schedules, so that the first stage holds both ends.
+[[nodiscard]] std::vector<StagePlan> plan_stages(const Scenario& scenario);
+
+/// Model chunks per stage that the schedule runs.
+[[nodiscard]] constexpr int chunks_per_stage(const Layout& layout) {
+  return is_v_shaped(layout.schedule) ? 2 : layout.vpp;
+}
+
+}  // namespace hexaplan::costmodel

@@ -1,0 +1,117 @@
+#include "costmodel/step/estimate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "costmodel/compute/transformer_operations.h"
+#include "costmodel/memory/stage_memory.h"
+#include "costmodel/parameters/parameter_tensors.h"
+#include "costmodel/schedule/schedule.h"
+#include "costmodel/spec/stage_plan.h"
+#include "costmodel/step/model_flops.h"
+#include "costmodel/step/step_model.h"
+
+namespace hexaplan::costmodel {
+namespace {
+
+constexpr double kNinetyPercent = 1.645;  // standard normal: 5 % beyond on either side
+
+Interval interval_around(double value, double sigma) {
+  return {value * std::exp(-kNinetyPercent * sigma), value * std::exp(kNinetyPercent * sigma)};
+}
+
+/// P(x > limit) for log-normal x with median `median`.
+double exceedance(double median, double limit, double sigma) {
+  if (median <= 0) return 0;
+  return 0.5 * std::erfc(std::log(limit / median) / (sigma * std::sqrt(2.0)));
+}
+
+void fill_memory(const Scenario& sc, const Calibration& calibration, const std::vector<StagePlan>& plan,
+                 Estimate& out) {
+  const MemoryModel model{sc, calibration};
+  out.stages.reserve(plan.size());
+  for (int stage = 0; stage < sc.layout.pp; ++stage) {
+    const double in_flight = microbatches_in_flight(sc.layout, out.microbatches, stage);
+    out.stages.push_back(model.peak(plan[static_cast<std::size_t>(stage)], stage, in_flight));
+    if (out.stages.back().device > out.stages[static_cast<std::size_t>(out.peak_stage)].device)
+      out.peak_stage = stage;
+  }
+  const Bytes peak = out.stages[static_cast<std::size_t>(out.peak_stage)].device;
+  out.capacity = sc.cluster.gpu.memory;
+  out.memory_bytes = interval_around(peak.value(), calibration.memory_sigma);
+  out.out_of_memory_probability = exceedance(peak.value(), out.capacity.value(), calibration.memory_sigma);
+  if (peak <= out.capacity) {
+    out.verdict = Fits{out.capacity - peak};
+  } else {
+    out.verdict = Rejected{"fits-in-memory",
+                           fmt::format("stage {} needs {:.2f} GiB at its peak ({}), the GPU has {:.2f} GiB",
+                                       out.peak_stage, peak.value() / 1073741824.0,
+                                       name_of(out.stages[static_cast<std::size_t>(out.peak_stage)].instant),
+                                       out.capacity.value() / 1073741824.0),
+                           ""};
+  }
+}
+
+void fill_throughput(const Scenario& sc, Estimate& out) {
+  const double seconds = out.time.total().value();
+  const auto gpus = static_cast<double>(sc.cluster.gpus);
+  const double peak = sc.cluster.gpu.peak_of(sc.recipe.precision).value();
+  Throughput& t = out.throughput;
+  t.tokens_per_second = static_cast<double>(sc.recipe.global_batch * sc.recipe.sequence) / seconds;
+  t.tokens_per_second_per_gpu = t.tokens_per_second / gpus;
+  const double rate = out.model_flops_per_step.value() / seconds / gpus;
+  t.model_tflops_per_gpu = rate / 1e12;
+  t.mfu = rate / peak;
+  t.hfu = out.hardware_flops_per_step.value() / seconds / gpus / peak;
+  t.mfu_full_attention = model_flops_per_step(sc, AttentionFlops::Full).value() / seconds / gpus / peak;
+}
+
+}  // namespace
+
+Estimate estimate_step(const Scenario& sc, const Calibration& calibration) {
+  Estimate out;
+  if (auto rejected = first_rejection(sc)) {
+    out.verdict = std::move(*rejected);
+    return out;
+  }
+  out.microbatches = sc.recipe.global_batch / (sc.recipe.micro_batch * sc.layout.dp);
+  out.parameters = static_cast<double>(count_parameters(sc.model).total);
+  const std::vector<StagePlan> plan = plan_stages(sc);
+  fill_memory(sc, calibration, plan, out);
+  const StepModel step{sc, calibration, plan};
+  out.time = step.time();
+  out.step_seconds = interval_around(out.time.total().value(), calibration.time_sigma);
+  out.model_flops_per_step = model_flops_per_step(sc, AttentionFlops::CausalHalved);
+  out.hardware_flops_per_step = step.hardware_flops();
+  fill_throughput(sc, out);
+  return out;
+}
+
+TensorLedger build_ledger(const Scenario& sc, int stage) {
+  const Calibration none;
+  const std::int64_t microbatches = sc.recipe.global_batch / (sc.recipe.micro_batch * sc.layout.dp);
+  return MemoryModel{sc, none}.ledger(plan_stages(sc)[static_cast<std::size_t>(stage)],
+                                      microbatches_in_flight(sc.layout, microbatches, stage));
+}
+
+std::vector<Operation> layer_operations(const Scenario& sc, LayerClass kind) {
+  std::vector<Operation> out;
+  append_layer_operations(sc, local_dims(sc), kind, out);
+  return out;
+}
+
+std::vector<Operation> embedding_operations(const Scenario& sc) {
+  std::vector<Operation> out;
+  append_embedding_operations(sc, local_dims(sc), out);
+  return out;
+}
+
+std::vector<Operation> head_operations(const Scenario& sc) {
+  std::vector<Operation> out;
+  append_head_operations(sc, local_dims(sc), out);
+  return out;
+}
+
+}  // namespace hexaplan::costmodel

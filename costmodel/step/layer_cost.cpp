@@ -1,0 +1,142 @@
+#include "costmodel/step/layer_cost.h"
+
+#include <cstddef>
+
+#include "costmodel/compute/kernel_time.h"
+
+namespace hexaplan::costmodel {
+
+PassCost& PassCost::operator+=(const PassCost& o) {
+  gemm += o.gemm;
+  attention += o.attention;
+  memory_bound += o.memory_bound;
+  launch += o.launch;
+  tensor += o.tensor;
+  context += o.context;
+  expert += o.expert;
+  return *this;
+}
+
+PassCost operator*(PassCost cost, double factor) {
+  cost.gemm *= factor;
+  cost.attention *= factor;
+  cost.memory_bound *= factor;
+  cost.launch *= factor;
+  cost.tensor *= factor;
+  cost.context *= factor;
+  cost.expert *= factor;
+  return cost;
+}
+
+LayerCost& LayerCost::operator+=(const LayerCost& o) {
+  forward += o.forward;
+  backward += o.backward;
+  rerun += o.rerun;
+  weight_gradient += o.weight_gradient;
+  flops += o.flops;
+  rerun_flops += o.rerun_flops;
+  return *this;
+}
+
+LayerCost operator*(LayerCost cost, double factor) {
+  cost.forward = cost.forward * factor;
+  cost.backward = cost.backward * factor;
+  cost.rerun = cost.rerun * factor;
+  cost.weight_gradient *= factor;
+  cost.flops *= factor;
+  cost.rerun_flops *= factor;
+  return cost;
+}
+
+Pricer::Pricer(const Scenario& sc, const Calibration& calibration)
+    : scenario_{sc}, calibration_{calibration} {
+  for (std::size_t g = 0; g < kGroupCount; ++g) {
+    placements_[g] = place_group(sc.layout, static_cast<Group>(g), sc.cluster);
+  }
+}
+
+Seconds Pricer::collective(CollectiveKind kind, Bytes payload, Group group) const {
+  return collective_cost(kind, payload, placements_[static_cast<std::size_t>(group)], scenario_.cluster,
+                         calibration_)
+      .time;
+}
+
+Seconds Pricer::time_of(const Operation& op) const {
+  const GpuSpec& gpu = scenario_.cluster.gpu;
+  switch (op.kind) {
+    case OpKind::Gemm:
+    case OpKind::GroupedGemm:
+      return op.count * gemm_time(op.gemm, op.precision, gpu, calibration_);
+    case OpKind::Attention:
+      return op.count * attention_time(op.attention,
+                                       op.pass == Pass::Forward ? Direction::Forward : Direction::Backward,
+                                       op.precision, gpu, calibration_);
+    case OpKind::MemoryBound:
+      return op.count * memory_bound_time(op.bytes, gpu, calibration_);
+    case OpKind::Collective:
+      return op.count * collective(op.collective, op.payload, op.group);
+  }
+  return {};
+}
+
+void Pricer::add(const Operation& op, PassCost& cost, double& kernels) const {
+  const Seconds time = time_of(op);
+  const FrameworkProfile& f = scenario_.framework;
+  kernels += op.kernels * op.count;
+  switch (op.kind) {
+    case OpKind::Gemm:
+    case OpKind::GroupedGemm:
+      cost.gemm += time;
+      return;
+    case OpKind::Attention:
+      cost.attention += time;
+      return;
+    case OpKind::MemoryBound:
+      cost.memory_bound += time;
+      return;
+    case OpKind::Collective:
+      break;
+  }
+  if (op.group == Group::Context) {
+    cost.context += time;
+  } else if (op.group == Group::Expert || op.group == Group::ExpertTensor) {
+    cost.expert += time * (1 - f.expert_overlap);
+  } else {
+    cost.tensor += time * (1 - f.tensor_overlap);
+  }
+}
+
+/// The host must launch as fast as the device runs; ring sends hide behind attention.
+void Pricer::finish(PassCost& cost, double kernels) const {
+  const FrameworkProfile& f = scenario_.framework;
+  const Seconds host = f.kernel_launch * kernels;
+  cost.launch = larger(Seconds{}, host - cost.total());
+  if (scenario_.layout.context == ContextKind::Ring) {
+    cost.context = larger(Seconds{}, cost.context - cost.attention * f.context_overlap);
+  }
+}
+
+LayerCost Pricer::price(const std::vector<Operation>& operations) const {
+  LayerCost cost;
+  double forward_kernels = 0, backward_kernels = 0, rerun_kernels = 0;
+  for (const Operation& op : operations) {
+    if (op.pass == Pass::Forward) {
+      add(op, cost.forward, forward_kernels);
+    } else {
+      add(op, cost.backward, backward_kernels);
+      if (op.pass == Pass::BackwardWeight && op.kind != OpKind::Collective)
+        cost.weight_gradient += time_of(op);
+    }
+    cost.flops += op.flops;
+    if (op.rerun) {
+      add(op, cost.rerun, rerun_kernels);
+      cost.rerun_flops += op.flops;
+    }
+  }
+  finish(cost.forward, forward_kernels);
+  finish(cost.backward, backward_kernels);
+  finish(cost.rerun, rerun_kernels);
+  return cost;
+}
+
+}  // namespace hexaplan::costmodel

@@ -1,0 +1,52 @@
+#pragma once
+#include <array>
+#include <vector>
+
+#include "costmodel/calibrate/calibration.h"
+#include "costmodel/communication/collective_time.h"
+#include "costmodel/compute/operation.h"
+#include "costmodel/spec/rank_grid.h"
+#include "costmodel/spec/scenario.h"
+
+namespace hexaplan::costmodel {
+
+/// Time of one pass over something, by cause. Communication is what stays exposed.
+struct PassCost {
+  Seconds gemm, attention, memory_bound, launch;
+  Seconds tensor, context, expert;
+  [[nodiscard]] constexpr Seconds compute() const { return gemm + attention + memory_bound + launch; }
+  [[nodiscard]] constexpr Seconds total() const { return compute() + tensor + context + expert; }
+  PassCost& operator+=(const PassCost& other);
+  friend PassCost operator*(PassCost cost, double factor);
+};
+
+/// Forward, backward and recomputation of one layer (or one end of the model) for one micro-batch.
+struct LayerCost {
+  PassCost forward, backward, rerun;
+  Seconds
+      weight_gradient;  // share of backward that only makes weight gradients (zero-bubble schedules delay it)
+  Flops flops, rerun_flops;
+  LayerCost& operator+=(const LayerCost& other);
+  friend LayerCost operator*(LayerCost cost, double factor);
+  [[nodiscard]] constexpr Seconds total() const { return forward.total() + backward.total() + rerun.total(); }
+};
+
+/// Prices operations for one scenario; placements of the groups are looked up once.
+class Pricer {
+ public:
+  Pricer(const Scenario& scenario, const Calibration& calibration);
+  /// Device time of one operation run `op.count` times, nothing hidden.
+  [[nodiscard]] Seconds time_of(const Operation& op) const;
+  [[nodiscard]] Seconds collective(CollectiveKind kind, Bytes payload, Group group) const;
+  [[nodiscard]] LayerCost price(const std::vector<Operation>& operations) const;
+
+ private:
+  void add(const Operation& op, PassCost& cost, double& kernels) const;
+  void finish(PassCost& cost, double kernels) const;
+
+  const Scenario& scenario_;
+  const Calibration& calibration_;
+  std::array<GroupPlacement, kGroupCount> placements_;
+};
+
+}  // namespace hexaplan::costmodel

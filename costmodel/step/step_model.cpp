@@ -1,0 +1,267 @@
+#include "costmodel/step/step_model.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "costmodel/compute/kernel_time.h"
+#include "costmodel/compute/transformer_operations.h"
+#include "costmodel/parameters/parameter_tensors.h"
+
+namespace hexaplan::costmodel {
+namespace {
+
+StageParameters count(const Scenario& sc, const std::vector<ParameterTensor>& tensors) {
+  StageParameters sum;
+  for (const ParameterTensor& tensor : tensors) {
+    const auto elements =
+        static_cast<double>(elements_on_rank(tensor, sc.model, sc.layout, sc.framework.vocab_multiple));
+    (is_expert(tensor) ? sum.expert : sum.dense) += elements;
+  }
+  return sum;
+}
+
+StageParameters operator*(StageParameters p, double factor) {
+  return {p.dense * factor, p.expert * factor};
+}
+StageParameters& operator+=(StageParameters& a, const StageParameters& b) {
+  a.dense += b.dense;
+  a.expert += b.expert;
+  return a;
+}
+
+double bytes_of(DType dtype) {
+  return bits_per_element(dtype) / 8.0;
+}
+
+}  // namespace
+
+StepModel::StepModel(const Scenario& sc, const Calibration& calibration, const std::vector<StagePlan>& stages)
+    : sc_{sc}, calibration_{calibration}, stages_{stages}, dims_{local_dims(sc)}, pricer_{sc, calibration} {
+  std::vector<Operation> operations;
+  std::vector<ParameterTensor> tensors;
+  operations.reserve(96);
+  tensors.reserve(kMaxLayerTensors);
+  for (int c = 0; c < kLayerClasses; ++c) {
+    const auto index = static_cast<std::size_t>(c);
+    const bool used =
+        std::any_of(stages.begin(), stages.end(), [&](const StagePlan& s) { return s.layers[index] > 0; });
+    if (!used) continue;
+    operations.clear();
+    tensors.clear();
+    append_layer_operations(sc, dims_, layer_class_at(c), operations);
+    append_layer_parameters(sc.model, layer_class_at(c), tensors);
+    layers_[index] = pricer_.price(operations);
+    layer_parameters_[index] = count(sc, tensors);
+  }
+  operations.clear();
+  append_embedding_operations(sc, dims_, operations);
+  embedding_ = pricer_.price(operations);
+  operations.clear();
+  append_head_operations(sc, dims_, operations);
+  head_ = pricer_.price(operations);
+  tensors.clear();
+  append_embedding_parameters(sc.model, tensors);
+  embedding_parameters_ = count(sc, tensors);
+  tensors.clear();
+  append_head_parameters(sc.model, sc.layout.pp > 1, tensors);
+  head_parameters_ = count(sc, tensors);
+  microbatches_ =
+      static_cast<double>(sc.recipe.global_batch) / static_cast<double>(sc.recipe.micro_batch * sc.layout.dp);
+}
+
+int StepModel::recomputed_layers(const StagePlan& stage) const {
+  const Recompute& recompute = sc_.recipe.recompute;
+  return recompute.mode == RecomputeMode::Layers ? std::min(recompute.layers, stage.total_layers())
+                                                 : stage.total_layers();
+}
+
+LayerCost StepModel::stage_cost(const StagePlan& stage) const {
+  LayerCost cost;
+  const double rerun_share =
+      stage.total_layers() > 0 ? static_cast<double>(recomputed_layers(stage)) / stage.total_layers() : 0;
+  for (std::size_t c = 0; c < kLayerClasses; ++c) {
+    if (stage.layers[c] == 0) continue;
+    LayerCost layers = layers_[c] * stage.layers[c];
+    layers.rerun = layers.rerun * rerun_share;
+    layers.rerun_flops *= rerun_share;
+    cost += layers;
+  }
+  cost += embedding_ * stage.embedding;
+  cost += head_ * stage.head;
+  return cost;
+}
+
+StageParameters StepModel::stage_parameters(const StagePlan& stage) const {
+  StageParameters sum;
+  for (std::size_t c = 0; c < kLayerClasses; ++c) sum += layer_parameters_[c] * stage.layers[c];
+  sum += embedding_parameters_ * stage.embedding;
+  sum += head_parameters_ * stage.head;
+  return sum;
+}
+
+/// Time the slowest stage waits: filling and draining the pipeline through the others.  [docs/formulas.md#S1]
+Seconds StepModel::bubble(const std::vector<LayerCost>& costs, std::size_t slowest) const {
+  const auto stages = static_cast<double>(costs.size());
+  if (costs.size() == 1) return {};
+  Seconds others, weights;
+  for (std::size_t s = 0; s < costs.size(); ++s) {
+    if (s == slowest) continue;
+    others += costs[s].total();
+    weights += costs[s].weight_gradient;
+  }
+  const Seconds forward = costs[slowest].forward.total();
+  switch (sc_.layout.schedule) {
+    case ScheduleKind::ZbH1:
+      return larger(others - 2.0 * weights, forward * (stages - 1));
+    case ScheduleKind::Zb2p:
+      return Seconds{};
+    case ScheduleKind::Zbv:
+      return forward * (stages - 1) / 2.0;
+    case ScheduleKind::VHalf:
+      return others / 2.0;
+    case ScheduleKind::DualPipe:
+      return larger(Seconds{}, (stages / 2 - 1) / (stages - 1) * (others - 3.0 * weights));
+    case ScheduleKind::DualPipeV:
+      return larger(Seconds{}, 0.5 * (others - 3.0 * weights));
+    case ScheduleKind::GPipe:
+    case ScheduleKind::OneFOneB:
+    case ScheduleKind::Interleaved:
+      break;
+  }
+  return others / static_cast<double>(sc_.layout.vpp);
+}
+
+/// Sends between stages that nothing hides: once down and up the pipeline, and in every micro-batch for
+/// schedules that wait for them.  [docs/formulas.md#S4]
+Seconds StepModel::pipeline_messages() const {
+  if (sc_.layout.pp == 1) return {};
+  const double element = bits_per_element(activation_dtype(sc_.recipe.precision)) / 8.0;
+  const Bytes payload{static_cast<double>(dims_.sp_tokens * dims_.hidden) * element};
+  const Seconds send = pricer_.collective(CollectiveKind::SendRecv, payload, Group::Pipeline);
+  const double chunks = chunks_per_stage(sc_.layout);
+  const double fill = 2.0 * (sc_.layout.pp - 1);
+  const double steady = 2.0 * (microbatches_ - 1) * chunks * (1 - sc_.framework.pipeline_overlap);
+  return send * (fill + steady);
+}
+
+/// What one rank still waits for after its last backward, and before its first forward. [docs/formulas.md#C5]
+Seconds StepModel::data_parallel(const LayerCost& slowest, const StageParameters& p) const {
+  const FrameworkProfile& f = sc_.framework;
+  const Sharding& sharding = sc_.layout.sharding;
+  if (trains_adapters(sc_.recipe)) return {};
+  const double reduce = bytes_of(f.reduce_dtype);
+  const bool sharded = sharding.stage >= 1;
+  const auto both = [&](CollectiveKind kind, double element) {
+    return pricer_.collective(kind, Bytes{p.dense * element}, Group::DataContext) +
+           pricer_.collective(kind, Bytes{p.expert * element}, Group::ExpertData);
+  };
+  Seconds gradients =
+      both(sharded && f.reduce_scatter_gradients ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce,
+           reduce);
+  const Seconds gather = sharded ? both(CollectiveKind::AllGather, bytes_of(f.gather_dtype)) : Seconds{};
+  Seconds hidden = f.gradient_overlap == GradientOverlap::None
+                       ? Seconds{}
+                       : slowest.backward.total() + slowest.rerun.total();
+  if (f.gradient_overlap == GradientOverlap::EveryMicrobatch && sharding.stage >= 2) {
+    gradients *= microbatches_;
+    hidden *= microbatches_;
+  }
+  const double buckets = std::max(
+      1.0, p.all() / std::max(1.0, f.gradient_bucket_elements + f.gradient_bucket_per_rank * sc_.layout.dp));
+  const Seconds last_bucket = gradients / buckets;
+  const Seconds exposed = larger(last_bucket, gradients - hidden / f.overlap_slowdown);
+  const Seconds gather_hidden = f.parameter_gather_overlap ? slowest.forward.total() : Seconds{};
+  return (f.gradient_overlap == GradientOverlap::None ? gradients : exposed) +
+         larger(f.parameter_gather_overlap ? gather / buckets : gather,
+                gather - gather_hidden / f.overlap_slowdown);
+}
+
+/// ZeRO-3 / FSDP: every layer is gathered before its forward and its backward and its gradient scattered, per
+/// micro-batch; each transfer hides behind the layer before it.  [docs/formulas.md#C6]
+Seconds StepModel::sharded_parameters(const LayerCost& slowest, const StagePlan& stage) const {
+  const FrameworkProfile& f = sc_.framework;
+  const bool hybrid = sc_.layout.shard_ranks() < sc_.layout.dp * sc_.layout.cp;
+  Seconds exposed;
+  const auto layer = [&](const StageParameters& p, Seconds forward, Seconds backward, double times) {
+    const Seconds gather = pricer_.collective(CollectiveKind::AllGather,
+                                              Bytes{p.dense * bytes_of(f.gather_dtype)}, Group::Shard) +
+                           pricer_.collective(CollectiveKind::AllGather,
+                                              Bytes{p.expert * bytes_of(f.gather_dtype)}, Group::ExpertData);
+    Seconds scatter = pricer_.collective(CollectiveKind::ReduceScatter,
+                                         Bytes{p.dense * bytes_of(f.reduce_dtype)}, Group::Shard) +
+                      pricer_.collective(CollectiveKind::ReduceScatter,
+                                         Bytes{p.expert * bytes_of(f.reduce_dtype)}, Group::ExpertData);
+    if (hybrid) {
+      scatter += pricer_.collective(CollectiveKind::AllReduce,
+                                    Bytes{p.dense * bytes_of(f.reduce_dtype) / sc_.layout.shard_ranks()},
+                                    Group::Replica);
+    }
+    const Seconds again = f.reshard_after_forward ? gather : Seconds{};
+    const auto wait = [&](Seconds transfer, Seconds compute) {
+      return larger(Seconds{}, transfer - compute / f.overlap_slowdown);
+    };
+    exposed += times * (wait(gather, forward) + wait(again + scatter, backward));
+  };
+  for (std::size_t c = 0; c < kLayerClasses; ++c) {
+    if (stage.layers[c] == 0) continue;
+    layer(layer_parameters_[c], layers_[c].forward.total(),
+          layers_[c].backward.total() + layers_[c].rerun.total(), stage.layers[c] * microbatches_);
+  }
+  layer(embedding_parameters_ * stage.embedding, {}, {}, microbatches_);
+  layer(head_parameters_ * stage.head, head_.forward.total(), head_.backward.total(), microbatches_);
+  (void)slowest;
+  return exposed;
+}
+
+/// Memory traffic of the update and of the gradient norm.  [docs/formulas.md#T7]
+Seconds StepModel::optimizer(const StageParameters& p) const {
+  const int stage = sc_.layout.sharding.stage;
+  const double dense = stage >= 1 ? p.dense / sc_.layout.shard_ranks() : p.dense;
+  const double expert = stage >= 1 ? p.expert / std::max(1, sc_.layout.expert_data()) : p.expert;
+  const double trained = trains_adapters(sc_.recipe) ? 0 : dense + expert;
+  return memory_bound_time(Bytes{trained * sc_.framework.optimizer_passes_bytes}, sc_.cluster.gpu,
+                           calibration_);
+}
+
+StepTime StepModel::time() const {
+  std::vector<LayerCost> costs;
+  costs.reserve(stages_.size());
+  for (const StagePlan& stage : stages_) costs.push_back(stage_cost(stage));
+  const auto slowest = static_cast<std::size_t>(
+      std::max_element(costs.begin(), costs.end(),
+                       [](const auto& a, const auto& b) { return a.total() < b.total(); }) -
+      costs.begin());
+  const LayerCost& cost = costs[slowest];
+  const StageParameters parameters = stage_parameters(stages_[slowest]);
+  PassCost passes = cost.forward;
+  passes += cost.backward;
+  StepTime t;
+  t.gemm = passes.gemm * microbatches_;
+  t.attention = passes.attention * microbatches_;
+  t.memory_bound = passes.memory_bound * microbatches_;
+  t.launch = passes.launch * microbatches_;
+  t.recompute = cost.rerun.total() * microbatches_;
+  t.tensor_parallel = passes.tensor * microbatches_;
+  t.context_parallel = passes.context * microbatches_;
+  t.expert_parallel = passes.expert * microbatches_;
+  t.pipeline_p2p = pipeline_messages();
+  t.bubble = bubble(costs, slowest);
+  t.data_parallel = sc_.layout.sharding.stage >= 3 ? sharded_parameters(cost, stages_[slowest])
+                                                   : data_parallel(cost, parameters);
+  t.optimizer = optimizer(parameters);
+  t.host = sc_.framework.step_overhead + sc_.framework.microbatch_overhead * microbatches_;
+  return t;
+}
+
+/// FLOPs of one rank's share, summed over stages and tensor- and context-parallel ranks by the caller's world
+/// size.
+Flops StepModel::hardware_flops() const {
+  Flops sum;
+  for (const StagePlan& stage : stages_) {
+    const LayerCost cost = stage_cost(stage);
+    sum += (cost.flops + cost.rerun_flops) * microbatches_;
+  }
+  return sum * static_cast<double>(sc_.layout.dp) * sc_.layout.tp * sc_.layout.cp;
+}
+
+}  // namespace hexaplan::costmodel
