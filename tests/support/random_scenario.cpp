@@ -235,8 +235,9 @@ rc::Gen<Calibration> any_calibration() {
     Calibration c;
     c.name = "random prior";
     for (GemmCurve& curve : c.gemm) {
-      curve.base = real(0.3, 0.95);
+      curve.share = real(0.3, 0.95);
       curve.k_half = real(16, 512);
+      curve.quantisation = real(0, 1);
     }
     c.sustained = real(0.7, 1.0);
     c.launch_floor = Seconds{real(1e-6, 5e-6)};
