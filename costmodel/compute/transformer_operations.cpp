@@ -319,7 +319,7 @@ class LayerOperations {
     build_.linear("mlp.up", d_.tokens, d_.hidden, d_.mlp_up);
     bias("mlp.up_bias", sc_.model.mlp.bias, d_.tokens * d_.mlp_up);
     build_.in_modules(kRecomputeMlp | kRecomputeActivation);
-    activation("mlp.activation", d_.tokens * d_.mlp_up);
+    activation("mlp.activation", d_.tokens * (d_.mlp_up + d_.mlp_act));
     build_.in_modules(kRecomputeMlp);
     cast(d_.tokens * d_.mlp_act);
     build_.linear("mlp.down", d_.tokens, d_.mlp_act, d_.hidden);
@@ -343,7 +343,7 @@ class LayerOperations {
     cast(d_.expert_tokens * d_.hidden);
     build_.grouped("moe.expert.up", d_.expert_tokens, d_.experts_local, d_.hidden, d_.expert_up);
     build_.in_modules(kRecomputeMoe | kRecomputeMoeActivation);
-    activation("moe.expert.activation", d_.expert_tokens * d_.expert_up);
+    activation("moe.expert.activation", d_.expert_tokens * (d_.expert_up + d_.expert_act));
     build_.in_modules(kRecomputeMoe);
     cast(d_.expert_tokens * d_.expert_act);
     build_.grouped("moe.expert.down", d_.expert_tokens, d_.experts_local, d_.expert_act, d_.hidden);
@@ -360,7 +360,7 @@ class LayerOperations {
     build_.in_modules(kRecomputeMoe | kRecomputeSharedExperts);
     build_.enter_tensor_parallel("moe.shared.enter_tp");
     build_.linear("moe.shared.up", d_.tokens, d_.hidden, d_.shared_up);
-    activation("moe.shared.activation", d_.tokens * d_.shared_up);
+    activation("moe.shared.activation", d_.tokens * (d_.shared_up + d_.shared_act));
     build_.linear("moe.shared.down", d_.tokens, d_.shared_act, d_.hidden);
     build_.leave_tensor_parallel("moe.shared.leave_tp");
   }
@@ -393,7 +393,9 @@ void append_head_operations(const Scenario& sc, const LocalDims& d, std::vector<
   build.elementwise("head.norm", Elementwise::Norm, static_cast<double>(d.sp_tokens * d.hidden));
   build.enter_tensor_parallel("head.enter_tp");
   build.linear("head.logits", d.tokens, d.hidden, d.vocab);
-  build.elementwise("loss.cross_entropy", Elementwise::CrossEntropy, static_cast<double>(d.tokens * d.vocab));
+  build.elementwise("loss.cross_entropy",
+                    fuses_cross_entropy(sc) ? Elementwise::FusedCrossEntropy : Elementwise::CrossEntropy,
+                    static_cast<double>(d.tokens * d.vocab));
   build.add_collective("loss.reduce", Pass::Forward, CollectiveKind::AllReduce, Group::Tensor,
                        static_cast<double>(d.tokens) * 2, 3);
   for (std::size_t i = first; i < out.size(); ++i) {

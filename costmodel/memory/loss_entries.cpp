@@ -9,18 +9,13 @@ double alive_share(const Scenario& sc) {
   return sc.recipe.cross_entropy == CrossEntropy::Default && chunked > 0 ? chunked : 1.0;
 }
 
-bool is_fused(const Scenario& sc) {
-  return sc.recipe.cross_entropy == CrossEntropy::Fused || sc.recipe.cross_entropy == CrossEntropy::Chunked ||
-         (sc.recipe.cross_entropy == CrossEntropy::Default && sc.framework.fused_cross_entropy);
-}
-
 }  // namespace
 
 void append_loss_entries(const Scenario& sc, const LocalDims& d, TensorLedger& out) {
   const DType compute = activation_dtype(sc.recipe.precision);
   const double logits = static_cast<double>(d.tokens * d.vocab) * alive_share(sc);
   const FrameworkProfile& f = sc.framework;
-  const bool fused = is_fused(sc);
+  const bool fused = fuses_cross_entropy(sc);
   const auto add = [&](std::string_view name, DType dtype, double elements, double copies, std::uint8_t alive,
                        TensorKind kind) {
     if (elements * copies > 0) {

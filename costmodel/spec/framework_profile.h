@@ -57,21 +57,22 @@ struct SavedRule {
 /// Memory-bound steps of a layer, by what they do. `kElementwiseSteps` (compute/transformer_operations.h)
 /// gives each one's elements.
 enum class Elementwise : std::uint8_t {
-  Norm,            // per norm, tokens·h
-  ResidualAdd,     // bias, dropout and residual; per residual add, tokens·h
-  Rope,            // tokens·(a+g)d
-  QkNorm,          // tokens·(a+g)d
-  BiasAdd,         // separate bias kernels, tokens·outputs
-  RepeatKeyValue,  // tokens·a·(d+d_v)
-  Softmax,         // scale, mask, softmax, dropout over scores; not flash
-  Activation,      // SwiGLU, GELU; elements of the first matrix's output
-  Router,          // softmax, top-k; tokens·E
-  Permute,         // gather and scatter of tokens; tokens'·h
-  Cast,            // activation quantisation for fp8/fp4 GEMMs; elements of the GEMM inputs
-  Embedding,       // tokens·h
-  CrossEntropy,    // elements of the logits
+  Norm,               // per norm, tokens·h
+  ResidualAdd,        // bias, dropout and residual; per residual add, tokens·h
+  Rope,               // tokens·(a+g)d
+  QkNorm,             // tokens·(a+g)d
+  BiasAdd,            // separate bias kernels, tokens·outputs
+  RepeatKeyValue,     // tokens·a·(d+d_v)
+  Softmax,            // scale, mask, softmax, dropout over scores; not flash
+  Activation,         // SwiGLU, GELU; elements of its inputs and outputs together
+  Router,             // softmax, top-k; tokens·E
+  Permute,            // gather and scatter of tokens; tokens'·h
+  Cast,               // activation quantisation for fp8/fp4 GEMMs; elements of the GEMM inputs
+  Embedding,          // tokens·h
+  CrossEntropy,       // unfused loss; elements of the logits
+  FusedCrossEntropy,  // in-place kernel; elements of the logits
 };
-inline constexpr int kElementwiseCount = 13;
+inline constexpr int kElementwiseCount = 14;
 
 /// Traffic and kernels of one memory-bound step. Traffic is in passes: reads + writes of the step's elements,
 /// in the activation dtype.

@@ -16,4 +16,11 @@ struct Scenario {
   FrameworkProfile framework;
 };
 
+/// True when the loss is one kernel over the logits (or over chunks of them).
+[[nodiscard]] constexpr bool fuses_cross_entropy(const Scenario& scenario) {
+  const CrossEntropy wanted = scenario.recipe.cross_entropy;
+  return wanted == CrossEntropy::Fused || wanted == CrossEntropy::Chunked ||
+         (wanted == CrossEntropy::Default && scenario.framework.fused_cross_entropy);
+}
+
 }  // namespace hexaplan::costmodel
