@@ -1,0 +1,398 @@
+#include "presets/models/model_families.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+// Defaults and rules: huggingface/transformers, src/transformers/models/<family>/configuration_*.py and
+// modeling_*.py; DeepSeek and Kimi also deepseek-ai/DeepSeek-V3 on the hub (modeling_deepseek.py).
+namespace hexaplan::presets {
+namespace {
+
+using costmodel::Activation;
+using costmodel::AttentionKind;
+using costmodel::ModelSpec;
+using costmodel::NormKind;
+using costmodel::PositionKind;
+
+constexpr DimensionKeys kLlamaKeys{.hidden = {"hidden_size"},
+                                   .ffn = {"intermediate_size"},
+                                   .layers = {"num_hidden_layers"},
+                                   .heads = {"num_attention_heads"},
+                                   .kv_heads = {"num_key_value_heads"},
+                                   .head_dim = {"head_dim"},
+                                   .positions = {"max_position_embeddings"}};
+/// head_dim, where present, is the rotary part.
+constexpr DimensionKeys kLatentKeys{.hidden = {"hidden_size"},
+                                    .ffn = {"intermediate_size"},
+                                    .layers = {"num_hidden_layers"},
+                                    .heads = {"num_attention_heads"},
+                                    .kv_heads = {},
+                                    .head_dim = {},
+                                    .positions = {"max_position_embeddings"}};
+constexpr DimensionKeys kNeoxKeys{.hidden = {"hidden_size"},
+                                  .ffn = {"intermediate_size"},
+                                  .layers = {"num_hidden_layers"},
+                                  .heads = {"num_attention_heads"},
+                                  .positions = {"max_position_embeddings"}};
+constexpr DimensionKeys kGpt2Keys{.hidden = {"n_embd", "hidden_size"},
+                                  .ffn = {"n_inner"},
+                                  .layers = {"n_layer", "num_hidden_layers"},
+                                  .heads = {"n_head", "num_attention_heads"},
+                                  .positions = {"n_positions", "max_position_embeddings"}};
+/// BloomMLP is 4 × hidden wide whatever n_inner says.
+constexpr DimensionKeys kBloomKeys{.hidden = {"hidden_size", "n_embed"},
+                                   .layers = {"n_layer", "num_hidden_layers"},
+                                   .heads = {"n_head", "num_attention_heads"},
+                                   .positions = {"seq_length"}};
+constexpr DimensionKeys kOptKeys{.hidden = {"hidden_size", "d_model"},
+                                 .ffn = {"ffn_dim"},
+                                 .layers = {"num_hidden_layers"},
+                                 .heads = {"num_attention_heads"},
+                                 .positions = {"max_position_embeddings"}};
+constexpr DimensionKeys kMptKeys{.hidden = {"d_model", "hidden_size"},
+                                 .layers = {"n_layers", "num_hidden_layers"},
+                                 .heads = {"n_heads", "num_attention_heads"},
+                                 .positions = {"max_seq_len"}};
+
+constexpr Key kWindow{"sliding_window"};
+constexpr Key kTopK{"num_experts_per_tok"};
+
+// --- Sliding windows -------------------------------------------------------------------------------------
+
+/// Keeps a regular pattern as a period (every n-th layer is global), any other as a list.
+void set_windows(ModelSpec& m, std::int64_t window, const std::function<bool(std::int64_t)>& windowed) {
+  std::vector<int> global;
+  for (std::int64_t i = 0; i < m.layers; ++i) {
+    if (!windowed(i)) {
+      global.push_back(static_cast<int>(i));
+    }
+  }
+  const auto all = static_cast<std::size_t>(m.layers);
+  m.attention.window = global.size() == all ? 0 : window;
+  if (m.attention.window == 0 || global.empty()) {
+    return;
+  }
+  const int period = global.front() + 1;
+  bool regular = period > 1 && global.size() == all / static_cast<std::size_t>(period);
+  for (std::size_t i = 0; i < global.size(); ++i) {
+    regular = regular && global[i] + 1 == period * static_cast<int>(i + 1);
+  }
+  if (regular) {
+    m.attention.global_period = period;
+  } else {
+    m.attention.global_layers = std::move(global);
+  }
+}
+
+enum class LayerType : std::uint8_t { Full, Sliding };
+constexpr Named<LayerType> kLayerTypes[] = {{"full_attention", LayerType::Full},
+                                            {"sliding_attention", LayerType::Sliding}};
+
+/// layer_types where the file has it, else `pattern`: true for layers that attend through the window.
+void read_windows(ConfigFields& f, ModelSpec& m, std::int64_t window,
+                  const std::function<bool(std::int64_t)>& pattern) {
+  const std::optional<ValueReader> listed = f.value({"layer_types"});
+  if (!listed) {
+    set_windows(m, window, pattern);
+    return;
+  }
+  std::vector<LayerType> types;
+  for (const ValueReader& element : listed->elements()) {
+    types.push_back(element.choice(kLayerTypes));
+  }
+  if (static_cast<std::int64_t>(types.size()) != m.layers) {
+    throw listed->error(fmt::format("one entry for each of {} layers, not {}", m.layers, types.size()));
+  }
+  set_windows(m, window,
+              [&](std::int64_t i) { return types[static_cast<std::size_t>(i)] == LayerType::Sliding; });
+}
+
+/// Every layer, unless the window is null.
+void read_plain_window(ConfigFields& f, ModelSpec& m, std::int64_t absent) {
+  m.attention.window = f.integer(kWindow, absent);
+}
+
+/// `period` - 1 windowed layers, then a global one.
+void read_alternating_windows(ConfigFields& f, ModelSpec& m, std::int64_t absent, std::int64_t period) {
+  read_windows(f, m, f.integer(kWindow, absent), [period](std::int64_t i) { return (i + 1) % period != 0; });
+}
+
+/// Qwen: the window is there but switched off in every published file. Layers from max_window_layers on use
+/// it.
+void read_qwen_windows(ConfigFields& f, ModelSpec& m) {
+  const std::int64_t window = f.integer(kWindow, 4096);
+  const std::int64_t first = f.integer({"max_window_layers"}, 28, {0, kSize.high});
+  if (f.flag({"use_sliding_window"}, false)) {
+    read_windows(f, m, window, [first](std::int64_t i) { return i >= first; });
+  }
+}
+
+// --- Experts ---------------------------------------------------------------------------------------------
+
+struct MoeFields {
+  Key experts;
+  std::int64_t experts_absent;
+  std::int64_t top_k_absent;  // 0 = the file must say
+  Key ffn;
+  std::int64_t ffn_absent;
+};
+
+void read_experts(ConfigFields& f, ModelSpec& m, const MoeFields& fields) {
+  m.moe.experts = f.integer(fields.experts, fields.experts_absent, kExperts);
+  if (m.moe.experts == 0) {  // null: a dense model of the family
+    return;
+  }
+  m.moe.top_k = fields.top_k_absent == 0 ? f.required(kTopK) : f.size(kTopK, fields.top_k_absent);
+  if (m.moe.top_k > m.moe.experts) {
+    throw f.error(kTopK, m.moe.top_k, fmt::format("at most {} ({})", m.moe.experts, fields.experts.name));
+  }
+  m.moe.expert_ffn = f.size(fields.ffn, fields.ffn_absent);
+}
+
+/// Layer i has experts when it is not listed in mlp_only_layers and (i + 1) % decoder_sparse_step == 0.
+void read_sparse_layers(ConfigFields& f, ModelSpec& m) {
+  m.moe.period = f.size({"decoder_sparse_step"}, 1);
+  for (const std::int64_t layer : f.integers({"mlp_only_layers"}, {0, m.layers - 1})) {
+    m.moe.dense_layers.push_back(static_cast<int>(layer));
+  }
+}
+
+// --- Families --------------------------------------------------------------------------------------------
+
+void set_attention_bias(ModelSpec& m, bool bias) {
+  m.attention.qkv_bias = m.attention.output_bias = bias;
+}
+
+void llama(ConfigFields& f, ModelSpec& m) {
+  set_attention_bias(m, f.flag({"attention_bias"}, false));
+  m.mlp.bias = f.flag({"mlp_bias"}, false);
+}
+
+void mistral(ConfigFields& f, ModelSpec& m) {
+  read_plain_window(f, m, 4096);
+}
+
+void mixtral(ConfigFields& f, ModelSpec& m) {
+  read_plain_window(f, m, 0);
+  read_experts(f, m, {{"num_local_experts", "num_experts"}, 8, 2, {"intermediate_size"}, m.mlp.ffn});
+}
+
+/// Bias on q, k and v in every file: it is in the modeling code, not in the config.
+void qwen2(ConfigFields& f, ModelSpec& m) {
+  m.attention.qkv_bias = true;
+  read_qwen_windows(f, m);
+}
+
+void qwen2_moe(ConfigFields& f, ModelSpec& m) {
+  m.attention.qkv_bias = f.flag({"qkv_bias"}, true);
+  read_qwen_windows(f, m);
+  read_experts(f, m, {{"num_experts", "num_local_experts"}, 60, 4, {"moe_intermediate_size"}, 1408});
+  read_sparse_layers(f, m);
+  m.moe.shared_ffn = f.integer({"shared_expert_intermediate_size"}, 5632);
+  m.moe.shared_gate = m.moe.shared_ffn > 0;
+}
+
+void qwen3(ConfigFields& f, ModelSpec& m) {
+  m.attention.qk_norm = true;
+  set_attention_bias(m, f.flag({"attention_bias"}, false));
+  read_qwen_windows(f, m);
+}
+
+void qwen3_moe(ConfigFields& f, ModelSpec& m) {
+  m.attention.qk_norm = true;
+  set_attention_bias(m, f.flag({"attention_bias"}, false));
+  if (f.flag({"use_sliding_window"}, false)) {
+    read_plain_window(f, m, 4096);
+  }
+  read_experts(f, m, {{"num_experts", "num_local_experts"}, 128, 8, {"moe_intermediate_size"}, 768});
+  read_sparse_layers(f, m);
+}
+
+void read_latent_attention(ConfigFields& f, ModelSpec& m) {
+  auto& a = m.attention;
+  a.kind = AttentionKind::Latent;
+  a.kv_heads = a.heads;
+  a.q_lora_rank = f.integer({"q_lora_rank"}, 1536);  // null: q is projected directly (V2-Lite)
+  a.kv_lora_rank = f.size({"kv_lora_rank"}, 512);
+  a.qk_nope_dim = f.size({"qk_nope_head_dim"}, 128);
+  a.qk_rope_dim = f.size({"qk_rope_head_dim"}, 64);
+  a.v_head_dim = f.size({"v_head_dim"}, 128);
+  a.head_dim = a.qk_nope_dim + a.qk_rope_dim;
+  set_attention_bias(m, f.flag({"attention_bias"}, false));
+}
+
+struct DeepseekDefaults {
+  std::int64_t experts, shared, top_k, expert_ffn, first_k_dense;
+};
+
+void read_deepseek(ConfigFields& f, ModelSpec& m, const DeepseekDefaults& d) {
+  constexpr Key kFirstDense{"first_k_dense_replace"};
+  read_latent_attention(f, m);
+  read_experts(f, m,
+               {{"n_routed_experts", "num_local_experts"},
+                d.experts,
+                d.top_k,
+                {"moe_intermediate_size"},
+                d.expert_ffn});
+  m.moe.shared_ffn = f.integer({"n_shared_experts"}, d.shared, {0, kExperts.high}) * m.moe.expert_ffn;
+  m.moe.first_k_dense = f.integer(kFirstDense, d.first_k_dense, {0, kSize.high});
+  if (m.moe.first_k_dense > m.layers) {
+    throw f.error(kFirstDense, m.moe.first_k_dense, fmt::format("at most {} (num_hidden_layers)", m.layers));
+  }
+  const std::int64_t every = f.size({"moe_layer_freq"}, 1);
+  for (std::int64_t i = m.moe.first_k_dense; every > 1 && i < m.layers; ++i) {
+    if (i % every != 0) {
+      m.moe.dense_layers.push_back(static_cast<int>(i));
+    }
+  }
+}
+
+void deepseek_v2(ConfigFields& f, ModelSpec& m) {
+  read_deepseek(f, m, {.experts = 64, .shared = 2, .top_k = 0, .expert_ffn = 1407, .first_k_dense = 0});
+}
+
+/// Aux-loss-free balancing (arXiv:2412.19437 §2.1.2) unless topk_method names another; MTP modules as the
+/// file says: the class knows none.
+void deepseek_v3(ConfigFields& f, ModelSpec& m) {
+  read_deepseek(f, m, {.experts = 256, .shared = 1, .top_k = 8, .expert_ffn = 2048, .first_k_dense = 3});
+  const std::optional<ValueReader> method = f.value({"topk_method"});
+  m.moe.router_correction = !method || method->text() == "noaux_tc";
+  m.mtp_layers = static_cast<int>(f.integer({"num_nextn_predict_layers"}, 0, {0, kLayers.high}));
+}
+
+void gemma(ConfigFields& f, ModelSpec& m) {
+  set_attention_bias(m, f.flag({"attention_bias"}, false));
+}
+
+void gemma2(ConfigFields& f, ModelSpec& m) {
+  gemma(f, m);
+  m.norms_per_layer = 4;
+  m.scaled_embedding_head = !f.is_null({"final_logit_softcapping"});
+  read_alternating_windows(f, m, 4096, 2);
+}
+
+void gemma3(ConfigFields& f, ModelSpec& m) {
+  gemma(f, m);
+  m.norms_per_layer = 4;
+  m.attention.qk_norm = true;
+  m.scaled_embedding_head = f.value({"final_logit_softcapping"}).has_value();
+  read_alternating_windows(f, m, 4096, f.size({"sliding_window_pattern"}, 6));
+}
+
+void phi3(ConfigFields& f, ModelSpec& m) {
+  read_plain_window(f, m, 0);
+}
+
+void gpt2(ConfigFields&, ModelSpec& m) {
+  m.positions = PositionKind::Learned;
+}
+
+void gpt_neox(ConfigFields& f, ModelSpec& m) {
+  m.parallel_residual = f.flag({"use_parallel_residual"}, true);
+  set_attention_bias(m, f.flag({"attention_bias"}, true));
+}
+
+void bloom(ConfigFields&, ModelSpec& m) {
+  m.positions = PositionKind::Alibi;
+  m.embedding_norm = true;
+}
+
+void opt(ConfigFields& f, ModelSpec& m) {
+  constexpr Key kProjection{"word_embed_proj_dim"};
+  const std::int64_t projection = f.integer(kProjection, m.hidden);
+  if (projection != 0 && projection != m.hidden) {
+    throw f.error(kProjection, projection,
+                  fmt::format("{} (hidden_size): projected embeddings are not modelled", m.hidden));
+  }
+  m.positions = PositionKind::Learned;
+  m.max_positions += 2;  // OPTLearnedPositionalEmbedding.offset
+  const bool bias = f.flag({"enable_bias"}, true);
+  set_attention_bias(m, bias);
+  m.mlp.bias = bias;
+  m.final_norm = f.flag({"do_layer_norm_before"}, true) && !f.flag({"_remove_final_layer_norm"}, false);
+}
+
+enum class MptHeads : std::uint8_t { One, All, Some };
+constexpr Named<MptHeads> kMptHeads[] = {{"multihead_attention", MptHeads::All},
+                                         {"multiquery_attention", MptHeads::One},
+                                         {"grouped_query_attention", MptHeads::Some}};
+
+void read_mpt_attention(ConfigFields& f, ModelSpec& m) {
+  if (const auto type = f.value({"attn_type"})) {
+    const MptHeads heads = type->choice(kMptHeads);
+    m.attention.kv_heads = heads == MptHeads::One ? 1 : m.attention.heads;
+    if (heads == MptHeads::Some) {
+      m.attention.kv_heads = f.required({"kv_n_heads"});
+    }
+    if (m.attention.heads % m.attention.kv_heads != 0) {
+      throw f.error({"kv_n_heads"}, 0, fmt::format("a divisor of {} (n_heads)", m.attention.heads));
+    }
+  }
+  if (const auto norm = f.value({"qk_ln"}); norm && norm->boolean()) {
+    throw norm->error("false: norms over all query heads together are not modelled");
+  }
+  if (f.flag({"alibi"}, true)) {
+    m.positions = PositionKind::Alibi;
+  }
+}
+
+/// Biases go together: mosaicml/llm-foundry drops those of the norms, too, under no_bias.
+void mpt(ConfigFields& f, ModelSpec& m) {
+  m.mlp.ffn = f.size({"expansion_ratio"}, 4, {1, 1'000}) * m.hidden;
+  m.positions = f.flag({"learned_pos_emb"}, true) ? PositionKind::Learned : PositionKind::None;
+  if (const auto attention = f.value({"attn_config"})) {
+    static_cast<void>(attention->object());  // InputError unless it is one
+    ConfigFields inner{attention->file(), attention->pointer(), *attention->json().get_if<JsonObject>()};
+    read_mpt_attention(inner, m);
+  } else {
+    m.positions = PositionKind::Alibi;
+  }
+  const bool bias = !f.flag({"no_bias"}, true);
+  set_attention_bias(m, bias);
+  m.mlp.bias = m.norm_bias = bias;
+}
+
+void gpt_oss(ConfigFields& f, ModelSpec& m) {
+  set_attention_bias(m, f.flag({"attention_bias"}, true));
+  m.attention.sinks = true;
+  m.moe.router_bias = m.moe.expert_bias = true;
+  read_experts(f, m, {{"num_local_experts", "num_experts"}, 128, 4, {"intermediate_size"}, m.mlp.ffn});
+  read_alternating_windows(f, m, 128, 2);
+}
+
+// clang-format off
+// model_type, keys, {vocab, hidden, ffn, layers, heads, kv_heads, head_dim, positions}, block, activation, tied, rules
+constexpr ModelFamily kFamilies[] = {
+    {"llama", &kLlamaKeys, {32000, 4096, 11008, 32, 32, 0, 0, 2048}, Block::Llama, Activation::Silu, false, llama},
+    {"mistral", &kLlamaKeys, {32000, 4096, 14336, 32, 32, 8, 0, 131072}, Block::Llama, Activation::Silu, false, mistral},
+    {"mixtral", &kLlamaKeys, {32000, 4096, 14336, 32, 32, 8, 0, 131072}, Block::Llama, Activation::Silu, false, mixtral},
+    {"qwen2", &kLlamaKeys, {151936, 4096, 22016, 32, 32, 32, 0, 32768}, Block::Llama, Activation::Silu, false, qwen2},
+    {"qwen2_moe", &kLlamaKeys, {151936, 2048, 5632, 24, 16, 16, 0, 32768}, Block::Llama, Activation::Silu, false, qwen2_moe},
+    {"qwen3", &kLlamaKeys, {151936, 4096, 22016, 32, 32, 32, 128, 32768}, Block::Llama, Activation::Silu, false, qwen3},
+    {"qwen3_moe", &kLlamaKeys, {151936, 2048, 6144, 24, 32, 4, 0, 32768}, Block::Llama, Activation::Silu, false, qwen3_moe},
+    {"deepseek_v2", &kLatentKeys, {32000, 4096, 11008, 32, 32, 0, 0, 2048}, Block::Llama, Activation::Silu, false, deepseek_v2},
+    {"deepseek_v3", &kLatentKeys, {129280, 7168, 18432, 61, 128, 0, 0, 4096}, Block::Llama, Activation::Silu, false, deepseek_v3},
+    {"kimi_k2", &kLatentKeys, {129280, 7168, 18432, 61, 128, 0, 0, 4096}, Block::Llama, Activation::Silu, false, deepseek_v3},
+    {"gemma", &kLlamaKeys, {256000, 3072, 24576, 28, 16, 16, 256, 8192}, Block::Llama, Activation::Gelu, true, gemma},
+    {"gemma2", &kLlamaKeys, {256000, 2304, 9216, 26, 8, 4, 256, 8192}, Block::Llama, Activation::Gelu, true, gemma2},
+    {"gemma3", &kLlamaKeys, {262208, 2304, 9216, 26, 8, 4, 256, 131072}, Block::Llama, Activation::Gelu, true, gemma3, "text_config"},
+    {"gemma3_text", &kLlamaKeys, {262208, 2304, 9216, 26, 8, 4, 256, 131072}, Block::Llama, Activation::Gelu, true, gemma3},
+    {"phi3", &kLlamaKeys, {32064, 3072, 8192, 32, 32, 0, 0, 4096}, Block::Llama, Activation::Silu, false, phi3},
+    {"gpt_oss", &kLlamaKeys, {201088, 2880, 2880, 36, 64, 8, 64, 131072}, Block::Llama, Activation::Silu, false, gpt_oss},
+    {"gpt2", &kGpt2Keys, {50257, 768, 0, 12, 12, 0, 0, 1024}, Block::Gpt, Activation::Gelu, true, gpt2},
+    {"gpt_neox", &kNeoxKeys, {50432, 6144, 24576, 44, 64, 0, 0, 2048}, Block::Gpt, Activation::Gelu, false, gpt_neox},
+    {"bloom", &kBloomKeys, {250880, 64, 0, 2, 8, 0, 0, 2048}, Block::Gpt, Activation::Gelu, true, bloom},
+    {"opt", &kOptKeys, {50272, 768, 3072, 12, 12, 0, 0, 2048}, Block::Gpt, Activation::Relu, true, opt},
+    {"mpt", &kMptKeys, {50368, 2048, 0, 24, 16, 0, 0, 2048}, Block::Gpt, Activation::Gelu, true, mpt},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const ModelFamily> model_families() {
+  return kFamilies;
+}
+
+}  // namespace hexaplan::presets

@@ -1,0 +1,47 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "costmodel/spec/model_spec.h"
+#include "presets/models/config_fields.h"
+
+namespace hexaplan::presets {
+
+/// Where a family keeps its dimensions; an empty name: the family has no such field.
+struct DimensionKeys {
+  Key hidden, ffn, layers, heads, kv_heads, head_dim, positions;
+};
+
+/// Class defaults of the dimensions.
+struct Dimensions {
+  std::int64_t vocab, hidden;
+  std::int64_t ffn;  // 0 = 4 × hidden
+  std::int64_t layers, heads;
+  std::int64_t kv_heads;  // 0 = heads
+  std::int64_t head_dim;  // 0 = hidden / heads
+  std::int64_t positions;
+};
+
+/// The two lineages of decoder blocks.
+enum class Block : std::uint8_t {
+  Llama,  // RMSNorm, gated MLP, rotary positions, no biases
+  Gpt,    // LayerNorm, two-matrix MLP, biases everywhere
+};
+
+/// One model_type of config.json: what its file says, and what only its modeling code knows.
+struct ModelFamily {
+  std::string_view model_type;
+  const DimensionKeys* keys;
+  Dimensions defaults;
+  Block block;
+  costmodel::Activation activation;
+  bool tied_embeddings;
+  /// Reads the family's own fields and applies the rules that stand in no file.
+  void (*apply_rules)(ConfigFields&, costmodel::ModelSpec&);
+  std::string_view nested = {};  // member that holds the language model
+};
+
+[[nodiscard]] std::span<const ModelFamily> model_families();
+
+}  // namespace hexaplan::presets

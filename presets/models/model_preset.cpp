@@ -1,0 +1,28 @@
+#include "presets/models/model_preset.h"
+
+#include "presets/json/object_reader.h"
+#include "presets/models/read_model_config.h"
+
+namespace hexaplan::presets {
+
+bool is_model_preset(const JsonDocument& document) {
+  return document.root.find("config") != nullptr && document.root.find("model_type") == nullptr;
+}
+
+ModelPreset model_preset_from_document(const JsonDocument& document) {
+  ObjectReader reader{document};
+  ModelPreset preset;
+  preset.name = reader.required("name").text();
+  preset.source = reader.required("source").text();
+  const ValueReader config = reader.required("config");
+  reader.finish();
+  preset.spec = model_from_config(document.file, config.pointer(), config.json());
+  preset.spec.name = preset.name;
+  return preset;
+}
+
+ModelPreset read_model_preset(const std::filesystem::path& path) {
+  return model_preset_from_document(read_json_file(path));
+}
+
+}  // namespace hexaplan::presets

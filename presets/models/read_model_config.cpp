@@ -1,0 +1,189 @@
+#include "presets/models/read_model_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "costmodel/parameters/parameter_tensors.h"
+#include "costmodel/units/nearest_name.h"
+#include "presets/json/read_json.h"
+#include "presets/models/model_families.h"
+
+namespace hexaplan::presets {
+namespace {
+
+using costmodel::Activation;
+using costmodel::ModelSpec;
+
+// transformers/activations.py: ACT2FN; the variants cost the same.
+constexpr Named<Activation> kActivations[] = {
+    {"silu", Activation::Silu},       {"swish", Activation::Silu},
+    {"gelu", Activation::Gelu},       {"gelu_new", Activation::Gelu},
+    {"gelu_fast", Activation::Gelu},  {"gelu_pytorch_tanh", Activation::Gelu},
+    {"quick_gelu", Activation::Gelu}, {"relu", Activation::Relu},
+};
+
+ModelSpec block_features(Block block) {
+  ModelSpec m;
+  if (block == Block::Gpt) {
+    m.norm = costmodel::NormKind::Layer;
+    m.norm_bias = m.mlp.bias = m.attention.qkv_bias = m.attention.output_bias = true;
+    m.mlp.gated = false;
+  }
+  return m;
+}
+
+void read_heads(ConfigFields& f, const ModelFamily& family, ModelSpec& m) {
+  const DimensionKeys& keys = *family.keys;
+  costmodel::AttentionSpec& a = m.attention;
+  a.heads = f.size(keys.heads, family.defaults.heads);
+  a.kv_heads = f.integer(keys.kv_heads, family.defaults.kv_heads);
+  a.head_dim = f.size(keys.head_dim, family.defaults.head_dim);
+  if (a.kv_heads == 0) {
+    a.kv_heads = a.heads;
+  }
+  if (a.heads % a.kv_heads != 0) {
+    throw f.error(keys.kv_heads, a.kv_heads, fmt::format("a divisor of {} ({})", a.heads, keys.heads.name));
+  }
+  if (a.head_dim == 0) {
+    if (m.hidden % a.heads != 0) {
+      throw f.error(keys.heads, a.heads, fmt::format("a divisor of {} ({})", m.hidden, keys.hidden.name));
+    }
+    a.head_dim = m.hidden / a.heads;
+  }
+  a.v_head_dim = a.head_dim;
+}
+
+void read_activation(ConfigFields& f, const ModelFamily& family, ModelSpec& m) {
+  m.mlp.activation = family.activation;
+  for (const std::string_view key : {"hidden_activation", "hidden_act", "activation_function"}) {
+    if (const std::optional<ValueReader> name = f.value({key})) {
+      m.mlp.activation = name->choice(kActivations);
+      return;
+    }
+  }
+}
+
+ModelSpec read_family(ConfigFields& f, const ModelFamily& family) {
+  const DimensionKeys& keys = *family.keys;
+  const Dimensions& absent = family.defaults;
+  ModelSpec m = block_features(family.block);
+  m.family = family.model_type;
+  m.layers = f.size(keys.layers, absent.layers, kLayers);
+  m.hidden = f.size(keys.hidden, absent.hidden);
+  m.vocab = f.size({"vocab_size"}, absent.vocab);
+  m.mlp.ffn = f.size(keys.ffn, absent.ffn == 0 ? 4 * m.hidden : absent.ffn);
+  m.max_positions = f.size(keys.positions, absent.positions);
+  m.tied_embeddings = f.flag({"tie_word_embeddings"}, family.tied_embeddings);
+  read_heads(f, family, m);
+  read_activation(f, family, m);
+  family.apply_rules(f, m);
+  return m;
+}
+
+/// In floating point, because whole numbers would wrap around just when it matters.
+double rough_parameters(const ModelSpec& m) {
+  std::array<double, costmodel::kLayerClasses> layers{};
+  for (std::int64_t i = 0; i < m.layers; ++i) {
+    layers[static_cast<std::size_t>(costmodel::index_of(costmodel::class_of_layer(m, i)))] += 1;
+  }
+  double total = 0;
+  std::vector<costmodel::ParameterTensor> tensors;
+  const auto add = [&](double times) {
+    for (const costmodel::ParameterTensor& t : tensors) {
+      total +=
+          times * static_cast<double>(t.rows) * static_cast<double>(t.cols) * static_cast<double>(t.count);
+    }
+    tensors.clear();
+  };
+  for (int i = 0; i < costmodel::kLayerClasses; ++i) {
+    append_layer_parameters(m, costmodel::layer_class_at(i), tensors);
+    add(layers[static_cast<std::size_t>(i)]);
+  }
+  append_embedding_parameters(m, tensors);
+  append_head_parameters(m, false, tensors);
+  add(1);
+  append_layer_parameters(m, class_of_layer(m, m.layers - 1), tensors);
+  add(m.mtp_layers);
+  return total;
+}
+
+void reject_giants(const std::string& file, const std::string& pointer, const ModelSpec& m) {
+  if (const double parameters = rough_parameters(m); parameters > kMostParameters) {
+    throw InputError({.file = file,
+                      .field = pointer,
+                      .value = fmt::format("a model of {:.3g} parameters", parameters),
+                      .expected = fmt::format("at most {:.0e}: too large to plan", kMostParameters),
+                      .hint = "check hidden size, layers, experts and vocabulary"});
+  }
+}
+
+/// A multimodal wrapper of a language model that we know: what to do about it.
+std::string wrapper_hint(const JsonValue& config, const std::vector<std::string_view>& names) {
+  const JsonValue* text = config.find("text_config");
+  const JsonValue* type = text == nullptr ? nullptr : text->find("model_type");
+  const auto* name = type == nullptr ? nullptr : type->get_if<std::string>();
+  const bool known = name != nullptr && std::find(names.begin(), names.end(), *name) != names.end();
+  return known ? "save its \"text_config\" as a file of its own to plan the language model" : "";
+}
+
+const ModelFamily& find_family(const ValueReader& config) {
+  const std::vector<std::string_view> names = supported_model_types();
+  ObjectReader reader = config.object();
+  const std::optional<ValueReader> type = reader.optional("model_type");
+  if (!type) {
+    throw reader.error("model_type", "one of " + listed(names),
+                       "is this the config.json of a Hugging Face model?");
+  }
+  const std::string hint = wrapper_hint(config.json(), names);
+  const std::string& name = type->text();
+  if (!hint.empty() && std::find(names.begin(), names.end(), name) == names.end()) {
+    throw type->error("one of " + listed(names), hint);
+  }
+  return model_families()[type->choice_index(names)];
+}
+
+/// Name of a model that is known only by its file: the folder of a config.json, else the file.
+std::string name_from_file(const std::string& file) {
+  const std::filesystem::path path{file};
+  const bool anonymous = path.filename() == "config.json" && path.has_parent_path();
+  const std::string name = anonymous ? path.parent_path().filename().string() : path.stem().string();
+  return name.empty() ? file : name;
+}
+
+}  // namespace
+
+std::vector<std::string_view> supported_model_types() {
+  std::vector<std::string_view> names;
+  for (const ModelFamily& family : model_families()) {
+    names.push_back(family.model_type);
+  }
+  return names;
+}
+
+ModelSpec model_from_config(const std::string& file, const std::string& pointer, const JsonValue& config) {
+  ValueReader model{file, pointer, config, Reading::Lenient};
+  const ModelFamily& family = find_family(model);
+  if (!family.nested.empty()) {
+    model = model.object().required(family.nested);
+    static_cast<void>(model.object());  // InputError unless it is one
+  }
+  ConfigFields fields{file, model.pointer(), *model.json().get_if<JsonObject>()};
+  ModelSpec spec = read_family(fields, family);
+  reject_giants(file, model.pointer(), spec);
+  spec.name = name_from_file(file);
+  return spec;
+}
+
+ModelSpec model_from_config_text(std::string_view json, std::string_view file_name) {
+  const JsonDocument document = parse_json(json, std::string{file_name});
+  return model_from_config(document.file, "", document.root);
+}
+
+ModelSpec read_model_config(const std::filesystem::path& path) {
+  const JsonDocument document = read_json_file(path);
+  return model_from_config(document.file, "", document.root);
+}
+
+}  // namespace hexaplan::presets

@@ -1,0 +1,171 @@
+// Every config.json that cannot be planned says why in one line: file, JSON pointer, value, what was
+// expected.
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include "presets/json/input_error.h"
+#include "presets/models/read_model_config.h"
+
+namespace hexaplan::presets {
+namespace {
+
+struct Malformed {
+  const char* name;
+  std::string json;
+  std::string message;  // without "config.json: "
+};
+class MalformedConfig : public testing::TestWithParam<Malformed> {};
+
+TEST_P(MalformedConfig, is_refused_with_one_clear_line) {
+  try {
+    static_cast<void>(model_from_config_text(GetParam().json, "config.json"));
+    FAIL() << "accepted";
+  } catch (const InputError& error) {
+    EXPECT_EQ(std::string{error.what()}, "config.json" + GetParam().message);
+  }
+}
+
+std::string llama(const std::string& fields) {
+  return R"({"model_type": "llama", )" + fields + "}";
+}
+std::string of(const std::string& type, const std::string& fields) {
+  return R"({"model_type": ")" + type + R"(", )" + fields + "}";
+}
+
+std::string repeated(const std::string& text, int times) {
+  std::string result;
+  for (int i = 0; i < times; ++i) {
+    result += text;
+  }
+  return result;
+}
+
+const std::string kTypes =
+    "llama, mistral, mixtral, qwen2, qwen2_moe, qwen3, qwen3_moe, deepseek_v2, deepseek_v3, kimi_k2, gemma, "
+    "gemma2, "
+    "gemma3, gemma3_text, phi3, gpt_oss, gpt2, gpt_neox, bloom, opt, mpt";
+
+INSTANTIATE_TEST_SUITE_P(
+    table, MalformedConfig,
+    testing::Values(
+        Malformed{
+            "empty", "",
+            R"(:1:1: got the end of the text, expected JSON; unexpected end of input; expected '[', '{', or a literal)"},
+        Malformed{"not_an_object", "[1, 2]", R"(: got an array, expected an object)"},
+        Malformed{"truncated", R"({"model_type": "llama")",
+                  R"(:1:23: got the end of the text, expected JSON; unexpected end of input; expected '}')"},
+        Malformed{"trailing_comma", R"({"model_type": "llama",})",
+                  R"(:1:24: got "}", expected JSON; remove the comma before it)"},
+        Malformed{"bare_nan", llama(R"("hidden_size": NaN)"),
+                  R"(:1:40: got "N", expected JSON; JSON has no NaN; write a number or null)"},
+        Malformed{"duplicate_key", llama(R"("hidden_size": 1, "hidden_size": 2)"),
+                  R"(: /hidden_size: got the key twice, expected each key once)"},
+        Malformed{"too_deep", llama("\"x\": " + repeated("[", 100) + repeated("]", 100)),
+                  ": /x" + repeated("/0", 63) + ": got deeper nesting, expected at most 64 levels"},
+        Malformed{"no_model_type", R"({"hidden_size": 4096})",
+                  R"(: /model_type: got nothing, expected one of )" + kTypes +
+                      R"(; is this the config.json of a Hugging Face model?)"},
+        Malformed{"model_type_is_a_number", R"({"model_type": 3})",
+                  R"(: /model_type: got 3, expected a string)"},
+        Malformed{"misspelt_model_type", R"({"model_type": "lama"})",
+                  R"(: /model_type: got "lama", expected one of )" + kTypes + R"(; did you mean "llama"?)"},
+        Malformed{"unknown_model_type", R"({"model_type": "mamba2"})",
+                  R"(: /model_type: got "mamba2", expected one of )" + kTypes},
+        Malformed{"wrapped_language_model",
+                  R"({"model_type": "llava", "text_config": {"model_type": "llama"}})",
+                  R"(: /model_type: got "llava", expected one of )" + kTypes +
+                      R"(; save its "text_config" as a file of its own to plan the language model)"},
+        Malformed{"string_for_number", llama(R"("hidden_size": "4096")"),
+                  R"(: /hidden_size: got "4096", expected a whole number >= 1; write 4096 without quotes)"},
+        Malformed{"true_for_number", llama(R"("hidden_size": true)"),
+                  R"(: /hidden_size: got true, expected a whole number >= 1)"},
+        Malformed{"number_for_flag", llama(R"("tie_word_embeddings": 1)"),
+                  R"(: /tie_word_embeddings: got 1, expected true or false)"},
+        Malformed{"fraction", llama(R"("num_hidden_layers": 0.5)"),
+                  R"(: /num_hidden_layers: got 0.5, expected a whole number from 1 to 10000)"},
+        Malformed{"zero", llama(R"("hidden_size": 0)"),
+                  R"(: /hidden_size: got 0, expected a whole number >= 1)"},
+        Malformed{"negative", llama(R"("vocab_size": -1)"),
+                  R"(: /vocab_size: got -1, expected a whole number >= 1)"},
+        Malformed{"overflows_a_double", llama(R"("vocab_size": 1e400)"),
+                  R"(:1:39: got 1e400, expected a number between -1.8e308 and 1.8e308)"},
+        Malformed{"two_to_the_31", llama(R"("hidden_size": 2147483648)"),
+                  R"(: /hidden_size: got 2147483648, expected a whole number <= 2147483647)"},
+        Malformed{"two_to_the_64", llama(R"("vocab_size": 18446744073709551616)"),
+                  R"(: /vocab_size: got 1.8446744073709552e+19, expected a whole number >= 1)"},
+        Malformed{"wrapped_infinity", llama(R"("hidden_size": {"__float__": "Infinity"})"),
+                  R"(: /hidden_size: got an object, expected a whole number >= 1)"},
+        Malformed{"too_many_layers", llama(R"("num_hidden_layers": 1000000)"),
+                  R"(: /num_hidden_layers: got 1000000, expected a whole number <= 10000)"},
+        Malformed{
+            "too_large_to_plan", llama(R"("hidden_size": 1048576, "num_hidden_layers": 10000)"),
+            R"(: got a model of 4.43e+16 parameters, expected at most 1e+15: too large to plan; check hidden size, layers, experts and vocabulary)"},
+        Malformed{
+            "product_beyond_64_bits",
+            llama(R"("hidden_size": 2147483647, "intermediate_size": 2147483647, "num_attention_heads": 1)"),
+            R"(: got a model of 1.03e+21 parameters, expected at most 1e+15: too large to plan; check hidden size, layers, experts and vocabulary)"},
+        Malformed{"heads_do_not_divide_hidden", llama(R"("hidden_size": 4096, "num_attention_heads": 30)"),
+                  R"(: /num_attention_heads: got 30, expected a divisor of 4096 (hidden_size))"},
+        Malformed{"default_heads_do_not_divide_hidden", llama(R"("hidden_size": 100)"),
+                  R"(: /num_attention_heads: got 32 by default, expected a divisor of 100 (hidden_size))"},
+        Malformed{"kv_heads_do_not_divide_heads",
+                  llama(R"("num_attention_heads": 32, "num_key_value_heads": 5)"),
+                  R"(: /num_key_value_heads: got 5, expected a divisor of 32 (num_attention_heads))"},
+        Malformed{
+            "default_kv_heads_do_not_divide_heads", of("mistral", R"("num_attention_heads": 4)"),
+            R"(: /num_key_value_heads: got 8 by default, expected a divisor of 4 (num_attention_heads))"},
+        Malformed{
+            "unknown_activation", llama(R"("hidden_act": "tanh")"),
+            R"(: /hidden_act: got "tanh", expected one of silu, swish, gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, quick_gelu, relu)"},
+        Malformed{"zero_experts", of("mixtral", R"("num_local_experts": 0)"),
+                  R"(: /num_local_experts: got 0, expected a whole number from 1 to 1000000)"},
+        Malformed{"more_chosen_than_there_are", of("mixtral", R"("num_experts_per_tok": 9)"),
+                  R"(: /num_experts_per_tok: got 9, expected at most 8 (num_local_experts))"},
+        Malformed{"default_top_k_of_too_few_experts", of("qwen3_moe", R"("num_experts": 4)"),
+                  R"(: /num_experts_per_tok: got 8 by default, expected at most 4 (num_experts))"},
+        Malformed{"top_k_left_out", of("deepseek_v2", R"("n_routed_experts": 64)"),
+                  R"(: /num_experts_per_tok: got nothing, expected this key)"},
+        Malformed{"first_k_dense_beyond_the_layers", of("deepseek_v3", R"("first_k_dense_replace": 62)"),
+                  R"(: /first_k_dense_replace: got 62, expected at most 61 (num_hidden_layers))"},
+        Malformed{"dense_layer_beyond_the_layers", of("qwen3_moe", R"("mlp_only_layers": [1, 24])"),
+                  R"(: /mlp_only_layers/1: got 24, expected a whole number <= 23)"},
+        Malformed{"sparse_step_zero", of("qwen3_moe", R"("decoder_sparse_step": 0)"),
+                  R"(: /decoder_sparse_step: got 0, expected a whole number >= 1)"},
+        Malformed{"no_latent_rank", of("deepseek_v3", R"("kv_lora_rank": 0)"),
+                  R"(: /kv_lora_rank: got 0, expected a whole number >= 1)"},
+        Malformed{"too_few_layer_types", of("gemma2", R"("layer_types": ["full_attention"])"),
+                  R"(: /layer_types: got an array, expected one entry for each of 26 layers, not 1)"},
+        Malformed{
+            "unknown_layer_type", of("qwen3", R"("num_hidden_layers": 1, "use_sliding_window": true,
+                  "layer_types": ["linear_attention"])"),
+            R"(: /layer_types/0: got "linear_attention", expected one of full_attention, sliding_attention; did you mean "sliding_attention"?)"},
+        Malformed{"gemma_3_without_text_config", R"({"model_type": "gemma3"})",
+                  R"(: /text_config: got nothing, expected this key)"},
+        Malformed{"gemma_3_text_config_is_a_list", R"({"model_type": "gemma3", "text_config": []})",
+                  R"(: /text_config: got an array, expected an object)"},
+        Malformed{"nested_pointer", R"({"model_type": "gemma3", "text_config": {"hidden_size": "big"}})",
+                  R"(: /text_config/hidden_size: got "big", expected a whole number >= 1)"},
+        Malformed{
+            "opt_with_projected_embedding", of("opt", R"("hidden_size": 1024, "word_embed_proj_dim": 512,
+                  "num_attention_heads": 16)"),
+            R"(: /word_embed_proj_dim: got 512, expected 1024 (hidden_size): projected embeddings are not modelled)"},
+        Malformed{"mpt_kv_heads_do_not_divide",
+                  of("mpt", R"("attn_config": {"attn_type": "grouped_query_attention", "kv_n_heads": 5})"),
+                  R"(: /attn_config/kv_n_heads: got 5, expected a divisor of 16 (n_heads))"},
+        Malformed{
+            "mpt_with_query_key_norm", of("mpt", R"("attn_config": {"qk_ln": true})"),
+            R"(: /attn_config/qk_ln: got true, expected false: norms over all query heads together are not modelled)"}),
+    [](const auto& row) { return row.param.name; });
+
+TEST(read_model_config, says_which_file_is_missing) {
+  try {
+    static_cast<void>(read_model_config("/nonexistent/config.json"));
+    FAIL() << "accepted";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), testing::StartsWith("/nonexistent/config.json: "));
+  }
+}
+
+}  // namespace
+}  // namespace hexaplan::presets
