@@ -34,6 +34,12 @@ class BufferAppender {
     add("gradient.unsharded", TensorKind::Transient, f_.reduce_dtype, elements.head, kHeadBackward);
   }
 
+  void placeholders(const StageElements& elements) {
+    if (!f_.placeholder_weight_gradients || trains_adapters(sc_.recipe)) return;
+    add("gradient.placeholders", TensorKind::Transient, f_.gather_dtype,
+        elements.distinct_matrices + elements.head_matrix, kAlways);
+  }
+
   void streams() {
     const auto stream = static_cast<double>(d_.sp_tokens * d_.hidden);
     const DType compute = activation_dtype(sc_.recipe.precision);
@@ -82,6 +88,7 @@ void append_buffer_entries(const Scenario& sc, const LocalDims& d, const StageEl
   BufferAppender buffers{sc, d, out};
   buffers.buckets(elements);
   buffers.gathered(elements);
+  buffers.placeholders(elements);
   buffers.streams();
   buffers.optimizer(elements);
   buffers.device(context);

@@ -34,6 +34,8 @@ struct StageElements {
   double largest_layer = 0;
   double embedding = 0;
   double head = 0;
+  double distinct_matrices = 0;  // one of every weight shape in the stage's layers (of experts: one expert's)
+  double head_matrix = 0;
 };
 
 /// Buckets, persistent gather buffers, parameters gathered by ZeRO-3, optimizer temporaries, pipeline

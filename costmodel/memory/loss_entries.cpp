@@ -29,7 +29,7 @@ void append_loss_entries(const Scenario& sc, const LocalDims& d, TensorLedger& o
     }
   };
   const auto stream = static_cast<double>(d.sp_tokens * d.hidden);
-  add("head.norm_input_and_output", compute, stream, 2, kLoss | kHeadBackward, TensorKind::Logits);
+  add("head.streams", compute, stream, f.head_streams, kLoss | kHeadBackward, TensorKind::Logits);
   add("head.logits", compute, logits, fused ? 1 : f.logit_copies_compute, kLoss, TensorKind::Logits);
   add("loss.logits_fp32", DType::Fp32, logits, fused ? f.fused_logit_copies_fp32 : f.logit_copies_fp32, kLoss,
       TensorKind::Logits);

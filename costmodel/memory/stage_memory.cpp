@@ -21,6 +21,20 @@ std::vector<ParameterTensor> layer_parameters(const ModelSpec& model, LayerClass
   return tensors;
 }
 
+/// Elements of one of every matrix of a layer, on one rank; experts count once.
+double distinct_matrices(const Scenario& sc, const std::vector<ParameterTensor>& tensors) {
+  double sum = 0;
+  for (ParameterTensor tensor : tensors) {
+    if (!tensor.matrix) continue;
+    const auto all =
+        static_cast<double>(elements_on_rank(tensor, sc.model, sc.layout, sc.framework.vocab_multiple));
+    const double copies =
+        is_expert(tensor) ? static_cast<double>(std::max<std::int64_t>(1, tensor.count / sc.layout.ep)) : 1.0;
+    sum += all / copies;
+  }
+  return sum;
+}
+
 double working_set(const TensorLedger& transients) {
   return sum_alive(transients, kBackward).transient.value();
 }
@@ -40,6 +54,7 @@ MemoryModel::MemoryModel(const Scenario& sc, const Calibration& calibration)
     const LayerClass kind = layer_class_at(c);
     const auto tensors = layer_parameters(sc.model, kind);
     ledgers.elements = elements_before_sharding(sc, tensors);
+    ledgers.distinct_matrices = distinct_matrices(sc, tensors);
     append_state_entries(sc, tensors, c, 1, ledgers.states);
     append_saved_entries(sc, dims_, kind, 1, ledgers.saved);
     append_checkpoint_entry(sc, dims_, kind, 1, ledgers.checkpoint);
@@ -69,9 +84,11 @@ StageElements MemoryModel::elements_of(const StagePlan& stage) const {
     if (stage.layers[c] == 0) continue;
     elements.all += stage.layers[c] * classes_[c].elements;
     elements.largest_layer = std::max(elements.largest_layer, classes_[c].elements);
+    elements.distinct_matrices = std::max(elements.distinct_matrices, classes_[c].distinct_matrices);
   }
   elements.embedding = stage.embedding * embedding_elements_;
   elements.head = stage.head * head_elements_;
+  elements.head_matrix = stage.head * static_cast<double>(dims_.vocab * dims_.hidden);
   elements.all += elements.embedding + elements.head;
   return elements;
 }

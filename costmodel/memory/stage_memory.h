@@ -23,7 +23,8 @@ class MemoryModel {
  private:
   struct ClassLedgers {
     bool used = false;
-    double elements = 0;      // of one layer on one rank, before ZeRO
+    double elements = 0;  // of one layer on one rank, before ZeRO
+    double distinct_matrices = 0;
     TensorLedger states;      // one layer
     TensorLedger saved;       // one layer, one micro-batch
     TensorLedger checkpoint;  // one layer, one micro-batch, fully recomputed

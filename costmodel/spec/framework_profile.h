@@ -144,6 +144,10 @@ struct FrameworkProfile {
   /// Bytes per element of a weight gradient before it is added to the main gradient; 0 = accumulated inside
   /// the GEMM.
   double weight_gradient_temporary_bytes = 0;
+  /// Transformer Engine hands autograd a placeholder gradient, one per distinct weight shape, in the
+  /// parameter dtype, kept for the whole run (transformer_engine/pytorch/module/base.py get_dummy_wgrad).
+  bool placeholder_weight_gradients = false;
+  double head_streams = 2;  // tokens·h tensors alive around the output layer's backward
 
   // --- compute ---
   std::array<ElementwiseRule, kElementwiseCount> elementwise{};
