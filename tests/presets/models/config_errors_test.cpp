@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "costmodel/parameters/parameter_tensors.h"
 #include "presets/json/input_error.h"
 #include "presets/models/read_model_config.h"
 
@@ -157,6 +158,87 @@ INSTANTIATE_TEST_SUITE_P(
             "mpt_with_query_key_norm", of("mpt", R"("attn_config": {"qk_ln": true})"),
             R"(: /attn_config/qk_ln: got true, expected false: norms over all query heads together are not modelled)"}),
     [](const auto& row) { return row.param.name; });
+
+/// What a person or a tool may write where a size belongs.
+constexpr const char* kOddities[] = {"null",     "-1",     "0",    "1",          "3",
+                                     "0.5",      "4096.0", "1e18", "2147483647", "9223372036854775807",
+                                     "\"4096\"", "true",   "[]",   "{}"};
+constexpr const char* kFields[] = {"hidden_size",
+                                   "n_embd",
+                                   "d_model",
+                                   "vocab_size",
+                                   "intermediate_size",
+                                   "n_inner",
+                                   "ffn_dim",
+                                   "expansion_ratio",
+                                   "num_hidden_layers",
+                                   "n_layer",
+                                   "n_layers",
+                                   "num_attention_heads",
+                                   "n_head",
+                                   "n_heads",
+                                   "num_key_value_heads",
+                                   "head_dim",
+                                   "max_position_embeddings",
+                                   "n_positions",
+                                   "max_seq_len",
+                                   "sliding_window",
+                                   "max_window_layers",
+                                   "sliding_window_pattern",
+                                   "layer_types",
+                                   "hidden_act",
+                                   "attention_bias",
+                                   "tie_word_embeddings",
+                                   "num_experts",
+                                   "num_local_experts",
+                                   "n_routed_experts",
+                                   "num_experts_per_tok",
+                                   "moe_intermediate_size",
+                                   "n_shared_experts",
+                                   "shared_expert_intermediate_size",
+                                   "decoder_sparse_step",
+                                   "mlp_only_layers",
+                                   "first_k_dense_replace",
+                                   "moe_layer_freq",
+                                   "q_lora_rank",
+                                   "kv_lora_rank",
+                                   "qk_nope_head_dim",
+                                   "qk_rope_head_dim",
+                                   "v_head_dim",
+                                   "num_nextn_predict_layers",
+                                   "topk_method",
+                                   "attn_config",
+                                   "word_embed_proj_dim",
+                                   "text_config"};
+
+TEST(model_from_config_text, any_value_in_any_field_gives_a_countable_model_or_an_input_error) {
+  int accepted = 0;
+  for (const std::string_view type : supported_model_types()) {
+    for (const std::string field : kFields) {
+      for (const std::string value : kOddities) {
+        const std::string inner = "\"" + field + "\": " + value + ", \"use_sliding_window\": true";
+        const std::string json = of(std::string{type}, inner + ", \"text_config\": {" + inner + "}");
+        try {
+          const costmodel::ModelSpec model = model_from_config_text(
+              field == "text_config" ? of(std::string{type}, inner) : json, "config.json");
+          EXPECT_GT(costmodel::count_parameters(model).total, 0) << json;
+          ++accepted;
+        } catch (const InputError&) {
+        }
+      }
+    }
+  }
+  EXPECT_GT(accepted, 1000);
+}
+
+TEST(model_from_config_text, no_beginning_of_a_good_file_is_accepted) {
+  const std::string good =
+      of("qwen3_moe", R"("hidden_size": 2048, "mlp_only_layers": [1, 2], "tie_word_embeddings": false)");
+  for (std::size_t length = 0; length < good.size(); ++length) {
+    EXPECT_THROW(static_cast<void>(model_from_config_text(good.substr(0, length), "config.json")), InputError)
+        << length;
+  }
+}
 
 TEST(read_model_config, says_which_file_is_missing) {
   try {
