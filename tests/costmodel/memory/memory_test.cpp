@@ -1,0 +1,125 @@
+#include <gtest/gtest.h>
+
+#include "costmodel/memory/saved_tensors.h"
+#include "costmodel/memory/stage_memory.h"
+#include "costmodel/parameters/parameter_tensors.h"
+#include "tests/costmodel/step/example_scenario.h"
+
+namespace hexaplan::costmodel {
+namespace {
+
+Bytes sum_kind(const TensorLedger& ledger, TensorKind kind) {
+  Bytes sum;
+  for (const TensorEntry& entry : ledger) sum += entry.kind == kind ? entry.size() : Bytes{};
+  return sum;
+}
+
+TEST(saved_tensors, table_rows_stand_in_the_order_of_the_enum) {
+  for (std::size_t i = 0; i < saved_tensors().size(); ++i) {
+    EXPECT_EQ(static_cast<std::size_t>(saved_tensors()[i].id), i) << saved_tensors()[i].name;
+  }
+}
+
+// Llama-3-8B keeps 17 tensors of s·b·h per layer, 34 bytes per token and hidden element
+// (MooreThreads/SimuMax@4dcaae5), and the log-sum-exp.
+TEST(saved_tensors, a_llama_3_8b_layer_keeps_34_sbh) {
+  Scenario sc = example_scenario();
+  sc.layout = {};
+  sc.cluster.gpus = 1;
+  TensorLedger ledger;
+  append_saved_entries(sc, local_dims(sc), {}, 1, ledger);
+  const double sbh = 8192.0 * 4096;
+  EXPECT_EQ(sum_kind(ledger, TensorKind::Activation).value(), 34 * sbh + 4.0 * 8192 * 32);
+}
+
+TEST(memory, states_follow_zero_stage_by_stage) {
+  // bytes per parameter: bf16 weights 2, fp32 gradients 4, fp32 master and two moments 12 (arXiv:1910.02054
+  // §3 with fp32 gradients), over 4 data-parallel ranks
+  struct Case {
+    int stage;
+    double bytes;
+  };
+  for (const Case& c :
+       {Case{0, 18}, Case{1, 2 + 4 + 12 / 4.0}, Case{2, 2 + (4 + 12) / 4.0}, Case{3, 18 / 4.0}}) {
+    SCOPED_TRACE(c.stage);
+    Scenario sc = example_scenario();
+    sc.layout = {.dp = 4};
+    sc.layout.sharding.stage = c.stage;
+    std::vector<ParameterTensor> tensors;
+    append_layer_parameters(sc.model, {}, tensors);
+    TensorLedger ledger;
+    append_state_entries(sc, tensors, 0, 1, ledger);
+    Bytes sum;
+    for (const TensorEntry& entry : ledger) sum += entry.size();
+    EXPECT_NEAR(sum.value(), c.bytes * elements_before_sharding(sc, tensors), 1);
+  }
+}
+
+TEST(memory, the_peak_is_the_ledger_summed_at_its_instant) {
+  const Scenario sc = example_scenario();
+  const Estimate estimate = estimate_step(sc, Calibration{});
+  ASSERT_EQ(estimate.stages.size(), 2u);
+  for (const StageMemory& stage : estimate.stages) {
+    EXPECT_EQ(sum_alive(build_ledger(sc, stage.stage), stage.instant), stage.at_peak);
+    EXPECT_EQ(stage.allocated, stage.at_peak.allocated());
+  }
+}
+
+TEST(memory, full_recompute_keeps_one_input_per_layer) {
+  Scenario sc = example_scenario();
+  sc.recipe.recompute.mode = RecomputeMode::Full;
+  const double input = 2.0 * 8192 * 4096 / 2;  // bf16, cut over tp=2 by sequence parallelism
+  const double layers = 16, in_flight = 2;     // first of two stages
+  EXPECT_EQ(sum_kind(build_ledger(sc, 0), TensorKind::Activation).value(), input * layers * in_flight);
+}
+
+TEST(memory, only_the_last_stage_holds_logits) {
+  const Scenario sc = example_scenario();
+  EXPECT_EQ(sum_kind(build_ledger(sc, 0), TensorKind::Logits).value(), 0);
+  EXPECT_GT(sum_kind(build_ledger(sc, 1), TensorKind::Logits).value(), 0);
+}
+
+TEST(stage_plan, layers_add_up_and_the_ends_hold_embedding_and_head) {
+  Scenario sc = example_scenario();
+  for (const StageSplit split :
+       {StageSplit::Even, StageSplit::EndsMinusOne, StageSplit::EmbeddingCounts, StageSplit::ComputeCost}) {
+    for (const int pp : {1, 2, 4, 8}) {
+      sc.layout.pp = pp;
+      sc.layout.split = split;
+      int layers = 0;
+      const auto stages = plan_stages(sc);
+      for (const StagePlan& stage : stages) layers += stage.total_layers();
+      EXPECT_EQ(layers, 32);
+      EXPECT_EQ(stages.front().embedding, 1);
+      EXPECT_EQ(stages.back().head, 1);
+    }
+  }
+}
+
+TEST(stage_plan, a_v_shaped_schedule_puts_both_ends_on_the_first_stage) {
+  Scenario sc = example_scenario();
+  sc.layout.pp = 4;
+  sc.layout.schedule = ScheduleKind::Zbv;
+  const auto stages = plan_stages(sc);
+  EXPECT_EQ(stages.front().embedding, 1);
+  EXPECT_EQ(stages.front().head, 1);
+  EXPECT_EQ(stages.back().head, 0);
+}
+
+// nanotron gives the last stage fewer layers because the output layer counts (huggingface/nanotron,
+// get_block_compute_costs).
+TEST(stage_plan, cutting_by_cost_counts_the_output_layer) {
+  Scenario sc = example_scenario();
+  sc.model.layers = 16;
+  sc.model.hidden = 2048;
+  sc.model.vocab = 131072;
+  sc.model.attention = {.heads = 32, .kv_heads = 32, .head_dim = 64, .v_head_dim = 64};
+  sc.model.mlp.ffn = 8192;
+  sc.layout.split = StageSplit::ComputeCost;
+  const auto layers = chunk_layers(sc);  // 16 layers and a head worth 4
+  EXPECT_EQ(layers.front() + layers.back(), 16);
+  EXPECT_GT(layers.front(), layers.back() + 2);
+}
+
+}  // namespace
+}  // namespace hexaplan::costmodel

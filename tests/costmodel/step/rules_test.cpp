@@ -1,0 +1,67 @@
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "costmodel/step/estimate.h"
+#include "tests/costmodel/step/example_scenario.h"
+
+namespace hexaplan::costmodel {
+namespace {
+
+TEST(rules, accept_the_example) {
+  EXPECT_FALSE(first_rejection(example_scenario()).has_value());
+}
+
+TEST(rules, each_rejection_names_its_rule_shows_its_numbers_and_says_what_would_pass) {
+  struct Case {
+    const char* rule;
+    std::function<void(Scenario&)> change;
+    const char* reason;
+    const char* advice;
+  };
+  const Case cases[] = {
+      {"degrees-are-positive", [](Scenario& s) { s.layout.tp = 0; }, "tp=0 is not a degree",
+       "use tp=1 or more"},
+      {"fills-the-cluster", [](Scenario& s) { s.layout.dp = 2; },
+       "dp·tp·cp·pp = 8 but the cluster has 16 GPUs", "use dp=4"},
+      {"heads-divide-by-tp", [](Scenario& s) { s.model.attention.heads = 31; },
+       "31 attention heads do not split over tp=2", "use tp=1 or 31"},
+      {"kv-heads-divide-by-tp", [](Scenario& s) { s.model.attention.kv_heads = 5; },
+       "5 key-value heads neither split over tp=2 nor replicate evenly", "use tp=1 or 5"},
+      {"ffn-divides-by-tp", [](Scenario& s) { s.model.mlp.ffn = 33; },
+       "33 feed-forward columns do not split over tp=2", "use tp=1, 3, 11 or 33"},
+      {"layers-fill-the-stages", [](Scenario& s) { s.model.layers = 1; },
+       "1 layers leave some of pp·vpp = 2 model chunks empty", "use pp·vpp of at most 1"},
+      {"stage-split-adds-up",
+       [](Scenario& s) {
+         s.layout.split = StageSplit::Explicit;
+         s.layout.stage_layers = {16, 15};
+       },
+       "the stage split names 2 chunks with 31 layers; the layout has 2 chunks and the model 32 layers",
+       "give one layer count per chunk, adding up to the model's layers"},
+      {"batch-divides", [](Scenario& s) { s.recipe.global_batch = 66; },
+       "global batch 66 is not a multiple of micro-batch 1 × dp 4 = 4", "use a global batch of 64"},
+      {"sequence-divides", [](Scenario& s) { s.recipe.sequence = 8191; },
+       "sequence 8191 does not split into 1 zig-zag chunks and tp=2 parts",
+       "use a sequence that is a multiple of 2"},
+      {"experts-divide-by-ep", [](Scenario& s) { s.layout.ep = 2; }, "ep=2 but the model has no experts",
+       "use ep=1"},
+      {"shard-group-divides", [](Scenario& s) { s.layout.sharding.group = 3; },
+       "shard groups of 3 ranks do not tile the 4 data-parallel ranks (dp·cp)", "use shard=1, 2 or 4"},
+      {"gpu-has-the-precision", [](Scenario& s) { s.cluster.gpu.peak.fill(FlopsPerSecond{}); },
+       "made-up has no units for this GEMM precision", "use bf16, fp16 or fp32"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.rule);
+    Scenario scenario = example_scenario();
+    c.change(scenario);
+    const auto rejected = first_rejection(scenario);
+    ASSERT_TRUE(rejected.has_value());
+    EXPECT_EQ(rejected->rule, c.rule);
+    EXPECT_EQ(rejected->reason, c.reason);
+    EXPECT_EQ(rejected->advice, c.advice);
+  }
+}
+
+}  // namespace
+}  // namespace hexaplan::costmodel
