@@ -1,0 +1,184 @@
+#include "presets/catalog/catalog.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <map>
+#include <system_error>
+
+#include "costmodel/units/nearest_name.h"
+#include "presets/json/input_error.h"
+#include "presets/json/object_reader.h"
+
+namespace hexaplan::presets {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct KindRow {
+  std::string_view name;
+  std::string_view folder;
+};
+constexpr KindRow kKinds[kPresetKinds] = {{"model", "models"},
+                                          {"gpu", "gpus"},
+                                          {"cluster", "clusters"},
+                                          {"framework", "frameworks"},
+                                          {"calibration", "calibration"}};
+const KindRow& row_of(PresetKind kind) {
+  return kKinds[static_cast<std::size_t>(kind)];
+}
+
+constexpr std::string_view kAliasFile = "aliases.json";
+
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+/// "H100 80GB" and "h100_80gb" → "h100-80gb".
+std::string folded(std::string_view name) {
+  std::string result;
+  for (const char c : name) {
+    result += c == '_' || c == ' ' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return result;
+}
+
+fs::path built_in_root() {
+  std::error_code ignored;
+  const fs::path executable = fs::read_symlink("/proc/self/exe", ignored);
+  for (const fs::path& candidate :
+       {executable.parent_path().parent_path() / "share/hexaplan/presets", fs::path{HEXAPLAN_SOURCE_PRESETS},
+        fs::path{HEXAPLAN_INSTALLED_PRESETS}}) {
+    if (is_folder(candidate / "gpus")) {
+      return candidate;
+    }
+  }
+  return {};
+}
+
+/// Names in one folder, sorted.
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (fs::directory_iterator file{folder, ignored}, end; file != end; file.increment(ignored)) {
+    if (file->path().extension() == ".json" && file->path().filename() != kAliasFile) {
+      names.push_back(file->path().stem().string());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// (alias, name) pairs of one folder; none without an aliases.json.
+std::vector<std::pair<std::string, std::string>> aliases_in(const fs::path& folder) {
+  std::vector<std::pair<std::string, std::string>> aliases;
+  const fs::path file = folder / kAliasFile;
+  std::error_code ignored;
+  if (fs::exists(file, ignored)) {
+    const JsonDocument document = read_json_file(file);
+    ObjectReader reader{document};
+    for (const auto& [alias, name] : reader.members()) {
+      aliases.emplace_back(alias, name.text());
+    }
+  }
+  return aliases;
+}
+
+/// The name in `folder` that `wanted` (folded) stands for; empty when there is none.
+std::string resolve(const fs::path& folder, const std::string& wanted) {
+  const std::vector<std::string> names = names_in(folder);
+  const auto same = [&](const std::string& name) { return folded(name) == wanted; };
+  if (const auto found = std::find_if(names.begin(), names.end(), same); found != names.end()) {
+    return *found;
+  }
+  for (const auto& [alias, name] : aliases_in(folder)) {
+    if (same(alias)) {
+      return name;
+    }
+  }
+  return {};
+}
+
+InputError unknown_preset(PresetKind kind, std::string_view name) {
+  const std::vector<std::string> names = list_presets(kind);
+  std::vector<std::string> candidates = names;
+  std::map<std::string, std::string> meaning;
+  for (const fs::path& root : preset_roots()) {
+    for (const auto& [alias, target] : aliases_in(root / row_of(kind).folder)) {
+      candidates.push_back(alias);
+      meaning[alias] = target;
+    }
+  }
+  const std::string near{costmodel::nearest_name(name, candidates)};
+  const bool alias = meaning.contains(near);
+  const std::vector<std::string_view> views{names.begin(), names.end()};
+  return InputError(
+      {.field = std::string{row_of(kind).name},
+       .value = in_quotes(name),
+       .expected = names.empty() ? "a preset, but none are installed" : "one of " + listed(views),
+       .hint = alias ? fmt::format("did you mean {} ({})?", in_quotes(near), meaning[near])
+                     : did_you_mean(near)});
+}
+
+}  // namespace
+
+std::string_view name_of(PresetKind kind) {
+  return row_of(kind).name;
+}
+
+std::vector<fs::path> preset_roots() {
+  std::vector<fs::path> roots;
+  const char* own = std::getenv("HEXAPLAN_PRESETS");
+  if (own != nullptr && *own != '\0') {
+    if (!is_folder(own)) {
+      throw InputError({.field = "HEXAPLAN_PRESETS",
+                        .value = in_quotes(own),
+                        .expected = "a folder",
+                        .hint = "unset it to use the built-in presets only"});
+    }
+    roots.emplace_back(own);
+  }
+  if (fs::path built_in = built_in_root(); !built_in.empty()) {
+    roots.push_back(std::move(built_in));
+  }
+  return roots;
+}
+
+std::vector<std::string> list_presets(PresetKind kind) {
+  std::vector<std::string> names;
+  for (const fs::path& root : preset_roots()) {
+    const std::vector<std::string> some = names_in(root / row_of(kind).folder);
+    names.insert(names.end(), some.begin(), some.end());
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+fs::path find_preset(PresetKind kind, std::string_view name) {
+  const std::string wanted = folded(name);
+  for (const fs::path& root : preset_roots()) {
+    const fs::path folder = root / row_of(kind).folder;
+    if (const std::string found = resolve(folder, wanted); !found.empty()) {
+      return folder / (found + ".json");
+    }
+  }
+  throw unknown_preset(kind, name);
+}
+
+std::vector<std::string> aliases_of(PresetKind kind, std::string_view name) {
+  std::vector<std::string> result;
+  for (const fs::path& root : preset_roots()) {
+    for (const auto& [alias, target] : aliases_in(root / row_of(kind).folder)) {
+      if (target == name) {
+        result.push_back(alias);
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace hexaplan::presets

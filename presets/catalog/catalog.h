@@ -1,0 +1,31 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hexaplan::presets {
+
+enum class PresetKind : std::uint8_t { Model, Gpu, Cluster, Framework, Calibration };
+inline constexpr int kPresetKinds = 5;
+/// "model", "gpu", …: for messages and commands.
+[[nodiscard]] std::string_view name_of(PresetKind kind);
+
+/// Folders that presets are looked for in, first match wins: the one in the environment variable
+/// HEXAPLAN_PRESETS (the user's own; InputError when it is no folder), then the built-in one:
+/// ../share/hexaplan/presets beside the executable, the source tree it was built from, or the install prefix.
+[[nodiscard]] std::vector<std::filesystem::path> preset_roots();
+
+/// Names of all presets of a kind, sorted. Reads directories only.
+[[nodiscard]] std::vector<std::string> list_presets(PresetKind kind);
+
+/// File of a preset. `name` is a file's name without ".json", or an alias (aliases.json of the folder); case,
+/// '_' and blanks do not matter. InputError with the nearest name when there is none. Opens at most
+/// aliases.json.
+[[nodiscard]] std::filesystem::path find_preset(PresetKind kind, std::string_view name);
+
+/// Aliases of one preset, in the order of aliases.json.
+[[nodiscard]] std::vector<std::string> aliases_of(PresetKind kind, std::string_view name);
+
+}  // namespace hexaplan::presets

@@ -1,0 +1,271 @@
+#include "presets/clusters/cluster_preset.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <span>
+
+#include "costmodel/units/nearest_name.h"
+#include "presets/catalog/catalog.h"
+#include "presets/json/input_error.h"
+#include "presets/json/object_reader.h"
+
+namespace hexaplan::presets {
+namespace {
+
+using costmodel::BytesPerSecond;
+using costmodel::ClusterSpec;
+using costmodel::Fabric;
+using costmodel::NetworkLevel;
+using costmodel::Seconds;
+
+// One hop, small messages. ib: NCCL src/graph/tuning.cc, hardware latency of a network ring step (LL). roce,
+// ethernet (TCP), efa and slingshot: NCCL's figure for a tree step over a network, and above it by the
+// providers' own latency reports (AWS EFA ~15 µs end to end, TCP ~30 µs); calibration replaces them.
+constexpr NetworkKind kNetworks[] = {{"ib", Seconds{2.7e-6}, false},
+                                     {"roce", Seconds{5e-6}, false},
+                                     {"efa", Seconds{15e-6}, true},
+                                     {"slingshot", Seconds{5e-6}, false},
+                                     {"ethernet", Seconds{30e-6}, true}};
+
+constexpr std::int64_t kMostGpus = 10'000'000;
+// Largest NVLink domain without a rack: DGX-2 and HGX-2 joined 16 GPUs.
+constexpr std::int64_t kMostGpusPerNode = 16;
+
+/// What the text asks for; 0 and empty = the reference.
+struct Request {
+  std::string name;
+  std::string gpu;
+  std::int64_t gpus = 0;
+  std::int64_t nodes = 0;  // 0: as many as needed
+  std::int64_t per_node = 0;
+  std::string network;
+  double gbps_per_gpu = 0;
+  double gbps_per_node = 0;
+};
+
+InputError cluster_error(std::string_view text, std::string expected, std::string hint = {}) {
+  return InputError({.field = "cluster",
+                     .value = in_quotes(text),
+                     .expected = std::move(expected),
+                     .hint = std::move(hint)});
+}
+
+std::string_view plain(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  return first == std::string_view::npos ? std::string_view{}
+                                         : text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+/// Removes "16x" from the front of `text`. A number without an x is left: "8x3090" names a GPU.
+std::optional<std::int64_t> take_factor(std::string_view& text, std::string_view whole) {
+  const std::size_t digits = text.find_first_not_of("0123456789");
+  if (digits == 0 || digits == std::string_view::npos || (text[digits] != 'x' && text[digits] != 'X')) {
+    return std::nullopt;
+  }
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + digits, value);
+  if (error != std::errc{} || value < 1 || value > kMostGpus) {
+    throw cluster_error(whole, fmt::format("1 to {} GPUs", kMostGpus));
+  }
+  text.remove_prefix(digits + 1);
+  return value;
+}
+
+/// "ib400", "efa3200", "roce", "ib1600/node".
+void read_network(std::string_view part, std::string_view whole, Request& request) {
+  std::string_view rest = plain(part);
+  const std::size_t digit = std::min(rest.find_first_of("0123456789."), rest.find('/'));
+  const NetworkKind& kind = find_network(rest.substr(0, digit));
+  request.network = std::string{kind.name};
+  if (digit == std::string_view::npos) {
+    return;
+  }
+  rest.remove_prefix(digit);
+  double rate = 0;
+  const auto [end, error] =
+      std::from_chars(rest.data(), rest.data() + rest.size(), rate, std::chars_format::fixed);
+  const std::string_view scope = rest.substr(static_cast<std::size_t>(end - rest.data()));
+  if (error != std::errc{} || !(rate > 0 && rate <= 1e6) ||
+      !(scope.empty() || scope == "/gpu" || scope == "/node")) {
+    throw cluster_error(whole, "a network such as +ib400, +roce400/gpu or +efa3200/node (Gbit/s)");
+  }
+  const bool per_node = scope.empty() ? kind.rate_per_node : scope == "/node";
+  (per_node ? request.gbps_per_node : request.gbps_per_gpu) = rate;
+  (per_node ? request.gbps_per_gpu : request.gbps_per_node) = 0;
+}
+
+void read_cluster_file(std::string_view name, Request& request) {
+  const JsonDocument document = read_json_file(find_preset(PresetKind::Cluster, name));
+  ObjectReader reader{document};
+  (void)reader.required("title").text();
+  request.gpu = reader.required("gpu").text();
+  request.nodes = reader.required("nodes").integer({1, kMostGpus});
+  request.per_node = reader.required("gpus_per_node").integer({1, 100'000});
+  request.network = find_network(reader.required("network").text()).name;
+  request.gbps_per_node = reader.required("network_gbps").number({0, 1e6});
+  (void)reader.required("sources").object();
+  reader.finish();
+}
+
+bool is_gpu(std::string_view name) {
+  try {
+    (void)find_preset(PresetKind::Gpu, name);
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+void read_shape(std::string_view shape, std::string_view whole, Request& request) {
+  const std::optional<std::int64_t> first = take_factor(shape, whole);
+  if (!first) {
+    if (is_gpu(shape)) {
+      throw cluster_error(whole, "a number of GPUs", fmt::format("write 8x{}", shape));
+    }
+    read_cluster_file(shape, request);
+    return;
+  }
+  if (const std::optional<std::int64_t> second = take_factor(shape, whole)) {
+    request.nodes = *first;
+    request.per_node = *second;
+  } else {
+    request.gpus = *first;
+  }
+  if (shape.empty()) {
+    throw cluster_error(whole, "a GPU after the number", "write 8xH100");
+  }
+  request.gpu = std::string{shape};
+}
+
+/// GPUs that the node's own links join. Jobs on NVLink racks are placed in racks of equal size: of a world of
+/// 256, 4 racks of 64 rather than 3 of 72 and a rest.
+std::int64_t domain_of(const ReferenceNode& node, std::int64_t gpus, std::int64_t per_node,
+                       std::int64_t nodes) {
+  const std::int64_t rack = node.links.back().ranks;
+  if (rack <= node.gpus) {
+    return std::min(gpus, per_node);
+  }
+  if (nodes > 0) {
+    return std::min(gpus, gpus / nodes);
+  }
+  for (std::int64_t size = std::min(rack, gpus); size > node.gpus; --size) {
+    if (gpus % size == 0 && size % node.gpus == 0) {
+      return size;
+    }
+  }
+  return std::min(rack, gpus);
+}
+
+std::vector<NetworkLevel> levels_inside(const ReferenceNode& node, std::int64_t domain) {
+  std::vector<NetworkLevel> levels;
+  for (std::size_t i = 0; i < node.links.size(); ++i) {
+    NetworkLevel level = node.links[i];
+    level.ranks = i + 1 == node.links.size() ? domain : std::min(level.ranks, domain);
+    if (levels.empty() || level.ranks > levels.back().ranks) {
+      levels.push_back(std::move(level));
+    }
+  }
+  return levels;
+}
+
+NetworkLevel level_between(const ReferenceNode& node, const Request& request, std::int64_t gpus,
+                           std::int64_t per_node) {
+  const NetworkKind& kind = find_network(request.network.empty() ? node.network : request.network);
+  const double reference = node.network_gbps / node.gpus;
+  const double gbps = request.gbps_per_gpu > 0    ? request.gbps_per_gpu
+                      : request.gbps_per_node > 0 ? request.gbps_per_node / static_cast<double>(per_node)
+                                                  : reference;
+  return {.name = fmt::format("{}{:g}", kind.name, gbps),
+          .fabric = Fabric::Network,
+          .ranks = gpus,
+          .bandwidth = BytesPerSecond{gbps * 1e9 / 8},
+          .latency = kind.latency};
+}
+
+ClusterSpec build(const GpuPreset& gpu, const Request& request) {
+  const ReferenceNode& node = gpu.node;
+  const bool rack = node.links.back().ranks > node.gpus;
+  const std::int64_t per_node = request.per_node > 0 && !rack ? request.per_node : node.gpus;
+  const std::int64_t most =
+      rack ? node.links.back().ranks : std::max<std::int64_t>(kMostGpusPerNode, node.gpus);
+  if (request.per_node > most) {
+    throw cluster_error(request.name,
+                        fmt::format("at most {} {} joined by their own links", most, gpu.spec.name));
+  }
+  const std::int64_t gpus = request.nodes > 0 ? request.nodes * request.per_node : request.gpus;
+  if (gpus < 1 || gpus > kMostGpus) {
+    throw cluster_error(request.name, fmt::format("1 to {} GPUs", kMostGpus));
+  }
+  ClusterSpec cluster;
+  cluster.name = request.name;
+  cluster.gpu = gpu.spec;
+  cluster.gpus = gpus;
+  cluster.gpus_per_node = static_cast<int>(std::min(gpus, per_node));
+  const std::int64_t domain = domain_of(node, gpus, per_node, request.nodes);
+  cluster.levels = levels_inside(node, domain);
+  if (gpus > domain) {
+    cluster.levels.push_back(level_between(node, request, gpus, per_node));
+  }
+  return cluster;
+}
+
+}  // namespace
+
+const NetworkKind& find_network(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const NetworkKind& kind : kNetworks) {
+    if (kind.name == name) {
+      return kind;
+    }
+    names.push_back(kind.name);
+  }
+  throw InputError({.field = "network",
+                    .value = in_quotes(name),
+                    .expected = "one of " + listed(names),
+                    .hint = did_you_mean(costmodel::nearest_name(name, names))});
+}
+
+ClusterSpec parse_cluster(std::string_view text) {
+  const std::string_view whole = plain(text);
+  if (whole.empty()) {
+    throw cluster_error(text, "a cluster such as 8xH100, 16x8xH200+ib400 or a preset's name");
+  }
+  Request request;
+  request.name = std::string{whole};
+  const std::size_t plus = whole.find('+');
+  read_shape(plain(whole.substr(0, plus)), whole, request);
+  for (std::size_t at = plus; at != std::string_view::npos;) {
+    const std::size_t next = whole.find('+', at + 1);
+    read_network(whole.substr(at + 1, next == std::string_view::npos ? next : next - at - 1), whole, request);
+    at = next;
+  }
+  const GpuPreset gpu = find_gpu_preset(request.gpu);
+  const std::int64_t node = gpu.node.gpus;
+  if (request.nodes == 0 && request.gpus > node && request.gpus % node != 0) {
+    throw cluster_error(whole,
+                        fmt::format("at most {} GPUs or a multiple of {}, what a node of {} holds", node,
+                                    node, gpu.spec.name),
+                        "write NODESxGPUSxNAME for other nodes, such as 3x4x" + request.gpu);
+  }
+  return build(gpu, request);
+}
+
+ClusterSpec make_cluster(std::string_view gpu, std::int64_t gpus, int gpus_per_node, double node_nic_gbps,
+                         std::string_view network) {
+  if (gpus_per_node < 0 || !(node_nic_gbps >= 0 && std::isfinite(node_nic_gbps))) {
+    throw cluster_error(fmt::format("{}x{}", gpus, gpu), "GPUs per node and network rate >= 0");
+  }
+  const GpuPreset preset = find_gpu_preset(gpu);
+  Request request{
+      .name = fmt::format("{}x{}", gpus, preset.spec.name), .gpu = preset.spec.name, .gpus = gpus};
+  request.per_node = gpus_per_node;
+  request.gbps_per_node = node_nic_gbps;
+  request.network = std::string{network};
+  return build(preset, request);
+}
+
+}  // namespace hexaplan::presets

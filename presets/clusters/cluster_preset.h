@@ -1,0 +1,35 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "costmodel/spec/cluster_spec.h"
+#include "presets/gpus/gpu_preset.h"
+
+namespace hexaplan::presets {
+
+/// Kinds of network between nodes, by the word users write: "+ib400".
+struct NetworkKind {
+  std::string_view name;
+  costmodel::Seconds latency;  // one hop
+  bool rate_per_node;          // a bare rate means the node's, not the GPU's
+};
+/// "ib", "roce", "efa", "slingshot", "ethernet". InputError for anything else.
+[[nodiscard]] const NetworkKind& find_network(std::string_view name);
+
+/// A cluster as users write it:
+///   8xH100               8 GPUs in reference nodes of their type (ReferenceNode of the GPU preset)
+///   16x8xH200            16 nodes of 8; for GPUs of NVLink racks: 16 racks of 8
+///   …+ib400 +roce400     network and its rate in Gbit/s per GPU; "/node" makes it the node's
+///   …+efa3200            EFA, per node; "/gpu" makes it one GPU's
+///   eos                  a file of presets/clusters, by name or alias; "+…" may follow
+/// InputError says what is not understood.
+[[nodiscard]] costmodel::ClusterSpec parse_cluster(std::string_view text);
+
+/// From fields. 0 = as in the GPU's reference node: `gpus_per_node`, `node_nic_gbps` (Gbit/s of all network
+/// cards of a node). The last node may be partly filled.
+[[nodiscard]] costmodel::ClusterSpec make_cluster(std::string_view gpu, std::int64_t gpus,
+                                                  int gpus_per_node = 0, double node_nic_gbps = 0,
+                                                  std::string_view network = {});
+
+}  // namespace hexaplan::presets

@@ -1,0 +1,155 @@
+#include "presets/clusters/cluster_preset.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "presets/catalog/catalog.h"
+#include "tests/presets/json/error_text.h"
+
+namespace hexaplan::presets {
+namespace {
+
+using costmodel::ClusterSpec;
+using costmodel::Fabric;
+
+/// "h100-80-sxm 64/8: nvlink4 8 450 > ib400 64 50": GPU, GPUs / per node, then each level's name, ranks,
+/// GB/s.
+std::string shape_of(const ClusterSpec& cluster) {
+  std::string text = fmt::format("{} {}/{}:", cluster.gpu.name, cluster.gpus, cluster.gpus_per_node);
+  for (const auto& level : cluster.levels) {
+    text += fmt::format("{} {} {} {:g}", &level == &cluster.levels.front() ? "" : " >", level.name,
+                        level.ranks, level.bandwidth.value() / 1e9);
+  }
+  return text;
+}
+
+struct ClusterCase {
+  std::string name, text, shape;
+};
+void PrintTo(const ClusterCase& row, std::ostream* out) {
+  *out << row.name;
+}
+class Cluster : public testing::TestWithParam<ClusterCase> {};
+TEST_P(Cluster, is_read_as) {
+  EXPECT_EQ(shape_of(parse_cluster(GetParam().text)), GetParam().shape);
+}
+INSTANTIATE_TEST_SUITE_P(
+    table, Cluster,
+    testing::Values(
+        ClusterCase{"one_node", "8xH100", "h100-80-sxm 8/8: nvlink4 8 450"},
+        ClusterCase{"part_of_a_node", "4xH100", "h100-80-sxm 4/4: nvlink4 4 450"},
+        ClusterCase{"one_gpu", "1xRTX4090", "rtx4090 1/1: pcie4 1 32"},
+        ClusterCase{"number_in_the_name", "8x3090", "rtx3090 8/8: pcie4 8 32"},
+        ClusterCase{"x_in_the_name", "8xMI300X", "mi300x 8/8: infinity-fabric 8 448"},
+        ClusterCase{"reference_network", "64xA100-80GB", "a100-80-sxm 64/8: nvlink3 8 300 > ib200 64 25"},
+        ClusterCase{"nodes_and_rate_per_gpu", "16x8xH200+ib400", "h200 128/8: nvlink4 8 450 > ib400 128 50"},
+        ClusterCase{"roce", "16x8xH200+roce200", "h200 128/8: nvlink4 8 450 > roce200 128 25"},
+        ClusterCase{"efa_is_per_node", "2x8xH100+efa3200", "h100-80-sxm 16/8: nvlink4 8 450 > efa400 16 50"},
+        ClusterCase{"rate_of_the_node", "2x8xA100+ib800/node",
+                    "a100-80-sxm 16/8: nvlink3 8 300 > ib100 16 12.5"},
+        ClusterCase{"kind_only", "2x8xH100+roce", "h100-80-sxm 16/8: nvlink4 8 450 > roce400 16 50"},
+        ClusterCase{"smaller_nodes_keep_a_card_per_gpu", "4x2xH100",
+                    "h100-80-sxm 8/2: nvlink4 2 450 > ib400 8 50"},
+        ClusterCase{"one_gpu_per_node", "4x1xH100", "h100-80-sxm 4/1: nvlink4 1 450 > ib400 4 50"},
+        ClusterCase{"cut_nvlink", "16xH800", "h800 16/8: nvlink4 8 200 > ib400 16 50"},
+        ClusterCase{"rack", "72xGB200", "gb200 72/4: nvlink5 72 900"},
+        ClusterCase{"part_of_a_rack", "8xGB200", "gb200 8/4: nvlink5 8 900"},
+        ClusterCase{"two_racks", "144xGB200", "gb200 144/4: nvlink5 72 900 > ib400 144 50"},
+        ClusterCase{"equal_racks", "256xGB200", "gb200 256/4: nvlink5 64 900 > ib400 256 50"},
+        ClusterCase{"racks_of_eight", "4x8xGB300", "gb300 32/4: nvlink5 8 900 > ib800 32 100"},
+        ClusterCase{"bridged_pairs", "16xH100-NVL",
+                    "h100-94-nvl 16/8: nvlink4-bridge 2 300 > pcie5 8 64 > ib200 16 25"},
+        ClusterCase{"one_bridged_pair", "2xH100-NVL", "h100-94-nvl 2/2: nvlink4-bridge 2 300"},
+        ClusterCase{"named", "eos", "h100-80-sxm 4608/8: nvlink4 8 450 > ib400 4608 50"},
+        ClusterCase{"named_with_another_network", "EOS + roce200",
+                    "h100-80-sxm 4608/8: nvlink4 8 450 > roce200 4608 25"},
+        ClusterCase{"alias", "nvl72", "gb200 72/4: nvlink5 72 900"}),
+    [](const auto& row) { return row.param.name; });
+
+TEST(parse_cluster, keeps_the_name_as_written_and_the_kinds_of_link) {
+  const ClusterSpec cluster = parse_cluster(" 64xH100 ");
+  EXPECT_EQ(cluster.name, "64xH100");
+  EXPECT_EQ(cluster.levels[0].fabric, Fabric::NvSwitch);
+  EXPECT_TRUE(cluster.levels[0].multicast);
+  EXPECT_EQ(cluster.levels[1].fabric, Fabric::Network);
+  EXPECT_FALSE(parse_cluster("8xA100").levels[0].multicast);
+  EXPECT_GT(parse_cluster("16xH100+efa3200").levels[1].latency.value(), cluster.levels[1].latency.value());
+}
+
+struct BadCluster {
+  std::string name, text, begin, end;
+};
+void PrintTo(const BadCluster& row, std::ostream* out) {
+  *out << row.name;
+}
+class Misread : public testing::TestWithParam<BadCluster> {};
+TEST_P(Misread, is_one_clear_line) {
+  const std::string text = error_text([] { (void)parse_cluster(GetParam().text); });
+  EXPECT_THAT(text, testing::StartsWith(GetParam().begin));
+  EXPECT_THAT(text, testing::EndsWith(GetParam().end));
+}
+constexpr const char* kNetworkHelp =
+    "expected a network such as +ib400, +roce400/gpu or +efa3200/node (Gbit/s)";
+INSTANTIATE_TEST_SUITE_P(
+    table, Misread,
+    testing::Values(
+        BadCluster{"empty", " ", "cluster: got \" \"",
+                   ", expected a cluster such as 8xH100, 16x8xH200+ib400 or a preset's name"},
+        BadCluster{"no_number", "H100", "cluster: got \"H100\"", ", expected a number of GPUs; write 8xH100"},
+        BadCluster{"no_gpu", "8x", "cluster: got \"8x\"", ", expected a GPU after the number; write 8xH100"},
+        BadCluster{"zero", "0xH100", "cluster: got \"0xH100\"", ", expected 1 to 10000000 GPUs"},
+        BadCluster{"absurd", "99999999999999999999xH100", "cluster: got \"9999",
+                   ", expected 1 to 10000000 GPUs"},
+        BadCluster{"absurd_product", "1000000x16xH100", "cluster: got \"1000000x16xH100\"",
+                   ", expected 1 to 10000000 GPUs"},
+        BadCluster{"unknown_gpu", "8xRTX4900", "gpu: got \"RTX4900\", expected one of a100-40-pcie, ",
+                   "; did you mean \"rtx4090\"?"},
+        BadCluster{"unknown_name", "eoss", "cluster: got \"eoss\", expected one of aws-p4d, ",
+                   "; did you mean \"eos\"?"},
+        BadCluster{"uneven", "12xH100",
+                   "cluster: got \"12xH100\", expected at most 8 GPUs or a multiple of 8, what a node of "
+                   "h100-80-sxm "
+                   "holds; ",
+                   "write NODESxGPUSxNAME for other nodes, such as 3x4xH100"},
+        BadCluster{"node_too_large", "2x64xH100", "cluster: got \"2x64xH100\"",
+                   ", expected at most 16 h100-80-sxm joined by their own links"},
+        BadCluster{"misspelt_network", "8xH100+rocce400", "network: got \"rocce\"",
+                   ", expected one of ib, roce, efa, slingshot, ethernet; did you mean \"roce\"?"},
+        BadCluster{"no_rate", "8xH100+ib0", "cluster: got \"8xH100+ib0\"", kNetworkHelp},
+        BadCluster{"bad_scope", "8xH100+ib400/rack", "cluster: got \"8xH100+ib400/rack\"", kNetworkHelp},
+        BadCluster{"not_a_rate", "8xH100+ib4e400", "cluster: got \"8xH100+ib4e400\"", kNetworkHelp}),
+    [](const auto& row) { return row.param.name; });
+
+TEST(make_cluster, takes_fields_and_the_reference_for_what_is_not_given) {
+  EXPECT_EQ(shape_of(make_cluster("a100-80-sxm", 64, 8, 800)),
+            "a100-80-sxm 64/8: nvlink3 8 300 > ib100 64 12.5");
+  EXPECT_EQ(shape_of(make_cluster("a100-80-sxm", 64)), "a100-80-sxm 64/8: nvlink3 8 300 > ib200 64 25");
+  EXPECT_EQ(shape_of(make_cluster("v100-32", 32, 16, 800)), "v100-32 32/16: nvlink2 16 150 > ib50 32 6.25");
+  EXPECT_EQ(shape_of(make_cluster("gb200", 128, 4, 1600)), "gb200 128/4: nvlink5 64 900 > ib400 128 50");
+  EXPECT_EQ(shape_of(make_cluster("h100-80-sxm", 12)), "h100-80-sxm 12/8: nvlink4 8 450 > ib400 12 50");
+  EXPECT_EQ(shape_of(make_cluster("h100-80-sxm", 16, 8, 3200, "efa")),
+            "h100-80-sxm 16/8: nvlink4 8 450 > efa400 16 50");
+}
+
+TEST(make_cluster, refuses_impossible_fields) {
+  EXPECT_EQ(error_text([] { (void)make_cluster("h100", 0); }),
+            "cluster: got \"0xh100-80-sxm\", expected 1 to 10000000 GPUs");
+  EXPECT_EQ(error_text([] { (void)make_cluster("h100", 8, -1); }),
+            "cluster: got \"8xh100\", expected GPUs per node and network rate >= 0");
+  EXPECT_EQ(error_text([] { (void)make_cluster("h100", 8, 8, std::numeric_limits<double>::quiet_NaN()); }),
+            "cluster: got \"8xh100\", expected GPUs per node and network rate >= 0");
+}
+
+TEST(cluster_presets, are_all_readable_and_end_at_all_their_gpus) {
+  for (const std::string& name : list_presets(PresetKind::Cluster)) {
+    const ClusterSpec cluster = parse_cluster(name);
+    EXPECT_EQ(cluster.levels.back().ranks, cluster.gpus) << name;
+    EXPECT_GT(cluster.levels.back().bandwidth.value(), 0) << name;
+  }
+}
+
+}  // namespace
+}  // namespace hexaplan::presets
