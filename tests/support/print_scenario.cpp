@@ -57,7 +57,7 @@ std::ostream& operator<<(std::ostream& out, const Scenario& s) {
 }
 
 std::ostream& operator<<(std::ostream& out, const Calibration& c) {
-  return out << fmt::format("calibration: base {} k_half {} sustained {}", c.gemm[0].base, c.gemm[0].k_half,
+  return out << fmt::format("calibration: share {} k_half {} sustained {}", c.gemm[0].share, c.gemm[0].k_half,
                             c.sustained);
 }
 

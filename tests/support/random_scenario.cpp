@@ -240,6 +240,7 @@ rc::Gen<Calibration> any_calibration() {
       curve.quantisation = real(0, 1);
     }
     c.sustained = real(0.7, 1.0);
+    c.memory.share = real(0.5, 0.95);
     c.launch_floor = Seconds{real(1e-6, 5e-6)};
     c.network.bandwidth_efficiency = real(0.5, 1.0);
     c.network.base_latency = Seconds{real(0, 20e-6)};
