@@ -11,6 +11,7 @@ struct StagePlan {
   std::array<int, kLayerClasses> layers{};  // by index_of(LayerClass)
   double embedding = 0;  // share of the embedding held: 1, or 1/pp under vocabulary parallelism
   double head = 0;
+  friend bool operator==(const StagePlan&, const StagePlan&) = default;
   [[nodiscard]] int total_layers() const { return layers[0] + layers[1] + layers[2] + layers[3]; }
 };
 

@@ -69,16 +69,15 @@ StepModel::StepModel(const Scenario& sc, const Calibration& calibration, const s
       static_cast<double>(sc.recipe.global_batch) / static_cast<double>(sc.recipe.micro_batch * sc.layout.dp);
 }
 
-int StepModel::recomputed_layers(const StagePlan& stage) const {
+double StepModel::recomputed_share(const StagePlan& stage) const {
   const Recompute& recompute = sc_.recipe.recompute;
-  return recompute.mode == RecomputeMode::Layers ? std::min(recompute.layers, stage.total_layers())
-                                                 : stage.total_layers();
+  if (recompute.mode != RecomputeMode::Layers || stage.total_layers() == 0) return 1;
+  return static_cast<double>(std::min(recompute.layers, stage.total_layers())) / stage.total_layers();
 }
 
 LayerCost StepModel::stage_cost(const StagePlan& stage) const {
   LayerCost cost;
-  const double rerun_share =
-      stage.total_layers() > 0 ? static_cast<double>(recomputed_layers(stage)) / stage.total_layers() : 0;
+  const double rerun_share = recomputed_share(stage);
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (stage.layers[c] == 0) continue;
     LayerCost layers = layers_[c] * stage.layers[c];
@@ -205,7 +204,8 @@ Seconds StepModel::sharded_parameters(const LayerCost& slowest, const StagePlan&
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (stage.layers[c] == 0) continue;
     layer(layer_parameters_[c], layers_[c].forward.total(),
-          layers_[c].backward.total() + layers_[c].rerun.total(), stage.layers[c] * microbatches_);
+          layers_[c].backward.total() + layers_[c].rerun.total() * recomputed_share(stage),
+          stage.layers[c] * microbatches_);
   }
   layer(embedding_parameters_ * stage.embedding, {}, {}, microbatches_);
   layer(head_parameters_ * stage.head, head_.forward.total(), head_.backward.total(), microbatches_);
@@ -223,14 +223,22 @@ Seconds StepModel::optimizer(const StageParameters& p) const {
                            calibration_);
 }
 
+/// The slowest stage sets the pace, with what it does once per step: taking the stage by its compute alone
+/// would let a faster GPU lengthen the step by moving the choice to a stage with more to reduce.
 StepTime StepModel::time() const {
   std::vector<LayerCost> costs;
   costs.reserve(stages_.size());
   for (const StagePlan& stage : stages_) costs.push_back(stage_cost(stage));
-  const auto slowest = static_cast<std::size_t>(
-      std::max_element(costs.begin(), costs.end(),
-                       [](const auto& a, const auto& b) { return a.total() < b.total(); }) -
-      costs.begin());
+  StepTime longest;
+  for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
+    if (stage > 0 && stages_[stage] == stages_[stage - 1]) continue;
+    const StepTime time = time_paced_by(costs, stage);
+    if (time.total() > longest.total()) longest = time;
+  }
+  return longest;
+}
+
+StepTime StepModel::time_paced_by(const std::vector<LayerCost>& costs, std::size_t slowest) const {
   const LayerCost& cost = costs[slowest];
   const StageParameters parameters = stage_parameters(stages_[slowest]);
   PassCost passes = cost.forward;

@@ -26,9 +26,11 @@ class StepModel {
   [[nodiscard]] Flops hardware_flops() const;
 
  private:
+  [[nodiscard]] StepTime time_paced_by(const std::vector<LayerCost>& costs, std::size_t slowest) const;
   [[nodiscard]] LayerCost stage_cost(const StagePlan& stage) const;
   [[nodiscard]] StageParameters stage_parameters(const StagePlan& stage) const;
-  [[nodiscard]] int recomputed_layers(const StagePlan& stage) const;
+  /// Share of the stage's layers that recompute anything.
+  [[nodiscard]] double recomputed_share(const StagePlan& stage) const;
   [[nodiscard]] Seconds bubble(const std::vector<LayerCost>& costs, std::size_t slowest) const;
   [[nodiscard]] Seconds pipeline_messages() const;
   [[nodiscard]] Seconds data_parallel(const LayerCost& slowest, const StageParameters& parameters) const;

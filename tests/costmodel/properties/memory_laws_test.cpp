@@ -110,7 +110,7 @@ RC_GTEST_PROP(memory_laws, sharded_states_add_up_to_at_least_the_whole, ()) {
     x.framework.extra_gradient_copies = 0;
   });
   const Scenario whole = accepted_with(s, [](Scenario& x) { x.layout.sharding.stage = 0; });
-  const double ranks = static_cast<double>(s.layout.shard_ranks());
+  const double ranks = std::max(s.layout.shard_ranks(), s.layout.expert_data());
   for (int stage = 0; stage < s.layout.pp; ++stage) {
     RC_ASSERT(at_most(states(whole, stage), states(s, stage) * ranks));
   }
