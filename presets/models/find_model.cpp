@@ -1,0 +1,36 @@
+#include "presets/models/find_model.h"
+
+#include <filesystem>
+
+#include "presets/catalog/catalog.h"
+#include "presets/models/model_preset.h"
+#include "presets/models/read_model_config.h"
+
+namespace hexaplan::presets {
+namespace {
+
+bool is_path(std::string_view text) {
+  return text.find('/') != std::string_view::npos || text.ends_with(".json");
+}
+
+/// "models/Llama-3.1-8B/" holds its config.json.
+std::filesystem::path file_at(std::filesystem::path path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) {
+    return path;
+  }
+  return (path.has_filename() ? path : path.parent_path()) / "config.json";
+}
+
+}  // namespace
+
+costmodel::ModelSpec find_model(std::string_view name_or_path) {
+  if (!is_path(name_or_path)) {
+    return read_model_preset(find_preset(PresetKind::Model, name_or_path)).spec;
+  }
+  const JsonDocument document = read_json_file(file_at(name_or_path));
+  return is_model_preset(document) ? model_preset_from_document(document).spec
+                                   : model_from_config(document.file, "", document.root);
+}
+
+}  // namespace hexaplan::presets

@@ -1,0 +1,13 @@
+#pragma once
+#include <string_view>
+
+#include "costmodel/spec/model_spec.h"
+
+namespace hexaplan::presets {
+
+/// A model by the name or alias of a preset ("llama-3.1-8b"; case does not matter), or by a path: a
+/// config.json, a folder that holds one, or a preset file. What has a '/' or ends in ".json" is a path.
+/// InputError with the nearest names when there is no such preset.
+[[nodiscard]] costmodel::ModelSpec find_model(std::string_view name_or_path);
+
+}  // namespace hexaplan::presets
