@@ -151,25 +151,19 @@ double tree_latency(const Call& call, Protocol protocol) {
 // --- NVLS, NVLSTree, PAT: Simple only
 // -----------------------------------------------------------------------------
 
-double nvls_inside(const Call& call) {
-  const Architecture& a = call.architecture;
-  const double k = call.links.per_domain;
-  const double bus = call.links.inside * a.nvls_efficiency * (a.nvls_channels - 1) / a.nvls_channels;
-  return call.kind == CollectiveKind::AllReduce ? 2 * bus : bus * (k - 1) / k;
-}
 double nvls_rate(const Call& call, Protocol) {
-  return call.gathers_or_scatters() ? nvls_inside(call) : payload_rate(call, nvls_inside(call));
+  return call.links.inside * call.architecture.nvls_share;
 }
 double nvls_latency(const Call& call, Protocol) {
   return inside_step(call, latency_of(Algorithm::Nvls), Protocol::Simple);
 }
 
-double nvls_tree_rate(const Call& call, Protocol) {
+double nvls_tree_rate(const Call& call, Protocol protocol) {
   const double outside = call.links.outside * (call.nodes_index == 1 ? 2 : 1);
   const double ceiling = kGiga * call.links.per_domain * call.architecture.nvls_tree[call.nodes_index];
-  const double bus = std::min({nvls_inside(call), outside, ceiling});
+  const double rate = std::min(nvls_rate(call, protocol), payload_rate(call, std::min(outside, ceiling)));
   const bool corrected = call.architecture.name == "blackwell";
-  return payload_rate(call, bus) * (corrected ? tree_correction(call.bytes, Protocol::Simple) : 1.0);
+  return rate * (corrected ? tree_correction(call.bytes, protocol) : 1.0);
 }
 double nvls_tree_latency(const Call& call, Protocol protocol) {
   const nccl::Latency& row = latency_of(Algorithm::NvlsTree);
@@ -197,7 +191,7 @@ bool is_all_reduce(const Call& call) {
   return call.kind == CollectiveKind::AllReduce;
 }
 bool has_nvls(const Call& call) {
-  return call.links.multicast && !call.several_domains() && call.kind != CollectiveKind::Broadcast;
+  return is_all_reduce(call) && call.links.multicast && !call.several_domains();
 }
 bool has_nvls_tree(const Call& call) {
   return is_all_reduce(call) && call.links.multicast && call.several_domains() && call.links.per_domain > 1;

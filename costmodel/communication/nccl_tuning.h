@@ -31,13 +31,16 @@ struct Architecture {
   double nvlink_efficiency;  // attained share of a link: topo.h SMxx_NVLINK_BW over the datasheet
   double graph_channels;     // rings of an 8-GPU NVSwitch node before NCCL duplicates them
   double nvls_channels;      // transport/nvls.cc NVLS_NCHANNELS_*; 0 = no NVLS
-  double nvls_efficiency;
+  double nvls_share;         // payload rate of an NVLS all-reduce over `inside`, whatever the rank count
   double ll_max_one_node;
   ByNodes ring_ll128, tree_ll128, tree, nvls_tree;  // per-channel ceilings
   double plateau;                                   // latency factor of the multi-node Simple ring
 };
 // Graph channels: 6 and 12 links of 25 GB/s at 20 each (V100, A100), 12 rings of 30 (H100); NCCL's logs then
 // show 12 and 24 "coll channels". Blackwell's is taken as Hopper's.
+// NVLS share: not the tuner's 0.85 and 0.74, which choose well but promise too much; fitted to
+// stas00/ml-engineering
+// @744d01e network/README.md, 8 GiB on 5 … 8 GPUs: 259 … 270 GB/s of payload on H200, 467 … 479 on B200.
 // Ada has no NVLink and Ampere's kernels. RCCL derives from NCCL: CDNA reads Ampere's row, with the link
 // share that makes AMD's acceptance figure of rccl-tests on 8 MI300X (304 of 448 GB/s) come out.
 inline constexpr std::array<Architecture, 8> kArchitectures = {{
@@ -46,7 +49,7 @@ inline constexpr std::array<Architecture, 8> kArchitectures = {{
      0.824,
      12,
      16,
-     0.85,
+     0.715,
      141,
      {36.7, 36.7, 36.7},
      {36.7, 36.7, 29.0},

@@ -1,0 +1,158 @@
+#include "presets/calibration/fabric/read_fabric.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+#include "presets/json/object_reader.h"
+
+namespace hexaplan::presets {
+namespace {
+
+using costmodel::Calibration;
+using costmodel::CollectiveCurve;
+using costmodel::CollectiveKind;
+using costmodel::NetworkModel;
+using costmodel::Provenance;
+
+constexpr Named<CollectiveKind> kKinds[] = {
+    {"all_reduce", CollectiveKind::AllReduce},         {"all_gather", CollectiveKind::AllGather},
+    {"reduce_scatter", CollectiveKind::ReduceScatter}, {"all_to_all", CollectiveKind::AllToAll},
+    {"send_recv", CollectiveKind::SendRecv},           {"broadcast", CollectiveKind::Broadcast}};
+constexpr Named<Provenance> kProvenances[] = {
+    {"measured", Provenance::Measured}, {"borrowed", Provenance::Borrowed}, {"prior", Provenance::Prior}};
+
+void check_schema(ObjectReader& root, std::string_view expected) {
+  const ValueReader schema = root.required("schema");
+  if (schema.text() != expected) {
+    throw schema.error(in_quotes(expected));
+  }
+}
+
+bool names(const ValueReader& list, std::string_view name) {
+  const auto elements = list.elements();
+  return std::any_of(elements.begin(), elements.end(),
+                     [&](const ValueReader& e) { return e.text() == name; });
+}
+
+CollectiveCurve read_curve(const ValueReader& value) {
+  ObjectReader reader = value.object();
+  CollectiveCurve curve;
+  curve.kind = reader.required("kind").choice(kKinds);
+  curve.ranks = reader.required("ranks").integer({2, 1'000'000});
+  const ValueReader sizes = reader.required("size_bytes");
+  for (const double size : sizes.numbers({1, 1e15})) {
+    curve.size.log2.push_back(std::log2(size));
+  }
+  const ValueReader times = reader.required("microseconds");
+  curve.microseconds = times.numbers({1e-3, 1e12});
+  reader.finish();
+  const auto not_rising = [](double a, double b) { return a >= b; };
+  if (curve.size.log2.empty() || std::adjacent_find(curve.size.log2.begin(), curve.size.log2.end(),
+                                                    not_rising) != curve.size.log2.end()) {
+    throw sizes.error("sizes that rise, at least one");
+  }
+  if (curve.microseconds.size() != curve.size.log2.size()) {
+    throw times.error("one time per size");
+  }
+  if (!std::is_sorted(curve.microseconds.begin(), curve.microseconds.end())) {
+    throw times.error("times that never fall as the size grows");
+  }
+  return curve;
+}
+
+void read_curves(const std::filesystem::path& folder, const costmodel::ClusterSpec& cluster,
+                 Calibration& calibration, FabricOrigin& origin) {
+  calibration.collectives.clear();
+  const std::string& gpu = cluster.gpu.name;
+  const std::filesystem::path path = folder / (gpu.substr(0, gpu.find('-')) + ".json");
+  if (cluster.levels.empty() || cluster.levels.front().fabric == costmodel::Fabric::Pcie ||
+      !std::filesystem::exists(path)) {
+    return;
+  }
+  const JsonDocument document = read_json_file(path);
+  ObjectReader root{document};
+  check_schema(root, "hexaplan/fabric/1");
+  const bool holds = names(root.required("gpus"), gpu);
+  const std::string source = root.required("source").text();
+  root.skip("date");
+  root.skip("fit");
+  for (const ValueReader& value : root.required("collectives").elements()) {
+    calibration.collectives.push_back(read_curve(value));
+  }
+  root.finish();
+  if (!holds) {
+    calibration.collectives.clear();
+    return;
+  }
+  origin.inside = Provenance::Measured;
+  origin.inside_source = source;
+}
+
+struct NetworkEntry {
+  std::string name;
+  bool matches = false;
+  Provenance provenance = Provenance::Prior;
+  NetworkModel model;
+  std::string source;
+};
+
+NetworkEntry read_network(const ValueReader& value, std::string_view wanted) {
+  ObjectReader reader = value.object();
+  NetworkEntry entry;
+  entry.name = reader.required("name").text();
+  entry.matches = entry.name == wanted || names(reader.required("also"), wanted);
+  reader.skip("also");
+  entry.provenance = reader.required("provenance").choice(kProvenances);
+  const ValueReader efficiency = reader.required("bandwidth_efficiency");
+  entry.model.bandwidth_efficiency = efficiency.number(kShare);
+  if (entry.model.bandwidth_efficiency <= 0) {
+    throw efficiency.error("a share above 0");
+  }
+  entry.model.base_latency = reader.required("base_latency").seconds();
+  entry.model.hop_latency = reader.required("hop_latency").seconds();
+  entry.model.congestion_per_doubling = reader.required("congestion_per_doubling").number({0.0, 0.9});
+  entry.model.congestion_free_nodes = reader.required("congestion_free_nodes").number({1.0, 1e9});
+  entry.source = reader.required("source").text();
+  reader.skip("fit");
+  reader.finish();
+  return entry;
+}
+
+void read_networks(const std::filesystem::path& folder, std::string_view level, Calibration& calibration,
+                   FabricOrigin& origin) {
+  const JsonDocument document = read_json_file(folder / "networks.json");
+  ObjectReader root{document};
+  check_schema(root, "hexaplan/networks/1");
+  std::optional<NetworkEntry> chosen;
+  for (const ValueReader& value : root.required("networks").elements()) {
+    NetworkEntry entry = read_network(value, level);
+    const bool fallback = entry.name == "network";
+    if (entry.matches || (fallback && !chosen)) {
+      chosen = std::move(entry);
+    }
+  }
+  root.finish();
+  if (!chosen) {
+    throw root.error("networks", "an entry \"network\" for networks of unknown kind");
+  }
+  calibration.network = chosen->model;
+  origin.network = chosen->name;
+  origin.network_provenance = chosen->provenance;
+  origin.network_source = chosen->source;
+}
+
+}  // namespace
+
+FabricOrigin read_fabric(const std::filesystem::path& folder, const costmodel::ClusterSpec& cluster,
+                         Calibration& calibration) {
+  FabricOrigin origin;
+  read_curves(folder, cluster, calibration, origin);
+  if (!cluster.levels.empty() && cluster.levels.back().fabric == costmodel::Fabric::Network) {
+    read_networks(folder, cluster.levels.back().name, calibration, origin);
+  }
+  return origin;
+}
+
+}  // namespace hexaplan::presets
