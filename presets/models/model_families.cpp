@@ -13,7 +13,6 @@ namespace {
 using costmodel::Activation;
 using costmodel::AttentionKind;
 using costmodel::ModelSpec;
-using costmodel::NormKind;
 using costmodel::PositionKind;
 
 constexpr DimensionKeys kLlamaKeys{.hidden = {"hidden_size"},
@@ -58,6 +57,8 @@ constexpr DimensionKeys kMptKeys{.hidden = {"d_model", "hidden_size"},
 
 constexpr Key kWindow{"sliding_window"};
 constexpr Key kTopK{"num_experts_per_tok"};
+constexpr Key kFirstDense{"first_k_dense_replace"};
+constexpr Key kEmbeddingWidth{"word_embed_proj_dim"};
 
 // --- Sliding windows -------------------------------------------------------------------------------------
 
@@ -228,7 +229,6 @@ struct DeepseekDefaults {
 };
 
 void read_deepseek(ConfigFields& f, ModelSpec& m, const DeepseekDefaults& d) {
-  constexpr Key kFirstDense{"first_k_dense_replace"};
   read_latent_attention(f, m);
   read_experts(f, m,
                {{"n_routed_experts", "num_local_experts"},
@@ -300,10 +300,9 @@ void bloom(ConfigFields&, ModelSpec& m) {
 }
 
 void opt(ConfigFields& f, ModelSpec& m) {
-  constexpr Key kProjection{"word_embed_proj_dim"};
-  const std::int64_t projection = f.integer(kProjection, m.hidden);
+  const std::int64_t projection = f.integer(kEmbeddingWidth, m.hidden);
   if (projection != 0 && projection != m.hidden) {
-    throw f.error(kProjection, projection,
+    throw f.error(kEmbeddingWidth, projection,
                   fmt::format("{} (hidden_size): projected embeddings are not modelled", m.hidden));
   }
   m.positions = PositionKind::Learned;
