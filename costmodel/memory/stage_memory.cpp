@@ -6,12 +6,11 @@
 namespace hexaplan::costmodel {
 namespace {
 
-void append_times(const TensorLedger& ledger, double factor, TensorLedger& out) {
+/// Entries of `ledger`, each `factor` times.
+template <class Visitor>
+void visit_times(const TensorLedger& ledger, double factor, const Visitor& visit) {
   if (factor <= 0) return;
-  for (TensorEntry entry : ledger) {
-    entry.count *= factor;
-    out.push_back(entry);
-  }
+  for (const TensorEntry& entry : ledger) visit(entry, factor);
 }
 
 std::vector<ParameterTensor> layer_parameters(const ModelSpec& model, LayerClass kind) {
@@ -93,21 +92,22 @@ StageElements MemoryModel::elements_of(const StagePlan& stage) const {
   return elements;
 }
 
-void MemoryModel::append_layers(const StagePlan& stage, double in_flight, TensorLedger& out) const {
+template <class Visitor>
+void MemoryModel::visit_layers(const StagePlan& stage, double in_flight, const Visitor& visit) const {
   int recomputed = recomputed_layers(stage.total_layers());
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     const int layers = stage.layers[c];
     if (layers == 0) continue;
     const int checkpointed = std::min(recomputed, layers);
     recomputed -= checkpointed;
-    append_times(classes_[c].states, layers, out);
-    append_times(classes_[c].checkpoint, checkpointed * in_flight, out);
-    append_times(classes_[c].saved, (layers - checkpointed) * in_flight, out);
+    visit_times(classes_[c].states, layers, visit);
+    visit_times(classes_[c].checkpoint, checkpointed * in_flight, visit);
+    visit_times(classes_[c].saved, (layers - checkpointed) * in_flight, visit);
   }
 }
 
 /// Only one layer runs at a time: the class with the largest working set binds.
-void MemoryModel::append_transients(const StagePlan& stage, TensorLedger& out) const {
+const TensorLedger* MemoryModel::largest_transients(const StagePlan& stage) const {
   const bool recomputed = recomputed_layers(stage.total_layers()) > 0;
   const TensorLedger* largest = nullptr;
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
@@ -115,29 +115,39 @@ void MemoryModel::append_transients(const StagePlan& stage, TensorLedger& out) c
     const TensorLedger& ledger = recomputed ? classes_[c].recompute_transients : classes_[c].transients;
     if (largest == nullptr || working_set(ledger) > working_set(*largest)) largest = &ledger;
   }
-  if (largest != nullptr) append_times(*largest, 1, out);
+  return largest;
+}
+
+template <class Visitor>
+void MemoryModel::visit_entries(const StagePlan& stage, double in_flight, const Visitor& visit) const {
+  visit_layers(stage, in_flight, visit);
+  if (const TensorLedger* transients = largest_transients(stage)) visit_times(*transients, 1, visit);
+  visit_times(embedding_, stage.embedding, visit);
+  visit_times(head_, stage.head, visit);
+  visit_times(loss_, stage.head, visit);
+  TensorLedger buffers;
+  buffers.reserve(16);
+  append_buffer_entries(scenario_, dims_, elements_of(stage), context_, buffers);
+  visit_times(buffers, 1, visit);
 }
 
 TensorLedger MemoryModel::ledger(const StagePlan& stage, double in_flight) const {
   TensorLedger out;
-  out.reserve(256);
-  append_layers(stage, in_flight, out);
-  append_transients(stage, out);
-  append_times(embedding_, stage.embedding, out);
-  append_times(head_, stage.head, out);
-  append_times(loss_, stage.head, out);
-  append_buffer_entries(scenario_, dims_, elements_of(stage), context_, out);
+  visit_entries(stage, in_flight, [&](TensorEntry entry, double factor) {
+    entry.count *= factor;
+    out.push_back(entry);
+  });
   return out;
 }
 
 StageMemory MemoryModel::peak(const StagePlan& stage, int index, double in_flight) const {
-  const TensorLedger entries = ledger(stage, in_flight);
   std::array<MemoryBreakdown, kInstants> at{};
-  for (const TensorEntry& entry : entries) {
+  visit_entries(stage, in_flight, [&](const TensorEntry& entry, double factor) {
+    const Bytes size = entry.size() * factor;
     for (std::size_t i = 0; i < kInstants; ++i) {
-      if ((entry.alive & instant_at(static_cast<int>(i))) != 0) at[i].of(entry.kind) += entry.size();
+      if ((entry.alive & instant_at(static_cast<int>(i))) != 0) at[i].of(entry.kind) += size;
     }
-  }
+  });
   const auto binding = static_cast<std::size_t>(
       std::max_element(at.begin(), at.end(),
                        [](const auto& a, const auto& b) { return a.total() < b.total(); }) -

@@ -31,8 +31,12 @@ class MemoryModel {
     TensorLedger transients;  // the largest working set
     TensorLedger recompute_transients;
   };
-  void append_layers(const StagePlan& stage, double in_flight, TensorLedger& out) const;
-  void append_transients(const StagePlan& stage, TensorLedger& out) const;
+  /// Calls `visit(entry, times)` for every ledger entry of the stage.
+  template <class Visitor>
+  void visit_entries(const StagePlan& stage, double in_flight, const Visitor& visit) const;
+  template <class Visitor>
+  void visit_layers(const StagePlan& stage, double in_flight, const Visitor& visit) const;
+  [[nodiscard]] const TensorLedger* largest_transients(const StagePlan& stage) const;
   [[nodiscard]] int recomputed_layers(int layers) const;
   [[nodiscard]] StageElements elements_of(const StagePlan& stage) const;
 

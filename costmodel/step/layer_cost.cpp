@@ -79,8 +79,7 @@ Seconds Pricer::time_of(const Operation& op) const {
   return {};
 }
 
-void Pricer::add(const Operation& op, PassCost& cost, double& kernels) const {
-  const Seconds time = time_of(op);
+void Pricer::add(const Operation& op, Seconds time, PassCost& cost, double& kernels) const {
   const FrameworkProfile& f = scenario_.framework;
   kernels += op.kernels * op.count;
   switch (op.kind) {
@@ -120,16 +119,16 @@ LayerCost Pricer::price(const std::vector<Operation>& operations) const {
   LayerCost cost;
   double forward_kernels = 0, backward_kernels = 0, rerun_kernels = 0;
   for (const Operation& op : operations) {
+    const Seconds time = time_of(op);
     if (op.pass == Pass::Forward) {
-      add(op, cost.forward, forward_kernels);
+      add(op, time, cost.forward, forward_kernels);
     } else {
-      add(op, cost.backward, backward_kernels);
-      if (op.pass == Pass::BackwardWeight && op.kind != OpKind::Collective)
-        cost.weight_gradient += time_of(op);
+      add(op, time, cost.backward, backward_kernels);
+      if (op.pass == Pass::BackwardWeight && op.kind != OpKind::Collective) cost.weight_gradient += time;
     }
     cost.flops += op.flops;
     if (op.rerun) {
-      add(op, cost.rerun, rerun_kernels);
+      add(op, time, cost.rerun, rerun_kernels);
       cost.rerun_flops += op.flops;
     }
   }

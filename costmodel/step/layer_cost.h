@@ -41,7 +41,7 @@ class Pricer {
   [[nodiscard]] LayerCost price(const std::vector<Operation>& operations) const;
 
  private:
-  void add(const Operation& op, PassCost& cost, double& kernels) const;
+  void add(const Operation& op, Seconds time, PassCost& cost, double& kernels) const;
   void finish(PassCost& cost, double kernels) const;
 
   const Scenario& scenario_;
