@@ -60,7 +60,11 @@ GroupLinks links_of(const GroupPlacement& group, const ClusterSpec& cluster, con
   }
   links.domains = std::ceil(links.ranks / links.per_domain);
   if (links.domains > 1) {
-    cards *= network.bandwidth_efficiency * uncongested_share(network, links.domains);
+    cards *= network.bandwidth_efficiency;
+    if (network.ceiling.value() > 0) {
+      cards = std::min(cards, network.ceiling.value());
+    }
+    cards *= uncongested_share(network, links.domains);
     const double of_group = domain_ranks / static_cast<double>(std::max<std::int64_t>(1, group.sharing));
     links.outside = cards * std::min(links.per_domain, of_group);
     links.outside_pair = cards * std::min(1.0, of_group);

@@ -201,8 +201,8 @@ def table_rows(table, gpu, inside, card, members, node, fabric, architecture):
     return rows
 
 
-def network_entry(name, also, parameters, source, fit=None, congestion=0.0, free=1):
-    entry = {"name": name, "also": also, "provenance": "measured" if fit else "prior",
+def network_entry(name, kinds, parameters, source, fit=None, congestion=0.0, free=1, **more):
+    entry = {"name": name, "kinds": kinds, **more, "provenance": "measured" if fit else "prior",
              "bandwidth_efficiency": round(parameters["efficiency"], 3),
              "base_latency": f"{parameters['base']:.1f} us", "hop_latency": f"{parameters['hop']:.1f} us",
              "congestion_per_doubling": congestion, "congestion_free_nodes": free, "source": source}
@@ -271,36 +271,32 @@ def main():
     print("DeepEP combine on 4 nodes, share of a card:", round(deep_ep_share(pd.read_csv(args.moe)), 3))
     prior = {"efficiency": 0.85, "base": 0.0, "hop": 0.0}
     networks = [
-        network_entry("ib-ndr", ["ib400", "ib-400"], ndr,
-                      "Fitted: NCCL all-reduce on Vista (GH200, one NDR card per node), DebarghaG/estimate-train-time@1ac4d5e",
-                      ndr_fit),
-        network_entry("ib-hdr", ["ib200", "ib-200"], prior | {"efficiency": ndr["efficiency"]},
-                      "Prior: the share fitted for ib-ndr, same verbs transport"),
-        network_entry("ib-edr", ["ib100", "ib-100"], prior | {"efficiency": ndr["efficiency"]},
-                      "Prior: the share fitted for ib-ndr, same verbs transport"),
-        network_entry("ib-xdr", ["ib800", "ib-800"], prior | {"efficiency": ndr["efficiency"]},
-                      "Prior: the share fitted for ib-ndr, same verbs transport"),
-        network_entry("efa", ["efa-v2", "efa-v3"], p5,
-                      "Fitted: 1 GiB all-reduce, all-gather, reduce-scatter at the start of the nanotron runs on AWS p5 (4 to 64 "
-                      "nodes; p90, efficiency scaled to the typical run)", p5_fit),
-        network_entry("efa-v4", [], p6,
+        network_entry("ib", ["ib", "ib-hdr", "ib-ndr", "ib-edr", "ib-xdr", "infiniband"], ndr,
+                      "Fitted: NCCL all-reduce on Vista (GH200, one NDR card per node), "
+                      "DebarghaG/estimate-train-time@1ac4d5e; other rates take the same share", ndr_fit),
+        network_entry("efa v4", ["efa"], p6,
                       "Fitted: all_reduce_bench.py on 4 AWS p6-b200 nodes, stas00/ml-engineering@744d01e "
-                      "network/README.md l.1400; hop: the 75 us that aws-ofi-nccl reports to NCCL "
-                      "(platform_data_map)", p6_fit),
-        network_entry("omni-path", ["opa", "opa100"], {"efficiency": 0.42, "base": 0.0, "hop": 0.0},
-                      "bigscience experiments/bandwidth: 21 GB/s on 4 nodes, 14 on 16 (printed figures doubled, the script "
-                      "of that time halved them) of 4 x 100 Gbit/s per node; two points, no fit", congestion=0.2, free=4),
-        network_entry("slingshot", ["slingshot-11"], prior,
-                      "Prior: between ib-ndr and efa; needs aws-ofi-nccl's plug-in, else see sockets"),
-        network_entry("roce", ["roce-400", "roce-200", "roce-100"], prior,
-                      "Prior: below ib-ndr; congestion control of RoCE costs some (arXiv:2407.21783 section 3.3.1)"),
-        network_entry("sockets", ["tcp", "ethernet"], tcp,
-                      "Fitted: NCCL without a plug-in on Perlmutter (4 x A100, 4 x 200 Gbit/s Slingshot), "
-                      "DebarghaG/estimate-train-time@1ac4d5e", tcp_fit),
-        network_entry("network", [], prior, "Prior for a network of unknown kind"),
+                      "network/README.md l.1400; hop: the 75 us that aws-ofi-nccl reports to NCCL (platform_data_map)",
+                      p6_fit, architectures=["blackwell"]),
+        network_entry("efa", ["efa"], p5,
+                      "Fitted: 1 GiB all-reduce, all-gather, reduce-scatter at the start of the nanotron runs on AWS p5 "
+                      "(4 to 64 nodes; p90, efficiency scaled to the typical run)", p5_fit),
+        network_entry("omni-path", ["omni-path", "opa"], {"efficiency": 0.42, "base": 0.0, "hop": 0.0},
+                      "bigscience experiments/bandwidth: 21 GB/s on 4 nodes, 14 on 16 (printed figures doubled, the "
+                      "script of that time halved them) of 4 x 100 Gbit/s per node; two points, no fit",
+                      congestion=0.2, free=4),
+        network_entry("slingshot", ["slingshot"], prior, "Prior: between ib and efa; needs the aws-ofi-nccl plug-in, "
+                      "without it see ethernet"),
+        network_entry("roce", ["roce"], prior, "Prior: below ib; congestion control of RoCE costs some "
+                      "(arXiv:2407.21783 section 3.3.1)"),
+        network_entry("ethernet", ["ethernet", "tcp", "sockets"], prior,
+                      "Ceiling fitted: NCCL through the host's TCP stack on Perlmutter (4 x A100, 4 x 200 Gbit/s, no "
+                      "plug-in), DebarghaG/estimate-train-time@1ac4d5e; share below it: prior", tcp_fit,
+                      ceiling=f"{tcp['efficiency'] * 25:.2f} GB/s"),
+        network_entry("unknown", [], prior, "Prior for a network of unknown kind"),
     ]
     for entry in networks:
-        print(entry["name"], json.dumps({k: v for k, v in entry.items() if k not in ("name", "also", "source")}))
+        print(entry["name"], json.dumps({k: v for k, v in entry.items() if k not in ("name", "kinds", "source")}))
     text = json.dumps({"schema": "hexaplan/networks/1", "networks": networks}, indent=2)
     (args.out / "networks.json").write_text(text + "\n")
 

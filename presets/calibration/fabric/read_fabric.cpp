@@ -98,17 +98,31 @@ struct NetworkEntry {
   std::string source;
 };
 
-NetworkEntry read_network(const ValueReader& value, std::string_view wanted) {
+/// "ib400" and "ib-400" are networks of kind "ib": NetworkLevel::name carries the rate.
+std::string_view kind_of(std::string_view level) {
+  std::string_view kind = level.substr(0, level.find_first_of("0123456789"));
+  while (!kind.empty() && kind.back() == '-') {
+    kind.remove_suffix(1);
+  }
+  return kind;
+}
+
+NetworkEntry read_network(const ValueReader& value, std::string_view kind, std::string_view architecture) {
   ObjectReader reader = value.object();
   NetworkEntry entry;
   entry.name = reader.required("name").text();
-  entry.matches = entry.name == wanted || names(reader.required("also"), wanted);
-  reader.skip("also");
+  entry.matches = names(reader.required("kinds"), kind);
+  if (const auto architectures = reader.optional("architectures")) {
+    entry.matches = entry.matches && names(*architectures, architecture);
+  }
   entry.provenance = reader.required("provenance").choice(kProvenances);
   const ValueReader efficiency = reader.required("bandwidth_efficiency");
   entry.model.bandwidth_efficiency = efficiency.number(kShare);
   if (entry.model.bandwidth_efficiency <= 0) {
     throw efficiency.error("a share above 0");
+  }
+  if (const auto ceiling = reader.optional("ceiling")) {
+    entry.model.ceiling = ceiling->bandwidth();
   }
   entry.model.base_latency = reader.required("base_latency").seconds();
   entry.model.hop_latency = reader.required("hop_latency").seconds();
@@ -120,22 +134,25 @@ NetworkEntry read_network(const ValueReader& value, std::string_view wanted) {
   return entry;
 }
 
-void read_networks(const std::filesystem::path& folder, std::string_view level, Calibration& calibration,
-                   FabricOrigin& origin) {
+void read_networks(const std::filesystem::path& folder, const costmodel::ClusterSpec& cluster,
+                   Calibration& calibration, FabricOrigin& origin) {
   const JsonDocument document = read_json_file(folder / "networks.json");
   ObjectReader root{document};
   check_schema(root, "hexaplan/networks/1");
+  const std::string_view kind = kind_of(cluster.levels.back().name);
   std::optional<NetworkEntry> chosen;
+  bool found = false;
   for (const ValueReader& value : root.required("networks").elements()) {
-    NetworkEntry entry = read_network(value, level);
-    const bool fallback = entry.name == "network";
-    if (entry.matches || (fallback && !chosen)) {
+    NetworkEntry entry = read_network(value, kind, cluster.gpu.architecture);
+    const bool fallback = entry.name == "unknown" && !chosen;
+    if ((entry.matches && !found) || fallback) {
+      found = entry.matches;
       chosen = std::move(entry);
     }
   }
   root.finish();
   if (!chosen) {
-    throw root.error("networks", "an entry \"network\" for networks of unknown kind");
+    throw root.error("networks", "an entry \"unknown\" for other kinds of network");
   }
   calibration.network = chosen->model;
   origin.network = chosen->name;
@@ -150,7 +167,7 @@ FabricOrigin read_fabric(const std::filesystem::path& folder, const costmodel::C
   FabricOrigin origin;
   read_curves(folder, cluster, calibration, origin);
   if (!cluster.levels.empty() && cluster.levels.back().fabric == costmodel::Fabric::Network) {
-    read_networks(folder, cluster.levels.back().name, calibration, origin);
+    read_networks(folder, cluster, calibration, origin);
   }
   return origin;
 }

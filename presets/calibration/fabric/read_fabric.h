@@ -18,8 +18,9 @@ struct FabricOrigin {
 
 /// Fills `calibration.collectives` and `calibration.network` for `cluster` from `folder`
 /// (presets/calibration/fabric). Curves: the file named like the GPU up to the first '-', when its "gpus"
-/// names this preset and the GPUs are not on PCIe. Network: the entry that has the last level's name (or
-/// lists it under "also"), else the entry "network". InputError when a file is not as it should be.
+/// names this preset and the GPUs are not on PCIe. Network: the first entry of networks.json whose "kinds"
+/// hold the last level's name without its rate and whose "architectures", if given, hold the GPU's; else the
+/// entry "unknown". InputError when a file is not as it should be.
 FabricOrigin read_fabric(const std::filesystem::path& folder, const costmodel::ClusterSpec& cluster,
                          costmodel::Calibration& calibration);
 

@@ -90,23 +90,36 @@ TEST(fabric_presets, have_no_curves_for_gpus_nobody_measured_or_on_another_link)
 }
 
 struct NetworkCase {
-  std::string level, entry;
+  std::string level, gpu, architecture, entry;
   Provenance provenance;
 };
-TEST(fabric_presets, know_networks_by_name_and_take_a_prior_for_others) {
-  const NetworkCase cases[] = {
-      {"ib-ndr", "ib-ndr", Provenance::Measured}, {"ib400", "ib-ndr", Provenance::Measured},
-      {"ib-hdr", "ib-hdr", Provenance::Prior},    {"efa", "efa", Provenance::Measured},
-      {"roce", "roce", Provenance::Prior},        {"carrier pigeon", "network", Provenance::Prior}};
+TEST(fabric_presets, know_networks_by_kind_and_take_a_prior_for_others) {
+  const NetworkCase cases[] = {{"ib400", "h200", "hopper", "ib", Provenance::Measured},
+                               {"ib50", "a100-80-sxm", "ampere", "ib", Provenance::Measured},
+                               {"ib-ndr", "h200", "hopper", "ib", Provenance::Measured},
+                               {"efa400", "h100-80-sxm", "hopper", "efa", Provenance::Measured},
+                               {"efa400", "b200", "blackwell", "efa v4", Provenance::Measured},
+                               {"roce50", "a800-80", "ampere", "roce", Provenance::Prior},
+                               {"carrier pigeon", "h200", "hopper", "unknown", Provenance::Prior}};
   for (const NetworkCase& row : cases) {
     Calibration calibration;
-    const FabricOrigin origin =
-        read_fabric(kFolder, cluster("h200", "hopper", Fabric::NvSwitch, 450, 8, row.level), calibration);
-    EXPECT_EQ(origin.network, row.entry);
+    const FabricOrigin origin = read_fabric(
+        kFolder, cluster(row.gpu, row.architecture, Fabric::NvSwitch, 450, 8, row.level), calibration);
+    EXPECT_EQ(origin.network, row.entry) << row.level;
     EXPECT_EQ(origin.network_provenance, row.provenance) << row.level;
     EXPECT_FALSE(origin.network_source.empty()) << row.level;
     EXPECT_GT(calibration.network.bandwidth_efficiency, 0) << row.level;
   }
+}
+
+TEST(fabric_presets, hold_a_ceiling_for_tcp_that_faster_cards_do_not_lift) {
+  const auto rate = [](double card_gbps) {
+    ClusterSpec on = cluster("a100-80-sxm", "ampere", Fabric::NvSwitch, 300, 8, "ethernet");
+    on.levels.back().bandwidth = BytesPerSecond{card_gbps * 1e9};
+    return bus(CollectiveKind::AllGather, 1e9, group(16, 8), on);
+  };
+  EXPECT_LT(rate(0.5), rate(5));
+  EXPECT_EQ(rate(50), rate(5));
 }
 
 // Inside a node: figures the curves were not made from. Between nodes: those networks.json was fitted to.
@@ -121,7 +134,7 @@ struct PublishedBus {
 };
 TEST(fabric_presets, reproduce_published_bus_bandwidths) {
   const auto h200 = cluster("h200", "hopper", Fabric::NvSwitch, 450, 8, "ib-ndr");
-  const auto b200 = cluster("b200", "blackwell", Fabric::NvSwitch, 900, 8, "efa-v4");
+  const auto b200 = cluster("b200", "blackwell", Fabric::NvSwitch, 900, 8, "efa400");
   const auto vista = cluster("gh200", "hopper", Fabric::NvSwitch, 450, 1, "ib-ndr");
   const double gib = 1073741824.0;
   const PublishedBus rows[] = {
