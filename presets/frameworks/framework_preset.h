@@ -1,0 +1,34 @@
+#pragma once
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "costmodel/spec/framework_profile.h"
+#include "presets/json/read_json.h"
+
+namespace hexaplan::presets {
+
+/// One file of presets/frameworks. Keys are the fields of FrameworkProfile; "saved" and "elementwise" map a
+/// snake_case name of the enum to its rule. "inherits" names the profile that everything left out is taken
+/// from; single rules replace the parent's rule of the same name.
+struct FrameworkPreset {
+  costmodel::FrameworkProfile profile;
+  std::string description;
+  std::string inherits;  // empty: the defaults of FrameworkProfile
+  /// Field → where its number comes from; those of the parent's fields that this file leaves alone are
+  /// included.
+  std::vector<std::pair<std::string, std::string>> sources;
+};
+
+[[nodiscard]] FrameworkPreset read_framework_preset(const std::filesystem::path& path);
+[[nodiscard]] FrameworkPreset find_framework_preset(std::string_view name);
+[[nodiscard]] costmodel::FrameworkProfile find_framework(std::string_view name);
+
+/// Every field, such that reading it gives the same profile.
+[[nodiscard]] JsonValue to_json(const costmodel::FrameworkProfile& profile);
+/// Keys of the single-valued fields, in the order of FrameworkProfile.
+[[nodiscard]] std::vector<std::string_view> framework_fields();
+
+}  // namespace hexaplan::presets
