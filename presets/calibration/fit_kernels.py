@@ -103,9 +103,9 @@ def fit_gemm(x, gpu, dtype, peak, floor):
 
     best = None
     every = np.ones(len(x), bool)
-    for q in (0.2, 0.4, 0.6, 0.8):
+    for q in (0.2, 0.3, 0.45, 0.6, 0.8):
         for c128 in (1.05, 1.15):
-            for k_half in (96, 192, 320):
+            for k_half in (160, 240, 320):
                 for passes in ((2.0, 3.0, 5.0, 8.0, 12.0) if quantised else (0.0,)):
                     r = evaluate(q, (c128, 1.5), k_half, passes, train)[0][train]
                     loss = np.mean(np.minimum(np.abs(r), 0.3))
@@ -148,9 +148,198 @@ def gemm_curves(data, name):
     return curves, max(spread)
 
 
+
+# --- attention ---------------------------------------------------------------------------------------------------------
+# TFLOP/s as published, causal with half the FLOPs, backward with 2.5 × the forward's. Each row: keys per query doubled
+# (a causal sequence of s keys is s, an unmasked one 2·s), heads × batch, TFLOP/s. `busy` undoes idle SMs, so that the
+# curves hold for any number of heads.
+FA3 = "FlashAttention-3 paper (arXiv:2407.08608) figures 5 and 6: H100 SXM5, 16k tokens, hidden size 2048"
+CUDNN = "NVIDIA/cudnn-frontend@df73764 benchmark: H200, cuDNN 9.19.1, 64 heads, batch 1"
+SIMUMAX = "MooreThreads/SimuMax@4dcaae5 configs/system (measured by its authors)"
+
+
+def busy(points, sms, rows):
+    out = {}
+    for s, heads, rate in points:
+        tiles = heads * math.ceil(s / rows)
+        out.setdefault(s, []).append(rate * math.hypot(1, 2 * sms / tiles))
+    return {s: sum(v) / len(v) for s, v in sorted(out.items())}
+
+
+def fa3(rates, heads=16):
+    return [(512 * 2**i, heads * 2 ** (5 - i), r) for i, r in enumerate(rates)]
+
+
+def unmasked(rates, heads=16):
+    """A mask costs the tiles on the diagonal: 7 % beyond the doubled keys (head size 128, masked against unmasked)."""
+    return [(2 * s, h, 0.93 * r) for s, h, r in fa3(rates, heads)]
+
+
+def hopper():
+    cudnn_f = [(2048, 64, 484), (4096, 64, 591), (8192, 64, 644), (16384, 64, 673), (32768, 64, 688)]
+    cudnn_b = [(2048, 64, 370), (4096, 64, 474), (8192, 64, 541), (16384, 64, 579), (32768, 64, 581)]
+    short_f, short_b = [(512, 512, 315), (1024, 256, 410)], [(512, 512, 193), (1024, 256, 291)]
+    f128, b128 = busy(cudnn_f + short_f, 132, 128), busy(cudnn_b + short_b, 132, 128)
+    mla = lambda curve, k: {s: k * v for s, v in curve.items()}
+    f256 = busy(fa3([308, 427, 537, 612, 628, 642], 8), 132, 128)
+    b64 = busy(unmasked([272, 363, 422, 453, 472, 474], 32), 132, 128)
+    fa2_f = busy(fa3([191, 260, 298, 319, 333, 335]), 132, 128)
+    fa2_b = busy(unmasked([214, 260, 291, 310, 318, 322]), 132, 128)
+    return [
+        ("vendor", 64, (128, 128), busy(unmasked([335, 392, 460, 476, 496, 497], 32), 132, 128), b64, FA3),
+        ("vendor", 128, (128, 128), f128, b128, CUDNN + "; up to 1k keys: " + FA3),
+        ("vendor", 160, (128, 128), mla(f128, 0.92), mla(b128, 0.79), "head sizes 192/128: head size 128 × the ratio on B200, " + SIMUMAX),
+        ("vendor", 256, (128, 128), f256, mla(f256, 0.68), FA3 + "; backward: ratio of head size 128, less 15 %"),
+        ("flash-attention-2", 64, (128, 128), busy(unmasked([282, 306, 318, 321, 322, 324], 32), 132, 128),
+         busy(unmasked([198, 238, 264, 279, 287, 291], 32), 132, 128), FA3),
+        ("flash-attention-2", 128, (128, 128), fa2_f, fa2_b, FA3),
+        ("flash-attention-2", 256, (128, 128), busy(fa3([208, 251, 278, 293, 297, 298], 8), 132, 128), mla(fa2_b, 0.8), FA3),
+    ]
+
+
+def by_length(data, system, head_dim):
+    """How the rate grows with the sequence, relative to 4k: upper quartile over batches and heads."""
+    x = data[(data.system == system) & (data.head_dim == head_dim)]
+    q = x.groupby("seq").tflops_causal_half.quantile(0.75)
+    return q / q[4096]
+
+
+def ampere(data):
+    shape = by_length(data, "a100_sxm", 128)
+    at = lambda curve4k: {512: 0.55 * curve4k, **{s: curve4k * shape[s] for s in (1024, 2048, 4096, 8192, 16384)}}
+    f = busy([(4096, 64, 185), (4096, 32, 175.5)], 108, 128)[4096]
+    b = busy([(4096, 64, 157), (4096, 32, 151.5)], 108, 64)[4096]
+    note = SIMUMAX + " at 4k keys (A100-PCIe, FlashAttention-2); growth with the sequence: " + AIC
+    return [
+        ("vendor", 64, (128, 64), at(0.88 * f), at(0.88 * b), note + "; head size 64: FlashAttention-2 paper, arXiv:2307.08691 figures 4-6"),
+        ("vendor", 128, (128, 64), at(f), at(b), note),
+        ("vendor", 160, (128, 64), at(0.89 * f), at(0.79 * b), note),
+    ]
+
+
+def ada(data):
+    out = []
+    for d in (64, 128):
+        x = data[(data.system == "l40s") & (data.head_dim == d)].groupby("seq").tflops_causal_half.quantile(0.75)
+        f = {s: x[s] for s in (1024, 2048, 4096, 8192, 16384)}
+        out.append(("vendor", d, (128, 64), f, {s: 0.85 * v for s, v in f.items()}, AIC + "; backward: ratio of A100"))
+    return out
+
+
+def blackwell(data, system):
+    f = [(4096, h, r / 2) for h, r in ((8, 697), (16, 1300), (32, 1637), (64, 1920), (128, 2186))]
+    f += [(32768, 8, 1352), (32768, 16, 1311), (131072, 8, 1128), (131072, 16, 1112)]
+    b = [(4096, h, r / 2) for h, r in ((8, 1448), (16, 1678), (32, 1780), (64, 1636), (128, 1863))]
+    b += [(32768, 8, 1074), (32768, 16, 980), (131072, 8, 930), (131072, 16, 930)]
+    f, b = busy(f, 148, 256), busy(b, 148, 128)
+    shape = by_length(data, "b200_sxm", 128)
+    f = {512: 0.28 * f[4096], 1024: shape[1024] * f[4096], 2048: shape[2048] * f[4096], **f}
+    hopper_b = busy([(512, 512, 193), (1024, 256, 291), (2048, 64, 370), (4096, 64, 474)], 132, 128)
+    b = {**{s: hopper_b[s] / hopper_b[4096] * b[4096] for s in (512, 1024, 2048)}, **b}
+    ratio = lambda d: float((data[(data.system == system) & (data.head_dim == d)].groupby("seq").tflops_causal_half.median()
+                             / data[(data.system == "b200_sxm") & (data.head_dim == d)].groupby("seq").tflops_causal_half.median()).median())
+    times = lambda curve, k: {s: k * v for s, v in curve.items()}
+    narrow = by_length(data, "b200_sxm", 64)
+    d64 = float(data[(data.system == "b200_sxm") & (data.head_dim == 64) & (data.seq == 4096)].tflops_causal_half.quantile(0.75)
+                / data[(data.system == "b200_sxm") & (data.head_dim == 128) & (data.seq == 4096)].tflops_causal_half.quantile(0.75))
+    k, k64 = ratio(128), ratio(64)
+    kb = math.sqrt(k)  # the backward leans less on the exponential unit that differs between these parts
+    note = SIMUMAX + ", B200, cuDNN; below 4k keys: growth from " + AIC
+    if system != "b200_sxm":
+        note += f"; × {k:.2f} forward ({system} over B200 there), × {kb:.2f} backward"
+    fa2 = hopper()[5]
+    return [
+        ("vendor", 64, (256, 128), times(f, d64 * k64), times(b, 0.7 * kb), note + "; head size 64: ratio there"),
+        ("vendor", 128, (256, 128), times(f, k), times(b, kb), note),
+        ("vendor", 160, (256, 128), times(f, 0.92 * k), times(b, 0.79 * kb), note),
+        ("flash-attention-2", 128, (128, 128), fa2[3], fa2[4], "as H100 (no Blackwell instructions): " + FA3),
+    ]
+
+
+def attention_curves(data, name):
+    architecture = {"a100-80-sxm": ampere, "l40s": ada}.get(name)
+    if architecture:
+        rows = architecture(data)
+    else:
+        rows = hopper() if name in ("h100-80-sxm", "h200") else blackwell(data, GPUS[name]["aic"])
+    out = []
+    for library, head_dim, tiles, forward, backward, source in rows:
+        knots = sorted(set(forward) & set(backward))
+        out.append({"library": library, "head_dim": head_dim, "tile_rows": list(tiles), "sequence": knots,
+                    "forward_tflops": [round(float(forward[s]), 1) for s in knots],
+                    "backward_tflops": [round(float(backward[s]), 1) for s in knots], "source": source})
+    return out
+
+
+# --- the rest, one row per GPU -------------------------------------------------------------------------------------------
+SHORT = "stas00/ml-engineering@744d01e maximum achievable TFLOP/s over the fastest GEMM of the grid"
+OPERATORS = "DebarghaG/estimate-train-time operator times (residual add, GELU)"
+LIGER = "linkedin/Liger-Kernel benchmark data (RMSNorm, SwiGLU, squared ReLU forward)"
+# sustained: long GEMMs on random data at the power limit against the short runs of the grid.
+# memory: attained bytes per second over the datasheet's; accumulate: share of the traffic of adding into C that shows.
+def power_limited(watts, median):
+    """Long GEMMs of B200 reach 0.75 of its grid (median 1458 TFLOP/s) at 1000 W; here at `watts`, grid median `median`."""
+    return round(0.75 * math.sqrt(watts / 1000) * 1458 / median, 2)
+
+
+MACHINES = {
+    "a100-80-sxm": dict(sustained=(0.98, "1.02: 305 linear layers on Perlmutter, DebarghaG/estimate-train-time; 0.98: cuBLAS 8192³ on random data at 257 TFLOP/s, thonking.ai; 0.935: " + SHORT),
+                        memory=(0.83, OPERATORS + ": 1.73 TB/s; " + LIGER + ": 1.53-1.73 TB/s"), accumulate=(0.3, SIMUMAX + ", A100-PCIe, NT against TN")),
+    "h100-80-sxm": dict(sustained=(0.94, "0.93: " + SHORT), memory=(0.91, LIGER + ": 3.02-3.09 TB/s"), accumulate=(0.5, "between A100 and B200")),
+    "h200": dict(sustained=(0.96, "8192³ at 769-798 TFLOP/s on random data, measured on one H200, over 806 of the grid"),
+                 memory=(0.87, "copy 4.3 TB/s, measured on one H200; RMSNorm 3.7-3.8 TB/s: NVIDIA/cudnn-frontend@df73764"), accumulate=(0.5, "between A100 and B200")),
+    "b200": dict(sustained=(0.75, SIMUMAX + ": 250 GEMMs above 0.8 ms reach 0.73 of the grid, short ones 0.94 (1000 W limit)"),
+                 memory=(0.80, SIMUMAX + ": 0.67 with 30 us per kernel; copies of Hopper: 0.90"), accumulate=(1.0, SIMUMAX + ", B200 group_matmul bwd_grad_w, fp32 against bf16")),
+    "b300": dict(sustained=(power_limited(1100, 1542), "B200's long GEMMs, clock as the square root of the power limit: 1100 W"), memory=(0.80, "as B200"), accumulate=(1.0, "as B200")),
+    "gb200": dict(sustained=(power_limited(1200, 1559), "B200's long GEMMs, clock as the square root of the power limit: 1200 W"), memory=(0.80, "as B200"), accumulate=(1.0, "as B200")),
+    "gb300": dict(sustained=(power_limited(1400, 1797), "B200's long GEMMs, clock as the square root of the power limit: 1400 W"), memory=(0.80, "as B200"), accumulate=(1.0, "as B200")),
+    "l40s": dict(sustained=(0.95, "prior"), memory=(0.85, "as A100"), accumulate=(0.3, "as A100")),
+}
+
+
+def calibration(gemm, attention, name):
+    curves, spread = gemm_curves(gemm, name)
+    machine = MACHINES[name]
+    return {
+        "schema": "hexaplan/calibration/1",
+        "name": name,
+        "gpu": name,
+        "source": AIC + "; attention, memory and sustained rates: see there",
+        "date": DATE,
+        "provenance": "measured",
+        "launch_floor": "2 us",
+        "sustained": {"value": machine["sustained"][0], "source": machine["sustained"][1]},
+        "grouped": {"value": 0.92, "source": SIMUMAX + " group_matmul, 0.9-1.0 from 1000 rows per expert; CUTLASS grouped kernels of " + AIC},
+        "accumulate_exposed": {"value": machine["accumulate"][0], "source": machine["accumulate"][1]},
+        "memory": {"share": machine["memory"][0], "ramp": "3 us", "source": machine["memory"][1]},
+        "time_sigma": round(max(0.08, float(spread)), 3),
+        "memory_sigma": 0.03,
+        "gemm": curves,
+        "attention": attention_curves(attention, name),
+    }
+
+
+def to_text(value, indent=0):
+    """JSON with one line per row of numbers."""
+    blanks = "  " * (indent + 1)
+    if isinstance(value, dict):
+        rows = [f"{blanks}{json.dumps(k)}: {to_text(v, indent + 1)}" for k, v in value.items()]
+        return "{\n" + ",\n".join(rows) + "\n" + "  " * indent + "}"
+    if isinstance(value, list) and value and isinstance(value[0], (list, dict)):
+        return "[\n" + ",\n".join(blanks + to_text(v, indent + 1) for v in value) + "\n" + "  " * indent + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for option in ("--gemm", "--attention", "--out"):
+        parser.add_argument(option, required=True, type=pathlib.Path)
+    arguments = parser.parse_args()
+    gemm, attention = pd.read_csv(arguments.gemm), pd.read_csv(arguments.attention)
+    for name in GPUS:
+        path = arguments.out / f"{name}.json"
+        path.write_text(to_text(calibration(gemm, attention, name)) + "\n", encoding="utf-8")
+
+
 if __name__ == "__main__":
-    p = argparse.ArgumentParser()
-    p.add_argument("--gemm", required=True); p.add_argument("--attention", required=True); p.add_argument("--out", required=True)
-    a = p.parse_args()
-    data = pd.read_csv(a.gemm)
-    for name in GPUS: gemm_curves(data, name)
+    main()
