@@ -134,6 +134,8 @@ FrameworkProfile random_framework() {
     rule.compute = static_cast<double>(between(0, 2));
     rule.fp32 = chance(20) ? 1 : 0;
   }
+  // No framework gets by without what enters its norms.
+  f.saved[static_cast<std::size_t>(Saved::NormInput)].compute = static_cast<double>(between(1, 2));
   f.gather_saved_inputs = chance(30);
   f.full_recompute_keeps_attention = chance(10);
   f.logit_transient_fp32 = one_of({0.0, 1.0});
