@@ -98,7 +98,7 @@ StageParameters StepModel::stage_parameters(const StagePlan& stage) const {
   return sum;
 }
 
-/// Time the slowest stage waits: filling and draining the pipeline through the others.  [docs/formulas.md#S1]
+/// Time the slowest stage waits: filling and draining the pipeline through the others.  [docs/formulas.md#S3]
 Seconds StepModel::bubble(const std::vector<LayerCost>& costs, std::size_t slowest) const {
   const auto stages = static_cast<double>(costs.size());
   if (costs.size() == 1) return {};
@@ -143,7 +143,7 @@ Seconds StepModel::pipeline_messages() const {
   return send * (fill + steady);
 }
 
-/// What one rank still waits for after its last backward, and before its first forward. [docs/formulas.md#C5]
+/// What one rank still waits for after its last backward, and before its first forward. [docs/formulas.md#C8]
 Seconds StepModel::data_parallel(const LayerCost& slowest, const StageParameters& p) const {
   const FrameworkProfile& f = sc_.framework;
   const Sharding& sharding = sc_.layout.sharding;
@@ -176,7 +176,7 @@ Seconds StepModel::data_parallel(const LayerCost& slowest, const StageParameters
 }
 
 /// ZeRO-3 / FSDP: every layer is gathered before its forward and its backward and its gradient scattered, per
-/// micro-batch; each transfer hides behind the layer before it.  [docs/formulas.md#C6]
+/// micro-batch; each transfer hides behind the layer before it.  [docs/formulas.md#C9]
 Seconds StepModel::sharded_parameters(const LayerCost& slowest, const StagePlan& stage) const {
   const FrameworkProfile& f = sc_.framework;
   const bool hybrid = sc_.layout.shard_ranks() < sc_.layout.dp * sc_.layout.cp;

@@ -17,7 +17,7 @@ struct StageParameters {
   [[nodiscard]] double all() const { return dense + expert; }
 };
 
-/// Step time of one scenario in closed form.  [docs/formulas.md#S3]
+/// Step time of one scenario in closed form.  [docs/formulas.md#T8]
 class StepModel {
  public:
   StepModel(const Scenario& scenario, const Calibration& calibration, const std::vector<StagePlan>& stages);

@@ -23,8 +23,17 @@ foreach(source ${sources})
   endforeach()
 endforeach()
 
-# `Function: `name` (`file`), `name` …` — every backticked name exists in a header, every path exists.
-string(REGEX MATCHALL "Function: [^\n]*" lines "${page}")
+list(LENGTH ids formulas)
+foreach(label Source Function Test)
+  string(REGEX MATCHALL "\n${label}: " found "${page}")
+  list(LENGTH found count)
+  if(NOT count EQUAL formulas)
+    string(APPEND broken "\n  ${count} of ${formulas} formulas have a line that begins with '${label}:'")
+  endif()
+endforeach()
+
+# "Function: `name` (`file`), …" and "Test: `file`, …": every backticked name is declared in a header, every path exists.
+string(REGEX MATCHALL "(Function|Test): [^\n]*" lines "${page}")
 foreach(line ${lines})
   string(REGEX MATCHALL "`[^`]+`" names "${line}")
   foreach(name ${names})
