@@ -227,30 +227,36 @@ double card_bound(const Call& call) {
   return call.links.outside / passes;
 }
 
-bool protocol_available(const Call& call, Protocol protocol) {
-  return protocol != Protocol::LL128 ||
-         !call.links.pcie;  // stores of 128 bytes must arrive whole: NVLink only
+bool available(const Candidate& candidate, Protocol protocol, const Call& call) {
+  const bool whole_stores = !call.links.pcie;  // 128 bytes arrive at once over NVLink only
+  return protocol >= candidate.first && (protocol != Protocol::LL128 || whole_stores);
+}
+
+CollectiveCost price(const Candidate& candidate, Protocol protocol, const Call& call, double bound) {
+  const double rate = std::min(bound, candidate.rate(call, protocol));
+  return {Seconds{candidate.latency(call, protocol) * kMicro + call.bytes / rate}, candidate.algorithm,
+          protocol, false};
+}
+
+/// The cheaper of `best` and what `candidate` offers.
+CollectiveCost cheaper(const CollectiveCost& best, const Candidate& candidate, const Call& call,
+                       double bound) {
+  CollectiveCost result = best;
+  for (const Protocol protocol : {Protocol::LL, Protocol::LL128, Protocol::Simple}) {
+    if (available(candidate, protocol, call)) {
+      const CollectiveCost cost = price(candidate, protocol, call, bound);
+      result = cost.time.value() < result.time.value() ? cost : result;
+    }
+  }
+  return result;
 }
 
 CollectiveCost cheapest(const Call& call) {
-  constexpr std::array<Protocol, nccl::kProtocols> kAll = {Protocol::LL, Protocol::LL128, Protocol::Simple};
   const double bound = card_bound(call);
-  CollectiveCost best;
-  double best_time = std::numeric_limits<double>::infinity();
+  CollectiveCost best{Seconds{std::numeric_limits<double>::infinity()}};
   for (const Candidate& candidate : kCandidates) {
-    if (!candidate.applies(call)) {
-      continue;
-    }
-    for (std::size_t p = index_of(candidate.first); p < kAll.size(); ++p) {
-      if (!protocol_available(call, kAll[p])) {
-        continue;
-      }
-      const double rate = std::min(bound, candidate.rate(call, kAll[p]));
-      const double time = candidate.latency(call, kAll[p]) * kMicro + call.bytes / rate;
-      if (time < best_time) {
-        best_time = time;
-        best = {Seconds{time}, candidate.algorithm, kAll[p], false};
-      }
+    if (candidate.applies(call)) {
+      best = cheaper(best, candidate, call, bound);
     }
   }
   return best;

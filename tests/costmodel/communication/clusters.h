@@ -8,8 +8,8 @@
 
 namespace hexaplan::costmodel {
 
-inline ClusterSpec cluster_of(std::int64_t nodes, std::string architecture, Fabric fabric, double inside_gbps,
-                              double card_gbps, std::int64_t domain = 8) {
+inline ClusterSpec cluster_of(std::int64_t nodes, const std::string& architecture, Fabric fabric,
+                              double inside_gbps, double card_gbps, std::int64_t domain = 8) {
   ClusterSpec cluster;
   cluster.gpu.architecture = architecture;
   cluster.gpus = nodes * domain;

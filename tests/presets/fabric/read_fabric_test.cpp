@@ -26,8 +26,8 @@ using costmodel::Seconds;
 const std::filesystem::path kFolder =
     std::filesystem::path{HEXAPLAN_SOURCE_DIR} / "presets/calibration/fabric";
 
-ClusterSpec cluster(std::string gpu, std::string architecture, Fabric fabric, double inside_gbps,
-                    std::int64_t node, std::string network) {
+ClusterSpec cluster(const std::string& gpu, const std::string& architecture, Fabric fabric,
+                    double inside_gbps, std::int64_t node, const std::string& network) {
   ClusterSpec result;
   result.gpu.name = gpu;
   result.gpu.architecture = architecture;
