@@ -23,13 +23,11 @@ using costmodel::NetworkLevel;
 using costmodel::Seconds;
 
 // One hop, small messages. ib: NCCL src/graph/tuning.cc, hardware latency of a network ring step (LL). roce,
-// ethernet (TCP), efa and slingshot: NCCL's figure for a tree step over a network, and above it by the
-// providers' own latency reports (AWS EFA ~15 µs end to end, TCP ~30 µs); calibration replaces them.
-constexpr NetworkKind kNetworks[] = {{"ib", Seconds{2.7e-6}, false},
-                                     {"roce", Seconds{5e-6}, false},
-                                     {"efa", Seconds{15e-6}, true},
-                                     {"slingshot", Seconds{5e-6}, false},
-                                     {"ethernet", Seconds{30e-6}, true}};
+// ethernet (TCP), efa, omni-path and slingshot: NCCL's figure for a tree step over a network, and above it by
+// the providers' own latency reports (AWS EFA ~15 µs end to end, TCP ~30 µs); calibration replaces them.
+constexpr NetworkKind kNetworks[] = {{"ib", Seconds{2.7e-6}, false},      {"roce", Seconds{5e-6}, false},
+                                     {"efa", Seconds{15e-6}, true},       {"slingshot", Seconds{5e-6}, false},
+                                     {"omni-path", Seconds{5e-6}, false}, {"ethernet", Seconds{30e-6}, true}};
 
 constexpr std::int64_t kMostGpus = 10'000'000;
 // Largest NVLink domain without a rack: DGX-2 and HGX-2 joined 16 GPUs.

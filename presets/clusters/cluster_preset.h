@@ -14,7 +14,7 @@ struct NetworkKind {
   costmodel::Seconds latency;  // one hop
   bool rate_per_node;          // a bare rate means the node's, not the GPU's
 };
-/// "ib", "roce", "efa", "slingshot", "ethernet". InputError for anything else.
+/// "ib", "roce", "efa", "slingshot", "omni-path", "ethernet". InputError for anything else.
 [[nodiscard]] const NetworkKind& find_network(std::string_view name);
 
 /// A cluster as users write it:

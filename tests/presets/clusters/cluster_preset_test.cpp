@@ -117,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCluster{"node_too_large", "2x64xH100", "cluster: got \"2x64xH100\"",
                    ", expected at most 16 h100-80-sxm joined by their own links"},
         BadCluster{"misspelt_network", "8xH100+rocce400", "network: got \"rocce\"",
-                   ", expected one of ib, roce, efa, slingshot, ethernet; did you mean \"roce\"?"},
+                   ", expected one of ib, roce, efa, slingshot, omni-path, ethernet; did you mean \"roce\"?"},
         BadCluster{"no_rate", "8xH100+ib0", "cluster: got \"8xH100+ib0\"", kNetworkHelp},
         BadCluster{"bad_scope", "8xH100+ib400/rack", "cluster: got \"8xH100+ib400/rack\"", kNetworkHelp},
         BadCluster{"not_a_rate", "8xH100+ib4e400", "cluster: got \"8xH100+ib4e400\"", kNetworkHelp}),

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "costmodel/communication/collective_time.h"
+#include "presets/clusters/cluster_preset.h"
 #include "tests/presets/json/error_text.h"
 
 namespace hexaplan::presets {
@@ -109,6 +110,20 @@ TEST(fabric_presets, know_networks_by_kind_and_take_a_prior_for_others) {
     EXPECT_EQ(origin.network_provenance, row.provenance) << row.level;
     EXPECT_FALSE(origin.network_source.empty()) << row.level;
     EXPECT_GT(calibration.network.bandwidth_efficiency, 0) << row.level;
+  }
+}
+
+TEST(fabric_presets, speak_of_every_network_that_a_cluster_can_be_written_with) {
+  const std::pair<std::string, std::string> clusters[] = {{"16x8xH100", "ib"},
+                                                          {"4x8xH100+efa3200", "efa"},
+                                                          {"4x8xB200+efa3200", "efa v4"},
+                                                          {"jean-zay", "omni-path"},
+                                                          {"perlmutter", "slingshot"},
+                                                          {"llama3-405b", "roce"},
+                                                          {"2x8xH100+ethernet100", "ethernet"}};
+  for (const auto& [text, entry] : clusters) {
+    Calibration calibration;
+    EXPECT_EQ(read_fabric(kFolder, parse_cluster(text), calibration).network, entry) << text;
   }
 }
 
