@@ -8,6 +8,9 @@
 namespace hexaplan::costmodel {
 namespace {
 
+/// Of the peak, forward, without a measurement; backward 0.85 of it, as on A100.
+constexpr double kPriorAttentionShare = 0.30;
+
 /// Position on an axis: the knot at or below, and how far to the next one in [0, 1].
 struct Cell {
   std::size_t index = 0;
@@ -81,24 +84,26 @@ double operand_bytes(Precision precision) {
   }
 }
 
+/// The next wider type of the tensor cores.
+Precision wider(Precision precision) {
+  switch (precision) {
+    case Precision::Nvfp4:
+      return Precision::Fp8;
+    case Precision::Fp8:
+    case Precision::Fp8Block:
+    case Precision::Mxfp8:
+      return Precision::Bf16;
+    case Precision::Bf16:
+      return Precision::Fp16;
+    default:
+      return Precision::Fp32;
+  }
+}
+
 /// Devices without a unit for `precision` convert up and run the nearest wider one.
 Precision executed_precision(Precision precision, const GpuSpec& gpu) {
-  constexpr auto kWider = [](Precision p) {
-    switch (p) {
-      case Precision::Nvfp4:
-        return Precision::Fp8;
-      case Precision::Fp8:
-      case Precision::Fp8Block:
-      case Precision::Mxfp8:
-        return Precision::Bf16;
-      case Precision::Bf16:
-        return Precision::Fp16;
-      default:
-        return Precision::Fp32;
-    }
-  };
   while (gpu.peak_of(precision).value() <= 0 && precision != Precision::Fp32) {
-    precision = kWider(precision);
+    precision = wider(precision);
   }
   return precision;
 }
@@ -160,9 +165,8 @@ Seconds attention_time(const AttentionShape& shape, Direction direction, Precisi
   // What the curve was measured over: causal sequences of s keys have s/2 keys per query.
   const double queries = static_cast<double>(shape.seq_q);
   const double sequence = 2.0 * shape.pairs / queries;
-  constexpr double kPriorShare = 0.30;  // no measurement: FlashAttention on V100-class tensor cores
   const AttentionCurve* curve = nearest_curve(calibration, shape.library, 0.5 * head_dims);
-  double share = forward ? kPriorShare : 0.85 * kPriorShare, rows = 128;
+  double share = forward ? kPriorAttentionShare : 0.85 * kPriorAttentionShare, rows = 128;
   if (curve != nullptr) {
     share =
         interpolate(curve->sequence.log2, forward ? curve->forward : curve->backward, std::log2(sequence));

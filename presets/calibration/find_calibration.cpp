@@ -20,6 +20,7 @@ using costmodel::Provenance;
 // One standard deviation of log(measured/predicted) of a kernel, where no curve of the device itself exists.
 constexpr double kBorrowedSigma = 0.15;
 constexpr double kPriorSigma = 0.25;
+constexpr std::string_view kSchema[] = {"hexaplan/calibration-siblings/1"};
 
 struct Sibling {
   std::string like;      // whose curves
@@ -45,7 +46,6 @@ std::optional<Sibling> find_sibling(std::string_view gpu) {
   }
   const JsonDocument document = read_json_file(*path);
   ObjectReader reader{document};
-  constexpr std::string_view kSchema[] = {"hexaplan/calibration-siblings/1"};
   (void)reader.required("schema").choice_index(kSchema);
   std::optional<Sibling> found;
   for (const ValueReader& element : reader.required("siblings").elements()) {
@@ -66,13 +66,15 @@ std::optional<Sibling> find_sibling(std::string_view gpu) {
   return found;
 }
 
+void scale(std::vector<double>& shares, double rate) {
+  std::transform(shares.begin(), shares.end(), shares.begin(), [rate](double share) { return share * rate; });
+}
+
 void scale(Calibration& calibration, const Sibling& sibling) {
   calibration.sustained *= sibling.rate;
   for (costmodel::AttentionCurve& curve : calibration.attention) {
-    for (std::vector<double>* shares : {&curve.forward, &curve.backward}) {
-      std::transform(shares->begin(), shares->end(), shares->begin(),
-                     [&](double share) { return share * sibling.attention; });
-    }
+    scale(curve.forward, sibling.attention);
+    scale(curve.backward, sibling.attention);
   }
 }
 

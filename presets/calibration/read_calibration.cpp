@@ -66,21 +66,24 @@ std::array<costmodel::GemmTile, 4> read_tiles(const ValueReader& value) {
 }
 
 /// Time grows with area·(k + k_half)/2^correction, so the correction must rise more slowly than those do.
-void require_growing_time(const GemmCurve& curve, const ValueReader& value) {
+bool lets_time_fall(const GemmCurve& curve, std::size_t row, std::size_t column) {
   const std::vector<double>&area = curve.area.log2, &depth = curve.depth.log2;
-  const std::size_t stride = depth.size();
-  for (std::size_t i = 0; i < area.size(); ++i) {
-    for (std::size_t j = 0; j < stride; ++j) {
-      const double here = curve.correction[i * stride + j];
-      const double k = std::exp2(depth[j]);
-      const bool wider =
-          i + 1 == area.size() || curve.correction[(i + 1) * stride + j] - here <= area[i + 1] - area[i];
-      const bool deeper = j + 1 == stride || curve.correction[i * stride + j + 1] - here <=
-                                                 (depth[j + 1] - depth[j]) * k / (k + curve.k_half);
-      if (!wider || !deeper) {
-        throw value.error(
-            fmt::format("corrections that let no time fall as a shape grows; row {}, column {} do", i, j));
-      }
+  const double* here = curve.correction.data() + row * depth.size() + column;
+  if (row + 1 < area.size() && here[depth.size()] - here[0] > area[row + 1] - area[row]) {
+    return true;
+  }
+  const double k = std::exp2(depth[column]);
+  return column + 1 < depth.size() &&
+         here[1] - here[0] > (depth[column + 1] - depth[column]) * k / (k + curve.k_half);
+}
+
+void require_growing_time(const GemmCurve& curve, const ValueReader& value) {
+  const std::size_t columns = curve.depth.log2.size();
+  for (std::size_t cell = 0; cell < curve.correction.size(); ++cell) {
+    if (lets_time_fall(curve, cell / columns, cell % columns)) {
+      throw value.error(
+          fmt::format("corrections that let no time fall as a shape grows; row {}, column {} does",
+                      cell / columns, cell % columns));
     }
   }
 }
