@@ -1,0 +1,165 @@
+#include "presets/scenario/recipe_fields.h"
+
+#include <cassert>
+#include <charconv>
+#include <string>
+
+#include "costmodel/units/parse_units.h"
+#include "presets/scenario/recompute_text.h"
+#include "presets/scenario/vocabulary.h"
+
+namespace hexaplan::presets {
+
+using costmodel::Recipe;
+
+namespace {
+
+constexpr std::int64_t kMaxSequence = 1'000'000'000;
+constexpr std::int64_t kMaxBatch = 1'000'000'000;
+constexpr std::int64_t kMaxTokens = 1'000'000'000'000'000'000;
+
+/// A whole number, or text that `parse` understands ("8k", "15T").
+std::int64_t count(const ValueReader& value, IntegerRange range, std::string_view examples,
+                   std::optional<std::int64_t> (*parse)(std::string_view)) {
+  if (value.json().get_if<std::string>() == nullptr) return value.integer(range);
+  const auto n = parse(value.text());
+  if (!n || *n < range.low || *n > range.high) {
+    throw value.error("a whole number from " + std::to_string(range.low) + " to " +
+                      std::to_string(range.high) + ", such as " + std::string{examples});
+  }
+  return *n;
+}
+std::int64_t length(const ValueReader& value) {
+  return count(value, {1, kMaxSequence}, "8192 or 8k", costmodel::parse_length);
+}
+std::int64_t batch(const ValueReader& value) {
+  return count(value, {1, kMaxBatch}, "1024", costmodel::parse_count);
+}
+std::int64_t budget(const ValueReader& value) {
+  return count(value, {1, kMaxTokens}, "15T or 300B", costmodel::parse_count);
+}
+
+double real(const ValueReader& value, RealRange range) {
+  const auto* text = value.json().get_if<std::string>();
+  if (text == nullptr) return value.number(range);
+  double number = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+  const bool whole = error == std::errc{} && end == text->data() + text->size();
+  if (!whole || !(number >= range.low && number <= range.high)) {
+    throw value.error("a number from " + std::to_string(range.low) + " to " + std::to_string(range.high));
+  }
+  return number;
+}
+
+bool yes_or_no(const ValueReader& value) {
+  if (value.json().get_if<std::string>() == nullptr) return value.boolean();
+  static constexpr Named<bool> kAnswers[] = {{"true", true}, {"false", false}};
+  return value.choice(kAnswers);
+}
+
+std::uint8_t offload_targets(const ValueReader& value) {
+  std::uint8_t bits = 0;
+  if (value.json().get_if<std::string>() != nullptr) return value.choice(kOffloadNames);
+  for (const ValueReader& element : value.elements())
+    bits = static_cast<std::uint8_t>(bits | element.choice(kOffloadNames));
+  return bits;
+}
+
+JsonValue offload_list(std::uint8_t bits) {
+  JsonArray list;
+  for (const auto& row : kOffloadNames) {
+    if ((bits & row.value) != 0) list.emplace_back(row.name);
+  }
+  return list.empty() ? JsonValue{} : JsonValue{std::move(list)};
+}
+
+/// `value`, or null when it equals the default.
+template <class T>
+JsonValue unless(const T& value, const T& usual) {
+  return value == usual ? JsonValue{} : JsonValue{value};
+}
+template <class E, std::size_t N>
+JsonValue word_unless(const Named<E> (&table)[N], E value, E usual) {
+  return value == usual ? JsonValue{} : JsonValue{name_in(table, value)};
+}
+JsonValue dtype_or_null(std::optional<costmodel::DType> dtype) {
+  return dtype ? JsonValue{name_in(kStateDTypeNames, *dtype)} : JsonValue{};
+}
+
+const Recipe kUsual{};
+
+constexpr RecipeField kFields[] = {
+    {"sequence", [](const ValueReader& v, Recipe& r) { r.sequence = length(v); },
+     [](const Recipe& r) { return unless(r.sequence, std::int64_t{0}); }},
+    {"micro_batch", [](const ValueReader& v, Recipe& r) { r.micro_batch = batch(v); },
+     [](const Recipe& r) { return JsonValue{r.micro_batch}; }},
+    {"global_batch", [](const ValueReader& v, Recipe& r) { r.global_batch = batch(v); },
+     [](const Recipe& r) { return unless(r.global_batch, std::int64_t{0}); }},
+    {"precision", [](const ValueReader& v, Recipe& r) { r.precision = v.choice(kPrecisionNames); },
+     [](const Recipe& r) { return JsonValue{name_in(kPrecisionNames, r.precision)}; }},
+    {"parameter_dtype",
+     [](const ValueReader& v, Recipe& r) { r.parameter_dtype = v.choice(kStateDTypeNames); },
+     [](const Recipe& r) { return dtype_or_null(r.parameter_dtype); }},
+    {"gradient_dtype", [](const ValueReader& v, Recipe& r) { r.gradient_dtype = v.choice(kStateDTypeNames); },
+     [](const Recipe& r) { return dtype_or_null(r.gradient_dtype); }},
+    {"optimizer", [](const ValueReader& v, Recipe& r) { r.optimizer = v.choice(kOptimizerNames); },
+     [](const Recipe& r) { return JsonValue{name_in(kOptimizerNames, r.optimizer)}; }},
+    {"optimizer_in_backward", [](const ValueReader& v, Recipe& r) { r.optimizer_in_backward = yes_or_no(v); },
+     [](const Recipe& r) { return unless(r.optimizer_in_backward, false); }},
+    {"recompute",
+     [](const ValueReader& v, Recipe& r) { r.recompute = parse_recompute(v.text(), v.pointer()); },
+     [](const Recipe& r) { return JsonValue{to_recompute_text(r.recompute)}; }},
+    {"attention", [](const ValueReader& v, Recipe& r) { r.attention = v.choice(kAttentionNames); },
+     [](const Recipe& r) { return word_unless(kAttentionNames, r.attention, kUsual.attention); }},
+    {"cross_entropy", [](const ValueReader& v, Recipe& r) { r.cross_entropy = v.choice(kCrossEntropyNames); },
+     [](const Recipe& r) { return word_unless(kCrossEntropyNames, r.cross_entropy, kUsual.cross_entropy); }},
+    {"dropout",
+     [](const ValueReader& v, Recipe& r) {
+       r.dropout = real(v, {0.0, 0.999});
+     },
+     [](const Recipe& r) { return unless(r.dropout, 0.0); }},
+    {"fine_tune", [](const ValueReader& v, Recipe& r) { r.fine_tune = v.choice(kFineTuneNames); },
+     [](const Recipe& r) { return word_unless(kFineTuneNames, r.fine_tune, kUsual.fine_tune); }},
+    {"lora_rank", [](const ValueReader& v, Recipe& r) { r.lora_rank = batch(v); },
+     [](const Recipe& r) { return unless(r.lora_rank, std::int64_t{0}); }},
+    {"trainable_parameters", [](const ValueReader& v, Recipe& r) { r.trainable_parameters = budget(v); },
+     [](const Recipe& r) { return unless(r.trainable_parameters, std::int64_t{0}); }},
+    {"offload", [](const ValueReader& v, Recipe& r) { r.offload = offload_targets(v); },
+     [](const Recipe& r) { return offload_list(r.offload); }},
+    {"offload_device",
+     [](const ValueReader& v, Recipe& r) { r.offload_device = v.choice(kOffloadDeviceNames); },
+     [](const Recipe& r) {
+       return word_unless(kOffloadDeviceNames, r.offload_device, kUsual.offload_device);
+     }},
+    {"routing_imbalance",
+     [](const ValueReader& v, Recipe& r) {
+       r.routing.imbalance = real(v, {1.0, 1e6});
+     },
+     [](const Recipe& r) { return unless(r.routing.imbalance, 1.0); }},
+    {"capacity_factor",
+     [](const ValueReader& v, Recipe& r) {
+       r.routing.capacity_factor = real(v, {0.0, 1e6});
+     },
+     [](const Recipe& r) { return unless(r.routing.capacity_factor, 0.0); }},
+    {"tokens", [](const ValueReader& v, Recipe& r) { r.tokens = budget(v); },
+     [](const Recipe& r) { return unless(r.tokens, std::int64_t{0}); }},
+};
+
+}  // namespace
+
+std::span<const RecipeField> recipe_fields() {
+  return kFields;
+}
+
+void set_recipe_field(Recipe& recipe, std::string_view key, std::string_view flag, std::string_view text) {
+  for (const RecipeField& field : kFields) {
+    if (field.key != key) continue;
+    const JsonValue value{text};
+    const std::string no_file;
+    field.read(ValueReader{no_file, std::string{flag}, value, Reading::Strict}, recipe);
+    return;
+  }
+  assert(false && "not a recipe field");
+}
+
+}  // namespace hexaplan::presets

@@ -1,0 +1,92 @@
+#include "presets/scenario/recompute_text.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <vector>
+
+#include "costmodel/units/nearest_name.h"
+#include "presets/scenario/vocabulary.h"
+
+namespace hexaplan::presets {
+
+using costmodel::Recompute;
+using costmodel::RecomputeMode;
+
+namespace {
+
+constexpr std::string_view kLayers = "layers=";
+constexpr std::string_view kModules = "modules=";
+constexpr int kMaxLayers = 1'000'000;
+
+[[noreturn]] void reject(std::string_view text, std::string_view field, std::string expected,
+                         std::string hint = {}) {
+  throw InputError{{.field = std::string{field},
+                    .value = in_quotes(text),
+                    .expected = std::move(expected),
+                    .hint = std::move(hint)}};
+}
+
+int layer_count(std::string_view digits, std::string_view field) {
+  int layers = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), layers);
+  if (error != std::errc{} || end != digits.data() + digits.size() || layers < 1 || layers > kMaxLayers) {
+    reject(digits, field, "layers= with the layers per stage that are recomputed, at least 1");
+  }
+  return layers;
+}
+
+}  // namespace
+
+std::uint16_t parse_recompute_modules(std::string_view list, char separator, std::string_view field) {
+  std::vector<std::string_view> names;
+  for (const auto& row : kRecomputeModuleNames) names.push_back(row.name);
+  std::uint16_t modules = 0;
+  while (true) {
+    const std::string_view name = list.substr(0, list.find(separator));
+    std::uint16_t bit = 0;
+    for (const auto& row : kRecomputeModuleNames) {
+      if (row.name == name) bit = row.value;
+    }
+    if (bit == 0) {
+      reject(name, field, "one of " + listed(names), did_you_mean(costmodel::nearest_name(name, names)));
+    }
+    modules = static_cast<std::uint16_t>(modules | bit);
+    if (name.size() == list.size()) return modules;
+    list.remove_prefix(name.size() + 1);
+  }
+}
+
+Recompute parse_recompute(std::string_view text, std::string_view field) {
+  if (text.substr(0, kLayers.size()) == kLayers) {
+    return {.mode = RecomputeMode::Layers, .layers = layer_count(text.substr(kLayers.size()), field)};
+  }
+  if (text.substr(0, kModules.size()) == kModules) {
+    return {.mode = RecomputeMode::SelectiveModules,
+            .modules = parse_recompute_modules(text.substr(kModules.size()), ',', field)};
+  }
+  for (const auto& row : kRecomputeNames) {
+    if (row.name == text) return {.mode = row.value};
+  }
+  std::vector<std::string_view> names;
+  for (const auto& row : kRecomputeNames) names.push_back(row.name);
+  const std::string hint = did_you_mean(costmodel::nearest_name(text, names));
+  names.insert(names.end(), {"layers=N", "modules=A,B"});
+  reject(text, field, "one of " + listed(names), hint);
+}
+
+std::string to_recompute_text(const Recompute& recompute) {
+  if (recompute.mode == RecomputeMode::Layers) return fmt::format("layers={}", recompute.layers);
+  if (recompute.mode != RecomputeMode::SelectiveModules)
+    return std::string{name_in(kRecomputeNames, recompute.mode)};
+  std::vector<std::string_view> modules;
+  std::uint16_t written = 0;
+  for (const auto& row : kRecomputeModuleNames) {
+    if ((recompute.modules & row.value) == 0 || (written & row.value) != 0) continue;
+    written = static_cast<std::uint16_t>(written | row.value);
+    modules.push_back(row.name);
+  }
+  return fmt::format("modules={}", fmt::join(modules, ","));
+}
+
+}  // namespace hexaplan::presets

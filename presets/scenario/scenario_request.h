@@ -1,0 +1,52 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "costmodel/spec/scenario.h"
+#include "presets/calibration/find_calibration.h"
+#include "presets/json/json_value.h"
+#include "presets/json/read_json.h"
+#include "presets/scenario/layout_text.h"
+
+namespace hexaplan::presets {
+
+/// A question as a person asks it, before presets are looked up and gaps are filled: what a scenario file
+/// holds.
+struct ScenarioRequest {
+  /// Preset name, path of a config.json (or of its folder), or the config object itself. Null: not said.
+  JsonValue model;
+  /// "64xH100", or {"gpu", "gpus", "gpus_per_node", "node_nic_gbps", "network"}. Null: not said.
+  JsonValue cluster;
+  std::string framework;    // empty = megatron
+  std::string calibration;  // preset or path; empty = the curves of the GPU type
+  LayoutRequest layout;
+  costmodel::Recipe recipe;              // sequence, global_batch: 0 = not said
+  std::optional<double> price_per_hour;  // US dollars per GPU
+  friend bool operator==(const ScenarioRequest&, const ScenarioRequest&) = default;
+};
+
+inline constexpr std::string_view kScenarioSchema = "hexaplan/scenario/1";
+
+/// Reads {"schema": "hexaplan/scenario/1", "model", "cluster", "framework", "layout", "recipe",
+/// "calibration", "price_per_hour"}; only schema is required. Strict: an unknown key is an InputError that
+/// names the nearest one.
+[[nodiscard]] ScenarioRequest read_scenario(const JsonDocument& document);
+/// What `read_scenario` reads back to the same request.
+[[nodiscard]] JsonValue to_json(const ScenarioRequest& request);
+
+/// A request with everything looked up and filled in.
+struct ResolvedScenario {
+  costmodel::Scenario scenario;
+  std::vector<std::string> notes;  // what was not said and which value it got
+};
+/// InputError when the model or the cluster is not said, a preset is unknown, or dp cannot follow from the
+/// cluster (its GPUs do not divide by tp·cp·pp). Rules about layouts are left to costmodel::first_rejection.
+[[nodiscard]] ResolvedScenario resolve(const ScenarioRequest& request);
+
+/// The curves the request names, else those of the GPU type; those of the cluster's network in either case.
+[[nodiscard]] ClusterCalibration calibration_for(const ScenarioRequest& request,
+                                                 const costmodel::ClusterSpec& cluster);
+
+}  // namespace hexaplan::presets

@@ -1,0 +1,116 @@
+#include "presets/truth/row_layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "presets/truth/row_words.h"
+
+namespace hexaplan::presets {
+
+using costmodel::Layout;
+using costmodel::ScheduleKind;
+using costmodel::StageSplit;
+using costmodel::VocabParallel;
+
+namespace {
+
+struct ZeroMeaning {
+  int stage;
+  bool hybrid;
+};
+constexpr Named<ZeroMeaning> kZero[] = {
+    {"", {0, false}},  {"unknown", {0, false}},  // no source with `unknown` states any sharding
+    {"0", {0, false}}, {"1", {1, false}},         {"2", {2, false}},
+    {"3", {3, false}}, {"fsdp-full", {3, false}}, {"fsdp-hybrid", {3, true}},
+};
+constexpr Named<ScheduleKind> kSchedules[] = {
+    {"", ScheduleKind::OneFOneB},           {"none", ScheduleKind::OneFOneB},
+    {"1f1b", ScheduleKind::OneFOneB},       {"interleaved", ScheduleKind::Interleaved},
+    {"gpipe", ScheduleKind::GPipe},         {"zb-h1", ScheduleKind::ZbH1},
+    {"zb-h2", ScheduleKind::Zb2p},          {"zb-v", ScheduleKind::Zbv},
+    {"zb-2p", ScheduleKind::Zb2p},          {"vhalf", ScheduleKind::VHalf},
+    {"vocab-1f1b", ScheduleKind::OneFOneB}, {"other", ScheduleKind::OneFOneB},
+};
+constexpr Named<VocabParallel> kVocabMethods[] = {
+    {"", VocabParallel::LastStage},
+    {"none", VocabParallel::LastStage},
+    {"redis", VocabParallel::LastStage},
+    {"vocab-1", VocabParallel::AllStagesOneBarrier},
+    {"vocab-2", VocabParallel::AllStagesTwoBarriers},
+    {"interlaced", VocabParallel::Interlaced},
+};
+// "custom" layouts are not given; those published count embedding and loss as a layer each.
+constexpr Named<StageSplit> kStageLayouts[] = {
+    {"", StageSplit::Even},
+    {"uniform", StageSplit::Even},
+    {"uneven", StageSplit::Even},
+    {"ends-minus-one", StageSplit::EndsMinusOne},
+    {"embedding-counts", StageSplit::EmbeddingCounts},
+    {"custom", StageSplit::EmbeddingCounts},
+};
+
+int degree(const std::optional<std::int64_t>& cell, std::string_view column, std::int64_t absent = 1) {
+  const std::int64_t value = cell.value_or(absent);
+  if (value < 1 || value > std::numeric_limits<int>::max())
+    throw NoScenario{fmt::format("{} is {}", column, value)};
+  return static_cast<int>(value);
+}
+
+/// Layers redistributed so that the stage with the output layer is not the slowest: a layer costs 72h + 12s
+/// FLOPs per token and unit of b·s·h, the output layer 6V (arXiv:2411.05288 §3 and §6.1, "Redis").
+std::vector<int> redistributed_layers(const TruthRow& row, int stages) {
+  const auto layers = static_cast<int>(*row.layers);
+  const double head = 6.0 * static_cast<double>(*row.vocab) /
+                      (72.0 * static_cast<double>(*row.hidden) + 12.0 * static_cast<double>(*row.seq));
+  int best_last = 0;
+  double best_slowest = std::numeric_limits<double>::max();
+  for (int last = 0; last <= layers / stages; ++last) {
+    const double slowest = std::max<double>((layers - last + stages - 2) / (stages - 1), last + head);
+    if (slowest < best_slowest) best_slowest = slowest, best_last = last;
+  }
+  std::vector<int> result(static_cast<std::size_t>(stages), best_last);
+  const int others = layers - best_last;
+  for (int stage = 0; stage + 1 < stages; ++stage) {
+    result[static_cast<std::size_t>(stage)] = others / (stages - 1) + (stage < others % (stages - 1) ? 1 : 0);
+  }
+  return result;
+}
+
+void set_stages(const TruthRow& row, Layout& layout) {
+  layout.split = value_of_word(kStageLayouts, row.stage_layout, "stage_layout");
+  if (row.vocab_method != "redis" || layout.pp < 2 || layout.vpp > 1) return;
+  layout.split = StageSplit::Explicit;
+  layout.stage_layers = redistributed_layers(row, layout.pp);
+}
+
+}  // namespace
+
+Layout layout_of(const TruthRow& row) {
+  Layout layout;
+  layout.dp = degree(row.dp, "dp");
+  layout.tp = degree(row.tp, "tp");
+  layout.cp = degree(row.cp, "cp");
+  layout.pp = degree(row.pp, "pp");
+  layout.vpp = degree(row.vpp, "vpp");
+  layout.ep = degree(row.ep, "ep");
+  if (row.etp) layout.etp = degree(row.etp, "etp");
+  layout.sp = row.sp.value_or(false) && layout.tp > 1;
+  const ZeroMeaning zero = value_of_word(kZero, row.zero, "zero");
+  layout.sharding.stage = zero.stage;
+  if (row.shard_size || zero.hybrid) {
+    layout.sharding.group = degree(row.shard_size, "shard_size", row.gpus_per_node.value_or(8));
+  }
+  layout.schedule = value_of_word(kSchedules, row.schedule, "schedule");
+  if (layout.vpp > 1 && layout.schedule == ScheduleKind::OneFOneB)
+    layout.schedule = ScheduleKind::Interleaved;
+  if (layout.vpp == 1 && layout.schedule == ScheduleKind::Interleaved)
+    layout.schedule = ScheduleKind::OneFOneB;
+  layout.vocab = value_of_word(kVocabMethods, row.vocab_method, "vocab_method");
+  set_stages(row, layout);
+  return layout;
+}
+
+}  // namespace hexaplan::presets

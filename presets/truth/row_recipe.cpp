@@ -1,0 +1,132 @@
+#include <fmt/format.h>
+
+#include <limits>
+#include <string_view>
+
+#include "presets/scenario/recompute_text.h"
+#include "presets/scenario/vocabulary.h"
+#include "presets/truth/row_layout.h"
+#include "presets/truth/row_words.h"
+
+namespace hexaplan::presets {
+
+using costmodel::AttentionKernel;
+using costmodel::CrossEntropy;
+using costmodel::DType;
+using costmodel::FineTune;
+using costmodel::Optimizer;
+using costmodel::Recipe;
+using costmodel::Recompute;
+using costmodel::RecomputeMode;
+
+namespace {
+
+constexpr Named<Optimizer> kOptimizers[] = {
+    {"adamw", Optimizer::AdamW},
+    {"adamw-8bit", Optimizer::AdamW8bit},
+    {"adafactor", Optimizer::Adafactor},
+    {"lion", Optimizer::Lion},
+    {"sgd", Optimizer::Sgd},
+    {"muon", Optimizer::Muon},
+    {"lamb", Optimizer::Lamb},
+    {"unknown", Optimizer::AdamW},
+    {"", Optimizer::AdamW},
+};
+constexpr Named<CrossEntropy> kCrossEntropies[] = {
+    {"", CrossEntropy::Default}, {"fused", CrossEntropy::Fused}, {"chunked", CrossEntropy::Chunked}};
+constexpr Named<FineTune> kFineTunes[] = {
+    {"", FineTune::Pretrain}, {"pretrain", FineTune::Pretrain}, {"full", FineTune::Full},
+    {"lora", FineTune::Lora}, {"qlora", FineTune::Qlora},       {"adapter", FineTune::Lora},
+};
+constexpr Named<RecomputeMode> kRecomputes[] = {
+    {"none", RecomputeMode::None},
+    {"selective-core-attn", RecomputeMode::Selective},
+    {"selective-modules", RecomputeMode::SelectiveModules},
+    {"selective-op", RecomputeMode::SelectiveOperators},
+    {"block-N", RecomputeMode::Layers},
+    {"full", RecomputeMode::Full},
+};
+
+std::optional<DType> dtype_of(const std::string& word) {
+  for (const auto& row : kStateDTypeNames) {
+    if (row.name == word) return row.value;
+  }
+  return std::nullopt;  // unknown: what the framework does by default
+}
+
+/// Where the kernel is not stated: Megatron-DeepSpeed of that time and anything on V100 (no FlashAttention
+/// below Ampere, arXiv:2205.14135) ran Megatron's fused scale-mask-softmax; everything else has run flash by
+/// default since 2023 (Megatron-LM with Transformer Engine, PyTorch SDPA).
+AttentionKernel attention_of(const TruthRow& row) {
+  static constexpr Named<AttentionKernel> kKernels[] = {{"flash", AttentionKernel::Flash},
+                                                        {"fused-softmax", AttentionKernel::FusedSoftmax},
+                                                        {"unfused", AttentionKernel::Unfused}};
+  if (row.attention != "unknown" && !row.attention.empty())
+    return value_of_word(kKernels, row.attention, "attention");
+  const bool older = row.framework_profile == "megatron-deepspeed" || row.gpu.substr(0, 4) == "v100";
+  return older ? AttentionKernel::FusedSoftmax : AttentionKernel::Flash;
+}
+
+Recompute recompute_of(const TruthRow& row) {
+  Recompute recompute{.mode = value_of_word(kRecomputes, row.recompute_norm, "recompute_norm")};
+  if (recompute.mode == RecomputeMode::Layers) {
+    const std::int64_t layers = row.recompute_layers.value_or(0);
+    if (layers < 1 || layers > std::numeric_limits<int>::max())
+      throw NoScenario{"recompute_layers is not given"};
+    recompute.layers = static_cast<int>(layers);
+  }
+  if (recompute.mode != RecomputeMode::SelectiveModules) return recompute;
+  // MaxText's "minimal_flash" keeps matrix products and the attention output: torchtitan's policy, by another
+  // name.
+  if (row.recompute_modules.find("minimal_flash") != std::string::npos)
+    return {.mode = RecomputeMode::SelectiveOperators};
+  if (row.recompute_modules.empty()) throw NoScenario{"recompute_modules is not given"};
+  recompute.modules = parse_recompute_modules(row.recompute_modules, ';', "recompute_modules");
+  return recompute;
+}
+
+std::uint8_t offload_of(const TruthRow& row) {
+  std::uint8_t bits = 0;
+  for (const auto& target : kOffloadNames) {
+    if (row.offload.find(target.name) != std::string::npos)
+      bits = static_cast<std::uint8_t>(bits | target.value);
+  }
+  return bits;
+}
+
+/// Rank of adapters whose source does not give it: the defaults of Megatron-Bridge (peft/lora.py, dim 32) and
+/// of Hugging Face PEFT (LoraConfig.r = 8).
+std::int64_t lora_rank_of(const TruthRow& row) {
+  return row.lora_rank.value_or(row.framework_profile == "megatron" ? 32 : 8);
+}
+
+}  // namespace
+
+Recipe recipe_of(const TruthRow& row) {
+  Recipe recipe;
+  recipe.sequence = *row.seq;
+  recipe.micro_batch = *row.micro_batch;
+  // A batch that is not given matters only to time and to pp > 1: one micro-batch per rank then.
+  recipe.global_batch =
+      row.global_batch.value_or(*row.micro_batch * row.grad_accum.value_or(1) * row.dp.value_or(1));
+  recipe.precision = value_of_word(kPrecisionNames, row.precision_norm, "precision_norm");
+  recipe.parameter_dtype = dtype_of(row.params_dtype);
+  recipe.gradient_dtype = dtype_of(row.grad_dtype);
+  recipe.optimizer = value_of_word(kOptimizers, row.optimizer_norm, "optimizer_norm");
+  recipe.optimizer_in_backward = row.optimizer_in_backward.value_or(false);
+  recipe.recompute = recompute_of(row);
+  recipe.attention = attention_of(row);
+  recipe.cross_entropy = value_of_word(kCrossEntropies, row.ce_kind, "ce_kind");
+  recipe.fine_tune = value_of_word(kFineTunes, row.finetune, "finetune");
+  if (recipe.fine_tune == FineTune::Lora || recipe.fine_tune == FineTune::Qlora) {
+    recipe.lora_rank = lora_rank_of(row);
+    recipe.trainable_parameters = row.trainable_params.value_or(0);
+  }
+  recipe.offload = offload_of(row);
+  // Token dropping keeps capacity_factor × the mean; the schema does not give the factor, 1 is Megatron's
+  // default.
+  if (row.moe_routing == "drop") recipe.routing.capacity_factor = 1.0;
+  return recipe;
+}
+
+}  // namespace hexaplan::presets

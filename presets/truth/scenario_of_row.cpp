@@ -1,0 +1,89 @@
+#include "presets/truth/scenario_of_row.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <string_view>
+
+#include "presets/clusters/cluster_preset.h"
+#include "presets/frameworks/framework_preset.h"
+#include "presets/json/input_error.h"
+#include "presets/truth/row_layout.h"
+#include "presets/truth/row_model.h"
+
+namespace hexaplan::presets {
+
+using costmodel::ClusterSpec;
+using costmodel::FrameworkProfile;
+using costmodel::Scenario;
+
+namespace {
+
+/// Framework profile that stands for a word of the schema. All but one have a profile of their name.
+std::string_view profile_name(std::string_view word) {
+  return word == "hf" ? "hf-eager" : word;
+}
+
+struct RequiredCell {
+  std::string_view column;
+  std::optional<std::int64_t> TruthRow::*cell;
+};
+constexpr RequiredCell kRequired[] = {
+    {"layers", &TruthRow::layers},
+    {"hidden", &TruthRow::hidden},
+    {"ffn", &TruthRow::ffn},
+    {"heads", &TruthRow::heads},
+    {"vocab", &TruthRow::vocab},
+    {"seq", &TruthRow::seq},
+    {"n_gpus", &TruthRow::n_gpus},
+    {"tp", &TruthRow::tp},
+    {"pp", &TruthRow::pp},
+    {"dp", &TruthRow::dp},
+    {"micro_batch", &TruthRow::micro_batch},
+};
+
+void check_required(const TruthRow& row) {
+  if (!row.problem.empty()) throw NoScenario{row.problem};
+  for (const RequiredCell& required : kRequired) {
+    const auto& cell = row.*required.cell;
+    if (!cell) throw NoScenario{fmt::format("{} is not given", required.column)};
+    if (*cell < 1) throw NoScenario{fmt::format("{} is {}", required.column, *cell)};
+  }
+  if (row.gpu.empty() || row.gpu == "unknown") throw NoScenario{"the GPU type is not known"};
+}
+
+}  // namespace
+
+const ClusterSpec& RowInterpreter::cluster(const TruthRow& row) {
+  const std::int64_t per_node = row.gpus_per_node.value_or(0);
+  if (per_node < 0 || per_node > std::numeric_limits<int>::max()) {
+    throw NoScenario{fmt::format("gpus_per_node is {}", per_node)};
+  }
+  const ClusterKey key{row.gpu, *row.n_gpus, static_cast<int>(per_node), row.node_nic_gbps.value_or(0.0)};
+  if (const auto found = clusters_.find(key); found != clusters_.end()) return found->second;
+  const auto& [gpu, gpus, gpus_per_node, gbps] = key;
+  return clusters_.emplace(key, make_cluster(gpu, gpus, gpus_per_node, gbps)).first->second;
+}
+
+const FrameworkProfile& RowInterpreter::framework(const TruthRow& row) {
+  const std::string_view profile = profile_name(row.framework_profile);
+  if (const auto found = frameworks_.find(profile); found != frameworks_.end()) return found->second;
+  return frameworks_.emplace(profile, find_framework(profile)).first->second;
+}
+
+RowScenario RowInterpreter::scenario_of(const TruthRow& row) {
+  try {
+    check_required(row);
+    return Scenario{.model = model_of(row),
+                    .recipe = recipe_of(row),
+                    .cluster = cluster(row),
+                    .layout = layout_of(row),
+                    .framework = framework(row)};
+  } catch (const NoScenario& none) {
+    return none;
+  } catch (const InputError& error) {
+    return NoScenario{error.what()};
+  }
+}
+
+}  // namespace hexaplan::presets
