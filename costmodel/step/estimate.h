@@ -28,6 +28,12 @@ struct StageMemory {
   Bytes reserved;   // peak of the caching allocator
   Bytes device;     // reserved + context + communicators: what nvidia-smi shows, what runs out
   Bytes idle;       // live tensors between steps
+  /// The peak by kind with the allocator's slack counted as overhead, so that the kinds add up to `device`.
+  [[nodiscard]] constexpr MemoryBreakdown on_device() const {
+    MemoryBreakdown kinds = at_peak;
+    kinds.overhead += device - at_peak.total();
+    return kinds;
+  }
 };
 
 /// Where a step's time goes on the critical path, seconds per optimizer step; the causes add up to `total`.

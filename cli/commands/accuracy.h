@@ -1,0 +1,20 @@
+#pragma once
+#include <vector>
+
+#include "cli/options.h"
+#include "validator/accuracy/score.h"
+
+namespace hexaplan::cli {
+
+/// Everything `hexaplan accuracy` has to say.
+struct AccuracyResult {
+  validator::AccuracyReport report;
+  std::vector<validator::ComparedCase>
+      cases;  // every case with something to score, in the order of the tables
+};
+
+/// Predicts and scores every row of the tables. InputError when a table cannot be read; a row that cannot be
+/// predicted is listed with the reason.
+[[nodiscard]] AccuracyResult run_accuracy(const AccuracyOptions& options);
+
+}  // namespace hexaplan::cli

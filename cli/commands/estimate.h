@@ -1,0 +1,50 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "costmodel/calibrate/calibration.h"
+#include "costmodel/step/estimate.h"
+#include "costmodel/step/largest.h"
+#include "costmodel/step/training_cost.h"
+#include "presets/scenario/scenario_request.h"
+
+namespace hexaplan::cli {
+
+/// A change to the question that would make it fit.
+struct FittingChange {
+  std::string what;  // "--recompute full"
+  costmodel::Bytes peak;
+  costmodel::Seconds step;
+};
+
+struct Explanation {
+  int stage = 0;
+  costmodel::Instant instant = costmodel::kBackward;
+  std::vector<costmodel::TensorEntry> tensors;
+  std::vector<costmodel::PricedOperation> operations;
+};
+
+/// Everything `hexaplan estimate` has to say.
+struct EstimateReport {
+  presets::ScenarioRequest request;
+  costmodel::Scenario scenario;
+  std::vector<std::string> notes;
+  costmodel::Calibration calibration;
+  presets::FabricOrigin fabric;
+  costmodel::Estimate estimate;
+  std::optional<costmodel::TrainingCost> training;
+  std::vector<FittingChange> changes;  // only when it does not fit
+  std::optional<Explanation> explanation;
+
+  [[nodiscard]] bool fits() const { return std::holds_alternative<costmodel::Fits>(estimate.verdict); }
+  /// False when a rule rejected the layout before anything was priced.
+  [[nodiscard]] bool priced() const { return !estimate.stages.empty(); }
+};
+
+/// Reads the scenario file and flags, writes --save-scenario, prices. InputError when something cannot be
+/// used.
+[[nodiscard]] EstimateReport run_estimate(const EstimateOptions& options);
+
+}  // namespace hexaplan::cli

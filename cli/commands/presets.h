@@ -1,0 +1,27 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "presets/json/json_value.h"
+
+namespace hexaplan::cli {
+
+/// Presets of one kind: a name and some facts each.
+struct PresetList {
+  std::string kind;                       // "models"
+  std::vector<std::string> columns;       // "name" first
+  std::vector<presets::JsonObject> rows;  // keys are the columns
+};
+/// One preset as its file has it.
+struct PresetContent {
+  std::string kind, name, file;
+  std::vector<std::string> aliases;
+  presets::JsonValue content;
+};
+
+/// Every kind, or the one asked for. UsageError for an unknown kind.
+[[nodiscard]] std::vector<PresetList> list_presets(const PresetsOptions& options);
+[[nodiscard]] PresetContent show_preset(const PresetsOptions& options);
+
+}  // namespace hexaplan::cli

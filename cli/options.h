@@ -1,0 +1,65 @@
+#pragma once
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "cli/command_tree.h"
+
+namespace hexaplan::cli {
+
+enum class Colour : std::uint8_t { Auto, Always, Never };
+
+/// Options of every command.
+struct CommonOptions {
+  bool json = false;
+  bool quiet = false;
+  Colour colour = Colour::Auto;
+  std::string output;  // empty = stdout
+};
+
+struct EstimateOptions {
+  std::string model, cluster, layout, framework, calibration, price;  // as typed; empty = not given
+  /// Recipe fields given on the command line: key of the scenario file, flag, text.
+  struct RecipeFlag {
+    std::string key, flag, text;
+  };
+  std::vector<RecipeFlag> recipe;
+  std::string scenario, save_scenario;
+  bool explain = false;
+  bool require_fit = false;
+};
+
+struct PresetsOptions {
+  bool show = false;  // else list
+  std::string kind, name;
+};
+
+struct AccuracyOptions {
+  std::vector<std::string> tables;
+  bool rows = false;
+  int worst = 10;
+};
+
+/// Text that is made from the command tree itself: help, version, completion, man.
+struct PrintText {
+  std::string text;
+};
+
+using Command = std::variant<EstimateOptions, PresetsOptions, AccuracyOptions, PrintText>;
+struct Invocation {
+  CommonOptions common;
+  Command command;
+};
+
+/// The command line cannot be understood; one line for a person.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Throws UsageError, naming the nearest option or command.
+[[nodiscard]] Invocation parse_command_line(int argc, const char* const* argv);
+
+}  // namespace hexaplan::cli

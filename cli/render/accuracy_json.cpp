@@ -1,0 +1,97 @@
+#include "cli/render/accuracy_json.h"
+
+#include <utility>
+
+#include "cli/render/accuracy_rows.h"
+#include "cli/render/estimate_json.h"
+
+namespace hexaplan::cli {
+
+using presets::JsonArray;
+using presets::JsonObject;
+using presets::JsonValue;
+using validator::ComparedCase;
+using validator::ErrorSummary;
+using validator::Scores;
+
+namespace {
+
+JsonValue count(std::size_t n) {
+  return static_cast<std::int64_t>(n);
+}
+
+JsonValue errors_json(const ErrorSummary& e) {
+  return JsonObject{{"rows", count(e.rows)},
+                    {"skipped", count(e.skipped)},
+                    {"macro_mean_abs_error", e.macro_mean_abs_error},
+                    {"median_abs_error", e.median_abs_error},
+                    {"worst", e.worst},
+                    {"bias", e.bias}};
+}
+
+void append_scores(const Scores& scores, JsonObject& object) {
+  JsonObject memory;
+  for (const auto& [kind, name] : kMemoryFigureNames) {
+    memory.emplace_back(name, errors_json(scores.memory[static_cast<std::size_t>(kind)]));
+  }
+  object.emplace_back("time", errors_json(scores.time));
+  object.emplace_back("memory", std::move(memory));
+  object.emplace_back("oom", JsonObject{{"rows", count(scores.out_of_memory.rows)},
+                                        {"skipped", count(scores.out_of_memory.skipped)},
+                                        {"accuracy", scores.out_of_memory.accuracy},
+                                        {"false_fit", count(scores.out_of_memory.false_fit)},
+                                        {"false_oom", count(scores.out_of_memory.false_oom)}});
+  object.emplace_back("ranking", JsonObject{{"groups", count(scores.ranking.groups)},
+                                            {"mean_regret", scores.ranking.mean_regret},
+                                            {"worst_regret", scores.ranking.worst_regret},
+                                            {"mean_spearman", scores.ranking.mean_spearman}});
+}
+
+JsonValue case_json(const ComparedCase& c) {
+  JsonObject row{{"case_id", c.id}, {"source", c.source}};
+  if (!c.reason.empty()) {
+    row.emplace_back("skipped", c.reason);
+    return row;
+  }
+  if (c.time) {
+    row.emplace_back("time", JsonObject{{"predicted", c.time->predicted},
+                                        {"measured", c.time->measured},
+                                        {"error", c.time->error()},
+                                        {"by_cause", causes_json(c.by_cause)}});
+  }
+  if (!c.memory.empty()) {
+    JsonObject memory;
+    for (const auto& m : c.memory) {
+      memory.emplace_back(
+          name_of_memory(m.kind),
+          JsonObject{{"predicted", m.predicted}, {"measured", m.measured}, {"error", m.error}});
+    }
+    row.emplace_back("memory", std::move(memory));
+  }
+  if (c.measured_out_of_memory && c.predicted_out_of_memory) {
+    row.emplace_back("oom", JsonObject{{"predicted", *c.predicted_out_of_memory},
+                                       {"measured", *c.measured_out_of_memory}});
+  }
+  return row;
+}
+
+}  // namespace
+
+JsonValue accuracy_json(const AccuracyResult& result, bool rows) {
+  JsonObject object{{"schema", "hexaplan/accuracy/1"}};
+  append_scores(result.report.all, object);
+  JsonArray sources;
+  for (const auto& [source, scores] : result.report.sources) {
+    JsonObject entry{{"source", source}};
+    append_scores(scores, entry);
+    sources.push_back(std::move(entry));
+  }
+  object.emplace_back("sources", std::move(sources));
+  if (!rows) return object;
+  JsonArray list;
+  for (const ComparedCase& c : result.cases) list.push_back(case_json(c));
+  object.emplace_back("rows", std::move(list));
+  return object;
+}
+
+}  // namespace hexaplan::cli

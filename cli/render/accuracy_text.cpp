@@ -1,0 +1,162 @@
+#include "cli/render/accuracy_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "cli/render/accuracy_rows.h"
+#include "cli/render/estimate_rows.h"
+#include "cli/render/numbers.h"
+
+namespace hexaplan::cli {
+
+using costmodel::format_binary;
+using costmodel::format_duration;
+using costmodel::format_percent;
+using validator::AccuracyReport;
+using validator::ComparedCase;
+using validator::ErrorSummary;
+using validator::Scores;
+
+namespace {
+
+using Row = std::vector<std::string>;
+
+Row error_row(const std::string& name, const ErrorSummary& e) {
+  return {name,
+          std::to_string(e.rows),
+          std::to_string(e.skipped),
+          format_percent(e.macro_mean_abs_error),
+          format_percent(e.median_abs_error),
+          format_signed_percent(e.bias),
+          format_percent(e.worst)};
+}
+
+/// One line per source and one for all of them; nothing when nothing was measured.
+std::string error_table(const std::string& title, const AccuracyReport& report, const TextStyle& style,
+                        const std::function<const ErrorSummary&(const Scores&)>& figure) {
+  const ErrorSummary& all = figure(report.all);
+  if (all.rows + all.skipped == 0) return {};
+  std::vector<Row> rows{{title, "rows", "skipped", "mean |error|", "median", "bias", "worst"}};
+  for (const auto& [source, scores] : report.sources) {
+    const ErrorSummary& e = figure(scores);
+    if (e.rows + e.skipped > 0) rows.push_back(error_row("  " + source, e));
+  }
+  rows.push_back(error_row(style.bold("  all sources, equally"), all));
+  return format_table(rows) + "\n";
+}
+
+std::string out_of_memory_table(const AccuracyReport& report, const TextStyle& style) {
+  std::vector<Row> rows{{"Out of memory", "rows", "skipped", "right", "false fit", "false OOM"}};
+  const auto add = [&](const std::string& name, const validator::OutOfMemorySummary& o) {
+    if (o.rows + o.skipped == 0) return;
+    rows.push_back({name, std::to_string(o.rows), std::to_string(o.skipped), format_percent(o.accuracy),
+                    std::to_string(o.false_fit), std::to_string(o.false_oom)});
+  };
+  for (const auto& [source, scores] : report.sources) add("  " + source, scores.out_of_memory);
+  add(style.bold("  all rows"), report.all.out_of_memory);
+  return rows.size() == 1 ? std::string{} : format_table(rows) + "\n";
+}
+
+std::string ranking_table(const AccuracyReport& report, const TextStyle& style) {
+  std::vector<Row> rows{{"Ranking of layouts", "groups", "mean regret", "worst regret", "mean Spearman"}};
+  const auto add = [&](const std::string& name, const validator::RankingSummary& r) {
+    if (r.groups == 0) return;
+    rows.push_back({name, std::to_string(r.groups), format_percent(r.mean_regret),
+                    format_percent(r.worst_regret), fmt::format("{:.3f}", r.mean_spearman)});
+  };
+  for (const auto& [source, scores] : report.sources) add("  " + source, scores.ranking);
+  add(style.bold("  all groups"), report.all.ranking);
+  return rows.size() == 1 ? std::string{} : format_table(rows) + "\n";
+}
+
+/// One comparison of one case, ready to be listed.
+struct Line {
+  double error = 0;
+  Row cells;
+};
+
+std::string largest_causes(const costmodel::StepTime& time) {
+  std::vector<std::pair<double, std::string_view>> shares;
+  for (const TimeCause& cause : kTimeCauses)
+    shares.emplace_back(time.*cause.member / time.total(), cause.key);
+  std::sort(shares.rbegin(), shares.rend());
+  return fmt::format("{} {:.0f} %, {} {:.0f} %, {} {:.0f} %", shares[0].second, shares[0].first * 100,
+                     shares[1].second, shares[1].first * 100, shares[2].second, shares[2].first * 100);
+}
+
+std::map<std::string, std::vector<Line>> lines_by_figure(const std::vector<ComparedCase>& cases) {
+  std::map<std::string, std::vector<Line>> lines;
+  for (const ComparedCase& c : cases) {
+    if (c.time) {
+      const auto predicted = costmodel::Seconds{c.time->predicted},
+                 measured = costmodel::Seconds{c.time->measured};
+      lines["Step time"].push_back(
+          {c.time->error(),
+           {"  " + c.id, c.source, format_duration(predicted), format_duration(measured),
+            format_signed_percent(c.time->error()), largest_causes(c.by_cause)}});
+    }
+    for (const auto& m : c.memory) {
+      lines[fmt::format("Memory, {}", name_of_memory(m.kind))].push_back(
+          {m.error,
+           {"  " + c.id, c.source, format_binary(costmodel::Bytes{m.predicted}),
+            format_binary(costmodel::Bytes{m.measured}), format_signed_percent(m.error)}});
+    }
+  }
+  return lines;
+}
+
+std::string listed_cases(const AccuracyResult& result, bool all, std::size_t worst) {
+  std::string text;
+  for (auto& [figure, lines] : lines_by_figure(result.cases)) {
+    if (!all) {
+      std::stable_sort(lines.begin(), lines.end(),
+                       [](const Line& a, const Line& b) { return std::abs(a.error) > std::abs(b.error); });
+      lines.resize(std::min(worst, lines.size()));
+    }
+    if (lines.empty()) continue;
+    std::vector<Row> rows{{fmt::format("{}{}", figure, all ? "" : ", worst rows"), "source", "predicted",
+                           "measured", "error", ""}};
+    for (Line& line : lines) rows.push_back(std::move(line.cells));
+    text += format_table(rows, 2) + "\n";
+  }
+  return text;
+}
+
+/// Reasons why rows were skipped, most frequent first, with one row each as an example.
+std::string skipped_reasons(const AccuracyResult& result) {
+  std::map<std::pair<std::string, std::string>, std::pair<int, std::string>>
+      reasons;  // source, reason → count, example
+  for (const ComparedCase& c : result.cases) {
+    if (c.reason.empty()) continue;
+    auto& [count, example] = reasons[{c.source, c.reason}];
+    if (count++ == 0) example = c.id;
+  }
+  if (reasons.empty()) return {};
+  std::vector<Row> rows{{"Not scored", "reason", "rows", "first"}};
+  for (const auto& [key, value] : reasons)
+    rows.push_back({"  " + key.first, key.second, std::to_string(value.first), value.second});
+  return format_table(rows, 2) + "\n";
+}
+
+}  // namespace
+
+std::string accuracy_text(const AccuracyResult& result, bool rows, int worst, const TextStyle& style) {
+  const AccuracyReport& report = result.report;
+  std::string text =
+      error_table("Step time", report, style, [](const Scores& s) -> const ErrorSummary& { return s.time; });
+  for (const auto& [kind, name] : kMemoryFigureNames) {
+    const auto index = static_cast<std::size_t>(kind);
+    text += error_table(fmt::format("Memory, {}", name), report, style,
+                        [index](const Scores& s) -> const ErrorSummary& { return s.memory[index]; });
+  }
+  text += out_of_memory_table(report, style) + ranking_table(report, style);
+  text += listed_cases(result, rows, static_cast<std::size_t>(worst)) + skipped_reasons(result);
+  return text.empty() ? "Nothing to score: no row is marked scoreable.\n" : text;
+}
+
+}  // namespace hexaplan::cli

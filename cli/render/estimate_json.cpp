@@ -1,0 +1,174 @@
+#include "cli/render/estimate_json.h"
+
+#include <utility>
+
+#include "cli/formula_index.h"
+#include "cli/render/estimate_rows.h"
+
+namespace hexaplan::cli {
+
+using costmodel::Bytes;
+using costmodel::Estimate;
+using costmodel::Interval;
+using costmodel::StageMemory;
+using presets::JsonArray;
+using presets::JsonObject;
+using presets::JsonValue;
+
+namespace {
+
+JsonValue whole_bytes(Bytes bytes) {
+  return costmodel::whole(bytes);
+}
+
+JsonValue verdict_json(const EstimateReport& report) {
+  const auto* rejected = std::get_if<costmodel::Rejected>(&report.estimate.verdict);
+  if (rejected == nullptr) return {};
+  JsonArray changes;
+  for (const FittingChange& change : report.changes) {
+    changes.push_back(JsonObject{{"change", change.what},
+                                 {"peak_bytes", whole_bytes(change.peak)},
+                                 {"step_seconds", change.step.value()}});
+  }
+  return JsonObject{{"rule", rejected->rule},
+                    {"reason", rejected->reason},
+                    {"advice", rejected->advice},
+                    {"changes_that_fit", std::move(changes)}};
+}
+
+JsonValue stage_json(const StageMemory& stage) {
+  JsonObject object{{"stage", stage.stage},
+                    {"layers", stage.layers},
+                    {"microbatches_in_flight", stage.microbatches_in_flight}};
+  const costmodel::MemoryBreakdown kinds = stage.on_device();
+  for (const MemoryKindName& row : kMemoryKindNames)
+    object.emplace_back(row.key, whole_bytes(kinds.of(row.kind)));
+  object.emplace_back("peak", whole_bytes(stage.device));
+  object.emplace_back("peak_instant", costmodel::name_of(stage.instant));
+  object.emplace_back("allocated", whole_bytes(stage.allocated));
+  object.emplace_back("reserved", whole_bytes(stage.reserved));
+  object.emplace_back("idle", whole_bytes(stage.idle));
+  return object;
+}
+
+JsonValue memory_json(const Estimate& e) {
+  JsonArray stages;
+  for (const StageMemory& stage : e.stages) stages.push_back(stage_json(stage));
+  return JsonObject{{"peak_bytes", whole_bytes(e.stages[static_cast<std::size_t>(e.peak_stage)].device)},
+                    {"capacity_bytes", whole_bytes(e.capacity)},
+                    {"peak_stage", e.peak_stage},
+                    {"interval_bytes", JsonArray{whole_bytes(Bytes{e.memory_bytes.low}),
+                                                 whole_bytes(Bytes{e.memory_bytes.high})}},
+                    {"out_of_memory_probability", e.out_of_memory_probability},
+                    {"stages", std::move(stages)}};
+}
+
+JsonValue time_json(const Estimate& e) {
+  return JsonObject{{"step_seconds", e.time.total().value()},
+                    {"interval_seconds", JsonArray{e.step_seconds.low, e.step_seconds.high}},
+                    {"by_cause", causes_json(e.time)}};
+}
+
+JsonValue throughput_json(const Estimate& e) {
+  const costmodel::Throughput& t = e.throughput;
+  return JsonObject{{"tokens_per_second", t.tokens_per_second},
+                    {"tokens_per_second_per_gpu", t.tokens_per_second_per_gpu},
+                    {"model_tflops_per_gpu", t.model_tflops_per_gpu},
+                    {"mfu", t.mfu},
+                    {"hfu", t.hfu},
+                    {"mfu_full_attention", t.mfu_full_attention},
+                    {"convention", kUtilisationConvention}};
+}
+
+JsonValue training_json(const EstimateReport& report) {
+  if (!report.training) return {};
+  const costmodel::TrainingCost& cost = *report.training;
+  return JsonObject{{"tokens", report.scenario.recipe.tokens},
+                    {"steps", cost.steps},
+                    {"wall_seconds", cost.wall.value()},
+                    {"gpu_hours", cost.gpu_hours},
+                    {"dollars", cost.dollars > 0 ? JsonValue{cost.dollars} : JsonValue{}}};
+}
+
+JsonValue formula_json(std::string_view anchor) {
+  const FormulaNote note = find_formula(anchor);
+  return JsonObject{
+      {"anchor", anchor}, {"title", note.title}, {"function", note.function}, {"source", note.source}};
+}
+
+JsonValue explanation_json(const Explanation& explanation) {
+  JsonArray tensors, operations;
+  for (const auto& entry : explanation.tensors) {
+    tensors.push_back(JsonObject{{"name", entry.name},
+                                 {"bytes", whole_bytes(entry.size())},
+                                 {"elements", entry.elements},
+                                 {"count", entry.count},
+                                 {"formula", formula_json(entry.formula)}});
+  }
+  for (const auto& [operation, runs, once, per_step] : explanation.operations) {
+    operations.push_back(JsonObject{{"name", operation.name},
+                                    {"seconds_per_step", per_step.value()},
+                                    {"seconds_once", once.value()},
+                                    {"runs", runs},
+                                    {"flops", operation.flops.value()},
+                                    {"formula", formula_json(operation.formula)}});
+  }
+  return JsonObject{{"stage", explanation.stage},
+                    {"instant", costmodel::name_of(explanation.instant)},
+                    {"tensors", std::move(tensors)},
+                    {"operations", std::move(operations)}};
+}
+
+/// The question, with every gap filled.
+JsonValue scenario_json(const EstimateReport& report) {
+  presets::ScenarioRequest filled = report.request;
+  filled.layout = {report.scenario.layout, true};
+  filled.recipe = report.scenario.recipe;
+  filled.framework = report.scenario.framework.name;
+  return to_json(filled);
+}
+
+JsonValue calibration_json(const EstimateReport& report) {
+  const costmodel::Calibration& c = report.calibration;
+  const presets::FabricOrigin& f = report.fabric;
+  return JsonObject{
+      {"name", c.name},
+      {"gpu", c.gpu},
+      {"provenance", name_of_provenance(c.provenance)},
+      {"source", c.source},
+      {"date", c.date},
+      {"inside_node", JsonObject{{"provenance", name_of_provenance(f.inside)}, {"source", f.inside_source}}},
+      {"network", JsonObject{{"name", f.network},
+                             {"provenance", name_of_provenance(f.network_provenance)},
+                             {"source", f.network_source}}}};
+}
+
+}  // namespace
+
+JsonValue causes_json(const costmodel::StepTime& time) {
+  JsonObject causes;
+  for (const TimeCause& cause : kTimeCauses) causes.emplace_back(cause.key, (time.*cause.member).value());
+  return causes;
+}
+
+JsonValue estimate_json(const EstimateReport& report) {
+  const Estimate& e = report.estimate;
+  JsonArray notes;
+  for (const std::string& note : report.notes) notes.emplace_back(note);
+  JsonObject object{
+      {"schema", "hexaplan/estimate/1"}, {"fits", report.fits()}, {"rejection", verdict_json(report)}};
+  object.emplace_back("memory", report.priced() ? memory_json(e) : JsonValue{});
+  object.emplace_back("time", report.priced() ? time_json(e) : JsonValue{});
+  object.emplace_back("throughput", report.priced() ? throughput_json(e) : JsonValue{});
+  object.emplace_back("training", training_json(report));
+  object.emplace_back("parameters", static_cast<std::int64_t>(e.parameters));
+  object.emplace_back("microbatches", e.microbatches);
+  object.emplace_back("gpus", report.scenario.cluster.gpus);
+  object.emplace_back("calibration", calibration_json(report));
+  object.emplace_back("scenario", scenario_json(report));
+  object.emplace_back("notes", std::move(notes));
+  if (report.explanation) object.emplace_back("explanation", explanation_json(*report.explanation));
+  return object;
+}
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,12 @@
+#pragma once
+#include "cli/commands/estimate.h"
+#include "presets/json/json_value.h"
+
+namespace hexaplan::cli {
+
+/// "hexaplan/estimate/1": docs/json.md.
+[[nodiscard]] presets::JsonValue estimate_json(const EstimateReport& report);
+/// {"gemm": seconds, …}
+[[nodiscard]] presets::JsonValue causes_json(const costmodel::StepTime& time);
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,268 @@
+#include "cli/render/estimate_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "cli/formula_index.h"
+#include "cli/render/estimate_rows.h"
+#include "cli/render/numbers.h"
+#include "presets/json/spec_names.h"
+#include "presets/scenario/recompute_text.h"
+
+namespace hexaplan::cli {
+
+using costmodel::Bytes;
+using costmodel::Estimate;
+using costmodel::format_binary;
+using costmodel::format_count;
+using costmodel::format_duration;
+using costmodel::format_percent;
+using costmodel::format_short;
+using costmodel::Scenario;
+using costmodel::Seconds;
+using costmodel::StageMemory;
+
+namespace {
+
+constexpr int kBarWidth = 24;
+constexpr std::size_t kStagesShown = 16;
+
+std::string heading(const EstimateReport& report, const TextStyle& style) {
+  const Scenario& s = report.scenario;
+  const std::string layout = to_layout_text(presets::LayoutRequest{s.layout, true});
+  return fmt::format("{} {} {} parameters {} {} x {} {} {} {} {}\n", style.bold(s.model.name), style.dot(),
+                     format_short(report.estimate.parameters), style.dot(), s.cluster.gpus,
+                     s.cluster.gpu.name, style.dot(), s.framework.name, style.dot(), layout) +
+         fmt::format(
+             "sequence {} tokens, micro-batch {}, global batch {} ({} micro-batches), {}, recompute {}\n\n",
+             format_count(s.recipe.sequence), s.recipe.micro_batch, format_count(s.recipe.global_batch),
+             report.estimate.microbatches, presets::name_in(presets::kPrecisionNames, s.recipe.precision),
+             presets::to_recompute_text(s.recipe.recompute));
+}
+
+const StageMemory& peak_stage(const Estimate& e) {
+  return e.stages[static_cast<std::size_t>(e.peak_stage)];
+}
+
+std::string fits_line(const Estimate& e, const TextStyle& style) {
+  const Bytes peak = peak_stage(e).device;
+  return fmt::format("{}: {} of {} per GPU on stage {}, {} ({}) free; chance of running out {}\n",
+                     style.good("Fits"), format_binary(peak), format_binary(e.capacity), e.peak_stage,
+                     format_binary(e.capacity - peak), format_percent((e.capacity - peak) / e.capacity),
+                     format_percent(e.out_of_memory_probability));
+}
+
+std::string does_not_fit_lines(const EstimateReport& report, const TextStyle& style) {
+  const Estimate& e = report.estimate;
+  const Bytes peak = peak_stage(e).device;
+  std::string text = fmt::format("{}: {} needed on stage {}, {} ({}) more than the {} of one GPU\n",
+                                 style.bad("Does not fit"), format_binary(peak), e.peak_stage,
+                                 format_binary(peak - e.capacity),
+                                 format_percent((peak - e.capacity) / e.capacity), format_binary(e.capacity));
+  for (const FittingChange& change : report.changes) {
+    text += fmt::format("  would fit with {}: {} per GPU, {} per step\n", change.what,
+                        format_binary(change.peak), format_duration(change.step));
+  }
+  if (report.changes.empty())
+    text += "  no single change of recipe or layout makes it fit; use more or larger GPUs\n";
+  return text;
+}
+
+std::string rejected_lines(const costmodel::Rejected& rejected, const TextStyle& style) {
+  return fmt::format("{}: {} (rule {})\n", style.bad("Cannot run"), rejected.reason, rejected.rule) +
+         (rejected.advice.empty() ? "" : fmt::format("  {}\n", rejected.advice));
+}
+
+std::string verdict(const EstimateReport& report, const TextStyle& style) {
+  if (report.fits()) return fits_line(report.estimate, style);
+  if (report.priced()) return does_not_fit_lines(report, style);
+  return rejected_lines(std::get<costmodel::Rejected>(report.estimate.verdict), style);
+}
+
+/// Stages to show: all, or the first ones, the last and the one that binds.
+std::vector<std::size_t> shown_stages(const Estimate& e) {
+  std::vector<std::size_t> shown;
+  for (std::size_t i = 0; i < e.stages.size(); ++i) {
+    const bool ends = i + 3 < kStagesShown || i + 1 == e.stages.size();
+    if (e.stages.size() <= kStagesShown || ends || static_cast<int>(i) == e.peak_stage) shown.push_back(i);
+  }
+  return shown;
+}
+
+std::string memory_by_stage(const Estimate& e, const TextStyle& style) {
+  std::vector<std::vector<std::string>> rows{{"stage"}};
+  for (const MemoryKindName& kind : kMemoryKindNames) rows[0].emplace_back(kind.column);
+  rows[0].insert(rows[0].end(), {"peak", fmt::format("of {}", gib_digits(e.capacity))});
+  const auto shown = shown_stages(e);
+  for (const std::size_t i : shown) {
+    const StageMemory& stage = e.stages[i];
+    std::vector<std::string> row{fmt::format("{}{}", stage.stage, stage.stage == e.peak_stage ? " *" : "")};
+    const costmodel::MemoryBreakdown kinds = stage.on_device();
+    for (const MemoryKindName& kind : kMemoryKindNames) row.push_back(gib_digits(kinds.of(kind.kind)));
+    row.push_back(gib_digits(stage.device));
+    row.push_back(style.bar(stage.device / e.capacity, kBarWidth));
+    rows.push_back(std::move(row));
+  }
+  std::string text =
+      fmt::format("\n{} (GiB, 2^30 bytes; * = where it peaks, {})\n", style.bold("Memory per GPU by stage"),
+                  costmodel::name_of(peak_stage(e).instant)) +
+      format_table(rows);
+  if (shown.size() < e.stages.size()) {
+    text += fmt::format("({} more stages: --json has all)\n", e.stages.size() - shown.size());
+  }
+  return text;
+}
+
+/// Label, value, share and bar of each part of a whole that is not zero.
+struct Part {
+  std::string label;
+  std::string value;
+  double share = 0;
+};
+std::string bars(const std::vector<Part>& parts, const TextStyle& style) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Part& part : parts) {
+    if (part.share < 0.0005) continue;
+    rows.push_back(
+        {"  " + part.label, part.value, format_percent(part.share), style.bar(part.share, kBarWidth)});
+  }
+  return format_table(rows);
+}
+
+std::string memory_by_kind(const Estimate& e, const TextStyle& style) {
+  std::vector<Part> parts;
+  const StageMemory& stage = peak_stage(e);
+  const costmodel::MemoryBreakdown kinds = stage.on_device();
+  for (const MemoryKindName& kind : kMemoryKindNames) {
+    const Bytes bytes = kinds.of(kind.kind);
+    parts.push_back({std::string{kind.key}, format_binary(bytes), bytes / stage.device});
+  }
+  return fmt::format("\n{}\n", style.bold(fmt::format("Memory of stage {} by kind", stage.stage))) +
+         bars(parts, style) +
+         fmt::format("  90 % interval {} {} {}; allocated {}, reserved {}\n",
+                     format_binary(Bytes{e.memory_bytes.low}), style.dash(),
+                     format_binary(Bytes{e.memory_bytes.high}), format_binary(stage.allocated),
+                     format_binary(stage.reserved));
+}
+
+std::string time_by_cause(const Estimate& e, const TextStyle& style) {
+  std::vector<Part> parts;
+  const Seconds total = e.time.total();
+  for (const TimeCause& cause : kTimeCauses) {
+    const Seconds seconds = e.time.*cause.member;
+    parts.push_back({std::string{cause.label}, format_duration(seconds), seconds / total});
+  }
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const Part& a, const Part& b) { return b.share < a.share; });
+  return fmt::format("\n{} {} (90 % interval {} {} {})\n", style.bold("Step time"), format_duration(total),
+                     format_duration(Seconds{e.step_seconds.low}), style.dash(),
+                     format_duration(Seconds{e.step_seconds.high})) +
+         bars(parts, style);
+}
+
+std::string throughput(const EstimateReport& report, const TextStyle& style) {
+  const costmodel::Throughput& t = report.estimate.throughput;
+  std::string text = fmt::format(
+      "\n{} {} tokens/s per GPU, {} tokens/s in all, {:.1f} TFLOP/s per GPU\n"
+      "  MFU {}, HFU {} ({});\n  MFU {} with attention counted in full\n",
+      style.bold("Throughput"), format_count(static_cast<std::int64_t>(t.tokens_per_second_per_gpu)),
+      format_count(static_cast<std::int64_t>(t.tokens_per_second)), t.model_tflops_per_gpu,
+      format_percent(t.mfu), format_percent(t.hfu), kUtilisationConvention,
+      format_percent(t.mfu_full_attention));
+  if (!report.training) return text;
+  const costmodel::TrainingCost& cost = *report.training;
+  text += fmt::format("{} {} tokens: {} steps, {}, {} GPU-hours", style.bold("Training on"),
+                      format_short(static_cast<double>(report.scenario.recipe.tokens)),
+                      format_short(cost.steps), format_duration(cost.wall), format_short(cost.gpu_hours));
+  if (cost.dollars <= 0) return text + ", price per GPU-hour not known (--price)\n";
+  return text + fmt::format(", ${} at ${:.2f} per GPU-hour\n", format_short(cost.dollars),
+                            report.scenario.cluster.gpu.price_per_hour);
+}
+
+std::string calibration(const EstimateReport& report, const TextStyle& style) {
+  const costmodel::Calibration& c = report.calibration;
+  const presets::FabricOrigin& f = report.fabric;
+  std::string text = fmt::format("{}\n  kernels: {} ({}), {}\n", style.bold("Calibration"), c.name,
+                                 name_of_provenance(c.provenance), c.source);
+  text += fmt::format("  inside the node: {}\n",
+                      f.inside_source.empty()
+                          ? "NCCL's model on datasheet figures (prior)"
+                          : fmt::format("{}, {}", name_of_provenance(f.inside), f.inside_source));
+  if (f.network.empty()) return text;
+  return text + fmt::format("  network: {} ({}), {}\n", f.network, name_of_provenance(f.network_provenance),
+                            f.network_source);
+}
+
+/// Formula, title and functions of an anchor; then its source on a line of its own.
+std::string formula_lines(std::string_view anchor) {
+  const FormulaNote note = find_formula(anchor);
+  std::string text = fmt::format("      {} {}", anchor, note.title);
+  if (!note.function.empty()) text += fmt::format(": {}", note.function);
+  text += '\n';
+  if (!note.source.empty()) text += fmt::format("      source: {}\n", note.source);
+  return text;
+}
+
+/// Names every formula once, below the list that uses it.
+class FormulaLegend {
+ public:
+  void add(std::string_view anchor) {
+    if (!anchor.empty() && std::find(anchors_.begin(), anchors_.end(), anchor) == anchors_.end())
+      anchors_.push_back(anchor);
+  }
+  [[nodiscard]] std::string text() const {
+    std::string lines = "    formulas (docs/formulas.md)\n";
+    for (const std::string_view anchor : anchors_) lines += formula_lines(anchor);
+    return lines;
+  }
+
+ private:
+  std::vector<std::string_view> anchors_;
+};
+
+std::string_view name_of_pass(costmodel::Pass pass) {
+  constexpr std::string_view kNames[] = {"forward", "backward (data)", "backward (weight)", "step"};
+  return kNames[static_cast<std::size_t>(pass)];
+}
+
+std::string explanation(const Explanation& explained, const TextStyle& style) {
+  FormulaLegend tensor_formulas, operation_formulas;
+  std::vector<std::vector<std::string>> tensors{{"  tensor", "formula", "elements", "x count", "size"}};
+  for (const auto& entry : explained.tensors) {
+    tensors.push_back({fmt::format("  {}", entry.name), std::string{entry.formula},
+                       format_short(entry.elements), fmt::format("{:g}", entry.count),
+                       format_binary(entry.size())});
+    tensor_formulas.add(entry.formula);
+  }
+  std::vector<std::vector<std::string>> operations{
+      {"  operation", "pass", "formula", "once", "x runs", "per step"}};
+  for (const auto& [operation, runs, once, per_step] : explained.operations) {
+    operations.push_back({fmt::format("  {}", operation.name), std::string{name_of_pass(operation.pass)},
+                          std::string{operation.formula}, format_duration(once), fmt::format("{:g}", runs),
+                          format_duration(per_step)});
+    operation_formulas.add(operation.formula);
+  }
+  return fmt::format("\n{}\n",
+                     style.bold(fmt::format("Largest tensors of stage {} at its peak ({})", explained.stage,
+                                            costmodel::name_of(explained.instant)))) +
+         format_table(tensors) + tensor_formulas.text() +
+         fmt::format("\n{}\n", style.bold(fmt::format("Longest operations of stage {} (before any is hidden)",
+                                                      explained.stage))) +
+         format_table(operations, 2) + operation_formulas.text();
+}
+
+}  // namespace
+
+std::string estimate_text(const EstimateReport& report, const TextStyle& style) {
+  std::string text = heading(report, style) + verdict(report, style);
+  if (!report.priced()) return text;
+  const Estimate& e = report.estimate;
+  text += memory_by_stage(e, style) + memory_by_kind(e, style) + time_by_cause(e, style) +
+          throughput(report, style) + calibration(report, style);
+  if (report.explanation) text += explanation(*report.explanation, style);
+  return text;
+}
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,102 @@
+#include "cli/render/terminal.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace hexaplan::cli {
+namespace {
+
+std::string paint(bool colour, std::string_view code, std::string_view text) {
+  return colour ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string{text};
+}
+
+bool set_in_environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0';
+}
+
+/// The first of the three that is set decides (POSIX, locale environment variables).
+bool locale_is_utf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    if (!set_in_environment(name)) continue;
+    std::string value = std::getenv(name);
+    std::transform(value.begin(), value.end(), value.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return value.find("utf-8") != std::string::npos || value.find("utf8") != std::string::npos;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string TextStyle::bold(std::string_view text) const {
+  return paint(colour, "1", text);
+}
+std::string TextStyle::good(std::string_view text) const {
+  return paint(colour, "1;32", text);
+}
+std::string TextStyle::bad(std::string_view text) const {
+  return paint(colour, "1;31", text);
+}
+std::string TextStyle::dim(std::string_view text) const {
+  return paint(colour, "2", text);
+}
+
+std::string TextStyle::bar(double share, int width) const {
+  constexpr const char* kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const int eighths = static_cast<int>(std::lround(std::clamp(share, 0.0, 1.0) * width * 8));
+  std::string cells;
+  if (!unicode) {
+    const int full = (eighths + 4) / 8;
+    return std::string(static_cast<std::size_t>(full), '#') +
+           std::string(static_cast<std::size_t>(width - full), '.');
+  }
+  int used = eighths / 8;
+  for (int i = 0; i < used; ++i) cells += "█";
+  if (eighths % 8 != 0) cells += kEighths[eighths % 8], ++used;
+  for (; used < width; ++used) cells += "·";
+  return cells;
+}
+
+TextStyle detect_style(Colour colour, bool to_file) {
+  const bool terminal = !to_file && isatty(STDOUT_FILENO) != 0;
+  const bool wanted =
+      colour == Colour::Always || (colour == Colour::Auto && terminal && !set_in_environment("NO_COLOR"));
+  return {.colour = wanted, .unicode = locale_is_utf8()};
+}
+
+std::size_t display_width(std::string_view text) {
+  std::size_t width = 0;
+  bool escape = false;
+  for (const char c : text) {
+    if (c == '\x1b') escape = true;
+    if (!escape && (static_cast<unsigned char>(c) & 0xC0U) != 0x80U) ++width;
+    if (escape && c == 'm') escape = false;
+  }
+  return width;
+}
+
+std::string format_table(const std::vector<std::vector<std::string>>& rows, std::size_t left) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], display_width(row[c]));
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      const std::string pad(widths[c] - display_width(row[c]), ' ');
+      line += (c == 0 ? "" : "  ") + (c < left ? row[c] + pad : pad + row[c]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + '\n';
+  }
+  return text;
+}
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,67 @@
+#include "costmodel/step/largest.h"
+
+#include <algorithm>
+
+#include "costmodel/spec/stage_plan.h"
+#include "costmodel/step/layer_cost.h"
+
+namespace hexaplan::costmodel {
+namespace {
+
+/// Keeps the first `most` in the order of `larger`.
+template <class T, class Larger>
+void keep_largest(std::vector<T>& items, std::size_t most, Larger larger_first) {
+  const std::size_t kept = std::min(most, items.size());
+  std::partial_sort(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(kept), items.end(),
+                    larger_first);
+  items.erase(items.begin() + static_cast<std::ptrdiff_t>(kept), items.end());
+}
+
+/// Layers of the stage that run their forward twice.
+double rerun_share(const Scenario& sc, int layers) {
+  if (sc.recipe.recompute.mode != RecomputeMode::Layers || layers == 0) return 1;
+  return static_cast<double>(std::min(sc.recipe.recompute.layers, layers)) / layers;
+}
+
+void append_priced(const std::vector<Operation>& operations, double copies, double rerun,
+                   const Pricer& pricer, std::vector<PricedOperation>& out) {
+  if (copies <= 0) return;
+  for (const Operation& op : operations) {
+    PricedOperation priced{
+        .operation = op, .runs = copies * (op.rerun ? 1 + rerun : 1), .once = pricer.time_of(op)};
+    priced.per_step = priced.runs * priced.once;
+    out.push_back(priced);
+  }
+}
+
+}  // namespace
+
+std::vector<TensorEntry> largest_tensors(const Scenario& sc, int stage, Instant instant, std::size_t most) {
+  TensorLedger ledger = build_ledger(sc, stage);
+  std::erase_if(ledger, [&](const TensorEntry& entry) { return (entry.alive & instant) == 0; });
+  keep_largest(ledger, most, [](const TensorEntry& a, const TensorEntry& b) { return b.size() < a.size(); });
+  return ledger;
+}
+
+std::vector<PricedOperation> largest_operations(const Scenario& sc, const Calibration& calibration, int stage,
+                                                std::size_t most) {
+  const Pricer pricer{sc, calibration};
+  const StagePlan plan = plan_stages(sc)[static_cast<std::size_t>(stage)];
+  const auto microbatches =
+      static_cast<double>(sc.recipe.global_batch / (sc.recipe.micro_batch * sc.layout.dp));
+  const double rerun = rerun_share(sc, plan.total_layers());
+  std::vector<PricedOperation> priced;
+  for (int c = 0; c < kLayerClasses; ++c) {
+    const int layers = plan.layers[static_cast<std::size_t>(c)];
+    if (layers == 0) continue;
+    append_priced(layer_operations(sc, layer_class_at(c)), layers * microbatches, rerun, pricer, priced);
+  }
+  if (plan.embedding > 0)
+    append_priced(embedding_operations(sc), plan.embedding * microbatches, 1, pricer, priced);
+  if (plan.head > 0) append_priced(head_operations(sc), plan.head * microbatches, 1, pricer, priced);
+  keep_largest(priced, most,
+               [](const PricedOperation& a, const PricedOperation& b) { return b.per_step < a.per_step; });
+  return priced;
+}
+
+}  // namespace hexaplan::costmodel
