@@ -213,15 +213,16 @@ std::vector<std::int64_t> members_of(const Layout& layout, Group group, std::int
     const Digit& d = digits.at(i);
     first -= rank / d.stride % d.size * d.stride;
   }
-  std::vector<std::int64_t> members = {first};
+  std::vector<std::int64_t> members;
   members.reserve(static_cast<std::size_t>(digits.ranks()));
-  for (int i = 0; i < digits.count; ++i) {
-    const std::size_t known = members.size();
-    for (std::int64_t step = 1; step < digits.at(i).size; ++step) {
-      for (std::size_t j = 0; j < known; ++j) {
-        members.push_back(members[j] + step * digits.at(i).stride);
-      }
+  for (std::int64_t member = 0; member < digits.ranks(); ++member) {
+    std::int64_t place = first;
+    std::int64_t rest = member;
+    for (int i = 0; i < digits.count; ++i) {
+      place += rest % digits.at(i).size * digits.at(i).stride;
+      rest /= digits.at(i).size;
     }
+    members.push_back(place);
   }
   return members;
 }

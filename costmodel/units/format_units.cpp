@@ -32,6 +32,9 @@ constexpr Prefix kFlops[] = {{1, "FLOP"},     {1e6, "MFLOP"},  {1e9, "GFLOP"},  
 constexpr Prefix kShortTimes[] = {{1e-9, "ns"}, {1e-6, "us"}, {1e-3, "ms"}, {1, "s"}};
 constexpr Prefix kCounts[] = {{1, ""}, {1e3, "k"}, {1e6, "M"}, {1e9, "B"}, {1e12, "T"}};
 
+constexpr double kMinute = 60, kHour = 3600, kDay = 86400;
+constexpr double kLongest = 9e15;  // seconds; beyond, hours do not count one by one
+
 /// Three significant digits, without an exponent up to five digits and without trailing zeros: "1.5", "79.2",
 /// "1023".
 std::string three_digits(double value) {
@@ -87,7 +90,6 @@ std::string format_flops(Flops flops) {
 }
 
 std::string format_duration(Seconds time) {
-  constexpr double kMinute = 60, kHour = 3600, kDay = 86400;
   const double seconds = time.value();
   const double size = std::abs(seconds);
   if (seconds == 0) {
@@ -105,7 +107,6 @@ std::string format_duration(Seconds time) {
   if (size < kDay - 30) {
     return two_parts(std::llround(seconds / kMinute), 60, "h", "min");
   }
-  constexpr double kLongest = 9e15;  // hours that still count one by one
   return size < kLongest ? two_parts(std::llround(seconds / kHour), 24, "d", "h")
                          : fmt::format("{:.3g} d", seconds / kDay);
 }

@@ -29,10 +29,9 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
       const std::size_t replace = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, replace});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        row[j] = std::min(row[j], before_last[j - 2] + 1);
-      }
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      const std::size_t swap = swapped ? before_last[j - 2] + 1 : replace;
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, replace, swap});
     }
     before_last = last;
     last = row;

@@ -34,6 +34,8 @@ constexpr Unit kLengthUnits[] = {{"", 1}, {"k", kKi}, {"K", kKi}, {"M", kMi}};
 constexpr Unit kCountUnits[] = {{"", 1},    {"k", 1e3}, {"K", 1e3}, {"M", 1e6},
                                 {"B", 1e9}, {"G", 1e9}, {"T", 1e12}};
 
+constexpr double kLargest = 9.2e18;  // below 2^63
+
 std::string_view without_leading_blanks(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t");
   return first == std::string_view::npos ? std::string_view{} : text.substr(first);
@@ -73,7 +75,6 @@ std::optional<std::int64_t> whole_with(std::string_view text, std::span<const Un
   if (error == std::errc{} && rest == text.data() + text.size() && digits >= 0 && text.front() != '-') {
     return digits;
   }
-  constexpr double kLargest = 9.2e18;  // below 2^63
   const std::optional<double> value = parse_with(text, units);
   if (!value || *value > kLargest) {
     return std::nullopt;

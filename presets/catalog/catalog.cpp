@@ -31,6 +31,8 @@ const KindRow& row_of(PresetKind kind) {
 }
 
 constexpr std::string_view kAliasFile = "aliases.json";
+/// Files of a kind's folder that are no presets themselves.
+constexpr std::string_view kIndexFiles[] = {kAliasFile, "siblings.json"};
 
 bool is_folder(const fs::path& path) {
   std::error_code ignored;
@@ -64,8 +66,10 @@ std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code ignored;
   for (fs::directory_iterator file{folder, ignored}, end; file != end; file.increment(ignored)) {
-    if (file->path().extension() == ".json" && file->path().filename() != kAliasFile) {
-      names.push_back(file->path().stem().string());
+    const fs::path name = file->path().filename();
+    if (name.extension() == ".json" &&
+        std::find(std::begin(kIndexFiles), std::end(kIndexFiles), name) == std::end(kIndexFiles)) {
+      names.push_back(name.stem().string());
     }
   }
   std::sort(names.begin(), names.end());
@@ -171,12 +175,15 @@ fs::path find_preset(PresetKind kind, std::string_view name) {
 
 std::vector<std::string> aliases_of(PresetKind kind, std::string_view name) {
   std::vector<std::string> result;
-  for (const fs::path& root : preset_roots()) {
-    for (const auto& [alias, target] : aliases_in(root / row_of(kind).folder)) {
+  const auto add_from = [&](const fs::path& folder) {
+    for (const auto& [alias, target] : aliases_in(folder)) {
       if (target == name) {
         result.push_back(alias);
       }
     }
+  };
+  for (const fs::path& root : preset_roots()) {
+    add_from(root / row_of(kind).folder);
   }
   return result;
 }

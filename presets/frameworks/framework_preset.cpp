@@ -192,26 +192,31 @@ void read_value(const ValueReader& value, RealRange, Seconds& into) {
   into = value.seconds();
 }
 
+constexpr RealRange kCopies{0, 1000};
+
+template <class Rule, std::size_t Parts>
+Rule read_rule(ObjectReader reader, const RulePart<Rule> (&parts)[Parts]) {
+  Rule rule;
+  for (const RulePart<Rule>& part : parts) {
+    if (const auto number = reader.optional(part.key)) {
+      rule.*part.member = number->number(kCopies);
+    }
+  }
+  reader.finish();
+  return rule;
+}
+
 /// A rule per name; one that is given replaces the whole rule, and parts left out of it are zero.
 template <class E, class Rule, std::size_t Names, std::size_t Parts>
 void read_rules(std::optional<ValueReader> value, const Named<E> (&names)[Names],
                 const RulePart<Rule> (&parts)[Parts], std::array<Rule, Names>& rules) {
-  constexpr RealRange kCopies{0, 1000};
   if (!value) {
     return;
   }
   ObjectReader map = value->object();
   for (const Named<E>& row : names) {
     if (const auto entry = map.optional(row.name)) {
-      ObjectReader reader = entry->object();
-      Rule rule;
-      for (const RulePart<Rule>& part : parts) {
-        if (const auto number = reader.optional(part.key)) {
-          rule.*part.member = number->number(kCopies);
-        }
-      }
-      reader.finish();
-      rules[static_cast<std::size_t>(row.value)] = rule;
+      rules[static_cast<std::size_t>(row.value)] = read_rule(entry->object(), parts);
     }
   }
   map.finish();
@@ -238,6 +243,18 @@ void read_sources(ObjectReader& reader, const std::vector<std::string>& overridd
     std::erase_if(preset.sources, [&, name = field](const auto& source) { return source.first == name; });
     preset.sources.emplace_back(field, text.text());
   }
+}
+
+/// Keys of the fields that were given.
+std::vector<std::string> read_fields(ObjectReader& reader, FrameworkProfile& profile) {
+  std::vector<std::string> given;
+  for (const Field& field : kFields) {
+    if (const auto value = reader.optional(field.key)) {
+      given.emplace_back(field.key);
+      std::visit([&](auto member) { read_value(*value, field.range, profile.*member); }, field.member);
+    }
+  }
+  return given;
 }
 
 FrameworkPreset read_chain(const std::filesystem::path& path, std::vector<std::string> chain);
@@ -273,13 +290,7 @@ FrameworkPreset read_chain(const std::filesystem::path& path, std::vector<std::s
     throw name->error(in_quotes(preset.profile.name) + ", the name of the file");
   }
   preset.description = reader.required("description").text();
-  std::vector<std::string> overridden;
-  for (const Field& field : kFields) {
-    if (const auto value = reader.optional(field.key)) {
-      overridden.emplace_back(field.key);
-      std::visit([&](auto member) { read_value(*value, field.range, preset.profile.*member); }, field.member);
-    }
-  }
+  const std::vector<std::string> overridden = read_fields(reader, preset.profile);
   read_rules(reader.optional("saved"), kSavedNames, kSavedParts, preset.profile.saved);
   read_rules(reader.optional("elementwise"), kElementwiseNames, kElementwiseParts,
              preset.profile.elementwise);
@@ -315,18 +326,23 @@ JsonValue json_of(Seconds value) {
   return fmt::format("{} s", value.value());
 }
 
+template <class Rule, std::size_t Parts>
+JsonValue json_of_rule(const RulePart<Rule> (&parts)[Parts], const Rule& rule) {
+  JsonObject object;
+  for (const RulePart<Rule>& part : parts) {
+    if (const double number = rule.*part.member; number != 0) {
+      object.emplace_back(part.key, number);
+    }
+  }
+  return object;
+}
+
 template <class E, class Rule, std::size_t Names, std::size_t Parts>
 JsonValue json_of_rules(const Named<E> (&names)[Names], const RulePart<Rule> (&parts)[Parts],
                         const std::array<Rule, Names>& rules) {
   JsonObject map;
   for (const Named<E>& row : names) {
-    JsonObject rule;
-    for (const RulePart<Rule>& part : parts) {
-      if (const double number = rules[static_cast<std::size_t>(row.value)].*part.member; number != 0) {
-        rule.emplace_back(part.key, number);
-      }
-    }
-    map.emplace_back(row.name, std::move(rule));
+    map.emplace_back(row.name, json_of_rule(parts, rules[static_cast<std::size_t>(row.value)]));
   }
   return map;
 }

@@ -10,32 +10,33 @@
 namespace hexaplan::presets {
 namespace {
 
+std::string escaped(char c) {
+  switch (c) {
+    case '"':
+      return "\\\"";
+    case '\\':
+      return "\\\\";
+    case '\n':
+      return "\\n";
+    case '\t':
+      return "\\t";
+    default:
+      return static_cast<unsigned char>(c) < 0x20 ? fmt::format("\\u{:04x}", static_cast<unsigned>(c))
+                                                  : std::string(1, c);
+  }
+}
+
 void append_string(const std::string& text, std::string& out) {
   out += '"';
   for (const char c : text) {
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20) {
-          fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
-        } else {
-          out += c;
-        }
-    }
+    out += escaped(c);
   }
   out += '"';
 }
+
+// In the order of JsonValue's variant.
+constexpr std::string_view kTypeNames[] = {"null",     "true or false", "a whole number", "a number",
+                                           "a string", "an array",      "an object"};
 
 bool is_plain(const JsonValue& value) {
   return value.get_if<JsonArray>() == nullptr && value.get_if<JsonObject>() == nullptr;
@@ -114,9 +115,7 @@ const JsonValue* JsonValue::find(std::string_view key) const {
 }
 
 std::string_view JsonValue::type_name() const {
-  constexpr std::string_view kNames[] = {"null",     "true or false", "a whole number", "a number",
-                                         "a string", "an array",      "an object"};
-  return kNames[data_.index()];
+  return kTypeNames[data_.index()];
 }
 
 std::string to_text(const JsonValue& value, JsonStyle style) {

@@ -12,6 +12,11 @@
 namespace hexaplan::presets {
 namespace {
 
+constexpr double kExact = 9007199254740992.0;  // 2^53
+constexpr std::size_t kMost = 30;              // names in one message
+constexpr std::int64_t kLowestInt = std::numeric_limits<int>::min();
+constexpr std::int64_t kHighestInt = std::numeric_limits<int>::max();
+
 /// The value as it stands in the file, for messages; containers by their kind.
 std::string shown(const JsonValue& value) {
   if (const auto* text = value.get_if<std::string>()) {
@@ -23,9 +28,9 @@ std::string shown(const JsonValue& value) {
 
 template <class Range>
 std::string bounds_of(Range range) {
-  constexpr Range kAny{};
-  const bool low = range.low != kAny.low;
-  const bool high = range.high != kAny.high;
+  constexpr Range any{};
+  const bool low = range.low != any.low;
+  const bool high = range.high != any.high;
   if (low && high && static_cast<double>(range.high) < 1e9) {
     return fmt::format(" from {} to {}", range.low, range.high);
   }
@@ -59,7 +64,6 @@ std::optional<std::int64_t> integer_of(const JsonValue& value, Reading reading) 
     return *integer;
   }
   const auto* real = value.get_if<double>();
-  constexpr double kExact = 9007199254740992.0;  // 2^53
   if (reading == Reading::Lenient && real != nullptr && std::trunc(*real) == *real &&
       std::abs(*real) <= kExact) {
     return static_cast<std::int64_t>(*real);
@@ -81,7 +85,6 @@ Q quantity_of(const ValueReader& reader, std::optional<Q> (*parse)(std::string_v
 }  // namespace
 
 std::string listed(std::span<const std::string_view> names) {
-  constexpr std::size_t kMost = 30;
   std::string result = fmt::format("{}", fmt::join(names.first(std::min(names.size(), kMost)), ", "));
   return names.size() > kMost ? fmt::format("{} and {} more", result, names.size() - kMost) : result;
 }
@@ -113,8 +116,7 @@ std::int64_t ValueReader::integer(IntegerRange range) const {
 }
 
 int ValueReader::small_integer(IntegerRange range) const {
-  constexpr std::int64_t kLow = std::numeric_limits<int>::min(), kHigh = std::numeric_limits<int>::max();
-  return static_cast<int>(integer({std::max(range.low, kLow), std::min(range.high, kHigh)}));
+  return static_cast<int>(integer({std::max(range.low, kLowestInt), std::min(range.high, kHighestInt)}));
 }
 
 double ValueReader::number(RealRange range) const {

@@ -14,6 +14,10 @@
 namespace hexaplan::presets {
 namespace {
 
+constexpr auto kLargestInteger = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+constexpr int kNumberOutOfRange = 406;  // nlohmann-json's error id
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 struct Position {
   std::size_t line = 1, column = 1;
 };
@@ -94,8 +98,7 @@ class Builder {
   bool boolean(bool value) { return add(value); }
   bool number_integer(std::int64_t value) { return add(value); }
   bool number_unsigned(std::uint64_t value) {
-    constexpr auto kLargest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-    return value <= kLargest ? add(static_cast<std::int64_t>(value)) : add(static_cast<double>(value));
+    return value <= kLargestInteger ? add(static_cast<std::int64_t>(value)) : add(static_cast<double>(value));
   }
   bool number_float(double value, const std::string&) { return add(value); }
   bool string(std::string& value) { return add(std::move(value)); }
@@ -119,7 +122,6 @@ class Builder {
     const std::string_view token = at_end ? std::string_view{} : text_.substr(start, read - start);
     const Position at = position_of(text_, start);
     const std::string where = fmt::format("{}:{}:{}", file_, at.line, at.column);
-    constexpr int kNumberOutOfRange = 406;
     if (error.id == kNumberOutOfRange) {
       throw InputError(
           {.file = where, .value = std::string{token}, .expected = "a number between -1.8e308 and 1.8e308"});
@@ -205,7 +207,6 @@ class Builder {
 }  // namespace
 
 JsonDocument parse_json(std::string_view text, std::string file_name) {
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (text.starts_with(kByteOrderMark)) {
     text.remove_prefix(kByteOrderMark.size());
   }

@@ -66,6 +66,7 @@ INSTANTIATE_TEST_SUITE_P(
         ClusterCase{"named", "eos", "h100-80-sxm 4608/8: nvlink4 8 450 > ib400 4608 50"},
         ClusterCase{"named_with_another_network", "EOS + roce200",
                     "h100-80-sxm 4608/8: nvlink4 8 450 > roce200 4608 25"},
+        ClusterCase{"omni_path", "2x4xV100+omni-path100", "v100-32 8/4: nvlink2 4 150 > omni-path100 8 12.5"},
         ClusterCase{"alias", "nvl72", "gb200 72/4: nvlink5 72 900"}),
     [](const auto& row) { return row.param.name; });
 
