@@ -174,16 +174,16 @@ fs::path find_preset(PresetKind kind, std::string_view name) {
 }
 
 std::vector<std::string> aliases_of(PresetKind kind, std::string_view name) {
-  std::vector<std::string> result;
-  const auto add_from = [&](const fs::path& folder) {
-    for (const auto& [alias, target] : aliases_in(folder)) {
-      if (target == name) {
-        result.push_back(alias);
-      }
-    }
-  };
+  std::vector<std::pair<std::string, std::string>> aliases;
   for (const fs::path& root : preset_roots()) {
-    add_from(root / row_of(kind).folder);
+    const auto some = aliases_in(root / row_of(kind).folder);
+    aliases.insert(aliases.end(), some.begin(), some.end());
+  }
+  std::vector<std::string> result;
+  for (const auto& [alias, target] : aliases) {
+    if (target == name) {
+      result.push_back(alias);
+    }
   }
   return result;
 }

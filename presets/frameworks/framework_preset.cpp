@@ -245,13 +245,17 @@ void read_sources(ObjectReader& reader, const std::vector<std::string>& overridd
   }
 }
 
-/// Keys of the fields that were given.
+void read_field(const Field& field, const ValueReader& value, FrameworkProfile& profile) {
+  std::visit([&](auto member) { read_value(value, field.range, profile.*member); }, field.member);
+}
+
+/// Reads the fields that are given and returns their keys.
 std::vector<std::string> read_fields(ObjectReader& reader, FrameworkProfile& profile) {
   std::vector<std::string> given;
   for (const Field& field : kFields) {
     if (const auto value = reader.optional(field.key)) {
       given.emplace_back(field.key);
-      std::visit([&](auto member) { read_value(*value, field.range, profile.*member); }, field.member);
+      read_field(field, *value, profile);
     }
   }
   return given;
