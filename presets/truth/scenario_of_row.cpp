@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <string_view>
+#include <utility>
 
 #include "presets/clusters/cluster_preset.h"
 #include "presets/frameworks/framework_preset.h"
@@ -22,6 +23,17 @@ namespace {
 /// Framework profile that stands for a word of the schema. All but one have a profile of their name.
 std::string_view profile_name(std::string_view word) {
   return word == "hf" ? "hf-eager" : word;
+}
+
+/// Networks other than InfiniBand, by the word that `network_source` names them with.
+constexpr std::pair<std::string_view, std::string_view> kNetworkWords[] = {
+    {"EFA", "efa"}, {"Omni-Path", "omni-path"}, {"RoCE", "roce"}, {"Slingshot", "slingshot"}};
+
+std::string_view network_kind(const TruthRow& row) {
+  for (const auto& [word, kind] : kNetworkWords) {
+    if (row.network_source.find(word) != std::string::npos) return kind;
+  }
+  return {};
 }
 
 struct RequiredCell {
@@ -59,10 +71,11 @@ const ClusterSpec& RowInterpreter::cluster(const TruthRow& row) {
   if (per_node < 0 || per_node > std::numeric_limits<int>::max()) {
     throw NoScenario{fmt::format("gpus_per_node is {}", per_node)};
   }
-  const ClusterKey key{row.gpu, *row.n_gpus, static_cast<int>(per_node), row.node_nic_gbps.value_or(0.0)};
+  const ClusterKey key{row.gpu, *row.n_gpus, static_cast<int>(per_node), row.node_nic_gbps.value_or(0.0),
+                       network_kind(row)};
   if (const auto found = clusters_.find(key); found != clusters_.end()) return found->second;
-  const auto& [gpu, gpus, gpus_per_node, gbps] = key;
-  return clusters_.emplace(key, make_cluster(gpu, gpus, gpus_per_node, gbps)).first->second;
+  const auto& [gpu, gpus, gpus_per_node, gbps, network] = key;
+  return clusters_.emplace(key, make_cluster(gpu, gpus, gpus_per_node, gbps, network)).first->second;
 }
 
 const FrameworkProfile& RowInterpreter::framework(const TruthRow& row) {

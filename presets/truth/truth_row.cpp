@@ -59,6 +59,7 @@ const Column kColumns[] = {
     {"moe_routing", &TruthRow::moe_routing, kOptional},
     {"gpu", &TruthRow::gpu},
     {"intra_node", &TruthRow::intra_node, kOptional},
+    {"network_source", &TruthRow::network_source, kOptional},
     {"n_gpus", &TruthRow::n_gpus},
     {"gpus_per_node", &TruthRow::gpus_per_node, kOptional},
     {"node_nic_gbps", &TruthRow::node_nic_gbps, kOptional},

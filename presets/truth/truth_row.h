@@ -31,7 +31,7 @@ struct TruthRow {
   std::string moe_routing;
 
   // Machines.
-  std::string gpu, intra_node;
+  std::string gpu, intra_node, network_source;
   std::optional<std::int64_t> n_gpus, gpus_per_node;
   std::optional<double> node_nic_gbps;
 

@@ -13,7 +13,7 @@ from pathlib import Path
 IDENTITY = "case_id source source_file outcome model_name confidence".split()
 MODEL = """arch gated_mlp tied_embeddings learned_positions linear_bias fused_norm layers hidden ffn heads kv_heads head_dim
 vocab n_experts top_k moe_ffn shared_experts first_k_dense dense_ffn q_lora_rank kv_lora_rank qk_rope_dim moe_routing seq""".split()
-HARDWARE = "gpu intra_node node_nic_gbps n_gpus gpus_per_node".split()
+HARDWARE = "gpu intra_node node_nic_gbps network_source n_gpus gpus_per_node".split()
 LAYOUT = """tp pp vpp cp ep etp dp sp micro_batch global_batch grad_accum zero shard_size schedule vocab_method
 stage_layout""".split()
 NUMERICS = """framework_profile precision_norm params_dtype grad_dtype optimizer_norm optimizer_in_backward offload ce_kind
