@@ -20,6 +20,24 @@ std::string unknown_option(const CommandInfo& command, std::string_view word) {
   return fmt::format("unknown option {}{}", word, suggestion(word, flags));
 }
 
+/// An option in front of the command, where only --help and --version may stand.
+std::string misplaced_option(const CommandInfo& root, std::string_view word) {
+  for (const CommandInfo& command : root.commands) {
+    if (command.find_option(word) != nullptr)
+      return fmt::format("option {} belongs behind the command", word);
+  }
+  return unknown_option(root, word);
+}
+
+std::string needs_value(const OptionInfo& option) {
+  return fmt::format("option {} needs a value: {}", option.flag, option.value);
+}
+
+bool takes_words(const CommandInfo& command) {
+  return std::any_of(command.options.begin(), command.options.end(),
+                     [](const OptionInfo& o) { return o.flag.empty() && o.letter.empty(); });
+}
+
 std::string unknown_command(const CommandInfo& root, std::string_view word) {
   std::vector<std::string> names;
   for (const CommandInfo& command : root.commands) names.push_back(command.name);
@@ -52,11 +70,15 @@ std::string find_unknown_word(const CommandInfo& root, const std::vector<std::st
     if (word.size() > 1 && word[0] == '-') {
       const std::string_view flag = std::string_view{word}.substr(0, word.find('='));
       const OptionInfo* option = command->find_option(flag);
-      if (option == nullptr) return unknown_option(*command, flag);
-      if (!option->value.empty() && flag.size() == word.size()) ++i;
+      if (option == nullptr)
+        return command == &root ? misplaced_option(root, flag) : unknown_option(*command, flag);
+      if (option->value.empty() || flag.size() != word.size()) continue;
+      if (++i == words.size()) return needs_value(*option);
     } else if (command == &root) {
       command = root.find_command(word);
       if (command == nullptr) return unknown_command(root, word);
+    } else if (!takes_words(*command)) {
+      return fmt::format("{} takes no argument '{}'", command->name, word);
     }
   }
   return {};

@@ -11,19 +11,31 @@ constexpr std::string_view kFormulasPage =
 #include "formulas_page.inc"
     ;
 
-/// The paragraph of `section` that begins with `label`, its lines joined, without the label.
+constexpr std::string_view kFunction = "Function:";
+constexpr std::string_view kSource = "Source:";
+constexpr std::string_view kChecked = "*Checked*";
+
+std::string_view up_to(std::string_view text, std::string_view end) {
+  return text.substr(0, text.find(end));
+}
+
+/// The paragraph of `section` that follows `label`, its lines joined.
 std::string paragraph(std::string_view section, std::string_view label) {
-  const std::size_t begin = section.find(fmt::format("\n{}", label));
+  const std::size_t begin = section.find(label);
   if (begin == std::string_view::npos) return {};
-  std::string_view text = section.substr(begin + 1 + label.size());
-  text = text.substr(
-      0, std::min({text.find("\n\n"), text.find("\nFunction:"), text.find("\nSource:"), text.size()}));
-  std::string joined{text.substr(std::min(text.find_first_not_of(" \n"), text.size()))};
-  for (char& c : joined) {
-    if (c == '\n') c = ' ';
-  }
+  std::string_view text = up_to(section.substr(begin + label.size()), "\n\n");
+  for (const std::string_view end : {kFunction, kSource, kChecked}) text = up_to(text, end);
+  std::string joined{text};
+  std::replace(joined.begin(), joined.end(), '\n', ' ');
   joined.erase(std::remove(joined.begin(), joined.end(), '`'), joined.end());
-  return joined;
+  joined.erase(joined.find_last_not_of(" .") + 1);
+  return joined.substr(std::min(joined.find_first_not_of(' '), joined.size()));
+}
+
+/// What stands between the heading of the chapter that position `at` lies in and its first anchor.
+std::string_view chapter_introduction(std::size_t at) {
+  const std::size_t begin = kFormulasPage.rfind("\n## ", at);
+  return begin == std::string_view::npos ? std::string_view{} : up_to(kFormulasPage.substr(begin), "\n### ");
 }
 
 }  // namespace
@@ -32,11 +44,12 @@ FormulaNote find_formula(std::string_view anchor) {
   const std::string mark = fmt::format("<a id=\"{0}\"></a>{0} · ", anchor);
   const std::size_t begin = anchor.empty() ? std::string_view::npos : kFormulasPage.find(mark);
   if (begin == std::string_view::npos) return {};
-  std::string_view section = kFormulasPage.substr(begin + mark.size());
-  section = section.substr(0, std::min(section.find("\n### "), section.find("\n---")));
-  return {.title = std::string{section.substr(0, section.find('\n'))},
-          .function = paragraph(section, "Function:"),
-          .source = paragraph(section, "Source:")};
+  const std::string_view section = up_to(up_to(kFormulasPage.substr(begin + mark.size()), "\n### "), "\n---");
+  FormulaNote note{.title = std::string{up_to(section, "\n")},
+                   .function = paragraph(section, kFunction),
+                   .source = paragraph(section, kSource)};
+  if (note.function.empty()) note.function = paragraph(chapter_introduction(begin), kFunction);
+  return note;
 }
 
 }  // namespace hexaplan::cli

@@ -151,14 +151,14 @@ void add_estimate(CLI::App& root, Parsed& parsed) {
 void add_presets(CLI::App& root, Parsed& parsed) {
   CLI::App& app = *root.add_subcommand(
       "presets", "Models, GPUs, clusters, frameworks and calibrations that come with Hexaplan");
-  app.add_option("action", parsed.action, "list or show")->type_name("ACTION")->required();
+  app.add_option("action", parsed.action, "list or show")->type_name("ACTION");
   app.add_option("kind", parsed.presets.kind, "models, gpus, clusters, frameworks, calibrations")
       ->type_name("KIND");
   app.add_option("name", parsed.presets.name, "Preset to show")->type_name("NAME");
   add_common_options(app, parsed);
   app.callback([&parsed] {
     if (parsed.action != "list" && parsed.action != "show") {
-      throw UsageError{fmt::format("presets {}: expected list or show", parsed.action)};
+      throw UsageError{fmt::format("presets: got \"{}\", expected list or show", parsed.action)};
     }
     parsed.presets.show = parsed.action == "show";
     if (parsed.presets.show && parsed.presets.name.empty())
@@ -175,13 +175,15 @@ void add_accuracy(CLI::App& root, Parsed& parsed) {
       "accuracy", "Predict every row of tables of published measurements and score the predictions");
   app.add_option("tables", parsed.accuracy.tables, "CSV files with the normalised columns (docs/accuracy.md)")
       ->type_name("TABLE.csv")
-      ->required();
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_flag("--rows", parsed.accuracy.rows,
                "Every row: predicted, measured, error, and why it was not scored");
   app.add_option("--worst", parsed.worst, "Rows with the largest errors to list. Default: 10")
       ->type_name("N");
   add_common_options(app, parsed);
   app.callback([&parsed] {
+    if (parsed.accuracy.tables.empty())
+      throw UsageError{"accuracy: no table, as in 'hexaplan accuracy TABLE.csv'"};
     if (!parsed.worst.empty()) {
       const bool digits =
           parsed.worst.find_first_not_of("0123456789") == std::string::npos && parsed.worst.size() < 7;
@@ -196,11 +198,10 @@ void add_accuracy(CLI::App& root, Parsed& parsed) {
 
 void add_help_commands(CLI::App& root, Parsed& parsed) {
   CLI::App& completion = *root.add_subcommand("completion", "Completion script for a shell");
-  completion.add_option("shell", parsed.shell, "bash, zsh or fish")->type_name("SHELL")->required();
+  completion.add_option("shell", parsed.shell, "bash, zsh or fish")->type_name("SHELL");
   completion.callback([&root, &parsed] {
     if (parsed.shell != "bash" && parsed.shell != "zsh" && parsed.shell != "fish") {
-      throw UsageError{
-          fmt::format("completion: unknown shell '{}', expected bash, zsh or fish", parsed.shell)};
+      throw UsageError{fmt::format("completion: got \"{}\", expected bash, zsh or fish", parsed.shell)};
     }
     parsed.invocation.command = PrintText{completion_script(describe(root), parsed.shell)};
   });
@@ -224,6 +225,7 @@ Invocation parse_command_line(int argc, const char* const* argv) {
   Parsed parsed;
   CLI::App root{"Memory and step time of training large transformers", "hexaplan"};
   root.set_version_flag("--version", "hexaplan " + version_text());
+  root.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // scripts append overrides
   add_estimate(root, parsed);
   add_presets(root, parsed);
   add_accuracy(root, parsed);

@@ -7,6 +7,7 @@
 
 #include "cli/commands/fitting_changes.h"
 #include "cli/write_file.h"
+#include "costmodel/parameters/parameter_tensors.h"
 #include "presets/json/input_error.h"
 #include "presets/json/read_json.h"
 #include "presets/scenario/recipe_fields.h"
@@ -60,6 +61,24 @@ ScenarioRequest request_of(const EstimateOptions& options) {
   return request;
 }
 
+/// Says which flag or file a request came from that could not be resolved.
+presets::ResolvedScenario resolve(const ScenarioRequest& request, const EstimateOptions& options) {
+  try {
+    return presets::resolve(request);
+  } catch (const InputError& error) {
+    presets::InputProblem problem = error.problem;
+    const bool flag = (problem.field == "cluster" && !options.cluster.empty()) ||
+                      (problem.field == "layout" && (!options.layout.empty() || options.scenario.empty()));
+    if (!problem.file.empty() || problem.field.compare(0, 2, "--") == 0) throw;
+    if (flag) {
+      problem.field.insert(0, "--");
+    } else if (!options.scenario.empty()) {
+      problem.file = options.scenario;
+    }
+    throw InputError{std::move(problem)};
+  }
+}
+
 Explanation explain(const EstimateReport& report) {
   const auto& peak = report.estimate.stages[static_cast<std::size_t>(report.estimate.peak_stage)];
   return {.stage = peak.stage,
@@ -76,9 +95,10 @@ EstimateReport run_estimate(const EstimateOptions& options) {
   report.request = request_of(options);
   if (!options.save_scenario.empty())
     write_file(options.save_scenario, presets::to_text(to_json(report.request)) + "\n");
-  auto [scenario, notes] = presets::resolve(report.request);
+  auto [scenario, notes] = resolve(report.request, options);
   report.scenario = std::move(scenario);
   report.notes = std::move(notes);
+  report.parameters = costmodel::count_parameters(report.scenario.model).total;
   auto [calibration, fabric] = presets::calibration_for(report.request, report.scenario.cluster);
   report.calibration = std::move(calibration);
   report.fabric = std::move(fabric);

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +34,7 @@ struct EstimateReport {
   std::vector<std::string> notes;
   costmodel::Calibration calibration;
   presets::FabricOrigin fabric;
+  std::int64_t parameters = 0;
   costmodel::Estimate estimate;
   std::optional<costmodel::TrainingCost> training;
   std::vector<FittingChange> changes;  // only when it does not fit

@@ -39,14 +39,20 @@ JsonObject model_facts(const std::string& name) {
           {"vocab", model.vocab}};
 }
 
+/// A GPU without units of a precision has a peak of 0.
+std::string peak_text(const costmodel::GpuSpec& gpu, costmodel::Precision precision) {
+  const costmodel::FlopsPerSecond peak = gpu.peak_of(precision);
+  return peak.value() > 0 ? format_rate(peak) : "none";
+}
+
 JsonObject gpu_facts(const std::string& name) {
   const presets::GpuPreset gpu = presets::find_gpu_preset(name);
   return {{"name", name},
           {"title", gpu.title},
           {"memory", format_binary(gpu.spec.memory)},
           {"bandwidth", format_rate(gpu.spec.memory_bandwidth)},
-          {"bf16", format_rate(gpu.spec.peak_of(costmodel::Precision::Bf16))},
-          {"fp8", format_rate(gpu.spec.peak_of(costmodel::Precision::Fp8))},
+          {"bf16", peak_text(gpu.spec, costmodel::Precision::Bf16)},
+          {"fp8", peak_text(gpu.spec, costmodel::Precision::Fp8)},
           {"per_node", gpu.node.gpus}};
 }
 

@@ -100,6 +100,7 @@ JsonValue explanation_json(const Explanation& explanation) {
   JsonArray tensors, operations;
   for (const auto& entry : explanation.tensors) {
     tensors.push_back(JsonObject{{"name", entry.name},
+                                 {"kind", name_of_kind(entry.kind)},
                                  {"bytes", whole_bytes(entry.size())},
                                  {"elements", entry.elements},
                                  {"count", entry.count},
@@ -161,7 +162,7 @@ JsonValue estimate_json(const EstimateReport& report) {
   object.emplace_back("time", report.priced() ? time_json(e) : JsonValue{});
   object.emplace_back("throughput", report.priced() ? throughput_json(e) : JsonValue{});
   object.emplace_back("training", training_json(report));
-  object.emplace_back("parameters", static_cast<std::int64_t>(e.parameters));
+  object.emplace_back("parameters", report.parameters);
   object.emplace_back("microbatches", e.microbatches);
   object.emplace_back("gpus", report.scenario.cluster.gpus);
   object.emplace_back("calibration", calibration_json(report));

@@ -25,6 +25,13 @@ inline constexpr MemoryKindName kMemoryKindNames[] = {
     {costmodel::TensorKind::Overhead, "overhead", "other"},
 };
 
+[[nodiscard]] constexpr std::string_view name_of_kind(costmodel::TensorKind kind) {
+  for (const MemoryKindName& row : kMemoryKindNames) {
+    if (row.kind == kind) return row.key;
+  }
+  return "?";
+}
+
 struct TimeCause {
   costmodel::Seconds costmodel::StepTime::*member;
   std::string_view key;    // JSON

@@ -31,15 +31,20 @@ constexpr std::size_t kStagesShown = 16;
 
 std::string heading(const EstimateReport& report, const TextStyle& style) {
   const Scenario& s = report.scenario;
-  const std::string layout = to_layout_text(presets::LayoutRequest{s.layout, true});
-  return fmt::format("{} {} {} parameters {} {} x {} {} {} {} {}\n", style.bold(s.model.name), style.dot(),
-                     format_short(report.estimate.parameters), style.dot(), s.cluster.gpus,
-                     s.cluster.gpu.name, style.dot(), s.framework.name, style.dot(), layout) +
-         fmt::format(
-             "sequence {} tokens, micro-batch {}, global batch {} ({} micro-batches), {}, recompute {}\n\n",
-             format_count(s.recipe.sequence), s.recipe.micro_batch, format_count(s.recipe.global_batch),
-             report.estimate.microbatches, presets::name_in(presets::kPrecisionNames, s.recipe.precision),
-             presets::to_recompute_text(s.recipe.recompute));
+  const std::string parts[] = {style.bold(s.model.name),
+                               format_short(static_cast<double>(report.parameters)) + " parameters",
+                               fmt::format("{} x {}", format_count(s.cluster.gpus), s.cluster.gpu.name),
+                               s.framework.name, to_layout_text(presets::LayoutRequest{s.layout, true})};
+  const std::int64_t microbatches = report.estimate.microbatches;
+  const std::string passes = report.priced() ? fmt::format(" ({} micro-batch{} per rank)", microbatches,
+                                                           microbatches == 1 ? "" : "es")
+                                             : "";
+  return fmt::format("{}\n", fmt::join(parts, fmt::format(" {} ", style.dot()))) +
+         fmt::format("sequence {} tokens, micro-batch {}, global batch {}{}, {}, recompute {}\n\n",
+                     format_count(s.recipe.sequence), s.recipe.micro_batch,
+                     format_count(s.recipe.global_batch), passes,
+                     presets::name_in(presets::kPrecisionNames, s.recipe.precision),
+                     presets::to_recompute_text(s.recipe.recompute));
 }
 
 const StageMemory& peak_stage(const Estimate& e) {
@@ -229,11 +234,12 @@ std::string_view name_of_pass(costmodel::Pass pass) {
 
 std::string explanation(const Explanation& explained, const TextStyle& style) {
   FormulaLegend tensor_formulas, operation_formulas;
-  std::vector<std::vector<std::string>> tensors{{"  tensor", "formula", "elements", "x count", "size"}};
+  std::vector<std::vector<std::string>> tensors{
+      {"  tensor", "kind", "formula", "elements", "x count", "size"}};
   for (const auto& entry : explained.tensors) {
-    tensors.push_back({fmt::format("  {}", entry.name), std::string{entry.formula},
-                       format_short(entry.elements), fmt::format("{:g}", entry.count),
-                       format_binary(entry.size())});
+    tensors.push_back({fmt::format("  {}", entry.name), std::string{name_of_kind(entry.kind)},
+                       std::string{entry.formula}, format_short(entry.elements),
+                       fmt::format("{:g}", entry.count), format_binary(entry.size())});
     tensor_formulas.add(entry.formula);
   }
   std::vector<std::vector<std::string>> operations{
@@ -247,10 +253,10 @@ std::string explanation(const Explanation& explained, const TextStyle& style) {
   return fmt::format("\n{}\n",
                      style.bold(fmt::format("Largest tensors of stage {} at its peak ({})", explained.stage,
                                             costmodel::name_of(explained.instant)))) +
-         format_table(tensors) + tensor_formulas.text() +
+         format_table(tensors, 3) + tensor_formulas.text() +
          fmt::format("\n{}\n", style.bold(fmt::format("Longest operations of stage {} (before any is hidden)",
                                                       explained.stage))) +
-         format_table(operations, 2) + operation_formulas.text();
+         format_table(operations, 3) + operation_formulas.text();
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "presets/scenario/recipe_fields.h"
 
+#include <fmt/format.h>
+
 #include <cassert>
 #include <charconv>
 #include <string>
@@ -24,8 +26,8 @@ std::int64_t count(const ValueReader& value, IntegerRange range, std::string_vie
   if (value.json().get_if<std::string>() == nullptr) return value.integer(range);
   const auto n = parse(value.text());
   if (!n || *n < range.low || *n > range.high) {
-    throw value.error("a whole number from " + std::to_string(range.low) + " to " +
-                      std::to_string(range.high) + ", such as " + std::string{examples});
+    throw value.error(
+        fmt::format("a whole number from {} to {}, such as {}", range.low, range.high, examples));
   }
   return *n;
 }
@@ -46,7 +48,7 @@ double real(const ValueReader& value, RealRange range) {
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
   const bool whole = error == std::errc{} && end == text->data() + text->size();
   if (!whole || !(number >= range.low && number <= range.high)) {
-    throw value.error("a number from " + std::to_string(range.low) + " to " + std::to_string(range.high));
+    throw value.error(fmt::format("a number from {:g} to {:g}", range.low, range.high));
   }
   return number;
 }

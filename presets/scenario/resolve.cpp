@@ -29,10 +29,10 @@ constexpr std::int64_t kMicrobatchesPerStage = 4;
 
 ModelSpec resolve_model(const JsonValue& model) {
   if (model.is_null()) {
-    throw InputError({.field = "model",
+    throw InputError({.field = "--model",
                       .value = "nothing",
                       .expected = "a preset, a config.json or its folder",
-                      .hint = "say --model llama-3-8b; 'hexaplan presets list models' lists them"});
+                      .hint = "'hexaplan presets list models' lists the presets"});
   }
   if (const auto* name = model.get_if<std::string>()) return find_model(*name);
   return model_from_config("scenario", "/model", model);
@@ -55,10 +55,10 @@ ClusterSpec cluster_from_fields(const JsonObject& fields) {
 
 ClusterSpec resolve_cluster(const JsonValue& cluster) {
   if (cluster.is_null()) {
-    throw InputError({.field = "cluster",
+    throw InputError({.field = "--cluster",
                       .value = "nothing",
                       .expected = "GPUs and network, such as 64xH100",
-                      .hint = "say --cluster 8xH100"});
+                      .hint = "'hexaplan presets list gpus' lists the types"});
   }
   if (const auto* text = cluster.get_if<std::string>()) return parse_cluster(*text);
   return cluster_from_fields(*cluster.get_if<JsonObject>());

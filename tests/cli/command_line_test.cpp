@@ -1,0 +1,128 @@
+// Command lines that cannot be understood, or that name what cannot be used: the exit code and the one line
+// that is said.
+#include <gtest/gtest.h>
+
+#include "run_hexaplan.h"
+
+namespace hexaplan::cli {
+namespace {
+
+struct BadLine {
+  std::string name;
+  std::string arguments;
+  int exit_code;
+  std::string message;  // without "hexaplan: " and the line break
+};
+class CommandLine : public testing::TestWithParam<BadLine> {};
+
+TEST_P(CommandLine, is_answered_with_one_line_and_an_exit_code) {
+  const Finished run = run_hexaplan(GetParam().arguments);
+  EXPECT_EQ(run.exit_code, GetParam().exit_code);
+  EXPECT_EQ(run.err, "hexaplan: " + GetParam().message + "\n");
+  EXPECT_EQ(run.out, "");
+}
+
+const std::string kModel = "estimate --model llama-3.1-8b ";
+const std::string kQuestion = kModel + "--cluster 8xH100 --quiet ";
+
+INSTANTIATE_TEST_SUITE_P(
+    usage, CommandLine,
+    testing::Values(
+        BadLine{"no_command", "", 2, "no command; see 'hexaplan --help'"},
+        BadLine{"mistyped_command", "estimat", 2, "unknown command 'estimat'; did you mean 'estimate'?"},
+        BadLine{"unknown_command", "xyzzy", 2,
+                "unknown command 'xyzzy'; there are estimate, presets, accuracy, completion, man"},
+        BadLine{"mistyped_option", "estimate --modle x", 2,
+                "unknown option --modle; did you mean '--model'?"},
+        BadLine{"mistyped_option_with_value", "estimate --micro-bach=2", 2,
+                "unknown option --micro-bach; did you mean '--micro-batch'?"},
+        BadLine{"option_in_front_of_the_command", "--json estimate", 2,
+                "option --json belongs behind the command"},
+        BadLine{"option_without_value", "estimate --model", 2, "option --model needs a value: MODEL"},
+        BadLine{"superfluous_word", "estimate extra", 2, "estimate takes no argument 'extra'"},
+        BadLine{"no_model", "estimate --cluster 8xH100", 2,
+                "--model: got nothing, expected a preset, a config.json or its folder; 'hexaplan presets "
+                "list models' lists the presets"},
+        BadLine{"no_cluster", "estimate --model llama-3.1-8b", 2,
+                "--cluster: got nothing, expected GPUs and network, such as 64xH100; 'hexaplan presets list "
+                "gpus' lists the types"},
+        BadLine{"no_table", "accuracy", 2, "accuracy: no table, as in 'hexaplan accuracy TABLE.csv'"},
+        BadLine{"worst_is_no_number", "accuracy x.csv --worst -1", 2,
+                "--worst: got \"-1\", expected a whole number from 0 to 999999"},
+        BadLine{"presets_without_action", "presets", 2, "presets: got \"\", expected list or show"},
+        BadLine{"presets_of_no_kind", "presets list gpuz", 2,
+                "unknown kind of preset 'gpuz'; did you mean 'gpus'?"},
+        BadLine{"show_without_name", "presets show models", 2,
+                "presets show: expected a kind and a name, as in 'presets show gpus h100-80-sxm'"},
+        BadLine{"unknown_shell", "completion tcsh", 2,
+                "completion: got \"tcsh\", expected bash, zsh or fish"},
+        BadLine{"unknown_colour", "presets list --colour blue", 2,
+                "--colour: got \"blue\", expected auto, always or never"}),
+    [](const auto& row) { return row.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(
+    values, CommandLine,
+    testing::Values(
+        BadLine{"negative_sequence", kQuestion + "--seq -5", 2,
+                "--seq: got \"-5\", expected a whole number from 1 to 1000000000, such as 8192 or 8k"},
+        BadLine{"zero_sequence", kQuestion + "--seq 0", 2,
+                "--seq: got \"0\", expected a whole number from 1 to 1000000000, such as 8192 or 8k"},
+        BadLine{"sequence_that_is_no_number", kQuestion + "--seq nan", 2,
+                "--seq: got \"nan\", expected a whole number from 1 to 1000000000, such as 8192 or 8k"},
+        BadLine{"sequence_beyond_reason", kQuestion + "--seq 1e18", 2,
+                "--seq: got \"1e18\", expected a whole number from 1 to 1000000000, such as 8192 or 8k"},
+        BadLine{"zero_micro_batch", kQuestion + "--micro-batch 0", 2,
+                "--micro-batch: got \"0\", expected a whole number from 1 to 1000000000, such as 1024"},
+        BadLine{"dropout_above_one", kQuestion + "--dropout 1.5", 2,
+                "--dropout: got \"1.5\", expected a number from 0 to 0.999"},
+        BadLine{"mistyped_precision", kQuestion + "--precision bf61", 2,
+                "--precision: got \"bf61\", expected one of fp32, tf32, fp16, bf16, fp8, fp8-block, mxfp8, "
+                "nvfp4; did you mean \"bf16\"?"},
+        BadLine{"mistyped_recompute", kQuestion + "--recompute sellective", 2,
+                "--recompute: got \"sellective\", expected one of none, selective, selective-op, full, "
+                "layers=N, modules=A,B; did you mean \"selective\"?"},
+        BadLine{"mistyped_layout_word", kQuestion + "--layout 'tp2 zer1'", 2,
+                "--layout: got \"zer1\", expected a layout word such as tp8, pp4, zero1 or sp; did you mean "
+                "\"zero\"?"},
+        BadLine{"layout_that_does_not_divide_the_cluster", kQuestion + "--layout tp3", 2,
+                "--layout: got tp3 cp1 pp1, expected tp·cp·pp that divides 8 GPUs, not 3"},
+        BadLine{"price_that_is_no_number", kQuestion + "--price cheap", 2,
+                "--price: got \"cheap\", expected US dollars per GPU-hour, such as 2.50"},
+        BadLine{"cluster_of_nothing", kModel + "--cluster 0xH100", 2,
+                "--cluster: got \"0xH100\", expected 1 to 10000000 GPUs"},
+        BadLine{"cluster_beyond_reason", kModel + "--cluster 99999999999xH100", 2,
+                "--cluster: got \"99999999999xH100\", expected 1 to 10000000 GPUs"}),
+    [](const auto& row) { return row.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(
+    inputs, CommandLine,
+    testing::Values(BadLine{"model_file_that_is_not_there",
+                            "estimate --model /nowhere/config.json --cluster 8xH100", 4,
+                            "/nowhere/config.json: cannot be read: No such file or directory"},
+                    BadLine{"scenario_that_is_not_there", "estimate --scenario /nowhere/run.json", 4,
+                            "/nowhere/run.json: cannot be read: No such file or directory"},
+                    BadLine{"table_that_is_not_there", "accuracy /nowhere.csv", 4,
+                            "/nowhere.csv: cannot be read: No such file or directory"}),
+    [](const auto& row) { return row.param.name; });
+
+TEST(command_line, an_unknown_model_names_the_nearest) {
+  const Finished run = run_hexaplan("estimate --model llama-3.1-9b --cluster 8xH100");
+  EXPECT_EQ(run.exit_code, 4);
+  EXPECT_NE(run.err.find("did you mean \"llama-3.1-8b\"?"), std::string::npos) << run.err;
+}
+
+TEST(command_line, a_result_that_cannot_be_written_is_an_unusable_environment) {
+  const Finished run = run_hexaplan("presets list gpus -o /nowhere/out.txt");
+  EXPECT_EQ(run.exit_code, 4);
+  EXPECT_EQ(
+      run.err,
+      "hexaplan: /nowhere/out.txt: got No such file or directory, expected a file that can be written\n");
+  EXPECT_EQ(run_hexaplan("presets list gpus -o /dev/full").exit_code, 4);
+}
+
+TEST(command_line, the_last_of_repeated_options_wins) {
+  EXPECT_EQ(run_hexaplan(kQuestion + "--micro-batch 0 --micro-batch 1 --layout fsdp").exit_code, 0);
+}
+
+}  // namespace
+}  // namespace hexaplan::cli

@@ -1,0 +1,137 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "run_hexaplan.h"
+
+namespace hexaplan::cli {
+namespace {
+
+using presets::JsonArray;
+using presets::JsonValue;
+
+const std::string kQuestion =
+    "estimate --model llama-3.1-8b --cluster 16xH100 --layout 'tp2 pp2 sp zero1' --seq 4k --global-batch 64 ";
+const std::string kTooLarge = "estimate --model llama-3.1-405b --cluster 8xH100 --seq 4k --global-batch 8 ";
+
+TEST(estimate_json, has_the_documented_fields) {
+  const JsonValue e = json_of(kQuestion + "--json --tokens 1B");
+  EXPECT_EQ(*at(e, "schema").get_if<std::string>(), "hexaplan/estimate/1");
+  EXPECT_TRUE(*at(e, "fits").get_if<bool>());
+  EXPECT_GT(number_at(e, "memory.capacity_bytes"), number_at(e, "memory.peak_bytes"));
+  EXPECT_GT(number_at(e, "throughput.tokens_per_second_per_gpu"), 0);
+  EXPECT_GT(number_at(e, "throughput.mfu"), 0);
+  EXPECT_GE(number_at(e, "throughput.hfu"), number_at(e, "throughput.mfu"));
+  EXPECT_GT(number_at(e, "training.gpu_hours"), 0);
+}
+
+TEST(estimate_json, memory_kinds_of_a_stage_add_up_to_its_peak_and_bytes_are_whole) {
+  const JsonValue e = json_of(kQuestion + "--json");
+  const auto& stages = *at(e, "memory.stages").get_if<JsonArray>();
+  ASSERT_EQ(stages.size(), 2U);
+  double largest = 0;
+  for (const JsonValue& stage : stages) {
+    double sum = 0;
+    for (const char* kind : {"parameters", "gradients", "optimizer", "activations", "logits", "transient",
+                             "communication", "overhead"}) {
+      ASSERT_NE(at(stage, kind).get_if<std::int64_t>(), nullptr) << kind;
+      sum += number_at(stage, kind);
+    }
+    EXPECT_NEAR(sum, number_at(stage, "peak"), 8);
+    largest = std::max(largest, number_at(stage, "peak"));
+  }
+  EXPECT_EQ(largest, number_at(e, "memory.peak_bytes"));
+}
+
+TEST(estimate_json, causes_add_up_to_the_step_and_lie_inside_the_interval) {
+  const JsonValue e = json_of(kQuestion + "--json");
+  double sum = 0;
+  for (const auto& [cause, seconds] : *at(e, "time.by_cause").get_if<presets::JsonObject>())
+    sum += *seconds.get_if<double>();
+  const double step = number_at(e, "time.step_seconds");
+  EXPECT_NEAR(sum, step, 1e-9 * step);
+  const auto& interval = *at(e, "time.interval_seconds").get_if<JsonArray>();
+  EXPECT_LT(*interval[0].get_if<double>(), step);
+  EXPECT_GT(*interval[1].get_if<double>(), step);
+}
+
+TEST(estimate, not_fitting_is_an_answer_unless_fitting_is_required) {
+  const JsonValue e = json_of(kTooLarge + "--json");
+  EXPECT_FALSE(*at(e, "fits").get_if<bool>());
+  EXPECT_EQ(*at(e, "rejection.rule").get_if<std::string>(), "fits-in-memory");
+  EXPECT_EQ(run_hexaplan(kTooLarge).exit_code, 0);
+  EXPECT_EQ(run_hexaplan(kTooLarge + "--require-fit").exit_code, 3);
+  EXPECT_EQ(run_hexaplan(kQuestion + "--require-fit").exit_code, 0);
+}
+
+TEST(estimate, a_layout_that_breaks_a_rule_is_an_answer_without_figures) {
+  const std::string arguments =
+      "estimate --model llama-3.1-8b --cluster 64xH100 --layout tp64 --seq 4k --global-batch 8 ";
+  const JsonValue e = json_of(arguments + "--json");
+  EXPECT_FALSE(*at(e, "fits").get_if<bool>());
+  EXPECT_TRUE(at(e, "memory").is_null());
+  EXPECT_TRUE(at(e, "time").is_null());
+  EXPECT_FALSE(at(e, "rejection.reason").get_if<std::string>()->empty());
+  EXPECT_EQ(run_hexaplan(arguments + "--require-fit").exit_code, 3);
+}
+
+TEST(estimate, a_saved_scenario_asks_the_same_question) {
+  const TemporaryFile file{"", ".json"};
+  const Finished direct = run_hexaplan(
+      kQuestion + "--json --recompute layers=4 --tokens 15T --price 2.5 --save-scenario " + file.path());
+  const Finished again = run_hexaplan("estimate --json --scenario " + file.path());
+  EXPECT_EQ(direct.out, again.out);
+  const Finished piped = run_hexaplan("estimate --json --scenario -", content_of(file.path()));
+  EXPECT_EQ(direct.out, piped.out);
+}
+
+TEST(estimate, flags_override_the_scenario) {
+  const TemporaryFile file{"", ".json"};
+  (void)run_hexaplan(kQuestion + "--save-scenario " + file.path());
+  const JsonValue e = json_of("estimate --json --micro-batch 2 --scenario " + file.path());
+  EXPECT_EQ(number_at(e, "scenario.recipe.micro_batch"), 2);
+  EXPECT_EQ(number_at(e, "scenario.recipe.global_batch"), 64);
+}
+
+TEST(estimate, a_model_is_read_from_stdin) {
+  const std::string config =
+      R"({"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 2, "num_attention_heads": 32, "intermediate_size": 11008, "vocab_size": 32000})";
+  const Finished run = run_hexaplan("estimate --model - --cluster 1xH100 --seq 1k --json --quiet", config);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+}
+
+TEST(estimate, output_goes_whole_to_a_file) {
+  const TemporaryFile file{"old"};
+  const Finished run = run_hexaplan(kQuestion + "--json -o " + file.path());
+  EXPECT_EQ(run.out, "");
+  EXPECT_EQ(content_of(file.path()), run_hexaplan(kQuestion + "--json").out);
+}
+
+TEST(estimate, what_was_left_out_is_said_on_stderr_and_not_when_quiet) {
+  const std::string question = "estimate --model llama-3.1-8b --cluster 8xH100 --layout fsdp ";
+  EXPECT_EQ(run_hexaplan(question).err,
+            "note: sequence length not given: 4096 tokens\nnote: global batch not given: 8 sequences\n");
+  EXPECT_EQ(run_hexaplan(question + "--quiet").err, "");
+}
+
+TEST(estimate, bars_need_unicode_and_colour_is_asked_for) {
+  EXPECT_NE(run_hexaplan(kQuestion).out.find("█"), std::string::npos);
+  EXPECT_EQ(run_hexaplan(kQuestion).out.find('\x1b'), std::string::npos);
+  EXPECT_NE(run_hexaplan(kQuestion + "--colour always").out.find('\x1b'), std::string::npos);
+}
+
+TEST(estimate, explanations_name_the_function_and_the_source_of_every_formula) {
+  const JsonValue e = json_of(kQuestion + "--json --explain");
+  for (const char* list : {"explanation.tensors", "explanation.operations"}) {
+    const auto& entries = *at(e, list).get_if<JsonArray>();
+    EXPECT_GT(entries.size(), 5U);
+    for (const JsonValue& entry : entries) {
+      const std::string& name = *at(entry, "name").get_if<std::string>();
+      EXPECT_FALSE(at(entry, "formula.function").get_if<std::string>()->empty()) << name;
+      EXPECT_FALSE(at(entry, "formula.source").get_if<std::string>()->empty()) << name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hexaplan::cli

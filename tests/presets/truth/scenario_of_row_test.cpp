@@ -1,0 +1,163 @@
+#include "presets/truth/scenario_of_row.h"
+
+#include <gtest/gtest.h>
+
+namespace hexaplan::presets {
+namespace {
+
+using costmodel::AttentionKernel;
+using costmodel::DType;
+using costmodel::PositionKind;
+using costmodel::RecomputeMode;
+using costmodel::Scenario;
+using costmodel::ScheduleKind;
+using costmodel::StageSplit;
+
+/// A dense Llama on one H100 node; every test changes what it is about.
+TruthRow plain_row() {
+  TruthRow row;
+  row.case_id = "X-1";
+  row.arch = "llama";
+  row.layers = 32, row.hidden = 4096, row.ffn = 11008, row.heads = 32, row.vocab = 32000, row.seq = 4096;
+  row.gpu = "h100-80-sxm";
+  row.n_gpus = 8, row.gpus_per_node = 8;
+  row.tp = 2, row.pp = 2, row.dp = 2, row.micro_batch = 1, row.global_batch = 16;
+  row.zero = "1", row.schedule = "1f1b", row.stage_layout = "uniform";
+  row.framework_profile = "megatron", row.precision_norm = "bf16", row.params_dtype = "bf16",
+  row.grad_dtype = "fp32";
+  row.optimizer_norm = "adamw", row.attention = "flash", row.recompute_norm = "none",
+  row.finetune = "pretrain";
+  return row;
+}
+
+Scenario scenario_of(const TruthRow& row) {
+  RowScenario result = RowInterpreter{}.scenario_of(row);
+  if (const auto* none = std::get_if<NoScenario>(&result)) {
+    ADD_FAILURE() << none->reason;
+    return {};
+  }
+  return std::get<Scenario>(std::move(result));
+}
+std::string reason_of(const TruthRow& row) {
+  const RowScenario result = RowInterpreter{}.scenario_of(row);
+  const auto* none = std::get_if<NoScenario>(&result);
+  return none == nullptr ? "scored" : none->reason;
+}
+
+TEST(scenario_of_row, takes_model_machines_layout_and_recipe) {
+  const Scenario s = scenario_of(plain_row());
+  EXPECT_EQ(s.model.layers, 32);
+  EXPECT_EQ(s.model.attention.head_dim, 128);
+  EXPECT_EQ(s.cluster.gpu.name, "h100-80-sxm");
+  EXPECT_EQ(s.layout.world_size(), 8);
+  EXPECT_EQ(s.layout.sharding.stage, 1);
+  EXPECT_EQ(s.recipe.gradient_dtype, DType::Fp32);
+  EXPECT_EQ(s.framework.name, "megatron");
+}
+
+TEST(scenario_of_row, architecture_fills_what_the_row_leaves_open) {
+  TruthRow row = plain_row();
+  row.arch = "gpt";
+  Scenario s = scenario_of(row);
+  EXPECT_EQ(s.model.positions, PositionKind::Learned);
+  EXPECT_TRUE(s.model.tied_embeddings);
+  EXPECT_TRUE(s.model.mlp.bias);
+  EXPECT_FALSE(s.model.mlp.gated);
+  row.tied_embeddings = false, row.learned_positions = false, row.gated_mlp = true, row.linear_bias = false;
+  s = scenario_of(row);
+  EXPECT_EQ(s.model.positions, PositionKind::Rotary);
+  EXPECT_FALSE(s.model.tied_embeddings);
+  EXPECT_FALSE(s.model.mlp.bias);
+  EXPECT_TRUE(s.model.mlp.gated);
+}
+
+TEST(scenario_of_row, latent_attention_adds_the_rotary_part_to_the_query_heads) {
+  TruthRow row = plain_row();
+  row.arch = "deepseek", row.head_dim = 128, row.q_lora_rank = 1536, row.kv_lora_rank = 512;
+  row.n_experts = 256, row.top_k = 8, row.moe_ffn = 2048, row.shared_experts = 1.5, row.first_k_dense = 3,
+  row.dense_ffn = 18432;
+  const Scenario s = scenario_of(row);
+  EXPECT_EQ(s.model.attention.head_dim, 192);
+  EXPECT_EQ(s.model.attention.v_head_dim, 128);
+  EXPECT_EQ(s.model.moe.shared_ffn, 3072);
+  EXPECT_EQ(s.model.mlp.ffn, 18432);
+  EXPECT_EQ(s.model.moe.first_k_dense, 3);
+}
+
+TEST(scenario_of_row, sharding_words) {
+  struct Case {
+    std::string word;
+    int stage, group;
+  };
+  for (const Case& c :
+       {Case{"unknown", 0, 0}, Case{"2", 2, 0}, Case{"fsdp-full", 3, 0}, Case{"fsdp-hybrid", 3, 8}}) {
+    TruthRow row = plain_row();
+    row.zero = c.word;
+    const Scenario s = scenario_of(row);
+    EXPECT_EQ(s.layout.sharding.stage, c.stage) << c.word;
+    EXPECT_EQ(s.layout.sharding.group, c.group) << c.word;
+  }
+}
+
+TEST(scenario_of_row, more_chunks_than_one_are_interleaved) {
+  TruthRow row = plain_row();
+  row.vpp = 2;
+  EXPECT_EQ(scenario_of(row).layout.schedule, ScheduleKind::Interleaved);
+}
+
+TEST(scenario_of_row, redistributed_layers_relieve_the_stage_with_the_output_layer) {
+  TruthRow row = plain_row();
+  row.vocab_method = "redis", row.stage_layout = "custom", row.vocab = 256000;
+  const Scenario s = scenario_of(row);
+  ASSERT_EQ(s.layout.split, StageSplit::Explicit);
+  ASSERT_EQ(s.layout.stage_layers.size(), 2U);
+  EXPECT_EQ(s.layout.stage_layers[0] + s.layout.stage_layers[1], 32);
+  EXPECT_LT(s.layout.stage_layers[1], s.layout.stage_layers[0]);
+}
+
+TEST(scenario_of_row, an_unstated_attention_kernel_is_that_of_its_time) {
+  TruthRow row = plain_row();
+  row.attention = "unknown";
+  EXPECT_EQ(scenario_of(row).recipe.attention, AttentionKernel::Flash);
+  row.framework_profile = "megatron-deepspeed";
+  EXPECT_EQ(scenario_of(row).recipe.attention, AttentionKernel::FusedSoftmax);
+}
+
+TEST(scenario_of_row, recompute_words) {
+  TruthRow row = plain_row();
+  row.recompute_norm = "selective-modules", row.recompute_modules = "layernorm;moe_act";
+  EXPECT_EQ(scenario_of(row).recipe.recompute.modules,
+            costmodel::kRecomputeNorm | costmodel::kRecomputeMoeActivation);
+  row.recompute_norm = "block-N", row.recompute_layers = 3;
+  EXPECT_EQ(scenario_of(row).recipe.recompute.mode, RecomputeMode::Layers);
+  EXPECT_EQ(scenario_of(row).recipe.recompute.layers, 3);
+}
+
+struct Unusable {
+  std::string name;
+  void (*change)(TruthRow&);
+  std::string reason;
+};
+class UnusableRow : public testing::TestWithParam<Unusable> {};
+TEST_P(UnusableRow, has_a_reason) {
+  TruthRow row = plain_row();
+  GetParam().change(row);
+  EXPECT_EQ(reason_of(row), GetParam().reason);
+}
+INSTANTIATE_TEST_SUITE_P(
+    table, UnusableRow,
+    testing::Values(
+        Unusable{"architecture", [](TruthRow& r) { r.arch = "t5"; }, "architecture 't5' is not modelled"},
+        Unusable{"no_layers", [](TruthRow& r) { r.layers.reset(); }, "layers is not given"},
+        Unusable{"zero_heads", [](TruthRow& r) { r.heads = 0; }, "heads is 0"},
+        Unusable{"unknown_gpu", [](TruthRow& r) { r.gpu = "unknown"; }, "the GPU type is not known"},
+        Unusable{"unknown_precision", [](TruthRow& r) { r.precision_norm = "unknown"; },
+                 "precision_norm is 'unknown'"},
+        Unusable{"unknown_recompute", [](TruthRow& r) { r.recompute_norm = "unknown"; },
+                 "recompute_norm is 'unknown'"},
+        Unusable{"unreadable_cell", [](TruthRow& r) { r.problem = "tp is 'x', not a number"; },
+                 "tp is 'x', not a number"}),
+    [](const auto& row) { return row.param.name; });
+
+}  // namespace
+}  // namespace hexaplan::presets
