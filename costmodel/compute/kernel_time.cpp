@@ -117,13 +117,18 @@ double element_bytes(Precision precision) {
   return bits_per_element(activation_dtype(precision)) / 8.0;
 }
 
+/// The library's own curve first, then that of its neighbours in speed.
+double library_distance(AttentionLibrary a, AttentionLibrary b) {
+  return 100.0 * std::abs(static_cast<double>(a) - static_cast<double>(b));
+}
+
 const AttentionCurve* nearest_curve(const Calibration& calibration, AttentionLibrary library,
                                     double head_dim) {
   const AttentionCurve* best = nullptr;
   double best_distance = 0;
   for (const AttentionCurve& curve : calibration.attention) {
     const double ratio = static_cast<double>(curve.head_dim) / head_dim;
-    const double distance = (ratio > 1 ? ratio : 1 / ratio) + (curve.library == library ? 0.0 : 100.0);
+    const double distance = (ratio > 1 ? ratio : 1 / ratio) + library_distance(curve.library, library);
     if (best == nullptr || distance < best_distance) {
       best = &curve;
       best_distance = distance;

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "costmodel/spec/attention_library.h"
 #include "costmodel/spec/dtype.h"
 #include "costmodel/spec/rank_grid.h"
 #include "costmodel/units/quantity.h"
@@ -29,12 +30,6 @@ struct GemmShape {
     return Flops{2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
                  static_cast<double>(batch)};
   }
-};
-
-/// Whose fused attention kernels run.
-enum class AttentionLibrary : std::uint8_t {
-  Vendor,           // the fastest for the GPU: cuDNN 9, FlashAttention-3
-  FlashAttention2,  // portable: FlashAttention-2, PyTorch's flash backend
 };
 
 /// softmax(QKᵀ)V of one rank. FLOPs count 2·(d_qk + d_v) per (query, key) pair that the mask keeps.

@@ -124,8 +124,12 @@ class OperationBuilder {
     if (!trains_weights_) return;
     op.pass = Pass::BackwardWeight;
     op.gemm = {shape.n, shape.k, shape.m, shape.batch};
+    // Sharded parameters: the gradient goes into the reduce buffer and is added to a shard only.
+    const bool adds = sc_.layout.sharding.stage < 3;
+    const bool apart = sc_.framework.weight_gradient_temporary_bytes > 0;
+    if (adds && !apart) op.gemm.accumulate_bytes = 2 * main_gradient_bytes();
     out_.push_back(op);
-    if (sc_.framework.weight_gradient_temporary_bytes > 0) accumulate_gradient(shape);
+    if (adds && apart) accumulate_gradient(shape);
   }
 
   /// torchtitan's per-operator policy recomputes every second matmul.
@@ -138,15 +142,17 @@ class OperationBuilder {
   /// Weight gradient made in a buffer of its own, then added to the main gradient: read it, read and write
   /// the main one.
   void accumulate_gradient(const GemmShape& shape) {
-    const double main =
-        bits_per_element(sc_.recipe.gradient_dtype.value_or(sc_.framework.gradient_dtype)) / 8.0;
     Operation op{.name = "gradient.accumulate",
                  .kind = OpKind::MemoryBound,
                  .pass = Pass::BackwardWeight,
                  .formula = "T3"};
     op.bytes = Bytes{static_cast<double>(shape.n * shape.k * shape.batch) *
-                     (sc_.framework.weight_gradient_temporary_bytes + 2 * main)};
+                     (sc_.framework.weight_gradient_temporary_bytes + 2 * main_gradient_bytes())};
     out_.push_back(op);
+  }
+
+  [[nodiscard]] double main_gradient_bytes() const {
+    return bits_per_element(sc_.recipe.gradient_dtype.value_or(sc_.framework.gradient_dtype)) / 8.0;
   }
 
   void flash(bool windowed) {
@@ -164,7 +170,8 @@ class OperationBuilder {
              .v_head_dim = sc_.model.attention.v_head_dim,
              .window = windowed ? sc_.model.attention.window : 0,
              .causal = true,
-             .pairs = windowed ? d_.windowed_pairs : d_.attention_pairs};
+             .pairs = windowed ? d_.windowed_pairs : d_.attention_pairs,
+             .library = sc_.framework.attention_library};
     op.flops = Flops{2.0 * shape.pairs * static_cast<double>(shape.heads * shape.batch) *
                      static_cast<double>(shape.head_dim + shape.v_head_dim)};
     op.rerun = reruns(1);

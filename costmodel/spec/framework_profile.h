@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "costmodel/spec/attention_library.h"
 #include "costmodel/spec/dtype.h"
 #include "costmodel/spec/layout.h"
 #include "costmodel/units/quantity.h"
@@ -151,6 +152,7 @@ struct FrameworkProfile {
 
   // --- compute ---
   std::array<ElementwiseRule, kElementwiseCount> elementwise{};
+  AttentionLibrary attention_library = AttentionLibrary::Vendor;
   double gemm_kernels_forward = 1;  // launches per linear layer
   Seconds kernel_launch;            // host time per kernel when the queue runs dry
   Seconds step_overhead;            // fixed host time per optimizer step (data, logging, grad norm sync)
@@ -162,6 +164,13 @@ struct FrameworkProfile {
   // --- communication ---
   GradientOverlap gradient_overlap = GradientOverlap::LastMicrobatch;
   bool parameter_gather_overlap = true;  // all-gather of updated parameters hides behind the next forward
+  /// ZeRO-3/FSDP: the next layer's parameters are gathered while this one's backward computes (PyTorch's
+  /// BACKWARD_PRE); false: after it, so that the gather waits on the critical path (BACKWARD_POST).
+  bool backward_gather_overlap = true;
+  /// ZeRO-3/FSDP: traffic per parameter of the layer, beside the collectives: copies out of the gather buffer
+  /// per gather; copies and casts of the gradient into the reduce buffer.
+  double gather_copy_bytes = 0;
+  double reduce_copy_bytes = 0;
   bool reduce_scatter_gradients = true;  // ZeRO-1 reduces by reduce-scatter; false: all-reduce, then cut
   double tensor_overlap = 0;             // share of TP collectives hidden behind GEMMs
   double context_overlap = 1;            // share of ring CP sends that can hide behind attention

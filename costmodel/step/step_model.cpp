@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "costmodel/communication/overlap.h"
 #include "costmodel/compute/kernel_time.h"
 #include "costmodel/compute/transformer_operations.h"
 #include "costmodel/parameters/parameter_tensors.h"
@@ -176,30 +177,36 @@ Seconds StepModel::data_parallel(const LayerCost& slowest, const StageParameters
 }
 
 /// ZeRO-3 / FSDP: every layer is gathered before its forward and its backward and its gradient scattered, per
-/// micro-batch; each transfer hides behind the layer before it.  [docs/formulas.md#C9]
+/// micro-batch; each transfer runs beside the layer before it, which it slows down. Copies in and out of the
+/// buffers follow one another on the device.  [docs/formulas.md#C9]
 Seconds StepModel::sharded_parameters(const LayerCost& slowest, const StagePlan& stage) const {
   const FrameworkProfile& f = sc_.framework;
   const bool hybrid = sc_.layout.shard_ranks() < sc_.layout.dp * sc_.layout.cp;
+  const double reduce = bytes_of(sc_.recipe.gradient_dtype.value_or(f.reduce_dtype));
   Seconds exposed;
   const auto layer = [&](const StageParameters& p, Seconds forward, Seconds backward, double times) {
     const Seconds gather = pricer_.collective(CollectiveKind::AllGather,
                                               Bytes{p.dense * bytes_of(f.gather_dtype)}, Group::Shard) +
                            pricer_.collective(CollectiveKind::AllGather,
                                               Bytes{p.expert * bytes_of(f.gather_dtype)}, Group::ExpertData);
-    Seconds scatter = pricer_.collective(CollectiveKind::ReduceScatter,
-                                         Bytes{p.dense * bytes_of(f.reduce_dtype)}, Group::Shard) +
-                      pricer_.collective(CollectiveKind::ReduceScatter,
-                                         Bytes{p.expert * bytes_of(f.reduce_dtype)}, Group::ExpertData);
+    Seconds scatter =
+        pricer_.collective(CollectiveKind::ReduceScatter, Bytes{p.dense * reduce}, Group::Shard) +
+        pricer_.collective(CollectiveKind::ReduceScatter, Bytes{p.expert * reduce}, Group::ExpertData);
     if (hybrid) {
       scatter += pricer_.collective(CollectiveKind::AllReduce,
-                                    Bytes{p.dense * bytes_of(f.reduce_dtype) / sc_.layout.shard_ranks()},
-                                    Group::Replica);
+                                    Bytes{p.dense * reduce / sc_.layout.shard_ranks()}, Group::Replica);
     }
     const Seconds again = f.reshard_after_forward ? gather : Seconds{};
-    const auto wait = [&](Seconds transfer, Seconds compute) {
-      return larger(Seconds{}, transfer - compute / f.overlap_slowdown);
+    const auto beside = [&](Seconds transfer, Seconds compute) {
+      return overlap(compute, transfer, 1.0, f.overlap_slowdown).exposed;
     };
-    exposed += times * (wait(gather, forward) + wait(again + scatter, backward));
+    const Seconds waiting =
+        f.backward_gather_overlap ? beside(again + scatter, backward) : again + beside(scatter, backward);
+    const double gathers = f.reshard_after_forward ? 2 : 1;
+    const Bytes copied{p.all() * (gathers * f.gather_copy_bytes + f.reduce_copy_bytes)};
+    const Seconds copies =
+        copied.value() > 0 ? memory_bound_time(copied, sc_.cluster.gpu, calibration_) : Seconds{};
+    exposed += times * (beside(gather, forward) + waiting + copies);
   };
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (stage.layers[c] == 0) continue;

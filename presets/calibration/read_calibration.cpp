@@ -23,7 +23,9 @@ constexpr std::string_view kSchema[] = {"hexaplan/calibration/1"};
 constexpr Named<Provenance> kProvenanceNames[] = {
     {"measured", Provenance::Measured}, {"borrowed", Provenance::Borrowed}, {"prior", Provenance::Prior}};
 constexpr Named<AttentionLibrary> kLibraryNames[] = {
-    {"vendor", AttentionLibrary::Vendor}, {"flash-attention-2", AttentionLibrary::FlashAttention2}};
+    {"vendor", AttentionLibrary::Vendor},
+    {"flash-attention-2", AttentionLibrary::FlashAttention2},
+    {"flash-attention-1", AttentionLibrary::FlashAttention1}};
 
 /// Whose curve a precision takes when it has none; in this order, so that borrowing can go on.
 struct Lender {

@@ -13,6 +13,7 @@
 namespace hexaplan::presets {
 namespace {
 
+using costmodel::AttentionLibrary;
 using costmodel::Bytes;
 using costmodel::DType;
 using costmodel::Elementwise;
@@ -32,6 +33,11 @@ constexpr Named<StageSplit> kSplitNames[] = {{"even", StageSplit::Even},
                                              {"embedding_counts", StageSplit::EmbeddingCounts},
                                              {"compute_cost", StageSplit::ComputeCost}};
 
+constexpr Named<AttentionLibrary> kLibraryNames[] = {
+    {"vendor", AttentionLibrary::Vendor},
+    {"flash-attention-2", AttentionLibrary::FlashAttention2},
+    {"flash-attention-1", AttentionLibrary::FlashAttention1}};
+
 template <class T>
 using Member = T FrameworkProfile::*;
 
@@ -39,7 +45,7 @@ using Member = T FrameworkProfile::*;
 struct Field {
   std::string_view key;
   std::variant<Member<bool>, Member<double>, Member<std::int64_t>, Member<DType>, Member<StageSplit>,
-               Member<GradientOverlap>, Member<Bytes>, Member<Seconds>>
+               Member<GradientOverlap>, Member<AttentionLibrary>, Member<Bytes>, Member<Seconds>>
       member;
   RealRange range = {0, 1e15};  // of numbers
 };
@@ -81,6 +87,7 @@ constexpr Field kFields[] = {
     {"weight_gradient_temporary_bytes", &P::weight_gradient_temporary_bytes},
     {"placeholder_weight_gradients", &P::placeholder_weight_gradients},
     {"head_streams", &P::head_streams},
+    {"attention_library", &P::attention_library},
     {"gemm_kernels_forward", &P::gemm_kernels_forward},
     {"kernel_launch", &P::kernel_launch},
     {"step_overhead", &P::step_overhead},
@@ -89,6 +96,9 @@ constexpr Field kFields[] = {
     {"fused_weight_gradient", &P::fused_weight_gradient},
     {"gradient_overlap", &P::gradient_overlap},
     {"parameter_gather_overlap", &P::parameter_gather_overlap},
+    {"backward_gather_overlap", &P::backward_gather_overlap},
+    {"gather_copy_bytes", &P::gather_copy_bytes},
+    {"reduce_copy_bytes", &P::reduce_copy_bytes},
     {"reduce_scatter_gradients", &P::reduce_scatter_gradients},
     {"tensor_overlap", &P::tensor_overlap, kShare},
     {"context_overlap", &P::context_overlap, kShare},
@@ -184,6 +194,9 @@ void read_value(const ValueReader& value, RealRange, StageSplit& into) {
 }
 void read_value(const ValueReader& value, RealRange, GradientOverlap& into) {
   into = value.choice(kOverlapNames);
+}
+void read_value(const ValueReader& value, RealRange, AttentionLibrary& into) {
+  into = value.choice(kLibraryNames);
 }
 void read_value(const ValueReader& value, RealRange, Bytes& into) {
   into = value.bytes();
@@ -322,6 +335,9 @@ JsonValue json_of(StageSplit value) {
 }
 JsonValue json_of(GradientOverlap value) {
   return name_in(kOverlapNames, value);
+}
+JsonValue json_of(AttentionLibrary value) {
+  return name_in(kLibraryNames, value);
 }
 JsonValue json_of(Bytes value) {
   return fmt::format("{} B", value.value());
