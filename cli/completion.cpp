@@ -88,24 +88,23 @@ std::string zsh(const CommandInfo& root) {
       root.name, commands, cases);
 }
 
+std::string fish_option(const std::string& condition, const OptionInfo& option) {
+  const std::string choices =
+      option.choices.empty() ? "" : fmt::format(" -f -a '{}'", fmt::join(option.choices, " "));
+  if (option.flag.empty()) return choices.empty() ? "" : condition + choices + "\n";
+  return fmt::format("{} -l {}{}{} -d '{}'\n", condition, option.flag.substr(2),
+                     option.value.empty() ? "" : " -r", choices, escaped(option.help, "\\'"));
+}
+
 std::string fish(const CommandInfo& root) {
   std::string lines =
       fmt::format("# fish completion for {0}; load with: {0} completion fish | source\n", root.name);
   for (const CommandInfo& command : root.commands) {
     lines += fmt::format("complete -c {} -n __fish_use_subcommand -f -a {} -d '{}'\n", root.name,
                          command.name, escaped(command.help, "\\'"));
-    for (const OptionInfo& option : command.options) {
-      const std::string where =
-          fmt::format("complete -c {} -n '__fish_seen_subcommand_from {}'", root.name, command.name);
-      const std::string choices =
-          option.choices.empty() ? "" : fmt::format(" -f -a '{}'", fmt::join(option.choices, " "));
-      if (option.flag.empty()) {
-        if (!choices.empty()) lines += where + choices + "\n";
-        continue;
-      }
-      lines += fmt::format("{} -l {}{}{} -d '{}'\n", where, option.flag.substr(2),
-                           option.value.empty() ? "" : " -r", choices, escaped(option.help, "\\'"));
-    }
+    const std::string condition =
+        fmt::format("complete -c {} -n '__fish_seen_subcommand_from {}'", root.name, command.name);
+    for (const OptionInfo& option : command.options) lines += fish_option(condition, option);
   }
   return lines;
 }

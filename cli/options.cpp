@@ -107,6 +107,17 @@ void add_common_options(CLI::App& app, Parsed& parsed) {
   app.add_option("--colour,--color", parsed.colour, "auto, always or never")->type_name("WHEN");
 }
 
+/// The options of `estimate` with the flags that become recipe fields or layout words.
+EstimateOptions finished(const Parsed& parsed) {
+  EstimateOptions options = parsed.estimate;
+  for (const RecipeFlagInfo& info : kRecipeFlags) {
+    const std::string& text = parsed.recipe.at(info.flag);
+    if (!text.empty()) options.recipe.push_back({info.key, info.flag, text});
+  }
+  if (!parsed.schedule.empty()) options.layout += (options.layout.empty() ? "" : " ") + parsed.schedule;
+  return options;
+}
+
 void add_estimate(CLI::App& root, Parsed& parsed) {
   CLI::App& app = *root.add_subcommand("estimate", "Memory and step time of one layout");
   EstimateOptions& o = parsed.estimate;
@@ -136,16 +147,7 @@ void add_estimate(CLI::App& root, Parsed& parsed) {
   app.add_flag("--explain", o.explain, "Largest tensors and operations, with formula, function and source");
   app.add_flag("--require-fit", o.require_fit, "Exit with 3 when the layout does not fit");
   add_common_options(app, parsed);
-  app.callback([&parsed] {
-    EstimateOptions& options = parsed.estimate;
-    for (const RecipeFlagInfo& info : kRecipeFlags) {
-      if (const std::string& text = parsed.recipe[info.flag]; !text.empty()) {
-        options.recipe.push_back({info.key, info.flag, text});
-      }
-    }
-    if (!parsed.schedule.empty()) options.layout += (options.layout.empty() ? "" : " ") + parsed.schedule;
-    parsed.invocation.command = options;
-  });
+  app.callback([&parsed] { parsed.invocation.command = finished(parsed); });
 }
 
 void add_presets(CLI::App& root, Parsed& parsed) {

@@ -125,18 +125,21 @@ class Predictor {
   std::map<std::string, Calibration> calibrations_;
 };
 
+std::vector<TruthRow> scoreable_rows(const std::string& path) {
+  std::vector<TruthRow> rows =
+      presets::read_truth_rows(presets::parse_csv(presets::read_text_file(path), path));
+  std::erase_if(
+      rows, [](const TruthRow& r) { return !r.scoreable_time && !r.scoreable_memory && !r.scoreable_oom; });
+  return rows;
+}
+
 }  // namespace
 
 AccuracyResult run_accuracy(const AccuracyOptions& options) {
   Predictor predictor;
   std::vector<PredictedCase> cases;
   for (const std::string& path : options.tables) {
-    const presets::CsvTable table = presets::parse_csv(presets::read_text_file(path), path);
-    for (const TruthRow& row : presets::read_truth_rows(table)) {
-      if (row.scoreable_time || row.scoreable_memory || row.scoreable_oom) {
-        cases.push_back(predictor.predict(row));
-      }
-    }
+    for (const TruthRow& row : scoreable_rows(path)) cases.push_back(predictor.predict(row));
   }
   AccuracyResult result{.report = validator::score(cases)};
   for (const PredictedCase& c : cases) result.cases.push_back(validator::compare(c));

@@ -15,7 +15,6 @@
 namespace hexaplan::cli {
 
 using presets::InputError;
-using presets::JsonValue;
 using presets::ScenarioRequest;
 
 namespace {

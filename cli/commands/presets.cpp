@@ -20,7 +20,6 @@
 namespace hexaplan::cli {
 
 using presets::JsonObject;
-using presets::JsonValue;
 using presets::PresetKind;
 
 namespace {

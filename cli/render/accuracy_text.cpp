@@ -110,14 +110,16 @@ std::map<std::string, std::vector<Line>> lines_by_figure(const std::vector<Compa
   return lines;
 }
 
+void keep_worst(std::vector<Line>& lines, std::size_t worst) {
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const Line& a, const Line& b) { return std::abs(a.error) > std::abs(b.error); });
+  lines.resize(std::min(worst, lines.size()));
+}
+
 std::string listed_cases(const AccuracyResult& result, bool all, std::size_t worst) {
   std::string text;
   for (auto& [figure, lines] : lines_by_figure(result.cases)) {
-    if (!all) {
-      std::stable_sort(lines.begin(), lines.end(),
-                       [](const Line& a, const Line& b) { return std::abs(a.error) > std::abs(b.error); });
-      lines.resize(std::min(worst, lines.size()));
-    }
+    if (!all) keep_worst(lines, worst);
     if (lines.empty()) continue;
     std::vector<Row> rows{{fmt::format("{}{}", figure, all ? "" : ", worst rows"), "source", "predicted",
                            "measured", "error", ""}};

@@ -9,7 +9,6 @@ namespace hexaplan::cli {
 
 using costmodel::Bytes;
 using costmodel::Estimate;
-using costmodel::Interval;
 using costmodel::StageMemory;
 using presets::JsonArray;
 using presets::JsonObject;

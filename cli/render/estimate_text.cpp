@@ -228,8 +228,8 @@ class FormulaLegend {
 };
 
 std::string_view name_of_pass(costmodel::Pass pass) {
-  constexpr std::string_view kNames[] = {"forward", "backward (data)", "backward (weight)", "step"};
-  return kNames[static_cast<std::size_t>(pass)];
+  constexpr std::string_view names[] = {"forward", "backward (data)", "backward (weight)", "step"};
+  return names[static_cast<std::size_t>(pass)];
 }
 
 std::string explanation(const Explanation& explained, const TextStyle& style) {

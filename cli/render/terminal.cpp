@@ -47,7 +47,7 @@ std::string TextStyle::dim(std::string_view text) const {
 }
 
 std::string TextStyle::bar(double share, int width) const {
-  constexpr const char* kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  constexpr const char* partial_blocks[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const int eighths = static_cast<int>(std::lround(std::clamp(share, 0.0, 1.0) * width * 8));
   std::string cells;
   if (!unicode) {
@@ -57,7 +57,7 @@ std::string TextStyle::bar(double share, int width) const {
   }
   int used = eighths / 8;
   for (int i = 0; i < used; ++i) cells += "█";
-  if (eighths % 8 != 0) cells += kEighths[eighths % 8], ++used;
+  if (eighths % 8 != 0) cells += partial_blocks[eighths % 8], ++used;
   for (; used < width; ++used) cells += "·";
   return cells;
 }

@@ -47,8 +47,8 @@ std::vector<PricedOperation> largest_operations(const Scenario& sc, const Calibr
                                                 std::size_t most) {
   const Pricer pricer{sc, calibration};
   const StagePlan plan = plan_stages(sc)[static_cast<std::size_t>(stage)];
-  const auto microbatches =
-      static_cast<double>(sc.recipe.global_batch / (sc.recipe.micro_batch * sc.layout.dp));
+  const std::int64_t passes = sc.recipe.global_batch / (sc.recipe.micro_batch * sc.layout.dp);
+  const auto microbatches = static_cast<double>(passes);
   const double rerun = rerun_share(sc, plan.total_layers());
   std::vector<PricedOperation> priced;
   for (int c = 0; c < kLayerClasses; ++c) {

@@ -55,8 +55,8 @@ double real(const ValueReader& value, RealRange range) {
 
 bool yes_or_no(const ValueReader& value) {
   if (value.json().get_if<std::string>() == nullptr) return value.boolean();
-  static constexpr Named<bool> kAnswers[] = {{"true", true}, {"false", false}};
-  return value.choice(kAnswers);
+  static constexpr Named<bool> answers[] = {{"true", true}, {"false", false}};
+  return value.choice(answers);
 }
 
 std::uint8_t offload_targets(const ValueReader& value) {

@@ -68,7 +68,8 @@ std::vector<int> redistributed_layers(const TruthRow& row, int stages) {
   int best_last = 0;
   double best_slowest = std::numeric_limits<double>::max();
   for (int last = 0; last <= layers / stages; ++last) {
-    const double slowest = std::max<double>((layers - last + stages - 2) / (stages - 1), last + head);
+    const int others_most = (layers - last + stages - 2) / (stages - 1);
+    const double slowest = std::max<double>(others_most, last + head);
     if (slowest < best_slowest) best_slowest = slowest, best_last = last;
   }
   std::vector<int> result(static_cast<std::size_t>(stages), best_last);
@@ -77,6 +78,15 @@ std::vector<int> redistributed_layers(const TruthRow& row, int stages) {
     result[static_cast<std::size_t>(stage)] = others / (stages - 1) + (stage < others % (stages - 1) ? 1 : 0);
   }
   return result;
+}
+
+/// Unstated means tp, unless the experts cannot lie so on the ranks of a stage and can with whole experts:
+/// the run then must have kept its experts whole. 0 = tp.
+int expert_tensor_of(const TruthRow& row, const Layout& layout) {
+  if (row.etp) return degree(row.etp, "etp");
+  const std::int64_t stage_ranks = std::int64_t{layout.dp} * layout.cp * layout.tp;
+  const bool cut_fits = stage_ranks % (std::int64_t{layout.ep} * layout.tp) == 0;
+  return layout.ep > 1 && !cut_fits && stage_ranks % layout.ep == 0 ? 1 : 0;
 }
 
 void set_stages(const TruthRow& row, Layout& layout) {
@@ -96,7 +106,7 @@ Layout layout_of(const TruthRow& row) {
   layout.pp = degree(row.pp, "pp");
   layout.vpp = degree(row.vpp, "vpp");
   layout.ep = degree(row.ep, "ep");
-  if (row.etp) layout.etp = degree(row.etp, "etp");
+  layout.etp = expert_tensor_of(row, layout);
   layout.sp = row.sp.value_or(false) && layout.tp > 1;
   const ZeroMeaning zero = value_of_word(kZero, row.zero, "zero");
   layout.sharding.stage = zero.stage;

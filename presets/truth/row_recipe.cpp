@@ -58,11 +58,11 @@ std::optional<DType> dtype_of(const std::string& word) {
 /// below Ampere, arXiv:2205.14135) ran Megatron's fused scale-mask-softmax; everything else has run flash by
 /// default since 2023 (Megatron-LM with Transformer Engine, PyTorch SDPA).
 AttentionKernel attention_of(const TruthRow& row) {
-  static constexpr Named<AttentionKernel> kKernels[] = {{"flash", AttentionKernel::Flash},
-                                                        {"fused-softmax", AttentionKernel::FusedSoftmax},
-                                                        {"unfused", AttentionKernel::Unfused}};
+  static constexpr Named<AttentionKernel> kernels[] = {{"flash", AttentionKernel::Flash},
+                                                       {"fused-softmax", AttentionKernel::FusedSoftmax},
+                                                       {"unfused", AttentionKernel::Unfused}};
   if (row.attention != "unknown" && !row.attention.empty())
-    return value_of_word(kKernels, row.attention, "attention");
+    return value_of_word(kernels, row.attention, "attention");
   const bool older = row.framework_profile == "megatron-deepspeed" || row.gpu.substr(0, 4) == "v100";
   return older ? AttentionKernel::FusedSoftmax : AttentionKernel::Flash;
 }

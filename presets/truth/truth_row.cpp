@@ -154,26 +154,25 @@ std::vector<std::size_t> find_columns(const CsvTable& table) {
   return positions;
 }
 
+void read_cell(const Column& column, const std::string& cell, TruthRow& row) {
+  try {
+    std::visit(Store{row, cell}, column.field);
+  } catch (const NotRead& wrong) {
+    if (row.problem.empty())
+      row.problem = fmt::format("{} is '{}', not {}", column.name, cell, wrong.expected);
+  }
+}
+
 }  // namespace
 
 std::vector<TruthRow> read_truth_rows(const CsvTable& table) {
   const std::vector<std::size_t> positions = find_columns(table);
-  std::vector<TruthRow> rows;
-  rows.reserve(table.rows.size());
-  for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    TruthRow row;
-    row.line = table.lines[i];
+  std::vector<TruthRow> rows(table.rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i].line = table.lines[i];
     for (std::size_t c = 0; c < std::size(kColumns); ++c) {
-      if (positions[c] == table.header.size()) continue;
-      const std::string& cell = table.rows[i][positions[c]];
-      try {
-        std::visit(Store{row, cell}, kColumns[c].field);
-      } catch (const NotRead& wrong) {
-        if (row.problem.empty())
-          row.problem = fmt::format("{} is '{}', not {}", kColumns[c].name, cell, wrong.expected);
-      }
+      if (positions[c] < table.header.size()) read_cell(kColumns[c], table.rows[i][positions[c]], rows[i]);
     }
-    rows.push_back(std::move(row));
   }
   return rows;
 }

@@ -37,6 +37,14 @@ struct Tally {
     if (measured.ran_out_of_memory) ++outcomes_skipped;
   }
 
+  void take(const PredictedCase& c) {
+    if (const auto* predicted = std::get_if<Estimate>(&c.prediction)) {
+      add(c.measured, *predicted);
+    } else {
+      skip(c.measured);
+    }
+  }
+
   [[nodiscard]] Scores sum_up() const {
     Scores scores{.time = summarise(time, time_skipped),
                   .out_of_memory = summarise_out_of_memory(outcomes, outcomes_skipped)};
@@ -88,13 +96,8 @@ AccuracyReport score(const std::vector<PredictedCase>& cases) {
   std::map<std::string, Tally> by_source;
   for (const PredictedCase& c : cases) {
     if (!c.measured.scoreable()) continue;
-    for (Tally* tally : {&all, &by_source[c.measured.source]}) {
-      if (const auto* predicted = std::get_if<Estimate>(&c.prediction)) {
-        tally->add(c.measured, *predicted);
-      } else {
-        tally->skip(c.measured);
-      }
-    }
+    all.take(c);
+    by_source[c.measured.source].take(c);
   }
   AccuracyReport report{.all = all.sum_up()};
   for (const auto& [source, tally] : by_source) report.sources.push_back({source, tally.sum_up()});

@@ -99,6 +99,15 @@ TEST(scenario_of_row, sharding_words) {
   }
 }
 
+TEST(scenario_of_row, experts_stay_whole_where_cutting_them_over_tp_leaves_no_room) {
+  TruthRow row = plain_row();
+  row.arch = "moe-llama", row.n_experts = 8, row.top_k = 2;
+  row.tp = 2, row.pp = 1, row.dp = 4, row.ep = 4;
+  EXPECT_EQ(scenario_of(row).layout.expert_tensor(), 2);
+  row.ep = 8;
+  EXPECT_EQ(scenario_of(row).layout.expert_tensor(), 1);
+}
+
 TEST(scenario_of_row, more_chunks_than_one_are_interleaved) {
   TruthRow row = plain_row();
   row.vpp = 2;
