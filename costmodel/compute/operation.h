@@ -60,7 +60,8 @@ struct Operation {
   double count = 1;          // times it runs (ring steps)
   CollectiveKind collective = CollectiveKind::AllReduce;
   Group group = Group::Tensor;
-  Bytes payload;  // Collective: size of the full tensor, nccl-tests convention; SendRecv: bytes sent
+  double copies = 0;  // AllToAll of tokens: experts per token; 0 = not tokens
+  Bytes payload;      // Collective: size of the full tensor, nccl-tests convention; SendRecv: bytes sent
   std::string_view formula;  // docs/formulas.md anchor, e.g. "C2"
 };
 

@@ -18,6 +18,8 @@ class OperationBuilder {
 
   /// Steps that follow run again in backward when the recipe recomputes one of `modules`.
   void in_modules(std::uint16_t modules) { modules_ = modules; }
+  /// Nothing that follows runs again where the framework ends a full recompute early.
+  void end_of_saved_tensors() { past_saved_tensors_ = sc_.framework.recompute_stops_early; }
 
   void linear(std::string_view name, std::int64_t tokens, std::int64_t inputs, std::int64_t outputs) {
     gemms(name, OpKind::Gemm, {tokens, outputs, inputs, 1});
@@ -62,6 +64,13 @@ class OperationBuilder {
     out_.push_back(op);
   }
 
+  /// Token copies to the ranks of their experts, or back; the opposite way in backward.
+  void exchange_tokens(std::string_view name, double elements) {
+    const std::size_t first = out_.size();
+    collective(name, CollectiveKind::AllToAll, CollectiveKind::AllToAll, Group::Expert, elements);
+    for (std::size_t i = first; i < out_.size(); ++i) out_[i].copies = static_cast<double>(d_.top_k);
+  }
+
   /// All-gather of a sequence-parallel input before a column-parallel linear layer. Backward gathers the
   /// input once more for the weight gradient (unless kept) and scatters the input's gradient
   /// (arXiv:2205.05198 §4.2.2).
@@ -97,7 +106,7 @@ class OperationBuilder {
     switch (recompute.mode) {
       case RecomputeMode::Full:
       case RecomputeMode::Layers:
-        return true;
+        return !past_saved_tensors_;
       case RecomputeMode::Selective:
         return (modules_ & kRecomputeCoreAttention) != 0;
       case RecomputeMode::SelectiveModules:
@@ -125,7 +134,7 @@ class OperationBuilder {
     op.pass = Pass::BackwardWeight;
     op.gemm = {shape.n, shape.k, shape.m, shape.batch};
     // Sharded parameters: the gradient goes into the reduce buffer and is added to a shard only.
-    const bool adds = sc_.layout.sharding.stage < 3;
+    const bool adds = sc_.layout.sharding.stage < (sc_.framework.zero2_gathers_layers ? 2 : 3);
     const bool apart = sc_.framework.weight_gradient_temporary_bytes > 0;
     if (adds && !apart) op.gemm.accumulate_bytes = 2 * main_gradient_bytes();
     out_.push_back(op);
@@ -160,19 +169,24 @@ class OperationBuilder {
                  .kind = OpKind::Attention,
                  .precision = sc_.recipe.precision,
                  .formula = "T2"};
+    // A ring attends to one rank's keys at a time.
+    const bool ring = sc_.layout.cp > 1 && sc_.layout.context == ContextKind::Ring;
+    const std::int64_t pieces = ring ? sc_.layout.cp : 1;
+    const auto share = static_cast<double>(pieces);
     AttentionShape& shape = op.attention;
+    op.count = share;
     shape = {.batch = d_.micro_batch,
              .heads = d_.heads,
              .kv_heads = d_.kv_heads,
              .seq_q = d_.local_sequence,
-             .seq_kv = d_.sequence,
+             .seq_kv = d_.sequence / pieces,
              .head_dim = sc_.model.attention.head_dim,
              .v_head_dim = sc_.model.attention.v_head_dim,
              .window = windowed ? sc_.model.attention.window : 0,
              .causal = true,
-             .pairs = windowed ? d_.windowed_pairs : d_.attention_pairs,
+             .pairs = (windowed ? d_.windowed_pairs : d_.attention_pairs) / share,
              .library = sc_.framework.attention_library};
-    op.flops = Flops{2.0 * shape.pairs * static_cast<double>(shape.heads * shape.batch) *
+    op.flops = Flops{2.0 * share * shape.pairs * static_cast<double>(shape.heads * shape.batch) *
                      static_cast<double>(shape.head_dim + shape.v_head_dim)};
     op.rerun = reruns(1);
     out_.push_back(op);
@@ -180,6 +194,22 @@ class OperationBuilder {
     op.rerun = false;
     op.flops = op.flops * 2.5;
     op.kernels = 3;
+    out_.push_back(op);
+    if (ring) merge_ring_pieces(share - 1);
+  }
+
+  /// Each further piece of a ring is added to the output in fp32 by the two log-sum-exps, and its gradients
+  /// to those of queries, keys and values: read the piece, read and write the sum (Transformer Engine
+  /// context_parallel.py, flash_attn_fwd_out_correction).
+  void merge_ring_pieces(double merges) {
+    Operation op{.name = "attention.merge", .kind = OpKind::MemoryBound, .count = merges, .formula = "T3"};
+    const double bytes = element_ + 8;
+    op.bytes = Bytes{static_cast<double>(d_.tokens * d_.o) * bytes};
+    op.rerun = reruns(1);
+    out_.push_back(op);
+    op.pass = Pass::BackwardData;
+    op.rerun = false;
+    op.bytes = Bytes{static_cast<double>(d_.tokens * (d_.q + d_.k + d_.v)) * bytes};
     out_.push_back(op);
   }
 
@@ -214,6 +244,7 @@ class OperationBuilder {
   double element_;
   bool trains_weights_;
   bool matmul_parity_ = false;
+  bool past_saved_tensors_ = false;
   std::uint16_t modules_ = 0;
 };
 
@@ -329,6 +360,7 @@ class LayerOperations {
     activation("mlp.activation", d_.tokens * (d_.mlp_up + d_.mlp_act));
     build_.in_modules(kRecomputeMlp);
     cast(d_.tokens * d_.mlp_act);
+    build_.end_of_saved_tensors();
     build_.linear("mlp.down", d_.tokens, d_.mlp_act, d_.hidden);
     build_.leave_tensor_parallel("mlp.leave_tp");
     build_.in_modules(0);
@@ -343,8 +375,7 @@ class LayerOperations {
     build_.elementwise("moe.route", Elementwise::Router, routed * static_cast<double>(d_.experts));
     build_.elementwise("moe.permute", Elementwise::Permute, routed * static_cast<double>(d_.top_k) * h);
     const double sent = copies / sc_.layout.expert_tensor() * h;
-    build_.collective("moe.dispatch", CollectiveKind::AllToAll, CollectiveKind::AllToAll, Group::Expert,
-                      sent);
+    build_.exchange_tokens("moe.dispatch", sent);
     build_.collective("moe.gather_tp", CollectiveKind::AllGather, CollectiveKind::ReduceScatter,
                       Group::ExpertTensor, copies * h);
     cast(d_.expert_tokens * d_.hidden);
@@ -356,7 +387,7 @@ class LayerOperations {
     build_.grouped("moe.expert.down", d_.expert_tokens, d_.experts_local, d_.expert_act, d_.hidden);
     build_.collective("moe.scatter_tp", CollectiveKind::ReduceScatter, CollectiveKind::AllGather,
                       Group::ExpertTensor, copies * h);
-    build_.collective("moe.combine", CollectiveKind::AllToAll, CollectiveKind::AllToAll, Group::Expert, sent);
+    build_.exchange_tokens("moe.combine", sent);
     build_.elementwise("moe.unpermute", Elementwise::Permute, routed * static_cast<double>(d_.top_k) * h);
     shared_experts();
     build_.in_modules(0);

@@ -153,6 +153,12 @@ struct FrameworkProfile {
   // --- compute ---
   std::array<ElementwiseRule, kElementwiseCount> elementwise{};
   AttentionLibrary attention_library = AttentionLibrary::Vendor;
+  /// Full recompute ends once every saved tensor is back: the last matrix of a dense layer does not run again
+  /// (PyTorch's non-reentrant checkpoint, set_checkpoint_early_stop).
+  bool recompute_stops_early = false;
+  /// Per MoE layer, pass and micro-batch: the host waits for the token counts of the experts and the device
+  /// for the launches that follow.
+  Seconds expert_layer_overhead;
   double gemm_kernels_forward = 1;  // launches per linear layer
   Seconds kernel_launch;            // host time per kernel when the queue runs dry
   Seconds step_overhead;            // fixed host time per optimizer step (data, logging, grad norm sync)
@@ -164,6 +170,9 @@ struct FrameworkProfile {
   // --- communication ---
   GradientOverlap gradient_overlap = GradientOverlap::LastMicrobatch;
   bool parameter_gather_overlap = true;  // all-gather of updated parameters hides behind the next forward
+  /// ZeRO-2 keeps parameters sharded between steps and gathers them layer by layer in every forward (FSDP
+  /// SHARD_GRAD_OP); false: whole after the optimizer step (DeepSpeed).
+  bool zero2_gathers_layers = false;
   /// ZeRO-3/FSDP: the next layer's parameters are gathered while this one's backward computes (PyTorch's
   /// BACKWARD_PRE); false: after it, so that the gather waits on the critical path (BACKWARD_POST).
   bool backward_gather_overlap = true;
@@ -176,6 +185,9 @@ struct FrameworkProfile {
   double context_overlap = 1;            // share of ring CP sends that can hide behind attention
   double pipeline_overlap = 0;           // share of p2p hidden (interleaved schedules: 1)
   double expert_overlap = 0;
+  /// A token goes once to each rank, and over the network once to each node, however many experts it has
+  /// there (DeepEP, HybridEP); false: once per expert (all-to-all).
+  bool expert_dispatch_merges_copies = false;
   double overlap_slowdown = 1.15;  // compute stretches by this while a collective runs beside it
 
   // --- device overhead ---

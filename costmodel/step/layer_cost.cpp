@@ -1,7 +1,9 @@
 #include "costmodel/step/layer_cost.h"
 
+#include <cmath>
 #include <cstddef>
 
+#include "costmodel/communication/group_links.h"
 #include "costmodel/compute/kernel_time.h"
 
 namespace hexaplan::costmodel {
@@ -61,6 +63,16 @@ Seconds Pricer::collective(CollectiveKind kind, Bytes payload, Group group) cons
       .time;
 }
 
+/// Share of a token's copies that are sent when those to one destination travel together: of k copies to n
+/// destinations at random, n·(1 − (1 − 1/n)^k) go to different ones.  [docs/formulas.md#C5]
+double Pricer::merged_share(const Operation& op) const {
+  if (!scenario_.framework.expert_dispatch_merges_copies || op.copies <= 1) return 1;
+  const GroupPlacement& group = placements_[static_cast<std::size_t>(op.group)];
+  const GroupLinks links = links_of(group, scenario_.cluster, calibration_.network);
+  const double destinations = links.domains > 1 ? links.domains : links.ranks;
+  return destinations * (1 - std::pow(1 - 1 / destinations, op.copies)) / op.copies;
+}
+
 Seconds Pricer::time_of(const Operation& op) const {
   const GpuSpec& gpu = scenario_.cluster.gpu;
   switch (op.kind) {
@@ -74,7 +86,7 @@ Seconds Pricer::time_of(const Operation& op) const {
     case OpKind::MemoryBound:
       return op.count * memory_bound_time(op.bytes, gpu, calibration_);
     case OpKind::Collective:
-      return op.count * collective(op.collective, op.payload, op.group);
+      return op.count * collective(op.collective, op.payload * merged_share(op), op.group);
   }
   return {};
 }
@@ -118,8 +130,10 @@ void Pricer::finish(PassCost& cost, double kernels) const {
 LayerCost Pricer::price(const std::vector<Operation>& operations) const {
   LayerCost cost;
   double forward_kernels = 0, backward_kernels = 0, rerun_kernels = 0;
+  bool experts = false, experts_rerun = false;
   for (const Operation& op : operations) {
     const Seconds time = time_of(op);
+    if (op.kind == OpKind::GroupedGemm) experts = true, experts_rerun = experts_rerun || op.rerun;
     if (op.pass == Pass::Forward) {
       add(op, time, cost.forward, forward_kernels);
     } else {
@@ -135,6 +149,9 @@ LayerCost Pricer::price(const std::vector<Operation>& operations) const {
   finish(cost.forward, forward_kernels);
   finish(cost.backward, backward_kernels);
   finish(cost.rerun, rerun_kernels);
+  const Seconds wait = scenario_.framework.expert_layer_overhead;
+  if (experts) cost.forward.launch += wait, cost.backward.launch += wait;
+  if (experts_rerun) cost.rerun.launch += wait;
   return cost;
 }
 

@@ -41,6 +41,7 @@ class Pricer {
   [[nodiscard]] LayerCost price(const std::vector<Operation>& operations) const;
 
  private:
+  [[nodiscard]] double merged_share(const Operation& op) const;
   void add(const Operation& op, Seconds time, PassCost& cost, double& kernels) const;
   void finish(PassCost& cost, double kernels) const;
 

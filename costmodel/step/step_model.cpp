@@ -183,6 +183,7 @@ Seconds StepModel::sharded_parameters(const LayerCost& slowest, const StagePlan&
   const FrameworkProfile& f = sc_.framework;
   const bool hybrid = sc_.layout.shard_ranks() < sc_.layout.dp * sc_.layout.cp;
   const double reduce = bytes_of(sc_.recipe.gradient_dtype.value_or(f.reduce_dtype));
+  const bool reshards = f.reshard_after_forward && sc_.layout.sharding.stage >= 3;
   Seconds exposed;
   const auto layer = [&](const StageParameters& p, Seconds forward, Seconds backward, double times) {
     const Seconds gather = pricer_.collective(CollectiveKind::AllGather,
@@ -196,13 +197,13 @@ Seconds StepModel::sharded_parameters(const LayerCost& slowest, const StagePlan&
       scatter += pricer_.collective(CollectiveKind::AllReduce,
                                     Bytes{p.dense * reduce / sc_.layout.shard_ranks()}, Group::Replica);
     }
-    const Seconds again = f.reshard_after_forward ? gather : Seconds{};
+    const Seconds again = reshards ? gather : Seconds{};
     const auto beside = [&](Seconds transfer, Seconds compute) {
       return overlap(compute, transfer, 1.0, f.overlap_slowdown).exposed;
     };
     const Seconds waiting =
         f.backward_gather_overlap ? beside(again + scatter, backward) : again + beside(scatter, backward);
-    const double gathers = f.reshard_after_forward ? 2 : 1;
+    const double gathers = reshards ? 2 : 1;
     const Bytes copied{p.all() * (gathers * f.gather_copy_bytes + f.reduce_copy_bytes)};
     const Seconds copies =
         copied.value() > 0 ? memory_bound_time(copied, sc_.cluster.gpu, calibration_) : Seconds{};
@@ -261,8 +262,9 @@ StepTime StepModel::time_paced_by(const std::vector<LayerCost>& costs, std::size
   t.expert_parallel = passes.expert * microbatches_;
   t.pipeline_p2p = pipeline_messages();
   t.bubble = bubble(costs, slowest);
-  t.data_parallel = sc_.layout.sharding.stage >= 3 ? sharded_parameters(cost, stages_[slowest])
-                                                   : data_parallel(cost, parameters);
+  const int sharding = sc_.layout.sharding.stage;
+  const bool by_layer = sharding >= 3 || (sharding == 2 && sc_.framework.zero2_gathers_layers);
+  t.data_parallel = by_layer ? sharded_parameters(cost, stages_[slowest]) : data_parallel(cost, parameters);
   t.optimizer = optimizer(parameters);
   t.host = sc_.framework.step_overhead + sc_.framework.microbatch_overhead * microbatches_;
   return t;
