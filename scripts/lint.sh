@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # scripts/lint.sh format   clang-format check of every C++ file; `format --fix` rewrites them
-# scripts/lint.sh tidy     clang-tidy on every source of the rooms that changed against origin/main
+# scripts/lint.sh tidy     clang-tidy on every source of the rooms that changed against origin/main or $LINT_BASE
 # scripts/lint.sh shell    shellcheck of our scripts
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,8 +18,8 @@ cpp_files() {
 
 # Files that differ from origin/main; on main itself (or without it) from the commit before; else every file.
 changed_files() {
-  local base=""
-  if git_here rev-parse -q --verify origin/main >/dev/null; then
+  local base=${LINT_BASE:-}
+  if [[ -z $base ]] && git_here rev-parse -q --verify origin/main >/dev/null; then
     base=$(git_here merge-base HEAD origin/main || true)
   fi
   if [[ -z $base || $base == "$(git_here rev-parse HEAD)" ]]; then
