@@ -1,6 +1,18 @@
 # `cmake --install build/release` and `cmake --workflow --preset package` (.deb and .tar.gz in build/release).
 if(TARGET hexaplan)
   install(TARGETS hexaplan RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  # The program knows its own manual page and completions.
+  foreach(page "man|man/man1/hexaplan.1" "completion bash|bash-completion/completions/hexaplan"
+               "completion zsh|zsh/site-functions/_hexaplan" "completion fish|fish/vendor_completions.d/hexaplan.fish")
+    string(REGEX REPLACE "\\|.*" "" arguments "${page}")
+    string(REGEX REPLACE ".*\\|" "" file "${page}")
+    install(CODE "
+      set(file \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/${file}\")
+      cmake_path(GET file PARENT_PATH folder)
+      file(MAKE_DIRECTORY \"\${folder}\")
+      execute_process(COMMAND \"$<TARGET_FILE:hexaplan>\" ${arguments} OUTPUT_FILE \"\${file}\" COMMAND_ERROR_IS_FATAL ANY)
+      message(STATUS \"Installing: \${file}\")")
+  endforeach()
 endif()
 install(
   DIRECTORY ${PROJECT_SOURCE_DIR}/presets/

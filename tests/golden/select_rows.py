@@ -4,7 +4,7 @@
 usage: select_rows.py OUTPUT_FOLDER TABLE.csv [TABLE.csv ...]
 
 Keeps the normalised columns that `hexaplan accuracy` reads, the identity of each row and its citation; drops the
-publisher's free text. Columns that are empty in a whole file are left out. Not needed for build or test.
+publisher's free text. Not needed for build or test.
 """
 import csv
 import sys
@@ -34,9 +34,8 @@ def main(output: Path, tables: list[str]) -> None:
                     groups.setdefault(row["source_file"], []).append(row)
     output.mkdir(parents=True, exist_ok=True)
     for source, rows in sorted(groups.items()):
-        used = [c for c in COLUMNS if any(row[c] for row in rows)]
         with open(output / f"{source}.csv", "w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, used, extrasaction="ignore", lineterminator="\n")
+            writer = csv.DictWriter(file, COLUMNS, extrasaction="ignore", lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)
         print(f"{source}: {len(rows)} rows")
