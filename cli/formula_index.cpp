@@ -13,6 +13,7 @@ constexpr std::string_view kFormulasPage =
 
 constexpr std::string_view kFunction = "Function:";
 constexpr std::string_view kSource = "Source:";
+constexpr std::string_view kTest = "Test:";
 constexpr std::string_view kChecked = "*Checked*";
 
 std::string_view up_to(std::string_view text, std::string_view end) {
@@ -24,7 +25,7 @@ std::string paragraph(std::string_view section, std::string_view label) {
   const std::size_t begin = section.find(label);
   if (begin == std::string_view::npos) return {};
   std::string_view text = up_to(section.substr(begin + label.size()), "\n\n");
-  for (const std::string_view end : {kFunction, kSource, kChecked}) text = up_to(text, end);
+  for (const std::string_view end : {kFunction, kSource, kTest, kChecked}) text = up_to(text, end);
   std::string joined{text};
   std::replace(joined.begin(), joined.end(), '\n', ' ');
   joined.erase(std::remove(joined.begin(), joined.end(), '`'), joined.end());
