@@ -76,7 +76,7 @@ struct NetworkModel {
   double bandwidth_efficiency = 0.80;  // attained share of the card's rate for large messages
   BytesPerSecond ceiling;              // most that one card attains, whatever its datasheet says; 0 = none
   Seconds base_latency;                // added once per collective
-  Seconds hop_latency;                 // per step between nodes, on top of NCCL's own; Simple waits for it twice
+  Seconds hop_latency;  // per step between nodes, on top of NCCL's own; Simple waits for it twice
   double congestion_per_doubling = 0;  // bandwidth lost per doubling of nodes beyond `congestion_free_nodes`
   double congestion_free_nodes = 1;
 };

@@ -92,7 +92,7 @@ class LayerBackward {
     grow(d_.tokens * d_.o);  // gradient of the attention output
     weight_gradient(d_.o * d_.hidden);
     if (sc_.recipe.attention == AttentionKernel::Flash) {
-      // fp32 accumulator of dQ and delta (EXECUTOR figures: cuDNN 9 and FlashAttention-2 both keep them)
+      // fp32 accumulator of dQ and delta (cuDNN 9 and FlashAttention-2 both keep them)
       live_.pulse(static_cast<double>(d_.tokens * (d_.q + d_.k + d_.v)) * element_ +
                   4.0 * static_cast<double>(d_.tokens * (d_.q + d_.heads)));
     } else {
