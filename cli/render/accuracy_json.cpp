@@ -70,7 +70,9 @@ JsonValue case_json(const ComparedCase& c) {
   }
   if (c.measured_out_of_memory && c.predicted_out_of_memory) {
     row.emplace_back("oom", JsonObject{{"predicted", *c.predicted_out_of_memory},
-                                       {"measured", *c.measured_out_of_memory}});
+                                       {"measured", *c.measured_out_of_memory},
+                                       {"device_bytes", c.device_bytes},
+                                       {"capacity_bytes", c.capacity_bytes}});
   }
   return row;
 }

@@ -24,6 +24,31 @@ bool replaced_by_quantized(const SavedTensor& tensor, const Recipe& recipe) {
   return tensor.gemm_input && is_quantized(recipe.precision) && tensor.id != Saved::AttentionOutput;
 }
 
+/// Without a fused kernel the softmax runs in fp32 and keeps its output; the product with the values keeps a
+/// copy in the compute dtype, which after dropout is dropout's output (Megatron-LM
+/// megatron/core/fusions/fused_softmax.py forward_torch_softmax).
+SavedRule rule_of(const SavedTensor& tensor, const Scenario& sc) {
+  SavedRule rule = sc.framework.saved[static_cast<std::size_t>(tensor.id)];
+  const bool plain_softmax =
+      tensor.id == Saved::Scores && sc.recipe.attention == AttentionKernel::Unfused && rule.compute > 0;
+  if (plain_softmax) rule = {.compute = sc.recipe.dropout > 0 ? 0.0 : 1.0, .fp32 = 1};
+  // Unfused norms are an affair of RMSNorm: PyTorch's own layer_norm is one kernel and keeps its input.
+  const bool norm = tensor.id == Saved::NormInput || tensor.id == Saved::NormOutput;
+  if (norm && sc.model.norm == NormKind::Layer) rule = {.compute = std::min(1.0, rule.compute + rule.fp32)};
+  return rule;
+}
+
+/// Share of a saved tensor that a layer with frozen weights keeps: the input of a linear layer is there for
+/// its weight gradient, which only layers with an adapter have. Of the norms' outputs one feeds the
+/// attention. Products with 4-bit weights keep their input all the same (bitsandbytes autograd/_functions.py
+/// MatMul4Bit).
+double trained_share(const SavedTensor& tensor, const Scenario& sc) {
+  const bool frozen = sc.recipe.fine_tune >= FineTune::Lora && sc.recipe.fine_tune != FineTune::Qlora;
+  if (!frozen || !sc.framework.attention_adapters_only || !tensor.gemm_input) return 1;
+  if (tensor.id == Saved::NormOutput) return 0.5;
+  return tensor.id == Saved::AttentionOutput || tensor.id == Saved::LatentNormOutput ? 1 : 0;
+}
+
 }  // namespace
 
 void append_saved_entries(const Scenario& sc, const LocalDims& dims, LayerClass kind, double count,
@@ -37,8 +62,8 @@ void append_saved_entries(const Scenario& sc, const LocalDims& dims, LayerClass 
                          .layer_class = static_cast<std::int8_t>(index_of(kind)),
                          .count = count * partition};
   for (const SavedTensor& tensor : saved_tensors()) {
-    const SavedRule& rule = sc.framework.saved[static_cast<std::size_t>(tensor.id)];
-    const double kept = kept_share(tensor, sc.recipe);
+    const SavedRule rule = rule_of(tensor, sc);
+    const double kept = kept_share(tensor, sc.recipe) * trained_share(tensor, sc);
     if (kept <= 0 || (rule.compute <= 0 && rule.fp32 <= 0 && rule.byte <= 0)) continue;
     const double elements = static_cast<double>(tensor.elements(context)) * kept;
     const bool quantized = replaced_by_quantized(tensor, sc.recipe);

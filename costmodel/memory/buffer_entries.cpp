@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "costmodel/communication/communicator_memory.h"
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/spec/rank_grid.h"
 
@@ -34,6 +35,16 @@ class BufferAppender {
     add("gradient.unsharded", TensorKind::Transient, f_.reduce_dtype, elements.head, kHeadBackward);
   }
 
+  /// Autograd adds the two gradients of a tied embedding when the second one, the table's, is complete: at
+  /// the end of the backward pass.
+  void tied_embedding(const StageElements& elements) {
+    const bool both = sc_.model.tied_embeddings && sc_.layout.pp == 1 && sc_.layout.sharding.stage < 3;
+    if (!both || f_.persistent_gradients || trains_adapters(sc_.recipe)) return;
+    const double copies = sc_.recipe.optimizer_in_backward ? 2 : 1;
+    add("gradient.tied_embedding", TensorKind::Transient, f_.gather_dtype, elements.embedding * copies,
+        kOptimizer);
+  }
+
   void placeholders(const StageElements& elements) {
     if (!f_.placeholder_weight_gradients || trains_adapters(sc_.recipe)) return;
     add("gradient.placeholders", TensorKind::Transient, f_.gather_dtype,
@@ -53,19 +64,14 @@ class BufferAppender {
 
   void optimizer(const StageElements& elements) {
     const double cut = sc_.layout.sharding.stage >= 1 ? sc_.layout.shard_ranks() : 1;
-    const double trained = trains_adapters(sc_.recipe) ? 0 : elements.all / cut;
+    const double trained = trains_adapters(sc_.recipe) || !widens_gradients(sc_) ? 0 : elements.all / cut;
     add("optimizer.temporaries", TensorKind::Transient, DType::Int8, trained * f_.optimizer_transient_bytes,
         kOptimizer);
   }
 
-  void device(Bytes context) {
-    constexpr Group kGroups[] = {Group::Tensor, Group::Context, Group::DataContext, Group::Pipeline,
-                                 Group::Expert};
-    int communicators = 0;
-    for (const Group group : kGroups) communicators += group_size(sc_.layout, group) > 1 ? 1 : 0;
-    add("communicators", TensorKind::Communication, DType::Int8, f_.communicator.value() * communicators,
-        kAlways);
-    add("context", TensorKind::Overhead, DType::Int8, context.value(), kAlways);
+  void device(const DeviceOverhead& overhead) {
+    add("communicators", TensorKind::Communication, DType::Int8, overhead.communicators.value(), kAlways);
+    add("context", TensorKind::Overhead, DType::Int8, overhead.context.value(), kAlways);
   }
 
  private:
@@ -81,17 +87,43 @@ class BufferAppender {
   TensorLedger& out_;
 };
 
+/// What a layout's process groups run, by the kind that needs most buffers.
+struct GroupTraffic {
+  Group group;
+  CollectiveKind kind;
+};
+
 }  // namespace
 
+Bytes communicator_bytes(const Scenario& sc) {
+  const Layout& l = sc.layout;
+  const GroupTraffic traffic[] = {
+      {Group::Tensor, l.sp ? CollectiveKind::AllGather : CollectiveKind::AllReduce},
+      {Group::Context, l.context == ContextKind::Ring ? CollectiveKind::SendRecv : CollectiveKind::AllToAll},
+      {Group::DataContext, l.sharding.stage >= 1 ? CollectiveKind::AllGather : CollectiveKind::AllReduce},
+      {Group::Pipeline, CollectiveKind::SendRecv},
+      {Group::Expert, CollectiveKind::AllToAll},
+      {Group::World, CollectiveKind::AllReduce},  // loss, gradient norm, barriers
+  };
+  Bytes sum;
+  for (const auto& [group, kind] : traffic) {
+    if (group_size(l, group) <= 1) continue;
+    sum +=
+        sc.framework.communicator + communicator_memory(kind, place_group(l, group, sc.cluster), sc.cluster);
+  }
+  return sum;
+}
+
 void append_buffer_entries(const Scenario& sc, const LocalDims& d, const StageElements& elements,
-                           Bytes context, TensorLedger& out) {
+                           const DeviceOverhead& overhead, TensorLedger& out) {
   BufferAppender buffers{sc, d, out};
   buffers.buckets(elements);
   buffers.gathered(elements);
+  buffers.tied_embedding(elements);
   buffers.placeholders(elements);
   buffers.streams();
   buffers.optimizer(elements);
-  buffers.device(context);
+  buffers.device(overhead);
 }
 
 }  // namespace hexaplan::costmodel

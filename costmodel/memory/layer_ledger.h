@@ -11,6 +11,10 @@ namespace hexaplan::costmodel {
 void append_state_entries(const Scenario& scenario, const std::vector<ParameterTensor>& tensors,
                           int layer_class, double count, TensorLedger& out);
 
+/// True when gradients have 16 bits and the optimizer updates an fp32 master copy: the step needs them in
+/// fp32.
+[[nodiscard]] bool widens_gradients(const Scenario& scenario);
+
 /// Appends what one layer keeps between forward and backward of one micro-batch, `count` times (layers ×
 /// micro-batches in flight).  [docs/formulas.md#M2]
 void append_saved_entries(const Scenario& scenario, const LocalDims& dims, LayerClass kind, double count,
@@ -38,10 +42,17 @@ struct StageElements {
   double head_matrix = 0;
 };
 
+/// What lies outside the framework's allocator.
+struct DeviceOverhead {
+  Bytes context, communicators;
+};
+/// Device memory of the layout's NCCL communicators on one rank.  [docs/formulas.md#M6]
+[[nodiscard]] Bytes communicator_bytes(const Scenario& scenario);
+
 /// Buckets, persistent gather buffers, parameters gathered by ZeRO-3, optimizer temporaries, pipeline
 /// buffers, communicators, context.  [docs/formulas.md#M6]
 void append_buffer_entries(const Scenario& scenario, const LocalDims& dims, const StageElements& elements,
-                           Bytes context, TensorLedger& out);
+                           const DeviceOverhead& overhead, TensorLedger& out);
 
 /// Elements of `tensors` on one rank after TP and EP, before ZeRO.
 [[nodiscard]] double elements_before_sharding(const Scenario& scenario,

@@ -1,19 +1,34 @@
+#include <algorithm>
+#include <cmath>
+
 #include "costmodel/memory/layer_ledger.h"
 
 namespace hexaplan::costmodel {
 namespace {
 
-double alive_share(const Scenario& sc) {
-  const double chunked = sc.framework.chunked_cross_entropy_fraction;
-  if (sc.recipe.cross_entropy == CrossEntropy::Chunked) return chunked > 0 ? chunked : 1.0 / 8;
-  return sc.recipe.cross_entropy == CrossEntropy::Default && chunked > 0 ? chunked : 1.0;
+/// Chunks that a chunked loss is cut into: the framework's number, or Liger's rule, which keeps a chunk's
+/// logits about as large as the hidden states.
+double loss_chunks(const Scenario& sc, const LocalDims& d) {
+  if (sc.framework.loss_chunks > 0) return sc.framework.loss_chunks;
+  return std::exp2(
+      std::ceil(std::log2(std::max(1.0, static_cast<double>(d.vocab) / static_cast<double>(d.hidden)))));
+}
+
+/// Share of the logits that the loss works on at once.
+double alive_share(const Scenario& sc, const LocalDims& d) {
+  const double always = sc.framework.chunked_cross_entropy_fraction;
+  if (sc.recipe.cross_entropy == CrossEntropy::Chunked) return always > 0 ? always : 1 / loss_chunks(sc, d);
+  return sc.recipe.cross_entropy == CrossEntropy::Default && always > 0 ? always : 1.0;
 }
 
 }  // namespace
 
 void append_loss_entries(const Scenario& sc, const LocalDims& d, TensorLedger& out) {
   const DType compute = activation_dtype(sc.recipe.precision);
-  const double logits = static_cast<double>(d.tokens * d.vocab) * alive_share(sc);
+  const auto all_logits = static_cast<double>(d.tokens * d.vocab);
+  const double logits = all_logits * alive_share(sc, d);
+  const bool complete =
+      sc.recipe.cross_entropy == CrossEntropy::Chunked && sc.framework.chunked_logits_complete;
   const FrameworkProfile& f = sc.framework;
   const bool fused = fuses_cross_entropy(sc);
   const auto add = [&](std::string_view name, DType dtype, double elements, double copies, std::uint8_t alive,
@@ -30,15 +45,18 @@ void append_loss_entries(const Scenario& sc, const LocalDims& d, TensorLedger& o
   };
   const auto stream = static_cast<double>(d.sp_tokens * d.hidden);
   add("head.streams", compute, stream, f.head_streams, kLoss | kHeadBackward, TensorKind::Logits);
-  add("head.logits", compute, logits, fused ? 1 : f.logit_copies_compute, kLoss, TensorKind::Logits);
+  add("head.logits", compute, complete ? all_logits : logits, fused ? 1 : f.logit_copies_compute, kLoss,
+      TensorKind::Logits);
   add("loss.logits_fp32", DType::Fp32, logits, fused ? f.fused_logit_copies_fp32 : f.logit_copies_fp32, kLoss,
       TensorKind::Logits);
   add("loss.softmax_and_gradient", DType::Fp32, logits, fused ? 0 : f.logit_transient_fp32, kLoss,
       TensorKind::Logits);
-  add("head.logits_gradient", compute, logits, 1, kHeadBackward, TensorKind::Logits);
+  add("head.logits_gradient", compute, complete ? all_logits : logits, 1, kHeadBackward, TensorKind::Logits);
   add("head.weight_gradient", DType::Int8,
-      static_cast<double>(d.vocab * d.hidden) * f.weight_gradient_temporary_bytes, 1, kHeadBackward,
-      TensorKind::Transient);
+      trains_adapters(sc.recipe)
+          ? 0
+          : static_cast<double>(d.vocab * d.hidden) * f.weight_gradient_temporary_bytes,
+      1, kHeadBackward, TensorKind::Transient);
   const double gathered = sc.layout.sp ? f.sp_gather_buffers * static_cast<double>(d.tokens * d.hidden) : 0.0;
   add("head.gathered_input", compute, gathered, 1, kLoss | kHeadBackward, TensorKind::Transient);
 }

@@ -65,30 +65,29 @@ constexpr std::uint16_t kMoe = kRecomputeMoe;
 constexpr std::uint16_t kMoeAct = kRecomputeMoe | kRecomputeMoeActivation;
 constexpr std::uint16_t kShared = kRecomputeMoe | kRecomputeSharedExperts;
 
-// torchtitan's per-operator policy keeps attention and every second matmul output and recomputes the rest
-// (pytorch/torchtitan torchtitan/distributed/activation_checkpoint.py): share 0.5 for matmul outputs.
+// torchtitan's per-operator policy keeps the layer's input, attention's output and every second matmul output
+// (pytorch/torchtitan torchtitan/distributed/activation_checkpoint.py): of q, k, v, o, gate, up, down the
+// first, third, fifth and seventh. The output of down is as large as the norm input that is recomputed, and
+// counted there.
 constexpr std::array<SavedTensor, kSavedCount> kTable{{
     {Saved::NormInput, "norm.input", [](const Ctx& c) { return norms(c) * c.dims.sp_tokens * c.dims.hidden; },
-     kNo, 0.5, false},
+     kNo, 1, false},
     {Saved::NormOutput, "norm.output",
      [](const Ctx& c) { return feeding_norms(c) * input_tokens(c) * c.dims.hidden; }, kRecomputeNorm, 0,
      true},
     {Saved::NormStats, "norm.stats", [](const Ctx& c) { return norms(c) * c.dims.sp_tokens; }, kNo, 0, false},
     {Saved::QkNormInput, "attention.qk_norm.input",
      [](const Ctx& c) { return c.model.attention.qk_norm ? c.dims.tokens * (c.dims.q + c.dims.k) : 0; }, kNo,
-     0.5, false},
+     0, false},
     {Saved::RopeInput, "attention.rope.input", rotated, kNo, 0, false},
     {Saved::Query, "attention.query", [](const Ctx& c) { return c.dims.tokens * c.dims.q; },
-     kRecomputeMlaUpProjection, 0.5, false},
+     kRecomputeMlaUpProjection, 1, false},
     {Saved::Key, "attention.key", [](const Ctx& c) { return c.dims.tokens * key_width(c); },
-     kRecomputeMlaUpProjection, 0.5, false},
+     kRecomputeMlaUpProjection, 0, false},
     {Saved::Value, "attention.value", [](const Ctx& c) { return c.dims.tokens * value_width(c); },
-     kRecomputeMlaUpProjection, 0.5, false},
+     kRecomputeMlaUpProjection, 1, false},
     {Saved::RepeatedKeyValue, "attention.repeated_kv",
-     [](const Ctx& c) {
-       return c.dims.heads > c.dims.kv_heads && !latent(c) ? c.dims.tokens * (c.dims.q + c.dims.o) : 0;
-     },
-     kCore, 0, false},
+     [](const Ctx& c) { return latent(c) ? 0 : c.dims.tokens * (c.dims.q + c.dims.o); }, kCore, 0, false},
     {Saved::LogSumExp, "attention.log_sum_exp",
      [](const Ctx& c) { return stores_scores(c) ? 0 : c.dims.tokens * c.dims.heads; }, kCore, 1, false},
     {Saved::Scores, "attention.scores", [](const Ctx& c) { return stores_scores(c) ? scores(c) : 0; }, kCore,

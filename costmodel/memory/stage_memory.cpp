@@ -43,7 +43,8 @@ double working_set(const TensorLedger& transients) {
 MemoryModel::MemoryModel(const Scenario& sc, const Calibration& calibration)
     : scenario_{sc},
       dims_{local_dims(sc)},
-      context_{calibration.context.value() > 0 ? calibration.context : sc.framework.context} {
+      overhead_{.context = calibration.context.value() > 0 ? calibration.context : sc.framework.context,
+                .communicators = communicator_bytes(sc)} {
   for (const StagePlan& stage : plan_stages(sc)) {
     for (std::size_t c = 0; c < kLayerClasses; ++c) classes_[c].used |= stage.layers[c] > 0;
   }
@@ -77,6 +78,11 @@ int MemoryModel::recomputed_layers(int layers) const {
   return recompute.mode == RecomputeMode::Layers ? std::min(recompute.layers, layers) : 0;
 }
 
+/// Offloaded activations leave for host memory while the next layer runs: two layers' are there at once.
+double MemoryModel::resident(double copies) const {
+  return (scenario_.recipe.offload & kOffloadActivations) != 0 ? std::min(copies, 2.0) : copies;
+}
+
 StageElements MemoryModel::elements_of(const StagePlan& stage) const {
   StageElements elements;
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
@@ -101,8 +107,8 @@ void MemoryModel::visit_layers(const StagePlan& stage, double in_flight, const V
     const int checkpointed = std::min(recomputed, layers);
     recomputed -= checkpointed;
     visit_times(classes_[c].states, layers, visit);
-    visit_times(classes_[c].checkpoint, checkpointed * in_flight, visit);
-    visit_times(classes_[c].saved, (layers - checkpointed) * in_flight, visit);
+    visit_times(classes_[c].checkpoint, resident(checkpointed * in_flight), visit);
+    visit_times(classes_[c].saved, resident((layers - checkpointed) * in_flight), visit);
   }
 }
 
@@ -127,7 +133,7 @@ void MemoryModel::visit_entries(const StagePlan& stage, double in_flight, const 
   visit_times(loss_, stage.head, visit);
   TensorLedger buffers;
   buffers.reserve(16);
-  append_buffer_entries(scenario_, dims_, elements_of(stage), context_, buffers);
+  append_buffer_entries(scenario_, dims_, elements_of(stage), overhead_, buffers);
   visit_times(buffers, 1, visit);
 }
 
@@ -142,8 +148,11 @@ TensorLedger MemoryModel::ledger(const StagePlan& stage, double in_flight) const
 
 StageMemory MemoryModel::peak(const StagePlan& stage, int index, double in_flight) const {
   std::array<MemoryBreakdown, kInstants> at{};
+  Bytes flat;  // what the optimizer step adds to the reserved peak
+  const bool flat_buffers = scenario_.framework.flat_optimizer_buffers;
   visit_entries(stage, in_flight, [&](const TensorEntry& entry, double factor) {
     const Bytes size = entry.size() * factor;
+    if (flat_buffers && entry.alive == kOptimizer) flat += size;
     for (std::size_t i = 0; i < kInstants; ++i) {
       if ((entry.alive & instant_at(static_cast<int>(i))) != 0) at[i].of(entry.kind) += size;
     }
@@ -160,7 +169,12 @@ StageMemory MemoryModel::peak(const StagePlan& stage, int index, double in_fligh
   memory.instant = instant_at(static_cast<int>(binding));
   memory.allocated = at[binding].allocated();
   const Bytes states = at[binding].parameters + at[binding].gradients + at[binding].optimizer;
-  memory.reserved = states + (memory.allocated - states) * scenario_.framework.reserved_ratio;
+  Bytes passes;
+  for (std::size_t i = 0; i < kInstants; ++i) {
+    if (instant_at(static_cast<int>(i)) != kOptimizer) passes = larger(passes, at[i].allocated());
+  }
+  const Bytes live = larger(memory.allocated, passes + flat);
+  memory.reserved = states + (live - states) * scenario_.framework.reserved_ratio;
   memory.device = memory.reserved + at[binding].communication + at[binding].overhead;
   memory.idle = at[kInstants - 1].allocated();
   return memory;

@@ -38,11 +38,13 @@ class MemoryModel {
   void visit_layers(const StagePlan& stage, double in_flight, const Visitor& visit) const;
   [[nodiscard]] const TensorLedger* largest_transients(const StagePlan& stage) const;
   [[nodiscard]] int recomputed_layers(int layers) const;
+  /// Copies of one layer's kept activations on the device, of `layers` × micro-batches in flight.
+  [[nodiscard]] double resident(double copies) const;
   [[nodiscard]] StageElements elements_of(const StagePlan& stage) const;
 
   const Scenario& scenario_;
   LocalDims dims_;
-  Bytes context_;
+  DeviceOverhead overhead_;
   std::array<ClassLedgers, kLayerClasses> classes_;
   TensorLedger embedding_, head_, loss_;
   double embedding_elements_ = 0, head_elements_ = 0;

@@ -12,19 +12,20 @@ struct OptimizerLayout {
   double factored = 0;  // further elements per row and column (Adafactor)
 };
 
-OptimizerLayout optimizer_layout(const Recipe& recipe, const FrameworkProfile& framework) {
-  switch (recipe.optimizer) {
+/// `moment`: the dtype of moments that are not quantised.
+OptimizerLayout optimizer_layout(Optimizer optimizer, DType moment) {
+  switch (optimizer) {
     case Optimizer::AdamW:
     case Optimizer::Lamb:
-      return {.full_moments = 2, .moment_dtype = framework.moment_dtype};
+      return {.full_moments = 2, .moment_dtype = moment};
     case Optimizer::AdamW8bit:
       return {.full_moments = 2, .moment_dtype = DType::Int8};
     case Optimizer::Lion:
     case Optimizer::Sgd:
     case Optimizer::Muon:
-      return {.full_moments = 1, .moment_dtype = framework.moment_dtype};
+      return {.full_moments = 1, .moment_dtype = moment};
     case Optimizer::Adafactor:
-      return {.full_moments = 0, .moment_dtype = framework.moment_dtype, .factored = 1};
+      return {.full_moments = 0, .moment_dtype = moment, .factored = 1};
   }
   return {};
 }
@@ -43,6 +44,28 @@ bool keeps_master(const Scenario& sc, DType parameter) {
   return sc.framework.master_parameters && bits_per_element(parameter) < 32;
 }
 
+/// PyTorch's optimizers make their states like the parameter they belong to (torch/optim/adam.py zeros_like):
+/// without a master copy, training in pure bf16 has bf16 moments.
+DType moment_dtype(const Scenario& sc, DType parameter) {
+  return !sc.framework.master_parameters && bits_per_element(parameter) < 32 ? parameter
+                                                                             : sc.framework.moment_dtype;
+}
+
+DType gradient_dtype(const Scenario& sc, DType parameter) {
+  if (sc.recipe.gradient_dtype) return *sc.recipe.gradient_dtype;
+  // Autograd's own gradients have the parameter's dtype. Frameworks with fp32 main gradients make them for
+  // bf16 only; fp16 keeps its gradients and scales the loss (Megatron-LM megatron/training/arguments.py,
+  // accumulate_allreduce_grads_in_fp32).
+  if (!sc.framework.master_parameters || parameter == DType::Fp16) return parameter;
+  return sc.framework.gradient_dtype;
+}
+
+/// Offloaded optimizers keep the gradients that they read beside them, in host memory, as soon as gradients
+/// are sharded (arXiv:2101.06840 §4).
+bool offloads_gradients(const Scenario& sc) {
+  return (sc.recipe.offload & kOffloadOptimizer) != 0 && sc.layout.sharding.stage >= 2;
+}
+
 /// Ranks that share one copy of a state at ZeRO stage `stage`.
 double shards(const Scenario& sc, bool expert, int stage) {
   if (sc.layout.sharding.stage < stage) return 1;
@@ -55,7 +78,12 @@ double shards(const Scenario& sc, bool expert, int stage) {
 class StateAppender {
  public:
   StateAppender(const Scenario& sc, int layer_class, double count, TensorLedger& out)
-      : sc_{sc}, layer_class_{layer_class}, count_{count}, out_{out}, parameter_{parameter_dtype(sc)} {}
+      : sc_{sc},
+        layer_class_{layer_class},
+        count_{count},
+        out_{out},
+        parameter_{parameter_dtype(sc)},
+        gradient_{gradient_dtype(sc, parameter_)} {}
   void set_layer_matrix_elements(double elements) { layer_matrix_elements_ = elements; }
 
   void append(const ParameterTensor& tensor) {
@@ -66,7 +94,7 @@ class StateAppender {
     const DType dtype =
         frozen && sc_.recipe.fine_tune == FineTune::Qlora && tensor.matrix && layer_class_ >= 0 ? DType::Nf4
                                                                                                 : parameter_;
-    add(tensor, TensorKind::Parameter, dtype, elements / shards(sc_, expert, 3), kAlways);
+    append_parameters(tensor, dtype, elements / shards(sc_, expert, 3));
     const double trained = frozen ? adapter_elements(tensor, elements) : elements;
     if (frozen) add(tensor, TensorKind::Parameter, parameter_, trained / shards(sc_, expert, 3), kAlways);
     append_gradients(tensor, trained, expert);
@@ -87,8 +115,14 @@ class StateAppender {
            static_cast<double>(tensor.elements());
   }
 
+  void append_parameters(const ParameterTensor& tensor, DType dtype, double elements) {
+    if ((sc_.recipe.offload & kOffloadParameters) != 0 && sc_.layout.sharding.stage >= 3) return;
+    add(tensor, TensorKind::Parameter, dtype, elements, kAlways);
+    // one fp32 scale per block of 64 (arXiv:2305.14314 §3)
+    if (dtype == DType::Nf4) add(tensor, TensorKind::Parameter, DType::Fp32, elements / 64, kAlways);
+  }
+
   void append_gradients(const ParameterTensor& tensor, double elements, bool expert) {
-    const DType dtype = sc_.recipe.gradient_dtype.value_or(sc_.framework.gradient_dtype);
     const std::int64_t microbatches =
         sc_.recipe.global_batch / std::max<std::int64_t>(1, sc_.recipe.micro_batch * sc_.layout.dp);
     const bool whole_step = sc_.framework.persistent_gradients;
@@ -96,16 +130,17 @@ class StateAppender {
                                : microbatches > 1 ? static_cast<std::uint8_t>(kInPasses | kOptimizer)
                                                   : static_cast<std::uint8_t>(kOptimizer);
     const int stage = sc_.framework.shard_gradients_from_stage_2 ? 2 : 3;
-    if (sc_.recipe.optimizer_in_backward) return;
-    add(tensor, TensorKind::Gradient, dtype, elements / shards(sc_, expert, stage), alive);
-    if (sc_.framework.extra_gradient_copies > 0 && sc_.layout.sharding.stage < 3) {
+    if (sc_.recipe.optimizer_in_backward || offloads_gradients(sc_)) return;
+    add(tensor, TensorKind::Gradient, gradient_, elements / shards(sc_, expert, stage), alive);
+    if (gradient_ != parameter_ && sc_.layout.sharding.stage < 3) {
       add(tensor, TensorKind::Gradient, parameter_, elements * sc_.framework.extra_gradient_copies, alive);
     }
   }
 
   void append_optimizer(const ParameterTensor& tensor, double elements, bool expert) {
+    if ((sc_.recipe.offload & kOffloadOptimizer) != 0) return;
     const double cut = shards(sc_, expert, 1);
-    const OptimizerLayout layout = optimizer_layout(sc_.recipe, sc_.framework);
+    const OptimizerLayout layout = optimizer_layout(sc_.recipe.optimizer, moment_dtype(sc_, parameter_));
     if (keeps_master(sc_, parameter_))
       add(tensor, TensorKind::OptimizerState, DType::Fp32, elements / cut, kAlways);
     for (int moment = 0; moment < layout.full_moments; ++moment) {
@@ -138,6 +173,7 @@ class StateAppender {
   double count_;
   TensorLedger& out_;
   DType parameter_;
+  DType gradient_;
   double layer_matrix_elements_ = 1;
 };
 
@@ -149,6 +185,12 @@ double matrix_elements(const std::vector<ParameterTensor>& tensors) {
 }
 
 }  // namespace
+
+bool widens_gradients(const Scenario& sc) {
+  const DType parameter = parameter_dtype(sc);
+  return keeps_master(sc, parameter) && bits_per_element(gradient_dtype(sc, parameter)) < 32 &&
+         (sc.recipe.offload & kOffloadOptimizer) == 0;
+}
 
 void append_state_entries(const Scenario& sc, const std::vector<ParameterTensor>& tensors, int layer_class,
                           double count, TensorLedger& out) {

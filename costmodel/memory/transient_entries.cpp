@@ -45,6 +45,7 @@ class LayerBackward {
   void grow(std::int64_t elements) { live_.grow(static_cast<double>(elements) * element_); }
   void shrink(std::int64_t elements) { live_.shrink(static_cast<double>(elements) * element_); }
   void weight_gradient(std::int64_t elements) {
+    if (trains_adapters(sc_.recipe)) return;
     live_.pulse(static_cast<double>(elements) * sc_.framework.weight_gradient_temporary_bytes);
   }
   [[nodiscard]] bool saves(Saved tensor) const {

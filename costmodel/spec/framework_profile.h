@@ -23,7 +23,7 @@ enum class Saved : std::uint8_t {
   Query,        // tokens·a·d, cut by TP
   Key,          // tokens·g·d
   Value,        // tokens·g·d_v
-  RepeatedKeyValue,  // k and v expanded to all heads (eager GQA)  tokens·a·(d+d_v)
+  RepeatedKeyValue,  // k and v as eager attention reads them, expanded to all heads  tokens·a·(d+d_v)
   LogSumExp,         // tokens·a, flash only
   Scores,            // tokens·a·s, not flash
   ScoresDropout,     // 1 byte mask, tokens·a·s, not flash, dropout > 0
@@ -100,8 +100,9 @@ struct FrameworkProfile {
   // --- model states ---
   DType parameter_dtype = DType::Bf16;  // the persistent copy used for compute
   DType gradient_dtype = DType::Fp32;   // accumulation (main) gradients
-  /// A further gradient copy beside the main one, as long as parameters are not sharded (nanotron keeps the
-  /// autograd gradient in the parameter dtype). 0 = none.
+  /// A further gradient copy in the parameter dtype beside main gradients of another dtype, as long as
+  /// parameters are not sharded (nanotron and DeepSpeed's bf16 optimizer keep the autograd gradient). 0 =
+  /// none.
   double extra_gradient_copies = 0;
   /// Gradients live in a buffer for the whole run; otherwise they appear during the last backward (or, with
   /// gradient accumulation, stay from the first) and are freed after the step.
@@ -119,6 +120,9 @@ struct FrameworkProfile {
   double quantized_input_bytes = 1;  // fp8/fp4: bytes per element of a saved GEMM input
   bool gather_saved_inputs = false;  // with SP, linear inputs are kept gathered over TP
   bool full_recompute_keeps_attention = false;
+  /// Adapters sit at the attention projections only (the default of Hugging Face PEFT and lit-gpt): inputs of
+  /// the frozen MLP matrices are not kept. Otherwise every linear layer has one.
+  bool attention_adapters_only = false;
 
   // --- loss: bytes per local logit element ---
   double logit_copies_compute = 1;  // kept until the loss's backward
@@ -127,6 +131,10 @@ struct FrameworkProfile {
   double fused_logit_copies_fp32 = 0;  // with fused cross-entropy: fp32 copies beside the compute one
   bool fused_cross_entropy = false;
   double chunked_cross_entropy_fraction = 0;  // > 0: always chunked, this share of the logits is alive
+  /// A recipe that asks for a chunked loss: chunks, 0 = so many that a chunk has about tokens·h logits
+  /// (linkedin/Liger-Kernel src/liger_kernel/ops/fused_linear_cross_entropy.py).
+  double loss_chunks = 0;
+  bool chunked_logits_complete = false;  // all chunks' logits stay until the loss's backward (torchtune)
 
   // --- buffers ---
   double gradient_bucket_elements = 0;     // per data-parallel bucket, fixed part
@@ -139,9 +147,14 @@ struct FrameworkProfile {
   bool reshard_after_forward =
       true;  // false: ZeRO-3 keeps gathered parameters until backward (ZeRO-2 traffic)
   bool gather_ends_for_whole_step = false;  // embedding and head form the root group and stay gathered
-  double optimizer_transient_bytes = 0;     // per local parameter, alive during the step
-  double sp_gather_buffers = 1;             // gathered SP inputs alive during passes, tokens·h each
-  double sp_persistent_buffers = 0;         // gather buffers kept for the whole run, tokens·h each
+  /// Per local parameter, alive during the step, where gradients have 16 bits: their fp32 copy for the master
+  /// parameters, and what else the step makes of them.
+  double optimizer_transient_bytes = 0;
+  /// The step's temporaries are flat buffers of a whole shard: no hole that freed activations leave in the
+  /// caching allocator takes them, so the reserved peak holds both.
+  bool flat_optimizer_buffers = false;
+  double sp_gather_buffers = 1;      // gathered SP inputs alive during passes, tokens·h each
+  double sp_persistent_buffers = 0;  // gather buffers kept for the whole run, tokens·h each
   /// Bytes per element of a weight gradient before it is added to the main gradient; 0 = accumulated inside
   /// the GEMM.
   double weight_gradient_temporary_bytes = 0;

@@ -38,8 +38,9 @@ constexpr Named<VocabParallel> kVocabMethods[] = {
     {"", VocabParallel::LastStage},
     {"none", VocabParallel::LastStage},
     {"redis", VocabParallel::LastStage},
-    {"vocab-1", VocabParallel::AllStagesOneBarrier},
-    {"vocab-2", VocabParallel::AllStagesTwoBarriers},
+    // Algorithm 1 of arXiv:2411.05288 §4 ("Vocab-1") synchronises twice, algorithm 2 ("Vocab-2") once.
+    {"vocab-1", VocabParallel::AllStagesTwoBarriers},
+    {"vocab-2", VocabParallel::AllStagesOneBarrier},
     {"interlaced", VocabParallel::Interlaced},
 };
 // "custom" layouts are not given; those published count embedding and loss as a layer each.
@@ -51,6 +52,16 @@ constexpr Named<StageSplit> kStageLayouts[] = {
     {"embedding-counts", StageSplit::EmbeddingCounts},
     {"custom", StageSplit::EmbeddingCounts},
 };
+
+/// Sharding of a row. DeepSpeed is there for ZeRO: Megatron-DeepSpeed's scripts
+/// (bigscience-workshop/bigscience train/, ZERO_STAGE=1) shard the optimizer, and the memory of runs that do
+/// not say so leaves no room for whole states (1.3 B parameters in 14.9 GiB).
+ZeroMeaning zero_of(const TruthRow& row) {
+  const bool deepspeed =
+      row.framework_profile == "megatron-deepspeed" || row.framework_profile == "deepspeed";
+  if (deepspeed && (row.zero == "unknown" || row.zero.empty())) return {1, false};
+  return value_of_word(kZero, row.zero, "zero");
+}
 
 int degree(const std::optional<std::int64_t>& cell, std::string_view column, std::int64_t absent = 1) {
   const std::int64_t value = cell.value_or(absent);
@@ -75,7 +86,11 @@ std::vector<int> redistributed_layers(const TruthRow& row, int stages) {
   std::vector<int> result(static_cast<std::size_t>(stages), best_last);
   const int others = layers - best_last;
   for (int stage = 0; stage + 1 < stages; ++stage) {
-    result[static_cast<std::size_t>(stage)] = others / (stages - 1) + (stage < others % (stages - 1) ? 1 : 0);
+    // What is left over goes late in the pipeline, where fewer micro-batches are in flight: published runs
+    // need no more memory than without redistribution (arXiv:2411.05288 §6).
+    const int from_the_end = stages - 2 - stage;
+    result[static_cast<std::size_t>(stage)] =
+        others / (stages - 1) + (from_the_end < others % (stages - 1) ? 1 : 0);
   }
   return result;
 }
@@ -108,7 +123,7 @@ Layout layout_of(const TruthRow& row) {
   layout.ep = degree(row.ep, "ep");
   layout.etp = expert_tensor_of(row, layout);
   layout.sp = row.sp.value_or(false) && layout.tp > 1;
-  const ZeroMeaning zero = value_of_word(kZero, row.zero, "zero");
+  const ZeroMeaning zero = zero_of(row);
   layout.sharding.stage = zero.stage;
   if (row.shard_size || zero.hybrid) {
     layout.sharding.group = degree(row.shard_size, "shard_size", row.gpus_per_node.value_or(8));

@@ -94,6 +94,25 @@ std::uint8_t offload_of(const TruthRow& row) {
   return bits;
 }
 
+/// Gradients of a row that does not give their dtype. The megatron word of the schema stands for several
+/// frameworks; those that shard optimizer states and say what they do reduce in the parameters' dtype (NeMo
+/// and Megatron-Bridge recipes grad_reduce_in_fp32 = False, InternEvo, Aleph Alpha), Megatron-LM without
+/// sharding is the profile's default.
+std::optional<DType> gradient_dtype_of(const TruthRow& row) {
+  const std::optional<DType> stated = dtype_of(row.grad_dtype);
+  const bool sharded = row.zero == "1" || row.zero == "2" || row.zero == "3";
+  if (stated || row.framework_profile != "megatron" || !sharded) return stated;
+  return dtype_of(row.params_dtype);
+}
+
+/// Dropout is not a column. Megatron's and Megatron-DeepSpeed's GPT and BERT train with 0.1 unless told
+/// otherwise (megatron/training/arguments.py hidden_dropout, attention_dropout); Llama-like models have none.
+double dropout_of(const TruthRow& row) {
+  const bool megatron = row.framework_profile == "megatron" || row.framework_profile == "megatron-deepspeed";
+  const bool older = row.arch == "gpt" || row.arch == "moe-gpt" || row.arch == "bert";
+  return megatron && older ? 0.1 : 0.0;
+}
+
 /// Rank of adapters whose source does not give it: the defaults of Megatron-Bridge (peft/lora.py, dim 32) and
 /// of Hugging Face PEFT (LoraConfig.r = 8).
 std::int64_t lora_rank_of(const TruthRow& row) {
@@ -111,11 +130,12 @@ Recipe recipe_of(const TruthRow& row) {
       row.global_batch.value_or(*row.micro_batch * row.grad_accum.value_or(1) * row.dp.value_or(1));
   recipe.precision = value_of_word(kPrecisionNames, row.precision_norm, "precision_norm");
   recipe.parameter_dtype = dtype_of(row.params_dtype);
-  recipe.gradient_dtype = dtype_of(row.grad_dtype);
+  recipe.gradient_dtype = gradient_dtype_of(row);
   recipe.optimizer = value_of_word(kOptimizers, row.optimizer_norm, "optimizer_norm");
   recipe.optimizer_in_backward = row.optimizer_in_backward.value_or(false);
   recipe.recompute = recompute_of(row);
   recipe.attention = attention_of(row);
+  recipe.dropout = dropout_of(row);
   recipe.cross_entropy = value_of_word(kCrossEntropies, row.ce_kind, "ce_kind");
   recipe.fine_tune = value_of_word(kFineTunes, row.finetune, "finetune");
   if (recipe.fine_tune == FineTune::Lora || recipe.fine_tune == FineTune::Qlora) {

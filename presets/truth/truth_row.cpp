@@ -39,6 +39,7 @@ const Column kColumns[] = {
     {"tied_embeddings", &TruthRow::tied_embeddings, kOptional},
     {"learned_positions", &TruthRow::learned_positions, kOptional},
     {"linear_bias", &TruthRow::linear_bias, kOptional},
+    {"fused_norm", &TruthRow::fused_norm, kOptional},
     {"layers", &TruthRow::layers},
     {"hidden", &TruthRow::hidden},
     {"ffn", &TruthRow::ffn},

@@ -23,7 +23,7 @@ struct TruthRow {
 
   // Model.
   std::string model_name, arch;
-  std::optional<bool> gated_mlp, tied_embeddings, learned_positions, linear_bias;
+  std::optional<bool> gated_mlp, tied_embeddings, learned_positions, linear_bias, fused_norm;
   std::optional<std::int64_t> layers, hidden, ffn, heads, kv_heads, head_dim, vocab, seq;
   std::optional<std::int64_t> n_experts, top_k, moe_ffn, first_k_dense, dense_ffn;
   std::optional<double> shared_experts;

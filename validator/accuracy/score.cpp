@@ -87,7 +87,11 @@ ComparedCase compare(const PredictedCase& c) {
     const Residual r{measured.source, predicted_memory(predicted, m.kind, m.scope).value(), m.bytes.value()};
     compared.memory.push_back({m.kind, r.predicted, r.measured, r.error()});
   }
-  if (measured.ran_out_of_memory) compared.predicted_out_of_memory = predicts_out_of_memory(predicted);
+  if (measured.ran_out_of_memory) {
+    compared.predicted_out_of_memory = predicts_out_of_memory(predicted);
+    compared.device_bytes = predicted_memory(predicted, MemoryKind::Device, MemoryScope::WorstRank).value();
+    compared.capacity_bytes = predicted.capacity.value();
+  }
   return compared;
 }
 

@@ -38,6 +38,7 @@ struct ComparedCase {
   costmodel::StepTime by_cause;
   std::vector<ComparedMemory> memory;
   std::optional<bool> predicted_out_of_memory, measured_out_of_memory;
+  double device_bytes = 0, capacity_bytes = 0;  // of the worst rank, where it is asked whether it fits
 };
 
 [[nodiscard]] ComparedCase compare(const PredictedCase& c);
