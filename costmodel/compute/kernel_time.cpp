@@ -113,6 +113,18 @@ FlopsPerSecond peak_rate(Precision precision, const GpuSpec& gpu) {
   return peak.value() > 0 ? peak : gpu.peak_vector;
 }
 
+/// Rows that do not start at 16 bytes: the tensor cores are fed in smaller pieces (a vocabulary of 50,257
+/// instead of 50,304 costs nanoGPT a quarter of its step); batched GEMMs fall back to the vector units
+/// (BLOOM's heads of 225 elements: bigscience train/tr11-176B-ml chronicles, "choosing the fastest
+/// topology").
+FlopsPerSecond rate_of_alignment(const GemmShape& shape, FlopsPerSecond aligned, const GpuSpec& gpu) {
+  constexpr std::int64_t kAligned = 8;
+  constexpr double kUnalignedShare = 0.5, kUnalignedVectorShare = 0.6;
+  if (shape.alignment >= kAligned) return aligned;
+  if (shape.batch == 1 || gpu.peak_vector.value() <= 0) return kUnalignedShare * aligned;
+  return std::min(kUnalignedShare * aligned, kUnalignedVectorShare * gpu.peak_vector);
+}
+
 double element_bytes(Precision precision) {
   return bits_per_element(activation_dtype(precision)) / 8.0;
 }
@@ -150,7 +162,8 @@ Seconds gemm_time(const GemmShape& shape, Precision precision, const GpuSpec& gp
   const double area = quantised_area(curve, shape, gpu.sm_count);
   const double share = curve.share * calibration.sustained * (shape.batch > 1 ? calibration.grouped : 1.0) *
                        std::exp2(correction(curve, area, k));
-  const Seconds compute = Flops{2.0 * area * (k + curve.k_half)} / (share * peak_rate(executed, gpu));
+  const FlopsPerSecond rate = rate_of_alignment(shape, share * peak_rate(executed, gpu), gpu);
+  const Seconds compute = Flops{2.0 * area * (k + curve.k_half)} / rate;
 
   const BytesPerSecond bandwidth = calibration.memory.share * gpu.memory_bandwidth;
   const Bytes traffic{batch * (operand_bytes(executed) * (m * k + k * n) + element_bytes(executed) * m * n)};

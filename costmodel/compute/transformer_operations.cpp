@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 
 namespace hexaplan::costmodel {
 namespace {
+
+std::int64_t alignment_of(std::int64_t a, std::int64_t b) {
+  return std::gcd(std::gcd(a, b), std::int64_t{8});
+}
 
 /// Emits forward and backward of each step of a layer in one place, so that they cannot drift apart.
 class OperationBuilder {
@@ -122,17 +127,18 @@ class OperationBuilder {
   void gemms(std::string_view name, OpKind kind, GemmShape shape) {
     Operation op{
         .name = name, .kind = kind, .precision = sc_.recipe.precision, .gemm = shape, .formula = "T1"};
+    op.gemm.alignment = alignment_of(shape.n, shape.k);
     op.flops = shape.flops();
     op.kernels = sc_.framework.gemm_kernels_forward;
     op.rerun = reruns(1) || reruns_as_matmul();
     out_.push_back(op);
     op.rerun = false;
     op.pass = Pass::BackwardData;
-    op.gemm = {shape.m, shape.k, shape.n, shape.batch};
+    op.gemm = {shape.m, shape.k, shape.n, shape.batch, 0, op.gemm.alignment};
     out_.push_back(op);
     if (!trains_weights_) return;
     op.pass = Pass::BackwardWeight;
-    op.gemm = {shape.n, shape.k, shape.m, shape.batch};
+    op.gemm = {shape.n, shape.k, shape.m, shape.batch, 0, op.gemm.alignment};
     // Sharded parameters: the gradient goes into the reduce buffer and is added to a shard only.
     const bool adds = sc_.layout.sharding.stage < (sc_.framework.zero2_gathers_layers ? 2 : 3);
     const bool apart = sc_.framework.weight_gradient_temporary_bytes > 0;
@@ -229,6 +235,7 @@ class OperationBuilder {
                  .gemm = shape,
                  .formula = "T1"};
     if (is_quantized(op.precision)) op.precision = Precision::Bf16;
+    op.gemm.alignment = alignment_of(shape.n, shape.k);
     op.flops = shape.flops();
     op.rerun = reruns(1);
     out_.push_back(op);
@@ -271,7 +278,8 @@ class LayerOperations {
  private:
   void norm(std::string_view name) {
     build_.in_modules(kRecomputeNorm);
-    build_.elementwise(name, Elementwise::Norm, static_cast<double>(d_.sp_tokens * d_.hidden));
+    build_.elementwise(name, sc_.recipe.fused_norm ? Elementwise::Norm : Elementwise::UnfusedNorm,
+                       static_cast<double>(d_.sp_tokens * d_.hidden));
     build_.in_modules(0);
   }
   void residual(std::string_view name) {
@@ -428,7 +436,8 @@ void append_embedding_operations(const Scenario& sc, const LocalDims& d, std::ve
 void append_head_operations(const Scenario& sc, const LocalDims& d, std::vector<Operation>& out) {
   const std::size_t first = out.size();
   OperationBuilder build{sc, d, out};
-  build.elementwise("head.norm", Elementwise::Norm, static_cast<double>(d.sp_tokens * d.hidden));
+  build.elementwise("head.norm", sc.recipe.fused_norm ? Elementwise::Norm : Elementwise::UnfusedNorm,
+                    static_cast<double>(d.sp_tokens * d.hidden));
   build.enter_tensor_parallel("head.enter_tp");
   build.linear("head.logits", d.tokens, d.hidden, d.vocab);
   build.elementwise("loss.cross_entropy",

@@ -72,8 +72,9 @@ enum class Elementwise : std::uint8_t {
   Embedding,          // tokens·h
   CrossEntropy,       // unfused loss; elements of the logits
   FusedCrossEntropy,  // in-place kernel; elements of the logits
+  UnfusedNorm,        // a norm written out in tensor operations; tokens·h
 };
-inline constexpr int kElementwiseCount = 14;
+inline constexpr int kElementwiseCount = 15;
 
 /// Traffic and kernels of one memory-bound step. Traffic is in passes: reads + writes of the step's elements,
 /// in the activation dtype.
@@ -174,8 +175,11 @@ struct FrameworkProfile {
   Seconds expert_layer_overhead;
   double gemm_kernels_forward = 1;  // launches per linear layer
   Seconds kernel_launch;            // host time per kernel when the queue runs dry
-  Seconds step_overhead;            // fixed host time per optimizer step (data, logging, grad norm sync)
-  Seconds microbatch_overhead;      // host time per micro-batch and stage
+  /// Host time of one layer's forward and backward beside its launches: modules, autograd, bookkeeping. The
+  /// device waits where it is faster.
+  Seconds layer_host_forward, layer_host_backward;
+  Seconds step_overhead;        // fixed host time per optimizer step (data, logging, grad norm sync)
+  Seconds microbatch_overhead;  // host time per micro-batch and stage
   double optimizer_passes_bytes =
       34;  // traffic per local parameter of the optimizer step (docs/formulas.md#T7)
   bool fused_weight_gradient = true;  // wgrad accumulates into the main gradient inside the GEMM
@@ -197,6 +201,9 @@ struct FrameworkProfile {
   double tensor_overlap = 0;             // share of TP collectives hidden behind GEMMs
   double context_overlap = 1;            // share of ring CP sends that can hide behind attention
   double pipeline_overlap = 0;           // share of p2p hidden (interleaved schedules: 1)
+  /// Without SP, tensor-parallel ranks send a slice each between stages and gather it there (arXiv:2104.04473
+  /// §4.1); false: each sends the whole tensor.
+  bool pipeline_scatter_gather = false;
   double expert_overlap = 0;
   /// A token goes once to each rank, and over the network once to each node, however many experts it has
   /// there (DeepEP, HybridEP); false: once per expert (all-to-all).

@@ -69,6 +69,7 @@ struct Recipe {
   bool optimizer_in_backward = false;  // step fused into backward, gradients freed at once
   Recompute recompute;
   AttentionKernel attention = AttentionKernel::Flash;
+  bool fused_norm = true;  // false: the norm is written out in tensor operations, every one a kernel
   CrossEntropy cross_entropy = CrossEntropy::Default;
   double dropout = 0.0;  // > 0: masks are saved
   FineTune fine_tune = FineTune::Pretrain;

@@ -118,16 +118,16 @@ void Pricer::add(const Operation& op, Seconds time, PassCost& cost, double& kern
 }
 
 /// The host must launch as fast as the device runs; ring sends hide behind attention.
-void Pricer::finish(PassCost& cost, double kernels) const {
+void Pricer::finish(PassCost& cost, Seconds host) const {
   const FrameworkProfile& f = scenario_.framework;
-  const Seconds host = f.kernel_launch * kernels;
   cost.launch = larger(Seconds{}, host - cost.total());
   if (scenario_.layout.context == ContextKind::Ring) {
     cost.context = larger(Seconds{}, cost.context - cost.attention * f.context_overlap);
   }
 }
 
-LayerCost Pricer::price(const std::vector<Operation>& operations) const {
+LayerCost Pricer::price(const std::vector<Operation>& operations, Seconds forward_host,
+                        Seconds backward_host) const {
   LayerCost cost;
   double forward_kernels = 0, backward_kernels = 0, rerun_kernels = 0;
   bool experts = false, experts_rerun = false;
@@ -146,9 +146,11 @@ LayerCost Pricer::price(const std::vector<Operation>& operations) const {
       cost.rerun_flops += op.flops;
     }
   }
-  finish(cost.forward, forward_kernels);
-  finish(cost.backward, backward_kernels);
-  finish(cost.rerun, rerun_kernels);
+  const Seconds launch = scenario_.framework.kernel_launch;
+  const double rerun_share = forward_kernels > 0 ? rerun_kernels / forward_kernels : 0;
+  finish(cost.forward, forward_host + launch * forward_kernels);
+  finish(cost.backward, backward_host + launch * backward_kernels);
+  finish(cost.rerun, forward_host * rerun_share + launch * rerun_kernels);
   const Seconds wait = scenario_.framework.expert_layer_overhead;
   if (experts) cost.forward.launch += wait, cost.backward.launch += wait;
   if (experts_rerun) cost.rerun.launch += wait;

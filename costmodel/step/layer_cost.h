@@ -38,12 +38,14 @@ class Pricer {
   /// Device time of one operation run `op.count` times, nothing hidden.
   [[nodiscard]] Seconds time_of(const Operation& op) const;
   [[nodiscard]] Seconds collective(CollectiveKind kind, Bytes payload, Group group) const;
-  [[nodiscard]] LayerCost price(const std::vector<Operation>& operations) const;
+  /// Everything that runs for one micro-batch; `forward_host` and `backward_host` are spent beside launches.
+  [[nodiscard]] LayerCost price(const std::vector<Operation>& operations, Seconds forward_host = {},
+                                Seconds backward_host = {}) const;
 
  private:
   [[nodiscard]] double merged_share(const Operation& op) const;
   void add(const Operation& op, Seconds time, PassCost& cost, double& kernels) const;
-  void finish(PassCost& cost, double kernels) const;
+  void finish(PassCost& cost, Seconds host) const;
 
   const Scenario& scenario_;
   const Calibration& calibration_;

@@ -51,7 +51,8 @@ StepModel::StepModel(const Scenario& sc, const Calibration& calibration, const s
     tensors.clear();
     append_layer_operations(sc, dims_, layer_class_at(c), operations);
     append_layer_parameters(sc.model, layer_class_at(c), tensors);
-    layers_[index] = pricer_.price(operations);
+    layers_[index] =
+        pricer_.price(operations, sc.framework.layer_host_forward, sc.framework.layer_host_backward);
     layer_parameters_[index] = count(sc, tensors);
   }
   operations.clear();
@@ -137,7 +138,11 @@ Seconds StepModel::pipeline_messages() const {
   if (sc_.layout.pp == 1) return {};
   const double element = bits_per_element(activation_dtype(sc_.recipe.precision)) / 8.0;
   const Bytes payload{static_cast<double>(dims_.sp_tokens * dims_.hidden) * element};
-  const Seconds send = pricer_.collective(CollectiveKind::SendRecv, payload, Group::Pipeline);
+  const bool sliced = sc_.framework.pipeline_scatter_gather && !sc_.layout.sp && sc_.layout.tp > 1;
+  const Seconds send =
+      sliced ? pricer_.collective(CollectiveKind::SendRecv, payload / sc_.layout.tp, Group::Pipeline) +
+                   pricer_.collective(CollectiveKind::AllGather, payload, Group::Tensor)
+             : pricer_.collective(CollectiveKind::SendRecv, payload, Group::Pipeline);
   const double chunks = chunks_per_stage(sc_.layout);
   const double fill = 2.0 * (sc_.layout.pp - 1);
   const double steady = 2.0 * (microbatches_ - 1) * chunks * (1 - sc_.framework.pipeline_overlap);

@@ -96,6 +96,8 @@ constexpr Field kFields[] = {
     {"expert_layer_overhead", &P::expert_layer_overhead},
     {"gemm_kernels_forward", &P::gemm_kernels_forward},
     {"kernel_launch", &P::kernel_launch},
+    {"layer_host_forward", &P::layer_host_forward},
+    {"layer_host_backward", &P::layer_host_backward},
     {"step_overhead", &P::step_overhead},
     {"microbatch_overhead", &P::microbatch_overhead},
     {"optimizer_passes_bytes", &P::optimizer_passes_bytes},
@@ -110,6 +112,7 @@ constexpr Field kFields[] = {
     {"tensor_overlap", &P::tensor_overlap, kShare},
     {"context_overlap", &P::context_overlap, kShare},
     {"pipeline_overlap", &P::pipeline_overlap, kShare},
+    {"pipeline_scatter_gather", &P::pipeline_scatter_gather},
     {"expert_overlap", &P::expert_overlap, kShare},
     {"expert_dispatch_merges_copies", &P::expert_dispatch_merges_copies},
     {"overlap_slowdown", &P::overlap_slowdown, kStretch},
@@ -166,6 +169,7 @@ constexpr Named<Elementwise> kElementwiseNames[] = {
     {"embedding", Elementwise::Embedding},
     {"cross_entropy", Elementwise::CrossEntropy},
     {"fused_cross_entropy", Elementwise::FusedCrossEntropy},
+    {"unfused_norm", Elementwise::UnfusedNorm},
 };
 static_assert(std::size(kElementwiseNames) == costmodel::kElementwiseCount);
 

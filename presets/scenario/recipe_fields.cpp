@@ -115,6 +115,8 @@ constexpr RecipeField kFields[] = {
      [](const Recipe& r) { return word_unless(kAttentionNames, r.attention, kUsual.attention); }},
     {"cross_entropy", [](const ValueReader& v, Recipe& r) { r.cross_entropy = v.choice(kCrossEntropyNames); },
      [](const Recipe& r) { return word_unless(kCrossEntropyNames, r.cross_entropy, kUsual.cross_entropy); }},
+    {"fused_norm", [](const ValueReader& v, Recipe& r) { r.fused_norm = yes_or_no(v); },
+     [](const Recipe& r) { return unless(r.fused_norm, true); }},
     {"dropout",
      [](const ValueReader& v, Recipe& r) {
        r.dropout = real(v, {0.0, 0.999});

@@ -55,15 +55,17 @@ std::optional<DType> dtype_of(const std::string& word) {
 }
 
 /// Where the kernel is not stated: Megatron-DeepSpeed of that time and anything on V100 (no FlashAttention
-/// below Ampere, arXiv:2205.14135) ran Megatron's fused scale-mask-softmax; everything else has run flash by
-/// default since 2023 (Megatron-LM with Transformer Engine, PyTorch SDPA).
+/// below Ampere, arXiv:2205.14135) ran Megatron's fused scale-mask-softmax, and so did Megatron-LM and NeMo
+/// until Transformer Engine, which came with Hopper; everything else has run flash by default since 2023.
 AttentionKernel attention_of(const TruthRow& row) {
   static constexpr Named<AttentionKernel> kernels[] = {{"flash", AttentionKernel::Flash},
                                                        {"fused-softmax", AttentionKernel::FusedSoftmax},
                                                        {"unfused", AttentionKernel::Unfused}};
   if (row.attention != "unknown" && !row.attention.empty())
     return value_of_word(kernels, row.attention, "attention");
-  const bool older = row.framework_profile == "megatron-deepspeed" || row.gpu.substr(0, 4) == "v100";
+  const bool before_hopper = row.gpu.substr(0, 4) == "a100" || row.gpu.substr(0, 4) == "a800";
+  const bool older = row.framework_profile == "megatron-deepspeed" || row.gpu.substr(0, 4) == "v100" ||
+                     (row.framework_profile == "megatron" && before_hopper);
   return older ? AttentionKernel::FusedSoftmax : AttentionKernel::Flash;
 }
 
@@ -136,6 +138,7 @@ Recipe recipe_of(const TruthRow& row) {
   recipe.recompute = recompute_of(row);
   recipe.attention = attention_of(row);
   recipe.dropout = dropout_of(row);
+  recipe.fused_norm = row.fused_norm.value_or(true);
   recipe.cross_entropy = value_of_word(kCrossEntropies, row.ce_kind, "ce_kind");
   recipe.fine_tune = value_of_word(kFineTunes, row.finetune, "finetune");
   if (recipe.fine_tune == FineTune::Lora || recipe.fine_tune == FineTune::Qlora) {

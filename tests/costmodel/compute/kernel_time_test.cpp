@@ -115,6 +115,12 @@ TEST(gemm_time, weight_gradients_that_accumulate_move_the_sum_too) {
               1280.0 * 1280 * 8 / 4e12 * 1e6, 1e-9);
 }
 
+TEST(gemm_time, rows_that_do_not_start_at_16_bytes_are_slow) {
+  const GemmShape aligned{.m = 1280, .n = 1280, .k = 4096};
+  const GemmShape unaligned{.m = 1280, .n = 1280, .k = 4096, .alignment = 1};
+  EXPECT_NEAR(gemm_microseconds(unaligned, ideal()) / gemm_microseconds(aligned, ideal()), 2.0, 1e-9);
+}
+
 TEST(gemm_time, skinny_shapes_are_bound_by_memory) {
   Calibration c = ideal();
   c.gemm[static_cast<std::size_t>(Precision::Bf16)].tiles[3] = {16, 128, 1.0};

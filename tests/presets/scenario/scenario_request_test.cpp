@@ -45,7 +45,7 @@ TEST(scenario, what_is_written_reads_back_the_same) {
   r.sequence = 8192, r.micro_batch = 2, r.global_batch = 512, r.tokens = 1'000'000, r.dropout = 0.1;
   r.precision = costmodel::Precision::Fp8Block;
   r.parameter_dtype = costmodel::DType::Fp32, r.gradient_dtype = costmodel::DType::Bf16;
-  r.optimizer = costmodel::Optimizer::Muon, r.optimizer_in_backward = true;
+  r.optimizer = costmodel::Optimizer::Muon, r.optimizer_in_backward = true, r.fused_norm = false;
   r.recompute = {.mode = costmodel::RecomputeMode::Layers, .layers = 3};
   r.attention = costmodel::AttentionKernel::Unfused, r.cross_entropy = costmodel::CrossEntropy::Chunked;
   r.fine_tune = costmodel::FineTune::Lora, r.lora_rank = 16, r.trainable_parameters = 12345;
