@@ -24,8 +24,10 @@ class BufferAppender {
   /// ZeRO-3: parameters of the running layer and of those prefetched, and the gradient of the running one.
   void gathered(const StageElements& elements) {
     if (sc_.layout.sharding.stage < 3 || sc_.layout.shard_ranks() == 1) return;
-    const double layers = f_.reshard_after_forward ? (1 + f_.gather_prefetch_layers) * elements.largest_layer
-                                                   : elements.all - elements.head - elements.embedding;
+    const double inner = elements.all - elements.head - elements.embedding;
+    const double running = (1 + f_.gather_prefetch_layers) * elements.largest_layer;
+    const double layers =
+        f_.reshard_after_forward ? std::max(running, std::min(inner, f_.gather_live_elements)) : inner;
     const double ends = f_.gather_ends_for_whole_step ? elements.head + elements.embedding : 0;
     add("parameter.gathered", TensorKind::Transient, f_.gather_dtype, layers + ends, kForward | kBackward);
     add("parameter.gathered", TensorKind::Transient, f_.gather_dtype,
@@ -47,8 +49,11 @@ class BufferAppender {
 
   void placeholders(const StageElements& elements) {
     if (!f_.placeholder_weight_gradients || trains_adapters(sc_.recipe)) return;
-    add("gradient.placeholders", TensorKind::Transient, f_.gather_dtype,
-        elements.distinct_matrices + elements.head_matrix, kAlways);
+    add("gradient.placeholders", TensorKind::Transient, f_.gather_dtype, elements.distinct_matrices, kAlways);
+    // The output layer is Megatron's own and makes its placeholder anew
+    // (megatron/core/tensor_parallel/layers.py LinearWithGradAccumulationAndAsyncCommunication).
+    add("head.gradient_placeholder", TensorKind::Transient, f_.gather_dtype, elements.head_matrix,
+        kHeadBackward);
   }
 
   void streams() {

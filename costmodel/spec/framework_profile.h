@@ -142,6 +142,7 @@ struct FrameworkProfile {
   double gradient_bucket_per_rank = 0;     // … plus this × dp (Megatron: max(40e6, 1e6·dp))
   bool contiguous_gradient_buffer = true;  // buckets are views: no further memory
   double gather_prefetch_layers = 1;       // ZeRO-3/FSDP: unsharded layers alive beside the current one
+  double gather_live_elements = 0;         // … at least so many elements (DeepSpeed max_live_parameters)
   double gather_bucket_elements = 0;       // DeepSpeed all-gather bucket
   DType gather_dtype = DType::Bf16;
   DType reduce_dtype = DType::Fp32;

@@ -79,6 +79,7 @@ constexpr Field kFields[] = {
     {"gradient_bucket_per_rank", &P::gradient_bucket_per_rank},
     {"contiguous_gradient_buffer", &P::contiguous_gradient_buffer},
     {"gather_prefetch_layers", &P::gather_prefetch_layers},
+    {"gather_live_elements", &P::gather_live_elements},
     {"gather_bucket_elements", &P::gather_bucket_elements},
     {"gather_dtype", &P::gather_dtype},
     {"reduce_dtype", &P::reduce_dtype},
