@@ -7,6 +7,20 @@
 #include "costmodel/compute/kernel_time.h"
 
 namespace hexaplan::costmodel {
+namespace {
+
+/// Standard deviation of the speed of GPUs of one type under their power limit: SGEMM on Summit, Longhorn,
+/// Frontera and others spans 8-10 % between the whiskers, 5.4 deviations (Sinha et al., "Not All GPUs Are
+/// Created Equal", SC22, arXiv:2208.11035).
+constexpr double kSpeedSpread = 0.015;
+
+/// Ranks that wait for each other in every layer or step run as fast as the slowest: the largest of n
+/// normal deviations is about √(2 ln n).  [docs/formulas.md#T5]
+double slowest_of(std::int64_t gpus) {
+  return 1 + kSpeedSpread * std::sqrt(2 * std::log(static_cast<double>(gpus)));
+}
+
+}  // namespace
 
 PassCost& PassCost::operator+=(const PassCost& o) {
   gemm += o.gemm;
@@ -51,7 +65,7 @@ LayerCost operator*(LayerCost cost, double factor) {
 }
 
 Pricer::Pricer(const Scenario& sc, const Calibration& calibration)
-    : scenario_{sc}, calibration_{calibration} {
+    : scenario_{sc}, calibration_{calibration}, slowest_{slowest_of(sc.layout.world_size())} {
   for (std::size_t g = 0; g < kGroupCount; ++g) {
     placements_[g] = place_group(sc.layout, static_cast<Group>(g), sc.cluster);
   }
@@ -64,7 +78,7 @@ Seconds Pricer::collective(CollectiveKind kind, Bytes payload, Group group) cons
 }
 
 /// Share of a token's copies that are sent when those to one destination travel together: of k copies to n
-/// destinations at random, n·(1 − (1 − 1/n)^k) go to different ones.  [docs/formulas.md#C5]
+/// destinations at random, n·(1 − (1 − 1/n)^k) go to different ones.  [docs/formulas.md#C4]
 double Pricer::merged_share(const Operation& op) const {
   if (!scenario_.framework.expert_dispatch_merges_copies || op.copies <= 1) return 1;
   const GroupPlacement& group = placements_[static_cast<std::size_t>(op.group)];
@@ -78,11 +92,11 @@ Seconds Pricer::time_of(const Operation& op) const {
   switch (op.kind) {
     case OpKind::Gemm:
     case OpKind::GroupedGemm:
-      return op.count * gemm_time(op.gemm, op.precision, gpu, calibration_);
+      return slowest_ * op.count * gemm_time(op.gemm, op.precision, gpu, calibration_);
     case OpKind::Attention:
-      return op.count * attention_time(op.attention,
-                                       op.pass == Pass::Forward ? Direction::Forward : Direction::Backward,
-                                       op.precision, gpu, calibration_);
+      return slowest_ * op.count *
+             attention_time(op.attention, op.pass == Pass::Forward ? Direction::Forward : Direction::Backward,
+                            op.precision, gpu, calibration_);
     case OpKind::MemoryBound:
       return op.count * memory_bound_time(op.bytes, gpu, calibration_);
     case OpKind::Collective:

@@ -49,6 +49,7 @@ class Pricer {
 
   const Scenario& scenario_;
   const Calibration& calibration_;
+  double slowest_;  // time of the slowest GPU over a usual one's
   std::array<GroupPlacement, kGroupCount> placements_;
 };
 

@@ -1,0 +1,114 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "costmodel/step/estimate.h"
+#include "example_scenario.h"
+
+namespace hexaplan::costmodel {
+namespace {
+
+StepTime time_of(const Scenario& scenario) {
+  return estimate_step(scenario, Calibration{}).time;
+}
+
+/// The example on one node, FSDP over its eight GPUs.
+Scenario fsdp() {
+  Scenario sc = example_scenario();
+  sc.cluster.gpus = 8;
+  sc.layout = {.dp = 8};
+  sc.layout.sharding.stage = 3;
+  sc.recipe.global_batch = 8;
+  return sc;
+}
+
+/// One GPU of the same, so that nothing is communicated.
+Scenario alone() {
+  Scenario sc = fsdp();
+  sc.cluster.gpus = 1;
+  sc.layout.dp = 1;
+  sc.recipe.global_batch = 1;
+  return sc;
+}
+
+/// 64 experts over two nodes.
+Scenario experts() {
+  Scenario sc = example_scenario();
+  sc.model.moe = {.experts = 64, .top_k = 8, .expert_ffn = 1024};
+  sc.layout = {.dp = 16, .ep = 16};
+  sc.layout.sharding.stage = 1;
+  sc.recipe.global_batch = 16;
+  return sc;
+}
+
+TEST(step_mechanisms, gpus_that_wait_for_each_other_run_as_fast_as_the_slowest) {
+  const double one = time_of(alone()).gemm.value();
+  const double eight = time_of(fsdp()).gemm.value();
+  EXPECT_NEAR(eight / one, 1 + 0.015 * std::sqrt(2 * std::log(8.0)), 0.005);
+}
+
+TEST(step_mechanisms, a_backward_gather_that_starts_late_waits_in_full) {
+  Scenario late = fsdp();
+  late.framework.backward_gather_overlap = false;
+  const Seconds early = time_of(fsdp()).data_parallel;
+  EXPECT_GT(time_of(late).data_parallel.value(), 1.5 * early.value());
+}
+
+TEST(step_mechanisms, copies_in_and_out_of_fsdp_buffers_take_their_bandwidth) {
+  Scenario copied = fsdp();
+  copied.framework.gather_copy_bytes = 4;
+  copied.framework.reduce_copy_bytes = 6;
+  const double added = (time_of(copied).data_parallel - time_of(fsdp()).data_parallel).value();
+  const double bytes = 8.03e9 * (2 * 4 + 6);
+  EXPECT_NEAR(added, bytes / (0.80 * 3.35e12), 0.05 * added);
+}
+
+TEST(step_mechanisms, zero_2_gathers_once_where_layers_are_gathered_one_by_one) {
+  Scenario once = fsdp();
+  once.layout.sharding.stage = 2;
+  once.framework.zero2_gathers_layers = true;
+  once.framework.backward_gather_overlap = false;
+  Scenario twice = once;
+  twice.layout.sharding.stage = 3;
+  EXPECT_LT(time_of(once).data_parallel.value(), 0.8 * time_of(twice).data_parallel.value());
+}
+
+TEST(step_mechanisms, a_checkpoint_that_stops_early_spares_the_last_matrix) {
+  Scenario whole = fsdp();
+  whole.recipe.recompute.mode = RecomputeMode::Full;
+  Scenario early = whole;
+  early.framework.recompute_stops_early = true;
+  const double share = time_of(early).recompute / time_of(whole).recompute;
+  EXPECT_GT(share, 0.65);  // the down projection is 27 % of the layer's matrices
+  EXPECT_LT(share, 0.85);
+}
+
+TEST(step_mechanisms, copies_of_a_token_to_one_node_cross_the_network_once) {
+  Scenario merged = experts();
+  merged.framework.expert_dispatch_merges_copies = true;
+  const double share = time_of(merged).expert_parallel / time_of(experts()).expert_parallel;
+  EXPECT_NEAR(share, 2 * (1 - std::pow(0.5, 8)) / 8, 0.05);
+}
+
+TEST(step_mechanisms, layers_with_experts_wait_for_the_host_once_per_pass) {
+  Scenario waiting = experts();
+  waiting.framework.expert_layer_overhead = Seconds{1e-3};
+  const double added = (time_of(waiting).launch - time_of(experts()).launch).value();
+  EXPECT_NEAR(added, 32 * 2 * 1e-3, 1e-9);
+}
+
+TEST(step_mechanisms, a_ring_attends_to_one_ranks_keys_at_a_time) {
+  Scenario ring = example_scenario();
+  ring.layout = {.dp = 4, .cp = 4};
+  double pieces = 0, merges = 0;
+  for (const Operation& op : layer_operations(ring, class_of_layer(ring.model, 0))) {
+    if (op.pass != Pass::Forward) continue;
+    if (op.kind == OpKind::Attention) pieces += op.count;
+    if (op.name == "attention.merge") merges += op.count;
+  }
+  EXPECT_EQ(pieces, 4);
+  EXPECT_EQ(merges, 3);
+}
+
+}  // namespace
+}  // namespace hexaplan::costmodel
