@@ -294,8 +294,8 @@ LIGER = "linkedin/Liger-Kernel benchmark data (RMSNorm, SwiGLU, squared ReLU for
 # sustained: long GEMMs on random data at the power limit against the short runs of the grid.
 # memory: attained bytes per second over the datasheet's; accumulate: share of the traffic of adding into C that shows.
 def power_limited(watts, median):
-    """GEMMs in steps of B200 reach 0.70 of its grid (median 1458 TFLOP/s) at 1000 W; here at `watts`, grid median `median`."""
-    return round(0.70 * (watts / 1000) ** 0.75 * 1458 / median, 2)
+    """GEMMs in steps of B200 reach 0.72 of its grid (median 1458 TFLOP/s) at 1000 W; here at `watts`, grid median `median`."""
+    return round(0.72 * (watts / 1000) ** 0.75 * 1458 / median, 2)
 
 
 MACHINES = {
@@ -304,7 +304,7 @@ MACHINES = {
     "h100-80-sxm": dict(sustained=(0.87, "0.93: " + SHORT + "; in training 6 % less: fitted over 70 runs on H100 of llm-foundry, torchtitan, Megatron-Bridge and Megatron MoE"), memory=(0.91, LIGER + ": 3.02-3.09 TB/s"), accumulate=(0.5, "between A100 and B200")),
     "h200": dict(sustained=(0.90, "0.96: 8192³ at 769-798 TFLOP/s on random data, measured on one H200, over 806 of the grid; in training 6 % less, as H100"),
                  memory=(0.87, "copy 4.3 TB/s, measured on one H200; RMSNorm 3.7-3.8 TB/s: NVIDIA/cudnn-frontend@df73764"), accumulate=(0.5, "between A100 and B200")),
-    "b200": dict(sustained=(0.70, SIMUMAX + ": 250 GEMMs above 0.8 ms reach 0.73 of the grid, short ones 0.94 (1000 W limit); in training 5 % less: fitted over 34 runs on B200 of SimuMax, Megatron-Bridge and ml-engineering"),
+    "b200": dict(sustained=(0.72, SIMUMAX + ": 250 GEMMs above 0.8 ms reach 0.73 of the grid, short ones 0.94 (1000 W limit); in training a little less: fitted over 34 runs on B200 of SimuMax, Megatron-Bridge and ml-engineering"),
                  memory=(0.80, SIMUMAX + ": 0.67 with 30 us per kernel; copies of Hopper: 0.90"), accumulate=(1.0, SIMUMAX + ", B200 group_matmul bwd_grad_w, fp32 against bf16")),
     "b300": dict(sustained=(power_limited(1100, 1542), "B200's rate in steps times the power limit to the power 0.75 (between clocks as its square root and rates proportional to it): 1100 W"), memory=(0.80, "as B200"), accumulate=(1.0, "as B200")),
     "gb200": dict(sustained=(power_limited(1200, 1559), "B200's rate in steps times the power limit to the power 0.75 (between clocks as its square root and rates proportional to it): 1200 W"), memory=(0.80, "as B200"), accumulate=(1.0, "as B200")),
