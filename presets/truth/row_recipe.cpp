@@ -56,7 +56,8 @@ std::optional<DType> dtype_of(const std::string& word) {
 
 /// Where the kernel is not stated: Megatron-DeepSpeed of that time and anything on V100 (no FlashAttention
 /// below Ampere, arXiv:2205.14135) ran Megatron's fused scale-mask-softmax, and so did Megatron-LM and NeMo
-/// until Transformer Engine, which came with Hopper; everything else has run flash by default since 2023.
+/// until Transformer Engine, which came with Hopper, on the sequences of up to 2,048 tokens that kernel was
+/// made for (megatron/fused_kernels, first version); everything else has run flash by default since 2023.
 AttentionKernel attention_of(const TruthRow& row) {
   static constexpr Named<AttentionKernel> kernels[] = {{"flash", AttentionKernel::Flash},
                                                        {"fused-softmax", AttentionKernel::FusedSoftmax},
@@ -65,7 +66,7 @@ AttentionKernel attention_of(const TruthRow& row) {
     return value_of_word(kernels, row.attention, "attention");
   const bool before_hopper = row.gpu.substr(0, 4) == "a100" || row.gpu.substr(0, 4) == "a800";
   const bool older = row.framework_profile == "megatron-deepspeed" || row.gpu.substr(0, 4) == "v100" ||
-                     (row.framework_profile == "megatron" && before_hopper);
+                     (row.framework_profile == "megatron" && before_hopper && row.seq.value_or(0) <= 2048);
   return older ? AttentionKernel::FusedSoftmax : AttentionKernel::Flash;
 }
 
