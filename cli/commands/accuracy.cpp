@@ -40,12 +40,15 @@ constexpr KindMeaning kMemoryWords[] = {
     {"device", MemoryKind::Device, MemoryScope::WorstRank},
 };
 
-/// nanotron's figures are those of the *first* stage, taken once the step is done: they are 20.05 bytes
-/// (ZeRO-0) per parameter of the embedding and the first stage's layers, whatever the micro-batch, and the
-/// reserved figure grows with the micro-batches in flight there.
+/// nanotron's figures are those of world rank 0, on the *first* stage. Its trainer resets the allocator's
+/// peak after the last backward of each of the first five steps (log_memory) and writes the figure in the
+/// third, so that "allocated" is the peak of clipping, optimizer and parameter gathering: 20 bytes per
+/// parameter of the embedding and the first stage's layers without ZeRO, whatever the micro-batch.
+/// (huggingface/nanotron
+/// @67c5ebb6 trainer.py training_step, helpers.py log_throughput)
 MemoryScope scope_of(const TruthRow& row, MemoryKind kind, MemoryScope stated) {
   if (row.framework_profile != "nanotron") return stated;
-  return kind == MemoryKind::Allocated ? MemoryScope::FirstStageAfterStep : MemoryScope::FirstStage;
+  return kind == MemoryKind::Allocated ? MemoryScope::FirstStageUpdate : MemoryScope::FirstStage;
 }
 
 std::vector<MeasuredMemory> measured_memory(const TruthRow& row) {

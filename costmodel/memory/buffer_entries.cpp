@@ -72,10 +72,15 @@ class BufferAppender {
     const double trained = trains_adapters(sc_.recipe) || !widens_gradients(sc_) ? 0 : elements.all / cut;
     add("optimizer.temporaries", TensorKind::Transient, DType::Int8, trained * f_.optimizer_transient_bytes,
         kOptimizer);
+    const bool gathers =
+        cut > 1 && sc_.layout.sharding.stage < 3 && f_.flat_gather_copies > 0 && !trains_adapters(sc_.recipe);
+    add("parameter.flat_gather", TensorKind::Transient, f_.gather_dtype,
+        gathers ? f_.flat_gather_copies * elements.all + elements.all / cut : 0, kOptimizer);
   }
 
   void device(const DeviceOverhead& overhead) {
     add("communicators", TensorKind::Communication, DType::Int8, overhead.communicators.value(), kAlways);
+    add("library.workspace", TensorKind::Transient, DType::Int8, f_.library_workspace.value(), kAlways);
     add("context", TensorKind::Overhead, DType::Int8, overhead.context.value(), kAlways);
   }
 

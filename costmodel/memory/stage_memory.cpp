@@ -176,7 +176,8 @@ StageMemory MemoryModel::peak(const StagePlan& stage, int index, double in_fligh
   const Bytes live = larger(memory.allocated, passes + flat);
   memory.reserved = states + (live - states) * scenario_.framework.reserved_ratio;
   memory.device = memory.reserved + at[binding].communication + at[binding].overhead;
-  memory.idle = at[kInstants - 1].allocated();
+  memory.update = at[index_of(kOptimizer)].allocated();
+  memory.idle = at[index_of(kIdle)].allocated();
   return memory;
 }
 

@@ -132,7 +132,9 @@ class StateAppender {
     const int stage = sc_.framework.shard_gradients_from_stage_2 ? 2 : 3;
     if (sc_.recipe.optimizer_in_backward || offloads_gradients(sc_)) return;
     add(tensor, TensorKind::Gradient, gradient_, elements / shards(sc_, expert, stage), alive);
-    if (gradient_ != parameter_ && sc_.layout.sharding.stage < 3) {
+    const bool replicated = sc_.layout.dp * sc_.layout.cp > 1 && sc_.layout.sharding.stage == 0;
+    const bool copied = replicated || !sc_.framework.gradient_copies_are_buckets;
+    if (gradient_ != parameter_ && sc_.layout.sharding.stage < 3 && copied) {
       add(tensor, TensorKind::Gradient, parameter_, elements * sc_.framework.extra_gradient_copies, alive);
     }
   }
@@ -149,10 +151,6 @@ class StateAppender {
     if (layout.factored > 0) {
       const auto factors = static_cast<double>((tensor.rows + tensor.cols) * tensor.count);
       add(tensor, TensorKind::OptimizerState, DType::Fp32, std::min(elements, factors) / cut, kAlways);
-    }
-    if (sc_.layout.sharding.stage >= 1 && sc_.framework.unsharded_state_bytes > 0) {
-      add(tensor, TensorKind::OptimizerState, DType::Int8, elements * sc_.framework.unsharded_state_bytes,
-          kAlways);
     }
   }
 

@@ -1,4 +1,6 @@
 #pragma once
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -30,6 +32,10 @@ enum Instant : std::uint8_t {
   kIdle = 1 << 5,          // between steps
 };
 inline constexpr int kInstants = 6;
+/// Position of `instant` among the kInstants.
+[[nodiscard]] constexpr std::size_t index_of(Instant instant) {
+  return static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(instant)));
+}
 inline constexpr std::uint8_t kInPasses = kForward | kLoss | kHeadBackward | kBackward;
 inline constexpr std::uint8_t kAlways = kInPasses | kOptimizer | kIdle;
 [[nodiscard]] constexpr Instant instant_at(int index) {

@@ -102,16 +102,15 @@ struct FrameworkProfile {
   DType parameter_dtype = DType::Bf16;  // the persistent copy used for compute
   DType gradient_dtype = DType::Fp32;   // accumulation (main) gradients
   /// A further gradient copy in the parameter dtype beside main gradients of another dtype, as long as
-  /// parameters are not sharded (nanotron and DeepSpeed's bf16 optimizer keep the autograd gradient). 0 =
-  /// none.
+  /// parameters are not sharded (DeepSpeed's bf16 optimizer keeps the autograd gradient). 0 = none.
   double extra_gradient_copies = 0;
+  /// They are the buckets of PyTorch's DDP: only between replicas that shard nothing.
+  bool gradient_copies_are_buckets = false;
   /// Gradients live in a buffer for the whole run; otherwise they appear during the last backward (or, with
   /// gradient accumulation, stay from the first) and are freed after the step.
   bool persistent_gradients = true;
   bool master_parameters = true;  // fp32 copy when parameter_dtype is 16 bit
   DType moment_dtype = DType::Fp32;
-  /// States that ZeRO-1 does not cut in this framework, bytes per parameter (measured; nanotron keeps some).
-  double unsharded_state_bytes = 0;
   bool shard_gradients_from_stage_2 = true;
   StageSplit even_split = StageSplit::Even;  // what this framework does with StageSplit::Even
   std::int64_t vocab_multiple = 1;           // padded to a multiple of vocab_multiple·tp
@@ -155,6 +154,9 @@ struct FrameworkProfile {
   /// The step's temporaries are flat buffers of a whole shard: no hole that freed activations leave in the
   /// caching allocator takes them, so the reserved peak holds both.
   bool flat_optimizer_buffers = false;
+  /// ZeRO-1/2: flat copies of all the stage's parameters, in the gather dtype, while the updated ones are
+  /// gathered; beside them stands the flat local shard.
+  double flat_gather_copies = 0;
   double sp_gather_buffers = 1;      // gathered SP inputs alive during passes, tokens·h each
   double sp_persistent_buffers = 0;  // gather buffers kept for the whole run, tokens·h each
   /// Bytes per element of a weight gradient before it is added to the main gradient; 0 = accumulated inside
@@ -179,10 +181,14 @@ struct FrameworkProfile {
   /// Host time of one layer's forward and backward beside its launches: modules, autograd, bookkeeping. The
   /// device waits where it is faster.
   Seconds layer_host_forward, layer_host_backward;
+  /// Host time of a tensor-parallel collective per member, in runs whose pipeline crosses nodes.
+  Seconds pipeline_collective_host;
   Seconds step_overhead;        // fixed host time per optimizer step (data, logging, grad norm sync)
   Seconds microbatch_overhead;  // host time per micro-batch and stage
   double optimizer_passes_bytes =
       34;  // traffic per local parameter of the optimizer step (docs/formulas.md#T7)
+  double whole_gradient_passes_bytes =
+      0;  // … per parameter before ZeRO's cut: norm, clipping, clearing of all gradients
   bool fused_weight_gradient = true;  // wgrad accumulates into the main gradient inside the GEMM
 
   // --- communication ---
@@ -195,13 +201,18 @@ struct FrameworkProfile {
   /// BACKWARD_PRE); false: after it, so that the gather waits on the critical path (BACKWARD_POST).
   bool backward_gather_overlap = true;
   /// ZeRO-3/FSDP: traffic per parameter of the layer, beside the collectives: copies out of the gather buffer
-  /// per gather; copies and casts of the gradient into the reduce buffer.
+  /// per gather (ZeRO-1: of the updated parameters, once per step); copies and casts of the gradient into the
+  /// reduce buffer.
   double gather_copy_bytes = 0;
   double reduce_copy_bytes = 0;
+  bool sharding_ends_overlap = false;  // ZeRO-1 reduces gradients in one call after the last backward
+  Seconds
+      gather_slice_host;  // ZeRO-1: host time per tensor and data-parallel rank to cut and copy its slices
   bool reduce_scatter_gradients = true;  // ZeRO-1 reduces by reduce-scatter; false: all-reduce, then cut
   double tensor_overlap = 0;             // share of TP collectives hidden behind GEMMs
   double context_overlap = 1;            // share of ring CP sends that can hide behind attention
-  double pipeline_overlap = 0;           // share of p2p hidden (interleaved schedules: 1)
+  Seconds pipeline_wait;        // host time lost to each neighbouring stage per micro-batch, there and back
+  double pipeline_overlap = 0;  // share of p2p hidden (interleaved schedules: 1)
   /// Without SP, tensor-parallel ranks send a slice each between stages and gather it there (arXiv:2104.04473
   /// §4.1); false: each sends the whole tensor.
   bool pipeline_scatter_gather = false;
@@ -214,6 +225,7 @@ struct FrameworkProfile {
   // --- device overhead ---
   Bytes context;                 // CUDA context, handles, loaded modules
   Bytes communicator;            // per communicator, where the transport model gives nothing
+  Bytes library_workspace;       // taken from the framework's allocator for good: cuBLAS, per host thread
   double reserved_ratio = 1.05;  // allocator: reserved over allocated activations and transients
 };
 

@@ -27,6 +27,7 @@ struct StageMemory {
   Bytes allocated;  // peak of live tensors
   Bytes reserved;   // peak of the caching allocator
   Bytes device;     // reserved + context + communicators: what nvidia-smi shows, what runs out
+  Bytes update;     // peak of live tensors after the last backward: clipping, optimizer, gathering
   Bytes idle;       // live tensors between steps
   /// The peak by kind with the allocator's slack counted as overhead, so that the kinds add up to `device`.
   [[nodiscard]] constexpr MemoryBreakdown on_device() const {

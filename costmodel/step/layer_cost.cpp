@@ -69,6 +69,13 @@ Pricer::Pricer(const Scenario& sc, const Calibration& calibration)
   for (std::size_t g = 0; g < kGroupCount; ++g) {
     placements_[g] = place_group(sc.layout, static_cast<Group>(g), sc.cluster);
   }
+  tensor_crosses_network_ = crosses_network(Group::Tensor);
+  pipeline_crosses_network_ = crosses_network(Group::Pipeline);
+}
+
+bool Pricer::crosses_network(Group group) const {
+  return links_of(placements_[static_cast<std::size_t>(group)], scenario_.cluster, calibration_.network)
+             .domains > 1;
 }
 
 Seconds Pricer::collective(CollectiveKind kind, Bytes payload, Group group) const {
@@ -105,9 +112,19 @@ Seconds Pricer::time_of(const Operation& op) const {
   return {};
 }
 
-void Pricer::add(const Operation& op, Seconds time, PassCost& cost, double& kernels) const {
+/// What the host takes to issue an operation's kernels.
+Seconds Pricer::host_time(const Operation& op) const {
   const FrameworkProfile& f = scenario_.framework;
-  kernels += op.kernels * op.count;
+  Seconds once = f.kernel_launch * op.kernels;
+  if (op.kind == OpKind::Collective && op.group == Group::Tensor && pipeline_crosses_network_) {
+    once += f.pipeline_collective_host * scenario_.layout.tp;
+  }
+  return op.count * once;
+}
+
+void Pricer::add(const Operation& op, Seconds time, PassCost& cost, Seconds& host) const {
+  const FrameworkProfile& f = scenario_.framework;
+  host += host_time(op);
   switch (op.kind) {
     case OpKind::Gemm:
     case OpKind::GroupedGemm:
@@ -134,7 +151,9 @@ void Pricer::add(const Operation& op, Seconds time, PassCost& cost, double& kern
 /// The host must launch as fast as the device runs; ring sends hide behind attention.
 void Pricer::finish(PassCost& cost, Seconds host) const {
   const FrameworkProfile& f = scenario_.framework;
-  cost.launch = larger(Seconds{}, host - cost.total());
+  // Between nodes the host itself moves the data of a collective (NCCL's proxy threads) and launches later.
+  const Seconds moved_by_host = tensor_crosses_network_ ? cost.tensor : Seconds{};
+  cost.launch = larger(Seconds{}, host - (cost.total() - moved_by_host));
   if (scenario_.layout.context == ContextKind::Ring) {
     cost.context = larger(Seconds{}, cost.context - cost.attention * f.context_overlap);
   }
@@ -143,28 +162,27 @@ void Pricer::finish(PassCost& cost, Seconds host) const {
 LayerCost Pricer::price(const std::vector<Operation>& operations, Seconds forward_host,
                         Seconds backward_host) const {
   LayerCost cost;
-  double forward_kernels = 0, backward_kernels = 0, rerun_kernels = 0;
+  Seconds forward_issue, backward_issue, rerun_issue;
   bool experts = false, experts_rerun = false;
   for (const Operation& op : operations) {
     const Seconds time = time_of(op);
     if (op.kind == OpKind::GroupedGemm) experts = true, experts_rerun = experts_rerun || op.rerun;
     if (op.pass == Pass::Forward) {
-      add(op, time, cost.forward, forward_kernels);
+      add(op, time, cost.forward, forward_issue);
     } else {
-      add(op, time, cost.backward, backward_kernels);
+      add(op, time, cost.backward, backward_issue);
       if (op.pass == Pass::BackwardWeight && op.kind != OpKind::Collective) cost.weight_gradient += time;
     }
     cost.flops += op.flops;
     if (op.rerun) {
-      add(op, time, cost.rerun, rerun_kernels);
+      add(op, time, cost.rerun, rerun_issue);
       cost.rerun_flops += op.flops;
     }
   }
-  const Seconds launch = scenario_.framework.kernel_launch;
-  const double rerun_share = forward_kernels > 0 ? rerun_kernels / forward_kernels : 0;
-  finish(cost.forward, forward_host + launch * forward_kernels);
-  finish(cost.backward, backward_host + launch * backward_kernels);
-  finish(cost.rerun, forward_host * rerun_share + launch * rerun_kernels);
+  const double rerun_share = forward_issue > Seconds{} ? rerun_issue / forward_issue : 0;
+  finish(cost.forward, forward_host + forward_issue);
+  finish(cost.backward, backward_host + backward_issue);
+  finish(cost.rerun, forward_host * rerun_share + rerun_issue);
   const Seconds wait = scenario_.framework.expert_layer_overhead;
   if (experts) cost.forward.launch += wait, cost.backward.launch += wait;
   if (experts_rerun) cost.rerun.launch += wait;

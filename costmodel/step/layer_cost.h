@@ -44,13 +44,16 @@ class Pricer {
 
  private:
   [[nodiscard]] double merged_share(const Operation& op) const;
-  void add(const Operation& op, Seconds time, PassCost& cost, double& kernels) const;
+  [[nodiscard]] bool crosses_network(Group group) const;
+  [[nodiscard]] Seconds host_time(const Operation& op) const;
+  void add(const Operation& op, Seconds time, PassCost& cost, Seconds& host) const;
   void finish(PassCost& cost, Seconds host) const;
 
   const Scenario& scenario_;
   const Calibration& calibration_;
   double slowest_;  // time of the slowest GPU over a usual one's
   std::array<GroupPlacement, kGroupCount> placements_;
+  bool tensor_crosses_network_ = false, pipeline_crosses_network_ = false;
 };
 
 }  // namespace hexaplan::costmodel

@@ -17,16 +17,18 @@ StageParameters count(const Scenario& sc, const std::vector<ParameterTensor>& te
     const auto elements =
         static_cast<double>(elements_on_rank(tensor, sc.model, sc.layout, sc.framework.vocab_multiple));
     (is_expert(tensor) ? sum.expert : sum.dense) += elements;
+    sum.tensors += 1;
   }
   return sum;
 }
 
 StageParameters operator*(StageParameters p, double factor) {
-  return {p.dense * factor, p.expert * factor};
+  return {p.dense * factor, p.expert * factor, p.tensors * factor};
 }
 StageParameters& operator+=(StageParameters& a, const StageParameters& b) {
   a.dense += b.dense;
   a.expert += b.expert;
+  a.tensors += b.tensors;
   return a;
 }
 
@@ -144,9 +146,12 @@ Seconds StepModel::pipeline_messages() const {
                    pricer_.collective(CollectiveKind::AllGather, payload, Group::Tensor)
              : pricer_.collective(CollectiveKind::SendRecv, payload, Group::Pipeline);
   const double chunks = chunks_per_stage(sc_.layout);
-  const double fill = 2.0 * (sc_.layout.pp - 1);
+  const double hops = sc_.layout.pp - 1;
+  const double fill = 2.0 * hops;
   const double steady = 2.0 * (microbatches_ - 1) * chunks * (1 - sc_.framework.pipeline_overlap);
-  return send * (fill + steady);
+  // A stage serves its neighbours one after the other; while the pipeline fills and drains, one at a time.
+  const double waits = hops + std::min(2.0, hops) * (microbatches_ - 1) * chunks;
+  return send * (fill + steady) + sc_.framework.pipeline_wait * waits;
 }
 
 /// What one rank still waits for after its last backward, and before its first forward. [docs/formulas.md#C8]
@@ -164,9 +169,8 @@ Seconds StepModel::data_parallel(const LayerCost& slowest, const StageParameters
       both(sharded && f.reduce_scatter_gradients ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce,
            reduce);
   const Seconds gather = sharded ? both(CollectiveKind::AllGather, bytes_of(f.gather_dtype)) : Seconds{};
-  Seconds hidden = f.gradient_overlap == GradientOverlap::None
-                       ? Seconds{}
-                       : slowest.backward.total() + slowest.rerun.total();
+  const bool overlaps = f.gradient_overlap != GradientOverlap::None && !(sharded && f.sharding_ends_overlap);
+  Seconds hidden = overlaps ? slowest.backward.total() + slowest.rerun.total() : Seconds{};
   if (f.gradient_overlap == GradientOverlap::EveryMicrobatch && sharding.stage >= 2) {
     gradients *= microbatches_;
     hidden *= microbatches_;
@@ -176,9 +180,19 @@ Seconds StepModel::data_parallel(const LayerCost& slowest, const StageParameters
   const Seconds last_bucket = gradients / buckets;
   const Seconds exposed = larger(last_bucket, gradients - hidden / f.overlap_slowdown);
   const Seconds gather_hidden = f.parameter_gather_overlap ? slowest.forward.total() : Seconds{};
-  return (f.gradient_overlap == GradientOverlap::None ? gradients : exposed) +
+  return (overlaps ? exposed : gradients) + (sharded ? slices(p) : Seconds{}) +
          larger(f.parameter_gather_overlap ? gather / buckets : gather,
                 gather - gather_hidden / f.overlap_slowdown);
+}
+
+/// Copies between parameters and the buffers of the gather after a ZeRO-1 step: by the device, or as long as
+/// the host takes to cut every tensor into its ranks' slices.
+Seconds StepModel::slices(const StageParameters& p) const {
+  const FrameworkProfile& f = sc_.framework;
+  const int ranks = sc_.layout.shard_ranks();
+  if (ranks <= 1 || f.gather_copy_bytes <= 0) return {};
+  return larger(memory_bound_time(Bytes{p.all() * f.gather_copy_bytes}, sc_.cluster.gpu, calibration_),
+                f.gather_slice_host * (p.tensors * ranks));
 }
 
 /// ZeRO-3 / FSDP: every layer is gathered before its forward and its backward and its gradient scattered, per
@@ -232,8 +246,10 @@ Seconds StepModel::optimizer(const StageParameters& p) const {
   const double dense = stage >= 1 ? p.dense / sc_.layout.shard_ranks() : p.dense;
   const double expert = stage >= 1 ? p.expert / std::max(1, sc_.layout.expert_data()) : p.expert;
   const double trained = trains_adapters(sc_.recipe) ? 0 : dense + expert;
-  return memory_bound_time(Bytes{trained * sc_.framework.optimizer_passes_bytes}, sc_.cluster.gpu,
-                           calibration_);
+  const double whole = trains_adapters(sc_.recipe) || stage >= 3 ? 0 : p.all();
+  return memory_bound_time(Bytes{trained * sc_.framework.optimizer_passes_bytes +
+                                 whole * sc_.framework.whole_gradient_passes_bytes},
+                           sc_.cluster.gpu, calibration_);
 }
 
 /// The slowest stage sets the pace, with what it does once per step: taking the stage by its compute alone

@@ -14,6 +14,7 @@ namespace hexaplan::costmodel {
 /// groups).
 struct StageParameters {
   double dense = 0, expert = 0;
+  double tensors = 0;  // separate ones
   [[nodiscard]] double all() const { return dense + expert; }
 };
 
@@ -34,6 +35,7 @@ class StepModel {
   [[nodiscard]] Seconds bubble(const std::vector<LayerCost>& costs, std::size_t slowest) const;
   [[nodiscard]] Seconds pipeline_messages() const;
   [[nodiscard]] Seconds data_parallel(const LayerCost& slowest, const StageParameters& parameters) const;
+  [[nodiscard]] Seconds slices(const StageParameters& parameters) const;
   [[nodiscard]] Seconds sharded_parameters(const LayerCost& slowest, const StagePlan& stage) const;
   [[nodiscard]] Seconds optimizer(const StageParameters& parameters) const;
 

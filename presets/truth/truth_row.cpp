@@ -28,6 +28,7 @@ const Column kColumns[] = {
     {"outcome", &TruthRow::outcome},
     {"missing_inputs", &TruthRow::missing_inputs, kOptional},
     {"rank_group", &TruthRow::rank_group, kOptional},
+    {"confidence", &TruthRow::confidence, kOptional},
     {"scoreable_time", &TruthRow::scoreable_time},
     {"scoreable_memory", &TruthRow::scoreable_memory},
     {"scoreable_memory_ci", &TruthRow::scoreable_memory_ci, kOptional},

@@ -17,7 +17,7 @@ struct TruthRow {
   std::string problem;   // a cell that could not be read; such a row is listed, not scored
 
   // Identity and what the row may be scored for.
-  std::string case_id, source_file, outcome, missing_inputs, rank_group;
+  std::string case_id, source_file, outcome, missing_inputs, rank_group, confidence;
   bool scoreable_time = false, scoreable_memory = false, scoreable_memory_ci = false, scoreable_oom = false;
   std::optional<double> weight;
 

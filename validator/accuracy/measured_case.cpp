@@ -26,7 +26,7 @@ Bytes predicted_memory(const Estimate& estimate, MemoryKind kind, MemoryScope sc
   if (estimate.stages.empty()) return {};
   if (scope == MemoryScope::FirstStage) return figure(estimate.stages.front(), kind);
   if (scope == MemoryScope::LastStage) return figure(estimate.stages.back(), kind);
-  if (scope == MemoryScope::FirstStageAfterStep) return estimate.stages.front().idle;
+  if (scope == MemoryScope::FirstStageUpdate) return estimate.stages.front().update;
   Bytes worst;
   for (const StageMemory& stage : estimate.stages) worst = costmodel::larger(worst, figure(stage, kind));
   return worst;

@@ -16,10 +16,10 @@ inline constexpr int kMemoryKinds = 3;
 
 /// Whose figure it is, and when it was taken.
 enum class MemoryScope : std::uint8_t {
-  WorstRank,            // peak, maximum over ranks
-  FirstStage,           // peak of the first pipeline stage
-  LastStage,            // peak of the last pipeline stage
-  FirstStageAfterStep,  // first stage, live tensors once the step is done
+  WorstRank,         // peak, maximum over ranks
+  FirstStage,        // peak of the first pipeline stage
+  LastStage,         // peak of the last pipeline stage
+  FirstStageUpdate,  // first stage, peak between its last backward and the end of the step
 };
 
 struct MeasuredMemory {

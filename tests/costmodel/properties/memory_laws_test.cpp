@@ -106,7 +106,6 @@ RC_GTEST_PROP(memory_laws, more_zero_never_needs_more_state_memory, ()) {
 RC_GTEST_PROP(memory_laws, sharded_states_add_up_to_at_least_the_whole, ()) {
   const Scenario s = accepted_with(accepted_scenario(), [](Scenario& x) {
     x.layout.sharding = {.stage = 3};
-    x.framework.unsharded_state_bytes = 0;
     x.framework.extra_gradient_copies = 0;
   });
   const Scenario whole = accepted_with(s, [](Scenario& x) { x.layout.sharding.stage = 0; });
@@ -182,7 +181,6 @@ RC_GTEST_PROP(memory_laws, one_replica_gains_nothing_from_zero_1, ()) {
     x.layout = Layout{.dp = 1, .tp = x.layout.tp, .pp = x.layout.pp, .sp = x.layout.sp};
     x.cluster = support::random_cluster(x.layout.world_size());
     x.recipe.global_batch = x.recipe.micro_batch * 4;
-    x.framework.unsharded_state_bytes = 0;
   });
   Scenario sharded = s;
   sharded.layout.sharding.stage = 1;

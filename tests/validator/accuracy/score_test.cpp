@@ -21,7 +21,7 @@ Estimate estimate_of(double step, double first_stage, double last_stage) {
     stage.allocated = Bytes{bytes};
     stage.reserved = Bytes{bytes + 1};
     stage.device = Bytes{bytes + 2};
-    stage.idle = Bytes{bytes / 2};
+    stage.update = Bytes{bytes / 2};
     e.stages.push_back(stage);
   }
   return e;
@@ -51,8 +51,8 @@ INSTANTIATE_TEST_SUITE_P(
     table, PredictedMemory,
     testing::Values(ScopeCase{"allocated_worst_rank", MemoryKind::Allocated, MemoryScope::WorstRank, 50},
                     ScopeCase{"allocated_last_stage", MemoryKind::Allocated, MemoryScope::LastStage, 20},
-                    ScopeCase{"allocated_first_stage_after_the_step", MemoryKind::Allocated,
-                              MemoryScope::FirstStageAfterStep, 25},
+                    ScopeCase{"allocated_first_stage_while_it_updates", MemoryKind::Allocated,
+                              MemoryScope::FirstStageUpdate, 25},
                     ScopeCase{"reserved_first_stage", MemoryKind::Reserved, MemoryScope::FirstStage, 51},
                     ScopeCase{"reserved_worst_rank", MemoryKind::Reserved, MemoryScope::WorstRank, 51},
                     ScopeCase{"device_worst_rank", MemoryKind::Device, MemoryScope::WorstRank, 52}),
