@@ -163,10 +163,14 @@ LayerCost Pricer::price(const std::vector<Operation>& operations, Seconds forwar
                         Seconds backward_host) const {
   LayerCost cost;
   Seconds forward_issue, backward_issue, rerun_issue;
-  bool experts = false, experts_rerun = false;
+  std::int64_t experts = 0;  // of the rank
+  bool experts_rerun = false;
   for (const Operation& op : operations) {
     const Seconds time = time_of(op);
-    if (op.kind == OpKind::GroupedGemm) experts = true, experts_rerun = experts_rerun || op.rerun;
+    if (op.kind == OpKind::GroupedGemm) {
+      experts = op.gemm.batch;
+      experts_rerun = experts_rerun || op.rerun;
+    }
     if (op.pass == Pass::Forward) {
       add(op, time, cost.forward, forward_issue);
     } else {
@@ -183,8 +187,9 @@ LayerCost Pricer::price(const std::vector<Operation>& operations, Seconds forwar
   finish(cost.forward, forward_host + forward_issue);
   finish(cost.backward, backward_host + backward_issue);
   finish(cost.rerun, forward_host * rerun_share + rerun_issue);
-  const Seconds wait = scenario_.framework.expert_layer_overhead;
-  if (experts) cost.forward.launch += wait, cost.backward.launch += wait;
+  const Seconds wait = scenario_.framework.expert_layer_overhead +
+                       scenario_.framework.expert_overhead * static_cast<double>(experts);
+  if (experts > 0) cost.forward.launch += wait, cost.backward.launch += wait;
   if (experts_rerun) cost.rerun.launch += wait;
   return cost;
 }
