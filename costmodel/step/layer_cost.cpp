@@ -151,12 +151,12 @@ void Pricer::add(const Operation& op, Seconds time, PassCost& cost, Seconds& hos
 /// The host must launch as fast as the device runs; ring sends hide behind attention.
 void Pricer::finish(PassCost& cost, Seconds host) const {
   const FrameworkProfile& f = scenario_.framework;
-  // Between nodes the host itself moves the data of a collective (NCCL's proxy threads) and launches later.
-  const Seconds moved_by_host = tensor_crosses_network_ ? cost.tensor : Seconds{};
-  cost.launch = larger(Seconds{}, host - (cost.total() - moved_by_host));
   if (scenario_.layout.context == ContextKind::Ring) {
     cost.context = larger(Seconds{}, cost.context - cost.attention * f.context_overlap);
   }
+  // Between nodes the host itself moves the data of a collective (NCCL's proxy threads) and launches later.
+  const Seconds moved_by_host = tensor_crosses_network_ ? cost.tensor : Seconds{};
+  cost.launch = larger(Seconds{}, host - (cost.total() - moved_by_host));
 }
 
 LayerCost Pricer::price(const std::vector<Operation>& operations, Seconds forward_host,
