@@ -73,9 +73,8 @@ enum class Elementwise : std::uint8_t {
   CrossEntropy,       // unfused loss; elements of the logits
   FusedCrossEntropy,  // in-place kernel; elements of the logits
   UnfusedNorm,        // a norm written out in tensor operations; tokens·h
-  ScoreDropout,       // dropout over scores, a kernel of its own; tokens·a·s, not flash
 };
-inline constexpr int kElementwiseCount = 16;
+inline constexpr int kElementwiseCount = 15;
 
 /// Traffic and kernels of one memory-bound step. Traffic is in passes: reads + writes of the step's elements,
 /// in the activation dtype.
@@ -177,7 +176,6 @@ struct FrameworkProfile {
   /// Per MoE layer, pass and micro-batch: the host waits for the token counts of the experts and the device
   /// for the launches that follow.
   Seconds expert_layer_overhead;
-  Seconds expert_overhead;  // … and for each expert of the rank: its casts and GEMMs are launched one by one
   double gemm_kernels_forward = 1;  // launches per linear layer
   Seconds kernel_launch;            // host time per kernel when the queue runs dry
   /// Host time of one layer's forward and backward beside its launches: modules, autograd, bookkeeping. The

@@ -96,7 +96,6 @@ constexpr Field kFields[] = {
     {"attention_library", &P::attention_library},
     {"recompute_stops_early", &P::recompute_stops_early},
     {"expert_layer_overhead", &P::expert_layer_overhead},
-    {"expert_overhead", &P::expert_overhead},
     {"gemm_kernels_forward", &P::gemm_kernels_forward},
     {"kernel_launch", &P::kernel_launch},
     {"layer_host_forward", &P::layer_host_forward},
@@ -179,7 +178,6 @@ constexpr Named<Elementwise> kElementwiseNames[] = {
     {"cross_entropy", Elementwise::CrossEntropy},
     {"fused_cross_entropy", Elementwise::FusedCrossEntropy},
     {"unfused_norm", Elementwise::UnfusedNorm},
-    {"score_dropout", Elementwise::ScoreDropout},
 };
 static_assert(std::size(kElementwiseNames) == costmodel::kElementwiseCount);
 

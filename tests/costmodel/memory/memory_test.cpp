@@ -55,6 +55,136 @@ TEST(memory, states_follow_zero_stage_by_stage) {
   }
 }
 
+/// Bytes per parameter that one rank keeps of a layer.
+double state_bytes_per_parameter(const Scenario& sc) {
+  std::vector<ParameterTensor> tensors;
+  append_layer_parameters(sc.model, {}, tensors);
+  TensorLedger ledger;
+  append_state_entries(sc, tensors, 0, 1, ledger);
+  Bytes sum;
+  for (const TensorEntry& entry : ledger) sum += entry.size();
+  return sum.value() / elements_before_sharding(sc, tensors);
+}
+
+TEST(memory, states_follow_the_recipe) {
+  struct Case {
+    std::string_view what;
+    void (*change)(Scenario&);
+    double bytes;  // per parameter
+  };
+  for (const Case& c : {
+           Case{"fp16 keeps its gradients", [](Scenario& s) { s.recipe.precision = Precision::Fp16; },
+                2 + 2 + 12},
+           Case{"pure bf16: gradients and moments like the parameters",
+                [](Scenario& s) { s.framework.master_parameters = false; }, 2 + 2 + 4},
+           Case{"8-bit moments", [](Scenario& s) { s.recipe.optimizer = Optimizer::AdamW8bit; },
+                2 + 4 + 4 + 2},
+           Case{"a second gradient beside fp32 ones",
+                [](Scenario& s) { s.framework.extra_gradient_copies = 1; }, 2 + 4 + 2 + 12},
+           Case{"but not beside its equal",
+                [](Scenario& s) {
+                  s.framework.extra_gradient_copies = 1;
+                  s.recipe.gradient_dtype = DType::Bf16;
+                },
+                2 + 2 + 12},
+           Case{"offloaded optimizer", [](Scenario& s) { s.recipe.offload = kOffloadOptimizer; }, 2 + 4},
+           Case{"step fused into backward", [](Scenario& s) { s.recipe.optimizer_in_backward = true; },
+                2 + 12},
+       }) {
+    Scenario sc = example_scenario();
+    sc.layout = {};
+    c.change(sc);
+    EXPECT_NEAR(state_bytes_per_parameter(sc), c.bytes, 1e-9) << c.what;
+  }
+}
+
+TEST(memory, four_bit_weights_carry_a_scale_per_64) {
+  Scenario sc = example_scenario();
+  sc.layout = {};
+  sc.recipe.fine_tune = FineTune::Qlora;
+  const std::vector<ParameterTensor> matrix{{.name = "w", .rows = 4096, .cols = 4096}};
+  TensorLedger ledger;
+  append_state_entries(sc, matrix, 0, 1, ledger);
+  EXPECT_EQ(sum_kind(ledger, TensorKind::Parameter).value(), 4096.0 * 4096 * (0.5 + 4.0 / 64));
+}
+
+TEST(memory, a_frozen_mlp_keeps_no_inputs_of_its_matrices) {
+  const auto kept = [](FineTune fine_tune) {
+    Scenario sc = example_scenario();
+    sc.layout = {};
+    sc.framework.attention_adapters_only = true;
+    sc.recipe.fine_tune = fine_tune;
+    TensorLedger ledger;
+    append_saved_entries(sc, local_dims(sc), {}, 1, ledger);
+    return sum_kind(ledger, TensorKind::Activation).value();
+  };
+  const double one_norm_and_the_product = 2.0 * 8192 * (4096 + 14336);
+  EXPECT_EQ(kept(FineTune::Full) - kept(FineTune::Lora), one_norm_and_the_product);
+  EXPECT_EQ(kept(FineTune::Qlora), kept(FineTune::Full));
+}
+
+TEST(memory, a_softmax_without_a_kernel_of_its_own_is_kept_in_fp32) {
+  const auto scores = [](AttentionKernel kernel, double dropout) {
+    Scenario sc = example_scenario();
+    sc.framework.saved[static_cast<std::size_t>(Saved::Scores)].compute = 1;
+    sc.framework.saved[static_cast<std::size_t>(Saved::ScoresDropout)] = {.compute = 1, .byte = 1};
+    sc.recipe.attention = kernel;
+    sc.recipe.dropout = dropout;
+    const LocalDims dims = local_dims(sc);
+    TensorLedger ledger;
+    append_saved_entries(sc, dims, {}, 1, ledger);
+    double bytes = 0;
+    for (const TensorEntry& entry : ledger)
+      bytes += entry.name.find("scores") != entry.name.npos ? entry.size().value() : 0;
+    return bytes / static_cast<double>(dims.heads * dims.sequence * dims.sequence);
+  };
+  EXPECT_EQ(scores(AttentionKernel::FusedSoftmax, 0), 2);
+  EXPECT_EQ(scores(AttentionKernel::FusedSoftmax, 0.1), 5);  // arXiv:2205.05198 eq. 1
+  EXPECT_EQ(scores(AttentionKernel::Unfused, 0), 6);
+  EXPECT_EQ(scores(AttentionKernel::Unfused, 0.1), 7);
+}
+
+TEST(memory, a_chunked_loss_holds_the_logits_of_one_chunk) {
+  const auto logits = [](double chunks, bool complete) {
+    Scenario sc = example_scenario();
+    sc.layout = {};
+    sc.recipe.cross_entropy = CrossEntropy::Chunked;
+    sc.framework.loss_chunks = chunks;
+    sc.framework.chunked_logits_complete = complete;
+    sc.framework.fused_logit_copies_fp32 = 1;
+    sc.framework.head_streams = 0;
+    TensorLedger ledger;
+    append_loss_entries(sc, local_dims(sc), ledger);
+    return sum_alive(ledger, kLoss).logits.value() / (8192.0 * 128256);
+  };
+  EXPECT_EQ(logits(8, false), 6.0 / 8);
+  EXPECT_EQ(logits(8, true), 2 + 4.0 / 8);
+  EXPECT_EQ(logits(0, false), 6.0 / 32);  // Liger: 128256 / 4096 = 31.3, rounded up to a power of two
+}
+
+TEST(memory, flat_buffers_of_the_step_come_on_top_of_the_activations_blocks) {
+  Scenario sc = example_scenario();
+  sc.recipe.gradient_dtype = DType::Bf16;
+  sc.framework.optimizer_transient_bytes = 6;
+  sc.framework.reserved_ratio = 1;
+  const StageMemory without = estimate_step(sc, Calibration{}).stages[0];
+  sc.framework.flat_optimizer_buffers = true;
+  const StageMemory with = estimate_step(sc, Calibration{}).stages[0];
+  EXPECT_EQ(with.allocated, without.allocated);
+  double buffers = 0;
+  for (const TensorEntry& entry : build_ledger(sc, 0))
+    buffers += entry.alive == kOptimizer ? entry.size().value() : 0;
+  EXPECT_GT(buffers, 0);
+  EXPECT_NEAR((with.reserved - without.reserved).value(), buffers, 1);
+}
+
+TEST(memory, offloaded_activations_leave_two_layers_behind) {
+  Scenario sc = example_scenario();
+  sc.recipe.recompute.mode = RecomputeMode::Full;
+  sc.recipe.offload = kOffloadActivations;
+  EXPECT_EQ(sum_kind(build_ledger(sc, 0), TensorKind::Activation).value(), 2 * 2.0 * 8192 * 4096 / 2);
+}
+
 TEST(memory, the_peak_is_the_ledger_summed_at_its_instant) {
   const Scenario sc = example_scenario();
   const Estimate estimate = estimate_step(sc, Calibration{});

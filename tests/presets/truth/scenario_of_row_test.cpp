@@ -108,6 +108,57 @@ TEST(scenario_of_row, experts_stay_whole_where_cutting_them_over_tp_leaves_no_ro
   EXPECT_EQ(scenario_of(row).layout.expert_tensor(), 1);
 }
 
+TEST(scenario_of_row, deepspeed_shards_the_optimizer_where_a_row_does_not_say) {
+  TruthRow row = plain_row();
+  row.framework_profile = "megatron-deepspeed", row.zero = "unknown";
+  EXPECT_EQ(scenario_of(row).layout.sharding.stage, 1);
+  row.zero = "0";
+  EXPECT_EQ(scenario_of(row).layout.sharding.stage, 0);
+}
+
+TEST(scenario_of_row, gradients_that_a_row_does_not_state) {
+  TruthRow row = plain_row();
+  row.grad_dtype = "unknown";
+  EXPECT_EQ(scenario_of(row).recipe.gradient_dtype, DType::Bf16);
+  row.zero = "0";
+  EXPECT_EQ(scenario_of(row).recipe.gradient_dtype, std::nullopt);
+}
+
+TEST(scenario_of_row, gpt_of_megatron_drops_out) {
+  TruthRow row = plain_row();
+  EXPECT_EQ(scenario_of(row).recipe.dropout, 0.0);
+  row.arch = "gpt";
+  EXPECT_EQ(scenario_of(row).recipe.dropout, 0.1);
+}
+
+TEST(scenario_of_row, unfused_norms_keep_more) {
+  TruthRow row = plain_row();
+  const auto norm_input = [&] {
+    return scenario_of(row).framework.saved[static_cast<std::size_t>(costmodel::Saved::NormInput)];
+  };
+  EXPECT_EQ(norm_input().compute, 1);
+  row.fused_norm = false;
+  EXPECT_EQ(norm_input().fp32, 1);
+}
+
+TEST(scenario_of_row, the_first_algorithm_of_vocabulary_parallelism_synchronises_twice) {
+  TruthRow row = plain_row();
+  row.vocab_method = "vocab-1";
+  EXPECT_EQ(scenario_of(row).layout.vocab, costmodel::VocabParallel::AllStagesTwoBarriers);
+  row.vocab_method = "vocab-2";
+  EXPECT_EQ(scenario_of(row).layout.vocab, costmodel::VocabParallel::AllStagesOneBarrier);
+}
+
+TEST(scenario_of_row, layers_left_over_by_redistribution_go_late) {
+  TruthRow row = plain_row();
+  row.vocab_method = "redis", row.vocab = 131072, row.hidden = 3072, row.seq = 2048, row.pp = 8, row.dp = 1,
+  row.tp = 1;
+  const std::vector<int> layers = scenario_of(row).layout.stage_layers;
+  ASSERT_EQ(layers.size(), 8U);
+  EXPECT_EQ(layers[0], 4);
+  EXPECT_EQ(layers[6], 5);
+}
+
 TEST(scenario_of_row, more_chunks_than_one_are_interleaved) {
   TruthRow row = plain_row();
   row.vpp = 2;
