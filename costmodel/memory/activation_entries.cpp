@@ -24,17 +24,11 @@ bool replaced_by_quantized(const SavedTensor& tensor, const Recipe& recipe) {
   return tensor.gemm_input && is_quantized(recipe.precision) && tensor.id != Saved::AttentionOutput;
 }
 
-/// Without a fused kernel the softmax runs in fp32 and keeps its output; the product with the values keeps a
-/// copy in the compute dtype, which after dropout is dropout's output (Megatron-LM
-/// megatron/core/fusions/fused_softmax.py forward_torch_softmax).
+/// Unfused norms are an affair of RMSNorm: PyTorch's own layer_norm is one kernel and keeps its input.
 SavedRule rule_of(const SavedTensor& tensor, const Scenario& sc) {
-  SavedRule rule = sc.framework.saved[static_cast<std::size_t>(tensor.id)];
-  const bool plain_softmax =
-      tensor.id == Saved::Scores && sc.recipe.attention == AttentionKernel::Unfused && rule.compute > 0;
-  if (plain_softmax) rule = {.compute = sc.recipe.dropout > 0 ? 0.0 : 1.0, .fp32 = 1};
-  // Unfused norms are an affair of RMSNorm: PyTorch's own layer_norm is one kernel and keeps its input.
+  const SavedRule rule = sc.framework.saved[static_cast<std::size_t>(tensor.id)];
   const bool norm = tensor.id == Saved::NormInput || tensor.id == Saved::NormOutput;
-  if (norm && sc.model.norm == NormKind::Layer) rule = {.compute = std::min(1.0, rule.compute + rule.fp32)};
+  if (norm && sc.model.norm == NormKind::Layer) return {.compute = std::min(1.0, rule.compute + rule.fp32)};
   return rule;
 }
 

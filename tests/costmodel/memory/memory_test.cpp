@@ -123,7 +123,9 @@ TEST(memory, a_frozen_mlp_keeps_no_inputs_of_its_matrices) {
   EXPECT_EQ(kept(FineTune::Qlora), kept(FineTune::Full));
 }
 
-TEST(memory, a_softmax_without_a_kernel_of_its_own_is_kept_in_fp32) {
+// Megatron-LM's CI with Transformer Engine's unfused attention and BigScience's V100 runs both need 5 bytes
+// per score, as the fused softmax does.
+TEST(memory, stored_scores_take_the_same_with_any_softmax) {
   const auto scores = [](AttentionKernel kernel, double dropout) {
     Scenario sc = example_scenario();
     sc.framework.saved[static_cast<std::size_t>(Saved::Scores)].compute = 1;
@@ -140,8 +142,8 @@ TEST(memory, a_softmax_without_a_kernel_of_its_own_is_kept_in_fp32) {
   };
   EXPECT_EQ(scores(AttentionKernel::FusedSoftmax, 0), 2);
   EXPECT_EQ(scores(AttentionKernel::FusedSoftmax, 0.1), 5);  // arXiv:2205.05198 eq. 1
-  EXPECT_EQ(scores(AttentionKernel::Unfused, 0), 6);
-  EXPECT_EQ(scores(AttentionKernel::Unfused, 0.1), 7);
+  EXPECT_EQ(scores(AttentionKernel::Unfused, 0), 2);
+  EXPECT_EQ(scores(AttentionKernel::Unfused, 0.1), 5);
 }
 
 TEST(memory, a_chunked_loss_holds_the_logits_of_one_chunk) {
