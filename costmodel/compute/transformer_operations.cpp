@@ -225,6 +225,7 @@ class OperationBuilder {
     score_gemms("attention.scores", {d_.local_sequence, d_.sequence, sc_.model.attention.head_dim, batch});
     elementwise("attention.softmax", Elementwise::Softmax,
                 elements * (sc_.recipe.attention == AttentionKernel::Unfused ? 2.0 : 1.0));
+    if (sc_.recipe.dropout > 0) elementwise("attention.dropout", Elementwise::ScoreDropout, elements);
     score_gemms("attention.values", {d_.local_sequence, sc_.model.attention.v_head_dim, d_.sequence, batch});
   }
 

@@ -73,8 +73,9 @@ enum class Elementwise : std::uint8_t {
   CrossEntropy,       // unfused loss; elements of the logits
   FusedCrossEntropy,  // in-place kernel; elements of the logits
   UnfusedNorm,        // a norm written out in tensor operations; tokens·h
+  ScoreDropout,       // dropout over scores, a kernel of its own; tokens·a·s, not flash
 };
-inline constexpr int kElementwiseCount = 15;
+inline constexpr int kElementwiseCount = 16;
 
 /// Traffic and kernels of one memory-bound step. Traffic is in passes: reads + writes of the step's elements,
 /// in the activation dtype.

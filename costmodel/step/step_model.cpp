@@ -159,7 +159,7 @@ Seconds StepModel::data_parallel(const LayerCost& slowest, const StageParameters
   const FrameworkProfile& f = sc_.framework;
   const Sharding& sharding = sc_.layout.sharding;
   if (trains_adapters(sc_.recipe)) return {};
-  const double reduce = bytes_of(f.reduce_dtype);
+  const double reduce = bytes_of(sc_.recipe.gradient_dtype.value_or(f.reduce_dtype));
   const bool sharded = sharding.stage >= 1;
   const auto both = [&](CollectiveKind kind, double element) {
     return pricer_.collective(kind, Bytes{p.dense * element}, Group::DataContext) +

@@ -178,6 +178,7 @@ constexpr Named<Elementwise> kElementwiseNames[] = {
     {"cross_entropy", Elementwise::CrossEntropy},
     {"fused_cross_entropy", Elementwise::FusedCrossEntropy},
     {"unfused_norm", Elementwise::UnfusedNorm},
+    {"score_dropout", Elementwise::ScoreDropout},
 };
 static_assert(std::size(kElementwiseNames) == costmodel::kElementwiseCount);
 

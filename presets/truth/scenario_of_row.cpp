@@ -21,12 +21,15 @@ using costmodel::Scenario;
 
 namespace {
 
-/// Framework profile that stands for a word of the schema. All but one have a profile of their name; pipeline
-/// runs of nanotron before its fix (the schema marks them by their confidence) ran an engine of their own.
+/// Framework profile that stands for a word of the schema, mostly the one of its name. Pipeline runs of
+/// nanotron before its fix (the schema marks them by their confidence) ran an engine of their own; Megatron-LM,
+/// NeMo and their forks ran on Volta and Ampere before Transformer Engine came with Hopper.
 std::string_view profile_name(const TruthRow& row) {
   if (row.framework_profile == "hf") return "hf-eager";
   const bool before_fix = row.confidence == "medium" && row.pp.value_or(1) > 1;
   if (row.framework_profile == "nanotron" && before_fix) return "nanotron-polling";
+  if (row.framework_profile == "megatron" && (row.gpu.starts_with("a") || row.gpu.starts_with("v")))
+    return "megatron-2022";
   return row.framework_profile;
 }
 
