@@ -62,6 +62,9 @@ AttentionKernel attention_of(const TruthRow& row) {
   static constexpr Named<AttentionKernel> kernels[] = {{"flash", AttentionKernel::Flash},
                                                        {"fused-softmax", AttentionKernel::FusedSoftmax},
                                                        {"unfused", AttentionKernel::Unfused}};
+  // Sources on GPT say so of all scores that are stored; Megatron's own kernel is fused
+  // (masked_softmax_fusion).
+  if (row.attention == "unfused" && row.arch == "gpt") return AttentionKernel::FusedSoftmax;
   if (row.attention != "unknown" && !row.attention.empty())
     return value_of_word(kernels, row.attention, "attention");
   const bool before_hopper = row.gpu.substr(0, 4) == "a100" || row.gpu.substr(0, 4) == "a800";

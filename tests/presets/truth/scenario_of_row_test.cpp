@@ -175,6 +175,22 @@ TEST(scenario_of_row, redistributed_layers_relieve_the_stage_with_the_output_lay
   EXPECT_LT(s.layout.stage_layers[1], s.layout.stage_layers[0]);
 }
 
+TEST(scenario_of_row, stored_scores_of_gpt_went_through_the_fused_softmax_of_megatron) {
+  TruthRow row = plain_row();
+  row.attention = "unfused";
+  EXPECT_EQ(scenario_of(row).recipe.attention, AttentionKernel::Unfused);
+  row.arch = "gpt";
+  EXPECT_EQ(scenario_of(row).recipe.attention, AttentionKernel::FusedSoftmax);
+}
+
+TEST(scenario_of_row, megatron_before_hopper_has_the_profile_of_its_time) {
+  TruthRow row = plain_row();
+  row.framework_profile = "megatron", row.gpu = "h100-80-sxm";
+  EXPECT_EQ(scenario_of(row).framework.name, "megatron");
+  row.gpu = "a100-80-sxm";
+  EXPECT_EQ(scenario_of(row).framework.name, "megatron-2022");
+}
+
 TEST(scenario_of_row, an_unstated_attention_kernel_is_that_of_its_time) {
   TruthRow row = plain_row();
   row.attention = "unknown";
