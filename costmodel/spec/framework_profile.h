@@ -206,6 +206,7 @@ struct FrameworkProfile {
   /// reduce buffer.
   double gather_copy_bytes = 0;
   double reduce_copy_bytes = 0;
+  bool gather_by_broadcasts = false;   // ZeRO-1/2: every rank broadcasts its updated parameters in turn
   bool sharding_ends_overlap = false;  // ZeRO-1 reduces gradients in one call after the last backward
   Seconds
       gather_slice_host;  // ZeRO-1: host time per tensor and data-parallel rank to cut and copy its slices

@@ -154,6 +154,17 @@ Seconds StepModel::pipeline_messages() const {
   return send * (fill + steady) + sc_.framework.pipeline_wait * waits;
 }
 
+/// ZeRO-1/2: updated parameters from their owners, all at once or one broadcast per owner.
+Seconds StepModel::updated_parameters(const StageParameters& p) const {
+  const double element = bytes_of(sc_.framework.gather_dtype);
+  const Bytes dense{p.dense * element};
+  const double owners = sc_.layout.shard_ranks();
+  return (sc_.framework.gather_by_broadcasts
+              ? owners * pricer_.collective(CollectiveKind::Broadcast, dense / owners, Group::Shard)
+              : pricer_.collective(CollectiveKind::AllGather, dense, Group::Shard)) +
+         pricer_.collective(CollectiveKind::AllGather, Bytes{p.expert * element}, Group::ExpertData);
+}
+
 /// What one rank still waits for after its last backward, and before its first forward. [docs/formulas.md#C8]
 Seconds StepModel::data_parallel(const LayerCost& slowest, const StageParameters& p) const {
   const FrameworkProfile& f = sc_.framework;
@@ -168,7 +179,7 @@ Seconds StepModel::data_parallel(const LayerCost& slowest, const StageParameters
   Seconds gradients =
       both(sharded && f.reduce_scatter_gradients ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce,
            reduce);
-  const Seconds gather = sharded ? both(CollectiveKind::AllGather, bytes_of(f.gather_dtype)) : Seconds{};
+  const Seconds gather = sharded ? updated_parameters(p) : Seconds{};
   const bool overlaps = f.gradient_overlap != GradientOverlap::None && !(sharded && f.sharding_ends_overlap);
   Seconds hidden = overlaps ? slowest.backward.total() + slowest.rerun.total() : Seconds{};
   if (f.gradient_overlap == GradientOverlap::EveryMicrobatch && sharding.stage >= 2) {

@@ -34,6 +34,7 @@ class StepModel {
   [[nodiscard]] double recomputed_share(const StagePlan& stage) const;
   [[nodiscard]] Seconds bubble(const std::vector<LayerCost>& costs, std::size_t slowest) const;
   [[nodiscard]] Seconds pipeline_messages() const;
+  [[nodiscard]] Seconds updated_parameters(const StageParameters& parameters) const;
   [[nodiscard]] Seconds data_parallel(const LayerCost& slowest, const StageParameters& parameters) const;
   [[nodiscard]] Seconds slices(const StageParameters& parameters) const;
   [[nodiscard]] Seconds sharded_parameters(const LayerCost& slowest, const StagePlan& stage) const;
