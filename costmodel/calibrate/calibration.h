@@ -33,7 +33,8 @@ struct GemmTile {
 /// `share · k/(k + k_half) · 2^correction(area, k)`, over the area of C rounded up to whole waves of tiles.
 struct GemmCurve {
   double share = 0.80;
-  double k_half = 192;        // k at which the tile loop takes as long as its prologue and epilogue
+  double sustained = 1.0;  // against Calibration::sustained, which bf16 sets: narrower types need less power
+  double k_half = 192;     // k at which the tile loop takes as long as its prologue and epilogue
   double quantisation = 0.4;  // 0: partial waves cost what they compute; 1: a partial wave costs a whole one
   std::array<GemmTile, 4> tiles{{{256, 128, 1.0}, {128, 256, 1.0}, {128, 128, 1.1}, {64, 64, 1.5}}};
   Axis1d area;                     // log2 of the quantised area of C

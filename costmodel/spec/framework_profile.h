@@ -177,6 +177,7 @@ struct FrameworkProfile {
   /// Per MoE layer, pass and micro-batch: the host waits for the token counts of the experts and the device
   /// for the launches that follow.
   Seconds expert_layer_overhead;
+  Seconds expert_overhead;  // … and for each expert of the rank: its casts and GEMMs are launched one by one
   double gemm_kernels_forward = 1;  // launches per linear layer
   Seconds kernel_launch;            // host time per kernel when the queue runs dry
   /// Host time of one layer's forward and backward beside its launches: modules, autograd, bookkeeping. The

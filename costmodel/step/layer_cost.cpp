@@ -151,22 +151,26 @@ void Pricer::add(const Operation& op, Seconds time, PassCost& cost, Seconds& hos
 /// The host must launch as fast as the device runs; ring sends hide behind attention.
 void Pricer::finish(PassCost& cost, Seconds host) const {
   const FrameworkProfile& f = scenario_.framework;
-  // Between nodes the host itself moves the data of a collective (NCCL's proxy threads) and launches later.
-  const Seconds moved_by_host = tensor_crosses_network_ ? cost.tensor : Seconds{};
-  cost.launch = larger(Seconds{}, host - (cost.total() - moved_by_host));
   if (scenario_.layout.context == ContextKind::Ring) {
     cost.context = larger(Seconds{}, cost.context - cost.attention * f.context_overlap);
   }
+  // Between nodes the host itself moves the data of a collective (NCCL's proxy threads) and launches later.
+  const Seconds moved_by_host = tensor_crosses_network_ ? cost.tensor : Seconds{};
+  cost.launch = larger(Seconds{}, host - (cost.total() - moved_by_host));
 }
 
 LayerCost Pricer::price(const std::vector<Operation>& operations, Seconds forward_host,
                         Seconds backward_host) const {
   LayerCost cost;
   Seconds forward_issue, backward_issue, rerun_issue;
-  bool experts = false, experts_rerun = false;
+  std::int64_t experts = 0;  // of the rank
+  bool experts_rerun = false;
   for (const Operation& op : operations) {
     const Seconds time = time_of(op);
-    if (op.kind == OpKind::GroupedGemm) experts = true, experts_rerun = experts_rerun || op.rerun;
+    if (op.kind == OpKind::GroupedGemm) {
+      experts = op.gemm.batch;
+      experts_rerun = experts_rerun || op.rerun;
+    }
     if (op.pass == Pass::Forward) {
       add(op, time, cost.forward, forward_issue);
     } else {
@@ -183,8 +187,9 @@ LayerCost Pricer::price(const std::vector<Operation>& operations, Seconds forwar
   finish(cost.forward, forward_host + forward_issue);
   finish(cost.backward, backward_host + backward_issue);
   finish(cost.rerun, forward_host * rerun_share + rerun_issue);
-  const Seconds wait = scenario_.framework.expert_layer_overhead;
-  if (experts) cost.forward.launch += wait, cost.backward.launch += wait;
+  const Seconds wait = scenario_.framework.expert_layer_overhead +
+                       scenario_.framework.expert_overhead * static_cast<double>(experts);
+  if (experts > 0) cost.forward.launch += wait, cost.backward.launch += wait;
   if (experts_rerun) cost.rerun.launch += wait;
   return cost;
 }

@@ -313,8 +313,23 @@ MACHINES = {
 }
 
 
+# Rate at the power limit over that of bf16: maximum achievable TFLOP/s of fp8 over bf16 are 1.77 (H100) to 1.98 (GB200),
+# stas00/ml-engineering@744d01e; fp4: prior.
+NARROW = {"fp8": 1.8, "fp8-block": 1.8, "nvfp4": 3.0}
+
+
+def sustained_ratio(data, name, dtype):
+    """What `sustained` becomes for `dtype`: the grid's large GEMMs (median) held to NARROW times those of bf16, at most 0.97."""
+    large = data[(data.system == GPUS[name]["aic"]) & (data.m >= 4096) & (data.n >= 4096) & (data.k >= 4096)]
+    median = lambda wanted: large[large.dtype == next(s for s, (d, _) in DTYPES.items() if d == wanted)].tflops.median()
+    return round(min(NARROW[dtype] * median("bf16") / median(dtype), 0.97 / MACHINES[name]["sustained"][0]), 3)
+
+
 def calibration(gemm, attention, name):
     curves, spread = gemm_curves(gemm, name)
+    for dtype in set(curves) & set(NARROW):
+        curves[dtype] = {"peak": curves[dtype].pop("peak"), "share": curves[dtype].pop("share"),
+                         "sustained_ratio": sustained_ratio(gemm, name, dtype), **curves[dtype]}
     machine = MACHINES[name]
     return {
         "schema": "hexaplan/calibration/1",

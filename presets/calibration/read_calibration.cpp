@@ -95,6 +95,9 @@ GemmCurve read_gemm(ObjectReader reader) {
   curve.provenance = Provenance::Measured;
   (void)reader.required("peak").flops_rate();  // what `share` refers to; for people
   curve.share = reader.required("share").number({1e-6, 1.5});
+  if (const auto sustained = reader.optional("sustained_ratio")) {
+    curve.sustained = sustained->number({0.01, 10});
+  }
   curve.k_half = reader.required("k_half").number({0, 1e6});
   curve.quantisation = reader.required("quantisation").number(kShare);
   curve.tiles = read_tiles(reader.required("tiles"));

@@ -96,6 +96,7 @@ constexpr Field kFields[] = {
     {"attention_library", &P::attention_library},
     {"recompute_stops_early", &P::recompute_stops_early},
     {"expert_layer_overhead", &P::expert_layer_overhead},
+    {"expert_overhead", &P::expert_overhead},
     {"gemm_kernels_forward", &P::gemm_kernels_forward},
     {"kernel_launch", &P::kernel_launch},
     {"layer_host_forward", &P::layer_host_forward},
