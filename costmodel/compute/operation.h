@@ -42,6 +42,7 @@ struct AttentionShape {
   std::int64_t head_dim = 0, v_head_dim = 0;
   std::int64_t window = 0;  // 0 = full
   bool causal = true;
+  bool dropout = false;  // of the scores
   /// (query, key) pairs per head and sequence. Zig-zag CP gives every rank s·s/(2c).
   double pairs = 0;
   AttentionLibrary library = AttentionLibrary::Vendor;

@@ -190,6 +190,7 @@ class OperationBuilder {
              .v_head_dim = sc_.model.attention.v_head_dim,
              .window = windowed ? sc_.model.attention.window : 0,
              .causal = true,
+             .dropout = sc_.recipe.dropout > 0,
              .pairs = (windowed ? d_.windowed_pairs : d_.attention_pairs) / share,
              .library = sc_.framework.attention_library};
     op.flops = Flops{2.0 * share * shape.pairs * static_cast<double>(shape.heads * shape.batch) *

@@ -222,6 +222,19 @@ TEST(attention_time, few_heads_wait_for_the_longest_tile) {
       longest, 0.02 * longest);
 }
 
+TEST(attention_time, random_numbers_of_dropout_weigh_more_on_the_forward) {
+  const auto slowdown = [](Direction direction) {
+    AttentionShape plain = causal(64, 4096), dropped = plain;
+    dropped.dropout = true;
+    const auto time = [&](const AttentionShape& shape) {
+      return attention_time(shape, direction, Precision::Bf16, simple_gpu(), with_attention()).value();
+    };
+    return time(dropped) / time(plain);
+  };
+  EXPECT_GT(slowdown(Direction::Backward), 1.05);
+  EXPECT_GT(slowdown(Direction::Forward), slowdown(Direction::Backward));
+}
+
 TEST(attention_time, a_window_shortens_the_longest_tile) {
   AttentionShape full = causal(4, 4096), windowed = full;
   windowed.window = 512;
