@@ -19,19 +19,24 @@ class OperationBuilder {
         d_{d},
         out_{out},
         element_{bits_per_element(activation_dtype(sc.recipe.precision)) / 8.0},
-        trains_weights_{!trains_adapters(sc.recipe)} {}
+        trains_weights_{!trains_adapters(sc.recipe)},
+        quantizes_{is_quantized(sc.recipe.precision)} {}
 
   /// Steps that follow run again in backward when the recipe recomputes one of `modules`.
   void in_modules(std::uint16_t modules) { modules_ = modules; }
+  /// Linear layers that follow are not quantised (output layer, router).
+  void keep_wide(bool wide) { quantizes_ = !wide && is_quantized(sc_.recipe.precision); }
   /// Nothing that follows runs again where the framework ends a full recompute early.
   void end_of_saved_tensors() { past_saved_tensors_ = sc_.framework.recompute_stops_early; }
 
   void linear(std::string_view name, std::int64_t tokens, std::int64_t inputs, std::int64_t outputs) {
+    quantize(tokens, inputs, outputs, 1);
     gemms(name, OpKind::Gemm, {tokens, outputs, inputs, 1});
   }
   void grouped(std::string_view name, std::int64_t tokens, std::int64_t experts, std::int64_t inputs,
                std::int64_t outputs) {
     if (tokens <= 0 || experts <= 0) return;
+    quantize(tokens, inputs, outputs, experts);
     gemms(name, OpKind::GroupedGemm, {std::max<std::int64_t>(1, tokens / experts), outputs, inputs, experts});
   }
 
@@ -122,6 +127,33 @@ class OperationBuilder {
         break;
     }
     return false;
+  }
+
+  /// Casts for an fp8 or fp4 linear layer: its input, in backward its output's gradient, and its weight: read
+  /// in 16 bits, written as it is and transposed; once per step, or whenever FSDP has gathered it.
+  void quantize(std::int64_t tokens, std::int64_t inputs, std::int64_t outputs, std::int64_t experts) {
+    if (!quantizes_) return;
+    const ElementwiseRule& rule = sc_.framework.elementwise[static_cast<std::size_t>(Elementwise::Cast)];
+    Operation op{
+        .name = "quantize", .kind = OpKind::MemoryBound, .precision = sc_.recipe.precision, .formula = "T3"};
+    op.bytes = Bytes{static_cast<double>(tokens * inputs) * element_ * rule.forward_passes};
+    op.kernels = rule.forward_kernels;
+    op.rerun = reruns(0);
+    if (op.bytes.value() > 0) out_.push_back(op);
+    op.rerun = false;
+    op.pass = Pass::BackwardData;
+    op.bytes = Bytes{static_cast<double>(tokens * outputs) * element_ * rule.backward_passes};
+    op.kernels = rule.backward_kernels;
+    if (op.bytes.value() > 0) out_.push_back(op);
+    const std::int64_t microbatches = sc_.recipe.global_batch / (sc_.recipe.micro_batch * sc_.layout.dp);
+    op.name = "quantize.weight";
+    op.pass = Pass::Forward;
+    op.kernels = 1;
+    op.count = sc_.layout.sharding.stage >= 3
+                   ? 1.0
+                   : 1.0 / static_cast<double>(std::max<std::int64_t>(1, microbatches));
+    op.bytes = Bytes{static_cast<double>(inputs * outputs * experts) * (2 + 2 * 1)};
+    out_.push_back(op);
   }
 
   void gemms(std::string_view name, OpKind kind, GemmShape shape) {
@@ -257,6 +289,7 @@ class OperationBuilder {
   bool trains_weights_;
   bool matmul_parity_ = false;
   bool past_saved_tensors_ = false;
+  bool quantizes_;
   std::uint16_t modules_ = 0;
 };
 
@@ -293,15 +326,9 @@ class LayerOperations {
   void bias(std::string_view name, bool present, std::int64_t elements) {
     if (present) build_.elementwise(name, Elementwise::BiasAdd, static_cast<double>(elements));
   }
-  void cast(std::int64_t elements) {
-    if (is_quantized(sc_.recipe.precision)) {
-      build_.elementwise("quantize", Elementwise::Cast, static_cast<double>(elements));
-    }
-  }
 
   void grouped_projections() {
     const std::int64_t qk = d_.q + d_.k;
-    cast(d_.tokens * d_.hidden);
     build_.linear("attention.qkv", d_.tokens, d_.hidden, qk + d_.v);
     bias("attention.qkv_bias", sc_.model.attention.qkv_bias, d_.tokens * (qk + d_.v));
     if (sc_.model.attention.qk_norm) {
@@ -366,13 +393,11 @@ class LayerOperations {
   void mlp() {
     build_.in_modules(kRecomputeMlp);
     build_.enter_tensor_parallel("mlp.enter_tp");
-    cast(d_.tokens * d_.hidden);
     build_.linear("mlp.up", d_.tokens, d_.hidden, d_.mlp_up);
     bias("mlp.up_bias", sc_.model.mlp.bias, d_.tokens * d_.mlp_up);
     build_.in_modules(kRecomputeMlp | kRecomputeActivation);
     activation("mlp.activation", d_.tokens * (d_.mlp_up + d_.mlp_act));
     build_.in_modules(kRecomputeMlp);
-    cast(d_.tokens * d_.mlp_act);
     build_.end_of_saved_tensors();
     build_.linear("mlp.down", d_.tokens, d_.mlp_act, d_.hidden);
     build_.leave_tensor_parallel("mlp.leave_tp");
@@ -384,19 +409,19 @@ class LayerOperations {
     const auto copies = static_cast<double>(d_.expert_tokens);
     const auto h = static_cast<double>(d_.hidden);
     build_.in_modules(kRecomputeMoe);
+    build_.keep_wide(true);
     build_.linear("moe.router", d_.router_tokens, d_.hidden, d_.experts);
+    build_.keep_wide(false);
     build_.elementwise("moe.route", Elementwise::Router, routed * static_cast<double>(d_.experts));
     build_.elementwise("moe.permute", Elementwise::Permute, routed * static_cast<double>(d_.top_k) * h);
     const double sent = copies / sc_.layout.expert_tensor() * h;
     build_.exchange_tokens("moe.dispatch", sent);
     build_.collective("moe.gather_tp", CollectiveKind::AllGather, CollectiveKind::ReduceScatter,
                       Group::ExpertTensor, copies * h);
-    cast(d_.expert_tokens * d_.hidden);
     build_.grouped("moe.expert.up", d_.expert_tokens, d_.experts_local, d_.hidden, d_.expert_up);
     build_.in_modules(kRecomputeMoe | kRecomputeMoeActivation);
     activation("moe.expert.activation", d_.expert_tokens * (d_.expert_up + d_.expert_act));
     build_.in_modules(kRecomputeMoe);
-    cast(d_.expert_tokens * d_.expert_act);
     build_.grouped("moe.expert.down", d_.expert_tokens, d_.experts_local, d_.expert_act, d_.hidden);
     build_.collective("moe.scatter_tp", CollectiveKind::ReduceScatter, CollectiveKind::AllGather,
                       Group::ExpertTensor, copies * h);
@@ -441,6 +466,7 @@ void append_embedding_operations(const Scenario& sc, const LocalDims& d, std::ve
 void append_head_operations(const Scenario& sc, const LocalDims& d, std::vector<Operation>& out) {
   const std::size_t first = out.size();
   OperationBuilder build{sc, d, out};
+  build.keep_wide(true);
   build.elementwise("head.norm", sc.recipe.fused_norm ? Elementwise::Norm : Elementwise::UnfusedNorm,
                     static_cast<double>(d.sp_tokens * d.hidden));
   build.enter_tensor_parallel("head.enter_tp");

@@ -58,18 +58,18 @@ struct SavedRule {
 /// Memory-bound steps of a layer, by what they do. `kElementwiseSteps` (compute/transformer_operations.h)
 /// gives each one's elements.
 enum class Elementwise : std::uint8_t {
-  Norm,               // per norm, tokens·h
-  ResidualAdd,        // bias, dropout and residual; per residual add, tokens·h
-  Rope,               // tokens·(a+g)d
-  QkNorm,             // tokens·(a+g)d
-  BiasAdd,            // separate bias kernels, tokens·outputs
-  RepeatKeyValue,     // tokens·a·(d+d_v)
-  Softmax,            // scale, mask, softmax, dropout over scores; not flash
-  Activation,         // SwiGLU, GELU; elements of its inputs and outputs together
-  Router,             // softmax, top-k; tokens·E
-  Permute,            // gather and scatter of tokens; tokens'·h
-  Cast,               // activation quantisation for fp8/fp4 GEMMs; elements of the GEMM inputs
-  Embedding,          // tokens·h
+  Norm,            // per norm, tokens·h
+  ResidualAdd,     // bias, dropout and residual; per residual add, tokens·h
+  Rope,            // tokens·(a+g)d
+  QkNorm,          // tokens·(a+g)d
+  BiasAdd,         // separate bias kernels, tokens·outputs
+  RepeatKeyValue,  // tokens·a·(d+d_v)
+  Softmax,         // scale, mask, softmax, dropout over scores; not flash
+  Activation,      // SwiGLU, GELU; elements of its inputs and outputs together
+  Router,          // softmax, top-k; tokens·E
+  Permute,         // gather and scatter of tokens; tokens'·h
+  Cast,       // quantisation for fp8/fp4 GEMMs; elements of their inputs, backward of their output gradients
+  Embedding,  // tokens·h
   CrossEntropy,       // unfused loss; elements of the logits
   FusedCrossEntropy,  // in-place kernel; elements of the logits
   UnfusedNorm,        // a norm written out in tensor operations; tokens·h

@@ -110,5 +110,21 @@ TEST(step_mechanisms, a_ring_attends_to_one_ranks_keys_at_a_time) {
   EXPECT_EQ(merges, 3);
 }
 
+TEST(step_mechanisms, every_fp8_linear_layer_casts_its_input_its_gradient_and_its_weight) {
+  Scenario sc = alone();
+  sc.recipe.precision = Precision::Fp8;
+  int inputs = 0, gradients = 0, weights = 0;
+  for (const Operation& op : layer_operations(sc, class_of_layer(sc.model, 0))) {
+    if (op.name == "quantize.weight") ++weights;
+    if (op.name != "quantize") continue;
+    ++(op.pass == Pass::Forward ? inputs : gradients);
+  }
+  EXPECT_EQ(inputs, 4);
+  EXPECT_EQ(gradients, 4);
+  EXPECT_EQ(weights, 4);
+  for (const Operation& op : head_operations(sc))
+    EXPECT_NE(op.name, "quantize") << "the output layer stays wide";
+}
+
 }  // namespace
 }  // namespace hexaplan::costmodel
