@@ -4,6 +4,7 @@
 
 #include "costmodel/spec/stage_plan.h"
 #include "costmodel/step/layer_cost.h"
+#include "costmodel/step/step_operations.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -47,8 +48,7 @@ std::vector<PricedOperation> largest_operations(const Scenario& sc, const Calibr
                                                 std::size_t most) {
   const Pricer pricer{sc, calibration};
   const StagePlan plan = plan_stages(sc)[static_cast<std::size_t>(stage)];
-  const std::int64_t passes = sc.recipe.global_batch / (sc.recipe.micro_batch * sc.layout.dp);
-  const auto microbatches = static_cast<double>(passes);
+  const double microbatches = microbatches_per_step(sc);
   const double rerun = rerun_share(sc, plan.total_layers());
   std::vector<PricedOperation> priced;
   for (int c = 0; c < kLayerClasses; ++c) {
@@ -59,6 +59,7 @@ std::vector<PricedOperation> largest_operations(const Scenario& sc, const Calibr
   if (plan.embedding > 0)
     append_priced(embedding_operations(sc), plan.embedding * microbatches, 1, pricer, priced);
   if (plan.head > 0) append_priced(head_operations(sc), plan.head * microbatches, 1, pricer, priced);
+  append_priced(step_operations(sc, stage), 1, 1, pricer, priced);
   keep_largest(priced, most,
                [](const PricedOperation& a, const PricedOperation& b) { return b.per_step < a.per_step; });
   return priced;

@@ -6,56 +6,24 @@
 #include "costmodel/communication/overlap.h"
 #include "costmodel/compute/kernel_time.h"
 #include "costmodel/compute/transformer_operations.h"
-#include "costmodel/parameters/parameter_tensors.h"
+#include "costmodel/step/step_operations.h"
 
 namespace hexaplan::costmodel {
-namespace {
-
-StageParameters count(const Scenario& sc, const std::vector<ParameterTensor>& tensors) {
-  StageParameters sum;
-  for (const ParameterTensor& tensor : tensors) {
-    const auto elements =
-        static_cast<double>(elements_on_rank(tensor, sc.model, sc.layout, sc.framework.vocab_multiple));
-    (is_expert(tensor) ? sum.expert : sum.dense) += elements;
-    sum.tensors += 1;
-  }
-  return sum;
-}
-
-StageParameters operator*(StageParameters p, double factor) {
-  return {p.dense * factor, p.expert * factor, p.tensors * factor};
-}
-StageParameters& operator+=(StageParameters& a, const StageParameters& b) {
-  a.dense += b.dense;
-  a.expert += b.expert;
-  a.tensors += b.tensors;
-  return a;
-}
-
-double bytes_of(DType dtype) {
-  return bits_per_element(dtype) / 8.0;
-}
-
-}  // namespace
-
 StepModel::StepModel(const Scenario& sc, const Calibration& calibration, const std::vector<StagePlan>& stages)
-    : sc_{sc}, calibration_{calibration}, stages_{stages}, dims_{local_dims(sc)}, pricer_{sc, calibration} {
+    : sc_{sc},
+      calibration_{calibration},
+      stages_{stages},
+      dims_{local_dims(sc)},
+      pricer_{sc, calibration},
+      parameters_{sc, stages},
+      microbatches_{microbatches_per_step(sc)} {
   std::vector<Operation> operations;
-  std::vector<ParameterTensor> tensors;
   operations.reserve(96);
-  tensors.reserve(kMaxLayerTensors);
-  for (int c = 0; c < kLayerClasses; ++c) {
-    const auto index = static_cast<std::size_t>(c);
-    const bool used =
-        std::any_of(stages.begin(), stages.end(), [&](const StagePlan& s) { return s.layers[index] > 0; });
-    if (!used) continue;
+  for (std::size_t c = 0; c < kLayerClasses; ++c) {
+    if (!uses_class(stages, c)) continue;
     operations.clear();
-    tensors.clear();
-    append_layer_operations(sc, dims_, layer_class_at(c), operations);
-    append_layer_parameters(sc.model, layer_class_at(c), tensors);
-    layers_[index] =
-        pricer_.price(operations, sc.framework.layer_host_forward, sc.framework.layer_host_backward);
-    layer_parameters_[index] = count(sc, tensors);
+    append_layer_operations(sc, dims_, layer_class_at(static_cast<int>(c)), operations);
+    layers_[c] = pricer_.price(operations, sc.framework.layer_host_forward, sc.framework.layer_host_backward);
   }
   operations.clear();
   append_embedding_operations(sc, dims_, operations);
@@ -63,14 +31,6 @@ StepModel::StepModel(const Scenario& sc, const Calibration& calibration, const s
   operations.clear();
   append_head_operations(sc, dims_, operations);
   head_ = pricer_.price(operations);
-  tensors.clear();
-  append_embedding_parameters(sc.model, tensors);
-  embedding_parameters_ = count(sc, tensors);
-  tensors.clear();
-  append_head_parameters(sc.model, sc.layout.pp > 1, tensors);
-  head_parameters_ = count(sc, tensors);
-  microbatches_ =
-      static_cast<double>(sc.recipe.global_batch) / static_cast<double>(sc.recipe.micro_batch * sc.layout.dp);
 }
 
 double StepModel::recomputed_share(const StagePlan& stage) const {
@@ -92,14 +52,6 @@ LayerCost StepModel::stage_cost(const StagePlan& stage) const {
   cost += embedding_ * stage.embedding;
   cost += head_ * stage.head;
   return cost;
-}
-
-StageParameters StepModel::stage_parameters(const StagePlan& stage) const {
-  StageParameters sum;
-  for (std::size_t c = 0; c < kLayerClasses; ++c) sum += layer_parameters_[c] * stage.layers[c];
-  sum += embedding_parameters_ * stage.embedding;
-  sum += head_parameters_ * stage.head;
-  return sum;
 }
 
 /// Time the slowest stage waits: filling and draining the pipeline through the others.  [docs/formulas.md#S3]
@@ -154,46 +106,33 @@ Seconds StepModel::pipeline_messages() const {
   return send * (fill + steady) + sc_.framework.pipeline_wait * waits;
 }
 
-/// ZeRO-1/2: updated parameters from their owners, all at once or one broadcast per owner.
-Seconds StepModel::updated_parameters(const StageParameters& p) const {
-  const double element = bytes_of(sc_.framework.gather_dtype);
-  const Bytes dense{p.dense * element};
-  const double owners = sc_.layout.shard_ranks();
-  return (sc_.framework.gather_by_broadcasts
-              ? owners * pricer_.collective(CollectiveKind::Broadcast, dense / owners, Group::Shard)
-              : pricer_.collective(CollectiveKind::AllGather, dense, Group::Shard)) +
-         pricer_.collective(CollectiveKind::AllGather, Bytes{p.expert * element}, Group::ExpertData);
+Seconds StepModel::total(const std::vector<Operation>& operations, Pass pass) const {
+  Seconds sum;
+  for (const Operation& op : operations) sum += op.pass == pass ? pricer_.time_of(op) : Seconds{};
+  return sum;
 }
 
 /// What one rank still waits for after its last backward, and before its first forward. [docs/formulas.md#C8]
 Seconds StepModel::data_parallel(const LayerCost& slowest, const StageParameters& p) const {
   const FrameworkProfile& f = sc_.framework;
-  const Sharding& sharding = sc_.layout.sharding;
-  if (trains_adapters(sc_.recipe)) return {};
-  const double reduce = bytes_of(sc_.recipe.gradient_dtype.value_or(f.reduce_dtype));
-  const bool sharded = sharding.stage >= 1;
-  const auto both = [&](CollectiveKind kind, double element) {
-    return pricer_.collective(kind, Bytes{p.dense * element}, Group::DataContext) +
-           pricer_.collective(kind, Bytes{p.expert * element}, Group::ExpertData);
-  };
-  Seconds gradients =
-      both(sharded && f.reduce_scatter_gradients ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce,
-           reduce);
-  const Seconds gather = sharded ? updated_parameters(p) : Seconds{};
-  const bool overlaps = f.gradient_overlap != GradientOverlap::None && !(sharded && f.sharding_ends_overlap);
-  Seconds hidden = overlaps ? slowest.backward.total() + slowest.rerun.total() : Seconds{};
-  if (f.gradient_overlap == GradientOverlap::EveryMicrobatch && sharding.stage >= 2) {
-    gradients *= microbatches_;
-    hidden *= microbatches_;
-  }
-  const double buckets = std::max(
-      1.0, p.all() / std::max(1.0, f.gradient_bucket_elements + f.gradient_bucket_per_rank * sc_.layout.dp));
-  const Seconds last_bucket = gradients / buckets;
-  const Seconds exposed = larger(last_bucket, gradients - hidden / f.overlap_slowdown);
-  const Seconds gather_hidden = f.parameter_gather_overlap ? slowest.forward.total() : Seconds{};
-  return (overlaps ? exposed : gradients) + (sharded ? slices(p) : Seconds{}) +
-         larger(f.parameter_gather_overlap ? gather / buckets : gather,
-                gather - gather_hidden / f.overlap_slowdown);
+  std::vector<Operation> reduction, gathering;
+  append_gradient_reduction(sc_, p, reduction);
+  append_parameter_gather(sc_, p, gathering);
+  if (reduction.empty() && gathering.empty()) return {};
+  const double buckets = gradient_buckets(sc_, p);
+  const bool sharded = sc_.layout.sharding.stage >= 1;
+  const bool every = f.gradient_overlap == GradientOverlap::EveryMicrobatch && sc_.layout.sharding.stage >= 2;
+  const double times = every ? microbatches_ : 1;
+  const Seconds gradients = times * total(reduction, Pass::Step);
+  const Seconds hidden = times * (slowest.backward.total() + slowest.rerun.total()) / f.overlap_slowdown;
+  const Seconds exposed =
+      reduces_beside_backward(sc_) ? larger(gradients / buckets, gradients - hidden) : gradients;
+  const Seconds gather = total(gathering, Pass::Step);
+  const Seconds exposed_gather =
+      f.parameter_gather_overlap
+          ? larger(gather / buckets, gather - slowest.forward.total() / f.overlap_slowdown)
+          : gather;
+  return exposed + exposed_gather + (sharded ? slices(p) : Seconds{});
 }
 
 /// Copies between parameters and the buffers of the gather after a ZeRO-1 step: by the device, or as long as
@@ -209,58 +148,37 @@ Seconds StepModel::slices(const StageParameters& p) const {
 /// ZeRO-3 / FSDP: every layer is gathered before its forward and its backward and its gradient scattered, per
 /// micro-batch; each transfer runs beside the layer before it, which it slows down. Copies in and out of the
 /// buffers follow one another on the device.  [docs/formulas.md#C9]
-Seconds StepModel::sharded_parameters(const LayerCost& slowest, const StagePlan& stage) const {
+Seconds StepModel::sharded_layer(const StageParameters& p, Seconds forward, Seconds backward) const {
   const FrameworkProfile& f = sc_.framework;
-  const bool hybrid = sc_.layout.shard_ranks() < sc_.layout.dp * sc_.layout.cp;
-  const double reduce = bytes_of(sc_.recipe.gradient_dtype.value_or(f.reduce_dtype));
-  const bool reshards = f.reshard_after_forward && sc_.layout.sharding.stage >= 3;
-  Seconds exposed;
-  const auto layer = [&](const StageParameters& p, Seconds forward, Seconds backward, double times) {
-    const Seconds gather = pricer_.collective(CollectiveKind::AllGather,
-                                              Bytes{p.dense * bytes_of(f.gather_dtype)}, Group::Shard) +
-                           pricer_.collective(CollectiveKind::AllGather,
-                                              Bytes{p.expert * bytes_of(f.gather_dtype)}, Group::ExpertData);
-    Seconds scatter =
-        pricer_.collective(CollectiveKind::ReduceScatter, Bytes{p.dense * reduce}, Group::Shard) +
-        pricer_.collective(CollectiveKind::ReduceScatter, Bytes{p.expert * reduce}, Group::ExpertData);
-    if (hybrid) {
-      scatter += pricer_.collective(CollectiveKind::AllReduce,
-                                    Bytes{p.dense * reduce / sc_.layout.shard_ranks()}, Group::Replica);
-    }
-    const Seconds again = reshards ? gather : Seconds{};
-    const auto beside = [&](Seconds transfer, Seconds compute) {
-      return overlap(compute, transfer, 1.0, f.overlap_slowdown).exposed;
-    };
-    const Seconds waiting =
-        f.backward_gather_overlap ? beside(again + scatter, backward) : again + beside(scatter, backward);
-    const double gathers = reshards ? 2 : 1;
-    const Bytes copied{p.all() * (gathers * f.gather_copy_bytes + f.reduce_copy_bytes)};
-    const Seconds copies =
-        copied.value() > 0 ? memory_bound_time(copied, sc_.cluster.gpu, calibration_) : Seconds{};
-    exposed += times * (beside(gather, forward) + waiting + copies);
+  std::vector<Operation> operations;
+  append_layer_sharding(sc_, p, operations);
+  const auto beside = [&](Seconds transfer, Seconds compute) {
+    return overlap(compute, transfer, 1.0, f.overlap_slowdown).exposed;
   };
+  const Seconds again = total(operations, Pass::BackwardData);
+  const Seconds scatter = total(operations, Pass::BackwardWeight);
+  const Seconds waiting =
+      f.backward_gather_overlap ? beside(again + scatter, backward) : again + beside(scatter, backward);
+  return beside(total(operations, Pass::Forward), forward) + waiting + total(operations, Pass::Step);
+}
+
+Seconds StepModel::sharded_parameters(const StagePlan& stage) const {
+  Seconds exposed;
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (stage.layers[c] == 0) continue;
-    layer(layer_parameters_[c], layers_[c].forward.total(),
-          layers_[c].backward.total() + layers_[c].rerun.total() * recomputed_share(stage),
-          stage.layers[c] * microbatches_);
+    const Seconds backward = layers_[c].backward.total() + layers_[c].rerun.total() * recomputed_share(stage);
+    exposed += stage.layers[c] * sharded_layer(parameters_.layer(c), layers_[c].forward.total(), backward);
   }
-  layer(embedding_parameters_ * stage.embedding, {}, {}, microbatches_);
-  layer(head_parameters_ * stage.head, head_.forward.total(), head_.backward.total(), microbatches_);
-  (void)slowest;
-  return exposed;
+  exposed += sharded_layer(parameters_.embedding() * stage.embedding, {}, {});
+  exposed += sharded_layer(parameters_.head() * stage.head, head_.forward.total(), head_.backward.total());
+  return exposed * microbatches_;
 }
 
 /// Memory traffic of the update and of the gradient norm.  [docs/formulas.md#T7]
 Seconds StepModel::optimizer(const StageParameters& p) const {
-  const int stage = sc_.layout.sharding.stage;
-  const double dense = stage >= 1 ? p.dense / sc_.layout.shard_ranks() : p.dense;
-  const double expert = stage >= 1 ? p.expert / std::max(1, sc_.layout.expert_data()) : p.expert;
-  const double trained = trains_adapters(sc_.recipe) ? 0 : dense + expert;
-  const double whole = trains_adapters(sc_.recipe) || stage >= 3 ? 0 : p.all();
-  return memory_bound_time(Bytes{trained * sc_.framework.optimizer_passes_bytes +
-                                 whole * sc_.framework.whole_gradient_passes_bytes},
-                           sc_.cluster.gpu, calibration_);
+  std::vector<Operation> update;
+  append_update(sc_, p, update);
+  return total(update, Pass::Step);
 }
 
 /// The slowest stage sets the pace, with what it does once per step: taking the stage by its compute alone
@@ -280,7 +198,7 @@ StepTime StepModel::time() const {
 
 StepTime StepModel::time_paced_by(const std::vector<LayerCost>& costs, std::size_t slowest) const {
   const LayerCost& cost = costs[slowest];
-  const StageParameters parameters = stage_parameters(stages_[slowest]);
+  const StageParameters parameters = parameters_.of(stages_[slowest]);
   PassCost passes = cost.forward;
   passes += cost.backward;
   StepTime t;
@@ -294,9 +212,8 @@ StepTime StepModel::time_paced_by(const std::vector<LayerCost>& costs, std::size
   t.expert_parallel = passes.expert * microbatches_;
   t.pipeline_p2p = pipeline_messages();
   t.bubble = bubble(costs, slowest);
-  const int sharding = sc_.layout.sharding.stage;
-  const bool by_layer = sharding >= 3 || (sharding == 2 && sc_.framework.zero2_gathers_layers);
-  t.data_parallel = by_layer ? sharded_parameters(cost, stages_[slowest]) : data_parallel(cost, parameters);
+  t.data_parallel =
+      gathers_by_layer(sc_) ? sharded_parameters(stages_[slowest]) : data_parallel(cost, parameters);
   t.optimizer = optimizer(parameters);
   t.host = sc_.framework.step_overhead + sc_.framework.microbatch_overhead * microbatches_;
   return t;

@@ -1,0 +1,36 @@
+#pragma once
+#include <vector>
+
+#include "costmodel/compute/operation.h"
+#include "costmodel/spec/scenario.h"
+#include "costmodel/step/stage_parameters.h"
+
+namespace hexaplan::costmodel {
+
+/// True when parameters are gathered layer by layer inside the passes instead of once after the step.
+[[nodiscard]] bool gathers_by_layer(const Scenario& scenario);
+/// Micro-batches per optimizer step and data-parallel rank.
+[[nodiscard]] double microbatches_per_step(const Scenario& scenario);
+/// Buckets that a stage's gradients are reduced in, at least one.
+[[nodiscard]] double gradient_buckets(const Scenario& scenario, const StageParameters& parameters);
+/// True when buckets are reduced while backward still runs.
+[[nodiscard]] bool reduces_beside_backward(const Scenario& scenario);
+
+/// Reduction of a stage's gradients over its data-parallel replicas, experts' over theirs; as often per step
+/// as the ZeRO stage asks for.  [docs/formulas.md#C8]  Nothing when gathers_by_layer or when only adapters
+/// train.
+void append_gradient_reduction(const Scenario& scenario, const StageParameters& parameters,
+                               std::vector<Operation>& out);
+/// ZeRO-1/2: every rank collects the parameters that the others updated, all at once or one broadcast per
+/// owner. [docs/formulas.md#C8]
+void append_parameter_gather(const Scenario& scenario, const StageParameters& parameters,
+                             std::vector<Operation>& out);
+/// ZeRO-3 / FSDP, one layer and one micro-batch: gather before forward (Pass::Forward), again before backward
+/// (BackwardData), gradient scattered after it (BackwardWeight), copies in and out of the buffers (Step).
+/// [docs/formulas.md#C9]
+void append_layer_sharding(const Scenario& scenario, const StageParameters& parameters,
+                           std::vector<Operation>& out);
+/// Update of the local shard with the gradient norm.  [docs/formulas.md#T7]
+void append_update(const Scenario& scenario, const StageParameters& parameters, std::vector<Operation>& out);
+
+}  // namespace hexaplan::costmodel
