@@ -1,0 +1,69 @@
+#include "costmodel/step/step_operations.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "costmodel/step/estimate.h"
+#include "costmodel/step/largest.h"
+#include "tests/costmodel/step/example_scenario.h"
+
+namespace hexaplan::costmodel {
+namespace {
+
+/// Bytes per step by operation name: collectives' full tensors, kernels' traffic.
+std::map<std::string_view, double> bytes_by_name(const Scenario& sc, int stage) {
+  std::map<std::string_view, double> sum;
+  for (const Operation& op : step_operations(sc, stage)) {
+    sum[op.name] += op.count * (op.kind == OpKind::Collective ? op.payload : op.bytes).value();
+  }
+  return sum;
+}
+
+double parameters(const Scenario& sc, int stage) {
+  const auto stages = plan_stages(sc);
+  return ModelParameters{sc, stages}.of(stages[static_cast<std::size_t>(stage)]).all();
+}
+
+TEST(step_operations, each_zero_stage_moves_what_its_paper_says) {
+  struct Case {
+    int stage;
+    double reduced, gathered;  // bytes per parameter and step; fp32 gradients, bf16 parameters
+  };
+  const double microbatches = 16;
+  // arXiv:1910.02054 §7: ZeRO-1 and 2 reduce once and gather once, ZeRO-3 gathers twice per pass
+  for (const Case& c : {Case{0, 4, 0}, Case{1, 4, 2}, Case{3, 4 * microbatches, 2 * 2 * microbatches}}) {
+    SCOPED_TRACE(c.stage);
+    Scenario sc = example_scenario();
+    sc.layout.sharding.stage = c.stage;
+    const auto bytes = bytes_by_name(sc, 0);
+    const double all = parameters(sc, 0);
+    EXPECT_NEAR(bytes.count("gradient.reduce") ? bytes.at("gradient.reduce") / all : 0, c.reduced, 1e-9);
+    EXPECT_NEAR(bytes.count("parameter.gather") ? bytes.at("parameter.gather") / all : 0, c.gathered, 1e-9);
+  }
+}
+
+TEST(step_operations, hybrid_sharding_reduces_the_shard_across_replicas) {
+  Scenario sc = example_scenario();
+  sc.layout.sharding = {.stage = 3, .group = 2};
+  EXPECT_NEAR(bytes_by_name(sc, 0).at("gradient.replica_reduce"), 16 * 4 * parameters(sc, 0) / 2, 1);
+}
+
+TEST(step_operations, adapters_leave_the_base_alone) {
+  Scenario sc = example_scenario();
+  sc.recipe.fine_tune = FineTune::Lora;
+  sc.recipe.lora_rank = 8;
+  EXPECT_TRUE(step_operations(sc, 0).empty());
+}
+
+TEST(step_operations, are_among_the_operations_that_an_explanation_lists) {
+  const Scenario sc = example_scenario();
+  bool listed = false;
+  for (const PricedOperation& op : largest_operations(sc, Calibration{}, 0, 1000)) {
+    listed |= op.operation.name == "optimizer.update";
+  }
+  EXPECT_TRUE(listed);
+}
+
+}  // namespace
+}  // namespace hexaplan::costmodel
