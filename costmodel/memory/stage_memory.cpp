@@ -146,6 +146,25 @@ TensorLedger MemoryModel::ledger(const StagePlan& stage, double in_flight) const
   return out;
 }
 
+/// What the caching allocator takes beside the live tensors because it cannot reuse in time what was freed.
+Bytes MemoryModel::unreclaimed(const StagePlan& stage, double in_flight) const {
+  const FrameworkProfile& f = scenario_.framework;
+  const Layout& layout = scenario_.layout;
+  Bytes lost;
+  if (layout.sp) {
+    const double stream = static_cast<double>(dims_.tokens * dims_.hidden) * (1 + 2.0 / layout.tp);
+    const double forwards = std::max(1.0, in_flight - 1) * stage.total_layers();
+    lost += Bytes{f.unreclaimed_streams * stream * forwards *
+                  bits_per_element(activation_dtype(scenario_.recipe.precision)) / 8};
+  }
+  const bool bucketed =
+      f.gradient_copies_are_buckets && layout.dp * layout.cp > 1 && layout.sharding.stage == 0;
+  if (!bucketed && layout.sharding.stage < 3 && !trains_adapters(scenario_.recipe)) {
+    lost += Bytes{f.fresh_gradient_share * elements_of(stage).all * bits_per_element(f.parameter_dtype) / 8};
+  }
+  return lost;
+}
+
 StageMemory MemoryModel::peak(const StagePlan& stage, int index, double in_flight) const {
   std::array<MemoryBreakdown, kInstants> at{};
   Bytes flat;  // what the optimizer step adds to the reserved peak
@@ -174,7 +193,8 @@ StageMemory MemoryModel::peak(const StagePlan& stage, int index, double in_fligh
     if (instant_at(static_cast<int>(i)) != kOptimizer) passes = larger(passes, at[i].allocated());
   }
   const Bytes live = larger(memory.allocated, passes + flat);
-  memory.reserved = states + (live - states) * scenario_.framework.reserved_ratio;
+  memory.reserved =
+      states + (live - states) * scenario_.framework.reserved_ratio + unreclaimed(stage, in_flight);
   memory.device = memory.reserved + at[binding].communication + at[binding].overhead;
   memory.update = at[index_of(kOptimizer)].allocated();
   memory.idle = at[index_of(kIdle)].allocated();

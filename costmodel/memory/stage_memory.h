@@ -36,6 +36,7 @@ class MemoryModel {
   void visit_entries(const StagePlan& stage, double in_flight, const Visitor& visit) const;
   template <class Visitor>
   void visit_layers(const StagePlan& stage, double in_flight, const Visitor& visit) const;
+  [[nodiscard]] Bytes unreclaimed(const StagePlan& stage, double in_flight) const;
   [[nodiscard]] const TensorLedger* largest_transients(const StagePlan& stage) const;
   [[nodiscard]] int recomputed_layers(int layers) const;
   /// Copies of one layer's kept activations on the device, of `layers` × micro-batches in flight.

@@ -226,9 +226,16 @@ struct FrameworkProfile {
   double overlap_slowdown = 1.15;  // compute stretches by this while a collective runs beside it
 
   // --- device overhead ---
-  Bytes context;                 // CUDA context, handles, loaded modules
-  Bytes communicator;            // per communicator, where the transport model gives nothing
-  Bytes library_workspace;       // taken from the framework's allocator for good: cuBLAS, per host thread
+  Bytes context;            // CUDA context, handles, loaded modules
+  Bytes communicator;       // per communicator, where the transport model gives nothing
+  Bytes library_workspace;  // taken from the framework's allocator for good: cuBLAS, per host thread
+  /// Streams (tokens·h and the shards on either side) per layer of each forward pass that the host runs
+  /// ahead: collectives on a stream of their own hold them until they have run, so that the caching allocator
+  /// takes new memory instead (PyTorch's record_stream).
+  double unreclaimed_streams = 0;
+  /// Share of the gradients that each backward pass makes in the parameter dtype for which the caching
+  /// allocator finds no room among freed activations. None where they are written into DDP's buckets.
+  double fresh_gradient_share = 0;
   double reserved_ratio = 1.05;  // allocator: reserved over allocated activations and transients
 };
 

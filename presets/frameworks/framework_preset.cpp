@@ -128,6 +128,8 @@ constexpr Field kFields[] = {
     {"context", &P::context},
     {"communicator", &P::communicator},
     {"library_workspace", &P::library_workspace},
+    {"unreclaimed_streams", &P::unreclaimed_streams},
+    {"fresh_gradient_share", &P::fresh_gradient_share, kShare},
     {"reserved_ratio", &P::reserved_ratio, kStretch},
 };
 
