@@ -180,6 +180,40 @@ TEST(memory, flat_buffers_of_the_step_come_on_top_of_the_activations_blocks) {
   EXPECT_NEAR((with.reserved - without.reserved).value(), buffers, 1);
 }
 
+TEST(memory, what_the_allocator_cannot_reuse_is_reserved_and_never_allocated) {
+  Scenario sc = example_scenario();  // tp2 pp2 with SP: two forwards in flight on the first stage
+  const StageMemory without = estimate_step(sc, Calibration{}).stages[0];
+  sc.framework.unreclaimed_streams = 1;
+  const StageMemory held = estimate_step(sc, Calibration{}).stages[0];
+  EXPECT_EQ(held.allocated, without.allocated);
+  const double stream = 2.0 * 8192 * 4096;  // and a shard on either side: twice as much at tp2
+  EXPECT_NEAR((held.reserved - without.reserved).value(), 16 * 2 * stream, 1);
+  sc.framework.unreclaimed_streams = 0;
+  sc.framework.fresh_gradient_share = 1;
+  EXPECT_GT(estimate_step(sc, Calibration{}).stages[0].reserved, without.reserved);
+}
+
+TEST(memory, gathering_flat_peaks_while_the_step_updates) {
+  Scenario sc = example_scenario();
+  const StageMemory without = estimate_step(sc, Calibration{}).stages[0];
+  sc.framework.flat_gather_copies = 2;
+  const StageMemory with = estimate_step(sc, Calibration{}).stages[0];
+  EXPECT_EQ(with.idle, without.idle);
+  const double parameters = without.at_peak.parameters.value() / 2;
+  EXPECT_NEAR((with.update - without.update).value(), 2 * parameters * (2 + 1.0 / 4), 1e3);
+}
+
+TEST(memory, buckets_of_ddp_exist_between_replicas_only) {
+  Scenario sc = example_scenario();
+  sc.framework.extra_gradient_copies = 1;
+  sc.framework.gradient_copies_are_buckets = true;
+  const auto gradients = [&](int zero) {
+    sc.layout.sharding.stage = zero;
+    return sum_kind(build_ledger(sc, 0), TensorKind::Gradient).value();
+  };
+  EXPECT_NEAR(gradients(0) / gradients(1), 1.5, 1e-9) << "fp32, and bf16 beside it";
+}
+
 TEST(memory, offloaded_activations_leave_two_layers_behind) {
   Scenario sc = example_scenario();
   sc.recipe.recompute.mode = RecomputeMode::Full;

@@ -38,5 +38,53 @@ TEST(step_time, a_norm_written_out_has_its_own_rule) {
   EXPECT_GT(time_of(sc).memory_bound, fused);
 }
 
+TEST(step_time, a_stage_waits_for_each_neighbour_in_turn) {
+  Scenario sc = example_scenario();  // two stages, 16 micro-batches
+  const Seconds sends = time_of(sc).pipeline_p2p;
+  sc.framework.pipeline_wait = Seconds{0.5};
+  EXPECT_NEAR((time_of(sc).pipeline_p2p - sends).value(), 0.5 * 16, 1e-9);
+  sc.layout.dp = 2, sc.layout.pp = 4;  // inner stages have two neighbours; 32 micro-batches
+  const Scenario waiting = sc;
+  sc.framework.pipeline_wait = Seconds{};
+  EXPECT_NEAR((time_of(waiting).pipeline_p2p - time_of(sc).pipeline_p2p).value(), 0.5 * (2 * 31 + 3), 1e-9);
+}
+
+TEST(step_time, collectives_cost_host_time_where_the_pipeline_crosses_nodes) {
+  Scenario sc = example_scenario();  // a stage is a node
+  sc.recipe.sequence = 128;
+  Scenario slow = sc;
+  slow.framework.pipeline_collective_host = Seconds{1e-3};
+  EXPECT_GT(time_of(slow).launch, time_of(sc).launch);
+  for (Scenario* s : {&sc, &slow}) {
+    s->layout.dp = 2, s->layout.pp = 2;
+    s->cluster.gpus = 8;
+    s->cluster.levels.back().ranks = 8;
+  }
+  EXPECT_EQ(time_of(slow).launch, time_of(sc).launch) << "both stages share a node";
+}
+
+TEST(step_time, gathering_in_slices_takes_the_host_one_copy_per_tensor_and_rank) {
+  Scenario sc = example_scenario();
+  const Seconds one_call = time_of(sc).data_parallel;
+  sc.framework.gather_copy_bytes = 1;
+  sc.framework.gather_slice_host = Seconds{1e-3};
+  const Seconds in_slices = time_of(sc).data_parallel;
+  EXPECT_GT(in_slices.value(), one_call.value() + 1e-3 * 4 * 16) << "four ranks, at least a tensor per layer";
+  sc.layout.sharding.stage = 0;
+  Scenario whole = example_scenario();
+  whole.layout.sharding.stage = 0;
+  EXPECT_EQ(time_of(sc).data_parallel, time_of(whole).data_parallel) << "nothing to gather";
+}
+
+TEST(step_time, every_gradient_bucket_pays_a_latency) {
+  Scenario large = example_scenario();
+  large.framework.gradient_overlap = GradientOverlap::LastMicrobatch;
+  large.recipe.sequence = 128;  // too short to hide the reduction
+  large.framework.gradient_bucket_elements = 1e12;
+  Scenario small = large;
+  small.framework.gradient_bucket_elements = 1e6;
+  EXPECT_GT(time_of(small).data_parallel, time_of(large).data_parallel);
+}
+
 }  // namespace
 }  // namespace hexaplan::costmodel

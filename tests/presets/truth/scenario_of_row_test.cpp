@@ -84,6 +84,16 @@ TEST(scenario_of_row, latent_attention_adds_the_rotary_part_to_the_query_heads) 
   EXPECT_EQ(s.model.moe.first_k_dense, 3);
 }
 
+TEST(scenario_of_row, pipelines_of_nanotron_before_its_fix_poll_for_messages) {
+  TruthRow row = plain_row();
+  row.framework_profile = "nanotron", row.confidence = "medium";
+  EXPECT_EQ(scenario_of(row).framework.name, "nanotron-polling");
+  row.confidence = "high";
+  EXPECT_EQ(scenario_of(row).framework.name, "nanotron");
+  row.confidence = "medium", row.pp = 1, row.dp = 4, row.global_batch = 16;
+  EXPECT_EQ(scenario_of(row).framework.name, "nanotron") << "one stage has no engine";
+}
+
 TEST(scenario_of_row, sharding_words) {
   struct Case {
     std::string word;
