@@ -165,8 +165,8 @@ Seconds gemm_time(const GemmShape& shape, Precision precision, const GpuSpec& gp
   const double k = static_cast<double>(shape.k), batch = static_cast<double>(shape.batch);
 
   const double area = quantised_area(curve, shape, gpu.sm_count);
-  const double share = curve.share * calibration.sustained * curve.sustained * (shape.batch > 1 ? calibration.grouped : 1.0) *
-                       std::exp2(correction(curve, area, k));
+  const double share = curve.share * calibration.sustained * curve.sustained *
+                       (shape.batch > 1 ? calibration.grouped : 1.0) * std::exp2(correction(curve, area, k));
   const FlopsPerSecond rate = rate_of_alignment(shape, share * peak_rate(executed, gpu), gpu);
   const Seconds compute = Flops{2.0 * area * (k + curve.k_half)} / rate;
 

@@ -13,12 +13,12 @@ std::vector<Task> forward_order(int stage, int stages, int microbatches, int chu
   std::vector<Task> order;
   order.reserve(static_cast<std::size_t>(microbatches) * static_cast<std::size_t>(chunks));
   const int group = chunks > 1 ? stages : microbatches;
+  const auto append_group = [&](int first, int last, int chunk) {
+    for (int m = first; m < last; ++m) order.push_back({stage, m, chunk, TaskPass::Forward});
+  };
   for (int first = 0; first < microbatches; first += group) {
-    for (int chunk = 0; chunk < chunks; ++chunk) {
-      for (int m = first; m < std::min(first + group, microbatches); ++m) {
-        order.push_back({stage, m, chunk, TaskPass::Forward});
-      }
-    }
+    for (int chunk = 0; chunk < chunks; ++chunk)
+      append_group(first, std::min(first + group, microbatches), chunk);
   }
   return order;
 }

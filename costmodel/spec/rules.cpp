@@ -95,7 +95,8 @@ std::optional<Reason> layers_fill_the_stages(const Scenario& sc) {
 std::optional<Reason> explicit_split_adds_up(const Scenario& sc) {
   if (sc.layout.split != StageSplit::Explicit) return std::nullopt;
   const auto& stages = sc.layout.stage_layers;
-  const auto chunks = static_cast<std::size_t>(sc.layout.pp * chunks_per_stage(sc.layout));
+  const auto chunks =
+      static_cast<std::size_t>(sc.layout.pp) * static_cast<std::size_t>(chunks_per_stage(sc.layout));
   const std::int64_t sum = std::accumulate(stages.begin(), stages.end(), std::int64_t{0});
   const bool positive = std::all_of(stages.begin(), stages.end(), [](int n) { return n >= 0; });
   if (stages.size() == chunks && sum == sc.model.layers && positive) return std::nullopt;
@@ -159,7 +160,7 @@ std::optional<Reason> shard_group_divides(const Scenario& sc) {
   if (group == 0 || (sc.layout.dp * sc.layout.cp) % group == 0) return std::nullopt;
   return Reason{fmt::format("shard groups of {} ranks do not tile the {} data-parallel ranks (dp·cp)", group,
                             sc.layout.dp * sc.layout.cp),
-                divisors_that_pass("shard", sc.layout.dp * sc.layout.cp, 4096)};
+                divisors_that_pass("shard", std::int64_t{sc.layout.dp} * sc.layout.cp, 4096)};
 }
 
 std::optional<Reason> chunks_need_stages(const Scenario& sc) {

@@ -16,7 +16,7 @@ std::vector<int> split_evenly(std::int64_t total, int chunks) {
 }
 
 std::vector<int> split_counting_ends(std::int64_t layers, int chunks, int ends) {
-  auto out = split_evenly(layers + 2 * ends, chunks);
+  auto out = split_evenly(layers + std::int64_t{2} * ends, chunks);
   out.front() -= ends;
   out.back() -= ends;
   return out;

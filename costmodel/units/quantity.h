@@ -31,7 +31,8 @@ class Quantity {
   friend constexpr Quantity operator*(Quantity a, double k) { return Quantity{a.value_ * k}; }
   friend constexpr Quantity operator*(double k, Quantity a) { return a * k; }
   friend constexpr Quantity operator/(Quantity a, double k) { return Quantity{a.value_ / k}; }
-  friend constexpr auto operator<=>(Quantity, Quantity) = default;
+  // clang-tidy 14 takes the literal zero inside a defaulted comparison for a null pointer.
+  friend constexpr auto operator<=>(Quantity, Quantity) = default;  // NOLINT(modernize-use-nullptr)
 
  private:
   double value_ = 0.0;
