@@ -86,7 +86,12 @@ std::optional<Reason> ffn_divides(const Scenario& sc) {
 
 std::optional<Reason> layers_fill_the_stages(const Scenario& sc) {
   const std::int64_t chunks = static_cast<std::int64_t>(sc.layout.pp) * chunks_per_stage(sc.layout);
-  if (sc.model.layers >= chunks) return std::nullopt;
+  // Where embedding and output layer take a layer's place, the first and the last chunk may hold nothing
+  // else.
+  const bool ends_count =
+      sc.layout.split == StageSplit::EndsMinusOne || sc.layout.split == StageSplit::EmbeddingCounts;
+  const std::int64_t ends = ends_count && chunks > sc.layout.pp ? 2 : 0;
+  if (sc.model.layers + ends >= chunks) return std::nullopt;
   return Reason{
       fmt::format("{} layers leave some of pp·vpp = {} model chunks empty", sc.model.layers, chunks),
       fmt::format("use pp·vpp of at most {}", sc.model.layers)};
