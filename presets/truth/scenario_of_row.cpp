@@ -22,8 +22,8 @@ using costmodel::Scenario;
 namespace {
 
 /// Framework profile that stands for a word of the schema, mostly the one of its name. Pipeline runs of
-/// nanotron before its fix (the schema marks them by their confidence) ran an engine of their own; Megatron-LM,
-/// NeMo and their forks ran on Volta and Ampere before Transformer Engine came with Hopper.
+/// nanotron before its fix (the schema marks them by their confidence) ran an engine of their own;
+/// Megatron-LM, NeMo and their forks ran on Volta and Ampere before Transformer Engine came with Hopper.
 std::string_view profile_name(const TruthRow& row) {
   if (row.framework_profile == "hf") return "hf-eager";
   const bool before_fix = row.confidence == "medium" && row.pp.value_or(1) > 1;
