@@ -40,8 +40,9 @@ void fill_memory(const Scenario& sc, const Calibration& calibration, const std::
   }
   const Bytes peak = out.stages[static_cast<std::size_t>(out.peak_stage)].device;
   out.capacity = sc.cluster.gpu.memory;
-  out.memory_bytes = interval_around(peak.value(), calibration.memory_sigma);
-  out.out_of_memory_probability = exceedance(peak.value(), out.capacity.value(), calibration.memory_sigma);
+  const double sigma = std::hypot(calibration.memory_sigma, sc.framework.memory_residual);
+  out.memory_bytes = interval_around(peak.value(), sigma);
+  out.out_of_memory_probability = exceedance(peak.value(), out.capacity.value(), sigma);
   if (peak <= out.capacity) {
     out.verdict = Fits{out.capacity - peak};
   } else {
@@ -82,7 +83,8 @@ Estimate estimate_step(const Scenario& sc, const Calibration& calibration) {
   fill_memory(sc, calibration, plan, out);
   const StepModel step{sc, calibration, plan};
   out.time = step.time();
-  out.step_seconds = interval_around(out.time.total().value(), calibration.time_sigma);
+  out.step_seconds = interval_around(out.time.total().value(),
+                                     std::hypot(calibration.time_sigma, sc.framework.time_residual));
   out.model_flops_per_step = model_flops_per_step(sc, AttentionFlops::CausalHalved);
   out.hardware_flops_per_step = step.hardware_flops();
   fill_throughput(sc, out);

@@ -130,6 +130,8 @@ constexpr Field kFields[] = {
     {"library_workspace", &P::library_workspace},
     {"unreclaimed_streams", &P::unreclaimed_streams},
     {"fresh_gradient_share", &P::fresh_gradient_share, kShare},
+    {"time_residual", &P::time_residual},
+    {"memory_residual", &P::memory_residual},
     {"reserved_ratio", &P::reserved_ratio, kStretch},
 };
 
