@@ -11,7 +11,7 @@
 
 namespace hexaplan::costmodel {
 
-/// Tensors that a layer may keep between forward and backward. `kSavedTensors` (memory/activations.h) gives
+/// Tensors that a layer may keep between forward and backward. saved_tensors() (memory/saved_tensors.h) gives
 /// each one's elements and how it is cut; a framework profile says which are kept, in which dtype and how
 /// often.
 enum class Saved : std::uint8_t {
@@ -55,8 +55,8 @@ struct SavedRule {
   friend bool operator==(const SavedRule&, const SavedRule&) = default;
 };
 
-/// Memory-bound steps of a layer, by what they do. `kElementwiseSteps` (compute/transformer_operations.h)
-/// gives each one's elements.
+/// Memory-bound steps of a layer, by what they do. OperationBuilder::elementwise is told each
+/// one's elements.
 enum class Elementwise : std::uint8_t {
   Norm,            // per norm, tokens·h
   ResidualAdd,     // bias, dropout and residual; per residual add, tokens·h
@@ -112,7 +112,7 @@ struct FrameworkProfile {
   bool persistent_gradients = true;
   bool master_parameters = true;  // fp32 copy when parameter_dtype is 16 bit
   DType moment_dtype = DType::Fp32;
-  bool shard_gradients_from_stage_2 = true;
+  bool shard_gradients_from_stage_2 = true;  // false: accumulated gradients stay whole until ZeRO-3
   StageSplit even_split = StageSplit::Even;  // what this framework does with StageSplit::Even
   std::int64_t vocab_multiple = 1;           // padded to a multiple of vocab_multiple·tp
 
@@ -120,12 +120,11 @@ struct FrameworkProfile {
   std::array<SavedRule, kSavedCount> saved{};
   double quantized_input_bytes = 1;  // fp8/fp4: bytes per element of a saved GEMM input
   bool gather_saved_inputs = false;  // with SP, linear inputs are kept gathered over TP
-  bool full_recompute_keeps_attention = false;
   /// Adapters sit at the attention projections only (the default of Hugging Face PEFT and lit-gpt): inputs of
   /// the frozen MLP matrices are not kept. Otherwise every linear layer has one.
   bool attention_adapters_only = false;
 
-  // --- loss: bytes per local logit element ---
+  // --- loss: copies of the local logits ---
   double logit_copies_compute = 1;  // kept until the loss's backward
   double logit_copies_fp32 = 1;
   double logit_transient_fp32 = 0;     // extra at the peak instant (softmax, gradient)
@@ -144,13 +143,13 @@ struct FrameworkProfile {
   double gather_prefetch_layers = 1;       // ZeRO-3/FSDP: unsharded layers alive beside the current one
   double gather_live_elements = 0;         // … at least so many elements (DeepSpeed max_live_parameters)
   double gather_bucket_elements = 0;       // DeepSpeed all-gather bucket
-  DType gather_dtype = DType::Bf16;
-  DType reduce_dtype = DType::Fp32;
-  bool reshard_after_forward =
-      true;  // false: ZeRO-3 keeps gathered parameters until backward (ZeRO-2 traffic)
+  DType gather_dtype = DType::Bf16;        // parameters travel in it
+  DType reduce_dtype = DType::Fp32;        // gradients travel in it, unless the recipe says otherwise
+  /// False: ZeRO-3 keeps gathered parameters until backward (ZeRO-2 traffic).
+  bool reshard_after_forward = true;
   bool gather_ends_for_whole_step = false;  // embedding and head form the root group and stay gathered
-  /// Per local parameter, alive during the step, where gradients have 16 bits: their fp32 copy for the master
-  /// parameters, and what else the step makes of them.
+  /// Bytes per local parameter, alive during the step, where gradients have 16 bits: their fp32 copy for the
+  /// master parameters, and what else the step makes of them.
   double optimizer_transient_bytes = 0;
   /// The step's temporaries are flat buffers of a whole shard: no hole that freed activations leave in the
   /// caching allocator takes them, so the reserved peak holds both.
@@ -187,11 +186,10 @@ struct FrameworkProfile {
   Seconds pipeline_collective_host;
   Seconds step_overhead;        // fixed host time per optimizer step (data, logging, grad norm sync)
   Seconds microbatch_overhead;  // host time per micro-batch and stage
-  double optimizer_passes_bytes =
-      34;  // traffic per local parameter of the optimizer step (docs/formulas.md#T7)
-  double whole_gradient_passes_bytes =
-      0;  // … per parameter before ZeRO's cut: norm, clipping, clearing of all gradients
-  bool fused_weight_gradient = true;  // wgrad accumulates into the main gradient inside the GEMM
+  /// Bytes read and written per local parameter of the optimizer step.  [docs/formulas.md#T7]
+  double optimizer_passes_bytes = 34;
+  /// … per parameter before ZeRO's cut: norm, clipping, clearing of all gradients.
+  double whole_gradient_passes_bytes = 0;
 
   // --- communication ---
   GradientOverlap gradient_overlap = GradientOverlap::LastMicrobatch;
@@ -202,15 +200,15 @@ struct FrameworkProfile {
   /// ZeRO-3/FSDP: the next layer's parameters are gathered while this one's backward computes (PyTorch's
   /// BACKWARD_PRE); false: after it, so that the gather waits on the critical path (BACKWARD_POST).
   bool backward_gather_overlap = true;
-  /// ZeRO-3/FSDP: traffic per parameter of the layer, beside the collectives: copies out of the gather buffer
-  /// per gather (ZeRO-1: of the updated parameters, once per step); copies and casts of the gradient into the
-  /// reduce buffer.
+  /// ZeRO-3/FSDP: bytes read and written per parameter of the layer, beside the collectives: copies out of
+  /// the gather buffer per gather (ZeRO-1: of the updated parameters, once per step); copies and casts of the
+  /// gradient into the reduce buffer.
   double gather_copy_bytes = 0;
   double reduce_copy_bytes = 0;
   bool gather_by_broadcasts = false;   // ZeRO-1/2: every rank broadcasts its updated parameters in turn
   bool sharding_ends_overlap = false;  // ZeRO-1 reduces gradients in one call after the last backward
-  Seconds
-      gather_slice_host;  // ZeRO-1: host time per tensor and data-parallel rank to cut and copy its slices
+  /// ZeRO-1: host time per tensor and data-parallel rank to cut and copy its slices.
+  Seconds gather_slice_host;
   bool reduce_scatter_gradients = true;  // ZeRO-1 reduces by reduce-scatter; false: all-reduce, then cut
   double tensor_overlap = 0;             // share of TP collectives hidden behind GEMMs
   double context_overlap = 1;            // share of ring CP sends that can hide behind attention
@@ -219,7 +217,7 @@ struct FrameworkProfile {
   /// Without SP, tensor-parallel ranks send a slice each between stages and gather it there (arXiv:2104.04473
   /// §4.1); false: each sends the whole tensor.
   bool pipeline_scatter_gather = false;
-  double expert_overlap = 0;
+  double expert_overlap = 0;  // share of the experts' exchanges hidden behind compute
   /// A token goes once to each rank, and over the network once to each node, however many experts it has
   /// there (DeepEP, HybridEP); false: once per expert (all-to-all).
   bool expert_dispatch_merges_copies = false;

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <variant>
 
 #include "costmodel/units/nearest_name.h"
 #include "presets/catalog/catalog.h"
+#include "presets/frameworks/profile_fields.h"
 #include "presets/json/object_reader.h"
 #include "presets/json/spec_names.h"
 
@@ -16,12 +18,8 @@ namespace {
 using costmodel::AttentionLibrary;
 using costmodel::Bytes;
 using costmodel::DType;
-using costmodel::Elementwise;
-using costmodel::ElementwiseRule;
 using costmodel::FrameworkProfile;
 using costmodel::GradientOverlap;
-using costmodel::Saved;
-using costmodel::SavedRule;
 using costmodel::Seconds;
 using costmodel::StageSplit;
 
@@ -37,170 +35,6 @@ constexpr Named<AttentionLibrary> kLibraryNames[] = {
     {"vendor", AttentionLibrary::Vendor},
     {"flash-attention-2", AttentionLibrary::FlashAttention2},
     {"flash-attention-1", AttentionLibrary::FlashAttention1}};
-
-template <class T>
-using Member = T FrameworkProfile::*;
-
-/// One field of the profile. A new field is one line in kFields.
-struct Field {
-  std::string_view key;
-  std::variant<Member<bool>, Member<double>, Member<std::int64_t>, Member<DType>, Member<StageSplit>,
-               Member<GradientOverlap>, Member<AttentionLibrary>, Member<Bytes>, Member<Seconds>>
-      member;
-  RealRange range = {0, 1e15};  // of numbers
-};
-using P = FrameworkProfile;
-constexpr RealRange kStretch{1, 100};
-
-constexpr Field kFields[] = {
-    {"parameter_dtype", &P::parameter_dtype},
-    {"gradient_dtype", &P::gradient_dtype},
-    {"extra_gradient_copies", &P::extra_gradient_copies},
-    {"gradient_copies_are_buckets", &P::gradient_copies_are_buckets},
-    {"persistent_gradients", &P::persistent_gradients},
-    {"master_parameters", &P::master_parameters},
-    {"moment_dtype", &P::moment_dtype},
-    {"shard_gradients_from_stage_2", &P::shard_gradients_from_stage_2},
-    {"even_split", &P::even_split},
-    {"vocab_multiple", &P::vocab_multiple, {1, 1e9}},
-    {"quantized_input_bytes", &P::quantized_input_bytes},
-    {"gather_saved_inputs", &P::gather_saved_inputs},
-    {"full_recompute_keeps_attention", &P::full_recompute_keeps_attention},
-    {"attention_adapters_only", &P::attention_adapters_only},
-    {"logit_copies_compute", &P::logit_copies_compute},
-    {"logit_copies_fp32", &P::logit_copies_fp32},
-    {"logit_transient_fp32", &P::logit_transient_fp32},
-    {"fused_logit_copies_fp32", &P::fused_logit_copies_fp32},
-    {"fused_cross_entropy", &P::fused_cross_entropy},
-    {"chunked_cross_entropy_fraction", &P::chunked_cross_entropy_fraction, kShare},
-    {"loss_chunks", &P::loss_chunks},
-    {"chunked_logits_complete", &P::chunked_logits_complete},
-    {"gradient_bucket_elements", &P::gradient_bucket_elements},
-    {"gradient_bucket_per_rank", &P::gradient_bucket_per_rank},
-    {"contiguous_gradient_buffer", &P::contiguous_gradient_buffer},
-    {"gather_prefetch_layers", &P::gather_prefetch_layers},
-    {"gather_live_elements", &P::gather_live_elements},
-    {"gather_bucket_elements", &P::gather_bucket_elements},
-    {"gather_dtype", &P::gather_dtype},
-    {"reduce_dtype", &P::reduce_dtype},
-    {"reshard_after_forward", &P::reshard_after_forward},
-    {"gather_ends_for_whole_step", &P::gather_ends_for_whole_step},
-    {"optimizer_transient_bytes", &P::optimizer_transient_bytes},
-    {"flat_optimizer_buffers", &P::flat_optimizer_buffers},
-    {"flat_gather_copies", &P::flat_gather_copies},
-    {"sp_gather_buffers", &P::sp_gather_buffers},
-    {"sp_persistent_buffers", &P::sp_persistent_buffers},
-    {"weight_gradient_temporary_bytes", &P::weight_gradient_temporary_bytes},
-    {"placeholder_weight_gradients", &P::placeholder_weight_gradients},
-    {"head_streams", &P::head_streams},
-    {"attention_library", &P::attention_library},
-    {"recompute_stops_early", &P::recompute_stops_early},
-    {"expert_layer_overhead", &P::expert_layer_overhead},
-    {"expert_overhead", &P::expert_overhead},
-    {"gemm_kernels_forward", &P::gemm_kernels_forward},
-    {"kernel_launch", &P::kernel_launch},
-    {"layer_host_forward", &P::layer_host_forward},
-    {"layer_host_backward", &P::layer_host_backward},
-    {"pipeline_collective_host", &P::pipeline_collective_host},
-    {"step_overhead", &P::step_overhead},
-    {"microbatch_overhead", &P::microbatch_overhead},
-    {"optimizer_passes_bytes", &P::optimizer_passes_bytes},
-    {"whole_gradient_passes_bytes", &P::whole_gradient_passes_bytes},
-    {"fused_weight_gradient", &P::fused_weight_gradient},
-    {"gradient_overlap", &P::gradient_overlap},
-    {"parameter_gather_overlap", &P::parameter_gather_overlap},
-    {"zero2_gathers_layers", &P::zero2_gathers_layers},
-    {"backward_gather_overlap", &P::backward_gather_overlap},
-    {"gather_copy_bytes", &P::gather_copy_bytes},
-    {"reduce_copy_bytes", &P::reduce_copy_bytes},
-    {"gather_by_broadcasts", &P::gather_by_broadcasts},
-    {"sharding_ends_overlap", &P::sharding_ends_overlap},
-    {"gather_slice_host", &P::gather_slice_host},
-    {"reduce_scatter_gradients", &P::reduce_scatter_gradients},
-    {"tensor_overlap", &P::tensor_overlap, kShare},
-    {"context_overlap", &P::context_overlap, kShare},
-    {"pipeline_wait", &P::pipeline_wait},
-    {"pipeline_overlap", &P::pipeline_overlap, kShare},
-    {"pipeline_scatter_gather", &P::pipeline_scatter_gather},
-    {"expert_overlap", &P::expert_overlap, kShare},
-    {"expert_dispatch_merges_copies", &P::expert_dispatch_merges_copies},
-    {"overlap_slowdown", &P::overlap_slowdown, kStretch},
-    {"context", &P::context},
-    {"communicator", &P::communicator},
-    {"library_workspace", &P::library_workspace},
-    {"unreclaimed_streams", &P::unreclaimed_streams},
-    {"fresh_gradient_share", &P::fresh_gradient_share, kShare},
-    {"time_residual", &P::time_residual},
-    {"memory_residual", &P::memory_residual},
-    {"reserved_ratio", &P::reserved_ratio, kStretch},
-};
-
-constexpr Named<Saved> kSavedNames[] = {
-    {"norm_input", Saved::NormInput},
-    {"norm_output", Saved::NormOutput},
-    {"norm_stats", Saved::NormStats},
-    {"qk_norm_input", Saved::QkNormInput},
-    {"rope_input", Saved::RopeInput},
-    {"query", Saved::Query},
-    {"key", Saved::Key},
-    {"value", Saved::Value},
-    {"repeated_key_value", Saved::RepeatedKeyValue},
-    {"log_sum_exp", Saved::LogSumExp},
-    {"scores", Saved::Scores},
-    {"scores_dropout", Saved::ScoresDropout},
-    {"attention_output", Saved::AttentionOutput},
-    {"residual_dropout", Saved::ResidualDropout},
-    {"latent_query", Saved::LatentQuery},
-    {"latent_key_value", Saved::LatentKeyValue},
-    {"latent_norm_output", Saved::LatentNormOutput},
-    {"gate_up", Saved::GateUp},
-    {"activation_output", Saved::ActivationOutput},
-    {"activation_inner", Saved::ActivationInner},
-    {"router_logits", Saved::RouterLogits},
-    {"routing_map", Saved::RoutingMap},
-    {"expert_input", Saved::ExpertInput},
-    {"expert_gate_up", Saved::ExpertGateUp},
-    {"expert_activation", Saved::ExpertActivation},
-    {"expert_output", Saved::ExpertOutput},
-    {"shared_gate_up", Saved::SharedGateUp},
-    {"shared_activation", Saved::SharedActivation},
-    {"layer_output", Saved::LayerOutput},
-};
-static_assert(std::size(kSavedNames) == costmodel::kSavedCount);
-
-constexpr Named<Elementwise> kElementwiseNames[] = {
-    {"norm", Elementwise::Norm},
-    {"residual_add", Elementwise::ResidualAdd},
-    {"rope", Elementwise::Rope},
-    {"qk_norm", Elementwise::QkNorm},
-    {"bias_add", Elementwise::BiasAdd},
-    {"repeat_key_value", Elementwise::RepeatKeyValue},
-    {"softmax", Elementwise::Softmax},
-    {"activation", Elementwise::Activation},
-    {"router", Elementwise::Router},
-    {"permute", Elementwise::Permute},
-    {"cast", Elementwise::Cast},
-    {"embedding", Elementwise::Embedding},
-    {"cross_entropy", Elementwise::CrossEntropy},
-    {"fused_cross_entropy", Elementwise::FusedCrossEntropy},
-    {"unfused_norm", Elementwise::UnfusedNorm},
-    {"score_dropout", Elementwise::ScoreDropout},
-};
-static_assert(std::size(kElementwiseNames) == costmodel::kElementwiseCount);
-
-/// Key and member of a rule's numbers.
-template <class Rule>
-struct RulePart {
-  std::string_view key;
-  double Rule::*member;
-};
-constexpr RulePart<SavedRule> kSavedParts[] = {
-    {"compute", &SavedRule::compute}, {"fp32", &SavedRule::fp32}, {"byte", &SavedRule::byte}};
-constexpr RulePart<ElementwiseRule> kElementwiseParts[] = {
-    {"forward_passes", &ElementwiseRule::forward_passes},
-    {"backward_passes", &ElementwiseRule::backward_passes},
-    {"forward_kernels", &ElementwiseRule::forward_kernels},
-    {"backward_kernels", &ElementwiseRule::backward_kernels}};
 
 // --- reading ---
 
@@ -234,8 +68,8 @@ void read_value(const ValueReader& value, RealRange, Seconds& into) {
 
 constexpr RealRange kCopies{0, 1000};
 
-template <class Rule, std::size_t Parts>
-Rule read_rule(ObjectReader reader, const RulePart<Rule> (&parts)[Parts]) {
+template <class Rule>
+Rule read_rule(ObjectReader reader, std::span<const RulePart<Rule>> parts) {
   Rule rule;
   for (const RulePart<Rule>& part : parts) {
     if (const auto number = reader.optional(part.key)) {
@@ -247,9 +81,9 @@ Rule read_rule(ObjectReader reader, const RulePart<Rule> (&parts)[Parts]) {
 }
 
 /// A rule per name; one that is given replaces the whole rule, and parts left out of it are zero.
-template <class E, class Rule, std::size_t Names, std::size_t Parts>
-void read_rules(std::optional<ValueReader> value, const Named<E> (&names)[Names],
-                const RulePart<Rule> (&parts)[Parts], std::array<Rule, Names>& rules) {
+template <class E, class Rule, std::size_t Rules>
+void read_rules(std::optional<ValueReader> value, std::span<const Named<E>> names,
+                std::span<const RulePart<Rule>> parts, std::array<Rule, Rules>& rules) {
   if (!value) {
     return;
   }
@@ -285,14 +119,14 @@ void read_sources(ObjectReader& reader, const std::vector<std::string>& overridd
   }
 }
 
-void read_field(const Field& field, const ValueReader& value, FrameworkProfile& profile) {
+void read_field(const ProfileField& field, const ValueReader& value, FrameworkProfile& profile) {
   std::visit([&](auto member) { read_value(value, field.range, profile.*member); }, field.member);
 }
 
 /// Reads the fields that are given and returns their keys.
 std::vector<std::string> read_fields(ObjectReader& reader, FrameworkProfile& profile) {
   std::vector<std::string> given;
-  for (const Field& field : kFields) {
+  for (const ProfileField& field : profile_fields()) {
     if (const auto value = reader.optional(field.key)) {
       given.emplace_back(field.key);
       read_field(field, *value, profile);
@@ -335,8 +169,8 @@ FrameworkPreset read_chain(const std::filesystem::path& path, std::vector<std::s
   }
   preset.description = reader.required("description").text();
   const std::vector<std::string> overridden = read_fields(reader, preset.profile);
-  read_rules(reader.optional("saved"), kSavedNames, kSavedParts, preset.profile.saved);
-  read_rules(reader.optional("elementwise"), kElementwiseNames, kElementwiseParts,
+  read_rules(reader.optional("saved"), saved_names(), saved_parts(), preset.profile.saved);
+  read_rules(reader.optional("elementwise"), elementwise_names(), elementwise_parts(),
              preset.profile.elementwise);
   read_sources(reader, overridden, preset);
   reader.finish();
@@ -373,8 +207,8 @@ JsonValue json_of(Seconds value) {
   return fmt::format("{} s", value.value());
 }
 
-template <class Rule, std::size_t Parts>
-JsonValue json_of_rule(const RulePart<Rule> (&parts)[Parts], const Rule& rule) {
+template <class Rule>
+JsonValue json_of_rule(std::span<const RulePart<Rule>> parts, const Rule& rule) {
   JsonObject object;
   for (const RulePart<Rule>& part : parts) {
     if (const double number = rule.*part.member; number != 0) {
@@ -384,9 +218,9 @@ JsonValue json_of_rule(const RulePart<Rule> (&parts)[Parts], const Rule& rule) {
   return object;
 }
 
-template <class E, class Rule, std::size_t Names, std::size_t Parts>
-JsonValue json_of_rules(const Named<E> (&names)[Names], const RulePart<Rule> (&parts)[Parts],
-                        const std::array<Rule, Names>& rules) {
+template <class E, class Rule, std::size_t Rules>
+JsonValue json_of_rules(std::span<const Named<E>> names, std::span<const RulePart<Rule>> parts,
+                        const std::array<Rule, Rules>& rules) {
   JsonObject map;
   for (const Named<E>& row : names) {
     map.emplace_back(row.name, json_of_rule(parts, rules[static_cast<std::size_t>(row.value)]));
@@ -410,18 +244,18 @@ FrameworkProfile find_framework(std::string_view name) {
 
 JsonValue to_json(const FrameworkProfile& profile) {
   JsonObject object = {{"name", profile.name}};
-  for (const Field& field : kFields) {
+  for (const ProfileField& field : profile_fields()) {
     std::visit([&](auto member) { object.emplace_back(field.key, json_of(profile.*member)); }, field.member);
   }
-  object.emplace_back("saved", json_of_rules(kSavedNames, kSavedParts, profile.saved));
+  object.emplace_back("saved", json_of_rules(saved_names(), saved_parts(), profile.saved));
   object.emplace_back("elementwise",
-                      json_of_rules(kElementwiseNames, kElementwiseParts, profile.elementwise));
+                      json_of_rules(elementwise_names(), elementwise_parts(), profile.elementwise));
   return object;
 }
 
 std::vector<std::string_view> framework_fields() {
   std::vector<std::string_view> keys;
-  for (const Field& field : kFields) {
+  for (const ProfileField& field : profile_fields()) {
     keys.push_back(field.key);
   }
   return keys;

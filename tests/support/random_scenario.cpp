@@ -137,7 +137,6 @@ FrameworkProfile random_framework() {
   // No framework gets by without what enters its norms.
   f.saved[static_cast<std::size_t>(Saved::NormInput)].compute = static_cast<double>(between(1, 2));
   f.gather_saved_inputs = chance(30);
-  f.full_recompute_keeps_attention = chance(10);
   f.logit_transient_fp32 = one_of({0.0, 1.0});
   f.fused_cross_entropy = chance(50);
   f.gradient_bucket_elements = one_of({0.0, 40e6});

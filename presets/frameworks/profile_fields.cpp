@@ -1,0 +1,177 @@
+#include "presets/frameworks/profile_fields.h"
+
+#include <iterator>
+
+namespace hexaplan::presets {
+namespace {
+
+using costmodel::Elementwise;
+using costmodel::ElementwiseRule;
+using costmodel::FrameworkProfile;
+using costmodel::Saved;
+using costmodel::SavedRule;
+
+using P = FrameworkProfile;
+constexpr RealRange kStretch{1, 100};
+
+constexpr ProfileField kFields[] = {
+    {"parameter_dtype", &P::parameter_dtype},
+    {"gradient_dtype", &P::gradient_dtype},
+    {"extra_gradient_copies", &P::extra_gradient_copies},
+    {"gradient_copies_are_buckets", &P::gradient_copies_are_buckets},
+    {"persistent_gradients", &P::persistent_gradients},
+    {"master_parameters", &P::master_parameters},
+    {"moment_dtype", &P::moment_dtype},
+    {"shard_gradients_from_stage_2", &P::shard_gradients_from_stage_2},
+    {"even_split", &P::even_split},
+    {"vocab_multiple", &P::vocab_multiple, {1, 1e9}},
+    {"quantized_input_bytes", &P::quantized_input_bytes},
+    {"gather_saved_inputs", &P::gather_saved_inputs},
+    {"attention_adapters_only", &P::attention_adapters_only},
+    {"logit_copies_compute", &P::logit_copies_compute},
+    {"logit_copies_fp32", &P::logit_copies_fp32},
+    {"logit_transient_fp32", &P::logit_transient_fp32},
+    {"fused_logit_copies_fp32", &P::fused_logit_copies_fp32},
+    {"fused_cross_entropy", &P::fused_cross_entropy},
+    {"chunked_cross_entropy_fraction", &P::chunked_cross_entropy_fraction, kShare},
+    {"loss_chunks", &P::loss_chunks},
+    {"chunked_logits_complete", &P::chunked_logits_complete},
+    {"gradient_bucket_elements", &P::gradient_bucket_elements},
+    {"gradient_bucket_per_rank", &P::gradient_bucket_per_rank},
+    {"contiguous_gradient_buffer", &P::contiguous_gradient_buffer},
+    {"gather_prefetch_layers", &P::gather_prefetch_layers},
+    {"gather_live_elements", &P::gather_live_elements},
+    {"gather_bucket_elements", &P::gather_bucket_elements},
+    {"gather_dtype", &P::gather_dtype},
+    {"reduce_dtype", &P::reduce_dtype},
+    {"reshard_after_forward", &P::reshard_after_forward},
+    {"gather_ends_for_whole_step", &P::gather_ends_for_whole_step},
+    {"optimizer_transient_bytes", &P::optimizer_transient_bytes},
+    {"flat_optimizer_buffers", &P::flat_optimizer_buffers},
+    {"flat_gather_copies", &P::flat_gather_copies},
+    {"sp_gather_buffers", &P::sp_gather_buffers},
+    {"sp_persistent_buffers", &P::sp_persistent_buffers},
+    {"weight_gradient_temporary_bytes", &P::weight_gradient_temporary_bytes},
+    {"placeholder_weight_gradients", &P::placeholder_weight_gradients},
+    {"head_streams", &P::head_streams},
+    {"attention_library", &P::attention_library},
+    {"recompute_stops_early", &P::recompute_stops_early},
+    {"expert_layer_overhead", &P::expert_layer_overhead},
+    {"expert_overhead", &P::expert_overhead},
+    {"gemm_kernels_forward", &P::gemm_kernels_forward},
+    {"kernel_launch", &P::kernel_launch},
+    {"layer_host_forward", &P::layer_host_forward},
+    {"layer_host_backward", &P::layer_host_backward},
+    {"pipeline_collective_host", &P::pipeline_collective_host},
+    {"step_overhead", &P::step_overhead},
+    {"microbatch_overhead", &P::microbatch_overhead},
+    {"optimizer_passes_bytes", &P::optimizer_passes_bytes},
+    {"whole_gradient_passes_bytes", &P::whole_gradient_passes_bytes},
+    {"gradient_overlap", &P::gradient_overlap},
+    {"parameter_gather_overlap", &P::parameter_gather_overlap},
+    {"zero2_gathers_layers", &P::zero2_gathers_layers},
+    {"backward_gather_overlap", &P::backward_gather_overlap},
+    {"gather_copy_bytes", &P::gather_copy_bytes},
+    {"reduce_copy_bytes", &P::reduce_copy_bytes},
+    {"gather_by_broadcasts", &P::gather_by_broadcasts},
+    {"sharding_ends_overlap", &P::sharding_ends_overlap},
+    {"gather_slice_host", &P::gather_slice_host},
+    {"reduce_scatter_gradients", &P::reduce_scatter_gradients},
+    {"tensor_overlap", &P::tensor_overlap, kShare},
+    {"context_overlap", &P::context_overlap, kShare},
+    {"pipeline_wait", &P::pipeline_wait},
+    {"pipeline_overlap", &P::pipeline_overlap, kShare},
+    {"pipeline_scatter_gather", &P::pipeline_scatter_gather},
+    {"expert_overlap", &P::expert_overlap, kShare},
+    {"expert_dispatch_merges_copies", &P::expert_dispatch_merges_copies},
+    {"overlap_slowdown", &P::overlap_slowdown, kStretch},
+    {"context", &P::context},
+    {"communicator", &P::communicator},
+    {"library_workspace", &P::library_workspace},
+    {"unreclaimed_streams", &P::unreclaimed_streams},
+    {"fresh_gradient_share", &P::fresh_gradient_share, kShare},
+    {"reserved_ratio", &P::reserved_ratio, kStretch},
+    {"time_residual", &P::time_residual},
+    {"memory_residual", &P::memory_residual},
+};
+
+constexpr Named<Saved> kSavedNames[] = {
+    {"norm_input", Saved::NormInput},
+    {"norm_output", Saved::NormOutput},
+    {"norm_stats", Saved::NormStats},
+    {"qk_norm_input", Saved::QkNormInput},
+    {"rope_input", Saved::RopeInput},
+    {"query", Saved::Query},
+    {"key", Saved::Key},
+    {"value", Saved::Value},
+    {"repeated_key_value", Saved::RepeatedKeyValue},
+    {"log_sum_exp", Saved::LogSumExp},
+    {"scores", Saved::Scores},
+    {"scores_dropout", Saved::ScoresDropout},
+    {"attention_output", Saved::AttentionOutput},
+    {"residual_dropout", Saved::ResidualDropout},
+    {"latent_query", Saved::LatentQuery},
+    {"latent_key_value", Saved::LatentKeyValue},
+    {"latent_norm_output", Saved::LatentNormOutput},
+    {"gate_up", Saved::GateUp},
+    {"activation_output", Saved::ActivationOutput},
+    {"activation_inner", Saved::ActivationInner},
+    {"router_logits", Saved::RouterLogits},
+    {"routing_map", Saved::RoutingMap},
+    {"expert_input", Saved::ExpertInput},
+    {"expert_gate_up", Saved::ExpertGateUp},
+    {"expert_activation", Saved::ExpertActivation},
+    {"expert_output", Saved::ExpertOutput},
+    {"shared_gate_up", Saved::SharedGateUp},
+    {"shared_activation", Saved::SharedActivation},
+    {"layer_output", Saved::LayerOutput},
+};
+static_assert(std::size(kSavedNames) == costmodel::kSavedCount);
+
+constexpr Named<Elementwise> kElementwiseNames[] = {
+    {"norm", Elementwise::Norm},
+    {"residual_add", Elementwise::ResidualAdd},
+    {"rope", Elementwise::Rope},
+    {"qk_norm", Elementwise::QkNorm},
+    {"bias_add", Elementwise::BiasAdd},
+    {"repeat_key_value", Elementwise::RepeatKeyValue},
+    {"softmax", Elementwise::Softmax},
+    {"activation", Elementwise::Activation},
+    {"router", Elementwise::Router},
+    {"permute", Elementwise::Permute},
+    {"cast", Elementwise::Cast},
+    {"embedding", Elementwise::Embedding},
+    {"cross_entropy", Elementwise::CrossEntropy},
+    {"fused_cross_entropy", Elementwise::FusedCrossEntropy},
+    {"unfused_norm", Elementwise::UnfusedNorm},
+    {"score_dropout", Elementwise::ScoreDropout},
+};
+static_assert(std::size(kElementwiseNames) == costmodel::kElementwiseCount);
+
+constexpr RulePart<SavedRule> kSavedParts[] = {
+    {"compute", &SavedRule::compute}, {"fp32", &SavedRule::fp32}, {"byte", &SavedRule::byte}};
+constexpr RulePart<ElementwiseRule> kElementwiseParts[] = {
+    {"forward_passes", &ElementwiseRule::forward_passes},
+    {"backward_passes", &ElementwiseRule::backward_passes},
+    {"forward_kernels", &ElementwiseRule::forward_kernels},
+    {"backward_kernels", &ElementwiseRule::backward_kernels}};
+
+}  // namespace
+
+std::span<const ProfileField> profile_fields() {
+  return kFields;
+}
+std::span<const Named<Saved>> saved_names() {
+  return kSavedNames;
+}
+std::span<const RulePart<SavedRule>> saved_parts() {
+  return kSavedParts;
+}
+std::span<const Named<Elementwise>> elementwise_names() {
+  return kElementwiseNames;
+}
+std::span<const RulePart<ElementwiseRule>> elementwise_parts() {
+  return kElementwiseParts;
+}
+
+}  // namespace hexaplan::presets
