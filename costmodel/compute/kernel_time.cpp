@@ -131,7 +131,7 @@ FlopsPerSecond rate_of_alignment(const GemmShape& shape, FlopsPerSecond aligned,
 }
 
 double element_bytes(Precision precision) {
-  return bits_per_element(activation_dtype(precision)) / 8.0;
+  return bytes_per_element(activation_dtype(precision));
 }
 
 /// The library's own curve first, then that of its neighbours in speed.

@@ -45,12 +45,10 @@ MemoryModel::MemoryModel(const Scenario& sc, const Calibration& calibration)
       dims_{local_dims(sc)},
       overhead_{.context = calibration.context.value() > 0 ? calibration.context : sc.framework.context,
                 .communicators = communicator_bytes(sc)} {
-  for (const StagePlan& stage : plan_stages(sc)) {
-    for (std::size_t c = 0; c < kLayerClasses; ++c) classes_[c].used |= stage.layers[c] > 0;
-  }
+  const std::vector<StagePlan> stages = plan_stages(sc);
   for (int c = 0; c < kLayerClasses; ++c) {
+    if (!uses_class(stages, static_cast<std::size_t>(c))) continue;
     ClassLedgers& ledgers = classes_[static_cast<std::size_t>(c)];
-    if (!ledgers.used) continue;
     const LayerClass kind = layer_class_at(c);
     const auto tensors = layer_parameters(sc.model, kind);
     ledgers.elements = elements_before_sharding(sc, tensors);
@@ -70,12 +68,6 @@ MemoryModel::MemoryModel(const Scenario& sc, const Calibration& calibration)
   head_elements_ = elements_before_sharding(sc, ends);
   append_state_entries(sc, ends, -1, 1, head_);
   append_loss_entries(sc, dims_, loss_);
-}
-
-int MemoryModel::recomputed_layers(int layers) const {
-  const Recompute& recompute = scenario_.recipe.recompute;
-  if (recompute.mode == RecomputeMode::Full) return layers;
-  return recompute.mode == RecomputeMode::Layers ? std::min(recompute.layers, layers) : 0;
 }
 
 /// Offloaded activations leave for host memory while the next layer runs: two layers' are there at once.
@@ -100,7 +92,7 @@ StageElements MemoryModel::elements_of(const StagePlan& stage) const {
 
 template <class Visitor>
 void MemoryModel::visit_layers(const StagePlan& stage, double in_flight, const Visitor& visit) const {
-  int recomputed = recomputed_layers(stage.total_layers());
+  int recomputed = recomputed_layers(scenario_.recipe.recompute, stage);
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     const int layers = stage.layers[c];
     if (layers == 0) continue;
@@ -114,7 +106,7 @@ void MemoryModel::visit_layers(const StagePlan& stage, double in_flight, const V
 
 /// Only one layer runs at a time: the class with the largest working set binds.
 const TensorLedger* MemoryModel::largest_transients(const StagePlan& stage) const {
-  const bool recomputed = recomputed_layers(stage.total_layers()) > 0;
+  const bool recomputed = recomputed_layers(scenario_.recipe.recompute, stage) > 0;
   const TensorLedger* largest = nullptr;
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (stage.layers[c] == 0) continue;
@@ -155,12 +147,12 @@ Bytes MemoryModel::unreclaimed(const StagePlan& stage, double in_flight) const {
     const double stream = static_cast<double>(dims_.tokens * dims_.hidden) * (1 + 2.0 / layout.tp);
     const double forwards = std::max(1.0, in_flight - 1) * stage.total_layers();
     lost += Bytes{f.unreclaimed_streams * stream * forwards *
-                  bits_per_element(activation_dtype(scenario_.recipe.precision)) / 8};
+                  bytes_per_element(activation_dtype(scenario_.recipe.precision))};
   }
   const bool bucketed =
       f.gradient_copies_are_buckets && layout.dp * layout.cp > 1 && layout.sharding.stage == 0;
   if (!bucketed && layout.sharding.stage < 3 && !trains_adapters(scenario_.recipe)) {
-    lost += Bytes{f.fresh_gradient_share * elements_of(stage).all * bits_per_element(f.parameter_dtype) / 8};
+    lost += Bytes{f.fresh_gradient_share * elements_of(stage).all * bytes_per_element(f.parameter_dtype)};
   }
   return lost;
 }

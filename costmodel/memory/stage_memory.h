@@ -22,7 +22,6 @@ class MemoryModel {
 
  private:
   struct ClassLedgers {
-    bool used = false;
     double elements = 0;  // of one layer on one rank, before ZeRO
     double distinct_matrices = 0;
     TensorLedger states;      // one layer
@@ -38,7 +37,6 @@ class MemoryModel {
   void visit_layers(const StagePlan& stage, double in_flight, const Visitor& visit) const;
   [[nodiscard]] Bytes unreclaimed(const StagePlan& stage, double in_flight) const;
   [[nodiscard]] const TensorLedger* largest_transients(const StagePlan& stage) const;
-  [[nodiscard]] int recomputed_layers(int layers) const;
   /// Copies of one layer's kept activations on the device, of `layers` × micro-batches in flight.
   [[nodiscard]] double resident(double copies) const;
   [[nodiscard]] StageElements elements_of(const StagePlan& stage) const;

@@ -123,12 +123,11 @@ class StateAppender {
   }
 
   void append_gradients(const ParameterTensor& tensor, double elements, bool expert) {
-    const std::int64_t microbatches =
-        sc_.recipe.global_batch / std::max<std::int64_t>(1, sc_.recipe.micro_batch * sc_.layout.dp);
     const bool whole_step = sc_.framework.persistent_gradients;
-    const std::uint8_t alive = whole_step         ? kAlways
-                               : microbatches > 1 ? static_cast<std::uint8_t>(kInPasses | kOptimizer)
-                                                  : static_cast<std::uint8_t>(kOptimizer);
+    const std::uint8_t alive = whole_step ? kAlways
+                               : microbatches_per_step(sc_) > 1
+                                   ? static_cast<std::uint8_t>(kInPasses | kOptimizer)
+                                   : static_cast<std::uint8_t>(kOptimizer);
     const int stage = sc_.framework.shard_gradients_from_stage_2 ? 2 : 3;
     if (sc_.recipe.optimizer_in_backward || offloads_gradients(sc_)) return;
     add(tensor, TensorKind::Gradient, gradient_, elements / shards(sc_, expert, stage), alive);

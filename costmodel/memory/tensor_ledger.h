@@ -55,7 +55,7 @@ struct TensorEntry {
   std::int8_t layer_class = -1;  // index_of(LayerClass); -1: not of a layer
   double elements = 0;           // whole numbers unless a framework's rule is a share (bucket fractions)
   double count = 1;              // layers × micro-batches in flight × copies
-  [[nodiscard]] Bytes size() const { return Bytes{elements * count * bits_per_element(dtype) / 8.0}; }
+  [[nodiscard]] Bytes size() const { return Bytes{elements * count * bytes_per_element(dtype)}; }
 };
 using TensorLedger = std::vector<TensorEntry>;
 

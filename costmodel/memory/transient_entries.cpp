@@ -27,10 +27,7 @@ class Liveness {
 class LayerBackward {
  public:
   LayerBackward(const Scenario& sc, const LocalDims& d, LayerClass kind)
-      : sc_{sc},
-        d_{d},
-        kind_{kind},
-        element_{bits_per_element(activation_dtype(sc.recipe.precision)) / 8.0} {}
+      : sc_{sc}, d_{d}, kind_{kind}, element_{bytes_per_element(activation_dtype(sc.recipe.precision))} {}
 
   /// Peak bytes above states and saved activations.
   double peak() {
@@ -113,7 +110,7 @@ class LayerBackward {
 
 /// Largest working set of a layer's forward: MLP in and out of the activation, or dispatch buffers.
 double forward_working_set(const Scenario& sc, const LocalDims& d, LayerClass kind) {
-  const double element = bits_per_element(activation_dtype(sc.recipe.precision)) / 8.0;
+  const double element = bytes_per_element(activation_dtype(sc.recipe.precision));
   const double stream = static_cast<double>(2 * d.sp_tokens * d.hidden);
   const double gathered =
       sc.layout.sp ? sc.framework.sp_gather_buffers * static_cast<double>(d.tokens * d.hidden) : 0.0;

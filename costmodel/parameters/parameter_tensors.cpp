@@ -4,12 +4,10 @@
 #include <array>
 #include <cassert>
 
+#include "costmodel/units/ceil_div.h"
+
 namespace hexaplan::costmodel {
 namespace {
-
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
 
 void add_matrix(std::vector<ParameterTensor>& out, std::string_view name, std::int64_t rows,
                 std::int64_t cols, Cut cut, std::int64_t count = 1) {

@@ -31,8 +31,13 @@ enum class DType : std::uint8_t { Fp64, Fp32, Bf16, Fp16, Fp8, Fp4, Int64, Int32
   return 0;
 }
 
+/// The same in bytes: a half for the 4-bit types.
+[[nodiscard]] constexpr double bytes_per_element(DType type) {
+  return bits_per_element(type) / 8.0;
+}
+
 [[nodiscard]] constexpr Bytes size_of(std::int64_t elements, DType type) {
-  return Bytes{static_cast<double>(elements) * bits_per_element(type) / 8.0};
+  return Bytes{static_cast<double>(elements) * bytes_per_element(type)};
 }
 
 /// What the matrix multiplications of a step run in. Names as users write them: fp32 tf32 fp16 bf16 fp8

@@ -4,13 +4,10 @@
 #include <cmath>
 
 #include "costmodel/parameters/parameter_tensors.h"
+#include "costmodel/units/ceil_div.h"
 
 namespace hexaplan::costmodel {
 namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
 
 /// Pairs that a causal mask keeps over one sequence: s²/2 (the diagonal's half is dropped, as every published
 /// FLOP convention does); a window of w keeps w·(s − w/2).

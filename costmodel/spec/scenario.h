@@ -16,6 +16,12 @@ struct Scenario {
   FrameworkProfile framework;
 };
 
+/// Micro-batches per optimizer step and data-parallel rank. Precondition: the rules accepted the scenario, so
+/// that the division is exact.
+[[nodiscard]] constexpr std::int64_t microbatches_per_step(const Scenario& scenario) {
+  return scenario.recipe.global_batch / (scenario.recipe.micro_batch * scenario.layout.dp);
+}
+
 /// True when the loss is one kernel over the logits (or over chunks of them).
 [[nodiscard]] constexpr bool fuses_cross_entropy(const Scenario& scenario) {
   const CrossEntropy wanted = scenario.recipe.cross_entropy;

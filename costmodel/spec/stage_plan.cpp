@@ -1,6 +1,6 @@
 #include "costmodel/spec/stage_plan.h"
 
-#include <cstddef>
+#include <algorithm>
 
 #include "costmodel/parameters/parameter_tensors.h"
 
@@ -79,6 +79,21 @@ std::vector<StagePlan> plan_stages(const Scenario& sc) {
     for (StagePlan& stage : stages) stage.embedding = stage.head = 1.0 / sc.layout.pp;
   }
   return stages;
+}
+
+bool uses_class(const std::vector<StagePlan>& stages, std::size_t layer_class) {
+  return std::any_of(stages.begin(), stages.end(),
+                     [&](const StagePlan& stage) { return stage.layers[layer_class] > 0; });
+}
+
+int recomputed_layers(const Recompute& recompute, const StagePlan& stage) {
+  if (recompute.mode == RecomputeMode::Full) return stage.total_layers();
+  return recompute.mode == RecomputeMode::Layers ? std::min(recompute.layers, stage.total_layers()) : 0;
+}
+
+double rerun_share(const Recompute& recompute, const StagePlan& stage) {
+  if (recompute.mode != RecomputeMode::Layers || stage.total_layers() == 0) return 1;
+  return static_cast<double>(recomputed_layers(recompute, stage)) / stage.total_layers();
 }
 
 }  // namespace hexaplan::costmodel

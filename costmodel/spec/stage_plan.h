@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <cstddef>
 #include <vector>
 
 #include "costmodel/spec/scenario.h"
@@ -21,6 +22,14 @@ struct StagePlan {
 /// Stages in rank order. Chunk i of the model lies on stage i mod pp (interleaved), or runs down and up again
 /// for the V-shaped schedules, so that the first stage holds both ends.
 [[nodiscard]] std::vector<StagePlan> plan_stages(const Scenario& scenario);
+
+/// True when some stage has layers of the class (by index_of(LayerClass)).
+[[nodiscard]] bool uses_class(const std::vector<StagePlan>& stages, std::size_t layer_class);
+
+/// Layers of the stage that keep their input alone and run their whole forward again.  [docs/formulas.md#M3]
+[[nodiscard]] int recomputed_layers(const Recompute& recompute, const StagePlan& stage);
+/// Share of the stage's layers that run again the operations that the recipe recomputes (`Operation::rerun`).
+[[nodiscard]] double rerun_share(const Recompute& recompute, const StagePlan& stage);
 
 /// Model chunks per stage that the schedule runs.
 [[nodiscard]] constexpr int chunks_per_stage(const Layout& layout) {

@@ -77,7 +77,7 @@ Estimate estimate_step(const Scenario& sc, const Calibration& calibration) {
     out.verdict = std::move(*rejected);
     return out;
   }
-  out.microbatches = sc.recipe.global_batch / (sc.recipe.micro_batch * sc.layout.dp);
+  out.microbatches = microbatches_per_step(sc);
   out.parameters = static_cast<double>(count_parameters(sc.model).total);
   const std::vector<StagePlan> plan = plan_stages(sc);
   fill_memory(sc, calibration, plan, out);
@@ -93,9 +93,8 @@ Estimate estimate_step(const Scenario& sc, const Calibration& calibration) {
 
 TensorLedger build_ledger(const Scenario& sc, int stage) {
   const Calibration none;
-  const std::int64_t microbatches = sc.recipe.global_batch / (sc.recipe.micro_batch * sc.layout.dp);
   return MemoryModel{sc, none}.ledger(plan_stages(sc)[static_cast<std::size_t>(stage)],
-                                      microbatches_in_flight(sc.layout, microbatches, stage));
+                                      microbatches_in_flight(sc.layout, microbatches_per_step(sc), stage));
 }
 
 std::vector<Operation> layer_operations(const Scenario& sc, LayerClass kind) {

@@ -18,12 +18,6 @@ void keep_largest(std::vector<T>& items, std::size_t most, Larger larger_first) 
   items.erase(items.begin() + static_cast<std::ptrdiff_t>(kept), items.end());
 }
 
-/// Layers of the stage that run their forward twice.
-double rerun_share(const Scenario& sc, int layers) {
-  if (sc.recipe.recompute.mode != RecomputeMode::Layers || layers == 0) return 1;
-  return static_cast<double>(std::min(sc.recipe.recompute.layers, layers)) / layers;
-}
-
 void append_priced(const std::vector<Operation>& operations, double copies, double rerun,
                    const Pricer& pricer, std::vector<PricedOperation>& out) {
   if (copies <= 0) return;
@@ -48,8 +42,8 @@ std::vector<PricedOperation> largest_operations(const Scenario& sc, const Calibr
                                                 std::size_t most) {
   const Pricer pricer{sc, calibration};
   const StagePlan plan = plan_stages(sc)[static_cast<std::size_t>(stage)];
-  const double microbatches = microbatches_per_step(sc);
-  const double rerun = rerun_share(sc, plan.total_layers());
+  const auto microbatches = static_cast<double>(microbatches_per_step(sc));
+  const double rerun = rerun_share(sc.recipe.recompute, plan);
   std::vector<PricedOperation> priced;
   for (int c = 0; c < kLayerClasses; ++c) {
     const int layers = plan.layers[static_cast<std::size_t>(c)];

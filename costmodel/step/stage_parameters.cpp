@@ -1,7 +1,5 @@
 #include "costmodel/step/stage_parameters.h"
 
-#include <algorithm>
-
 namespace hexaplan::costmodel {
 namespace {
 
@@ -27,11 +25,6 @@ StageParameters& StageParameters::operator+=(const StageParameters& other) {
 
 StageParameters operator*(StageParameters p, double factor) {
   return {p.dense * factor, p.expert * factor, p.tensors * factor};
-}
-
-bool uses_class(const std::vector<StagePlan>& stages, std::size_t layer_class) {
-  return std::any_of(stages.begin(), stages.end(),
-                     [&](const StagePlan& stage) { return stage.layers[layer_class] > 0; });
 }
 
 ModelParameters::ModelParameters(const Scenario& sc, const std::vector<StagePlan>& stages) {

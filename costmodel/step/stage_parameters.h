@@ -31,7 +31,4 @@ class ModelParameters {
   StageParameters embedding_, head_;
 };
 
-/// True when some stage has layers of the class.
-[[nodiscard]] bool uses_class(const std::vector<StagePlan>& stages, std::size_t layer_class);
-
 }  // namespace hexaplan::costmodel

@@ -16,7 +16,7 @@ StepModel::StepModel(const Scenario& sc, const Calibration& calibration, const s
       dims_{local_dims(sc)},
       pricer_{sc, calibration},
       parameters_{sc, stages},
-      microbatches_{microbatches_per_step(sc)} {
+      microbatches_{static_cast<double>(microbatches_per_step(sc))} {
   std::vector<Operation> operations;
   operations.reserve(96);
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
@@ -33,20 +33,14 @@ StepModel::StepModel(const Scenario& sc, const Calibration& calibration, const s
   head_ = pricer_.price(operations);
 }
 
-double StepModel::recomputed_share(const StagePlan& stage) const {
-  const Recompute& recompute = sc_.recipe.recompute;
-  if (recompute.mode != RecomputeMode::Layers || stage.total_layers() == 0) return 1;
-  return static_cast<double>(std::min(recompute.layers, stage.total_layers())) / stage.total_layers();
-}
-
 LayerCost StepModel::stage_cost(const StagePlan& stage) const {
   LayerCost cost;
-  const double rerun_share = recomputed_share(stage);
+  const double share = rerun_share(sc_.recipe.recompute, stage);
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (stage.layers[c] == 0) continue;
     LayerCost layers = layers_[c] * stage.layers[c];
-    layers.rerun = layers.rerun * rerun_share;
-    layers.rerun_flops *= rerun_share;
+    layers.rerun = layers.rerun * share;
+    layers.rerun_flops *= share;
     cost += layers;
   }
   cost += embedding_ * stage.embedding;
@@ -90,7 +84,7 @@ Seconds StepModel::bubble(const std::vector<LayerCost>& costs, std::size_t slowe
 /// schedules that wait for them.  [docs/formulas.md#S4]
 Seconds StepModel::pipeline_messages() const {
   if (sc_.layout.pp == 1) return {};
-  const double element = bits_per_element(activation_dtype(sc_.recipe.precision)) / 8.0;
+  const double element = bytes_per_element(activation_dtype(sc_.recipe.precision));
   const Bytes payload{static_cast<double>(dims_.sp_tokens * dims_.hidden) * element};
   const bool sliced = sc_.framework.pipeline_scatter_gather && !sc_.layout.sp && sc_.layout.tp > 1;
   const Seconds send =
@@ -166,7 +160,8 @@ Seconds StepModel::sharded_parameters(const StagePlan& stage) const {
   Seconds exposed;
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (stage.layers[c] == 0) continue;
-    const Seconds backward = layers_[c].backward.total() + layers_[c].rerun.total() * recomputed_share(stage);
+    const Seconds backward =
+        layers_[c].backward.total() + layers_[c].rerun.total() * rerun_share(sc_.recipe.recompute, stage);
     exposed += stage.layers[c] * sharded_layer(parameters_.layer(c), layers_[c].forward.total(), backward);
   }
   exposed += sharded_layer(parameters_.embedding() * stage.embedding, {}, {});

@@ -22,8 +22,6 @@ class StepModel {
  private:
   [[nodiscard]] StepTime time_paced_by(const std::vector<LayerCost>& costs, std::size_t slowest) const;
   [[nodiscard]] LayerCost stage_cost(const StagePlan& stage) const;
-  /// Share of the stage's layers that recompute anything.
-  [[nodiscard]] double recomputed_share(const StagePlan& stage) const;
   [[nodiscard]] Seconds bubble(const std::vector<LayerCost>& costs, std::size_t slowest) const;
   [[nodiscard]] Seconds pipeline_messages() const;
   [[nodiscard]] Seconds data_parallel(const LayerCost& slowest, const StageParameters& parameters) const;

@@ -7,12 +7,8 @@
 namespace hexaplan::costmodel {
 namespace {
 
-double bytes_of(DType dtype) {
-  return bits_per_element(dtype) / 8.0;
-}
-
 double reduce_bytes(const Scenario& sc) {
-  return bytes_of(sc.recipe.gradient_dtype.value_or(sc.framework.reduce_dtype));
+  return bytes_per_element(sc.recipe.gradient_dtype.value_or(sc.framework.reduce_dtype));
 }
 
 struct Transfer {
@@ -65,11 +61,6 @@ bool gathers_by_layer(const Scenario& sc) {
   return stage >= 3 || (stage == 2 && sc.framework.zero2_gathers_layers);
 }
 
-double microbatches_per_step(const Scenario& sc) {
-  return static_cast<double>(sc.recipe.global_batch) /
-         static_cast<double>(sc.recipe.micro_batch * sc.layout.dp);
-}
-
 double gradient_buckets(const Scenario& sc, const StageParameters& p) {
   const double bucket =
       sc.framework.gradient_bucket_elements + sc.framework.gradient_bucket_per_rank * sc.layout.dp;
@@ -97,7 +88,7 @@ void append_gradient_reduction(const Scenario& sc, const StageParameters& p, std
 
 void append_parameter_gather(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {
   if (trains_adapters(sc.recipe) || gathers_by_layer(sc) || sc.layout.sharding.stage < 1) return;
-  const double element = bytes_of(sc.framework.gather_dtype);
+  const double element = bytes_per_element(sc.framework.gather_dtype);
   const bool broadcasts = sc.framework.gather_by_broadcasts;
   Transfer gather{.name = "parameter.gather",
                   .pass = Pass::Step,
@@ -117,7 +108,7 @@ void append_parameter_gather(const Scenario& sc, const StageParameters& p, std::
 void append_layer_sharding(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {
   const FrameworkProfile& f = sc.framework;
   const bool reshards = f.reshard_after_forward && sc.layout.sharding.stage >= 3;
-  const double gathered = bytes_of(f.gather_dtype);
+  const double gathered = bytes_per_element(f.gather_dtype);
   Transfer gather{
       .name = "parameter.gather", .pass = Pass::Forward, .kind = CollectiveKind::AllGather, .formula = "C9"};
   append_both(sc, gather, Group::Shard, p, gathered, out);
@@ -158,12 +149,13 @@ std::vector<Operation> step_operations(const Scenario& sc, int stage) {
   const StagePlan& plan = stages[static_cast<std::size_t>(stage)];
   const ModelParameters model{sc, stages};
   const StageParameters parameters = model.of(plan);
+  const auto microbatches = static_cast<double>(microbatches_per_step(sc));
   std::vector<Operation> out;
   if (gathers_by_layer(sc)) {
     const auto append_times = [&](const StageParameters& p, double times) {
       const std::size_t first = out.size();
       if (times > 0) append_layer_sharding(sc, p, out);
-      for (std::size_t i = first; i < out.size(); ++i) out[i].count *= times * microbatches_per_step(sc);
+      for (std::size_t i = first; i < out.size(); ++i) out[i].count *= times * microbatches;
     };
     for (std::size_t c = 0; c < kLayerClasses; ++c) append_times(model.layer(c), plan.layers[c]);
     append_times(model.embedding() * plan.embedding, 1);
