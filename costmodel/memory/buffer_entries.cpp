@@ -40,7 +40,8 @@ class BufferAppender {
   /// Autograd adds the two gradients of a tied embedding when the second one, the table's, is complete: at
   /// the end of the backward pass.
   void tied_embedding(const StageElements& elements) {
-    const bool both = sc_.model.tied_embeddings && sc_.layout.pp == 1 && sc_.layout.sharding.stage < 3;
+    const bool both =
+        sc_.model.tied_embeddings && !separates_ends(sc_.layout) && sc_.layout.sharding.stage < 3;
     if (!both || f_.persistent_gradients || trains_adapters(sc_.recipe)) return;
     const double copies = sc_.recipe.optimizer_in_backward ? 2 : 1;
     add("gradient.tied_embedding", TensorKind::Transient, f_.gather_dtype, elements.embedding * copies,

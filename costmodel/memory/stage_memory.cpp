@@ -64,7 +64,7 @@ MemoryModel::MemoryModel(const Scenario& sc, const Calibration& calibration)
   embedding_elements_ = elements_before_sharding(sc, ends);
   append_state_entries(sc, ends, -1, 1, embedding_);
   ends.clear();
-  append_head_parameters(sc.model, sc.layout.pp > 1 && !is_v_shaped(sc.layout.schedule), ends);
+  append_head_parameters(sc.model, separates_ends(sc.layout), ends);
   head_elements_ = elements_before_sharding(sc, ends);
   append_state_entries(sc, ends, -1, 1, head_);
   append_loss_entries(sc, dims_, loss_);

@@ -39,7 +39,8 @@ void append_layer_parameters(const ModelSpec& model, LayerClass kind, std::vecto
 /// Word embedding, position table, embedding norm: what the first stage holds besides its layers.
 void append_embedding_parameters(const ModelSpec& model, std::vector<ParameterTensor>& out);
 /// Final norm and output layer: what the last stage holds besides its layers. With tied embeddings the output
-/// layer has no parameters of its own unless `first_stage_elsewhere` (pp > 1: the last stage keeps a copy).
+/// layer has no parameters of its own unless `first_stage_elsewhere` (separates_ends: the last stage keeps a
+/// copy).
 void append_head_parameters(const ModelSpec& model, bool first_stage_elsewhere,
                             std::vector<ParameterTensor>& out);
 

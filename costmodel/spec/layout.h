@@ -86,4 +86,10 @@ struct Layout {
   }
 };
 
+/// True when the embedding and the output layer lie on different pipeline stages, so that a tied model keeps
+/// a copy for each; a V-shaped schedule ends on the stage it began on.
+[[nodiscard]] constexpr bool separates_ends(const Layout& layout) {
+  return layout.pp > 1 && !is_v_shaped(layout.schedule);
+}
+
 }  // namespace hexaplan::costmodel

@@ -40,7 +40,7 @@ ModelParameters::ModelParameters(const Scenario& sc, const std::vector<StagePlan
   append_embedding_parameters(sc.model, tensors);
   embedding_ = count(sc, tensors);
   tensors.clear();
-  append_head_parameters(sc.model, sc.layout.pp > 1, tensors);
+  append_head_parameters(sc.model, separates_ends(sc.layout), tensors);
   head_ = count(sc, tensors);
 }
 

@@ -43,6 +43,19 @@ TEST(step_operations, each_zero_stage_moves_what_its_paper_says) {
   }
 }
 
+TEST(step_operations,
+     a_tied_model_keeps_a_copy_of_its_embedding_only_where_the_pipeline_ends_on_another_stage) {
+  const auto all_stages = [](bool tied, ScheduleKind schedule) {
+    Scenario sc = example_scenario();
+    sc.model.tied_embeddings = tied;
+    sc.layout.schedule = schedule;
+    return parameters(sc, 0) + parameters(sc, 1);
+  };
+  const double table = 128256 / 2 * 4096;  // per tensor-parallel rank
+  EXPECT_EQ(all_stages(true, ScheduleKind::OneFOneB), all_stages(false, ScheduleKind::OneFOneB));
+  EXPECT_EQ(all_stages(true, ScheduleKind::Zbv), all_stages(false, ScheduleKind::Zbv) - table);
+}
+
 TEST(step_operations, hybrid_sharding_reduces_the_shard_across_replicas) {
   Scenario sc = example_scenario();
   sc.layout.sharding = {.stage = 3, .group = 2};
