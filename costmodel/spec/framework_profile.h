@@ -234,11 +234,13 @@ struct FrameworkProfile {
   /// Share of the gradients that each backward pass makes in the parameter dtype for which the caching
   /// allocator finds no room among freed activations. None where they are written into DDP's buckets.
   double fresh_gradient_share = 0;
+  double reserved_ratio = 1.05;  // allocator: reserved over allocated activations and transients
+
+  // --- what the model does not explain ---
   /// One standard deviation of log(measured/predicted) over measured runs, beyond what the calibration's
   /// kernels leave: what no description of a framework says.
   double time_residual = 0.095;
-  double memory_residual = 0.12;
-  double reserved_ratio = 1.05;  // allocator: reserved over allocated activations and transients
+  double memory_residual = 0.12;  // … of memory
 };
 
 }  // namespace hexaplan::costmodel
