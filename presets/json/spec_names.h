@@ -1,4 +1,7 @@
 #pragma once
+#include <optional>
+#include <string_view>
+
 #include "costmodel/spec/dtype.h"
 #include "presets/json/object_reader.h"
 
@@ -26,6 +29,17 @@ template <class E, std::size_t N>
     }
   }
   return {};
+}
+
+/// Value that `name` stands for in a table; nothing when it has no such row.
+template <class E, std::size_t N>
+[[nodiscard]] constexpr std::optional<E> value_in(const Named<E> (&table)[N], std::string_view name) {
+  for (const Named<E>& row : table) {
+    if (row.name == name) {
+      return row.value;
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace hexaplan::presets

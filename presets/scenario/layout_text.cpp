@@ -193,10 +193,8 @@ class LayoutBuilder {
     const auto parts = split(value, "/");
     std::vector<Axis> axes;
     for (const std::string_view part : parts) {
-      for (const auto& row : kOrderNames) {
-        if (row.name == part && std::find(axes.begin(), axes.end(), row.value) == axes.end())
-          axes.push_back(row.value);
-      }
+      const auto axis = value_in(kOrderNames, part);
+      if (axis && std::find(axes.begin(), axes.end(), *axis) == axes.end()) axes.push_back(*axis);
     }
     if (axes.size() != 4 || parts.size() != 4) fail("each of tp, cp, dp, pp once, as in order=tp/cp/dp/pp");
     std::copy(axes.begin(), axes.end(), request_.layout.order.begin());

@@ -44,14 +44,11 @@ std::uint16_t parse_recompute_modules(std::string_view list, char separator, std
   std::uint16_t modules = 0;
   while (true) {
     const std::string_view name = list.substr(0, list.find(separator));
-    std::uint16_t bit = 0;
-    for (const auto& row : kRecomputeModuleNames) {
-      if (row.name == name) bit = row.value;
-    }
-    if (bit == 0) {
+    const auto bit = value_in(kRecomputeModuleNames, name);
+    if (!bit) {
       reject(name, field, "one of " + listed(names), did_you_mean(costmodel::nearest_name(name, names)));
     }
-    modules = static_cast<std::uint16_t>(modules | bit);
+    modules = static_cast<std::uint16_t>(modules | *bit);
     if (name.size() == list.size()) return modules;
     list.remove_prefix(name.size() + 1);
   }
@@ -65,9 +62,7 @@ Recompute parse_recompute(std::string_view text, std::string_view field) {
     return {.mode = RecomputeMode::SelectiveModules,
             .modules = parse_recompute_modules(text.substr(kModules.size()), ',', field)};
   }
-  for (const auto& row : kRecomputeNames) {
-    if (row.name == text) return {.mode = row.value};
-  }
+  if (const auto mode = value_in(kRecomputeNames, text)) return {.mode = *mode};
   std::vector<std::string_view> names;
   for (const auto& row : kRecomputeNames) names.push_back(row.name);
   const std::string hint = did_you_mean(costmodel::nearest_name(text, names));

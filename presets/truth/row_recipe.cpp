@@ -48,10 +48,7 @@ constexpr Named<RecomputeMode> kRecomputes[] = {
 };
 
 std::optional<DType> dtype_of(const std::string& word) {
-  for (const auto& row : kStateDTypeNames) {
-    if (row.name == word) return row.value;
-  }
-  return std::nullopt;  // unknown: what the framework does by default
+  return value_in(kStateDTypeNames, word);  // unknown: what the framework does by default
 }
 
 /// Where the kernel is not stated: Megatron-DeepSpeed of that time and anything on V100 (no FlashAttention

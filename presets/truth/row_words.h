@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "presets/json/object_reader.h"
+#include "presets/json/spec_names.h"
 #include "presets/truth/scenario_of_row.h"
 
 namespace hexaplan::presets {
@@ -13,9 +13,7 @@ namespace hexaplan::presets {
 /// The value that `word` of column `column` stands for; NoScenario when the table has none.
 template <class E, std::size_t N>
 [[nodiscard]] E value_of_word(const Named<E> (&table)[N], const std::string& word, std::string_view column) {
-  for (const Named<E>& row : table) {
-    if (row.name == word) return row.value;
-  }
+  if (const auto value = value_in(table, word)) return *value;
   throw NoScenario{fmt::format("{} is '{}'", column, word)};
 }
 
