@@ -11,8 +11,10 @@ namespace hexaplan::costmodel {
 /// answers it in backward; `Operation::pass` tells them apart. [docs/formulas.md#F2]
 void append_layer_operations(const Scenario& scenario, const LocalDims& dims, LayerClass kind,
                              std::vector<Operation>& out);
+/// The same of the table look-up, for a stage that holds the whole embedding.
 void append_embedding_operations(const Scenario& scenario, const LocalDims& dims,
                                  std::vector<Operation>& out);
+/// The same of final norm, output layer and loss, which are neither recomputed nor quantised.
 void append_head_operations(const Scenario& scenario, const LocalDims& dims, std::vector<Operation>& out);
 
 }  // namespace hexaplan::costmodel

@@ -214,8 +214,7 @@ StepTime StepModel::time_paced_by(const std::vector<LayerCost>& costs, std::size
   return t;
 }
 
-/// FLOPs of one rank's share, summed over stages and tensor- and context-parallel ranks by the caller's world
-/// size.
+/// Stages differ, the ranks of one stage do not.
 Flops StepModel::hardware_flops() const {
   Flops sum;
   for (const StagePlan& stage : stages_) {

@@ -16,7 +16,9 @@ class StepModel {
  public:
   StepModel(const Scenario& scenario, const Calibration& calibration, const std::vector<StagePlan>& stages);
 
+  /// One optimizer step, as the stage that sets the pace spends it; the parts add up to its total.
   [[nodiscard]] StepTime time() const;
+  /// FLOPs that all ranks run in one step, recomputation included.
   [[nodiscard]] Flops hardware_flops() const;
 
  private:

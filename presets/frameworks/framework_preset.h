@@ -22,7 +22,9 @@ struct FrameworkPreset {
   std::vector<std::pair<std::string, std::string>> sources;
 };
 
+/// The profile of one file with what it inherits; InputError names what is wrong in which file.
 [[nodiscard]] FrameworkPreset read_framework_preset(const std::filesystem::path& path);
+/// The same by name, among the presets that are installed.
 [[nodiscard]] FrameworkPreset find_framework_preset(std::string_view name);
 [[nodiscard]] costmodel::FrameworkProfile find_framework(std::string_view name);
 
