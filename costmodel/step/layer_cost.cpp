@@ -15,9 +15,9 @@ constexpr Seconds PassCost::*kPassParts[] = {&PassCost::gemm,   &PassCost::atten
                                              &PassCost::expert};
 static_assert(sizeof(PassCost) == std::size(kPassParts) * sizeof(Seconds), "every part of a pass is listed");
 
-/// Standard deviation of the speed of GPUs of one type under their power limit: SGEMM on Summit, Longhorn,
-/// Frontera and others spans 8-10 % between the whiskers, 5.4 deviations (Sinha et al., "Not All GPUs Are
-/// Created Equal", SC22, arXiv:2208.11035).
+/// Standard deviation of the speed of GPUs of one type under their power limit; an estimate: 8 % average
+/// variation (Sinha et al., "Not All GPUs Are Created Equal", SC22, arXiv:2208.11035, abstract; V100, MI60
+/// and others), taken for the 5.4 deviations between the whiskers of a normal sample.
 constexpr double kSpeedSpread = 0.015;
 
 /// Ranks that wait for each other in every layer or step run as fast as the slowest: the largest of n
