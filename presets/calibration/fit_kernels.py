@@ -295,7 +295,7 @@ LIGER = "linkedin/Liger-Kernel benchmark data (RMSNorm, SwiGLU, squared ReLU for
 # memory: attained bytes per second over the datasheet's; accumulate: share of the traffic of adding into C that shows.
 def power_limited(watts, median):
     """GEMMs in steps of B200 reach 0.72 of its grid (median 1458 TFLOP/s) at 1000 W; here at `watts`, grid median `median`.
-    The exponent is a prior: no step of B300, GB200 or GB300 was fitted."""
+    The exponent is a prior."""
     return round(0.72 * (watts / 1000) ** 0.75 * 1458 / median, 2)
 
 
