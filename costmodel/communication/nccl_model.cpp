@@ -162,8 +162,7 @@ double nvls_tree_rate(const Call& call, Protocol protocol) {
   const double outside = call.links.outside * (call.nodes_index == 1 ? 2 : 1);
   const double ceiling = kGiga * call.links.per_domain * call.architecture.nvls_tree[call.nodes_index];
   const double rate = std::min(nvls_rate(call, protocol), payload_rate(call, std::min(outside, ceiling)));
-  const bool corrected = call.architecture.name == "blackwell";
-  return rate * (corrected ? tree_correction(call.bytes, protocol) : 1.0);
+  return rate * (call.architecture.nvls_tree_corrected ? tree_correction(call.bytes, protocol) : 1.0);
 }
 double nvls_tree_latency(const Call& call, Protocol protocol) {
   const nccl::Latency& row = latency_of(Algorithm::NvlsTree);

@@ -35,6 +35,7 @@ struct Architecture {
   double ll_max_one_node;
   ByNodes ring_ll128, tree_ll128, tree, nvls_tree;  // per-channel ceilings
   double plateau;                                   // latency factor of the multi-node Simple ring
+  bool nvls_tree_corrected = false;                 // the tree's size correction applies to NVLSTree too
 };
 // Graph channels: 6 and 12 links of 25 GB/s at 20 each (V100, A100), 12 rings of 30 (H100); NCCL's logs then
 // show 12 and 24 "coll channels". Blackwell's is taken as Hopper's.
@@ -66,7 +67,8 @@ inline constexpr std::array<Architecture, 8> kArchitectures = {{
      {55.6, 31.67, 20},
      {70, 42.8, 24},
      {0, 96, 80},
-     1.4},
+     1.4,
+     true},
     {"volta", 0.80, 6, 0, 0, 39.0, {20, 20, 20}, {20, 20, 20}, {26.5, 18.5, 10.0}, {0, 0, 0}, 1.9},
     {"ada", 0.80, 2, 0, 0, 87.7, {20, 20, 20}, {20, 20, 20}, {24.0, 23.6, 17.8}, {0, 0, 0}, 1.4},
     {"turing", 0.80, 2, 0, 0, 39.0, {20, 20, 20}, {20, 20, 20}, {26.5, 18.5, 10.0}, {0, 0, 0}, 1.9},

@@ -23,7 +23,7 @@ std::vector<ParameterTensor> layer_parameters(const ModelSpec& model, LayerClass
 /// Elements of one of every matrix of a layer, on one rank; experts count once.
 double distinct_matrices(const Scenario& sc, const std::vector<ParameterTensor>& tensors) {
   double sum = 0;
-  for (ParameterTensor tensor : tensors) {
+  for (const ParameterTensor& tensor : tensors) {
     if (!tensor.matrix) continue;
     const auto all =
         static_cast<double>(elements_on_rank(tensor, sc.model, sc.layout, sc.framework.vocab_multiple));
