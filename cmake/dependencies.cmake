@@ -1,9 +1,29 @@
-# Third parties, found once. Required: fmt, nlohmann-json, CLI11. Everything else switches its part off with one message.
+# Third parties, found once. Required: fmt, nlohmann-json, CLI11, oneTBB, Eigen. Everything else switches its part off with
+# one message.
+option(HEXAPLAN_GUI "Build hexaplan-gui when Qt 6 is found" ON)
+option(HEXAPLAN_MPI "Let ranks of the executor be MPI processes when MPI is found" ON)
 option(HEXAPLAN_BENCHMARKS "Build benchmarks/ when Google Benchmark is found" ON)
 option(HEXAPLAN_CUDA "Fail when the CUDA executor cannot be built, instead of leaving it out" OFF)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
+find_package(TBB REQUIRED)
+find_package(Eigen3 3.4 REQUIRED NO_MODULE)
+find_package(Threads REQUIRED)
+
+if(HEXAPLAN_MPI)
+  find_package(MPI QUIET COMPONENTS CXX)
+  if(NOT MPI_CXX_FOUND)
+    message(STATUS "MPI not found: the executor's ranks are threads only (install libopenmpi-dev openmpi-bin)")
+  endif()
+endif()
+
+if(HEXAPLAN_GUI)
+  find_package(Qt6 6.4 QUIET COMPONENTS Core Gui Widgets Svg PrintSupport Concurrent)
+  if(NOT Qt6_FOUND)
+    message(STATUS "Qt 6 not found: hexaplan-gui is left out (install qt6-base-dev libqt6svg6-dev libgl-dev)")
+  endif()
+endif()
 
 if(BUILD_TESTING)
   find_package(GTest QUIET)
