@@ -1,0 +1,85 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "costmodel/spec/layout.h"
+#include "costmodel/spec/recipe.h"
+#include "costmodel/step/estimate.h"
+#include "costmodel/units/quantity.h"
+
+namespace hexaplan::planner {
+
+/// What a candidate is judged by.
+struct Price {
+  costmodel::Seconds step;
+  costmodel::Bytes peak;      // device memory of the fullest stage
+  costmodel::Bytes capacity;  // of the device
+  std::int64_t gpus = 0;
+  double dollars_per_step = 0;  // 0 where the GPU has no price
+  double tokens_per_second_per_gpu = 0;
+  double mfu = 0;
+  [[nodiscard]] costmodel::Bytes headroom() const { return capacity - peak; }
+  friend bool operator==(const Price&, const Price&) = default;
+};
+
+/// A candidate: one way to train, on one of the problem's machines.
+struct Plan {
+  std::size_t machines = 0;  // index into SearchProblem::machines
+  costmodel::Layout layout;
+  costmodel::Recipe recipe;
+  Price price;
+};
+
+/// What uneven stages gain over the plan's own split.
+struct Refinement {
+  costmodel::Layout layout;  // StageSplit::Explicit
+  costmodel::Recipe recipe;  // with recomputed layers per stage
+  Price price;
+  costmodel::Seconds gain;  // of step time; > 0
+};
+
+/// One of the best, priced in full.
+struct RankedPlan {
+  Plan plan;
+  costmodel::Estimate estimate;
+  std::optional<Refinement> refinement;         // nothing when no uneven split is faster
+  std::optional<costmodel::Seconds> simulated;  // step time by discrete events
+  /// Simulated over closed-form step time, minus 1; 0 where nothing was simulated.
+  [[nodiscard]] double closed_form_error() const {
+    return simulated ? *simulated / plan.price.step - 1 : 0.0;
+  }
+};
+
+/// Candidates that broke one rule, or one constraint.
+struct RejectionCount {
+  std::string rule;             // "heads-divide-by-tp", "fits-in-memory", "max-hours" …
+  std::int64_t candidates = 0;  // that this rule was the first to reject
+  std::string reason, advice;   // of one of them
+  costmodel::Layout example;    // that one
+  /// Layouts next to it, lower and higher along the axis the rule speaks of, that pass the rule.
+  std::vector<costmodel::Layout> nearest;
+};
+
+/// How many candidates there were and what became of them: enumerated = rejected by rules + pruned + priced.
+struct SearchCounts {
+  std::int64_t enumerated = 0;
+  std::int64_t rejected = 0;  // by rules, before pricing
+  std::int64_t pruned = 0;    // a bound showed that they break a constraint; counted among `rejections`
+  std::int64_t priced = 0;
+  std::int64_t feasible = 0;  // of the priced ones: keep every constraint
+  friend bool operator==(const SearchCounts&, const SearchCounts&) = default;
+};
+
+struct Ranking {
+  std::vector<RankedPlan> plans;  // best first
+  /// Feasible plans that no other beats in step time, peak memory, GPUs and dollars at once; by step time.
+  std::vector<Plan> pareto;
+  std::vector<RejectionCount> rejections;  // most frequent first
+  SearchCounts counts;
+  bool stopped = false;  // cancelled: the best among what was priced until then
+};
+
+}  // namespace hexaplan::planner

@@ -1,0 +1,1 @@
+#include "planner/search/search.h"
