@@ -1,0 +1,27 @@
+#include "validator/device/buffer.h"
+
+#include <cassert>
+
+#include "validator/device/device.h"
+
+namespace hexaplan::validator {
+
+Buffer::Buffer(Device& device, View view, std::vector<LabelledColumns> parts)
+    : device_{&device}, view_{view}, parts_{std::move(parts)} {}
+
+void Buffer::free() {
+  if (device_ == nullptr) return;
+  for (const LabelledColumns& part : parts_) device_->memory_.released(part.label, view_.rows * part.cols);
+  device_->give_back(view_.data, view_.bytes());
+  device_ = nullptr;
+  view_ = {};
+  parts_.clear();
+}
+
+void Buffer::relabel(TensorLabel label) {
+  assert(device_ != nullptr && parts_.size() == 1);
+  device_->memory_.relabelled(parts_.front().label, label, view_.elements());
+  parts_.front().label = label;
+}
+
+}  // namespace hexaplan::validator

@@ -1,0 +1,80 @@
+#include "validator/device/device.h"
+
+#include <cassert>
+#include <cstddef>
+#include <vector>
+
+namespace hexaplan::validator {
+namespace {
+
+double gemm_flops(const Gemm& g) {
+  const std::int64_t k = g.transpose_a ? g.a.rows : g.a.cols;
+  assert(k == (g.transpose_b ? g.b.cols : g.b.rows));
+  assert(g.c.rows == (g.transpose_a ? g.a.cols : g.a.rows));
+  assert(g.c.cols == (g.transpose_b ? g.b.rows : g.b.cols));
+  return 2.0 * static_cast<double>(g.c.rows) * static_cast<double>(g.c.cols) * static_cast<double>(k);
+}
+
+/// Every row of the token matrices meets one group's matrix. [docs/formulas.md#T1]
+double grouped_gemm_flops(const Gemm& g, std::span<const std::int64_t> offsets) {
+  const auto groups = static_cast<std::int64_t>(offsets.size()) - 1;
+  const auto tokens = static_cast<double>(offsets.back() - offsets.front());
+  const std::int64_t other = g.transpose_a ? g.c.rows / groups : g.a.cols;
+  return 2.0 * tokens * static_cast<double>(other) * static_cast<double>(g.c.cols);
+}
+
+/// [docs/formulas.md#T2]
+double attention_flops(const AttentionBlock& b) {
+  return 2.0 * b.pairs * static_cast<double>(b.heads * b.batch) *
+         static_cast<double>(b.head_dim + b.v_head_dim);
+}
+
+}  // namespace
+
+Buffer Device::allocate(const TensorLabel& label, std::int64_t rows, std::int64_t cols) {
+  const LabelledColumns part{label, cols};
+  return allocate(std::span{&part, 1}, rows);
+}
+
+Buffer Device::allocate(std::span<const LabelledColumns> parts, std::int64_t rows) {
+  std::int64_t cols = 0;
+  for (const LabelledColumns& part : parts) cols += part.cols;
+  const Element element = element_of(parts.front().label.dtype);
+  View view{nullptr, element, rows, cols, cols};
+  std::size_t counted = 0;
+  try {
+    for (; counted < parts.size(); ++counted)
+      memory_.allocated(parts[counted].label, rows * parts[counted].cols);
+    view.data = take(view.bytes());
+  } catch (...) {
+    for (std::size_t i = 0; i < counted; ++i) memory_.released(parts[i].label, rows * parts[i].cols);
+    throw;
+  }
+  return {*this, view, {parts.begin(), parts.end()}};
+}
+
+void Device::gemm(const IssuedFlops& issue, const Gemm& g) {
+  flops_[issue] += gemm_flops(g);
+  run_gemm(g);
+}
+
+void Device::grouped_gemm(const IssuedFlops& issue, const Gemm& g, std::span<const std::int64_t> offsets) {
+  assert(offsets.size() >= 2);
+  flops_[issue] += grouped_gemm_flops(g, offsets);
+  run_grouped_gemm(g, offsets);
+}
+
+void Device::attention_forward(const IssuedFlops& issue, const AttentionBlock& block, const View& q,
+                               const View& k, const View& v, const View& o, const View& lse) {
+  flops_[issue] += attention_flops(block);
+  run_attention_forward(block, q, k, v, o, lse);
+}
+
+void Device::attention_backward(const IssuedFlops& issue, const AttentionBlock& block, const View& q,
+                                const View& k, const View& v, const View& d_o, const View& lse,
+                                const View& delta, const View& dq, const View& dk, const View& dv) {
+  flops_[issue] += 2.5 * attention_flops(block);
+  run_attention_backward(block, q, k, v, d_o, lse, delta, dq, dk, dv);
+}
+
+}  // namespace hexaplan::validator

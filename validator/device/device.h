@@ -1,0 +1,224 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "costmodel/compute/operation.h"
+#include "validator/device/buffer.h"
+#include "validator/device/view.h"
+#include "validator/memory/tracking_allocator.h"
+
+namespace hexaplan::validator {
+
+/// Queues that a device works off in order, beside each other where it can.
+enum class Stream : std::uint8_t { Compute, Communication };
+/// A point in a stream. A device that finishes every call before it returns (CPU) hands out empty ones.
+struct Event {
+  std::uint64_t id = 0;
+};
+
+/// C = op(A)·op(B), or C += with `accumulate`. op transposes. Views may be strided and of different elements;
+/// sums are made in at least fp32.
+struct Gemm {
+  View a, b, c;
+  bool transpose_a = false, transpose_b = false;
+  bool accumulate = false;
+};
+
+/// Gradients and states of a run of parameters, all contiguous and equally long.
+struct AdamW {
+  View parameter;  // compute copy, written from the master
+  View master, first_moment, second_moment;
+  View gradient;
+  double learning_rate = 0, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8;
+  double weight_decay = 0;     // 0 for vectors
+  double gradient_factor = 1;  // clipping and averaging
+  std::int64_t step = 1;       // counts from 1, for the bias correction
+};
+
+/// Rows of queries against rows of keys, for `batch` sequences at once. Sequence b's queries are rows
+/// [b·q_pitch, b·q_pitch + seq_q) of q, its keys rows [b·kv_pitch, b·kv_pitch + seq_kv) of k and v. Columns
+/// are head after head. heads % kv_heads == 0: query head i reads key head i / (heads / kv_heads). `causal`
+/// aligns the last query with the last key.
+struct AttentionBlock {
+  std::int64_t batch = 1, heads = 1, kv_heads = 1;
+  std::int64_t seq_q = 0, seq_kv = 0;
+  std::int64_t q_pitch = 0, kv_pitch = 0;
+  std::int64_t head_dim = 0, v_head_dim = 0;
+  std::int64_t window = 0;  // 0 = full; else a query sees the last `window` keys up to its own
+  bool causal = true;
+  double scale = 0;  // usually 1/√head_dim
+  /// (query, key) pairs per head and sequence that the mask keeps, in the cost model's convention: s²/2 of a
+  /// causal square, the diagonal's half dropped.
+  double pairs = 0;
+};
+
+/// FLOPs issued under one operation's name and pass.
+struct IssuedFlops {
+  std::string_view operation;
+  costmodel::Pass pass = costmodel::Pass::Forward;
+  friend auto operator<=>(const IssuedFlops&, const IssuedFlops&) = default;
+};
+
+/// Memory, copies and the operations of a training step on one rank's device. Every call is put on `Stream::
+/// Compute` and may return before it has run; memory that it reads or writes stays until then. Layers call
+/// nothing else to compute, so that what a device is stays here.
+///
+/// Shapes: T tokens, h hidden. All views of one call are on this device. A programmer's mistake (shapes that
+/// do not fit) asserts.
+class Device {
+ public:
+  Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+  virtual ~Device() = default;
+
+  /// "cpu, float64".
+  [[nodiscard]] virtual std::string description() const = 0;
+
+  // --- memory ---
+  /// A zero-free (uninitialised) rows × cols matrix that the account holds as `label`. Throws OutOfMemory.
+  [[nodiscard]] Buffer allocate(const TensorLabel& label, std::int64_t rows, std::int64_t cols);
+  /// One matrix whose columns stand under several names, side by side in the given order.
+  [[nodiscard]] Buffer allocate(std::span<const LabelledColumns> parts, std::int64_t rows);
+  /// What the device computes in where the ledger stores `dtype`.
+  [[nodiscard]] virtual Element element_of(costmodel::DType dtype) const = 0;
+  /// Copies between views of the same shape; elements are converted.
+  virtual void copy(const View& to, const View& from) = 0;
+  virtual void fill(const View& to, double value) = 0;
+  /// Host → device and back, converted from and to the device's elements; both wait until the copy is done.
+  virtual void upload(const View& to, std::span<const double> from) = 0;
+  virtual void upload(const View& to, std::span<const std::int32_t> from) = 0;
+  virtual void download(std::span<double> to, const View& from) = 0;
+  virtual void download(std::span<std::int32_t> to, const View& from) = 0;
+  [[nodiscard]] TrackingAllocator& memory() { return memory_; }
+
+  // --- order between streams ---
+  /// A point behind everything that `stream` was given so far.
+  [[nodiscard]] virtual Event record(Stream /*stream*/) { return {}; }
+  /// `stream` goes on only after `event`.
+  virtual void wait(Stream /*stream*/, Event /*event*/) {}
+  /// Blocks the host until all streams are empty.
+  virtual void synchronize() {}
+
+  // --- matrices ---
+  /// One GEMM; counts its FLOPs under the operation named by `issue`.
+  void gemm(const IssuedFlops& issue, const Gemm& g);
+  /// One GEMM per group, on consecutive rows: group i owns rows [offsets[i], offsets[i+1]) of the token
+  /// matrices. Forward and backward data: C rows of a group = its A rows · op(Bᵢ), Bᵢ = rows
+  /// [i·b.rows/groups, …) of b. Backward weight (`transpose_a`): Cᵢ (+)= (A rows)ᵀ·(B rows), Cᵢ = rows
+  /// [i·c.rows/groups, …) of c.
+  void grouped_gemm(const IssuedFlops& issue, const Gemm& g, std::span<const std::int64_t> offsets);
+
+  // --- norm ---
+  /// y = x · rstd · weight, rstd = 1/√(mean(x²) + epsilon) per row. x, y: T×h; weight: 1×h; rstd: T×1 in fp32
+  /// or wider.
+  virtual void rms_norm(const View& x, const View& weight, double epsilon, const View& y,
+                        const View& rstd) = 0;
+  /// dx += rstd·(dy·w − x̂·mean(dy·w·x̂)), dweight += Σ dy·x̂ over rows, x̂ = x·rstd.
+  virtual void rms_norm_backward(const View& dy, const View& x, const View& weight, const View& rstd,
+                                 const View& dx, const View& dweight) = 0;
+
+  // --- attention ---
+  /// Rotates pairs (i, i + head_dim/2) of every head of x in place by positions·base^(−2i/head_dim) (the
+  /// half-split convention of Llama in Hugging Face); `inverse` rotates back, which is its gradient.
+  /// x: T × heads·head_dim; positions: T×1 of I32.
+  virtual void rope(const View& x, const View& positions, std::int64_t head_dim, double base,
+                    bool inverse) = 0;
+  /// o = softmax(scale·QKᵀ)V of the block, lse = log Σ exp of the scaled scores. o: like q with v_head_dim
+  /// per head; lse: rows × heads, fp32 or wider. Rows that see no key: o = 0, lse = −∞. FLOPs:
+  /// 2·pairs·(head_dim + v_head_dim) per head and sequence.
+  void attention_forward(const IssuedFlops& issue, const AttentionBlock& block, const View& q, const View& k,
+                         const View& v, const View& o, const View& lse);
+  /// Adds a further block's (o, lse) of the same queries to what is there: the softmax over both blocks'
+  /// keys. All row by row and head by head; `o` and `piece_o` have `heads` heads.
+  virtual void attention_merge(const View& o, const View& lse, const View& piece_o, const View& piece_lse,
+                               std::int64_t heads) = 0;
+  /// delta = Σ over a head's columns of do·o. delta: T × heads, fp32 or wider.
+  virtual void attention_delta(const View& d_o, const View& o, const View& delta) = 0;
+  /// dq, dk, dv += gradients of one block, given the *final* lse and delta over all blocks (then every
+  /// block's probabilities come out right). dq, dk, dv may be wider than q, k, v. FLOPs: 2.5 × forward.
+  void attention_backward(const IssuedFlops& issue, const AttentionBlock& block, const View& q, const View& k,
+                          const View& v, const View& d_o, const View& lse, const View& delta, const View& dq,
+                          const View& dk, const View& dv);
+
+  // --- MLP ---
+  /// act = silu(gate)·up. gate_up: T × 2f, gate in the first f columns; act: T × f.
+  virtual void swiglu(const View& gate_up, const View& act) = 0;
+  virtual void swiglu_backward(const View& d_act, const View& gate_up, const View& d_gate_up) = 0;
+
+  // --- embedding and loss, vocabulary cut over ranks: this one has rows [first, first + table.rows) ---
+  /// out[t] = table[ids[t] − first], zeros for other ranks' rows. ids: T×1 of I32.
+  virtual void embedding_lookup(const View& ids, const View& table, std::int64_t first, const View& out) = 0;
+  /// dtable[ids[t] − first] += dout[t].
+  virtual void embedding_backward(const View& ids, const View& d_out, std::int64_t first,
+                                  const View& d_table) = 0;
+  /// maxima[t] = max over the first `valid` columns of logits[t]; −∞ where valid == 0. (Columns beyond are
+  /// the padding of the vocabulary.)
+  virtual void row_max(const View& logits, std::int64_t valid, const View& maxima) = 0;
+  /// sums[t] = {Σ exp(logits[t][c] − maxima[t]) over c < valid, logits[t][target] − maxima[t], or 0 when
+  /// another rank has the target}. sums: T×2.
+  virtual void cross_entropy_sums(const View& logits, std::int64_t valid, const View& maxima,
+                                  const View& targets, std::int64_t first, const View& sums) = 0;
+  /// logits becomes factor·(softmax − onehot(target)), padding 0; loss (1×1) += factor·Σₜ (log sums[t][0] −
+  /// sums[t][1]). `d_logits` may be `logits` itself.
+  virtual void cross_entropy_gradient(const View& logits, std::int64_t valid, const View& maxima,
+                                      const View& sums, const View& targets, std::int64_t first,
+                                      double factor, const View& d_logits, const View& loss) = 0;
+
+  // --- elementwise ---
+  virtual void add(const View& to, const View& other) = 0;  // to += other
+  virtual void scale(const View& x, double factor) = 0;
+  /// sum (1×1) += Σ x².
+  virtual void squared_norm(const View& x, const View& sum) = 0;
+
+  // --- mixture of experts ---
+  /// probabilities = softmax over all E experts; the `k` largest per token go to `chosen` (T×k of I32,
+  /// largest first, ties to the smaller id) and `weights` (T×k), divided by their sum when `renormalise`.
+  virtual void route(const View& logits, std::int64_t k, bool renormalise, const View& probabilities,
+                     const View& chosen, const View& weights) = 0;
+  /// d_logits from the gradients of the chosen weights and, per expert, of the mean probability of the
+  /// auxiliary loss: `d_mean` (1×E) adds d_mean[e] to every row's gradient of probabilities[e].
+  virtual void route_backward(const View& probabilities, const View& chosen, const View& weights,
+                              bool renormalise, const View& d_weights, const View& d_mean,
+                              const View& d_logits) = 0;
+  /// out[i] = x[rows[i]]; a negative index gives zeros. rows: n×1 of I32.
+  virtual void gather_rows(const View& x, const View& rows, const View& out) = 0;
+  /// out[rows[i]] += factors[i]·x[i]; factors empty (data == nullptr): 1.
+  virtual void scatter_rows(const View& x, const View& rows, const View& factors, const View& out) = 0;
+  /// dots[i] = Σ over columns of a[i]·b[i].
+  virtual void row_dots(const View& a, const View& b, const View& dots) = 0;
+  /// sums (1×cols) += Σ over rows of x.
+  virtual void column_sums(const View& x, const View& sums) = 0;
+  /// Row i of x times factors[i].
+  virtual void scale_rows(const View& x, const View& factors) = 0;
+
+  // --- optimizer ---
+  /// AdamW with decoupled weight decay (arXiv:1711.05101): m, v from gradient·gradient_factor, master −=
+  /// lr·(m̂/(√v̂ + ε) + λ·master), parameter = master rounded to its element.
+  virtual void adamw(const AdamW& update) = 0;
+
+  // --- account of FLOPs ---
+  [[nodiscard]] const std::map<IssuedFlops, double>& issued_flops() const { return flops_; }
+  void reset_flops() { flops_.clear(); }
+
+ protected:
+  friend class Buffer;
+  [[nodiscard]] virtual std::byte* take(std::size_t bytes) = 0;  // throws std::bad_alloc
+  virtual void give_back(std::byte* memory, std::size_t bytes) noexcept = 0;
+  virtual void run_gemm(const Gemm& g) = 0;
+  virtual void run_grouped_gemm(const Gemm& g, std::span<const std::int64_t> offsets) = 0;
+  virtual void run_attention_forward(const AttentionBlock& block, const View& q, const View& k, const View& v,
+                                     const View& o, const View& lse) = 0;
+  virtual void run_attention_backward(const AttentionBlock& block, const View& q, const View& k,
+                                      const View& v, const View& d_o, const View& lse, const View& delta,
+                                      const View& dq, const View& dk, const View& dv) = 0;
+
+ private:
+  TrackingAllocator memory_;
+  std::map<IssuedFlops, double> flops_;
+};
+
+}  // namespace hexaplan::validator
