@@ -31,12 +31,12 @@ double attention_flops(const AttentionBlock& b) {
 
 }  // namespace
 
-Buffer Device::allocate(const TensorLabel& label, std::int64_t rows, std::int64_t cols) {
+Tensor Device::allocate(const TensorLabel& label, std::int64_t rows, std::int64_t cols) {
   const LabelledColumns part{label, cols};
   return allocate(std::span{&part, 1}, rows);
 }
 
-Buffer Device::allocate(std::span<const LabelledColumns> parts, std::int64_t rows) {
+Tensor Device::allocate(std::span<const LabelledColumns> parts, std::int64_t rows) {
   std::int64_t cols = 0;
   for (const LabelledColumns& part : parts) cols += part.cols;
   const Element element = element_of(parts.front().label.dtype);

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "costmodel/compute/operation.h"
-#include "validator/device/buffer.h"
+#include "validator/device/tensor.h"
 #include "validator/device/view.h"
 #include "validator/memory/tracking_allocator.h"
 
@@ -80,9 +80,9 @@ class Device {
 
   // --- memory ---
   /// A zero-free (uninitialised) rows × cols matrix that the account holds as `label`. Throws OutOfMemory.
-  [[nodiscard]] Buffer allocate(const TensorLabel& label, std::int64_t rows, std::int64_t cols);
+  [[nodiscard]] Tensor allocate(const TensorLabel& label, std::int64_t rows, std::int64_t cols);
   /// One matrix whose columns stand under several names, side by side in the given order.
-  [[nodiscard]] Buffer allocate(std::span<const LabelledColumns> parts, std::int64_t rows);
+  [[nodiscard]] Tensor allocate(std::span<const LabelledColumns> parts, std::int64_t rows);
   /// What the device computes in where the ledger stores `dtype`.
   [[nodiscard]] virtual Element element_of(costmodel::DType dtype) const = 0;
   /// Copies between views of the same shape; elements are converted.
@@ -205,7 +205,7 @@ class Device {
   void reset_flops() { flops_.clear(); }
 
  protected:
-  friend class Buffer;
+  friend class Tensor;
   [[nodiscard]] virtual std::byte* take(std::size_t bytes) = 0;  // throws std::bad_alloc
   virtual void give_back(std::byte* memory, std::size_t bytes) noexcept = 0;
   virtual void run_gemm(const Gemm& g) = 0;

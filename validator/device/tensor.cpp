@@ -1,4 +1,4 @@
-#include "validator/device/buffer.h"
+#include "validator/device/tensor.h"
 
 #include <cassert>
 
@@ -6,10 +6,10 @@
 
 namespace hexaplan::validator {
 
-Buffer::Buffer(Device& device, View view, std::vector<LabelledColumns> parts)
+Tensor::Tensor(Device& device, View view, std::vector<LabelledColumns> parts)
     : device_{&device}, view_{view}, parts_{std::move(parts)} {}
 
-void Buffer::free() {
+void Tensor::free() {
   if (device_ == nullptr) return;
   for (const LabelledColumns& part : parts_) device_->memory_.released(part.label, view_.rows * part.cols);
   device_->give_back(view_.data, view_.bytes());
@@ -18,7 +18,7 @@ void Buffer::free() {
   parts_.clear();
 }
 
-void Buffer::relabel(TensorLabel label) {
+void Tensor::relabel(TensorLabel label) {
   assert(device_ != nullptr && parts_.size() == 1);
   device_->memory_.relabelled(parts_.front().label, label, view_.elements());
   parts_.front().label = label;
