@@ -1,0 +1,108 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "costmodel/units/quantity.h"
+
+namespace hexaplan::costmodel {
+
+struct Calibration;
+struct Scenario;
+
+/// Queues of one device: what lies on one of them runs one after the other, different ones run side by side.
+enum class Stream : std::uint8_t {
+  Compute,
+  Collectives,  // of tensor, context and expert parallelism, as far as compute waits for them
+  Messages,     // between pipeline stages, at the sender
+  Data,         // gradients and parameters, between data-parallel ranks
+};
+inline constexpr int kStreams = 4;
+
+enum class SpanKind : std::uint8_t {
+  Forward,
+  Backward,        // inputs' and weights' gradients
+  BackwardInput,   // inputs' gradients alone; the weights' follow later
+  BackwardWeight,  // weights' gradients alone
+  Recompute,       // forward run again for a backward
+  Collective,
+  SendForward,   // activations to the next chunk of the model
+  SendBackward,  // gradients to the previous one
+  GradientReduce,
+  ParameterGather,
+  Optimizer,
+  Host,  // device waits for the host: per micro-batch and per step
+};
+inline constexpr int kSpanKinds = 12;
+/// "forward", "backward input", "gradient reduction" …
+[[nodiscard]] std::string_view name_of(SpanKind kind);
+/// "compute", "collectives", "messages", "data parallel".
+[[nodiscard]] std::string_view name_of(Stream stream);
+
+/// Something that occupies a stream. Spans of one stream are sorted and do not overlap.
+struct Span {
+  Seconds begin, end;
+  std::int32_t microbatch = -1;  // -1: of the step
+  std::int16_t chunk = 0;        // of the stage (docs/formulas.md#S5), -1: of all
+  SpanKind kind = SpanKind::Forward;
+  friend bool operator==(const Span&, const Span&) = default;
+};
+
+/// Live tensors from `at` until the next point.
+struct MemoryPoint {
+  Seconds at;
+  Bytes allocated;    // parameters, gradients, optimizer, activations, logits, working sets
+  Bytes activations;  // thereof kept for backward
+};
+
+/// What one rank of a stage does with the step; the parts add up to its total.
+struct StageTimes {
+  Seconds compute;        // kernels, recomputation included
+  Seconds collectives;    // tensor, context and expert parallelism: waited for
+  Seconds messages;       // waited for at the sender, while they cannot run beside compute
+  Seconds data_parallel;  // gradients, parameters: waited for, or by how much they slow compute down
+  Seconds optimizer;
+  Seconds host;
+  Seconds bubble;  // everything else: another stage has not delivered yet
+  [[nodiscard]] constexpr Seconds exposed() const { return collectives + messages + data_parallel; }
+  [[nodiscard]] constexpr Seconds total() const { return compute + exposed() + optimizer + host + bubble; }
+};
+
+struct StageTimeline {
+  /// By Stream; empty without SimulationOptions::keep_spans.
+  std::array<std::vector<Span>, kStreams> streams;
+  /// A step function over the whole step; empty without SimulationOptions::keep_memory.
+  std::vector<MemoryPoint> memory;
+  StageTimes times;
+  Seconds begin;                      // of the stage's step: 0 unless stages drift (ZB-2p)
+  Bytes peak;                         // most live tensors
+  Bytes outside;                      // on the device beside them: allocator's slack, communicators, context
+  double microbatches_in_flight = 0;  // most kept at once, in units of the stage's layers
+};
+
+struct Simulation {
+  std::vector<StageTimeline> stages;
+  Seconds total;       // one optimizer step
+  int slowest = 0;     // the stage that computes longest
+  int peak_stage = 0;  // with most device memory
+  int microbatches = 0;
+  int chunks = 1;  // per stage
+  /// Waiting for other stages, as a share of the ranks' time.
+  [[nodiscard]] double bubble_share() const;
+  /// Waiting for communication, as a share of the ranks' time.
+  [[nodiscard]] double exposed_share() const;
+};
+
+struct SimulationOptions {
+  bool keep_spans = true;   // false: totals only, several times as fast
+  bool keep_memory = true;  // false: no curve; peaks are there all the same
+};
+
+/// One optimizer step as events over the compute and communication streams of every stage, from the same
+/// schedule, operation list and ledger as `estimate_step`.  [docs/formulas.md#S5]  Precondition: the rules
+/// accept the scenario (`first_rejection`). Pure; 64 stages × 512 micro-batches × 4 chunks in 50 ms.
+[[nodiscard]] Simulation simulate_step(const Scenario& scenario, const Calibration& calibration,
+                                       SimulationOptions options = {});
+
+}  // namespace hexaplan::costmodel
