@@ -20,14 +20,19 @@ struct CommonOptions {
   std::string output;  // empty = stdout
 };
 
-struct EstimateOptions {
-  std::string model, cluster, layout, framework, calibration, price;  // as typed; empty = not given
-  /// Recipe fields given on the command line: key of the scenario file, flag, text.
+/// The question as typed; empty = not given.
+struct ScenarioOptions {
+  std::string model, cluster, layout, schedule, framework, calibration, price;
+  /// A recipe field given on the command line: key of the scenario file, flag, text (empty = not given).
   struct RecipeFlag {
     std::string key, flag, text;
   };
   std::vector<RecipeFlag> recipe;
   std::string scenario, save_scenario;
+};
+
+struct EstimateOptions {
+  ScenarioOptions question;
   bool explain = false;
   bool require_fit = false;
 };

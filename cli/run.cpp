@@ -39,7 +39,7 @@ struct Runner {
   Outcome operator()(const EstimateOptions& options) const {
     const EstimateReport report = run_estimate(options);
     if (!common.quiet && !common.json) {
-      for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", note);
+      for (const std::string& note : report.question.notes) fmt::print(stderr, "note: {}\n", note);
     }
     return {common.json ? json_text(estimate_json(report)) : estimate_text(report, style),
             options.require_fit && !report.fits() ? ExitCode::DoesNotFit : ExitCode::Ok};

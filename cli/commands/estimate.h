@@ -4,12 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "cli/commands/question.h"
 #include "cli/options.h"
-#include "costmodel/calibrate/calibration.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/largest.h"
 #include "costmodel/step/training_cost.h"
-#include "presets/scenario/scenario_request.h"
 
 namespace hexaplan::cli {
 
@@ -29,11 +28,7 @@ struct Explanation {
 
 /// Everything `hexaplan estimate` has to say.
 struct EstimateReport {
-  presets::ScenarioRequest request;
-  costmodel::Scenario scenario;
-  std::vector<std::string> notes;
-  costmodel::Calibration calibration;
-  presets::FabricOrigin fabric;
+  Question question;
   std::int64_t parameters = 0;
   costmodel::Estimate estimate;
   std::optional<costmodel::TrainingCost> training;

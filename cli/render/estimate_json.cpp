@@ -82,7 +82,7 @@ JsonValue throughput_json(const Estimate& e) {
 JsonValue training_json(const EstimateReport& report) {
   if (!report.training) return {};
   const costmodel::TrainingCost& cost = *report.training;
-  return JsonObject{{"tokens", report.scenario.recipe.tokens},
+  return JsonObject{{"tokens", report.question.scenario.recipe.tokens},
                     {"steps", cost.steps},
                     {"wall_seconds", cost.wall.value()},
                     {"gpu_hours", cost.gpu_hours},
@@ -121,16 +121,16 @@ JsonValue explanation_json(const Explanation& explanation) {
 
 /// The question, with every gap filled.
 JsonValue scenario_json(const EstimateReport& report) {
-  presets::ScenarioRequest filled = report.request;
-  filled.layout = {report.scenario.layout, true};
-  filled.recipe = report.scenario.recipe;
-  filled.framework = report.scenario.framework.name;
+  presets::ScenarioRequest filled = report.question.request;
+  filled.layout = {report.question.scenario.layout, true};
+  filled.recipe = report.question.scenario.recipe;
+  filled.framework = report.question.scenario.framework.name;
   return to_json(filled);
 }
 
 JsonValue calibration_json(const EstimateReport& report) {
-  const costmodel::Calibration& c = report.calibration;
-  const presets::FabricOrigin& f = report.fabric;
+  const costmodel::Calibration& c = report.question.calibration;
+  const presets::FabricOrigin& f = report.question.fabric;
   return JsonObject{
       {"name", c.name},
       {"gpu", c.gpu},
@@ -154,7 +154,7 @@ JsonValue causes_json(const costmodel::StepTime& time) {
 JsonValue estimate_json(const EstimateReport& report) {
   const Estimate& e = report.estimate;
   JsonArray notes;
-  for (const std::string& note : report.notes) notes.emplace_back(note);
+  for (const std::string& note : report.question.notes) notes.emplace_back(note);
   JsonObject object{
       {"schema", "hexaplan/estimate/1"}, {"fits", report.fits()}, {"rejection", verdict_json(report)}};
   object.emplace_back("memory", report.priced() ? memory_json(e) : JsonValue{});
@@ -163,7 +163,7 @@ JsonValue estimate_json(const EstimateReport& report) {
   object.emplace_back("training", training_json(report));
   object.emplace_back("parameters", report.parameters);
   object.emplace_back("microbatches", e.microbatches);
-  object.emplace_back("gpus", report.scenario.cluster.gpus);
+  object.emplace_back("gpus", report.question.scenario.cluster.gpus);
   object.emplace_back("calibration", calibration_json(report));
   object.emplace_back("scenario", scenario_json(report));
   object.emplace_back("notes", std::move(notes));

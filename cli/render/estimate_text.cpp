@@ -30,7 +30,7 @@ constexpr int kBarWidth = 24;
 constexpr std::size_t kStagesShown = 16;
 
 std::string heading(const EstimateReport& report, const TextStyle& style) {
-  const Scenario& s = report.scenario;
+  const Scenario& s = report.question.scenario;
   const std::string parts[] = {style.bold(s.model.name),
                                format_short(static_cast<double>(report.parameters)) + " parameters",
                                fmt::format("{} x {}", format_count(s.cluster.gpus), s.cluster.gpu.name),
@@ -179,16 +179,16 @@ std::string throughput(const EstimateReport& report, const TextStyle& style) {
   if (!report.training) return text;
   const costmodel::TrainingCost& cost = *report.training;
   text += fmt::format("{} {} tokens: {} steps, {}, {} GPU-hours", style.bold("Training on"),
-                      format_short(static_cast<double>(report.scenario.recipe.tokens)),
+                      format_short(static_cast<double>(report.question.scenario.recipe.tokens)),
                       format_short(cost.steps), format_duration(cost.wall), format_short(cost.gpu_hours));
   if (cost.dollars <= 0) return text + ", price per GPU-hour not known (--price)\n";
   return text + fmt::format(", ${} at ${:.2f} per GPU-hour\n", format_short(cost.dollars),
-                            report.scenario.cluster.gpu.price_per_hour);
+                            report.question.scenario.cluster.gpu.price_per_hour);
 }
 
 std::string calibration(const EstimateReport& report, const TextStyle& style) {
-  const costmodel::Calibration& c = report.calibration;
-  const presets::FabricOrigin& f = report.fabric;
+  const costmodel::Calibration& c = report.question.calibration;
+  const presets::FabricOrigin& f = report.question.fabric;
   std::string text = fmt::format("{}\n  kernels: {} ({}), {}\n", style.bold("Calibration"), c.name,
                                  name_of_provenance(c.provenance), c.source);
   text += fmt::format("  inside the node: {}\n",

@@ -1,0 +1,92 @@
+#include "cli/commands/question.h"
+
+#include <charconv>
+#include <iostream>
+#include <iterator>
+#include <utility>
+
+#include "cli/write_file.h"
+#include "presets/json/input_error.h"
+#include "presets/json/read_json.h"
+#include "presets/scenario/recipe_fields.h"
+
+namespace hexaplan::cli {
+
+using presets::InputError;
+using presets::ScenarioRequest;
+
+namespace {
+
+std::string read_stdin() {
+  return {std::istreambuf_iterator<char>{std::cin}, {}};
+}
+
+presets::JsonDocument read_document(const std::string& path) {
+  return path == "-" ? presets::parse_json(read_stdin(), "stdin") : presets::read_json_file(path);
+}
+
+double price_of(const std::string& text) {
+  double price = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), price);
+  if (error != std::errc{} || end != text.data() + text.size() || !(price >= 0 && price <= 1e6)) {
+    throw InputError({.field = "--price",
+                      .value = presets::in_quotes(text),
+                      .expected = "US dollars per GPU-hour, such as 2.50"});
+  }
+  return price;
+}
+
+}  // namespace
+
+ScenarioRequest read_request(const ScenarioOptions& options) {
+  ScenarioRequest request;
+  if (!options.scenario.empty()) request = presets::read_scenario(read_document(options.scenario));
+  if (options.model == "-") {
+    request.model = read_document("-").root;
+  } else if (!options.model.empty()) {
+    request.model = options.model;
+  }
+  if (!options.cluster.empty()) request.cluster = options.cluster;
+  if (!options.framework.empty()) request.framework = options.framework;
+  if (!options.calibration.empty()) request.calibration = options.calibration;
+  if (!options.layout.empty()) request.layout = presets::parse_layout(options.layout, "--layout");
+  if (!options.schedule.empty())
+    request.layout.layout.schedule = presets::parse_layout(options.schedule, "--schedule").layout.schedule;
+  if (!options.price.empty()) request.price_per_hour = price_of(options.price);
+  for (const auto& [key, flag, text] : options.recipe) {
+    if (!text.empty()) presets::set_recipe_field(request.recipe, key, flag, text);
+  }
+  return request;
+}
+
+presets::ResolvedScenario resolve_request(const ScenarioRequest& request, const ScenarioOptions& options) {
+  try {
+    return presets::resolve(request);
+  } catch (const InputError& error) {
+    presets::InputProblem problem = error.problem;
+    const bool flag = (problem.field == "cluster" && !options.cluster.empty()) ||
+                      (problem.field == "layout" && (!options.layout.empty() || options.scenario.empty()));
+    if (!problem.file.empty() || problem.field.compare(0, 2, "--") == 0) throw;
+    if (flag) {
+      problem.field.insert(0, "--");
+    } else if (!options.scenario.empty()) {
+      problem.file = options.scenario;
+    }
+    throw InputError{std::move(problem)};
+  }
+}
+
+Question ask(const ScenarioOptions& options) {
+  Question question{.request = read_request(options)};
+  if (!options.save_scenario.empty())
+    write_file(options.save_scenario, presets::to_text(to_json(question.request)) + "\n");
+  auto [scenario, notes] = resolve_request(question.request, options);
+  question.scenario = std::move(scenario);
+  question.notes = std::move(notes);
+  auto [calibration, fabric] = presets::calibration_for(question.request, question.scenario.cluster);
+  question.calibration = std::move(calibration);
+  question.fabric = std::move(fabric);
+  return question;
+}
+
+}  // namespace hexaplan::cli

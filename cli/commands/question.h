@@ -1,0 +1,30 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "costmodel/calibrate/calibration.h"
+#include "presets/scenario/scenario_request.h"
+
+namespace hexaplan::cli {
+
+/// A question with everything looked up: what every command that plans starts from.
+struct Question {
+  presets::ScenarioRequest request;
+  costmodel::Scenario scenario;
+  std::vector<std::string> notes;  // what was not said and which value it got
+  costmodel::Calibration calibration;
+  presets::FabricOrigin fabric;
+};
+
+/// The scenario file, if any, with the flags on top. InputError names the flag or the file's field.
+[[nodiscard]] presets::ScenarioRequest read_request(const ScenarioOptions& options);
+
+/// Looks everything up; a problem is told of the flag or file it came from.
+[[nodiscard]] presets::ResolvedScenario resolve_request(const presets::ScenarioRequest& request,
+                                                        const ScenarioOptions& options);
+
+/// Reads, writes --save-scenario, resolves, finds the calibration. InputError when something cannot be used.
+[[nodiscard]] Question ask(const ScenarioOptions& options);
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,19 @@
+#include <memory>
+
+#include "cli/options/command_row.h"
+
+namespace hexaplan::cli {
+
+CommandRow estimate_row() {
+  const auto options = std::make_shared<EstimateOptions>();
+  CommandRow row{.name = "estimate", .help = "Memory and step time of one layout"};
+  append_scenario_options(row.options, options->question);
+  row.options.push_back({"--explain", "", "Largest tensors and operations, with formula, function and source",
+                         &options->explain});
+  row.options.push_back(
+      {"--require-fit", "", "Exit with 3 when the layout does not fit", &options->require_fit});
+  row.finish = [options] { return *options; };
+  return row;
+}
+
+}  // namespace hexaplan::cli

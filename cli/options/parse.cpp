@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+
+#include "cli/options/command_row.h"
+#include "cli/version.h"
+
+namespace hexaplan::cli {
+namespace {
+
+/// Every command that runs something, in the order in which help lists them.
+std::vector<CommandRow> all_commands() {
+  return {estimate_row(), presets_row(), accuracy_row()};
+}
+
+/// Words that completion offers, by flag or by placeholder of a positional argument.
+using Choices = std::map<std::string, std::vector<std::string>>;
+
+OptionInfo describe(const CLI::Option& option, const Choices& choices) {
+  OptionInfo info;
+  if (!option.get_lnames().empty()) info.flag = "--" + option.get_lnames().front();
+  if (!option.get_snames().empty()) info.letter = "-" + option.get_snames().front();
+  if (option.get_items_expected_max() > 0) info.value = option.get_type_name();
+  info.help = option.get_description();
+  const auto found = choices.find(info.flag.empty() ? info.value : info.flag);
+  if (found != choices.end()) info.choices = found->second;
+  return info;
+}
+
+CommandInfo describe(const CLI::App& app, const Choices& choices) {
+  CommandInfo info{.name = app.get_name(), .help = app.get_description()};
+  for (const CLI::Option* option : app.get_options()) info.options.push_back(describe(*option, choices));
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    info.commands.push_back(describe(*command, choices));
+  }
+  return info;
+}
+
+/// Everything the parser writes into. Lives as long as the parser.
+struct Parsed {
+  Invocation invocation;
+  std::vector<CommandRow> commands = all_commands();
+  std::string shell, colour = "auto";
+  Choices choices = {{"SHELL", {"bash", "zsh", "fish"}}, {"--colour", {"auto", "always", "never"}}};
+};
+
+/// Adds one option of a command to the parser, by what it writes into.
+struct OptionAdder {
+  CLI::App& app;
+  const OptionRow& row;
+  void operator()(bool* target) const { app.add_flag(row.flags, *target, row.help); }
+  void operator()(std::string* target) const {
+    app.add_option(row.flags, *target, row.help)->type_name(row.value);
+  }
+  void operator()(std::vector<std::string>* target) const {
+    app.add_option(row.flags, *target, row.help)
+        ->type_name(row.value)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  }
+};
+
+void add_common_options(CLI::App& app, Parsed& parsed) {
+  CommonOptions& common = parsed.invocation.common;
+  const OptionRow rows[] = {
+      {"--json", "", "Result as JSON (docs/json.md)", &common.json},
+      {"-o,--output", "FILE", "Write the result to FILE instead of stdout", &common.output},
+      {"--quiet", "", "No notes on stderr", &common.quiet},
+      {"--colour,--color", "WHEN", "auto, always or never", &parsed.colour},
+  };
+  for (const OptionRow& row : rows) std::visit(OptionAdder{app, row}, row.target);
+}
+
+void add_command(CLI::App& root, const CommandRow& command, Parsed& parsed) {
+  CLI::App& app = *root.add_subcommand(command.name, command.help);
+  for (const OptionRow& row : command.options) {
+    std::visit(OptionAdder{app, row}, row.target);
+    const bool positional = row.flags.front() != '-';
+    if (!row.choices.empty()) parsed.choices[positional ? row.value : row.flags] = row.choices;
+  }
+  add_common_options(app, parsed);
+  app.callback([&command, &parsed] { parsed.invocation.command = command.finish(); });
+}
+
+void add_help_commands(CLI::App& root, Parsed& parsed) {
+  CLI::App& completion = *root.add_subcommand("completion", "Completion script for a shell");
+  completion.add_option("shell", parsed.shell, "bash, zsh or fish")->type_name("SHELL");
+  completion.callback([&root, &parsed] {
+    if (parsed.shell != "bash" && parsed.shell != "zsh" && parsed.shell != "fish") {
+      throw UsageError{fmt::format("completion: got \"{}\", expected bash, zsh or fish", parsed.shell)};
+    }
+    parsed.invocation.command = PrintText{completion_script(describe(root, parsed.choices), parsed.shell)};
+  });
+  root.add_subcommand("man", "Manual page, for man -l -")->callback([&root, &parsed] {
+    parsed.invocation.command = PrintText{manual_page(describe(root, parsed.choices), version_text())};
+  });
+}
+
+void set_colour(Parsed& parsed) {
+  static const std::map<std::string, Colour> values = {
+      {"auto", Colour::Auto}, {"always", Colour::Always}, {"never", Colour::Never}};
+  const auto found = values.find(parsed.colour);
+  if (found == values.end())
+    throw UsageError{fmt::format("--colour: got \"{}\", expected auto, always or never", parsed.colour)};
+  parsed.invocation.common.colour = found->second;
+}
+
+}  // namespace
+
+Invocation parse_command_line(int argc, const char* const* argv) {
+  Parsed parsed;
+  CLI::App root{"Memory and step time of training large transformers", "hexaplan"};
+  root.set_version_flag("--version", "hexaplan " + version_text());
+  root.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // scripts append overrides
+  for (const CommandRow& command : parsed.commands) add_command(root, command, parsed);
+  add_help_commands(root, parsed);
+  root.require_subcommand(1);
+  const std::string problem = find_unknown_word(describe(root, parsed.choices), {argv + 1, argv + argc});
+  if (!problem.empty()) throw UsageError{problem};
+  try {
+    root.parse(argc, argv);
+    set_colour(parsed);
+  } catch (const CLI::CallForHelp&) {
+    parsed.invocation.command = PrintText{root.help()};
+  } catch (const CLI::CallForVersion& version) {
+    parsed.invocation.command = PrintText{std::string{version.what()} + "\n"};
+  } catch (const CLI::ParseError& error) {
+    throw UsageError{argc < 2 ? "no command; see 'hexaplan --help'" : error.what()};
+  }
+  return parsed.invocation;
+}
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,100 @@
+#include <fmt/format.h>
+
+#include <iterator>
+#include <sstream>
+
+#include "cli/options/command_row.h"
+
+namespace hexaplan::cli {
+namespace {
+
+/// A recipe field that has a flag of its own.
+struct RecipeFlagInfo {
+  const char* flag;
+  const char* key;
+  const char* value;
+  const char* help;
+  const char* choices = "";  // words that completion offers, blank between them
+};
+constexpr RecipeFlagInfo kRecipeFlags[] = {
+    {"--seq", "sequence", "TOKENS",
+     "Sequence length: 4096, 8k (= 8192). Default: 4096, or the model's context length if shorter"},
+    {"--micro-batch", "micro_batch", "N", "Sequences per data-parallel rank and pass. Default: 1"},
+    {"--global-batch", "global_batch", "N",
+     "Sequences per optimizer step. Default: enough to run 4 micro-batches per pipeline stage (1 without "
+     "pipeline)"},
+    {"--precision", "precision", "TYPE",
+     "Type of the matrix products: fp32 tf32 fp16 bf16 fp8 fp8-block mxfp8 nvfp4. Default: bf16",
+     "fp32 tf32 fp16 bf16 fp8 fp8-block mxfp8 nvfp4"},
+    {"--recompute", "recompute", "POLICY",
+     "none, selective, selective-op, full, layers=4, modules=core_attn,norm. Default: none",
+     "none selective selective-op full"},
+    {"--optimizer", "optimizer", "NAME", "adamw adamw-8bit adafactor lion sgd muon lamb. Default: adamw",
+     "adamw adamw-8bit adafactor lion sgd muon lamb"},
+    {"--attention", "attention", "KERNEL", "flash, fused-softmax, unfused. Default: flash",
+     "flash fused-softmax unfused"},
+    {"--cross-entropy", "cross_entropy", "KIND", "default (what the framework does), unfused, fused, chunked",
+     "default unfused fused chunked"},
+    {"--params-dtype", "parameter_dtype", "TYPE",
+     "Type in which parameters are kept for compute. Default: the framework's"},
+    {"--grad-dtype", "gradient_dtype", "TYPE",
+     "Type in which gradients are accumulated. Default: the framework's"},
+    {"--dropout", "dropout", "P", "Dropout probability; above 0 masks are saved. Default: 0"},
+    {"--fine-tune", "fine_tune", "KIND", "pretrain, full, lora, qlora, ia3. Default: pretrain",
+     "pretrain full lora qlora ia3"},
+    {"--lora-rank", "lora_rank", "N", "Rank of LoRA adapters"},
+    {"--offload", "offload", "WHAT", "Kept in host memory: optimizer, params or activations"},
+    {"--capacity-factor", "capacity_factor", "X",
+     "Tokens beyond X times the mean per expert are dropped. Default: 0, none are"},
+    {"--routing-imbalance", "routing_imbalance", "X",
+     "Tokens of the busiest expert rank over the mean. Default: 1"},
+    {"--tokens", "tokens", "N", "Training budget, for days, GPU-hours and cost: 15T, 300B"},
+};
+
+constexpr const char* kSchedules = "gpipe 1f1b interleaved zb-h1 zb-2p zb-v vhalf dualpipe dualpipev";
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream{text};
+  return {std::istream_iterator<std::string>{stream}, {}};
+}
+
+}  // namespace
+
+void append_scenario_options(std::vector<OptionRow>& rows, ScenarioOptions& question) {
+  const OptionRow first[] = {
+      {"--model", "MODEL", "Preset, a Hugging Face config.json, its folder, or - for stdin", &question.model},
+      {"--cluster", "CLUSTER", "GPUs and network: 8xH100, 64xA100-80GB, 16x8xH200+ib400", &question.cluster},
+      {"--layout", "LAYOUT",
+       "\"tp8 pp4 dp16 zero1 sp vpp2 cp2 ep8 etp1 fsdp hsdp8 …\"; dp follows from the cluster when left out",
+       &question.layout},
+  };
+  rows.insert(rows.end(), std::begin(first), std::end(first));
+  question.recipe.clear();
+  for (const RecipeFlagInfo& info : kRecipeFlags) question.recipe.push_back({info.key, info.flag, ""});
+  for (std::size_t i = 0; i < std::size(kRecipeFlags); ++i) {
+    const RecipeFlagInfo& info = kRecipeFlags[i];
+    rows.push_back({info.flag, info.value, info.help, &question.recipe[i].text, words_of(info.choices)});
+  }
+  const OptionRow last[] = {
+      {"--schedule", "NAME", "Pipeline schedule, as in the layout: 1f1b, interleaved, zb-h1, zb-v, …",
+       &question.schedule, words_of(kSchedules)},
+      {"--framework", "NAME", "Framework profile. Default: megatron", &question.framework},
+      {"--calibration", "FILE", "Measured curves: preset or FILE. Default: those of the GPU type",
+       &question.calibration},
+      {"--price", "DOLLARS", "US dollars per GPU-hour. Default: the GPU preset's", &question.price},
+      {"--scenario", "FILE", "Read the question from a file (- for stdin); flags override it",
+       &question.scenario},
+      {"--save-scenario", "FILE", "Write the question to a file", &question.save_scenario},
+  };
+  rows.insert(rows.end(), std::begin(last), std::end(last));
+}
+
+int whole_number(const std::string& text, const std::string& flag, int most) {
+  const bool digits =
+      !text.empty() && text.size() < 10 && text.find_first_not_of("0123456789") == std::string::npos;
+  if (!digits || std::stoi(text) > most)
+    throw UsageError{fmt::format("{}: got \"{}\", expected a whole number from 0 to {}", flag, text, most)};
+  return std::stoi(text);
+}
+
+}  // namespace hexaplan::cli
