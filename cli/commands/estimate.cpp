@@ -1,6 +1,5 @@
 #include "cli/commands/estimate.h"
 
-#include "cli/commands/fitting_changes.h"
 #include "costmodel/parameters/parameter_tensors.h"
 
 namespace hexaplan::cli {
@@ -31,7 +30,7 @@ EstimateReport run_estimate(const EstimateOptions& options) {
   report.estimate = costmodel::estimate_step(scenario, calibration);
   if (!report.priced()) return report;
   if (scenario.recipe.tokens > 0) report.training = costmodel::training_cost(scenario, report.estimate);
-  if (!report.fits()) report.changes = fitting_changes(scenario, calibration, kSuggested);
+  if (!report.fits()) report.changes = planner::fitting_changes(scenario, calibration, kSuggested);
   if (options.explain) report.explanation = explain(report);
   return report;
 }

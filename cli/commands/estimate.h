@@ -9,15 +9,9 @@
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/largest.h"
 #include "costmodel/step/training_cost.h"
+#include "planner/fitting/fitting_changes.h"
 
 namespace hexaplan::cli {
-
-/// A change to the question that would make it fit.
-struct FittingChange {
-  std::string what;  // "--recompute full"
-  costmodel::Bytes peak;
-  costmodel::Seconds step;
-};
 
 struct Explanation {
   int stage = 0;
@@ -32,7 +26,7 @@ struct EstimateReport {
   std::int64_t parameters = 0;
   costmodel::Estimate estimate;
   std::optional<costmodel::TrainingCost> training;
-  std::vector<FittingChange> changes;  // only when it does not fit
+  std::vector<planner::FittingChange> changes;  // only when it does not fit
   std::optional<Explanation> explanation;
 
   [[nodiscard]] bool fits() const { return std::holds_alternative<costmodel::Fits>(estimate.verdict); }

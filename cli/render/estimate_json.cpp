@@ -24,8 +24,8 @@ JsonValue verdict_json(const EstimateReport& report) {
   const auto* rejected = std::get_if<costmodel::Rejected>(&report.estimate.verdict);
   if (rejected == nullptr) return {};
   JsonArray changes;
-  for (const FittingChange& change : report.changes) {
-    changes.push_back(JsonObject{{"change", change.what},
+  for (const planner::FittingChange& change : report.changes) {
+    changes.push_back(JsonObject{{"change", words_of(change)},
                                  {"peak_bytes", whole_bytes(change.peak)},
                                  {"step_seconds", change.step.value()}});
   }

@@ -1,9 +1,11 @@
 #pragma once
+#include <string>
 #include <string_view>
 
 #include "costmodel/calibrate/calibration.h"
 #include "costmodel/memory/tensor_ledger.h"
 #include "costmodel/step/estimate.h"
+#include "planner/fitting/fitting_changes.h"
 
 namespace hexaplan::cli {
 
@@ -63,6 +65,20 @@ inline constexpr TimeCause kTimeCauses[] = {
       return "prior";
   }
   return "?";
+}
+
+/// "--recompute full", "zero1 in the layout": what to write on the command line.
+[[nodiscard]] inline std::string words_of(const planner::FittingChange& change) {
+  std::string text;
+  for (const planner::ChangedSetting& setting : change.settings) {
+    if (!text.empty()) text += " and ";
+    if (setting.name == "layout") {
+      text.append(setting.value).append(" in the layout");
+    } else {
+      text.append("--").append(setting.name).append(" ").append(setting.value);
+    }
+  }
+  return text;
 }
 
 inline constexpr std::string_view kUtilisationConvention =

@@ -66,8 +66,8 @@ std::string does_not_fit_lines(const EstimateReport& report, const TextStyle& st
                                  style.bad("Does not fit"), format_binary(peak), e.peak_stage,
                                  format_binary(peak - e.capacity),
                                  format_percent((peak - e.capacity) / e.capacity), format_binary(e.capacity));
-  for (const FittingChange& change : report.changes) {
-    text += fmt::format("  would fit with {}: {} per GPU, {} per step\n", change.what,
+  for (const planner::FittingChange& change : report.changes) {
+    text += fmt::format("  would fit with {}: {} per GPU, {} per step\n", words_of(change),
                         format_binary(change.peak), format_duration(change.step));
   }
   if (report.changes.empty())

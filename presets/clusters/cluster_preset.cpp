@@ -33,18 +33,6 @@ constexpr std::int64_t kMostGpus = 10'000'000;
 // Largest NVLink domain without a rack: DGX-2 and HGX-2 joined 16 GPUs.
 constexpr std::int64_t kMostGpusPerNode = 16;
 
-/// What the text asks for; 0 and empty = the reference.
-struct Request {
-  std::string name;
-  std::string gpu;
-  std::int64_t gpus = 0;
-  std::int64_t nodes = 0;  // 0: as many as needed
-  std::int64_t per_node = 0;
-  std::string network;
-  double gbps_per_gpu = 0;
-  double gbps_per_node = 0;
-};
-
 InputError cluster_error(std::string_view text, std::string expected, std::string hint = {}) {
   return InputError({.field = "cluster",
                      .value = in_quotes(text),
@@ -74,7 +62,7 @@ std::optional<std::int64_t> take_factor(std::string_view& text, std::string_view
 }
 
 /// "ib400", "efa3200", "roce", "ib1600/node".
-void read_network(std::string_view part, std::string_view whole, Request& request) {
+void read_network(std::string_view part, std::string_view whole, ClusterRequest& request) {
   std::string_view rest = plain(part);
   const std::size_t digit = std::min(rest.find_first_of("0123456789."), rest.find('/'));
   const NetworkKind& kind = find_network(rest.substr(0, digit));
@@ -96,7 +84,7 @@ void read_network(std::string_view part, std::string_view whole, Request& reques
   (per_node ? request.gbps_per_gpu : request.gbps_per_node) = 0;
 }
 
-void read_cluster_file(std::string_view name, Request& request) {
+void read_cluster_file(std::string_view name, ClusterRequest& request) {
   const JsonDocument document = read_json_file(find_preset(PresetKind::Cluster, name));
   ObjectReader reader{document};
   (void)reader.required("title").text();
@@ -118,7 +106,7 @@ bool is_gpu(std::string_view name) {
   }
 }
 
-void read_shape(std::string_view shape, std::string_view whole, Request& request) {
+void read_shape(std::string_view shape, std::string_view whole, ClusterRequest& request) {
   const std::optional<std::int64_t> first = take_factor(shape, whole);
   if (!first) {
     if (is_gpu(shape)) {
@@ -170,7 +158,7 @@ std::vector<NetworkLevel> levels_inside(const ReferenceNode& node, std::int64_t 
   return levels;
 }
 
-NetworkLevel level_between(const ReferenceNode& node, const Request& request, std::int64_t gpus,
+NetworkLevel level_between(const ReferenceNode& node, const ClusterRequest& request, std::int64_t gpus,
                            std::int64_t per_node) {
   const NetworkKind& kind = find_network(request.network.empty() ? node.network : request.network);
   const double reference = node.network_gbps / node.gpus;
@@ -184,7 +172,7 @@ NetworkLevel level_between(const ReferenceNode& node, const Request& request, st
           .latency = kind.latency};
 }
 
-ClusterSpec build(const GpuPreset& gpu, const Request& request) {
+ClusterSpec build(const GpuPreset& gpu, const ClusterRequest& request) {
   const ReferenceNode& node = gpu.node;
   const bool rack = node.links.back().ranks > node.gpus;
   const std::int64_t per_node = request.per_node > 0 && !rack ? request.per_node : node.gpus;
@@ -227,12 +215,12 @@ const NetworkKind& find_network(std::string_view name) {
                     .hint = did_you_mean(costmodel::nearest_name(name, names))});
 }
 
-ClusterSpec parse_cluster(std::string_view text) {
+ClusterRequest parse_cluster_request(std::string_view text) {
   const std::string_view whole = plain(text);
   if (whole.empty()) {
     throw cluster_error(text, "a cluster such as 8xH100, 16x8xH200+ib400 or a preset's name");
   }
-  Request request;
+  ClusterRequest request;
   request.name = std::string{whole};
   const std::size_t plus = whole.find('+');
   read_shape(plain(whole.substr(0, plus)), whole, request);
@@ -241,6 +229,22 @@ ClusterSpec parse_cluster(std::string_view text) {
     read_network(whole.substr(at + 1, next == std::string_view::npos ? next : next - at - 1), whole, request);
     at = next;
   }
+  return request;
+}
+
+std::string to_cluster_text(const ClusterRequest& request) {
+  std::string text = request.nodes > 0 ? fmt::format("{}x{}x{}", request.nodes, request.per_node, request.gpu)
+                                       : fmt::format("{}x{}", request.gpus, request.gpu);
+  if (request.network.empty()) return text;
+  text += '+' + request.network;
+  if (request.gbps_per_node > 0) text += fmt::format("{}/node", request.gbps_per_node);
+  if (request.gbps_per_gpu > 0) text += fmt::format("{}/gpu", request.gbps_per_gpu);
+  return text;
+}
+
+ClusterSpec parse_cluster(std::string_view text) {
+  const ClusterRequest request = parse_cluster_request(text);
+  const std::string_view whole = request.name;
   const GpuPreset gpu = find_gpu_preset(request.gpu);
   const std::int64_t node = gpu.node.gpus;
   if (request.nodes == 0 && request.gpus > node && request.gpus % node != 0) {
@@ -258,7 +262,7 @@ ClusterSpec make_cluster(std::string_view gpu, std::int64_t gpus, int gpus_per_n
     throw cluster_error(fmt::format("{}x{}", gpus, gpu), "GPUs per node and network rate >= 0");
   }
   const GpuPreset preset = find_gpu_preset(gpu);
-  Request request{
+  ClusterRequest request{
       .name = fmt::format("{}x{}", gpus, preset.spec.name), .gpu = preset.spec.name, .gpus = gpus};
   request.per_node = gpus_per_node;
   request.gbps_per_node = node_nic_gbps;

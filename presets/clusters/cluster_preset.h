@@ -17,6 +17,18 @@ struct NetworkKind {
 /// "ib", "roce", "efa", "slingshot", "omni-path", "ethernet". InputError for anything else.
 [[nodiscard]] const NetworkKind& find_network(std::string_view name);
 
+/// What the text of a cluster asks for; 0 and empty = as in the GPU's reference node.
+struct ClusterRequest {
+  std::string name;  // as the user wrote it
+  std::string gpu;
+  std::int64_t gpus = 0;   // when nodes == 0
+  std::int64_t nodes = 0;  // 0: as many as needed
+  std::int64_t per_node = 0;
+  std::string network;
+  double gbps_per_gpu = 0;  // Gbit/s; at most one of the two is given
+  double gbps_per_node = 0;
+};
+
 /// A cluster as users write it:
 ///   8xH100               8 GPUs in reference nodes of their type (ReferenceNode of the GPU preset)
 ///   16x8xH200            16 nodes of 8; for GPUs of NVLink racks: 16 racks of 8
@@ -25,6 +37,10 @@ struct NetworkKind {
 ///   eos                  a file of presets/clusters, by name or alias; "+…" may follow
 /// InputError says what is not understood.
 [[nodiscard]] costmodel::ClusterSpec parse_cluster(std::string_view text);
+/// The same, before the GPU is looked up: for whoever lets people edit the parts.
+[[nodiscard]] ClusterRequest parse_cluster_request(std::string_view text);
+/// The text that asks for it. Precondition: gpus or nodes and per_node are given, and so is the GPU.
+[[nodiscard]] std::string to_cluster_text(const ClusterRequest& request);
 
 /// From fields. 0 = as in the GPU's reference node: `gpus_per_node`, `node_nic_gbps` (Gbit/s of all network
 /// cards of a node). The last node may be partly filled.

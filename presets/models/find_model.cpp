@@ -24,11 +24,15 @@ std::filesystem::path file_at(std::filesystem::path path) {
 
 }  // namespace
 
+std::filesystem::path model_file(std::string_view name_or_path) {
+  return is_path(name_or_path) ? file_at(name_or_path) : find_preset(PresetKind::Model, name_or_path);
+}
+
 costmodel::ModelSpec find_model(std::string_view name_or_path) {
   if (!is_path(name_or_path)) {
-    return read_model_preset(find_preset(PresetKind::Model, name_or_path)).spec;
+    return read_model_preset(model_file(name_or_path)).spec;
   }
-  const JsonDocument document = read_json_file(file_at(name_or_path));
+  const JsonDocument document = read_json_file(model_file(name_or_path));
   return is_model_preset(document) ? model_preset_from_document(document).spec
                                    : model_from_config(document.file, "", document.root);
 }

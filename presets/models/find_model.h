@@ -1,4 +1,5 @@
 #pragma once
+#include <filesystem>
 #include <string_view>
 
 #include "costmodel/spec/model_spec.h"
@@ -9,5 +10,8 @@ namespace hexaplan::presets {
 /// config.json, a folder that holds one, or a preset file. What has a '/' or ends in ".json" is a path.
 /// InputError with the nearest names when there is no such preset.
 [[nodiscard]] costmodel::ModelSpec find_model(std::string_view name_or_path);
+
+/// The file that find_model reads.
+[[nodiscard]] std::filesystem::path model_file(std::string_view name_or_path);
 
 }  // namespace hexaplan::presets

@@ -27,7 +27,18 @@ constexpr std::int64_t kDefaultSequence = 4096;
 /// Micro-batches per pipeline stage when no global batch is given: leaves a bubble of about a fifth (S3).
 constexpr std::int64_t kMicrobatchesPerStage = 4;
 
-ModelSpec resolve_model(const JsonValue& model) {
+/// A config object has no file to be named after; transformers writes where it came from.
+ModelSpec model_from_object(const JsonValue& config) {
+  ModelSpec model = model_from_config("scenario", "/model", config);
+  const JsonValue* origin = config.find("_name_or_path");
+  const auto* name = origin == nullptr ? nullptr : origin->get_if<std::string>();
+  if (name != nullptr && !name->empty()) model.name = name->substr(name->find_last_of('/') + 1);
+  return model;
+}
+
+}  // namespace
+
+ModelSpec look_up_model(const JsonValue& model) {
   if (model.is_null()) {
     throw InputError({.field = "--model",
                       .value = "nothing",
@@ -35,25 +46,36 @@ ModelSpec resolve_model(const JsonValue& model) {
                       .hint = "'hexaplan presets list models' lists the presets"});
   }
   if (const auto* name = model.get_if<std::string>()) return find_model(*name);
-  return model_from_config("scenario", "/model", model);
+  return model_from_object(model);
 }
 
-ClusterSpec cluster_from_fields(const JsonObject& fields) {
-  static const std::string file = "scenario";
-  ObjectReader reader{file, "/cluster", fields, Reading::Strict};
-  const std::string gpu = reader.required("gpu").text();
-  const std::int64_t gpus = reader.required("gpus").integer({1, 10'000'000});
+namespace {
+
+struct ClusterFields {
+  std::string gpu;
+  std::int64_t gpus = 0;
   int per_node = 0;
-  double gbps = 0;
+  double node_gbps = 0;
   std::string network;
-  if (const auto value = reader.optional("gpus_per_node")) per_node = value->small_integer({1, 1'000'000});
-  if (const auto value = reader.optional("node_nic_gbps")) gbps = value->number({1e-3, 1e9});
-  if (const auto value = reader.optional("network")) network = value->text();
+};
+
+ClusterFields read_cluster_fields(const JsonObject& fields) {
+  static const std::string file = "scenario";
+  ClusterFields result;
+  ObjectReader reader{file, "/cluster", fields, Reading::Strict};
+  result.gpu = reader.required("gpu").text();
+  result.gpus = reader.required("gpus").integer({1, 10'000'000});
+  if (const auto value = reader.optional("gpus_per_node"))
+    result.per_node = value->small_integer({1, 1'000'000});
+  if (const auto value = reader.optional("node_nic_gbps")) result.node_gbps = value->number({1e-3, 1e9});
+  if (const auto value = reader.optional("network")) result.network = value->text();
   reader.finish();
-  return make_cluster(gpu, gpus, per_node, gbps, network);
+  return result;
 }
 
-ClusterSpec resolve_cluster(const JsonValue& cluster) {
+}  // namespace
+
+ClusterSpec look_up_cluster(const JsonValue& cluster) {
   if (cluster.is_null()) {
     throw InputError({.field = "--cluster",
                       .value = "nothing",
@@ -61,8 +83,27 @@ ClusterSpec resolve_cluster(const JsonValue& cluster) {
                       .hint = "'hexaplan presets list gpus' lists the types"});
   }
   if (const auto* text = cluster.get_if<std::string>()) return parse_cluster(*text);
-  return cluster_from_fields(*cluster.get_if<JsonObject>());
+  const ClusterFields f = read_cluster_fields(*cluster.get_if<JsonObject>());
+  return make_cluster(f.gpu, f.gpus, f.per_node, f.node_gbps, f.network);
 }
+
+ClusterRequest cluster_request(const JsonValue& cluster) {
+  if (const auto* text = cluster.get_if<std::string>()) return parse_cluster_request(*text);
+  if (cluster.is_null()) return {};
+  const ClusterFields f = read_cluster_fields(*cluster.get_if<JsonObject>());
+  ClusterRequest request{.gpu = f.gpu, .gpus = f.gpus, .network = f.network, .gbps_per_node = f.node_gbps};
+  if (f.per_node > 0 && f.gpus % f.per_node == 0) {
+    request.nodes = f.gpus / f.per_node;
+    request.per_node = f.per_node;
+  }
+  return request;
+}
+
+costmodel::FrameworkProfile look_up_framework(const std::string& name) {
+  return find_framework(name.empty() ? kDefaultFramework : name);
+}
+
+namespace {
 
 /// dp so that the layout fills the cluster.
 int data_parallel(const Layout& layout, std::int64_t gpus) {
@@ -83,12 +124,18 @@ std::int64_t default_global_batch(const Layout& layout, const Recipe& recipe) {
 }  // namespace
 
 ResolvedScenario resolve(const ScenarioRequest& request) {
+  return resolve(request, look_up_model(request.model), look_up_cluster(request.cluster),
+                 look_up_framework(request.framework));
+}
+
+ResolvedScenario resolve(const ScenarioRequest& request, ModelSpec looked_up_model,
+                         ClusterSpec looked_up_cluster, costmodel::FrameworkProfile profile) {
   ResolvedScenario result;
   auto& [model, recipe, cluster, layout, framework] = result.scenario;
-  model = resolve_model(request.model);
-  cluster = resolve_cluster(request.cluster);
+  model = std::move(looked_up_model);
+  cluster = std::move(looked_up_cluster);
+  framework = std::move(profile);
   if (request.price_per_hour) cluster.gpu.price_per_hour = *request.price_per_hour;
-  framework = find_framework(request.framework.empty() ? kDefaultFramework : request.framework);
   layout = request.layout.layout;
   recipe = request.recipe;
   if (!request.layout.dp_given) layout.dp = data_parallel(layout, cluster.gpus);

@@ -6,6 +6,7 @@
 
 #include "costmodel/spec/scenario.h"
 #include "presets/calibration/find_calibration.h"
+#include "presets/clusters/cluster_preset.h"
 #include "presets/json/json_value.h"
 #include "presets/json/read_json.h"
 #include "presets/scenario/layout_text.h"
@@ -44,6 +45,17 @@ struct ResolvedScenario {
 /// InputError when the model or the cluster is not said, a preset is unknown, or dp cannot follow from the
 /// cluster (its GPUs do not divide by tp·cp·pp). Rules about layouts are left to costmodel::first_rejection.
 [[nodiscard]] ResolvedScenario resolve(const ScenarioRequest& request);
+
+// The same in two steps, for whoever asks many questions about the same presets. Looking up reads files, the
+// rest does not.
+[[nodiscard]] costmodel::ModelSpec look_up_model(const JsonValue& model);
+[[nodiscard]] costmodel::ClusterSpec look_up_cluster(const JsonValue& cluster);
+/// The parts of a cluster as it was asked for; a last node that is partly filled counts as the reference
+/// node.
+[[nodiscard]] ClusterRequest cluster_request(const JsonValue& cluster);
+[[nodiscard]] costmodel::FrameworkProfile look_up_framework(const std::string& name);
+[[nodiscard]] ResolvedScenario resolve(const ScenarioRequest& request, costmodel::ModelSpec model,
+                                       costmodel::ClusterSpec cluster, costmodel::FrameworkProfile framework);
 
 /// The curves the request names, else those of the GPU type; those of the cluster's network in either case.
 [[nodiscard]] ClusterCalibration calibration_for(const ScenarioRequest& request,

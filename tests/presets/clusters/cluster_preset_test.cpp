@@ -33,6 +33,10 @@ void PrintTo(const ClusterCase& row, std::ostream* out) {
   *out << row.name;
 }
 class Cluster : public testing::TestWithParam<ClusterCase> {};
+TEST_P(Cluster, is_written_as_it_was_asked_for) {
+  const std::string written = to_cluster_text(parse_cluster_request(GetParam().text));
+  EXPECT_EQ(shape_of(parse_cluster(written)), GetParam().shape) << written;
+}
 TEST_P(Cluster, is_read_as) {
   EXPECT_EQ(shape_of(parse_cluster(GetParam().text)), GetParam().shape);
 }

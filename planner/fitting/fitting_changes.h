@@ -1,0 +1,33 @@
+#pragma once
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "costmodel/step/estimate.h"
+
+namespace hexaplan::planner {
+
+/// A setting and the value it gets: {"recompute", "full"}, {"micro-batch", "1"}; words of the layout have the
+/// name "layout": {"layout", "zero1"}.
+struct ChangedSetting {
+  std::string_view name;
+  std::string value;
+};
+
+/// A change to the question that would make it fit, and what it would then take.
+struct FittingChange {
+  std::vector<ChangedSetting> settings;
+  costmodel::Recipe recipe;  // with the change
+  costmodel::Layout layout;
+  costmodel::Bytes peak;  // of the fullest GPU
+  costmodel::Seconds step;
+};
+
+/// Single changes of recipe or layout, on the same cluster and global batch, that make `scenario` fit: the
+/// quickest `most` of them. Empty when none does.
+[[nodiscard]] std::vector<FittingChange> fitting_changes(const costmodel::Scenario& scenario,
+                                                         const costmodel::Calibration& calibration,
+                                                         std::size_t most);
+
+}  // namespace hexaplan::planner
