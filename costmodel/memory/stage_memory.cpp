@@ -92,7 +92,7 @@ StageElements MemoryModel::elements_of(const StagePlan& stage) const {
 
 template <class Visitor>
 void MemoryModel::visit_layers(const StagePlan& stage, double in_flight, const Visitor& visit) const {
-  int recomputed = recomputed_layers(scenario_.recipe.recompute, stage);
+  int recomputed = stage.recomputed;
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     const int layers = stage.layers[c];
     if (layers == 0) continue;
@@ -106,7 +106,7 @@ void MemoryModel::visit_layers(const StagePlan& stage, double in_flight, const V
 
 /// Only one layer runs at a time: the class with the largest working set binds.
 const TensorLedger* MemoryModel::largest_transients(const StagePlan& stage) const {
-  const bool recomputed = recomputed_layers(scenario_.recipe.recompute, stage) > 0;
+  const bool recomputed = stage.recomputed > 0;
   const TensorLedger* largest = nullptr;
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (stage.layers[c] == 0) continue;

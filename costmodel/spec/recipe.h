@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "costmodel/spec/dtype.h"
 
@@ -28,8 +29,9 @@ enum RecomputeModule : std::uint16_t {
 };
 struct Recompute {
   RecomputeMode mode = RecomputeMode::None;
-  int layers = 0;             // RecomputeMode::Layers
-  std::uint16_t modules = 0;  // RecomputeMode::SelectiveModules
+  int layers = 0;                 // RecomputeMode::Layers
+  std::vector<int> stage_layers;  // … where stages differ: one count per pipeline stage, instead of `layers`
+  std::uint16_t modules = 0;      // RecomputeMode::SelectiveModules
   friend bool operator==(const Recompute&, const Recompute&) = default;
 };
 

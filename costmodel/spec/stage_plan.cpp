@@ -78,6 +78,9 @@ std::vector<StagePlan> plan_stages(const Scenario& sc) {
   if (sc.layout.vocab != VocabParallel::LastStage) {
     for (StagePlan& stage : stages) stage.embedding = stage.head = 1.0 / sc.layout.pp;
   }
+  for (std::size_t s = 0; s < pp; ++s) {
+    stages[s].recomputed = recomputed_layers(sc.recipe.recompute, s, stages[s].total_layers());
+  }
   return stages;
 }
 
@@ -86,14 +89,16 @@ bool uses_class(const std::vector<StagePlan>& stages, std::size_t layer_class) {
                      [&](const StagePlan& stage) { return stage.layers[layer_class] > 0; });
 }
 
-int recomputed_layers(const Recompute& recompute, const StagePlan& stage) {
-  if (recompute.mode == RecomputeMode::Full) return stage.total_layers();
-  return recompute.mode == RecomputeMode::Layers ? std::min(recompute.layers, stage.total_layers()) : 0;
+int recomputed_layers(const Recompute& recompute, std::size_t stage, int layers) {
+  if (recompute.mode == RecomputeMode::Full) return layers;
+  if (recompute.mode != RecomputeMode::Layers) return 0;
+  const int wanted = stage < recompute.stage_layers.size() ? recompute.stage_layers[stage] : recompute.layers;
+  return std::min(wanted, layers);
 }
 
 double rerun_share(const Recompute& recompute, const StagePlan& stage) {
   if (recompute.mode != RecomputeMode::Layers || stage.total_layers() == 0) return 1;
-  return static_cast<double>(recomputed_layers(recompute, stage)) / stage.total_layers();
+  return static_cast<double>(stage.recomputed) / stage.total_layers();
 }
 
 }  // namespace hexaplan::costmodel

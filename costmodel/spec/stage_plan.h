@@ -12,6 +12,7 @@ struct StagePlan {
   std::array<int, kLayerClasses> layers{};  // by index_of(LayerClass)
   double embedding = 0;  // share of the embedding held: 1, or 1/pp under vocabulary parallelism
   double head = 0;
+  int recomputed = 0;  // layers that keep their input alone and run their whole forward again
   friend bool operator==(const StagePlan&, const StagePlan&) = default;
   [[nodiscard]] int total_layers() const { return layers[0] + layers[1] + layers[2] + layers[3]; }
 };
@@ -26,8 +27,8 @@ struct StagePlan {
 /// True when some stage has layers of the class (by index_of(LayerClass)).
 [[nodiscard]] bool uses_class(const std::vector<StagePlan>& stages, std::size_t layer_class);
 
-/// Layers of the stage that keep their input alone and run their whole forward again.  [docs/formulas.md#M3]
-[[nodiscard]] int recomputed_layers(const Recompute& recompute, const StagePlan& stage);
+/// Layers that a stage of `layers` layers recomputes as a whole.  [docs/formulas.md#M3]
+[[nodiscard]] int recomputed_layers(const Recompute& recompute, std::size_t stage, int layers);
 /// Share of the stage's layers that run again the operations that the recipe recomputes (`Operation::rerun`).
 [[nodiscard]] double rerun_share(const Recompute& recompute, const StagePlan& stage);
 

@@ -1,5 +1,4 @@
 #pragma once
-#include <array>
 #include <vector>
 
 #include "costmodel/calibrate/calibration.h"
@@ -8,6 +7,7 @@
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/layer_cost.h"
 #include "costmodel/step/stage_parameters.h"
+#include "costmodel/step/step_parts.h"
 
 namespace hexaplan::costmodel {
 
@@ -22,27 +22,18 @@ class StepModel {
   [[nodiscard]] Flops hardware_flops() const;
 
  private:
-  [[nodiscard]] StepTime time_paced_by(const std::vector<LayerCost>& costs, std::size_t slowest) const;
+  [[nodiscard]] StepTime time_paced_by(const std::vector<StageLoad>& loads, std::size_t slowest) const;
   [[nodiscard]] LayerCost stage_cost(const StagePlan& stage) const;
-  [[nodiscard]] Seconds bubble(const std::vector<LayerCost>& costs, std::size_t slowest) const;
-  [[nodiscard]] Seconds pipeline_messages() const;
-  [[nodiscard]] Seconds data_parallel(const LayerCost& slowest, const StageParameters& parameters) const;
-  [[nodiscard]] Seconds slices(const StageParameters& parameters) const;
-  /// Time of the operations of one pass, one after the other.
-  [[nodiscard]] Seconds total(const std::vector<Operation>& operations, Pass pass) const;
-  [[nodiscard]] Seconds sharded_layer(const StageParameters& parameters, Seconds forward,
-                                      Seconds backward) const;
-  [[nodiscard]] Seconds sharded_parameters(const StagePlan& stage) const;
-  [[nodiscard]] Seconds optimizer(const StageParameters& parameters) const;
+  [[nodiscard]] double rerun_share_of(const StagePlan& stage) const;
 
   const Scenario& sc_;
   const Calibration& calibration_;
   const std::vector<StagePlan>& stages_;
-  LocalDims dims_;
   Pricer pricer_;
   ModelParameters parameters_;
-  std::array<LayerCost, kLayerClasses> layers_;
-  LayerCost embedding_, head_;
+  LayerPrices prices_;
+  LayerTotals totals_;
+  StepCombiner combiner_;
   double microbatches_;
 };
 

@@ -1,0 +1,242 @@
+#include "costmodel/step/step_parts.h"
+
+#include <algorithm>
+
+#include "costmodel/communication/overlap.h"
+#include "costmodel/compute/kernel_time.h"
+#include "costmodel/compute/transformer_operations.h"
+#include "costmodel/step/step_operations.h"
+
+namespace hexaplan::costmodel {
+namespace {
+
+/// One tensor from a stage to the next.  [docs/formulas.md#S4]
+Seconds message_time(const Scenario& sc, const LocalDims& dims, const Pricer& pricer) {
+  if (sc.layout.pp == 1) return {};
+  const double element = bytes_per_element(activation_dtype(sc.recipe.precision));
+  const Bytes payload{static_cast<double>(dims.sp_tokens * dims.hidden) * element};
+  const bool sliced = sc.framework.pipeline_scatter_gather && !sc.layout.sp && sc.layout.tp > 1;
+  return sliced ? pricer.collective(CollectiveKind::SendRecv, payload / sc.layout.tp, Group::Pipeline) +
+                      pricer.collective(CollectiveKind::AllGather, payload, Group::Tensor)
+                : pricer.collective(CollectiveKind::SendRecv, payload, Group::Pipeline);
+}
+
+/// Time of the operations of one pass, one after the other.
+Seconds total(const std::vector<Operation>& operations, Pass pass, const Pricer& pricer) {
+  Seconds sum;
+  for (const Operation& op : operations) sum += op.pass == pass ? pricer.time_of(op) : Seconds{};
+  return sum;
+}
+
+LayerTransfers layer_transfers(const Scenario& sc, const StageParameters& p, const Pricer& pricer) {
+  std::vector<Operation> operations;
+  append_layer_sharding(sc, p, operations);
+  return {.gather = total(operations, Pass::Forward, pricer),
+          .gather_again = total(operations, Pass::BackwardData, pricer),
+          .scatter = total(operations, Pass::BackwardWeight, pricer),
+          .copies = total(operations, Pass::Step, pricer)};
+}
+
+/// Copies between parameters and the buffers of the gather after a ZeRO-1 step: by the device, or as long as
+/// the host takes to cut every tensor into its ranks' slices.
+Seconds slices(const Scenario& sc, const Calibration& calibration, const StageParameters& p) {
+  const FrameworkProfile& f = sc.framework;
+  const int ranks = sc.layout.shard_ranks();
+  if (sc.layout.sharding.stage < 1 || ranks <= 1 || f.gather_copy_bytes <= 0) return {};
+  return larger(memory_bound_time(Bytes{p.all() * f.gather_copy_bytes}, sc.cluster.gpu, calibration),
+                f.gather_slice_host * (p.tensors * ranks));
+}
+
+}  // namespace
+
+PassTotals totals_of(const LayerCost& cost) {
+  return {cost.forward.total(), cost.backward.total(), cost.rerun.total(), cost.weight_gradient};
+}
+
+LayerPrices price_layers(const Scenario& sc, const LocalDims& dims, const Pricer& pricer,
+                         const std::array<bool, kLayerClasses>& used) {
+  LayerPrices prices;
+  std::vector<Operation> operations;
+  operations.reserve(96);
+  for (std::size_t c = 0; c < kLayerClasses; ++c) {
+    if (!used[c]) continue;
+    operations.clear();
+    append_layer_operations(sc, dims, layer_class_at(static_cast<int>(c)), operations);
+    prices.layers[c] =
+        pricer.price(operations, sc.framework.layer_host_forward, sc.framework.layer_host_backward);
+  }
+  operations.clear();
+  append_embedding_operations(sc, dims, operations);
+  prices.embedding = pricer.price(operations);
+  operations.clear();
+  append_head_operations(sc, dims, operations);
+  prices.head = pricer.price(operations);
+  prices.message = message_time(sc, dims, pricer);
+  return prices;
+}
+
+std::array<bool, kLayerClasses> used_classes(const std::vector<StagePlan>& stages) {
+  std::array<bool, kLayerClasses> used{};
+  for (std::size_t c = 0; c < kLayerClasses; ++c) used[c] = uses_class(stages, c);
+  return used;
+}
+
+LayerTotals totals_of(const LayerPrices& prices) {
+  LayerTotals totals{.embedding = totals_of(prices.embedding), .head = totals_of(prices.head)};
+  for (std::size_t c = 0; c < kLayerClasses; ++c) totals.layers[c] = totals_of(prices.layers[c]);
+  return totals;
+}
+
+PassTotals stage_totals(const LayerTotals& layers, const StagePlan& stage, double rerun_share) {
+  PassTotals sum;
+  for (std::size_t c = 0; c < kLayerClasses; ++c) {
+    if (stage.layers[c] == 0) continue;
+    PassTotals of_class = layers.layers[c] * stage.layers[c];
+    of_class.rerun *= rerun_share;
+    sum += of_class;
+  }
+  sum += layers.embedding * stage.embedding;
+  sum += layers.head * stage.head;
+  return sum;
+}
+
+StageTransfers price_transfers(const Scenario& sc, const Calibration& calibration, const Pricer& pricer,
+                               const ModelParameters& parameters, const StagePlan& stage) {
+  const StageParameters p = parameters.of(stage);
+  StageTransfers transfers;
+  std::vector<Operation> operations;
+  append_update(sc, p, operations);
+  transfers.update = total(operations, Pass::Step, pricer);
+  if (gathers_by_layer(sc)) {
+    for (std::size_t c = 0; c < kLayerClasses; ++c) {
+      if (stage.layers[c] > 0) transfers.layers[c] = layer_transfers(sc, parameters.layer(c), pricer);
+    }
+    transfers.embedding = layer_transfers(sc, parameters.embedding() * stage.embedding, pricer);
+    transfers.head = layer_transfers(sc, parameters.head() * stage.head, pricer);
+    return transfers;
+  }
+  std::vector<Operation> reduction, gathering;
+  append_gradient_reduction(sc, p, reduction);
+  append_parameter_gather(sc, p, gathering);
+  if (reduction.empty() && gathering.empty()) return transfers;
+  transfers.reduction = total(reduction, Pass::Step, pricer);
+  transfers.gathering = total(gathering, Pass::Step, pricer);
+  transfers.buckets = gradient_buckets(sc, p);
+  transfers.slices = slices(sc, calibration, p);
+  return transfers;
+}
+
+StepCombiner::StepCombiner(const Scenario& sc, Seconds message)
+    : framework_{&sc.framework},
+      schedule_{sc.layout.schedule},
+      pp_{sc.layout.pp},
+      vpp_{sc.layout.vpp},
+      chunks_{chunks_per_stage(sc.layout)},
+      microbatches_{static_cast<double>(microbatches_per_step(sc))},
+      by_layer_{gathers_by_layer(sc)},
+      reduces_every_pass_{sc.framework.gradient_overlap == GradientOverlap::EveryMicrobatch &&
+                          sc.layout.sharding.stage >= 2},
+      reduces_beside_backward_{reduces_beside_backward(sc)},
+      messages_{pipeline_messages(message)} {}
+
+/// Time the slowest stage waits: filling and draining the pipeline through the others.  [docs/formulas.md#S3]
+Seconds StepCombiner::bubble(std::span<const StageLoad> stages, std::size_t slowest) const {
+  if (pp_ == 1) return {};
+  const double hops = pp_ - 1;
+  Seconds others, weights;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const double count = stages[s].count - (s == slowest ? 1 : 0);
+    others += stages[s].totals.total() * count;
+    weights += stages[s].totals.weight_gradient * count;
+  }
+  const Seconds forward = stages[slowest].totals.forward;
+  switch (schedule_) {
+    case ScheduleKind::ZbH1:
+      return larger(others - 2.0 * weights, forward * hops);
+    case ScheduleKind::Zb2p:
+      return Seconds{};
+    case ScheduleKind::Zbv:
+      return forward * hops / 2.0;
+    case ScheduleKind::VHalf:
+      return others / 2.0;
+    case ScheduleKind::DualPipe:
+      return larger(Seconds{}, (pp_ / 2.0 - 1) / hops * (others - 3.0 * weights));
+    case ScheduleKind::DualPipeV:
+      return larger(Seconds{}, 0.5 * (others - 3.0 * weights));
+    case ScheduleKind::GPipe:
+    case ScheduleKind::OneFOneB:
+    case ScheduleKind::Interleaved:
+      break;
+  }
+  return others / static_cast<double>(vpp_);
+}
+
+/// Sends between stages that nothing hides: once down and up the pipeline, and in every micro-batch for
+/// schedules that wait for them.  [docs/formulas.md#S4]
+Seconds StepCombiner::pipeline_messages(Seconds message) const {
+  if (pp_ == 1) return {};
+  const double hops = pp_ - 1;
+  const double fill = 2.0 * hops;
+  const double steady = 2.0 * (microbatches_ - 1) * chunks_ * (1 - framework_->pipeline_overlap);
+  // A stage serves its neighbours one after the other; while the pipeline fills and drains, one at a time.
+  const double waits = hops + std::min(2.0, hops) * (microbatches_ - 1) * chunks_;
+  return message * (fill + steady) + framework_->pipeline_wait * waits;
+}
+
+/// What one rank still waits for after its last backward, and before its first forward. [docs/formulas.md#C8]
+Seconds StepCombiner::data_parallel(const PassTotals& slowest, const StageTransfers& transfers) const {
+  const FrameworkProfile& f = *framework_;
+  const double times = reduces_every_pass_ ? microbatches_ : 1;
+  const Seconds gradients = times * transfers.reduction;
+  const Seconds hidden = times * (slowest.backward + slowest.rerun) / f.overlap_slowdown;
+  const Seconds exposed =
+      reduces_beside_backward_ ? larger(gradients / transfers.buckets, gradients - hidden) : gradients;
+  const Seconds gather = transfers.gathering;
+  const Seconds exposed_gather =
+      f.parameter_gather_overlap
+          ? larger(gather / transfers.buckets, gather - slowest.forward / f.overlap_slowdown)
+          : gather;
+  return exposed + exposed_gather + transfers.slices;
+}
+
+/// ZeRO-3 / FSDP: every layer is gathered before its forward and its backward and its gradient scattered, per
+/// micro-batch; each transfer runs beside the layer before it, which it slows down. Copies in and out of the
+/// buffers follow one another on the device.  [docs/formulas.md#C9]
+Seconds StepCombiner::sharded_layer(const LayerTransfers& transfers, Seconds forward,
+                                    Seconds backward) const {
+  const FrameworkProfile& f = *framework_;
+  const auto beside = [&](Seconds transfer, Seconds compute) {
+    return overlap(compute, transfer, 1.0, f.overlap_slowdown).exposed;
+  };
+  const Seconds again = transfers.gather_again;
+  const Seconds waiting = f.backward_gather_overlap ? beside(again + transfers.scatter, backward)
+                                                    : again + beside(transfers.scatter, backward);
+  return beside(transfers.gather, forward) + waiting + transfers.copies;
+}
+
+Seconds StepCombiner::sharded_parameters(const LayerTotals& layers, const StagePlan& stage,
+                                         double rerun_share, const StageTransfers& transfers) const {
+  Seconds exposed;
+  for (std::size_t c = 0; c < kLayerClasses; ++c) {
+    if (stage.layers[c] == 0) continue;
+    const PassTotals& layer = layers.layers[c];
+    const Seconds backward = layer.backward + layer.rerun * rerun_share;
+    exposed += stage.layers[c] * sharded_layer(transfers.layers[c], layer.forward, backward);
+  }
+  exposed += sharded_layer(transfers.embedding, {}, {});
+  exposed += sharded_layer(transfers.head, layers.head.forward, layers.head.backward);
+  return exposed * microbatches_;
+}
+
+StepOverheads StepCombiner::overheads(const LayerTotals& layers, const StagePlan& stage, double rerun_share,
+                                      const StageTransfers& transfers, std::span<const StageLoad> stages,
+                                      std::size_t slowest) const {
+  return {.pipeline_p2p = messages_,
+          .bubble = bubble(stages, slowest),
+          .data_parallel = by_layer_ ? sharded_parameters(layers, stage, rerun_share, transfers)
+                                     : data_parallel(stages[slowest].totals, transfers),
+          .optimizer = transfers.update,
+          .host = framework_->step_overhead + framework_->microbatch_overhead * microbatches_};
+}
+
+}  // namespace hexaplan::costmodel

@@ -1,0 +1,114 @@
+#pragma once
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "costmodel/calibrate/calibration.h"
+#include "costmodel/spec/local_dims.h"
+#include "costmodel/spec/stage_plan.h"
+#include "costmodel/step/layer_cost.h"
+#include "costmodel/step/stage_parameters.h"
+
+// A step's time in parts that depend on different sides of a layout, so that a search prices each once: what
+// layers cost, what a stage transfers, and how both make a step. estimate_step combines the same parts.
+namespace hexaplan::costmodel {
+
+/// The passes of a layer, an end or a stage for one micro-batch.
+struct PassTotals {
+  Seconds forward, backward, rerun;
+  Seconds weight_gradient;  // share of backward
+  constexpr PassTotals& operator+=(const PassTotals& o) {
+    forward += o.forward;
+    backward += o.backward;
+    rerun += o.rerun;
+    weight_gradient += o.weight_gradient;
+    return *this;
+  }
+  friend constexpr PassTotals operator*(const PassTotals& p, double factor) {
+    return {p.forward * factor, p.backward * factor, p.rerun * factor, p.weight_gradient * factor};
+  }
+  [[nodiscard]] constexpr Seconds total() const { return forward + backward + rerun; }
+};
+[[nodiscard]] PassTotals totals_of(const LayerCost& cost);
+
+/// Prices per micro-batch of what a rank runs: independent of how layers are dealt to stages.
+struct LayerPrices {
+  std::array<LayerCost, kLayerClasses> layers;  // classes that `stages` do not use stay zero
+  LayerCost embedding, head;
+  Seconds message;  // one tensor sent to the next pipeline stage; 0 without a pipeline
+};
+[[nodiscard]] LayerPrices price_layers(const Scenario& scenario, const LocalDims& dims, const Pricer& pricer,
+                                       const std::array<bool, kLayerClasses>& used);
+/// Classes that some stage holds.
+[[nodiscard]] std::array<bool, kLayerClasses> used_classes(const std::vector<StagePlan>& stages);
+
+/// LayerPrices by their totals: what stages are summed from.
+struct LayerTotals {
+  std::array<PassTotals, kLayerClasses> layers;
+  PassTotals embedding, head;
+};
+[[nodiscard]] LayerTotals totals_of(const LayerPrices& prices);
+/// One micro-batch on a stage; `rerun_share` of its layers run again what the recipe recomputes.
+[[nodiscard]] PassTotals stage_totals(const LayerTotals& layers, const StagePlan& stage, double rerun_share);
+
+/// Collectives of one layer whose parameters are gathered layer by layer, one micro-batch.
+struct LayerTransfers {
+  Seconds gather, gather_again, scatter, copies;
+};
+/// What one stage does once per step, or per layer, with parameters and gradients; nothing hidden yet.
+struct StageTransfers {
+  Seconds reduction, gathering, slices;  // whole stage; zero where gathered by layer
+  double buckets = 1;
+  Seconds update;                                    // optimizer and gradient norm
+  std::array<LayerTransfers, kLayerClasses> layers;  // gathered by layer: of one layer …
+  LayerTransfers embedding, head;                    // … and of the stage's share of the ends
+};
+/// [docs/formulas.md#C8, C9, T7]
+[[nodiscard]] StageTransfers price_transfers(const Scenario& scenario, const Calibration& calibration,
+                                             const Pricer& pricer, const ModelParameters& parameters,
+                                             const StagePlan& stage);
+
+/// One stage of a pipeline as its neighbours see it.
+struct StageLoad {
+  PassTotals totals;
+  int count = 1;  // stages alike
+};
+
+/// What a step costs beside the passes of the stage that sets its pace.
+struct StepOverheads {
+  Seconds pipeline_p2p, bubble, data_parallel, optimizer, host;
+  [[nodiscard]] constexpr Seconds total() const {
+    return pipeline_p2p + bubble + data_parallel + optimizer + host;
+  }
+};
+
+/// Combines parts. Holds what of the scenario the combination reads, so that the scenario may change.
+class StepCombiner {
+ public:
+  /// `message`: LayerPrices::message.
+  StepCombiner(const Scenario& scenario, Seconds message);
+
+  /// A step paced by `stage`, whose load is stages[slowest]. No allocation.  [docs/formulas.md#T8]
+  [[nodiscard]] StepOverheads overheads(const LayerTotals& layers, const StagePlan& stage, double rerun_share,
+                                        const StageTransfers& transfers, std::span<const StageLoad> stages,
+                                        std::size_t slowest) const;
+
+ private:
+  [[nodiscard]] Seconds bubble(std::span<const StageLoad> stages, std::size_t slowest) const;
+  [[nodiscard]] Seconds pipeline_messages(Seconds message) const;
+  [[nodiscard]] Seconds data_parallel(const PassTotals& slowest, const StageTransfers& transfers) const;
+  [[nodiscard]] Seconds sharded_layer(const LayerTransfers& transfers, Seconds forward,
+                                      Seconds backward) const;
+  [[nodiscard]] Seconds sharded_parameters(const LayerTotals& layers, const StagePlan& stage,
+                                           double rerun_share, const StageTransfers& transfers) const;
+
+  const FrameworkProfile* framework_;
+  ScheduleKind schedule_;
+  int pp_, vpp_, chunks_;
+  double microbatches_;
+  bool by_layer_, reduces_every_pass_, reduces_beside_backward_;
+  Seconds messages_;
+};
+
+}  // namespace hexaplan::costmodel
