@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "costmodel/spec/dtype.h"
 
@@ -32,8 +33,9 @@ struct ConstBuffer {
   ConstBuffer(const void* at, std::int64_t count, costmodel::DType stored)
       : data{at}, elements{count}, type{stored} {}
   template <class T>
-  ConstBuffer(std::span<const T> values)  // NOLINT(google-explicit-constructor): a view is a view
-      : ConstBuffer{values.data(), static_cast<std::int64_t>(values.size()), dtype_of<T>()} {}
+  ConstBuffer(std::span<T> values)  // NOLINT(google-explicit-constructor): a view is a view
+      : ConstBuffer{values.data(), static_cast<std::int64_t>(values.size()),
+                    dtype_of<std::remove_const_t<T>>()} {}
   [[nodiscard]] std::int64_t bytes() const { return elements * costmodel::bits_per_element(type) / 8; }
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -19,19 +20,29 @@ struct LastCall {
 };
 
 enum class FaultCause : std::uint8_t { Threw, TimedOut, Died, Mismatch };
+/// "threw", "timed out", "died", "mismatch".
+[[nodiscard]] std::string name_of(FaultCause cause);
 
-/// Why all ranks stop: one for the whole job, equal on every rank that can still say so.
-struct RankFault : std::runtime_error {
-  RankFault(FaultCause why, int at_rank, LastCall during, std::string reason,
-            std::vector<LastCall> all_ranks);
-
-  FaultCause cause;
-  int rank;  // world rank where it began; -1: not known
-  LastCall call;
-  std::vector<LastCall> last_calls;  // of every rank that is known
+/// What is known of a fault.
+struct Fault {
+  FaultCause cause = FaultCause::Threw;
+  int rank = 0;                           // world rank where it lies
+  LastCall call;                          // of that rank
+  std::string reason;                     // "what() of its error", "did not arrive within 30 s"
+  std::vector<LastCall> last_calls = {};  // of every rank, where known
 };
 
-/// "attention.qkv (all-reduce), layer 3, micro-batch 1".
+/// Why all ranks stop: one for the whole job.
+///   rank 2 failed in mlp.down (all-reduce), layer 3: out of memory …
+struct RankFault : std::runtime_error {
+  explicit RankFault(Fault what_is_known);
+
+  Fault fault;
+  std::exception_ptr original;     // what the rank threw, if it lives in this process
+  bool ranks_left_behind = false;  // RankBackend::run
+};
+
+/// "mlp.down (all-reduce), layer 3, micro-batch 1".
 [[nodiscard]] std::string describe(const LastCall& call);
 
 }  // namespace hexaplan::validator

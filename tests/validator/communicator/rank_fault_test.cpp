@@ -1,0 +1,135 @@
+#include "validator/communicator/rank_fault.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <thread>
+#include <vector>
+
+#include "validator/communicator/communicator.h"
+#include "validator/communicator/threads/thread_ranks.h"
+
+namespace hexaplan::validator {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr Call kCall{.operation = "mlp.down", .layer = 3, .microbatch = 1};
+
+void meet(Communicator& world) {
+  double value = 1;
+  world.all_reduce(std::span{&value, 1}, Reduction::Sum, kCall).wait();
+}
+
+/// The fault that `program` ends in.
+RankFault fault_of(const RankProgram& program, double timeout = 20) {
+  try {
+    ThreadRanks{}.run({.ranks = 4, .timeout = costmodel::Seconds{timeout}}, program);
+  } catch (const RankFault& fault) {
+    return fault;
+  }
+  ADD_FAILURE() << "no fault";
+  return RankFault{Fault{}};
+}
+
+TEST(rank_fault, a_rank_that_throws_wakes_the_others_and_is_named) {
+  const RankFault fault = fault_of([](Communicator& world) {
+    meet(world);
+    if (world.rank() == 2) throw std::length_error{"no room for logits"};
+    meet(world);
+  });
+  EXPECT_STREQ(fault.what(),
+               "rank 2 after mlp.down (all-reduce), layer 3, micro-batch 1: no room for logits");
+  EXPECT_EQ(fault.fault.cause, FaultCause::Threw);
+  EXPECT_EQ(fault.fault.last_calls.size(), 4U);
+  EXPECT_THROW(std::rethrow_exception(fault.original), std::length_error);
+  EXPECT_FALSE(fault.ranks_left_behind);
+}
+
+TEST(rank_fault, a_rank_that_does_not_arrive_is_named_when_the_time_is_over) {
+  const RankFault fault = fault_of(
+      [](Communicator& world) {
+        meet(world);
+        if (world.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds{600});
+        meet(world);
+      },
+      0.2);
+  EXPECT_EQ(fault.fault.cause, FaultCause::TimedOut);
+  EXPECT_EQ(fault.fault.rank, 1);
+  EXPECT_THAT(fault.what(), HasSubstr("did not come within 0.2 s to mlp.down (all-reduce), layer 3"));
+}
+
+TEST(rank_fault, the_rank_that_keeps_a_chain_waiting_is_named_not_its_neighbour) {
+  const RankFault fault = fault_of(
+      [](Communicator& world) {
+        double value = 0;
+        if (world.rank() == 3) std::this_thread::sleep_for(std::chrono::milliseconds{600});
+        if (world.rank() < 3) world.receive(std::span{&value, 1}, world.rank() + 1, kCall).wait();
+        if (world.rank() > 0) world.send(std::span<const double>{&value, 1}, world.rank() - 1, kCall).wait();
+      },
+      0.2);
+  EXPECT_EQ(fault.fault.rank, 3);
+}
+
+TEST(rank_fault, a_rank_that_ends_early_is_noticed_at_once) {
+  const auto begin = std::chrono::steady_clock::now();
+  const RankFault fault = fault_of([](Communicator& world) {
+    if (world.rank() != 3) meet(world);
+  });
+  EXPECT_EQ(fault.fault.cause, FaultCause::Died);
+  EXPECT_EQ(fault.fault.rank, 3);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds{10});
+}
+
+TEST(rank_fault, calls_that_do_not_fit_together_are_reported_with_both) {
+  const RankFault sizes = fault_of([](Communicator& world) {
+    std::vector<double> data(world.rank() == 2 ? 3 : 2);
+    world.all_reduce(std::span{data}, Reduction::Sum, kCall).wait();
+  });
+  EXPECT_EQ(sizes.fault.cause, FaultCause::Mismatch);
+  EXPECT_THAT(sizes.what(), HasSubstr("meets rank 2 in mlp.down, layer 3, with 3 elements"));
+  const RankFault message = fault_of([](Communicator& world) {
+    std::vector<double> data(static_cast<std::size_t>(world.rank() + 1));
+    if (world.rank() == 0) world.send(std::span<const double>{data}, 1, kCall).wait();
+    if (world.rank() == 1) world.receive(std::span{data}, 0, kCall).wait();
+  });
+  EXPECT_THAT(message.what(), HasSubstr("expects 16 bytes of rank 0, which sent 8"));
+}
+
+TEST(rank_fault, a_fault_ends_waits_in_other_groups_too) {
+  const RankFault fault = fault_of([](Communicator& world) {
+    const auto pair = world.split(world.rank() / 2, 0, costmodel::Group::Tensor);
+    if (world.rank() == 0) throw std::runtime_error{"broken"};
+    if (world.rank() == 3) {
+      double never = 0;
+      pair->receive(std::span{&never, 1}, 0, kCall).wait();
+    }
+    meet(*pair);
+  });
+  EXPECT_EQ(fault.fault.rank, 0);
+  EXPECT_THAT(fault.what(), HasSubstr("broken"));
+}
+
+TEST(rank_fault, a_rank_that_cannot_be_stopped_is_left_behind_after_the_grace) {
+  std::promise<void>* const never_freed = new std::promise<void>;  // the hung rank outlives the test
+  const std::shared_future<void> release = never_freed->get_future().share();
+  try {
+    ThreadRanks{}.run({.ranks = 2, .timeout = costmodel::Seconds{0.1}, .grace = costmodel::Seconds{0.2}},
+                      [release](Communicator& world) {
+                        if (world.rank() == 1) return release.wait();
+                        meet(world);
+                      });
+    FAIL() << "no fault";
+  } catch (const RankFault& fault) {
+    EXPECT_TRUE(fault.ranks_left_behind);
+    EXPECT_EQ(fault.fault.rank, 1);
+  }
+  never_freed->set_value();
+  std::this_thread::sleep_for(std::chrono::milliseconds{200});
+  delete never_freed;
+}
+
+}  // namespace
+}  // namespace hexaplan::validator

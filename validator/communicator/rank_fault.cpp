@@ -1,0 +1,32 @@
+#include "validator/communicator/rank_fault.h"
+
+#include <fmt/format.h>
+
+namespace hexaplan::validator {
+namespace {
+
+std::string first_line(const Fault& fault) {
+  const std::string where = fault.call.operation.empty() ? std::string{"before its first communication"}
+                            : fault.call.inside          ? "in " + describe(fault.call)
+                                                         : "after " + describe(fault.call);
+  return fmt::format("rank {} {}: {}", fault.rank, where, fault.reason);
+}
+
+}  // namespace
+
+std::string name_of(FaultCause cause) {
+  constexpr const char* kNames[] = {"threw", "timed out", "died", "mismatch"};
+  return kNames[static_cast<std::size_t>(cause)];
+}
+
+std::string describe(const LastCall& call) {
+  std::string text = fmt::format("{} ({})", call.operation, call.what);
+  if (call.layer >= 0) text += fmt::format(", layer {}", call.layer);
+  if (call.microbatch >= 0) text += fmt::format(", micro-batch {}", call.microbatch);
+  return text;
+}
+
+RankFault::RankFault(Fault what_is_known)
+    : std::runtime_error{first_line(what_is_known)}, fault{std::move(what_is_known)} {}
+
+}  // namespace hexaplan::validator

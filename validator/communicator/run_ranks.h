@@ -1,0 +1,38 @@
+#pragma once
+#include <functional>
+#include <string>
+
+#include "costmodel/units/quantity.h"
+
+namespace hexaplan::validator {
+
+class Communicator;
+
+struct RankOptions {
+  int ranks = 1;
+  /// How long a rank waits for another in one call before the job is given up.
+  costmodel::Seconds timeout{120};
+  /// After a fault: how long ranks have to notice it and end.
+  costmodel::Seconds grace{5};
+};
+
+/// What one rank does; gets the communicator of all ranks. Ranks of threads run it at the same time.
+using RankProgram = std::function<void(Communicator& world)>;
+
+/// A way of having ranks.
+class RankBackend {
+ public:
+  virtual ~RankBackend() = default;
+  RankBackend() = default;
+  RankBackend(const RankBackend&) = delete;
+  RankBackend& operator=(const RankBackend&) = delete;
+  /// Runs `program` on every rank that lives in this process, all options.ranks of them or one, and returns
+  /// when they have ended. Throws RankFault, on every process that can, when any rank of the job threw, died
+  /// or did not arrive. When RankFault::ranks_left_behind is set a rank could not be stopped: it may still
+  /// touch what `program` refers to, and the process has to end.
+  virtual void run(const RankOptions& options, const RankProgram& program) = 0;
+  /// World rank of the first rank that lives in this process: the one with rank 0 speaks to people.
+  [[nodiscard]] virtual int first_local_rank() const { return 0; }
+};
+
+}  // namespace hexaplan::validator
