@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Writes the golden steps that the executor has to reproduce: tests/golden/executor/{llama,llama_moe}.json.
+
+    pip install torch && tests/golden/llama_oracle.py
+
+One training step of a two-layer Llama and of a two-layer mixture of experts, in float64 with PyTorch's autograd and
+torch.optim.AdamW, written against the published definitions and knowing nothing of the executor:
+RMSNorm (arXiv:1910.07467 eq. 4), RoPE in halves (arXiv:2104.09864 eq. 34; the pairing of Hugging Face's
+modeling_llama.py), GQA (arXiv:2305.13245), SwiGLU (arXiv:2002.05202 eq. 6), untied output layer, mean cross-entropy;
+top-k of a softmax over all experts (arXiv:2101.03961 section 2.2, arXiv:2405.04434 eq. 20-22), shared expert
+(arXiv:2401.06066 eq. 9), balance loss per sequence (arXiv:2412.19437 eq. 17-20) averaged over sequences, no token dropped.
+Building and testing do not need this script.
+
+Format of a file: `parameters` maps the usual names (query, key and value, gate and up apart; one entry per expert) to
+`shape` (output features first), `value`, `gradient` of the whole loss before clipping, and `updated` after one step of
+AdamW with the gradient clipped to `optimizer.clip`; arrays are flat, row-major. `tokens` has one more column than the
+sequence: column i+1 is the target of column i.
+"""
+import json
+import math
+import pathlib
+
+import torch
+from torch.nn.functional import cross_entropy, linear, silu
+
+SEED = 20261121
+DENSE = dict(layers=2, hidden=16, heads=4, kv_heads=2, head_dim=4, ffn=20, vocab=29, rope_theta=10000.0, norm_eps=1e-5)
+MOE = dict(layers=2, hidden=12, heads=4, kv_heads=2, head_dim=4, vocab=23, rope_theta=10000.0, norm_eps=1e-5, experts=4,
+           top_k=2, expert_ffn=8, shared_ffn=6, balance_coefficient=0.02)
+OPTIMIZER = dict(learning_rate=1e-2, beta1=0.9, beta2=0.95, epsilon=1e-8, weight_decay=0.1, clip=0.1)
+BATCH, SEQUENCE = 2, 8
+
+
+def parameter_shapes(m):
+    h, q, kv = m["hidden"], m["heads"] * m["head_dim"], m["kv_heads"] * m["head_dim"]
+    yield "embedding", (m["vocab"], h)
+    for i in range(m["layers"]):
+        p = f"layers.{i}."
+        yield from [(p + "norm1", (h,)), (p + "query", (q, h)), (p + "key", (kv, h)), (p + "value", (kv, h)),
+                    (p + "output", (h, q)), (p + "norm2", (h,))]
+        ffns = [("mlp", m["ffn"])] if "ffn" in m else \
+            [("shared", m["shared_ffn"])] + [(f"experts.{e}", m["expert_ffn"]) for e in range(m["experts"])]
+        if "experts" in m:
+            yield p + "router", (m["experts"], h)
+        for name, f in ffns:
+            yield from [(f"{p}{name}.gate", (f, h)), (f"{p}{name}.up", (f, h)), (f"{p}{name}.down", (h, f))]
+    yield "norm", (h,)
+    yield "head", (m["vocab"], h)
+
+
+def initial_parameters(m):
+    """Decimals of four digits, so that files stay small and the doubles are exactly those that were used."""
+    out = {}
+    for name, shape in parameter_shapes(m):
+        values = torch.randn(shape, dtype=torch.float64)
+        values = 1 + 0.1 * values if len(shape) == 1 else values * 1.2 / math.sqrt(shape[-1])
+        out[name] = torch.round(values, decimals=4).requires_grad_()
+    return out
+
+
+def rms_norm(x, weight, eps):
+    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * weight
+
+
+def rotate(x, theta):
+    """x: batch, heads, sequence, head_dim; dimension i is paired with i + head_dim/2."""
+    s, d = x.shape[-2:]
+    angle = torch.outer(torch.arange(s, dtype=x.dtype), theta ** (-torch.arange(0, d, 2, dtype=x.dtype) / d))
+    a, b = x[..., :d // 2], x[..., d // 2:]
+    return torch.cat((a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin()), -1)
+
+
+def attention(x, p, m):
+    b, s, _ = x.shape
+    d, groups = m["head_dim"], m["heads"] // m["kv_heads"]
+    q, k, v = (linear(x, p(n)).view(b, s, -1, d).transpose(1, 2) for n in ("query", "key", "value"))
+    q, k = rotate(q, m["rope_theta"]), rotate(k, m["rope_theta"])
+    k, v = (t.repeat_interleave(groups, dim=1) for t in (k, v))
+    scores = q @ k.transpose(-1, -2) / math.sqrt(d)
+    scores = scores.masked_fill(torch.ones(s, s, dtype=torch.bool).triu(1), -math.inf)
+    return linear((scores.softmax(-1) @ v).transpose(1, 2).reshape(b, s, -1), p("output"))
+
+
+def swiglu(x, p, name):
+    return linear(silu(linear(x, p(name + ".gate"))) * linear(x, p(name + ".up")), p(name + ".down"))
+
+
+def mixture(x, p, m):
+    """Every expert sees every token and is weighted by zero where the router did not choose it."""
+    e, k = m["experts"], m["top_k"]
+    prob = linear(x, p("router")).softmax(-1)
+    chosen = torch.zeros_like(prob).scatter(-1, prob.topk(k, -1).indices, 1.0)
+    y = swiglu(x, p, "shared")
+    for i in range(e):
+        y = y + (chosen * prob)[..., i:i + 1] * swiglu(x, p, f"experts.{i}")
+    fraction = chosen.sum(1) * e / (k * x.shape[1])  # per sequence; not differentiated
+    balance = m["balance_coefficient"] * (fraction * prob.mean(1)).sum(-1).mean()
+    return y, balance
+
+
+def losses(params, tokens, m):
+    x, balance = params["embedding"][tokens[:, :-1]], torch.zeros((), dtype=torch.float64)
+    for i in range(m["layers"]):
+        def p(name, layer=i):
+            return params[f"layers.{layer}.{name}"]
+        x = x + attention(rms_norm(x, p("norm1"), m["norm_eps"]), p, m)
+        y = rms_norm(x, p("norm2"), m["norm_eps"])
+        if "experts" in m:
+            out, layer_balance = mixture(y, p, m)
+            balance = balance + layer_balance
+        else:
+            out = swiglu(y, p, "mlp")
+        x = x + out
+    logits = linear(rms_norm(x, params["norm"], m["norm_eps"]), params["head"])
+    return cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten()), balance
+
+
+def golden_step(m):
+    params = initial_parameters(m)
+    tokens = torch.randint(m["vocab"], (BATCH, SEQUENCE + 1))
+    loss, balance = losses(params, tokens, m)
+    (loss + balance).backward()
+    entries = {n: dict(shape=list(t.shape), value=t.detach().flatten().tolist(), gradient=t.grad.flatten().tolist())
+               for n, t in params.items()}
+    norm = torch.nn.utils.clip_grad_norm_(params.values(), OPTIMIZER["clip"])
+    decayed = [t for t in params.values() if t.dim() > 1]
+    others = [t for t in params.values() if t.dim() == 1]
+    torch.optim.AdamW([dict(params=decayed, weight_decay=OPTIMIZER["weight_decay"]), dict(params=others, weight_decay=0.0)],
+                      lr=OPTIMIZER["learning_rate"], betas=(OPTIMIZER["beta1"], OPTIMIZER["beta2"]),
+                      eps=OPTIMIZER["epsilon"]).step()
+    for name, t in params.items():
+        entries[name]["updated"] = t.detach().flatten().tolist()
+    return dict(written_by="tests/golden/llama_oracle.py", torch=torch.__version__, seed=SEED, model=m,
+                optimizer=OPTIMIZER, tokens=tokens.tolist(), loss=loss.item(), balance_loss=balance.item(),
+                gradient_norm=norm.item(), parameters=entries)
+
+
+def main():
+    folder = pathlib.Path(__file__).parent / "executor"
+    folder.mkdir(exist_ok=True)
+    torch.manual_seed(SEED)
+    for name, model in (("llama", DENSE), ("llama_moe", MOE)):
+        text = json.dumps(golden_step(model), separators=(",", ":")).replace('"parameters":', '\n"parameters":')
+        (folder / f"{name}.json").write_text(text.replace('},"', '},\n"') + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+#include "validator/device/cpu/kernels/rope.h"
+
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+namespace hexaplan::validator::kernels {
+
+template <class T>
+void rope(Matrix<T> x, const std::int32_t* positions, std::int64_t head_dim, double theta, int direction) {
+  const std::int64_t half = head_dim / 2;
+  std::vector<double> frequency(static_cast<std::size_t>(half));
+  for (std::int64_t i = 0; i < half; ++i) {
+    frequency[static_cast<std::size_t>(i)] =
+        std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim));
+  }
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    for (std::int64_t i = 0; i < half; ++i) {
+      const double angle = static_cast<double>(positions[r]) * frequency[static_cast<std::size_t>(i)];
+      const T cosine = static_cast<T>(std::cos(angle)), sine = static_cast<T>(direction * std::sin(angle));
+      for (T* head = x.row(r); head != x.row(r) + x.cols; head += head_dim) {
+        const T a = head[i], b = head[i + half];
+        head[i] = a * cosine - b * sine;
+        head[i + half] = b * cosine + a * sine;
+      }
+    }
+  }
+}
+
+template void rope<double>(Matrix<double>, const std::int32_t*, std::int64_t, double, int);
+template void rope<float>(Matrix<float>, const std::int32_t*, std::int64_t, double, int);
+
+}  // namespace hexaplan::validator::kernels
