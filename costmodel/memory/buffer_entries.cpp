@@ -9,8 +9,7 @@ namespace {
 
 class BufferAppender {
  public:
-  BufferAppender(const Scenario& sc, const LocalDims& d, TensorLedger& out)
-      : sc_{sc}, d_{d}, f_{sc.framework}, out_{out} {}
+  BufferAppender(const Scenario& sc, TensorLedger& out) : sc_{sc}, f_{sc.framework}, out_{out} {}
 
   void buckets(const StageElements& elements) {
     if (sc_.layout.dp * sc_.layout.cp == 1 || f_.contiguous_gradient_buffer) return;
@@ -57,12 +56,12 @@ class BufferAppender {
         kHeadBackward);
   }
 
-  void streams() {
-    const auto stream = static_cast<double>(d_.sp_tokens * d_.hidden);
+  void streams(const LocalDims& d) {
+    const auto stream = static_cast<double>(d.sp_tokens * d.hidden);
     const DType compute = activation_dtype(sc_.recipe.precision);
     if (sc_.layout.sp) {
       add("tensor_parallel.gather_buffer", TensorKind::Transient, compute,
-          static_cast<double>(d_.tokens * d_.hidden) * f_.sp_persistent_buffers, kAlways);
+          static_cast<double>(d.tokens * d.hidden) * f_.sp_persistent_buffers, kAlways);
     }
     if (sc_.layout.pp > 1)
       add("pipeline.receive_buffers", TensorKind::Transient, compute, 2 * stream, kInPasses);
@@ -93,7 +92,6 @@ class BufferAppender {
   }
 
   const Scenario& sc_;
-  const LocalDims& d_;
   const FrameworkProfile& f_;
   TensorLedger& out_;
 };
@@ -125,16 +123,26 @@ Bytes communicator_bytes(const Scenario& sc) {
   return sum;
 }
 
-void append_buffer_entries(const Scenario& sc, const LocalDims& d, const StageElements& elements,
-                           const DeviceOverhead& overhead, TensorLedger& out) {
-  BufferAppender buffers{sc, d, out};
+DeviceOverhead device_overhead(const Scenario& sc, const Calibration& calibration) {
+  return {.context = calibration.context.value() > 0 ? calibration.context : sc.framework.context,
+          .communicators = communicator_bytes(sc)};
+}
+
+void append_parameter_buffers(const Scenario& sc, const StageElements& elements, TensorLedger& out) {
+  BufferAppender buffers{sc, out};
   buffers.buckets(elements);
   buffers.gathered(elements);
   buffers.tied_embedding(elements);
   buffers.placeholders(elements);
-  buffers.streams();
   buffers.optimizer(elements);
-  buffers.device(overhead);
+}
+
+void append_stream_buffers(const Scenario& sc, const LocalDims& d, TensorLedger& out) {
+  BufferAppender{sc, out}.streams(d);
+}
+
+void append_device_entries(const Scenario& sc, const DeviceOverhead& overhead, TensorLedger& out) {
+  BufferAppender{sc, out}.device(overhead);
 }
 
 }  // namespace hexaplan::costmodel

@@ -1,4 +1,5 @@
 #pragma once
+#include "costmodel/calibrate/calibration.h"
 #include "costmodel/memory/tensor_ledger.h"
 #include "costmodel/parameters/parameter_tensors.h"
 #include "costmodel/spec/local_dims.h"
@@ -48,11 +49,16 @@ struct DeviceOverhead {
 };
 /// Device memory of the layout's NCCL communicators on one rank.  [docs/formulas.md#M6]
 [[nodiscard]] Bytes communicator_bytes(const Scenario& scenario);
+/// The context as measured, otherwise as the framework's profile has it; the communicators.
+[[nodiscard]] DeviceOverhead device_overhead(const Scenario& scenario, const Calibration& calibration);
 
-/// Buckets, persistent gather buffers, parameters gathered by ZeRO-3, optimizer temporaries, pipeline
-/// buffers, communicators, context.  [docs/formulas.md#M6]
-void append_buffer_entries(const Scenario& scenario, const LocalDims& dims, const StageElements& elements,
-                           const DeviceOverhead& overhead, TensorLedger& out);
+/// Buffers sized by a stage's parameters: buckets, parameters gathered by ZeRO-3, placeholder gradients,
+/// optimizer temporaries.  [docs/formulas.md#M6]
+void append_parameter_buffers(const Scenario& scenario, const StageElements& elements, TensorLedger& out);
+/// Buffers sized by a micro-batch: persistent gather buffers, pipeline buffers.  [docs/formulas.md#M6]
+void append_stream_buffers(const Scenario& scenario, const LocalDims& dims, TensorLedger& out);
+/// Communicators, library workspace, context.  [docs/formulas.md#M6]
+void append_device_entries(const Scenario& scenario, const DeviceOverhead& overhead, TensorLedger& out);
 
 /// Elements of `tensors` on one rank after TP and EP, before ZeRO.
 [[nodiscard]] double elements_before_sharding(const Scenario& scenario,

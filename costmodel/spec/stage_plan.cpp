@@ -89,6 +89,12 @@ bool uses_class(const std::vector<StagePlan>& stages, std::size_t layer_class) {
                      [&](const StagePlan& stage) { return stage.layers[layer_class] > 0; });
 }
 
+std::array<bool, kLayerClasses> used_classes(const std::vector<StagePlan>& stages) {
+  std::array<bool, kLayerClasses> used{};
+  for (std::size_t c = 0; c < kLayerClasses; ++c) used[c] = uses_class(stages, c);
+  return used;
+}
+
 int recomputed_layers(const Recompute& recompute, std::size_t stage, int layers) {
   if (recompute.mode == RecomputeMode::Full) return layers;
   if (recompute.mode != RecomputeMode::Layers) return 0;

@@ -26,6 +26,8 @@ struct StagePlan {
 
 /// True when some stage has layers of the class (by index_of(LayerClass)).
 [[nodiscard]] bool uses_class(const std::vector<StagePlan>& stages, std::size_t layer_class);
+/// The same of every class.
+[[nodiscard]] std::array<bool, kLayerClasses> used_classes(const std::vector<StagePlan>& stages);
 
 /// Layers that a stage of `layers` layers recomputes as a whole.  [docs/formulas.md#M3]
 [[nodiscard]] int recomputed_layers(const Recompute& recompute, std::size_t stage, int layers);

@@ -30,7 +30,7 @@ double exceedance(double median, double limit, double sigma) {
 
 void fill_memory(const Scenario& sc, const Calibration& calibration, const std::vector<StagePlan>& plan,
                  Estimate& out) {
-  const MemoryModel model{sc, calibration};
+  const MemoryModel model{sc, calibration, plan};
   out.stages.reserve(plan.size());
   for (int stage = 0; stage < sc.layout.pp; ++stage) {
     const double in_flight = microbatches_in_flight(sc.layout, out.microbatches, stage);
@@ -93,8 +93,10 @@ Estimate estimate_step(const Scenario& sc, const Calibration& calibration) {
 
 TensorLedger build_ledger(const Scenario& sc, int stage) {
   const Calibration none;
-  return MemoryModel{sc, none}.ledger(plan_stages(sc)[static_cast<std::size_t>(stage)],
-                                      microbatches_in_flight(sc.layout, microbatches_per_step(sc), stage));
+  const std::vector<StagePlan> stages = plan_stages(sc);
+  return MemoryModel{sc, none, stages}.ledger(
+      stages[static_cast<std::size_t>(stage)],
+      microbatches_in_flight(sc.layout, microbatches_per_step(sc), stage));
 }
 
 std::vector<Operation> layer_operations(const Scenario& sc, LayerClass kind) {

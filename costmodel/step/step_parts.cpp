@@ -75,12 +75,6 @@ LayerPrices price_layers(const Scenario& sc, const LocalDims& dims, const Pricer
   return prices;
 }
 
-std::array<bool, kLayerClasses> used_classes(const std::vector<StagePlan>& stages) {
-  std::array<bool, kLayerClasses> used{};
-  for (std::size_t c = 0; c < kLayerClasses; ++c) used[c] = uses_class(stages, c);
-  return used;
-}
-
 LayerTotals totals_of(const LayerPrices& prices) {
   LayerTotals totals{.embedding = totals_of(prices.embedding), .head = totals_of(prices.head)};
   for (std::size_t c = 0; c < kLayerClasses; ++c) totals.layers[c] = totals_of(prices.layers[c]);

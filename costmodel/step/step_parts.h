@@ -40,8 +40,6 @@ struct LayerPrices {
 };
 [[nodiscard]] LayerPrices price_layers(const Scenario& scenario, const LocalDims& dims, const Pricer& pricer,
                                        const std::array<bool, kLayerClasses>& used);
-/// Classes that some stage holds.
-[[nodiscard]] std::array<bool, kLayerClasses> used_classes(const std::vector<StagePlan>& stages);
 
 /// LayerPrices by their totals: what stages are summed from.
 struct LayerTotals {

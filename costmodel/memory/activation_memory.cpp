@@ -1,0 +1,84 @@
+#include "costmodel/memory/activation_memory.h"
+
+#include <cstddef>
+
+#include "costmodel/memory/layer_ledger.h"
+
+namespace hexaplan::costmodel {
+namespace {
+
+Bytes working_set(const TensorLedger& transients) {
+  return sum_alive(transients, kBackward).transient;
+}
+
+/// Streams that the host, running ahead, leaves to collectives of their own stream in one layer's forward.
+Bytes unreclaimed_streams(const Scenario& sc, const LocalDims& dims) {
+  if (!sc.layout.sp) return {};
+  const double stream = static_cast<double>(dims.tokens * dims.hidden) * (1 + 2.0 / sc.layout.tp);
+  return Bytes{sc.framework.unreclaimed_streams * stream *
+               bytes_per_element(activation_dtype(sc.recipe.precision))};
+}
+
+}  // namespace
+
+ActivationMemory::ActivationMemory(const Scenario& sc, const LocalDims& dims,
+                                   const std::array<bool, kLayerClasses>& used)
+    : offloads_{(sc.recipe.offload & kOffloadActivations) != 0},
+      unreclaimed_per_forward_{unreclaimed_streams(sc, dims)} {
+  for (std::size_t c = 0; c < kLayerClasses; ++c) {
+    if (!used[c]) continue;
+    ClassPart& part = classes_[c];
+    const LayerClass kind = layer_class_at(static_cast<int>(c));
+    append_saved_entries(sc, dims, kind, 1, part.saved.ledger);
+    append_checkpoint_entry(sc, dims, kind, 1, part.checkpoint.ledger);
+    append_layer_transients(sc, dims, kind, false, part.transients.ledger);
+    append_layer_transients(sc, dims, kind, true, part.recompute_transients.ledger);
+    part.working_set = working_set(part.transients.ledger);
+    part.recompute_working_set = working_set(part.recompute_transients.ledger);
+  }
+  append_loss_entries(sc, dims, loss_.ledger);
+  append_stream_buffers(sc, dims, streams_.ledger);
+}
+
+void ActivationMemory::sum() {
+  const auto sum_part = [](Part& part) { part.load = live_load_of(part.ledger); };
+  for (ClassPart& part : classes_) {
+    sum_part(part.saved);
+    sum_part(part.checkpoint);
+    sum_part(part.transients);
+    sum_part(part.recompute_transients);
+  }
+  sum_part(loss_);
+  sum_part(streams_);
+}
+
+/// Only one layer runs at a time: the class with the largest working set binds.
+const ActivationMemory::Part* ActivationMemory::largest_transients(const StagePlan& stage) const {
+  const bool recomputed = stage.recomputed > 0;
+  const Part* largest = nullptr;
+  Bytes most;
+  for (std::size_t c = 0; c < kLayerClasses; ++c) {
+    if (stage.layers[c] == 0) continue;
+    const Bytes bytes = recomputed ? classes_[c].recompute_working_set : classes_[c].working_set;
+    if (largest != nullptr && bytes <= most) continue;
+    largest = recomputed ? &classes_[c].recompute_transients : &classes_[c].transients;
+    most = bytes;
+  }
+  return largest;
+}
+
+LiveLoad ActivationMemory::load(const StagePlan& stage, double in_flight) const {
+  LiveLoad sum;
+  visit_parts(stage, in_flight, [&](const Part& part, double times) {
+    for (std::size_t i = 0; i < kInstants; ++i) sum.at[i] += part.load.at[i] * times;
+  });
+  sum.unreclaimed = unreclaimed(stage, in_flight);
+  return sum;
+}
+
+/// What the caching allocator takes beside the live tensors because it cannot reuse in time what was freed.
+Bytes ActivationMemory::unreclaimed(const StagePlan& stage, double in_flight) const {
+  return unreclaimed_per_forward_ * (std::max(1.0, in_flight - 1) * stage.total_layers());
+}
+
+}  // namespace hexaplan::costmodel

@@ -1,0 +1,74 @@
+#pragma once
+#include <algorithm>
+#include <array>
+
+#include "costmodel/memory/memory_load.h"
+#include "costmodel/memory/tensor_ledger.h"
+#include "costmodel/spec/local_dims.h"
+#include "costmodel/spec/stage_plan.h"
+
+namespace hexaplan::costmodel {
+
+/// What a rank holds because micro-batches pass through its stage: saved activations, working sets, logits
+/// and the buffers sized by a micro-batch. Does not depend on data parallelism, nor on how many layers are
+/// recomputed: that is the stage's.
+class ActivationMemory {
+ public:
+  /// Classes outside `used` stay empty.
+  ActivationMemory(const Scenario& scenario, const LocalDims& dims,
+                   const std::array<bool, kLayerClasses>& used);
+  /// Sums the ledgers, for `load`.
+  void sum();
+
+  /// Calls `visit(entry, times)` for every entry of the stage; `in_flight` micro-batches in units of the
+  /// stage's layers.
+  template <class Visitor>
+  void visit(const StagePlan& stage, double in_flight, const Visitor& visit) const {
+    visit_parts(stage, in_flight, [&](const Part& part, double times) {
+      for (const TensorEntry& entry : part.ledger) visit(entry, times);
+    });
+  }
+  /// The same, summed. Precondition: sum(). No allocation. Never decreases with in_flight.
+  [[nodiscard]] LiveLoad load(const StagePlan& stage, double in_flight) const;
+  [[nodiscard]] Bytes unreclaimed(const StagePlan& stage, double in_flight) const;
+
+ private:
+  struct Part {
+    TensorLedger ledger;
+    LiveLoad load;
+  };
+  struct ClassPart {
+    Part saved;       // one layer, one micro-batch
+    Part checkpoint;  // … fully recomputed
+    Part transients;  // the largest working set …
+    Part recompute_transients;
+    Bytes working_set, recompute_working_set;  // … at kBackward
+  };
+  /// Copies of one layer's kept activations on the device, of `copies` = layers × micro-batches in flight.
+  /// Offloaded ones leave for host memory while the next layer runs: two layers' are there at once.
+  [[nodiscard]] double resident(double copies) const { return offloads_ ? std::min(copies, 2.0) : copies; }
+  [[nodiscard]] const Part* largest_transients(const StagePlan& stage) const;
+
+  template <class Visitor>
+  void visit_parts(const StagePlan& stage, double in_flight, const Visitor& visit) const {
+    int recomputed = stage.recomputed;
+    for (std::size_t c = 0; c < kLayerClasses; ++c) {
+      const int layers = stage.layers[c];
+      if (layers == 0) continue;
+      const int checkpointed = std::min(recomputed, layers);
+      recomputed -= checkpointed;
+      if (checkpointed > 0) visit(classes_[c].checkpoint, resident(checkpointed * in_flight));
+      if (layers > checkpointed) visit(classes_[c].saved, resident((layers - checkpointed) * in_flight));
+    }
+    if (const Part* transients = largest_transients(stage)) visit(*transients, 1.0);
+    if (stage.head > 0) visit(loss_, stage.head);
+    visit(streams_, 1.0);
+  }
+
+  std::array<ClassPart, kLayerClasses> classes_;
+  Part loss_, streams_;
+  bool offloads_ = false;
+  Bytes unreclaimed_per_forward_;  // of one layer
+};
+
+}  // namespace hexaplan::costmodel

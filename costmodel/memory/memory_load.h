@@ -1,0 +1,47 @@
+#pragma once
+#include <array>
+
+#include "costmodel/memory/tensor_ledger.h"
+
+namespace hexaplan::costmodel {
+
+/// A ledger summed as far as the peak needs it. Sums of loads are loads of sums, so that a search adds parts
+/// instead of walking ledgers.
+struct MemoryLoad {
+  struct At {
+    Bytes states;   // parameters, gradients, optimizer: what the allocator holds without slack
+    Bytes live;     // everything else of the framework's allocator
+    Bytes outside;  // communicators, context
+  };
+  std::array<At, kInstants> at;
+  Bytes optimizer_only;  // alive at the optimizer step alone
+  Bytes unreclaimed;     // what the allocator takes beside the live tensors because it cannot reuse in time
+
+  void add(const TensorEntry& entry, double times);
+  MemoryLoad& operator+=(const MemoryLoad& other);
+  friend MemoryLoad operator*(MemoryLoad load, double factor);
+};
+[[nodiscard]] MemoryLoad load_of(const TensorLedger& ledger);
+
+/// Bytes by instant of what is alive in the passes and belongs to the framework's allocator: activations,
+/// logits, working sets.
+struct LiveLoad {
+  std::array<Bytes, kInstants> at{};
+  Bytes unreclaimed;
+};
+/// The same of a ledger of such entries.
+[[nodiscard]] LiveLoad live_load_of(const TensorLedger& ledger);
+
+/// A rank's peak.
+struct DevicePeak {
+  Instant instant = kForward;  // at which memory is fullest
+  Bytes allocated;             // of live tensors
+  Bytes reserved;              // of the caching allocator
+  Bytes device;                // reserved + what lies outside of it
+};
+/// Peak of `load` and `live` together. `flat`: the step's temporaries find no room in what the passes left
+/// (FrameworkProfile::flat_optimizer_buffers).  [docs/formulas.md#M7]  No allocation.
+[[nodiscard]] DevicePeak device_peak(const MemoryLoad& load, const LiveLoad& live, bool flat,
+                                     double reserved_ratio);
+
+}  // namespace hexaplan::costmodel

@@ -1,0 +1,97 @@
+#include "costmodel/memory/parameter_memory.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace hexaplan::costmodel {
+namespace {
+
+std::vector<ParameterTensor> layer_parameters(const ModelSpec& model, LayerClass kind) {
+  std::vector<ParameterTensor> tensors;
+  tensors.reserve(kMaxLayerTensors);
+  append_layer_parameters(model, kind, tensors);
+  return tensors;
+}
+
+/// Elements of one of every matrix of a layer, on one rank; experts count once.
+double distinct_matrices(const Scenario& sc, const std::vector<ParameterTensor>& tensors) {
+  double sum = 0;
+  for (const ParameterTensor& tensor : tensors) {
+    if (!tensor.matrix) continue;
+    const auto all =
+        static_cast<double>(elements_on_rank(tensor, sc.model, sc.layout, sc.framework.vocab_multiple));
+    const double copies =
+        is_expert(tensor) ? static_cast<double>(std::max<std::int64_t>(1, tensor.count / sc.layout.ep)) : 1.0;
+    sum += all / copies;
+  }
+  return sum;
+}
+
+}  // namespace
+
+ParameterMemory::ParameterMemory(const Scenario& sc, const std::array<bool, kLayerClasses>& used) {
+  for (std::size_t c = 0; c < kLayerClasses; ++c) {
+    if (!used[c]) continue;
+    const auto tensors = layer_parameters(sc.model, layer_class_at(static_cast<int>(c)));
+    classes_[c].elements = elements_before_sharding(sc, tensors);
+    classes_[c].distinct_matrices = distinct_matrices(sc, tensors);
+    append_state_entries(sc, tensors, static_cast<int>(c), 1, classes_[c].states.ledger);
+  }
+  std::vector<ParameterTensor> ends;
+  append_embedding_parameters(sc.model, ends);
+  embedding_elements_ = elements_before_sharding(sc, ends);
+  append_state_entries(sc, ends, -1, 1, embedding_.ledger);
+  ends.clear();
+  append_head_parameters(sc.model, separates_ends(sc.layout), ends);
+  head_elements_ = elements_before_sharding(sc, ends);
+  append_state_entries(sc, ends, -1, 1, head_.ledger);
+  head_matrix_ = static_cast<double>(padded_vocab(sc.model.vocab, sc.framework.vocab_multiple, sc.layout.tp) /
+                                     sc.layout.tp * sc.model.hidden);
+}
+
+void ParameterMemory::sum() {
+  for (ClassPart& of_class : classes_) of_class.states.load = load_of(of_class.states.ledger);
+  embedding_.load = load_of(embedding_.ledger);
+  head_.load = load_of(head_.ledger);
+}
+
+StageElements ParameterMemory::elements_of(const StagePlan& stage) const {
+  StageElements elements;
+  for (std::size_t c = 0; c < kLayerClasses; ++c) {
+    if (stage.layers[c] == 0) continue;
+    elements.all += stage.layers[c] * classes_[c].elements;
+    elements.largest_layer = std::max(elements.largest_layer, classes_[c].elements);
+    elements.distinct_matrices = std::max(elements.distinct_matrices, classes_[c].distinct_matrices);
+  }
+  elements.embedding = stage.embedding * embedding_elements_;
+  elements.head = stage.head * head_elements_;
+  elements.head_matrix = stage.head * head_matrix_;
+  elements.all += elements.embedding + elements.head;
+  return elements;
+}
+
+TensorLedger ParameterMemory::buffers(const Scenario& sc, const StagePlan& stage) const {
+  TensorLedger out;
+  out.reserve(16);
+  append_parameter_buffers(sc, elements_of(stage), out);
+  return out;
+}
+
+MemoryLoad ParameterMemory::load(const Scenario& sc, const StagePlan& stage) const {
+  MemoryLoad sum = load_of(buffers(sc, stage));
+  visit_parts(stage, [&](const Part& part, double times) { sum += part.load * times; });
+  sum.unreclaimed = unreclaimed(sc, stage);
+  return sum;
+}
+
+/// Gradients that each backward pass makes anew and for which freed activations leave no room.
+Bytes ParameterMemory::unreclaimed(const Scenario& sc, const StagePlan& stage) const {
+  const FrameworkProfile& f = sc.framework;
+  const Layout& layout = sc.layout;
+  const bool bucketed =
+      f.gradient_copies_are_buckets && layout.dp * layout.cp > 1 && layout.sharding.stage == 0;
+  if (bucketed || layout.sharding.stage >= 3 || trains_adapters(sc.recipe)) return {};
+  return Bytes{f.fresh_gradient_share * elements_of(stage).all * bytes_per_element(f.parameter_dtype)};
+}
+
+}  // namespace hexaplan::costmodel

@@ -1,0 +1,58 @@
+#pragma once
+#include <array>
+
+#include "costmodel/memory/layer_ledger.h"
+#include "costmodel/memory/memory_load.h"
+#include "costmodel/memory/tensor_ledger.h"
+#include "costmodel/spec/stage_plan.h"
+
+namespace hexaplan::costmodel {
+
+/// What a rank holds because of the parameters of its stage: states and the buffers sized by them. Depends on
+/// how the layout cuts parameters, not on micro-batches or recomputation.
+class ParameterMemory {
+ public:
+  /// Classes outside `used` stay empty.
+  ParameterMemory(const Scenario& scenario, const std::array<bool, kLayerClasses>& used);
+  /// Sums the ledgers, for `load`.
+  void sum();
+
+  /// Calls `visit(entry, times)` for every entry of the stage. `scenario` is the constructor's.
+  template <class Visitor>
+  void visit(const Scenario& scenario, const StagePlan& stage, const Visitor& visit) const {
+    visit_parts(stage, [&](const Part& part, double times) {
+      for (const TensorEntry& entry : part.ledger) visit(entry, times);
+    });
+    for (const TensorEntry& entry : buffers(scenario, stage)) visit(entry, 1.0);
+  }
+  /// The same, summed. Precondition: sum().
+  [[nodiscard]] MemoryLoad load(const Scenario& scenario, const StagePlan& stage) const;
+  [[nodiscard]] Bytes unreclaimed(const Scenario& scenario, const StagePlan& stage) const;
+
+ private:
+  struct Part {
+    TensorLedger ledger;
+    MemoryLoad load;
+  };
+  struct ClassPart {
+    double elements = 0;  // of one layer on one rank, before ZeRO
+    double distinct_matrices = 0;
+    Part states;  // one layer
+  };
+  template <class Visitor>
+  void visit_parts(const StagePlan& stage, const Visitor& visit) const {
+    for (std::size_t c = 0; c < kLayerClasses; ++c) {
+      if (stage.layers[c] > 0) visit(classes_[c].states, static_cast<double>(stage.layers[c]));
+    }
+    if (stage.embedding > 0) visit(embedding_, stage.embedding);
+    if (stage.head > 0) visit(head_, stage.head);
+  }
+  [[nodiscard]] TensorLedger buffers(const Scenario& scenario, const StagePlan& stage) const;
+  [[nodiscard]] StageElements elements_of(const StagePlan& stage) const;
+
+  std::array<ClassPart, kLayerClasses> classes_;
+  Part embedding_, head_;
+  double embedding_elements_ = 0, head_elements_ = 0, head_matrix_ = 0;
+};
+
+}  // namespace hexaplan::costmodel
