@@ -12,6 +12,7 @@ namespace hexaplan::costmodel {
 struct StageParameters {
   double dense = 0, expert = 0;
   double tensors = 0;  // how many parameters that is to the framework
+  double buckets = 0;  // that their gradients fill, one data-parallel collective each  [docs/formulas.md#C8]
   [[nodiscard]] double all() const { return dense + expert; }
   StageParameters& operator+=(const StageParameters& other);
   friend StageParameters operator*(StageParameters parameters, double factor);

@@ -61,12 +61,6 @@ bool gathers_by_layer(const Scenario& sc) {
   return stage >= 3 || (stage == 2 && sc.framework.zero2_gathers_layers);
 }
 
-double gradient_buckets(const Scenario& sc, const StageParameters& p) {
-  const double bucket =
-      sc.framework.gradient_bucket_elements + sc.framework.gradient_bucket_per_rank * sc.layout.dp;
-  return std::max(1.0, p.all() / std::max(1.0, bucket));
-}
-
 bool reduces_beside_backward(const Scenario& sc) {
   const bool sharded = sc.layout.sharding.stage >= 1;
   return sc.framework.gradient_overlap != GradientOverlap::None &&
@@ -82,7 +76,7 @@ void append_gradient_reduction(const Scenario& sc, const StageParameters& p, std
               {.name = "gradient.reduce",
                .pass = Pass::Step,
                .kind = scatters ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce,
-               .count = bucketed ? gradient_buckets(sc, p) : 1},
+               .count = bucketed ? std::max(1.0, p.buckets) : 1},
               Group::DataContext, p, reduce_bytes(sc), out);
 }
 

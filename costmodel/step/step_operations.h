@@ -9,8 +9,6 @@ namespace hexaplan::costmodel {
 
 /// True when parameters are gathered layer by layer inside the passes instead of once after the step.
 [[nodiscard]] bool gathers_by_layer(const Scenario& scenario);
-/// Buckets that a stage's gradients are reduced in, at least one.
-[[nodiscard]] double gradient_buckets(const Scenario& scenario, const StageParameters& parameters);
 /// True when buckets are reduced while backward still runs.
 [[nodiscard]] bool reduces_beside_backward(const Scenario& scenario);
 

@@ -115,7 +115,7 @@ StageTransfers price_transfers(const Scenario& sc, const Calibration& calibratio
   if (reduction.empty() && gathering.empty()) return transfers;
   transfers.reduction = total(reduction, Pass::Step, pricer);
   transfers.gathering = total(gathering, Pass::Step, pricer);
-  transfers.buckets = gradient_buckets(sc, p);
+  transfers.buckets = std::max(1.0, p.buckets);
   transfers.slices = slices(sc, calibration, p);
   return transfers;
 }

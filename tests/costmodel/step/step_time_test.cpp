@@ -79,11 +79,17 @@ TEST(step_time, gathering_in_slices_takes_the_host_one_copy_per_tensor_and_rank)
 TEST(step_time, every_gradient_bucket_pays_a_latency) {
   Scenario large = example_scenario();
   large.framework.gradient_overlap = GradientOverlap::LastMicrobatch;
-  large.recipe.sequence = 128;  // too short to hide the reduction
+  large.layout.dp = 8;
+  large.layout.pp = 1;  // replicas on both nodes
   large.framework.gradient_bucket_elements = 1e12;
   Scenario small = large;
-  small.framework.gradient_bucket_elements = 1e6;
-  EXPECT_GT(time_of(small).data_parallel, time_of(large).data_parallel);
+  small.framework.gradient_bucket_elements = 1e6;  // every matrix fills one
+  Calibration slow;
+  slow.network.base_latency = Seconds{1};
+  const auto reduction = [&](const Scenario& sc) {
+    return estimate_step(sc, slow).time.data_parallel.value();
+  };
+  EXPECT_GT(reduction(small), reduction(large) + 32 * 3) << "three and more per layer";
 }
 
 }  // namespace
