@@ -130,6 +130,27 @@ void Communicator::barrier(std::string_view where) {
   if (size_ > 1) do_barrier({.operation = where});
 }
 
+std::vector<std::vector<std::byte>> Communicator::gather_bytes(std::span<const std::byte> mine) {
+  constexpr Call kGather{.operation = "gathering reports"};
+  constexpr std::size_t kUnit = sizeof(std::int32_t);
+  const auto ranks = static_cast<std::size_t>(size_);
+  if (size_ == 1) return {{mine.begin(), mine.end()}};
+  const double size = static_cast<double>(mine.size());
+  std::vector<double> sizes(ranks);
+  do_all_gather(std::span{&size, 1}, std::span{sizes}, kGather).wait();
+  const auto longest = static_cast<std::size_t>(*std::max_element(sizes.begin(), sizes.end()));
+  const std::size_t units = longest / kUnit + 1;
+  std::vector<std::int32_t> padded(units), everything(units * ranks);
+  if (!mine.empty()) std::memcpy(padded.data(), mine.data(), mine.size());
+  do_all_gather(std::span{padded}, std::span{everything}, kGather).wait();
+  std::vector<std::vector<std::byte>> parts;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    const auto bytes = std::as_bytes(std::span{everything}.subspan(r * units, units));
+    parts.emplace_back(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(sizes[r]));
+  }
+  return parts;
+}
+
 std::unique_ptr<Communicator> Communicator::split(int colour, int key, costmodel::Group kind) {
   return do_split(colour, key, kind);
 }

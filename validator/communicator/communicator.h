@@ -1,7 +1,10 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "costmodel/spec/layout.h"
 #include "costmodel/spec/rank_grid.h"
@@ -97,6 +100,8 @@ class Communicator {
 
   /// Returns when every rank of the group has called it.
   void barrier(std::string_view where);
+  /// What every rank handed in, in rank order, on every rank; lengths may differ.
+  [[nodiscard]] std::vector<std::vector<std::byte>> gather_bytes(std::span<const std::byte> mine);
   /// Communicator of the ranks that passed the same colour, ordered by key, then by rank. Collective; may
   /// block. `kind` is what its traffic counts under.
   [[nodiscard]] std::unique_ptr<Communicator> split(int colour, int key, costmodel::Group kind);
