@@ -1,0 +1,92 @@
+#include "gui/models/ledger_tree.h"
+
+#include <QCoreApplication>
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+#include "costmodel/spec/model_spec.h"
+#include "gui/models/terms.h"
+
+namespace hexaplan::gui {
+namespace {
+
+using costmodel::TensorEntry;
+
+QString layerClassName(int index) {
+  const costmodel::LayerClass layer = costmodel::layer_class_at(index);
+  const auto tr = [](const char* text) { return QCoreApplication::translate("Ledger", text); };
+  if (layer.moe) {
+    return layer.windowed ? tr(QT_TRANSLATE_NOOP("Ledger", "expert layers, sliding window"))
+                          : tr(QT_TRANSLATE_NOOP("Ledger", "expert layers"));
+  }
+  return layer.windowed ? tr(QT_TRANSLATE_NOOP("Ledger", "layers, sliding window"))
+                        : tr(QT_TRANSLATE_NOOP("Ledger", "layers"));
+}
+
+LedgerNode tensorNode(const TensorEntry& entry) {
+  return {.name = QString::fromUtf8(entry.name.data(), static_cast<qsizetype>(entry.name.size())),
+          .kind = entry.kind,
+          .bytes = entry.size().value(),
+          .formula = QString::fromUtf8(entry.formula.data(), static_cast<qsizetype>(entry.formula.size())),
+          .dtype = nameOf(entry.dtype),
+          .elements = entry.elements,
+          .count = entry.count};
+}
+
+/// One node for tensors that differ in their count only.
+void merge(std::vector<LedgerNode>& siblings, const LedgerNode& tensor) {
+  const auto same = std::find_if(siblings.begin(), siblings.end(), [&](const LedgerNode& other) {
+    return std::tie(other.name, other.formula, other.dtype, other.elements) ==
+           std::tie(tensor.name, tensor.formula, tensor.dtype, tensor.elements);
+  });
+  if (same == siblings.end()) return siblings.push_back(tensor);
+  same->bytes += tensor.bytes;
+  same->count += tensor.count;
+}
+
+void sortAndSum(LedgerNode& node) {
+  if (node.children.empty()) return;
+  node.bytes = 0;
+  for (LedgerNode& child : node.children) {
+    sortAndSum(child);
+    node.bytes += child.bytes;
+  }
+  std::stable_sort(node.children.begin(), node.children.end(),
+                   [](const LedgerNode& a, const LedgerNode& b) { return a.bytes > b.bytes; });
+}
+
+}  // namespace
+
+QString nameOf(costmodel::DType dtype) {
+  static constexpr std::array<const char*, 11> kNames{"fp64",  "fp32",  "bf16", "fp16", "fp8", "fp4",
+                                                      "int64", "int32", "int8", "nf4",  "bool"};
+  return QString::fromLatin1(kNames[static_cast<std::size_t>(dtype)]);
+}
+
+LedgerNode ledgerTree(const costmodel::TensorLedger& ledger, costmodel::Instant instant) {
+  // By kind, then by layer class; class -1 stands for tensors of no layer.
+  std::array<std::array<std::vector<LedgerNode>, costmodel::kLayerClasses + 1>, costmodel::kTensorKinds>
+      groups;
+  for (const TensorEntry& entry : ledger) {
+    if ((entry.alive & instant) == 0 || entry.size().value() <= 0) continue;
+    merge(groups[static_cast<std::size_t>(entry.kind)][static_cast<std::size_t>(entry.layer_class + 1)],
+          tensorNode(entry));
+  }
+  LedgerNode root{.name = QCoreApplication::translate("Ledger", "all tensors")};
+  for (std::size_t kind = 0; kind < groups.size(); ++kind) {
+    const auto tensor_kind = static_cast<costmodel::TensorKind>(kind);
+    LedgerNode node{.name = labelOf(tensor_kind), .kind = tensor_kind, .children = groups[kind][0]};
+    for (int layer = 0; layer < costmodel::kLayerClasses; ++layer) {
+      auto& tensors = groups[kind][static_cast<std::size_t>(layer) + 1];
+      if (tensors.empty()) continue;
+      node.children.push_back(
+          {.name = layerClassName(layer), .kind = tensor_kind, .children = std::move(tensors)});
+    }
+    if (!node.children.empty()) root.children.push_back(std::move(node));
+  }
+  sortAndSum(root);
+  return root;
+}
+
+}  // namespace hexaplan::gui

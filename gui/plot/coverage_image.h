@@ -1,0 +1,29 @@
+#pragma once
+#include <QImage>
+#include <vector>
+
+#include "gui/plot/timeline_geometry.h"
+
+class QPainter;
+
+namespace hexaplan::gui {
+
+/// Paints lanes whose spans are too narrow to be seen one by one: every device pixel column gets the colours
+/// of what covers it, mixed by their shares, and the patterns with them. One is made per frame and reused for
+/// all lanes.
+class CoverageImage {
+ public:
+  CoverageImage(double width, double device_pixel_ratio, const PlotTheme& theme);
+  void paint(QPainter& painter, const QRectF& box, const TimelineLane& lane, const TimeWindow& window);
+
+ private:
+  void mixColumns();
+
+  const PlotTheme& theme_;
+  double ratio_;
+  Coverage coverage_;
+  /// Colours of each column on the ground (Solid) and under the lines of each pattern.
+  std::vector<QRgb> rows_[kPatterns];
+};
+
+}  // namespace hexaplan::gui

@@ -1,0 +1,127 @@
+#include "gui/plot/plot_theme.h"
+
+#include <QPalette>
+#include <algorithm>
+#include <cmath>
+
+namespace hexaplan::gui {
+namespace {
+
+struct InkRow {
+  Ink ink;
+  QRgb light, dark;
+  Pattern pattern;
+};
+// Hues of Okabe and Ito (jfly.uni-koeln.de/color, 2008) with a violet and a brown beside them, lightened for
+// the dark theme. Communication is always orange or brown and hatched; red is left to what does not fit.
+constexpr QRgb kBlue = 0xff0072b2, kBlueDark = 0xff3f9fdc;
+constexpr QRgb kSky = 0xff56b4e9, kSkyDark = 0xff8fd0f5;
+constexpr QRgb kGreen = 0xff009e73, kGreenDark = 0xff33c29a;
+constexpr QRgb kOrange = 0xffe69f00, kOrangeDark = 0xfff0b43c;
+constexpr QRgb kYellow = 0xfff0e442, kYellowDark = 0xfff5ec7a;
+constexpr QRgb kPink = 0xffcc79a7, kPinkDark = 0xffdd9abf;
+constexpr QRgb kViolet = 0xff5e4fa2, kVioletDark = 0xff9b8fd9;
+constexpr QRgb kBrown = 0xff8c510a, kBrownDark = 0xffc98b45;
+constexpr QRgb kGrey = 0xff8a8a8a, kGreyDark = 0xff9a9a9a;
+constexpr QRgb kPale = 0xffdedede, kPaleDark = 0xff454a52;
+constexpr std::array<InkRow, kInks> kRows{{
+    {Ink::Parameters, kBlue, kBlueDark, Pattern::Solid},
+    {Ink::Gradients, kSky, kSkyDark, Pattern::Rising},
+    {Ink::OptimizerState, kGreen, kGreenDark, Pattern::Solid},
+    {Ink::Activations, kOrange, kOrangeDark, Pattern::Solid},
+    {Ink::Logits, kYellow, kYellowDark, Pattern::Falling},
+    {Ink::Transient, kPink, kPinkDark, Pattern::Solid},
+    {Ink::CommunicationBuffers, kBrown, kBrownDark, Pattern::Crossed},
+    {Ink::Overhead, kGrey, kGreyDark, Pattern::Horizontal},
+    {Ink::Gemm, kBlue, kBlueDark, Pattern::Solid},
+    {Ink::Attention, kSky, kSkyDark, Pattern::Solid},
+    {Ink::MemoryBound, kGreen, kGreenDark, Pattern::Solid},
+    {Ink::Recompute, kPink, kPinkDark, Pattern::Rising},
+    {Ink::Launch, kYellow, kYellowDark, Pattern::Falling},
+    {Ink::TensorParallel, kOrange, kOrangeDark, Pattern::Rising},
+    {Ink::ContextParallel, kOrange, kOrangeDark, Pattern::Vertical},
+    {Ink::ExpertParallel, kOrange, kOrangeDark, Pattern::Crossed},
+    {Ink::PipelineMessages, kBrown, kBrownDark, Pattern::Horizontal},
+    {Ink::Bubble, kPale, kPaleDark, Pattern::Falling},
+    {Ink::DataParallel, kBrown, kBrownDark, Pattern::Rising},
+    {Ink::OptimizerStep, kViolet, kVioletDark, Pattern::Solid},
+    {Ink::Host, kGrey, kGreyDark, Pattern::Horizontal},
+    {Ink::Forward, kSky, kSkyDark, Pattern::Solid},
+    {Ink::Backward, kBlue, kBlueDark, Pattern::Solid},
+    {Ink::BackwardInput, kBlue, kBlueDark, Pattern::Solid},
+    {Ink::BackwardWeight, kGreen, kGreenDark, Pattern::Solid},
+    {Ink::HiddenCommunication, kYellow, kYellowDark, Pattern::Solid},
+    {Ink::ExposedCommunication, kOrange, kOrangeDark, Pattern::Rising},
+}};
+
+std::array<Fill, kInks> inksOf(bool dark) {
+  std::array<Fill, kInks> out;
+  for (const InkRow& row : kRows) {
+    const QColor color = QColor::fromRgb(dark ? row.dark : row.light);
+    const QColor line = color.lightnessF() > 0.3F ? color.darker(dark ? 165 : 140) : color.lighter(170);
+    out[static_cast<std::size_t>(row.ink)] = {color, line, row.pattern};
+  }
+  return out;
+}
+
+/// Relative luminance (WCAG 2.1).
+double luminance(const QColor& color) {
+  const auto linear = [](double c) { return c <= 0.03928 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4); };
+  return 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) + 0.0722 * linear(color.blueF());
+}
+
+}  // namespace
+
+QColor Fill::text() const {
+  // The one of black and white that contrasts more.
+  return luminance(color) > 0.179 ? QColor(0x10, 0x10, 0x10) : QColor(Qt::white);
+}
+
+QColor PlotTheme::sequential(double position) {
+  // Nine knots of cividis (Nuñez, Anderton, Renslow 2018, doi:10.1371/journal.pone.0199239), without the
+  // darkest.
+  static constexpr std::array<QRgb, 9> kKnots{0xff00306f, 0xff2d4170, 0xff4c566d, 0xff666970, 0xff7d7c78,
+                                              0xff97907a, 0xffb3a772, 0xffd0be64, 0xfffee838};
+  const double at = std::clamp(position, 0.0, 1.0) * (kKnots.size() - 1);
+  const auto left = std::min(static_cast<std::size_t>(at), kKnots.size() - 2);
+  const double t = at - static_cast<double>(left);
+  const auto mix = [&](int a, int b) { return static_cast<int>(std::lround(a + t * (b - a))); };
+  const QRgb a = kKnots[left], b = kKnots[left + 1];
+  return {mix(qRed(a), qRed(b)), mix(qGreen(a), qGreen(b)), mix(qBlue(a), qBlue(b))};
+}
+
+const PlotTheme& PlotTheme::lightTheme() {
+  static const PlotTheme theme{.dark = false,
+                               .background = QColor(0xff, 0xff, 0xff),
+                               .text = QColor(0x1c, 0x1f, 0x24),
+                               .faint = QColor(0x5a, 0x60, 0x6b),
+                               .axis = QColor(0x8a, 0x90, 0x9a),
+                               .grid = QColor(0xe6, 0xe8, 0xec),
+                               .danger = QColor(0xc6, 0x1a, 0x27),
+                               .limit = QColor(0x1c, 0x1f, 0x24),
+                               .baseline = QColor(0x3c, 0x42, 0x4d),
+                               .focus = QColor(0x1c, 0x1f, 0x24),
+                               .inks = inksOf(false)};
+  return theme;
+}
+
+const PlotTheme& PlotTheme::darkTheme() {
+  static const PlotTheme theme{.dark = true,
+                               .background = QColor(0x1e, 0x21, 0x26),
+                               .text = QColor(0xe8, 0xea, 0xee),
+                               .faint = QColor(0xa6, 0xad, 0xb8),
+                               .axis = QColor(0x72, 0x79, 0x85),
+                               .grid = QColor(0x32, 0x37, 0x3f),
+                               .danger = QColor(0xff, 0x6b, 0x70),
+                               .limit = QColor(0xe8, 0xea, 0xee),
+                               .baseline = QColor(0xc8, 0xce, 0xd8),
+                               .focus = QColor(0xff, 0xff, 0xff),
+                               .inks = inksOf(true)};
+  return theme;
+}
+
+const PlotTheme& PlotTheme::suiting(const QPalette& palette) {
+  return palette.color(QPalette::Window).lightness() < 128 ? darkTheme() : lightTheme();
+}
+
+}  // namespace hexaplan::gui

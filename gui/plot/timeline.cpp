@@ -1,0 +1,403 @@
+#include "gui/plot/timeline.h"
+
+#include <QFontMetricsF>
+#include <QKeyEvent>
+#include <QPainter>
+#include <QWheelEvent>
+#include <algorithm>
+#include <cmath>
+
+#include "gui/plot/coverage_image.h"
+#include "gui/plot/fill_rect.h"
+#include "gui/plot/ticks.h"
+
+namespace hexaplan::gui {
+namespace {
+
+constexpr double kMargin = 8;
+
+}  // namespace
+
+Timeline::Timeline(QWidget* parent) : PlotView(parent) {
+  setAccessibleName(tr("Pipeline timeline"));
+  setWhatsThis(
+      tr("What every stage does over one step. Wheel or W and S zoom, dragging or A and D move, F shows "
+         "everything, M zooms to the current span, arrows go from span to span."));
+}
+
+void Timeline::setTimeline(std::shared_ptr<const TimelineData> timeline) {
+  const bool same_length = data_ && timeline && data_->end == timeline->end;
+  data_ = std::move(timeline);
+  first_item_.clear();
+  std::size_t items = 0;
+  if (data_) {
+    for (const TimelineLane& lane : data_->lanes) {
+      first_item_.push_back(items);
+      items += lane.spans.size();
+    }
+    if (!same_length) window_ = TimeWindow(data_->end);
+  }
+  setCurrentItem(-1);
+  dataChanged();
+  if (data_) emit windowChanged(window_.low(), window_.high());
+}
+
+int Timeline::itemCount() const {
+  return data_ ? static_cast<int>(data_->spanCount()) : 0;
+}
+
+void Timeline::setWindow(const TimeWindow& window) {
+  if (window == window_ || !data_) return;
+  window_ = window;
+  update();
+  emit windowChanged(window_.low(), window_.high());
+}
+
+void Timeline::fit() {
+  setWindow(window_.whole());
+}
+
+void Timeline::setCursorTime(double seconds) {
+  if (seconds == cursor_) return;
+  cursor_ = seconds;
+  update();
+}
+
+QSize Timeline::minimumSizeHint() const {
+  const auto lanes = data_ ? static_cast<int>(data_->lanes.size()) : 0;
+  return {300, std::max(160, 70 + 3 * lanes)};
+}
+
+Timeline::Layout Timeline::layout(const QSizeF& size, const PlotTheme& theme) const {
+  Layout out;
+  const QFontMetricsF metrics(smallFont());
+  for (std::size_t i = 0; i < data_->names.size(); ++i) {
+    out.legend_entries.push_back({theme.of(data_->inks[i]), data_->names[i]});
+  }
+  out.legend = layoutLegend(out.legend_entries, metrics, size.width() - 2 * kMargin);
+  double widest = 0;
+  for (const TimelineLane& lane : data_->lanes) {
+    widest = std::max(widest, metrics.horizontalAdvance(tr("%1 %2").arg(lane.stage).arg(lane.label)));
+  }
+  const double top = kMargin + out.legend.height + 2;
+  out.plot = QRectF(QPointF(kMargin + widest + 6, top),
+                    QPointF(size.width() - kMargin, size.height() - kMargin - 2 * metrics.height() - 4));
+  double weights = 0;
+  for (const TimelineLane& lane : data_->lanes) weights += lane.weight;
+  const auto stages = data_->lanes.empty() ? 1 : data_->lanes.back().stage + 1;
+  const double gap = std::clamp(out.plot.height() / (stages * 6.0), 0.0, 6.0);
+  const double unit = (out.plot.height() - gap * stages) / std::max(weights, 1.0);
+  double y = out.plot.top();
+  for (std::size_t i = 0; i < data_->lanes.size(); ++i) {
+    const TimelineLane& lane = data_->lanes[i];
+    if (i > 0 && lane.stage != data_->lanes[i - 1].stage) y += gap;
+    out.lanes.emplace_back(out.plot.left(), y, out.plot.width(), lane.weight * unit);
+    y += lane.weight * unit;
+  }
+  return out;
+}
+
+Timeline::Layout Timeline::here() const {
+  return layout(size(), PlotTheme::suiting(palette()));
+}
+
+double Timeline::timeAt(double x) const {
+  const QRectF plot = here().plot;
+  return window_.low() + std::clamp((x - plot.left()) / plot.width(), 0.0, 1.0) * window_.width();
+}
+
+bool Timeline::showsSpans(int lane) const {
+  const TimelineLane& spans = data_->lanes[static_cast<std::size_t>(lane)];
+  const auto first = firstEndingAfter(spans, window_.low()), last = firstEndingAfter(spans, window_.high());
+  constexpr double pixels_per_span = 3;
+  return static_cast<double>(last - first) * pixels_per_span < width();
+}
+
+Timeline::Place Timeline::place(int item) const {
+  const auto index = static_cast<std::size_t>(item);
+  const auto next = std::upper_bound(first_item_.begin(), first_item_.end(), index);
+  const auto lane = static_cast<std::size_t>(next - first_item_.begin()) - 1;
+  return {static_cast<int>(lane), index - first_item_[lane]};
+}
+
+int Timeline::itemAt(const QPointF& point) const {
+  const Layout at = here();
+  if (!at.plot.contains(point)) return -1;
+  for (std::size_t lane = 0; lane < at.lanes.size(); ++lane) {
+    if (!at.lanes[lane].contains(point)) continue;
+    const std::size_t span = spanAt(data_->lanes[lane], timeAt(point.x()));
+    if (span == data_->lanes[lane].spans.size()) return -1;
+    return static_cast<int>(first_item_[lane] + span);
+  }
+  return -1;
+}
+
+QRectF Timeline::itemRect(int item) const {
+  const Layout at = here();
+  const Place where = place(item);
+  const TimelineSpan& span = data_->lanes[static_cast<std::size_t>(where.lane)].spans[where.span];
+  const QRectF& lane = at.lanes[static_cast<std::size_t>(where.lane)];
+  const Scale x(ScaleKind::Linear, window_.low(), window_.high(), lane.left(), lane.right());
+  const double left = std::max(x.toPixel(span.begin), lane.left());
+  const double right = std::min(x.toPixel(span.end), lane.right());
+  return {left, lane.top(), std::max(right - left, 1.0), lane.height()};
+}
+
+int Timeline::neighbour(int item, int key) const {
+  if (item < 0) return 0;
+  const Place from = place(item);
+  const auto& lanes = data_->lanes;
+  const TimelineLane& lane = lanes[static_cast<std::size_t>(from.lane)];
+  if (key == Qt::Key_Left) return from.span > 0 ? item - 1 : item;
+  if (key == Qt::Key_Right) return from.span + 1 < lane.spans.size() ? item + 1 : item;
+  const double middle = (lane.spans[from.span].begin + lane.spans[from.span].end) / 2;
+  const int step = key == Qt::Key_Up ? -1 : 1;
+  for (int to = from.lane + step; to >= 0 && to < static_cast<int>(lanes.size()); to += step) {
+    const TimelineLane& other = lanes[static_cast<std::size_t>(to)];
+    if (other.spans.empty()) continue;
+    const std::size_t span = std::min(firstEndingAfter(other, middle), other.spans.size() - 1);
+    return static_cast<int>(first_item_[static_cast<std::size_t>(to)] + span);
+  }
+  return item;
+}
+
+QString Timeline::describe(int item) const {
+  const Place where = place(item);
+  const TimelineLane& lane = data_->lanes[static_cast<std::size_t>(where.lane)];
+  const TimelineSpan& span = lane.spans[where.span];
+  QString out = tr("%1, stage %2, %3").arg(data_->names[span.what]).arg(lane.stage).arg(lane.label);
+  if (span.microbatch >= 0) out += tr("\nmicro-batch %1").arg(span.microbatch);
+  if (span.chunk > 0) out += tr("\nchunk %1").arg(span.chunk);
+  out += tr("\nfrom %1, for %2")
+             .arg(secondsText(costmodel::Seconds{span.begin}),
+                  secondsText(costmodel::Seconds{span.end - span.begin}));
+  return out;
+}
+
+QString Timeline::textAlternative() const {
+  if (!data_) return {};
+  QString out = tr("One step of %1 on %n lane(s).", nullptr, static_cast<int>(data_->lanes.size()))
+                    .arg(secondsText(costmodel::Seconds{data_->end}));
+  for (const TimelineLane& lane : data_->lanes) {
+    double busy = 0;
+    for (const TimelineSpan& span : lane.spans) busy += span.end - span.begin;
+    out += tr("\nStage %1, %2: %n span(s), busy %3 of the step", nullptr, static_cast<int>(lane.spans.size()))
+               .arg(lane.stage)
+               .arg(lane.label, percentText(busy / data_->end));
+  }
+  return out;
+}
+
+void Timeline::draw(QPainter& painter, const QSizeF& size, const PlotTheme& theme) const {
+  painter.setFont(smallFont());
+  const Layout at = layout(size, theme);
+  drawLegend(painter, {kMargin, kMargin}, at.legend_entries, at.legend, theme);
+  drawTimeAxis(painter, at, theme);
+  CoverageImage coverage(at.plot.width(), painter.device()->devicePixelRatioF(), theme);
+  for (std::size_t i = 0; i < data_->lanes.size(); ++i) {
+    const TimelineLane& lane = data_->lanes[i];
+    if (showsSpans(static_cast<int>(i))) {
+      drawSpans(painter, at.lanes[i], lane, theme);
+    } else {
+      coverage.paint(painter, at.lanes[i].adjusted(0, 0, 0, at.lanes[i].height() > 4 ? -1 : 0), lane,
+                     window_);
+    }
+  }
+  drawLabels(painter, at, theme);
+  painter.setBrush(Qt::NoBrush);
+  if (currentItem() >= 0) {
+    painter.setPen(QPen(theme.focus, 2));
+    painter.drawRect(itemRect(currentItem()));
+  }
+  if (cursor_ >= window_.low() && cursor_ <= window_.high()) {
+    const double x = at.plot.left() + (cursor_ - window_.low()) / window_.width() * at.plot.width();
+    painter.setPen(QPen(theme.danger, 1));
+    painter.drawLine(QPointF(x, at.plot.top()), QPointF(x, at.plot.bottom()));
+  }
+}
+
+void Timeline::drawTimeAxis(QPainter& painter, const Layout& at, const PlotTheme& theme) const {
+  const QFontMetricsF metrics(painter.font());
+  const Scale x(ScaleKind::Linear, window_.low(), window_.high(), at.plot.left(), at.plot.right());
+  const AxisTicks ticks = placeTicks(x, AxisUnit::Seconds, metrics.horizontalAdvance(u'0') * 9);
+  for (const Tick& tick : ticks.ticks) {
+    const double pixel = x.toPixel(tick.value);
+    painter.setPen(QPen(theme.grid, 1));
+    painter.drawLine(QPointF(pixel, at.plot.top()), QPointF(pixel, at.plot.bottom()));
+    painter.setPen(theme.faint);
+    const double width = metrics.horizontalAdvance(tick.label);
+    const double left = std::clamp(pixel - width / 2, at.plot.left() - 20, at.plot.right() - width);
+    painter.drawText(QRectF(left, at.plot.bottom() + 2, width + 2, metrics.height()),
+                     Qt::AlignLeft | Qt::TextDontClip, tick.label);
+  }
+  painter.setPen(theme.faint);
+  painter.drawText(
+      QRectF(at.plot.left(), at.plot.bottom() + 2 + metrics.height(), at.plot.width(), metrics.height()),
+      Qt::AlignRight, withUnit(tr("time of the step"), ticks));
+}
+
+QString Timeline::spanLabel(const TimelineSpan& span) const {
+  if (span.microbatch < 0) return data_->names[span.what];
+  return span.chunk > 0 ? QStringLiteral("%1·%2").arg(span.microbatch).arg(span.chunk)
+                        : QString::number(span.microbatch);
+}
+
+void Timeline::drawSpans(QPainter& painter, const QRectF& box, const TimelineLane& lane,
+                         const PlotTheme& theme) const {
+  const QFontMetricsF metrics(painter.font());
+  const Scale x(ScaleKind::Linear, window_.low(), window_.high(), box.left(), box.right());
+  const auto between = [&](double begin, double end) {
+    const double left = std::max(x.toPixel(begin), box.left()), right = std::min(x.toPixel(end), box.right());
+    return QRectF(left, box.top(), right - left, box.height() > 4 ? box.height() - 1 : box.height());
+  };
+  double previous_end = window_.low();
+  for (std::size_t i = firstEndingAfter(lane, window_.low());
+       i < lane.spans.size() && lane.spans[i].begin < window_.high(); ++i) {
+    const TimelineSpan& span = lane.spans[i];
+    if (lane.idle_is_bubble && span.begin > previous_end) {
+      fillRect(painter, between(previous_end, span.begin), theme.of(Ink::Bubble));
+    }
+    previous_end = span.end;
+    // A hair of background between neighbours tells them apart.
+    QRectF area = between(span.begin, span.end);
+    if (area.width() > 3) area.setWidth(area.width() - 0.75);
+    fillRect(painter, area, theme.of(span.ink));
+    const QString label = spanLabel(span);
+    if (area.height() < metrics.height() * 0.9 || area.width() < metrics.horizontalAdvance(label) + 4)
+      continue;
+    painter.setPen(theme.of(span.ink).text());
+    painter.drawText(area, Qt::AlignCenter, label);
+  }
+  if (lane.idle_is_bubble && previous_end < window_.high()) {
+    fillRect(painter, between(previous_end, window_.high()), theme.of(Ink::Bubble));
+  }
+}
+
+void Timeline::drawLabels(QPainter& painter, const Layout& at, const PlotTheme& theme) const {
+  const QFontMetricsF metrics(painter.font());
+  painter.setPen(theme.faint);
+  double free_from = 0;
+  for (std::size_t i = 0; i < data_->lanes.size(); ++i) {
+    const TimelineLane& lane = data_->lanes[i];
+    const bool first = i == 0 || data_->lanes[i - 1].stage != lane.stage;
+    const double middle = at.lanes[i].center().y();
+    if (middle - metrics.height() / 2 < free_from - 1) continue;
+    // Where lanes are lower than text, stages alone are named.
+    const bool roomy = at.lanes[i].height() >= metrics.height() * 0.95;
+    if (!roomy && !first) continue;
+    const QString text = first ? tr("%1 %2").arg(lane.stage).arg(roomy ? lane.label : QString{}) : lane.label;
+    painter.drawText(QRectF(0, middle - metrics.height() / 2, at.plot.left() - 6, metrics.height()),
+                     Qt::AlignRight | Qt::AlignVCenter, text.trimmed());
+    free_from = middle + metrics.height() / 2;
+  }
+}
+
+void Timeline::zoomTo(int item) {
+  const Place where = place(item);
+  const TimelineSpan& span = data_->lanes[static_cast<std::size_t>(where.lane)].spans[where.span];
+  const double width = span.end - span.begin;
+  setWindow({span.begin - 2 * width, span.end + 2 * width, data_->end});
+}
+
+void Timeline::bringIntoView(int item) {
+  if (item < 0) return;
+  const Place where = place(item);
+  const TimelineSpan& span = data_->lanes[static_cast<std::size_t>(where.lane)].spans[where.span];
+  if (span.end > window_.low() && span.begin < window_.high()) return;
+  const double middle = (span.begin + span.end) / 2;
+  setWindow({middle - window_.width() / 2, middle + window_.width() / 2, data_->end});
+}
+
+void Timeline::wheelEvent(QWheelEvent* event) {
+  if (!data_) return;
+  const QPoint turned = event->angleDelta();
+  constexpr double notch = 120;
+  if (event->modifiers().testFlag(Qt::ShiftModifier) || std::abs(turned.x()) > std::abs(turned.y())) {
+    const int along = turned.x() != 0 ? turned.x() : turned.y();
+    setWindow(window_.moved(-0.1 * along / notch));
+  } else {
+    setWindow(window_.zoomed(std::pow(0.8, turned.y() / notch), timeAt(event->position().x())));
+  }
+  event->accept();
+}
+
+void Timeline::mousePressEvent(QMouseEvent* event) {
+  if (event->button() != Qt::LeftButton || !data_) return PlotView::mousePressEvent(event);
+  drag_from_ = event->position();
+  drag_window_ = window_;
+  dragged_ = false;
+}
+
+void Timeline::mouseMoveEvent(QMouseEvent* event) {
+  if (!data_) return;
+  if (drag_from_ && event->buttons().testFlag(Qt::LeftButton)) {
+    const double by = event->position().x() - drag_from_->x();
+    constexpr double slack = 4;  // pixels: a click may tremble
+    dragged_ = dragged_ || std::abs(by) > slack;
+    if (dragged_) {
+      setCursor(Qt::ClosedHandCursor);
+      setWindow(drag_window_.moved(-by / here().plot.width()));
+    }
+    return;
+  }
+  PlotView::mouseMoveEvent(event);
+  const bool inside = here().plot.contains(event->position());
+  setCursorTime(inside ? timeAt(event->position().x()) : -1);
+  emit cursorTimeChanged(cursor_);
+}
+
+void Timeline::mouseReleaseEvent(QMouseEvent* event) {
+  unsetCursor();
+  const bool click = !dragged_;
+  drag_from_.reset();
+  dragged_ = false;
+  if (!click || !data_) return;
+  PlotView::mouseReleaseEvent(event);
+  if (event->button() != Qt::LeftButton) return;
+  const Layout at = here();
+  for (std::size_t lane = 0; lane < at.lanes.size(); ++lane) {
+    const QRectF row(0, at.lanes[lane].top(), width(), at.lanes[lane].height());
+    if (row.contains(event->position())) emit stageActivated(data_->lanes[lane].stage);
+  }
+}
+
+void Timeline::leaveEvent(QEvent* event) {
+  setCursorTime(-1);
+  emit cursorTimeChanged(-1);
+  PlotView::leaveEvent(event);
+}
+
+void Timeline::keyPressEvent(QKeyEvent* event) {
+  if (!data_) return PlotView::keyPressEvent(event);
+  const double middle = (window_.low() + window_.high()) / 2;
+  const double around = cursor_ >= 0 ? cursor_ : middle;
+  switch (event->key()) {
+    case Qt::Key_W:
+    case Qt::Key_Plus:
+      return setWindow(window_.zoomed(0.7, around));
+    case Qt::Key_S:
+    case Qt::Key_Minus:
+      return setWindow(window_.zoomed(1 / 0.7, around));
+    case Qt::Key_A:
+      return setWindow(window_.moved(-0.15));
+    case Qt::Key_D:
+      return setWindow(window_.moved(0.15));
+    case Qt::Key_F:
+    case Qt::Key_0:
+      return fit();
+    case Qt::Key_M:
+      if (currentItem() >= 0) zoomTo(currentItem());
+      return;
+    case Qt::Key_Left:
+    case Qt::Key_Right:
+    case Qt::Key_Up:
+    case Qt::Key_Down:
+      if (itemCount() > 0) bringIntoView(neighbour(currentItem(), event->key()));
+      break;
+    default:
+      break;
+  }
+  PlotView::keyPressEvent(event);
+}
+
+}  // namespace hexaplan::gui

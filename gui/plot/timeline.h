@@ -1,0 +1,84 @@
+#pragma once
+#include <memory>
+#include <optional>
+
+#include "gui/plot/legend.h"
+#include "gui/plot/plot_view.h"
+#include "gui/plot/timeline_geometry.h"
+
+namespace hexaplan::gui {
+
+/// The pipeline as a Gantt chart: a lane per stage and stream. Wheel or W/S zooms, dragging or A/D moves,
+/// F fits everything, M zooms to the current span; arrows go from span to span.
+/// 10^6 spans stay fluid: columns show what covers them once single spans are too narrow to see.
+class Timeline : public PlotView {
+  Q_OBJECT
+ public:
+  explicit Timeline(QWidget* parent = nullptr);
+
+  void setTimeline(std::shared_ptr<const TimelineData> timeline);
+  void clear() { setTimeline({}); }
+  [[nodiscard]] const TimeWindow& window() const { return window_; }
+  void setWindow(const TimeWindow& window);
+  void fit();
+  /// A vertical line, linked with the memory curve; negative: none.
+  void setCursorTime(double seconds);
+  /// True where single spans are drawn with their edges, false where columns show coverage.
+  [[nodiscard]] bool showsSpans(int lane) const;
+
+  [[nodiscard]] QString textAlternative() const override;
+  [[nodiscard]] int itemCount() const override;
+  [[nodiscard]] QString describe(int item) const override;
+  [[nodiscard]] QSize minimumSizeHint() const override;
+
+ signals:
+  void windowChanged(double low_seconds, double high_seconds);
+  void cursorTimeChanged(double seconds);  // negative: the mouse left
+  void stageActivated(int stage);
+
+ protected:
+  void draw(QPainter& painter, const QSizeF& size, const PlotTheme& theme) const override;
+  [[nodiscard]] int itemAt(const QPointF& point) const override;
+  [[nodiscard]] QRectF itemRect(int item) const override;
+  [[nodiscard]] int neighbour(int item, int key) const override;
+  void wheelEvent(QWheelEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  void leaveEvent(QEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+
+ private:
+  /// Where lanes, axis and legend lie.
+  struct Layout {
+    QRectF plot;                // lanes × time
+    std::vector<QRectF> lanes;  // boxes over the whole width
+    std::vector<LegendEntry> legend_entries;
+    LegendLayout legend;
+  };
+  struct Place {
+    int lane = -1;
+    std::size_t span = 0;
+  };
+  [[nodiscard]] Layout layout(const QSizeF& size, const PlotTheme& theme) const;
+  [[nodiscard]] Layout here() const;
+  [[nodiscard]] Place place(int item) const;
+  [[nodiscard]] double timeAt(double x) const;
+  void drawSpans(QPainter& painter, const QRectF& box, const TimelineLane& lane,
+                 const PlotTheme& theme) const;
+  void drawLabels(QPainter& painter, const Layout& at, const PlotTheme& theme) const;
+  void drawTimeAxis(QPainter& painter, const Layout& at, const PlotTheme& theme) const;
+  [[nodiscard]] QString spanLabel(const TimelineSpan& span) const;
+  void zoomTo(int item);
+  void bringIntoView(int item);
+
+  std::shared_ptr<const TimelineData> data_;
+  std::vector<std::size_t> first_item_;  // of each lane: items are spans counted through
+  TimeWindow window_;
+  double cursor_ = -1;
+  std::optional<QPointF> drag_from_;
+  TimeWindow drag_window_;
+  bool dragged_ = false;
+};
+
+}  // namespace hexaplan::gui

@@ -1,0 +1,89 @@
+#include "gui/plot/timeline_geometry.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace hexaplan::gui {
+
+std::size_t TimelineData::spanCount() const {
+  std::size_t count = 0;
+  for (const TimelineLane& lane : lanes) count += lane.spans.size();
+  return count;
+}
+
+TimeWindow::TimeWindow(double low, double high, double end) : end_{end} {
+  assert(end > 0);
+  const double width = std::clamp(high - low, end * 1e-9, end);
+  low_ = std::clamp(low, 0.0, end - width);
+  high_ = low_ + width;
+}
+
+TimeWindow TimeWindow::zoomed(double factor, double around) const {
+  const double fixed = std::clamp(around, low_, high_);
+  const double width = std::clamp(this->width() * factor, end_ * 1e-9, end_);
+  const double share = (fixed - low_) / this->width();
+  const double low = fixed - share * width;
+  return {low, low + width, end_};
+}
+
+TimeWindow TimeWindow::moved(double share) const {
+  const double by = std::clamp(share * width(), -low_, end_ - high_);
+  return {low_ + by, high_ + by, end_};
+}
+
+Coverage::Coverage(int columns)
+    : columns_{columns}, shares_(static_cast<std::size_t>(columns) * kInks, 0.0F) {
+  assert(columns > 0);
+}
+
+void Coverage::clear() {
+  std::fill(shares_.begin(), shares_.end(), 0.0F);
+}
+
+float Coverage::of(int column, Ink ink) const {
+  return this->column(column)[static_cast<std::size_t>(ink)];
+}
+
+const float* Coverage::column(int index) const {
+  return shares_.data() + static_cast<std::size_t>(index) * kInks;
+}
+
+void Coverage::add(const TimelineLane& lane, const TimeWindow& window) {
+  const double pixels = columns_ / window.width();
+  const auto cover = [&](double begin, double end, Ink ink) {
+    const double from = std::max((begin - window.low()) * pixels, 0.0);
+    const double to = std::min((end - window.low()) * pixels, static_cast<double>(columns_));
+    if (!(from < to)) return;
+    auto first = static_cast<int>(from);
+    auto* share = shares_.data() + static_cast<std::size_t>(first) * kInks + static_cast<std::size_t>(ink);
+    if (to <= first + 1) {
+      *share += static_cast<float>(to - from);
+      return;
+    }
+    *share += static_cast<float>(first + 1 - from);
+    for (++first, share += kInks; first + 1 <= to; ++first, share += kInks) *share += 1.0F;
+    if (first < to) *share += static_cast<float>(to - first);
+  };
+  double previous_end = window.low();
+  for (std::size_t i = firstEndingAfter(lane, window.low()); i < lane.spans.size(); ++i) {
+    const TimelineSpan& span = lane.spans[i];
+    if (span.begin >= window.high()) break;
+    if (lane.idle_is_bubble && span.begin > previous_end) cover(previous_end, span.begin, Ink::Bubble);
+    cover(span.begin, span.end, span.ink);
+    previous_end = span.end;
+  }
+  if (lane.idle_is_bubble && previous_end < window.high()) cover(previous_end, window.high(), Ink::Bubble);
+}
+
+std::size_t firstEndingAfter(const TimelineLane& lane, double time) {
+  const auto it = std::lower_bound(lane.spans.begin(), lane.spans.end(), time,
+                                   [](const TimelineSpan& span, double t) { return span.end <= t; });
+  return static_cast<std::size_t>(it - lane.spans.begin());
+}
+
+std::size_t spanAt(const TimelineLane& lane, double time) {
+  const std::size_t i = firstEndingAfter(lane, time);
+  return i < lane.spans.size() && lane.spans[i].begin <= time ? i : lane.spans.size();
+}
+
+}  // namespace hexaplan::gui

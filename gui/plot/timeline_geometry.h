@@ -1,0 +1,81 @@
+#pragma once
+#include <QString>
+#include <cstdint>
+#include <vector>
+
+#include "gui/plot/plot_theme.h"
+
+namespace hexaplan::gui {
+
+/// One box of the timeline.
+struct TimelineSpan {
+  double begin = 0, end = 0;  // seconds
+  std::int32_t microbatch = -1;
+  std::int16_t chunk = 0;
+  Ink ink = Ink::Forward;
+  std::uint8_t what = 0;  // index into TimelineData::names
+};
+
+struct TimelineLane {
+  QString label;  // "compute"
+  int stage = 0;
+  double weight = 1;                // of its height
+  bool idle_is_bubble = false;      // gaps between spans are waiting, and drawn so
+  std::vector<TimelineSpan> spans;  // sorted, not overlapping
+};
+
+/// What the Timeline shows; immutable once given to it.
+struct TimelineData {
+  std::vector<QString> names;  // of kinds of spans
+  std::vector<Ink> inks;       // of the same kinds: for the legend
+  std::vector<TimelineLane> lanes;
+  double end = 0;  // seconds
+  [[nodiscard]] std::size_t spanCount() const;
+};
+
+/// The part of the step that is seen. A value: every change gives a new one, never outside [0, end] and never
+/// narrower than a billionth of the whole.
+class TimeWindow {
+ public:
+  TimeWindow() = default;
+  explicit TimeWindow(double end) : high_{end}, end_{end} {}
+  TimeWindow(double low, double high, double end);
+
+  [[nodiscard]] double low() const { return low_; }
+  [[nodiscard]] double high() const { return high_; }
+  [[nodiscard]] double width() const { return high_ - low_; }
+  /// `factor` < 1 zooms in; the moment `around` stays where it is.
+  [[nodiscard]] TimeWindow zoomed(double factor, double around) const;
+  /// Moved by a share of its width.
+  [[nodiscard]] TimeWindow moved(double share) const;
+  [[nodiscard]] TimeWindow whole() const { return TimeWindow(end_); }
+  friend bool operator==(const TimeWindow&, const TimeWindow&) = default;
+
+ private:
+  double low_ = 0, high_ = 1, end_ = 1;
+};
+
+/// Share of each pixel column that each kind covers, for `columns` columns over the window: what a picture
+/// that is zoomed out must show so that proportions stay true.
+class Coverage {
+ public:
+  explicit Coverage(int columns);
+  /// Adds the lane's spans that lie in the window; O(spans seen + columns).
+  void add(const TimelineLane& lane, const TimeWindow& window);
+  void clear();
+  [[nodiscard]] float of(int column, Ink ink) const;
+  [[nodiscard]] int columns() const { return columns_; }
+  /// Row of kInks shares.
+  [[nodiscard]] const float* column(int index) const;
+
+ private:
+  int columns_;
+  std::vector<float> shares_;  // columns × kInks
+};
+
+/// First span of the lane that ends after `time`.
+[[nodiscard]] std::size_t firstEndingAfter(const TimelineLane& lane, double time);
+/// Index of the span of `lane` at `time`, or nothing (spans().size()).
+[[nodiscard]] std::size_t spanAt(const TimelineLane& lane, double time);
+
+}  // namespace hexaplan::gui
