@@ -6,9 +6,11 @@ namespace hexaplan::validator {
 namespace {
 
 std::string first_line(const Fault& fault) {
-  const std::string where = fault.call.operation.empty() ? std::string{"before its first communication"}
-                            : fault.call.inside          ? "in " + describe(fault.call)
-                                                         : "after " + describe(fault.call);
+  const LastCall& call = fault.call;
+  const char* const when = call.inside ? "in" : "after";
+  const std::string where = !call.answered           ? "at a place unknown"
+                            : call.operation.empty() ? "before its first communication"
+                                                     : fmt::format("{} {}", when, describe(call));
   return fmt::format("rank {} {}: {}", fault.rank, where, fault.reason);
 }
 
