@@ -1,92 +1,100 @@
 #include "costmodel/schedule/schedule.h"
 
 #include <algorithm>
+#include <array>
+#include <cassert>
 #include <cstddef>
+
+#include "costmodel/schedule/orders.h"
+#include "costmodel/spec/chunk_order.h"
 
 namespace hexaplan::costmodel {
 namespace {
 
-/// Forward passes in the order a stage runs them. Interleaved (Megatron-LM
-/// core/pipeline_parallel/schedules.py): groups of `stages` micro-batches go through every chunk before the
-/// next group starts.
-std::vector<Task> forward_order(int stage, int stages, int microbatches, int chunks) {
-  std::vector<Task> order;
-  order.reserve(static_cast<std::size_t>(microbatches) * static_cast<std::size_t>(chunks));
-  const int group = chunks > 1 ? stages : microbatches;
-  const auto append_group = [&](int first, int last, int chunk) {
-    for (int m = first; m < last; ++m) order.push_back({stage, m, chunk, TaskPass::Forward});
-  };
-  for (int first = 0; first < microbatches; first += group) {
-    for (int chunk = 0; chunk < chunks; ++chunk)
-      append_group(first, std::min(first + group, microbatches), chunk);
-  }
-  return order;
+using BuildOrder = std::vector<Task> (*)(ScheduleKind, const PipelineSize&, int stage);
+/// Most chunks alive at once; more than there are may be said.
+using InFlight = int (*)(ScheduleKind, const PipelineSize&, int stage);
+
+int straight_in_flight(ScheduleKind kind, const PipelineSize& size, int stage) {
+  const auto [forwards, delayed] = warm_up(kind, size, stage);
+  return forwards + 1 + delayed;
 }
 
-std::vector<Task> backward_order(int stage, int stages, int microbatches, int chunks) {
-  auto order = forward_order(stage, stages, microbatches, chunks);
-  for (Task& task : order) {
-    task.pass = TaskPass::Backward;
-    task.chunk = chunks - 1 - task.chunk;
-  }
-  return order;
+// The V-shaped and the bidirectional ones: a full pipeline's figure (of the sources in v_orders.cpp), or less
+// when the micro-batches run out first; then each of them is there once, and a stage meets its second chunk
+// the sooner the nearer it is to the turn. Counted in the orders.
+
+int v_half_in_flight(ScheduleKind /*kind*/, const PipelineSize& size, int stage) {
+  const int even = size.stages % 2 == 0 ? 1 : 0;
+  return std::min(2 * (size.stages / 2) + 2, size.microbatches + 1 + (stage + even) / 2);
+}
+int zbv_in_flight(ScheduleKind /*kind*/, const PipelineSize& size, int stage) {
+  return std::min(2 * size.stages, size.microbatches + 1 + stage);
+}
+int dual_v_in_flight(ScheduleKind /*kind*/, const PipelineSize& size, int stage) {
+  return std::min(2 * size.stages + 1, size.microbatches + 1 + stage);
+}
+int dual_in_flight(ScheduleKind kind, const PipelineSize& size, int stage) {
+  const bool upper = stage < size.stages / 2;
+  const auto [first, end] = microbatches_of_chunk(kind, size.microbatches, upper ? 0 : 1);
+  return std::min(size.stages + 1, end - first + 1 + (upper ? stage : size.stages - 1 - stage));
 }
 
-int warm_up_tasks(ScheduleKind kind, int stages, int microbatches, int chunks, int stage) {
-  const int all = microbatches * chunks;
-  if (kind == ScheduleKind::GPipe) return all;
-  if (chunks == 1) return std::min(all, stages - stage - 1);
-  return std::min(all, 2 * (stages - stage - 1) + (chunks - 1) * stages);
+struct ScheduleTraits {
+  BuildOrder order;
+  InFlight in_flight;
+  bool splits_backward = false;
+  bool drifts = false;
+};
+/// By ScheduleKind.
+constexpr std::array<ScheduleTraits, 9> kTraits{{
+    {straight_order, straight_in_flight},              // GPipe
+    {straight_order, straight_in_flight},              // OneFOneB
+    {straight_order, straight_in_flight},              // Interleaved
+    {straight_order, straight_in_flight, true},        // ZbH1
+    {straight_order, straight_in_flight, true, true},  // Zb2p
+    {zbv_order, zbv_in_flight, true},                  // Zbv
+    {v_half_order, v_half_in_flight, true},            // VHalf
+    {dual_order, dual_in_flight, true},                // DualPipe
+    {dual_order, dual_v_in_flight, true},              // DualPipeV
+}};
+
+const ScheduleTraits& traits(ScheduleKind kind) {
+  return kTraits[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace
 
 Schedule make_schedule(ScheduleKind kind, int stages, int microbatches, int chunks) {
-  Schedule schedule;
-  schedule.stages.resize(static_cast<std::size_t>(stages));
-  for (int stage = 0; stage < stages; ++stage) {
-    const auto forward = forward_order(stage, stages, microbatches, chunks);
-    const auto backward = backward_order(stage, stages, microbatches, chunks);
-    const auto warm_up = static_cast<std::size_t>(warm_up_tasks(kind, stages, microbatches, chunks, stage));
-    auto& order = schedule.stages[static_cast<std::size_t>(stage)];
-    order.assign(forward.begin(), forward.begin() + static_cast<std::ptrdiff_t>(warm_up));
-    for (std::size_t i = warm_up; i < forward.size(); ++i) {
-      order.push_back(forward[i]);
-      order.push_back(backward[i - warm_up]);
-    }
-    order.insert(order.end(), backward.begin() + static_cast<std::ptrdiff_t>(forward.size() - warm_up),
-                 backward.end());
-  }
+  assert(kind != ScheduleKind::DualPipe || stages % 2 == 0);
+  Schedule schedule{kind, microbatches, chunks_per_stage(kind, chunks), {}};
+  const PipelineSize size{stages, microbatches, schedule.chunks};
+  schedule.stages.reserve(static_cast<std::size_t>(stages));
+  for (int stage = 0; stage < stages; ++stage)
+    schedule.stages.push_back(traits(kind).order(kind, size, stage));
   return schedule;
 }
 
+bool splits_backward(ScheduleKind kind) {
+  return traits(kind).splits_backward;
+}
+bool drifts(ScheduleKind kind) {
+  return traits(kind).drifts;
+}
+
+bool has_closed_form(const Layout& layout, int microbatches) {
+  if (layout.schedule > ScheduleKind::Interleaved) return false;
+  return layout.vpp == 1 || microbatches % layout.pp == 0;
+}
+
 double chunks_in_flight(ScheduleKind kind, int stages, int microbatches, int chunks, int stage) {
-  const int all = microbatches * chunks;
-  switch (kind) {
-    case ScheduleKind::GPipe:
-      return all;
-    case ScheduleKind::OneFOneB:
-    case ScheduleKind::Interleaved:
-      return std::min(all, warm_up_tasks(kind, stages, microbatches, chunks, stage) + 1);
-    case ScheduleKind::ZbH1:
-      return std::min(all, stages);  // weight gradients delayed: their inputs stay (arXiv:2401.10241 Table 2)
-    case ScheduleKind::Zb2p:
-      return std::min(all, 2 * stages - 1);
-    case ScheduleKind::Zbv:
-      return std::min(2 * microbatches, 2 * stages);
-    case ScheduleKind::VHalf:
-      return std::min(2 * microbatches, stages + 2);  // arXiv:2405.15362 §4: half of 1F1B plus a constant
-    case ScheduleKind::DualPipe:
-      return std::min(2 * microbatches, stages + 1);
-    case ScheduleKind::DualPipeV:
-      return std::min(2 * microbatches, 2 * stages + 1);
-  }
-  return all;
+  const PipelineSize size{stages, microbatches, chunks_per_stage(kind, chunks)};
+  const int all = microbatches * size.chunks / model_copies(kind);
+  return std::min(all, traits(kind).in_flight(kind, size, stage));
 }
 
 double microbatches_in_flight(const Layout& layout, std::int64_t microbatches, int stage) {
-  const int chunks =
-      is_v_shaped(layout.schedule) || layout.schedule == ScheduleKind::DualPipe ? 2 : layout.vpp;
+  const int chunks = chunks_per_stage(layout.schedule, layout.vpp);
   const auto m = static_cast<int>(microbatches);
   const double plain = chunks_in_flight(layout.schedule, layout.pp, m, chunks, stage) / chunks;
   switch (layout.vocab) {

@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "costmodel/spec/layout.h"
@@ -15,19 +14,43 @@ struct Task {
   int microbatch = 0;
   int chunk = 0;
   TaskPass pass = TaskPass::Forward;
+  /// Runs in one go with the task that follows it, once both can start: the layers of this forward and that
+  /// backward alternate, so that each one's exchanges hide behind the other's kernels (DualPipe). An executor
+  /// may run them one after the other.
+  bool with_next = false;
   friend bool operator==(const Task&, const Task&) = default;
 };
 
-/// What every stage runs, in order. The simulator prices it, the validator executes it.
+/// What every stage runs, in order. The simulator prices it, the validator executes it. Every micro-batch
+/// crosses every chunk it meets (`microbatches_of_chunk`) in one Forward and one Backward, or one
+/// BackwardInput and, later, one BackwardWeight. Which part of the model a stage's chunk is and where its
+/// output goes: costmodel/spec/chunk_order.h.
 struct Schedule {
+  ScheduleKind kind = ScheduleKind::OneFOneB;
+  int microbatches = 0;
+  int chunks = 1;  // per stage
   std::vector<std::vector<Task>> stages;
 };
 
-/// Order of tasks for GPipe, 1F1B and interleaved 1F1B (arXiv:2104.04473 §2.2; Megatron-LM
-/// core/pipeline_parallel/schedules.py). Preconditions: stages, microbatches, chunks >= 1.
+/// Order of tasks.  [docs/formulas.md#S1]  `chunks` counts per stage; kinds that fix it (`chunks_per_stage`)
+/// ignore it. Preconditions: stages, microbatches, chunks >= 1; DualPipe: an even number of stages.
+/// Never deadlocks, also with fewer micro-batches than stages or a remainder.
 [[nodiscard]] Schedule make_schedule(ScheduleKind kind, int stages, int microbatches, int chunks);
 
-/// Most activations alive at once on `stage`, in units of one chunk (layers/(pp·vpp)).  [docs/formulas.md#S1]
+/// True when gradients of inputs and of weights are tasks of their own, so that a micro-batch's activations
+/// stay until the latter.
+[[nodiscard]] bool splits_backward(ScheduleKind kind);
+
+/// True when stages begin their next step as soon as they have finished this one, so that waiting at the
+/// pipeline's ends falls away: the optimizer step is validated after the fact instead of waiting for the
+/// gradient norm (arXiv:2401.10241 §4).
+[[nodiscard]] bool drifts(ScheduleKind kind);
+
+/// True when the time of equal stages follows from p, m and v alone, without running the order: GPipe, 1F1B,
+/// and interleaving where groups of p micro-batches come out even.  [docs/formulas.md#S3]
+[[nodiscard]] bool has_closed_form(const Layout& layout, int microbatches);
+
+/// Most activations alive at once on `stage`, in units of one chunk.  [docs/formulas.md#S1]
 /// From the closed form of the order; a test holds it against `make_schedule`.
 [[nodiscard]] double chunks_in_flight(ScheduleKind kind, int stages, int microbatches, int chunks, int stage);
 

@@ -35,6 +35,16 @@ enum class StageSplit : std::uint8_t {
   return kind == ScheduleKind::Zbv || kind == ScheduleKind::VHalf || kind == ScheduleKind::DualPipeV;
 }
 
+/// Copies of the model that a schedule's stages hold together: DualPipe feeds micro-batches from both ends,
+/// so that rank r has the chunks r and p−1−r (deepseek-ai/DualPipe README, "Parameter per-device 2×").
+[[nodiscard]] constexpr int model_copies(ScheduleKind kind) {
+  return kind == ScheduleKind::DualPipe ? 2 : 1;
+}
+/// Model chunks per stage that a schedule runs when it is asked for `vpp`.
+[[nodiscard]] constexpr int chunks_per_stage(ScheduleKind kind, int vpp) {
+  return is_v_shaped(kind) || model_copies(kind) > 1 ? 2 : vpp;
+}
+
 /// How the output layer and its loss are spread over pipeline stages (arXiv:2411.05288).
 enum class VocabParallel : std::uint8_t { LastStage, AllStagesOneBarrier, AllStagesTwoBarriers, Interlaced };
 
@@ -87,9 +97,9 @@ struct Layout {
 };
 
 /// True when the embedding and the output layer lie on different pipeline stages, so that a tied model keeps
-/// a copy for each; a V-shaped schedule ends on the stage it began on.
+/// a copy for each; a V-shaped schedule ends on the stage it began on, DualPipe begins and ends on both.
 [[nodiscard]] constexpr bool separates_ends(const Layout& layout) {
-  return layout.pp > 1 && !is_v_shaped(layout.schedule);
+  return layout.pp > 1 && !is_v_shaped(layout.schedule) && model_copies(layout.schedule) == 1;
 }
 
 }  // namespace hexaplan::costmodel

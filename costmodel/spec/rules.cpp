@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "costmodel/spec/chunk_order.h"
 #include "costmodel/spec/stage_plan.h"
 #include "costmodel/step/estimate.h"
 
@@ -85,7 +86,7 @@ std::optional<Reason> ffn_divides(const Scenario& sc) {
 }
 
 std::optional<Reason> layers_fill_the_stages(const Scenario& sc) {
-  const std::int64_t chunks = static_cast<std::int64_t>(sc.layout.pp) * chunks_per_stage(sc.layout);
+  const std::int64_t chunks = chunk_positions(sc.layout.schedule, sc.layout.pp, chunks_per_stage(sc.layout));
   // Where embedding and output layer take a layer's place, the first and the last chunk may hold nothing
   // else.
   const bool ends_count =
@@ -100,8 +101,8 @@ std::optional<Reason> layers_fill_the_stages(const Scenario& sc) {
 std::optional<Reason> explicit_split_adds_up(const Scenario& sc) {
   if (sc.layout.split != StageSplit::Explicit) return std::nullopt;
   const auto& stages = sc.layout.stage_layers;
-  const auto chunks =
-      static_cast<std::size_t>(sc.layout.pp) * static_cast<std::size_t>(chunks_per_stage(sc.layout));
+  const auto chunks = static_cast<std::size_t>(
+      chunk_positions(sc.layout.schedule, sc.layout.pp, chunks_per_stage(sc.layout)));
   const std::int64_t sum = std::accumulate(stages.begin(), stages.end(), std::int64_t{0});
   const bool positive = std::all_of(stages.begin(), stages.end(), [](int n) { return n >= 0; });
   if (stages.size() == chunks && sum == sc.model.layers && positive) return std::nullopt;
@@ -174,6 +175,13 @@ std::optional<Reason> chunks_need_stages(const Scenario& sc) {
                 "use vpp=1 or pp=2 and more"};
 }
 
+std::optional<Reason> stages_pair_up(const Scenario& sc) {
+  if (model_copies(sc.layout.schedule) == 1 || sc.layout.pp % 2 == 0) return std::nullopt;
+  return Reason{
+      fmt::format("DualPipe mirrors the model on pairs of stages, pp={} is odd", sc.layout.pp),
+      fmt::format("use pp={} or {}, or dualpipev", std::max(2, sc.layout.pp - 1), sc.layout.pp + 1)};
+}
+
 std::optional<Reason> gpu_has_the_precision(const Scenario& sc) {
   if (sc.cluster.gpu.peak_of(sc.recipe.precision).value() > 0) return std::nullopt;
   return Reason{fmt::format("{} has no units for this GEMM precision", sc.cluster.gpu.name),
@@ -195,6 +203,7 @@ constexpr std::array kRules{
     Rule{"experts-fill-the-stage", experts_fill_the_stage},
     Rule{"shard-group-divides", shard_group_divides},
     Rule{"chunks-need-stages", chunks_need_stages},
+    Rule{"stages-pair-up", stages_pair_up},
     Rule{"gpu-has-the-precision", gpu_has_the_precision},
 };
 

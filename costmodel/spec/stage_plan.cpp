@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "costmodel/parameters/parameter_tensors.h"
+#include "costmodel/spec/chunk_order.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -44,8 +45,15 @@ std::vector<int> split_by_cost(const Scenario& sc, int chunks) {
 
 }  // namespace
 
+StagePlan& StagePlan::operator+=(const StagePlan& other) {
+  for (std::size_t c = 0; c < kLayerClasses; ++c) layers[c] += other.layers[c];
+  embedding += other.embedding;
+  head += other.head;
+  return *this;
+}
+
 std::vector<int> chunk_layers(const Scenario& sc) {
-  const int chunks = sc.layout.pp * chunks_per_stage(sc.layout);
+  const int chunks = chunk_positions(sc.layout.schedule, sc.layout.pp, chunks_per_stage(sc.layout));
   const StageSplit split = sc.layout.split == StageSplit::Even ? sc.framework.even_split : sc.layout.split;
   switch (split) {
     case StageSplit::Explicit:
@@ -61,25 +69,39 @@ std::vector<int> chunk_layers(const Scenario& sc) {
   return split_evenly(sc.model.layers, chunks);
 }
 
-std::vector<StagePlan> plan_stages(const Scenario& sc) {
-  const auto chunks = chunk_layers(sc);
-  const auto pp = static_cast<std::size_t>(sc.layout.pp);
-  std::vector<StagePlan> stages(pp);
-  std::int64_t layer = 0;
-  for (std::size_t chunk = 0; chunk < chunks.size(); ++chunk) {
-    const bool upwards = is_v_shaped(sc.layout.schedule) && chunk >= pp;
-    StagePlan& stage = stages[upwards ? chunks.size() - 1 - chunk : chunk % pp];
-    for (int i = 0; i < chunks[chunk]; ++i, ++layer) {
-      ++stage.layers[static_cast<std::size_t>(index_of(class_of_layer(sc.model, layer)))];
+std::vector<StagePlan> plan_chunks(const Scenario& sc) {
+  const Layout& l = sc.layout;
+  const auto per_stage = static_cast<std::size_t>(chunks_per_stage(l));
+  const auto counts = chunk_layers(sc);
+  const bool spread = l.vocab != VocabParallel::LastStage;
+  const double share = 1.0 / (static_cast<double>(l.pp) * static_cast<double>(per_stage));
+  std::vector<StagePlan> chunks(static_cast<std::size_t>(l.pp) * per_stage);
+  for (int copy = 0; copy < model_copies(l.schedule); ++copy) {
+    std::int64_t layer = 0;
+    for (std::size_t position = 0; position < counts.size(); ++position) {
+      const StageChunk at = chunk_at(l.schedule, l.pp, static_cast<int>(position), copy);
+      StagePlan& chunk =
+          chunks[static_cast<std::size_t>(at.stage) * per_stage + static_cast<std::size_t>(at.chunk)];
+      for (int i = 0; i < counts[position]; ++i, ++layer) {
+        ++chunk.layers[static_cast<std::size_t>(index_of(class_of_layer(sc.model, layer)))];
+      }
+      chunk.embedding = spread ? share : position == 0 ? 1 : 0;
+      chunk.head = spread ? share : position + 1 == counts.size() ? 1 : 0;
     }
-    if (chunk == 0) stage.embedding = 1;
-    if (chunk + 1 == chunks.size()) stage.head = 1;
   }
-  if (sc.layout.vocab != VocabParallel::LastStage) {
-    for (StagePlan& stage : stages) stage.embedding = stage.head = 1.0 / sc.layout.pp;
-  }
-  for (std::size_t s = 0; s < pp; ++s) {
-    stages[s].recomputed = recomputed_layers(sc.recipe.recompute, s, stages[s].total_layers());
+  return chunks;
+}
+
+std::vector<StagePlan> plan_stages(const Scenario& sc) {
+  const auto per_stage = static_cast<std::size_t>(chunks_per_stage(sc.layout));
+  const auto chunks = plan_chunks(sc);
+  std::vector<StagePlan> stages(chunks.size() / per_stage);
+  for (std::size_t i = 0; i < chunks.size(); ++i) stages[i / per_stage] += chunks[i];
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    StagePlan& stage = stages[s];
+    if (sc.layout.vocab != VocabParallel::LastStage) stage.embedding = stage.head = 1.0 / sc.layout.pp;
+    stage.recomputed = recomputed_layers(sc.recipe.recompute, s, stage.total_layers());
+    stage.copies = model_copies(sc.layout.schedule);
   }
   return stages;
 }

@@ -13,16 +13,20 @@ struct StagePlan {
   double embedding = 0;  // share of the embedding held: 1, or 1/pp under vocabulary parallelism
   double head = 0;
   int recomputed = 0;  // layers that keep their input alone and run their whole forward again
+  int copies = 1;      // of the model that these are parts of: a micro-batch crosses one of them
   friend bool operator==(const StagePlan&, const StagePlan&) = default;
   [[nodiscard]] int total_layers() const { return layers[0] + layers[1] + layers[2] + layers[3]; }
+  StagePlan& operator+=(const StagePlan& other);
 };
 
-/// Layers of every model chunk in model order (pp·vpp entries).  [docs/formulas.md#S2]
+/// Layers of every model chunk in model order (pp·vpp entries; pp for DualPipe).  [docs/formulas.md#S2]
 [[nodiscard]] std::vector<int> chunk_layers(const Scenario& scenario);
 
-/// Stages in rank order. Chunk i of the model lies on stage i mod pp (interleaved), or runs down and up again
-/// for the V-shaped schedules, so that the first stage holds both ends.
+/// Stages in rank order, all their chunks together.
 [[nodiscard]] std::vector<StagePlan> plan_stages(const Scenario& scenario);
+/// Every chunk of every stage, at [stage · chunks_per_stage + chunk]; which part of the model that is says
+/// `chunk_position` (costmodel/spec/chunk_order.h).
+[[nodiscard]] std::vector<StagePlan> plan_chunks(const Scenario& scenario);
 
 /// True when some stage has layers of the class (by index_of(LayerClass)).
 [[nodiscard]] bool uses_class(const std::vector<StagePlan>& stages, std::size_t layer_class);
@@ -36,7 +40,7 @@ struct StagePlan {
 
 /// Model chunks per stage that the schedule runs.
 [[nodiscard]] constexpr int chunks_per_stage(const Layout& layout) {
-  return is_v_shaped(layout.schedule) ? 2 : layout.vpp;
+  return chunks_per_stage(layout.schedule, layout.vpp);
 }
 
 }  // namespace hexaplan::costmodel

@@ -42,7 +42,7 @@ std::vector<PricedOperation> largest_operations(const Scenario& sc, const Calibr
                                                 std::size_t most) {
   const Pricer pricer{sc, calibration};
   const StagePlan plan = plan_stages(sc)[static_cast<std::size_t>(stage)];
-  const auto microbatches = static_cast<double>(microbatches_per_step(sc));
+  const double microbatches = static_cast<double>(microbatches_per_step(sc)) / plan.copies;
   const double rerun = rerun_share(sc.recipe.recompute, plan);
   std::vector<PricedOperation> priced;
   for (int c = 0; c < kLayerClasses; ++c) {

@@ -12,7 +12,7 @@ StepModel::StepModel(const Scenario& sc, const Calibration& calibration, const s
       parameters_{sc, stages},
       prices_{price_layers(sc, local_dims(sc), pricer_, used_classes(stages))},
       totals_{totals_of(prices_)},
-      combiner_{sc, prices_.message},
+      combiner_{sc, prices_.message, replayed_span(sc, totals_)},
       microbatches_{static_cast<double>(microbatches_per_step(sc))} {}
 
 double StepModel::rerun_share_of(const StagePlan& stage) const {
@@ -31,7 +31,7 @@ LayerCost StepModel::stage_cost(const StagePlan& stage) const {
   }
   cost += prices_.embedding * stage.embedding;
   cost += prices_.head * stage.head;
-  return cost;
+  return stage.copies == 1 ? cost : cost * (1.0 / stage.copies);
 }
 
 /// The slowest stage sets the pace, with what it does once per step: taking the stage by its compute alone

@@ -143,7 +143,7 @@ std::vector<Operation> step_operations(const Scenario& sc, int stage) {
   const StagePlan& plan = stages[static_cast<std::size_t>(stage)];
   const ModelParameters model{sc, stages};
   const StageParameters parameters = model.of(plan);
-  const auto microbatches = static_cast<double>(microbatches_per_step(sc));
+  const double microbatches = static_cast<double>(microbatches_per_step(sc)) / plan.copies;
   std::vector<Operation> out;
   if (gathers_by_layer(sc)) {
     const auto append_times = [&](const StageParameters& p, double times) {

@@ -5,6 +5,7 @@
 #include "costmodel/communication/overlap.h"
 #include "costmodel/compute/kernel_time.h"
 #include "costmodel/compute/transformer_operations.h"
+#include "costmodel/schedule/replay.h"
 #include "costmodel/step/step_operations.h"
 
 namespace hexaplan::costmodel {
@@ -91,7 +92,23 @@ PassTotals stage_totals(const LayerTotals& layers, const StagePlan& stage, doubl
   }
   sum += layers.embedding * stage.embedding;
   sum += layers.head * stage.head;
-  return sum;
+  return stage.copies == 1 ? sum : sum * (1.0 / stage.copies);
+}
+
+Seconds replayed_span(const Scenario& sc, const LayerTotals& layers) {
+  const auto microbatches = static_cast<int>(microbatches_per_step(sc));
+  if (sc.layout.pp == 1 || has_closed_form(sc.layout, microbatches)) return {};
+  const auto stages = plan_stages(sc);
+  const auto chunks = plan_chunks(sc);
+  const std::size_t per_stage = chunks.size() / stages.size();
+  std::vector<ChunkSeconds> seconds;
+  seconds.reserve(chunks.size());
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    const PassTotals t =
+        stage_totals(layers, chunks[i], rerun_share(sc.recipe.recompute, stages[i / per_stage]));
+    seconds.push_back({t.forward, t.backward - t.weight_gradient + t.rerun, t.weight_gradient});
+  }
+  return pipeline_time(make_schedule(sc.layout.schedule, sc.layout.pp, microbatches, sc.layout.vpp), seconds);
 }
 
 StageTransfers price_transfers(const Scenario& sc, const Calibration& calibration, const Pricer& pricer,
@@ -120,48 +137,27 @@ StageTransfers price_transfers(const Scenario& sc, const Calibration& calibratio
   return transfers;
 }
 
-StepCombiner::StepCombiner(const Scenario& sc, Seconds message)
+StepCombiner::StepCombiner(const Scenario& sc, Seconds message, Seconds span)
     : framework_{&sc.framework},
-      schedule_{sc.layout.schedule},
       pp_{sc.layout.pp},
       vpp_{sc.layout.vpp},
-      chunks_{chunks_per_stage(sc.layout)},
+      chunks_{chunks_per_stage(sc.layout) / model_copies(sc.layout.schedule)},
       microbatches_{static_cast<double>(microbatches_per_step(sc))},
+      closed_form_{has_closed_form(sc.layout, static_cast<int>(microbatches_per_step(sc)))},
       by_layer_{gathers_by_layer(sc)},
       reduces_every_pass_{sc.framework.gradient_overlap == GradientOverlap::EveryMicrobatch &&
                           sc.layout.sharding.stage >= 2},
       reduces_beside_backward_{reduces_beside_backward(sc)},
-      messages_{pipeline_messages(message)} {}
+      messages_{pipeline_messages(message)},
+      span_{span} {}
 
 /// Time the slowest stage waits: filling and draining the pipeline through the others.  [docs/formulas.md#S3]
 Seconds StepCombiner::bubble(std::span<const StageLoad> stages, std::size_t slowest) const {
   if (pp_ == 1) return {};
-  const double hops = pp_ - 1;
-  Seconds others, weights;
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    const double count = stages[s].count - (s == slowest ? 1 : 0);
-    others += stages[s].totals.total() * count;
-    weights += stages[s].totals.weight_gradient * count;
-  }
-  const Seconds forward = stages[slowest].totals.forward;
-  switch (schedule_) {
-    case ScheduleKind::ZbH1:
-      return larger(others - 2.0 * weights, forward * hops);
-    case ScheduleKind::Zb2p:
-      return Seconds{};
-    case ScheduleKind::Zbv:
-      return forward * hops / 2.0;
-    case ScheduleKind::VHalf:
-      return others / 2.0;
-    case ScheduleKind::DualPipe:
-      return larger(Seconds{}, (pp_ / 2.0 - 1) / hops * (others - 3.0 * weights));
-    case ScheduleKind::DualPipeV:
-      return larger(Seconds{}, 0.5 * (others - 3.0 * weights));
-    case ScheduleKind::GPipe:
-    case ScheduleKind::OneFOneB:
-    case ScheduleKind::Interleaved:
-      break;
-  }
+  if (!closed_form_) return larger(Seconds{}, span_ - stages[slowest].totals.total() * microbatches_);
+  Seconds others;
+  for (std::size_t s = 0; s < stages.size(); ++s)
+    others += stages[s].totals.total() * (stages[s].count - (s == slowest ? 1 : 0));
   return others / static_cast<double>(vpp_);
 }
 
@@ -219,7 +215,7 @@ Seconds StepCombiner::sharded_parameters(const LayerTotals& layers, const StageP
   }
   exposed += sharded_layer(transfers.embedding, {}, {});
   exposed += sharded_layer(transfers.head, layers.head.forward, layers.head.backward);
-  return exposed * microbatches_;
+  return exposed * (microbatches_ / stage.copies);
 }
 
 StepOverheads StepCombiner::overheads(const LayerTotals& layers, const StagePlan& stage, double rerun_share,

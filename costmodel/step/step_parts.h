@@ -50,6 +50,10 @@ struct LayerTotals {
 /// One micro-batch on a stage; `rerun_share` of its layers run again what the recipe recomputes.
 [[nodiscard]] PassTotals stage_totals(const LayerTotals& layers, const StagePlan& stage, double rerun_share);
 
+/// First forward to last backward of a schedule that has no closed form, by running its order; nothing for
+/// the others.  [docs/formulas.md#S3]
+[[nodiscard]] Seconds replayed_span(const Scenario& scenario, const LayerTotals& layers);
+
 /// Collectives of one layer whose parameters are gathered layer by layer, one micro-batch.
 struct LayerTransfers {
   Seconds gather, gather_again, scatter, copies;
@@ -84,8 +88,8 @@ struct StepOverheads {
 /// Combines parts. Holds what of the scenario the combination reads, so that the scenario may change.
 class StepCombiner {
  public:
-  /// `message`: LayerPrices::message.
-  StepCombiner(const Scenario& scenario, Seconds message);
+  /// `message`: LayerPrices::message. `span`: `replayed_span` of the scenario.
+  StepCombiner(const Scenario& scenario, Seconds message, Seconds span);
 
   /// A step paced by `stage`, whose load is stages[slowest]. No allocation.  [docs/formulas.md#T8]
   [[nodiscard]] StepOverheads overheads(const LayerTotals& layers, const StagePlan& stage, double rerun_share,
@@ -102,11 +106,11 @@ class StepCombiner {
                                            double rerun_share, const StageTransfers& transfers) const;
 
   const FrameworkProfile* framework_;
-  ScheduleKind schedule_;
-  int pp_, vpp_, chunks_;
+  int pp_, vpp_;
+  int chunks_;  // of a stage that a micro-batch crosses
   double microbatches_;
-  bool by_layer_, reduces_every_pass_, reduces_beside_backward_;
-  Seconds messages_;
+  bool closed_form_, by_layer_, reduces_every_pass_, reduces_beside_backward_;
+  Seconds messages_, span_;
 };
 
 }  // namespace hexaplan::costmodel

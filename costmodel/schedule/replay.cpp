@@ -1,0 +1,82 @@
+#include "costmodel/schedule/replay.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace hexaplan::costmodel {
+namespace {
+
+/// Every stage computes; nothing else takes time.
+class ComputeClock {
+ public:
+  ComputeClock(const Schedule& schedule, const std::vector<ChunkSeconds>& chunks, std::vector<Seconds> begin)
+      : chunks_{chunks}, per_stage_{schedule.chunks}, now_{std::move(begin)} {}
+
+  Seconds run(const Task& task, Seconds arrived) { return advance(task, arrived, time_of(task)); }
+  Seconds run_pair(const Task& forward, const Task& backward, Seconds arrived) {
+    return advance(forward, arrived, time_of(forward) + time_of(backward));
+  }
+  [[nodiscard]] const std::vector<Seconds>& now() const { return now_; }
+
+ private:
+  [[nodiscard]] Seconds time_of(const Task& task) const {
+    const ChunkSeconds& chunk = chunks_[static_cast<std::size_t>(task.stage * per_stage_ + task.chunk)];
+    switch (task.pass) {
+      case TaskPass::Forward:
+        return chunk.forward;
+      case TaskPass::BackwardInput:
+        return chunk.backward_input;
+      case TaskPass::BackwardWeight:
+        return chunk.backward_weight;
+      case TaskPass::Backward:
+        break;
+    }
+    return chunk.backward_input + chunk.backward_weight;
+  }
+  Seconds advance(const Task& task, Seconds arrived, Seconds work) {
+    Seconds& now = now_[static_cast<std::size_t>(task.stage)];
+    return now = larger(now, arrived) + work;
+  }
+
+  const std::vector<ChunkSeconds>& chunks_;
+  int per_stage_;
+  std::vector<Seconds> now_;
+};
+
+}  // namespace
+
+ChunkLinks::ChunkLinks(const Schedule& schedule) {
+  const int stages = static_cast<int>(schedule.stages.size()), chunks = schedule.chunks;
+  const auto index = [&](const std::optional<StageChunk>& at) {
+    return at ? at->stage * chunks + at->chunk : -1;
+  };
+  for (int stage = 0; stage < stages; ++stage) {
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      next.push_back(index(next_chunk(schedule.kind, stages, chunks, {stage, chunk})));
+      previous.push_back(index(previous_chunk(schedule.kind, stages, {stage, chunk})));
+    }
+  }
+}
+
+Seconds next_step(const std::vector<Seconds>& end, std::vector<Seconds>& begin) {
+  Seconds period;
+  for (std::size_t s = 0; s < end.size(); ++s) period = larger(period, end[s] - begin[s]);
+  const Seconds first = *std::min_element(end.begin(), end.end());
+  for (std::size_t s = 0; s < end.size(); ++s) begin[s] = end[s] - first;
+  return period;
+}
+
+Seconds pipeline_time(const Schedule& schedule, const std::vector<ChunkSeconds>& chunks) {
+  std::vector<Seconds> begin(schedule.stages.size());
+  Seconds time;
+  for (int step = 0; step < (drifts(schedule.kind) ? kDriftingSteps : 1); ++step) {
+    ComputeClock clock{schedule, chunks, begin};
+    [[maybe_unused]] const std::size_t ran = replay(schedule, clock);
+    assert(ran > 0);
+    time = next_step(clock.now(), begin);
+  }
+  return time;
+}
+
+}  // namespace hexaplan::costmodel
