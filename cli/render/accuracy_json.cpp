@@ -41,10 +41,13 @@ void append_scores(const Scores& scores, JsonObject& object) {
                                         {"accuracy", scores.out_of_memory.accuracy},
                                         {"false_fit", count(scores.out_of_memory.false_fit)},
                                         {"false_oom", count(scores.out_of_memory.false_oom)}});
-  object.emplace_back("ranking", JsonObject{{"groups", count(scores.ranking.groups)},
-                                            {"mean_regret", scores.ranking.mean_regret},
-                                            {"worst_regret", scores.ranking.worst_regret},
-                                            {"mean_spearman", scores.ranking.mean_spearman}});
+  object.emplace_back("ranking",
+                      JsonObject{{"groups", count(scores.ranking.groups)},
+                                 {"mean_regret", scores.ranking.mean_regret},
+                                 {"median_regret", scores.ranking.median_regret},
+                                 {"worst_regret", scores.ranking.worst_regret},
+                                 {"groups_within_5_percent", count(scores.ranking.groups_within_5_percent)},
+                                 {"mean_spearman", scores.ranking.mean_spearman}});
 }
 
 JsonValue case_json(const ComparedCase& c) {

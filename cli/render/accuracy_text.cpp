@@ -63,11 +63,13 @@ std::string out_of_memory_table(const AccuracyReport& report, const TextStyle& s
 }
 
 std::string ranking_table(const AccuracyReport& report, const TextStyle& style) {
-  std::vector<Row> rows{{"Ranking of layouts", "groups", "mean regret", "worst regret", "mean Spearman"}};
+  std::vector<Row> rows{{"Ranking of layouts", "groups", "mean regret", "median regret", "worst regret",
+                         "regret <= 5 %", "mean Spearman"}};
   const auto add = [&](const std::string& name, const validator::RankingSummary& r) {
     if (r.groups == 0) return;
     rows.push_back({name, std::to_string(r.groups), format_percent(r.mean_regret),
-                    format_percent(r.worst_regret), fmt::format("{:.3f}", r.mean_spearman)});
+                    format_percent(r.median_regret), format_percent(r.worst_regret),
+                    std::to_string(r.groups_within_5_percent), fmt::format("{:.3f}", r.mean_spearman)});
   };
   for (const auto& [source, scores] : report.sources) add("  " + source, scores.ranking);
   add(style.bold("  all groups"), report.all.ranking);

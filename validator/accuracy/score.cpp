@@ -17,10 +17,10 @@ struct Tally {
   std::array<std::size_t, kMemoryKinds> memory_skipped{};
   std::vector<std::pair<bool, bool>> outcomes;
   std::size_t outcomes_skipped = 0;
-  std::map<std::pair<std::string, std::string>, RankingGroup> groups;  // by source and group
+  std::map<std::pair<std::string, std::string>, std::vector<RankedRun>> groups;  // by source and group
 
   void add(const MeasuredCase& measured, const Estimate& predicted) {
-    if (measured.step) add_time(measured, predicted.time.total().value());
+    if (measured.step) add_time(measured, predicted);
     for (const MeasuredMemory& m : measured.memory) {
       memory[static_cast<std::size_t>(m.kind)].push_back(
           {measured.source, predicted_memory(predicted, m.kind, m.scope).value(), m.bytes.value(),
@@ -51,19 +51,19 @@ struct Tally {
     for (std::size_t kind = 0; kind < kMemoryKinds; ++kind) {
       scores.memory[kind] = summarise(memory[kind], memory_skipped[kind]);
     }
-    std::vector<RankingGroup> list;
-    for (const auto& [key, group] : groups) list.push_back(group);
+    std::vector<std::vector<RankedRun>> list;
+    for (const auto& [key, runs] : groups) list.push_back(runs);
     scores.ranking = summarise_ranking(list);
     return scores;
   }
 
  private:
-  void add_time(const MeasuredCase& measured, double predicted) {
-    time.push_back({measured.source, predicted, measured.step->value(), measured.weight});
+  void add_time(const MeasuredCase& measured, const Estimate& estimate) {
+    const double predicted = estimate.time.total().value(), seconds = measured.step->value();
+    time.push_back({measured.source, predicted, seconds, measured.weight});
     if (measured.rank_group.empty()) return;
-    RankingGroup& group = groups[{measured.source, measured.rank_group}];
-    group.predicted.push_back(predicted);
-    group.measured.push_back(measured.step->value());
+    groups[{measured.source, measured.rank_group}].push_back(
+        {.predicted = predicted, .measured = seconds, .fits = !predicts_out_of_memory(estimate)});
   }
 };
 

@@ -33,6 +33,11 @@ std::map<std::string_view, double> default_weights(const std::vector<Residual>& 
   return defaults;
 }
 
+double mean(const std::vector<double>& values) {
+  if (values.empty()) return 0;
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
@@ -96,29 +101,38 @@ std::optional<double> spearman(const std::vector<double>& a, const std::vector<d
   return covariance / std::sqrt(variance_a * variance_b);
 }
 
-double regret(const std::vector<double>& predicted, const std::vector<double>& measured) {
-  assert(!predicted.empty() && predicted.size() == measured.size());
-  const auto picked = std::min_element(predicted.begin(), predicted.end()) - predicted.begin();
-  const double best = *std::min_element(measured.begin(), measured.end());
-  return measured[static_cast<std::size_t>(picked)] / best - 1.0;
+double regret(const std::vector<RankedRun>& runs) {
+  assert(!runs.empty());
+  // A planner takes what fits first, then what is fast.
+  const auto preferred = [](const RankedRun& a, const RankedRun& b) {
+    return a.fits != b.fits ? a.fits : a.predicted < b.predicted;
+  };
+  const auto faster = [](const RankedRun& a, const RankedRun& b) { return a.measured < b.measured; };
+  const double picked = std::min_element(runs.begin(), runs.end(), preferred)->measured;
+  return picked / std::min_element(runs.begin(), runs.end(), faster)->measured - 1.0;
 }
 
-RankingSummary summarise_ranking(const std::vector<RankingGroup>& groups) {
+RankingSummary summarise_ranking(const std::vector<std::vector<RankedRun>>& groups) {
+  constexpr double kGoodPick = 0.05;
   RankingSummary summary;
-  double correlations = 0;
-  for (const RankingGroup& group : groups) {
-    if (group.predicted.size() < 2) continue;
-    ++summary.groups;
-    const double lost = regret(group.predicted, group.measured);
-    summary.mean_regret += lost;
-    summary.worst_regret = std::max(summary.worst_regret, lost);
-    if (const auto correlation = spearman(group.predicted, group.measured)) {
-      summary.mean_spearman += *correlation;
-      ++correlations;
+  std::vector<double> regrets, correlations;
+  for (const std::vector<RankedRun>& runs : groups) {
+    if (runs.size() < 2) continue;
+    regrets.push_back(regret(runs));
+    std::vector<double> predicted, measured;
+    for (const RankedRun& run : runs) {
+      predicted.push_back(run.predicted);
+      measured.push_back(run.measured);
     }
+    if (const auto correlation = spearman(predicted, measured)) correlations.push_back(*correlation);
   }
-  if (summary.groups > 0) summary.mean_regret /= static_cast<double>(summary.groups);
-  if (correlations > 0) summary.mean_spearman /= correlations;
+  summary.groups = regrets.size();
+  summary.groups_within_5_percent = static_cast<std::size_t>(
+      std::count_if(regrets.begin(), regrets.end(), [](double lost) { return lost <= kGoodPick; }));
+  summary.mean_regret = mean(regrets);
+  summary.worst_regret = regrets.empty() ? 0 : *std::max_element(regrets.begin(), regrets.end());
+  summary.mean_spearman = mean(correlations);
+  summary.median_regret = median(std::move(regrets));
   return summary;
 }
 

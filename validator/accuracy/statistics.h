@@ -33,21 +33,27 @@ struct ErrorSummary {
 /// constant.
 [[nodiscard]] std::optional<double> spearman(const std::vector<double>& a, const std::vector<double>& b);
 
-/// How much slower than the best measured run the run is that the prediction would have picked.
-/// Preconditions: equal sizes, not empty. Equal predictions: the first.
-[[nodiscard]] double regret(const std::vector<double>& predicted, const std::vector<double>& measured);
+/// One of several runs that a planner would have chosen from.
+struct RankedRun {
+  double predicted = 0;  // time
+  double measured = 0;
+  bool fits = true;  // predicted to: a planner proposes no other
+};
+/// How much slower than the best measured run the run is that a planner would have picked: the fastest
+/// predicted among those predicted to fit (among all when none is). Precondition: not empty. Equal
+/// predictions: the first.
+[[nodiscard]] double regret(const std::vector<RankedRun>& runs);
 
 struct RankingSummary {
   std::size_t groups = 0;
   double mean_regret = 0;
+  double median_regret = 0;  // one run that something disturbed moves the mean of all groups, not this
   double worst_regret = 0;
-  double mean_spearman = 0;  // over groups where it is defined
-};
-struct RankingGroup {
-  std::vector<double> predicted, measured;
+  std::size_t groups_within_5_percent = 0;  // whose regret is at most that
+  double mean_spearman = 0;                 // over groups where it is defined
 };
 /// Groups with fewer than two runs say nothing and are not counted.
-[[nodiscard]] RankingSummary summarise_ranking(const std::vector<RankingGroup>& groups);
+[[nodiscard]] RankingSummary summarise_ranking(const std::vector<std::vector<RankedRun>>& groups);
 
 struct OutOfMemorySummary {
   std::size_t rows = 0;

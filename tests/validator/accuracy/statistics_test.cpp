@@ -66,14 +66,23 @@ TEST(spearman, is_undefined_for_one_pair_and_for_a_constant_side) {
 }
 
 TEST(regret, is_how_much_slower_the_picked_run_is_than_the_best) {
-  EXPECT_DOUBLE_EQ(regret({1, 2, 3}, {5, 4, 8}), 0.25);
-  EXPECT_DOUBLE_EQ(regret({3, 1, 2}, {5, 4, 8}), 0.0);
+  EXPECT_DOUBLE_EQ(regret({{1, 5}, {2, 4}, {3, 8}}), 0.25);
+  EXPECT_DOUBLE_EQ(regret({{3, 5}, {1, 4}, {2, 8}}), 0.0);
+}
+
+TEST(regret, a_run_predicted_not_to_fit_is_not_picked_unless_none_is) {
+  EXPECT_DOUBLE_EQ(regret({{1, 8, false}, {2, 4}, {3, 5}}), 0.0);
+  EXPECT_DOUBLE_EQ(regret({{1, 8, false}, {2, 4, false}}), 1.0);
+  EXPECT_DOUBLE_EQ(regret({{1, 4, false}, {2, 5}}), 0.25)
+      << "the best measured counts, whatever was predicted of it";
 }
 
 TEST(summarise_ranking, groups_of_one_say_nothing) {
-  const RankingSummary summary = summarise_ranking({{{1}, {1}}, {{1, 2, 3}, {5, 4, 8}}, {{1, 2}, {1, 2}}});
+  const RankingSummary summary = summarise_ranking({{{1, 1}}, {{1, 5}, {2, 4}, {3, 8}}, {{1, 1}, {2, 2}}});
   EXPECT_EQ(summary.groups, 2U);
+  EXPECT_EQ(summary.groups_within_5_percent, 1U);
   EXPECT_DOUBLE_EQ(summary.mean_regret, 0.125);
+  EXPECT_DOUBLE_EQ(summary.median_regret, 0.125);
   EXPECT_DOUBLE_EQ(summary.worst_regret, 0.25);
   EXPECT_DOUBLE_EQ(summary.mean_spearman, 0.75);
 }
