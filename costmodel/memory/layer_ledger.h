@@ -12,6 +12,13 @@ namespace hexaplan::costmodel {
 void append_state_entries(const Scenario& scenario, const std::vector<ParameterTensor>& tensors,
                           int layer_class, double count, TensorLedger& out);
 
+/// Storage types of what is kept per parameter.
+struct StateTypes {
+  DType parameter, gradient, moment;
+  bool master = false;  // an fp32 copy beside the parameters
+};
+[[nodiscard]] StateTypes state_types(const Scenario& scenario);
+
 /// True when gradients have 16 bits and the optimizer updates an fp32 master copy: the step needs them in
 /// fp32.
 [[nodiscard]] bool widens_gradients(const Scenario& scenario);

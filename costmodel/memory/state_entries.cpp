@@ -183,6 +183,14 @@ double matrix_elements(const std::vector<ParameterTensor>& tensors) {
 
 }  // namespace
 
+StateTypes state_types(const Scenario& sc) {
+  const DType parameter = parameter_dtype(sc);
+  return {.parameter = parameter,
+          .gradient = gradient_dtype(sc, parameter),
+          .moment = moment_dtype(sc, parameter),
+          .master = keeps_master(sc, parameter)};
+}
+
 bool widens_gradients(const Scenario& sc) {
   const DType parameter = parameter_dtype(sc);
   return keeps_master(sc, parameter) && bits_per_element(gradient_dtype(sc, parameter)) < 32 &&

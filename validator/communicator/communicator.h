@@ -87,7 +87,7 @@ class Communicator {
 
   /// Messages between two ranks arrive in the order in which they were sent under the same tag. Never blocks
   /// on the receiver, so that no order of sends and receives deadlocks; wait() returns when `data` may
-  /// change.
+  /// change, and does not wait for the receiver either: a transport that would keeps a copy.
   [[nodiscard]] Work send(ConstBuffer data, int to, const Call& call, int tag = 0);
   /// wait() returns when `data` is there. The message must have data.elements elements. Not counted: the
   /// sender counts.

@@ -1,0 +1,62 @@
+#include "tests/validator/step/tiny_scenario.h"
+
+#include <gtest/gtest.h>
+
+#include "costmodel/step/estimate.h"
+#include "presets/frameworks/framework_preset.h"
+#include "validator/communicator/threads/thread_ranks.h"
+#include "validator/device/cpu/cpu_device.h"
+
+namespace hexaplan::tests {
+
+costmodel::Scenario tiny_scenario(const costmodel::Layout& layout) {
+  costmodel::Scenario sc;
+  costmodel::ModelSpec& m = sc.model;
+  m.name = "tiny";
+  m.layers = 4;
+  m.hidden = 16;
+  m.vocab = 62;
+  m.attention = {.heads = 8, .kv_heads = 2, .head_dim = 4, .v_head_dim = 4};
+  m.mlp = {.ffn = 24};
+  sc.recipe.sequence = 16;
+  sc.recipe.micro_batch = 1;
+  sc.recipe.global_batch = 8;
+  sc.layout = layout;
+  sc.cluster.gpus = static_cast<int>(layout.world_size());
+  sc.cluster.gpu.name = "cpu";
+  sc.cluster.gpu.peak.fill(costmodel::FlopsPerSecond{1e12});
+  sc.framework =
+      presets::read_framework_preset(HEXAPLAN_SOURCE_DIR "/presets/frameworks/hexaplan.json").profile;
+  return sc;
+}
+
+costmodel::Scenario on_one_rank(costmodel::Scenario sc) {
+  sc.layout = {};
+  sc.cluster.gpus = 1;
+  sc.recipe.recompute = {};
+  return sc;
+}
+
+TinyRun run_tiny(const costmodel::Scenario& sc, int steps) {
+  TinyRun run;
+  if (const auto rejected = costmodel::first_rejection(sc)) {
+    ADD_FAILURE() << rejected->reason;
+    return run;
+  }
+  if (const auto rejected = validator::first_not_executable(sc)) {
+    ADD_FAILURE() << rejected->reason;
+    return run;
+  }
+  validator::GlobalState state;
+  validator::RunOptions options{.steps = steps};
+  options.make_device = [] { return validator::make_cpu_device(validator::Element::F64); };
+  options.stepped = [&](const validator::RankView& view) {
+    if (view.step == steps) state.add(view, validator::State::Master);
+  };
+  validator::ThreadRanks ranks;
+  run.report = validator::run_steps(sc, options, ranks);
+  run.parameters = state.tensors();
+  return run;
+}
+
+}  // namespace hexaplan::tests

@@ -1,0 +1,24 @@
+#pragma once
+#include <string>
+
+#include "costmodel/spec/scenario.h"
+#include "validator/step/global_state.h"
+#include "validator/step/run_steps.h"
+
+namespace hexaplan::tests {
+
+/// A Llama of a few thousand parameters in Hexaplan's own framework profile: 4 layers, hidden 16, 8 heads of
+/// 4, 2 kv heads, 62 words (padded under tensor parallelism), sequences of 16. `layout` decides the rest;
+/// the cluster has as many GPUs as it needs.
+[[nodiscard]] costmodel::Scenario tiny_scenario(const costmodel::Layout& layout = {});
+/// The same model and recipe on one rank.
+[[nodiscard]] costmodel::Scenario on_one_rank(costmodel::Scenario scenario);
+
+struct TinyRun {
+  validator::ExecutionReport report;
+  validator::GlobalState::Tensors parameters;  // after the last step
+};
+/// `steps` steps in float64 on threads. Fails the test when rules or executor reject the scenario.
+[[nodiscard]] TinyRun run_tiny(const costmodel::Scenario& scenario, int steps = 2);
+
+}  // namespace hexaplan::tests

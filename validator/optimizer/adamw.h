@@ -1,0 +1,35 @@
+#pragma once
+#include <cstdint>
+
+namespace hexaplan::validator {
+
+/// AdamW's constants; defaults of Llama 2's pre-training (arXiv:2307.09288 §2.2).
+struct AdamWOptions {
+  double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-5;
+  double weight_decay = 0.1;
+  double clip_norm = 1.0;  // of all gradients together; 0 = never clip
+};
+
+/// Linear warm-up to `peak`, then a cosine down to `lowest` at `total_steps` (arXiv:1608.03983, one period).
+struct LearningRate {
+  double peak = 3e-4;
+  double lowest = 3e-5;
+  std::int64_t warm_up_steps = 0;
+  std::int64_t total_steps = 0;  // 0 = stays at the peak
+  /// Of step `step`, counted from 1.
+  [[nodiscard]] double at(std::int64_t step) const;
+};
+
+/// One step of the optimizer.
+struct AdamWStep {
+  AdamWOptions options;
+  double learning_rate = 0;
+  double gradient_factor = 1;  // clip_norm / norm where that is below 1
+  std::int64_t step = 1;
+};
+
+/// Factor that clips gradients of this norm: min(1, clip / (norm + 1e-6)) (PyTorch
+/// torch/nn/utils/clip_grad.py clip_grad_norm_, Megatron-LM core/optimizer/clip_grads.py).
+[[nodiscard]] double clip_factor(double norm, double clip_norm);
+
+}  // namespace hexaplan::validator

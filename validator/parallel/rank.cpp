@@ -1,0 +1,60 @@
+#include "validator/parallel/rank.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace hexaplan::validator {
+
+using costmodel::Axis;
+using costmodel::DType;
+using costmodel::Group;
+
+Groups make_groups(Communicator& world, const costmodel::Layout& layout, const costmodel::ModelSpec& model) {
+  Groups g;
+  g.world = &world;
+  g.tensor = make_group(world, layout, Group::Tensor);
+  g.context = make_group(world, layout, Group::Context);
+  g.data = make_group(world, layout, Group::DataContext);
+  g.pipeline = make_group(world, layout, Group::Pipeline);
+  g.expert = make_group(world, layout, Group::Expert);
+  g.expert_tensor = make_group(world, layout, Group::ExpertTensor);
+  g.expert_data = make_group(world, layout, Group::ExpertData);
+  g.shard = make_group(world, layout, Group::Shard);
+  g.replica = make_group(world, layout, Group::Replica);
+  g.alone = world.split(world.rank(), 0, Group::Shard);
+  // Experts are cut over as large a part of their replicas as dense parameters over theirs.
+  const std::int64_t whole = std::int64_t{layout.dp} * layout.cp;
+  const auto part =
+      static_cast<int>(std::max<std::int64_t>(1, layout.expert_data() * layout.shard_ranks() / whole));
+  Communicator& replicas = *g.expert_data;
+  g.expert_shard = replicas.split(replicas.rank() / part, replicas.rank(), Group::ExpertData);
+  g.expert_replica = replicas.split(replicas.rank() % part, replicas.rank(), Group::ExpertData);
+  const int copies = static_cast<int>(std::max<std::int64_t>(1, layout.tp / model.attention.kv_heads));
+  g.key_value = g.tensor->split(g.tensor->rank() / copies, g.tensor->rank(), Group::Tensor);
+  const int stage = g.pipeline->rank(), last = g.pipeline->size() - 1;
+  const bool end = stage == 0 || stage == last;
+  g.tied_ends = g.pipeline->split(end ? 0 : stage, stage, Group::Pipeline);
+  return g;
+}
+
+Rank::Rank(const costmodel::Scenario& sc, Device& dev, Communicator& world)
+    : scenario{sc},
+      dims{costmodel::local_dims(sc)},
+      device{dev},
+      groups{make_groups(world, sc.layout, sc.model)},
+      at{costmodel::coordinates_of(sc.layout, world.rank())},
+      activation{costmodel::activation_dtype(sc.recipe.precision)} {}
+
+ParameterPlace Rank::parameter_place() const {
+  return {.tp_rank = position(Axis::Tensor),
+          .expert_rank = position(Axis::Expert),
+          .expert_tensor_rank = position(Axis::ExpertTensor)};
+}
+
+Buffer wire(const View& view) {
+  assert(view.contiguous());
+  static constexpr std::array<DType, 4> kTypes = {DType::Fp64, DType::Fp32, DType::Bf16, DType::Int32};
+  return {view.data, view.elements(), kTypes[static_cast<std::size_t>(view.element)]};
+}
+
+}  // namespace hexaplan::validator

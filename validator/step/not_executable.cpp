@@ -1,0 +1,96 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "costmodel/units/ceil_div.h"
+#include "validator/step/run_steps.h"
+
+namespace hexaplan::validator {
+namespace {
+
+using costmodel::Scenario;
+
+/// What the executor has no code for. A row goes when the code comes.
+struct Missing {
+  std::string_view rule, what, advice;
+  bool (*applies)(const Scenario&);
+};
+
+constexpr std::array kMissing{
+    Missing{"executor-attention", "multi-head latent attention is not executed",
+            "choose a model with grouped-query attention",
+            [](const Scenario& s) { return s.model.attention.kind != costmodel::AttentionKind::Grouped; }},
+    Missing{"executor-attention", "biases, norms or sinks inside attention are not executed",
+            "choose a Llama-type model",
+            [](const Scenario& s) {
+              const costmodel::AttentionSpec& a = s.model.attention;
+              return a.qkv_bias || a.output_bias || a.qk_norm || a.sinks || a.window > 0;
+            }},
+    Missing{"executor-block", "only pre-norm blocks with RMSNorm and rotary positions are executed",
+            "choose a Llama-type model",
+            [](const Scenario& s) {
+              const costmodel::ModelSpec& m = s.model;
+              return m.norm != costmodel::NormKind::Rms || m.norms_per_layer != 2 || m.parallel_residual ||
+                     m.positions != costmodel::PositionKind::Rotary || !m.final_norm || m.embedding_norm ||
+                     m.scaled_embedding_head || m.head_bias || m.mtp_layers > 0;
+            }},
+    Missing{"executor-mlp", "only SwiGLU without biases is executed", "choose a Llama-type model",
+            [](const Scenario& s) {
+              return !s.model.mlp.gated || s.model.mlp.bias ||
+                     s.model.mlp.activation != costmodel::Activation::Silu || s.model.moe.expert_bias ||
+                     s.model.moe.router_bias || s.model.moe.router_correction || s.model.moe.shared_gate;
+            }},
+    Missing{"executor-experts", "mixture-of-experts layers are not executed", "choose a dense model",
+            [](const Scenario& s) { return s.model.is_moe(); }},
+    Missing{"executor-context", "context parallelism is not executed", "use cp=1",
+            [](const Scenario& s) { return s.layout.cp > 1; }},
+    Missing{"executor-precision", "quantised and fp16 recipes are not executed", "use bf16 or fp32",
+            [](const Scenario& s) {
+              return costmodel::is_quantized(s.recipe.precision) ||
+                     s.recipe.precision == costmodel::Precision::Fp16;
+            }},
+    Missing{"executor-recipe", "adapters, dropout, offload and in-backward optimizers are not executed",
+            "pre-train with AdamW on the device",
+            [](const Scenario& s) {
+              return costmodel::trains_adapters(s.recipe) || s.recipe.dropout > 0 || s.recipe.offload != 0 ||
+                     s.recipe.optimizer_in_backward || s.recipe.optimizer != costmodel::Optimizer::AdamW;
+            }},
+    Missing{"executor-attention-kernel", "scores are never stored", "use flash attention",
+            [](const Scenario& s) { return s.recipe.attention != costmodel::AttentionKernel::Flash; }},
+    Missing{"executor-loss", "a chunked loss is not executed", "use the fused one",
+            [](const Scenario& s) { return s.recipe.cross_entropy == costmodel::CrossEntropy::Chunked; }},
+    Missing{"executor-recompute", "recomputation of single modules or operators is not executed",
+            "recompute nothing, core attention (selective), some layers or all",
+            [](const Scenario& s) {
+              return s.recipe.recompute.mode == costmodel::RecomputeMode::SelectiveModules ||
+                     s.recipe.recompute.mode == costmodel::RecomputeMode::SelectiveOperators;
+            }},
+    Missing{"executor-schedule", "DualPipe holds the model twice and is not executed", "use 1F1B or ZB-H1",
+            [](const Scenario& s) { return s.layout.schedule == costmodel::ScheduleKind::DualPipe; }},
+    Missing{"executor-vocabulary", "the output layer is executed on the last stage only",
+            "leave the vocabulary on the last stage",
+            [](const Scenario& s) { return s.layout.vocab != costmodel::VocabParallel::LastStage; }},
+    Missing{"executor-sharding", "ZeRO++ and partitioned activations are not executed",
+            "use ZeRO-0 to 3, hybrid shards included",
+            [](const Scenario& s) {
+              const costmodel::Sharding& z = s.layout.sharding;
+              return z.hpz > 0 || z.quantized_weights || z.quantized_gradients ||
+                     s.layout.partition_activations;
+            }},
+};
+
+}  // namespace
+
+std::optional<costmodel::Rejected> first_not_executable(const Scenario& scenario) {
+  for (const Missing& missing : kMissing) {
+    if (missing.applies(scenario)) {
+      return costmodel::Rejected{std::string{missing.rule}, std::string{missing.what},
+                                 std::string{missing.advice}};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace hexaplan::validator

@@ -1,0 +1,163 @@
+#include "validator/step/run_steps.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <mutex>
+
+#include "costmodel/spec/stage_plan.h"
+#include "validator/report/collect.h"
+#include "validator/step/stage.h"
+
+namespace hexaplan::validator {
+namespace {
+
+using costmodel::DType;
+using costmodel::Pass;
+using costmodel::TensorKind;
+
+/// One rank's training: a stage, the order of its tasks, the optimizer.
+class RankTraining {
+ public:
+  RankTraining(const costmodel::Scenario& sc, const RunOptions& options, Device& device, Communicator& world)
+      : options_{options},
+        rank_{sc, device, world},
+        stage_{rank_, options.seed},
+        schedule_{costmodel::make_schedule(sc.layout.schedule, sc.layout.pp,
+                                           static_cast<int>(costmodel::microbatches_per_step(sc)),
+                                           costmodel::chunks_per_stage(sc.layout))},
+        tokens_{
+            options.tokens.value_or(TokenSource::random(options.seed, sc.model.vocab, sc.recipe.sequence))},
+        sums_{device.allocate({"step.sums", TensorKind::Transient, DType::Fp32}, 1, 2)} {}
+
+  /// `step` counts from 1.
+  StepReport run(std::int64_t step) {
+    const auto begin = std::chrono::steady_clock::now();
+    stage_.load_tokens(tokens_, step - 1);
+    stage_.begin_step();
+    stage_.run(schedule_.stages[static_cast<std::size_t>(rank_.groups.pipeline->rank())]);
+    stage_.finish_gradients();
+    rank_.device.memory().enter(costmodel::kOptimizer);
+    StepReport report{.step = step, .learning_rate = options_.learning_rate.at(step)};
+    add_up_norm_and_loss(report);
+    update(report);
+    rank_.device.synchronize();
+    rank_.device.memory().enter(costmodel::kIdle);
+    rank_.clock.enter(Phase::Other);
+    report.time =
+        costmodel::Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+    return report;
+  }
+
+  RankView view(std::int64_t step) {
+    return {.rank = rank_,
+            .visit_state =
+                [this](State state, const std::function<void(const OwnedPart&)>& visitor) {
+                  for (Unit* unit : stage_.units()) {
+                    for (const FlatParameters& flat : unit->flats()) flat.visit(state, visitor);
+                  }
+                },
+            .state_changed =
+                [this] {
+                  for (Unit* unit : stage_.units()) {
+                    for (FlatParameters& flat : unit->flats()) flat.follow_master(rank_);
+                  }
+                },
+            .step = step};
+  }
+
+  RankReport report() {
+    RankReport out{.rank = rank_.groups.world->rank(),
+                   .stage = rank_.groups.pipeline->rank(),
+                   .process = getpid(),
+                   .device = rank_.device.description(),
+                   .phases = rank_.clock.times(),
+                   .memory = memory_report(rank_.device.memory()),
+                   .traffic = traffic_report(rank_.groups.world->traffic())};
+    std::array<char, 256> host{};
+    if (gethostname(host.data(), host.size() - 1) == 0) out.host = host.data();
+    for (const auto& [issue, flops] : rank_.device.issued_flops())
+      out.operations.push_back({std::string{issue.operation}, issue.pass, costmodel::Flops{flops}});
+    return out;
+  }
+
+ private:
+  /// Squares of all gradients, every parameter once, and the losses of all tokens, in one message.
+  void add_up_norm_and_loss(StepReport& report) {
+    rank_.clock.enter(Phase::Clipping);
+    const View squares = sums_.view().slice(0, 1), loss = sums_.view().slice(1, 1);
+    rank_.device.fill(sums_, 0);
+    for (Unit* unit : stage_.units()) {
+      for (const FlatParameters& flat : unit->flats()) flat.add_squares(rank_, squares);
+    }
+    // Tensor-parallel ranks have seen the same tokens.
+    if (rank_.groups.tensor->rank() == 0) rank_.device.add(loss, stage_.loss());
+    rank_.groups.world
+        ->all_reduce(wire(sums_), Reduction::Sum, rank_.call("step.norm_and_loss", Pass::Step, DType::Fp32))
+        .wait();
+    std::array<double, 2> values{};
+    rank_.device.download(values, sums_);
+    report.gradient_norm = std::sqrt(values[0]);
+    report.loss = values[1];
+  }
+
+  void update(const StepReport& report) {
+    rank_.clock.enter(Phase::Optimizer);
+    const AdamWStep step{.options = options_.optimizer,
+                         .learning_rate = report.learning_rate,
+                         .gradient_factor = clip_factor(report.gradient_norm, options_.optimizer.clip_norm),
+                         .step = report.step};
+    for (Unit* unit : stage_.units()) {
+      for (FlatParameters& flat : unit->flats()) flat.update(rank_, step);
+    }
+    rank_.clock.enter(Phase::Gather);
+    for (Unit* unit : stage_.units()) {
+      for (FlatParameters& flat : unit->flats()) flat.collect_updated(rank_);
+    }
+  }
+
+  const RunOptions& options_;
+  Rank rank_;
+  Stage stage_;
+  costmodel::Schedule schedule_;
+  TokenSource tokens_;
+  Tensor sums_;
+};
+
+}  // namespace
+
+ExecutionReport run_rank_steps(const costmodel::Scenario& sc, const RunOptions& options,
+                               Communicator& world) {
+  const std::unique_ptr<Device> device = options.make_device();
+  device->memory().set_limit(options.memory_limit);
+  device->memory().keep_timeline(options.keep_timeline);
+  RankTraining training{sc, options, *device, world};
+  ExecutionReport out;
+  if (options.loaded) options.loaded(training.view(options.first_step));
+  for (std::int64_t i = 1; i <= options.steps; ++i) {
+    const std::int64_t step = options.first_step + i;
+    out.steps.push_back(training.run(step));
+    if (options.stepped) options.stepped(training.view(step));
+    if (options.progress && world.rank() == 0) options.progress(out.steps.back());
+  }
+  out.ranks = collect(world, training.report());
+  out.complete = true;
+  return out;
+}
+
+ExecutionReport run_steps(const costmodel::Scenario& sc, const RunOptions& options, RankBackend& backend) {
+  ExecutionReport out;
+  std::mutex mutex;
+  RankOptions ranks = options.ranks;
+  ranks.ranks = static_cast<int>(sc.layout.world_size());
+  backend.run(ranks, [&](Communicator& world) {
+    ExecutionReport mine = run_rank_steps(sc, options, world);
+    const std::scoped_lock lock{mutex};
+    if (out.ranks.empty()) out = std::move(mine);
+  });
+  return out;
+}
+
+}  // namespace hexaplan::validator

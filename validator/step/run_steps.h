@@ -1,0 +1,61 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "costmodel/spec/scenario.h"
+#include "costmodel/spec/verdict.h"
+#include "validator/communicator/run_ranks.h"
+#include "validator/device/device.h"
+#include "validator/optimizer/adamw.h"
+#include "validator/parallel/data.h"
+#include "validator/report/execution_report.h"
+#include "validator/step/token_source.h"
+
+namespace hexaplan::validator {
+
+class Stage;
+
+/// What a caller may look at, or change, on every rank: on the rank's own thread, all ranks at the same time.
+struct RankView {
+  Rank& rank;
+  /// Calls the visitor for all that the rank keeps of `state`, its shard of each parameter.
+  std::function<void(State, const std::function<void(const OwnedPart&)>&)> visit_state;
+  /// After parameters were changed from outside: the compute copies follow the masters, on all ranks.
+  std::function<void()> state_changed;
+  std::int64_t step = 0;  // steps that were run, over checkpoints
+};
+
+struct RunOptions {
+  std::int64_t steps = 1;
+  std::int64_t first_step = 0;  // steps that were run before, of a checkpoint
+  std::uint64_t seed = 1;
+  AdamWOptions optimizer;
+  LearningRate learning_rate;
+  /// Token stream; unset: random from the seed.
+  std::optional<TokenSource> tokens;
+  RankOptions ranks;
+  std::function<std::unique_ptr<Device>()> make_device;  // one per rank; required
+  std::int64_t memory_limit = 0;                         // bytes per rank; 0 = none
+  bool keep_timeline = false;
+  /// Hooks, all optional. `loaded` may fill in the state before the first step, `stepped` sees every step's
+  /// end, both on every rank; `progress` is called by world rank 0 alone.
+  std::function<void(const RankView&)> loaded, stepped;
+  std::function<void(const StepReport&)> progress;
+};
+
+/// What the executor cannot run of what the cost model can price, or nothing.
+[[nodiscard]] std::optional<costmodel::Rejected> first_not_executable(const costmodel::Scenario& scenario);
+
+/// Runs real training steps of the scenario on ranks of `backend`, every rank on a device of its own.
+/// Preconditions: the rules accept the scenario and first_not_executable names nothing. Throws RankFault when
+/// a rank does.
+[[nodiscard]] ExecutionReport run_steps(const costmodel::Scenario& scenario, const RunOptions& options,
+                                        RankBackend& backend);
+/// The same of one rank, inside a rank program. Reports of all ranks on all ranks.
+[[nodiscard]] ExecutionReport run_rank_steps(const costmodel::Scenario& scenario, const RunOptions& options,
+                                             Communicator& world);
+
+}  // namespace hexaplan::validator
