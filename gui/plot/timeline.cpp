@@ -71,8 +71,8 @@ QSize Timeline::minimumSizeHint() const {
 Timeline::Layout Timeline::layout(const QSizeF& size, const PlotTheme& theme) const {
   Layout out;
   const QFontMetricsF metrics(smallFont());
-  for (std::size_t i = 0; i < data_->names.size(); ++i) {
-    out.legend_entries.push_back({theme.of(data_->inks[i]), data_->names[i]});
+  for (const TimelineData::LegendRow& row : data_->legend) {
+    out.legend_entries.push_back({theme.of(row.ink), row.text});
   }
   out.legend = layoutLegend(out.legend_entries, metrics, size.width() - 2 * kMargin);
   double widest = 0;

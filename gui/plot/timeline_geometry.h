@@ -26,8 +26,12 @@ struct TimelineLane {
 
 /// What the Timeline shows; immutable once given to it.
 struct TimelineData {
+  struct LegendRow {
+    Ink ink;
+    QString text;
+  };
   std::vector<QString> names;  // of kinds of spans
-  std::vector<Ink> inks;       // of the same kinds: for the legend
+  std::vector<LegendRow> legend;
   std::vector<TimelineLane> lanes;
   double end = 0;  // seconds
   [[nodiscard]] std::size_t spanCount() const;

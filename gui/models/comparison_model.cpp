@@ -1,0 +1,156 @@
+#include "gui/models/comparison_model.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace hexaplan::gui {
+namespace {
+constexpr int kFirstNumber = 2;  // after group and name
+}
+
+void ComparisonModel::setStates(std::vector<ComparedState> states) {
+  assert(std::all_of(states.begin(), states.end(),
+                     [&](const auto& s) { return s.figures.size() == states.front().figures.size(); }));
+  beginResetModel();
+  states_ = std::move(states);
+  chooseRows();
+  endResetModel();
+}
+
+void ComparisonModel::setHideEmpty(bool hide) {
+  beginResetModel();
+  hide_empty_ = hide;
+  chooseRows();
+  endResetModel();
+}
+
+void ComparisonModel::chooseRows() {
+  rows_.clear();
+  for (std::size_t i = 0; !states_.empty() && i < states_.front().figures.size(); ++i) {
+    const bool said = std::any_of(states_.begin(), states_.end(), [&](const ComparedState& state) {
+      return state.figures[i].value.value_or(0) != 0;
+    });
+    if (said || !hide_empty_) rows_.push_back(i);
+  }
+}
+
+ComparisonModel::Place ComparisonModel::place(int column) {
+  if (column == 0) return {Part::Group};
+  if (column == 1) return {Part::Name};
+  if (column == kFirstNumber) return {Part::Number, 0};
+  const int after = column - kFirstNumber - 1;
+  constexpr Part parts[] = {Part::Number, Part::Difference, Part::Change};
+  return {parts[after % 3], static_cast<std::size_t>(after / 3) + 1};
+}
+
+const Figure& ComparisonModel::figure(int row, std::size_t state) const {
+  return states_[state].figures[rows_[static_cast<std::size_t>(row)]];
+}
+
+int ComparisonModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(rows_.size());
+}
+
+int ComparisonModel::columnCount(const QModelIndex& parent) const {
+  if (parent.isValid() || states_.empty()) return 0;
+  return kFirstNumber + 1 + 3 * (static_cast<int>(states_.size()) - 1);
+}
+
+QVariant ComparisonModel::value(int row, int column) const {
+  const Place at = place(column);
+  const Figure& before = figure(row, 0);
+  const Figure& now = figure(row, at.state);
+  switch (at.part) {
+    case Part::Group:
+      return before.group;
+    case Part::Name:
+      return before.name;
+    case Part::Number:
+      return now.value ? QVariant(*now.value) : QVariant();
+    case Part::Difference:
+      return before.value && now.value ? QVariant(*now.value - *before.value) : QVariant();
+    case Part::Change:
+      return before.value && now.value && *before.value != 0 ? QVariant(*now.value / *before.value - 1)
+                                                             : QVariant();
+  }
+  return {};
+}
+
+CellUnit ComparisonModel::unit(int row, int column) const {
+  switch (place(column).part) {
+    case Part::Group:
+    case Part::Name:
+      return CellUnit::Text;
+    case Part::Change:
+      return CellUnit::Percent;
+    default:
+      return figure(row, 0).unit;
+  }
+}
+
+CellUnit ComparisonModel::columnUnit(int column) const {
+  const Part part = place(column).part;
+  if (part == Part::Change) return CellUnit::Percent;
+  return part == Part::Group || part == Part::Name ? CellUnit::Text : CellUnit::Plain;
+}
+
+QString ComparisonModel::title(int column) const {
+  const Place at = place(column);
+  switch (at.part) {
+    case Part::Group:
+      return tr("group");
+    case Part::Name:
+      return tr("figure");
+    case Part::Number:
+      return states_[at.state].name;
+    case Part::Difference:
+      return tr("difference");
+    case Part::Change:
+      return tr("change");
+  }
+  return {};
+}
+
+QString ComparisonModel::meaning(int column) const {
+  const Place at = place(column);
+  switch (at.part) {
+    case Part::Group:
+      return tr("What the figure speaks of.");
+    case Part::Name:
+      return tr("Figures of the estimate.");
+    case Part::Number:
+      return at.state == 0 ? tr("The baseline.") : states_[at.state].name;
+    case Part::Difference:
+    case Part::Change:
+      return tr("%1 against %2.").arg(states_[at.state].name, states_.front().name);
+  }
+  return {};
+}
+
+QString ComparisonModel::toolTip(int row, int column) const {
+  return place(column).part == Part::Name ? figure(row, 0).meaning : meaning(column);
+}
+
+QString ComparisonModel::text(int row, int column) const {
+  const Part part = place(column).part;
+  const QVariant bare = value(row, column);
+  if ((part != Part::Difference && part != Part::Change) || !bare.isValid())
+    return TableModel::text(row, column);
+  const double change = bare.toDouble();
+  // Differences of shares are percentage points.
+  const CellUnit shown = unit(row, column);
+  QString magnitude = cellText(std::abs(change), shown, byteUnit());
+  if (part == Part::Difference && shown == CellUnit::Percent) magnitude.replace(u'%', tr("points"));
+  return signedText(change, magnitude);
+}
+
+ComparisonModel::Verdict ComparisonModel::verdict(const QModelIndex& index) const {
+  const Place at = place(index.column());
+  if (at.part != Part::Difference && at.part != Part::Change) return Verdict::Same;
+  const double change = value(index.row(), index.column()).toDouble();
+  if (change == 0) return Verdict::Same;
+  return (change > 0) == figure(index.row(), 0).more_is_better ? Verdict::Better : Verdict::Worse;
+}
+
+}  // namespace hexaplan::gui

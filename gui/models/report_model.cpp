@@ -1,0 +1,99 @@
+#include "gui/models/report_model.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "costmodel/step/estimate.h"
+#include "gui/models/terms.h"
+#include "validator/accuracy/score.h"
+#include "validator/report/execution_report.h"
+
+namespace hexaplan::gui {
+namespace {
+
+#define REPORT_TEXT(text) QT_TRANSLATE_NOOP("hexaplan::gui::ReportModel", text)
+constexpr int kDifference = 3, kError = 4;
+constexpr std::array kColumns{
+    Column<ReportRow>{{REPORT_TEXT("term"), CellUnit::Text, REPORT_TEXT("What was predicted and measured.")},
+                      [](const ReportRow& r) -> QVariant { return r.term; }},
+    Column<ReportRow>{{REPORT_TEXT("predicted"), CellUnit::Plain, REPORT_TEXT("By the cost model.")},
+                      [](const ReportRow& r) -> QVariant { return r.predicted; }},
+    Column<ReportRow>{
+        {REPORT_TEXT("measured"), CellUnit::Plain, REPORT_TEXT("In the run; empty: not measured.")},
+        [](const ReportRow& r) { return r.measured ? QVariant(*r.measured) : QVariant(); }},
+    Column<ReportRow>{
+        {REPORT_TEXT("difference"), CellUnit::Plain, REPORT_TEXT("Predicted minus measured.")},
+        [](const ReportRow& r) { return r.measured ? QVariant(r.predicted - *r.measured) : QVariant(); }},
+    Column<ReportRow>{
+        {REPORT_TEXT("error"), CellUnit::Percent, REPORT_TEXT("Predicted over measured, minus 1.")},
+        [](const ReportRow& r) {
+          return r.measured && *r.measured != 0 ? QVariant(r.predicted / *r.measured - 1) : QVariant();
+        }},
+};
+#undef REPORT_TEXT
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+ReportModel::ReportModel(QObject* parent)
+    : ColumnTableModel(kColumns, "hexaplan::gui::ReportModel", parent) {}
+
+CellUnit ReportModel::unit(int index, int column) const {
+  const CellUnit head = ColumnTableModel::unit(index, column);
+  return head == CellUnit::Plain ? row(index).unit : head;
+}
+
+QString ReportModel::text(int index, int column) const {
+  const QVariant bare = value(index, column);
+  if ((column != kDifference && column != kError) || !bare.isValid()) return TableModel::text(index, column);
+  return signedText(bare.toDouble(), cellText(std::abs(bare.toDouble()), unit(index, column), byteUnit()));
+}
+
+std::vector<ReportRow> reportRows(const costmodel::Estimate& predicted,
+                                  const validator::ExecutionReport& measured) {
+  std::vector<ReportRow> rows;
+  std::vector<double> steps;
+  for (const validator::StepReport& step : measured.steps) steps.push_back(step.time.value());
+  if (!steps.empty()) {
+    rows.push_back({ReportModel::tr("one step"), CellUnit::Seconds, predicted.time.total().value(),
+                    median(std::move(steps))});
+  }
+  const auto fullest = std::max_element(
+      measured.ranks.begin(), measured.ranks.end(),
+      [](const auto& a, const auto& b) { return a.memory.peak_bytes < b.memory.peak_bytes; });
+  if (fullest == measured.ranks.end()) return rows;
+  const auto stage = static_cast<std::size_t>(fullest->stage);
+  if (stage >= predicted.stages.size()) return rows;
+  const costmodel::MemoryBreakdown& kinds = predicted.stages[stage].at_peak;
+  rows.push_back({ReportModel::tr("allocated, rank %1").arg(fullest->rank), CellUnit::Bytes,
+                  kinds.total().value(), static_cast<double>(fullest->memory.peak_bytes)});
+  for (const MemoryTerm& term : memoryTerms()) {
+    const auto kind = static_cast<std::size_t>(term.kind);
+    const auto bytes = static_cast<double>(fullest->memory.peak_by_kind[kind]);
+    const double expected = kinds.of(term.kind).value();
+    if (bytes > 0 || expected > 0) rows.push_back({labelOf(term.kind), CellUnit::Bytes, expected, bytes});
+  }
+  return rows;
+}
+
+std::vector<ReportRow> reportRows(const validator::ComparedCase& row) {
+  std::vector<ReportRow> rows;
+  if (row.time) {
+    rows.push_back({ReportModel::tr("one step"), CellUnit::Seconds, row.time->predicted, row.time->measured});
+  }
+  const std::array names{ReportModel::tr("memory allocated"), ReportModel::tr("memory reserved"),
+                         ReportModel::tr("memory on the device")};
+  for (const validator::ComparedMemory& memory : row.memory) {
+    rows.push_back(
+        {names[static_cast<std::size_t>(memory.kind)], CellUnit::Bytes, memory.predicted, memory.measured});
+  }
+  return rows;
+}
+
+}  // namespace hexaplan::gui

@@ -1,0 +1,170 @@
+#include "gui/plot/simulation_views.h"
+
+#include <QCoreApplication>
+#include <algorithm>
+#include <array>
+
+#include "costmodel/simulate/simulation.h"
+
+namespace hexaplan::gui {
+namespace {
+
+using costmodel::Span;
+using costmodel::SpanKind;
+using costmodel::Stream;
+
+struct KindRow {
+  SpanKind kind;
+  const char* name;
+  Ink ink;  // of communication: of its hidden part
+};
+#define SPAN_TEXT(text) QT_TRANSLATE_NOOP("SpanKind", text)
+constexpr std::array<KindRow, costmodel::kSpanKinds> kKinds{{
+    {SpanKind::Forward, SPAN_TEXT("forward"), Ink::Forward},
+    {SpanKind::Backward, SPAN_TEXT("backward"), Ink::Backward},
+    {SpanKind::BackwardInput, SPAN_TEXT("backward, inputs"), Ink::BackwardInput},
+    {SpanKind::BackwardWeight, SPAN_TEXT("backward, weights"), Ink::BackwardWeight},
+    {SpanKind::Recompute, SPAN_TEXT("recomputation"), Ink::Recompute},
+    {SpanKind::Collective, SPAN_TEXT("collectives of layers"), Ink::HiddenCommunication},
+    {SpanKind::SendForward, SPAN_TEXT("activations sent"), Ink::HiddenCommunication},
+    {SpanKind::SendBackward, SPAN_TEXT("gradients sent"), Ink::HiddenCommunication},
+    {SpanKind::GradientReduce, SPAN_TEXT("gradient reduction"), Ink::HiddenCommunication},
+    {SpanKind::ParameterGather, SPAN_TEXT("parameter gathering"), Ink::HiddenCommunication},
+    {SpanKind::Optimizer, SPAN_TEXT("optimizer"), Ink::OptimizerStep},
+    {SpanKind::Host, SPAN_TEXT("host"), Ink::Host},
+}};
+#undef SPAN_TEXT
+constexpr std::array<const char*, costmodel::kStreams> kStreamNames{
+    QT_TRANSLATE_NOOP("Stream", "compute"), QT_TRANSLATE_NOOP("Stream", "layers' comm."),
+    QT_TRANSLATE_NOOP("Stream", "messages"), QT_TRANSLATE_NOOP("Stream", "data parallel")};
+
+TimelineSpan plain(const Span& span) {
+  const auto kind = static_cast<std::size_t>(span.kind);
+  return {span.begin.value(), span.end.value(), span.microbatch,
+          span.chunk,         kKinds[kind].ink, static_cast<std::uint8_t>(kind)};
+}
+
+/// Cuts communication where compute begins and ends: what runs beside compute is hidden, the rest exposed.
+void appendCut(const Span& span, const std::vector<Span>& compute, std::size_t& next,
+               std::vector<TimelineSpan>& out) {
+  TimelineSpan part = plain(span);
+  const double end = part.end;
+  const auto add = [&](double until, Ink ink) {
+    if (until <= part.begin) return;
+    part.end = until;
+    part.ink = ink;
+    out.push_back(part);
+    part.begin = until;
+  };
+  while (next < compute.size() && compute[next].end.value() <= part.begin) ++next;
+  for (std::size_t i = next; i < compute.size() && compute[i].begin.value() < end; ++i) {
+    add(std::min(compute[i].begin.value(), end), Ink::ExposedCommunication);
+    add(std::min(compute[i].end.value(), end), Ink::HiddenCommunication);
+  }
+  add(end, Ink::ExposedCommunication);
+}
+
+/// Neighbouring parts of one span with one ink become one again.
+void joinParts(std::vector<TimelineSpan>& spans) {
+  std::size_t kept = 0;
+  for (const TimelineSpan& span : spans) {
+    if (kept > 0) {
+      TimelineSpan& last = spans[kept - 1];
+      if (last.end == span.begin && last.ink == span.ink && last.what == span.what &&
+          last.microbatch == span.microbatch && last.chunk == span.chunk) {
+        last.end = span.end;
+        continue;
+      }
+    }
+    spans[kept++] = span;
+  }
+  spans.resize(kept);
+}
+
+TimelineLane laneOf(const costmodel::StageTimeline& stage, int number, std::size_t stream) {
+  const auto& compute = stage.streams[static_cast<std::size_t>(Stream::Compute)];
+  const bool computes = stream == static_cast<std::size_t>(Stream::Compute);
+  TimelineLane lane;
+  lane.label = QCoreApplication::translate("Stream", kStreamNames[stream]);
+  lane.stage = number;
+  lane.idle_is_bubble = computes;
+  lane.weight = computes ? 2 : 1;
+  lane.spans.reserve(stage.streams[stream].size());
+  std::size_t next = 0;
+  for (const Span& span : stage.streams[stream]) {
+    if (computes) {
+      lane.spans.push_back(plain(span));
+    } else {
+      appendCut(span, compute, next, lane.spans);
+    }
+  }
+  if (!computes) joinParts(lane.spans);
+  return lane;
+}
+
+void nameInks(TimelineData& data) {
+  std::array<bool, kInks> used{};
+  for (const TimelineLane& lane : data.lanes) {
+    if (lane.idle_is_bubble) used[static_cast<std::size_t>(Ink::Bubble)] = true;
+    for (const TimelineSpan& span : lane.spans) used[static_cast<std::size_t>(span.ink)] = true;
+  }
+  struct Name {
+    Ink ink;
+    const char* text;
+  };
+  static constexpr std::array kNames{
+      Name{Ink::Forward, QT_TRANSLATE_NOOP("Timeline", "forward")},
+      Name{Ink::Backward, QT_TRANSLATE_NOOP("Timeline", "backward")},
+      Name{Ink::BackwardWeight, QT_TRANSLATE_NOOP("Timeline", "backward, weights")},
+      Name{Ink::Recompute, QT_TRANSLATE_NOOP("Timeline", "recomputation")},
+      Name{Ink::OptimizerStep, QT_TRANSLATE_NOOP("Timeline", "optimizer")},
+      Name{Ink::Host, QT_TRANSLATE_NOOP("Timeline", "host")},
+      Name{Ink::HiddenCommunication, QT_TRANSLATE_NOOP("Timeline", "communication beside compute")},
+      Name{Ink::ExposedCommunication, QT_TRANSLATE_NOOP("Timeline", "exposed communication")},
+      Name{Ink::Bubble, QT_TRANSLATE_NOOP("Timeline", "bubble or waiting")}};
+  for (const Name& name : kNames) {
+    const bool backward = name.ink == Ink::Backward && used[static_cast<std::size_t>(Ink::BackwardInput)];
+    if (used[static_cast<std::size_t>(name.ink)] || backward) {
+      data.legend.push_back({name.ink, QCoreApplication::translate("Timeline", name.text)});
+    }
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const TimelineData> timelineOf(const costmodel::Simulation& simulation) {
+  auto data = std::make_shared<TimelineData>();
+  data->end = simulation.total.value();
+  for (const KindRow& row : kKinds) data->names.push_back(QCoreApplication::translate("SpanKind", row.name));
+  for (std::size_t s = 0; s < simulation.stages.size(); ++s) {
+    const costmodel::StageTimeline& stage = simulation.stages[s];
+    for (std::size_t stream = 0; stream < stage.streams.size(); ++stream) {
+      if (stream > 0 && stage.streams[stream].empty()) continue;
+      data->lanes.push_back(laneOf(stage, static_cast<int>(s), stream));
+    }
+  }
+  for (const TimelineLane& lane : data->lanes) {
+    if (!lane.spans.empty()) data->end = std::max(data->end, lane.spans.back().end);
+  }
+  nameInks(*data);
+  return data;
+}
+
+MemoryCurveData memoryCurveOf(const costmodel::Simulation& simulation, int stage, costmodel::Bytes usable,
+                              costmodel::Bytes device) {
+  const costmodel::StageTimeline& timeline = simulation.stages[static_cast<std::size_t>(stage)];
+  MemoryCurveData curve;
+  curve.stage = QCoreApplication::translate("MemoryCurve", "stage %1").arg(stage);
+  curve.end = simulation.total.value();
+  curve.outside = timeline.outside.value();
+  curve.usable = usable.value();
+  curve.device = device.value();
+  curve.samples.reserve(timeline.memory.size());
+  for (const costmodel::MemoryPoint& point : timeline.memory) {
+    curve.samples.push_back(
+        {point.at.value(), point.activations.value(), (point.allocated - point.activations).value()});
+  }
+  return curve;
+}
+
+}  // namespace hexaplan::gui
