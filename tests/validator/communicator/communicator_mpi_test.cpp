@@ -1,5 +1,6 @@
 // Runs under mpirun: every rank checks every law of the contract; what went wrong comes out on rank 0.
-// `communicator_mpi_test fault throw|hang|die` breaks rank 1 in the middle and says what rank 0 hears of it.
+// `communicator_mpi_test 4 fault throw|hang|die` breaks rank 1 in the middle and says what rank 0 hears of
+// it.
 
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 
 #include "tests/validator/communicator/communicator_conformance.h"
 #include "validator/communicator/mpi/mpi_ranks.h"
+#include "validator/communicator/mpi/supervisor.h"
 #include "validator/communicator/rank_fault.h"
 
 namespace {
@@ -61,9 +63,7 @@ int run_into_fault(RankBackend& ranks, RankOptions options, std::string_view how
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   const auto ranks = make_mpi_ranks();
   if (ranks == nullptr) {
     std::printf("skipped: %s\n", find_mpi().problem.c_str());
@@ -72,4 +72,15 @@ int main(int argc, char** argv) {
   const RankOptions options{.ranks = argc > 1 ? std::atoi(argv[1]) : 1};
   if (argc > 3 && std::string_view{argv[2]} == "fault") return run_into_fault(*ranks, options, argv[3]);
   return check_laws(*ranks, options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_supervised([&] { return run(argc, argv); },
+                        [](const RankDeath& death) {
+                          std::printf("death: %s\n", death.text().c_str());
+                          std::fflush(stdout);
+                          return 6;
+                        });
 }

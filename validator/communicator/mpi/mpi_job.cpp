@@ -9,6 +9,8 @@
 #include <limits>
 #include <thread>
 
+#include "validator/communicator/mpi/supervisor.h"
+
 namespace hexaplan::validator {
 namespace {
 
@@ -57,6 +59,7 @@ MpiJob::MpiJob(const HexaplanMpi& mpi, const RankOptions& options)
     : mpi_{mpi}, options_{options}, world_{mpi.world()}, rank_{mpi.rank(world_)}, size_{mpi.size(world_)} {
   last_.rank = rank_;
   control_ = mpi_.split(world_, 0, rank_);
+  tell_supervisor(last_);
 }
 
 void MpiJob::begin_call(const Call& call, std::string_view what) {
@@ -67,7 +70,13 @@ void MpiJob::begin_call(const Call& call, std::string_view what) {
   last_.microbatch = call.microbatch;
   last_.inside = true;
   ++last_.calls;
+  tell_supervisor(last_);
   hear();
+}
+
+void MpiJob::end_call() {
+  last_.inside = false;
+  tell_supervisor(last_);
 }
 
 void MpiJob::finish(void* request, int* bytes) {

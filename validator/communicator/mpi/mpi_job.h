@@ -32,7 +32,7 @@ class MpiJob {
   void begin_call(const Call& call, std::string_view what);
   /// Polls until `request` is done. Throws RankFault. `bytes`: of a message received.
   void finish(void* request, int* bytes = nullptr);
-  void end_call() { last_.inside = false; }
+  void end_call();
 
   /// Starts to send a copy of `data`.
   void send(void* communicator, ConstBuffer data, int to, int tag);
