@@ -103,6 +103,8 @@ class CheckpointReader {
 /// A new, empty folder beside where the checkpoint of `step` will lie in `root`, to write the ranks' files
 /// into. Leftovers of a run that died while it wrote are removed.
 [[nodiscard]] std::string begin_checkpoint(const std::string& root, std::int64_t step);
+/// Where begin_checkpoint has put it.
+[[nodiscard]] std::string unfinished_checkpoint(const std::string& root, std::int64_t step);
 /// Makes the folder the checkpoint of `step`, and `root`/latest name it: whole or not at all.
 void commit_checkpoint(const std::string& root, std::int64_t step);
 /// The folder that `path` means: itself when it holds a checkpoint's files, else what its `latest` names.

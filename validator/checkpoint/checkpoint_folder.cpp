@@ -20,14 +20,14 @@ void check(const std::error_code& error, const fs::path& path) {
   if (error) throw CheckpointError{fmt::format("{}: {}", path.string(), error.message())};
 }
 
-fs::path unfinished_folder(const std::string& root, std::int64_t step) {
-  return fs::path{root} / (step_folder(step) + kUnfinished);
-}
-
 }  // namespace
 
 std::string step_folder(std::int64_t step) {
   return fmt::format("step-{:08}", step);
+}
+
+std::string unfinished_checkpoint(const std::string& root, std::int64_t step) {
+  return fs::path{root} / (step_folder(step) + kUnfinished);
 }
 
 std::string begin_checkpoint(const std::string& root, std::int64_t step) {
@@ -37,7 +37,7 @@ std::string begin_checkpoint(const std::string& root, std::int64_t step) {
   for (const fs::directory_entry& entry : fs::directory_iterator{root}) {
     if (entry.path().extension() == kUnfinished) fs::remove_all(entry.path(), error);
   }
-  const fs::path folder = unfinished_folder(root, step);
+  const fs::path folder = unfinished_checkpoint(root, step);
   fs::create_directory(folder, error);
   check(error, folder);
   return folder;
@@ -45,7 +45,7 @@ std::string begin_checkpoint(const std::string& root, std::int64_t step) {
 
 void commit_checkpoint(const std::string& root, std::int64_t step) {
   const fs::path target = fs::path{root} / step_folder(step);
-  const fs::path folder = unfinished_folder(root, step);
+  const fs::path folder = unfinished_checkpoint(root, step);
   sync_folder(folder);
   std::error_code error;
   fs::remove_all(target, error);  // the same step of an earlier run

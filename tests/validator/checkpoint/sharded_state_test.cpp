@@ -1,0 +1,105 @@
+#include "validator/checkpoint/sharded_state.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "tests/validator/step/tiny_scenario.h"
+#include "validator/communicator/threads/thread_ranks.h"
+#include "validator/device/cpu/cpu_device.h"
+
+namespace hexaplan::tests {
+namespace {
+
+namespace fs = std::filesystem;
+using costmodel::Layout;
+using costmodel::Scenario;
+using validator::CheckpointReader;
+using validator::Element;
+using validator::RankView;
+
+struct Change {
+  std::string name;
+  Layout saved, loaded;
+  bool tied = false;
+};
+
+class Resharded : public testing::TestWithParam<Change> {
+ protected:
+  Resharded() : folder_{fs::temp_directory_path() / ("hexaplan_resharded_" + std::to_string(getpid()))} {
+    fs::remove_all(folder_);
+  }
+  ~Resharded() override { fs::remove_all(folder_); }
+
+  TinyRun train(const Scenario& scenario, int first_step, int steps, bool save) const {
+    TinyRun run;
+    validator::GlobalState state;
+    validator::RunOptions options{.steps = steps, .first_step = first_step};
+    options.make_device = [] { return validator::make_cpu_device(Element::F64); };
+    std::optional<CheckpointReader> checkpoint;
+    if (first_step > 0) {
+      checkpoint.emplace(validator::find_checkpoint(folder_));
+      EXPECT_EQ(checkpoint->header().step, first_step);
+      options.loaded = [&](const RankView& view) { load_checkpoint(*checkpoint, view); };
+    }
+    options.stepped = [&](const RankView& view) {
+      if (view.step != first_step + steps) return;
+      if (save) save_checkpoint(folder_, view);
+      state.add(view, validator::State::Master);
+    };
+    validator::ThreadRanks ranks;
+    run.report = validator::run_steps(scenario, options, ranks);
+    run.parameters = state.tensors();
+    return run;
+  }
+
+  fs::path folder_;
+};
+
+/// Two steps under one layout, the third under another: as if nothing had happened.
+TEST_P(Resharded, training_goes_on_under_another_layout_as_if_uninterrupted) {
+  Scenario first = tiny_scenario(GetParam().saved), second = tiny_scenario(GetParam().loaded);
+  first.model.tied_embeddings = second.model.tied_embeddings = GetParam().tied;
+  const TinyRun whole = run_tiny(on_one_rank(first), 3);
+  (void)train(first, 0, 2, true);
+  const TinyRun third = train(second, 2, 1, false);
+  ASSERT_EQ(third.report.steps.size(), 1U);
+  const double loss = whole.report.steps.at(2).loss;
+  EXPECT_NEAR(third.report.steps[0].loss, loss, 1e-10 * loss);
+  EXPECT_NEAR(third.report.steps[0].gradient_norm, whole.report.steps[2].gradient_norm, 1e-10);
+  const auto worst = validator::largest_difference(third.parameters, whole.parameters);
+  EXPECT_LE(worst.relative, 1e-10) << worst.parameter.second << " of unit " << worst.parameter.first;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    validator, Resharded,
+    testing::Values(Change{"tp2_to_pp2", {.tp = 2}, {.pp = 2}},
+                    Change{"zero3_to_tp4", {.dp = 4, .sharding = {.stage = 3}}, {.tp = 4, .sp = true}},
+                    Change{"pp4_to_one", {.pp = 4}, {}},
+                    Change{"hybrid_to_zero1",
+                           {.dp = 4, .sharding = {.stage = 3, .group = 2}},
+                           {.dp = 2, .tp = 2, .sharding = {.stage = 1}}},
+                    Change{"tied_pp2_to_tp2", {.pp = 2}, {.tp = 2}, true},
+                    Change{"tied_tp2_to_pp2", {.tp = 2}, {.dp = 2, .pp = 2, .sharding = {.stage = 2}}, true}),
+    [](const auto& param) { return param.param.name; });
+
+TEST_F(Resharded, a_checkpoint_of_another_model_is_refused_with_both_sizes) {
+  Scenario scenario = tiny_scenario({});
+  (void)train(scenario, 0, 1, true);
+  scenario.model.hidden = 32;
+  scenario.model.attention.head_dim = scenario.model.attention.v_head_dim = 8;
+  try {
+    (void)train(scenario, 1, 1, false);
+    FAIL() << "it was loaded";
+  } catch (const validator::RankFault& fault) {
+    EXPECT_THAT(fault.what(),
+                testing::HasSubstr("holds a model of 4 layers, hidden 16, 8 heads (2 kv) of 4"));
+    EXPECT_THAT(fault.what(),
+                testing::HasSubstr("the scenario's has 4 layers, hidden 32, 8 heads (2 kv) of 8"));
+  }
+}
+
+}  // namespace
+}  // namespace hexaplan::tests
