@@ -15,6 +15,11 @@ constexpr Seconds PassCost::*kPassParts[] = {&PassCost::gemm,   &PassCost::atten
                                              &PassCost::expert};
 static_assert(sizeof(PassCost) == std::size(kPassParts) * sizeof(Seconds), "every part of a pass is listed");
 
+/// Between nodes the host itself moves the data of a collective (NCCL's proxy threads) and launches later; in
+/// a long transfer it gets ahead again. Chosen over nanotron's runs with tensor parallelism of 16 and 32 that
+/// nothing disturbed (docs/accuracy.md): 1.25 to 1.5 ms whichever model is left out.
+constexpr Seconds kHostMovesAtMost{1.5e-3};
+
 /// Standard deviation of the speed of GPUs of one type under their power limit; an estimate: 8 % average
 /// variation (Sinha et al., "Not All GPUs Are Created Equal", SC22, arXiv:2208.11035, abstract; V100, MI60
 /// and others), taken for the 5.4 deviations between the whiskers of a normal sample.
@@ -116,9 +121,9 @@ Seconds Pricer::host_time(const Operation& op) const {
   return op.count * once;
 }
 
-void Pricer::add(const Operation& op, Seconds time, PassCost& cost, Seconds& host) const {
+void Pricer::add(const Operation& op, Seconds time, PassCost& cost, HostWork& host) const {
   const FrameworkProfile& f = scenario_.framework;
-  host += host_time(op);
+  host.issuing += host_time(op);
   switch (op.kind) {
     case OpKind::Gemm:
     case OpKind::GroupedGemm:
@@ -138,25 +143,25 @@ void Pricer::add(const Operation& op, Seconds time, PassCost& cost, Seconds& hos
   } else if (op.group == Group::Expert || op.group == Group::ExpertTensor) {
     cost.expert += time * (1 - f.expert_overlap);
   } else {
-    cost.tensor += time * (1 - f.tensor_overlap);
+    const Seconds exposed = time * (1 - f.tensor_overlap);
+    cost.tensor += exposed;
+    if (tensor_crosses_network_) host.moving += smaller(exposed, op.count * kHostMovesAtMost);
   }
 }
 
 /// The host must launch as fast as the device runs; ring sends hide behind attention.
-void Pricer::finish(PassCost& cost, Seconds host) const {
+void Pricer::finish(PassCost& cost, const HostWork& host) const {
   const FrameworkProfile& f = scenario_.framework;
   if (scenario_.layout.context == ContextKind::Ring) {
     cost.context = larger(Seconds{}, cost.context - cost.attention * f.context_overlap);
   }
-  // Between nodes the host itself moves the data of a collective (NCCL's proxy threads) and launches later.
-  const Seconds moved_by_host = tensor_crosses_network_ ? cost.tensor : Seconds{};
-  cost.launch = larger(Seconds{}, host - (cost.total() - moved_by_host));
+  cost.launch = larger(Seconds{}, host.issuing - (cost.total() - host.moving));
 }
 
 LayerCost Pricer::price(const std::vector<Operation>& operations, Seconds forward_host,
                         Seconds backward_host) const {
   LayerCost cost;
-  Seconds forward_issue, backward_issue, rerun_issue;
+  HostWork forward, backward, rerun;
   std::int64_t experts = 0;  // of the rank
   bool experts_rerun = false;
   for (const Operation& op : operations) {
@@ -166,21 +171,23 @@ LayerCost Pricer::price(const std::vector<Operation>& operations, Seconds forwar
       experts_rerun = experts_rerun || op.rerun;
     }
     if (op.pass == Pass::Forward) {
-      add(op, time, cost.forward, forward_issue);
+      add(op, time, cost.forward, forward);
     } else {
-      add(op, time, cost.backward, backward_issue);
+      add(op, time, cost.backward, backward);
       if (op.pass == Pass::BackwardWeight && op.kind != OpKind::Collective) cost.weight_gradient += time;
     }
     cost.flops += op.flops;
     if (op.rerun) {
-      add(op, time, cost.rerun, rerun_issue);
+      add(op, time, cost.rerun, rerun);
       cost.rerun_flops += op.flops;
     }
   }
-  const double rerun_share = forward_issue > Seconds{} ? rerun_issue / forward_issue : 0;
-  finish(cost.forward, forward_host + forward_issue);
-  finish(cost.backward, backward_host + backward_issue);
-  finish(cost.rerun, forward_host * rerun_share + rerun_issue);
+  if (forward.issuing > Seconds{}) rerun.issuing += forward_host * (rerun.issuing / forward.issuing);
+  forward.issuing += forward_host;
+  backward.issuing += backward_host;
+  finish(cost.forward, forward);
+  finish(cost.backward, backward);
+  finish(cost.rerun, rerun);
   const Seconds wait = scenario_.framework.expert_layer_overhead +
                        scenario_.framework.expert_overhead * static_cast<double>(experts);
   if (experts > 0) cost.forward.launch += wait, cost.backward.launch += wait;

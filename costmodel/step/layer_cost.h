@@ -31,6 +31,12 @@ struct LayerCost {
   [[nodiscard]] constexpr Seconds total() const { return forward.total() + backward.total() + rerun.total(); }
 };
 
+/// What the host does for one pass.
+struct HostWork {
+  Seconds issuing;  // launches, modules, autograd
+  Seconds moving;   // data of collectives between nodes, while it issues nothing
+};
+
 /// Prices operations for one scenario; placements of the groups are looked up once.
 class Pricer {
  public:
@@ -46,8 +52,8 @@ class Pricer {
   [[nodiscard]] double merged_share(const Operation& op) const;
   [[nodiscard]] bool crosses_network(Group group) const;
   [[nodiscard]] Seconds host_time(const Operation& op) const;
-  void add(const Operation& op, Seconds time, PassCost& cost, Seconds& host) const;
-  void finish(PassCost& cost, Seconds host) const;
+  void add(const Operation& op, Seconds time, PassCost& cost, HostWork& host) const;
+  void finish(PassCost& cost, const HostWork& host) const;
 
   const Scenario& scenario_;
   const Calibration& calibration_;

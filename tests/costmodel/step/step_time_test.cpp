@@ -30,6 +30,28 @@ TEST(step_time, a_slow_host_shows_only_where_the_device_is_faster) {
   EXPECT_GT(time_of(sc).launch.value(), 0.0);
 }
 
+TEST(step_time, a_transfer_between_nodes_keeps_the_host_from_launching_but_not_for_long) {
+  const double host = 1;  // seconds per layer and pass: the device always waits
+  const auto passes = [&](double bytes_per_second, std::int64_t layers) {
+    Scenario sc = example_scenario();
+    sc.layout = {.tp = 16, .sp = true};
+    sc.recipe.global_batch = 1;
+    sc.model.layers = layers;
+    sc.cluster.levels.back().bandwidth = BytesPerSecond{bytes_per_second};
+    sc.framework.layer_host_forward = sc.framework.layer_host_backward = Seconds{host};
+    const StepTime t = time_of(sc);
+    return (t.gemm + t.attention + t.memory_bound + t.launch + t.tensor_parallel).value();
+  };
+  const auto added_by_a_layer = [&](double bandwidth) {
+    return passes(bandwidth, 33) - passes(bandwidth, 32);
+  };
+  const int transfers = 10;  // gather and scatter twice per pass, and both inputs again for their gradients
+  for (const double slow : {1e8, 2e8})
+    EXPECT_NEAR(added_by_a_layer(slow), 2 * host + transfers * 1.5e-3, 1e-9);
+  EXPECT_LT(added_by_a_layer(50e9), 2 * host + transfers * 1.5e-3) << "short ones end earlier";
+  EXPECT_GT(added_by_a_layer(50e9), 2 * host);
+}
+
 TEST(step_time, a_norm_written_out_has_its_own_rule) {
   Scenario sc = example_scenario();
   sc.framework.elementwise[static_cast<std::size_t>(Elementwise::UnfusedNorm)] = {11, 50, 7, 16};
