@@ -14,8 +14,9 @@ class ComputeClock {
       : chunks_{chunks}, per_stage_{schedule.chunks}, now_{std::move(begin)} {}
 
   Seconds run(const Task& task, Seconds arrived) { return advance(task, arrived, time_of(task)); }
-  Seconds run_pair(const Task& forward, const Task& backward, Seconds arrived) {
-    return advance(forward, arrived, time_of(forward) + time_of(backward));
+  std::pair<Seconds, Seconds> run_pair(const Task& forward, const Task& backward, Seconds arrived) {
+    const Seconds end = advance(forward, arrived, time_of(forward) + time_of(backward));
+    return {end, end};
   }
   [[nodiscard]] const std::vector<Seconds>& now() const { return now_; }
 

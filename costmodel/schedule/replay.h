@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "costmodel/schedule/schedule.h"
@@ -18,7 +19,9 @@ struct ChunkLinks {
 /// arrived. `Clock` says how long things take and keeps the time of every stage:
 ///   Seconds run(const Task&, Seconds arrived): starts the task on its stage at or after `arrived`, returns
 ///     when its output reaches the chunk that waits for it;
-///   Seconds run_pair(const Task& forward, const Task& backward, Seconds arrived): both at once.
+///   std::pair<Seconds, Seconds> run_pair(const Task& forward, const Task& backward, Seconds arrived): both
+///   at
+///     once.
 /// Returns the number of tasks that ran: all of them, unless the orders block each other.
 template <class Clock>
 std::size_t replay(const Schedule& schedule, Clock& clock) {
@@ -77,9 +80,9 @@ std::size_t replay(const Schedule& schedule, Clock& clock) {
       if (task.with_next) {
         const Task& partner = order[position[s] + 1];
         if (missing(needs(partner))) break;
-        const Seconds end = clock.run_pair(task, partner, Seconds{arrived});
-        deliver(task, end);
-        deliver(partner, end);
+        const auto [forward, backward] = clock.run_pair(task, partner, Seconds{arrived});
+        deliver(task, forward);
+        deliver(partner, backward);
         position[s] += 2, done += 2;
       } else {
         deliver(task, clock.run(task, Seconds{arrived}));
@@ -95,7 +98,7 @@ std::size_t replay(const Schedule& schedule, Clock& clock) {
 inline constexpr int kDriftingSteps = 4;
 /// Longest time of a stage between `begin` and `end`; `begin` becomes the stages' next beginning, the
 /// earliest at 0.
-[[nodiscard]] Seconds next_step(const std::vector<Seconds>& end, std::vector<Seconds>& begin);
+Seconds next_step(const std::vector<Seconds>& end, std::vector<Seconds>& begin);
 
 /// Time of one micro-batch on one chunk.
 struct ChunkSeconds {

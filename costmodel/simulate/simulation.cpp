@@ -1,6 +1,12 @@
 #include "costmodel/simulate/simulation.h"
 
+#include <algorithm>
+#include <cassert>
 #include <cstddef>
+
+#include "costmodel/schedule/replay.h"
+#include "costmodel/simulate/step_clock.h"
+#include "costmodel/spec/local_dims.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -18,6 +24,74 @@ double share_of(const Simulation& simulation, Seconds (*part)(const StageTimes&)
   return all > Seconds{} ? sum / all : 0.0;
 }
 
+/// What does not change from one run of the order to the next.
+struct Setup {
+  Schedule schedule;
+  StepPieces pieces;
+  OverlapRules rules;
+  std::vector<StageLevels> levels;
+};
+
+Setup set_up(const Scenario& sc, const Calibration& calibration) {
+  const Layout& l = sc.layout;
+  const std::int64_t microbatches = microbatches_per_step(sc);
+  const auto stages = plan_stages(sc);
+  const auto chunks = plan_chunks(sc);
+  const int per_stage = chunks_per_stage(l);
+  Setup setup{.schedule = make_schedule(l.schedule, l.pp, static_cast<int>(microbatches), l.vpp),
+              .pieces = price_pieces(sc, calibration, stages, chunks),
+              .rules = overlap_rules(sc)};
+  const MemoryModel memory{sc, calibration, stages};
+  setup.levels.reserve(stages.size());
+  for (int s = 0; s < l.pp; ++s) {
+    const double in_flight = microbatches_in_flight(l, microbatches, s);
+    const double plain =
+        chunks_in_flight(l.schedule, l.pp, static_cast<int>(microbatches), per_stage, s) / per_stage;
+    setup.levels.push_back(stage_levels(memory, stages[static_cast<std::size_t>(s)], s,
+                                        &chunks[static_cast<std::size_t>(s * per_stage)], per_stage,
+                                        in_flight, in_flight - plain));
+  }
+  return setup;
+}
+
+/// One step whose stages begin at `begin`.
+std::vector<StageClock> run_step(const Setup& setup, const std::vector<Seconds>& begin,
+                                 const SimulationOptions& keep, Seconds step_host) {
+  std::vector<StageClock> clocks;
+  clocks.reserve(begin.size());
+  for (std::size_t s = 0; s < begin.size(); ++s) {
+    const std::size_t tasks = setup.schedule.stages[s].size();
+    clocks.emplace_back(MemoryTrack{setup.levels[s], keep.keep_memory ? 2 * tasks + 8 : 0}, begin[s],
+                        setup.rules.slowdown, keep.keep_spans ? tasks + 8 : 0);
+  }
+  StepClock clock{setup.schedule, setup.pieces, setup.rules, std::move(clocks)};
+  [[maybe_unused]] const std::size_t ran = replay(setup.schedule, clock);
+  assert(ran > 0);
+  clock.finish(!drifts(setup.schedule.kind));
+  for (StageClock& stage : clock.stages())
+    stage.spend(step_host, &StageTimes::host, Stream::Compute, SpanKind::Host);
+  return std::move(clock.stages());
+}
+
+std::vector<Seconds> ends_of(const std::vector<StageClock>& clocks) {
+  std::vector<Seconds> ends;
+  ends.reserve(clocks.size());
+  for (const StageClock& clock : clocks) ends.push_back(clock.now());
+  return ends;
+}
+
+void find_extremes(Simulation& simulation) {
+  const auto device = [](const StageTimeline& stage) { return stage.peak + stage.outside; };
+  for (std::size_t s = 1; s < simulation.stages.size(); ++s) {
+    const auto at = [&](int stage) -> const StageTimeline& {
+      return simulation.stages[static_cast<std::size_t>(stage)];
+    };
+    const StageTimeline& stage = simulation.stages[s];
+    if (stage.times.compute > at(simulation.slowest).times.compute) simulation.slowest = static_cast<int>(s);
+    if (device(stage) > device(at(simulation.peak_stage))) simulation.peak_stage = static_cast<int>(s);
+  }
+}
+
 }  // namespace
 
 std::string_view name_of(SpanKind kind) {
@@ -32,6 +106,25 @@ double Simulation::bubble_share() const {
 }
 double Simulation::exposed_share() const {
   return share_of(*this, [](const StageTimes& times) { return times.exposed(); });
+}
+
+Simulation simulate_step(const Scenario& scenario, const Calibration& calibration,
+                         SimulationOptions options) {
+  Setup setup = set_up(scenario, calibration);
+  if (options.free_messages) setup.pieces.message = setup.rules.message_host = Seconds{};
+  const Seconds host = scenario.framework.step_overhead;
+  std::vector<Seconds> begin(setup.schedule.stages.size());
+  if (drifts(setup.schedule.kind)) {
+    for (int step = 1; step < kDriftingSteps; ++step)
+      next_step(ends_of(run_step(setup, begin, {false, false}, host)), begin);
+  }
+  std::vector<StageClock> clocks = run_step(setup, begin, options, host);
+  Simulation out{.microbatches = setup.schedule.microbatches, .chunks = setup.schedule.chunks};
+  out.total = next_step(ends_of(clocks), begin);
+  out.stages.reserve(clocks.size());
+  for (StageClock& clock : clocks) out.stages.push_back(clock.take(out.total));
+  find_extremes(out);
+  return out;
 }
 
 }  // namespace hexaplan::costmodel

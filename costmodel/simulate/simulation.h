@@ -95,8 +95,9 @@ struct Simulation {
 };
 
 struct SimulationOptions {
-  bool keep_spans = true;   // false: totals only, several times as fast
-  bool keep_memory = true;  // false: no curve; peaks are there all the same
+  bool keep_spans = true;      // false: totals only, several times as fast
+  bool keep_memory = true;     // false: no curve; peaks are there all the same
+  bool free_messages = false;  // between stages, as the closed form of the bubble has it
 };
 
 /// One optimizer step as events over the compute and communication streams of every stage, from the same

@@ -192,8 +192,8 @@ Seconds StepCombiner::data_parallel(const PassTotals& slowest, const StageTransf
 /// ZeRO-3 / FSDP: every layer is gathered before its forward and its backward and its gradient scattered, per
 /// micro-batch; each transfer runs beside the layer before it, which it slows down. Copies in and out of the
 /// buffers follow one another on the device.  [docs/formulas.md#C9]
-Seconds StepCombiner::sharded_layer(const LayerTransfers& transfers, Seconds forward,
-                                    Seconds backward) const {
+ShardedWait StepCombiner::sharded_layer(const LayerTransfers& transfers, Seconds forward,
+                                        Seconds backward) const {
   const FrameworkProfile& f = *framework_;
   const auto beside = [&](Seconds transfer, Seconds compute) {
     return overlap(compute, transfer, 1.0, f.overlap_slowdown).exposed;
@@ -201,29 +201,30 @@ Seconds StepCombiner::sharded_layer(const LayerTransfers& transfers, Seconds for
   const Seconds again = transfers.gather_again;
   const Seconds waiting = f.backward_gather_overlap ? beside(again + transfers.scatter, backward)
                                                     : again + beside(transfers.scatter, backward);
-  return beside(transfers.gather, forward) + waiting + transfers.copies;
+  return {beside(transfers.gather, forward), waiting + transfers.copies};
 }
 
-Seconds StepCombiner::sharded_parameters(const LayerTotals& layers, const StagePlan& stage,
-                                         double rerun_share, const StageTransfers& transfers) const {
-  Seconds exposed;
+ShardedWait StepCombiner::sharded_wait(const LayerTotals& layers, const StagePlan& stage, double rerun_share,
+                                       const StageTransfers& transfers) const {
+  ShardedWait wait;
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (stage.layers[c] == 0) continue;
     const PassTotals& layer = layers.layers[c];
     const Seconds backward = layer.backward + layer.rerun * rerun_share;
-    exposed += stage.layers[c] * sharded_layer(transfers.layers[c], layer.forward, backward);
+    wait += sharded_layer(transfers.layers[c], layer.forward, backward) * stage.layers[c];
   }
-  exposed += sharded_layer(transfers.embedding, {}, {});
-  exposed += sharded_layer(transfers.head, layers.head.forward, layers.head.backward);
-  return exposed * (microbatches_ / stage.copies);
+  wait += sharded_layer(transfers.embedding, {}, {});
+  wait += sharded_layer(transfers.head, layers.head.forward, layers.head.backward);
+  return wait * (1.0 / stage.copies);
 }
 
 StepOverheads StepCombiner::overheads(const LayerTotals& layers, const StagePlan& stage, double rerun_share,
                                       const StageTransfers& transfers, std::span<const StageLoad> stages,
                                       std::size_t slowest) const {
+  const ShardedWait wait = by_layer_ ? sharded_wait(layers, stage, rerun_share, transfers) : ShardedWait{};
   return {.pipeline_p2p = messages_,
           .bubble = bubble(stages, slowest),
-          .data_parallel = by_layer_ ? sharded_parameters(layers, stage, rerun_share, transfers)
+          .data_parallel = by_layer_ ? (wait.forward + wait.backward) * microbatches_
                                      : data_parallel(stages[slowest].totals, transfers),
           .optimizer = transfers.update,
           .host = framework_->step_overhead + framework_->microbatch_overhead * microbatches_};

@@ -77,6 +77,19 @@ struct StageLoad {
   int count = 1;  // stages alike
 };
 
+/// What the passes of one micro-batch wait for where parameters are gathered layer by layer.
+struct ShardedWait {
+  Seconds forward, backward;
+  constexpr ShardedWait& operator+=(const ShardedWait& o) {
+    forward += o.forward;
+    backward += o.backward;
+    return *this;
+  }
+  friend constexpr ShardedWait operator*(const ShardedWait& wait, double factor) {
+    return {wait.forward * factor, wait.backward * factor};
+  }
+};
+
 /// What a step costs beside the passes of the stage that sets its pace.
 struct StepOverheads {
   Seconds pipeline_p2p, bubble, data_parallel, optimizer, host;
@@ -96,14 +109,17 @@ class StepCombiner {
                                         const StageTransfers& transfers, std::span<const StageLoad> stages,
                                         std::size_t slowest) const;
 
+  /// ZeRO-3 / FSDP: what one micro-batch waits for on `stage`, or on some of its layers.
+  /// [docs/formulas.md#C9]
+  [[nodiscard]] ShardedWait sharded_wait(const LayerTotals& layers, const StagePlan& stage,
+                                         double rerun_share, const StageTransfers& transfers) const;
+
  private:
   [[nodiscard]] Seconds bubble(std::span<const StageLoad> stages, std::size_t slowest) const;
   [[nodiscard]] Seconds pipeline_messages(Seconds message) const;
   [[nodiscard]] Seconds data_parallel(const PassTotals& slowest, const StageTransfers& transfers) const;
-  [[nodiscard]] Seconds sharded_layer(const LayerTransfers& transfers, Seconds forward,
-                                      Seconds backward) const;
-  [[nodiscard]] Seconds sharded_parameters(const LayerTotals& layers, const StagePlan& stage,
-                                           double rerun_share, const StageTransfers& transfers) const;
+  [[nodiscard]] ShardedWait sharded_layer(const LayerTransfers& transfers, Seconds forward,
+                                          Seconds backward) const;
 
   const FrameworkProfile* framework_;
   int pp_, vpp_;

@@ -1,0 +1,95 @@
+#include "costmodel/simulate/memory_track.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+namespace hexaplan::costmodel {
+namespace {
+
+Bytes activations_of(const TensorLedger& ledger) {
+  return sum_alive(ledger, kForward).activations;
+}
+
+/// What one micro-batch keeps on a chunk whose stage recomputes `share` of its layers.
+Bytes kept_on(const MemoryModel& memory, StagePlan chunk, double share) {
+  chunk.recomputed = 0;
+  const Bytes saved = activations_of(memory.ledger(chunk, 1));
+  if (share <= 0) return saved;
+  chunk.recomputed = chunk.total_layers();
+  return saved * (1 - share) + activations_of(memory.ledger(chunk, 1)) * share;
+}
+
+}  // namespace
+
+StageLevels stage_levels(const MemoryModel& memory, const StagePlan& stage, int index,
+                         const StagePlan* chunks, int chunk_count, double in_flight,
+                         double always_in_flight) {
+  StageLevels levels;
+  const TensorLedger empty = memory.ledger(stage, 0);
+  for (std::size_t i = 0; i < kInstants; ++i)
+    levels.base[i] = sum_alive(empty, instant_at(static_cast<int>(i))).allocated();
+  constexpr std::uint8_t kBoth = kForward | kBackward;
+  for (const TensorEntry& entry : empty) {
+    const bool outside = entry.kind == TensorKind::Communication || entry.kind == TensorKind::Overhead;
+    if ((entry.alive & kBoth) == kBoth && !outside) levels.between += entry.size();
+  }
+  const Bytes one = activations_of(memory.ledger(stage, 1));
+  const double many = std::max(4.0, 4 * in_flight);  // more than any order keeps
+  levels.most_kept = activations_of(memory.ledger(stage, many));
+  levels.always_kept = one * always_in_flight;
+  const int layers = stage.total_layers();
+  const double share = layers > 0 ? static_cast<double>(stage.recomputed) / layers : 0;
+  Bytes sum;
+  for (int c = 0; c < chunk_count; ++c) {
+    levels.kept.push_back(kept_on(memory, chunks[c], share));
+    sum += levels.kept.back();
+  }
+  // Which classes of layers are recomputed is decided by stage: together chunks keep what the stage keeps.
+  for (Bytes& kept : levels.kept) kept *= sum > Bytes{} ? one / sum : 0.0;
+  const StageMemory peak = memory.peak(stage, index, in_flight);
+  levels.outside = peak.device - peak.allocated;
+  return levels;
+}
+
+MemoryTrack::MemoryTrack(StageLevels levels, std::size_t points)
+    : levels_{std::move(levels)}, keep_curve_{points > 0}, alive_(levels_.kept.size()) {
+  points_.reserve(points);
+  for (const Bytes kept : levels_.kept) all_kept_ += kept;
+}
+
+void MemoryTrack::keep(int chunk) {
+  const auto c = static_cast<std::size_t>(chunk);
+  ++alive_[c];
+  most_alive_ = std::max(most_alive_, ++all_alive_);
+  kept_ += levels_.kept[c];
+  most_kept_ = larger(most_kept_, kept_);
+}
+
+void MemoryTrack::release(int chunk) {
+  const auto c = static_cast<std::size_t>(chunk);
+  --alive_[c];
+  --all_alive_;
+  // Summed anew rather than subtracted, so that nothing is left when nothing is kept.
+  kept_ = Bytes{};
+  for (std::size_t i = 0; i < alive_.size(); ++i) kept_ += levels_.kept[i] * alive_[i];
+}
+
+double MemoryTrack::most_in_flight() const {
+  if (all_kept_ > Bytes{}) return most_kept_ / all_kept_;
+  return static_cast<double>(most_alive_) / static_cast<double>(alive_.size());
+}
+
+void MemoryTrack::set(Seconds at, Bytes base) {
+  const Bytes kept = smaller(levels_.most_kept, all_alive_ > 0 ? kept_ + levels_.always_kept : kept_);
+  const MemoryPoint point{at, base + kept, kept};
+  peak_ = larger(peak_, point.allocated);
+  if (!keep_curve_) return;
+  if (!points_.empty() && points_.back().at >= at) {
+    points_.back() = {points_.back().at, point.allocated, point.activations};
+  } else {
+    points_.push_back(point);
+  }
+}
+
+}  // namespace hexaplan::costmodel

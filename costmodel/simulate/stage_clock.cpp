@@ -1,0 +1,93 @@
+#include "costmodel/simulate/stage_clock.h"
+
+#include <cstddef>
+#include <utility>
+
+namespace hexaplan::costmodel {
+
+StageClock::StageClock(MemoryTrack memory, Seconds begin, double slowdown, std::size_t spans)
+    : memory_{std::move(memory)},
+      now_{begin},
+      data_free_{begin},
+      messages_free_{begin},
+      slowdown_{slowdown},
+      keep_spans_{spans > 0} {
+  timeline_.begin = begin;
+  for (const Stream stream : {Stream::Compute, Stream::Collectives, Stream::Messages})
+    timeline_.streams[static_cast<std::size_t>(stream)].reserve(spans);
+  memory_.enter(begin, kIdle);
+}
+
+void StageClock::wait_for_message(Seconds until, Seconds host) {
+  const Seconds begin = larger(now_ + host, until);
+  times().messages += smaller(host, begin - now_);
+  now_ = begin;
+}
+
+void StageClock::wait_for_data(Seconds until) {
+  if (until <= now_) return;
+  times().data_parallel += until - now_;
+  now_ = until;
+}
+
+void StageClock::work(Seconds time) {
+  const Seconds beside = data_free_ - now_;
+  if (beside <= Seconds{}) {
+    now_ += time;
+    return;
+  }
+  const Seconds done = beside / slowdown_;
+  const Seconds takes = time <= done ? time * slowdown_ : beside + (time - done);
+  times().data_parallel += takes - time;
+  now_ += takes;
+}
+
+void StageClock::spend(Seconds time, Seconds StageTimes::*on) {
+  now_ += time;
+  times().*on += time;
+}
+
+void StageClock::spend(Seconds time, Seconds StageTimes::*on, Stream stream, SpanKind kind) {
+  if (time <= Seconds{}) return;
+  draw(stream, {now_, now_ + time, -1, -1, kind});
+  spend(time, on);
+}
+
+Seconds StageClock::send(Seconds time, double waited, Seconds host, Span span) {
+  span.begin = larger(now_, messages_free_);
+  span.end = messages_free_ = span.begin + time;
+  if (time > Seconds{}) draw(Stream::Messages, span);
+  spend(time * waited + host, &StageTimes::messages);
+  return span.end + host;
+}
+
+Seconds StageClock::transfer(Seconds time, SpanKind kind, int chunk) {
+  const Seconds begin = larger(now_, data_free_);
+  data_free_ = begin + time;
+  auto& drawn = timeline_.streams[static_cast<std::size_t>(Stream::Data)];
+  const bool goes_on =
+      !drawn.empty() && drawn.back().end == begin && drawn.back().kind == kind && drawn.back().chunk == chunk;
+  if (goes_on) {
+    drawn.back().end = data_free_;
+  } else {
+    draw(Stream::Data, {begin, data_free_, -1, static_cast<std::int16_t>(chunk), kind});
+  }
+  return begin;
+}
+
+void StageClock::draw(Stream stream, Span span) {
+  if (keep_spans_ && span.end > span.begin)
+    timeline_.streams[static_cast<std::size_t>(stream)].push_back(span);
+}
+
+StageTimeline StageClock::take(Seconds total) {
+  timeline_.memory = memory_.take();
+  timeline_.peak = memory_.peak();
+  timeline_.outside = memory_.outside();
+  timeline_.microbatches_in_flight = memory_.most_in_flight();
+  times().bubble = Seconds{};
+  times().bubble = larger(Seconds{}, total - times().total());
+  return std::move(timeline_);
+}
+
+}  // namespace hexaplan::costmodel

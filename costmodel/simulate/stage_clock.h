@@ -1,0 +1,50 @@
+#pragma once
+#include <cstddef>
+#include <vector>
+
+#include "costmodel/simulate/memory_track.h"
+#include "costmodel/simulate/simulation.h"
+
+namespace hexaplan::costmodel {
+
+/// Time, streams and memory of one stage.
+class StageClock {
+ public:
+  /// `slowdown`: of compute while the data stream is busy. `spans`: about so many are kept per stream; 0
+  /// none.
+  StageClock(MemoryTrack memory, Seconds begin, double slowdown, std::size_t spans);
+
+  /// Waits until `until`, at least for what the host takes to look (`host`, counted as a message).
+  void wait_for_message(Seconds until, Seconds host);
+  /// Waits for something on the data stream.
+  void wait_for_data(Seconds until);
+  /// Works for `time`, longer while the data stream is busy.
+  void work(Seconds time);
+  /// Adds to the clock and to one of the times.
+  void spend(Seconds time, Seconds StageTimes::*on);
+  /// … and draws it.
+  void spend(Seconds time, Seconds StageTimes::*on, Stream stream, SpanKind kind);
+  /// Sends something; returns when it has arrived. `waited` of it the stage waits for, and then for `host`.
+  [[nodiscard]] Seconds send(Seconds time, double waited, Seconds host, Span span);
+  /// Puts a transfer on the data stream, at the earliest now. Returns when it begins.
+  Seconds transfer(Seconds time, SpanKind kind, int chunk);
+  void draw(Stream stream, Span span);
+
+  [[nodiscard]] Seconds now() const { return now_; }
+  void stand_still_until(Seconds when) { now_ = larger(now_, when); }
+  [[nodiscard]] Seconds data_free() const { return data_free_; }
+  [[nodiscard]] Seconds begin() const { return timeline_.begin; }
+  [[nodiscard]] StageTimes& times() { return timeline_.times; }
+  [[nodiscard]] MemoryTrack& memory() { return memory_; }
+  /// The stage's timeline; what is left of `total` is bubble.
+  [[nodiscard]] StageTimeline take(Seconds total);
+
+ private:
+  StageTimeline timeline_;
+  MemoryTrack memory_;
+  Seconds now_, data_free_, messages_free_;
+  double slowdown_;
+  bool keep_spans_;
+};
+
+}  // namespace hexaplan::costmodel
