@@ -61,7 +61,7 @@ void OperationBuilder::collective(std::string_view name, CollectiveKind forward,
 
 void OperationBuilder::add_collective(std::string_view name, Pass pass, CollectiveKind kind, Group group,
                                       double elements, double count) {
-  if (group_size(sc_.layout, group) <= 1 || elements <= 0) return;
+  if (group_size(sc_.layout, group) <= 1 || elements <= 0 || count <= 0) return;
   Operation op{.name = name, .kind = OpKind::Collective, .pass = pass, .formula = "C1"};
   op.rerun = pass == Pass::Forward && reruns(0);
   op.kernels = 1;
@@ -70,6 +70,10 @@ void OperationBuilder::add_collective(std::string_view name, Pass pass, Collecti
   op.group = group;
   op.payload = Bytes{elements * element_};
   out_.push_back(op);
+}
+
+void OperationBuilder::integers(std::string_view name, CollectiveKind kind, Group group, double elements) {
+  add_collective(name, Pass::Forward, kind, group, elements * bytes_per_element(DType::Int32) / element_);
 }
 
 void OperationBuilder::exchange_tokens(std::string_view name, double elements) {

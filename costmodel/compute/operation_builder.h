@@ -42,6 +42,8 @@ class OperationBuilder {
   /// A collective of one pass alone.
   void add_collective(std::string_view name, Pass pass, CollectiveKind kind, Group group, double elements,
                       double count = 1);
+  /// A collective of the forward pass over 32-bit integers.
+  void integers(std::string_view name, CollectiveKind kind, Group group, double elements);
   /// Token copies to the ranks of their experts, or back; the opposite way in backward.
   void exchange_tokens(std::string_view name, double elements);
   /// All-gather of a sequence-parallel input before a column-parallel linear layer. Backward gathers the

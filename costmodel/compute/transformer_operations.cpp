@@ -84,20 +84,30 @@ class LayerOperations {
     const std::int64_t cp = sc_.layout.cp;
     const bool latent = sc_.model.attention.kind == AttentionKind::Latent;
     const auto kv = static_cast<double>(d_.tokens * (latent ? d_.q + d_.o : d_.k + d_.v));
+    build_.in_modules(kRecomputeCoreAttention);  // what runs again needs the other ranks' keys again
     if (cp > 1 && sc_.layout.context == ContextKind::Ring) {
-      const auto steps = static_cast<double>(cp - 1);
-      build_.add_collective("attention.ring", Pass::Forward, CollectiveKind::SendRecv, Group::Context, kv,
-                            steps);
-      build_.add_collective("attention.ring", Pass::BackwardData, CollectiveKind::SendRecv, Group::Context,
-                            2 * kv, steps);
+      ring("attention.ring", kv, cp);
     } else if (cp > 1 && sc_.layout.context == ContextKind::AllGather) {
+      const double all = kv * static_cast<double>(cp);
       build_.collective("attention.gather_kv", CollectiveKind::AllGather, CollectiveKind::ReduceScatter,
-                        Group::Context, kv * static_cast<double>(cp));
+                        Group::Context, all);
+      build_.add_collective("attention.gather_kv", Pass::BackwardData, CollectiveKind::AllGather,
+                            Group::Context, all);
     } else if (cp > 1) {
       build_.collective("attention.all_to_all", CollectiveKind::AllToAll, CollectiveKind::AllToAll,
                         Group::Context, static_cast<double>(d_.tokens * (d_.q + d_.o)) + kv);
     }
     build_.attention(kind_.windowed);
+  }
+
+  /// Forward, keys and values move c − 1 times. In backward they do so again and their gradients, one step
+  /// behind, as often: c messages of which the first has no gradients and the last nothing else (Transformer
+  /// Engine context_parallel.py, AttnFuncWithCPAndKVP2P).  [docs/formulas.md#C11]
+  void ring(std::string_view name, double kv, std::int64_t cp) {
+    const auto both = static_cast<double>(cp - 2);
+    build_.add_collective(name, Pass::Forward, CollectiveKind::SendRecv, Group::Context, kv, both + 1);
+    build_.add_collective(name, Pass::BackwardData, CollectiveKind::SendRecv, Group::Context, kv, 2);
+    build_.add_collective(name, Pass::BackwardData, CollectiveKind::SendRecv, Group::Context, 2 * kv, both);
   }
 
   void activation(std::string_view name, std::int64_t elements) {
@@ -127,6 +137,7 @@ class LayerOperations {
     build_.linear("moe.router", d_.router_tokens, d_.hidden, d_.experts);
     build_.keep_wide(false);
     build_.elementwise("moe.route", Elementwise::Router, routed * static_cast<double>(d_.experts));
+    routing_counts();
     build_.elementwise("moe.permute", Elementwise::Permute, routed * static_cast<double>(d_.top_k) * h);
     const double sent = copies / sc_.layout.expert_tensor() * h;
     build_.exchange_tokens("moe.dispatch", sent);
@@ -145,12 +156,27 @@ class LayerOperations {
     build_.in_modules(0);
   }
 
+  /// Ranks that share a sequence add up how often its tokens chose each expert, for the balance loss; ranks
+  /// that exchange tokens say how many each expert gets.  [docs/formulas.md#C12]
+  void routing_counts() {
+    if (!sc_.framework.exchanges_expert_counts) return;
+    const Layout& l = sc_.layout;
+    const auto experts = static_cast<double>(d_.experts);
+    const double of_sequences = experts * static_cast<double>(d_.micro_batch);
+    if (l.sp) build_.integers("moe.balance", CollectiveKind::AllReduce, Group::Tensor, of_sequences);
+    build_.integers("moe.balance", CollectiveKind::AllReduce, Group::Context, of_sequences);
+    build_.integers("moe.counts", CollectiveKind::AllGather, Group::Expert, experts * l.ep);
+    build_.integers("moe.counts", CollectiveKind::AllGather, Group::ExpertTensor,
+                    experts * l.expert_tensor());
+  }
+
   void shared_experts() {
     if (d_.shared_act == 0) return;
     build_.in_modules(kRecomputeMoe | kRecomputeSharedExperts);
     build_.enter_tensor_parallel("moe.shared.enter_tp");
     build_.linear("moe.shared.up", d_.tokens, d_.hidden, d_.shared_up);
     activation("moe.shared.activation", d_.tokens * (d_.shared_up + d_.shared_act));
+    build_.end_of_saved_tensors();
     build_.linear("moe.shared.down", d_.tokens, d_.shared_act, d_.hidden);
     build_.leave_tensor_parallel("moe.shared.leave_tp");
   }

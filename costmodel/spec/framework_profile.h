@@ -40,7 +40,7 @@ enum class Saved : std::uint8_t {
   ExpertInput,       // dispatched tokens                          tokens'·h
   ExpertGateUp,      // tokens'·2f_e
   ExpertActivation,  // tokens'·f_e
-  ExpertOutput,      // before weighting                           tokens'·h
+  ExpertOutput,      // back with their tokens, before weighting   tokens·k·h
   SharedGateUp,      // tokens·2f_s, cut by TP
   SharedActivation,  // tokens·f_s
   LayerOutput,       // further copies of the residual stream      tokens·h, cut by SP
@@ -221,6 +221,9 @@ struct FrameworkProfile {
   /// A token goes once to each rank, and over the network once to each node, however many experts it has
   /// there (DeepEP, HybridEP); false: once per expert (all-to-all).
   bool expert_dispatch_merges_copies = false;
+  /// Per MoE layer and micro-batch, counts of tokens per expert travel in collectives of their own: how many
+  /// copies each rank gets, and the balance loss of sequences that several ranks share.
+  bool exchanges_expert_counts = false;
   double overlap_slowdown = 1.15;  // compute stretches by this while a collective runs beside it
 
   // --- device overhead ---

@@ -127,7 +127,7 @@ std::optional<Reason> batch_divides(const Scenario& sc) {
 
 std::optional<Reason> sequence_divides(const Scenario& sc) {
   const std::int64_t cp = sc.layout.cp;
-  const std::int64_t pieces = cp > 1 && sc.layout.context == ContextKind::Ring ? 2 * cp : cp;
+  const std::int64_t pieces = cp > 1 && sc.layout.context != ContextKind::AllToAll ? 2 * cp : cp;
   const std::int64_t local = sc.layout.sp ? sc.layout.tp : 1;
   if (sc.recipe.sequence % pieces == 0 && (sc.recipe.sequence / cp) % local == 0) return std::nullopt;
   return Reason{fmt::format("sequence {} does not split into {} zig-zag chunks and tp={} parts",

@@ -13,8 +13,8 @@ Building and testing do not need this script.
 
 Format of a file: `parameters` maps the usual names (query, key and value, gate and up apart; one entry per expert) to
 `shape` (output features first), `value`, `gradient` of the whole loss before clipping, and `updated` after one step of
-AdamW with the gradient clipped to `optimizer.clip`; arrays are flat, row-major. `tokens` has one more column than the
-sequence: column i+1 is the target of column i.
+AdamW with the gradient clipped to `optimizer.clip`; arrays are flat, row-major. `tokens` is one stream: sequence i reads
+tokens [i*s, i*s + s) and its targets are one further.
 """
 import json
 import math
@@ -26,7 +26,7 @@ from torch.nn.functional import cross_entropy, linear, silu
 SEED = 20261121
 DENSE = dict(layers=2, hidden=16, heads=4, kv_heads=2, head_dim=4, ffn=20, vocab=29, rope_theta=10000.0, norm_eps=1e-5)
 MOE = dict(layers=2, hidden=12, heads=4, kv_heads=2, head_dim=4, vocab=23, rope_theta=10000.0, norm_eps=1e-5, experts=4,
-           top_k=2, expert_ffn=8, shared_ffn=6, balance_coefficient=0.02)
+           top_k=2, expert_ffn=8, shared_ffn=6, balance_coefficient=0.01)
 OPTIMIZER = dict(learning_rate=1e-2, beta1=0.9, beta2=0.95, epsilon=1e-8, weight_decay=0.1, clip=0.1)
 BATCH, SEQUENCE = 2, 8
 
@@ -117,7 +117,8 @@ def losses(params, tokens, m):
 
 def golden_step(m):
     params = initial_parameters(m)
-    tokens = torch.randint(m["vocab"], (BATCH, SEQUENCE + 1))
+    stream = torch.randint(m["vocab"], (BATCH * SEQUENCE + 1,))
+    tokens = stream.unfold(0, SEQUENCE + 1, SEQUENCE)  # each sequence begins with the last target of the one before
     loss, balance = losses(params, tokens, m)
     (loss + balance).backward()
     entries = {n: dict(shape=list(t.shape), value=t.detach().flatten().tolist(), gradient=t.grad.flatten().tolist())
@@ -131,7 +132,7 @@ def golden_step(m):
     for name, t in params.items():
         entries[name]["updated"] = t.detach().flatten().tolist()
     return dict(written_by="tests/golden/llama_oracle.py", torch=torch.__version__, seed=SEED, model=m,
-                optimizer=OPTIMIZER, tokens=tokens.tolist(), loss=loss.item(), balance_loss=balance.item(),
+                optimizer=OPTIMIZER, tokens=stream.tolist(), sequence=SEQUENCE, loss=loss.item(), balance_loss=balance.item(),
                 gradient_norm=norm.item(), parameters=entries)
 
 

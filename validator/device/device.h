@@ -175,9 +175,10 @@ class Device {
   virtual void squared_norm(const View& x, const View& sum) = 0;
 
   // --- mixture of experts ---
-  /// probabilities = softmax over all E experts; the `k` largest per token go to `chosen` (T×k of I32,
-  /// largest first, ties to the smaller id) and `weights` (T×k), divided by their sum when `renormalise`.
-  virtual void route(const View& logits, std::int64_t k, bool renormalise, const View& probabilities,
+  /// probabilities = softmax over all E experts, which may overwrite the logits; the K largest per token go to
+  /// `chosen` (T×K of I32, largest first, ties to the smaller id), unless they are `given` there, and to
+  /// `weights` (T×K), divided by their sum when `renormalise`.
+  virtual void route(const View& logits, bool given, bool renormalise, const View& probabilities,
                      const View& chosen, const View& weights) = 0;
   /// d_logits from the gradients of the chosen weights and, per expert, of the mean probability of the
   /// auxiliary loss: `d_mean` (1×E) adds d_mean[e] to every row's gradient of probabilities[e].

@@ -15,13 +15,13 @@ void forward_to_saved(Rank& rank, const Unit& unit, const View& positions, const
                                    saved.attention);
   rank.device.add(saved.middle, saved.input);
   saved.norm2 = norm_forward(rank, saved.middle, unit.weight("norm2.weight"), keep);
-  mlp_forward_to_activation(rank, unit, saved.norm2.output, keep, saved.mlp);
+  feed_forward_to_saved(rank, unit, saved.norm2.output, keep, saved.feed_forward);
 }
 
 /// The rest, which nothing in backward needs.
 Tensor forward_from_saved(const Rank& rank, const Unit& unit, const LayerSaved& saved) {
   const TensorLabel label{"layer.output", TensorKind::Transient, rank.activation};
-  Tensor output = mlp_forward_from_activation(rank, unit, saved.mlp, label);
+  Tensor output = feed_forward_from_saved(rank, unit, saved.feed_forward, label);
   rank.device.add(output, saved.middle);
   return output;
 }
@@ -47,8 +47,8 @@ void layer_backward(Rank& rank, const Unit& unit, LayerSaved saved, const View& 
     forward_to_saved(rank, unit, positions, again, saved);
   }
   {
-    const Tensor dy =
-        mlp_backward(rank, unit, std::move(saved.norm2.output), std::move(saved.mlp), d, weights);
+    const Tensor dy = feed_forward_backward(rank, unit, std::move(saved.norm2.output),
+                                            std::move(saved.feed_forward), d, weights);
     norm_backward(rank, dy, saved.middle, unit.weight("norm2.weight"), saved.norm2.stats, d,
                   unit.gradient("norm2.weight"));
   }

@@ -1,6 +1,6 @@
 #pragma once
 #include "validator/layers/attention.h"
-#include "validator/layers/mlp.h"
+#include "validator/layers/feed_forward.h"
 #include "validator/layers/norm.h"
 
 namespace hexaplan::validator {
@@ -12,11 +12,11 @@ struct LayerSaved {
   AttentionSaved attention;
   Tensor middle;  // residual stream after attention
   Normed norm2;
-  MlpSaved mlp;
+  FeedForwardSaved feed_forward;
 };
 
-/// x + attention(norm(x)), then y + mlp(norm(y)). `recomputed`: only the input is kept. The output is a
-/// transient of the running pass until somebody keeps it.
+/// x + attention(norm(x)), then y + feed_forward(norm(y)). `recomputed`: only the input is kept. The output
+/// is a transient of the running pass until somebody keeps it.
 [[nodiscard]] Tensor layer_forward(Rank& rank, const Unit& unit, Tensor input, const View& positions,
                                    bool recomputed, LayerSaved& saved);
 /// d, the gradient of the output, becomes that of the input. Takes what was saved, runs the forward pass

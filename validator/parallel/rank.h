@@ -29,6 +29,12 @@ struct Groups {
 [[nodiscard]] Groups make_groups(Communicator& world, const costmodel::Layout& layout,
                                  const costmodel::ModelSpec& model);
 
+/// How tokens find their experts.
+enum class Routing : std::uint8_t {
+  Learned,  // the router's most probable ones
+  InTurn,   // by position, so that all experts get equally many: what the cost model counts without imbalance
+};
+
 /// What one rank's step runs on: the question, sizes, device, groups and where the rank stands. Layers read
 /// it; `layer` and `microbatch` say for fault reports what is running.
 struct Rank {
@@ -42,6 +48,8 @@ struct Rank {
   costmodel::DType activation;  // the ledger's type of activations
   int layer = -1;
   int microbatch = -1;
+  Routing routing = Routing::Learned;
+  View balance_loss;  // 1 × 1, of the running step: what routers add to the loss of this rank
   PhaseClock clock;
 
   [[nodiscard]] int position(costmodel::Axis axis) const {

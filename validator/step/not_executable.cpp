@@ -42,10 +42,19 @@ constexpr std::array kMissing{
                      s.model.mlp.activation != costmodel::Activation::Silu || s.model.moe.expert_bias ||
                      s.model.moe.router_bias || s.model.moe.router_correction || s.model.moe.shared_gate;
             }},
-    Missing{"executor-experts", "mixture-of-experts layers are not executed", "choose a dense model",
-            [](const Scenario& s) { return s.model.is_moe(); }},
-    Missing{"executor-context", "context parallelism is not executed", "use cp=1",
-            [](const Scenario& s) { return s.layout.cp > 1; }},
+    // As Megatron-LM asks for (NVIDIA/Megatron-LM megatron/training/arguments.py: MoE with tensor
+    // parallelism).
+    Missing{"executor-experts", "experts beside tensor parallelism need their tokens split over it",
+            "use sp=true",
+            [](const Scenario& s) { return s.model.is_moe() && s.layout.tp > 1 && !s.layout.sp; }},
+    Missing{"executor-experts", "tokens beyond an expert's capacity are not dropped",
+            "use a capacity factor of 0: dropless",
+            [](const Scenario& s) { return s.model.is_moe() && s.recipe.routing.capacity_factor > 0; }},
+    Missing{"executor-context", "context parallelism over heads (all-to-all) is not executed",
+            "use the ring or gathered keys and values",
+            [](const Scenario& s) {
+              return s.layout.cp > 1 && s.layout.context == costmodel::ContextKind::AllToAll;
+            }},
     Missing{"executor-precision", "quantised and fp16 recipes are not executed", "use bf16 or fp32",
             [](const Scenario& s) {
               return costmodel::is_quantized(s.recipe.precision) ||

@@ -30,7 +30,9 @@ class RankTraining {
                                            costmodel::chunks_per_stage(sc.layout))},
         tokens_{
             options.tokens.value_or(TokenSource::random(options.seed, sc.model.vocab, sc.recipe.sequence))},
-        sums_{device.allocate({"step.sums", TensorKind::Transient, DType::Fp32}, 1, 2)} {}
+        sums_{device.allocate({"step.sums", TensorKind::Transient, DType::Fp32}, 1, 2)} {
+    rank_.routing = options.routing;
+  }
 
   /// `step` counts from 1.
   StepReport run(std::int64_t step) {
@@ -94,6 +96,7 @@ class RankTraining {
     }
     // Tensor-parallel ranks have seen the same tokens.
     if (rank_.groups.tensor->rank() == 0) rank_.device.add(loss, stage_.loss());
+    rank_.device.add(loss, stage_.balance_loss());
     rank_.groups.world
         ->all_reduce(wire(sums_), Reduction::Sum, rank_.call("step.norm_and_loss", Pass::Step, DType::Fp32))
         .wait();

@@ -32,6 +32,7 @@ struct RunOptions {
   std::int64_t steps = 1;
   std::int64_t first_step = 0;  // steps that were run before, of a checkpoint
   std::uint64_t seed = 1;
+  Routing routing = Routing::Learned;
   AdamWOptions optimizer;
   LearningRate learning_rate;
   /// Token stream; unset: random from the seed.

@@ -25,7 +25,8 @@ Stage::Stage(Rank& rank, std::uint64_t seed) : rank_{rank}, link_{rank} {
   positions_ = integers("batch.positions", rank_.dims.tokens);
   if (embedding_) ids_ = integers("batch.ids", tokens);
   if (head_) targets_ = integers("batch.targets", tokens);
-  loss_ = rank_.device.allocate({"loss.sum", TensorKind::Transient, DType::Fp32}, 1, 1);
+  losses_ = rank_.device.allocate({"loss.sum", TensorKind::Transient, DType::Fp32}, 1, 2);
+  rank_.balance_loss = balance_loss();
 }
 
 void Stage::plan_chunks(std::uint64_t seed) {
@@ -89,7 +90,7 @@ View Stage::tokens_of(const Tensor& all) const {
 
 void Stage::begin_step() {
   for (Unit* unit : units()) unit->begin_step(rank_);
-  rank_.device.fill(loss_, 0);
+  rank_.device.fill(losses_, 0);
 }
 
 void Stage::run(const std::vector<Task>& tasks) {
@@ -200,7 +201,7 @@ Tensor Stage::run_head(Tensor x) {
   }
   Tensor d =
       head_forward_backward(rank_, *head_, matrix, is_embedding ? "embedding.word.weight" : "head.weight",
-                            std::move(x), tokens_of(targets_), 1 / tokens, loss_);
+                            std::move(x), tokens_of(targets_), 1 / tokens, loss());
   for (Unit* unit : used) {
     unit->release();
     unit->finish_gradients(rank_);

@@ -35,7 +35,9 @@ class Stage {
 
   [[nodiscard]] std::vector<Unit*> units();
   /// Sum of this rank's −log p(target) over its tokens, times 1/tokens of the global batch. 1×1.
-  [[nodiscard]] const View& loss() const { return loss_.view(); }
+  [[nodiscard]] View loss() const { return losses_.view().slice(0, 1); }
+  /// What the routers of this rank's layers added to the loss. 1×1.
+  [[nodiscard]] View balance_loss() const { return losses_.view().slice(1, 1); }
   /// Gradients, loss and counters start at zero.
   void begin_step();
   /// After the last task: what is left to add up.
@@ -65,7 +67,7 @@ class Stage {
   bool head_words_ = false;  // the output layer has a matrix of its own, in head_
   std::vector<ModelChunk> chunks_;
   std::map<std::pair<int, int>, InFlight> in_flight_;  // by micro-batch and chunk
-  Tensor positions_, ids_, targets_, loss_;
+  Tensor positions_, ids_, targets_, losses_;
 };
 
 }  // namespace hexaplan::validator

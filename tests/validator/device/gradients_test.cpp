@@ -194,7 +194,7 @@ Kernel router(bool renormalise) {
   };
   const auto run = [=](Numbers& x) {
     Routed r;
-    kernels::route<double>({x.data(), kTokens, kExperts, kExperts}, renormalise,
+    kernels::route<double>({x.data(), kTokens, kExperts, kExperts}, false, renormalise,
                            {r.p.data(), kTokens, kExperts, kExperts}, {r.chosen.data(), kTokens, kTop, kTop},
                            {r.weights.data(), kTokens, kTop, kTop});
     return r;

@@ -206,11 +206,10 @@ class CpuDevice final : public Device {
     *vector<T>(sum) += static_cast<T>(squares);
   }
 
-  void route(const View& logits, [[maybe_unused]] std::int64_t k, bool renormalise, const View& probabilities,
-             const View& chosen, const View& weights) override {
-    assert(chosen.cols == k && weights.cols == k);
-    kernels::route<T>(matrix<T>(logits), renormalise, matrix<T>(probabilities), matrix<std::int32_t>(chosen),
-                      matrix<T>(weights));
+  void route(const View& logits, bool given, bool renormalise, const View& probabilities, const View& chosen,
+             const View& weights) override {
+    kernels::route<T>(matrix<T>(logits), given, renormalise, matrix<T>(probabilities),
+                      matrix<std::int32_t>(chosen), matrix<T>(weights));
   }
   void route_backward(const View& probabilities, const View& chosen, const View& weights, bool renormalise,
                       const View& d_weights, const View& d_mean, const View& d_logits) override {

@@ -28,15 +28,17 @@ T chosen_sum(const T* probabilities, const std::int32_t* chosen, std::int64_t k)
 }  // namespace
 
 template <class T>
-void route(Input<T> logits, bool renormalise, Matrix<T> probabilities, Matrix<std::int32_t> chosen,
+void route(Input<T> logits, bool given, bool renormalise, Matrix<T> probabilities, Matrix<std::int32_t> chosen,
            Matrix<T> weights) {
   std::vector<std::int32_t> order(static_cast<std::size_t>(logits.cols));
   for (std::int64_t t = 0; t < logits.rows; ++t) {
     T* p = probabilities.row(t);
     softmax(logits.row(t), logits.cols, p);
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [p](std::int32_t a, std::int32_t b) { return p[a] > p[b]; });
-    std::copy_n(order.begin(), chosen.cols, chosen.row(t));
+    if (!given) {
+      std::iota(order.begin(), order.end(), 0);
+      std::stable_sort(order.begin(), order.end(), [p](std::int32_t a, std::int32_t b) { return p[a] > p[b]; });
+      std::copy_n(order.begin(), chosen.cols, chosen.row(t));
+    }
     const T divisor = renormalise ? chosen_sum(p, chosen.row(t), chosen.cols) : T{1};
     for (std::int64_t i = 0; i < chosen.cols; ++i) weights.row(t)[i] = p[chosen.row(t)[i]] / divisor;
   }
@@ -61,8 +63,8 @@ void route_backward(Input<T> probabilities, Input<std::int32_t> chosen, Input<T>
   }
 }
 
-template void route<double>(Input<double>, bool, Matrix<double>, Matrix<std::int32_t>, Matrix<double>);
-template void route<float>(Input<float>, bool, Matrix<float>, Matrix<std::int32_t>, Matrix<float>);
+template void route<double>(Input<double>, bool, bool, Matrix<double>, Matrix<std::int32_t>, Matrix<double>);
+template void route<float>(Input<float>, bool, bool, Matrix<float>, Matrix<std::int32_t>, Matrix<float>);
 template void route_backward<double>(Input<double>, Input<std::int32_t>, Input<double>, bool, Input<double>,
                                      const double*, Matrix<double>);
 template void route_backward<float>(Input<float>, Input<std::int32_t>, Input<float>, bool, Input<float>,

@@ -3,11 +3,12 @@
 
 namespace hexaplan::validator::kernels {
 
-/// probabilities = softmax over all experts; the k largest per token, largest first, ties to the smaller id,
-/// go to chosen and weights (tokens × k), divided by their sum where `renormalise`.
+/// probabilities = softmax over all experts, which may overwrite the logits; the k largest per token, largest
+/// first, ties to the smaller id, go to chosen, unless they are `given` there, and to weights (tokens × k),
+/// divided by their sum where `renormalise`.
 /// [arXiv:2405.04434 eq. 20-22; renormalised: arXiv:2401.04088 §2.1]
 template <class T>
-void route(Input<T> logits, bool renormalise, Matrix<T> probabilities, Matrix<std::int32_t> chosen,
+void route(Input<T> logits, bool given, bool renormalise, Matrix<T> probabilities, Matrix<std::int32_t> chosen,
            Matrix<T> weights);
 
 /// Gradient of the logits, given those of the chosen weights and one addend per expert for the gradient of
