@@ -19,9 +19,9 @@ if(HEXAPLAN_MPI)
 endif()
 
 if(HEXAPLAN_GUI)
-  find_package(Qt6 6.4 QUIET COMPONENTS Core Gui Widgets Svg PrintSupport Concurrent)
+  find_package(Qt6 6.4 QUIET COMPONENTS Core Gui Widgets Svg PrintSupport Concurrent Test)
   if(NOT Qt6_FOUND)
-    message(STATUS "Qt 6 not found: hexaplan-gui is left out (install qt6-base-dev libqt6svg6-dev libgl-dev)")
+    message(STATUS "Qt 6 not found: hexaplan-gui is left out (install qt6-base-dev qt6-svg-dev libgl-dev)")
   endif()
 endif()
 

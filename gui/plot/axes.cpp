@@ -16,6 +16,7 @@ Axes layoutAxes(const QRectF& area, const std::optional<AxisSpec>& x, const Axis
   const double x_title = x && !x->title.isEmpty() ? line : 0;
   const double bottom = std::max(area.bottom() - line - gap - x_title, top + 10);
   Axes axes;
+  axes.left = area.left();
   axes.y = Scale(y.kind, y.low, y.high, bottom, top);
   axes.y_ticks = placeTicks(axes.y, y.unit, std::max(2.2 * line, 24.0));
   double widest = 0;
@@ -65,8 +66,9 @@ void drawAxes(QPainter& painter, const Axes& axes, const PlotTheme& theme) {
                      Qt::AlignHCenter | Qt::AlignTop, tick.label);
   }
   if (!axes.y_title.isEmpty()) {
-    painter.drawText(QRectF(0, plot.top() - metrics.height() - 6, plot.right(), metrics.height()),
-                     Qt::AlignLeft | Qt::AlignTop, axes.y_title);
+    painter.drawText(
+        QRectF(axes.left, plot.top() - metrics.height() - 6, plot.right() - axes.left, metrics.height()),
+        Qt::AlignLeft | Qt::AlignTop, axes.y_title);
   }
   if (!axes.x_title.isEmpty()) {
     painter.drawText(

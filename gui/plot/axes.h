@@ -26,6 +26,7 @@ struct Axes {
   Scale x, y;
   AxisTicks x_ticks, y_ticks;
   QString x_title, y_title;  // with their units
+  double left = 0;           // of the whole, tick labels included
 };
 
 /// Without `x` there is one line of room below the plot for labels that the chart writes itself; x then runs

@@ -68,11 +68,14 @@ void CoverageImage::paint(QPainter& painter, const QRectF& box, const TimelineLa
     const bool lined = rows > 1 && y % period < thick;
     std::copy_n(row(lined ? Pattern::Horizontal : Pattern::Solid), columns, line);
     if (rows == 1) break;
-    for (int t = 0; t < thick; ++t) {
-      for (int x = (period - y % period + t) % period; x < columns; x += period)
-        line[x] = row(Pattern::Rising)[x];
-      for (int x = (y + t) % period; x < columns; x += period) line[x] = row(Pattern::Falling)[x];
-    }
+    const auto dots = [&](Pattern pattern, int first) {
+      for (int t = 0; t < thick; ++t) {
+        for (int x = (first + t) % period; x < columns; x += period) line[x] = row(pattern)[x];
+      }
+    };
+    dots(Pattern::Rising, period - y % period);
+    dots(Pattern::Falling, y);
+    dots(Pattern::Vertical, 0);
   }
   for (int done = 0; done < height; done += rows) {
     const int part = std::min(rows, height - done);

@@ -9,8 +9,8 @@ class QPainter;
 namespace hexaplan::gui {
 
 /// Paints lanes whose spans are too narrow to be seen one by one: every device pixel column gets the colours
-/// of what covers it, mixed by their shares, and the patterns with them. One is made per frame and reused for
-/// all lanes.
+/// of what covers it, mixed by their shares, and the patterns with them (Crossed, which no span has, stays
+/// plain). One is made per frame and reused for all lanes.
 class CoverageImage {
  public:
   CoverageImage(double width, double device_pixel_ratio, const PlotTheme& theme);

@@ -44,7 +44,7 @@ constexpr std::array<InkRow, kInks> kRows{{
     {Ink::PipelineMessages, kBrown, kBrownDark, Pattern::Horizontal},
     {Ink::Bubble, kPale, kPaleDark, Pattern::Falling},
     {Ink::DataParallel, kBrown, kBrownDark, Pattern::Rising},
-    {Ink::OptimizerStep, kViolet, kVioletDark, Pattern::Solid},
+    {Ink::OptimizerStep, kViolet, kVioletDark, Pattern::Vertical},
     {Ink::Host, kGrey, kGreyDark, Pattern::Horizontal},
     {Ink::Forward, kSky, kSkyDark, Pattern::Solid},
     {Ink::Backward, kBlue, kBlueDark, Pattern::Solid},

@@ -138,7 +138,7 @@ void ScatterPlot::drawFront(QPainter& painter, const Axes& at, const PlotTheme& 
     const ScatterPoint& p = data_.points[static_cast<std::size_t>(item)];
     if (!p.on_front) continue;
     const QPointF corner(at.x.toPixel(p.x), at.y.toPixel(p.y));
-    if (stairs.isEmpty()) {
+    if (stairs.elementCount() == 0) {
       stairs.moveTo(corner);
     } else {
       stairs.lineTo(corner.x(), stairs.currentPosition().y());

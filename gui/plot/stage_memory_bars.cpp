@@ -1,6 +1,7 @@
 #include "gui/plot/stage_memory_bars.h"
 
 #include <QFontMetricsF>
+#include <QLocale>
 #include <QPainter>
 #include <algorithm>
 
@@ -12,19 +13,17 @@ namespace {
 
 using costmodel::Bytes;
 
-/// Names of the capacity lines stand right of the plot, one above and one below when the lines are close.
-void drawLimit(QPainter& painter, const StageMemoryGeometry& at, double bytes, const QString& text,
-               bool above, Qt::PenStyle style, const QColor& color) {
+/// The name of a capacity line stands right of the plot, above or below the line.
+void drawLimit(QPainter& painter, const StageMemoryGeometry& at, const StageMemoryGeometry::Limit& limit,
+               const PlotTheme& theme) {
   const QRectF& plot = at.axes.plot;
-  const double y = at.axes.y.toPixel(bytes);
-  painter.setPen(QPen(color, 1.6, style));
+  const double y = at.axes.y.toPixel(limit.bytes);
+  const QColor color = limit.usable ? theme.danger : theme.limit;
+  painter.setPen(QPen(color, 1.6, limit.usable ? Qt::DashLine : Qt::SolidLine));
   painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right() + 4, y));
-  const QFontMetricsF metrics(painter.font());
-  const double height = 2 * metrics.height();
-  const QRectF box(plot.right() + 8, above ? y - height + metrics.height() / 2 : y - metrics.height() / 2,
-                   at.limit_margin, height);
-  painter.setPen(color);
-  painter.drawText(box, (above ? Qt::AlignBottom : Qt::AlignTop) | Qt::AlignLeft | Qt::TextDontClip, text);
+  const double height = QFontMetricsF(painter.font()).height();
+  painter.drawText(QRectF(plot.right() + 8, limit.usable ? y : y - height, at.limit_margin, height),
+                   Qt::AlignVCenter | Qt::AlignLeft | Qt::TextDontClip, limit.text);
 }
 
 void drawWhisker(QPainter& painter, const StageMemoryGeometry::Bar& bar, const Scale& y,
@@ -149,7 +148,7 @@ void StageMemoryBars::draw(QPainter& painter, const QSizeF& size, const PlotThem
   for (const QRectF& ghost : at.baseline) painter.drawRect(ghost);
   painter.setRenderHint(QPainter::Antialiasing);
   const QRectF& plot = at.axes.plot;
-  const double device = data_.device.value(), usable = data_.usable.value();
+  const double usable = data_.usable.value();
   if (usable > 0) {
     // The part of each bar above the line stands in red, whatever it is made of.
     for (const auto& bar : at.bars) {
@@ -160,13 +159,8 @@ void StageMemoryBars::draw(QPainter& painter, const QSizeF& size, const PlotThem
       veil.setAlphaF(0.45F);
       fillRect(painter, over, {veil, theme.danger, Pattern::Rising});
     }
-    drawLimit(painter, at, usable, tr("usable\n%1").arg(bytesOf(data_.usable)), false, Qt::DashLine,
-              theme.danger);
   }
-  if (device > 0) {
-    drawLimit(painter, at, device, tr("device\n%1").arg(bytesOf(data_.device)), true, Qt::SolidLine,
-              theme.limit);
-  }
+  for (const StageMemoryGeometry::Limit& limit : at.limits) drawLimit(painter, at, limit, theme);
   if (data_.interval.high > 0 && data_.peak_stage < itemCount()) {
     drawWhisker(painter, at.bars[static_cast<std::size_t>(data_.peak_stage)], at.axes.y, data_.interval,
                 theme.text);
@@ -191,14 +185,22 @@ void StageMemoryBars::drawNumbers(QPainter& painter, const StageMemoryGeometry& 
     if (stage == selected_) {
       painter.fillRect(QRectF(bar.bar.left(), plot.bottom() + 1, bar.bar.width(), 3), theme.focus);
     }
-    const QString total = bytesOf(data_.stages[i].device);
+    // With its unit where there is room; the axis names it anyway.
+    QString total = bytesOf(data_.stages[i].device);
+    if (metrics.horizontalAdvance(total) > bar.slot.width() - 2) {
+      total = QLocale().toString(data_.stages[i].device.value() / at.axes.y_ticks.unit_size, 'f', 0);
+    }
     if (metrics.horizontalAdvance(total) > bar.slot.width() - 2) continue;
     const bool whisker = stage == data_.peak_stage && data_.interval.high > 0;
     const double top =
         whisker ? std::min(bar.bar.top(), at.axes.y.toPixel(data_.interval.high)) : bar.bar.top();
+    const double width = metrics.horizontalAdvance(total);
+    const QRectF box(x - width / 2, top - metrics.height() - 2, width + 1, metrics.height());
+    QColor ground = theme.background;
+    ground.setAlphaF(0.8F);  // lines behind it do not cross the number out
+    painter.fillRect(box.adjusted(-1, 1, 1, -1), ground);
     painter.setPen(data_.fits(stage) ? theme.text : theme.danger);
-    painter.drawText(QRectF(x - 100, top - metrics.height() - 2, 200, metrics.height()),
-                     Qt::AlignHCenter | Qt::AlignBottom, total);
+    painter.drawText(box, Qt::AlignCenter | Qt::TextDontClip, total);
   }
 }
 

@@ -29,6 +29,24 @@ std::vector<LegendEntry> legendEntries(const StageMemoryData& data, const PlotTh
   return entries;
 }
 
+/// The device's line only where it can be told from the usable one.
+std::vector<StageMemoryGeometry::Limit> limitsOf(const StageMemoryData& data, ByteUnit unit) {
+  const auto text = [](const char* name) { return QCoreApplication::translate("StageMemoryBars", name); };
+  std::vector<StageMemoryGeometry::Limit> out;
+  constexpr double apart = 1.002;
+  if (data.device.value() > data.usable.value() * apart) {
+    out.push_back(
+        {data.device.value(), false,
+         text(QT_TRANSLATE_NOOP("StageMemoryBars", "device %1")).arg(bytesText(data.device, unit))});
+  }
+  if (data.usable.value() > 0) {
+    out.push_back(
+        {data.usable.value(), true,
+         text(QT_TRANSLATE_NOOP("StageMemoryBars", "usable %1")).arg(bytesText(data.usable, unit))});
+  }
+  return out;
+}
+
 StageMemoryGeometry::Bar barOf(const costmodel::StageMemory& stage, const QRectF& slot, double width,
                                const Scale& y) {
   StageMemoryGeometry::Bar out;
@@ -61,8 +79,10 @@ StageMemoryGeometry stageMemoryGeometry(const StageMemoryData& data, const QSize
   out.legend_entries = legendEntries(data, theme);
   out.legend = layoutLegend(out.legend_entries, metrics, size.width() - 2 * margin);
   out.legend_corner = {margin, margin};
-  const bool limits = data.usable.value() > 0 || data.device.value() > 0;
-  out.limit_margin = limits ? metrics.horizontalAdvance(QStringLiteral("does not 00.0 GiB")) * 0.72 : 0;
+  out.limits = limitsOf(data, unit);
+  for (const StageMemoryGeometry::Limit& limit : out.limits) {
+    out.limit_margin = std::max(out.limit_margin, metrics.horizontalAdvance(limit.text) + 8);
+  }
   // Above the highest bar there is room for its number.
   const AxisSpec y{.low = 0,
                    .high = highest(data) * 1.08,

@@ -30,7 +30,13 @@ struct StageMemoryGeometry {
     QRectF bar;   // all kinds together
     std::array<QRectF, costmodel::kTensorKinds> segments;
   };
+  struct Limit {
+    double bytes = 0;
+    bool usable = false;  // else of the whole device
+    QString text;
+  };
   Axes axes;
+  std::vector<Limit> limits;
   std::vector<Bar> bars;
   std::vector<QRectF> baseline;
   std::vector<LegendEntry> legend_entries;

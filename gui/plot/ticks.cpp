@@ -78,7 +78,7 @@ AxisTicks linearTicks(const Scale& scale, AxisUnit unit, double spacing) {
   if (unit == AxisUnit::BinaryBytes && prefix.size < 1073741824.0 && step > 1) {
     step = std::exp2(std::ceil(std::log2(least_step / prefix.size) - 1e-9));
   }
-  AxisTicks out{{}, QString::fromUtf8(prefix.name)};
+  AxisTicks out{{}, QString::fromUtf8(prefix.name), prefix.size};
   const double first = std::ceil(scale.low() / prefix.size / step - 1e-9);
   const double last = std::floor(scale.high() / prefix.size / step + 1e-9);
   for (double i = first; i <= last && out.ticks.size() < 1000; i += 1) {
@@ -90,7 +90,7 @@ AxisTicks linearTicks(const Scale& scale, AxisUnit unit, double spacing) {
 AxisTicks logTicks(const Scale& scale, AxisUnit unit, double spacing) {
   const double decades = std::log10(scale.high() / scale.low());
   const Prefix& prefix = prefixFor(unit, std::sqrt(scale.low() * scale.high()));
-  AxisTicks out{{}, QString::fromUtf8(prefix.name)};
+  AxisTicks out{{}, QString::fromUtf8(prefix.name), prefix.size};
   const double room = scale.length() / std::max(decades, 1e-9) / spacing;  // labels per decade
   const auto stride = std::max(1.0, std::ceil(1 / room));
   const double low = scale.low() / prefix.size * (1 - 1e-9), high = scale.high() / prefix.size * (1 + 1e-9);

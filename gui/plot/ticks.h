@@ -18,6 +18,7 @@ struct Tick {
 struct AxisTicks {
   std::vector<Tick> ticks;  // ascending, inside the scale
   QString unit;             // "GiB", "ms", "%"; empty for plain numbers
+  double unit_size = 1;     // of that unit in the axis' base unit
 };
 
 /// Round values inside the scale, at most one per `spacing` pixels: multiples of 1, 2 or 5 · 10^n of the unit

@@ -12,6 +12,7 @@ namespace hexaplan::gui {
 namespace {
 
 constexpr double kMargin = 10;
+constexpr double kGap = 12;  // between columns
 
 Ink inkOfTerm(int term) {
   return static_cast<Ink>(static_cast<int>(Ink::Gemm) + term);
@@ -63,12 +64,14 @@ QString TimeBreakdown::label(const Row& row) const {
   return row.term < 0 ? tr("one step") : labelOf(timeTerms()[static_cast<std::size_t>(row.term)]);
 }
 
-QString TimeBreakdown::numbers(const Row& row) const {
-  QString out = secondsText(costmodel::Seconds{row.seconds});
-  if (row.term >= 0) out += QStringLiteral("   ") + percentText(row.seconds / time_->total().value());
-  if (!baseline_) return out;
-  const double change = row.seconds - row.baseline;
-  return out + QStringLiteral("   ") + signedText(change, secondsText(costmodel::Seconds{std::abs(change)}));
+std::array<QString, 3> TimeBreakdown::numbers(const Row& row) const {
+  std::array<QString, 3> out{secondsText(costmodel::Seconds{row.seconds})};
+  if (row.term >= 0) out[1] = percentText(row.seconds / time_->total().value());
+  if (baseline_) {
+    const double change = row.seconds - row.baseline;
+    out[2] = signedText(change, secondsText(costmodel::Seconds{std::abs(change)}));
+  }
+  return out;
 }
 
 QString TimeBreakdown::describe(int item) const {
@@ -106,14 +109,19 @@ TimeBreakdown::Layout TimeBreakdown::layout(const QSizeF& size) const {
   Layout out;
   for (const Row& row : rows_) {
     out.labels = std::max(out.labels, metrics.horizontalAdvance(label(row)));
-    out.numbers = std::max(out.numbers, metrics.horizontalAdvance(numbers(row)));
+    const auto texts = numbers(row);
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      if (!texts[i].isEmpty())
+        out.numbers[i] = std::max(out.numbers[i], metrics.horizontalAdvance(texts[i]) + kGap);
+    }
   }
-  constexpr double gap = 10, tallest = 34;
+  constexpr double tallest = 34;
   out.row_height =
       std::min(tallest, (size.height() - 2 * kMargin) / static_cast<double>(std::max(1, itemCount())));
   out.bar_height = std::max(2.0, out.row_height * 0.66);
-  out.left = kMargin + out.labels + gap;
-  out.right = std::max(size.width() - kMargin - out.numbers - gap, out.left + 20);
+  out.left = kMargin + out.labels + kGap;
+  const double beside = out.numbers[0] + out.numbers[1] + out.numbers[2];
+  out.right = std::max(size.width() - kMargin - beside, out.left + 20);
   out.longest =
       std::max({time_->total().value(), interval_.high, baseline_ ? baseline_->total().value() : 0.0, 1e-12});
   return out;
@@ -172,8 +180,13 @@ void TimeBreakdown::draw(QPainter& painter, const QSizeF& size, const PlotTheme&
     painter.drawText(QRectF(kMargin, line.top(), at.labels + 1, line.height()),
                      Qt::AlignRight | Qt::AlignVCenter, label(row));
     painter.setPen(theme.text);
-    painter.drawText(QRectF(at.right, line.top(), size.width() - kMargin - at.right, line.height()),
-                     Qt::AlignRight | Qt::AlignVCenter, numbers(row));
+    double right = at.right;
+    const auto texts = numbers(row);
+    for (std::size_t column = 0; column < texts.size(); ++column) {
+      painter.drawText(QRectF(right, line.top(), at.numbers[column], line.height()),
+                       Qt::AlignRight | Qt::AlignVCenter | Qt::TextDontClip, texts[column]);
+      right += at.numbers[column];
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -34,14 +35,16 @@ class TimeBreakdown : public PlotView {
     double begin = 0, seconds = 0, baseline = 0;
   };
   struct Layout {
-    double labels = 0, numbers = 0;  // widths of the columns beside the bars
+    double labels = 0;                // width of the names
+    std::array<double, 3> numbers{};  // widths of the columns beside the bars
     double row_height = 0, bar_height = 0;
     double left = 0, right = 0;  // of the bars
     double longest = 1;          // seconds at `right`
   };
   [[nodiscard]] Layout layout(const QSizeF& size) const;
   [[nodiscard]] QString label(const Row& row) const;
-  [[nodiscard]] QString numbers(const Row& row) const;
+  /// Time, share, difference from the baseline: what there is of it.
+  [[nodiscard]] std::array<QString, 3> numbers(const Row& row) const;
   void drawTotal(QPainter& painter, const Layout& at, const QRectF& bar, const PlotTheme& theme) const;
   void rebuild();
 

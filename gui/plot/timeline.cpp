@@ -226,7 +226,7 @@ void Timeline::drawTimeAxis(QPainter& painter, const Layout& at, const PlotTheme
     painter.drawLine(QPointF(pixel, at.plot.top()), QPointF(pixel, at.plot.bottom()));
     painter.setPen(theme.faint);
     const double width = metrics.horizontalAdvance(tick.label);
-    const double left = std::clamp(pixel - width / 2, at.plot.left() - 20, at.plot.right() - width);
+    const double left = std::max(std::min(pixel - width / 2, at.plot.right() - width), at.plot.left() - 20);
     painter.drawText(QRectF(left, at.plot.bottom() + 2, width + 2, metrics.height()),
                      Qt::AlignLeft | Qt::TextDontClip, tick.label);
   }

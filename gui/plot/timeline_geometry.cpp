@@ -27,7 +27,7 @@ TimeWindow TimeWindow::zoomed(double factor, double around) const {
 }
 
 TimeWindow TimeWindow::moved(double share) const {
-  const double by = std::clamp(share * width(), -low_, end_ - high_);
+  const double by = std::clamp(share * width(), -low_, std::max(end_ - high_, -low_));
   return {low_ + by, high_ + by, end_};
 }
 

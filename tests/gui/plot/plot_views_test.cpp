@@ -1,0 +1,303 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <QPainter>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QWheelEvent>
+#include <memory>
+
+#include "gui/models/ledger_tree.h"
+#include "gui/plot/memory_curve.h"
+#include "gui/plot/residual_plot.h"
+#include "gui/plot/scatter_plot.h"
+#include "gui/plot/stage_memory_bars.h"
+#include "gui/plot/time_breakdown.h"
+#include "gui/plot/timeline.h"
+#include "gui/plot/treemap.h"
+#include "tests/gui/support/example_views.h"
+
+namespace hexaplan::gui {
+namespace {
+
+std::unique_ptr<StageMemoryBars> memoryBars(const Example& example) {
+  auto view = std::make_unique<StageMemoryBars>();
+  view->setEstimate(example.estimate, example.scenario.cluster.gpu.memory);
+  view->resize(800, 400);
+  return view;
+}
+std::unique_ptr<Treemap> treemap(const Example& example) {
+  auto view = std::make_unique<Treemap>();
+  view->setTree(ledgerTree(costmodel::build_ledger(example.scenario, 0), example.estimate.stages[0].instant));
+  view->resize(800, 400);
+  return view;
+}
+std::unique_ptr<Timeline> timeline() {
+  auto view = std::make_unique<Timeline>();
+  view->setTimeline(madeUpTimeline(4, 400));
+  view->resize(800, 400);
+  return view;
+}
+std::unique_ptr<ScatterPlot> scatter() {
+  ScatterData data{.x_title = "step time", .y_title = "peak memory"};
+  data.points = {{.x = 3, .y = 5e9, .label = "c"},
+                 {.x = 1, .y = 9e9, .on_front = true, .label = "a"},
+                 {.x = 2, .y = 4e9, .on_front = true, .label = "b"}};
+  auto view = std::make_unique<ScatterPlot>();
+  view->setPoints(data);
+  view->resize(600, 400);
+  return view;
+}
+
+/// One of each, filled.
+std::vector<std::unique_ptr<PlotView>> everyView() {
+  const Example large = largeExample(4);
+  std::vector<std::unique_ptr<PlotView>> views;
+  views.push_back(memoryBars(large));
+  views.push_back(treemap(large));
+  views.push_back(timeline());
+  views.push_back(scatter());
+  auto time = std::make_unique<TimeBreakdown>();
+  time->setTime(large.estimate.time, large.estimate.step_seconds);
+  time->setBaseline(largeExample(8).estimate.time);
+  views.push_back(std::move(time));
+  auto curve = std::make_unique<MemoryCurve>();
+  curve->setCurve({.stage = "stage 0",
+                   .samples = {{0, 0, 20e9}, {1, 30e9, 20e9}, {2, 0, 20e9}},
+                   .outside = 2e9,
+                   .end = 3,
+                   .usable = 79e9,
+                   .device = 85e9});
+  views.push_back(std::move(curve));
+  auto residuals = std::make_unique<ResidualPlot>();
+  residuals->setResiduals({.points = {{1.0, 1.1, 0, "a"}, {3.0, 2.0, 1, "b"}, {0, 1, 0, "unusable"}},
+                           .groups = {"megatron", "nanotron"}});
+  views.push_back(std::move(residuals));
+  return views;
+}
+
+TEST(views, every_view_has_a_name_help_and_a_description_in_words) {
+  for (const auto& view : everyView()) {
+    EXPECT_FALSE(view->accessibleName().isEmpty());
+    EXPECT_FALSE(view->whatsThis().isEmpty());
+    EXPECT_EQ(view->accessibleDescription(), view->textAlternative()) << view->accessibleName().toStdString();
+    EXPECT_GT(view->textAlternative().size(), 40);
+    EXPECT_EQ(view->focusPolicy(), Qt::StrongFocus);
+    for (int i = 0; i < view->itemCount(); ++i) EXPECT_FALSE(view->describe(i).isEmpty());
+  }
+}
+
+TEST(views, arrows_reach_every_item_and_enter_activates_it) {
+  for (const auto& view : everyView()) {
+    if (qobject_cast<Treemap*>(view.get()) != nullptr) continue;  // Enter drills: below
+    view->resize(700, 400);
+    view->show();
+    QTest::keyClick(view.get(), Qt::Key_Home);
+    EXPECT_EQ(view->currentItem(), 0);
+    QSignalSpy activated(view.get(), &PlotView::itemActivated);
+    QTest::keyClick(view.get(), Qt::Key_Return);
+    EXPECT_EQ(activated.count(), 1) << view->accessibleName().toStdString();
+    QTest::keyClick(view.get(), Qt::Key_End);
+    EXPECT_EQ(view->currentItem(), view->itemCount() - 1);
+    QTest::keyClick(view.get(), Qt::Key_Escape);
+    EXPECT_EQ(view->currentItem(), -1);
+  }
+}
+
+TEST(views, paint_something_else_in_the_dark_and_nothing_breaks_at_the_smallest_size) {
+  for (const auto& view : everyView()) {
+    for (const QSize& size : {QSize(900, 500), view->minimumSizeHint(), QSize(3, 3)}) {
+      QImage light(size, QImage::Format_RGB32), dark(size, QImage::Format_RGB32);
+      QPainter on_light(&light), on_dark(&dark);
+      view->resize(size);
+      view->paintTo(on_light, size, PlotTheme::lightTheme());
+      view->paintTo(on_dark, size, PlotTheme::darkTheme());
+      EXPECT_NE(light, dark) << view->accessibleName().toStdString();
+    }
+  }
+}
+
+TEST(views, export_themselves_as_png_svg_and_pdf) {
+  const QTemporaryDir folder;
+  for (const auto& view : everyView()) {
+    view->resize(600, 320);
+    QString problem;
+    const QString base = folder.filePath(view->accessibleName());
+    ASSERT_TRUE(view->exportTo(base + ".png", &problem)) << problem.toStdString();
+    EXPECT_EQ(QImage(base + ".png").size(), QSize(1200, 640));
+    ASSERT_TRUE(view->exportTo(base + ".svg", &problem)) << problem.toStdString();
+    ASSERT_TRUE(view->exportTo(base + ".pdf", &problem)) << problem.toStdString();
+    QFile svg(base + ".svg"), pdf(base + ".pdf");
+    ASSERT_TRUE(svg.open(QIODevice::ReadOnly) && pdf.open(QIODevice::ReadOnly));
+    EXPECT_TRUE(svg.readAll().contains("</svg>"));
+    EXPECT_TRUE(pdf.readAll().startsWith("%PDF-"));
+  }
+}
+
+TEST(views, say_why_an_export_failed) {
+  const auto view = scatter();
+  QString problem;
+  EXPECT_FALSE(view->exportTo("/chart.jpeg", &problem));
+  EXPECT_EQ(problem, "/chart.jpeg: charts are written as .png, .svg or .pdf");
+  EXPECT_FALSE(view->exportTo("/no/such/folder/chart.svg", &problem));
+  EXPECT_TRUE(problem.startsWith("/no/such/folder/chart.svg: ")) << problem.toStdString();
+}
+
+TEST(stage_memory_bars, words_say_what_fits_and_by_how_much_the_baseline_differs) {
+  const Example fits = example("llama-3.1-8b", "8xH100", "tp2 dp4 zero1 sp", 8192, 128);
+  const auto view = memoryBars(fits);
+  EXPECT_TRUE(view->textAlternative().contains("All fit."));
+  EXPECT_TRUE(view->describe(0).contains("to spare"));
+  const Example over = example("llama-3.1-8b", "8xH100", "dp8", 8192, 128);
+  view->setEstimate(over.estimate, over.scenario.cluster.gpu.memory);
+  view->setBaseline(fits.estimate.stages);
+  EXPECT_TRUE(view->describe(0).contains("does not fit"));
+  EXPECT_TRUE(view->describe(0).contains("baseline: " + bytesText(fits.estimate.stages[0].device)));
+  view->setByteUnit(ByteUnit::Decimal);
+  EXPECT_TRUE(view->describe(0).contains(" GB"));
+  EXPECT_FALSE(view->describe(0).contains("GiB"));
+}
+
+TEST(stage_memory_bars, the_mouse_finds_the_stage_below_it) {
+  const auto view = memoryBars(largeExample(16));
+  view->show();
+  QSignalSpy activated(view.get(), &PlotView::itemActivated);
+  QTest::mouseMove(view.get(), QPoint(400, 200));
+  QTest::mouseClick(view.get(), Qt::LeftButton, {}, QPoint(400, 200));
+  ASSERT_EQ(activated.count(), 1);
+  const int stage = activated.front().front().toInt();
+  EXPECT_GT(stage, 4);
+  EXPECT_LT(stage, 12);
+}
+
+TEST(treemap, enter_goes_into_a_kind_and_backspace_back) {
+  const auto view = treemap(largeExample(4));
+  view->show();
+  QSignalSpy path(view.get(), &Treemap::pathChanged);
+  QTest::keyClick(view.get(), Qt::Key_Home);
+  QTest::keyClick(view.get(), Qt::Key_Return);
+  ASSERT_FALSE(view->path().isEmpty());
+  EXPECT_EQ(path.count(), 1);
+  const int inside = view->itemCount();
+  QTest::keyClick(view.get(), Qt::Key_Backspace);
+  EXPECT_TRUE(view->path().isEmpty());
+  EXPECT_GT(view->itemCount(), inside);
+}
+
+TEST(treemap, a_new_ledger_keeps_the_path_where_it_still_leads_somewhere) {
+  const Example large = largeExample(4);
+  const auto view = treemap(large);
+  view->setPath({"activations"});
+  ASSERT_EQ(view->path(), QStringList{"activations"});
+  view->setTree(ledgerTree(costmodel::build_ledger(large.scenario, 1), costmodel::kBackward));
+  EXPECT_EQ(view->path(), QStringList{"activations"});
+  view->setTree(ledgerTree(costmodel::build_ledger(large.scenario, 1), costmodel::kIdle));
+  EXPECT_TRUE(view->path().isEmpty()) << "between steps there are no activations";
+}
+
+TEST(timeline, keys_zoom_move_and_fit) {
+  const auto view = timeline();
+  view->show();
+  const TimeWindow whole = view->window();
+  QSignalSpy changed(view.get(), &Timeline::windowChanged);
+  QTest::keyClick(view.get(), Qt::Key_W);
+  EXPECT_LT(view->window().width(), whole.width());
+  const double low = view->window().low();
+  QTest::keyClick(view.get(), Qt::Key_D);
+  EXPECT_GT(view->window().low(), low);
+  QTest::keyClick(view.get(), Qt::Key_A);
+  EXPECT_NEAR(view->window().low(), low, 1e-9);
+  QTest::keyClick(view.get(), Qt::Key_S);
+  QTest::keyClick(view.get(), Qt::Key_F);
+  EXPECT_EQ(view->window(), whole);
+  EXPECT_GE(changed.count(), 4);
+}
+
+TEST(timeline, wheel_zooms_where_the_mouse_is_and_dragging_moves) {
+  const auto view = timeline();
+  view->show();
+  const TimeWindow whole = view->window();
+  QWheelEvent wheel(QPointF(400, 200), view->mapToGlobal(QPointF(400, 200)), {}, {0, 480}, {}, {}, {}, false);
+  QCoreApplication::sendEvent(view.get(), &wheel);
+  const TimeWindow zoomed = view->window();
+  EXPECT_LT(zoomed.width(), 0.5 * whole.width());
+  EXPECT_GT(zoomed.low(), 0);
+  QTest::mousePress(view.get(), Qt::LeftButton, {}, QPoint(400, 200));
+  QMouseEvent move(QEvent::MouseMove, QPointF(300, 200), view->mapToGlobal(QPointF(300, 200)), Qt::NoButton,
+                   Qt::LeftButton, {});
+  QCoreApplication::sendEvent(view.get(), &move);
+  QTest::mouseRelease(view.get(), Qt::LeftButton, {}, QPoint(300, 200));
+  EXPECT_GT(view->window().low(), zoomed.low()) << "dragged to the left, later times come in";
+  EXPECT_NEAR(view->window().width(), zoomed.width(), 1e-9);
+}
+
+TEST(timeline, columns_become_spans_with_labels_when_zoomed_in) {
+  Timeline view;
+  view.resize(800, 400);
+  view.setTimeline(madeUpTimeline(16, 100'000));
+  EXPECT_FALSE(view.showsSpans(0));
+  view.setWindow(TimeWindow(100, 130, view.window().whole().high()));
+  EXPECT_TRUE(view.showsSpans(0));
+  view.setCurrentItem(3);
+  EXPECT_TRUE(view.describe(3).contains("micro-batch")) << view.describe(3).toStdString();
+}
+
+TEST(timeline, arrows_bring_what_they_reach_into_view) {
+  const auto view = timeline();
+  view->show();
+  QTest::keyClick(view.get(), Qt::Key_Home);
+  view->setWindow(TimeWindow(50, 55, view->window().whole().high()));
+  QTest::keyClick(view.get(), Qt::Key_Right);
+  EXPECT_LT(view->window().low(), 20) << "the first spans lie at the step's beginning";
+  QTest::keyClick(view.get(), Qt::Key_M);
+  EXPECT_LT(view->window().width(), 20);
+}
+
+TEST(scatter_plot, arrows_go_from_left_to_right) {
+  const auto view = scatter();
+  view->show();
+  QTest::keyClick(view.get(), Qt::Key_Right);
+  EXPECT_EQ(view->currentItem(), 1) << "the quickest plan";
+  QTest::keyClick(view.get(), Qt::Key_Right);
+  EXPECT_EQ(view->currentItem(), 2);
+  QTest::keyClick(view.get(), Qt::Key_Right);
+  EXPECT_EQ(view->currentItem(), 0);
+  EXPECT_FALSE(view->textAlternative().contains("c;")) << "words tell the front";
+}
+
+TEST(residual_plot, puts_the_worst_first_and_leaves_out_what_has_no_error) {
+  ResidualPlot view;
+  view.setResiduals({.points = {{1.0, 1.1, 0, "good"}, {3.0, 2.0, 0, "bad"}, {0, 1, 0, "unusable"}},
+                     .groups = {"megatron"}});
+  ASSERT_EQ(view.itemCount(), 2);
+  EXPECT_TRUE(view.describe(0).startsWith("bad"));
+  EXPECT_TRUE(view.describe(0).contains("+50.0 %")) << view.describe(0).toStdString();
+}
+
+TEST(time_breakdown, rows_are_the_causes_that_take_time) {
+  const Example large = largeExample(4);
+  TimeBreakdown view;
+  view.setTime(large.estimate.time, large.estimate.step_seconds);
+  EXPECT_TRUE(view.describe(0).startsWith("one step: " + secondsText(large.estimate.time.total())));
+  const QString words = view.textAlternative();
+  EXPECT_TRUE(words.contains("matrix products: " + secondsText(large.estimate.time.gemm)));
+  EXPECT_FALSE(words.contains("expert parallel")) << "a dense model has no experts";
+}
+
+TEST(memory_curve, follows_the_window_of_the_timeline_and_reports_its_cursor) {
+  MemoryCurve view;
+  view.resize(600, 300);
+  view.setCurve({.stage = "stage 1", .samples = {{0, 0, 20e9}, {1, 30e9, 20e9}}, .outside = 1e9, .end = 2});
+  view.show();
+  QSignalSpy cursor(&view, &MemoryCurve::cursorTimeChanged);
+  view.setWindow(0.5, 1.5);
+  QTest::mouseMove(&view, QPoint(300, 150));
+  QCoreApplication::processEvents();
+  ASSERT_GE(cursor.count(), 1);
+  EXPECT_NEAR(cursor.back().front().toDouble(), 1.0, 0.1);
+  EXPECT_TRUE(view.describe(1).contains("activations: " + bytesText(costmodel::Bytes{30e9})));
+}
+
+}  // namespace
+}  // namespace hexaplan::gui
