@@ -15,10 +15,11 @@ constexpr Seconds PassCost::*kPassParts[] = {&PassCost::gemm,   &PassCost::atten
                                              &PassCost::expert};
 static_assert(sizeof(PassCost) == std::size(kPassParts) * sizeof(Seconds), "every part of a pass is listed");
 
-/// Between nodes the host itself moves the data of a collective (NCCL's proxy threads) and launches later; in
-/// a long transfer it gets ahead again. Chosen over nanotron's runs with tensor parallelism of 16 and 32 that
-/// nothing disturbed (docs/accuracy.md): 1.25 to 1.5 ms whichever model is left out.
-constexpr Seconds kHostMovesAtMost{1.5e-3};
+/// `pipeline_collective_host` per member, over its value inside a node, where the tensor-parallel ranks lie
+/// on several: nanotron's undisturbed runs (docs/accuracy.md) spend 10 ms per layer and micro-batch with 2
+/// ranks, 14 with 4, 23.5 with 8 on one node, 50 with 16 on two, 97 with 32 on four; for every model and
+/// micro-batch.
+constexpr double kHostBetweenNodes = 1.25;
 
 /// Standard deviation of the speed of GPUs of one type under their power limit; an estimate: 8 % average
 /// variation (Sinha et al., "Not All GPUs Are Created Equal", SC22, arXiv:2208.11035, abstract; V100, MI60
@@ -116,7 +117,8 @@ Seconds Pricer::host_time(const Operation& op) const {
   const FrameworkProfile& f = scenario_.framework;
   Seconds once = f.kernel_launch * op.kernels;
   if (op.kind == OpKind::Collective && op.group == Group::Tensor && pipeline_crosses_network_) {
-    once += f.pipeline_collective_host * scenario_.layout.tp;
+    once += f.pipeline_collective_host *
+            (scenario_.layout.tp * (tensor_crosses_network_ ? kHostBetweenNodes : 1.0));
   }
   return op.count * once;
 }
@@ -145,17 +147,24 @@ void Pricer::add(const Operation& op, Seconds time, PassCost& cost, HostWork& ho
   } else {
     const Seconds exposed = time * (1 - f.tensor_overlap);
     cost.tensor += exposed;
-    if (tensor_crosses_network_) host.moving += smaller(exposed, op.count * kHostMovesAtMost);
+    if (tensor_crosses_network_ && !pipeline_crosses_network_) host.moving += exposed;
   }
 }
 
-/// The host must launch as fast as the device runs; ring sends hide behind attention.
-void Pricer::finish(PassCost& cost, const HostWork& host) const {
-  const FrameworkProfile& f = scenario_.framework;
-  if (scenario_.layout.context == ContextKind::Ring) {
-    cost.context = larger(Seconds{}, cost.context - cost.attention * f.context_overlap);
-  }
-  cost.launch = larger(Seconds{}, host.issuing - (cost.total() - host.moving));
+/// Ring sends hide behind attention.
+void Pricer::hide_ring(PassCost& cost) const {
+  if (scenario_.layout.context != ContextKind::Ring) return;
+  const Seconds hidden = cost.attention * scenario_.framework.context_overlap;
+  cost.context = larger(Seconds{}, cost.context - hidden);
+}
+
+/// The host must launch as fast as the device runs. It gets ahead in the pass that the device is slower in
+/// and makes up for the other one there; the device waits for the rest.
+void Pricer::wait_for_host(LayerCost& cost, const HostWork& forward, const HostWork& backward) {
+  const Seconds behind_forward = forward.behind(cost.forward),
+                behind_backward = backward.behind(cost.backward);
+  cost.forward.launch = larger(Seconds{}, behind_forward + smaller(Seconds{}, behind_backward));
+  cost.backward.launch = larger(Seconds{}, behind_backward + smaller(Seconds{}, behind_forward));
 }
 
 LayerCost Pricer::price(const std::vector<Operation>& operations, Seconds forward_host,
@@ -185,9 +194,9 @@ LayerCost Pricer::price(const std::vector<Operation>& operations, Seconds forwar
   if (forward.issuing > Seconds{}) rerun.issuing += forward_host * (rerun.issuing / forward.issuing);
   forward.issuing += forward_host;
   backward.issuing += backward_host;
-  finish(cost.forward, forward);
-  finish(cost.backward, backward);
-  finish(cost.rerun, rerun);
+  for (PassCost* pass : {&cost.forward, &cost.backward, &cost.rerun}) hide_ring(*pass);
+  wait_for_host(cost, forward, backward);
+  cost.rerun.launch = larger(Seconds{}, rerun.behind(cost.rerun));
   const Seconds wait = scenario_.framework.expert_layer_overhead +
                        scenario_.framework.expert_overhead * static_cast<double>(experts);
   if (experts > 0) cost.forward.launch += wait, cost.backward.launch += wait;

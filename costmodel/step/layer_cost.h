@@ -34,7 +34,11 @@ struct LayerCost {
 /// What the host does for one pass.
 struct HostWork {
   Seconds issuing;  // launches, modules, autograd
-  Seconds moving;   // data of collectives between nodes, while it issues nothing
+  Seconds moving;   // data of collectives between nodes (NCCL's proxy threads), while it issues nothing
+  /// How much later than the device it is done; negative: how far it gets ahead.
+  [[nodiscard]] constexpr Seconds behind(const PassCost& device) const {
+    return issuing - (device.total() - moving);
+  }
 };
 
 /// Prices operations for one scenario; placements of the groups are looked up once.
@@ -53,7 +57,8 @@ class Pricer {
   [[nodiscard]] bool crosses_network(Group group) const;
   [[nodiscard]] Seconds host_time(const Operation& op) const;
   void add(const Operation& op, Seconds time, PassCost& cost, HostWork& host) const;
-  void finish(PassCost& cost, const HostWork& host) const;
+  void hide_ring(PassCost& cost) const;
+  static void wait_for_host(LayerCost& cost, const HostWork& forward, const HostWork& backward);
 
   const Scenario& scenario_;
   const Calibration& calibration_;

@@ -30,26 +30,43 @@ TEST(step_time, a_slow_host_shows_only_where_the_device_is_faster) {
   EXPECT_GT(time_of(sc).launch.value(), 0.0);
 }
 
-TEST(step_time, a_transfer_between_nodes_keeps_the_host_from_launching_but_not_for_long) {
-  const double host = 1;  // seconds per layer and pass: the device always waits
-  const auto passes = [&](double bytes_per_second, std::int64_t layers) {
-    Scenario sc = example_scenario();
-    sc.layout = {.tp = 16, .sp = true};
-    sc.recipe.global_batch = 1;
+/// What one more layer per stage adds to compute, waiting for the host included, and to tensor-parallel
+/// transfers.
+struct AddedByLayer {
+  double compute = 0, transfers = 0;
+};
+AddedByLayer added_by_layer(Scenario sc) {
+  const auto passes = [&](std::int64_t layers) {
     sc.model.layers = layers;
-    sc.cluster.levels.back().bandwidth = BytesPerSecond{bytes_per_second};
-    sc.framework.layer_host_forward = sc.framework.layer_host_backward = Seconds{host};
     const StepTime t = time_of(sc);
-    return (t.gemm + t.attention + t.memory_bound + t.launch + t.tensor_parallel).value();
+    return AddedByLayer{(t.gemm + t.attention + t.memory_bound + t.launch).value(),
+                        t.tensor_parallel.value()};
   };
-  const auto added_by_a_layer = [&](double bandwidth) {
-    return passes(bandwidth, 33) - passes(bandwidth, 32);
-  };
-  const int transfers = 10;  // gather and scatter twice per pass, and both inputs again for their gradients
-  for (const double slow : {1e8, 2e8})
-    EXPECT_NEAR(added_by_a_layer(slow), 2 * host + transfers * 1.5e-3, 1e-9);
-  EXPECT_LT(added_by_a_layer(50e9), 2 * host + transfers * 1.5e-3) << "short ones end earlier";
-  EXPECT_GT(added_by_a_layer(50e9), 2 * host);
+  const AddedByLayer fewer = passes(32), more = passes(32 + sc.layout.pp);
+  return {more.compute - fewer.compute, more.transfers - fewer.transfers};
+}
+
+/// Tensor-parallel over `tp` GPUs, one micro-batch, and a host slower than the device.
+Scenario slow_host(int tp, double forward, double backward) {
+  Scenario sc = example_scenario();
+  sc.cluster.gpus = tp;
+  sc.layout = {.tp = tp, .sp = true};
+  sc.recipe.global_batch = 1;
+  sc.framework.layer_host_forward = Seconds{forward};
+  sc.framework.layer_host_backward = Seconds{backward};
+  return sc;
+}
+
+TEST(step_time, a_host_that_gets_ahead_in_one_pass_makes_up_for_the_other) {
+  const double even = added_by_layer(slow_host(8, 0.5, 0.5)).compute;
+  EXPECT_NEAR(added_by_layer(slow_host(8, 1, 0)).compute, even, 1e-9);
+  EXPECT_NEAR(added_by_layer(slow_host(8, 0, 1)).compute, even, 1e-9);
+}
+
+TEST(step_time, transfers_between_nodes_need_the_host_and_hide_none_of_it) {
+  const AddedByLayer inside = added_by_layer(slow_host(8, 1, 1));
+  EXPECT_NEAR(inside.compute + inside.transfers, 2, 1e-9) << "the host launches while NVLink moves";
+  EXPECT_NEAR(added_by_layer(slow_host(16, 1, 1)).compute, 2, 1e-9);
 }
 
 TEST(step_time, a_norm_written_out_has_its_own_rule) {
@@ -83,6 +100,20 @@ TEST(step_time, collectives_cost_host_time_where_the_pipeline_crosses_nodes) {
     s->cluster.levels.back().ranks = 8;
   }
   EXPECT_EQ(time_of(slow).launch, time_of(sc).launch) << "both stages share a node";
+}
+
+TEST(step_time, collectives_between_nodes_cost_the_host_of_a_pipeline_a_quarter_more_per_member) {
+  const auto seconds_per_member = [](int tp) {
+    Scenario sc = slow_host(tp, 0, 0);
+    sc.layout.pp = 2;
+    sc.cluster.gpus = sc.cluster.levels.back().ranks = 2 * tp;
+    sc.framework.pipeline_collective_host = Seconds{1};
+    const AddedByLayer added = added_by_layer(sc);
+    return (added.compute + added.transfers) / tp;
+  };
+  const double collectives = 10;  // gather and scatter twice per pass, and both inputs again
+  EXPECT_NEAR(seconds_per_member(8), collectives, 1e-9);
+  EXPECT_NEAR(seconds_per_member(16), 1.25 * collectives, 1e-9);
 }
 
 TEST(step_time, gathering_in_slices_takes_the_host_one_copy_per_tensor_and_rank) {
