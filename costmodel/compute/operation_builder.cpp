@@ -11,7 +11,21 @@ std::int64_t alignment_of(std::int64_t a, std::int64_t b) {
   return std::gcd(std::gcd(a, b), std::int64_t{8});
 }
 
+/// Weights are gathered, and cast for a quantised recipe, in every micro-batch.
+bool gathers_weights_by_layer(const Scenario& sc) {
+  return sc.layout.sharding.stage >= 3;
+}
+
+/// False for sharded parameters: the gradient goes into the reduce buffer and is added to a shard only.
+bool adds_to_main_gradient(const Scenario& sc) {
+  return sc.layout.sharding.stage < (sc.framework.zero2_gathers_layers ? 2 : 3);
+}
+
 }  // namespace
+
+int operations_of_sharding(const Scenario& sc) {
+  return gathers_weights_by_layer(sc) ? 2 : adds_to_main_gradient(sc) ? 0 : 1;
+}
 
 OperationBuilder::OperationBuilder(const Scenario& sc, const LocalDims& d, std::vector<Operation>& out)
     : sc_{sc},
@@ -139,7 +153,7 @@ void OperationBuilder::quantize(std::int64_t tokens, std::int64_t inputs, std::i
                    .precision = sc_.recipe.precision,
                    .formula = "T3"};
   weight.kernels = 1;
-  weight.count = sc_.layout.sharding.stage >= 3 ? 1.0 : 1.0 / static_cast<double>(microbatches_per_step(sc_));
+  weight.count = gathers_weights_by_layer(sc_) ? 1.0 : 1.0 / static_cast<double>(microbatches_per_step(sc_));
   weight.bytes = Bytes{static_cast<double>(inputs * outputs * experts) * (2 + 2 * 1)};
   out_.push_back(weight);
 }
@@ -158,8 +172,7 @@ void OperationBuilder::gemms(std::string_view name, OpKind kind, GemmShape shape
   if (!trains_weights_) return;
   op.pass = Pass::BackwardWeight;
   op.gemm = {shape.n, shape.k, shape.m, shape.batch, 0, op.gemm.alignment};
-  // Sharded parameters: the gradient goes into the reduce buffer and is added to a shard only.
-  const bool adds = sc_.layout.sharding.stage < (sc_.framework.zero2_gathers_layers ? 2 : 3);
+  const bool adds = adds_to_main_gradient(sc_);
   const bool apart = sc_.framework.weight_gradient_temporary_bytes > 0;
   if (adds && !apart) op.gemm.accumulate_bytes = 2 * main_gradient_bytes();
   out_.push_back(op);

@@ -9,6 +9,9 @@
 
 namespace hexaplan::costmodel {
 
+/// Scenarios that differ in their ZeRO stage alone have the same layer operations where this is equal.
+[[nodiscard]] int operations_of_sharding(const Scenario& scenario);
+
 /// Emits forward and backward of each step of a layer in one place, so that they cannot drift apart. Sizes
 /// are those of one rank and one micro-batch; `elements` are in the activation dtype.
 /// Lifetime: scenario, dims and the list outlive the builder.

@@ -15,6 +15,12 @@ bool is_outside(TensorKind kind) {
 
 }  // namespace
 
+MemoryLoad::At MemoryLoad::At::of(const MemoryBreakdown& kinds) {
+  return {.states = kinds.parameters + kinds.gradients + kinds.optimizer,
+          .live = kinds.activations + kinds.logits + kinds.transient,
+          .outside = kinds.communication + kinds.overhead};
+}
+
 void MemoryLoad::add(const TensorEntry& entry, double times) {
   const Bytes size = entry.size() * times;
   Bytes At::*const part = is_state(entry.kind)     ? &At::states

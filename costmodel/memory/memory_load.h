@@ -12,6 +12,7 @@ struct MemoryLoad {
     Bytes states;   // parameters, gradients, optimizer: what the allocator holds without slack
     Bytes live;     // everything else of the framework's allocator
     Bytes outside;  // communicators, context
+    [[nodiscard]] static At of(const MemoryBreakdown& kinds);
   };
   std::array<At, kInstants> at;
   Bytes optimizer_only;  // alive at the optimizer step alone

@@ -34,12 +34,13 @@ StageMemory MemoryModel::peak(const StagePlan& stage, int index, double in_fligh
   std::array<MemoryBreakdown, kInstants> at{};
   MemoryLoad load;
   visit_entries(stage, in_flight, [&](const TensorEntry& entry, double factor) {
-    load.add(entry, factor);
     const Bytes size = entry.size() * factor;
+    if (entry.alive == kOptimizer) load.optimizer_only += size;
     for (std::size_t i = 0; i < kInstants; ++i) {
       if ((entry.alive & instant_at(static_cast<int>(i))) != 0) at[i].of(entry.kind) += size;
     }
   });
+  for (std::size_t i = 0; i < kInstants; ++i) load.at[i] = MemoryLoad::At::of(at[i]);
   load.unreclaimed = parameters_.unreclaimed(scenario_, stage) + activations_.unreclaimed(stage, in_flight);
   const DevicePeak peak =
       device_peak(load, {}, scenario_.framework.flat_optimizer_buffers, scenario_.framework.reserved_ratio);

@@ -27,9 +27,10 @@ class ChunkPricer {
         parameters_{sc, stages},
         prices_{price_layers(sc, local_dims(sc), pricer_, used_classes(stages))},
         totals_{totals_of(prices_)},
-        combiner_{sc, prices_.message, Seconds{}} {}
+        message_{message_time(sc, local_dims(sc), pricer_)},
+        combiner_{sc, message_} {}
 
-  [[nodiscard]] Seconds message() const { return prices_.message; }
+  [[nodiscard]] Seconds message() const { return message_; }
   [[nodiscard]] StageTransfers transfers(const StagePlan& part) const {
     return price_transfers(sc_, calibration_, pricer_, parameters_, part);
   }
@@ -73,6 +74,7 @@ class ChunkPricer {
   ModelParameters parameters_;
   LayerPrices prices_;
   LayerTotals totals_;
+  Seconds message_;
   StepCombiner combiner_;
 };
 

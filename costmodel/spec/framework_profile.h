@@ -94,10 +94,24 @@ enum class GradientOverlap : std::uint8_t {
   EveryMicrobatch  // reduced in every micro-batch's backward (ZeRO-2/3, FSDP)
 };
 
+/// What a framework can run: where a search looks when it is not told otherwise. A layout beyond it can
+/// still be estimated.
+struct FrameworkAbilities {
+  bool tensor = true;    // tensor parallelism
+  bool sequence = true;  // … with Megatron sequence parallelism
+  bool experts = true;   // expert parallelism
+  std::uint16_t schedules = 1U << static_cast<unsigned>(ScheduleKind::OneFOneB) |
+                            1U << static_cast<unsigned>(ScheduleKind::Interleaved);  // 0: no pipelines
+  std::uint8_t contexts = 0b111;    // bits by ContextKind; 0: no context parallelism
+  std::uint8_t zero_stages = 0b11;  // bits by ZeRO stage
+  friend bool operator==(const FrameworkAbilities&, const FrameworkAbilities&) = default;
+};
+
 /// What a framework makes of a layout: dtypes, saved tensors, buffers, overlap, overheads. Data, read from
 /// presets/frameworks/; each number's source stands there.
 struct FrameworkProfile {
   std::string name;
+  FrameworkAbilities abilities;
 
   // --- model states ---
   DType parameter_dtype = DType::Bf16;  // the persistent copy used for compute

@@ -16,7 +16,9 @@ enum class ScheduleKind : std::uint8_t {
   DualPipe,
   DualPipeV
 };
+inline constexpr int kScheduleKinds = 9;
 enum class ContextKind : std::uint8_t { Ring, AllGather, AllToAll };
+inline constexpr int kContextKinds = 3;
 
 /// Axes of the rank grid. DataParallel excludes context parallelism; Expert and ExpertTensor re-partition the
 /// ranks of one pipeline stage for the experts' parameters.

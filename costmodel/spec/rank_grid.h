@@ -41,6 +41,7 @@ struct GroupPlacement {
   /// Groups of this kind (this one included) that share the network cards of one node, or NVLink rack, and
   /// talk at the same time; 1 for a group inside one node.
   std::int64_t sharing = 1;
+  friend bool operator==(const GroupPlacement&, const GroupPlacement&) = default;
 };
 
 /// Coordinates of `rank` on the seven axes. Precondition: 0 <= rank < layout.world_size().

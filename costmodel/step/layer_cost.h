@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <cstddef>
 #include <vector>
 
 #include "costmodel/calibrate/calibration.h"
@@ -48,6 +49,11 @@ class Pricer {
   /// Device time of one operation run `op.count` times, nothing hidden.
   [[nodiscard]] Seconds time_of(const Operation& op) const;
   [[nodiscard]] Seconds collective(CollectiveKind kind, Bytes payload, Group group) const;
+  [[nodiscard]] const GroupPlacement& placement_of(Group group) const {
+    return placements_[static_cast<std::size_t>(group)];
+  }
+  /// Neighbours in the pipeline lie in different nodes.
+  [[nodiscard]] bool pipeline_crosses_network() const { return pipeline_crosses_network_; }
   /// Everything that runs for one micro-batch; `forward_host` and `backward_host` are spent beside launches.
   [[nodiscard]] LayerCost price(const std::vector<Operation>& operations, Seconds forward_host = {},
                                 Seconds backward_host = {}) const;

@@ -12,7 +12,8 @@ StepModel::StepModel(const Scenario& sc, const Calibration& calibration, const s
       parameters_{sc, stages},
       prices_{price_layers(sc, local_dims(sc), pricer_, used_classes(stages))},
       totals_{totals_of(prices_)},
-      combiner_{sc, prices_.message, replayed_span(sc, totals_)},
+      combiner_{sc, message_time(sc, local_dims(sc), pricer_)},
+      span_{replayed_span(sc, totals_)},
       microbatches_{static_cast<double>(microbatches_per_step(sc))} {}
 
 double StepModel::rerun_share_of(const StagePlan& stage) const {
@@ -55,9 +56,9 @@ StepTime StepModel::time_paced_by(const std::vector<StageLoad>& loads, std::size
   const LayerCost cost = stage_cost(stage);
   PassCost passes = cost.forward;
   passes += cost.backward;
-  const StepOverheads overheads =
-      combiner_.overheads(totals_, stage, rerun_share_of(stage),
-                          price_transfers(sc_, calibration_, pricer_, parameters_, stage), loads, slowest);
+  const StepOverheads overheads = combiner_.overheads(
+      totals_, stage, rerun_share_of(stage), price_transfers(sc_, calibration_, pricer_, parameters_, stage),
+      loads, slowest, span_);
   StepTime t;
   t.gemm = passes.gemm * microbatches_;
   t.attention = passes.attention * microbatches_;

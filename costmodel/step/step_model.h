@@ -34,6 +34,7 @@ class StepModel {
   LayerPrices prices_;
   LayerTotals totals_;
   StepCombiner combiner_;
+  Seconds span_;
   double microbatches_;
 };
 

@@ -11,17 +11,6 @@
 namespace hexaplan::costmodel {
 namespace {
 
-/// One tensor from a stage to the next.  [docs/formulas.md#S4]
-Seconds message_time(const Scenario& sc, const LocalDims& dims, const Pricer& pricer) {
-  if (sc.layout.pp == 1) return {};
-  const double element = bytes_per_element(activation_dtype(sc.recipe.precision));
-  const Bytes payload{static_cast<double>(dims.sp_tokens * dims.hidden) * element};
-  const bool sliced = sc.framework.pipeline_scatter_gather && !sc.layout.sp && sc.layout.tp > 1;
-  return sliced ? pricer.collective(CollectiveKind::SendRecv, payload / sc.layout.tp, Group::Pipeline) +
-                      pricer.collective(CollectiveKind::AllGather, payload, Group::Tensor)
-                : pricer.collective(CollectiveKind::SendRecv, payload, Group::Pipeline);
-}
-
 /// Time of the operations of one pass, one after the other.
 Seconds total(const std::vector<Operation>& operations, Pass pass, const Pricer& pricer) {
   Seconds sum;
@@ -50,6 +39,16 @@ Seconds slices(const Scenario& sc, const Calibration& calibration, const StagePa
 
 }  // namespace
 
+Seconds message_time(const Scenario& sc, const LocalDims& dims, const Pricer& pricer) {
+  if (sc.layout.pp == 1) return {};
+  const double element = bytes_per_element(activation_dtype(sc.recipe.precision));
+  const Bytes payload{static_cast<double>(dims.sp_tokens * dims.hidden) * element};
+  const bool sliced = sc.framework.pipeline_scatter_gather && !sc.layout.sp && sc.layout.tp > 1;
+  return sliced ? pricer.collective(CollectiveKind::SendRecv, payload / sc.layout.tp, Group::Pipeline) +
+                      pricer.collective(CollectiveKind::AllGather, payload, Group::Tensor)
+                : pricer.collective(CollectiveKind::SendRecv, payload, Group::Pipeline);
+}
+
 PassTotals totals_of(const LayerCost& cost) {
   return {cost.forward.total(), cost.backward.total(), cost.rerun.total(), cost.weight_gradient};
 }
@@ -72,7 +71,6 @@ LayerPrices price_layers(const Scenario& sc, const LocalDims& dims, const Pricer
   operations.clear();
   append_head_operations(sc, dims, operations);
   prices.head = pricer.price(operations);
-  prices.message = message_time(sc, dims, pricer);
   return prices;
 }
 
@@ -137,24 +135,23 @@ StageTransfers price_transfers(const Scenario& sc, const Calibration& calibratio
   return transfers;
 }
 
-StepCombiner::StepCombiner(const Scenario& sc, Seconds message, Seconds span)
+StepCombiner::StepCombiner(const Scenario& sc, Seconds message)
     : framework_{&sc.framework},
       pp_{sc.layout.pp},
       vpp_{sc.layout.vpp},
       chunks_{chunks_per_stage(sc.layout) / model_copies(sc.layout.schedule)},
       microbatches_{static_cast<double>(microbatches_per_step(sc))},
-      closed_form_{has_closed_form(sc.layout, static_cast<int>(microbatches_per_step(sc)))},
+      closed_form_{costmodel::has_closed_form(sc.layout, static_cast<int>(microbatches_per_step(sc)))},
       by_layer_{gathers_by_layer(sc)},
       reduces_every_pass_{sc.framework.gradient_overlap == GradientOverlap::EveryMicrobatch &&
                           sc.layout.sharding.stage >= 2},
       reduces_beside_backward_{reduces_beside_backward(sc)},
-      messages_{pipeline_messages(message)},
-      span_{span} {}
+      messages_{pipeline_messages(message)} {}
 
 /// Time the slowest stage waits: filling and draining the pipeline through the others.  [docs/formulas.md#S3]
-Seconds StepCombiner::bubble(std::span<const StageLoad> stages, std::size_t slowest) const {
+Seconds StepCombiner::bubble(std::span<const StageLoad> stages, std::size_t slowest, Seconds span) const {
   if (pp_ == 1) return {};
-  if (!closed_form_) return larger(Seconds{}, span_ - stages[slowest].totals.total() * microbatches_);
+  if (!closed_form_) return larger(Seconds{}, span - stages[slowest].totals.total() * microbatches_);
   Seconds others;
   for (std::size_t s = 0; s < stages.size(); ++s)
     others += stages[s].totals.total() * (stages[s].count - (s == slowest ? 1 : 0));
@@ -220,10 +217,10 @@ ShardedWait StepCombiner::sharded_wait(const LayerTotals& layers, const StagePla
 
 StepOverheads StepCombiner::overheads(const LayerTotals& layers, const StagePlan& stage, double rerun_share,
                                       const StageTransfers& transfers, std::span<const StageLoad> stages,
-                                      std::size_t slowest) const {
+                                      std::size_t slowest, Seconds span) const {
   const ShardedWait wait = by_layer_ ? sharded_wait(layers, stage, rerun_share, transfers) : ShardedWait{};
   return {.pipeline_p2p = messages_,
-          .bubble = bubble(stages, slowest),
+          .bubble = bubble(stages, slowest, span),
           .data_parallel = by_layer_ ? (wait.forward + wait.backward) * microbatches_
                                      : data_parallel(stages[slowest].totals, transfers),
           .optimizer = transfers.update,

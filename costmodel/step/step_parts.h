@@ -36,10 +36,12 @@ struct PassTotals {
 struct LayerPrices {
   std::array<LayerCost, kLayerClasses> layers;  // classes that `stages` do not use stay zero
   LayerCost embedding, head;
-  Seconds message;  // one tensor sent to the next pipeline stage; 0 without a pipeline
 };
 [[nodiscard]] LayerPrices price_layers(const Scenario& scenario, const LocalDims& dims, const Pricer& pricer,
                                        const std::array<bool, kLayerClasses>& used);
+
+/// One tensor sent to the next pipeline stage; 0 without a pipeline.  [docs/formulas.md#S4]
+[[nodiscard]] Seconds message_time(const Scenario& scenario, const LocalDims& dims, const Pricer& pricer);
 
 /// LayerPrices by their totals: what stages are summed from.
 struct LayerTotals {
@@ -101,13 +103,17 @@ struct StepOverheads {
 /// Combines parts. Holds what of the scenario the combination reads, so that the scenario may change.
 class StepCombiner {
  public:
-  /// `message`: LayerPrices::message. `span`: `replayed_span` of the scenario.
-  StepCombiner(const Scenario& scenario, Seconds message, Seconds span);
+  /// `message`: message_time.
+  StepCombiner(const Scenario& scenario, Seconds message);
 
-  /// A step paced by `stage`, whose load is stages[slowest]. No allocation.  [docs/formulas.md#T8]
+  /// A step paced by `stage`, whose load is stages[slowest]. `span`: replayed_span of the scenario; nothing
+  /// gives a bound from below that no bubble adds to. No allocation.  [docs/formulas.md#T8]
   [[nodiscard]] StepOverheads overheads(const LayerTotals& layers, const StagePlan& stage, double rerun_share,
                                         const StageTransfers& transfers, std::span<const StageLoad> stages,
-                                        std::size_t slowest) const;
+                                        std::size_t slowest, Seconds span) const;
+
+  /// False where the bubble takes a replayed span.
+  [[nodiscard]] bool has_closed_form() const { return closed_form_; }
 
   /// ZeRO-3 / FSDP: what one micro-batch waits for on `stage`, or on some of its layers.
   /// [docs/formulas.md#C9]
@@ -115,7 +121,7 @@ class StepCombiner {
                                          double rerun_share, const StageTransfers& transfers) const;
 
  private:
-  [[nodiscard]] Seconds bubble(std::span<const StageLoad> stages, std::size_t slowest) const;
+  [[nodiscard]] Seconds bubble(std::span<const StageLoad> stages, std::size_t slowest, Seconds span) const;
   [[nodiscard]] Seconds pipeline_messages(Seconds message) const;
   [[nodiscard]] Seconds data_parallel(const PassTotals& slowest, const StageTransfers& transfers) const;
   [[nodiscard]] ShardedWait sharded_layer(const LayerTransfers& transfers, Seconds forward,
@@ -126,7 +132,7 @@ class StepCombiner {
   int chunks_;  // of a stage that a micro-batch crosses
   double microbatches_;
   bool closed_form_, by_layer_, reduces_every_pass_, reduces_beside_backward_;
-  Seconds messages_, span_;
+  Seconds messages_;
 };
 
 }  // namespace hexaplan::costmodel

@@ -63,11 +63,14 @@ struct RejectionCount {
   std::vector<costmodel::Layout> nearest;
 };
 
-/// How many candidates there were and what became of them: enumerated = rejected by rules + pruned + priced.
+/// How many candidates there were and what became of them:
+/// enumerated = rejected + pruned + outclassed + priced.
 struct SearchCounts {
   std::int64_t enumerated = 0;
-  std::int64_t rejected = 0;  // by rules, before pricing
-  std::int64_t pruned = 0;    // a bound showed that they break a constraint; counted among `rejections`
+  std::int64_t rejected = 0;    // by rules, before pricing
+  std::int64_t pruned = 0;      // a bound showed that they break a constraint; counted among `rejections`
+  std::int64_t outclassed = 0;  // a bound showed that others beat them; whether they keep the constraints
+                                // was not asked
   std::int64_t priced = 0;
   std::int64_t feasible = 0;  // of the priced ones: keep every constraint
   friend bool operator==(const SearchCounts&, const SearchCounts&) = default;

@@ -1,1 +1,179 @@
 #include "planner/search/search.h"
+
+#include <tbb/blocked_range.h>
+#include <tbb/global_control.h>
+#include <tbb/info.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <optional>
+
+#include "costmodel/step/model_flops.h"
+#include "planner/search/findings.h"
+#include "planner/search/rejections.h"
+#include "planner/search/space.h"
+#include "planner/search/unit_search.h"
+
+namespace hexaplan::planner {
+namespace {
+
+using namespace costmodel;
+
+/// Spaces of all machines and the units of work, numbered in the order in which candidates of equal price
+/// rank.
+struct Work {
+  std::vector<Space> spaces;  // by machines
+  std::vector<Unit> units;
+};
+
+Work divide(const SearchProblem& problem) {
+  Work work;
+  for (std::size_t m = 0; m < problem.machines.size(); ++m) {
+    work.spaces.push_back(make_space(problem, m));
+    const auto units = units_of(problem, work.spaces.back(), m);
+    work.units.insert(work.units.end(), units.begin(), units.end());
+  }
+  return work;
+}
+
+/// Tells the caller how far the units are, one thread at a time.
+class ProgressReport {
+ public:
+  ProgressReport(const SearchOptions& options, std::size_t units) : options_{options}, units_{units} {}
+  void finished(std::int64_t priced) {
+    if (!options_.progress) return;
+    const std::lock_guard lock{mutex_};
+    ++done_;
+    priced_ += priced;
+    options_.progress({static_cast<double>(done_) / static_cast<double>(units_), priced_});
+  }
+
+ private:
+  const SearchOptions& options_;
+  std::size_t units_, done_ = 0;
+  std::int64_t priced_ = 0;
+  std::mutex mutex_;
+};
+
+/// What every unit holds; units that a stop left out stay empty.
+std::vector<std::optional<Findings>> run_units(const SearchProblem& problem, const Work& work,
+                                               const SearchOptions& options) {
+  std::vector<std::optional<Findings>> found(work.units.size());
+  ProgressReport report{options, work.units.size()};
+  const auto run = [&](std::size_t i) {
+    if (options.stop.stop_requested()) return;
+    const Unit& unit = work.units[i];
+    UnitSearch search{problem, work.spaces[unit.machines], unit.machines};
+    search.run(unit, static_cast<std::uint32_t>(i), found[i].emplace(problem.top), options.stop);
+    report.finished(found[i]->counts.priced);
+  };
+  const int threads = options.threads > 0 ? options.threads : tbb::info::default_concurrency();
+  const tbb::global_control allowed{tbb::global_control::max_allowed_parallelism,
+                                    static_cast<std::size_t>(threads)};
+  tbb::task_arena arena{threads};
+  arena.execute([&] {
+    tbb::parallel_for(
+        tbb::blocked_range<std::size_t>{0, work.units.size(), 1},
+        [&](const auto& range) {
+          for (std::size_t i = range.begin(); i != range.end(); ++i) run(i);
+        },
+        tbb::simple_partitioner{});
+  });
+  return found;
+}
+
+Plan plan_of(const SearchProblem& problem, const Work& work, const Scored& scored) {
+  const Unit& unit = work.units[scored.candidate.unit];
+  Scenario sc = problem.base;
+  sc.cluster = problem.machines[unit.machines].cluster;
+  apply(unit, work.spaces[unit.machines], scored.candidate, sc);
+  return {.machines = unit.machines,
+          .layout = sc.layout,
+          .recipe = sc.recipe,
+          .price = price_of(sc, scored.step, scored.peak)};
+}
+
+bool beats(const Price& a, const Price& b) {
+  const bool no_worse =
+      a.step <= b.step && a.peak <= b.peak && a.gpus <= b.gpus && a.dollars_per_step <= b.dollars_per_step;
+  return no_worse &&
+         (a.step < b.step || a.peak < b.peak || a.gpus < b.gpus || a.dollars_per_step < b.dollars_per_step);
+}
+
+/// Fronts of machines, without what machines beat each other in.
+std::vector<Plan> joint_front(const SearchProblem& problem, const Work& work,
+                              const std::vector<Front>& fronts) {
+  std::vector<Plan> all;
+  for (const Front& front : fronts) {
+    for (const Scored& point : front.points()) all.push_back(plan_of(problem, work, point));
+  }
+  std::vector<Plan> out;
+  for (const Plan& plan : all) {
+    const bool beaten = std::any_of(all.begin(), all.end(),
+                                    [&](const Plan& other) { return beats(other.price, plan.price); });
+    if (!beaten) out.push_back(plan);
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Plan& a, const Plan& b) { return a.price.step < b.price.step; });
+  return out;
+}
+
+RankedPlan rank(const SearchProblem& problem, const Plan& plan) {
+  return {.plan = plan,
+          .estimate = estimate_step(scenario_of(problem, plan), problem.machines[plan.machines].calibration)};
+}
+
+}  // namespace
+
+Price price_of(const Scenario& sc, Seconds step, Bytes peak) {
+  const auto gpus = static_cast<double>(sc.cluster.gpus);
+  const double gpu_seconds = step.value() * gpus;
+  return {.step = step,
+          .peak = peak,
+          .capacity = sc.cluster.gpu.memory,
+          .gpus = sc.cluster.gpus,
+          .dollars_per_step = gpu_seconds / 3600 * sc.cluster.gpu.price_per_hour,
+          .tokens_per_second_per_gpu =
+              static_cast<double>(sc.recipe.global_batch * sc.recipe.sequence) / gpu_seconds,
+          .mfu = model_flops_per_step(sc, AttentionFlops::CausalHalved).value() / gpu_seconds /
+                 sc.cluster.gpu.peak_of(sc.recipe.precision).value()};
+}
+
+Scenario scenario_of(const SearchProblem& problem, std::size_t machines, const Layout& layout,
+                     const Recipe& recipe) {
+  Scenario sc = problem.base;
+  sc.cluster = problem.machines[machines].cluster;
+  sc.layout = layout;
+  sc.recipe = recipe;
+  return sc;
+}
+
+Scenario scenario_of(const SearchProblem& problem, const Plan& plan) {
+  return scenario_of(problem, plan.machines, plan.layout, plan.recipe);
+}
+
+Ranking search(const SearchProblem& problem, const SearchOptions& options) {
+  const Work work = divide(problem);
+  Ranking ranking;
+  Findings all{problem.top};
+  std::vector<Front> fronts(problem.machines.size());
+  auto found = run_units(problem, work, options);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (!found[i]) continue;
+    fronts[work.units[i].machines].merge(found[i]->front);
+    all.merge(std::move(*found[i]));
+  }
+  ranking.stopped = options.stop.stop_requested();
+  ranking.counts = all.counts;
+  for (const TopList::Entry& entry : all.top.entries()) {
+    ranking.plans.push_back(rank(problem, plan_of(problem, work, entry.scored)));
+  }
+  ranking.pareto = joint_front(problem, work, fronts);
+  ranking.rejections = rejections_of(problem, work.spaces, work.units, all);
+  return ranking;
+}
+
+}  // namespace hexaplan::planner

@@ -33,6 +33,10 @@ struct SearchOptions {
                                               const costmodel::Recipe& recipe);
 [[nodiscard]] costmodel::Scenario scenario_of(const SearchProblem& problem, const Plan& plan);
 
+/// Step and peak as what a plan is judged by.
+[[nodiscard]] Price price_of(const costmodel::Scenario& scenario, costmodel::Seconds step,
+                             costmodel::Bytes peak);
+
 /// The space with every empty list replaced by the values that stand for it on `machines`.
 [[nodiscard]] SearchSpace filled_space(const SearchProblem& problem, std::size_t machines);
 

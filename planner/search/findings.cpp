@@ -1,0 +1,90 @@
+#include "planner/search/findings.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "costmodel/spec/rules.h"
+
+namespace hexaplan::planner {
+
+void TopList::offer(const Scored& scored, const Family& family) {
+  if (!admits(scored)) return;
+  const auto same = std::find_if(entries_.begin(), entries_.end(),
+                                 [&](const Entry& entry) { return entry.family == family; });
+  if (same != entries_.end()) {
+    if (!better(scored, same->scored)) return;
+    entries_.erase(same);
+  }
+  const auto place = std::upper_bound(entries_.begin(), entries_.end(), scored,
+                                      [](const Scored& a, const Entry& b) { return better(a, b.scored); });
+  entries_.insert(place, {scored, family});
+  if (entries_.size() > most_) entries_.pop_back();
+}
+
+void TopList::merge(const TopList& other) {
+  for (const Entry& entry : other.entries_) offer(entry.scored, entry.family);
+}
+
+bool Front::admits(const Scored& scored) const {
+  const auto after = std::upper_bound(points_.begin(), points_.end(), scored,
+                                      [](const Scored& a, const Scored& b) { return a.step < b.step; });
+  if (after == points_.begin()) return true;
+  const Scored& before = *(after - 1);
+  if (before.peak != scored.peak) return scored.peak < before.peak;
+  return before.step == scored.step && scored.candidate < before.candidate;
+}
+
+void Front::offer(const Scored& scored) {
+  if (!admits(scored)) return;
+  // From the first point that is as fast or slower on, those with as much memory or more are beaten.
+  const auto first = std::lower_bound(points_.begin(), points_.end(), scored,
+                                      [](const Scored& a, const Scored& b) { return a.step < b.step; });
+  const auto last =
+      std::find_if(first, points_.end(), [&](const Scored& point) { return point.peak < scored.peak; });
+  if (first == last) {
+    points_.insert(first, scored);
+  } else {
+    *first = scored;
+    points_.erase(first + 1, last);
+  }
+}
+
+Findings::Findings(std::size_t most) : top{most}, rules(costmodel::layout_rules().size()) {}
+
+void Findings::reject(std::size_t rule, std::int64_t candidates, const costmodel::Scenario& scenario) {
+  RuleTally& tally = rules[rule];
+  tally.candidates += candidates;
+  if (!tally.example) tally.example = scenario;
+  counts.enumerated += candidates;
+  counts.rejected += candidates;
+}
+
+void Findings::reject(Limit limit, std::int64_t candidates, double distance, const Candidate& closest) {
+  LimitTally& tally = limits[static_cast<std::size_t>(limit)];
+  tally.candidates += candidates;
+  if (distance < tally.distance) {
+    tally.distance = distance;
+    tally.closest = closest;
+  }
+}
+
+void Findings::merge(Findings other) {
+  top.merge(other.top);
+  front.merge(other.front);
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    rules[i].candidates += other.rules[i].candidates;
+    if (!rules[i].example) rules[i].example = std::move(other.rules[i].example);
+  }
+  for (std::size_t i = 0; i < kLimits; ++i) {
+    reject(static_cast<Limit>(i), other.limits[i].candidates, other.limits[i].distance,
+           other.limits[i].closest);
+  }
+  counts.enumerated += other.counts.enumerated;
+  counts.rejected += other.counts.rejected;
+  counts.pruned += other.counts.pruned;
+  counts.outclassed += other.counts.outclassed;
+  counts.priced += other.counts.priced;
+  counts.feasible += other.counts.feasible;
+}
+
+}  // namespace hexaplan::planner

@@ -1,0 +1,109 @@
+#pragma once
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "costmodel/spec/scenario.h"
+#include "costmodel/units/quantity.h"
+#include "planner/search/ranking.h"
+#include "planner/search/space.h"
+
+namespace hexaplan::planner {
+
+/// A priced candidate with what it is ordered by: `goal`, then `step`, then its place in the space. Smaller
+/// is better.
+struct Scored {
+  double goal = 0;
+  costmodel::Seconds step;
+  costmodel::Bytes peak;
+  Candidate candidate;
+  [[nodiscard]] friend bool better(const Scored& a, const Scored& b) {
+    if (a.goal != b.goal) return a.goal < b.goal;
+    if (a.step != b.step) return a.step < b.step;
+    return a.candidate < b.candidate;
+  }
+};
+
+/// What plans of one family have in common: of a family a ranking lists the best member alone.
+struct Family {
+  std::size_t machines = 0;
+  costmodel::Precision precision{};
+  int tp = 0, cp = 0, ep = 0, etp = 0, zero = 0;
+  std::uint16_t pp = 0, batch = 0, recompute = 0;
+  friend bool operator==(const Family&, const Family&) = default;
+};
+
+/// The best member of each of the best `most` families seen so far.
+class TopList {
+ public:
+  explicit TopList(std::size_t most) : most_{most} {}
+  /// False where `offer` would change nothing, whatever the family.
+  [[nodiscard]] bool admits(const Scored& scored) const {
+    return entries_.size() < most_ || (most_ > 0 && better(scored, entries_.back().scored));
+  }
+  void offer(const Scored& scored, const Family& family);
+  void merge(const TopList& other);
+  struct Entry {
+    Scored scored;
+    Family family;
+  };
+  [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  std::size_t most_;
+  std::vector<Entry> entries_;  // best first
+};
+
+/// Candidates on the same GPUs that no other beats in both step time and peak memory; of equals the first.
+class Front {
+ public:
+  void offer(const Scored& scored);
+  /// False where `offer` would change nothing.
+  [[nodiscard]] bool admits(const Scored& scored) const;
+  void merge(const Front& other) {
+    for (const Scored& scored : other.points_) offer(scored);
+  }
+  [[nodiscard]] const std::vector<Scored>& points() const { return points_; }  // step rises, peak falls
+
+ private:
+  std::vector<Scored> points_;
+};
+
+/// Candidates that one rule rejected, with the first of them as far as it was chosen then.
+struct RuleTally {
+  std::int64_t candidates = 0;
+  std::optional<costmodel::Scenario> example;
+};
+/// Candidates that one constraint rejected, with the one that came closest.
+struct LimitTally {
+  std::int64_t candidates = 0;
+  double distance = std::numeric_limits<double>::infinity();
+  Candidate closest;
+};
+
+/// Constraints, in the order in which they reject.
+enum class Limit : std::uint8_t { Memory, Hours, Dollars, Mfu };
+inline constexpr std::size_t kLimits = 4;
+
+/// What a part of the search found.
+struct Findings {
+  explicit Findings(std::size_t top);
+  /// Counts `candidates` that break rule `rule` (of layout_rules()).
+  void reject(std::size_t rule, std::int64_t candidates, const costmodel::Scenario& scenario);
+  /// Counts candidates that break `limit`, the closest of them by `distance`.
+  void reject(Limit limit, std::int64_t candidates, double distance, const Candidate& closest);
+  /// Takes over what a later part of the space found.
+  void merge(Findings other);
+
+  TopList top;
+  Front front;
+  std::vector<RuleTally> rules;  // as layout_rules()
+  std::array<LimitTally, kLimits> limits;
+  SearchCounts counts;
+};
+
+}  // namespace hexaplan::planner

@@ -1,0 +1,118 @@
+#include "planner/search/rejections.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "costmodel/spec/rules.h"
+#include "costmodel/step/estimate.h"
+#include "costmodel/step/training_cost.h"
+
+namespace hexaplan::planner {
+namespace {
+
+using namespace costmodel;
+
+constexpr double kGiB = 1073741824.0;
+
+/// Layouts that differ from the example in the degree that the rule is about, and pass it: the next lower and
+/// the next higher one.
+std::vector<Layout> neighbours(const Rule& rule, Scenario sc) {
+  std::vector<Layout> out;
+  if (rule.axis == nullptr) return out;
+  int& degree = sc.layout.*rule.axis;
+  const int present = degree;
+  const auto try_degree = [&](int value) {
+    degree = value;
+    if (!rule.passes(sc, nullptr)) return false;
+    out.push_back(sc.layout);
+    return true;
+  };
+  for (int lower = present - 1; lower >= 1 && !try_degree(lower);) --lower;
+  for (int higher = present + 1; higher <= 2 * present && !try_degree(higher);) ++higher;
+  return out;
+}
+
+RejectionCount of_rule(const Rule& rule, const RuleTally& tally) {
+  RejectionCount out{.rule = std::string{rule.name}, .candidates = tally.candidates};
+  if (!tally.example) return out;
+  Reason why;
+  rule.passes(*tally.example, &why);
+  out.reason = std::move(why.reason);
+  out.advice = std::move(why.advice);
+  out.example = tally.example->layout;
+  out.nearest = neighbours(rule, *tally.example);
+  return out;
+}
+
+/// What of an estimate a constraint is about.
+struct Wording {
+  std::string_view name;
+  std::string (*reason)(const SearchProblem&, const Scenario&, const Estimate&);
+  std::string_view advice;
+};
+
+std::string memory_reason(const SearchProblem& problem, const Scenario& sc, const Estimate& e) {
+  const double limit = sc.cluster.gpu.memory.value() * problem.constraints.memory_share;
+  return fmt::format("the one that comes closest needs {:.2f} GiB on stage {}, {:.2f} GiB are allowed",
+                     e.stages[static_cast<std::size_t>(e.peak_stage)].device.value() / kGiB, e.peak_stage,
+                     limit / kGiB);
+}
+std::string hours_reason(const SearchProblem& problem, const Scenario& sc, const Estimate& e) {
+  return fmt::format("the fastest of them trains for {:.1f} hours, {:.1f} are allowed",
+                     training_cost(sc, e).wall.value() / 3600, problem.constraints.hours.value_or(0));
+}
+std::string dollars_reason(const SearchProblem& problem, const Scenario& sc, const Estimate& e) {
+  if (sc.cluster.gpu.price_per_hour <= 0) return fmt::format("{} has no price", sc.cluster.gpu.name);
+  return fmt::format("the cheapest of them costs {:.0f} dollars, {:.0f} are allowed",
+                     training_cost(sc, e).dollars, problem.constraints.dollars.value_or(0));
+}
+std::string mfu_reason(const SearchProblem& problem, const Scenario&, const Estimate& e) {
+  return fmt::format("the best of them reaches {:.1f} % MFU, {:.1f} % are asked for", 100 * e.throughput.mfu,
+                     100 * problem.constraints.mfu.value_or(0));
+}
+
+constexpr std::array<Wording, kLimits> kWordings{{
+    {"fits-in-memory", memory_reason, "use more GPUs, recompute more, or shard more"},
+    {"max-hours", hours_reason, "use more or faster GPUs, or allow more hours"},
+    {"max-cost", dollars_reason, "use fewer or cheaper GPUs, or allow more dollars"},
+    {"min-mfu", mfu_reason, "ask for less"},
+}};
+
+RejectionCount of_limit(const SearchProblem& problem, const std::vector<Space>& spaces,
+                        const std::vector<Unit>& units, Limit limit, const LimitTally& tally) {
+  const Wording& wording = kWordings[static_cast<std::size_t>(limit)];
+  RejectionCount out{.rule = std::string{wording.name},
+                     .candidates = tally.candidates,
+                     .advice = std::string{wording.advice}};
+  const Unit& unit = units[tally.closest.unit];
+  const Machines& machines = problem.machines[unit.machines];
+  Scenario sc = problem.base;
+  sc.cluster = machines.cluster;
+  apply(unit, spaces[unit.machines], tally.closest, sc);
+  out.example = sc.layout;
+  out.reason = wording.reason(problem, sc, estimate_step(sc, machines.calibration));
+  return out;
+}
+
+}  // namespace
+
+std::vector<RejectionCount> rejections_of(const SearchProblem& problem, const std::vector<Space>& spaces,
+                                          const std::vector<Unit>& units, const Findings& found) {
+  std::vector<RejectionCount> out;
+  const std::span<const Rule> rules = layout_rules();
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    if (found.rules[i].candidates > 0) out.push_back(of_rule(rules[i], found.rules[i]));
+  }
+  for (std::size_t i = 0; i < kLimits; ++i) {
+    if (found.limits[i].candidates == 0) continue;
+    out.push_back(of_limit(problem, spaces, units, static_cast<Limit>(i), found.limits[i]));
+  }
+  std::stable_sort(out.begin(), out.end(), [](const RejectionCount& a, const RejectionCount& b) {
+    return a.candidates > b.candidates;
+  });
+  return out;
+}
+
+}  // namespace hexaplan::planner

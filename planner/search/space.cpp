@@ -1,0 +1,230 @@
+#include "planner/search/space.h"
+
+#include <algorithm>
+
+#include "planner/search/search.h"
+
+namespace hexaplan::planner {
+namespace {
+
+using namespace costmodel;
+
+// What an empty list stands for where nothing else bounds it (docs/search.md).
+constexpr std::int64_t kFewestLocalTokens = 1024;  // of a sequence per context-parallel rank
+constexpr std::int64_t kLargestMicroBatch = 32;
+constexpr std::array kChunksPerStage{1, 2, 3, 4, 6, 8, 12};
+
+std::vector<int> divisors(std::int64_t n, std::int64_t most) {
+  std::vector<int> out;
+  for (std::int64_t d = 1; d <= std::min(n, most); ++d) {
+    if (n % d == 0) out.push_back(static_cast<int>(d));
+  }
+  return out;
+}
+
+template <class T>
+void fill(std::vector<T>& list, const std::vector<T>& values) {
+  if (list.empty()) list = values;
+}
+
+/// The framework's values of a dimension, of those that the bit set allows.
+template <class T>
+std::vector<T> chosen(unsigned bits, int count) {
+  std::vector<T> out;
+  for (int i = 0; i < count; ++i) {
+    if ((bits >> i & 1) != 0) out.push_back(static_cast<T>(i));
+  }
+  return out;
+}
+
+void fill_degrees(const SearchProblem& problem, std::int64_t gpus, SearchSpace& s) {
+  const ModelSpec& model = problem.base.model;
+  const FrameworkAbilities& can = problem.base.framework.abilities;
+  const std::vector<int> one{1};
+  fill(s.tp, can.tensor ? divisors(gpus, model.attention.heads) : one);
+  fill(s.cp, can.contexts != 0 ? divisors(gpus, problem.base.recipe.sequence / kFewestLocalTokens) : one);
+  if (s.cp.empty()) s.cp = one;
+  fill(s.pp, can.schedules != 0 ? divisors(gpus, model.layers) : one);
+  fill(s.vpp, {kChunksPerStage.begin(), kChunksPerStage.end()});
+  fill(s.ep, can.experts && model.is_moe() ? divisors(model.moe.experts, gpus) : one);
+  fill(s.etp, model.is_moe() && can.experts ? std::vector<int>{0, 1} : std::vector<int>{0});
+  std::vector<std::int64_t> batches;
+  for (const int d : divisors(problem.base.recipe.global_batch, kLargestMicroBatch)) batches.push_back(d);
+  fill(s.micro_batch, batches);
+}
+
+void fill_choices(const SearchProblem& problem, SearchSpace& s) {
+  const FrameworkAbilities& can = problem.base.framework.abilities;
+  fill(s.sp, can.sequence ? std::vector<bool>{false, true} : std::vector<bool>{false});
+  fill(s.zero, chosen<int>(can.zero_stages, 4));
+  fill(s.recompute, {{.mode = RecomputeMode::None},
+                     {.mode = RecomputeMode::Selective},
+                     {.mode = RecomputeMode::Layers},
+                     {.mode = RecomputeMode::Full}});
+  fill(s.schedule, chosen<ScheduleKind>(can.schedules, kScheduleKinds));
+  if (s.schedule.empty()) s.schedule = {ScheduleKind::OneFOneB};
+  fill(s.context, chosen<ContextKind>(can.contexts, kContextKinds));
+  if (s.context.empty()) s.context = {problem.base.layout.context};
+  fill(s.order, {{Axis::Tensor, Axis::Context, Axis::Data, Axis::Pipeline},
+                 {Axis::Tensor, Axis::Context, Axis::Pipeline, Axis::Data}});
+  fill(s.precision, {problem.base.recipe.precision});
+}
+
+/// Shard groups of a ZeRO stage: whole (0) and, where parameters are sharded, the hybrids of whole nodes.
+std::vector<int> shard_groups(const SearchSpace& s, int zero, const ClusterSpec& cluster) {
+  if (!s.shard_group.empty()) return s.shard_group;
+  std::vector<int> groups{0};
+  if (zero < 3) return groups;
+  for (std::int64_t g = cluster.gpus_per_node; g < cluster.gpus; g *= 2)
+    groups.push_back(static_cast<int>(g));
+  return groups;
+}
+
+std::vector<Sharding> shardings_of(const SearchProblem& problem, const SearchSpace& s,
+                                   const ClusterSpec& cluster) {
+  std::vector<Sharding> out;
+  for (const int zero : s.zero) {
+    Sharding sharding = problem.base.layout.sharding;
+    sharding.stage = zero;
+    sharding.group = 0;
+    if (zero == 0) {
+      out.push_back(sharding);
+      continue;
+    }
+    for (const int group : shard_groups(s, zero, cluster)) {
+      sharding.group = group;
+      out.push_back(sharding);
+    }
+  }
+  return out;
+}
+
+std::vector<PipeOption> pipes_of(const SearchSpace& s) {
+  std::vector<PipeOption> out;
+  for (const ScheduleKind schedule : s.schedule) {
+    for (const int vpp : s.vpp) {
+      if ((vpp > 1) == (schedule == ScheduleKind::Interleaved)) out.push_back({schedule, vpp});
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+SearchSpace filled_space(const SearchProblem& problem, std::size_t machines) {
+  SearchSpace s = problem.space;
+  fill_degrees(problem, problem.machines[machines].cluster.gpus, s);
+  fill_choices(problem, s);
+  return s;
+}
+
+Space make_space(const SearchProblem& problem, std::size_t machines) {
+  Space space{.lists = filled_space(problem, machines)};
+  const SearchSpace& s = space.lists;
+  space.pipes = pipes_of(s);
+  const bool plain = std::find(s.vpp.begin(), s.vpp.end(), 1) != s.vpp.end();
+  if (plain) {
+    space.without_pipeline = {{}};
+  } else {
+    for (const int vpp : s.vpp) space.without_pipeline.push_back({ScheduleKind::Interleaved, vpp});
+  }
+  for (const Recompute& recompute : s.recompute) {
+    RecomputeOption option{recompute, recompute.mode == RecomputeMode::Layers && recompute.layers == 0};
+    option.recompute.stage_layers.clear();
+    space.recomputes.push_back(option);
+  }
+  space.shardings = shardings_of(problem, s, problem.machines[machines].cluster);
+  Sharding least = problem.base.layout.sharding;
+  least.stage = *std::min_element(s.zero.begin(), s.zero.end());
+  least.group = 0;
+  space.unsharded = {least};
+  return space;
+}
+
+std::vector<Unit> units_of(const SearchProblem& problem, const Space& space, std::size_t machines) {
+  const SearchSpace& s = space.lists;
+  std::vector<Unit> units;
+  const std::vector<ContextKind> no_context{problem.base.layout.context};
+  Unit unit{.machines = machines};
+  const auto experts = [&] {
+    for (const int ep : s.ep) {
+      for (const int etp : s.etp) {
+        // With one tensor-parallel rank "as tp" and 1 are the same.
+        if (etp == 1 && unit.tp == 1 && std::find(s.etp.begin(), s.etp.end(), 0) != s.etp.end()) continue;
+        unit.ep = ep;
+        unit.etp = etp;
+        units.push_back(unit);
+      }
+    }
+  };
+  for (const Precision precision : s.precision) {
+    unit.precision = precision;
+    for (const int tp : s.tp) {
+      unit.tp = tp;
+      for (const int cp : s.cp) {
+        unit.cp = cp;
+        for (const ContextKind context : cp > 1 ? s.context : no_context) {
+          unit.context = context;
+          experts();
+        }
+      }
+    }
+  }
+  return units;
+}
+
+std::vector<std::size_t> distinct_orders(const std::vector<std::array<Axis, 4>>& orders,
+                                         const Layout& layout) {
+  const auto size = [&](Axis axis) {
+    switch (axis) {
+      case Axis::Tensor:
+        return layout.tp;
+      case Axis::Context:
+        return layout.cp;
+      case Axis::Pipeline:
+        return layout.pp;
+      default:
+        return layout.dp;
+    }
+  };
+  std::vector<std::vector<Axis>> seen;
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < orders.size(); ++i) {
+    std::vector<Axis> cut;
+    for (const Axis axis : orders[i]) {
+      if (size(axis) > 1) cut.push_back(axis);
+    }
+    if (std::find(seen.begin(), seen.end(), cut) != seen.end()) continue;
+    seen.push_back(std::move(cut));
+    out.push_back(i);
+  }
+  return out;
+}
+
+void apply(const Unit& unit, Scenario& sc) {
+  sc.recipe.precision = unit.precision;
+  sc.layout.tp = unit.tp;
+  sc.layout.cp = unit.cp;
+  sc.layout.context = unit.context;
+  sc.layout.ep = unit.ep;
+  sc.layout.etp = unit.etp;
+}
+
+void apply(const Unit& unit, const Space& space, const Candidate& candidate, Scenario& sc) {
+  const SearchSpace& s = space.lists;
+  Layout& l = sc.layout;
+  apply(unit, sc);
+  l.pp = s.pp[candidate.pp];
+  l.dp = static_cast<int>(sc.cluster.gpus / (static_cast<std::int64_t>(l.tp) * l.cp * l.pp));
+  l.order = s.order[candidate.order];
+  const PipeOption pipe = (l.pp > 1 ? space.pipes : space.without_pipeline)[candidate.pipe];
+  l.schedule = pipe.schedule;
+  l.vpp = pipe.vpp;
+  l.sp = l.tp > 1 && s.sp[candidate.sp];
+  l.sharding = (l.dp * l.cp > 1 ? space.shardings : space.unsharded)[candidate.sharding];
+  sc.recipe.micro_batch = s.micro_batch[candidate.batch];
+  sc.recipe.recompute = space.recomputes[candidate.recompute].recompute;
+  if (space.recomputes[candidate.recompute].every_count) sc.recipe.recompute.layers = candidate.layers;
+}
+
+}  // namespace hexaplan::planner

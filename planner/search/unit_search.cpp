@@ -1,0 +1,513 @@
+#include "planner/search/unit_search.h"
+
+#include <algorithm>
+
+#include "costmodel/compute/operation_builder.h"
+#include "costmodel/memory/layer_ledger.h"
+#include "costmodel/schedule/schedule.h"
+#include "costmodel/step/model_flops.h"
+
+namespace hexaplan::planner {
+
+using namespace costmodel;
+
+namespace {
+
+constexpr std::size_t kOperationKinds = 3;  // values of operations_of_sharding
+
+/// Full recomputation and that of some layers run the same operations again.
+Recompute operations_of(Recompute recompute) {
+  if (recompute.mode == RecomputeMode::Layers) recompute = {.mode = RecomputeMode::Full};
+  return recompute;
+}
+
+std::int64_t count(std::size_t n) {
+  return static_cast<std::int64_t>(n);
+}
+
+}  // namespace
+
+UnitSearch::UnitSearch(const SearchProblem& problem, const Space& space, std::size_t machines)
+    : problem_{problem}, space_{space}, machines_{problem.machines[machines]}, sc_{problem.base} {
+  sc_.cluster = machines_.cluster;
+  StagePlan whole{.embedding = 1, .head = 1};
+  for (std::int64_t layer = 0; layer < sc_.model.layers; ++layer) {
+    ++whole.layers[static_cast<std::size_t>(index_of(class_of_layer(sc_.model, layer)))];
+  }
+  all_layers_ = {whole};
+  used_ = used_classes(all_layers_);
+  everything_priced_ = std::all_of(problem.machines.begin(), problem.machines.end(),
+                                   [](const Machines& m) { return m.cluster.gpu.price_per_hour > 0; });
+  most_memory_ = sc_.cluster.gpu.memory * problem.constraints.memory_share;
+}
+
+/// Limits of hours, dollars and MFU as the slowest step that keeps them.
+void UnitSearch::set_limits() {
+  const Constraints& c = problem_.constraints;
+  const auto gpus = static_cast<double>(sc_.cluster.gpus);
+  const double steps = static_cast<double>(sc_.recipe.tokens) /
+                       static_cast<double>(sc_.recipe.global_batch * sc_.recipe.sequence);
+  const double seconds_per_hour = 3600;
+  slowest_.fill(Seconds{std::numeric_limits<double>::infinity()});
+  const auto limit = [&](Limit which) -> Seconds& { return slowest_[static_cast<std::size_t>(which)]; };
+  if (c.hours) limit(Limit::Hours) = Seconds{*c.hours * seconds_per_hour / steps};
+  if (c.dollars) {
+    const double price = sc_.cluster.gpu.price_per_hour * gpus / seconds_per_hour;
+    limit(Limit::Dollars) = Seconds{price > 0 ? *c.dollars / price / steps : 0.0};
+  }
+  if (c.mfu) {
+    const double peak = sc_.cluster.gpu.peak_of(sc_.recipe.precision).value() * gpus;
+    limit(Limit::Mfu) =
+        Seconds{model_flops_per_step(sc_, AttentionFlops::CausalHalved).value() / peak / *c.mfu};
+  }
+}
+
+void UnitSearch::run(const Unit& unit, std::uint32_t number, Findings& findings,
+                     const std::stop_token& stop) {
+  unit_ = unit;
+  findings_ = &findings;
+  candidate_ = {.unit = number};
+  apply(unit, sc_);
+  set_limits();
+  passes_.clear();
+  for (std::size_t pp = 0; pp < space_.lists.pp.size() && !stop.stop_requested(); ++pp) {
+    grid(static_cast<std::uint16_t>(pp));
+  }
+}
+
+std::optional<std::size_t> UnitSearch::broken(RuleScope scope) const {
+  const std::span<const Rule> rules = layout_rules();
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    if (rules[i].scope == scope && !rules[i].passes(sc_, nullptr)) return i;
+  }
+  return std::nullopt;
+}
+
+bool UnitSearch::wanted_dp(int dp) const {
+  const std::vector<int>& wanted = space_.lists.dp;
+  return wanted.empty() || std::find(wanted.begin(), wanted.end(), dp) != wanted.end();
+}
+
+/// A group of all ranks is the whole group again.
+void UnitSearch::list_shardings() {
+  const int ranks = sc_.layout.dp * sc_.layout.cp;
+  sharding_options_ = ranks > 1 ? space_.shardings : space_.unsharded;
+  shardings_.clear();
+  for (std::size_t i = 0; i < sharding_options_.size(); ++i) {
+    const Sharding& sharding = sharding_options_[i];
+    const bool repeats = sharding.group == ranks &&
+                         std::any_of(sharding_options_.begin(), sharding_options_.end(), [&](const auto& o) {
+                           return o.stage == sharding.stage && o.group == 0;
+                         });
+    if (!repeats) shardings_.push_back(static_cast<std::uint16_t>(i));
+  }
+}
+
+/// Candidates that differ in their recomputation alone.
+std::int64_t UnitSearch::recompute_choices(const Pipe& pipe) const {
+  std::int64_t choices = 0;
+  for (const RecomputeOption& option : space_.recomputes) {
+    choices += option.every_count ? std::max(0, pipe.most_layers - 1) : 1;
+  }
+  return choices;
+}
+
+void UnitSearch::grid(std::uint16_t pp) {
+  candidate_ = {.unit = candidate_.unit, .pp = pp};
+  Layout& l = sc_.layout;
+  l.pp = space_.lists.pp[pp];
+  const std::int64_t model_ranks = static_cast<std::int64_t>(l.tp) * l.cp * l.pp;
+  l.dp = static_cast<int>(std::max<std::int64_t>(1, sc_.cluster.gpus / model_ranks));
+  l.vpp = 1;
+  l.sp = false;
+  l.schedule = ScheduleKind::OneFOneB;
+  l.order = space_.lists.order.front();
+  sc_.recipe.recompute = {};
+  if (l.world_size() != sc_.cluster.gpus) {  // not a factorisation: one candidate, whatever the rest
+    findings_->reject(*broken(RuleScope::Grid), 1, sc_);
+    return;
+  }
+  if (!wanted_dp(l.dp)) return;
+  list_shardings();
+  l.sharding = sharding_options_[shardings_.front()];
+  pipe_options_ = l.pp > 1 ? space_.pipes : space_.without_pipeline;
+  orders_ = distinct_orders(space_.lists.order, l);
+  sp_choices_ = l.tp > 1 ? space_.lists.sp.size() : 1;
+  if (const auto rule = broken(RuleScope::Grid)) {
+    const std::size_t pipes = pipe_options_.size() * space_.recomputes.size();
+    findings_->reject(
+        *rule,
+        count(space_.lists.micro_batch.size() * sp_choices_ * shardings_.size() * orders_.size() * pipes),
+        sc_);
+    return;
+  }
+  counts_ = {};
+  parameters_.clear();
+  parameters_.resize(sharding_options_.size() * 4);
+  plan_pipes();
+  combinations_.clear();
+  for (const Pipe& pipe : pipes_) {
+    set_pipe(pipe);
+    for (std::size_t batch = 0; batch < space_.lists.micro_batch.size(); ++batch) {
+      combine(pipe, static_cast<std::uint16_t>(batch));
+    }
+  }
+  for (const std::size_t order : orders_) walk_order(static_cast<std::uint16_t>(order));
+}
+
+void UnitSearch::set_pipe(const Pipe& pipe) {
+  sc_.layout.schedule = pipe_options_[pipe.option].schedule;
+  sc_.layout.vpp = pipe_options_[pipe.option].vpp;
+}
+
+void UnitSearch::set_sharding(std::uint16_t sharding) {
+  candidate_.sharding = sharding;
+  sc_.layout.sharding = sharding_options_[sharding];
+}
+
+/// Stages of every pipeline option that the rules accept.
+void UnitSearch::plan_pipes() {
+  pipes_.clear();
+  plans_ = 0;
+  for (std::size_t option = 0; option < pipe_options_.size(); ++option) {
+    Pipe pipe{.option = static_cast<std::uint16_t>(option)};
+    set_pipe(pipe);
+    if (const auto rule = broken(RuleScope::Stages)) {
+      findings_->reject(*rule,
+                        count(space_.lists.micro_batch.size() * sp_choices_ * shardings_.size() *
+                              orders_.size() * space_.recomputes.size()),
+                        sc_);
+      continue;
+    }
+    const std::vector<StagePlan> stages = plan_stages(sc_);
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+      auto same = std::find_if(pipe.groups.begin(), pipe.groups.end(),
+                               [&](const StageGroup& group) { return group.plan == stages[s]; });
+      if (same == pipe.groups.end()) same = pipe.groups.insert(same, {.plan = stages[s]});
+      same->members.push_back(static_cast<int>(s));
+      pipe.most_layers = std::max(pipe.most_layers, stages[s].total_layers());
+    }
+    pipe.separates_ends = separates_ends(sc_.layout);
+    const auto twin = std::find_if(pipes_.begin(), pipes_.end(), [&](const Pipe& other) {
+      return other.groups == pipe.groups && other.separates_ends == pipe.separates_ends;
+    });
+    pipe.plan = twin != pipes_.end() ? twin->plan : plans_++;
+    pipes_.push_back(std::move(pipe));
+  }
+}
+
+/// Combinations of a pipeline and a micro-batch that the rules accept.
+void UnitSearch::combine(const Pipe& pipe, std::uint16_t batch) {
+  sc_.recipe.micro_batch = space_.lists.micro_batch[batch];
+  const std::int64_t below = count(orders_.size()) * recompute_choices(pipe);
+  if (const auto rule = broken(RuleScope::Batch)) {
+    findings_->reject(*rule, below * count(sp_choices_ * shardings_.size()), sc_);
+    return;
+  }
+  Combination combination{.pipe = &pipe, .batch = batch};
+  const std::int64_t microbatches = microbatches_per_step(sc_);
+  for (const StageGroup& group : pipe.groups) {
+    double most = 0;
+    for (const int stage : group.members) {
+      most = std::max(most, microbatches_in_flight(sc_.layout, microbatches, stage));
+    }
+    combination.in_flight.push_back(most);
+  }
+  for (std::size_t sp = 0; sp < sp_choices_; ++sp) {
+    sc_.layout.sp = sc_.layout.tp > 1 && space_.lists.sp[sp];
+    if (const auto rule = broken(RuleScope::Sequence)) {
+      findings_->reject(*rule, below * count(shardings_.size()), sc_);
+      continue;
+    }
+    combination.sp = static_cast<std::uint8_t>(sp);
+    combination.shardings.clear();
+    for (const std::uint16_t sharding : shardings_) {
+      set_sharding(sharding);
+      if (const auto rule = broken(RuleScope::Shards)) {
+        findings_->reject(*rule, below, sc_);
+      } else {
+        combination.shardings.push_back(sharding);
+      }
+    }
+    if (!combination.shardings.empty()) combinations_.push_back(combination);
+  }
+}
+
+void UnitSearch::walk_order(std::uint16_t order) {
+  candidate_.order = order;
+  sc_.layout.order = space_.lists.order[order];
+  pricer_.emplace(sc_, machines_.calibration);
+  pass_of_.assign(space_.lists.micro_batch.size() * 2 * space_.recomputes.size() * kOperationKinds, nullptr);
+  states_.clear();
+  states_.resize(plans_ * sharding_options_.size() * 4);
+  for (const Combination& combination : combinations_) price(combination);
+}
+
+void UnitSearch::price(const Combination& combination) {
+  const Pipe& pipe = *combination.pipe;
+  candidate_.pipe = pipe.option;
+  candidate_.batch = combination.batch;
+  candidate_.sp = combination.sp;
+  set_pipe(pipe);
+  sc_.layout.sp = sc_.layout.tp > 1 && space_.lists.sp[combination.sp];
+  sc_.recipe.micro_batch = space_.lists.micro_batch[combination.batch];
+  microbatches_ = static_cast<double>(microbatches_per_step(sc_));
+  const Seconds message = message_time(sc_, local_dims(sc_), *pricer_);
+  active_.clear();
+  for (const std::uint16_t sharding : combination.shardings) {
+    set_sharding(sharding);
+    const StatePart& states = state_part(pipe, sharding);
+    if (most_memory_ < states.least_peak) {
+      const std::int64_t pruned = recompute_choices(pipe);
+      findings_->counts.enumerated += pruned;
+      findings_->counts.pruned += pruned;
+      // Farther than any that was priced: the bound says nothing of how close they come.
+      findings_->reject(Limit::Memory, pruned, 1e18 + states.least_peak.value(), candidate_);
+      continue;
+    }
+    active_.push_back({sharding, operations_of_sharding(sc_), &states, StepCombiner{sc_, message}});
+  }
+  if (active_.empty()) return;
+  for (std::size_t option = 0; option < space_.recomputes.size(); ++option) {
+    price_recomputation(combination, static_cast<std::uint16_t>(option));
+  }
+}
+
+void UnitSearch::price_recomputation(const Combination& combination, std::uint16_t option) {
+  const Pipe& pipe = *combination.pipe;
+  const RecomputeOption& choice = space_.recomputes[option];
+  candidate_.recompute = option;
+  const int first = choice.every_count ? 1 : choice.recompute.layers;
+  const int last = choice.every_count ? pipe.most_layers - 1 : first;
+  for (int operations = 0; operations < static_cast<int>(kOperationKinds); ++operations) {
+    const auto one = std::find_if(active_.begin(), active_.end(),
+                                  [&](const Shard& shard) { return shard.operations == operations; });
+    if (one == active_.end()) continue;
+    sc_.layout.sharding = sharding_options_[one->index];
+    const PassPart& part = pass_part(option);
+    sc_.recipe.recompute = choice.recompute;
+    for (int layers = first; layers <= last; ++layers) {
+      candidate_.layers = choice.every_count ? static_cast<std::uint16_t>(layers) : std::uint16_t{0};
+      sc_.recipe.recompute.layers = layers;
+      price_stages(combination, part, operations);
+    }
+  }
+}
+
+/// What the stages cost with this recomputation, then every sharding of it.
+void UnitSearch::price_stages(const Combination& combination, const PassPart& part, int operations) {
+  const std::vector<StageGroup>& groups = combination.pipe->groups;
+  plan_.resize(groups.size());
+  rerun_.resize(groups.size());
+  loads_.resize(groups.size());
+  live_.resize(groups.size());
+  pass_ = &part;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    plan_[g] = groups[g].plan;
+    plan_[g].recomputed = recomputed_layers(sc_.recipe.recompute, 0, plan_[g].total_layers());
+    rerun_[g] = rerun_share(sc_.recipe.recompute, plan_[g]);
+    loads_[g] = {stage_totals(part.totals, plan_[g], rerun_[g]), static_cast<int>(groups[g].members.size())};
+    live_[g] = part.memory.load(plan_[g], combination.in_flight[g]);
+  }
+  span_.reset();
+  for (const Shard& shard : active_) {
+    if (shard.operations == operations) price_candidate(shard);
+  }
+}
+
+/// The stage that takes longest sets the pace.
+Seconds UnitSearch::step_of(const Shard& shard, Seconds span) const {
+  Seconds step;
+  for (std::size_t g = 0; g < plan_.size(); ++g) {
+    const StepOverheads overheads = shard.combiner.overheads(pass_->totals, plan_[g], rerun_[g],
+                                                             shard.states->transfers[g], loads_, g, span);
+    step = larger(step, loads_[g].totals.total() * microbatches_ + overheads.total());
+  }
+  return step;
+}
+
+/// The fullest stage has to fit.
+Bytes UnitSearch::peak_of(const Shard& shard) const {
+  const FrameworkProfile& f = sc_.framework;
+  Bytes peak;
+  for (std::size_t g = 0; g < plan_.size(); ++g) {
+    peak = larger(
+        peak,
+        device_peak(shard.states->loads[g], live_[g], f.flat_optimizer_buffers, f.reserved_ratio).device);
+  }
+  return peak;
+}
+
+void UnitSearch::price_candidate(const Shard& shard) {
+  candidate_.sharding = shard.index;
+  ++findings_->counts.enumerated;
+  const Bytes peak = peak_of(shard);
+  Seconds step = step_of(shard, {});
+  if (!shard.combiner.has_closed_form()) {
+    if (!visitor_ && is_hopeless(step, peak)) return;
+    if (!span_) span_ = replayed_span(sc_, pass_->totals);
+    step = step_of(shard, *span_);
+  }
+  ++findings_->counts.priced;
+  if (visitor_) visitor_(candidate_, step, peak);
+  record(step, peak);
+}
+
+/// Running an order costs hundreds of times what a closed form does: not for candidates that would be too
+/// large, too slow, or beaten by what was found before even if their pipeline never waited.
+bool UnitSearch::is_hopeless(Seconds least_step, Bytes peak) {
+  SearchCounts& counts = findings_->counts;
+  if (const auto limit = broken_limit(least_step, peak)) {
+    ++counts.pruned;
+    findings_->reject(*limit, 1, distance(*limit, least_step, peak), candidate_);
+    return true;
+  }
+  const Scored at_best{goal(least_step, peak), least_step, peak, candidate_};
+  if (findings_->top.admits(at_best) || findings_->front.admits(at_best)) return false;
+  ++counts.outclassed;
+  return true;
+}
+
+/// First limit that a candidate breaks.
+std::optional<Limit> UnitSearch::broken_limit(Seconds step, Bytes peak) const {
+  if (most_memory_ < peak) return Limit::Memory;
+  for (std::size_t limit = 1; limit < kLimits; ++limit) {
+    if (slowest_[limit] < step) return static_cast<Limit>(limit);
+  }
+  return std::nullopt;
+}
+
+double UnitSearch::distance(Limit limit, Seconds step, Bytes peak) const {
+  return limit == Limit::Memory ? (peak - most_memory_).value() : step.value();
+}
+
+void UnitSearch::record(Seconds step, Bytes peak) {
+  if (const auto limit = broken_limit(step, peak)) {
+    findings_->reject(*limit, 1, distance(*limit, step, peak), candidate_);
+    return;
+  }
+  ++findings_->counts.feasible;
+  const Scored scored{goal(step, peak), step, peak, candidate_};
+  if (findings_->top.admits(scored)) findings_->top.offer(scored, family());
+  findings_->front.offer(scored);
+}
+
+double UnitSearch::goal(Seconds step, Bytes peak) const {
+  const auto gpus = static_cast<double>(sc_.cluster.gpus);
+  switch (problem_.objective) {
+    case Objective::StepTime:
+      return step.value();
+    case Objective::TokensPerGpu:
+      return step.value() * gpus;
+    case Objective::Cost:
+      return step.value() * gpus * (everything_priced_ ? sc_.cluster.gpu.price_per_hour : 1.0);
+    case Objective::Gpus:
+      return gpus;
+    case Objective::MemoryHeadroom:
+      return (peak - sc_.cluster.gpu.memory).value();
+  }
+  return step.value();
+}
+
+Family UnitSearch::family() const {
+  return {.machines = unit_.machines,
+          .precision = unit_.precision,
+          .tp = unit_.tp,
+          .cp = unit_.cp,
+          .ep = unit_.ep,
+          .etp = unit_.etp,
+          .zero = sharding_options_[candidate_.sharding].stage,
+          .pp = candidate_.pp,
+          .batch = candidate_.batch,
+          .recompute = candidate_.recompute};
+}
+
+std::size_t UnitSearch::PassKeyHash::operator()(const PassKey& key) const {
+  std::size_t hash = 0;
+  const auto mix = [&](std::int64_t value) {
+    hash ^= static_cast<std::size_t>(value) + 0x9e3779b97f4a7c15ULL + (hash << 6) + (hash >> 2);
+  };
+  mix(key.batch);
+  mix(key.recompute);
+  mix(key.sp * 4 + (key.pipeline ? 2 : 0) + (key.pipeline_crosses_network ? 1 : 0));
+  mix(key.sharding);
+  mix(key.microbatches);
+  for (const GroupPlacement& p : key.placements) {
+    mix(p.ranks);
+    mix(p.stride);
+    mix(p.sharing);
+    for (const std::int64_t within : p.within) mix(within);
+  }
+  return hash;
+}
+
+const UnitSearch::PassPart& UnitSearch::pass_part(std::uint16_t option) {
+  const int sharding = operations_of_sharding(sc_);
+  const std::size_t index =
+      ((candidate_.batch * 2U + candidate_.sp) * space_.recomputes.size() + option) * kOperationKinds +
+      static_cast<std::size_t>(sharding);
+  if (pass_of_[index] != nullptr) return *pass_of_[index];
+  sc_.recipe.recompute = operations_of(space_.recomputes[option].recompute);
+  std::uint16_t like = 0;  // first option that runs the same operations
+  while (operations_of(space_.recomputes[like].recompute) != sc_.recipe.recompute) ++like;
+  const PassKey key{
+      .batch = candidate_.batch,
+      .recompute = like,
+      .sp = candidate_.sp,
+      .pipeline = sc_.layout.pp > 1,
+      .pipeline_crosses_network = pricer_->pipeline_crosses_network(),
+      .sharding = sharding,
+      .microbatches = is_quantized(sc_.recipe.precision) ? microbatches_per_step(sc_) : 0,
+      .placements = {pricer_->placement_of(Group::Tensor), pricer_->placement_of(Group::Context),
+                     pricer_->placement_of(Group::Expert), pricer_->placement_of(Group::ExpertTensor)}};
+  std::unique_ptr<PassPart>& part = passes_[key];
+  if (!part) {
+    const LocalDims dims = local_dims(sc_);
+    part = std::make_unique<PassPart>(
+        PassPart{totals_of(price_layers(sc_, dims, *pricer_, used_)), ActivationMemory{sc_, dims, used_}});
+    part->memory.sum();
+  }
+  pass_of_[index] = part.get();
+  return *part;
+}
+
+const ParameterMemory& UnitSearch::parameter_memory(bool separates_ends, std::uint16_t sharding) {
+  const std::size_t accumulates = microbatches_per_step(sc_) > 1 ? 1 : 0;
+  auto& memory = parameters_[(sharding * 2U + accumulates) * 2 + (separates_ends ? 1 : 0)];
+  if (!memory) {
+    memory = std::make_unique<ParameterMemory>(sc_, used_);
+    memory->sum();
+  }
+  return *memory;
+}
+
+const UnitSearch::StatePart& UnitSearch::state_part(const Pipe& pipe, std::uint16_t sharding) {
+  const std::size_t accumulates = microbatches_per_step(sc_) > 1 ? 1 : 0;
+  auto& part = states_[((pipe.plan * sharding_options_.size() + sharding) * 2 + (sc_.layout.sp ? 1 : 0)) * 2 +
+                       accumulates];
+  if (!part) part = std::make_unique<StatePart>(make_state_part(pipe, sharding));
+  return *part;
+}
+
+UnitSearch::StatePart UnitSearch::make_state_part(const Pipe& pipe, std::uint16_t sharding) {
+  auto& counts = counts_[pipe.separates_ends ? 1 : 0];
+  if (!counts) counts.emplace(sc_, all_layers_);
+  const ParameterMemory& memory = parameter_memory(pipe.separates_ends, sharding);
+  TensorLedger device;
+  append_device_entries(sc_, device_overhead(sc_, machines_.calibration), device);
+  const MemoryLoad outside = load_of(device);
+  const Pricer pricer{sc_, machines_.calibration};  // the rank order's one knows no shard groups
+  const FrameworkProfile& f = sc_.framework;
+  StatePart part;
+  for (const StageGroup& group : pipe.groups) {
+    MemoryLoad load = memory.load(sc_, group.plan);
+    load += outside;
+    part.least_peak =
+        larger(part.least_peak, device_peak(load, {}, f.flat_optimizer_buffers, f.reserved_ratio).device);
+    part.loads.push_back(load);
+    part.transfers.push_back(price_transfers(sc_, machines_.calibration, pricer, *counts, group.plan));
+  }
+  return part;
+}
+
+}  // namespace hexaplan::planner

@@ -1,0 +1,170 @@
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "costmodel/memory/activation_memory.h"
+#include "costmodel/memory/memory_load.h"
+#include "costmodel/memory/parameter_memory.h"
+#include "costmodel/spec/rules.h"
+#include "costmodel/spec/scenario.h"
+#include "costmodel/spec/stage_plan.h"
+#include "costmodel/step/layer_cost.h"
+#include "costmodel/step/step_parts.h"
+#include "planner/search/findings.h"
+#include "planner/search/problem.h"
+#include "planner/search/space.h"
+
+namespace hexaplan::planner {
+
+/// Walks all candidates of one unit and prices them from parts: each part is made by the cost model once per
+/// value of what it depends on, and estimate_step makes the same parts once per scenario.
+class UnitSearch {
+ public:
+  UnitSearch(const SearchProblem& problem, const Space& space, std::size_t machines);
+
+  /// Adds what unit number `number` holds to `findings`. Stops early when asked to.
+  void run(const Unit& unit, std::uint32_t number, Findings& findings, const std::stop_token& stop);
+
+  /// Called for every candidate that is priced; for tests.
+  using Visitor = std::function<void(const Candidate&, costmodel::Seconds step, costmodel::Bytes peak)>;
+  void set_visitor(Visitor visitor) { visitor_ = std::move(visitor); }
+
+ private:
+  /// Stages alike, which differ in memory only by their micro-batches in flight.
+  struct StageGroup {
+    costmodel::StagePlan plan;
+    std::vector<int> members;
+    friend bool operator==(const StageGroup&, const StageGroup&) = default;
+  };
+  struct Pipe {
+    std::uint16_t option = 0;
+    std::vector<StageGroup> groups;
+    std::size_t plan = 0;  // pipes with equal groups and ends share this number
+    int most_layers = 0;   // of a stage
+    bool separates_ends = false;
+  };
+  /// A choice of everything but rank order and recomputation, within the present grid.
+  struct Combination {
+    const Pipe* pipe = nullptr;
+    std::uint16_t batch = 0;
+    std::uint8_t sp = 0;
+    std::vector<double> in_flight;  // by stage group: the most of its members
+    std::vector<std::uint16_t> shardings;
+  };
+  /// Time and memory of what micro-batches run.
+  struct PassPart {
+    costmodel::LayerTotals totals;
+    costmodel::ActivationMemory memory;
+  };
+  /// What a PassPart depends on within a unit.
+  struct PassKey {
+    std::uint16_t batch = 0, recompute = 0;
+    std::uint8_t sp = 0;
+    bool pipeline = false, pipeline_crosses_network = false;
+    int sharding = 0;               // operations_of_sharding
+    std::int64_t microbatches = 0;  // of quantised recipes: they cast weights once per step
+    std::array<costmodel::GroupPlacement, 4> placements;
+    friend bool operator==(const PassKey&, const PassKey&) = default;
+  };
+  struct PassKeyHash {
+    std::size_t operator()(const PassKey& key) const;
+  };
+  /// Time and memory of what parameters and gradients cost each stage group.
+  struct StatePart {
+    std::vector<costmodel::MemoryLoad> loads;
+    std::vector<costmodel::StageTransfers> transfers;
+    costmodel::Bytes least_peak;  // without any activation: a bound from below
+  };
+  /// A sharding of the present combination that its states alone do not rule out.
+  struct Shard {
+    std::uint16_t index;
+    int operations;  // operations_of_sharding
+    const StatePart* states;
+    costmodel::StepCombiner combiner;
+  };
+
+  void set_limits();
+  void grid(std::uint16_t pp);
+  void plan_pipes();
+  void combine(const Pipe& pipe, std::uint16_t batch);
+  void walk_order(std::uint16_t order);
+  void price(const Combination& combination);
+  void price_recomputation(const Combination& combination, std::uint16_t option);
+  void price_stages(const Combination& combination, const PassPart& part, int operations);
+  void price_candidate(const Shard& shard);
+  [[nodiscard]] costmodel::Seconds step_of(const Shard& shard, costmodel::Seconds span) const;
+  [[nodiscard]] costmodel::Bytes peak_of(const Shard& shard) const;
+  [[nodiscard]] bool is_hopeless(costmodel::Seconds least_step, costmodel::Bytes peak);
+  [[nodiscard]] std::optional<Limit> broken_limit(costmodel::Seconds step, costmodel::Bytes peak) const;
+  [[nodiscard]] double distance(Limit limit, costmodel::Seconds step, costmodel::Bytes peak) const;
+  void record(costmodel::Seconds step, costmodel::Bytes peak);
+
+  /// First rule of the scope that the present choice breaks.
+  [[nodiscard]] std::optional<std::size_t> broken(costmodel::RuleScope scope) const;
+  [[nodiscard]] bool wanted_dp(int dp) const;
+  void list_shardings();
+  [[nodiscard]] std::int64_t recompute_choices(const Pipe& pipe) const;
+  [[nodiscard]] double goal(costmodel::Seconds step, costmodel::Bytes peak) const;
+  [[nodiscard]] Family family() const;
+  void set_pipe(const Pipe& pipe);
+  void set_sharding(std::uint16_t sharding);
+  /// The part of the present choice; recomputation `option`.
+  [[nodiscard]] const PassPart& pass_part(std::uint16_t option);
+  [[nodiscard]] const StatePart& state_part(const Pipe& pipe, std::uint16_t sharding);
+  [[nodiscard]] StatePart make_state_part(const Pipe& pipe, std::uint16_t sharding);
+  [[nodiscard]] const costmodel::ParameterMemory& parameter_memory(bool separates_ends,
+                                                                   std::uint16_t sharding);
+
+  const SearchProblem& problem_;
+  const Space& space_;
+  const Machines& machines_;
+  costmodel::Scenario sc_;                        // the present candidate, as far as it is chosen
+  std::vector<costmodel::StagePlan> all_layers_;  // the model on one stage
+  std::array<bool, costmodel::kLayerClasses> used_{};
+  bool everything_priced_ = true;  // every machine has a price
+  Visitor visitor_;
+  costmodel::Bytes most_memory_;
+  std::array<costmodel::Seconds, kLimits> slowest_;  // step that each limit allows; Memory unused
+
+  // The unit and the grid of degrees.
+  Unit unit_;
+  Candidate candidate_;
+  Findings* findings_ = nullptr;
+  std::span<const PipeOption> pipe_options_;
+  std::span<const costmodel::Sharding> sharding_options_;
+  std::vector<std::uint16_t> shardings_;  // of the options, without repetitions
+  std::vector<std::size_t> orders_;
+  std::size_t sp_choices_ = 1;
+  std::vector<Pipe> pipes_;
+  std::size_t plans_ = 0;
+  std::vector<Combination> combinations_;
+  std::optional<costmodel::Pricer> pricer_;
+
+  // Parts made so far: of the unit, the grid, the rank order.
+  std::unordered_map<PassKey, std::unique_ptr<PassPart>, PassKeyHash> passes_;
+  std::array<std::optional<costmodel::ModelParameters>, 2> counts_;  // by separates_ends
+  std::vector<std::unique_ptr<costmodel::ParameterMemory>> parameters_;
+  std::vector<const PassPart*> pass_of_;
+  std::vector<std::unique_ptr<StatePart>> states_;
+
+  // What is being priced.
+  std::vector<Shard> active_;
+  std::vector<costmodel::StagePlan> plan_;
+  std::vector<double> rerun_;
+  std::vector<costmodel::StageLoad> loads_;
+  std::vector<costmodel::LiveLoad> live_;
+  std::optional<costmodel::Seconds> span_;  // of the replayed order, once it was needed
+  const PassPart* pass_ = nullptr;
+  double microbatches_ = 1;
+};
+
+}  // namespace hexaplan::planner

@@ -1,0 +1,181 @@
+// A search must find what pricing every candidate with estimate_step finds, over hundreds of random problems.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "planner/search/search.h"
+#include "planner/search/unit_search.h"
+#include "tests/planner/search/exhaustive.h"
+#include "tests/support/random_scenario.h"
+
+namespace hexaplan::planner {
+namespace {
+
+using namespace costmodel;
+
+constexpr double kRounding = 1e-12;
+constexpr std::uint64_t kProblems = 600;
+
+double relative(double a, double b) {
+  return std::abs(a - b) / std::max(std::abs(a), std::abs(b));
+}
+
+bool keeps_limits(const SearchProblem& problem, const Exhaustive::Priced& p) {
+  return p.peak <= p.leaf.scenario.cluster.gpu.memory * problem.constraints.memory_share;
+}
+
+double goal(const SearchProblem& problem, const Scenario& sc, Seconds step, Bytes peak) {
+  const auto gpus = static_cast<double>(sc.cluster.gpus);
+  bool priced = true;
+  for (const Machines& m : problem.machines) priced = priced && m.cluster.gpu.price_per_hour > 0;
+  switch (problem.objective) {
+    case Objective::StepTime:
+      return step.value();
+    case Objective::TokensPerGpu:
+      return step.value() * gpus;
+    case Objective::Cost:
+      return step.value() * gpus * (priced ? sc.cluster.gpu.price_per_hour : 1);
+    case Objective::Gpus:
+      return gpus;
+    case Objective::MemoryHeadroom:
+      return (peak - sc.cluster.gpu.memory).value();
+  }
+  return 0;
+}
+
+/// True when some plan of `front` is as good as the point in every respect, up to rounding.
+template <class Plans, class Values>
+bool covered(const Plans& front, const std::array<double, 4>& point, const Values& values) {
+  return std::any_of(front.begin(), front.end(), [&](const auto& plan) {
+    const std::array<double, 4> of_plan = values(plan);
+    for (std::size_t i = 0; i < point.size(); ++i) {
+      if (of_plan[i] > point[i] + kRounding * std::abs(point[i])) return false;
+    }
+    return true;
+  });
+}
+
+std::array<double, 4> values_of(const Price& p) {
+  return {p.step.value(), p.peak.value(), static_cast<double>(p.gpus), p.dollars_per_step};
+}
+
+void expect_same_counts(const SearchProblem& problem, const Exhaustive& all, const Ranking& ranking) {
+  std::map<std::string, std::int64_t> expected = all.rejected;
+  if (all.too_large > 0) expected["fits-in-memory"] = all.too_large;
+  std::map<std::string, std::int64_t> counted;
+  for (const RejectionCount& r : ranking.rejections) counted[r.rule] = r.candidates;
+  EXPECT_EQ(counted, expected);
+  EXPECT_EQ(ranking.counts.enumerated, all.enumerated);
+  const SearchCounts& counts = ranking.counts;
+  EXPECT_EQ(counts.priced + counts.pruned + counts.outclassed, static_cast<std::int64_t>(all.priced.size()));
+  EXPECT_EQ(counts.enumerated, counts.priced + counts.pruned + counts.outclassed + counts.rejected);
+  const auto feasible = std::count_if(all.priced.begin(), all.priced.end(),
+                                      [&](const auto& p) { return keeps_limits(problem, p); });
+  EXPECT_LE(counts.feasible, feasible);
+  EXPECT_GE(counts.feasible + counts.outclassed, feasible);
+}
+
+void expect_same_optimum(const SearchProblem& problem, const Exhaustive& all, const Ranking& ranking) {
+  double best = std::numeric_limits<double>::infinity();
+  for (const auto& p : all.priced) {
+    if (keeps_limits(problem, p)) best = std::min(best, goal(problem, p.leaf.scenario, p.step, p.peak));
+  }
+  ASSERT_EQ(ranking.plans.empty(), std::isinf(best));
+  if (ranking.plans.empty()) return;
+  const Plan& plan = ranking.plans.front().plan;
+  EXPECT_LE(relative(goal(problem, scenario_of(problem, plan), plan.price.step, plan.price.peak), best),
+            kRounding);
+}
+
+void expect_same_front(const SearchProblem& problem, const Exhaustive& all, const Ranking& ranking) {
+  const auto value = [](const Plan& plan) { return values_of(plan.price); };
+  std::vector<Price> feasible;
+  for (const auto& p : all.priced) {
+    if (keeps_limits(problem, p)) feasible.push_back(price_of(p.leaf.scenario, p.step, p.peak));
+  }
+  for (const Price& price : feasible) {
+    ASSERT_TRUE(covered(ranking.pareto, values_of(price), value)) << "a candidate beats the front";
+  }
+  for (const Plan& plan : ranking.pareto) {
+    ASSERT_TRUE(covered(feasible, values_of(plan.price), values_of)) << "the front promises too much";
+  }
+}
+
+TEST(exact_search, agrees_with_pricing_every_candidate) {
+  std::int64_t candidates = 0, pruned = 0, with_plans = 0;
+  for (std::uint64_t seed = 1; seed <= kProblems; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const SearchProblem problem = random_problem(seed);
+    const Exhaustive all = enumerate_all(problem);
+    const Ranking ranking = search(problem);
+    expect_same_counts(problem, all, ranking);
+    expect_same_optimum(problem, all, ranking);
+    expect_same_front(problem, all, ranking);
+    if (HasFailure()) return;
+    candidates += ranking.counts.priced;
+    pruned += ranking.counts.pruned;
+    with_plans += ranking.plans.empty() ? 0 : 1;
+  }
+  // The problems are worth asking.
+  EXPECT_GT(candidates, 15000);
+  EXPECT_GT(pruned, 1000);
+  EXPECT_GT(with_plans, 50);
+}
+
+TEST(exact_search, prices_each_candidate_as_estimate_step_does) {
+  for (std::uint64_t seed = 1; seed <= kProblems; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    SearchProblem problem = random_problem(seed);
+    problem.constraints.memory_share = 1e9;  // nothing is pruned
+    const Space space = make_space(problem, 0);
+    const std::vector<Unit> units = units_of(problem, space, 0);
+    UnitSearch pricer{problem, space, 0};
+    std::size_t number = 0;
+    pricer.set_visitor([&](const Candidate& candidate, Seconds step, Bytes peak) {
+      if (::testing::Test::HasFailure()) return;
+      Scenario sc = problem.base;
+      sc.cluster = problem.machines[0].cluster;
+      apply(units[number], space, candidate, sc);
+      const Estimate estimate = estimate_step(sc, problem.machines[0].calibration);
+      ASSERT_LE(relative(step.value(), estimate.time.total().value()), kRounding) << sc;
+      ASSERT_LE(relative(peak.value(),
+                         estimate.stages[static_cast<std::size_t>(estimate.peak_stage)].device.value()),
+                kRounding);
+    });
+    for (; number < units.size(); ++number) {
+      Findings findings{1};
+      pricer.run(units[number], static_cast<std::uint32_t>(number), findings, {});
+    }
+    if (HasFailure()) return;
+  }
+}
+
+TEST(exact_search, does_not_depend_on_the_number_of_threads) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const SearchProblem problem = random_problem(seed);
+    const Ranking one = search(problem, {.threads = 1});
+    const Ranking many = search(problem, {.threads = 7});
+    EXPECT_EQ(one.counts, many.counts);
+    ASSERT_EQ(one.plans.size(), many.plans.size());
+    for (std::size_t i = 0; i < one.plans.size(); ++i) {
+      EXPECT_EQ(one.plans[i].plan.layout, many.plans[i].plan.layout);
+      EXPECT_EQ(one.plans[i].plan.recipe, many.plans[i].plan.recipe);
+      EXPECT_EQ(one.plans[i].plan.price, many.plans[i].plan.price);
+    }
+    ASSERT_EQ(one.pareto.size(), many.pareto.size());
+    for (std::size_t i = 0; i < one.pareto.size(); ++i) {
+      EXPECT_EQ(one.pareto[i].layout, many.pareto[i].layout);
+      EXPECT_EQ(one.pareto[i].price, many.pareto[i].price);
+    }
+    ASSERT_EQ(one.rejections.size(), many.rejections.size());
+    for (std::size_t i = 0; i < one.rejections.size(); ++i) {
+      EXPECT_EQ(one.rejections[i].reason, many.rejections[i].reason);
+      EXPECT_EQ(one.rejections[i].example, many.rejections[i].example);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hexaplan::planner

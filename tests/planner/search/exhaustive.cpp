@@ -1,0 +1,258 @@
+#include "tests/planner/search/exhaustive.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "costmodel/spec/stage_plan.h"
+#include "planner/search/search.h"
+#include "tests/support/random_scenario.h"
+
+namespace hexaplan::planner {
+namespace {
+
+using namespace costmodel;
+
+/// Nested loops over the filled lists, without any idea of what could be shared or skipped. A choice that
+/// makes no difference (context kind without context parallelism …) is one candidate.
+class Loops {
+ public:
+  Loops(const SearchProblem& problem, std::size_t machines, Exhaustive& out)
+      : problem_{problem}, s_{filled_space(problem, machines)}, machines_{machines}, out_{out} {
+    sc_ = problem.base;
+    sc_.cluster = problem.machines[machines].cluster;
+  }
+
+  void run() {
+    Layout& l = sc_.layout;
+    for (const Precision precision : s_.precision)
+      for (const int tp : s_.tp)
+        for (const int cp : s_.cp)
+          for (const ContextKind context : cp > 1 ? s_.context : std::vector{problem_.base.layout.context})
+            for (const int ep : s_.ep)
+              for (const int etp : s_.etp)
+                for (const int pp : s_.pp) {
+                  sc_.recipe.precision = precision;
+                  l.tp = tp, l.cp = cp, l.context = context, l.ep = ep, l.etp = etp, l.pp = pp;
+                  if (etp == 1 && tp == 1 && contains(s_.etp, 0)) continue;
+                  grid();
+                }
+  }
+
+ private:
+  template <class T>
+  static bool contains(const std::vector<T>& list, T value) {
+    return std::find(list.begin(), list.end(), value) != list.end();
+  }
+
+  void grid() {
+    Layout& l = sc_.layout;
+    const std::int64_t rest = sc_.cluster.gpus / (std::int64_t{l.tp} * l.cp * l.pp);
+    l.dp = static_cast<int>(std::max<std::int64_t>(1, rest));
+    if (l.world_size() != sc_.cluster.gpus) {
+      ++out_.rejected["fills-the-cluster"];
+      ++out_.enumerated;
+      return;
+    }
+    if (!s_.dp.empty() && !contains(s_.dp, l.dp)) return;
+    std::set<std::vector<Axis>> orders;
+    for (const auto& order : s_.order) {
+      std::vector<Axis> cut;
+      for (const Axis axis : order) {
+        const int size = axis == Axis::Tensor    ? l.tp
+                         : axis == Axis::Context ? l.cp
+                         : axis == Axis::Data    ? l.dp
+                                                 : l.pp;
+        if (size > 1) cut.push_back(axis);
+      }
+      if (!orders.insert(cut).second) continue;
+      l.order = order;
+      pipes();
+    }
+  }
+
+  void pipes() {
+    Layout& l = sc_.layout;
+    for (const ScheduleKind schedule : s_.schedule) {
+      for (const int vpp : s_.vpp) {
+        if ((vpp > 1) != (schedule == ScheduleKind::Interleaved)) continue;
+        if (l.pp == 1) continue;
+        l.schedule = schedule, l.vpp = vpp;
+        batches();
+      }
+    }
+    if (l.pp > 1) return;
+    for (const int vpp : contains(s_.vpp, 1) ? std::vector<int>{1} : s_.vpp) {
+      l.schedule = vpp > 1 ? ScheduleKind::Interleaved : ScheduleKind::OneFOneB;
+      l.vpp = vpp;
+      batches();
+    }
+  }
+
+  void batches() {
+    for (const std::int64_t batch : s_.micro_batch) {
+      sc_.recipe.micro_batch = batch;
+      for (const bool sp : sc_.layout.tp > 1 ? s_.sp : std::vector<bool>{false}) {
+        sc_.layout.sp = sp;
+        shardings();
+      }
+    }
+  }
+
+  void shardings() {
+    Layout& l = sc_.layout;
+    const int ranks = l.dp * l.cp;
+    std::vector<int> stages = s_.zero;
+    if (ranks == 1) stages = {*std::min_element(stages.begin(), stages.end())};
+    for (const int stage : stages) {
+      std::vector<int> groups{0};
+      if (ranks > 1 && stage > 0) groups = groups_of(stage);
+      for (const int group : groups) {
+        if (group == ranks && contains(groups, 0)) continue;
+        l.sharding.stage = stage, l.sharding.group = group;
+        recomputations();
+      }
+    }
+  }
+
+  std::vector<int> groups_of(int stage) const {
+    if (!s_.shard_group.empty()) return s_.shard_group;
+    std::vector<int> groups{0};
+    for (std::int64_t g = sc_.cluster.gpus_per_node; stage == 3 && g < sc_.cluster.gpus; g *= 2)
+      groups.push_back(static_cast<int>(g));
+    return groups;
+  }
+
+  void recomputations() {
+    for (const Recompute& recompute : s_.recompute) {
+      sc_.recipe.recompute = recompute;
+      if (recompute.mode != RecomputeMode::Layers || recompute.layers > 0) {
+        leaf();
+        continue;
+      }
+      // Counts of layers are candidates of their own where the stages are known.
+      if (const auto rejected = first_rejection(sc_); rejected && !stages_are_known(rejected->rule)) {
+        leaf();
+        continue;
+      }
+      sc_.recipe.recompute = {};
+      int most = 0;
+      for (const StagePlan& stage : plan_stages(sc_)) most = std::max(most, stage.total_layers());
+      for (int layers = 1; layers < most; ++layers) {
+        sc_.recipe.recompute = recompute;
+        sc_.recipe.recompute.layers = layers;
+        leaf();
+      }
+    }
+  }
+
+  static bool stages_are_known(const std::string& rule) {
+    return rule == "batch-divides" || rule == "sequence-divides" || rule == "shard-group-divides";
+  }
+
+  void leaf() {
+    ++out_.enumerated;
+    if (const auto rejected = first_rejection(sc_)) {
+      ++out_.rejected[rejected->rule];
+      return;
+    }
+    const Estimate estimate = estimate_step(sc_, problem_.machines[machines_].calibration);
+    const Bytes peak = estimate.stages[static_cast<std::size_t>(estimate.peak_stage)].device;
+    if (sc_.cluster.gpu.memory * problem_.constraints.memory_share < peak) ++out_.too_large;
+    out_.priced.push_back({{machines_, sc_}, estimate.time.total(), peak});
+  }
+
+  const SearchProblem& problem_;
+  SearchSpace s_;
+  std::size_t machines_;
+  Exhaustive& out_;
+  Scenario sc_;
+};
+
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : engine_{seed} {}
+  int roll(int sides) { return static_cast<int>(engine_() % static_cast<std::uint64_t>(sides)); }
+  /// Some of `values`, at least one.
+  template <class T>
+  std::vector<T> some(std::vector<T> values, std::size_t most) {
+    std::shuffle(values.begin(), values.end(), engine_);
+    values.resize(1 + engine_() % std::min(most, values.size()));
+    return values;
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+}  // namespace
+
+Exhaustive enumerate_all(const SearchProblem& problem) {
+  Exhaustive out;
+  for (std::size_t machines = 0; machines < problem.machines.size(); ++machines)
+    Loops{problem, machines, out}.run();
+  return out;
+}
+
+SearchProblem random_problem(std::uint64_t seed) {
+  Dice dice{seed};
+  const rc::Random random{seed};
+  SearchProblem p;
+  p.base = support::any_scenario()(random, 100).value();
+  const Calibration calibration = support::any_calibration()(random, 100).value();
+  const std::vector<std::int64_t> sizes{1, 2, 4, 6, 8, 16, 24, 32};
+  for (int offer = dice.roll(2); offer >= 0; --offer) {
+    ClusterSpec cluster = p.base.cluster;
+    cluster.gpus = dice.some(sizes, 1).front();
+    cluster.gpus_per_node = 8;
+    cluster.levels.resize(1);
+    cluster.levels[0].ranks = 8;
+    cluster.levels.push_back({.name = "between",
+                              .fabric = Fabric::Network,
+                              .ranks = std::max<std::int64_t>(8, cluster.gpus),
+                              .bandwidth = BytesPerSecond{25e9},
+                              .latency = Seconds{5e-6}});
+    cluster.gpu.price_per_hour = dice.roll(3);
+    // From far too little to plenty.
+    cluster.gpu.memory = Bytes{4e9 * static_cast<double>(1 << dice.roll(7))};
+    p.machines.push_back({cluster, calibration});
+  }
+  p.base.recipe.global_batch = dice.some<std::int64_t>({8, 24, 48, 64}, 1).front();
+  p.base.layout.split = dice.some<StageSplit>({StageSplit::Even, StageSplit::EndsMinusOne}, 1).front();
+  SearchSpace& s = p.space;
+  s.tp = dice.some<int>({1, 2, 4, 8, 3}, 4);
+  s.cp = dice.some<int>({1, 2, 4}, 2);
+  s.pp = dice.some<int>({1, 2, 4, 6, 8}, 3);
+  s.vpp = dice.some<int>({1, 2, 3}, 2);
+  s.ep = p.base.model.is_moe() ? dice.some<int>({1, 2, 4, 8}, 2) : dice.some<int>({1, 1, 1, 2}, 1);
+  s.etp = dice.some<int>({0, 1, 2}, 2);
+  s.sp = dice.some<bool>({false, true}, 2);
+  s.zero = dice.some<int>({0, 1, 2, 3}, 3);
+  if (dice.roll(2) == 0) s.shard_group = dice.some<int>({0, 2, 4, 8}, 2);
+  s.micro_batch = dice.some<std::int64_t>({1, 2, 3, 4}, 2);
+  s.recompute = dice.some<Recompute>({{.mode = RecomputeMode::None},
+                                      {.mode = RecomputeMode::Selective},
+                                      {.mode = RecomputeMode::SelectiveModules, .modules = 0b1010},
+                                      {.mode = RecomputeMode::SelectiveOperators},
+                                      {.mode = RecomputeMode::Layers},
+                                      {.mode = RecomputeMode::Layers, .layers = 2},
+                                      {.mode = RecomputeMode::Full}},
+                                     3);
+  s.schedule = dice.some<ScheduleKind>({ScheduleKind::OneFOneB, ScheduleKind::Interleaved,
+                                        ScheduleKind::GPipe, ScheduleKind::ZbH1, ScheduleKind::Zbv},
+                                       2);
+  s.context = dice.some<ContextKind>({ContextKind::Ring, ContextKind::AllGather, ContextKind::AllToAll}, 2);
+  if (dice.roll(2) == 0) {
+    s.order = dice.some<std::array<Axis, 4>>({{Axis::Tensor, Axis::Context, Axis::Data, Axis::Pipeline},
+                                              {Axis::Tensor, Axis::Context, Axis::Pipeline, Axis::Data},
+                                              {Axis::Pipeline, Axis::Data, Axis::Context, Axis::Tensor}},
+                                             2);
+  }
+  p.objective = static_cast<Objective>(dice.roll(5));
+  p.constraints.memory_share = dice.roll(2) == 0 ? 1.0 : 0.8;
+  p.top = 5;
+  p.refine_winners = p.simulate_winners = false;
+  return p;
+}
+
+}  // namespace hexaplan::planner
