@@ -67,7 +67,7 @@ Tensor experts_backward(Rank& rank, const Unit& unit, MoeSaved& saved, Tensor d_
   const ExpertExchange& exchange = saved.exchange;
   const TensorLabel rows_label{"moe.expert.gradient", TensorKind::Transient, rank.activation};
   Tensor d_output = exchange.to_experts(rank, std::move(d_copies), answers(kCombine), rows_label);
-  const Tensor d_activation =
+  Tensor d_activation =
       rank.transient("moe.expert.activation.gradient", exchange.rows(), rank.dims.expert_act);
   expert_linear(rank, kDownOperation, Pass::BackwardData, exchange, d_output, unit.weight(kDown),
                 d_activation);
@@ -75,6 +75,7 @@ Tensor experts_backward(Rank& rank, const Unit& unit, MoeSaved& saved, Tensor d_
                          std::move(d_output), unit.gradient(kDown), weights);
   Tensor d_gate_up = rank.transient("moe.expert.gate_up.gradient", exchange.rows(), rank.dims.expert_up);
   rank.device.swiglu_backward(d_activation, saved.expert_gate_up, d_gate_up);
+  d_activation.free();
   saved.expert_gate_up.free();
   Tensor d_input = rank.transient("moe.expert.gradient", exchange.rows(), rank.dims.hidden);
   expert_linear(rank, kUpOperation, Pass::BackwardData, exchange, d_gate_up, unit.weight(kGateUp), d_input);
@@ -128,15 +129,19 @@ Tensor moe_forward_from_output(const Rank& rank, const Unit& unit, const MoeSave
 
 Tensor moe_backward(Rank& rank, const Unit& unit, Tensor normed, MoeSaved saved, const View& d,
                     WeightGradients& weights) {
-  const Tensor tokens = token_rows(rank, saved.exchange);
+  Tensor tokens = token_rows(rank, saved.exchange);
   Tensor d_copies = copies_of(rank, d, tokens);
-  const Tensor d_weights = weight_gradients(rank, d_copies, saved.expert_output, saved.exchange.places());
+  Tensor d_weights = weight_gradients(rank, d_copies, saved.expert_output, saved.exchange.places());
   saved.expert_output.free();
   rank.device.scale_rows(d_copies, copy_weights(rank, saved.routed, saved.exchange.places()));
-  const Tensor d_inputs = experts_backward(rank, unit, saved, std::move(d_copies), weights);
-
   Tensor d_normed = route_backward(rank, unit, normed, saved.routed, d_weights);
-  rank.device.scatter_rows(d_inputs, tokens, {}, d_normed);
+  d_weights.free();
+  saved.routed = {};
+
+  d_copies = experts_backward(rank, unit, saved, std::move(d_copies), weights);
+  rank.device.scatter_rows(d_copies, tokens, {}, d_normed);
+  d_copies.free();
+  tokens.free();
   if (rank.dims.shared_act > 0) {
     const Tensor shared =
         mlp_backward(rank, kSharedExperts, unit, std::move(normed), std::move(saved.shared), d, weights);
