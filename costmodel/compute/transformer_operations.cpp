@@ -195,13 +195,33 @@ void append_layer_operations(const Scenario& sc, const LocalDims& d, LayerClass 
 }
 
 void append_embedding_operations(const Scenario& sc, const LocalDims& d, std::vector<Operation>& out) {
+  const std::size_t first = out.size();
   OperationBuilder build{sc, d, out};
   build.elementwise("embedding.lookup", Elementwise::Embedding, static_cast<double>(d.tokens * d.hidden));
   build.leave_tensor_parallel("embedding.leave_tp");
   if (sc.model.embedding_norm) {
     build.elementwise("embedding.norm", Elementwise::Norm, static_cast<double>(d.sp_tokens * d.hidden));
   }
+  for (std::size_t i = first; i < out.size(); ++i) out[i].rerun = false;  // of no layer
 }
+
+namespace {
+
+/// The maximum, the sum of exponentials and the target's logit of every token, in fp32; three messages
+/// (Megatron-LM core/tensor_parallel/cross_entropy.py), or the two sums in one.
+void append_loss_reduction(const Scenario& sc, const LocalDims& d, OperationBuilder& build) {
+  const double fp32 = static_cast<double>(d.tokens) * bytes_per_element(DType::Fp32) /
+                      bytes_per_element(activation_dtype(sc.recipe.precision));
+  const auto reduce = [&](double numbers, double times) {
+    build.add_collective("loss.reduce", Pass::Forward, CollectiveKind::AllReduce, Group::Tensor,
+                         fp32 * numbers, times);
+  };
+  if (!sc.framework.explicit_step) return reduce(1, 3);
+  reduce(1, 1);
+  reduce(2, 1);
+}
+
+}  // namespace
 
 void append_head_operations(const Scenario& sc, const LocalDims& d, std::vector<Operation>& out) {
   const std::size_t first = out.size();
@@ -214,8 +234,7 @@ void append_head_operations(const Scenario& sc, const LocalDims& d, std::vector<
   build.elementwise("loss.cross_entropy",
                     fuses_cross_entropy(sc) ? Elementwise::FusedCrossEntropy : Elementwise::CrossEntropy,
                     static_cast<double>(d.tokens * d.vocab));
-  build.add_collective("loss.reduce", Pass::Forward, CollectiveKind::AllReduce, Group::Tensor,
-                       static_cast<double>(d.tokens) * 2, 3);
+  append_loss_reduction(sc, d, build);
   for (std::size_t i = first; i < out.size(); ++i) {
     out[i].rerun = false;                                                    // the head is never recomputed
     if (is_quantized(out[i].precision)) out[i].precision = Precision::Bf16;  // nor quantised

@@ -2,13 +2,14 @@
 
 #include <cstddef>
 
+#include "costmodel/memory/explicit_entries.h"
 #include "costmodel/memory/layer_ledger.h"
 
 namespace hexaplan::costmodel {
 namespace {
 
 Bytes working_set(const TensorLedger& transients) {
-  return sum_alive(transients, kBackward).transient;
+  return sum_alive(transients, kBackward).allocated();
 }
 
 /// Streams that the host, running ahead, leaves to collectives of their own stream in one layer's forward.
@@ -23,7 +24,9 @@ Bytes unreclaimed_streams(const Scenario& sc, const LocalDims& dims) {
 
 ActivationMemory::ActivationMemory(const Scenario& sc, const LocalDims& dims,
                                    const std::array<bool, kLayerClasses>& used)
-    : offloads_{(sc.recipe.offload & kOffloadActivations) != 0},
+    : explicit_{sc.framework.explicit_step},
+      forwards_first_{sc.layout.schedule == ScheduleKind::GPipe},
+      offloads_{(sc.recipe.offload & kOffloadActivations) != 0},
       unreclaimed_per_forward_{unreclaimed_streams(sc, dims)} {
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (!used[c]) continue;
@@ -38,6 +41,9 @@ ActivationMemory::ActivationMemory(const Scenario& sc, const LocalDims& dims,
   }
   append_loss_entries(sc, dims, loss_.ledger);
   append_stream_buffers(sc, dims, streams_.ledger);
+  if (!explicit_) return;
+  append_explicit_ids(sc, dims, ids_.ledger);
+  append_explicit_head_gradient(sc, dims, head_gradient_.ledger);
 }
 
 void ActivationMemory::sum() {
@@ -50,11 +56,14 @@ void ActivationMemory::sum() {
   }
   sum_part(loss_);
   sum_part(streams_);
+  sum_part(ids_);
+  sum_part(head_gradient_);
 }
 
 /// Only one layer runs at a time: the class with the largest working set binds.
 const ActivationMemory::Part* ActivationMemory::largest_transients(const StagePlan& stage) const {
-  const bool recomputed = stage.recomputed > 0;
+  // Where a layer that keeps everything runs backward first, that is when most is alive.
+  const bool recomputed = explicit_ ? stage.recomputed == stage.total_layers() : stage.recomputed > 0;
   const Part* largest = nullptr;
   Bytes most;
   for (std::size_t c = 0; c < kLayerClasses; ++c) {

@@ -63,10 +63,16 @@ class ActivationMemory {
     if (const Part* transients = largest_transients(stage)) visit(*transients, 1.0);
     if (stage.head > 0) visit(loss_, stage.head);
     visit(streams_, 1.0);
+    if (!explicit_) return;
+    if (stage.embedding > 0) visit(ids_, stage.embedding);
+    // The running micro-batch's is part of its working set; others wait where all forwards come first.
+    if (stage.head > 0 && forwards_first_) visit(head_gradient_, stage.head * std::max(0.0, in_flight - 1));
   }
 
   std::array<ClassPart, kLayerClasses> classes_;
-  Part loss_, streams_;
+  Part loss_, streams_, ids_, head_gradient_;
+  bool explicit_ = false;
+  bool forwards_first_ = false;  // GPipe
   bool offloads_ = false;
   Bytes unreclaimed_per_forward_;  // of one layer
 };

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "costmodel/communication/communicator_memory.h"
+#include "costmodel/memory/explicit_entries.h"
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/spec/rank_grid.h"
 
@@ -138,6 +139,7 @@ void append_parameter_buffers(const Scenario& sc, const StageElements& elements,
 }
 
 void append_stream_buffers(const Scenario& sc, const LocalDims& d, TensorLedger& out) {
+  if (sc.framework.explicit_step) return append_explicit_numbers(d, out);
   BufferAppender{sc, out}.streams(d);
 }
 

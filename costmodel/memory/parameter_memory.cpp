@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "costmodel/memory/explicit_entries.h"
+#include "costmodel/memory/flat_units.h"
+
 namespace hexaplan::costmodel {
 namespace {
 
@@ -36,6 +39,9 @@ ParameterMemory::ParameterMemory(const Scenario& sc, const std::array<bool, kLay
     classes_[c].elements = elements_before_sharding(sc, tensors);
     classes_[c].distinct_matrices = distinct_matrices(sc, tensors);
     append_state_entries(sc, tensors, static_cast<int>(c), 1, classes_[c].states.ledger);
+    if (sc.framework.explicit_step)
+      append_shard_padding(sc, {layer_unit(sc, layer_class_at(static_cast<int>(c)))}, static_cast<int>(c), 1,
+                           classes_[c].states.ledger);
   }
   std::vector<ParameterTensor> ends;
   append_embedding_parameters(sc.model, ends);
@@ -45,6 +51,12 @@ ParameterMemory::ParameterMemory(const Scenario& sc, const std::array<bool, kLay
   append_head_parameters(sc.model, separates_ends(sc.layout), ends);
   head_elements_ = elements_before_sharding(sc, ends);
   append_state_entries(sc, ends, -1, 1, head_.ledger);
+  if (sc.framework.explicit_step) {
+    append_shard_padding(sc, {end_unit(sc, UnitRole::Embedding)}, -1, 1, embedding_.ledger);
+    append_shard_padding(sc, {end_unit(sc, UnitRole::Head)}, -1, 1, head_.ledger);
+    if (copies_embedding(sc))
+      append_shard_padding(sc, {end_unit(sc, UnitRole::TiedCopy)}, -1, 1, head_.ledger);
+  }
   head_matrix_ = static_cast<double>(padded_vocab(sc.model.vocab, sc.framework.vocab_multiple, sc.layout.tp) /
                                      sc.layout.tp * sc.model.hidden);
 }
@@ -73,7 +85,11 @@ StageElements ParameterMemory::elements_of(const StagePlan& stage) const {
 TensorLedger ParameterMemory::buffers(const Scenario& sc, const StagePlan& stage) const {
   TensorLedger out;
   out.reserve(16);
-  append_parameter_buffers(sc, elements_of(stage), out);
+  if (sc.framework.explicit_step) {
+    append_explicit_parameter_buffers(sc, stage, out);
+  } else {
+    append_parameter_buffers(sc, elements_of(stage), out);
+  }
   return out;
 }
 

@@ -240,6 +240,10 @@ struct FrameworkProfile {
   bool exchanges_expert_counts = false;
   double overlap_slowdown = 1.15;  // compute stretches by this while a collective runs beside it
 
+  /// Every allocation and message of the step is known, in order: Hexaplan's own executor, whose memory and
+  /// traffic are those of memory/explicit_step and step/explicit_operations.
+  bool explicit_step = false;
+
   // --- device overhead ---
   Bytes context;            // CUDA context, handles, loaded modules
   Bytes communicator;       // per communicator, where the transport model gives nothing

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "costmodel/step/estimate.h"
+#include "costmodel/step/explicit_operations.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -143,6 +144,11 @@ std::vector<Operation> step_operations(const Scenario& sc, int stage) {
   const StagePlan& plan = stages[static_cast<std::size_t>(stage)];
   const ModelParameters model{sc, stages};
   const StageParameters parameters = model.of(plan);
+  if (sc.framework.explicit_step) {
+    std::vector<Operation> known = explicit_parameter_operations(sc, stage);
+    append_update(sc, parameters, known);
+    return known;
+  }
   const double microbatches = static_cast<double>(microbatches_per_step(sc)) / plan.copies;
   std::vector<Operation> out;
   if (gathers_by_layer(sc)) {

@@ -74,6 +74,7 @@ constexpr ProfileField kFields[] = {
     {"gather_copy_bytes", &P::gather_copy_bytes},
     {"reduce_copy_bytes", &P::reduce_copy_bytes},
     {"gather_by_broadcasts", &P::gather_by_broadcasts},
+    {"explicit_step", &P::explicit_step},
     {"sharding_ends_overlap", &P::sharding_ends_overlap},
     {"gather_slice_host", &P::gather_slice_host},
     {"reduce_scatter_gradients", &P::reduce_scatter_gradients},

@@ -52,7 +52,7 @@ void restore_log_sum_exp(const Rank& rank, AttentionSaved& saved) {
 
 /// Gradient of the joint projection's output; frees what only it needs.
 Tensor core_backward(const Rank& rank, const View& positions, AttentionSaved& saved, Tensor d_output,
-                     const Tensor& delta) {
+                     Tensor delta) {
   Tensor gradient = rank.transient("attention.query_key_value.gradient", rank.dims.tokens,
                                    saved.query_key_value.view().cols);
   const QueryKeyValue in{rank, saved.query_key_value}, d{rank, gradient};
@@ -89,13 +89,13 @@ Tensor attention_backward(Rank& rank, const Unit& unit, Tensor normed, const Vie
   MaybeOwned dy = enter_tensor_parallel(rank, "attention.leave_tp", Pass::BackwardData, d);
   Tensor d_output = rank.transient("attention.output.gradient", rank.dims.tokens, rank.dims.o);
   linear_backward_data(rank, "attention.output", dy, unit.weight(kOutput), d_output);
-  const Tensor delta = rank.device.allocate({"attention.delta", TensorKind::Transient, DType::Fp32},
-                                            rank.dims.tokens, rank.dims.heads);
+  Tensor delta = rank.device.allocate({"attention.delta", TensorKind::Transient, DType::Fp32},
+                                      rank.dims.tokens, rank.dims.heads);
   rank.device.attention_delta(d_output, saved.output, delta);
   weights.linear(rank, "attention.output", "", std::move(saved.output), std::move(dy),
                  unit.gradient(kOutput));
 
-  Tensor d_qkv = core_backward(rank, positions, saved, std::move(d_output), delta);
+  Tensor d_qkv = core_backward(rank, positions, saved, std::move(d_output), std::move(delta));
   saved = {};
   const TensorLabel label{"norm.output.gradient", TensorKind::Transient, rank.activation};
   Tensor partial = partial_output(rank, label);

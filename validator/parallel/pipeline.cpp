@@ -2,6 +2,7 @@
 
 #include <cassert>
 
+#include "costmodel/spec/chunk_order.h"
 #include "costmodel/spec/stage_plan.h"
 
 namespace hexaplan::validator {
@@ -10,13 +11,11 @@ using costmodel::Pass;
 using costmodel::TensorKind;
 
 int position_of_chunk(const costmodel::Layout& layout, int stage, int chunk) {
-  const bool upwards = costmodel::is_v_shaped(layout.schedule) && chunk == 1;
-  return upwards ? 2 * layout.pp - 1 - stage : chunk * layout.pp + stage;
+  return costmodel::chunk_position(layout.schedule, layout.pp, {.stage = stage, .chunk = chunk});
 }
 
 int stage_of_position(const costmodel::Layout& layout, int position) {
-  const bool upwards = costmodel::is_v_shaped(layout.schedule) && position >= layout.pp;
-  return upwards ? 2 * layout.pp - 1 - position : position % layout.pp;
+  return costmodel::chunk_at(layout.schedule, layout.pp, position).stage;
 }
 
 /// A micro-batch enters a chunk once in each direction.

@@ -11,10 +11,8 @@ namespace hexaplan::validator {
 /// Which way a micro-batch crosses the model.
 enum class Direction : std::uint8_t { Forward, Backward };
 
-/// Place in model order of the model chunk that `stage` runs as its `chunk`-th: round by round when
-/// interleaved, down and up again in V-shaped schedules.
+/// Place in model order of the model chunk that `stage` runs as its `chunk`-th, and the stage that holds it.
 [[nodiscard]] int position_of_chunk(const costmodel::Layout& layout, int stage, int chunk);
-/// Stage that holds the chunk at `position`.
 [[nodiscard]] int stage_of_position(const costmodel::Layout& layout, int position);
 
 /// Hands the residual stream (or its gradient) of a micro-batch to the neighbouring chunk and takes it from

@@ -39,12 +39,10 @@ void Stage::plan_chunks(std::uint64_t seed) {
     return Unit{rank_, plan_unit(sc, index, place), uses, seed};
   };
   layers_.reserve(static_cast<std::size_t>(sc.model.layers));  // units stay where they are
-  int recomputed = sc.recipe.recompute.mode == costmodel::RecomputeMode::Full
-                       ? static_cast<int>(sc.model.layers)
-                   : sc.recipe.recompute.mode == costmodel::RecomputeMode::Layers ? sc.recipe.recompute.layers
-                                                                                  : 0;
+  const int stage = rank_.groups.pipeline->rank();
+  int recomputed = costmodel::plan_stages(sc)[static_cast<std::size_t>(stage)].recomputed;
   for (int c = 0; c < costmodel::chunks_per_stage(sc.layout); ++c) {
-    ModelChunk chunk{.position = position_of_chunk(sc.layout, rank_.groups.pipeline->rank(), c)};
+    ModelChunk chunk{.position = position_of_chunk(sc.layout, stage, c)};
     chunk.first = chunk.position == 0;
     chunk.last = chunk.position + 1 == static_cast<int>(sizes.size());
     if (chunk.first) embedding_.emplace(unit(UnitPlan::kEmbedding));
@@ -151,6 +149,7 @@ void Stage::backward(const ModelChunk& chunk, InFlight& flight) {
   rank_.clock.enter(Phase::Pipeline);
   Tensor d = chunk.last ? std::move(flight.head_gradient)
                         : link_.receive(chunk.position, chunk.position + 1, Direction::Backward);
+  d.relabel({"stream.gradient", TensorKind::Transient, rank_.activation});
   rank_.clock.enter(Phase::Backward);
   for (std::size_t i = chunk.layers.size(); i-- > 0;) {
     Unit& unit = *chunk.layers[i];

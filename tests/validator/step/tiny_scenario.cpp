@@ -24,6 +24,14 @@ costmodel::Scenario tiny_scenario(const costmodel::Layout& layout) {
   sc.layout = layout;
   sc.cluster.gpus = static_cast<int>(layout.world_size());
   sc.cluster.gpu.name = "cpu";
+  sc.cluster.gpu.memory = costmodel::Bytes{1e9};
+  sc.cluster.gpu.memory_bandwidth = costmodel::BytesPerSecond{1e11};
+  sc.cluster.gpu.sm_count = 1;
+  sc.cluster.gpus_per_node = static_cast<int>(sc.cluster.gpus);
+  sc.cluster.levels = {{.name = "host",
+                        .fabric = costmodel::Fabric::NvSwitch,
+                        .ranks = layout.world_size(),
+                        .bandwidth = costmodel::BytesPerSecond{1e10}}};
   sc.cluster.gpu.peak.fill(costmodel::FlopsPerSecond{1e12});
   sc.framework =
       presets::read_framework_preset(HEXAPLAN_SOURCE_DIR "/presets/frameworks/hexaplan.json").profile;

@@ -1,0 +1,47 @@
+#pragma once
+#include <vector>
+
+#include "costmodel/memory/layer_ledger.h"
+#include "costmodel/parameters/parameter_tensors.h"
+#include "costmodel/spec/scenario.h"
+
+namespace hexaplan::costmodel {
+
+// How Hexaplan's executor keeps parameters: those of a layer, or of an end of the model, lie one behind the
+// other in a flat buffer that is gathered, reduced and updated as one; dense ones and experts apart, because
+// they have other replicas. A buffer that ranks share is padded so that all shards are equal.
+
+/// One flat buffer on one rank, in elements.
+struct FlatSizes {
+  double elements = 0;                  // after TP and EP, before ZeRO
+  double shards = 1;                    // ranks that cut it among them
+  int stage = 0;                        // ZeRO stage; 0 where there is nobody to share with
+  double summed_over_tensor_ranks = 0;  // gradients that add up over tp: replicated ones, with SP
+  double key_value_copies = 0;          // elements of kv heads that tensor-parallel neighbours hold as well
+  bool expert = false;
+  [[nodiscard]] double shard() const;  // with its padding
+  [[nodiscard]] double padded() const { return shard() * shards; }
+};
+
+enum class UnitRole : std::uint8_t { Layer, Embedding, Head, TiedCopy };
+struct UnitSizes {
+  UnitRole role = UnitRole::Layer;
+  std::vector<FlatSizes> flats;
+};
+
+/// Buffers of a layer of class `kind`.
+[[nodiscard]] UnitSizes layer_unit(const Scenario& scenario, LayerClass kind);
+/// Embedding, or final norm with the output layer. The copy that the last stage keeps of a tied embedding is
+/// cut like the embedding itself, so that their gradients can be added: a unit of its own.
+[[nodiscard]] UnitSizes end_unit(const Scenario& scenario, UnitRole role);
+/// True when the last stage has a tied copy.
+[[nodiscard]] bool copies_embedding(const Scenario& scenario);
+/// True when one matrix is embedding and output layer on one stage.
+[[nodiscard]] bool shares_embedding(const Scenario& scenario);
+
+/// Appends the padding of the shards of the flat buffers made of `tensors`, `count` times.
+/// [docs/formulas.md#M1]
+void append_shard_padding(const Scenario& scenario, const std::vector<UnitSizes>& units, int layer_class,
+                          double count, TensorLedger& out);
+
+}  // namespace hexaplan::costmodel

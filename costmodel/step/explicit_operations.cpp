@@ -1,0 +1,122 @@
+#include "costmodel/step/explicit_operations.h"
+
+#include <string_view>
+
+#include "costmodel/spec/stage_plan.h"
+
+namespace hexaplan::costmodel {
+namespace {
+
+class UnitOperations {
+ public:
+  explicit UnitOperations(const Scenario& sc)
+      : sc_{sc},
+        types_{state_types(sc)},
+        microbatches_{static_cast<double>(microbatches_per_step(sc))},
+        replicas_of_all_{static_cast<double>(sc.layout.dp) * sc.layout.cp} {}
+
+  /// `units` equal units, of each of which a micro-batch makes `uses` gradients.
+  void append(const UnitSizes& unit, double units, double uses) {
+    for (const FlatSizes& flat : unit.flats) {
+      const double reductions = (flat.stage >= 2 ? microbatches_ * uses : 1) * units;
+      sum_over_tensor_ranks(flat, reductions);
+      reduce(flat, reductions);
+      gather(flat, unit.role, units, uses);
+    }
+  }
+
+  void tied(const UnitSizes& unit) {
+    for (const FlatSizes& flat : unit.flats)
+      add("gradient.tied_embedding", Pass::Step, CollectiveKind::AllReduce, Group::Pipeline,
+          flat.shard() * gradient(), 1);
+  }
+
+  void norm_and_loss() {
+    constexpr double kTwoNumbers = 8;
+    if (sc_.layout.world_size() > 1)
+      add("step.norm_and_loss", Pass::Step, CollectiveKind::AllReduce, Group::World, kTwoNumbers, 1);
+  }
+
+  std::vector<Operation> take() { return std::move(out_); }
+
+ private:
+  [[nodiscard]] double gradient() const { return bytes_per_element(types_.gradient); }
+
+  void sum_over_tensor_ranks(const FlatSizes& flat, double times) {
+    add("gradient.tensor_reduce", Pass::Step, CollectiveKind::AllReduce, Group::Tensor,
+        flat.summed_over_tensor_ranks * gradient(), times);
+    add("gradient.key_value_reduce", Pass::Step, CollectiveKind::AllReduce, Group::Tensor,
+        flat.key_value_copies * gradient(), times);
+  }
+
+  void reduce(const FlatSizes& flat, double times) {
+    const Pass pass = flat.stage >= 3 ? Pass::BackwardWeight : Pass::Step;
+    const bool cut = flat.shards > 1;
+    if (cut)
+      add("gradient.reduce", pass, CollectiveKind::ReduceScatter, shard_group(flat),
+          flat.padded() * gradient(), times);
+    const double replicas = flat.expert ? sc_.layout.expert_data() : replicas_of_all_;
+    if (replicas > flat.shards)
+      add(cut ? "gradient.replica_reduce" : "gradient.reduce", pass, CollectiveKind::AllReduce,
+          replica_group(flat), flat.shard() * gradient(), times);
+  }
+
+  /// The output layer keeps what it gathered until its backward, which follows at once; the embedding's
+  /// backward reads no parameters.
+  void gather(const FlatSizes& flat, UnitRole role, double units, double uses) {
+    const double bytes = flat.padded() * bytes_per_element(types_.parameter);
+    const auto all_gather = [&](Pass pass, double times) {
+      add("parameter.gather", pass, CollectiveKind::AllGather, shard_group(flat), bytes, times);
+    };
+    if (flat.stage == 1 || flat.stage == 2) all_gather(Pass::Step, units);
+    if (flat.stage < 3) return;
+    all_gather(Pass::Forward, units * uses * microbatches_);
+    if (role == UnitRole::Layer) all_gather(Pass::BackwardData, units * microbatches_);
+  }
+
+  static Group shard_group(const FlatSizes& flat) { return flat.expert ? Group::ExpertData : Group::Shard; }
+  [[nodiscard]] Group replica_group(const FlatSizes& flat) const {
+    if (flat.expert) return Group::ExpertData;
+    return sc_.layout.sharding.stage >= 1 ? Group::Replica : Group::DataContext;
+  }
+
+  void add(std::string_view name, Pass pass, CollectiveKind kind, Group group, double bytes, double times) {
+    if (bytes <= 0 || times <= 0) return;
+    out_.push_back({.name = name,
+                    .kind = OpKind::Collective,
+                    .pass = pass,
+                    .count = times,
+                    .collective = kind,
+                    .group = group,
+                    .payload = Bytes{bytes},
+                    .formula = "C10"});
+  }
+
+  const Scenario& sc_;
+  StateTypes types_;
+  double microbatches_, replicas_of_all_;
+  std::vector<Operation> out_;
+};
+
+}  // namespace
+
+std::vector<Operation> explicit_parameter_operations(const Scenario& sc, int stage) {
+  const StagePlan plan = plan_stages(sc)[static_cast<std::size_t>(stage)];
+  UnitOperations operations{sc};
+  for (std::size_t c = 0; c < kLayerClasses; ++c) {
+    if (plan.layers[c] > 0)
+      operations.append(layer_unit(sc, layer_class_at(static_cast<int>(c))), plan.layers[c], 1);
+  }
+  const double uses = shares_embedding(sc) ? 2 : 1;
+  if (plan.embedding > 0) operations.append(end_unit(sc, UnitRole::Embedding), 1, uses);
+  if (plan.head > 0) operations.append(end_unit(sc, UnitRole::Head), 1, 1);
+  if (copies_embedding(sc)) {
+    const UnitSizes copy = end_unit(sc, UnitRole::TiedCopy);
+    if (plan.head > 0) operations.append(copy, 1, 1);
+    if (plan.head > 0 || plan.embedding > 0) operations.tied(copy);
+  }
+  operations.norm_and_loss();
+  return operations.take();
+}
+
+}  // namespace hexaplan::costmodel

@@ -1,0 +1,124 @@
+#include "costmodel/step/step_counts.h"
+
+#include <algorithm>
+
+#include "costmodel/schedule/schedule.h"
+#include "costmodel/spec/chunk_order.h"
+#include "costmodel/spec/local_dims.h"
+#include "costmodel/spec/stage_plan.h"
+#include "costmodel/step/estimate.h"
+
+namespace hexaplan::costmodel {
+namespace {
+
+class Counter {
+ public:
+  /// Each operation `times` times, and those that run again `reruns` times more.
+  void add(const std::vector<Operation>& operations, double times, double reruns) {
+    for (const Operation& op : operations) {
+      const double runs = times + (op.rerun ? reruns : 0);
+      if (op.kind == OpKind::Collective) {
+        collective(op, runs);
+      } else if (op.flops.value() > 0) {
+        flops(op, runs);
+      }
+    }
+  }
+  StepCounts take() { return std::move(counts_); }
+
+ private:
+  void collective(const Operation& op, double runs) {
+    auto& rows = counts_.collectives;
+    auto row = std::find_if(rows.begin(), rows.end(), [&](const CollectiveCount& c) {
+      return c.operation == op.name && c.pass == op.pass && c.kind == op.collective && c.group == op.group;
+    });
+    if (row == rows.end())
+      row =
+          rows.insert(row, {.operation = op.name, .pass = op.pass, .kind = op.collective, .group = op.group});
+    row->messages += op.count * runs;
+    row->bytes += op.payload * (op.count * runs);
+  }
+
+  void flops(const Operation& op, double runs) {
+    auto& rows = counts_.flops;
+    auto row = std::find_if(rows.begin(), rows.end(),
+                            [&](const FlopCount& f) { return f.operation == op.name && f.pass == op.pass; });
+    if (row == rows.end()) row = rows.insert(row, {.operation = op.name, .pass = op.pass, .flops = {}});
+    row->flops += op.flops * runs;
+  }
+
+  StepCounts counts_;
+};
+
+/// Layers of the stage by class that run their forward again as far as the recipe says; recomputed ones come
+/// first in the stage's order.
+std::array<double, kLayerClasses> rerunning_layers(const Scenario& sc, int stage, const StagePlan& plan) {
+  std::array<double, kLayerClasses> layers{};
+  const RecomputeMode mode = sc.recipe.recompute.mode;
+  const bool whole_layers = mode == RecomputeMode::Full || mode == RecomputeMode::Layers;
+  if (!whole_layers) {
+    for (std::size_t c = 0; c < kLayerClasses; ++c) layers[c] = plan.layers[c];
+    return layers;
+  }
+  const Layout& l = sc.layout;
+  const auto counts = chunk_layers(sc);
+  int left = plan.recomputed;
+  for (int c = 0; c < chunks_per_stage(l); ++c) {
+    const auto position =
+        static_cast<std::size_t>(chunk_position(l.schedule, l.pp, {.stage = stage, .chunk = c}));
+    std::int64_t layer = 0;
+    for (std::size_t i = 0; i < position; ++i) layer += counts[i];
+    for (int i = 0; i < counts[position] && left > 0; ++i, --left)
+      layers[static_cast<std::size_t>(index_of(class_of_layer(sc.model, layer + i)))] += 1;
+  }
+  return layers;
+}
+
+}  // namespace
+
+std::vector<Operation> pipeline_operations(const Scenario& sc, int stage) {
+  std::vector<Operation> out;
+  const Layout& l = sc.layout;
+  const LocalDims d = local_dims(sc);
+  const double bytes =
+      static_cast<double>(d.sp_tokens * d.hidden) * bytes_per_element(activation_dtype(sc.recipe.precision));
+  const auto microbatches = static_cast<int>(microbatches_per_step(sc));
+  const int chunks = chunks_per_stage(l);
+  for (int c = 0; c < chunks; ++c) {
+    const StageChunk here{.stage = stage, .chunk = c};
+    const MicrobatchRange range = microbatches_of_chunk(l.schedule, microbatches, c);
+    const auto send = [&](const std::optional<StageChunk>& to, Pass pass) {
+      if (!to || to->stage == stage) return;
+      out.push_back({.name = "pipeline.send",
+                     .kind = OpKind::Collective,
+                     .pass = pass,
+                     .count = static_cast<double>(range.end - range.first),
+                     .collective = CollectiveKind::SendRecv,
+                     .group = Group::Pipeline,
+                     .payload = Bytes{bytes},
+                     .formula = "S4"});
+    };
+    send(next_chunk(l.schedule, l.pp, chunks, here), Pass::Forward);
+    send(previous_chunk(l.schedule, l.pp, here), Pass::BackwardData);
+  }
+  return out;
+}
+
+StepCounts count_step(const Scenario& sc, int stage) {
+  const StagePlan plan = plan_stages(sc)[static_cast<std::size_t>(stage)];
+  const double microbatches = static_cast<double>(microbatches_per_step(sc)) / plan.copies;
+  const auto rerunning = rerunning_layers(sc, stage, plan);
+  Counter counter;
+  for (std::size_t c = 0; c < kLayerClasses; ++c) {
+    if (plan.layers[c] == 0) continue;
+    counter.add(layer_operations(sc, layer_class_at(static_cast<int>(c))), plan.layers[c] * microbatches,
+                rerunning[c] * microbatches);
+  }
+  if (plan.embedding > 0) counter.add(embedding_operations(sc), plan.embedding * microbatches, 0);
+  if (plan.head > 0) counter.add(head_operations(sc), plan.head * microbatches, 0);
+  counter.add(pipeline_operations(sc, stage), 1, 0);
+  counter.add(step_operations(sc, stage), 1, 0);
+  return counter.take();
+}
+
+}  // namespace hexaplan::costmodel

@@ -1,0 +1,98 @@
+#include "tests/validator/step/layout_cases.h"
+
+#include "tests/validator/step/tiny_scenario.h"
+
+namespace hexaplan::tests {
+namespace {
+
+using costmodel::RecomputeMode;
+using costmodel::Scenario;
+using costmodel::ScheduleKind;
+
+void tie(Scenario& sc) {
+  sc.model.tied_embeddings = true;
+}
+void recompute_all(Scenario& sc) {
+  sc.recipe.recompute.mode = RecomputeMode::Full;
+}
+void recompute_attention(Scenario& sc) {
+  sc.recipe.recompute.mode = RecomputeMode::Selective;
+}
+void recompute_one(Scenario& sc) {
+  sc.recipe.recompute = {.mode = RecomputeMode::Layers, .layers = 1};
+}
+void batch_of_six(Scenario& sc) {
+  sc.recipe.global_batch = 6;
+}
+void two_sequences(Scenario& sc) {
+  sc.recipe.micro_batch = 2;
+}
+void fp32(Scenario& sc) {
+  sc.recipe.precision = costmodel::Precision::Fp32;
+}
+void uneven_stages(Scenario& sc) {
+  sc.layout.split = costmodel::StageSplit::Explicit;
+  sc.layout.stage_layers = {3, 1};
+}
+
+constexpr auto kZb = ScheduleKind::ZbH1;
+constexpr auto kVirtual = ScheduleKind::Interleaved;
+
+}  // namespace
+
+Scenario LayoutCase::scenario() const {
+  Scenario sc = tiny_scenario(layout);
+  change(sc);
+  return sc;
+}
+
+const std::vector<LayoutCase>& layout_cases() {
+  static const std::vector<LayoutCase> kCases{
+      {"one_rank", {}},
+      {"one_rank_two_sequences", {}, two_sequences},
+      {"one_rank_fp32", {}, fp32},
+      {"one_rank_recomputed", {}, recompute_all},
+      {"one_rank_selective", {}, recompute_attention},
+      {"one_rank_one_layer_recomputed", {}, recompute_one},
+      {"tp2", {.tp = 2}},
+      {"tp2_sp", {.tp = 2, .sp = true}},
+      {"tp4_more_than_kv_heads", {.tp = 4}, recompute_all},
+      {"tp8_sp", {.tp = 8, .sp = true}},
+      {"tp2_sp_recomputed", {.tp = 2, .sp = true}, recompute_all},
+      {"tp4_sp_selective", {.tp = 4, .sp = true}, recompute_attention},
+      {"tp2_sp_fp32", {.tp = 2, .sp = true}, fp32},
+      {"dp4", {.dp = 4}},
+      {"zero1", {.dp = 4, .sharding = {.stage = 1}}},
+      {"zero2", {.dp = 4, .sharding = {.stage = 2}}},
+      {"zero3", {.dp = 4, .sharding = {.stage = 3}}},
+      {"zero3_recomputed", {.dp = 2, .sharding = {.stage = 3}}, recompute_all},
+      {"zero3_hybrid", {.dp = 4, .sharding = {.stage = 3, .group = 2}}},
+      {"zero1_hybrid", {.dp = 4, .sharding = {.stage = 1, .group = 2}}},
+      {"zero1_by_3", {.dp = 3, .sharding = {.stage = 1}}, batch_of_six},
+      {"zero3_by_3", {.dp = 3, .sharding = {.stage = 3}}, batch_of_six},
+      {"zero2_tp2_sp", {.dp = 2, .tp = 2, .sp = true, .sharding = {.stage = 2}}},
+      {"zero3_tp4", {.dp = 2, .tp = 4, .sharding = {.stage = 3}}},
+      {"gpipe", {.pp = 2, .schedule = ScheduleKind::GPipe}},
+      {"pp4", {.pp = 4}},
+      {"pp2_uneven", {.pp = 2}, uneven_stages},
+      {"pp4_more_stages_than_micro_batches", {.dp = 4, .pp = 4}, two_sequences},
+      {"interleaved", {.pp = 2, .vpp = 2, .schedule = kVirtual}},
+      {"interleaved_sp_recomputed",
+       {.tp = 2, .pp = 2, .vpp = 2, .sp = true, .schedule = kVirtual},
+       recompute_all},
+      {"zb_h1", {.pp = 2, .schedule = kZb}},
+      {"zb_h1_four_stages_tp2", {.tp = 2, .pp = 4, .schedule = kZb}},
+      {"zb_h1_sp_zero2", {.dp = 2, .tp = 2, .pp = 2, .sp = true, .sharding = {.stage = 2}, .schedule = kZb}},
+      {"zb_h1_recomputed", {.pp = 2, .schedule = kZb}, recompute_one},
+      {"zbv", {.pp = 2, .schedule = ScheduleKind::Zbv}},
+      {"zbv_tied", {.pp = 2, .schedule = ScheduleKind::Zbv}, tie},
+      {"all", {.dp = 2, .tp = 2, .pp = 2, .sp = true, .sharding = {.stage = 1}}},
+      {"tied", {.tp = 2}, tie},
+      {"tied_pp2", {.pp = 2}, tie},
+      {"tied_zero3", {.dp = 2, .sharding = {.stage = 3}}, tie},
+      {"tied_zero3_pp2_tp2_sp", {.dp = 2, .tp = 2, .pp = 2, .sp = true, .sharding = {.stage = 3}}, tie},
+  };
+  return kCases;
+}
+
+}  // namespace hexaplan::tests
