@@ -12,41 +12,59 @@ CoverageImage::CoverageImage(double width, double device_pixel_ratio, const Plot
     : theme_{theme},
       ratio_{device_pixel_ratio},
       coverage_{std::max(1, static_cast<int>(std::lround(width * device_pixel_ratio)))} {
-  for (auto& row : rows_) row.resize(static_cast<std::size_t>(coverage_.columns()));
+  const auto columns = static_cast<std::size_t>(coverage_.columns());
+  for (auto& row : rows_) row.resize(columns);
+  for (Mix* mix : {&ground_, &lined_}) {
+    for (auto* channel : {&mix->red, &mix->green, &mix->blue}) channel->resize(columns);
+  }
+  bare_.resize(columns);
+}
+
+void CoverageImage::Mix::clear() {
+  for (auto* channel : {&red, &green, &blue}) std::fill(channel->begin(), channel->end(), 0.0F);
 }
 
 void CoverageImage::mixColumns() {
-  struct Mix {
-    float red = 0, green = 0, blue = 0;
-    void add(const QColor& color, float share) {
-      red += share * static_cast<float>(color.red());
-      green += share * static_cast<float>(color.green());
-      blue += share * static_cast<float>(color.blue());
-    }
-    [[nodiscard]] QRgb rgb() const {
-      const auto level = [](float v) { return static_cast<int>(std::min(v, 255.0F)); };
-      return qRgb(level(red), level(green), level(blue));
+  const auto columns = static_cast<std::size_t>(coverage_.columns());
+  const auto add = [&](Mix& mix, const QColor& color, const float* shares, float sign) {
+    const float red = sign * static_cast<float>(color.red()),
+                green = sign * static_cast<float>(color.green()),
+                blue = sign * static_cast<float>(color.blue());
+    for (std::size_t x = 0; x < columns; ++x) {
+      mix.red[x] += shares[x] * red;
+      mix.green[x] += shares[x] * green;
+      mix.blue[x] += shares[x] * blue;
     }
   };
-  for (int x = 0; x < coverage_.columns(); ++x) {
-    const float* shares = coverage_.column(x);
-    float covered = 0;
-    Mix ground;
-    for (std::size_t k = 0; k < kInks; ++k) {
-      if (shares[k] <= 0) continue;
-      covered += shares[k];
-      ground.add(theme_.inks[k].color, shares[k]);
+  const auto store = [&](const Mix& mix, std::vector<QRgb>& row) {
+    const auto level = [](float v) { return static_cast<unsigned>(std::clamp(v, 0.0F, 255.0F)); };
+    for (std::size_t x = 0; x < columns; ++x) {
+      row[x] = 0xff000000U | level(mix.red[x]) << 16U | level(mix.green[x]) << 8U | level(mix.blue[x]);
     }
-    ground.add(theme_.background, std::max(0.0F, 1 - covered));
-    for (auto& row : rows_) row[static_cast<std::size_t>(x)] = ground.rgb();
+  };
+  // What nothing covers is background.
+  std::fill(bare_.begin(), bare_.end(), 1.0F);
+  ground_.clear();
+  for (std::size_t k = 0; k < kInks; ++k) {
+    if (!coverage_.uses(static_cast<Ink>(k))) continue;
+    const float* shares = coverage_.of(static_cast<Ink>(k));
+    for (std::size_t x = 0; x < columns; ++x) bare_[x] -= shares[x];
+    add(ground_, theme_.inks[k].color, shares, 1);
+  }
+  for (float& share : bare_) share = std::max(share, 0.0F);
+  add(ground_, theme_.background, bare_.data(), 1);
+  store(ground_, rows_[static_cast<std::size_t>(Pattern::Solid)]);
+  for (std::size_t p = 1; p < kPatterns; ++p) {
+    lined_ = ground_;
+    patterned_[p] = false;
     for (std::size_t k = 0; k < kInks; ++k) {
       const Fill& ink = theme_.inks[k];
-      if (shares[k] <= 0 || ink.pattern == Pattern::Solid) continue;
-      Mix lined = ground;
-      lined.add(ink.color, -shares[k]);
-      lined.add(ink.line, shares[k]);
-      rows_[static_cast<std::size_t>(ink.pattern)][static_cast<std::size_t>(x)] = lined.rgb();
+      if (ink.pattern != static_cast<Pattern>(p) || !coverage_.uses(static_cast<Ink>(k))) continue;
+      patterned_[p] = true;
+      add(lined_, ink.color, coverage_.of(static_cast<Ink>(k)), -1);
+      add(lined_, ink.line, coverage_.of(static_cast<Ink>(k)), 1);
     }
+    if (patterned_[p]) store(lined_, rows_[p]);
   }
 }
 
@@ -65,10 +83,12 @@ void CoverageImage::paint(QPainter& painter, const QRectF& box, const TimelineLa
   QImage image(columns, rows, QImage::Format_RGB32);
   for (int y = 0; y < rows; ++y) {
     auto* line = reinterpret_cast<QRgb*>(image.scanLine(y));
-    const bool lined = rows > 1 && y % period < thick;
+    const bool lined =
+        rows > 1 && y % period < thick && patterned_[static_cast<std::size_t>(Pattern::Horizontal)];
     std::copy_n(row(lined ? Pattern::Horizontal : Pattern::Solid), columns, line);
     if (rows == 1) break;
     const auto dots = [&](Pattern pattern, int first) {
+      if (!patterned_[static_cast<std::size_t>(pattern)]) return;
       for (int t = 0; t < thick; ++t) {
         for (int x = (first + t) % period; x < columns; x += period) line[x] = row(pattern)[x];
       }

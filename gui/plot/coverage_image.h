@@ -1,5 +1,6 @@
 #pragma once
 #include <QImage>
+#include <array>
 #include <vector>
 
 #include "gui/plot/timeline_geometry.h"
@@ -17,13 +18,21 @@ class CoverageImage {
   void paint(QPainter& painter, const QRectF& box, const TimelineLane& lane, const TimeWindow& window);
 
  private:
+  /// One colour per column, in channels so that compilers vectorise.
+  struct Mix {
+    std::vector<float> red, green, blue;
+    void clear();
+  };
   void mixColumns();
 
   const PlotTheme& theme_;
   double ratio_;
   Coverage coverage_;
   /// Colours of each column on the ground (Solid) and under the lines of each pattern.
-  std::vector<QRgb> rows_[kPatterns];
+  std::array<std::vector<QRgb>, kPatterns> rows_;
+  std::array<bool, kPatterns> patterned_{};  // whether any ink of the lane has the pattern
+  Mix ground_, lined_;
+  std::vector<float> bare_;
 };
 
 }  // namespace hexaplan::gui

@@ -164,7 +164,8 @@ void MemoryCurve::drawLimits(QPainter& painter, const Axes& at, const PlotTheme&
        {data_.device, tr("device %1").arg(bytesOf(costmodel::Bytes{data_.device})), theme.limit,
         Qt::SolidLine, true}}};
   for (const Limit& limit : limits) {
-    if (limit.bytes <= 0) continue;
+    // The device's line only where it can be told from the usable one.
+    if (limit.bytes <= 0 || (limit.above && limit.bytes <= data_.usable * 1.002)) continue;
     const double y = at.y.toPixel(limit.bytes);
     painter.setPen(QPen(limit.color, 1.5, limit.style));
     painter.drawLine(QPointF(at.plot.left(), y), QPointF(at.plot.right(), y));

@@ -1,6 +1,7 @@
 #include "gui/plot/plot_view.h"
 
 #include <QAccessible>
+#include <QAccessibleWidget>
 #include <QApplication>
 #include <QClipboard>
 #include <QContextMenuEvent>
@@ -17,8 +18,31 @@
 #include <algorithm>
 
 namespace hexaplan::gui {
+namespace {
+
+/// Describes a chart when somebody asks, not whenever it changes.
+class PlotAccessible : public QAccessibleWidget {
+ public:
+  explicit PlotAccessible(PlotView* view) : QAccessibleWidget(view, QAccessible::Chart) {}
+  [[nodiscard]] QString text(QAccessible::Text what) const override {
+    if (what != QAccessible::Description) return QAccessibleWidget::text(what);
+    return static_cast<const PlotView*>(widget())->spokenText();
+  }
+};
+
+QAccessibleInterface* plotInterface(const QString& /*key*/, QObject* object) {
+  auto* view = qobject_cast<PlotView*>(object);
+  return view != nullptr ? new PlotAccessible(view) : nullptr;
+}
+
+}  // namespace
 
 PlotView::PlotView(QWidget* parent) : QWidget(parent), empty_text_(tr("Nothing to show yet")) {
+  static const bool installed = [] {
+    QAccessible::installFactory(plotInterface);
+    return true;
+  }();
+  Q_UNUSED(installed);
   setMouseTracking(true);
   setFocusPolicy(Qt::StrongFocus);
   setAttribute(Qt::WA_OpaquePaintEvent);
@@ -42,7 +66,6 @@ void PlotView::setCurrentItem(int item) {
   update();
   if (hasFocus() && item >= 0) {
     // A screen reader speaks the item that the keys reached.
-    setAccessibleDescription(describe(item));
     QAccessibleEvent spoken(this, QAccessible::DescriptionChanged);
     QAccessible::updateAccessibility(&spoken);
   }
@@ -51,8 +74,12 @@ void PlotView::setCurrentItem(int item) {
 
 void PlotView::dataChanged() {
   if (current_ >= itemCount()) setCurrentItem(-1);
-  setAccessibleDescription(itemCount() == 0 ? empty_text_ : textAlternative());
   update();
+}
+
+QString PlotView::spokenText() const {
+  if (itemCount() == 0) return empty_text_;
+  return hasFocus() && current_ >= 0 ? describe(current_) : textAlternative();
 }
 
 QFont PlotView::smallFont() const {

@@ -18,11 +18,14 @@ class PlotView : public QWidget {
  public:
   explicit PlotView(QWidget* parent = nullptr);
 
-  /// The chart in words: what it shows and every number that a reader needs. Also its accessible description.
+  /// The chart in words: what it shows and every number that a reader needs.
   [[nodiscard]] virtual QString textAlternative() const = 0;
   /// Number of items, and of each the words of its tool-tip.
   [[nodiscard]] virtual int itemCount() const = 0;
   [[nodiscard]] virtual QString describe(int item) const = 0;
+
+  /// What a screen reader says: the current item under keyboard focus, else the whole chart.
+  [[nodiscard]] QString spokenText() const;
 
   void setByteUnit(ByteUnit unit);
   [[nodiscard]] ByteUnit byteUnit() const { return byte_unit_; }

@@ -81,6 +81,22 @@ void joinParts(std::vector<TimelineSpan>& spans) {
   spans.resize(kept);
 }
 
+/// Collectives that compute waits for stand in its own lane as well: what is left of the gaps is bubble.
+void fillWaits(const costmodel::StageTimeline& stage, TimelineLane& compute) {
+  const auto& spans = stage.streams[static_cast<std::size_t>(Stream::Compute)];
+  std::vector<TimelineSpan> waits;
+  std::size_t next = 0;
+  for (const Span& span : stage.streams[static_cast<std::size_t>(Stream::Collectives)]) {
+    appendCut(span, spans, next, waits);
+  }
+  std::erase_if(waits, [](const TimelineSpan& part) { return part.ink != Ink::ExposedCommunication; });
+  joinParts(waits);
+  const auto middle = static_cast<std::ptrdiff_t>(compute.spans.size());
+  compute.spans.insert(compute.spans.end(), waits.begin(), waits.end());
+  std::inplace_merge(compute.spans.begin(), compute.spans.begin() + middle, compute.spans.end(),
+                     [](const TimelineSpan& a, const TimelineSpan& b) { return a.begin < b.begin; });
+}
+
 TimelineLane laneOf(const costmodel::StageTimeline& stage, int number, std::size_t stream) {
   const auto& compute = stage.streams[static_cast<std::size_t>(Stream::Compute)];
   const bool computes = stream == static_cast<std::size_t>(Stream::Compute);
@@ -98,7 +114,11 @@ TimelineLane laneOf(const costmodel::StageTimeline& stage, int number, std::size
       appendCut(span, compute, next, lane.spans);
     }
   }
-  if (!computes) joinParts(lane.spans);
+  if (computes) {
+    fillWaits(stage, lane);
+  } else {
+    joinParts(lane.spans);
+  }
   return lane;
 }
 
@@ -121,7 +141,7 @@ void nameInks(TimelineData& data) {
       Name{Ink::Host, QT_TRANSLATE_NOOP("Timeline", "host")},
       Name{Ink::HiddenCommunication, QT_TRANSLATE_NOOP("Timeline", "communication beside compute")},
       Name{Ink::ExposedCommunication, QT_TRANSLATE_NOOP("Timeline", "exposed communication")},
-      Name{Ink::Bubble, QT_TRANSLATE_NOOP("Timeline", "bubble or waiting")}};
+      Name{Ink::Bubble, QT_TRANSLATE_NOOP("Timeline", "bubble")}};
   for (const Name& name : kNames) {
     const bool backward = name.ink == Ink::Backward && used[static_cast<std::size_t>(Ink::BackwardInput)];
     if (used[static_cast<std::size_t>(name.ink)] || backward) {

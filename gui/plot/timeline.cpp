@@ -180,7 +180,10 @@ QString Timeline::textAlternative() const {
                     .arg(secondsText(costmodel::Seconds{data_->end}));
   for (const TimelineLane& lane : data_->lanes) {
     double busy = 0;
-    for (const TimelineSpan& span : lane.spans) busy += span.end - span.begin;
+    for (const TimelineSpan& span : lane.spans) {
+      const bool waits = lane.idle_is_bubble && span.ink == Ink::ExposedCommunication;
+      if (!waits) busy += span.end - span.begin;
+    }
     out += tr("\nStage %1, %2: %n span(s), busy %3 of the step", nullptr, static_cast<int>(lane.spans.size()))
                .arg(lane.stage)
                .arg(lane.label, percentText(busy / data_->end));

@@ -37,15 +37,19 @@ Coverage::Coverage(int columns)
 }
 
 void Coverage::clear() {
-  std::fill(shares_.begin(), shares_.end(), 0.0F);
+  for (std::size_t k = 0; k < kInks; ++k) {
+    if (used_[k]) std::fill_n(start(static_cast<Ink>(k)), columns_, 0.0F);
+  }
+  used_ = {};
 }
 
-float Coverage::of(int column, Ink ink) const {
-  return this->column(column)[static_cast<std::size_t>(ink)];
+const float* Coverage::of(Ink ink) const {
+  return shares_.data() + static_cast<std::size_t>(ink) * static_cast<std::size_t>(columns_);
 }
 
-const float* Coverage::column(int index) const {
-  return shares_.data() + static_cast<std::size_t>(index) * kInks;
+float* Coverage::start(Ink ink) {
+  used_[static_cast<std::size_t>(ink)] = true;
+  return shares_.data() + static_cast<std::size_t>(ink) * static_cast<std::size_t>(columns_);
 }
 
 void Coverage::add(const TimelineLane& lane, const TimeWindow& window) {
@@ -54,15 +58,15 @@ void Coverage::add(const TimelineLane& lane, const TimeWindow& window) {
     const double from = std::max((begin - window.low()) * pixels, 0.0);
     const double to = std::min((end - window.low()) * pixels, static_cast<double>(columns_));
     if (!(from < to)) return;
-    auto first = static_cast<int>(from);
-    auto* share = shares_.data() + static_cast<std::size_t>(first) * kInks + static_cast<std::size_t>(ink);
-    if (to <= first + 1) {
-      *share += static_cast<float>(to - from);
+    auto x = static_cast<int>(from);
+    float* const share = start(ink);
+    if (to <= x + 1) {
+      share[x] += static_cast<float>(to - from);
       return;
     }
-    *share += static_cast<float>(first + 1 - from);
-    for (++first, share += kInks; first + 1 <= to; ++first, share += kInks) *share += 1.0F;
-    if (first < to) *share += static_cast<float>(to - first);
+    share[x] += static_cast<float>(x + 1 - from);
+    for (++x; x + 1 <= to; ++x) share[x] += 1.0F;
+    if (x < to) share[x] += static_cast<float>(to - x);
   };
   double previous_end = window.low();
   for (std::size_t i = firstEndingAfter(lane, window.low()); i < lane.spans.size(); ++i) {

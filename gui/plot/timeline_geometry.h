@@ -1,5 +1,6 @@
 #pragma once
 #include <QString>
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -67,14 +68,18 @@ class Coverage {
   /// Adds the lane's spans that lie in the window; O(spans seen + columns).
   void add(const TimelineLane& lane, const TimeWindow& window);
   void clear();
-  [[nodiscard]] float of(int column, Ink ink) const;
   [[nodiscard]] int columns() const { return columns_; }
-  /// Row of kInks shares.
-  [[nodiscard]] const float* column(int index) const;
+  /// Whether anything was added in this ink since clear().
+  [[nodiscard]] bool uses(Ink ink) const { return used_[static_cast<std::size_t>(ink)]; }
+  /// Shares of all columns in this ink.
+  [[nodiscard]] const float* of(Ink ink) const;
 
  private:
+  [[nodiscard]] float* start(Ink ink);
+
   int columns_;
-  std::vector<float> shares_;  // columns × kInks
+  std::array<bool, kInks> used_{};
+  std::vector<float> shares_;  // kInks × columns
 };
 
 /// First span of the lane that ends after `time`.

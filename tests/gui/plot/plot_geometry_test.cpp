@@ -165,8 +165,8 @@ TEST(coverage, columns_hold_exactly_what_the_spans_cover) {
       for (int x = 0; x < columns; ++x) {
         double column = 0;
         for (std::size_t k = 0; k < kInks; ++k) {
-          found[k] += coverage.column(x)[k] * window.width() / columns;
-          column += coverage.column(x)[k];
+          found[k] += coverage.of(static_cast<Ink>(k))[x] * window.width() / columns;
+          column += coverage.of(static_cast<Ink>(k))[x];
         }
         EXPECT_LE(column, 1.001);
         if (lane.idle_is_bubble) {
