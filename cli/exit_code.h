@@ -2,14 +2,16 @@
 
 namespace hexaplan::cli {
 
-/// What the shell sees. 5 and 6 belong to commands that execute on devices.
+/// What the shell sees. 5 belongs to commands that compare predictions with what they execute.
 enum class ExitCode {
   Ok = 0,             // also: fits
   Internal = 1,       // a mistake of ours
   Usage = 2,          // the command line cannot be understood
   DoesNotFit = 3,     // only with --require-fit
   UnusableInput = 4,  // a file, a preset or the environment cannot be used
+  RankFailed = 6,     // a rank failed or hung; what was measured before is kept
   Interrupted = 130,  // Ctrl-C
+  Terminated = 143,   // SIGTERM
 };
 
 }  // namespace hexaplan::cli

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/command_tree.h"
+#include "costmodel/units/quantity.h"
 
 namespace hexaplan::cli {
 
@@ -48,12 +49,27 @@ struct AccuracyOptions {
   int worst = 10;
 };
 
+struct ExecuteOptions {
+  ScenarioOptions question;
+  std::int64_t steps = 1;
+  std::string device = "cpu", dtype = "f32", ranks = "threads";
+  std::string report, save, load, token_file;  // empty = not given
+  std::int64_t memory_limit = 0;               // bytes per rank; 0 = none
+  costmodel::Seconds timeout{120};
+  std::uint64_t seed = 1;
+  double learning_rate = 3e-4;
+  bool shrink = false, timeline = false;
+};
+
+struct BackendsOptions {};
+
 /// Text that is made from the command tree itself: help, version, completion, man.
 struct PrintText {
   std::string text;
 };
 
-using Command = std::variant<EstimateOptions, PresetsOptions, AccuracyOptions, PrintText>;
+using Command = std::variant<EstimateOptions, PresetsOptions, AccuracyOptions, ExecuteOptions,
+                             BackendsOptions, PrintText>;
 struct Invocation {
   CommonOptions common;
   Command command;

@@ -1,6 +1,7 @@
 #include "cli/run.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -9,11 +10,14 @@
 
 #include "cli/commands/accuracy.h"
 #include "cli/commands/estimate.h"
+#include "cli/commands/execute.h"
 #include "cli/commands/presets.h"
 #include "cli/render/accuracy_json.h"
 #include "cli/render/accuracy_text.h"
 #include "cli/render/estimate_json.h"
 #include "cli/render/estimate_text.h"
+#include "cli/render/execution_json.h"
+#include "cli/render/execution_text.h"
 #include "cli/render/presets.h"
 #include "cli/write_file.h"
 #include "presets/json/input_error.h"
@@ -25,6 +29,8 @@ namespace {
 struct Outcome {
   std::string text;
   ExitCode code = ExitCode::Ok;
+  bool speaks = true;     // false: another process of the job writes the result
+  bool must_end = false;  // threads that cannot be stopped run on: leave without clearing up
 };
 
 std::string json_text(const presets::JsonValue& value) {
@@ -57,6 +63,24 @@ struct Runner {
     return {common.json ? json_text(accuracy_json(result, options.rows))
                         : accuracy_text(result, options.rows, options.worst, style)};
   }
+  Outcome operator()(const ExecuteOptions& options) const {
+    const ExecutionResult result = run_execution(options, common.quiet);
+    if (result.rejected)
+      return {common.json ? json_text(rejection_json(result)) : execution_text(result, style),
+              ExitCode::DoesNotFit};
+    const bool failed = result.report.fault.has_value();
+    if (result.speaks && !common.quiet && !common.json) {
+      for (const std::string& note : result.question.notes) fmt::print(stderr, "note: {}\n", note);
+    }
+    if (failed && result.speaks) fmt::print(stderr, "{}", fault_text(result, options.report));
+    return {common.json ? json_text(execution_json(result.question, result.report))
+                        : execution_text(result, style),
+            failed ? ExitCode::RankFailed : ExitCode::Ok, result.speaks, result.must_end};
+  }
+  Outcome operator()(const BackendsOptions& /*none*/) const {
+    const auto backends = validator::list_backends();
+    return {common.json ? json_text(backends_json(backends)) : backends_text(backends, style)};
+  }
   Outcome operator()(const PrintText& print) const { return {print.text}; }
 };
 
@@ -67,19 +91,40 @@ void write_stdout(const std::string& text) {
       {.file = "stdout", .value = std::strerror(errno), .expected = "room for the result"});
 }
 
-}  // namespace
-
-ExitCode run(const Invocation& invocation) {
-  const CommonOptions& common = invocation.common;
-  const bool to_file = !common.output.empty() && common.output != "-";
-  const Outcome outcome =
-      std::visit(Runner{common, detect_style(common.colour, to_file)}, invocation.command);
+void deliver(const CommonOptions& common, bool to_file, const Outcome& outcome) {
+  if (!outcome.speaks) return;
   if (to_file) {
     write_file(common.output, outcome.text);
   } else {
     write_stdout(outcome.text);
   }
+}
+
+ExitCode run_here(const Invocation& invocation) {
+  const CommonOptions& common = invocation.common;
+  const bool to_file = !common.output.empty() && common.output != "-";
+  const Outcome outcome =
+      std::visit(Runner{common, detect_style(common.colour, to_file)}, invocation.command);
+  deliver(common, to_file, outcome);
+  if (outcome.must_end) {
+    std::fflush(nullptr);
+    _exit(static_cast<int>(outcome.code));
+  }
   return outcome.code;
+}
+
+}  // namespace
+
+ExitCode run(const Invocation& invocation) {
+  const auto* execution = std::get_if<ExecuteOptions>(&invocation.command);
+  if (execution == nullptr || !wants_supervisor(*execution)) return run_here(invocation);
+  // A rank that is killed cannot say so: its parent does.
+  return static_cast<ExitCode>(
+      validator::run_supervised([&] { return static_cast<int>(run_here(invocation)); },
+                                [&](const validator::RankDeath& death) {
+                                  report_death(*execution, death);
+                                  return static_cast<int>(ExitCode::RankFailed);
+                                }));
 }
 
 }  // namespace hexaplan::cli

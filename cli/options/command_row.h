@@ -38,5 +38,7 @@ void append_scenario_options(std::vector<OptionRow>& rows, ScenarioOptions& ques
 [[nodiscard]] CommandRow estimate_row();
 [[nodiscard]] CommandRow presets_row();
 [[nodiscard]] CommandRow accuracy_row();
+[[nodiscard]] CommandRow run_row();
+[[nodiscard]] CommandRow backends_row();
 
 }  // namespace hexaplan::cli

@@ -31,6 +31,8 @@ class RankBackend {
   /// or did not arrive. When RankFault::ranks_left_behind is set a rank could not be stopped: it may still
   /// touch what `program` refers to, and the process has to end.
   virtual void run(const RankOptions& options, const RankProgram& program) = 0;
+  /// Ranks of the job when something outside decides it (mpirun); 0: as many as asked for.
+  [[nodiscard]] virtual int fixed_ranks() const { return 0; }
   /// World rank of the first rank that lives in this process: the one with rank 0 speaks to people.
   [[nodiscard]] virtual int first_local_rank() const { return 0; }
 };

@@ -143,7 +143,9 @@ ExecutionReport run_rank_steps(const costmodel::Scenario& sc, const RunOptions& 
     const std::int64_t step = options.first_step + i;
     out.steps.push_back(training.run(step));
     if (options.stepped) options.stepped(training.view(step));
-    if (options.progress && world.rank() == 0) options.progress(out.steps.back());
+    // Collective: every rank takes part in what rank 0 is shown.
+    if (options.progress) out.ranks = collect(world, training.report());
+    if (options.progress && world.rank() == 0) options.progress(out);
   }
   out.ranks = collect(world, training.report());
   out.complete = true;

@@ -186,6 +186,7 @@ class MpiRanks : public RankBackend {
       throw;
     }
   }
+  [[nodiscard]] int fixed_ranks() const override { return size_; }
   [[nodiscard]] int first_local_rank() const override { return rank_; }
 
  private:

@@ -1,0 +1,301 @@
+#include "cli/commands/execute.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "cli/commands/interrupts.h"
+#include "cli/commands/question.h"
+#include "cli/commands/report_file.h"
+#include "costmodel/step/estimate.h"
+#include "costmodel/units/format_units.h"
+#include "presets/json/input_error.h"
+#include "validator/checkpoint/sharded_state.h"
+#include "validator/communicator/mpi/mpi_ranks.h"
+#include "validator/device/cpu/cpu_device.h"
+#include "validator/step/run_steps.h"
+
+namespace hexaplan::cli {
+
+using costmodel::Bytes;
+using presets::InputError;
+using validator::ExecutionReport;
+using validator::RankFault;
+
+namespace {
+
+constexpr std::chrono::seconds kLinger{10};
+constexpr const char* kExecutor = "hexaplan";  // its framework profile
+
+/// The scenario as the executor runs it: with its own profile, on as many stand-in GPUs as the layout needs
+/// when no cluster is named (rules ask for one; nothing is priced).
+ExecutionQuestion ask_for_execution(const ExecuteOptions& options) {
+  ExecutionQuestion question{.device = options.device, .dtype = options.dtype, .ranks = options.ranks};
+  question.seed = options.seed;
+  presets::ScenarioRequest& request = question.request;
+  request = read_request(options.question);
+  if (!request.framework.empty() && request.framework != kExecutor) {
+    question.notes.push_back(
+        fmt::format("executed as Hexaplan's own executor does it; {} is not imitated", request.framework));
+  }
+  request.framework = kExecutor;
+  if (request.cluster.is_null()) {
+    request.cluster = fmt::format("{}xH100", request.layout.layout.world_size());
+    question.notes.push_back("no cluster was named: one GPU per rank stands for it");
+  }
+  auto [scenario, notes] = resolve_request(request, options.question);
+  question.scenario = std::move(scenario);
+  question.notes.insert(question.notes.end(), notes.begin(), notes.end());
+  return question;
+}
+
+validator::TokenSource read_tokens(const std::string& path, const costmodel::Scenario& scenario) {
+  std::ifstream file{path};
+  if (!file) throw InputError{{.file = path, .expected = "a file of tokens that can be read"}};
+  std::vector<std::int32_t> tokens;
+  for (std::string word; file >> word;) {
+    std::int32_t token = -1;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), token);
+    const bool whole = error == std::errc{} && end == word.data() + word.size();
+    if (!whole || token < 0 || token >= scenario.model.vocab) {
+      throw InputError{{.file = path,
+                        .field = fmt::format("token {}", tokens.size() + 1),
+                        .value = presets::in_quotes(word),
+                        .expected = fmt::format("a whole number from 0 to {}", scenario.model.vocab - 1)}};
+    }
+    tokens.push_back(token);
+  }
+  if (static_cast<std::int64_t>(tokens.size()) <= scenario.recipe.sequence) {
+    throw InputError{{.file = path,
+                      .value = fmt::format("{} tokens", tokens.size()),
+                      .expected = fmt::format("more than one sequence ({})", scenario.recipe.sequence)}};
+  }
+  return validator::TokenSource::from_tokens(std::move(tokens), scenario.recipe.sequence);
+}
+
+costmodel::Estimate predicted(const costmodel::Scenario& scenario) {
+  return costmodel::estimate_step(scenario, {});
+}
+
+/// Refuses what would take this machine's memory many times over, before it does.
+void check_host_memory(const ExecuteOptions& options, const costmodel::Scenario& scenario,
+                       double local_ranks) {
+  const double host =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  // The ledger counts bf16 where the host computes in wider elements.
+  const double widening = options.dtype == "f64" ? 4 : 2;
+  double largest = 0;
+  for (const costmodel::StageMemory& stage : predicted(scenario).stages)
+    largest = std::max(largest, stage.allocated.value());
+  if (largest * local_ranks <= host * widening) return;  // surely too much only: the ledger may be fp32
+  throw InputError{
+      {.field = "--model",
+       .value = fmt::format("{:.0f} rank{} of {} each", local_ranks, local_ranks > 1 ? "s" : "",
+                            costmodel::format_binary(Bytes{largest})),
+       .expected = fmt::format("what fits this machine's {}", costmodel::format_binary(Bytes{host})),
+       .hint = "choose a smaller model"}};
+}
+
+std::unique_ptr<validator::RankBackend> rank_backend(const ExecuteOptions& options, std::int64_t ranks) {
+  if (options.ranks == "mpi" && ranks > 1 && !validator::launched_by_mpi()) {
+    throw InputError{{.field = "--ranks",
+                      .value = "mpi",
+                      .expected = "to be started by mpirun",
+                      .hint = fmt::format("mpirun -np {} hexaplan run …", ranks)}};
+  }
+  auto backend = validator::make_rank_backend(options.ranks);
+  if (backend != nullptr) return backend;
+  std::vector<std::string> known;
+  for (const validator::BackendState& state : validator::list_backends()) {
+    if (state.role != validator::BackendRole::Ranks) continue;
+    if (state.name == options.ranks) {
+      throw InputError{
+          {.field = "--ranks", .value = state.name, .expected = state.detail, .hint = state.remedy}};
+    }
+    known.push_back(state.name);
+  }
+  throw InputError{{.field = "--ranks",
+                    .value = presets::in_quotes(options.ranks),
+                    .expected = fmt::format("{}", fmt::join(known, " or "))}};
+}
+
+void check_device(const std::string& device) {
+  if (device == "cpu") return;
+  throw InputError{{.field = "--device",
+                    .value = presets::in_quotes(device),
+                    .expected = "a device that this build has",
+                    .hint = "see 'hexaplan backends'"}};
+}
+
+/// What of a fault somebody can act on: an out-of-memory error against the prediction.
+std::string advice_for(const RankFault& fault, const ExecutionQuestion& question) {
+  if (!fault.original) return {};
+  try {
+    std::rethrow_exception(fault.original);
+  } catch (const validator::OutOfMemory& error) {
+    const costmodel::Estimate estimate = predicted(question.scenario);
+    const auto at = costmodel::coordinates_of(question.scenario.layout, fault.fault.rank);
+    const auto stage = static_cast<std::size_t>(at[static_cast<std::size_t>(costmodel::Axis::Pipeline)]);
+    const Bytes peak = estimate.stages.at(stage).allocated;
+    const Bytes limit{static_cast<double>(error.limit_bytes())};
+    return fmt::format(
+        "predicted peak of stage {}: {} bytes; the limit is {} ({}), {} free when {} was asked for", stage,
+        costmodel::whole(peak), error.limit_bytes(),
+        peak > limit ? "as predicted, it does not fit" : "it was predicted to fit",
+        error.limit_bytes() - error.live_bytes(), error.requested_bytes());
+  } catch (...) {
+    return {};
+  }
+}
+
+/// The rank that speaks for all after a fault: the one that knows best, of those that live.
+int speaker_after(const validator::Fault& fault) {
+  const bool lives =
+      fault.cause == validator::FaultCause::Threw || fault.cause == validator::FaultCause::Mismatch;
+  if (lives) return fault.rank;
+  return fault.rank == 0 ? 1 : 0;
+}
+
+/// One run: its hooks and what they keep.
+class Execution {
+ public:
+  Execution(const ExecuteOptions& options, bool quiet)
+      : options_{options}, shows_progress_{!quiet && isatty(STDERR_FILENO) != 0}, file_{options.report} {}
+
+  ExecutionResult run() {
+    check_device(options_.device);
+    result_.question = ask_for_execution(options_);
+    const costmodel::Scenario& scenario = result_.question.scenario;
+    result_.rejected = costmodel::first_rejection(scenario);
+    if (!result_.rejected) result_.rejected = validator::first_not_executable(scenario);
+    if (result_.rejected) return result_;
+    const bool mpi = options_.ranks == "mpi";
+    check_host_memory(options_, scenario, mpi ? 1 : static_cast<double>(scenario.layout.world_size()));
+    backend_ = rank_backend(options_, scenario.layout.world_size());
+    check_ranks();
+    const validator::RunOptions run_options = make_run_options();
+    if (first_rank() == 0) file_.write(result_.question, result_.report);
+    const Interrupts interrupts{[this](int signal) { interrupted(signal); }};
+    try {
+      result_.report = validator::run_steps(scenario, run_options, *backend_);
+      result_.speaks = first_rank() == 0;
+      if (result_.speaks) file_.write(result_.question, result_.report);
+    } catch (const RankFault& fault) {
+      failed(fault);
+    }
+    return result_;
+  }
+
+ private:
+  [[nodiscard]] int first_rank() const { return backend_->first_local_rank(); }
+
+  void check_ranks() const {
+    const std::int64_t wanted = result_.question.scenario.layout.world_size();
+    const int there = backend_->fixed_ranks();
+    if (there == 0 || there == wanted) return;
+    throw InputError{{.field = "--ranks",
+                      .value = fmt::format("{} MPI process{}", there, there == 1 ? "" : "es"),
+                      .expected = fmt::format("the {} of the layout", wanted),
+                      .hint = fmt::format("mpirun -np {} hexaplan run …", wanted)}};
+  }
+
+  validator::RunOptions make_run_options() {
+    const costmodel::Scenario& scenario = result_.question.scenario;
+    validator::RunOptions run{.steps = options_.steps, .seed = options_.seed};
+    run.learning_rate.peak = options_.learning_rate;
+    run.ranks.timeout = options_.timeout;
+    run.memory_limit = options_.memory_limit;
+    run.keep_timeline = options_.timeline;
+    const validator::Element element =
+        options_.dtype == "f64" ? validator::Element::F64 : validator::Element::F32;
+    run.make_device = [element] { return validator::make_cpu_device(element); };
+    if (!options_.token_file.empty()) run.tokens = read_tokens(options_.token_file, scenario);
+    if (!options_.load.empty()) {
+      checkpoint_ = std::make_unique<validator::CheckpointReader>(validator::find_checkpoint(options_.load));
+      run.first_step = result_.question.first_step = checkpoint_->header().step;
+      run.loaded = [this](const validator::RankView& rank) { load_checkpoint(*checkpoint_, rank); };
+    }
+    if (!options_.save.empty()) {
+      run.stepped = [this, last = run.first_step + run.steps](const validator::RankView& rank) {
+        if (rank.step == last) save_checkpoint(options_.save, rank);
+      };
+    }
+    run.progress = [this](const ExecutionReport& so_far) { progressed(so_far); };
+    return run;
+  }
+
+  void progressed(const ExecutionReport& so_far) {
+    result_.report = so_far;
+    file_.write(result_.question, so_far);
+    if (!shows_progress_) return;
+    const validator::StepReport& step = so_far.steps.back();
+    const auto left = static_cast<double>(options_.steps) - static_cast<double>(so_far.steps.size());
+    fmt::print(stderr, "\rstep {} of {}: loss {:.4f}, gradient norm {:.3f}, {}; {} left   ", step.step,
+               result_.question.first_step + options_.steps, step.loss, step.gradient_norm,
+               costmodel::format_duration(step.time), costmodel::format_duration(step.time * left));
+    if (left == 0) fmt::print(stderr, "\n");
+    std::fflush(stderr);
+  }
+
+  void failed(const RankFault& fault) {
+    fails_ = true;
+    result_.report.complete = false;
+    result_.report.fault = fault.fault;
+    result_.advice = advice_for(fault, result_.question);
+    result_.must_end = fault.ranks_left_behind;
+    const bool mpi = backend_->fixed_ranks() > 0;
+    result_.speaks = !mpi || speaker_after(fault.fault) == first_rank();
+    if (first_rank() == 0) {
+      file_.write(result_.question, result_.report);
+    } else if (result_.speaks) {
+      file_.add_fault(name_of(fault.fault.cause), fault.fault.rank, fault.what());
+    }
+    // The first to leave takes the others with it: mpirun ends them. Let the one that speaks come first.
+    if (!result_.speaks) std::this_thread::sleep_for(kLinger);
+  }
+
+  /// On a thread of its own; the process ends right after it.
+  void interrupted(int signal) {
+    if (fails_ || (backend_ && first_rank() != 0)) return;
+    file_.add_fault("interrupted", -1, fmt::format("ended by signal {}", signal));
+    fmt::print(stderr, "\nhexaplan: interrupted by signal {}{}\n", signal,
+               options_.report.empty() ? "" : "; what was measured is in " + options_.report);
+  }
+
+  const ExecuteOptions& options_;
+  bool shows_progress_;
+  ReportFile file_;
+  std::unique_ptr<validator::RankBackend> backend_;
+  std::unique_ptr<validator::CheckpointReader> checkpoint_;
+  ExecutionResult result_;
+  std::atomic<bool> fails_{false};
+};
+
+}  // namespace
+
+ExecutionResult run_execution(const ExecuteOptions& options, bool quiet) {
+  try {
+    return Execution{options, quiet}.run();
+  } catch (const validator::CheckpointError& error) {
+    throw InputError{{.field = "--load", .value = error.what(), .expected = "a checkpoint of this model"}};
+  }
+}
+
+bool wants_supervisor(const ExecuteOptions& options) {
+  return options.ranks == "mpi" && validator::launched_by_mpi();
+}
+
+void report_death(const ExecuteOptions& options, const validator::RankDeath& death) {
+  ReportFile{options.report}.add_fault("died", death.rank, death.text());
+  fmt::print(stderr, "hexaplan: {}; the other ranks end\n", death.text());
+  if (!options.report.empty()) fmt::print(stderr, "  what was measured is in {}\n", options.report);
+}
+
+}  // namespace hexaplan::cli

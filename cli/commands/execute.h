@@ -1,0 +1,46 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "costmodel/spec/scenario.h"
+#include "costmodel/spec/verdict.h"
+#include "presets/scenario/scenario_request.h"
+#include "validator/backends/backends.h"
+#include "validator/communicator/mpi/supervisor.h"
+#include "validator/report/execution_report.h"
+
+namespace hexaplan::cli {
+
+/// What a run is about: the same before, while and after it runs.
+struct ExecutionQuestion {
+  presets::ScenarioRequest request;
+  costmodel::Scenario scenario;  // as executed
+  std::vector<std::string> notes;
+  std::string device, dtype, ranks;
+  bool shrunk = false;
+  std::int64_t first_step = 0;  // of the checkpoint it went on from
+  std::uint64_t seed = 1;
+};
+
+struct ExecutionResult {
+  ExecutionQuestion question;
+  std::optional<costmodel::Rejected> rejected;  // cannot run; nothing was executed
+  validator::ExecutionReport report;
+  std::string advice;     // after a fault: what it contradicts, what to do
+  bool speaks = true;     // false on ranks of MPI that leave speaking to another
+  bool must_end = false;  // a rank could not be stopped: the process has to end at once
+};
+
+/// Executes the steps; a rank's fault is part of the result. Progress goes to stderr when that is a terminal
+/// and `quiet` is not set; --report is rewritten after every step. InputError when something cannot be used.
+[[nodiscard]] ExecutionResult run_execution(const ExecuteOptions& options, bool quiet);
+
+/// True when this process is a rank of MPI that a supervisor should watch.
+[[nodiscard]] bool wants_supervisor(const ExecuteOptions& options);
+/// Says how a rank's process died, on stderr and in the report on disk. In the process that watched it.
+void report_death(const ExecuteOptions& options, const validator::RankDeath& death);
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,113 @@
+#include <fmt/format.h>
+
+#include <charconv>
+#include <memory>
+
+#include "cli/options/command_row.h"
+#include "costmodel/units/parse_units.h"
+
+namespace hexaplan::cli {
+namespace {
+
+constexpr int kMostSteps = 1'000'000;
+constexpr double kLongestTimeout = 86400;
+
+struct Words {
+  std::string steps, memory_limit, timeout, seed, learning_rate;
+  ExecuteOptions options;
+};
+
+double positive_number(const std::string& text, const std::string& flag, double most, const char* expected) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !(value > 0 && value <= most))
+    throw UsageError{fmt::format("{}: got \"{}\", expected {}", flag, text, expected)};
+  return value;
+}
+
+void one_of(const std::string& text, const std::string& flag, std::initializer_list<const char*> known) {
+  for (const char* word : known) {
+    if (text == word) return;
+  }
+  throw UsageError{fmt::format("{}: got \"{}\", expected {}", flag, text, fmt::join(known, " or "))};
+}
+
+Command checked(Words words) {
+  ExecuteOptions& options = words.options;
+  if (!words.steps.empty()) options.steps = whole_number(words.steps, "--steps", kMostSteps);
+  if (options.steps < 1) throw UsageError{"--steps: got \"0\", expected a whole number >= 1"};
+  one_of(options.dtype, "--dtype", {"f32", "f64"});
+  if (!words.memory_limit.empty()) {
+    const auto limit = costmodel::parse_bytes(words.memory_limit);
+    if (!limit || limit->value() < 1) {
+      throw UsageError{fmt::format("--memory-limit: got \"{}\", expected a size with its unit, such as 80GiB",
+                                   words.memory_limit)};
+    }
+    options.memory_limit = costmodel::whole(*limit);
+  }
+  if (!words.timeout.empty()) {
+    options.timeout = costmodel::Seconds{
+        positive_number(words.timeout, "--timeout", kLongestTimeout, "seconds above 0, at most 86400")};
+  }
+  if (!words.learning_rate.empty()) {
+    options.learning_rate =
+        positive_number(words.learning_rate, "--learning-rate", 1e3, "a number above 0, such as 3e-4");
+  }
+  if (!words.seed.empty()) {
+    const auto seed = costmodel::parse_count(words.seed);
+    if (!seed) throw UsageError{fmt::format("--seed: got \"{}\", expected a whole number >= 0", words.seed)};
+    options.seed = static_cast<std::uint64_t>(*seed);
+  }
+  return options;
+}
+
+}  // namespace
+
+CommandRow run_row() {
+  const auto words = std::make_shared<Words>();
+  ExecuteOptions& options = words->options;
+  CommandRow row{.name = "run", .help = "Execute real training steps of a layout on this machine's ranks"};
+  append_scenario_options(row.options, options.question);
+  const OptionRow own[] = {
+      {"--steps", "N", "Optimizer steps. Default: 1", &words->steps},
+      {"--device",
+       "NAME",
+       "Where ranks compute: see 'hexaplan backends'. Default: cpu",
+       &options.device,
+       {"cpu"}},
+      {"--dtype",
+       "TYPE",
+       "What the CPU computes in: f32 or f64. Default: f32",
+       &options.dtype,
+       {"f32", "f64"}},
+      {"--ranks",
+       "KIND",
+       "threads of this process, or mpi: processes that mpirun starts. Default: threads",
+       &options.ranks,
+       {"threads", "mpi"}},
+      {"--report", "FILE", "Keep everything that is measured in FILE (JSON), rewritten after every step",
+       &options.report},
+      {"--timeline", "", "Bytes by kind over time in the report", &options.timeline},
+      {"--memory-limit", "SIZE", "Refuse allocations above SIZE per rank, as a GPU would: 80GiB",
+       &words->memory_limit},
+      {"--timeout", "SECONDS", "How long a rank waits for another before the run is given up. Default: 120",
+       &words->timeout},
+      {"--save", "FOLDER", "Save a checkpoint there after the last step", &options.save},
+      {"--load", "FOLDER", "Go on from a checkpoint, under any layout of the same model", &options.load},
+      {"--token-file", "FILE", "Train on these tokens (whole numbers, blanks between them). Default: random",
+       &options.token_file},
+      {"--seed", "N", "Of initial parameters and random tokens. Default: 1", &words->seed},
+      {"--learning-rate", "X", "Of AdamW. Default: 3e-4", &words->learning_rate},
+  };
+  row.options.insert(row.options.end(), std::begin(own), std::end(own));
+  row.finish = [words] { return checked(*words); };
+  return row;
+}
+
+CommandRow backends_row() {
+  return {.name = "backends",
+          .help = "Devices and kinds of ranks that can execute here, and what the others lack",
+          .finish = [] { return BackendsOptions{}; }};
+}
+
+}  // namespace hexaplan::cli

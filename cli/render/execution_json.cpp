@@ -1,0 +1,164 @@
+#include "cli/render/execution_json.h"
+
+#include <utility>
+
+#include "cli/render/estimate_rows.h"
+#include "cli/version.h"
+
+namespace hexaplan::cli {
+
+using presets::JsonArray;
+using presets::JsonObject;
+using presets::JsonValue;
+using validator::ExecutionReport;
+using validator::RankReport;
+
+namespace {
+
+constexpr const char* kSchema = "hexaplan/run/1";
+constexpr std::size_t kMostSamples = 2000;
+
+/// JSON key of a name for people: "gradient reduction" -> "gradient_reduction".
+std::string key_of(std::string_view name) {
+  std::string key{name};
+  for (char& c : key) {
+    if (c == ' ' || c == '-' || c == '/') c = '_';
+  }
+  return key;
+}
+
+std::string_view name_of_pass(costmodel::Pass pass) {
+  constexpr std::string_view kNames[] = {"forward", "backward_data", "backward_weight", "step"};
+  return kNames[static_cast<std::size_t>(pass)];
+}
+
+JsonValue by_kind(const validator::BytesByKind& bytes) {
+  JsonObject kinds;
+  for (const MemoryKindName& row : kMemoryKindNames)
+    kinds.emplace_back(row.key, bytes[static_cast<std::size_t>(row.kind)]);
+  return kinds;
+}
+
+JsonValue memory_json(const validator::MemoryReport& memory) {
+  JsonArray tensors, timeline;
+  for (const validator::PeakTensor& tensor : memory.peak_tensors) {
+    tensors.push_back(
+        JsonObject{{"name", tensor.name}, {"kind", name_of_kind(tensor.kind)}, {"bytes", tensor.bytes}});
+  }
+  for (const validator::MemorySample& sample : thinned(memory.timeline, kMostSamples))
+    timeline.push_back(JsonObject{{"seconds", sample.seconds}, {"bytes", by_kind(sample.live)}});
+  JsonObject object{{"peak_bytes", memory.peak_bytes},
+                    {"peak_bytes_by_kind", by_kind(memory.peak_by_kind)},
+                    {"tensors_at_peak", std::move(tensors)}};
+  if (!memory.timeline.empty()) object.emplace_back("timeline", std::move(timeline));
+  return object;
+}
+
+JsonValue rank_json(const RankReport& rank) {
+  JsonObject phases;
+  for (int i = 0; i < validator::kPhases; ++i) {
+    phases.emplace_back(key_of(validator::name_of(static_cast<validator::Phase>(i))),
+                        rank.phases[static_cast<std::size_t>(i)].value());
+  }
+  JsonArray traffic, operations;
+  for (const validator::TrafficReport& row : rank.traffic) {
+    traffic.push_back(JsonObject{{"operation", row.operation},
+                                 {"pass", name_of_pass(row.pass)},
+                                 {"collective", key_of(validator::name_of(row.kind))},
+                                 {"group", key_of(validator::name_of(row.group))},
+                                 {"messages", row.count.messages},
+                                 {"bytes", costmodel::whole(row.count.bytes)},
+                                 {"seconds", row.count.time.value()}});
+  }
+  for (const validator::OperationReport& row : rank.operations) {
+    operations.push_back(
+        JsonObject{{"operation", row.name}, {"pass", name_of_pass(row.pass)}, {"flops", row.flops.value()}});
+  }
+  return JsonObject{{"rank", rank.rank},
+                    {"stage", rank.stage},
+                    {"host", rank.host},
+                    {"process", rank.process},
+                    {"device", rank.device},
+                    {"phase_seconds", std::move(phases)},
+                    {"memory", memory_json(rank.memory)},
+                    {"collectives", std::move(traffic)},
+                    {"operations", std::move(operations)}};
+}
+
+JsonValue fault_json(const ExecutionReport& report) {
+  if (!report.fault) return {};
+  const validator::Fault& fault = *report.fault;
+  JsonArray calls;
+  for (const validator::LastCall& call : fault.last_calls) {
+    calls.push_back(JsonObject{{"rank", call.rank},
+                               {"answered", call.answered},
+                               {"operation", call.operation},
+                               {"call", call.what},
+                               {"layer", call.layer},
+                               {"microbatch", call.microbatch},
+                               {"waits", call.inside}});
+  }
+  return JsonObject{{"cause", name_of(fault.cause)},
+                    {"rank", fault.rank},
+                    {"operation", fault.call.operation},
+                    {"layer", fault.call.layer},
+                    {"reason", validator::RankFault{fault}.what()},
+                    {"last_calls", std::move(calls)}};
+}
+
+}  // namespace
+
+JsonValue execution_json(const ExecutionQuestion& question, const ExecutionReport& report) {
+  JsonArray steps, ranks, notes;
+  for (const validator::StepReport& step : report.steps) {
+    steps.push_back(JsonObject{{"step", step.step},
+                               {"loss", step.loss},
+                               {"gradient_norm", step.gradient_norm},
+                               {"learning_rate", step.learning_rate},
+                               {"seconds", step.time.value()}});
+  }
+  for (const RankReport& rank : report.ranks) ranks.push_back(rank_json(rank));
+  for (const std::string& note : question.notes) notes.emplace_back(note);
+  presets::ScenarioRequest filled = question.request;
+  filled.layout = {question.scenario.layout, true};
+  filled.recipe = question.scenario.recipe;
+  filled.framework = question.scenario.framework.name;
+  return JsonObject{{"schema", kSchema},
+                    {"complete", report.complete},
+                    {"fault", fault_json(report)},
+                    {"version", version_text()},
+                    {"device", question.device},
+                    {"dtype", question.dtype},
+                    {"ranks_are", question.ranks},
+                    {"seed", static_cast<std::int64_t>(question.seed)},
+                    {"first_step", question.first_step},
+                    {"shrunk", question.shrunk},
+                    {"steps", std::move(steps)},
+                    {"ranks", std::move(ranks)},
+                    {"scenario", to_json(filled)},
+                    {"notes", std::move(notes)}};
+}
+
+JsonValue rejection_json(const ExecutionResult& result) {
+  const costmodel::Rejected& rejected = *result.rejected;
+  return JsonObject{
+      {"schema", kSchema},
+      {"complete", false},
+      {"rejection",
+       JsonObject{{"rule", rejected.rule}, {"reason", rejected.reason}, {"advice", rejected.advice}}}};
+}
+
+JsonValue backends_json(const std::vector<validator::BackendState>& backends) {
+  JsonArray rows;
+  for (const validator::BackendState& state : backends) {
+    rows.push_back(JsonObject{{"name", state.name},
+                              {"role", state.role == validator::BackendRole::Device ? "device" : "ranks"},
+                              {"what", state.what},
+                              {"available", state.available},
+                              {"detail", state.detail},
+                              {"remedy", state.remedy}});
+  }
+  return JsonObject{{"schema", "hexaplan/backends/1"}, {"backends", std::move(rows)}};
+}
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,158 @@
+#include "cli/render/execution_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "cli/render/estimate_rows.h"
+#include "costmodel/units/format_units.h"
+
+namespace hexaplan::cli {
+
+using costmodel::Bytes;
+using costmodel::format_binary;
+using costmodel::format_count;
+using costmodel::format_duration;
+using costmodel::Seconds;
+using validator::ExecutionReport;
+using validator::RankReport;
+
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+constexpr std::size_t kStepsShown = 20;
+
+std::string heading(const ExecutionQuestion& question, const ExecutionReport& report,
+                    const TextStyle& style) {
+  const costmodel::Scenario& s = question.scenario;
+  const std::string device = report.ranks.empty() ? question.device : report.ranks.front().device;
+  return fmt::format("{}{} {} {} {} {} ranks ({}) {} {}\n", style.bold(s.model.name),
+                     question.shrunk ? " (shrunk)" : "", style.dot(),
+                     to_layout_text(presets::LayoutRequest{s.layout, true}), style.dot(),
+                     s.layout.world_size(), question.ranks, style.dot(), device) +
+         fmt::format("{} layers, hidden {}, sequence {} tokens, micro-batch {}, global batch {}\n\n",
+                     s.model.layers, s.model.hidden, s.recipe.sequence, s.recipe.micro_batch,
+                     s.recipe.global_batch);
+}
+
+std::string steps_table(const ExecutionReport& report, const TextStyle& style) {
+  Rows rows{{"step", "loss", "gradient norm", "learning rate", "time"}};
+  const std::size_t count = report.steps.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (count > kStepsShown && i >= kStepsShown / 2 && i + kStepsShown / 2 < count) {
+      if (i == kStepsShown / 2) rows.push_back({"…", "", "", "", ""});
+      continue;
+    }
+    const validator::StepReport& step = report.steps[i];
+    rows.push_back({std::to_string(step.step), fmt::format("{:.6f}", step.loss),
+                    fmt::format("{:.4f}", step.gradient_norm), fmt::format("{:.3g}", step.learning_rate),
+                    format_duration(step.time)});
+  }
+  return style.bold("Steps") + "\n" + format_table(rows);
+}
+
+std::string phases_table(const ExecutionReport& report, const TextStyle& style) {
+  Rows rows{{"phase", "mean over ranks", "slowest rank", "share"}};
+  const auto ranks = static_cast<double>(report.ranks.size());
+  double whole = 0;
+  for (const RankReport& rank : report.ranks) {
+    for (const Seconds time : rank.phases) whole += time.value() / ranks;
+  }
+  for (std::size_t i = 0; i < validator::kPhases; ++i) {
+    double mean = 0, slowest = 0;
+    for (const RankReport& rank : report.ranks) {
+      mean += rank.phases[i].value() / ranks;
+      slowest = std::max(slowest, rank.phases[i].value());
+    }
+    if (slowest <= 0) continue;
+    rows.push_back({std::string{validator::name_of(static_cast<validator::Phase>(i))},
+                    format_duration(Seconds{mean}), format_duration(Seconds{slowest}),
+                    costmodel::format_percent(mean / whole)});
+  }
+  return fmt::format("\n{}\n", style.bold("Time by phase, all steps")) + format_table(rows);
+}
+
+std::string memory_table(const ExecutionReport& report, const TextStyle& style) {
+  const auto largest = std::max_element(
+      report.ranks.begin(), report.ranks.end(),
+      [](const RankReport& a, const RankReport& b) { return a.memory.peak_bytes < b.memory.peak_bytes; });
+  Rows rows{{"kind", "at the peak"}};
+  for (const MemoryKindName& kind : kMemoryKindNames) {
+    const std::int64_t bytes = largest->memory.peak_by_kind[static_cast<std::size_t>(kind.kind)];
+    if (bytes > 0) rows.push_back({std::string{kind.key}, format_binary(Bytes{static_cast<double>(bytes)})});
+  }
+  rows.push_back({"together", format_binary(Bytes{static_cast<double>(largest->memory.peak_bytes)})});
+  return fmt::format("\n{} (in the types of the ledger; rank {}, stage {})\n", style.bold("Memory"),
+                     largest->rank, largest->stage) +
+         format_table(rows);
+}
+
+std::string collectives_table(const ExecutionReport& report, const TextStyle& style) {
+  using Key = std::pair<costmodel::CollectiveKind, costmodel::Group>;
+  std::map<Key, validator::TrafficCount> busiest;
+  for (const RankReport& rank : report.ranks) {
+    std::map<Key, validator::TrafficCount> sums;
+    for (const validator::TrafficReport& row : rank.traffic) sums[{row.kind, row.group}] += row.count;
+    for (const auto& [key, count] : sums) {
+      validator::TrafficCount& most = busiest[key];
+      if (count.bytes >= most.bytes) most = count;
+    }
+  }
+  if (busiest.empty()) return {};
+  Rows rows{{"collective", "group", "messages", "bytes", "time"}};
+  for (const auto& [key, count] : busiest) {
+    rows.push_back({std::string{validator::name_of(key.first)}, std::string{validator::name_of(key.second)},
+                    format_count(count.messages), format_binary(count.bytes), format_duration(count.time)});
+  }
+  return fmt::format("\n{} (busiest rank, all steps; bytes of the full tensor)\n",
+                     style.bold("Collectives")) +
+         format_table(rows, 2);
+}
+
+}  // namespace
+
+std::string execution_text(const ExecutionResult& result, const TextStyle& style) {
+  if (result.rejected) {
+    return fmt::format("{}: {} (rule {})\n", style.bad("Cannot run"), result.rejected->reason,
+                       result.rejected->rule) +
+           (result.rejected->advice.empty() ? "" : fmt::format("  {}\n", result.rejected->advice));
+  }
+  const ExecutionReport& report = result.report;
+  std::string text = heading(result.question, report, style);
+  if (!report.steps.empty()) text += steps_table(report, style);
+  if (report.ranks.empty()) return text;
+  return text + phases_table(report, style) + memory_table(report, style) + collectives_table(report, style);
+}
+
+std::string fault_text(const ExecutionResult& result, const std::string& report_file) {
+  const validator::Fault& fault = *result.report.fault;
+  std::string text = fmt::format("hexaplan: {}\n", validator::RankFault{fault}.what());
+  if (!result.advice.empty()) text += fmt::format("  {}\n", result.advice);
+  for (const validator::LastCall& call : fault.last_calls) {
+    const std::string what = !call.answered ? "does not answer"
+                             : call.operation.empty()
+                                 ? "has not communicated"
+                                 : fmt::format("{} {}", call.inside ? "in" : "after", describe(call));
+    text += fmt::format("  rank {}: {}\n", call.rank, what);
+  }
+  const std::size_t steps = result.report.steps.size();
+  return text + fmt::format("  {} step{} done{}\n", steps, steps == 1 ? "" : "s",
+                            report_file.empty() ? "" : "; kept in " + report_file);
+}
+
+std::string backends_text(const std::vector<validator::BackendState>& backends, const TextStyle& style) {
+  Rows rows{{"name", "option", "state", "what"}};
+  std::string remedies;
+  for (const validator::BackendState& state : backends) {
+    const bool device = state.role == validator::BackendRole::Device;
+    rows.push_back({state.name, device ? "--device" : "--ranks",
+                    state.available ? style.good("ready") : style.bad("missing"),
+                    fmt::format("{} ({})", state.what, state.detail)});
+    if (!state.remedy.empty()) remedies += fmt::format("{}: {}\n", state.name, state.remedy);
+  }
+  return format_table(rows, 4) + (remedies.empty() ? "" : "\n" + remedies);
+}
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,136 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "presets/json/read_json.h"
+#include "tests/cli/run_hexaplan.h"
+
+namespace hexaplan::cli {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr const char* kTiny =
+    R"({"model_type": "llama", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "intermediate_size": 64, "vocab_size": 128, "max_position_embeddings": 64})";
+
+Finished run_tiny(const std::string& arguments) {
+  return run_hexaplan("run --model - --seq 16 --global-batch 4 " + arguments, kTiny);
+}
+
+presets::JsonValue json_of_tiny(const std::string& arguments) {
+  const Finished finished = run_tiny(arguments + " --json");
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  return presets::parse_json(finished.out, "stdout").root;
+}
+
+const presets::JsonArray& list_at(const presets::JsonValue& value, const std::string& path) {
+  return *at(value, path).get_if<presets::JsonArray>();
+}
+
+TEST(run_command, reports_loss_phases_memory_and_collectives_of_every_rank) {
+  const presets::JsonValue report = json_of_tiny("--layout 'tp2 pp2' --steps 3 --dtype f64");
+  EXPECT_EQ(at(report, "complete"), presets::JsonValue{true});
+  const presets::JsonArray& steps = list_at(report, "steps");
+  ASSERT_EQ(steps.size(), 3U);
+  // Random tokens of 128 words: as good as guessing, whatever the layout.
+  EXPECT_NEAR(number_at(steps[0], "loss"), std::log(128), 0.2);
+  EXPECT_GT(number_at(steps[2], "gradient_norm"), 0);
+  const presets::JsonArray& ranks = list_at(report, "ranks");
+  ASSERT_EQ(ranks.size(), 4U);
+  for (const presets::JsonValue& rank : ranks) {
+    EXPECT_GT(number_at(rank, "memory.peak_bytes"), 0);
+    EXPECT_GT(number_at(rank, "memory.peak_bytes_by_kind.parameters"), 0);
+    EXPECT_GT(number_at(rank, "phase_seconds.forward"), 0);
+    EXPECT_FALSE(list_at(rank, "collectives").empty());
+    EXPECT_FALSE(list_at(rank, "operations").empty());
+  }
+}
+
+TEST(run_command, tells_the_story_in_text) {
+  const Finished finished = run_tiny("--layout dp2 --steps 2");
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_THAT(finished.out,
+              AllOf(HasSubstr("2 ranks (threads)"), HasSubstr("gradient norm"), HasSubstr("Time by phase"),
+                    HasSubstr("at the peak"), HasSubstr("all-reduce")));
+}
+
+TEST(run_command, goes_on_from_a_checkpoint_under_another_layout) {
+  const std::string folder =
+      std::filesystem::temp_directory_path() / ("hexaplan_run_" + std::to_string(getpid()));
+  const auto loss_of_third = [](const presets::JsonValue& report) {
+    return number_at(list_at(report, "steps").back(), "loss");
+  };
+  (void)json_of_tiny("--layout 'tp2 zero1 dp2' --dtype f64 --steps 2 --save " + folder);
+  const auto resumed = json_of_tiny("--layout 'pp2' --dtype f64 --steps 1 --load " + folder);
+  const auto whole = json_of_tiny("--layout 'dp1' --dtype f64 --steps 3");
+  EXPECT_EQ(number_at(resumed, "first_step"), 2);
+  EXPECT_NEAR(loss_of_third(resumed), loss_of_third(whole), 1e-10);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(run_command, out_of_memory_names_tensor_rank_and_prediction_and_keeps_the_report) {
+  const TemporaryFile report{""};
+  const Finished finished = run_tiny("--layout 'tp2 pp2' --memory-limit 60KiB --report " + report.path());
+  EXPECT_EQ(finished.exit_code, 6);
+  EXPECT_THAT(finished.err,
+              testing::ContainsRegex("rank [0-3] .*needs [0-9]+ bytes; [0-9]+ of 61440 are in use"));
+  EXPECT_THAT(finished.err, testing::ContainsRegex("predicted peak of stage [01]: [0-9]+ bytes"));
+  const auto kept = presets::parse_json(content_of(report.path()), "report").root;
+  EXPECT_EQ(at(kept, "complete"), presets::JsonValue{false});
+  EXPECT_EQ(at(kept, "fault.cause"), presets::JsonValue{"threw"});
+}
+
+TEST(run_command, what_cannot_be_executed_is_said_before_anything_runs) {
+  struct Row {
+    const char* arguments;
+    int exit_code;
+    const char* says;
+  };
+  const TemporaryFile tokens{"1 2 3 200"};
+  const Row rows[] = {
+      {"--layout tp3", 3, "tp"},
+      {"--layout dp1 --optimizer lion", 3, "AdamW"},
+      {"--layout dp1 --steps 0", 2, "--steps"},
+      {"--layout dp1 --dtype f16", 2, "expected f32 or f64"},
+      {"--layout dp1 --memory-limit 80", 2, "80GiB"},
+      {"--layout dp1 --device tpu", 2, "hexaplan backends"},
+      {"--layout dp1 --ranks fibers", 2, "threads or mpi"},
+      {"--layout dp2 --ranks mpi", 2, "mpirun -np 2"},
+      {"--layout dp1 --load /nowhere", 2, "holds no checkpoint"},
+      {"--layout dp1 --report /nowhere/report.json", 2, "cannot be written"},
+  };
+  for (const Row& row : rows) {
+    const Finished finished = run_tiny(row.arguments);
+    EXPECT_EQ(finished.exit_code, row.exit_code) << row.arguments << finished.err;
+    EXPECT_THAT(finished.out + finished.err, HasSubstr(row.says)) << row.arguments;
+  }
+  const Finished bad_tokens = run_tiny("--layout dp1 --token-file " + tokens.path());
+  EXPECT_EQ(bad_tokens.exit_code, 4);
+  EXPECT_THAT(bad_tokens.err, HasSubstr("token 4: got \"200\", expected a whole number from 0 to 127"));
+}
+
+TEST(run_command, a_model_far_beyond_this_machine_is_refused_with_a_way_out) {
+  const Finished finished = run_hexaplan("run --model llama-3.1-405b --layout 'tp8 pp16 dp8'");
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_THAT(finished.err, HasSubstr("smaller model"));
+}
+
+TEST(backends_command, lists_devices_and_kinds_of_ranks) {
+  const presets::JsonValue json = json_of("backends --json");
+  const presets::JsonArray& rows = list_at(json, "backends");
+  EXPECT_GE(rows.size(), 3U);
+  for (const presets::JsonValue& row : rows) {
+    const bool available = *at(row, "available").get_if<bool>();
+    EXPECT_EQ(at(row, "remedy").get_if<std::string>()->empty(), available)
+        << "one that is missing says what to do";
+  }
+  EXPECT_THAT(run_hexaplan("backends").out, HasSubstr("--ranks"));
+}
+
+}  // namespace
+}  // namespace hexaplan::cli
