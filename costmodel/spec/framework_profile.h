@@ -196,7 +196,7 @@ struct FrameworkProfile {
   /// Host time of one layer's forward and backward beside its launches: modules, autograd, bookkeeping. The
   /// device waits where it is faster.
   Seconds layer_host_forward, layer_host_backward;
-  /// Host time of a tensor-parallel collective per member, in runs whose pipeline crosses nodes.
+  /// Host time of a collective per member of its group, in runs whose pipeline crosses nodes.
   Seconds pipeline_collective_host;
   Seconds step_overhead;        // fixed host time per optimizer step (data, logging, grad norm sync)
   Seconds microbatch_overhead;  // host time per micro-batch and stage

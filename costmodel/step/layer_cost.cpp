@@ -71,6 +71,12 @@ Pricer::Pricer(const Scenario& sc, const Calibration& calibration)
   }
   tensor_crosses_network_ = crosses_network(Group::Tensor);
   pipeline_crosses_network_ = crosses_network(Group::Pipeline);
+  const Seconds per_member = sc.framework.pipeline_collective_host;
+  if (!pipeline_crosses_network_ || per_member <= Seconds{}) return;
+  for (std::size_t g = 0; g < kGroupCount; ++g) {
+    const double between = crosses_network(static_cast<Group>(g)) ? kHostBetweenNodes : 1.0;
+    collective_host_[g] = per_member * (between * static_cast<double>(placements_[g].ranks));
+  }
 }
 
 bool Pricer::crosses_network(Group group) const {
@@ -112,15 +118,14 @@ Seconds Pricer::time_of(const Operation& op) const {
   return {};
 }
 
+Seconds Pricer::collective_host(const Operation& op) const {
+  return op.kind == OpKind::Collective ? op.count * collective_host_[static_cast<std::size_t>(op.group)]
+                                       : Seconds{};
+}
+
 /// What the host takes to issue an operation's kernels.
 Seconds Pricer::host_time(const Operation& op) const {
-  const FrameworkProfile& f = scenario_.framework;
-  Seconds once = f.kernel_launch * op.kernels;
-  if (op.kind == OpKind::Collective && op.group == Group::Tensor && pipeline_crosses_network_) {
-    once += f.pipeline_collective_host *
-            (scenario_.layout.tp * (tensor_crosses_network_ ? kHostBetweenNodes : 1.0));
-  }
-  return op.count * once;
+  return op.count * scenario_.framework.kernel_launch * op.kernels + collective_host(op);
 }
 
 void Pricer::add(const Operation& op, Seconds time, PassCost& cost, HostWork& host) const {

@@ -54,6 +54,8 @@ class Pricer {
   }
   /// Neighbours in the pipeline lie in different nodes.
   [[nodiscard]] bool pipeline_crosses_network() const { return pipeline_crosses_network_; }
+  /// Host time of a collective beyond its launch, in runs whose pipeline crosses nodes.
+  [[nodiscard]] Seconds collective_host(const Operation& op) const;
   /// Everything that runs for one micro-batch; `forward_host` and `backward_host` are spent beside launches.
   [[nodiscard]] LayerCost price(const std::vector<Operation>& operations, Seconds forward_host = {},
                                 Seconds backward_host = {}) const;
@@ -70,6 +72,7 @@ class Pricer {
   const Calibration& calibration_;
   double slowest_;  // time of the slowest GPU over a usual one's
   std::array<GroupPlacement, kGroupCount> placements_;
+  std::array<Seconds, kGroupCount> collective_host_{};  // of one call, all members together
   bool tensor_crosses_network_ = false, pipeline_crosses_network_ = false;
 };
 

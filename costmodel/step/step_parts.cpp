@@ -132,6 +132,8 @@ StageTransfers price_transfers(const Scenario& sc, const Calibration& calibratio
   transfers.gathering = total(gathering, Pass::Step, pricer);
   transfers.buckets = std::max(1.0, p.buckets);
   transfers.slices = slices(sc, calibration, p);
+  for (const auto* operations_of : {&reduction, &gathering})
+    for (const Operation& op : *operations_of) transfers.host += pricer.collective_host(op);
   return transfers;
 }
 
@@ -183,7 +185,7 @@ Seconds StepCombiner::data_parallel(const PassTotals& slowest, const StageTransf
       f.parameter_gather_overlap
           ? larger(gather / transfers.buckets, gather - slowest.forward / f.overlap_slowdown)
           : gather;
-  return exposed + exposed_gather + transfers.slices;
+  return exposed + exposed_gather + transfers.slices + transfers.host;
 }
 
 /// ZeRO-3 / FSDP: every layer is gathered before its forward and its backward and its gradient scattered, per

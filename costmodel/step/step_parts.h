@@ -63,6 +63,7 @@ struct LayerTransfers {
 /// What one stage does once per step, or per layer, with parameters and gradients; nothing hidden yet.
 struct StageTransfers {
   Seconds reduction, gathering, slices;  // whole stage; zero where gathered by layer
+  Seconds host;                          // of its collectives, beyond their launch
   double buckets = 1;
   Seconds update;                                    // optimizer and gradient norm
   std::array<LayerTransfers, kLayerClasses> layers;  // gathered by layer: of one layer …

@@ -102,6 +102,19 @@ TEST(step_time, collectives_cost_host_time_where_the_pipeline_crosses_nodes) {
   EXPECT_EQ(time_of(slow).launch, time_of(sc).launch) << "both stages share a node";
 }
 
+TEST(step_time, data_parallel_collectives_cost_the_host_of_a_pipeline_as_much_per_member_as_others) {
+  for (const int zero : {0, 1}) {
+    Scenario sc = example_scenario();  // two stages, each a node with four replicas
+    sc.layout.sharding.stage = zero;
+    double calls = 0;
+    for (const Operation& op : step_operations(sc, 1)) calls += op.kind == OpKind::Collective ? op.count : 0;
+    const Seconds quick = time_of(sc).data_parallel;
+    sc.framework.pipeline_collective_host = Seconds{1};
+    // The longer backward pass hides more of the reduction.
+    EXPECT_NEAR((time_of(sc).data_parallel - quick).value(), 4 * calls, zero == 0 ? 0.1 : 1e-9);
+  }
+}
+
 TEST(step_time, collectives_between_nodes_cost_the_host_of_a_pipeline_a_quarter_more_per_member) {
   const auto seconds_per_member = [](int tp) {
     Scenario sc = slow_host(tp, 0, 0);
