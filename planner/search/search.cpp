@@ -11,7 +11,9 @@
 #include <mutex>
 #include <optional>
 
+#include "costmodel/simulate/simulation.h"
 #include "costmodel/step/model_flops.h"
+#include "planner/refine/refine.h"
 #include "planner/search/findings.h"
 #include "planner/search/rejections.h"
 #include "planner/search/space.h"
@@ -121,9 +123,15 @@ std::vector<Plan> joint_front(const SearchProblem& problem, const Work& work,
   return out;
 }
 
-RankedPlan rank(const SearchProblem& problem, const Plan& plan) {
-  return {.plan = plan,
-          .estimate = estimate_step(scenario_of(problem, plan), problem.machines[plan.machines].calibration)};
+RankedPlan rank(const SearchProblem& problem, const Plan& plan, bool simulated) {
+  const Scenario sc = scenario_of(problem, plan);
+  const Calibration& calibration = problem.machines[plan.machines].calibration;
+  RankedPlan ranked{.plan = plan, .estimate = estimate_step(sc, calibration)};
+  if (problem.refine_winners) ranked.refinement = refine(problem, plan);
+  if (simulated) {
+    ranked.simulated = simulate_step(sc, calibration, {.keep_spans = false, .keep_memory = false}).total;
+  }
+  return ranked;
 }
 
 }  // namespace
@@ -169,7 +177,8 @@ Ranking search(const SearchProblem& problem, const SearchOptions& options) {
   ranking.stopped = options.stop.stop_requested();
   ranking.counts = all.counts;
   for (const TopList::Entry& entry : all.top.entries()) {
-    ranking.plans.push_back(rank(problem, plan_of(problem, work, entry.scored)));
+    const bool simulated = ranking.plans.size() < problem.simulated;
+    ranking.plans.push_back(rank(problem, plan_of(problem, work, entry.scored), simulated));
   }
   ranking.pareto = joint_front(problem, work, fronts);
   ranking.rejections = rejections_of(problem, work.spaces, work.units, all);

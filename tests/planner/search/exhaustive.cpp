@@ -251,7 +251,8 @@ SearchProblem random_problem(std::uint64_t seed) {
   p.objective = static_cast<Objective>(dice.roll(5));
   p.constraints.memory_share = dice.roll(2) == 0 ? 1.0 : 0.8;
   p.top = 5;
-  p.refine_winners = p.simulate_winners = false;
+  p.refine_winners = false;
+  p.simulated = 0;
   return p;
 }
 

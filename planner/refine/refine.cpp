@@ -1,0 +1,284 @@
+#include "planner/refine/refine.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <vector>
+
+#include "costmodel/memory/activation_memory.h"
+#include "costmodel/memory/layer_ledger.h"
+#include "costmodel/memory/memory_load.h"
+#include "costmodel/memory/parameter_memory.h"
+#include "costmodel/schedule/schedule.h"
+#include "costmodel/step/step_parts.h"
+#include "planner/search/search.h"
+
+namespace hexaplan::planner {
+namespace {
+
+using namespace costmodel;
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+/// A stage with some of the layers, with as few of them recomputed as its memory allows.
+struct StageCost {
+  double pace = kNever;   // step of a pipeline that this stage paces, less its share of the others' waiting
+  double total = kNever;  // one micro-batch
+  int recomputed = 0;
+};
+
+using Counts = std::array<int, kLayerClasses>;
+
+/// Prices stages of one plan by the parts that estimate_step combines.
+class Stages {
+ public:
+  Stages(const Scenario& sc, const Calibration& calibration, Bytes most_memory)
+      : sc_{sc},
+        calibration_{calibration},
+        most_memory_{most_memory},
+        whole_{StagePlan{.layers = all_layers(sc.model), .embedding = 1, .head = 1}},
+        used_{used_classes(whole_)},
+        pricer_{sc, calibration},
+        counts_{sc, whole_},
+        totals_{totals_of(price_layers(sc, local_dims(sc), pricer_, used_))},
+        parameters_{sc, used_},
+        activations_{sc, local_dims(sc), used_},
+        combiner_{sc, message_time(sc, local_dims(sc), pricer_)},
+        microbatches_{static_cast<double>(microbatches_per_step(sc))} {
+    parameters_.sum();
+    activations_.sum();
+    TensorLedger device;
+    append_device_entries(sc, device_overhead(sc, calibration), device);
+    device_ = load_of(device);
+  }
+
+  static Counts all_layers(const ModelSpec& model) {
+    Counts counts{};
+    for (std::int64_t layer = 0; layer < model.layers; ++layer)
+      ++counts[static_cast<std::size_t>(index_of(class_of_layer(model, layer)))];
+    return counts;
+  }
+
+  [[nodiscard]] StageCost cost(int stage, const Counts& layers) {
+    const auto [entry, made] = known_.try_emplace({stage, layers});
+    if (made) entry->second = price(stage, layers);
+    return entry->second;
+  }
+
+ private:
+  /// Recomputing more costs time and frees memory: the fewest layers that fit are the best.
+  [[nodiscard]] StageCost price(int stage, const Counts& layers) const {
+    StagePlan plan{.layers = layers,
+                   .embedding = stage == 0 ? 1.0 : 0.0,
+                   .head = stage + 1 == sc_.layout.pp ? 1.0 : 0.0};
+    MemoryLoad load = parameters_.load(sc_, plan);
+    load += device_;
+    const double in_flight = microbatches_in_flight(sc_.layout, microbatches_per_step(sc_), stage);
+    const int most = may_recompute() ? plan.total_layers() : 0;
+    const FrameworkProfile& f = sc_.framework;
+    for (plan.recomputed = 0; plan.recomputed <= most; ++plan.recomputed) {
+      const LiveLoad live = activations_.load(plan, in_flight);
+      if (device_peak(load, live, f.flat_optimizer_buffers, f.reserved_ratio).device <= most_memory_)
+        return timed(plan);
+    }
+    return {};
+  }
+
+  [[nodiscard]] StageCost timed(const StagePlan& plan) const {
+    const double rerun = rerun_share(sc_.recipe.recompute, plan);
+    const StageLoad load{stage_totals(totals_, plan, rerun)};
+    const StepOverheads alone =
+        combiner_.overheads(totals_, plan, rerun, price_transfers(sc_, calibration_, pricer_, counts_, plan),
+                            {&load, 1}, 0, Seconds{});
+    const double total = load.totals.total().value();
+    return {.pace = total * (microbatches_ - 1.0 / sc_.layout.vpp) + alone.total().value(),
+            .total = total,
+            .recomputed = plan.recomputed};
+  }
+
+  [[nodiscard]] bool may_recompute() const { return sc_.recipe.recompute.mode == RecomputeMode::Layers; }
+
+  const Scenario& sc_;
+  const Calibration& calibration_;
+  Bytes most_memory_;
+  std::vector<StagePlan> whole_;
+  std::array<bool, kLayerClasses> used_;
+  Pricer pricer_;
+  ModelParameters counts_;
+  LayerTotals totals_;
+  ParameterMemory parameters_;
+  ActivationMemory activations_;
+  StepCombiner combiner_;
+  MemoryLoad device_;
+  double microbatches_;
+  std::map<std::pair<int, Counts>, StageCost> known_;
+};
+
+/// Layers by class before every position of the model.
+std::vector<Counts> prefix_counts(const ModelSpec& model) {
+  std::vector<Counts> prefix(1);
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    prefix.push_back(prefix.back());
+    ++prefix.back()[static_cast<std::size_t>(index_of(class_of_layer(model, layer)))];
+  }
+  return prefix;
+}
+
+Counts between(const std::vector<Counts>& prefix, std::size_t begin, std::size_t end) {
+  Counts counts = prefix[end];
+  for (std::size_t c = 0; c < counts.size(); ++c) counts[c] -= prefix[begin][c];
+  return counts;
+}
+
+struct Split {
+  double step = kNever;
+  std::vector<int> layers, recomputed;  // by stage
+};
+
+/// Minimises  max over stages of pace  +  sum over stages of total / vpp.  For a given largest pace the
+/// smallest sum is a shortest path over (stage, layers dealt); paces are tried from the smallest on until
+/// even the smallest sum cannot better what was found.
+class Dealer {
+ public:
+  Dealer(const Scenario& sc, Stages& stages)
+      : pp_{static_cast<std::size_t>(sc.layout.pp)},
+        layers_{static_cast<std::size_t>(sc.model.layers)},
+        least_{static_cast<std::size_t>(chunks_per_stage(sc.layout))},
+        most_{std::min(layers_, 2 * (layers_ / pp_) + least_ + 1)},
+        vpp_{static_cast<double>(sc.layout.vpp)} {
+    const auto prefix = prefix_counts(sc.model);
+    costs_.resize(pp_ * (layers_ + 1) * (most_ + 1));
+    for (std::size_t s = 0; s < pp_; ++s)
+      for (std::size_t begin = 0; begin <= layers_; ++begin)
+        for (std::size_t n = least_; n <= most_ && begin + n <= layers_; ++n) {
+          if (!reachable(s, begin)) continue;
+          StageCost& cost = at(s, begin, n);
+          cost = stages.cost(static_cast<int>(s), between(prefix, begin, begin + n));
+          if (cost.pace < kNever) paces_.push_back(cost.pace);
+        }
+    std::sort(paces_.begin(), paces_.end());
+    paces_.erase(std::unique(paces_.begin(), paces_.end()), paces_.end());
+  }
+
+  [[nodiscard]] Split best() {
+    Split best;
+    const double least_sum = paces_.empty() ? kNever : path(kNever, nullptr);
+    if (least_sum == kNever) return best;
+    // The first pace for which there is a split at all, by bisection.
+    auto first = std::partition_point(paces_.begin(), paces_.end(),
+                                      [&](double pace) { return path(pace, nullptr) == kNever; });
+    for (; first != paces_.end() && *first + least_sum / vpp_ < best.step; ++first) {
+      Split split;
+      const double step = *first + path(*first, &split) / vpp_;
+      if (step < best.step) {
+        best = std::move(split);
+        best.step = step;
+      }
+    }
+    return best;
+  }
+
+ private:
+  [[nodiscard]] StageCost& at(std::size_t stage, std::size_t begin, std::size_t n) {
+    return costs_[(stage * (layers_ + 1) + begin) * (most_ + 1) + n];
+  }
+  [[nodiscard]] bool reachable(std::size_t stage, std::size_t begin) const {
+    return begin >= stage * least_ && begin <= stage * most_ && begin + (pp_ - stage) * least_ <= layers_ &&
+           begin + (pp_ - stage) * most_ >= layers_ && (stage > 0 || begin == 0);
+  }
+
+  /// Smallest sum of totals with no stage above `pace`.
+  double path(double pace, Split* split) {
+    const std::size_t width = layers_ + 1;
+    sum_.assign((pp_ + 1) * width, kNever);
+    from_.assign((pp_ + 1) * width, 0);
+    sum_[0] = 0;
+    for (std::size_t s = 0; s < pp_; ++s)
+      for (std::size_t begin = 0; begin <= layers_; ++begin) {
+        const double before = sum_[s * width + begin];
+        if (before == kNever || !reachable(s, begin)) continue;
+        for (std::size_t n = least_; n <= most_ && begin + n <= layers_; ++n) {
+          const StageCost& cost = at(s, begin, n);
+          double& after = sum_[(s + 1) * width + begin + n];
+          if (cost.pace > pace || before + cost.total >= after) continue;
+          after = before + cost.total;
+          from_[(s + 1) * width + begin + n] = n;
+        }
+      }
+    const double sum = sum_[pp_ * width + layers_];
+    if (split != nullptr && sum < kNever) trace(*split);
+    return sum;
+  }
+
+  void trace(Split& split) {
+    split.layers.resize(pp_);
+    split.recomputed.resize(pp_);
+    std::size_t end = layers_;
+    for (std::size_t s = pp_; s-- > 0;) {
+      const std::size_t n = from_[(s + 1) * (layers_ + 1) + end];
+      end -= n;
+      split.layers[s] = static_cast<int>(n);
+      split.recomputed[s] = at(s, end, n).recomputed;
+    }
+  }
+
+  std::size_t pp_, layers_, least_, most_;
+  double vpp_;
+  std::vector<StageCost> costs_;
+  std::vector<double> paces_, sum_;
+  std::vector<std::size_t> from_;
+};
+
+/// Layers of every model chunk in model order, of stages that run `chunks` each.
+std::vector<int> chunk_split(const std::vector<int>& layers, int chunks) {
+  std::vector<int> out;
+  for (int chunk = 0; chunk < chunks; ++chunk) {
+    for (const int n : layers) out.push_back(n * (chunk + 1) / chunks - n * chunk / chunks);
+  }
+  return out;
+}
+
+/// Counts of recomputed layers can differ by stage only where layers are recomputed as a whole or not at all.
+bool recomputes_whole_layers(RecomputeMode mode) {
+  return mode == RecomputeMode::None || mode == RecomputeMode::Layers || mode == RecomputeMode::Full;
+}
+
+bool can_be_split(const Scenario& sc) {
+  const Layout& l = sc.layout;
+  const Counts counts = Stages::all_layers(sc.model);
+  const auto classes = std::count_if(counts.begin(), counts.end(), [](int n) { return n > 0; });
+  return l.pp > 1 && !is_v_shaped(l.schedule) && model_copies(l.schedule) == 1 &&
+         l.vocab == VocabParallel::LastStage && (l.vpp == 1 || classes == 1) &&
+         sc.model.layers >= static_cast<std::int64_t>(l.pp) * l.vpp;
+}
+
+}  // namespace
+
+std::optional<Refinement> refine(const SearchProblem& problem, const Plan& plan) {
+  Scenario sc = scenario_of(problem, plan);
+  if (!can_be_split(sc)) return std::nullopt;
+  const Calibration& calibration = problem.machines[plan.machines].calibration;
+  const Bytes most_memory = plan.price.capacity * problem.constraints.memory_share;
+  Recompute& recompute = sc.recipe.recompute;
+  if (recomputes_whole_layers(recompute.mode)) recompute = {.mode = RecomputeMode::Layers};
+  Stages stages{sc, calibration, most_memory};
+  const Split split = Dealer{sc, stages}.best();
+  if (split.layers.empty()) return std::nullopt;
+  sc.layout.split = StageSplit::Explicit;
+  sc.layout.stage_layers = chunk_split(split.layers, sc.layout.vpp);
+  if (recompute.mode == RecomputeMode::Layers) recompute.stage_layers = split.recomputed;
+  const bool none =
+      std::all_of(split.recomputed.begin(), split.recomputed.end(), [](int n) { return n == 0; });
+  if (recompute.mode == RecomputeMode::Layers && none) recompute = {};
+  const Estimate estimate = estimate_step(sc, calibration);
+  if (!(estimate.time.total() < plan.price.step)) return std::nullopt;
+  const Bytes peak = estimate.stages[static_cast<std::size_t>(estimate.peak_stage)].device;
+  return Refinement{.layout = sc.layout,
+                    .recipe = sc.recipe,
+                    .price = price_of(sc, estimate.time.total(), peak),
+                    .gain = plan.price.step - estimate.time.total()};
+}
+
+}  // namespace hexaplan::planner

@@ -1,0 +1,248 @@
+// What a ranking says about its plans: diversity, limits, rejections, uneven splits, cancelling.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <tuple>
+
+#include "planner/explain/explain.h"
+#include "planner/refine/refine.h"
+#include "planner/search/search.h"
+#include "tests/costmodel/step/example_scenario.h"
+
+namespace hexaplan::planner {
+namespace {
+
+using namespace costmodel;
+
+/// The example model on its 16 GPUs.
+SearchProblem example_problem() {
+  SearchProblem problem;
+  problem.base = example_scenario();
+  problem.machines = {{problem.base.cluster, {}}};
+  return problem;
+}
+
+const RejectionCount* rejection(const Ranking& ranking, std::string_view rule) {
+  const auto found = std::find_if(ranking.rejections.begin(), ranking.rejections.end(),
+                                  [&](const RejectionCount& r) { return r.rule == rule; });
+  return found == ranking.rejections.end() ? nullptr : &*found;
+}
+
+TEST(ranking, lists_the_best_of_every_family_best_first) {
+  const Ranking ranking = search(example_problem());
+  ASSERT_EQ(ranking.plans.size(), 10);
+  std::set<std::tuple<int, int, int, int, std::int64_t, int>> families;
+  for (std::size_t i = 0; i < ranking.plans.size(); ++i) {
+    const Plan& plan = ranking.plans[i].plan;
+    if (i > 0) {
+      EXPECT_LE(ranking.plans[i - 1].plan.price.step, plan.price.step);
+    }
+    EXPECT_TRUE(families
+                    .emplace(plan.layout.tp, plan.layout.cp, plan.layout.pp, plan.layout.sharding.stage,
+                             plan.recipe.micro_batch, static_cast<int>(plan.recipe.recompute.mode))
+                    .second);
+    EXPECT_NEAR(ranking.plans[i].estimate.time.total() / plan.price.step, 1, 1e-12);
+  }
+}
+
+TEST(ranking, simulates_its_best_few_and_says_how_far_the_closed_form_was_off) {
+  SearchProblem problem = example_problem();
+  problem.space.pp = {4};
+  const Ranking ranking = search(problem);
+  ASSERT_GT(ranking.plans.size(), 3);
+  EXPECT_TRUE(ranking.plans[2].simulated.has_value());
+  EXPECT_FALSE(ranking.plans[3].simulated.has_value());
+  EXPECT_LT(std::abs(ranking.plans[0].closed_form_error()), 0.1);
+}
+
+TEST(ranking, a_layout_is_rejected_with_its_neighbours_that_pass) {
+  SearchProblem problem = example_problem();
+  problem.base.model.attention.kv_heads = problem.base.model.attention.heads = 24;
+  problem.machines[0].cluster.gpus = 16;
+  problem.space.tp = {1, 16};
+  const Ranking ranking = search(problem);
+  const RejectionCount* heads = rejection(ranking, "heads-divide-by-tp");
+  ASSERT_NE(heads, nullptr);
+  EXPECT_EQ(heads->reason, "24 attention heads do not split over tp=16");
+  ASSERT_EQ(heads->nearest.size(), 2);
+  EXPECT_EQ(heads->nearest[0].tp, 12);
+  EXPECT_EQ(heads->nearest[1].tp, 24);
+}
+
+TEST(ranking, degrees_that_do_not_fill_the_cluster_are_counted) {
+  SearchProblem problem = example_problem();
+  problem.space.tp = {1};
+  problem.space.cp = {1};
+  problem.space.pp = {1, 3, 5};
+  const Ranking ranking = search(problem);
+  const RejectionCount* fills = rejection(ranking, "fills-the-cluster");
+  ASSERT_NE(fills, nullptr);
+  EXPECT_EQ(fills->candidates, 2);
+}
+
+TEST(ranking, of_machines_too_small_says_what_comes_closest) {
+  SearchProblem problem = example_problem();
+  problem.machines[0].cluster.gpu.memory = Bytes{5e9};
+  const Ranking ranking = search(problem);
+  EXPECT_TRUE(ranking.plans.empty());
+  EXPECT_TRUE(ranking.pareto.empty());
+  const RejectionCount* memory = rejection(ranking, "fits-in-memory");
+  ASSERT_NE(memory, nullptr);
+  EXPECT_EQ(memory->candidates, ranking.counts.priced + ranking.counts.pruned);
+  EXPECT_NE(memory->reason.find("4.66 GiB are allowed"), std::string::npos);
+}
+
+TEST(ranking, keeps_hours_dollars_and_mfu) {
+  SearchProblem problem = example_problem();
+  problem.base.recipe.tokens = 1'000'000'000;
+  problem.machines[0].cluster.gpu.price_per_hour = 2;
+  const Ranking free = search(problem);
+  ASSERT_GE(free.plans.size(), 2);
+  const Price best = free.plans[0].plan.price, second = free.plans[1].plan.price;
+  const double steps = 1e9 / (64 * 8192);
+  const auto hours = [&](const Price& p) { return steps * p.step.value() / 3600; };
+  const auto only_best = [&](const char* rule, const std::function<void(Constraints&)>& limit) {
+    SearchProblem limited = problem;
+    limit(limited.constraints);
+    const Ranking ranking = search(limited);
+    ASSERT_FALSE(ranking.plans.empty()) << rule;
+    EXPECT_EQ(ranking.plans[0].plan.price, best);
+    for (const RankedPlan& plan : ranking.plans) EXPECT_LT(plan.plan.price.step, second.step) << rule;
+    EXPECT_NE(rejection(ranking, rule), nullptr);
+  };
+  const double between = (hours(best) + hours(second)) / 2;
+  only_best("max-hours", [&](Constraints& c) { c.hours = between; });
+  only_best("max-cost", [&](Constraints& c) { c.dollars = between * 16 * 2; });
+  only_best("min-mfu", [&](Constraints& c) { c.mfu = (best.mfu + second.mfu) / 2; });
+}
+
+TEST(ranking, the_cheapest_cluster_that_is_fast_enough_wins_by_gpus) {
+  SearchProblem problem = example_problem();
+  problem.base.recipe.tokens = 1'000'000'000;
+  problem.objective = Objective::Gpus;
+  for (const std::int64_t gpus : {8, 32}) {
+    Machines machines = problem.machines[0];
+    machines.cluster.gpus = machines.cluster.levels.back().ranks = gpus;
+    problem.machines.push_back(machines);
+  }
+  ASSERT_EQ(search(problem).plans.at(0).plan.price.gpus, 8);
+  const double steps = 1e9 / (64 * 8192);
+  const Ranking eight = search(problem);
+  problem.constraints.hours = eight.plans[0].plan.price.step.value() * steps / 3600 * 0.75;
+  const Ranking sixteen = search(problem);
+  EXPECT_EQ(sixteen.plans.at(0).plan.price.gpus, 16);
+  for (const Plan& plan : sixteen.pareto) EXPECT_NE(plan.price.gpus, 8);
+}
+
+TEST(ranking, a_stopped_search_returns_what_it_has) {
+  std::stop_source source;
+  SearchProblem problem = example_problem();
+  std::int64_t calls = 0;
+  const Ranking ranking = search(problem, {.threads = 1,
+                                           .progress =
+                                               [&](const SearchProgress& p) {
+                                                 ++calls;
+                                                 EXPECT_GT(p.share, 0);
+                                                 if (p.priced > 0) source.request_stop();
+                                               },
+                                           .stop = source.get_token()});
+  const Ranking whole = search(problem);
+  EXPECT_TRUE(ranking.stopped);
+  EXPECT_GT(calls, 0);
+  EXPECT_GT(ranking.counts.priced, 0);
+  EXPECT_LT(ranking.counts.priced, whole.counts.priced);
+  EXPECT_FALSE(ranking.plans.empty());
+}
+
+// --- uneven splits ---
+
+/// Fastest explicit split of 8 layers over 4 stages by trying all of them, with every count of recomputed
+/// layers.
+Seconds fastest_by_trial(const Scenario& base, const Calibration& calibration) {
+  Seconds best{1e9};
+  Scenario sc = base;
+  sc.layout.split = StageSplit::Explicit;
+  const auto try_recomputed = [&](const auto& self, std::vector<int>& recomputed) -> void {
+    const std::size_t stage = recomputed.size();
+    if (stage == sc.layout.stage_layers.size()) {
+      const bool none = std::all_of(recomputed.begin(), recomputed.end(), [](int n) { return n == 0; });
+      sc.recipe.recompute = {.mode = none ? RecomputeMode::None : RecomputeMode::Layers};
+      sc.recipe.recompute.stage_layers = recomputed;
+      const Estimate estimate = estimate_step(sc, calibration);
+      if (std::holds_alternative<Fits>(estimate.verdict)) best = smaller(best, estimate.time.total());
+      return;
+    }
+    for (int n = 0; n <= sc.layout.stage_layers[stage]; ++n) {
+      recomputed.push_back(n);
+      self(self, recomputed);
+      recomputed.pop_back();
+    }
+  };
+  for (int a = 1; a <= 5; ++a)
+    for (int b = 1; a + b <= 6; ++b)
+      for (int c = 1; a + b + c <= 7; ++c) {
+        sc.layout.stage_layers = {a, b, c, 8 - a - b - c};
+        std::vector<int> recomputed;
+        try_recomputed(try_recomputed, recomputed);
+      }
+  return best;
+}
+
+TEST(uneven_split, is_the_fastest_of_all_splits_that_fit) {
+  int gained = 0;
+  for (const double gigabytes : {13.0, 15.0, 18.0, 24.0, 80.0}) {
+    SearchProblem problem = example_problem();
+    problem.base.model.layers = 8;
+    problem.base.recipe.global_batch = 32;
+    problem.machines[0].cluster.gpu.memory = Bytes{gigabytes * 1e9};
+    Plan plan{.layout = problem.base.layout, .recipe = problem.base.recipe};
+    plan.layout.pp = 4, plan.layout.dp = 2;
+    plan.recipe.recompute.mode = RecomputeMode::Full;
+    const Scenario sc = scenario_of(problem, plan);
+    const Estimate even = estimate_step(sc, {});
+    plan.price = price_of(sc, even.time.total(), even.stages[0].device);
+    const Seconds best = fastest_by_trial(sc, {});
+    const auto refined = refine(problem, plan);
+    if (best.value() >= even.time.total().value()) {
+      EXPECT_FALSE(refined.has_value());
+      continue;
+    }
+    ASSERT_TRUE(refined.has_value()) << gigabytes;
+    EXPECT_NEAR(refined->price.step / best, 1, 1e-9) << gigabytes;
+    EXPECT_LE(refined->price.peak, refined->price.capacity);
+    EXPECT_NEAR((plan.price.step - refined->gain) / best, 1, 1e-9);
+    ++gained;
+  }
+  EXPECT_GE(gained, 3);
+}
+
+TEST(uneven_split, needs_a_pipeline) {
+  const SearchProblem problem = example_problem();
+  Plan plan{.layout = {.dp = 16}, .recipe = problem.base.recipe};
+  plan.price = price_of(scenario_of(problem, plan), Seconds{1}, Bytes{1});
+  EXPECT_FALSE(refine(problem, plan).has_value());
+}
+
+// --- explanation ---
+
+TEST(explanation, terms_add_up_to_what_differs) {
+  Scenario a = example_scenario(), b = a;
+  b.layout.pp = 4, b.layout.dp = 2;
+  const Estimate of_a = estimate_step(a, {}), of_b = estimate_step(b, {});
+  const Explanation why = explain(of_a, of_b);
+  double time = 0, memory = 0;
+  for (const Term& term : why.time) time += term.difference();
+  for (const Term& term : why.memory) memory += term.difference();
+  EXPECT_NEAR(time, (of_b.time.total() - of_a.time.total()).value(), 1e-9);
+  const auto peak = [](const Estimate& e) {
+    return e.stages[static_cast<std::size_t>(e.peak_stage)].device.value();
+  };
+  EXPECT_NEAR(memory, peak(of_b) - peak(of_a), 1);
+  for (std::size_t i = 1; i < why.time.size(); ++i)
+    EXPECT_GE(std::abs(why.time[i - 1].difference()), std::abs(why.time[i].difference()));
+}
+
+}  // namespace
+}  // namespace hexaplan::planner
