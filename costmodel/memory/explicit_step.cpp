@@ -13,7 +13,9 @@ constexpr double kFp32 = 4;
 
 void AllocationTrace::note() {
   MemoryBreakdown& peak = peaks_[index_of(instant_)];
-  if (live_.total() > peak.total()) peak = live_;
+  if (live_.total() <= peak.total()) return;
+  if (live_.total() > peaks_[index_of(highest_)].total()) highest_ = instant_;
+  peak = live_;
 }
 
 /// A matrix whose weight gradient needs what it read and the gradient of what it wrote.

@@ -31,12 +31,14 @@ class AllocationTrace {
   [[nodiscard]] const MemoryBreakdown& live() const { return live_; }
   /// Where live bytes were most while at `instant`; nothing when it was never entered.
   [[nodiscard]] const MemoryBreakdown& peak(Instant instant) const { return peaks_[index_of(instant)]; }
+  /// The instant whose peak came first among the highest.
+  [[nodiscard]] Instant highest() const { return highest_; }
 
  private:
   void note();
   MemoryBreakdown live_;
   std::array<MemoryBreakdown, kInstants> peaks_{};
-  Instant instant_ = kIdle;
+  Instant instant_ = kIdle, highest_ = kIdle;
 };
 
 /// What the passes of a step allocate and free, in the executor's order. Saved tensors of a recomputed layer

@@ -41,11 +41,8 @@ class StageReplay {
     trace_.enter(kOptimizer);
     trace_.enter(kIdle);
     ReplayedMemory out;
-    for (int i = 0; i < kInstants; ++i) {
-      const Instant instant = instant_at(i);
-      out.at[index_of(instant)] = trace_.peak(instant);
-      if (out.peak().total() < trace_.peak(instant).total()) out.peak_instant = instant;
-    }
+    out.peak_instant = trace_.highest();
+    for (int i = 0; i < kInstants; ++i) out.at[static_cast<std::size_t>(i)] = trace_.peak(instant_at(i));
     return out;
   }
 

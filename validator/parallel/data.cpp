@@ -140,20 +140,22 @@ void FlatParameters::reduce(const Rank& rank) {
   const View whole = unsharded_gradients();
   const View mine = own(whole);
   const Pass pass = stage_ >= 3 ? Pass::BackwardWeight : Pass::Step;
+  Work reduction;
   if (shard_->size() > 1) {
-    shard_
-        ->reduce_scatter(wire(whole), wire(mine), Reduction::Sum,
-                         rank.call("gradient.reduce", pass, types_.gradient))
-        .wait();
+    reduction = shard_->reduce_scatter(wire(whole), wire(mine), Reduction::Sum,
+                                       rank.call("gradient.reduce", pass, types_.gradient));
   }
   if (replica_->size() > 1) {
-    replica_
-        ->all_reduce(wire(mine), Reduction::Sum,
-                     rank.call(shard_->size() > 1 ? "gradient.replica_reduce" : "gradient.reduce", pass,
-                               types_.gradient))
-        .wait();
+    reduction.wait();
+    reduction = replica_->all_reduce(
+        wire(mine), Reduction::Sum,
+        rank.call(shard_->size() > 1 ? "gradient.replica_reduce" : "gradient.reduce", pass, types_.gradient));
   }
-  if (stage_ < 2) return;
+  if (stage_ < 2) {
+    reduction_ = std::move(reduction);
+    return;
+  }
+  reduction.wait();
   rank.device.add(gradient_, mine);
   if (--opened_ == 0) {
     unsharded_.free();

@@ -47,8 +47,10 @@ class FlatParameters {
   void release();
   /// From stage 2 on: a buffer for gradients before they are cut, filled with zeros; calls nest.
   void open_gradients(const Rank& rank);
-  /// Adds gradients up over data-parallel ranks, each keeping its shard, and closes what was opened.
+  /// Adds gradients up over data-parallel ranks, each keeping its shard, and closes what was opened. What
+  /// stays whole until the step's end may still be under way until finish_reduction.
   void reduce(const Rank& rank);
+  void finish_reduction() { reduction_.wait(); }
   void clear_gradients(const Rank& rank);
   /// Sum over another stage's copy of the same parameters (tied embeddings).
   void add_across(const Rank& rank, Communicator& copies);
@@ -89,6 +91,7 @@ class FlatParameters {
   costmodel::StateTypes types_;
   std::int64_t padded_ = 0, shard_elements_ = 0, first_ = 0;
   int opened_ = 0;
+  Work reduction_;
   Tensor parameter_, gathered_, gradient_, unsharded_, master_, first_moment_, second_moment_;
 };
 

@@ -61,7 +61,10 @@ void shrink_layers(Scenario& sc, std::int64_t old_stage_layers) {
     for (int& layers : l.stage_layers) layers = std::min(layers, kPerChunk + 1);
     m.layers = std::accumulate(l.stage_layers.begin(), l.stage_layers.end(), std::int64_t{0});
   } else {
-    m.layers = std::min(m.layers, m.layers % chunks + std::int64_t{kPerChunk} * chunks);
+    const bool ends_count =
+        l.split == costmodel::StageSplit::EndsMinusOne || l.split == costmodel::StageSplit::EmbeddingCounts;
+    const std::int64_t ends = ends_count ? 2 : 0;
+    m.layers = std::min(m.layers, (m.layers + ends) % chunks + std::int64_t{kPerChunk} * chunks - ends);
   }
   m.moe.first_k_dense = std::min(m.moe.first_k_dense, std::max<std::int64_t>(1, m.layers / 2));
   const auto gone = [&](int layer) { return layer >= m.layers; };

@@ -215,8 +215,11 @@ void Stage::embedding_gradient(const View& d) {
 }
 
 void Stage::finish_gradients() {
-  if (!rank_.scenario.model.tied_embeddings || !costmodel::separates_ends(rank_.scenario.layout)) return;
   rank_.clock.enter(Phase::Reduction);
+  for (Unit* unit : units()) {
+    for (FlatParameters& flat : unit->flats()) flat.finish_reduction();
+  }
+  if (!rank_.scenario.model.tied_embeddings || !costmodel::separates_ends(rank_.scenario.layout)) return;
   for (std::optional<Unit>* copy : {&embedding_, &tied_copy_}) {
     if (!copy->has_value()) continue;
     for (FlatParameters& flat : (*copy)->flats()) flat.add_across(rank_, *rank_.groups.tied_ends);

@@ -35,6 +35,23 @@ void uneven_stages(Scenario& sc) {
   sc.layout.stage_layers = {3, 1};
 }
 
+void experts(Scenario& sc) {
+  sc.model.moe = {.experts = 4, .top_k = 2, .expert_ffn = 8};
+}
+void experts_and_shared(Scenario& sc) {
+  experts(sc);
+  sc.model.moe.shared_ffn = 12;
+}
+void experts_recomputed(Scenario& sc) {
+  experts_and_shared(sc);
+  recompute_all(sc);
+}
+void first_layer_dense(Scenario& sc) {
+  experts_and_shared(sc);
+  sc.model.moe.first_k_dense = 1;
+}
+
+constexpr auto kGathered = costmodel::ContextKind::AllGather;
 constexpr auto kZb = ScheduleKind::ZbH1;
 constexpr auto kVirtual = ScheduleKind::Interleaved;
 
@@ -86,6 +103,21 @@ const std::vector<LayoutCase>& layout_cases() {
       {"zb_h1_recomputed", {.pp = 2, .schedule = kZb}, recompute_one},
       {"zbv", {.pp = 2, .schedule = ScheduleKind::Zbv}},
       {"zbv_tied", {.pp = 2, .schedule = ScheduleKind::Zbv}, tie},
+      {"ring", {.cp = 2}},
+      {"ring_of_four_selective", {.cp = 4}, recompute_attention},
+      {"ring_sp_recomputed", {.tp = 2, .cp = 2, .sp = true}, recompute_all},
+      {"ring_zero3", {.dp = 2, .cp = 2, .sharding = {.stage = 3}}},
+      {"gathered_keys", {.cp = 2, .context = kGathered}},
+      {"gathered_keys_zero2_pp2", {.cp = 2, .pp = 2, .sharding = {.stage = 2}, .context = kGathered}},
+      {"experts", {}, experts},
+      {"experts_ep2", {.dp = 2, .ep = 2}, experts},
+      {"experts_ep2_etp2", {.dp = 2, .tp = 2, .ep = 2, .sp = true}, experts_and_shared},
+      {"experts_ep4_etp1", {.dp = 2, .tp = 2, .ep = 4, .etp = 1, .sp = true}, experts},
+      {"experts_ep2_ring_recomputed", {.cp = 2, .ep = 2}, experts_recomputed},
+      {"experts_zb_h1", {.dp = 2, .pp = 2, .ep = 2, .schedule = kZb}, experts_and_shared},
+      {"experts_zb_h1_without_shared_ones", {.dp = 2, .pp = 2, .ep = 2, .schedule = kZb}, experts},
+      {"experts_zero3", {.dp = 4, .ep = 2, .sharding = {.stage = 3}}, first_layer_dense},
+      {"experts_zero1", {.dp = 4, .ep = 2, .sharding = {.stage = 1}}, first_layer_dense},
       {"all", {.dp = 2, .tp = 2, .pp = 2, .sp = true, .sharding = {.stage = 1}}},
       {"tied", {.tp = 2}, tie},
       {"tied_pp2", {.pp = 2}, tie},

@@ -56,7 +56,7 @@ TinyRun run_tiny(const costmodel::Scenario& sc, int steps) {
     return run;
   }
   validator::GlobalState state;
-  validator::RunOptions options{.steps = steps};
+  validator::RunOptions options{.steps = steps, .routing = validator::Routing::InTurn};
   options.make_device = [] { return validator::make_cpu_device(validator::Element::F64); };
   options.stepped = [&](const validator::RankView& view) {
     if (view.step == steps) state.add(view, validator::State::Master);

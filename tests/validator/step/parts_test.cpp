@@ -1,0 +1,162 @@
+// Parts of a step that stand on their own: learning rate, clipping, tokens, cuts of parameters, shrinking.
+#include <gmock/gmock.h>
+
+#include <vector>
+
+#include "costmodel/step/estimate.h"
+#include "tests/validator/step/tiny_scenario.h"
+#include "validator/parameters/initial_values.h"
+#include "validator/step/shrink.h"
+
+namespace hexaplan::tests {
+namespace {
+
+using costmodel::Layout;
+using costmodel::Scenario;
+using validator::LearningRate;
+using validator::TokenSource;
+
+TEST(learning_rate, rises_evenly_stays_at_the_peak_and_falls_along_a_cosine) {
+  const LearningRate rate{.peak = 1, .lowest = 0.1, .warm_up_steps = 4, .total_steps = 14};
+  EXPECT_DOUBLE_EQ(rate.at(1), 0.25);
+  EXPECT_DOUBLE_EQ(rate.at(4), 1);
+  EXPECT_DOUBLE_EQ(rate.at(9), 0.55) << "half way down";
+  EXPECT_DOUBLE_EQ(rate.at(14), 0.1);
+  EXPECT_DOUBLE_EQ(rate.at(99), 0.1);
+  EXPECT_DOUBLE_EQ((LearningRate{.peak = 2}.at(7)), 2) << "no schedule";
+}
+
+TEST(clipping, divides_by_the_norm_beyond_its_limit_only) {
+  EXPECT_EQ(validator::clip_factor(0.5, 1), 1);
+  EXPECT_NEAR(validator::clip_factor(4, 1), 0.25, 1e-6);
+  EXPECT_EQ(validator::clip_factor(4, 0), 1) << "0 never clips";
+}
+
+TEST(token_source, gives_every_sequence_its_window_and_starts_again_at_the_end) {
+  const TokenSource source = TokenSource::from_tokens({0, 1, 2, 3, 4, 5, 6}, 2);
+  EXPECT_EQ(source.at(0, 2), 2);
+  EXPECT_EQ(source.at(1, 0), 2) << "the last target is the next input";
+  EXPECT_EQ(source.at(2, 2), 6);
+  EXPECT_EQ(source.at(3, 1), 1);
+}
+
+TEST(token_source, draws_words_of_the_vocabulary_from_the_seed_alone) {
+  const TokenSource a = TokenSource::random(1, 7, 16), b = TokenSource::random(1, 7, 16);
+  const TokenSource other = TokenSource::random(2, 7, 16);
+  int different = 0;
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_EQ(a.at(i, 3), b.at(i, 3));
+    EXPECT_GE(a.at(i, 3), 0);
+    EXPECT_LT(a.at(i, 3), 7);
+    different += a.at(i, 3) != other.at(i, 3) ? 1 : 0;
+  }
+  EXPECT_GT(different, 100);
+}
+
+/// How often the ranks of a tensor-parallel group hold each element of a layer's parameters.
+void expect_held(const Scenario& sc, std::string_view name, int times) {
+  std::vector<int> held;
+  for (int rank = 0; rank < sc.layout.tp; ++rank) {
+    for (const auto& t : validator::plan_unit(sc, 0, {.tp_rank = rank}).dense) {
+      if (t.name != name) continue;
+      held.resize(static_cast<std::size_t>(t.global_rows * t.global_cols));
+      for (std::int64_t i = 0; i < t.elements(); ++i) ++held.at(static_cast<std::size_t>(t.global_index(i)));
+    }
+  }
+  EXPECT_THAT(held, testing::Each(times)) << name << " over " << sc.layout.tp;
+}
+
+TEST(local_tensor, tensor_parallel_ranks_hold_every_matrix_once_and_every_vector_each) {
+  for (const int tp : {1, 2, 4, 8}) {
+    const Scenario sc = tiny_scenario({.tp = tp});
+    for (const char* name :
+         {"attention.query.weight", "attention.output.weight", "mlp.gate_up.weight", "mlp.down.weight"})
+      expect_held(sc, name, 1);
+    expect_held(sc, "norm1.weight", tp);
+    expect_held(sc, "attention.key_value.weight", tp <= 2 ? 1 : tp / 2);  // two kv heads
+  }
+}
+
+TEST(local_tensor, the_gradient_norm_counts_every_element_once) {
+  const Scenario sc = tiny_scenario({.tp = 8});
+  std::int64_t counted = 0;
+  for (int rank = 0; rank < 8; ++rank) {
+    for (const auto& t : validator::plan_unit(sc, 0, {.tp_rank = rank}).dense)
+      counted += t.counted ? t.elements() : 0;
+  }
+  const auto whole = validator::plan_unit(tiny_scenario(), 0, {});
+  EXPECT_EQ(counted, whole.dense_elements());
+}
+
+TEST(initial_values, depend_on_the_place_in_the_unsharded_tensor_alone) {
+  const Scenario sc = tiny_scenario({.tp = 4});
+  const auto values_of = [&](const Scenario& s, int rank, const char* name) {
+    std::vector<double> whole;
+    for (const auto& t : validator::plan_unit(s, 1, {.tp_rank = rank}).dense) {
+      if (t.name != name) continue;
+      std::vector<double> values(static_cast<std::size_t>(t.elements()));
+      validator::initial_values(t, 1, s.model, 7, values);
+      whole.resize(static_cast<std::size_t>(t.global_rows * t.global_cols));
+      for (std::int64_t i = 0; i < t.elements(); ++i)
+        whole[static_cast<std::size_t>(t.global_index(i))] = values[static_cast<std::size_t>(i)];
+    }
+    return whole;
+  };
+  const auto unsharded = values_of(tiny_scenario(), 0, "mlp.down.weight");
+  const auto sharded = values_of(sc, 2, "mlp.down.weight");
+  int found = 0;
+  for (std::size_t i = 0; i < sharded.size(); ++i) {
+    if (sharded[i] == 0) continue;
+    ++found;
+    EXPECT_EQ(sharded[i], unsharded[i]);
+  }
+  EXPECT_EQ(found, 16 * 24 / 4);
+}
+
+/// Llama-3-405B's shape under one of its published layouts (arXiv:2407.21783 table 4).
+Scenario large(Layout layout) {
+  Scenario sc = tiny_scenario(layout);
+  sc.model.layers = 126;
+  sc.model.hidden = 16384;
+  sc.model.vocab = 128256;
+  sc.model.attention = {.heads = 128, .kv_heads = 8, .head_dim = 128, .v_head_dim = 128};
+  sc.model.mlp.ffn = 53248;
+  sc.recipe.sequence = 8192;
+  sc.recipe.global_batch = 2048;
+  return sc;
+}
+
+TEST(shrink, keeps_the_layout_of_a_405b_plan_and_leaves_a_model_for_a_laptop) {
+  Layout layout{.dp = 128, .tp = 8, .pp = 16, .sp = true, .sharding = {.stage = 1}};
+  layout.split = costmodel::StageSplit::EndsMinusOne;
+  const Scenario sc = large(layout);
+  ASSERT_FALSE(costmodel::first_rejection(sc));
+  const Scenario small = validator::shrink(sc, 256);
+  EXPECT_FALSE(costmodel::first_rejection(small));
+  EXPECT_EQ(small.layout.tp, 8);
+  EXPECT_EQ(small.layout.pp, 16);
+  EXPECT_EQ(small.layout.dp, 2) << "256 ranks";
+  EXPECT_EQ(small.layout.sharding.stage, 1);
+  EXPECT_EQ((small.model.layers + 2) % 16, 0) << "as 126 layers have";
+  EXPECT_EQ(small.model.attention.kv_heads, 8);
+  EXPECT_LT(small.model.hidden, 512);
+  EXPECT_NEAR(static_cast<double>(small.model.mlp.ffn) / static_cast<double>(small.model.hidden),
+              53248.0 / 16384, 0.1);
+  EXPECT_GE(costmodel::microbatches_per_step(small), 16) << "the pipeline fills";
+}
+
+TEST(shrink, keeps_more_tensor_parallel_ranks_than_kv_heads) {
+  const Scenario small = validator::shrink(large({.dp = 4, .tp = 16}));
+  EXPECT_FALSE(costmodel::first_rejection(small));
+  EXPECT_LT(small.model.attention.kv_heads, small.layout.tp);
+}
+
+TEST(shrink, leaves_replicas_in_two_groups_where_shards_are_hybrid) {
+  const Scenario small = validator::shrink(large({.dp = 256, .sharding = {.stage = 3, .group = 8}}), 4);
+  EXPECT_FALSE(costmodel::first_rejection(small));
+  EXPECT_LE(small.layout.world_size(), 4);
+  EXPECT_LT(small.layout.shard_ranks(), small.layout.dp);
+}
+
+}  // namespace
+}  // namespace hexaplan::tests
