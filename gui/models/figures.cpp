@@ -8,7 +8,7 @@
 namespace hexaplan::gui {
 namespace {
 
-QString tr(const char* text) {
+QString translated(const char* text) {
   return QCoreApplication::translate("Figures", text);
 }
 
@@ -18,7 +18,7 @@ bool priced(const costmodel::Estimate& estimate) {
 }
 
 void appendMemory(const costmodel::Estimate& estimate, std::vector<Figure>& out) {
-  const QString group = tr(QT_TRANSLATE_NOOP("Figures", "memory of the fullest GPU"));
+  const QString group = translated(QT_TRANSLATE_NOOP("Figures", "memory of the fullest GPU"));
   const costmodel::StageMemory* peak =
       priced(estimate) ? &estimate.stages[static_cast<std::size_t>(estimate.peak_stage)] : nullptr;
   const auto add = [&](const QString& name, const QString& meaning, auto read, bool more = false) {
@@ -26,33 +26,34 @@ void appendMemory(const costmodel::Estimate& estimate, std::vector<Figure>& out)
                    peak != nullptr ? std::optional<double>(read(*peak)) : std::nullopt, more});
   };
   using Stage = costmodel::StageMemory;
-  add(tr(QT_TRANSLATE_NOOP("Figures", "on the device")),
-      tr(QT_TRANSLATE_NOOP("Figures", "Everything: what nvidia-smi shows, what runs out.")),
+  add(translated(QT_TRANSLATE_NOOP("Figures", "on the device")),
+      translated(QT_TRANSLATE_NOOP("Figures", "Everything: what nvidia-smi shows, what runs out.")),
       [](const Stage& s) { return s.device.value(); });
   add(
-      tr(QT_TRANSLATE_NOOP("Figures", "to spare")),
-      tr(QT_TRANSLATE_NOOP("Figures", "Usable memory left over.")),
+      translated(QT_TRANSLATE_NOOP("Figures", "to spare")),
+      translated(QT_TRANSLATE_NOOP("Figures", "Usable memory left over.")),
       [&](const Stage& s) { return (estimate.capacity - s.device).value(); }, true);
   for (const MemoryTerm& term : memoryTerms()) {
     add(labelOf(term.kind), explain(term),
         [&](const Stage& s) { return s.on_device().of(term.kind).value(); });
   }
-  add(tr(QT_TRANSLATE_NOOP("Figures", "allocated")),
-      tr(QT_TRANSLATE_NOOP("Figures", "Peak of live tensors (torch.cuda.max_memory_allocated).")),
+  add(translated(QT_TRANSLATE_NOOP("Figures", "allocated")),
+      translated(QT_TRANSLATE_NOOP("Figures", "Peak of live tensors (torch.cuda.max_memory_allocated).")),
       [](const Stage& s) { return s.allocated.value(); });
-  add(tr(QT_TRANSLATE_NOOP("Figures", "reserved")),
-      tr(QT_TRANSLATE_NOOP("Figures", "Peak of the caching allocator (torch.cuda.max_memory_reserved).")),
+  add(translated(QT_TRANSLATE_NOOP("Figures", "reserved")),
+      translated(
+          QT_TRANSLATE_NOOP("Figures", "Peak of the caching allocator (torch.cuda.max_memory_reserved).")),
       [](const Stage& s) { return s.reserved.value(); });
 }
 
 void appendTime(const costmodel::Estimate& estimate, std::vector<Figure>& out) {
-  const QString group = tr(QT_TRANSLATE_NOOP("Figures", "time of one step"));
+  const QString group = translated(QT_TRANSLATE_NOOP("Figures", "time of one step"));
   const auto add = [&](const QString& name, const QString& meaning, double seconds) {
     out.push_back({group, name, meaning, CellUnit::Seconds,
                    priced(estimate) ? std::optional<double>(seconds) : std::nullopt});
   };
-  add(tr(QT_TRANSLATE_NOOP("Figures", "one step")), tr(QT_TRANSLATE_NOOP("Figures", "One optimizer step.")),
-      estimate.time.total().value());
+  add(translated(QT_TRANSLATE_NOOP("Figures", "one step")),
+      translated(QT_TRANSLATE_NOOP("Figures", "One optimizer step.")), estimate.time.total().value());
   for (const TimeTerm& term : timeTerms()) {
     add(labelOf(term), explain(term), (estimate.time.*term.member).value());
   }
@@ -62,10 +63,10 @@ void appendRates(const costmodel::Scenario& scenario, const costmodel::Estimate&
                  std::vector<Figure>& out) {
   const auto add = [&](const QString& group, const char* name, const char* meaning, CellUnit unit,
                        double value, bool more, bool known = true) {
-    out.push_back({group, tr(name), tr(meaning), unit,
+    out.push_back({group, translated(name), translated(meaning), unit,
                    priced(estimate) && known ? std::optional<double>(value) : std::nullopt, more});
   };
-  const QString rates = tr(QT_TRANSLATE_NOOP("Figures", "throughput"));
+  const QString rates = translated(QT_TRANSLATE_NOOP("Figures", "throughput"));
   const costmodel::Throughput& rate = estimate.throughput;
   add(rates, QT_TRANSLATE_NOOP("Figures", "tokens/s"), QT_TRANSLATE_NOOP("Figures", "Of the whole job."),
       CellUnit::Count, rate.tokens_per_second, true);
@@ -83,7 +84,7 @@ void appendRates(const costmodel::Scenario& scenario, const costmodel::Estimate&
   const bool budget = scenario.recipe.tokens > 0 && priced(estimate);
   const costmodel::TrainingCost cost =
       budget ? costmodel::training_cost(scenario, estimate) : costmodel::TrainingCost{};
-  const QString run = tr(QT_TRANSLATE_NOOP("Figures", "whole training run"));
+  const QString run = translated(QT_TRANSLATE_NOOP("Figures", "whole training run"));
   add(run, QT_TRANSLATE_NOOP("Figures", "duration"),
       QT_TRANSLATE_NOOP("Figures", "For the recipe's tokens, without restarts. Formula U3."),
       CellUnit::Seconds, cost.wall.value(), false, budget);

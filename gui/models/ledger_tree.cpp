@@ -15,13 +15,13 @@ using costmodel::TensorEntry;
 
 QString layerClassName(int index) {
   const costmodel::LayerClass layer = costmodel::layer_class_at(index);
-  const auto tr = [](const char* text) { return QCoreApplication::translate("Ledger", text); };
+  const auto translated = [](const char* text) { return QCoreApplication::translate("Ledger", text); };
   if (layer.moe) {
-    return layer.windowed ? tr(QT_TRANSLATE_NOOP("Ledger", "expert layers, sliding window"))
-                          : tr(QT_TRANSLATE_NOOP("Ledger", "expert layers"));
+    return layer.windowed ? translated(QT_TRANSLATE_NOOP("Ledger", "expert layers, sliding window"))
+                          : translated(QT_TRANSLATE_NOOP("Ledger", "expert layers"));
   }
-  return layer.windowed ? tr(QT_TRANSLATE_NOOP("Ledger", "layers, sliding window"))
-                        : tr(QT_TRANSLATE_NOOP("Ledger", "layers"));
+  return layer.windowed ? translated(QT_TRANSLATE_NOOP("Ledger", "layers, sliding window"))
+                        : translated(QT_TRANSLATE_NOOP("Ledger", "layers"));
 }
 
 LedgerNode tensorNode(const TensorEntry& entry) {

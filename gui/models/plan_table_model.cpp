@@ -25,91 +25,105 @@ const planner::Price& priceOf(const PlanRow& row) {
   return row.plan.plan.price;
 }
 
-#define PLAN_TEXT(text) QT_TRANSLATE_NOOP("hexaplan::gui::PlanTableModel", text)
 using R = const PlanRow&;
 constexpr std::array kPlanColumns{
-    Column<PlanRow>{{PLAN_TEXT("#"), CellUnit::Count, PLAN_TEXT("Place in the ranking.")},
+    Column<PlanRow>{{QT_TRANSLATE_NOOP("Plans", "#"), CellUnit::Count,
+                     QT_TRANSLATE_NOOP("Plans", "Place in the ranking.")},
                     [](R r) -> QVariant { return r.place; }},
-    Column<PlanRow>{{PLAN_TEXT("layout"), CellUnit::Text, PLAN_TEXT("As the command line reads it.")},
+    Column<PlanRow>{{QT_TRANSLATE_NOOP("Plans", "layout"), CellUnit::Text,
+                     QT_TRANSLATE_NOOP("Plans", "As the command line reads it.")},
                     [](R r) -> QVariant { return layoutText(layoutOf(r)); }},
-    Column<PlanRow>{{PLAN_TEXT("step time"), CellUnit::Seconds, PLAN_TEXT("Of one optimizer step.")},
+    Column<PlanRow>{{QT_TRANSLATE_NOOP("Plans", "step time"), CellUnit::Seconds,
+                     QT_TRANSLATE_NOOP("Plans", "Of one optimizer step.")},
                     [](R r) -> QVariant { return priceOf(r).step.value(); }},
-    Column<PlanRow>{{PLAN_TEXT("peak memory"), CellUnit::Bytes, PLAN_TEXT("Of the fullest GPU.")},
+    Column<PlanRow>{{QT_TRANSLATE_NOOP("Plans", "peak memory"), CellUnit::Bytes,
+                     QT_TRANSLATE_NOOP("Plans", "Of the fullest GPU.")},
                     [](R r) -> QVariant { return priceOf(r).peak.value(); }},
-    Column<PlanRow>{
-        {PLAN_TEXT("to spare"), CellUnit::Bytes, PLAN_TEXT("Usable memory left on the fullest GPU.")},
-        [](R r) -> QVariant { return priceOf(r).headroom().value(); }},
-    Column<PlanRow>{{PLAN_TEXT("tokens/s/GPU"), CellUnit::Plain, PLAN_TEXT("Tokens per second and GPU.")},
+    Column<PlanRow>{{QT_TRANSLATE_NOOP("Plans", "to spare"), CellUnit::Bytes,
+                     QT_TRANSLATE_NOOP("Plans", "Usable memory left on the fullest GPU.")},
+                    [](R r) -> QVariant { return priceOf(r).headroom().value(); }},
+    Column<PlanRow>{{QT_TRANSLATE_NOOP("Plans", "tokens/s/GPU"), CellUnit::Plain,
+                     QT_TRANSLATE_NOOP("Plans", "Tokens per second and GPU.")},
                     [](R r) -> QVariant { return priceOf(r).tokens_per_second_per_gpu; }},
-    Column<PlanRow>{{PLAN_TEXT("MFU"), CellUnit::Percent,
-                     PLAN_TEXT("Model FLOPs over the dense peak; causal attention halved.")},
+    Column<PlanRow>{{QT_TRANSLATE_NOOP("Plans", "MFU"), CellUnit::Percent,
+                     QT_TRANSLATE_NOOP("Plans", "Model FLOPs over the dense peak; causal attention halved.")},
                     [](R r) -> QVariant { return priceOf(r).mfu; }},
-    Column<PlanRow>{{PLAN_TEXT("GPUs"), CellUnit::Count, PLAN_TEXT("That the plan uses.")},
+    Column<PlanRow>{{QT_TRANSLATE_NOOP("Plans", "GPUs"), CellUnit::Count,
+                     QT_TRANSLATE_NOOP("Plans", "That the plan uses.")},
                     [](R r) -> QVariant { return static_cast<double>(priceOf(r).gpus); }},
-    Column<PlanRow>{{PLAN_TEXT("micro-batch"), CellUnit::Count, PLAN_TEXT("Sequences per pass and replica.")},
+    Column<PlanRow>{{QT_TRANSLATE_NOOP("Plans", "micro-batch"), CellUnit::Count,
+                     QT_TRANSLATE_NOOP("Plans", "Sequences per pass and replica.")},
                     [](R r) -> QVariant { return static_cast<double>(r.plan.plan.recipe.micro_batch); }},
-    Column<PlanRow>{
-        {PLAN_TEXT("recompute"), CellUnit::Text, PLAN_TEXT("What backward runs again to save memory.")},
-        [](R r) -> QVariant { return recomputeText(r.plan.plan.recipe.recompute); }},
-    Column<PlanRow>{{PLAN_TEXT("cost per step"), CellUnit::Dollars,
-                     PLAN_TEXT("All GPUs together; empty where the GPU has no price.")},
+    Column<PlanRow>{{QT_TRANSLATE_NOOP("Plans", "recompute"), CellUnit::Text,
+                     QT_TRANSLATE_NOOP("Plans", "What backward runs again to save memory.")},
+                    [](R r) -> QVariant { return recomputeText(r.plan.plan.recipe.recompute); }},
+    Column<PlanRow>{{QT_TRANSLATE_NOOP("Plans", "cost per step"), CellUnit::Dollars,
+                     QT_TRANSLATE_NOOP("Plans", "All GPUs together; empty where the GPU has no price.")},
                     [](R r) { return known(priceOf(r).dollars_per_step); }},
     Column<PlanRow>{
-        {PLAN_TEXT("uneven gain"), CellUnit::Seconds,
-         PLAN_TEXT("What the best uneven split of layers saves per step.")},
+        {QT_TRANSLATE_NOOP("Plans", "uneven gain"), CellUnit::Seconds,
+         QT_TRANSLATE_NOOP("Plans", "What the best uneven split of layers saves per step.")},
         [](R r) { return r.plan.refinement ? QVariant(r.plan.refinement->gain.value()) : QVariant(); }},
-    Column<PlanRow>{{PLAN_TEXT("simulated"), CellUnit::Seconds, PLAN_TEXT("Step time by discrete events.")},
+    Column<PlanRow>{{QT_TRANSLATE_NOOP("Plans", "simulated"), CellUnit::Seconds,
+                     QT_TRANSLATE_NOOP("Plans", "Step time by discrete events.")},
                     [](R r) { return r.plan.simulated ? QVariant(r.plan.simulated->value()) : QVariant(); }},
-    Column<PlanRow>{{PLAN_TEXT("DP"), CellUnit::Count, PLAN_TEXT("Data-parallel replicas.")},
+    Column<PlanRow>{{QT_TRANSLATE_NOOP("Plans", "DP"), CellUnit::Count,
+                     QT_TRANSLATE_NOOP("Plans", "Data-parallel replicas.")},
                     [](R r) -> QVariant { return layoutOf(r).dp; }},
-    Column<PlanRow>{{PLAN_TEXT("TP"), CellUnit::Count, PLAN_TEXT("Ranks that share each layer's matrices.")},
+    Column<PlanRow>{{QT_TRANSLATE_NOOP("Plans", "TP"), CellUnit::Count,
+                     QT_TRANSLATE_NOOP("Plans", "Ranks that share each layer's matrices.")},
                     [](R r) -> QVariant { return layoutOf(r).tp; }},
-    Column<PlanRow>{{PLAN_TEXT("CP"), CellUnit::Count, PLAN_TEXT("Ranks that share each sequence.")},
+    Column<PlanRow>{{QT_TRANSLATE_NOOP("Plans", "CP"), CellUnit::Count,
+                     QT_TRANSLATE_NOOP("Plans", "Ranks that share each sequence.")},
                     [](R r) -> QVariant { return layoutOf(r).cp; }},
-    Column<PlanRow>{{PLAN_TEXT("PP"), CellUnit::Count, PLAN_TEXT("Pipeline stages.")},
-                    [](R r) -> QVariant { return layoutOf(r).pp; }},
-    Column<PlanRow>{{PLAN_TEXT("VPP"), CellUnit::Count, PLAN_TEXT("Model chunks per stage.")},
+    Column<PlanRow>{
+        {QT_TRANSLATE_NOOP("Plans", "PP"), CellUnit::Count, QT_TRANSLATE_NOOP("Plans", "Pipeline stages.")},
+        [](R r) -> QVariant { return layoutOf(r).pp; }},
+    Column<PlanRow>{{QT_TRANSLATE_NOOP("Plans", "VPP"), CellUnit::Count,
+                     QT_TRANSLATE_NOOP("Plans", "Model chunks per stage.")},
                     [](R r) -> QVariant { return layoutOf(r).vpp; }},
-    Column<PlanRow>{{PLAN_TEXT("EP"), CellUnit::Count, PLAN_TEXT("Ranks that share the experts.")},
+    Column<PlanRow>{{QT_TRANSLATE_NOOP("Plans", "EP"), CellUnit::Count,
+                     QT_TRANSLATE_NOOP("Plans", "Ranks that share the experts.")},
                     [](R r) -> QVariant { return layoutOf(r).ep; }},
     Column<PlanRow>{
-        {PLAN_TEXT("ZeRO"), CellUnit::Count,
-         PLAN_TEXT("What data-parallel ranks shard: 1 optimizer states, 2 gradients too, 3 all.")},
+        {QT_TRANSLATE_NOOP("Plans", "ZeRO"), CellUnit::Count,
+         QT_TRANSLATE_NOOP("Plans",
+                           "What data-parallel ranks shard: 1 optimizer states, 2 gradients too, 3 all.")},
         [](R r) -> QVariant { return layoutOf(r).sharding.stage; }},
-    Column<PlanRow>{
-        {PLAN_TEXT("schedule"), CellUnit::Text, PLAN_TEXT("Order of micro-batches in the pipeline.")},
-        [](R r) -> QVariant {
-          for (const auto& name : presets::kScheduleNames) {
-            if (name.value == layoutOf(r).schedule) return text(name.name);
-          }
-          return {};
-        }},
+    Column<PlanRow>{{QT_TRANSLATE_NOOP("Plans", "schedule"), CellUnit::Text,
+                     QT_TRANSLATE_NOOP("Plans", "Order of micro-batches in the pipeline.")},
+                    [](R r) -> QVariant {
+                      for (const auto& name : presets::kScheduleNames) {
+                        if (name.value == layoutOf(r).schedule) return text(name.name);
+                      }
+                      return {};
+                    }},
 };
 constexpr int kShownAtFirst = 10;
-#undef PLAN_TEXT
 
-#define RULE_TEXT(text) QT_TRANSLATE_NOOP("hexaplan::gui::RejectionModel", text)
 using Rejection = planner::RejectionCount;
 constexpr std::array kRejectionColumns{
-    Column<Rejection>{
-        {RULE_TEXT("candidates"), CellUnit::Count, RULE_TEXT("That this rule was the first to reject.")},
-        [](const Rejection& r) -> QVariant { return static_cast<double>(r.candidates); }},
-    Column<Rejection>{{RULE_TEXT("rule"), CellUnit::Text, RULE_TEXT("Its stable name.")},
+    Column<Rejection>{{QT_TRANSLATE_NOOP("Rejections", "candidates"), CellUnit::Count,
+                       QT_TRANSLATE_NOOP("Rejections", "That this rule was the first to reject.")},
+                      [](const Rejection& r) -> QVariant { return static_cast<double>(r.candidates); }},
+    Column<Rejection>{{QT_TRANSLATE_NOOP("Rejections", "rule"), CellUnit::Text,
+                       QT_TRANSLATE_NOOP("Rejections", "Its stable name.")},
                       [](const Rejection& r) -> QVariant { return text(r.rule); }},
-    Column<Rejection>{
-        {RULE_TEXT("reason, for example"), CellUnit::Text, RULE_TEXT("Why one of them was rejected.")},
-        [](const Rejection& r) -> QVariant { return text(r.reason); }},
-    Column<Rejection>{{RULE_TEXT("what would pass"), CellUnit::Text, RULE_TEXT("Advice for that one.")},
+    Column<Rejection>{{QT_TRANSLATE_NOOP("Rejections", "reason, for example"), CellUnit::Text,
+                       QT_TRANSLATE_NOOP("Rejections", "Why one of them was rejected.")},
+                      [](const Rejection& r) -> QVariant { return text(r.reason); }},
+    Column<Rejection>{{QT_TRANSLATE_NOOP("Rejections", "what would pass"), CellUnit::Text,
+                       QT_TRANSLATE_NOOP("Rejections", "Advice for that one.")},
                       [](const Rejection& r) -> QVariant { return text(r.advice); }},
-    Column<Rejection>{{RULE_TEXT("nearest layouts that pass"), CellUnit::Text,
-                       RULE_TEXT("Next to the example, along the axis that the rule speaks of.")},
-                      [](const Rejection& r) -> QVariant {
-                        QStringList near;
-                        for (const costmodel::Layout& layout : r.nearest) near.append(layoutText(layout));
-                        return near.join(QStringLiteral(" · "));
-                      }},
+    Column<Rejection>{
+        {QT_TRANSLATE_NOOP("Rejections", "nearest layouts that pass"), CellUnit::Text,
+         QT_TRANSLATE_NOOP("Rejections", "Next to the example, along the axis that the rule speaks of.")},
+        [](const Rejection& r) -> QVariant {
+          QStringList near;
+          for (const costmodel::Layout& layout : r.nearest) near.append(layoutText(layout));
+          return near.join(QStringLiteral(" · "));
+        }},
 };
-#undef RULE_TEXT
 
 }  // namespace
 
@@ -121,8 +135,7 @@ QString recomputeText(const costmodel::Recompute& recompute) {
   return text(presets::to_recompute_text(recompute));
 }
 
-PlanTableModel::PlanTableModel(QObject* parent)
-    : ColumnTableModel(kPlanColumns, "hexaplan::gui::PlanTableModel", parent) {}
+PlanTableModel::PlanTableModel(QObject* parent) : ColumnTableModel(kPlanColumns, "Plans", parent) {}
 
 void PlanTableModel::setRanking(const planner::Ranking& ranking) {
   std::vector<PlanRow> rows;
@@ -144,7 +157,6 @@ QString PlanTableModel::toolTip(int index, int column) const {
            secondsText(plan.refinement->gain));
 }
 
-RejectionModel::RejectionModel(QObject* parent)
-    : ColumnTableModel(kRejectionColumns, "hexaplan::gui::RejectionModel", parent) {}
+RejectionModel::RejectionModel(QObject* parent) : ColumnTableModel(kRejectionColumns, "Rejections", parent) {}
 
 }  // namespace hexaplan::gui

@@ -12,26 +12,28 @@
 namespace hexaplan::gui {
 namespace {
 
-#define REPORT_TEXT(text) QT_TRANSLATE_NOOP("hexaplan::gui::ReportModel", text)
 constexpr int kDifference = 3, kError = 4;
 constexpr std::array kColumns{
-    Column<ReportRow>{{REPORT_TEXT("term"), CellUnit::Text, REPORT_TEXT("What was predicted and measured.")},
+    Column<ReportRow>{{QT_TRANSLATE_NOOP("Report", "term"), CellUnit::Text,
+                       QT_TRANSLATE_NOOP("Report", "What was predicted and measured.")},
                       [](const ReportRow& r) -> QVariant { return r.term; }},
-    Column<ReportRow>{{REPORT_TEXT("predicted"), CellUnit::Plain, REPORT_TEXT("By the cost model.")},
+    Column<ReportRow>{{QT_TRANSLATE_NOOP("Report", "predicted"), CellUnit::Plain,
+                       QT_TRANSLATE_NOOP("Report", "By the cost model.")},
                       [](const ReportRow& r) -> QVariant { return r.predicted; }},
+    Column<ReportRow>{{QT_TRANSLATE_NOOP("Report", "measured"), CellUnit::Plain,
+                       QT_TRANSLATE_NOOP("Report", "In the run; empty: not measured.")},
+                      [](const ReportRow& r) { return r.measured ? QVariant(*r.measured) : QVariant(); }},
     Column<ReportRow>{
-        {REPORT_TEXT("measured"), CellUnit::Plain, REPORT_TEXT("In the run; empty: not measured.")},
-        [](const ReportRow& r) { return r.measured ? QVariant(*r.measured) : QVariant(); }},
-    Column<ReportRow>{
-        {REPORT_TEXT("difference"), CellUnit::Plain, REPORT_TEXT("Predicted minus measured.")},
+        {QT_TRANSLATE_NOOP("Report", "difference"), CellUnit::Plain,
+         QT_TRANSLATE_NOOP("Report", "Predicted minus measured.")},
         [](const ReportRow& r) { return r.measured ? QVariant(r.predicted - *r.measured) : QVariant(); }},
-    Column<ReportRow>{
-        {REPORT_TEXT("error"), CellUnit::Percent, REPORT_TEXT("Predicted over measured, minus 1.")},
-        [](const ReportRow& r) {
-          return r.measured && *r.measured != 0 ? QVariant(r.predicted / *r.measured - 1) : QVariant();
-        }},
+    Column<ReportRow>{{QT_TRANSLATE_NOOP("Report", "error"), CellUnit::Percent,
+                       QT_TRANSLATE_NOOP("Report", "Predicted over measured, minus 1.")},
+                      [](const ReportRow& r) {
+                        return r.measured && *r.measured != 0 ? QVariant(r.predicted / *r.measured - 1)
+                                                              : QVariant();
+                      }},
 };
-#undef REPORT_TEXT
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -41,8 +43,7 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-ReportModel::ReportModel(QObject* parent)
-    : ColumnTableModel(kColumns, "hexaplan::gui::ReportModel", parent) {}
+ReportModel::ReportModel(QObject* parent) : ColumnTableModel(kColumns, "Report", parent) {}
 
 CellUnit ReportModel::unit(int index, int column) const {
   const CellUnit head = ColumnTableModel::unit(index, column);

@@ -18,22 +18,21 @@ struct KindRow {
   const char* name;
   Ink ink;  // of communication: of its hidden part
 };
-#define SPAN_TEXT(text) QT_TRANSLATE_NOOP("SpanKind", text)
 constexpr std::array<KindRow, costmodel::kSpanKinds> kKinds{{
-    {SpanKind::Forward, SPAN_TEXT("forward"), Ink::Forward},
-    {SpanKind::Backward, SPAN_TEXT("backward"), Ink::Backward},
-    {SpanKind::BackwardInput, SPAN_TEXT("backward, inputs"), Ink::BackwardInput},
-    {SpanKind::BackwardWeight, SPAN_TEXT("backward, weights"), Ink::BackwardWeight},
-    {SpanKind::Recompute, SPAN_TEXT("recomputation"), Ink::Recompute},
-    {SpanKind::Collective, SPAN_TEXT("collectives of layers"), Ink::HiddenCommunication},
-    {SpanKind::SendForward, SPAN_TEXT("activations sent"), Ink::HiddenCommunication},
-    {SpanKind::SendBackward, SPAN_TEXT("gradients sent"), Ink::HiddenCommunication},
-    {SpanKind::GradientReduce, SPAN_TEXT("gradient reduction"), Ink::HiddenCommunication},
-    {SpanKind::ParameterGather, SPAN_TEXT("parameter gathering"), Ink::HiddenCommunication},
-    {SpanKind::Optimizer, SPAN_TEXT("optimizer"), Ink::OptimizerStep},
-    {SpanKind::Host, SPAN_TEXT("host"), Ink::Host},
+    {SpanKind::Forward, QT_TRANSLATE_NOOP("SpanKind", "forward"), Ink::Forward},
+    {SpanKind::Backward, QT_TRANSLATE_NOOP("SpanKind", "backward"), Ink::Backward},
+    {SpanKind::BackwardInput, QT_TRANSLATE_NOOP("SpanKind", "backward, inputs"), Ink::BackwardInput},
+    {SpanKind::BackwardWeight, QT_TRANSLATE_NOOP("SpanKind", "backward, weights"), Ink::BackwardWeight},
+    {SpanKind::Recompute, QT_TRANSLATE_NOOP("SpanKind", "recomputation"), Ink::Recompute},
+    {SpanKind::Collective, QT_TRANSLATE_NOOP("SpanKind", "collectives of layers"), Ink::HiddenCommunication},
+    {SpanKind::SendForward, QT_TRANSLATE_NOOP("SpanKind", "activations sent"), Ink::HiddenCommunication},
+    {SpanKind::SendBackward, QT_TRANSLATE_NOOP("SpanKind", "gradients sent"), Ink::HiddenCommunication},
+    {SpanKind::GradientReduce, QT_TRANSLATE_NOOP("SpanKind", "gradient reduction"), Ink::HiddenCommunication},
+    {SpanKind::ParameterGather, QT_TRANSLATE_NOOP("SpanKind", "parameter gathering"),
+     Ink::HiddenCommunication},
+    {SpanKind::Optimizer, QT_TRANSLATE_NOOP("SpanKind", "optimizer"), Ink::OptimizerStep},
+    {SpanKind::Host, QT_TRANSLATE_NOOP("SpanKind", "host"), Ink::Host},
 }};
-#undef SPAN_TEXT
 constexpr std::array<const char*, costmodel::kStreams> kStreamNames{
     QT_TRANSLATE_NOOP("Stream", "compute"), QT_TRANSLATE_NOOP("Stream", "layers' comm."),
     QT_TRANSLATE_NOOP("Stream", "messages"), QT_TRANSLATE_NOOP("Stream", "data parallel")};

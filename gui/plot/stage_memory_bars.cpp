@@ -13,6 +13,8 @@ namespace {
 
 using costmodel::Bytes;
 
+constexpr double kWideBar = 80;  // pixels; names stand inside
+
 /// The name of a capacity line stands right of the plot, above or below the line.
 void drawLimit(QPainter& painter, const StageMemoryGeometry& at, const StageMemoryGeometry::Limit& limit,
                const PlotTheme& theme) {
@@ -28,7 +30,9 @@ void drawLimit(QPainter& painter, const StageMemoryGeometry& at, const StageMemo
 
 void drawWhisker(QPainter& painter, const StageMemoryGeometry::Bar& bar, const Scale& y,
                  const costmodel::Interval& interval, const QColor& color) {
-  const double x = bar.bar.center().x(), top = y.toPixel(interval.high), bottom = y.toPixel(interval.low);
+  // Beside the names inside a wide bar.
+  const double x = bar.bar.width() > kWideBar ? bar.bar.right() - 12 : bar.bar.center().x();
+  const double top = y.toPixel(interval.high), bottom = y.toPixel(interval.low);
   const double half = std::clamp(bar.bar.width() / 4, 2.0, 7.0);
   painter.setPen(QPen(color, 1.4));
   painter.drawLines({QLineF(x, top, x, bottom), QLineF(x - half, top, x + half, top),
@@ -161,11 +165,31 @@ void StageMemoryBars::draw(QPainter& painter, const QSizeF& size, const PlotThem
     }
   }
   for (const StageMemoryGeometry::Limit& limit : at.limits) drawLimit(painter, at, limit, theme);
+  for (std::size_t i = 0; i < at.bars.size(); ++i) {
+    for (std::size_t k = 0; k < at.bars[i].segments.size(); ++k) {
+      drawName(painter, at.bars[i].segments[k], k, data_.stages[i], theme);
+    }
+  }
   if (data_.interval.high > 0 && data_.peak_stage < itemCount()) {
     drawWhisker(painter, at.bars[static_cast<std::size_t>(data_.peak_stage)], at.axes.y, data_.interval,
                 theme.text);
   }
   drawNumbers(painter, at, theme);
+}
+
+void StageMemoryBars::drawName(QPainter& painter, const QRectF& segment, std::size_t kind,
+                               const costmodel::StageMemory& stage, const PlotTheme& theme) const {
+  const QFontMetricsF metrics(painter.font());
+  if (segment.height() < metrics.height() + 2 || segment.width() < 60) return;
+  const auto tensor_kind = static_cast<costmodel::TensorKind>(kind);
+  const QString text = tr("%1  %2").arg(labelOf(tensor_kind), bytesOf(stage.on_device().of(tensor_kind)));
+  const double width = metrics.horizontalAdvance(text);
+  if (segment.width() < width + 8) return;
+  const QRectF plate(segment.center().x() - width / 2 - 3, segment.center().y() - metrics.height() / 2,
+                     width + 6, metrics.height());
+  painter.fillRect(plate, theme.inks[kind].color);  // no pattern behind letters
+  painter.setPen(theme.inks[kind].text());
+  painter.drawText(plate, Qt::AlignCenter, text);
 }
 
 void StageMemoryBars::drawNumbers(QPainter& painter, const StageMemoryGeometry& at,
@@ -191,7 +215,7 @@ void StageMemoryBars::drawNumbers(QPainter& painter, const StageMemoryGeometry& 
       total = QLocale().toString(data_.stages[i].device.value() / at.axes.y_ticks.unit_size, 'f', 0);
     }
     if (metrics.horizontalAdvance(total) > bar.slot.width() - 2) continue;
-    const bool whisker = stage == data_.peak_stage && data_.interval.high > 0;
+    const bool whisker = stage == data_.peak_stage && data_.interval.high > 0 && bar.bar.width() <= kWideBar;
     const double top =
         whisker ? std::min(bar.bar.top(), at.axes.y.toPixel(data_.interval.high)) : bar.bar.top();
     const double width = metrics.horizontalAdvance(total);

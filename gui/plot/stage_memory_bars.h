@@ -35,6 +35,9 @@ class StageMemoryBars : public PlotView {
 
  private:
   [[nodiscard]] StageMemoryGeometry geometry(const QSizeF& size) const;
+  /// Kind and size inside a segment, where they fit.
+  void drawName(QPainter& painter, const QRectF& segment, std::size_t kind,
+                const costmodel::StageMemory& stage, const PlotTheme& theme) const;
   void drawNumbers(QPainter& painter, const StageMemoryGeometry& at, const PlotTheme& theme) const;
 
   StageMemoryData data_;

@@ -74,7 +74,7 @@ int StageMemoryGeometry::stageAt(const QPointF& point) const {
 
 StageMemoryGeometry stageMemoryGeometry(const StageMemoryData& data, const QSizeF& size, ByteUnit unit,
                                         const PlotTheme& theme, const QFontMetricsF& metrics) {
-  constexpr double margin = 10, widest_bar = 110;
+  constexpr double margin = 10, widest_bar = 110, widest_of_few = 210;
   StageMemoryGeometry out;
   out.legend_entries = legendEntries(data, theme);
   out.legend = layoutLegend(out.legend_entries, metrics, size.width() - 2 * margin);
@@ -95,7 +95,8 @@ StageMemoryGeometry stageMemoryGeometry(const StageMemoryData& data, const QSize
   const auto places = std::max(data.stages.size(), data.baseline.size());
   const QRectF& plot = out.axes.plot;
   const double pitch = places == 0 ? plot.width() : plot.width() / static_cast<double>(places);
-  const double width = std::min(widest_bar, pitch > 8 ? pitch * 0.78 : std::max(1.0, pitch - 1));
+  const double width =
+      std::min(places <= 4 ? widest_of_few : widest_bar, pitch > 8 ? pitch * 0.78 : std::max(1.0, pitch - 1));
   const auto slot = [&](std::size_t i) {
     return QRectF(plot.left() + pitch * static_cast<double>(i), plot.top(), pitch, plot.height());
   };
