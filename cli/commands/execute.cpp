@@ -21,6 +21,7 @@
 #include "validator/communicator/mpi/mpi_ranks.h"
 #include "validator/device/cpu/cpu_device.h"
 #include "validator/step/run_steps.h"
+#include "validator/step/shrink.h"
 
 namespace hexaplan::cli {
 
@@ -39,6 +40,7 @@ constexpr const char* kExecutor = "hexaplan";  // its framework profile
 ExecutionQuestion ask_for_execution(const ExecuteOptions& options) {
   ExecutionQuestion question{.device = options.device, .dtype = options.dtype, .ranks = options.ranks};
   question.seed = options.seed;
+  question.shrunk = options.shrink;
   presets::ScenarioRequest& request = question.request;
   request = read_request(options.question);
   if (!request.framework.empty() && request.framework != kExecutor) {
@@ -100,7 +102,7 @@ void check_host_memory(const ExecuteOptions& options, const costmodel::Scenario&
        .value = fmt::format("{:.0f} rank{} of {} each", local_ranks, local_ranks > 1 ? "s" : "",
                             costmodel::format_binary(Bytes{largest})),
        .expected = fmt::format("what fits this machine's {}", costmodel::format_binary(Bytes{host})),
-       .hint = "choose a smaller model"}};
+       .hint = "--shrink runs the same layout of a small model"}};
 }
 
 std::unique_ptr<validator::RankBackend> rank_backend(const ExecuteOptions& options, std::int64_t ranks) {
@@ -170,19 +172,22 @@ class Execution {
       : options_{options}, shows_progress_{!quiet && isatty(STDERR_FILENO) != 0}, file_{options.report} {}
 
   ExecutionResult run() {
+    // Before MPI starts threads of its own, which would take the signals.
+    const Interrupts interrupts{[this](int signal) { interrupted(signal); }};
     check_device(options_.device);
     result_.question = ask_for_execution(options_);
-    const costmodel::Scenario& scenario = result_.question.scenario;
+    costmodel::Scenario& scenario = result_.question.scenario;
     result_.rejected = costmodel::first_rejection(scenario);
+    if (options_.shrink && !result_.rejected) scenario = validator::shrink(scenario);
     if (!result_.rejected) result_.rejected = validator::first_not_executable(scenario);
     if (result_.rejected) return result_;
     const bool mpi = options_.ranks == "mpi";
     check_host_memory(options_, scenario, mpi ? 1 : static_cast<double>(scenario.layout.world_size()));
     backend_ = rank_backend(options_, scenario.layout.world_size());
+    speaks_ = first_rank() == 0;
     check_ranks();
     const validator::RunOptions run_options = make_run_options();
     if (first_rank() == 0) file_.write(result_.question, result_.report);
-    const Interrupts interrupts{[this](int signal) { interrupted(signal); }};
     try {
       result_.report = validator::run_steps(scenario, run_options, *backend_);
       result_.speaks = first_rank() == 0;
@@ -263,7 +268,7 @@ class Execution {
 
   /// On a thread of its own; the process ends right after it.
   void interrupted(int signal) {
-    if (fails_ || (backend_ && first_rank() != 0)) return;
+    if (fails_ || !speaks_) return;
     file_.add_fault("interrupted", -1, fmt::format("ended by signal {}", signal));
     fmt::print(stderr, "\nhexaplan: interrupted by signal {}{}\n", signal,
                options_.report.empty() ? "" : "; what was measured is in " + options_.report);
@@ -275,14 +280,18 @@ class Execution {
   std::unique_ptr<validator::RankBackend> backend_;
   std::unique_ptr<validator::CheckpointReader> checkpoint_;
   ExecutionResult result_;
-  std::atomic<bool> fails_{false};
+  std::atomic<bool> fails_{false}, speaks_{true};
 };
 
 }  // namespace
 
 ExecutionResult run_execution(const ExecuteOptions& options, bool quiet) {
   try {
-    return Execution{options, quiet}.run();
+    auto execution = std::make_unique<Execution>(options, quiet);
+    ExecutionResult result = execution->run();
+    // Ranks that could not be stopped may still look at it.
+    if (result.must_end) (void)execution.release();
+    return result;
   } catch (const validator::CheckpointError& error) {
     throw InputError{{.field = "--load", .value = error.what(), .expected = "a checkpoint of this model"}};
   }

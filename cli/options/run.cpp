@@ -85,6 +85,8 @@ CommandRow run_row() {
        "threads of this process, or mpi: processes that mpirun starts. Default: threads",
        &options.ranks,
        {"threads", "mpi"}},
+      {"--shrink", "", "Scale the model down, same layout and ratios, so that a laptop can run it",
+       &options.shrink},
       {"--report", "FILE", "Keep everything that is measured in FILE (JSON), rewritten after every step",
        &options.report},
       {"--timeline", "", "Bytes by kind over time in the report", &options.timeline},

@@ -71,8 +71,10 @@ JsonValue rank_json(const RankReport& rank) {
                                  {"seconds", row.count.time.value()}});
   }
   for (const validator::OperationReport& row : rank.operations) {
-    operations.push_back(
-        JsonObject{{"operation", row.name}, {"pass", name_of_pass(row.pass)}, {"flops", row.flops.value()}});
+    operations.push_back(JsonObject{{"operation", row.name},
+                                    {"pass", name_of_pass(row.pass)},
+                                    {"flops", row.flops.value()},
+                                    {"seconds", row.time.value()}});
   }
   return JsonObject{{"rank", rank.rank},
                     {"stage", rank.stage},
@@ -83,6 +85,19 @@ JsonValue rank_json(const RankReport& rank) {
                     {"memory", memory_json(rank.memory)},
                     {"collectives", std::move(traffic)},
                     {"operations", std::move(operations)}};
+}
+
+/// Sizes as executed; the scenario holds them as asked for.
+JsonValue model_json(const costmodel::ModelSpec& m) {
+  return JsonObject{{"name", m.name},
+                    {"layers", m.layers},
+                    {"hidden", m.hidden},
+                    {"heads", m.attention.heads},
+                    {"kv_heads", m.attention.kv_heads},
+                    {"head_dim", m.attention.head_dim},
+                    {"ffn", m.mlp.ffn},
+                    {"vocab", m.vocab},
+                    {"experts", m.moe.experts}};
 }
 
 JsonValue fault_json(const ExecutionReport& report) {
@@ -133,6 +148,7 @@ JsonValue execution_json(const ExecutionQuestion& question, const ExecutionRepor
                     {"seed", static_cast<std::int64_t>(question.seed)},
                     {"first_step", question.first_step},
                     {"shrunk", question.shrunk},
+                    {"model", model_json(question.scenario.model)},
                     {"steps", std::move(steps)},
                     {"ranks", std::move(ranks)},
                     {"scenario", to_json(filled)},

@@ -23,6 +23,7 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 constexpr std::size_t kStepsShown = 20;
+constexpr std::size_t kOperationsShown = 8;
 
 std::string heading(const ExecutionQuestion& question, const ExecutionReport& report,
                     const TextStyle& style) {
@@ -111,6 +112,32 @@ std::string collectives_table(const ExecutionReport& report, const TextStyle& st
          format_table(rows, 2);
 }
 
+/// Matrix products and attention, which are timed one by one, the slowest first.
+std::string operations_table(const ExecutionReport& report, const TextStyle& style) {
+  std::map<std::string, validator::OperationReport> sums;
+  for (const RankReport& rank : report.ranks) {
+    for (const validator::OperationReport& row : rank.operations) {
+      validator::OperationReport& sum = sums[row.name];
+      sum.name = row.name;
+      sum.flops += row.flops;
+      sum.time += row.time;
+    }
+  }
+  std::vector<validator::OperationReport> slowest;
+  for (const auto& [name, sum] : sums) slowest.push_back(sum);
+  std::stable_sort(slowest.begin(), slowest.end(),
+                   [](const auto& a, const auto& b) { return a.time > b.time; });
+  Rows rows{{"operation", "FLOPs", "time", "rate"}};
+  for (std::size_t i = 0; i < std::min(slowest.size(), kOperationsShown); ++i) {
+    const validator::OperationReport& sum = slowest[i];
+    rows.push_back({sum.name, costmodel::format_flops(sum.flops), format_duration(sum.time),
+                    sum.time.value() > 0 ? costmodel::format_rate(sum.flops / sum.time) : std::string{}});
+  }
+  return fmt::format("\n{} (all ranks and steps, forward and backward)\n",
+                     style.bold("Matrix products and attention")) +
+         format_table(rows);
+}
+
 }  // namespace
 
 std::string execution_text(const ExecutionResult& result, const TextStyle& style) {
@@ -123,7 +150,8 @@ std::string execution_text(const ExecutionResult& result, const TextStyle& style
   std::string text = heading(result.question, report, style);
   if (!report.steps.empty()) text += steps_table(report, style);
   if (report.ranks.empty()) return text;
-  return text + phases_table(report, style) + memory_table(report, style) + collectives_table(report, style);
+  return text + phases_table(report, style) + operations_table(report, style) + memory_table(report, style) +
+         collectives_table(report, style);
 }
 
 std::string fault_text(const ExecutionResult& result, const std::string& report_file) {

@@ -117,7 +117,17 @@ TEST(run_command, what_cannot_be_executed_is_said_before_anything_runs) {
 TEST(run_command, a_model_far_beyond_this_machine_is_refused_with_a_way_out) {
   const Finished finished = run_hexaplan("run --model llama-3.1-405b --layout 'tp8 pp16 dp8'");
   EXPECT_EQ(finished.exit_code, 2);
-  EXPECT_THAT(finished.err, HasSubstr("smaller model"));
+  EXPECT_THAT(finished.err, HasSubstr("--shrink"));
+}
+
+TEST(run_command, a_large_plan_runs_shrunk_under_the_same_layout) {
+  const presets::JsonValue report = json_of(
+      "run --model llama-3.1-405b --cluster 512xH100 --layout 'tp8 pp4 dp16 sp zero1' --shrink --json");
+  EXPECT_EQ(at(report, "complete"), presets::JsonValue{true});
+  EXPECT_EQ(at(report, "shrunk"), presets::JsonValue{true});
+  EXPECT_LE(number_at(report, "model.hidden"), 1024);
+  EXPECT_EQ(list_at(report, "ranks").size(), 64U) << "data parallelism alone is cut";
+  EXPECT_EQ(number_at(list_at(report, "ranks").back(), "stage"), 3);
 }
 
 TEST(backends_command, lists_devices_and_kinds_of_ranks) {

@@ -1,6 +1,7 @@
 #include "validator/device/device.h"
 
 #include <cassert>
+#include <chrono>
 #include <cstddef>
 #include <vector>
 
@@ -53,28 +54,35 @@ Tensor Device::allocate(std::span<const LabelledColumns> parts, std::int64_t row
   return {*this, view, {parts.begin(), parts.end()}};
 }
 
+template <class Run>
+void Device::account(const IssuedFlops& issue, double flops, const Run& run) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  run();
+  const std::chrono::duration<double> inside = Clock::now() - begin;
+  flops_[issue] += flops;
+  times_[issue] += costmodel::Seconds{inside.count()};
+}
+
 void Device::gemm(const IssuedFlops& issue, const Gemm& g) {
-  flops_[issue] += gemm_flops(g);
-  run_gemm(g);
+  account(issue, gemm_flops(g), [&] { run_gemm(g); });
 }
 
 void Device::grouped_gemm(const IssuedFlops& issue, const Gemm& g, std::span<const std::int64_t> offsets) {
   assert(offsets.size() >= 2);
-  flops_[issue] += grouped_gemm_flops(g, offsets);
-  run_grouped_gemm(g, offsets);
+  account(issue, grouped_gemm_flops(g, offsets), [&] { run_grouped_gemm(g, offsets); });
 }
 
 void Device::attention_forward(const IssuedFlops& issue, const AttentionBlock& block, const View& q,
                                const View& k, const View& v, const View& o, const View& lse) {
-  flops_[issue] += attention_flops(block);
-  run_attention_forward(block, q, k, v, o, lse);
+  account(issue, attention_flops(block), [&] { run_attention_forward(block, q, k, v, o, lse); });
 }
 
 void Device::attention_backward(const IssuedFlops& issue, const AttentionBlock& block, const View& q,
                                 const View& k, const View& v, const View& d_o, const View& lse,
                                 const View& delta, const View& dq, const View& dk, const View& dv) {
-  flops_[issue] += 2.5 * attention_flops(block);
-  run_attention_backward(block, q, k, v, d_o, lse, delta, dq, dk, dv);
+  account(issue, 2.5 * attention_flops(block),
+          [&] { run_attention_backward(block, q, k, v, d_o, lse, delta, dq, dk, dv); });
 }
 
 }  // namespace hexaplan::validator

@@ -175,8 +175,8 @@ class Device {
   virtual void squared_norm(const View& x, const View& sum) = 0;
 
   // --- mixture of experts ---
-  /// probabilities = softmax over all E experts, which may overwrite the logits; the K largest per token go to
-  /// `chosen` (T×K of I32, largest first, ties to the smaller id), unless they are `given` there, and to
+  /// probabilities = softmax over all E experts, which may overwrite the logits; the K largest per token go
+  /// to `chosen` (T×K of I32, largest first, ties to the smaller id), unless they are `given` there, and to
   /// `weights` (T×K), divided by their sum when `renormalise`.
   virtual void route(const View& logits, bool given, bool renormalise, const View& probabilities,
                      const View& chosen, const View& weights) = 0;
@@ -203,7 +203,12 @@ class Device {
 
   // --- account of FLOPs ---
   [[nodiscard]] const std::map<IssuedFlops, double>& issued_flops() const { return flops_; }
-  void reset_flops() { flops_.clear(); }
+  /// Host time inside the same calls: the work itself on a device that is done when they return.
+  [[nodiscard]] const std::map<IssuedFlops, costmodel::Seconds>& issued_times() const { return times_; }
+  void reset_flops() {
+    flops_.clear();
+    times_.clear();
+  }
 
  protected:
   friend class Tensor;
@@ -219,7 +224,12 @@ class Device {
 
  private:
   TrackingAllocator memory_;
+  /// Counts and times one operation.
+  template <class Run>
+  void account(const IssuedFlops& issue, double flops, const Run& run);
+
   std::map<IssuedFlops, double> flops_;
+  std::map<IssuedFlops, costmodel::Seconds> times_;
 };
 
 }  // namespace hexaplan::validator

@@ -87,6 +87,7 @@ void archive_report(Archive& archive, Report& report) {
     archive.value(operation.name);
     archive.value(operation.pass);
     archive.value(operation.flops);
+    archive.value(operation.time);
   });
 }
 

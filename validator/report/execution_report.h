@@ -12,11 +12,12 @@
 
 namespace hexaplan::validator {
 
-/// What one rank issued under one operation name.
+/// What one rank computed under one operation name: matrix products and attention.
 struct OperationReport {
   std::string name;  // of the operation list
   costmodel::Pass pass = costmodel::Pass::Forward;
   costmodel::Flops flops;
+  costmodel::Seconds time;  // host time inside the calls
 };
 
 /// What one rank communicated under one operation name; conventions of TrafficCount.

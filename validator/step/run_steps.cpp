@@ -80,8 +80,10 @@ class RankTraining {
                    .traffic = traffic_report(rank_.groups.world->traffic())};
     std::array<char, 256> host{};
     if (gethostname(host.data(), host.size() - 1) == 0) out.host = host.data();
-    for (const auto& [issue, flops] : rank_.device.issued_flops())
-      out.operations.push_back({std::string{issue.operation}, issue.pass, costmodel::Flops{flops}});
+    for (const auto& [issue, flops] : rank_.device.issued_flops()) {
+      out.operations.push_back({std::string{issue.operation}, issue.pass, costmodel::Flops{flops},
+                                rank_.device.issued_times().at(issue)});
+    }
     return out;
   }
 
