@@ -38,6 +38,11 @@ struct EstimateOptions {
   bool require_fit = false;
 };
 
+struct SimulateOptions {
+  ScenarioOptions question;
+  std::string trace, gantt_svg, memory_svg;  // files to write; empty = none
+};
+
 struct PresetsOptions {
   bool show = false;  // else list
   std::string kind, name;
@@ -68,8 +73,8 @@ struct PrintText {
   std::string text;
 };
 
-using Command = std::variant<EstimateOptions, PresetsOptions, AccuracyOptions, ExecuteOptions,
-                             BackendsOptions, PrintText>;
+using Command = std::variant<EstimateOptions, SimulateOptions, PresetsOptions, AccuracyOptions,
+                             ExecuteOptions, BackendsOptions, PrintText>;
 struct Invocation {
   CommonOptions common;
   Command command;

@@ -12,6 +12,7 @@
 #include "cli/commands/estimate.h"
 #include "cli/commands/execute.h"
 #include "cli/commands/presets.h"
+#include "cli/commands/simulate.h"
 #include "cli/render/accuracy_json.h"
 #include "cli/render/accuracy_text.h"
 #include "cli/render/estimate_json.h"
@@ -19,6 +20,8 @@
 #include "cli/render/execution_json.h"
 #include "cli/render/execution_text.h"
 #include "cli/render/presets.h"
+#include "cli/render/simulate_json.h"
+#include "cli/render/simulate_text.h"
 #include "cli/write_file.h"
 #include "presets/json/input_error.h"
 
@@ -44,11 +47,14 @@ struct Runner {
 
   Outcome operator()(const EstimateOptions& options) const {
     const EstimateReport report = run_estimate(options);
-    if (!common.quiet && !common.json) {
-      for (const std::string& note : report.question.notes) fmt::print(stderr, "note: {}\n", note);
-    }
+    print_notes(report.question);
     return {common.json ? json_text(estimate_json(report)) : estimate_text(report, style),
             options.require_fit && !report.fits() ? ExitCode::DoesNotFit : ExitCode::Ok};
+  }
+  Outcome operator()(const SimulateOptions& options) const {
+    const SimulateReport report = run_simulate(options);
+    print_notes(report.question);
+    return {common.json ? json_text(simulate_json(report)) : simulate_text(report, style)};
   }
   Outcome operator()(const PresetsOptions& options) const {
     if (options.show) {
@@ -82,6 +88,11 @@ struct Runner {
     return {common.json ? json_text(backends_json(backends)) : backends_text(backends, style)};
   }
   Outcome operator()(const PrintText& print) const { return {print.text}; }
+
+  void print_notes(const Question& question) const {
+    if (common.quiet || common.json) return;
+    for (const std::string& note : question.notes) fmt::print(stderr, "note: {}\n", note);
+  }
 };
 
 void write_stdout(const std::string& text) {

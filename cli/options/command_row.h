@@ -36,6 +36,7 @@ void append_scenario_options(std::vector<OptionRow>& rows, ScenarioOptions& ques
 
 // One function per command, each in options/<command>.cpp.
 [[nodiscard]] CommandRow estimate_row();
+[[nodiscard]] CommandRow simulate_row();
 [[nodiscard]] CommandRow presets_row();
 [[nodiscard]] CommandRow accuracy_row();
 [[nodiscard]] CommandRow run_row();

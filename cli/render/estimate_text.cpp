@@ -7,9 +7,8 @@
 
 #include "cli/formula_index.h"
 #include "cli/render/estimate_rows.h"
+#include "cli/render/heading.h"
 #include "cli/render/numbers.h"
-#include "presets/json/spec_names.h"
-#include "presets/scenario/recompute_text.h"
 
 namespace hexaplan::cli {
 
@@ -20,7 +19,6 @@ using costmodel::format_count;
 using costmodel::format_duration;
 using costmodel::format_percent;
 using costmodel::format_short;
-using costmodel::Scenario;
 using costmodel::Seconds;
 using costmodel::StageMemory;
 
@@ -28,24 +26,6 @@ namespace {
 
 constexpr int kBarWidth = 24;
 constexpr std::size_t kStagesShown = 16;
-
-std::string heading(const EstimateReport& report, const TextStyle& style) {
-  const Scenario& s = report.question.scenario;
-  const std::string parts[] = {style.bold(s.model.name),
-                               format_short(static_cast<double>(report.parameters)) + " parameters",
-                               fmt::format("{} x {}", format_count(s.cluster.gpus), s.cluster.gpu.name),
-                               s.framework.name, to_layout_text(presets::LayoutRequest{s.layout, true})};
-  const std::int64_t microbatches = report.estimate.microbatches;
-  const std::string passes = report.priced() ? fmt::format(" ({} micro-batch{} per rank)", microbatches,
-                                                           microbatches == 1 ? "" : "es")
-                                             : "";
-  return fmt::format("{}\n", fmt::join(parts, fmt::format(" {} ", style.dot()))) +
-         fmt::format("sequence {} tokens, micro-batch {}, global batch {}{}, {}, recompute {}\n\n",
-                     format_count(s.recipe.sequence), s.recipe.micro_batch,
-                     format_count(s.recipe.global_batch), passes,
-                     presets::name_in(presets::kPrecisionNames, s.recipe.precision),
-                     presets::to_recompute_text(s.recipe.recompute));
-}
 
 const StageMemory& peak_stage(const Estimate& e) {
   return e.stages[static_cast<std::size_t>(e.peak_stage)];
@@ -73,11 +53,6 @@ std::string does_not_fit_lines(const EstimateReport& report, const TextStyle& st
   if (report.changes.empty())
     text += "  no single change of recipe or layout makes it fit; use more or larger GPUs\n";
   return text;
-}
-
-std::string rejected_lines(const costmodel::Rejected& rejected, const TextStyle& style) {
-  return fmt::format("{}: {} (rule {})\n", style.bad("Cannot run"), rejected.reason, rejected.rule) +
-         (rejected.advice.empty() ? "" : fmt::format("  {}\n", rejected.advice));
 }
 
 std::string verdict(const EstimateReport& report, const TextStyle& style) {
@@ -262,7 +237,8 @@ std::string explanation(const Explanation& explained, const TextStyle& style) {
 }  // namespace
 
 std::string estimate_text(const EstimateReport& report, const TextStyle& style) {
-  std::string text = heading(report, style) + verdict(report, style);
+  std::string text =
+      heading(report.question, report.parameters, report.estimate, style) + verdict(report, style);
   if (!report.priced()) return text;
   const Estimate& e = report.estimate;
   text += memory_by_stage(e, style) + memory_by_kind(e, style) + time_by_cause(e, style) +

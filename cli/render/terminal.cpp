@@ -1,6 +1,7 @@
 #include "cli/render/terminal.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,6 +32,15 @@ bool locale_is_utf8() {
   return false;
 }
 
+/// Cells of a line of the terminal on stdout, or what COLUMNS says.
+int line_width(bool terminal) {
+  winsize size{};
+  if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const char* columns = set_in_environment("COLUMNS") ? std::getenv("COLUMNS") : "";
+  const int width = std::atoi(columns);
+  return width > 0 ? width : 100;
+}
+
 }  // namespace
 
 std::string TextStyle::bold(std::string_view text) const {
@@ -44,6 +54,10 @@ std::string TextStyle::bad(std::string_view text) const {
 }
 std::string TextStyle::dim(std::string_view text) const {
   return paint(colour, "2", text);
+}
+
+std::string TextStyle::on_colour(int number, std::string_view text) const {
+  return paint(colour, fmt::format("30;48;5;{}", number), text);
 }
 
 std::string TextStyle::bar(double share, int width) const {
@@ -66,7 +80,7 @@ TextStyle detect_style(Colour colour, bool to_file) {
   const bool terminal = !to_file && isatty(STDOUT_FILENO) != 0;
   const bool wanted =
       colour == Colour::Always || (colour == Colour::Auto && terminal && !set_in_environment("NO_COLOR"));
-  return {.colour = wanted, .unicode = locale_is_utf8()};
+  return {.colour = wanted, .unicode = locale_is_utf8(), .columns = std::clamp(line_width(terminal), 40, 400)};
 }
 
 std::size_t display_width(std::string_view text) {

@@ -11,11 +11,14 @@ namespace hexaplan::cli {
 struct TextStyle {
   bool colour = false;
   bool unicode = false;
+  int columns = 100;  // cells of a line
 
   [[nodiscard]] std::string bold(std::string_view text) const;
   [[nodiscard]] std::string good(std::string_view text) const;  // green
   [[nodiscard]] std::string bad(std::string_view text) const;   // red
   [[nodiscard]] std::string dim(std::string_view text) const;
+  /// Black on one of the 256 terminal colours.
+  [[nodiscard]] std::string on_colour(int colour, std::string_view text) const;
   /// A bar of `share` (0 to 1, cut there) of `width` cells; the rest is blank or dotted.
   [[nodiscard]] std::string bar(double share, int width) const;
   /// "–" or "-", "·" or "|".
@@ -24,7 +27,7 @@ struct TextStyle {
 };
 
 /// Colour: as asked; auto = stdout is a terminal and NO_COLOR is not set (https://no-color.org). Unicode: the
-/// locale's environment says UTF-8.
+/// locale's environment says UTF-8. Width: the terminal's, COLUMNS, or 100.
 [[nodiscard]] TextStyle detect_style(Colour colour, bool to_file);
 
 /// Rows of cells in columns; columns after the first `left` ones are set flush right.

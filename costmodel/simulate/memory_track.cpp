@@ -58,34 +58,21 @@ MemoryTrack::MemoryTrack(StageLevels levels, std::size_t points)
   for (const Bytes kept : levels_.kept) all_kept_ += kept;
 }
 
-void MemoryTrack::keep(int chunk) {
-  const auto c = static_cast<std::size_t>(chunk);
-  ++alive_[c];
-  most_alive_ = std::max(most_alive_, ++all_alive_);
-  kept_ += levels_.kept[c];
-  most_kept_ = larger(most_kept_, kept_);
+/// Summed anew rather than added to, so that nothing is left when nothing is kept.
+void MemoryTrack::count(int chunk, int more) {
+  alive_[static_cast<std::size_t>(chunk)] += more;
+  all_alive_ += more;
+  Bytes kept;
+  for (std::size_t i = 0; i < alive_.size(); ++i) kept += levels_.kept[i] * alive_[i];
+  const double in_flight = all_kept_ > Bytes{}
+                               ? kept / all_kept_
+                               : static_cast<double>(all_alive_) / static_cast<double>(alive_.size());
+  in_flight_ = std::max(in_flight_, in_flight);
+  kept_ = all_alive_ > 0 ? smaller(levels_.most_kept, kept + levels_.always_kept) : Bytes{};
 }
 
-void MemoryTrack::release(int chunk) {
-  const auto c = static_cast<std::size_t>(chunk);
-  --alive_[c];
-  --all_alive_;
-  // Summed anew rather than subtracted, so that nothing is left when nothing is kept.
-  kept_ = Bytes{};
-  for (std::size_t i = 0; i < alive_.size(); ++i) kept_ += levels_.kept[i] * alive_[i];
-}
-
-double MemoryTrack::most_in_flight() const {
-  if (all_kept_ > Bytes{}) return most_kept_ / all_kept_;
-  return static_cast<double>(most_alive_) / static_cast<double>(alive_.size());
-}
-
-void MemoryTrack::set(Seconds at, Bytes base) {
-  const Bytes kept = smaller(levels_.most_kept, all_alive_ > 0 ? kept_ + levels_.always_kept : kept_);
-  const MemoryPoint point{at, base + kept, kept};
-  peak_ = larger(peak_, point.allocated);
-  if (!keep_curve_) return;
-  if (!points_.empty() && points_.back().at >= at) {
+void MemoryTrack::add(const MemoryPoint& point) {
+  if (!points_.empty() && points_.back().at >= point.at) {
     points_.back() = {points_.back().at, point.allocated, point.activations};
   } else {
     points_.push_back(point);

@@ -37,24 +37,31 @@ class MemoryTrack {
   /// … as between tasks.
   void leave(Seconds at) { set(at, levels_.between); }
   /// A micro-batch begins to be kept on a chunk, and is let go. Takes effect with the next enter or leave.
-  void keep(int chunk);
-  void release(int chunk);
+  void keep(int chunk) { count(chunk, 1); }
+  void release(int chunk) { count(chunk, -1); }
 
   [[nodiscard]] Bytes peak() const { return peak_; }
   [[nodiscard]] Bytes outside() const { return levels_.outside; }
   /// Most micro-batches kept, in units of all chunks.
-  [[nodiscard]] double most_in_flight() const;
+  [[nodiscard]] double most_in_flight() const { return in_flight_; }
   [[nodiscard]] std::vector<MemoryPoint> take() { return std::move(points_); }
 
  private:
-  void set(Seconds at, Bytes base);
+  void set(Seconds at, Bytes base) {
+    const Bytes allocated = base + kept_;
+    peak_ = larger(peak_, allocated);
+    if (keep_curve_) add({at, allocated, kept_});
+  }
+  void count(int chunk, int more);
+  void add(const MemoryPoint& point);
 
   StageLevels levels_;
   bool keep_curve_;
   std::vector<int> alive_;
-  int all_alive_ = 0, most_alive_ = 0;
-  Bytes kept_, most_kept_, all_kept_;
-  Bytes peak_;
+  int all_alive_ = 0;
+  Bytes kept_;  // by the micro-batches in flight
+  Bytes all_kept_, peak_;
+  double in_flight_ = 0;
   std::vector<MemoryPoint> points_;
 };
 

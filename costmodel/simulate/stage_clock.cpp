@@ -18,39 +18,18 @@ StageClock::StageClock(MemoryTrack memory, Seconds begin, double slowdown, std::
   memory_.enter(begin, kIdle);
 }
 
-void StageClock::wait_for_message(Seconds until, Seconds host) {
-  const Seconds begin = larger(now_ + host, until);
-  times().messages += smaller(host, begin - now_);
-  now_ = begin;
-}
-
 void StageClock::wait_for_data(Seconds until) {
   if (until <= now_) return;
   times().data_parallel += until - now_;
   now_ = until;
 }
 
-void StageClock::work(Seconds time) {
+void StageClock::work_beside(Seconds time) {
   const Seconds beside = data_free_ - now_;
-  if (beside <= Seconds{}) {
-    now_ += time;
-    return;
-  }
   const Seconds done = beside / slowdown_;
   const Seconds takes = time <= done ? time * slowdown_ : beside + (time - done);
   times().data_parallel += takes - time;
   now_ += takes;
-}
-
-void StageClock::spend(Seconds time, Seconds StageTimes::*on) {
-  now_ += time;
-  times().*on += time;
-}
-
-void StageClock::spend(Seconds time, Seconds StageTimes::*on, Stream stream, SpanKind kind) {
-  if (time <= Seconds{}) return;
-  draw(stream, {now_, now_ + time, -1, -1, kind});
-  spend(time, on);
 }
 
 Seconds StageClock::send(Seconds time, double waited, Seconds host, Span span) {
@@ -73,11 +52,6 @@ Seconds StageClock::transfer(Seconds time, SpanKind kind, int chunk) {
     draw(Stream::Data, {begin, data_free_, -1, static_cast<std::int16_t>(chunk), kind});
   }
   return begin;
-}
-
-void StageClock::draw(Stream stream, Span span) {
-  if (keep_spans_ && span.end > span.begin)
-    timeline_.streams[static_cast<std::size_t>(stream)].push_back(span);
 }
 
 StageTimeline StageClock::take(Seconds total) {

@@ -15,20 +15,34 @@ class StageClock {
   StageClock(MemoryTrack memory, Seconds begin, double slowdown, std::size_t spans);
 
   /// Waits until `until`, at least for what the host takes to look (`host`, counted as a message).
-  void wait_for_message(Seconds until, Seconds host);
+  void wait_for_message(Seconds until, Seconds host) {
+    const Seconds begin = larger(now_ + host, until);
+    if (host > Seconds{}) times().messages += smaller(host, begin - now_);
+    now_ = begin;
+  }
   /// Waits for something on the data stream.
   void wait_for_data(Seconds until);
   /// Works for `time`, longer while the data stream is busy.
-  void work(Seconds time);
+  void work(Seconds time) { data_free_ <= now_ ? void(now_ += time) : work_beside(time); }
   /// Adds to the clock and to one of the times.
-  void spend(Seconds time, Seconds StageTimes::*on);
+  void spend(Seconds time, Seconds StageTimes::*on) {
+    now_ += time;
+    times().*on += time;
+  }
   /// … and draws it.
-  void spend(Seconds time, Seconds StageTimes::*on, Stream stream, SpanKind kind);
+  void spend(Seconds time, Seconds StageTimes::*on, Stream stream, SpanKind kind) {
+    if (time <= Seconds{}) return;
+    draw(stream, {now_, now_ + time, -1, -1, kind});
+    spend(time, on);
+  }
   /// Sends something; returns when it has arrived. `waited` of it the stage waits for, and then for `host`.
   [[nodiscard]] Seconds send(Seconds time, double waited, Seconds host, Span span);
   /// Puts a transfer on the data stream, at the earliest now. Returns when it begins.
   Seconds transfer(Seconds time, SpanKind kind, int chunk);
-  void draw(Stream stream, Span span);
+  void draw(Stream stream, const Span& span) {
+    if (keep_spans_ && span.end > span.begin)
+      timeline_.streams[static_cast<std::size_t>(stream)].push_back(span);
+  }
 
   [[nodiscard]] Seconds now() const { return now_; }
   void stand_still_until(Seconds when) { now_ = larger(now_, when); }
@@ -40,6 +54,8 @@ class StageClock {
   [[nodiscard]] StageTimeline take(Seconds total);
 
  private:
+  void work_beside(Seconds time);
+
   StageTimeline timeline_;
   MemoryTrack memory_;
   Seconds now_, data_free_, messages_free_;

@@ -58,7 +58,6 @@ StepClock::StepClock(const Schedule& schedule, const StepPieces& pieces, const O
     : schedule_{schedule},
       pieces_{pieces},
       rules_{rules},
-      pass_host_{rules.microbatch_host / (2.0 * schedule.chunks / model_copies(schedule.kind))},
       stages_{std::move(stages)},
       chunks_(pieces.chunks.size()) {
   const ChunkLinks links{schedule};
@@ -168,10 +167,8 @@ void StepClock::after(const Task& task, const Place& at) const {
     clock.spend(pieces.scatter_wait, &StageTimes::data_parallel, Stream::Data, SpanKind::GradientReduce);
     clock.memory().release(task.chunk);
   }
-  clock.memory().leave(clock.now());
-  // A micro-batch is forward and backward, on as many chunks as it crosses.
-  if (task.pass != TaskPass::BackwardWeight)
-    clock.spend(pass_host_, &StageTimes::host, Stream::Compute, SpanKind::Host);
+  if (task.pass == TaskPass::Forward && (task.chunk == 0 || model_copies(schedule_.kind) > 1))
+    clock.spend(rules_.microbatch_host, &StageTimes::host, Stream::Compute, SpanKind::Host);
 }
 
 Seconds StepClock::deliver(const Task& task, const Place& at) const {
@@ -195,7 +192,9 @@ Seconds StepClock::run(const Task& task, Seconds arrived) {
          kind_of(task.pass));
   }
   after(task, at);
-  return deliver(task, at);
+  const Seconds arrives = deliver(task, at);
+  at.clock.memory().leave(at.clock.now());
+  return arrives;
 }
 
 /// The collectives of either pass run beside the kernels of the other.
@@ -215,8 +214,9 @@ std::pair<Seconds, Seconds> StepClock::run_pair(const Task& forward, const Task&
   work(backward, up, exposed(up.pieces.rerun), exposed(pass), kind_of(backward.pass));
   after(forward, down);
   after(backward, up);
-  const Seconds first = deliver(forward, down);
-  return {first, deliver(backward, up)};
+  const Seconds first = deliver(forward, down), second = deliver(backward, up);
+  up.clock.memory().leave(up.clock.now());
+  return {first, second};
 }
 
 void StepClock::reduce_the_rest(std::size_t stage) {

@@ -62,7 +62,6 @@ class StepClock {
   const Schedule& schedule_;
   const StepPieces& pieces_;
   OverlapRules rules_;
-  Seconds pass_host_;  // of each pass of a micro-batch
   std::vector<StageClock> stages_;
   std::vector<ChunkState> chunks_;  // [stage · chunks + chunk]
 };

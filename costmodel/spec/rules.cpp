@@ -199,9 +199,8 @@ bool chunks_need_stages(const Scenario& sc, Reason* why) {
 bool stages_pair_up(const Scenario& sc, Reason* why) {
   if (model_copies(sc.layout.schedule) == 1 || sc.layout.pp % 2 == 0) return true;
   return fails(why, [&] {
-    return Reason{
-        fmt::format("DualPipe mirrors the model on pairs of stages, pp={} is odd", sc.layout.pp),
-        fmt::format("use pp={} or {}, or dualpipev", std::max(2, sc.layout.pp - 1), sc.layout.pp + 1)};
+    return Reason{fmt::format("DualPipe mirrors the model on pairs of stages, pp={} is odd", sc.layout.pp),
+                  fmt::format("use an even pp such as {}, or dualpipev", sc.layout.pp + 1)};
   });
 }
 

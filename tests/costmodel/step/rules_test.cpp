@@ -48,6 +48,13 @@ TEST(rules, each_rejection_names_its_rule_shows_its_numbers_and_says_what_would_
        "use ep=1"},
       {"shard-group-divides", [](Scenario& s) { s.layout.sharding.group = 3; },
        "shard groups of 3 ranks do not tile the 4 data-parallel ranks (dp·cp)", "use shard=1, 2 or 4"},
+      {"stages-pair-up",
+       [](Scenario& s) {
+         s.layout.pp = 1, s.layout.dp = 8;
+         s.layout.schedule = ScheduleKind::DualPipe;
+       },
+       "DualPipe mirrors the model on pairs of stages, pp=1 is odd",
+       "use an even pp such as 2, or dualpipev"},
       {"gpu-has-the-precision", [](Scenario& s) { s.cluster.gpu.peak.fill(FlopsPerSecond{}); },
        "made-up has no units for this GEMM precision", "use bf16, fp16 or fp32"},
   };

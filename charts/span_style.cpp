@@ -1,0 +1,39 @@
+#include "charts/span_style.h"
+
+#include <fmt/format.h>
+
+namespace hexaplan::charts {
+
+using costmodel::kSpanKinds;
+using costmodel::Span;
+using costmodel::SpanKind;
+
+const SpanStyle& style_of(SpanKind kind) {
+  static constexpr std::array<SpanStyle, kSpanKinds> kStyles{{
+      {"#56b4e9", "#000000", 'F'},  // forward: sky blue
+      {"#009e73", "#ffffff", 'B'},  // backward: bluish green
+      {"#009e73", "#ffffff", 'I'},  // backward input
+      {"#f0e442", "#000000", 'W'},  // backward weight: yellow
+      {"#cc79a7", "#000000", 'R'},  // recompute: reddish purple
+      {"#d55e00", "#ffffff", 'c'},  // collective: vermilion
+      {"#8c8c8c", "#000000", 's'},  // send forward
+      {"#bdbdbd", "#000000", 's'},  // send backward
+      {"#e69f00", "#000000", 'g'},  // gradient reduction: orange
+      {"#0072b2", "#ffffff", 'p'},  // parameter gather: blue
+      {"#000000", "#ffffff", 'O'},  // optimizer
+      {"#595959", "#ffffff", 'h'},  // host
+  }};
+  return kStyles[static_cast<std::size_t>(kind)];
+}
+
+std::string label_of(const Span& span, int chunks) {
+  const std::string_view name = name_of(span.kind);
+  if (span.microbatch < 0) {
+    return chunks > 1 && span.chunk >= 0 ? fmt::format("{} of chunk {}", name, span.chunk)
+                                         : std::string{name};
+  }
+  if (chunks == 1) return fmt::format("{} {}", name, span.microbatch);
+  return fmt::format("{} {} of chunk {}", name, span.microbatch, span.chunk);
+}
+
+}  // namespace hexaplan::charts

@@ -1,0 +1,22 @@
+#pragma once
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "costmodel/simulate/simulation.h"
+
+namespace hexaplan::charts {
+
+/// How a kind of span is shown everywhere: colours of Okabe and Ito's palette, told apart by people with any
+/// colour vision (https://jfly.uni-koeln.de/color/), and a letter where there is no colour.
+struct SpanStyle {
+  std::string_view fill;
+  std::string_view ink;  // of text on it
+  char letter;
+};
+[[nodiscard]] const SpanStyle& style_of(costmodel::SpanKind kind);
+
+/// "forward 12", "backward 3 of chunk 1", "optimizer".
+[[nodiscard]] std::string label_of(const costmodel::Span& span, int chunks);
+
+}  // namespace hexaplan::charts

@@ -1,0 +1,36 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace hexaplan::charts {
+
+struct Box {
+  double x = 0, y = 0, width = 0, height = 0;
+};
+
+enum class Anchor : unsigned char { Start, Middle, End };
+
+/// Writes an SVG 1.1 document that needs nothing beside itself: no fonts, scripts or style sheets.
+/// Coordinates are pixels with two digits, independent of the locale.
+class SvgWriter {
+ public:
+  /// A white page; `title` and `description` are what screen readers say.
+  SvgWriter(double width, double height, std::string_view title, std::string_view description);
+
+  void rectangle(const Box& box, std::string_view fill, double opacity = 1, std::string_view tip = {});
+  void outline(const Box& box, std::string_view stroke);
+  void line(double x1, double y1, double x2, double y2, std::string_view stroke, std::string_view dash = {});
+  /// `path` in SVG's own notation, filled and, unless empty, stroked.
+  void path(std::string_view path, std::string_view fill, std::string_view stroke);
+  void text(double x, double y, std::string_view words, double size, Anchor anchor = Anchor::Start,
+            std::string_view fill = "#1a1a1a");
+  [[nodiscard]] std::string take();
+
+ private:
+  std::string out_;
+};
+
+/// "12.3", "7": two digits at most, no trailing zeros.
+[[nodiscard]] std::string pixels(double value);
+
+}  // namespace hexaplan::charts

@@ -1,0 +1,46 @@
+#include "cli/commands/simulate.h"
+
+#include <fmt/format.h>
+
+#include "charts/gantt_svg.h"
+#include "charts/memory_svg.h"
+#include "cli/write_file.h"
+#include "costmodel/parameters/parameter_tensors.h"
+#include "presets/json/input_error.h"
+#include "presets/scenario/layout_text.h"
+#include "presets/trace/chrome_trace.h"
+
+namespace hexaplan::cli {
+namespace {
+
+/// "llama-3.1-8b on 64 x H100, tp2 pp4 dp8".
+std::string title_of(const Question& question) {
+  const costmodel::Scenario& s = question.scenario;
+  return fmt::format("{} on {} x {}, {}", s.model.name, s.cluster.gpus, s.cluster.gpu.name,
+                     to_layout_text(presets::LayoutRequest{s.layout, true}));
+}
+
+void write_pictures(const SimulateOptions& options, const SimulateReport& report) {
+  const costmodel::Simulation& simulation = *report.simulation;
+  const std::string title = title_of(report.question);
+  if (!options.trace.empty()) write_file(options.trace, presets::chrome_trace(simulation, title));
+  if (!options.gantt_svg.empty()) write_file(options.gantt_svg, charts::gantt_svg(simulation, title));
+  if (!options.memory_svg.empty())
+    write_file(options.memory_svg, charts::memory_svg(simulation, report.estimate.capacity, title));
+}
+
+}  // namespace
+
+SimulateReport run_simulate(const SimulateOptions& options) {
+  SimulateReport report;
+  report.question = ask(options.question);
+  const costmodel::Scenario& scenario = report.question.scenario;
+  report.parameters = costmodel::count_parameters(scenario.model).total;
+  report.estimate = costmodel::estimate_step(scenario, report.question.calibration);
+  if (report.estimate.stages.empty()) return report;
+  report.simulation = costmodel::simulate_step(scenario, report.question.calibration);
+  write_pictures(options, report);
+  return report;
+}
+
+}  // namespace hexaplan::cli

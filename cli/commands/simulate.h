@@ -1,0 +1,25 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cli/commands/question.h"
+#include "cli/options.h"
+#include "costmodel/simulate/simulation.h"
+#include "costmodel/step/estimate.h"
+
+namespace hexaplan::cli {
+
+/// Everything `hexaplan simulate` has to say.
+struct SimulateReport {
+  Question question;
+  std::int64_t parameters = 0;
+  costmodel::Estimate estimate;                     // the closed form of the same question
+  std::optional<costmodel::Simulation> simulation;  // nothing when a rule rejected the layout
+};
+
+/// Reads the question, simulates, writes the files that were asked for. A layout that cannot
+/// run has nothing to write. InputError when something cannot be used or written.
+[[nodiscard]] SimulateReport run_simulate(const SimulateOptions& options);
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,16 @@
+#pragma once
+#include <string>
+
+#include "costmodel/simulate/simulation.h"
+
+namespace hexaplan::presets {
+
+/// A simulation in the Trace Event Format, which Perfetto (https://ui.perfetto.dev) and chrome://tracing
+/// open: one process a stage, one thread a stream, complete events for spans, a counter for memory; times in
+/// microseconds. One event a line.
+/// Format: "Trace Event Format", Google,
+/// docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU Precondition: the simulation kept
+/// what is to be shown.
+[[nodiscard]] std::string chrome_trace(const costmodel::Simulation& simulation, const std::string& title);
+
+}  // namespace hexaplan::presets

@@ -1,0 +1,81 @@
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "presets/json/read_json.h"
+#include "run_hexaplan.h"
+
+namespace hexaplan::cli {
+namespace {
+
+using presets::JsonArray;
+using presets::JsonValue;
+
+const std::string kQuestion =
+    "simulate --model llama-3.1-8b --cluster 32xH100 --layout 'tp2 pp4 sp zero1' --seq 8k --global-batch 64 ";
+
+TEST(simulate_json, has_the_documented_fields_and_times_of_a_stage_add_up_to_the_step) {
+  const JsonValue s = json_of(kQuestion + "--json");
+  EXPECT_EQ(*at(s, "schema").get_if<std::string>(), "hexaplan/simulation/1");
+  const double step = number_at(s, "step_seconds");
+  EXPECT_NEAR(number_at(s, "closed_form_seconds") / step, 1.0, 0.05);
+  EXPECT_GT(number_at(s, "bubble_share"), 0);
+  EXPECT_GT(number_at(s, "exposed_share"), 0);
+  const auto& stages = *at(s, "stages").get_if<JsonArray>();
+  ASSERT_EQ(stages.size(), 4U);
+  for (const JsonValue& stage : stages) {
+    double sum = 0;
+    for (const auto& [part, seconds] : *at(stage, "seconds").get_if<presets::JsonObject>())
+      sum += *seconds.get_if<double>();
+    EXPECT_NEAR(sum, step, 1e-9 * step);
+    EXPECT_LE(number_at(stage, "peak_device_bytes"), number_at(s, "capacity_bytes"));
+  }
+}
+
+TEST(simulate_json, agrees_with_estimate_about_memory) {
+  const JsonValue s = json_of(kQuestion + "--json");
+  const JsonValue e = json_of("estimate" + kQuestion.substr(8) + "--json");
+  const auto& simulated = *at(s, "stages").get_if<JsonArray>();
+  const auto& estimated = *at(e, "memory.stages").get_if<JsonArray>();
+  for (std::size_t i = 0; i < simulated.size(); ++i)
+    EXPECT_NEAR(number_at(simulated[i], "peak_device_bytes"), number_at(estimated[i], "peak"), 2);
+}
+
+TEST(simulate_json, a_layout_that_cannot_run_says_why) {
+  const JsonValue s =
+      json_of("simulate --model llama-3.1-8b --cluster 24xH100 --layout 'tp8 pp3 dualpipe' --json");
+  EXPECT_EQ(*at(s, "rejection.rule").get_if<std::string>(), "stages-pair-up");
+}
+
+TEST(simulate, lines_of_the_timeline_fit_the_width_and_name_microbatches) {
+  const Finished wide = run_hexaplan(kQuestion + "--quiet --schedule zb-h1");
+  EXPECT_EQ(wide.exit_code, 0) << wide.err;
+  for (const char* word : {"Step", "closed form", "Timeline", "F0", "backward weight", "bubble"})
+    EXPECT_NE(wide.out.find(word), std::string::npos) << word;
+  std::istringstream lines{wide.out.substr(wide.out.find("Timeline"))};
+  std::string line;
+  while (std::getline(lines, line)) {
+    if (line.find("backward weight") != std::string::npos) continue;  // the legend
+    EXPECT_LE(line.size(), 104U) << line;
+  }
+}
+
+TEST(simulate, writes_a_trace_and_pictures) {
+  const TemporaryFile trace{"", ".json"}, gantt{"", ".svg"}, memory{"", ".svg"};
+  const Finished run = run_hexaplan(kQuestion + "--quiet --trace " + trace.path() + " --gantt-svg " +
+                                    gantt.path() + " --memory-svg " + memory.path());
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const presets::JsonDocument document = presets::parse_json(content_of(trace.path()), "trace");
+  EXPECT_GT(document.root.find("traceEvents")->get_if<JsonArray>()->size(), 100U);
+  EXPECT_NE(content_of(gantt.path()).find("llama-3.1-8b"), std::string::npos);
+  EXPECT_NE(content_of(memory.path()).find("peak "), std::string::npos);
+}
+
+TEST(simulate, a_file_that_cannot_be_written_is_named) {
+  const Finished run = run_hexaplan(kQuestion + "--quiet --trace /nowhere/trace.json");
+  EXPECT_EQ(run.exit_code, 4);
+  EXPECT_NE(run.err.find("/nowhere/trace.json"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hexaplan::cli

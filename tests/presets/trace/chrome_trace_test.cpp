@@ -1,0 +1,152 @@
+// What is written is read back and checked against the Trace Event Format, and the pictures against their
+// simulation.
+#include "presets/trace/chrome_trace.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "charts/gantt_svg.h"
+#include "charts/memory_svg.h"
+#include "costmodel/calibrate/calibration.h"
+#include "presets/json/read_json.h"
+#include "tests/costmodel/step/example_scenario.h"
+
+namespace hexaplan::presets {
+namespace {
+
+using costmodel::Scenario;
+using costmodel::ScheduleKind;
+using costmodel::Simulation;
+
+Simulation example(ScheduleKind schedule = ScheduleKind::Zbv) {
+  Scenario sc = costmodel::example_scenario();
+  sc.layout.pp = 4;
+  sc.layout.dp = 2;
+  sc.layout.schedule = schedule;
+  return simulate_step(sc, costmodel::Calibration{});
+}
+
+const std::string& text(const JsonValue& event, std::string_view key) {
+  return *event.find(key)->get_if<std::string>();
+}
+std::int64_t whole(const JsonValue& event, std::string_view key) {
+  return *event.find(key)->get_if<std::int64_t>();
+}
+double number(const JsonValue& event, std::string_view key) {
+  return *event.find(key)->get_if<double>();
+}
+
+class Trace : public testing::Test {
+ protected:
+  Simulation simulation = example();
+  JsonDocument document = parse_json(chrome_trace(simulation, "a \"quoted\" title"), "trace");
+  const JsonArray& events = *document.root.find("traceEvents")->get_if<JsonArray>();
+};
+
+TEST_F(Trace, every_event_has_the_fields_that_its_phase_asks_for) {
+  for (const JsonValue& event : events) {
+    const std::string& phase = text(event, "ph");
+    ASSERT_TRUE(phase == "X" || phase == "C" || phase == "M") << phase;
+    ASSERT_FALSE(text(event, "name").empty());
+    ASSERT_NE(event.find("pid")->get_if<std::int64_t>(), nullptr);
+    ASSERT_NE(event.find("args")->get_if<JsonObject>(), nullptr);
+    if (phase == "M") continue;
+    ASSERT_TRUE(std::isfinite(number(event, "ts")) && number(event, "ts") >= 0);
+    if (phase == "X") {
+      ASSERT_NE(event.find("tid")->get_if<std::int64_t>(), nullptr);
+      ASSERT_GT(number(event, "dur"), 0);
+    }
+  }
+}
+
+TEST_F(Trace, every_process_and_thread_with_events_has_a_name) {
+  std::set<std::int64_t> processes;
+  std::set<std::pair<std::int64_t, std::int64_t>> threads, used;
+  for (const JsonValue& event : events) {
+    if (text(event, "name") == "process_name") processes.insert(whole(event, "pid"));
+    if (text(event, "name") == "thread_name") threads.emplace(whole(event, "pid"), whole(event, "tid"));
+    if (text(event, "ph") == "X") used.emplace(whole(event, "pid"), whole(event, "tid"));
+  }
+  EXPECT_EQ(processes.size(), 4U);
+  EXPECT_EQ(threads, used);
+}
+
+TEST_F(Trace, events_of_a_thread_follow_one_another) {
+  std::map<std::pair<std::int64_t, std::int64_t>, double> end;
+  std::size_t spans = 0;
+  for (const JsonValue& event : events) {
+    if (text(event, "ph") != "X") continue;
+    double& last = end[{whole(event, "pid"), whole(event, "tid")}];
+    EXPECT_GE(number(event, "ts"), last - 1e-3) << "a nanosecond of rounding";
+    last = number(event, "ts") + number(event, "dur");
+    ++spans;
+  }
+  std::size_t expected = 0;
+  for (const auto& stage : simulation.stages) {
+    for (const auto& stream : stage.streams) expected += stream.size();
+  }
+  EXPECT_EQ(spans, expected);
+}
+
+TEST_F(Trace, counters_are_the_memory_points) {
+  std::map<std::int64_t, std::size_t> next;
+  for (const JsonValue& event : events) {
+    if (text(event, "ph") != "C") continue;
+    const std::int64_t stage = whole(event, "pid");
+    const auto& point = simulation.stages[static_cast<std::size_t>(stage)].memory[next[stage]++];
+    EXPECT_NEAR(number(event, "ts"), point.at.value() * 1e6, 1e-3);
+    const JsonValue& args = *event.find("args");
+    EXPECT_EQ(whole(args, "activations") + whole(args, "everything else"), costmodel::whole(point.allocated));
+    EXPECT_EQ(whole(args, "activations"), costmodel::whole(point.activations));
+  }
+  for (std::size_t s = 0; s < simulation.stages.size(); ++s)
+    EXPECT_EQ(next[static_cast<std::int64_t>(s)], simulation.stages[s].memory.size());
+}
+
+TEST(chrome_trace, says_that_it_is_a_prediction) {
+  const JsonDocument document = parse_json(chrome_trace(example(), "x"), "trace");
+  EXPECT_NE(text(*document.root.find("otherData"), "made_by").find("not measured"), std::string::npos);
+}
+
+std::size_t count(const std::string& text, const std::string& word) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++n;
+  return n;
+}
+
+TEST(gantt_svg, draws_every_span_that_is_wide_enough_with_its_name) {
+  const Simulation simulation = example(ScheduleKind::OneFOneB);
+  const std::string svg = charts::gantt_svg(simulation, "1F1B & co");
+  EXPECT_EQ(svg.compare(0, 4, "<svg"), 0);
+  EXPECT_NE(svg.find("1F1B &amp; co"), std::string::npos);
+  EXPECT_EQ(count(svg, "<title>forward "), 4U * 32U);
+  EXPECT_EQ(count(svg, "<title>backward "), 4U * 32U);
+  EXPECT_NE(svg.find(">stage 3<"), std::string::npos);
+  EXPECT_NE(svg.find("time [s]"), std::string::npos);
+  EXPECT_EQ(count(svg, "<rect"),
+            count(svg, "/>\n") - count(svg, "<line") - count(svg, "<path") + count(svg, "</rect>"))
+      << "every element is closed";
+}
+
+TEST(gantt_svg, stays_small_when_spans_are_narrower_than_pixels) {
+  Scenario sc = costmodel::example_scenario();
+  sc.recipe.global_batch = 64 * 256;
+  const std::string svg = charts::gantt_svg(simulate_step(sc, costmodel::Calibration{}), "many");
+  EXPECT_LT(svg.size(), 2'000'000U);
+}
+
+TEST(memory_svg, shows_the_peak_of_every_stage_and_what_does_not_fit) {
+  const Simulation simulation = example(ScheduleKind::OneFOneB);
+  const std::string fits = charts::memory_svg(simulation, costmodel::Bytes{200e9}, "fits");
+  EXPECT_EQ(count(fits, "peak "), 4U);
+  EXPECT_EQ(count(fits, "does not fit"), 0U);
+  EXPECT_EQ(count(charts::memory_svg(simulation, costmodel::Bytes{20e9}, "tight"), "does not fit"), 4U);
+}
+
+}  // namespace
+}  // namespace hexaplan::presets
