@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "costmodel/step/estimate.h"
 #include "tests/validator/step/tiny_scenario.h"
 #include "validator/communicator/threads/thread_ranks.h"
 #include "validator/device/cpu/cpu_device.h"
@@ -23,8 +24,15 @@ using validator::RankView;
 struct Change {
   std::string name;
   Layout saved, loaded;
-  bool tied = false;
+  void (*change)(Scenario&) = [](Scenario&) {};
 };
+
+void tie(Scenario& scenario) {
+  scenario.model.tied_embeddings = true;
+}
+void route_to_experts(Scenario& scenario) {
+  scenario.model.moe = {.experts = 4, .top_k = 2, .expert_ffn = 8, .shared_ffn = 12, .first_k_dense = 1};
+}
 
 class Resharded : public testing::TestWithParam<Change> {
  protected:
@@ -35,8 +43,11 @@ class Resharded : public testing::TestWithParam<Change> {
 
   TinyRun train(const Scenario& scenario, int first_step, int steps, bool save) const {
     TinyRun run;
+    EXPECT_FALSE(costmodel::first_rejection(scenario) || validator::first_not_executable(scenario));
     validator::GlobalState state;
-    validator::RunOptions options{.steps = steps, .first_step = first_step};
+    // As run_tiny: learned routing may fall otherwise where two experts are equally probable.
+    validator::RunOptions options{
+        .steps = steps, .first_step = first_step, .routing = validator::Routing::InTurn};
     options.make_device = [] { return validator::make_cpu_device(Element::F64); };
     std::optional<CheckpointReader> checkpoint;
     if (first_step > 0) {
@@ -61,7 +72,8 @@ class Resharded : public testing::TestWithParam<Change> {
 /// Two steps under one layout, the third under another: as if nothing had happened.
 TEST_P(Resharded, training_goes_on_under_another_layout_as_if_uninterrupted) {
   Scenario first = tiny_scenario(GetParam().saved), second = tiny_scenario(GetParam().loaded);
-  first.model.tied_embeddings = second.model.tied_embeddings = GetParam().tied;
+  GetParam().change(first);
+  GetParam().change(second);
   const TinyRun whole = run_tiny(on_one_rank(first), 3);
   (void)train(first, 0, 2, true);
   const TinyRun third = train(second, 2, 1, false);
@@ -81,8 +93,21 @@ INSTANTIATE_TEST_SUITE_P(
                     Change{"hybrid_to_zero1",
                            {.dp = 4, .sharding = {.stage = 3, .group = 2}},
                            {.dp = 2, .tp = 2, .sharding = {.stage = 1}}},
-                    Change{"tied_pp2_to_tp2", {.pp = 2}, {.tp = 2}, true},
-                    Change{"tied_tp2_to_pp2", {.tp = 2}, {.dp = 2, .pp = 2, .sharding = {.stage = 2}}, true}),
+                    Change{"tied_pp2_to_tp2", {.pp = 2}, {.tp = 2}, tie},
+                    Change{"tied_tp2_to_pp2", {.tp = 2}, {.dp = 2, .pp = 2, .sharding = {.stage = 2}}, tie},
+                    Change{"cp2_to_pp2_dp2", {.cp = 2}, {.dp = 2, .pp = 2}},
+                    Change{"experts_ep2_to_etp1",
+                           {.dp = 2, .ep = 2},
+                           {.dp = 2, .tp = 2, .ep = 2, .etp = 1, .sp = true},
+                           route_to_experts},
+                    Change{"experts_zero3_ep4_to_one",
+                           {.dp = 4, .ep = 4, .sharding = {.stage = 3}},
+                           {},
+                           route_to_experts},
+                    Change{"experts_tp2_to_zero1_ep2",
+                           {.tp = 2, .sp = true},
+                           {.dp = 4, .ep = 2, .sharding = {.stage = 1}},
+                           route_to_experts}),
     [](const auto& param) { return param.param.name; });
 
 TEST_F(Resharded, a_checkpoint_of_another_model_is_refused_with_both_sizes) {
