@@ -22,75 +22,108 @@ struct ChunkLinks {
 ///   std::pair<Seconds, Seconds> run_pair(const Task& forward, const Task& backward, Seconds arrived): both
 ///   at
 ///     once.
-/// Returns the number of tasks that ran: all of them, unless the orders block each other.
 template <class Clock>
-std::size_t replay(const Schedule& schedule, Clock& clock) {
-  const ChunkLinks links{schedule};
-  const auto microbatches = static_cast<std::size_t>(schedule.microbatches);
-  const auto chunks = static_cast<std::size_t>(schedule.chunks);
-  const std::size_t stages = schedule.stages.size();
-  constexpr double kMissing = -1;
-  // When inputs (0) and gradients of outputs (1) arrive at a chunk, by micro-batch.
-  std::vector<double> arrivals(2 * stages * chunks * microbatches, kMissing);
-  const auto slot = [&](std::size_t direction, std::size_t chunk, int microbatch) {
-    return (direction * stages * chunks + chunk) * microbatches + static_cast<std::size_t>(microbatch);
-  };
-  const auto index_of = [&](const Task& task) {
-    return static_cast<std::size_t>(task.stage) * chunks + static_cast<std::size_t>(task.chunk);
-  };
-  constexpr std::size_t kNothing = static_cast<std::size_t>(-1);
-  const auto needs = [&](const Task& task) {
-    if (task.pass == TaskPass::BackwardWeight) return kNothing;
+class Replay {
+ public:
+  Replay(const Schedule& schedule, Clock& clock)
+      : schedule_{schedule},
+        clock_{clock},
+        links_{schedule},
+        microbatches_{static_cast<std::size_t>(schedule.microbatches)},
+        chunks_{static_cast<std::size_t>(schedule.chunks)},
+        arrivals_(2 * schedule.stages.size() * chunks_ * microbatches_, kMissing),
+        position_(schedule.stages.size()),
+        waits_for_(schedule.stages.size(), kNothing) {
+    for (std::size_t s = schedule.stages.size(); s > 0; --s) ready_.push_back(s - 1);
+  }
+
+  /// Number of tasks that ran: all of them, unless the orders block each other.
+  std::size_t run() {
+    std::size_t done = 0;
+    while (!ready_.empty()) {
+      const std::size_t stage = ready_.back();
+      ready_.pop_back();
+      while (const std::size_t ran = run_next(stage)) done += ran;
+    }
+    return done;
+  }
+
+ private:
+  static constexpr double kMissing = -1;
+  static constexpr auto kNothing = static_cast<std::size_t>(-1);
+
+  /// Runs a stage's next task, or the pair it begins; 0 when it has to wait or is at its end.
+  std::size_t run_next(std::size_t stage) {
+    const std::vector<Task>& order = schedule_.stages[stage];
+    if (position_[stage] == order.size()) return 0;
+    const Task& task = order[position_[stage]];
+    __builtin_prefetch(&task + 3);  // stages take turns
+    double arrived = 0;
+    if (misses(task, stage, arrived)) return 0;
+    if (!task.with_next) {
+      ++position_[stage];
+      deliver(task, clock_.run(task, Seconds{arrived}));
+      return 1;
+    }
+    const Task& partner = order[position_[stage] + 1];
+    if (misses(partner, stage, arrived)) return 0;
+    position_[stage] += 2;
+    const auto [first, second] = clock_.run_pair(task, partner, Seconds{arrived});
+    deliver(task, first);
+    deliver(partner, second);
+    return 2;
+  }
+
+  [[nodiscard]] std::size_t chunk_of(const Task& task) const {
+    return static_cast<std::size_t>(task.stage) * chunks_ + static_cast<std::size_t>(task.chunk);
+  }
+  /// Place of an arrival: inputs first, then gradients of outputs, by receiving chunk and micro-batch.
+  [[nodiscard]] std::size_t place(bool input, std::size_t chunk, int microbatch) const {
+    const std::size_t row = (input ? 0 : schedule_.stages.size() * chunks_) + chunk;
+    return row * microbatches_ + static_cast<std::size_t>(microbatch);
+  }
+
+  /// True when what the task needs has not arrived: its stage then waits for it. Otherwise raises `arrived`.
+  bool misses(const Task& task, std::size_t stage, double& arrived) {
+    if (task.pass == TaskPass::BackwardWeight) return false;
     const bool forward = task.pass == TaskPass::Forward;
-    const std::size_t chunk = index_of(task);
-    if ((forward ? links.previous : links.next)[chunk] < 0) return kNothing;
-    return slot(forward ? 0 : 1, chunk, task.microbatch);
-  };
-  std::vector<std::size_t> position(stages, 0), waits_for(stages, kNothing);
-  std::vector<std::size_t> ready(stages);
-  for (std::size_t s = 0; s < stages; ++s) ready[s] = stages - 1 - s;
-  const auto deliver = [&](const Task& task, Seconds when) {
+    const std::size_t chunk = chunk_of(task);
+    if ((forward ? links_.previous : links_.next)[chunk] < 0) return false;
+    const std::size_t at = place(forward, chunk, task.microbatch);
+    if (arrivals_[at] == kMissing) {
+      waits_for_[stage] = at;
+      return true;
+    }
+    if (arrivals_[at] > arrived) arrived = arrivals_[at];
+    return false;
+  }
+
+  void deliver(const Task& task, Seconds when) {
     if (task.pass == TaskPass::BackwardWeight) return;
     const bool forward = task.pass == TaskPass::Forward;
-    const int to = (forward ? links.next : links.previous)[index_of(task)];
+    const int to = (forward ? links_.next : links_.previous)[chunk_of(task)];
     if (to < 0) return;
-    const std::size_t place = slot(forward ? 0 : 1, static_cast<std::size_t>(to), task.microbatch);
-    arrivals[place] = when.value();
-    const std::size_t receiver = static_cast<std::size_t>(to) / chunks;
-    if (waits_for[receiver] == place) waits_for[receiver] = kNothing, ready.push_back(receiver);
-  };
-  std::size_t done = 0;
-  while (!ready.empty()) {
-    const std::size_t s = ready.back();
-    ready.pop_back();
-    const std::vector<Task>& order = schedule.stages[s];
-    while (position[s] < order.size()) {
-      const Task& task = order[position[s]];
-      double arrived = 0;
-      const auto missing = [&](std::size_t place) {
-        if (place == kNothing) return false;
-        if (arrivals[place] == kMissing) {
-          waits_for[s] = place;
-          return true;
-        }
-        if (arrivals[place] > arrived) arrived = arrivals[place];
-        return false;
-      };
-      if (missing(needs(task))) break;
-      if (task.with_next) {
-        const Task& partner = order[position[s] + 1];
-        if (missing(needs(partner))) break;
-        const auto [forward, backward] = clock.run_pair(task, partner, Seconds{arrived});
-        deliver(task, forward);
-        deliver(partner, backward);
-        position[s] += 2, done += 2;
-      } else {
-        deliver(task, clock.run(task, Seconds{arrived}));
-        ++position[s], ++done;
-      }
-    }
+    const std::size_t at = place(forward, static_cast<std::size_t>(to), task.microbatch);
+    arrivals_[at] = when.value();
+    const std::size_t receiver = static_cast<std::size_t>(to) / chunks_;
+    if (waits_for_[receiver] != at) return;
+    waits_for_[receiver] = kNothing;
+    ready_.push_back(receiver);
   }
-  return done;
+
+  const Schedule& schedule_;
+  Clock& clock_;
+  ChunkLinks links_;
+  std::size_t microbatches_, chunks_;
+  std::vector<double> arrivals_;
+  std::vector<std::size_t> position_, waits_for_;  // by stage
+  std::vector<std::size_t> ready_;                 // stages that may run
+};
+
+/// Replay{schedule, clock}.run().
+template <class Clock>
+std::size_t replay(const Schedule& schedule, Clock& clock) {
+  return Replay<Clock>{schedule, clock}.run();
 }
 
 /// Steps after which drifting stages (`drifts`) keep their distance to each other; the first one spreads

@@ -58,16 +58,19 @@ MemoryTrack::MemoryTrack(StageLevels levels, std::size_t points)
   for (const Bytes kept : levels_.kept) all_kept_ += kept;
 }
 
+double MemoryTrack::most_in_flight() const {
+  if (all_kept_ > Bytes{}) return most_kept_ / all_kept_;
+  return static_cast<double>(most_alive_) / static_cast<double>(alive_.size());
+}
+
 /// Summed anew rather than added to, so that nothing is left when nothing is kept.
 void MemoryTrack::count(int chunk, int more) {
   alive_[static_cast<std::size_t>(chunk)] += more;
   all_alive_ += more;
   Bytes kept;
   for (std::size_t i = 0; i < alive_.size(); ++i) kept += levels_.kept[i] * alive_[i];
-  const double in_flight = all_kept_ > Bytes{}
-                               ? kept / all_kept_
-                               : static_cast<double>(all_alive_) / static_cast<double>(alive_.size());
-  in_flight_ = std::max(in_flight_, in_flight);
+  most_kept_ = larger(most_kept_, kept);
+  most_alive_ = std::max(most_alive_, all_alive_);
   kept_ = all_alive_ > 0 ? smaller(levels_.most_kept, kept + levels_.always_kept) : Bytes{};
 }
 
@@ -76,6 +79,7 @@ void MemoryTrack::add(const MemoryPoint& point) {
     points_.back() = {points_.back().at, point.allocated, point.activations};
   } else {
     points_.push_back(point);
+    __builtin_prefetch(&points_.back() + 2, 1);  // stages take turns
   }
 }
 

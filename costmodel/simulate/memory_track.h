@@ -43,7 +43,7 @@ class MemoryTrack {
   [[nodiscard]] Bytes peak() const { return peak_; }
   [[nodiscard]] Bytes outside() const { return levels_.outside; }
   /// Most micro-batches kept, in units of all chunks.
-  [[nodiscard]] double most_in_flight() const { return in_flight_; }
+  [[nodiscard]] double most_in_flight() const;
   [[nodiscard]] std::vector<MemoryPoint> take() { return std::move(points_); }
 
  private:
@@ -58,10 +58,9 @@ class MemoryTrack {
   StageLevels levels_;
   bool keep_curve_;
   std::vector<int> alive_;
-  int all_alive_ = 0;
+  int all_alive_ = 0, most_alive_ = 0;
   Bytes kept_;  // by the micro-batches in flight
-  Bytes all_kept_, peak_;
-  double in_flight_ = 0;
+  Bytes most_kept_, all_kept_, peak_;
   std::vector<MemoryPoint> points_;
 };
 
