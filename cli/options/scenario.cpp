@@ -4,51 +4,51 @@
 #include <sstream>
 
 #include "cli/options/command_row.h"
+#include "presets/scenario/recipe_fields.h"
 
 namespace hexaplan::cli {
 namespace {
 
-/// A recipe field that has a flag of its own.
+/// A recipe field that has a flag of its own (presets::RecipeField::flag).
 struct RecipeFlagInfo {
-  const char* flag;
   const char* key;
   const char* value;
   const char* help;
   const char* choices = "";  // words that completion offers, blank between them
 };
 constexpr RecipeFlagInfo kRecipeFlags[] = {
-    {"--seq", "sequence", "TOKENS",
+    {"sequence", "TOKENS",
      "Sequence length: 4096, 8k (= 8192). Default: 4096, or the model's context length if shorter"},
-    {"--micro-batch", "micro_batch", "N", "Sequences per data-parallel rank and pass. Default: 1"},
-    {"--global-batch", "global_batch", "N",
+    {"micro_batch", "N", "Sequences per data-parallel rank and pass. Default: 1"},
+    {"global_batch", "N",
      "Sequences per optimizer step. Default: enough to run 4 micro-batches per pipeline stage (1 without "
      "pipeline)"},
-    {"--precision", "precision", "TYPE",
+    {"precision", "TYPE",
      "Type of the matrix products: fp32 tf32 fp16 bf16 fp8 fp8-block mxfp8 nvfp4. Default: bf16",
      "fp32 tf32 fp16 bf16 fp8 fp8-block mxfp8 nvfp4"},
-    {"--recompute", "recompute", "POLICY",
+    {"recompute", "POLICY",
      "none, selective, selective-op, full, layers=4, modules=core_attn,norm. Default: none",
      "none selective selective-op full"},
-    {"--optimizer", "optimizer", "NAME", "adamw adamw-8bit adafactor lion sgd muon lamb. Default: adamw",
+    {"optimizer", "NAME", "adamw adamw-8bit adafactor lion sgd muon lamb. Default: adamw",
      "adamw adamw-8bit adafactor lion sgd muon lamb"},
-    {"--attention", "attention", "KERNEL", "flash, fused-softmax, unfused. Default: flash",
+    {"attention", "KERNEL", "flash, fused-softmax, unfused. Default: flash",
      "flash fused-softmax unfused"},
-    {"--cross-entropy", "cross_entropy", "KIND", "default (what the framework does), unfused, fused, chunked",
+    {"cross_entropy", "KIND", "default (what the framework does), unfused, fused, chunked",
      "default unfused fused chunked"},
-    {"--params-dtype", "parameter_dtype", "TYPE",
+    {"parameter_dtype", "TYPE",
      "Type in which parameters are kept for compute. Default: the framework's"},
-    {"--grad-dtype", "gradient_dtype", "TYPE",
+    {"gradient_dtype", "TYPE",
      "Type in which gradients are accumulated. Default: the framework's"},
-    {"--dropout", "dropout", "P", "Dropout probability; above 0 masks are saved. Default: 0"},
-    {"--fine-tune", "fine_tune", "KIND", "pretrain, full, lora, qlora, ia3. Default: pretrain",
+    {"dropout", "P", "Dropout probability; above 0 masks are saved. Default: 0"},
+    {"fine_tune", "KIND", "pretrain, full, lora, qlora, ia3. Default: pretrain",
      "pretrain full lora qlora ia3"},
-    {"--lora-rank", "lora_rank", "N", "Rank of LoRA adapters"},
-    {"--offload", "offload", "WHAT", "Kept in host memory: optimizer, params or activations"},
-    {"--capacity-factor", "capacity_factor", "X",
+    {"lora_rank", "N", "Rank of LoRA adapters"},
+    {"offload", "WHAT", "Kept in host memory: optimizer, params or activations"},
+    {"capacity_factor", "X",
      "Tokens beyond X times the mean per expert are dropped. Default: 0, none are"},
-    {"--routing-imbalance", "routing_imbalance", "X",
+    {"routing_imbalance", "X",
      "Tokens of the busiest expert rank over the mean. Default: 1"},
-    {"--tokens", "tokens", "N", "Training budget, for days, GPU-hours and cost: 15T, 300B"},
+    {"tokens", "N", "Training budget, for days, GPU-hours and cost: 15T, 300B"},
 };
 
 constexpr const char* kSchedules = "gpipe 1f1b interleaved zb-h1 zb-2p zb-v vhalf dualpipe dualpipev";
@@ -70,10 +70,11 @@ void append_scenario_options(std::vector<OptionRow>& rows, ScenarioOptions& ques
   };
   rows.insert(rows.end(), std::begin(first), std::end(first));
   question.recipe.clear();
-  for (const RecipeFlagInfo& info : kRecipeFlags) question.recipe.push_back({info.key, info.flag, ""});
+  for (const RecipeFlagInfo& info : kRecipeFlags)
+    question.recipe.push_back({info.key, std::string{presets::recipe_field(info.key).flag}, ""});
   for (std::size_t i = 0; i < std::size(kRecipeFlags); ++i) {
     const RecipeFlagInfo& info = kRecipeFlags[i];
-    rows.push_back({info.flag, info.value, info.help, &question.recipe[i].text, words_of(info.choices)});
+    rows.push_back({question.recipe[i].flag, info.value, info.help, &question.recipe[i].text, words_of(info.choices)});
   }
   const OptionRow last[] = {
       {"--schedule", "NAME", "Pipeline schedule, as in the layout: 1f1b, interleaved, zb-h1, zb-v, …",

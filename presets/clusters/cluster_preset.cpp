@@ -215,6 +215,12 @@ const NetworkKind& find_network(std::string_view name) {
                     .hint = did_you_mean(costmodel::nearest_name(name, names))});
 }
 
+std::vector<std::string> network_names() {
+  std::vector<std::string> names;
+  for (const NetworkKind& kind : kNetworks) names.emplace_back(kind.name);
+  return names;
+}
+
 ClusterRequest parse_cluster_request(std::string_view text) {
   const std::string_view whole = plain(text);
   if (whole.empty()) {

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "costmodel/spec/cluster_spec.h"
 #include "presets/gpus/gpu_preset.h"
@@ -16,6 +17,7 @@ struct NetworkKind {
 };
 /// "ib", "roce", "efa", "slingshot", "omni-path", "ethernet". InputError for anything else.
 [[nodiscard]] const NetworkKind& find_network(std::string_view name);
+[[nodiscard]] std::vector<std::string> network_names();
 
 /// What the text of a cluster asks for; 0 and empty = as in the GPU's reference node.
 struct ClusterRequest {

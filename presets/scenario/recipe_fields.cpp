@@ -91,61 +91,61 @@ JsonValue dtype_or_null(std::optional<costmodel::DType> dtype) {
 const Recipe kUsual{};
 
 constexpr RecipeField kFields[] = {
-    {"sequence", [](const ValueReader& v, Recipe& r) { r.sequence = length(v); },
+    {"sequence", "--seq", [](const ValueReader& v, Recipe& r) { r.sequence = length(v); },
      [](const Recipe& r) { return unless(r.sequence, std::int64_t{0}); }},
-    {"micro_batch", [](const ValueReader& v, Recipe& r) { r.micro_batch = batch(v); },
+    {"micro_batch", "--micro-batch", [](const ValueReader& v, Recipe& r) { r.micro_batch = batch(v); },
      [](const Recipe& r) { return JsonValue{r.micro_batch}; }},
-    {"global_batch", [](const ValueReader& v, Recipe& r) { r.global_batch = batch(v); },
+    {"global_batch", "--global-batch", [](const ValueReader& v, Recipe& r) { r.global_batch = batch(v); },
      [](const Recipe& r) { return unless(r.global_batch, std::int64_t{0}); }},
-    {"precision", [](const ValueReader& v, Recipe& r) { r.precision = v.choice(kPrecisionNames); },
+    {"precision", "--precision", [](const ValueReader& v, Recipe& r) { r.precision = v.choice(kPrecisionNames); },
      [](const Recipe& r) { return JsonValue{name_in(kPrecisionNames, r.precision)}; }},
-    {"parameter_dtype",
+    {"parameter_dtype", "--params-dtype",
      [](const ValueReader& v, Recipe& r) { r.parameter_dtype = v.choice(kStateDTypeNames); },
      [](const Recipe& r) { return dtype_or_null(r.parameter_dtype); }},
-    {"gradient_dtype", [](const ValueReader& v, Recipe& r) { r.gradient_dtype = v.choice(kStateDTypeNames); },
+    {"gradient_dtype", "--grad-dtype", [](const ValueReader& v, Recipe& r) { r.gradient_dtype = v.choice(kStateDTypeNames); },
      [](const Recipe& r) { return dtype_or_null(r.gradient_dtype); }},
-    {"optimizer", [](const ValueReader& v, Recipe& r) { r.optimizer = v.choice(kOptimizerNames); },
+    {"optimizer", "--optimizer", [](const ValueReader& v, Recipe& r) { r.optimizer = v.choice(kOptimizerNames); },
      [](const Recipe& r) { return JsonValue{name_in(kOptimizerNames, r.optimizer)}; }},
-    {"optimizer_in_backward", [](const ValueReader& v, Recipe& r) { r.optimizer_in_backward = yes_or_no(v); },
+    {"optimizer_in_backward", "", [](const ValueReader& v, Recipe& r) { r.optimizer_in_backward = yes_or_no(v); },
      [](const Recipe& r) { return unless(r.optimizer_in_backward, false); }},
-    {"recompute",
+    {"recompute", "--recompute",
      [](const ValueReader& v, Recipe& r) { r.recompute = parse_recompute(v.text(), v.pointer()); },
      [](const Recipe& r) { return JsonValue{to_recompute_text(r.recompute)}; }},
-    {"attention", [](const ValueReader& v, Recipe& r) { r.attention = v.choice(kAttentionNames); },
+    {"attention", "--attention", [](const ValueReader& v, Recipe& r) { r.attention = v.choice(kAttentionNames); },
      [](const Recipe& r) { return word_unless(kAttentionNames, r.attention, kUsual.attention); }},
-    {"cross_entropy", [](const ValueReader& v, Recipe& r) { r.cross_entropy = v.choice(kCrossEntropyNames); },
+    {"cross_entropy", "--cross-entropy", [](const ValueReader& v, Recipe& r) { r.cross_entropy = v.choice(kCrossEntropyNames); },
      [](const Recipe& r) { return word_unless(kCrossEntropyNames, r.cross_entropy, kUsual.cross_entropy); }},
-    {"fused_norm", [](const ValueReader& v, Recipe& r) { r.fused_norm = yes_or_no(v); },
+    {"fused_norm", "", [](const ValueReader& v, Recipe& r) { r.fused_norm = yes_or_no(v); },
      [](const Recipe& r) { return unless(r.fused_norm, true); }},
-    {"dropout",
+    {"dropout", "--dropout",
      [](const ValueReader& v, Recipe& r) {
        r.dropout = real(v, {0.0, 0.999});
      },
      [](const Recipe& r) { return unless(r.dropout, 0.0); }},
-    {"fine_tune", [](const ValueReader& v, Recipe& r) { r.fine_tune = v.choice(kFineTuneNames); },
+    {"fine_tune", "--fine-tune", [](const ValueReader& v, Recipe& r) { r.fine_tune = v.choice(kFineTuneNames); },
      [](const Recipe& r) { return word_unless(kFineTuneNames, r.fine_tune, kUsual.fine_tune); }},
-    {"lora_rank", [](const ValueReader& v, Recipe& r) { r.lora_rank = batch(v); },
+    {"lora_rank", "--lora-rank", [](const ValueReader& v, Recipe& r) { r.lora_rank = batch(v); },
      [](const Recipe& r) { return unless(r.lora_rank, std::int64_t{0}); }},
-    {"trainable_parameters", [](const ValueReader& v, Recipe& r) { r.trainable_parameters = budget(v); },
+    {"trainable_parameters", "", [](const ValueReader& v, Recipe& r) { r.trainable_parameters = budget(v); },
      [](const Recipe& r) { return unless(r.trainable_parameters, std::int64_t{0}); }},
-    {"offload", [](const ValueReader& v, Recipe& r) { r.offload = offload_targets(v); },
+    {"offload", "--offload", [](const ValueReader& v, Recipe& r) { r.offload = offload_targets(v); },
      [](const Recipe& r) { return offload_list(r.offload); }},
-    {"offload_device",
+    {"offload_device", "",
      [](const ValueReader& v, Recipe& r) { r.offload_device = v.choice(kOffloadDeviceNames); },
      [](const Recipe& r) {
        return word_unless(kOffloadDeviceNames, r.offload_device, kUsual.offload_device);
      }},
-    {"routing_imbalance",
+    {"routing_imbalance", "--routing-imbalance",
      [](const ValueReader& v, Recipe& r) {
        r.routing.imbalance = real(v, {1.0, 1e6});
      },
      [](const Recipe& r) { return unless(r.routing.imbalance, 1.0); }},
-    {"capacity_factor",
+    {"capacity_factor", "--capacity-factor",
      [](const ValueReader& v, Recipe& r) {
        r.routing.capacity_factor = real(v, {0.0, 1e6});
      },
      [](const Recipe& r) { return unless(r.routing.capacity_factor, 0.0); }},
-    {"tokens", [](const ValueReader& v, Recipe& r) { r.tokens = budget(v); },
+    {"tokens", "--tokens", [](const ValueReader& v, Recipe& r) { r.tokens = budget(v); },
      [](const Recipe& r) { return unless(r.tokens, std::int64_t{0}); }},
 };
 
@@ -155,15 +155,18 @@ std::span<const RecipeField> recipe_fields() {
   return kFields;
 }
 
-void set_recipe_field(Recipe& recipe, std::string_view key, std::string_view flag, std::string_view text) {
+const RecipeField& recipe_field(std::string_view key) {
   for (const RecipeField& field : kFields) {
-    if (field.key != key) continue;
-    const JsonValue value{text};
-    const std::string no_file;
-    field.read(ValueReader{no_file, std::string{flag}, value, Reading::Strict}, recipe);
-    return;
+    if (field.key == key) return field;
   }
   assert(false && "not a recipe field");
+  return kFields[0];
+}
+
+void set_recipe_field(Recipe& recipe, std::string_view key, std::string_view flag, std::string_view text) {
+  const JsonValue value{text};
+  const std::string no_file;
+  recipe_field(key).read(ValueReader{no_file, std::string{flag}, value, Reading::Strict}, recipe);
 }
 
 }  // namespace hexaplan::presets

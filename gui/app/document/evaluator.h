@@ -1,0 +1,41 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+
+#include "gui/app/document/evaluation.h"
+
+namespace hexaplan::gui {
+
+/// Looks questions up and prices them. Remembers presets, so that a file is read once. For one thread at a
+/// time.
+class Evaluator {
+ public:
+  /// Never throws: what cannot be used becomes Evaluation::problem.
+  [[nodiscard]] EvaluationPtr evaluate(const presets::ScenarioRequest& request);
+  /// Why `request`, a variation of the question that `question` answers, cannot run; empty when it can.
+  [[nodiscard]] std::string reasonAgainst(const presets::ScenarioRequest& request);
+  /// Files may have changed.
+  void forget();
+
+ private:
+  struct Looked {
+    costmodel::ModelSpec model;
+    presets::JsonValue config;
+  };
+  const Looked& model(const presets::JsonValue& model);
+  const costmodel::ClusterSpec& cluster(const presets::JsonValue& cluster);
+  const costmodel::FrameworkProfile& framework(const std::string& name);
+  std::shared_ptr<const presets::ClusterCalibration> calibration(const presets::ScenarioRequest& request,
+                                                                 const costmodel::ClusterSpec& cluster);
+  presets::ResolvedScenario resolve(const presets::ScenarioRequest& request);
+  void price(Evaluation& result);
+  void offer(Evaluation& result);
+
+  std::map<std::string, Looked> models_;
+  std::map<std::string, costmodel::ClusterSpec> clusters_;
+  std::map<std::string, costmodel::FrameworkProfile> frameworks_;
+  std::map<std::string, std::shared_ptr<const presets::ClusterCalibration>> calibrations_;
+};
+
+}  // namespace hexaplan::gui

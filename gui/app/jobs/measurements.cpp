@@ -1,0 +1,126 @@
+#include "gui/app/jobs/measurements.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include "gui/app/document/evaluator.h"
+#include "presets/json/object_reader.h"
+
+namespace hexaplan::gui {
+
+using presets::InputError;
+using presets::JsonDocument;
+using presets::JsonObject;
+using presets::JsonValue;
+using presets::ObjectReader;
+using presets::Reading;
+using presets::ValueReader;
+
+namespace {
+
+constexpr const char* kRun = "hexaplan/run/1";
+constexpr const char* kAccuracy = "hexaplan/accuracy/1";
+/// Ranks of the largest job that a file may speak of.
+constexpr int kMostRanks = 1'000'000;
+
+/// Keys of "peak_bytes_by_kind", by costmodel::TensorKind.
+constexpr const char* kMemoryKeys[] = {"parameters", "gradients", "optimizer",     "activations",
+                                       "logits",     "transient", "communication", "overhead"};
+static_assert(std::size(kMemoryKeys) == costmodel::kTensorKinds);
+
+validator::StepReport readStep(const ValueReader& value) {
+  ObjectReader step = value.object();
+  return {.step = step.required("step").integer(presets::kCount),
+          .loss = step.required("loss").number(),
+          .time = costmodel::Seconds{step.required("seconds").number(presets::kNotNegative)}};
+}
+
+validator::RankReport readRank(const ValueReader& value) {
+  ObjectReader object = value.object();
+  validator::RankReport rank;
+  rank.rank = object.required("rank").small_integer({0, kMostRanks});
+  rank.stage = object.required("stage").small_integer({0, kMostRanks});
+  if (const auto device = object.optional("device")) rank.device = device->text();
+  ObjectReader memory = object.required("memory").object();
+  rank.memory.peak_bytes = memory.required("peak_bytes").integer(presets::kCount);
+  ObjectReader kinds = memory.required("peak_bytes_by_kind").object();
+  for (std::size_t kind = 0; kind < std::size(kMemoryKeys); ++kind) {
+    if (const auto bytes = kinds.optional(kMemoryKeys[kind]))
+      rank.memory.peak_by_kind[kind] = bytes->integer(presets::kCount);
+  }
+  return rank;
+}
+
+std::shared_ptr<const MeasuredRun> readRun(const QString& path, const JsonDocument& document) {
+  // Lenient: a report holds more than is shown here, and grows.
+  ObjectReader root{document, Reading::Lenient};
+  const auto scenario = root.optional("scenario");
+  if (!scenario)
+    throw root.error("scenario", "a run that was executed; this one was rejected before it began");
+  auto run = std::make_shared<MeasuredRun>();
+  run->path = path;
+  const JsonDocument question{document.file, scenario->json()};
+  run->predicted = Evaluator{}.evaluate(presets::read_scenario(question));
+  if (run->predicted->problem) throw InputError{*run->predicted->problem};
+  run->report.complete = root.required("complete").boolean();
+  for (const ValueReader& step : root.required("steps").elements())
+    run->report.steps.push_back(readStep(step));
+  for (const ValueReader& rank : root.required("ranks").elements())
+    run->report.ranks.push_back(readRank(rank));
+  return run;
+}
+
+/// Collects points whose source gets a colour.
+class Residuals {
+ public:
+  void add(const QString& source, const QString& label, ObjectReader pair) {
+    const auto found = groups_.emplace(source, static_cast<int>(groups_.size())).first;
+    if (found->second == static_cast<int>(data.groups.size())) data.groups.push_back(source);
+    const double predicted = pair.required("predicted").number(),
+                 measured = pair.required("measured").number();
+    if (predicted > 0 && measured > 0) data.points.push_back({predicted, measured, found->second, label});
+  }
+  ResidualData data;
+
+ private:
+  std::map<QString, int> groups_;
+};
+
+std::shared_ptr<const MeasuredRows> readRows(const QString& path, const JsonDocument& document) {
+  ObjectReader root{document, Reading::Lenient};
+  Residuals times, memories;
+  times.data.unit = AxisUnit::Seconds;
+  memories.data.unit = AxisUnit::BinaryBytes;
+  const auto rows = root.optional("rows");
+  if (!rows)
+    throw root.error("rows", "measured rows", "write the file with 'hexaplan accuracy --rows --json'");
+  for (const ValueReader& element : rows->elements()) {
+    ObjectReader row = element.object();
+    const QString id = QString::fromStdString(row.required("case_id").text());
+    const QString source = QString::fromStdString(row.required("source").text());
+    if (const auto time = row.optional("time")) times.add(source, id, time->object());
+    if (const auto memory = row.optional("memory")) {
+      for (auto& [kind, value] : memory->object().members()) memories.add(source, id, value.object());
+    }
+  }
+  auto result = std::make_shared<MeasuredRows>();
+  result->path = path;
+  result->times = std::move(times.data);
+  result->memories = std::move(memories.data);
+  return result;
+}
+
+}  // namespace
+
+bool holdsMeasurements(const std::string& schema) {
+  return schema == kRun || schema == kAccuracy;
+}
+
+Measurements readMeasurements(const QString& path, const JsonDocument& document) {
+  const JsonValue* schema = document.root.find("schema");
+  if (schema != nullptr && *schema == JsonValue{kAccuracy}) return readRows(path, document);
+  return readRun(path, document);
+}
+
+}  // namespace hexaplan::gui

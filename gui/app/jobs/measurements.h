@@ -1,0 +1,37 @@
+#pragma once
+#include <QString>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "gui/app/document/evaluation.h"
+#include "gui/plot/residual_plot.h"
+#include "presets/json/read_json.h"
+#include "validator/report/execution_report.h"
+
+namespace hexaplan::gui {
+
+/// A step that was executed, beside its prediction.
+struct MeasuredRun {
+  QString path;
+  EvaluationPtr predicted;
+  validator::ExecutionReport report;
+};
+
+/// Many measured rows beside their predictions: what 'hexaplan accuracy --rows --json' writes.
+struct MeasuredRows {
+  QString path;
+  ResidualData times, memories;
+};
+
+using Measurements = std::variant<std::shared_ptr<const MeasuredRun>, std::shared_ptr<const MeasuredRows>>;
+
+/// True for the schemas that `readMeasurements` understands: hexaplan/run/1, hexaplan/accuracy/1.
+[[nodiscard]] bool holdsMeasurements(const std::string& schema);
+
+/// Reads a report and predicts what it measured. InputError when a field is missing or is something else, or
+/// when nothing was executed. For worker threads.
+[[nodiscard]] Measurements readMeasurements(const QString& path, const presets::JsonDocument& document);
+
+}  // namespace hexaplan::gui

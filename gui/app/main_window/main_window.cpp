@@ -1,0 +1,338 @@
+#include "gui/app/main_window/main_window.h"
+
+#include <QApplication>
+#include <QCloseEvent>
+#include <QDir>
+#include <QDragEnterEvent>
+#include <QDropEvent>
+#include <QFile>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QMessageBox>
+#include <QMimeData>
+#include <QSaveFile>
+#include <QSettings>
+#include <QSplitter>
+#include <QStackedWidget>
+#include <QTabWidget>
+#include <QToolButton>
+#include <QUrl>
+
+#include "gui/app/document/messages.h"
+#include "gui/app/document/settings.h"
+#include "gui/app/main_window/start_page.h"
+#include "gui/app/main_window/verdict_bar.h"
+#include "gui/app/pages/compare_page.h"
+#include "gui/app/pages/memory_page.h"
+#include "gui/app/pages/search_page.h"
+#include "gui/app/pages/time_page.h"
+#include "gui/app/pages/validation_page.h"
+#include "gui/app/setup/setup_panel.h"
+#include "gui/plot/plot_theme.h"
+
+namespace hexaplan::gui {
+
+using presets::ScenarioRequest;
+
+namespace {
+
+constexpr int kAutosaveMilliseconds = 2000;
+
+}  // namespace
+
+MainWindow::MainWindow(QWidget* parent) : QMainWindow{parent} {
+  setObjectName("hexaplan");
+  setAcceptDrops(true);
+  resize(1280, 800);
+  setup_ = new SetupPanel{document_, this};
+  verdict_ = new VerdictBar{document_, this};
+  auto* right = new QWidget{this};
+  auto* column = new QVBoxLayout{right};
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  message_ = new QWidget{right};
+  auto* message = new QHBoxLayout{message_};
+  message->setContentsMargins(12, 6, 8, 6);
+  auto* text = new QLabel{message_};
+  text->setObjectName("message");
+  text->setWordWrap(true);
+  text->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  auto* dismiss = new QToolButton{message_};
+  dismiss->setText(tr("Dismiss"));
+  connect(dismiss, &QToolButton::clicked, message_, &QWidget::hide);
+  message->addWidget(text, 1);
+  message->addWidget(dismiss);
+  message_->hide();
+  makePages();
+  column->addWidget(message_);
+  column->addWidget(verdict_);
+  column->addWidget(stack_, 1);
+  auto* split = new QSplitter{this};
+  split->setObjectName("mainSplit");
+  split->setChildrenCollapsible(false);
+  split->addWidget(setup_);
+  split->addWidget(right);
+  split->setStretchFactor(1, 1);
+  setCentralWidget(split);
+  makeMenus();
+  connect(setup_, &SetupPanel::openModelRequested, this,
+          [this] { openWithDialog(tr("Open a config.json"), tr("Model (*.json);;All files (*)")); });
+  connect(verdict_, &VerdictBar::findLayoutRequested, this, &MainWindow::findLayout);
+  connect(verdict_, &VerdictBar::cancelSearchRequested, &search_, &SearchJob::cancel);
+  connect(&search_, &SearchJob::found, this, [this] {
+    verdict_->setSearching(false);
+    if (load_fastest_) loadFastest();
+  });
+  connect(&document_, &ScenarioDocument::evaluated, this, &MainWindow::showPagesOrStart);
+  connect(&document_, &ScenarioDocument::pathChanged, this, &MainWindow::updateTitle);
+  connect(&document_.undoStack(), &QUndoStack::cleanChanged, this, &MainWindow::updateTitle);
+  connect(&document_, &ScenarioDocument::changed, &autosave_, qOverload<>(&QTimer::start));
+  autosave_.setSingleShot(true);
+  autosave_.setInterval(kAutosaveMilliseconds);
+  connect(&autosave_, &QTimer::timeout, this, &MainWindow::autosave);
+  restoreGeometry(QSettings{}.value("geometry").toByteArray());
+  updateTitle();
+  showPagesOrStart();
+}
+
+MainWindow::~MainWindow() {
+  delete takeCentralWidget();  // its parts speak to the document, which goes before QWidget's children do
+}
+
+void MainWindow::makePages() {
+  stack_ = new QStackedWidget{this};
+  start_ = new StartPage{document_, stack_};
+  pages_ = new QTabWidget{stack_};
+  pages_->setObjectName("pages");
+  pages_->setDocumentMode(true);
+  pages_->addTab(new MemoryPage{document_, simulations_, pages_}, tr("Memory"));
+  pages_->addTab(new TimePage{document_, simulations_, pages_}, tr("Time"));
+  pages_->addTab(new SearchPage{document_, search_, pages_}, tr("Search"));
+  pages_->addTab(new ComparePage{document_, pages_}, tr("Compare"));
+  validation_ = new ValidationPage{document_, pages_};
+  pages_->addTab(validation_, tr("Validation"));
+  connect(validation_, &ValidationPage::openReportRequested, this,
+          [this] { openWithDialog(tr("Open a report"), tr("Report (*.json);;All files (*)")); });
+  stack_->addWidget(start_);
+  stack_->addWidget(pages_);
+  connect(start_, &StartPage::openModelRequested, setup_, &SetupPanel::openModelRequested);
+  connect(start_, &StartPage::openScenarioRequested, this,
+          [this] { openWithDialog(tr("Open"), tr("Hexaplan and models (*.json);;All files (*)")); });
+  connect(start_, &StartPage::exampleRequested, this, &MainWindow::showExample);
+  connect(start_, &StartPage::clusterRequested, this, [this](const QString& cluster) {
+    ScenarioRequest request = document_.request();
+    request.cluster = cluster.toStdString();
+    document_.change(std::move(request), tr("Cluster: %1").arg(cluster));
+  });
+}
+
+/// Pages as soon as something was asked; they keep their last answer while the question has a gap.
+void MainWindow::showPagesOrStart() {
+  const EvaluationPtr e = document_.evaluation();
+  const bool asked = e->has_model && e->has_cluster;
+  // Measured rows can be looked at without a question of one's own.
+  const bool looking = stack_->currentWidget() == pages_ && pages_->currentWidget() == validation_;
+  stack_->setCurrentWidget(asked || looking ? static_cast<QWidget*>(pages_) : start_);
+  verdict_->setVisible(asked);
+}
+
+void MainWindow::showMessage(const QString& text, bool problem) {
+  auto* label = message_->findChild<QLabel*>("message");
+  label->setText(text);
+  const PlotTheme& theme = PlotTheme::suiting(palette());
+  const QColor back = problem ? theme.danger : QColor{theme.dark ? "#1f3a5f" : "#dbe9fb"};
+  const QColor ink = problem ? QColor{Qt::white} : theme.text;
+  message_->setAutoFillBackground(true);
+  QPalette colors = message_->palette();
+  colors.setColor(QPalette::Window, back);
+  colors.setColor(QPalette::WindowText, ink);
+  message_->setPalette(colors);
+  message_->show();
+}
+
+QString MainWindow::message() const {
+  return message_->isHidden() ? QString{} : message_->findChild<QLabel*>("message")->text();
+}
+
+void MainWindow::open(const QString& path) {
+  readInBackground(this, path, [this, path](const FileContent& content) {
+    take(path, content);
+    emit opened(path);
+  });
+}
+
+void MainWindow::take(const QString& path, const FileContent& content) {
+  if (const auto* unusable = std::get_if<UnusableFile>(&content)) {
+    showMessage(tr("Not opened: %1").arg(unusable->problem), true);
+    return;
+  }
+  message_->hide();
+  if (const auto* scenario = std::get_if<ScenarioRequest>(&content)) {
+    takeScenario(path, *scenario);
+  } else if (const auto* model = std::get_if<ModelFile>(&content)) {
+    takeModel(*model);
+  } else if (const auto* measured = std::get_if<Measurements>(&content)) {
+    takeMeasurements(*measured);
+  }
+  rememberFile(path);
+}
+
+void MainWindow::takeScenario(const QString& path, const ScenarioRequest& request) {
+  if (!mayDiscard()) return;
+  document_.reset(request, path);
+}
+
+void MainWindow::takeModel(const ModelFile& model) {
+  ScenarioRequest request = document_.request();
+  request.model = model.config;
+  document_.change(std::move(request), tr("Model: %1").arg(model.name));
+}
+
+/// A run is shown beside its prediction, and its question becomes the window's when there is none yet.
+void MainWindow::takeMeasurements(const Measurements& measured) {
+  const auto* run = std::get_if<std::shared_ptr<const MeasuredRun>>(&measured);
+  if (run != nullptr && !document_.evaluation()->understood())
+    document_.change((*run)->predicted->request, tr("Executed run"));
+  validation_->show(measured);
+  stack_->setCurrentWidget(pages_);
+  pages_->setCurrentWidget(validation_);
+}
+
+bool MainWindow::saveTo(const QString& path) {
+  QSaveFile file{path};
+  const QByteArray text = document_.toFile();
+  if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size() || !file.commit()) {
+    showMessage(tr("Not saved: %1: %2").arg(path, file.errorString()), true);
+    return false;
+  }
+  document_.markSaved(path);
+  rememberFile(path);
+  QFile::remove(recoveryPath());
+  return true;
+}
+
+bool MainWindow::save() {
+  return document_.path().isEmpty() ? saveAs() : saveTo(document_.path());
+}
+
+bool MainWindow::saveAs() {
+  QString path = QFileDialog::getSaveFileName(this, tr("Save the scenario"), document_.path(),
+                                              tr("Hexaplan scenario (*.json)"));
+  if (path.isEmpty()) return false;
+  if (QFileInfo{path}.suffix().isEmpty()) path += ".json";
+  return saveTo(path);
+}
+
+bool MainWindow::mayDiscard() {
+  if (!document_.isModified()) return true;
+  const auto answer = QMessageBox::question(
+      this, tr("Unsaved changes"), tr("The scenario has changes that are not saved."),
+      QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, QMessageBox::Save);
+  if (answer == QMessageBox::Save) return save();
+  return answer == QMessageBox::Discard;
+}
+
+void MainWindow::openWithDialog(const QString& title, const QString& filter) {
+  const QString folder = QSettings{}.value("folder", QDir::homePath()).toString();
+  const QString path = QFileDialog::getOpenFileName(this, title, folder, filter);
+  if (path.isEmpty()) return;
+  QSettings{}.setValue("folder", QFileInfo{path}.absolutePath());
+  open(path);
+}
+
+void MainWindow::newScenario() {
+  if (mayDiscard()) document_.reset({}, {});
+}
+
+void MainWindow::showExample() {
+  ScenarioRequest request = document_.request();
+  request.model = "llama-3.1-8b";
+  request.cluster = "64xH100";
+  document_.change(std::move(request), tr("Example"));
+}
+
+void MainWindow::findLayout() {
+  const EvaluationPtr e = document_.evaluation();
+  if (!e->has_model || !e->has_cluster) return;
+  load_fastest_ = true;
+  verdict_->setSearching(true);
+  search_.start(e, problemOf(*e));
+}
+
+void MainWindow::loadFastest() {
+  load_fastest_ = false;
+  const SearchResultPtr result = search_.result();
+  const auto& ranking = result->ranking;
+  if (ranking.plans.empty()) {
+    showMessage(ranking.stopped ? tr("The search was cancelled before it found a layout that fits.")
+                                : tr("No layout fits on these GPUs: use more of them, or larger ones."),
+                true);
+    return;
+  }
+  const planner::Plan& plan = ranking.plans.front().plan;
+  ScenarioRequest request = document_.request();
+  request.recipe = plan.recipe;
+  request.layout.layout = plan.layout;
+  request.layout.dp_given = false;
+  document_.change(std::move(request), tr("Fastest layout that fits"));
+  showMessage(tr("Loaded the fastest of %1 layouts that fit, out of %2 looked at. Undo takes it back.")
+                  .arg(ranking.counts.feasible)
+                  .arg(ranking.counts.enumerated),
+              false);
+}
+
+void MainWindow::recover() {
+  const QString path = recoveryPath();
+  if (!QFileInfo::exists(path)) return;
+  const FileContent content = readAnyFile(path);
+  const auto* request = std::get_if<ScenarioRequest>(&content);
+  if (request != nullptr) {
+    document_.change(*request, tr("Recovered"));
+    showMessage(tr("The program ended without saving: its scenario is back. Undo takes it away."),
+                false);
+  }
+  QFile::remove(path);
+}
+
+void MainWindow::autosave() {
+  if (!document_.isModified()) return;
+  QSaveFile file{recoveryPath()};
+  if (!file.open(QIODevice::WriteOnly)) return;
+  file.write(document_.toFile());
+  file.commit();
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+  if (!mayDiscard()) {
+    event->ignore();
+    return;
+  }
+  QSettings{}.setValue("geometry", saveGeometry());
+  autosave_.stop();
+  QFile::remove(recoveryPath());
+  event->accept();
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+  if (event->mimeData()->hasUrls()) event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+  for (const QUrl& url : event->mimeData()->urls()) {
+    if (!url.isLocalFile()) continue;
+    event->acceptProposedAction();
+    open(url.toLocalFile());
+    return;
+  }
+  showMessage(tr("Only files of this machine can be dropped here."), true);
+}
+
+void MainWindow::updateTitle() {
+  const QString name = document_.path().isEmpty() ? tr("Untitled") : QFileInfo{document_.path()}.fileName();
+  setWindowTitle(tr("%1[*] – Hexaplan").arg(name));
+  setWindowModified(document_.isModified());
+}
+
+}  // namespace hexaplan::gui

@@ -1,0 +1,106 @@
+#pragma once
+#include <QMainWindow>
+#include <QTimer>
+#include <functional>
+
+#include "gui/app/document/scenario_document.h"
+#include "gui/app/jobs/file_reader.h"
+#include "gui/app/jobs/search_job.h"
+#include "gui/app/jobs/simulation_job.h"
+
+class QMenu;
+class QPrinter;
+class QStackedWidget;
+class QTabWidget;
+
+namespace hexaplan::gui {
+
+class MemoryPage;
+class SetupPanel;
+class StartPage;
+class TimePage;
+class ValidationPage;
+class VerdictBar;
+
+/// The window: setup at the left, the answer above, pages below; menus for everything.
+class MainWindow : public QMainWindow {
+  Q_OBJECT
+ public:
+  explicit MainWindow(QWidget* parent = nullptr);
+  ~MainWindow() override;
+
+  [[nodiscard]] ScenarioDocument& document() { return document_; }
+  [[nodiscard]] SearchJob& search() { return search_; }
+  [[nodiscard]] QTabWidget& pages() { return *pages_; }
+  [[nodiscard]] SetupPanel& setup() { return *setup_; }
+
+  /// Opens a scenario, a config.json or an execution report: reads on a worker thread; what cannot be used is
+  /// said in the message line, and nothing changes.
+  void open(const QString& path);
+  /// Writes the scenario file; false with a message when that fails.
+  bool saveTo(const QString& path);
+  /// Searches these GPUs and loads the fastest plan that fits.
+  void findLayout();
+  /// Loads the scenario that a crash left behind, when there is one.
+  void recover();
+  /// Paints the window's content on one page.
+  void printTo(QPrinter& printer);
+  /// The message line at the top of the pages; empty when there is none.
+  [[nodiscard]] QString message() const;
+
+ signals:
+  /// A file was read, and taken or not.
+  void opened(const QString& path);
+
+ protected:
+  void closeEvent(QCloseEvent* event) override;
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
+
+ private:
+  void makePages();
+  void makeMenus();
+  void makeFileMenu();
+  void makeEditMenu();
+  void makeViewMenu();
+  void makeCompareMenu();
+  void makeHelpMenu();
+  void makeToolBar();
+  void take(const QString& path, const FileContent& content);
+  void takeScenario(const QString& path, const presets::ScenarioRequest& request);
+  void takeModel(const ModelFile& model);
+  void takeMeasurements(const Measurements& measured);
+  void showMessage(const QString& text, bool problem);
+  bool mayDiscard();
+  bool save();
+  bool saveAs();
+  void openWithDialog(const QString& title, const QString& filter);
+  void newScenario();
+  void showExample();
+  void fillRecent();
+  void updateTitle();
+  void showPagesOrStart();
+  void loadFastest();
+  void exportPage();
+  void printPage();
+  void showAbout();
+  void autosave();
+  QAction* addAction(QMenu* menu, const QString& text, const char* name, const QKeySequence& keys,
+                     const std::function<void()>& run);
+
+  ScenarioDocument document_;
+  SimulationJob simulations_;
+  SearchJob search_;
+  SetupPanel* setup_ = nullptr;
+  VerdictBar* verdict_ = nullptr;
+  QWidget* message_ = nullptr;
+  QStackedWidget* stack_ = nullptr;
+  StartPage* start_ = nullptr;
+  QTabWidget* pages_ = nullptr;
+  ValidationPage* validation_ = nullptr;
+  QMenu* recent_ = nullptr;
+  QTimer autosave_;
+  bool load_fastest_ = false;  // when the search is done
+};
+
+}  // namespace hexaplan::gui

@@ -1,0 +1,62 @@
+#include "gui/app/main_window/theme.h"
+
+#include <QApplication>
+#include <QPalette>
+#include <QStyleFactory>
+#include <QToolTip>
+
+#include "gui/plot/plot_theme.h"
+
+namespace hexaplan::gui {
+namespace {
+
+Theme theme_in_use = Theme::Light;
+
+struct Colors {
+  const char *window, *base, *alternate, *button, *text, *faint, *highlight, *highlighted, *link, *disabled,
+      *tip;
+};
+constexpr Colors kLight{"#f4f5f7", "#ffffff", "#f0f2f5", "#eceef1", "#1b1f24", "#656d76",
+                        "#1f6feb", "#ffffff", "#0a58ca", "#9aa1a9", "#ffffff"};
+constexpr Colors kDark{"#1c1f24", "#14171a", "#1f2328", "#2a2e34", "#e6e8eb", "#9aa3ad",
+                       "#2f81f7", "#ffffff", "#79b8ff", "#6b737c", "#2a2e34"};
+
+QPalette paletteOf(const Colors& c) {
+  QPalette palette;
+  const auto set = [&](QPalette::ColorRole role, const char* color) {
+    palette.setColor(role, QColor{color});
+  };
+  set(QPalette::Window, c.window);
+  set(QPalette::Base, c.base);
+  set(QPalette::AlternateBase, c.alternate);
+  set(QPalette::Button, c.button);
+  for (const auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText, QPalette::ToolTipText})
+    set(role, c.text);
+  set(QPalette::BrightText, "#ff5555");
+  set(QPalette::PlaceholderText, c.faint);
+  set(QPalette::Highlight, c.highlight);
+  set(QPalette::HighlightedText, c.highlighted);
+  set(QPalette::Link, c.link);
+  set(QPalette::LinkVisited, c.link);
+  set(QPalette::ToolTipBase, c.tip);
+  for (const auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText})
+    palette.setColor(QPalette::Disabled, role, QColor{c.disabled});
+  palette.setColor(QPalette::Disabled, QPalette::Highlight, QColor{c.disabled});
+  return palette;
+}
+
+}  // namespace
+
+void applyTheme(Theme theme) {
+  theme_in_use = theme;
+  QApplication::setStyle(QStyleFactory::create("Fusion"));
+  const QPalette palette = paletteOf(theme == Theme::Dark ? kDark : kLight);
+  QApplication::setPalette(palette);
+  QToolTip::setPalette(palette);
+}
+
+Theme currentTheme() {
+  return theme_in_use;
+}
+
+}  // namespace hexaplan::gui

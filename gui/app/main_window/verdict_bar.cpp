@@ -1,0 +1,256 @@
+#include "gui/app/main_window/verdict_bar.h"
+
+#include <QCoreApplication>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPushButton>
+#include <QVBoxLayout>
+
+#include "costmodel/units/format_units.h"
+#include "gui/app/document/messages.h"
+#include "gui/app/document/scenario_document.h"
+#include "gui/app/setup/formula_page.h"
+#include "gui/models/number_text.h"
+#include "gui/plot/plot_theme.h"
+
+namespace hexaplan::gui {
+namespace {
+
+constexpr int kMostChanges = 3;
+
+void shrink(QLabel* label, double factor) {
+  QFont font = label->font();
+  font.setPointSizeF(font.pointSizeF() * factor);
+  label->setFont(font);
+}
+
+QString color(const QColor& c) {
+  return "color:" + c.name();
+}
+
+/// "+2.4 GiB (+3 %)" against the baseline; empty without one.
+QString difference(const Evaluation* baseline, double before, double now, const QString& magnitude) {
+  if (baseline == nullptr) return {};
+  const QString change = changeText(before, now);
+  const QString sign = signedText(now - before, magnitude);
+  return change.isEmpty() ? sign : sign + " (" + change + ")";
+}
+
+QString wordsOf(const planner::FittingChange& change) {
+  QStringList words;
+  for (const planner::ChangedSetting& setting : change.settings) {
+    const QString value = QString::fromStdString(setting.value);
+    const QString name = QString::fromUtf8(setting.name.data(), static_cast<int>(setting.name.size()));
+    words.append(name == "layout" ? value : name + ' ' + value);
+  }
+  return words.join(" + ");
+}
+
+}  // namespace
+
+VerdictBar::VerdictBar(ScenarioDocument& document, QWidget* parent) : QFrame{parent}, document_{document} {
+  setObjectName("verdict");
+  auto* rows = new QVBoxLayout{this};
+  rows->setContentsMargins(12, 8, 12, 6);
+  rows->setSpacing(6);
+  auto* line = new QHBoxLayout;
+  line->setSpacing(18);
+  badge_ = new QLabel{this};
+  badge_->setObjectName("badge");
+  badge_->setAlignment(Qt::AlignCenter);
+  badge_->setMinimumWidth(118);
+  badge_->setMargin(6);
+  line->addWidget(badge_);
+  memory_ = addTile(
+      line, "memory", tr("Peak memory per GPU"),
+      fieldTip(tr("Peak memory per GPU"),
+               tr("Device memory of the fullest rank, with the 90 % interval of the estimate."), "M7"));
+  step_ = addTile(line, "step", tr("Step"),
+                  fieldTip(tr("Step"), tr("Time of one optimizer step, with its 90 % interval."), "T8"));
+  tokens_ = addTile(line, "tokens", tr("Tokens/s per GPU"),
+                    fieldTip(tr("Tokens/s per GPU"), tr("Throughput of the job over its GPUs."), "U1"));
+  mfu_ = addTile(
+      line, "mfu", tr("MFU"),
+      fieldTip(
+          tr("MFU"),
+          tr("Model FLOPs over the dense peak of the precision; attention causal, input embedding excluded."),
+          "U2"));
+  cost_ = addTile(line, "cost", tr("Training"),
+                  fieldTip(tr("Training"), tr("Wall time and cost of the token budget."), "U3"));
+  line->addStretch(1);
+  rows->addLayout(line);
+  help_ = new QWidget{this};
+  auto* help = new QHBoxLayout{help_};
+  help->setContentsMargins(0, 0, 0, 0);
+  reason_ = new QLabel{help_};
+  reason_->setObjectName("reason");
+  reason_->setWordWrap(true);
+  reason_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  help->addWidget(reason_, 1);
+  for (int i = 0; i < kMostChanges; ++i) {
+    auto* button = new QPushButton{help_};
+    button->setObjectName(QString{"change.%1"}.arg(i));
+    help->addWidget(button);
+    changes_.push_back(button);
+  }
+  find_ = new QPushButton{help_};
+  find_->setObjectName("findLayout");
+  help->addWidget(find_);
+  connect(find_, &QPushButton::clicked, this,
+          [this] { searching_ ? emit cancelSearchRequested() : emit findLayoutRequested(); });
+  rows->addWidget(help_);
+  connect(&document_, &ScenarioDocument::evaluated, this, &VerdictBar::refresh);
+  connect(&document_, &ScenarioDocument::baselineChanged, this, &VerdictBar::refresh);
+  refresh();
+}
+
+VerdictBar::Tile VerdictBar::addTile(QHBoxLayout* into, const QString& name, const QString& title,
+                                     const QString& tip) {
+  Tile tile;
+  tile.box = new QWidget{this};
+  tile.box->setToolTip(tip);
+  auto* column = new QVBoxLayout{tile.box};
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  tile.title = new QLabel{title, tile.box};
+  tile.value = new QLabel{tile.box};
+  tile.note = new QLabel{tile.box};
+  tile.value->setObjectName("value." + name);
+  tile.note->setObjectName("note." + name);
+  tile.value->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  tile.value->setFocusPolicy(Qt::NoFocus);
+  shrink(tile.title, 0.85);
+  shrink(tile.note, 0.85);
+  shrink(tile.value, 1.35);
+  tile.title->setForegroundRole(QPalette::PlaceholderText);
+  tile.note->setForegroundRole(QPalette::PlaceholderText);
+  for (QLabel* label : {tile.title, tile.value, tile.note}) column->addWidget(label);
+  into->addWidget(tile.box);
+  return tile;
+}
+
+void VerdictBar::refresh() {
+  const EvaluationPtr evaluation = document_.evaluation();
+  showVerdict(*evaluation);
+  showNumbers(*evaluation, document_.baseline().get());
+  showChanges(*evaluation);
+}
+
+void VerdictBar::showVerdict(const Evaluation& e) {
+  const PlotTheme& theme = PlotTheme::suiting(palette());
+  const bool fits = e.fits();
+  QString text, reason;
+  if (fits) {
+    text = tr("Fits");
+  } else if (e.problem || !e.understood()) {
+    text = tr("Not asked yet");
+    if (e.problem && e.has_model && e.has_cluster) {
+      text = tr("Cannot run");
+      reason = problemText(*e.problem);
+    }
+  } else {
+    const auto& rejected = std::get<costmodel::Rejected>(e.estimate.verdict);
+    text = e.priced() ? tr("Does not fit") : tr("Cannot run");
+    reason = QString::fromStdString(rejected.reason);
+    if (!rejected.advice.empty()) reason += "; " + QString::fromStdString(rejected.advice);
+  }
+  const bool asked = e.has_model && e.has_cluster;
+  const QColor back = !asked ? theme.faint
+                      : fits ? QColor{theme.dark ? "#238636" : "#1a7f37"}
+                             : QColor{theme.dark ? "#c93c37" : "#b42318"};
+  badge_->setText(text);
+  badge_->setAccessibleName(text);
+  badge_->setStyleSheet(
+      QString{"background:%1; color:white; border-radius:4px; font-weight:bold;"}.arg(back.name()));
+  reason_->setText(reason);
+  reason_->setStyleSheet(color(theme.danger));
+}
+
+void VerdictBar::showNumbers(const Evaluation& e, const Evaluation* baseline) {
+  const bool priced = e.priced();
+  for (const Tile* tile : {&memory_, &step_, &tokens_, &mfu_}) tile->box->setVisible(priced);
+  cost_.box->setVisible(priced && e.training.has_value());
+  if (!priced) return;
+  const auto& now = e.estimate;
+  const costmodel::Bytes peak = e.peakStage().device;
+  const costmodel::Seconds step = now.time.total();
+  memory_.value->setText(tr("%1 of %2").arg(bytesText(peak), bytesText(now.capacity)));
+  memory_.note->setText(tr("%1 to %2")
+                            .arg(bytesText(costmodel::Bytes{now.memory_bytes.low}),
+                                 bytesText(costmodel::Bytes{now.memory_bytes.high})));
+  step_.value->setText(secondsText(step));
+  step_.note->setText(tr("%1 to %2")
+                          .arg(secondsText(costmodel::Seconds{now.step_seconds.low}),
+                               secondsText(costmodel::Seconds{now.step_seconds.high})));
+  tokens_.value->setText(plainText(now.throughput.tokens_per_second_per_gpu));
+  tokens_.note->setText(
+      tr("%1 tokens/s in all")
+          .arg(localized(QString::fromStdString(costmodel::format_short(now.throughput.tokens_per_second)))));
+  mfu_.value->setText(percentText(now.throughput.mfu));
+  mfu_.note->setText(tr("HFU %1").arg(percentText(now.throughput.hfu)));
+  if (e.training) {
+    cost_.value->setText(secondsText(e.training->wall));
+    cost_.note->setText(
+        e.training->dollars > 0
+            ? tr("US$ %1").arg(
+                  localized(QString::fromStdString(costmodel::format_short(e.training->dollars))))
+            : tr("%1 GPU-hours")
+                  .arg(localized(QString::fromStdString(costmodel::format_short(e.training->gpu_hours)))));
+  }
+  if (baseline == nullptr) return;
+  const auto& was = baseline->estimate;
+  const costmodel::Bytes peak_was = baseline->peakStage().device;
+  const costmodel::Seconds step_was = was.time.total();
+  const auto magnitude = [](double d) { return d < 0 ? -d : d; };
+  memory_.note->setText(difference(baseline, peak_was.value(), peak.value(),
+                                   bytesText(costmodel::Bytes{magnitude(peak.value() - peak_was.value())})));
+  step_.note->setText(
+      difference(baseline, step_was.value(), step.value(),
+                 secondsText(costmodel::Seconds{magnitude(step.value() - step_was.value())})));
+  const double rate = now.throughput.tokens_per_second_per_gpu,
+               rate_was = was.throughput.tokens_per_second_per_gpu;
+  tokens_.note->setText(difference(baseline, rate_was, rate, plainText(magnitude(rate - rate_was))));
+  mfu_.note->setText(difference(baseline, was.throughput.mfu, now.throughput.mfu,
+                                percentText(magnitude(now.throughput.mfu - was.throughput.mfu))));
+}
+
+void VerdictBar::showChanges(const Evaluation& e) {
+  const bool asked = e.has_model && e.has_cluster;
+  const bool trouble = asked && !e.fits();
+  help_->setVisible(trouble || searching_);
+  for (std::size_t i = 0; i < changes_.size(); ++i) {
+    QPushButton* button = changes_[i];
+    button->disconnect(this);
+    const bool there = trouble && !searching_ && i < e.changes.size();
+    button->setVisible(there);
+    if (!there) continue;
+    const planner::FittingChange& change = e.changes[i];
+    const QString words = wordsOf(change);
+    button->setText(tr("%1: %2/step").arg(words, secondsText(change.step)));
+    button->setToolTip(tr("Would fit with %1: %2 per GPU, %3 per step. Click to apply.")
+                           .arg(words, bytesText(change.peak), secondsText(change.step)));
+    button->setAccessibleName(button->toolTip());
+    connect(button, &QPushButton::clicked, this,
+            [this, words, recipe = change.recipe, layout = change.layout] {
+              presets::ScenarioRequest request = document_.request();
+              request.recipe = recipe;
+              request.layout.layout = layout;
+              request.layout.dp_given = false;
+              document_.change(std::move(request), words);
+            });
+  }
+  find_->setText(searching_ ? tr("Cancel the search") : tr("&Find a layout that fits"));
+  find_->setToolTip(tr("Searches all layouts on these GPUs and loads the fastest that fits"));
+  find_->setDefault(true);
+}
+
+void VerdictBar::setSearching(bool searching) {
+  searching_ = searching;
+  showChanges(*document_.evaluation());
+}
+
+QString VerdictBar::reason() const {
+  return reason_->text();
+}
+
+}  // namespace hexaplan::gui

@@ -1,0 +1,124 @@
+#include "gui/app/pages/compare_page.h"
+
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QIdentityProxyModel>
+#include <QLabel>
+#include <QLocale>
+#include <QPushButton>
+#include <QTableView>
+#include <QVBoxLayout>
+
+#include "gui/app/pages/table_tools.h"
+#include "gui/models/comparison_model.h"
+#include "gui/models/figures.h"
+#include "gui/models/number_text.h"
+
+namespace hexaplan::gui {
+namespace {
+
+/// Colours differences by whether they are good.
+class ColoredComparison : public QIdentityProxyModel {
+ public:
+  explicit ColoredComparison(ComparisonModel& model, QWidget* view)
+      : QIdentityProxyModel{view}, model_{model}, view_{view} {
+    setSourceModel(&model);
+  }
+  [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override {
+    if (role != Qt::ForegroundRole) return QIdentityProxyModel::data(index, role);
+    const bool dark = view_->palette().color(QPalette::Base).lightness() < 128;
+    switch (model_.verdict(mapToSource(index))) {
+      case ComparisonModel::Verdict::Better:
+        return QColor{dark ? "#56d364" : "#1a7f37"};
+      case ComparisonModel::Verdict::Worse:
+        return QColor{dark ? "#ff7b72" : "#b42318"};
+      case ComparisonModel::Verdict::Same:
+        return {};
+    }
+    return {};
+  }
+
+ private:
+  ComparisonModel& model_;
+  QWidget* view_;
+};
+
+}  // namespace
+
+ComparePage::ComparePage(ScenarioDocument& document, QWidget* parent) : Page{document, parent} {
+  setObjectName("comparePage");
+  auto* layout = new QVBoxLayout{this};
+  layout->setContentsMargins(8, 8, 8, 8);
+  auto* line = new QHBoxLayout;
+  headline_ = new QLabel{this};
+  headline_->setObjectName("compareHeadline");
+  headline_->setWordWrap(true);
+  headline_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  line->addWidget(headline_, 1);
+  const auto button = [&](const QString& text, const char* name, auto run) {
+    auto* push = new QPushButton{text, this};
+    push->setObjectName(name);
+    connect(push, &QPushButton::clicked, this, run);
+    line->addWidget(push);
+  };
+  button(tr("Pin as &baseline"), "pinBaseline", [this] { this->document().pinBaseline(); });
+  button(tr("&Pin this state"), "pinState", [this] { this->document().pin(); });
+  button(tr("Remove &last pin"), "unpin",
+         [this] { this->document().unpin(static_cast<int>(this->document().pins().size()) - 1); });
+  layout->addLayout(line);
+  states_ = new QLabel{this};
+  states_->setObjectName("compareStates");
+  states_->setTextFormat(Qt::RichText);
+  states_->setWordWrap(true);
+  layout->addWidget(states_);
+  table_ = new QTableView{this};
+  table_->setObjectName("comparison");
+  table_->setAccessibleName(tr("Comparison"));
+  model_ = new ComparisonModel{this};
+  table_->setModel(new ColoredComparison{*model_, table_});
+  table_->setAlternatingRowColors(true);
+  table_->setShowGrid(false);
+  table_->setTabKeyNavigation(false);
+  table_->verticalHeader()->hide();
+  table_->verticalHeader()->setDefaultSectionSize(table_->fontMetrics().height() + 8);
+  addTableTools(*table_, "comparison");
+  layout->addWidget(table_, 1);
+}
+
+void ComparePage::refresh() {
+  const EvaluationPtr now = document().evaluation();
+  std::vector<ComparedState> states;
+  QStringList names;
+  const auto add = [&](const QString& short_name, const Evaluation& e) {
+    states.push_back({short_name, figuresOf(e.scenario, e.estimate)});
+    names.append("<b>" + short_name.toHtmlEscaped() + "</b>: " + titleOf(e).toHtmlEscaped());
+  };
+  if (const EvaluationPtr baseline = document().baseline()) add(tr("Baseline"), *baseline);
+  int number = 0;
+  for (const PinnedState& pin : document().pins()) add(tr("Pin %1").arg(++number), *pin.evaluation);
+  if (now->priced()) add(tr("Now"), *now);
+  model_->setStates(std::move(states));
+  table_->resizeColumnsToContents();
+  states_->setText(names.join("<br>"));
+  const EvaluationPtr first = document().baseline();
+  if (first && now->priced()) {
+    showHeadline(*first, *now);
+  } else {
+    headline_->setText(
+        tr("Pin the present state as baseline (Ctrl+B): from then on every number of the window "
+           "shows its difference. Pin further states (Ctrl+K) to see them side by side."));
+  }
+}
+
+void ComparePage::showHeadline(const Evaluation& before, const Evaluation& after) {
+  const double step_before = before.estimate.time.total().value(), step = after.estimate.time.total().value();
+  const double rate_before = before.estimate.throughput.tokens_per_second_per_gpu;
+  const double rate = after.estimate.throughput.tokens_per_second_per_gpu;
+  headline_->setText(tr("<b>%1× the tokens per GPU</b>, step %2 → %3, peak memory %4 → %5")
+                         .arg(QLocale{}.toString(rate / rate_before, 'f', 2),
+                              secondsText(costmodel::Seconds{step_before}),
+                              secondsText(costmodel::Seconds{step}), bytesText(before.peakStage().device),
+                              bytesText(after.peakStage().device)));
+}
+
+}  // namespace hexaplan::gui

@@ -1,0 +1,61 @@
+#pragma once
+#include "gui/app/jobs/search_job.h"
+#include "gui/app/pages/page.h"
+
+class QCheckBox;
+class QComboBox;
+class QLabel;
+class QLineEdit;
+class QProgressBar;
+class QPushButton;
+class QSortFilterProxyModel;
+class QTableView;
+
+namespace hexaplan::gui {
+
+class PlanTableModel;
+class RejectionModel;
+class ScatterPlot;
+
+/// The search for the best layout: run in the background, its plans as a table and as a scatter of step time
+/// and memory, and what was rejected and why.
+class SearchPage : public Page {
+  Q_OBJECT
+ public:
+  SearchPage(ScenarioDocument& document, SearchJob& search, QWidget* parent = nullptr);
+
+  /// Searches with what the page's controls say.
+  void start();
+
+ protected:
+  void refresh() override;
+
+ private:
+  QWidget* makeControls();
+  QWidget* makeResults();
+  [[nodiscard]] planner::SearchProblem problem(const Evaluation& evaluation) const;
+  void showProgress(double share, qint64 priced);
+  void showFound();
+  void showRunning(bool running);
+  void load(const planner::Plan& plan);
+  void loadRefined(const planner::RankedPlan& plan);
+
+  SearchJob& search_;
+  QComboBox* objective_ = nullptr;
+  QComboBox* headroom_ = nullptr;
+  QCheckBox* keep_micro_batch_ = nullptr;
+  QCheckBox* keep_recompute_ = nullptr;
+  QPushButton* start_ = nullptr;
+  QPushButton* cancel_ = nullptr;
+  QProgressBar* progress_ = nullptr;
+  QLabel* counts_ = nullptr;
+  QLineEdit* filter_ = nullptr;
+  QTableView* table_ = nullptr;
+  PlanTableModel* plans_ = nullptr;
+  QSortFilterProxyModel* sorted_ = nullptr;
+  ScatterPlot* scatter_ = nullptr;
+  QTableView* rejected_ = nullptr;
+  RejectionModel* rejections_ = nullptr;
+};
+
+}  // namespace hexaplan::gui

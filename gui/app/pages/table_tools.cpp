@@ -1,0 +1,121 @@
+#include "gui/app/pages/table_tools.h"
+
+#include <QAbstractItemView>
+#include <QAction>
+#include <QApplication>
+#include <QClipboard>
+#include <QCoreApplication>
+#include <QFileDialog>
+#include <QHeaderView>
+#include <QMenu>
+#include <QMessageBox>
+#include <QSaveFile>
+#include <QScrollBar>
+#include <QTableView>
+#include <QTreeView>
+#include <functional>
+
+#include "gui/models/table_export.h"
+
+namespace hexaplan::gui {
+namespace {
+
+QString say(const char* text) {
+  return QCoreApplication::translate("TableTools", text);
+}
+
+void copy(const QAbstractItemView& view, TableFormat format) {
+  QApplication::clipboard()->setText(exportTable(*view.model(), format));
+}
+
+void save(QAbstractItemView& view, const QString& name) {
+  const QString path =
+      QFileDialog::getSaveFileName(&view, say("Save the table"), name + ".csv", say("CSV (*.csv)"));
+  if (path.isEmpty()) return;
+  QSaveFile file{path};
+  const QByteArray text = exportTable(*view.model(), TableFormat::Csv).toUtf8();
+  if (file.open(QIODevice::WriteOnly) && file.write(text) == text.size() && file.commit()) return;
+  QMessageBox::warning(&view, say("Not saved"), path + ": " + file.errorString());
+}
+
+QAction* addAction(QAbstractItemView& view, const QString& text, const QKeySequence& keys,
+                   const std::function<void()>& run) {
+  auto* action = new QAction{text, &view};
+  action->setShortcut(keys);
+  action->setShortcutContext(Qt::WidgetShortcut);
+  QObject::connect(action, &QAction::triggered, &view, run);
+  view.addAction(action);
+  return action;
+}
+
+QHeaderView* headerOf(QAbstractItemView& view) {
+  if (auto* tree = qobject_cast<QTreeView*>(&view)) return tree->header();
+  if (auto* table = qobject_cast<QTableView*>(&view)) return table->horizontalHeader();
+  return nullptr;
+}
+
+/// A menu of the header with a check mark for every column but the first.
+void offerColumns(QHeaderView& header) {
+  header.setContextMenuPolicy(Qt::CustomContextMenu);
+  QObject::connect(&header, &QHeaderView::customContextMenuRequested, &header, [&header](const QPoint& at) {
+    QMenu menu;
+    for (int column = 1; column < header.count(); ++column) {
+      QAction* action = menu.addAction(header.model()->headerData(column, Qt::Horizontal).toString());
+      action->setCheckable(true);
+      action->setChecked(!header.isSectionHidden(column));
+      QObject::connect(action, &QAction::toggled, &header,
+                       [&header, column](bool on) { header.setSectionHidden(column, !on); });
+    }
+    menu.exec(header.mapToGlobal(at));
+  });
+}
+
+QString pathOf(QModelIndex index) {
+  QString path;
+  for (; index.isValid(); index = index.parent())
+    path.prepend('/' + index.siblingAtColumn(0).data().toString());
+  return path;
+}
+
+/// Calls `visit(index)` for every row; children of those for which it returns true.
+void visitRows(const QAbstractItemModel& model, const QModelIndex& parent,
+               const std::function<bool(const QModelIndex&)>& visit) {
+  for (int row = 0; row < model.rowCount(parent); ++row) {
+    const QModelIndex index = model.index(row, 0, parent);
+    if (visit(index)) visitRows(model, index, visit);
+  }
+}
+
+}  // namespace
+
+void addTableTools(QAbstractItemView& view, const QString& name) {
+  view.setContextMenuPolicy(Qt::ActionsContextMenu);
+  addAction(view, say("Copy as CSV"), QKeySequence::Copy, [&view] { copy(view, TableFormat::Csv); });
+  addAction(view, say("Copy as Markdown"), QKeySequence{"Ctrl+Shift+M"},
+            [&view] { copy(view, TableFormat::Markdown); });
+  addAction(view, say("Save as CSV…"), {}, [&view, name] { save(view, name); });
+  if (QHeaderView* header = headerOf(view)) offerColumns(*header);
+}
+
+TreeState::TreeState(const QTreeView& tree) : scroll_{tree.verticalScrollBar()->value()} {
+  if (tree.model() == nullptr) return;
+  visitRows(*tree.model(), {}, [&](const QModelIndex& index) {
+    const bool open = tree.isExpanded(index);
+    if (open) open_.insert(pathOf(index));
+    return open;
+  });
+  current_ = pathOf(tree.currentIndex());
+}
+
+void TreeState::restore(QTreeView& tree) const {
+  visitRows(*tree.model(), {}, [&](const QModelIndex& index) {
+    const QString path = pathOf(index);
+    if (path == current_) tree.setCurrentIndex(index);
+    const bool open = open_.contains(path);
+    if (open) tree.expand(index);
+    return open;
+  });
+  tree.verticalScrollBar()->setValue(scroll_);
+}
+
+}  // namespace hexaplan::gui

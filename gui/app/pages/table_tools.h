@@ -1,0 +1,27 @@
+#pragma once
+#include <QSet>
+#include <QString>
+
+class QAbstractItemView;
+class QTreeView;
+
+namespace hexaplan::gui {
+
+/// What every table and tree of the window can do: a menu (and Ctrl+C) that copies it as CSV or Markdown and
+/// saves it as CSV, and a menu of the header that shows and hides columns. `name` is that of the file.
+void addTableTools(QAbstractItemView& view, const QString& name);
+
+/// Which rows of a tree are open and where the current one is, by the texts of the first column: kept while
+/// the model is filled anew.
+class TreeState {
+ public:
+  explicit TreeState(const QTreeView& tree);
+  void restore(QTreeView& tree) const;
+
+ private:
+  QSet<QString> open_;
+  QString current_;
+  int scroll_ = 0;
+};
+
+}  // namespace hexaplan::gui

@@ -1,0 +1,169 @@
+#include "gui/app/pages/validation_page.h"
+
+#include <QComboBox>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QPushButton>
+#include <QSplitter>
+#include <QTableView>
+#include <QVBoxLayout>
+
+#include "gui/app/pages/table_tools.h"
+#include "gui/models/calibration_model.h"
+#include "gui/models/report_model.h"
+#include "gui/plot/residual_plot.h"
+
+namespace hexaplan::gui {
+namespace {
+
+/// A run has few points; the plot shows each term.
+ResidualData residualsOf(const std::vector<ReportRow>& rows, CellUnit unit) {
+  ResidualData data;
+  data.unit = unit == CellUnit::Seconds ? AxisUnit::Seconds : AxisUnit::BinaryBytes;
+  for (const ReportRow& row : rows) {
+    if (row.unit != unit || !row.measured || *row.measured <= 0 || row.predicted <= 0) continue;
+    data.points.push_back({row.predicted, *row.measured, static_cast<int>(data.groups.size()), row.term});
+    data.groups.push_back(row.term);
+  }
+  return data;
+}
+
+}  // namespace
+
+ValidationPage::ValidationPage(ScenarioDocument& document, QWidget* parent) : Page{document, parent} {
+  setObjectName("validationPage");
+  auto* split = new QSplitter{Qt::Vertical, this};
+  split->setChildrenCollapsible(false);
+  split->addWidget(makeReport());
+  split->addWidget(makeCalibration());
+  auto* layout = new QVBoxLayout{this};
+  layout->setContentsMargins(8, 8, 8, 8);
+  layout->addWidget(split);
+}
+
+QWidget* ValidationPage::makeReport() {
+  auto* upper = new QWidget{this};
+  auto* column = new QVBoxLayout{upper};
+  column->setContentsMargins(0, 0, 0, 0);
+  auto* line = new QHBoxLayout;
+  title_ = new QLabel{
+      tr("Open what 'hexaplan run --json' or 'hexaplan accuracy --rows --json' wrote: every term of the "
+         "prediction then stands beside its measurement."),
+      upper};
+  title_->setObjectName("reportTitle");
+  title_->setWordWrap(true);
+  auto* open = new QPushButton{tr("Open a &report…"), upper};
+  open->setObjectName("openReport");
+  connect(open, &QPushButton::clicked, this, &ValidationPage::openReportRequested);
+  figure_ = new QComboBox{upper};
+  figure_->setObjectName("residualFigure");
+  figure_->setAccessibleName(tr("What is compared"));
+  figure_->addItems({tr("step time"), tr("memory")});
+  connect(figure_, &QComboBox::currentIndexChanged, this, &ValidationPage::showRows);
+  line->addWidget(title_, 1);
+  line->addWidget(figure_);
+  line->addWidget(open);
+  column->addLayout(line);
+  report_ = new ReportModel{this};
+  terms_ = new QTableView{upper};
+  terms_->setObjectName("terms");
+  terms_->setAccessibleName(tr("Predicted and measured"));
+  terms_->setModel(report_);
+  terms_->verticalHeader()->hide();
+  terms_->setAlternatingRowColors(true);
+  terms_->setShowGrid(false);
+  terms_->setTabKeyNavigation(false);
+  terms_->horizontalHeader()->setStretchLastSection(true);
+  terms_->resizeColumnsToContents();
+  addTableTools(*terms_, "validation");
+  residuals_ = new ResidualPlot{upper};
+  residuals_->setObjectName("residuals");
+  residuals_->setEmptyText(tr("Predictions over measurements appear here."));
+  auto* split = new QSplitter{upper};
+  split->addWidget(terms_);
+  split->addWidget(residuals_);
+  split->setSizes({420, 480});
+  column->addWidget(split, 1);
+  return upper;
+}
+
+QWidget* ValidationPage::makeCalibration() {
+  auto* lower = new QWidget{this};
+  auto* column = new QVBoxLayout{lower};
+  column->setContentsMargins(0, 0, 0, 0);
+  origin_ = new QLabel{lower};
+  origin_->setObjectName("calibrationOrigin");
+  origin_->setWordWrap(true);
+  origin_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  calibration_ = new CalibrationModel{this};
+  auto* table = new QTableView{lower};
+  table->setObjectName("calibrationTable");
+  table->setAccessibleName(tr("Calibration in use"));
+  table->setModel(calibration_);
+  table->verticalHeader()->hide();
+  table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 8);
+  table->setAlternatingRowColors(true);
+  table->setShowGrid(false);
+  table->setTabKeyNavigation(false);
+  table->horizontalHeader()->setStretchLastSection(true);
+  addTableTools(*table, "calibration");
+  column->addWidget(origin_);
+  column->addWidget(table, 1);
+  return lower;
+}
+
+void ValidationPage::refresh() {
+  const EvaluationPtr e = document().evaluation();
+  if (!e->calibration || e->calibration == shown_) return;
+  shown_ = e->calibration;
+  const costmodel::Calibration& curves = e->calibration->calibration;
+  calibration_->setCalibration(curves);
+  auto* table = findChild<QTableView*>("calibrationTable");
+  table->resizeColumnsToContents();
+  origin_->setText(tr("<b>Calibration in use: %1</b> %2")
+                       .arg(QString::fromStdString(curves.name).toHtmlEscaped(),
+                            QString::fromStdString(curves.source).toHtmlEscaped()));
+}
+
+void ValidationPage::show(const Measurements& measurements) {
+  if (const auto* run = std::get_if<std::shared_ptr<const MeasuredRun>>(&measurements)) {
+    rows_.reset();
+    showRun(**run);
+    return;
+  }
+  rows_ = std::get<std::shared_ptr<const MeasuredRows>>(measurements);
+  report_->setRows({});
+  title_->setText(tr("<b>%1</b>: %2 step times and %3 memory figures beside their predictions")
+                      .arg(QFileInfo{rows_->path}.fileName().toHtmlEscaped())
+                      .arg(rows_->times.points.size())
+                      .arg(rows_->memories.points.size()));
+  terms_->hide();
+  showRows();
+}
+
+void ValidationPage::showRun(const MeasuredRun& run) {
+  const Evaluation& e = *run.predicted;
+  title_->setText(
+      tr("<b>%1</b>: %2 on %3%4")
+          .arg(QFileInfo{run.path}.fileName().toHtmlEscaped(), titleOf(e).toHtmlEscaped(),
+               run.report.ranks.empty() ? QString{} : QString::fromStdString(run.report.ranks.front().device),
+               run.report.complete ? QString{} : tr(" (the run did not complete)")));
+  report_->setRows(reportRows(e.estimate, run.report));
+  terms_->show();
+  terms_->resizeColumnsToContents();
+  figure_->setCurrentIndex(1);
+  showRows();
+}
+
+void ValidationPage::showRows() {
+  const bool memory = figure_->currentIndex() == 1;
+  if (rows_) {
+    residuals_->setResiduals(memory ? rows_->memories : rows_->times);
+  } else {
+    residuals_->setResiduals(residualsOf(report_->rows(), memory ? CellUnit::Bytes : CellUnit::Seconds));
+  }
+}
+
+}  // namespace hexaplan::gui

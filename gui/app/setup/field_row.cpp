@@ -1,0 +1,283 @@
+#include "gui/app/setup/field_row.h"
+
+#include <QAbstractItemView>
+#include <QCheckBox>
+#include <QComboBox>
+#include <QCompleter>
+#include <QCoreApplication>
+#include <QEvent>
+#include <QGridLayout>
+#include <QHBoxLayout>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QLineEdit>
+#include <QSignalBlocker>
+#include <QSlider>
+#include <QStandardItemModel>
+#include <algorithm>
+
+#include "gui/app/setup/formula_page.h"
+
+namespace hexaplan::gui {
+namespace {
+
+constexpr int kLabelWidth = 122;
+constexpr int kWidestPopup = 620;
+
+QString translated(const char* text) {
+  return *text == '\0' ? QString{} : QCoreApplication::translate("Field", text);
+}
+
+/// What stands in the list for a value that cannot be chosen.
+QString itemText(const FieldOption& option) {
+  const QString value = QString::fromStdString(option.value);
+  return option.reason.empty() ? value : value + "  –  " + QString::fromStdString(option.reason);
+}
+
+bool same(const std::vector<FieldOption>& a, const std::vector<FieldOption>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const FieldOption& x, const FieldOption& y) {
+    return x.value == y.value && x.reason == y.reason;
+  });
+}
+
+}  // namespace
+
+FieldRow::FieldRow(const Field& field, QWidget* parent) : QWidget{parent}, field_{field} {
+  setObjectName("row:" + QString::fromUtf8(field.id.data(), static_cast<int>(field.id.size())));
+  auto* grid = new QGridLayout{this};
+  grid->setContentsMargins(0, 0, 0, 0);
+  grid->setHorizontalSpacing(8);
+  grid->setVerticalSpacing(0);
+  grid->setColumnMinimumWidth(0, kLabelWidth);
+  grid->setColumnStretch(1, 1);
+  label_ = new QLabel{this};
+  const QString unit = translated(field.unit);
+  label_->setText(unit.isEmpty() ? translated(field.label).toHtmlEscaped()
+                                 : QString{"%1 <small>(%2)</small>"}.arg(
+                                       translated(field.label).toHtmlEscaped(), unit.toHtmlEscaped()));
+  label_->setTextFormat(Qt::RichText);
+  label_->setWordWrap(true);
+  label_->setFixedWidth(kLabelWidth);
+  note_ = new QLabel{this};
+  problem_ = new QLabel{this};
+  problem_->setWordWrap(true);
+  problem_->setObjectName("problem");
+  problem_->hide();
+  QFont small = font();
+  small.setPointSizeF(small.pointSizeF() * 0.85);
+  note_->setFont(small);
+  note_->setForegroundRole(QPalette::PlaceholderText);
+  problem_->setFont(small);
+  note_->setTextInteractionFlags(Qt::NoTextInteraction);
+  note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+  grid->addWidget(label_, 0, 0);
+  makeEditors();
+  grid->addWidget(note_, 1, 1);
+  grid->addWidget(problem_, 2, 0, 1, 2);
+  note_->hide();
+}
+
+void FieldRow::makeEditors() {
+  auto* line = new QHBoxLayout;
+  line->setSpacing(6);
+  static_cast<QGridLayout*>(layout())->addLayout(line, 0, 1);
+  switch (field_.editor) {
+    case EditorKind::Steps:
+      makeSlider();
+      line->addWidget(slider_, 3);
+      makeCombo(true);
+      line->addWidget(combo_, 2);
+      break;
+    case EditorKind::Words:
+    case EditorKind::Choice:
+      makeCombo(field_.editor == EditorKind::Words);
+      line->addWidget(combo_);
+      break;
+    case EditorKind::Check:
+      makeCheck();
+      line->addWidget(check_);
+      break;
+    case EditorKind::Text:
+      makeLine();
+      line->addWidget(line_);
+      break;
+  }
+}
+
+/// Names an input for screen readers and says what it is about.
+void FieldRow::describeEditor(QWidget* editor, const QString& suffix) {
+  const QString id = QString::fromUtf8(field_.id.data(), static_cast<int>(field_.id.size()));
+  editor->setObjectName(suffix.isEmpty() ? id : id + '.' + suffix);
+  const QString unit = translated(field_.unit);
+  editor->setAccessibleName(translated(field_.label) + (unit.isEmpty() ? QString{} : ", " + unit));
+  editor->setAccessibleDescription(translated(field_.tip));
+  const QString tip = fieldTip(translated(field_.label), translated(field_.tip), field_.formula);
+  editor->setToolTip(tip);
+  editor->setWhatsThis(tip);
+  label_->setToolTip(tip);
+  if (suffix.isEmpty()) label_->setBuddy(editor);
+  editor->setFocusPolicy(Qt::StrongFocus);
+  editor->installEventFilter(this);
+}
+
+void FieldRow::makeCombo(bool editable) {
+  combo_ = new QComboBox{this};
+  combo_->setEditable(editable);
+  combo_->setInsertPolicy(QComboBox::NoInsert);
+  combo_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  combo_->setMinimumContentsLength(field_.editor == EditorKind::Steps ? 5 : 8);
+  combo_->setMaxVisibleItems(16);
+  describeEditor(combo_);
+  connect(combo_, &QComboBox::activated, this,
+          [this](int index) { commit(combo_->itemData(index).toString()); });
+  if (!editable) return;
+  combo_->lineEdit()->setAccessibleName(combo_->accessibleName());
+  combo_->lineEdit()->installEventFilter(this);
+  if (field_.editor == EditorKind::Words) {
+    combo_->completer()->setFilterMode(Qt::MatchContains);
+    combo_->completer()->setCompletionMode(QCompleter::PopupCompletion);
+  } else {
+    combo_->setCompleter(nullptr);  // "1" must not become "128"
+  }
+  connect(combo_->lineEdit(), &QLineEdit::editingFinished, this,
+          [this] { commit(combo_->lineEdit()->text()); });
+}
+
+void FieldRow::makeSlider() {
+  slider_ = new QSlider{Qt::Horizontal, this};
+  slider_->setPageStep(1);
+  slider_->setMinimumWidth(70);
+  describeEditor(slider_, "slider");
+  connect(slider_, &QSlider::valueChanged, this, [this](int step) {
+    if (step < 0 || step >= static_cast<int>(steps_.size())) return;
+    combo_->lineEdit()->setText(steps_[static_cast<std::size_t>(step)]);
+    commit(steps_[static_cast<std::size_t>(step)], true);
+  });
+  connect(slider_, &QSlider::sliderReleased, this, &FieldRow::settled);
+}
+
+void FieldRow::makeLine() {
+  line_ = new QLineEdit{this};
+  describeEditor(line_);
+  connect(line_, &QLineEdit::editingFinished, this, [this] { commit(line_->text()); });
+}
+
+void FieldRow::makeCheck() {
+  check_ = new QCheckBox{this};
+  describeEditor(check_);
+  connect(check_, &QCheckBox::clicked, this, [this](bool on) { commit(on ? "true" : "false"); });
+}
+
+void FieldRow::commit(const QString& text, bool continuous) {
+  const QString trimmed = text.trimmed();
+  if (trimmed == shown_ && problem_->isHidden()) return;
+  shown_ = trimmed;  // a second signal about the same edit is not another one
+  emit edited(trimmed, continuous);
+}
+
+void FieldRow::show(const Evaluation& evaluation) {
+  const bool there = !field_.shown || field_.shown(evaluation);
+  if (isHidden() == there) setVisible(there);
+  if (!there) return;
+  const auto options = evaluation.options.find(field_.id);
+  if (options != evaluation.options.end()) offer(options->second);
+  showText(QString::fromStdString(field_.read(evaluation)));
+  const QString note = field_.follows ? field_.follows(evaluation) : QString{};
+  note_->setText(note);
+  note_->setVisible(!note.isEmpty());
+}
+
+/// Fills the list and the slider; only when something changed, because this is the dear part of an update.
+void FieldRow::offer(const std::vector<FieldOption>& options) {
+  if (same(options, offered_)) return;
+  offered_ = options;
+  if (check_ != nullptr) {
+    const QString other = check_->isChecked() ? "false" : "true";
+    for (const FieldOption& option : options) {
+      if (QString::fromStdString(option.value) != other) continue;
+      check_->setEnabled(option.reason.empty());
+      check_->setText(QString::fromStdString(option.reason));
+    }
+    return;
+  }
+  if (combo_ == nullptr) return;
+  const QSignalBlocker quiet_combo{combo_};
+  auto* model = new QStandardItemModel{combo_};
+  for (const FieldOption& option : options) {
+    auto* item = new QStandardItem{itemText(option)};
+    item->setData(QString::fromStdString(option.value), Qt::UserRole);
+    item->setEnabled(option.reason.empty());
+    if (!option.reason.empty()) item->setToolTip(QString::fromStdString(option.reason));
+    model->appendRow(item);
+  }
+  combo_->setModel(model);  // deletes the old one
+  combo_->view()->setMinimumWidth(std::min(kWidestPopup, combo_->view()->sizeHintForColumn(0) + 30));
+  if (slider_ == nullptr) return;
+  const QSignalBlocker quiet_slider{slider_};
+  steps_.clear();
+  for (const FieldOption& option : options) {
+    if (option.reason.empty() && option.value != kAuto)
+      steps_.push_back(QString::fromStdString(option.value));
+  }
+  slider_->setRange(0, std::max(0, static_cast<int>(steps_.size()) - 1));
+  slider_->setEnabled(steps_.size() > 1);
+}
+
+void FieldRow::showText(const QString& text) {
+  shown_ = text;
+  problem_->hide();
+  if (line_ != nullptr && line_->text() != text) line_->setText(text);
+  if (check_ != nullptr) {
+    const QSignalBlocker quiet{check_};
+    check_->setChecked(text == "true");
+  }
+  if (combo_ != nullptr) {
+    const QSignalBlocker quiet{combo_};
+    combo_->setCurrentIndex(combo_->findData(text));
+    if (combo_->isEditable() && combo_->lineEdit()->text() != text) combo_->lineEdit()->setText(text);
+  }
+  if (slider_ != nullptr && !slider_->isSliderDown()) {
+    const QSignalBlocker quiet{slider_};
+    const auto step = std::find(steps_.begin(), steps_.end(), text);
+    if (step != steps_.end()) slider_->setValue(static_cast<int>(step - steps_.begin()));
+  }
+}
+
+void FieldRow::showProblem(const QString& problem) {
+  problem_->setText(problem);
+  problem_->setVisible(!problem.isEmpty());
+}
+
+QString FieldRow::problem() const {
+  return problem_->isHidden() ? QString{} : problem_->text();
+}
+
+void FieldRow::focusEditor() {
+  for (QWidget* editor :
+       {static_cast<QWidget*>(combo_), static_cast<QWidget*>(line_), static_cast<QWidget*>(check_)}) {
+    if (editor == nullptr) continue;
+    editor->setFocus(Qt::OtherFocusReason);
+    return;
+  }
+}
+
+/// The wheel scrolls the panel instead of changing what the pointer happens to pass; Escape takes back what
+/// was typed.
+bool FieldRow::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::Wheel) {
+    event->ignore();
+    return true;
+  }
+  if (event->type() == QEvent::FocusOut && watched == slider_) emit settled();
+  if (event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape) {
+    const bool typed = (line_ != nullptr && line_->text() != shown_) ||
+                       (combo_ != nullptr && combo_->isEditable() && combo_->lineEdit()->text() != shown_);
+    if (typed) {
+      showText(shown_);
+      return true;
+    }
+  }
+  return QWidget::eventFilter(watched, event);
+}
+
+}  // namespace hexaplan::gui

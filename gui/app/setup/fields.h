@@ -1,0 +1,62 @@
+#pragma once
+#include <QString>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gui/app/document/evaluation.h"
+
+namespace hexaplan::gui {
+
+enum class Section : std::uint8_t { Model, Cluster, Layout, Recipe };
+inline constexpr int kSections = 4;
+
+enum class EditorKind : std::uint8_t {
+  Choice,  // one of the offered words
+  Words,   // an offered word, or text of one's own
+  Steps,   // a number: slider over the offered ones, and a box for any
+  Check,   // "true" or "false"
+  Text,    // anything that `write` understands
+};
+
+/// "auto" in a field: not said, so that the value follows from the rest.
+inline constexpr const char* kAuto = "auto";
+
+/// One thing about the question that a person can change. Everything the setup shows is a row of fields().
+struct Field {
+  std::string_view id;  // stable: object name, key of Evaluation::options
+  Section section = Section::Model;
+  bool advanced = false;     // behind "More"
+  const char* label = "";    // English, context "Field"
+  const char* unit = "";     // beside the label; English, context "Field"
+  const char* tip = "";      // what it is; English, context "Field"
+  const char* formula = "";  // anchor in docs/formulas.md that it enters
+  EditorKind editor = EditorKind::Text;
+  /// The value now, as `write` reads it.
+  std::function<std::string(const Evaluation&)> read;
+  /// Changes the question. InputError when the text is not understood.
+  std::function<void(presets::ScenarioRequest&, const std::string& text, const Evaluation& now)> write;
+  /// Values to offer. Null: none.
+  std::function<std::vector<std::string>(const Evaluation&)> values = nullptr;
+  /// Whether each offered value is tried against the rules.
+  bool tried = true;
+  /// Null: always. Else whether the question has such a part.
+  std::function<bool(const Evaluation&)> shown = nullptr;
+  /// What stands below the editor: values that follow. Null or empty: nothing.
+  std::function<QString(const Evaluation&)> follows = nullptr;
+};
+
+/// All fields, in the order in which they are shown.
+[[nodiscard]] std::span<const Field> fields();
+[[nodiscard]] const Field* findField(std::string_view id);
+
+// The parts of the table.
+void appendModelFields(std::vector<Field>& table);
+void appendClusterFields(std::vector<Field>& table);
+void appendRecipeFields(std::vector<Field>& table);
+void appendLayoutFields(std::vector<Field>& table);
+
+}  // namespace hexaplan::gui

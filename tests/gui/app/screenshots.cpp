@@ -1,0 +1,116 @@
+// Writes a picture of every page, light and dark, into the folder given: for README, docs, and people's eyes.
+// QT_SCALE_FACTOR=2 makes them for displays of twice the density.
+#include <QApplication>
+#include <QComboBox>
+#include <QDir>
+#include <QElapsedTimer>
+#include <QScrollBar>
+#include <QTabWidget>
+#include <QTest>
+#include <cstdio>
+#include <functional>
+
+#include "gui/app/main_window/main_window.h"
+#include "gui/app/main_window/theme.h"
+
+namespace {
+
+using hexaplan::gui::MainWindow;
+using hexaplan::gui::ScenarioDocument;
+using hexaplan::gui::Theme;
+using hexaplan::presets::ScenarioRequest;
+
+constexpr int kPatience = 20'000;  // milliseconds
+
+ScenarioRequest request(const char* model, const char* cluster, const char* layout) {
+  ScenarioRequest result;
+  result.model = model;
+  result.cluster = cluster;
+  result.layout = hexaplan::presets::parse_layout(layout, "layout");
+  return result;
+}
+
+void settle(
+    MainWindow& window, const std::function<bool()>& done = [] { return true; }) {
+  static_cast<void>(QTest::qWaitFor([&] { return window.document().upToDate() && done(); }, kPatience));
+  QTest::qWait(150);
+}
+
+void ask(MainWindow& window, ScenarioRequest next) {
+  window.document().change(std::move(next), "example");
+  settle(window);
+}
+
+struct Camera {
+  MainWindow& window;
+  QString folder, suffix;
+  void shoot(const QString& name) const {
+    settle(window);
+    const QString path = folder + "/gui-" + name + suffix + ".png";
+    if (!window.grab().save(path)) std::fprintf(stderr, "cannot write %s\n", qPrintable(path));
+  }
+};
+
+void shootAll(const Camera& camera) {
+  MainWindow& window = camera.window;
+  camera.shoot("start");
+  // Before: one copy per GPU, nothing shared. It does not fit.
+  ask(window, request("llama-3.1-70b", "64xH100", "tp4"));
+  camera.shoot("does-not-fit");
+  ScenarioRequest plan = request("llama-3.1-70b", "64xH100", "tp4 pp4 sp zero1");
+  plan.recipe.sequence = 8192;
+  plan.recipe.global_batch = 128;
+  plan.recipe.recompute = {.mode = hexaplan::costmodel::RecomputeMode::Selective};
+  plan.recipe.tokens = 1'000'000'000'000;
+  ask(window, plan);
+  window.document().pinBaseline();
+  plan.layout = hexaplan::presets::parse_layout("tp8 pp4 sp zero1", "layout");
+  ask(window, plan);
+  window.pages().setCurrentIndex(0);
+  auto* details = window.findChild<QTabWidget*>("memoryDetails");
+  const char* names[] = {"memory", "treemap", "memory-over-time"};
+  for (int i = 0; i < details->count(); ++i) {
+    details->setCurrentIndex(i);
+    camera.shoot(names[i]);
+  }
+  details->setCurrentIndex(0);
+  window.pages().setCurrentIndex(1);
+  camera.shoot("time");
+  window.pages().setCurrentIndex(2);
+  camera.shoot("search-empty");
+  QTest::mouseClick(window.findChild<QWidget*>("startSearch"), Qt::LeftButton);
+  settle(window, [&] { return !window.search().running(); });
+  camera.shoot("search");
+  window.pages().setCurrentIndex(3);
+  window.document().pin();
+  camera.shoot("compare");
+  if (window.pages().count() > 4) {
+    window.pages().setCurrentIndex(4);
+    camera.shoot("validation");
+  }
+  ask(window, request("llama-3.1-405b", "4096xH100", "tp8 pp64 sp zero1"));
+  window.pages().setCurrentIndex(0);
+  camera.shoot("many-stages");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
+    return 2;
+  }
+  QApplication app{argc, argv};
+  QCoreApplication::setApplicationName("hexaplan-screenshots");
+  QDir{}.mkpath(argv[1]);
+  const double scale = qEnvironmentVariable("QT_SCALE_FACTOR", "1").toDouble();
+  const QString density = scale > 1 ? QString{"@%1x"}.arg(scale) : QString{};
+  for (const Theme theme : {Theme::Light, Theme::Dark}) {
+    hexaplan::gui::applyTheme(theme);
+    MainWindow window;
+    window.resize(1280, 800);
+    window.show();
+    shootAll({window, argv[1], (theme == Theme::Dark ? "-dark" : "") + density});
+  }
+  return 0;
+}
