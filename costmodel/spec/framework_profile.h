@@ -95,7 +95,7 @@ enum class GradientOverlap : std::uint8_t {
 };
 
 /// What a framework can run: where a search looks when it is not told otherwise. A layout beyond it can
-/// still be estimated.
+/// still be estimated.  presets/frameworks: the group "abilities".
 struct FrameworkAbilities {
   bool tensor = true;    // tensor parallelism
   bool sequence = true;  // … with Megatron sequence parallelism
@@ -104,6 +104,8 @@ struct FrameworkAbilities {
                             1U << static_cast<unsigned>(ScheduleKind::Interleaved);  // 0: no pipelines
   std::uint8_t contexts = 0b111;    // bits by ContextKind; 0: no context parallelism
   std::uint8_t zero_stages = 0b11;  // bits by ZeRO stage
+  /// Stages, and the chunks of interleaved ones, may differ in layers without being listed one by one.
+  bool unequal_stages = true;
   friend bool operator==(const FrameworkAbilities&, const FrameworkAbilities&) = default;
 };
 

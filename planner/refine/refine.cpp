@@ -20,6 +20,7 @@ namespace {
 
 using namespace costmodel;
 
+constexpr double kWorthwhile = 1e-6;  // share of the step below which a gain is rounding
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// A stage with some of the layers, with as few of them recomputed as its memory allows.
@@ -142,7 +143,8 @@ struct Split {
 /// even the smallest sum cannot better what was found.
 class Dealer {
  public:
-  Dealer(const Scenario& sc, Stages& stages)
+  /// `own`: the plan's own layers by stage; stages of several chunks keep them.
+  Dealer(const Scenario& sc, Stages& stages, const std::vector<int>& own)
       : pp_{static_cast<std::size_t>(sc.layout.pp)},
         layers_{static_cast<std::size_t>(sc.model.layers)},
         least_{static_cast<std::size_t>(chunks_per_stage(sc.layout))},
@@ -153,7 +155,7 @@ class Dealer {
     for (std::size_t s = 0; s < pp_; ++s)
       for (std::size_t begin = 0; begin <= layers_; ++begin)
         for (std::size_t n = least_; n <= most_ && begin + n <= layers_; ++n) {
-          if (!reachable(s, begin)) continue;
+          if (!reachable(s, begin) || (sc.layout.vpp > 1 && n != static_cast<std::size_t>(own[s]))) continue;
           StageCost& cost = at(s, begin, n);
           cost = stages.cost(static_cast<int>(s), between(prefix, begin, begin + n));
           if (cost.pace < kNever) paces_.push_back(cost.pace);
@@ -231,15 +233,6 @@ class Dealer {
   std::vector<std::size_t> from_;
 };
 
-/// Layers of every model chunk in model order, of stages that run `chunks` each.
-std::vector<int> chunk_split(const std::vector<int>& layers, int chunks) {
-  std::vector<int> out;
-  for (int chunk = 0; chunk < chunks; ++chunk) {
-    for (const int n : layers) out.push_back(n * (chunk + 1) / chunks - n * chunk / chunks);
-  }
-  return out;
-}
-
 /// Counts of recomputed layers can differ by stage only where layers are recomputed as a whole or not at all.
 bool recomputes_whole_layers(RecomputeMode mode) {
   return mode == RecomputeMode::None || mode == RecomputeMode::Layers || mode == RecomputeMode::Full;
@@ -264,16 +257,20 @@ std::optional<Refinement> refine(const SearchProblem& problem, const Plan& plan)
   Recompute& recompute = sc.recipe.recompute;
   if (recomputes_whole_layers(recompute.mode)) recompute = {.mode = RecomputeMode::Layers};
   Stages stages{sc, calibration, most_memory};
-  const Split split = Dealer{sc, stages}.best();
+  std::vector<int> own;
+  for (const StagePlan& stage : plan_stages(sc)) own.push_back(stage.total_layers());
+  const Split split = Dealer{sc, stages, own}.best();
   if (split.layers.empty()) return std::nullopt;
-  sc.layout.split = StageSplit::Explicit;
-  sc.layout.stage_layers = chunk_split(split.layers, sc.layout.vpp);
+  if (split.layers != own) {
+    sc.layout.split = StageSplit::Explicit;
+    sc.layout.stage_layers = split.layers;
+  }
   if (recompute.mode == RecomputeMode::Layers) recompute.stage_layers = split.recomputed;
   const bool none =
       std::all_of(split.recomputed.begin(), split.recomputed.end(), [](int n) { return n == 0; });
   if (recompute.mode == RecomputeMode::Layers && none) recompute = {};
   const Estimate estimate = estimate_step(sc, calibration);
-  if (!(estimate.time.total() < plan.price.step)) return std::nullopt;
+  if (plan.price.step * (1 - kWorthwhile) < estimate.time.total()) return std::nullopt;
   const Bytes peak = estimate.stages[static_cast<std::size_t>(estimate.peak_stage)].device;
   return Refinement{.layout = sc.layout,
                     .recipe = sc.recipe,

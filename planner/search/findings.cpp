@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "costmodel/spec/rules.h"
+#include "planner/search/search_rules.h"
 
 namespace hexaplan::planner {
 
@@ -49,7 +49,7 @@ void Front::offer(const Scored& scored) {
   }
 }
 
-Findings::Findings(std::size_t most) : top{most}, rules(costmodel::layout_rules().size()) {}
+Findings::Findings(std::size_t most) : top{most}, rules(search_rules().size()) {}
 
 void Findings::reject(std::size_t rule, std::int64_t candidates, const costmodel::Scenario& scenario) {
   RuleTally& tally = rules[rule];

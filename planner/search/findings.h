@@ -92,7 +92,7 @@ inline constexpr std::size_t kLimits = 4;
 /// What a part of the search found.
 struct Findings {
   explicit Findings(std::size_t top);
-  /// Counts `candidates` that break rule `rule` (of layout_rules()).
+  /// Counts `candidates` that break rule `rule` (of search_rules()).
   void reject(std::size_t rule, std::int64_t candidates, const costmodel::Scenario& scenario);
   /// Counts candidates that break `limit`, the closest of them by `distance`.
   void reject(Limit limit, std::int64_t candidates, double distance, const Candidate& closest);
@@ -101,7 +101,7 @@ struct Findings {
 
   TopList top;
   Front front;
-  std::vector<RuleTally> rules;  // as layout_rules()
+  std::vector<RuleTally> rules;  // as search_rules()
   std::array<LimitTally, kLimits> limits;
   SearchCounts counts;
 };

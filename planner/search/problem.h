@@ -29,8 +29,10 @@ struct SearchSpace {
   std::vector<std::int64_t> micro_batch;          // sequences
   std::vector<costmodel::Recompute> recompute;    // mode Layers with 0 layers: every count below a stage's
   std::vector<costmodel::ScheduleKind> schedule;  // asked where pp > 1; vpp > 1 goes with Interleaved alone
+  std::vector<costmodel::StageSplit> split;       // asked where pp > 1; not Explicit
   std::vector<costmodel::ContextKind> context;    // asked where cp > 1
   std::vector<std::array<costmodel::Axis, 4>> order;  // of ranks, innermost axis first
+  std::optional<bool> unequal_stages;                 // unset: what the framework can
   std::vector<costmodel::Precision> precision;        // empty: the recipe's
 };
 
@@ -60,7 +62,7 @@ struct SearchProblem {
   Constraints constraints;
   std::size_t top = 10;        // plans in the ranking; differing in more than the order of ranks
   bool refine_winners = true;  // uneven splits and per-stage recompute for the ranked plans
-  std::size_t simulated = 3;   // the best so many plans are also priced by discrete events
+  std::size_t simulated = 5;   // the best so many plans are also priced by discrete events
 };
 
 }  // namespace hexaplan::planner

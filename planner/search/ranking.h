@@ -35,7 +35,7 @@ struct Plan {
 
 /// What uneven stages gain over the plan's own split.
 struct Refinement {
-  costmodel::Layout layout;  // StageSplit::Explicit
+  costmodel::Layout layout;  // StageSplit::Explicit where layers move between stages
   costmodel::Recipe recipe;  // with recomputed layers per stage
   Price price;
   costmodel::Seconds gain;  // of step time; > 0

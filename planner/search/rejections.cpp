@@ -8,6 +8,7 @@
 #include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/training_cost.h"
+#include "planner/search/search_rules.h"
 
 namespace hexaplan::planner {
 namespace {
@@ -101,7 +102,7 @@ RejectionCount of_limit(const SearchProblem& problem, const std::vector<Space>& 
 std::vector<RejectionCount> rejections_of(const SearchProblem& problem, const std::vector<Space>& spaces,
                                           const std::vector<Unit>& units, const Findings& found) {
   std::vector<RejectionCount> out;
-  const std::span<const Rule> rules = layout_rules();
+  const std::span<const Rule> rules = search_rules();
   for (std::size_t i = 0; i < rules.size(); ++i) {
     if (found.rules[i].candidates > 0) out.push_back(of_rule(rules[i], found.rules[i]));
   }

@@ -63,6 +63,13 @@ void fill_choices(const SearchProblem& problem, SearchSpace& s) {
                      {.mode = RecomputeMode::Full}});
   fill(s.schedule, chosen<ScheduleKind>(can.schedules, kScheduleKinds));
   if (s.schedule.empty()) s.schedule = {ScheduleKind::OneFOneB};
+  const StageSplit split = problem.base.layout.split;
+  if (split == StageSplit::Even) {
+    fill(s.split, {StageSplit::Even, StageSplit::EmbeddingCounts});
+  } else {
+    fill(s.split, {split});
+  }
+  if (!s.unequal_stages) s.unequal_stages = can.unequal_stages;
   fill(s.context, chosen<ContextKind>(can.contexts, kContextKinds));
   if (s.context.empty()) s.context = {problem.base.layout.context};
   fill(s.order, {{Axis::Tensor, Axis::Context, Axis::Data, Axis::Pipeline},
@@ -103,7 +110,8 @@ std::vector<PipeOption> pipes_of(const SearchSpace& s) {
   std::vector<PipeOption> out;
   for (const ScheduleKind schedule : s.schedule) {
     for (const int vpp : s.vpp) {
-      if ((vpp > 1) == (schedule == ScheduleKind::Interleaved)) out.push_back({schedule, vpp});
+      if ((vpp > 1) != (schedule == ScheduleKind::Interleaved)) continue;
+      for (const StageSplit split : s.split) out.push_back({schedule, vpp, split});
     }
   }
   return out;
@@ -126,7 +134,9 @@ Space make_space(const SearchProblem& problem, std::size_t machines) {
   if (plain) {
     space.without_pipeline = {{}};
   } else {
-    for (const int vpp : s.vpp) space.without_pipeline.push_back({ScheduleKind::Interleaved, vpp});
+    for (const int vpp : s.vpp) {
+      space.without_pipeline.push_back({ScheduleKind::Interleaved, vpp, StageSplit::Even});
+    }
   }
   for (const Recompute& recompute : s.recompute) {
     RecomputeOption option{recompute, recompute.mode == RecomputeMode::Layers && recompute.layers == 0};
@@ -220,6 +230,7 @@ void apply(const Unit& unit, const Space& space, const Candidate& candidate, Sce
   const PipeOption pipe = (l.pp > 1 ? space.pipes : space.without_pipeline)[candidate.pipe];
   l.schedule = pipe.schedule;
   l.vpp = pipe.vpp;
+  l.split = pipe.split;
   l.sp = l.tp > 1 && s.sp[candidate.sp];
   l.sharding = (l.dp * l.cp > 1 ? space.shardings : space.unsharded)[candidate.sharding];
   sc.recipe.micro_batch = s.micro_batch[candidate.batch];

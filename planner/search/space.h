@@ -14,6 +14,7 @@ namespace hexaplan::planner {
 struct PipeOption {
   costmodel::ScheduleKind schedule = costmodel::ScheduleKind::OneFOneB;
   int vpp = 1;
+  costmodel::StageSplit split = costmodel::StageSplit::Even;
 };
 
 struct RecomputeOption {

@@ -6,6 +6,7 @@
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/schedule/schedule.h"
 #include "costmodel/step/model_flops.h"
+#include "planner/search/search_rules.h"
 
 namespace hexaplan::planner {
 
@@ -21,6 +22,11 @@ Recompute operations_of(Recompute recompute) {
   return recompute;
 }
 
+/// Quantised recipes cast weights once per step; an explicit step keeps the tokens of all its micro-batches.
+bool counts_microbatches(const Scenario& sc) {
+  return is_quantized(sc.recipe.precision) || sc.framework.explicit_step;
+}
+
 std::int64_t count(std::size_t n) {
   return static_cast<std::int64_t>(n);
 }
@@ -30,6 +36,7 @@ std::int64_t count(std::size_t n) {
 UnitSearch::UnitSearch(const SearchProblem& problem, const Space& space, std::size_t machines)
     : problem_{problem}, space_{space}, machines_{problem.machines[machines]}, sc_{problem.base} {
   sc_.cluster = machines_.cluster;
+  sc_.framework.abilities.unequal_stages = *space.lists.unequal_stages;
   StagePlan whole{.embedding = 1, .head = 1};
   for (std::int64_t layer = 0; layer < sc_.model.layers; ++layer) {
     ++whole.layers[static_cast<std::size_t>(index_of(class_of_layer(sc_.model, layer)))];
@@ -76,7 +83,7 @@ void UnitSearch::run(const Unit& unit, std::uint32_t number, Findings& findings,
 }
 
 std::optional<std::size_t> UnitSearch::broken(RuleScope scope) const {
-  const std::span<const Rule> rules = layout_rules();
+  const std::span<const Rule> rules = search_rules();
   for (std::size_t i = 0; i < rules.size(); ++i) {
     if (rules[i].scope == scope && !rules[i].passes(sc_, nullptr)) return i;
   }
@@ -119,6 +126,7 @@ void UnitSearch::grid(std::uint16_t pp) {
   const std::int64_t model_ranks = static_cast<std::int64_t>(l.tp) * l.cp * l.pp;
   l.dp = static_cast<int>(std::max<std::int64_t>(1, sc_.cluster.gpus / model_ranks));
   l.vpp = 1;
+  l.split = StageSplit::Even;
   l.sp = false;
   l.schedule = ScheduleKind::OneFOneB;
   l.order = space_.lists.order.front();
@@ -158,6 +166,7 @@ void UnitSearch::grid(std::uint16_t pp) {
 void UnitSearch::set_pipe(const Pipe& pipe) {
   sc_.layout.schedule = pipe_options_[pipe.option].schedule;
   sc_.layout.vpp = pipe_options_[pipe.option].vpp;
+  sc_.layout.split = pipe_options_[pipe.option].split;
 }
 
 void UnitSearch::set_sharding(std::uint16_t sharding) {
@@ -237,7 +246,7 @@ void UnitSearch::walk_order(std::uint16_t order) {
   candidate_.order = order;
   sc_.layout.order = space_.lists.order[order];
   pricer_.emplace(sc_, machines_.calibration);
-  pass_of_.assign(space_.lists.micro_batch.size() * 2 * space_.recomputes.size() * kOperationKinds, nullptr);
+  pass_of_.assign(space_.lists.micro_batch.size() * 4 * space_.recomputes.size() * kOperationKinds, nullptr);
   states_.clear();
   states_.resize(plans_ * sharding_options_.size() * 4);
   for (const Combination& combination : combinations_) price(combination);
@@ -429,6 +438,7 @@ std::size_t UnitSearch::PassKeyHash::operator()(const PassKey& key) const {
   };
   mix(key.batch);
   mix(key.recompute);
+  mix(key.forwards_first ? 1 : 0);
   mix(key.sp * 4 + (key.pipeline ? 2 : 0) + (key.pipeline_crosses_network ? 1 : 0));
   mix(key.sharding);
   mix(key.microbatches);
@@ -443,9 +453,10 @@ std::size_t UnitSearch::PassKeyHash::operator()(const PassKey& key) const {
 
 const UnitSearch::PassPart& UnitSearch::pass_part(std::uint16_t option) {
   const int sharding = operations_of_sharding(sc_);
+  const bool forwards_first = sc_.layout.schedule == ScheduleKind::GPipe;
+  const std::size_t variant = (candidate_.batch * 2U + candidate_.sp) * 2 + (forwards_first ? 1 : 0);
   const std::size_t index =
-      ((candidate_.batch * 2U + candidate_.sp) * space_.recomputes.size() + option) * kOperationKinds +
-      static_cast<std::size_t>(sharding);
+      (variant * space_.recomputes.size() + option) * kOperationKinds + static_cast<std::size_t>(sharding);
   if (pass_of_[index] != nullptr) return *pass_of_[index];
   sc_.recipe.recompute = operations_of(space_.recomputes[option].recompute);
   std::uint16_t like = 0;  // first option that runs the same operations
@@ -455,9 +466,10 @@ const UnitSearch::PassPart& UnitSearch::pass_part(std::uint16_t option) {
       .recompute = like,
       .sp = candidate_.sp,
       .pipeline = sc_.layout.pp > 1,
+      .forwards_first = forwards_first,
       .pipeline_crosses_network = pricer_->pipeline_crosses_network(),
       .sharding = sharding,
-      .microbatches = is_quantized(sc_.recipe.precision) ? microbatches_per_step(sc_) : 0,
+      .microbatches = counts_microbatches(sc_) ? microbatches_per_step(sc_) : 0,
       .placements = {pricer_->placement_of(Group::Tensor), pricer_->placement_of(Group::Context),
                      pricer_->placement_of(Group::Expert), pricer_->placement_of(Group::ExpertTensor)}};
   std::unique_ptr<PassPart>& part = passes_[key];

@@ -69,9 +69,9 @@ class UnitSearch {
   struct PassKey {
     std::uint16_t batch = 0, recompute = 0;
     std::uint8_t sp = 0;
-    bool pipeline = false, pipeline_crosses_network = false;
+    bool pipeline = false, forwards_first = false, pipeline_crosses_network = false;
     int sharding = 0;               // operations_of_sharding
-    std::int64_t microbatches = 0;  // of quantised recipes: they cast weights once per step
+    std::int64_t microbatches = 0;  // where the part counts them
     std::array<costmodel::GroupPlacement, 4> placements;
     friend bool operator==(const PassKey&, const PassKey&) = default;
   };

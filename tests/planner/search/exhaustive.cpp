@@ -1,6 +1,7 @@
 #include "tests/planner/search/exhaustive.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -77,14 +78,17 @@ class Loops {
       for (const int vpp : s_.vpp) {
         if ((vpp > 1) != (schedule == ScheduleKind::Interleaved)) continue;
         if (l.pp == 1) continue;
-        l.schedule = schedule, l.vpp = vpp;
-        batches();
+        for (const StageSplit split : s_.split) {
+          l.schedule = schedule, l.vpp = vpp, l.split = split;
+          batches();
+        }
       }
     }
     if (l.pp > 1) return;
     for (const int vpp : contains(s_.vpp, 1) ? std::vector<int>{1} : s_.vpp) {
       l.schedule = vpp > 1 ? ScheduleKind::Interleaved : ScheduleKind::OneFOneB;
       l.vpp = vpp;
+      l.split = StageSplit::Even;
       batches();
     }
   }
@@ -131,7 +135,7 @@ class Loops {
         continue;
       }
       // Counts of layers are candidates of their own where the stages are known.
-      if (const auto rejected = first_rejection(sc_); rejected && !stages_are_known(rejected->rule)) {
+      if (const auto rejected = first_broken(); rejected && !stages_are_known(*rejected)) {
         leaf();
         continue;
       }
@@ -146,14 +150,25 @@ class Loops {
     }
   }
 
+  /// The first rule that the layout breaks; unequal stages come after what the stages themselves break.
+  std::optional<std::string> first_broken() const {
+    const auto rejected = first_rejection(sc_);
+    if (rejected && !stages_are_known(rejected->rule)) return rejected->rule;
+    const std::int64_t ends = sc_.layout.split == StageSplit::Even ? 0 : 2;
+    const std::int64_t chunks = std::int64_t{sc_.layout.pp} * chunks_per_stage(sc_.layout);
+    if (sc_.layout.pp > 1 && !*s_.unequal_stages && (sc_.model.layers + ends) % chunks != 0)
+      return "layers-split-evenly";
+    return rejected ? std::optional{rejected->rule} : std::nullopt;
+  }
+
   static bool stages_are_known(const std::string& rule) {
     return rule == "batch-divides" || rule == "sequence-divides" || rule == "shard-group-divides";
   }
 
   void leaf() {
     ++out_.enumerated;
-    if (const auto rejected = first_rejection(sc_)) {
-      ++out_.rejected[rejected->rule];
+    if (const auto rejected = first_broken()) {
+      ++out_.rejected[*rejected];
       return;
     }
     const Estimate estimate = estimate_step(sc_, problem_.machines[machines_].calibration);
@@ -248,6 +263,9 @@ SearchProblem random_problem(std::uint64_t seed) {
                                               {Axis::Pipeline, Axis::Data, Axis::Context, Axis::Tensor}},
                                              2);
   }
+  p.base.framework.explicit_step = dice.roll(4) == 0;
+  s.unequal_stages = dice.roll(2) == 0;
+  if (dice.roll(2) == 0) s.split = {StageSplit::Even, StageSplit::EndsMinusOne};
   p.objective = static_cast<Objective>(dice.roll(5));
   p.constraints.memory_share = dice.roll(2) == 0 ? 1.0 : 0.8;
   p.top = 5;
