@@ -104,7 +104,7 @@ struct FrameworkAbilities {
                             1U << static_cast<unsigned>(ScheduleKind::Interleaved);  // 0: no pipelines
   std::uint8_t contexts = 0b111;    // bits by ContextKind; 0: no context parallelism
   std::uint8_t zero_stages = 0b11;  // bits by ZeRO stage
-  /// Stages, and the chunks of interleaved ones, may differ in layers without being listed one by one.
+  /// Where stages run several chunks each, chunks may differ in layers.
   bool unequal_stages = true;
   friend bool operator==(const FrameworkAbilities&, const FrameworkAbilities&) = default;
 };

@@ -29,7 +29,7 @@ struct SearchSpace {
   std::vector<std::int64_t> micro_batch;          // sequences
   std::vector<costmodel::Recompute> recompute;    // mode Layers with 0 layers: every count below a stage's
   std::vector<costmodel::ScheduleKind> schedule;  // asked where pp > 1; vpp > 1 goes with Interleaved alone
-  std::vector<costmodel::StageSplit> split;       // asked where pp > 1; not Explicit
+  std::vector<costmodel::StageSplit> split;       // not Explicit; with vpp = 1 the first alone
   std::vector<costmodel::ContextKind> context;    // asked where cp > 1
   std::vector<std::array<costmodel::Axis, 4>> order;  // of ranks, innermost axis first
   std::optional<bool> unequal_stages;                 // unset: what the framework can

@@ -15,7 +15,7 @@ using namespace costmodel;
 /// What a split deals out in equal parts: layers, and the two ends where they count as layers. (Megatron-LM
 /// megatron/core/transformer/transformer_block.py get_num_layers_to_build: asserts that the layers, with
 /// account_for_embedding_in_pipeline_split and account_for_loss_in_pipeline_split the ends too, divide by
-/// pipeline stages and by chunks.)
+/// chunks. Stages of one chunk may be listed.)
 std::int64_t parts_to_deal(const Scenario& sc) {
   const StageSplit split = sc.layout.split == StageSplit::Even ? sc.framework.even_split : sc.layout.split;
   const bool ends = split == StageSplit::EmbeddingCounts || split == StageSplit::EndsMinusOne;
@@ -24,17 +24,15 @@ std::int64_t parts_to_deal(const Scenario& sc) {
 
 bool layers_split_evenly(const Scenario& sc, Reason* why) {
   const Layout& l = sc.layout;
-  if (sc.framework.abilities.unequal_stages || l.pp == 1 || l.split == StageSplit::Explicit) return true;
   const int chunks = chunk_positions(l.schedule, l.pp, chunks_per_stage(l));
+  if (sc.framework.abilities.unequal_stages || chunks == l.pp || l.split == StageSplit::Explicit) return true;
   const std::int64_t parts = parts_to_deal(sc);
   if (parts % chunks == 0) return true;
   if (why != nullptr) {
-    const std::string over = chunks == l.pp
-                                 ? fmt::format("pp={}", l.pp)
-                                 : fmt::format("the {} chunks of pp={} vpp={}", chunks, l.pp, l.vpp);
+    const std::string over = fmt::format("the {} chunks of pp={} vpp={}", chunks, l.pp, chunks / l.pp);
     const char* ends = parts == sc.model.layers ? "" : " and the two ends";
     *why = {fmt::format("{} layers{} do not split over {}", sc.model.layers, ends, over),
-            fmt::format("use pp·vpp that divides {}, or list the layers of every stage", parts)};
+            fmt::format("use pp·vpp that divides {}", parts)};
   }
   return false;
 }
@@ -42,7 +40,7 @@ bool layers_split_evenly(const Scenario& sc, Reason* why) {
 std::vector<Rule> make_rules() {
   const auto layout = layout_rules();
   std::vector<Rule> rules{layout.begin(), layout.end()};
-  rules.push_back({"layers-split-evenly", RuleScope::Stages, &Layout::pp, layers_split_evenly});
+  rules.push_back({"layers-split-evenly", RuleScope::Stages, &Layout::vpp, layers_split_evenly});
   return rules;
 }
 

@@ -111,7 +111,10 @@ std::vector<PipeOption> pipes_of(const SearchSpace& s) {
   for (const ScheduleKind schedule : s.schedule) {
     for (const int vpp : s.vpp) {
       if ((vpp > 1) != (schedule == ScheduleKind::Interleaved)) continue;
-      for (const StageSplit split : s.split) out.push_back({schedule, vpp, split});
+      for (const StageSplit split : s.split) {
+        out.push_back({schedule, vpp, split});
+        if (vpp == 1) break;  // one chunk per stage takes the first split
+      }
     }
   }
   return out;

@@ -8,6 +8,7 @@
 
 #include "costmodel/units/nearest_name.h"
 #include "presets/catalog/catalog.h"
+#include "presets/frameworks/abilities.h"
 #include "presets/frameworks/profile_fields.h"
 #include "presets/json/object_reader.h"
 #include "presets/json/spec_names.h"
@@ -106,7 +107,7 @@ void read_sources(ObjectReader& reader, const std::vector<std::string>& overridd
     return;
   }
   std::vector<std::string_view> known = framework_fields();
-  known.insert(known.end(), {"saved", "elementwise"});
+  known.insert(known.end(), {"abilities", "saved", "elementwise"});
   ObjectReader sources = value->object();
   for (const auto& [field, text] : sources.members()) {
     const std::string_view group = field.substr(0, field.find('.'));
@@ -169,6 +170,9 @@ FrameworkPreset read_chain(const std::filesystem::path& path, std::vector<std::s
   }
   preset.description = reader.required("description").text();
   const std::vector<std::string> overridden = read_fields(reader, preset.profile);
+  if (const auto abilities = reader.optional("abilities")) {
+    read_abilities(*abilities, preset.profile.abilities);
+  }
   read_rules(reader.optional("saved"), saved_names(), saved_parts(), preset.profile.saved);
   read_rules(reader.optional("elementwise"), elementwise_names(), elementwise_parts(),
              preset.profile.elementwise);
@@ -247,6 +251,7 @@ JsonValue to_json(const FrameworkProfile& profile) {
   for (const ProfileField& field : profile_fields()) {
     std::visit([&](auto member) { object.emplace_back(field.key, json_of(profile.*member)); }, field.member);
   }
+  object.emplace_back("abilities", to_json(profile.abilities));
   object.emplace_back("saved", json_of_rules(saved_names(), saved_parts(), profile.saved));
   object.emplace_back("elementwise",
                       json_of_rules(elementwise_names(), elementwise_parts(), profile.elementwise));

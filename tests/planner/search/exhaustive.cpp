@@ -79,6 +79,7 @@ class Loops {
         if ((vpp > 1) != (schedule == ScheduleKind::Interleaved)) continue;
         if (l.pp == 1) continue;
         for (const StageSplit split : s_.split) {
+          if (vpp == 1 && split != s_.split.front()) continue;
           l.schedule = schedule, l.vpp = vpp, l.split = split;
           batches();
         }
@@ -156,7 +157,8 @@ class Loops {
     if (rejected && !stages_are_known(rejected->rule)) return rejected->rule;
     const std::int64_t ends = sc_.layout.split == StageSplit::Even ? 0 : 2;
     const std::int64_t chunks = std::int64_t{sc_.layout.pp} * chunks_per_stage(sc_.layout);
-    if (sc_.layout.pp > 1 && !*s_.unequal_stages && (sc_.model.layers + ends) % chunks != 0)
+    if (chunks_per_stage(sc_.layout) > 1 && sc_.layout.pp > 1 && !*s_.unequal_stages &&
+        (sc_.model.layers + ends) % chunks != 0)
       return "layers-split-evenly";
     return rejected ? std::optional{rejected->rule} : std::nullopt;
   }

@@ -1,0 +1,70 @@
+#include "presets/frameworks/abilities.h"
+
+#include <cstddef>
+
+#include "presets/scenario/vocabulary.h"
+
+namespace hexaplan::presets {
+namespace {
+
+using costmodel::FrameworkAbilities;
+
+/// A list of names as bits by the enum's order.
+template <class Bits, class E, std::size_t N>
+void read_names(ObjectReader& reader, std::string_view key, const Named<E> (&table)[N], Bits& bits) {
+  const auto list = reader.optional(key);
+  if (!list) return;
+  bits = 0;
+  for (const ValueReader& name : list->elements()) {
+    bits = static_cast<Bits>(bits | 1U << static_cast<unsigned>(name.choice(table)));
+  }
+}
+
+template <class E, std::size_t N>
+JsonArray names_of(unsigned bits, int count, const Named<E> (&table)[N]) {
+  JsonArray names;
+  for (int i = 0; i < count; ++i) {
+    if ((bits >> i & 1U) != 0) names.emplace_back(name_in(table, static_cast<E>(i)));
+  }
+  return names;
+}
+
+void read_flag(ObjectReader& reader, std::string_view key, bool& flag) {
+  if (const auto value = reader.optional(key)) flag = value->boolean();
+}
+
+}  // namespace
+
+void read_abilities(const ValueReader& value, FrameworkAbilities& a) {
+  ObjectReader reader = value.object();
+  read_flag(reader, "tensor", a.tensor);
+  read_flag(reader, "sequence", a.sequence);
+  read_flag(reader, "experts", a.experts);
+  read_flag(reader, "unequal_stages", a.unequal_stages);
+  read_names(reader, "schedules", kScheduleNames, a.schedules);
+  read_names(reader, "contexts", kContextNames, a.contexts);
+  if (const auto stages = reader.optional("zero_stages")) {
+    a.zero_stages = 0;
+    for (const std::int64_t stage : stages->integers({0, 3})) {
+      a.zero_stages = static_cast<std::uint8_t>(a.zero_stages | 1U << stage);
+    }
+    if (a.zero_stages == 0) throw stages->error("at least one ZeRO stage; 0 shards nothing");
+  }
+  reader.finish();
+}
+
+JsonValue to_json(const FrameworkAbilities& a) {
+  JsonArray stages;
+  for (int stage = 0; stage <= 3; ++stage) {
+    if ((a.zero_stages >> stage & 1) != 0) stages.emplace_back(stage);
+  }
+  return JsonObject{{"tensor", a.tensor},
+                    {"sequence", a.sequence},
+                    {"experts", a.experts},
+                    {"unequal_stages", a.unequal_stages},
+                    {"schedules", names_of(a.schedules, costmodel::kScheduleKinds, kScheduleNames)},
+                    {"contexts", names_of(a.contexts, costmodel::kContextKinds, kContextNames)},
+                    {"zero_stages", std::move(stages)}};
+}
+
+}  // namespace hexaplan::presets
