@@ -62,19 +62,17 @@ void Stage::plan_chunks(std::uint64_t seed) {
 
 void Stage::load_tokens(const TokenSource& source, std::int64_t step) {
   const costmodel::Scenario& sc = rank_.scenario;
+  const std::int64_t microbatches = costmodel::microbatches_per_step(sc), b = sc.recipe.micro_batch;
+  const std::int64_t replica = rank_.position(costmodel::Axis::Data);
   const std::vector<std::int32_t> places = local_positions(rank_);
-  const std::int64_t microbatches = costmodel::microbatches_per_step(sc);
   std::vector<std::int32_t> positions, ids, targets;
-  for (std::int64_t b = 0; b < sc.recipe.micro_batch; ++b)
-    positions.insert(positions.end(), places.begin(), places.end());
-  for (std::int64_t m = 0; m < microbatches; ++m) {
-    for (std::int64_t b = 0; b < sc.recipe.micro_batch; ++b) {
-      const std::int64_t row = m * sc.layout.dp + rank_.position(costmodel::Axis::Data);
-      const std::int64_t index = step * sc.recipe.global_batch + row * sc.recipe.micro_batch + b;
-      for (const std::int32_t place : places) {
-        ids.push_back(source.at(index, place));
-        targets.push_back(source.at(index, place + 1));
-      }
+  for (std::int64_t i = 0; i < b; ++i) positions.insert(positions.end(), places.begin(), places.end());
+  for (std::int64_t i = 0; i < microbatches * b; ++i) {
+    const std::int64_t row = (i / b * sc.layout.dp + replica) * b + i % b;  // in the global batch
+    const std::int64_t index = step * sc.recipe.global_batch + row;
+    for (const std::int32_t place : places) {
+      ids.push_back(source.at(index, place));
+      targets.push_back(source.at(index, place + 1));
     }
   }
   rank_.device.upload(positions_, positions);
