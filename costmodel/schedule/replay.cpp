@@ -11,7 +11,7 @@ namespace {
 class ComputeClock {
  public:
   ComputeClock(const Schedule& schedule, const std::vector<ChunkSeconds>& chunks, std::vector<Seconds> begin)
-      : chunks_{chunks}, per_stage_{schedule.chunks}, now_{std::move(begin)} {}
+      : chunks_{chunks}, per_stage_{static_cast<std::size_t>(schedule.chunks)}, now_{std::move(begin)} {}
 
   Seconds run(const Task& task, Seconds arrived) { return advance(task, arrived, time_of(task)); }
   std::pair<Seconds, Seconds> run_pair(const Task& forward, const Task& backward, Seconds arrived) {
@@ -22,7 +22,8 @@ class ComputeClock {
 
  private:
   [[nodiscard]] Seconds time_of(const Task& task) const {
-    const ChunkSeconds& chunk = chunks_[static_cast<std::size_t>(task.stage * per_stage_ + task.chunk)];
+    const ChunkSeconds& chunk =
+        chunks_[static_cast<std::size_t>(task.stage) * per_stage_ + static_cast<std::size_t>(task.chunk)];
     switch (task.pass) {
       case TaskPass::Forward:
         return chunk.forward;
@@ -41,7 +42,7 @@ class ComputeClock {
   }
 
   const std::vector<ChunkSeconds>& chunks_;
-  int per_stage_;
+  std::size_t per_stage_;
   std::vector<Seconds> now_;
 };
 

@@ -47,9 +47,10 @@ Setup set_up(const Scenario& sc, const Calibration& calibration) {
     const double in_flight = microbatches_in_flight(l, microbatches, s);
     const double plain =
         chunks_in_flight(l.schedule, l.pp, static_cast<int>(microbatches), per_stage, s) / per_stage;
-    setup.levels.push_back(stage_levels(memory, stages[static_cast<std::size_t>(s)], s,
-                                        &chunks[static_cast<std::size_t>(s * per_stage)], per_stage,
-                                        in_flight, in_flight - plain));
+    setup.levels.push_back(
+        stage_levels(memory, stages[static_cast<std::size_t>(s)], s,
+                     &chunks[static_cast<std::size_t>(s) * static_cast<std::size_t>(per_stage)], per_stage,
+                     in_flight, in_flight - plain));
   }
   return setup;
 }

@@ -76,7 +76,8 @@ StepClock::StepClock(const Schedule& schedule, const StepPieces& pieces, const O
 }
 
 std::size_t StepClock::index_of(const Task& task) const {
-  return static_cast<std::size_t>(task.stage * schedule_.chunks + task.chunk);
+  return static_cast<std::size_t>(task.stage) * static_cast<std::size_t>(schedule_.chunks) +
+         static_cast<std::size_t>(task.chunk);
 }
 StepClock::Place StepClock::place_of(const Task& task) {
   const std::size_t index = index_of(task);
@@ -102,7 +103,9 @@ void StepClock::gather_parameters(std::size_t stage) {
 
 void StepClock::work(const Task& task, const Place& at, const PassTime& rerun, const PassTime& pass,
                      SpanKind kind) const {
-  auto& [clock, pieces, chunk] = at;
+  StageClock& clock = at.clock;
+  const ChunkPieces& pieces = at.pieces;
+  const ChunkState& chunk = at.chunk;
   const bool gathers = rules_.gathers_beside_forward && task.pass == TaskPass::Forward &&
                        chunk.forwards == 0 && pieces.gathering > Seconds{};
   const bool reduces = rules_.reduces_beside_backward && makes_weight_gradients(task) &&
