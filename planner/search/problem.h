@@ -62,7 +62,7 @@ struct SearchProblem {
   Constraints constraints;
   std::size_t top = 10;        // plans in the ranking; differing in more than the order of ranks
   bool refine_winners = true;  // uneven splits and per-stage recompute for the ranked plans
-  std::size_t simulated = 5;   // the best so many plans are also priced by discrete events
+  std::size_t simulated = 5;   // the best so many plans are priced and ordered by discrete events
 };
 
 }  // namespace hexaplan::planner

@@ -77,7 +77,8 @@ struct SearchCounts {
 };
 
 struct Ranking {
-  std::vector<RankedPlan> plans;  // best first
+  /// Best first; those that were simulated stand in the order of their simulated cost, before the others.
+  std::vector<RankedPlan> plans;
   /// Feasible plans that no other beats in step time, peak memory, GPUs and dollars at once; by step time.
   std::vector<Plan> pareto;
   std::vector<RejectionCount> rejections;  // most frequent first

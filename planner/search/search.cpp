@@ -134,6 +134,23 @@ RankedPlan rank(const SearchProblem& problem, const Plan& plan, bool simulated) 
   return ranked;
 }
 
+/// Objectives that grow with the step time, which simulation knows better than the closed form.
+bool follows_step_time(Objective objective) {
+  return objective == Objective::StepTime || objective == Objective::TokensPerGpu ||
+         objective == Objective::Cost;
+}
+
+/// The plans that were simulated, in the order of what they then cost.
+void order_by_simulation(const std::vector<TopList::Entry>& entries, std::vector<RankedPlan>& plans) {
+  std::vector<std::pair<double, RankedPlan>> simulated;
+  for (std::size_t i = 0; i < plans.size() && plans[i].simulated; ++i) {
+    simulated.emplace_back(entries[i].scored.goal * (1 + plans[i].closed_form_error()), std::move(plans[i]));
+  }
+  std::stable_sort(simulated.begin(), simulated.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < simulated.size(); ++i) plans[i] = std::move(simulated[i].second);
+}
+
 }  // namespace
 
 Price price_of(const Scenario& sc, Seconds step, Bytes peak) {
@@ -180,6 +197,7 @@ Ranking search(const SearchProblem& problem, const SearchOptions& options) {
     const bool simulated = ranking.plans.size() < problem.simulated;
     ranking.plans.push_back(rank(problem, plan_of(problem, work, entry.scored), simulated));
   }
+  if (follows_step_time(problem.objective)) order_by_simulation(all.top.entries(), ranking.plans);
   ranking.pareto = joint_front(problem, work, fronts);
   ranking.rejections = rejections_of(problem, work.spaces, work.units, all);
   return ranking;

@@ -31,7 +31,9 @@ const RejectionCount* rejection(const Ranking& ranking, std::string_view rule) {
 }
 
 TEST(ranking, lists_the_best_of_every_family_best_first) {
-  const Ranking ranking = search(example_problem());
+  SearchProblem problem = example_problem();
+  problem.simulated = 0;
+  const Ranking ranking = search(problem);
   ASSERT_EQ(ranking.plans.size(), 10);
   std::set<std::tuple<int, int, int, int, std::int64_t, int>> families;
   for (std::size_t i = 0; i < ranking.plans.size(); ++i) {
@@ -55,6 +57,9 @@ TEST(ranking, simulates_its_best_few_and_says_how_far_the_closed_form_was_off) {
   EXPECT_TRUE(ranking.plans[problem.simulated - 1].simulated.has_value());
   EXPECT_FALSE(ranking.plans[problem.simulated].simulated.has_value());
   EXPECT_LT(std::abs(ranking.plans[0].closed_form_error()), 0.1);
+  for (std::size_t i = 1; i < problem.simulated; ++i) {
+    EXPECT_LE(*ranking.plans[i - 1].simulated, *ranking.plans[i].simulated);
+  }
 }
 
 TEST(ranking, a_layout_is_rejected_with_its_neighbours_that_pass) {
@@ -98,6 +103,7 @@ TEST(ranking, keeps_hours_dollars_and_mfu) {
   SearchProblem problem = example_problem();
   problem.base.recipe.tokens = 1'000'000'000;
   problem.machines[0].cluster.gpu.price_per_hour = 2;
+  problem.simulated = 0;
   const Ranking free = search(problem);
   ASSERT_GE(free.plans.size(), 2);
   const Price best = free.plans[0].plan.price, second = free.plans[1].plan.price;
