@@ -68,35 +68,37 @@ void CoverageImage::mixColumns() {
   }
 }
 
+void CoverageImage::drawRow(QRgb* line, int y, int period, int thick) const {
+  const int columns = coverage_.columns();
+  const auto row = [this](Pattern p) { return rows_[static_cast<std::size_t>(p)].data(); };
+  const bool lined = y % period < thick && patterned_[static_cast<std::size_t>(Pattern::Horizontal)];
+  std::copy_n(row(lined ? Pattern::Horizontal : Pattern::Solid), columns, line);
+  struct Dots {
+    Pattern pattern;
+    int first;
+  };
+  for (const Dots& dots :
+       {Dots{Pattern::Rising, period - y % period}, Dots{Pattern::Falling, y}, Dots{Pattern::Vertical, 0}}) {
+    if (!patterned_[static_cast<std::size_t>(dots.pattern)]) continue;
+    for (int t = 0; t < thick; ++t) {
+      for (int x = (dots.first + t) % period; x < columns; x += period) line[x] = row(dots.pattern)[x];
+    }
+  }
+}
+
 void CoverageImage::paint(QPainter& painter, const QRectF& box, const TimelineLane& lane,
                           const TimeWindow& window) {
   coverage_.clear();
   coverage_.add(lane, window);
   mixColumns();
   const int columns = coverage_.columns();
-  const auto row = [this](Pattern p) { return rows_[static_cast<std::size_t>(p)].data(); };
   const int height = std::max(1, static_cast<int>(std::lround(box.height() * ratio_)));
   const int period = std::max(4, static_cast<int>(std::lround(kHatchSpacing * ratio_)));
-  const int thick = std::max(1, static_cast<int>(ratio_));
-  // Patterns repeat downwards: a few rows are enough, and one where the lane is too low for them.
+  // Patterns repeat downwards: a few rows are enough, and one plain one where the lane is too low for them.
   const int rows = height < 5 ? 1 : std::min(height, period);
+  const int thick = rows == 1 ? 0 : std::max(1, static_cast<int>(ratio_));
   QImage image(columns, rows, QImage::Format_RGB32);
-  for (int y = 0; y < rows; ++y) {
-    auto* line = reinterpret_cast<QRgb*>(image.scanLine(y));
-    const bool lined =
-        rows > 1 && y % period < thick && patterned_[static_cast<std::size_t>(Pattern::Horizontal)];
-    std::copy_n(row(lined ? Pattern::Horizontal : Pattern::Solid), columns, line);
-    if (rows == 1) break;
-    const auto dots = [&](Pattern pattern, int first) {
-      if (!patterned_[static_cast<std::size_t>(pattern)]) return;
-      for (int t = 0; t < thick; ++t) {
-        for (int x = (first + t) % period; x < columns; x += period) line[x] = row(pattern)[x];
-      }
-    };
-    dots(Pattern::Rising, period - y % period);
-    dots(Pattern::Falling, y);
-    dots(Pattern::Vertical, 0);
-  }
+  for (int y = 0; y < rows; ++y) drawRow(reinterpret_cast<QRgb*>(image.scanLine(y)), y, period, thick);
   for (int done = 0; done < height; done += rows) {
     const int part = std::min(rows, height - done);
     const QRectF target(box.left(), box.top() + done / ratio_, box.width(),

@@ -24,6 +24,8 @@ class CoverageImage {
     void clear();
   };
   void mixColumns();
+  /// One row of device pixels; pattern lines are `thick` pixels of every `period`.
+  void drawRow(QRgb* line, int y, int period, int thick) const;
 
   const PlotTheme& theme_;
   double ratio_;

@@ -6,6 +6,7 @@
 #include <QClipboard>
 #include <QContextMenuEvent>
 #include <QFileDialog>
+#include <QFontInfo>
 #include <QHelpEvent>
 #include <QImage>
 #include <QMenu>
@@ -16,6 +17,7 @@
 #include <QSvgGenerator>
 #include <QToolTip>
 #include <algorithm>
+#include <cmath>
 
 namespace hexaplan::gui {
 namespace {
@@ -82,15 +84,19 @@ QString PlotView::spokenText() const {
   return hasFocus() && current_ >= 0 ? describe(current_) : textAlternative();
 }
 
+QFont PlotView::plotFont(double scale) const {
+  QFont out = font();
+  out.setPixelSize(std::max(8, static_cast<int>(std::lround(QFontInfo(font()).pixelSize() * scale))));
+  return out;
+}
+
 QFont PlotView::smallFont() const {
-  QFont small = font();
-  if (small.pointSizeF() > 0) small.setPointSizeF(std::max(7.0, small.pointSizeF() * 0.9));
-  return small;
+  return plotFont(0.9);
 }
 
 void PlotView::paintTo(QPainter& painter, const QSizeF& size, const PlotTheme& theme) const {
   painter.save();
-  painter.setFont(font());
+  painter.setFont(plotFont(1));
   painter.fillRect(QRectF(QPointF(), size), theme.background);
   painter.setRenderHint(QPainter::TextAntialiasing);
   if (itemCount() == 0) {

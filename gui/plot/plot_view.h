@@ -76,6 +76,9 @@ class PlotView : public QWidget {
   void contextMenuEvent(QContextMenuEvent* event) override;
 
  private:
+  /// The widget's font measured in pixels: it scales with the painter, whatever resolution a printer or PDF
+  /// has.
+  [[nodiscard]] QFont plotFont(double scale) const;
   void showTipFor(int item);
 
   ByteUnit byte_unit_ = ByteUnit::Binary;

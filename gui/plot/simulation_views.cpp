@@ -63,19 +63,21 @@ void appendCut(const Span& span, const std::vector<Span>& compute, std::size_t& 
   add(end, Ink::ExposedCommunication);
 }
 
+/// Whether `next` goes on where `part` of the same span ended.
+bool continues(const TimelineSpan& part, const TimelineSpan& next) {
+  return part.end == next.begin && part.ink == next.ink && part.what == next.what &&
+         part.microbatch == next.microbatch && part.chunk == next.chunk;
+}
+
 /// Neighbouring parts of one span with one ink become one again.
 void joinParts(std::vector<TimelineSpan>& spans) {
   std::size_t kept = 0;
   for (const TimelineSpan& span : spans) {
-    if (kept > 0) {
-      TimelineSpan& last = spans[kept - 1];
-      if (last.end == span.begin && last.ink == span.ink && last.what == span.what &&
-          last.microbatch == span.microbatch && last.chunk == span.chunk) {
-        last.end = span.end;
-        continue;
-      }
+    if (kept > 0 && continues(spans[kept - 1], span)) {
+      spans[kept - 1].end = span.end;
+    } else {
+      spans[kept++] = span;
     }
-    spans[kept++] = span;
   }
   spans.resize(kept);
 }

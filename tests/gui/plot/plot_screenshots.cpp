@@ -19,7 +19,8 @@
 #include "gui/plot/treemap.h"
 #include "tests/gui/support/example_views.h"
 
-// Writes every view, light and dark, at 1× and 2×, for people to look at: plot_screenshots <folder>.
+// Writes every view, light and dark, at 1× and 2×, and as it exports itself, for people to look at:
+// plot_screenshots <folder>.
 namespace hexaplan::gui {
 namespace {
 
@@ -32,6 +33,12 @@ void shoot(PlotView& view, const QString& folder, const QString& name, const QSi
     QPalette palette;
     palette.setColor(QPalette::Window, theme.background);
     view.setPalette(palette);
+    for (const char* ending : {"svg", "pdf"}) {
+      QString problem;
+      if (dark || view.exportTo(QStringLiteral("%1/%2.%3").arg(folder, name, ending), &problem)) continue;
+      std::fprintf(stderr, "%s\n", qPrintable(problem));
+      ++failures;
+    }
     for (const int scale : {1, 2}) {
       QImage image(size * scale, QImage::Format_RGB32);
       image.setDevicePixelRatio(scale);

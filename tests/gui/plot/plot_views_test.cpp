@@ -122,6 +122,22 @@ TEST(views, paint_something_else_in_the_dark_and_nothing_breaks_at_the_smallest_
   }
 }
 
+TEST(views, look_the_same_at_every_resolution_that_a_device_claims) {
+  for (const auto& view : everyView()) {
+    const QSize size(700, 400);
+    view->resize(size);
+    QImage screen(size, QImage::Format_RGB32), paper(size, QImage::Format_RGB32);
+    paper.setDotsPerMeterX(screen.dotsPerMeterX() * 8);
+    paper.setDotsPerMeterY(screen.dotsPerMeterY() * 8);
+    QPainter on_screen(&screen), on_paper(&paper);
+    view->paintTo(on_screen, size, PlotTheme::lightTheme());
+    view->paintTo(on_paper, size, PlotTheme::lightTheme());
+    paper.setDotsPerMeterX(screen.dotsPerMeterX());
+    paper.setDotsPerMeterY(screen.dotsPerMeterY());
+    EXPECT_EQ(screen, paper) << view->accessibleName().toStdString();
+  }
+}
+
 TEST(views, export_themselves_as_png_svg_and_pdf) {
   const QTemporaryDir folder;
   for (const auto& view : everyView()) {
