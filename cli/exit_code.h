@@ -7,7 +7,7 @@ enum class ExitCode {
   Ok = 0,             // also: fits
   Internal = 1,       // a mistake of ours
   Usage = 2,          // the command line cannot be understood
-  DoesNotFit = 3,     // only with --require-fit
+  DoesNotFit = 3,     // `estimate` only with --require-fit; `search`: nothing found
   UnusableInput = 4,  // a file, a preset or the environment cannot be used
   RankFailed = 6,     // a rank failed or hung; what was measured before is kept
   Interrupted = 130,  // Ctrl-C

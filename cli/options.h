@@ -67,13 +67,32 @@ struct ExecuteOptions {
 };
 
 struct BackendsOptions {};
+/// One dimension of the search space as typed: flag and list ("--tp", "1,2,4..8"); empty text = not
+/// restricted.
+struct DimensionText {
+  std::string flag, text;
+};
+
+struct SearchOptions {
+  ScenarioOptions question;
+  std::vector<DimensionText> dimensions;
+  std::string gpus, gpu_types;  // lists
+  std::string objective, max_memory, max_hours, max_cost, min_mfu, top, threads, explain;
+  bool no_refine = false, no_simulate = false, csv = false, markdown = false;
+};
+
+struct CompareOptions {
+  ScenarioOptions question;
+  std::vector<std::string> sides;  // scenario files, or layouts of the question
+  bool csv = false, markdown = false;
+};
 
 /// Text that is made from the command tree itself: help, version, completion, man.
 struct PrintText {
   std::string text;
 };
 
-using Command = std::variant<EstimateOptions, SimulateOptions, PresetsOptions, AccuracyOptions,
+using Command = std::variant<EstimateOptions, SimulateOptions, SearchOptions, CompareOptions, PresetsOptions, AccuracyOptions,
                              ExecuteOptions, BackendsOptions, PrintText>;
 struct Invocation {
   CommonOptions common;

@@ -9,12 +9,15 @@
 #include <string>
 
 #include "cli/commands/accuracy.h"
+#include "cli/commands/compare.h"
 #include "cli/commands/estimate.h"
 #include "cli/commands/execute.h"
 #include "cli/commands/presets.h"
 #include "cli/commands/simulate.h"
+#include "cli/commands/search.h"
 #include "cli/render/accuracy_json.h"
 #include "cli/render/accuracy_text.h"
+#include "cli/render/compare_text.h"
 #include "cli/render/estimate_json.h"
 #include "cli/render/estimate_text.h"
 #include "cli/render/execution_json.h"
@@ -22,6 +25,8 @@
 #include "cli/render/presets.h"
 #include "cli/render/simulate_json.h"
 #include "cli/render/simulate_text.h"
+#include "cli/render/search_text.h"
+#include "cli/render/tables.h"
 #include "cli/write_file.h"
 #include "presets/json/input_error.h"
 
@@ -40,6 +45,11 @@ std::string json_text(const presets::JsonValue& value) {
   return presets::to_text(value) + "\n";
 }
 
+ExitCode code_of(const planner::Ranking& ranking) {
+  if (ranking.stopped) return ExitCode::Interrupted;
+  return ranking.plans.empty() ? ExitCode::DoesNotFit : ExitCode::Ok;
+}
+
 /// Executes one alternative of Command.
 struct Runner {
   const CommonOptions& common;
@@ -55,6 +65,22 @@ struct Runner {
     const SimulateReport report = run_simulate(options);
     print_notes(report.question);
     return {common.json ? json_text(simulate_json(report)) : simulate_text(report, style)};
+  }
+  Outcome operator()(const SearchOptions& options) const {
+    const SearchReport report = run_search(options, common.quiet);
+    print_notes(report.question);
+    const ExitCode code = code_of(report.ranking);
+    if (common.json) return {json_text(search_json(report)), code};
+    if (options.csv) return {csv_table(plan_cells(report)), code};
+    if (options.markdown) return {markdown_table(plan_cells(report)), code};
+    return {search_text(report, style), code};
+  }
+  Outcome operator()(const CompareOptions& options) const {
+    const CompareReport report = run_compare(options);
+    if (common.json) return {json_text(compare_json(report))};
+    if (options.csv) return {csv_table(compare_cells(report))};
+    if (options.markdown) return {markdown_table(compare_cells(report), 2)};
+    return {compare_text(report, style)};
   }
   Outcome operator()(const PresetsOptions& options) const {
     if (options.show) {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <sstream>
 
@@ -88,6 +89,12 @@ void append_scenario_options(std::vector<OptionRow>& rows, ScenarioOptions& ques
       {"--save-scenario", "FILE", "Write the question to a file", &question.save_scenario},
   };
   rows.insert(rows.end(), std::begin(last), std::end(last));
+}
+
+void remove_options(std::vector<OptionRow>& rows, std::initializer_list<std::string_view> flags) {
+  std::erase_if(rows, [&](const OptionRow& row) {
+    return std::find(flags.begin(), flags.end(), row.flags) != flags.end();
+  });
 }
 
 int whole_number(const std::string& text, const std::string& flag, int most) {

@@ -1,0 +1,170 @@
+#include "cli/commands/search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "cli/commands/machines.h"
+#include "cli/commands/search_space.h"
+#include "cli/options/command_row.h"
+#include "cli/search_progress.h"
+#include "cli/write_file.h"
+#include "costmodel/units/nearest_name.h"
+#include "costmodel/units/parse_units.h"
+#include "presets/json/input_error.h"
+
+namespace hexaplan::cli {
+
+using planner::Objective;
+using planner::SearchProblem;
+using presets::InputError;
+using presets::ScenarioRequest;
+
+namespace {
+
+constexpr int kMostPlans = 10000;
+constexpr int kMostThreads = 4096;
+constexpr double kSecondsPerHour = 3600;
+
+struct ObjectiveName {
+  std::string_view name;
+  Objective value;
+};
+constexpr ObjectiveName kObjectives[] = {
+    {"time", Objective::StepTime}, {"tokens-per-gpu", Objective::TokensPerGpu}, {"cost", Objective::Cost},
+    {"gpus", Objective::Gpus},     {"headroom", Objective::MemoryHeadroom},
+};
+
+Objective read_objective(const std::string& text) {
+  std::vector<std::string> names;
+  for (const ObjectiveName& row : kObjectives) {
+    if (row.name == text) return row.value;
+    names.emplace_back(row.name);
+  }
+  throw InputError({.field = "--objective",
+                    .value = presets::in_quotes(text),
+                    .expected = fmt::format("{}", fmt::join(names, ", ")),
+                    .hint = presets::did_you_mean(costmodel::nearest_name(text, names))});
+}
+
+/// "72" hours, or a time with its unit.
+double read_hours(const std::string& text) {
+  if (const auto time = costmodel::parse_seconds(text)) return time->value() / kSecondsPerHour;
+  return read_amount(text, "--max-hours", "hours such as 72, or a time with its unit: \"3 d\"");
+}
+
+/// Limits that only a token budget gives a meaning.
+void need_tokens(const SearchOptions& options, const ScenarioRequest& request) {
+  if (request.recipe.tokens > 0) return;
+  const std::pair<const std::string&, const char*> limits[] = {{options.max_hours, "--max-hours"},
+                                                               {options.max_cost, "--max-cost"}};
+  for (const auto& [text, flag] : limits) {
+    if (!text.empty())
+      throw InputError({.field = flag,
+                        .value = presets::in_quotes(text),
+                        .expected = "a training budget to hold it against",
+                        .hint = "add --tokens, as in --tokens 1T"});
+  }
+}
+
+planner::Constraints read_constraints(const SearchOptions& options) {
+  planner::Constraints limits;
+  if (!options.max_memory.empty()) limits.memory_share = read_share(options.max_memory, "--max-memory");
+  if (!options.max_hours.empty()) limits.hours = read_hours(options.max_hours);
+  if (!options.max_cost.empty())
+    limits.dollars = read_amount(options.max_cost, "--max-cost", "US dollars such as 250000");
+  if (!options.min_mfu.empty()) limits.mfu = read_share(options.min_mfu, "--min-mfu");
+  return limits;
+}
+
+/// The request as a search reads it: no degree of its layout counts.
+ScenarioRequest searchable(const SearchOptions& options) {
+  ScenarioRequest request = read_request(options.question);
+  costmodel::Layout& layout = request.layout.layout;
+  layout.dp = layout.tp = layout.cp = layout.pp = layout.vpp = layout.ep = 1;
+  layout.etp = 0;
+  layout.split = costmodel::StageSplit::Even;
+  layout.stage_layers.clear();
+  request.layout.dp_given = false;
+  return request;
+}
+
+/// The question on every cluster to try; on the first of them it is the report's.
+void add_machines(const SearchOptions& options, SearchReport& report) {
+  Question& question = report.question;
+  for (const presets::JsonValue& cluster : clusters_to_try(options, question.request)) {
+    ScenarioRequest request = question.request;
+    request.cluster = cluster;
+    presets::ResolvedScenario resolved = resolve_request(request, options.question);
+    auto [calibration, fabric] = presets::calibration_for(request, resolved.scenario.cluster);
+    report.problem.machines.push_back({resolved.scenario.cluster, calibration});
+    if (report.varies_machines()) continue;
+    question = {std::move(request), std::move(resolved.scenario), std::move(resolved.notes),
+                std::move(calibration), std::move(fabric)};
+  }
+}
+
+SearchReport read_problem(const SearchOptions& options) {
+  SearchReport report;
+  report.question.request = searchable(options);
+  need_tokens(options, report.question.request);
+  SearchProblem& problem = report.problem;
+  problem.space = read_space(options.dimensions);
+  problem.constraints = read_constraints(options);
+  if (!options.objective.empty()) problem.objective = read_objective(options.objective);
+  if (!options.top.empty())
+    problem.top = static_cast<std::size_t>(whole_number(options.top, "--top", kMostPlans));
+  problem.refine_winners = !options.no_refine;
+  problem.simulate_winners = !options.no_simulate;
+  add_machines(options, report);
+  if (!options.question.save_scenario.empty())
+    write_file(options.question.save_scenario, presets::to_text(to_json(report.question.request)) + "\n");
+  problem.base = report.question.scenario;
+  return report;
+}
+
+/// Plan N against the first; the first against the second.
+std::optional<PlanExplanation> explain_plan(const SearchOptions& options, const planner::Ranking& ranking) {
+  if (options.explain.empty()) return std::nullopt;
+  const int number = whole_number(options.explain, "--explain", kMostPlans);
+  if (ranking.plans.size() < 2) return std::nullopt;
+  if (number < 1 || static_cast<std::size_t>(number) > ranking.plans.size())
+    throw InputError({.field = "--explain",
+                      .value = options.explain,
+                      .expected = fmt::format("the number of a listed plan, 1 to {}", ranking.plans.size()),
+                      .hint = "list more with --top"});
+  const std::size_t plan = static_cast<std::size_t>(number) - 1;
+  const std::size_t other = plan == 0 ? 1 : 0;
+  return PlanExplanation{plan, other,
+                         planner::explain(ranking.plans[plan].estimate, ranking.plans[other].estimate)};
+}
+
+}  // namespace
+
+SearchReport run_search(const SearchOptions& options, bool quiet) {
+  SearchReport report = read_problem(options);
+  planner::SearchOptions how;
+  if (!options.threads.empty()) how.threads = whole_number(options.threads, "--threads", kMostThreads);
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    const SearchProgressBar bar{how, quiet};
+    report.ranking = planner::search(report.problem, how);
+  }
+  report.elapsed =
+      costmodel::Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+  report.explanation = explain_plan(options, report.ranking);
+  return report;
+}
+
+ScenarioRequest request_of(const SearchReport& report, const planner::Plan& plan) {
+  ScenarioRequest request = report.question.request;
+  if (report.varies_machines()) request.cluster = report.problem.machines[plan.machines].cluster.name;
+  request.layout = {plan.layout, true};
+  request.recipe = plan.recipe;
+  request.framework = report.question.scenario.framework.name;
+  return request;
+}
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,38 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/commands/question.h"
+#include "cli/options.h"
+#include "costmodel/units/quantity.h"
+#include "planner/explain/explain.h"
+#include "planner/search/search.h"
+
+namespace hexaplan::cli {
+
+/// Two ranked plans, term by term.
+struct PlanExplanation {
+  std::size_t plan = 0, other = 0;  // indices into Ranking::plans
+  planner::Explanation terms;
+};
+
+/// Everything `hexaplan search` has to say.
+struct SearchReport {
+  Question question;  // its layout is not read
+  planner::SearchProblem problem;
+  planner::Ranking ranking;
+  std::optional<PlanExplanation> explanation;
+  costmodel::Seconds elapsed;
+  [[nodiscard]] bool varies_machines() const { return problem.machines.size() > 1; }
+};
+
+/// Reads the question and the space, searches. A progress bar is drawn on stderr where that is a terminal and
+/// `quiet` is false; Ctrl-C ends the search with the best so far (`Ranking::stopped`), a second one the
+/// program. InputError when something cannot be used.
+[[nodiscard]] SearchReport run_search(const SearchOptions& options, bool quiet);
+
+/// The question of one plan as a scenario file would hold it, every gap filled.
+[[nodiscard]] presets::ScenarioRequest request_of(const SearchReport& report, const planner::Plan& plan);
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,92 @@
+#include <iterator>
+#include <memory>
+
+#include "cli/options/command_row.h"
+
+namespace hexaplan::cli {
+namespace {
+
+struct DimensionInfo {
+  const char* flag;
+  const char* value;
+  const char* help;
+  std::vector<std::string> choices = {};
+};
+
+/// Dimensions that a search varies; cli/commands/search_space.cpp reads them.
+std::vector<DimensionInfo> dimensions() {
+  return {
+      {"--tp", "LIST",
+       "Tensor parallel sizes: 8, 1,2,4,8 or 1..8. Default: every size that can divide the world"},
+      {"--pp", "LIST", "Pipeline parallel sizes"},
+      {"--dp", "LIST", "Data parallel sizes; they follow from the others, so this only restricts"},
+      {"--cp", "LIST", "Context parallel sizes"},
+      {"--ep", "LIST", "Expert parallel sizes"},
+      {"--etp", "LIST", "Tensor parallel sizes of the experts; 0 = as --tp"},
+      {"--vpp", "LIST", "Model chunks per stage (virtual pipeline)"},
+      {"--sp", "LIST", "Megatron sequence parallelism: on, off or on,off", {"on", "off"}},
+      {"--zero", "LIST", "ZeRO stages 0..3; 3 = FSDP", {"0", "1", "2", "3"}},
+      {"--shard-group", "LIST", "Ranks per shard group (HSDP); 0 = all"},
+      {"--micro-batch", "LIST", "Sequences per data-parallel rank and pass"},
+      {"--recompute",
+       "LIST",
+       "none, selective, selective-op, full, layers=4 (per stage), layers (every count), "
+       "modules=core_attn+norm",
+       {"none", "selective", "full", "layers"}},
+      {"--schedule",
+       "LIST",
+       "Pipeline schedules",
+       {"gpipe", "1f1b", "interleaved", "zb-h1", "zb-2p", "zb-v", "vhalf", "dualpipe", "dualpipev"}},
+      {"--context", "LIST", "Kinds of context parallelism", {"ring", "allgather", "alltoall"}},
+      {"--order", "LIST", "Rank orders, innermost axis first: tp/cp/dp/pp,tp/cp/pp/dp"},
+      {"--precision",
+       "LIST",
+       "Types of the matrix products. Default: bf16",
+       {"fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "nvfp4"}},
+  };
+}
+
+void append_limits(std::vector<OptionRow>& rows, SearchOptions& o) {
+  const OptionRow limits[] = {
+      {"--gpus", "LIST", "GPU counts to try on this cluster's machines: 64,128 or 64..1024 (doubling)",
+       &o.gpus},
+      {"--gpu", "LIST", "GPU types to try: h100,h200. Each in its own reference machines", &o.gpu_types},
+      {"--objective",
+       "GOAL",
+       "time, tokens-per-gpu, cost, gpus or headroom. Default: time",
+       &o.objective,
+       {"time", "tokens-per-gpu", "cost", "gpus", "headroom"}},
+      {"--max-memory", "SHARE", "Device memory that the peak may take: 90%. Default: 100%", &o.max_memory},
+      {"--max-hours", "HOURS", "Longest training of --tokens: 72, or with a unit: \"3 d\"", &o.max_hours},
+      {"--max-cost", "DOLLARS", "Most that training on --tokens may cost", &o.max_cost},
+      {"--min-mfu", "SHARE", "Least model FLOP/s utilisation: 40%", &o.min_mfu},
+      {"--top", "N", "Plans to list. Default: 10", &o.top},
+      {"--explain", "N", "Why plan N is not the first (for 1: why it is): the terms that differ", &o.explain},
+      {"--no-refine", "", "No uneven stage splits for the listed plans", &o.no_refine},
+      {"--no-simulate", "", "No simulation of the listed plans", &o.no_simulate},
+      {"--threads", "N", "Threads. Default: one per core; the answer does not depend on it", &o.threads},
+      {"--csv", "", "Plans as comma-separated values", &o.csv},
+      {"--markdown", "", "Plans as a Markdown table", &o.markdown},
+  };
+  rows.insert(rows.end(), std::begin(limits), std::end(limits));
+}
+
+}  // namespace
+
+CommandRow search_row() {
+  const auto options = std::make_shared<SearchOptions>();
+  CommandRow row{.name = "search", .help = "The best layouts of the whole space, exactly"};
+  append_scenario_options(row.options, options->question);
+  remove_options(row.options, {"--layout", "--micro-batch", "--recompute", "--schedule", "--precision"});
+  const std::vector<DimensionInfo> infos = dimensions();
+  for (const DimensionInfo& info : infos) options->dimensions.push_back({info.flag, ""});
+  for (std::size_t i = 0; i < infos.size(); ++i) {
+    row.options.push_back(
+        {infos[i].flag, infos[i].value, infos[i].help, &options->dimensions[i].text, infos[i].choices});
+  }
+  append_limits(row.options, *options);
+  row.finish = [options] { return *options; };
+  return row;
+}
+
+}  // namespace hexaplan::cli

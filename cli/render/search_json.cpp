@@ -1,0 +1,97 @@
+#include <utility>
+
+#include "cli/render/estimate_json.h"
+#include "cli/render/search_text.h"
+
+namespace hexaplan::cli {
+
+using planner::Plan;
+using planner::RankedPlan;
+using presets::JsonArray;
+using presets::JsonObject;
+using presets::JsonValue;
+
+namespace {
+
+JsonValue price_json(const planner::Price& price) {
+  return JsonObject{
+      {"step_seconds", price.step.value()},
+      {"peak_bytes", costmodel::whole(price.peak)},
+      {"capacity_bytes", costmodel::whole(price.capacity)},
+      {"gpus", price.gpus},
+      {"dollars_per_step", price.dollars_per_step > 0 ? JsonValue{price.dollars_per_step} : JsonValue{}},
+      {"tokens_per_second_per_gpu", price.tokens_per_second_per_gpu},
+      {"mfu", price.mfu}};
+}
+
+JsonValue plan_json(const SearchReport& report, const Plan& plan) {
+  return JsonObject{{"cluster", report.problem.machines[plan.machines].cluster.name},
+                    {"layout", layout_words(plan.layout)},
+                    {"price", price_json(plan.price)},
+                    {"scenario", to_json(request_of(report, plan))}};
+}
+
+JsonValue ranked_json(const SearchReport& report, const RankedPlan& ranked) {
+  JsonValue plan = plan_json(report, ranked.plan);
+  JsonObject& object = *plan.get_if<JsonObject>();
+  object.emplace_back("time_by_cause", causes_json(ranked.estimate.time));
+  object.emplace_back("interval_seconds",
+                      JsonArray{ranked.estimate.step_seconds.low, ranked.estimate.step_seconds.high});
+  object.emplace_back("out_of_memory_probability", ranked.estimate.out_of_memory_probability);
+  object.emplace_back("simulated_seconds",
+                      ranked.simulated ? JsonValue{ranked.simulated->value()} : JsonValue{});
+  if (const auto& better = ranked.refinement) {
+    const Plan uneven{ranked.plan.machines, better->layout, better->recipe, better->price};
+    object.emplace_back("uneven_stages", plan_json(report, uneven));
+  } else {
+    object.emplace_back("uneven_stages", JsonValue{});
+  }
+  return plan;
+}
+
+JsonValue rejection_json(const planner::RejectionCount& row) {
+  JsonArray nearest;
+  for (const costmodel::Layout& layout : row.nearest) nearest.emplace_back(layout_words(layout));
+  return JsonObject{
+      {"rule", row.rule},     {"candidates", row.candidates},         {"reason", row.reason},
+      {"advice", row.advice}, {"example", layout_words(row.example)}, {"nearest", std::move(nearest)}};
+}
+
+JsonValue terms_json(const std::vector<planner::Term>& terms) {
+  JsonArray array;
+  for (const planner::Term& term : terms)
+    array.push_back(JsonObject{{"term", term.name}, {"a", term.a}, {"b", term.b}});
+  return array;
+}
+
+}  // namespace
+
+JsonValue search_json(const SearchReport& report) {
+  JsonArray plans, front, rejections, notes;
+  for (const RankedPlan& ranked : report.ranking.plans) plans.push_back(ranked_json(report, ranked));
+  for (const Plan& plan : report.ranking.pareto) front.push_back(plan_json(report, plan));
+  for (const auto& row : report.ranking.rejections) rejections.push_back(rejection_json(row));
+  for (const std::string& note : report.question.notes) notes.emplace_back(note);
+  const planner::SearchCounts& c = report.ranking.counts;
+  JsonObject object{{"schema", "hexaplan/search/1"},
+                    {"stopped", report.ranking.stopped},
+                    {"counts", JsonObject{{"enumerated", c.enumerated},
+                                          {"rejected", c.rejected},
+                                          {"pruned", c.pruned},
+                                          {"priced", c.priced},
+                                          {"feasible", c.feasible}}},
+                    {"plans", std::move(plans)},
+                    {"pareto", std::move(front)},
+                    {"rejections", std::move(rejections)},
+                    {"notes", std::move(notes)}};
+  if (report.explanation) {
+    const auto& [a, b, terms] = *report.explanation;
+    object.emplace_back("explanation", JsonObject{{"plan_a", static_cast<std::int64_t>(a + 1)},
+                                                  {"plan_b", static_cast<std::int64_t>(b + 1)},
+                                                  {"time_seconds", terms_json(terms.time)},
+                                                  {"memory_bytes", terms_json(terms.memory)}});
+  }
+  return object;
+}
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,266 @@
+#include "cli/render/search_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cli/render/estimate_rows.h"
+#include "cli/render/numbers.h"
+#include "presets/scenario/recompute_text.h"
+#include "presets/scenario/vocabulary.h"
+
+namespace hexaplan::cli {
+
+using costmodel::Bytes;
+using costmodel::format_binary;
+using costmodel::format_count;
+using costmodel::format_duration;
+using costmodel::format_percent;
+using costmodel::format_short;
+using costmodel::Seconds;
+using planner::Plan;
+using planner::RankedPlan;
+
+namespace {
+
+constexpr std::size_t kParetoShown = 12;
+constexpr std::size_t kRejectionsShown = 8;
+constexpr std::size_t kTermsShown = 8;
+constexpr double kSmallestTerm = 1e-3;  // of the total: smaller differences are not told
+
+std::int64_t whole(double value) {
+  return static_cast<std::int64_t>(std::llround(value));
+}
+
+const costmodel::ClusterSpec& cluster_of(const SearchReport& report, const Plan& plan) {
+  return report.problem.machines[plan.machines].cluster;
+}
+
+/// Dollars that training on the recipe's tokens costs; 0 when the GPU has no price.
+double dollars_of(const Plan& plan) {
+  const auto tokens_per_step = static_cast<double>(plan.recipe.sequence * plan.recipe.global_batch);
+  return plan.price.dollars_per_step * static_cast<double>(plan.recipe.tokens) / tokens_per_step;
+}
+Seconds wall_of(const Plan& plan) {
+  const auto tokens_per_step = static_cast<double>(plan.recipe.sequence * plan.recipe.global_batch);
+  return plan.price.step * (static_cast<double>(plan.recipe.tokens) / tokens_per_step);
+}
+
+std::string heading(const SearchReport& report, const TextStyle& style) {
+  const costmodel::Scenario& s = report.question.scenario;
+  const std::string machines = report.varies_machines()
+                                   ? fmt::format("{} clusters", report.problem.machines.size())
+                                   : fmt::format("{} x {}", format_count(s.cluster.gpus), s.cluster.gpu.name);
+  const std::string parts[] = {style.bold(s.model.name), machines, s.framework.name,
+                               fmt::format("sequence {} tokens", format_count(s.recipe.sequence)),
+                               fmt::format("global batch {}", format_count(s.recipe.global_batch))};
+  return fmt::format("{}\n", fmt::join(parts, fmt::format(" {} ", style.dot())));
+}
+
+std::int64_t rejected_by(const planner::Ranking& ranking, std::string_view rule) {
+  for (const planner::RejectionCount& row : ranking.rejections) {
+    if (row.rule == rule) return row.candidates;
+  }
+  return 0;
+}
+
+std::string counts_line(const SearchReport& report) {
+  const planner::SearchCounts& c = report.ranking.counts;
+  std::string text =
+      fmt::format("{} candidates{}: {} break a rule, {} priced ({} of them keep every limit){} in {}\n",
+                  format_count(c.enumerated), report.ranking.stopped ? " before the search was stopped" : "",
+                  format_count(c.rejected), format_count(c.priced), format_count(c.feasible),
+                  c.pruned > 0 ? fmt::format(", {} ruled out by a bound", format_count(c.pruned)) : "",
+                  format_duration(report.elapsed));
+  const std::int64_t full = rejected_by(report.ranking, "fits-in-memory");
+  if (full > 0) text += fmt::format("{} would not fit in memory\n", format_count(full));
+  return text;
+}
+
+std::string recompute_of(const Plan& plan) {
+  return presets::to_recompute_text(plan.recipe.recompute);
+}
+
+std::string simulated_cell(const RankedPlan& ranked) {
+  return ranked.simulated ? format_signed_percent(ranked.closed_form_error()) : "";
+}
+
+std::string plan_table(const SearchReport& report) {
+  const bool machines = report.varies_machines();
+  const bool money = report.question.scenario.recipe.tokens > 0;
+  const bool precision = report.problem.space.precision.size() > 1;
+  Cells rows{{"#", "layout", "recompute"}};
+  if (precision) rows[0].emplace_back("type");
+  if (machines) rows[0].emplace_back("cluster");
+  for (const char* head : {"micro-batch", "step", "tokens/s/GPU", "MFU", "GiB", "free"})
+    rows[0].emplace_back(head);
+  if (money) rows[0].insert(rows[0].end(), {"training", "cost"});
+  rows[0].emplace_back("simulated");
+  const std::size_t left = 3 + (precision ? 1 : 0) + (machines ? 1 : 0);
+  for (std::size_t i = 0; i < report.ranking.plans.size(); ++i) {
+    const RankedPlan& ranked = report.ranking.plans[i];
+    const Plan& plan = ranked.plan;
+    std::vector<std::string> row{fmt::format("{}", i + 1), layout_words(plan.layout), recompute_of(plan)};
+    if (precision) row.emplace_back(presets::name_in(presets::kPrecisionNames, plan.recipe.precision));
+    if (machines) row.push_back(cluster_of(report, plan).name);
+    row.push_back(format_count(plan.recipe.micro_batch));
+    row.push_back(format_duration(plan.price.step));
+    row.push_back(format_count(whole(plan.price.tokens_per_second_per_gpu)));
+    row.push_back(format_percent(plan.price.mfu));
+    row.push_back(gib_digits(plan.price.peak));
+    row.push_back(format_percent(plan.price.headroom() / plan.price.capacity));
+    if (money) {
+      row.push_back(format_duration(wall_of(plan)));
+      row.push_back(plan.price.dollars_per_step > 0 ? "$" + format_short(dollars_of(plan)) : "");
+    }
+    row.push_back(simulated_cell(ranked));
+    rows.push_back(std::move(row));
+  }
+  return format_table(rows, left);
+}
+
+std::string stage_words(const planner::Refinement& refinement) {
+  costmodel::Layout split;
+  split.split = refinement.layout.split;
+  split.stage_layers = refinement.layout.stage_layers;
+  std::string words;
+  for (const int layers : refinement.layout.stage_layers)
+    words += fmt::format("{}{}", words.empty() ? "" : "/", layers);
+  return words.empty() ? "the same stages" : "stages of " + words + " layers";
+}
+
+std::string refinements(const SearchReport& report, const TextStyle& style) {
+  std::string lines;
+  for (std::size_t i = 0; i < report.ranking.plans.size(); ++i) {
+    const auto& refinement = report.ranking.plans[i].refinement;
+    if (!refinement) continue;
+    lines += fmt::format("  {}: {}, recompute {}: {} per step ({}), {} per GPU\n", i + 1,
+                         stage_words(*refinement), presets::to_recompute_text(refinement->recipe.recompute),
+                         format_duration(refinement->price.step),
+                         format_signed_percent(-(refinement->gain / report.ranking.plans[i].plan.price.step)),
+                         format_binary(refinement->price.peak));
+  }
+  if (lines.empty()) return {};
+  return fmt::format("\n{}\n", style.bold("Uneven stages that use the memory left over")) + lines;
+}
+
+std::string terms_table(const std::vector<planner::Term>& terms, double total_a, double total_b,
+                        const auto& format, const std::string& head_a, const std::string& head_b) {
+  Cells rows{{"", head_a, head_b, "difference"}};
+  const auto add = [&](std::string_view name, double a, double b) {
+    rows.push_back(
+        {fmt::format("  {}", name), format(a), format(b), (b < a ? "-" : "+") + format(std::abs(b - a))});
+  };
+  std::size_t shown = 0;
+  for (const planner::Term& term : terms) {
+    if (shown == kTermsShown || std::abs(term.difference()) < kSmallestTerm * total_a) break;
+    add(term.name, term.a, term.b);
+    ++shown;
+  }
+  add("in all", total_a, total_b);
+  return format_table(rows);
+}
+
+std::string explanation(const SearchReport& report, const TextStyle& style) {
+  if (!report.explanation) return {};
+  const auto& [a, b, terms] = *report.explanation;
+  const Plan &plan_a = report.ranking.plans[a].plan, &plan_b = report.ranking.plans[b].plan;
+  const std::string head_a = fmt::format("plan {}", a + 1), head_b = fmt::format("plan {}", b + 1);
+  const auto seconds = [](double value) { return format_duration(Seconds{value}); };
+  const auto bytes = [](double value) { return format_binary(Bytes{value}); };
+  return fmt::format("\n{}\n",
+                     style.bold(fmt::format("Plan {} beside plan {}: the terms that differ", a + 1, b + 1))) +
+         fmt::format("  {} = {}\n  {} = {}\n", head_a, layout_words(plan_a.layout), head_b,
+                     layout_words(plan_b.layout)) +
+         "  step time\n" +
+         terms_table(terms.time, plan_a.price.step.value(), plan_b.price.step.value(), seconds, head_a,
+                     head_b) +
+         "  memory of the fullest stage\n" +
+         terms_table(terms.memory, plan_a.price.peak.value(), plan_b.price.peak.value(), bytes, head_a,
+                     head_b);
+}
+
+std::string pareto(const SearchReport& report, const TextStyle& style) {
+  const auto& front = report.ranking.pareto;
+  if (front.size() < 2) return {};
+  Cells rows{{"  step", "GiB", "GPUs", "layout", "micro-batch", "recompute"}};
+  const std::size_t shown = std::min(front.size(), kParetoShown);
+  for (std::size_t i = 0; i < shown; ++i) {
+    // The ends and an even choice between them.
+    const Plan& plan = front[shown == 1 ? 0 : i * (front.size() - 1) / (shown - 1)];
+    rows.push_back({"  " + format_duration(plan.price.step), gib_digits(plan.price.peak),
+                    format_count(plan.price.gpus), layout_words(plan.layout),
+                    format_count(plan.recipe.micro_batch), recompute_of(plan)});
+  }
+  return fmt::format("\n{} ({} plans that none beats in time, memory, GPUs and cost{})\n",
+                     style.bold("Pareto front"), format_count(static_cast<std::int64_t>(front.size())),
+                     shown < front.size() ? fmt::format("; {} of them", shown) : "") +
+         format_table(rows, 6);
+}
+
+std::string rejections(const SearchReport& report, const TextStyle& style) {
+  const auto& all = report.ranking.rejections;
+  if (all.empty()) return {};
+  std::string text = fmt::format("\n{}\n", style.bold("Left out, by rule"));
+  for (std::size_t i = 0; i < std::min(all.size(), kRejectionsShown); ++i) {
+    const planner::RejectionCount& row = all[i];
+    text += fmt::format("  {:>12} {}: {}{}{}\n", format_count(row.candidates), row.rule, row.reason,
+                        row.advice.empty() ? "" : "; ", row.advice);
+    for (const costmodel::Layout& layout : row.nearest)
+      text += fmt::format("  {:>12} nearest that passes: {}\n", "", layout_words(layout));
+  }
+  if (all.size() > kRejectionsShown)
+    text += fmt::format("  ({} more rules: --json has all)\n", all.size() - kRejectionsShown);
+  return text;
+}
+
+/// How the first plan is looked at closer.
+std::string next_step(const SearchReport& report) {
+  const Plan& best = report.ranking.plans.front().plan;
+  const costmodel::Scenario& s = report.question.scenario;
+  const auto* model = report.question.request.model.get_if<std::string>();
+  return fmt::format(
+      "\nCloser: hexaplan estimate --model {} --cluster {} --layout \"{}\" --seq {} --global-batch {} "
+      "--micro-batch {} --recompute {}{}\n",
+      model == nullptr ? "MODEL" : *model, cluster_of(report, best).name, layout_words(best.layout),
+      s.recipe.sequence, s.recipe.global_batch, best.recipe.micro_batch, recompute_of(best),
+      s.framework.name == "megatron" ? "" : " --framework " + s.framework.name);
+}
+
+}  // namespace
+
+std::string layout_words(const costmodel::Layout& layout) {
+  return to_layout_text(presets::LayoutRequest{layout, true});
+}
+
+std::string search_text(const SearchReport& report, const TextStyle& style) {
+  std::string text = heading(report, style) + counts_line(report) + "\n";
+  if (report.ranking.plans.empty()) {
+    text += fmt::format("{}: no candidate keeps every rule and limit\n", style.bad("Nothing found"));
+    return text + rejections(report, style);
+  }
+  return text + plan_table(report) + refinements(report, style) + explanation(report, style) +
+         pareto(report, style) + rejections(report, style) + next_step(report);
+}
+
+Cells plan_cells(const SearchReport& report) {
+  Cells rows{{"rank", "cluster", "gpus", "layout", "micro_batch", "recompute", "precision", "step_seconds",
+              "tokens_per_second_per_gpu", "mfu", "peak_bytes", "capacity_bytes", "dollars_per_step",
+              "simulated_seconds"}};
+  for (std::size_t i = 0; i < report.ranking.plans.size(); ++i) {
+    const RankedPlan& ranked = report.ranking.plans[i];
+    const Plan& p = ranked.plan;
+    rows.push_back(
+        {fmt::format("{}", i + 1), cluster_of(report, p).name, fmt::format("{}", p.price.gpus),
+         layout_words(p.layout), fmt::format("{}", p.recipe.micro_batch), recompute_of(p),
+         std::string{presets::name_in(presets::kPrecisionNames, p.recipe.precision)},
+         fmt::format("{}", p.price.step.value()), fmt::format("{}", p.price.tokens_per_second_per_gpu),
+         fmt::format("{}", p.price.mfu), fmt::format("{}", costmodel::whole(p.price.peak)),
+         fmt::format("{}", costmodel::whole(p.price.capacity)), fmt::format("{}", p.price.dollars_per_step),
+         ranked.simulated ? fmt::format("{}", ranked.simulated->value()) : ""});
+  }
+  return rows;
+}
+
+}  // namespace hexaplan::cli

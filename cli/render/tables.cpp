@@ -1,0 +1,53 @@
+#include "cli/render/tables.h"
+
+#include <string_view>
+
+namespace hexaplan::cli {
+namespace {
+
+std::string csv_cell(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string{text};
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+std::string markdown_cell(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '|') escaped += '\\';
+    escaped += c == '\n' ? ' ' : c;
+  }
+  return escaped;
+}
+
+std::string markdown_row(const std::vector<std::string>& row) {
+  std::string line = "|";
+  for (const std::string& cell : row) line += " " + markdown_cell(cell) + " |";
+  return line + "\n";
+}
+
+}  // namespace
+
+std::string csv_table(const Cells& rows) {
+  std::string text;
+  for (const auto& row : rows) {
+    for (std::size_t c = 0; c < row.size(); ++c) text += (c == 0 ? "" : ",") + csv_cell(row[c]);
+    text += "\r\n";
+  }
+  return text;
+}
+
+std::string markdown_table(const Cells& rows, std::size_t left) {
+  if (rows.empty()) return {};
+  std::string text = markdown_row(rows.front()) + "|";
+  for (std::size_t c = 0; c < rows.front().size(); ++c) text += c < left ? " --- |" : " ---: |";
+  text += "\n";
+  for (std::size_t r = 1; r < rows.size(); ++r) text += markdown_row(rows[r]);
+  return text;
+}
+
+}  // namespace hexaplan::cli

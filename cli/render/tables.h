@@ -1,0 +1,15 @@
+#pragma once
+#include <string>
+#include <vector>
+
+namespace hexaplan::cli {
+
+/// Rows of cells, the first row being the heads.
+using Cells = std::vector<std::vector<std::string>>;
+
+/// RFC 4180: cells with commas, quotes or line ends in quotes, lines end in CRLF.
+[[nodiscard]] std::string csv_table(const Cells& rows);
+/// A GitHub-flavoured Markdown table; columns after the first `left` ones flush right.
+[[nodiscard]] std::string markdown_table(const Cells& rows, std::size_t left = 1);
+
+}  // namespace hexaplan::cli

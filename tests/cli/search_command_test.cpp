@@ -1,0 +1,110 @@
+// `hexaplan search`: what is read, what is printed. What the search finds is proved in tests/planner.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "run_hexaplan.h"
+
+namespace hexaplan::cli {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kQuestion =
+    "search --model llama-3.1-8b --cluster 8xH100 --seq 4096 --global-batch 64 --quiet ";
+
+const presets::JsonArray& array_at(const presets::JsonValue& value, const std::string& path) {
+  return *at(value, path).get_if<presets::JsonArray>();
+}
+
+TEST(search_command, ranks_plans_and_every_plan_is_a_scenario_that_estimate_prices_the_same) {
+  const auto found = json_of(std::string{kQuestion} + "--json --top 3 --no-refine --no-simulate");
+  const auto& plans = array_at(found, "plans");
+  ASSERT_EQ(plans.size(), 3U);
+  EXPECT_LE(number_at(plans[0], "price.step_seconds"), number_at(plans[1], "price.step_seconds"));
+  EXPECT_LE(number_at(plans[1], "price.step_seconds"), number_at(plans[2], "price.step_seconds"));
+  const TemporaryFile scenario{to_text(at(plans[0], "scenario")), ".json"};
+  const auto estimate = json_of("estimate --json --scenario " + scenario.path());
+  EXPECT_DOUBLE_EQ(number_at(estimate, "time.step_seconds"), number_at(plans[0], "price.step_seconds"));
+  EXPECT_EQ(at(estimate, "memory.peak_bytes"), at(plans[0], "price.peak_bytes"));
+}
+
+TEST(search_command, restricts_every_dimension_that_a_flag_names) {
+  const auto found = json_of(std::string{kQuestion} +
+                             "--json --tp 2 --pp 1,2 --zero 1 --recompute none --micro-batch 1 --sp on --top 100");
+  const auto& plans = array_at(found, "plans");
+  ASSERT_FALSE(plans.empty());
+  for (const auto& plan : plans) {
+    const std::string layout = *at(plan, "layout").get_if<std::string>();
+    EXPECT_THAT(layout, HasSubstr("tp2"));
+    EXPECT_THAT(layout, HasSubstr("zero1"));
+    EXPECT_THAT(layout, HasSubstr("sp"));
+  }
+}
+
+TEST(search_command, counts_add_up) {
+  const auto found = json_of(std::string{kQuestion} + "--json");
+  EXPECT_EQ(number_at(found, "counts.enumerated"), number_at(found, "counts.rejected") +
+                                                       number_at(found, "counts.pruned") +
+                                                       number_at(found, "counts.priced"));
+  double broken = 0;
+  for (const auto& row : array_at(found, "rejections")) broken += number_at(row, "candidates");
+  EXPECT_EQ(broken, number_at(found, "counts.enumerated") - number_at(found, "counts.feasible"));
+}
+
+TEST(search_command, tries_several_clusters) {
+  const auto found = json_of(std::string{kQuestion} + "--json --gpus 8..32 --objective gpus --top 1");
+  EXPECT_EQ(number_at(array_at(found, "plans")[0], "price.gpus"), 8);
+  const auto types = json_of(std::string{kQuestion} +
+                             "--json --gpu h100,a100-80gb --gpus 8 --objective cost --tokens 1B --top 50");
+  std::vector<std::string> clusters;
+  for (const auto& plan : array_at(types, "plans")) clusters.push_back(*at(plan, "cluster").get_if<std::string>());
+  EXPECT_NE(std::find(clusters.begin(), clusters.end(), "8xh100"), clusters.end());
+}
+
+TEST(search_command, ends_with_3_when_no_candidate_is_left_and_says_why) {
+  const Finished run = run_hexaplan(std::string{kQuestion} + "--tp 1 --pp 1 --cp 1 --zero 0 --max-memory 10%");
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_THAT(run.out, HasSubstr("Nothing found"));
+  EXPECT_THAT(run.out, HasSubstr("Left out, by rule"));
+}
+
+TEST(search_command, explains_the_difference_between_two_plans) {
+  const Finished run = run_hexaplan(std::string{kQuestion} + "--explain 2");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("Plan 2 beside plan 1: the terms that differ"));
+}
+
+TEST(search_command, writes_tables) {
+  EXPECT_THAT(run_hexaplan(std::string{kQuestion} + "--csv --top 2").out, HasSubstr("rank,cluster,gpus,layout"));
+  EXPECT_THAT(run_hexaplan(std::string{kQuestion} + "--markdown --top 2").out, HasSubstr("| rank | cluster |"));
+}
+
+struct BadList {
+  std::string name, arguments, message;
+};
+class SearchRefuses : public testing::TestWithParam<BadList> {};
+TEST_P(SearchRefuses, with_one_clear_line) {
+  const Finished run = run_hexaplan(std::string{kQuestion} + GetParam().arguments);
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr(GetParam().message));
+  EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1);
+}
+INSTANTIATE_TEST_SUITE_P(
+    flags, SearchRefuses,
+    testing::Values(
+        BadList{"a_word_as_degree", "--tp two", "--tp: got \"two\", expected whole numbers from 1"},
+        BadList{"a_degree_of_zero", "--pp 0", "--pp: got \"0\""},
+        BadList{"a_range_upside_down", "--tp 8..1", "--tp: got \"8..1\", expected the smaller number first"},
+        BadList{"an_empty_item", "--tp 1,,2", "--tp: got \"1,,2\", expected a list with commas"},
+        BadList{"an_unknown_schedule", "--schedule 1f1c", "did you mean \"1f1b\"?"},
+        BadList{"a_share_above_one", "--max-memory 120%", "--max-memory: got \"120%\", expected a share"},
+        BadList{"hours_without_tokens", "--max-hours 72", "add --tokens"},
+        BadList{"types_without_counts", "--gpu h100", "how many with --gpus"},
+        BadList{"an_unknown_objective", "--objective speed", "--objective: got \"speed\""},
+        BadList{"a_zero_stage_of_four", "--zero 4", "--zero: got \"4\", expected whole numbers from 0 to 3"}),
+    [](const auto& row) { return row.param.name; });
+
+}  // namespace
+}  // namespace hexaplan::cli
