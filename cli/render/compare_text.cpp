@@ -112,8 +112,8 @@ std::vector<Line> all_lines() {
 std::string cell(const Line& line, std::optional<double> value, std::optional<double> first) {
   if (!value) return "";
   const std::string text = fmt::format("{}{}", *value < 0 ? "-" : "", line.format(std::abs(*value)));
-  if (!first || *first == 0 || *value == *first) return text;
-  return fmt::format("{} ({})", text, format_signed_percent((*value - *first) / std::abs(*first)));
+  if (!first || *first <= 0 || *value == *first) return text;
+  return fmt::format("{} ({})", text, format_signed_percent((*value - *first) / *first));
 }
 
 /// False for parts that nobody has.

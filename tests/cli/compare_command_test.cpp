@@ -26,7 +26,8 @@ TEST(compare_command, holds_every_side_against_the_first) {
   const Finished run = run_hexaplan(std::string{kQuestion} + "tp2 tp2 tp4");
   EXPECT_EQ(run.exit_code, 0) << run.err;
   // Twice the same has no difference in brackets; the third has one.
-  EXPECT_THAT(run.out, ContainsRegex("step time +[0-9.]+ m?s +[0-9.]+ m?s +[0-9.]+ m?s \\([+-][0-9.]+ %\\)\n"));
+  EXPECT_THAT(run.out,
+              ContainsRegex("step time +[0-9.]+ m?s +[0-9.]+ m?s +[0-9.]+ m?s \\([+-][0-9.]+ %\\)\n"));
   EXPECT_THAT(run.out, HasSubstr("tensor-parallel comm"));
 }
 

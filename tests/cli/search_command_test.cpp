@@ -31,8 +31,9 @@ TEST(search_command, ranks_plans_and_every_plan_is_a_scenario_that_estimate_pric
 }
 
 TEST(search_command, restricts_every_dimension_that_a_flag_names) {
-  const auto found = json_of(std::string{kQuestion} +
-                             "--json --tp 2 --pp 1,2 --zero 1 --recompute none --micro-batch 1 --sp on --top 100");
+  const auto found =
+      json_of(std::string{kQuestion} +
+              "--json --tp 2 --pp 1,2 --zero 1 --recompute none --micro-batch 1 --sp on --top 100");
   const auto& plans = array_at(found, "plans");
   ASSERT_FALSE(plans.empty());
   for (const auto& plan : plans) {
@@ -59,12 +60,14 @@ TEST(search_command, tries_several_clusters) {
   const auto types = json_of(std::string{kQuestion} +
                              "--json --gpu h100,a100-80gb --gpus 8 --objective cost --tokens 1B --top 50");
   std::vector<std::string> clusters;
-  for (const auto& plan : array_at(types, "plans")) clusters.push_back(*at(plan, "cluster").get_if<std::string>());
+  for (const auto& plan : array_at(types, "plans"))
+    clusters.push_back(*at(plan, "cluster").get_if<std::string>());
   EXPECT_NE(std::find(clusters.begin(), clusters.end(), "8xh100"), clusters.end());
 }
 
 TEST(search_command, ends_with_3_when_no_candidate_is_left_and_says_why) {
-  const Finished run = run_hexaplan(std::string{kQuestion} + "--tp 1 --pp 1 --cp 1 --zero 0 --max-memory 10%");
+  const Finished run =
+      run_hexaplan(std::string{kQuestion} + "--tp 1 --pp 1 --cp 1 --zero 0 --max-memory 10%");
   EXPECT_EQ(run.exit_code, 3);
   EXPECT_THAT(run.out, HasSubstr("Nothing found"));
   EXPECT_THAT(run.out, HasSubstr("Left out, by rule"));
@@ -77,8 +80,10 @@ TEST(search_command, explains_the_difference_between_two_plans) {
 }
 
 TEST(search_command, writes_tables) {
-  EXPECT_THAT(run_hexaplan(std::string{kQuestion} + "--csv --top 2").out, HasSubstr("rank,cluster,gpus,layout"));
-  EXPECT_THAT(run_hexaplan(std::string{kQuestion} + "--markdown --top 2").out, HasSubstr("| rank | cluster |"));
+  EXPECT_THAT(run_hexaplan(std::string{kQuestion} + "--csv --top 2").out,
+              HasSubstr("rank,cluster,gpus,layout"));
+  EXPECT_THAT(run_hexaplan(std::string{kQuestion} + "--markdown --top 2").out,
+              HasSubstr("| rank | cluster |"));
 }
 
 struct BadList {

@@ -91,7 +91,8 @@ RC_GTEST_PROP(schedule_laws, every_microbatch_goes_forward_then_backward_through
 /// Counts; a task takes no time.
 struct Untimed {
   static Seconds run(const Task& /*task*/, Seconds arrived) { return arrived; }
-  static std::pair<Seconds, Seconds> run_pair(const Task& /*forward*/, const Task& /*backward*/, Seconds arrived) {
+  static std::pair<Seconds, Seconds> run_pair(const Task& /*forward*/, const Task& /*backward*/,
+                                              Seconds arrived) {
     return {arrived, arrived};
   }
 };

@@ -165,8 +165,8 @@ TEST(router, chooses_the_most_probable_experts_and_the_smaller_number_among_equa
   std::vector<double> logits = {0, 1, 1, -2}, p(4), weights(2);
   std::vector<std::int32_t> chosen(2);
   const double sum = 1 + 2 * std::exp(1.0) + std::exp(-2.0);
-  kernels::route<double>({logits.data(), 1, 4, 4}, false, false, {p.data(), 1, 4, 4}, {chosen.data(), 1, 2, 2},
-                         {weights.data(), 1, 2, 2});
+  kernels::route<double>({logits.data(), 1, 4, 4}, false, false, {p.data(), 1, 4, 4},
+                         {chosen.data(), 1, 2, 2}, {weights.data(), 1, 2, 2});
   EXPECT_EQ(chosen, (std::vector<std::int32_t>{1, 2}));
   EXPECT_NEAR(weights[0], std::exp(1.0) / sum, 1e-15);
   kernels::route<double>({logits.data(), 1, 4, 4}, false, true, {p.data(), 1, 4, 4}, {chosen.data(), 1, 2, 2},

@@ -28,15 +28,16 @@ T chosen_sum(const T* probabilities, const std::int32_t* chosen, std::int64_t k)
 }  // namespace
 
 template <class T>
-void route(Input<T> logits, bool given, bool renormalise, Matrix<T> probabilities, Matrix<std::int32_t> chosen,
-           Matrix<T> weights) {
+void route(Input<T> logits, bool given, bool renormalise, Matrix<T> probabilities,
+           Matrix<std::int32_t> chosen, Matrix<T> weights) {
   std::vector<std::int32_t> order(static_cast<std::size_t>(logits.cols));
   for (std::int64_t t = 0; t < logits.rows; ++t) {
     T* p = probabilities.row(t);
     softmax(logits.row(t), logits.cols, p);
     if (!given) {
       std::iota(order.begin(), order.end(), 0);
-      std::stable_sort(order.begin(), order.end(), [p](std::int32_t a, std::int32_t b) { return p[a] > p[b]; });
+      std::stable_sort(order.begin(), order.end(),
+                       [p](std::int32_t a, std::int32_t b) { return p[a] > p[b]; });
       std::copy_n(order.begin(), chosen.cols, chosen.row(t));
     }
     const T divisor = renormalise ? chosen_sum(p, chosen.row(t), chosen.cols) : T{1};

@@ -8,8 +8,8 @@ namespace hexaplan::validator::kernels {
 /// divided by their sum where `renormalise`.
 /// [arXiv:2405.04434 eq. 20-22; renormalised: arXiv:2401.04088 §2.1]
 template <class T>
-void route(Input<T> logits, bool given, bool renormalise, Matrix<T> probabilities, Matrix<std::int32_t> chosen,
-           Matrix<T> weights);
+void route(Input<T> logits, bool given, bool renormalise, Matrix<T> probabilities,
+           Matrix<std::int32_t> chosen, Matrix<T> weights);
 
 /// Gradient of the logits, given those of the chosen weights and one addend per expert for the gradient of
 /// every token's probability (the balance loss). `d_mean` may be null: none.
