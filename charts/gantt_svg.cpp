@@ -134,8 +134,7 @@ void draw_legend(SvgWriter& svg, const Simulation& simulation, double y) {
       entry(name_of(static_cast<SpanKind>(kind)), style_of(static_cast<SpanKind>(kind)).fill, 1);
   }
   entry("waiting", "#ffffff", 1);
-  if (simulation.chunks > 1)
-    entry("paler: every second chunk", style_of(SpanKind::Forward).fill, kPaleChunk);
+  if (simulation.chunks > 1) entry("paler: every second chunk", style_of(SpanKind::Forward).fill, kPaleChunk);
 }
 
 /// What the axis spans: the step, or with drifting stages from the first beginning to the last end.

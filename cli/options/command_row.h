@@ -1,0 +1,51 @@
+#pragma once
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "cli/options.h"
+
+namespace hexaplan::cli {
+
+/// One option of a command, as data; only options/parse.cpp knows the parser library.
+struct OptionRow {
+  std::string flags;  // "--model", "-o,--output"; a word without dashes is a positional argument
+  std::string value;  // placeholder of its value, "FILE"; empty: a switch
+  std::string help;
+  /// Switch, one text (the last one given counts), or every text.
+  std::variant<bool*, std::string*, std::vector<std::string>*> target;
+  std::vector<std::string> choices;  // words that shell completion offers
+};
+
+/// One command: its options write into values that `finish` owns and turns into what is to be run.
+struct CommandRow {
+  std::string name;
+  std::string help;
+  std::vector<OptionRow> options;
+  /// Called after parsing when the command was given. Throws UsageError.
+  std::function<Command()> finish;
+};
+
+/// Options of the question itself, which estimate, simulate, search and run share: --model, --cluster,
+/// --layout, the recipe's flags, --scenario …; `question` must outlive the rows.
+void append_scenario_options(std::vector<OptionRow>& rows, ScenarioOptions& question);
+/// Removes the options that a command gives another meaning, or none.
+void remove_options(std::vector<OptionRow>& rows, std::initializer_list<std::string_view> flags);
+
+/// Reads a whole number from 0 to `most`. UsageError that names `flag`.
+[[nodiscard]] int whole_number(const std::string& text, const std::string& flag, int most);
+
+// One function per command, each in options/<command>.cpp.
+[[nodiscard]] CommandRow estimate_row();
+[[nodiscard]] CommandRow simulate_row();
+[[nodiscard]] CommandRow search_row();
+[[nodiscard]] CommandRow compare_row();
+[[nodiscard]] CommandRow presets_row();
+[[nodiscard]] CommandRow accuracy_row();
+[[nodiscard]] CommandRow run_row();
+[[nodiscard]] CommandRow backends_row();
+
+}  // namespace hexaplan::cli

@@ -80,7 +80,8 @@ TextStyle detect_style(Colour colour, bool to_file) {
   const bool terminal = !to_file && isatty(STDOUT_FILENO) != 0;
   const bool wanted =
       colour == Colour::Always || (colour == Colour::Auto && terminal && !set_in_environment("NO_COLOR"));
-  return {.colour = wanted, .unicode = locale_is_utf8(), .columns = std::clamp(line_width(terminal), 40, 400)};
+  return {
+      .colour = wanted, .unicode = locale_is_utf8(), .columns = std::clamp(line_width(terminal), 40, 400)};
 }
 
 std::size_t display_width(std::string_view text) {

@@ -19,7 +19,7 @@ const presets::JsonArray& array_at(const presets::JsonValue& value, const std::s
 }
 
 TEST(search_command, ranks_plans_and_every_plan_is_a_scenario_that_estimate_prices_the_same) {
-  const auto found = json_of(std::string{kQuestion} + "--json --top 3 --no-refine --no-simulate");
+  const auto found = json_of(std::string{kQuestion} + "--json --top 3 --no-refine --simulate 0");
   const auto& plans = array_at(found, "plans");
   ASSERT_EQ(plans.size(), 3U);
   EXPECT_LE(number_at(plans[0], "price.step_seconds"), number_at(plans[1], "price.step_seconds"));
