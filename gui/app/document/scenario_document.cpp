@@ -65,6 +65,7 @@ QString ScenarioDocument::edit(const Field& field, const QString& text, bool con
   ScenarioRequest next = request_;
   try {
     field.write(next, text.toStdString(), *evaluation_);
+    if (field.check != nullptr) field.check(next);
   } catch (const presets::InputError& error) {
     return problemText(error.problem);
   }

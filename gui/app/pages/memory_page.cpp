@@ -1,6 +1,7 @@
 #include "gui/app/pages/memory_page.h"
 
 #include <QComboBox>
+#include <QCoreApplication>
 #include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
@@ -11,6 +12,7 @@
 #include <QTreeView>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <iterator>
 
 #include "gui/app/pages/table_tools.h"
 #include "gui/models/ledger_tree_model.h"
@@ -26,8 +28,13 @@ namespace {
 
 /// Instants as the box offers them; those of a stage at which it can peak.
 QString nameOfInstant(costmodel::Instant instant) {
-  const std::string_view name = costmodel::name_of(instant);
-  return QString::fromUtf8(name.data(), static_cast<int>(name.size()));
+  // As costmodel::name_of says them.
+  static constexpr const char* names[] = {
+      QT_TRANSLATE_NOOP("Instant", "forward"),        QT_TRANSLATE_NOOP("Instant", "loss"),
+      QT_TRANSLATE_NOOP("Instant", "head backward"),  QT_TRANSLATE_NOOP("Instant", "backward"),
+      QT_TRANSLATE_NOOP("Instant", "optimizer step"), QT_TRANSLATE_NOOP("Instant", "between steps")};
+  static_assert(std::size(names) == costmodel::kInstants);
+  return QCoreApplication::translate("Instant", names[costmodel::index_of(instant)]);
 }
 
 }  // namespace
@@ -45,6 +52,7 @@ MemoryPage::MemoryPage(ScenarioDocument& document, SimulationJob& simulations, Q
   auto* line = new QHBoxLayout;
   caption_ = new QLabel{lower};
   caption_->setObjectName("stageCaption");
+  caption_->setWordWrap(true);
   instant_ = new QComboBox{lower};
   instant_->setObjectName("instant");
   instant_->setAccessibleName(tr("Instant of the step"));

@@ -87,6 +87,9 @@ QWidget* SearchPage::makeControls() {
   objective_ = new QComboBox{controls};
   objective_->setObjectName("objective");
   objective_->setAccessibleName(tr("What to look for"));
+  // The longest words of a language must not widen the window.
+  objective_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  objective_->setMinimumContentsLength(14);
   for (const ObjectiveRow& row : kObjectives) objective_->addItem(tr(row.label));
   headroom_ = new QComboBox{controls};
   headroom_->setObjectName("memoryShare");

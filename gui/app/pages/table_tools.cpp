@@ -30,12 +30,14 @@ void copy(const QAbstractItemView& view, TableFormat format) {
 
 void save(QAbstractItemView& view, const QString& name) {
   const QString path =
-      QFileDialog::getSaveFileName(&view, say("Save the table"), name + ".csv", say("CSV (*.csv)"));
+      QFileDialog::getSaveFileName(&view, say(QT_TRANSLATE_NOOP("TableTools", "Save the table")),
+                                   name + ".csv", say(QT_TRANSLATE_NOOP("TableTools", "CSV (*.csv)")));
   if (path.isEmpty()) return;
   QSaveFile file{path};
   const QByteArray text = exportTable(*view.model(), TableFormat::Csv).toUtf8();
   if (file.open(QIODevice::WriteOnly) && file.write(text) == text.size() && file.commit()) return;
-  QMessageBox::warning(&view, say("Not saved"), path + ": " + file.errorString());
+  QMessageBox::warning(&view, say(QT_TRANSLATE_NOOP("TableTools", "Not saved")),
+                       path + ": " + file.errorString());
 }
 
 QAction* addAction(QAbstractItemView& view, const QString& text, const QKeySequence& keys,
@@ -90,10 +92,12 @@ void visitRows(const QAbstractItemModel& model, const QModelIndex& parent,
 
 void addTableTools(QAbstractItemView& view, const QString& name) {
   view.setContextMenuPolicy(Qt::ActionsContextMenu);
-  addAction(view, say("Copy as CSV"), QKeySequence::Copy, [&view] { copy(view, TableFormat::Csv); });
-  addAction(view, say("Copy as Markdown"), QKeySequence{"Ctrl+Shift+M"},
+  addAction(view, say(QT_TRANSLATE_NOOP("TableTools", "Copy as CSV")), QKeySequence::Copy,
+            [&view] { copy(view, TableFormat::Csv); });
+  addAction(view, say(QT_TRANSLATE_NOOP("TableTools", "Copy as Markdown")), QKeySequence{"Ctrl+Shift+M"},
             [&view] { copy(view, TableFormat::Markdown); });
-  addAction(view, say("Save as CSV…"), {}, [&view, name] { save(view, name); });
+  addAction(view, say(QT_TRANSLATE_NOOP("TableTools", "Save as CSV…")), {},
+            [&view, name] { save(view, name); });
   if (QHeaderView* header = headerOf(view)) offerColumns(*header);
 }
 

@@ -56,6 +56,7 @@ TimePage::TimePage(ScenarioDocument& document, SimulationJob& simulations, QWidg
   line->addWidget(numbers_);
   summary_ = new QLabel{this};
   summary_->setObjectName("stepSummary");
+  summary_->setWordWrap(true);
   timeline_ = new Timeline{this};
   timeline_->setObjectName("timeline");
   timeline_->setEmptyText(tr("The simulated step appears here."));

@@ -51,11 +51,8 @@ void setGpus(ClusterRequest& parts, std::int64_t gpus) {
   parts.nodes = parts.per_node = 0;
 }
 
-/// Stores the parts after checking that they make a cluster.
 void store(ScenarioRequest& request, const ClusterRequest& parts) {
-  const std::string text = presets::to_cluster_text(parts);
-  static_cast<void>(presets::parse_cluster(text));
-  request.cluster = text;
+  request.cluster = presets::to_cluster_text(parts);
 }
 
 void writePerNode(ScenarioRequest& request, const std::string& text, const Evaluation&) {
@@ -149,6 +146,7 @@ void appendHardware(std::vector<Field>& table) {
              // Nodes and network are the new type's own.
              store(request, {.gpu = text, .gpus = gpus});
            },
+       .check = checkCluster,
        .values = [](const Evaluation&) { return presetNames(presets::PresetKind::Gpu); },
        .tried = false,
        .follows = gpuFollows});
@@ -165,6 +163,7 @@ void appendHardware(std::vector<Field>& table) {
            },
        .write = [](ScenarioRequest& request, const std::string& text,
                    const Evaluation&) { writeGpuCount(request, parseWhole(text, "GPUs", 1, kMostGpus)); },
+       .check = checkCluster,
        .values =
            [](const Evaluation& e) {
              return powersOfTwo(1, kOfferedGpus, e.has_cluster ? e.scenario.cluster.gpus : kFirstGpus);
@@ -191,9 +190,9 @@ void appendNetwork(std::vector<Field>& table) {
        .write =
            [](ScenarioRequest& request, const std::string& text, const Evaluation&) {
              if (text == "-") return;
-             static_cast<void>(presets::parse_cluster(text));
              request.cluster = text;
            },
+       .check = checkCluster,
        .values =
            [](const Evaluation&) {
              auto names = presetNames(presets::PresetKind::Cluster);
@@ -216,6 +215,7 @@ void appendNetwork(std::vector<Field>& table) {
                          return n > 0 ? std::to_string(n) : std::string{kAuto};
                        },
                    .write = writePerNode,
+                   .check = checkCluster,
                    .values = perNodeValues});
   table.push_back({.id = "cluster.network",
                    .section = Section::Cluster,
@@ -230,6 +230,7 @@ void appendNetwork(std::vector<Field>& table) {
                          return network.empty() ? std::string{kAuto} : network;
                        },
                    .write = writeNetwork,
+                   .check = checkCluster,
                    .values = [](const Evaluation&) { return withAuto(presets::network_names()); },
                    .follows = networkFollows});
   table.push_back(
@@ -243,6 +244,7 @@ void appendNetwork(std::vector<Field>& table) {
        .editor = EditorKind::Words,
        .read = rateText,
        .write = writeRate,
+       .check = checkCluster,
        .values = [](const Evaluation&) {
          return std::vector<std::string>{kAuto, "25", "50", "100", "200", "400", "800"};
        }});
@@ -296,6 +298,10 @@ void appendPrice(std::vector<Field>& table) {
 }
 
 }  // namespace
+
+void checkCluster(const ScenarioRequest& request) {
+  static_cast<void>(presets::look_up_cluster(request.cluster));
+}
 
 void writeGpuCount(ScenarioRequest& request, std::int64_t gpus) {
   ClusterRequest parts = partsOf(request);

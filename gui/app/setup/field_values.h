@@ -26,7 +26,11 @@ namespace hexaplan::gui {
 [[nodiscard]] const std::vector<std::string>& presetNames(presets::PresetKind kind);
 
 /// The same cluster with another number of GPUs, in nodes of the same size where it fills such nodes.
+/// Not looked up: `checkCluster` says whether there is such a cluster.
 void writeGpuCount(presets::ScenarioRequest& request, std::int64_t gpus);
+
+/// InputError when the cluster that is asked for is none.
+void checkCluster(const presets::ScenarioRequest& request);
 
 [[nodiscard]] inline std::string wordOf(bool value) {
   return value ? "true" : "false";

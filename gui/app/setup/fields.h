@@ -39,6 +39,9 @@ struct Field {
   std::function<std::string(const Evaluation&)> read;
   /// Changes the question. InputError when the text is not understood.
   std::function<void(presets::ScenarioRequest&, const std::string& text, const Evaluation& now)> write;
+  /// What `write` leaves to whoever takes the edit because it reads a preset: InputError when the cluster is
+  /// none. Null: nothing.
+  void (*check)(const presets::ScenarioRequest&) = nullptr;
   /// Values to offer. Null: none.
   std::function<std::vector<std::string>(const Evaluation&)> values = nullptr;
   /// Whether each offered value is tried against the rules.

@@ -183,6 +183,7 @@ Field dataParallel() {
                 request.layout.dp_given = false;
                 request.layout.layout.dp = 1;
               },
+          .check = checkCluster,
           .values = [](const Evaluation& e) { return powersOfTwo(1, kOfferedDegree, e.scenario.layout.dp); },
           .follows = worldFollows};
 }

@@ -2,6 +2,41 @@
 <!DOCTYPE TS>
 <TS version="2.1" language="de">
     <context>
+        <name>Calibration</name>
+        <message>
+            <source>part</source>
+            <translation>Teil</translation>
+        </message>
+        <message>
+            <source>What the figure speaks of.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>figure</source>
+            <translation>Größe</translation>
+        </message>
+        <message>
+            <source>What is known.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>value</source>
+            <translation>Wert</translation>
+        </message>
+        <message>
+            <source>As the estimate uses it.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>origin</source>
+            <translation>Herkunft</translation>
+        </message>
+        <message>
+            <source>Measured on this GPU, borrowed from a sibling, or a prior.</source>
+            <translation type="unfinished" />
+        </message>
+    </context>
+    <context>
         <name>Field</name>
         <message>
             <source>nodes: %1</source>
@@ -644,11 +679,11 @@
         <name>Figures</name>
         <message>
             <source>memory of the fullest GPU</source>
-            <translation type="unfinished" />
+            <translation>Speicher der vollsten GPU</translation>
         </message>
         <message>
             <source>on the device</source>
-            <translation type="unfinished" />
+            <translation>auf dem Gerät</translation>
         </message>
         <message>
             <source>Everything: what nvidia-smi shows, what runs out.</source>
@@ -664,7 +699,7 @@
         </message>
         <message>
             <source>allocated</source>
-            <translation type="unfinished" />
+            <translation>belegt</translation>
         </message>
         <message>
             <source>Peak of live tensors (torch.cuda.max_memory_allocated).</source>
@@ -672,7 +707,7 @@
         </message>
         <message>
             <source>reserved</source>
-            <translation type="unfinished" />
+            <translation>reserviert</translation>
         </message>
         <message>
             <source>Peak of the caching allocator (torch.cuda.max_memory_reserved).</source>
@@ -680,7 +715,7 @@
         </message>
         <message>
             <source>time of one step</source>
-            <translation type="unfinished" />
+            <translation>Zeit eines Schritts</translation>
         </message>
         <message>
             <source>one step</source>
@@ -688,11 +723,11 @@
         </message>
         <message>
             <source>One optimizer step.</source>
-            <translation type="unfinished" />
+            <translation>Ein Optimiererschritt.</translation>
         </message>
         <message>
             <source>throughput</source>
-            <translation type="unfinished" />
+            <translation>Durchsatz</translation>
         </message>
         <message>
             <source>tokens/s</source>
@@ -712,7 +747,7 @@
         </message>
         <message>
             <source>TFLOP/s/GPU</source>
-            <translation type="unfinished" />
+            <translation>TFLOP/s/GPU</translation>
         </message>
         <message>
             <source>Model FLOPs; causal attention halved.</source>
@@ -728,7 +763,7 @@
         </message>
         <message>
             <source>HFU</source>
-            <translation type="unfinished" />
+            <translation>HFU</translation>
         </message>
         <message>
             <source>As MFU, with recomputed FLOPs. Formula U2.</source>
@@ -736,7 +771,7 @@
         </message>
         <message>
             <source>whole training run</source>
-            <translation type="unfinished" />
+            <translation>ganzer Trainingslauf</translation>
         </message>
         <message>
             <source>duration</source>
@@ -787,6 +822,33 @@
         </message>
     </context>
     <context>
+        <name>Instant</name>
+        <message>
+            <source>forward</source>
+            <translation>vorwärts</translation>
+        </message>
+        <message>
+            <source>loss</source>
+            <translation>Verlust</translation>
+        </message>
+        <message>
+            <source>head backward</source>
+            <translation>Ausgabe rückwärts</translation>
+        </message>
+        <message>
+            <source>backward</source>
+            <translation>rückwärts</translation>
+        </message>
+        <message>
+            <source>optimizer step</source>
+            <translation>Optimiererschritt</translation>
+        </message>
+        <message>
+            <source>between steps</source>
+            <translation>zwischen Schritten</translation>
+        </message>
+    </context>
+    <context>
         <name>Ledger</name>
         <message>
             <source>expert layers, sliding window</source>
@@ -794,15 +856,15 @@
         </message>
         <message>
             <source>expert layers</source>
-            <translation type="unfinished" />
+            <translation>Expertenschichten</translation>
         </message>
         <message>
             <source>layers, sliding window</source>
-            <translation type="unfinished" />
+            <translation>Schichten, gleitendes Fenster</translation>
         </message>
         <message>
             <source>layers</source>
-            <translation type="unfinished" />
+            <translation>Schichten</translation>
         </message>
         <message>
             <source>all tensors</source>
@@ -821,6 +883,314 @@
         </message>
     </context>
     <context>
+        <name>Plans</name>
+        <message>
+            <source>#</source>
+            <translation>Nr.</translation>
+        </message>
+        <message>
+            <source>Place in the ranking.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>layout</source>
+            <translation>Aufteilung</translation>
+        </message>
+        <message>
+            <source>As the command line reads it.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>step time</source>
+            <translation>Schrittzeit</translation>
+        </message>
+        <message>
+            <source>Of one optimizer step.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>peak memory</source>
+            <translation>Speicherspitze</translation>
+        </message>
+        <message>
+            <source>Of the fullest GPU.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>to spare</source>
+            <translation>frei</translation>
+        </message>
+        <message>
+            <source>Usable memory left on the fullest GPU.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>tokens/s/GPU</source>
+            <translation>Tokens/s/GPU</translation>
+        </message>
+        <message>
+            <source>Tokens per second and GPU.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>MFU</source>
+            <translation>MFU</translation>
+        </message>
+        <message>
+            <source>Model FLOPs over the dense peak; causal attention halved.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>GPUs</source>
+            <translation>GPUs</translation>
+        </message>
+        <message>
+            <source>That the plan uses.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>micro-batch</source>
+            <translation>Mikrostapel</translation>
+        </message>
+        <message>
+            <source>Sequences per pass and replica.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>recompute</source>
+            <translation>Neuberechnung</translation>
+        </message>
+        <message>
+            <source>What backward runs again to save memory.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>cost per step</source>
+            <translation>Kosten je Schritt</translation>
+        </message>
+        <message>
+            <source>All GPUs together; empty where the GPU has no price.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>uneven gain</source>
+            <translation>Gewinn, ungleich</translation>
+        </message>
+        <message>
+            <source>What the best uneven split of layers saves per step.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>simulated</source>
+            <translation>simuliert</translation>
+        </message>
+        <message>
+            <source>Step time by discrete events.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>DP</source>
+            <translation>DP</translation>
+        </message>
+        <message>
+            <source>Data-parallel replicas.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>TP</source>
+            <translation>TP</translation>
+        </message>
+        <message>
+            <source>Ranks that share each layer's matrices.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>CP</source>
+            <translation>CP</translation>
+        </message>
+        <message>
+            <source>Ranks that share each sequence.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>PP</source>
+            <translation>PP</translation>
+        </message>
+        <message>
+            <source>Pipeline stages.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>VPP</source>
+            <translation>VPP</translation>
+        </message>
+        <message>
+            <source>Model chunks per stage.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>EP</source>
+            <translation>EP</translation>
+        </message>
+        <message>
+            <source>Ranks that share the experts.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>ZeRO</source>
+            <translation>ZeRO</translation>
+        </message>
+        <message>
+            <source>What data-parallel ranks shard: 1 optimizer states, 2 gradients too, 3 all.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>schedule</source>
+            <translation>Ablauf</translation>
+        </message>
+        <message>
+            <source>Order of micro-batches in the pipeline.</source>
+            <translation type="unfinished" />
+        </message>
+    </context>
+    <context>
+        <name>Rejections</name>
+        <message>
+            <source>candidates</source>
+            <translation>Kandidaten</translation>
+        </message>
+        <message>
+            <source>That this rule was the first to reject.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>rule</source>
+            <translation>Regel</translation>
+        </message>
+        <message>
+            <source>Its stable name.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>reason, for example</source>
+            <translation>Grund, zum Beispiel</translation>
+        </message>
+        <message>
+            <source>Why one of them was rejected.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>what would pass</source>
+            <translation>was ginge</translation>
+        </message>
+        <message>
+            <source>Advice for that one.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>nearest layouts that pass</source>
+            <translation>nächste Aufteilungen, die gehen</translation>
+        </message>
+        <message>
+            <source>Next to the example, along the axis that the rule speaks of.</source>
+            <translation type="unfinished" />
+        </message>
+    </context>
+    <context>
+        <name>Report</name>
+        <message>
+            <source>term</source>
+            <translation>Teil</translation>
+        </message>
+        <message>
+            <source>What was predicted and measured.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>predicted</source>
+            <translation>vorhergesagt</translation>
+        </message>
+        <message>
+            <source>By the cost model.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>measured</source>
+            <translation>gemessen</translation>
+        </message>
+        <message>
+            <source>In the run; empty: not measured.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>difference</source>
+            <translation>Differenz</translation>
+        </message>
+        <message>
+            <source>Predicted minus measured.</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>error</source>
+            <translation>Fehler</translation>
+        </message>
+        <message>
+            <source>Predicted over measured, minus 1.</source>
+            <translation type="unfinished" />
+        </message>
+    </context>
+    <context>
+        <name>SpanKind</name>
+        <message>
+            <source>forward</source>
+            <translation>vorwärts</translation>
+        </message>
+        <message>
+            <source>backward</source>
+            <translation>rückwärts</translation>
+        </message>
+        <message>
+            <source>backward, inputs</source>
+            <translation>rückwärts, Eingaben</translation>
+        </message>
+        <message>
+            <source>backward, weights</source>
+            <translation>rückwärts, Gewichte</translation>
+        </message>
+        <message>
+            <source>recomputation</source>
+            <translation>Neuberechnung</translation>
+        </message>
+        <message>
+            <source>collectives of layers</source>
+            <translation>Kollektive der Schichten</translation>
+        </message>
+        <message>
+            <source>activations sent</source>
+            <translation>Aktivierungen gesendet</translation>
+        </message>
+        <message>
+            <source>gradients sent</source>
+            <translation>Gradienten gesendet</translation>
+        </message>
+        <message>
+            <source>gradient reduction</source>
+            <translation>Gradientensumme</translation>
+        </message>
+        <message>
+            <source>parameter gathering</source>
+            <translation>Parameter einsammeln</translation>
+        </message>
+        <message>
+            <source>optimizer</source>
+            <translation>Optimierer</translation>
+        </message>
+        <message>
+            <source>host</source>
+            <translation>Rechner</translation>
+        </message>
+    </context>
+    <context>
         <name>Stream</name>
         <message>
             <source>compute</source>
@@ -828,7 +1198,7 @@
         </message>
         <message>
             <source>layers' comm.</source>
-            <translation type="unfinished" />
+            <translation>Schichtkomm.</translation>
         </message>
         <message>
             <source>messages</source>
@@ -837,6 +1207,33 @@
         <message>
             <source>data parallel</source>
             <translation>datenparallel</translation>
+        </message>
+    </context>
+    <context>
+        <name>TableTools</name>
+        <message>
+            <source>Save the table</source>
+            <translation>Tabelle speichern</translation>
+        </message>
+        <message>
+            <source>CSV (*.csv)</source>
+            <translation type="unfinished" />
+        </message>
+        <message>
+            <source>Not saved</source>
+            <translation>Nicht gespeichert</translation>
+        </message>
+        <message>
+            <source>Copy as CSV</source>
+            <translation>Als CSV kopieren</translation>
+        </message>
+        <message>
+            <source>Copy as Markdown</source>
+            <translation>Als Markdown kopieren</translation>
+        </message>
+        <message>
+            <source>Save as CSV…</source>
+            <translation>Als CSV speichern…</translation>
         </message>
     </context>
     <context>
@@ -887,7 +1284,7 @@
         </message>
         <message>
             <source>Tensors that live only while one layer runs.</source>
-            <translation type="unfinished" />
+            <translation>Tensoren, die nur leben, während eine Schicht rechnet.</translation>
         </message>
         <message>
             <source>communication</source>
@@ -943,7 +1340,7 @@
         </message>
         <message>
             <source>Gaps between kernels.</source>
-            <translation type="unfinished" />
+            <translation>Lücken zwischen Kerneln.</translation>
         </message>
         <message>
             <source>tensor parallel</source>
@@ -999,7 +1396,7 @@
         </message>
         <message>
             <source>Gradient norm and update of the weights.</source>
-            <translation type="unfinished" />
+            <translation>Gradientennorm und Aktualisierung der Gewichte.</translation>
         </message>
         <message>
             <source>host</source>
@@ -1008,147 +1405,6 @@
         <message>
             <source>The device waits for the program: data loading, bookkeeping, synchronisation.</source>
             <translation type="unfinished" />
-        </message>
-    </context>
-    <context>
-        <name>Timeline</name>
-        <message>
-            <source>forward</source>
-            <translation>vorwärts</translation>
-        </message>
-        <message>
-            <source>backward</source>
-            <translation>rückwärts</translation>
-        </message>
-        <message>
-            <source>backward of inputs</source>
-            <translation>rückwärts, Eingaben</translation>
-        </message>
-        <message>
-            <source>backward of weights</source>
-            <translation>rückwärts, Gewichte</translation>
-        </message>
-        <message>
-            <source>recomputation</source>
-            <translation>Neuberechnung</translation>
-        </message>
-        <message>
-            <source>collective, waited for</source>
-            <translation>Kollektiv, abgewartet</translation>
-        </message>
-        <message>
-            <source>activations to the next stage</source>
-            <translation>Aktivierungen zur nächsten Stufe</translation>
-        </message>
-        <message>
-            <source>gradients to the previous stage</source>
-            <translation>Gradienten zur vorigen Stufe</translation>
-        </message>
-        <message>
-            <source>gradient reduction</source>
-            <translation>Gradientensumme</translation>
-        </message>
-        <message>
-            <source>parameter gathering</source>
-            <translation>Parameter einsammeln</translation>
-        </message>
-        <message>
-            <source>optimizer step</source>
-            <translation>Optimiererschritt</translation>
-        </message>
-        <message>
-            <source>host</source>
-            <translation>Rechner</translation>
-        </message>
-        <message>
-            <source>compute</source>
-            <translation>Rechnen</translation>
-        </message>
-        <message>
-            <source>collectives</source>
-            <translation>Kollektive</translation>
-        </message>
-        <message>
-            <source>messages</source>
-            <translation>Nachrichten</translation>
-        </message>
-        <message>
-            <source>data parallel</source>
-            <translation>datenparallel</translation>
-        </message>
-        <message>
-            <source>stage %1</source>
-            <translation>Stufe %1</translation>
-        </message>
-        <message>
-            <source>backward, weights</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>optimizer</source>
-            <translation>Optimierer</translation>
-        </message>
-        <message>
-            <source>communication beside compute</source>
-            <translation>Kommunikation neben dem Rechnen</translation>
-        </message>
-        <message>
-            <source>exposed communication</source>
-            <translation>abgewartete Kommunikation</translation>
-        </message>
-        <message>
-            <source>bubble</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Pipeline timeline</source>
-            <translation>Zeitachse der Pipeline</translation>
-        </message>
-        <message>
-            <source>What every stage does over one step. Wheel or W and S zoom, dragging or A and D move, F shows everything, M zooms to the current span, arrows go from span to span.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>%1 %2</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>%1, stage %2, %3</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>
-micro-batch %1</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>
-chunk %1</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>
-from %1, for %2</source>
-            <translation type="unfinished" />
-        </message>
-        <message numerus="yes">
-            <source>One step of %1 on %n lane(s).</source>
-            <translation type="unfinished">
-                <numerusform />
-                <numerusform />
-            </translation>
-        </message>
-        <message numerus="yes">
-            <source>
-Stage %1, %2: %n span(s), busy %3 of the step</source>
-            <translation type="unfinished">
-                <numerusform />
-                <numerusform />
-            </translation>
-        </message>
-        <message>
-            <source>time of the step</source>
-            <translation>Zeit des Schritts</translation>
         </message>
     </context>
     <context>
@@ -1246,15 +1502,15 @@ Stage %1, %2: %n span(s), busy %3 of the step</source>
         </message>
         <message>
             <source>≤ %1 % of memory</source>
-            <translation>≤ %1 % des Speichers</translation>
+            <translation>≤ %1 % Speicher</translation>
         </message>
         <message>
             <source>keep micro-batch</source>
-            <translation>Mikrostapel behalten</translation>
+            <translation>Mikrostapel fest</translation>
         </message>
         <message>
             <source>keep recompute</source>
-            <translation>Neuberechnung behalten</translation>
+            <translation>Neuberechnung fest</translation>
         </message>
         <message>
             <source>&amp;Search</source>
@@ -1334,41 +1590,6 @@ Stage %1, %2: %n span(s), busy %3 of the step</source>
         </message>
     </context>
     <context>
-        <name>hexaplan::gui::Calibration</name>
-        <message>
-            <source>part</source>
-            <translation>Teil</translation>
-        </message>
-        <message>
-            <source>What the figure speaks of.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>figure</source>
-            <translation>Größe</translation>
-        </message>
-        <message>
-            <source>What is known.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>value</source>
-            <translation>Wert</translation>
-        </message>
-        <message>
-            <source>As the estimate uses it.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>origin</source>
-            <translation>Herkunft</translation>
-        </message>
-        <message>
-            <source>Measured on this GPU, borrowed from a sibling, or a prior.</source>
-            <translation type="unfinished" />
-        </message>
-    </context>
-    <context>
         <name>hexaplan::gui::CalibrationModel</name>
         <message>
             <source>measured</source>
@@ -1376,11 +1597,11 @@ Stage %1, %2: %n span(s), busy %3 of the step</source>
         </message>
         <message>
             <source>borrowed</source>
-            <translation type="unfinished" />
+            <translation>geliehen</translation>
         </message>
         <message>
             <source>prior</source>
-            <translation type="unfinished" />
+            <translation>Annahme</translation>
         </message>
         <message>
             <source>matrix products</source>
@@ -1388,7 +1609,7 @@ Stage %1, %2: %n span(s), busy %3 of the step</source>
         </message>
         <message>
             <source>share of the peak, %1</source>
-            <translation type="unfinished" />
+            <translation>Anteil der Spitze, %1</translation>
         </message>
         <message>
             <source>Of the datasheet's dense peak, for large matrices; %1 measured correction(s).</source>
@@ -1396,7 +1617,7 @@ Stage %1, %2: %n span(s), busy %3 of the step</source>
         </message>
         <message>
             <source>sustained in a training step</source>
-            <translation type="unfinished" />
+            <translation>gehalten in einem Trainingsschritt</translation>
         </message>
         <message>
             <source>Power and clocks of long products against short ones.</source>
@@ -1404,7 +1625,7 @@ Stage %1, %2: %n span(s), busy %3 of the step</source>
         </message>
         <message>
             <source>head size %1</source>
-            <translation type="unfinished" />
+            <translation>Kopfbreite %1</translation>
         </message>
         <message>
             <source>attention</source>
@@ -1412,7 +1633,7 @@ Stage %1, %2: %n span(s), busy %3 of the step</source>
         </message>
         <message>
             <source>%1, forward, at best</source>
-            <translation type="unfinished" />
+            <translation>%1, vorwärts, bestenfalls</translation>
         </message>
         <message>
             <source>Share of the peak that fused attention reaches.</source>
@@ -1420,7 +1641,7 @@ Stage %1, %2: %n span(s), busy %3 of the step</source>
         </message>
         <message>
             <source>%1, backward, at best</source>
-            <translation type="unfinished" />
+            <translation>%1, rückwärts, bestenfalls</translation>
         </message>
         <message>
             <source>memory-bound kernels</source>
@@ -1428,7 +1649,7 @@ Stage %1, %2: %n span(s), busy %3 of the step</source>
         </message>
         <message>
             <source>share of the bandwidth</source>
-            <translation type="unfinished" />
+            <translation>Anteil der Bandbreite</translation>
         </message>
         <message>
             <source>Of the datasheet's memory bandwidth.</source>
@@ -1436,7 +1657,7 @@ Stage %1, %2: %n span(s), busy %3 of the step</source>
         </message>
         <message>
             <source>ramp</source>
-            <translation type="unfinished" />
+            <translation>Anlauf</translation>
         </message>
         <message>
             <source>Until every multiprocessor has its first loads back.</source>
@@ -1448,7 +1669,7 @@ Stage %1, %2: %n span(s), busy %3 of the step</source>
         </message>
         <message>
             <source>gap between kernels</source>
-            <translation type="unfinished" />
+            <translation>Lücke zwischen Kerneln</translation>
         </message>
         <message>
             <source>Added to every matrix product and attention.</source>
@@ -1456,7 +1677,7 @@ Stage %1, %2: %n span(s), busy %3 of the step</source>
         </message>
         <message>
             <source>inside a node</source>
-            <translation type="unfinished" />
+            <translation>im Knoten</translation>
         </message>
         <message>
             <source>%1 on %2 GPUs, sizes measured</source>
@@ -1468,11 +1689,11 @@ Stage %1, %2: %n span(s), busy %3 of the step</source>
         </message>
         <message>
             <source>between nodes</source>
-            <translation type="unfinished" />
+            <translation>zwischen Knoten</translation>
         </message>
         <message>
             <source>attained share of the bandwidth</source>
-            <translation type="unfinished" />
+            <translation>erreichter Anteil der Bandbreite</translation>
         </message>
         <message>
             <source>For large messages, of the card's rate.</source>
@@ -1480,7 +1701,7 @@ Stage %1, %2: %n span(s), busy %3 of the step</source>
         </message>
         <message>
             <source>latency of a collective</source>
-            <translation type="unfinished" />
+            <translation>Latenz eines Kollektivs</translation>
         </message>
         <message>
             <source>Once per collective.</source>
@@ -1488,7 +1709,7 @@ Stage %1, %2: %n span(s), busy %3 of the step</source>
         </message>
         <message>
             <source>latency of a step</source>
-            <translation type="unfinished" />
+            <translation>Latenz eines Schritts</translation>
         </message>
         <message>
             <source>Per step between nodes.</source>
@@ -1641,7 +1862,7 @@ Stage %1, %2: %n span(s), busy %3 of the step</source>
         </message>
         <message>
             <source>Cluster: %1</source>
-            <translation type="unfinished" />
+            <translation>Cluster: %1</translation>
         </message>
         <message>
             <source>Not opened: %1</source>
@@ -2006,177 +2227,6 @@ With stages of %2: %3 faster</source>
         </message>
     </context>
     <context>
-        <name>hexaplan::gui::Plans</name>
-        <message>
-            <source>#</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Place in the ranking.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>layout</source>
-            <translation>Aufteilung</translation>
-        </message>
-        <message>
-            <source>As the command line reads it.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>step time</source>
-            <translation>Schrittzeit</translation>
-        </message>
-        <message>
-            <source>Of one optimizer step.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>peak memory</source>
-            <translation>Speicherspitze</translation>
-        </message>
-        <message>
-            <source>Of the fullest GPU.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>to spare</source>
-            <translation>frei</translation>
-        </message>
-        <message>
-            <source>Usable memory left on the fullest GPU.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>tokens/s/GPU</source>
-            <translation>Tokens/s/GPU</translation>
-        </message>
-        <message>
-            <source>Tokens per second and GPU.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>MFU</source>
-            <translation>MFU</translation>
-        </message>
-        <message>
-            <source>Model FLOPs over the dense peak; causal attention halved.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>GPUs</source>
-            <translation>GPUs</translation>
-        </message>
-        <message>
-            <source>That the plan uses.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>micro-batch</source>
-            <translation>Mikrostapel</translation>
-        </message>
-        <message>
-            <source>Sequences per pass and replica.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>recompute</source>
-            <translation>Neuberechnung</translation>
-        </message>
-        <message>
-            <source>What backward runs again to save memory.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>cost per step</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>All GPUs together; empty where the GPU has no price.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>uneven gain</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>What the best uneven split of layers saves per step.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>simulated</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Step time by discrete events.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>DP</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Data-parallel replicas.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>TP</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Ranks that share each layer's matrices.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>CP</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Ranks that share each sequence.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>PP</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Pipeline stages.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>VPP</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Model chunks per stage.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>EP</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Ranks that share the experts.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>ZeRO</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>What data-parallel ranks shard: 1 optimizer states, 2 gradients too, 3 all.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>schedule</source>
-            <translation>Ablauf</translation>
-        </message>
-        <message>
-            <source>Order of micro-batches in the pipeline.</source>
-            <translation type="unfinished" />
-        </message>
-    </context>
-    <context>
         <name>hexaplan::gui::PlotView</name>
         <message>
             <source>Nothing to show yet</source>
@@ -2212,92 +2262,6 @@ With stages of %2: %3 faster</source>
         </message>
     </context>
     <context>
-        <name>hexaplan::gui::Rejections</name>
-        <message>
-            <source>candidates</source>
-            <translation>Kandidaten</translation>
-        </message>
-        <message>
-            <source>That this rule was the first to reject.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>rule</source>
-            <translation>Regel</translation>
-        </message>
-        <message>
-            <source>Its stable name.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>reason, for example</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Why one of them was rejected.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>what would pass</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Advice for that one.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>nearest layouts that pass</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Next to the example, along the axis that the rule speaks of.</source>
-            <translation type="unfinished" />
-        </message>
-    </context>
-    <context>
-        <name>hexaplan::gui::Report</name>
-        <message>
-            <source>term</source>
-            <translation>Teil</translation>
-        </message>
-        <message>
-            <source>What was predicted and measured.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>predicted</source>
-            <translation>vorhergesagt</translation>
-        </message>
-        <message>
-            <source>By the cost model.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>measured</source>
-            <translation>gemessen</translation>
-        </message>
-        <message>
-            <source>In the run; empty: not measured.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>difference</source>
-            <translation>Differenz</translation>
-        </message>
-        <message>
-            <source>Predicted minus measured.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>error</source>
-            <translation>Fehler</translation>
-        </message>
-        <message>
-            <source>Predicted over measured, minus 1.</source>
-            <translation type="unfinished" />
-        </message>
-    </context>
-    <context>
         <name>hexaplan::gui::ReportModel</name>
         <message>
             <source>one step</source>
@@ -2305,7 +2269,7 @@ With stages of %2: %3 faster</source>
         </message>
         <message>
             <source>allocated, rank %1</source>
-            <translation type="unfinished" />
+            <translation>belegt, Rang %1</translation>
         </message>
         <message>
             <source>memory allocated</source>
@@ -2399,57 +2363,6 @@ predicted %1, measured %2 (%3)</source>
         <message>
             <source>More fields: %1</source>
             <translation>Mehr Felder: %1</translation>
-        </message>
-    </context>
-    <context>
-        <name>hexaplan::gui::SpanKind</name>
-        <message>
-            <source>forward</source>
-            <translation>vorwärts</translation>
-        </message>
-        <message>
-            <source>backward</source>
-            <translation>rückwärts</translation>
-        </message>
-        <message>
-            <source>backward, inputs</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>backward, weights</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>recomputation</source>
-            <translation>Neuberechnung</translation>
-        </message>
-        <message>
-            <source>collectives of layers</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>activations sent</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>gradients sent</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>gradient reduction</source>
-            <translation>Gradientensumme</translation>
-        </message>
-        <message>
-            <source>parameter gathering</source>
-            <translation>Parameter einsammeln</translation>
-        </message>
-        <message>
-            <source>optimizer</source>
-            <translation>Optimierer</translation>
-        </message>
-        <message>
-            <source>host</source>
-            <translation>Rechner</translation>
         </message>
     </context>
     <context>
@@ -2604,19 +2517,19 @@ baseline: %1 (%2)</source>
         </message>
         <message>
             <source>no step has been simulated yet</source>
-            <translation type="unfinished" />
+            <translation>noch kein Schritt ist simuliert</translation>
         </message>
         <message>
             <source>Export the step</source>
-            <translation type="unfinished" />
+            <translation>Schritt exportieren</translation>
         </message>
         <message>
             <source>Chrome trace (*.json)</source>
-            <translation type="unfinished" />
+            <translation>Chrome-Trace (*.json)</translation>
         </message>
         <message>
             <source>Not exported</source>
-            <translation type="unfinished" />
+            <translation>Nicht exportiert</translation>
         </message>
     </context>
     <context>
@@ -2630,11 +2543,7 @@ baseline: %1 (%2)</source>
             <translation>rückwärts</translation>
         </message>
         <message>
-            <source>backward of inputs</source>
-            <translation>rückwärts, Eingaben</translation>
-        </message>
-        <message>
-            <source>backward of weights</source>
+            <source>backward, weights</source>
             <translation>rückwärts, Gewichte</translation>
         </message>
         <message>
@@ -2642,60 +2551,12 @@ baseline: %1 (%2)</source>
             <translation>Neuberechnung</translation>
         </message>
         <message>
-            <source>collective, waited for</source>
-            <translation>Kollektiv, abgewartet</translation>
-        </message>
-        <message>
-            <source>activations to the next stage</source>
-            <translation>Aktivierungen zur nächsten Stufe</translation>
-        </message>
-        <message>
-            <source>gradients to the previous stage</source>
-            <translation>Gradienten zur vorigen Stufe</translation>
-        </message>
-        <message>
-            <source>gradient reduction</source>
-            <translation>Gradientensumme</translation>
-        </message>
-        <message>
-            <source>parameter gathering</source>
-            <translation>Parameter einsammeln</translation>
-        </message>
-        <message>
-            <source>optimizer step</source>
-            <translation>Optimiererschritt</translation>
+            <source>optimizer</source>
+            <translation>Optimierer</translation>
         </message>
         <message>
             <source>host</source>
             <translation>Rechner</translation>
-        </message>
-        <message>
-            <source>compute</source>
-            <translation>Rechnen</translation>
-        </message>
-        <message>
-            <source>collectives</source>
-            <translation>Kollektive</translation>
-        </message>
-        <message>
-            <source>messages</source>
-            <translation>Nachrichten</translation>
-        </message>
-        <message>
-            <source>data parallel</source>
-            <translation>datenparallel</translation>
-        </message>
-        <message>
-            <source>stage %1</source>
-            <translation>Stufe %1</translation>
-        </message>
-        <message>
-            <source>backward, weights</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>optimizer</source>
-            <translation>Optimierer</translation>
         </message>
         <message>
             <source>communication beside compute</source>
@@ -2707,7 +2568,7 @@ baseline: %1 (%2)</source>
         </message>
         <message>
             <source>bubble</source>
-            <translation type="unfinished" />
+            <translation>Leerlauf</translation>
         </message>
         <message>
             <source>Pipeline timeline</source>
@@ -2799,7 +2660,7 @@ formula %7</source>
         <name>hexaplan::gui::ValidationPage</name>
         <message>
             <source>Open what 'hexaplan run --json' or 'hexaplan accuracy --rows --json' wrote: every term of the prediction then stands beside its measurement.</source>
-            <translation type="unfinished" />
+            <translation>Öffnen Sie, was 'hexaplan run --json' oder 'hexaplan accuracy --rows --json' schrieb: Dann steht jeder Teil der Vorhersage neben seiner Messung.</translation>
         </message>
         <message>
             <source>Open a &amp;report…</source>
@@ -2835,15 +2696,15 @@ formula %7</source>
         </message>
         <message>
             <source>&lt;b&gt;%1&lt;/b&gt;: %2 step times and %3 memory figures beside their predictions</source>
-            <translation type="unfinished" />
+            <translation>&lt;b&gt;%1&lt;/b&gt;: %2 Schrittzeiten und %3 Speicherwerte neben ihren Vorhersagen</translation>
         </message>
         <message>
             <source>&lt;b&gt;%1&lt;/b&gt;: %2 on %3%4</source>
-            <translation type="unfinished" />
+            <translation>&lt;b&gt;%1&lt;/b&gt;: %2 auf %3%4</translation>
         </message>
         <message>
             <source> (the run did not complete)</source>
-            <translation type="unfinished" />
+            <translation> (der Lauf wurde nicht fertig)</translation>
         </message>
     </context>
     <context>
@@ -2870,7 +2731,7 @@ formula %7</source>
         </message>
         <message>
             <source>Throughput of the job over its GPUs.</source>
-            <translation type="unfinished" />
+            <translation>Durchsatz des Laufs je GPU.</translation>
         </message>
         <message>
             <source>MFU</source>
@@ -2878,7 +2739,7 @@ formula %7</source>
         </message>
         <message>
             <source>Model FLOPs over the dense peak of the precision; attention causal, input embedding excluded.</source>
-            <translation type="unfinished" />
+            <translation>Modell-FLOPs über der dichten Spitze der Genauigkeit; kausale Attention, ohne Eingabeeinbettung.</translation>
         </message>
         <message>
             <source>Training</source>
@@ -2886,7 +2747,7 @@ formula %7</source>
         </message>
         <message>
             <source>Wall time and cost of the token budget.</source>
-            <translation type="unfinished" />
+            <translation>Dauer und Kosten des Tokenbudgets.</translation>
         </message>
         <message>
             <source>Fits</source>
