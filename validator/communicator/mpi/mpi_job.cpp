@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kFaultTag = 1;   // "the job is over, because …"
 constexpr int kAnswerTag = 2;  // "I was doing …"
+constexpr int kAskTag = 3;     // "I have waited too long: what are you doing?"
 /// Polls before a waiting rank sleeps between them: messages between processes of one host take microseconds.
 constexpr int kEagerPolls = 200;
 constexpr std::chrono::microseconds kNap{50};
@@ -146,23 +147,26 @@ MpiJob::Notice MpiJob::notice_of(const Fault& fault) const {
   return notice;
 }
 
-/// Another rank's fault ends this one, too.
+/// Another rank's fault ends this one, too; one that only asks is answered.
 void MpiJob::hear() {
+  if (const std::optional<Notice> question = receive_notice(kAskTag))
+    tell(question->sender, kAnswerTag, notice_of({.rank = rank_}));
   const std::optional<Notice> notice = receive_notice(kFaultTag);
   if (!notice) return;
   Fault fault{.cause = notice->cause, .rank = notice->culprit, .reason = notice->reason.data()};
-  fault.call = notice->last_call();
+  fault.call = {.rank = notice->culprit, .answered = false};
+  if (notice->culprit == notice->sender) fault.call = notice->last_call();
   if (notice->culprit == rank_) fault.call = last_;
   fault.last_calls = {last_, notice->last_call()};
   tell(notice->sender, kAnswerTag, notice_of(fault));
   end_with(std::move(fault));
 }
 
-std::vector<LastCall> MpiJob::ask_others(const Notice& notice) {
+std::vector<LastCall> MpiJob::ask_others(const Notice& notice, int tag) {
   std::vector<LastCall> calls(static_cast<std::size_t>(size_));
   for (int rank = 0; rank < size_; ++rank) {
     calls[static_cast<std::size_t>(rank)] = {.rank = rank, .answered = false};
-    if (rank != rank_) tell(rank, kFaultTag, notice);
+    if (rank != rank_) tell(rank, tag, notice);
   }
   calls[static_cast<std::size_t>(rank_)] = last_;
   const auto unheard = [&] {
@@ -170,10 +174,12 @@ std::vector<LastCall> MpiJob::ask_others(const Notice& notice) {
   };
   const auto deadline = Clock::now() + duration_of(options_.grace) / 2;
   while (unheard() && Clock::now() < deadline) {
-    // A rank that gave up at the same time announces its own fault: its last call is an answer as well.
-    for (const int tag : {kAnswerTag, kFaultTag}) {
-      if (const auto answer = receive_notice(tag))
-        calls[static_cast<std::size_t>(answer->sender)] = answer->last_call();
+    // A rank that gives up at the same time asks or announces a fault: that is an answer as well.
+    for (const int kind : {kAnswerTag, kAskTag, kFaultTag}) {
+      const std::optional<Notice> heard = receive_notice(kind);
+      if (!heard) continue;
+      calls[static_cast<std::size_t>(heard->sender)] = heard->last_call();
+      if (kind == kAskTag) tell(heard->sender, kAnswerTag, notice);
     }
     reap_sent();
     std::this_thread::sleep_for(kNap);
@@ -184,7 +190,7 @@ std::vector<LastCall> MpiJob::ask_others(const Notice& notice) {
 void MpiJob::time_out() {
   Fault fault{.cause = FaultCause::TimedOut, .rank = rank_};
   fault.reason = fmt::format("waited {:g} s in {}", options_.timeout.value(), describe(last_));
-  fault.last_calls = ask_others(notice_of(fault));
+  fault.last_calls = ask_others(notice_of(fault), kAskTag);
   std::vector<int> silent;
   for (const LastCall& call : fault.last_calls) {
     if (!call.answered) silent.push_back(call.rank);
@@ -198,13 +204,17 @@ void MpiJob::time_out() {
                            "did not come within {:g} s to {}, where rank {} waits, and does not answer "
                            "(silent: {})",
                            options_.timeout.value(), describe(last_), rank_, fmt::join(silent, ", "));
+  const Notice verdict = notice_of(fault);
+  for (int rank = 0; rank < size_; ++rank) {
+    if (rank != rank_) tell(rank, kFaultTag, verdict);
+  }
   end_with(std::move(fault));
 }
 
 void MpiJob::fail(FaultCause cause, int rank, const std::string& reason) {
   if (fault_) throw RankFault{*fault_};
   Fault fault{.cause = cause, .rank = rank, .call = last_, .reason = reason};
-  fault.last_calls = ask_others(notice_of(fault));
+  fault.last_calls = ask_others(notice_of(fault), kFaultTag);
   end_with(std::move(fault));
 }
 

@@ -63,7 +63,7 @@ class MpiJob {
   void tell(int to, int tag, const Notice& notice);
   [[nodiscard]] std::optional<Notice> receive_notice(int tag);
   [[nodiscard]] Notice notice_of(const Fault& fault) const;
-  [[nodiscard]] std::vector<LastCall> ask_others(const Notice& notice);
+  [[nodiscard]] std::vector<LastCall> ask_others(const Notice& notice, int tag);
   [[noreturn]] void end_with(Fault fault);
 
   const HexaplanMpi& mpi_;
