@@ -32,23 +32,18 @@ constexpr RecipeFlagInfo kRecipeFlags[] = {
      "none selective selective-op full"},
     {"optimizer", "NAME", "adamw adamw-8bit adafactor lion sgd muon lamb. Default: adamw",
      "adamw adamw-8bit adafactor lion sgd muon lamb"},
-    {"attention", "KERNEL", "flash, fused-softmax, unfused. Default: flash",
-     "flash fused-softmax unfused"},
+    {"attention", "KERNEL", "flash, fused-softmax, unfused. Default: flash", "flash fused-softmax unfused"},
     {"cross_entropy", "KIND", "default (what the framework does), unfused, fused, chunked",
      "default unfused fused chunked"},
-    {"parameter_dtype", "TYPE",
-     "Type in which parameters are kept for compute. Default: the framework's"},
-    {"gradient_dtype", "TYPE",
-     "Type in which gradients are accumulated. Default: the framework's"},
+    {"parameter_dtype", "TYPE", "Type in which parameters are kept for compute. Default: the framework's"},
+    {"gradient_dtype", "TYPE", "Type in which gradients are accumulated. Default: the framework's"},
     {"dropout", "P", "Dropout probability; above 0 masks are saved. Default: 0"},
     {"fine_tune", "KIND", "pretrain, full, lora, qlora, ia3. Default: pretrain",
      "pretrain full lora qlora ia3"},
     {"lora_rank", "N", "Rank of LoRA adapters"},
     {"offload", "WHAT", "Kept in host memory: optimizer, params or activations"},
-    {"capacity_factor", "X",
-     "Tokens beyond X times the mean per expert are dropped. Default: 0, none are"},
-    {"routing_imbalance", "X",
-     "Tokens of the busiest expert rank over the mean. Default: 1"},
+    {"capacity_factor", "X", "Tokens beyond X times the mean per expert are dropped. Default: 0, none are"},
+    {"routing_imbalance", "X", "Tokens of the busiest expert rank over the mean. Default: 1"},
     {"tokens", "N", "Training budget, for days, GPU-hours and cost: 15T, 300B"},
 };
 
@@ -75,7 +70,8 @@ void append_scenario_options(std::vector<OptionRow>& rows, ScenarioOptions& ques
     question.recipe.push_back({info.key, std::string{presets::recipe_field(info.key).flag}, ""});
   for (std::size_t i = 0; i < std::size(kRecipeFlags); ++i) {
     const RecipeFlagInfo& info = kRecipeFlags[i];
-    rows.push_back({question.recipe[i].flag, info.value, info.help, &question.recipe[i].text, words_of(info.choices)});
+    rows.push_back(
+        {question.recipe[i].flag, info.value, info.help, &question.recipe[i].text, words_of(info.choices)});
   }
   const OptionRow last[] = {
       {"--schedule", "NAME", "Pipeline schedule, as in the layout: 1f1b, interleaved, zb-h1, zb-v, …",

@@ -290,8 +290,7 @@ void MainWindow::recover() {
   const auto* request = std::get_if<ScenarioRequest>(&content);
   if (request != nullptr) {
     document_.change(*request, tr("Recovered"));
-    showMessage(tr("The program ended without saving: its scenario is back. Undo takes it away."),
-                false);
+    showMessage(tr("The program ended without saving: its scenario is back. Undo takes it away."), false);
   }
   QFile::remove(path);
 }
