@@ -51,7 +51,8 @@ struct Candidate {
   std::uint32_t unit = 0;
   std::uint16_t pp = 0, order = 0, pipe = 0, batch = 0, recompute = 0, layers = 0, sharding = 0;
   std::uint8_t sp = 0;
-  friend auto operator<=>(const Candidate&, const Candidate&) = default;
+  // clang-tidy 14 takes the literal zero inside a defaulted comparison for a null pointer.
+  friend auto operator<=>(const Candidate&, const Candidate&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// Sets the layout and recipe of `unit` and `candidate`; dp is what the GPUs leave.

@@ -174,6 +174,16 @@ void UnitSearch::set_sharding(std::uint16_t sharding) {
   sc_.layout.sharding = sharding_options_[sharding];
 }
 
+void UnitSearch::group_stages(const std::vector<StagePlan>& stages, Pipe& pipe) {
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    auto same = std::find_if(pipe.groups.begin(), pipe.groups.end(),
+                             [&](const StageGroup& group) { return group.plan == stages[s]; });
+    if (same == pipe.groups.end()) same = pipe.groups.insert(same, {.plan = stages[s]});
+    same->members.push_back(static_cast<int>(s));
+    pipe.most_layers = std::max(pipe.most_layers, stages[s].total_layers());
+  }
+}
+
 /// Stages of every pipeline option that the rules accept.
 void UnitSearch::plan_pipes() {
   pipes_.clear();
@@ -188,14 +198,7 @@ void UnitSearch::plan_pipes() {
                         sc_);
       continue;
     }
-    const std::vector<StagePlan> stages = plan_stages(sc_);
-    for (std::size_t s = 0; s < stages.size(); ++s) {
-      auto same = std::find_if(pipe.groups.begin(), pipe.groups.end(),
-                               [&](const StageGroup& group) { return group.plan == stages[s]; });
-      if (same == pipe.groups.end()) same = pipe.groups.insert(same, {.plan = stages[s]});
-      same->members.push_back(static_cast<int>(s));
-      pipe.most_layers = std::max(pipe.most_layers, stages[s].total_layers());
-    }
+    group_stages(plan_stages(sc_), pipe);
     pipe.separates_ends = separates_ends(sc_.layout);
     const auto twin = std::find_if(pipes_.begin(), pipes_.end(), [&](const Pipe& other) {
       return other.groups == pipe.groups && other.separates_ends == pipe.separates_ends;
@@ -203,6 +206,19 @@ void UnitSearch::plan_pipes() {
     pipe.plan = twin != pipes_.end() ? twin->plan : plans_++;
     pipes_.push_back(std::move(pipe));
   }
+}
+
+std::vector<double> UnitSearch::most_in_flight(const Pipe& pipe) const {
+  const std::int64_t microbatches = microbatches_per_step(sc_);
+  std::vector<double> in_flight;
+  for (const StageGroup& group : pipe.groups) {
+    double most = 0;
+    for (const int stage : group.members) {
+      most = std::max(most, microbatches_in_flight(sc_.layout, microbatches, stage));
+    }
+    in_flight.push_back(most);
+  }
+  return in_flight;
 }
 
 /// Combinations of a pipeline and a micro-batch that the rules accept.
@@ -213,15 +229,7 @@ void UnitSearch::combine(const Pipe& pipe, std::uint16_t batch) {
     findings_->reject(*rule, below * count(sp_choices_ * shardings_.size()), sc_);
     return;
   }
-  Combination combination{.pipe = &pipe, .batch = batch};
-  const std::int64_t microbatches = microbatches_per_step(sc_);
-  for (const StageGroup& group : pipe.groups) {
-    double most = 0;
-    for (const int stage : group.members) {
-      most = std::max(most, microbatches_in_flight(sc_.layout, microbatches, stage));
-    }
-    combination.in_flight.push_back(most);
-  }
+  Combination combination{.pipe = &pipe, .batch = batch, .in_flight = most_in_flight(pipe)};
   for (std::size_t sp = 0; sp < sp_choices_; ++sp) {
     sc_.layout.sp = sc_.layout.tp > 1 && space_.lists.sp[sp];
     if (const auto rule = broken(RuleScope::Sequence)) {
@@ -454,7 +462,8 @@ std::size_t UnitSearch::PassKeyHash::operator()(const PassKey& key) const {
 const UnitSearch::PassPart& UnitSearch::pass_part(std::uint16_t option) {
   const int sharding = operations_of_sharding(sc_);
   const bool forwards_first = sc_.layout.schedule == ScheduleKind::GPipe;
-  const std::size_t variant = (candidate_.batch * 2U + candidate_.sp) * 2 + (forwards_first ? 1 : 0);
+  const std::size_t variant =
+      (std::size_t{candidate_.batch} * 2 + candidate_.sp) * 2 + (forwards_first ? 1 : 0);
   const std::size_t index =
       (variant * space_.recomputes.size() + option) * kOperationKinds + static_cast<std::size_t>(sharding);
   if (pass_of_[index] != nullptr) return *pass_of_[index];
@@ -485,7 +494,7 @@ const UnitSearch::PassPart& UnitSearch::pass_part(std::uint16_t option) {
 
 const ParameterMemory& UnitSearch::parameter_memory(bool separates_ends, std::uint16_t sharding) {
   const std::size_t accumulates = microbatches_per_step(sc_) > 1 ? 1 : 0;
-  auto& memory = parameters_[(sharding * 2U + accumulates) * 2 + (separates_ends ? 1 : 0)];
+  auto& memory = parameters_[(std::size_t{sharding} * 2 + accumulates) * 2 + (separates_ends ? 1 : 0)];
   if (!memory) {
     memory = std::make_unique<ParameterMemory>(sc_, used_);
     memory->sum();

@@ -95,6 +95,9 @@ class UnitSearch {
   void set_limits();
   void grid(std::uint16_t pp);
   void plan_pipes();
+  static void group_stages(const std::vector<costmodel::StagePlan>& stages, Pipe& pipe);
+  /// By stage group, for the present micro-batch.
+  [[nodiscard]] std::vector<double> most_in_flight(const Pipe& pipe) const;
   void combine(const Pipe& pipe, std::uint16_t batch);
   void walk_order(std::uint16_t order);
   void price(const Combination& combination);
