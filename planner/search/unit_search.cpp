@@ -221,6 +221,19 @@ std::vector<double> UnitSearch::most_in_flight(const Pipe& pipe) const {
   return in_flight;
 }
 
+std::vector<std::uint16_t> UnitSearch::accepted_shardings(std::int64_t below) {
+  std::vector<std::uint16_t> accepted;
+  for (const std::uint16_t sharding : shardings_) {
+    set_sharding(sharding);
+    if (const auto rule = broken(RuleScope::Shards)) {
+      findings_->reject(*rule, below, sc_);
+    } else {
+      accepted.push_back(sharding);
+    }
+  }
+  return accepted;
+}
+
 /// Combinations of a pipeline and a micro-batch that the rules accept.
 void UnitSearch::combine(const Pipe& pipe, std::uint16_t batch) {
   sc_.recipe.micro_batch = space_.lists.micro_batch[batch];
@@ -237,15 +250,7 @@ void UnitSearch::combine(const Pipe& pipe, std::uint16_t batch) {
       continue;
     }
     combination.sp = static_cast<std::uint8_t>(sp);
-    combination.shardings.clear();
-    for (const std::uint16_t sharding : shardings_) {
-      set_sharding(sharding);
-      if (const auto rule = broken(RuleScope::Shards)) {
-        findings_->reject(*rule, below, sc_);
-      } else {
-        combination.shardings.push_back(sharding);
-      }
-    }
+    combination.shardings = accepted_shardings(below);
     if (!combination.shardings.empty()) combinations_.push_back(combination);
   }
 }

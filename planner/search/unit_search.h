@@ -99,6 +99,8 @@ class UnitSearch {
   /// By stage group, for the present micro-batch.
   [[nodiscard]] std::vector<double> most_in_flight(const Pipe& pipe) const;
   void combine(const Pipe& pipe, std::uint16_t batch);
+  /// Those that the rules accept; the others are counted with the `below` candidates that each stands for.
+  [[nodiscard]] std::vector<std::uint16_t> accepted_shardings(std::int64_t below);
   void walk_order(std::uint16_t order);
   void price(const Combination& combination);
   void price_recomputation(const Combination& combination, std::uint16_t option);
