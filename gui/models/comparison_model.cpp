@@ -71,8 +71,8 @@ QVariant ComparisonModel::value(int row, int column) const {
     case Part::Difference:
       return before.value && now.value ? QVariant(*now.value - *before.value) : QVariant();
     case Part::Change:
-      return before.value && now.value && *before.value != 0 ? QVariant(*now.value / *before.value - 1)
-                                                             : QVariant();
+      return before.value && now.value && *before.value > 0 ? QVariant(*now.value / *before.value - 1)
+                                                            : QVariant();
   }
   return {};
 }

@@ -53,7 +53,7 @@ QString signedText(double difference, const QString& magnitude) {
 }
 
 QString changeText(double before, double now) {
-  if (before == 0.0) return {};
+  if (before <= 0.0) return {};
   const double change = now / before - 1.0;
   return signedText(change, percentText(std::abs(change)));
 }

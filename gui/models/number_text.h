@@ -25,7 +25,7 @@ enum class ByteUnit : std::uint8_t { Binary, Decimal };
 
 /// A difference always has its sign: "+2.4 GiB", "−310 ms"; "±0" when nothing changed.
 [[nodiscard]] QString signedText(double difference, const QString& magnitude);
-/// "+12.5 %", "−3 %" of `now` against `before`; empty when `before` is 0.
+/// "+12.5 %", "−3 %" of `now` against `before`; empty unless `before` is positive.
 [[nodiscard]] QString changeText(double before, double now);
 
 /// Swaps '.' and ',' of a C-locale text for those of the default locale, and writes "us" as "µs".

@@ -58,6 +58,7 @@ TEST(number_text, speaks_the_users_locale_and_writes_units) {
   EXPECT_EQ(secondsText(Seconds{12.3e-6}), "12.3 µs");
   EXPECT_EQ(changeText(80, 60), "−25.0 %");
   EXPECT_EQ(changeText(0, 60), "");
+  EXPECT_EQ(changeText(-16, 23), "") << "from too little memory to some to spare is no percentage";
   EXPECT_EQ(signedText(0, "0 B"), "±0");
   QLocale::setDefault(QLocale(QLocale::German, QLocale::Germany));
   EXPECT_EQ(bytesText(Bytes{1.5 * 1073741824}), "1,5 GiB");
