@@ -30,6 +30,7 @@ struct Evaluation {
   costmodel::Scenario scenario;
   presets::JsonValue model_config;  // null without a model
   std::vector<std::string> notes;   // what was not said and which value it got
+  /// Null when the question cannot even be searched around.
   std::shared_ptr<const presets::ClusterCalibration> calibration;
   costmodel::Estimate estimate;
   std::optional<costmodel::TrainingCost> training;               // only for a token budget

@@ -106,11 +106,28 @@ EvaluationPtr Evaluator::evaluate(const ScenarioRequest& request) {
     price(*result);
   } catch (const InputError& error) {
     result->problem = error.problem;
+    prepareSearch(*result);
   } catch (const std::exception& error) {
     result->problem = presets::InputProblem{.field = "internal", .value = error.what()};
   }
   offer(*result);
   return result;
+}
+
+/// A layout that does not even divide the GPUs must not keep anybody from searching for one that does.
+void Evaluator::prepareSearch(Evaluation& result) {
+  if (!result.has_model || !result.has_cluster) return;
+  try {
+    ScenarioRequest without_layout = result.request;
+    without_layout.layout = {};
+    auto [scenario, notes] = resolve(without_layout);
+    auto curves = calibration(result.request, scenario.cluster);
+    scenario.layout = result.request.layout.layout;
+    result.scenario = std::move(scenario);
+    result.calibration = std::move(curves);
+  } catch (const InputError&) {
+    // Something else is wrong too: the problem says it.
+  }
 }
 
 void Evaluator::price(Evaluation& result) {

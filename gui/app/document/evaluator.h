@@ -30,6 +30,7 @@ class Evaluator {
                                                                  const costmodel::ClusterSpec& cluster);
   presets::ResolvedScenario resolve(const presets::ScenarioRequest& request);
   void price(Evaluation& result);
+  void prepareSearch(Evaluation& result);
   void offer(Evaluation& result);
 
   std::map<std::string, Looked> models_;

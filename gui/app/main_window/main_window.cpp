@@ -255,7 +255,10 @@ void MainWindow::showExample() {
 
 void MainWindow::findLayout() {
   const EvaluationPtr e = document_.evaluation();
-  if (!e->has_model || !e->has_cluster) return;
+  if (!e->calibration) {
+    showMessage(tr("Choose a model and GPUs first."), true);
+    return;
+  }
   load_fastest_ = true;
   verdict_->setSearching(true);
   search_.start(e, problemOf(*e));

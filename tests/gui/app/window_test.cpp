@@ -300,6 +300,22 @@ class WindowTest : public QObject {
     QVERIFY(answer().fits());
   }
 
+  void a_layout_that_does_not_divide_the_gpus_leads_to_one_that_fits() {
+    window_->findLayout();  // nothing is chosen yet: said, not crashed
+    QVERIFY(!window_->message().isEmpty());
+    startWith("llama-3.1-8b", "64xH100");
+    auto request = window_->document().request();
+    request.layout = presets::parse_layout("tp3", "layout");
+    window_->document().change(std::move(request), "tp3");
+    QVERIFY(answered());
+    QVERIFY(answer().problem.has_value());
+    QSignalSpy found{&window_->search(), &SearchJob::found};
+    QTest::mouseClick(find<QPushButton>("findLayout"), Qt::LeftButton);
+    QVERIFY(found.wait(kPatience));
+    QVERIFY(answered());
+    QVERIFY(answer().fits());
+  }
+
   void a_search_fills_table_and_scatter_and_enter_loads_a_plan() {
     startWith("llama-3.1-8b", "16xH100");
     window_->pages().setCurrentIndex(2);
