@@ -5,7 +5,7 @@ namespace hexaplan::cli {
 /// What the shell sees. 5 belongs to commands that compare predictions with what they execute.
 enum class ExitCode {
   Ok = 0,             // also: fits
-  Internal = 1,       // a mistake of ours
+  Internal = 1,       // a mistake of ours, such as a number that `verify` finds to differ
   Usage = 2,          // the command line cannot be understood
   DoesNotFit = 3,     // `estimate` only with --require-fit; `search`: nothing found
   UnusableInput = 4,  // a file, a preset or the environment cannot be used

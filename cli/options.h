@@ -87,13 +87,19 @@ struct CompareOptions {
   bool csv = false, markdown = false;
 };
 
+struct VerifyOptions {
+  ScenarioOptions question;
+  int random = 0;  // layouts; 0 = the scenario
+  int seed = 1;
+};
+
 /// Text that is made from the command tree itself: help, version, completion, man.
 struct PrintText {
   std::string text;
 };
 
 using Command = std::variant<EstimateOptions, SimulateOptions, SearchOptions, CompareOptions, PresetsOptions,
-                             AccuracyOptions, ExecuteOptions, BackendsOptions, PrintText>;
+                             AccuracyOptions, ExecuteOptions, VerifyOptions, BackendsOptions, PrintText>;
 struct Invocation {
   CommonOptions common;
   Command command;

@@ -27,6 +27,7 @@
 #include "cli/render/simulate_json.h"
 #include "cli/render/simulate_text.h"
 #include "cli/render/tables.h"
+#include "cli/render/verify_text.h"
 #include "cli/write_file.h"
 #include "presets/json/input_error.h"
 
@@ -112,6 +113,13 @@ struct Runner {
   Outcome operator()(const BackendsOptions& /*none*/) const {
     const auto backends = validator::list_backends();
     return {common.json ? json_text(backends_json(backends)) : backends_text(backends, style)};
+  }
+  Outcome operator()(const VerifyOptions& options) const {
+    const VerifyReport report = run_verify(options, !common.quiet);
+    return {common.json ? json_text(verify_json(report)) : verify_text(report, style),
+            report.rejected  ? ExitCode::DoesNotFit
+            : report.equal() ? ExitCode::Ok
+                             : ExitCode::Internal};
   }
   Outcome operator()(const PrintText& print) const { return {print.text}; }
 

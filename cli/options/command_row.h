@@ -47,5 +47,6 @@ void remove_options(std::vector<OptionRow>& rows, std::initializer_list<std::str
 [[nodiscard]] CommandRow accuracy_row();
 [[nodiscard]] CommandRow run_row();
 [[nodiscard]] CommandRow backends_row();
+[[nodiscard]] CommandRow verify_row();
 
 }  // namespace hexaplan::cli

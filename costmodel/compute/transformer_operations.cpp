@@ -159,7 +159,7 @@ class LayerOperations {
   /// Ranks that share a sequence add up how often its tokens chose each expert, for the balance loss; ranks
   /// that exchange tokens say how many each expert gets.  [docs/formulas.md#C12]
   void routing_counts() {
-    if (!sc_.framework.exchanges_expert_counts) return;
+    if (!sc_.framework.explicit_step) return;
     const Layout& l = sc_.layout;
     const auto experts = static_cast<double>(d_.experts);
     const double of_sequences = experts * static_cast<double>(d_.micro_batch);

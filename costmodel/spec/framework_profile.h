@@ -237,9 +237,6 @@ struct FrameworkProfile {
   /// A token goes once to each rank, and over the network once to each node, however many experts it has
   /// there (DeepEP, HybridEP); false: once per expert (all-to-all).
   bool expert_dispatch_merges_copies = false;
-  /// Per MoE layer and micro-batch, counts of tokens per expert travel in collectives of their own: how many
-  /// copies each rank gets, and the balance loss of sequences that several ranks share.
-  bool exchanges_expert_counts = false;
   double overlap_slowdown = 1.15;  // compute stretches by this while a collective runs beside it
 
   /// Every allocation and message of the step is known, in order: Hexaplan's own executor, whose memory and

@@ -85,7 +85,6 @@ constexpr ProfileField kFields[] = {
     {"pipeline_scatter_gather", &P::pipeline_scatter_gather},
     {"expert_overlap", &P::expert_overlap, kShare},
     {"expert_dispatch_merges_copies", &P::expert_dispatch_merges_copies},
-    {"exchanges_expert_counts", &P::exchanges_expert_counts},
     {"overlap_slowdown", &P::overlap_slowdown, kStretch},
     {"context", &P::context},
     {"communicator", &P::communicator},

@@ -26,7 +26,7 @@ constexpr std::array kMissing{
             "choose a Llama-type model",
             [](const Scenario& s) {
               const costmodel::AttentionSpec& a = s.model.attention;
-              return a.qkv_bias || a.output_bias || a.qk_norm || a.sinks || a.window > 0;
+              return a.qkv_bias || a.output_bias || a.qk_norm || a.sinks;
             }},
     Missing{"executor-block", "only pre-norm blocks with RMSNorm and rotary positions are executed",
             "choose a Llama-type model",
@@ -50,6 +50,8 @@ constexpr std::array kMissing{
     Missing{"executor-experts", "tokens beyond an expert's capacity are not dropped",
             "use a capacity factor of 0: dropless",
             [](const Scenario& s) { return s.model.is_moe() && s.recipe.routing.capacity_factor > 0; }},
+    Missing{"executor-context", "a sliding window is not executed under context parallelism", "use cp=1",
+            [](const Scenario& s) { return s.layout.cp > 1 && s.model.attention.window > 0; }},
     Missing{"executor-context", "context parallelism over heads (all-to-all) is not executed",
             "use the ring or gathered keys and values",
             [](const Scenario& s) {

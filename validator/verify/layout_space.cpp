@@ -69,6 +69,12 @@ constexpr std::array kDimensions{
     Dimension{"ep", 3, [](Scenario& s, int v) { s.layout.ep = power_of_two(v); }},
     Dimension{"etp", 2, [](Scenario& s, int v) { s.layout.etp = v; }},
     Dimension{"kv_heads", 3, [](Scenario& s, int v) { s.model.attention.kv_heads = power_of_two(v); }},
+    Dimension{"window", 2,
+              [](Scenario& s, int v) {
+                if (v == 0) return;
+                s.model.attention.window = 5;
+                s.model.attention.global_period = 2;
+              }},
     Dimension{"tied", 2, [](Scenario& s, int v) { s.model.tied_embeddings = v == 1; }},
     Dimension{"recompute", 4,
               [](Scenario& s, int v) {
@@ -238,6 +244,7 @@ std::string describe(const Scenario& sc) {
   degree("micro-batches", costmodel::microbatches_per_step(sc));
   if (sc.model.is_moe()) text += fmt::format(" experts={}×{}", sc.model.moe.experts, sc.model.moe.top_k);
   if (sc.model.moe.shared_ffn > 0) text += " shared";
+  if (sc.model.attention.window > 0) text += " window";
   if (sc.model.tied_embeddings) text += " tied";
   return text.empty() ? "one rank" : text.substr(1);
 }

@@ -1,0 +1,26 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "costmodel/spec/verdict.h"
+#include "validator/verify/verify.h"
+
+namespace hexaplan::cli {
+
+/// Everything `hexaplan verify` has to say.
+struct VerifyReport {
+  int seed = 1;
+  std::optional<costmodel::Rejected> rejected;  // rules or executor do not accept the scenario: nothing ran
+  std::vector<std::string> changes;             // what was shrunk of the scenario asked for
+  std::vector<validator::Verification> layouts;
+
+  [[nodiscard]] bool equal() const;
+};
+
+/// Executes the scenario, shrunk, in Hexaplan's own framework profile, or random layouts. InputError when
+/// something cannot be used. `progress`: a line on stderr that says how far it is.
+[[nodiscard]] VerifyReport run_verify(const VerifyOptions& options, bool progress);
+
+}  // namespace hexaplan::cli

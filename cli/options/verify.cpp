@@ -1,0 +1,47 @@
+#include <memory>
+
+#include "cli/options/command_row.h"
+
+namespace hexaplan::cli {
+namespace {
+
+constexpr int kMostLayouts = 100000;
+constexpr int kMostSeed = 999999999;
+
+struct Words {
+  std::string random, seed;
+  VerifyOptions options;
+};
+
+Command checked(Words words) {
+  VerifyOptions& o = words.options;
+  if (!words.random.empty()) o.random = whole_number(words.random, "--random", kMostLayouts);
+  if (!words.seed.empty()) o.seed = whole_number(words.seed, "--seed", kMostSeed);
+  const bool asked = !o.question.scenario.empty() || !o.question.model.empty();
+  if (asked == (o.random > 0))
+    throw UsageError{
+        "verify: needs either a scenario (--scenario FILE, or --model, --cluster and --layout) or --random "
+        "N"};
+  return o;
+}
+
+}  // namespace
+
+CommandRow verify_row() {
+  const auto words = std::make_shared<Words>();
+  CommandRow row{.name = "verify",
+                 .help = "Execute a layout, shrunk, and hold its counts and parameters against prediction",
+                 .options = {},
+                 .finish = [words] { return checked(*words); }};
+  append_scenario_options(row.options, words->options.question);
+  row.options.push_back(
+      {"--random", "N",
+       "That many layouts of small models instead of a scenario; first those in which every two "
+       "choices meet",
+       &words->random});
+  row.options.push_back(
+      {"--seed", "N", "Of parameters, tokens and random layouts. Default: 1", &words->seed});
+  return row;
+}
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,139 @@
+#include "cli/render/verify_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "cli/render/estimate_rows.h"
+#include "cli/render/numbers.h"
+
+namespace hexaplan::cli {
+namespace {
+
+using presets::JsonArray;
+using presets::JsonObject;
+using presets::JsonValue;
+using validator::Mismatch;
+using validator::Verification;
+
+constexpr std::size_t kMostListed = 40;
+
+std::string place(const Mismatch& m) {
+  return m.rank < 0 ? std::string{"all ranks"} : fmt::format("rank {}", m.rank);
+}
+
+std::string one_layout(const Verification& v, const TextStyle& style) {
+  std::string text = fmt::format("{} on {} rank{}: loss {:.6f}\n", style.bold(v.scenario), v.ranks,
+                                 v.ranks == 1 ? "" : "s", v.loss);
+  text += fmt::format("  allocated by the fullest rank  {} predicted, {} executed\n",
+                      costmodel::format_binary(v.predicted_memory.total()),
+                      costmodel::format_binary(costmodel::Bytes{static_cast<double>(v.most_bytes)}));
+  text += fmt::format("  communicated by all ranks      {} messages, {}\n", v.messages,
+                      costmodel::format_binary(v.communicated));
+  text += fmt::format("  computed by all ranks          {:.6g} FLOP in matrices and attention\n",
+                      v.flops.value());
+  text += fmt::format(
+      "  apart from one rank            loss {:.1e}, gradient norm {:.1e}, parameters {:.1e} "
+      "(relative; bound {:.0e})\n",
+      v.loss_error, v.norm_error, v.parameter_error, validator::kSameNumbers);
+  return text;
+}
+
+std::string differences(const VerifyReport& report, const TextStyle& style) {
+  std::vector<std::vector<std::string>> rows{{"difference", "where", "predicted", "executed"}};
+  std::size_t left_out = 0;
+  for (const Verification& v : report.layouts) {
+    if (v.equal()) continue;
+    rows.push_back({style.bold(v.scenario), "", "", ""});
+    for (const Mismatch& m : v.mismatches) {
+      if (rows.size() > kMostListed) {
+        ++left_out;
+        continue;
+      }
+      rows.push_back(
+          {"  " + m.what, place(m), fmt::format("{}", m.predicted), fmt::format("{}", m.executed)});
+    }
+  }
+  if (rows.size() == 1) return {};
+  std::string text = format_table(rows, 2);
+  if (left_out > 0) text += fmt::format("  and {} more; --json has all\n", left_out);
+  return text + "\n";
+}
+
+JsonValue mismatch_json(const Mismatch& m) {
+  JsonObject object{{"what", m.what}, {"predicted", m.predicted}, {"executed", m.executed}};
+  if (m.rank >= 0) object.emplace_back("rank", m.rank);
+  return object;
+}
+
+JsonValue layout_json(const Verification& v) {
+  JsonArray mismatches;
+  for (const Mismatch& m : v.mismatches) mismatches.push_back(mismatch_json(m));
+  return JsonObject{{"scenario", v.scenario},
+                    {"ranks", v.ranks},
+                    {"compared", v.compared},
+                    {"equal", v.equal()},
+                    {"loss", v.loss},
+                    {"loss_error", v.loss_error},
+                    {"gradient_norm_error", v.norm_error},
+                    {"parameter_error", v.parameter_error},
+                    {"predicted_bytes", v.predicted_memory.total().value()},
+                    {"executed_bytes", v.most_bytes},
+                    {"messages", v.messages},
+                    {"communicated_bytes", v.communicated.value()},
+                    {"flops", v.flops.value()},
+                    {"differences", std::move(mismatches)}};
+}
+
+}  // namespace
+
+std::string verify_text(const VerifyReport& report, const TextStyle& style) {
+  if (report.rejected) {
+    return fmt::format("{}: {} ({})\n{}\n", style.bad("Not executed"), report.rejected->reason,
+                       report.rejected->rule, report.rejected->advice);
+  }
+  std::string text;
+  if (!report.changes.empty()) {
+    text += "Shrunk:";
+    for (const std::string& change : report.changes) text += (text.back() == ':' ? " " : ", ") + change;
+    text += "\n";
+  }
+  if (report.layouts.size() == 1) text += one_layout(report.layouts.front(), style);
+  text += differences(report, style);
+  std::int64_t compared = 0, most_ranks = 0;
+  double worst = 0;
+  for (const Verification& v : report.layouts) {
+    compared += v.compared;
+    most_ranks = std::max(most_ranks, v.ranks);
+    worst = std::max({worst, v.loss_error, v.norm_error, v.parameter_error});
+  }
+  const auto different = std::count_if(report.layouts.begin(), report.layouts.end(),
+                                       [](const Verification& v) { return !v.equal(); });
+  text += fmt::format(
+      "{} layout{} on up to {} ranks, seed {}: {} numbers compared, largest relative distance from "
+      "one rank {:.1e}. ",
+      report.layouts.size(), report.layouts.size() == 1 ? "" : "s", most_ranks, report.seed, compared, worst);
+  return text +
+         (different == 0 ? style.good("No difference.") : style.bad(fmt::format("{} differ.", different))) +
+         "\n";
+}
+
+JsonValue verify_json(const VerifyReport& report) {
+  JsonArray layouts, changes;
+  for (const Verification& v : report.layouts) layouts.push_back(layout_json(v));
+  for (const std::string& change : report.changes) changes.emplace_back(change);
+  if (report.rejected) {
+    return JsonObject{{"schema", "hexaplan/verification/1"},
+                      {"rejected", JsonObject{{"rule", report.rejected->rule},
+                                              {"reason", report.rejected->reason},
+                                              {"advice", report.rejected->advice}}}};
+  }
+  return JsonObject{{"schema", "hexaplan/verification/1"},
+                    {"seed", report.seed},
+                    {"equal", report.equal()},
+                    {"shrunk", std::move(changes)},
+                    {"layouts", std::move(layouts)}};
+}
+
+}  // namespace hexaplan::cli

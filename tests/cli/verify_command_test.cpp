@@ -1,0 +1,45 @@
+#include <gmock/gmock.h>
+
+#include "run_hexaplan.h"
+
+namespace hexaplan::cli {
+namespace {
+
+using presets::JsonArray;
+using presets::JsonValue;
+using testing::HasSubstr;
+
+TEST(verify_command, finds_no_difference_in_random_layouts) {
+  const Finished run = run_hexaplan("verify --random 3 --seed 5");
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  EXPECT_THAT(run.out, HasSubstr("3 layouts on up to"));
+  EXPECT_THAT(run.out, HasSubstr("No difference."));
+}
+
+TEST(verify_command, shrinks_a_scenario_and_compares_every_number_of_its_layout) {
+  const JsonValue v = json_of(
+      "verify --model llama-3.1-70b --cluster 16xH100 --layout 'tp4 pp2 dp2 sp zero1' --global-batch 16 "
+      "--json");
+  EXPECT_EQ(*at(v, "schema").get_if<std::string>(), "hexaplan/verification/1");
+  EXPECT_TRUE(*at(v, "equal").get_if<bool>());
+  EXPECT_FALSE(at(v, "shrunk").get_if<JsonArray>()->empty());
+  const JsonValue& layout = at(v, "layouts").get_if<JsonArray>()->front();
+  EXPECT_EQ(number_at(layout, "ranks"), 16);
+  EXPECT_GT(number_at(layout, "compared"), 500);
+  EXPECT_EQ(number_at(layout, "predicted_bytes"), number_at(layout, "executed_bytes"));
+}
+
+TEST(verify_command, says_why_a_layout_is_not_executed) {
+  const Finished run = run_hexaplan("verify --model deepseek-v3 --layout 'ep8 dp8'");
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_THAT(run.out, HasSubstr("Not executed"));
+  EXPECT_THAT(run.out, HasSubstr("executor-attention"));
+}
+
+TEST(verify_command, needs_a_question) {
+  EXPECT_EQ(run_hexaplan("verify").exit_code, 2);
+  EXPECT_EQ(run_hexaplan("verify --random 2 --model llama-3.1-8b").exit_code, 2);
+}
+
+}  // namespace
+}  // namespace hexaplan::cli

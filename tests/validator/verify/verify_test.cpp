@@ -1,0 +1,99 @@
+// What `hexaplan verify` draws and compares.
+#include "validator/verify/verify.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "costmodel/step/estimate.h"
+#include "tests/validator/step/tiny_scenario.h"
+#include "validator/communicator/threads/thread_ranks.h"
+#include "validator/device/cpu/cpu_device.h"
+#include "validator/step/run_steps.h"
+#include "validator/verify/layout_space.h"
+
+namespace hexaplan::tests {
+namespace {
+
+using costmodel::Scenario;
+using testing::Contains;
+using testing::Field;
+using testing::HasSubstr;
+using validator::Mismatch;
+using validator::Verification;
+
+validator::VerifyOptions options() {
+  validator::VerifyOptions how;
+  how.make_device = [] { return validator::make_cpu_device(validator::Element::F64); };
+  return how;
+}
+
+std::string differences(const Verification& v) {
+  std::string text = v.scenario + ":\n";
+  for (const Mismatch& m : v.mismatches) {
+    text += "  " + m.what + " of rank " + std::to_string(m.rank) + ": predicted " +
+            std::to_string(m.predicted) + ", executed " + std::to_string(m.executed) + "\n";
+  }
+  return text;
+}
+
+TEST(verify, finds_no_difference_in_layouts_in_which_every_two_choices_meet) {
+  validator::ThreadRanks ranks;
+  for (const Scenario& sc : validator::covering_scenarios(tiny_scenario(), 1)) {
+    const Verification v = validator::verify(sc, options(), ranks);
+    EXPECT_TRUE(v.equal()) << differences(v);
+    EXPECT_GT(v.compared, 20) << v.scenario;
+  }
+}
+
+TEST(verify, names_what_differs_from_another_prediction) {
+  validator::ThreadRanks ranks;
+  const Scenario executed = tiny_scenario({.tp = 2});
+  validator::RunOptions run{.steps = 1};
+  run.make_device = options().make_device;
+  const validator::ExecutionReport report = validator::run_steps(executed, run, ranks);
+  Verification same, other;
+  validator::compare_with_prediction(executed, report, 1, same);
+  EXPECT_TRUE(same.equal()) << differences(same);
+  Scenario predicted = executed;
+  predicted.layout.sp = true;
+  predicted.recipe.recompute.mode = costmodel::RecomputeMode::Full;
+  validator::compare_with_prediction(predicted, report, 1, other);
+  EXPECT_THAT(other.mismatches, Contains(Field(&Mismatch::what, HasSubstr("FLOPs of mlp.up (forward)"))));
+  EXPECT_THAT(other.mismatches, Contains(Field(&Mismatch::what, HasSubstr("reduce-scatter over tensor"))));
+  EXPECT_THAT(other.mismatches, Contains(Field(&Mismatch::what, HasSubstr("bytes of activations"))));
+}
+
+TEST(layout_space, draws_the_same_scenarios_for_the_same_seed_and_all_are_accepted) {
+  const auto once = validator::random_scenarios(tiny_scenario(), 300, 7);
+  const auto again = validator::random_scenarios(tiny_scenario(), 300, 7);
+  ASSERT_EQ(once.size(), 300U);
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < once.size(); ++i) {
+    EXPECT_EQ(once[i].layout, again[i].layout);
+    EXPECT_EQ(costmodel::first_rejection(once[i]), std::nullopt);
+    EXPECT_EQ(validator::first_not_executable(once[i]), std::nullopt);
+    EXPECT_LE(once[i].layout.world_size(), validator::kMostRanks);
+    names.insert(validator::describe(once[i]));
+  }
+  EXPECT_GT(names.size(), 250U);
+}
+
+TEST(layout_space, covering_scenarios_have_every_axis_beside_every_other) {
+  const auto all = validator::covering_scenarios(tiny_scenario(), 3);
+  const auto any = [&](auto condition) { return std::any_of(all.begin(), all.end(), condition); };
+  const auto degree = [](const Scenario& s, int axis) {
+    const costmodel::Layout& l = s.layout;
+    const int degrees[] = {l.dp, l.tp, l.cp, l.pp, l.ep, l.sharding.stage + 1};
+    return degrees[axis];
+  };
+  for (int a = 0; a < 6; ++a) {
+    for (int b = a + 1; b < 6; ++b)
+      EXPECT_TRUE(any([&](const Scenario& s) { return degree(s, a) > 1 && degree(s, b) > 1; })) << a << b;
+  }
+}
+
+}  // namespace
+}  // namespace hexaplan::tests
