@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <vector>
 
@@ -27,13 +28,25 @@ constexpr int kMaxLayers = 1'000'000;
                     .hint = std::move(hint)}};
 }
 
-int layer_count(std::string_view digits, std::string_view field) {
+int layer_count(std::string_view digits, std::string_view field, int least = 1) {
   int layers = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), layers);
-  if (error != std::errc{} || end != digits.data() + digits.size() || layers < 1 || layers > kMaxLayers) {
-    reject(digits, field, "layers= with the layers per stage that are recomputed, at least 1");
+  if (error != std::errc{} || end != digits.data() + digits.size() || layers < least || layers > kMaxLayers) {
+    reject(digits, field,
+           fmt::format("layers= with the layers per stage that are recomputed, at least {}", least));
   }
   return layers;
+}
+
+/// "4/0/2/0": a count for every pipeline stage.
+std::vector<int> stage_counts(std::string_view list, std::string_view field) {
+  std::vector<int> counts;
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t end = std::min(list.find('/', at), list.size());
+    counts.push_back(layer_count(list.substr(at, end - at), field, 0));
+    at = end + 1;
+  }
+  return counts;
 }
 
 }  // namespace
@@ -56,7 +69,10 @@ std::uint16_t parse_recompute_modules(std::string_view list, char separator, std
 
 Recompute parse_recompute(std::string_view text, std::string_view field) {
   if (text.substr(0, kLayers.size()) == kLayers) {
-    return {.mode = RecomputeMode::Layers, .layers = layer_count(text.substr(kLayers.size()), field)};
+    const std::string_view counts = text.substr(kLayers.size());
+    if (counts.find('/') != std::string_view::npos)
+      return {.mode = RecomputeMode::Layers, .stage_layers = stage_counts(counts, field)};
+    return {.mode = RecomputeMode::Layers, .layers = layer_count(counts, field)};
   }
   if (text.substr(0, kModules.size()) == kModules) {
     return {.mode = RecomputeMode::SelectiveModules,
@@ -71,7 +87,9 @@ Recompute parse_recompute(std::string_view text, std::string_view field) {
 }
 
 std::string to_recompute_text(const Recompute& recompute) {
-  if (recompute.mode == RecomputeMode::Layers) return fmt::format("layers={}", recompute.layers);
+  if (recompute.mode == RecomputeMode::Layers)
+    return recompute.stage_layers.empty() ? fmt::format("layers={}", recompute.layers)
+                                          : fmt::format("layers={}", fmt::join(recompute.stage_layers, "/"));
   if (recompute.mode != RecomputeMode::SelectiveModules)
     return std::string{name_in(kRecomputeNames, recompute.mode)};
   std::vector<std::string_view> modules;
