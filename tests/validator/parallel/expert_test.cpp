@@ -15,7 +15,7 @@ using costmodel::CollectiveKind;
 using costmodel::Group;
 using costmodel::Scenario;
 
-constexpr std::int64_t kTokens = 6, kTop = 2, kExperts = 4;
+constexpr int kTokens = 6, kTop = 2, kExperts = 4;
 constexpr ExpertWay kThere{"moe.dispatch", "moe.gather_tp"};
 constexpr ExpertWay kBack{"moe.combine", "moe.scatter_tp"};
 constexpr TensorLabel kLabel{.name = "test"};
