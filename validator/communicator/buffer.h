@@ -7,6 +7,8 @@
 
 namespace hexaplan::validator {
 
+enum class Reduction : std::uint8_t { Sum, Max };
+
 /// Type in which a C++ number lies in memory.
 template <class T>
 [[nodiscard]] constexpr costmodel::DType dtype_of();

@@ -13,8 +13,6 @@
 
 namespace hexaplan::validator {
 
-enum class Reduction : std::uint8_t { Sum, Max };
-
 /// Communication that may still be under way. Until wait() returns, buffers that are read must not change and
 /// buffers that are written hold nothing of use. A host communicator may be done before it returns; a
 /// device's puts an event on the stream.

@@ -56,12 +56,27 @@ Tensor Device::allocate(std::span<const LabelledColumns> parts, std::int64_t row
 
 template <class Run>
 void Device::account(const IssuedFlops& issue, double flops, const Run& run) {
-  using Clock = std::chrono::steady_clock;
-  const auto begin = Clock::now();
+  const TimeMark begin = mark(Stream::Compute);
   run();
-  const std::chrono::duration<double> inside = Clock::now() - begin;
   flops_[issue] += flops;
-  times_[issue] += costmodel::Seconds{inside.count()};
+  timed_.push_back({issue, begin, mark(Stream::Compute)});
+}
+
+const std::map<IssuedFlops, costmodel::Seconds>& Device::issued_times() {
+  synchronize();
+  for (const Timed& timed : timed_) times_[timed.issue] += between(timed.begin, timed.end);
+  timed_.clear();
+  release_marks();
+  return times_;
+}
+
+TimeMark Device::mark(Stream /*stream*/) {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return {static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count())};
+}
+
+costmodel::Seconds Device::between(TimeMark begin, TimeMark end) const {
+  return costmodel::Seconds{static_cast<double>(end.id - begin.id) * 1e-9};
 }
 
 void Device::gemm(const IssuedFlops& issue, const Gemm& g) {

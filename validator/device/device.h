@@ -4,8 +4,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "costmodel/compute/operation.h"
+#include "validator/communicator/buffer.h"
 #include "validator/device/tensor.h"
 #include "validator/device/view.h"
 #include "validator/memory/tracking_allocator.h"
@@ -14,9 +16,15 @@ namespace hexaplan::validator {
 
 /// Queues that a device works off in order, beside each other where it can.
 enum class Stream : std::uint8_t { Compute, Communication };
-/// A point in a stream. A device that finishes every call before it returns (CPU) hands out empty ones.
+/// A point in a stream. A device that finishes every call before it returns (CPU) hands out empty ones. Other
+/// ranks' devices of the same process and hardware may wait for it.
 struct Event {
   std::uint64_t id = 0;
+};
+/// A point in a stream whose time is known once the stream has passed it. Good until the device's next
+/// release_marks().
+struct TimeMark {
+  std::uint64_t id = 0;  // the device's; the CPU's own clock reading in nanoseconds
 };
 
 /// C = op(A)·op(B), or C += with `accumulate`. op transposes. Views may be strided and of different elements;
@@ -86,7 +94,7 @@ class Device {
   /// What the device computes in where the ledger stores `dtype`.
   [[nodiscard]] virtual Element element_of(costmodel::DType dtype) const = 0;
   /// Copies between views of the same shape; elements are converted.
-  virtual void copy(const View& to, const View& from) = 0;
+  void copy(const View& to, const View& from, Stream stream = Stream::Compute) { run_copy(to, from, stream); }
   virtual void fill(const View& to, double value) = 0;
   /// Host → device and back, converted from and to the device's elements; both wait until the copy is done.
   virtual void upload(const View& to, std::span<const double> from) = 0;
@@ -102,6 +110,25 @@ class Device {
   virtual void wait(Stream /*stream*/, Event /*event*/) {}
   /// Blocks the host until all streams are empty.
   virtual void synchronize() {}
+  /// What a communication library takes for `stream` (a cudaStream_t); nullptr where the host computes.
+  [[nodiscard]] virtual void* native_stream(Stream /*stream*/) { return nullptr; }
+
+  // --- time ---
+  /// The moment at which `stream` has done everything that it was given so far.
+  [[nodiscard]] virtual TimeMark mark(Stream stream);
+  /// From one mark of a stream to a later one. Precondition: synchronize() came after both.
+  [[nodiscard]] virtual costmodel::Seconds between(TimeMark begin, TimeMark end) const;
+  /// All marks may be used again.
+  virtual void release_marks() {}
+
+  // --- what communication between ranks of one device is made of ---
+  /// to[i] = reduction over parts[0][i], parts[1][i], …, added in this order in at least fp32. Contiguous
+  /// views of one element and size in this device's memory, whoever's; `to` may be one of them.
+  virtual void reduce_parts(std::span<const View> parts, Reduction reduction, const View& to,
+                            Stream stream) = 0;
+  /// Numbers around zero with standard deviation `scale`, a function of seed and place alone: data where none
+  /// arrives. Never zeros: arithmetic on zeros runs faster than on data. Elements are floating point.
+  virtual void fill_noise(const View& to, std::uint64_t seed, double scale, Stream stream) = 0;
 
   // --- matrices ---
   /// One GEMM; counts its FLOPs under the operation named by `issue`.
@@ -203,17 +230,20 @@ class Device {
 
   // --- account of FLOPs ---
   [[nodiscard]] const std::map<IssuedFlops, double>& issued_flops() const { return flops_; }
-  /// Host time inside the same calls: the work itself on a device that is done when they return.
-  [[nodiscard]] const std::map<IssuedFlops, costmodel::Seconds>& issued_times() const { return times_; }
+  /// Time of the same calls on the compute stream. Waits for the device.
+  [[nodiscard]] const std::map<IssuedFlops, costmodel::Seconds>& issued_times();
   void reset_flops() {
     flops_.clear();
     times_.clear();
+    timed_.clear();
+    release_marks();
   }
 
  protected:
   friend class Tensor;
   [[nodiscard]] virtual std::byte* take(std::size_t bytes) = 0;  // throws std::bad_alloc
   virtual void give_back(std::byte* memory, std::size_t bytes) noexcept = 0;
+  virtual void run_copy(const View& to, const View& from, Stream stream) = 0;
   virtual void run_gemm(const Gemm& g) = 0;
   virtual void run_grouped_gemm(const Gemm& g, std::span<const std::int64_t> offsets) = 0;
   virtual void run_attention_forward(const AttentionBlock& block, const View& q, const View& k, const View& v,
@@ -228,8 +258,14 @@ class Device {
   template <class Run>
   void account(const IssuedFlops& issue, double flops, const Run& run);
 
+  struct Timed {
+    IssuedFlops issue;
+    TimeMark begin, end;
+  };
+
   std::map<IssuedFlops, double> flops_;
   std::map<IssuedFlops, costmodel::Seconds> times_;
+  std::vector<Timed> timed_;  // not yet in times_
 };
 
 }  // namespace hexaplan::validator

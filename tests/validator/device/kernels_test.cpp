@@ -225,5 +225,52 @@ TEST(cpu_device, a_grouped_gemm_multiplies_every_group_of_tokens_by_a_matrix_of_
   }
 }
 
+/// Three parts of 1 × 4 on a device of `element`.
+std::vector<double> reduced(Element element, Reduction reduction, bool into_first_part) {
+  const auto device = make_cpu_device(element);
+  std::vector<Tensor> parts;
+  std::vector<View> views;
+  for (const double base : {1.0, 10.0, -100.0}) {
+    const Tensor& part = parts.emplace_back(device->allocate({"part"}, 1, 4));
+    device->upload(part, std::vector<double>{base, 2 * base, 3 * base, -base});
+    views.push_back(part);
+  }
+  const Tensor sum = device->allocate({"sum"}, 1, 4);
+  const View& to = into_first_part ? views.front() : sum.view();
+  device->reduce_parts(views, reduction, to, Stream::Communication);
+  std::vector<double> values(4);
+  device->download(values, to);
+  return values;
+}
+
+TEST(parts, are_added_or_their_maximum_taken_also_into_one_of_them) {
+  for (const Element element : {Element::F64, Element::F32}) {
+    for (const bool into_first : {false, true}) {
+      EXPECT_EQ(reduced(element, Reduction::Sum, into_first), (std::vector<double>{-89, -178, -267, 89}));
+      EXPECT_EQ(reduced(element, Reduction::Max, into_first), (std::vector<double>{10, 20, 30, 100}));
+    }
+  }
+}
+
+TEST(noise, has_the_scale_asked_for_and_is_the_same_for_the_same_seed) {
+  const auto device = make_cpu_device(Element::F64);
+  const auto noise = [&](std::uint64_t seed) {
+    const Tensor x = device->allocate({"x"}, 100, 100);
+    device->fill_noise(x, seed, 0.5, Stream::Compute);
+    std::vector<double> values(10000);
+    device->download(values, x);
+    return values;
+  };
+  double sum = 0, squares = 0;
+  for (const double x : noise(7)) {
+    sum += x;
+    squares += x * x;
+  }
+  EXPECT_NEAR(sum / 10000, 0, 0.02);
+  EXPECT_NEAR(std::sqrt(squares / 10000), 0.5, 0.01);
+  EXPECT_EQ(noise(7), noise(7));
+  EXPECT_NE(noise(7), noise(8));
+}
+
 }  // namespace
 }  // namespace hexaplan::validator

@@ -10,7 +10,9 @@
 #include "validator/device/cpu/kernels/cross_entropy.h"
 #include "validator/device/cpu/kernels/embedding.h"
 #include "validator/device/cpu/kernels/gemm.h"
+#include "validator/device/cpu/kernels/noise.h"
 #include "validator/device/cpu/kernels/norm.h"
+#include "validator/device/cpu/kernels/reduce.h"
 #include "validator/device/cpu/kernels/rope.h"
 #include "validator/device/cpu/kernels/router.h"
 #include "validator/device/cpu/kernels/rows.h"
@@ -106,12 +108,6 @@ class CpuDevice final : public Device {
     }
   }
 
-  void copy(const View& to, const View& from) override {
-    assert(to.rows == from.rows && to.cols == from.cols);
-    with_type(to.element, [&]<class To>(To* /*type*/) {
-      with_type(from.element, [&]<class From>(From* /*type*/) { convert<To, From>(to, from); });
-    });
-  }
   void fill(const View& to, double value) override {
     with_type(to.element, [&]<class To>(To* /*type*/) {
       for (std::int64_t r = 0; r < to.rows; ++r) {
@@ -123,6 +119,25 @@ class CpuDevice final : public Device {
   void upload(const View& to, std::span<const std::int32_t> from) override { copy_from_host(to, from); }
   void download(std::span<double> to, const View& from) override { copy_to_host(to, from); }
   void download(std::span<std::int32_t> to, const View& from) override { copy_to_host(to, from); }
+
+  void reduce_parts(std::span<const View> parts, Reduction reduction, const View& to,
+                    Stream /*stream*/) override {
+    with_type(to.element, [&]<class To>(To* /*type*/) {
+      std::vector<const To*> from;
+      for (const View& part : parts) from.push_back(vector<To>(part));
+      kernels::reduce_parts<To>(from, reduction == Reduction::Max, to.elements(), vector<To>(to));
+    });
+  }
+  void fill_noise(const View& to, std::uint64_t seed, double scale, Stream /*stream*/) override {
+    with_type(to.element, [&]<class To>(To* /*type*/) {
+      for (std::int64_t r = 0; r < to.rows; ++r) {
+        for (std::int64_t c = 0; c < to.cols; ++c) {
+          const auto place = static_cast<std::uint64_t>(r * to.cols + c);
+          matrix<To>(to).row(r)[c] = static_cast<To>(scale * kernels::noise(seed, place));
+        }
+      }
+    });
+  }
 
   void rms_norm(const View& x, const View& weight, double epsilon, const View& y, const View& rstd) override {
     kernels::rms_norm_forward<T>(matrix<T>(x), vector<T>(weight), static_cast<T>(epsilon), matrix<T>(y),
@@ -258,6 +273,12 @@ class CpuDevice final : public Device {
     ::operator delete(memory, kAlignment);
   }
 
+  void run_copy(const View& to, const View& from, Stream /*stream*/) override {
+    assert(to.rows == from.rows && to.cols == from.cols);
+    with_type(to.element, [&]<class To>(To* /*type*/) {
+      with_type(from.element, [&]<class From>(From* /*type*/) { convert<To, From>(to, from); });
+    });
+  }
   void run_gemm(const Gemm& g) override {
     kernels::gemm<T>(matrix<T>(g.a), g.transpose_a, matrix<T>(g.b), g.transpose_b, g.accumulate,
                      matrix<T>(g.c));
