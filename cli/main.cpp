@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "cli/run.h"
 #include "presets/json/input_error.h"
+#include "validator/store/database.h"
 
 namespace {
 
@@ -28,12 +29,15 @@ ExitCode code_of(const hexaplan::presets::InputProblem& problem) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is a write that fails, not the end
   std::signal(SIGINT, [](int) { _exit(static_cast<int>(ExitCode::Interrupted)); });
   return static_cast<int>(hexaplan::cli::run(hexaplan::cli::parse_command_line(argc, argv)));
 } catch (const hexaplan::cli::UsageError& error) {
   return fail(ExitCode::Usage, error.what());
 } catch (const hexaplan::presets::InputError& error) {
   return fail(code_of(error.problem), error.what());
+} catch (const hexaplan::validator::StoreError& error) {
+  return fail(ExitCode::UnusableInput, error.what());
 } catch (const std::exception& error) {
   return fail(ExitCode::Internal, error.what());
 }

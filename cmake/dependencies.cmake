@@ -1,4 +1,4 @@
-# Third parties, found once. Required: fmt, nlohmann-json, CLI11, oneTBB, Eigen. Everything else switches its part off with
+# Third parties, found once. Required: fmt, nlohmann-json, CLI11, oneTBB, Eigen, SQLite. Everything else switches its part off with
 # one message.
 option(HEXAPLAN_GUI "Build hexaplan-gui when Qt 6 is found" ON)
 option(HEXAPLAN_MPI "Let ranks of the executor be MPI processes when MPI is found" ON)
@@ -9,6 +9,7 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(TBB REQUIRED)
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)
+find_package(SQLite3 3.37 REQUIRED)
 find_package(Threads REQUIRED)
 
 if(HEXAPLAN_MPI)
