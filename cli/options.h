@@ -57,7 +57,7 @@ struct AccuracyOptions {
 struct ExecuteOptions {
   ScenarioOptions question;
   std::int64_t steps = 1;
-  std::string device = "cpu", dtype = "f32", ranks = "threads";
+  std::string device = "cpu", dtype, ranks = "threads";
   std::string report, save, load, token_file;  // empty = not given
   std::int64_t memory_limit = 0;               // bytes per rank; 0 = none
   costmodel::Seconds timeout{120};

@@ -17,9 +17,10 @@
 #include "costmodel/step/estimate.h"
 #include "costmodel/units/format_units.h"
 #include "presets/json/input_error.h"
+#include "validator/backends/backends.h"
 #include "validator/checkpoint/sharded_state.h"
 #include "validator/communicator/mpi/mpi_ranks.h"
-#include "validator/device/cpu/cpu_device.h"
+#include "validator/device/device.h"
 #include "validator/step/run_steps.h"
 #include "validator/step/shrink.h"
 
@@ -129,11 +130,14 @@ std::unique_ptr<validator::RankBackend> rank_backend(const ExecuteOptions& optio
 }
 
 void check_device(const std::string& device) {
-  if (device == "cpu") return;
+  const auto state = validator::find_backend(device);
+  const bool known = state && state->role == validator::BackendRole::Device;
+  if (known && state->available) return;
   throw InputError{{.field = "--device",
                     .value = presets::in_quotes(device),
-                    .expected = "a device that this build has",
-                    .hint = "see 'hexaplan backends'"}};
+                    .expected = known ? fmt::format("a device that is ready ({})", state->detail)
+                                      : "a device that this build has",
+                    .hint = known ? state->remedy : "see 'hexaplan backends'"}};
 }
 
 /// What of a fault somebody can act on: an out-of-memory error against the prediction.
@@ -182,7 +186,8 @@ class Execution {
     if (!result_.rejected) result_.rejected = validator::first_not_executable(scenario);
     if (result_.rejected) return result_;
     const bool mpi = options_.ranks == "mpi";
-    check_host_memory(options_, scenario, mpi ? 1 : static_cast<double>(scenario.layout.world_size()));
+    if (options_.device == "cpu")
+      check_host_memory(options_, scenario, mpi ? 1 : static_cast<double>(scenario.layout.world_size()));
     backend_ = rank_backend(options_, scenario.layout.world_size());
     speaks_ = first_rank() == 0;
     check_ranks();
@@ -218,9 +223,10 @@ class Execution {
     run.ranks.timeout = options_.timeout;
     run.memory_limit = options_.memory_limit;
     run.keep_timeline = options_.timeline;
-    const validator::Element element =
-        options_.dtype == "f64" ? validator::Element::F64 : validator::Element::F32;
-    run.make_device = [element] { return validator::make_cpu_device(element); };
+    const validator::Element element = validator::element_named(options_.dtype).value();
+    run.make_device = [this, element](int rank) {
+      return validator::make_device(options_.device, element, backend_->gpu_of(rank));
+    };
     if (!options_.token_file.empty()) run.tokens = read_tokens(options_.token_file, scenario);
     if (!options_.load.empty()) {
       checkpoint_ = std::make_unique<validator::CheckpointReader>(validator::find_checkpoint(options_.load));

@@ -90,7 +90,7 @@ VerifyReport run_verify(const VerifyOptions& options, bool progress) {
   VerifyReport report{.seed = options.seed, .rejected = {}, .changes = {}, .layouts = {}};
   const std::vector<Scenario> scenarios = scenarios_of(options, report);
   validator::VerifyOptions how{.seed = static_cast<std::uint64_t>(options.seed)};
-  how.make_device = [] { return validator::make_cpu_device(validator::Element::F64); };
+  how.make_device = [](int /*rank*/) { return validator::make_cpu_device(validator::Element::F64); };
   validator::ThreadRanks ranks;
   const bool line = progress && isatty(STDERR_FILENO) != 0;
   for (const Scenario& sc : scenarios) {

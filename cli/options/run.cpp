@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <memory>
 
 #include "cli/options/command_row.h"
 #include "costmodel/units/parse_units.h"
+#include "validator/backends/backends.h"
 
 namespace hexaplan::cli {
 namespace {
@@ -25,18 +27,23 @@ double positive_number(const std::string& text, const std::string& flag, double 
   return value;
 }
 
-void one_of(const std::string& text, const std::string& flag, std::initializer_list<const char*> known) {
-  for (const char* word : known) {
-    if (text == word) return;
-  }
-  throw UsageError{fmt::format("{}: got \"{}\", expected {}", flag, text, fmt::join(known, " or "))};
+/// A device computes in what its row of the table has; its first one is the default.
+void check_dtype(ExecuteOptions& options) {
+  std::vector<std::string_view> known;
+  for (const validator::Element element : validator::elements_of_device(options.device))
+    known.push_back(validator::name_of(element));
+  if (known.empty()) return;  // an unknown device: the run says so
+  if (options.dtype.empty()) options.dtype = known.front();
+  if (std::find(known.begin(), known.end(), options.dtype) != known.end()) return;
+  throw UsageError{fmt::format("--dtype: got \"{}\", expected {} (what {} computes in)", options.dtype,
+                               fmt::join(known, " or "), options.device)};
 }
 
 Command checked(Words words) {
   ExecuteOptions& options = words.options;
   if (!words.steps.empty()) options.steps = whole_number(words.steps, "--steps", kMostSteps);
   if (options.steps < 1) throw UsageError{"--steps: got \"0\", expected a whole number >= 1"};
-  one_of(options.dtype, "--dtype", {"f32", "f64"});
+  check_dtype(options);
   if (!words.memory_limit.empty()) {
     const auto limit = costmodel::parse_bytes(words.memory_limit);
     if (!limit || limit->value() < 1) {
@@ -70,21 +77,15 @@ CommandRow run_row() {
   append_scenario_options(row.options, options.question);
   const OptionRow own[] = {
       {"--steps", "N", "Optimizer steps. Default: 1", &words->steps},
-      {"--device",
-       "NAME",
-       "Where ranks compute: see 'hexaplan backends'. Default: cpu",
-       &options.device,
-       {"cpu"}},
+      {"--device", "NAME", "Where ranks compute: see 'hexaplan backends'. Default: cpu", &options.device,
+       validator::backend_names(validator::BackendRole::Device)},
       {"--dtype",
        "TYPE",
-       "What the CPU computes in: f32 or f64. Default: f32",
+       "What the device computes in: f32 or f64 (cpu), bf16 or f32 (cuda). Default: the first",
        &options.dtype,
-       {"f32", "f64"}},
-      {"--ranks",
-       "KIND",
-       "threads of this process, or mpi: processes that mpirun starts. Default: threads",
-       &options.ranks,
-       {"threads", "mpi"}},
+       {"f32", "f64", "bf16"}},
+      {"--ranks", "KIND", "threads of this process, or mpi: processes that mpirun starts. Default: threads",
+       &options.ranks, validator::backend_names(validator::BackendRole::Ranks)},
       {"--shrink", "", "Scale the model down, same layout and ratios, so that a laptop can run it",
        &options.shrink},
       {"--report", "FILE", "Keep everything that is measured in FILE (JSON), rewritten after every step",

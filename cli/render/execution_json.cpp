@@ -164,11 +164,27 @@ JsonValue rejection_json(const ExecutionResult& result) {
        JsonObject{{"rule", rejected.rule}, {"reason", rejected.reason}, {"advice", rejected.advice}}}};
 }
 
+namespace {
+
+const char* role_name(validator::BackendRole role) {
+  switch (role) {
+    case validator::BackendRole::Device:
+      return "device";
+    case validator::BackendRole::Ranks:
+      return "ranks";
+    case validator::BackendRole::Library:
+      return "library";
+  }
+  return "";
+}
+
+}  // namespace
+
 JsonValue backends_json(const std::vector<validator::BackendState>& backends) {
   JsonArray rows;
   for (const validator::BackendState& state : backends) {
     rows.push_back(JsonObject{{"name", state.name},
-                              {"role", state.role == validator::BackendRole::Device ? "device" : "ranks"},
+                              {"role", role_name(state.role)},
                               {"what", state.what},
                               {"available", state.available},
                               {"detail", state.detail},

@@ -170,12 +170,27 @@ std::string fault_text(const ExecutionResult& result, const std::string& report_
                             report_file.empty() ? "" : "; kept in " + report_file);
 }
 
+namespace {
+
+std::string_view option_of(validator::BackendRole role) {
+  switch (role) {
+    case validator::BackendRole::Device:
+      return "--device";
+    case validator::BackendRole::Ranks:
+      return "--ranks";
+    case validator::BackendRole::Library:
+      return "used by a device";
+  }
+  return {};
+}
+
+}  // namespace
+
 std::string backends_text(const std::vector<validator::BackendState>& backends, const TextStyle& style) {
   Rows rows{{"name", "option", "state", "what"}};
   std::string remedies;
   for (const validator::BackendState& state : backends) {
-    const bool device = state.role == validator::BackendRole::Device;
-    rows.push_back({state.name, device ? "--device" : "--ranks",
+    rows.push_back({state.name, std::string{option_of(state.role)},
                     state.available ? style.good("ready") : style.bad("missing"),
                     fmt::format("{} ({})", state.what, state.detail)});
     if (!state.remedy.empty()) remedies += fmt::format("{}: {}\n", state.name, state.remedy);

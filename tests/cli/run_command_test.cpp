@@ -28,6 +28,10 @@ presets::JsonValue json_of_tiny(const std::string& arguments) {
   return presets::parse_json(finished.out, "stdout").root;
 }
 
+const std::string& text_at(const presets::JsonValue& value, const std::string& path) {
+  return *at(value, path).get_if<std::string>();
+}
+
 const presets::JsonArray& list_at(const presets::JsonValue& value, const std::string& path) {
   return *at(value, path).get_if<presets::JsonArray>();
 }
@@ -99,6 +103,8 @@ TEST(run_command, what_cannot_be_executed_is_said_before_anything_runs) {
       {"--layout dp1 --dtype f16", 2, "expected f32 or f64"},
       {"--layout dp1 --memory-limit 80", 2, "80GiB"},
       {"--layout dp1 --device tpu", 2, "hexaplan backends"},
+      {"--layout dp1 --device cuda --dtype f64", 2, "expected bf16 or f32"},
+      {"--layout dp1 --dtype bf16", 2, "expected f32 or f64"},
       {"--layout dp1 --ranks fibers", 2, "threads or mpi"},
       {"--layout dp2 --ranks mpi", 2, "mpirun -np 2"},
       {"--layout dp1 --load /nowhere", 2, "holds no checkpoint"},
@@ -140,6 +146,17 @@ TEST(backends_command, lists_devices_and_kinds_of_ranks) {
         << "one that is missing says what to do";
   }
   EXPECT_THAT(run_hexaplan("backends").out, HasSubstr("--ranks"));
+}
+
+TEST(backends_command, a_device_that_is_missing_is_refused_with_what_to_install) {
+  const presets::JsonValue json = json_of("backends --json");
+  for (const presets::JsonValue& row : list_at(json, "backends")) {
+    if (*at(row, "available").get_if<bool>() || text_at(row, "role") != "device") continue;
+    const Finished finished = run_tiny("--layout dp1 --device " + text_at(row, "name"));
+    EXPECT_EQ(finished.exit_code, 2);
+    EXPECT_THAT(finished.err, HasSubstr(text_at(row, "detail")));
+    EXPECT_THAT(finished.err, HasSubstr(text_at(row, "remedy")));
+  }
 }
 
 }  // namespace

@@ -3,10 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <iterator>
+#include <span>
 #include <thread>
+#include <utility>
 
 #include "validator/communicator/mpi/mpi_ranks.h"
 #include "validator/communicator/threads/thread_ranks.h"
+#include "validator/device/cpu/cpu_device.h"
+#include "validator/device/cuda/cuda_module.h"
 
 namespace hexaplan::validator {
 namespace {
@@ -14,13 +20,16 @@ namespace {
 /// Whether a backend works here; fills in detail and remedy.
 using Probe = void (*)(BackendState& state);
 using MakeRanks = std::unique_ptr<RankBackend> (*)();
+using MakeDevice = std::unique_ptr<Device> (*)(Element element, int gpu);
 
 struct BackendRow {
   const char* name;
   BackendRole role;
   const char* what;
   Probe probe;
-  MakeRanks make_ranks;  // nullptr: a device
+  MakeRanks make_ranks = nullptr;
+  MakeDevice make_device = nullptr;
+  std::span<const Element> elements = {};  // of a device, the default first
 };
 
 std::string processors() {
@@ -44,31 +53,113 @@ void probe_mpi(BackendState& state) {
   }
 }
 
+void probe_cuda(BackendState& state) {
+  const LibraryState& found = find_cuda().state;
+  state.available = found.available;
+  state.detail = found.detail;
+  state.remedy = found.remedy;
+}
+
+std::unique_ptr<Device> make_cuda_device(Element element, int gpu) {
+  const CudaModule* const cuda = find_cuda().module;
+  if (cuda == nullptr) return nullptr;
+  return cuda->make_device({.element = element, .gpu = gpu, .attention = nullptr});
+}
+
+constexpr std::array kCpuElements{Element::F32, Element::F64};
+constexpr std::array kCudaElements{Element::Bf16, Element::F32};
+
 constexpr BackendRow kBackends[] = {
-    {"cpu", BackendRole::Device, "float64 and float32 on the host's processors", probe_processor, nullptr},
-    {"threads", BackendRole::Ranks, "ranks are threads of one process", probe_processor,
-     [] { return std::unique_ptr<RankBackend>{std::make_unique<ThreadRanks>()}; }},
-    {"mpi", BackendRole::Ranks, "ranks are processes on one or several hosts, started by mpirun", probe_mpi,
-     [] { return make_mpi_ranks(); }},
+    {.name = "cpu",
+     .role = BackendRole::Device,
+     .what = "float64 and float32 on the host's processors",
+     .probe = probe_processor,
+     .make_device = [](Element element, int /*gpu*/) { return make_cpu_device(element); },
+     .elements = kCpuElements},
+    {.name = "cuda",
+     .role = BackendRole::Device,
+     .what = "bfloat16 and float32 on NVIDIA GPUs (sm_80 and newer)",
+     .probe = probe_cuda,
+     .make_device = make_cuda_device,
+     .elements = kCudaElements},
+    {.name = "threads",
+     .role = BackendRole::Ranks,
+     .what = "ranks are threads of one process",
+     .probe = probe_processor,
+     .make_ranks = [] { return std::unique_ptr<RankBackend>{std::make_unique<ThreadRanks>()}; }},
+    {.name = "mpi",
+     .role = BackendRole::Ranks,
+     .what = "ranks are processes on one or several hosts, started by mpirun",
+     .probe = probe_mpi,
+     .make_ranks = [] { return make_mpi_ranks(); }},
 };
+
+struct ElementName {
+  Element element;
+  const char* name;
+};
+constexpr ElementName kElementNames[] = {
+    {Element::F64, "f64"}, {Element::F32, "f32"}, {Element::Bf16, "bf16"}, {Element::I32, "i32"}};
+
+BackendState state_of(const BackendRow& row) {
+  BackendState state{.name = row.name, .role = row.role, .what = row.what};
+  row.probe(state);
+  return state;
+}
+
+const BackendRow* row_of(std::string_view name) {
+  const auto* row = std::find_if(std::begin(kBackends), std::end(kBackends),
+                                 [&](const BackendRow& candidate) { return candidate.name == name; });
+  return row == std::end(kBackends) ? nullptr : row;
+}
 
 }  // namespace
 
 std::vector<BackendState> list_backends() {
   std::vector<BackendState> states;
-  for (const BackendRow& row : kBackends) {
-    BackendState& state =
-        states.emplace_back(BackendState{.name = row.name, .role = row.role, .what = row.what});
-    row.probe(state);
-  }
+  std::transform(std::begin(kBackends), std::end(kBackends), std::back_inserter(states), state_of);
   return states;
 }
 
+std::optional<BackendState> find_backend(std::string_view name) {
+  const BackendRow* row = row_of(name);
+  return row == nullptr ? std::nullopt : std::optional{state_of(*row)};
+}
+
+std::vector<std::string> backend_names(BackendRole role) {
+  std::vector<std::string> names;
+  for (const BackendRow& row : kBackends) {
+    if (row.role == role) names.emplace_back(row.name);
+  }
+  return names;
+}
+
 std::unique_ptr<RankBackend> make_rank_backend(std::string_view name) {
-  const auto* row = std::find_if(
-      std::begin(kBackends), std::end(kBackends),
-      [&](const BackendRow& candidate) { return candidate.name == name && candidate.make_ranks != nullptr; });
-  return row == std::end(kBackends) ? nullptr : row->make_ranks();
+  const BackendRow* row = row_of(name);
+  return row == nullptr || row->make_ranks == nullptr ? nullptr : row->make_ranks();
+}
+
+std::vector<Element> elements_of_device(std::string_view name) {
+  const BackendRow* row = row_of(name);
+  return row == nullptr ? std::vector<Element>{} : std::vector(row->elements.begin(), row->elements.end());
+}
+
+std::string_view name_of(Element element) {
+  return std::find_if(std::begin(kElementNames), std::end(kElementNames),
+                      [&](const ElementName& row) { return row.element == element; })
+      ->name;
+}
+
+std::optional<Element> element_named(std::string_view name) {
+  for (const ElementName& row : kElementNames) {
+    if (row.name == name) return row.element;
+  }
+  return std::nullopt;
+}
+
+std::unique_ptr<Device> make_device(std::string_view name, Element element, int gpu) {
+  const BackendRow* row = row_of(name);
+  return row == nullptr || row->make_device == nullptr ? nullptr : row->make_device(element, gpu);
 }
 
 }  // namespace hexaplan::validator

@@ -1,15 +1,20 @@
 #pragma once
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "validator/communicator/run_ranks.h"
+#include "validator/device/view.h"
 
 namespace hexaplan::validator {
 
-/// What a backend of the executor provides.
-enum class BackendRole : std::uint8_t { Device, Ranks };
+class Device;
+
+/// What a backend of the executor provides. A library makes a device faster.
+enum class BackendRole : std::uint8_t { Device, Ranks, Library };
 
 /// One way of computing or of having ranks, and whether this machine can.
 struct BackendState {
@@ -23,8 +28,23 @@ struct BackendState {
 
 /// Every backend that Hexaplan knows, available or not.
 [[nodiscard]] std::vector<BackendState> list_backends();
+/// The state of one; nothing where no row has the name. Looks for no other.
+[[nodiscard]] std::optional<BackendState> find_backend(std::string_view name);
+/// Names of a role in the table's order. Looks for nothing.
+[[nodiscard]] std::vector<std::string> backend_names(BackendRole role);
 
 /// A backend for ranks. nullptr when it is not available or not known: list_backends says why.
 [[nodiscard]] std::unique_ptr<RankBackend> make_rank_backend(std::string_view name);
+
+/// What a device computes in, the default first; empty when it is not known.
+[[nodiscard]] std::vector<Element> elements_of_device(std::string_view name);
+/// "bf16", "f32", "f64", "i32".
+[[nodiscard]] std::string_view name_of(Element element);
+[[nodiscard]] std::optional<Element> element_named(std::string_view name);
+
+/// A device that computes in `element`, one of elements_of_device; `gpu` counts those of this machine and is
+/// taken modulo their number. nullptr when it is not available or not known: find_backend says why. Throws
+/// GpuError when it is there and does not start.
+[[nodiscard]] std::unique_ptr<Device> make_device(std::string_view name, Element element, int gpu = 0);
 
 }  // namespace hexaplan::validator

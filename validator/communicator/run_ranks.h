@@ -35,6 +35,8 @@ class RankBackend {
   [[nodiscard]] virtual int fixed_ranks() const { return 0; }
   /// World rank of the first rank that lives in this process: the one with rank 0 speaks to people.
   [[nodiscard]] virtual int first_local_rank() const { return 0; }
+  /// Which of this machine's GPUs a rank of this process takes, counted from 0; taken modulo their number.
+  [[nodiscard]] virtual int gpu_of(int /*world_rank*/) const { return 0; }
 };
 
 }  // namespace hexaplan::validator

@@ -135,7 +135,7 @@ class RankTraining {
 
 ExecutionReport run_rank_steps(const costmodel::Scenario& sc, const RunOptions& options,
                                Communicator& world) {
-  const std::unique_ptr<Device> device = options.make_device();
+  const std::unique_ptr<Device> device = options.make_device(world.rank());
   device->memory().set_limit(options.memory_limit);
   device->memory().keep_timeline(options.keep_timeline);
   RankTraining training{sc, options, *device, world};

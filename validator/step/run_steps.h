@@ -38,8 +38,9 @@ struct RunOptions {
   /// Token stream; unset: random from the seed.
   std::optional<TokenSource> tokens;
   RankOptions ranks;
-  std::function<std::unique_ptr<Device>()> make_device;  // one per rank; required
-  std::int64_t memory_limit = 0;                         // bytes per rank; 0 = none
+  /// One per rank, given its place in the world; called on the rank's thread. Required.
+  std::function<std::unique_ptr<Device>(int rank)> make_device;
+  std::int64_t memory_limit = 0;  // bytes per rank; 0 = none
   bool keep_timeline = false;
   /// Hooks, all optional. `loaded` may fill in the state before the first step, `stepped` sees every step's
   /// end, both on every rank; `progress` is called by world rank 0 alone, with everything up to the last

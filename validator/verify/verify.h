@@ -44,7 +44,7 @@ struct VerifyOptions {
   std::uint64_t seed = 1;
   std::int64_t steps = 2;  // the second sees what the first updated
   RankOptions ranks;
-  std::function<std::unique_ptr<Device>()> make_device;  // float64; required
+  std::function<std::unique_ptr<Device>(int rank)> make_device;  // float64; required
 };
 
 /// Bound of the relative differences between sharded and single rank in float64.

@@ -48,7 +48,7 @@ class Resharded : public testing::TestWithParam<Change> {
     // As run_tiny: learned routing may fall otherwise where two experts are equally probable.
     validator::RunOptions options{
         .steps = steps, .first_step = first_step, .routing = validator::Routing::InTurn};
-    options.make_device = [] { return validator::make_cpu_device(Element::F64); };
+    options.make_device = [](int /*rank*/) { return validator::make_cpu_device(Element::F64); };
     std::optional<CheckpointReader> checkpoint;
     if (first_step > 0) {
       checkpoint.emplace(validator::find_checkpoint(folder_));

@@ -40,7 +40,7 @@ struct Step {
 Step step_of(const Scenario& sc, const Nudge& nudge) {
   validator::RunOptions options;
   options.optimizer.clip_norm = 0;
-  options.make_device = [] { return validator::make_cpu_device(validator::Element::F64); };
+  options.make_device = [](int /*rank*/) { return validator::make_cpu_device(validator::Element::F64); };
   options.loaded = [&](const validator::RankView& rank) {
     set_parameters(rank, [&](int unit, const std::string& name, std::int64_t index) {
       const bool here = nudge.parameter == GlobalState::Key{unit, name} && nudge.index == index;

@@ -124,7 +124,7 @@ void execute(const Golden& golden, const Scenario& sc, Executed& out) {
   for (const JsonValue& t : *golden["tokens"].get_if<JsonArray>())
     tokens.push_back(static_cast<std::int32_t>(number(t)));
   options.tokens = validator::TokenSource::from_tokens(tokens, sc.recipe.sequence);
-  options.make_device = [] { return validator::make_cpu_device(validator::Element::F64); };
+  options.make_device = [](int /*rank*/) { return validator::make_cpu_device(validator::Element::F64); };
   options.loaded = [&](const validator::RankView& rank) {
     GlobalState::Tensors values;
     set_parameters(rank, [&](int unit, const std::string& name, std::int64_t index) {

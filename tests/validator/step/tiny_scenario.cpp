@@ -57,7 +57,7 @@ TinyRun run_tiny(const costmodel::Scenario& sc, int steps) {
   }
   validator::GlobalState state;
   validator::RunOptions options{.steps = steps, .routing = validator::Routing::InTurn};
-  options.make_device = [] { return validator::make_cpu_device(validator::Element::F64); };
+  options.make_device = [](int /*rank*/) { return validator::make_cpu_device(validator::Element::F64); };
   options.stepped = [&](const validator::RankView& view) {
     if (view.step == steps) state.add(view, validator::State::Master);
   };

@@ -26,7 +26,7 @@ using validator::Verification;
 
 validator::VerifyOptions options() {
   validator::VerifyOptions how;
-  how.make_device = [] { return validator::make_cpu_device(validator::Element::F64); };
+  how.make_device = [](int /*rank*/) { return validator::make_cpu_device(validator::Element::F64); };
   return how;
 }
 
