@@ -12,27 +12,51 @@ constexpr int kFirstNumber = 2;  // after group and name
 void ComparisonModel::setStates(std::vector<ComparedState> states) {
   assert(std::all_of(states.begin(), states.end(),
                      [&](const auto& s) { return s.figures.size() == states.front().figures.size(); }));
+  std::vector<std::size_t> rows = rowsOf(states, hide_empty_);
+  const bool same_table =
+      rows == rows_ && std::equal(states.begin(), states.end(), states_.begin(), states_.end(),
+                                  [](const auto& a, const auto& b) { return a.name == b.name; });
+  if (same_table) {
+    states_.swap(states);
+    announceChanges(states);
+    return;
+  }
   beginResetModel();
   states_ = std::move(states);
-  chooseRows();
+  rows_ = std::move(rows);
   endResetModel();
+}
+
+void ComparisonModel::announceChanges(const std::vector<ComparedState>& before) {
+  for (int row = 0; row < rowCount(); ++row) {
+    const std::size_t figure = rows_[static_cast<std::size_t>(row)];
+    int first = columnCount(), last = -1;
+    for (std::size_t s = 0; s < states_.size(); ++s) {
+      if (states_[s].figures[figure].value == before[s].figures[figure].value) continue;
+      // Every difference hangs on the first state.
+      first = std::min(first, s == 0 ? kFirstNumber : kFirstNumber + 1 + 3 * (static_cast<int>(s) - 1));
+      last = s == 0 ? columnCount() - 1 : std::max(last, kFirstNumber + 3 * static_cast<int>(s));
+    }
+    if (last >= first) emit dataChanged(index(row, first), index(row, last));
+  }
 }
 
 void ComparisonModel::setHideEmpty(bool hide) {
   beginResetModel();
   hide_empty_ = hide;
-  chooseRows();
+  rows_ = rowsOf(states_, hide);
   endResetModel();
 }
 
-void ComparisonModel::chooseRows() {
-  rows_.clear();
-  for (std::size_t i = 0; !states_.empty() && i < states_.front().figures.size(); ++i) {
-    const bool said = std::any_of(states_.begin(), states_.end(), [&](const ComparedState& state) {
+std::vector<std::size_t> ComparisonModel::rowsOf(const std::vector<ComparedState>& states, bool hide_empty) {
+  std::vector<std::size_t> rows;
+  for (std::size_t i = 0; !states.empty() && i < states.front().figures.size(); ++i) {
+    const bool said = std::any_of(states.begin(), states.end(), [&](const ComparedState& state) {
       return state.figures[i].value.value_or(0) != 0;
     });
-    if (said || !hide_empty_) rows_.push_back(i);
+    if (said || !hide_empty) rows.push_back(i);
   }
+  return rows;
 }
 
 ComparisonModel::Place ComparisonModel::place(int column) {

@@ -20,7 +20,8 @@ class ComparisonModel : public TableModel {
   enum class Verdict { Same, Better, Worse };
 
   explicit ComparisonModel(QObject* parent = nullptr) : TableModel(parent) {}
-  /// The first is the baseline. Preconditions: all have the same figures in the same order.
+  /// The first is the baseline. States of the same names whose numbers alone changed keep the table as it
+  /// is. Preconditions: all have the same figures in the same order.
   void setStates(std::vector<ComparedState> states);
   /// Leaves out rows that are 0 or unknown in every state.
   void setHideEmpty(bool hide);
@@ -47,7 +48,10 @@ class ComparisonModel : public TableModel {
   };
   [[nodiscard]] static Place place(int column);
   [[nodiscard]] const Figure& figure(int row, std::size_t state) const;
-  void chooseRows();
+  /// Figures that are shown.
+  [[nodiscard]] static std::vector<std::size_t> rowsOf(const std::vector<ComparedState>& states,
+                                                       bool hide_empty);
+  void announceChanges(const std::vector<ComparedState>& before);
 
   std::vector<ComparedState> states_;
   std::vector<std::size_t> rows_;  // figures shown

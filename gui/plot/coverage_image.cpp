@@ -17,52 +17,47 @@ CoverageImage::CoverageImage(double width, double device_pixel_ratio, const Plot
   for (Mix* mix : {&ground_, &lined_}) {
     for (auto* channel : {&mix->red, &mix->green, &mix->blue}) channel->resize(columns);
   }
-  bare_.resize(columns);
 }
 
-void CoverageImage::Mix::clear() {
-  for (auto* channel : {&red, &green, &blue}) std::fill(channel->begin(), channel->end(), 0.0F);
+void CoverageImage::Mix::fill(const QColor& color) {
+  std::fill(red.begin(), red.end(), static_cast<float>(color.red()));
+  std::fill(green.begin(), green.end(), static_cast<float>(color.green()));
+  std::fill(blue.begin(), blue.end(), static_cast<float>(color.blue()));
 }
 
-void CoverageImage::mixColumns() {
+void CoverageImage::mixColumns(bool patterns) {
   const auto columns = static_cast<std::size_t>(coverage_.columns());
-  const auto add = [&](Mix& mix, const QColor& color, const float* shares, float sign) {
-    const float red = sign * static_cast<float>(color.red()),
-                green = sign * static_cast<float>(color.green()),
-                blue = sign * static_cast<float>(color.blue());
-    for (std::size_t x = 0; x < columns; ++x) {
-      mix.red[x] += shares[x] * red;
-      mix.green[x] += shares[x] * green;
-      mix.blue[x] += shares[x] * blue;
-    }
+  /// Puts `color` in the place of `before`, by the shares.
+  const auto exchange = [&](Mix& mix, const QColor& before, const QColor& color, const float* shares) {
+    const auto red = static_cast<float>(color.red() - before.red()),
+               green = static_cast<float>(color.green() - before.green()),
+               blue = static_cast<float>(color.blue() - before.blue());
+    for (std::size_t x = 0; x < columns; ++x) mix.red[x] += shares[x] * red;
+    for (std::size_t x = 0; x < columns; ++x) mix.green[x] += shares[x] * green;
+    for (std::size_t x = 0; x < columns; ++x) mix.blue[x] += shares[x] * blue;
   };
   const auto store = [&](const Mix& mix, std::vector<QRgb>& row) {
-    const auto level = [](float v) { return static_cast<unsigned>(std::clamp(v, 0.0F, 255.0F)); };
+    // Through int: conversions to unsigned are not vectorised.
+    const auto level = [](float v) { return static_cast<int>(std::min(std::max(v, 0.0F), 255.0F)); };
     for (std::size_t x = 0; x < columns; ++x) {
-      row[x] = 0xff000000U | level(mix.red[x]) << 16U | level(mix.green[x]) << 8U | level(mix.blue[x]);
+      row[x] = 0xff000000U |
+               static_cast<QRgb>(level(mix.red[x]) << 16 | level(mix.green[x]) << 8 | level(mix.blue[x]));
     }
   };
-  // What nothing covers is background.
-  std::fill(bare_.begin(), bare_.end(), 1.0F);
-  ground_.clear();
+  ground_.fill(theme_.background);  // what nothing covers stays so
   for (std::size_t k = 0; k < kInks; ++k) {
-    if (!coverage_.uses(static_cast<Ink>(k))) continue;
-    const float* shares = coverage_.of(static_cast<Ink>(k));
-    for (std::size_t x = 0; x < columns; ++x) bare_[x] -= shares[x];
-    add(ground_, theme_.inks[k].color, shares, 1);
+    const Ink ink = static_cast<Ink>(k);
+    if (coverage_.uses(ink)) exchange(ground_, theme_.background, theme_.inks[k].color, coverage_.of(ink));
   }
-  for (float& share : bare_) share = std::max(share, 0.0F);
-  add(ground_, theme_.background, bare_.data(), 1);
   store(ground_, rows_[static_cast<std::size_t>(Pattern::Solid)]);
   for (std::size_t p = 1; p < kPatterns; ++p) {
-    lined_ = ground_;
     patterned_[p] = false;
-    for (std::size_t k = 0; k < kInks; ++k) {
+    for (std::size_t k = 0; k < kInks && patterns; ++k) {
       const Fill& ink = theme_.inks[k];
       if (ink.pattern != static_cast<Pattern>(p) || !coverage_.uses(static_cast<Ink>(k))) continue;
+      if (!patterned_[p]) lined_ = ground_;
       patterned_[p] = true;
-      add(lined_, ink.color, coverage_.of(static_cast<Ink>(k)), -1);
-      add(lined_, ink.line, coverage_.of(static_cast<Ink>(k)), 1);
+      exchange(lined_, ink.color, ink.line, coverage_.of(static_cast<Ink>(k)));
     }
     if (patterned_[p]) store(lined_, rows_[p]);
   }
@@ -90,13 +85,13 @@ void CoverageImage::paint(QPainter& painter, const QRectF& box, const TimelineLa
                           const TimeWindow& window) {
   coverage_.clear();
   coverage_.add(lane, window);
-  mixColumns();
   const int columns = coverage_.columns();
   const int height = std::max(1, static_cast<int>(std::lround(box.height() * ratio_)));
   const int period = std::max(4, static_cast<int>(std::lround(kHatchSpacing * ratio_)));
   // Patterns repeat downwards: a few rows are enough, and one plain one where the lane is too low for them.
   const int rows = height < 5 ? 1 : std::min(height, period);
   const int thick = rows == 1 ? 0 : std::max(1, static_cast<int>(ratio_));
+  mixColumns(thick > 0);
   QImage image(columns, rows, QImage::Format_RGB32);
   for (int y = 0; y < rows; ++y) drawRow(reinterpret_cast<QRgb*>(image.scanLine(y)), y, period, thick);
   for (int done = 0; done < height; done += rows) {

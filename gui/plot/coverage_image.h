@@ -21,9 +21,11 @@ class CoverageImage {
   /// One colour per column, in channels so that compilers vectorise.
   struct Mix {
     std::vector<float> red, green, blue;
-    void clear();
+    /// Every column in one colour.
+    void fill(const QColor& color);
   };
-  void mixColumns();
+  /// Patterns only where they will be seen.
+  void mixColumns(bool patterns);
   /// One row of device pixels; pattern lines are `thick` pixels of every `period`.
   void drawRow(QRgb* line, int y, int period, int thick) const;
 
@@ -34,7 +36,6 @@ class CoverageImage {
   std::array<std::vector<QRgb>, kPatterns> rows_;
   std::array<bool, kPatterns> patterned_{};  // whether any ink of the lane has the pattern
   Mix ground_, lined_;
-  std::vector<float> bare_;
 };
 
 }  // namespace hexaplan::gui

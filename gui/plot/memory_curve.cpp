@@ -45,7 +45,7 @@ void MemoryCurve::setWindow(double low_seconds, double high_seconds) {
   const TimeWindow window(low_seconds, high_seconds, data_.end);
   if (window == window_) return;
   window_ = window;
-  update();
+  redraw();
 }
 
 void MemoryCurve::setCursorTime(double seconds) {
@@ -188,9 +188,13 @@ void MemoryCurve::draw(QPainter& painter, const QSizeF& size, const PlotTheme& t
   drawAxes(painter, at, theme);
   drawAreas(painter, at, theme);
   drawLimits(painter, at, theme);
+}
+
+void MemoryCurve::drawOnTop(QPainter& painter, const QSizeF& size, const PlotTheme& theme) const {
   double cursor = cursor_;
   if (currentItem() >= 0 && hasFocus()) cursor = data_.samples[static_cast<std::size_t>(currentItem())].at;
   if (cursor >= window_.low() && cursor <= window_.high()) {
+    const Axes at = axes(size);
     painter.setPen(QPen(theme.danger, 1));
     const double x = at.x.toPixel(cursor);
     painter.drawLine(QPointF(x, at.plot.top()), QPointF(x, at.plot.bottom()));

@@ -43,6 +43,8 @@ class MemoryCurve : public PlotView {
 
  protected:
   void draw(QPainter& painter, const QSizeF& size, const PlotTheme& theme) const override;
+  void drawOnTop(QPainter& painter, const QSizeF& size, const PlotTheme& theme) const override;
+  [[nodiscard]] bool marksItemOnTop() const override { return true; }
   [[nodiscard]] int itemAt(const QPointF& point) const override;
   [[nodiscard]] QRectF itemRect(int item) const override;
   void mouseMoveEvent(QMouseEvent* event) override;

@@ -65,7 +65,7 @@ void PlotView::setCurrentItem(int item) {
   if (item >= itemCount()) item = -1;
   if (item == current_) return;
   current_ = item;
-  update();
+  marksItemOnTop() ? update() : redraw();
   if (hasFocus() && item >= 0) {
     // A screen reader speaks the item that the keys reached.
     QAccessibleEvent spoken(this, QAccessible::DescriptionChanged);
@@ -76,6 +76,11 @@ void PlotView::setCurrentItem(int item) {
 
 void PlotView::dataChanged() {
   if (current_ >= itemCount()) setCurrentItem(-1);
+  redraw();
+}
+
+void PlotView::redraw() {
+  picture_ = {};
   update();
 }
 
@@ -94,7 +99,17 @@ QFont PlotView::smallFont() const {
   return plotFont(0.9);
 }
 
+void PlotView::drawOnTop(QPainter& /*painter*/, const QSizeF& /*size*/, const PlotTheme& /*theme*/) const {}
+
 void PlotView::paintTo(QPainter& painter, const QSizeF& size, const PlotTheme& theme) const {
+  drawPicture(painter, size, theme);
+  painter.save();
+  painter.setFont(plotFont(1));
+  if (itemCount() > 0) drawOnTop(painter, size, theme);
+  painter.restore();
+}
+
+void PlotView::drawPicture(QPainter& painter, const QSizeF& size, const PlotTheme& theme) const {
   painter.save();
   painter.setFont(plotFont(1));
   painter.fillRect(QRectF(QPointF(), size), theme.background);
@@ -112,7 +127,20 @@ void PlotView::paintTo(QPainter& painter, const QSizeF& size, const PlotTheme& t
 void PlotView::paintEvent(QPaintEvent* /*event*/) {
   QPainter painter(this);
   const PlotTheme& theme = PlotTheme::suiting(palette());
-  paintTo(painter, size(), theme);
+  // Painted again for many reasons; drawn again only when something changed.
+  const double ratio = devicePixelRatioF();
+  const QSize pixels = (QSizeF(size()) * ratio).toSize();
+  if (picture_.size() != pixels || picture_.devicePixelRatio() != ratio) {
+    picture_ = QPixmap(pixels);
+    picture_.setDevicePixelRatio(ratio);
+    QPainter into(&picture_);
+    drawPicture(into, size(), theme);
+  }
+  painter.drawPixmap(0, 0, picture_);
+  painter.save();
+  painter.setFont(plotFont(1));
+  if (itemCount() > 0) drawOnTop(painter, size(), theme);
+  painter.restore();
   if (!hasFocus()) return;
   painter.setPen(QPen(palette().color(QPalette::Highlight), 2));
   painter.setBrush(Qt::NoBrush);
@@ -266,7 +294,7 @@ void PlotView::leaveEvent(QEvent* event) {
 }
 
 void PlotView::changeEvent(QEvent* event) {
-  if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange) update();
+  if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange) redraw();
   if (event->type() == QEvent::LanguageChange || event->type() == QEvent::LocaleChange) dataChanged();
   QWidget::changeEvent(event);
 }

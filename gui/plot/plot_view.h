@@ -1,4 +1,5 @@
 #pragma once
+#include <QPixmap>
 #include <QString>
 #include <QWidget>
 
@@ -53,7 +54,12 @@ class PlotView : public QWidget {
   void itemActivated(int item);
 
  protected:
+  /// Everything but what drawOnTop adds. On the screen the picture is kept until `redraw`.
   virtual void draw(QPainter& painter, const QSizeF& size, const PlotTheme& theme) const = 0;
+  /// Cursor and marks that follow the mouse: drawn over the picture each time.
+  virtual void drawOnTop(QPainter& painter, const QSizeF& size, const PlotTheme& theme) const;
+  /// Whether drawOnTop, not draw, marks the current item.
+  [[nodiscard]] virtual bool marksItemOnTop() const { return false; }
   /// Item at a point of the widget, or -1.
   [[nodiscard]] virtual int itemAt(const QPointF& point) const = 0;
   /// Where the item lies: for the focus frame and keyboard tool-tips.
@@ -63,6 +69,8 @@ class PlotView : public QWidget {
 
   /// To be called after the data changed.
   void dataChanged();
+  /// To be called when what `draw` draws changed.
+  void redraw();
   [[nodiscard]] QString bytesOf(costmodel::Bytes bytes) const { return bytesText(bytes, byte_unit_); }
   [[nodiscard]] QFont smallFont() const;
 
@@ -80,7 +88,9 @@ class PlotView : public QWidget {
   /// has.
   [[nodiscard]] QFont plotFont(double scale) const;
   void showTipFor(int item);
+  void drawPicture(QPainter& painter, const QSizeF& size, const PlotTheme& theme) const;
 
+  QPixmap picture_;  // null: to be drawn
   ByteUnit byte_unit_ = ByteUnit::Binary;
   QString empty_text_;
   int current_ = -1;

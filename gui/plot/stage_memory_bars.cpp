@@ -71,7 +71,7 @@ void StageMemoryBars::clear() {
 
 void StageMemoryBars::setSelectedStage(int stage) {
   selected_ = stage < itemCount() ? stage : -1;
-  update();
+  redraw();
 }
 
 StageMemoryGeometry StageMemoryBars::geometry(const QSizeF& size) const {

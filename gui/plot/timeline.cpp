@@ -49,7 +49,7 @@ int Timeline::itemCount() const {
 void Timeline::setWindow(const TimeWindow& window) {
   if (window == window_ || !data_) return;
   window_ = window;
-  update();
+  redraw();
   emit windowChanged(window_.low(), window_.high());
 }
 
@@ -76,8 +76,12 @@ Timeline::Layout Timeline::layout(const QSizeF& size, const PlotTheme& theme) co
   }
   out.legend = layoutLegend(out.legend_entries, metrics, size.width() - 2 * kMargin);
   double widest = 0;
+  const int last_stage = data_->lanes.empty() ? 0 : data_->lanes.back().stage;  // has the most digits
+  QStringList measured;
   for (const TimelineLane& lane : data_->lanes) {
-    widest = std::max(widest, metrics.horizontalAdvance(tr("%1 %2").arg(lane.stage).arg(lane.label)));
+    if (measured.contains(lane.label)) continue;
+    measured.append(lane.label);
+    widest = std::max(widest, metrics.horizontalAdvance(tr("%1 %2").arg(last_stage).arg(lane.label)));
   }
   const double top = kMargin + out.legend.height + 2;
   out.plot = QRectF(QPointF(kMargin + widest + 6, top),
@@ -207,12 +211,16 @@ void Timeline::draw(QPainter& painter, const QSizeF& size, const PlotTheme& them
     }
   }
   drawLabels(painter, at, theme);
+}
+
+void Timeline::drawOnTop(QPainter& painter, const QSizeF& size, const PlotTheme& theme) const {
   painter.setBrush(Qt::NoBrush);
   if (currentItem() >= 0) {
     painter.setPen(QPen(theme.focus, 2));
     painter.drawRect(itemRect(currentItem()));
   }
   if (cursor_ >= window_.low() && cursor_ <= window_.high()) {
+    const Layout at = layout(size, theme);
     const double x = at.plot.left() + (cursor_ - window_.low()) / window_.width() * at.plot.width();
     painter.setPen(QPen(theme.danger, 1));
     painter.drawLine(QPointF(x, at.plot.top()), QPointF(x, at.plot.bottom()));
@@ -253,6 +261,7 @@ void Timeline::drawSpans(QPainter& painter, const QRectF& box, const TimelineLan
     const double left = std::max(x.toPixel(begin), box.left()), right = std::min(x.toPixel(end), box.right());
     return QRectF(left, box.top(), right - left, box.height() > 4 ? box.height() - 1 : box.height());
   };
+  const double narrowest = metrics.horizontalAdvance(u'0') + 4;
   double previous_end = window_.low();
   for (std::size_t i = firstEndingAfter(lane, window_.low());
        i < lane.spans.size() && lane.spans[i].begin < window_.high(); ++i) {
@@ -265,9 +274,9 @@ void Timeline::drawSpans(QPainter& painter, const QRectF& box, const TimelineLan
     QRectF area = between(span.begin, span.end);
     if (area.width() > 3) area.setWidth(area.width() - 0.75);
     fillRect(painter, area, theme.of(span.ink));
+    if (area.height() < metrics.height() * 0.9 || area.width() < narrowest) continue;
     const QString label = spanLabel(span);
-    if (area.height() < metrics.height() * 0.9 || area.width() < metrics.horizontalAdvance(label) + 4)
-      continue;
+    if (area.width() < metrics.horizontalAdvance(label) + 4) continue;
     painter.setPen(theme.of(span.ink).text());
     painter.drawText(area, Qt::AlignCenter, label);
   }

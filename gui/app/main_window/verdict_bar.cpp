@@ -9,6 +9,7 @@
 #include "costmodel/units/format_units.h"
 #include "gui/app/document/messages.h"
 #include "gui/app/document/scenario_document.h"
+#include "gui/app/pages/plain_label.h"
 #include "gui/app/setup/formula_page.h"
 #include "gui/models/number_text.h"
 #include "gui/plot/plot_theme.h"
@@ -24,8 +25,9 @@ void shrink(QLabel* label, double factor) {
   label->setFont(font);
 }
 
-QString color(const QColor& c) {
-  return "color:" + c.name();
+/// A style sheet that is set is read and applied anew, even the same one.
+void restyle(QWidget& widget, const QString& style) {
+  if (widget.styleSheet() != style) widget.setStyleSheet(style);
 }
 
 /// "+2.4 GiB (+3 %)" against the baseline; empty without one.
@@ -82,10 +84,8 @@ VerdictBar::VerdictBar(ScenarioDocument& document, QWidget* parent) : QFrame{par
   help_ = new QWidget{this};
   auto* help = new QHBoxLayout{help_};
   help->setContentsMargins(0, 0, 0, 0);
-  reason_ = new QLabel{help_};
-  reason_->setObjectName("reason");
+  reason_ = plainLabel(help_, "reason");
   reason_->setWordWrap(true);
-  reason_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   help->addWidget(reason_, 1);
   for (int i = 0; i < kMostChanges; ++i) {
     auto* button = new QPushButton{help_};
@@ -113,12 +113,8 @@ VerdictBar::Tile VerdictBar::addTile(QHBoxLayout* into, const QString& name, con
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
   tile.title = new QLabel{title, tile.box};
-  tile.value = new QLabel{tile.box};
-  tile.note = new QLabel{tile.box};
-  tile.value->setObjectName("value." + name);
-  tile.note->setObjectName("note." + name);
-  tile.value->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  tile.value->setFocusPolicy(Qt::NoFocus);
+  tile.value = plainLabel(tile.box, qPrintable("value." + name));
+  tile.note = plainLabel(tile.box, qPrintable("note." + name));
   shrink(tile.title, 0.85);
   shrink(tile.note, 0.85);
   shrink(tile.value, 1.35);
@@ -160,10 +156,10 @@ void VerdictBar::showVerdict(const Evaluation& e) {
                              : QColor{theme.dark ? "#c93c37" : "#b42318"};
   badge_->setText(text);
   badge_->setAccessibleName(text);
-  badge_->setStyleSheet(
-      QString{"background:%1; color:white; border-radius:4px; font-weight:bold;"}.arg(back.name()));
+  restyle(*badge_,
+          QString{"background:%1; color:white; border-radius:4px; font-weight:bold;"}.arg(back.name()));
   reason_->setText(reason);
-  reason_->setStyleSheet(color(theme.danger));
+  restyle(*reason_, "color:" + theme.danger.name());
 }
 
 void VerdictBar::showNumbers(const Evaluation& e, const Evaluation* baseline) {

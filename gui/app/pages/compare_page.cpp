@@ -9,6 +9,7 @@
 #include <QTableView>
 #include <QVBoxLayout>
 
+#include "gui/app/pages/plain_label.h"
 #include "gui/app/pages/table_tools.h"
 #include "gui/models/comparison_model.h"
 #include "gui/models/figures.h"
@@ -50,10 +51,8 @@ ComparePage::ComparePage(ScenarioDocument& document, QWidget* parent) : Page{doc
   auto* layout = new QVBoxLayout{this};
   layout->setContentsMargins(8, 8, 8, 8);
   auto* line = new QHBoxLayout;
-  headline_ = new QLabel{this};
-  headline_->setObjectName("compareHeadline");
+  headline_ = plainLabel(this, "compareHeadline");
   headline_->setWordWrap(true);
-  headline_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   line->addWidget(headline_, 1);
   const auto button = [&](const QString& text, const char* name, auto run) {
     auto* push = new QPushButton{text, this};
@@ -66,10 +65,8 @@ ComparePage::ComparePage(ScenarioDocument& document, QWidget* parent) : Page{doc
   button(tr("Remove &last pin"), "unpin",
          [this] { this->document().unpin(static_cast<int>(this->document().pins().size()) - 1); });
   layout->addLayout(line);
-  states_ = new QLabel{this};
-  states_->setObjectName("compareStates");
-  states_->setTextFormat(Qt::RichText);
-  states_->setWordWrap(true);
+  states_ = plainLabel(this, "compareStates");
+  states_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);  // long names must not widen the window
   layout->addWidget(states_);
   table_ = new QTableView{this};
   table_->setObjectName("comparison");
@@ -81,6 +78,8 @@ ComparePage::ComparePage(ScenarioDocument& document, QWidget* parent) : Page{doc
   table_->setTabKeyNavigation(false);
   table_->verticalHeader()->hide();
   table_->verticalHeader()->setDefaultSectionSize(table_->fontMetrics().height() + 8);
+  // Measuring every cell is dear: not while only numbers change.
+  connect(model_, &QAbstractItemModel::modelReset, table_, &QTableView::resizeColumnsToContents);
   addTableTools(*table_, "comparison");
   layout->addWidget(table_, 1);
 }
@@ -91,15 +90,14 @@ void ComparePage::refresh() {
   QStringList names;
   const auto add = [&](const QString& short_name, const Evaluation& e) {
     states.push_back({short_name, figuresOf(e.scenario, e.estimate)});
-    names.append("<b>" + short_name.toHtmlEscaped() + "</b>: " + titleOf(e).toHtmlEscaped());
+    names.append(short_name + ": " + titleOf(e));
   };
   if (const EvaluationPtr baseline = document().baseline()) add(tr("Baseline"), *baseline);
   int number = 0;
   for (const PinnedState& pin : document().pins()) add(tr("Pin %1").arg(++number), *pin.evaluation);
   if (now->priced()) add(tr("Now"), *now);
   model_->setStates(std::move(states));
-  table_->resizeColumnsToContents();
-  states_->setText(names.join("<br>"));
+  states_->setText(names.join('\n'));
   const EvaluationPtr first = document().baseline();
   if (first && now->priced()) {
     showHeadline(*first, *now);
@@ -114,7 +112,7 @@ void ComparePage::showHeadline(const Evaluation& before, const Evaluation& after
   const double step_before = before.estimate.time.total().value(), step = after.estimate.time.total().value();
   const double rate_before = before.estimate.throughput.tokens_per_second_per_gpu;
   const double rate = after.estimate.throughput.tokens_per_second_per_gpu;
-  headline_->setText(tr("<b>%1× the tokens per GPU</b>, step %2 → %3, peak memory %4 → %5")
+  headline_->setText(tr("%1× the tokens per GPU, step %2 → %3, peak memory %4 → %5")
                          .arg(QLocale{}.toString(rate / rate_before, 'f', 2),
                               secondsText(costmodel::Seconds{step_before}),
                               secondsText(costmodel::Seconds{step}), bytesText(before.peakStage().device),

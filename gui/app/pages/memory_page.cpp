@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "gui/app/pages/plain_label.h"
 #include "gui/app/pages/table_tools.h"
 #include "gui/models/ledger_tree_model.h"
 #include "gui/models/number_text.h"
@@ -50,8 +51,7 @@ MemoryPage::MemoryPage(ScenarioDocument& document, SimulationJob& simulations, Q
   auto* column = new QVBoxLayout{lower};
   column->setContentsMargins(0, 4, 0, 0);
   auto* line = new QHBoxLayout;
-  caption_ = new QLabel{lower};
-  caption_->setObjectName("stageCaption");
+  caption_ = plainLabel(lower, "stageCaption");
   caption_->setWordWrap(true);
   instant_ = new QComboBox{lower};
   instant_->setObjectName("instant");
@@ -157,7 +157,7 @@ void MemoryPage::showStage() {
   const costmodel::StageMemory& memory = e->estimate.stages[static_cast<std::size_t>(stage_)];
   const int chosen = instant_->currentData().toInt();
   const costmodel::Instant instant = chosen < 0 ? memory.instant : costmodel::instant_at(chosen);
-  caption_->setText(tr("<b>Stage %1</b>: %2 on the device, %3 allocated, %4 reserved; peak in: %5; %6 layers")
+  caption_->setText(tr("Stage %1: %2 on the device, %3 allocated, %4 reserved; peak in: %5; %6 layers")
                         .arg(stage_)
                         .arg(bytesText(memory.device), bytesText(memory.allocated),
                              bytesText(memory.reserved), nameOfInstant(memory.instant),

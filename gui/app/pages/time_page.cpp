@@ -9,8 +9,10 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "gui/app/pages/plain_label.h"
 #include "gui/models/figures.h"
 #include "gui/models/number_text.h"
+#include "gui/plot/figure_list.h"
 #include "gui/plot/memory_curve.h"
 #include "gui/plot/simulation_views.h"
 #include "gui/plot/time_breakdown.h"
@@ -18,44 +20,22 @@
 #include "presets/trace/chrome_trace.h"
 
 namespace hexaplan::gui {
-namespace {
-
-/// "tokens per second<td>12,300" as rows of a small table.
-QString tableOf(const std::vector<Figure>& figures, const std::vector<Figure>& baseline) {
-  QString rows;
-  for (std::size_t i = 0; i < figures.size(); ++i) {
-    const Figure& figure = figures[i];
-    if (figure.group == figures.front().group || !figure.value) continue;
-    const QString value = cellText(*figure.value, figure.unit, ByteUnit::Binary);
-    QString change;
-    if (i < baseline.size() && baseline[i].value) change = changeText(*baseline[i].value, *figure.value);
-    rows += QString{"<tr><td>%1&nbsp;&nbsp;</td><td align=right><b>%2</b></td><td>&nbsp;%3</td></tr>"}.arg(
-        figure.name.toHtmlEscaped(), value.toHtmlEscaped(), change.toHtmlEscaped());
-  }
-  return "<table cellspacing=3>" + rows + "</table>";
-}
-
-}  // namespace
-
 TimePage::TimePage(ScenarioDocument& document, SimulationJob& simulations, QWidget* parent)
     : Page{document, parent}, simulations_{simulations} {
   setObjectName("timePage");
   causes_ = new TimeBreakdown{this};
   causes_->setObjectName("timeCauses");
   causes_->setEmptyText(tr("Where the time of a step goes appears here."));
-  numbers_ = new QLabel{this};
+  numbers_ = new FigureList{this};
   numbers_->setObjectName("timeNumbers");
-  numbers_->setTextFormat(Qt::RichText);
-  numbers_->setAlignment(Qt::AlignTop);
-  numbers_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  numbers_->setMinimumWidth(250);
+  numbers_->setAccessibleName(tr("Throughput and cost"));
+  numbers_->setEmptyText(QString{});
   auto* upper = new QWidget{this};
   auto* line = new QHBoxLayout{upper};
   line->setContentsMargins(0, 0, 0, 0);
   line->addWidget(causes_, 1);
   line->addWidget(numbers_);
-  summary_ = new QLabel{this};
-  summary_->setObjectName("stepSummary");
+  summary_ = plainLabel(this, "stepSummary");
   summary_->setWordWrap(true);
   timeline_ = new Timeline{this};
   timeline_->setObjectName("timeline");
@@ -95,7 +75,7 @@ void TimePage::refresh() {
     causes_->clear();
     timeline_->clear();
     curve_->clear();
-    numbers_->clear();
+    numbers_->setFigures({}, {});
     summary_->clear();
     return;
   }
@@ -111,10 +91,13 @@ void TimePage::showNumbers(const Evaluation& e) {
   const EvaluationPtr baseline = document().baseline();
   const auto relevant = [](const Evaluation& state) {
     auto figures = figuresOf(state.scenario, state.estimate);
+    // Memory has a page of its own, causes of the step their chart: both stand first.
     std::erase_if(figures, [](const Figure& f) { return f.unit == CellUnit::Bytes; });
+    const QString causes = figures.front().group;
+    std::erase_if(figures, [&](const Figure& f) { return f.group == causes; });
     return figures;
   };
-  numbers_->setText(tableOf(relevant(e), baseline ? relevant(*baseline) : std::vector<Figure>{}));
+  numbers_->setFigures(relevant(e), baseline ? relevant(*baseline) : std::vector<Figure>{});
 }
 
 void TimePage::showStep() {
@@ -124,7 +107,7 @@ void TimePage::showStep() {
   const auto& simulation = step->simulation;
   timeline_->setTimeline(step->timeline);
   summary_->setText(
-      tr("<b>Simulated step</b>: %1; waiting for other stages %2, for communication %3; %4 micro-batches, "
+      tr("Simulated step: %1; waiting for other stages %2, for communication %3; %4 micro-batches, "
          "%5 stages")
           .arg(secondsText(simulation.total), percentText(simulation.bubble_share()),
                percentText(simulation.exposed_share()), countText(simulation.microbatches),

@@ -7,6 +7,7 @@ class QTabWidget;
 
 namespace hexaplan::gui {
 
+class FigureList;
 class MemoryCurve;
 class TimeBreakdown;
 class Timeline;
@@ -33,7 +34,7 @@ class TimePage : public Page {
 
   SimulationJob& simulations_;
   TimeBreakdown* causes_ = nullptr;
-  QLabel* numbers_ = nullptr;
+  FigureList* numbers_ = nullptr;
   QLabel* summary_ = nullptr;
   Timeline* timeline_ = nullptr;
   MemoryCurve* curve_ = nullptr;

@@ -1,0 +1,90 @@
+#include "gui/plot/figure_list.h"
+
+#include <QFontMetricsF>
+#include <QPainter>
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace hexaplan::gui {
+namespace {
+
+constexpr double kMargin = 10;
+constexpr double kGap = 10;  // between columns
+
+}  // namespace
+
+FigureList::FigureList(QWidget* parent) : PlotView(parent) {
+  setAccessibleName(tr("Figures"));
+  setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Expanding);
+}
+
+void FigureList::setFigures(const std::vector<Figure>& figures, const std::vector<Figure>& baseline) {
+  assert(baseline.empty() || baseline.size() == figures.size());
+  rows_.clear();
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    const Figure& figure = figures[i];
+    if (!figure.value) continue;
+    Row row{figure.name, figure.meaning, cellText(*figure.value, figure.unit, byteUnit()), {}};
+    if (!baseline.empty() && baseline[i].value) row.change = changeText(*baseline[i].value, *figure.value);
+    rows_.push_back(std::move(row));
+  }
+  dataChanged();
+}
+
+QString FigureList::describe(int item) const {
+  const Row& row = rows_[static_cast<std::size_t>(item)];
+  const QString change = row.change.isEmpty() ? QString{} : QStringLiteral(" (%1)").arg(row.change);
+  return QStringLiteral("%1: %2%3\n%4").arg(row.name, row.value, change, row.meaning);
+}
+
+QString FigureList::textAlternative() const {
+  QStringList lines;
+  for (int i = 0; i < itemCount(); ++i) lines.append(describe(i).replace(u'\n', QStringLiteral("; ")));
+  return lines.join(u'\n');
+}
+
+double FigureList::rowHeight(double height) const {
+  const double roomy = std::ceil(QFontMetricsF(smallFont()).height() * 1.3);
+  return std::min(roomy, (height - 2 * kMargin) / std::max(1, itemCount()));
+}
+
+int FigureList::itemAt(const QPointF& point) const {
+  const double row = (point.y() - kMargin) / rowHeight(height());
+  return row >= 0 && row < itemCount() ? static_cast<int>(row) : -1;
+}
+
+QRectF FigureList::itemRect(int item) const {
+  const double row = rowHeight(height());
+  return {kMargin, kMargin + item * row, width() - 2 * kMargin, row};
+}
+
+void FigureList::draw(QPainter& painter, const QSizeF& size, const PlotTheme& theme) const {
+  QFont plain = smallFont(), bold = plain;
+  bold.setBold(true);
+  const QFontMetricsF metrics(plain);
+  double changes = 0;
+  for (const Row& row : rows_) changes = std::max(changes, metrics.horizontalAdvance(row.change));
+  const double right = size.width() - kMargin - (changes > 0 ? changes + kGap : 0);
+  const double height = rowHeight(size.height());
+  const auto column = [&](double from, double to, std::size_t row) {
+    return QRectF(from, kMargin + static_cast<double>(row) * height, to - from, height);
+  };
+  if (currentItem() >= 0)
+    painter.fillRect(column(0, size.width(), static_cast<std::size_t>(currentItem())), theme.grid);
+  constexpr int left_text = Qt::AlignLeft | Qt::AlignVCenter | Qt::TextDontClip;
+  constexpr int right_text = Qt::AlignRight | Qt::AlignVCenter | Qt::TextDontClip;
+  painter.setFont(plain);
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    painter.setPen(theme.faint);
+    painter.drawText(column(kMargin, right, i), left_text, rows_[i].name);
+    painter.setPen(theme.text);
+    if (!rows_[i].change.isEmpty())
+      painter.drawText(column(right, size.width() - kMargin, i), right_text, rows_[i].change);
+  }
+  painter.setFont(bold);
+  for (std::size_t i = 0; i < rows_.size(); ++i)
+    painter.drawText(column(kMargin, right, i), right_text, rows_[i].value);
+}
+
+}  // namespace hexaplan::gui
