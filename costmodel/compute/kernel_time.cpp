@@ -57,22 +57,6 @@ double correction(const GemmCurve& curve, double area, double k) {
   return low + row.weight * (high - low);
 }
 
-/// Area of C that the GPU is busy with: whole tiles, and the last wave counts partly as a full one. The
-/// library takes the cheapest tile.
-double quantised_area(const GemmCurve& curve, const GemmShape& shape, int sm_count) {
-  const double sms = sm_count > 0 ? sm_count : 1.0;
-  double best = 0;
-  for (const GemmTile& tile : curve.tiles) {
-    const double tiles = std::ceil(static_cast<double>(shape.m) / tile.m) *
-                         std::ceil(static_cast<double>(shape.n) / tile.n) * static_cast<double>(shape.batch);
-    const double rounded = std::ceil(tiles / sms) * sms;
-    const double busy = tiles + curve.quantisation * (rounded - tiles);
-    const double area = tile.cost * busy * tile.m * tile.n;
-    best = best == 0 || area < best ? area : best;
-  }
-  return best;
-}
-
 /// Bytes per element of A and B as the tensor cores read them.
 double operand_bytes(Precision precision) {
   switch (precision) {
@@ -103,14 +87,6 @@ Precision wider(Precision precision) {
     default:
       return Precision::Fp32;
   }
-}
-
-/// Devices without a unit for `precision` convert up and run the nearest wider one.
-Precision executed_precision(Precision precision, const GpuSpec& gpu) {
-  while (gpu.peak_of(precision).value() <= 0 && precision != Precision::Fp32) {
-    precision = wider(precision);
-  }
-  return precision;
 }
 
 FlopsPerSecond peak_rate(Precision precision, const GpuSpec& gpu) {
@@ -155,6 +131,27 @@ const AttentionCurve* nearest_curve(const Calibration& calibration, AttentionLib
 }
 
 }  // namespace
+
+Precision executed_precision(Precision precision, const GpuSpec& gpu) {
+  while (gpu.peak_of(precision).value() <= 0 && precision != Precision::Fp32) {
+    precision = wider(precision);
+  }
+  return precision;
+}
+
+double quantised_area(const GemmCurve& curve, const GemmShape& shape, int sm_count) {
+  const double sms = sm_count > 0 ? sm_count : 1.0;
+  double best = 0;
+  for (const GemmTile& tile : curve.tiles) {
+    const double tiles = std::ceil(static_cast<double>(shape.m) / tile.m) *
+                         std::ceil(static_cast<double>(shape.n) / tile.n) * static_cast<double>(shape.batch);
+    const double rounded = std::ceil(tiles / sms) * sms;
+    const double busy = tiles + curve.quantisation * (rounded - tiles);
+    const double area = tile.cost * busy * tile.m * tile.n;
+    best = best == 0 || area < best ? area : best;
+  }
+  return best;
+}
 
 Seconds gemm_time(const GemmShape& shape, Precision precision, const GpuSpec& gpu,
                   const Calibration& calibration) {

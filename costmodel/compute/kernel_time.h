@@ -12,6 +12,14 @@ namespace hexaplan::costmodel {
 [[nodiscard]] Seconds gemm_time(const GemmShape& shape, Precision precision, const GpuSpec& gpu,
                                 const Calibration& calibration);
 
+/// What `gpu` computes `precision` in: devices without a unit for it convert up and run the nearest wider
+/// one.
+[[nodiscard]] Precision executed_precision(Precision precision, const GpuSpec& gpu);
+
+/// Area of C that the GPU is busy with: whole tiles of the cheapest kernel, the last wave partly as a full
+/// one.  [docs/formulas.md#T1]  What the correction of the curve is read at.
+[[nodiscard]] double quantised_area(const GemmCurve& curve, const GemmShape& shape, int sm_count);
+
 enum class Direction : std::uint8_t { Forward, Backward };
 /// Time of fused attention.  [docs/formulas.md#T2]  FLOPs: 2·pairs·heads·batch·(d+d_v) forward, 2.5×
 /// backward. Few heads on a short sequence leave SMs idle. Precondition: batch, heads, seq_q, pairs > 0. No

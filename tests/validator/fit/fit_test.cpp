@@ -1,0 +1,319 @@
+// Curves → synthetic measurements with noise and outliers → fit recovers the curves.
+#include <gmock/gmock.h>
+#include <rapidcheck.h>
+
+#include <cmath>
+#include <random>
+
+#include "costmodel/communication/collective_time.h"
+#include "costmodel/compute/kernel_time.h"
+#include "validator/fit/fit_calibration.h"
+#include "validator/fit/robust.h"
+#include "validator/measure/plan.h"
+
+namespace hexaplan::validator {
+namespace {
+
+using costmodel::Bytes;
+using costmodel::BytesPerSecond;
+using costmodel::Calibration;
+using costmodel::ClusterSpec;
+using costmodel::CollectiveKind;
+using costmodel::Direction;
+using costmodel::Flops;
+using costmodel::FlopsPerSecond;
+using costmodel::Precision;
+using costmodel::Seconds;
+
+/// Sizes of an H100 (its preset is another room's).
+ClusterSpec cluster_of(std::int64_t nodes, std::int64_t per_node) {
+  ClusterSpec cluster;
+  cluster.gpu.name = "test";
+  cluster.gpu.architecture = "hopper";
+  cluster.gpu.memory_bandwidth = BytesPerSecond{3.35e12};
+  cluster.gpu.peak[static_cast<std::size_t>(Precision::Bf16)] = FlopsPerSecond{989e12};
+  cluster.gpu.sm_count = 132;
+  cluster.gpus = nodes * per_node;
+  cluster.gpus_per_node = static_cast<int>(per_node);
+  cluster.levels = {
+      {"nvlink4", costmodel::Fabric::NvSwitch, per_node, BytesPerSecond{450e9}, Seconds{1e-6}, true}};
+  if (nodes > 1) {
+    cluster.levels.push_back({"ib400", costmodel::Fabric::Network, nodes * per_node, BytesPerSecond{50e9},
+                              Seconds{2.7e-6}, false});
+  }
+  return cluster;
+}
+
+/// Noise of `sigma`, and every twentieth repetition late by a factor of up to 4, as when somebody else
+/// computes.
+class Noise {
+ public:
+  explicit Noise(std::uint64_t seed, double sigma) : random_{seed}, normal_{0, sigma} {}
+  std::vector<double> around(double seconds) {
+    std::vector<double> samples;
+    // A point that was disturbed is disturbed in all its samples.
+    const double late = share_(random_) < 0.05 ? 1 + 3 * share_(random_) : 1;
+    for (int i = 0; i < 10; ++i) samples.push_back(late * seconds * std::exp(normal_(random_)));
+    return samples;
+  }
+  double between(double low, double high) { return low + (high - low) * share_(random_); }
+
+ private:
+  std::mt19937_64 random_;
+  std::normal_distribution<double> normal_;
+  std::uniform_real_distribution<double> share_{0, 1};
+};
+
+Calibration random_truth(Noise& noise) {
+  Calibration truth;
+  truth.launch_floor = Seconds{noise.between(1e-6, 4e-6)};
+  truth.memory = {.share = noise.between(0.6, 0.95), .ramp = Seconds{noise.between(2e-6, 6e-6)}};
+  costmodel::GemmCurve& gemm = truth.gemm[static_cast<std::size_t>(Precision::Bf16)];
+  gemm.share = noise.between(0.6, 0.85);
+  gemm.k_half = noise.between(100, 300);
+  gemm.quantisation = noise.between(0.2, 0.6);
+  gemm.area.log2 = {18, 22, 26, 31};
+  gemm.depth.log2 = {8, 12, 16};
+  for (int i = 0; i < 12; ++i) gemm.correction.push_back(noise.between(-0.08, 0.08));
+  truth.sustained = noise.between(0.85, 1.0);
+  truth.grouped = noise.between(0.7, 1.0);
+  truth.accumulate_exposed = noise.between(0.2, 1.0);
+  costmodel::AttentionCurve attention;
+  for (int s = 6; s <= 15; ++s) {
+    attention.sequence.log2.push_back(s);
+    attention.forward.push_back(0.25 + 0.04 * (s - 6) + noise.between(0, 0.03));
+    attention.backward.push_back(0.7 * attention.forward.back());
+  }
+  truth.attention = {attention};
+  return truth;
+}
+
+double true_seconds(const Point& p, const ClusterSpec& cluster, const Calibration& truth) {
+  Calibration alone = truth;
+  switch (p.kind) {
+    case PointKind::Launch:
+      return truth.launch_floor.value();
+    case PointKind::MemoryBound:
+      return memory_bound_time(traffic_of(p), cluster.gpu, truth).value();
+    case PointKind::AttentionForward:
+    case PointKind::AttentionBackward:
+      return attention_time(p.attention,
+                            p.kind == PointKind::AttentionForward ? Direction::Forward : Direction::Backward,
+                            Precision::Bf16, cluster.gpu, truth)
+          .value();
+    default:
+      if (p.kind != PointKind::SustainedGemm) alone.sustained = 1;
+      return gemm_time(p.gemm, Precision::Bf16, cluster.gpu, alone).value();
+  }
+}
+
+std::vector<Point> plan(int per_cell) {
+  return plan_kernels({.rates = {FlopsPerSecond{600e12}, FlopsPerSecond{300e12}, BytesPerSecond{2e12}},
+                       .longest_run = Seconds{0.2},
+                       .memory = Bytes{4e9},
+                       .per_cell = per_cell});
+}
+
+double value_of(const CalibrationFit& fit, const std::string& name) {
+  for (const FittedNumber& number : fit.numbers) {
+    if (number.name == name) return number.value;
+  }
+  ADD_FAILURE() << name << " was not fitted";
+  return 0;
+}
+
+TEST(fit, recovers_random_curves_from_noisy_measurements_with_outliers) {
+  const ClusterSpec cluster = cluster_of(1, 8);
+  const std::vector<Point> points = plan(1);
+  EXPECT_GT(points.size(), 150U);
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    Noise noise{seed, 0.02};
+    const Calibration truth = random_truth(noise);
+    std::vector<Measurement> measurements;
+    for (const Point& point : points)
+      measurements.push_back({point, noise.around(true_seconds(point, cluster, truth))});
+    const CalibrationFit fit = fit_calibration(measurements, cluster, {});
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    EXPECT_NEAR(value_of(fit, "launch_floor") / truth.launch_floor.value(), 1, 0.03);
+    EXPECT_NEAR(value_of(fit, "memory.share") / truth.memory.share, 1, 0.03);
+    EXPECT_NEAR(value_of(fit, "memory.ramp") / truth.memory.ramp.value(), 1, 0.15);
+    EXPECT_NEAR(value_of(fit, "sustained") / truth.sustained, 1, 0.05);
+    EXPECT_NEAR(value_of(fit, "grouped") / truth.grouped, 1, 0.06);
+    EXPECT_NEAR(fit.calibration.accumulate_exposed, truth.accumulate_exposed, 0.25);
+    // What counts: times, also of shapes that were not measured.
+    std::vector<double> errors;
+    for (const Point& point : plan(3)) {
+      Calibration alone = fit.calibration;
+      if (point.kind != PointKind::SustainedGemm) alone.sustained = 1;
+      const double predicted = true_seconds(point, cluster, fit.calibration);
+      errors.push_back(std::abs(std::log(predicted / true_seconds(point, cluster, truth))));
+    }
+    EXPECT_LT(median_of(errors), 0.02);
+    EXPECT_LT(quantile_of(errors, 0.9), 0.08);
+    EXPECT_LT(fit.calibration.time_sigma, 0.08);
+    ASSERT_FALSE(fit.residuals.empty());
+    EXPECT_GT(std::abs(std::log(fit.residuals.front().measured / fit.residuals.front().predicted)), 0.3)
+        << "an outlier stays one";
+  }
+}
+
+TEST(fit, intervals_hold_the_truth_about_as_often_as_they_say) {
+  const ClusterSpec cluster = cluster_of(1, 8);
+  std::vector<Point> points;
+  for (const Point& point : plan(1)) {
+    if (point.kind == PointKind::MemoryBound) points.push_back(point);
+  }
+  int inside = 0;
+  constexpr int kTrials = 60;
+  for (std::uint64_t seed = 1; seed <= kTrials; ++seed) {
+    Noise noise{100 + seed, 0.05};
+    const Calibration truth = random_truth(noise);
+    std::vector<Measurement> measurements;
+    for (const Point& point : points)
+      measurements.push_back({point, noise.around(true_seconds(point, cluster, truth))});
+    const CalibrationFit fit = fit_calibration(measurements, cluster, {});
+    const FittedNumber& share = fit.numbers.front();
+    ASSERT_EQ(share.name, "memory.share");
+    inside += share.low <= truth.memory.share && truth.memory.share <= share.high ? 1 : 0;
+  }
+  EXPECT_GE(inside, kTrials * 80 / 100);
+}
+
+TEST(fit, what_was_not_measured_stays_as_it_was) {
+  Calibration before;
+  before.sustained = 0.77;
+  before.memory.share = 0.66;
+  before.attention.emplace_back();
+  const CalibrationFit fit = fit_calibration({}, cluster_of(1, 8), before);
+  EXPECT_EQ(fit.calibration.sustained, 0.77);
+  EXPECT_EQ(fit.calibration.memory.share, 0.66);
+  EXPECT_EQ(fit.calibration.attention.size(), 1U);
+  EXPECT_TRUE(fit.numbers.empty());
+  EXPECT_TRUE(fit.gemm_precisions.empty());
+}
+
+TEST(fit, time_never_falls_as_a_shape_grows_however_wild_the_measurements) {
+  const ClusterSpec cluster = cluster_of(1, 8);
+  Noise noise{5, 0.8};
+  std::vector<Measurement> measurements;
+  for (const Point& point : plan(1)) {
+    if (point.kind == PointKind::Gemm)
+      measurements.push_back({point, {noise.around(true_seconds(point, cluster, {})).front()}});
+  }
+  const CalibrationFit fit = fit_calibration(measurements, cluster, {});
+  for (const auto dimension :
+       {&costmodel::GemmShape::m, &costmodel::GemmShape::n, &costmodel::GemmShape::k}) {
+    costmodel::GemmShape shape{.m = 64, .n = 512, .k = 128};
+    double last = 0;
+    for (int step = 0; step < 300; ++step, shape.*dimension += 1 + shape.*dimension / 40) {
+      const double time = gemm_time(shape, Precision::Bf16, cluster.gpu, fit.calibration).value();
+      ASSERT_GE(time, last * (1 - 1e-12)) << shape.m << "x" << shape.n << "x" << shape.k;
+      last = time;
+    }
+  }
+}
+
+TEST(fit, overlap_is_what_a_gemm_takes_longer_beside_a_collective) {
+  const ClusterSpec cluster = cluster_of(1, 8);
+  const Point gemm{.kind = PointKind::Gemm, .gemm = {.m = 4096, .n = 4096, .k = 4096}};
+  Point beside = gemm;
+  beside.kind = PointKind::Overlap;
+  beside.ranks = 8;
+  const double alone = true_seconds(gemm, cluster, {});
+  const Measurement measured[] = {{gemm, {alone}}, {beside, {1.2 * alone}}};
+  EXPECT_NEAR(fit_calibration(measured, cluster, {}).overlap_slowdown, 1.2, 0.01);
+}
+
+TEST(fit_curves, are_medians_that_never_fall) {
+  const auto sample = [](double bytes, double us) {
+    return CollectiveSample{CollectiveKind::AllGather, 4, 1, Bytes{bytes}, us * 1e-6};
+  };
+  const CollectiveSample samples[] = {sample(1024, 10), sample(2048, 9),  sample(4096, 12),
+                                      sample(4096, 30), sample(4096, 13), sample(8192, 20)};
+  const auto curves = fit_curves(samples);
+  ASSERT_EQ(curves.size(), 1U);
+  EXPECT_EQ(curves[0].ranks, 4);
+  EXPECT_THAT(curves[0].size.log2, testing::ElementsAre(10, 11, 12, 13));
+  EXPECT_THAT(curves[0].microseconds, testing::Pointwise(testing::DoubleNear(1e-9), {9.5, 9.5, 13.0, 20.0}));
+}
+
+TEST(fit_lines, find_latency_and_rate_beside_outliers) {
+  Noise noise{11, 0.01};
+  std::vector<CollectiveSample> samples;
+  for (double bytes = 1024; bytes < 1e9; bytes *= 2) {
+    const double seconds = 12e-6 + bytes / 180e9;
+    samples.push_back({CollectiveKind::AllReduce, 8, 1, Bytes{bytes}, noise.around(seconds).front()});
+  }
+  samples[9].seconds *= 5;
+  const auto lines = fit_lines(samples);
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_NEAR(lines[0].latency.value(), 12e-6, 0.4e-6);
+  EXPECT_NEAR(lines[0].rate.value(), 180e9, 5e9);
+  EXPECT_LT(lines[0].rate_error, 0.05);
+}
+
+TEST(fit_network, recovers_share_and_latencies_of_a_network) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    Noise noise{seed, 0.03};
+    const ClusterSpec cluster = cluster_of(8, 8);
+    Calibration truth;
+    truth.network.bandwidth_efficiency = noise.between(0.5, 0.95);
+    truth.network.base_latency = Seconds{noise.between(10e-6, 60e-6)};
+    truth.network.hop_latency = Seconds{noise.between(2e-6, 20e-6)};
+    std::vector<CollectiveSample> samples;
+    for (const int nodes : {2, 4, 8}) {
+      ClusterSpec part = cluster_of(nodes, 8);
+      costmodel::Layout layout;
+      layout.dp = 8 * nodes;
+      const auto place = place_group(layout, costmodel::Group::World, part);
+      for (const CollectiveKind kind : {CollectiveKind::AllReduce, CollectiveKind::AllGather}) {
+        for (double bytes = 4096; bytes <= 4e9; bytes *= 4) {
+          const double t = collective_cost(kind, Bytes{bytes}, place, part, truth).time.value();
+          samples.push_back({kind, 8 * nodes, nodes, Bytes{bytes}, noise.around(t).front()});
+        }
+      }
+    }
+    const auto fit = fit_network(samples, cluster, {});
+    ASSERT_TRUE(fit.has_value());
+    EXPECT_NEAR(fit->model.bandwidth_efficiency / truth.network.bandwidth_efficiency, 1, 0.04) << seed;
+    EXPECT_NEAR(fit->model.base_latency.value() / truth.network.base_latency.value(), 1, 0.35) << seed;
+    EXPECT_NEAR(fit->model.hop_latency.value() / truth.network.hop_latency.value(), 1, 0.35) << seed;
+    EXPECT_LT(fit->median_error, 0.05);
+  }
+  EXPECT_FALSE(fit_network({}, cluster_of(2, 8), {}).has_value());
+}
+
+TEST(fit_robust, lines_survive_a_fifth_of_arbitrary_outliers) {
+  rc::check([](std::uint32_t seed) {
+    std::mt19937 random{seed};
+    std::uniform_real_distribution<double> uniform{-1, 1};
+    const double a = 10 * uniform(random), b = 10 * uniform(random);
+    LinearProblem problem{.columns = 2, .rows = {}, .values = {}, .penalty = {}};
+    for (int i = 0; i < 40; ++i) {
+      const double x = uniform(random);
+      problem.rows.insert(problem.rows.end(), {1, x});
+      const double outlier = i % 5 == 0 ? 20 * uniform(random) : 0.0;
+      problem.values.push_back(a + b * x + 0.01 * uniform(random) + outlier);
+    }
+    const LinearFit fit = fit_robust(problem);
+    RC_ASSERT(std::abs(fit.x[0] - a) < 0.05);
+    RC_ASSERT(std::abs(fit.x[1] - b) < 0.05);
+  });
+}
+
+TEST(never_falling, is_sorted_and_keeps_the_sum) {
+  rc::check([](const std::vector<std::int16_t>& numbers) {
+    std::vector<double> values(numbers.begin(), numbers.end());
+    const std::vector<double> result = never_falling(values);
+    RC_ASSERT(result.size() == values.size());
+    RC_ASSERT(std::is_sorted(result.begin(), result.end()));
+    double before = 0, after = 0;
+    for (const double v : values) before += v;
+    for (const double v : result) after += v;
+    RC_ASSERT(std::abs(before - after) < 1e-6 * (1 + std::abs(before)));
+    if (std::is_sorted(values.begin(), values.end())) RC_ASSERT(result == values);
+  });
+}
+
+}  // namespace
+}  // namespace hexaplan::validator

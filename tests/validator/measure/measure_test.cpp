@@ -1,0 +1,184 @@
+// Sweeps on the CPU device and on threads: what is planned, measured, stored and taken up again.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "validator/communicator/threads/thread_ranks.h"
+#include "validator/device/cpu/cpu_device.h"
+#include "validator/measure/sweep.h"
+
+namespace hexaplan::validator {
+namespace {
+
+namespace fs = std::filesystem;
+using costmodel::Bytes;
+using costmodel::BytesPerSecond;
+using costmodel::CollectiveKind;
+using costmodel::FlopsPerSecond;
+using costmodel::Seconds;
+
+const RoughRates kH100{FlopsPerSecond{600e12}, FlopsPerSecond{300e12}, BytesPerSecond{2e12}};
+const RoughRates kProcessor{FlopsPerSecond{40e9}, FlopsPerSecond{5e9}, BytesPerSecond{8e9}};
+
+std::vector<Point> plan(const RoughRates& rates, int per_cell, double longest) {
+  return plan_kernels(
+      {.rates = rates, .longest_run = Seconds{longest}, .memory = Bytes{4e9}, .per_cell = per_cell});
+}
+
+TEST(plan_kernels, any_beginning_is_a_sweep_of_all_kinds) {
+  const std::vector<Point> points = plan(kH100, 1, 0.5);
+  std::set<PointKind> kinds;
+  std::set<std::string> names;
+  for (const Point& point : points) {
+    EXPECT_TRUE(names.insert(name_of(point)).second) << name_of(point) << " twice";
+    if (names.size() <= points.size() / 4) kinds.insert(point.kind);
+  }
+  EXPECT_EQ(kinds.size(), 7U) << "all but collectives and overlap";
+  EXPECT_GT(plan(kH100, 4, 0.5).size(), 2 * points.size()) << "a full sweep is a denser one";
+}
+
+TEST(plan_kernels, has_shapes_of_real_layers_and_what_small_machines_can_compute) {
+  std::set<std::string> names;
+  for (const Point& point : plan(kH100, 4, 0.5)) names.insert(name_of(point));
+  // Llama-3.1-8B under tp=1: gate and up, 4096 tokens.
+  EXPECT_TRUE(names.contains("gemm bf16 forward 4096x28672x4096"));
+  EXPECT_TRUE(
+      names.contains("attention backward batch 4 heads 32/8 queries 4096 keys 4096 dim 128/128 causal"));
+  EXPECT_TRUE(names.contains("memory-bound adamw 67108864 elements"));
+  const std::vector<Point> small = plan(kProcessor, 1, 0.01);
+  EXPECT_GT(small.size(), 40U);
+  for (const Point& point : small) EXPECT_LE(guess_time(point, kProcessor), Seconds{0.01}) << name_of(point);
+}
+
+TEST(plan_kernels, a_quick_sweep_of_one_gpu_takes_less_than_two_minutes) {
+  double seconds = 0;
+  for (const Point& point : plan(kH100, 1, 0.5)) {
+    constexpr double kRuns = 3 + 10, kShortest = 200e-6, kSetUp = 20e-3;
+    seconds += kSetUp + kRuns * std::max(guess_time(point, kH100).value(), kShortest);
+  }
+  EXPECT_LT(seconds, 60) << "and the budget cuts off what takes longer than guessed";
+}
+
+TEST(plan_collectives, cover_every_kind_over_groups_up_to_all_ranks) {
+  std::set<std::pair<CollectiveKind, int>> seen;
+  int overlaps = 0;
+  for (const Point& point :
+       plan_collectives({.ranks = 12, .per_node = 8, .overlaps = true},
+                        {.rates = kH100, .longest_run = Seconds{1}, .memory = Bytes{4e9}})) {
+    if (point.kind == PointKind::Overlap) {
+      ++overlaps;
+      continue;
+    }
+    seen.emplace(point.collective, point.ranks);
+    EXPECT_EQ(point.nodes, point.ranks > 8 ? 2 : 1);
+  }
+  EXPECT_EQ(seen.size(), 6U * 4) << "2, 4, 8 and 12 ranks";
+  EXPECT_GT(overlaps, 0);
+}
+
+class Sweep : public testing::Test {
+ protected:
+  ~Sweep() override {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+  static BenchOptions quick() {
+    return {.memory = Bytes{4e6},
+            .warmups = 1,
+            .samples = 3,
+            .shortest_sample = Seconds{1e-6},
+            .sustained = Seconds{1e-3}};
+  }
+  static std::vector<Point> one_of_each_kind() {
+    std::vector<Point> points;
+    std::set<std::pair<PointKind, int>> kinds;
+    for (const Point& point : plan(kProcessor, 1, 2e-3)) {
+      const int step = point.kind == PointKind::MemoryBound ? static_cast<int>(point.step)
+                       : point.kind == PointKind::Gemm      ? static_cast<int>(point.pass)
+                                                            : 0;
+      if (traffic_of(point) <= quick().memory && kinds.insert({point.kind, step}).second)
+        points.push_back(point);
+    }
+    return points;
+  }
+  static fs::path new_folder() {
+    std::string name = (fs::temp_directory_path() / "hexaplan-sweep-XXXXXX").string();
+    return mkdtemp(name.data());
+  }
+  fs::path folder_ = new_folder();
+  Database database_{folder_ / "store.sqlite"};
+  MeasurementStore store_{database_, {"cpu", "here", ""}, "test"};
+};
+
+TEST_F(Sweep, measures_every_kernel_of_the_cpu_device) {
+  const auto device = make_cpu_device(Element::F32);
+  KernelBench bench{*device, quick()};
+  const RoughRates rates = bench.probe();
+  EXPECT_GT(rates.gemm.value(), 1e7);
+  EXPECT_GT(rates.memory.value(), 1e6);
+  const std::vector<Point> points = one_of_each_kind();
+  EXPECT_GE(points.size(), 3U + kMemorySteps + 3U);
+  const SweepResult result = sweep_kernels(points, bench, store_, {});
+  EXPECT_EQ(result.measured, static_cast<int>(points.size()));
+  for (const Measurement& m : result.measurements) {
+    EXPECT_EQ(m.seconds.size(), 3U) << name_of(m.point);
+    EXPECT_TRUE(m.median() > 0 && m.median() < 1) << name_of(m.point) << " " << m.median() << " s";
+  }
+}
+
+TEST_F(Sweep, computes_on_numbers_that_are_numbers) {
+  // Not-a-numbers would mean operands that nobody wrote, or states that cannot be.
+  const auto device = make_cpu_device(Element::F32);
+  KernelBench bench{*device, quick()};
+  const SweepResult result = sweep_kernels(one_of_each_kind(), bench, store_, {});
+  ASSERT_FALSE(result.measurements.empty());
+  EXPECT_FALSE(bench.holds_not_a_number());
+}
+
+TEST_F(Sweep, takes_what_is_stored_and_measures_the_rest) {
+  const auto device = make_cpu_device(Element::F32);
+  KernelBench bench{*device, quick()};
+  const std::vector<Point> points = one_of_each_kind();
+  const std::span<const Point> half{points.data(), points.size() / 2};
+  (void)sweep_kernels(half, bench, store_, {});
+  int begun = 0;
+  SweepOptions options;
+  options.progress = [&](const SweepProgress& p) { begun += p.point != nullptr ? 1 : 0; };
+  const SweepResult rest = sweep_kernels(points, bench, store_, options);
+  EXPECT_EQ(rest.stored, static_cast<int>(half.size()));
+  EXPECT_EQ(rest.measured, static_cast<int>(points.size() - half.size()));
+  EXPECT_EQ(begun, rest.measured);
+  EXPECT_EQ(rest.measurements.size(), points.size());
+  options.again = true;
+  EXPECT_EQ(sweep_kernels(half, bench, store_, options).measured, static_cast<int>(half.size()));
+}
+
+TEST_F(Sweep, begins_nothing_after_its_budget) {
+  const auto device = make_cpu_device(Element::F32);
+  KernelBench bench{*device, quick()};
+  const std::vector<Point> points = one_of_each_kind();
+  const SweepResult result = sweep_kernels(points, bench, store_, {.budget = Seconds{0}});
+  EXPECT_EQ(result.left_out, static_cast<int>(points.size()));
+  EXPECT_TRUE(result.measurements.empty());
+}
+
+TEST_F(Sweep, collectives_of_threads_are_measured_and_taken_up_again) {
+  ThreadRanks ranks;
+  const RankSweep on{.backend = ranks,
+                     .ranks = {.ranks = 3},
+                     .make_device = [] { return make_cpu_device(Element::F32); },
+                     .bench = quick()};
+  const std::vector<Point> points = plan_collectives(
+      {.ranks = 3, .per_node = 3},
+      {.rates = kProcessor, .longest_run = Seconds{1e-5}, .memory = Bytes{4e6}, .per_cell = 1});
+  ASSERT_GE(points.size(), 12U);
+  const SweepResult result = sweep_collectives(points, on, &store_, {});
+  EXPECT_EQ(result.measured, static_cast<int>(points.size()));
+  for (const Measurement& m : result.measurements) EXPECT_GT(m.median(), 0) << name_of(m.point);
+  EXPECT_EQ(sweep_collectives(points, on, &store_, {}).stored, static_cast<int>(points.size()));
+}
+
+}  // namespace
+}  // namespace hexaplan::validator

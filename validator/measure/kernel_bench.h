@@ -1,0 +1,66 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "costmodel/units/quantity.h"
+#include "validator/device/device.h"
+#include "validator/measure/plan.h"
+#include "validator/measure/point.h"
+
+namespace hexaplan::validator {
+
+/// How a point is repeated. A sample is as many executions in a row as last `shortest_sample`, by the marks
+/// of the device's stream; the median of `samples` counts.
+struct BenchOptions {
+  costmodel::Bytes memory;  // most that one point may read and write: three arenas of this size are taken
+  int warmups = 3, samples = 10;
+  costmodel::Seconds shortest_sample{200e-6};
+  costmodel::Seconds sustained{1.0};  // how long a GEMM runs before its sustained rate is read
+};
+
+/// Times of single operations on one device. Operands are noise, never zeros, and each execution takes others
+/// than the one before, so that they come from memory as they do in a step.
+class KernelBench {
+ public:
+  /// Throws OutOfMemory.
+  KernelBench(Device& device, const BenchOptions& options);
+
+  /// Rates of one middling GEMM, attention and copy: enough to plan with.
+  [[nodiscard]] RoughRates probe();
+  /// Seconds per execution, every sample. Precondition: a kernel's point within the memory.
+  [[nodiscard]] std::vector<double> measure(const Point& point);
+  /// Whether any operand or result is one: what was measured would be arithmetic on rubbish.
+  [[nodiscard]] bool holds_not_a_number();
+
+ private:
+  /// Noise that operands are cut from, one behind the other and round again.
+  class Arena {
+   public:
+    Arena(Device& device, costmodel::DType dtype, costmodel::Bytes bytes, std::uint64_t seed);
+    [[nodiscard]] View take(std::int64_t rows, std::int64_t cols);
+    [[nodiscard]] const View& whole() const { return tensor_.view(); }
+
+   private:
+    Tensor tensor_;
+    std::int64_t next_ = 0;
+  };
+  using Call = std::function<void()>;
+
+  [[nodiscard]] Call prepare(const Point& point);
+  [[nodiscard]] Call prepare_gemm(const Point& point);
+  [[nodiscard]] Call prepare_grouped_gemm(const Point& point);
+  [[nodiscard]] Call prepare_attention(const Point& point);
+  [[nodiscard]] Call prepare_memory_step(const Point& point);
+  [[nodiscard]] Call prepare_adamw(std::int64_t elements);
+  [[nodiscard]] double seconds_of(const Call& call, int repeats);
+  [[nodiscard]] std::vector<double> sample(const Call& call);
+  [[nodiscard]] std::vector<double> sample_sustained(const Call& call);
+
+  Device& device_;
+  BenchOptions options_;
+  Arena inputs_, results_, wide_;  // bf16, bf16, fp32 in the ledger's terms
+  Tensor positions_;
+};
+
+}  // namespace hexaplan::validator
