@@ -1,0 +1,219 @@
+#include "tests/support/emulated_device.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <new>
+
+#include "validator/device/bf16.h"
+#include "validator/device/cuda/kernels/kernels.h"
+
+namespace hexaplan::tests {
+namespace {
+
+namespace cuda = validator::cuda;
+using validator::AdamW;
+using validator::AttentionBlock;
+using validator::Bf16;
+using validator::Element;
+using validator::Gemm;
+using validator::Reduction;
+using validator::Stream;
+using validator::View;
+
+/// Of what cudaMalloc gives out (CUDA C++ Programming Guide, "Device Memory Accesses").
+constexpr std::align_val_t kAlignment{256};
+
+double read(const View& v, std::int64_t r, std::int64_t c) {
+  const std::int64_t i = r * v.stride + c;
+  switch (v.element) {
+    case Element::F64:
+      return v.as<double>()[i];
+    case Element::F32:
+      return static_cast<double>(v.as<float>()[i]);
+    case Element::Bf16:
+      return static_cast<double>(validator::to_float(v.as<Bf16>()[i]));
+    case Element::I32:
+      return v.as<std::int32_t>()[i];
+  }
+  return 0;
+}
+void write(const View& v, std::int64_t r, std::int64_t c, double x) {
+  const std::int64_t i = r * v.stride + c;
+  switch (v.element) {
+    case Element::F64:
+      v.as<double>()[i] = x;
+      break;
+    case Element::F32:
+      v.as<float>()[i] = static_cast<float>(x);
+      break;
+    case Element::Bf16:
+      v.as<Bf16>()[i] = validator::to_bf16(static_cast<float>(x));
+      break;
+    case Element::I32:
+      v.as<std::int32_t>()[i] = static_cast<std::int32_t>(x);
+      break;
+  }
+}
+template <class Host>
+void upload_all(const View& to, std::span<const Host> from) {
+  assert(static_cast<std::int64_t>(from.size()) == to.elements());
+  const Host* next = from.data();
+  for (std::int64_t r = 0; r < to.rows; ++r) {
+    for (std::int64_t c = 0; c < to.cols; ++c) write(to, r, c, static_cast<double>(*next++));
+  }
+}
+template <class Host>
+void download_all(std::span<Host> to, const View& from) {
+  assert(static_cast<std::int64_t>(to.size()) == from.elements());
+  Host* next = to.data();
+  for (std::int64_t r = 0; r < from.rows; ++r) {
+    for (std::int64_t c = 0; c < from.cols; ++c) *next++ = static_cast<Host>(read(from, r, c));
+  }
+}
+
+class EmulatedDevice final : public validator::Device {
+ public:
+  explicit EmulatedDevice(Element element) : element_{element}, scratch_{take(cuda::kScratchBytes)} {}
+  ~EmulatedDevice() override { give_back(scratch_, cuda::kScratchBytes); }
+  EmulatedDevice(const EmulatedDevice&) = delete;
+  EmulatedDevice& operator=(const EmulatedDevice&) = delete;
+
+  [[nodiscard]] std::string description() const override {
+    return element_ == Element::Bf16 ? "CUDA kernels on the host, bfloat16"
+                                     : "CUDA kernels on the host, float32";
+  }
+  [[nodiscard]] Element element_of(costmodel::DType dtype) const override {
+    using costmodel::DType;
+    switch (dtype) {
+      case DType::Int64:
+      case DType::Int32:
+      case DType::Int8:
+      case DType::Bool:
+        return Element::I32;
+      case DType::Fp64:
+      case DType::Fp32:
+        return Element::F32;
+      default:
+        return element_;
+    }
+  }
+
+  void fill(const View& to, double value) override { cuda::fill(queue(), to, value); }
+  void upload(const View& to, std::span<const double> from) override { upload_all(to, from); }
+  void upload(const View& to, std::span<const std::int32_t> from) override { upload_all(to, from); }
+  void download(std::span<double> to, const View& from) override { download_all(to, from); }
+  void download(std::span<std::int32_t> to, const View& from) override { download_all(to, from); }
+  void reduce_parts(std::span<const View> parts, Reduction reduction, const View& to,
+                    Stream /*stream*/) override {
+    cuda::reduce_parts(queue(), parts, reduction, to);
+  }
+  void fill_noise(const View& to, std::uint64_t seed, double scale, Stream /*stream*/) override {
+    cuda::fill_noise(queue(), to, seed, scale);
+  }
+  void rms_norm(const View& x, const View& weight, double epsilon, const View& y, const View& rstd) override {
+    cuda::rms_norm(queue(), x, weight, epsilon, y, rstd);
+  }
+  void rms_norm_backward(const View& dy, const View& x, const View& weight, const View& rstd, const View& dx,
+                         const View& dweight) override {
+    cuda::rms_norm_backward(queue(), dy, x, weight, rstd, dx, dweight);
+  }
+  void rope(const View& x, const View& positions, std::int64_t head_dim, double base, bool inverse) override {
+    cuda::rope(queue(), x, positions, head_dim, base, inverse);
+  }
+  void attention_merge(const View& o, const View& lse, const View& piece_o, const View& piece_lse,
+                       std::int64_t heads) override {
+    cuda::attention_merge(queue(), o, lse, piece_o, piece_lse, heads);
+  }
+  void attention_delta(const View& d_o, const View& o, const View& delta) override {
+    cuda::attention_delta(queue(), d_o, o, delta);
+  }
+  void swiglu(const View& gate_up, const View& act) override { cuda::swiglu(queue(), gate_up, act); }
+  void swiglu_backward(const View& d_act, const View& gate_up, const View& d_gate_up) override {
+    cuda::swiglu_backward(queue(), d_act, gate_up, d_gate_up);
+  }
+  void embedding_lookup(const View& ids, const View& table, std::int64_t first, const View& out) override {
+    cuda::embedding_lookup(queue(), ids, table, first, out);
+  }
+  void embedding_backward(const View& ids, const View& d_out, std::int64_t first,
+                          const View& d_table) override {
+    cuda::embedding_backward(queue(), ids, d_out, first, d_table);
+  }
+  void row_max(const View& logits, std::int64_t valid, const View& maxima) override {
+    cuda::row_max(queue(), logits, valid, maxima);
+  }
+  void cross_entropy_sums(const View& logits, std::int64_t valid, const View& maxima, const View& targets,
+                          std::int64_t first, const View& sums) override {
+    cuda::cross_entropy_sums(queue(), logits, valid, maxima, targets, first, sums);
+  }
+  void cross_entropy_gradient(const View& logits, std::int64_t valid, const View& maxima, const View& sums,
+                              const View& targets, std::int64_t first, double factor, const View& d_logits,
+                              const View& loss) override {
+    cuda::cross_entropy_gradient(queue(), logits, valid, maxima, sums, targets, first, factor, d_logits,
+                                 loss);
+  }
+  void add(const View& to, const View& other) override { cuda::add(queue(), to, other); }
+  void scale(const View& x, double factor) override { cuda::scale(queue(), x, factor); }
+  void squared_norm(const View& x, const View& sum) override { cuda::squared_norm(queue(), x, sum); }
+  void route(const View& logits, bool given, bool renormalise, const View& probabilities, const View& chosen,
+             const View& weights) override {
+    cuda::route(queue(), logits, given, renormalise, probabilities, chosen, weights);
+  }
+  void route_backward(const View& probabilities, const View& chosen, const View& weights, bool renormalise,
+                      const View& d_weights, const View& d_mean, const View& d_logits) override {
+    cuda::route_backward(queue(), probabilities, chosen, weights, renormalise, d_weights, d_mean, d_logits);
+  }
+  void gather_rows(const View& x, const View& rows, const View& out) override {
+    cuda::gather_rows(queue(), x, rows, out);
+  }
+  void scatter_rows(const View& x, const View& rows, const View& factors, const View& out) override {
+    cuda::scatter_rows(queue(), x, rows, factors, out);
+  }
+  void row_dots(const View& a, const View& b, const View& dots) override {
+    cuda::row_dots(queue(), a, b, dots);
+  }
+  void column_sums(const View& x, const View& sums) override { cuda::column_sums(queue(), x, sums); }
+  void scale_rows(const View& x, const View& factors) override { cuda::scale_rows(queue(), x, factors); }
+  void adamw(const AdamW& update) override { cuda::adamw(queue(), update); }
+
+ protected:
+  [[nodiscard]] std::byte* take(std::size_t bytes) override {
+    auto* memory = static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes, 1), kAlignment));
+    std::memset(memory, 0xff, bytes);
+    return memory;
+  }
+  void give_back(std::byte* memory, std::size_t /*bytes*/) noexcept override {
+    ::operator delete(memory, kAlignment);
+  }
+  void run_copy(const View& to, const View& from, Stream /*stream*/) override {
+    cuda::copy(queue(), to, from);
+  }
+  void run_gemm(const Gemm& g) override { cuda::gemm(queue(), g); }
+  void run_grouped_gemm(const Gemm& g, std::span<const std::int64_t> offsets) override {
+    cuda::grouped_gemm(queue(), g, offsets);
+  }
+  void run_attention_forward(const AttentionBlock& block, const View& q, const View& k, const View& v,
+                             const View& o, const View& lse) override {
+    cuda::attention_forward(queue(), block, q, k, v, o, lse);
+  }
+  void run_attention_backward(const AttentionBlock& block, const View& q, const View& k, const View& v,
+                              const View& d_o, const View& lse, const View& delta, const View& dq,
+                              const View& dk, const View& dv) override {
+    cuda::attention_backward(queue(), block, q, k, v, d_o, lse, delta, dq, dk, dv);
+  }
+
+ private:
+  [[nodiscard]] cuda::Queue queue() const { return {nullptr, scratch_}; }
+
+  Element element_;
+  std::byte* scratch_;
+};
+
+}  // namespace
+
+std::unique_ptr<validator::Device> make_emulated_device(Element element) {
+  assert(element == Element::F32 || element == Element::Bf16);
+  return std::make_unique<EmulatedDevice>(element);
+}
+
+}  // namespace hexaplan::tests

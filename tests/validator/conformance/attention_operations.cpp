@@ -1,0 +1,93 @@
+#include <cmath>
+#include <limits>
+
+#include "tests/validator/conformance/operations.h"
+
+namespace hexaplan::tests {
+namespace {
+
+using costmodel::Pass;
+using validator::AttentionBlock;
+using validator::View;
+
+constexpr double kNothing = -std::numeric_limits<double>::infinity();
+
+struct Block {
+  std::string name;
+  AttentionBlock block;
+};
+const std::vector<Block>& blocks() {
+  static const std::vector<Block> kBlocks{
+      {"causal", {.seq_q = 37, .seq_kv = 37, .head_dim = 8, .v_head_dim = 8}},
+      {"one_query", {.seq_q = 1, .seq_kv = 5, .head_dim = 4, .v_head_dim = 4}},
+      {"grouped_queries",
+       {.batch = 2, .heads = 6, .kv_heads = 2, .seq_q = 21, .seq_kv = 21, .head_dim = 16, .v_head_dim = 16}},
+      {"several_tiles", {.heads = 2, .seq_q = 150, .seq_kv = 150, .head_dim = 24, .v_head_dim = 24}},
+      {"not_causal",
+       {.batch = 2, .heads = 2, .seq_q = 30, .seq_kv = 75, .head_dim = 10, .v_head_dim = 6, .causal = false}},
+      {"fewer_queries", {.seq_q = 20, .seq_kv = 70, .head_dim = 8, .v_head_dim = 8}},
+      {"queries_without_keys", {.seq_q = 80, .seq_kv = 11, .head_dim = 8, .v_head_dim = 8}},
+      {"window",
+       {.heads = 2, .kv_heads = 2, .seq_q = 140, .seq_kv = 140, .head_dim = 8, .v_head_dim = 8, .window = 9}},
+      {"window_and_earlier_keys", {.seq_q = 70, .seq_kv = 100, .head_dim = 8, .v_head_dim = 8, .window = 66}},
+      {"latent", {.heads = 2, .kv_heads = 2, .seq_q = 9, .seq_kv = 9, .head_dim = 192, .v_head_dim = 128}},
+      {"wide_heads", {.heads = 2, .seq_q = 70, .seq_kv = 70, .head_dim = 256, .v_head_dim = 256}},
+      {"head_of_128", {.heads = 2, .seq_q = 66, .seq_kv = 66, .head_dim = 128, .v_head_dim = 128}},
+  };
+  return kBlocks;
+}
+
+/// Rows of every sequence lie `gap` further apart than the block reads: zig-zag ring steps see parts of them.
+void attend(Bench& b, AttentionBlock block, std::int64_t gap) {
+  block.q_pitch = block.seq_q + gap;
+  block.kv_pitch = block.seq_kv + gap;
+  block.scale = 1 / std::sqrt(static_cast<double>(block.head_dim));
+  block.pairs = static_cast<double>(block.seq_q * block.seq_kv);
+  const std::int64_t queries = block.batch * block.q_pitch, keys = block.batch * block.kv_pitch;
+  const std::int64_t d = block.head_dim, d_v = block.v_head_dim, heads = block.heads, kv = block.kv_heads;
+  const View q = b.data(queries, heads * d), k = b.data(keys, kv * d), v = b.data(keys, kv * d_v);
+  const View o = b.data(queries, heads * d_v), lse = b.fp32(queries, heads);
+  b.device.attention_forward({"attention.core", Pass::Forward}, block, q, k, v, o, lse);
+  b.result("output", o);
+  b.result("log-sum-exp", lse);
+  const View d_o = b.data(queries, heads * d_v), delta = b.new_fp32(queries, heads);
+  b.device.attention_delta(d_o, o, delta);
+  b.result("delta", delta);
+  const View dq = b.fp32(queries, heads * d), dk = b.data(keys, kv * d), dv = b.data(keys, kv * d_v);
+  b.device.attention_backward({"attention.core", Pass::BackwardData}, block, q, k, v, d_o, lse, delta, dq, dk,
+                              dv);
+  b.result("gradient of queries", dq);
+  b.result("gradient of keys", dk);
+  b.result("gradient of values", dv);
+}
+
+/// cols: of a head. Among the rows such as neither, one or the other block gave anything.
+void merges(Bench& b, Size s) {
+  constexpr std::int64_t kHeads = 3;
+  const View o = b.data(s.rows, kHeads * s.cols), piece = b.data(s.rows, kHeads * s.cols);
+  const View lse = b.fp32(s.rows, kHeads, 2), piece_lse = b.fp32(s.rows, kHeads, 2);
+  for (std::int64_t r = 0; r < s.rows; ++r) {
+    if (r % 4 == 1 || r % 4 == 3) {
+      b.device.fill(lse.row_range(r, 1), kNothing);
+      b.device.fill(o.row_range(r, 1), 0);
+    }
+    if (r % 4 == 2 || r % 4 == 3) b.device.fill(piece_lse.row_range(r, 1), kNothing);
+  }
+  b.device.attention_merge(o, lse, piece, piece_lse, kHeads);
+  b.result("output", o);
+  b.result("log-sum-exp", lse);
+}
+
+}  // namespace
+
+std::vector<Operation> attention_operations() {
+  std::vector<Operation> all{{"attention_merge", {{1, 1}, {5, 6}, {9, 16}, {40, 128}}, merges}};
+  for (const Block& block : blocks()) {
+    all.push_back({"attention_" + block.name, {{1, 0}, {1, 3}}, [block](Bench& b, Size s) {
+                     attend(b, block.block, s.cols);
+                   }});
+  }
+  return all;
+}
+
+}  // namespace hexaplan::tests

@@ -1,0 +1,137 @@
+// Copies, elementwise work and reductions.
+#include "tests/validator/conformance/operations.h"
+
+namespace hexaplan::tests {
+namespace {
+
+using validator::Element;
+using validator::Reduction;
+using validator::Stream;
+using validator::View;
+
+const std::vector<Size> kSizes{{1, 1}, {1, 8}, {3, 13}, {5, 40}, {17, 64}, {70, 272}, {2, 2059}};
+
+void copies(Bench& b, Size s) {
+  const View narrow = b.data(s.rows, s.cols), wide = b.fp32(s.rows, s.cols);
+  const View same = b.new_data(s.rows, s.cols), widened = b.new_fp32(s.rows, s.cols),
+             narrowed = b.new_data(s.rows, s.cols);
+  b.device.copy(same, narrow);
+  b.device.copy(widened, narrow, Stream::Communication);
+  b.device.synchronize();
+  b.device.copy(narrowed, wide);
+  b.result("same element", same);
+  b.result("widened", widened);
+  b.result("narrowed", narrowed);
+}
+
+void copies_of_ids(Bench& b, Size s) {
+  std::vector<std::int32_t> numbers;
+  for (std::int64_t i = 0; i < s.rows * s.cols; ++i) numbers.push_back(b.pick(1 << 30) - (1 << 29));
+  const View from = b.ids(s.rows, s.cols, numbers), to = b.new_ids(s.rows, s.cols);
+  b.device.copy(to, from);
+  b.result("ids", to);
+  for (std::int32_t& x : numbers) x %= 1000;
+  const View small = b.ids(s.rows, s.cols, numbers), real = b.new_fp32(s.rows, s.cols);
+  b.device.copy(real, small);
+  b.result("as numbers", real);
+  b.device.copy(to, real);
+  b.result("and back", to);
+}
+
+void fills(Bench& b, Size s) {
+  const View data = b.new_data(s.rows, s.cols), fp32 = b.new_fp32(s.rows, s.cols),
+             ids = b.new_ids(s.rows, s.cols);
+  b.device.fill(data, 0.75);
+  b.device.fill(fp32, -1);
+  b.device.fill(ids, 5);
+  b.result("data", data);
+  b.result("fp32", fp32);
+  b.result("ids", ids);
+}
+
+void additions(Bench& b, Size s) {
+  const View data = b.data(s.rows, s.cols), fp32 = b.fp32(s.rows, s.cols), other = b.data(s.rows, s.cols);
+  b.device.add(data, other);
+  b.device.add(fp32, other);
+  b.result("to data", data);
+  b.result("to fp32", fp32);
+}
+
+void scales(Bench& b, Size s) {
+  const View data = b.data(s.rows, s.cols), rows = b.data(s.rows, s.cols);
+  std::vector<double> factors;
+  for (std::int64_t i = 0; i < s.rows; ++i) factors.push_back(0.5 + static_cast<double>(i));
+  b.device.scale(data, -1.5);
+  b.device.scale_rows(rows, b.column(factors));
+  b.result("by one factor", data);
+  b.result("row by row", rows);
+}
+
+void norms(Bench& b, Size s) {
+  const View sum = b.column({3});
+  b.device.squared_norm(b.fp32(s.rows, s.cols), sum);
+  b.device.squared_norm(b.data(s.rows, s.cols), sum);
+  b.result("sum", sum);
+}
+
+void parts(Bench& b, Size s) {
+  for (const Reduction reduction : {Reduction::Sum, Reduction::Max}) {
+    std::vector<View> data, ids;
+    for (int i = 0; i < 5; ++i) {
+      data.push_back(b.data(1, s.rows * s.cols));
+      std::vector<std::int32_t> numbers;
+      for (std::int64_t k = 0; k < s.rows; ++k) numbers.push_back(b.pick(1 << 26));
+      ids.push_back(b.ids(numbers));
+    }
+    const View other = b.new_data(1, s.rows * s.cols);
+    b.device.reduce_parts(data, reduction, other, Stream::Communication);
+    b.device.synchronize();
+    b.device.reduce_parts(data, reduction, data[2], Stream::Compute);
+    b.device.reduce_parts(ids, reduction, ids[0], Stream::Compute);
+    b.result("in a new place", other);
+    b.result("in place", data[2]);
+    b.result("ids", ids[0]);
+  }
+}
+
+void noise(Bench& b, Size s) {
+  const View data = b.new_data(s.rows, s.cols), fp32 = b.new_fp32(s.rows, s.cols);
+  b.device.fill_noise(data, 11, 0.02, Stream::Compute);
+  b.device.fill_noise(fp32, 12, 3, Stream::Communication);
+  b.device.synchronize();
+  b.result("data", data);
+  b.result("fp32", fp32);
+}
+
+void updates(Bench& b, Size s) {
+  const std::int64_t n = s.rows * s.cols;
+  const View parameter = b.data(1, n), master = b.fp32(1, n), m = b.fp32(1, n, 0.1), v = b.new_fp32(1, n),
+             gradient = b.fp32(1, n), alone = b.fp32(1, n);
+  b.device.fill(v, 0.25);
+  validator::AdamW update{.parameter = parameter, .master = master, .first_moment = m, .second_moment = v};
+  update.gradient = gradient;
+  update.learning_rate = 0.01;
+  update.weight_decay = 0.1;
+  update.gradient_factor = 0.7;
+  update.step = 3;
+  b.device.adamw(update);
+  b.result("parameter", parameter);
+  b.result("master", master);
+  b.result("first moment", m);
+  b.result("second moment", v);
+  update.parameter = update.master = alone;
+  update.gradient = b.data(1, n);
+  b.device.adamw(update);
+  b.result("parameter without a master", alone);
+}
+
+}  // namespace
+
+std::vector<Operation> memory_operations() {
+  return {
+      {"copy", kSizes, copies},        {"copy_ids", kSizes, copies_of_ids}, {"fill", kSizes, fills},
+      {"add", kSizes, additions},      {"scale", kSizes, scales},           {"squared_norm", kSizes, norms},
+      {"reduce_parts", kSizes, parts}, {"fill_noise", kSizes, noise},       {"adamw", kSizes, updates}};
+}
+
+}  // namespace hexaplan::tests
