@@ -33,10 +33,11 @@ struct Found {
   std::int32_t target[kMostFound];  // counted from the block's first
 };
 
-/// Looks through ids [begin, begin + kListed) and writes those for rows [base, base + kOwnRows) behind the
+/// Looks through ids [begin, begin + kListed) and writes those for rows [base, base + own) behind the
 /// `count` found before, in their order. All threads get the new count. `totals`: of this call alone.
-HEXAPLAN_DEVICE int find_rows(const View& ids, std::int64_t first, std::int64_t base, std::int64_t begin,
-                              int count, int (&totals)[kRounds][kAddWarps], Found& found) {
+HEXAPLAN_DEVICE int find_rows(const View& ids, std::int64_t first, std::int64_t base, std::int64_t own,
+                              std::int64_t begin, int count, int (&totals)[kRounds][kAddWarps],
+                              Found& found) {
   const unsigned lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   std::int64_t target[kRounds];
   unsigned mine[kRounds];
@@ -45,7 +46,7 @@ HEXAPLAN_DEVICE int find_rows(const View& ids, std::int64_t first, std::int64_t 
     target[k] = i < ids.elements() ? id_at(ids, i) - first - base : -1;
   }
   for (int k = 0; k < kRounds; ++k) {
-    mine[k] = ballot(target[k] >= 0 && target[k] < kOwnRows);
+    mine[k] = ballot(target[k] >= 0 && target[k] < own);
     if (lane == 0) totals[k][warp] = count_bits(mine[k]);
   }
   sync_block();
@@ -89,9 +90,10 @@ HEXAPLAN_KERNEL add_rows(View x, View ids, std::int64_t first, View factors, Vie
   HEXAPLAN_SHARED int totals[2][kRounds][kAddWarps];  // in turn: slow threads may still read the last
   int turn = 0;
   for (std::int64_t base = blockIdx.x * kOwnRows; base < out.rows; base += gridDim.x * kOwnRows) {
+    const std::int64_t left = out.rows - base, own = left < kOwnRows ? left : kOwnRows;
     int count = 0;
     for (std::int64_t begin = 0; begin < x.rows; begin += kListed, turn ^= 1) {
-      count = find_rows(ids, first, base, begin, count, totals[turn], found);
+      count = find_rows(ids, first, base, own, begin, count, totals[turn], found);
       if (count == 0 || (count <= kMostFound - kListed && begin + kListed < x.rows)) continue;
       sync_block();
       add_found(x, factors, out, base, in_packs, count, found);
