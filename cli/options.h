@@ -56,7 +56,7 @@ struct AccuracyOptions {
 
 struct ExecuteOptions {
   ScenarioOptions question;
-  std::int64_t steps = 1;
+  std::int64_t steps = 1, warm_up = 0;
   std::string device = "cpu", dtype, ranks = "threads";
   std::string report, save, load, token_file;  // empty = not given
   std::int64_t memory_limit = 0;               // bytes per rank; 0 = none
@@ -64,6 +64,7 @@ struct ExecuteOptions {
   std::uint64_t seed = 1;
   double learning_rate = 3e-4;
   bool shrink = false, timeline = false;
+  bool noise = false;  // parameters of noise instead of the model's initial values: for times and bytes alone
 };
 
 struct BackendsOptions {};

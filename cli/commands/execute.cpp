@@ -38,12 +38,12 @@ constexpr const char* kExecutor = "hexaplan";  // its framework profile
 
 /// The scenario as the executor runs it: with its own profile, on as many stand-in GPUs as the layout needs
 /// when no cluster is named (rules ask for one; nothing is priced).
-ExecutionQuestion ask_for_execution(const ExecuteOptions& options) {
+ExecutionQuestion ask_for_execution(const ExecuteOptions& options, presets::ScenarioRequest asked) {
   ExecutionQuestion question{.device = options.device, .dtype = options.dtype, .ranks = options.ranks};
   question.seed = options.seed;
   question.shrunk = options.shrink;
   presets::ScenarioRequest& request = question.request;
-  request = read_request(options.question);
+  request = std::move(asked);
   if (!request.framework.empty() && request.framework != kExecutor) {
     question.notes.push_back(
         fmt::format("executed as Hexaplan's own executor does it; {} is not imitated", request.framework));
@@ -161,6 +161,17 @@ std::string advice_for(const RankFault& fault, const ExecutionQuestion& question
   }
 }
 
+bool ran_out_of_memory(const RankFault& fault) {
+  if (!fault.original) return false;
+  try {
+    std::rethrow_exception(fault.original);
+  } catch (const validator::OutOfMemory&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 /// The rank that speaks for all after a fault: the one that knows best, of those that live.
 int speaker_after(const validator::Fault& fault) {
   const bool lives =
@@ -172,14 +183,17 @@ int speaker_after(const validator::Fault& fault) {
 /// One run: its hooks and what they keep.
 class Execution {
  public:
-  Execution(const ExecuteOptions& options, bool quiet)
-      : options_{options}, shows_progress_{!quiet && isatty(STDERR_FILENO) != 0}, file_{options.report} {}
+  Execution(const ExecuteOptions& options, presets::ScenarioRequest request, bool quiet)
+      : options_{options},
+        request_{std::move(request)},
+        shows_progress_{!quiet && isatty(STDERR_FILENO) != 0},
+        file_{options.report} {}
 
   ExecutionResult run() {
     // Before MPI starts threads of its own, which would take the signals.
     const Interrupts interrupts{[this](int signal) { interrupted(signal); }};
     check_device(options_.device);
-    result_.question = ask_for_execution(options_);
+    result_.question = ask_for_execution(options_, request_);
     costmodel::Scenario& scenario = result_.question.scenario;
     result_.rejected = costmodel::first_rejection(scenario);
     if (options_.shrink && !result_.rejected) scenario = validator::shrink(scenario);
@@ -218,7 +232,8 @@ class Execution {
 
   validator::RunOptions make_run_options() {
     const costmodel::Scenario& scenario = result_.question.scenario;
-    validator::RunOptions run{.steps = options_.steps, .seed = options_.seed};
+    validator::RunOptions run{.steps = options_.steps, .warm_up = options_.warm_up, .seed = options_.seed};
+    if (options_.noise) run.initial = validator::InitialValues::Noise;
     run.learning_rate.peak = options_.learning_rate;
     run.ranks.timeout = options_.timeout;
     run.memory_limit = options_.memory_limit;
@@ -234,7 +249,7 @@ class Execution {
       run.loaded = [this](const validator::RankView& rank) { load_checkpoint(*checkpoint_, rank); };
     }
     if (!options_.save.empty()) {
-      run.stepped = [this, last = run.first_step + run.steps](const validator::RankView& rank) {
+      run.stepped = [this, last = run.first_step + run.warm_up + run.steps](const validator::RankView& rank) {
         if (rank.step == last) save_checkpoint(options_.save, rank);
       };
     }
@@ -247,9 +262,10 @@ class Execution {
     file_.write(result_.question, so_far);
     if (!shows_progress_) return;
     const validator::StepReport& step = so_far.steps.back();
-    const auto left = static_cast<double>(options_.steps) - static_cast<double>(so_far.steps.size());
+    const std::int64_t steps = options_.warm_up + options_.steps;
+    const auto left = static_cast<double>(steps) - static_cast<double>(so_far.steps.size());
     fmt::print(stderr, "\rstep {} of {}: loss {:.4f}, gradient norm {:.3f}, {}; {} left   ", step.step,
-               result_.question.first_step + options_.steps, step.loss, step.gradient_norm,
+               result_.question.first_step + steps, step.loss, step.gradient_norm,
                costmodel::format_duration(step.time), costmodel::format_duration(step.time * left));
     if (left == 0) fmt::print(stderr, "\n");
     std::fflush(stderr);
@@ -259,6 +275,7 @@ class Execution {
     fails_ = true;
     result_.report.complete = false;
     result_.report.fault = fault.fault;
+    result_.out_of_memory = ran_out_of_memory(fault);
     result_.advice = advice_for(fault, result_.question);
     result_.must_end = fault.ranks_left_behind;
     const bool mpi = backend_->fixed_ranks() > 0;
@@ -281,6 +298,7 @@ class Execution {
   }
 
   const ExecuteOptions& options_;
+  presets::ScenarioRequest request_;
   bool shows_progress_;
   ReportFile file_;
   std::unique_ptr<validator::RankBackend> backend_;
@@ -292,8 +310,13 @@ class Execution {
 }  // namespace
 
 ExecutionResult run_execution(const ExecuteOptions& options, bool quiet) {
+  return run_execution(options, read_request(options.question), quiet);
+}
+
+ExecutionResult run_execution(const ExecuteOptions& options, const presets::ScenarioRequest& request,
+                              bool quiet) {
   try {
-    auto execution = std::make_unique<Execution>(options, quiet);
+    auto execution = std::make_unique<Execution>(options, request, quiet);
     ExecutionResult result = execution->run();
     // Ranks that could not be stopped may still look at it.
     if (result.must_end) (void)execution.release();

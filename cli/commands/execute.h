@@ -29,14 +29,19 @@ struct ExecutionResult {
   ExecutionQuestion question;
   std::optional<costmodel::Rejected> rejected;  // cannot run; nothing was executed
   validator::ExecutionReport report;
-  std::string advice;     // after a fault: what it contradicts, what to do
-  bool speaks = true;     // false on ranks of MPI that leave speaking to another
-  bool must_end = false;  // a rank could not be stopped: the process has to end at once
+  bool out_of_memory = false;  // the fault is that
+  std::string advice;          // after a fault: what it contradicts, what to do
+  bool speaks = true;          // false on ranks of MPI that leave speaking to another
+  bool must_end = false;       // a rank could not be stopped: the process has to end at once
 };
 
 /// Executes the steps; a rank's fault is part of the result. Progress goes to stderr when that is a terminal
 /// and `quiet` is not set; --report is rewritten after every step. InputError when something cannot be used.
 [[nodiscard]] ExecutionResult run_execution(const ExecuteOptions& options, bool quiet);
+
+/// The same of a question that is not on the command line.
+[[nodiscard]] ExecutionResult run_execution(const ExecuteOptions& options,
+                                            const presets::ScenarioRequest& request, bool quiet);
 
 /// True when this process is a rank of MPI that a supervisor should watch.
 [[nodiscard]] bool wants_supervisor(const ExecuteOptions& options);

@@ -15,7 +15,7 @@ constexpr int kMostSteps = 1'000'000;
 constexpr double kLongestTimeout = 86400;
 
 struct Words {
-  std::string steps, memory_limit, timeout, seed, learning_rate;
+  std::string steps, warm_up, memory_limit, timeout, seed, learning_rate;
   ExecuteOptions options;
 };
 
@@ -43,6 +43,7 @@ Command checked(Words words) {
   ExecuteOptions& options = words.options;
   if (!words.steps.empty()) options.steps = whole_number(words.steps, "--steps", kMostSteps);
   if (options.steps < 1) throw UsageError{"--steps: got \"0\", expected a whole number >= 1"};
+  if (!words.warm_up.empty()) options.warm_up = whole_number(words.warm_up, "--warmup", kMostSteps);
   check_dtype(options);
   if (!words.memory_limit.empty()) {
     const auto limit = costmodel::parse_bytes(words.memory_limit);
@@ -77,6 +78,7 @@ CommandRow run_row() {
   append_scenario_options(row.options, options.question);
   const OptionRow own[] = {
       {"--steps", "N", "Optimizer steps. Default: 1", &words->steps},
+      {"--warmup", "N", "Steps before them whose times do not count. Default: 0", &words->warm_up},
       {"--device", "NAME", "Where ranks compute: see 'hexaplan backends'. Default: cpu", &options.device,
        validator::backend_names(validator::BackendRole::Device)},
       {"--dtype",
@@ -101,6 +103,8 @@ CommandRow run_row() {
        &options.token_file},
       {"--seed", "N", "Of initial parameters and random tokens. Default: 1", &words->seed},
       {"--learning-rate", "X", "Of AdamW. Default: 3e-4", &words->learning_rate},
+      {"--noise", "", "Parameters of noise, made on the device: starts at once, for times and bytes alone",
+       &options.noise},
   };
   row.options.insert(row.options.end(), std::begin(own), std::end(own));
   row.finish = [words] { return checked(*words); };

@@ -54,13 +54,57 @@ JsonValue memory_json(const validator::MemoryReport& memory) {
   return object;
 }
 
-JsonValue rank_json(const RankReport& rank) {
+JsonObject phases_json(const validator::PhaseTimes& times) {
   JsonObject phases;
   for (int i = 0; i < validator::kPhases; ++i) {
     phases.emplace_back(key_of(validator::name_of(static_cast<validator::Phase>(i))),
-                        rank.phases[static_cast<std::size_t>(i)].value());
+                        times[static_cast<std::size_t>(i)].value());
   }
-  JsonArray traffic, operations;
+  return phases;
+}
+
+/// Phases that a layer does not have are left out: most have two or three.
+JsonArray layers_json(const validator::LayerTimes& layers) {
+  JsonArray rows;
+  for (const auto& [layer, times] : layers) {
+    JsonObject row{{"layer", layer}};
+    for (auto& [phase, seconds] : phases_json(times)) {
+      if (*seconds.get_if<double>() > 0) row.emplace_back(phase, seconds);
+    }
+    rows.emplace_back(std::move(row));
+  }
+  return rows;
+}
+
+JsonObject compute_json(const RankReport& rank) {
+  JsonObject kinds;
+  for (int i = 0; i < validator::kComputeKinds; ++i) {
+    const validator::ComputeTime& sum = rank.compute[static_cast<std::size_t>(i)];
+    if (sum.calls == 0) continue;
+    kinds.emplace_back(key_of(validator::name_of(static_cast<validator::ComputeKind>(i))),
+                       JsonObject{{"calls", sum.calls}, {"seconds", sum.time.value()}});
+  }
+  return {{"steps", rank.timed_steps}, {"by_kind", std::move(kinds)}};
+}
+
+JsonArray facts_json(const std::vector<validator::DeviceFact>& facts) {
+  JsonArray rows;
+  for (const validator::DeviceFact& fact : facts) {
+    JsonObject row{{"name", fact.name}};
+    if (fact.unit.empty()) {
+      row.emplace_back("text", fact.text);
+    } else {
+      row.emplace_back("value", fact.value);
+      row.emplace_back("unit", fact.unit);
+    }
+    rows.emplace_back(std::move(row));
+  }
+  return rows;
+}
+
+JsonValue rank_json(const RankReport& rank) {
+  JsonArray traffic, operations, steps;
+  for (const costmodel::Seconds time : rank.step_times) steps.emplace_back(time.value());
   for (const validator::TrafficReport& row : rank.traffic) {
     traffic.push_back(JsonObject{{"operation", row.operation},
                                  {"pass", name_of_pass(row.pass)},
@@ -74,6 +118,7 @@ JsonValue rank_json(const RankReport& rank) {
     operations.push_back(JsonObject{{"operation", row.name},
                                     {"pass", name_of_pass(row.pass)},
                                     {"flops", row.flops.value()},
+                                    {"timed_flops", row.timed_flops.value()},
                                     {"seconds", row.time.value()}});
   }
   return JsonObject{{"rank", rank.rank},
@@ -81,7 +126,11 @@ JsonValue rank_json(const RankReport& rank) {
                     {"host", rank.host},
                     {"process", rank.process},
                     {"device", rank.device},
-                    {"phase_seconds", std::move(phases)},
+                    {"step_seconds", std::move(steps)},
+                    {"phase_seconds", phases_json(rank.phases)},
+                    {"layer_seconds", layers_json(rank.layers)},
+                    {"compute", compute_json(rank)},
+                    {"device_facts", facts_json(rank.facts)},
                     {"memory", memory_json(rank.memory)},
                     {"collectives", std::move(traffic)},
                     {"operations", std::move(operations)}};
@@ -130,7 +179,9 @@ JsonValue execution_json(const ExecutionQuestion& question, const ExecutionRepor
                                {"loss", step.loss},
                                {"gradient_norm", step.gradient_norm},
                                {"learning_rate", step.learning_rate},
-                               {"seconds", step.time.value()}});
+                               {"seconds", step.time.value()},
+                               {"warm_up", step.warm_up},
+                               {"profiled", step.profiled}});
   }
   for (const RankReport& rank : report.ranks) ranks.push_back(rank_json(rank));
   for (const std::string& note : question.notes) notes.emplace_back(note);
@@ -149,6 +200,7 @@ JsonValue execution_json(const ExecutionQuestion& question, const ExecutionRepor
                     {"first_step", question.first_step},
                     {"shrunk", question.shrunk},
                     {"model", model_json(question.scenario.model)},
+                    {"median_step_seconds", validator::median_step_time(report.steps).value()},
                     {"steps", std::move(steps)},
                     {"ranks", std::move(ranks)},
                     {"scenario", to_json(filled)},

@@ -49,9 +49,16 @@ std::string steps_table(const ExecutionReport& report, const TextStyle& style) {
     const validator::StepReport& step = report.steps[i];
     rows.push_back({std::to_string(step.step), fmt::format("{:.6f}", step.loss),
                     fmt::format("{:.4f}", step.gradient_norm), fmt::format("{:.3g}", step.learning_rate),
-                    format_duration(step.time)});
+                    format_duration(step.time) + (step.warm_up    ? " (warm-up)"
+                                                  : step.profiled ? " (profiled)"
+                                                                  : "")});
   }
-  return style.bold("Steps") + "\n" + format_table(rows);
+  const auto measured = std::count_if(report.steps.begin(), report.steps.end(),
+                                      [](const auto& step) { return !step.warm_up && !step.profiled; });
+  return style.bold("Steps") + "\n" + format_table(rows) +
+         (measured > 1 ? fmt::format("median of {} measured steps: {}\n", measured,
+                                     format_duration(validator::median_step_time(report.steps)))
+                       : std::string{});
 }
 
 std::string phases_table(const ExecutionReport& report, const TextStyle& style) {
@@ -112,6 +119,30 @@ std::string collectives_table(const ExecutionReport& report, const TextStyle& st
          format_table(rows, 2);
 }
 
+/// Calls of the device by kind, those of the rank that computes longest.
+std::string compute_table(const ExecutionReport& report, const TextStyle& style) {
+  const auto whole = [](const RankReport& rank) {
+    Seconds sum;
+    for (const validator::ComputeTime& kind : rank.compute) sum += kind.time;
+    return sum;
+  };
+  const auto longest =
+      std::max_element(report.ranks.begin(), report.ranks.end(),
+                       [&](const RankReport& a, const RankReport& b) { return whole(a) < whole(b); });
+  if (whole(*longest) <= Seconds{}) return {};
+  Rows rows{{"kind", "calls", "time", "share"}};
+  for (std::size_t i = 0; i < longest->compute.size(); ++i) {
+    const validator::ComputeTime& kind = longest->compute[i];
+    if (kind.calls == 0) continue;
+    rows.push_back({std::string{validator::name_of(static_cast<validator::ComputeKind>(i))},
+                    format_count(kind.calls), format_duration(kind.time),
+                    costmodel::format_percent(kind.time / whole(*longest))});
+  }
+  return fmt::format("\n{} (rank {}, {} step{})\n", style.bold("Time by kind of operation"), longest->rank,
+                     longest->timed_steps, longest->timed_steps == 1 ? "" : "s") +
+         format_table(rows);
+}
+
 /// Matrix products and attention, which are timed one by one, the slowest first.
 std::string operations_table(const ExecutionReport& report, const TextStyle& style) {
   std::map<std::string, validator::OperationReport> sums;
@@ -119,7 +150,7 @@ std::string operations_table(const ExecutionReport& report, const TextStyle& sty
     for (const validator::OperationReport& row : rank.operations) {
       validator::OperationReport& sum = sums[row.name];
       sum.name = row.name;
-      sum.flops += row.flops;
+      sum.flops += row.timed_flops;
       sum.time += row.time;
     }
   }
@@ -133,7 +164,7 @@ std::string operations_table(const ExecutionReport& report, const TextStyle& sty
     rows.push_back({sum.name, costmodel::format_flops(sum.flops), format_duration(sum.time),
                     sum.time.value() > 0 ? costmodel::format_rate(sum.flops / sum.time) : std::string{}});
   }
-  return fmt::format("\n{} (all ranks and steps, forward and backward)\n",
+  return fmt::format("\n{} (all ranks and timed steps, forward and backward)\n",
                      style.bold("Matrix products and attention")) +
          format_table(rows);
 }
@@ -150,8 +181,8 @@ std::string execution_text(const ExecutionResult& result, const TextStyle& style
   std::string text = heading(result.question, report, style);
   if (!report.steps.empty()) text += steps_table(report, style);
   if (report.ranks.empty()) return text;
-  return text + phases_table(report, style) + operations_table(report, style) + memory_table(report, style) +
-         collectives_table(report, style);
+  return text + phases_table(report, style) + compute_table(report, style) + operations_table(report, style) +
+         memory_table(report, style) + collectives_table(report, style);
 }
 
 std::string fault_text(const ExecutionResult& result, const std::string& report_file) {

@@ -51,6 +51,14 @@ StepTime StepModel::time() const {
   return longest;
 }
 
+StageTimes StepModel::times_of(std::size_t stage) const {
+  const LayerCost cost = stage_cost(stages_[stage]);
+  return {.forward = cost.forward * microbatches_,
+          .recompute = cost.rerun * microbatches_,
+          .backward = cost.backward * microbatches_,
+          .optimizer = price_transfers(sc_, calibration_, pricer_, parameters_, stages_[stage]).update};
+}
+
 StepTime StepModel::time_paced_by(const std::vector<StageLoad>& loads, std::size_t slowest) const {
   const StagePlan& stage = stages_[slowest];
   const LayerCost cost = stage_cost(stage);

@@ -7,6 +7,7 @@
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/layer_cost.h"
 #include "costmodel/step/stage_parameters.h"
+#include "costmodel/step/stage_times.h"
 #include "costmodel/step/step_parts.h"
 
 namespace hexaplan::costmodel {
@@ -18,6 +19,8 @@ class StepModel {
 
   /// One optimizer step, as the stage that sets the pace spends it; the parts add up to its total.
   [[nodiscard]] StepTime time() const;
+  /// What one rank of `stage` spends.
+  [[nodiscard]] StageTimes times_of(std::size_t stage) const;
   /// FLOPs that all ranks run in one step, recomputation included.
   [[nodiscard]] Flops hardware_flops() const;
 

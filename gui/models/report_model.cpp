@@ -35,12 +35,6 @@ constexpr std::array kColumns{
                       }},
 };
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 }  // namespace
 
 ReportModel::ReportModel(QObject* parent) : ColumnTableModel(kColumns, "Report", parent) {}
@@ -59,11 +53,9 @@ QString ReportModel::text(int index, int column) const {
 std::vector<ReportRow> reportRows(const costmodel::Estimate& predicted,
                                   const validator::ExecutionReport& measured) {
   std::vector<ReportRow> rows;
-  std::vector<double> steps;
-  for (const validator::StepReport& step : measured.steps) steps.push_back(step.time.value());
-  if (!steps.empty()) {
+  if (!measured.steps.empty()) {
     rows.push_back({ReportModel::tr("one step"), CellUnit::Seconds, predicted.time.total().value(),
-                    median(std::move(steps))});
+                    validator::median_step_time(measured.steps).value()});
   }
   const auto fullest = std::max_element(
       measured.ranks.begin(), measured.ranks.end(),

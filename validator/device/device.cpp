@@ -1,5 +1,6 @@
 #include "validator/device/device.h"
 
+#include <array>
 #include <cassert>
 #include <chrono>
 #include <cstddef>
@@ -54,20 +55,44 @@ Tensor Device::allocate(std::span<const LabelledColumns> parts, std::int64_t row
   return {*this, view, {parts.begin(), parts.end()}};
 }
 
-template <class Run>
-void Device::account(const IssuedFlops& issue, double flops, const Run& run) {
-  const TimeMark begin = mark(Stream::Compute);
-  run();
-  flops_[issue] += flops;
-  timed_.push_back({issue, begin, mark(Stream::Compute)});
+std::string_view name_of(ComputeKind kind) {
+  constexpr std::array<std::string_view, kComputeKinds> kNames = {
+      "matrix products",  "grouped matrix products",
+      "attention",        "norms",
+      "rotary embedding", "activations",
+      "embedding",        "loss",
+      "routing",          "elementwise",
+      "optimizer",        "gradient norm",
+      "copies and fills"};
+  return kNames.at(static_cast<std::size_t>(kind));
 }
 
-const std::map<IssuedFlops, costmodel::Seconds>& Device::issued_times() {
+template <class Run>
+void Device::account(ComputeKind kind, const IssuedFlops& issue, double flops, const Run& run) {
+  flops_[issue] += flops;
+  timed(kind, issue, flops, run);
+}
+
+void Device::settle_times() {
   synchronize();
-  for (const Timed& timed : timed_) times_[timed.issue] += between(timed.begin, timed.end);
+  for (const Timed& call : timed_) {
+    const costmodel::Seconds time = between(call.begin, call.end);
+    ComputeTime& sum = compute_times_[static_cast<std::size_t>(call.kind)];
+    ++sum.calls;
+    sum.time += time;
+    if (call.issue.operation.empty()) continue;
+    times_[call.issue].flops += call.flops;
+    times_[call.issue].time += time;
+  }
   timed_.clear();
   release_marks();
-  return times_;
+}
+
+void Device::reset_account() {
+  flops_.clear();
+  times_.clear();
+  compute_times_ = {};
+  timed_.clear();
 }
 
 TimeMark Device::mark(Stream /*stream*/) {
@@ -80,23 +105,25 @@ costmodel::Seconds Device::between(TimeMark begin, TimeMark end) const {
 }
 
 void Device::gemm(const IssuedFlops& issue, const Gemm& g) {
-  account(issue, gemm_flops(g), [&] { run_gemm(g); });
+  account(ComputeKind::Gemm, issue, gemm_flops(g), [&] { run_gemm(g); });
 }
 
 void Device::grouped_gemm(const IssuedFlops& issue, const Gemm& g, std::span<const std::int64_t> offsets) {
   assert(offsets.size() >= 2);
-  account(issue, grouped_gemm_flops(g, offsets), [&] { run_grouped_gemm(g, offsets); });
+  account(ComputeKind::GroupedGemm, issue, grouped_gemm_flops(g, offsets),
+          [&] { run_grouped_gemm(g, offsets); });
 }
 
 void Device::attention_forward(const IssuedFlops& issue, const AttentionBlock& block, const View& q,
                                const View& k, const View& v, const View& o, const View& lse) {
-  account(issue, attention_flops(block), [&] { run_attention_forward(block, q, k, v, o, lse); });
+  account(ComputeKind::Attention, issue, attention_flops(block),
+          [&] { run_attention_forward(block, q, k, v, o, lse); });
 }
 
 void Device::attention_backward(const IssuedFlops& issue, const AttentionBlock& block, const View& q,
                                 const View& k, const View& v, const View& d_o, const View& lse,
                                 const View& delta, const View& dq, const View& dk, const View& dv) {
-  account(issue, 2.5 * attention_flops(block),
+  account(ComputeKind::Attention, issue, 2.5 * attention_flops(block),
           [&] { run_attention_backward(block, q, k, v, d_o, lse, delta, dq, dk, dv); });
 }
 

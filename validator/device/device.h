@@ -8,6 +8,8 @@
 
 #include "costmodel/compute/operation.h"
 #include "validator/communicator/buffer.h"
+#include "validator/device/compute_kind.h"
+#include "validator/device/device_fact.h"
 #include "validator/device/tensor.h"
 #include "validator/device/view.h"
 #include "validator/memory/tracking_allocator.h"
@@ -85,6 +87,8 @@ class Device {
 
   /// "cpu, float64".
   [[nodiscard]] virtual std::string description() const = 0;
+  /// What it tells of itself for the report: memory that no ledger knows, clocks, power, versions.
+  [[nodiscard]] virtual std::vector<DeviceFact> facts() { return {}; }
 
   // --- memory ---
   /// A zero-free (uninitialised) rows × cols matrix that the account holds as `label`. Throws OutOfMemory.
@@ -228,16 +232,21 @@ class Device {
   /// lr·(m̂/(√v̂ + ε) + λ·master), parameter = master rounded to its element.
   virtual void adamw(const AdamW& update) = 0;
 
-  // --- account of FLOPs ---
+  // --- account of FLOPs and time ---
   [[nodiscard]] const std::map<IssuedFlops, double>& issued_flops() const { return flops_; }
-  /// Time of the same calls on the compute stream. Waits for the device.
-  [[nodiscard]] const std::map<IssuedFlops, costmodel::Seconds>& issued_times();
-  void reset_flops() {
-    flops_.clear();
-    times_.clear();
-    timed_.clear();
-    release_marks();
-  }
+  /// Whether calls are timed from now on: marks around each, which cost a device with streams a microsecond
+  /// or two. Default: they are.
+  void time_calls(bool on) { times_calls_ = on; }
+  /// Waits for the device and adds up the calls that were timed until now. All marks may be used again.
+  void settle_times();
+  /// FLOPs and time on the compute stream of the calls that were timed, up to the last settle_times().
+  struct IssuedTime {
+    double flops = 0;
+    costmodel::Seconds time;
+  };
+  [[nodiscard]] const std::map<IssuedFlops, IssuedTime>& issued_times() const { return times_; }
+  [[nodiscard]] const ComputeTimes& compute_times() const { return compute_times_; }
+  void reset_account();
 
  protected:
   friend class Tensor;
@@ -252,20 +261,45 @@ class Device {
                                       const View& v, const View& d_o, const View& lse, const View& delta,
                                       const View& dq, const View& dk, const View& dv) = 0;
 
- private:
-  TrackingAllocator memory_;
-  /// Counts and times one operation.
+  /// Runs a call, and times it unless it is part of another. [timed.h: what a device adds]
   template <class Run>
-  void account(const IssuedFlops& issue, double flops, const Run& run);
+  void timed(ComputeKind kind, const Run& run) {
+    timed(kind, {}, 0, run);
+  }
 
+ private:
   struct Timed {
-    IssuedFlops issue;
+    ComputeKind kind;
+    IssuedFlops issue;  // empty name: of no operation
+    double flops;
     TimeMark begin, end;
   };
+  /// Calls inside a timed call are part of it.
+  struct Inside {
+    explicit Inside(bool& inside) : flag{inside} { flag = true; }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+    ~Inside() { flag = false; }
+    bool& flag;
+  };
+  template <class Run>
+  void timed(ComputeKind kind, const IssuedFlops& issue, double flops, const Run& run) {
+    if (!times_calls_ || inside_) return run();
+    const Inside inside{inside_};
+    const TimeMark begin = mark(Stream::Compute);
+    run();
+    timed_.push_back({kind, issue, flops, begin, mark(Stream::Compute)});
+  }
+  /// Counts and times one operation.
+  template <class Run>
+  void account(ComputeKind kind, const IssuedFlops& issue, double flops, const Run& run);
 
+  TrackingAllocator memory_;
   std::map<IssuedFlops, double> flops_;
-  std::map<IssuedFlops, costmodel::Seconds> times_;
-  std::vector<Timed> timed_;  // not yet in times_
+  std::map<IssuedFlops, IssuedTime> times_;
+  ComputeTimes compute_times_{};
+  std::vector<Timed> timed_;  // not yet added up
+  bool times_calls_ = true, inside_ = false;
 };
 
 }  // namespace hexaplan::validator

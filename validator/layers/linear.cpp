@@ -57,12 +57,12 @@ void WeightGradients::add(Rank& rank, std::function<void(Rank&)> work) {
 void WeightGradients::run(Rank& rank) {
   const int layer = rank.layer;
   for (Kept& kept : kept_) {
-    rank.layer = kept.layer;
+    rank.enter_layer(kept.layer);
     kept.work(rank);
     kept.work = nullptr;
   }
   kept_.clear();
-  rank.layer = layer;
+  rank.enter_layer(layer);
 }
 
 }  // namespace hexaplan::validator

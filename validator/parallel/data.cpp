@@ -56,6 +56,38 @@ Tensor FlatParameters::allocate(const Rank& rank, TensorKind kind, DType dtype, 
 }
 
 void FlatParameters::initialise(const Rank& rank, std::uint64_t seed) {
+  if (rank.initial == InitialValues::Noise) {
+    fill_with_noise(rank, seed);
+  } else {
+    upload_initial_values(rank, seed);
+  }
+  rank.device.fill(gradient_, 0);
+  rank.device.fill(first_moment_, 0);
+  rank.device.fill(second_moment_, 0);
+}
+
+/// The same deviations. What is cut makes a model of its own on every rank.
+void FlatParameters::fill_with_noise(const Rank& rank, std::uint64_t seed) {
+  const View held = own_parameters();
+  const auto unit = static_cast<std::uint64_t>(unit_ + 8);
+  rank.device.fill(parameter_, 0);  // its padding
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const LocalTensor& t = tensors_[i];
+    const std::int64_t held_from = stage_ < 3 ? 0 : first_;
+    const std::int64_t begin = std::max(held_from, t.offset);
+    const std::int64_t end = std::min(held_from + parameter_.view().elements(), t.offset + t.elements());
+    if (begin >= end) continue;
+    const View part = parameter_.view().slice(begin - held_from, end - begin);
+    if (const double deviation = initial_deviation(t, rank.scenario.model); deviation > 0) {
+      rank.device.fill_noise(part, counter_random(seed, unit, i), deviation, Stream::Compute);
+    } else {
+      rank.device.fill(part, 1);
+    }
+  }
+  if (types_.master) rank.device.copy(master_, held);
+}
+
+void FlatParameters::upload_initial_values(const Rank& rank, std::uint64_t seed) {
   std::vector<double> all(static_cast<std::size_t>(padded_), 0.0);
   for (const LocalTensor& t : tensors_) {
     initial_values(
@@ -66,9 +98,6 @@ void FlatParameters::initialise(const Rank& rank, std::uint64_t seed) {
                                                          static_cast<std::size_t>(shard_elements_));
   rank.device.upload(parameter_, stage_ < 3 ? std::span<const double>{all} : mine);
   if (types_.master) rank.device.upload(master_, mine);
-  rank.device.fill(gradient_, 0);
-  rank.device.fill(first_moment_, 0);
-  rank.device.fill(second_moment_, 0);
 }
 
 bool FlatParameters::holds(std::string_view name) const {

@@ -81,6 +81,8 @@ class FlatParameters {
   [[nodiscard]] Tensor allocate(const Rank& rank, costmodel::TensorKind kind, costmodel::DType dtype,
                                 bool whole) const;
   void initialise(const Rank& rank, std::uint64_t seed);
+  void fill_with_noise(const Rank& rank, std::uint64_t seed);
+  void upload_initial_values(const Rank& rank, std::uint64_t seed);
   void reduce_over_tensor_ranks(const Rank& rank);
 
   std::vector<LocalTensor> tensors_;

@@ -37,13 +37,14 @@ Groups make_groups(Communicator& world, const costmodel::Layout& layout, const c
   return g;
 }
 
-Rank::Rank(const costmodel::Scenario& sc, Device& dev, Communicator& world)
+Rank::Rank(const costmodel::Scenario& sc, Device& dev, Communicator& world, InitialValues values)
     : scenario{sc},
       dims{costmodel::local_dims(sc)},
       device{dev},
       groups{make_groups(world, sc.layout, sc.model)},
       at{costmodel::coordinates_of(sc.layout, world.rank())},
-      activation{costmodel::activation_dtype(sc.recipe.precision)} {}
+      activation{costmodel::activation_dtype(sc.recipe.precision)},
+      initial{values} {}
 
 ParameterPlace Rank::parameter_place() const {
   return {.tp_rank = position(Axis::Tensor),

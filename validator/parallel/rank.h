@@ -35,10 +35,17 @@ enum class Routing : std::uint8_t {
   InTurn,   // by position, so that all experts get equally many: what the cost model counts without imbalance
 };
 
+/// Where parameters come from.
+enum class InitialValues : std::uint8_t {
+  Model,  // initial_values: the same model under every layout
+  Noise,  // the device's noise, made where it is needed: as good for times and bytes, and at once
+};
+
 /// What one rank's step runs on: the question, sizes, device, groups and where the rank stands. Layers read
 /// it; `layer` and `microbatch` say for fault reports what is running.
 struct Rank {
-  Rank(const costmodel::Scenario& scenario, Device& device, Communicator& world);
+  Rank(const costmodel::Scenario& scenario, Device& device, Communicator& world,
+       InitialValues initial = InitialValues::Model);
 
   const costmodel::Scenario& scenario;
   costmodel::LocalDims dims;
@@ -49,9 +56,15 @@ struct Rank {
   int layer = -1;
   int microbatch = -1;
   Routing routing = Routing::Learned;
+  InitialValues initial;
   View balance_loss;  // 1 × 1, of the running step: what routers add to the loss of this rank
-  PhaseClock clock;
+  PhaseClock clock{device};
 
+  /// What follows belongs to `index`, a layer of the model; −1: to none.
+  void enter_layer(int index) {
+    layer = index;
+    clock.enter_layer(index);
+  }
   [[nodiscard]] int position(costmodel::Axis axis) const {
     return static_cast<int>(at[static_cast<std::size_t>(axis)]);
   }

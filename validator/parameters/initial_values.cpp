@@ -43,24 +43,28 @@ double counter_normal(std::uint64_t seed, std::uint64_t stream, std::uint64_t co
   return std::sqrt(-2 * std::log(a)) * std::cos(2 * std::numbers::pi * b);
 }
 
+double initial_deviation(const LocalTensor& t, const costmodel::ModelSpec& model) {
+  constexpr double kDeviation = 0.02;
+  if (t.name.find("norm") != std::string_view::npos) return 0;
+  return ends_on_the_residual_stream(t.name) ? kDeviation / std::sqrt(2.0 * static_cast<double>(model.layers))
+                                             : kDeviation;
+}
+
 void initial_values(const LocalTensor& t, int unit, const costmodel::ModelSpec& model, std::uint64_t seed,
                     std::span<double> out) {
-  constexpr double kDeviation = 0.02;
   std::fill(out.begin(), out.end(), 0.0);
-  const bool norm = t.name.find("norm") != std::string_view::npos;
   // The copy that the last stage keeps of a tied embedding is the embedding.
   const bool copy = unit == UnitPlan::kTiedCopy;
   const std::uint64_t stream =
       copy ? stream_of("embedding.word.weight", UnitPlan::kEmbedding) : stream_of(t.name, unit);
-  const double deviation = ends_on_the_residual_stream(t.name)
-                               ? kDeviation / std::sqrt(2.0 * static_cast<double>(model.layers))
-                               : kDeviation;
+  const double deviation = initial_deviation(t, model);
   for (const RowSegment& s : t.segments) {
     for (std::int64_t row = 0; row < s.count; ++row) {
       for (std::int64_t col = 0; col < t.cols; ++col) {
         const std::int64_t global = (s.global + row) * t.global_cols + t.first_col + col;
         out[static_cast<std::size_t>((s.local + row) * t.cols + col)] =
-            norm ? 1.0 : deviation * counter_normal(seed, stream, static_cast<std::uint64_t>(global));
+            deviation == 0 ? 1.0
+                           : deviation * counter_normal(seed, stream, static_cast<std::uint64_t>(global));
       }
     }
   }

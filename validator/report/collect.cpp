@@ -67,6 +67,23 @@ void archive_memory(Archive& archive, Report& memory) {
   archive.list(memory.timeline, [&](auto& sample) { archive.value(sample); });
 }
 
+void archive_layers(Writer& writer, const LayerTimes& layers) {
+  writer.value(layers.size());
+  for (const auto& [layer, phases] : layers) {
+    writer.value(layer);
+    writer.value(phases);
+  }
+}
+void archive_layers(Reader& reader, LayerTimes& layers) {
+  std::size_t size = 0;
+  reader.value(size);
+  for (; size > 0; --size) {
+    int layer = 0;
+    reader.value(layer);
+    reader.value(layers[layer]);
+  }
+}
+
 template <class Archive, class Report>
 void archive_report(Archive& archive, Report& report) {
   archive.value(report.rank);
@@ -74,7 +91,17 @@ void archive_report(Archive& archive, Report& report) {
   archive.value(report.host);
   archive.value(report.process);
   archive.value(report.device);
+  archive.list(report.step_times, [&](auto& time) { archive.value(time); });
   archive.value(report.phases);
+  archive_layers(archive, report.layers);
+  archive.value(report.compute);
+  archive.value(report.timed_steps);
+  archive.list(report.facts, [&](auto& fact) {
+    archive.value(fact.name);
+    archive.value(fact.value);
+    archive.value(fact.unit);
+    archive.value(fact.text);
+  });
   archive_memory(archive, report.memory);
   archive.list(report.traffic, [&](auto& row) {
     archive.value(row.operation);
@@ -87,6 +114,7 @@ void archive_report(Archive& archive, Report& report) {
     archive.value(operation.name);
     archive.value(operation.pass);
     archive.value(operation.flops);
+    archive.value(operation.timed_flops);
     archive.value(operation.time);
   });
 }

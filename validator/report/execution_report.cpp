@@ -12,6 +12,19 @@ std::int64_t total(const MemorySample& sample) {
 
 }  // namespace
 
+costmodel::Seconds median_step_time(const std::vector<StepReport>& steps) {
+  std::vector<costmodel::Seconds> measured, all;
+  for (const StepReport& step : steps) {
+    all.push_back(step.time);
+    if (!step.warm_up && !step.profiled) measured.push_back(step.time);
+  }
+  std::vector<costmodel::Seconds>& times = measured.empty() ? all : measured;
+  if (times.empty()) return {};
+  std::sort(times.begin(), times.end());
+  const std::size_t middle = times.size() / 2;
+  return times.size() % 2 == 1 ? times[middle] : (times[middle - 1] + times[middle]) / 2;
+}
+
 MemoryReport memory_report(const TrackingAllocator& memory) {
   MemoryReport report{.peak_bytes = memory.peak_bytes(),
                       .peak_by_kind = memory.peak_by_kind(),

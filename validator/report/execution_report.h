@@ -17,7 +17,8 @@ struct OperationReport {
   std::string name;  // of the operation list
   costmodel::Pass pass = costmodel::Pass::Forward;
   costmodel::Flops flops;
-  costmodel::Seconds time;  // host time inside the calls
+  costmodel::Flops timed_flops;  // of the calls that were timed …
+  costmodel::Seconds time;       // … and their time on the compute stream
 };
 
 /// What one rank communicated under one operation name; conventions of TrafficCount.
@@ -43,14 +44,19 @@ struct MemoryReport {
   std::vector<MemorySample> timeline;    // empty unless asked for
 };
 
-/// One rank over all steps so far.
+/// One rank over all measured steps so far.
 struct RankReport {
   int rank = 0;
   int stage = 0;  // of the pipeline
   std::string host;
   std::int64_t process = 0;
-  std::string device;  // Device::description
+  std::string device;                          // Device::description
+  std::vector<costmodel::Seconds> step_times;  // of every step
   PhaseTimes phases{};
+  LayerTimes layers;
+  ComputeTimes compute{};        // of the steps whose calls were timed
+  std::int64_t timed_steps = 0;  // how many those are
+  std::vector<DeviceFact> facts;
   MemoryReport memory;
   std::vector<TrafficReport> traffic;
   std::vector<OperationReport> operations;
@@ -63,6 +69,8 @@ struct StepReport {
   double gradient_norm = 0;  // before clipping
   double learning_rate = 0;
   costmodel::Seconds time;  // slowest rank
+  bool warm_up = false;     // before anything was measured
+  bool profiled = false;    // slowed by timing every call of a device with streams
 };
 
 /// What came of a run, complete or not: a rank's fault leaves what was measured before it.
@@ -72,6 +80,9 @@ struct ExecutionReport {
   bool complete = false;          // every step asked for was run
   std::optional<Fault> fault;
 };
+
+/// Median of the steps that are neither warm-up nor profiled; of all when none is left. 0 without steps.
+[[nodiscard]] costmodel::Seconds median_step_time(const std::vector<StepReport>& steps);
 
 [[nodiscard]] MemoryReport memory_report(const TrackingAllocator& memory);
 [[nodiscard]] std::vector<TrafficReport> traffic_report(const Traffic& traffic);

@@ -9,28 +9,47 @@ std::string_view name_of(Phase phase) {
   return kNames.at(static_cast<std::size_t>(phase));
 }
 
-Phase PhaseClock::enter(Phase phase) {
-  const Clock::time_point now = Clock::now();
-  spent_[static_cast<std::size_t>(phase_)] += now - since_;
-  since_ = now;
-  const Phase left = phase_;
-  phase_ = phase;
-  return left;
+PhaseClock::PhaseClock(Device& device) : device_{device} {
+  begin(Phase::Other, -1);
 }
 
-PhaseTimes PhaseClock::times() const {
-  PhaseTimes times;
-  for (std::size_t i = 0; i < times.size(); ++i) {
-    Clock::duration spent = spent_[i];
-    if (i == static_cast<std::size_t>(phase_)) spent += Clock::now() - since_;
-    times[i] = costmodel::Seconds{std::chrono::duration<double>{spent}.count()};
+void PhaseClock::begin(Phase phase, int layer) {
+  spans_.push_back({phase, layer, device_.mark(Stream::Compute)});
+}
+
+Phase PhaseClock::enter(Phase phase) {
+  const Span now = spans_.back();
+  if (phase != now.phase) begin(phase, now.layer);
+  return now.phase;
+}
+
+void PhaseClock::enter_layer(int layer) {
+  const Span now = spans_.back();
+  if (layer != now.layer) begin(now.phase, layer);
+}
+
+void PhaseClock::settle() {
+  const Span last = spans_.back();
+  begin(last.phase, last.layer);
+  device_.synchronize();
+  for (std::size_t i = 0; i + 1 < spans_.size(); ++i) {
+    const Span& span = spans_[i];
+    const costmodel::Seconds time = device_.between(span.begin, spans_[i + 1].begin);
+    const auto phase = static_cast<std::size_t>(span.phase);
+    times_[phase] += time;
+    if (span.layer >= 0) layers_[span.layer][phase] += time;
   }
-  return times;
+  device_.settle_times();
+  spans_.clear();
+  begin(last.phase, last.layer);
 }
 
 void PhaseClock::restart() {
-  spent_ = {};
-  since_ = Clock::now();
+  const Span now = spans_.back();
+  spans_.clear();
+  times_ = {};
+  layers_.clear();
+  begin(now.phase, now.layer);
 }
 
 }  // namespace hexaplan::validator

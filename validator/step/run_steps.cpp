@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <mutex>
 
@@ -23,7 +22,7 @@ class RankTraining {
  public:
   RankTraining(const costmodel::Scenario& sc, const RunOptions& options, Device& device, Communicator& world)
       : options_{options},
-        rank_{sc, device, world},
+        rank_{sc, device, world, options.initial},
         stage_{rank_, options.seed},
         schedule_{costmodel::make_schedule(sc.layout.schedule, sc.layout.pp,
                                            static_cast<int>(costmodel::microbatches_per_step(sc)),
@@ -36,7 +35,7 @@ class RankTraining {
 
   /// `step` counts from 1.
   StepReport run(std::int64_t step) {
-    const auto begin = std::chrono::steady_clock::now();
+    begin_step(step);
     stage_.load_tokens(tokens_, step - 1);
     stage_.begin_step();
     stage_.run(schedule_.stages[static_cast<std::size_t>(rank_.groups.pipeline->rank())]);
@@ -45,11 +44,9 @@ class RankTraining {
     StepReport report{.step = step, .learning_rate = options_.learning_rate.at(step)};
     add_up_norm_and_loss(report);
     update(report);
-    rank_.device.synchronize();
     rank_.device.memory().enter(costmodel::kIdle);
     rank_.clock.enter(Phase::Other);
-    report.time =
-        costmodel::Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+    end_step(report);
     return report;
   }
 
@@ -75,19 +72,59 @@ class RankTraining {
                    .stage = rank_.groups.pipeline->rank(),
                    .process = getpid(),
                    .device = rank_.device.description(),
+                   .step_times = step_times_,
                    .phases = rank_.clock.times(),
+                   .layers = rank_.clock.layers(),
+                   .compute = rank_.device.compute_times(),
+                   .timed_steps = timed_steps_,
+                   .facts = rank_.device.facts(),
                    .memory = memory_report(rank_.device.memory()),
                    .traffic = traffic_report(rank_.groups.world->traffic())};
     std::array<char, 256> host{};
     if (gethostname(host.data(), host.size() - 1) == 0) out.host = host.data();
     for (const auto& [issue, flops] : rank_.device.issued_flops()) {
-      out.operations.push_back({std::string{issue.operation}, issue.pass, costmodel::Flops{flops},
-                                rank_.device.issued_times().at(issue)});
+      OperationReport row{std::string{issue.operation}, issue.pass, costmodel::Flops{flops}, {}, {}};
+      const auto timed = rank_.device.issued_times().find(issue);
+      if (timed != rank_.device.issued_times().end()) {
+        row.timed_flops = costmodel::Flops{timed->second.flops};
+        row.time = timed->second.time;
+      }
+      out.operations.push_back(std::move(row));
     }
     return out;
   }
 
  private:
+  /// After the warm-up everything that is counted starts again. A device with streams times its calls in the
+  /// last step alone: marks around every call slow short ones down.
+  void begin_step(std::int64_t step) {
+    const std::int64_t number = step - options_.first_step;  // of this run, from 1
+    if (number == options_.warm_up + 1 && options_.warm_up > 0) {
+      rank_.clock.restart();
+      rank_.device.reset_account();
+      rank_.groups.world->clear_traffic();
+      timed_steps_ = 0;
+    }
+    const bool last = number == options_.warm_up + options_.steps;
+    times_calls_ = last || rank_.device.native_stream(Stream::Compute) == nullptr;
+    rank_.device.time_calls(times_calls_);
+    begin_ = rank_.device.mark(Stream::Compute);
+  }
+
+  /// From the first call's begin to the moment at which every stream is empty.
+  void end_step(StepReport& report) {
+    rank_.device.synchronize();
+    const TimeMark end = rank_.device.mark(Stream::Compute);
+    rank_.device.synchronize();
+    step_times_.push_back(rank_.device.between(begin_, end));
+    rank_.clock.settle();
+    timed_steps_ += times_calls_ ? 1 : 0;
+    const auto number = static_cast<std::int64_t>(step_times_.size());
+    report.time = step_times_.back();
+    report.warm_up = number <= options_.warm_up;
+    report.profiled = times_calls_ && rank_.device.native_stream(Stream::Compute) != nullptr;
+  }
+
   /// Squares of all gradients, every parameter once, and the losses of all tokens, in one message.
   void add_up_norm_and_loss(StepReport& report) {
     rank_.clock.enter(Phase::Clipping);
@@ -129,7 +166,20 @@ class RankTraining {
   costmodel::Schedule schedule_;
   TokenSource tokens_;
   Tensor sums_;
+  TimeMark begin_;
+  bool times_calls_ = true;
+  std::int64_t timed_steps_ = 0;
+  std::vector<costmodel::Seconds> step_times_;
 };
+
+/// Ranks' reports, and with them the time of the slowest at every step.
+void add_ranks(std::vector<RankReport> ranks, ExecutionReport& out) {
+  out.ranks = std::move(ranks);
+  for (std::size_t i = 0; i < out.steps.size(); ++i) {
+    for (const RankReport& rank : out.ranks)
+      out.steps[i].time = larger(out.steps[i].time, rank.step_times.at(i));
+  }
+}
 
 }  // namespace
 
@@ -141,15 +191,15 @@ ExecutionReport run_rank_steps(const costmodel::Scenario& sc, const RunOptions& 
   RankTraining training{sc, options, *device, world};
   ExecutionReport out;
   if (options.loaded) options.loaded(training.view(options.first_step));
-  for (std::int64_t i = 1; i <= options.steps; ++i) {
+  for (std::int64_t i = 1; i <= options.warm_up + options.steps; ++i) {
     const std::int64_t step = options.first_step + i;
     out.steps.push_back(training.run(step));
     if (options.stepped) options.stepped(training.view(step));
     // Collective: every rank takes part in what rank 0 is shown.
-    if (options.progress) out.ranks = collect(world, training.report());
+    if (options.progress) add_ranks(collect(world, training.report()), out);
     if (options.progress && world.rank() == 0) options.progress(out);
   }
-  out.ranks = collect(world, training.report());
+  add_ranks(collect(world, training.report()), out);
   out.complete = true;
   return out;
 }

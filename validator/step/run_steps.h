@@ -29,10 +29,12 @@ struct RankView {
 };
 
 struct RunOptions {
-  std::int64_t steps = 1;
+  std::int64_t steps = 1;       // measured ones
+  std::int64_t warm_up = 0;     // steps before them that nothing but the memory's peak counts
   std::int64_t first_step = 0;  // steps that were run before, of a checkpoint
   std::uint64_t seed = 1;
   Routing routing = Routing::Learned;
+  InitialValues initial = InitialValues::Model;
   AdamWOptions optimizer;
   LearningRate learning_rate;
   /// Token stream; unset: random from the seed.

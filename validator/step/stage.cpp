@@ -127,12 +127,12 @@ void Stage::forward(const ModelChunk& chunk, InFlight& flight) {
   flight.layers.resize(chunk.layers.size());
   for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
     Unit& unit = *chunk.layers[i];
-    rank_.layer = unit.index();
+    rank_.enter_layer(unit.index());
     unit.gather(rank_, Pass::Forward);
     x = layer_forward(rank_, unit, std::move(x), positions_, chunk.recomputed[i], flight.layers[i]);
     unit.release();
   }
-  rank_.layer = -1;
+  rank_.enter_layer(-1);
   if (chunk.last) {
     flight.head_gradient = run_head(std::move(x));
   } else {
@@ -151,7 +151,7 @@ void Stage::backward(const ModelChunk& chunk, InFlight& flight) {
   rank_.clock.enter(Phase::Backward);
   for (std::size_t i = chunk.layers.size(); i-- > 0;) {
     Unit& unit = *chunk.layers[i];
-    rank_.layer = unit.index();
+    rank_.enter_layer(unit.index());
     unit.gather(rank_, Pass::BackwardData);
     unit.open_gradients(rank_);
     layer_backward(rank_, unit, std::move(flight.layers[i]), positions_, d, flight.weights);
@@ -159,7 +159,7 @@ void Stage::backward(const ModelChunk& chunk, InFlight& flight) {
     // Gradients that nothing waits for are reduced while the layers below still run.
     if (!flight.weights.later()) unit.finish_gradients(rank_);
   }
-  rank_.layer = -1;
+  rank_.enter_layer(-1);
   if (chunk.first) {
     embedding_gradient(d);
   } else {

@@ -31,9 +31,15 @@ static_assert(std::size(kMemoryKeys) == costmodel::kTensorKinds);
 
 validator::StepReport readStep(const ValueReader& value) {
   ObjectReader step = value.object();
+  const auto flag = [&](const char* key) {
+    const auto found = step.optional(key);
+    return found && found->boolean();
+  };
   return {.step = step.required("step").integer(presets::kCount),
           .loss = step.required("loss").number(),
-          .time = costmodel::Seconds{step.required("seconds").number(presets::kNotNegative)}};
+          .time = costmodel::Seconds{step.required("seconds").number(presets::kNotNegative)},
+          .warm_up = flag("warm_up"),
+          .profiled = flag("profiled")};
 }
 
 validator::RankReport readRank(const ValueReader& value) {

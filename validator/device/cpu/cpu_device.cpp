@@ -17,6 +17,7 @@
 #include "validator/device/cpu/kernels/router.h"
 #include "validator/device/cpu/kernels/rows.h"
 #include "validator/device/cpu/kernels/swiglu.h"
+#include "validator/device/timed.h"
 
 namespace hexaplan::validator {
 namespace {
@@ -90,7 +91,7 @@ kernels::Matrix<T> part(const kernels::Matrix<T>& m, std::int64_t group, std::in
 }
 
 template <class T>
-class CpuDevice final : public Device {
+class CpuDevice : public Device {
  public:
   [[nodiscard]] std::string description() const override {
     return sizeof(T) == sizeof(double) ? "cpu, float64" : "cpu, float32";
@@ -317,8 +318,8 @@ class CpuDevice final : public Device {
 
 std::unique_ptr<Device> make_cpu_device(Element element) {
   assert(element == Element::F64 || element == Element::F32);
-  if (element == Element::F64) return std::make_unique<CpuDevice<double>>();
-  return std::make_unique<CpuDevice<float>>();
+  if (element == Element::F64) return std::make_unique<Timed<CpuDevice<double>>>();
+  return std::make_unique<Timed<CpuDevice<float>>>();
 }
 
 }  // namespace hexaplan::validator
