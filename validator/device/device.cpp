@@ -88,11 +88,12 @@ void Device::settle_times() {
   release_marks();
 }
 
-void Device::reset_account() {
+void Device::reset_flops() {
   flops_.clear();
   times_.clear();
   compute_times_ = {};
   timed_.clear();
+  release_marks();
 }
 
 TimeMark Device::mark(Stream /*stream*/) {

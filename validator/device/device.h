@@ -246,7 +246,8 @@ class Device {
   };
   [[nodiscard]] const std::map<IssuedFlops, IssuedTime>& issued_times() const { return times_; }
   [[nodiscard]] const ComputeTimes& compute_times() const { return compute_times_; }
-  void reset_account();
+  /// Forgets counts and times. All marks may be used again.
+  void reset_flops();
 
  protected:
   friend class Tensor;

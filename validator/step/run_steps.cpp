@@ -100,8 +100,8 @@ class RankTraining {
   void begin_step(std::int64_t step) {
     const std::int64_t number = step - options_.first_step;  // of this run, from 1
     if (number == options_.warm_up + 1 && options_.warm_up > 0) {
+      rank_.device.reset_flops();
       rank_.clock.restart();
-      rank_.device.reset_account();
       rank_.groups.world->clear_traffic();
       timed_steps_ = 0;
     }
