@@ -7,17 +7,14 @@
 #include <numeric>
 #include <vector>
 
+#include "validator/communicator/device_buffer.h"
+#include "validator/device/device.h"
+
 namespace hexaplan::validator {
 
 using costmodel::CollectiveKind;
 
 namespace {
-
-void copy(ConstBuffer from, Buffer to) {
-  assert(from.bytes() == to.bytes());
-  if (from.data != to.data && to.elements > 0)
-    std::memmove(to.data, from.data, static_cast<std::size_t>(to.bytes()));
-}
 
 [[maybe_unused]] std::int64_t sum(std::span<const std::int64_t> counts) {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
@@ -60,6 +57,18 @@ Work Communicator::counted(const Call& call, CollectiveKind kind, std::int64_t e
   return work;
 }
 
+/// In a group of one rank: the compute stream's own business.
+Work Communicator::copy(ConstBuffer from, Buffer to) const {
+  assert(from.bytes() == to.bytes());
+  if (from.data == to.data || to.elements == 0) return {};
+  if (device_ != nullptr) {
+    device_->copy(view_of(to), view_of(from));
+  } else {
+    std::memmove(to.data, from.data, static_cast<std::size_t>(to.bytes()));
+  }
+  return {};
+}
+
 Work Communicator::all_reduce(Buffer data, Reduction reduction, const Call& call) {
   if (size_ == 1) return {};
   return counted(call, CollectiveKind::AllReduce, data.elements,
@@ -68,14 +77,14 @@ Work Communicator::all_reduce(Buffer data, Reduction reduction, const Call& call
 
 Work Communicator::reduce_scatter(ConstBuffer in, Buffer out, Reduction reduction, const Call& call) {
   assert(in.elements == out.elements * size_ && in.type == out.type);
-  if (size_ == 1) return copy(in, out), Work{};
+  if (size_ == 1) return copy(in, out);
   return counted(call, CollectiveKind::ReduceScatter, in.elements,
                  [&] { return do_reduce_scatter(in, out, reduction, call); });
 }
 
 Work Communicator::all_gather(ConstBuffer in, Buffer out, const Call& call) {
   assert(out.elements == in.elements * size_ && in.type == out.type);
-  if (size_ == 1) return copy(in, out), Work{};
+  if (size_ == 1) return copy(in, out);
   return counted(call, CollectiveKind::AllGather, out.elements, [&] { return do_all_gather(in, out, call); });
 }
 
@@ -90,7 +99,7 @@ Work Communicator::all_to_all_v(ConstBuffer in, std::span<const std::int64_t> se
   assert(static_cast<int>(send_counts.size()) == size_ && sum(send_counts) == in.elements);
   assert(static_cast<int>(receive_counts.size()) == size_ && sum(receive_counts) == out.elements);
   assert(in.type == out.type);
-  if (size_ == 1) return copy(in, out), Work{};
+  if (size_ == 1) return copy(in, out);
   return counted(call, CollectiveKind::AllToAll, in.elements,
                  [&] { return do_all_to_all_v(in, send_counts, out, receive_counts, call); });
 }
@@ -117,13 +126,16 @@ Work Communicator::exchange(std::span<const Outgoing> sends, std::span<const Inc
   const std::int64_t elements = std::accumulate(
       sends.begin(), sends.end(), std::int64_t{0},
       [](std::int64_t total, const Outgoing& message) { return total + message.data.elements; });
-  const auto run = [&] {
-    std::vector<Work> parts;
-    for (const Outgoing& message : sends) parts.push_back(do_send(message.data, message.peer, call, 0));
-    for (const Incoming& message : receives) parts.push_back(do_receive(message.data, message.peer, call, 0));
-    return Work{std::make_unique<AllOf>(std::move(parts))};
-  };
+  const auto run = [&] { return do_exchange(sends, receives, call); };
   return sends.empty() ? run() : counted(call, CollectiveKind::SendRecv, elements, run);
+}
+
+Work Communicator::do_exchange(std::span<const Outgoing> sends, std::span<const Incoming> receives,
+                               const Call& call) {
+  std::vector<Work> parts;
+  for (const Outgoing& message : sends) parts.push_back(do_send(message.data, message.peer, call, 0));
+  for (const Incoming& message : receives) parts.push_back(do_receive(message.data, message.peer, call, 0));
+  return Work{std::make_unique<AllOf>(std::move(parts))};
 }
 
 void Communicator::barrier(std::string_view where) {
@@ -131,10 +143,14 @@ void Communicator::barrier(std::string_view where) {
 }
 
 std::vector<std::vector<std::byte>> Communicator::gather_bytes(std::span<const std::byte> mine) {
+  if (size_ == 1) return {{mine.begin(), mine.end()}};
+  return do_gather_bytes(mine);
+}
+
+std::vector<std::vector<std::byte>> Communicator::do_gather_bytes(std::span<const std::byte> mine) {
   constexpr Call kGather{.operation = "gathering reports"};
   constexpr std::size_t kUnit = sizeof(std::int32_t);
   const auto ranks = static_cast<std::size_t>(size_);
-  if (size_ == 1) return {{mine.begin(), mine.end()}};
   const double size = static_cast<double>(mine.size());
   std::vector<double> sizes(ranks);
   do_all_gather(std::span{&size, 1}, std::span{sizes}, kGather).wait();
@@ -151,18 +167,25 @@ std::vector<std::vector<std::byte>> Communicator::gather_bytes(std::span<const s
   return parts;
 }
 
-std::unique_ptr<Communicator> Communicator::split(int colour, int key, costmodel::Group kind) {
-  return do_split(colour, key, kind);
+std::unique_ptr<Communicator> Communicator::split(std::span<const int> members, costmodel::Group kind) {
+  const auto self = std::find(members.begin(), members.end(), rank_);
+  assert(self != members.end());
+  std::unique_ptr<Communicator> part = do_split(members, static_cast<int>(self - members.begin()), kind);
+  part->device_ = device_;
+  return part;
+}
+
+void Communicator::use(Device* device) {
+  do_use(device);
+  device_ = device;
 }
 
 std::unique_ptr<Communicator> make_group(Communicator& world, const costmodel::Layout& layout,
                                          costmodel::Group group) {
   assert(world.size() == layout.world_size());
-  const std::vector<std::int64_t> members = costmodel::members_of(layout, group, world.rank());
-  const auto self = std::find(members.begin(), members.end(), world.rank());
-  assert(self != members.end());
-  return world.split(static_cast<int>(*std::min_element(members.begin(), members.end())),
-                     static_cast<int>(self - members.begin()), group);
+  const std::vector<std::int64_t> ranks = costmodel::members_of(layout, group, world.rank());
+  const std::vector<int> members{ranks.begin(), ranks.end()};
+  return world.split(members, group);
 }
 
 }  // namespace hexaplan::validator

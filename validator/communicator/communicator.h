@@ -13,6 +13,8 @@
 
 namespace hexaplan::validator {
 
+class Device;
+
 /// Communication that may still be under way. Until wait() returns, buffers that are read must not change and
 /// buffers that are written hold nothing of use. A host communicator may be done before it returns; a
 /// device's puts an event on the stream.
@@ -64,6 +66,14 @@ class Communicator {
   /// Of this rank, over all of its communicators.
   [[nodiscard]] const Traffic& traffic() const { return *traffic_; }
   void clear_traffic() { traffic_->clear(); }
+  /// Whether this rank speaks for the group: rank 0, or the only real one where the others are imitated.
+  [[nodiscard]] virtual bool leads() const { return rank_ == 0; }
+
+  /// Buffers of the calls that follow are this device's memory, also in groups that are split from here on.
+  /// A device's work is put on Stream::Communication behind what Stream::Compute was given so far, and
+  /// Work::wait makes Compute wait for it; the host goes on. nullptr: the host's memory again; returns when
+  /// messages under way no longer need the device, and does not throw. Collective over the group.
+  void use(Device* device);
 
   /// data[i] = reduction over ranks of data[i]. In place.
   [[nodiscard]] Work all_reduce(Buffer data, Reduction reduction, const Call& call);
@@ -100,13 +110,14 @@ class Communicator {
   void barrier(std::string_view where);
   /// What every rank handed in, in rank order, on every rank; lengths may differ.
   [[nodiscard]] std::vector<std::vector<std::byte>> gather_bytes(std::span<const std::byte> mine);
-  /// Communicator of the ranks that passed the same colour, ordered by key, then by rank. Collective; may
-  /// block. `kind` is what its traffic counts under.
-  [[nodiscard]] std::unique_ptr<Communicator> split(int colour, int key, costmodel::Group kind);
+  /// Communicator of `members`, ranks of this one, in this order. Collective, every rank with the list that
+  /// it is in; may block. `kind` is what its traffic counts under.
+  [[nodiscard]] std::unique_ptr<Communicator> split(std::span<const int> members, costmodel::Group kind);
 
  protected:
   Communicator(int rank, int size, costmodel::Group kind, std::shared_ptr<Traffic> traffic);
   [[nodiscard]] const std::shared_ptr<Traffic>& shared_traffic() const { return traffic_; }
+  [[nodiscard]] Device* device() const { return device_; }  // nullptr: the host's memory
 
  private:
   // What an implementation provides; arguments are checked, size() > 1. They throw RankFault.
@@ -118,17 +129,38 @@ class Communicator {
   virtual Work do_broadcast(Buffer data, int root, const Call& call) = 0;
   virtual Work do_send(ConstBuffer data, int to, const Call& call, int tag) = 0;
   virtual Work do_receive(Buffer data, int from, const Call& call, int tag) = 0;
+  /// One after the other, unless an implementation has a better way.
+  virtual Work do_exchange(std::span<const Outgoing> sends, std::span<const Incoming> receives,
+                           const Call& call);
   virtual void do_barrier(const Call& call) = 0;
-  virtual std::unique_ptr<Communicator> do_split(int colour, int key, costmodel::Group kind) = 0;
+  /// By all-gathers of the host's memory, unless an implementation has a better way.
+  virtual std::vector<std::vector<std::byte>> do_gather_bytes(std::span<const std::byte> mine);
+  /// `index` is this rank's place among the members.
+  virtual std::unique_ptr<Communicator> do_split(std::span<const int> members, int index,
+                                                 costmodel::Group kind) = 0;
+  /// Throws std::runtime_error when it cannot talk from and to the device's memory.
+  virtual void do_use(Device* device) = 0;
 
   template <class Run>
   Work counted(const Call& call, costmodel::CollectiveKind kind, std::int64_t elements, const Run& run);
+  Work copy(ConstBuffer from, Buffer to) const;
 
   int rank_;
   int size_;
   costmodel::Group kind_;
   std::shared_ptr<Traffic> traffic_;
+  Device* device_ = nullptr;
 };
+
+/// The ranks of 0 … size − 1 that `belongs` accepts, as split() takes them.
+template <class Belongs>
+[[nodiscard]] std::vector<int> ranks_where(int size, const Belongs& belongs) {
+  std::vector<int> members;
+  for (int rank = 0; rank < size; ++rank) {
+    if (belongs(rank)) members.push_back(rank);
+  }
+  return members;
+}
 
 /// This rank's group of kind `group`, in the order of costmodel::members_of. Collective over `world`, whose
 /// size is layout.world_size().

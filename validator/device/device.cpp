@@ -67,6 +67,12 @@ std::string_view name_of(ComputeKind kind) {
   return kNames.at(static_cast<std::size_t>(kind));
 }
 
+Tensor Device::allocate_message(Element element, std::int64_t elements) {
+  View view{nullptr, element, 1, elements, elements};
+  view.data = take(view.bytes());
+  return {*this, view, {}};
+}
+
 template <class Run>
 void Device::account(ComputeKind kind, const IssuedFlops& issue, double flops, const Run& run) {
   flops_[issue] += flops;

@@ -95,6 +95,8 @@ class Device {
   [[nodiscard]] Tensor allocate(const TensorLabel& label, std::int64_t rows, std::int64_t cols);
   /// One matrix whose columns stand under several names, side by side in the given order.
   [[nodiscard]] Tensor allocate(std::span<const LabelledColumns> parts, std::int64_t rows);
+  /// Memory for a message under way. Not in the account: the ledger has none for it.
+  [[nodiscard]] Tensor allocate_message(Element element, std::int64_t elements);
   /// What the device computes in where the ledger stores `dtype`.
   [[nodiscard]] virtual Element element_of(costmodel::DType dtype) const = 0;
   /// Copies between views of the same shape; elements are converted.

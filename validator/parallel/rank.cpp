@@ -9,6 +9,17 @@ using costmodel::Axis;
 using costmodel::DType;
 using costmodel::Group;
 
+namespace {
+
+/// This rank and those of the same class.
+template <class ClassOf>
+std::unique_ptr<Communicator> part_of(Communicator& whole, Group kind, const ClassOf& class_of) {
+  const auto own = class_of(whole.rank());
+  return whole.split(ranks_where(whole.size(), [&](int rank) { return class_of(rank) == own; }), kind);
+}
+
+}  // namespace
+
 Groups make_groups(Communicator& world, const costmodel::Layout& layout, const costmodel::ModelSpec& model) {
   Groups g;
   g.world = &world;
@@ -21,19 +32,18 @@ Groups make_groups(Communicator& world, const costmodel::Layout& layout, const c
   g.expert_data = make_group(world, layout, Group::ExpertData);
   g.shard = make_group(world, layout, Group::Shard);
   g.replica = make_group(world, layout, Group::Replica);
-  g.alone = world.split(world.rank(), 0, Group::Shard);
+  g.alone = part_of(world, Group::Shard, [](int rank) { return rank; });
   // Experts are cut over as large a part of their replicas as dense parameters over theirs.
   const std::int64_t whole = std::int64_t{layout.dp} * layout.cp;
   const auto part =
       static_cast<int>(std::max<std::int64_t>(1, layout.expert_data() * layout.shard_ranks() / whole));
   Communicator& replicas = *g.expert_data;
-  g.expert_shard = replicas.split(replicas.rank() / part, replicas.rank(), Group::ExpertData);
-  g.expert_replica = replicas.split(replicas.rank() % part, replicas.rank(), Group::ExpertData);
+  g.expert_shard = part_of(replicas, Group::ExpertData, [&](int rank) { return rank / part; });
+  g.expert_replica = part_of(replicas, Group::ExpertData, [&](int rank) { return rank % part; });
   const int copies = static_cast<int>(std::max<std::int64_t>(1, layout.tp / model.attention.kv_heads));
-  g.key_value = g.tensor->split(g.tensor->rank() / copies, g.tensor->rank(), Group::Tensor);
-  const int stage = g.pipeline->rank(), last = g.pipeline->size() - 1;
-  const bool end = stage == 0 || stage == last;
-  g.tied_ends = g.pipeline->split(end ? 0 : stage, stage, Group::Pipeline);
+  g.key_value = part_of(*g.tensor, Group::Tensor, [&](int rank) { return rank / copies; });
+  const int last = g.pipeline->size() - 1;
+  g.tied_ends = part_of(*g.pipeline, Group::Pipeline, [&](int stage) { return stage == last ? 0 : stage; });
   return g;
 }
 

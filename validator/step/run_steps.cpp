@@ -181,6 +181,18 @@ void add_ranks(std::vector<RankReport> ranks, ExecutionReport& out) {
   }
 }
 
+/// For as long as it lives, ranks exchange this device's memory.
+class DeviceInUse {
+ public:
+  DeviceInUse(Communicator& world, Device& device) : world_{world} { world.use(&device); }
+  DeviceInUse(const DeviceInUse&) = delete;
+  DeviceInUse& operator=(const DeviceInUse&) = delete;
+  ~DeviceInUse() { world_.use(nullptr); }
+
+ private:
+  Communicator& world_;
+};
+
 }  // namespace
 
 ExecutionReport run_rank_steps(const costmodel::Scenario& sc, const RunOptions& options,
@@ -188,6 +200,7 @@ ExecutionReport run_rank_steps(const costmodel::Scenario& sc, const RunOptions& 
   const std::unique_ptr<Device> device = options.make_device(world.rank());
   device->memory().set_limit(options.memory_limit);
   device->memory().keep_timeline(options.keep_timeline);
+  const DeviceInUse in_use{world, *device};
   RankTraining training{sc, options, *device, world};
   ExecutionReport out;
   if (options.loaded) options.loaded(training.view(options.first_step));
@@ -197,7 +210,7 @@ ExecutionReport run_rank_steps(const costmodel::Scenario& sc, const RunOptions& 
     if (options.stepped) options.stepped(training.view(step));
     // Collective: every rank takes part in what rank 0 is shown.
     if (options.progress) add_ranks(collect(world, training.report()), out);
-    if (options.progress && world.rank() == 0) options.progress(out);
+    if (options.progress && world.leads()) options.progress(out);
   }
   add_ranks(collect(world, training.report()), out);
   out.complete = true;

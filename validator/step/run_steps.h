@@ -45,7 +45,7 @@ struct RunOptions {
   std::int64_t memory_limit = 0;  // bytes per rank; 0 = none
   bool keep_timeline = false;
   /// Hooks, all optional. `loaded` may fill in the state before the first step, `stepped` sees every step's
-  /// end, both on every rank; `progress` is called by world rank 0 alone, with everything up to the last
+  /// end, both on every rank; `progress` is called by the leading rank alone, with everything up to the last
   /// step.
   std::function<void(const RankView&)> loaded, stepped;
   std::function<void(const ExecutionReport& so_far)> progress;

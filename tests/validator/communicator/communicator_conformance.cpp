@@ -207,7 +207,9 @@ std::string ring_exchange(Communicator& world) {
 
 /// Even and odd ranks apart, in reverse order; both talk at once and count under their own group.
 std::string split_groups(Communicator& world) {
-  const auto part = world.split(world.rank() % 2, -world.rank(), Group::Tensor);
+  std::vector<int> alike = ranks_where(world.size(), [&](int r) { return r % 2 == world.rank() % 2; });
+  std::reverse(alike.begin(), alike.end());
+  const auto part = world.split(alike, Group::Tensor);
   const int members = (world.size() + 1 - world.rank() % 2) / 2;
   const int expected_rank = members - 1 - world.rank() / 2;
   if (part->size() != members || part->rank() != expected_rank || part->kind() != Group::Tensor)

@@ -98,9 +98,19 @@ TEST(rank_fault, calls_that_do_not_fit_together_are_reported_with_both) {
   EXPECT_THAT(message.what(), HasSubstr("expects 16 bytes of rank 0, which sent 8"));
 }
 
+TEST(rank_fault, ranks_that_list_different_groups_are_told_so) {
+  const RankFault fault = fault_of([](Communicator& world) {
+    const std::vector<int> all{0, 1, 2, 3}, two{2, 3};
+    (void)world.split(world.rank() == 3 ? two : all, costmodel::Group::Data);
+  });
+  EXPECT_EQ(fault.fault.cause, FaultCause::Mismatch);
+  EXPECT_THAT(fault.what(), HasSubstr("list different members of a new group"));
+}
+
 TEST(rank_fault, a_fault_ends_waits_in_other_groups_too) {
   const RankFault fault = fault_of([](Communicator& world) {
-    const auto pair = world.split(world.rank() / 2, 0, costmodel::Group::Tensor);
+    const auto pair = world.split(ranks_where(4, [&](int r) { return r / 2 == world.rank() / 2; }),
+                                  costmodel::Group::Tensor);
     if (world.rank() == 0) throw std::runtime_error{"broken"};
     if (world.rank() == 3) {
       double never = 0;

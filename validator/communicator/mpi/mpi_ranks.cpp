@@ -11,6 +11,7 @@
 
 #include "validator/backends/module.h"
 #include "validator/communicator/mpi/mpi_job.h"
+#include "validator/device/device.h"
 
 namespace hexaplan::validator {
 namespace {
@@ -129,14 +130,24 @@ class MpiCommunicator : public Communicator {
   void do_barrier(const Call& call) override {
     run(call, "barrier", [&](const HexaplanMpi& mpi) { return mpi.barrier(handle_); }).wait();
   }
-  std::unique_ptr<Communicator> do_split(int colour, int key, costmodel::Group kind) override {
+  std::unique_ptr<Communicator> do_split(std::span<const int> members, int index,
+                                         costmodel::Group kind) override {
     // MPI's split blocks and cannot be timed: see first that everybody comes.
     run({.operation = name_of(kind)}, "split", [&](const HexaplanMpi& mpi) {
       return mpi.barrier(handle_);
     }).wait();
-    void* const part = job_->mpi().split(handle_, colour, key);
+    const int colour = *std::min_element(members.begin(), members.end());
+    void* const part = job_->mpi().split(handle_, colour, index);
     if (part == nullptr) job_->fail(FaultCause::Mismatch, rank(), "MPI cannot split the communicator");
     return std::make_unique<MpiCommunicator>(job_, part, kind, shared_traffic());
+  }
+
+  void do_use(Device* device) override {
+    if (device != nullptr && device->native_stream(Stream::Communication) != nullptr) {
+      throw std::runtime_error{
+          "ranks of MPI exchange the host's memory, not a GPU's: use --ranks nccl, which mpirun starts as "
+          "well"};
+    }
   }
 
   /// Counts and displacements as MPI takes them.

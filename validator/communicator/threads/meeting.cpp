@@ -2,121 +2,102 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
+#include "validator/communicator/device_buffer.h"
 #include "validator/communicator/threads/thread_job.h"
 
 namespace hexaplan::validator {
 namespace {
 
-constexpr std::int64_t kBlock = 1024;  // elements that are summed at a time: 8 KiB of doubles stay in L1
+using Posts = std::vector<Post*>;
 
-template <class T>
-void accumulate(std::span<T> sum, const T* part, Reduction reduction) {
-  for (std::size_t i = 0; i < sum.size(); ++i) {
-    const T value = part[i];
-    sum[i] = reduction == Reduction::Sum ? static_cast<T>(sum[i] + value) : std::max(sum[i], value);
+std::vector<View> inputs(const Posts& posts, std::int64_t begin, std::int64_t count) {
+  std::vector<View> parts;
+  for (const Post* post : posts) parts.push_back(view_of(post->in).slice(begin, count));
+  return parts;
+}
+
+void copy_part(Device& device, const Post& from, std::int64_t at, const Post& to, std::int64_t to_at,
+               std::int64_t elements) {
+  const View source = view_of(from.in).slice(at, elements);
+  const View target = view_of(to.out).slice(to_at, elements);
+  if (source.data != target.data && elements > 0) device.copy(target, source, Stream::Communication);
+}
+
+/// The first rank's buffer takes the sum.
+void all_reduce(Device& device, const Posts& posts) {
+  const std::int64_t elements = posts[0]->in.elements;
+  if (elements == 0) return;
+  const View sum = view_of(posts[0]->out);
+  device.reduce_parts(inputs(posts, 0, elements), posts[0]->reduction, sum, Stream::Communication);
+  for (const Post* post : posts) {
+    if (post != posts[0]) device.copy(view_of(post->out), sum, Stream::Communication);
   }
 }
 
-/// Reduces elements [begin, begin + count) of every rank's input and hands each block to `store`.
-template <class T, class Store>
-void reduce(const std::vector<Post*>& posts, std::int64_t begin, std::int64_t count, const Store& store) {
-  std::array<T, kBlock> block{};
-  for (std::int64_t done = 0; done < count; done += kBlock) {
-    const std::span<T> sum{block.data(), static_cast<std::size_t>(std::min(kBlock, count - done))};
-    const std::int64_t at = begin + done;
-    const T* first = static_cast<const T*>(posts[0]->in.data) + at;
-    std::copy_n(first, sum.size(), sum.begin());
-    for (std::size_t r = 1; r < posts.size(); ++r)
-      accumulate(sum, static_cast<const T*>(posts[r]->in.data) + at, posts[r]->reduction);
-    store(done, std::span<const T>{sum});
-  }
-}
-
-template <class T>
-void all_reduce(const std::vector<Post*>& posts) {
-  reduce<T>(posts, 0, posts[0]->in.elements, [&](std::int64_t at, std::span<const T> sum) {
-    for (const Post* post : posts) std::copy(sum.begin(), sum.end(), static_cast<T*>(post->out.data) + at);
-  });
-}
-
-template <class T>
-void reduce_scatter(const std::vector<Post*>& posts) {
+void reduce_scatter(Device& device, const Posts& posts) {
   for (std::size_t r = 0; r < posts.size(); ++r) {
     const std::int64_t part = posts[r]->out.elements;
-    T* out = static_cast<T*>(posts[r]->out.data);
-    reduce<T>(posts, static_cast<std::int64_t>(r) * part, part,
-              [&](std::int64_t at, std::span<const T> sum) { std::copy(sum.begin(), sum.end(), out + at); });
+    if (part == 0) continue;
+    device.reduce_parts(inputs(posts, static_cast<std::int64_t>(r) * part, part), posts[r]->reduction,
+                        view_of(posts[r]->out), Stream::Communication);
   }
 }
 
-/// Calls `run` with a value of the posts' element type.
-template <class Run>
-void with_type(costmodel::DType type, const Run& run) {
-  switch (type) {
-    case costmodel::DType::Fp64:
-      return run(double{});
-    case costmodel::DType::Fp32:
-      return run(float{});
-    case costmodel::DType::Int32:
-      return run(std::int32_t{});
-    default:
-      throw std::logic_error{"ranks of threads reduce float64, float32 and int32 only"};
-  }
-}
-
-std::int64_t element_bytes(costmodel::DType type) {
-  return costmodel::bits_per_element(type) / 8;
-}
-
-void copy_part(const Post& from, std::int64_t at, const Post& to, std::int64_t to_at, std::int64_t elements) {
-  const std::int64_t unit = element_bytes(from.in.type);
-  const std::byte* source = static_cast<const std::byte*>(from.in.data) + at * unit;
-  std::byte* target = static_cast<std::byte*>(to.out.data) + to_at * unit;
-  if (source != target && elements > 0)
-    std::memcpy(target, source, static_cast<std::size_t>(elements * unit));
-}
-
-void all_gather(const std::vector<Post*>& posts) {
+void all_gather(Device& device, const Posts& posts) {
   for (std::size_t r = 0; r < posts.size(); ++r) {
     const std::int64_t part = posts[r]->in.elements;
-    for (const Post* to : posts) copy_part(*posts[r], 0, *to, static_cast<std::int64_t>(r) * part, part);
+    for (const Post* to : posts)
+      copy_part(device, *posts[r], 0, *to, static_cast<std::int64_t>(r) * part, part);
   }
 }
 
-void all_to_all(const std::vector<Post*>& posts) {
+void all_to_all(Device& device, const Posts& posts) {
   std::vector<std::int64_t> filled(posts.size(), 0);  // of every receiver
   for (std::size_t r = 0; r < posts.size(); ++r) {
     std::int64_t sent = 0;
     for (std::size_t to = 0; to < posts.size(); ++to) {
       const std::int64_t part = posts[r]->send_counts[to];
-      copy_part(*posts[r], sent, *posts[to], filled[to], part);
+      copy_part(device, *posts[r], sent, *posts[to], filled[to], part);
       sent += part;
       filled[to] += part;
     }
   }
 }
 
-void broadcast(const std::vector<Post*>& posts) {
+void broadcast(Device& device, const Posts& posts) {
   const Post& root = *posts[static_cast<std::size_t>(posts[0]->root)];
-  for (const Post* to : posts) copy_part(root, 0, *to, 0, root.in.elements);
+  for (const Post* to : posts) copy_part(device, root, 0, *to, 0, root.in.elements);
 }
 
 void split(const ThreadGroup& group) {
-  std::map<int, std::vector<std::size_t>> by_colour;
-  for (std::size_t i = 0; i < group.posts.size(); ++i) by_colour[group.posts[i]->colour].push_back(i);
-  for (auto& [colour, indices] : by_colour) {
-    std::stable_sort(indices.begin(), indices.end(),
-                     [&](std::size_t a, std::size_t b) { return group.posts[a]->key < group.posts[b]->key; });
+  std::map<std::vector<int>, std::shared_ptr<ThreadGroup>> parts;
+  for (Post* post : group.posts) {
     std::vector<int> members;
-    for (const std::size_t i : indices) members.push_back(group.members[i]);
-    const auto part = std::make_shared<ThreadGroup>(std::move(members));
-    for (std::size_t i = 0; i < indices.size(); ++i) {
-      group.posts[indices[i]]->group = part;
-      group.posts[indices[i]]->index = static_cast<int>(i);
+    for (const int i : post->members) members.push_back(group.members[static_cast<std::size_t>(i)]);
+    std::shared_ptr<ThreadGroup>& part = parts[members];
+    if (!part) part = std::make_shared<ThreadGroup>(members);
+    post->group = part;
+  }
+}
+
+void gather_bytes(const Posts& posts) {
+  for (Post* to : posts) {
+    for (const Post* from : posts) to->gathered.emplace_back(from->bytes.begin(), from->bytes.end());
+  }
+}
+
+/// Every member of a list has to bring the same list.
+std::string lists_mismatch(const ThreadGroup& group) {
+  for (const Post* post : group.posts) {
+    for (const int member : post->members) {
+      const auto theirs = group.posts[static_cast<std::size_t>(member)]->members;
+      if (!std::equal(theirs.begin(), theirs.end(), post->members.begin(), post->members.end()))
+        return fmt::format("and rank {} list different members of a new group",
+                           group.members[static_cast<std::size_t>(member)]);
     }
   }
+  return {};
 }
 
 std::string counts_mismatch(const ThreadGroup& group) {
@@ -151,27 +132,28 @@ std::string find_mismatch(const ThreadGroup& group) {
                        group.members[i], call.operation, call.layer, post.in.elements, label.operation,
                        label.layer, first.in.elements);
   }
+  if (first.kind == MeetingKind::Split) return lists_mismatch(group);
   return first.kind == MeetingKind::AllToAll ? counts_mismatch(group) : std::string{};
 }
 
-void carry_out(const ThreadGroup& group) {
-  const std::vector<Post*>& posts = group.posts;
+void carry_out(const ThreadGroup& group, Device* device) {
+  const Posts& posts = group.posts;
   switch (posts[0]->kind) {
-    case MeetingKind::AllReduce:
-      return with_type(posts[0]->in.type, [&](auto zero) { all_reduce<decltype(zero)>(posts); });
-    case MeetingKind::ReduceScatter:
-      return with_type(posts[0]->in.type, [&](auto zero) { reduce_scatter<decltype(zero)>(posts); });
-    case MeetingKind::AllGather:
-      return all_gather(posts);
-    case MeetingKind::AllToAll:
-      return all_to_all(posts);
-    case MeetingKind::Broadcast:
-      return broadcast(posts);
-    case MeetingKind::Split:
-      return split(group);
     case MeetingKind::Barrier:
       return;
+    case MeetingKind::Split:
+      return split(group);
+    case MeetingKind::GatherBytes:
+      return gather_bytes(posts);
+    default:
+      break;
   }
+  for (const Post* post : posts) device->wait(Stream::Communication, post->ready);
+  using Move = void (*)(Device&, const Posts&);
+  constexpr std::array<Move, 5> kMoves = {all_reduce, reduce_scatter, all_gather, all_to_all, broadcast};
+  kMoves[static_cast<std::size_t>(posts[0]->kind)](*device, posts);
+  const Event done = device->record(Stream::Communication);
+  for (Post* post : posts) post->done = done;
 }
 
 }  // namespace hexaplan::validator

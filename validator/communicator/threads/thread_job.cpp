@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <iterator>
 
 namespace hexaplan::validator {
 namespace {
 
-constexpr std::array<std::string_view, 7> kMeetingNames = {
-    "all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast", "barrier", "split"};
+constexpr std::array<std::string_view, 8> kMeetingNames = {"all-reduce", "reduce-scatter",   "all-gather",
+                                                           "all-to-all", "broadcast",        "barrier",
+                                                           "split",      "gathering reports"};
 
 std::string text_of(const std::exception_ptr& error) {
   try {
@@ -68,6 +69,7 @@ void ThreadJob::declare(FaultCause cause, int rank, std::string reason) {
   fault_time_ = Clock::now();
   for (RankState& state : ranks_) state.wake.notify_all();
   ended_.notify_all();
+  settled_.notify_all();
 }
 
 int ThreadJob::find_culprit(const std::vector<int>& missing) const {
@@ -111,7 +113,7 @@ void ThreadJob::wait(Lock& lock, int rank, const Ready& ready, const Busy& busy,
   }
 }
 
-void ThreadJob::meet(ThreadGroup& group, int index, Post& post, const Call& call) {
+void ThreadJob::meet(ThreadGroup& group, int index, Post& post, Device* device, const Call& call) {
   const auto at = static_cast<std::size_t>(index);
   const int rank = group.members[at];
   Lock lock{mutex_};
@@ -137,7 +139,7 @@ void ThreadJob::meet(ThreadGroup& group, int index, Post& post, const Call& call
     throw_if_faulted();
     group.at_work = true;
     lock.unlock();
-    carry_out(group);
+    carry_out(group, device);
     lock.lock();
     group.at_work = false;
     group.arrived = 0;
@@ -148,9 +150,8 @@ void ThreadJob::meet(ThreadGroup& group, int index, Post& post, const Call& call
   ranks_[static_cast<std::size_t>(rank)].last.inside = false;
 }
 
-void ThreadJob::send(ThreadGroup& group, int from, int to, int tag, ConstBuffer data, const Call& call) {
-  std::vector<std::byte> message(static_cast<std::size_t>(data.bytes()));
-  if (!message.empty()) std::memcpy(message.data(), data.data, message.size());
+void ThreadJob::send(ThreadGroup& group, int from, int to, int tag, std::shared_ptr<Message> message,
+                     const Call& call) {
   const int rank = group.members[static_cast<std::size_t>(from)];
   const Lock lock{mutex_};
   throw_if_faulted();
@@ -167,30 +168,74 @@ std::uint64_t ThreadJob::expect(ThreadGroup& group, int from, int to, int tag) {
   return group.mailboxes[{from, to, tag}].awaited++;
 }
 
-void ThreadJob::receive(ThreadGroup& group, int from, int to, int tag, std::uint64_t position, Buffer data,
-                        const Call& call) {
+std::shared_ptr<Message> ThreadJob::receive(ThreadGroup& group, int from, int to, int tag,
+                                            std::uint64_t position, std::int64_t bytes, const Call& call) {
   const int rank = group.members[static_cast<std::size_t>(to)];
   const int sender = group.members[static_cast<std::size_t>(from)];
-  std::vector<std::byte> message;
-  {
-    Lock lock{mutex_};
-    throw_if_faulted();
-    begin_call(rank, call, "receive");
-    ThreadGroup::Mailbox& box = group.mailboxes[{from, to, tag}];
-    wait(
-        lock, rank, [&] { return box.messages.count(position) > 0; }, [] { return false; },
-        [&] { return std::vector<int>{sender}; });
-    message = std::move(box.messages.at(position));
-    box.messages.erase(position);
-    if (message.size() != static_cast<std::size_t>(data.bytes())) {
-      declare(
-          FaultCause::Mismatch, rank,
-          fmt::format("expects {} bytes of rank {}, which sent {}", data.bytes(), sender, message.size()));
-    }
-    throw_if_faulted();
-    ranks_[static_cast<std::size_t>(rank)].last.inside = false;
+  Lock lock{mutex_};
+  throw_if_faulted();
+  begin_call(rank, call, "receive");
+  ThreadGroup::Mailbox& box = group.mailboxes[{from, to, tag}];
+  wait(
+      lock, rank,
+      [&] {
+        const auto found = box.messages.find(position);
+        return found != box.messages.end() && found->second->state != Message::State::Gone;
+      },
+      [] { return false; }, [&] { return std::vector<int>{sender}; });
+  std::shared_ptr<Message> message = std::move(box.messages.at(position));
+  box.messages.erase(position);
+  const std::size_t sent = message->copy.view().bytes();
+  if (sent != static_cast<std::size_t>(bytes)) {
+    declare(FaultCause::Mismatch, rank,
+            fmt::format("expects {} bytes of rank {}, which sent {}", bytes, sender, sent));
   }
-  if (!message.empty()) std::memcpy(data.data, message.data(), message.size());
+  throw_if_faulted();
+  message->state = Message::State::BeingRead;
+  ranks_[static_cast<std::size_t>(rank)].last.inside = false;
+  return message;
+}
+
+void ThreadJob::read(Message& message, Event copied) {
+  const Lock lock{mutex_};
+  message.copied = copied;
+  message.state = Message::State::Read;
+  settled_.notify_all();
+}
+
+std::vector<std::shared_ptr<Message>> ThreadJob::take_read(std::vector<std::shared_ptr<Message>>& messages) {
+  const Lock lock{mutex_};
+  const auto is_read = [](const auto& message) { return message->state == Message::State::Read; };
+  std::vector<std::shared_ptr<Message>> taken;
+  std::copy_if(messages.begin(), messages.end(), std::back_inserter(taken), is_read);
+  messages.erase(std::remove_if(messages.begin(), messages.end(), is_read), messages.end());
+  return taken;
+}
+
+void ThreadJob::open(int rank) {
+  const Lock lock{mutex_};
+  ranks_[static_cast<std::size_t>(rank)].settled = false;
+}
+
+void ThreadJob::settle(int rank, const std::vector<std::shared_ptr<Message>>& messages) {
+  Lock lock{mutex_};
+  ranks_[static_cast<std::size_t>(rank)].settled = true;
+  settled_.notify_all();
+  const auto needs_nobody = [&](const std::shared_ptr<Message>& message) {
+    const RankState& receiver = ranks_[static_cast<std::size_t>(message->receiver)];
+    return message->state == Message::State::Read ||
+           (message->state == Message::State::UnderWay && (receiver.ended || receiver.settled));
+  };
+  // Of a rank that fails the others hear by its error, not by what they wait for.
+  const bool fails = std::uncaught_exceptions() > 0;
+  settled_.wait_for(lock, duration_of(options_.timeout), [&] {
+    return fails || fault_ || std::all_of(messages.begin(), messages.end(), needs_nobody);
+  });
+  for (const std::shared_ptr<Message>& message : messages) {
+    // Who has begun to read ends: nothing in between waits for others.
+    settled_.wait(lock, [&] { return message->state != Message::State::BeingRead; });
+    if (message->state == Message::State::UnderWay) message->state = Message::State::Gone;
+  }
 }
 
 void ThreadJob::end_rank(int rank, const std::exception_ptr& error) {
@@ -203,6 +248,7 @@ void ThreadJob::end_rank(int rank, const std::exception_ptr& error) {
   --running_;
   for (RankState& state : ranks_) state.wake.notify_all();
   ended_.notify_all();
+  settled_.notify_all();
 }
 
 bool ThreadJob::wait_for_ranks() {

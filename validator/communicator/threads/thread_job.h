@@ -17,6 +17,7 @@
 #include "validator/communicator/communicator.h"
 #include "validator/communicator/rank_fault.h"
 #include "validator/communicator/run_ranks.h"
+#include "validator/device/device.h"
 
 namespace hexaplan::validator {
 
@@ -27,7 +28,8 @@ enum class MeetingKind : std::uint8_t {
   AllToAll,
   Broadcast,
   Barrier,
-  Split
+  Split,
+  GatherBytes
 };
 
 struct ThreadGroup;
@@ -40,17 +42,30 @@ struct Post {
   Reduction reduction = Reduction::Sum;
   int root = 0;
   std::span<const std::int64_t> send_counts = {}, receive_counts = {};
-  int colour = 0, key = 0;
-  // Result of a split.
+  std::span<const int> members = {};
+  std::span<const std::byte> bytes = {};
+  Event ready = {};  // what was computed into the buffers
+  // Results.
+  Event done = {};  // the buffers hold what was asked for
   std::shared_ptr<ThreadGroup> group = {};
-  int index = 0;
+  std::vector<std::vector<std::byte>> gathered = {};
+};
+
+/// A copy of what one rank sent, in memory of the sender's device. The job's mutex guards `state`.
+struct Message {
+  enum class State : std::uint8_t { UnderWay, BeingRead, Read, Gone };
+  Tensor copy;
+  Event ready;       // it is there
+  Event copied;      // the receiver no longer needs it
+  int receiver = 0;  // world rank
+  State state = State::UnderWay;
 };
 
 /// Ranks of one communicator. The job's mutex guards it.
 struct ThreadGroup {
   struct Mailbox {
     std::uint64_t sent = 0, awaited = 0;
-    std::map<std::uint64_t, std::vector<std::byte>> messages;
+    std::map<std::uint64_t, std::shared_ptr<Message>> messages;
   };
   explicit ThreadGroup(std::vector<int> world_ranks)
       : members{std::move(world_ranks)}, posts(members.size()), calls(members.size()) {}
@@ -64,10 +79,11 @@ struct ThreadGroup {
   std::map<std::tuple<int, int, int>, Mailbox> mailboxes;  // from, to (in the group), tag
 };
 
-/// Does what the posts of one meeting ask for. Sums run in rank order. Empty, or why the posts do not fit
-/// together: then nothing was done.
+/// Why the posts of one meeting do not fit together; empty: they do.
 [[nodiscard]] std::string find_mismatch(const ThreadGroup& group);
-void carry_out(const ThreadGroup& group);
+/// Puts what the posts ask for on `device`, behind what every rank's device was given before. Sums run in
+/// rank order. Not needed for what moves no buffers.
+void carry_out(const ThreadGroup& group, Device* device);
 
 /// The job that all ranks of one process share: who waits where, mail, and the fault that ends it.
 class ThreadJob {
@@ -75,13 +91,25 @@ class ThreadJob {
   using Clock = std::chrono::steady_clock;
   explicit ThreadJob(const RankOptions& options);
 
-  /// Returns when all members have come and the work is done. Throws RankFault.
-  void meet(ThreadGroup& group, int index, Post& post, const Call& call);
-  void send(ThreadGroup& group, int from, int to, int tag, ConstBuffer data, const Call& call);
+  /// Returns when all members have come and the work is on the device of the last. Throws RankFault.
+  void meet(ThreadGroup& group, int index, Post& post, Device* device, const Call& call);
+  void send(ThreadGroup& group, int from, int to, int tag, std::shared_ptr<Message> message,
+            const Call& call);
   /// Position of the next message that `to` expects.
   [[nodiscard]] std::uint64_t expect(ThreadGroup& group, int from, int to, int tag);
-  void receive(ThreadGroup& group, int from, int to, int tag, std::uint64_t position, Buffer data,
-               const Call& call);
+  /// Waits for a message of `bytes` and puts it into BeingRead.
+  [[nodiscard]] std::shared_ptr<Message> receive(ThreadGroup& group, int from, int to, int tag,
+                                                 std::uint64_t position, std::int64_t bytes,
+                                                 const Call& call);
+  /// The receiver has put its copying on its device, which will have done it at `copied`.
+  void read(Message& message, Event copied);
+  /// Strikes the messages that were read from `messages` and returns them.
+  [[nodiscard]] std::vector<std::shared_ptr<Message>> take_read(
+      std::vector<std::shared_ptr<Message>>& messages);
+  /// `rank` will send and receive.
+  void open(int rank);
+  /// `rank` receives no more. Waits until nobody will read any of its `messages`; unread ones are Gone.
+  void settle(int rank, const std::vector<std::shared_ptr<Message>>& messages);
 
   /// A rank's program has returned or thrown.
   void end_rank(int rank, const std::exception_ptr& error);
@@ -94,6 +122,7 @@ class ThreadJob {
     std::condition_variable wake;
     LastCall last;
     bool ended = false;
+    bool settled = false;  // receives no more
   };
   using Lock = std::unique_lock<std::mutex>;
 
@@ -113,6 +142,7 @@ class ThreadJob {
   std::mutex mutex_;
   std::deque<RankState> ranks_;
   std::condition_variable ended_;
+  std::condition_variable settled_;  // a message was read
   std::optional<RankFault> fault_;
   Clock::time_point fault_time_;
   int running_;
