@@ -19,6 +19,7 @@
 #include "presets/json/input_error.h"
 #include "validator/backends/backends.h"
 #include "validator/checkpoint/sharded_state.h"
+#include "validator/communicator/bootstrap/bootstrap_error.h"
 #include "validator/communicator/mpi/mpi_ranks.h"
 #include "validator/device/device.h"
 #include "validator/step/run_steps.h"
@@ -34,6 +35,7 @@ using validator::RankFault;
 namespace {
 
 constexpr std::chrono::seconds kLinger{10};
+constexpr std::int64_t kShrunkRanks = 64;      // threads that a laptop runs
 constexpr const char* kExecutor = "hexaplan";  // its framework profile
 
 /// The scenario as the executor runs it: with its own profile, on as many stand-in GPUs as the layout needs
@@ -106,6 +108,40 @@ void check_host_memory(const ExecuteOptions& options, const costmodel::Scenario&
        .hint = "--shrink runs the same layout of a small model"}};
 }
 
+bool is_solo(const ExecuteOptions& options) {
+  return options.ranks == "solo";
+}
+
+[[noreturn]] void refuse_job(const ExecuteOptions& options, const validator::BootstrapError& error) {
+  throw InputError{
+      {.field = "--ranks", .value = options.ranks, .expected = "a job that can begin", .hint = error.what()}};
+}
+
+void check_solo(const ExecuteOptions& options, std::int64_t ranks) {
+  if (options.solo_rank >= ranks) {
+    throw InputError{{.field = "--solo-rank",
+                      .value = std::to_string(options.solo_rank),
+                      .expected = fmt::format("a rank of the layout, 0 to {}", ranks - 1)}};
+  }
+  if (!options.save.empty()) {
+    throw InputError{{.field = "--save",
+                      .value = presets::in_quotes(options.save),
+                      .expected = "a run with all of its ranks",
+                      .hint = "--ranks solo has one rank's shard only"}};
+  }
+}
+
+std::unique_ptr<validator::RankBackend> make_ranks(const ExecuteOptions& options) {
+  try {
+    return validator::make_rank_backend(
+        options.ranks, {.solo_rank = options.solo_rank,
+                        .gpus = options.gpus,
+                        .launch = {.rank = options.rank, .world = options.world, .master = options.master}});
+  } catch (const validator::BootstrapError& error) {
+    refuse_job(options, error);
+  }
+}
+
 std::unique_ptr<validator::RankBackend> rank_backend(const ExecuteOptions& options, std::int64_t ranks) {
   if (options.ranks == "mpi" && ranks > 1 && !validator::launched_by_mpi()) {
     throw InputError{{.field = "--ranks",
@@ -113,7 +149,8 @@ std::unique_ptr<validator::RankBackend> rank_backend(const ExecuteOptions& optio
                       .expected = "to be started by mpirun",
                       .hint = fmt::format("mpirun -np {} hexaplan run …", ranks)}};
   }
-  auto backend = validator::make_rank_backend(options.ranks);
+  if (is_solo(options)) check_solo(options, ranks);
+  auto backend = make_ranks(options);
   if (backend != nullptr) return backend;
   std::vector<std::string> known;
   for (const validator::BackendState& state : validator::list_backends()) {
@@ -196,12 +233,13 @@ class Execution {
     result_.question = ask_for_execution(options_, request_);
     costmodel::Scenario& scenario = result_.question.scenario;
     result_.rejected = costmodel::first_rejection(scenario);
-    if (options_.shrink && !result_.rejected) scenario = validator::shrink(scenario);
+    if (options_.shrink && !result_.rejected)
+      scenario = validator::shrink(scenario, is_solo(options_) ? scenario.layout.world_size() : kShrunkRanks);
     if (!result_.rejected) result_.rejected = validator::first_not_executable(scenario);
     if (result_.rejected) return result_;
-    const bool mpi = options_.ranks == "mpi";
+    const bool one_here = options_.ranks == "mpi" || is_solo(options_);
     if (options_.device == "cpu")
-      check_host_memory(options_, scenario, mpi ? 1 : static_cast<double>(scenario.layout.world_size()));
+      check_host_memory(options_, scenario, one_here ? 1 : static_cast<double>(scenario.layout.world_size()));
     backend_ = rank_backend(options_, scenario.layout.world_size());
     speaks_ = first_rank() == 0;
     check_ranks();
@@ -213,6 +251,8 @@ class Execution {
       if (result_.speaks) file_.write(result_.question, result_.report);
     } catch (const RankFault& fault) {
       failed(fault);
+    } catch (const validator::BootstrapError& error) {
+      refuse_job(options_, error);
     }
     return result_;
   }
@@ -225,9 +265,11 @@ class Execution {
     const int there = backend_->fixed_ranks();
     if (there == 0 || there == wanted) return;
     throw InputError{{.field = "--ranks",
-                      .value = fmt::format("{} MPI process{}", there, there == 1 ? "" : "es"),
+                      .value = fmt::format("{} rank{} of {}", there, there == 1 ? "" : "s", options_.ranks),
                       .expected = fmt::format("the {} of the layout", wanted),
-                      .hint = fmt::format("mpirun -np {} hexaplan run …", wanted)}};
+                      .hint = options_.ranks == "mpi"
+                                  ? fmt::format("mpirun -np {} hexaplan run …", wanted)
+                                  : fmt::format("start {} processes, or give each --gpus N", wanted)}};
   }
 
   validator::RunOptions make_run_options() {
@@ -236,6 +278,13 @@ class Execution {
     if (options_.noise) run.initial = validator::InitialValues::Noise;
     run.learning_rate.peak = options_.learning_rate;
     run.ranks.timeout = options_.timeout;
+    if (is_solo(options_)) {
+      run.routing = validator::Routing::InTurn;  // experts evenly filled: nobody else's choice is known
+      result_.question.notes.push_back(fmt::format(
+          "rank {} of {} is real; what the others would send is made up, so that loss and gradient norm "
+          "mean nothing, while sizes, order and counts are those of the whole job",
+          options_.solo_rank, scenario.layout.world_size()));
+    }
     run.memory_limit = options_.memory_limit;
     run.keep_timeline = options_.timeline;
     const validator::Element element = validator::element_named(options_.dtype).value();
@@ -278,8 +327,7 @@ class Execution {
     result_.out_of_memory = ran_out_of_memory(fault);
     result_.advice = advice_for(fault, result_.question);
     result_.must_end = fault.ranks_left_behind;
-    const bool mpi = backend_->fixed_ranks() > 0;
-    result_.speaks = !mpi || speaker_after(fault.fault) == first_rank();
+    result_.speaks = backend_->holds(speaker_after(fault.fault));
     if (first_rank() == 0) {
       file_.write(result_.question, result_.report);
     } else if (result_.speaks) {

@@ -13,9 +13,10 @@ namespace {
 
 constexpr int kMostSteps = 1'000'000;
 constexpr double kLongestTimeout = 86400;
+constexpr int kMostRanks = 1 << 20;
 
 struct Words {
-  std::string steps, warm_up, memory_limit, timeout, seed, learning_rate;
+  std::string steps, warm_up, memory_limit, timeout, seed, learning_rate, solo_rank, gpus, rank, world;
   ExecuteOptions options;
 };
 
@@ -66,6 +67,10 @@ Command checked(Words words) {
     if (!seed) throw UsageError{fmt::format("--seed: got \"{}\", expected a whole number >= 0", words.seed)};
     options.seed = static_cast<std::uint64_t>(*seed);
   }
+  if (!words.solo_rank.empty()) options.solo_rank = whole_number(words.solo_rank, "--solo-rank", kMostRanks);
+  if (!words.gpus.empty()) options.gpus = whole_number(words.gpus, "--gpus", kMostRanks);
+  if (!words.rank.empty()) options.rank = whole_number(words.rank, "--rank", kMostRanks);
+  if (!words.world.empty()) options.world = whole_number(words.world, "--world", kMostRanks);
   return options;
 }
 
@@ -86,8 +91,14 @@ CommandRow run_row() {
        "What the device computes in: f32 or f64 (cpu), bf16 or f32 (cuda). Default: the first",
        &options.dtype,
        {"f32", "f64", "bf16"}},
-      {"--ranks", "KIND", "threads of this process, or mpi: processes that mpirun starts. Default: threads",
+      {"--ranks", "KIND", "What a rank is: see 'hexaplan backends'. Default: threads of this process",
        &options.ranks, validator::backend_names(validator::BackendRole::Ranks)},
+      {"--solo-rank", "R", "With --ranks solo: the rank that is real. Default: 0", &words->solo_rank},
+      {"--gpus", "N", "With --ranks nccl: GPUs of this process. Default: 1 under a launcher, else all ranks",
+       &words->gpus},
+      {"--rank", "R", "With --ranks nccl and no launcher: number of this process", &words->rank},
+      {"--world", "N", "How many processes there are", &words->world},
+      {"--master", "HOST:PORT", "Where process 0 listens", &options.master},
       {"--shrink", "", "Scale the model down, same layout and ratios, so that a laptop can run it",
        &options.shrink},
       {"--report", "FILE", "Keep everything that is measured in FILE (JSON), rewritten after every step",

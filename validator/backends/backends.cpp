@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "validator/communicator/mpi/mpi_ranks.h"
+#include "validator/communicator/nccl/nccl_ranks.h"
+#include "validator/communicator/solo/solo_ranks.h"
 #include "validator/communicator/threads/thread_ranks.h"
 #include "validator/device/cpu/cpu_device.h"
 #include "validator/device/cuda/cuda_module.h"
@@ -19,7 +21,7 @@ namespace {
 
 /// Whether a backend works here; fills in detail and remedy.
 using Probe = void (*)(BackendState& state);
-using MakeRanks = std::unique_ptr<RankBackend> (*)();
+using MakeRanks = std::unique_ptr<RankBackend> (*)(const RankRequest& request);
 using MakeDevice = std::unique_ptr<Device> (*)(Element element, int gpu);
 
 struct BackendRow {
@@ -53,6 +55,29 @@ void probe_mpi(BackendState& state) {
   }
 }
 
+void probe_nccl(BackendState& state) {
+  const NcclLibrary& library = find_nccl();
+  const int gpus = library.functions == nullptr ? 0 : library.functions->gpus();
+  state.available = gpus > 0;
+  state.detail = library.functions == nullptr
+                     ? library.problem
+                     : fmt::format("{}, {} GPU{}", library.functions->library, gpus, gpus == 1 ? "" : "s");
+  if (library.functions == nullptr) {
+    state.remedy =
+        "install NCCL 2.18 or newer and build with preset `cuda`, or the package that was built with it";
+  } else if (gpus == 0) {
+    state.remedy = "run where there is an NVIDIA GPU and its driver";
+  }
+}
+
+std::unique_ptr<RankBackend> make_nccl_ranks(const RankRequest& request) {
+  const NcclLibrary& library = find_nccl();
+  if (library.functions == nullptr || library.functions->gpus() == 0) return nullptr;
+  return std::make_unique<NcclRanks>(
+      *library.functions,
+      NcclRanksOptions{.place = find_job_place(request.launch, process_environment()), .gpus = request.gpus});
+}
+
 void probe_cuda(BackendState& state) {
   const LibraryState& found = find_cuda().state;
   state.available = found.available;
@@ -84,14 +109,28 @@ constexpr BackendRow kBackends[] = {
      .elements = kCudaElements},
     {.name = "threads",
      .role = BackendRole::Ranks,
-     .what = "ranks are threads of one process",
+     .what = "ranks are threads of one process, on the host or together on one GPU",
      .probe = probe_processor,
-     .make_ranks = [] { return std::unique_ptr<RankBackend>{std::make_unique<ThreadRanks>()}; }},
+     .make_ranks = [](const RankRequest& /*request*/) -> std::unique_ptr<RankBackend> {
+       return std::make_unique<ThreadRanks>();
+     }},
+    {.name = "solo",
+     .role = BackendRole::Ranks,
+     .what = "one real rank of any layout; what the others would send is made up",
+     .probe = probe_processor,
+     .make_ranks = [](const RankRequest& request) -> std::unique_ptr<RankBackend> {
+       return std::make_unique<SoloRanks>(request.solo_rank);
+     }},
     {.name = "mpi",
      .role = BackendRole::Ranks,
      .what = "ranks are processes on one or several hosts, started by mpirun",
      .probe = probe_mpi,
-     .make_ranks = [] { return make_mpi_ranks(); }},
+     .make_ranks = [](const RankRequest& /*request*/) { return make_mpi_ranks(); }},
+    {.name = "nccl",
+     .role = BackendRole::Ranks,
+     .what = "ranks are GPUs, one per process or per thread, on one or several hosts",
+     .probe = probe_nccl,
+     .make_ranks = make_nccl_ranks},
 };
 
 struct ElementName {
@@ -134,9 +173,9 @@ std::vector<std::string> backend_names(BackendRole role) {
   return names;
 }
 
-std::unique_ptr<RankBackend> make_rank_backend(std::string_view name) {
+std::unique_ptr<RankBackend> make_rank_backend(std::string_view name, const RankRequest& request) {
   const BackendRow* row = row_of(name);
-  return row == nullptr || row->make_ranks == nullptr ? nullptr : row->make_ranks();
+  return row == nullptr || row->make_ranks == nullptr ? nullptr : row->make_ranks(request);
 }
 
 std::vector<Element> elements_of_device(std::string_view name) {

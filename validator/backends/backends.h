@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "validator/communicator/bootstrap/launcher.h"
 #include "validator/communicator/run_ranks.h"
 #include "validator/device/view.h"
 
@@ -33,8 +34,16 @@ struct BackendState {
 /// Names of a role in the table's order. Looks for nothing.
 [[nodiscard]] std::vector<std::string> backend_names(BackendRole role);
 
-/// A backend for ranks. nullptr when it is not available or not known: list_backends says why.
-[[nodiscard]] std::unique_ptr<RankBackend> make_rank_backend(std::string_view name);
+/// What some kinds of ranks want to know; the others do not look at it.
+struct RankRequest {
+  int solo_rank = 0;      // the real one
+  int gpus = 0;           // of this process; 0: NcclRanksOptions::gpus
+  BootstrapFlags launch;  // where there is no launcher that says it
+};
+/// A backend for ranks. nullptr when it is not available or not known: list_backends says why. Throws
+/// BootstrapError when what a launcher says is not enough.
+[[nodiscard]] std::unique_ptr<RankBackend> make_rank_backend(std::string_view name,
+                                                             const RankRequest& request = {});
 
 /// What a device computes in, the default first; empty when it is not known.
 [[nodiscard]] std::vector<Element> elements_of_device(std::string_view name);

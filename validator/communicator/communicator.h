@@ -35,6 +35,14 @@ class Work {
   std::unique_ptr<Pending> pending_;
 };
 
+/// What a group's communicator took of its device's memory when it was made and first used, beside what the
+/// account holds.
+struct CommunicatorMemory {
+  costmodel::Group kind = costmodel::Group::World;
+  int ranks = 0;
+  std::int64_t bytes = 0;
+};
+
 /// One message of exchange(): to or from rank `peer` of the communicator.
 struct Outgoing {
   int peer = 0;
@@ -69,6 +77,9 @@ class Communicator {
   /// Whether this rank speaks for the group: rank 0, or the only real one where the others are imitated.
   [[nodiscard]] virtual bool leads() const { return rank_ == 0; }
 
+  /// Of this rank, over all of its communicators, where they keep memory of their own.
+  [[nodiscard]] virtual std::vector<CommunicatorMemory> device_memory() const { return {}; }
+
   /// Buffers of the calls that follow are this device's memory, also in groups that are split from here on.
   /// A device's work is put on Stream::Communication behind what Stream::Compute was given so far, and
   /// Work::wait makes Compute wait for it; the host goes on. nullptr: the host's memory again; returns when
@@ -93,7 +104,8 @@ class Communicator {
   /// data of rank `root` on every rank.
   [[nodiscard]] Work broadcast(Buffer data, int root, const Call& call);
 
-  /// Messages between two ranks arrive in the order in which they were sent under the same tag. Never blocks
+  /// Messages between two ranks arrive in the order in which they were sent under the same tag; a transport
+  /// without tags (NCCL) delivers those of one pass in the order in which they were sent. Never blocks
   /// on the receiver, so that no order of sends and receives deadlocks; wait() returns when `data` may
   /// change, and does not wait for the receiver either: a transport that would keeps a copy.
   [[nodiscard]] Work send(ConstBuffer data, int to, const Call& call, int tag = 0);

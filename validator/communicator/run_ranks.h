@@ -33,8 +33,11 @@ class RankBackend {
   virtual void run(const RankOptions& options, const RankProgram& program) = 0;
   /// Ranks of the job when something outside decides it (mpirun); 0: as many as asked for.
   [[nodiscard]] virtual int fixed_ranks() const { return 0; }
-  /// World rank of the first rank that lives in this process: the one with rank 0 speaks to people.
+  /// World rank of the first rank that lives in this process: the one with rank 0 speaks to people. 0 where
+  /// all ranks do or are imitated.
   [[nodiscard]] virtual int first_local_rank() const { return 0; }
+  /// Whether a rank lives, or is imitated, in this process.
+  [[nodiscard]] virtual bool holds(int /*world_rank*/) const { return true; }
   /// Which of this machine's GPUs a rank of this process takes, counted from 0; taken modulo their number.
   [[nodiscard]] virtual int gpu_of(int /*world_rank*/) const { return 0; }
 };

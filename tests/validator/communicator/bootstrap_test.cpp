@@ -35,7 +35,10 @@ struct LauncherCase {
   const char* name;
   Variables environment;
   BootstrapFlags flags;
-  JobPlace expected;  // port 0: made from the job's name
+  const char* launcher;
+  int process, processes, local_process;
+  const char* host;
+  int port;  // 0: made from the job's name
 };
 
 class Launchers : public testing::TestWithParam<LauncherCase> {};
@@ -44,66 +47,98 @@ TEST_P(Launchers, tell_who_this_process_is_and_where_all_meet) {
   const LauncherCase& c = GetParam();
   const auto place = find_job_place(c.flags, environment_of(c.environment));
   ASSERT_TRUE(place.has_value());
-  EXPECT_EQ(place->launcher, c.expected.launcher);
-  EXPECT_EQ(place->process, c.expected.process);
-  EXPECT_EQ(place->processes, c.expected.processes);
-  EXPECT_EQ(place->local_process, c.expected.local_process);
-  EXPECT_EQ(place->meeting.host, c.expected.meeting.host);
-  if (c.expected.meeting.port != 0) {
-    EXPECT_EQ(place->meeting.port, c.expected.meeting.port);
+  EXPECT_EQ(place->launcher, c.launcher);
+  EXPECT_EQ(place->process, c.process);
+  EXPECT_EQ(place->processes, c.processes);
+  EXPECT_EQ(place->local_process, c.local_process);
+  EXPECT_EQ(place->meeting.host, c.host);
+  if (c.port != 0) {
+    EXPECT_EQ(place->meeting.port, c.port);
   } else {
     EXPECT_GE(place->meeting.port, 20000);
     EXPECT_LT(place->meeting.port, 32000);
   }
 }
 
-const LauncherCase kLauncherCases[] = {
-    {"torchrun",
-     {{"RANK", "9"},
-      {"WORLD_SIZE", "16"},
-      {"LOCAL_RANK", "1"},
-      {"LOCAL_WORLD_SIZE", "8"},
-      {"MASTER_ADDR", "node01"},
-      {"MASTER_PORT", "29500"}},
-     {},
-     {"torchrun", 9, 16, 1, {"node01", 29501}, ""}},
-    {"slurm",
-     {{"SLURM_PROCID", "3"},
-      {"SLURM_STEP_NUM_TASKS", "8"},
-      {"SLURM_LOCALID", "3"},
-      {"SLURM_STEP_NODELIST", "gpu[07-08]"},
-      {"SLURM_STEP_TASKS_PER_NODE", "4(x2)"},
-      {"SLURM_JOB_ID", "77"},
-      {"SLURM_STEP_ID", "0"}},
-     {},
-     {"Slurm", 3, 8, 3, {"gpu07", 0}, ""}},
-    {"open_mpi_on_one_host",
-     {{"OMPI_COMM_WORLD_RANK", "1"},
-      {"OMPI_COMM_WORLD_SIZE", "4"},
-      {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
-      {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
-      {"PMIX_NAMESPACE", "123"}},
-     {},
-     {"Open MPI", 1, 4, 1, {"127.0.0.1", 0}, ""}},
-    {"open_mpi_inside_a_slurm_job",
-     {{"OMPI_COMM_WORLD_RANK", "5"},
-      {"OMPI_COMM_WORLD_SIZE", "8"},
-      {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
-      {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
-      {"SLURM_PROCID", "0"},
-      {"SLURM_STEP_NUM_TASKS", "2"}},
-     {.master = "head:4000"},
-     {"Open MPI", 5, 8, 1, {"head", 4000}, ""}},
-    {"mpich",
-     {{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "0"}, {"MPI_LOCALNRANKS", "2"}},
-     {},
-     {"MPICH or Intel MPI", 0, 2, 0, {"127.0.0.1", 0}, ""}},
-    {"flags_go_before_launchers",
-     {{"RANK", "9"}, {"WORLD_SIZE", "16"}, {"MASTER_ADDR", "node01"}, {"MASTER_PORT", "29500"}},
-     {.rank = 1, .world = 2, .master = "[fe80::1]:5000"},
-     {"--rank", 1, 2, 0, {"fe80::1", 5000}, ""}},
-};
-INSTANTIATE_TEST_SUITE_P(bootstrap, Launchers, testing::ValuesIn(kLauncherCases),
+std::vector<LauncherCase> launcher_cases() {
+  return {
+      {"torchrun",
+       {{"RANK", "9"},
+        {"WORLD_SIZE", "16"},
+        {"LOCAL_RANK", "1"},
+        {"LOCAL_WORLD_SIZE", "8"},
+        {"MASTER_ADDR", "node01"},
+        {"MASTER_PORT", "29500"}},
+       {},
+       "torchrun",
+       9,
+       16,
+       1,
+       "node01",
+       29501},
+      {"slurm",
+       {{"SLURM_PROCID", "3"},
+        {"SLURM_STEP_NUM_TASKS", "8"},
+        {"SLURM_LOCALID", "3"},
+        {"SLURM_STEP_NODELIST", "gpu[07-08]"},
+        {"SLURM_STEP_TASKS_PER_NODE", "4(x2)"},
+        {"SLURM_JOB_ID", "77"},
+        {"SLURM_STEP_ID", "0"}},
+       {},
+       "Slurm",
+       3,
+       8,
+       3,
+       "gpu07",
+       0},
+      {"open_mpi_on_one_host",
+       {{"OMPI_COMM_WORLD_RANK", "1"},
+        {"OMPI_COMM_WORLD_SIZE", "4"},
+        {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+        {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
+        {"PMIX_NAMESPACE", "123"}},
+       {},
+       "Open MPI",
+       1,
+       4,
+       1,
+       "127.0.0.1",
+       0},
+      {"open_mpi_inside_a_slurm_job",
+       {{"OMPI_COMM_WORLD_RANK", "5"},
+        {"OMPI_COMM_WORLD_SIZE", "8"},
+        {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+        {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
+        {"SLURM_PROCID", "0"},
+        {"SLURM_STEP_NUM_TASKS", "2"}},
+       {.master = "head:4000"},
+       "Open MPI",
+       5,
+       8,
+       1,
+       "head",
+       4000},
+      {"mpich",
+       {{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "0"}, {"MPI_LOCALNRANKS", "2"}},
+       {},
+       "MPICH or Intel MPI",
+       0,
+       2,
+       0,
+       "127.0.0.1",
+       0},
+      {"flags_go_before_launchers",
+       {{"RANK", "9"}, {"WORLD_SIZE", "16"}, {"MASTER_ADDR", "node01"}, {"MASTER_PORT", "29500"}},
+       {.rank = 1, .world = 2, .master = "[fe80::1]:5000"},
+       "--rank",
+       1,
+       2,
+       0,
+       "fe80::1",
+       5000},
+  };
+}
+INSTANTIATE_TEST_SUITE_P(bootstrap, Launchers, testing::ValuesIn(launcher_cases()),
                          [](const auto& which) { return std::string{which.param.name}; });
 
 struct RefusedCase {

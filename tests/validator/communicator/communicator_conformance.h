@@ -10,6 +10,7 @@ namespace hexaplan::validator {
 struct ConformanceCase {
   const char* name;
   std::string (*check)(Communicator& world);
+  bool needs_tags = false;  // transports without tags (NCCL) are excused
 };
 
 /// Every implementation passes all of these with any number of ranks. Expected values are worked out serially

@@ -1,11 +1,16 @@
 #pragma once
+#include <optional>
 #include <stdexcept>
+#include <string>
 
 namespace hexaplan::validator {
 
-/// Processes of a job cannot find each other. One line: what, where, what to do.
+/// A job cannot begin: its processes cannot find each other, or are too few. One line: what, where, what to
+/// do.
 struct BootstrapError : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit BootstrapError(const std::string& text, std::optional<int> which = {})
+      : std::runtime_error{text}, rank{which} {}
+  std::optional<int> rank;  // that died
 };
 
 }  // namespace hexaplan::validator

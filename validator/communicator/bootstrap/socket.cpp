@@ -80,6 +80,10 @@ Socket::~Socket() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
+void Socket::shut_down() const {
+  if (descriptor_ >= 0) ::shutdown(descriptor_, SHUT_RDWR);
+}
+
 void Socket::wait_until_ready(short events, Deadline deadline) const {
   pollfd state{descriptor_, events, 0};
   int ready = 0;

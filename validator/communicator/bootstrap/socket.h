@@ -25,6 +25,8 @@ class Socket {
   ~Socket();
 
   [[nodiscard]] int descriptor() const { return descriptor_; }
+  /// No more is sent or received; who waits in read() or write() comes back.
+  void shut_down() const;
   [[nodiscard]] bool open() const { return descriptor_ >= 0; }
 
   /// Both move all bytes or throw BootstrapError: time is over, or the other side has closed.

@@ -55,7 +55,11 @@ Blob Store::ask(std::span<const std::byte> request) {
   Blob reply(length);
   socket_.read(reply, deadline);
   Unpacker read{reply};
-  if (read.number<Reply>() == Reply::Refused) throw BootstrapError{read.text()};
+  if (read.number<Reply>() == Reply::Refused) {
+    const std::string why = read.text();
+    const auto died = read.number<std::int32_t>();
+    throw BootstrapError{why, died < 0 ? std::nullopt : std::optional<int>{died}};
+  }
   return reply;
 }
 
@@ -95,9 +99,8 @@ std::vector<Blob> Store::meet(std::string_view name, int index, int size, std::s
   return all;
 }
 
-void Store::abandon() {
-  const std::scoped_lock lock{mutex_};
-  socket_ = Socket{};
+void Store::interrupt() {
+  socket_.shut_down();
 }
 
 }  // namespace hexaplan::validator

@@ -50,17 +50,16 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  /// All throw BootstrapError.
+  /// All throw BootstrapError, with the rank that died if one did.
   void set(std::string_view key, std::span<const std::byte> value);
   [[nodiscard]] std::optional<Blob> find(std::string_view key);
   /// Waits until somebody has set it.
   [[nodiscard]] Blob get(std::string_view key);
   /// Returns when `size` ranks have come to the meeting of this name: what they brought, by index. A name
   /// can be used again.
-  [[nodiscard]] std::vector<Blob> meet(std::string_view name, int index, int size,
-                                       std::span<const std::byte> mine);
-  /// Ends without goodbye, as a killed process does.
-  void abandon();
+  std::vector<Blob> meet(std::string_view name, int index, int size, std::span<const std::byte> mine);
+  /// Ends what another thread waits for here, now and later, with a BootstrapError.
+  void interrupt();
 
  private:
   Blob ask(std::span<const std::byte> request);

@@ -88,9 +88,10 @@ class StoreServer::Worker {
     guest.out.insert(guest.out.end(), bytes.begin(), bytes.end());
     flush(guest);
   }
-  static void refuse(Guest& guest, std::string_view why) {
+  /// `died`: the rank that is to blame; −1: none.
+  static void refuse(Guest& guest, std::string_view why, int died = -1) {
     Packer packer{Reply::Refused};
-    reply(guest, packer.text(why));
+    reply(guest, packer.text(why).number(std::int32_t{died}));
   }
   static void grant(Guest& guest, std::span<const std::byte> value = {}) {
     Packer packer{Reply::Granted};
@@ -105,6 +106,7 @@ class StoreServer::Worker {
   std::map<std::string, std::vector<Waiting>> getters_;
   std::map<std::string, Meeting> meetings_;
   std::string lost_;  // why nobody is waited for any more
+  int lost_rank_ = -1;
   std::atomic<bool> stops_{false};
   std::thread thread_;
 };
@@ -196,11 +198,11 @@ void StoreServer::Worker::answer(Guest& guest, Unpacker request) {
   const std::string key = request.text();
   const auto found = values_.find(key);
   if (found != values_.end()) return grant(guest, found->second);
+  if (!lost_.empty()) return refuse(guest, lost_, lost_rank_);
   if (ask == Ask::Find) {
     Packer nothing{Reply::Nothing};
     return reply(guest, nothing);
   }
-  if (!lost_.empty()) return refuse(guest, lost_);
   const auto patience = request.number<double>();
   getters_[key].push_back({&guest, after(patience), patience});
 }
@@ -240,7 +242,7 @@ void StoreServer::Worker::join_meeting(Guest& guest, Unpacker& request) {
   const auto index = request.number<std::int32_t>(), size = request.number<std::int32_t>();
   const auto patience = request.number<double>();
   const auto mine = request.blob();
-  if (!lost_.empty()) return refuse(guest, lost_);
+  if (!lost_.empty()) return refuse(guest, lost_, lost_rank_);
   Meeting& meeting = meetings_[name];
   if (meeting.brought.empty()) meeting.brought.resize(static_cast<std::size_t>(std::max(size, 1)));
   const auto at = static_cast<std::size_t>(index);
@@ -299,10 +301,10 @@ void StoreServer::Worker::give_up_late_ones() {
 
 void StoreServer::Worker::refuse_everybody(const std::string& why) {
   for (const auto& [name, meeting] : meetings_) {
-    for (const Waiting& w : meeting.waiting) refuse(*w.guest, why);
+    for (const Waiting& w : meeting.waiting) refuse(*w.guest, why, lost_rank_);
   }
   for (const auto& [key, waiting] : getters_) {
-    for (const Waiting& w : waiting) refuse(*w.guest, why);
+    for (const Waiting& w : waiting) refuse(*w.guest, why, lost_rank_);
   }
   meetings_.clear();
   getters_.clear();
@@ -318,6 +320,7 @@ void StoreServer::Worker::lose(Guest& guest) {
   for (auto& [key, waiting] : getters_)
     waiting.erase(std::remove_if(waiting.begin(), waiting.end(), is_its), waiting.end());
   if (guest.rank < 0 || guest.says_goodbye || !lost_.empty()) return;
+  lost_rank_ = guest.rank;
   lost_ = fmt::format("rank {} has gone without a word: it was killed, or lost its host", guest.rank);
   refuse_everybody(lost_);
 }

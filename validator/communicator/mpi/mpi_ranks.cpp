@@ -199,6 +199,7 @@ class MpiRanks : public RankBackend {
   }
   [[nodiscard]] int fixed_ranks() const override { return size_; }
   [[nodiscard]] int first_local_rank() const override { return rank_; }
+  [[nodiscard]] bool holds(int world_rank) const override { return world_rank == rank_; }
 
  private:
   void run_program(MpiJob& job, MpiCommunicator& world, const RankProgram& program) const {

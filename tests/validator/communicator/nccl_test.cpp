@@ -1,0 +1,191 @@
+// The communicator of GPUs on a stand-in for NCCL: all that the host does of it, without a GPU.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <tuple>
+
+#include "tests/validator/communicator/communicator_conformance.h"
+#include "tests/validator/communicator/fake_nccl.h"
+#include "validator/communicator/bootstrap/socket.h"
+#include "validator/communicator/nccl/nccl_ranks.h"
+#include "validator/communicator/rank_fault.h"
+#include "validator/device/cpu/cpu_device.h"
+
+namespace hexaplan::validator {
+namespace {
+
+using testing::HasSubstr;
+
+/// Runs `program` with a device in use.
+void run_on_devices(const RankOptions& options, const RankProgram& program, NcclRanksOptions how = {}) {
+  NcclRanks{fake_nccl(), std::move(how)}.run(options, [&](Communicator& world) {
+    const auto device = make_cpu_device(Element::F64);
+    struct InUse {
+      explicit InUse(Communicator& of, Device& used) : world{of} { world.use(&used); }
+      ~InUse() { world.use(nullptr); }
+      Communicator& world;
+    } const in_use{world, *device};
+    program(world);
+  });
+}
+
+std::vector<ConformanceCase> laws_without_tags() {
+  std::vector<ConformanceCase> laws;
+  for (const ConformanceCase& law : conformance_cases()) {
+    if (!law.needs_tags) laws.push_back(law);
+  }
+  return laws;
+}
+
+class Nccl : public testing::TestWithParam<std::tuple<ConformanceCase, int>> {};
+
+TEST_P(Nccl, keeps_the_contract) {
+  const auto& [law, ranks] = GetParam();
+  std::vector<std::string> complaints(static_cast<std::size_t>(ranks));
+  run_on_devices({.ranks = ranks}, [&, check = law.check](Communicator& world) {
+    complaints[static_cast<std::size_t>(world.rank())] = check(world);
+  });
+  for (int rank = 0; rank < ranks; ++rank)
+    EXPECT_EQ(complaints[static_cast<std::size_t>(rank)], "") << "on rank " << rank;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Communicator, Nccl, testing::Combine(testing::ValuesIn(laws_without_tags()), testing::Values(1, 2, 3, 4)),
+    [](const auto& param) {
+      return std::string{std::get<0>(param.param).name} + "_on_" + std::to_string(std::get<1>(param.param));
+    });
+
+constexpr Call kCall{.operation = "mlp.down", .layer = 3, .microbatch = 1};
+
+void meet(Communicator& world) {
+  double value = 1;
+  world.all_reduce(std::span{&value, 1}, Reduction::Sum, kCall).wait();
+}
+
+RankFault fault_of(const RankProgram& program, double timeout = 20) {
+  try {
+    run_on_devices({.ranks = 3, .timeout = costmodel::Seconds{timeout}}, program);
+  } catch (const RankFault& fault) {
+    return fault;
+  }
+  ADD_FAILURE() << "no fault";
+  return RankFault{Fault{}};
+}
+
+TEST(nccl, neighbours_that_both_send_before_they_receive_do_not_stand_still) {
+  run_on_devices({.ranks = 2}, [](Communicator& world) {
+    for (int round = 0; round < 20; ++round) {
+      const int other = 1 - world.rank();
+      std::vector<double> mine(1000, world.rank() + round), theirs(1000);
+      world.send(std::span<const double>{mine}, other, kCall).wait();
+      std::fill(mine.begin(), mine.end(), -1);
+      world.receive(std::span{theirs}, other, kCall).wait();
+      ASSERT_EQ(theirs, std::vector<double>(1000, other + round));
+    }
+  });
+}
+
+TEST(nccl, a_message_that_is_never_taken_holds_up_no_collective) {
+  run_on_devices({.ranks = 2}, [](Communicator& world) {
+    std::vector<double> early(100, 7);
+    if (world.rank() == 0) world.send(std::span<const double>{early}, 1, kCall).wait();
+    for (int i = 0; i < 5; ++i) meet(world);
+    if (world.rank() == 1) world.receive(std::span{early}, 0, kCall).wait();
+  });
+}
+
+TEST(nccl, a_rank_that_throws_wakes_the_others_and_is_named) {
+  const RankFault fault = fault_of([](Communicator& world) {
+    meet(world);
+    if (world.rank() == 2) throw std::length_error{"no room for logits"};
+    meet(world);
+  });
+  EXPECT_STREQ(fault.what(),
+               "rank 2 after mlp.down (all-reduce), layer 3, micro-batch 1: no room for logits");
+  EXPECT_EQ(fault.fault.cause, FaultCause::Threw);
+}
+
+TEST(nccl, ranks_that_wait_too_long_say_where) {
+  const auto begin = std::chrono::steady_clock::now();
+  const RankFault fault = fault_of(
+      [](Communicator& world) {
+        meet(world);
+        if (world.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds{2});
+        meet(world);
+      },
+      0.3);
+  EXPECT_EQ(fault.fault.cause, FaultCause::TimedOut);
+  EXPECT_THAT(fault.what(), HasSubstr("mlp.down (all-reduce), layer 3"));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds{10});
+}
+
+TEST(nccl, a_message_that_nobody_sends_is_given_up) {
+  const RankFault fault = fault_of(
+      [](Communicator& world) {
+        double value = 0;
+        if (world.rank() == 0) world.receive(std::span{&value, 1}, 1, kCall).wait();
+        meet(world);
+      },
+      0.3);
+  EXPECT_EQ(fault.fault.cause, FaultCause::TimedOut);
+}
+
+TEST(nccl, processes_of_a_launcher_with_a_gpu_each) {
+  // Two "processes", each with its part of the job: as torchrun would start them.
+  const int port = port_of(listen_on(0));  // free a moment ago
+  const auto place = [&](int process) {
+    return NcclRanksOptions{.place = JobPlace{.launcher = "test",
+                                              .process = process,
+                                              .processes = 2,
+                                              .local_process = process,
+                                              .meeting = {"127.0.0.1", port},
+                                              .job = "two"},
+                            .gpus = 2};
+  };
+  std::atomic<int> sum{0};
+  std::thread other{[&] {
+    run_on_devices(
+        {.ranks = 4},
+        [&](Communicator& world) {
+          sum += world.rank();
+          meet(world);
+        },
+        place(1));
+  }};
+  run_on_devices(
+      {.ranks = 4},
+      [&](Communicator& world) {
+        sum += world.rank();
+        meet(world);
+      },
+      place(0));
+  other.join();
+  EXPECT_EQ(sum, 0 + 1 + 2 + 3);
+  const NcclRanks ranks{fake_nccl(), place(1)};
+  EXPECT_EQ(ranks.fixed_ranks(), 4);
+  EXPECT_EQ(ranks.first_local_rank(), 2);
+  EXPECT_EQ(ranks.gpu_of(3), 3);
+}
+
+TEST(nccl, too_few_gpus_or_ranks_are_refused_with_a_way_out) {
+  HexaplanNccl one_gpu = fake_nccl();
+  one_gpu.gpus = [] { return 1; };
+  const auto refusal = [](NcclRanks ranks, int needed) -> std::string {
+    try {
+      ranks.run({.ranks = needed}, [](Communicator&) {});
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_THAT(refusal(NcclRanks{one_gpu, {}}, 8), HasSubstr("1 GPU found, 8 needed"));
+  EXPECT_THAT(refusal(NcclRanks{fake_nccl(), {.place = {}, .gpus = 2}}, 8),
+              HasSubstr("the layout has 8 ranks"));
+}
+
+}  // namespace
+}  // namespace hexaplan::validator
