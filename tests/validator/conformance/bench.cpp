@@ -47,7 +47,7 @@ View Bench::place(DType dtype, Placement placement, std::int64_t rows, std::int6
     std::copy_n(numbers.begin() + r * cols, cols, all.begin() + r * width + first);
   }
   device.upload(placed.whole, all);
-  return placed.whole.view().column_range(first, cols);
+  return placed.whole.view().row_range(0, rows).column_range(first, cols);
 }
 
 View Bench::data(std::int64_t rows, std::int64_t cols, double scale) {
@@ -104,11 +104,11 @@ void Bench::check_surroundings() {
     device.download(all, whole);
     std::int64_t changed = 0;
     for (std::int64_t i = 0; i < whole.elements(); ++i) {
-      const std::int64_t c = i % whole.cols;
-      const bool inside = c >= placed.first && c < placed.first + placed.cols;
+      const std::int64_t r = i / whole.cols, c = i % whole.cols;
+      const bool inside = r < placed.rows && c >= placed.first && c < placed.first + placed.cols;
       changed += !inside && all[static_cast<std::size_t>(i)] != kSurroundings ? 1 : 0;
     }
-    EXPECT_EQ(changed, 0) << "elements beside a view of " << whole.rows << " x " << placed.cols
+    EXPECT_EQ(changed, 0) << "elements around a view of " << placed.rows << " x " << placed.cols
                           << " were written";
   }
 }

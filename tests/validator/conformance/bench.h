@@ -11,8 +11,8 @@ namespace hexaplan::tests {
 /// How matrices lie in memory.
 enum class Placement : std::uint8_t {
   Contiguous,
-  Aligned,  // a range of a wider matrix's columns, rows at multiples of 16 bytes
-  Odd,      // a range of columns that begins and ends anywhere
+  Aligned,  // part of a wider and longer matrix, rows at multiples of 16 bytes
+  Odd,      // part of one, rows begin and end anywhere
 };
 inline constexpr Placement kPlacements[] = {Placement::Contiguous, Placement::Aligned, Placement::Odd};
 
@@ -59,7 +59,7 @@ class Bench {
 
   struct Placed {
     validator::Tensor whole;
-    std::int64_t first, cols;  // columns of the view
+    std::int64_t first, rows, cols;  // first column and size of the view
   };
   Placement placement_;
   std::deque<Placed> placed_;
