@@ -81,7 +81,7 @@ void merges(Bench& b, Size s) {
 }  // namespace
 
 std::vector<Operation> attention_operations() {
-  std::vector<Operation> all{{"attention_merge", {{1, 1}, {5, 6}, {9, 16}, {40, 128}}, merges}};
+  std::vector<Operation> all{{"attention_merge", {{0, 8}, {1, 1}, {5, 6}, {9, 16}, {40, 128}}, merges}};
   for (const Block& block : blocks()) {
     all.push_back({"attention_" + block.name, {{1, 0}, {1, 3}}, [block](Bench& b, Size s) {
                      attend(b, block.block, s.cols);

@@ -40,9 +40,11 @@ View Bench::place(DType dtype, Placement placement, std::int64_t rows, std::int6
   const std::int64_t width = !wide                             ? cols
                              : placement == Placement::Aligned ? (cols + 7) / 8 * 8 + 16
                                                                : cols + 3;
-  Placed& placed = placed_.emplace_back(Placed{
-      device.allocate({"operand", costmodel::TensorKind::Transient, dtype}, rows, width), first, cols});
-  std::vector<double> all(static_cast<std::size_t>(rows * width), kSurroundings);
+  const std::int64_t height = rows + (wide ? 1 : 0);
+  Placed& placed = placed_.emplace_back(
+      Placed{device.allocate({"operand", costmodel::TensorKind::Transient, dtype}, height, width), first,
+             rows, cols});
+  std::vector<double> all(static_cast<std::size_t>(height * width), kSurroundings);
   for (std::int64_t r = 0; r < rows; ++r) {
     std::copy_n(numbers.begin() + r * cols, cols, all.begin() + r * width + first);
   }

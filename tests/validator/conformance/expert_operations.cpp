@@ -54,8 +54,8 @@ void rows(Bench& b, Size s) {
 }  // namespace
 
 std::vector<Operation> expert_operations() {
-  const std::vector<Size> experts{{1, 1}, {5, 4}, {20, 9}, {9, 64}, {3, 130}};
-  std::vector<Operation> all{{"rows", {{1, 1}, {7, 13}, {70, 40}, {1300, 16}, {9, 2056}}, rows}};
+  const std::vector<Size> experts{{0, 4}, {1, 1}, {5, 4}, {20, 9}, {9, 64}, {3, 130}};
+  std::vector<Operation> all{{"rows", {{0, 8}, {1, 1}, {7, 13}, {70, 40}, {1300, 16}, {9, 2056}}, rows}};
   for (const bool given : {false, true}) {
     for (const bool renormalise : {false, true}) {
       all.push_back({std::string{"route"} + (given ? "_given" : "") + (renormalise ? "_renormalised" : ""),

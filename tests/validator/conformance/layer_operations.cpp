@@ -6,7 +6,7 @@ namespace {
 
 using validator::View;
 
-const std::vector<Size> kSizes{{1, 1}, {1, 8}, {3, 13}, {5, 40}, {70, 272}, {2, 2059}};
+const std::vector<Size> kSizes{{0, 8}, {1, 1}, {1, 8}, {3, 13}, {5, 40}, {70, 272}, {2, 2059}};
 
 void norms(Bench& b, Size s) {
   const View x = b.data(s.rows, s.cols), w = b.data(1, s.cols), y = b.new_data(s.rows, s.cols);
@@ -48,7 +48,7 @@ void gates(Bench& b, Size s) {
 
 std::vector<Operation> layer_operations() {
   return {{"rms_norm", kSizes, norms},
-          {"rope", {{1, 2}, {5, 6}, {9, 16}, {33, 64}, {3, 128}}, rotations},
+          {"rope", {{0, 2}, {1, 2}, {5, 6}, {9, 16}, {33, 64}, {3, 128}}, rotations},
           {"swiglu", kSizes, gates}};
 }
 

@@ -9,7 +9,7 @@ using validator::Reduction;
 using validator::Stream;
 using validator::View;
 
-const std::vector<Size> kSizes{{1, 1}, {1, 8}, {3, 13}, {5, 40}, {17, 64}, {70, 272}, {2, 2059}};
+const std::vector<Size> kSizes{{0, 8}, {1, 1}, {1, 8}, {3, 13}, {5, 40}, {17, 64}, {70, 272}, {2, 2059}};
 
 void copies(Bench& b, Size s) {
   const View narrow = b.data(s.rows, s.cols), wide = b.fp32(s.rows, s.cols);

@@ -53,9 +53,9 @@ void cross_entropy(Bench& b, Size s, std::int64_t padding) {
 }  // namespace
 
 std::vector<Operation> vocabulary_operations() {
-  return {{"embedding", {{1, 1}, {7, 13}, {70, 40}, {1100, 16}, {2500, 8}}, embeddings},
+  return {{"embedding", {{0, 8}, {1, 1}, {7, 13}, {70, 40}, {1100, 16}, {2500, 8}}, embeddings},
           {"cross_entropy",
-           {{1, 4}, {7, 13}, {20, 272}, {3, 5003}},
+           {{0, 4}, {1, 4}, {7, 13}, {20, 272}, {3, 5003}},
            [](Bench& b, Size s) { cross_entropy(b, s, 0); }},
           {"cross_entropy_padded",
            {{1, 4}, {7, 13}, {20, 272}},

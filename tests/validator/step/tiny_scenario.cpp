@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "costmodel/step/estimate.h"
 #include "presets/frameworks/framework_preset.h"
 #include "validator/communicator/threads/thread_ranks.h"
@@ -45,7 +47,8 @@ costmodel::Scenario on_one_rank(costmodel::Scenario sc) {
   return sc;
 }
 
-TinyRun run_tiny(const costmodel::Scenario& sc, int steps) {
+TinyRun run_tiny(const costmodel::Scenario& sc, int steps,
+                 std::function<std::unique_ptr<validator::Device>(int rank)> make_device) {
   TinyRun run;
   if (const auto rejected = costmodel::first_rejection(sc)) {
     ADD_FAILURE() << rejected->reason;
@@ -57,7 +60,9 @@ TinyRun run_tiny(const costmodel::Scenario& sc, int steps) {
   }
   validator::GlobalState state;
   validator::RunOptions options{.steps = steps, .routing = validator::Routing::InTurn};
-  options.make_device = [](int /*rank*/) { return validator::make_cpu_device(validator::Element::F64); };
+  if (!make_device)
+    make_device = [](int /*rank*/) { return validator::make_cpu_device(validator::Element::F64); };
+  options.make_device = std::move(make_device);
   options.stepped = [&](const validator::RankView& view) {
     if (view.step == steps) state.add(view, validator::State::Master);
   };

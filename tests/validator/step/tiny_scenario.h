@@ -1,4 +1,6 @@
 #pragma once
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "costmodel/spec/scenario.h"
@@ -18,7 +20,9 @@ struct TinyRun {
   validator::ExecutionReport report;
   validator::GlobalState::Tensors parameters;  // after the last step
 };
-/// `steps` steps in float64 on threads. Fails the test when rules or executor reject the scenario.
-[[nodiscard]] TinyRun run_tiny(const costmodel::Scenario& scenario, int steps = 2);
+/// `steps` steps on threads, in float64 or on the given devices. Fails the test when rules or executor reject
+/// the scenario.
+[[nodiscard]] TinyRun run_tiny(const costmodel::Scenario& scenario, int steps = 2,
+                               std::function<std::unique_ptr<validator::Device>(int rank)> make_device = {});
 
 }  // namespace hexaplan::tests

@@ -88,11 +88,13 @@ HEXAPLAN_DEVICE void dot_rows(const float* a, const float* b, std::int64_t pitch
   }
 }
 
-/// sums[i][j] += Σ over k of weight(i, k)·rows[k][column j], weight(i, k) = weights[i·outer + k·inner].
+/// sums[i][j] += Σ over k < count of weight(i, k)·rows[k][column j], weight(i, k) = weights[i·outer +
+/// k·inner].
 template <class T>
 HEXAPLAN_DEVICE void add_rows(const float* weights, int outer, int inner, const float* rows,
-                              std::int64_t pitch, std::int64_t width, float (&sums)[T::kOwn][T::kColumns]) {
-  for (int k = 0; k < T::kTile; ++k) {
+                              std::int64_t count, std::int64_t pitch, std::int64_t width,
+                              float (&sums)[T::kOwn][T::kColumns]) {
+  for (int k = 0; k < count; ++k) {
     float w[T::kOwn];
     HEXAPLAN_UNROLL
     for (int i = 0; i < T::kOwn; ++i)
@@ -215,7 +217,7 @@ HEXAPLAN_KERNEL forward_tiles(AttentionBlock block, ForwardViews in, std::int64_
     sync_block();
     load_tile<T>(in.v, row, here, kv_head * d_v, d_v, in_packs, keys, pitch);
     sync_block();
-    add_rows<T>(scores, T::kScorePitch, 1, keys, pitch, d_v, out);
+    add_rows<T>(scores, T::kScorePitch, 1, keys, here, pitch, d_v, out);
   }
 
   HEXAPLAN_UNROLL
@@ -296,7 +298,7 @@ HEXAPLAN_KERNEL query_gradients(AttentionBlock block, BackwardViews in, std::int
     score_gradients<T>(block, in, tiles, b, h, first, key, p, ds);
     keep_scores<T>(ds, tiles.scores);
     sync_block();
-    add_rows<T>(tiles.scores, T::kScorePitch, 1, tiles.keys, pitch, d, dq);
+    add_rows<T>(tiles.scores, T::kScorePitch, 1, tiles.keys, here, pitch, d, dq);
   }
   add_to<T>(in.dq, row, count, h * d, d, dq);
 }
@@ -326,11 +328,11 @@ HEXAPLAN_KERNEL key_gradients(AttentionBlock block, BackwardViews in, std::int64
       score_gradients<T>(block, in, tiles, b, h, query, first, p, ds);
       keep_scores<T>(p, tiles.scores);
       sync_block();
-      add_rows<T>(tiles.scores, 1, T::kScorePitch, tiles.d_out, pitch, d_v, dv);
+      add_rows<T>(tiles.scores, 1, T::kScorePitch, tiles.d_out, here, pitch, d_v, dv);
       sync_block();
       keep_scores<T>(ds, tiles.scores);
       sync_block();
-      add_rows<T>(tiles.scores, 1, T::kScorePitch, tiles.queries, pitch, d, dk);
+      add_rows<T>(tiles.scores, 1, T::kScorePitch, tiles.queries, here, pitch, d, dk);
     }
   }
   add_to<T>(in.dk, row, count, kv_head * d, d, dk);

@@ -54,6 +54,7 @@ inline Spread by_warps(const char* name, std::int64_t rows) {
 inline Spread by_elements(const char* name, std::int64_t rows, std::int64_t cols) {
   constexpr unsigned kThreads = 256;
   constexpr std::int64_t kMostRowBlocks = 65535;  // of gridDim.y
+  if (rows == 0 || cols == 0) return {.name = name, .grid = {0, 0, 0}, .block = {kThreads, 1, 1}};
   const std::int64_t packs = ceil_of(cols, kPack);
   unsigned wide = 1;
   while (wide < kThreads && wide < packs) wide *= 2;

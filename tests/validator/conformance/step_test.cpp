@@ -1,0 +1,96 @@
+// Whole training steps of a tiny model with the CUDA kernels, run on the host, against the CPU in float64.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/support/emulated_device.h"
+#include "tests/validator/step/tiny_scenario.h"
+
+namespace hexaplan::tests {
+namespace {
+
+using costmodel::RecomputeMode;
+using costmodel::Scenario;
+using validator::Element;
+
+void nothing(Scenario& /*sc*/) {}
+void recompute(Scenario& sc) {
+  sc.recipe.recompute.mode = RecomputeMode::Full;
+}
+void recompute_attention(Scenario& sc) {
+  sc.recipe.recompute.mode = RecomputeMode::Selective;
+}
+/// Rows of whole packs.
+void wide(Scenario& sc) {
+  sc.model.hidden = 64;
+  sc.model.attention.head_dim = sc.model.attention.v_head_dim = 8;
+  sc.model.mlp.ffn = 96;
+  sc.model.vocab = 126;
+}
+void experts(Scenario& sc) {
+  sc.model.moe = {.experts = 4, .top_k = 2, .expert_ffn = 8, .shared_ffn = 12};
+}
+void experts_recomputed(Scenario& sc) {
+  experts(sc);
+  recompute(sc);
+}
+
+struct StepCase {
+  std::string name;
+  costmodel::Layout layout;
+  void (*change)(Scenario&);
+  /// Ranks of threads add numbers of fp32 and wider.
+  bool adds_bf16 = false;
+};
+
+class CudaStep : public testing::TestWithParam<StepCase> {
+ protected:
+  static Scenario scenario() {
+    Scenario sc = tiny_scenario(GetParam().layout);
+    GetParam().change(sc);
+    sc.recipe.global_batch = 4;
+    return sc;
+  }
+  static TinyRun run(Element element) {
+    return run_tiny(scenario(), 2, [element](int /*rank*/) { return make_emulated_device(element); });
+  }
+  static double apart(double a, double b) { return std::abs(a - b) / std::abs(b); }
+};
+
+TEST_P(CudaStep, equals_float64_in_float32) {
+  const TinyRun reference = run_tiny(scenario()), cuda = run(Element::F32);
+  ASSERT_EQ(cuda.report.steps.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_LE(apart(cuda.report.steps[i].loss, reference.report.steps[i].loss), 1e-5);
+    EXPECT_LE(apart(cuda.report.steps[i].gradient_norm, reference.report.steps[i].gradient_norm), 1e-4);
+  }
+  const auto worst = validator::largest_difference(cuda.parameters, reference.parameters);
+  EXPECT_LE(worst.relative, 1e-4) << worst.parameter.second << " of unit " << worst.parameter.first;
+}
+
+TEST_P(CudaStep, has_the_loss_of_float64_in_bfloat16) {
+  if (GetParam().adds_bf16) GTEST_SKIP() << "ranks of host threads do not add bf16";
+  const TinyRun reference = run_tiny(scenario()), cuda = run(Element::Bf16);
+  ASSERT_EQ(cuda.report.steps.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_LE(apart(cuda.report.steps[i].loss, reference.report.steps[i].loss), 1e-2);
+    EXPECT_LE(apart(cuda.report.steps[i].gradient_norm, reference.report.steps[i].gradient_norm), 5e-2);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    device, CudaStep,
+    testing::Values(
+        StepCase{"one_rank", {}, nothing}, StepCase{"one_rank_wide", {}, wide},
+        StepCase{"tp2_sp", {.tp = 2, .sp = true}, wide, true},
+        StepCase{"zig_zag_ring", {.cp = 2}, recompute_attention},
+        StepCase{"pp2_recomputed", {.pp = 2}, recompute},
+        StepCase{"zero3", {.dp = 2, .sharding = {.stage = 3}}, nothing},
+        StepCase{"all", {.tp = 2, .cp = 2, .pp = 2, .sp = true}, recompute, true},
+        StepCase{"experts", {}, experts}, StepCase{"experts_ep2", {.dp = 2, .ep = 2}, experts},
+        StepCase{"experts_all", {.dp = 2, .tp = 2, .pp = 2, .ep = 2, .sp = true}, experts_recomputed, true},
+        StepCase{"experts_zig_zag_ring", {.cp = 2, .ep = 2}, experts_recomputed}),
+    [](const testing::TestParamInfo<StepCase>& which) { return which.param.name; });
+
+}  // namespace
+}  // namespace hexaplan::tests
