@@ -98,7 +98,7 @@ CommandRow run_row() {
        &words->gpus},
       {"--rank", "R", "With --ranks nccl and no launcher: number of this process", &words->rank},
       {"--world", "N", "How many processes there are", &words->world},
-      {"--master", "HOST:PORT", "Where process 0 listens", &options.master},
+      {"--master", "ADDRESS", "Where process 0 listens: host:port", &options.master},
       {"--shrink", "", "Scale the model down, same layout and ratios, so that a laptop can run it",
        &options.shrink},
       {"--report", "FILE", "Keep everything that is measured in FILE (JSON), rewritten after every step",

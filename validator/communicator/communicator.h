@@ -164,6 +164,18 @@ class Communicator {
   Device* device_ = nullptr;
 };
 
+/// For as long as it lives, a rank's buffers lie on this device.
+class DeviceInUse {
+ public:
+  DeviceInUse(Communicator& world, Device& device) : world_{world} { world.use(&device); }
+  DeviceInUse(const DeviceInUse&) = delete;
+  DeviceInUse& operator=(const DeviceInUse&) = delete;
+  ~DeviceInUse() { world_.use(nullptr); }
+
+ private:
+  Communicator& world_;
+};
+
 /// The ranks of 0 … size − 1 that `belongs` accepts, as split() takes them.
 template <class Belongs>
 [[nodiscard]] std::vector<int> ranks_where(int size, const Belongs& belongs) {

@@ -43,8 +43,10 @@ Communicator& CollectiveBench::group_of(int ranks) {
   const auto same = [ranks](const auto& group) { return group.first == ranks; };
   const auto found = std::find_if(groups_.begin(), groups_.end(), same);
   if (found != groups_.end()) return *found->second;
-  const int colour = world_.rank() < ranks ? 0 : 1;
-  return *groups_.emplace_back(ranks, world_.split(colour, world_.rank(), costmodel::Group::World)).second;
+  const bool inside = world_.rank() < ranks;
+  const std::vector<int> members =
+      ranks_where(world_.size(), [&](int rank) { return (rank < ranks) == inside; });
+  return *groups_.emplace_back(ranks, world_.split(members, costmodel::Group::World)).second;
 }
 
 std::vector<double> CollectiveBench::measure(const Point& point) {

@@ -98,6 +98,7 @@ SweepResult sweep_collectives(std::span<const Point> plan, const RankSweep& on, 
   if (speaks) ledger = std::make_unique<Ledger>(plan, *store, options);
   on.backend.run(on.ranks, [&](Communicator& world) {
     const std::unique_ptr<Device> device = on.make_device();
+    const DeviceInUse in_use{world, *device};
     CollectiveBench bench{*device, world, on.bench};
     const bool decides = world.rank() == 0;
     for (const Point& point : plan) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <mutex>
+#include <string>
 
 #include "costmodel/spec/stage_plan.h"
 #include "validator/report/collect.h"
@@ -80,6 +81,13 @@ class RankTraining {
                    .facts = rank_.device.facts(),
                    .memory = memory_report(rank_.device.memory()),
                    .traffic = traffic_report(rank_.groups.world->traffic())};
+    for (const CommunicatorMemory& group : rank_.groups.world->device_memory()) {
+      out.facts.push_back({.name = "communicator of " + std::to_string(group.ranks) + " " +
+                                   std::string{name_of(group.kind)} + " ranks",
+                           .value = static_cast<double>(group.bytes),
+                           .unit = "bytes",
+                           .text = {}});
+    }
     std::array<char, 256> host{};
     if (gethostname(host.data(), host.size() - 1) == 0) out.host = host.data();
     for (const auto& [issue, flops] : rank_.device.issued_flops()) {
@@ -180,18 +188,6 @@ void add_ranks(std::vector<RankReport> ranks, ExecutionReport& out) {
       out.steps[i].time = larger(out.steps[i].time, rank.step_times.at(i));
   }
 }
-
-/// For as long as it lives, ranks exchange this device's memory.
-class DeviceInUse {
- public:
-  DeviceInUse(Communicator& world, Device& device) : world_{world} { world.use(&device); }
-  DeviceInUse(const DeviceInUse&) = delete;
-  DeviceInUse& operator=(const DeviceInUse&) = delete;
-  ~DeviceInUse() { world_.use(nullptr); }
-
- private:
-  Communicator& world_;
-};
 
 }  // namespace
 

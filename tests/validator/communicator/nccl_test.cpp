@@ -24,11 +24,7 @@ using testing::HasSubstr;
 void run_on_devices(const RankOptions& options, const RankProgram& program, NcclRanksOptions how = {}) {
   NcclRanks{fake_nccl(), std::move(how)}.run(options, [&](Communicator& world) {
     const auto device = make_cpu_device(Element::F64);
-    struct InUse {
-      explicit InUse(Communicator& of, Device& used) : world{of} { world.use(&used); }
-      ~InUse() { world.use(nullptr); }
-      Communicator& world;
-    } const in_use{world, *device};
+    const DeviceInUse in_use{world, *device};
     program(world);
   });
 }

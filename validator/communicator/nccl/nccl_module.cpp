@@ -85,9 +85,13 @@ int gpus() {
 int adopt(void* stream) {
   if (stream == nullptr)
     return failed("NCCL", "exchanges the memory of GPUs only", "use --device cuda, or --ranks threads");
+#if CUDART_VERSION < 12080  // before, streams do not say whose they are: the thread that made the device knows
+  return kHexaplanNcclReady;
+#else
   int gpu = 0;
   const int state = state_of(cudaStreamGetDevice(stream_of(stream), &gpu), "cudaStreamGetDevice");
   return state == kHexaplanNcclReady ? state_of(cudaSetDevice(gpu), "cudaSetDevice") : state;
+#endif
 }
 
 std::int64_t free_bytes() {
