@@ -1,3 +1,4 @@
+#include <bit>
 #include <cassert>
 
 #include "validator/device/cpu/kernels/noise.h"
@@ -181,7 +182,7 @@ void fill(const Queue& queue, const View& to, double value) {
   View target = flat(to);
   auto bits = static_cast<float>(value);
   if (to.element == Element::I32) {  // written as the fp32 word with the same bits
-    bits = bits_of<float>(static_cast<std::int32_t>(value));
+    bits = std::bit_cast<float>(static_cast<std::int32_t>(value));
     target.element = Element::F32;
   }
   launch_elementwise(queue, "fill", target.rows, target.cols, packed({target}), Fill{target, bits});

@@ -43,7 +43,7 @@ HEXAPLAN_DEVICE int find_rows(const View& ids, std::int64_t first, std::int64_t 
   unsigned mine[kRounds];
   for (int k = 0; k < kRounds; ++k) {
     const std::int64_t i = begin + k * std::int64_t{kAddThreads} + threadIdx.x;
-    target[k] = i < ids.elements() ? id_at(ids, i) - first - base : -1;
+    target[k] = i < ids.rows * ids.cols ? id_at(ids, i) - first - base : -1;
   }
   for (int k = 0; k < kRounds; ++k) {
     mine[k] = ballot(target[k] >= 0 && target[k] < own);
