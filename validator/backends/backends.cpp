@@ -78,17 +78,22 @@ std::unique_ptr<RankBackend> make_nccl_ranks(const RankRequest& request) {
       NcclRanksOptions{.place = find_job_place(request.launch, process_environment()), .gpus = request.gpus});
 }
 
-void probe_cuda(BackendState& state) {
-  const LibraryState& found = find_cuda().state;
+void take_over(BackendState& state, const LibraryState& found) {
   state.available = found.available;
   state.detail = found.detail;
   state.remedy = found.remedy;
+}
+void probe_cuda(BackendState& state) {
+  take_over(state, find_cuda().state);
+}
+void probe_cudnn(BackendState& state) {
+  take_over(state, find_cudnn().state);
 }
 
 std::unique_ptr<Device> make_cuda_device(Element element, int gpu) {
   const CudaModule* const cuda = find_cuda().module;
   if (cuda == nullptr) return nullptr;
-  return cuda->make_device({.element = element, .gpu = gpu, .attention = nullptr});
+  return cuda->make_device({.element = element, .gpu = gpu, .attention = find_cudnn().library});
 }
 
 constexpr std::array kCpuElements{Element::F32, Element::F64};
@@ -107,6 +112,10 @@ constexpr BackendRow kBackends[] = {
      .probe = probe_cuda,
      .make_device = make_cuda_device,
      .elements = kCudaElements},
+    {.name = "cudnn",
+     .role = BackendRole::Library,
+     .what = "attention of cuda at its rate; without it own kernels run, right and slow",
+     .probe = probe_cudnn},
     {.name = "threads",
      .role = BackendRole::Ranks,
      .what = "ranks are threads of one process, on the host or together on one GPU",

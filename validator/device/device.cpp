@@ -4,6 +4,7 @@
 #include <cassert>
 #include <chrono>
 #include <cstddef>
+#include <new>
 #include <vector>
 
 namespace hexaplan::validator {
@@ -48,11 +49,20 @@ Tensor Device::allocate(std::span<const LabelledColumns> parts, std::int64_t row
     for (; counted < parts.size(); ++counted)
       memory_.allocated(parts[counted].label, rows * parts[counted].cols);
     view.data = take(view.bytes());
+  } catch (const std::bad_alloc&) {
+    forget(parts.first(counted), rows);
+    const std::int64_t live = memory_.live_bytes();
+    throw OutOfMemory{parts.front().label, static_cast<std::int64_t>(view.bytes()), live,
+                      live + free_bytes()};
   } catch (...) {
-    for (std::size_t i = 0; i < counted; ++i) memory_.released(parts[i].label, rows * parts[i].cols);
+    forget(parts.first(counted), rows);
     throw;
   }
   return {*this, view, {parts.begin(), parts.end()}};
+}
+
+void Device::forget(std::span<const LabelledColumns> parts, std::int64_t rows) {
+  for (const LabelledColumns& part : parts) memory_.released(part.label, rows * part.cols);
 }
 
 std::string_view name_of(ComputeKind kind) {

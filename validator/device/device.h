@@ -91,7 +91,8 @@ class Device {
   [[nodiscard]] virtual std::vector<DeviceFact> facts() { return {}; }
 
   // --- memory ---
-  /// A zero-free (uninitialised) rows × cols matrix that the account holds as `label`. Throws OutOfMemory.
+  /// A zero-free (uninitialised) rows × cols matrix that the account holds as `label`. Throws OutOfMemory
+  /// when a limit or the hardware refuses it; what is alive stays as it was.
   [[nodiscard]] Tensor allocate(const TensorLabel& label, std::int64_t rows, std::int64_t cols);
   /// One matrix whose columns stand under several names, side by side in the given order.
   [[nodiscard]] Tensor allocate(std::span<const LabelledColumns> parts, std::int64_t rows);
@@ -255,6 +256,8 @@ class Device {
   friend class Tensor;
   [[nodiscard]] virtual std::byte* take(std::size_t bytes) = 0;  // throws std::bad_alloc
   virtual void give_back(std::byte* memory, std::size_t bytes) noexcept = 0;
+  /// What take could still give, in pieces; 0 where nobody knows.
+  [[nodiscard]] virtual std::int64_t free_bytes() { return 0; }
   virtual void run_copy(const View& to, const View& from, Stream stream) = 0;
   virtual void run_gemm(const Gemm& g) = 0;
   virtual void run_grouped_gemm(const Gemm& g, std::span<const std::int64_t> offsets) = 0;
@@ -296,6 +299,9 @@ class Device {
   /// Counts and times one operation.
   template <class Run>
   void account(ComputeKind kind, const IssuedFlops& issue, double flops, const Run& run);
+
+  /// Strikes parts of an allocation that failed from the account.
+  void forget(std::span<const LabelledColumns> parts, std::int64_t rows);
 
   TrackingAllocator memory_;
   std::map<IssuedFlops, double> flops_;

@@ -39,6 +39,13 @@ struct FoundCuda {
 };
 [[nodiscard]] const FoundCuda& find_cuda();
 
+/// The module hexaplan_cudnn, loaded once per process; nullptr and a state that says why not.
+struct FoundCudnn {
+  AttentionLibrary* library = nullptr;
+  LibraryState state;
+};
+[[nodiscard]] const FoundCudnn& find_cudnn();
+
 }  // namespace hexaplan::validator
 
 /// The module's only symbol.

@@ -1,0 +1,44 @@
+#include "validator/device/cuda/lt_gemm.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace hexaplan::validator::cuda {
+namespace {
+
+/// Beyond it cuBLASLt chooses no better algorithm (its default for CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_…).
+constexpr std::uint32_t kBestAlignment = 256;
+
+std::uint32_t alignment_of(const View& v) {
+  const auto address = reinterpret_cast<std::uintptr_t>(v.data);  // NOLINT(*-reinterpret-cast)
+  const auto pitch = static_cast<std::uintptr_t>(v.stride) * bytes_of(v.element);
+  const std::uintptr_t both = address | (v.rows > 1 ? pitch : 0) | kBestAlignment;
+  return std::uint32_t{1} << std::countr_zero(both);
+}
+
+/// Rows become columns.
+LtMatrix transposed(const View& v) {
+  return {.element = v.element,
+          .rows = v.cols,
+          .cols = v.rows,
+          .leading = std::max(v.stride, v.cols),
+          .alignment = alignment_of(v)};
+}
+
+}  // namespace
+
+std::optional<LtGemm> to_cublaslt(const Gemm& g) {
+  if (g.a.element != g.b.element) return std::nullopt;
+  const bool narrow = g.a.element == Element::Bf16;
+  const bool known = narrow || g.a.element == Element::F32;
+  const bool result_fits = g.c.element == Element::F32 || (narrow && g.c.element == Element::Bf16);
+  if (!known || !result_fits) return std::nullopt;
+  return LtGemm{.first = transposed(g.b),
+                .second = transposed(g.a),
+                .result = transposed(g.c),
+                .transpose_first = g.transpose_b,
+                .transpose_second = g.transpose_a,
+                .accumulate = g.accumulate};
+}
+
+}  // namespace hexaplan::validator::cuda

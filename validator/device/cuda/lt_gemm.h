@@ -1,0 +1,30 @@
+#pragma once
+#include <compare>
+#include <cstdint>
+#include <optional>
+
+#include "validator/device/device.h"
+
+namespace hexaplan::validator::cuda {
+
+/// A column-major matrix as cuBLASLt describes one.
+struct LtMatrix {
+  Element element = Element::F32;
+  std::int64_t rows = 0, cols = 0, leading = 0;
+  std::uint32_t alignment = 16;  // bytes, a power of two, at most 256: of the address and of every column
+  friend auto operator<=>(const LtMatrix&, const LtMatrix&) = default;
+};
+
+/// result = op(first)·op(second) (+ result), all column-major: what decides the choice of an algorithm.
+struct LtGemm {
+  LtMatrix first, second, result;
+  bool transpose_first = false, transpose_second = false, accumulate = false;
+  friend auto operator<=>(const LtGemm&, const LtGemm&) = default;
+};
+
+/// A row-major matrix is its transpose to a column-major library: Cᵀ = op(B)ᵀ·op(A)ᵀ, so B comes first and
+/// nothing moves. Nothing where cuBLASLt has no such product with fp32 sums: operands of two elements, or a
+/// result narrower than them. Preconditions of Device::gemm; no side is 0.
+[[nodiscard]] std::optional<LtGemm> to_cublaslt(const Gemm& g);
+
+}  // namespace hexaplan::validator::cuda

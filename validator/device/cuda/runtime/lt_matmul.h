@@ -1,0 +1,50 @@
+#pragma once
+#include <cublasLt.h>
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "validator/device/cuda/gemm_cache.h"
+#include "validator/device/cuda/kernels/kernels.h"
+#include "validator/device/cuda/runtime/device_pool.h"
+
+namespace hexaplan::validator::cuda {
+
+/// Products of matrices by cuBLASLt on one stream, each form with the algorithm that was fastest on this GPU
+/// when the form first came. Sums are fp32; fp32 operands are not rounded to TF32.
+class LtMatmul {
+ public:
+  LtMatmul(std::string_view gpu_name, DevicePool& pool, const Queue& queue);
+  LtMatmul(const LtMatmul&) = delete;
+  LtMatmul& operator=(const LtMatmul&) = delete;
+  ~LtMatmul();
+
+  void run(const Gemm& g);
+  /// One product per group. Sizes change from step to step: an algorithm of a size near by is used, none is
+  /// timed.
+  void run_grouped(const Gemm& g, std::span<const std::int64_t> offsets);
+  /// Recommended for Hopper; more is not used (cuBLAS documentation, cublasSetWorkspace).
+  static constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
+
+ private:
+  struct Operands;
+  void run_own(const Gemm& g);
+  [[nodiscard]] bool run_with(const TunedAlgorithm& algorithm, const LtGemm& form, const Gemm& g);
+  void run_group(const Gemm& g);
+  /// Empty data: cuBLASLt has none.
+  [[nodiscard]] TunedAlgorithm fastest(const LtGemm& form, const Gemm& g);
+  [[nodiscard]] std::vector<TunedAlgorithm> candidates(const LtGemm& form, int most) const;
+  [[nodiscard]] float time(const TunedAlgorithm& algorithm, const LtGemm& form, const Gemm& g);
+
+  cublasLtHandle_t handle_ = nullptr;
+  DevicePool& pool_;
+  Queue queue_;
+  std::byte* workspace_ = nullptr;
+  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+  GemmCache tuned_;
+  GemmCache near_{{}};
+};
+
+}  // namespace hexaplan::validator::cuda
