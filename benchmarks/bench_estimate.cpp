@@ -11,6 +11,7 @@
 #include "presets/calibration/find_calibration.h"
 #include "presets/clusters/cluster_preset.h"
 #include "presets/frameworks/framework_preset.h"
+#include "presets/gpus/gpu_preset.h"
 #include "presets/models/find_model.h"
 
 namespace hexaplan::costmodel {
@@ -124,7 +125,18 @@ void place(benchmark::State& state, const Case& c) {
   }
 }
 
+/// What a command reads before it answers.
+void read_gpu(benchmark::State& state) {
+  for (auto _ : state) benchmark::DoNotOptimize(presets::find_gpu("H100"));
+}
+void read_calibration(benchmark::State& state) {
+  const GpuSpec gpu = presets::find_gpu("b200");
+  for (auto _ : state) benchmark::DoNotOptimize(presets::find_calibration(gpu));
+}
+
 void register_all() {
+  benchmark::RegisterBenchmark("presets/gpu", read_gpu);
+  benchmark::RegisterBenchmark("presets/calibration", read_calibration);
   using Run = void (*)(benchmark::State&, const Case&);
   constexpr std::array<std::pair<const char*, Run>, 7> kRuns{{{"estimate", estimate},
                                                               {"estimate_flushed", estimate_flushed},

@@ -9,6 +9,7 @@ function(add_room name)
     ${name}
     PUBLIC ${ARG_LINK_PUBLIC}
     PRIVATE ${ARG_LINK_PRIVATE} project_warnings)
+  precompile_headers(${name} room)
   cmake_language(EVAL CODE "cmake_language(DEFER CALL fill_empty_room [[${name}]])")
 endfunction()
 

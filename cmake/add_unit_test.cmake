@@ -7,7 +7,12 @@ function(add_unit_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main project_warnings)
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests HEXAPLAN_UNOPTIMISED ON)
+  # What is tested is optimised, not the tests: half of a build is compiling them.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O0>)
+  if(NOT "${ARG_LINK}" MATCHES "gui|Qt")  # Qt's targets bring flags of their own
+    precompile_headers(${name} test)
+  endif()
   target_compile_definitions(${name} PRIVATE HEXAPLAN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   # Property tests draw the same cases every time; RC_PARAMS="seed=… max_success=…" on the program itself explores.
   if(CMAKE_BUILD_TYPE STREQUAL Debug)

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-
 #include "costmodel/compute/kernel_time.h"
 #include "presets/catalog/catalog.h"
 #include "presets/clusters/cluster_preset.h"
@@ -110,14 +108,6 @@ TEST(find_calibration, time_grows_with_every_dimension_on_every_measured_gpu) {
       }
     }
   }
-}
-
-TEST(find_calibration, reading_is_quick) {
-  const GpuSpec gpu = find_gpu("b200");
-  const auto start = std::chrono::steady_clock::now();
-  (void)find_calibration(gpu);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds{50})
-      << "about 1 ms; the bound leaves room for sanitizers and a busy machine";
 }
 
 }  // namespace
