@@ -93,6 +93,10 @@ struct CompareOptions {
   bool csv = false, markdown = false;
 };
 
+struct ExportOptions {
+  ScenarioOptions question;
+};
+
 struct VerifyOptions {
   ScenarioOptions question;
   int random = 0;  // layouts; 0 = the scenario
@@ -104,8 +108,9 @@ struct PrintText {
   std::string text;
 };
 
-using Command = std::variant<EstimateOptions, SimulateOptions, SearchOptions, CompareOptions, PresetsOptions,
-                             AccuracyOptions, ExecuteOptions, VerifyOptions, BackendsOptions, PrintText>;
+using Command =
+    std::variant<EstimateOptions, SimulateOptions, SearchOptions, CompareOptions, ExportOptions,
+                 PresetsOptions, AccuracyOptions, ExecuteOptions, VerifyOptions, BackendsOptions, PrintText>;
 struct Invocation {
   CommonOptions common;
   Command command;
