@@ -66,8 +66,8 @@ struct ExecuteOptions {
   double learning_rate = 3e-4;
   bool shrink = false, timeline = false;
   bool noise = false;  // parameters of noise instead of the model's initial values: for times and bytes alone
-  int solo_rank = 0;               // of --ranks solo
-  int gpus = 0;                    // of this process, with --ranks nccl; 0 = as many as it needs
+  int solo_rank = 0;   // of --ranks solo
+  int gpus = 0;        // of this process, with --ranks nccl; 0 = as many as it needs
   std::optional<int> rank, world;  // where no launcher says it
   std::string master;
 };

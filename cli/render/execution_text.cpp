@@ -128,8 +128,9 @@ std::string operations_table(const ExecutionReport& report, const TextStyle& sty
   Rows rows{{"operation", "FLOPs", "time", "rate"}};
   for (std::size_t i = 0; i < std::min(slowest.size(), kOperationsShown); ++i) {
     const validator::OperationReport& sum = slowest[i];
-    rows.push_back({sum.name, costmodel::format_flops(sum.timed_flops), format_duration(sum.time),
-                    sum.time.value() > 0 ? costmodel::format_rate(sum.timed_flops / sum.time) : std::string{}});
+    rows.push_back(
+        {sum.name, costmodel::format_flops(sum.timed_flops), format_duration(sum.time),
+         sum.time.value() > 0 ? costmodel::format_rate(sum.timed_flops / sum.time) : std::string{}});
   }
   return fmt::format("\n{} (all ranks and timed steps, forward and backward)\n",
                      style.bold("Matrix products and attention")) +

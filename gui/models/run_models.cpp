@@ -51,15 +51,15 @@ constexpr std::array kOperationColumns{
          QT_TRANSLATE_NOOP("Run", "Matrix products and attention, as the operation list names them.")},
         [](const Operation& o) -> QVariant { return QString::fromStdString(o.name); }},
     Column<Operation>{{QT_TRANSLATE_NOOP("Run", "TFLOPs"), CellUnit::Plain,
-                       QT_TRANSLATE_NOOP("Run", "10¹² operations, all ranks and steps.")},
-                      [](const Operation& o) -> QVariant { return o.flops.value() / 1e12; }},
+                       QT_TRANSLATE_NOOP("Run", "10¹² operations, all ranks and timed steps.")},
+                      [](const Operation& o) -> QVariant { return o.timed_flops.value() / 1e12; }},
     Column<Operation>{{QT_TRANSLATE_NOOP("Run", "time"), CellUnit::Seconds,
-                       QT_TRANSLATE_NOOP("Run", "All ranks and steps.")},
+                       QT_TRANSLATE_NOOP("Run", "All ranks and timed steps.")},
                       [](const Operation& o) -> QVariant { return o.time.value(); }},
     Column<Operation>{
         {QT_TRANSLATE_NOOP("Run", "TFLOP/s"), CellUnit::Plain, QT_TRANSLATE_NOOP("Run", "Rate of one rank.")},
         [](const Operation& o) {
-          return o.time.value() > 0 ? QVariant(o.flops.value() / o.time.value() / 1e12) : QVariant();
+          return o.time.value() > 0 ? QVariant(o.timed_flops.value() / o.time.value() / 1e12) : QVariant();
         }},
 };
 

@@ -89,9 +89,12 @@ void readTraffic(const ValueReader& rows, validator::RankReport& rank) {
 void readOperations(const ValueReader& rows, validator::RankReport& rank) {
   for (const ValueReader& element : rows.elements()) {
     ObjectReader row = element.object();
+    const costmodel::Flops flops{row.required("flops").number(presets::kNotNegative)};
+    const auto timed = row.optional("timed_flops");
     rank.operations.push_back(
         {.name = row.required("operation").text(),
-         .flops = costmodel::Flops{row.required("flops").number(presets::kNotNegative)},
+         .flops = flops,
+         .timed_flops = timed ? costmodel::Flops{timed->number(presets::kNotNegative)} : flops,
          .time = costmodel::Seconds{row.required("seconds").number(presets::kNotNegative)}});
   }
 }

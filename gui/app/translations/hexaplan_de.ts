@@ -2094,12 +2094,12 @@ vorhergesagt %1, gemessen %2 (%3)</translation>
         <translation>TFLOPs</translation>
     </message>
     <message>
-        <source>10¹² operations, all ranks and steps.</source>
-        <translation>10¹² Operationen, alle Ränge und Schritte.</translation>
+        <source>10¹² operations, all ranks and timed steps.</source>
+        <translation>10¹² Operationen, alle Ränge und gemessenen Schritte.</translation>
     </message>
     <message>
-        <source>All ranks and steps.</source>
-        <translation>Alle Ränge und Schritte.</translation>
+        <source>All ranks and timed steps.</source>
+        <translation>Alle Ränge und gemessenen Schritte.</translation>
     </message>
     <message>
         <source>TFLOP/s</source>
