@@ -62,6 +62,8 @@ function(add_cuda_module name)
   add_library(${name} MODULE ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} CUDA::cudart_static project_warnings)
+  # Every module has a CUDA runtime of its own; they share the driver's context.
+  target_link_options(${name} PRIVATE -Wl,--exclude-libs,ALL)
   set_target_properties(
     ${name}
     PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/hexaplan INSTALL_RPATH_USE_LINK_PATH ON)

@@ -12,7 +12,6 @@
 
 namespace hexaplan::cli {
 
-using charts::Cells;
 using costmodel::Bytes;
 using costmodel::format_binary;
 using costmodel::format_count;

@@ -4,7 +4,6 @@
 #include <QLocale>
 #include <QSettings>
 #include <QTranslator>
-#include <QUrl>
 #include <cstdio>
 #include <cstring>
 #include <string_view>
@@ -31,8 +30,7 @@ bool answered(int argc, char** argv) {
       std::printf(
           "Usage: hexaplan-gui [options] [FILE]\n"
           "Playground of the planner hexaplan: memory and time of a training run answer at once.\n\n"
-          "FILE        a scenario, a Hugging Face config.json, an execution report of 'hexaplan run',\n"
-          "            or a share link (hexaplan:scenario/…)\n"
+          "FILE        a scenario, a Hugging Face config.json, or an execution report of 'hexaplan run'\n"
           "--dark      dark colours; --light: light ones. Default: as last time\n"
           "--version   print the version\n"
           "--help      print this\n");
@@ -81,9 +79,7 @@ int main(int argc, char** argv) {
   if (words.isEmpty()) {
     window.recover();
   } else {
-    // Desktops hand over links and files alike as URLs.
-    const QUrl url{words.front()};
-    window.open(url.isLocalFile() ? url.toLocalFile() : words.front());
+    window.open(words.front());
   }
   return QApplication::exec();
 }

@@ -1,11 +1,8 @@
 #include "gui/plot/unit_text.h"
 
-namespace hexaplan::gui {
+#include "gui/models/number_text.h"
 
-AxisUnit inBytesOf(AxisUnit unit, ByteUnit bytes) {
-  if (unit != AxisUnit::BinaryBytes && unit != AxisUnit::DecimalBytes) return unit;
-  return bytes == ByteUnit::Binary ? AxisUnit::BinaryBytes : AxisUnit::DecimalBytes;
-}
+namespace hexaplan::gui {
 
 QString unitText(double value, AxisUnit unit) {
   switch (unit) {

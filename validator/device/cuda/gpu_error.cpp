@@ -14,6 +14,8 @@ struct Hint {
 /// Meanings: CUDA Runtime API reference, enum cudaError; cuBLAS and cuDNN status tables; NCCL's ncclResult_t.
 constexpr Hint kHints[] = {
     {"cudaErrorNoDevice", "no GPU is visible: see nvidia-smi and CUDA_VISIBLE_DEVICES"},
+    {"cudaErrorStubLibrary",
+     "the toolkit's stub of libcuda is found before the driver's: take its folder off LD_LIBRARY_PATH"},
     {"cudaErrorInsufficientDriver",
      "the driver is older than this CUDA runtime, or none is installed: update the NVIDIA driver"},
     {"cudaErrorSystemDriverMismatch", "driver and its libraries differ in version: reboot, or reinstall it"},

@@ -82,8 +82,9 @@ class CudnnEngine final : public AttentionEngine {
     if (is_new && has_graph(shape)) {
       try {
         found->second = make_plan(direction, shape);
-      } catch (const GpuError&) {
-        // A shape that cuDNN does not know at all is refused while the graph is built.
+      } catch (const GpuError& error) {
+        // Some forms are refused while the graph is built.
+        if (!error.call().code.starts_with("CUDNN_STATUS_NOT_SUPPORTED")) throw;
       }
     }
     return found->second.get();

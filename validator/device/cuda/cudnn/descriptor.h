@@ -5,6 +5,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "validator/device/cuda/gpu_error.h"
 
@@ -87,6 +88,12 @@ class Descriptor {
     } else {
       return set(name, &value, 1);
     }
+  }
+  /// Handles of descriptors are void pointers, and attributes of another type.
+  Descriptor& set_all(cudnnBackendAttributeName_t name, const std::vector<cudnnBackendDescriptor_t>& others) {
+    HEXAPLAN_CUDNN(cudnnBackendSetAttribute(raw_, name, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                                            static_cast<std::int64_t>(others.size()), others.data()));
+    return *this;
   }
   Descriptor& finalise() {
     HEXAPLAN_CUDNN(cudnnBackendFinalize(raw_));

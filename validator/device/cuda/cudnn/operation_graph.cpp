@@ -59,7 +59,7 @@ OperationGraph::OperationGraph(const cuda::AttentionGraph& graph, cudnnHandle_t 
   std::transform(operations_.begin(), operations_.end(), std::back_inserter(raw),
                  [](const Descriptor& operation) { return operation.raw(); });
   if (handle != nullptr) graph_.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, handle);
-  graph_.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, raw.data(), static_cast<std::int64_t>(raw.size())).finalise();
+  graph_.set_all(CUDNN_ATTR_OPERATIONGRAPH_OPS, raw).finalise();
   ask_heuristics(gpu);
 }
 
