@@ -66,8 +66,8 @@ struct ExecuteOptions {
   double learning_rate = 3e-4;
   bool shrink = false, timeline = false;
   bool noise = false;  // parameters of noise instead of the model's initial values: for times and bytes alone
-  int solo_rank = 0;               // of --ranks solo
-  int gpus = 0;                    // of this process, with --ranks nccl; 0 = as many as it needs
+  int solo_rank = 0;   // of --ranks solo
+  int gpus = 0;        // of this process, with --ranks nccl; 0 = as many as it needs
   std::optional<int> rank, world;  // where no launcher says it
   std::string master;
 };
@@ -93,6 +93,10 @@ struct CompareOptions {
   bool csv = false, markdown = false;
 };
 
+struct ExportOptions {
+  ScenarioOptions question;
+};
+
 struct VerifyOptions {
   ScenarioOptions question;
   int random = 0;  // layouts; 0 = the scenario
@@ -104,8 +108,9 @@ struct PrintText {
   std::string text;
 };
 
-using Command = std::variant<EstimateOptions, SimulateOptions, SearchOptions, CompareOptions, PresetsOptions,
-                             AccuracyOptions, ExecuteOptions, VerifyOptions, BackendsOptions, PrintText>;
+using Command =
+    std::variant<EstimateOptions, SimulateOptions, SearchOptions, CompareOptions, ExportOptions,
+                 PresetsOptions, AccuracyOptions, ExecuteOptions, VerifyOptions, BackendsOptions, PrintText>;
 struct Invocation {
   CommonOptions common;
   Command command;

@@ -8,10 +8,12 @@
 #include <cstring>
 #include <string>
 
+#include "charts/table_text.h"
 #include "cli/commands/accuracy.h"
 #include "cli/commands/compare.h"
 #include "cli/commands/estimate.h"
 #include "cli/commands/execute.h"
+#include "cli/commands/export.h"
 #include "cli/commands/presets.h"
 #include "cli/commands/search.h"
 #include "cli/commands/simulate.h"
@@ -26,7 +28,6 @@
 #include "cli/render/search_text.h"
 #include "cli/render/simulate_json.h"
 #include "cli/render/simulate_text.h"
-#include "cli/render/tables.h"
 #include "cli/render/verify_text.h"
 #include "cli/write_file.h"
 #include "presets/json/input_error.h"
@@ -72,15 +73,15 @@ struct Runner {
     print_notes(report.question);
     const ExitCode code = code_of(report.ranking);
     if (common.json) return {json_text(search_json(report)), code};
-    if (options.csv) return {csv_table(plan_cells(report)), code};
-    if (options.markdown) return {markdown_table(plan_cells(report)), code};
+    if (options.csv) return {charts::csv_table(plan_cells(report)), code};
+    if (options.markdown) return {charts::markdown_table(plan_cells(report)), code};
     return {search_text(report, style), code};
   }
   Outcome operator()(const CompareOptions& options) const {
     const CompareReport report = run_compare(options);
     if (common.json) return {json_text(compare_json(report))};
-    if (options.csv) return {csv_table(compare_cells(report))};
-    if (options.markdown) return {markdown_table(compare_cells(report), 2)};
+    if (options.csv) return {charts::csv_table(compare_cells(report))};
+    if (options.markdown) return {charts::markdown_table(compare_cells(report), 2)};
     return {compare_text(report, style)};
   }
   Outcome operator()(const PresetsOptions& options) const {
@@ -109,6 +110,20 @@ struct Runner {
     return {common.json ? json_text(execution_json(result.question, result.report))
                         : execution_text(result, style),
             failed ? ExitCode::RankFailed : ExitCode::Ok, result.speaks, result.must_end};
+  }
+  Outcome operator()(const ExportOptions& options) const {
+    const ExportReport report = run_export(options);
+    print_notes(report.question);
+    const ExitCode code = report.rejected ? ExitCode::DoesNotFit : ExitCode::Ok;
+    if (common.json) return {json_text(export_json(report)), code};
+    if (report.rejected) {
+      fmt::print(stderr, "hexaplan: cannot run: {}; {}\n", report.rejected->reason, report.rejected->advice);
+      return {{}, code, false};
+    }
+    for (const std::string& gap : report.config.gaps) {
+      if (!common.quiet) fmt::print(stderr, "not said in {}: {}\n", report.format.file, gap);
+    }
+    return {report.config.text};
   }
   Outcome operator()(const BackendsOptions& /*none*/) const {
     const auto backends = validator::list_backends();

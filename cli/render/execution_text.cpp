@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <utility>
 
 #include "cli/render/estimate_rows.h"
 #include "costmodel/units/format_units.h"
+#include "validator/report/run_summary.h"
 
 namespace hexaplan::cli {
 
@@ -63,21 +62,9 @@ std::string steps_table(const ExecutionReport& report, const TextStyle& style) {
 
 std::string phases_table(const ExecutionReport& report, const TextStyle& style) {
   Rows rows{{"phase", "mean over ranks", "slowest rank", "share"}};
-  const auto ranks = static_cast<double>(report.ranks.size());
-  double whole = 0;
-  for (const RankReport& rank : report.ranks) {
-    for (const Seconds time : rank.phases) whole += time.value() / ranks;
-  }
-  for (std::size_t i = 0; i < validator::kPhases; ++i) {
-    double mean = 0, slowest = 0;
-    for (const RankReport& rank : report.ranks) {
-      mean += rank.phases[i].value() / ranks;
-      slowest = std::max(slowest, rank.phases[i].value());
-    }
-    if (slowest <= 0) continue;
-    rows.push_back({std::string{validator::name_of(static_cast<validator::Phase>(i))},
-                    format_duration(Seconds{mean}), format_duration(Seconds{slowest}),
-                    costmodel::format_percent(mean / whole)});
+  for (const validator::PhaseSummary& sum : validator::summarize_phases(report.ranks)) {
+    rows.push_back({std::string{validator::name_of(sum.phase)}, format_duration(sum.mean),
+                    format_duration(sum.slowest), costmodel::format_percent(sum.share)});
   }
   return fmt::format("\n{}\n", style.bold("Time by phase, all steps")) + format_table(rows);
 }
@@ -98,21 +85,13 @@ std::string memory_table(const ExecutionReport& report, const TextStyle& style) 
 }
 
 std::string collectives_table(const ExecutionReport& report, const TextStyle& style) {
-  using Key = std::pair<costmodel::CollectiveKind, costmodel::Group>;
-  std::map<Key, validator::TrafficCount> busiest;
-  for (const RankReport& rank : report.ranks) {
-    std::map<Key, validator::TrafficCount> sums;
-    for (const validator::TrafficReport& row : rank.traffic) sums[{row.kind, row.group}] += row.count;
-    for (const auto& [key, count] : sums) {
-      validator::TrafficCount& most = busiest[key];
-      if (count.bytes >= most.bytes) most = count;
-    }
-  }
-  if (busiest.empty()) return {};
+  const auto traffic = validator::summarize_traffic(report.ranks);
+  if (traffic.empty()) return {};
   Rows rows{{"collective", "group", "messages", "bytes", "time"}};
-  for (const auto& [key, count] : busiest) {
-    rows.push_back({std::string{validator::name_of(key.first)}, std::string{validator::name_of(key.second)},
-                    format_count(count.messages), format_binary(count.bytes), format_duration(count.time)});
+  for (const validator::TrafficSummary& sum : traffic) {
+    rows.push_back({std::string{validator::name_of(sum.kind)}, std::string{validator::name_of(sum.group)},
+                    format_count(sum.busiest.messages), format_binary(sum.busiest.bytes),
+                    format_duration(sum.busiest.time)});
   }
   return fmt::format("\n{} (busiest rank, all steps; bytes of the full tensor)\n",
                      style.bold("Collectives")) +
@@ -145,24 +124,13 @@ std::string compute_table(const ExecutionReport& report, const TextStyle& style)
 
 /// Matrix products and attention, which are timed one by one, the slowest first.
 std::string operations_table(const ExecutionReport& report, const TextStyle& style) {
-  std::map<std::string, validator::OperationReport> sums;
-  for (const RankReport& rank : report.ranks) {
-    for (const validator::OperationReport& row : rank.operations) {
-      validator::OperationReport& sum = sums[row.name];
-      sum.name = row.name;
-      sum.flops += row.timed_flops;
-      sum.time += row.time;
-    }
-  }
-  std::vector<validator::OperationReport> slowest;
-  for (const auto& [name, sum] : sums) slowest.push_back(sum);
-  std::stable_sort(slowest.begin(), slowest.end(),
-                   [](const auto& a, const auto& b) { return a.time > b.time; });
+  const auto slowest = validator::summarize_operations(report.ranks);
   Rows rows{{"operation", "FLOPs", "time", "rate"}};
   for (std::size_t i = 0; i < std::min(slowest.size(), kOperationsShown); ++i) {
     const validator::OperationReport& sum = slowest[i];
-    rows.push_back({sum.name, costmodel::format_flops(sum.flops), format_duration(sum.time),
-                    sum.time.value() > 0 ? costmodel::format_rate(sum.flops / sum.time) : std::string{}});
+    rows.push_back(
+        {sum.name, costmodel::format_flops(sum.timed_flops), format_duration(sum.time),
+         sum.time.value() > 0 ? costmodel::format_rate(sum.timed_flops / sum.time) : std::string{}});
   }
   return fmt::format("\n{} (all ranks and timed steps, forward and backward)\n",
                      style.bold("Matrix products and attention")) +

@@ -12,6 +12,7 @@
 
 namespace hexaplan::cli {
 
+using charts::Cells;
 using costmodel::Bytes;
 using costmodel::format_binary;
 using costmodel::format_count;

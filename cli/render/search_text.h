@@ -1,8 +1,8 @@
 #pragma once
 #include <string>
 
+#include "charts/table_text.h"
 #include "cli/commands/search.h"
-#include "cli/render/tables.h"
 #include "cli/render/terminal.h"
 #include "presets/json/json_value.h"
 
@@ -10,7 +10,7 @@ namespace hexaplan::cli {
 
 [[nodiscard]] std::string search_text(const SearchReport& report, const TextStyle& style);
 /// The ranked plans with whole numbers and units in the heads, for --csv and --markdown.
-[[nodiscard]] Cells plan_cells(const SearchReport& report);
+[[nodiscard]] charts::Cells plan_cells(const SearchReport& report);
 /// "hexaplan/search/1": docs/json.md.
 [[nodiscard]] presets::JsonValue search_json(const SearchReport& report);
 

@@ -4,6 +4,7 @@
 #include <QLocale>
 #include <QSettings>
 #include <QTranslator>
+#include <QUrl>
 #include <cstdio>
 #include <cstring>
 #include <string_view>
@@ -30,7 +31,8 @@ bool answered(int argc, char** argv) {
       std::printf(
           "Usage: hexaplan-gui [options] [FILE]\n"
           "Playground of the planner hexaplan: memory and time of a training run answer at once.\n\n"
-          "FILE        a scenario, a Hugging Face config.json, or an execution report of 'hexaplan run'\n"
+          "FILE        a scenario, a Hugging Face config.json, an execution report of 'hexaplan run',\n"
+          "            or a share link (hexaplan:scenario/…)\n"
           "--dark      dark colours; --light: light ones. Default: as last time\n"
           "--version   print the version\n"
           "--help      print this\n");
@@ -79,7 +81,9 @@ int main(int argc, char** argv) {
   if (words.isEmpty()) {
     window.recover();
   } else {
-    window.open(words.front());
+    // Desktops hand over links and files alike as URLs.
+    const QUrl url{words.front()};
+    window.open(url.isLocalFile() ? url.toLocalFile() : words.front());
   }
   return QApplication::exec();
 }

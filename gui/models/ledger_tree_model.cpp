@@ -9,23 +9,20 @@ namespace hexaplan::gui {
 namespace {
 
 constexpr std::array<ColumnHead, LedgerTreeModel::kColumns> kHeads{{
-    {QT_TRANSLATE_NOOP("hexaplan::gui::LedgerTreeModel", "tensor"), CellUnit::Text,
-     QT_TRANSLATE_NOOP("hexaplan::gui::LedgerTreeModel",
-                       "Kind, layer class, tensor: as the ledger names it.")},
-    {QT_TRANSLATE_NOOP("hexaplan::gui::LedgerTreeModel", "memory"), CellUnit::Bytes,
-     QT_TRANSLATE_NOOP("hexaplan::gui::LedgerTreeModel", "On one GPU, at the peak.")},
-    {QT_TRANSLATE_NOOP("hexaplan::gui::LedgerTreeModel", "share"), CellUnit::Percent,
-     QT_TRANSLATE_NOOP("hexaplan::gui::LedgerTreeModel", "Of all tensors alive at the peak.")},
-    {QT_TRANSLATE_NOOP("hexaplan::gui::LedgerTreeModel", "copies"), CellUnit::Plain,
-     QT_TRANSLATE_NOOP("hexaplan::gui::LedgerTreeModel",
-                       "Layers × micro-batches in flight × copies of each.")},
-    {QT_TRANSLATE_NOOP("hexaplan::gui::LedgerTreeModel", "elements"), CellUnit::Count,
-     QT_TRANSLATE_NOOP("hexaplan::gui::LedgerTreeModel", "Numbers in one copy, on one GPU.")},
-    {QT_TRANSLATE_NOOP("hexaplan::gui::LedgerTreeModel", "type"), CellUnit::Text,
-     QT_TRANSLATE_NOOP("hexaplan::gui::LedgerTreeModel", "Storage type of one element.")},
-    {QT_TRANSLATE_NOOP("hexaplan::gui::LedgerTreeModel", "formula"), CellUnit::Text,
-     QT_TRANSLATE_NOOP("hexaplan::gui::LedgerTreeModel",
-                       "Section of docs/formulas.md that says why it is this large.")},
+    {QT_TRANSLATE_NOOP("LedgerTreeModel", "tensor"), CellUnit::Text,
+     QT_TRANSLATE_NOOP("LedgerTreeModel", "Kind, layer class, tensor: as the ledger names it.")},
+    {QT_TRANSLATE_NOOP("LedgerTreeModel", "memory"), CellUnit::Bytes,
+     QT_TRANSLATE_NOOP("LedgerTreeModel", "On one GPU, at the peak.")},
+    {QT_TRANSLATE_NOOP("LedgerTreeModel", "share"), CellUnit::Percent,
+     QT_TRANSLATE_NOOP("LedgerTreeModel", "Of all tensors alive at the peak.")},
+    {QT_TRANSLATE_NOOP("LedgerTreeModel", "copies"), CellUnit::Plain,
+     QT_TRANSLATE_NOOP("LedgerTreeModel", "Layers × micro-batches in flight × copies of each.")},
+    {QT_TRANSLATE_NOOP("LedgerTreeModel", "elements"), CellUnit::Count,
+     QT_TRANSLATE_NOOP("LedgerTreeModel", "Numbers in one copy, on one GPU.")},
+    {QT_TRANSLATE_NOOP("LedgerTreeModel", "type"), CellUnit::Text,
+     QT_TRANSLATE_NOOP("LedgerTreeModel", "Storage type of one element.")},
+    {QT_TRANSLATE_NOOP("LedgerTreeModel", "formula"), CellUnit::Text,
+     QT_TRANSLATE_NOOP("LedgerTreeModel", "Section of docs/formulas.md that says why it is this large.")},
 }};
 
 }  // namespace

@@ -7,6 +7,20 @@
 
 namespace hexaplan::gui {
 
+namespace {
+
+ByteUnit shown_byte_unit = ByteUnit::Binary;
+
+}  // namespace
+
+ByteUnit shownByteUnit() {
+  return shown_byte_unit;
+}
+
+void setShownByteUnit(ByteUnit unit) {
+  shown_byte_unit = unit;
+}
+
 QString localized(const QString& text) {
   const QLocale locale;
   QString out;

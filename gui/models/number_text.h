@@ -12,8 +12,12 @@ namespace hexaplan::gui {
 /// GiB = 2^30 bytes or GB = 10^9 bytes.
 enum class ByteUnit : std::uint8_t { Binary, Decimal };
 
+/// In which the window shows bytes; models and charts that are made take it over.
+[[nodiscard]] ByteUnit shownByteUnit();
+void setShownByteUnit(ByteUnit unit);
+
 /// "79.2 GiB" or "85 GB".
-[[nodiscard]] QString bytesText(costmodel::Bytes bytes, ByteUnit unit = ByteUnit::Binary);
+[[nodiscard]] QString bytesText(costmodel::Bytes bytes, ByteUnit unit = shownByteUnit());
 /// "4.56 ms", "1.23 s", "3 h 20 min".
 [[nodiscard]] QString secondsText(costmodel::Seconds time);
 /// "41.2 %".

@@ -2,71 +2,85 @@
 
 #include <QAbstractItemModel>
 #include <QSortFilterProxyModel>
-#include <QStringList>
 #include <functional>
 
+#include "charts/table_text.h"
 #include "gui/models/cell.h"
 
 namespace hexaplan::gui {
 namespace {
 
-QString csvField(const QString& text) {
-  static const QString special = QStringLiteral(",\"\r\n");
-  for (const QChar c : text) {
-    if (special.contains(c)) return u'"' + QString(text).replace(u'"', QStringLiteral("\"\"")) + u'"';
-  }
-  return text;
+int roleOf(TableFormat format) {
+  return format == TableFormat::Markdown ? static_cast<int>(Qt::DisplayRole) : static_cast<int>(kExportRole);
 }
 
-QString markdownField(const QString& text) {
-  return QString(text).replace(u'|', QStringLiteral("\\|")).replace(u'\n', u' ');
-}
-
-QString line(const QStringList& fields, TableFormat format) {
-  QStringList out;
-  for (const QString& field : fields) {
-    out.append(format == TableFormat::Csv ? csvField(field) : markdownField(field));
-  }
-  return format == TableFormat::Csv
-             ? out.join(u',') + QStringLiteral("\r\n")
-             : QStringLiteral("| ") + out.join(QStringLiteral(" | ")) + QStringLiteral(" |\n");
-}
-
-/// Head, and in Markdown the rule below it: numbers to the right.
-QString headLines(const QAbstractItemModel& model, TableFormat format) {
+std::vector<std::string> headsOf(const QAbstractItemModel& model, TableFormat format) {
   const int role =
-      format == TableFormat::Csv ? static_cast<int>(kExportHeadRole) : static_cast<int>(Qt::DisplayRole);
-  QStringList heads, rules;
+      format == TableFormat::Markdown ? static_cast<int>(Qt::DisplayRole) : static_cast<int>(kExportHeadRole);
+  std::vector<std::string> heads;
+  for (int column = 0; column < model.columnCount(); ++column)
+    heads.push_back(model.headerData(column, Qt::Horizontal, role).toString().toStdString());
+  return heads;
+}
+
+/// Numbers stand at the right.
+std::vector<bool> flushRight(const QAbstractItemModel& model) {
+  std::vector<bool> right;
   for (int column = 0; column < model.columnCount(); ++column) {
-    heads.append(model.headerData(column, Qt::Horizontal, role).toString());
-    const auto alignment =
-        model.headerData(column, Qt::Horizontal, Qt::TextAlignmentRole).value<Qt::Alignment>();
-    rules.append(alignment.testFlag(Qt::AlignRight) ? QStringLiteral("---:") : QStringLiteral("---"));
+    const QVariant alignment = model.headerData(column, Qt::Horizontal, Qt::TextAlignmentRole);
+    right.push_back(alignment.value<Qt::Alignment>().testFlag(Qt::AlignRight));
   }
-  return line(heads, format) + (format == TableFormat::Markdown ? line(rules, format) : QString{});
+  return right;
+}
+
+/// The names of a row's ancestors: "parameters / layers / ".
+QString pathTo(const QModelIndex& row, int role) {
+  QString path;
+  for (QModelIndex parent = row.parent(); parent.isValid(); parent = parent.parent())
+    path.prepend(parent.siblingAtColumn(0).data(role).toString() + QStringLiteral(" / "));
+  return path;
+}
+
+std::vector<std::string> cellsOf(const QAbstractItemModel& model, const QModelIndex& row, int role) {
+  std::vector<std::string> cells;
+  for (int column = 0; column < model.columnCount(row.parent()); ++column)
+    cells.push_back(row.siblingAtColumn(column).data(role).toString().toStdString());
+  cells.front().insert(0, pathTo(row, role).toStdString());
+  return cells;
+}
+
+QString written(const charts::Cells& cells, const QAbstractItemModel& model, TableFormat format) {
+  switch (format) {
+    case TableFormat::Csv:
+      return QString::fromStdString(charts::csv_table(cells));
+    case TableFormat::Tsv:
+      return QString::fromStdString(charts::tsv_table(cells));
+    case TableFormat::Markdown:
+      break;
+  }
+  return QString::fromStdString(charts::markdown_table(cells, flushRight(model)));
 }
 
 }  // namespace
 
 QString exportTable(const QAbstractItemModel& model, TableFormat format) {
   if (model.columnCount() == 0) return {};
-  const int role =
-      format == TableFormat::Csv ? static_cast<int>(kExportRole) : static_cast<int>(Qt::DisplayRole);
-  QString out = headLines(model, format);
-  const std::function<void(const QModelIndex&, const QString&)> add = [&](const QModelIndex& parent,
-                                                                          const QString& path) {
+  charts::Cells cells{headsOf(model, format)};
+  const std::function<void(const QModelIndex&)> add = [&](const QModelIndex& parent) {
     for (int row = 0; row < model.rowCount(parent); ++row) {
-      QStringList fields;
-      for (int column = 0; column < model.columnCount(parent); ++column) {
-        fields.append(model.index(row, column, parent).data(role).toString());
-      }
-      fields.front().prepend(path);
-      out += line(fields, format);
-      add(model.index(row, 0, parent), fields.front() + QStringLiteral(" / "));
+      const QModelIndex index = model.index(row, 0, parent);
+      cells.push_back(cellsOf(model, index, roleOf(format)));
+      add(index);
     }
   };
-  add({}, {});
-  return out;
+  add({});
+  return written(cells, model, format);
+}
+
+QString exportRows(const QAbstractItemModel& model, const QModelIndexList& rows, TableFormat format) {
+  charts::Cells cells{headsOf(model, format)};
+  for (const QModelIndex& row : rows) cells.push_back(cellsOf(model, row, roleOf(format)));
+  return written(cells, model, format);
 }
 
 QSortFilterProxyModel* sortedAndFiltered(QAbstractItemModel* model, QObject* parent) {

@@ -31,7 +31,7 @@ class TableModel : public QAbstractTableModel {
   [[nodiscard]] virtual QString text(int row, int column) const;
 
  private:
-  ByteUnit byte_unit_ = ByteUnit::Binary;
+  ByteUnit byte_unit_ = shownByteUnit();
 };
 
 }  // namespace hexaplan::gui

@@ -46,7 +46,7 @@ class TreeModel : public QAbstractItemModel {
   };
   std::vector<Node> nodes_;
   std::vector<int> top_;
-  ByteUnit byte_unit_ = ByteUnit::Binary;
+  ByteUnit byte_unit_ = shownByteUnit();
 };
 
 }  // namespace hexaplan::gui

@@ -8,6 +8,7 @@
 
 #include "gui/plot/fill_rect.h"
 #include "gui/plot/legend.h"
+#include "gui/plot/unit_text.h"
 
 namespace hexaplan::gui {
 namespace {
@@ -68,7 +69,7 @@ Axes MemoryCurve::axes(const QSizeF& size) const {
                .title = tr("time of the step")},
       AxisSpec{.low = 0,
                .high = std::max(top * 1.05, 1.0),
-               .unit = byteUnit() == ByteUnit::Binary ? AxisUnit::BinaryBytes : AxisUnit::DecimalBytes,
+               .unit = inBytesOf(AxisUnit::BinaryBytes, byteUnit()),
                .title = tr("memory, %1").arg(data_.stage)},
       metrics);
 }

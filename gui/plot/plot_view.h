@@ -91,7 +91,7 @@ class PlotView : public QWidget {
   void drawPicture(QPainter& painter, const QSizeF& size, const PlotTheme& theme) const;
 
   QPixmap picture_;  // null: to be drawn
-  ByteUnit byte_unit_ = ByteUnit::Binary;
+  ByteUnit byte_unit_ = shownByteUnit();
   QString empty_text_;
   int current_ = -1;
 };

@@ -73,7 +73,7 @@ void ResidualPlot::setResiduals(ResidualData residuals) {
 }
 
 QString ResidualPlot::valueText(double value) const {
-  return unitText(value, data_.unit);
+  return unitText(value, inBytesOf(data_.unit, byteUnit()));
 }
 
 QString ResidualPlot::describe(int item) const {
@@ -107,10 +107,11 @@ Axes ResidualPlot::axes(const QSizeF& size) const {
   }
   const QFontMetricsF metrics(smallFont());
   const double head = data_.groups.empty() ? 0 : metrics.height() + 6;
+  const AxisUnit unit = inBytesOf(data_.unit, byteUnit());
   return layoutAxes(
       QRectF(kMargin, kMargin + head, size.width() - 2 * kMargin, size.height() - 2 * kMargin - head),
-      AxisSpec{ScaleKind::Log, low / 1.3, high * 1.3, data_.unit, tr("measured")},
-      AxisSpec{ScaleKind::Log, low / 1.3, high * 1.3, data_.unit, tr("predicted")}, metrics);
+      AxisSpec{ScaleKind::Log, low / 1.3, high * 1.3, unit, tr("measured")},
+      AxisSpec{ScaleKind::Log, low / 1.3, high * 1.3, unit, tr("predicted")}, metrics);
 }
 
 int ResidualPlot::itemAt(const QPointF& point) const {

@@ -44,7 +44,7 @@ void ScatterPlot::setPoints(ScatterData scatter) {
 }
 
 QString ScatterPlot::valueText(double value, AxisUnit unit) const {
-  return unitText(value, unit);
+  return unitText(value, inBytesOf(unit, byteUnit()));
 }
 
 double ScatterPlot::colorPosition(double value) const {
@@ -71,11 +71,11 @@ Axes ScatterPlot::axes(const QSizeF& size) const {
           .kind = logarithmic ? ScaleKind::Log : ScaleKind::Linear,
           .low = logarithmic ? left / 1.1 : std::max(left - 0.06 * spread, left > 0 ? 0.0 : left - spread),
           .high = logarithmic ? right * 1.1 : right + 0.06 * spread,
-          .unit = data_.x_unit,
+          .unit = inBytesOf(data_.x_unit, byteUnit()),
           .title = data_.x_title},
       AxisSpec{.low = std::min(0.0, bottom),
                .high = std::max(top * 1.08, 1e-12),
-               .unit = data_.y_unit,
+               .unit = inBytesOf(data_.y_unit, byteUnit()),
                .title = data_.y_title},
       metrics);
 }

@@ -1,9 +1,7 @@
 #include "gui/plot/timeline.h"
 
 #include <QFontMetricsF>
-#include <QKeyEvent>
 #include <QPainter>
-#include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
 
@@ -302,114 +300,6 @@ void Timeline::drawLabels(QPainter& painter, const Layout& at, const PlotTheme& 
                      Qt::AlignRight | Qt::AlignVCenter, text.trimmed());
     free_from = middle + metrics.height() / 2;
   }
-}
-
-void Timeline::zoomTo(int item) {
-  const Place where = place(item);
-  const TimelineSpan& span = data_->lanes[static_cast<std::size_t>(where.lane)].spans[where.span];
-  const double width = span.end - span.begin;
-  setWindow({span.begin - 2 * width, span.end + 2 * width, data_->end});
-}
-
-void Timeline::bringIntoView(int item) {
-  if (item < 0) return;
-  const Place where = place(item);
-  const TimelineSpan& span = data_->lanes[static_cast<std::size_t>(where.lane)].spans[where.span];
-  if (span.end > window_.low() && span.begin < window_.high()) return;
-  const double middle = (span.begin + span.end) / 2;
-  setWindow({middle - window_.width() / 2, middle + window_.width() / 2, data_->end});
-}
-
-void Timeline::wheelEvent(QWheelEvent* event) {
-  if (!data_) return;
-  const QPoint turned = event->angleDelta();
-  constexpr double notch = 120;
-  if (event->modifiers().testFlag(Qt::ShiftModifier) || std::abs(turned.x()) > std::abs(turned.y())) {
-    const int along = turned.x() != 0 ? turned.x() : turned.y();
-    setWindow(window_.moved(-0.1 * along / notch));
-  } else {
-    setWindow(window_.zoomed(std::pow(0.8, turned.y() / notch), timeAt(event->position().x())));
-  }
-  event->accept();
-}
-
-void Timeline::mousePressEvent(QMouseEvent* event) {
-  if (event->button() != Qt::LeftButton || !data_) return PlotView::mousePressEvent(event);
-  drag_from_ = event->position();
-  drag_window_ = window_;
-  dragged_ = false;
-}
-
-void Timeline::mouseMoveEvent(QMouseEvent* event) {
-  if (!data_) return;
-  if (drag_from_ && event->buttons().testFlag(Qt::LeftButton)) {
-    const double by = event->position().x() - drag_from_->x();
-    constexpr double slack = 4;  // pixels: a click may tremble
-    dragged_ = dragged_ || std::abs(by) > slack;
-    if (dragged_) {
-      setCursor(Qt::ClosedHandCursor);
-      setWindow(drag_window_.moved(-by / here().plot.width()));
-    }
-    return;
-  }
-  PlotView::mouseMoveEvent(event);
-  const bool inside = here().plot.contains(event->position());
-  setCursorTime(inside ? timeAt(event->position().x()) : -1);
-  emit cursorTimeChanged(cursor_);
-}
-
-void Timeline::mouseReleaseEvent(QMouseEvent* event) {
-  unsetCursor();
-  const bool click = !dragged_;
-  drag_from_.reset();
-  dragged_ = false;
-  if (!click || !data_) return;
-  PlotView::mouseReleaseEvent(event);
-  if (event->button() != Qt::LeftButton) return;
-  const Layout at = here();
-  for (std::size_t lane = 0; lane < at.lanes.size(); ++lane) {
-    const QRectF row(0, at.lanes[lane].top(), width(), at.lanes[lane].height());
-    if (row.contains(event->position())) emit stageActivated(data_->lanes[lane].stage);
-  }
-}
-
-void Timeline::leaveEvent(QEvent* event) {
-  setCursorTime(-1);
-  emit cursorTimeChanged(-1);
-  PlotView::leaveEvent(event);
-}
-
-void Timeline::keyPressEvent(QKeyEvent* event) {
-  if (!data_) return PlotView::keyPressEvent(event);
-  const double middle = (window_.low() + window_.high()) / 2;
-  const double around = cursor_ >= 0 ? cursor_ : middle;
-  switch (event->key()) {
-    case Qt::Key_W:
-    case Qt::Key_Plus:
-      return setWindow(window_.zoomed(0.7, around));
-    case Qt::Key_S:
-    case Qt::Key_Minus:
-      return setWindow(window_.zoomed(1 / 0.7, around));
-    case Qt::Key_A:
-      return setWindow(window_.moved(-0.15));
-    case Qt::Key_D:
-      return setWindow(window_.moved(0.15));
-    case Qt::Key_F:
-    case Qt::Key_0:
-      return fit();
-    case Qt::Key_M:
-      if (currentItem() >= 0) zoomTo(currentItem());
-      return;
-    case Qt::Key_Left:
-    case Qt::Key_Right:
-    case Qt::Key_Up:
-    case Qt::Key_Down:
-      if (itemCount() > 0) bringIntoView(neighbour(currentItem(), event->key()));
-      break;
-    default:
-      break;
-  }
-  PlotView::keyPressEvent(event);
 }
 
 }  // namespace hexaplan::gui

@@ -1,8 +1,11 @@
 #include "gui/plot/unit_text.h"
 
-#include "gui/models/number_text.h"
-
 namespace hexaplan::gui {
+
+AxisUnit inBytesOf(AxisUnit unit, ByteUnit bytes) {
+  if (unit != AxisUnit::BinaryBytes && unit != AxisUnit::DecimalBytes) return unit;
+  return bytes == ByteUnit::Binary ? AxisUnit::BinaryBytes : AxisUnit::DecimalBytes;
+}
 
 QString unitText(double value, AxisUnit unit) {
   switch (unit) {

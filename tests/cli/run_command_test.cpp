@@ -105,7 +105,9 @@ TEST(run_command, what_cannot_be_executed_is_said_before_anything_runs) {
       {"--layout dp1 --device tpu", 2, "hexaplan backends"},
       {"--layout dp1 --device cuda --dtype f64", 2, "expected bf16 or f32"},
       {"--layout dp1 --dtype bf16", 2, "expected f32 or f64"},
-      {"--layout dp1 --ranks fibers", 2, "threads or mpi"},
+      {"--layout dp1 --ranks fibers", 2, "threads or solo or mpi or nccl"},
+      {"--layout dp2 --ranks solo --solo-rank 2", 2, "a rank of the layout, 0 to 1"},
+      {"--layout dp2 --ranks solo --save /nowhere", 2, "one rank's shard only"},
       {"--layout dp2 --ranks mpi", 2, "mpirun -np 2"},
       {"--layout dp1 --load /nowhere", 2, "holds no checkpoint"},
       {"--layout dp1 --report /nowhere/report.json", 2, "cannot be written"},
@@ -134,6 +136,20 @@ TEST(run_command, a_large_plan_runs_shrunk_under_the_same_layout) {
   EXPECT_LE(number_at(report, "model.hidden"), 1024);
   EXPECT_EQ(list_at(report, "ranks").size(), 64U) << "data parallelism alone is cut";
   EXPECT_EQ(number_at(list_at(report, "ranks").back(), "stage"), 3);
+}
+
+TEST(run_command, one_rank_of_16384_runs_alone) {
+  const presets::JsonValue report = json_of(
+      "run --model llama-3.1-405b --cluster 16384xH100 --layout 'tp8 pp16 dp128 sp zero1' --shrink --ranks "
+      "solo "
+      "--solo-rank 16383 --json");
+  EXPECT_EQ(at(report, "complete"), presets::JsonValue{true});
+  const presets::JsonArray& ranks = list_at(report, "ranks");
+  ASSERT_EQ(ranks.size(), 1U);
+  EXPECT_EQ(number_at(ranks[0], "rank"), 16383);
+  EXPECT_EQ(number_at(ranks[0], "stage"), 15);
+  EXPECT_GT(number_at(ranks[0], "memory.peak_bytes"), 0);
+  EXPECT_FALSE(list_at(ranks[0], "collectives").empty());
 }
 
 TEST(backends_command, lists_devices_and_kinds_of_ranks) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
+#include <string>
 
 #include "gui/app/document/evaluator.h"
 #include "presets/json/object_reader.h"
@@ -42,6 +44,61 @@ validator::StepReport readStep(const ValueReader& value) {
           .profiled = flag("profiled")};
 }
 
+/// The names of an enum as the report's keys: "gradient reduction" is "gradient_reduction".
+template <class E>
+std::string keyOf(E value) {
+  std::string key{validator::name_of(value)};
+  std::replace_if(
+      key.begin(), key.end(), [](char c) { return c == ' ' || c == '-' || c == '/'; }, '_');
+  return key;
+}
+/// The value with this key; nothing when there is none.
+template <class E>
+std::optional<E> valueOf(const std::string& key, int count) {
+  for (int i = 0; i < count; ++i) {
+    if (keyOf(static_cast<E>(i)) == key) return static_cast<E>(i);
+  }
+  return std::nullopt;
+}
+
+void readPhases(ObjectReader phases, validator::RankReport& rank) {
+  for (int i = 0; i < validator::kPhases; ++i) {
+    if (const auto seconds = phases.optional(keyOf(static_cast<validator::Phase>(i))))
+      rank.phases[static_cast<std::size_t>(i)] = costmodel::Seconds{seconds->number(presets::kNotNegative)};
+  }
+}
+
+/// Rows of kinds that this program does not know are left out: reports grow.
+void readTraffic(const ValueReader& rows, validator::RankReport& rank) {
+  for (const ValueReader& element : rows.elements()) {
+    ObjectReader row = element.object();
+    const auto kind =
+        valueOf<costmodel::CollectiveKind>(row.required("collective").text(), validator::kCollectiveKinds);
+    const auto group = valueOf<costmodel::Group>(row.required("group").text(), costmodel::kGroupCount);
+    if (!kind || !group) continue;
+    rank.traffic.push_back(
+        {.operation = row.required("operation").text(),
+         .kind = *kind,
+         .group = *group,
+         .count = {row.required("messages").integer(presets::kCount),
+                   costmodel::Bytes{row.required("bytes").number(presets::kNotNegative)},
+                   costmodel::Seconds{row.required("seconds").number(presets::kNotNegative)}}});
+  }
+}
+
+void readOperations(const ValueReader& rows, validator::RankReport& rank) {
+  for (const ValueReader& element : rows.elements()) {
+    ObjectReader row = element.object();
+    const costmodel::Flops flops{row.required("flops").number(presets::kNotNegative)};
+    const auto timed = row.optional("timed_flops");
+    rank.operations.push_back(
+        {.name = row.required("operation").text(),
+         .flops = flops,
+         .timed_flops = timed ? costmodel::Flops{timed->number(presets::kNotNegative)} : flops,
+         .time = costmodel::Seconds{row.required("seconds").number(presets::kNotNegative)}});
+  }
+}
+
 validator::RankReport readRank(const ValueReader& value) {
   ObjectReader object = value.object();
   validator::RankReport rank;
@@ -55,6 +112,9 @@ validator::RankReport readRank(const ValueReader& value) {
     if (const auto bytes = kinds.optional(kMemoryKeys[kind]))
       rank.memory.peak_by_kind[kind] = bytes->integer(presets::kCount);
   }
+  if (const auto phases = object.optional("phase_seconds")) readPhases(phases->object(), rank);
+  if (const auto traffic = object.optional("collectives")) readTraffic(*traffic, rank);
+  if (const auto operations = object.optional("operations")) readOperations(*operations, rank);
   return rank;
 }
 

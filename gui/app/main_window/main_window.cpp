@@ -8,8 +8,6 @@
 #include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
-#include <QHBoxLayout>
-#include <QLabel>
 #include <QMessageBox>
 #include <QMimeData>
 #include <QSaveFile>
@@ -17,11 +15,13 @@
 #include <QSplitter>
 #include <QStackedWidget>
 #include <QTabWidget>
-#include <QToolButton>
 #include <QUrl>
+#include <QVBoxLayout>
 
 #include "gui/app/document/messages.h"
 #include "gui/app/document/settings.h"
+#include "gui/app/document/share_text.h"
+#include "gui/app/main_window/message_bar.h"
 #include "gui/app/main_window/start_page.h"
 #include "gui/app/main_window/verdict_bar.h"
 #include "gui/app/pages/compare_page.h"
@@ -30,7 +30,6 @@
 #include "gui/app/pages/time_page.h"
 #include "gui/app/pages/validation_page.h"
 #include "gui/app/setup/setup_panel.h"
-#include "gui/plot/plot_theme.h"
 
 namespace hexaplan::gui {
 
@@ -52,19 +51,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow{parent} {
   auto* column = new QVBoxLayout{right};
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
-  message_ = new QWidget{right};
-  auto* message = new QHBoxLayout{message_};
-  message->setContentsMargins(12, 6, 8, 6);
-  auto* text = new QLabel{message_};
-  text->setObjectName("message");
-  text->setWordWrap(true);
-  text->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  auto* dismiss = new QToolButton{message_};
-  dismiss->setText(tr("Dismiss"));
-  connect(dismiss, &QToolButton::clicked, message_, &QWidget::hide);
-  message->addWidget(text, 1);
-  message->addWidget(dismiss);
-  message_->hide();
+  message_ = new MessageBar{right};
   makePages();
   column->addWidget(message_);
   column->addWidget(verdict_);
@@ -87,6 +74,8 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow{parent} {
   });
   connect(&document_, &ScenarioDocument::evaluated, this, &MainWindow::showPagesOrStart);
   connect(&document_, &ScenarioDocument::pathChanged, this, &MainWindow::updateTitle);
+  connect(&document_, &ScenarioDocument::pathChanged, this, [this] { file_watch_.watch(document_.path()); });
+  connect(&file_watch_, &FileWatch::changed, this, &MainWindow::fileChanged);
   connect(&document_.undoStack(), &QUndoStack::cleanChanged, this, &MainWindow::updateTitle);
   connect(&document_, &ScenarioDocument::changed, &autosave_, qOverload<>(&QTimer::start));
   autosave_.setSingleShot(true);
@@ -139,24 +128,15 @@ void MainWindow::showPagesOrStart() {
 }
 
 void MainWindow::showMessage(const QString& text, bool problem) {
-  auto* label = message_->findChild<QLabel*>("message");
-  label->setText(text);
-  const PlotTheme& theme = PlotTheme::suiting(palette());
-  const QColor back = problem ? theme.danger : QColor{theme.dark ? "#1f3a5f" : "#dbe9fb"};
-  const QColor ink = problem ? QColor{Qt::white} : theme.text;
-  message_->setAutoFillBackground(true);
-  QPalette colors = message_->palette();
-  colors.setColor(QPalette::Window, back);
-  colors.setColor(QPalette::WindowText, ink);
-  message_->setPalette(colors);
-  message_->show();
+  message_->say(text, problem);
 }
 
 QString MainWindow::message() const {
-  return message_->isHidden() ? QString{} : message_->findChild<QLabel*>("message")->text();
+  return message_->text();
 }
 
 void MainWindow::open(const QString& path) {
+  if (path.startsWith("hexaplan:")) return openShareLink(path);
   readInBackground(this, path, [this, path](const FileContent& content) {
     take(path, content);
     emit opened(path);
@@ -318,10 +298,15 @@ void MainWindow::closeEvent(QCloseEvent* event) {
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
-  if (event->mimeData()->hasUrls()) event->acceptProposedAction();
+  if (event->mimeData()->hasUrls() || !findShareText(event->mimeData()->text()).isEmpty())
+    event->acceptProposedAction();
 }
 
 void MainWindow::dropEvent(QDropEvent* event) {
+  if (const QString link = findShareText(event->mimeData()->text()); !link.isEmpty()) {
+    event->acceptProposedAction();
+    return openShareLink(link);
+  }
   for (const QUrl& url : event->mimeData()->urls()) {
     if (!url.isLocalFile()) continue;
     event->acceptProposedAction();

@@ -5,17 +5,24 @@
 
 #include "gui/app/document/scenario_document.h"
 #include "gui/app/jobs/file_reader.h"
+#include "gui/app/jobs/file_watch.h"
 #include "gui/app/jobs/search_job.h"
 #include "gui/app/jobs/simulation_job.h"
+#include "gui/models/number_text.h"
 
 class QMenu;
 class QPrinter;
 class QStackedWidget;
 class QTabWidget;
 
+namespace hexaplan::presets {
+struct LaunchFormat;
+}  // namespace hexaplan::presets
+
 namespace hexaplan::gui {
 
 class MemoryPage;
+class MessageBar;
 class SetupPanel;
 class StartPage;
 class TimePage;
@@ -39,6 +46,10 @@ class MainWindow : public QMainWindow {
   void open(const QString& path);
   /// Writes the scenario file; false with a message when that fails.
   bool saveTo(const QString& path);
+  /// Takes the scenario of the share link in `text`; says so when there is none or it cannot be read.
+  void openShareLink(const QString& text);
+  /// Writes the plan for a framework; false with a message when that fails. Precondition: it is priced.
+  bool exportLaunch(const QString& path, const presets::LaunchFormat& format);
   /// Searches these GPUs and loads the fastest plan that fits.
   void findLayout();
   /// Loads the scenario that a crash left behind, when there is one.
@@ -61,6 +72,7 @@ class MainWindow : public QMainWindow {
   void makePages();
   void makeMenus();
   void makeFileMenu();
+  void makeLaunchMenu(QMenu* into);
   void makeEditMenu();
   void makeViewMenu();
   void makeCompareMenu();
@@ -70,7 +82,10 @@ class MainWindow : public QMainWindow {
   void takeScenario(const QString& path, const presets::ScenarioRequest& request);
   void takeModel(const ModelFile& model);
   void takeMeasurements(const Measurements& measured);
+  void showBytesIn(ByteUnit unit);
   void showMessage(const QString& text, bool problem);
+  void copyShareLink();
+  void fileChanged();
   bool mayDiscard();
   bool save();
   bool saveAs();
@@ -93,12 +108,13 @@ class MainWindow : public QMainWindow {
   SearchJob search_;
   SetupPanel* setup_ = nullptr;
   VerdictBar* verdict_ = nullptr;
-  QWidget* message_ = nullptr;
+  MessageBar* message_ = nullptr;
   QStackedWidget* stack_ = nullptr;
   StartPage* start_ = nullptr;
   QTabWidget* pages_ = nullptr;
   ValidationPage* validation_ = nullptr;
   QMenu* recent_ = nullptr;
+  FileWatch file_watch_;
   QTimer autosave_;
   bool load_fastest_ = false;  // when the search is done
 };

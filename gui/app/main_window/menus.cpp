@@ -22,6 +22,8 @@
 #include "gui/app/pages/time_page.h"
 #include "gui/app/setup/formula_page.h"
 #include "gui/app/setup/setup_panel.h"
+#include "gui/models/table_model.h"
+#include "gui/models/tree_model.h"
 #include "gui/plot/plot_view.h"
 
 namespace hexaplan::gui {
@@ -63,6 +65,7 @@ void MainWindow::makeFileMenu() {
     pages_->setCurrentWidget(time);
     time->exportTraceWithDialog();
   });
+  makeLaunchMenu(menu);
   addAction(menu, tr("&Print or save as PDF…"), "actionPrint", QKeySequence::Print, [this] { printPage(); });
   menu->addSeparator();
   addAction(menu, tr("&Quit"), "actionQuit", QKeySequence::Quit, [this] { close(); });
@@ -83,6 +86,10 @@ void MainWindow::makeEditMenu() {
     QApplication::clipboard()->setText(commandLine(document_.request()));
     showMessage(tr("Copied: %1").arg(QApplication::clipboard()->text().section('\n', 0, 0)), false);
   });
+  addAction(menu, tr("Copy share &link"), "actionShare", QKeySequence{"Ctrl+Shift+L"},
+            [this] { copyShareLink(); });
+  addAction(menu, tr("&Paste share link"), "actionPasteShare", QKeySequence{"Ctrl+Shift+V"},
+            [this] { openShareLink(QApplication::clipboard()->text()); });
   menu->addSeparator();
   struct Jump {
     const char* field;
@@ -117,13 +124,23 @@ void MainWindow::makeViewMenu() {
   QAction* decimal =
       addAction(menu, tr("&Bytes in GB (10⁹) instead of GiB (2³⁰)"), "actionDecimal", {}, [] {});
   decimal->setCheckable(true);
+  decimal->setChecked(QSettings{}.value("decimalBytes", false).toBool());
+  showBytesIn(decimal->isChecked() ? ByteUnit::Decimal : ByteUnit::Binary);
   connect(decimal, &QAction::toggled, this, [this](bool on) {
-    for (PlotView* view : findChildren<PlotView*>())
-      view->setByteUnit(on ? ByteUnit::Decimal : ByteUnit::Binary);
+    QSettings{}.setValue("decimalBytes", on);
+    showBytesIn(on ? ByteUnit::Decimal : ByteUnit::Binary);
   });
   QAction* full = addAction(menu, tr("&Full screen"), "actionFullScreen", QKeySequence::FullScreen, [] {});
   full->setCheckable(true);
   connect(full, &QAction::toggled, this, [this](bool on) { on ? showFullScreen() : showNormal(); });
+}
+
+void MainWindow::showBytesIn(ByteUnit unit) {
+  setShownByteUnit(unit);
+  for (PlotView* view : findChildren<PlotView*>()) view->setByteUnit(unit);
+  for (TableModel* model : findChildren<TableModel*>()) model->setByteUnit(unit);
+  for (TreeModel* model : findChildren<TreeModel*>()) model->setByteUnit(unit);
+  emit document_.evaluated();  // labels write their numbers anew
 }
 
 void MainWindow::makeCompareMenu() {

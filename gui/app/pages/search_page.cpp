@@ -31,10 +31,10 @@ struct ObjectiveRow {
   const char* label;
 };
 constexpr ObjectiveRow kObjectives[] = {
-    {Objective::StepTime, QT_TRANSLATE_NOOP("hexaplan::gui::SearchPage", "shortest step")},
-    {Objective::TokensPerGpu, QT_TRANSLATE_NOOP("hexaplan::gui::SearchPage", "most tokens/s per GPU")},
-    {Objective::Cost, QT_TRANSLATE_NOOP("hexaplan::gui::SearchPage", "lowest cost per token")},
-    {Objective::MemoryHeadroom, QT_TRANSLATE_NOOP("hexaplan::gui::SearchPage", "most free memory")},
+    {Objective::StepTime, QT_TRANSLATE_NOOP("SearchPage", "shortest step")},
+    {Objective::TokensPerGpu, QT_TRANSLATE_NOOP("SearchPage", "most tokens/s per GPU")},
+    {Objective::Cost, QT_TRANSLATE_NOOP("SearchPage", "lowest cost per token")},
+    {Objective::MemoryHeadroom, QT_TRANSLATE_NOOP("SearchPage", "most free memory")},
 };
 /// Share of the usable memory that a plan may take.
 constexpr int kMemoryPercents[] = {100, 95, 90, 80};
@@ -44,8 +44,6 @@ QTableView* makeTable(QWidget* parent, const char* name, const QString& accessib
   auto* table = new QTableView{parent};
   table->setObjectName(name);
   table->setAccessibleName(accessible);
-  table->setSelectionBehavior(QAbstractItemView::SelectRows);
-  table->setSelectionMode(QAbstractItemView::SingleSelection);
   table->setAlternatingRowColors(true);
   table->setSortingEnabled(true);
   table->setShowGrid(false);

@@ -7,12 +7,14 @@
 #include <QCoreApplication>
 #include <QFileDialog>
 #include <QHeaderView>
+#include <QItemSelectionModel>
 #include <QMenu>
 #include <QMessageBox>
 #include <QSaveFile>
 #include <QScrollBar>
 #include <QTableView>
 #include <QTreeView>
+#include <algorithm>
 #include <functional>
 
 #include "gui/models/table_export.h"
@@ -26,6 +28,14 @@ QString say(const char* text) {
 
 void copy(const QAbstractItemView& view, TableFormat format) {
   QApplication::clipboard()->setText(exportTable(*view.model(), format));
+}
+
+/// For spreadsheets: what is selected, else everything.
+void copyRows(const QAbstractItemView& view) {
+  QModelIndexList rows = view.selectionModel()->selectedRows();
+  std::sort(rows.begin(), rows.end());
+  QApplication::clipboard()->setText(rows.isEmpty() ? exportTable(*view.model(), TableFormat::Tsv)
+                                                    : exportRows(*view.model(), rows, TableFormat::Tsv));
 }
 
 void save(QAbstractItemView& view, const QString& name) {
@@ -92,7 +102,12 @@ void visitRows(const QAbstractItemModel& model, const QModelIndex& parent,
 
 void addTableTools(QAbstractItemView& view, const QString& name) {
   view.setContextMenuPolicy(Qt::ActionsContextMenu);
-  addAction(view, say(QT_TRANSLATE_NOOP("TableTools", "Copy as CSV")), QKeySequence::Copy,
+  view.setSelectionBehavior(QAbstractItemView::SelectRows);
+  view.setSelectionMode(QAbstractItemView::ExtendedSelection);
+  addAction(view, say(QT_TRANSLATE_NOOP("TableTools", "Copy selected rows")), QKeySequence::Copy, [&view] {
+    copyRows(view);
+  })->setObjectName("copyRows");
+  addAction(view, say(QT_TRANSLATE_NOOP("TableTools", "Copy as CSV")), QKeySequence{"Ctrl+Shift+X"},
             [&view] { copy(view, TableFormat::Csv); });
   addAction(view, say(QT_TRANSLATE_NOOP("TableTools", "Copy as Markdown")), QKeySequence{"Ctrl+Shift+M"},
             [&view] { copy(view, TableFormat::Markdown); });

@@ -7,8 +7,9 @@ class QTreeView;
 
 namespace hexaplan::gui {
 
-/// What every table and tree of the window can do: a menu (and Ctrl+C) that copies it as CSV or Markdown and
-/// saves it as CSV, and a menu of the header that shows and hides columns. `name` is that of the file.
+/// What every table and tree of the window can do: rows are selected and copied for spreadsheets (Ctrl+C,
+/// tabs between cells); a menu copies it as CSV or Markdown and saves it as CSV, and a menu of the header
+/// that shows and hides columns. `name` is that of the file.
 void addTableTools(QAbstractItemView& view, const QString& name);
 
 /// Which rows of a tree are open and where the current one is, by the texts of the first column: kept while

@@ -7,12 +7,14 @@
 #include <QLabel>
 #include <QPushButton>
 #include <QSplitter>
+#include <QTabWidget>
 #include <QTableView>
 #include <QVBoxLayout>
 
 #include "gui/app/pages/table_tools.h"
 #include "gui/models/calibration_model.h"
 #include "gui/models/report_model.h"
+#include "gui/models/run_models.h"
 #include "gui/plot/residual_plot.h"
 
 namespace hexaplan::gui {
@@ -28,6 +30,22 @@ ResidualData residualsOf(const std::vector<ReportRow>& rows, CellUnit unit) {
     data.groups.push_back(row.term);
   }
   return data;
+}
+
+QTableView* makeTable(QAbstractItemModel& model, const char* name, const QString& accessible) {
+  auto* table = new QTableView;
+  table->setObjectName(name);
+  table->setAccessibleName(accessible);
+  table->setModel(&model);
+  table->verticalHeader()->hide();
+  table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 8);
+  table->setAlternatingRowColors(true);
+  table->setShowGrid(false);
+  table->setTabKeyNavigation(false);
+  table->horizontalHeader()->setStretchLastSection(true);
+  QObject::connect(&model, &QAbstractItemModel::modelReset, table, &QTableView::resizeColumnsToContents);
+  addTableTools(*table, name);
+  return table;
 }
 
 }  // namespace
@@ -67,22 +85,22 @@ QWidget* ValidationPage::makeReport() {
   line->addWidget(open);
   column->addLayout(line);
   report_ = new ReportModel{this};
-  terms_ = new QTableView{upper};
-  terms_->setObjectName("terms");
-  terms_->setAccessibleName(tr("Predicted and measured"));
-  terms_->setModel(report_);
-  terms_->verticalHeader()->hide();
-  terms_->setAlternatingRowColors(true);
-  terms_->setShowGrid(false);
-  terms_->setTabKeyNavigation(false);
-  terms_->horizontalHeader()->setStretchLastSection(true);
-  terms_->resizeColumnsToContents();
-  addTableTools(*terms_, "validation");
+  terms_ = makeTable(*report_, "terms", tr("Predicted and measured"));
   residuals_ = new ResidualPlot{upper};
   residuals_->setObjectName("residuals");
   residuals_->setEmptyText(tr("Predictions over measurements appear here."));
+  parts_ = new QTabWidget{upper};
+  parts_->setObjectName("runParts");
+  parts_->setDocumentMode(true);
+  parts_->addTab(terms_, tr("&Terms"));
+  phases_ = new PhaseModel{this};
+  traffic_ = new TrafficModel{this};
+  operations_ = new OperationModel{this};
+  parts_->addTab(makeTable(*phases_, "phases", tr("Time by phase")), tr("P&hases"));
+  parts_->addTab(makeTable(*traffic_, "traffic", tr("Collectives")), tr("&Collectives"));
+  parts_->addTab(makeTable(*operations_, "operations", tr("Operations")), tr("Oper&ations"));
   auto* split = new QSplitter{upper};
-  split->addWidget(terms_);
+  split->addWidget(parts_);
   split->addWidget(residuals_);
   split->setSizes({420, 480});
   column->addWidget(split, 1);
@@ -98,19 +116,8 @@ QWidget* ValidationPage::makeCalibration() {
   origin_->setWordWrap(true);
   origin_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   calibration_ = new CalibrationModel{this};
-  auto* table = new QTableView{lower};
-  table->setObjectName("calibrationTable");
-  table->setAccessibleName(tr("Calibration in use"));
-  table->setModel(calibration_);
-  table->verticalHeader()->hide();
-  table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 8);
-  table->setAlternatingRowColors(true);
-  table->setShowGrid(false);
-  table->setTabKeyNavigation(false);
-  table->horizontalHeader()->setStretchLastSection(true);
-  addTableTools(*table, "calibration");
   column->addWidget(origin_);
-  column->addWidget(table, 1);
+  column->addWidget(makeTable(*calibration_, "calibrationTable", tr("Calibration in use")), 1);
   return lower;
 }
 
@@ -120,8 +127,6 @@ void ValidationPage::refresh() {
   shown_ = e->calibration;
   const costmodel::Calibration& curves = e->calibration->calibration;
   calibration_->setCalibration(curves);
-  auto* table = findChild<QTableView*>("calibrationTable");
-  table->resizeColumnsToContents();
   origin_->setText(tr("<b>Calibration in use: %1</b> %2")
                        .arg(QString::fromStdString(curves.name).toHtmlEscaped(),
                             QString::fromStdString(curves.source).toHtmlEscaped()));
@@ -135,11 +140,14 @@ void ValidationPage::show(const Measurements& measurements) {
   }
   rows_ = std::get<std::shared_ptr<const MeasuredRows>>(measurements);
   report_->setRows({});
+  phases_->setRows({});
+  traffic_->setRows({});
+  operations_->setRows({});
   title_->setText(tr("<b>%1</b>: %2 step times and %3 memory figures beside their predictions")
                       .arg(QFileInfo{rows_->path}.fileName().toHtmlEscaped())
                       .arg(rows_->times.points.size())
                       .arg(rows_->memories.points.size()));
-  terms_->hide();
+  parts_->hide();
   showRows();
 }
 
@@ -151,8 +159,10 @@ void ValidationPage::showRun(const MeasuredRun& run) {
                run.report.ranks.empty() ? QString{} : QString::fromStdString(run.report.ranks.front().device),
                run.report.complete ? QString{} : tr(" (the run did not complete)")));
   report_->setRows(reportRows(e.estimate, run.report));
-  terms_->show();
-  terms_->resizeColumnsToContents();
+  phases_->setRows(validator::summarize_phases(run.report.ranks));
+  traffic_->setRows(validator::summarize_traffic(run.report.ranks));
+  operations_->setRows(validator::summarize_operations(run.report.ranks));
+  parts_->show();
   figure_->setCurrentIndex(1);
   showRows();
 }

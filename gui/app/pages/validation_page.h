@@ -4,13 +4,17 @@
 
 class QComboBox;
 class QLabel;
+class QTabWidget;
 class QTableView;
 
 namespace hexaplan::gui {
 
 class CalibrationModel;
+class OperationModel;
+class PhaseModel;
 class ReportModel;
 class ResidualPlot;
+class TrafficModel;
 
 /// How right the predictions are: an executed run term by term, measured rows against their predictions, and
 /// the calibration that the present question uses.
@@ -36,6 +40,10 @@ class ValidationPage : public Page {
   QLabel* title_ = nullptr;
   QTableView* terms_ = nullptr;
   ReportModel* report_ = nullptr;
+  QTabWidget* parts_ = nullptr;
+  PhaseModel* phases_ = nullptr;
+  TrafficModel* traffic_ = nullptr;
+  OperationModel* operations_ = nullptr;
   ResidualPlot* residuals_ = nullptr;
   QComboBox* figure_ = nullptr;
   QLabel* origin_ = nullptr;

@@ -4,6 +4,7 @@
 #include "costmodel/units/format_units.h"
 #include "gui/app/setup/field_values.h"
 #include "gui/app/setup/fields.h"
+#include "gui/models/number_text.h"
 #include "presets/catalog/catalog.h"
 #include "presets/clusters/cluster_preset.h"
 #include "presets/json/input_error.h"
@@ -107,8 +108,7 @@ QString networkFollows(const Evaluation& e) {
 }
 
 QString gpuFollows(const Evaluation& e) {
-  return e.has_cluster ? QString::fromStdString(costmodel::format_binary(e.scenario.cluster.gpu.memory))
-                       : QString{};
+  return e.has_cluster ? bytesText(e.scenario.cluster.gpu.memory) : QString{};
 }
 
 QString nodesFollow(const Evaluation& e) {
@@ -171,7 +171,7 @@ void appendHardware(std::vector<Field>& table) {
        .follows = nodesFollow});
 }
 
-void appendNetwork(std::vector<Field>& table) {
+void appendMachine(std::vector<Field>& table) {
   table.push_back(
       {.id = "cluster.preset",
        .section = Section::Cluster,
@@ -217,6 +217,9 @@ void appendNetwork(std::vector<Field>& table) {
                    .write = writePerNode,
                    .check = checkCluster,
                    .values = perNodeValues});
+}
+
+void appendNetwork(std::vector<Field>& table) {
   table.push_back({.id = "cluster.network",
                    .section = Section::Cluster,
                    .label = QT_TRANSLATE_NOOP("Field", "Network"),
@@ -312,6 +315,7 @@ void writeGpuCount(ScenarioRequest& request, std::int64_t gpus) {
 
 void appendClusterFields(std::vector<Field>& table) {
   appendHardware(table);
+  appendMachine(table);
   appendNetwork(table);
   appendPrice(table);
 }

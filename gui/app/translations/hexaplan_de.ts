@@ -1,2813 +1,3046 @@
 <?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE TS>
 <TS version="2.1" language="de">
-    <context>
-        <name>Calibration</name>
-        <message>
-            <source>part</source>
-            <translation>Teil</translation>
-        </message>
-        <message>
-            <source>What the figure speaks of.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>figure</source>
-            <translation>Größe</translation>
-        </message>
-        <message>
-            <source>What is known.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>value</source>
-            <translation>Wert</translation>
-        </message>
-        <message>
-            <source>As the estimate uses it.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>origin</source>
-            <translation>Herkunft</translation>
-        </message>
-        <message>
-            <source>Measured on this GPU, borrowed from a sibling, or a prior.</source>
-            <translation type="unfinished" />
-        </message>
-    </context>
-    <context>
-        <name>Field</name>
-        <message>
-            <source>nodes: %1</source>
-            <translation>Knoten: %1</translation>
-        </message>
-        <message>
-            <source>GPU</source>
-            <translation>GPU</translation>
-        </message>
-        <message>
-            <source>Type of the GPUs: memory, peak rates and links of its datasheet, efficiency as measured on it where it was.</source>
-            <translation>GPU-Typ: Speicher, Spitzenleistung und Verbindungen laut Datenblatt, Wirkungsgrad wie darauf gemessen, wo das geschehen ist.</translation>
-        </message>
-        <message>
-            <source>GPUs</source>
-            <translation>GPUs</translation>
-        </message>
-        <message>
-            <source>GPUs of the job. Data parallelism takes what the other degrees leave.</source>
-            <translation>GPUs des Laufs. Die Datenparallelität nimmt, was die anderen Grade übrig lassen.</translation>
-        </message>
-        <message>
-            <source>Machine</source>
-            <translation>Rechner</translation>
-        </message>
-        <message>
-            <source>A published machine: its GPUs, nodes and network at once.</source>
-            <translation>Ein veröffentlichter Rechner: GPUs, Knoten und Netz auf einmal.</translation>
-        </message>
-        <message>
-            <source>GPUs per node</source>
-            <translation>GPUs je Knoten</translation>
-        </message>
-        <message>
-            <source>GPUs that share a host and its network cards; auto: as in the reference server of the GPU type.</source>
-            <translation>GPUs, die sich einen Rechner und seine Netzwerkkarten teilen; auto: wie im üblichen Server des GPU-Typs.</translation>
-        </message>
-        <message>
-            <source>Network</source>
-            <translation>Netz</translation>
-        </message>
-        <message>
-            <source>Kind of network between nodes; auto: that of the reference server.</source>
-            <translation>Art des Netzes zwischen Knoten; auto: die des üblichen Servers.</translation>
-        </message>
-        <message>
-            <source>Network rate</source>
-            <translation>Netzrate</translation>
-        </message>
-        <message>
-            <source>Gbit/s per GPU</source>
-            <translation>Gbit/s je GPU</translation>
-        </message>
-        <message>
-            <source>Rate of the network card that a GPU has to itself, per direction.</source>
-            <translation>Rate der Netzwerkkarte, die eine GPU für sich hat, je Richtung.</translation>
-        </message>
-        <message>
-            <source>Price</source>
-            <translation>Preis</translation>
-        </message>
-        <message>
-            <source>US$ per GPU-hour</source>
-            <translation>US$ je GPU-Stunde</translation>
-        </message>
-        <message>
-            <source>What an hour of one GPU costs; auto: the preset's.</source>
-            <translation>Was eine Stunde einer GPU kostet; auto: laut Voreinstellung.</translation>
-        </message>
-        <message>
-            <source>Calibration</source>
-            <translation>Kalibrierung</translation>
-        </message>
-        <message>
-            <source>Measured curves of kernels and links: a preset or the path of a file that 'hexaplan calibrate' wrote; auto: those of the GPU type.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Tensor parallel</source>
-            <translation>Tensorparallel</translation>
-        </message>
-        <message>
-            <source>TP: ranks that share every layer's matrices. Talks in every layer: keep it inside a node.</source>
-            <translation>TP: Ränge, die sich die Matrizen jeder Schicht teilen. Tauscht in jeder Schicht Daten aus: innerhalb eines Knotens halten.</translation>
-        </message>
-        <message>
-            <source>Context parallel</source>
-            <translation>Kontextparallel</translation>
-        </message>
-        <message>
-            <source>CP: ranks that share every sequence, for long contexts.</source>
-            <translation>CP: Ränge, die sich jede Sequenz teilen, für lange Kontexte.</translation>
-        </message>
-        <message>
-            <source>Pipeline parallel</source>
-            <translation>Pipelineparallel</translation>
-        </message>
-        <message>
-            <source>PP: stages that share the layers. Costs a bubble, talks little.</source>
-            <translation>PP: Stufen, die sich die Schichten teilen. Kostet Leerlauf, tauscht wenig aus.</translation>
-        </message>
-        <message>
-            <source>Chunks per stage</source>
-            <translation>Teile je Stufe</translation>
-        </message>
-        <message>
-            <source>VPP: model chunks per stage (interleaving). Smaller bubble, more messages and activations.</source>
-            <translation>VPP: Modellteile je Stufe (verschränkt). Weniger Leerlauf, mehr Nachrichten und Aktivierungen.</translation>
-        </message>
-        <message>
-            <source>Expert parallel</source>
-            <translation>Expertenparallel</translation>
-        </message>
-        <message>
-            <source>EP: ranks that share the experts.</source>
-            <translation>EP: Ränge, die sich die Experten teilen.</translation>
-        </message>
-        <message>
-            <source>Expert tensor</source>
-            <translation>Tensor der Experten</translation>
-        </message>
-        <message>
-            <source>Tensor-parallel size of the experts; auto: that of the rest.</source>
-            <translation>Tensorparallele Größe der Experten; auto: wie beim Rest.</translation>
-        </message>
-        <message>
-            <source>Sequence parallel</source>
-            <translation>Sequenzparallel</translation>
-        </message>
-        <message>
-            <source>SP: tensor-parallel ranks also share norms and dropouts by tokens. Less memory at the same traffic.</source>
-            <translation>SP: Tensorparallele Ränge teilen sich auch Normen und Dropouts nach Tokens. Weniger Speicher bei gleichem Datenverkehr.</translation>
-        </message>
-        <message>
-            <source>Quantised weights</source>
-            <translation>Quantisierte Gewichte</translation>
-        </message>
-        <message>
-            <source>ZeRO++ qwZ: parameters are gathered in 8 bits.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Quantised gradients</source>
-            <translation>Quantisierte Gradienten</translation>
-        </message>
-        <message>
-            <source>ZeRO++ qgZ: gradients are reduced in 4 bits.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Partition activations</source>
-            <translation>Aktivierungen aufteilen</translation>
-        </message>
-        <message>
-            <source>ZeRO-R: saved layer inputs are cut over tensor-parallel ranks.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>× %1 = %2 GPUs</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Data parallel</source>
-            <translation>Datenparallel</translation>
-        </message>
-        <message>
-            <source>DP: copies of the model that share the batch. Follows from the GPUs and the other degrees; changing it changes the number of GPUs.</source>
-            <translation>DP: Kopien des Modells, die sich den Stapel teilen. Folgt aus den GPUs und den anderen Graden; eine Änderung ändert die Zahl der GPUs.</translation>
-        </message>
-        <message>
-            <source>ZeRO stage</source>
-            <translation>ZeRO-Stufe</translation>
-        </message>
-        <message>
-            <source>What data-parallel ranks share instead of copying: 1 optimizer states, 2 gradients too, 3 parameters too (FSDP).</source>
-            <translation>Was datenparallele Ränge teilen statt kopieren: 1 Optimiererzustände, 2 auch Gradienten, 3 auch Parameter (FSDP).</translation>
-        </message>
-        <message>
-            <source>everything is copied</source>
-            <translation>alles wird kopiert</translation>
-        </message>
-        <message>
-            <source>optimizer states shared</source>
-            <translation>Optimiererzustände geteilt</translation>
-        </message>
-        <message>
-            <source>and gradients</source>
-            <translation>und Gradienten</translation>
-        </message>
-        <message>
-            <source>and parameters (FSDP)</source>
-            <translation>und Parameter (FSDP)</translation>
-        </message>
-        <message>
-            <source>ranks</source>
-            <translation>Ränge</translation>
-        </message>
-        <message>
-            <source>Context exchange</source>
-            <translation>Kontextaustausch</translation>
-        </message>
-        <message>
-            <source>How context-parallel ranks see each other's keys and values: in a ring, gathered, or by exchanging heads (Ulysses).</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Output layer</source>
-            <translation>Ausgabeschicht</translation>
-        </message>
-        <message>
-            <source>On the last stage, or spread over all stages (arXiv:2411.05288).</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Stage split</source>
-            <translation>Stufenschnitt</translation>
-        </message>
-        <message>
-            <source>How layers are cut into stages: a rule, or the layers of every chunk: 4/5/5/4.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Rank order</source>
-            <translation>Rangfolge</translation>
-        </message>
-        <message>
-            <source>Which axis lies on neighbouring GPUs, innermost first.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Schedule</source>
-            <translation>Ablauf</translation>
-        </message>
-        <message>
-            <source>Order in which a stage runs its micro-batches.</source>
-            <translation>Reihenfolge, in der eine Stufe ihre Mikrostapel rechnet.</translation>
-        </message>
-        <message>
-            <source>Shard group</source>
-            <translation>Teilungsgruppe</translation>
-        </message>
-        <message>
-            <source>Ranks that share states between them, copies beyond (HSDP); auto: all.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Secondary group</source>
-            <translation>Zweitgruppe</translation>
-        </message>
-        <message>
-            <source>ZeRO++ hpZ: ranks of a second copy of the parameters; auto: none.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Layers</source>
-            <translation>Schichten</translation>
-        </message>
-        <message>
-            <source>Decoder layers.</source>
-            <translation>Decoder-Schichten.</translation>
-        </message>
-        <message>
-            <source>Hidden size</source>
-            <translation>Breite</translation>
-        </message>
-        <message>
-            <source>Width of the residual stream.</source>
-            <translation>Breite des Residualstroms.</translation>
-        </message>
-        <message>
-            <source>MLP width</source>
-            <translation>MLP-Breite</translation>
-        </message>
-        <message>
-            <source>Width inside the MLP of a dense layer (intermediate size).</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Heads</source>
-            <translation>Köpfe</translation>
-        </message>
-        <message>
-            <source>Attention heads. Tensor parallelism must divide them.</source>
-            <translation>Attention-Köpfe. Die Tensorparallelität muss sie teilen.</translation>
-        </message>
-        <message>
-            <source>Key-value heads</source>
-            <translation>Key-Value-Köpfe</translation>
-        </message>
-        <message>
-            <source>Heads of keys and values: fewer than heads in grouped-query attention.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Head size</source>
-            <translation>Kopfbreite</translation>
-        </message>
-        <message>
-            <source>Width of one attention head.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Vocabulary</source>
-            <translation>Vokabular</translation>
-        </message>
-        <message>
-            <source>tokens</source>
-            <translation>Tokens</translation>
-        </message>
-        <message>
-            <source>Tokens in the vocabulary, before the framework pads it.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Context</source>
-            <translation>Kontext</translation>
-        </message>
-        <message>
-            <source>Longest sequence the model was made for; rows of a learned position table.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Sliding window</source>
-            <translation>Gleitendes Fenster</translation>
-        </message>
-        <message>
-            <source>Tokens that a layer with a sliding window attends to.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Experts</source>
-            <translation>Experten</translation>
-        </message>
-        <message>
-            <source>Routed experts of a layer.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Experts per token</source>
-            <translation>Experten je Token</translation>
-        </message>
-        <message>
-            <source>Routed experts that every token visits.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Expert width</source>
-            <translation>Expertenbreite</translation>
-        </message>
-        <message>
-            <source>Width inside one expert.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Shared expert width</source>
-            <translation>Breite des geteilten Experten</translation>
-        </message>
-        <message>
-            <source>Width of the expert that every token visits.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Shared experts</source>
-            <translation>Geteilte Experten</translation>
-        </message>
-        <message>
-            <source>Experts that every token visits.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Dense layers first</source>
-            <translation>Dichte Schichten zuerst</translation>
-        </message>
-        <message>
-            <source>Leading layers without experts.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Query rank</source>
-            <translation>Query-Rang</translation>
-        </message>
-        <message>
-            <source>Rank of the compressed queries (latent attention).</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Key-value rank</source>
-            <translation>Key-Value-Rang</translation>
-        </message>
-        <message>
-            <source>Rank of the compressed keys and values (latent attention).</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Head size, no position</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Width of a query or key head without positions (latent attention).</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Head size, rotary</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Width of a query or key head with rotary positions (latent attention).</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Value head size</source>
-            <translation>Value-Kopfbreite</translation>
-        </message>
-        <message>
-            <source>Width of a value head (latent attention).</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>MTP modules</source>
-            <translation>MTP-Module</translation>
-        </message>
-        <message>
-            <source>Multi-token prediction modules, trained beside the main model.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>%1 parameters</source>
-            <translation>%1 Parameter</translation>
-        </message>
-        <message>
-            <source>Model</source>
-            <translation>Modell</translation>
-        </message>
-        <message>
-            <source>A published model, or the path of a Hugging Face config.json. Files can also be dropped onto the window.</source>
-            <translation>Ein veröffentlichtes Modell oder der Pfad einer config.json von Hugging Face. Dateien können auch auf das Fenster gezogen werden.</translation>
-        </message>
-        <message>
-            <source>Sequence</source>
-            <translation>Sequenz</translation>
-        </message>
-        <message>
-            <source>Tokens of one sequence: 4096, 8k (= 8192), 1M (= 1048576). auto: 4096, or the model's context where that is shorter.</source>
-            <translation>Tokens einer Sequenz: 4096, 8k (= 8192), 1M (= 1048576). auto: 4096 oder der Kontext des Modells, wo er kürzer ist.</translation>
-        </message>
-        <message>
-            <source>Micro-batch</source>
-            <translation>Mikrostapel</translation>
-        </message>
-        <message>
-            <source>sequences</source>
-            <translation>Sequenzen</translation>
-        </message>
-        <message>
-            <source>Sequences that a data-parallel rank passes through the model at once.</source>
-            <translation>Sequenzen, die ein datenparalleler Rang zugleich durch das Modell schickt.</translation>
-        </message>
-        <message>
-            <source>Global batch</source>
-            <translation>Globaler Stapel</translation>
-        </message>
-        <message>
-            <source>Sequences of one optimizer step over all ranks; micro-batch × data parallelism must divide it. auto: 4 micro-batches per pipeline stage.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Precision</source>
-            <translation>Genauigkeit</translation>
-        </message>
-        <message>
-            <source>Type in which matrix products run.</source>
-            <translation>Typ, in dem Matrixprodukte rechnen.</translation>
-        </message>
-        <message>
-            <source>Recompute</source>
-            <translation>Neuberechnung</translation>
-        </message>
-        <message>
-            <source>Activations that are computed again in the backward pass instead of being kept: none, selective (attention scores), full, layers=4, modules=core_attn,layernorm.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Optimizer</source>
-            <translation>Optimierer</translation>
-        </message>
-        <message>
-            <source>Optimizer, and with it the states kept per parameter.</source>
-            <translation>Optimierer und damit die Zustände je Parameter.</translation>
-        </message>
-        <message>
-            <source>Attention</source>
-            <translation>Attention</translation>
-        </message>
-        <message>
-            <source>flash: scores are never stored; fused-softmax and unfused keep them for the backward pass.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Cross-entropy</source>
-            <translation>Kreuzentropie</translation>
-        </message>
-        <message>
-            <source>How the loss handles the logits; default: what the framework does.</source>
-            <translation>Wie der Verlust mit den Logits umgeht; default: was das Framework tut.</translation>
-        </message>
-        <message>
-            <source>Token budget</source>
-            <translation>Tokenbudget</translation>
-        </message>
-        <message>
-            <source>Tokens of the whole training, for days and cost: 300B, 15T. auto: not asked.</source>
-            <translation>Tokens des ganzen Trainings, für Tage und Kosten: 300B, 15T. auto: nicht gefragt.</translation>
-        </message>
-        <message>
-            <source>Parameters in</source>
-            <translation>Parameter in</translation>
-        </message>
-        <message>
-            <source>Type in which parameters are kept for compute; auto: the framework's.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Gradients in</source>
-            <translation>Gradienten in</translation>
-        </message>
-        <message>
-            <source>Type in which gradients are accumulated and reduced; auto: the framework's.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Optimizer in backward</source>
-            <translation>Optimierer im Rückwärtslauf</translation>
-        </message>
-        <message>
-            <source>Each parameter is updated as soon as its gradient is there, which is freed at once.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Fused norm</source>
-            <translation>Norm verschmolzen</translation>
-        </message>
-        <message>
-            <source>The norm is one kernel instead of a row of tensor operations.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Dropout</source>
-            <translation>Dropout</translation>
-        </message>
-        <message>
-            <source>Probability of dropping an activation; above 0 the masks are saved.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Training</source>
-            <translation>Training</translation>
-        </message>
-        <message>
-            <source>Pre-training, full fine-tuning, or adapters beside frozen weights.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Adapter rank</source>
-            <translation>Adapterrang</translation>
-        </message>
-        <message>
-            <source>Rank of LoRA adapters.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Offload to</source>
-            <translation>Auslagern nach</translation>
-        </message>
-        <message>
-            <source>Where offloaded tensors live: host memory or NVMe.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Routing imbalance</source>
-            <translation>Ungleiche Verteilung</translation>
-        </message>
-        <message>
-            <source>× mean</source>
-            <translation>× Mittel</translation>
-        </message>
-        <message>
-            <source>Tokens of the busiest expert rank over the mean.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Capacity factor</source>
-            <translation>Kapazitätsfaktor</translation>
-        </message>
-        <message>
-            <source>Tokens beyond this multiple of the mean per expert are dropped; 0: none are.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>%1 tokens; micro-batches: %2</source>
-            <translation>%1 Tokens; Mikrostapel: %2</translation>
-        </message>
-        <message>
-            <source>Offload optimizer</source>
-            <translation>Optimierer auslagern</translation>
-        </message>
-        <message>
-            <source>Offload parameters</source>
-            <translation>Parameter auslagern</translation>
-        </message>
-        <message>
-            <source>Offload activations</source>
-            <translation>Aktivierungen auslagern</translation>
-        </message>
-        <message>
-            <source>Kept outside the device between uses (ZeRO-Offload, ZeRO-Infinity).</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Framework</source>
-            <translation>Framework</translation>
-        </message>
-        <message>
-            <source>Whose habits cost memory and time: what is saved, in which type, buckets, overlap, overheads.</source>
-            <translation>Wessen Gewohnheiten Speicher und Zeit kosten: was in welchem Typ aufgehoben wird, Bündel, Überlappung, Aufwände.</translation>
-        </message>
-        <message>
-            <source>Cluster</source>
-            <translation>Cluster</translation>
-        </message>
-        <message>
-            <source>Layout</source>
-            <translation>Aufteilung</translation>
-        </message>
-        <message>
-            <source>Recipe</source>
-            <translation>Rezept</translation>
-        </message>
-    </context>
-    <context>
-        <name>Figures</name>
-        <message>
-            <source>memory of the fullest GPU</source>
-            <translation>Speicher der vollsten GPU</translation>
-        </message>
-        <message>
-            <source>on the device</source>
-            <translation>auf dem Gerät</translation>
-        </message>
-        <message>
-            <source>Everything: what nvidia-smi shows, what runs out.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>to spare</source>
-            <translation>frei</translation>
-        </message>
-        <message>
-            <source>Usable memory left over.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>allocated</source>
-            <translation>belegt</translation>
-        </message>
-        <message>
-            <source>Peak of live tensors (torch.cuda.max_memory_allocated).</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>reserved</source>
-            <translation>reserviert</translation>
-        </message>
-        <message>
-            <source>Peak of the caching allocator (torch.cuda.max_memory_reserved).</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>time of one step</source>
-            <translation>Zeit eines Schritts</translation>
-        </message>
-        <message>
-            <source>one step</source>
-            <translation>ein Schritt</translation>
-        </message>
-        <message>
-            <source>One optimizer step.</source>
-            <translation>Ein Optimiererschritt.</translation>
-        </message>
-        <message>
-            <source>throughput</source>
-            <translation>Durchsatz</translation>
-        </message>
-        <message>
-            <source>tokens/s</source>
-            <translation>Tokens/s</translation>
-        </message>
-        <message>
-            <source>Of the whole job.</source>
-            <translation>Des ganzen Laufs.</translation>
-        </message>
-        <message>
-            <source>tokens/s/GPU</source>
-            <translation>Tokens/s/GPU</translation>
-        </message>
-        <message>
-            <source>Of one GPU.</source>
-            <translation>Einer GPU.</translation>
-        </message>
-        <message>
-            <source>TFLOP/s/GPU</source>
-            <translation>TFLOP/s/GPU</translation>
-        </message>
-        <message>
-            <source>Model FLOPs; causal attention halved.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>MFU</source>
-            <translation>MFU</translation>
-        </message>
-        <message>
-            <source>Model FLOPs over the dense peak; causal attention halved. Formula U2.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>HFU</source>
-            <translation>HFU</translation>
-        </message>
-        <message>
-            <source>As MFU, with recomputed FLOPs. Formula U2.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>whole training run</source>
-            <translation>ganzer Trainingslauf</translation>
-        </message>
-        <message>
-            <source>duration</source>
-            <translation>Dauer</translation>
-        </message>
-        <message>
-            <source>For the recipe's tokens, without restarts. Formula U3.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>steps</source>
-            <translation>Schritte</translation>
-        </message>
-        <message>
-            <source>Optimizer steps.</source>
-            <translation>Optimiererschritte.</translation>
-        </message>
-        <message>
-            <source>GPU-hours</source>
-            <translation>GPU-Stunden</translation>
-        </message>
-        <message>
-            <source>Duration × GPUs. Formula U3.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>cost</source>
-            <translation>Kosten</translation>
-        </message>
-        <message>
-            <source>At the GPU's price per hour. Formula U3.</source>
-            <translation type="unfinished" />
-        </message>
-    </context>
-    <context>
-        <name>FormulaPage</name>
-        <message>
-            <source>Formula %1</source>
-            <translation>Formel %1</translation>
-        </message>
-        <message>
-            <source>Formulas</source>
-            <translation>Formeln</translation>
-        </message>
-        <message>
-            <source>Formula</source>
-            <translation>Formel</translation>
-        </message>
-    </context>
-    <context>
-        <name>Instant</name>
-        <message>
-            <source>forward</source>
-            <translation>vorwärts</translation>
-        </message>
-        <message>
-            <source>loss</source>
-            <translation>Verlust</translation>
-        </message>
-        <message>
-            <source>head backward</source>
-            <translation>Ausgabe rückwärts</translation>
-        </message>
-        <message>
-            <source>backward</source>
-            <translation>rückwärts</translation>
-        </message>
-        <message>
-            <source>optimizer step</source>
-            <translation>Optimiererschritt</translation>
-        </message>
-        <message>
-            <source>between steps</source>
-            <translation>zwischen Schritten</translation>
-        </message>
-    </context>
-    <context>
-        <name>Ledger</name>
-        <message>
-            <source>expert layers, sliding window</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>expert layers</source>
-            <translation>Expertenschichten</translation>
-        </message>
-        <message>
-            <source>layers, sliding window</source>
-            <translation>Schichten, gleitendes Fenster</translation>
-        </message>
-        <message>
-            <source>layers</source>
-            <translation>Schichten</translation>
-        </message>
-        <message>
-            <source>all tensors</source>
-            <translation>alle Tensoren</translation>
-        </message>
-    </context>
-    <context>
-        <name>Messages</name>
-        <message>
-            <source>got %1</source>
-            <translation>erhalten %1</translation>
-        </message>
-        <message>
-            <source>expected %1</source>
-            <translation>erwartet %1</translation>
-        </message>
-    </context>
-    <context>
-        <name>Plans</name>
-        <message>
-            <source>#</source>
-            <translation>Nr.</translation>
-        </message>
-        <message>
-            <source>Place in the ranking.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>layout</source>
-            <translation>Aufteilung</translation>
-        </message>
-        <message>
-            <source>As the command line reads it.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>step time</source>
-            <translation>Schrittzeit</translation>
-        </message>
-        <message>
-            <source>Of one optimizer step.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>peak memory</source>
-            <translation>Speicherspitze</translation>
-        </message>
-        <message>
-            <source>Of the fullest GPU.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>to spare</source>
-            <translation>frei</translation>
-        </message>
-        <message>
-            <source>Usable memory left on the fullest GPU.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>tokens/s/GPU</source>
-            <translation>Tokens/s/GPU</translation>
-        </message>
-        <message>
-            <source>Tokens per second and GPU.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>MFU</source>
-            <translation>MFU</translation>
-        </message>
-        <message>
-            <source>Model FLOPs over the dense peak; causal attention halved.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>GPUs</source>
-            <translation>GPUs</translation>
-        </message>
-        <message>
-            <source>That the plan uses.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>micro-batch</source>
-            <translation>Mikrostapel</translation>
-        </message>
-        <message>
-            <source>Sequences per pass and replica.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>recompute</source>
-            <translation>Neuberechnung</translation>
-        </message>
-        <message>
-            <source>What backward runs again to save memory.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>cost per step</source>
-            <translation>Kosten je Schritt</translation>
-        </message>
-        <message>
-            <source>All GPUs together; empty where the GPU has no price.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>uneven gain</source>
-            <translation>Gewinn, ungleich</translation>
-        </message>
-        <message>
-            <source>What the best uneven split of layers saves per step.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>simulated</source>
-            <translation>simuliert</translation>
-        </message>
-        <message>
-            <source>Step time by discrete events.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>DP</source>
-            <translation>DP</translation>
-        </message>
-        <message>
-            <source>Data-parallel replicas.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>TP</source>
-            <translation>TP</translation>
-        </message>
-        <message>
-            <source>Ranks that share each layer's matrices.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>CP</source>
-            <translation>CP</translation>
-        </message>
-        <message>
-            <source>Ranks that share each sequence.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>PP</source>
-            <translation>PP</translation>
-        </message>
-        <message>
-            <source>Pipeline stages.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>VPP</source>
-            <translation>VPP</translation>
-        </message>
-        <message>
-            <source>Model chunks per stage.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>EP</source>
-            <translation>EP</translation>
-        </message>
-        <message>
-            <source>Ranks that share the experts.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>ZeRO</source>
-            <translation>ZeRO</translation>
-        </message>
-        <message>
-            <source>What data-parallel ranks shard: 1 optimizer states, 2 gradients too, 3 all.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>schedule</source>
-            <translation>Ablauf</translation>
-        </message>
-        <message>
-            <source>Order of micro-batches in the pipeline.</source>
-            <translation type="unfinished" />
-        </message>
-    </context>
-    <context>
-        <name>Rejections</name>
-        <message>
-            <source>candidates</source>
-            <translation>Kandidaten</translation>
-        </message>
-        <message>
-            <source>That this rule was the first to reject.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>rule</source>
-            <translation>Regel</translation>
-        </message>
-        <message>
-            <source>Its stable name.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>reason, for example</source>
-            <translation>Grund, zum Beispiel</translation>
-        </message>
-        <message>
-            <source>Why one of them was rejected.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>what would pass</source>
-            <translation>was ginge</translation>
-        </message>
-        <message>
-            <source>Advice for that one.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>nearest layouts that pass</source>
-            <translation>nächste Aufteilungen, die gehen</translation>
-        </message>
-        <message>
-            <source>Next to the example, along the axis that the rule speaks of.</source>
-            <translation type="unfinished" />
-        </message>
-    </context>
-    <context>
-        <name>Report</name>
-        <message>
-            <source>term</source>
-            <translation>Teil</translation>
-        </message>
-        <message>
-            <source>What was predicted and measured.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>predicted</source>
-            <translation>vorhergesagt</translation>
-        </message>
-        <message>
-            <source>By the cost model.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>measured</source>
-            <translation>gemessen</translation>
-        </message>
-        <message>
-            <source>In the run; empty: not measured.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>difference</source>
-            <translation>Differenz</translation>
-        </message>
-        <message>
-            <source>Predicted minus measured.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>error</source>
-            <translation>Fehler</translation>
-        </message>
-        <message>
-            <source>Predicted over measured, minus 1.</source>
-            <translation type="unfinished" />
-        </message>
-    </context>
-    <context>
-        <name>SpanKind</name>
-        <message>
-            <source>forward</source>
-            <translation>vorwärts</translation>
-        </message>
-        <message>
-            <source>backward</source>
-            <translation>rückwärts</translation>
-        </message>
-        <message>
-            <source>backward, inputs</source>
-            <translation>rückwärts, Eingaben</translation>
-        </message>
-        <message>
-            <source>backward, weights</source>
-            <translation>rückwärts, Gewichte</translation>
-        </message>
-        <message>
-            <source>recomputation</source>
-            <translation>Neuberechnung</translation>
-        </message>
-        <message>
-            <source>collectives of layers</source>
-            <translation>Kollektive der Schichten</translation>
-        </message>
-        <message>
-            <source>activations sent</source>
-            <translation>Aktivierungen gesendet</translation>
-        </message>
-        <message>
-            <source>gradients sent</source>
-            <translation>Gradienten gesendet</translation>
-        </message>
-        <message>
-            <source>gradient reduction</source>
-            <translation>Gradientensumme</translation>
-        </message>
-        <message>
-            <source>parameter gathering</source>
-            <translation>Parameter einsammeln</translation>
-        </message>
-        <message>
-            <source>optimizer</source>
-            <translation>Optimierer</translation>
-        </message>
-        <message>
-            <source>host</source>
-            <translation>Rechner</translation>
-        </message>
-    </context>
-    <context>
-        <name>Stream</name>
-        <message>
-            <source>compute</source>
-            <translation>Rechnen</translation>
-        </message>
-        <message>
-            <source>layers' comm.</source>
-            <translation>Schichtkomm.</translation>
-        </message>
-        <message>
-            <source>messages</source>
-            <translation>Nachrichten</translation>
-        </message>
-        <message>
-            <source>data parallel</source>
-            <translation>datenparallel</translation>
-        </message>
-    </context>
-    <context>
-        <name>TableTools</name>
-        <message>
-            <source>Save the table</source>
-            <translation>Tabelle speichern</translation>
-        </message>
-        <message>
-            <source>CSV (*.csv)</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Not saved</source>
-            <translation>Nicht gespeichert</translation>
-        </message>
-        <message>
-            <source>Copy as CSV</source>
-            <translation>Als CSV kopieren</translation>
-        </message>
-        <message>
-            <source>Copy as Markdown</source>
-            <translation>Als Markdown kopieren</translation>
-        </message>
-        <message>
-            <source>Save as CSV…</source>
-            <translation>Als CSV speichern…</translation>
-        </message>
-    </context>
-    <context>
-        <name>Terms</name>
-        <message>
-            <source>parameters</source>
-            <translation>Parameter</translation>
-        </message>
-        <message>
-            <source>The weights that the passes compute with.</source>
-            <translation>Die Gewichte, mit denen gerechnet wird.</translation>
-        </message>
-        <message>
-            <source>gradients</source>
-            <translation>Gradienten</translation>
-        </message>
-        <message>
-            <source>One gradient for every trained weight, in the type in which they are summed.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>optimizer states</source>
-            <translation>Optimiererzustände</translation>
-        </message>
-        <message>
-            <source>Master weights and the optimizer's moments.</source>
-            <translation>Hauptgewichte und Momente des Optimierers.</translation>
-        </message>
-        <message>
-            <source>activations</source>
-            <translation>Aktivierungen</translation>
-        </message>
-        <message>
-            <source>What forward keeps for backward, for every micro-batch in flight.</source>
-            <translation>Was der Vorwärtslauf für den Rückwärtslauf aufhebt, für jeden Mikrostapel unterwegs.</translation>
-        </message>
-        <message>
-            <source>logits</source>
-            <translation>Logits</translation>
-        </message>
-        <message>
-            <source>Scores over the vocabulary and their loss, on the last stage.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>working set</source>
-            <translation>Arbeitsbereich</translation>
-        </message>
-        <message>
-            <source>Tensors that live only while one layer runs.</source>
-            <translation>Tensoren, die nur leben, während eine Schicht rechnet.</translation>
-        </message>
-        <message>
-            <source>communication</source>
-            <translation>Kommunikation</translation>
-        </message>
-        <message>
-            <source>Buffers of the communicators, outside the framework's allocator.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>overhead</source>
-            <translation>Aufwand</translation>
-        </message>
-        <message>
-            <source>Device context, libraries and what the caching allocator cannot reuse.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>matrix products</source>
-            <translation>Matrixprodukte</translation>
-        </message>
-        <message>
-            <source>Projections, MLP and output layer on the tensor cores.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>attention</source>
-            <translation>Attention</translation>
-        </message>
-        <message>
-            <source>Scores, softmax and weighted values.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>memory-bound kernels</source>
-            <translation>speicherbegrenzte Kernel</translation>
-        </message>
-        <message>
-            <source>Norms, activations, residuals: as fast as memory is.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>recomputation</source>
-            <translation>Neuberechnung</translation>
-        </message>
-        <message>
-            <source>Forward run again during backward, to save activations.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>kernel launches</source>
-            <translation>Kernelstarts</translation>
-        </message>
-        <message>
-            <source>Gaps between kernels.</source>
-            <translation>Lücken zwischen Kerneln.</translation>
-        </message>
-        <message>
-            <source>tensor parallel</source>
-            <translation>tensorparallel</translation>
-        </message>
-        <message>
-            <source>Exposed communication inside layers cut over tensor-parallel ranks.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>context parallel</source>
-            <translation>kontextparallel</translation>
-        </message>
-        <message>
-            <source>Exposed exchange of keys and values between parts of a sequence.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>expert parallel</source>
-            <translation>expertenparallel</translation>
-        </message>
-        <message>
-            <source>Exposed exchange of tokens between experts.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>pipeline messages</source>
-            <translation>Pipelinenachrichten</translation>
-        </message>
-        <message>
-            <source>Activations and gradients sent between stages, as far as they are waited for.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>pipeline bubble</source>
-            <translation>Pipelineleerlauf</translation>
-        </message>
-        <message>
-            <source>Waiting for other stages while the pipeline fills and drains.</source>
-            <translation>Warten auf andere Stufen, während sich die Pipeline füllt und leert.</translation>
-        </message>
-        <message>
-            <source>data parallel</source>
-            <translation>datenparallel</translation>
-        </message>
-        <message>
-            <source>Exposed reduction of gradients and gathering of parameters.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>optimizer</source>
-            <translation>Optimierer</translation>
-        </message>
-        <message>
-            <source>Gradient norm and update of the weights.</source>
-            <translation>Gradientennorm und Aktualisierung der Gewichte.</translation>
-        </message>
-        <message>
-            <source>host</source>
-            <translation>Rechner</translation>
-        </message>
-        <message>
-            <source>The device waits for the program: data loading, bookkeeping, synchronisation.</source>
-            <translation type="unfinished" />
-        </message>
-    </context>
-    <context>
-        <name>hexaplan::gui::LedgerTreeModel</name>
-        <message>
-            <source>tensor</source>
-            <translation>Tensor</translation>
-        </message>
-        <message>
-            <source>Kind, layer class, tensor: as the ledger names it.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>memory</source>
-            <translation>Speicher</translation>
-        </message>
-        <message>
-            <source>On one GPU, at the peak.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>share</source>
-            <translation>Anteil</translation>
-        </message>
-        <message>
-            <source>Of all tensors alive at the peak.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>copies</source>
-            <translation>Kopien</translation>
-        </message>
-        <message>
-            <source>Layers × micro-batches in flight × copies of each.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>elements</source>
-            <translation>Elemente</translation>
-        </message>
-        <message>
-            <source>Numbers in one copy, on one GPU.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>type</source>
-            <translation>Typ</translation>
-        </message>
-        <message>
-            <source>Storage type of one element.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>formula</source>
-            <translation>Formel</translation>
-        </message>
-        <message>
-            <source>Section of docs/formulas.md that says why it is this large.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>%1 bytes</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>%1: see docs/formulas.md, %2</source>
-            <translation type="unfinished" />
-        </message>
-    </context>
-    <context>
-        <name>hexaplan::gui::SearchPage</name>
-        <message>
-            <source>shortest step</source>
-            <translation>kürzester Schritt</translation>
-        </message>
-        <message>
-            <source>most tokens/s per GPU</source>
-            <translation>meiste Tokens/s je GPU</translation>
-        </message>
-        <message>
-            <source>lowest cost per token</source>
-            <translation>niedrigste Kosten je Token</translation>
-        </message>
-        <message>
-            <source>most free memory</source>
-            <translation>meister freier Speicher</translation>
-        </message>
-        <message>
-            <source>What to look for</source>
-            <translation>Wonach gesucht wird</translation>
-        </message>
-        <message>
-            <source>Memory a plan may take</source>
-            <translation>Speicher, den ein Plan belegen darf</translation>
-        </message>
-        <message>
-            <source>≤ %1 % of memory</source>
-            <translation>≤ %1 % Speicher</translation>
-        </message>
-        <message>
-            <source>keep micro-batch</source>
-            <translation>Mikrostapel fest</translation>
-        </message>
-        <message>
-            <source>keep recompute</source>
-            <translation>Neuberechnung fest</translation>
-        </message>
-        <message>
-            <source>&amp;Search</source>
-            <translation>&amp;Suchen</translation>
-        </message>
-        <message>
-            <source>C&amp;ancel</source>
-            <translation>&amp;Abbrechen</translation>
-        </message>
-        <message>
-            <source>Look for</source>
-            <translation>Gesucht:</translation>
-        </message>
-        <message>
-            <source>Progress of the search</source>
-            <translation>Fortschritt der Suche</translation>
-        </message>
-        <message>
-            <source>Every layout of these GPUs is looked at; the window stays usable meanwhile.</source>
-            <translation>Jede Aufteilung dieser GPUs wird angesehen; das Fenster bleibt dabei benutzbar.</translation>
-        </message>
-        <message>
-            <source>Filter plans</source>
-            <translation>Pläne filtern</translation>
-        </message>
-        <message>
-            <source>Filter: tp8, full, interleaved …</source>
-            <translation>Filter: tp8, full, interleaved …</translation>
-        </message>
-        <message>
-            <source>Plans</source>
-            <translation>Pläne</translation>
-        </message>
-        <message>
-            <source>Double-click or Enter loads a plan; the header's menu shows more columns</source>
-            <translation>Doppelklick oder Eingabe lädt einen Plan; das Menü der Kopfzeile zeigt mehr Spalten</translation>
-        </message>
-        <message>
-            <source>Plans that no other beats in both step time and memory appear here; a click loads one.</source>
-            <translation>Hier erscheinen Pläne, die kein anderer in Schrittzeit und Speicher zugleich übertrifft; ein Klick lädt einen.</translation>
-        </message>
-        <message>
-            <source>Rejections by rule</source>
-            <translation>Ablehnungen nach Regel</translation>
-        </message>
-        <message>
-            <source>%1 layouts priced …</source>
-            <translation>%1 Aufteilungen berechnet …</translation>
-        </message>
-        <message>
-            <source>%1%2 candidates: %3 broke a rule, %4 could not be among the best, %5 priced, %6 fit.</source>
-            <translation>%1%2 Kandidaten: %3 brachen eine Regel, %4 konnten nicht zu den besten gehören, %5 berechnet, %6 passen.</translation>
-        </message>
-        <message>
-            <source>Cancelled: </source>
-            <translation>Abgebrochen: </translation>
-        </message>
-        <message>
-            <source>step time</source>
-            <translation>Schrittzeit</translation>
-        </message>
-        <message>
-            <source>peak memory per GPU</source>
-            <translation>Speicherspitze je GPU</translation>
-        </message>
-        <message>
-            <source>MFU</source>
-            <translation>MFU</translation>
-        </message>
-        <message>
-            <source>usable memory</source>
-            <translation>nutzbarer Speicher</translation>
-        </message>
-        <message>
-            <source>Plan %1</source>
-            <translation>Plan %1</translation>
-        </message>
-    </context>
-    <context>
-        <name>hexaplan::gui::CalibrationModel</name>
-        <message>
-            <source>measured</source>
-            <translation>gemessen</translation>
-        </message>
-        <message>
-            <source>borrowed</source>
-            <translation>geliehen</translation>
-        </message>
-        <message>
-            <source>prior</source>
-            <translation>Annahme</translation>
-        </message>
-        <message>
-            <source>matrix products</source>
-            <translation>Matrixprodukte</translation>
-        </message>
-        <message>
-            <source>share of the peak, %1</source>
-            <translation>Anteil der Spitze, %1</translation>
-        </message>
-        <message>
-            <source>Of the datasheet's dense peak, for large matrices; %1 measured correction(s).</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>sustained in a training step</source>
-            <translation>gehalten in einem Trainingsschritt</translation>
-        </message>
-        <message>
-            <source>Power and clocks of long products against short ones.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>head size %1</source>
-            <translation>Kopfbreite %1</translation>
-        </message>
-        <message>
-            <source>attention</source>
-            <translation>Attention</translation>
-        </message>
-        <message>
-            <source>%1, forward, at best</source>
-            <translation>%1, vorwärts, bestenfalls</translation>
-        </message>
-        <message>
-            <source>Share of the peak that fused attention reaches.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>%1, backward, at best</source>
-            <translation>%1, rückwärts, bestenfalls</translation>
-        </message>
-        <message>
-            <source>memory-bound kernels</source>
-            <translation>speicherbegrenzte Kernel</translation>
-        </message>
-        <message>
-            <source>share of the bandwidth</source>
-            <translation>Anteil der Bandbreite</translation>
-        </message>
-        <message>
-            <source>Of the datasheet's memory bandwidth.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>ramp</source>
-            <translation>Anlauf</translation>
-        </message>
-        <message>
-            <source>Until every multiprocessor has its first loads back.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>kernel launches</source>
-            <translation>Kernelstarts</translation>
-        </message>
-        <message>
-            <source>gap between kernels</source>
-            <translation>Lücke zwischen Kerneln</translation>
-        </message>
-        <message>
-            <source>Added to every matrix product and attention.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>inside a node</source>
-            <translation>im Knoten</translation>
-        </message>
-        <message>
-            <source>%1 on %2 GPUs, sizes measured</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Points of the curve of time over size.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>between nodes</source>
-            <translation>zwischen Knoten</translation>
-        </message>
-        <message>
-            <source>attained share of the bandwidth</source>
-            <translation>erreichter Anteil der Bandbreite</translation>
-        </message>
-        <message>
-            <source>For large messages, of the card's rate.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>latency of a collective</source>
-            <translation>Latenz eines Kollektivs</translation>
-        </message>
-        <message>
-            <source>Once per collective.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>latency of a step</source>
-            <translation>Latenz eines Schritts</translation>
-        </message>
-        <message>
-            <source>Per step between nodes.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>residuals</source>
-            <translation>Restfehler</translation>
-        </message>
-        <message>
-            <source>step time, one standard deviation</source>
-            <translation>Schrittzeit, eine Standardabweichung</translation>
-        </message>
-        <message>
-            <source>Spread of measured over predicted: what the interval of the estimate comes from.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>memory, one standard deviation</source>
-            <translation>Speicher, eine Standardabweichung</translation>
-        </message>
-    </context>
-    <context>
-        <name>hexaplan::gui::ComparePage</name>
-        <message>
-            <source>Pin as &amp;baseline</source>
-            <translation>Als &amp;Grundlinie merken</translation>
-        </message>
-        <message>
-            <source>&amp;Pin this state</source>
-            <translation>Diesen Zustand &amp;merken</translation>
-        </message>
-        <message>
-            <source>Remove &amp;last pin</source>
-            <translation>&amp;Letzten Zustand entfernen</translation>
-        </message>
-        <message>
-            <source>Comparison</source>
-            <translation>Vergleich</translation>
-        </message>
-        <message>
-            <source>Baseline</source>
-            <translation>Grundlinie</translation>
-        </message>
-        <message>
-            <source>Pin %1</source>
-            <translation>Zustand %1</translation>
-        </message>
-        <message>
-            <source>Now</source>
-            <translation>Jetzt</translation>
-        </message>
-        <message>
-            <source>Pin the present state as baseline (Ctrl+B): from then on every number of the window shows its difference. Pin further states (Ctrl+K) to see them side by side.</source>
-            <translation>Merken Sie den jetzigen Zustand als Grundlinie (Strg+B): Danach zeigt jede Zahl des Fensters ihre Differenz. Weitere Zustände (Strg+K) stehen dann nebeneinander.</translation>
-        </message>
-        <message>
-            <source>&lt;b&gt;%1× the tokens per GPU&lt;/b&gt;, step %2 → %3, peak memory %4 → %5</source>
-            <translation>&lt;b&gt;%1× so viele Tokens je GPU&lt;/b&gt;, Schritt %2 → %3, Speicherspitze %4 → %5</translation>
-        </message>
-    </context>
-    <context>
-        <name>hexaplan::gui::ComparisonModel</name>
-        <message>
-            <source>group</source>
-            <translation>Gruppe</translation>
-        </message>
-        <message>
-            <source>figure</source>
-            <translation>Größe</translation>
-        </message>
-        <message>
-            <source>difference</source>
-            <translation>Differenz</translation>
-        </message>
-        <message>
-            <source>change</source>
-            <translation>Änderung</translation>
-        </message>
-        <message>
-            <source>What the figure speaks of.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Figures of the estimate.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>The baseline.</source>
-            <translation>Die Grundlinie.</translation>
-        </message>
-        <message>
-            <source>%1 against %2.</source>
-            <translation>%1 gegen %2.</translation>
-        </message>
-        <message>
-            <source>points</source>
-            <translation>Punkte</translation>
-        </message>
-    </context>
-    <context>
-        <name>hexaplan::gui::MainWindow</name>
-        <message>
-            <source>Dismiss</source>
-            <translation>Schließen</translation>
-        </message>
-        <message>
-            <source>Open a config.json</source>
-            <translation>Eine config.json öffnen</translation>
-        </message>
-        <message>
-            <source>Model (*.json);;All files (*)</source>
-            <translation>Modell (*.json);;Alle Dateien (*)</translation>
-        </message>
-        <message>
-            <source>Memory</source>
-            <translation>Speicher</translation>
-        </message>
-        <message>
-            <source>Time</source>
-            <translation>Zeit</translation>
-        </message>
-        <message>
-            <source>Search</source>
-            <translation>Suche</translation>
-        </message>
-        <message>
-            <source>Compare</source>
-            <translation>Vergleich</translation>
-        </message>
-        <message>
-            <source>Validation</source>
-            <translation>Prüfung</translation>
-        </message>
-        <message>
-            <source>Open a report</source>
-            <translation>Bericht öffnen</translation>
-        </message>
-        <message>
-            <source>Report (*.json);;All files (*)</source>
-            <translation>Bericht (*.json);;Alle Dateien (*)</translation>
-        </message>
-        <message>
-            <source>Open</source>
-            <translation>Öffnen</translation>
-        </message>
-        <message>
-            <source>Hexaplan and models (*.json);;All files (*)</source>
-            <translation>Hexaplan und Modelle (*.json);;Alle Dateien (*)</translation>
-        </message>
-        <message>
-            <source>Cluster: %1</source>
-            <translation>Cluster: %1</translation>
-        </message>
-        <message>
-            <source>Not opened: %1</source>
-            <translation>Nicht geöffnet: %1</translation>
-        </message>
-        <message>
-            <source>Model: %1</source>
-            <translation>Modell: %1</translation>
-        </message>
-        <message>
-            <source>Executed run</source>
-            <translation>Ausgeführter Lauf</translation>
-        </message>
-        <message>
-            <source>Not saved: %1: %2</source>
-            <translation>Nicht gespeichert: %1: %2</translation>
-        </message>
-        <message>
-            <source>Save the scenario</source>
-            <translation>Szenario speichern</translation>
-        </message>
-        <message>
-            <source>Hexaplan scenario (*.json)</source>
-            <translation>Hexaplan-Szenario (*.json)</translation>
-        </message>
-        <message>
-            <source>Unsaved changes</source>
-            <translation>Nicht gespeicherte Änderungen</translation>
-        </message>
-        <message>
-            <source>The scenario has changes that are not saved.</source>
-            <translation>Das Szenario hat Änderungen, die nicht gespeichert sind.</translation>
-        </message>
-        <message>
-            <source>Example</source>
-            <translation>Beispiel</translation>
-        </message>
-        <message>
-            <source>The search was cancelled before it found a layout that fits.</source>
-            <translation>Die Suche wurde abgebrochen, bevor sie eine passende Aufteilung fand.</translation>
-        </message>
-        <message>
-            <source>No layout fits on these GPUs: use more of them, or larger ones.</source>
-            <translation>Keine Aufteilung passt auf diese GPUs: mehr oder größere nehmen.</translation>
-        </message>
-        <message>
-            <source>Fastest layout that fits</source>
-            <translation>Schnellste passende Aufteilung</translation>
-        </message>
-        <message>
-            <source>Loaded the fastest of %1 layouts that fit, out of %2 looked at. Undo takes it back.</source>
-            <translation>Die schnellste von %1 passenden Aufteilungen ist geladen; %2 wurden angesehen. Rückgängig nimmt sie zurück.</translation>
-        </message>
-        <message>
-            <source>Recovered</source>
-            <translation>Wiederhergestellt</translation>
-        </message>
-        <message>
-            <source>The program ended without saving: its scenario is back. Undo takes it away.</source>
-            <translation>Das Programm endete ohne Speichern: Sein Szenario ist wieder da. Rückgängig nimmt es weg.</translation>
-        </message>
-        <message>
-            <source>Only files of this machine can be dropped here.</source>
-            <translation>Nur Dateien dieses Rechners können hier abgelegt werden.</translation>
-        </message>
-        <message>
-            <source>Untitled</source>
-            <translation>Unbenannt</translation>
-        </message>
-        <message>
-            <source>%1[*] – Hexaplan</source>
-            <translation>%1[*] – Hexaplan</translation>
-        </message>
-        <message>
-            <source>&amp;File</source>
-            <translation>&amp;Datei</translation>
-        </message>
-        <message>
-            <source>&amp;New</source>
-            <translation>&amp;Neu</translation>
-        </message>
-        <message>
-            <source>&amp;Open…</source>
-            <translation>Ö&amp;ffnen…</translation>
-        </message>
-        <message>
-            <source>Open a scenario, a model or an execution report</source>
-            <translation>Szenario, Modell oder Ausführungsbericht öffnen</translation>
-        </message>
-        <message>
-            <source>JSON (*.json);;All files (*)</source>
-            <translation>JSON (*.json);;Alle Dateien (*)</translation>
-        </message>
-        <message>
-            <source>Open &amp;recent</source>
-            <translation>&amp;Zuletzt geöffnet</translation>
-        </message>
-        <message>
-            <source>&amp;Save</source>
-            <translation>&amp;Speichern</translation>
-        </message>
-        <message>
-            <source>Save &amp;as…</source>
-            <translation>Speichern &amp;unter…</translation>
-        </message>
-        <message>
-            <source>&amp;Export charts of this page…</source>
-            <translation>Diagramm dieser Seite &amp;exportieren…</translation>
-        </message>
-        <message>
-            <source>Export the step for &amp;Perfetto…</source>
-            <translation>Schritt für &amp;Perfetto exportieren…</translation>
-        </message>
-        <message>
-            <source>&amp;Print or save as PDF…</source>
-            <translation>&amp;Drucken oder als PDF sichern…</translation>
-        </message>
-        <message>
-            <source>&amp;Quit</source>
-            <translation>&amp;Beenden</translation>
-        </message>
-        <message>
-            <source>&amp;Edit</source>
-            <translation>&amp;Bearbeiten</translation>
-        </message>
-        <message>
-            <source>&amp;Undo</source>
-            <translation>&amp;Rückgängig</translation>
-        </message>
-        <message>
-            <source>&amp;Redo</source>
-            <translation>&amp;Wiederholen</translation>
-        </message>
-        <message>
-            <source>Copy as &amp;command line</source>
-            <translation>Als &amp;Befehlszeile kopieren</translation>
-        </message>
-        <message>
-            <source>Copied: %1</source>
-            <translation>Kopiert: %1</translation>
-        </message>
-        <message>
-            <source>Go to the &amp;model</source>
-            <translation>Zum &amp;Modell</translation>
-        </message>
-        <message>
-            <source>Go to the c&amp;luster</source>
-            <translation>Zum C&amp;luster</translation>
-        </message>
-        <message>
-            <source>Go to the r&amp;ecipe</source>
-            <translation>Zum R&amp;ezept</translation>
-        </message>
-        <message>
-            <source>Go to the la&amp;yout</source>
-            <translation>Zur Au&amp;fteilung</translation>
-        </message>
-        <message>
-            <source>&amp;View</source>
-            <translation>&amp;Ansicht</translation>
-        </message>
-        <message>
-            <source>&amp;Dark colours</source>
-            <translation>&amp;Dunkle Farben</translation>
-        </message>
-        <message>
-            <source>&amp;Bytes in GB (10⁹) instead of GiB (2³⁰)</source>
-            <translation>&amp;Bytes in GB (10⁹) statt GiB (2³⁰)</translation>
-        </message>
-        <message>
-            <source>&amp;Full screen</source>
-            <translation>&amp;Vollbild</translation>
-        </message>
-        <message>
-            <source>&amp;Compare</source>
-            <translation>Ver&amp;gleich</translation>
-        </message>
-        <message>
-            <source>Pin as &amp;baseline</source>
-            <translation>Als &amp;Grundlinie merken</translation>
-        </message>
-        <message>
-            <source>&amp;Remove the baseline</source>
-            <translation>Grundlinie &amp;entfernen</translation>
-        </message>
-        <message>
-            <source>&amp;Pin this state</source>
-            <translation>Diesen Zustand &amp;merken</translation>
-        </message>
-        <message>
-            <source>Remove &amp;all pins</source>
-            <translation>&amp;Alle gemerkten Zustände entfernen</translation>
-        </message>
-        <message>
-            <source>&amp;Find a layout that fits</source>
-            <translation>&amp;Passende Aufteilung finden</translation>
-        </message>
-        <message>
-            <source>&amp;Help</source>
-            <translation>&amp;Hilfe</translation>
-        </message>
-        <message>
-            <source>&amp;Formulas</source>
-            <translation>&amp;Formeln</translation>
-        </message>
-        <message>
-            <source>&amp;Keyboard</source>
-            <translation>&amp;Tastatur</translation>
-        </message>
-        <message>
-            <source>Keyboard</source>
-            <translation>Tastatur</translation>
-        </message>
-        <message>
-            <source>Charts: arrows go from item to item, Enter activates, the context menu exports. Timeline: W and S zoom, A and D move, F shows all.</source>
-            <translation>Diagramme: Pfeiltasten gehen von Teil zu Teil, Eingabe wählt, das Kontextmenü exportiert. Zeitachse: W und S zoomen, A und D verschieben, F zeigt alles.</translation>
-        </message>
-        <message>
-            <source>&amp;About Hexaplan</source>
-            <translation>&amp;Über Hexaplan</translation>
-        </message>
-        <message>
-            <source>Actions</source>
-            <translation>Aktionen</translation>
-        </message>
-        <message>
-            <source>None yet</source>
-            <translation>Noch keine</translation>
-        </message>
-        <message>
-            <source>Forget them</source>
-            <translation>Liste leeren</translation>
-        </message>
-        <message>
-            <source>This page has no chart; its tables have a menu of their own.</source>
-            <translation>Diese Seite hat kein Diagramm; ihre Tabellen haben ein eigenes Menü.</translation>
-        </message>
-        <message>
-            <source>About Hexaplan</source>
-            <translation>Über Hexaplan</translation>
-        </message>
-        <message>
-            <source>&lt;h3&gt;Hexaplan %1&lt;/h3&gt;&lt;p&gt;Memory and step-time planner for training large transformers: does it fit, how fast is it, which layout is best.&lt;/p&gt;</source>
-            <translation type="unfinished" />
-        </message>
-    </context>
-    <context>
-        <name>hexaplan::gui::MemoryCurve</name>
-        <message>
-            <source>activations</source>
-            <translation>Aktivierungen</translation>
-        </message>
-        <message>
-            <source>states and working sets</source>
-            <translation>Zustände und Arbeitsbereiche</translation>
-        </message>
-        <message>
-            <source>outside the tensors</source>
-            <translation>außerhalb der Tensoren</translation>
-        </message>
-        <message>
-            <source>Memory over time</source>
-            <translation>Speicher über die Zeit</translation>
-        </message>
-        <message>
-            <source>Live memory of one stage over one step. Left and right go from change to change.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>time of the step</source>
-            <translation>Zeit des Schritts</translation>
-        </message>
-        <message>
-            <source>memory, %1</source>
-            <translation>Speicher, %1</translation>
-        </message>
-        <message>
-            <source>%1 at %2: %3 on the device
+<context>
+    <name>Calibration</name>
+    <message>
+        <source>part</source>
+        <translation>Teil</translation>
+    </message>
+    <message>
+        <source>What the figure speaks of.</source>
+        <translation>Wovon die Zahl handelt.</translation>
+    </message>
+    <message>
+        <source>figure</source>
+        <translation>Größe</translation>
+    </message>
+    <message>
+        <source>What is known.</source>
+        <translation>Was bekannt ist.</translation>
+    </message>
+    <message>
+        <source>value</source>
+        <translation>Wert</translation>
+    </message>
+    <message>
+        <source>As the estimate uses it.</source>
+        <translation>Wie die Schätzung es verwendet.</translation>
+    </message>
+    <message>
+        <source>origin</source>
+        <translation>Herkunft</translation>
+    </message>
+    <message>
+        <source>Measured on this GPU, borrowed from a sibling, or a prior.</source>
+        <translation>Auf dieser GPU gemessen, von einer verwandten übernommen oder eine Vorannahme.</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::CalibrationModel</name>
+    <message>
+        <source>measured</source>
+        <translation>gemessen</translation>
+    </message>
+    <message>
+        <source>borrowed</source>
+        <translation>geliehen</translation>
+    </message>
+    <message>
+        <source>prior</source>
+        <translation>Annahme</translation>
+    </message>
+    <message>
+        <source>matrix products</source>
+        <translation>Matrixprodukte</translation>
+    </message>
+    <message>
+        <source>share of the peak, %1</source>
+        <translation>Anteil der Spitze, %1</translation>
+    </message>
+    <message>
+        <source>Of the datasheet&apos;s dense peak, for large matrices; %1 measured correction(s).</source>
+        <translation>Der dichten Spitzenleistung des Datenblatts, für große Matrizen; %1 gemessene Korrektur(en).</translation>
+    </message>
+    <message>
+        <source>sustained in a training step</source>
+        <translation>gehalten in einem Trainingsschritt</translation>
+    </message>
+    <message>
+        <source>Power and clocks of long products against short ones.</source>
+        <translation>Leistungsaufnahme und Takt langer Produkte gegenüber kurzen.</translation>
+    </message>
+    <message>
+        <source>head size %1</source>
+        <translation>Kopfbreite %1</translation>
+    </message>
+    <message>
+        <source>attention</source>
+        <translation>Attention</translation>
+    </message>
+    <message>
+        <source>%1, forward, at best</source>
+        <translation>%1, vorwärts, bestenfalls</translation>
+    </message>
+    <message>
+        <source>Share of the peak that fused attention reaches.</source>
+        <translation>Anteil der Spitzenleistung, den fusionierte Attention erreicht.</translation>
+    </message>
+    <message>
+        <source>%1, backward, at best</source>
+        <translation>%1, rückwärts, bestenfalls</translation>
+    </message>
+    <message>
+        <source>memory-bound kernels</source>
+        <translation>speicherbegrenzte Kernel</translation>
+    </message>
+    <message>
+        <source>share of the bandwidth</source>
+        <translation>Anteil der Bandbreite</translation>
+    </message>
+    <message>
+        <source>Of the datasheet&apos;s memory bandwidth.</source>
+        <translation>Der Speicherbandbreite des Datenblatts.</translation>
+    </message>
+    <message>
+        <source>ramp</source>
+        <translation>Anlauf</translation>
+    </message>
+    <message>
+        <source>Until every multiprocessor has its first loads back.</source>
+        <translation>Bis jeder Multiprozessor seine ersten Ladungen zurück hat.</translation>
+    </message>
+    <message>
+        <source>kernel launches</source>
+        <translation>Kernelstarts</translation>
+    </message>
+    <message>
+        <source>gap between kernels</source>
+        <translation>Lücke zwischen Kerneln</translation>
+    </message>
+    <message>
+        <source>Added to every matrix product and attention.</source>
+        <translation>Zu jedem Matrixprodukt und jeder Attention addiert.</translation>
+    </message>
+    <message>
+        <source>inside a node</source>
+        <translation>im Knoten</translation>
+    </message>
+    <message>
+        <source>%1 on %2 GPUs, sizes measured</source>
+        <translation>%1 auf %2 GPUs, gemessene Größen</translation>
+    </message>
+    <message>
+        <source>Points of the curve of time over size.</source>
+        <translation>Punkte der Kurve von Zeit über Größe.</translation>
+    </message>
+    <message>
+        <source>between nodes</source>
+        <translation>zwischen Knoten</translation>
+    </message>
+    <message>
+        <source>attained share of the bandwidth</source>
+        <translation>erreichter Anteil der Bandbreite</translation>
+    </message>
+    <message>
+        <source>For large messages, of the card&apos;s rate.</source>
+        <translation>Bei großen Nachrichten, von der Rate der Karte.</translation>
+    </message>
+    <message>
+        <source>latency of a collective</source>
+        <translation>Latenz eines Kollektivs</translation>
+    </message>
+    <message>
+        <source>Once per collective.</source>
+        <translation>Einmal je Kollektiv.</translation>
+    </message>
+    <message>
+        <source>latency of a step</source>
+        <translation>Latenz eines Schritts</translation>
+    </message>
+    <message>
+        <source>Per step between nodes.</source>
+        <translation>Je Schritt zwischen Knoten.</translation>
+    </message>
+    <message>
+        <source>residuals</source>
+        <translation>Restfehler</translation>
+    </message>
+    <message>
+        <source>step time, one standard deviation</source>
+        <translation>Schrittzeit, eine Standardabweichung</translation>
+    </message>
+    <message>
+        <source>Spread of measured over predicted: what the interval of the estimate comes from.</source>
+        <translation>Streuung von gemessen durch vorhergesagt: woher das Intervall der Schätzung kommt.</translation>
+    </message>
+    <message>
+        <source>memory, one standard deviation</source>
+        <translation>Speicher, eine Standardabweichung</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::ComparePage</name>
+    <message>
+        <source>Pin as &amp;baseline</source>
+        <translation>Als &amp;Grundlinie merken</translation>
+    </message>
+    <message>
+        <source>&amp;Pin this state</source>
+        <translation>Diesen Zustand &amp;merken</translation>
+    </message>
+    <message>
+        <source>Remove &amp;last pin</source>
+        <translation>&amp;Letzten Zustand entfernen</translation>
+    </message>
+    <message>
+        <source>Comparison</source>
+        <translation>Vergleich</translation>
+    </message>
+    <message>
+        <source>Baseline</source>
+        <translation>Grundlinie</translation>
+    </message>
+    <message>
+        <source>Pin %1</source>
+        <translation>Zustand %1</translation>
+    </message>
+    <message>
+        <source>Now</source>
+        <translation>Jetzt</translation>
+    </message>
+    <message>
+        <source>Pin the present state as baseline (Ctrl+B): from then on every number of the window shows its difference. Pin further states (Ctrl+K) to see them side by side.</source>
+        <translation>Merken Sie den jetzigen Zustand als Grundlinie (Strg+B): Danach zeigt jede Zahl des Fensters ihre Differenz. Weitere Zustände (Strg+K) stehen dann nebeneinander.</translation>
+    </message>
+    <message>
+        <source>%1× the tokens per GPU, step %2 → %3, peak memory %4 → %5</source>
+        <translation>%1× die Tokens je GPU, Schritt %2 → %3, Spitzenspeicher %4 → %5</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::ComparisonModel</name>
+    <message>
+        <source>group</source>
+        <translation>Gruppe</translation>
+    </message>
+    <message>
+        <source>figure</source>
+        <translation>Größe</translation>
+    </message>
+    <message>
+        <source>difference</source>
+        <translation>Differenz</translation>
+    </message>
+    <message>
+        <source>change</source>
+        <translation>Änderung</translation>
+    </message>
+    <message>
+        <source>What the figure speaks of.</source>
+        <translation>Wovon die Zahl handelt.</translation>
+    </message>
+    <message>
+        <source>Figures of the estimate.</source>
+        <translation>Zahlen der Schätzung.</translation>
+    </message>
+    <message>
+        <source>The baseline.</source>
+        <translation>Die Grundlinie.</translation>
+    </message>
+    <message>
+        <source>%1 against %2.</source>
+        <translation>%1 gegen %2.</translation>
+    </message>
+    <message>
+        <source>points</source>
+        <translation>Punkte</translation>
+    </message>
+</context>
+<context>
+    <name>Field</name>
+    <message>
+        <source>nodes: %1</source>
+        <translation>Knoten: %1</translation>
+    </message>
+    <message>
+        <source>GPU</source>
+        <translation>GPU</translation>
+    </message>
+    <message>
+        <source>Type of the GPUs: memory, peak rates and links of its datasheet, efficiency as measured on it where it was.</source>
+        <translation>GPU-Typ: Speicher, Spitzenleistung und Verbindungen laut Datenblatt, Wirkungsgrad wie darauf gemessen, wo das geschehen ist.</translation>
+    </message>
+    <message>
+        <source>GPUs</source>
+        <translation>GPUs</translation>
+    </message>
+    <message>
+        <source>GPUs of the job. Data parallelism takes what the other degrees leave.</source>
+        <translation>GPUs des Laufs. Die Datenparallelität nimmt, was die anderen Grade übrig lassen.</translation>
+    </message>
+    <message>
+        <source>Machine</source>
+        <translation>Rechner</translation>
+    </message>
+    <message>
+        <source>A published machine: its GPUs, nodes and network at once.</source>
+        <translation>Ein veröffentlichter Rechner: GPUs, Knoten und Netz auf einmal.</translation>
+    </message>
+    <message>
+        <source>GPUs per node</source>
+        <translation>GPUs je Knoten</translation>
+    </message>
+    <message>
+        <source>GPUs that share a host and its network cards; auto: as in the reference server of the GPU type.</source>
+        <translation>GPUs, die sich einen Rechner und seine Netzwerkkarten teilen; auto: wie im üblichen Server des GPU-Typs.</translation>
+    </message>
+    <message>
+        <source>Network</source>
+        <translation>Netz</translation>
+    </message>
+    <message>
+        <source>Kind of network between nodes; auto: that of the reference server.</source>
+        <translation>Art des Netzes zwischen Knoten; auto: die des üblichen Servers.</translation>
+    </message>
+    <message>
+        <source>Network rate</source>
+        <translation>Netzrate</translation>
+    </message>
+    <message>
+        <source>Gbit/s per GPU</source>
+        <translation>Gbit/s je GPU</translation>
+    </message>
+    <message>
+        <source>Rate of the network card that a GPU has to itself, per direction.</source>
+        <translation>Rate der Netzwerkkarte, die eine GPU für sich hat, je Richtung.</translation>
+    </message>
+    <message>
+        <source>Price</source>
+        <translation>Preis</translation>
+    </message>
+    <message>
+        <source>US$ per GPU-hour</source>
+        <translation>US$ je GPU-Stunde</translation>
+    </message>
+    <message>
+        <source>What an hour of one GPU costs; auto: the preset&apos;s.</source>
+        <translation>Was eine Stunde einer GPU kostet; auto: laut Voreinstellung.</translation>
+    </message>
+    <message>
+        <source>Calibration</source>
+        <translation>Kalibrierung</translation>
+    </message>
+    <message>
+        <source>Measured curves of kernels and links: a preset or the path of a file that &apos;hexaplan calibrate&apos; wrote; auto: those of the GPU type.</source>
+        <translation>Gemessene Kurven von Kernels und Verbindungen: eine Voreinstellung oder der Pfad einer Datei von &apos;hexaplan calibrate&apos;; auto: die des GPU-Typs.</translation>
+    </message>
+    <message>
+        <source>Tensor parallel</source>
+        <translation>Tensorparallel</translation>
+    </message>
+    <message>
+        <source>TP: ranks that share every layer&apos;s matrices. Talks in every layer: keep it inside a node.</source>
+        <translation>TP: Ränge, die sich die Matrizen jeder Schicht teilen. Tauscht in jeder Schicht Daten aus: innerhalb eines Knotens halten.</translation>
+    </message>
+    <message>
+        <source>Context parallel</source>
+        <translation>Kontextparallel</translation>
+    </message>
+    <message>
+        <source>CP: ranks that share every sequence, for long contexts.</source>
+        <translation>CP: Ränge, die sich jede Sequenz teilen, für lange Kontexte.</translation>
+    </message>
+    <message>
+        <source>Pipeline parallel</source>
+        <translation>Pipelineparallel</translation>
+    </message>
+    <message>
+        <source>PP: stages that share the layers. Costs a bubble, talks little.</source>
+        <translation>PP: Stufen, die sich die Schichten teilen. Kostet Leerlauf, tauscht wenig aus.</translation>
+    </message>
+    <message>
+        <source>Chunks per stage</source>
+        <translation>Teile je Stufe</translation>
+    </message>
+    <message>
+        <source>VPP: model chunks per stage (interleaving). Smaller bubble, more messages and activations.</source>
+        <translation>VPP: Modellteile je Stufe (verschränkt). Weniger Leerlauf, mehr Nachrichten und Aktivierungen.</translation>
+    </message>
+    <message>
+        <source>Expert parallel</source>
+        <translation>Expertenparallel</translation>
+    </message>
+    <message>
+        <source>EP: ranks that share the experts.</source>
+        <translation>EP: Ränge, die sich die Experten teilen.</translation>
+    </message>
+    <message>
+        <source>Expert tensor</source>
+        <translation>Tensor der Experten</translation>
+    </message>
+    <message>
+        <source>Tensor-parallel size of the experts; auto: that of the rest.</source>
+        <translation>Tensorparallele Größe der Experten; auto: wie beim Rest.</translation>
+    </message>
+    <message>
+        <source>Sequence parallel</source>
+        <translation>Sequenzparallel</translation>
+    </message>
+    <message>
+        <source>SP: tensor-parallel ranks also share norms and dropouts by tokens. Less memory at the same traffic.</source>
+        <translation>SP: Tensorparallele Ränge teilen sich auch Normen und Dropouts nach Tokens. Weniger Speicher bei gleichem Datenverkehr.</translation>
+    </message>
+    <message>
+        <source>Quantised weights</source>
+        <translation>Quantisierte Gewichte</translation>
+    </message>
+    <message>
+        <source>ZeRO++ qwZ: parameters are gathered in 8 bits.</source>
+        <translation>ZeRO++ qwZ: Parameter werden in 8 Bit gesammelt.</translation>
+    </message>
+    <message>
+        <source>Quantised gradients</source>
+        <translation>Quantisierte Gradienten</translation>
+    </message>
+    <message>
+        <source>ZeRO++ qgZ: gradients are reduced in 4 bits.</source>
+        <translation>ZeRO++ qgZ: Gradienten werden in 4 Bit reduziert.</translation>
+    </message>
+    <message>
+        <source>Partition activations</source>
+        <translation>Aktivierungen aufteilen</translation>
+    </message>
+    <message>
+        <source>ZeRO-R: saved layer inputs are cut over tensor-parallel ranks.</source>
+        <translation>ZeRO-R: gespeicherte Schichteingaben werden über tensorparallele Ränge geteilt.</translation>
+    </message>
+    <message>
+        <source>× %1 = %2 GPUs</source>
+        <translation>× %1 = %2 GPUs</translation>
+    </message>
+    <message>
+        <source>Data parallel</source>
+        <translation>Datenparallel</translation>
+    </message>
+    <message>
+        <source>DP: copies of the model that share the batch. Follows from the GPUs and the other degrees; changing it changes the number of GPUs.</source>
+        <translation>DP: Kopien des Modells, die sich den Stapel teilen. Folgt aus den GPUs und den anderen Graden; eine Änderung ändert die Zahl der GPUs.</translation>
+    </message>
+    <message>
+        <source>ZeRO stage</source>
+        <translation>ZeRO-Stufe</translation>
+    </message>
+    <message>
+        <source>What data-parallel ranks share instead of copying: 1 optimizer states, 2 gradients too, 3 parameters too (FSDP).</source>
+        <translation>Was datenparallele Ränge teilen statt kopieren: 1 Optimiererzustände, 2 auch Gradienten, 3 auch Parameter (FSDP).</translation>
+    </message>
+    <message>
+        <source>everything is copied</source>
+        <translation>alles wird kopiert</translation>
+    </message>
+    <message>
+        <source>optimizer states shared</source>
+        <translation>Optimiererzustände geteilt</translation>
+    </message>
+    <message>
+        <source>and gradients</source>
+        <translation>und Gradienten</translation>
+    </message>
+    <message>
+        <source>and parameters (FSDP)</source>
+        <translation>und Parameter (FSDP)</translation>
+    </message>
+    <message>
+        <source>ranks</source>
+        <translation>Ränge</translation>
+    </message>
+    <message>
+        <source>Context exchange</source>
+        <translation>Kontextaustausch</translation>
+    </message>
+    <message>
+        <source>How context-parallel ranks see each other&apos;s keys and values: in a ring, gathered, or by exchanging heads (Ulysses).</source>
+        <translation>Wie kontextparallele Ränge die Keys und Values der anderen sehen: im Ring, gesammelt oder durch Tausch von Köpfen (Ulysses).</translation>
+    </message>
+    <message>
+        <source>Output layer</source>
+        <translation>Ausgabeschicht</translation>
+    </message>
+    <message>
+        <source>On the last stage, or spread over all stages (arXiv:2411.05288).</source>
+        <translation>Auf der letzten Stufe oder über alle Stufen verteilt (arXiv:2411.05288).</translation>
+    </message>
+    <message>
+        <source>Stage split</source>
+        <translation>Stufenschnitt</translation>
+    </message>
+    <message>
+        <source>How layers are cut into stages: a rule, or the layers of every chunk: 4/5/5/4.</source>
+        <translation>Wie Schichten auf Stufen verteilt werden: eine Regel oder die Schichten jedes Abschnitts: 4/5/5/4.</translation>
+    </message>
+    <message>
+        <source>Rank order</source>
+        <translation>Rangfolge</translation>
+    </message>
+    <message>
+        <source>Which axis lies on neighbouring GPUs, innermost first.</source>
+        <translation>Welche Achse auf benachbarten GPUs liegt, die innerste zuerst.</translation>
+    </message>
+    <message>
+        <source>Schedule</source>
+        <translation>Ablauf</translation>
+    </message>
+    <message>
+        <source>Order in which a stage runs its micro-batches.</source>
+        <translation>Reihenfolge, in der eine Stufe ihre Mikrostapel rechnet.</translation>
+    </message>
+    <message>
+        <source>Shard group</source>
+        <translation>Teilungsgruppe</translation>
+    </message>
+    <message>
+        <source>Ranks that share states between them, copies beyond (HSDP); auto: all.</source>
+        <translation>Ränge, die sich Zustände teilen, darüber hinaus Kopien (HSDP); auto: alle.</translation>
+    </message>
+    <message>
+        <source>Secondary group</source>
+        <translation>Zweitgruppe</translation>
+    </message>
+    <message>
+        <source>ZeRO++ hpZ: ranks of a second copy of the parameters; auto: none.</source>
+        <translation>ZeRO++ hpZ: Ränge einer zweiten Kopie der Parameter; auto: keine.</translation>
+    </message>
+    <message>
+        <source>Layers</source>
+        <translation>Schichten</translation>
+    </message>
+    <message>
+        <source>Decoder layers.</source>
+        <translation>Decoder-Schichten.</translation>
+    </message>
+    <message>
+        <source>Hidden size</source>
+        <translation>Breite</translation>
+    </message>
+    <message>
+        <source>Width of the residual stream.</source>
+        <translation>Breite des Residualstroms.</translation>
+    </message>
+    <message>
+        <source>MLP width</source>
+        <translation>MLP-Breite</translation>
+    </message>
+    <message>
+        <source>Width inside the MLP of a dense layer (intermediate size).</source>
+        <translation>Breite im MLP einer dichten Schicht (intermediate size).</translation>
+    </message>
+    <message>
+        <source>Heads</source>
+        <translation>Köpfe</translation>
+    </message>
+    <message>
+        <source>Attention heads. Tensor parallelism must divide them.</source>
+        <translation>Attention-Köpfe. Die Tensorparallelität muss sie teilen.</translation>
+    </message>
+    <message>
+        <source>Key-value heads</source>
+        <translation>Key-Value-Köpfe</translation>
+    </message>
+    <message>
+        <source>Heads of keys and values: fewer than heads in grouped-query attention.</source>
+        <translation>Köpfe der Keys und Values: bei Grouped-Query-Attention weniger als Köpfe.</translation>
+    </message>
+    <message>
+        <source>Head size</source>
+        <translation>Kopfbreite</translation>
+    </message>
+    <message>
+        <source>Width of one attention head.</source>
+        <translation>Breite eines Attention-Kopfes.</translation>
+    </message>
+    <message>
+        <source>Vocabulary</source>
+        <translation>Vokabular</translation>
+    </message>
+    <message>
+        <source>tokens</source>
+        <translation>Tokens</translation>
+    </message>
+    <message>
+        <source>Tokens in the vocabulary, before the framework pads it.</source>
+        <translation>Tokens im Vokabular, bevor das Framework es auffüllt.</translation>
+    </message>
+    <message>
+        <source>Context</source>
+        <translation>Kontext</translation>
+    </message>
+    <message>
+        <source>Longest sequence the model was made for; rows of a learned position table.</source>
+        <translation>Längste Sequenz, für die das Modell gemacht ist; Zeilen einer gelernten Positionstabelle.</translation>
+    </message>
+    <message>
+        <source>Sliding window</source>
+        <translation>Gleitendes Fenster</translation>
+    </message>
+    <message>
+        <source>Tokens that a layer with a sliding window attends to.</source>
+        <translation>Tokens, die eine Schicht mit gleitendem Fenster sieht.</translation>
+    </message>
+    <message>
+        <source>Experts</source>
+        <translation>Experten</translation>
+    </message>
+    <message>
+        <source>Routed experts of a layer.</source>
+        <translation>Zugeteilte Experten einer Schicht.</translation>
+    </message>
+    <message>
+        <source>Experts per token</source>
+        <translation>Experten je Token</translation>
+    </message>
+    <message>
+        <source>Routed experts that every token visits.</source>
+        <translation>Zugeteilte Experten, die jedes Token besucht.</translation>
+    </message>
+    <message>
+        <source>Expert width</source>
+        <translation>Expertenbreite</translation>
+    </message>
+    <message>
+        <source>Width inside one expert.</source>
+        <translation>Breite in einem Experten.</translation>
+    </message>
+    <message>
+        <source>Shared expert width</source>
+        <translation>Breite des geteilten Experten</translation>
+    </message>
+    <message>
+        <source>Width of the expert that every token visits.</source>
+        <translation>Breite des Experten, den jedes Token besucht.</translation>
+    </message>
+    <message>
+        <source>Shared experts</source>
+        <translation>Geteilte Experten</translation>
+    </message>
+    <message>
+        <source>Experts that every token visits.</source>
+        <translation>Experten, die jedes Token besucht.</translation>
+    </message>
+    <message>
+        <source>Dense layers first</source>
+        <translation>Dichte Schichten zuerst</translation>
+    </message>
+    <message>
+        <source>Leading layers without experts.</source>
+        <translation>Erste Schichten ohne Experten.</translation>
+    </message>
+    <message>
+        <source>Query rank</source>
+        <translation>Query-Rang</translation>
+    </message>
+    <message>
+        <source>Rank of the compressed queries (latent attention).</source>
+        <translation>Rang der komprimierten Queries (latente Attention).</translation>
+    </message>
+    <message>
+        <source>Key-value rank</source>
+        <translation>Key-Value-Rang</translation>
+    </message>
+    <message>
+        <source>Rank of the compressed keys and values (latent attention).</source>
+        <translation>Rang der komprimierten Keys und Values (latente Attention).</translation>
+    </message>
+    <message>
+        <source>Head size, no position</source>
+        <translation>Kopfgröße ohne Position</translation>
+    </message>
+    <message>
+        <source>Width of a query or key head without positions (latent attention).</source>
+        <translation>Breite eines Query- oder Key-Kopfes ohne Positionen (latente Attention).</translation>
+    </message>
+    <message>
+        <source>Head size, rotary</source>
+        <translation>Kopfgröße, rotierend</translation>
+    </message>
+    <message>
+        <source>Width of a query or key head with rotary positions (latent attention).</source>
+        <translation>Breite eines Query- oder Key-Kopfes mit rotierenden Positionen (latente Attention).</translation>
+    </message>
+    <message>
+        <source>Value head size</source>
+        <translation>Value-Kopfbreite</translation>
+    </message>
+    <message>
+        <source>Width of a value head (latent attention).</source>
+        <translation>Breite eines Value-Kopfes (latente Attention).</translation>
+    </message>
+    <message>
+        <source>MTP modules</source>
+        <translation>MTP-Module</translation>
+    </message>
+    <message>
+        <source>Multi-token prediction modules, trained beside the main model.</source>
+        <translation>Module zur Vorhersage mehrerer Tokens, neben dem Hauptmodell trainiert.</translation>
+    </message>
+    <message>
+        <source>%1 parameters</source>
+        <translation>%1 Parameter</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>Modell</translation>
+    </message>
+    <message>
+        <source>A published model, or the path of a Hugging Face config.json. Files can also be dropped onto the window.</source>
+        <translation>Ein veröffentlichtes Modell oder der Pfad einer config.json von Hugging Face. Dateien können auch auf das Fenster gezogen werden.</translation>
+    </message>
+    <message>
+        <source>Sequence</source>
+        <translation>Sequenz</translation>
+    </message>
+    <message>
+        <source>Tokens of one sequence: 4096, 8k (= 8192), 1M (= 1048576). auto: 4096, or the model&apos;s context where that is shorter.</source>
+        <translation>Tokens einer Sequenz: 4096, 8k (= 8192), 1M (= 1048576). auto: 4096 oder der Kontext des Modells, wo er kürzer ist.</translation>
+    </message>
+    <message>
+        <source>Micro-batch</source>
+        <translation>Mikrostapel</translation>
+    </message>
+    <message>
+        <source>sequences</source>
+        <translation>Sequenzen</translation>
+    </message>
+    <message>
+        <source>Sequences that a data-parallel rank passes through the model at once.</source>
+        <translation>Sequenzen, die ein datenparalleler Rang zugleich durch das Modell schickt.</translation>
+    </message>
+    <message>
+        <source>Global batch</source>
+        <translation>Globaler Stapel</translation>
+    </message>
+    <message>
+        <source>Sequences of one optimizer step over all ranks; micro-batch × data parallelism must divide it. auto: 4 micro-batches per pipeline stage.</source>
+        <translation>Sequenzen eines Optimiererschritts über alle Ränge; Mikrobatch × Datenparallelität muss sie teilen. auto: 4 Mikrobatches je Pipelinestufe.</translation>
+    </message>
+    <message>
+        <source>Precision</source>
+        <translation>Genauigkeit</translation>
+    </message>
+    <message>
+        <source>Type in which matrix products run.</source>
+        <translation>Typ, in dem Matrixprodukte rechnen.</translation>
+    </message>
+    <message>
+        <source>Recompute</source>
+        <translation>Neuberechnung</translation>
+    </message>
+    <message>
+        <source>Activations that are computed again in the backward pass instead of being kept: none, selective (attention scores), full, layers=4, modules=core_attn,layernorm.</source>
+        <translation>Aktivierungen, die im Rückwärtslauf neu berechnet statt behalten werden: none, selective (Attention-Scores), full, layers=4, modules=core_attn,layernorm.</translation>
+    </message>
+    <message>
+        <source>Optimizer</source>
+        <translation>Optimierer</translation>
+    </message>
+    <message>
+        <source>Optimizer, and with it the states kept per parameter.</source>
+        <translation>Optimierer und damit die Zustände je Parameter.</translation>
+    </message>
+    <message>
+        <source>Attention</source>
+        <translation>Attention</translation>
+    </message>
+    <message>
+        <source>flash: scores are never stored; fused-softmax and unfused keep them for the backward pass.</source>
+        <translation>flash: Scores werden nie gespeichert; fused-softmax und unfused behalten sie für den Rückwärtslauf.</translation>
+    </message>
+    <message>
+        <source>Cross-entropy</source>
+        <translation>Kreuzentropie</translation>
+    </message>
+    <message>
+        <source>How the loss handles the logits; default: what the framework does.</source>
+        <translation>Wie der Verlust mit den Logits umgeht; default: was das Framework tut.</translation>
+    </message>
+    <message>
+        <source>Token budget</source>
+        <translation>Tokenbudget</translation>
+    </message>
+    <message>
+        <source>Tokens of the whole training, for days and cost: 300B, 15T. auto: not asked.</source>
+        <translation>Tokens des ganzen Trainings, für Tage und Kosten: 300B, 15T. auto: nicht gefragt.</translation>
+    </message>
+    <message>
+        <source>Parameters in</source>
+        <translation>Parameter in</translation>
+    </message>
+    <message>
+        <source>Type in which parameters are kept for compute; auto: the framework&apos;s.</source>
+        <translation>Typ, in dem Parameter zum Rechnen gehalten werden; auto: der des Frameworks.</translation>
+    </message>
+    <message>
+        <source>Gradients in</source>
+        <translation>Gradienten in</translation>
+    </message>
+    <message>
+        <source>Type in which gradients are accumulated and reduced; auto: the framework&apos;s.</source>
+        <translation>Typ, in dem Gradienten summiert und reduziert werden; auto: der des Frameworks.</translation>
+    </message>
+    <message>
+        <source>Optimizer in backward</source>
+        <translation>Optimierer im Rückwärtslauf</translation>
+    </message>
+    <message>
+        <source>Each parameter is updated as soon as its gradient is there, which is freed at once.</source>
+        <translation>Jeder Parameter wird erneuert, sobald sein Gradient da ist, der sofort freigegeben wird.</translation>
+    </message>
+    <message>
+        <source>Fused norm</source>
+        <translation>Norm verschmolzen</translation>
+    </message>
+    <message>
+        <source>The norm is one kernel instead of a row of tensor operations.</source>
+        <translation>Die Norm ist ein Kernel statt einer Reihe von Tensoroperationen.</translation>
+    </message>
+    <message>
+        <source>Dropout</source>
+        <translation>Dropout</translation>
+    </message>
+    <message>
+        <source>Probability of dropping an activation; above 0 the masks are saved.</source>
+        <translation>Wahrscheinlichkeit, eine Aktivierung auszulassen; über 0 werden die Masken gespeichert.</translation>
+    </message>
+    <message>
+        <source>Training</source>
+        <translation>Training</translation>
+    </message>
+    <message>
+        <source>Pre-training, full fine-tuning, or adapters beside frozen weights.</source>
+        <translation>Vortraining, volles Feintuning oder Adapter neben eingefrorenen Gewichten.</translation>
+    </message>
+    <message>
+        <source>Adapter rank</source>
+        <translation>Adapterrang</translation>
+    </message>
+    <message>
+        <source>Rank of LoRA adapters.</source>
+        <translation>Rang der LoRA-Adapter.</translation>
+    </message>
+    <message>
+        <source>Offload to</source>
+        <translation>Auslagern nach</translation>
+    </message>
+    <message>
+        <source>Where offloaded tensors live: host memory or NVMe.</source>
+        <translation>Wo ausgelagerte Tensoren liegen: Hauptspeicher oder NVMe.</translation>
+    </message>
+    <message>
+        <source>Routing imbalance</source>
+        <translation>Ungleiche Verteilung</translation>
+    </message>
+    <message>
+        <source>× mean</source>
+        <translation>× Mittel</translation>
+    </message>
+    <message>
+        <source>Tokens of the busiest expert rank over the mean.</source>
+        <translation>Tokens des vollsten Expertenrangs gegenüber dem Mittel.</translation>
+    </message>
+    <message>
+        <source>Capacity factor</source>
+        <translation>Kapazitätsfaktor</translation>
+    </message>
+    <message>
+        <source>Tokens beyond this multiple of the mean per expert are dropped; 0: none are.</source>
+        <translation>Tokens über dieses Vielfache des Mittels je Experte hinaus entfallen; 0: keine.</translation>
+    </message>
+    <message>
+        <source>%1 tokens; micro-batches: %2</source>
+        <translation>%1 Tokens; Mikrostapel: %2</translation>
+    </message>
+    <message>
+        <source>Offload optimizer</source>
+        <translation>Optimierer auslagern</translation>
+    </message>
+    <message>
+        <source>Offload parameters</source>
+        <translation>Parameter auslagern</translation>
+    </message>
+    <message>
+        <source>Offload activations</source>
+        <translation>Aktivierungen auslagern</translation>
+    </message>
+    <message>
+        <source>Kept outside the device between uses (ZeRO-Offload, ZeRO-Infinity).</source>
+        <translation>Zwischen den Verwendungen außerhalb der GPU gehalten (ZeRO-Offload, ZeRO-Infinity).</translation>
+    </message>
+    <message>
+        <source>Framework</source>
+        <translation>Framework</translation>
+    </message>
+    <message>
+        <source>Whose habits cost memory and time: what is saved, in which type, buckets, overlap, overheads.</source>
+        <translation>Wessen Gewohnheiten Speicher und Zeit kosten: was in welchem Typ aufgehoben wird, Bündel, Überlappung, Aufwände.</translation>
+    </message>
+    <message>
+        <source>Cluster</source>
+        <translation>Cluster</translation>
+    </message>
+    <message>
+        <source>Layout</source>
+        <translation>Aufteilung</translation>
+    </message>
+    <message>
+        <source>Recipe</source>
+        <translation>Rezept</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::FigureList</name>
+    <message>
+        <source>Figures</source>
+        <translation>Zahlen</translation>
+    </message>
+</context>
+<context>
+    <name>Figures</name>
+    <message>
+        <source>memory of the fullest GPU</source>
+        <translation>Speicher der vollsten GPU</translation>
+    </message>
+    <message>
+        <source>on the device</source>
+        <translation>auf dem Gerät</translation>
+    </message>
+    <message>
+        <source>Everything: what nvidia-smi shows, what runs out.</source>
+        <translation>Alles: was nvidia-smi zeigt, was ausgeht.</translation>
+    </message>
+    <message>
+        <source>to spare</source>
+        <translation>frei</translation>
+    </message>
+    <message>
+        <source>Usable memory left over.</source>
+        <translation>Nutzbarer Speicher, der übrig bleibt.</translation>
+    </message>
+    <message>
+        <source>allocated</source>
+        <translation>belegt</translation>
+    </message>
+    <message>
+        <source>Peak of live tensors (torch.cuda.max_memory_allocated).</source>
+        <translation>Spitze der lebenden Tensoren (torch.cuda.max_memory_allocated).</translation>
+    </message>
+    <message>
+        <source>reserved</source>
+        <translation>reserviert</translation>
+    </message>
+    <message>
+        <source>Peak of the caching allocator (torch.cuda.max_memory_reserved).</source>
+        <translation>Spitze des Caching-Allokators (torch.cuda.max_memory_reserved).</translation>
+    </message>
+    <message>
+        <source>time of one step</source>
+        <translation>Zeit eines Schritts</translation>
+    </message>
+    <message>
+        <source>one step</source>
+        <translation>ein Schritt</translation>
+    </message>
+    <message>
+        <source>One optimizer step.</source>
+        <translation>Ein Optimiererschritt.</translation>
+    </message>
+    <message>
+        <source>throughput</source>
+        <translation>Durchsatz</translation>
+    </message>
+    <message>
+        <source>tokens/s</source>
+        <translation>Tokens/s</translation>
+    </message>
+    <message>
+        <source>Of the whole job.</source>
+        <translation>Des ganzen Laufs.</translation>
+    </message>
+    <message>
+        <source>tokens/s/GPU</source>
+        <translation>Tokens/s/GPU</translation>
+    </message>
+    <message>
+        <source>Of one GPU.</source>
+        <translation>Einer GPU.</translation>
+    </message>
+    <message>
+        <source>TFLOP/s/GPU</source>
+        <translation>TFLOP/s/GPU</translation>
+    </message>
+    <message>
+        <source>Model FLOPs; causal attention halved.</source>
+        <translation>FLOPs des Modells; kausale Attention halbiert.</translation>
+    </message>
+    <message>
+        <source>MFU</source>
+        <translation>MFU</translation>
+    </message>
+    <message>
+        <source>Model FLOPs over the dense peak; causal attention halved. Formula U2.</source>
+        <translation>FLOPs des Modells über der dichten Spitzenleistung; kausale Attention halbiert. Formel U2.</translation>
+    </message>
+    <message>
+        <source>HFU</source>
+        <translation>HFU</translation>
+    </message>
+    <message>
+        <source>As MFU, with recomputed FLOPs. Formula U2.</source>
+        <translation>Wie MFU, mit neu berechneten FLOPs. Formel U2.</translation>
+    </message>
+    <message>
+        <source>whole training run</source>
+        <translation>ganzer Trainingslauf</translation>
+    </message>
+    <message>
+        <source>duration</source>
+        <translation>Dauer</translation>
+    </message>
+    <message>
+        <source>For the recipe&apos;s tokens, without restarts. Formula U3.</source>
+        <translation>Für die Tokens des Rezepts, ohne Neustarts. Formel U3.</translation>
+    </message>
+    <message>
+        <source>steps</source>
+        <translation>Schritte</translation>
+    </message>
+    <message>
+        <source>Optimizer steps.</source>
+        <translation>Optimiererschritte.</translation>
+    </message>
+    <message>
+        <source>GPU-hours</source>
+        <translation>GPU-Stunden</translation>
+    </message>
+    <message>
+        <source>Duration × GPUs. Formula U3.</source>
+        <translation>Dauer × GPUs. Formel U3.</translation>
+    </message>
+    <message>
+        <source>cost</source>
+        <translation>Kosten</translation>
+    </message>
+    <message>
+        <source>At the GPU&apos;s price per hour. Formula U3.</source>
+        <translation>Zum Stundenpreis der GPU. Formel U3.</translation>
+    </message>
+</context>
+<context>
+    <name>FormulaPage</name>
+    <message>
+        <source>Formula %1</source>
+        <translation>Formel %1</translation>
+    </message>
+    <message>
+        <source>Formulas</source>
+        <translation>Formeln</translation>
+    </message>
+    <message>
+        <source>Formula</source>
+        <translation>Formel</translation>
+    </message>
+</context>
+<context>
+    <name>Instant</name>
+    <message>
+        <source>forward</source>
+        <translation>vorwärts</translation>
+    </message>
+    <message>
+        <source>loss</source>
+        <translation>Verlust</translation>
+    </message>
+    <message>
+        <source>head backward</source>
+        <translation>Ausgabe rückwärts</translation>
+    </message>
+    <message>
+        <source>backward</source>
+        <translation>rückwärts</translation>
+    </message>
+    <message>
+        <source>optimizer step</source>
+        <translation>Optimiererschritt</translation>
+    </message>
+    <message>
+        <source>between steps</source>
+        <translation>zwischen Schritten</translation>
+    </message>
+</context>
+<context>
+    <name>Ledger</name>
+    <message>
+        <source>expert layers, sliding window</source>
+        <translation>Expertenschichten, gleitendes Fenster</translation>
+    </message>
+    <message>
+        <source>expert layers</source>
+        <translation>Expertenschichten</translation>
+    </message>
+    <message>
+        <source>layers, sliding window</source>
+        <translation>Schichten, gleitendes Fenster</translation>
+    </message>
+    <message>
+        <source>layers</source>
+        <translation>Schichten</translation>
+    </message>
+    <message>
+        <source>all tensors</source>
+        <translation>alle Tensoren</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::LedgerTreeModel</name>
+    <message>
+        <source>tensor</source>
+        <translation>Tensor</translation>
+    </message>
+    <message>
+        <source>Kind, layer class, tensor: as the ledger names it.</source>
+        <translation>Art, Schichtklasse, Tensor: wie das Verzeichnis sie nennt.</translation>
+    </message>
+    <message>
+        <source>memory</source>
+        <translation>Speicher</translation>
+    </message>
+    <message>
+        <source>On one GPU, at the peak.</source>
+        <translation>Auf einer GPU, an der Spitze.</translation>
+    </message>
+    <message>
+        <source>share</source>
+        <translation>Anteil</translation>
+    </message>
+    <message>
+        <source>Of all tensors alive at the peak.</source>
+        <translation>Aller Tensoren, die an der Spitze leben.</translation>
+    </message>
+    <message>
+        <source>copies</source>
+        <translation>Kopien</translation>
+    </message>
+    <message>
+        <source>Layers × micro-batches in flight × copies of each.</source>
+        <translation>Schichten × Mikrobatches unterwegs × Kopien davon.</translation>
+    </message>
+    <message>
+        <source>elements</source>
+        <translation>Elemente</translation>
+    </message>
+    <message>
+        <source>Numbers in one copy, on one GPU.</source>
+        <translation>Zahlen in einer Kopie, auf einer GPU.</translation>
+    </message>
+    <message>
+        <source>type</source>
+        <translation>Typ</translation>
+    </message>
+    <message>
+        <source>Storage type of one element.</source>
+        <translation>Speichertyp eines Elements.</translation>
+    </message>
+    <message>
+        <source>formula</source>
+        <translation>Formel</translation>
+    </message>
+    <message>
+        <source>Section of docs/formulas.md that says why it is this large.</source>
+        <translation>Abschnitt von docs/formulas.md, der sagt, warum es so groß ist.</translation>
+    </message>
+    <message>
+        <source>%1 bytes</source>
+        <translation>%1 Bytes</translation>
+    </message>
+    <message>
+        <source>%1: see docs/formulas.md, %2</source>
+        <translation>%1: siehe docs/formulas.md, %2</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::MainWindow</name>
+    <message>
+        <source>Open a config.json</source>
+        <translation>Eine config.json öffnen</translation>
+    </message>
+    <message>
+        <source>Model (*.json);;All files (*)</source>
+        <translation>Modell (*.json);;Alle Dateien (*)</translation>
+    </message>
+    <message>
+        <source>Memory</source>
+        <translation>Speicher</translation>
+    </message>
+    <message>
+        <source>Time</source>
+        <translation>Zeit</translation>
+    </message>
+    <message>
+        <source>Search</source>
+        <translation>Suche</translation>
+    </message>
+    <message>
+        <source>Compare</source>
+        <translation>Vergleich</translation>
+    </message>
+    <message>
+        <source>Validation</source>
+        <translation>Prüfung</translation>
+    </message>
+    <message>
+        <source>Open a report</source>
+        <translation>Bericht öffnen</translation>
+    </message>
+    <message>
+        <source>Report (*.json);;All files (*)</source>
+        <translation>Bericht (*.json);;Alle Dateien (*)</translation>
+    </message>
+    <message>
+        <source>Open</source>
+        <translation>Öffnen</translation>
+    </message>
+    <message>
+        <source>Hexaplan and models (*.json);;All files (*)</source>
+        <translation>Hexaplan und Modelle (*.json);;Alle Dateien (*)</translation>
+    </message>
+    <message>
+        <source>Cluster: %1</source>
+        <translation>Cluster: %1</translation>
+    </message>
+    <message>
+        <source>Not opened: %1</source>
+        <translation>Nicht geöffnet: %1</translation>
+    </message>
+    <message>
+        <source>Model: %1</source>
+        <translation>Modell: %1</translation>
+    </message>
+    <message>
+        <source>Executed run</source>
+        <translation>Ausgeführter Lauf</translation>
+    </message>
+    <message>
+        <source>Not saved: %1: %2</source>
+        <translation>Nicht gespeichert: %1: %2</translation>
+    </message>
+    <message>
+        <source>Save the scenario</source>
+        <translation>Szenario speichern</translation>
+    </message>
+    <message>
+        <source>Hexaplan scenario (*.json)</source>
+        <translation>Hexaplan-Szenario (*.json)</translation>
+    </message>
+    <message>
+        <source>Unsaved changes</source>
+        <translation>Nicht gespeicherte Änderungen</translation>
+    </message>
+    <message>
+        <source>The scenario has changes that are not saved.</source>
+        <translation>Das Szenario hat Änderungen, die nicht gespeichert sind.</translation>
+    </message>
+    <message>
+        <source>Example</source>
+        <translation>Beispiel</translation>
+    </message>
+    <message>
+        <source>The search was cancelled before it found a layout that fits.</source>
+        <translation>Die Suche wurde abgebrochen, bevor sie eine passende Aufteilung fand.</translation>
+    </message>
+    <message>
+        <source>No layout fits on these GPUs: use more of them, or larger ones.</source>
+        <translation>Keine Aufteilung passt auf diese GPUs: mehr oder größere nehmen.</translation>
+    </message>
+    <message>
+        <source>Fastest layout that fits</source>
+        <translation>Schnellste passende Aufteilung</translation>
+    </message>
+    <message>
+        <source>Loaded the fastest of %1 layouts that fit, out of %2 looked at. Undo takes it back.</source>
+        <translation>Die schnellste von %1 passenden Aufteilungen ist geladen; %2 wurden angesehen. Rückgängig nimmt sie zurück.</translation>
+    </message>
+    <message>
+        <source>Recovered</source>
+        <translation>Wiederhergestellt</translation>
+    </message>
+    <message>
+        <source>The program ended without saving: its scenario is back. Undo takes it away.</source>
+        <translation>Das Programm endete ohne Speichern: Sein Szenario ist wieder da. Rückgängig nimmt es weg.</translation>
+    </message>
+    <message>
+        <source>Only files of this machine can be dropped here.</source>
+        <translation>Nur Dateien dieses Rechners können hier abgelegt werden.</translation>
+    </message>
+    <message>
+        <source>Untitled</source>
+        <translation>Unbenannt</translation>
+    </message>
+    <message>
+        <source>%1[*] – Hexaplan</source>
+        <translation>%1[*] – Hexaplan</translation>
+    </message>
+    <message>
+        <source>&amp;File</source>
+        <translation>&amp;Datei</translation>
+    </message>
+    <message>
+        <source>&amp;New</source>
+        <translation>&amp;Neu</translation>
+    </message>
+    <message>
+        <source>&amp;Open…</source>
+        <translation>Ö&amp;ffnen…</translation>
+    </message>
+    <message>
+        <source>Open a scenario, a model or an execution report</source>
+        <translation>Szenario, Modell oder Ausführungsbericht öffnen</translation>
+    </message>
+    <message>
+        <source>JSON (*.json);;All files (*)</source>
+        <translation>JSON (*.json);;Alle Dateien (*)</translation>
+    </message>
+    <message>
+        <source>Open &amp;recent</source>
+        <translation>&amp;Zuletzt geöffnet</translation>
+    </message>
+    <message>
+        <source>&amp;Save</source>
+        <translation>&amp;Speichern</translation>
+    </message>
+    <message>
+        <source>Save &amp;as…</source>
+        <translation>Speichern &amp;unter…</translation>
+    </message>
+    <message>
+        <source>&amp;Export charts of this page…</source>
+        <translation>Diagramm dieser Seite &amp;exportieren…</translation>
+    </message>
+    <message>
+        <source>Export the step for &amp;Perfetto…</source>
+        <translation>Schritt für &amp;Perfetto exportieren…</translation>
+    </message>
+    <message>
+        <source>&amp;Print or save as PDF…</source>
+        <translation>&amp;Drucken oder als PDF sichern…</translation>
+    </message>
+    <message>
+        <source>&amp;Quit</source>
+        <translation>&amp;Beenden</translation>
+    </message>
+    <message>
+        <source>&amp;Edit</source>
+        <translation>&amp;Bearbeiten</translation>
+    </message>
+    <message>
+        <source>&amp;Undo</source>
+        <translation>&amp;Rückgängig</translation>
+    </message>
+    <message>
+        <source>&amp;Redo</source>
+        <translation>&amp;Wiederholen</translation>
+    </message>
+    <message>
+        <source>Copy as &amp;command line</source>
+        <translation>Als &amp;Befehlszeile kopieren</translation>
+    </message>
+    <message>
+        <source>Copied: %1</source>
+        <translation>Kopiert: %1</translation>
+    </message>
+    <message>
+        <source>Go to the &amp;model</source>
+        <translation>Zum &amp;Modell</translation>
+    </message>
+    <message>
+        <source>Go to the c&amp;luster</source>
+        <translation>Zum C&amp;luster</translation>
+    </message>
+    <message>
+        <source>Go to the r&amp;ecipe</source>
+        <translation>Zum R&amp;ezept</translation>
+    </message>
+    <message>
+        <source>Go to the la&amp;yout</source>
+        <translation>Zur Au&amp;fteilung</translation>
+    </message>
+    <message>
+        <source>&amp;View</source>
+        <translation>&amp;Ansicht</translation>
+    </message>
+    <message>
+        <source>&amp;Dark colours</source>
+        <translation>&amp;Dunkle Farben</translation>
+    </message>
+    <message>
+        <source>&amp;Bytes in GB (10⁹) instead of GiB (2³⁰)</source>
+        <translation>&amp;Bytes in GB (10⁹) statt GiB (2³⁰)</translation>
+    </message>
+    <message>
+        <source>&amp;Full screen</source>
+        <translation>&amp;Vollbild</translation>
+    </message>
+    <message>
+        <source>&amp;Compare</source>
+        <translation>Ver&amp;gleich</translation>
+    </message>
+    <message>
+        <source>Pin as &amp;baseline</source>
+        <translation>Als &amp;Grundlinie merken</translation>
+    </message>
+    <message>
+        <source>&amp;Remove the baseline</source>
+        <translation>Grundlinie &amp;entfernen</translation>
+    </message>
+    <message>
+        <source>&amp;Pin this state</source>
+        <translation>Diesen Zustand &amp;merken</translation>
+    </message>
+    <message>
+        <source>Remove &amp;all pins</source>
+        <translation>&amp;Alle gemerkten Zustände entfernen</translation>
+    </message>
+    <message>
+        <source>&amp;Find a layout that fits</source>
+        <translation>&amp;Passende Aufteilung finden</translation>
+    </message>
+    <message>
+        <source>&amp;Help</source>
+        <translation>&amp;Hilfe</translation>
+    </message>
+    <message>
+        <source>&amp;Formulas</source>
+        <translation>&amp;Formeln</translation>
+    </message>
+    <message>
+        <source>&amp;Keyboard</source>
+        <translation>&amp;Tastatur</translation>
+    </message>
+    <message>
+        <source>Keyboard</source>
+        <translation>Tastatur</translation>
+    </message>
+    <message>
+        <source>Charts: arrows go from item to item, Enter activates, the context menu exports. Timeline: W and S zoom, A and D move, F shows all.</source>
+        <translation>Diagramme: Pfeiltasten gehen von Teil zu Teil, Eingabe wählt, das Kontextmenü exportiert. Zeitachse: W und S zoomen, A und D verschieben, F zeigt alles.</translation>
+    </message>
+    <message>
+        <source>&amp;About Hexaplan</source>
+        <translation>&amp;Über Hexaplan</translation>
+    </message>
+    <message>
+        <source>Actions</source>
+        <translation>Aktionen</translation>
+    </message>
+    <message>
+        <source>None yet</source>
+        <translation>Noch keine</translation>
+    </message>
+    <message>
+        <source>Forget them</source>
+        <translation>Liste leeren</translation>
+    </message>
+    <message>
+        <source>This page has no chart; its tables have a menu of their own.</source>
+        <translation>Diese Seite hat kein Diagramm; ihre Tabellen haben ein eigenes Menü.</translation>
+    </message>
+    <message>
+        <source>About Hexaplan</source>
+        <translation>Über Hexaplan</translation>
+    </message>
+    <message>
+        <source>&lt;h3&gt;Hexaplan %1&lt;/h3&gt;&lt;p&gt;Memory and step-time planner for training large transformers: does it fit, how fast is it, which layout is best.&lt;/p&gt;</source>
+        <translation>&lt;h3&gt;Hexaplan %1&lt;/h3&gt;&lt;p&gt;Planer für Speicher und Schrittzeit beim Training großer Transformer: passt es, wie schnell ist es, welches Layout ist das beste.&lt;/p&gt;</translation>
+    </message>
+    <message>
+        <source>Choose a model and GPUs first.</source>
+        <translation>Zuerst ein Modell und GPUs wählen.</translation>
+    </message>
+    <message>
+        <source>Copy share &amp;link</source>
+        <translation>&amp;Link zum Teilen kopieren</translation>
+    </message>
+    <message>
+        <source>&amp;Paste share link</source>
+        <translation>Geteilten Link &amp;einfügen</translation>
+    </message>
+    <message>
+        <source>The link holds the whole scenario; &apos;Paste share link&apos; of another window opens it.</source>
+        <translation>Der Link enthält das ganze Szenario; &apos;Geteilten Link einfügen&apos; eines anderen Fensters öffnet es.</translation>
+    </message>
+    <message>
+        <source>There is no share link in: %1</source>
+        <translation>Darin ist kein geteilter Link: %1</translation>
+    </message>
+    <message>
+        <source>Share link</source>
+        <translation>Geteilter Link</translation>
+    </message>
+    <message>
+        <source>Export &amp;launch configuration</source>
+        <translation>&amp;Startkonfiguration exportieren</translation>
+    </message>
+    <message>
+        <source>Only a plan that can run has a launch configuration.</source>
+        <translation>Nur ein Plan, der laufen kann, hat eine Startkonfiguration.</translation>
+    </message>
+    <message>
+        <source>Export launch configuration</source>
+        <translation>Startkonfiguration exportieren</translation>
+    </message>
+    <message>
+        <source>Written: %1. Not said there: %2.</source>
+        <translation>Geschrieben: %1. Dort nicht gesagt: %2.</translation>
+    </message>
+    <message>
+        <source>%1 is no longer on the disk; what you see is not saved.</source>
+        <translation>%1 ist nicht mehr auf dem Datenträger; was zu sehen ist, ist nicht gespeichert.</translation>
+    </message>
+    <message>
+        <source>Reloaded</source>
+        <translation>Neu geladen</translation>
+    </message>
+    <message>
+        <source>Another program changed %1.</source>
+        <translation>Ein anderes Programm hat %1 geändert.</translation>
+    </message>
+    <message>
+        <source>&amp;Reload</source>
+        <translation>&amp;Neu laden</translation>
+    </message>
+    <message>
+        <source>&amp;Keep mine</source>
+        <translation>&amp;Meines behalten</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::MemoryCurve</name>
+    <message>
+        <source>activations</source>
+        <translation>Aktivierungen</translation>
+    </message>
+    <message>
+        <source>states and working sets</source>
+        <translation>Zustände und Arbeitsbereiche</translation>
+    </message>
+    <message>
+        <source>outside the tensors</source>
+        <translation>außerhalb der Tensoren</translation>
+    </message>
+    <message>
+        <source>Memory over time</source>
+        <translation>Speicher über die Zeit</translation>
+    </message>
+    <message>
+        <source>Live memory of one stage over one step. Left and right go from change to change.</source>
+        <translation>Lebender Speicher einer Stufe über einen Schritt. Links und rechts gehen von Änderung zu Änderung.</translation>
+    </message>
+    <message>
+        <source>time of the step</source>
+        <translation>Zeit des Schritts</translation>
+    </message>
+    <message>
+        <source>memory, %1</source>
+        <translation>Speicher, %1</translation>
+    </message>
+    <message>
+        <source>%1 at %2: %3 on the device
 activations: %4
 states and working sets: %5
 outside the tensors: %6</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Memory of %1 over a step of %2: between %3 and %4, highest at %5.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source> Usable: %1.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>usable %1</source>
-            <translation>nutzbar %1</translation>
-        </message>
-        <message>
-            <source>device %1</source>
-            <translation>Gerät %1</translation>
-        </message>
-        <message>
-            <source>stage %1</source>
-            <translation>Stufe %1</translation>
-        </message>
-    </context>
-    <context>
-        <name>hexaplan::gui::MemoryPage</name>
-        <message>
-            <source>Memory of every pipeline stage appears here.</source>
-            <translation>Hier erscheint der Speicher jeder Pipelinestufe.</translation>
-        </message>
-        <message>
-            <source>Instant of the step</source>
-            <translation>Augenblick des Schritts</translation>
-        </message>
-        <message>
-            <source>The moment of the step at which the ledger is shown</source>
-            <translation>Der Augenblick des Schritts, für den die Tensorliste gilt</translation>
-        </message>
-        <message>
-            <source>at the peak</source>
-            <translation>an der Spitze</translation>
-        </message>
-        <message>
-            <source>Filter tensors</source>
-            <translation>Tensoren filtern</translation>
-        </message>
-        <message>
-            <source>Filter: qkv, bf16, gradient …</source>
-            <translation>Filter: qkv, bf16, gradient …</translation>
-        </message>
-        <message>
-            <source>Tensors of the stage</source>
-            <translation>Tensoren der Stufe</translation>
-        </message>
-        <message>
-            <source>&amp;Ledger</source>
-            <translation>&amp;Tensoren</translation>
-        </message>
-        <message>
-            <source>&amp;Treemap</source>
-            <translation>&amp;Kacheln</translation>
-        </message>
-        <message>
-            <source>The simulated step appears here.</source>
-            <translation>Hier erscheint der simulierte Schritt.</translation>
-        </message>
-        <message>
-            <source>&amp;Over time</source>
-            <translation>Über die &amp;Zeit</translation>
-        </message>
-        <message>
-            <source>&lt;b&gt;Stage %1&lt;/b&gt;: %2 on the device, %3 allocated, %4 reserved; peak in: %5; %6 layers</source>
-            <translation>&lt;b&gt;Stufe %1&lt;/b&gt;: %2 auf dem Gerät, %3 belegt, %4 reserviert; Spitze in: %5; %6 Schichten</translation>
-        </message>
-    </context>
-    <context>
-        <name>hexaplan::gui::PlanTableModel</name>
-        <message>
-            <source>%1
+        <translation>%1 bei %2: %3 auf der GPU
+Aktivierungen: %4
+Zustände und Arbeitsmengen: %5
+außerhalb der Tensoren: %6</translation>
+    </message>
+    <message>
+        <source>Memory of %1 over a step of %2: between %3 and %4, highest at %5.</source>
+        <translation>Speicher von %1 über einen Schritt von %2: zwischen %3 und %4, am höchsten bei %5.</translation>
+    </message>
+    <message>
+        <source> Usable: %1.</source>
+        <translation> Nutzbar: %1.</translation>
+    </message>
+    <message>
+        <source>usable %1</source>
+        <translation>nutzbar %1</translation>
+    </message>
+    <message>
+        <source>device %1</source>
+        <translation>Gerät %1</translation>
+    </message>
+    <message>
+        <source>stage %1</source>
+        <translation>Stufe %1</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::MemoryPage</name>
+    <message>
+        <source>Memory of every pipeline stage appears here.</source>
+        <translation>Hier erscheint der Speicher jeder Pipelinestufe.</translation>
+    </message>
+    <message>
+        <source>Instant of the step</source>
+        <translation>Augenblick des Schritts</translation>
+    </message>
+    <message>
+        <source>The moment of the step at which the ledger is shown</source>
+        <translation>Der Augenblick des Schritts, für den die Tensorliste gilt</translation>
+    </message>
+    <message>
+        <source>at the peak</source>
+        <translation>an der Spitze</translation>
+    </message>
+    <message>
+        <source>Filter tensors</source>
+        <translation>Tensoren filtern</translation>
+    </message>
+    <message>
+        <source>Filter: qkv, bf16, gradient …</source>
+        <translation>Filter: qkv, bf16, gradient …</translation>
+    </message>
+    <message>
+        <source>Tensors of the stage</source>
+        <translation>Tensoren der Stufe</translation>
+    </message>
+    <message>
+        <source>&amp;Ledger</source>
+        <translation>&amp;Tensoren</translation>
+    </message>
+    <message>
+        <source>&amp;Treemap</source>
+        <translation>&amp;Kacheln</translation>
+    </message>
+    <message>
+        <source>The simulated step appears here.</source>
+        <translation>Hier erscheint der simulierte Schritt.</translation>
+    </message>
+    <message>
+        <source>&amp;Over time</source>
+        <translation>Über die &amp;Zeit</translation>
+    </message>
+    <message>
+        <source>Stage %1: %2 on the device, %3 allocated, %4 reserved; peak in: %5; %6 layers</source>
+        <translation>Stufe %1: %2 auf der GPU, %3 belegt, %4 reserviert; Spitze in: %5; %6 Schichten</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::MessageBar</name>
+    <message>
+        <source>Dismiss</source>
+        <translation>Schließen</translation>
+    </message>
+</context>
+<context>
+    <name>Messages</name>
+    <message>
+        <source>got %1</source>
+        <translation>erhalten %1</translation>
+    </message>
+    <message>
+        <source>expected %1</source>
+        <translation>erwartet %1</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::PlanTableModel</name>
+    <message>
+        <source>%1
 With stages of %2: %3 faster</source>
-            <translation type="unfinished" />
-        </message>
-    </context>
-    <context>
-        <name>hexaplan::gui::PlotView</name>
-        <message>
-            <source>Nothing to show yet</source>
-            <translation>Noch nichts zu zeigen</translation>
-        </message>
-        <message>
-            <source>%1: charts are written as .png, .svg or .pdf</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>%1: %2</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Export chart</source>
-            <translation>Diagramm exportieren</translation>
-        </message>
-        <message>
-            <source>Vector graphics (*.svg);;Image (*.png);;Document (*.pdf)</source>
-            <translation>Vektorgrafik (*.svg);;Bild (*.png);;Dokument (*.pdf)</translation>
-        </message>
-        <message>
-            <source>&amp;Export chart…</source>
-            <translation>Diagramm &amp;exportieren…</translation>
-        </message>
-        <message>
-            <source>Copy as &amp;image</source>
-            <translation>Als &amp;Bild kopieren</translation>
-        </message>
-        <message>
-            <source>Copy as &amp;text</source>
-            <translation>Als &amp;Text kopieren</translation>
-        </message>
-    </context>
-    <context>
-        <name>hexaplan::gui::ReportModel</name>
-        <message>
-            <source>one step</source>
-            <translation>ein Schritt</translation>
-        </message>
-        <message>
-            <source>allocated, rank %1</source>
-            <translation>belegt, Rang %1</translation>
-        </message>
-        <message>
-            <source>memory allocated</source>
-            <translation>Speicher belegt</translation>
-        </message>
-        <message>
-            <source>memory reserved</source>
-            <translation>Speicher reserviert</translation>
-        </message>
-        <message>
-            <source>memory on the device</source>
-            <translation>Speicher auf dem Gerät</translation>
-        </message>
-    </context>
-    <context>
-        <name>hexaplan::gui::ResidualPlot</name>
-        <message>
-            <source>Predicted against measured</source>
-            <translation>Vorhergesagt gegen gemessen</translation>
-        </message>
-        <message>
-            <source>Each point is a prediction over its measurement; on the diagonal they agree. Left and right go through the points, the worst first.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>
+        <translation>%1
+Mit Stufen von %2: %3 schneller</translation>
+    </message>
+</context>
+<context>
+    <name>Plans</name>
+    <message>
+        <source>#</source>
+        <translation>Nr.</translation>
+    </message>
+    <message>
+        <source>Place in the ranking.</source>
+        <translation>Platz in der Rangliste.</translation>
+    </message>
+    <message>
+        <source>layout</source>
+        <translation>Aufteilung</translation>
+    </message>
+    <message>
+        <source>As the command line reads it.</source>
+        <translation>Wie die Kommandozeile es liest.</translation>
+    </message>
+    <message>
+        <source>step time</source>
+        <translation>Schrittzeit</translation>
+    </message>
+    <message>
+        <source>Of one optimizer step.</source>
+        <translation>Eines Optimiererschritts.</translation>
+    </message>
+    <message>
+        <source>peak memory</source>
+        <translation>Speicherspitze</translation>
+    </message>
+    <message>
+        <source>Of the fullest GPU.</source>
+        <translation>Der vollsten GPU.</translation>
+    </message>
+    <message>
+        <source>to spare</source>
+        <translation>frei</translation>
+    </message>
+    <message>
+        <source>Usable memory left on the fullest GPU.</source>
+        <translation>Nutzbarer Speicher, der auf der vollsten GPU übrig bleibt.</translation>
+    </message>
+    <message>
+        <source>tokens/s/GPU</source>
+        <translation>Tokens/s/GPU</translation>
+    </message>
+    <message>
+        <source>Tokens per second and GPU.</source>
+        <translation>Tokens je Sekunde und GPU.</translation>
+    </message>
+    <message>
+        <source>MFU</source>
+        <translation>MFU</translation>
+    </message>
+    <message>
+        <source>Model FLOPs over the dense peak; causal attention halved.</source>
+        <translation>FLOPs des Modells über der dichten Spitzenleistung; kausale Attention halbiert.</translation>
+    </message>
+    <message>
+        <source>GPUs</source>
+        <translation>GPUs</translation>
+    </message>
+    <message>
+        <source>That the plan uses.</source>
+        <translation>Die der Plan benutzt.</translation>
+    </message>
+    <message>
+        <source>micro-batch</source>
+        <translation>Mikrostapel</translation>
+    </message>
+    <message>
+        <source>Sequences per pass and replica.</source>
+        <translation>Sequenzen je Durchlauf und Replik.</translation>
+    </message>
+    <message>
+        <source>recompute</source>
+        <translation>Neuberechnung</translation>
+    </message>
+    <message>
+        <source>What backward runs again to save memory.</source>
+        <translation>Was der Rückwärtslauf wiederholt, um Speicher zu sparen.</translation>
+    </message>
+    <message>
+        <source>cost per step</source>
+        <translation>Kosten je Schritt</translation>
+    </message>
+    <message>
+        <source>All GPUs together; empty where the GPU has no price.</source>
+        <translation>Alle GPUs zusammen; leer, wo die GPU keinen Preis hat.</translation>
+    </message>
+    <message>
+        <source>uneven gain</source>
+        <translation>Gewinn, ungleich</translation>
+    </message>
+    <message>
+        <source>What the best uneven split of layers saves per step.</source>
+        <translation>Was die beste ungleiche Verteilung der Schichten je Schritt spart.</translation>
+    </message>
+    <message>
+        <source>simulated</source>
+        <translation>simuliert</translation>
+    </message>
+    <message>
+        <source>Step time by discrete events.</source>
+        <translation>Schrittzeit nach diskreten Ereignissen.</translation>
+    </message>
+    <message>
+        <source>DP</source>
+        <translation>DP</translation>
+    </message>
+    <message>
+        <source>Data-parallel replicas.</source>
+        <translation>Datenparallele Repliken.</translation>
+    </message>
+    <message>
+        <source>TP</source>
+        <translation>TP</translation>
+    </message>
+    <message>
+        <source>Ranks that share each layer&apos;s matrices.</source>
+        <translation>Ränge, die sich die Matrizen jeder Schicht teilen.</translation>
+    </message>
+    <message>
+        <source>CP</source>
+        <translation>CP</translation>
+    </message>
+    <message>
+        <source>Ranks that share each sequence.</source>
+        <translation>Ränge, die sich jede Sequenz teilen.</translation>
+    </message>
+    <message>
+        <source>PP</source>
+        <translation>PP</translation>
+    </message>
+    <message>
+        <source>Pipeline stages.</source>
+        <translation>Pipelinestufen.</translation>
+    </message>
+    <message>
+        <source>VPP</source>
+        <translation>VPP</translation>
+    </message>
+    <message>
+        <source>Model chunks per stage.</source>
+        <translation>Modellabschnitte je Stufe.</translation>
+    </message>
+    <message>
+        <source>EP</source>
+        <translation>EP</translation>
+    </message>
+    <message>
+        <source>Ranks that share the experts.</source>
+        <translation>Ränge, die sich die Experten teilen.</translation>
+    </message>
+    <message>
+        <source>ZeRO</source>
+        <translation>ZeRO</translation>
+    </message>
+    <message>
+        <source>What data-parallel ranks shard: 1 optimizer states, 2 gradients too, 3 all.</source>
+        <translation>Was datenparallele Ränge aufteilen: 1 Optimiererzustände, 2 auch Gradienten, 3 alles.</translation>
+    </message>
+    <message>
+        <source>schedule</source>
+        <translation>Ablauf</translation>
+    </message>
+    <message>
+        <source>Order of micro-batches in the pipeline.</source>
+        <translation>Reihenfolge der Mikrobatches in der Pipeline.</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::PlotView</name>
+    <message>
+        <source>Nothing to show yet</source>
+        <translation>Noch nichts zu zeigen</translation>
+    </message>
+    <message>
+        <source>%1: charts are written as .png, .svg or .pdf</source>
+        <translation>%1: Diagramme werden als .png, .svg oder .pdf geschrieben</translation>
+    </message>
+    <message>
+        <source>%1: %2</source>
+        <translation>%1: %2</translation>
+    </message>
+    <message>
+        <source>Export chart</source>
+        <translation>Diagramm exportieren</translation>
+    </message>
+    <message>
+        <source>Vector graphics (*.svg);;Image (*.png);;Document (*.pdf)</source>
+        <translation>Vektorgrafik (*.svg);;Bild (*.png);;Dokument (*.pdf)</translation>
+    </message>
+    <message>
+        <source>&amp;Export chart…</source>
+        <translation>Diagramm &amp;exportieren…</translation>
+    </message>
+    <message>
+        <source>Copy as &amp;image</source>
+        <translation>Als &amp;Bild kopieren</translation>
+    </message>
+    <message>
+        <source>Copy as &amp;text</source>
+        <translation>Als &amp;Text kopieren</translation>
+    </message>
+</context>
+<context>
+    <name>Rejections</name>
+    <message>
+        <source>candidates</source>
+        <translation>Kandidaten</translation>
+    </message>
+    <message>
+        <source>That this rule was the first to reject.</source>
+        <translation>Die diese Regel als erste abgelehnt hat.</translation>
+    </message>
+    <message>
+        <source>rule</source>
+        <translation>Regel</translation>
+    </message>
+    <message>
+        <source>Its stable name.</source>
+        <translation>Ihr fester Name.</translation>
+    </message>
+    <message>
+        <source>reason, for example</source>
+        <translation>Grund, zum Beispiel</translation>
+    </message>
+    <message>
+        <source>Why one of them was rejected.</source>
+        <translation>Warum einer davon abgelehnt wurde.</translation>
+    </message>
+    <message>
+        <source>what would pass</source>
+        <translation>was ginge</translation>
+    </message>
+    <message>
+        <source>Advice for that one.</source>
+        <translation>Rat für diesen.</translation>
+    </message>
+    <message>
+        <source>nearest layouts that pass</source>
+        <translation>nächste Aufteilungen, die gehen</translation>
+    </message>
+    <message>
+        <source>Next to the example, along the axis that the rule speaks of.</source>
+        <translation>Neben dem Beispiel, entlang der Achse, von der die Regel spricht.</translation>
+    </message>
+</context>
+<context>
+    <name>Report</name>
+    <message>
+        <source>term</source>
+        <translation>Teil</translation>
+    </message>
+    <message>
+        <source>What was predicted and measured.</source>
+        <translation>Was vorhergesagt und gemessen wurde.</translation>
+    </message>
+    <message>
+        <source>predicted</source>
+        <translation>vorhergesagt</translation>
+    </message>
+    <message>
+        <source>By the cost model.</source>
+        <translation>Vom Kostenmodell.</translation>
+    </message>
+    <message>
+        <source>measured</source>
+        <translation>gemessen</translation>
+    </message>
+    <message>
+        <source>In the run; empty: not measured.</source>
+        <translation>Im Lauf; leer: nicht gemessen.</translation>
+    </message>
+    <message>
+        <source>difference</source>
+        <translation>Differenz</translation>
+    </message>
+    <message>
+        <source>Predicted minus measured.</source>
+        <translation>Vorhergesagt minus gemessen.</translation>
+    </message>
+    <message>
+        <source>error</source>
+        <translation>Fehler</translation>
+    </message>
+    <message>
+        <source>Predicted over measured, minus 1.</source>
+        <translation>Vorhergesagt durch gemessen, minus 1.</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::ReportModel</name>
+    <message>
+        <source>one step</source>
+        <translation>ein Schritt</translation>
+    </message>
+    <message>
+        <source>allocated, rank %1</source>
+        <translation>belegt, Rang %1</translation>
+    </message>
+    <message>
+        <source>memory allocated</source>
+        <translation>Speicher belegt</translation>
+    </message>
+    <message>
+        <source>memory reserved</source>
+        <translation>Speicher reserviert</translation>
+    </message>
+    <message>
+        <source>memory on the device</source>
+        <translation>Speicher auf dem Gerät</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::ResidualPlot</name>
+    <message>
+        <source>Predicted against measured</source>
+        <translation>Vorhergesagt gegen gemessen</translation>
+    </message>
+    <message>
+        <source>Each point is a prediction over its measurement; on the diagonal they agree. Left and right go through the points, the worst first.</source>
+        <translation>Jeder Punkt ist eine Vorhersage über ihrer Messung; auf der Diagonale stimmen sie überein. Links und rechts gehen durch die Punkte, die schlechtesten zuerst.</translation>
+    </message>
+    <message>
+        <source>
 predicted %1, measured %2 (%3)</source>
-            <translation type="unfinished" />
-        </message>
-        <message numerus="yes">
-            <source>%n prediction(s) beside their measurements, %1 of them within %2.</source>
-            <translation type="unfinished">
-                <numerusform />
-                <numerusform />
-            </translation>
-        </message>
-        <message>
-            <source>measured</source>
-            <translation>gemessen</translation>
-        </message>
-        <message>
-            <source>predicted</source>
-            <translation>vorhergesagt</translation>
-        </message>
-    </context>
-    <context>
-        <name>hexaplan::gui::ScatterPlot</name>
-        <message>
-            <source>Plans by time and memory</source>
-            <translation>Pläne nach Zeit und Speicher</translation>
-        </message>
-        <message>
-            <source>Every plan as a point; those that no other beats are joined. Left and right go from point to point, Enter loads one.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>
+        <translation>
+vorhergesagt %1, gemessen %2 (%3)</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n prediction(s) beside their measurements, %1 of them within %2.</source>
+        <translation>
+            <numerusform>%n Vorhersage neben ihrer Messung, %1 davon innerhalb von %2.</numerusform>
+            <numerusform>%n Vorhersagen neben ihren Messungen, %1 davon innerhalb von %2.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>measured</source>
+        <translation>gemessen</translation>
+    </message>
+    <message>
+        <source>predicted</source>
+        <translation>vorhergesagt</translation>
+    </message>
+</context>
+<context>
+    <name>Run</name>
+    <message>
+        <source>phase</source>
+        <translation>Phase</translation>
+    </message>
+    <message>
+        <source>What a rank did.</source>
+        <translation>Was ein Rang tat.</translation>
+    </message>
+    <message>
+        <source>mean</source>
+        <translation>Mittel</translation>
+    </message>
+    <message>
+        <source>Over ranks, all steps together.</source>
+        <translation>Über Ränge, alle Schritte zusammen.</translation>
+    </message>
+    <message>
+        <source>slowest rank</source>
+        <translation>langsamster Rang</translation>
+    </message>
+    <message>
+        <source>All steps together.</source>
+        <translation>Alle Schritte zusammen.</translation>
+    </message>
+    <message>
+        <source>share</source>
+        <translation>Anteil</translation>
+    </message>
+    <message>
+        <source>Of the mean over all phases.</source>
+        <translation>Des Mittels über alle Phasen.</translation>
+    </message>
+    <message>
+        <source>collective</source>
+        <translation>Kollektiv</translation>
+    </message>
+    <message>
+        <source>What was called.</source>
+        <translation>Was aufgerufen wurde.</translation>
+    </message>
+    <message>
+        <source>group</source>
+        <translation>Gruppe</translation>
+    </message>
+    <message>
+        <source>Ranks that took part.</source>
+        <translation>Ränge, die teilnahmen.</translation>
+    </message>
+    <message>
+        <source>messages</source>
+        <translation>Nachrichten</translation>
+    </message>
+    <message>
+        <source>Of the busiest rank, all steps.</source>
+        <translation>Des meistbeschäftigten Rangs, alle Schritte.</translation>
+    </message>
+    <message>
+        <source>bytes</source>
+        <translation>Bytes</translation>
+    </message>
+    <message>
+        <source>Of the full tensors; busiest rank, all steps.</source>
+        <translation>Der ganzen Tensoren; meistbeschäftigter Rang, alle Schritte.</translation>
+    </message>
+    <message>
+        <source>time</source>
+        <translation>Zeit</translation>
+    </message>
+    <message>
+        <source>Inside the calls, waiting for others included.</source>
+        <translation>In den Aufrufen, Warten auf andere eingeschlossen.</translation>
+    </message>
+    <message>
+        <source>operation</source>
+        <translation>Operation</translation>
+    </message>
+    <message>
+        <source>Matrix products and attention, as the operation list names them.</source>
+        <translation>Matrixprodukte und Attention, wie die Operationsliste sie nennt.</translation>
+    </message>
+    <message>
+        <source>TFLOPs</source>
+        <translation>TFLOPs</translation>
+    </message>
+    <message>
+        <source>10¹² operations, all ranks and timed steps.</source>
+        <translation>10¹² Operationen, alle Ränge und gemessenen Schritte.</translation>
+    </message>
+    <message>
+        <source>All ranks and timed steps.</source>
+        <translation>Alle Ränge und gemessenen Schritte.</translation>
+    </message>
+    <message>
+        <source>TFLOP/s</source>
+        <translation>TFLOP/s</translation>
+    </message>
+    <message>
+        <source>Rate of one rank.</source>
+        <translation>Rate eines Rangs.</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::ScatterPlot</name>
+    <message>
+        <source>Plans by time and memory</source>
+        <translation>Pläne nach Zeit und Speicher</translation>
+    </message>
+    <message>
+        <source>Every plan as a point; those that no other beats are joined. Left and right go from point to point, Enter loads one.</source>
+        <translation>Jeder Plan als Punkt; die, die kein anderer schlägt, sind verbunden. Links und rechts gehen von Punkt zu Punkt, Eingabe lädt einen.</translation>
+    </message>
+    <message>
+        <source>
 %1: %2</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>no other plan is better in both</source>
-            <translation>kein anderer Plan ist in beidem besser</translation>
-        </message>
-        <message numerus="yes">
-            <source>%n plan(s).</source>
-            <translation type="unfinished">
-                <numerusform />
-                <numerusform />
-            </translation>
-        </message>
-    </context>
-    <context>
-        <name>hexaplan::gui::SetupPanel</name>
-        <message>
-            <source>Setup</source>
-            <translation>Einstellungen</translation>
-        </message>
-        <message>
-            <source>Open &amp;config.json…</source>
-            <translation>&amp;config.json öffnen…</translation>
-        </message>
-        <message>
-            <source>A Hugging Face config.json as downloaded; it can also be dropped onto the window</source>
-            <translation>Eine config.json von Hugging Face, wie heruntergeladen; sie kann auch auf das Fenster gezogen werden</translation>
-        </message>
-        <message>
-            <source>More</source>
-            <translation>Mehr</translation>
-        </message>
-        <message>
-            <source>More fields: %1</source>
-            <translation>Mehr Felder: %1</translation>
-        </message>
-    </context>
-    <context>
-        <name>hexaplan::gui::StageMemoryBars</name>
-        <message>
-            <source>Memory per pipeline stage</source>
-            <translation>Speicher je Pipelinestufe</translation>
-        </message>
-        <message>
-            <source>Memory of one GPU of every pipeline stage, by kind. Left and right go from stage to stage, Enter selects one.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>Stage %1: %2</source>
-            <translation>Stufe %1: %2</translation>
-        </message>
-        <message>
-            <source>fits, %1 to spare of %2</source>
-            <translation>passt, %1 frei von %2</translation>
-        </message>
-        <message>
-            <source>does not fit: %1 over %2</source>
-            <translation>passt nicht: %1 über %2</translation>
-        </message>
-        <message>
-            <source>
+        <translation>
+%1: %2</translation>
+    </message>
+    <message>
+        <source>no other plan is better in both</source>
+        <translation>kein anderer Plan ist in beidem besser</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n plan(s).</source>
+        <translation>
+            <numerusform>%n Plan.</numerusform>
+            <numerusform>%n Pläne.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::SearchPage</name>
+    <message>
+        <source>shortest step</source>
+        <translation>kürzester Schritt</translation>
+    </message>
+    <message>
+        <source>most tokens/s per GPU</source>
+        <translation>meiste Tokens/s je GPU</translation>
+    </message>
+    <message>
+        <source>lowest cost per token</source>
+        <translation>niedrigste Kosten je Token</translation>
+    </message>
+    <message>
+        <source>most free memory</source>
+        <translation>meister freier Speicher</translation>
+    </message>
+    <message>
+        <source>What to look for</source>
+        <translation>Wonach gesucht wird</translation>
+    </message>
+    <message>
+        <source>Memory a plan may take</source>
+        <translation>Speicher, den ein Plan belegen darf</translation>
+    </message>
+    <message>
+        <source>≤ %1 % of memory</source>
+        <translation>≤ %1 % Speicher</translation>
+    </message>
+    <message>
+        <source>keep micro-batch</source>
+        <translation>Mikrostapel fest</translation>
+    </message>
+    <message>
+        <source>keep recompute</source>
+        <translation>Neuberechnung fest</translation>
+    </message>
+    <message>
+        <source>&amp;Search</source>
+        <translation>&amp;Suchen</translation>
+    </message>
+    <message>
+        <source>C&amp;ancel</source>
+        <translation>&amp;Abbrechen</translation>
+    </message>
+    <message>
+        <source>Look for</source>
+        <translation>Gesucht:</translation>
+    </message>
+    <message>
+        <source>Progress of the search</source>
+        <translation>Fortschritt der Suche</translation>
+    </message>
+    <message>
+        <source>Every layout of these GPUs is looked at; the window stays usable meanwhile.</source>
+        <translation>Jede Aufteilung dieser GPUs wird angesehen; das Fenster bleibt dabei benutzbar.</translation>
+    </message>
+    <message>
+        <source>Filter plans</source>
+        <translation>Pläne filtern</translation>
+    </message>
+    <message>
+        <source>Filter: tp8, full, interleaved …</source>
+        <translation>Filter: tp8, full, interleaved …</translation>
+    </message>
+    <message>
+        <source>Plans</source>
+        <translation>Pläne</translation>
+    </message>
+    <message>
+        <source>Double-click or Enter loads a plan; the header&apos;s menu shows more columns</source>
+        <translation>Doppelklick oder Eingabe lädt einen Plan; das Menü der Kopfzeile zeigt mehr Spalten</translation>
+    </message>
+    <message>
+        <source>Plans that no other beats in both step time and memory appear here; a click loads one.</source>
+        <translation>Hier erscheinen Pläne, die kein anderer in Schrittzeit und Speicher zugleich übertrifft; ein Klick lädt einen.</translation>
+    </message>
+    <message>
+        <source>Rejections by rule</source>
+        <translation>Ablehnungen nach Regel</translation>
+    </message>
+    <message>
+        <source>%1 layouts priced …</source>
+        <translation>%1 Aufteilungen berechnet …</translation>
+    </message>
+    <message>
+        <source>%1%2 candidates: %3 broke a rule, %4 could not be among the best, %5 priced, %6 fit.</source>
+        <translation>%1%2 Kandidaten: %3 brachen eine Regel, %4 konnten nicht zu den besten gehören, %5 berechnet, %6 passen.</translation>
+    </message>
+    <message>
+        <source>Cancelled: </source>
+        <translation>Abgebrochen: </translation>
+    </message>
+    <message>
+        <source>step time</source>
+        <translation>Schrittzeit</translation>
+    </message>
+    <message>
+        <source>peak memory per GPU</source>
+        <translation>Speicherspitze je GPU</translation>
+    </message>
+    <message>
+        <source>MFU</source>
+        <translation>MFU</translation>
+    </message>
+    <message>
+        <source>usable memory</source>
+        <translation>nutzbarer Speicher</translation>
+    </message>
+    <message>
+        <source>Plan %1</source>
+        <translation>Plan %1</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::SetupPanel</name>
+    <message>
+        <source>Setup</source>
+        <translation>Einstellungen</translation>
+    </message>
+    <message>
+        <source>Open &amp;config.json…</source>
+        <translation>&amp;config.json öffnen…</translation>
+    </message>
+    <message>
+        <source>A Hugging Face config.json as downloaded; it can also be dropped onto the window</source>
+        <translation>Eine config.json von Hugging Face, wie heruntergeladen; sie kann auch auf das Fenster gezogen werden</translation>
+    </message>
+    <message>
+        <source>More</source>
+        <translation>Mehr</translation>
+    </message>
+    <message>
+        <source>More fields: %1</source>
+        <translation>Mehr Felder: %1</translation>
+    </message>
+</context>
+<context>
+    <name>SpanKind</name>
+    <message>
+        <source>forward</source>
+        <translation>vorwärts</translation>
+    </message>
+    <message>
+        <source>backward</source>
+        <translation>rückwärts</translation>
+    </message>
+    <message>
+        <source>backward, inputs</source>
+        <translation>rückwärts, Eingaben</translation>
+    </message>
+    <message>
+        <source>backward, weights</source>
+        <translation>rückwärts, Gewichte</translation>
+    </message>
+    <message>
+        <source>recomputation</source>
+        <translation>Neuberechnung</translation>
+    </message>
+    <message>
+        <source>collectives of layers</source>
+        <translation>Kollektive der Schichten</translation>
+    </message>
+    <message>
+        <source>activations sent</source>
+        <translation>Aktivierungen gesendet</translation>
+    </message>
+    <message>
+        <source>gradients sent</source>
+        <translation>Gradienten gesendet</translation>
+    </message>
+    <message>
+        <source>gradient reduction</source>
+        <translation>Gradientensumme</translation>
+    </message>
+    <message>
+        <source>parameter gathering</source>
+        <translation>Parameter einsammeln</translation>
+    </message>
+    <message>
+        <source>optimizer</source>
+        <translation>Optimierer</translation>
+    </message>
+    <message>
+        <source>host</source>
+        <translation>Rechner</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::StageMemoryBars</name>
+    <message>
+        <source>Memory per pipeline stage</source>
+        <translation>Speicher je Pipelinestufe</translation>
+    </message>
+    <message>
+        <source>Memory of one GPU of every pipeline stage, by kind. Left and right go from stage to stage, Enter selects one.</source>
+        <translation>Speicher einer GPU jeder Pipelinestufe, nach Art. Links und rechts gehen von Stufe zu Stufe, Eingabe wählt eine.</translation>
+    </message>
+    <message>
+        <source>Stage %1: %2</source>
+        <translation>Stufe %1: %2</translation>
+    </message>
+    <message>
+        <source>fits, %1 to spare of %2</source>
+        <translation>passt, %1 frei von %2</translation>
+    </message>
+    <message>
+        <source>does not fit: %1 over %2</source>
+        <translation>passt nicht: %1 über %2</translation>
+    </message>
+    <message>
+        <source>
 %1: %2</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>
+        <translation>
+%1: %2</translation>
+    </message>
+    <message>
+        <source>
 90 % interval: %1 to %2</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>
+        <translation>
+90-%-Intervall: %1 bis %2</translation>
+    </message>
+    <message>
+        <source>
 baseline: %1 (%2)</source>
-            <translation type="unfinished" />
-        </message>
-        <message numerus="yes">
-            <source>Memory per GPU of %n pipeline stage(s).</source>
-            <translation type="unfinished">
-                <numerusform />
-                <numerusform />
-            </translation>
-        </message>
-        <message>
-            <source> All fit.</source>
-            <translation type="unfinished" />
-        </message>
-        <message numerus="yes">
-            <source> %n do(es) not fit.</source>
-            <translation type="unfinished">
-                <numerusform />
-                <numerusform />
-            </translation>
-        </message>
-        <message>
-            <source>%1  %2</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>stage %1</source>
-            <translation>Stufe %1</translation>
-        </message>
-        <message>
-            <source>device %1</source>
-            <translation>Gerät %1</translation>
-        </message>
-        <message>
-            <source>usable %1</source>
-            <translation>nutzbar %1</translation>
-        </message>
-        <message>
-            <source>memory per GPU</source>
-            <translation>Speicher je GPU</translation>
-        </message>
-    </context>
-    <context>
-        <name>hexaplan::gui::StartPage</name>
-        <message>
-            <source>Does it fit, how fast is it, which layout is best?</source>
-            <translation>Passt es, wie schnell ist es, welche Aufteilung ist die beste?</translation>
-        </message>
-        <message>
-            <source>Open a config.json…</source>
-            <translation>Eine config.json öffnen…</translation>
-        </message>
-        <message>
-            <source>Open a scenario…</source>
-            <translation>Ein Szenario öffnen…</translation>
-        </message>
-        <message>
-            <source>Show an example</source>
-            <translation>Ein Beispiel zeigen</translation>
-        </message>
-        <message>
-            <source>Model: %1. On which GPUs? Choose here, or any type and number at the left.</source>
-            <translation>Modell: %1. Auf welchen GPUs? Hier wählen, oder links jeden Typ und jede Zahl.</translation>
-        </message>
-        <message>
-            <source>Choose a model at the left, open the config.json of one (or drop it here), or begin with an example.</source>
-            <translation>Links ein Modell wählen, die config.json eines Modells öffnen (oder hier ablegen) oder mit einem Beispiel beginnen.</translation>
-        </message>
-    </context>
-    <context>
-        <name>hexaplan::gui::TimeBreakdown</name>
-        <message>
-            <source>Where the step's time goes</source>
-            <translation>Wohin die Zeit des Schritts geht</translation>
-        </message>
-        <message>
-            <source>Every cause of the step time, one after the other. Up and down go from cause to cause.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>one step</source>
-            <translation>ein Schritt</translation>
-        </message>
-        <message>
-            <source>%1: %2</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>
+        <translation>
+Basis: %1 (%2)</translation>
+    </message>
+    <message numerus="yes">
+        <source>Memory per GPU of %n pipeline stage(s).</source>
+        <translation>
+            <numerusform>Speicher je GPU von %n Pipelinestufe.</numerusform>
+            <numerusform>Speicher je GPU von %n Pipelinestufen.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source> All fit.</source>
+        <translation> Alle passen.</translation>
+    </message>
+    <message numerus="yes">
+        <source> %n do(es) not fit.</source>
+        <translation>
+            <numerusform> %n passt nicht.</numerusform>
+            <numerusform> %n passen nicht.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>%1  %2</source>
+        <translation>%1  %2</translation>
+    </message>
+    <message>
+        <source>stage %1</source>
+        <translation>Stufe %1</translation>
+    </message>
+    <message>
+        <source>device %1</source>
+        <translation>Gerät %1</translation>
+    </message>
+    <message>
+        <source>usable %1</source>
+        <translation>nutzbar %1</translation>
+    </message>
+    <message>
+        <source>memory per GPU</source>
+        <translation>Speicher je GPU</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::StartPage</name>
+    <message>
+        <source>Does it fit, how fast is it, which layout is best?</source>
+        <translation>Passt es, wie schnell ist es, welche Aufteilung ist die beste?</translation>
+    </message>
+    <message>
+        <source>Open a config.json…</source>
+        <translation>Eine config.json öffnen…</translation>
+    </message>
+    <message>
+        <source>Open a scenario…</source>
+        <translation>Ein Szenario öffnen…</translation>
+    </message>
+    <message>
+        <source>Show an example</source>
+        <translation>Ein Beispiel zeigen</translation>
+    </message>
+    <message>
+        <source>Model: %1. On which GPUs? Choose here, or any type and number at the left.</source>
+        <translation>Modell: %1. Auf welchen GPUs? Hier wählen, oder links jeden Typ und jede Zahl.</translation>
+    </message>
+    <message>
+        <source>Choose a model at the left, open the config.json of one (or drop it here), or begin with an example.</source>
+        <translation>Links ein Modell wählen, die config.json eines Modells öffnen (oder hier ablegen) oder mit einem Beispiel beginnen.</translation>
+    </message>
+</context>
+<context>
+    <name>Stream</name>
+    <message>
+        <source>compute</source>
+        <translation>Rechnen</translation>
+    </message>
+    <message>
+        <source>layers&apos; comm.</source>
+        <translation>Schichtkomm.</translation>
+    </message>
+    <message>
+        <source>messages</source>
+        <translation>Nachrichten</translation>
+    </message>
+    <message>
+        <source>data parallel</source>
+        <translation>datenparallel</translation>
+    </message>
+</context>
+<context>
+    <name>TableTools</name>
+    <message>
+        <source>Save the table</source>
+        <translation>Tabelle speichern</translation>
+    </message>
+    <message>
+        <source>CSV (*.csv)</source>
+        <translation>CSV (*.csv)</translation>
+    </message>
+    <message>
+        <source>Not saved</source>
+        <translation>Nicht gespeichert</translation>
+    </message>
+    <message>
+        <source>Copy as CSV</source>
+        <translation>Als CSV kopieren</translation>
+    </message>
+    <message>
+        <source>Copy as Markdown</source>
+        <translation>Als Markdown kopieren</translation>
+    </message>
+    <message>
+        <source>Save as CSV…</source>
+        <translation>Als CSV speichern…</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>Kopieren</translation>
+    </message>
+    <message>
+        <source>Copy selected rows</source>
+        <translation>Ausgewählte Zeilen kopieren</translation>
+    </message>
+</context>
+<context>
+    <name>Terms</name>
+    <message>
+        <source>parameters</source>
+        <translation>Parameter</translation>
+    </message>
+    <message>
+        <source>The weights that the passes compute with.</source>
+        <translation>Die Gewichte, mit denen gerechnet wird.</translation>
+    </message>
+    <message>
+        <source>gradients</source>
+        <translation>Gradienten</translation>
+    </message>
+    <message>
+        <source>One gradient for every trained weight, in the type in which they are summed.</source>
+        <translation>Ein Gradient für jedes trainierte Gewicht, in dem Typ, in dem sie summiert werden.</translation>
+    </message>
+    <message>
+        <source>optimizer states</source>
+        <translation>Optimiererzustände</translation>
+    </message>
+    <message>
+        <source>Master weights and the optimizer&apos;s moments.</source>
+        <translation>Hauptgewichte und Momente des Optimierers.</translation>
+    </message>
+    <message>
+        <source>activations</source>
+        <translation>Aktivierungen</translation>
+    </message>
+    <message>
+        <source>What forward keeps for backward, for every micro-batch in flight.</source>
+        <translation>Was der Vorwärtslauf für den Rückwärtslauf aufhebt, für jeden Mikrostapel unterwegs.</translation>
+    </message>
+    <message>
+        <source>logits</source>
+        <translation>Logits</translation>
+    </message>
+    <message>
+        <source>Scores over the vocabulary and their loss, on the last stage.</source>
+        <translation>Werte über dem Vokabular und ihr Loss, auf der letzten Stufe.</translation>
+    </message>
+    <message>
+        <source>working set</source>
+        <translation>Arbeitsbereich</translation>
+    </message>
+    <message>
+        <source>Tensors that live only while one layer runs.</source>
+        <translation>Tensoren, die nur leben, während eine Schicht rechnet.</translation>
+    </message>
+    <message>
+        <source>communication</source>
+        <translation>Kommunikation</translation>
+    </message>
+    <message>
+        <source>Buffers of the communicators, outside the framework&apos;s allocator.</source>
+        <translation>Puffer der Kommunikatoren, außerhalb des Allokators des Frameworks.</translation>
+    </message>
+    <message>
+        <source>overhead</source>
+        <translation>Aufwand</translation>
+    </message>
+    <message>
+        <source>Device context, libraries and what the caching allocator cannot reuse.</source>
+        <translation>Gerätekontext, Bibliotheken und was der Caching-Allokator nicht wiederverwenden kann.</translation>
+    </message>
+    <message>
+        <source>matrix products</source>
+        <translation>Matrixprodukte</translation>
+    </message>
+    <message>
+        <source>Projections, MLP and output layer on the tensor cores.</source>
+        <translation>Projektionen, MLP und Ausgabeschicht auf den Tensorkernen.</translation>
+    </message>
+    <message>
+        <source>attention</source>
+        <translation>Attention</translation>
+    </message>
+    <message>
+        <source>Scores, softmax and weighted values.</source>
+        <translation>Scores, Softmax und gewichtete Values.</translation>
+    </message>
+    <message>
+        <source>memory-bound kernels</source>
+        <translation>speicherbegrenzte Kernel</translation>
+    </message>
+    <message>
+        <source>Norms, activations, residuals: as fast as memory is.</source>
+        <translation>Normen, Aktivierungen, Residuen: so schnell wie der Speicher.</translation>
+    </message>
+    <message>
+        <source>recomputation</source>
+        <translation>Neuberechnung</translation>
+    </message>
+    <message>
+        <source>Forward run again during backward, to save activations.</source>
+        <translation>Vorwärtslauf, im Rückwärtslauf wiederholt, um Aktivierungen zu sparen.</translation>
+    </message>
+    <message>
+        <source>kernel launches</source>
+        <translation>Kernelstarts</translation>
+    </message>
+    <message>
+        <source>Gaps between kernels.</source>
+        <translation>Lücken zwischen Kerneln.</translation>
+    </message>
+    <message>
+        <source>tensor parallel</source>
+        <translation>tensorparallel</translation>
+    </message>
+    <message>
+        <source>Exposed communication inside layers cut over tensor-parallel ranks.</source>
+        <translation>Sichtbare Kommunikation in Schichten, die über tensorparallele Ränge geteilt sind.</translation>
+    </message>
+    <message>
+        <source>context parallel</source>
+        <translation>kontextparallel</translation>
+    </message>
+    <message>
+        <source>Exposed exchange of keys and values between parts of a sequence.</source>
+        <translation>Sichtbarer Austausch von Keys und Values zwischen Teilen einer Sequenz.</translation>
+    </message>
+    <message>
+        <source>expert parallel</source>
+        <translation>expertenparallel</translation>
+    </message>
+    <message>
+        <source>Exposed exchange of tokens between experts.</source>
+        <translation>Sichtbarer Austausch von Tokens zwischen Experten.</translation>
+    </message>
+    <message>
+        <source>pipeline messages</source>
+        <translation>Pipelinenachrichten</translation>
+    </message>
+    <message>
+        <source>Activations and gradients sent between stages, as far as they are waited for.</source>
+        <translation>Zwischen Stufen gesendete Aktivierungen und Gradienten, soweit auf sie gewartet wird.</translation>
+    </message>
+    <message>
+        <source>pipeline bubble</source>
+        <translation>Pipelineleerlauf</translation>
+    </message>
+    <message>
+        <source>Waiting for other stages while the pipeline fills and drains.</source>
+        <translation>Warten auf andere Stufen, während sich die Pipeline füllt und leert.</translation>
+    </message>
+    <message>
+        <source>data parallel</source>
+        <translation>datenparallel</translation>
+    </message>
+    <message>
+        <source>Exposed reduction of gradients and gathering of parameters.</source>
+        <translation>Sichtbares Reduzieren der Gradienten und Sammeln der Parameter.</translation>
+    </message>
+    <message>
+        <source>optimizer</source>
+        <translation>Optimierer</translation>
+    </message>
+    <message>
+        <source>Gradient norm and update of the weights.</source>
+        <translation>Gradientennorm und Aktualisierung der Gewichte.</translation>
+    </message>
+    <message>
+        <source>host</source>
+        <translation>Rechner</translation>
+    </message>
+    <message>
+        <source>The device waits for the program: data loading, bookkeeping, synchronisation.</source>
+        <translation>Die GPU wartet auf das Programm: Daten laden, Buchführung, Synchronisation.</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::TimeBreakdown</name>
+    <message>
+        <source>Where the step&apos;s time goes</source>
+        <translation>Wohin die Zeit des Schritts geht</translation>
+    </message>
+    <message>
+        <source>Every cause of the step time, one after the other. Up and down go from cause to cause.</source>
+        <translation>Jede Ursache der Schrittzeit, eine nach der anderen. Auf und ab gehen von Ursache zu Ursache.</translation>
+    </message>
+    <message>
+        <source>one step</source>
+        <translation>ein Schritt</translation>
+    </message>
+    <message>
+        <source>%1: %2</source>
+        <translation>%1: %2</translation>
+    </message>
+    <message>
+        <source>
 90 % interval: %1 to %2</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>, %1 of the step</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>
+        <translation>
+90-%-Intervall: %1 bis %2</translation>
+    </message>
+    <message>
+        <source>, %1 of the step</source>
+        <translation>, %1 des Schritts</translation>
+    </message>
+    <message>
+        <source>
 baseline: %1 (%2)</source>
-            <translation type="unfinished" />
-        </message>
-    </context>
-    <context>
-        <name>hexaplan::gui::TimePage</name>
-        <message>
-            <source>Where the time of a step goes appears here.</source>
-            <translation>Hier erscheint, wohin die Zeit eines Schritts geht.</translation>
-        </message>
-        <message>
-            <source>The simulated step appears here.</source>
-            <translation>Hier erscheint der simulierte Schritt.</translation>
-        </message>
-        <message>
-            <source>&lt;b&gt;Simulated step&lt;/b&gt;: %1; waiting for other stages %2, for communication %3; %4 micro-batches, %5 stages</source>
-            <translation>&lt;b&gt;Simulierter Schritt&lt;/b&gt;: %1; Warten auf andere Stufen %2, auf Kommunikation %3; %4 Mikrostapel, %5 Stufen</translation>
-        </message>
-        <message>
-            <source>no step has been simulated yet</source>
-            <translation>noch kein Schritt ist simuliert</translation>
-        </message>
-        <message>
-            <source>Export the step</source>
-            <translation>Schritt exportieren</translation>
-        </message>
-        <message>
-            <source>Chrome trace (*.json)</source>
-            <translation>Chrome-Trace (*.json)</translation>
-        </message>
-        <message>
-            <source>Not exported</source>
-            <translation>Nicht exportiert</translation>
-        </message>
-    </context>
-    <context>
-        <name>hexaplan::gui::Timeline</name>
-        <message>
-            <source>forward</source>
-            <translation>vorwärts</translation>
-        </message>
-        <message>
-            <source>backward</source>
-            <translation>rückwärts</translation>
-        </message>
-        <message>
-            <source>backward, weights</source>
-            <translation>rückwärts, Gewichte</translation>
-        </message>
-        <message>
-            <source>recomputation</source>
-            <translation>Neuberechnung</translation>
-        </message>
-        <message>
-            <source>optimizer</source>
-            <translation>Optimierer</translation>
-        </message>
-        <message>
-            <source>host</source>
-            <translation>Rechner</translation>
-        </message>
-        <message>
-            <source>communication beside compute</source>
-            <translation>Kommunikation neben dem Rechnen</translation>
-        </message>
-        <message>
-            <source>exposed communication</source>
-            <translation>abgewartete Kommunikation</translation>
-        </message>
-        <message>
-            <source>bubble</source>
-            <translation>Leerlauf</translation>
-        </message>
-        <message>
-            <source>Pipeline timeline</source>
-            <translation>Zeitachse der Pipeline</translation>
-        </message>
-        <message>
-            <source>What every stage does over one step. Wheel or W and S zoom, dragging or A and D move, F shows everything, M zooms to the current span, arrows go from span to span.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>%1 %2</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>%1, stage %2, %3</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>
+        <translation>
+Basis: %1 (%2)</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::TimePage</name>
+    <message>
+        <source>Where the time of a step goes appears here.</source>
+        <translation>Hier erscheint, wohin die Zeit eines Schritts geht.</translation>
+    </message>
+    <message>
+        <source>The simulated step appears here.</source>
+        <translation>Hier erscheint der simulierte Schritt.</translation>
+    </message>
+    <message>
+        <source>no step has been simulated yet</source>
+        <translation>noch kein Schritt ist simuliert</translation>
+    </message>
+    <message>
+        <source>Export the step</source>
+        <translation>Schritt exportieren</translation>
+    </message>
+    <message>
+        <source>Chrome trace (*.json)</source>
+        <translation>Chrome-Trace (*.json)</translation>
+    </message>
+    <message>
+        <source>Not exported</source>
+        <translation>Nicht exportiert</translation>
+    </message>
+    <message>
+        <source>Throughput and cost</source>
+        <translation>Durchsatz und Kosten</translation>
+    </message>
+    <message>
+        <source>Simulated step: %1; waiting for other stages %2, for communication %3; %4 micro-batches, %5 stages</source>
+        <translation>Simulierter Schritt: %1; Warten auf andere Stufen %2, auf Kommunikation %3; %4 Mikrobatches, %5 Stufen</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::Timeline</name>
+    <message>
+        <source>forward</source>
+        <translation>vorwärts</translation>
+    </message>
+    <message>
+        <source>backward</source>
+        <translation>rückwärts</translation>
+    </message>
+    <message>
+        <source>backward, weights</source>
+        <translation>rückwärts, Gewichte</translation>
+    </message>
+    <message>
+        <source>recomputation</source>
+        <translation>Neuberechnung</translation>
+    </message>
+    <message>
+        <source>optimizer</source>
+        <translation>Optimierer</translation>
+    </message>
+    <message>
+        <source>host</source>
+        <translation>Rechner</translation>
+    </message>
+    <message>
+        <source>communication beside compute</source>
+        <translation>Kommunikation neben dem Rechnen</translation>
+    </message>
+    <message>
+        <source>exposed communication</source>
+        <translation>abgewartete Kommunikation</translation>
+    </message>
+    <message>
+        <source>bubble</source>
+        <translation>Leerlauf</translation>
+    </message>
+    <message>
+        <source>Pipeline timeline</source>
+        <translation>Zeitachse der Pipeline</translation>
+    </message>
+    <message>
+        <source>What every stage does over one step. Wheel or W and S zoom, dragging or A and D move, F shows everything, M zooms to the current span, arrows go from span to span.</source>
+        <translation>Was jede Stufe in einem Schritt tut. Mausrad oder W und S zoomen, Ziehen oder A und D verschieben, F zeigt alles, M zoomt auf den aktuellen Abschnitt, Pfeile gehen von Abschnitt zu Abschnitt.</translation>
+    </message>
+    <message>
+        <source>%1 %2</source>
+        <translation>%1 %2</translation>
+    </message>
+    <message>
+        <source>%1, stage %2, %3</source>
+        <translation>%1, Stufe %2, %3</translation>
+    </message>
+    <message>
+        <source>
 micro-batch %1</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>
+        <translation>
+Mikrobatch %1</translation>
+    </message>
+    <message>
+        <source>
 chunk %1</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>
+        <translation>
+Abschnitt %1</translation>
+    </message>
+    <message>
+        <source>
 from %1, for %2</source>
-            <translation type="unfinished" />
-        </message>
-        <message numerus="yes">
-            <source>One step of %1 on %n lane(s).</source>
-            <translation type="unfinished">
-                <numerusform />
-                <numerusform />
-            </translation>
-        </message>
-        <message numerus="yes">
-            <source>
+        <translation>
+ab %1, für %2</translation>
+    </message>
+    <message numerus="yes">
+        <source>One step of %1 on %n lane(s).</source>
+        <translation>
+            <numerusform>Ein Schritt von %1 auf %n Spur.</numerusform>
+            <numerusform>Ein Schritt von %1 auf %n Spuren.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>
 Stage %1, %2: %n span(s), busy %3 of the step</source>
-            <translation type="unfinished">
-                <numerusform />
-                <numerusform />
-            </translation>
-        </message>
-        <message>
-            <source>time of the step</source>
-            <translation>Zeit des Schritts</translation>
-        </message>
-    </context>
-    <context>
-        <name>hexaplan::gui::Treemap</name>
-        <message>
-            <source>Tensors by size</source>
-            <translation>Tensoren nach Größe</translation>
-        </message>
-        <message>
-            <source>Every tensor of one GPU at its peak, as large as its memory. Click or Enter goes into a group, Backspace back, arrows move.</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>%1
+        <translation>
+            <numerusform>
+Stufe %1, %2: %n Abschnitt, %3 des Schritts beschäftigt</numerusform>
+            <numerusform>
+Stufe %1, %2: %n Abschnitte, %3 des Schritts beschäftigt</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>time of the step</source>
+        <translation>Zeit des Schritts</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::Treemap</name>
+    <message>
+        <source>Tensors by size</source>
+        <translation>Tensoren nach Größe</translation>
+    </message>
+    <message>
+        <source>Every tensor of one GPU at its peak, as large as its memory. Click or Enter goes into a group, Backspace back, arrows move.</source>
+        <translation>Jeder Tensor einer GPU an ihrer Spitze, so groß wie sein Speicher. Klick oder Eingabe öffnet eine Gruppe, Rücktaste geht zurück, Pfeile bewegen.</translation>
+    </message>
+    <message>
+        <source>%1
 %2, %3 of all
 %4 × %5 elements of %6
 formula %7</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>%1: %2</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>
+        <translation>%1
+%2, %3 von allem
+%4 × %5 Elemente von %6
+Formel %7</translation>
+    </message>
+    <message>
+        <source>%1: %2</source>
+        <translation>%1: %2</translation>
+    </message>
+    <message>
+        <source>
 %1: %2, %3</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>; %1 %2</source>
-            <translation type="unfinished" />
-        </message>
-        <message>
-            <source>%1  %2</source>
-            <translation type="unfinished" />
-        </message>
-    </context>
-    <context>
-        <name>hexaplan::gui::ValidationPage</name>
-        <message>
-            <source>Open what 'hexaplan run --json' or 'hexaplan accuracy --rows --json' wrote: every term of the prediction then stands beside its measurement.</source>
-            <translation>Öffnen Sie, was 'hexaplan run --json' oder 'hexaplan accuracy --rows --json' schrieb: Dann steht jeder Teil der Vorhersage neben seiner Messung.</translation>
-        </message>
-        <message>
-            <source>Open a &amp;report…</source>
-            <translation>&amp;Bericht öffnen…</translation>
-        </message>
-        <message>
-            <source>What is compared</source>
-            <translation>Was verglichen wird</translation>
-        </message>
-        <message>
-            <source>step time</source>
-            <translation>Schrittzeit</translation>
-        </message>
-        <message>
-            <source>memory</source>
-            <translation>Speicher</translation>
-        </message>
-        <message>
-            <source>Predicted and measured</source>
-            <translation>Vorhergesagt und gemessen</translation>
-        </message>
-        <message>
-            <source>Predictions over measurements appear here.</source>
-            <translation>Hier erscheinen Vorhersagen über Messungen.</translation>
-        </message>
-        <message>
-            <source>Calibration in use</source>
-            <translation>Verwendete Kalibrierung</translation>
-        </message>
-        <message>
-            <source>&lt;b&gt;Calibration in use: %1&lt;/b&gt; %2</source>
-            <translation>&lt;b&gt;Verwendete Kalibrierung: %1&lt;/b&gt; %2</translation>
-        </message>
-        <message>
-            <source>&lt;b&gt;%1&lt;/b&gt;: %2 step times and %3 memory figures beside their predictions</source>
-            <translation>&lt;b&gt;%1&lt;/b&gt;: %2 Schrittzeiten und %3 Speicherwerte neben ihren Vorhersagen</translation>
-        </message>
-        <message>
-            <source>&lt;b&gt;%1&lt;/b&gt;: %2 on %3%4</source>
-            <translation>&lt;b&gt;%1&lt;/b&gt;: %2 auf %3%4</translation>
-        </message>
-        <message>
-            <source> (the run did not complete)</source>
-            <translation> (der Lauf wurde nicht fertig)</translation>
-        </message>
-    </context>
-    <context>
-        <name>hexaplan::gui::VerdictBar</name>
-        <message>
-            <source>Peak memory per GPU</source>
-            <translation>Speicherspitze je GPU</translation>
-        </message>
-        <message>
-            <source>Device memory of the fullest rank, with the 90 % interval of the estimate.</source>
-            <translation>Gerätespeicher des vollsten Rangs mit dem 90-%-Intervall der Schätzung.</translation>
-        </message>
-        <message>
-            <source>Step</source>
-            <translation>Schritt</translation>
-        </message>
-        <message>
-            <source>Time of one optimizer step, with its 90 % interval.</source>
-            <translation>Zeit eines Optimiererschritts mit ihrem 90-%-Intervall.</translation>
-        </message>
-        <message>
-            <source>Tokens/s per GPU</source>
-            <translation>Tokens/s je GPU</translation>
-        </message>
-        <message>
-            <source>Throughput of the job over its GPUs.</source>
-            <translation>Durchsatz des Laufs je GPU.</translation>
-        </message>
-        <message>
-            <source>MFU</source>
-            <translation>MFU</translation>
-        </message>
-        <message>
-            <source>Model FLOPs over the dense peak of the precision; attention causal, input embedding excluded.</source>
-            <translation>Modell-FLOPs über der dichten Spitze der Genauigkeit; kausale Attention, ohne Eingabeeinbettung.</translation>
-        </message>
-        <message>
-            <source>Training</source>
-            <translation>Training</translation>
-        </message>
-        <message>
-            <source>Wall time and cost of the token budget.</source>
-            <translation>Dauer und Kosten des Tokenbudgets.</translation>
-        </message>
-        <message>
-            <source>Fits</source>
-            <translation>Passt</translation>
-        </message>
-        <message>
-            <source>Not asked yet</source>
-            <translation>Noch nicht gefragt</translation>
-        </message>
-        <message>
-            <source>Cannot run</source>
-            <translation>Kann nicht laufen</translation>
-        </message>
-        <message>
-            <source>Does not fit</source>
-            <translation>Passt nicht</translation>
-        </message>
-        <message>
-            <source>%1 of %2</source>
-            <translation>%1 von %2</translation>
-        </message>
-        <message>
-            <source>%1 to %2</source>
-            <translation>%1 bis %2</translation>
-        </message>
-        <message>
-            <source>%1 tokens/s in all</source>
-            <translation>%1 Tokens/s insgesamt</translation>
-        </message>
-        <message>
-            <source>HFU %1</source>
-            <translation>HFU %1</translation>
-        </message>
-        <message>
-            <source>US$ %1</source>
-            <translation>US$ %1</translation>
-        </message>
-        <message>
-            <source>%1 GPU-hours</source>
-            <translation>%1 GPU-Stunden</translation>
-        </message>
-        <message>
-            <source>%1: %2/step</source>
-            <translation>%1: %2/Schritt</translation>
-        </message>
-        <message>
-            <source>Would fit with %1: %2 per GPU, %3 per step. Click to apply.</source>
-            <translation>Würde passen mit %1: %2 je GPU, %3 je Schritt. Klick wendet es an.</translation>
-        </message>
-        <message>
-            <source>Cancel the search</source>
-            <translation>Suche abbrechen</translation>
-        </message>
-        <message>
-            <source>&amp;Find a layout that fits</source>
-            <translation>&amp;Passende Aufteilung finden</translation>
-        </message>
-        <message>
-            <source>Searches all layouts on these GPUs and loads the fastest that fits</source>
-            <translation>Durchsucht alle Aufteilungen auf diesen GPUs und lädt die schnellste, die passt</translation>
-        </message>
-    </context>
+        <translation>
+%1: %2, %3</translation>
+    </message>
+    <message>
+        <source>; %1 %2</source>
+        <translation>; %1 %2</translation>
+    </message>
+    <message>
+        <source>%1  %2</source>
+        <translation>%1  %2</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::ValidationPage</name>
+    <message>
+        <source>Open what &apos;hexaplan run --json&apos; or &apos;hexaplan accuracy --rows --json&apos; wrote: every term of the prediction then stands beside its measurement.</source>
+        <translation>Öffnen Sie, was &apos;hexaplan run --json&apos; oder &apos;hexaplan accuracy --rows --json&apos; schrieb: Dann steht jeder Teil der Vorhersage neben seiner Messung.</translation>
+    </message>
+    <message>
+        <source>Open a &amp;report…</source>
+        <translation>&amp;Bericht öffnen…</translation>
+    </message>
+    <message>
+        <source>What is compared</source>
+        <translation>Was verglichen wird</translation>
+    </message>
+    <message>
+        <source>step time</source>
+        <translation>Schrittzeit</translation>
+    </message>
+    <message>
+        <source>memory</source>
+        <translation>Speicher</translation>
+    </message>
+    <message>
+        <source>Predicted and measured</source>
+        <translation>Vorhergesagt und gemessen</translation>
+    </message>
+    <message>
+        <source>Predictions over measurements appear here.</source>
+        <translation>Hier erscheinen Vorhersagen über Messungen.</translation>
+    </message>
+    <message>
+        <source>Calibration in use</source>
+        <translation>Verwendete Kalibrierung</translation>
+    </message>
+    <message>
+        <source>&lt;b&gt;Calibration in use: %1&lt;/b&gt; %2</source>
+        <translation>&lt;b&gt;Verwendete Kalibrierung: %1&lt;/b&gt; %2</translation>
+    </message>
+    <message>
+        <source>&lt;b&gt;%1&lt;/b&gt;: %2 step times and %3 memory figures beside their predictions</source>
+        <translation>&lt;b&gt;%1&lt;/b&gt;: %2 Schrittzeiten und %3 Speicherwerte neben ihren Vorhersagen</translation>
+    </message>
+    <message>
+        <source>&lt;b&gt;%1&lt;/b&gt;: %2 on %3%4</source>
+        <translation>&lt;b&gt;%1&lt;/b&gt;: %2 auf %3%4</translation>
+    </message>
+    <message>
+        <source> (the run did not complete)</source>
+        <translation> (der Lauf wurde nicht fertig)</translation>
+    </message>
+    <message>
+        <source>&amp;Terms</source>
+        <translation>&amp;Posten</translation>
+    </message>
+    <message>
+        <source>Time by phase</source>
+        <translation>Zeit nach Phase</translation>
+    </message>
+    <message>
+        <source>P&amp;hases</source>
+        <translation>P&amp;hasen</translation>
+    </message>
+    <message>
+        <source>Collectives</source>
+        <translation>Kollektive</translation>
+    </message>
+    <message>
+        <source>&amp;Collectives</source>
+        <translation>&amp;Kollektive</translation>
+    </message>
+    <message>
+        <source>Operations</source>
+        <translation>Operationen</translation>
+    </message>
+    <message>
+        <source>Oper&amp;ations</source>
+        <translation>Oper&amp;ationen</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::VerdictBar</name>
+    <message>
+        <source>Peak memory per GPU</source>
+        <translation>Speicherspitze je GPU</translation>
+    </message>
+    <message>
+        <source>Device memory of the fullest rank, with the 90 % interval of the estimate.</source>
+        <translation>Gerätespeicher des vollsten Rangs mit dem 90-%-Intervall der Schätzung.</translation>
+    </message>
+    <message>
+        <source>Step</source>
+        <translation>Schritt</translation>
+    </message>
+    <message>
+        <source>Time of one optimizer step, with its 90 % interval.</source>
+        <translation>Zeit eines Optimiererschritts mit ihrem 90-%-Intervall.</translation>
+    </message>
+    <message>
+        <source>Tokens/s per GPU</source>
+        <translation>Tokens/s je GPU</translation>
+    </message>
+    <message>
+        <source>Throughput of the job over its GPUs.</source>
+        <translation>Durchsatz des Laufs je GPU.</translation>
+    </message>
+    <message>
+        <source>MFU</source>
+        <translation>MFU</translation>
+    </message>
+    <message>
+        <source>Model FLOPs over the dense peak of the precision; attention causal, input embedding excluded.</source>
+        <translation>Modell-FLOPs über der dichten Spitze der Genauigkeit; kausale Attention, ohne Eingabeeinbettung.</translation>
+    </message>
+    <message>
+        <source>Training</source>
+        <translation>Training</translation>
+    </message>
+    <message>
+        <source>Wall time and cost of the token budget.</source>
+        <translation>Dauer und Kosten des Tokenbudgets.</translation>
+    </message>
+    <message>
+        <source>Fits</source>
+        <translation>Passt</translation>
+    </message>
+    <message>
+        <source>Not asked yet</source>
+        <translation>Noch nicht gefragt</translation>
+    </message>
+    <message>
+        <source>Cannot run</source>
+        <translation>Kann nicht laufen</translation>
+    </message>
+    <message>
+        <source>Does not fit</source>
+        <translation>Passt nicht</translation>
+    </message>
+    <message>
+        <source>%1 of %2</source>
+        <translation>%1 von %2</translation>
+    </message>
+    <message>
+        <source>%1 to %2</source>
+        <translation>%1 bis %2</translation>
+    </message>
+    <message>
+        <source>%1 tokens/s in all</source>
+        <translation>%1 Tokens/s insgesamt</translation>
+    </message>
+    <message>
+        <source>HFU %1</source>
+        <translation>HFU %1</translation>
+    </message>
+    <message>
+        <source>US$ %1</source>
+        <translation>US$ %1</translation>
+    </message>
+    <message>
+        <source>%1 GPU-hours</source>
+        <translation>%1 GPU-Stunden</translation>
+    </message>
+    <message>
+        <source>%1: %2/step</source>
+        <translation>%1: %2/Schritt</translation>
+    </message>
+    <message>
+        <source>Would fit with %1: %2 per GPU, %3 per step. Click to apply.</source>
+        <translation>Würde passen mit %1: %2 je GPU, %3 je Schritt. Klick wendet es an.</translation>
+    </message>
+    <message>
+        <source>Cancel the search</source>
+        <translation>Suche abbrechen</translation>
+    </message>
+    <message>
+        <source>&amp;Find a layout that fits</source>
+        <translation>&amp;Passende Aufteilung finden</translation>
+    </message>
+    <message>
+        <source>Searches all layouts on these GPUs and loads the fastest that fits</source>
+        <translation>Durchsucht alle Aufteilungen auf diesen GPUs und lädt die schnellste, die passt</translation>
+    </message>
+</context>
 </TS>

@@ -1,110 +1,30 @@
-// Drives the real window as a person does: keys, mouse, files, drops.
+// Drives the real window as a person does: keys, mouse, menus.
 #include <QAbstractItemModel>
 #include <QAbstractSlider>
-#include <QAbstractSpinBox>
-#include <QApplication>
+#include <QAction>
 #include <QCheckBox>
 #include <QClipboard>
-#include <QComboBox>
-#include <QDropEvent>
-#include <QFile>
+#include <QElapsedTimer>
 #include <QLabel>
-#include <QLineEdit>
-#include <QMimeData>
-#include <QPrinter>
 #include <QPushButton>
-#include <QSignalSpy>
 #include <QSlider>
-#include <QStandardPaths>
 #include <QTabWidget>
 #include <QTableView>
-#include <QTemporaryDir>
-#include <QTest>
 #include <QTreeView>
-#include <memory>
 
-#include "gui/app/document/settings.h"
-#include "gui/app/main_window/main_window.h"
 #include "gui/app/main_window/theme.h"
-#include "gui/app/pages/time_page.h"
 #include "gui/app/setup/field_row.h"
 #include "gui/app/setup/setup_panel.h"
 #include "gui/plot/plot_view.h"
 #include "gui/plot/stage_memory_bars.h"
-#include "gui/plot/timeline.h"
+#include "window_fixture.h"
 
 namespace hexaplan::gui {
-namespace {
 
-constexpr int kPatience = 30'000;  // milliseconds; a loaded machine is slow
-
-QByteArray contentOf(const QString& path) {
-  QFile file{path};
-  return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray{};
-}
-
-QString written(const QTemporaryDir& folder, const QString& name, const QByteArray& text) {
-  QFile file{folder.filePath(name)};
-  if (file.open(QIODevice::WriteOnly)) file.write(text);
-  return file.fileName();
-}
-
-}  // namespace
-
-class WindowTest : public QObject {
+class WindowTest : public WindowFixture {
   Q_OBJECT
 
-  std::unique_ptr<MainWindow> window_;
-  QTemporaryDir folder_;
-
-  template <class W>
-  W* find(const char* name) {
-    return window_->findChild<W*>(name);
-  }
-  const Evaluation& answer() { return *window_->document().evaluation(); }
-  bool answered() {
-    return QTest::qWaitFor([&] { return window_->document().upToDate(); }, kPatience);
-  }
-  void choose(const char* field, const QString& text) {
-    const QString problem = window_->document().edit(*findField(field), text, false);
-    QVERIFY2(problem.isEmpty(), qPrintable(problem));
-    QVERIFY(answered());
-  }
-  void startWith(const char* model, const char* cluster) {
-    choose("model", model);
-    presets::ScenarioRequest request = window_->document().request();
-    request.cluster = cluster;
-    window_->document().change(std::move(request), "cluster");
-    QVERIFY(answered());
-  }
-  void openFile(const QString& path) {
-    QSignalSpy opened{window_.get(), &MainWindow::opened};
-    window_->open(path);
-    QVERIFY(opened.wait(kPatience));
-    QVERIFY(answered());
-  }
-  void type(const char* editor, const QString& text) {
-    auto* combo = find<QComboBox>(editor);
-    QVERIFY2(combo != nullptr && combo->isEditable(), editor);
-    combo->lineEdit()->setFocus();
-    combo->lineEdit()->selectAll();
-    QTest::keyClicks(combo->lineEdit(), text);
-    QTest::keyClick(combo->lineEdit(), Qt::Key_Return);
-    QVERIFY(answered());
-  }
-
  private slots:
-  void initTestCase() { QStandardPaths::setTestModeEnabled(true); }
-  void init() {
-    QFile::remove(recoveryPath());
-    window_ = std::make_unique<MainWindow>();
-    window_->resize(1280, 800);
-    window_->show();
-    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
-    QVERIFY(answered());
-  }
-  void cleanup() { window_.reset(); }
-
   void an_empty_window_says_what_to_do_first() {
     QVERIFY(find<QWidget>("startPage")->isVisible());
     QVERIFY(!find<QWidget>("verdict")->isVisible());
@@ -200,79 +120,6 @@ class WindowTest : public QObject {
     QCOMPARE(find<QComboBox>("model")->currentText(), "llama-3.1-8b");
   }
 
-  void a_downloaded_config_opens_by_menu_and_by_drop() {
-    const QString path = QString{HEXAPLAN_SOURCE_DIR} + "/examples/llama-3.1-8b/config.json";
-    openFile(path);
-    QCOMPARE(answer().scenario.model.layers, 32);
-    QVERIFY2(recentFiles().contains(path), "an opened file is remembered");
-    window_->document().undoStack().undo();
-    QVERIFY(answered());
-    QVERIFY(!answer().has_model);
-    QMimeData mime;
-    mime.setUrls({QUrl::fromLocalFile(path)});
-    QSignalSpy opened{window_.get(), &MainWindow::opened};
-    QDragEnterEvent enter{QPoint{400, 400}, Qt::CopyAction, &mime, Qt::LeftButton, Qt::NoModifier};
-    QApplication::sendEvent(window_.get(), &enter);
-    QVERIFY(enter.isAccepted());
-    QDropEvent drop{QPointF{400, 400}, Qt::CopyAction, &mime, Qt::LeftButton, Qt::NoModifier};
-    QApplication::sendEvent(window_.get(), &drop);
-    QVERIFY(opened.wait(kPatience));
-    QVERIFY(answered());
-    QCOMPARE(answer().scenario.model.layers, 32);
-  }
-
-  void unusable_files_are_told_in_one_line_and_change_nothing_data() {
-    QTest::addColumn<QByteArray>("text");
-    QTest::addColumn<QString>("said");
-    QTest::newRow("no json") << QByteArray{"hello"} << ":1:";
-    QTest::newRow("unknown model") << QByteArray{R"({"model_type": "lama"})"} << "llama";
-    QTest::newRow("misspelt key") << QByteArray{R"({"schema": "hexaplan/scenario/1", "modle": "x"})"}
-                                  << "model";
-    QTest::newRow("other schema") << QByteArray{R"({"schema": "hexaplan/nothing/1"})"}
-                                  << "hexaplan/nothing/1";
-    QTest::newRow("empty") << QByteArray{} << ":1:";
-  }
-  void unusable_files_are_told_in_one_line_and_change_nothing() {
-    QFETCH(QByteArray, text);
-    QFETCH(QString, said);
-    startWith("llama-3.1-8b", "8xH100");
-    const auto before = window_->document().request();
-    openFile(written(folder_, "broken.json", text));
-    QVERIFY2(window_->message().startsWith("Not opened: "), qPrintable(window_->message()));
-    QVERIFY2(window_->message().contains(said), qPrintable(window_->message()));
-    QVERIFY(window_->document().request() == before);
-    openFile(folder_.filePath("missing.json"));
-    QVERIFY(window_->message().contains("missing.json"));
-  }
-
-  void a_scenario_is_saved_and_opened_as_it_was() {
-    startWith("mixtral-8x7b", "64xH100");
-    choose("layout.tp", "2");
-    choose("layout.ep", "8");
-    choose("recipe.recompute", "full");
-    const auto saved = window_->document().request();
-    const QString path = folder_.filePath("run.json");
-    QVERIFY(window_->saveTo(path));
-    QVERIFY(!window_->document().isModified());
-    choose("recipe.recompute", "none");
-    window_->document().markSaved(path);  // nobody is asked whether to save
-    openFile(path);
-    QVERIFY(window_->document().request() == saved);
-    QVERIFY(contentOf(path).contains("hexaplan/scenario/1"));
-  }
-
-  void files_are_written_alike_in_every_locale() {
-    startWith("llama-3.1-8b", "8xH100");
-    choose("cluster.price", "2.5");
-    const QByteArray usual = window_->document().toFile();
-    const QLocale before;
-    QLocale::setDefault(QLocale{QLocale::German});
-    const QByteArray german = window_->document().toFile();
-    QLocale::setDefault(before);
-    QCOMPARE(german, usual);
-    QVERIFY(usual.contains("2.5"));
-  }
-
   void what_does_not_fit_says_why_and_offers_changes_that_fit() {
     startWith("llama-3.1-70b", "64xH100");
     QVERIFY(!answer().fits());
@@ -286,18 +133,39 @@ class WindowTest : public QObject {
     QVERIFY(answer().fits());
   }
 
-  void from_nothing_to_a_plan_that_fits() {
-    openFile(QString{HEXAPLAN_SOURCE_DIR} + "/examples/llama-3.1-8b/config.json");
+  // What a new user does: no manual, well under a minute.
+  void from_an_empty_start_to_a_plan_that_fits() {
+    QElapsedTimer clock;
+    clock.start();
+    QVERIFY(find<QWidget>("startPage")->isVisible());
+    drop({QUrl::fromLocalFile(kConfig)});
+    QVERIFY(answered());
+    QVERIFY(answer().has_model);
+    QVERIFY2(find<QWidget>("startPage")->isVisible(), "the GPUs are still to be chosen");
     QTest::mouseClick(find<QPushButton>("startCluster.64xH100"), Qt::LeftButton);
     QVERIFY(answered());
     QVERIFY(answer().priced());
-    if (!answer().fits()) {
-      QSignalSpy found{&window_->search(), &SearchJob::found};
-      QTest::mouseClick(find<QPushButton>("findLayout"), Qt::LeftButton);
-      QVERIFY(found.wait(kPatience));
-      QVERIFY(answered());
-    }
+    // An engineer wants more: 128k tokens do not fit in the layout that was not chosen.
+    type("recipe.sequence", "128k");
+    QVERIFY(!answer().fits());
+    QCOMPARE(find<QLabel>("badge")->text(), "Does not fit");
+    QVERIFY(!find<QLabel>("reason")->text().isEmpty());
+    QTest::keyClick(window_.get(), Qt::Key_3, Qt::ControlModifier);
+    QSignalSpy found{&window_->search(), &SearchJob::found};
+    QTest::mouseClick(find<QPushButton>("startSearch"), Qt::LeftButton);
+    QVERIFY(found.wait(kPatience));
+    auto* plans = find<QTableView>("plans");
+    QVERIFY(plans->model()->rowCount() > 0);
+    // A click on the first plan, then Enter.
+    const QRect row = plans->visualRect(plans->model()->index(0, 1));
+    QTest::mouseClick(plans->viewport(), Qt::LeftButton, Qt::NoModifier, row.center());
+    QTest::keyClick(plans, Qt::Key_Return);
+    QVERIFY(answered());
     QVERIFY(answer().fits());
+    QCOMPARE(find<QLabel>("badge")->text(), "Fits");
+    QCOMPARE(answer().scenario.recipe.sequence, 131072);
+    QCOMPARE(answer().scenario.cluster.gpus, 64);
+    QVERIFY2(clock.elapsed() < 60'000, qPrintable(QString::number(clock.elapsed())));
   }
 
   void a_layout_that_does_not_divide_the_gpus_leads_to_one_that_fits() {
@@ -366,19 +234,6 @@ class WindowTest : public QObject {
     QVERIFY(!find<QLabel>("note.memory")->text().contains("→"));
   }
 
-  void the_step_is_exported_for_perfetto() {
-    startWith("llama-3.1-8b", "8xH100");
-    window_->pages().setCurrentIndex(1);
-    auto* page = find<TimePage>("timePage");
-    QTRY_VERIFY_WITH_TIMEOUT(page->timeline().itemCount() > 0, kPatience);
-    const QString path = folder_.filePath("trace.json");
-    QString problem;
-    QVERIFY2(page->exportTrace(path, &problem), qPrintable(problem));
-    QVERIFY(contentOf(path).contains("traceEvents"));
-    QVERIFY(!page->exportTrace(folder_.filePath("no/such/folder/trace.json"), &problem));
-    QVERIFY(!problem.isEmpty());
-  }
-
   void the_ledger_is_filtered_and_follows_the_selected_stage() {
     startWith("llama-3.1-8b", "8xH100");
     choose("layout.pp", "2");
@@ -393,67 +248,12 @@ class WindowTest : public QObject {
     QVERIFY(find<QLabel>("stageCaption")->text() != first);
   }
 
-  void an_executed_run_stands_beside_its_prediction() {
-    const QByteArray report = R"({"schema": "hexaplan/run/1", "complete": true, "device": "cpu",
-      "scenario": {"schema": "hexaplan/scenario/1", "model": "llama-3.2-1b", "cluster": "2xH100", "layout": "tp2",
-                   "framework": "hexaplan", "recipe": {"sequence": 128, "micro_batch": 1, "global_batch": 1}},
-      "steps": [{"step": 1, "loss": 11.7, "gradient_norm": 1.0, "learning_rate": 0.001, "seconds": 0.25}],
-      "ranks": [{"rank": 0, "stage": 0, "device": "cpu, float32",
-                 "memory": {"peak_bytes": 9000000000, "peak_bytes_by_kind": {"parameters": 3000000000}}}]})";
-    openFile(written(folder_, "run.json", report));
-    QVERIFY2(window_->message().isEmpty(), qPrintable(window_->message()));
-    QVERIFY(find<QWidget>("validationPage")->isVisible());
-    const auto* terms = find<QTableView>("terms")->model();
-    QVERIFY(terms->rowCount() >= 3);
-    QCOMPARE(terms->index(0, 2).data(Qt::UserRole).toDouble(), 0.25);
-    QVERIFY(find<PlotView>("residuals")->itemCount() >= 1);
-    // What was rejected before it began has nothing to show.
-    openFile(written(folder_, "rejected.json", R"({"schema": "hexaplan/run/1", "complete": false})"));
-    QVERIFY2(window_->message().contains("rejected before it began"), qPrintable(window_->message()));
-  }
-
-  void measured_rows_are_plotted_against_their_predictions() {
-    const QByteArray rows = R"({"schema": "hexaplan/accuracy/1", "rows": [
-      {"case_id": "a", "source": "x", "time": {"predicted": 1.1, "measured": 1.0, "error": 0.1},
-       "memory": {"allocated": {"predicted": 5e9, "measured": 6e9, "error": -0.17}}},
-      {"case_id": "b", "source": "y", "skipped": "no such model"}]})";
-    openFile(written(folder_, "accuracy.json", rows));
-    QVERIFY2(window_->message().isEmpty(), qPrintable(window_->message()));
-    QCOMPARE(find<PlotView>("residuals")->itemCount(), 1);
-    find<QComboBox>("residualFigure")->setCurrentIndex(1);
-    QCOMPARE(find<PlotView>("residuals")->itemCount(), 1);
-  }
-
   void every_page_is_reached_by_keyboard() {
     startWith("llama-3.1-8b", "8xH100");
     for (int i = window_->pages().count() - 1; i >= 0; --i) {
       QTest::keyClick(window_.get(), static_cast<Qt::Key>(Qt::Key_1 + i), Qt::ControlModifier);
       QCOMPARE(window_->pages().currentIndex(), i);
     }
-  }
-
-  void the_command_line_asks_the_same() {
-    startWith("llama-3.1-8b", "64xH100");
-    choose("layout.tp", "4");
-    choose("recipe.sequence", "8k");
-    find<QAction>("actionCopyCommand")->trigger();
-    const QString command = QApplication::clipboard()->text();
-    QCOMPARE(command, "hexaplan estimate --model llama-3.1-8b --cluster 64xH100 --layout tp4 --seq 8192");
-    choose("model.layers", "16");
-    find<QAction>("actionCopyCommand")->trigger();
-    QVERIFY(QApplication::clipboard()->text().startsWith("hexaplan estimate --scenario - <<'END'\n{"));
-  }
-
-  void a_crash_loses_nothing() {
-    startWith("llama-3.1-8b", "8xH100");
-    const auto request = window_->document().request();
-    QTRY_VERIFY_WITH_TIMEOUT(QFile::exists(recoveryPath()), kPatience);
-    QFile::copy(recoveryPath(), folder_.filePath("kept.json"));
-    window_ = std::make_unique<MainWindow>();
-    QFile::copy(folder_.filePath("kept.json"), recoveryPath());
-    window_->recover();
-    QVERIFY(window_->document().request() == request);
-    QVERIFY(!QFile::exists(recoveryPath()));
   }
 
   void every_input_has_a_name_for_those_who_do_not_see_it() {
@@ -475,17 +275,6 @@ class WindowTest : public QObject {
     QVERIFY(inputs > 60);
   }
 
-  void a_page_is_printed_as_pdf() {
-    startWith("llama-3.1-8b", "8xH100");
-    const QString path = folder_.filePath("page.pdf");
-    QPrinter printer;
-    printer.setOutputFormat(QPrinter::PdfFormat);
-    printer.setOutputFileName(path);
-    window_->printTo(printer);
-    QVERIFY(contentOf(path).startsWith("%PDF"));
-    QVERIFY(contentOf(path).size() > 5000);
-  }
-
   void light_and_dark_change_what_is_painted() {
     startWith("llama-3.1-8b", "8xH100");
     applyTheme(Theme::Light);
@@ -496,6 +285,39 @@ class WindowTest : public QObject {
     const QImage dark = window_->grab().toImage();
     QVERIFY(light.pixelColor(640, 400) != dark.pixelColor(640, 400));
     find<QAction>("actionDark")->setChecked(false);
+  }
+
+  void one_switch_turns_every_byte_count_to_gb() {
+    startWith("llama-3.1-8b", "8xH100");
+    const auto shown = [&] {
+      QStringList texts{find<QLabel>("value.memory")->text(), find<QLabel>("stageCaption")->text(),
+                        find<StageMemoryBars>("stageBars")->textAlternative()};
+      const auto* ledger = find<QTreeView>("ledger")->model();
+      texts.append(ledger->index(0, 1).data().toString());
+      return texts;
+    };
+    for (const QString& text : shown()) QVERIFY2(text.contains("GiB"), qPrintable(text));
+    find<QAction>("actionDecimal")->setChecked(true);
+    for (const QString& text : shown())
+      QVERIFY2(text.contains(" GB") && !text.contains("GiB"), qPrintable(text));
+    find<QAction>("actionDecimal")->setChecked(false);
+  }
+
+  void selected_rows_are_copied_for_spreadsheets() {
+    startWith("llama-3.1-8b", "8xH100");
+    window_->document().pinBaseline();
+    window_->pages().setCurrentIndex(3);
+    auto* table = find<QTableView>("comparison");
+    QTRY_VERIFY(table->model()->rowCount() > 3);
+    table->selectRow(2);
+    table->findChild<QAction*>("copyRows")->trigger();
+    const QStringList lines = QApplication::clipboard()->text().split('\n', Qt::SkipEmptyParts);
+    QCOMPARE(lines.size(), 2);
+    QCOMPARE(lines[0].count('\t'), table->model()->columnCount() - 1);
+    QVERIFY(lines[1].contains(table->model()->index(2, 1).data().toString()));
+    table->clearSelection();
+    table->findChild<QAction*>("copyRows")->trigger();
+    QCOMPARE(QApplication::clipboard()->text().count('\n'), table->model()->rowCount() + 1);
   }
 };
 

@@ -4,6 +4,8 @@
 #include <QAbstractItemModelTester>
 #include <QLocale>
 #include <QSortFilterProxyModel>
+#include <array>
+#include <vector>
 
 #include "gui/models/calibration_model.h"
 #include "gui/models/comparison_model.h"
@@ -286,6 +288,53 @@ TEST(export_table, rows_of_trees_have_their_path) {
   LedgerTreeModel model;
   model.setTree(ledgerOf(largeExample(4), 0));
   EXPECT_TRUE(exportTable(model, TableFormat::Csv).contains("\r\nparameters / layers / mlp.down.weight,"));
+}
+
+TEST(table_export, rows_for_a_spreadsheet_are_exact_and_keep_their_order_and_ancestors) {
+  LedgerTreeModel model;
+  model.setTree(ledgerOf(largeExample(4), 0));
+  const QModelIndex tensor = model.find("mlp.down.weight");
+  const QModelIndexList rows{model.index(1, 0), tensor};
+  const QStringList lines = exportRows(model, rows, TableFormat::Tsv).split('\n', Qt::SkipEmptyParts);
+  ASSERT_EQ(lines.size(), 3);
+  EXPECT_TRUE(lines[0].contains("memory (B)"));
+  EXPECT_EQ(lines[1].section('\t', 0, 0), model.index(1, 0).data().toString());
+  EXPECT_TRUE(lines[2].contains(" / layers / mlp.down.weight\t")) << lines[2].toStdString();
+  EXPECT_EQ(lines[2].section('\t', 1, 1),
+            tensor.siblingAtColumn(LedgerTreeModel::kBytes).data(kExportRole).toString());
+}
+
+TEST(number_text, what_is_made_later_shows_bytes_as_the_window_does) {
+  setShownByteUnit(ByteUnit::Decimal);
+  EXPECT_EQ(bytesText(Bytes{85e9}), "85 GB");
+  EXPECT_EQ(PlanTableModel{}.byteUnit(), ByteUnit::Decimal);
+  setShownByteUnit(ByteUnit::Binary);
+  EXPECT_EQ(bytesText(Bytes{1.5 * 1073741824}), "1.5 GiB");
+}
+
+TEST(comparison_model, tells_which_cells_changed_when_only_numbers_do) {
+  const auto state = [](const char* name, double memory, double time) {
+    return ComparedState{
+        name, {{"m", "memory", "", CellUnit::Bytes, memory}, {"t", "step", "", CellUnit::Seconds, time}}};
+  };
+  ComparisonModel model;
+  const Tester tester(&model, kFatal);
+  model.setStates({state("Baseline", 10, 1), state("Now", 20, 2)});
+  int resets = 0;
+  std::vector<std::array<int, 3>> changed;
+  QObject::connect(&model, &QAbstractItemModel::modelReset, [&] { ++resets; });
+  QObject::connect(&model, &QAbstractItemModel::dataChanged, [&](const QModelIndex& a, const QModelIndex& b) {
+    changed.push_back({a.row(), a.column(), b.column()});
+  });
+  model.setStates({state("Baseline", 10, 1), state("Now", 20, 3)});
+  EXPECT_EQ(resets, 0);
+  EXPECT_THAT(changed, testing::ElementsAre(std::array{1, 3, 5}))
+      << "value, difference and change of the step";
+  changed.clear();
+  model.setStates({state("Baseline", 12, 1), state("Now", 20, 3)});
+  EXPECT_THAT(changed, testing::ElementsAre(std::array{0, 2, 5})) << "every difference hangs on the baseline";
+  model.setStates({state("Baseline", 12, 1), state("Pin 1", 20, 3), state("Now", 20, 3)});
+  EXPECT_EQ(resets, 1);
 }
 
 }  // namespace

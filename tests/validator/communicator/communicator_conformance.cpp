@@ -254,6 +254,17 @@ std::string split_groups(Communicator& world) {
   return sum != expected ? "wrong sum" : counted ? "" : "not counted under its group";
 }
 
+/// Groups of one rank, and groups of those: they talk to nobody.
+std::string groups_of_one(Communicator& world) {
+  const std::array<int, 1> self{world.rank()}, first{0};
+  const auto alone = world.split(self, Group::Shard);
+  const auto again = alone->split(first, Group::Shard);
+  double value = 3;
+  again->all_reduce(std::span{&value, 1}, Reduction::Sum, kCall).wait();
+  again->barrier("test");
+  return again->size() == 1 && value == 3 ? "" : "a group of one changes a number";
+}
+
 /// make_group and costmodel::members_of name the same ranks in the same order.
 std::string groups_of_the_rank_grid(Communicator& world) {
   costmodel::Layout layout{.dp = world.size()};
@@ -330,6 +341,7 @@ const std::vector<ConformanceCase>& conformance_cases() {
       {"tags_apart", tags_apart, true},
       {"ring_exchange", ring_exchange},
       {"split_groups", split_groups},
+      {"groups_of_one", groups_of_one},
       {"groups_of_the_rank_grid", groups_of_the_rank_grid},
       {"counts", counts},
       {"equal_everywhere", equal_everywhere},

@@ -228,6 +228,7 @@ int group_begin() {
 int group_end(void* communicator) {
   const Group ended = std::move(group());
   group() = {};
+  if (ended.sends.empty() && ended.receives.empty()) return kHexaplanNcclReady;
   return run(communicator, ended.stream, [ended](FakeCommunicator& at) {
     for (const auto& send : ended.sends) send(at);
     for (const auto& receive : ended.receives) receive(at);

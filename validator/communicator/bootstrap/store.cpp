@@ -4,6 +4,7 @@
 
 #include "validator/communicator/bootstrap/bootstrap_error.h"
 #include "validator/communicator/bootstrap/store_messages.h"
+#include "validator/communicator/clock.h"
 
 namespace hexaplan::validator {
 namespace {
@@ -14,8 +15,7 @@ using namespace store_messages;  // NOLINT(google-build-using-namespace): this f
 constexpr costmodel::Seconds kPatience{5};
 
 Deadline deadline_after(costmodel::Seconds time) {
-  return std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                                std::chrono::duration<double>{time.value()});
+  return std::chrono::steady_clock::now() + duration_of(time);
 }
 
 Blob copy_of(std::span<const std::byte> bytes) {

@@ -9,6 +9,7 @@
 #include <limits>
 #include <thread>
 
+#include "validator/communicator/clock.h"
 #include "validator/communicator/mpi/supervisor.h"
 
 namespace hexaplan::validator {
@@ -25,11 +26,6 @@ template <std::size_t N>
 void put(std::array<char, N>& field, std::string_view text) {
   field = {};
   std::copy_n(text.begin(), std::min(text.size(), N - 1), field.begin());
-}
-
-std::chrono::steady_clock::duration duration_of(costmodel::Seconds time) {
-  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-      std::chrono::duration<double>{time.value()});
 }
 
 }  // namespace

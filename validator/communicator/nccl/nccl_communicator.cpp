@@ -6,6 +6,8 @@
 #include <array>
 #include <cassert>
 #include <cstring>
+#include <stdexcept>
+#include <utility>
 
 #include "validator/communicator/device_buffer.h"
 #include "validator/communicator/stream_order.h"
@@ -225,8 +227,9 @@ std::unique_ptr<Communicator> NcclCommunicator::do_split(std::span<const int> me
   const int count = static_cast<int>(members.size());
   void* part = nullptr;
   std::size_t row = 0;
-  if (handle_ != nullptr) {
+  if (size() > 1) {
     job.begin_call({.operation = name_of(kind)}, "split");
+    if (handle_ == nullptr) throw std::logic_error{"the world of NCCL has no device yet"};
     const std::size_t parent_row = std::exchange(memory_row_, self_->memory.size());
     row = memory_row_;
     self_->memory.push_back({.kind = kind, .ranks = count});
@@ -235,6 +238,10 @@ std::unique_ptr<Communicator> NcclCommunicator::do_split(std::span<const int> me
       part = job.open([&] { return job.nccl().split(handle_, count == 1 ? -1 : colour, index); });
     });
     memory_row_ = parent_row;
+    if (count == 1) {
+      job.release(std::exchange(part, nullptr));
+      self_->memory.pop_back();
+    }
     job.end_call();
   }
   return std::make_unique<NcclCommunicator>(self_, name, index, count, kind, shared_traffic(), part, row);

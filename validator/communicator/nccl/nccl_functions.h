@@ -40,7 +40,7 @@ struct HexaplanNccl {
   int (*all_gather)(void* communicator, void* stream, const void* in, void* out, std::int64_t count_in,
                     int type);
   int (*broadcast)(void* communicator, void* stream, void* data, std::int64_t count, int type, int root);
-  /// Between begin and end: sends and receives of one communicator, which then run as one.
+  /// Between begin and end: sends and receives of one communicator, which then run as one; or aborts.
   int (*group_begin)();
   int (*group_end)(void* communicator);
   int (*send)(void* communicator, void* stream, const void* data, std::int64_t count, int type, int to);

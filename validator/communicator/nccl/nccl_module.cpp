@@ -85,7 +85,8 @@ int gpus() {
 int adopt(void* stream) {
   if (stream == nullptr)
     return failed("NCCL", "exchanges the memory of GPUs only", "use --device cuda, or --ranks threads");
-#if CUDART_VERSION < 12080  // before, streams do not say whose they are: the thread that made the device knows
+#if CUDART_VERSION < \
+    12080  // before, streams do not say whose they are: the thread that made the device knows
   return kHexaplanNcclReady;
 #else
   int gpu = 0;

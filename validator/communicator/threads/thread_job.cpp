@@ -6,6 +6,8 @@
 #include <array>
 #include <iterator>
 
+#include "validator/communicator/clock.h"
+
 namespace hexaplan::validator {
 namespace {
 
@@ -31,10 +33,6 @@ bool is_rank_fault(const std::exception_ptr& error) {
   } catch (...) {
     return false;
   }
-}
-
-ThreadJob::Clock::duration duration_of(costmodel::Seconds time) {
-  return std::chrono::duration_cast<ThreadJob::Clock::duration>(std::chrono::duration<double>{time.value()});
 }
 
 }  // namespace

@@ -1,0 +1,40 @@
+#include "cli/commands/export.h"
+
+#include "costmodel/step/estimate.h"
+
+namespace hexaplan::cli {
+
+using presets::JsonArray;
+using presets::JsonObject;
+using presets::JsonValue;
+
+ExportReport run_export(const ExportOptions& options) {
+  ScenarioOptions asked = options.question;
+  // "torchtitan" is no profile: it runs what fsdp2 predicts.
+  if (!asked.framework.empty()) {
+    const presets::LaunchFormat& format = presets::find_launch_format(asked.framework);
+    if (asked.framework == format.name) asked.framework = format.profile;
+  }
+  ExportReport report{.question = ask(asked), .format = presets::launch_formats().front()};
+  const std::string& profile = report.question.request.framework;
+  if (!profile.empty()) report.format = presets::find_launch_format(profile);
+  report.rejected = costmodel::first_rejection(report.question.scenario);
+  if (!report.rejected) report.config = launch_config(report.question.scenario, report.format);
+  return report;
+}
+
+JsonValue export_json(const ExportReport& report) {
+  JsonArray gaps;
+  for (const std::string& gap : report.config.gaps) gaps.emplace_back(gap);
+  JsonValue rejection;
+  if (report.rejected) {
+    rejection = JsonObject{{"rule", report.rejected->rule},
+                           {"reason", report.rejected->reason},
+                           {"advice", report.rejected->advice}};
+  }
+  return JsonObject{{"schema", "hexaplan/launch/1"}, {"framework", report.format.name},
+                    {"file", report.format.file},    {"text", report.config.text},
+                    {"not_said", std::move(gaps)},   {"rejection", std::move(rejection)}};
+}
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,23 @@
+#include <memory>
+
+#include "cli/options/command_row.h"
+#include "presets/launch/launch_config.h"
+
+namespace hexaplan::cli {
+
+CommandRow export_row() {
+  const auto options = std::make_shared<ExportOptions>();
+  CommandRow row{.name = "export", .help = "A plan as its framework's launch configuration"};
+  append_scenario_options(row.options, options->question);
+  remove_options(row.options, {"--framework"});
+  std::string names;
+  for (const presets::LaunchFormat& format : presets::launch_formats())
+    names.append(names.empty() ? "" : ", ").append(format.name);
+  row.options.push_back({"--framework", "NAME",
+                         names + ", or a profile that one of them runs. Default: megatron",
+                         &options->question.framework});
+  row.finish = [options] { return *options; };
+  return row;
+}
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,63 @@
+#include "presets/launch/launch_config.h"
+
+#include <algorithm>
+
+#include "costmodel/units/nearest_name.h"
+#include "presets/json/input_error.h"
+#include "presets/launch/launch_fields.h"
+
+namespace hexaplan::presets {
+namespace {
+
+constexpr LaunchFormat kFormats[] = {
+    {Launcher::Megatron, "megatron", "Megatron-LM", "megatron", "megatron-2022", "megatron.sh",
+     "arguments of pretrain_gpt.py, as a script",
+     "NVIDIA/Megatron-LM@core_v0.15.3 megatron/training/arguments.py"},
+    {Launcher::Nanotron, "nanotron", "nanotron", "nanotron", "nanotron-polling", "nanotron.yaml",
+     "sections of the configuration of run_train.py",
+     "huggingface/nanotron@19f88fb src/nanotron/config/parallelism_config.py, models_config.py, config.py"},
+    {Launcher::Torchtitan, "torchtitan", "torchtitan", "fsdp2", "fsdp1 ddp", "torchtitan.toml",
+     "job configuration of train.py, v0.2.2 or earlier",
+     "pytorch/torchtitan@v0.2.2 torchtitan/config/job_config.py"},
+    {Launcher::DeepSpeed, "deepspeed", "DeepSpeed", "deepspeed", "megatron-deepspeed", "deepspeed.json",
+     "configuration of deepspeed.initialize",
+     "deepspeedai/DeepSpeed@v0.17.0 deepspeed/runtime/config.py, runtime/zero/config.py"},
+};
+
+bool runs(const LaunchFormat& format, std::string_view profile) {
+  for (std::string_view rest = format.profiles; !rest.empty();) {
+    const std::string_view word = rest.substr(0, rest.find(' '));
+    if (word == profile) return true;
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+  }
+  return profile == format.name || profile == format.profile;
+}
+
+}  // namespace
+
+std::span<const LaunchFormat> launch_formats() {
+  return kFormats;
+}
+
+const LaunchFormat& find_launch_format(std::string_view framework) {
+  std::vector<std::string> names;
+  std::string list;
+  for (const LaunchFormat& format : kFormats) {
+    if (runs(format, framework)) return format;
+    names.emplace_back(format.name);
+    list += (list.empty() ? "" : ", ") + names.back();
+  }
+  throw InputError({.field = "framework",
+                    .value = in_quotes(framework),
+                    .expected = "a framework whose configuration can be written: " + list,
+                    .hint = did_you_mean(costmodel::nearest_name(framework, names))});
+}
+
+LaunchConfig launch_config(const costmodel::Scenario& scenario, const LaunchFormat& format) {
+  LaunchConfig config;
+  config.gaps = launch_gaps(scenario, format.launcher);
+  config.text = launch_text(scenario, format, config.gaps);
+  return config;
+}
+
+}  // namespace hexaplan::presets

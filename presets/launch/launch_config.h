@@ -1,0 +1,41 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "costmodel/spec/scenario.h"
+
+namespace hexaplan::presets {
+
+// A plan in the words of the framework that is to run it.
+
+enum class Launcher : std::uint8_t { Megatron, Nanotron, Torchtitan, DeepSpeed };
+inline constexpr int kLaunchers = 4;
+
+/// One framework whose configuration can be written.
+struct LaunchFormat {
+  Launcher launcher;
+  std::string_view name;     // "megatron"
+  std::string_view title;    // "Megatron-LM"
+  std::string_view profile;  // the framework profile that predicts it best
+  /// Further profiles that are run by it, blank between them.
+  std::string_view profiles;
+  std::string_view file;    // usual name: "megatron.sh"
+  std::string_view what;    // "arguments for pretrain_gpt.py, as a script"
+  std::string_view source;  // where its keys are defined
+};
+[[nodiscard]] std::span<const LaunchFormat> launch_formats();
+/// By its name or by one of its profiles. InputError that names the nearest when there is none.
+[[nodiscard]] const LaunchFormat& find_launch_format(std::string_view framework);
+
+struct LaunchConfig {
+  std::string text;  // the file
+  /// What the plan says and this file cannot: whoever launches it must see to that.
+  std::vector<std::string> gaps;
+};
+/// Precondition: the rules accepted the scenario.
+[[nodiscard]] LaunchConfig launch_config(const costmodel::Scenario& scenario, const LaunchFormat& format);
+
+}  // namespace hexaplan::presets

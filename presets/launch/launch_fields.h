@@ -1,0 +1,28 @@
+#pragma once
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "presets/json/json_value.h"
+#include "presets/launch/launch_config.h"
+
+namespace hexaplan::presets {
+
+/// One setting: what a plan says about it, and what each framework calls it.
+struct LaunchField {
+  /// Null: leave it out.
+  JsonValue (*value)(const costmodel::Scenario& scenario);
+  /// By Launcher: a flag ("--seq-length", true: without value), or a path of keys ("tokens.sequence_length").
+  /// Empty: the framework has no such setting, or another row says it.
+  std::array<std::string_view, kLaunchers> keys;
+};
+[[nodiscard]] std::span<const LaunchField> launch_fields();
+
+/// What a framework's file cannot say about this plan.
+[[nodiscard]] std::vector<std::string> launch_gaps(const costmodel::Scenario& scenario, Launcher launcher);
+
+/// The file, with the settings in the order of launch_fields().
+[[nodiscard]] std::string launch_text(const costmodel::Scenario& scenario, const LaunchFormat& format,
+                                      const std::vector<std::string>& gaps);
+
+}  // namespace hexaplan::presets

@@ -1,0 +1,155 @@
+// The dialects in which frameworks read their settings.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "presets/launch/launch_fields.h"
+#include "presets/scenario/layout_text.h"
+
+namespace hexaplan::presets {
+
+using costmodel::Scenario;
+
+namespace {
+
+struct Setting {
+  std::string_view key;
+  JsonValue value;
+};
+
+std::vector<Setting> settings_of(const Scenario& scenario, Launcher launcher) {
+  std::vector<Setting> settings;
+  for (const LaunchField& field : launch_fields()) {
+    const std::string_view key = field.keys[static_cast<std::size_t>(launcher)];
+    if (key.empty()) continue;
+    JsonValue value = field.value(scenario);
+    if (!value.is_null()) settings.push_back({key, std::move(value)});
+  }
+  return settings;
+}
+
+/// One line, whatever a model's name holds.
+std::string one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  return text;
+}
+
+std::string comment(const Scenario& s, const LaunchFormat& format, const std::vector<std::string>& gaps) {
+  std::string text = fmt::format(
+      "# {} on {} × {}: {}\n# Written by hexaplan for {}: {}.\n# Settings as in {}.\n",
+      one_line(s.model.name), s.cluster.gpus, s.cluster.gpu.name,
+      to_layout_text({.layout = s.layout, .dp_given = true}), format.title, format.what, format.source);
+  if (!gaps.empty()) text += "# Not said here:\n";
+  for (const std::string& gap : gaps) text += "#   " + gap + "\n";
+  return text;
+}
+
+/// Puts `value` at a path of keys ("a.b.c").
+void put(JsonObject& into, std::string_view path, JsonValue value) {
+  const std::string_view key = path.substr(0, path.find('.'));
+  auto found = std::find_if(into.begin(), into.end(), [&](const JsonMember& m) { return m.first == key; });
+  if (key.size() == path.size()) {
+    into.emplace_back(std::string{key}, std::move(value));
+    return;
+  }
+  if (found == into.end()) found = into.insert(into.end(), {std::string{key}, JsonObject{}});
+  put(*found->second.get_if<JsonObject>(), path.substr(key.size() + 1), std::move(value));
+}
+
+JsonObject tree_of(const std::vector<Setting>& settings) {
+  JsonObject tree;
+  for (const Setting& setting : settings) put(tree, setting.key, setting.value);
+  return tree;
+}
+
+std::string plain(const JsonValue& value) {
+  return to_text(value, JsonStyle::Compact);
+}
+
+/// Strings in double quotes, as JSON writes them: YAML reads the same.
+void append_yaml(const JsonObject& object, int depth, std::string& text) {
+  for (const auto& [key, value] : object) {
+    text.append(static_cast<std::size_t>(depth) * 2, ' ').append(key).append(":");
+    if (const auto* inner = value.get_if<JsonObject>()) {
+      text += '\n';
+      append_yaml(*inner, depth + 1, text);
+    } else {
+      text += " " + plain(value) + "\n";
+    }
+  }
+}
+
+/// A table per object; plain values of a table before its inner tables.
+void append_toml(const JsonObject& object, const std::string& path, std::string& text) {
+  for (const auto& [key, value] : object) {
+    if (value.get_if<JsonObject>() == nullptr) text += key + " = " + plain(value) + "\n";
+  }
+  for (const auto& [key, value] : object) {
+    const auto* inner = value.get_if<JsonObject>();
+    if (inner == nullptr) continue;
+    const std::string name = path.empty() ? key : path + "." + key;
+    text += fmt::format("\n[{}]\n", name);
+    append_toml(*inner, name, text);
+  }
+}
+
+/// A word that a shell reads back as it is.
+std::string shell_word(const JsonValue& value) {
+  const auto* text = value.get_if<std::string>();
+  const std::string word = text != nullptr ? *text : plain(value);
+  if (word.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.,/:") ==
+      std::string::npos)
+    return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string{"'\\''"} : std::string{c};
+  return quoted + "'";
+}
+
+/// Arguments in an array: nothing in them is run.
+std::string script(const Scenario& s, const std::vector<Setting>& settings) {
+  std::string text = "set -euo pipefail\n\narguments=(\n";
+  for (const Setting& setting : settings) {
+    text += fmt::format("  {}", setting.key);
+    const auto* flag = setting.value.get_if<bool>();
+    if (const auto* list = setting.value.get_if<JsonArray>()) {
+      for (const JsonValue& element : *list) text += " " + shell_word(element);
+    } else if (flag == nullptr) {
+      text += " " + shell_word(setting.value);
+    }
+    text += '\n';
+  }
+  const std::int64_t per_node = std::min<std::int64_t>(s.cluster.gpus_per_node, s.cluster.gpus);
+  text += fmt::format(
+      ")\n\n# Once per node; further arguments (data, tokenizer, learning rate) behind the script's name.\n"
+      "exec torchrun --nnodes {} --nproc-per-node {} \\\n"
+      "  --rdzv-backend c10d --rdzv-endpoint \"${{MASTER_ADDR:-localhost}}:${{MASTER_PORT:-29500}}\" \\\n"
+      "  pretrain_gpt.py \"${{arguments[@]}}\" \"$@\"\n",
+      (s.cluster.gpus + per_node - 1) / per_node, per_node);
+  return text;
+}
+
+}  // namespace
+
+std::string launch_text(const Scenario& scenario, const LaunchFormat& format,
+                        const std::vector<std::string>& gaps) {
+  const std::vector<Setting> settings = settings_of(scenario, format.launcher);
+  std::string text;
+  switch (format.launcher) {
+    case Launcher::Megatron:
+      return "#!/usr/bin/env bash\n" + comment(scenario, format, gaps) + script(scenario, settings);
+    case Launcher::Nanotron:
+      text = comment(scenario, format, gaps);
+      append_yaml(tree_of(settings), 0, text);
+      return text;
+    case Launcher::Torchtitan:
+      text = comment(scenario, format, gaps);
+      append_toml(tree_of(settings), {}, text);
+      return text;
+    case Launcher::DeepSpeed:
+      return to_text(JsonValue{tree_of(settings)}) + "\n";  // JSON has no comments
+  }
+  return text;
+}
+
+}  // namespace hexaplan::presets

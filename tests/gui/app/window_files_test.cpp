@@ -1,0 +1,286 @@
+// What comes into the real window and what goes out: files, links, reports, exports.
+#include <QAction>
+#include <QClipboard>
+#include <QLabel>
+#include <QPrinter>
+#include <QPushButton>
+#include <QRegularExpression>
+#include <QTableView>
+
+#include "gui/app/document/share_text.h"
+#include "gui/app/pages/time_page.h"
+#include "gui/plot/plot_view.h"
+#include "gui/plot/timeline.h"
+#include "presets/launch/launch_config.h"
+#include "presets/scenario/layout_text.h"
+#include "window_fixture.h"
+
+namespace hexaplan::gui {
+namespace {
+
+/// A link around any text.
+QString shareTextOf(const QByteArray& text) {
+  return "hexaplan:scenario/1/" + QString::fromLatin1(qCompress(text).toBase64(
+                                      QByteArray::Base64UrlEncoding | QByteArray::OmitTrailingEquals));
+}
+
+}  // namespace
+
+class WindowFilesTest : public WindowFixture {
+  Q_OBJECT
+
+ private slots:
+  void a_downloaded_config_opens_by_menu_and_by_drop() {
+    const QString path = kConfig;
+    openFile(path);
+    QCOMPARE(answer().scenario.model.layers, 32);
+    QVERIFY2(recentFiles().contains(path), "an opened file is remembered");
+    window_->document().undoStack().undo();
+    QVERIFY(answered());
+    QVERIFY(!answer().has_model);
+    drop({QUrl::fromLocalFile(path)});
+    QVERIFY(answered());
+    QCOMPARE(answer().scenario.model.layers, 32);
+  }
+
+  void unusable_files_are_told_in_one_line_and_change_nothing_data() {
+    QTest::addColumn<QByteArray>("text");
+    QTest::addColumn<QString>("said");
+    QTest::newRow("no json") << QByteArray{"hello"} << ":1:";
+    QTest::newRow("unknown model") << QByteArray{R"({"model_type": "lama"})"} << "llama";
+    QTest::newRow("misspelt key") << QByteArray{R"({"schema": "hexaplan/scenario/1", "modle": "x"})"}
+                                  << "model";
+    QTest::newRow("other schema") << QByteArray{R"({"schema": "hexaplan/nothing/1"})"}
+                                  << "hexaplan/nothing/1";
+    QTest::newRow("empty") << QByteArray{} << ":1:";
+  }
+
+  void unusable_files_are_told_in_one_line_and_change_nothing() {
+    QFETCH(QByteArray, text);
+    QFETCH(QString, said);
+    startWith("llama-3.1-8b", "8xH100");
+    const auto before = window_->document().request();
+    openFile(written(folder_, "broken.json", text));
+    QVERIFY2(window_->message().startsWith("Not opened: "), qPrintable(window_->message()));
+    QVERIFY2(window_->message().contains(said), qPrintable(window_->message()));
+    QVERIFY(window_->document().request() == before);
+    openFile(folder_.filePath("missing.json"));
+    QVERIFY(window_->message().contains("missing.json"));
+  }
+
+  void a_scenario_is_saved_and_opened_as_it_was() {
+    startWith("mixtral-8x7b", "64xH100");
+    choose("layout.tp", "2");
+    choose("layout.ep", "8");
+    choose("recipe.recompute", "full");
+    const auto saved = window_->document().request();
+    const QString path = folder_.filePath("run.json");
+    QVERIFY(window_->saveTo(path));
+    QVERIFY(!window_->document().isModified());
+    choose("recipe.recompute", "none");
+    window_->document().markSaved(path);  // nobody is asked whether to save
+    openFile(path);
+    QVERIFY(window_->document().request() == saved);
+    QVERIFY(contentOf(path).contains("hexaplan/scenario/1"));
+  }
+
+  void files_are_written_alike_in_every_locale() {
+    startWith("llama-3.1-8b", "8xH100");
+    choose("cluster.price", "2.5");
+    const QByteArray usual = window_->document().toFile();
+    const QLocale before;
+    QLocale::setDefault(QLocale{QLocale::German});
+    const QByteArray german = window_->document().toFile();
+    QLocale::setDefault(before);
+    QCOMPARE(german, usual);
+    QVERIFY(usual.contains("2.5"));
+  }
+
+  void the_step_is_exported_for_perfetto() {
+    startWith("llama-3.1-8b", "8xH100");
+    window_->pages().setCurrentIndex(1);
+    auto* page = find<TimePage>("timePage");
+    QTRY_VERIFY_WITH_TIMEOUT(page->timeline().itemCount() > 0, kPatience);
+    const QString path = folder_.filePath("trace.json");
+    QString problem;
+    QVERIFY2(page->exportTrace(path, &problem), qPrintable(problem));
+    QVERIFY(contentOf(path).contains("traceEvents"));
+    QVERIFY(!page->exportTrace(folder_.filePath("no/such/folder/trace.json"), &problem));
+    QVERIFY(!problem.isEmpty());
+  }
+
+  void an_executed_run_stands_beside_its_prediction() {
+    const QByteArray report = R"({"schema": "hexaplan/run/1", "complete": true, "device": "cpu",
+      "scenario": {"schema": "hexaplan/scenario/1", "model": "llama-3.2-1b", "cluster": "2xH100", "layout": "tp2",
+                   "framework": "hexaplan", "recipe": {"sequence": 128, "micro_batch": 1, "global_batch": 1}},
+      "steps": [{"step": 1, "loss": 11.7, "gradient_norm": 1.0, "learning_rate": 0.001, "seconds": 0.25}],
+      "ranks": [{"rank": 0, "stage": 0, "device": "cpu, float32",
+                 "memory": {"peak_bytes": 9000000000, "peak_bytes_by_kind": {"parameters": 3000000000}},
+                 "phase_seconds": {"forward": 0.1, "gradient_reduction": 0.05},
+                 "collectives": [{"operation": "mlp.down", "pass": "forward", "collective": "all_reduce", "group": "tensor",
+                                  "messages": 32, "bytes": 67108864, "seconds": 0.02},
+                                 {"operation": "x", "collective": "of_tomorrow", "group": "tensor", "messages": 1,
+                                  "bytes": 1, "seconds": 0}],
+                 "operations": [{"operation": "mlp.up", "pass": "forward", "flops": 2e12, "seconds": 0.5}]}]})";
+    openFile(written(folder_, "run.json", report));
+    QVERIFY2(window_->message().isEmpty(), qPrintable(window_->message()));
+    QVERIFY(find<QWidget>("validationPage")->isVisible());
+    const auto* terms = find<QTableView>("terms")->model();
+    QVERIFY(terms->rowCount() >= 3);
+    QCOMPARE(terms->index(0, 2).data(Qt::UserRole).toDouble(), 0.25);
+    QVERIFY(find<PlotView>("residuals")->itemCount() >= 1);
+    QCOMPARE(find<QTableView>("phases")->model()->rowCount(), 2);
+    const auto* traffic = find<QTableView>("traffic")->model();
+    QCOMPARE(traffic->rowCount(), 1);
+    QCOMPARE(traffic->index(0, 0).data().toString(), "all-reduce");
+    QCOMPARE(traffic->index(0, 3).data().toString(), "64 MiB");
+    QCOMPARE(find<QTableView>("operations")->model()->index(0, 3).data().toString(), "4");
+    // What was rejected before it began has nothing to show.
+    openFile(written(folder_, "rejected.json", R"({"schema": "hexaplan/run/1", "complete": false})"));
+    QVERIFY2(window_->message().contains("rejected before it began"), qPrintable(window_->message()));
+  }
+
+  void measured_rows_are_plotted_against_their_predictions() {
+    const QByteArray rows = R"({"schema": "hexaplan/accuracy/1", "rows": [
+      {"case_id": "a", "source": "x", "time": {"predicted": 1.1, "measured": 1.0, "error": 0.1},
+       "memory": {"allocated": {"predicted": 5e9, "measured": 6e9, "error": -0.17}}},
+      {"case_id": "b", "source": "y", "skipped": "no such model"}]})";
+    openFile(written(folder_, "accuracy.json", rows));
+    QVERIFY2(window_->message().isEmpty(), qPrintable(window_->message()));
+    QCOMPARE(find<PlotView>("residuals")->itemCount(), 1);
+    find<QComboBox>("residualFigure")->setCurrentIndex(1);
+    QCOMPARE(find<PlotView>("residuals")->itemCount(), 1);
+  }
+
+  void the_command_line_asks_the_same() {
+    startWith("llama-3.1-8b", "64xH100");
+    choose("layout.tp", "4");
+    choose("recipe.sequence", "8k");
+    find<QAction>("actionCopyCommand")->trigger();
+    const QString command = QApplication::clipboard()->text();
+    QCOMPARE(command, "hexaplan estimate --model llama-3.1-8b --cluster 64xH100 --layout tp4 --seq 8192");
+    choose("model.layers", "16");
+    find<QAction>("actionCopyCommand")->trigger();
+    QVERIFY(QApplication::clipboard()->text().startsWith("hexaplan estimate --scenario - <<'END'\n{"));
+  }
+
+  void a_crash_loses_nothing() {
+    startWith("llama-3.1-8b", "8xH100");
+    const auto request = window_->document().request();
+    QTRY_VERIFY_WITH_TIMEOUT(QFile::exists(recoveryPath()), kPatience);
+    QFile::copy(recoveryPath(), folder_.filePath("kept.json"));
+    window_ = std::make_unique<MainWindow>();
+    QFile::copy(folder_.filePath("kept.json"), recoveryPath());
+    window_->recover();
+    QVERIFY(window_->document().request() == request);
+    QVERIFY(!QFile::exists(recoveryPath()));
+  }
+
+  void a_page_is_printed_as_pdf() {
+    startWith("llama-3.1-8b", "8xH100");
+    const QString path = folder_.filePath("page.pdf");
+    QPrinter printer;
+    printer.setOutputFormat(QPrinter::PdfFormat);
+    printer.setOutputFileName(path);
+    window_->printTo(printer);
+    QVERIFY(contentOf(path).startsWith("%PDF"));
+    QVERIFY(contentOf(path).size() > 5000);
+  }
+
+  void a_share_link_carries_the_whole_question() {
+    openFile(kConfig);
+    presets::ScenarioRequest request = window_->document().request();
+    request.cluster = "64xH100";
+    window_->document().change(std::move(request), "cluster");
+    choose("layout.tp", "4");
+    choose("recipe.recompute", "full");
+    const auto asked = window_->document().request();
+    find<QAction>("actionShare")->trigger();
+    const QString link = QApplication::clipboard()->text();
+    QVERIFY2(QRegularExpression{"^hexaplan:scenario/1/[A-Za-z0-9_-]+$"}.match(link).hasMatch(),
+             qPrintable(link));
+    window_ = std::make_unique<MainWindow>();
+    QApplication::clipboard()->setText("see <" + link + ">, please");
+    find<QAction>("actionPasteShare")->trigger();
+    QVERIFY(answered());
+    QVERIFY(window_->document().request() == asked);
+    window_->document().undoStack().undo();
+    QVERIFY(window_->document().request() == presets::ScenarioRequest{});
+  }
+
+  void broken_share_links_are_told_and_change_nothing_data() {
+    QTest::addColumn<QString>("link");
+    QTest::addColumn<QString>("said");
+    QTest::newRow("none") << "hello"
+                          << "no share link";
+    QTest::newRow("cut off") << "hexaplan:scenario/1/AAAB"
+                             << "complete link";
+    QTest::newRow("claims to be huge") << "hexaplan:scenario/1/_____wAAAAAAAAAA"
+                                       << "complete link";
+    QTest::newRow("of a later version") << "hexaplan:scenario/2/AAAB"
+                                        << "newer hexaplan";
+    QTest::newRow("no scenario") << shareTextOf("[1]") << "object";
+  }
+  void broken_share_links_are_told_and_change_nothing() {
+    QFETCH(QString, link);
+    QFETCH(QString, said);
+    startWith("llama-3.1-8b", "8xH100");
+    const auto before = window_->document().request();
+    window_->openShareLink(link);
+    QVERIFY2(window_->message().contains(said), qPrintable(window_->message()));
+    QVERIFY(window_->document().request() == before);
+  }
+
+  void what_another_program_changed_is_reloaded_or_kept() {
+    startWith("llama-3.1-8b", "8xH100");
+    const QString path = folder_.filePath("shared.json");
+    QVERIFY(window_->saveTo(path));
+    const auto mine = window_->document().request();
+    const auto changeOutside = [&](int tp) {
+      QTest::qWait(20);
+      written(
+          folder_, "shared.json",
+          QString{
+              R"({"schema": "hexaplan/scenario/1", "model": "llama-3.1-8b", "cluster": "8xH100", "layout": "tp%1"})"}
+              .arg(tp)
+              .toUtf8());
+      return QTest::qWaitFor(
+          [&] { return window_->message().contains("Another program changed shared.json"); }, kPatience);
+    };
+    QVERIFY(changeOutside(2));
+    QVERIFY(window_->document().request() == mine);
+    QTest::mouseClick(find<QPushButton>("offer.1"), Qt::LeftButton);
+    QVERIFY2(window_->document().isModified(), "what is seen is not what is on the disk");
+    QVERIFY(window_->message().isEmpty());
+    QVERIFY(changeOutside(4));
+    QTest::mouseClick(find<QPushButton>("offer.0"), Qt::LeftButton);
+    QTRY_COMPARE_WITH_TIMEOUT(window_->document().request().layout.layout.tp, 4, kPatience);
+    QVERIFY(!window_->document().isModified());
+    window_->document().undoStack().undo();
+    QVERIFY(window_->document().request() == mine);
+    // Our own saving is not another program's.
+    QVERIFY(window_->saveTo(path));
+    QTest::qWait(400);
+    QVERIFY(window_->message().isEmpty());
+  }
+
+  void a_plan_is_written_for_its_framework() {
+    startWith("llama-3.1-8b", "16xH100");
+    choose("layout.tp", "4");
+    for (const presets::LaunchFormat& format : presets::launch_formats()) {
+      const QString path =
+          folder_.filePath(QString::fromUtf8(format.file.data(), static_cast<int>(format.file.size())));
+      QVERIFY(window_->exportLaunch(path, format));
+      QVERIFY(contentOf(path).contains('4'));
+      QVERIFY2(window_->message().contains("learning rate"), "what is left to do is said");
+    }
+    QVERIFY(contentOf(folder_.filePath("megatron.sh")).contains("--tensor-model-parallel-size 4"));
+    QVERIFY(
+        !window_->exportLaunch(folder_.filePath("no/such/folder/x.sh"), presets::launch_formats().front()));
+  }
+};
+
+}  // namespace hexaplan::gui
+
+QTEST_MAIN(hexaplan::gui::WindowFilesTest)
+#include "window_files_test.moc"

@@ -1,0 +1,104 @@
+#pragma once
+#include <QApplication>
+#include <QComboBox>
+#include <QDropEvent>
+#include <QFile>
+#include <QLineEdit>
+#include <QMimeData>
+#include <QSignalSpy>
+#include <QStandardPaths>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QUrl>
+#include <memory>
+
+#include "gui/app/document/settings.h"
+#include "gui/app/main_window/main_window.h"
+#include "gui/app/setup/fields.h"
+
+namespace hexaplan::gui {
+
+inline constexpr int kPatience = 30'000;  // milliseconds; a loaded machine is slow
+inline const QString kConfig = QStringLiteral(HEXAPLAN_SOURCE_DIR "/examples/llama-3.1-8b/config.json");
+
+inline QByteArray contentOf(const QString& path) {
+  QFile file{path};
+  return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray{};
+}
+
+inline QString written(const QTemporaryDir& folder, const QString& name, const QByteArray& text) {
+  QFile file{folder.filePath(name)};
+  if (file.open(QIODevice::WriteOnly)) file.write(text);
+  return file.fileName();
+}
+
+/// A window per test, and what a person does with it.
+class WindowFixture : public QObject {
+  Q_OBJECT
+
+ protected:
+  std::unique_ptr<MainWindow> window_;
+  QTemporaryDir folder_;
+
+  template <class W>
+  W* find(const char* name) {
+    return window_->findChild<W*>(name);
+  }
+  const Evaluation& answer() { return *window_->document().evaluation(); }
+  bool answered() {
+    return QTest::qWaitFor([&] { return window_->document().upToDate(); }, kPatience);
+  }
+  void choose(const char* field, const QString& text) {
+    const QString problem = window_->document().edit(*findField(field), text, false);
+    QVERIFY2(problem.isEmpty(), qPrintable(problem));
+    QVERIFY(answered());
+  }
+  void startWith(const char* model, const char* cluster) {
+    choose("model", model);
+    presets::ScenarioRequest request = window_->document().request();
+    request.cluster = cluster;
+    window_->document().change(std::move(request), "cluster");
+    QVERIFY(answered());
+  }
+  void openFile(const QString& path) {
+    QSignalSpy opened{window_.get(), &MainWindow::opened};
+    window_->open(path);
+    QVERIFY(opened.wait(kPatience));
+    QVERIFY(answered());
+  }
+  /// Drops files onto the window and waits until they are read.
+  void drop(const QList<QUrl>& urls) {
+    QMimeData mime;
+    mime.setUrls(urls);
+    QSignalSpy opened{window_.get(), &MainWindow::opened};
+    QDragEnterEvent enter{QPoint{400, 400}, Qt::CopyAction, &mime, Qt::LeftButton, Qt::NoModifier};
+    QApplication::sendEvent(window_.get(), &enter);
+    QVERIFY(enter.isAccepted());
+    QDropEvent event{QPointF{400, 400}, Qt::CopyAction, &mime, Qt::LeftButton, Qt::NoModifier};
+    QApplication::sendEvent(window_.get(), &event);
+    QVERIFY(opened.wait(kPatience));
+  }
+  void type(const char* editor, const QString& text) {
+    auto* combo = find<QComboBox>(editor);
+    QVERIFY2(combo != nullptr && combo->isEditable(), editor);
+    combo->lineEdit()->setFocus();
+    combo->lineEdit()->selectAll();
+    QTest::keyClicks(combo->lineEdit(), text);
+    QTest::keyClick(combo->lineEdit(), Qt::Key_Return);
+    QVERIFY(answered());
+  }
+
+ private slots:
+  void initTestCase() { QStandardPaths::setTestModeEnabled(true); }
+  void init() {
+    QFile::remove(recoveryPath());
+    window_ = std::make_unique<MainWindow>();
+    window_->resize(1280, 800);
+    window_->show();
+    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
+    QVERIFY(answered());
+  }
+  void cleanup() { window_.reset(); }
+};
+
+}  // namespace hexaplan::gui

@@ -1,0 +1,148 @@
+// Plans in the words of the frameworks: what was asked is read back from what was written.
+#include "presets/launch/launch_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <set>
+
+#include "presets/json/input_error.h"
+#include "presets/json/read_json.h"
+#include "presets/launch/launch_fields.h"
+#include "presets/scenario/scenario_request.h"
+
+namespace hexaplan::presets {
+namespace {
+
+using costmodel::Scenario;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+Scenario scenario(const char* model, const char* cluster, const char* layout, const char* framework) {
+  ScenarioRequest request;
+  request.model = model;
+  request.cluster = cluster;
+  request.layout = parse_layout(layout, "layout");
+  request.framework = framework;
+  request.recipe.sequence = 4096;
+  request.recipe.global_batch = 512;
+  return resolve(request).scenario;
+}
+LaunchConfig config(const Scenario& s, const char* framework) {
+  return launch_config(s, find_launch_format(framework));
+}
+
+struct Line {
+  const char* framework;
+  const char* layout;
+  const char* expected;
+};
+const Line kLines[] = {
+    {"megatron", "tp8 pp4 vpp2 sp zero1 interleaved", "\n  --tensor-model-parallel-size 8\n"},
+    {"megatron", "tp8 pp4 vpp2 sp zero1 interleaved", "\n  --num-virtual-stages-per-pipeline-rank 2\n"},
+    {"megatron", "tp8 pp4 vpp2 sp zero1 interleaved", "\n  --sequence-parallel\n"},
+    {"megatron", "tp8 pp4 vpp2 sp zero1 interleaved", "\n  --use-distributed-optimizer\n"},
+    {"megatron", "tp8 pp4 vpp2 sp zero1 interleaved", "\n  --num-query-groups 8\n"},
+    {"megatron", "tp8 pp4 vpp2 sp zero1 interleaved", "\n  --hidden-dropout 0.0\n"},
+    {"megatron", "tp8 pp4 vpp2 sp zero1 interleaved", " --nnodes 8 --nproc-per-node 8 "},
+    {"megatron", "tp8 pp3 dp2 stages=26/27/27",
+     "\n  --pipeline-model-parallel-layout 'Etttttttttttttttttttttttttt|ttttttttttttttttttttttttttt|"
+     "tttttttttttttttttttttttttttL'\n"},
+    {"megatron", "tp8 cp2 alltoall", "\n  --cp-comm-type a2a\n"},
+    {"megatron", "zero3", "\n  --data-parallel-sharding-strategy optim_grads_params\n"},
+    {"nanotron", "tp8 pp4 sp zero1", "\n  dp: 2\n"},
+    {"nanotron", "tp8 pp4 sp zero1", "\n  tp_mode: \"REDUCE_SCATTER\"\n"},
+    {"nanotron", "tp8 pp4 sp zero1", "\n  batch_accumulation_per_replica: 256\n"},
+    {"nanotron", "tp8 pp4 sp zero1", "\n  zero_stage: 1\n"},
+    {"torchtitan", "tp8 hsdp4 sp", "\ndata_parallel_shard_degree = 4\n"},
+    {"torchtitan", "tp8 hsdp4 sp", "\ndata_parallel_replicate_degree = 2\n"},
+    {"torchtitan", "tp8 pp4 fsdp sp", "\n[parallelism]\n"},
+    {"torchtitan", "tp8 pp4 fsdp sp", "\nlocal_batch_size = 256\n"},
+    {"deepspeed", "zero3", "\"stage\": 3"},
+    {"deepspeed", "zero2", "\"gradient_accumulation_steps\": 8"},
+};
+
+TEST(launch_config, says_what_the_plan_says) {
+  for (const Line& line : kLines) {
+    const LaunchFormat& format = find_launch_format(line.framework);
+    const char* cluster =
+        std::string_view{line.layout}.find("pp3") != std::string_view::npos ? "48xH100" : "64xH100";
+    const Scenario s = scenario("llama-3.1-70b", cluster, line.layout, std::string{format.profile}.c_str());
+    EXPECT_THAT(launch_config(s, format).text, HasSubstr(line.expected)) << line.layout;
+  }
+}
+
+TEST(launch_config, says_which_layers_have_experts_and_how_latent_attention_is_cut) {
+  const std::string text =
+      config(scenario("deepseek-v3", "256xH800", "pp16 ep16 zero1", "megatron"), "megatron").text;
+  EXPECT_THAT(text, HasSubstr("\n  --moe-layer-freq '([0]*3+[1]*58)'\n"));
+  EXPECT_THAT(text, HasSubstr("\n  --multi-latent-attention\n"));
+  EXPECT_THAT(text, HasSubstr("\n  --kv-lora-rank 512\n"));
+  EXPECT_THAT(text, HasSubstr("\n  --expert-model-parallel-size 16\n"));
+}
+
+TEST(launch_config, deepspeeds_batch_is_the_product_that_deepspeed_checks) {
+  const Scenario s = scenario("llama-3.1-8b", "16xA100-80GB", "tp2 zero2 sp", "deepspeed");
+  const JsonValue root = parse_json(config(s, "deepspeed").text, "deepspeed.json").root;
+  const auto number = [&](const char* key) { return *root.find(key)->get_if<std::int64_t>(); };
+  EXPECT_EQ(number("train_batch_size"),
+            number("train_micro_batch_size_per_gpu") * number("gradient_accumulation_steps") * s.layout.dp);
+  EXPECT_EQ(*root.find("bf16")->find("enabled"), JsonValue{true});
+  EXPECT_EQ(*root.find("tensor_parallel")->find("autotp_size"), JsonValue{2});
+}
+
+TEST(launch_config, names_what_the_framework_cannot_say) {
+  Scenario s = scenario("llama-3.1-8b", "64xH100", "tp2 pp4 zb-h1", "megatron");
+  EXPECT_THAT(config(s, "megatron").gaps,
+              Contains("the pipeline schedule: Megatron-LM runs 1f1b and interleaved"));
+  EXPECT_THAT(config(s, "nanotron").gaps, Contains("the pipeline schedule: nanotron runs 1f1b and gpipe"));
+  s.layout.schedule = costmodel::ScheduleKind::OneFOneB;
+  EXPECT_THAT(config(s, "megatron").gaps, Not(Contains(HasSubstr("schedule"))));
+  s.recipe.optimizer = costmodel::Optimizer::Adafactor;
+  for (const LaunchFormat& format : launch_formats())
+    EXPECT_THAT(launch_config(s, format).gaps, Contains(HasSubstr("the optimizer has no name")))
+        << format.name;
+}
+
+TEST(launch_config, a_framework_is_found_by_its_name_and_its_profiles) {
+  EXPECT_EQ(find_launch_format("torchtitan").launcher, Launcher::Torchtitan);
+  EXPECT_EQ(find_launch_format("fsdp2").launcher, Launcher::Torchtitan);
+  EXPECT_EQ(find_launch_format("ddp").launcher, Launcher::Torchtitan);
+  EXPECT_EQ(find_launch_format("megatron-deepspeed").launcher, Launcher::DeepSpeed);
+  EXPECT_EQ(find_launch_format("nanotron-polling").launcher, Launcher::Nanotron);
+  for (const LaunchFormat& format : launch_formats())
+    EXPECT_NO_THROW((void)look_up_framework(std::string{format.profile})) << "no such profile";
+  try {
+    (void)find_launch_format("megatrn");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("did you mean \"megatron\"?"));
+  }
+}
+
+TEST(launch_fields, no_framework_has_a_key_twice) {
+  for (int launcher = 0; launcher < kLaunchers; ++launcher) {
+    std::set<std::string_view> seen;
+    for (const LaunchField& field : launch_fields()) {
+      const std::string_view key = field.keys[static_cast<std::size_t>(launcher)];
+      EXPECT_TRUE(key.empty() || seen.insert(key).second) << key;
+    }
+  }
+}
+
+TEST(launch_config, scripts_are_shell_and_hold_hostile_names_as_words) {
+  Scenario s = scenario("llama-3.1-8b", "64xH100", "tp2", "megatron");
+  s.model.name = "x\nrm -rf $(pwd); '";
+  const std::string text = config(s, "megatron").text;
+  EXPECT_THAT(text, Not(HasSubstr("\nrm")));
+  const std::string path = testing::TempDir() + "launch_config_test.sh";
+  std::ofstream{path} << text;
+  EXPECT_EQ(std::system(("bash -n '" + path + "'").c_str()), 0);
+  std::remove(path.c_str());
+}
+
+}  // namespace
+}  // namespace hexaplan::presets
