@@ -8,6 +8,28 @@
 #include "validator/memory/tracking_allocator.h"
 
 namespace hexaplan::validator::cuda {
+namespace {
+
+/// Lets this process's other GPUs reach into the pool: NCCL reads buffers of ranks of its own process
+/// directly, and memory of pools is closed to other GPUs until it is opened (NCCL documentation, environment
+/// variables, NCCL_P2P_DIRECT_DISABLE; CUDA C++ Programming Guide, stream-ordered allocator, multi-GPU
+/// support).
+void open_to_peers(cudaMemPool_t pool, int gpu) {
+  int gpus = 0;
+  HEXAPLAN_CUDA(cudaGetDeviceCount(&gpus));
+  for (int other = 0; other < gpus; ++other) {
+    int reaches = 0;
+    if (other != gpu) HEXAPLAN_CUDA(cudaDeviceCanAccessPeer(&reaches, other, gpu));
+    if (reaches == 0) continue;
+    cudaMemAccessDesc access{};
+    access.location.type = cudaMemLocationTypeDevice;
+    access.location.id = other;
+    access.flags = cudaMemAccessFlagsProtReadWrite;
+    HEXAPLAN_CUDA(cudaMemPoolSetAccess(pool, &access, 1));
+  }
+}
+
+}  // namespace
 
 DevicePool::DevicePool(int gpu, cudaStream_t stream) : stream_{stream} {
   cudaMemPoolProps properties{};
@@ -17,6 +39,7 @@ DevicePool::DevicePool(int gpu, cudaStream_t stream) : stream_{stream} {
   HEXAPLAN_CUDA(cudaMemPoolCreate(&pool_, &properties));
   auto everything = std::numeric_limits<std::uint64_t>::max();
   HEXAPLAN_CUDA(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &everything));
+  open_to_peers(pool_, gpu);
 }
 
 DevicePool::~DevicePool() {
