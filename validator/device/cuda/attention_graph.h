@@ -17,7 +17,8 @@ struct AttentionShape {
   std::int64_t q_pitch = 0, kv_pitch = 0;
   std::int64_t window = 0;  // 0: none
   bool causal = true;
-  friend auto operator<=>(const AttentionShape&, const AttentionShape&) = default;
+  friend auto operator<=>(const AttentionShape&,
+                          const AttentionShape&) = default;  // NOLINT(modernize-use-nullptr)
 };
 [[nodiscard]] AttentionShape shape_of(const AttentionBlock& block, const View& q, const View& k,
                                       const View& v, const View& o);

@@ -12,14 +12,14 @@ struct LtMatrix {
   Element element = Element::F32;
   std::int64_t rows = 0, cols = 0, leading = 0;
   std::uint32_t alignment = 16;  // bytes, a power of two, at most 256: of the address and of every column
-  friend auto operator<=>(const LtMatrix&, const LtMatrix&) = default;
+  friend auto operator<=>(const LtMatrix&, const LtMatrix&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// result = op(first)·op(second) (+ result), all column-major: what decides the choice of an algorithm.
 struct LtGemm {
   LtMatrix first, second, result;
   bool transpose_first = false, transpose_second = false, accumulate = false;
-  friend auto operator<=>(const LtGemm&, const LtGemm&) = default;
+  friend auto operator<=>(const LtGemm&, const LtGemm&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// A row-major matrix is its transpose to a column-major library: Cᵀ = op(B)ᵀ·op(A)ᵀ, so B comes first and
