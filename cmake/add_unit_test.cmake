@@ -9,7 +9,7 @@ function(add_unit_test name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main project_warnings)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests HEXAPLAN_UNOPTIMISED ON)
   # What is tested is optimised, not the tests: half of a build is compiling them.
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O0>)
+  target_compile_options(${name} PRIVATE -O0)
   if(NOT "${ARG_LINK}" MATCHES "gui|Qt")  # Qt's targets bring flags of their own
     precompile_headers(${name} test)
   endif()
