@@ -376,9 +376,11 @@ void launch_backward(const Queue& queue, const AttentionBlock& block, const Back
          key_gradients<T>, block, views, pitch_of(block), in_packs);
 }
 
+/// Wide heads need the smaller tiles; short sequences would leave the larger ones empty.
 bool narrow(const AttentionBlock& block) {
   assert(block.head_dim <= kLargestHead && block.v_head_dim <= kLargestHead);
-  return std::max(block.head_dim, block.v_head_dim) <= Narrow::kColumns * kSide;
+  return std::max(block.head_dim, block.v_head_dim) <= Narrow::kColumns * kSide &&
+         std::max(block.seq_q, block.seq_kv) > Wide::kTile;
 }
 
 }  // namespace
