@@ -46,12 +46,13 @@ std::string pixels(double value) {
   return digits == "-0" ? "0" : digits;
 }
 
-SvgWriter::SvgWriter(double width, double height, std::string_view title, std::string_view description) {
+SvgWriter::SvgWriter(double width, double height, std::string_view title, std::string_view description,
+                     std::string_view page) {
   out_ = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
       "role=\"img\" font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\">\n"
-      "<title>{2}</title>\n<desc>{3}</desc>\n<rect width=\"{0}\" height=\"{1}\" fill=\"#ffffff\"/>\n",
-      pixels(width), pixels(height), escaped(title), escaped(description));
+      "<title>{2}</title>\n<desc>{3}</desc>\n<rect width=\"{0}\" height=\"{1}\" fill=\"{4}\"/>\n",
+      pixels(width), pixels(height), escaped(title), escaped(description), page);
 }
 
 void SvgWriter::rectangle(const Box& box, std::string_view fill, double opacity, std::string_view tip) {

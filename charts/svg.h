@@ -14,8 +14,9 @@ enum class Anchor : unsigned char { Start, Middle, End };
 /// Coordinates are pixels with two digits, independent of the locale.
 class SvgWriter {
  public:
-  /// A white page; `title` and `description` are what screen readers say.
-  SvgWriter(double width, double height, std::string_view title, std::string_view description);
+  /// A page of the colour `page`; `title` and `description` are what screen readers say.
+  SvgWriter(double width, double height, std::string_view title, std::string_view description,
+            std::string_view page = "#ffffff");
 
   void rectangle(const Box& box, std::string_view fill, double opacity = 1, std::string_view tip = {});
   void outline(const Box& box, std::string_view stroke);

@@ -55,6 +55,12 @@ struct AccuracyOptions {
   int worst = 10;
 };
 
+/// The history of runs: SQLite, docs/validation.md.
+struct StoreOptions {
+  std::string file;  // empty = the user's
+  bool off = false;
+};
+
 struct ExecuteOptions {
   ScenarioOptions question;
   std::int64_t steps = 1, warm_up = 0;
@@ -65,6 +71,7 @@ struct ExecuteOptions {
   std::uint64_t seed = 1;
   double learning_rate = 3e-4;
   bool shrink = false, timeline = false;
+  StoreOptions store;
   bool noise = false;  // parameters of noise instead of the model's initial values: for times and bytes alone
   int solo_rank = 0;   // of --ranks solo
   int gpus = 0;        // of this process, with --ranks nccl; 0 = as many as it needs
@@ -97,6 +104,27 @@ struct ExportOptions {
   ScenarioOptions question;
 };
 
+struct ValidateOptions {
+  ScenarioOptions question;
+  std::vector<std::string> scenarios;  // files
+  std::string list, gpu, html;         // empty = not given
+  std::string device = "cpu", dtype, ranks = "threads";
+  int top = 0, steps = 10, warm_up = 3;
+  int budget = 0;                 // seconds; 0 = none
+  std::int64_t memory_limit = 0;  // bytes per rank; 0 = none
+  bool solo = false, terms = false, csv = false, markdown = false;
+  StoreOptions store;
+};
+
+/// What to do with the history.
+enum class HistoryUse : std::uint8_t { List, Show, Compare, Export };
+struct RunsOptions {
+  HistoryUse use = HistoryUse::List;
+  std::vector<std::int64_t> ids;
+  std::string kind;  // "run", "validate"; empty = all
+  StoreOptions store;
+};
+
 struct VerifyOptions {
   ScenarioOptions question;
   int random = 0;  // layouts; 0 = the scenario
@@ -108,9 +136,9 @@ struct PrintText {
   std::string text;
 };
 
-using Command =
-    std::variant<EstimateOptions, SimulateOptions, SearchOptions, CompareOptions, ExportOptions,
-                 PresetsOptions, AccuracyOptions, ExecuteOptions, VerifyOptions, BackendsOptions, PrintText>;
+using Command = std::variant<EstimateOptions, SimulateOptions, SearchOptions, CompareOptions, ExportOptions,
+                             PresetsOptions, AccuracyOptions, ExecuteOptions, VerifyOptions, ValidateOptions,
+                             RunsOptions, BackendsOptions, PrintText>;
 struct Invocation {
   CommonOptions common;
   Command command;

@@ -14,9 +14,11 @@
 #include "cli/commands/estimate.h"
 #include "cli/commands/execute.h"
 #include "cli/commands/export.h"
+#include "cli/commands/history.h"
 #include "cli/commands/presets.h"
 #include "cli/commands/search.h"
 #include "cli/commands/simulate.h"
+#include "cli/commands/validate.h"
 #include "cli/render/accuracy_json.h"
 #include "cli/render/accuracy_text.h"
 #include "cli/render/compare_text.h"
@@ -24,10 +26,13 @@
 #include "cli/render/estimate_text.h"
 #include "cli/render/execution_json.h"
 #include "cli/render/execution_text.h"
+#include "cli/render/history_text.h"
 #include "cli/render/presets.h"
 #include "cli/render/search_text.h"
 #include "cli/render/simulate_json.h"
 #include "cli/render/simulate_text.h"
+#include "cli/render/validation_html.h"
+#include "cli/render/validation_text.h"
 #include "cli/render/verify_text.h"
 #include "cli/write_file.h"
 #include "presets/json/input_error.h"
@@ -103,6 +108,7 @@ struct Runner {
       return {common.json ? json_text(rejection_json(result)) : execution_text(result, style),
               ExitCode::DoesNotFit};
     const bool failed = result.report.fault.has_value();
+    remember(options.store, result);
     if (result.speaks && !common.quiet && !common.json) {
       for (const std::string& note : result.question.notes) fmt::print(stderr, "note: {}\n", note);
     }
@@ -128,6 +134,23 @@ struct Runner {
   Outcome operator()(const BackendsOptions& /*none*/) const {
     const auto backends = validator::list_backends();
     return {common.json ? json_text(backends_json(backends)) : backends_text(backends, style)};
+  }
+  Outcome operator()(const ValidateOptions& options) const {
+    const ValidateReport report = run_validate(options, common.quiet);
+    if (!common.quiet && !common.json) {
+      for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", note);
+    }
+    if (!options.html.empty()) write_file(options.html, validation_html(report));
+    remember(options.store, report);
+    const ExitCode code = report.any_measured() ? ExitCode::Ok : ExitCode::DoesNotFit;
+    if (common.json) return {json_text(validation_json(report)), code};
+    if (options.csv) return {charts::csv_table(validation_cells(report)), code};
+    if (options.markdown) return {charts::markdown_table(validation_cells(report)), code};
+    return {validation_text(report, options.terms, style), code};
+  }
+  Outcome operator()(const RunsOptions& options) const {
+    const HistoryReport report = run_history(options);
+    return {common.json ? json_text(history_json(report)) : history_text(report, style)};
   }
   Outcome operator()(const VerifyOptions& options) const {
     const VerifyReport report = run_verify(options, !common.quiet);

@@ -275,7 +275,11 @@ class Execution {
   validator::RunOptions make_run_options() {
     const costmodel::Scenario& scenario = result_.question.scenario;
     validator::RunOptions run{.steps = options_.steps, .warm_up = options_.warm_up, .seed = options_.seed};
-    if (options_.noise) run.initial = validator::InitialValues::Noise;
+    if (options_.noise) {
+      run.initial = validator::InitialValues::Noise;
+      run.profile = true;
+      run.routing = validator::Routing::InTurn;  // sizes that a prediction knows
+    }
     run.learning_rate.peak = options_.learning_rate;
     run.ranks.timeout = options_.timeout;
     if (is_solo(options_)) {

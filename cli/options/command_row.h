@@ -49,5 +49,7 @@ void remove_options(std::vector<OptionRow>& rows, std::initializer_list<std::str
 [[nodiscard]] CommandRow run_row();
 [[nodiscard]] CommandRow backends_row();
 [[nodiscard]] CommandRow verify_row();
+[[nodiscard]] CommandRow validate_row();
+[[nodiscard]] CommandRow runs_row();
 
 }  // namespace hexaplan::cli

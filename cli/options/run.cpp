@@ -114,8 +114,12 @@ CommandRow run_row() {
        &options.token_file},
       {"--seed", "N", "Of initial parameters and random tokens. Default: 1", &words->seed},
       {"--learning-rate", "X", "Of AdamW. Default: 3e-4", &words->learning_rate},
-      {"--noise", "", "Parameters of noise, made on the device: starts at once, for times and bytes alone",
+      {"--noise", "",
+       "Parameters of noise, made on the device, and experts filled in turn: for times and bytes alone",
        &options.noise},
+      {"--store", "FILE", "Keep the report in this history ('hexaplan runs'). Default: the user's",
+       &options.store.file},
+      {"--no-store", "", "Keep nothing", &options.store.off},
   };
   row.options.insert(row.options.end(), std::begin(own), std::end(own));
   row.finish = [words] { return checked(*words); };

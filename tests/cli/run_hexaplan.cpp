@@ -33,11 +33,25 @@ TemporaryFile::~TemporaryFile() {
   std::filesystem::remove(path_, ignored);
 }
 
+/// The user's own history of runs is not the tests' business.
+static const std::string& own_data_home() {
+  static const struct Folder {
+    std::string path =
+        (std::filesystem::temp_directory_path() / fmt::format("hexaplan-test-data-{}", getpid())).string();
+    ~Folder() {
+      std::error_code ignored;
+      std::filesystem::remove_all(path, ignored);
+    }
+  } folder;
+  return folder.path;
+}
+
 Finished run_hexaplan(const std::string& arguments, const std::string& input) {
   const TemporaryFile in{input}, out{""}, err{""};
-  const std::string command =
-      fmt::format("env -u HEXAPLAN_PRESETS -u NO_COLOR LC_ALL=C.UTF-8 '{}' {} <'{}' >'{}' 2>'{}'",
-                  HEXAPLAN_BINARY, arguments, in.path(), out.path(), err.path());
+  const std::string command = fmt::format(
+      "env -u HEXAPLAN_PRESETS -u NO_COLOR LC_ALL=C.UTF-8 XDG_DATA_HOME='{}' '{}' {} <'{}' >'{}' "
+      "2>'{}'",
+      own_data_home(), HEXAPLAN_BINARY, arguments, in.path(), out.path(), err.path());
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content_of(out.path()), content_of(err.path())};
 }

@@ -10,7 +10,7 @@ struct Finished {
   std::string out, err;
 };
 /// Runs the program as a shell would: `arguments` are shell words, stdin is `input`. The locale is C.UTF-8,
-/// HEXAPLAN_PRESETS is not set, stdout is no terminal.
+/// HEXAPLAN_PRESETS is not set, stdout is no terminal, data goes to a folder of the test's own.
 [[nodiscard]] Finished run_hexaplan(const std::string& arguments, const std::string& input = {});
 
 /// The JSON that a command printed; fails the test when it did not succeed.

@@ -19,7 +19,7 @@ class Ordered : public Work::Pending {
 template <class Run>
 [[nodiscard]] Event on_communication_stream(Device& device, const Run& run) {
   device.wait(Stream::Communication, device.record(Stream::Compute));
-  run();
+  device.timed_messages(run);
   return device.record(Stream::Communication);
 }
 

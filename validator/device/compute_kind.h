@@ -22,14 +22,15 @@ enum class ComputeKind : std::uint8_t {
   Optimizer,
   GradientNorm,
   Copy,
+  Messages,  // on the communication stream: what ranks send, or what stands for it
 };
-inline constexpr int kComputeKinds = 13;
+inline constexpr int kComputeKinds = 14;
 /// "matrix products", "norm", …
 [[nodiscard]] std::string_view name_of(ComputeKind kind);
 
 struct ComputeTime {
   std::int64_t calls = 0;
-  costmodel::Seconds time;  // on the compute stream
+  costmodel::Seconds time;  // on the compute stream; Messages: on their own
 };
 using ComputeTimes = std::array<ComputeTime, kComputeKinds>;  // by ComputeKind
 

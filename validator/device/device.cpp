@@ -73,7 +73,7 @@ std::string_view name_of(ComputeKind kind) {
       "embedding",        "loss",
       "routing",          "elementwise",
       "optimizer",        "gradient norm",
-      "copies and fills"};
+      "copies and fills", "messages"};
   return kNames.at(static_cast<std::size_t>(kind));
 }
 

@@ -251,6 +251,14 @@ class Device {
   [[nodiscard]] const ComputeTimes& compute_times() const { return compute_times_; }
   /// Forgets counts and times. All marks may be used again.
   void reset_flops();
+  /// Runs what puts messages on the communication stream, and times it there.
+  template <class Run>
+  void timed_messages(const Run& run) {
+    if (!times_calls_) return run();
+    const TimeMark begin = mark(Stream::Communication);
+    run();
+    timed_.push_back({ComputeKind::Messages, {}, 0, begin, mark(Stream::Communication)});
+  }
 
  protected:
   friend class Tensor;

@@ -34,6 +34,11 @@ class RankTraining {
     rank_.routing = options.routing;
   }
 
+  /// Warm-up, measured and profiled ones.
+  [[nodiscard]] std::int64_t steps_in_all() const {
+    return options_.warm_up + options_.steps + (options_.profile && has_streams() ? 1 : 0);
+  }
+
   /// `step` counts from 1.
   StepReport run(std::int64_t step) {
     begin_step(step);
@@ -113,11 +118,12 @@ class RankTraining {
       rank_.groups.world->clear_traffic();
       timed_steps_ = 0;
     }
-    const bool last = number == options_.warm_up + options_.steps;
-    times_calls_ = last || rank_.device.native_stream(Stream::Compute) == nullptr;
+    times_calls_ = number == steps_in_all() || !has_streams();
     rank_.device.time_calls(times_calls_);
     begin_ = rank_.device.mark(Stream::Compute);
   }
+
+  [[nodiscard]] bool has_streams() const { return rank_.device.native_stream(Stream::Compute) != nullptr; }
 
   /// From the first call's begin to the moment at which every stream is empty.
   void end_step(StepReport& report) {
@@ -130,7 +136,7 @@ class RankTraining {
     const auto number = static_cast<std::int64_t>(step_times_.size());
     report.time = step_times_.back();
     report.warm_up = number <= options_.warm_up;
-    report.profiled = times_calls_ && rank_.device.native_stream(Stream::Compute) != nullptr;
+    report.profiled = times_calls_ && has_streams();
   }
 
   /// Squares of all gradients, every parameter once, and the losses of all tokens, in one message.
@@ -200,7 +206,7 @@ ExecutionReport run_rank_steps(const costmodel::Scenario& sc, const RunOptions& 
   RankTraining training{sc, options, *device, world};
   ExecutionReport out;
   if (options.loaded) options.loaded(training.view(options.first_step));
-  for (std::int64_t i = 1; i <= options.warm_up + options.steps; ++i) {
+  for (std::int64_t i = 1; i <= training.steps_in_all(); ++i) {
     const std::int64_t step = options.first_step + i;
     out.steps.push_back(training.run(step));
     if (options.stepped) options.stepped(training.view(step));

@@ -31,6 +31,7 @@ struct RankView {
 struct RunOptions {
   std::int64_t steps = 1;       // measured ones
   std::int64_t warm_up = 0;     // steps before them that nothing but the memory's peak counts
+  bool profile = false;         // one step more, for timing calls, where that would slow a measured one
   std::int64_t first_step = 0;  // steps that were run before, of a checkpoint
   std::uint64_t seed = 1;
   Routing routing = Routing::Learned;

@@ -36,10 +36,20 @@ Seconds median_of(const RankReport& rank, std::vector<StepReport> steps) {
   return median_step_time(steps);
 }
 
+/// Of a step that imitates messages, in case their times are mismeasured beside each other.
+constexpr double kLeastComputed = 0.1;
+
 struct MeasuredRank {
   const RankReport* report = nullptr;
   Seconds step;  // median
 };
+
+/// What making up others' messages takes per step: compute waits for it, the whole job does not know it.
+Seconds imitation_of(const RankReport& rank) {
+  if (rank.timed_steps == 0) return {};
+  return rank.compute[static_cast<std::size_t>(ComputeKind::Messages)].time /
+         static_cast<double>(rank.timed_steps);
+}
 
 /// `interval`, of a figure predicted as `centre`, for another one that is predicted as `value`.
 costmodel::Interval moved(const costmodel::Interval& interval, double centre, double value) {
@@ -47,11 +57,20 @@ costmodel::Interval moved(const costmodel::Interval& interval, double centre, do
   return {interval.low / centre * value, interval.high / centre * value};
 }
 
+/// The step's own tensors stay below a limit on them; else as the estimate says of the whole device.
+bool predicts_to_fit(const ValidationQuestion& question, const Estimate& estimate) {
+  if (question.memory_limit <= Bytes{}) return std::holds_alternative<costmodel::Fits>(estimate.verdict);
+  for (int stage = 0; stage < question.scenario.layout.pp; ++stage) {
+    if (predicted_memory(question.scenario, stage).total() > question.memory_limit) return false;
+  }
+  return true;
+}
+
 ValidatedScenario begin(const ValidationQuestion& question, const Estimate& estimate) {
   ValidatedScenario out{.name = question.name, .title = question.title, .use = question.use};
   out.solo = question.solo;
   out.gpus = question.scenario.layout.world_size();
-  out.predicted_to_fit = std::holds_alternative<costmodel::Fits>(estimate.verdict);
+  out.predicted_to_fit = predicts_to_fit(question, estimate);
   return out;
 }
 
@@ -66,10 +85,11 @@ void compare_step(const ValidationQuestion& question, const Estimate& estimate, 
   if (question.solo) {
     const Seconds expected =
         costmodel::stage_times(question.scenario, *question.calibration, slowest.report->stage).compute();
-    const double ratio = slowest.step / expected;
+    out.measured_compute =
+        larger(slowest.step - imitation_of(*slowest.report), slowest.step * kLeastComputed);
+    const double ratio = out.measured_compute / expected;
     step = costmodel::with_compute_scaled(estimate.time, ratio).total();
-    out.measured_compute = slowest.step;
-    out.modelled_messages = step - slowest.step;
+    out.modelled_messages = step - out.measured_compute;
   }
   out.step = ComparedTotal{predicted.value(), step.value(), estimate.step_seconds};
   const double peak = question.scenario.cluster.gpu.peak_of(question.scenario.recipe.precision).value();

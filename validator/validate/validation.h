@@ -79,6 +79,7 @@ struct ValidationQuestion {
   /// Nothing: what the hardware is was not measured, so time is not compared.
   std::optional<costmodel::Calibration> calibration;
   bool solo = false;
+  costmodel::Bytes memory_limit;  // of what a rank allocates; 0: the device's memory is the limit
 };
 
 /// Holds runs against the prediction: one run of all ranks or, solo, one of each stage's rank that was looked

@@ -94,7 +94,7 @@ Work NcclCommunicator::run(const Call& call, std::string_view what,
   job.nccl().wait(self_->communication, computed.get());
   const auto hand_over = [&] { job.hand_over(handle_, [&] { return start(job.nccl()); }); };
   // NCCL makes its connections with the first call of each kind.
-  used_.insert(what).second ? measure_memory(hand_over) : hand_over();
+  used_.insert(what).second ? measure_memory(hand_over) : device()->timed_messages(hand_over);
   const StreamMark done = job.mark(self_->communication);
   job.watch(done);
   job.end_call();

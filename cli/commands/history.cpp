@@ -1,0 +1,205 @@
+#include "cli/commands/history.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "cli/render/execution_json.h"
+#include "cli/render/validation_text.h"
+#include "cli/version.h"
+#include "presets/json/input_error.h"
+#include "presets/json/object_reader.h"
+
+namespace hexaplan::cli {
+
+using presets::InputError;
+using presets::JsonArray;
+using presets::JsonObject;
+using presets::JsonValue;
+using validator::RunRecord;
+
+namespace {
+
+std::filesystem::path file_of(const StoreOptions& store) {
+  return store.file.empty() ? validator::default_store_file() : std::filesystem::path{store.file};
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+void add(const StoreOptions& store, RunRecord record) {
+  if (store.off) return;
+  record.version = version_text();
+  try {
+    validator::Database database{file_of(store)};
+    (void)validator::RunStore{database}.add(record);
+  } catch (const validator::StoreError& error) {
+    fmt::print(stderr, "note: not kept in the history: {}\n", error.what());
+  }
+}
+
+double number_in(const JsonValue* value) {
+  if (value == nullptr) return 0;
+  if (const auto* whole = value->get_if<std::int64_t>()) return static_cast<double>(*whole);
+  const auto* real = value->get_if<double>();
+  return real == nullptr ? 0 : *real;
+}
+
+const JsonValue* find_in(const JsonValue* value, std::initializer_list<std::string_view> path) {
+  for (const std::string_view key : path) {
+    if (value == nullptr) return nullptr;
+    value = value->find(key);
+  }
+  return value;
+}
+
+template <class T>
+const T& part_of(const JsonValue* value) {
+  static const T kNone;
+  const T* part = value == nullptr ? nullptr : value->get_if<T>();
+  return part == nullptr ? kNone : *part;
+}
+
+std::string spaced(std::string name) {
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name;
+}
+
+/// Largest over ranks of every member of an object that each has at `path`; `inner` looks into the members.
+void add_largest(const JsonValue& report, std::initializer_list<std::string_view> path,
+                 std::string_view inner, const std::string& prefix, const char* unit,
+                 std::vector<Figure>& out) {
+  std::vector<Figure> largest;
+  for (const JsonValue& rank : part_of<JsonArray>(report.find("ranks"))) {
+    for (const auto& [key, value] : part_of<JsonObject>(find_in(&rank, path))) {
+      const double number = number_in(inner.empty() ? &value : value.find(inner));
+      auto row = std::find_if(largest.begin(), largest.end(),
+                              [&, name = prefix + spaced(key)](const Figure& f) { return f.name == name; });
+      if (row == largest.end()) row = largest.insert(largest.end(), {prefix + spaced(key), number, unit});
+      row->value = std::max(row->value, number);
+    }
+  }
+  std::erase_if(largest, [](const Figure& f) { return f.value == 0; });
+  out.insert(out.end(), largest.begin(), largest.end());
+}
+
+std::vector<Figure> figures_of_run(const JsonValue& report) {
+  std::vector<Figure> out{{"median step", number_in(report.find("median_step_seconds")), "s"}};
+  const JsonArray& steps = part_of<JsonArray>(report.find("steps"));
+  if (!steps.empty()) {
+    out.push_back({"last loss", number_in(steps.back().find("loss")), ""});
+    out.push_back({"last gradient norm", number_in(steps.back().find("gradient_norm")), ""});
+  }
+  double peak = 0;
+  for (const JsonValue& rank : part_of<JsonArray>(report.find("ranks")))
+    peak = std::max(peak, number_in(find_in(&rank, {"memory", "peak_bytes"})));
+  out.push_back({"peak of the fullest rank", peak, "bytes"});
+  add_largest(report, {"phase_seconds"}, {}, "phase: ", "s", out);
+  add_largest(report, {"compute", "by_kind"}, "seconds", "kind: ", "s", out);
+  add_largest(report, {"memory", "peak_bytes_by_kind"}, {}, "memory: ", "bytes", out);
+  return out;
+}
+
+std::vector<Figure> figures_of_validation(const JsonValue& report) {
+  std::vector<Figure> out;
+  const auto add_number = [&](const JsonValue* value, const std::string& name, const char* unit) {
+    if (value != nullptr && !value->is_null()) out.push_back({name, number_in(value), unit});
+  };
+  for (const char* use : {"all", "held_out"}) {
+    for (const char* figure : {"step", "memory"}) {
+      const JsonValue* errors = find_in(&report, {"summary", use, figure});
+      if (number_in(find_in(errors, {"scenarios"})) > 0) {
+        add_number(find_in(errors, {"mean_abs_error"}),
+                   fmt::format("mean error of {}, {}", figure, spaced(use)), "share");
+      }
+    }
+  }
+  for (const JsonValue& scenario : part_of<JsonArray>(report.find("scenarios"))) {
+    const std::string name = part_of<std::string>(scenario.find("name"));
+    add_number(scenario.find("measured_step_seconds"), name + ": measured step", "s");
+    add_number(find_in(&scenario, {"step", "predicted"}), name + ": predicted step", "s");
+    add_number(find_in(&scenario, {"memory", "measured"}), name + ": measured memory", "bytes");
+  }
+  return out;
+}
+
+}  // namespace
+
+void remember(const StoreOptions& store, const ExecutionResult& result) {
+  if (store.off || !result.speaks || result.rejected || result.report.steps.empty()) return;
+  const ExecutionQuestion& question = result.question;
+  const JsonValue report = execution_json(question, result.report);
+  const std::string layout = presets::to_layout_text({question.scenario.layout, true});
+  const JsonValue* scenario = report.find("scenario");
+  add(store,
+      {.kind = "run",
+       .title = fmt::format("{}{}, {}, {} ranks ({}){}", question.scenario.model.name,
+                            question.shrunk ? " (shrunk)" : "", layout.empty() ? "dp1" : layout,
+                            question.scenario.layout.world_size(), question.ranks,
+                            result.report.complete ? "" : ", incomplete"),
+       .machine = fmt::format(
+           "{}, {}", result.report.ranks.empty() ? question.device : result.report.ranks.front().device,
+           host_name()),
+       .scenario = scenario == nullptr ? std::string{} : presets::to_text(*scenario),
+       .report = presets::to_text(report)});
+}
+
+void remember(const StoreOptions& store, const ValidateReport& report) {
+  if (store.off || !report.any_measured()) return;
+  add(store, {.kind = "validate",
+              .title = fmt::format(
+                  "{} scenario{}", report.scenarios.size(),
+                  report.scenarios.size() == 1 ? "" : "s, " + report.scenarios.front().name + " and others"),
+              .machine = fmt::format("{} ({}), {}", report.device, report.hardware, host_name()),
+              .scenario = {},
+              .report = presets::to_text(validation_json(report))});
+}
+
+std::vector<Figure> figures_of(const RunRecord& record) {
+  const JsonValue report =
+      presets::parse_json(record.report, fmt::format("report of run {}", record.id)).root;
+  if (record.kind == "run") return figures_of_run(report);
+  if (record.kind == "validate") return figures_of_validation(report);
+  return {};
+}
+
+HistoryReport run_history(const RunsOptions& options) {
+  HistoryReport report{.use = options.use, .file = file_of(options.store).string(), .records = {}};
+  std::error_code ignored;
+  const bool there = std::filesystem::exists(report.file, ignored);
+  if (!there && options.use == HistoryUse::List) return report;
+  try {
+    validator::Database database{report.file, validator::StoreUse::Read};
+    validator::RunStore store{database};
+    if (options.ids.empty()) {
+      report.records = store.list(options.kind);
+      if (options.use == HistoryUse::List) return report;
+    }
+    std::vector<std::int64_t> ids = options.ids;
+    for (const RunRecord& record : report.records) ids.push_back(record.id);
+    report.records.clear();
+    for (const std::int64_t id : ids) {
+      auto record = store.get(id);
+      if (!record) {
+        throw InputError{{.field = "runs",
+                          .value = std::to_string(id),
+                          .expected = "the number of a run in " + report.file,
+                          .hint = "'hexaplan runs list' shows them"}};
+      }
+      report.records.push_back(std::move(*record));
+    }
+    return report;
+  } catch (const validator::StoreError& error) {
+    throw InputError{{.field = "--store", .value = error.what(), .expected = "a history of runs"}};
+  }
+}
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,35 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cli/commands/execute.h"
+#include "cli/commands/validate.h"
+#include "cli/options.h"
+#include "validator/store/run_store.h"
+
+namespace hexaplan::cli {
+
+/// Adds to the history what came of a run or a validation. What keeps it from that is told on stderr and
+/// changes nothing else: the result is there already.
+void remember(const StoreOptions& store, const ExecutionResult& result);
+void remember(const StoreOptions& store, const ValidateReport& report);
+
+/// One figure of a record, for looking at and for comparing.
+struct Figure {
+  std::string name;
+  double value = 0;
+  std::string unit;  // "s", "bytes", ""
+};
+/// What a record's report says in figures: step, loss, phases, kinds of work and memory of a run; every
+/// scenario's step and memory of a validation. Nothing when the report is none of these.
+[[nodiscard]] std::vector<Figure> figures_of(const validator::RunRecord& record);
+
+struct HistoryReport {
+  HistoryUse use = HistoryUse::List;
+  std::string file;
+  std::vector<validator::RunRecord> records;
+};
+/// Reads the history. InputError when it cannot be read or has no such record.
+[[nodiscard]] HistoryReport run_history(const RunsOptions& options);
+
+}  // namespace hexaplan::cli

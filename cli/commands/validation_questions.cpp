@@ -1,0 +1,161 @@
+#include "cli/commands/validation_questions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "cli/commands/question.h"
+#include "cli/commands/search.h"
+#include "presets/gpus/gpu_preset.h"
+#include "presets/json/input_error.h"
+#include "presets/validation/validation_list.h"
+#include "validator/backends/backends.h"
+#include "validator/step/run_steps.h"
+
+namespace hexaplan::cli {
+
+using presets::InputError;
+using presets::ScenarioRequest;
+using validator::ScenarioUse;
+
+namespace {
+
+constexpr const char* kExecutor = "hexaplan";  // framework profile that predicts the executor
+constexpr const char* kStandIn = "H100";       // where the host computes: rules ask for some GPU
+constexpr const char* kCpu = "cpu";
+
+/// The first part of a device's description that is a GPU preset: "NVIDIA H200, driver 580" → "h200".
+std::string preset_named_in(const std::string& description) {
+  constexpr std::string_view kMaker = "NVIDIA ";
+  std::size_t begin = description.find(kMaker);
+  if (begin == std::string::npos) return {};
+  begin += kMaker.size();
+  const std::size_t end = std::min(description.find_first_of(",;(", begin), description.size());
+  std::string name = description.substr(begin, end - begin);
+  while (!name.empty() && name.back() == ' ') name.pop_back();
+  try {
+    return presets::find_gpu(name).name;
+  } catch (const InputError&) {
+    return {};
+  }
+}
+
+/// A scenario on the hardware that is here, in the executor's own profile.
+ScenarioRequest here(ScenarioRequest request, const Hardware& hardware) {
+  request.framework = kExecutor;
+  if (request.cluster.is_null())
+    request.cluster = fmt::format("{}x{}", request.layout.layout.world_size(), hardware.gpu);
+  return request;
+}
+
+std::string layout_name(const ScenarioRequest& request) {
+  const std::string layout = presets::to_layout_text({request.layout.layout, true});
+  return layout.empty() ? "dp1" : layout;
+}
+
+std::vector<AskedScenario> from_files(const ValidateOptions& options, const Hardware& hardware) {
+  std::vector<AskedScenario> out;
+  for (const std::string& file : options.scenarios) {
+    ScenarioOptions question = options.question;
+    question.scenario = file;
+    out.push_back({.name = std::filesystem::path{file}.stem().string(),
+                   .request = here(read_request(question), hardware)});
+  }
+  return out;
+}
+
+std::vector<AskedScenario> from_list(const ValidateOptions& options, const Hardware& hardware) {
+  std::vector<AskedScenario> out;
+  for (presets::ListedScenario& row : presets::find_validation_list(options.list).scenarios) {
+    out.push_back({.name = row.name,
+                   .use = row.held_out ? ScenarioUse::HeldOut : ScenarioUse::Fitted,
+                   .solo = row.solo,
+                   .request = here(std::move(row.request), hardware)});
+  }
+  return out;
+}
+
+/// The planner's best plans that the executor has code for.
+std::vector<AskedScenario> from_search(const ValidateOptions& options, const Hardware& hardware) {
+  constexpr int kLookedAt = 10;  // plans ranked for each one wanted: some are not executable
+  SearchOptions search{.question = options.question};
+  search.question.framework = kExecutor;
+  if (search.question.cluster.empty() && search.question.scenario.empty())
+    search.question.cluster = fmt::format("{}x{}", hardware.count, hardware.gpu);
+  search.top = std::to_string(options.top * kLookedAt);
+  search.no_refine = true;
+  const SearchReport report = run_search(search, true);
+  std::vector<AskedScenario> out;
+  for (const planner::RankedPlan& plan : report.ranking.plans) {
+    if (static_cast<int>(out.size()) == options.top) break;
+    if (validator::first_not_executable(planner::scenario_of(report.problem, plan.plan))) continue;
+    ScenarioRequest request = request_of(report, plan.plan);
+    out.push_back({.name = fmt::format("plan {}", out.size() + 1), .request = std::move(request)});
+  }
+  if (out.empty()) {
+    throw InputError{{.field = "--top",
+                      .value = std::to_string(options.top),
+                      .expected = "a plan that fits this machine",
+                      .hint = "'hexaplan search' says which limits reject the others"}};
+  }
+  return out;
+}
+
+}  // namespace
+
+Hardware find_hardware(const ValidateOptions& options) {
+  Hardware hardware;
+  const std::optional<validator::BackendState> device = validator::find_backend(options.device);
+  if (!device || device->role != validator::BackendRole::Device) {
+    throw InputError{{.field = "--device",
+                      .value = presets::in_quotes(options.device),
+                      .expected = "a device that this build has",
+                      .hint = "see 'hexaplan backends'"}};
+  }
+  if (!device->available) {
+    throw InputError{
+        {.field = "--device", .value = device->name, .expected = device->detail, .hint = device->remedy}};
+  }
+  const bool host = options.device == kCpu;
+  if (!options.gpu.empty()) {
+    hardware.gpu = presets::find_gpu(options.gpu).name;
+    hardware.known = true;
+    return hardware;
+  }
+  hardware.gpu = host ? kStandIn : preset_named_in(device->detail);
+  hardware.known = !host || !options.question.calibration.empty();
+  if (hardware.gpu.empty()) {
+    throw InputError{{.field = "--device",
+                      .value = device->detail,
+                      .expected = "a GPU that is a preset",
+                      .hint = "name the nearest one with --gpu ('hexaplan presets list gpus')"}};
+  }
+  if (host && !hardware.known) {
+    hardware.note =
+        "the host is no calibrated hardware: memory is compared, time is not; --calibration FILE compares it";
+  }
+  return hardware;
+}
+
+std::vector<AskedScenario> scenarios_to_validate(const ValidateOptions& options, const Hardware& hardware) {
+  std::vector<AskedScenario> asked;
+  if (!options.list.empty()) {
+    asked = from_list(options, hardware);
+  } else if (!options.scenarios.empty()) {
+    asked = from_files(options, hardware);
+  } else if (options.top > 0) {
+    asked = from_search(options, hardware);
+  } else {
+    asked.push_back({.name = {}, .request = here(read_request(options.question), hardware)});
+    asked.back().name = layout_name(asked.back().request);
+  }
+  for (AskedScenario& scenario : asked) {
+    scenario.solo = scenario.solo || options.solo;
+    if (!options.question.calibration.empty()) scenario.request.calibration = options.question.calibration;
+  }
+  return asked;
+}
+
+}  // namespace hexaplan::cli

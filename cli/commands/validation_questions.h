@@ -1,0 +1,33 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "presets/scenario/scenario_request.h"
+#include "validator/validate/validation.h"
+
+namespace hexaplan::cli {
+
+/// What the scenarios run on, and what predicts it.
+struct Hardware {
+  std::string gpu;     // preset
+  int count = 1;       // of this machine
+  bool known = false;  // the preset is of this very hardware, so its curves may predict
+  std::string note;    // what somebody should know about it; may be empty
+};
+/// --gpu, or the first GPU that the device sees. InputError when the device is not there, or its GPU is no
+/// preset.
+[[nodiscard]] Hardware find_hardware(const ValidateOptions& options);
+
+/// A scenario that is to run, not yet looked up.
+struct AskedScenario {
+  std::string name;
+  validator::ScenarioUse use = validator::ScenarioUse::Unknown;
+  bool solo = false;
+  presets::ScenarioRequest request;
+};
+/// From --scenario, --list, --top or the question itself; on `hardware` unless a scenario names its cluster.
+[[nodiscard]] std::vector<AskedScenario> scenarios_to_validate(const ValidateOptions& options,
+                                                               const Hardware& hardware);
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,85 @@
+#include <fmt/format.h>
+
+#include <charconv>
+#include <memory>
+
+#include "cli/options/command_row.h"
+#include "costmodel/units/parse_units.h"
+
+namespace hexaplan::cli {
+namespace {
+
+constexpr int kMostPlans = 100;
+constexpr int kMostSteps = 10000;
+constexpr int kLongestBudget = 86400;
+
+struct Words {
+  std::string top, steps, warm_up, budget, memory_limit;
+  ValidateOptions options;
+};
+
+/// Exactly one way of saying what to run.
+void check_sources(const ValidateOptions& o) {
+  const bool asked = !o.question.model.empty();
+  const int ways = (o.scenarios.empty() ? 0 : 1) + (o.list.empty() ? 0 : 1) + (o.top > 0 || asked ? 1 : 0);
+  if (ways == 1) return;
+  throw UsageError{
+      "validate: needs one of --list NAME, --scenario FILE (several if you like), or --model with a --layout "
+      "or with --top N"};
+}
+
+Command checked(Words words) {
+  ValidateOptions& o = words.options;
+  if (!words.top.empty()) o.top = whole_number(words.top, "--top", kMostPlans);
+  if (!words.steps.empty()) o.steps = whole_number(words.steps, "--steps", kMostSteps);
+  if (o.steps < 1) throw UsageError{"--steps: got \"0\", expected a whole number >= 1"};
+  if (!words.warm_up.empty()) o.warm_up = whole_number(words.warm_up, "--warmup", kMostSteps);
+  if (!words.budget.empty()) o.budget = whole_number(words.budget, "--budget", kLongestBudget);
+  if (!words.memory_limit.empty()) {
+    const auto limit = costmodel::parse_bytes(words.memory_limit);
+    if (!limit || limit->value() < 1) {
+      throw UsageError{fmt::format("--memory-limit: got \"{}\", expected a size with its unit, such as 80GiB",
+                                   words.memory_limit)};
+    }
+    o.memory_limit = costmodel::whole(*limit);
+  }
+  check_sources(o);
+  return o;
+}
+
+}  // namespace
+
+CommandRow validate_row() {
+  const auto words = std::make_shared<Words>();
+  ValidateOptions& options = words->options;
+  CommandRow row{.name = "validate",
+                 .help = "Run plans or scenarios on this machine and hold them against their predictions"};
+  append_scenario_options(row.options, options.question);
+  remove_options(row.options, {"--scenario", "--save-scenario", "--framework"});
+  const OptionRow own[] = {
+      {"--scenario", "FILE", "A scenario to run; may be given several times", &options.scenarios},
+      {"--list", "NAME", "A list of scenarios: gpu, cpu, or a file", &options.list, {"gpu", "cpu"}},
+      {"--top", "N", "The planner's N best plans for --model on this machine", &words->top},
+      {"--solo", "", "One rank of each kind of pipeline stage alone; messages are imitated", &options.solo},
+      {"--device", "NAME", "Where ranks compute. Default: cpu", &options.device, {"cpu", "cuda"}},
+      {"--dtype", "TYPE", "What the device computes in. Default: its own", &options.dtype},
+      {"--ranks", "KIND", "What ranks are where a scenario has several. Default: threads", &options.ranks},
+      {"--gpu", "NAME", "The GPU preset that the device is. Default: found out", &options.gpu},
+      {"--steps", "N", "Measured steps, of which the median counts. Default: 10", &words->steps},
+      {"--warmup", "N", "Steps before them. Default: 3", &words->warm_up},
+      {"--budget", "SECONDS", "Start no further scenario after that time", &words->budget},
+      {"--memory-limit", "SIZE", "Refuse allocations above SIZE per rank: 80GiB", &words->memory_limit},
+      {"--terms", "", "Every scenario term by term, not only where there are few", &options.terms},
+      {"--html", "FILE", "A page of its own with tables and plots", &options.html},
+      {"--csv", "", "The table of scenarios as comma-separated values", &options.csv},
+      {"--markdown", "", "The table of scenarios in Markdown", &options.markdown},
+      {"--store", "FILE", "Keep the result in this history ('hexaplan runs'). Default: the user's",
+       &options.store.file},
+      {"--no-store", "", "Keep nothing", &options.store.off},
+  };
+  row.options.insert(row.options.end(), std::begin(own), std::end(own));
+  row.finish = [words] { return checked(*words); };
+  return row;
+}
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,114 @@
+#include <utility>
+
+#include "cli/render/validation_text.h"
+#include "cli/version.h"
+
+namespace hexaplan::cli {
+
+using presets::JsonArray;
+using presets::JsonObject;
+using presets::JsonValue;
+using validator::ComparedTotal;
+using validator::ScenarioUse;
+using validator::ValidatedScenario;
+
+namespace {
+
+JsonValue total_json(const std::optional<ComparedTotal>& total) {
+  if (!total) return {};
+  return JsonObject{{"predicted", total->predicted},
+                    {"measured", total->measured},
+                    {"error", total->error()},
+                    {"interval", JsonArray{total->interval.low, total->interval.high}},
+                    {"inside", total->inside()}};
+}
+
+JsonValue rank_json(const validator::ComparedRank& rank) {
+  constexpr const char* kGroups[] = {"phase", "kind", "messages", "memory"};
+  JsonArray terms;
+  for (const validator::ComparedTerm& term : rank.terms) {
+    const auto error = term.error();
+    terms.push_back(JsonObject{{"group", kGroups[static_cast<std::size_t>(term.group)]},
+                               {"name", term.name},
+                               {"predicted", term.predicted},
+                               {"measured", term.measured},
+                               {"error", error ? JsonValue{*error} : JsonValue{}}});
+  }
+  return JsonObject{{"rank", rank.rank}, {"stage", rank.stage}, {"terms", std::move(terms)}};
+}
+
+JsonValue facts_json(const std::vector<validator::DeviceFact>& facts) {
+  JsonArray rows;
+  for (const validator::DeviceFact& fact : facts) {
+    rows.push_back(fact.unit.empty()
+                       ? JsonObject{{"name", fact.name}, {"text", fact.text}}
+                       : JsonObject{{"name", fact.name}, {"value", fact.value}, {"unit", fact.unit}});
+  }
+  return rows;
+}
+
+JsonValue scenario_json(const ValidatedScenario& s) {
+  JsonArray ranks;
+  for (const validator::ComparedRank& rank : s.ranks) ranks.push_back(rank_json(rank));
+  JsonObject object{
+      {"name", s.name},
+      {"title", s.title},
+      {"use", name_of(s.use)},
+      {"solo", s.solo},
+      {"gpus", s.gpus},
+      {"outcome", name_of(s.outcome)},
+      {"reason", s.reason},
+      {"predicted_to_fit", s.predicted_to_fit},
+      {"measured_steps", s.steps},
+      {"measured_step_seconds",
+       s.measured_step > costmodel::Seconds{} ? JsonValue{s.measured_step.value()} : JsonValue{}},
+      {"step", total_json(s.step)},
+      {"memory", total_json(s.memory)},
+      {"mfu", s.mfu > 0 ? JsonValue{s.mfu} : JsonValue{}},
+      {"ranks", std::move(ranks)},
+      {"device_facts", facts_json(s.facts)}};
+  if (s.solo && s.step) {
+    object.emplace_back("measured_compute_seconds", s.measured_compute.value());
+    object.emplace_back("modelled_messages_seconds", s.modelled_messages.value());
+  }
+  return object;
+}
+
+JsonValue errors_json(const validator::ErrorCounts& counts) {
+  return JsonObject{{"scenarios", static_cast<std::int64_t>(counts.scenarios)},
+                    {"mean_abs_error", counts.mean},
+                    {"worst", counts.worst},
+                    {"bias", counts.bias},
+                    {"inside", counts.inside}};
+}
+
+JsonValue summary_json(const ValidateReport& report, ScenarioUse use) {
+  const validator::ValidationSummary summary = summarise(report.scenarios, use);
+  return JsonObject{{"step", errors_json(summary.step)},
+                    {"memory", errors_json(summary.memory)},
+                    {"fits_asked", static_cast<std::int64_t>(summary.fits_asked)},
+                    {"fits_right", static_cast<std::int64_t>(summary.fits_right)}};
+}
+
+}  // namespace
+
+JsonValue validation_json(const ValidateReport& report) {
+  JsonArray scenarios, notes;
+  for (const ValidatedScenario& scenario : report.scenarios) scenarios.push_back(scenario_json(scenario));
+  for (const std::string& note : report.notes) notes.emplace_back(note);
+  return JsonObject{{"schema", "hexaplan/validation/1"},
+                    {"version", version_text()},
+                    {"device", report.device},
+                    {"hardware", report.hardware},
+                    {"calibration", report.calibration.empty() ? JsonValue{} : JsonValue{report.calibration}},
+                    {"steps", report.steps},
+                    {"warm_up", report.warm_up},
+                    {"elapsed_seconds", report.elapsed.value()},
+                    {"summary", JsonObject{{"all", summary_json(report, ScenarioUse::Unknown)},
+                                           {"fitted", summary_json(report, ScenarioUse::Fitted)},
+                                           {"held_out", summary_json(report, ScenarioUse::HeldOut)}}},
+                    {"scenarios", std::move(scenarios)},
+                    {"notes", std::move(notes)}};
+}
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,158 @@
+#include "cli/render/validation_text.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
+#include "cli/render/numbers.h"
+#include "costmodel/units/format_units.h"
+
+namespace hexaplan::cli {
+
+using charts::Cells;
+using costmodel::Bytes;
+using costmodel::format_binary;
+using costmodel::format_duration;
+using costmodel::format_percent;
+using costmodel::Seconds;
+using validator::ComparedTerm;
+using validator::ComparedTotal;
+using validator::Outcome;
+using validator::ScenarioUse;
+using validator::TermGroup;
+using validator::ValidatedScenario;
+
+namespace {
+
+constexpr std::size_t kScenariosInFull = 3;
+
+std::string value_of(double value, TermGroup group) {
+  return group == TermGroup::Memory ? format_binary(Bytes{value}) : format_duration(Seconds{value});
+}
+
+std::string_view heading_of(TermGroup group) {
+  constexpr std::string_view kNames[] = {"Time by phase", "Time by kind of operation",
+                                         "Messages (priced one by one; measured with waiting)",
+                                         "Memory at the peak"};
+  return kNames[static_cast<std::size_t>(group)];
+}
+
+/// Predicted, measured, error, inside the interval.
+void append_total(const std::optional<ComparedTotal>& total, TermGroup group, const TextStyle& style,
+                  std::vector<std::string>& row) {
+  if (!total) {
+    row.insert(row.end(), {"", "", "", ""});
+    return;
+  }
+  row.push_back(value_of(total->predicted, group));
+  row.push_back(value_of(total->measured, group));
+  row.push_back(format_signed_percent(total->error()));
+  row.push_back(total->inside() ? style.good("yes") : style.bad("no"));
+}
+
+std::string scenarios_table(const ValidateReport& report, const TextStyle& style) {
+  const bool time = !report.calibration.empty();
+  Cells rows{{"scenario", "use"}};
+  for (const char* head : {"step predicted", "measured", "error", "inside"}) {
+    if (time) rows[0].emplace_back(head);
+  }
+  for (const char* head : {"memory predicted", "measured", "error", "inside"}) rows[0].emplace_back(head);
+  for (const ValidatedScenario& s : report.scenarios) {
+    std::vector<std::string> row{s.name + (s.solo ? " (solo)" : ""), std::string{name_of(s.use)}};
+    if (s.outcome != Outcome::Measured) {
+      row.push_back(style.bad(name_of(s.outcome)) + (s.predicted_to_fit ? "" : ", as predicted"));
+    } else {
+      if (time) append_total(s.step, TermGroup::Kind, style, row);
+      append_total(s.memory, TermGroup::Memory, style, row);
+    }
+    rows.push_back(std::move(row));
+  }
+  return format_table(rows, 2);
+}
+
+std::string terms_of(const ValidatedScenario& s, const TextStyle& style) {
+  std::string text = fmt::format("\n{}: {}\n", style.bold(s.name), s.title);
+  if (!s.reason.empty()) text += fmt::format("  {}: {}\n", name_of(s.outcome), s.reason);
+  if (s.solo && s.step) {
+    text +=
+        fmt::format("  step of all {} GPUs: {} computed (measured) + {} messages and waiting (modelled)\n",
+                    s.gpus, format_duration(s.measured_compute), format_duration(s.modelled_messages));
+  }
+  for (const validator::ComparedRank& rank : s.ranks) {
+    Cells rows;
+    for (int g = 0; g < validator::kTermGroups; ++g) {
+      const auto group = static_cast<TermGroup>(g);
+      bool first = true;
+      for (const ComparedTerm& term : rank.terms) {
+        if (term.group != group) continue;
+        if (first) rows.push_back({std::string{heading_of(group)}, "predicted", "measured", "error"});
+        first = false;
+        const auto error = term.error();
+        rows.push_back({"  " + term.name, value_of(term.predicted, group), value_of(term.measured, group),
+                        error ? format_signed_percent(*error) : std::string{}});
+      }
+    }
+    text += fmt::format("rank {}, stage {}\n", rank.rank, rank.stage) + format_table(rows);
+  }
+  return text;
+}
+
+std::string errors_line(std::string_view what, const validator::ErrorCounts& counts) {
+  if (counts.scenarios == 0) return {};
+  return fmt::format("  {} of {} scenario{}: mean error {}, worst {}, bias {}; {} inside the 90 % interval\n",
+                     what, counts.scenarios, counts.scenarios == 1 ? "" : "s", format_percent(counts.mean),
+                     format_percent(counts.worst), format_signed_percent(counts.bias),
+                     format_percent(counts.inside));
+}
+
+std::string summary_of(const ValidateReport& report, ScenarioUse use, std::string_view name,
+                       const TextStyle& style) {
+  const validator::ValidationSummary summary = summarise(report.scenarios, use);
+  std::string lines = errors_line("step time", summary.step) + errors_line("memory", summary.memory);
+  if (summary.fits_asked > 0) {
+    lines += fmt::format("  whether it fits: right for {} of {}\n", summary.fits_right, summary.fits_asked);
+  }
+  return lines.empty() ? lines : style.bold(name) + "\n" + lines;
+}
+
+}  // namespace
+
+std::string validation_text(const ValidateReport& report, bool terms, const TextStyle& style) {
+  std::string text =
+      fmt::format("{} {} {} predicted as {} {} median of {} steps after {}\n\n", style.bold("Validation"),
+                  report.device, style.dot(), report.hardware, style.dot(), report.steps, report.warm_up);
+  text += scenarios_table(report, style);
+  for (const ValidatedScenario& s : report.scenarios) {
+    if (terms || report.scenarios.size() <= kScenariosInFull) text += terms_of(s, style);
+  }
+  text += "\n" + summary_of(report, ScenarioUse::Unknown, "All scenarios", style);
+  for (const ScenarioUse use : {ScenarioUse::Fitted, ScenarioUse::HeldOut}) {
+    text += summary_of(report, use, use == ScenarioUse::Fitted ? "May have been fitted" : "Held out", style);
+  }
+  return text + fmt::format("{} in all\n", format_duration(report.elapsed));
+}
+
+Cells validation_cells(const ValidateReport& report) {
+  Cells rows{{"scenario", "use", "solo", "outcome", "gpus", "step_predicted_seconds", "step_measured_seconds",
+              "step_error", "step_inside", "memory_predicted_bytes", "memory_measured_bytes", "memory_error",
+              "memory_inside", "mfu"}};
+  const auto add = [](const std::optional<ComparedTotal>& total, std::vector<std::string>& row) {
+    if (!total) return row.insert(row.end(), {"", "", "", ""}), void();
+    row.push_back(fmt::format("{:.9g}", total->predicted));
+    row.push_back(fmt::format("{:.9g}", total->measured));
+    row.push_back(fmt::format("{:.4f}", total->error()));
+    row.emplace_back(total->inside() ? "yes" : "no");
+  };
+  for (const ValidatedScenario& s : report.scenarios) {
+    std::vector<std::string> row{s.name, std::string{name_of(s.use)}, s.solo ? "yes" : "no",
+                                 std::string{name_of(s.outcome)}, std::to_string(s.gpus)};
+    add(s.step, row);
+    add(s.memory, row);
+    row.push_back(s.mfu > 0 ? fmt::format("{:.4f}", s.mfu) : "");
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,18 @@
+#pragma once
+#include <string>
+
+#include "charts/table_text.h"
+#include "cli/commands/validate.h"
+#include "cli/render/terminal.h"
+#include "presets/json/json_value.h"
+
+namespace hexaplan::cli {
+
+/// Scenarios in a table, term by term where there are few or `terms` asks, and the errors over all.
+[[nodiscard]] std::string validation_text(const ValidateReport& report, bool terms, const TextStyle& style);
+/// One row per scenario, numbers in base units: for --csv and --markdown.
+[[nodiscard]] charts::Cells validation_cells(const ValidateReport& report);
+/// "hexaplan/validation/1".
+[[nodiscard]] presets::JsonValue validation_json(const ValidateReport& report);
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,178 @@
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "presets/json/read_json.h"
+#include "run_hexaplan.h"
+
+namespace hexaplan::cli {
+namespace {
+
+using presets::JsonArray;
+using presets::JsonValue;
+using testing::HasSubstr;
+using testing::Not;
+
+const JsonArray& list_at(const JsonValue& value, const std::string& path) {
+  return *at(value, path).get_if<JsonArray>();
+}
+
+/// A history of its own, removed with the object.
+struct History {
+  TemporaryFile file{"", ".sqlite"};
+  History() { std::filesystem::remove(file.path()); }
+  History(const History&) = delete;
+  History& operator=(const History&) = delete;
+  ~History() {
+    for (const char* suffix : {"-wal", "-shm"}) std::filesystem::remove(file.path() + suffix);
+  }
+  [[nodiscard]] std::string option() const { return " --store " + file.path(); }
+};
+
+constexpr const char* kShort = "--steps 2 --warmup 1";
+
+TEST(validate_command, compares_every_scenario_of_a_list_and_sums_up) {
+  const JsonValue v = json_of(std::string{"validate --list cpu --no-store --json --quiet "} + kShort);
+  EXPECT_EQ(*at(v, "schema").get_if<std::string>(), "hexaplan/validation/1");
+  const JsonArray& rows = list_at(v, "scenarios");
+  ASSERT_EQ(rows.size(), 7U);
+  for (const JsonValue& row : rows) {
+    EXPECT_EQ(at(row, "outcome"), JsonValue{"measured"}) << *at(row, "reason").get_if<std::string>();
+    EXPECT_EQ(number_at(row, "memory.error"), 0) << *at(row, "name").get_if<std::string>();
+    EXPECT_TRUE(at(row, "step").is_null()) << "nobody calibrated this host";
+    EXPECT_GT(number_at(row, "measured_step_seconds"), 0);
+    EXPECT_EQ(number_at(row, "measured_steps"), 2);
+  }
+  EXPECT_EQ(number_at(v, "summary.all.memory.scenarios"), 7);
+  EXPECT_EQ(number_at(v, "summary.all.memory.inside"), 1);
+  EXPECT_LT(number_at(v, "summary.held_out.memory.scenarios"), 7);
+}
+
+TEST(validate_command, with_a_calibration_time_is_compared_by_phase_and_kind) {
+  const Finished run = run_hexaplan(
+      std::string{"validate --list cpu --calibration h100-80-sxm --terms --no-store --quiet "} + kShort);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  for (const char* words : {"step predicted", "Time by phase", "Time by kind of operation", "matrix products",
+                            "Memory at the peak", "inside the 90 % interval", "Held out"})
+    EXPECT_THAT(run.out, HasSubstr(words));
+}
+
+TEST(validate_command, what_does_not_fit_is_a_row_and_not_the_end) {
+  const Finished run =
+      run_hexaplan(std::string{"validate --list cpu --memory-limit 3MiB --no-store --quiet "} + kShort);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("out of memory"));
+  EXPECT_THAT(run.out, HasSubstr("whether it fits: right for 7 of 7"));
+}
+
+TEST(validate_command, takes_several_scenario_files) {
+  const TemporaryFile a{
+      R"({"schema": "hexaplan/scenario/1", "model": {"model_type": "llama", "hidden_size": 32,
+    "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 64,
+    "vocab_size": 128, "max_position_embeddings": 64}, "layout": "tp2",
+    "recipe": {"sequence": 16, "global_batch": 2}})",
+      ".json"};
+  const JsonValue two = json_of("validate --scenario " + a.path() + " --scenario " + a.path() +
+                                " --no-store --json --quiet --steps 1 --warmup 0");
+  EXPECT_EQ(list_at(two, "scenarios").size(), 2U);
+}
+
+struct BadCall {
+  const char* arguments;
+  int exit_code;
+  const char* says;
+};
+
+TEST(validate_command, says_what_it_cannot_use) {
+  const BadCall rows[] = {
+      {"", 2, "needs one of"},
+      {"--list cpu --model llama-3.1-8b", 2, "needs one of"},
+      {"--list cpus", 2, "did you mean \"cpu\"?"},
+      {"--list cpu --steps 0", 2, "--steps"},
+      {"--list cpu --device tpu", 2, "hexaplan backends"},
+  };
+  for (const BadCall& row : rows) {
+    const Finished run = run_hexaplan(std::string{"validate --no-store "} + row.arguments);
+    EXPECT_EQ(run.exit_code, row.exit_code) << row.arguments << run.err;
+    EXPECT_THAT(run.err, HasSubstr(row.says)) << row.arguments;
+  }
+}
+
+/// Tags close in the order in which they opened; entities end. Enough of XML for a page that we write.
+std::string first_flaw(const std::string& page) {
+  std::vector<std::string> open;
+  for (std::size_t i = page.find('<', page.find("<html")); i != std::string::npos;
+       i = page.find('<', i + 1)) {
+    const std::size_t end = page.find('>', i);
+    if (end == std::string::npos) return "a tag without end";
+    std::string tag = page.substr(i + 1, end - i - 1);
+    if (tag.ends_with('/')) continue;
+    if (!tag.starts_with('/')) {
+      open.push_back(tag.substr(0, tag.find_first_of(" \n")));
+    } else {
+      if (open.empty() || open.back() != tag.substr(1)) return "unexpected <" + tag + ">";
+      open.pop_back();
+    }
+  }
+  return open.empty() ? std::string{} : "<" + open.back() + "> stays open";
+}
+
+TEST(validate_command, writes_a_page_that_needs_nothing_beside_itself) {
+  const TemporaryFile page{"", ".html"};
+  const Finished run =
+      run_hexaplan(std::string{"validate --list cpu --calibration h100-80-sxm --no-store --quiet --html "} +
+                   page.path() + " " + kShort);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  std::string html = content_of(page.path());
+  EXPECT_EQ(first_flaw(html), "");
+  for (const char* words : {"<svg", "prefers-color-scheme: dark", "Memory of the fullest rank", "Step time",
+                            "Error of the step time", "Term by term", "full recompute"})
+    EXPECT_THAT(html, HasSubstr(words));
+  const std::string name_space = "xmlns=\"http://www.w3.org/2000/svg\"";
+  for (std::size_t i = html.find(name_space); i != std::string::npos; i = html.find(name_space))
+    html.erase(i, name_space.size());
+  for (const char* external : {"http:", "https:", "src=", "href=", "@import", "url(", "<script"})
+    EXPECT_THAT(html, Not(HasSubstr(external)));
+}
+
+TEST(runs_command, keeps_shows_compares_and_exports_runs_and_validations) {
+  const History history;
+  const std::string run = "run --model llama-3.1-8b --layout tp2 --shrink --quiet" + history.option();
+  EXPECT_EQ(run_hexaplan(run + " --steps 2").exit_code, 0);
+  EXPECT_EQ(run_hexaplan(run + " --steps 1 --no-store").exit_code, 0);
+  EXPECT_EQ(run_hexaplan(run + " --steps 3").exit_code, 0);
+  EXPECT_EQ(run_hexaplan("validate --list cpu --quiet --steps 1 --warmup 0" + history.option()).exit_code, 0);
+  const JsonValue list = json_of("runs list --json" + history.option());
+  ASSERT_EQ(list_at(list, "runs").size(), 3U) << "not the one that was not to be kept";
+  EXPECT_EQ(at(list_at(list, "runs")[0], "kind"), JsonValue{"validate"}) << "newest first";
+  EXPECT_EQ(list_at(json_of("runs list --kind run --json" + history.option()), "runs").size(), 2U);
+  EXPECT_THAT(run_hexaplan("runs list" + history.option()).out, HasSubstr("tp2"));
+
+  const Finished shown = run_hexaplan("runs show 1" + history.option());
+  for (const char* words : {"median step", "phase: forward", "memory: parameters", "kind: attention"})
+    EXPECT_THAT(shown.out, HasSubstr(words));
+  EXPECT_THAT(run_hexaplan("runs show 3" + history.option()).out, HasSubstr("full recompute: measured step"));
+  const Finished compared = run_hexaplan("runs compare 1 2" + history.option());
+  EXPECT_THAT(compared.out, testing::ContainsRegex("peak of the fullest rank .*[+-]0.0 %"));
+
+  const JsonValue all = json_of("runs export" + history.option());
+  ASSERT_EQ(list_at(all, "runs").size(), 3U);
+  EXPECT_EQ(at(list_at(all, "runs")[2], "report.schema"), JsonValue{"hexaplan/run/1"});
+  EXPECT_EQ(at(list_at(all, "runs")[2], "scenario.schema"), JsonValue{"hexaplan/scenario/1"});
+}
+
+TEST(runs_command, says_what_it_cannot_do) {
+  const History history;
+  EXPECT_THAT(run_hexaplan("runs list" + history.option()).out, HasSubstr("No runs are kept"));
+  EXPECT_EQ(run_hexaplan("runs forget").exit_code, 2);
+  EXPECT_EQ(run_hexaplan("runs show").exit_code, 2);
+  const TemporaryFile text{"no database"};
+  const Finished bad = run_hexaplan("runs show 1 --store " + text.path());
+  EXPECT_NE(bad.exit_code, 0);
+  const Finished kept = run_hexaplan("run --model llama-3.1-8b --layout dp1 --shrink --store " + text.path());
+  EXPECT_EQ(kept.exit_code, 0) << "a history that cannot be used takes no result away";
+  EXPECT_THAT(kept.err, HasSubstr("not kept in the history"));
+}
+
+}  // namespace
+}  // namespace hexaplan::cli
