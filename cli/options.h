@@ -24,7 +24,7 @@ struct CommonOptions {
 
 /// The question as typed; empty = not given.
 struct ScenarioOptions {
-  std::string model, cluster, layout, schedule, framework, calibration, price;
+  std::string model, cluster, layout, schedule, framework, calibration, fabric, price;
   /// A recipe field given on the command line: key of the scenario file, flag, text (empty = not given).
   struct RecipeFlag {
     std::string key, flag, text;
@@ -131,6 +131,15 @@ struct VerifyOptions {
   int seed = 1;
 };
 
+struct CalibrateOptions {
+  bool quick = false, again = false;
+  std::string device = "cpu", ranks, gpu, out, store;  // empty = not given
+  int gpus = 0;                                        // ranks of collectives; 0 = not given
+  costmodel::Seconds budget;                           // 0 = not given
+  std::vector<std::string> from;                       // files of nccl-tests instead of measuring
+  std::string cluster;                                 // that they ran on
+};
+
 /// Text that is made from the command tree itself: help, version, completion, man.
 struct PrintText {
   std::string text;
@@ -138,7 +147,7 @@ struct PrintText {
 
 using Command = std::variant<EstimateOptions, SimulateOptions, SearchOptions, CompareOptions, ExportOptions,
                              PresetsOptions, AccuracyOptions, ExecuteOptions, VerifyOptions, ValidateOptions,
-                             RunsOptions, BackendsOptions, PrintText>;
+                             RunsOptions, BackendsOptions, CalibrateOptions, PrintText>;
 struct Invocation {
   CommonOptions common;
   Command command;

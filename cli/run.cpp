@@ -10,6 +10,7 @@
 
 #include "charts/table_text.h"
 #include "cli/commands/accuracy.h"
+#include "cli/commands/calibrate.h"
 #include "cli/commands/compare.h"
 #include "cli/commands/estimate.h"
 #include "cli/commands/execute.h"
@@ -21,6 +22,7 @@
 #include "cli/commands/validate.h"
 #include "cli/render/accuracy_json.h"
 #include "cli/render/accuracy_text.h"
+#include "cli/render/calibrate_text.h"
 #include "cli/render/compare_text.h"
 #include "cli/render/estimate_json.h"
 #include "cli/render/estimate_text.h"
@@ -158,6 +160,11 @@ struct Runner {
             report.rejected  ? ExitCode::DoesNotFit
             : report.equal() ? ExitCode::Ok
                              : ExitCode::Internal};
+  }
+  Outcome operator()(const CalibrateOptions& options) const {
+    const CalibrateReport report = run_calibrate(options, !common.quiet);
+    return {common.json ? json_text(calibrate_json(report)) : calibrate_text(report, style), ExitCode::Ok,
+            report.speaks};
   }
   Outcome operator()(const PrintText& print) const { return {print.text}; }
 

@@ -49,6 +49,7 @@ ScenarioRequest read_request(const ScenarioOptions& options) {
   if (!options.cluster.empty()) request.cluster = options.cluster;
   if (!options.framework.empty()) request.framework = options.framework;
   if (!options.calibration.empty()) request.calibration = options.calibration;
+  if (!options.fabric.empty()) request.fabric = options.fabric;
   if (!options.layout.empty()) request.layout = presets::parse_layout(options.layout, "--layout");
   if (!options.schedule.empty())
     request.layout.layout.schedule = presets::parse_layout(options.schedule, "--schedule").layout.schedule;
@@ -83,7 +84,9 @@ Question ask(const ScenarioOptions& options) {
   auto [scenario, notes] = resolve_request(question.request, options);
   question.scenario = std::move(scenario);
   question.notes = std::move(notes);
-  auto [calibration, fabric] = presets::calibration_for(question.request, question.scenario.cluster);
+  auto [calibration, fabric, slowdown] =
+      presets::calibration_for(question.request, question.scenario.cluster);
+  if (slowdown > 0) question.scenario.framework.overlap_slowdown = slowdown;
   question.calibration = std::move(calibration);
   question.fabric = std::move(fabric);
   return question;

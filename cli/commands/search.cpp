@@ -98,7 +98,8 @@ void add_machines(const SearchOptions& options, SearchReport& report) {
     ScenarioRequest request = question.request;
     request.cluster = cluster;
     presets::ResolvedScenario resolved = resolve_request(request, options.question);
-    auto [calibration, fabric] = presets::calibration_for(request, resolved.scenario.cluster);
+    auto [calibration, fabric, slowdown] = presets::calibration_for(request, resolved.scenario.cluster);
+    if (slowdown > 0) resolved.scenario.framework.overlap_slowdown = slowdown;
     report.problem.machines.push_back({resolved.scenario.cluster, calibration});
     if (report.varies_machines()) continue;
     question = {std::move(request), std::move(resolved.scenario), std::move(resolved.notes),

@@ -51,5 +51,6 @@ void remove_options(std::vector<OptionRow>& rows, std::initializer_list<std::str
 [[nodiscard]] CommandRow verify_row();
 [[nodiscard]] CommandRow validate_row();
 [[nodiscard]] CommandRow runs_row();
+[[nodiscard]] CommandRow calibrate_row();
 
 }  // namespace hexaplan::cli

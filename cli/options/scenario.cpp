@@ -79,6 +79,8 @@ void append_scenario_options(std::vector<OptionRow>& rows, ScenarioOptions& ques
       {"--framework", "NAME", "Framework profile. Default: megatron", &question.framework},
       {"--calibration", "FILE", "Measured curves: preset or FILE. Default: those of the GPU type",
        &question.calibration},
+      {"--fabric", "FILE", "Measured links, as calibrate writes them. Default: those of the cluster",
+       &question.fabric},
       {"--price", "DOLLARS", "US dollars per GPU-hour. Default: the GPU preset's", &question.price},
       {"--scenario", "FILE", "Read the question from a file (- for stdin); flags override it",
        &question.scenario},

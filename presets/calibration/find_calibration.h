@@ -13,6 +13,8 @@ namespace hexaplan::presets {
 struct ClusterCalibration {
   costmodel::Calibration calibration;
   FabricOrigin fabric;
+  /// Of compute beside a collective, where it was measured: replaces the framework profile's. 0 = it was not.
+  double overlap_slowdown = 0;
 };
 /// The same with the curves of the cluster's links (read_fabric): everything an estimate needs.
 [[nodiscard]] ClusterCalibration find_calibration(const costmodel::ClusterSpec& cluster);

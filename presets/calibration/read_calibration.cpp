@@ -116,6 +116,7 @@ GemmCurve read_gemm(ObjectReader reader) {
   }
   require_growing_time(curve, grid);
   reader.skip("holdout");
+  reader.skip("source");
   reader.finish();
   return curve;
 }
@@ -205,8 +206,13 @@ Calibration read_calibration(const std::filesystem::path& path) {
     calibration.context = context->bytes();
   }
 
+  for (const char* for_others : {"machine", "fit", "fabric"}) reader.skip(for_others);
+
   ObjectReader gemm = reader.required("gemm").object();
-  const costmodel::FlopsPerSecond peak = gemm.required("bf16").object().required("peak").flops_rate();
+  // Devices without bf16 (processors) have fp32.
+  const auto bf16 = gemm.optional("bf16");
+  const ValueReader reference = bf16 ? *bf16 : gemm.required("fp32");
+  const costmodel::FlopsPerSecond peak = reference.object().required("peak").flops_rate();
   std::array<bool, costmodel::kPrecisionCount> measured{};
   for (const auto& row : kPrecisionNames) {
     if (const auto value = gemm.optional(row.name)) {

@@ -115,4 +115,17 @@ costmodel::GpuSpec find_gpu(std::string_view name) {
   return find_gpu_preset(name).spec;
 }
 
+std::optional<std::string> gpu_of_device(std::string_view device) {
+  std::string name;
+  for (const char c : device) name += c == ' ' ? '-' : c;
+  for (const std::string_view maker : {"NVIDIA-", "Tesla-", "AMD-"}) {
+    if (name.starts_with(maker)) name.erase(0, maker.size());
+  }
+  try {
+    return find_preset(PresetKind::Gpu, name).stem().string();
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace hexaplan::presets

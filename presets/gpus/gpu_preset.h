@@ -1,5 +1,6 @@
 #pragma once
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,5 +32,8 @@ struct GpuPreset {
 /// By name or alias: "h100-80-sxm", "H100", "A100-80GB".
 [[nodiscard]] GpuPreset find_gpu_preset(std::string_view name);
 [[nodiscard]] costmodel::GpuSpec find_gpu(std::string_view name);
+/// The preset of what a driver calls "NVIDIA H100 80GB HBM3" or "Tesla V100-SXM2-16GB"; nothing when none has
+/// such a name or alias.
+[[nodiscard]] std::optional<std::string> gpu_of_device(std::string_view device);
 
 }  // namespace hexaplan::presets

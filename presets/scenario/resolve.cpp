@@ -151,17 +151,41 @@ ResolvedScenario resolve(const ScenarioRequest& request, ModelSpec looked_up_mod
   return result;
 }
 
-ClusterCalibration calibration_for(const ScenarioRequest& request, const ClusterSpec& cluster) {
-  ClusterCalibration result = find_calibration(cluster);
-  const std::string& name = request.calibration;
-  if (name.empty()) return result;
+namespace {
+
+void take_links(const OwnFabric& links, ClusterCalibration& result) {
+  apply(links, result.calibration, result.fabric);
+  result.overlap_slowdown = links.overlap_slowdown;
+}
+
+void take_calibration(const std::string& name, ClusterCalibration& result) {
   const bool is_path =
       name.find('/') != std::string::npos || std::filesystem::path{name}.extension() == ".json";
-  costmodel::Calibration kernels =
-      read_calibration(is_path ? std::filesystem::path{name} : find_preset(PresetKind::Calibration, name));
+  const std::filesystem::path path =
+      is_path ? std::filesystem::path{name} : find_preset(PresetKind::Calibration, name);
+  costmodel::Calibration kernels = read_calibration(path);
   kernels.collectives = std::move(result.calibration.collectives);
   kernels.network = result.calibration.network;
   result.calibration = std::move(kernels);
+  if (const auto links = read_own_fabric(path)) take_links(*links, result);
+}
+
+}  // namespace
+
+ClusterCalibration calibration_for(const ScenarioRequest& request, const ClusterSpec& cluster) {
+  ClusterCalibration result = find_calibration(cluster);
+  if (!request.calibration.empty()) take_calibration(request.calibration, result);
+  if (request.fabric.empty()) return result;
+  const auto links = read_own_fabric(request.fabric);
+  if (!links) throw InputError({.file = request.fabric, .field = "/fabric", .expected = "measured links"});
+  const auto& gpus = links->gpus;
+  if (std::find(gpus.begin(), gpus.end(), cluster.gpu.name) == gpus.end()) {
+    throw InputError({.file = request.fabric,
+                      .field = "/gpus",
+                      .value = fmt::format("{}", fmt::join(gpus, ", ")),
+                      .expected = fmt::format("links measured on {}, the cluster's GPU", cluster.gpu.name)});
+  }
+  take_links(*links, result);
   return result;
 }
 

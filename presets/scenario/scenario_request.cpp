@@ -49,6 +49,7 @@ ScenarioRequest read_scenario(const JsonDocument& document) {
   if (const auto layout = reader.optional("layout")) request.layout = read_layout(*layout);
   if (const auto recipe = reader.optional("recipe")) request.recipe = read_recipe(recipe->object());
   if (const auto calibration = reader.optional("calibration")) request.calibration = calibration->text();
+  if (const auto fabric = reader.optional("fabric")) request.fabric = fabric->text();
   if (const auto price = reader.optional("price_per_hour")) request.price_per_hour = price->number(kPrice);
   reader.finish();
   return request;
@@ -65,6 +66,7 @@ JsonValue to_json(const ScenarioRequest& request) {
   if (const std::string layout = to_layout_text(request.layout); !layout.empty()) add("layout", layout);
   add("recipe", write_recipe(request.recipe));
   if (!request.calibration.empty()) add("calibration", request.calibration);
+  if (!request.fabric.empty()) add("fabric", request.fabric);
   if (request.price_per_hour) add("price_per_hour", *request.price_per_hour);
   return object;
 }

@@ -22,6 +22,7 @@ struct ScenarioRequest {
   JsonValue cluster;
   std::string framework;    // empty = megatron
   std::string calibration;  // preset or path; empty = the curves of the GPU type
+  std::string fabric;       // path; empty = the calibration's own links, else those of the GPU type
   LayoutRequest layout;
   costmodel::Recipe recipe;              // sequence, global_batch: 0 = not said
   std::optional<double> price_per_hour;  // US dollars per GPU
@@ -31,7 +32,7 @@ struct ScenarioRequest {
 inline constexpr std::string_view kScenarioSchema = "hexaplan/scenario/1";
 
 /// Reads {"schema": "hexaplan/scenario/1", "model", "cluster", "framework", "layout", "recipe",
-/// "calibration", "price_per_hour"}; only schema is required. Strict: an unknown key is an InputError that
+/// "calibration", "fabric", "price_per_hour"}; only schema is required. Strict: an unknown key is an InputError that
 /// names the nearest one.
 [[nodiscard]] ScenarioRequest read_scenario(const JsonDocument& document);
 /// What `read_scenario` reads back to the same request.
@@ -57,7 +58,9 @@ struct ResolvedScenario {
 [[nodiscard]] ResolvedScenario resolve(const ScenarioRequest& request, costmodel::ModelSpec model,
                                        costmodel::ClusterSpec cluster, costmodel::FrameworkProfile framework);
 
-/// The curves the request names, else those of the GPU type; those of the cluster's network in either case.
+/// The curves that the request names, else those of the GPU type. Links: of the request's fabric, else what
+/// the calibration that it names has, else those of the cluster. InputError when a fabric was measured on
+/// other GPUs.
 [[nodiscard]] ClusterCalibration calibration_for(const ScenarioRequest& request,
                                                  const costmodel::ClusterSpec& cluster);
 

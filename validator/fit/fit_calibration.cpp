@@ -71,7 +71,7 @@ class Fitter {
   void note(std::string name, double value, double error, std::string unit, std::string how) {
     fit_.numbers.push_back({.name = std::move(name),
                             .value = value,
-                            .low = value - kInterval * error,
+                            .low = std::max(value - kInterval * error, 0.0),
                             .high = value + kInterval * error,
                             .unit = std::move(unit),
                             .how = std::move(how)});
@@ -342,9 +342,10 @@ class Fitter {
                              .held_out_p90 = quantile_of(held, 0.9)});
     }
     if (!spread.empty()) calibration().time_sigma = std::max(kLeastTimeSigma, robust_sigma(spread));
-    std::sort(fit_.residuals.begin(), fit_.residuals.end(), [](const Residual& a, const Residual& b) {
-      return std::abs(std::log(a.measured / a.predicted)) > std::abs(std::log(b.measured / b.predicted));
-    });
+    std::sort(
+        fit_.residuals.begin(), fit_.residuals.end(), [](const PointResidual& a, const PointResidual& b) {
+          return std::abs(std::log(a.measured / a.predicted)) > std::abs(std::log(b.measured / b.predicted));
+        });
   }
 
   const ClusterSpec& cluster_;

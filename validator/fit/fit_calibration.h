@@ -30,7 +30,7 @@ struct FitError {
 };
 
 /// One point against its curve.
-struct Residual {
+struct PointResidual {
   std::string point;
   double measured = 0, predicted = 0;  // seconds
   double spread = 0;                   // of the measurement, relative
@@ -42,7 +42,7 @@ struct CalibrationFit {
   std::vector<std::int64_t> head_dims;                // whose attention curves were measured
   std::vector<FittedNumber> numbers;
   std::vector<FitError> errors;
-  std::vector<Residual> residuals;  // worst first
+  std::vector<PointResidual> residuals;  // worst first
   std::vector<CollectiveLine> lines;
   std::optional<NetworkFit> network;
   double overlap_slowdown = 0;  // of compute while a collective runs beside it; 0 = not measured

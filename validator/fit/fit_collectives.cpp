@@ -84,12 +84,12 @@ class NetworkFitter {
   NetworkFit fit() {
     Parameters at{std::log(0.8), std::log(20e-6), std::log(5e-6)};
     double damping = 1e-2, loss = loss_of(residuals(at));
-    LinearFit step;
     for (int i = 0; i < kMostSteps && damping < kHopeless; ++i) {
-      step = linearised(at, damping);
+      const LinearFit step = linearised(at, damping);
       Parameters next = at;
       for (std::size_t j = 0; j < kCount; ++j) next[j] += std::clamp(step.x[j], -1.0, 1.0);
       next[0] = std::min(next[0], 0.0);  // a share
+      for (std::size_t j = 1; j < kCount; ++j) next[j] = std::max(next[j], std::log(kLeastLatency));
       const double after = loss_of(residuals(next));
       damping *= after < loss ? 0.3 : 10.0;
       if (after < loss) {
@@ -97,20 +97,20 @@ class NetworkFitter {
         loss = after;
       }
     }
-    apply(at);
+    const LinearFit spread = linearised(at, 1e-9);
     std::vector<double> errors = residuals(at);
     for (double& error : errors) error = std::abs(error);
     return {.model = around_.network,
             .points = static_cast<int>(errors.size()),
             .median_error = median_of(errors),
             .p90_error = quantile_of(errors, 0.9),
-            .efficiency_error = step.error.empty() ? 0 : step.error[0]};
+            .efficiency_error = spread.error[0]};
   }
 
  private:
   static constexpr std::size_t kCount = 3;
   static constexpr int kMostSteps = 60;
-  static constexpr double kHopeless = 1e8, kSlope = 1e-4;
+  static constexpr double kHopeless = 1e8, kSlope = 1e-4, kLeastLatency = 1e-7;
   using Parameters = std::array<double, kCount>;
 
   void apply(const Parameters& p) {

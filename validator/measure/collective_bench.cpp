@@ -37,7 +37,9 @@ double largest(Communicator& group, double mine) {
 }  // namespace
 
 CollectiveBench::CollectiveBench(Device& device, Communicator& world, const BenchOptions& options)
-    : device_{device}, world_{world}, options_{options} {}
+    : device_{device}, world_{world}, options_{options} {
+  device_.time_calls(false);
+}
 
 Communicator& CollectiveBench::group_of(int ranks) {
   const auto same = [ranks](const auto& group) { return group.first == ranks; };

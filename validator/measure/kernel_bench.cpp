@@ -54,9 +54,10 @@ KernelBench::KernelBench(Device& device, const BenchOptions& options)
       inputs_{device, DType::Bf16, 2 * options.memory, 1},
       results_{device, DType::Bf16, 2 * options.memory, 2},
       wide_{device, DType::Fp32, 2 * options.memory, 3} {
-  // AdamW reads second moments, which are never negative; any other number of this arena may be anything.
-  const auto most = static_cast<std::int64_t>(options.memory.value() / 2 / static_cast<double>(kHeadDim));
-  std::vector<std::int32_t> numbers(static_cast<std::size_t>(std::max<std::int64_t>(most, 64)));
+  device_.time_calls(false);  // its own marks around every call would be measured, too
+  // A row per position: at most as many as copies of kMostColumns elements have, or the 64 of small ones.
+  const double most = options.memory.value() / traffic_per_element(MemoryStep::Rope) / kMostColumns;
+  std::vector<std::int32_t> numbers(static_cast<std::size_t>(most) + kMostColumns / kHeadDim + 1);
   std::iota(numbers.begin(), numbers.end(), 0);
   positions_ = device.allocate(label_of(DType::Int32), static_cast<std::int64_t>(numbers.size()), 1);
   device.upload(positions_, numbers);

@@ -97,7 +97,7 @@ SweepResult sweep_collectives(std::span<const Point> plan, const RankSweep& on, 
   std::unique_ptr<Ledger> ledger;
   if (speaks) ledger = std::make_unique<Ledger>(plan, *store, options);
   on.backend.run(on.ranks, [&](Communicator& world) {
-    const std::unique_ptr<Device> device = on.make_device();
+    const std::unique_ptr<Device> device = on.make_device(world.rank());
     const DeviceInUse in_use{world, *device};
     CollectiveBench bench{*device, world, on.bench};
     const bool decides = world.rank() == 0;

@@ -41,7 +41,7 @@ struct SweepResult {
 struct RankSweep {
   RankBackend& backend;
   RankOptions ranks;
-  std::function<std::unique_ptr<Device>()> make_device;  // one per rank
+  std::function<std::unique_ptr<Device>(int rank)> make_device;  // one per rank
   BenchOptions bench;
 };
 /// The same for collectives, on all ranks of the backend. World rank 0 stores and decides; in other processes

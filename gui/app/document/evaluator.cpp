@@ -65,9 +65,11 @@ const costmodel::FrameworkProfile& Evaluator::framework(const std::string& name)
 
 std::shared_ptr<const presets::ClusterCalibration> Evaluator::calibration(const ScenarioRequest& request,
                                                                           const ClusterSpec& cluster) {
-  return remembered(calibrations_, request.calibration + '\n' + key_of(request.cluster), [&] {
-    return std::make_shared<const presets::ClusterCalibration>(presets::calibration_for(request, cluster));
-  });
+  return remembered(calibrations_,
+                    request.calibration + '\n' + request.fabric + '\n' + key_of(request.cluster), [&] {
+                      return std::make_shared<const presets::ClusterCalibration>(
+                          presets::calibration_for(request, cluster));
+                    });
 }
 
 presets::ResolvedScenario Evaluator::resolve(const ScenarioRequest& request) {
@@ -133,6 +135,8 @@ void Evaluator::prepareSearch(Evaluation& result) {
 void Evaluator::price(Evaluation& result) {
   result.calibration = calibration(result.request, result.scenario.cluster);
   const costmodel::Calibration& curves = result.calibration->calibration;
+  const double slowdown = result.calibration->overlap_slowdown;
+  if (slowdown > 0) result.scenario.framework.overlap_slowdown = slowdown;
   result.estimate = costmodel::estimate_step(result.scenario, curves);
   if (!result.priced()) return;
   if (result.scenario.recipe.tokens > 0)

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "presets/calibration/fabric/collective_names.h"
 #include "presets/json/object_reader.h"
 
 namespace hexaplan::presets {
@@ -12,16 +13,13 @@ namespace {
 
 using costmodel::Calibration;
 using costmodel::CollectiveCurve;
-using costmodel::CollectiveKind;
 using costmodel::NetworkModel;
 using costmodel::Provenance;
 
-constexpr Named<CollectiveKind> kKinds[] = {
-    {"all_reduce", CollectiveKind::AllReduce},         {"all_gather", CollectiveKind::AllGather},
-    {"reduce_scatter", CollectiveKind::ReduceScatter}, {"all_to_all", CollectiveKind::AllToAll},
-    {"send_recv", CollectiveKind::SendRecv},           {"broadcast", CollectiveKind::Broadcast}};
 constexpr Named<Provenance> kProvenances[] = {
     {"measured", Provenance::Measured}, {"borrowed", Provenance::Borrowed}, {"prior", Provenance::Prior}};
+
+constexpr std::string_view kFabricSchema = "hexaplan/fabric/1", kCalibrationSchema = "hexaplan/calibration/1";
 
 void check_schema(ObjectReader& root, std::string_view expected) {
   const ValueReader schema = root.required("schema");
@@ -39,7 +37,7 @@ bool names(const ValueReader& list, std::string_view name) {
 CollectiveCurve read_curve(const ValueReader& value) {
   ObjectReader reader = value.object();
   CollectiveCurve curve;
-  curve.kind = reader.required("kind").choice(kKinds);
+  curve.kind = reader.required("kind").choice(kCollectiveNames);
   curve.ranks = reader.required("ranks").integer({2, 1'000'000});
   const ValueReader sizes = reader.required("size_bytes");
   for (const double size : sizes.numbers({1, 1e15})) {
@@ -60,34 +58,6 @@ CollectiveCurve read_curve(const ValueReader& value) {
     throw times.error("times that never fall as the size grows");
   }
   return curve;
-}
-
-void read_curves(const std::filesystem::path& folder, const costmodel::ClusterSpec& cluster,
-                 Calibration& calibration, FabricOrigin& origin) {
-  calibration.collectives.clear();
-  const std::string& gpu = cluster.gpu.name;
-  const std::filesystem::path path = folder / (gpu.substr(0, gpu.find('-')) + ".json");
-  if (cluster.levels.empty() || cluster.levels.front().fabric == costmodel::Fabric::Pcie ||
-      !std::filesystem::exists(path)) {
-    return;
-  }
-  const JsonDocument document = read_json_file(path);
-  ObjectReader root{document};
-  check_schema(root, "hexaplan/fabric/1");
-  const bool holds = names(root.required("gpus"), gpu);
-  const std::string source = root.required("source").text();
-  root.skip("date");
-  root.skip("fit");
-  for (const ValueReader& value : root.required("collectives").elements()) {
-    calibration.collectives.push_back(read_curve(value));
-  }
-  root.finish();
-  if (!holds) {
-    calibration.collectives.clear();
-    return;
-  }
-  origin.inside = Provenance::Measured;
-  origin.inside_source = source;
 }
 
 struct NetworkEntry {
@@ -134,6 +104,40 @@ NetworkEntry read_network(const ValueReader& value, std::string_view kind, std::
   return entry;
 }
 
+OwnFabric read_links(ObjectReader& root) {
+  OwnFabric fabric;
+  for (const ValueReader& gpu : root.required("gpus").elements()) fabric.gpus.push_back(gpu.text());
+  fabric.source = root.required("source").text();
+  root.skip("date");
+  root.skip("fit");
+  for (const ValueReader& value : root.required("collectives").elements())
+    fabric.collectives.push_back(read_curve(value));
+  if (const auto network = root.optional("network")) fabric.network = read_network(*network, {}, {}).model;
+  if (const auto slowdown = root.optional("overlap_slowdown"))
+    fabric.overlap_slowdown = slowdown->number({1.0, 10.0});
+  root.finish();
+  return fabric;
+}
+
+void read_curves(const std::filesystem::path& folder, const costmodel::ClusterSpec& cluster,
+                 Calibration& calibration, FabricOrigin& origin) {
+  calibration.collectives.clear();
+  const std::string& gpu = cluster.gpu.name;
+  const std::filesystem::path path = folder / (gpu.substr(0, gpu.find('-')) + ".json");
+  if (cluster.levels.empty() || cluster.levels.front().fabric == costmodel::Fabric::Pcie ||
+      !std::filesystem::exists(path)) {
+    return;
+  }
+  const JsonDocument document = read_json_file(path);
+  ObjectReader root{document};
+  check_schema(root, kFabricSchema);
+  OwnFabric links = read_links(root);
+  if (std::find(links.gpus.begin(), links.gpus.end(), gpu) == links.gpus.end()) return;
+  calibration.collectives = std::move(links.collectives);
+  origin.inside = Provenance::Measured;
+  origin.inside_source = std::move(links.source);
+}
+
 void read_networks(const std::filesystem::path& folder, const costmodel::ClusterSpec& cluster,
                    Calibration& calibration, FabricOrigin& origin) {
   const JsonDocument document = read_json_file(folder / "networks.json");
@@ -161,6 +165,31 @@ void read_networks(const std::filesystem::path& folder, const costmodel::Cluster
 }
 
 }  // namespace
+
+std::optional<OwnFabric> read_own_fabric(const std::filesystem::path& path) {
+  const JsonDocument document = read_json_file(path);
+  ObjectReader root{document};
+  const ValueReader schema = root.required("schema");
+  if (schema.text() == kFabricSchema) return read_links(root);
+  if (schema.text() != kCalibrationSchema) throw schema.error(in_quotes(kFabricSchema));
+  const auto member = root.optional("fabric");
+  if (!member) return std::nullopt;
+  ObjectReader fabric = member->object();
+  return read_links(fabric);
+}
+
+void apply(const OwnFabric& fabric, Calibration& calibration, FabricOrigin& origin) {
+  if (!fabric.collectives.empty()) {
+    calibration.collectives = fabric.collectives;
+    origin.inside = Provenance::Measured;
+    origin.inside_source = fabric.source;
+  }
+  if (!fabric.network) return;
+  calibration.network = *fabric.network;
+  origin.network = "measured";
+  origin.network_provenance = Provenance::Measured;
+  origin.network_source = fabric.source;
+}
 
 FabricOrigin read_fabric(const std::filesystem::path& folder, const costmodel::ClusterSpec& cluster,
                          Calibration& calibration) {

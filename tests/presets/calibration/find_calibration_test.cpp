@@ -59,6 +59,7 @@ TEST(find_calibration, unknown_gpus_get_the_prior) {
 
 TEST(find_calibration, every_gpu_preset_is_measured_or_borrows) {
   for (const std::string& name : list_presets(PresetKind::Gpu)) {
+    if (name == "cpu") continue;  // every host is another: hexaplan calibrate --device cpu
     EXPECT_NE(find_calibration(find_gpu(name)).provenance, Provenance::Prior)
         << name << ": add a row to presets/calibration/borrowed/siblings.json";
   }

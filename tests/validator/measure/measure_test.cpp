@@ -168,7 +168,7 @@ TEST_F(Sweep, collectives_of_threads_are_measured_and_taken_up_again) {
   ThreadRanks ranks;
   const RankSweep on{.backend = ranks,
                      .ranks = {.ranks = 3},
-                     .make_device = [] { return make_cpu_device(Element::F32); },
+                     .make_device = [](int) { return make_cpu_device(Element::F32); },
                      .bench = quick()};
   const std::vector<Point> points = plan_collectives(
       {.ranks = 3, .per_node = 3},

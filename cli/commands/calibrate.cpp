@@ -1,0 +1,397 @@
+#include "cli/commands/calibrate.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <thread>
+
+#include "cli/commands/interrupts.h"
+#include "cli/version.h"
+#include "cli/write_file.h"
+#include "costmodel/units/format_units.h"
+#include "presets/calibration/find_calibration.h"
+#include "presets/clusters/cluster_preset.h"
+#include "presets/gpus/gpu_preset.h"
+#include "presets/json/input_error.h"
+#include "validator/backends/backends.h"
+#include "validator/communicator/bootstrap/bootstrap_error.h"
+#include "validator/communicator/rank_fault.h"
+#include "validator/device/device.h"
+#include "validator/measure/sweep.h"
+
+namespace hexaplan::cli {
+namespace {
+
+using costmodel::Bytes;
+using costmodel::Precision;
+using costmodel::Seconds;
+using presets::InputError;
+using presets::JsonArray;
+using presets::JsonObject;
+using presets::JsonValue;
+using validator::Device;
+using validator::Element;
+using validator::SweepProgress;
+using validator::SweepResult;
+
+constexpr Seconds kQuickBudget{100}, kFullBudget{1800};
+/// Of the budget for kernels, where collectives follow.
+constexpr double kKernelShare = 0.8;
+/// One execution of a point may take so much of the budget: with its thirteen runs, hundreds of points fit.
+constexpr double kLongestRunShare = 1.0 / 1500;
+constexpr Seconds kShortestLimit{5e-3};
+/// GEMMs per power of two of area and depth.
+constexpr int kQuickPerCell = 1, kFullPerCell = 4;
+
+/// What a kind of device is measured with.
+struct DeviceRow {
+  std::string_view name;
+  std::string_view gpu;             // preset; empty: by the device's own name
+  std::string_view ranks;           // kind that its collectives run over
+  int gpus;                         // by default
+  Bytes memory;                     // of one point
+  costmodel::BytesPerSecond links;  // guess of a collective, the same on all hosts: they must plan alike
+};
+// A processor's caches end below 64 MiB; an H100's at 50 MiB, a B200's at 126 MiB, and the largest layers'
+// weight gradients take 2 GB.
+constexpr DeviceRow kDevices[] = {{"cpu", "cpu", "threads", 2, Bytes{64e6}, costmodel::BytesPerSecond{2e9}},
+                                  {"cuda", "", "nccl", 1, Bytes{2e9}, costmodel::BytesPerSecond{20e9}}};
+
+const DeviceRow& row_of(const std::string& device) {
+  const auto state = validator::find_backend(device);
+  const bool known = state && state->role == validator::BackendRole::Device;
+  const auto row = std::find_if(std::begin(kDevices), std::end(kDevices),
+                                [&](const DeviceRow& r) { return r.name == device; });
+  if (known && state->available && row != std::end(kDevices)) return *row;
+  throw InputError({.field = "--device",
+                    .value = presets::in_quotes(device),
+                    .expected = known ? fmt::format("a device that is ready ({})", state->detail)
+                                      : "a device that this build has",
+                    .hint = known ? state->remedy : "see 'hexaplan backends'"});
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+std::string processor_name() {
+  std::ifstream file{"/proc/cpuinfo"};
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name")) return line.substr(std::min(line.find(": "), line.size() - 2) + 2);
+  }
+  return "processor";
+}
+
+/// Versions that set rates; clocks and temperatures change by the minute.
+std::string software_of(const std::vector<validator::DeviceFact>& facts) {
+  std::string text;
+  for (const validator::DeviceFact& fact : facts) {
+    if (fact.unit.empty() && !fact.text.empty())
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", fact.name, fact.text);
+  }
+  return text;
+}
+
+JsonValue machine_json(const validator::MachineIdentity& machine,
+                       const std::vector<validator::DeviceFact>& facts) {
+  JsonObject object{{"device", machine.device}, {"host", machine.host}};
+  for (const validator::DeviceFact& fact : facts) {
+    if (fact.unit.empty()) {
+      object.emplace_back(fact.name, fact.text);
+    } else {
+      object.emplace_back(fact.name, fmt::format("{:g} {}", fact.value, fact.unit));
+    }
+  }
+  object.emplace_back("hexaplan", version_text());
+  return object;
+}
+
+double rounded(double value) {
+  return std::round(value * 1e4) / 1e4;
+}
+
+JsonValue fit_quality(const validator::CalibrationFit& fit) {
+  JsonObject object;
+  for (const validator::FitError& e : fit.errors) {
+    JsonObject row{{"points", e.points}, {"median", rounded(e.median)}, {"p90", rounded(e.p90)}};
+    if (e.held_out > 0) {
+      row.emplace_back("held_out", JsonObject{{"points", e.held_out},
+                                              {"median", rounded(e.held_out_median)},
+                                              {"p90", rounded(e.held_out_p90)}});
+    }
+    object.emplace_back(e.kind, std::move(row));
+  }
+  JsonObject intervals;
+  for (const validator::FittedNumber& n : fit.numbers)
+    intervals.emplace_back(n.name, JsonArray{n.low, n.high});
+  object.emplace_back("intervals_95", std::move(intervals));
+  return object;
+}
+
+class Calibration {
+ public:
+  Calibration(const CalibrateOptions& options, bool progress)
+      : options_{options},
+        shows_progress_{progress && isatty(STDERR_FILENO) != 0},
+        row_{row_of(options.device)} {}
+
+  CalibrateReport run() {
+    const auto begin = std::chrono::steady_clock::now();
+    // Before ranks start threads of their own, which would take the signals.
+    const Interrupts interrupts{[this](int signal) { interrupted(signal); }};
+    report_.budget = options_.budget.value() > 0 ? options_.budget
+                     : options_.quick            ? kQuickBudget
+                                                 : kFullBudget;
+    const std::vector<Element> elements = validator::elements_of_device(options_.device);
+    element_ = elements.empty() ? Element::F32 : elements.front();
+    device_ = make_device(0);
+    identify();
+    prepare_ranks();
+    report_.speaks = ranks_ == nullptr || ranks_->first_local_rank() == 0;
+    validator::Database database{options_.store.empty() ? validator::default_store_file()
+                                                        : std::filesystem::path{options_.store}};
+    report_.store = database.file().string();
+    validator::MeasurementStore store{database, machine_, version_text()};
+    std::vector<validator::Measurement> measurements;
+    if (report_.speaks) measurements = measure_kernels(store);
+    device_.reset();  // its memory is the ranks'
+    measure_collectives(store, measurements);
+    if (!report_.speaks) return std::move(report_);
+    if (measurements.empty()) {
+      throw InputError({.field = "--budget",
+                        .value = costmodel::format_duration(report_.budget),
+                        .expected = "time for at least one measurement"});
+    }
+    report_.fit =
+        validator::fit_calibration(measurements, cluster_, presets::find_calibration(cluster_).calibration);
+    write();
+    report_.took = Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+    return std::move(report_);
+  }
+
+ private:
+  std::unique_ptr<Device> make_device(int gpu) const {
+    auto device = validator::make_device(options_.device, element_, gpu);
+    if (device) return device;
+    throw InputError({.field = "--device", .value = options_.device, .expected = "a device that starts"});
+  }
+
+  void identify() {
+    facts_ = device_->facts();
+    streams_ = device_->native_stream(validator::Stream::Communication) != nullptr;
+    const bool cpu = !row_.gpu.empty();
+    report_.device =
+        cpu ? fmt::format("{}: {}", device_->description(), processor_name()) : device_->description();
+    machine_ = {.device = report_.device, .host = host_name(), .software = software_of(facts_)};
+    const std::string name = report_.device.substr(0, report_.device.find(','));
+    const std::optional<std::string> found = presets::gpu_of_device(name);
+    report_.gpu = !options_.gpu.empty() ? presets::find_gpu(options_.gpu).name
+                  : !row_.gpu.empty()   ? std::string{row_.gpu}
+                                        : found.value_or("");
+    if (!report_.gpu.empty()) return;
+    throw InputError({.field = "--gpu",
+                      .value = presets::in_quotes(name),
+                      .expected = "the name of its GPU preset: none is called so",
+                      .hint = "see 'hexaplan presets list gpus'"});
+  }
+
+  /// Collectives need a backend and at least two ranks; without, the calibration has no links of its own.
+  void prepare_ranks() {
+    const std::string kind = options_.ranks.empty() ? std::string{row_.ranks} : options_.ranks;
+    gpus_ = options_.gpus > 0 ? options_.gpus : row_.gpus;
+    if (gpus_ > 1) {
+      refuse_imagined(kind);
+      ranks_ = make_ranks(kind);
+      if (ranks_ == nullptr && (!options_.ranks.empty() || options_.gpus > 1)) {
+        const auto state = validator::find_backend(kind);
+        throw InputError({.field = "--ranks",
+                          .value = presets::in_quotes(kind),
+                          .expected = state ? state->detail : "ranks that this build has",
+                          .hint = state ? state->remedy : "see 'hexaplan backends'"});
+      }
+      if (ranks_ != nullptr && ranks_->fixed_ranks() > 0) gpus_ = ranks_->fixed_ranks();
+    }
+    if (ranks_ == nullptr)
+      report_.notes.emplace_back("one rank: no collectives, and no GEMM beside one, were measured");
+    cluster_ = presets::make_cluster(report_.gpu, std::max(gpus_, 1));
+  }
+
+  /// Ranks that share a GPU, or that are not there, tell nothing of links.
+  void refuse_imagined(const std::string& kind) const {
+    const bool imagined = kind == "solo" || (kind == "threads" && options_.device != "cpu");
+    if (!imagined) return;
+    throw InputError({.field = "--ranks",
+                      .value = presets::in_quotes(kind),
+                      .expected = "ranks with links between them, such as nccl",
+                      .hint = "--gpus 1 leaves collectives out"});
+  }
+  std::unique_ptr<validator::RankBackend> make_ranks(const std::string& kind) const {
+    try {
+      return validator::make_rank_backend(kind, {.gpus = options_.gpus});
+    } catch (const validator::BootstrapError& error) {
+      throw InputError({.field = "--ranks", .value = kind, .expected = error.what()});
+    }
+  }
+
+  [[nodiscard]] validator::BenchOptions bench_options() const {
+    // A short budget leaves no time to fill much memory.
+    const double share = std::min(1.0, report_.budget.value() / kQuickBudget.value());
+    return {.memory = std::max(share, 0.02) * row_.memory, .sustained = report_.budget / 50};
+  }
+  [[nodiscard]] validator::PlanLimits limits(const validator::RoughRates& rates) const {
+    const bool quick = report_.budget <= kQuickBudget;
+    return {.rates = rates,
+            .longest_run = larger(kShortestLimit, kLongestRunShare * report_.budget),
+            .memory = bench_options().memory,
+            .per_cell = quick ? kQuickPerCell : kFullPerCell};
+  }
+
+  std::vector<validator::Measurement> measure_kernels(validator::MeasurementStore& store) {
+    const validator::SweepOptions sweep = sweep_options(ranks_ != nullptr ? kKernelShare : 1.0);
+    validator::KernelBench bench{*device_, bench_options()};
+    const std::vector<validator::Point> plan = plan_kernels(limits(bench.probe()));
+    return count(sweep_kernels(plan, bench, store, sweep));
+  }
+
+  void measure_collectives(validator::MeasurementStore& store,
+                           std::vector<validator::Measurement>& measurements) {
+    if (ranks_ == nullptr) return;
+    // A GEMM is small beside the payloads, whatever computes it.
+    const costmodel::FlopsPerSecond any{1e14};
+    const std::vector<validator::Point> plan =
+        plan_collectives({.ranks = gpus_, .per_node = cluster_.gpus_per_node, .overlaps = streams_},
+                         limits({.gemm = any, .attention = any, .memory = row_.links}));
+    const validator::RankSweep on{
+        .backend = *ranks_,
+        .ranks = {.ranks = gpus_},
+        .make_device = [this](int rank) { return make_device(ranks_->gpu_of(rank)); },
+        .bench = bench_options()};
+    std::vector<validator::Measurement> links = count(
+        sweep_collectives(plan, on, report_.speaks ? &store : nullptr, sweep_options(1 - kKernelShare)));
+    measurements.insert(measurements.end(), links.begin(), links.end());
+  }
+
+  std::vector<validator::Measurement> count(SweepResult result) {
+    report_.measured += result.measured;
+    report_.stored += result.stored;
+    report_.left_out += result.left_out;
+    return std::move(result.measurements);
+  }
+
+  validator::SweepOptions sweep_options(double share) {
+    return {.budget = share * report_.budget,
+            .again = options_.again,
+            .progress = [this](const SweepProgress& p) { show(p); }};
+  }
+  void show(const SweepProgress& p) const {
+    if (!shows_progress_) return;
+    if (p.point == nullptr) {
+      fmt::print(stderr, "\r\x1b[K");
+    } else {
+      fmt::print(stderr, "\r\x1b[K{} of {} points, {} of at most {}: {}", p.done + 1, p.total,
+                 costmodel::format_duration(p.elapsed), costmodel::format_duration(p.budget),
+                 name_of(*p.point));
+    }
+    std::fflush(stderr);
+  }
+  /// On a thread of its own; the process ends right after it.
+  void interrupted(int signal) const {
+    fmt::print(stderr, "\nhexaplan: interrupted by signal {}; what was measured is kept{}\n", signal,
+               report_.store.empty() ? "" : " in " + report_.store + ": the same command goes on");
+  }
+
+  void write() {
+    costmodel::Calibration& c = report_.fit.calibration;
+    const costmodel::Calibration before = presets::find_calibration(cluster_.gpu);
+    const std::string own =
+        fmt::format("measured on {} ({}) by hexaplan {}", machine_.device, machine_.host, version_text());
+    const auto source = [&](bool measured) {
+      return measured ? own : fmt::format("not measured here; {} has: {}", before.name, before.source);
+    };
+    c.name = c.gpu = report_.gpu;
+    c.date = today();
+    c.source = own;
+    const validator::CalibrationFit& fit = report_.fit;
+    presets::CalibrationOrigin origin{.sustained = source(fit.measured_sustained),
+                                      .grouped = source(fit.measured_grouped),
+                                      .accumulate_exposed = source(fit.measured_accumulation),
+                                      .memory = source(fit.measured_memory),
+                                      .gemm = gemm_origins(before, source),
+                                      .attention = {},
+                                      .machine = machine_json(machine_, facts_),
+                                      .fit = fit_quality(fit)};
+    for (const costmodel::AttentionCurve& curve : c.attention) {
+      const bool here = curve.library == costmodel::AttentionLibrary::Vendor &&
+                        std::count(fit.head_dims.begin(), fit.head_dims.end(), curve.head_dim) > 0;
+      origin.attention.push_back(source(here));
+    }
+    const bool has_links = !fit.lines.empty() || fit.overlap_slowdown > 0;
+    const presets::LinksToWrite links = links_to_write(fit, cluster_, own);
+    report_.out = options_.out.empty() ? fmt::format("calibration-{}.json", report_.gpu) : options_.out;
+    write_file(
+        report_.out,
+        presets::to_text(calibration_json(c, cluster_.gpu, origin, has_links ? &links : nullptr)) + "\n");
+  }
+
+  /// Curves measured here, then those that the preset has of its own.
+  template <class Source>
+  std::vector<presets::CalibrationOrigin::GemmOrigin> gemm_origins(const costmodel::Calibration& before,
+                                                                   const Source& source) const {
+    std::vector<presets::CalibrationOrigin::GemmOrigin> rows;
+    const auto& here = report_.fit.gemm_precisions;
+    for (int p = 0; p < costmodel::kPrecisionCount; ++p) {
+      const auto precision = static_cast<Precision>(p);
+      const bool measured = std::count(here.begin(), here.end(), precision) > 0;
+      const bool known =
+          before.gemm[static_cast<std::size_t>(p)].provenance == costmodel::Provenance::Measured &&
+          precision != Precision::Fp16;
+      if (measured || known) rows.push_back({precision, source(measured)});
+    }
+    const bool has_peak = std::any_of(rows.begin(), rows.end(), [](const auto& r) {
+      return r.precision == Precision::Bf16 || r.precision == Precision::Fp32;
+    });
+    if (!has_peak)
+      rows.push_back({cluster_.gpu.peak_of(Precision::Bf16).value() > 0 ? Precision::Bf16 : Precision::Fp32,
+                      source(false)});
+    return rows;
+  }
+
+  const CalibrateOptions& options_;
+  bool shows_progress_;
+  const DeviceRow& row_;
+  Element element_ = Element::F32;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<validator::RankBackend> ranks_;
+  int gpus_ = 1;
+  bool streams_ = false;  // compute and communication run beside each other
+  costmodel::ClusterSpec cluster_;
+  validator::MachineIdentity machine_;
+  std::vector<validator::DeviceFact> facts_;
+  CalibrateReport report_;
+};
+
+}  // namespace
+
+CalibrateReport run_calibrate(const CalibrateOptions& options, bool progress) {
+  if (!options.from.empty()) return run_calibrate_links(options);
+  try {
+    return Calibration{options, progress}.run();
+  } catch (const validator::RankFault& fault) {
+    // What a rank threw says more than that it threw.
+    if (fault.original) std::rethrow_exception(fault.original);
+    throw;
+  } catch (const validator::OutOfMemory& error) {
+    throw InputError(
+        {.field = "--device", .value = error.what(), .expected = "more free memory on the device"});
+  }
+}
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,176 @@
+#include "cli/render/calibrate_text.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstddef>
+
+#include "cli/render/numbers.h"
+#include "presets/calibration/fabric/collective_names.h"
+#include "presets/json/spec_names.h"
+
+namespace hexaplan::cli {
+namespace {
+
+using costmodel::format_duration;
+using costmodel::format_percent;
+using costmodel::Seconds;
+using presets::JsonArray;
+using presets::JsonObject;
+using presets::JsonValue;
+using validator::CollectiveLine;
+using validator::FitError;
+using validator::FittedNumber;
+
+constexpr std::size_t kWorstShown = 5;
+using Rows = std::vector<std::vector<std::string>>;
+
+std::string number_text(double value, const std::string& unit) {
+  return unit == "s" ? format_duration(Seconds{value}) : fmt::format("{:.3f}", value);
+}
+
+std::string numbers(const CalibrateReport& report) {
+  if (report.fit.numbers.empty()) return {};
+  Rows rows{{"fitted", "from", "value", "95 % from", "to"}};
+  for (const FittedNumber& n : report.fit.numbers)
+    rows.push_back({n.name, n.how, number_text(n.value, n.unit), number_text(n.low, n.unit),
+                    number_text(n.high, n.unit)});
+  return format_table(rows, 2) + "\n";
+}
+
+std::string errors(const CalibrateReport& report) {
+  if (report.fit.errors.empty()) return {};
+  Rows rows{{"curves against points", "points", "median", "90 % below", "held out", "median", "90 % below"}};
+  for (const FitError& e : report.fit.errors) {
+    const bool held = e.held_out > 0;
+    rows.push_back({e.kind, fmt::format("{}", e.points), format_percent(e.median), format_percent(e.p90),
+                    held ? fmt::format("{}", e.held_out) : "", held ? format_percent(e.held_out_median) : "",
+                    held ? format_percent(e.held_out_p90) : ""});
+  }
+  return format_table(rows) + "\n";
+}
+
+std::string links(const CalibrateReport& report) {
+  if (report.fit.lines.empty()) return {};
+  Rows rows{{"collective", "ranks", "hosts", "points", "latency", "+-", "GB/s of payload", "median off"}};
+  for (const CollectiveLine& line : report.fit.lines) {
+    rows.push_back({std::string{presets::name_in(presets::kCollectiveNames, line.kind)},
+                    fmt::format("{}", line.ranks), fmt::format("{}", line.nodes),
+                    fmt::format("{}", line.points), format_duration(line.latency),
+                    format_duration(line.latency_error),
+                    std::isfinite(line.rate.value()) ? fmt::format("{:.2f}", line.rate.value() / 1e9) : "-",
+                    format_percent(line.median_error)});
+  }
+  std::string text = format_table(rows) + "\n";
+  if (report.fit.network) {
+    const validator::NetworkFit& n = *report.fit.network;
+    text += fmt::format(
+        "network between hosts: {} of the card's rate (+- {}), {} per collective, {} per step; {} points, "
+        "median {} off\n\n",
+        format_percent(n.model.bandwidth_efficiency), format_percent(n.efficiency_error),
+        format_duration(n.model.base_latency), format_duration(n.model.hop_latency), n.points,
+        format_percent(n.median_error));
+  }
+  return text;
+}
+
+std::string worst(const CalibrateReport& report) {
+  if (report.fit.residuals.empty()) return {};
+  Rows rows{{"furthest from its curve", "measured", "spread", "curve", "off"}};
+  for (const validator::PointResidual& r : report.fit.residuals) {
+    if (rows.size() > kWorstShown) break;
+    rows.push_back({r.point, format_duration(Seconds{r.measured}), format_percent(r.spread),
+                    format_duration(Seconds{r.predicted}),
+                    format_signed_percent(r.predicted / r.measured - 1)});
+  }
+  return format_table(rows) + "\n";
+}
+
+std::string points_text(const CalibrateReport& report) {
+  if (!report.logs.empty()) {
+    const std::size_t logs = report.logs.size();
+    return fmt::format("{} times from {} log{}", report.measured, logs, logs == 1 ? "" : "s");
+  }
+  std::string text = fmt::format("{} points measured in {}", report.measured, format_duration(report.took));
+  if (report.stored > 0) text += fmt::format(", {} taken from {}", report.stored, report.store);
+  if (report.left_out > 0)
+    text += fmt::format(", {} left out: no time within {}", report.left_out, format_duration(report.budget));
+  return text;
+}
+
+JsonArray lines_json(const CalibrateReport& report) {
+  JsonArray rows;
+  for (const CollectiveLine& line : report.fit.lines) {
+    JsonObject row{{"kind", presets::name_in(presets::kCollectiveNames, line.kind)},
+                   {"ranks", line.ranks},
+                   {"hosts", line.nodes},
+                   {"points", line.points},
+                   {"latency_seconds", line.latency.value()},
+                   {"latency_error_seconds", line.latency_error.value()},
+                   {"median_log_error", line.median_error}};
+    if (std::isfinite(line.rate.value())) row.emplace_back("bytes_per_second", line.rate.value());
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::string calibrate_text(const CalibrateReport& report, const TextStyle& style) {
+  std::string text = fmt::format("{} ({}): {}\n", style.bold(report.device), report.gpu, points_text(report));
+  for (const std::string& note : report.notes) text += fmt::format("{}\n", note);
+  text += "\n" + numbers(report) + errors(report) + links(report) + worst(report);
+  const char* const flag = report.logs.empty() ? "--calibration" : "--fabric";
+  return text + fmt::format("Written to {}; predictions take it with {} {}\n", style.bold(report.out), flag,
+                            report.out);
+}
+
+JsonValue calibrate_json(const CalibrateReport& report) {
+  JsonArray numbers, errors, notes, logs;
+  for (const FittedNumber& n : report.fit.numbers) {
+    numbers.push_back(JsonObject{{"name", n.name},
+                                 {"value", n.value},
+                                 {"low", n.low},
+                                 {"high", n.high},
+                                 {"unit", n.unit},
+                                 {"from", n.how}});
+  }
+  for (const FitError& e : report.fit.errors) {
+    errors.push_back(JsonObject{{"kind", e.kind},
+                                {"points", e.points},
+                                {"median", e.median},
+                                {"p90", e.p90},
+                                {"held_out", e.held_out},
+                                {"held_out_median", e.held_out_median},
+                                {"held_out_p90", e.held_out_p90}});
+  }
+  for (const std::string& note : report.notes) notes.emplace_back(note);
+  for (const std::string& log : report.logs) logs.emplace_back(log);
+  JsonObject object{{"schema", "hexaplan/calibrated/1"},
+                    {"device", report.device},
+                    {"gpu", report.gpu},
+                    {"file", report.out},
+                    {"store", report.store},
+                    {"logs", std::move(logs)},
+                    {"measured", report.measured},
+                    {"taken_from_store", report.stored},
+                    {"left_out", report.left_out},
+                    {"seconds", report.took.value()},
+                    {"budget_seconds", report.budget.value()},
+                    {"notes", std::move(notes)},
+                    {"fitted", std::move(numbers)},
+                    {"errors", std::move(errors)},
+                    {"collectives", lines_json(report)}};
+  if (report.fit.network) {
+    const validator::NetworkFit& n = *report.fit.network;
+    object.emplace_back("network", JsonObject{{"bandwidth_efficiency", n.model.bandwidth_efficiency},
+                                              {"base_latency_seconds", n.model.base_latency.value()},
+                                              {"hop_latency_seconds", n.model.hop_latency.value()},
+                                              {"points", n.points},
+                                              {"median", n.median_error},
+                                              {"p90", n.p90_error}});
+  }
+  return object;
+}
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,97 @@
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "run_hexaplan.h"
+
+namespace hexaplan::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using presets::JsonArray;
+using presets::JsonValue;
+using testing::HasSubstr;
+
+class Calibrate : public testing::Test {
+ protected:
+  ~Calibrate() override {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+  static fs::path new_folder() {
+    std::string name = (fs::temp_directory_path() / "hexaplan-calibrate-XXXXXX").string();
+    return mkdtemp(name.data());
+  }
+  [[nodiscard]] std::string file(const std::string& name) const { return (folder_ / name).string(); }
+  [[nodiscard]] std::string files() const {
+    return " --store " + file("s.sqlite") + " --out " + file("cpu.json");
+  }
+  fs::path folder_ = new_folder();
+};
+
+TEST_F(Calibrate, measures_the_processor_and_predicts_with_it) {
+  const JsonValue first = json_of("calibrate --budget 3 --json" + files());
+  EXPECT_EQ(*at(first, "gpu").get_if<std::string>(), "cpu");
+  EXPECT_GT(number_at(first, "measured"), 5);
+  EXPECT_EQ(number_at(first, "taken_from_store"), 0);
+  EXPECT_LT(number_at(first, "seconds"), 30);
+  EXPECT_FALSE(at(first, "collectives").get_if<JsonArray>()->empty()) << "two threads";
+  EXPECT_FALSE(at(first, "fitted").get_if<JsonArray>()->empty());
+
+  const Finished again = run_hexaplan("calibrate --budget 1" + files());
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.out, HasSubstr(" taken from " + file("s.sqlite")));
+  EXPECT_THAT(again.out, HasSubstr("Written to " + file("cpu.json")));
+
+  const std::string question = "estimate --model llama-3.2-1b --cluster 2xcpu --layout dp2 --seq 128 --json";
+  const JsonValue with = json_of(question + " --calibration " + file("cpu.json"));
+  EXPECT_EQ(*at(with, "calibration.provenance").get_if<std::string>(), "measured");
+  EXPECT_NE(number_at(with, "time.step_seconds"), number_at(json_of(question), "time.step_seconds"));
+}
+
+constexpr const char* kLogs = HEXAPLAN_SOURCE_DIR "/tests/presets/fabric/nccl_tests/";
+
+TEST_F(Calibrate, reads_nccl_tests_into_a_fabric_that_predictions_take) {
+  const std::string out = file("fabric.json");
+  const Finished run = run_hexaplan("calibrate --cluster 2x4xgh200+slingshot200 --out " + out + " --from " +
+                                    kLogs + "gh200-2x4-slingshot-all_reduce.log");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("NVIDIA GH200 120GB (gh200): 20 times from 1 log\n"));
+  EXPECT_THAT(run.out, HasSubstr("all_reduce"));
+  EXPECT_THAT(run.out, HasSubstr("network between hosts"));
+  EXPECT_THAT(run.out, HasSubstr("--fabric " + out));
+  const std::string question =
+      "estimate --model llama-3.2-1b --cluster 2x4xgh200+slingshot200 --layout dp8 --json";
+  const double built_in = number_at(json_of(question), "time.step_seconds");
+  EXPECT_NE(number_at(json_of(question + " --fabric " + out), "time.step_seconds"), built_in);
+  const Finished other =
+      run_hexaplan("estimate --model llama-3.2-1b --cluster 8xH100 --layout dp8 --fabric " + out);
+  EXPECT_EQ(other.exit_code, 4);
+  EXPECT_THAT(other.err, HasSubstr("expected links measured on h100-80-sxm"));
+}
+
+TEST_F(Calibrate, refuses_logs_of_another_cluster) {
+  const std::string log =
+      std::string{" --from "} + kLogs + "gb300-2x4-all_gather.log --out " + file("f.json");
+  const Finished gpu = run_hexaplan("calibrate --cluster 2x8xH100+ib400" + log);
+  EXPECT_EQ(gpu.exit_code, 4);
+  EXPECT_THAT(gpu.err, HasSubstr("expected logs of h100-80-sxm, the cluster's GPU"));
+  const Finished small = run_hexaplan("calibrate --cluster 4xgb300" + log);
+  EXPECT_EQ(small.exit_code, 4);
+  EXPECT_THAT(small.err, HasSubstr("got 8 ranks, expected at most the cluster's 4 GPUs"));
+  EXPECT_FALSE(fs::exists(file("f.json")));
+}
+
+TEST_F(Calibrate, says_what_is_wrong_with_the_command_line) {
+  EXPECT_EQ(run_hexaplan("calibrate --from x.log").exit_code, 2);
+  EXPECT_EQ(run_hexaplan("calibrate --budget 0").exit_code, 2);
+  const Finished device = run_hexaplan("calibrate --device tpu" + files());
+  EXPECT_EQ(device.exit_code, 2);
+  EXPECT_THAT(device.err, HasSubstr("--device"));
+  EXPECT_EQ(run_hexaplan("calibrate --cluster 8xH100 --from " + file("none.log")).exit_code, 4);
+  EXPECT_EQ(
+      run_hexaplan("calibrate --budget 1 --store /proc/none/s.sqlite --out " + file("c.json")).exit_code, 4);
+}
+
+}  // namespace
+}  // namespace hexaplan::cli
