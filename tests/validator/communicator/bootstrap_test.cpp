@@ -301,10 +301,10 @@ TEST(store, a_rank_that_is_killed_ends_all_waits_and_is_named) {
 
 TEST(store, who_does_not_come_in_time_is_named) {
   StoreServer server{{"late", 3}, 0};
-  Store store{{"127.0.0.1", server.port()}, {"late", 3}, 0, Seconds{0.2}};
+  Store store{{"127.0.0.1", server.port()}, {"late", 3}, 0, Seconds{0.5}};
   EXPECT_THAT(error_of([&] { store.meet("start", 0, 3, {}); }),
-              HasSubstr("waited 0.2 s for start: ranks 1, 2 did not come"));
-  EXPECT_THAT(error_of([&] { (void)store.get("id"); }), HasSubstr("waited 0.2 s for id: nobody has set it"));
+              HasSubstr("waited 0.5 s for start: ranks 1, 2 did not come"));
+  EXPECT_THAT(error_of([&] { (void)store.get("id"); }), HasSubstr("waited 0.5 s for id: nobody has set it"));
 }
 
 TEST(store, strangers_are_turned_away) {

@@ -110,13 +110,13 @@ TEST(nccl, ranks_that_wait_too_long_say_where) {
   const RankFault fault = fault_of(
       [](Communicator& world) {
         meet(world);
-        if (world.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds{2});
+        if (world.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds{3});
         meet(world);
       },
-      0.3);
+      1);
   EXPECT_EQ(fault.fault.cause, FaultCause::TimedOut);
   EXPECT_THAT(fault.what(), HasSubstr("mlp.down (all-reduce), layer 3"));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds{10});
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds{30});
 }
 
 TEST(nccl, a_message_that_nobody_sends_is_given_up) {
@@ -126,7 +126,7 @@ TEST(nccl, a_message_that_nobody_sends_is_given_up) {
         if (world.rank() == 0) world.receive(std::span{&value, 1}, 1, kCall).wait();
         meet(world);
       },
-      0.3);
+      1);
   EXPECT_EQ(fault.fault.cause, FaultCause::TimedOut);
 }
 
