@@ -11,7 +11,7 @@
 namespace hexaplan::validator::cuda::emulation {
 namespace {
 
-constexpr std::size_t kStackBytes = 256 << 10;  // only what is used is touched
+constexpr std::size_t kStackBytes = 64 << 10;  // only what is used is touched
 
 }  // namespace
 
