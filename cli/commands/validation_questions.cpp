@@ -23,7 +23,7 @@ using validator::ScenarioUse;
 namespace {
 
 constexpr const char* kExecutor = "hexaplan";  // framework profile that predicts the executor
-constexpr const char* kStandIn = "H100";       // where the host computes: rules ask for some GPU
+constexpr const char* kStandIn = "cpu";        // preset that the curves of a calibrated host refer to
 constexpr const char* kCpu = "cpu";
 
 /// The first part of a device's description that is a GPU preset: "NVIDIA H200, driver 580" → "h200".
