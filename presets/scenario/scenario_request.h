@@ -32,8 +32,8 @@ struct ScenarioRequest {
 inline constexpr std::string_view kScenarioSchema = "hexaplan/scenario/1";
 
 /// Reads {"schema": "hexaplan/scenario/1", "model", "cluster", "framework", "layout", "recipe",
-/// "calibration", "fabric", "price_per_hour"}; only schema is required. Strict: an unknown key is an InputError that
-/// names the nearest one.
+/// "calibration", "fabric", "price_per_hour"}; only schema is required. Strict: an unknown key is an
+/// InputError that names the nearest one.
 [[nodiscard]] ScenarioRequest read_scenario(const JsonDocument& document);
 /// What `read_scenario` reads back to the same request.
 [[nodiscard]] JsonValue to_json(const ScenarioRequest& request);
