@@ -71,7 +71,10 @@ class Validation {
     question.memory_limit = costmodel::Bytes{static_cast<double>(options_.memory_limit)};
     question.title = title_of(question.scenario);
     if (compares_time(question)) {
-      question.calibration = presets::calibration_for(asked.request, question.scenario.cluster).calibration;
+      const presets::ClusterCalibration found =
+          presets::calibration_for(asked.request, question.scenario.cluster);
+      if (found.overlap_slowdown > 0) question.scenario.framework.overlap_slowdown = found.overlap_slowdown;
+      question.calibration = found.calibration;
       report_.calibration = question.calibration->name;
     }
     if (options_.budget > 0 && since(begin_).value() > options_.budget) {
