@@ -210,8 +210,8 @@ Calibration read_calibration(const std::filesystem::path& path) {
 
   ObjectReader gemm = reader.required("gemm").object();
   // Devices without bf16 (processors) have fp32.
-  const auto bf16 = gemm.optional("bf16");
-  const ValueReader reference = bf16 ? *bf16 : gemm.required("fp32");
+  const auto fp32 = gemm.optional("bf16") ? std::nullopt : gemm.optional("fp32");
+  const ValueReader reference = fp32 ? *fp32 : gemm.required("bf16");
   const costmodel::FlopsPerSecond peak = reference.object().required("peak").flops_rate();
   std::array<bool, costmodel::kPrecisionCount> measured{};
   for (const auto& row : kPrecisionNames) {
