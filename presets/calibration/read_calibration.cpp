@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "presets/json/object_reader.h"
 #include "presets/json/spec_names.h"
