@@ -73,6 +73,13 @@ std::string spaced(std::string name) {
   return name;
 }
 
+/// The figure of that name, made when there is none.
+Figure& figure_named(std::vector<Figure>& figures, const std::string& name, const char* unit) {
+  const auto found =
+      std::find_if(figures.begin(), figures.end(), [&](const Figure& f) { return f.name == name; });
+  return found != figures.end() ? *found : figures.emplace_back(Figure{name, 0, unit});
+}
+
 /// Largest over ranks of every member of an object that each has at `path`; `inner` looks into the members.
 void add_largest(const JsonValue& report, std::initializer_list<std::string_view> path,
                  std::string_view inner, const std::string& prefix, const char* unit,
@@ -81,10 +88,8 @@ void add_largest(const JsonValue& report, std::initializer_list<std::string_view
   for (const JsonValue& rank : part_of<JsonArray>(report.find("ranks"))) {
     for (const auto& [key, value] : part_of<JsonObject>(find_in(&rank, path))) {
       const double number = number_in(inner.empty() ? &value : value.find(inner));
-      auto row = std::find_if(largest.begin(), largest.end(),
-                              [&, name = prefix + spaced(key)](const Figure& f) { return f.name == name; });
-      if (row == largest.end()) row = largest.insert(largest.end(), {prefix + spaced(key), number, unit});
-      row->value = std::max(row->value, number);
+      Figure& row = figure_named(largest, prefix + spaced(key), unit);
+      row.value = std::max(row.value, number);
     }
   }
   std::erase_if(largest, [](const Figure& f) { return f.value == 0; });
@@ -116,10 +121,9 @@ std::vector<Figure> figures_of_validation(const JsonValue& report) {
   for (const char* use : {"all", "held_out"}) {
     for (const char* figure : {"step", "memory"}) {
       const JsonValue* errors = find_in(&report, {"summary", use, figure});
-      if (number_in(find_in(errors, {"scenarios"})) > 0) {
-        add_number(find_in(errors, {"mean_abs_error"}),
-                   fmt::format("mean error of {}, {}", figure, spaced(use)), "share");
-      }
+      if (number_in(find_in(errors, {"scenarios"})) <= 0) continue;
+      add_number(find_in(errors, {"mean_abs_error"}),
+                 fmt::format("mean error of {}, {}", figure, spaced(use)), "share");
     }
   }
   for (const JsonValue& scenario : part_of<JsonArray>(report.find("scenarios"))) {
@@ -171,6 +175,20 @@ std::vector<Figure> figures_of(const RunRecord& record) {
   return {};
 }
 
+namespace {
+
+/// Throws InputError when the store has no such run.
+RunRecord record_of(validator::RunStore& store, std::int64_t id, const std::string& file) {
+  auto record = store.get(id);
+  if (record) return std::move(*record);
+  throw InputError{{.field = "runs",
+                    .value = std::to_string(id),
+                    .expected = "the number of a run in " + file,
+                    .hint = "'hexaplan runs list' shows them"}};
+}
+
+}  // namespace
+
 HistoryReport run_history(const RunsOptions& options) {
   HistoryReport report{.use = options.use, .file = file_of(options.store).string(), .records = {}};
   std::error_code ignored;
@@ -186,16 +204,7 @@ HistoryReport run_history(const RunsOptions& options) {
     std::vector<std::int64_t> ids = options.ids;
     for (const RunRecord& record : report.records) ids.push_back(record.id);
     report.records.clear();
-    for (const std::int64_t id : ids) {
-      auto record = store.get(id);
-      if (!record) {
-        throw InputError{{.field = "runs",
-                          .value = std::to_string(id),
-                          .expected = "the number of a run in " + report.file,
-                          .hint = "'hexaplan runs list' shows them"}};
-      }
-      report.records.push_back(std::move(*record));
-    }
+    for (const std::int64_t id : ids) report.records.push_back(record_of(store, id, report.file));
     return report;
   } catch (const validator::StoreError& error) {
     throw InputError{{.field = "--store", .value = error.what(), .expected = "a history of runs"}};

@@ -20,7 +20,7 @@ struct StateKey {
   int unit = 0;      // layer in model order; negative: embedding, head
   std::string name;  // of the parameter
   int state = 0;     // master, first moment, …
-  friend auto operator<=>(const StateKey&, const StateKey&) = default;
+  friend auto operator<=>(const StateKey&, const StateKey&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// Consecutive elements of the unsharded, row-major tensor.

@@ -69,7 +69,7 @@ struct AttentionBlock {
 struct IssuedFlops {
   std::string_view operation;
   costmodel::Pass pass = costmodel::Pass::Forward;
-  friend auto operator<=>(const IssuedFlops&, const IssuedFlops&) = default;
+  friend auto operator<=>(const IssuedFlops&, const IssuedFlops&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// Memory, copies and the operations of a training step on one rank's device. Every call is put on `Stream::
