@@ -112,7 +112,7 @@ std::vector<Line> all_lines() {
 /// "12.3 s" for the first side, "11.0 s (-10.6 %)" for the others.
 std::string cell(const Line& line, std::optional<double> value, std::optional<double> first) {
   if (!value) return "";
-  const std::string text = fmt::format("{}{}", *value < 0 ? "-" : "", line.format(std::abs(*value)));
+  std::string text = fmt::format("{}{}", *value < 0 ? "-" : "", line.format(std::abs(*value)));
   if (!first || *first <= 0 || *value == *first) return text;
   return fmt::format("{} ({})", text, format_signed_percent((*value - *first) / *first));
 }

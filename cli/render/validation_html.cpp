@@ -19,7 +19,6 @@ using charts::Measure;
 using costmodel::Bytes;
 using costmodel::Seconds;
 using validator::ComparedTotal;
-using validator::Outcome;
 using validator::ScenarioUse;
 using validator::TermGroup;
 using validator::ValidatedScenario;

@@ -71,6 +71,19 @@ std::string scenarios_table(const ValidateReport& report, const TextStyle& style
   return format_table(rows, 2);
 }
 
+/// Rows of one group of terms under its heading; nothing without terms.
+void append_group(const validator::ComparedRank& rank, TermGroup group, Cells& rows) {
+  bool first = true;
+  for (const ComparedTerm& term : rank.terms) {
+    if (term.group != group) continue;
+    if (first) rows.push_back({std::string{heading_of(group)}, "predicted", "measured", "error"});
+    first = false;
+    const auto error = term.error();
+    rows.push_back({"  " + term.name, value_of(term.predicted, group), value_of(term.measured, group),
+                    error ? format_signed_percent(*error) : std::string{}});
+  }
+}
+
 std::string terms_of(const ValidatedScenario& s, const TextStyle& style) {
   std::string text = fmt::format("\n{}: {}\n", style.bold(s.name), s.title);
   if (!s.reason.empty()) text += fmt::format("  {}: {}\n", name_of(s.outcome), s.reason);
@@ -81,18 +94,7 @@ std::string terms_of(const ValidatedScenario& s, const TextStyle& style) {
   }
   for (const validator::ComparedRank& rank : s.ranks) {
     Cells rows;
-    for (int g = 0; g < validator::kTermGroups; ++g) {
-      const auto group = static_cast<TermGroup>(g);
-      bool first = true;
-      for (const ComparedTerm& term : rank.terms) {
-        if (term.group != group) continue;
-        if (first) rows.push_back({std::string{heading_of(group)}, "predicted", "measured", "error"});
-        first = false;
-        const auto error = term.error();
-        rows.push_back({"  " + term.name, value_of(term.predicted, group), value_of(term.measured, group),
-                        error ? format_signed_percent(*error) : std::string{}});
-      }
-    }
+    for (int g = 0; g < validator::kTermGroups; ++g) append_group(rank, static_cast<TermGroup>(g), rows);
     text += fmt::format("rank {}, stage {}\n", rank.rank, rank.stage) + format_table(rows);
   }
   return text;

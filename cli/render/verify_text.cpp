@@ -47,10 +47,8 @@ std::string differences(const VerifyReport& report, const TextStyle& style) {
     if (v.equal()) continue;
     rows.push_back({style.bold(v.scenario), "", "", ""});
     for (const Mismatch& m : v.mismatches) {
-      if (rows.size() > kMostListed) {
-        ++left_out;
-        continue;
-      }
+      left_out += rows.size() > kMostListed ? 1 : 0;
+      if (rows.size() > kMostListed) continue;
       rows.push_back(
           {"  " + m.what, place(m), fmt::format("{}", m.predicted), fmt::format("{}", m.executed)});
     }

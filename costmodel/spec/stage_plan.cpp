@@ -69,6 +69,16 @@ std::vector<int> chunk_layers(const Scenario& sc) {
   return split_evenly(sc.model.layers, chunks);
 }
 
+namespace {
+
+/// `count` layers of the model from `first` on join a chunk.
+void add_layers(const ModelSpec& model, std::int64_t first, std::int64_t count, StagePlan& chunk) {
+  for (std::int64_t layer = first; layer < first + count; ++layer)
+    ++chunk.layers[static_cast<std::size_t>(index_of(class_of_layer(model, layer)))];
+}
+
+}  // namespace
+
 std::vector<StagePlan> plan_chunks(const Scenario& sc) {
   const Layout& l = sc.layout;
   const auto per_stage = static_cast<std::size_t>(chunks_per_stage(l));
@@ -82,9 +92,8 @@ std::vector<StagePlan> plan_chunks(const Scenario& sc) {
       const StageChunk at = chunk_at(l.schedule, l.pp, static_cast<int>(position), copy);
       StagePlan& chunk =
           chunks[static_cast<std::size_t>(at.stage) * per_stage + static_cast<std::size_t>(at.chunk)];
-      for (int i = 0; i < counts[position]; ++i, ++layer) {
-        ++chunk.layers[static_cast<std::size_t>(index_of(class_of_layer(sc.model, layer)))];
-      }
+      add_layers(sc.model, layer, counts[position], chunk);
+      layer += counts[position];
       chunk.embedding = spread ? share : position == 0 ? 1 : 0;
       chunk.head = spread ? share : position + 1 == counts.size() ? 1 : 0;
     }
