@@ -20,7 +20,7 @@ constexpr std::size_t kSuggested = 3;
 /// More presets than anybody plays with at once; edited models leave a trail.
 constexpr std::size_t kMostRemembered = 500;
 
-std::string key_of(const JsonValue& value) {
+std::string keyOf(const JsonValue& value) {
   return presets::to_text(value, presets::JsonStyle::Compact);
 }
 
@@ -35,7 +35,7 @@ Value& remembered(std::map<std::string, Value>& cache, const std::string& key, c
 }
 
 /// The reason a rule gives, empty when all accept.
-std::string rejection_of(const costmodel::Scenario& scenario) {
+std::string rejectionOf(const costmodel::Scenario& scenario) {
   const auto rejected = costmodel::first_rejection(scenario);
   return rejected ? rejected->reason : std::string{};
 }
@@ -50,13 +50,13 @@ void Evaluator::forget() {
 }
 
 const Evaluator::Looked& Evaluator::model(const JsonValue& model) {
-  return remembered(models_, key_of(model), [&] {
+  return remembered(models_, keyOf(model), [&] {
     return Looked{presets::look_up_model(model), presets::model_config(model)};
   });
 }
 
 const ClusterSpec& Evaluator::cluster(const JsonValue& cluster) {
-  return remembered(clusters_, key_of(cluster), [&] { return presets::look_up_cluster(cluster); });
+  return remembered(clusters_, keyOf(cluster), [&] { return presets::look_up_cluster(cluster); });
 }
 
 const costmodel::FrameworkProfile& Evaluator::framework(const std::string& name) {
@@ -66,7 +66,7 @@ const costmodel::FrameworkProfile& Evaluator::framework(const std::string& name)
 std::shared_ptr<const presets::ClusterCalibration> Evaluator::calibration(const ScenarioRequest& request,
                                                                           const ClusterSpec& cluster) {
   return remembered(calibrations_,
-                    request.calibration + '\n' + request.fabric + '\n' + key_of(request.cluster), [&] {
+                    request.calibration + '\n' + request.fabric + '\n' + keyOf(request.cluster), [&] {
                       return std::make_shared<const presets::ClusterCalibration>(
                           presets::calibration_for(request, cluster));
                     });
@@ -79,7 +79,7 @@ presets::ResolvedScenario Evaluator::resolve(const ScenarioRequest& request) {
 
 std::string Evaluator::reasonAgainst(const ScenarioRequest& request) {
   try {
-    return rejection_of(resolve(request).scenario);
+    return rejectionOf(resolve(request).scenario);
   } catch (const InputError& error) {
     return error.problem.expected.empty() ? error.what() : "needs " + error.problem.expected;
   }
@@ -156,21 +156,22 @@ void Evaluator::offer(Evaluation& result) {
     return;
   }
   const std::string now = reasonAgainst(result.request);
+  const auto against = [&](const Field& field, const std::string& value) -> std::string {
+    if (!field.tried) return {};
+    try {
+      ScenarioRequest changed = result.request;
+      field.write(changed, value, result);
+      std::string reason = reasonAgainst(changed);
+      return reason == now ? std::string{} : reason;
+    } catch (const InputError& error) {
+      return error.problem.expected.empty() ? error.what() : "needs " + error.problem.expected;
+    }
+  };
   for (const Field& field : fields()) {
     if (field.values == nullptr) continue;
     auto& offered = result.options[field.id];
     for (std::string& value : field.values(result)) {
-      std::string reason;
-      if (field.tried) {
-        try {
-          ScenarioRequest changed = result.request;
-          field.write(changed, value, result);
-          reason = reasonAgainst(changed);
-          if (reason == now) reason.clear();
-        } catch (const InputError& error) {
-          reason = error.problem.expected.empty() ? error.what() : "needs " + error.problem.expected;
-        }
-      }
+      std::string reason = against(field, value);
       offered.push_back({std::move(value), std::move(reason)});
     }
   }

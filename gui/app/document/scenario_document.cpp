@@ -84,7 +84,7 @@ void ScenarioDocument::change(ScenarioRequest request, const QString& title, con
   undo_.push(new ChangeCommand{*this, std::move(request), title, topic, step_});
 }
 
-void ScenarioDocument::reset(ScenarioRequest request, const QString& path) {
+void ScenarioDocument::reset(const ScenarioRequest& request, const QString& path) {
   undo_.clear();
   path_ = path;
   apply(request);

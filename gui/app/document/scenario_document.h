@@ -41,7 +41,7 @@ class ScenarioDocument : public QObject {
   void settle() { ++step_; }
 
   /// A file, or nothing. Starts with an empty history.
-  void reset(presets::ScenarioRequest request, const QString& path);
+  void reset(const presets::ScenarioRequest& request, const QString& path);
   [[nodiscard]] QString path() const { return path_; }
   [[nodiscard]] bool isModified() const { return !undo_.isClean(); }
   /// Marks the present state as that of `path`.
