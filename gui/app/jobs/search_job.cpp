@@ -11,6 +11,8 @@ SearchJob::~SearchJob() {
   for (const auto& thread : threads_) thread->wait();
 }
 
+// The depth is that of closures: what the thread runs, what it reports, what the window then does.
+// NOLINTNEXTLINE(readability-function-size)
 void SearchJob::start(EvaluationPtr evaluation, planner::SearchProblem problem) {
   stop_.request_stop();
   std::erase_if(threads_, [](const auto& thread) { return thread->isFinished(); });
