@@ -84,11 +84,11 @@ Question ask(const ScenarioOptions& options) {
   auto [scenario, notes] = resolve_request(question.request, options);
   question.scenario = std::move(scenario);
   question.notes = std::move(notes);
-  auto [calibration, fabric, slowdown] =
+  presets::ClusterCalibration found =
       presets::calibration_for(question.request, question.scenario.cluster);
-  if (slowdown > 0) question.scenario.framework.overlap_slowdown = slowdown;
-  question.calibration = std::move(calibration);
-  question.fabric = std::move(fabric);
+  found.apply_to(question.scenario.framework);
+  question.calibration = std::move(found.calibration);
+  question.fabric = std::move(found.fabric);
   return question;
 }
 

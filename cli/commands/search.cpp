@@ -98,12 +98,12 @@ void add_machines(const SearchOptions& options, SearchReport& report) {
     ScenarioRequest request = question.request;
     request.cluster = cluster;
     presets::ResolvedScenario resolved = resolve_request(request, options.question);
-    auto [calibration, fabric, slowdown] = presets::calibration_for(request, resolved.scenario.cluster);
-    if (slowdown > 0) resolved.scenario.framework.overlap_slowdown = slowdown;
-    report.problem.machines.push_back({resolved.scenario.cluster, calibration});
+    presets::ClusterCalibration found = presets::calibration_for(request, resolved.scenario.cluster);
+    found.apply_to(resolved.scenario.framework);
+    report.problem.machines.push_back({resolved.scenario.cluster, found.calibration});
     if (report.varies_machines()) continue;
     question = {std::move(request), std::move(resolved.scenario), std::move(resolved.notes),
-                std::move(calibration), std::move(fabric)};
+                std::move(found.calibration), std::move(found.fabric)};
   }
 }
 

@@ -73,7 +73,7 @@ class Validation {
     if (compares_time(question)) {
       const presets::ClusterCalibration found =
           presets::calibration_for(asked.request, question.scenario.cluster);
-      if (found.overlap_slowdown > 0) question.scenario.framework.overlap_slowdown = found.overlap_slowdown;
+      found.apply_to(question.scenario.framework);
       question.calibration = found.calibration;
       report_.calibration = question.calibration->name;
     }

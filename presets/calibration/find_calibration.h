@@ -1,6 +1,7 @@
 #pragma once
 #include "costmodel/calibrate/calibration.h"
 #include "costmodel/spec/cluster_spec.h"
+#include "costmodel/spec/framework_profile.h"
 #include "presets/calibration/fabric/read_fabric.h"
 
 namespace hexaplan::presets {
@@ -15,6 +16,11 @@ struct ClusterCalibration {
   FabricOrigin fabric;
   /// Of compute beside a collective, where it was measured: replaces the framework profile's. 0 = it was not.
   double overlap_slowdown = 0;
+
+  /// What of it belongs to the profile that an estimate reads.
+  void apply_to(costmodel::FrameworkProfile& profile) const {
+    if (overlap_slowdown > 0) profile.overlap_slowdown = overlap_slowdown;
+  }
 };
 /// The same with the curves of the cluster's links (read_fabric): everything an estimate needs.
 [[nodiscard]] ClusterCalibration find_calibration(const costmodel::ClusterSpec& cluster);

@@ -135,8 +135,7 @@ void Evaluator::prepareSearch(Evaluation& result) {
 void Evaluator::price(Evaluation& result) {
   result.calibration = calibration(result.request, result.scenario.cluster);
   const costmodel::Calibration& curves = result.calibration->calibration;
-  const double slowdown = result.calibration->overlap_slowdown;
-  if (slowdown > 0) result.scenario.framework.overlap_slowdown = slowdown;
+  result.calibration->apply_to(result.scenario.framework);
   result.estimate = costmodel::estimate_step(result.scenario, curves);
   if (!result.priced()) return;
   if (result.scenario.recipe.tokens > 0)
