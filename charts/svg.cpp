@@ -8,8 +8,14 @@
 namespace hexaplan::charts {
 namespace {
 
-/// Text as XML takes it.
-std::string escaped(std::string_view text) {
+constexpr std::string_view name_of(Anchor anchor) {
+  constexpr std::string_view kNames[] = {"start", "middle", "end"};
+  return kNames[static_cast<std::size_t>(anchor)];
+}
+
+}  // namespace
+
+std::string escaped_markup(std::string_view text) {
   std::string out;
   for (const char c : text) {
     switch (c) {
@@ -32,13 +38,6 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-constexpr std::string_view name_of(Anchor anchor) {
-  constexpr std::string_view kNames[] = {"start", "middle", "end"};
-  return kNames[static_cast<std::size_t>(anchor)];
-}
-
-}  // namespace
-
 std::string pixels(double value) {
   std::string digits = fmt::format("{:.2f}", value);
   digits.erase(digits.find_last_not_of('0') + 1);
@@ -52,7 +51,7 @@ SvgWriter::SvgWriter(double width, double height, std::string_view title, std::s
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
       "role=\"img\" font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\">\n"
       "<title>{2}</title>\n<desc>{3}</desc>\n<rect width=\"{0}\" height=\"{1}\" fill=\"{4}\"/>\n",
-      pixels(width), pixels(height), escaped(title), escaped(description), page);
+      pixels(width), pixels(height), escaped_markup(title), escaped_markup(description), page);
 }
 
 void SvgWriter::rectangle(const Box& box, std::string_view fill, double opacity, std::string_view tip) {
@@ -62,7 +61,7 @@ void SvgWriter::rectangle(const Box& box, std::string_view fill, double opacity,
   if (tip.empty()) {
     out_ += "/>\n";
   } else {
-    fmt::format_to(std::back_inserter(out_), "><title>{}</title></rect>\n", escaped(tip));
+    fmt::format_to(std::back_inserter(out_), "><title>{}</title></rect>\n", escaped_markup(tip));
   }
 }
 
@@ -89,7 +88,7 @@ void SvgWriter::text(double x, double y, std::string_view words, double size, An
                      std::string_view fill) {
   fmt::format_to(std::back_inserter(out_),
                  "<text x=\"{}\" y=\"{}\" font-size=\"{}\" text-anchor=\"{}\" fill=\"{}\">{}</text>\n",
-                 pixels(x), pixels(y), pixels(size), name_of(anchor), fill, escaped(words));
+                 pixels(x), pixels(y), pixels(size), name_of(anchor), fill, escaped_markup(words));
 }
 
 std::string SvgWriter::take() {

@@ -31,6 +31,9 @@ class SvgWriter {
   std::string out_;
 };
 
+/// Text as XML and HTML take it, in quotes too.
+[[nodiscard]] std::string escaped_markup(std::string_view text);
+
 /// "12.3", "7": two digits at most, no trailing zeros.
 [[nodiscard]] std::string pixels(double value);
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "charts/comparison_svg.h"
+#include "charts/svg.h"
 #include "charts/table_text.h"
 #include "cli/render/numbers.h"
 #include "cli/version.h"
@@ -15,6 +16,7 @@ namespace hexaplan::cli {
 
 using charts::Cells;
 using charts::ComparedPoint;
+using charts::escaped_markup;
 using charts::Measure;
 using costmodel::Bytes;
 using costmodel::Seconds;
@@ -43,29 +45,6 @@ th { background: var(--soft); } th:first-child, td:first-child { text-align: lef
 details { margin: .8em 0; } summary { cursor: pointer; font-weight: 600; }
 )css";
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 /// Cells that begin with '<' are markup already.
 std::string table(const Cells& rows) {
   std::string html = "<div class=\"wide\"><table>\n";
@@ -73,7 +52,7 @@ std::string table(const Cells& rows) {
     const char* tag = i == 0 ? "th" : "td";
     html += "<tr>";
     for (const std::string& cell : rows[i])
-      html += fmt::format("<{0}>{1}</{0}>", tag, cell.starts_with('<') ? cell : escaped(cell));
+      html += fmt::format("<{0}>{1}</{0}>", tag, cell.starts_with('<') ? cell : escaped_markup(cell));
     html += "</tr>\n";
   }
   return html + "</table></div>\n";
@@ -157,9 +136,9 @@ std::string facts_table(const ValidatedScenario& s) {
 }
 
 std::string scenario_details(const ValidatedScenario& s) {
-  std::string html =
-      fmt::format("<details><summary>{}</summary>\n<p>{}</p>\n", escaped(s.name), escaped(s.title));
-  if (!s.reason.empty()) html += fmt::format("<p class=\"bad\">{}</p>\n", escaped(s.reason));
+  std::string html = fmt::format("<details><summary>{}</summary>\n<p>{}</p>\n", escaped_markup(s.name),
+                                 escaped_markup(s.title));
+  if (!s.reason.empty()) html += fmt::format("<p class=\"bad\">{}</p>\n", escaped_markup(s.reason));
   if (s.solo && s.step) {
     html += fmt::format(
         "<p>Step of all {} GPUs: {} computed by one rank (measured) + {} messages and waiting "
@@ -212,15 +191,15 @@ std::string validation_html(const ValidateReport& report) {
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
       "<meta name=\"viewport\" content=\"width=device-width\"/>\n<title>{0}</title>\n<style>{1}</style>\n"
       "</head>\n<body>\n<h1>{0}</h1>\n",
-      escaped(head), kStyle);
+      escaped_markup(head), kStyle);
   html += fmt::format(
       "<p>Device {}; {}; median of {} steps after {} to warm up; hexaplan {}. An error is "
       "predicted/measured − 1.</p>\n",
-      escaped(report.device),
+      escaped_markup(report.device),
       report.calibration.empty() ? "time is not compared: no calibration of this hardware"
-                                 : "curves: " + escaped(report.calibration),
-      report.steps, report.warm_up, escaped(version_text()));
-  for (const std::string& note : report.notes) html += fmt::format("<p>{}</p>\n", escaped(note));
+                                 : "curves: " + escaped_markup(report.calibration),
+      report.steps, report.warm_up, escaped_markup(version_text()));
+  for (const std::string& note : report.notes) html += fmt::format("<p>{}</p>\n", escaped_markup(note));
   html += "<h2>Summary</h2>\n" + summary_table(report) + plots(report);
   html += "<p>Filled marks: scenarios that were not used for fitting.</p>\n";
   html += "<h2>Scenarios</h2>\n" + scenarios_table(report);
