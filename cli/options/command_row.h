@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <string>
@@ -37,6 +38,10 @@ void remove_options(std::vector<OptionRow>& rows, std::initializer_list<std::str
 
 /// Reads a whole number from 0 to `most`. UsageError that names `flag`.
 [[nodiscard]] int whole_number(const std::string& text, const std::string& flag, int most);
+/// The value of --steps: 1 to `most`. UsageError.
+[[nodiscard]] int step_count(const std::string& text, int most);
+/// The value of --memory-limit, "80GiB", in bytes. UsageError.
+[[nodiscard]] std::int64_t memory_limit(const std::string& text);
 
 // One function per command, each in options/<command>.cpp.
 [[nodiscard]] CommandRow estimate_row();

@@ -42,18 +42,10 @@ void check_dtype(ExecuteOptions& options) {
 
 Command checked(Words words) {
   ExecuteOptions& options = words.options;
-  if (!words.steps.empty()) options.steps = whole_number(words.steps, "--steps", kMostSteps);
-  if (options.steps < 1) throw UsageError{"--steps: got \"0\", expected a whole number >= 1"};
+  if (!words.steps.empty()) options.steps = step_count(words.steps, kMostSteps);
   if (!words.warm_up.empty()) options.warm_up = whole_number(words.warm_up, "--warmup", kMostSteps);
   check_dtype(options);
-  if (!words.memory_limit.empty()) {
-    const auto limit = costmodel::parse_bytes(words.memory_limit);
-    if (!limit || limit->value() < 1) {
-      throw UsageError{fmt::format("--memory-limit: got \"{}\", expected a size with its unit, such as 80GiB",
-                                   words.memory_limit)};
-    }
-    options.memory_limit = costmodel::whole(*limit);
-  }
+  if (!words.memory_limit.empty()) options.memory_limit = memory_limit(words.memory_limit);
   if (!words.timeout.empty()) {
     options.timeout = costmodel::Seconds{
         positive_number(words.timeout, "--timeout", kLongestTimeout, "seconds above 0, at most 86400")};

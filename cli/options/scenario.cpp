@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "cli/options/command_row.h"
+#include "costmodel/units/parse_units.h"
 #include "presets/scenario/recipe_fields.h"
 
 namespace hexaplan::cli {
@@ -101,6 +102,21 @@ int whole_number(const std::string& text, const std::string& flag, int most) {
   if (!digits || std::stoi(text) > most)
     throw UsageError{fmt::format("{}: got \"{}\", expected a whole number from 0 to {}", flag, text, most)};
   return std::stoi(text);
+}
+
+int step_count(const std::string& text, int most) {
+  const int steps = whole_number(text, "--steps", most);
+  if (steps < 1) throw UsageError{"--steps: got \"0\", expected a whole number >= 1"};
+  return steps;
+}
+
+std::int64_t memory_limit(const std::string& text) {
+  const auto limit = costmodel::parse_bytes(text);
+  if (!limit || limit->value() < 1) {
+    throw UsageError{
+        fmt::format("--memory-limit: got \"{}\", expected a size with its unit, such as 80GiB", text)};
+  }
+  return costmodel::whole(*limit);
 }
 
 }  // namespace hexaplan::cli

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "cli/options/command_row.h"
-#include "costmodel/units/parse_units.h"
 
 namespace hexaplan::cli {
 namespace {
@@ -31,18 +30,10 @@ void check_sources(const ValidateOptions& o) {
 Command checked(Words words) {
   ValidateOptions& o = words.options;
   if (!words.top.empty()) o.top = whole_number(words.top, "--top", kMostPlans);
-  if (!words.steps.empty()) o.steps = whole_number(words.steps, "--steps", kMostSteps);
-  if (o.steps < 1) throw UsageError{"--steps: got \"0\", expected a whole number >= 1"};
+  if (!words.steps.empty()) o.steps = step_count(words.steps, kMostSteps);
   if (!words.warm_up.empty()) o.warm_up = whole_number(words.warm_up, "--warmup", kMostSteps);
   if (!words.budget.empty()) o.budget = whole_number(words.budget, "--budget", kLongestBudget);
-  if (!words.memory_limit.empty()) {
-    const auto limit = costmodel::parse_bytes(words.memory_limit);
-    if (!limit || limit->value() < 1) {
-      throw UsageError{fmt::format("--memory-limit: got \"{}\", expected a size with its unit, such as 80GiB",
-                                   words.memory_limit)};
-    }
-    o.memory_limit = costmodel::whole(*limit);
-  }
+  if (!words.memory_limit.empty()) o.memory_limit = memory_limit(words.memory_limit);
   check_sources(o);
   return o;
 }
