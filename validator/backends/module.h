@@ -16,4 +16,23 @@ struct Module {
 /// libraries loaded after it: Open MPI's own plug-ins need that.
 [[nodiscard]] Module load_module(const std::string& name, const char* symbol);
 
+/// A library's plain functions, as a module offers them.
+template <class Functions>
+struct FunctionTable {
+  const Functions* functions = nullptr;  // nullptr: see problem
+  std::string problem;
+};
+/// What the function `name` of the module `name` returns, when it is of `version`.
+template <class Functions>
+[[nodiscard]] FunctionTable<Functions> load_functions(const std::string& name, int version) {
+  const Module module = load_module(name, name.c_str());
+  if (module.entry == nullptr) return {nullptr, module.problem};
+  using Entry = const Functions* (*)();
+  const Functions* functions =
+      reinterpret_cast<Entry>(module.entry)();  // NOLINT(*-reinterpret-cast): dlsym's way
+  if (functions->version != version)
+    return {nullptr, module.path + " belongs to another version of hexaplan"};
+  return {functions, {}};
+}
+
 }  // namespace hexaplan::validator

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "validator/communicator/traffic.h"
+
 namespace hexaplan::validator {
 namespace {
 
@@ -15,6 +17,15 @@ std::string first_line(const Fault& fault) {
 }
 
 }  // namespace
+
+void LastCall::begin(const Call& call, std::string_view kind) {
+  operation = call.operation;
+  what = kind;
+  layer = call.layer;
+  microbatch = call.microbatch;
+  inside = true;
+  ++calls;
+}
 
 std::string name_of(FaultCause cause) {
   constexpr const char* kNames[] = {"threw", "timed out", "died", "mismatch"};

@@ -3,9 +3,12 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hexaplan::validator {
+
+struct Call;
 
 /// What a rank was doing in its communication when a fault was noticed.
 struct LastCall {
@@ -17,6 +20,9 @@ struct LastCall {
   std::int64_t calls = 0;  // communication calls that it has begun
   bool inside = false;     // still waits in it
   bool answered = true;    // false: nothing is known, the rank did not answer
+
+  /// The rank begins `call`, an "all-reduce".
+  void begin(const Call& call, std::string_view kind);
 };
 
 enum class FaultCause : std::uint8_t { Threw, TimedOut, Died, Mismatch };

@@ -10,6 +10,7 @@
 
 #include "tests/validator/communicator/communicator_conformance.h"
 #include "tests/validator/communicator/fake_nccl.h"
+#include "tests/validator/communicator/fault_of.h"
 #include "validator/communicator/bootstrap/socket.h"
 #include "validator/communicator/nccl/nccl_ranks.h"
 #include "validator/communicator/rank_fault.h"
@@ -55,21 +56,9 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string{std::get<0>(param.param).name} + "_on_" + std::to_string(std::get<1>(param.param));
     });
 
-constexpr Call kCall{.operation = "mlp.down", .layer = 3, .microbatch = 1};
-
-void meet(Communicator& world) {
-  double value = 1;
-  world.all_reduce(std::span{&value, 1}, Reduction::Sum, kCall).wait();
-}
-
-RankFault fault_of(const RankProgram& program, double timeout = 20) {
-  try {
-    run_on_devices({.ranks = 3, .timeout = costmodel::Seconds{timeout}}, program);
-  } catch (const RankFault& fault) {
-    return fault;
-  }
-  ADD_FAILURE() << "no fault";
-  return RankFault{Fault{}};
+/// The fault that `program` ends in, on three ranks.
+RankFault fault_of_ranks(const RankProgram& program, double timeout = 20) {
+  return fault_of([&] { run_on_devices({.ranks = 3, .timeout = costmodel::Seconds{timeout}}, program); });
 }
 
 TEST(nccl, neighbours_that_both_send_before_they_receive_do_not_stand_still) {
@@ -95,7 +84,7 @@ TEST(nccl, a_message_that_is_never_taken_holds_up_no_collective) {
 }
 
 TEST(nccl, a_rank_that_throws_wakes_the_others_and_is_named) {
-  const RankFault fault = fault_of([](Communicator& world) {
+  const RankFault fault = fault_of_ranks([](Communicator& world) {
     meet(world);
     if (world.rank() == 2) throw std::length_error{"no room for logits"};
     meet(world);
@@ -107,7 +96,7 @@ TEST(nccl, a_rank_that_throws_wakes_the_others_and_is_named) {
 
 TEST(nccl, ranks_that_wait_too_long_say_where) {
   const auto begin = std::chrono::steady_clock::now();
-  const RankFault fault = fault_of(
+  const RankFault fault = fault_of_ranks(
       [](Communicator& world) {
         meet(world);
         if (world.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds{3});
@@ -120,7 +109,7 @@ TEST(nccl, ranks_that_wait_too_long_say_where) {
 }
 
 TEST(nccl, a_message_that_nobody_sends_is_given_up) {
-  const RankFault fault = fault_of(
+  const RankFault fault = fault_of_ranks(
       [](Communicator& world) {
         double value = 0;
         if (world.rank() == 0) world.receive(std::span{&value, 1}, 1, kCall).wait();

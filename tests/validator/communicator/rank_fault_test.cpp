@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/validator/communicator/fault_of.h"
 #include "validator/communicator/communicator.h"
 #include "validator/communicator/threads/thread_ranks.h"
 
@@ -16,26 +17,13 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr Call kCall{.operation = "mlp.down", .layer = 3, .microbatch = 1};
-
-void meet(Communicator& world) {
-  double value = 1;
-  world.all_reduce(std::span{&value, 1}, Reduction::Sum, kCall).wait();
-}
-
-/// The fault that `program` ends in.
-RankFault fault_of(const RankProgram& program, double timeout = 20) {
-  try {
-    ThreadRanks{}.run({.ranks = 4, .timeout = costmodel::Seconds{timeout}}, program);
-  } catch (const RankFault& fault) {
-    return fault;
-  }
-  ADD_FAILURE() << "no fault";
-  return RankFault{Fault{}};
+/// The fault that `program` ends in, on four ranks.
+RankFault fault_of_ranks(const RankProgram& program, double timeout = 20) {
+  return fault_of([&] { ThreadRanks{}.run({.ranks = 4, .timeout = costmodel::Seconds{timeout}}, program); });
 }
 
 TEST(rank_fault, a_rank_that_throws_wakes_the_others_and_is_named) {
-  const RankFault fault = fault_of([](Communicator& world) {
+  const RankFault fault = fault_of_ranks([](Communicator& world) {
     meet(world);
     if (world.rank() == 2) throw std::length_error{"no room for logits"};
     meet(world);
@@ -49,7 +37,7 @@ TEST(rank_fault, a_rank_that_throws_wakes_the_others_and_is_named) {
 }
 
 TEST(rank_fault, a_rank_that_does_not_arrive_is_named_when_the_time_is_over) {
-  const RankFault fault = fault_of(
+  const RankFault fault = fault_of_ranks(
       [](Communicator& world) {
         meet(world);
         if (world.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds{600});
@@ -62,7 +50,7 @@ TEST(rank_fault, a_rank_that_does_not_arrive_is_named_when_the_time_is_over) {
 }
 
 TEST(rank_fault, the_rank_that_keeps_a_chain_waiting_is_named_not_its_neighbour) {
-  const RankFault fault = fault_of(
+  const RankFault fault = fault_of_ranks(
       [](Communicator& world) {
         double value = 0;
         if (world.rank() == 3) std::this_thread::sleep_for(std::chrono::milliseconds{600});
@@ -75,7 +63,7 @@ TEST(rank_fault, the_rank_that_keeps_a_chain_waiting_is_named_not_its_neighbour)
 
 TEST(rank_fault, a_rank_that_ends_early_is_noticed_at_once) {
   const auto begin = std::chrono::steady_clock::now();
-  const RankFault fault = fault_of([](Communicator& world) {
+  const RankFault fault = fault_of_ranks([](Communicator& world) {
     if (world.rank() != 3) meet(world);
   });
   EXPECT_EQ(fault.fault.cause, FaultCause::Died);
@@ -84,13 +72,13 @@ TEST(rank_fault, a_rank_that_ends_early_is_noticed_at_once) {
 }
 
 TEST(rank_fault, calls_that_do_not_fit_together_are_reported_with_both) {
-  const RankFault sizes = fault_of([](Communicator& world) {
+  const RankFault sizes = fault_of_ranks([](Communicator& world) {
     std::vector<double> data(world.rank() == 2 ? 3 : 2);
     world.all_reduce(std::span{data}, Reduction::Sum, kCall).wait();
   });
   EXPECT_EQ(sizes.fault.cause, FaultCause::Mismatch);
   EXPECT_THAT(sizes.what(), HasSubstr("meets rank 2 in mlp.down, layer 3, with 3 elements"));
-  const RankFault message = fault_of([](Communicator& world) {
+  const RankFault message = fault_of_ranks([](Communicator& world) {
     std::vector<double> data(static_cast<std::size_t>(world.rank() + 1));
     if (world.rank() == 0) world.send(std::span<const double>{data}, 1, kCall).wait();
     if (world.rank() == 1) world.receive(std::span{data}, 0, kCall).wait();
@@ -99,7 +87,7 @@ TEST(rank_fault, calls_that_do_not_fit_together_are_reported_with_both) {
 }
 
 TEST(rank_fault, ranks_that_list_different_groups_are_told_so) {
-  const RankFault fault = fault_of([](Communicator& world) {
+  const RankFault fault = fault_of_ranks([](Communicator& world) {
     const std::vector<int> all{0, 1, 2, 3}, two{2, 3};
     (void)world.split(world.rank() == 3 ? two : all, costmodel::Group::Data);
   });
@@ -108,7 +96,7 @@ TEST(rank_fault, ranks_that_list_different_groups_are_told_so) {
 }
 
 TEST(rank_fault, a_fault_ends_waits_in_other_groups_too) {
-  const RankFault fault = fault_of([](Communicator& world) {
+  const RankFault fault = fault_of_ranks([](Communicator& world) {
     const auto pair = world.split(ranks_where(4, [&](int r) { return r / 2 == world.rank() / 2; }),
                                   costmodel::Group::Tensor);
     if (world.rank() == 0) throw std::runtime_error{"broken"};

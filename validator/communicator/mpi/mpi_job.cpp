@@ -61,12 +61,7 @@ MpiJob::MpiJob(const HexaplanMpi& mpi, const RankOptions& options)
 
 void MpiJob::begin_call(const Call& call, std::string_view what) {
   if (fault_) throw RankFault{*fault_};
-  last_.operation = call.operation;
-  last_.what = what;
-  last_.layer = call.layer;
-  last_.microbatch = call.microbatch;
-  last_.inside = true;
-  ++last_.calls;
+  last_.begin(call, what);
   tell_supervisor(last_);
   hear();
 }

@@ -9,7 +9,6 @@
 #include <limits>
 #include <numeric>
 
-#include "validator/backends/module.h"
 #include "validator/communicator/mpi/mpi_job.h"
 #include "validator/device/device.h"
 
@@ -233,15 +232,7 @@ class MpiRanks : public RankBackend {
 }  // namespace
 
 const MpiLibrary& find_mpi() {
-  static const MpiLibrary library = [] {
-    const Module module = load_module("hexaplan_mpi", "hexaplan_mpi");
-    if (module.entry == nullptr) return MpiLibrary{nullptr, module.problem};
-    const auto entry = reinterpret_cast<decltype(&hexaplan_mpi)>(module.entry);  // NOLINT: dlsym's way
-    const HexaplanMpi* functions = entry();
-    if (functions->version != kHexaplanMpiVersion)
-      return MpiLibrary{nullptr, fmt::format("{} belongs to another version of hexaplan", module.path)};
-    return MpiLibrary{functions, {}};
-  }();
+  static const MpiLibrary library = load_functions<HexaplanMpi>("hexaplan_mpi", kHexaplanMpiVersion);
   return library;
 }
 

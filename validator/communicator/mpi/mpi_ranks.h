@@ -1,16 +1,13 @@
 #pragma once
 #include <memory>
-#include <string>
 
+#include "validator/backends/module.h"
 #include "validator/communicator/mpi/mpi_functions.h"
 #include "validator/communicator/run_ranks.h"
 
 namespace hexaplan::validator {
 
-struct MpiLibrary {
-  const HexaplanMpi* functions = nullptr;  // nullptr: see problem
-  std::string problem;
-};
+using MpiLibrary = FunctionTable<HexaplanMpi>;
 /// Loads the module hexaplan_mpi, once per process.
 [[nodiscard]] const MpiLibrary& find_mpi();
 

@@ -55,12 +55,7 @@ void NcclJob::throw_if_over() {
 void NcclJob::begin_call(const Call& call, std::string_view what) {
   const Lock lock{mutex_};
   throw_if_over();
-  last_.operation = call.operation;
-  last_.what = what;
-  last_.layer = call.layer;
-  last_.microbatch = call.microbatch;
-  last_.inside = true;
-  ++last_.calls;
+  last_.begin(call, what);
 }
 
 void NcclJob::end_call() {

@@ -10,7 +10,6 @@
 #include <thread>
 #include <vector>
 
-#include "validator/backends/module.h"
 #include "validator/communicator/bootstrap/bootstrap_error.h"
 #include "validator/communicator/bootstrap/store.h"
 #include "validator/communicator/nccl/nccl_communicator.h"
@@ -104,15 +103,7 @@ std::optional<RankFault> fault_of_rank(const Job& job, int rank, const RankProgr
 }  // namespace
 
 const NcclLibrary& find_nccl() {
-  static const NcclLibrary library = [] {
-    const Module module = load_module("hexaplan_nccl", "hexaplan_nccl");
-    if (module.entry == nullptr) return NcclLibrary{nullptr, module.problem};
-    const auto entry = reinterpret_cast<decltype(&hexaplan_nccl)>(module.entry);  // NOLINT: dlsym's way
-    const HexaplanNccl* functions = entry();
-    if (functions->version != kHexaplanNcclVersion)
-      return NcclLibrary{nullptr, fmt::format("{} belongs to another version of hexaplan", module.path)};
-    return NcclLibrary{functions, {}};
-  }();
+  static const NcclLibrary library = load_functions<HexaplanNccl>("hexaplan_nccl", kHexaplanNcclVersion);
   return library;
 }
 

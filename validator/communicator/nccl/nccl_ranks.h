@@ -3,16 +3,14 @@
 #include <string>
 #include <utility>
 
+#include "validator/backends/module.h"
 #include "validator/communicator/bootstrap/launcher.h"
 #include "validator/communicator/nccl/nccl_functions.h"
 #include "validator/communicator/run_ranks.h"
 
 namespace hexaplan::validator {
 
-struct NcclLibrary {
-  const HexaplanNccl* functions = nullptr;  // nullptr: see problem
-  std::string problem;
-};
+using NcclLibrary = FunctionTable<HexaplanNccl>;
 /// Loads the module hexaplan_nccl, once per process.
 [[nodiscard]] const NcclLibrary& find_nccl();
 

@@ -43,13 +43,7 @@ ThreadJob::ThreadJob(const RankOptions& options)
 }
 
 void ThreadJob::begin_call(int rank, const Call& call, std::string_view what) {
-  LastCall& last = ranks_[static_cast<std::size_t>(rank)].last;
-  last.operation = call.operation;
-  last.what = what;
-  last.layer = call.layer;
-  last.microbatch = call.microbatch;
-  last.inside = true;
-  ++last.calls;
+  ranks_[static_cast<std::size_t>(rank)].last.begin(call, what);
 }
 
 void ThreadJob::throw_if_faulted() const {
