@@ -84,19 +84,7 @@ class EmulatedDevice final : public validator::Device {
                                      : "CUDA kernels on the host, float32";
   }
   [[nodiscard]] Element element_of(costmodel::DType dtype) const override {
-    using costmodel::DType;
-    switch (dtype) {
-      case DType::Int64:
-      case DType::Int32:
-      case DType::Int8:
-      case DType::Bool:
-        return Element::I32;
-      case DType::Fp64:
-      case DType::Fp32:
-        return Element::F32;
-      default:
-        return element_;
-    }
+    return stored_element(dtype, Element::F32, element_);
   }
 
   void fill(const View& to, double value) override { cuda::fill(queue(), to, value); }

@@ -34,6 +34,21 @@ double attention_flops(const AttentionBlock& b) {
 
 }  // namespace
 
+Element stored_element(costmodel::DType dtype, Element wide, Element narrow) {
+  switch (dtype) {
+    case costmodel::DType::Int64:
+    case costmodel::DType::Int32:
+    case costmodel::DType::Int8:
+    case costmodel::DType::Bool:
+      return Element::I32;
+    case costmodel::DType::Fp64:
+    case costmodel::DType::Fp32:
+      return wide;
+    default:
+      return narrow;
+  }
+}
+
 Tensor Device::allocate(const TensorLabel& label, std::int64_t rows, std::int64_t cols) {
   const LabelledColumns part{label, cols};
   return allocate(std::span{&part, 1}, rows);

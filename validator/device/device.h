@@ -65,6 +65,10 @@ struct AttentionBlock {
   double pairs = 0;
 };
 
+/// What a device stores where the ledger says `dtype`: integers as they are, fp32 and wider as `wide`, all
+/// else as `narrow`.
+[[nodiscard]] Element stored_element(costmodel::DType dtype, Element wide, Element narrow);
+
 /// FLOPs issued under one operation's name and pass.
 struct IssuedFlops {
   std::string_view operation;

@@ -98,15 +98,8 @@ class CpuDevice : public Device {
   }
 
   [[nodiscard]] Element element_of(costmodel::DType dtype) const override {
-    switch (dtype) {
-      case costmodel::DType::Int64:
-      case costmodel::DType::Int32:
-      case costmodel::DType::Int8:
-      case costmodel::DType::Bool:
-        return Element::I32;
-      default:
-        return sizeof(T) == sizeof(double) ? Element::F64 : Element::F32;
-    }
+    constexpr Element kComputed = sizeof(T) == sizeof(double) ? Element::F64 : Element::F32;
+    return stored_element(dtype, kComputed, kComputed);
   }
 
   void fill(const View& to, double value) override {

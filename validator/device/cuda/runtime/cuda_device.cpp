@@ -86,18 +86,7 @@ std::string CudaDevice::description() const {
 }
 
 Element CudaDevice::element_of(costmodel::DType dtype) const {
-  switch (dtype) {
-    case costmodel::DType::Int64:
-    case costmodel::DType::Int32:
-    case costmodel::DType::Int8:
-    case costmodel::DType::Bool:
-      return Element::I32;
-    case costmodel::DType::Fp64:
-    case costmodel::DType::Fp32:
-      return Element::F32;
-    default:
-      return element_;
-  }
+  return stored_element(dtype, Element::F32, element_);
 }
 
 void CudaDevice::run_copy(const View& to, const View& from, Stream stream) {
