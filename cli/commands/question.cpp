@@ -84,8 +84,7 @@ Question ask(const ScenarioOptions& options) {
   auto [scenario, notes] = resolve_request(question.request, options);
   question.scenario = std::move(scenario);
   question.notes = std::move(notes);
-  presets::ClusterCalibration found =
-      presets::calibration_for(question.request, question.scenario.cluster);
+  presets::ClusterCalibration found = presets::calibration_for(question.request, question.scenario.cluster);
   found.apply_to(question.scenario.framework);
   question.calibration = std::move(found.calibration);
   question.fabric = std::move(found.fabric);
