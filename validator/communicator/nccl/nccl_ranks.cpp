@@ -153,6 +153,7 @@ void NcclRanks::run(const RankOptions& options, const RankProgram& program) {
   }
   const auto ranks = std::make_shared<LocalRanks>(gpus);
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(gpus));
   // Copies: a rank that hangs is left behind.
   for (int i = 0; i < gpus; ++i) {
     threads.emplace_back([job, ranks, &program, rank = place.process * gpus + i] {
