@@ -67,5 +67,6 @@ function(add_cuda_module name)
   set_target_properties(
     ${name}
     PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/hexaplan INSTALL_RPATH_USE_LINK_PATH ON)
+  add_dependencies(modules ${name})
   install(TARGETS ${name} LIBRARY DESTINATION lib/hexaplan)
 endfunction()

@@ -13,7 +13,8 @@ class CudaConformance : public testing::TestWithParam<Operation> {
  protected:
   static void expect(Element element, double bound) {
     const auto state = validator::find_backend("cuda");
-    if (!state || !state->available) GTEST_SKIP() << (state ? state->detail : "no device is called cuda");
+    if (!state || !state->available)
+      GTEST_SKIP() << (state ? state->detail + "; " + state->remedy : "no device is called cuda");
     expect_like_float64(GetParam(), *validator::make_device("cuda", element), bound);
   }
 };

@@ -24,7 +24,8 @@ class GpuRanks : public testing::Test {
  protected:
   void SetUp() override {
     const auto state = validator::find_backend("cuda");
-    if (!state || !state->available) GTEST_SKIP() << (state ? state->detail : "no device is called cuda");
+    if (!state || !state->available)
+      GTEST_SKIP() << (state ? state->detail + "; " + state->remedy : "no device is called cuda");
   }
   static validator::ExecutionReport run(const Scenario& sc, validator::RankBackend& ranks) {
     validator::RunOptions options{.steps = 2, .routing = validator::Routing::InTurn};
