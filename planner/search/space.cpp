@@ -1,6 +1,7 @@
 #include "planner/search/space.h"
 
 #include <algorithm>
+#include <span>
 
 #include "planner/search/search.h"
 
@@ -106,18 +107,46 @@ std::vector<Sharding> shardings_of(const SearchProblem& problem, const SearchSpa
   return out;
 }
 
+/// One chunk per stage takes the first split.
+std::span<const StageSplit> splits_of(const SearchSpace& s, int vpp) {
+  const std::span<const StageSplit> all{s.split};
+  return vpp > 1 ? all : all.first(std::min<std::size_t>(1, all.size()));
+}
+
 std::vector<PipeOption> pipes_of(const SearchSpace& s) {
   std::vector<PipeOption> out;
   for (const ScheduleKind schedule : s.schedule) {
     for (const int vpp : s.vpp) {
       if ((vpp > 1) != (schedule == ScheduleKind::Interleaved)) continue;
-      for (const StageSplit split : s.split) {
-        out.push_back({schedule, vpp, split});
-        if (vpp == 1) break;  // one chunk per stage takes the first split
-      }
+      for (const StageSplit split : splits_of(s, vpp)) out.push_back({schedule, vpp, split});
     }
   }
   return out;
+}
+
+void append_experts(const SearchSpace& s, Unit unit, std::vector<Unit>& units) {
+  const bool as_tp = std::find(s.etp.begin(), s.etp.end(), 0) != s.etp.end();
+  for (const int ep : s.ep) {
+    for (const int etp : s.etp) {
+      // With one tensor-parallel rank "as tp" and 1 are the same.
+      if (etp == 1 && unit.tp == 1 && as_tp) continue;
+      unit.ep = ep;
+      unit.etp = etp;
+      units.push_back(unit);
+    }
+  }
+}
+
+/// The units of `unit`'s precision and tensor degree. `unused`: how context is exchanged where it is not cut.
+void append_contexts(const SearchSpace& s, ContextKind unused, Unit unit, std::vector<Unit>& units) {
+  const std::vector<ContextKind> no_context{unused};
+  for (const int cp : s.cp) {
+    unit.cp = cp;
+    for (const ContextKind context : cp > 1 ? s.context : no_context) {
+      unit.context = context;
+      append_experts(s, unit, units);
+    }
+  }
 }
 
 }  // namespace
@@ -157,30 +186,12 @@ Space make_space(const SearchProblem& problem, std::size_t machines) {
 std::vector<Unit> units_of(const SearchProblem& problem, const Space& space, std::size_t machines) {
   const SearchSpace& s = space.lists;
   std::vector<Unit> units;
-  const std::vector<ContextKind> no_context{problem.base.layout.context};
   Unit unit{.machines = machines};
-  const auto experts = [&] {
-    for (const int ep : s.ep) {
-      for (const int etp : s.etp) {
-        // With one tensor-parallel rank "as tp" and 1 are the same.
-        if (etp == 1 && unit.tp == 1 && std::find(s.etp.begin(), s.etp.end(), 0) != s.etp.end()) continue;
-        unit.ep = ep;
-        unit.etp = etp;
-        units.push_back(unit);
-      }
-    }
-  };
   for (const Precision precision : s.precision) {
     unit.precision = precision;
     for (const int tp : s.tp) {
       unit.tp = tp;
-      for (const int cp : s.cp) {
-        unit.cp = cp;
-        for (const ContextKind context : cp > 1 ? s.context : no_context) {
-          unit.context = context;
-          experts();
-        }
-      }
+      append_contexts(s, problem.base.layout.context, unit, units);
     }
   }
   return units;

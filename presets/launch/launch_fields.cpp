@@ -9,10 +9,8 @@ namespace hexaplan::presets {
 
 using costmodel::AttentionKind;
 using costmodel::DType;
-using costmodel::Layout;
 using costmodel::Optimizer;
 using costmodel::Precision;
-using costmodel::Recompute;
 using costmodel::RecomputeMode;
 using costmodel::Scenario;
 using costmodel::ScheduleKind;

@@ -5,8 +5,6 @@
 
 namespace hexaplan::presets {
 
-using costmodel::Optimizer;
-using costmodel::Precision;
 using costmodel::RecomputeMode;
 using costmodel::Scenario;
 using costmodel::ScheduleKind;

@@ -88,7 +88,7 @@ void append_toml(const JsonObject& object, const std::string& path, std::string&
   for (const auto& [key, value] : object) {
     const auto* inner = value.get_if<JsonObject>();
     if (inner == nullptr) continue;
-    const std::string name = path.empty() ? key : path + "." + key;
+    const std::string name = path.empty() ? key : fmt::format("{}.{}", path, key);
     text += fmt::format("\n[{}]\n", name);
     append_toml(*inner, name, text);
   }
@@ -97,7 +97,7 @@ void append_toml(const JsonObject& object, const std::string& path, std::string&
 /// A word that a shell reads back as it is.
 std::string shell_word(const JsonValue& value) {
   const auto* text = value.get_if<std::string>();
-  const std::string word = text != nullptr ? *text : plain(value);
+  std::string word = text != nullptr ? *text : plain(value);
   if (word.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.,/:") ==
       std::string::npos)
     return word;

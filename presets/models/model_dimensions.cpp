@@ -1,7 +1,9 @@
 #include "presets/models/model_dimensions.h"
 
+#include <array>
 #include <cassert>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -21,89 +23,83 @@ namespace {
 struct DimensionRow {
   ModelDimension dimension;
   Key DimensionKeys::*own;  // null: the families share the names below
-  std::vector<std::string_view> usual;
+  std::array<std::string_view, 3> usual;
   bool every_family = false;  // also of files that leave the key out
 };
 
-const std::vector<DimensionRow>& rows() {
-  static const std::vector<DimensionRow> table = {
-      {{"layers", "decoder layers", [](const ModelSpec& m) { return m.layers; }}, &DimensionKeys::layers, {}},
-      {{"hidden", "width of the residual stream", [](const ModelSpec& m) { return m.hidden; }},
-       &DimensionKeys::hidden,
-       {}},
-      {{"ffn", "width inside the MLP", [](const ModelSpec& m) { return m.mlp.ffn; }},
-       &DimensionKeys::ffn,
-       {}},
-      {{"heads", "attention heads", [](const ModelSpec& m) { return m.attention.heads; }},
-       &DimensionKeys::heads,
-       {}},
-      {{"kv_heads", "key and value heads", [](const ModelSpec& m) { return m.attention.kv_heads; }},
-       &DimensionKeys::kv_heads,
-       {}},
-      {{"head_dim", "width of a head", [](const ModelSpec& m) { return m.attention.head_dim; }},
-       &DimensionKeys::head_dim,
-       {}},
-      {{"vocab", "tokens in the vocabulary", [](const ModelSpec& m) { return m.vocab; }},
-       nullptr,
-       {"vocab_size"},
-       true},
-      {{"max_positions", "longest sequence the model was made for",
-        [](const ModelSpec& m) { return m.max_positions; }},
-       &DimensionKeys::positions,
-       {}},
-      {{"window", "tokens a sliding window sees", [](const ModelSpec& m) { return m.attention.window; }},
-       nullptr,
-       {"sliding_window"}},
-      {{"experts", "routed experts of a layer", [](const ModelSpec& m) { return m.moe.experts; }},
-       nullptr,
-       {"num_local_experts", "n_routed_experts", "num_experts"}},
-      {{"top_k", "experts a token visits", [](const ModelSpec& m) { return m.moe.top_k; }},
-       nullptr,
-       {"num_experts_per_tok"}},
-      {{"expert_ffn", "width inside an expert", [](const ModelSpec& m) { return m.moe.expert_ffn; }},
-       nullptr,
-       {"moe_intermediate_size"}},
-      {{"shared_ffn", "width of the shared expert", [](const ModelSpec& m) { return m.moe.shared_ffn; }},
-       nullptr,
-       {"shared_expert_intermediate_size"}},
-      {{"shared_experts", "experts every token visits",
-        [](const ModelSpec& m) { return m.moe.expert_ffn == 0 ? 0 : m.moe.shared_ffn / m.moe.expert_ffn; }},
-       nullptr,
-       {"n_shared_experts"}},
-      {{"first_k_dense", "leading layers without experts",
-        [](const ModelSpec& m) { return m.moe.first_k_dense; }},
-       nullptr,
-       {"first_k_dense_replace"}},
-      {{"q_lora_rank", "rank of the compressed queries (MLA)",
-        [](const ModelSpec& m) { return m.attention.q_lora_rank; }},
-       nullptr,
-       {"q_lora_rank"}},
-      {{"kv_lora_rank", "rank of the compressed keys and values (MLA)",
-        [](const ModelSpec& m) { return m.attention.kv_lora_rank; }},
-       nullptr,
-       {"kv_lora_rank"}},
-      {{"qk_nope_dim", "width of a head without positions (MLA)",
-        [](const ModelSpec& m) { return m.attention.qk_nope_dim; }},
-       nullptr,
-       {"qk_nope_head_dim"}},
-      {{"qk_rope_dim", "width of a head with rotary positions (MLA)",
-        [](const ModelSpec& m) { return m.attention.qk_rope_dim; }},
-       nullptr,
-       {"qk_rope_head_dim"}},
-      {{"v_head_dim", "width of a value head (MLA)",
-        [](const ModelSpec& m) { return m.attention.v_head_dim; }},
-       nullptr,
-       {"v_head_dim"}},
-      {{"mtp_layers", "multi-token prediction modules",
-        [](const ModelSpec& m) { return static_cast<std::int64_t>(m.mtp_layers); }},
-       nullptr,
-       {"num_nextn_predict_layers"}},
-  };
-  return table;
-}
+constexpr DimensionRow kRows[] = {
+    {{"layers", "decoder layers", [](const ModelSpec& m) { return m.layers; }}, &DimensionKeys::layers, {}},
+    {{"hidden", "width of the residual stream", [](const ModelSpec& m) { return m.hidden; }},
+     &DimensionKeys::hidden,
+     {}},
+    {{"ffn", "width inside the MLP", [](const ModelSpec& m) { return m.mlp.ffn; }}, &DimensionKeys::ffn, {}},
+    {{"heads", "attention heads", [](const ModelSpec& m) { return m.attention.heads; }},
+     &DimensionKeys::heads,
+     {}},
+    {{"kv_heads", "key and value heads", [](const ModelSpec& m) { return m.attention.kv_heads; }},
+     &DimensionKeys::kv_heads,
+     {}},
+    {{"head_dim", "width of a head", [](const ModelSpec& m) { return m.attention.head_dim; }},
+     &DimensionKeys::head_dim,
+     {}},
+    {{"vocab", "tokens in the vocabulary", [](const ModelSpec& m) { return m.vocab; }},
+     nullptr,
+     {"vocab_size"},
+     true},
+    {{"max_positions", "longest sequence the model was made for",
+      [](const ModelSpec& m) { return m.max_positions; }},
+     &DimensionKeys::positions,
+     {}},
+    {{"window", "tokens a sliding window sees", [](const ModelSpec& m) { return m.attention.window; }},
+     nullptr,
+     {"sliding_window"}},
+    {{"experts", "routed experts of a layer", [](const ModelSpec& m) { return m.moe.experts; }},
+     nullptr,
+     {"num_local_experts", "n_routed_experts", "num_experts"}},
+    {{"top_k", "experts a token visits", [](const ModelSpec& m) { return m.moe.top_k; }},
+     nullptr,
+     {"num_experts_per_tok"}},
+    {{"expert_ffn", "width inside an expert", [](const ModelSpec& m) { return m.moe.expert_ffn; }},
+     nullptr,
+     {"moe_intermediate_size"}},
+    {{"shared_ffn", "width of the shared expert", [](const ModelSpec& m) { return m.moe.shared_ffn; }},
+     nullptr,
+     {"shared_expert_intermediate_size"}},
+    {{"shared_experts", "experts every token visits",
+      [](const ModelSpec& m) { return m.moe.expert_ffn == 0 ? 0 : m.moe.shared_ffn / m.moe.expert_ffn; }},
+     nullptr,
+     {"n_shared_experts"}},
+    {{"first_k_dense", "leading layers without experts",
+      [](const ModelSpec& m) { return m.moe.first_k_dense; }},
+     nullptr,
+     {"first_k_dense_replace"}},
+    {{"q_lora_rank", "rank of the compressed queries (MLA)",
+      [](const ModelSpec& m) { return m.attention.q_lora_rank; }},
+     nullptr,
+     {"q_lora_rank"}},
+    {{"kv_lora_rank", "rank of the compressed keys and values (MLA)",
+      [](const ModelSpec& m) { return m.attention.kv_lora_rank; }},
+     nullptr,
+     {"kv_lora_rank"}},
+    {{"qk_nope_dim", "width of a head without positions (MLA)",
+      [](const ModelSpec& m) { return m.attention.qk_nope_dim; }},
+     nullptr,
+     {"qk_nope_head_dim"}},
+    {{"qk_rope_dim", "width of a head with rotary positions (MLA)",
+      [](const ModelSpec& m) { return m.attention.qk_rope_dim; }},
+     nullptr,
+     {"qk_rope_head_dim"}},
+    {{"v_head_dim", "width of a value head (MLA)", [](const ModelSpec& m) { return m.attention.v_head_dim; }},
+     nullptr,
+     {"v_head_dim"}},
+    {{"mtp_layers", "multi-token prediction modules",
+      [](const ModelSpec& m) { return static_cast<std::int64_t>(m.mtp_layers); }},
+     nullptr,
+     {"num_nextn_predict_layers"}},
+};
 
 const DimensionRow* find_row(std::string_view id) {
-  for (const DimensionRow& row : rows()) {
+  for (const DimensionRow& row : kRows) {
     if (row.dimension.id == id) return &row;
   }
   return nullptr;
@@ -134,7 +130,7 @@ std::string_view key_of(const JsonValue& fields, const ModelFamily& family, cons
     return !key.alias.empty() && fields.find(key.alias) != nullptr ? key.alias : key.name;
   }
   for (const std::string_view key : row.usual) {
-    if (fields.find(key) != nullptr) return key;
+    if (!key.empty() && fields.find(key) != nullptr) return key;
   }
   return row.every_family ? row.usual.front() : std::string_view{};
 }
@@ -150,7 +146,8 @@ std::int64_t added_by_family(const JsonValue& config, const JsonValue& written, 
 std::span<const ModelDimension> model_dimensions() {
   static const std::vector<ModelDimension> dimensions = [] {
     std::vector<ModelDimension> list;
-    for (const DimensionRow& row : rows()) list.push_back(row.dimension);
+    list.reserve(std::size(kRows));
+    for (const DimensionRow& row : kRows) list.push_back(row.dimension);
     return list;
   }();
   return dimensions;
@@ -159,8 +156,8 @@ std::span<const ModelDimension> model_dimensions() {
 JsonValue model_config(const JsonValue& model) {
   const auto* name = model.get_if<std::string>();
   if (name == nullptr) return model;
-  JsonDocument document = read_json_file(model_file(*name));
-  JsonValue config = is_model_preset(document) ? *document.root.find("config") : std::move(document.root);
+  const JsonDocument document = read_json_file(model_file(*name));
+  JsonValue config = is_model_preset(document) ? *document.root.find("config") : document.root;
   auto* fields = config.get_if<JsonObject>();
   if (fields != nullptr && config.find("_name_or_path") == nullptr) {
     fields->insert(fields->begin(), {"_name_or_path", find_model(*name).name});

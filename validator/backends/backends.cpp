@@ -44,7 +44,7 @@ void probe_processor(BackendState& state) {
 }
 
 void probe_mpi(BackendState& state) {
-  const MpiLibrary library = find_mpi();
+  const MpiLibrary& library = find_mpi();
   state.available = library.functions != nullptr;
   state.detail = state.available ? library.functions->library : library.problem;
   if (!state.available) {

@@ -81,6 +81,7 @@ class Fitter {
                     std::string how) {
     const double middle = std::clamp(median_of(ratios), least, most);
     std::vector<double> off;
+    off.reserve(ratios.size());
     for (const double ratio : ratios) off.push_back(ratio - middle);
     note(std::move(name), middle, robust_sigma(off) / std::sqrt(static_cast<double>(ratios.size())), "",
          std::move(how));

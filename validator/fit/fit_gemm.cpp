@@ -82,28 +82,33 @@ std::vector<double> smoothness(std::size_t areas, std::size_t depths) {
   return penalty;
 }
 
-/// Lowers corrections under which time would fall as a shape grows (presets::read_calibration refuses them).
-void limit_slopes(GemmCurve& curve) {
+/// Lowers each correction that is too large beside its neighbours as they are; whether there was one.
+bool lower_steep(GemmCurve& curve) {
   const std::vector<double>&area = curve.area.log2, &depth = curve.depth.log2;
   const std::size_t columns = depth.size();
-  for (bool changed = true; changed;) {
-    changed = false;
-    const auto lower = [&](std::size_t cell, double most) {
-      if (curve.correction[cell] <= most + 1e-9) return;
-      curve.correction[cell] = most;
-      changed = true;
-    };
-    for (std::size_t i = 0; i < area.size(); ++i) {
-      for (std::size_t j = 0; j < columns; ++j) {
-        const std::size_t cell = i * columns + j;
-        if (j > 0) {
-          const double k = std::exp2(depth[j - 1]);
-          lower(cell,
-                curve.correction[cell - 1] + kMargin * (depth[j] - depth[j - 1]) * k / (k + curve.k_half));
-        }
-        if (i > 0) lower(cell, curve.correction[cell - columns] + kSteepestArea * (area[i] - area[i - 1]));
-      }
+  bool changed = false;
+  const auto lower = [&](std::size_t cell, double most) {
+    if (curve.correction[cell] <= most + 1e-9) return;
+    curve.correction[cell] = most;
+    changed = true;
+  };
+  const auto most_rise = [&](std::size_t j) {
+    const double k = std::exp2(depth[j - 1]);
+    return kMargin * (depth[j] - depth[j - 1]) * k / (k + curve.k_half);
+  };
+  for (std::size_t i = 0; i < area.size(); ++i) {
+    for (std::size_t j = 0; j < columns; ++j) {
+      const std::size_t cell = i * columns + j;
+      if (j > 0) lower(cell, curve.correction[cell - 1] + most_rise(j));
+      if (i > 0) lower(cell, curve.correction[cell - columns] + kSteepestArea * (area[i] - area[i - 1]));
     }
+  }
+  return changed;
+}
+
+/// Lowers corrections under which time would fall as a shape grows (presets::read_calibration refuses them).
+void limit_slopes(GemmCurve& curve) {
+  while (lower_steep(curve)) {
   }
 }
 
@@ -170,19 +175,20 @@ class Fitter {
   void choose(const std::vector<bool>& seen) {
     std::optional<GemmCurve> best;
     double least = std::numeric_limits<double>::infinity();
+    const auto try_out = [&](double quantisation, double cost, double half) {
+      curve().quantisation = quantisation;
+      curve().tiles[2].cost = cost;
+      curve().k_half = half;
+      solve(seen);
+      const double loss = loss_over(seen);
+      if (loss < least) {
+        least = loss;
+        best = curve();
+      }
+    };
     for (const double q : kQuantisations) {
       for (const double cost : kSmallTileCosts) {
-        for (const double half : kHalves) {
-          curve().quantisation = q;
-          curve().tiles[2].cost = cost;
-          curve().k_half = half;
-          solve(seen);
-          const double loss = loss_over(seen);
-          if (loss < least) {
-            least = loss;
-            best = curve();
-          }
-        }
+        for (const double half : kHalves) try_out(q, cost, half);
       }
     }
     curve() = *best;

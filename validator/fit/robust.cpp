@@ -85,6 +85,7 @@ double median_of(std::vector<double> values) {
 
 double robust_sigma(const std::vector<double>& residuals) {
   std::vector<double> distances;
+  distances.reserve(residuals.size());
   for (const double r : residuals) distances.push_back(std::abs(r));
   return median_of(std::move(distances)) / kNormalMedian;
 }

@@ -121,24 +121,35 @@ class Cells {
   std::map<std::tuple<int, int, Pass>, int> count_;
 };
 
+/// The matrices of every layer under every tensor-parallel degree.
+std::vector<Linear> all_linears() {
+  std::vector<Linear> result;
+  for (const LayerShape& layer : kLayers) {
+    for (const std::int64_t tp : kTensorDegrees) {
+      const std::vector<Linear> parts = linears_of(layer, tp);
+      result.insert(result.end(), parts.begin(), parts.end());
+    }
+  }
+  return result;
+}
+
+void add_passes(const Linear& linear, std::int64_t tokens, Cells& cells, Collector& points) {
+  for (const Pass pass : {Pass::Forward, Pass::BackwardData, Pass::BackwardWeight}) {
+    Point point{.kind = PointKind::Gemm, .pass = pass, .gemm = shape_of(linear, tokens, pass)};
+    if (cells.full(point.gemm, pass) || !points.add(point)) continue;
+    cells.fill(point.gemm, pass);
+    if (pass != Pass::BackwardWeight) continue;
+    point.gemm.accumulate_bytes = kAccumulateBytes;  // the same with and without
+    points.add(point);
+  }
+}
+
 std::vector<Point> gemms(const PlanLimits& limits) {
   Collector points{limits};
   Cells cells{limits.per_cell};
+  const std::vector<Linear> linears = all_linears();
   for (const std::int64_t tokens : kTokens) {
-    for (const LayerShape& layer : kLayers) {
-      for (const std::int64_t tp : kTensorDegrees) {
-        for (const Linear& linear : linears_of(layer, tp)) {
-          for (const Pass pass : {Pass::Forward, Pass::BackwardData, Pass::BackwardWeight}) {
-            Point point{.kind = PointKind::Gemm, .pass = pass, .gemm = shape_of(linear, tokens, pass)};
-            if (cells.full(point.gemm, pass) || !points.add(point)) continue;
-            cells.fill(point.gemm, pass);
-            if (pass != Pass::BackwardWeight) continue;
-            point.gemm.accumulate_bytes = kAccumulateBytes;  // the same with and without
-            points.add(point);
-          }
-        }
-      }
-    }
+    for (const Linear& linear : linears) add_passes(linear, tokens, cells, points);
   }
   return points.take_shuffled();
 }
@@ -237,8 +248,17 @@ std::vector<Point> interleave(std::span<const std::vector<Point>> lists) {
   std::stable_sort(order.begin(), order.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<Point> points;
+  points.reserve(order.size());
   for (const auto& [place, point] : order) points.push_back(*point);
   return points;
+}
+
+/// `point` with payloads of 4 KiB to 1 GiB, each `factor` times the one before.
+void add_payloads(Point point, double factor, Collector& points) {
+  for (double bytes = 4096; bytes <= 1024.0 * 1024 * 1024; bytes *= factor) {
+    point.payload = Bytes{bytes};
+    points.add(point);
+  }
 }
 
 }  // namespace
@@ -274,10 +294,7 @@ std::vector<Point> plan_collectives(const RankPlan& ranks, const PlanLimits& lim
          {CollectiveKind::AllReduce, CollectiveKind::AllGather, CollectiveKind::ReduceScatter,
           CollectiveKind::AllToAll, CollectiveKind::SendRecv, CollectiveKind::Broadcast}) {
       point.collective = kind;
-      for (double bytes = 4096; bytes <= 1024.0 * 1024 * 1024; bytes *= factor) {
-        point.payload = Bytes{bytes};
-        points.add(point);
-      }
+      add_payloads(point, factor, points);
     }
     if (!ranks.overlaps) continue;
     point.kind = PointKind::Overlap;

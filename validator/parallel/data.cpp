@@ -69,7 +69,7 @@ void FlatParameters::initialise(const Rank& rank, std::uint64_t seed) {
 /// The same deviations. What is cut makes a model of its own on every rank.
 void FlatParameters::fill_with_noise(const Rank& rank, std::uint64_t seed) {
   const View held = own_parameters();
-  const auto unit = static_cast<std::uint64_t>(unit_ + 8);
+  const auto unit = static_cast<std::uint64_t>(std::int64_t{unit_} + 8);
   rank.device.fill(parameter_, 0);  // its padding
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const LocalTensor& t = tensors_[i];

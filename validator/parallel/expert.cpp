@@ -79,6 +79,18 @@ ExpertExchange::ExpertExchange(const Rank& rank, std::span<const std::int32_t> c
   sort_by_expert(of_members, local);
 }
 
+/// The rows of one of `experts` among those of a member, which begin at `row`.
+void ExpertExchange::append_rows_of(std::size_t expert, std::size_t experts, const Counts& counts,
+                                    std::int64_t row) {
+  for (std::size_t i = 0; i < counts.size(); row += counts[i++]) {
+    if (i % experts != expert) continue;
+    for (std::int64_t r = row; r < row + counts[i]; ++r) {
+      inverse_[static_cast<std::size_t>(r)] = static_cast<std::int32_t>(order_.size());
+      order_.push_back(static_cast<std::int32_t>(r));
+    }
+  }
+}
+
 /// Exchanged rows lie member by member, each padded alike, inside a member source by source, inside a source
 /// expert by expert.
 void ExpertExchange::sort_by_expert(const std::vector<Counts>& of_members, std::size_t experts) {
@@ -87,15 +99,7 @@ void ExpertExchange::sort_by_expert(const std::vector<Counts>& of_members, std::
   inverse_.assign(of_members.size() * static_cast<std::size_t>(padded_rows_), -1);
   for (std::size_t expert = 0; expert < experts; ++expert) {
     for (std::size_t member = 0; member < of_members.size(); ++member) {
-      auto row = static_cast<std::int64_t>(member) * padded_rows_;
-      const Counts& counts = of_members[member];
-      for (std::size_t i = 0; i < counts.size(); row += counts[i++]) {
-        if (i % experts != expert) continue;
-        for (std::int64_t r = row; r < row + counts[i]; ++r) {
-          inverse_[static_cast<std::size_t>(r)] = static_cast<std::int32_t>(order_.size());
-          order_.push_back(static_cast<std::int32_t>(r));
-        }
-      }
+      append_rows_of(expert, experts, of_members[member], static_cast<std::int64_t>(member) * padded_rows_);
     }
     offsets_.push_back(static_cast<std::int64_t>(order_.size()));
   }

@@ -41,6 +41,7 @@ class ExpertExchange {
  private:
   /// Copies per source rank of the expert group and local expert, of one rank that shares the experts.
   using Counts = std::vector<std::int32_t>;
+  void append_rows_of(std::size_t expert, std::size_t experts, const Counts& counts, std::int64_t row);
   void sort_by_expert(const std::vector<Counts>& of_members, std::size_t experts);
 
   std::vector<std::int32_t> places_;

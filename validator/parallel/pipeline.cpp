@@ -8,7 +8,6 @@
 namespace hexaplan::validator {
 
 using costmodel::Pass;
-using costmodel::TensorKind;
 
 int position_of_chunk(const costmodel::Layout& layout, int stage, int chunk) {
   return costmodel::chunk_position(layout.schedule, layout.pp, {.stage = stage, .chunk = chunk});

@@ -35,8 +35,8 @@ Groups make_groups(Communicator& world, const costmodel::Layout& layout, const c
   g.alone = part_of(world, Group::Shard, [](int rank) { return rank; });
   // Experts are cut over as large a part of their replicas as dense parameters over theirs.
   const std::int64_t whole = std::int64_t{layout.dp} * layout.cp;
-  const auto part =
-      static_cast<int>(std::max<std::int64_t>(1, layout.expert_data() * layout.shard_ranks() / whole));
+  const auto part = static_cast<int>(
+      std::max<std::int64_t>(1, std::int64_t{layout.expert_data()} * layout.shard_ranks() / whole));
   Communicator& replicas = *g.expert_data;
   g.expert_shard = part_of(replicas, Group::ExpertData, [&](int rank) { return rank / part; });
   g.expert_replica = part_of(replicas, Group::ExpertData, [&](int rank) { return rank % part; });

@@ -58,14 +58,16 @@ void initial_values(const LocalTensor& t, int unit, const costmodel::ModelSpec& 
   const std::uint64_t stream =
       copy ? stream_of("embedding.word.weight", UnitPlan::kEmbedding) : stream_of(t.name, unit);
   const double deviation = initial_deviation(t, model);
+  const auto value_at = [&](std::int64_t global) {
+    return deviation == 0 ? 1.0
+                          : deviation * counter_normal(seed, stream, static_cast<std::uint64_t>(global));
+  };
   for (const RowSegment& s : t.segments) {
     for (std::int64_t row = 0; row < s.count; ++row) {
-      for (std::int64_t col = 0; col < t.cols; ++col) {
-        const std::int64_t global = (s.global + row) * t.global_cols + t.first_col + col;
-        out[static_cast<std::size_t>((s.local + row) * t.cols + col)] =
-            deviation == 0 ? 1.0
-                           : deviation * counter_normal(seed, stream, static_cast<std::uint64_t>(global));
-      }
+      const std::int64_t local = (s.local + row) * t.cols;
+      const std::int64_t global = (s.global + row) * t.global_cols + t.first_col;
+      for (std::int64_t col = 0; col < t.cols; ++col)
+        out[static_cast<std::size_t>(local + col)] = value_at(global + col);
     }
   }
 }

@@ -8,7 +8,6 @@ namespace hexaplan::validator {
 namespace {
 
 using costmodel::Cut;
-using costmodel::Layout;
 using costmodel::ParameterTensor;
 using costmodel::Scenario;
 

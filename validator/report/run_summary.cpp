@@ -37,6 +37,7 @@ std::vector<TrafficSummary> summarize_traffic(const std::vector<RankReport>& ran
     }
   }
   std::vector<TrafficSummary> summary;
+  summary.reserve(busiest.size());
   for (const auto& [key, count] : busiest) summary.push_back({key.first, key.second, count});
   return summary;
 }
@@ -53,6 +54,7 @@ std::vector<OperationReport> summarize_operations(const std::vector<RankReport>&
     }
   }
   std::vector<OperationReport> slowest;
+  slowest.reserve(sums.size());
   for (auto& [name, sum] : sums) slowest.push_back(std::move(sum));
   std::stable_sort(slowest.begin(), slowest.end(),
                    [](const auto& a, const auto& b) { return a.time > b.time; });

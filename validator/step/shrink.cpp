@@ -87,7 +87,7 @@ void shrink_batch(Scenario& sc, std::int64_t microbatches) {
   const std::int64_t unit = std::int64_t{l.cp} * (ring ? 2 : 1) * (l.sp ? l.tp : 1);
   sc.recipe.sequence = std::min(sc.recipe.sequence, costmodel::ceil_div(std::int64_t{8}, unit) * unit);
   sc.recipe.micro_batch = std::min<std::int64_t>(sc.recipe.micro_batch, 2);
-  const std::int64_t enough = std::max<std::int64_t>(2, 2 * l.pp) + microbatches % l.pp;
+  const std::int64_t enough = std::max<std::int64_t>(2, std::int64_t{2} * l.pp) + microbatches % l.pp;
   sc.recipe.global_batch = std::min(microbatches, enough) * sc.recipe.micro_batch * l.dp;
 }
 

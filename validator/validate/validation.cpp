@@ -192,6 +192,7 @@ std::vector<int> ranks_worth_running(const Scenario& scenario) {
   const std::vector<std::int64_t> members =
       costmodel::members_of(scenario.layout, costmodel::Group::Pipeline, 0);
   std::vector<int> ranks;
+  ranks.reserve(chosen.size());
   for (const std::int64_t stage : chosen)
     ranks.push_back(static_cast<int>(members.at(static_cast<std::size_t>(stage))));
   return ranks;

@@ -110,7 +110,7 @@ Scenario scenario_of(const Scenario& base, const Values& values) {
   sc.recipe = {};
   for (std::size_t i = 0; i < kDimensions.size(); ++i) kDimensions[i].set(sc, values[i]);
   constexpr std::int64_t kEven = 4;
-  sc.recipe.sequence = 2 * sc.layout.cp * sc.layout.tp * kEven;
+  sc.recipe.sequence = 2 * kEven * sc.layout.cp * sc.layout.tp;
   sc.cluster.gpus = sc.layout.world_size();
   return sc;
 }
@@ -152,7 +152,7 @@ class Draws {
 struct Pair {
   std::size_t first, second;
   int first_value, second_value;
-  friend auto operator<=>(const Pair&, const Pair&) = default;
+  friend auto operator<=>(const Pair&, const Pair&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 template <class Visitor>
@@ -162,14 +162,16 @@ void for_each_pair(const Values& v, const Visitor& visit) {
   }
 }
 
+void insert_pairs(std::size_t first, std::size_t second, std::set<Pair>& pairs) {
+  for (int a = 0; a < kDimensions[first].values; ++a) {
+    for (int b = 0; b < kDimensions[second].values; ++b) pairs.insert({first, second, a, b});
+  }
+}
+
 std::set<Pair> all_pairs() {
   std::set<Pair> pairs;
   for (std::size_t i = 0; i < kDimensions.size(); ++i) {
-    for (std::size_t j = i + 1; j < kDimensions.size(); ++j) {
-      for (int a = 0; a < kDimensions[i].values; ++a) {
-        for (int b = 0; b < kDimensions[j].values; ++b) pairs.insert({i, j, a, b});
-      }
-    }
+    for (std::size_t j = i + 1; j < kDimensions.size(); ++j) insert_pairs(i, j, pairs);
   }
   return pairs;
 }

@@ -95,6 +95,7 @@ std::vector<Blob> Store::meet(std::string_view name, int index, int size, std::s
   Unpacker read{reply};
   read.number<Reply>();
   std::vector<Blob> all;
+  all.reserve(static_cast<std::size_t>(size));
   for (int i = 0; i < size; ++i) all.push_back(copy_of(read.blob()));
   return all;
 }

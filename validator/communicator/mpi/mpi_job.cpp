@@ -101,7 +101,7 @@ void MpiJob::send(void* communicator, ConstBuffer data, int to, int tag) {
 std::shared_ptr<MpiJob::Incoming> MpiJob::expect(void* communicator, std::int64_t bytes, int from, int tag) {
   const auto done = [](const std::shared_ptr<Incoming>& message) { return message->request == nullptr; };
   incoming_.erase(std::remove_if(incoming_.begin(), incoming_.end(), done), incoming_.end());
-  const auto message = incoming_.emplace_back(std::make_shared<Incoming>());
+  auto message = incoming_.emplace_back(std::make_shared<Incoming>());
   message->bytes.resize(static_cast<std::size_t>(bytes));
   message->request =
       mpi_.receive(communicator, message->bytes.data(), static_cast<int>(bytes), kHexaplanMpiByte, from, tag);

@@ -233,10 +233,9 @@ std::unique_ptr<Communicator> NcclCommunicator::do_split(std::span<const int> me
     const std::size_t parent_row = std::exchange(memory_row_, self_->memory.size());
     row = memory_row_;
     self_->memory.push_back({.kind = kind, .ranks = count});
-    measure_memory([&] {
-      // Of one rank: takes part, but needs no communicator, which would cost memory.
-      part = job.open([&] { return job.nccl().split(handle_, count == 1 ? -1 : colour, index); });
-    });
+    // Of one rank: takes part, but needs no communicator, which would cost memory.
+    const auto split = [&] { return job.nccl().split(handle_, count == 1 ? -1 : colour, index); };
+    measure_memory([&] { part = job.open(split); });
     memory_row_ = parent_row;
     if (count == 1) {
       job.release(std::exchange(part, nullptr));

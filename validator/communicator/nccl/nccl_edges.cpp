@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <iterator>
 #include <utility>
 
 #include "validator/communicator/clock.h"
@@ -61,27 +60,64 @@ void NcclJob::send(Edge& edge, Edge::Parcel parcel) {
   wake_.notify_all();
 }
 
+/// Gives NCCL the first parcel that waits, if NCCL takes it without waiting.
+bool NcclJob::move_first(Edge& edge) {
+  Edge::Parcel& parcel = edge.queued.front();
+  int state = edge.open && !edge.handing ? kHexaplanNcclReady : nccl_.state(edge.communicator);
+  edge.open = edge.open || state == kHexaplanNcclReady;
+  if (state == kHexaplanNcclReady && !edge.handing) {
+    nccl_.wait(edge.stream, parcel.ready.get());
+    state =
+        nccl_.send(edge.communicator, edge.stream, parcel.copy.view().data, parcel.elements, parcel.type, 1);
+    edge.handing = true;
+  }
+  if (state == kHexaplanNcclUnderWay) return false;
+  if (state == kHexaplanNcclFailed) {
+    declare(FaultCause::Died, rank_, nccl_.last_error());
+    return false;
+  }
+  edge.handing = false;
+  parcel.sent = StreamMark{nccl_.mark(edge.stream), nccl_.release_mark};
+  edge.sent.push_back(std::move(parcel));
+  edge.queued.pop_front();
+  return true;
+}
+
 /// Gives NCCL what it takes without waiting. Called with the lock held, by the rank and by the watcher.
 void NcclJob::move_parcels() {
   for (Edge& edge : edges_) {
-    while (!edge.queued.empty() && !fault_) {
-      Edge::Parcel& parcel = edge.queued.front();
-      int state = edge.open && !edge.handing ? kHexaplanNcclReady : nccl_.state(edge.communicator);
-      edge.open = edge.open || state == kHexaplanNcclReady;
-      if (state == kHexaplanNcclReady && !edge.handing) {
-        nccl_.wait(edge.stream, parcel.ready.get());
-        state = nccl_.send(edge.communicator, edge.stream, parcel.copy.view().data, parcel.elements,
-                           parcel.type, 1);
-        edge.handing = true;
-      }
-      if (state == kHexaplanNcclUnderWay) break;
-      if (state == kHexaplanNcclFailed) return declare(FaultCause::Died, rank_, nccl_.last_error());
-      edge.handing = false;
-      parcel.sent = StreamMark{nccl_.mark(edge.stream), nccl_.release_mark};
-      edge.sent.push_back(std::move(parcel));
-      edge.queued.pop_front();
+    while (!edge.queued.empty() && !fault_ && move_first(edge)) {
     }
   }
+}
+
+/// With the lock held.
+bool NcclJob::has_left(const Edge::Parcel& parcel) const {
+  return fault_ || nccl_.passed(parcel.sent.get()) != 0;
+}
+
+/// With the lock held; it is given up between two looks.
+void NcclJob::wait_until_left(Edge& edge, Lock& lock, Clock::time_point deadline) {
+  const auto all_left = [&] {
+    return edge.queued.empty() && std::all_of(edge.sent.begin(), edge.sent.end(),
+                                              [&](const Edge::Parcel& parcel) { return has_left(parcel); });
+  };
+  while (!fault_ && !all_left() && Clock::now() < deadline) {
+    move_parcels();
+    wake_.wait_for(lock, kLook);
+  }
+}
+
+/// With the lock held.
+std::list<Edge> NcclJob::take_edges(std::string_view prefix) {
+  std::list<Edge> taken;
+  for (auto edge = edges_.begin(); edge != edges_.end();) {
+    const auto at = edge++;
+    if (!at->name.starts_with(prefix)) continue;
+    communicators_.remove(at->communicator);
+    taken.splice(taken.end(), edges_, at);
+  }
+  return taken;
 }
 
 void NcclJob::free_sent(std::string_view prefix, bool all) {
@@ -91,32 +127,14 @@ void NcclJob::free_sent(std::string_view prefix, bool all) {
     Lock lock{mutex_};
     const auto deadline = Clock::now() + duration_of(options_.timeout);
     const bool waits = all && std::uncaught_exceptions() == 0;
-    const auto belongs = [&](const Edge& edge) { return edge.name.starts_with(prefix); };
-    const auto has_left = [&](const Edge::Parcel& parcel) {
-      return fault_ || nccl_.passed(parcel.sent.get()) != 0;
-    };
     for (Edge& edge : edges_) {
-      if (!belongs(edge)) continue;
-      while (waits && !fault_ &&
-             !(edge.queued.empty() && std::all_of(edge.sent.begin(), edge.sent.end(), has_left)) &&
-             Clock::now() < deadline) {
-        move_parcels();
-        wake_.wait_for(lock, kLook);
-      }
-      while (!edge.sent.empty() && (all || has_left(edge.sent.front()))) {
+      if (!edge.name.starts_with(prefix)) continue;
+      if (waits) wait_until_left(edge, lock, deadline);
+      for (; !edge.sent.empty() && (all || has_left(edge.sent.front())); edge.sent.pop_front())
         free_now.push_back(std::move(edge.sent.front().copy));
-        edge.sent.pop_front();
-      }
     }
     if (!all) return;
-    for (auto edge = edges_.begin(); edge != edges_.end();) {
-      const auto next = std::next(edge);
-      if (belongs(*edge)) {
-        communicators_.remove(edge->communicator);
-        ended.splice(ended.end(), edges_, edge);
-      }
-      edge = next;
-    }
+    ended = take_edges(prefix);
   }
   for (Edge& edge : ended) {
     nccl_.release(edge.communicator);

@@ -118,6 +118,10 @@ class NcclJob {
   void watch_streams();
   void look_at_streams();
   void move_parcels();
+  bool move_first(Edge& edge);
+  [[nodiscard]] bool has_left(const Edge::Parcel& parcel) const;
+  void wait_until_left(Edge& edge, Lock& lock, Clock::time_point deadline);
+  [[nodiscard]] std::list<Edge> take_edges(std::string_view prefix);
   void hear_of_faults(Lock& lock);
   void tell_of_fault(Lock& lock);
 

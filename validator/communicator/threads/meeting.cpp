@@ -105,10 +105,8 @@ std::string counts_mismatch(const ThreadGroup& group) {
     for (std::size_t to = 0; to < group.posts.size(); ++to) {
       const std::int64_t sent = group.posts[from]->send_counts[to];
       const std::int64_t expected = group.posts[to]->receive_counts[from];
-      if (sent != expected) {
-        return fmt::format("sends {} elements to rank {}, which expects {}", sent, group.members[to],
-                           expected);
-      }
+      if (sent == expected) continue;
+      return fmt::format("sends {} elements to rank {}, which expects {}", sent, group.members[to], expected);
     }
   }
   return {};

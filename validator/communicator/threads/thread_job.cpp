@@ -35,6 +35,15 @@ bool is_rank_fault(const std::exception_ptr& error) {
   }
 }
 
+/// Members that have not come to the meeting.
+std::vector<int> absent_from(const ThreadGroup& group) {
+  std::vector<int> absent;
+  for (std::size_t i = 0; i < group.members.size(); ++i) {
+    if (group.posts[i] == nullptr) absent.push_back(group.members[i]);
+  }
+  return absent;
+}
+
 }  // namespace
 
 ThreadJob::ThreadJob(const RankOptions& options)
@@ -118,13 +127,7 @@ void ThreadJob::meet(ThreadGroup& group, int index, Post& post, Device* device, 
   if (group.arrived < group.members.size()) {
     wait(
         lock, rank, [&] { return group.meetings != meeting; }, [&] { return group.at_work; },
-        [&] {
-          std::vector<int> absent;
-          for (std::size_t i = 0; i < group.members.size(); ++i) {
-            if (group.posts[i] == nullptr) absent.push_back(group.members[i]);
-          }
-          return absent;
-        });
+        [&] { return absent_from(group); });
   } else {
     const std::string mismatch = find_mismatch(group);
     if (!mismatch.empty()) declare(FaultCause::Mismatch, group.members[0], mismatch);

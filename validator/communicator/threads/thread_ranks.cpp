@@ -166,6 +166,7 @@ void ThreadRanks::run(const RankOptions& options, const RankProgram& program) {
   std::iota(members.begin(), members.end(), 0);
   const auto world = std::make_shared<ThreadGroup>(std::move(members));
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(options.ranks));
   for (int rank = 0; rank < options.ranks; ++rank)
     threads.emplace_back([=] { run_rank(job, world, rank, program); });
   const bool all_ended = job->wait_for_ranks();

@@ -38,11 +38,14 @@ T* vector(const View& v) {
 }
 
 template <class To, class From>
+void convert_row(const From* from, std::int64_t count, To* to) {
+  std::transform(from, from + count, to, [](From x) { return static_cast<To>(x); });
+}
+
+template <class To, class From>
 void convert(const View& to, const View& from) {
-  for (std::int64_t r = 0; r < to.rows; ++r) {
-    std::transform(matrix<From>(from).row(r), matrix<From>(from).row(r) + from.cols, matrix<To>(to).row(r),
-                   [](From x) { return static_cast<To>(x); });
-  }
+  for (std::int64_t r = 0; r < to.rows; ++r)
+    convert_row(matrix<From>(from).row(r), from.cols, matrix<To>(to).row(r));
 }
 
 /// Calls `visit` with a null pointer of the C++ type of `element`.
@@ -56,7 +59,7 @@ void with_type(Element element, const Visitor& visit) {
     case Element::I32:
       return visit(static_cast<std::int32_t*>(nullptr));
     case Element::Bf16:
-      assert(!"the CPU device computes in float32 and float64");
+      assert(false && "the CPU device computes in float32 and float64");
   }
 }
 
@@ -65,9 +68,8 @@ void copy_from_host(const View& to, std::span<const Host> from) {
   assert(static_cast<std::int64_t>(from.size()) == to.elements());
   with_type(to.element, [&]<class T>(T* /*type*/) {
     const Host* next = from.data();
-    for (std::int64_t r = 0; r < to.rows; ++r, next += to.cols) {
-      std::transform(next, next + to.cols, matrix<T>(to).row(r), [](Host x) { return static_cast<T>(x); });
-    }
+    for (std::int64_t r = 0; r < to.rows; ++r, next += to.cols)
+      convert_row(next, to.cols, matrix<T>(to).row(r));
   });
 }
 
@@ -76,10 +78,8 @@ void copy_to_host(std::span<Host> to, const View& from) {
   assert(static_cast<std::int64_t>(to.size()) == from.elements());
   with_type(from.element, [&]<class T>(T* /*type*/) {
     Host* next = to.data();
-    for (std::int64_t r = 0; r < from.rows; ++r, next += from.cols) {
-      const T* row = matrix<T>(from).row(r);
-      std::transform(row, row + from.cols, next, [](T x) { return static_cast<Host>(x); });
-    }
+    for (std::int64_t r = 0; r < from.rows; ++r, next += from.cols)
+      convert_row(matrix<T>(from).row(r), from.cols, next);
   });
 }
 
@@ -125,10 +125,10 @@ class CpuDevice : public Device {
   void fill_noise(const View& to, std::uint64_t seed, double scale, Stream /*stream*/) override {
     with_type(to.element, [&]<class To>(To* /*type*/) {
       for (std::int64_t r = 0; r < to.rows; ++r) {
-        for (std::int64_t c = 0; c < to.cols; ++c) {
-          const auto place = static_cast<std::uint64_t>(r * to.cols + c);
-          matrix<To>(to).row(r)[c] = static_cast<To>(scale * kernels::noise(seed, place));
-        }
+        To* const row = matrix<To>(to).row(r);
+        const auto place = static_cast<std::uint64_t>(r * to.cols);
+        for (std::uint64_t c = 0; c < static_cast<std::uint64_t>(to.cols); ++c)
+          row[c] = static_cast<To>(scale * kernels::noise(seed, place + c));
       }
     });
   }

@@ -51,6 +51,7 @@ KeyRange visible(const AttentionBlock& block, std::int64_t query) {
 }
 
 template <class Visitor>
+// NOLINTNEXTLINE(readability-function-size): tiles have three axes
 void for_each_tile(const AttentionBlock& block, Visitor visit) {
   const std::int64_t group = block.heads / block.kv_heads;
   for (std::int64_t b = 0; b < block.batch; ++b) {
@@ -87,6 +88,33 @@ Dense<T> scores_of(const AttentionBlock& block, const Tile& tile, Input<T> q, In
   return scores;
 }
 
+/// Turns a query's scores into probabilities; returns log Σ exp of the scores, −∞ where it sees no key.
+template <class T, class Row>
+T softmax(Row row) {
+  const T largest = row.size() > 0 ? row.maxCoeff() : -std::numeric_limits<T>::infinity();
+  if (std::isinf(largest)) {
+    row.setZero();
+    return largest;
+  }
+  row = (row.array() - largest).exp();
+  const T sum = row.sum();
+  row /= sum;
+  return largest + std::log(sum);
+}
+
+/// The same with the sums that the forward pass kept.
+template <class T>
+void softmax_again(const Tile& tile, Input<T> lse, Dense<T>& p) {
+  for (std::int64_t i = 0; i < tile.queries; ++i) {
+    const T log_sum = lse.row(tile.query_row + i)[tile.head];
+    if (std::isinf(log_sum)) {
+      p.row(i).setZero();
+    } else {
+      p.row(i) = (p.row(i).array() - log_sum).exp();
+    }
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -96,19 +124,8 @@ void attention_forward(const AttentionBlock& block, Input<T> q, Input<T> k, Inpu
   for_each_tile(block, [&](const Tile& tile) {
     Out<T> out = map(o.block(tile.query_row, tile.queries, tile.head * d_v, d_v));
     Dense<T> p = scores_of<T>(block, tile, q, k);
-    for (std::int64_t i = 0; i < tile.queries; ++i) {
-      T& log_sum = lse.row(tile.query_row + i)[tile.head];
-      const T largest = tile.keys > 0 ? p.row(i).maxCoeff() : -std::numeric_limits<T>::infinity();
-      if (std::isinf(largest)) {
-        log_sum = largest;
-        p.row(i).setZero();
-        continue;
-      }
-      p.row(i) = (p.row(i).array() - largest).exp();
-      const T sum = p.row(i).sum();
-      p.row(i) /= sum;
-      log_sum = largest + std::log(sum);
-    }
+    for (std::int64_t i = 0; i < tile.queries; ++i)
+      lse.row(tile.query_row + i)[tile.head] = softmax<T>(p.row(i));
     out.noalias() = p * map(v.block(tile.key_row, tile.keys, tile.kv_head * d_v, d_v));
   });
 }
@@ -154,14 +171,7 @@ void attention_backward(const AttentionBlock& block, Input<T> q, Input<T> k, Inp
     const In<T> values = map(v.block(tile.key_row, tile.keys, tile.kv_head * d_v, d_v));
     const In<T> d_out = map(d_o.block(tile.query_row, tile.queries, tile.head * d_v, d_v));
     Dense<T> p = scores_of<T>(block, tile, q, k);
-    for (std::int64_t i = 0; i < tile.queries; ++i) {
-      const T log_sum = lse.row(tile.query_row + i)[tile.head];
-      if (std::isinf(log_sum)) {
-        p.row(i).setZero();
-      } else {
-        p.row(i) = (p.row(i).array() - log_sum).exp();
-      }
-    }
+    softmax_again<T>(tile, lse, p);
     map(dv.block(tile.key_row, tile.keys, tile.kv_head * d_v, d_v)).noalias() += p.transpose() * d_out;
     Dense<T> ds = d_out * values.transpose();
     for (std::int64_t i = 0; i < tile.queries; ++i) {

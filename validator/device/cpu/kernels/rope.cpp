@@ -5,6 +5,17 @@
 #include <vector>
 
 namespace hexaplan::validator::kernels {
+namespace {
+
+/// Turns the point (x, y) by the angle with this cosine and sine.
+template <class T>
+void turn(T& x, T& y, T cosine, T sine) {
+  const T a = x, b = y;
+  x = a * cosine - b * sine;
+  y = b * cosine + a * sine;
+}
+
+}  // namespace
 
 template <class T>
 void rope(Matrix<T> x, const std::int32_t* positions, std::int64_t head_dim, double theta, int direction) {
@@ -18,11 +29,8 @@ void rope(Matrix<T> x, const std::int32_t* positions, std::int64_t head_dim, dou
     for (std::int64_t i = 0; i < half; ++i) {
       const double angle = static_cast<double>(positions[r]) * frequency[static_cast<std::size_t>(i)];
       const T cosine = static_cast<T>(std::cos(angle)), sine = static_cast<T>(direction * std::sin(angle));
-      for (T* head = x.row(r); head != x.row(r) + x.cols; head += head_dim) {
-        const T a = head[i], b = head[i + half];
-        head[i] = a * cosine - b * sine;
-        head[i + half] = b * cosine + a * sine;
-      }
+      for (T* head = x.row(r); head != x.row(r) + x.cols; head += head_dim)
+        turn(head[i], head[i + half], cosine, sine);
     }
   }
 }

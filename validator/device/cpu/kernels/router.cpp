@@ -17,6 +17,15 @@ void softmax(const T* in, std::int64_t n, T* out) {
   for (std::int64_t i = 0; i < n; ++i) out[i] /= sum;
 }
 
+/// All experts, the most probable first, the first of equals before the others.
+template <class T>
+void sort_experts(const T* probabilities, std::vector<std::int32_t>& order) {
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [probabilities](std::int32_t a, std::int32_t b) {
+    return probabilities[a] > probabilities[b];
+  });
+}
+
 /// Σ of the chosen probabilities, which divides the weights.
 template <class T>
 T chosen_sum(const T* probabilities, const std::int32_t* chosen, std::int64_t k) {
@@ -35,9 +44,7 @@ void route(Input<T> logits, bool given, bool renormalise, Matrix<T> probabilitie
     T* p = probabilities.row(t);
     softmax(logits.row(t), logits.cols, p);
     if (!given) {
-      std::iota(order.begin(), order.end(), 0);
-      std::stable_sort(order.begin(), order.end(),
-                       [p](std::int32_t a, std::int32_t b) { return p[a] > p[b]; });
+      sort_experts(p, order);
       std::copy_n(order.begin(), chosen.cols, chosen.row(t));
     }
     const T divisor = renormalise ? chosen_sum(p, chosen.row(t), chosen.cols) : T{1};

@@ -39,7 +39,7 @@ class Fiber {
   ucontext_t context_{};
   std::jmp_buf registers_{};
   bool begun_ = false;
-  void* sanitizer_ = nullptr;
+  [[maybe_unused]] void* sanitizer_ = nullptr;  // what they know this stack by; unused without them
 };
 
 }  // namespace hexaplan::validator::cuda::emulation
