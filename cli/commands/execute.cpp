@@ -11,6 +11,7 @@
 #include <iterator>
 #include <thread>
 
+#include "cli/commands/host_memory.h"
 #include "cli/commands/interrupts.h"
 #include "cli/commands/question.h"
 #include "cli/commands/report_file.h"
@@ -37,6 +38,7 @@ namespace {
 constexpr std::chrono::seconds kLinger{10};
 constexpr std::int64_t kShrunkRanks = 64;      // threads that a laptop runs
 constexpr const char* kExecutor = "hexaplan";  // its framework profile
+constexpr const char* kHost = "cpu";           // the device whose memory is the host's
 
 /// The scenario as the executor runs it: with its own profile, on as many stand-in GPUs as the layout needs
 /// when no cluster is named (rules ask for one; nothing is priced).
@@ -89,25 +91,6 @@ costmodel::Estimate predicted(const costmodel::Scenario& scenario) {
   return costmodel::estimate_step(scenario, {});
 }
 
-/// Refuses what would take this machine's memory many times over, before it does.
-void check_host_memory(const ExecuteOptions& options, const costmodel::Scenario& scenario,
-                       double local_ranks) {
-  const double host =
-      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
-  // The ledger counts bf16 where the host computes in wider elements.
-  const double widening = options.dtype == "f64" ? 4 : 2;
-  double largest = 0;
-  for (const costmodel::StageMemory& stage : predicted(scenario).stages)
-    largest = std::max(largest, stage.allocated.value());
-  if (largest * local_ranks <= host * widening) return;  // surely too much only: the ledger may be fp32
-  throw InputError{
-      {.field = "--model",
-       .value = fmt::format("{:.0f} rank{} of {} each", local_ranks, local_ranks > 1 ? "s" : "",
-                            costmodel::format_binary(Bytes{largest})),
-       .expected = fmt::format("what fits this machine's {}", costmodel::format_binary(Bytes{host})),
-       .hint = "--shrink runs the same layout of a small model"}};
-}
-
 bool is_solo(const ExecuteOptions& options) {
   return options.ranks == "solo";
 }
@@ -149,7 +132,6 @@ std::unique_ptr<validator::RankBackend> rank_backend(const ExecuteOptions& optio
                       .expected = "to be started by mpirun",
                       .hint = fmt::format("mpirun -np {} hexaplan run …", ranks)}};
   }
-  if (is_solo(options)) check_solo(options, ranks);
   auto backend = make_ranks(options);
   if (backend != nullptr) return backend;
   std::vector<std::string> known;
@@ -237,9 +219,9 @@ class Execution {
       scenario = validator::shrink(scenario, is_solo(options_) ? scenario.layout.world_size() : kShrunkRanks);
     if (!result_.rejected) result_.rejected = validator::first_not_executable(scenario);
     if (result_.rejected) return result_;
-    const bool one_here = options_.ranks == "mpi" || is_solo(options_);
-    if (options_.device == "cpu")
-      check_host_memory(options_, scenario, one_here ? 1 : static_cast<double>(scenario.layout.world_size()));
+    if (is_solo(options_)) check_solo(options_, scenario.layout.world_size());
+    if (options_.device == kHost) result_.rejected = refused_by_host(scenario);
+    if (result_.rejected) return result_;
     backend_ = rank_backend(options_, scenario.layout.world_size());
     speaks_ = first_rank() == 0;
     check_ranks();
@@ -259,6 +241,13 @@ class Execution {
 
  private:
   [[nodiscard]] int first_rank() const { return backend_->first_local_rank(); }
+
+  [[nodiscard]] std::optional<costmodel::Rejected> refused_by_host(const costmodel::Scenario& scenario) const {
+    const std::optional<validator::Element> element = validator::element_named(options_.dtype);
+    HostRanks ranks{.all = options_.ranks != "mpi" && !is_solo(options_), .solo_rank = std::nullopt};
+    if (is_solo(options_)) ranks.solo_rank = options_.solo_rank;
+    return too_large_for_host(scenario, element.value_or(validator::Element::F32), ranks, free_host_memory());
+  }
 
   void check_ranks() const {
     const std::int64_t wanted = result_.question.scenario.layout.world_size();

@@ -1,6 +1,7 @@
 #include "cli/commands/validate.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -11,6 +12,7 @@
 #include "cli/commands/validation_questions.h"
 #include "costmodel/units/format_units.h"
 #include "presets/json/input_error.h"
+#include "presets/scenario/recompute_text.h"
 #include "validator/backends/backends.h"
 
 namespace hexaplan::cli {
@@ -28,12 +30,15 @@ costmodel::Seconds since(Clock::time_point begin) {
   return costmodel::Seconds{std::chrono::duration<double>(Clock::now() - begin).count()};
 }
 
-/// "8b-4-layers · tp2 sp · 4096 tokens, micro-batch 1, global batch 2".
+/// "8b-4-layers, tp2 sp, 4096 tokens, micro-batch 1, global batch 2, recompute full".
 std::string title_of(const costmodel::Scenario& s) {
   const std::string layout = to_layout_text(presets::LayoutRequest{s.layout, true});
-  return fmt::format("{}, {}, {} tokens, micro-batch {}, global batch {}", s.model.name,
-                     layout.empty() ? "dp1" : layout, s.recipe.sequence, s.recipe.micro_batch,
-                     s.recipe.global_batch);
+  std::string title =
+      fmt::format("{}, {}, {} tokens, micro-batch {}, global batch {}", s.model.name,
+                  layout.empty() ? "dp1" : layout, s.recipe.sequence, s.recipe.micro_batch, s.recipe.global_batch);
+  if (s.recipe.recompute != costmodel::Recompute{})
+    title += ", recompute " + presets::to_recompute_text(s.recipe.recompute);
+  return title;
 }
 
 /// What one run of a scenario gave: a report, or why there is none.
@@ -55,9 +60,10 @@ class Validation {
     report_.warm_up = options_.warm_up;
     if (!hardware_.note.empty()) report_.notes.push_back(hardware_.note);
     const std::vector<AskedScenario> asked = scenarios_to_validate(options_, hardware_);
+    total_ = asked.size();
     for (const AskedScenario& scenario : asked) {
       report_.scenarios.push_back(validate(scenario));
-      tell(asked.size());
+      tell();
     }
     report_.elapsed = since(begin_);
     return std::move(report_);
@@ -85,6 +91,7 @@ class Validation {
         asked.solo ? validator::ranks_worth_running(question.scenario) : std::vector<int>{-1};
     std::vector<ExecutionReport> runs;
     for (const int rank : ranks) {
+      tell_begin(asked.name, rank);
       OneRun run = run_once(asked, rank);
       if (run.outcome != Outcome::Measured)
         return without_measurement(question, run.outcome, std::move(run.reason));
@@ -129,9 +136,18 @@ class Validation {
     }
   }
 
+  /// What runs now, until it is through; on a terminal.
+  void tell_begin(const std::string& name, int solo_rank) const {
+    if (quiet_ || isatty(STDERR_FILENO) == 0) return;
+    fmt::print(stderr, "\r\x1b[K{}/{} {}: running{}", report_.scenarios.size() + 1, total_, name,
+               solo_rank >= 0 ? fmt::format(" rank {}", solo_rank) : "");
+    std::fflush(stderr);
+  }
+
   /// One line of what the last scenario gave.
-  void tell(std::size_t all) const {
+  void tell() const {
     if (quiet_) return;
+    if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\x1b[K");
     const ValidatedScenario& s = report_.scenarios.back();
     std::string what{name_of(s.outcome)};
     if (s.step) {
@@ -139,13 +155,15 @@ class Validation {
                          costmodel::format_duration(costmodel::Seconds{s.step->measured}),
                          costmodel::format_duration(costmodel::Seconds{s.step->predicted}));
     }
-    fmt::print(stderr, "{}/{} {}: {}\n", report_.scenarios.size(), all, s.name, what);
+    if (!s.reason.empty()) what += ": " + s.reason;
+    fmt::print(stderr, "{}/{} {}: {}\n", report_.scenarios.size(), total_, s.name, what);
     std::fflush(stderr);
   }
 
   const ValidateOptions& options_;
   bool quiet_;
   Clock::time_point begin_ = Clock::now();
+  std::size_t total_ = 0;
   Hardware hardware_;
   ValidateReport report_;
 };

@@ -10,6 +10,7 @@
 #include "cli/commands/search.h"
 #include "presets/gpus/gpu_preset.h"
 #include "presets/json/input_error.h"
+#include "presets/scenario/recompute_text.h"
 #include "presets/validation/validation_list.h"
 #include "validator/backends/backends.h"
 #include "validator/step/run_steps.h"
@@ -77,6 +78,32 @@ std::vector<AskedScenario> from_list(const ValidateOptions& options, const Hardw
   return out;
 }
 
+/// "plan 2: dp4 zero3, micro-batch 1, recompute full": what tells plans of one question apart.
+std::string plan_name(std::size_t number, const ScenarioRequest& request) {
+  const costmodel::Recipe& recipe = request.recipe;
+  std::string name =
+      fmt::format("plan {}: {}, micro-batch {}", number, layout_name(request), recipe.micro_batch);
+  if (recipe.recompute != costmodel::Recompute{})
+    name += ", recompute " + presets::to_recompute_text(recipe.recompute);
+  return name;
+}
+
+/// Why the planner has nothing to run, in the words of the rule that rejects most.
+InputError no_plan(const ValidateOptions& options, const SearchReport& report) {
+  std::string why = "none of the ranked plans is one that the executor has code for";
+  if (report.ranking.plans.empty() && !report.ranking.rejections.empty()) {
+    const planner::RejectionCount& most = report.ranking.rejections.front();
+    why = fmt::format("{} of {} candidates are rejected as this one is: {}", most.candidates,
+                      report.ranking.counts.enumerated, most.reason);
+  }
+  return InputError{{.field = "--top",
+                     .value = std::to_string(options.top),
+                     .expected = fmt::format("a plan of {} that runs on {}: {}", report.problem.base.model.name,
+                                             report.problem.machines.front().cluster.gpu.name, why),
+                     .hint = "name other machines with --cluster (with --solo, of any number of GPUs), or a "
+                             "smaller model; 'hexaplan search' says more"}};
+}
+
 /// The planner's best plans that the executor has code for.
 std::vector<AskedScenario> from_search(const ValidateOptions& options, const Hardware& hardware) {
   constexpr int kLookedAt = 10;  // plans ranked for each one wanted: some are not executable
@@ -91,15 +118,10 @@ std::vector<AskedScenario> from_search(const ValidateOptions& options, const Har
   for (const planner::RankedPlan& plan : report.ranking.plans) {
     if (static_cast<int>(out.size()) == options.top) break;
     if (validator::first_not_executable(planner::scenario_of(report.problem, plan.plan))) continue;
-    ScenarioRequest request = request_of(report, plan.plan);
-    out.push_back({.name = fmt::format("plan {}", out.size() + 1), .request = std::move(request)});
+    const ScenarioRequest request = request_of(report, plan.plan);
+    out.push_back({.name = plan_name(out.size() + 1, request), .request = request});
   }
-  if (out.empty()) {
-    throw InputError{{.field = "--top",
-                      .value = std::to_string(options.top),
-                      .expected = "a plan that fits this machine",
-                      .hint = "'hexaplan search' says which limits reject the others"}};
-  }
+  if (out.empty()) throw no_plan(options, report);
   return out;
 }
 

@@ -61,7 +61,8 @@ std::string scenarios_table(const ValidateReport& report, const TextStyle& style
   for (const ValidatedScenario& s : report.scenarios) {
     std::vector<std::string> row{s.name + (s.solo ? " (solo)" : ""), std::string{name_of(s.use)}};
     if (s.outcome != Outcome::Measured) {
-      row.push_back(style.bad(name_of(s.outcome)) + (s.predicted_to_fit ? "" : ", as predicted"));
+      const bool as_predicted = s.outcome == Outcome::OutOfMemory && !s.predicted_to_fit;
+      row.push_back(style.bad(name_of(s.outcome)) + (as_predicted ? ", as predicted" : ""));
     } else {
       if (time) append_total(s.step, TermGroup::Kind, style, row);
       append_total(s.memory, TermGroup::Memory, style, row);
@@ -126,7 +127,8 @@ std::string validation_text(const ValidateReport& report, bool terms, const Text
                   report.device, style.dot(), report.hardware, style.dot(), report.steps, report.warm_up);
   text += scenarios_table(report, style);
   for (const ValidatedScenario& s : report.scenarios) {
-    if (terms || report.scenarios.size() <= kScenariosInFull) text += terms_of(s, style);
+    const bool all = terms || report.scenarios.size() <= kScenariosInFull;
+    if (all || s.outcome != Outcome::Measured) text += terms_of(s, style);
   }
   text += "\n" + summary_of(report, ScenarioUse::Unknown, "All scenarios", style);
   for (const ScenarioUse use : {ScenarioUse::Fitted, ScenarioUse::HeldOut}) {

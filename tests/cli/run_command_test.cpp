@@ -124,8 +124,9 @@ TEST(run_command, what_cannot_be_executed_is_said_before_anything_runs) {
 
 TEST(run_command, a_model_far_beyond_this_machine_is_refused_with_a_way_out) {
   const Finished finished = run_hexaplan("run --model llama-3.1-405b --layout 'tp8 pp16 dp8'");
-  EXPECT_EQ(finished.exit_code, 2);
-  EXPECT_THAT(finished.err, HasSubstr("--shrink"));
+  EXPECT_EQ(finished.exit_code, 3) << "as other layouts that do not fit";
+  EXPECT_THAT(finished.out, HasSubstr("does not fit in this host's memory"));
+  EXPECT_THAT(finished.out, HasSubstr("--shrink"));
 }
 
 TEST(run_command, a_large_plan_runs_shrunk_under_the_same_layout) {

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <set>
+#include <string>
 
 #include "presets/json/read_json.h"
 #include "run_hexaplan.h"
@@ -75,6 +77,87 @@ TEST(validate_command, takes_several_scenario_files) {
   const JsonValue two = json_of("validate --scenario " + a.path() + " --scenario " + a.path() +
                                 " --no-store --json --quiet --steps 1 --warmup 0");
   EXPECT_EQ(list_at(two, "scenarios").size(), 2U);
+}
+
+/// Four layers that a processor computes in milliseconds.
+struct TinyModel {
+  TemporaryFile file{R"({"model_type": "llama", "hidden_size": 32, "num_hidden_layers": 4,
+    "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 64, "vocab_size": 128,
+    "max_position_embeddings": 64})",
+                     ".json"};
+  [[nodiscard]] std::string validate(const std::string& rest) const {
+    return "validate --model " + file.path() + " --seq 16 --no-store --steps 2 --warmup 1 " + rest;
+  }
+};
+
+TEST(validate_command, top_runs_the_planners_best_plans_on_what_is_here) {
+  const TinyModel model;
+  const JsonValue v = json_of(model.validate("--global-batch 4 --top 3 --json --quiet"));
+  const JsonArray& rows = list_at(v, "scenarios");
+  ASSERT_EQ(rows.size(), 3U);
+  std::set<std::string> names;
+  for (const JsonValue& row : rows) {
+    const std::string& name = *at(row, "name").get_if<std::string>();
+    EXPECT_THAT(name, testing::MatchesRegex("plan [123]: dp1, micro-batch .*")) << "one processor is here";
+    names.insert(name.substr(name.find(':')));
+    EXPECT_EQ(at(row, "outcome"), JsonValue{"measured"});
+    EXPECT_EQ(number_at(row, "memory.error"), 0);
+  }
+  EXPECT_EQ(names.size(), 3U) << "names tell plans apart";
+}
+
+TEST(validate_command, top_runs_plans_for_machines_that_are_named_alone_or_together) {
+  const TinyModel model;
+  const std::string question = "--global-batch 8 --cluster 4xcpu --calibration h100-80-sxm --json --quiet ";
+  const JsonValue together = json_of(model.validate(question + "--top 1"));
+  const JsonValue alone = json_of(model.validate(question + "--top 1 --solo"));
+  for (const JsonValue* v : {&together, &alone}) {
+    const JsonValue& plan = list_at(*v, "scenarios").front();
+    EXPECT_EQ(number_at(plan, "gpus"), 4);
+    EXPECT_EQ(number_at(plan, "memory.error"), 0);
+    EXPECT_EQ(at(plan, "step").is_null(), v == &together) << "threads that share a processor tell no time";
+  }
+  EXPECT_EQ(at(list_at(together, "scenarios").front(), "name"), at(list_at(alone, "scenarios").front(), "name"));
+}
+
+TEST(validate_command, top_says_why_there_is_no_plan) {
+  const Finished run = run_hexaplan("validate --model llama-3.1-70b --seq 4k --top 2 --no-store");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, testing::ContainsRegex("candidates are rejected as this one is: .*needs .*GiB"));
+  EXPECT_THAT(run.err, HasSubstr("--cluster"));
+}
+
+TEST(validate_command, solo_runs_one_rank_of_each_kind_of_stage_of_a_large_job) {
+  const TinyModel model;
+  const std::string question = "--layout 'tp2 pp4 dp16 zero1' --global-batch 64 --solo ";
+  const JsonValue v = json_of(model.validate(question + "--calibration h100-80-sxm --json --quiet"));
+  const JsonValue& row = list_at(v, "scenarios").front();
+  EXPECT_EQ(number_at(row, "gpus"), 128);
+  EXPECT_EQ(number_at(row, "memory.error"), 0);
+  const double computed = number_at(row, "measured_compute_seconds");
+  EXPECT_GT(computed, 0);
+  EXPECT_LT(computed, number_at(row, "step.measured"));
+  EXPECT_NEAR(computed + number_at(row, "modelled_messages_seconds"), number_at(row, "step.measured"), 1e-9);
+  const Finished text = run_hexaplan(model.validate(question + "--calibration h100-80-sxm"));
+  EXPECT_THAT(text.out, HasSubstr("step of all 128 GPUs: "));
+  EXPECT_THAT(text.out, HasSubstr("messages and waiting (modelled)"));
+  EXPECT_THAT(text.err, HasSubstr("1/1 dp16 tp2 pp4 zero1: step "));
+  const Finished memory_only = run_hexaplan(model.validate(question));
+  EXPECT_EQ(memory_only.exit_code, 0);
+  EXPECT_THAT(memory_only.err, HasSubstr("memory is compared, time is not"));
+}
+
+TEST(validate_command, what_the_host_has_no_memory_for_is_not_run_and_says_so) {
+  const Finished run = run_hexaplan(
+      "validate --model llama-3.1-405b --layout dp1 --seq 4k --global-batch 1 --solo --no-store");
+  EXPECT_EQ(run.exit_code, 3);
+  const char* why = "not run: does not fit in this host's memory .needs about .*, .* are free.";
+  EXPECT_THAT(run.out, testing::ContainsRegex(why));
+  EXPECT_THAT(run.err, testing::ContainsRegex(why));
+  EXPECT_THAT(run.out, Not(HasSubstr("as predicted"))) << "nobody tried";
+  const Finished alone = run_hexaplan("run --model llama-3.1-405b --layout dp1 --seq 4k --global-batch 1");
+  EXPECT_EQ(alone.exit_code, 3);
+  EXPECT_THAT(alone.out, HasSubstr("--shrink"));
 }
 
 struct BadCall {

@@ -79,12 +79,34 @@ TEST(compare_runs, one_rank_alone_says_how_long_all_take_with_messages_as_modell
   const ValidatedScenario v = compare_runs(question, {tests::run_tiny(question.scenario, 2).report});
   const costmodel::Estimate estimate = costmodel::estimate_step(question.scenario, *question.calibration);
   const costmodel::Seconds predicted =
-      costmodel::stage_times(question.scenario, *question.calibration, 0).compute();
+      costmodel::stage_times(question.scenario, *question.calibration, 0).compute() + estimate.time.host;
   const double ratio = v.measured_compute / predicted;
   EXPECT_NEAR(v.step->measured, costmodel::with_compute_scaled(estimate.time, ratio).total().value(), 1e-12);
   EXPECT_NEAR((v.measured_compute + v.modelled_messages).value(), v.step->measured, 1e-12);
   for (const ComparedTerm& term : v.ranks.front().terms)
     EXPECT_NE(term.group, TermGroup::Communication) << "nothing was sent";
+}
+
+TEST(compare_runs, a_rank_that_is_alone_in_its_layout_measures_the_whole_step) {
+  ValidationQuestion question = question_of({}, true);
+  question.scenario.framework.step_overhead = costmodel::Seconds{10e-3};
+  question.solo = true;
+  const ValidatedScenario v = compare_runs(question, {tests::run_tiny(question.scenario, 2).report});
+  EXPECT_GT(costmodel::estimate_step(question.scenario, *question.calibration).time.host.value(), 5e-3);
+  EXPECT_NEAR(v.modelled_messages.value(), 0, 1e-9) << "what the host takes was measured with the rest";
+}
+
+TEST(compare_runs, shows_a_second_rank_only_where_it_has_more_memory) {
+  const ValidationQuestion equal = question_of({.dp = 2}, false);
+  EXPECT_EQ(compare_runs(equal, {tests::run_tiny(equal.scenario, 1).report}).ranks.size(), 1U);
+  const ValidationQuestion stages = question_of({.pp = 2}, false);
+  const auto report = tests::run_tiny(stages.scenario, 1).report;
+  const auto& ranks = report.ranks;
+  ASSERT_NE(ranks[0].memory.peak_bytes, ranks[1].memory.peak_bytes);
+  const ValidatedScenario v = compare_runs(stages, {report});
+  const int fullest = ranks[0].memory.peak_bytes > ranks[1].memory.peak_bytes ? 0 : 1;
+  EXPECT_EQ(v.ranks.back().rank, fullest);
+  EXPECT_EQ(v.ranks.size(), v.ranks.front().rank == fullest ? 1U : 2U);
 }
 
 ValidatedScenario result(ScenarioUse use, double predicted, double measured, bool inside) {

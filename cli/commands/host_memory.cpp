@@ -1,0 +1,112 @@
+#include "cli/commands/host_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include "costmodel/memory/tensor_ledger.h"
+#include "costmodel/spec/rank_grid.h"
+#include "costmodel/units/format_units.h"
+#include "validator/device/device.h"
+#include "validator/validate/terms.h"
+
+namespace hexaplan::cli {
+
+using costmodel::Bytes;
+using costmodel::DType;
+using costmodel::Scenario;
+using costmodel::TensorKind;
+using validator::Element;
+
+namespace {
+
+/// "MemAvailable:   23071332 kB"; nothing when the file or the row is not there.
+std::optional<double> available_memory() {
+  constexpr double kUnit = 1024;
+  std::ifstream file{"/proc/meminfo"};
+  for (std::string name; file >> name;) {
+    double value = 0;
+    if (name == "MemAvailable:" && file >> value) return value * kUnit;
+    std::getline(file, name);
+  }
+  return std::nullopt;
+}
+
+/// A file that holds one number; nothing when it is not there or holds a word ("max").
+std::optional<double> number_in(const char* path) {
+  std::ifstream file{path};
+  double value = 0;
+  return file >> value ? std::optional{value} : std::nullopt;
+}
+
+/// What tensors of one kind are in the ledger.
+DType ledger_dtype(const Scenario& scenario, TensorKind kind) {
+  switch (kind) {
+    case TensorKind::Parameter:
+      return scenario.recipe.parameter_dtype.value_or(scenario.framework.parameter_dtype);
+    case TensorKind::Gradient:
+      return scenario.recipe.gradient_dtype.value_or(scenario.framework.gradient_dtype);
+    case TensorKind::OptimizerState:
+      return DType::Fp32;
+    default:
+      return costmodel::activation_dtype(scenario.recipe.precision);
+  }
+}
+
+/// Of all ranks, of one, or of the largest.
+Bytes bytes_of_ranks(const Scenario& scenario, Element element, const HostRanks& ranks) {
+  if (ranks.solo_rank) {
+    const auto at = costmodel::coordinates_of(scenario.layout, *ranks.solo_rank);
+    return host_bytes(scenario, static_cast<int>(at[static_cast<std::size_t>(costmodel::Axis::Pipeline)]),
+                      element);
+  }
+  Bytes sum, largest;
+  for (int stage = 0; stage < scenario.layout.pp; ++stage) {
+    const Bytes one = host_bytes(scenario, stage, element);
+    sum += one;
+    largest = larger(largest, one);
+  }
+  const std::int64_t of_each_stage = scenario.layout.world_size() / scenario.layout.pp;
+  return ranks.all ? static_cast<double>(of_each_stage) * sum : largest;
+}
+
+}  // namespace
+
+Bytes free_host_memory() {
+  const std::optional<double> available = available_memory();
+  const std::optional<double> limit = number_in("/sys/fs/cgroup/memory.max");
+  const std::optional<double> taken = number_in("/sys/fs/cgroup/memory.current");
+  const double host = available.value_or(0);
+  if (!limit || !taken) return Bytes{host};
+  const double room = std::max(*limit - *taken, 1.0);
+  return Bytes{available ? std::min(host, room) : room};
+}
+
+Bytes host_bytes(const Scenario& scenario, int stage, Element element) {
+  const costmodel::MemoryBreakdown peak = validator::predicted_memory(scenario, stage);
+  Bytes sum;
+  for (int i = 0; i < costmodel::kTensorKinds; ++i) {
+    const auto kind = static_cast<TensorKind>(i);
+    const DType dtype = ledger_dtype(scenario, kind);
+    const auto stored = static_cast<double>(bytes_of(validator::stored_element(dtype, element, element)));
+    sum += stored / bytes_per_element(dtype) * peak.of(kind);
+  }
+  return sum;
+}
+
+std::optional<costmodel::Rejected> too_large_for_host(const Scenario& scenario, Element element,
+                                                      const HostRanks& ranks, Bytes free) {
+  const Bytes needed = bytes_of_ranks(scenario, element, ranks);
+  if (free <= Bytes{} || needed <= free) return std::nullopt;
+  const std::int64_t count = ranks.all ? scenario.layout.world_size() : 1;
+  return costmodel::Rejected{
+      .rule = "host-memory",
+      .reason = fmt::format("does not fit in this host's memory ({} about {}, {} are free)",
+                            count == 1 ? "needs" : fmt::format("{} ranks need", count),
+                            costmodel::format_binary(needed), costmodel::format_binary(free)),
+      .advice = "'hexaplan run --shrink' runs the same layout of a small model"};
+}
+
+}  // namespace hexaplan::cli

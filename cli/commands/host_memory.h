@@ -1,0 +1,32 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+
+#include "costmodel/spec/scenario.h"
+#include "costmodel/spec/verdict.h"
+#include "costmodel/units/quantity.h"
+#include "validator/device/view.h"
+
+namespace hexaplan::cli {
+
+/// Bytes that new tensors may take on this host: what the kernel calls available, within the limit of the
+/// control group. 0 when the host does not say.
+[[nodiscard]] costmodel::Bytes free_host_memory();
+
+/// Bytes that one rank of `stage` takes at its peak on a host that computes in `element`: the executor's step
+/// as predicted, every tensor in the elements that the CPU device keeps it in.
+[[nodiscard]] costmodel::Bytes host_bytes(const costmodel::Scenario& scenario, int stage,
+                                          validator::Element element);
+
+/// Which ranks of a layout one host computes.
+struct HostRanks {
+  bool all = true;               // else one
+  std::optional<int> solo_rank;  // that one; nothing: any, so the largest
+};
+/// Refuses what takes more than `free`: rule "host-memory". Nothing when it fits, or `free` is 0.
+[[nodiscard]] std::optional<costmodel::Rejected> too_large_for_host(const costmodel::Scenario& scenario,
+                                                                    validator::Element element,
+                                                                    const HostRanks& ranks,
+                                                                    costmodel::Bytes free);
+
+}  // namespace hexaplan::cli
