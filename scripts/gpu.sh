@@ -117,6 +117,8 @@ build_all() {
 test_all() {
   [[ -f $build/CTestTestfile.cmake ]] || { echo "no tests were built in $build"; return 77; }
   ctest --test-dir "$build" -L gpu -N | grep -q 'Total Tests: 0' && { echo "no GPU tests were built"; return 77; }
+  # Tests skip where the device cannot start; here that is a fault.
+  awk '$1 == "cuda" && $3 != "ready" || $1 == "cuda:"' "$results/backends.txt" | grep . && return 1
   # Every test is a process that opens the GPU anew, which takes longer than most of them compute.
   ctest --test-dir "$build" -L gpu --output-on-failure --no-tests=error --timeout 40 --parallel 8
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -13,6 +14,7 @@
 #include <thread>
 
 #include "cli/commands/interrupts.h"
+#include "cli/commands/ready_device.h"
 #include "cli/version.h"
 #include "cli/write_file.h"
 #include "costmodel/units/format_units.h"
@@ -65,16 +67,11 @@ constexpr DeviceRow kDevices[] = {{"cpu", "cpu", "threads", 2, Bytes{64e6}, cost
                                   {"cuda", "", "nccl", 1, Bytes{2e9}, costmodel::BytesPerSecond{20e9}}};
 
 const DeviceRow& row_of(const std::string& device) {
-  const auto state = validator::find_backend(device);
-  const bool known = state && state->role == validator::BackendRole::Device;
+  const std::string name = ready_device(device).name;
   const auto row = std::find_if(std::begin(kDevices), std::end(kDevices),
-                                [&](const DeviceRow& r) { return r.name == device; });
-  if (known && state->available && row != std::end(kDevices)) return *row;
-  throw InputError({.field = "--device",
-                    .value = presets::in_quotes(device),
-                    .expected = known ? fmt::format("a device that is ready ({})", state->detail)
-                                      : "a device that this build has",
-                    .hint = known ? state->remedy : "see 'hexaplan backends'"});
+                                [&](const DeviceRow& r) { return r.name == name; });
+  assert(row != std::end(kDevices));  // a row for every device
+  return *row;
 }
 
 std::string host_name() {

@@ -14,6 +14,7 @@
 #include "cli/commands/host_memory.h"
 #include "cli/commands/interrupts.h"
 #include "cli/commands/question.h"
+#include "cli/commands/ready_device.h"
 #include "cli/commands/report_file.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/units/format_units.h"
@@ -148,17 +149,6 @@ std::unique_ptr<validator::RankBackend> rank_backend(const ExecuteOptions& optio
                     .expected = fmt::format("{}", fmt::join(known, " or "))}};
 }
 
-void check_device(const std::string& device) {
-  const auto state = validator::find_backend(device);
-  const bool known = state && state->role == validator::BackendRole::Device;
-  if (known && state->available) return;
-  throw InputError{{.field = "--device",
-                    .value = presets::in_quotes(device),
-                    .expected = known ? fmt::format("a device that is ready ({})", state->detail)
-                                      : "a device that this build has",
-                    .hint = known ? state->remedy : "see 'hexaplan backends'"}};
-}
-
 /// What of a fault somebody can act on: an out-of-memory error against the prediction.
 std::string advice_for(const RankFault& fault, const ExecutionQuestion& question) {
   if (!fault.original) return {};
@@ -211,7 +201,7 @@ class Execution {
   ExecutionResult run() {
     // Before MPI starts threads of its own, which would take the signals.
     const Interrupts interrupts{[this](int signal) { interrupted(signal); }};
-    check_device(options_.device);
+    static_cast<void>(ready_device(options_.device));
     result_.question = ask_for_execution(options_, request_);
     costmodel::Scenario& scenario = result_.question.scenario;
     result_.rejected = costmodel::first_rejection(scenario);

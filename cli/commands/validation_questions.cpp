@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/commands/question.h"
+#include "cli/commands/ready_device.h"
 #include "cli/commands/search.h"
 #include "presets/gpus/gpu_preset.h"
 #include "presets/json/input_error.h"
@@ -129,28 +130,18 @@ std::vector<AskedScenario> from_search(const ValidateOptions& options, const Har
 
 Hardware find_hardware(const ValidateOptions& options) {
   Hardware hardware;
-  const std::optional<validator::BackendState> device = validator::find_backend(options.device);
-  if (!device || device->role != validator::BackendRole::Device) {
-    throw InputError{{.field = "--device",
-                      .value = presets::in_quotes(options.device),
-                      .expected = "a device that this build has",
-                      .hint = "see 'hexaplan backends'"}};
-  }
-  if (!device->available) {
-    throw InputError{
-        {.field = "--device", .value = device->name, .expected = device->detail, .hint = device->remedy}};
-  }
+  const validator::BackendState device = ready_device(options.device);
   const bool host = options.device == kCpu;
   if (!options.gpu.empty()) {
     hardware.gpu = presets::find_gpu(options.gpu).name;
     hardware.known = true;
     return hardware;
   }
-  hardware.gpu = host ? kStandIn : preset_named_in(device->detail);
+  hardware.gpu = host ? kStandIn : preset_named_in(device.detail);
   hardware.known = !host || !options.question.calibration.empty();
   if (hardware.gpu.empty()) {
     throw InputError{{.field = "--device",
-                      .value = device->detail,
+                      .value = device.detail,
                       .expected = "a GPU that is a preset",
                       .hint = "name the nearest one with --gpu ('hexaplan presets list gpus')"}};
   }
