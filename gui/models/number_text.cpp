@@ -9,16 +9,19 @@ namespace hexaplan::gui {
 
 namespace {
 
-ByteUnit shown_byte_unit = ByteUnit::Binary;
+ByteUnit& byteUnitInUse() {
+  static ByteUnit unit = ByteUnit::Binary;
+  return unit;
+}
 
 }  // namespace
 
 ByteUnit shownByteUnit() {
-  return shown_byte_unit;
+  return byteUnitInUse();
 }
 
 void setShownByteUnit(ByteUnit unit) {
-  shown_byte_unit = unit;
+  byteUnitInUse() = unit;
 }
 
 QString localized(const QString& text) {

@@ -23,7 +23,7 @@ QVariant TableModel::data(const QModelIndex& index, int role) const {
   if (role == Qt::ToolTipRole) return toolTip(row, column);
   if (role == Qt::DisplayRole) return text(row, column);
   const CellUnit cell = unit(row, column);
-  const QVariant answer = cellData(value(row, column), cell, byte_unit_, role);
+  QVariant answer = cellData(value(row, column), cell, byte_unit_, role);
   // Where units differ from row to row, the head cannot name them.
   if (role != kExportRole || cell == columnUnit(column) || answer.toString().isEmpty()) return answer;
   return QStringLiteral("%1 %2").arg(answer.toString(), baseUnit(cell)).trimmed();

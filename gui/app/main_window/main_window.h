@@ -73,6 +73,7 @@ class MainWindow : public QMainWindow {
   void makeMenus();
   void makeFileMenu();
   void makeLaunchMenu(QMenu* into);
+  void chooseLaunchFile(const presets::LaunchFormat& format);
   void makeEditMenu();
   void makeViewMenu();
   void makeCompareMenu();

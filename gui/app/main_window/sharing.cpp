@@ -44,18 +44,21 @@ void MainWindow::openShareLink(const QString& text) {
 void MainWindow::makeLaunchMenu(QMenu* into) {
   QMenu* menu = into->addMenu(tr("Export &launch configuration"));
   for (const presets::LaunchFormat& format : presets::launch_formats()) {
-    QAction* action = addAction(menu, fromUtf8(format.title) + u'…', "", {}, [this, &format] {
-      if (!document_.evaluation()->priced()) {
-        showMessage(tr("Only a plan that can run has a launch configuration."), true);
-        return;
-      }
-      const QString path =
-          QFileDialog::getSaveFileName(this, tr("Export launch configuration"), fromUtf8(format.file));
-      if (!path.isEmpty()) exportLaunch(path, format);
-    });
+    QAction* action =
+        addAction(menu, fromUtf8(format.title) + u'…', "", {}, [this, &format] { chooseLaunchFile(format); });
     action->setObjectName("actionLaunch." + fromUtf8(format.name));
     action->setStatusTip(fromUtf8(format.what));
   }
+}
+
+void MainWindow::chooseLaunchFile(const presets::LaunchFormat& format) {
+  if (!document_.evaluation()->priced()) {
+    showMessage(tr("Only a plan that can run has a launch configuration."), true);
+    return;
+  }
+  const QString path =
+      QFileDialog::getSaveFileName(this, tr("Export launch configuration"), fromUtf8(format.file));
+  if (!path.isEmpty()) exportLaunch(path, format);
 }
 
 bool MainWindow::exportLaunch(const QString& path, const presets::LaunchFormat& format) {

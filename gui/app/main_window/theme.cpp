@@ -10,7 +10,10 @@
 namespace hexaplan::gui {
 namespace {
 
-Theme theme_in_use = Theme::Light;
+Theme& themeInUse() {
+  static Theme theme = Theme::Light;
+  return theme;
+}
 
 struct Colors {
   const char *window, *base, *alternate, *button, *text, *faint, *highlight, *highlighted, *link, *disabled,
@@ -48,7 +51,7 @@ QPalette paletteOf(const Colors& c) {
 }  // namespace
 
 void applyTheme(Theme theme) {
-  theme_in_use = theme;
+  themeInUse() = theme;
   QApplication::setStyle(QStyleFactory::create("Fusion"));
   const QPalette palette = paletteOf(theme == Theme::Dark ? kDark : kLight);
   QApplication::setPalette(palette);
@@ -56,7 +59,7 @@ void applyTheme(Theme theme) {
 }
 
 Theme currentTheme() {
-  return theme_in_use;
+  return themeInUse();
 }
 
 }  // namespace hexaplan::gui

@@ -66,20 +66,23 @@ QHeaderView* headerOf(QAbstractItemView& view) {
   return nullptr;
 }
 
-/// A menu of the header with a check mark for every column but the first.
+/// A menu with a check mark for every column but the first.
+void showColumnMenu(QHeaderView& header, const QPoint& at) {
+  QMenu menu;
+  for (int column = 1; column < header.count(); ++column) {
+    QAction* action = menu.addAction(header.model()->headerData(column, Qt::Horizontal).toString());
+    action->setCheckable(true);
+    action->setChecked(!header.isSectionHidden(column));
+    QObject::connect(action, &QAction::toggled, &header,
+                     [&header, column](bool on) { header.setSectionHidden(column, !on); });
+  }
+  menu.exec(header.mapToGlobal(at));
+}
+
 void offerColumns(QHeaderView& header) {
   header.setContextMenuPolicy(Qt::CustomContextMenu);
-  QObject::connect(&header, &QHeaderView::customContextMenuRequested, &header, [&header](const QPoint& at) {
-    QMenu menu;
-    for (int column = 1; column < header.count(); ++column) {
-      QAction* action = menu.addAction(header.model()->headerData(column, Qt::Horizontal).toString());
-      action->setCheckable(true);
-      action->setChecked(!header.isSectionHidden(column));
-      QObject::connect(action, &QAction::toggled, &header,
-                       [&header, column](bool on) { header.setSectionHidden(column, !on); });
-    }
-    menu.exec(header.mapToGlobal(at));
-  });
+  QObject::connect(&header, &QHeaderView::customContextMenuRequested, &header,
+                   [&header](const QPoint& at) { showColumnMenu(header, at); });
 }
 
 QString pathOf(QModelIndex index) {

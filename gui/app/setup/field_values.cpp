@@ -21,6 +21,7 @@ std::vector<std::string> texts(std::vector<std::int64_t> values) {
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
   std::vector<std::string> result;
+  result.reserve(values.size());
   for (const std::int64_t value : values) result.push_back(std::to_string(value));
   return result;
 }

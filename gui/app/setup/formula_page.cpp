@@ -20,27 +20,29 @@ struct Page {
   Sections sections;
 };
 
-const Page& page() {
-  static const Page parsed = [] {
-    Page result;
-    QFile file{":/hexaplan/formulas.md"};
-    if (!file.open(QIODevice::ReadOnly)) return result;
-    static const QRegularExpression heading{R"re(^### <a id="(\w+)"></a>(.*)$)re"};
-    QString anchor;
-    for (const QString& line : QString::fromUtf8(file.readAll()).split('\n')) {
-      const auto match = heading.match(line);
-      if (match.hasMatch()) {
-        anchor = match.captured(1);
-        result.anchors.append(anchor);
-        result.sections[anchor].title = match.captured(2).trimmed();
-      } else if (line.startsWith("## ")) {
-        anchor.clear();
-      } else if (!anchor.isEmpty()) {
-        result.sections[anchor].text += line + '\n';
-      }
+Page readPage() {
+  Page result;
+  QFile file{":/hexaplan/formulas.md"};
+  if (!file.open(QIODevice::ReadOnly)) return result;
+  const QRegularExpression heading{R"re(^### <a id="(\w+)"></a>(.*)$)re"};
+  QString anchor;
+  for (const QString& line : QString::fromUtf8(file.readAll()).split('\n')) {
+    const auto match = heading.match(line);
+    if (match.hasMatch()) {
+      anchor = match.captured(1);
+      result.anchors.append(anchor);
+      result.sections[anchor].title = match.captured(2).trimmed();
+    } else if (line.startsWith("## ")) {
+      anchor.clear();
+    } else if (!anchor.isEmpty()) {
+      result.sections[anchor].text += line + '\n';
     }
-    return result;
-  }();
+  }
+  return result;
+}
+
+const Page& page() {
+  static const Page parsed = readPage();
   return parsed;
 }
 

@@ -264,7 +264,7 @@ Field textField(const char* id, const char* slot, const char* label, const char*
                 take(request.layout.layout,
                      presets::parse_layout(named ? text : prefix + text, "layout").layout);
               },
-          .values = [offered](const Evaluation&) { return offered; }};
+          .values = [offered = std::move(offered)](const Evaluation&) { return offered; }};
 }
 
 std::string splitText(const Layout& layout) {

@@ -75,7 +75,7 @@ constexpr DimensionRow kDimensions[] = {
 
 constexpr std::int64_t kLargestDimension = 2'147'483'647;
 
-const presets::ModelDimension& dimension_of(std::string_view id) {
+const presets::ModelDimension& dimensionOf(std::string_view id) {
   for (const auto& dimension : presets::model_dimensions()) {
     if (dimension.id == id) return dimension;
   }
@@ -92,7 +92,7 @@ Field dimensionField(const DimensionRow& row) {
           .tip = row.tip,
           .formula = "P1",
           .editor = EditorKind::Text,
-          .read = [id](const Evaluation& e) { return std::to_string(dimension_of(id).of(e.scenario.model)); },
+          .read = [id](const Evaluation& e) { return std::to_string(dimensionOf(id).of(e.scenario.model)); },
           .write =
               [id](ScenarioRequest& request, const std::string& text, const Evaluation& now) {
                 const std::int64_t value = parseWhole(text, id, 1, kLargestDimension);
@@ -104,7 +104,7 @@ Field dimensionField(const DimensionRow& row) {
           .shown =
               [id](const Evaluation& e) {
                 return e.has_model && presets::has_dimension(e.model_config, id) &&
-                       dimension_of(id).of(e.scenario.model) > 0;
+                       dimensionOf(id).of(e.scenario.model) > 0;
               }};
 }
 

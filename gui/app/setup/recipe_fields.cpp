@@ -140,12 +140,14 @@ Values valuesOf(std::string_view key) {
     std::string_view key;
     Values values;
   };
-  const auto words = [](std::vector<std::string> list) { return [list](const Evaluation&) { return list; }; };
+  const auto words = [](std::vector<std::string> list) {
+    return [list = std::move(list)](const Evaluation&) { return list; };
+  };
   const auto with_auto = [&](std::vector<std::string> list) {
     list.insert(list.begin(), kAuto);
     return words(std::move(list));
   };
-  const auto stateTypes = namesOf(presets::kStateDTypeNames);
+  const auto state_types = namesOf(presets::kStateDTypeNames);
   const Row rows[] = {
       {"sequence", [](const Evaluation& e) { return powersOfTwo(512, 1 << 20, e.scenario.recipe.sequence); }},
       {"micro_batch", [](const Evaluation& e) { return powersOfTwo(1, 64, e.scenario.recipe.micro_batch); }},
@@ -160,8 +162,8 @@ Values valuesOf(std::string_view key) {
       {"attention", words(namesOf(presets::kAttentionNames))},
       {"cross_entropy", words(namesOf(presets::kCrossEntropyNames))},
       {"tokens", with_auto({"10B", "100B", "300B", "1T", "2T", "15T"})},
-      {"parameter_dtype", with_auto(stateTypes)},
-      {"gradient_dtype", with_auto(stateTypes)},
+      {"parameter_dtype", with_auto(state_types)},
+      {"gradient_dtype", with_auto(state_types)},
       {"optimizer_in_backward", words(yesAndNo())},
       {"fused_norm", words(yesAndNo())},
       {"fine_tune", words(namesOf(presets::kFineTuneNames))},
