@@ -25,10 +25,6 @@ std::string text_of(double value, Measure measure) {
                                      : costmodel::format_binary(costmodel::Bytes{value});
 }
 
-std::string percent(double share) {
-  return fmt::format("{:+.1f} %", share * 100);
-}
-
 /// UTF-8 letters.
 double letters(std::string_view text) {
   return static_cast<double>(std::count_if(
@@ -90,7 +86,8 @@ LogScale scale_of(const std::vector<ComparedPoint>& points, double length) {
 
 std::string tip(const ComparedPoint& p, Measure measure) {
   return fmt::format("{}: predicted {}, measured {}, {}", p.label, text_of(p.predicted, measure),
-                     text_of(p.measured, measure), percent(p.predicted / p.measured - 1));
+                     text_of(p.measured, measure),
+                     costmodel::format_signed_percent(p.predicted / p.measured - 1));
 }
 
 }  // namespace
@@ -154,7 +151,7 @@ std::string paired_bars_svg(const std::vector<ComparedPoint>& rows, Measure meas
       svg.rectangle({left, at, std::max(width, 0.5), kBar - 1}, colour, 1, row.label);
       std::string words = text_of(value, measure);
       if (at > top && row.measured > 0 && row.predicted > 0)
-        words += ", predicted " + percent(row.predicted / row.measured - 1);
+        words += ", predicted " + costmodel::format_signed_percent(row.predicted / row.measured - 1);
       svg.text(left + width + 6, at + kBar - 3, words, 11, Anchor::Start, kInk);
       at += kBar;
     }
@@ -186,14 +183,15 @@ std::string error_bars_svg(const std::vector<ComparedPoint>& all, Measure measur
     svg.text(left - 8, top + 12, row.label, 12, Anchor::End, kInk);
     svg.rectangle({std::min(middle, x(error)), top + 2, std::abs(x(error) - middle), kRow - 7},
                   row.held_out ? kMeasured : kPredicted, 1, tip(row, measure));
-    svg.text(middle + kHalf + 8, top + 12, percent(error), 11, Anchor::Start, kInk);
+    svg.text(middle + kHalf + 8, top + 12, costmodel::format_signed_percent(error), 11, Anchor::Start, kInk);
     top += kRow;
   }
   for (const double mark : {-0.05, 0.0, 0.05}) {
     svg.line(x(mark), kTop - 4, x(mark), top, kInk, mark == 0.0 ? std::string_view{} : "3 4");
     const bool apart = x(mark) == middle || std::abs(x(mark) - middle) > kApart;
     if (apart)
-      svg.text(x(mark), kTop - 8, mark == 0.0 ? "measured" : percent(mark), 11, Anchor::Middle, kInk);
+      svg.text(x(mark), kTop - 8, mark == 0.0 ? "measured" : costmodel::format_signed_percent(mark), 11,
+               Anchor::Middle, kInk);
   }
   return svg.take();
 }

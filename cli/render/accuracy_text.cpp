@@ -84,7 +84,7 @@ struct Line {
 
 std::string largest_causes(const costmodel::StepTime& time) {
   std::vector<std::pair<double, std::string_view>> shares;
-  for (const TimeCause& cause : kTimeCauses)
+  for (const costmodel::TimeCause& cause : costmodel::kTimeCauses)
     shares.emplace_back(time.*cause.member / time.total(), cause.key);
   std::sort(shares.rbegin(), shares.rend());
   return fmt::format("{} {:.0f} %, {} {:.0f} %, {} {:.0f} %", shares[0].second, shares[0].first * 100,

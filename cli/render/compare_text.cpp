@@ -62,8 +62,8 @@ const costmodel::StageMemory& peak_stage(const EstimateReport& report) {
 void append_time(std::vector<Line>& lines) {
   lines.push_back(
       {"step time", "s", priced([](const auto& r) { return r.estimate.time.total().value(); }), as_duration});
-  for (const TimeCause& cause : kTimeCauses) {
-    lines.push_back({std::string{cause.label}, "s", priced([member = cause.member](const auto& r) {
+  for (const costmodel::TimeCause& cause : costmodel::kTimeCauses) {
+    lines.push_back({std::string{cause.name}, "s", priced([member = cause.member](const auto& r) {
                        return (r.estimate.time.*member).value();
                      }),
                      as_duration, true});
@@ -78,7 +78,7 @@ void append_time(std::vector<Line>& lines) {
 void append_memory(std::vector<Line>& lines) {
   lines.push_back({"memory of the fullest GPU", "B",
                    priced([](const auto& r) { return peak_stage(r).device.value(); }), as_bytes});
-  for (const MemoryKindName& kind : kMemoryKindNames) {
+  for (const costmodel::MemoryKind& kind : costmodel::kMemoryKinds) {
     lines.push_back({std::string{kind.key}, "B", priced([which = kind.kind](const auto& r) {
                        return peak_stage(r).on_device().of(which).value();
                      }),

@@ -40,7 +40,7 @@ JsonValue stage_json(const StageMemory& stage) {
                     {"layers", stage.layers},
                     {"microbatches_in_flight", stage.microbatches_in_flight}};
   const costmodel::MemoryBreakdown kinds = stage.on_device();
-  for (const MemoryKindName& row : kMemoryKindNames)
+  for (const costmodel::MemoryKind& row : costmodel::kMemoryKinds)
     object.emplace_back(row.key, whole_bytes(kinds.of(row.kind)));
   object.emplace_back("peak", whole_bytes(stage.device));
   object.emplace_back("peak_instant", costmodel::name_of(stage.instant));
@@ -99,7 +99,7 @@ JsonValue explanation_json(const Explanation& explanation) {
   JsonArray tensors, operations;
   for (const auto& entry : explanation.tensors) {
     tensors.push_back(JsonObject{{"name", entry.name},
-                                 {"kind", name_of_kind(entry.kind)},
+                                 {"kind", costmodel::key_of(entry.kind)},
                                  {"bytes", whole_bytes(entry.size())},
                                  {"elements", entry.elements},
                                  {"count", entry.count},
@@ -147,7 +147,8 @@ JsonValue calibration_json(const EstimateReport& report) {
 
 JsonValue causes_json(const costmodel::StepTime& time) {
   JsonObject causes;
-  for (const TimeCause& cause : kTimeCauses) causes.emplace_back(cause.key, (time.*cause.member).value());
+  for (const costmodel::TimeCause& cause : costmodel::kTimeCauses)
+    causes.emplace_back(cause.key, (time.*cause.member).value());
   return causes;
 }
 

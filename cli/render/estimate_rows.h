@@ -3,57 +3,11 @@
 #include <string_view>
 
 #include "costmodel/calibrate/calibration.h"
-#include "costmodel/memory/tensor_ledger.h"
-#include "costmodel/step/estimate.h"
+#include "costmodel/memory/memory_kinds.h"
+#include "costmodel/step/time_causes.h"
 #include "planner/fitting/fitting_changes.h"
 
 namespace hexaplan::cli {
-
-// The parts of an estimate in the order in which they are shown, and their names in text and JSON.
-
-struct MemoryKindName {
-  costmodel::TensorKind kind;
-  std::string_view key;     // JSON
-  std::string_view column;  // text
-};
-inline constexpr MemoryKindName kMemoryKindNames[] = {
-    {costmodel::TensorKind::Parameter, "parameters", "param"},
-    {costmodel::TensorKind::Gradient, "gradients", "grad"},
-    {costmodel::TensorKind::OptimizerState, "optimizer", "optim"},
-    {costmodel::TensorKind::Activation, "activations", "activ"},
-    {costmodel::TensorKind::Logits, "logits", "logits"},
-    {costmodel::TensorKind::Transient, "transient", "trans"},
-    {costmodel::TensorKind::Communication, "communication", "comm"},
-    {costmodel::TensorKind::Overhead, "overhead", "other"},
-};
-
-[[nodiscard]] constexpr std::string_view name_of_kind(costmodel::TensorKind kind) {
-  for (const MemoryKindName& row : kMemoryKindNames) {
-    if (row.kind == kind) return row.key;
-  }
-  return "?";
-}
-
-struct TimeCause {
-  costmodel::Seconds costmodel::StepTime::*member;
-  std::string_view key;    // JSON
-  std::string_view label;  // text
-};
-inline constexpr TimeCause kTimeCauses[] = {
-    {&costmodel::StepTime::gemm, "gemm", "matrix products"},
-    {&costmodel::StepTime::attention, "attention", "attention"},
-    {&costmodel::StepTime::memory_bound, "memory_bound", "memory-bound kernels"},
-    {&costmodel::StepTime::recompute, "recompute", "recomputation"},
-    {&costmodel::StepTime::launch, "launch", "kernel launches"},
-    {&costmodel::StepTime::tensor_parallel, "tensor_parallel", "tensor-parallel comm"},
-    {&costmodel::StepTime::context_parallel, "context_parallel", "context-parallel comm"},
-    {&costmodel::StepTime::expert_parallel, "expert_parallel", "expert-parallel comm"},
-    {&costmodel::StepTime::pipeline_p2p, "pipeline_p2p", "pipeline messages"},
-    {&costmodel::StepTime::bubble, "bubble", "pipeline bubble"},
-    {&costmodel::StepTime::data_parallel, "data_parallel", "data-parallel comm"},
-    {&costmodel::StepTime::optimizer, "optimizer", "optimizer"},
-    {&costmodel::StepTime::host, "host", "host"},
-};
 
 [[nodiscard]] constexpr std::string_view name_of_provenance(costmodel::Provenance provenance) {
   switch (provenance) {

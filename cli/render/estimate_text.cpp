@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "cli/formula_index.h"
@@ -71,16 +73,21 @@ std::vector<std::size_t> shown_stages(const Estimate& e) {
   return shown;
 }
 
+/// By TensorKind, as narrow as columns must be.
+constexpr std::array<std::string_view, costmodel::kTensorKinds> kKindColumns{
+    "param", "grad", "optim", "activ", "logits", "trans", "comm", "other"};
+
 std::string memory_by_stage(const Estimate& e, const TextStyle& style) {
   std::vector<std::vector<std::string>> rows{{"stage"}};
-  for (const MemoryKindName& kind : kMemoryKindNames) rows[0].emplace_back(kind.column);
+  for (const std::string_view column : kKindColumns) rows[0].emplace_back(column);
   rows[0].insert(rows[0].end(), {"peak", fmt::format("of {}", gib_digits(e.capacity))});
   const auto shown = shown_stages(e);
   for (const std::size_t i : shown) {
     const StageMemory& stage = e.stages[i];
     std::vector<std::string> row{fmt::format("{}{}", stage.stage, stage.stage == e.peak_stage ? " *" : "")};
     const costmodel::MemoryBreakdown kinds = stage.on_device();
-    for (const MemoryKindName& kind : kMemoryKindNames) row.push_back(gib_digits(kinds.of(kind.kind)));
+    for (const costmodel::MemoryKind& kind : costmodel::kMemoryKinds)
+      row.push_back(gib_digits(kinds.of(kind.kind)));
     row.push_back(gib_digits(stage.device));
     row.push_back(style.bar(stage.device / e.capacity, kBarWidth));
     rows.push_back(std::move(row));
@@ -115,7 +122,7 @@ std::string memory_by_kind(const Estimate& e, const TextStyle& style) {
   std::vector<Part> parts;
   const StageMemory& stage = peak_stage(e);
   const costmodel::MemoryBreakdown kinds = stage.on_device();
-  for (const MemoryKindName& kind : kMemoryKindNames) {
+  for (const costmodel::MemoryKind& kind : costmodel::kMemoryKinds) {
     const Bytes bytes = kinds.of(kind.kind);
     parts.push_back({std::string{kind.key}, format_binary(bytes), bytes / stage.device});
   }
@@ -130,9 +137,9 @@ std::string memory_by_kind(const Estimate& e, const TextStyle& style) {
 std::string time_by_cause(const Estimate& e, const TextStyle& style) {
   std::vector<Part> parts;
   const Seconds total = e.time.total();
-  for (const TimeCause& cause : kTimeCauses) {
+  for (const costmodel::TimeCause& cause : costmodel::kTimeCauses) {
     const Seconds seconds = e.time.*cause.member;
-    parts.push_back({std::string{cause.label}, format_duration(seconds), seconds / total});
+    parts.push_back({std::string{cause.name}, format_duration(seconds), seconds / total});
   }
   std::stable_sort(parts.begin(), parts.end(),
                    [](const Part& a, const Part& b) { return b.share < a.share; });
@@ -212,7 +219,7 @@ std::string explanation(const Explanation& explained, const TextStyle& style) {
   std::vector<std::vector<std::string>> tensors{
       {"  tensor", "kind", "formula", "elements", "x count", "size"}};
   for (const auto& entry : explained.tensors) {
-    tensors.push_back({fmt::format("  {}", entry.name), std::string{name_of_kind(entry.kind)},
+    tensors.push_back({fmt::format("  {}", entry.name), std::string{costmodel::key_of(entry.kind)},
                        std::string{entry.formula}, format_short(entry.elements),
                        fmt::format("{:g}", entry.count), format_binary(entry.size())});
     tensor_formulas.add(entry.formula);

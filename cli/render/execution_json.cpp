@@ -34,7 +34,7 @@ std::string_view name_of_pass(costmodel::Pass pass) {
 
 JsonValue by_kind(const validator::BytesByKind& bytes) {
   JsonObject kinds;
-  for (const MemoryKindName& row : kMemoryKindNames)
+  for (const costmodel::MemoryKind& row : costmodel::kMemoryKinds)
     kinds.emplace_back(row.key, bytes[static_cast<std::size_t>(row.kind)]);
   return kinds;
 }
@@ -43,7 +43,7 @@ JsonValue memory_json(const validator::MemoryReport& memory) {
   JsonArray tensors, timeline;
   for (const validator::PeakTensor& tensor : memory.peak_tensors) {
     tensors.push_back(
-        JsonObject{{"name", tensor.name}, {"kind", name_of_kind(tensor.kind)}, {"bytes", tensor.bytes}});
+        JsonObject{{"name", tensor.name}, {"kind", costmodel::key_of(tensor.kind)}, {"bytes", tensor.bytes}});
   }
   for (const validator::MemorySample& sample : thinned(memory.timeline, kMostSamples))
     timeline.push_back(JsonObject{{"seconds", sample.seconds}, {"bytes", by_kind(sample.live)}});

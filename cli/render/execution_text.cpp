@@ -74,7 +74,7 @@ std::string memory_table(const ExecutionReport& report, const TextStyle& style) 
       report.ranks.begin(), report.ranks.end(),
       [](const RankReport& a, const RankReport& b) { return a.memory.peak_bytes < b.memory.peak_bytes; });
   Rows rows{{"kind", "at the peak"}};
-  for (const MemoryKindName& kind : kMemoryKindNames) {
+  for (const costmodel::MemoryKind& kind : costmodel::kMemoryKinds) {
     const std::int64_t bytes = largest->memory.peak_by_kind[static_cast<std::size_t>(kind.kind)];
     if (bytes > 0) rows.push_back({std::string{kind.key}, format_binary(Bytes{static_cast<double>(bytes)})});
   }

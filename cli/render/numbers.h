@@ -11,9 +11,6 @@ namespace hexaplan::cli {
 [[nodiscard]] inline std::string gib_digits(costmodel::Bytes bytes) {
   return fmt::format("{:.2f}", bytes.value() / 1073741824.0);
 }
-/// "+12.3 %", "-0.4 %".
-[[nodiscard]] inline std::string format_signed_percent(double share) {
-  return fmt::format("{:+.1f} %", share * 100);
-}
+using costmodel::format_signed_percent;
 
 }  // namespace hexaplan::cli

@@ -60,7 +60,7 @@ JsonValue rejection_json(const planner::RejectionCount& row) {
 JsonValue terms_json(const std::vector<planner::Term>& terms) {
   JsonArray array;
   for (const planner::Term& term : terms)
-    array.push_back(JsonObject{{"term", term.name}, {"a", term.a}, {"b", term.b}});
+    array.push_back(JsonObject{{"term", term.key}, {"a", term.a}, {"b", term.b}});
   return array;
 }
 

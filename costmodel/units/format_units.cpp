@@ -132,4 +132,10 @@ std::string format_percent(double share) {
   return fmt::format("{:.1f} %", share * 100);
 }
 
+std::string format_signed_percent(double share) {
+  std::string text = fmt::format("{:+.1f} %", share * 100);
+  if (text == "+0.0 %" || text == "-0.0 %") text.erase(0, 1);
+  return text;
+}
+
 }  // namespace hexaplan::costmodel

@@ -29,5 +29,7 @@ namespace hexaplan::costmodel {
 [[nodiscard]] std::string format_short(double count);
 /// "41.2 %", one decimal.
 [[nodiscard]] std::string format_percent(double share);
+/// "+12.3 %", "-0.4 %"; what rounds to nothing has no sign: "0.0 %".
+[[nodiscard]] std::string format_signed_percent(double share);
 
 }  // namespace hexaplan::costmodel

@@ -173,7 +173,7 @@ ComparisonModel::Verdict ComparisonModel::verdict(const QModelIndex& index) cons
   const Place at = place(index.column());
   if (at.part != Part::Difference && at.part != Part::Change) return Verdict::Same;
   const double change = value(index.row(), index.column()).toDouble();
-  if (change == 0) return Verdict::Same;
+  if (showsNothing(text(index.row(), index.column()))) return Verdict::Same;
   return (change > 0) == figure(index.row(), 0).more_is_better ? Verdict::Better : Verdict::Worse;
 }
 

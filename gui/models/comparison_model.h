@@ -25,7 +25,8 @@ class ComparisonModel : public TableModel {
   void setStates(std::vector<ComparedState> states);
   /// Leaves out rows that are 0 or unknown in every state.
   void setHideEmpty(bool hide);
-  /// Whether a difference is good, for its colour; of columns of numbers Same.
+  /// Whether a difference is good, for its colour; of columns of numbers, and of what rounds to nothing,
+  /// Same.
   [[nodiscard]] Verdict verdict(const QModelIndex& index) const;
 
   [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;

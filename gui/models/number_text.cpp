@@ -1,6 +1,7 @@
 #include "gui/models/number_text.h"
 
 #include <QLocale>
+#include <algorithm>
 #include <cmath>
 
 #include "costmodel/units/format_units.h"
@@ -30,7 +31,9 @@ QString localized(const QString& text) {
   out.reserve(text.size() + 2);
   for (qsizetype i = 0; i < text.size(); ++i) {
     const QChar c = text[i];
-    if (c == u'.') {
+    if (c == u'-' && i == 0) {
+      out += QChar(0x2212);  // the minus that differences have
+    } else if (c == u'.') {
       out += locale.decimalPoint();
     } else if (c == u',') {
       out += locale.groupSeparator();
@@ -64,8 +67,12 @@ QString plainText(double value) {
   return QLocale().toString(value, 'g', 4);
 }
 
+bool showsNothing(const QString& number) {
+  return std::none_of(number.begin(), number.end(), [](QChar c) { return c.digitValue() > 0; });
+}
+
 QString signedText(double difference, const QString& magnitude) {
-  if (difference == 0.0) return QStringLiteral("±0");
+  if (showsNothing(magnitude)) return magnitude;
   return (difference > 0 ? QStringLiteral("+") : QStringLiteral("−")) + magnitude;
 }
 

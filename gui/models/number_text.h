@@ -27,7 +27,9 @@ void setShownByteUnit(ByteUnit unit);
 /// Four significant digits, no unit.
 [[nodiscard]] QString plainText(double value);
 
-/// A difference always has its sign: "+2.4 GiB", "−310 ms"; "±0" when nothing changed.
+/// Whether every digit is 0: "0.0 %", "0 B".
+[[nodiscard]] bool showsNothing(const QString& number);
+/// A difference has its sign: "+2.4 GiB", "−310 ms"; what rounds to nothing has none: "0.0 %".
 [[nodiscard]] QString signedText(double difference, const QString& magnitude);
 /// "+12.5 %", "−3 %" of `now` against `before`; empty unless `before` is positive.
 [[nodiscard]] QString changeText(double before, double now);

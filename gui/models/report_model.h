@@ -5,10 +5,12 @@
 
 namespace hexaplan::costmodel {
 struct Estimate;
-}
+struct Scenario;
+}  // namespace hexaplan::costmodel
 namespace hexaplan::validator {
 struct ExecutionReport;
 struct ComparedCase;
+struct ValidatedScenario;
 }  // namespace hexaplan::validator
 
 namespace hexaplan::gui {
@@ -19,6 +21,7 @@ struct ReportRow {
   CellUnit unit = CellUnit::Bytes;
   double predicted = 0;
   std::optional<double> measured;
+  QString part;  // what it is a term of
 };
 
 /// Predicted beside measured, term by term, with the error of the prediction.
@@ -33,10 +36,15 @@ class ReportModel : public ColumnTableModel<ReportRow> {
 };
 
 /// Terms of a run on the executor: memory by kind of the rank that held most, and the median step time.
-/// Precondition: the estimate is of the layout that ran.
-[[nodiscard]] std::vector<ReportRow> reportRows(const costmodel::Estimate& predicted,
+/// Precondition: the scenario and its estimate are of the layout that ran.
+[[nodiscard]] std::vector<ReportRow> reportRows(const costmodel::Scenario& scenario,
+                                                const costmodel::Estimate& predicted,
                                                 const validator::ExecutionReport& measured);
 /// Terms of a published measurement: step time and memory figures.
 [[nodiscard]] std::vector<ReportRow> reportRows(const validator::ComparedCase& row);
+/// A validated scenario as a whole: its step and its memory, as far as they were compared.
+[[nodiscard]] std::vector<ReportRow> totalRows(const validator::ValidatedScenario& scenario);
+/// The same, and every term of the ranks that the report looks into.
+[[nodiscard]] std::vector<ReportRow> reportRows(const validator::ValidatedScenario& scenario);
 
 }  // namespace hexaplan::gui

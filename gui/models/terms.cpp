@@ -3,6 +3,9 @@
 #include <QCoreApplication>
 #include <array>
 
+#include "costmodel/memory/memory_kinds.h"
+#include "costmodel/step/time_causes.h"
+
 namespace hexaplan::gui {
 namespace {
 
@@ -24,7 +27,7 @@ constexpr std::array<MemoryTerm, costmodel::kTensorKinds> kMemoryTerms{{
      QT_TRANSLATE_NOOP("Terms", "What forward keeps for backward, for every micro-batch in flight."), "M2"},
     {TensorKind::Logits, QT_TRANSLATE_NOOP("Terms", "logits"),
      QT_TRANSLATE_NOOP("Terms", "Scores over the vocabulary and their loss, on the last stage."), "M5"},
-    {TensorKind::Transient, QT_TRANSLATE_NOOP("Terms", "working set"),
+    {TensorKind::Transient, QT_TRANSLATE_NOOP("Terms", "transient"),
      QT_TRANSLATE_NOOP("Terms", "Tensors that live only while one layer runs."), "M4"},
     {TensorKind::Communication, QT_TRANSLATE_NOOP("Terms", "communication"),
      QT_TRANSLATE_NOOP("Terms", "Buffers of the communicators, outside the framework's allocator."), "M6"},
@@ -33,7 +36,7 @@ constexpr std::array<MemoryTerm, costmodel::kTensorKinds> kMemoryTerms{{
      "M7"},
 }};
 
-constexpr std::array<TimeTerm, 13> kTimeTerms{{
+constexpr std::array<TimeTerm, costmodel::kTimeCauses.size()> kTimeTerms{{
     {&StepTime::gemm, QT_TRANSLATE_NOOP("Terms", "matrix products"),
      QT_TRANSLATE_NOOP("Terms", "Projections, MLP and output layer on the tensor cores."), "T1"},
     {&StepTime::attention, QT_TRANSLATE_NOOP("Terms", "attention"),
@@ -44,11 +47,11 @@ constexpr std::array<TimeTerm, 13> kTimeTerms{{
      QT_TRANSLATE_NOOP("Terms", "Forward run again during backward, to save activations."), "T6"},
     {&StepTime::launch, QT_TRANSLATE_NOOP("Terms", "kernel launches"),
      QT_TRANSLATE_NOOP("Terms", "Gaps between kernels."), "T4"},
-    {&StepTime::tensor_parallel, QT_TRANSLATE_NOOP("Terms", "tensor parallel"),
+    {&StepTime::tensor_parallel, QT_TRANSLATE_NOOP("Terms", "tensor-parallel comm"),
      QT_TRANSLATE_NOOP("Terms", "Exposed communication inside layers cut over tensor-parallel ranks."), "C2"},
-    {&StepTime::context_parallel, QT_TRANSLATE_NOOP("Terms", "context parallel"),
+    {&StepTime::context_parallel, QT_TRANSLATE_NOOP("Terms", "context-parallel comm"),
      QT_TRANSLATE_NOOP("Terms", "Exposed exchange of keys and values between parts of a sequence."), "C7"},
-    {&StepTime::expert_parallel, QT_TRANSLATE_NOOP("Terms", "expert parallel"),
+    {&StepTime::expert_parallel, QT_TRANSLATE_NOOP("Terms", "expert-parallel comm"),
      QT_TRANSLATE_NOOP("Terms", "Exposed exchange of tokens between experts."), "C4"},
     {&StepTime::pipeline_p2p, QT_TRANSLATE_NOOP("Terms", "pipeline messages"),
      QT_TRANSLATE_NOOP("Terms",
@@ -56,7 +59,7 @@ constexpr std::array<TimeTerm, 13> kTimeTerms{{
      "S4"},
     {&StepTime::bubble, QT_TRANSLATE_NOOP("Terms", "pipeline bubble"),
      QT_TRANSLATE_NOOP("Terms", "Waiting for other stages while the pipeline fills and drains."), "S3"},
-    {&StepTime::data_parallel, QT_TRANSLATE_NOOP("Terms", "data parallel"),
+    {&StepTime::data_parallel, QT_TRANSLATE_NOOP("Terms", "data-parallel comm"),
      QT_TRANSLATE_NOOP("Terms", "Exposed reduction of gradients and gathering of parameters."), "C8"},
     {&StepTime::optimizer, QT_TRANSLATE_NOOP("Terms", "optimizer"),
      QT_TRANSLATE_NOOP("Terms", "Gradient norm and update of the weights."), "T7"},
@@ -65,6 +68,20 @@ constexpr std::array<TimeTerm, 13> kTimeTerms{{
                        "The device waits for the program: data loading, bookkeeping, synchronisation."),
      "T8"},
 }};
+
+/// lupdate reads literals: that they are the cost model's names is checked here.
+constexpr bool namedAsTheCostModelDoes() {
+  for (std::size_t i = 0; i < kMemoryTerms.size(); ++i) {
+    const costmodel::MemoryKind& kind = costmodel::kMemoryKinds[i];
+    if (kMemoryTerms[i].kind != kind.kind || kMemoryTerms[i].label != kind.name) return false;
+  }
+  for (std::size_t i = 0; i < kTimeTerms.size(); ++i) {
+    const costmodel::TimeCause& cause = costmodel::kTimeCauses[i];
+    if (kTimeTerms[i].member != cause.member || kTimeTerms[i].label != cause.name) return false;
+  }
+  return true;
+}
+static_assert(namedAsTheCostModelDoes(), "costmodel/memory/memory_kinds.h, costmodel/step/time_causes.h");
 
 QString translated(const char* text) {
   return QCoreApplication::translate(kContext, text);
@@ -88,6 +105,9 @@ QString labelOf(TensorKind kind) {
 }
 QString labelOf(const TimeTerm& term) {
   return translated(term.label);
+}
+QString labelOfName(const std::string& name) {
+  return translated(name.c_str());
 }
 QString explain(const MemoryTerm& term) {
   return sentence(term.meaning, term.formula);

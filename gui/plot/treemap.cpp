@@ -11,6 +11,9 @@
 namespace hexaplan::gui {
 namespace {
 
+/// Letters that an elided name must keep.
+constexpr qsizetype kShortestName = 7;
+
 constexpr double kMargin = 8;
 constexpr double kGap = 2;  // between groups
 
@@ -165,6 +168,8 @@ void Treemap::drawTile(QPainter& painter, const Tile& tile, const PlotTheme& the
   if (text.width() < metrics.averageCharWidth() * 6 || text.height() < metrics.height()) return;
   painter.setPen(ink.text());
   const QString name = metrics.elidedText(tile.node->name, Qt::ElideMiddle, text.width());
+  // "e…t" names nothing.
+  if (name.size() < std::min<qsizetype>(tile.node->name.size(), kShortestName)) return;
   painter.drawText(text, Qt::AlignLeft | Qt::AlignTop, name);
   const QString bytes = bytesOf(costmodel::Bytes{tile.node->bytes});
   if (text.height() < 2 * metrics.height() || metrics.horizontalAdvance(bytes) > text.width()) return;

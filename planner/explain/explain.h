@@ -8,7 +8,8 @@ namespace hexaplan::planner {
 
 /// One term of two estimates. Values of time terms are seconds per step, of memory terms bytes on the device.
 struct Term {
-  std::string_view name;  // "gemm", "bubble", "optimizer states" …
+  std::string_view key;   // "gemm", "bubble", "optimizer" …
+  std::string_view name;  // "matrix products", "pipeline bubble", "optimizer states" …
   double a = 0, b = 0;
   [[nodiscard]] double difference() const { return b - a; }
 };

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <initializer_list>
 #include <string_view>
 
 #include "costmodel/memory/explicit_step.h"
+#include "costmodel/memory/memory_kinds.h"
 #include "costmodel/step/stage_times.h"
 #include "validator/communicator/traffic.h"
 
@@ -17,7 +17,6 @@ using costmodel::MemoryBreakdown;
 using costmodel::Scenario;
 using costmodel::Seconds;
 using costmodel::StageTimes;
-using costmodel::TensorKind;
 
 namespace {
 
@@ -90,16 +89,11 @@ void add_communication(const ValidationQuestion& question, const RankReport& ran
 }
 
 void add_memory(const Scenario& scenario, const RankReport& rank, std::vector<ComparedTerm>& out) {
-  constexpr std::array<std::string_view, costmodel::kTensorKinds> kNames = {
-      "parameters", "gradients", "optimizer states", "activations",
-      "logits",     "transient", "communication",    "overhead"};
   const MemoryBreakdown predicted = predicted_memory(scenario, rank.stage);
-  for (int k = 0; k < costmodel::kTensorKinds; ++k) {
-    const auto index = static_cast<std::size_t>(k);
-    const double expected = predicted.of(static_cast<TensorKind>(k)).value();
-    const auto bytes = static_cast<double>(rank.memory.peak_by_kind[index]);
-    if (expected > 0 || bytes > 0)
-      out.push_back({TermGroup::Memory, std::string{kNames[index]}, expected, bytes});
+  for (const costmodel::MemoryKind& row : costmodel::kMemoryKinds) {
+    const double expected = predicted.of(row.kind).value();
+    const auto bytes = static_cast<double>(rank.memory.peak_by_kind[static_cast<std::size_t>(row.kind)]);
+    if (expected > 0 || bytes > 0) out.push_back({TermGroup::Memory, std::string{row.name}, expected, bytes});
   }
 }
 

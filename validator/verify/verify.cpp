@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "costmodel/memory/explicit_step.h"
+#include "costmodel/memory/memory_kinds.h"
 #include "costmodel/step/step_counts.h"
 #include "validator/communicator/traffic.h"
 #include "validator/step/global_state.h"
@@ -23,7 +24,6 @@ namespace {
 using costmodel::MemoryBreakdown;
 using costmodel::Pass;
 using costmodel::Scenario;
-using costmodel::TensorKind;
 
 struct Run {
   ExecutionReport report;
@@ -84,19 +84,10 @@ void compare_steps(const Run& sharded, const Run& single, std::string_view routi
   out.compared += static_cast<std::int64_t>(single.parameters.size()) - 1;
 }
 
-std::string_view name_of(TensorKind kind) {
-  constexpr std::array<std::string_view, costmodel::kTensorKinds> kNames = {
-      "parameters", "gradients",  "optimizer states", "activations",
-      "logits",     "transients", "communication",    "overhead"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
-
 void compare_memory(const RankReport& rank, const MemoryBreakdown& predicted, Comparison& compare) {
-  for (int k = 0; k < costmodel::kTensorKinds; ++k) {
-    const auto kind = static_cast<TensorKind>(k);
-    compare.equal(rank.rank, fmt::format("bytes of {} at the peak", name_of(kind)),
-                  predicted.of(kind).value(),
-                  static_cast<double>(rank.memory.peak_by_kind[static_cast<std::size_t>(k)]));
+  for (const costmodel::MemoryKind& row : costmodel::kMemoryKinds) {
+    compare.equal(rank.rank, fmt::format("bytes of {} at the peak", row.name), predicted.of(row.kind).value(),
+                  static_cast<double>(rank.memory.peak_by_kind[static_cast<std::size_t>(row.kind)]));
   }
 }
 

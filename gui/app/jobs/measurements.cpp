@@ -1,11 +1,11 @@
 #include "gui/app/jobs/measurements.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
 
+#include "costmodel/memory/memory_kinds.h"
 #include "gui/app/document/evaluator.h"
 #include "presets/json/object_reader.h"
 
@@ -23,13 +23,9 @@ namespace {
 
 constexpr const char* kRun = "hexaplan/run/1";
 constexpr const char* kAccuracy = "hexaplan/accuracy/1";
+constexpr const char* kValidation = "hexaplan/validation/1";
 /// Ranks of the largest job that a file may speak of.
 constexpr int kMostRanks = 1'000'000;
-
-/// Keys of "peak_bytes_by_kind", by costmodel::TensorKind.
-constexpr const char* kMemoryKeys[] = {"parameters", "gradients", "optimizer",     "activations",
-                                       "logits",     "transient", "communication", "overhead"};
-static_assert(std::size(kMemoryKeys) == costmodel::kTensorKinds);
 
 validator::StepReport readStep(const ValueReader& value) {
   ObjectReader step = value.object();
@@ -108,9 +104,9 @@ validator::RankReport readRank(const ValueReader& value) {
   ObjectReader memory = object.required("memory").object();
   rank.memory.peak_bytes = memory.required("peak_bytes").integer(presets::kCount);
   ObjectReader kinds = memory.required("peak_bytes_by_kind").object();
-  for (std::size_t kind = 0; kind < std::size(kMemoryKeys); ++kind) {
-    if (const auto bytes = kinds.optional(kMemoryKeys[kind]))
-      rank.memory.peak_by_kind[kind] = bytes->integer(presets::kCount);
+  for (const costmodel::MemoryKind& row : costmodel::kMemoryKinds) {
+    if (const auto bytes = kinds.optional(row.key))
+      rank.memory.peak_by_kind[static_cast<std::size_t>(row.kind)] = bytes->integer(presets::kCount);
   }
   if (const auto phases = object.optional("phase_seconds")) readPhases(phases->object(), rank);
   if (const auto traffic = object.optional("collectives")) readTraffic(*traffic, rank);
@@ -180,12 +176,14 @@ std::shared_ptr<const MeasuredRows> readRows(const QString& path, const JsonDocu
 }  // namespace
 
 bool holdsMeasurements(const std::string& schema) {
-  return schema == kRun || schema == kAccuracy;
+  return schema == kRun || schema == kAccuracy || schema == kValidation;
 }
 
 Measurements readMeasurements(const QString& path, const JsonDocument& document) {
   const JsonValue* schema = document.root.find("schema");
   if (schema != nullptr && *schema == JsonValue{kAccuracy}) return readRows(path, document);
+  if (schema != nullptr && *schema == JsonValue{kValidation})
+    return std::make_shared<const ValidatedRuns>(readValidatedRuns(path, document));
   return readRun(path, document);
 }
 

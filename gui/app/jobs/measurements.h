@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gui/app/document/evaluation.h"
+#include "gui/app/jobs/validated_runs.h"
 #include "gui/plot/residual_plot.h"
 #include "presets/json/read_json.h"
 #include "validator/report/execution_report.h"
@@ -25,9 +26,11 @@ struct MeasuredRows {
   ResidualData times, memories;
 };
 
-using Measurements = std::variant<std::shared_ptr<const MeasuredRun>, std::shared_ptr<const MeasuredRows>>;
+using Measurements = std::variant<std::shared_ptr<const MeasuredRun>, std::shared_ptr<const MeasuredRows>,
+                                  std::shared_ptr<const ValidatedRuns>>;
 
-/// True for the schemas that `readMeasurements` understands: hexaplan/run/1, hexaplan/accuracy/1.
+/// True for the schemas that `readMeasurements` understands: hexaplan/run/1, hexaplan/accuracy/1,
+/// hexaplan/validation/1.
 [[nodiscard]] bool holdsMeasurements(const std::string& schema);
 
 /// Reads a report and predicts what it measured. InputError when a field is missing or is something else, or

@@ -13,6 +13,10 @@ namespace {
 /// Clusters to begin with; any other is set at the left.
 constexpr const char* kClusters[] = {"8xH100", "64xH100", "512xH100", "64xA100-80GB", "64xH200", "64xB200"};
 
+void makeRoomy(QPushButton& button) {
+  button.setMinimumSize(button.sizeHint().width() + 24, 36);
+}
+
 }  // namespace
 
 StartPage::StartPage(ScenarioDocument& document, QWidget* parent) : QWidget{parent}, document_{document} {
@@ -38,7 +42,7 @@ StartPage::StartPage(ScenarioDocument& document, QWidget* parent) : QWidget{pare
   const auto button = [&](const QString& text, const char* name, auto signal) {
     auto* push = new QPushButton{text, model_};
     push->setObjectName(name);
-    push->setMinimumHeight(36);
+    makeRoomy(*push);
     connect(push, &QPushButton::clicked, this, signal);
     models->addWidget(push);
   };
@@ -54,7 +58,7 @@ StartPage::StartPage(ScenarioDocument& document, QWidget* parent) : QWidget{pare
     const QString label = QString{text}.replace("x", " × ");
     auto* push = new QPushButton{label, cluster_};
     push->setObjectName(QString{"startCluster.%1"}.arg(text));
-    push->setMinimumHeight(36);
+    makeRoomy(*push);
     connect(push, &QPushButton::clicked, this, [this, text] { emit clusterRequested(text); });
     clusters->addWidget(push);
   }

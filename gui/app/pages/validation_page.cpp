@@ -6,10 +6,12 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QPushButton>
+#include <QSignalBlocker>
 #include <QSplitter>
 #include <QTabWidget>
 #include <QTableView>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "gui/app/pages/table_tools.h"
 #include "gui/models/calibration_model.h"
@@ -20,6 +22,18 @@
 namespace hexaplan::gui {
 namespace {
 
+QString useName(validator::ScenarioUse use) {
+  switch (use) {
+    case validator::ScenarioUse::Fitted:
+      return ValidationPage::tr("fitted");
+    case validator::ScenarioUse::HeldOut:
+      return ValidationPage::tr("held out");
+    case validator::ScenarioUse::Unknown:
+      break;
+  }
+  return ValidationPage::tr("scenarios");
+}
+
 /// A run has few points; the plot shows each term.
 ResidualData residualsOf(const std::vector<ReportRow>& rows, CellUnit unit) {
   ResidualData data;
@@ -28,6 +42,24 @@ ResidualData residualsOf(const std::vector<ReportRow>& rows, CellUnit unit) {
     if (row.unit != unit || !row.measured || *row.measured <= 0 || row.predicted <= 0) continue;
     data.points.push_back({row.predicted, *row.measured, static_cast<int>(data.groups.size()), row.term});
     data.groups.push_back(row.term);
+  }
+  return data;
+}
+
+/// Every validated scenario is a point, by whether its measurement may have been fitted.
+ResidualData residualsOf(const ValidatedRuns& runs, bool memory) {
+  using validator::ScenarioUse;
+  ResidualData data;
+  data.unit = memory ? AxisUnit::BinaryBytes : AxisUnit::Seconds;
+  for (const ScenarioUse use : {ScenarioUse::Unknown, ScenarioUse::Fitted, ScenarioUse::HeldOut}) {
+    const std::size_t before = data.points.size();
+    for (const validator::ValidatedScenario& scenario : runs.scenarios) {
+      const auto& total = memory ? scenario.memory : scenario.step;
+      if (scenario.use != use || !total || total->predicted <= 0 || total->measured <= 0) continue;
+      data.points.push_back({total->predicted, total->measured, static_cast<int>(data.groups.size()),
+                             QString::fromStdString(scenario.name)});
+    }
+    if (data.points.size() > before) data.groups.push_back(useName(use));
   }
   return data;
 }
@@ -67,8 +99,8 @@ QWidget* ValidationPage::makeReport() {
   column->setContentsMargins(0, 0, 0, 0);
   auto* line = new QHBoxLayout;
   title_ = new QLabel{
-      tr("Open what 'hexaplan run --json' or 'hexaplan accuracy --rows --json' wrote: every term of the "
-         "prediction then stands beside its measurement."),
+      tr("Open what 'hexaplan validate --json', 'hexaplan run --json' or 'hexaplan accuracy --rows --json' "
+         "wrote: every term of the prediction then stands beside its measurement."),
       upper};
   title_->setObjectName("reportTitle");
   title_->setWordWrap(true);
@@ -79,8 +111,14 @@ QWidget* ValidationPage::makeReport() {
   figure_->setObjectName("residualFigure");
   figure_->setAccessibleName(tr("What is compared"));
   figure_->addItems({tr("step time"), tr("memory")});
-  connect(figure_, &QComboBox::currentIndexChanged, this, &ValidationPage::showRows);
+  connect(figure_, &QComboBox::currentIndexChanged, this, &ValidationPage::showResiduals);
+  scenario_ = new QComboBox{upper};
+  scenario_->setObjectName("validatedScenario");
+  scenario_->setAccessibleName(tr("Scenario"));
+  scenario_->hide();
+  connect(scenario_, &QComboBox::activated, this, &ValidationPage::chooseScenario);
   line->addWidget(title_, 1);
+  line->addWidget(scenario_);
   line->addWidget(figure_);
   line->addWidget(open);
   column->addLayout(line);
@@ -102,7 +140,7 @@ QWidget* ValidationPage::makeReport() {
   auto* split = new QSplitter{upper};
   split->addWidget(parts_);
   split->addWidget(residuals_);
-  split->setSizes({420, 480});
+  split->setSizes({560, 340});
   column->addWidget(split, 1);
   return upper;
 }
@@ -133,22 +171,33 @@ void ValidationPage::refresh() {
 }
 
 void ValidationPage::show(const Measurements& measurements) {
-  if (const auto* run = std::get_if<std::shared_ptr<const MeasuredRun>>(&measurements)) {
-    rows_.reset();
-    showRun(**run);
-    return;
-  }
-  rows_ = std::get<std::shared_ptr<const MeasuredRows>>(measurements);
+  rows_.reset();
+  validated_.reset();
   report_->setRows({});
   phases_->setRows({});
   traffic_->setRows({});
   operations_->setRows({});
+  if (const auto* run = std::get_if<std::shared_ptr<const MeasuredRun>>(&measurements)) {
+    showRun(**run);
+  } else if (const auto* rows = std::get_if<std::shared_ptr<const MeasuredRows>>(&measurements)) {
+    rows_ = *rows;
+    showAccuracy(**rows);
+  } else {
+    validated_ = std::get<std::shared_ptr<const ValidatedRuns>>(measurements);
+    showScenarios(*validated_);
+  }
+  parts_->setVisible(!rows_);
+  // A validation has terms alone; the other parts are those of one run.
+  for (int tab = 1; tab < parts_->count(); ++tab) parts_->setTabVisible(tab, !validated_);
+  scenario_->setVisible(validated_ != nullptr);
+  showResiduals();
+}
+
+void ValidationPage::showAccuracy(const MeasuredRows& rows) {
   title_->setText(tr("<b>%1</b>: %2 step times and %3 memory figures beside their predictions")
-                      .arg(QFileInfo{rows_->path}.fileName().toHtmlEscaped())
-                      .arg(rows_->times.points.size())
-                      .arg(rows_->memories.points.size()));
-  parts_->hide();
-  showRows();
+                      .arg(QFileInfo{rows.path}.fileName().toHtmlEscaped())
+                      .arg(rows.times.points.size())
+                      .arg(rows.memories.points.size()));
 }
 
 void ValidationPage::showRun(const MeasuredRun& run) {
@@ -158,19 +207,58 @@ void ValidationPage::showRun(const MeasuredRun& run) {
           .arg(QFileInfo{run.path}.fileName().toHtmlEscaped(), titleOf(e).toHtmlEscaped(),
                run.report.ranks.empty() ? QString{} : QString::fromStdString(run.report.ranks.front().device),
                run.report.complete ? QString{} : tr(" (the run did not complete)")));
-  report_->setRows(reportRows(e.estimate, run.report));
+  report_->setRows(reportRows(e.scenario, e.estimate, run.report));
   phases_->setRows(validator::summarize_phases(run.report.ranks));
   traffic_->setRows(validator::summarize_traffic(run.report.ranks));
   operations_->setRows(validator::summarize_operations(run.report.ranks));
-  parts_->show();
   figure_->setCurrentIndex(1);
-  showRows();
 }
 
-void ValidationPage::showRows() {
+void ValidationPage::showScenarios(const ValidatedRuns& runs) {
+  const QSignalBlocker quiet{scenario_};
+  scenario_->clear();
+  scenario_->addItem(tr("all scenarios"));
+  for (const validator::ValidatedScenario& scenario : runs.scenarios)
+    scenario_->addItem(QString::fromStdString(scenario.name));
+  const bool timed = std::any_of(runs.scenarios.begin(), runs.scenarios.end(),
+                                 [](const auto& s) { return s.step.has_value(); });
+  figure_->setCurrentIndex(timed ? 0 : 1);
+  chooseScenario();
+}
+
+void ValidationPage::chooseScenario() {
+  const int chosen = scenario_->currentIndex() - 1;
+  const QString file = QFileInfo{validated_->path}.fileName().toHtmlEscaped();
+  std::vector<ReportRow> rows;
+  if (chosen < 0) {
+    const auto measured =
+        std::count_if(validated_->scenarios.begin(), validated_->scenarios.end(),
+                      [](const auto& s) { return s.outcome == validator::Outcome::Measured; });
+    title_->setText(tr("<b>%1</b>: %2 of %3 scenarios measured on %4")
+                        .arg(file)
+                        .arg(measured)
+                        .arg(validated_->scenarios.size())
+                        .arg(validated_->device.toHtmlEscaped()));
+    for (const validator::ValidatedScenario& scenario : validated_->scenarios) {
+      const std::vector<ReportRow> totals = totalRows(scenario);
+      rows.insert(rows.end(), totals.begin(), totals.end());
+    }
+  } else {
+    const validator::ValidatedScenario& scenario = validated_->scenarios[static_cast<std::size_t>(chosen)];
+    const QString what = QString::fromStdString(scenario.reason.empty() ? scenario.title : scenario.reason);
+    title_->setText(tr("<b>%1</b>: %2").arg(file, what.toHtmlEscaped()));
+    rows = reportRows(scenario);
+  }
+  report_->setRows(std::move(rows));
+  showResiduals();
+}
+
+void ValidationPage::showResiduals() {
   const bool memory = figure_->currentIndex() == 1;
   if (rows_) {
     residuals_->setResiduals(memory ? rows_->memories : rows_->times);
+  } else if (validated_ && scenario_->currentIndex() <= 0) {
+    residuals_->setResiduals(residualsOf(*validated_, memory));
   } else {
     residuals_->setResiduals(residualsOf(report_->rows(), memory ? CellUnit::Bytes : CellUnit::Seconds));
   }

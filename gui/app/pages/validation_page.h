@@ -16,8 +16,8 @@ class ReportModel;
 class ResidualPlot;
 class TrafficModel;
 
-/// How right the predictions are: an executed run term by term, measured rows against their predictions, and
-/// the calibration that the present question uses.
+/// How right the predictions are: an executed run or validated scenarios term by term, measured rows against
+/// their predictions, and the calibration that the present question uses.
 class ValidationPage : public Page {
   Q_OBJECT
  public:
@@ -35,7 +35,11 @@ class ValidationPage : public Page {
   QWidget* makeReport();
   QWidget* makeCalibration();
   void showRun(const MeasuredRun& run);
-  void showRows();
+  void showAccuracy(const MeasuredRows& rows);
+  void showScenarios(const ValidatedRuns& runs);
+  /// The terms of the scenario that is chosen, or the totals of all.
+  void chooseScenario();
+  void showResiduals();
 
   QLabel* title_ = nullptr;
   QTableView* terms_ = nullptr;
@@ -46,10 +50,12 @@ class ValidationPage : public Page {
   OperationModel* operations_ = nullptr;
   ResidualPlot* residuals_ = nullptr;
   QComboBox* figure_ = nullptr;
+  QComboBox* scenario_ = nullptr;
   QLabel* origin_ = nullptr;
   CalibrationModel* calibration_ = nullptr;
   std::shared_ptr<const presets::ClusterCalibration> shown_;
   std::shared_ptr<const MeasuredRows> rows_;
+  std::shared_ptr<const ValidatedRuns> validated_;
 };
 
 }  // namespace hexaplan::gui

@@ -1951,6 +1951,14 @@ Mit Stufen von %2: %3 schneller</translation>
         <source>Predicted over measured, minus 1.</source>
         <translation>Vorhergesagt durch gemessen, minus 1.</translation>
     </message>
+    <message>
+        <source>part</source>
+        <translation>Teil</translation>
+    </message>
+    <message>
+        <source>Scenario, or kind of figure.</source>
+        <translation>Szenario oder Art der Größe.</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::ReportModel</name>
@@ -1973,6 +1981,34 @@ Mit Stufen von %2: %3 schneller</translation>
     <message>
         <source>memory on the device</source>
         <translation>Speicher auf dem Gerät</translation>
+    </message>
+    <message>
+        <source>time</source>
+        <translation>Zeit</translation>
+    </message>
+    <message>
+        <source>memory</source>
+        <translation>Speicher</translation>
+    </message>
+    <message>
+        <source>phase</source>
+        <translation>Phase</translation>
+    </message>
+    <message>
+        <source>work</source>
+        <translation>Arbeit</translation>
+    </message>
+    <message>
+        <source>messages</source>
+        <translation>Nachrichten</translation>
+    </message>
+    <message>
+        <source>all ranks</source>
+        <translation>alle Ränge</translation>
+    </message>
+    <message>
+        <source>%1, rank %2</source>
+        <translation>%1, Rang %2</translation>
     </message>
 </context>
 <context>
@@ -2530,8 +2566,8 @@ Basis: %1 (%2)</translation>
         <translation>Werte über dem Vokabular und ihr Loss, auf der letzten Stufe.</translation>
     </message>
     <message>
-        <source>working set</source>
-        <translation>Arbeitsbereich</translation>
+        <source>transient</source>
+        <translation>vorübergehend</translation>
     </message>
     <message>
         <source>Tensors that live only while one layer runs.</source>
@@ -2594,24 +2630,24 @@ Basis: %1 (%2)</translation>
         <translation>Lücken zwischen Kerneln.</translation>
     </message>
     <message>
-        <source>tensor parallel</source>
-        <translation>tensorparallel</translation>
+        <source>tensor-parallel comm</source>
+        <translation>tensorparallele Komm.</translation>
     </message>
     <message>
         <source>Exposed communication inside layers cut over tensor-parallel ranks.</source>
         <translation>Sichtbare Kommunikation in Schichten, die über tensorparallele Ränge geteilt sind.</translation>
     </message>
     <message>
-        <source>context parallel</source>
-        <translation>kontextparallel</translation>
+        <source>context-parallel comm</source>
+        <translation>kontextparallele Komm.</translation>
     </message>
     <message>
         <source>Exposed exchange of keys and values between parts of a sequence.</source>
         <translation>Sichtbarer Austausch von Keys und Values zwischen Teilen einer Sequenz.</translation>
     </message>
     <message>
-        <source>expert parallel</source>
-        <translation>expertenparallel</translation>
+        <source>expert-parallel comm</source>
+        <translation>expertenparallele Komm.</translation>
     </message>
     <message>
         <source>Exposed exchange of tokens between experts.</source>
@@ -2634,8 +2670,8 @@ Basis: %1 (%2)</translation>
         <translation>Warten auf andere Stufen, während sich die Pipeline füllt und leert.</translation>
     </message>
     <message>
-        <source>data parallel</source>
-        <translation>datenparallel</translation>
+        <source>data-parallel comm</source>
+        <translation>datenparallele Komm.</translation>
     </message>
     <message>
         <source>Exposed reduction of gradients and gathering of parameters.</source>
@@ -2864,10 +2900,6 @@ Formel %7</translation>
 <context>
     <name>hexaplan::gui::ValidationPage</name>
     <message>
-        <source>Open what &apos;hexaplan run --json&apos; or &apos;hexaplan accuracy --rows --json&apos; wrote: every term of the prediction then stands beside its measurement.</source>
-        <translation>Öffnen Sie, was &apos;hexaplan run --json&apos; oder &apos;hexaplan accuracy --rows --json&apos; schrieb: Dann steht jeder Teil der Vorhersage neben seiner Messung.</translation>
-    </message>
-    <message>
         <source>Open a &amp;report…</source>
         <translation>&amp;Bericht öffnen…</translation>
     </message>
@@ -2938,6 +2970,38 @@ Formel %7</translation>
     <message>
         <source>Oper&amp;ations</source>
         <translation>Oper&amp;ationen</translation>
+    </message>
+    <message>
+        <source>fitted</source>
+        <translation>angepasst</translation>
+    </message>
+    <message>
+        <source>held out</source>
+        <translation>zurückgehalten</translation>
+    </message>
+    <message>
+        <source>scenarios</source>
+        <translation>Szenarien</translation>
+    </message>
+    <message>
+        <source>Open what &apos;hexaplan validate --json&apos;, &apos;hexaplan run --json&apos; or &apos;hexaplan accuracy --rows --json&apos; wrote: every term of the prediction then stands beside its measurement.</source>
+        <translation>Öffnen Sie, was &apos;hexaplan validate --json&apos;, &apos;hexaplan run --json&apos; oder &apos;hexaplan accuracy --rows --json&apos; geschrieben hat: Jeder Teil der Vorhersage steht dann neben seiner Messung.</translation>
+    </message>
+    <message>
+        <source>Scenario</source>
+        <translation>Szenario</translation>
+    </message>
+    <message>
+        <source>all scenarios</source>
+        <translation>alle Szenarien</translation>
+    </message>
+    <message>
+        <source>&lt;b&gt;%1&lt;/b&gt;: %2 of %3 scenarios measured on %4</source>
+        <translation>&lt;b&gt;%1&lt;/b&gt;: %2 von %3 Szenarien gemessen auf %4</translation>
+    </message>
+    <message>
+        <source>&lt;b&gt;%1&lt;/b&gt;: %2</source>
+        <translation>&lt;b&gt;%1&lt;/b&gt;: %2</translation>
     </message>
 </context>
 <context>

@@ -73,7 +73,11 @@ TEST(format_units, groups_and_shortens_counts) {
               {format_short(8.03e9), "8.03 B"},
               {format_short(405.8e9), "406 B"},
               {format_short(15e12), "15 T"},
-              {format_percent(0.4123), "41.2 %"}});
+              {format_percent(0.4123), "41.2 %"},
+              {format_signed_percent(0.4123), "+41.2 %"},
+              {format_signed_percent(-0.004), "-0.4 %"},
+              {format_signed_percent(0.0004), "0.0 %"},
+              {format_signed_percent(-0.0004), "0.0 %"}});
 }
 
 TEST(format_units, is_read_back_within_rounding) {

@@ -84,10 +84,15 @@ void shootAll(const Camera& camera) {
   window.pages().setCurrentIndex(3);
   window.document().pin();
   camera.shoot("compare");
-  if (window.pages().count() > 4) {
-    window.pages().setCurrentIndex(4);
-    camera.shoot("validation");
-  }
+  window.pages().setCurrentIndex(4);
+  camera.shoot("validation-empty");
+  window.open(QStringLiteral(HEXAPLAN_SOURCE_DIR "/tests/golden/reports/validation_cpu.json"));
+  auto* scenario = window.findChild<QComboBox*>("validatedScenario");
+  settle(window, [&] { return scenario->count() > 0; });
+  camera.shoot("validation-scenarios");
+  scenario->setCurrentIndex(scenario->findText("tp2 sp"));
+  emit scenario->activated(scenario->currentIndex());
+  camera.shoot("validation");
   ask(window, request("llama-3.1-405b", "4096xH100", "tp8 pp64 sp zero1"));
   window.pages().setCurrentIndex(0);
   camera.shoot("many-stages");

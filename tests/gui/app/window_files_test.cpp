@@ -127,7 +127,7 @@ class WindowFilesTest : public WindowFixture {
     QVERIFY(find<QWidget>("validationPage")->isVisible());
     const auto* terms = find<QTableView>("terms")->model();
     QVERIFY(terms->rowCount() >= 3);
-    QCOMPARE(terms->index(0, 2).data(Qt::UserRole).toDouble(), 0.25);
+    QCOMPARE(terms->index(0, 3).data(Qt::UserRole).toDouble(), 0.25);
     QVERIFY(find<PlotView>("residuals")->itemCount() >= 1);
     QCOMPARE(find<QTableView>("phases")->model()->rowCount(), 2);
     const auto* traffic = find<QTableView>("traffic")->model();
@@ -138,6 +138,27 @@ class WindowFilesTest : public WindowFixture {
     // What was rejected before it began has nothing to show.
     openFile(written(folder_, "rejected.json", R"({"schema": "hexaplan/run/1", "complete": false})"));
     QVERIFY2(window_->message().contains("rejected before it began"), qPrintable(window_->message()));
+  }
+
+  void validated_scenarios_stand_beside_their_predictions_term_by_term() {
+    openFile(QStringLiteral(HEXAPLAN_SOURCE_DIR "/tests/golden/reports/validation_cpu.json"));
+    QVERIFY2(window_->message().isEmpty(), qPrintable(window_->message()));
+    const auto* terms = find<QTableView>("terms")->model();
+    auto* scenario = find<QComboBox>("validatedScenario");
+    const int scenarios = scenario->count() - 1;
+    QVERIFY(scenarios >= 5);
+    QCOMPARE(terms->rowCount(), scenarios);  // memory of each; the host is no calibrated hardware
+    QCOMPARE(terms->index(0, 0).data().toString(), "one rank");
+    QCOMPARE(terms->index(0, 5).data().toString(), "0.0 %");
+    QCOMPARE(find<PlotView>("residuals")->itemCount(), scenarios);
+    scenario->setCurrentIndex(1);
+    emit scenario->activated(1);
+    QVERIFY(terms->rowCount() >= 5);
+    QCOMPARE(terms->index(1, 1).data().toString(), "parameters");
+    QCOMPARE(find<PlotView>("residuals")->itemCount(), terms->rowCount());
+    // A report of another kind takes its place.
+    openFile(written(folder_, "broken.json", R"({"schema": "hexaplan/validation/1", "scenarios": [{}]})"));
+    QVERIFY2(window_->message().contains("name"), qPrintable(window_->message()));
   }
 
   void measured_rows_are_plotted_against_their_predictions() {

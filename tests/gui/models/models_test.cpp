@@ -59,9 +59,13 @@ planner::Ranking ranking() {
 TEST(number_text, speaks_the_users_locale_and_writes_units) {
   EXPECT_EQ(secondsText(Seconds{12.3e-6}), "12.3 µs");
   EXPECT_EQ(changeText(80, 60), "−25.0 %");
+  EXPECT_EQ(bytesText(Bytes{-1.5 * 1073741824}), "−1.5 GiB");
   EXPECT_EQ(changeText(0, 60), "");
   EXPECT_EQ(changeText(-16, 23), "") << "from too little memory to some to spare is no percentage";
-  EXPECT_EQ(signedText(0, "0 B"), "±0");
+  EXPECT_EQ(signedText(0, "0 B"), "0 B");
+  EXPECT_EQ(changeText(1e9, 1e9 + 1), "0.0 %") << "what rounds to nothing has no sign";
+  EXPECT_EQ(changeText(1e9, 1e9 - 1), "0.0 %");
+  EXPECT_EQ(changeText(1000, 999), "−0.1 %");
   QLocale::setDefault(QLocale(QLocale::German, QLocale::Germany));
   EXPECT_EQ(bytesText(Bytes{1.5 * 1073741824}), "1,5 GiB");
   EXPECT_EQ(countText(16384), "16.384");
@@ -191,8 +195,9 @@ TEST(comparison_model, shows_every_difference_absolute_and_relative) {
   EXPECT_EQ(cell(model, "on the device", 3), bytesText(is));
   EXPECT_EQ(cell(model, "on the device", 4), "−" + bytesText(was - is));
   EXPECT_EQ(cell(model, "on the device", 5), changeText(was.value(), is.value()));
-  EXPECT_EQ(cell(model, "on the device", 7), "±0") << "the third equals the first";
-  EXPECT_EQ(cell(model, "expert parallel", 2), "no such row") << "nothing to say in any state";
+  EXPECT_EQ(cell(model, "on the device", 7), "0 B") << "the third equals the first";
+  EXPECT_EQ(cell(model, "on the device", 8), "0.0 %");
+  EXPECT_EQ(cell(model, "expert-parallel comm", 2), "no such row") << "nothing to say in any state";
   EXPECT_TRUE(cell(model, "MFU", 4).endsWith(" points"));
   const auto row_of_device = [&] {
     for (int row = 0; row < model.rowCount(); ++row) {
@@ -203,7 +208,7 @@ TEST(comparison_model, shows_every_difference_absolute_and_relative) {
   EXPECT_EQ(model.verdict(model.index(row_of_device, 4)), ComparisonModel::Verdict::Better) << "less memory";
   EXPECT_EQ(model.verdict(model.index(row_of_device, 7)), ComparisonModel::Verdict::Same);
   model.setHideEmpty(false);
-  EXPECT_EQ(cell(model, "expert parallel", 2), "0 s");
+  EXPECT_EQ(cell(model, "expert-parallel comm", 2), "0 s");
 }
 
 TEST(comparison_model, a_rejected_layout_has_no_numbers_and_no_differences) {
@@ -220,13 +225,13 @@ TEST(comparison_model, a_rejected_layout_has_no_numbers_and_no_differences) {
 TEST(report_model, shows_the_error_of_every_term) {
   ReportModel model;
   const Tester tester(&model, kFatal);
-  model.setRows(
-      {{"one step", CellUnit::Seconds, 1.1, 1.0}, {"parameters", CellUnit::Bytes, 2e9, std::nullopt}});
-  EXPECT_EQ(model.index(0, 1).data().toString(), "1.1 s");
-  EXPECT_EQ(model.index(0, 3).data().toString(), "+100 ms");
-  EXPECT_EQ(model.index(0, 4).data().toString(), "+10.0 %");
-  EXPECT_EQ(model.index(1, 4).data().toString(), "") << "not measured";
-  EXPECT_EQ(model.index(0, 1).data(kExportRole).toString(), "1.1 s") << "the head cannot name the unit";
+  model.setRows({{"one step", CellUnit::Seconds, 1.1, 1.0, "time"},
+                 {"parameters", CellUnit::Bytes, 2e9, std::nullopt, "memory"}});
+  EXPECT_EQ(model.index(0, 2).data().toString(), "1.1 s");
+  EXPECT_EQ(model.index(0, 4).data().toString(), "+100 ms");
+  EXPECT_EQ(model.index(0, 5).data().toString(), "+10.0 %");
+  EXPECT_EQ(model.index(1, 5).data().toString(), "") << "not measured";
+  EXPECT_EQ(model.index(0, 2).data(kExportRole).toString(), "1.1 s") << "the head cannot name the unit";
 }
 
 TEST(report_rows, take_the_fullest_rank_and_the_median_step) {
@@ -238,7 +243,7 @@ TEST(report_rows, take_the_fullest_rank_and_the_median_step) {
   report.ranks[1] = {.rank = 1, .stage = 2};
   report.ranks[1].memory.peak_bytes = 30;
   report.ranks[1].memory.peak_by_kind[static_cast<std::size_t>(costmodel::TensorKind::Gradient)] = 20;
-  const std::vector<ReportRow> rows = reportRows(e.estimate, report);
+  const std::vector<ReportRow> rows = reportRows(e.scenario, e.estimate, report);
   ASSERT_GE(rows.size(), 3U);
   EXPECT_EQ(rows[0].measured, 2.0);
   EXPECT_EQ(rows[1].term, "allocated, rank 1");

@@ -302,7 +302,7 @@ TEST(time_breakdown, rows_are_the_causes_that_take_time) {
   EXPECT_TRUE(view.describe(0).startsWith("one step: " + secondsText(large.estimate.time.total())));
   const QString words = view.textAlternative();
   EXPECT_TRUE(words.contains("matrix products: " + secondsText(large.estimate.time.gemm)));
-  EXPECT_FALSE(words.contains("expert parallel")) << "a dense model has no experts";
+  EXPECT_FALSE(words.contains("expert-parallel")) << "a dense model has no experts";
 }
 
 TEST(memory_curve, follows_the_window_of_the_timeline_and_reports_its_cursor) {
