@@ -22,7 +22,9 @@ namespace {
 /// Ranks that meet: one communicator of all of them together.
 struct Circle {
   explicit Circle(int ranks)
-      : size{ranks}, job{{.ranks = ranks, .timeout = costmodel::Seconds{3600}}}, group{all_of(ranks)} {}
+      : size{ranks}, job{{.ranks = ranks, .timeout = costmodel::Seconds{3600}}}, group{all_of(ranks)} {
+    for (int rank = 0; rank < ranks; ++rank) devices.push_back(make_cpu_device(Element::F64));
+  }
   static std::vector<int> all_of(int ranks) {
     std::vector<int> members(static_cast<std::size_t>(ranks));
     std::iota(members.begin(), members.end(), 0);
@@ -30,7 +32,7 @@ struct Circle {
   }
   int size;
   std::atomic<int> joined{0};
-  std::unique_ptr<Device> device = make_cpu_device(Element::F64);
+  std::vector<std::unique_ptr<Device>> devices;  // by rank: a device belongs to one thread at a time
   ThreadJob job;
   ThreadGroup group;
 };
@@ -45,6 +47,8 @@ struct Parting {
 };
 
 struct FakeCommunicator {
+  [[nodiscard]] Device& device() const { return *circle->devices.at(static_cast<std::size_t>(index)); }
+
   std::shared_ptr<Circle> circle;
   int index = 0;
   // Until a split is complete: who takes part, of how many, and what this rank wishes.
@@ -99,7 +103,7 @@ constexpr Call kCall{.operation = "fake"};
 int meet(void* communicator, void* stream, const Post& post) {
   return run(communicator, stream, [post](FakeCommunicator& at) {
     Post mine = post;
-    at.circle->job.meet(at.circle->group, at.index, mine, at.circle->device.get(), kCall);
+    at.circle->job.meet(at.circle->group, at.index, mine, &at.device(), kCall);
   });
 }
 
@@ -241,8 +245,8 @@ int send(void* communicator, void* stream, const void* data, std::int64_t count,
     const View source = view_of(buffer);
     const auto message = std::make_shared<Message>();
     message->receiver = to;
-    message->copy = at.circle->device->allocate_message(source.element, source.cols);
-    at.circle->device->copy(message->copy, source);
+    message->copy = at.device().allocate_message(source.element, source.cols);
+    at.device().copy(message->copy, source);
     at.circle->job.send(at.circle->group, at.index, to, 0, message, kCall);
   };
   if (!group().open) return run(communicator, stream, what);
@@ -257,7 +261,7 @@ int receive(void* communicator, void* stream, void* data, std::int64_t count, in
     Circle& circle = *at.circle;
     const std::uint64_t position = circle.job.expect(circle.group, from, at.index, 0);
     const auto message = circle.job.receive(circle.group, from, at.index, 0, position, buffer.bytes(), kCall);
-    circle.device->copy(view_of(buffer), message->copy);
+    at.device().copy(view_of(buffer), message->copy);
     circle.job.read(*message, {});
   };
   if (!group().open) return run(communicator, stream, what);

@@ -13,7 +13,6 @@ struct HostStack {
   std::jmp_buf registers{};
   const void* bottom = nullptr;
   std::size_t bytes = 0;
-  void* sanitizer = nullptr;
 };
 
 /// A function on a stack of its own that stops and goes on. With sanitizers fibers switch by swapcontext,
@@ -25,7 +24,7 @@ class Fiber {
   Fiber(HostStack& host, void (*body)());
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
-  ~Fiber();
+  ~Fiber() = default;
   /// On the host's stack: runs until the fiber pauses.
   void resume();
   /// On the fiber's own stack.
@@ -39,7 +38,7 @@ class Fiber {
   ucontext_t context_{};
   std::jmp_buf registers_{};
   bool begun_ = false;
-  [[maybe_unused]] void* sanitizer_ = nullptr;  // what they know this stack by; unused without them
+  [[maybe_unused]] void* sanitizer_ = nullptr;  // what AddressSanitizer knows this stack by
 };
 
 }  // namespace hexaplan::validator::cuda::emulation
