@@ -159,6 +159,7 @@ class Calibration {
     validator::MeasurementStore store{database, machine_, version_text()};
     std::vector<validator::Measurement> measurements;
     if (report_.speaks) measurements = measure_kernels(store);
+    facts_ = device_->facts();  // with the modules that the kernels are in
     device_.reset();  // its memory is the ranks'
     measure_collectives(store, measurements);
     if (!report_.speaks) return std::move(report_);
@@ -316,11 +317,16 @@ class Calibration {
     c.name = c.gpu = report_.gpu;
     c.date = today();
     c.source = own;
+    const Bytes fixed{validator::fixed_bytes(facts_)};
+    if (fixed > Bytes{}) c.context = fixed;
     const validator::CalibrationFit& fit = report_.fit;
     presets::CalibrationOrigin origin{.sustained = source(fit.measured_sustained),
                                       .grouped = source(fit.measured_grouped),
                                       .accumulate_exposed = source(fit.measured_accumulation),
                                       .memory = source(fit.measured_memory),
+                                      .optimizer = source(fit.measured_optimizer),
+                                      .attention_unmasked = source(fit.measured_unmasked),
+                                      .attention_windowed = source(fit.measured_windowed),
                                       .gemm = gemm_origins(before, source),
                                       .attention = {},
                                       .machine = machine_json(machine_, facts_),

@@ -115,6 +115,18 @@ double library_distance(AttentionLibrary a, AttentionLibrary b) {
   return 100.0 * std::abs(static_cast<double>(a) - static_cast<double>(b));
 }
 
+Seconds time_along(const MemoryCurve& curve, Bytes bytes, const GpuSpec& gpu,
+                   const Calibration& calibration) {
+  return larger(curve.ramp + bytes / (curve.share * gpu.memory_bandwidth), calibration.launch_floor);
+}
+
+/// Rate against causal attention of as many keys per query. Blocks with and without a mask follow one another.
+double rate_of_mask(const AttentionShape& shape, const Calibration& calibration) {
+  if (shape.window > 0) return calibration.attention_windowed;
+  const double unmasked = shape.causal ? shape.unmasked : 1;
+  return 1 / (1 - unmasked + unmasked / calibration.attention_unmasked);
+}
+
 const AttentionCurve* nearest_curve(const Calibration& calibration, AttentionLibrary library,
                                     double head_dim) {
   const AttentionCurve* best = nullptr;
@@ -199,7 +211,7 @@ Seconds attention_time(const AttentionShape& shape, Direction direction, Precisi
   const double visible = static_cast<double>(shape.seq_kv);
   const double keys = shape.window > 0 ? std::min(static_cast<double>(shape.window), visible) : visible;
   const double longest_pairs = std::min(std::min(rows, queries) * std::max(keys, 1.0), shape.pairs);
-  const FlopsPerSecond rate = share * peak_rate(half, gpu);
+  const FlopsPerSecond rate = share * rate_of_mask(shape, calibration) * peak_rate(half, gpu);
   const Seconds busy = Flops{flops_per_pair * shape.pairs * heads} / rate;
   const Seconds longest = Flops{flops_per_pair * longest_pairs * std::max(gpu.sm_count, 1)} / rate;
   const double random = !shape.dropout ? 1.0 : forward ? kDropoutForward : kDropoutBackward;
@@ -213,8 +225,12 @@ Seconds attention_time(const AttentionShape& shape, Direction direction, Precisi
 }
 
 Seconds memory_bound_time(Bytes bytes, const GpuSpec& gpu, const Calibration& calibration) {
-  const Seconds time = calibration.memory.ramp + bytes / (calibration.memory.share * gpu.memory_bandwidth);
-  return larger(time, calibration.launch_floor);
+  return time_along(calibration.memory, bytes, gpu, calibration);
+}
+
+Seconds optimizer_time(Bytes bytes, const GpuSpec& gpu, const Calibration& calibration) {
+  const bool own = calibration.optimizer.share > 0;
+  return time_along(own ? calibration.optimizer : calibration.memory, bytes, gpu, calibration);
 }
 
 }  // namespace hexaplan::costmodel

@@ -30,4 +30,8 @@ enum class Direction : std::uint8_t { Forward, Backward };
 /// Time of a memory-bound kernel that moves `bytes` (reads + writes).  [docs/formulas.md#T3]
 [[nodiscard]] Seconds memory_bound_time(Bytes bytes, const GpuSpec& gpu, const Calibration& calibration);
 
+/// Time of the optimizer's kernels, which read and write `bytes`: by their own curve where one was measured,
+/// else as other memory-bound kernels.  [docs/formulas.md#T7]
+[[nodiscard]] Seconds optimizer_time(Bytes bytes, const GpuSpec& gpu, const Calibration& calibration);
+
 }  // namespace hexaplan::costmodel

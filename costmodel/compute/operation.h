@@ -45,6 +45,7 @@ struct AttentionShape {
   bool dropout = false;  // of the scores
   /// (query, key) pairs per head and sequence. Zig-zag CP gives every rank s·s/(2c).
   double pairs = 0;
+  double unmasked = 0;  // share of the pairs that lie in blocks without a mask, where `causal`
   AttentionLibrary library = AttentionLibrary::Vendor;
 };
 
@@ -60,6 +61,7 @@ struct Operation {
   AttentionShape attention;  // Attention
   Flops flops;               // model FLOPs as executed on this rank
   Bytes bytes;               // memory traffic
+  bool update = false;       // MemoryBound: of the optimizer, whose rate is its own
   double kernels = 1;        // launches
   double count = 1;          // times it runs (ring steps)
   CollectiveKind collective = CollectiveKind::AllReduce;

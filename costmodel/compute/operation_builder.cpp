@@ -224,6 +224,7 @@ void OperationBuilder::flash(bool windowed) {
            .causal = true,
            .dropout = sc_.recipe.dropout > 0,
            .pairs = (windowed ? d_.windowed_pairs : d_.attention_pairs) / share,
+           .unmasked = windowed ? 0 : 1 - 1 / share,  // of a ring's pieces the own one is causal
            .library = sc_.framework.attention_library};
   op.flops = Flops{2.0 * share * shape.pairs * static_cast<double>(shape.heads * shape.batch) *
                    static_cast<double>(shape.head_dim + shape.v_head_dim)};

@@ -111,7 +111,8 @@ Seconds Pricer::time_of(const Operation& op) const {
              attention_time(op.attention, op.pass == Pass::Forward ? Direction::Forward : Direction::Backward,
                             op.precision, gpu, calibration_);
     case OpKind::MemoryBound:
-      return op.count * memory_bound_time(op.bytes, gpu, calibration_);
+      return op.count * (op.update ? optimizer_time(op.bytes, gpu, calibration_)
+                                   : memory_bound_time(op.bytes, gpu, calibration_));
     case OpKind::Collective:
       return op.count * collective(op.collective, op.payload * merged_share(op), op.group);
   }

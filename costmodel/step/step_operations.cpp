@@ -55,6 +55,13 @@ void append_traffic(std::string_view name, std::string_view formula, double byte
                  .formula = formula});
 }
 
+/// The optimizer's own.
+void append_update_traffic(double bytes, std::vector<Operation>& out) {
+  if (bytes <= 0) return;
+  append_traffic("optimizer.update", "T7", bytes, out);
+  out.back().update = true;
+}
+
 }  // namespace
 
 bool gathers_by_layer(const Scenario& sc) {
@@ -134,8 +141,7 @@ void append_update(const Scenario& sc, const StageParameters& p, std::vector<Ope
       stage >= 1 ? p.dense / sc.layout.shard_ranks() + p.expert / std::max(1, sc.layout.expert_data())
                  : p.all();
   const double whole = stage >= 3 ? 0 : p.all();
-  append_traffic(
-      "optimizer.update", "T7",
+  append_update_traffic(
       local * sc.framework.optimizer_passes_bytes + whole * sc.framework.whole_gradient_passes_bytes, out);
 }
 

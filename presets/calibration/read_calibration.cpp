@@ -172,6 +172,11 @@ costmodel::MemoryCurve read_memory(ObjectReader reader) {
   return curve;
 }
 
+/// Optional: 1 where nobody measured them.
+constexpr std::pair<const char*, double Calibration::*> kMaskRates[] = {
+    {"attention_unmasked", &Calibration::attention_unmasked},
+    {"attention_windowed", &Calibration::attention_windowed}};
+
 void lend(Calibration& calibration, const std::array<bool, costmodel::kPrecisionCount>& measured) {
   for (const auto& [borrower, lender] : kLenders) {
     if (!measured[static_cast<std::size_t>(borrower)]) {
@@ -201,6 +206,11 @@ Calibration read_calibration(const std::filesystem::path& path) {
   calibration.grouped = read_sourced(reader.required("grouped").object(), {0.01, 1.5});
   calibration.accumulate_exposed = read_sourced(reader.required("accumulate_exposed").object(), {0.0, 2.0});
   calibration.memory = read_memory(reader.required("memory").object());
+  if (const auto optimizer = reader.optional("optimizer"))
+    calibration.optimizer = read_memory(optimizer->object());
+  for (const auto& [name, member] : kMaskRates) {
+    if (const auto rate = reader.optional(name)) calibration.*member = read_sourced(rate->object(), {0.05, 20});
+  }
   calibration.time_sigma = reader.required("time_sigma").number({0, 10});
   calibration.memory_sigma = reader.required("memory_sigma").number({0, 10});
   if (const auto context = reader.optional("context")) {

@@ -44,6 +44,11 @@ JsonValue sourced(double value, const std::string& source) {
   return JsonObject{{"value", rounded(value)}, {"source", source}};
 }
 
+JsonValue memory_json(const costmodel::MemoryCurve& curve, const std::string& source) {
+  return JsonObject{
+      {"share", rounded(curve.share)}, {"ramp", microseconds(curve.ramp)}, {"source", source}};
+}
+
 double peak_teraflops(Precision precision, const GpuSpec& gpu) {
   const double peak = gpu.peak_of(precision).value();
   return (peak > 0 ? peak : gpu.peak_vector.value()) / 1e12;
@@ -179,9 +184,12 @@ JsonValue calibration_json(const Calibration& c, const GpuSpec& gpu, const Calib
   object.emplace_back("sustained", sourced(c.sustained, origin.sustained));
   object.emplace_back("grouped", sourced(c.grouped, origin.grouped));
   object.emplace_back("accumulate_exposed", sourced(c.accumulate_exposed, origin.accumulate_exposed));
-  object.emplace_back("memory", JsonObject{{"share", rounded(c.memory.share)},
-                                           {"ramp", microseconds(c.memory.ramp)},
-                                           {"source", origin.memory}});
+  object.emplace_back("memory", memory_json(c.memory, origin.memory));
+  if (c.optimizer.share > 0) object.emplace_back("optimizer", memory_json(c.optimizer, origin.optimizer));
+  if (c.attention_unmasked != 1)
+    object.emplace_back("attention_unmasked", sourced(c.attention_unmasked, origin.attention_unmasked));
+  if (c.attention_windowed != 1)
+    object.emplace_back("attention_windowed", sourced(c.attention_windowed, origin.attention_windowed));
   object.emplace_back("time_sigma", rounded(c.time_sigma));
   object.emplace_back("memory_sigma", rounded(c.memory_sigma));
   if (c.context.value() > 0)

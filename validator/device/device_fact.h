@@ -1,4 +1,5 @@
 #pragma once
+#include <span>
 #include <string>
 
 namespace hexaplan::validator {
@@ -10,6 +11,15 @@ struct DeviceFact {
   double value = 0;  // unless it is a text
   std::string unit;  // "bytes", "MHz", …; empty: `text` says it
   std::string text;
+  /// Memory that is taken whatever runs: context and modules. Not workspaces, which the ledger's profile has.
+  bool fixed = false;
 };
+
+/// Bytes of what is fixed, 0 where the device tells of none.
+[[nodiscard]] inline double fixed_bytes(std::span<const DeviceFact> facts) {
+  double sum = 0;
+  for (const DeviceFact& fact : facts) sum += fact.fixed ? fact.value : 0;
+  return sum;
+}
 
 }  // namespace hexaplan::validator

@@ -34,6 +34,9 @@ constexpr double kTrialSlowdown = 0.8;
 /// Of forward's rate, where backward was not measured at some sequence: as the cost model's prior.
 constexpr double kBackwardOfForward = 0.85;
 
+/// Masks change a kernel's rate by less than this, or the points are of something else.
+constexpr double kLeastMaskRate = 0.1;
+
 class Fitter {
  public:
   Fitter(std::span<const Measurement> measurements, const ClusterSpec& cluster, const Calibration& fallback)
@@ -52,6 +55,7 @@ class Fitter {
     fit_grouped();
     fit_sustained();
     fit_attention();
+    fit_masks();
     fit_links();
     fit_overlap();
     measure_residuals();
@@ -100,10 +104,22 @@ class Fitter {
     fit_.measured_launch = true;
   }
 
-  /// ramp + bytes/(share·bandwidth) [docs/formulas.md#T3], relative errors counting alike.
+  /// The optimizer's kernels apart, as soon as there are enough of them for a line.
   void fit_memory() {
-    const Measured& points = of(PointKind::MemoryBound);
-    if (points.size() < 2) return;
+    Measured update, other;
+    for (const Measurement* m : of(PointKind::MemoryBound)) (is_update(m->point) ? update : other).push_back(m);
+    fit_.measured_optimizer = fit_line("optimizer", update, calibration().optimizer);
+    if (!fit_.measured_optimizer) other.insert(other.end(), update.begin(), update.end());
+    fit_.measured_memory = fit_line("memory", other, calibration().memory);
+  }
+  [[nodiscard]] static bool is_update(const Point& p) {
+    return p.step == MemoryStep::AdamW || p.step == MemoryStep::SquaredNorm;
+  }
+
+  /// ramp + bytes/(share·bandwidth) [docs/formulas.md#T3], relative errors counting alike. False without two
+  /// points.
+  bool fit_line(const std::string& name, const Measured& points, costmodel::MemoryCurve& curve) {
+    if (points.size() < 2) return false;
     LinearProblem problem{.columns = 2, .rows = {}, .values = {}, .penalty = {}};
     for (const Measurement* m : points) {
       const double seconds = m->median();
@@ -113,13 +129,12 @@ class Fitter {
     const LinearFit line = fit_robust(problem);
     const double per_byte = std::max(line.x[1], 1 / (kMostMemoryShare * gpu_.memory_bandwidth.value()));
     const double share = 1 / (per_byte * gpu_.memory_bandwidth.value());
-    costmodel::MemoryCurve& memory = calibration().memory;
-    memory = {.share = share, .ramp = Seconds{std::max(line.x[0], 0.0)}, .provenance = Provenance::Measured};
-    note("memory.share", share, share * line.error[1] / per_byte, "",
+    curve = {.share = share, .ramp = Seconds{std::max(line.x[0], 0.0)}, .provenance = Provenance::Measured};
+    note(name + ".share", share, share * line.error[1] / per_byte, "",
          fmt::format("{} memory-bound kernels from {} to {} bytes", points.size(), least_traffic(points),
                      most_traffic(points)));
-    note("memory.ramp", memory.ramp.value(), line.error[0], "s", "the same");
-    fit_.measured_memory = true;
+    note(name + ".ramp", curve.ramp.value(), line.error[0], "s", "the same");
+    return true;
   }
   static double least_traffic(const Measured& points) {
     double least = traffic_of(points.front()->point).value();
@@ -246,10 +261,44 @@ class Fitter {
         shares[a.head_dim][forward ? 0 : 1][a.seq_q].push_back(share);
       }
     }
-    for (const auto& [head_dim, both] : shares) {
-      if (both[0].size() < 2) continue;  // an axis needs two knots
+    for (auto& [head_dim, both] : shares) {
+      if (both[0].empty()) continue;
+      // An axis needs two knots: what was measured at one sequence is taken to be flat.
+      const auto [sequence, rates] = *both[0].begin();
+      if (both[0].size() == 1) both[0][2 * sequence] = rates;
       add_attention(head_dim, both[0], both[1]);
     }
+  }
+
+  /// Rates of attention that is not causal, over the curves' at as many keys per query.
+  void fit_masks() {
+    fit_.measured_unmasked = fit_mask(false, "attention_unmasked", calibration().attention_unmasked);
+    fit_.measured_windowed = fit_mask(true, "attention_windowed", calibration().attention_windowed);
+  }
+
+  /// Only what computes longer than it moves memory, at head sizes whose curve was measured, says something.
+  bool fit_mask(bool windowed, const std::string& name, double& rate) {
+    std::vector<double> ratios;
+    const double floor = calibration().launch_floor.value(), before = rate;
+    for (const PointKind kind : {PointKind::AttentionForward, PointKind::AttentionBackward}) {
+      for (const Measurement* m : of(kind)) {
+        if (!tells_of_mask(m->point.attention, windowed) || m->median() <= floor) continue;
+        rate = kTrialSlowdown;
+        const double slower = predicted(m->point) - floor;
+        rate = 1;
+        const double alike = predicted(m->point) - floor;
+        if (slower * kTrialSlowdown >= 0.99 * alike) ratios.push_back(alike / (m->median() - floor));
+      }
+    }
+    rate = before;
+    if (ratios.empty()) return false;
+    rate = note_ratio(name, ratios, kLeastMaskRate, 1 / kLeastMaskRate,
+                      fmt::format("{} attentions against causal ones", ratios.size()));
+    return true;
+  }
+  [[nodiscard]] bool tells_of_mask(const AttentionShape& a, bool windowed) const {
+    const bool same_mask = windowed ? a.window > 0 : !a.causal && a.window == 0;
+    return same_mask && std::count(fit_.head_dims.begin(), fit_.head_dims.end(), a.head_dim) > 0;
   }
 
   void add_attention(std::int64_t head_dim, const std::map<std::int64_t, std::vector<double>>& forward,
@@ -309,7 +358,9 @@ class Fitter {
                    executed(p), gpu_, fit_.calibration)
             .value();
       case PointKind::MemoryBound:
-        return memory_bound_time(traffic_of(p), gpu_, fit_.calibration).value();
+        return (is_update(p) ? optimizer_time(traffic_of(p), gpu_, fit_.calibration)
+                             : memory_bound_time(traffic_of(p), gpu_, fit_.calibration))
+            .value();
       case PointKind::Gemm:
       case PointKind::GroupedGemm:
       case PointKind::SustainedGemm:

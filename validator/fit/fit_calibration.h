@@ -47,7 +47,8 @@ struct CalibrationFit {
   std::optional<NetworkFit> network;
   double overlap_slowdown = 0;  // of compute while a collective runs beside it; 0 = not measured
   bool measured_sustained = false, measured_grouped = false, measured_accumulation = false;
-  bool measured_memory = false, measured_launch = false;
+  bool measured_memory = false, measured_launch = false, measured_optimizer = false;
+  bool measured_unmasked = false, measured_windowed = false;
 };
 
 /// Fits every curve that the measurements speak of; the others stay as in `fallback`. All fits are robust.

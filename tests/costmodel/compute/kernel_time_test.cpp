@@ -222,6 +222,26 @@ TEST(attention_time, few_heads_wait_for_the_longest_tile) {
       longest, 0.02 * longest);
 }
 
+TEST(attention_time, masks_have_rates_of_their_own) {
+  Calibration c = with_attention();
+  const auto seconds = [&](const AttentionShape& shape) {
+    return attention_time(shape, Direction::Forward, Precision::Bf16, simple_gpu(), c).value();
+  };
+  AttentionShape windowed = causal(64, 4096), full = windowed, ring = windowed;
+  windowed.window = 1024;
+  full.causal = false;
+  ring.unmasked = 0.75;
+  const double plain = seconds(causal(64, 4096)), narrow = seconds(windowed);
+  EXPECT_EQ(seconds(full), plain) << "alike until somebody measured them";
+  EXPECT_EQ(seconds(ring), plain);
+  c.attention_unmasked = 0.5;
+  c.attention_windowed = 0.8;
+  EXPECT_EQ(seconds(causal(64, 4096)), plain);
+  EXPECT_NEAR(seconds(full), 2 * plain, 1e-3 * plain);
+  EXPECT_NEAR(seconds(ring), 1.75 * plain, 1e-3 * plain) << "three of four blocks take twice as long";
+  EXPECT_NEAR(seconds(windowed), narrow / 0.8, 1e-3 * narrow);
+}
+
 TEST(attention_time, random_numbers_of_dropout_weigh_more_on_the_forward) {
   const auto slowdown = [](Direction direction) {
     AttentionShape plain = causal(64, 4096), dropped = plain;
@@ -262,6 +282,15 @@ TEST(memory_bound_time, is_a_ramp_and_a_rate) {
   c.launch_floor = Seconds{5e-6};
   EXPECT_DOUBLE_EQ(memory_bound_time(Bytes{1}, simple_gpu(), c).value(), 5e-6)
       << "no kernel is shorter than the floor";
+}
+
+TEST(optimizer_time, is_that_of_memory_until_it_was_measured_itself) {
+  Calibration c = ideal();
+  c.memory = {.share = 0.8, .ramp = Seconds{3e-6}};
+  EXPECT_EQ(optimizer_time(Bytes{80e6}, simple_gpu(), c), memory_bound_time(Bytes{80e6}, simple_gpu(), c));
+  c.optimizer = {.share = 0.5, .ramp = Seconds{10e-6}};
+  EXPECT_NEAR(optimizer_time(Bytes{80e6}, simple_gpu(), c).value(), 50e-6, 1e-12);
+  EXPECT_NEAR(memory_bound_time(Bytes{80e6}, simple_gpu(), c).value(), 28e-6, 1e-12);
 }
 
 }  // namespace

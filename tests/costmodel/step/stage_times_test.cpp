@@ -30,6 +30,22 @@ TEST(stage_times, of_one_gpu_add_up_to_its_step) {
   EXPECT_TRUE(communication_times(sc, Calibration{}, 0).empty());
 }
 
+TEST(stage_times, follow_the_curves_of_the_optimizer_and_of_masks) {
+  Scenario sc = alone();
+  Calibration slow;
+  slow.optimizer = {.share = 0.4, .ramp = {}};
+  slow.attention_unmasked = 0.5;
+  const StageTimes before = stage_times(sc, Calibration{}, 0), after = stage_times(sc, slow, 0);
+  EXPECT_NEAR(after.optimizer / before.optimizer, 0.8 / 0.4, 0.05);
+  EXPECT_EQ(after.forward.attention, before.forward.attention) << "all of it is causal";
+  sc.layout.cp = 4;
+  sc.layout.context = ContextKind::Ring;
+  sc.cluster.gpus = 4;
+  EXPECT_GT(stage_times(sc, slow, 0).forward.attention,
+            1.3 * stage_times(sc, Calibration{}, 0).forward.attention)
+      << "most pieces of a ring have no mask";
+}
+
 TEST(stage_times, the_stage_with_the_head_computes_longest) {
   const Scenario sc = example_scenario();
   EXPECT_GT(stage_times(sc, Calibration{}, 1).compute(), stage_times(sc, Calibration{}, 0).compute());

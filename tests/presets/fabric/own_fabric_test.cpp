@@ -62,7 +62,8 @@ TEST(own_fabric, a_request_takes_it_instead_of_the_clusters_links) {
 }
 
 CalibrationOrigin origin_of(const Calibration& calibration, std::vector<Precision> precisions) {
-  CalibrationOrigin origin{.sustained = "s", .grouped = "g", .accumulate_exposed = "a", .memory = "m"};
+  CalibrationOrigin origin{.sustained = "s", .grouped = "g", .accumulate_exposed = "a", .memory = "m", .optimizer = "o",
+                           .attention_unmasked = "u", .attention_windowed = "w"};
   for (const Precision p : precisions) origin.gemm.push_back({p, "own"});
   origin.attention.assign(calibration.attention.size(), "own");
   return origin;
@@ -70,7 +71,11 @@ CalibrationOrigin origin_of(const Calibration& calibration, std::vector<Precisio
 
 TEST(write_calibration, is_read_back_as_it_was) {
   const costmodel::GpuSpec h100 = find_gpu("h100");
-  const Calibration before = find_calibration(h100);
+  Calibration before = find_calibration(h100);
+  before.optimizer = {.share = 0.71, .ramp = costmodel::Seconds{4e-6}};
+  before.attention_unmasked = 1.07;
+  before.attention_windowed = 0.83;
+  before.context = costmodel::Bytes{512.0 * 1024 * 1024};
   const LinksToWrite links = some_links();
   const auto path =
       write("calibration.json",
@@ -80,6 +85,11 @@ TEST(write_calibration, is_read_back_as_it_was) {
   EXPECT_EQ(after.provenance, costmodel::Provenance::Measured);
   EXPECT_NEAR(after.sustained, before.sustained, 1e-5);
   EXPECT_NEAR(after.memory.share, before.memory.share, 1e-5);
+  EXPECT_NEAR(after.optimizer.share, 0.71, 1e-5);
+  EXPECT_NEAR(after.optimizer.ramp.value(), 4e-6, 1e-10);
+  EXPECT_EQ(after.attention_unmasked, 1.07);
+  EXPECT_EQ(after.attention_windowed, 0.83);
+  EXPECT_EQ(after.context, before.context);
   EXPECT_NEAR(after.memory.ramp.value(), before.memory.ramp.value(), 1e-10);
   for (const Precision p : {Precision::Bf16, Precision::Fp8}) {
     const auto &a = after.gemm[static_cast<std::size_t>(p)], &b = before.gemm[static_cast<std::size_t>(p)];
@@ -110,6 +120,8 @@ TEST(write_calibration, a_processor_has_fp32_alone) {
   const Calibration after = read_calibration(path);
   EXPECT_NEAR(after.gemm[static_cast<std::size_t>(Precision::Fp32)].share, 0.31, 1e-6);
   EXPECT_NEAR(after.attention[0].forward[1], 0.03, 1e-6);
+  EXPECT_EQ(after.optimizer.share, 0) << "not measured, not written";
+  EXPECT_EQ(after.attention_windowed, 1);
   EXPECT_FALSE(read_own_fabric(path).has_value());
 }
 

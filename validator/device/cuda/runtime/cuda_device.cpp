@@ -129,6 +129,7 @@ std::vector<DeviceFact> CudaDevice::facts() {
   // Modules are loaded when a kernel is first used.
   bytes("modules loaded since the start, and other processes",
         now - diary_.last() - (pool_.reserved() - reserved_at_start_));
+  facts.back().fixed = true;
   bytes("pool: asked for at most", pool_.requested_high());
   bytes("pool: handed out at most, rounded up", pool_.used_high());
   bytes("pool: taken from the GPU at most", pool_.reserved_high());

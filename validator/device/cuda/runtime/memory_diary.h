@@ -18,7 +18,7 @@ class MemoryDiary {
   /// With what was in use before there was a context, where that is known.
   void context_made(std::optional<std::int64_t> used_before) {
     last_ = used_now();
-    if (used_before) add("CUDA context", last_ - *used_before);
+    if (used_before) add("CUDA context", last_ - *used_before, true);
   }
   void note(std::string what) {
     const std::int64_t now = used_now();
@@ -36,8 +36,8 @@ class MemoryDiary {
   }
 
  private:
-  void add(std::string what, std::int64_t bytes) {
-    entries_.push_back({std::move(what), static_cast<double>(bytes), "bytes", {}});
+  void add(std::string what, std::int64_t bytes, bool fixed = false) {
+    entries_.push_back({std::move(what), static_cast<double>(bytes), "bytes", {}, fixed});
   }
   std::vector<DeviceFact> entries_;
   std::int64_t last_ = 0;
