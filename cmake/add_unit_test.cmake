@@ -1,3 +1,6 @@
+# What is tested is optimised and watched for undefined behaviour, not the tests: compiling them is half of a build.
+set(test_options -O0 $<$<CONFIG:Debug>:-fno-sanitize=undefined>)
+
 # add_unit_test(<name> ROOM <folder> [TIER unit|property|golden|text|gate|gpu] SOURCES <files…> LINK <targets…>)
 # `ctest -R '^costmodel\.'` picks a room, `ctest -L unit` picks a tier.
 function(add_unit_test name)
@@ -11,8 +14,7 @@ function(add_unit_test name)
   endif()
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main project_warnings)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests HEXAPLAN_UNOPTIMISED ON)
-  # What is tested is optimised, not the tests: half of a build is compiling them.
-  target_compile_options(${name} PRIVATE -O0)
+  target_compile_options(${name} PRIVATE ${test_options})
   if(NOT "${ARG_LINK}" MATCHES "gui|Qt")  # Qt's targets bring flags of their own
     precompile_headers(${name} test)
   endif()
