@@ -160,7 +160,7 @@ class Calibration {
     std::vector<validator::Measurement> measurements;
     if (report_.speaks) measurements = measure_kernels(store);
     facts_ = device_->facts();  // with the modules that the kernels are in
-    device_.reset();  // its memory is the ranks'
+    device_.reset();            // its memory is the ranks'
     measure_collectives(store, measurements);
     if (!report_.speaks) return std::move(report_);
     if (measurements.empty()) {

@@ -232,7 +232,8 @@ class Execution {
  private:
   [[nodiscard]] int first_rank() const { return backend_->first_local_rank(); }
 
-  [[nodiscard]] std::optional<costmodel::Rejected> refused_by_host(const costmodel::Scenario& scenario) const {
+  [[nodiscard]] std::optional<costmodel::Rejected> refused_by_host(
+      const costmodel::Scenario& scenario) const {
     const std::optional<validator::Element> element = validator::element_named(options_.dtype);
     HostRanks ranks{.all = options_.ranks != "mpi" && !is_solo(options_), .solo_rank = std::nullopt};
     if (is_solo(options_)) ranks.solo_rank = options_.solo_rank;

@@ -97,12 +97,13 @@ InputError no_plan(const ValidateOptions& options, const SearchReport& report) {
     why = fmt::format("{} of {} candidates are rejected as this one is: {}", most.candidates,
                       report.ranking.counts.enumerated, most.reason);
   }
-  return InputError{{.field = "--top",
-                     .value = std::to_string(options.top),
-                     .expected = fmt::format("a plan of {} that runs on {}: {}", report.problem.base.model.name,
-                                             report.problem.machines.front().cluster.gpu.name, why),
-                     .hint = "name other machines with --cluster (with --solo, of any number of GPUs), or a "
-                             "smaller model; 'hexaplan search' says more"}};
+  return InputError{
+      {.field = "--top",
+       .value = std::to_string(options.top),
+       .expected = fmt::format("a plan of {} that runs on {}: {}", report.problem.base.model.name,
+                               report.problem.machines.front().cluster.gpu.name, why),
+       .hint = "name other machines with --cluster (with --solo, of any number of GPUs), or a "
+               "smaller model; 'hexaplan search' says more"}};
 }
 
 /// The planner's best plans that the executor has code for.

@@ -98,8 +98,8 @@ struct Calibration {
   double grouped = 0.92;            // rate of a grouped GEMM (batch > 1) against one GEMM of the same area
   double accumulate_exposed = 0.5;  // share of the traffic of adding into C that the main loop does not hide
   std::vector<AttentionCurve> attention;
-  /// Rate of attention without a mask, and of a sliding window, over that of causal attention at the same keys
-  /// per query, which the curves are of.
+  /// Rate of attention without a mask, and of a sliding window, over that of causal attention at the same
+  /// keys per query, which the curves are of.
   double attention_unmasked = 1.0, attention_windowed = 1.0;
   MemoryCurve memory;
   /// The optimizer's update and the gradient norm: long runs over fp32 states. share 0: as `memory`.

@@ -120,7 +120,8 @@ Seconds time_along(const MemoryCurve& curve, Bytes bytes, const GpuSpec& gpu,
   return larger(curve.ramp + bytes / (curve.share * gpu.memory_bandwidth), calibration.launch_floor);
 }
 
-/// Rate against causal attention of as many keys per query. Blocks with and without a mask follow one another.
+/// Rate against causal attention of as many keys per query. Blocks with and without a mask follow one
+/// another.
 double rate_of_mask(const AttentionShape& shape, const Calibration& calibration) {
   if (shape.window > 0) return calibration.attention_windowed;
   const double unmasked = shape.causal ? shape.unmasked : 1;

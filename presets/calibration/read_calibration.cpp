@@ -209,7 +209,8 @@ Calibration read_calibration(const std::filesystem::path& path) {
   if (const auto optimizer = reader.optional("optimizer"))
     calibration.optimizer = read_memory(optimizer->object());
   for (const auto& [name, member] : kMaskRates) {
-    if (const auto rate = reader.optional(name)) calibration.*member = read_sourced(rate->object(), {0.05, 20});
+    if (const auto rate = reader.optional(name))
+      calibration.*member = read_sourced(rate->object(), {0.05, 20});
   }
   calibration.time_sigma = reader.required("time_sigma").number({0, 10});
   calibration.memory_sigma = reader.required("memory_sigma").number({0, 10});

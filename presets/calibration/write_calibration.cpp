@@ -45,8 +45,7 @@ JsonValue sourced(double value, const std::string& source) {
 }
 
 JsonValue memory_json(const costmodel::MemoryCurve& curve, const std::string& source) {
-  return JsonObject{
-      {"share", rounded(curve.share)}, {"ramp", microseconds(curve.ramp)}, {"source", source}};
+  return JsonObject{{"share", rounded(curve.share)}, {"ramp", microseconds(curve.ramp)}, {"source", source}};
 }
 
 double peak_teraflops(Precision precision, const GpuSpec& gpu) {

@@ -11,7 +11,7 @@ namespace hexaplan::presets {
 
 /// What a calibration file says beside its curves: where each number is from.
 struct CalibrationOrigin {
-  std::string sustained, grouped, accumulate_exposed, memory;      // one line each
+  std::string sustained, grouped, accumulate_exposed, memory;     // one line each
   std::string optimizer, attention_unmasked, attention_windowed;  // of what stands only where measured
   struct GemmOrigin {
     costmodel::Precision precision = costmodel::Precision::Bf16;

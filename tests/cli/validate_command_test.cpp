@@ -117,7 +117,8 @@ TEST(validate_command, top_runs_plans_for_machines_that_are_named_alone_or_toget
     EXPECT_EQ(number_at(plan, "memory.error"), 0);
     EXPECT_EQ(at(plan, "step").is_null(), v == &together) << "threads that share a processor tell no time";
   }
-  EXPECT_EQ(at(list_at(together, "scenarios").front(), "name"), at(list_at(alone, "scenarios").front(), "name"));
+  EXPECT_EQ(at(list_at(together, "scenarios").front(), "name"),
+            at(list_at(alone, "scenarios").front(), "name"));
 }
 
 TEST(validate_command, top_says_why_there_is_no_plan) {

@@ -107,7 +107,8 @@ class Fitter {
   /// The optimizer's kernels apart, as soon as there are enough of them for a line.
   void fit_memory() {
     Measured update, other;
-    for (const Measurement* m : of(PointKind::MemoryBound)) (is_update(m->point) ? update : other).push_back(m);
+    for (const Measurement* m : of(PointKind::MemoryBound))
+      (is_update(m->point) ? update : other).push_back(m);
     fit_.measured_optimizer = fit_line("optimizer", update, calibration().optimizer);
     if (!fit_.measured_optimizer) other.insert(other.end(), update.begin(), update.end());
     fit_.measured_memory = fit_line("memory", other, calibration().memory);

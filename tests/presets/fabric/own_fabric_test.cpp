@@ -62,8 +62,13 @@ TEST(own_fabric, a_request_takes_it_instead_of_the_clusters_links) {
 }
 
 CalibrationOrigin origin_of(const Calibration& calibration, std::vector<Precision> precisions) {
-  CalibrationOrigin origin{.sustained = "s", .grouped = "g", .accumulate_exposed = "a", .memory = "m", .optimizer = "o",
-                           .attention_unmasked = "u", .attention_windowed = "w"};
+  CalibrationOrigin origin{.sustained = "s",
+                           .grouped = "g",
+                           .accumulate_exposed = "a",
+                           .memory = "m",
+                           .optimizer = "o",
+                           .attention_unmasked = "u",
+                           .attention_windowed = "w"};
   for (const Precision p : precisions) origin.gemm.push_back({p, "own"});
   origin.attention.assign(calibration.attention.size(), "own");
   return origin;

@@ -232,8 +232,14 @@ TEST(fit, one_sequence_of_attention_is_better_than_none) {
   Noise noise{3, 0.02};
   const Calibration truth = random_truth(noise);
   Point point{.kind = PointKind::AttentionForward};
-  point.attention = {.batch = 4, .heads = 32, .kv_heads = 8, .seq_q = 2048, .seq_kv = 2048,
-                     .head_dim = 128, .v_head_dim = 128, .pairs = 2048.0 * 2048 / 2};
+  point.attention = {.batch = 4,
+                     .heads = 32,
+                     .kv_heads = 8,
+                     .seq_q = 2048,
+                     .seq_kv = 2048,
+                     .head_dim = 128,
+                     .v_head_dim = 128,
+                     .pairs = 2048.0 * 2048 / 2};
   const Measurement measured[] = {{point, {true_seconds(point, cluster, truth)}}};
   const CalibrationFit fit = fit_calibration(measured, cluster, {});
   EXPECT_THAT(fit.head_dims, testing::ElementsAre(128));

@@ -2,12 +2,10 @@
 #undef _FORTIFY_SOURCE
 #include "validator/device/cuda/emulation/fiber.h"
 
-// GCC names the sanitizer in use by a macro, Clang by a feature.
+// GCC names AddressSanitizer by a macro, Clang by a feature.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) && !defined(__SANITIZE_ADDRESS__)
 #define __SANITIZE_ADDRESS__  // NOLINT(bugprone-reserved-identifier): GCC's name
-#elif __has_feature(thread_sanitizer) && !defined(__SANITIZE_THREAD__)
-#define __SANITIZE_THREAD__  // NOLINT(bugprone-reserved-identifier): GCC's name
 #endif
 #endif
 
