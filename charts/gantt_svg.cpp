@@ -24,7 +24,7 @@ using costmodel::Stream;
 
 namespace {
 
-constexpr double kWidth = 1500, kLeft = 78, kRight = 22, kTop = 62, kBottom = 96;
+constexpr double kGanttWidth = 1500, kGanttLeft = 78, kGanttRight = 22, kGanttTop = 62, kGanttBottom = 96;
 constexpr double kNarrow = 1.2;  // pixels below which spans are merged
 constexpr double kSmallestText = 7;
 constexpr double kPaleChunk = 0.62;  // opacity of every other chunk
@@ -122,7 +122,7 @@ std::array<bool, kSpanKinds> kinds_in(const Simulation& simulation) {
 
 void draw_legend(SvgWriter& svg, const Simulation& simulation, double y) {
   const auto seen = kinds_in(simulation);
-  double x = kLeft;
+  double x = kGanttLeft;
   const auto entry = [&](std::string_view words, std::string_view fill, double opacity) {
     svg.rectangle({x, y - 10, 12, 12}, fill, opacity);
     if (fill == "#ffffff") svg.outline({x, y - 10, 12, 12}, "#8c8c8c");
@@ -139,7 +139,7 @@ void draw_legend(SvgWriter& svg, const Simulation& simulation, double y) {
 
 /// What the axis spans: the step, or with drifting stages from the first beginning to the last end.
 TimeAxis axis_of(const Simulation& simulation) {
-  TimeAxis axis{.left = kLeft, .width = kWidth - kLeft - kRight};
+  TimeAxis axis{.left = kGanttLeft, .width = kGanttWidth - kGanttLeft - kGanttRight};
   for (const StageTimeline& stage : simulation.stages)
     axis.end = larger(axis.end, stage.begin + simulation.total);
   return axis;
@@ -150,24 +150,24 @@ TimeAxis axis_of(const Simulation& simulation) {
 std::string gantt_svg(const Simulation& simulation, std::string_view title) {
   const Lanes lanes = lanes_for(simulation.stages.size());
   const double chart = lanes.stage() * static_cast<double>(simulation.stages.size());
-  SvgWriter svg{kWidth, kTop + chart + kBottom, "Pipeline timeline",
+  SvgWriter svg{kGanttWidth, kGanttTop + chart + kGanttBottom, "Pipeline timeline",
                 fmt::format("{}: {} stages, {} micro-batches, step of {}", title, simulation.stages.size(),
                             simulation.microbatches, costmodel::format_duration(simulation.total))};
-  svg.text(kLeft, 24, title, 16);
-  svg.text(kLeft, 44,
+  svg.text(kGanttLeft, 24, title, 16);
+  svg.text(kGanttLeft, 44,
            fmt::format("{} simulated; waiting for other stages {} of the ranks' time, for communication {}",
                        costmodel::format_duration(simulation.total),
                        costmodel::format_percent(simulation.bubble_share()),
                        costmodel::format_percent(simulation.exposed_share())),
            12, Anchor::Start, "#404040");
   const TimeAxis axis = axis_of(simulation);
-  draw_axis(svg, axis, kTop, kTop + chart);
+  draw_axis(svg, axis, kGanttTop, kGanttTop + chart);
   const std::size_t every = lanes.stage() < 14 ? 4 : 1;  // stages that get a label
   for (std::size_t s = 0; s < simulation.stages.size(); ++s) {
-    const double top = kTop + lanes.stage() * static_cast<double>(s);
+    const double top = kGanttTop + lanes.stage() * static_cast<double>(s);
     svg.rectangle({axis.left, top, axis.width, lanes.compute}, "#f5f5f5");
     if (s % every == 0)
-      svg.text(kLeft - 8, top + lanes.compute / 2 + 4, fmt::format("stage {}", s), 12, Anchor::End);
+      svg.text(kGanttLeft - 8, top + lanes.compute / 2 + 4, fmt::format("stage {}", s), 12, Anchor::End);
     for (int i = 0; i < costmodel::kStreams; ++i) {
       const auto stream = static_cast<Stream>(i);
       LanePainter painter{svg, axis, lane_of(stream, lanes, top), simulation.chunks,
@@ -175,8 +175,8 @@ std::string gantt_svg(const Simulation& simulation, std::string_view title) {
       painter.paint(simulation.stages[s].streams[static_cast<std::size_t>(i)]);
     }
   }
-  draw_legend(svg, simulation, kTop + chart + 66);
-  svg.text(kLeft, kTop + chart + 86,
+  draw_legend(svg, simulation, kGanttTop + chart + 66);
+  svg.text(kGanttLeft, kGanttTop + chart + 86,
            "Per stage: compute; below it, thin, from the top: collectives that compute waits for, "
            "data-parallel transfers, messages to neighbours.",
            11, Anchor::Start, "#595959");

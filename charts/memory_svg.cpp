@@ -21,7 +21,8 @@ using costmodel::StageTimeline;
 
 namespace {
 
-constexpr double kWidth = 1500, kLeft = 120, kRight = 190, kTop = 62, kBottom = 92;
+constexpr double kMemoryWidth = 1500, kMemoryLeft = 120, kMemoryRight = 190, kMemoryTop = 62,
+                 kMemoryBottom = 92;
 constexpr std::string_view kStates = "#0072b2", kActivations = "#e69f00", kLimit = "#d55e00";
 
 /// Most memory within one pixel.
@@ -91,12 +92,12 @@ void draw_stage(SvgWriter& svg, const StageTimeline& stage, const Box& box, Seco
 }
 
 void draw_legend(SvgWriter& svg, double y) {
-  svg.rectangle({kLeft, y - 10, 12, 12}, kActivations);
-  svg.text(kLeft + 17, y, "activations kept for backward", 12);
-  svg.rectangle({kLeft + 230, y - 10, 12, 12}, kStates);
-  svg.text(kLeft + 247, y, "parameters, gradients, optimizer, working sets", 12);
-  svg.line(kLeft + 560, y - 4, kLeft + 590, y - 4, kLimit, "6 3");
-  svg.text(kLeft + 597, y, "capacity less context, communicators and allocator slack", 12);
+  svg.rectangle({kMemoryLeft, y - 10, 12, 12}, kActivations);
+  svg.text(kMemoryLeft + 17, y, "activations kept for backward", 12);
+  svg.rectangle({kMemoryLeft + 230, y - 10, 12, 12}, kStates);
+  svg.text(kMemoryLeft + 247, y, "parameters, gradients, optimizer, working sets", 12);
+  svg.line(kMemoryLeft + 560, y - 4, kMemoryLeft + 590, y - 4, kLimit, "6 3");
+  svg.text(kMemoryLeft + 597, y, "capacity less context, communicators and allocator slack", 12);
 }
 
 }  // namespace
@@ -105,29 +106,29 @@ std::string memory_svg(const Simulation& simulation, Bytes capacity, std::string
   const auto stages = static_cast<double>(simulation.stages.size());
   const double row = std::clamp(720.0 / stages, 26.0, 150.0);
   const double chart = row * stages;
-  SvgWriter svg{kWidth, kTop + chart + kBottom, "Memory over a step",
+  SvgWriter svg{kMemoryWidth, kMemoryTop + chart + kMemoryBottom, "Memory over a step",
                 fmt::format("{}: live memory of {} pipeline stages", title, simulation.stages.size())};
   const auto& peak = simulation.stages[static_cast<std::size_t>(simulation.peak_stage)];
-  svg.text(kLeft, 24, title, 16);
-  svg.text(kLeft, 44,
+  svg.text(kMemoryLeft, 24, title, 16);
+  svg.text(kMemoryLeft, 44,
            fmt::format("live memory per GPU of each stage; highest on stage {}: {}", simulation.peak_stage,
                        format_binary(peak.peak)),
            12, Anchor::Start, "#404040");
-  const TimeAxis axis{Seconds{}, simulation.total, kLeft, kWidth - kLeft - kRight};
-  draw_axis(svg, axis, kTop, kTop + chart);
+  const TimeAxis axis{Seconds{}, simulation.total, kMemoryLeft, kMemoryWidth - kMemoryLeft - kMemoryRight};
+  draw_axis(svg, axis, kMemoryTop, kMemoryTop + chart);
   const Bytes top = highest(simulation, capacity) * 1.04;
   for (std::size_t s = 0; s < simulation.stages.size(); ++s) {
-    const double y = kTop + row * static_cast<double>(s);
-    svg.text(kLeft - 62, y + row / 2 + 4, fmt::format("stage {}", s), 12, Anchor::End);
+    const double y = kMemoryTop + row * static_cast<double>(s);
+    svg.text(kMemoryLeft - 62, y + row / 2 + 4, fmt::format("stage {}", s), 12, Anchor::End);
     const Box box{axis.left, y + 4, axis.width, row - 8};
     if (row >= 44) {
-      svg.text(kLeft - 6, y + row - 4, "0", 10, Anchor::End, "#595959");
-      svg.text(kLeft - 6, y + row - 4 - box.height * (capacity / top) + 4, format_binary(capacity), 10,
+      svg.text(kMemoryLeft - 6, y + row - 4, "0", 10, Anchor::End, "#595959");
+      svg.text(kMemoryLeft - 6, y + row - 4 - box.height * (capacity / top) + 4, format_binary(capacity), 10,
                Anchor::End, "#595959");
     }
     draw_stage(svg, simulation.stages[s], box, simulation.total, top, capacity);
   }
-  draw_legend(svg, kTop + chart + 66);
+  draw_legend(svg, kMemoryTop + chart + 66);
   return svg.take();
 }
 

@@ -7,7 +7,7 @@
 namespace hexaplan::cli {
 namespace {
 
-std::string words_of(const CommandInfo& command) {
+std::string words_of_command(const CommandInfo& command) {
   std::vector<std::string> words;
   for (const OptionInfo& option : command.options) {
     if (!option.flag.empty()) words.push_back(option.flag);
@@ -32,7 +32,7 @@ std::string bash(const CommandInfo& root) {
   std::string choices, commands;
   for (const CommandInfo& command : root.commands) {
     choices += bash_choices(command);
-    commands += fmt::format("    {}) words='{}';;\n", command.name, words_of(command));
+    commands += fmt::format("    {}) words='{}';;\n", command.name, words_of_command(command));
   }
   return fmt::format(
       "# bash completion for {0}; load with: source <({0} completion bash)\n"
@@ -43,7 +43,7 @@ std::string bash(const CommandInfo& root) {
       "  COMPREPLY=($(compgen -W \"$words\" -- \"$word\") $(compgen -f -- \"$word\"))\n"
       "}}\n"
       "complete -o filenames -F _{0} {0}\n",
-      root.name, words_of(root), choices, commands);
+      root.name, words_of_command(root), choices, commands);
 }
 
 /// Single-quoted for a shell, with the quotes inside doubled up the way that shell wants them.

@@ -15,7 +15,7 @@ scripts/lint.sh tidy
 step "tests under AddressSanitizer and UndefinedBehaviorSanitizer"
 cmake --workflow --preset asan
 step "optimised build"
-cmake --preset release -DHEXAPLAN_WERROR=ON -DHEXAPLAN_PCH=ON
+cmake --preset release -DHEXAPLAN_WERROR=ON -DHEXAPLAN_PCH=ON -DHEXAPLAN_UNITY=ON
 cmake --build --preset release
 step "all tests"
 ctest --preset release

@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly rooms=(costmodel presets planner validator cli gui)
-tidy_seconds=${TIDY_SECONDS:-180}  # files that have not started by then are named and left out
+tidy_seconds=${TIDY_SECONDS:-120}  # files that have not started by then are named and left out
 
 git_here() { git -c safe.directory='*' "$@"; }
 

@@ -13,6 +13,7 @@
 #include <memory>
 #include <thread>
 
+#include "cli/commands/history.h"
 #include "cli/commands/interrupts.h"
 #include "cli/commands/ready_device.h"
 #include "cli/version.h"
@@ -74,11 +75,6 @@ const DeviceRow& row_of(const std::string& device) {
   return *row;
 }
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
-
 std::string processor_name() {
   std::ifstream file{"/proc/cpuinfo"};
   for (std::string line; std::getline(file, line);) {
@@ -133,9 +129,9 @@ JsonValue fit_quality(const validator::CalibrationFit& fit) {
   return object;
 }
 
-class Calibration {
+class CalibrationRun {
  public:
-  Calibration(const CalibrateOptions& options, bool progress)
+  CalibrationRun(const CalibrateOptions& options, bool progress)
       : options_{options},
         shows_progress_{progress && isatty(STDERR_FILENO) != 0},
         row_{row_of(options.device)} {}
@@ -386,7 +382,7 @@ class Calibration {
 CalibrateReport run_calibrate(const CalibrateOptions& options, bool progress) {
   if (!options.from.empty()) return run_calibrate_links(options);
   try {
-    return Calibration{options, progress}.run();
+    return CalibrationRun{options, progress}.run();
   } catch (const validator::RankFault& fault) {
     // What a rank threw says more than that it threw.
     if (fault.original) std::rethrow_exception(fault.original);

@@ -37,9 +37,8 @@ using validator::RankFault;
 namespace {
 
 constexpr std::chrono::seconds kLinger{10};
-constexpr std::int64_t kShrunkRanks = 64;      // threads that a laptop runs
-constexpr const char* kExecutor = "hexaplan";  // its framework profile
-constexpr const char* kHost = "cpu";           // the device whose memory is the host's
+constexpr std::int64_t kShrunkRanks = 64;  // threads that a laptop runs
+constexpr const char* kHost = "cpu";       // the device whose memory is the host's
 
 /// The scenario as the executor runs it: with its own profile, on as many stand-in GPUs as the layout needs
 /// when no cluster is named (rules ask for one; nothing is priced).

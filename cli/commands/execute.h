@@ -14,6 +14,9 @@
 
 namespace hexaplan::cli {
 
+/// The framework profile that predicts the executor.
+inline constexpr const char* kExecutor = "hexaplan";
+
 /// What a run is about: the same before, while and after it runs.
 struct ExecutionQuestion {
   presets::ScenarioRequest request;

@@ -30,11 +30,6 @@ std::filesystem::path file_of(const StoreOptions& store) {
   return store.file.empty() ? validator::default_store_file() : std::filesystem::path{store.file};
 }
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
 void add(const StoreOptions& store, RunRecord record) {
   if (store.off) return;
   record.version = version_text();
@@ -136,6 +131,11 @@ std::vector<Figure> figures_of_validation(const JsonValue& report) {
 }
 
 }  // namespace
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
 
 void remember(const StoreOptions& store, const ExecutionResult& result) {
   if (store.off || !result.speaks || result.rejected || result.report.steps.empty()) return;

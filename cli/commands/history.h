@@ -9,6 +9,9 @@
 
 namespace hexaplan::cli {
 
+/// Of this machine; "unknown" where it has none.
+[[nodiscard]] std::string host_name();
+
 /// Adds to the history what came of a run or a validation. What keeps it from that is told on stderr and
 /// changes nothing else: the result is there already.
 void remember(const StoreOptions& store, const ExecutionResult& result);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "cli/commands/execute.h"
 #include "cli/commands/question.h"
 #include "cli/commands/ready_device.h"
 #include "cli/commands/search.h"
@@ -24,8 +25,7 @@ using validator::ScenarioUse;
 
 namespace {
 
-constexpr const char* kExecutor = "hexaplan";  // framework profile that predicts the executor
-constexpr const char* kStandIn = "cpu";        // preset that the curves of a calibrated host refer to
+constexpr const char* kStandIn = "cpu";  // preset that the curves of a calibrated host refer to
 constexpr const char* kCpu = "cpu";
 
 /// The first part of a device's description that is a GPU preset: "NVIDIA H200, driver 580" → "h200".

@@ -7,12 +7,12 @@ namespace {
 
 constexpr int kMostRows = 999999;
 
-struct Words {
+struct AccuracyWords {
   std::string worst;
   AccuracyOptions options;
 };
 
-Command checked(Words words) {
+Command checked_accuracy(AccuracyWords words) {
   if (words.options.tables.empty())
     throw UsageError{"accuracy: no table, as in 'hexaplan accuracy TABLE.csv'"};
   if (!words.worst.empty()) words.options.worst = whole_number(words.worst, "--worst", kMostRows);
@@ -22,7 +22,7 @@ Command checked(Words words) {
 }  // namespace
 
 CommandRow accuracy_row() {
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<AccuracyWords>();
   return {.name = "accuracy",
           .help = "Predict every row of tables of published measurements and score the predictions",
           .options = {{"tables", "TABLE.csv", "CSV files with the normalised columns (docs/accuracy.md)",
@@ -30,7 +30,7 @@ CommandRow accuracy_row() {
                       {"--rows", "", "Every row: predicted, measured, error, and why it was not scored",
                        &words->options.rows},
                       {"--worst", "N", "Rows with the largest errors to list. Default: 10", &words->worst}},
-          .finish = [words] { return checked(*words); }};
+          .finish = [words] { return checked_accuracy(*words); }};
 }
 
 }  // namespace hexaplan::cli

@@ -10,12 +10,12 @@ namespace {
 constexpr int kMostGpus = 100000;
 constexpr int kLongestBudget = 1'000'000;
 
-struct Words {
+struct CalibrateWords {
   std::string gpus, budget;
   CalibrateOptions options;
 };
 
-Command checked(Words words) {
+Command checked_calibrate(CalibrateWords words) {
   CalibrateOptions& options = words.options;
   if (!words.gpus.empty()) options.gpus = whole_number(words.gpus, "--gpus", kMostGpus);
   if (!words.budget.empty()) {
@@ -31,7 +31,7 @@ Command checked(Words words) {
 }  // namespace
 
 CommandRow calibrate_row() {
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<CalibrateWords>();
   CalibrateOptions& options = words->options;
   return {
       .name = "calibrate",
@@ -51,7 +51,7 @@ CommandRow calibrate_row() {
            {"--out", "FILE", "Where the curves go. Default: calibration-GPU.json, or fabric-GPU.json",
             &options.out},
            {"--store", "FILE", "Where measurements are kept. Default: in XDG_DATA_HOME", &options.store}},
-      .finish = [words] { return checked(*words); }};
+      .finish = [words] { return checked_calibrate(*words); }};
 }
 
 }  // namespace hexaplan::cli

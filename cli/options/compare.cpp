@@ -5,7 +5,7 @@
 namespace hexaplan::cli {
 namespace {
 
-Command checked(const CompareOptions& options) {
+Command checked_compare(const CompareOptions& options) {
   if (options.sides.size() < 2)
     throw UsageError{
         "compare: expected two or more scenario files or layouts, as in 'hexaplan compare a.json b.json' or "
@@ -24,7 +24,7 @@ CommandRow compare_row() {
   remove_options(row.options, {"--layout", "--schedule"});
   row.options.push_back({"--csv", "", "As comma-separated values", &options->csv});
   row.options.push_back({"--markdown", "", "As a Markdown table", &options->markdown});
-  row.finish = [options] { return checked(*options); };
+  row.finish = [options] { return checked_compare(*options); };
   return row;
 }
 

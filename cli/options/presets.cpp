@@ -7,12 +7,12 @@
 namespace hexaplan::cli {
 namespace {
 
-struct Words {
+struct PresetsWords {
   std::string action;
   PresetsOptions options;
 };
 
-Command checked(Words words) {
+Command checked_presets(PresetsWords words) {
   if (words.action != "list" && words.action != "show")
     throw UsageError{fmt::format("presets: got \"{}\", expected list or show", words.action)};
   PresetsOptions& options = words.options;
@@ -28,7 +28,7 @@ Command checked(Words words) {
 }  // namespace
 
 CommandRow presets_row() {
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<PresetsWords>();
   return {.name = "presets",
           .help = "Models, GPUs, clusters, frameworks and calibrations that come with Hexaplan",
           .options = {{"action", "ACTION", "list or show", &words->action, {"list", "show"}},
@@ -38,7 +38,7 @@ CommandRow presets_row() {
                        &words->options.kind,
                        {"models", "gpus", "clusters", "frameworks", "calibrations"}},
                       {"name", "NAME", "Preset to show", &words->options.name}},
-          .finish = [words] { return checked(*words); }};
+          .finish = [words] { return checked_presets(*words); }};
 }
 
 }  // namespace hexaplan::cli

@@ -13,9 +13,9 @@ namespace {
 
 constexpr int kMostSteps = 1'000'000;
 constexpr double kLongestTimeout = 86400;
-constexpr int kMostRanks = 1 << 20;
+constexpr int kMostGivenRanks = 1 << 20;
 
-struct Words {
+struct RunWords {
   std::string steps, warm_up, memory_limit, timeout, seed, learning_rate, solo_rank, gpus, rank, world;
   ExecuteOptions options;
 };
@@ -40,7 +40,7 @@ void check_dtype(ExecuteOptions& options) {
                                fmt::join(known, " or "), options.device)};
 }
 
-Command checked(Words words) {
+Command checked_run(RunWords words) {
   ExecuteOptions& options = words.options;
   if (!words.steps.empty()) options.steps = step_count(words.steps, kMostSteps);
   if (!words.warm_up.empty()) options.warm_up = whole_number(words.warm_up, "--warmup", kMostSteps);
@@ -59,17 +59,18 @@ Command checked(Words words) {
     if (!seed) throw UsageError{fmt::format("--seed: got \"{}\", expected a whole number >= 0", words.seed)};
     options.seed = static_cast<std::uint64_t>(*seed);
   }
-  if (!words.solo_rank.empty()) options.solo_rank = whole_number(words.solo_rank, "--solo-rank", kMostRanks);
-  if (!words.gpus.empty()) options.gpus = whole_number(words.gpus, "--gpus", kMostRanks);
-  if (!words.rank.empty()) options.rank = whole_number(words.rank, "--rank", kMostRanks);
-  if (!words.world.empty()) options.world = whole_number(words.world, "--world", kMostRanks);
+  if (!words.solo_rank.empty())
+    options.solo_rank = whole_number(words.solo_rank, "--solo-rank", kMostGivenRanks);
+  if (!words.gpus.empty()) options.gpus = whole_number(words.gpus, "--gpus", kMostGivenRanks);
+  if (!words.rank.empty()) options.rank = whole_number(words.rank, "--rank", kMostGivenRanks);
+  if (!words.world.empty()) options.world = whole_number(words.world, "--world", kMostGivenRanks);
   return options;
 }
 
 }  // namespace
 
 CommandRow run_row() {
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<RunWords>();
   ExecuteOptions& options = words->options;
   CommandRow row{.name = "run", .help = "Execute real training steps of a layout on this machine's ranks"};
   append_scenario_options(row.options, options.question);
@@ -114,7 +115,7 @@ CommandRow run_row() {
       {"--no-store", "", "Keep nothing", &options.store.off},
   };
   row.options.insert(row.options.end(), std::begin(own), std::end(own));
-  row.finish = [words] { return checked(*words); };
+  row.finish = [words] { return checked_run(*words); };
   return row;
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kMostRuns = 999'999'999;
 
-struct Words {
+struct RunsWords {
   std::string action;
   std::vector<std::string> ids;
   RunsOptions options;
@@ -26,7 +26,7 @@ constexpr Action kActions[] = {{"list", HistoryUse::List, 0},
                                {"compare", HistoryUse::Compare, 2},
                                {"export", HistoryUse::Export, -1}};
 
-Command checked(Words words) {
+Command checked_runs(RunsWords words) {
   for (const Action& action : kActions) {
     if (words.action != action.name) continue;
     words.options.use = action.use;
@@ -43,7 +43,7 @@ Command checked(Words words) {
 }  // namespace
 
 CommandRow runs_row() {
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<RunsWords>();
   return {.name = "runs",
           .help = "The history of runs and validations: list, show one, compare two, export",
           .options = {{"action",
@@ -54,7 +54,7 @@ CommandRow runs_row() {
                       {"ids", "N ...", "Numbers of runs, as 'runs list' shows them", &words->ids},
                       {"--kind", "KIND", "Only run or validate", &words->options.kind, {"run", "validate"}},
                       {"--store", "FILE", "The history. Default: the user's", &words->options.store.file}},
-          .finish = [words] { return checked(*words); }};
+          .finish = [words] { return checked_runs(*words); }};
 }
 
 }  // namespace hexaplan::cli

@@ -50,7 +50,7 @@ constexpr RecipeFlagInfo kRecipeFlags[] = {
 
 constexpr const char* kSchedules = "gpipe 1f1b interleaved zb-h1 zb-2p zb-v vhalf dualpipe dualpipev";
 
-std::vector<std::string> words_of(const std::string& text) {
+std::vector<std::string> words_in(const std::string& text) {
   std::istringstream stream{text};
   return {std::istream_iterator<std::string>{stream}, {}};
 }
@@ -72,11 +72,11 @@ void append_scenario_options(std::vector<OptionRow>& rows, ScenarioOptions& ques
   for (std::size_t i = 0; i < std::size(kRecipeFlags); ++i) {
     const RecipeFlagInfo& info = kRecipeFlags[i];
     rows.push_back(
-        {question.recipe[i].flag, info.value, info.help, &question.recipe[i].text, words_of(info.choices)});
+        {question.recipe[i].flag, info.value, info.help, &question.recipe[i].text, words_in(info.choices)});
   }
   const OptionRow last[] = {
       {"--schedule", "NAME", "Pipeline schedule, as in the layout: 1f1b, interleaved, zb-h1, zb-v, …",
-       &question.schedule, words_of(kSchedules)},
+       &question.schedule, words_in(kSchedules)},
       {"--framework", "NAME", "Framework profile. Default: megatron", &question.framework},
       {"--calibration", "FILE", "Measured curves: preset or FILE. Default: those of the GPU type",
        &question.calibration},

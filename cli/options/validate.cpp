@@ -8,11 +8,11 @@
 namespace hexaplan::cli {
 namespace {
 
-constexpr int kMostPlans = 100;
-constexpr int kMostSteps = 10000;
-constexpr int kLongestBudget = 86400;
+constexpr int kMostMeasuredPlans = 100;
+constexpr int kMostMeasuredSteps = 10000;
+constexpr int kLongestValidation = 86400;
 
-struct Words {
+struct ValidateWords {
   std::string top, steps, warm_up, budget, memory_limit;
   ValidateOptions options;
 };
@@ -27,12 +27,12 @@ void check_sources(const ValidateOptions& o) {
       "or with --top N"};
 }
 
-Command checked(Words words) {
+Command checked_validate(ValidateWords words) {
   ValidateOptions& o = words.options;
-  if (!words.top.empty()) o.top = whole_number(words.top, "--top", kMostPlans);
-  if (!words.steps.empty()) o.steps = step_count(words.steps, kMostSteps);
-  if (!words.warm_up.empty()) o.warm_up = whole_number(words.warm_up, "--warmup", kMostSteps);
-  if (!words.budget.empty()) o.budget = whole_number(words.budget, "--budget", kLongestBudget);
+  if (!words.top.empty()) o.top = whole_number(words.top, "--top", kMostMeasuredPlans);
+  if (!words.steps.empty()) o.steps = step_count(words.steps, kMostMeasuredSteps);
+  if (!words.warm_up.empty()) o.warm_up = whole_number(words.warm_up, "--warmup", kMostMeasuredSteps);
+  if (!words.budget.empty()) o.budget = whole_number(words.budget, "--budget", kLongestValidation);
   if (!words.memory_limit.empty()) o.memory_limit = memory_limit(words.memory_limit);
   check_sources(o);
   return o;
@@ -41,7 +41,7 @@ Command checked(Words words) {
 }  // namespace
 
 CommandRow validate_row() {
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<ValidateWords>();
   ValidateOptions& options = words->options;
   CommandRow row{.name = "validate",
                  .help = "Run plans or scenarios on this machine and hold them against their predictions"};
@@ -69,7 +69,7 @@ CommandRow validate_row() {
       {"--no-store", "", "Keep nothing", &options.store.off},
   };
   row.options.insert(row.options.end(), std::begin(own), std::end(own));
-  row.finish = [words] { return checked(*words); };
+  row.finish = [words] { return checked_validate(*words); };
   return row;
 }
 

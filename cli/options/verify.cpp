@@ -8,12 +8,12 @@ namespace {
 constexpr int kMostLayouts = 100000;
 constexpr int kMostSeed = 999999999;
 
-struct Words {
+struct VerifyWords {
   std::string random, seed;
   VerifyOptions options;
 };
 
-Command checked(Words words) {
+Command checked_verify(VerifyWords words) {
   VerifyOptions& o = words.options;
   if (!words.random.empty()) o.random = whole_number(words.random, "--random", kMostLayouts);
   if (!words.seed.empty()) o.seed = whole_number(words.seed, "--seed", kMostSeed);
@@ -28,11 +28,11 @@ Command checked(Words words) {
 }  // namespace
 
 CommandRow verify_row() {
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<VerifyWords>();
   CommandRow row{.name = "verify",
                  .help = "Execute a layout, shrunk, and hold its counts and parameters against prediction",
                  .options = {},
-                 .finish = [words] { return checked(*words); }};
+                 .finish = [words] { return checked_verify(*words); }};
   append_scenario_options(row.options, words->options.question);
   row.options.push_back(
       {"--random", "N",

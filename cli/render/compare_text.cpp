@@ -28,7 +28,7 @@ namespace {
 
 /// One line of the comparison: what is compared, how it is written, whether it may be left out when nothing
 /// of it is anywhere.
-struct Line {
+struct ComparedLine {
   std::string label;
   std::string unit;  // of the plain number
   std::function<std::optional<double>(const EstimateReport&)> value;
@@ -59,7 +59,7 @@ const costmodel::StageMemory& peak_stage(const EstimateReport& report) {
   return report.estimate.stages[static_cast<std::size_t>(report.estimate.peak_stage)];
 }
 
-void append_time(std::vector<Line>& lines) {
+void append_time(std::vector<ComparedLine>& lines) {
   lines.push_back(
       {"step time", "s", priced([](const auto& r) { return r.estimate.time.total().value(); }), as_duration});
   for (const costmodel::TimeCause& cause : costmodel::kTimeCauses) {
@@ -75,7 +75,7 @@ void append_time(std::vector<Line>& lines) {
       {"MFU", "1", priced([](const auto& r) { return r.estimate.throughput.mfu; }), format_percent});
 }
 
-void append_memory(std::vector<Line>& lines) {
+void append_memory(std::vector<ComparedLine>& lines) {
   lines.push_back({"memory of the fullest GPU", "B",
                    priced([](const auto& r) { return peak_stage(r).device.value(); }), as_bytes});
   for (const costmodel::MemoryKind& kind : costmodel::kMemoryKinds) {
@@ -89,7 +89,7 @@ void append_memory(std::vector<Line>& lines) {
                    as_bytes});
 }
 
-void append_training(std::vector<Line>& lines) {
+void append_training(std::vector<ComparedLine>& lines) {
   const auto trained = [](auto value) {
     return [value](const EstimateReport& report) -> std::optional<double> {
       if (!report.training) return std::nullopt;
@@ -101,8 +101,8 @@ void append_training(std::vector<Line>& lines) {
   lines.push_back({"cost", "USD", trained([](const auto& t) { return t.dollars; }), format_short});
 }
 
-std::vector<Line> all_lines() {
-  std::vector<Line> lines;
+std::vector<ComparedLine> all_lines() {
+  std::vector<ComparedLine> lines;
   append_time(lines);
   append_memory(lines);
   append_training(lines);
@@ -110,7 +110,7 @@ std::vector<Line> all_lines() {
 }
 
 /// "12.3 s" for the first side, "11.0 s (-10.6 %)" for the others.
-std::string cell(const Line& line, std::optional<double> value, std::optional<double> first) {
+std::string cell(const ComparedLine& line, std::optional<double> value, std::optional<double> first) {
   if (!value) return "";
   std::string text = fmt::format("{}{}", *value < 0 ? "-" : "", line.format(std::abs(*value)));
   if (!first || *first <= 0 || *value == *first) return text;
@@ -118,7 +118,7 @@ std::string cell(const Line& line, std::optional<double> value, std::optional<do
 }
 
 /// False for parts that nobody has.
-bool says_something(const Line& line, const CompareReport& report) {
+bool says_something(const ComparedLine& line, const CompareReport& report) {
   for (const Side& side : report.sides) {
     const auto value = line.value(side.report);
     if (value && (*value != 0 || !line.part)) return true;
@@ -159,7 +159,7 @@ std::string compare_text(const CompareReport& report, const TextStyle& style) {
     rows[0].push_back(letter(i));
     rows[1].push_back(verdict_word(report.sides[i].report, style));
   }
-  for (const Line& line : all_lines()) {
+  for (const ComparedLine& line : all_lines()) {
     if (!says_something(line, report)) continue;
     rows.push_back({fmt::format("{}{}", line.part ? "  " : "", line.label)});
     const auto first = line.value(report.sides.front().report);
@@ -173,7 +173,7 @@ std::string compare_text(const CompareReport& report, const TextStyle& style) {
 Cells compare_cells(const CompareReport& report) {
   Cells rows{{"term", "unit"}};
   for (const Side& side : report.sides) rows[0].push_back(side.name);
-  for (const Line& line : all_lines()) {
+  for (const ComparedLine& line : all_lines()) {
     rows.push_back({line.label, line.unit});
     for (const Side& side : report.sides) {
       const auto value = line.value(side.report);

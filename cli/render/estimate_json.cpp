@@ -25,7 +25,7 @@ JsonValue verdict_json(const EstimateReport& report) {
   if (rejected == nullptr) return {};
   JsonArray changes;
   for (const planner::FittingChange& change : report.changes) {
-    changes.push_back(JsonObject{{"change", words_of(change)},
+    changes.push_back(JsonObject{{"change", change_in_words(change)},
                                  {"peak_bytes", whole_bytes(change.peak)},
                                  {"step_seconds", change.step.value()}});
   }

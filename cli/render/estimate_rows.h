@@ -22,7 +22,7 @@ namespace hexaplan::cli {
 }
 
 /// "--recompute full", "zero1 in the layout": what to write on the command line.
-[[nodiscard]] inline std::string words_of(const planner::FittingChange& change) {
+[[nodiscard]] inline std::string change_in_words(const planner::FittingChange& change) {
   std::string text;
   for (const planner::ChangedSetting& setting : change.settings) {
     if (!text.empty()) text += " and ";

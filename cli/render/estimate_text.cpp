@@ -26,8 +26,8 @@ using costmodel::StageMemory;
 
 namespace {
 
-constexpr int kBarWidth = 24;
-constexpr std::size_t kStagesShown = 16;
+constexpr int kShareBarWidth = 24;
+constexpr std::size_t kStagesInTable = 16;
 
 const StageMemory& peak_stage(const Estimate& e) {
   return e.stages[static_cast<std::size_t>(e.peak_stage)];
@@ -49,7 +49,7 @@ std::string does_not_fit_lines(const EstimateReport& report, const TextStyle& st
                                  format_binary(peak - e.capacity),
                                  format_percent((peak - e.capacity) / e.capacity), format_binary(e.capacity));
   for (const planner::FittingChange& change : report.changes) {
-    text += fmt::format("  would fit with {}: {} per GPU, {} per step\n", words_of(change),
+    text += fmt::format("  would fit with {}: {} per GPU, {} per step\n", change_in_words(change),
                         format_binary(change.peak), format_duration(change.step));
   }
   if (report.changes.empty())
@@ -67,8 +67,8 @@ std::string verdict(const EstimateReport& report, const TextStyle& style) {
 std::vector<std::size_t> shown_stages(const Estimate& e) {
   std::vector<std::size_t> shown;
   for (std::size_t i = 0; i < e.stages.size(); ++i) {
-    const bool ends = i + 3 < kStagesShown || i + 1 == e.stages.size();
-    if (e.stages.size() <= kStagesShown || ends || static_cast<int>(i) == e.peak_stage) shown.push_back(i);
+    const bool ends = i + 3 < kStagesInTable || i + 1 == e.stages.size();
+    if (e.stages.size() <= kStagesInTable || ends || static_cast<int>(i) == e.peak_stage) shown.push_back(i);
   }
   return shown;
 }
@@ -89,7 +89,7 @@ std::string memory_by_stage(const Estimate& e, const TextStyle& style) {
     for (const costmodel::MemoryKind& kind : costmodel::kMemoryKinds)
       row.push_back(gib_digits(kinds.of(kind.kind)));
     row.push_back(gib_digits(stage.device));
-    row.push_back(style.bar(stage.device / e.capacity, kBarWidth));
+    row.push_back(style.bar(stage.device / e.capacity, kShareBarWidth));
     rows.push_back(std::move(row));
   }
   std::string text =
@@ -113,7 +113,7 @@ std::string bars(const std::vector<Part>& parts, const TextStyle& style) {
   for (const Part& part : parts) {
     if (part.share < 0.0005) continue;
     rows.push_back(
-        {"  " + part.label, part.value, format_percent(part.share), style.bar(part.share, kBarWidth)});
+        {"  " + part.label, part.value, format_percent(part.share), style.bar(part.share, kShareBarWidth)});
   }
   return format_table(rows);
 }
@@ -209,7 +209,7 @@ class FormulaLegend {
   std::vector<std::string_view> anchors_;
 };
 
-std::string_view name_of_pass(costmodel::Pass pass) {
+std::string_view pass_text(costmodel::Pass pass) {
   constexpr std::string_view names[] = {"forward", "backward (data)", "backward (weight)", "step"};
   return names[static_cast<std::size_t>(pass)];
 }
@@ -227,7 +227,7 @@ std::string explanation(const Explanation& explained, const TextStyle& style) {
   std::vector<std::vector<std::string>> operations{
       {"  operation", "pass", "formula", "once", "x runs", "per step"}};
   for (const auto& [operation, runs, once, per_step] : explained.operations) {
-    operations.push_back({fmt::format("  {}", operation.name), std::string{name_of_pass(operation.pass)},
+    operations.push_back({fmt::format("  {}", operation.name), std::string{pass_text(operation.pass)},
                           std::string{operation.formula}, format_duration(once), fmt::format("{:g}", runs),
                           format_duration(per_step)});
     operation_formulas.add(operation.formula);

@@ -87,21 +87,6 @@ JsonObject compute_json(const RankReport& rank) {
   return {{"steps", rank.timed_steps}, {"by_kind", std::move(kinds)}};
 }
 
-JsonArray facts_json(const std::vector<validator::DeviceFact>& facts) {
-  JsonArray rows;
-  for (const validator::DeviceFact& fact : facts) {
-    JsonObject row{{"name", fact.name}};
-    if (fact.unit.empty()) {
-      row.emplace_back("text", fact.text);
-    } else {
-      row.emplace_back("value", fact.value);
-      row.emplace_back("unit", fact.unit);
-    }
-    rows.emplace_back(std::move(row));
-  }
-  return rows;
-}
-
 JsonValue rank_json(const RankReport& rank) {
   JsonArray traffic, operations, steps;
   for (const costmodel::Seconds time : rank.step_times) steps.emplace_back(time.value());
@@ -171,6 +156,21 @@ JsonValue fault_json(const ExecutionReport& report) {
 }
 
 }  // namespace
+
+JsonValue facts_json(const std::vector<validator::DeviceFact>& facts) {
+  JsonArray rows;
+  for (const validator::DeviceFact& fact : facts) {
+    JsonObject row{{"name", fact.name}};
+    if (fact.unit.empty()) {
+      row.emplace_back("text", fact.text);
+    } else {
+      row.emplace_back("value", fact.value);
+      row.emplace_back("unit", fact.unit);
+    }
+    rows.emplace_back(std::move(row));
+  }
+  return rows;
+}
 
 JsonValue execution_json(const ExecutionQuestion& question, const ExecutionReport& report) {
   JsonArray steps, ranks, notes;

@@ -7,18 +7,18 @@ namespace hexaplan::cli {
 
 /// What a stage does with the step, in the order in which it is shown, and its names in text and JSON.
 struct StageTimeName {
-  costmodel::Seconds costmodel::StageTimes::*member;
+  costmodel::Seconds costmodel::SimulatedTimes::*member;
   std::string_view key;     // JSON
   std::string_view column;  // text
 };
 inline constexpr StageTimeName kStageTimeNames[] = {
-    {&costmodel::StageTimes::compute, "compute", "compute"},
-    {&costmodel::StageTimes::collectives, "collectives", "collect."},
-    {&costmodel::StageTimes::messages, "messages", "messages"},
-    {&costmodel::StageTimes::data_parallel, "data_parallel", "data par."},
-    {&costmodel::StageTimes::optimizer, "optimizer", "optimizer"},
-    {&costmodel::StageTimes::host, "host", "host"},
-    {&costmodel::StageTimes::bubble, "bubble", "bubble"},
+    {&costmodel::SimulatedTimes::compute, "compute", "compute"},
+    {&costmodel::SimulatedTimes::collectives, "collectives", "collect."},
+    {&costmodel::SimulatedTimes::messages, "messages", "messages"},
+    {&costmodel::SimulatedTimes::data_parallel, "data_parallel", "data par."},
+    {&costmodel::SimulatedTimes::optimizer, "optimizer", "optimizer"},
+    {&costmodel::SimulatedTimes::host, "host", "host"},
+    {&costmodel::SimulatedTimes::bubble, "bubble", "bubble"},
 };
 
 }  // namespace hexaplan::cli

@@ -9,6 +9,7 @@
 #include "charts/svg.h"
 #include "charts/table_text.h"
 #include "cli/render/numbers.h"
+#include "cli/render/validation_text.h"
 #include "cli/version.h"
 #include "costmodel/units/format_units.h"
 
@@ -58,15 +59,10 @@ std::string table(const Cells& rows) {
   return html + "</table></div>\n";
 }
 
-std::string value_of(double value, TermGroup group) {
-  return group == TermGroup::Memory ? costmodel::format_binary(Bytes{value})
-                                    : costmodel::format_duration(Seconds{value});
-}
-
 void append_total(const std::optional<ComparedTotal>& total, TermGroup group, std::vector<std::string>& row) {
   if (!total) return row.insert(row.end(), {"–", "–", "–", "–"}), void();
-  row.push_back(value_of(total->predicted, group));
-  row.push_back(value_of(total->measured, group));
+  row.push_back(term_value_text(total->predicted, group));
+  row.push_back(term_value_text(total->measured, group));
   row.push_back(format_signed_percent(total->error()));
   row.push_back(fmt::format("<span class=\"{}\">{}</span>", total->inside() ? "good" : "bad",
                             total->inside() ? "yes" : "no"));

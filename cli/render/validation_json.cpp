@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "cli/render/execution_json.h"
 #include "cli/render/validation_text.h"
 #include "cli/version.h"
 
@@ -35,16 +36,6 @@ JsonValue rank_json(const validator::ComparedRank& rank) {
                                {"error", error ? JsonValue{*error} : JsonValue{}}});
   }
   return JsonObject{{"rank", rank.rank}, {"stage", rank.stage}, {"terms", std::move(terms)}};
-}
-
-JsonValue facts_json(const std::vector<validator::DeviceFact>& facts) {
-  JsonArray rows;
-  for (const validator::DeviceFact& fact : facts) {
-    rows.push_back(fact.unit.empty()
-                       ? JsonObject{{"name", fact.name}, {"text", fact.text}}
-                       : JsonObject{{"name", fact.name}, {"value", fact.value}, {"unit", fact.unit}});
-  }
-  return rows;
 }
 
 JsonValue scenario_json(const ValidatedScenario& s) {

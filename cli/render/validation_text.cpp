@@ -27,10 +27,6 @@ namespace {
 
 constexpr std::size_t kScenariosInFull = 3;
 
-std::string value_of(double value, TermGroup group) {
-  return group == TermGroup::Memory ? format_binary(Bytes{value}) : format_duration(Seconds{value});
-}
-
 std::string_view heading_of(TermGroup group) {
   constexpr std::string_view kNames[] = {"Time by phase", "Time by kind of operation",
                                          "Messages (priced one by one; measured with waiting)",
@@ -45,8 +41,8 @@ void append_total(const std::optional<ComparedTotal>& total, TermGroup group, co
     row.insert(row.end(), {"", "", "", ""});
     return;
   }
-  row.push_back(value_of(total->predicted, group));
-  row.push_back(value_of(total->measured, group));
+  row.push_back(term_value_text(total->predicted, group));
+  row.push_back(term_value_text(total->measured, group));
   row.push_back(format_signed_percent(total->error()));
   row.push_back(total->inside() ? style.good("yes") : style.bad("no"));
 }
@@ -80,7 +76,8 @@ void append_group(const validator::ComparedRank& rank, TermGroup group, Cells& r
     if (first) rows.push_back({std::string{heading_of(group)}, "predicted", "measured", "error"});
     first = false;
     const auto error = term.error();
-    rows.push_back({"  " + term.name, value_of(term.predicted, group), value_of(term.measured, group),
+    rows.push_back({"  " + term.name, term_value_text(term.predicted, group),
+                    term_value_text(term.measured, group),
                     error ? format_signed_percent(*error) : std::string{}});
   }
 }
@@ -120,6 +117,11 @@ std::string summary_of(const ValidateReport& report, ScenarioUse use, std::strin
 }
 
 }  // namespace
+
+std::string term_value_text(double value, validator::TermGroup group) {
+  return group == validator::TermGroup::Memory ? format_binary(Bytes{value})
+                                               : format_duration(Seconds{value});
+}
 
 std::string validation_text(const ValidateReport& report, bool terms, const TextStyle& style) {
   std::string text =

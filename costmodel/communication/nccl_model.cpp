@@ -9,7 +9,7 @@ namespace {
 
 using nccl::Architecture;
 constexpr double kGiga = 1e9;
-constexpr double kMicro = 1e-6;
+constexpr double kMicrosecond = 1e-6;
 
 /// One collective over one group: what the tuner's formulas need, worked out once. Microseconds and bytes per
 /// second.
@@ -35,7 +35,7 @@ Call make_call(CollectiveKind kind, double bytes, const GroupLinks& links, const
   const std::size_t nodes_index = links.domains <= 1 ? 0 : links.domains <= 2 ? 1 : 2;
   const double channels = links.domains > 1 ? std::min(architecture.graph_channels, 2 * links.per_domain)
                                             : architecture.graph_channels;
-  return {kind,        bytes,      links,   architecture, network.hop_latency.value() / kMicro,
+  return {kind,        bytes,      links,   architecture, network.hop_latency.value() / kMicrosecond,
           nodes_index, ring_steps, channels};
 }
 
@@ -233,7 +233,7 @@ bool available(const Candidate& candidate, Protocol protocol, const Call& call) 
 
 CollectiveCost price(const Candidate& candidate, Protocol protocol, const Call& call, double bound) {
   const double rate = std::min(bound, candidate.rate(call, protocol));
-  return {Seconds{candidate.latency(call, protocol) * kMicro + call.bytes / rate}, candidate.algorithm,
+  return {Seconds{candidate.latency(call, protocol) * kMicrosecond + call.bytes / rate}, candidate.algorithm,
           protocol, false};
 }
 
@@ -277,7 +277,7 @@ Seconds all_to_all_time(const Call& call) {
     latency +=
         network_step(call, row, Protocol::Simple) + nccl::kNetOverhead * (links.ranks - links.per_domain);
   }
-  return Seconds{latency * kMicro + time};
+  return Seconds{latency * kMicrosecond + time};
 }
 
 /// Neighbours of a ring or pipeline move together, so the farthest pair sets the pace.
@@ -287,7 +287,7 @@ Seconds send_time(const Call& call) {
   const double rate = outside ? call.links.outside_pair : call.links.inside_pair;
   const double step =
       outside ? network_step(call, row, Protocol::Simple) : inside_step(call, row, Protocol::Simple);
-  return Seconds{(row.base[index_of(Protocol::LL)] + step) * kMicro + call.bytes / rate};
+  return Seconds{(row.base[index_of(Protocol::LL)] + step) * kMicrosecond + call.bytes / rate};
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, kSpanKinds> kKindNames = {
 constexpr std::array<std::string_view, kStreams> kStreamNames = {"compute", "collectives", "messages",
                                                                  "data parallel"};
 
-double share_of(const Simulation& simulation, Seconds (*part)(const StageTimes&)) {
+double share_of(const Simulation& simulation, Seconds (*part)(const SimulatedTimes&)) {
   Seconds sum;
   for (const StageTimeline& stage : simulation.stages) sum += part(stage.times);
   const Seconds all = simulation.total * static_cast<double>(simulation.stages.size());
@@ -70,7 +70,7 @@ std::vector<StageClock> run_step(const Setup& setup, const std::vector<Seconds>&
   assert(ran > 0);
   clock.finish(!drifts(setup.schedule.kind));
   for (StageClock& stage : clock.stages())
-    stage.spend(step_host, &StageTimes::host, Stream::Compute, SpanKind::Host);
+    stage.spend(step_host, &SimulatedTimes::host, Stream::Compute, SpanKind::Host);
   return std::move(clock.stages());
 }
 
@@ -103,10 +103,10 @@ std::string_view name_of(Stream stream) {
 }
 
 double Simulation::bubble_share() const {
-  return share_of(*this, [](const StageTimes& times) { return times.bubble; });
+  return share_of(*this, [](const SimulatedTimes& times) { return times.bubble; });
 }
 double Simulation::exposed_share() const {
-  return share_of(*this, [](const StageTimes& times) { return times.exposed(); });
+  return share_of(*this, [](const SimulatedTimes& times) { return times.exposed(); });
 }
 
 Simulation simulate_step(const Scenario& scenario, const Calibration& calibration,

@@ -57,7 +57,7 @@ struct MemoryPoint {
 };
 
 /// What one rank of a stage does with the step; the parts add up to its total.
-struct StageTimes {
+struct SimulatedTimes {
   Seconds compute;        // kernels, recomputation included
   Seconds collectives;    // tensor, context and expert parallelism: waited for
   Seconds messages;       // waited for at the sender, while they cannot run beside compute
@@ -74,7 +74,7 @@ struct StageTimeline {
   std::array<std::vector<Span>, kStreams> streams;
   /// A step function over the whole step; empty without SimulationOptions::keep_memory.
   std::vector<MemoryPoint> memory;
-  StageTimes times;
+  SimulatedTimes times;
   Seconds begin;                      // of the stage's step: 0 unless stages drift (ZB-2p)
   Bytes peak;                         // most live tensors
   Bytes outside;                      // on the device beside them: allocator's slack, communicators, context

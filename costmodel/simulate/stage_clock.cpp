@@ -36,7 +36,7 @@ Seconds StageClock::send(Seconds time, double waited, Seconds host, Span span) {
   span.begin = larger(now_, messages_free_);
   span.end = messages_free_ = span.begin + time;
   if (time > Seconds{}) draw(Stream::Messages, span);
-  spend(time * waited + host, &StageTimes::messages);
+  spend(time * waited + host, &SimulatedTimes::messages);
   return span.end + host;
 }
 

@@ -25,12 +25,12 @@ class StageClock {
   /// Works for `time`, longer while the data stream is busy.
   void work(Seconds time) { data_free_ <= now_ ? void(now_ += time) : work_beside(time); }
   /// Adds to the clock and to one of the times.
-  void spend(Seconds time, Seconds StageTimes::*on) {
+  void spend(Seconds time, Seconds SimulatedTimes::*on) {
     now_ += time;
     times().*on += time;
   }
   /// … and draws it.
-  void spend(Seconds time, Seconds StageTimes::*on, Stream stream, SpanKind kind) {
+  void spend(Seconds time, Seconds SimulatedTimes::*on, Stream stream, SpanKind kind) {
     if (time <= Seconds{}) return;
     draw(stream, {now_, now_ + time, -1, -1, kind});
     spend(time, on);
@@ -51,7 +51,7 @@ class StageClock {
   void stand_still_until(Seconds when) { now_ = larger(now_, when); }
   [[nodiscard]] Seconds data_free() const { return data_free_; }
   [[nodiscard]] Seconds begin() const { return timeline_.begin; }
-  [[nodiscard]] StageTimes& times() { return timeline_.times; }
+  [[nodiscard]] SimulatedTimes& times() { return timeline_.times; }
   [[nodiscard]] MemoryTrack& memory() { return memory_; }
   /// The stage's timeline; what is left of `total` is bubble.
   [[nodiscard]] StageTimeline take(Seconds total);

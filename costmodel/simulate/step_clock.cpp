@@ -155,7 +155,7 @@ void StepClock::before(const Task& task, const Place& at) const {
   }
   clock.memory().keep(task.chunk);
   clock.memory().enter(clock.now(), kForward);
-  clock.spend(pieces.gather_wait, &StageTimes::data_parallel, Stream::Data, SpanKind::ParameterGather);
+  clock.spend(pieces.gather_wait, &SimulatedTimes::data_parallel, Stream::Data, SpanKind::ParameterGather);
 }
 
 void StepClock::after(const Task& task, const Place& at) const {
@@ -167,11 +167,11 @@ void StepClock::after(const Task& task, const Place& at) const {
   }
   if (makes_weight_gradients(task)) {
     ++chunk.weights;
-    clock.spend(pieces.scatter_wait, &StageTimes::data_parallel, Stream::Data, SpanKind::GradientReduce);
+    clock.spend(pieces.scatter_wait, &SimulatedTimes::data_parallel, Stream::Data, SpanKind::GradientReduce);
     clock.memory().release(task.chunk);
   }
   if (task.pass == TaskPass::Forward && (task.chunk == 0 || model_copies(schedule_.kind) > 1))
-    clock.spend(rules_.microbatch_host, &StageTimes::host, Stream::Compute, SpanKind::Host);
+    clock.spend(rules_.microbatch_host, &SimulatedTimes::host, Stream::Compute, SpanKind::Host);
 }
 
 Seconds StepClock::deliver(const Task& task, const Place& at) const {
@@ -238,14 +238,14 @@ void StepClock::update(std::size_t stage) {
   StageClock& clock = stages_[stage];
   const StagePieces& pieces = pieces_.stages[stage];
   clock.memory().enter(clock.now(), kOptimizer);
-  clock.spend(pieces.update, &StageTimes::optimizer, Stream::Compute, SpanKind::Optimizer);
+  clock.spend(pieces.update, &SimulatedTimes::optimizer, Stream::Compute, SpanKind::Optimizer);
   const auto chunks = static_cast<std::size_t>(schedule_.chunks);
   for (std::size_t c = 0; c < chunks && !rules_.gathers_beside_forward; ++c) {
     clock.transfer(pieces_.chunks[stage * chunks + c].gathering, SpanKind::ParameterGather,
                    static_cast<int>(c));
   }
   clock.wait_for_data(clock.data_free());
-  clock.spend(pieces.slices, &StageTimes::data_parallel, Stream::Data, SpanKind::ParameterGather);
+  clock.spend(pieces.slices, &SimulatedTimes::data_parallel, Stream::Data, SpanKind::ParameterGather);
   clock.memory().enter(clock.now(), kIdle);
 }
 

@@ -15,13 +15,13 @@ struct Prefix {
 };
 
 // Ascending; the last whose factor the value reaches is used.
-constexpr double kKi = 1024.0;
+constexpr double kBinaryStep = 1024.0;
 constexpr Prefix kBinary[] = {{1, "B"},
-                              {kKi, "KiB"},
-                              {kKi * kKi, "MiB"},
-                              {kKi * kKi * kKi, "GiB"},
-                              {kKi * kKi * kKi * kKi, "TiB"},
-                              {kKi * kKi * kKi * kKi * kKi, "PiB"}};
+                              {kBinaryStep, "KiB"},
+                              {kBinaryStep * kBinaryStep, "MiB"},
+                              {kBinaryStep * kBinaryStep * kBinaryStep, "GiB"},
+                              {kBinaryStep * kBinaryStep * kBinaryStep * kBinaryStep, "TiB"},
+                              {kBinaryStep * kBinaryStep * kBinaryStep * kBinaryStep * kBinaryStep, "PiB"}};
 constexpr Prefix kDecimal[] = {{1, "B"}, {1e3, "kB"}, {1e6, "MB"}, {1e9, "GB"}, {1e12, "TB"}, {1e15, "PB"}};
 constexpr Prefix kByteRates[] = {{1, "B/s"},    {1e3, "kB/s"},  {1e6, "MB/s"},
                                  {1e9, "GB/s"}, {1e12, "TB/s"}, {1e15, "PB/s"}};

@@ -20,7 +20,7 @@ using costmodel::Provenance;
 // One standard deviation of log(measured/predicted) of a kernel, where no curve of the device itself exists.
 constexpr double kBorrowedSigma = 0.15;
 constexpr double kPriorSigma = 0.25;
-constexpr std::string_view kSchema[] = {"hexaplan/calibration-siblings/1"};
+constexpr std::string_view kSiblingsSchema[] = {"hexaplan/calibration-siblings/1"};
 
 struct Sibling {
   std::string like;      // whose curves
@@ -46,7 +46,7 @@ std::optional<Sibling> find_sibling(std::string_view gpu) {
   }
   const JsonDocument document = read_json_file(*path);
   ObjectReader reader{document};
-  (void)reader.required("schema").choice_index(kSchema);
+  (void)reader.required("schema").choice_index(kSiblingsSchema);
   std::optional<Sibling> found;
   for (const ValueReader& element : reader.required("siblings").elements()) {
     ObjectReader row = element.object();

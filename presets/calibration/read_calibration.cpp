@@ -20,10 +20,10 @@ using costmodel::GemmCurve;
 using costmodel::Precision;
 using costmodel::Provenance;
 
-constexpr std::string_view kSchema[] = {"hexaplan/calibration/1"};
+constexpr std::string_view kCalibrationSchemas[] = {"hexaplan/calibration/1"};
 constexpr Named<Provenance> kProvenanceNames[] = {
     {"measured", Provenance::Measured}, {"borrowed", Provenance::Borrowed}, {"prior", Provenance::Prior}};
-constexpr Named<AttentionLibrary> kLibraryNames[] = {
+constexpr Named<AttentionLibrary> kMeasuredLibraryNames[] = {
     {"vendor", AttentionLibrary::Vendor},
     {"flash-attention-2", AttentionLibrary::FlashAttention2},
     {"flash-attention-1", AttentionLibrary::FlashAttention1}};
@@ -136,7 +136,7 @@ std::vector<double> read_rates(const ValueReader& value, std::size_t knots, doub
 AttentionCurve read_attention(ObjectReader reader, double peak_tflops) {
   AttentionCurve curve;
   curve.provenance = Provenance::Measured;
-  curve.library = reader.required("library").choice(kLibraryNames);
+  curve.library = reader.required("library").choice(kMeasuredLibraryNames);
   curve.head_dim = reader.required("head_dim").integer({1, 4096});
   const ValueReader rows = reader.required("tile_rows");
   const std::vector<double> tile_rows = rows.numbers({1, 4096});
@@ -194,7 +194,7 @@ void lend(Calibration& calibration, const std::array<bool, costmodel::kPrecision
 Calibration read_calibration(const std::filesystem::path& path) {
   const JsonDocument document = read_json_file(path);
   ObjectReader reader{document};
-  (void)reader.required("schema").choice_index(kSchema);
+  (void)reader.required("schema").choice_index(kCalibrationSchemas);
   Calibration calibration;
   calibration.name = reader.required("name").text();
   calibration.gpu = reader.required("gpu").text();

@@ -36,7 +36,7 @@ JsonArray array_of(const Range& range, const Function& element) {
   return array;
 }
 
-std::string microseconds(Seconds time) {
+std::string microseconds_text(Seconds time) {
   return fmt::format("{:.5g} us", time.value() * 1e6);
 }
 
@@ -45,7 +45,8 @@ JsonValue sourced(double value, const std::string& source) {
 }
 
 JsonValue memory_json(const costmodel::MemoryCurve& curve, const std::string& source) {
-  return JsonObject{{"share", rounded(curve.share)}, {"ramp", microseconds(curve.ramp)}, {"source", source}};
+  return JsonObject{
+      {"share", rounded(curve.share)}, {"ramp", microseconds_text(curve.ramp)}, {"source", source}};
 }
 
 double peak_teraflops(Precision precision, const GpuSpec& gpu) {
@@ -132,8 +133,8 @@ JsonValue network_json(const costmodel::NetworkModel& network, const LinksToWrit
                     {"bandwidth_efficiency", rounded(network.bandwidth_efficiency)}};
   if (network.ceiling.value() > 0)
     object.emplace_back("ceiling", fmt::format("{:.5g} GB/s", network.ceiling.value() / 1e9));
-  object.emplace_back("base_latency", microseconds(network.base_latency));
-  object.emplace_back("hop_latency", microseconds(network.hop_latency));
+  object.emplace_back("base_latency", microseconds_text(network.base_latency));
+  object.emplace_back("hop_latency", microseconds_text(network.hop_latency));
   object.emplace_back("congestion_per_doubling", rounded(network.congestion_per_doubling));
   object.emplace_back("congestion_free_nodes", network.congestion_free_nodes);
   object.emplace_back("source", links.source);
@@ -179,7 +180,7 @@ JsonValue calibration_json(const Calibration& c, const GpuSpec& gpu, const Calib
                     {"provenance", "measured"}};
   if (!origin.machine.is_null()) object.emplace_back("machine", origin.machine);
   if (!origin.fit.is_null()) object.emplace_back("fit", origin.fit);
-  object.emplace_back("launch_floor", microseconds(c.launch_floor));
+  object.emplace_back("launch_floor", microseconds_text(c.launch_floor));
   object.emplace_back("sustained", sourced(c.sustained, origin.sustained));
   object.emplace_back("grouped", sourced(c.grouped, origin.grouped));
   object.emplace_back("accumulate_exposed", sourced(c.accumulate_exposed, origin.accumulate_exposed));

@@ -27,10 +27,10 @@ using costmodel::StageSplit;
 constexpr Named<GradientOverlap> kOverlapNames[] = {{"none", GradientOverlap::None},
                                                     {"last_microbatch", GradientOverlap::LastMicrobatch},
                                                     {"every_microbatch", GradientOverlap::EveryMicrobatch}};
-constexpr Named<StageSplit> kSplitNames[] = {{"even", StageSplit::Even},
-                                             {"ends_minus_one", StageSplit::EndsMinusOne},
-                                             {"embedding_counts", StageSplit::EmbeddingCounts},
-                                             {"compute_cost", StageSplit::ComputeCost}};
+constexpr Named<StageSplit> kProfileSplitNames[] = {{"even", StageSplit::Even},
+                                                    {"ends_minus_one", StageSplit::EndsMinusOne},
+                                                    {"embedding_counts", StageSplit::EmbeddingCounts},
+                                                    {"compute_cost", StageSplit::ComputeCost}};
 
 constexpr Named<AttentionLibrary> kLibraryNames[] = {
     {"vendor", AttentionLibrary::Vendor},
@@ -52,7 +52,7 @@ void read_value(const ValueReader& value, RealRange, DType& into) {
   into = value.choice(kDTypeNames);
 }
 void read_value(const ValueReader& value, RealRange, StageSplit& into) {
-  into = value.choice(kSplitNames);
+  into = value.choice(kProfileSplitNames);
 }
 void read_value(const ValueReader& value, RealRange, GradientOverlap& into) {
   into = value.choice(kOverlapNames);
@@ -196,7 +196,7 @@ JsonValue json_of(DType value) {
   return name_in(kDTypeNames, value);
 }
 JsonValue json_of(StageSplit value) {
-  return name_in(kSplitNames, value);
+  return name_in(kProfileSplitNames, value);
 }
 JsonValue json_of(GradientOverlap value) {
   return name_in(kOverlapNames, value);

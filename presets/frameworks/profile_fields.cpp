@@ -14,7 +14,7 @@ using costmodel::SavedRule;
 using P = FrameworkProfile;
 constexpr RealRange kStretch{1, 100};
 
-constexpr ProfileField kFields[] = {
+constexpr ProfileField kProfileFields[] = {
     {"parameter_dtype", &P::parameter_dtype},
     {"gradient_dtype", &P::gradient_dtype},
     {"extra_gradient_copies", &P::extra_gradient_copies},
@@ -160,7 +160,7 @@ constexpr RulePart<ElementwiseRule> kElementwiseParts[] = {
 }  // namespace
 
 std::span<const ProfileField> profile_fields() {
-  return kFields;
+  return kProfileFields;
 }
 std::span<const Named<Saved>> saved_names() {
   return kSavedNames;

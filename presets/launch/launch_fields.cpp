@@ -30,13 +30,13 @@ JsonValue only_if(bool condition, const T& value) {
 }
 /// The word of the first row whose value it is; null when there is none.
 template <class E>
-struct Word {
+struct FrameworkWord {
   E value;
   const char* word;
 };
 template <class E, std::size_t N>
-JsonValue word_of(const Word<E> (&table)[N], E value) {
-  for (const Word<E>& row : table) {
+JsonValue word_of(const FrameworkWord<E> (&table)[N], E value) {
+  for (const FrameworkWord<E>& row : table) {
     if (row.value == value) return row.word;
   }
   return {};
@@ -51,18 +51,18 @@ bool half(S s) {
   return costmodel::activation_dtype(s.recipe.precision) != DType::Fp32;
 }
 JsonValue torch_dtype(S s) {
-  constexpr Word<DType> kWords[] = {
+  constexpr FrameworkWord<DType> kWords[] = {
       {DType::Bf16, "bfloat16"}, {DType::Fp16, "float16"}, {DType::Fp32, "float32"}};
   return word_of(kWords, costmodel::activation_dtype(s.recipe.precision));
 }
 JsonValue fp8_recipe(S s) {
-  constexpr Word<Precision> kWords[] = {
+  constexpr FrameworkWord<Precision> kWords[] = {
       {Precision::Fp8, "tensorwise"}, {Precision::Fp8Block, "blockwise"}, {Precision::Mxfp8, "mxfp8"}};
   return word_of(kWords, s.recipe.precision);
 }
 JsonValue converters(S s) {
-  constexpr Word<Precision> kWords[] = {{Precision::Fp8, "quantize.linear.float8"},
-                                        {Precision::Mxfp8, "quantize.linear.mx"}};
+  constexpr FrameworkWord<Precision> kWords[] = {{Precision::Fp8, "quantize.linear.float8"},
+                                                 {Precision::Mxfp8, "quantize.linear.mx"}};
   const JsonValue word = word_of(kWords, s.recipe.precision);
   return word.is_null() ? word : JsonValue{JsonArray{word}};
 }
@@ -84,15 +84,15 @@ RecomputeMode mode(S s) {
   return s.recipe.recompute.mode;
 }
 JsonValue granularity(S s) {
-  constexpr Word<RecomputeMode> kWords[] = {{RecomputeMode::Full, "full"},
-                                            {RecomputeMode::Layers, "full"},
-                                            {RecomputeMode::Selective, "selective"},
-                                            {RecomputeMode::SelectiveModules, "selective"}};
+  constexpr FrameworkWord<RecomputeMode> kWords[] = {{RecomputeMode::Full, "full"},
+                                                     {RecomputeMode::Layers, "full"},
+                                                     {RecomputeMode::Selective, "selective"},
+                                                     {RecomputeMode::SelectiveModules, "selective"}};
   return word_of(kWords, mode(s));
 }
 JsonValue recompute_method(S s) {
-  constexpr Word<RecomputeMode> kWords[] = {{RecomputeMode::Full, "uniform"},
-                                            {RecomputeMode::Layers, "block"}};
+  constexpr FrameworkWord<RecomputeMode> kWords[] = {{RecomputeMode::Full, "uniform"},
+                                                     {RecomputeMode::Layers, "block"}};
   return word_of(kWords, mode(s));
 }
 JsonValue recompute_layers(S s) {
@@ -101,13 +101,14 @@ JsonValue recompute_layers(S s) {
 }
 JsonValue recompute_modules(S s) {
   if (mode(s) != RecomputeMode::SelectiveModules) return {};
-  constexpr Word<std::uint16_t> kModules[] = {{costmodel::kRecomputeCoreAttention, "core_attn"},
-                                              {costmodel::kRecomputeNorm, "layernorm"},
-                                              {costmodel::kRecomputeMlaUpProjection, "mla_up_proj"},
-                                              {costmodel::kRecomputeMlp, "mlp"},
-                                              {costmodel::kRecomputeMoe, "moe"},
-                                              {costmodel::kRecomputeMoeActivation, "moe_act"},
-                                              {costmodel::kRecomputeSharedExperts, "shared_experts"}};
+  constexpr FrameworkWord<std::uint16_t> kModules[] = {
+      {costmodel::kRecomputeCoreAttention, "core_attn"},
+      {costmodel::kRecomputeNorm, "layernorm"},
+      {costmodel::kRecomputeMlaUpProjection, "mla_up_proj"},
+      {costmodel::kRecomputeMlp, "mlp"},
+      {costmodel::kRecomputeMoe, "moe"},
+      {costmodel::kRecomputeMoeActivation, "moe_act"},
+      {costmodel::kRecomputeSharedExperts, "shared_experts"}};
   JsonArray list;
   for (const auto& row : kModules) {
     if ((s.recipe.recompute.modules & row.value) != 0) list.emplace_back(row.word);
@@ -115,9 +116,9 @@ JsonValue recompute_modules(S s) {
   return list;
 }
 JsonValue checkpoint_mode(S s) {
-  constexpr Word<RecomputeMode> kWords[] = {{RecomputeMode::None, "none"},
-                                            {RecomputeMode::Full, "full"},
-                                            {RecomputeMode::SelectiveOperators, "selective"}};
+  constexpr FrameworkWord<RecomputeMode> kWords[] = {{RecomputeMode::None, "none"},
+                                                     {RecomputeMode::Full, "full"},
+                                                     {RecomputeMode::SelectiveOperators, "selective"}};
   return word_of(kWords, mode(s));
 }
 
@@ -149,7 +150,7 @@ int replicas(S s) {
   return s.layout.dp * s.layout.cp / s.layout.shard_ranks();
 }
 JsonValue megatron_strategy(S s) {
-  constexpr Word<int> kWords[] = {{2, "optim_grads"}, {3, "optim_grads_params"}};
+  constexpr FrameworkWord<int> kWords[] = {{2, "optim_grads"}, {3, "optim_grads_params"}};
   return word_of(kWords, s.layout.sharding.stage);
 }
 /// torchtitan shards over dp·cp: cp is not part of its degree.
@@ -160,49 +161,51 @@ int torch_shard(S s) {
 // --- optimizers ---
 
 JsonValue megatron_optimizer(S s) {
-  constexpr Word<Optimizer> kWords[] = {{Optimizer::AdamW, "adam"}, {Optimizer::Sgd, "sgd"}};
+  constexpr FrameworkWord<Optimizer> kWords[] = {{Optimizer::AdamW, "adam"}, {Optimizer::Sgd, "sgd"}};
   return word_of(kWords, s.recipe.optimizer);
 }
 JsonValue nanotron_optimizer(S s) {
-  constexpr Word<Optimizer> kWords[] = {{Optimizer::AdamW, "adamW"}, {Optimizer::Sgd, "sgd"}};
+  constexpr FrameworkWord<Optimizer> kWords[] = {{Optimizer::AdamW, "adamW"}, {Optimizer::Sgd, "sgd"}};
   return word_of(kWords, s.recipe.optimizer);
 }
 JsonValue torch_optimizer(S s) {
-  constexpr Word<Optimizer> kWords[] = {{Optimizer::AdamW, "AdamW"}};
+  constexpr FrameworkWord<Optimizer> kWords[] = {{Optimizer::AdamW, "AdamW"}};
   return word_of(kWords, s.recipe.optimizer);
 }
 JsonValue deepspeed_optimizer(S s) {
-  constexpr Word<Optimizer> kWords[] = {{Optimizer::AdamW, "AdamW"},
-                                        {Optimizer::Lion, "Lion"},
-                                        {Optimizer::Lamb, "Lamb"},
-                                        {Optimizer::Sgd, "SGD"}};
+  constexpr FrameworkWord<Optimizer> kWords[] = {{Optimizer::AdamW, "AdamW"},
+                                                 {Optimizer::Lion, "Lion"},
+                                                 {Optimizer::Lamb, "Lamb"},
+                                                 {Optimizer::Sgd, "SGD"}};
   return word_of(kWords, s.recipe.optimizer);
 }
 
 // --- schedules and sequences ---
 
 JsonValue nanotron_engine(S s) {
-  constexpr Word<ScheduleKind> kWords[] = {{ScheduleKind::OneFOneB, "1f1b"}, {ScheduleKind::GPipe, "afab"}};
+  constexpr FrameworkWord<ScheduleKind> kWords[] = {{ScheduleKind::OneFOneB, "1f1b"},
+                                                    {ScheduleKind::GPipe, "afab"}};
   return word_of(kWords, s.layout.schedule);
 }
 JsonValue torch_schedule(S s) {
-  constexpr Word<ScheduleKind> kWords[] = {{ScheduleKind::GPipe, "GPipe"},
-                                           {ScheduleKind::OneFOneB, "1F1B"},
-                                           {ScheduleKind::Interleaved, "Interleaved1F1B"},
-                                           {ScheduleKind::Zbv, "ZBVZeroBubble"},
-                                           {ScheduleKind::DualPipeV, "DualPipeV"}};
+  constexpr FrameworkWord<ScheduleKind> kWords[] = {{ScheduleKind::GPipe, "GPipe"},
+                                                    {ScheduleKind::OneFOneB, "1F1B"},
+                                                    {ScheduleKind::Interleaved, "Interleaved1F1B"},
+                                                    {ScheduleKind::Zbv, "ZBVZeroBubble"},
+                                                    {ScheduleKind::DualPipeV, "DualPipeV"}};
   return s.layout.pp > 1 ? word_of(kWords, s.layout.schedule) : JsonValue{};
 }
 JsonValue megatron_context(S s) {
-  constexpr Word<costmodel::ContextKind> kWords[] = {{costmodel::ContextKind::Ring, "p2p"},
-                                                     {costmodel::ContextKind::AllGather, "allgather"},
-                                                     {costmodel::ContextKind::AllToAll, "a2a"}};
+  constexpr FrameworkWord<costmodel::ContextKind> kWords[] = {
+      {costmodel::ContextKind::Ring, "p2p"},
+      {costmodel::ContextKind::AllGather, "allgather"},
+      {costmodel::ContextKind::AllToAll, "a2a"}};
   return s.layout.cp > 1 ? word_of(kWords, s.layout.context) : JsonValue{};
 }
 /// "alltoall" shuffles the shards round by round: a ring.
 JsonValue torch_context(S s) {
-  constexpr Word<costmodel::ContextKind> kWords[] = {{costmodel::ContextKind::Ring, "alltoall"},
-                                                     {costmodel::ContextKind::AllGather, "allgather"}};
+  constexpr FrameworkWord<costmodel::ContextKind> kWords[] = {
+      {costmodel::ContextKind::Ring, "alltoall"}, {costmodel::ContextKind::AllGather, "allgather"}};
   return s.layout.cp > 1 ? word_of(kWords, s.layout.context) : JsonValue{};
 }
 
@@ -229,9 +232,10 @@ bool grouped(S s) {
   return !latent(s) && s.model.attention.kv_heads < s.model.attention.heads;
 }
 JsonValue positions(S s) {
-  constexpr Word<costmodel::PositionKind> kWords[] = {{costmodel::PositionKind::Rotary, "rope"},
-                                                      {costmodel::PositionKind::Learned, "learned_absolute"},
-                                                      {costmodel::PositionKind::None, "none"}};
+  constexpr FrameworkWord<costmodel::PositionKind> kWords[] = {
+      {costmodel::PositionKind::Rotary, "rope"},
+      {costmodel::PositionKind::Learned, "learned_absolute"},
+      {costmodel::PositionKind::None, "none"}};
   return word_of(kWords, s.model.positions);
 }
 std::int64_t position_rows(S s) {
@@ -241,7 +245,7 @@ std::int64_t position_rows(S s) {
 constexpr std::string_view kNone;
 
 // Keys: Megatron-LM, nanotron, torchtitan, DeepSpeed; their sources stand in launch_formats().
-constexpr LaunchField kFields[] = {
+constexpr LaunchField kLaunchFields[] = {
     // The layout.
     {[](S s) -> JsonValue { return s.layout.dp; }, {kNone, "parallelism.dp"}},
     {[](S s) -> JsonValue { return s.layout.tp; },
@@ -334,7 +338,8 @@ constexpr LaunchField kFields[] = {
     {[](S s) -> JsonValue { return half(s) && gradient_dtype(s) == DType::Fp32; },
      {kNone, "optimizer.accumulate_grad_in_fp32"}},
     {[](S s) {
-       constexpr Word<DType> kWords[] = {{DType::Fp32, "fp32"}, {DType::Bf16, "bf16"}, {DType::Fp16, "fp16"}};
+       constexpr FrameworkWord<DType> kWords[] = {
+           {DType::Fp32, "fp32"}, {DType::Bf16, "bf16"}, {DType::Fp16, "fp16"}};
        return word_of(kWords, gradient_dtype(s));
      },
      {kNone, kNone, kNone, "data_types.grad_accum_dtype"}},
@@ -445,7 +450,7 @@ constexpr LaunchField kFields[] = {
 }  // namespace
 
 std::span<const LaunchField> launch_fields() {
-  return kFields;
+  return kLaunchFields;
 }
 
 }  // namespace hexaplan::presets

@@ -90,7 +90,7 @@ JsonValue dtype_or_null(std::optional<costmodel::DType> dtype) {
 
 const Recipe kUsual{};
 
-constexpr RecipeField kFields[] = {
+constexpr RecipeField kRecipeFields[] = {
     {"sequence", "--seq", [](const ValueReader& v, Recipe& r) { r.sequence = length(v); },
      [](const Recipe& r) { return unless(r.sequence, std::int64_t{0}); }},
     {"micro_batch", "--micro-batch", [](const ValueReader& v, Recipe& r) { r.micro_batch = batch(v); },
@@ -159,15 +159,15 @@ constexpr RecipeField kFields[] = {
 }  // namespace
 
 std::span<const RecipeField> recipe_fields() {
-  return kFields;
+  return kRecipeFields;
 }
 
 const RecipeField& recipe_field(std::string_view key) {
-  for (const RecipeField& field : kFields) {
+  for (const RecipeField& field : kRecipeFields) {
     if (field.key == key) return field;
   }
   assert(false && "not a recipe field");
-  return kFields[0];
+  return kRecipeFields[0];
 }
 
 void set_recipe_field(Recipe& recipe, std::string_view key, std::string_view flag, std::string_view text) {

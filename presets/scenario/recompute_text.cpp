@@ -16,7 +16,7 @@ using costmodel::RecomputeMode;
 
 namespace {
 
-constexpr std::string_view kLayers = "layers=";
+constexpr std::string_view kLayersPrefix = "layers=";
 constexpr std::string_view kModules = "modules=";
 constexpr int kMaxLayers = 1'000'000;
 
@@ -68,8 +68,8 @@ std::uint16_t parse_recompute_modules(std::string_view list, char separator, std
 }
 
 Recompute parse_recompute(std::string_view text, std::string_view field) {
-  if (text.substr(0, kLayers.size()) == kLayers) {
-    const std::string_view counts = text.substr(kLayers.size());
+  if (text.substr(0, kLayersPrefix.size()) == kLayersPrefix) {
+    const std::string_view counts = text.substr(kLayersPrefix.size());
     if (counts.find('/') != std::string_view::npos)
       return {.mode = RecomputeMode::Layers, .stage_layers = stage_counts(counts, field)};
     return {.mode = RecomputeMode::Layers, .layers = layer_count(counts, field)};

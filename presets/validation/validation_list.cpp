@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kSchema = "hexaplan/validation-list/1";
+constexpr std::string_view kListSchema = "hexaplan/validation-list/1";
 constexpr const char* kFolder = "validation";
 constexpr Named<bool> kUses[] = {{"fitted", false}, {"held-out", true}};
 /// What a listed scenario has of a scenario file.
@@ -41,7 +41,7 @@ ValidationList read_list(const fs::path& path) {
   const JsonDocument document = read_json_file(path);
   ObjectReader root{document};
   const ValueReader schema = root.required("schema");
-  if (schema.text() != kSchema) throw schema.error(in_quotes(kSchema));
+  if (schema.text() != kListSchema) throw schema.error(in_quotes(kListSchema));
   ValidationList list{.name = path.stem().string(), .description = {}, .scenarios = {}};
   if (const auto text = root.optional("description")) list.description = text->text();
   const auto models = root.optional("models");

@@ -19,7 +19,6 @@ using costmodel::AttentionCurve;
 using costmodel::AttentionShape;
 using costmodel::Calibration;
 using costmodel::ClusterSpec;
-using costmodel::Direction;
 using costmodel::GpuSpec;
 using costmodel::Precision;
 using costmodel::Provenance;
@@ -37,9 +36,10 @@ constexpr double kBackwardOfForward = 0.85;
 /// Masks change a kernel's rate by less than this, or the points are of something else.
 constexpr double kLeastMaskRate = 0.1;
 
-class Fitter {
+class CalibrationFitter {
  public:
-  Fitter(std::span<const Measurement> measurements, const ClusterSpec& cluster, const Calibration& fallback)
+  CalibrationFitter(std::span<const Measurement> measurements, const ClusterSpec& cluster,
+                    const Calibration& fallback)
       : cluster_{cluster}, gpu_{cluster.gpu}, before_{fallback} {
     fit_.calibration = fallback;
     for (const Measurement& m : measurements) {
@@ -353,10 +353,10 @@ class Fitter {
     switch (p.kind) {
       case PointKind::AttentionForward:
       case PointKind::AttentionBackward:
-        return attention_time(
-                   p.attention,
-                   p.kind == PointKind::AttentionForward ? Direction::Forward : Direction::Backward,
-                   executed(p), gpu_, fit_.calibration)
+        return attention_time(p.attention,
+                              p.kind == PointKind::AttentionForward ? costmodel::Direction::Forward
+                                                                    : costmodel::Direction::Backward,
+                              executed(p), gpu_, fit_.calibration)
             .value();
       case PointKind::MemoryBound:
         return (is_update(p) ? optimizer_time(traffic_of(p), gpu_, fit_.calibration)
@@ -413,7 +413,7 @@ class Fitter {
 
 CalibrationFit fit_calibration(std::span<const Measurement> measurements, const ClusterSpec& cluster,
                                const Calibration& fallback) {
-  return Fitter{measurements, cluster, fallback}.fit();
+  return CalibrationFitter{measurements, cluster, fallback}.fit();
 }
 
 }  // namespace hexaplan::validator

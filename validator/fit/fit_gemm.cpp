@@ -25,7 +25,7 @@ constexpr double kQuantisations[] = {0.2, 0.4, 0.6};
 constexpr double kSmallTileCosts[] = {1.05, 1.15};
 constexpr double kHalves[] = {20, 60, 160, 240, 320};
 /// Corrections as large as this (log2) are taken for outliers' work.
-constexpr double kHuber = 0.08;
+constexpr double kHuberCells = 0.08;
 /// Neighbours of the grid pull each other this much, and all of them towards none.
 constexpr double kSmoothness = 1.5, kRidge = 0.02;
 /// The same error with less correction is the better curve: physics first.
@@ -116,10 +116,10 @@ double rounded(double value, double unit) {
   return std::round(value / unit) * unit;
 }
 
-class Fitter {
+class GemmFitter {
  public:
-  Fitter(std::span<const GemmSample> samples, Precision precision, const GpuSpec& gpu,
-         const Calibration& around)
+  GemmFitter(std::span<const GemmSample> samples, Precision precision, const GpuSpec& gpu,
+             const Calibration& around)
       : samples_{samples}, precision_{precision}, gpu_{gpu}, around_{around} {
     around_.sustained = around_.grouped = 1;
     curve() = {};
@@ -243,7 +243,7 @@ class Fitter {
       row[depths + 1] = a.weight * d.weight;
       problem.values.push_back(rate[i] - centre);
     }
-    std::vector<double> cells = fit_robust(problem, kHuber).x;
+    std::vector<double> cells = fit_robust(problem, kHuberCells).x;
     for (double& cell : cells) cell = rounded(std::clamp(cell, -9.0, 9.0), 1e-3);
     return cells;
   }
@@ -261,7 +261,7 @@ class Fitter {
 GemmFit fit_gemm(std::span<const GemmSample> samples, Precision precision, const GpuSpec& gpu,
                  const Calibration& around) {
   assert(!samples.empty());
-  return Fitter{samples, precision, gpu, around}.fit();
+  return GemmFitter{samples, precision, gpu, around}.fit();
 }
 
 }  // namespace hexaplan::validator

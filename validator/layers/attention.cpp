@@ -21,8 +21,8 @@ constexpr std::string_view kKeyValue = "attention.key_value.weight";
 constexpr std::string_view kOutput = "attention.output.weight";
 
 /// Columns of the joint projection's output.
-struct QueryKeyValue {
-  QueryKeyValue(const Rank& rank, const View& all)
+struct Projections {
+  Projections(const Rank& rank, const View& all)
       : q{all.column_range(0, rank.dims.q)},
         k{all.column_range(rank.dims.q, rank.dims.k)},
         v{all.column_range(rank.dims.q + rank.dims.k, rank.dims.v)},
@@ -46,7 +46,7 @@ void restore_log_sum_exp(const Rank& rank, AttentionSaved& saved) {
   if (!saved.log_sum_exp.empty()) return;
   saved.log_sum_exp = rank.device.allocate({"attention.log_sum_exp", TensorKind::Transient, DType::Fp32},
                                            rank.dims.tokens, rank.dims.heads);
-  const QueryKeyValue in{rank, saved.query_key_value};
+  const Projections in{rank, saved.query_key_value};
   attend(rank, in.q, in.k, in.v, saved.output, saved.log_sum_exp);
 }
 
@@ -55,7 +55,7 @@ Tensor core_backward(const Rank& rank, const View& positions, AttentionSaved& sa
                      Tensor delta) {
   Tensor gradient = rank.transient("attention.query_key_value.gradient", rank.dims.tokens,
                                    saved.query_key_value.view().cols);
-  const QueryKeyValue in{rank, saved.query_key_value}, d{rank, gradient};
+  const Projections in{rank, saved.query_key_value}, d{rank, gradient};
   attend_backward(rank, in.q, in.k, in.v, d_output, saved.log_sum_exp, delta, d.q, d.k, d.v);
   rotate(rank, d.rotated, positions, true);
   return gradient;
@@ -70,7 +70,7 @@ Tensor attention_forward(const Rank& rank, const Unit& unit, const View& normed,
     saved.query_key_value = allocate_query_key_value(rank, keep);
     linear_forward(rank, "attention.qkv", x, unit.weight(kQuery, kKeyValue), saved.query_key_value);
   }
-  const QueryKeyValue in{rank, saved.query_key_value};
+  const Projections in{rank, saved.query_key_value};
   rotate(rank, in.rotated, positions, false);
   saved.output = rank.device.allocate(keep.label("attention.output"), rank.dims.tokens, rank.dims.o);
   saved.log_sum_exp =

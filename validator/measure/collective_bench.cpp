@@ -16,8 +16,8 @@ using costmodel::CollectiveKind;
 using costmodel::DType;
 
 constexpr Call kCall{.operation = "calibrate"};
-constexpr IssuedFlops kIssue{.operation = "calibrate"};
-constexpr double kMostRepeats = 50;
+constexpr IssuedFlops kIssuedOverlap{.operation = "calibrate"};
+constexpr double kMostCollectiveRepeats = 50;
 /// GEMMs beside one collective: the first and last may lie outside it.
 constexpr int kBeside = 6;
 
@@ -75,8 +75,8 @@ std::vector<double> CollectiveBench::sample(Communicator& group, const Point& po
   // The first call makes connections; the second says how many calls make a sample, the same on all ranks.
   (void)call(group, point, buffers, 1);
   const double once = std::max(largest(group, call(group, point, buffers, 1)), 1e-9);
-  const int repeats =
-      static_cast<int>(std::clamp(std::ceil(options_.shortest_sample.value() / once), 1.0, kMostRepeats));
+  const int repeats = static_cast<int>(
+      std::clamp(std::ceil(options_.shortest_sample.value() / once), 1.0, kMostCollectiveRepeats));
   std::vector<double> seconds;
   for (int i = 2; i < options_.warmups + options_.samples; ++i) {
     const double mine = beside ? overlapped(group, point, buffers) : call(group, point, buffers, repeats);
@@ -142,10 +142,10 @@ double CollectiveBench::overlapped(Communicator& group, const Point& point, cons
   device_.synchronize();
   group.barrier("calibrate");
   Work work = start(group, point, buffers);
-  device_.gemm(kIssue, {.a = a, .b = b, .c = gemm_result_, .transpose_b = true});
+  device_.gemm(kIssuedOverlap, {.a = a, .b = b, .c = gemm_result_, .transpose_b = true});
   const TimeMark begin = device_.mark(Stream::Compute);
   for (int i = 0; i < kBeside; ++i)
-    device_.gemm(kIssue, {.a = a, .b = b, .c = gemm_result_, .transpose_b = true});
+    device_.gemm(kIssuedOverlap, {.a = a, .b = b, .c = gemm_result_, .transpose_b = true});
   const TimeMark end = device_.mark(Stream::Compute);
   work.wait();
   device_.synchronize();

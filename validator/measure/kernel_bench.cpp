@@ -16,10 +16,10 @@ using costmodel::Seconds;
 
 constexpr IssuedFlops kIssue{.operation = "calibrate"};
 /// Operands start at multiples of this many elements: 256 bytes of bf16, as allocators hand out.
-constexpr std::int64_t kAlignment = 128;
+constexpr std::int64_t kAlignedElements = 128;
 constexpr std::int64_t kMostRepeats = 2000;
 constexpr std::int64_t kMostColumns = 4096, kHeadDim = 64;
-constexpr double kRopeBase = 10000, kNormEpsilon = 1e-5;
+constexpr double kBenchRopeBase = 10000, kBenchNormEpsilon = 1e-5;
 
 TensorLabel label_of(DType dtype) {
   return {.name = "calibrate.data", .dtype = dtype};
@@ -34,7 +34,7 @@ std::int64_t columns_for(std::int64_t elements) {
 
 KernelBench::Arena::Arena(Device& device, DType dtype, Bytes bytes, std::uint64_t seed) {
   const auto elements = static_cast<std::int64_t>(bytes.value() / costmodel::bytes_per_element(dtype));
-  tensor_ = device.allocate(label_of(dtype), 1, elements / kAlignment * kAlignment);
+  tensor_ = device.allocate(label_of(dtype), 1, elements / kAlignedElements * kAlignedElements);
   device.fill_noise(tensor_, seed, 1.0, Stream::Compute);
 }
 
@@ -43,7 +43,7 @@ View KernelBench::Arena::take(std::int64_t rows, std::int64_t cols) {
   assert(size <= tensor_.view().elements());
   if (next_ + size > tensor_.view().elements()) next_ = 0;
   const View part = tensor_.view().slice(next_, size).reshaped(rows, cols);
-  next_ += (size + kAlignment - 1) / kAlignment * kAlignment;
+  next_ += (size + kAlignedElements - 1) / kAlignedElements * kAlignedElements;
   return part;
 }
 
@@ -152,7 +152,7 @@ KernelBench::Call KernelBench::prepare(const Point& point) {
     case PointKind::MemoryBound:
       return prepare_memory_step(point);
     case PointKind::Launch:
-      return [this, tiny = results_.take(1, kAlignment)] { device_.fill(tiny, 1.0); };
+      return [this, tiny = results_.take(1, kAlignedElements)] { device_.fill(tiny, 1.0); };
     case PointKind::Collective:
     case PointKind::Overlap:
       break;
@@ -229,7 +229,7 @@ KernelBench::Call KernelBench::prepare_memory_step(const Point& point) {
       return [=, this] { device_.add(out(), in()); };
     case MemoryStep::RmsNorm:
       return [=, this] {
-        device_.rms_norm(in(), inputs_.take(1, cols), kNormEpsilon, out(), wide_.take(rows, 1));
+        device_.rms_norm(in(), inputs_.take(1, cols), kBenchNormEpsilon, out(), wide_.take(rows, 1));
       };
     case MemoryStep::RmsNormBackward:
       return [=, this, rstd = wide_.take(rows, 1), weight = wide_.take(1, cols)] {
@@ -243,7 +243,7 @@ KernelBench::Call KernelBench::prepare_memory_step(const Point& point) {
       };
     case MemoryStep::Rope:
       return [=, this, positions = positions_.view().row_range(0, rows)] {
-        device_.rope(out(), positions, kHeadDim, kRopeBase, false);
+        device_.rope(out(), positions, kHeadDim, kBenchRopeBase, false);
       };
     case MemoryStep::SquaredNorm:
       return [=, this, sum = wide_.take(1, 1)] { device_.squared_norm(wide_.take(1, rows * cols), sum); };

@@ -14,7 +14,7 @@ using costmodel::Bytes;
 using costmodel::Flops;
 using costmodel::Precision;
 
-constexpr std::string_view kKindNames[kPointKinds] = {
+constexpr std::string_view kPointKindNames[kPointKinds] = {
     "gemm",   "grouped gemm", "sustained gemm", "attention forward", "attention backward", "memory-bound",
     "launch", "collective",   "overlap"};
 
@@ -91,7 +91,7 @@ double quantile(std::vector<double> values, double share) {
 }  // namespace
 
 std::string_view name_of(PointKind kind) {
-  return kKindNames[static_cast<std::size_t>(kind)];
+  return kPointKindNames[static_cast<std::size_t>(kind)];
 }
 std::string_view name_of(MemoryStep step) {
   return kSteps[static_cast<std::size_t>(step)].name;

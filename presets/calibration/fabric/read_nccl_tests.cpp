@@ -61,7 +61,7 @@ std::string_view untagged(std::string_view line) {
   return first == std::string_view::npos ? std::string_view{} : line.substr(first);
 }
 
-std::optional<double> number(std::string_view word) {
+std::optional<double> number_in_log(std::string_view word) {
   double value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (error != std::errc{} || end != word.data() + word.size() || !std::isfinite(value)) return std::nullopt;
@@ -159,7 +159,7 @@ class Reader {
   void read_version(std::string_view word) {
     constexpr std::string_view kLibrary = "nccl-library=";
     if (!word.starts_with(kLibrary)) return;
-    if (const auto code = number(word.substr(kLibrary.size())))
+    if (const auto code = number_in_log(word.substr(kLibrary.size())))
       run_.version = nccl_version(static_cast<int>(*code));
   }
 
@@ -186,12 +186,13 @@ class Reader {
   /// size, count, type, redop, [root,] then one or two times (time, algbw, busbw, wrong), [timestamp].
   void read_row(std::string_view line) {
     const std::vector<std::string_view> words = words_of(line);
-    const auto size = number(words[0]);
-    if (!size || words.size() < 3 || !number(words[1]) || number(words[2])) return;  // other output
+    const auto size = number_in_log(words[0]);
+    if (!size || words.size() < 3 || !number_in_log(words[1]) || number_in_log(words[2]))
+      return;  // other output
     // Older tables have no root: the fifth column is a time, with a point in it.
     std::size_t at = 4;
     if (words.size() > 4 && words[4].find('.') == std::string_view::npos &&
-        number(words[4]).value_or(0) < 1e3 && (words.size() - 5) % 4 <= 2 && words.size() >= 9)
+        number_in_log(words[4]).value_or(0) < 1e3 && (words.size() - 5) % 4 <= 2 && words.size() >= 9)
       at = 5;
     // The per-iteration report (-I) has four more columns behind each time.
     const std::size_t columns = words.size() >= at + 16 ? 8 : 4;
@@ -202,11 +203,12 @@ class Reader {
   }
 
   void read_times(const std::vector<std::string_view>& words, std::size_t at, NcclTestRow& row) {
-    const auto time = number(words[at]), algorithm = number(words[at + 1]), bus = number(words[at + 2]);
+    const auto time = number_in_log(words[at]), algorithm = number_in_log(words[at + 1]),
+               bus = number_in_log(words[at + 2]);
     if (!time || !algorithm || !bus || *time <= 0)
       fail(in_quotes(words[at]), "time in microseconds and two bandwidths in GB/s");
     // "N/A": not checked. Old tables print the relative error there, which is no count.
-    const auto wrong = number(words[at + 3]);
+    const auto wrong = number_in_log(words[at + 3]);
     if (!wrong && words[at + 3] != "N/A") fail(in_quotes(words[at + 3]), "a number of wrong values, or N/A");
     if (wrong && *wrong >= 1)
       fail(fmt::format("{} wrong values", *wrong), "none", "this run computed wrongly");

@@ -15,7 +15,7 @@
 namespace hexaplan::validator {
 namespace {
 
-int type_of(costmodel::DType type) {
+int mpi_type_of(costmodel::DType type) {
   switch (type) {
     case costmodel::DType::Fp64:
       return kHexaplanMpiF64;
@@ -81,7 +81,7 @@ class MpiCommunicator : public Communicator {
   }
   Work do_all_reduce(Buffer data, Reduction reduction, const Call& call) override {
     return run(call, "all-reduce", [&](const HexaplanMpi& mpi) {
-      return mpi.all_reduce(handle_, data.data, count_of(data.elements), type_of(data.type),
+      return mpi.all_reduce(handle_, data.data, count_of(data.elements), mpi_type_of(data.type),
                             reduction_of(reduction));
     });
   }
@@ -89,7 +89,7 @@ class MpiCommunicator : public Communicator {
     // MPI forbids that `out` is a part of `in`, which the contract allows.
     std::vector<std::byte> result(static_cast<std::size_t>(out.bytes()));
     run(call, "reduce-scatter", [&](const HexaplanMpi& mpi) {
-      return mpi.reduce_scatter(handle_, in.data, result.data(), count_of(out.elements), type_of(in.type),
+      return mpi.reduce_scatter(handle_, in.data, result.data(), count_of(out.elements), mpi_type_of(in.type),
                                 reduction_of(reduction));
     }).wait();
     if (!result.empty()) std::memcpy(out.data, result.data(), result.size());
@@ -99,7 +99,7 @@ class MpiCommunicator : public Communicator {
     const bool in_place = in.data == static_cast<std::byte*>(out.data) + rank() * in.bytes();
     return run(call, "all-gather", [&](const HexaplanMpi& mpi) {
       return mpi.all_gather(handle_, in_place ? nullptr : in.data, out.data, count_of(in.elements),
-                            type_of(in.type));
+                            mpi_type_of(in.type));
     });
   }
   Work do_all_to_all_v(ConstBuffer in, std::span<const std::int64_t> send_counts, Buffer out,
@@ -107,12 +107,12 @@ class MpiCommunicator : public Communicator {
     const Parts sends{send_counts}, receives{receive_counts};
     return run(call, "all-to-all", [&](const HexaplanMpi& mpi) {
       return mpi.all_to_all_v(handle_, in.data, sends.counts.data(), sends.at.data(), out.data,
-                              receives.counts.data(), receives.at.data(), type_of(in.type));
+                              receives.counts.data(), receives.at.data(), mpi_type_of(in.type));
     });
   }
   Work do_broadcast(Buffer data, int root, const Call& call) override {
     return run(call, "broadcast", [&](const HexaplanMpi& mpi) {
-      return mpi.broadcast(handle_, data.data, count_of(data.elements), type_of(data.type), root);
+      return mpi.broadcast(handle_, data.data, count_of(data.elements), mpi_type_of(data.type), root);
     });
   }
   Work do_send(ConstBuffer data, int to, const Call& call, int tag) override {

@@ -34,7 +34,7 @@ std::atomic<pid_t> supervised{0};  // the child, for the signal handler
 // NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 
 template <std::size_t N>
-void put(std::array<char, N>& field, std::string_view text) {
+void put_text(std::array<char, N>& field, std::string_view text) {
   const std::size_t length = std::min(text.size(), N - 1);
   std::copy_n(text.begin(), length, field.begin());
   field[length] = '\0';
@@ -95,8 +95,8 @@ void tell_supervisor(const LastCall& call) {
   page->microbatch = call.microbatch;
   page->calls = call.calls;
   page->inside = call.inside;
-  put(page->operation, call.operation);
-  put(page->what, call.what);
+  put_text(page->operation, call.operation);
+  put_text(page->what, call.what);
 }
 
 int run_supervised(const std::function<int()>& rank, const std::function<int(const RankDeath&)>& on_death) {

@@ -15,7 +15,7 @@
 namespace hexaplan::validator {
 namespace {
 
-int type_of(costmodel::DType type) {
+int nccl_type_of(costmodel::DType type) {
   switch (type) {
     case costmodel::DType::Fp64:
       return kHexaplanNcclF64;
@@ -103,7 +103,7 @@ Work NcclCommunicator::run(const Call& call, std::string_view what,
 
 Work NcclCommunicator::do_all_reduce(Buffer data, Reduction reduction, const Call& call) {
   return run(call, "all-reduce", [&](const HexaplanNccl& nccl) {
-    return nccl.all_reduce(handle_, self_->communication, data.data, data.elements, type_of(data.type),
+    return nccl.all_reduce(handle_, self_->communication, data.data, data.elements, nccl_type_of(data.type),
                            reduction_of(reduction));
   });
 }
@@ -111,13 +111,14 @@ Work NcclCommunicator::do_all_reduce(Buffer data, Reduction reduction, const Cal
 Work NcclCommunicator::do_reduce_scatter(ConstBuffer in, Buffer out, Reduction reduction, const Call& call) {
   return run(call, "reduce-scatter", [&](const HexaplanNccl& nccl) {
     return nccl.reduce_scatter(handle_, self_->communication, in.data, out.data, out.elements,
-                               type_of(in.type), reduction_of(reduction));
+                               nccl_type_of(in.type), reduction_of(reduction));
   });
 }
 
 Work NcclCommunicator::do_all_gather(ConstBuffer in, Buffer out, const Call& call) {
   return run(call, "all-gather", [&](const HexaplanNccl& nccl) {
-    return nccl.all_gather(handle_, self_->communication, in.data, out.data, in.elements, type_of(in.type));
+    return nccl.all_gather(handle_, self_->communication, in.data, out.data, in.elements,
+                           nccl_type_of(in.type));
   });
 }
 
@@ -129,7 +130,7 @@ Work NcclCommunicator::do_all_to_all_v(ConstBuffer in, std::span<const std::int6
     std::int64_t sent = 0, received = 0;
     for (int peer = 0; peer < size(); ++peer) {
       const auto p = static_cast<std::size_t>(peer);
-      const int type = type_of(in.type);
+      const int type = nccl_type_of(in.type);
       if (send_counts[p] > 0)
         answers.add(
             nccl.send(handle_, self_->communication, at(in.data, sent, in.type), send_counts[p], type, peer));
@@ -151,11 +152,11 @@ Work NcclCommunicator::do_exchange(std::span<const Outgoing> sends, std::span<co
     answers.add(nccl.group_begin());
     for (const Outgoing& message : sends) {
       answers.add(nccl.send(handle_, self_->communication, message.data.data, message.data.elements,
-                            type_of(message.data.type), message.peer));
+                            nccl_type_of(message.data.type), message.peer));
     }
     for (const Incoming& message : receives) {
       answers.add(nccl.receive(handle_, self_->communication, message.data.data, message.data.elements,
-                               type_of(message.data.type), message.peer));
+                               nccl_type_of(message.data.type), message.peer));
     }
     const int ended = nccl.group_end(handle_);
     return answers.worst() < 0 ? answers.worst() : ended;
@@ -164,7 +165,8 @@ Work NcclCommunicator::do_exchange(std::span<const Outgoing> sends, std::span<co
 
 Work NcclCommunicator::do_broadcast(Buffer data, int root, const Call& call) {
   return run(call, "broadcast", [&](const HexaplanNccl& nccl) {
-    return nccl.broadcast(handle_, self_->communication, data.data, data.elements, type_of(data.type), root);
+    return nccl.broadcast(handle_, self_->communication, data.data, data.elements, nccl_type_of(data.type),
+                          root);
   });
 }
 
@@ -178,7 +180,7 @@ Work NcclCommunicator::do_send(ConstBuffer data, int to, const Call& call, int /
   job.free_sent("", false);
   Edge& edge = job.edge(edge_name(rank(), to, call.pass), true);
   const View source = view_of(data);
-  Edge::Parcel parcel{.elements = data.elements, .type = type_of(data.type)};
+  Edge::Parcel parcel{.elements = data.elements, .type = nccl_type_of(data.type)};
   parcel.copy = device()->allocate_message(source.element, source.cols);
   const Event copied = on_communication_stream(*device(), [&] {
     if (data.elements > 0) device()->copy(parcel.copy, source, Stream::Communication);
@@ -197,8 +199,8 @@ Work NcclCommunicator::do_receive(Buffer data, int from, const Call& call, int /
   const StreamMark computed = job.mark(self_->compute);  // before, the memory may be somebody else's
   job.nccl().wait(edge.stream, computed.get());
   job.hand_over(edge.communicator, [&] {
-    return job.nccl().receive(edge.communicator, edge.stream, data.data, data.elements, type_of(data.type),
-                              0);
+    return job.nccl().receive(edge.communicator, edge.stream, data.data, data.elements,
+                              nccl_type_of(data.type), 0);
   });
   const StreamMark done = job.mark(edge.stream);
   job.watch(done);

@@ -11,7 +11,7 @@ namespace hexaplan::validator {
 namespace {
 
 /// Between looks at what still has to leave.
-constexpr std::chrono::milliseconds kLook{1};
+constexpr std::chrono::milliseconds kLookAtEdges{1};
 
 }  // namespace
 
@@ -104,7 +104,7 @@ void NcclJob::wait_until_left(Edge& edge, Lock& lock, Clock::time_point deadline
   };
   while (!fault_ && !all_left() && Clock::now() < deadline) {
     move_parcels();
-    wake_.wait_for(lock, kLook);
+    wake_.wait_for(lock, kLookAtEdges);
   }
 }
 

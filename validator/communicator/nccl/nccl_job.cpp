@@ -9,7 +9,7 @@
 namespace hexaplan::validator {
 namespace {
 
-constexpr std::chrono::microseconds kNap{20};
+constexpr std::chrono::microseconds kPollNap{20};
 
 }  // namespace
 
@@ -65,7 +65,7 @@ void NcclJob::end_call() {
 
 void NcclJob::nap(Lock& lock) {
   lock.unlock();
-  std::this_thread::sleep_for(kNap);
+  std::this_thread::sleep_for(kPollNap);
   lock.lock();
   throw_if_over();
 }
