@@ -20,13 +20,13 @@
 namespace hexaplan::validator {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SocketClock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kRetry{50};
 constexpr int kBacklog = 4096;  // all ranks of a large job may come at once
 
 int milliseconds_until(Deadline deadline) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SocketClock::now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000));
 }
 
@@ -166,7 +166,7 @@ Socket connect_to(const Address& address, Deadline deadline) {
       error = try_connect(*to, deadline, socket);
       if (error == 0) return socket;
     }
-    if (Clock::now() + kRetry > deadline) {
+    if (SocketClock::now() + kRetry > deadline) {
       throw BootstrapError{fmt::format(
           "process 0 does not answer at {}: {}; is it running, and does a firewall let the port through?",
           address.text(), text_of(error))};

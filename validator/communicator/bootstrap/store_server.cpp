@@ -23,7 +23,7 @@ using namespace store_messages;  // NOLINT(google-build-using-namespace): this f
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SocketClock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kTick{20};  // between looks at who has waited too long
 constexpr std::chrono::seconds kLeave{2};       // for replies that are still to be sent at the end
@@ -39,7 +39,7 @@ struct Guest {
 
 struct Waiting {
   Guest* guest = nullptr;
-  Clock::time_point deadline;
+  SocketClock::time_point deadline;
   double patience = 0;  // seconds
 };
 struct Meeting {
@@ -47,8 +47,8 @@ struct Meeting {
   std::vector<Waiting> waiting;
 };
 
-Clock::time_point after(double seconds) {
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>{seconds});
+SocketClock::time_point after(double seconds) {
+  return SocketClock::now() + std::chrono::duration_cast<SocketClock::duration>(std::chrono::duration<double>{seconds});
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ class StoreServer::Worker {
 };
 
 void StoreServer::Worker::run() {
-  std::optional<Clock::time_point> ends;
+  std::optional<SocketClock::time_point> ends;
   while (true) {
     std::vector<pollfd> states{{wake_.descriptor(), POLLIN, 0}, {listening_.descriptor(), POLLIN, 0}};
     std::vector<Guest*> order;
@@ -123,10 +123,10 @@ void StoreServer::Worker::run() {
     }
     const bool someone_waits = !getters_.empty() || !meetings_.empty() || stops_;
     ::poll(states.data(), states.size(), someone_waits ? static_cast<int>(kTick.count()) : -1);
-    if (stops_ && !ends) ends = Clock::now() + kLeave;
+    if (stops_ && !ends) ends = SocketClock::now() + kLeave;
     const bool all_said =
         std::all_of(guests_.begin(), guests_.end(), [](const Guest& g) { return g.out.empty(); });
-    if (ends && (all_said || Clock::now() > *ends)) return;
+    if (ends && (all_said || SocketClock::now() > *ends)) return;
     for (std::size_t i = 0; i < order.size(); ++i) {
       if ((states[i + 2].revents & POLLOUT) != 0) flush(*order[i]);
       if ((states[i + 2].revents & (POLLIN | POLLHUP | POLLERR)) != 0) hear(*order[i]);
@@ -275,7 +275,7 @@ std::string StoreServer::Worker::missing_from(const Meeting& meeting) const {
 }
 
 void StoreServer::Worker::give_up_late_ones() {
-  const auto now = Clock::now();
+  const auto now = SocketClock::now();
   const auto is_late = [&](const Waiting& w) { return now > w.deadline; };
   for (auto at = meetings_.begin(); at != meetings_.end();) {
     const auto late = std::find_if(at->second.waiting.begin(), at->second.waiting.end(), is_late);

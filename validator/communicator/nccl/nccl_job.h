@@ -134,7 +134,7 @@ class NcclJob {
   std::condition_variable wake_;
   LastCall last_;
   std::optional<Fault> fault_;
-  bool told_ = false, heard_ = false, aborted_ = false, stops_ = false;
+  bool told_ = false, aborted_ = false, stops_ = false;
   std::list<void*> communicators_;
   std::list<Edge> edges_;
   std::deque<Outstanding> outstanding_;
