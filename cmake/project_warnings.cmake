@@ -7,6 +7,8 @@ target_compile_options(
             $<$<AND:$<BOOL:${HEXAPLAN_WERROR}>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>>:-Werror>)
 # g++ 12 finds overlapping copies in "text" + std::string where there are none (gcc.gnu.org/PR105651).
 target_compile_options(project_warnings INTERFACE $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>)
+# With several sources in one compilation GCC finds more of the same, and shadows of names that other sources have.
+target_compile_options(project_warnings INTERFACE $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<BOOL:${HEXAPLAN_UNITY}>>:-Wno-shadow;-Wno-stringop-overflow;-Wno-stringop-overread;-Wno-array-bounds;-Wno-subobject-linkage>)
 # Release binaries read untrusted files: keep the cheap guards in. The first of them needs an optimiser.
 set(guards "$<AND:$<CONFIG:Release,RelWithDebInfo>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>>")
 target_compile_options(
