@@ -60,20 +60,21 @@ void ExplicitStep::size_experts(const Scenario& sc, const LocalDims& d) {
   const auto received = static_cast<double>(d.expert_tokens);
   const auto experts = static_cast<double>(d.experts);
   const bool others_share_sequences = scatters_ || sc.layout.cp > 1;
-  experts_ = {.exchanges = sc.layout.ep > 1 || etp > 1,
-              .shares_columns = etp > 1,
-              .index = copies * kIndexBytes,
-              .rows_index = received * kIndexBytes,
-              .copies = rows(copies, d.hidden),
-              .rows = rows(received, d.hidden),
-              .received = rows(received / static_cast<double>(etp), d.hidden),
-              .gate_up = rows(received, d.expert_up),
-              .activation = rows(received, d.expert_act),
-              .probabilities = static_cast<double>(d.router_tokens * d.experts) * kFp32,
-              .per_expert = 3 * experts * kFp32,
-              .balance = others_share_sequences ? static_cast<double>(d.micro_batch) * experts * kIndexBytes : 0,
-              .counts = sc.layout.ep > 1 ? experts * sc.layout.ep * kIndexBytes : 0,
-              .shared_counts = etp > 1 ? experts * static_cast<double>(etp) * kIndexBytes : 0};
+  experts_ = {
+      .exchanges = sc.layout.ep > 1 || etp > 1,
+      .shares_columns = etp > 1,
+      .index = copies * kIndexBytes,
+      .rows_index = received * kIndexBytes,
+      .copies = rows(copies, d.hidden),
+      .rows = rows(received, d.hidden),
+      .received = rows(received / static_cast<double>(etp), d.hidden),
+      .gate_up = rows(received, d.expert_up),
+      .activation = rows(received, d.expert_act),
+      .probabilities = static_cast<double>(d.router_tokens * d.experts) * kFp32,
+      .per_expert = 3 * experts * kFp32,
+      .balance = others_share_sequences ? static_cast<double>(d.micro_batch) * experts * kIndexBytes : 0,
+      .counts = sc.layout.ep > 1 ? experts * sc.layout.ep * kIndexBytes : 0,
+      .shared_counts = etp > 1 ? experts * static_cast<double>(etp) * kIndexBytes : 0};
 }
 
 /// What a row-parallel layer makes of all tokens becomes this rank's tokens of the sum.

@@ -48,7 +48,8 @@ struct Meeting {
 };
 
 SocketClock::time_point after(double seconds) {
-  return SocketClock::now() + std::chrono::duration_cast<SocketClock::duration>(std::chrono::duration<double>{seconds});
+  return SocketClock::now() +
+         std::chrono::duration_cast<SocketClock::duration>(std::chrono::duration<double>{seconds});
 }
 
 }  // namespace
