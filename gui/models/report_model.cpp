@@ -117,7 +117,7 @@ std::vector<ReportRow> reportRows(const validator::ValidatedScenario& scenario) 
   for (ReportRow& row : rows) row.part = ReportModel::tr("all ranks");
   for (const validator::ComparedRank& rank : scenario.ranks) {
     for (const validator::ComparedTerm& term : rank.terms) {
-      const QString part = groups[static_cast<std::size_t>(term.group)];
+      const QString& part = groups[static_cast<std::size_t>(term.group)];
       rows.push_back(
           {labelOfName(term.name),
            term.group == validator::TermGroup::Memory ? CellUnit::Bytes : CellUnit::Seconds, term.predicted,
