@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -84,6 +85,7 @@ struct Line {
 
 std::string largest_causes(const costmodel::StepTime& time) {
   std::vector<std::pair<double, std::string_view>> shares;
+  shares.reserve(std::size(costmodel::kTimeCauses));
   for (const costmodel::TimeCause& cause : costmodel::kTimeCauses)
     shares.emplace_back(time.*cause.member / time.total(), cause.key);
   std::sort(shares.rbegin(), shares.rend());
