@@ -38,7 +38,6 @@ namespace {
 
 constexpr std::chrono::seconds kLinger{10};
 constexpr std::int64_t kShrunkRanks = 64;  // threads that a laptop runs
-constexpr const char* kHost = "cpu";       // the device whose memory is the host's
 
 /// The scenario as the executor runs it: with its own profile, on as many stand-in GPUs as the layout needs
 /// when no cluster is named (rules ask for one; nothing is priced).
@@ -209,7 +208,7 @@ class Execution {
     if (!result_.rejected) result_.rejected = validator::first_not_executable(scenario);
     if (result_.rejected) return result_;
     if (is_solo(options_)) check_solo(options_, scenario.layout.world_size());
-    if (options_.device == kHost) result_.rejected = refused_by_host(scenario);
+    if (options_.device == kHostDevice) result_.rejected = refused_by_host(scenario);
     if (result_.rejected) return result_;
     backend_ = rank_backend(options_, scenario.layout.world_size());
     speaks_ = first_rank() == 0;

@@ -130,6 +130,16 @@ std::vector<Figure> figures_of_validation(const JsonValue& report) {
   return out;
 }
 
+/// Throws InputError when the store has no such run.
+RunRecord record_of(validator::RunStore& store, std::int64_t id, const std::string& file) {
+  auto record = store.get(id);
+  if (record) return std::move(*record);
+  throw InputError{{.field = "runs",
+                    .value = std::to_string(id),
+                    .expected = "the number of a run in " + file,
+                    .hint = "'hexaplan runs list' shows them"}};
+}
+
 }  // namespace
 
 std::string host_name() {
@@ -174,20 +184,6 @@ std::vector<Figure> figures_of(const RunRecord& record) {
   if (record.kind == "validate") return figures_of_validation(report);
   return {};
 }
-
-namespace {
-
-/// Throws InputError when the store has no such run.
-RunRecord record_of(validator::RunStore& store, std::int64_t id, const std::string& file) {
-  auto record = store.get(id);
-  if (record) return std::move(*record);
-  throw InputError{{.field = "runs",
-                    .value = std::to_string(id),
-                    .expected = "the number of a run in " + file,
-                    .hint = "'hexaplan runs list' shows them"}};
-}
-
-}  // namespace
 
 HistoryReport run_history(const RunsOptions& options) {
   HistoryReport report{.use = options.use, .file = file_of(options.store).string(), .records = {}};

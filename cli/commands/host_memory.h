@@ -9,6 +9,9 @@
 
 namespace hexaplan::cli {
 
+/// The device whose memory is the host's.
+inline constexpr const char* kHostDevice = "cpu";
+
 /// Bytes that new tensors may take on this host: what the kernel calls available, within the limit of the
 /// control group. 0 when the host does not say.
 [[nodiscard]] costmodel::Bytes free_host_memory();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/commands/execute.h"
+#include "cli/commands/host_memory.h"
 #include "cli/commands/question.h"
 #include "cli/commands/ready_device.h"
 #include "cli/commands/search.h"
@@ -26,7 +27,6 @@ using validator::ScenarioUse;
 namespace {
 
 constexpr const char* kStandIn = "cpu";  // preset that the curves of a calibrated host refer to
-constexpr const char* kCpu = "cpu";
 
 /// The first part of a device's description that is a GPU preset: "NVIDIA H200, driver 580" → "h200".
 std::string preset_named_in(const std::string& description) {
@@ -132,7 +132,7 @@ std::vector<AskedScenario> from_search(const ValidateOptions& options, const Har
 Hardware find_hardware(const ValidateOptions& options) {
   Hardware hardware;
   const validator::BackendState device = ready_device(options.device);
-  const bool host = options.device == kCpu;
+  const bool host = options.device == kHostDevice;
   if (!options.gpu.empty()) {
     hardware.gpu = presets::find_gpu(options.gpu).name;
     hardware.known = true;

@@ -25,11 +25,10 @@ JsonValue total_json(const std::optional<ComparedTotal>& total) {
 }
 
 JsonValue rank_json(const validator::ComparedRank& rank) {
-  constexpr const char* kGroups[] = {"phase", "kind", "messages", "memory"};
   JsonArray terms;
   for (const validator::ComparedTerm& term : rank.terms) {
     const auto error = term.error();
-    terms.push_back(JsonObject{{"group", kGroups[static_cast<std::size_t>(term.group)]},
+    terms.push_back(JsonObject{{"group", validator::kTermGroupKeys[static_cast<std::size_t>(term.group)]},
                                {"name", term.name},
                                {"predicted", term.predicted},
                                {"measured", term.measured},

@@ -13,7 +13,6 @@ namespace hexaplan::presets {
 namespace {
 
 using costmodel::AttentionCurve;
-using costmodel::AttentionLibrary;
 using costmodel::Axis1d;
 using costmodel::Calibration;
 using costmodel::GemmCurve;
@@ -23,10 +22,6 @@ using costmodel::Provenance;
 constexpr std::string_view kCalibrationSchemas[] = {"hexaplan/calibration/1"};
 constexpr Named<Provenance> kProvenanceNames[] = {
     {"measured", Provenance::Measured}, {"borrowed", Provenance::Borrowed}, {"prior", Provenance::Prior}};
-constexpr Named<AttentionLibrary> kMeasuredLibraryNames[] = {
-    {"vendor", AttentionLibrary::Vendor},
-    {"flash-attention-2", AttentionLibrary::FlashAttention2},
-    {"flash-attention-1", AttentionLibrary::FlashAttention1}};
 
 /// Whose curve a precision takes when it has none; in this order, so that borrowing can go on.
 struct Lender {
@@ -136,7 +131,7 @@ std::vector<double> read_rates(const ValueReader& value, std::size_t knots, doub
 AttentionCurve read_attention(ObjectReader reader, double peak_tflops) {
   AttentionCurve curve;
   curve.provenance = Provenance::Measured;
-  curve.library = reader.required("library").choice(kMeasuredLibraryNames);
+  curve.library = reader.required("library").choice(kLibraryNames);
   curve.head_dim = reader.required("head_dim").integer({1, 4096});
   const ValueReader rows = reader.required("tile_rows");
   const std::vector<double> tile_rows = rows.numbers({1, 4096});

@@ -32,11 +32,6 @@ constexpr Named<StageSplit> kProfileSplitNames[] = {{"even", StageSplit::Even},
                                                     {"embedding_counts", StageSplit::EmbeddingCounts},
                                                     {"compute_cost", StageSplit::ComputeCost}};
 
-constexpr Named<AttentionLibrary> kLibraryNames[] = {
-    {"vendor", AttentionLibrary::Vendor},
-    {"flash-attention-2", AttentionLibrary::FlashAttention2},
-    {"flash-attention-1", AttentionLibrary::FlashAttention1}};
-
 // --- reading ---
 
 void read_value(const ValueReader& value, RealRange, bool& into) {

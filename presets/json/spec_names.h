@@ -2,6 +2,7 @@
 #include <optional>
 #include <string_view>
 
+#include "costmodel/spec/attention_library.h"
 #include "costmodel/spec/dtype.h"
 #include "presets/json/object_reader.h"
 
@@ -41,5 +42,10 @@ template <class E, std::size_t N>
   }
   return std::nullopt;
 }
+inline constexpr Named<costmodel::AttentionLibrary> kLibraryNames[] = {
+    {"vendor", costmodel::AttentionLibrary::Vendor},
+    {"flash-attention-2", costmodel::AttentionLibrary::FlashAttention2},
+    {"flash-attention-1", costmodel::AttentionLibrary::FlashAttention1},
+};
 
 }  // namespace hexaplan::presets

@@ -14,7 +14,6 @@ using costmodel::Pass;
 using costmodel::TensorKind;
 
 /// RoPE's base (arXiv:2104.09864 §3.2.2).
-constexpr double kRopeBase = 10000;
 
 constexpr std::string_view kQuery = "attention.query.weight";
 constexpr std::string_view kKeyValue = "attention.key_value.weight";

@@ -5,6 +5,8 @@
 
 namespace hexaplan::validator {
 
+inline constexpr double kRopeBase = 10000;
+
 /// Kept between forward and backward.
 struct AttentionSaved {
   Tensor query_key_value;  // after rotation

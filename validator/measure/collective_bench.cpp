@@ -16,7 +16,6 @@ using costmodel::CollectiveKind;
 using costmodel::DType;
 
 constexpr Call kCall{.operation = "calibrate"};
-constexpr IssuedFlops kIssuedOverlap{.operation = "calibrate"};
 constexpr double kMostCollectiveRepeats = 50;
 /// GEMMs beside one collective: the first and last may lie outside it.
 constexpr int kBeside = 6;
@@ -142,10 +141,10 @@ double CollectiveBench::overlapped(Communicator& group, const Point& point, cons
   device_.synchronize();
   group.barrier("calibrate");
   Work work = start(group, point, buffers);
-  device_.gemm(kIssuedOverlap, {.a = a, .b = b, .c = gemm_result_, .transpose_b = true});
+  device_.gemm(kCalibrating, {.a = a, .b = b, .c = gemm_result_, .transpose_b = true});
   const TimeMark begin = device_.mark(Stream::Compute);
   for (int i = 0; i < kBeside; ++i)
-    device_.gemm(kIssuedOverlap, {.a = a, .b = b, .c = gemm_result_, .transpose_b = true});
+    device_.gemm(kCalibrating, {.a = a, .b = b, .c = gemm_result_, .transpose_b = true});
   const TimeMark end = device_.mark(Stream::Compute);
   work.wait();
   device_.synchronize();

@@ -6,6 +6,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "validator/layers/attention.h"
+#include "validator/layers/norm.h"
+
 namespace hexaplan::validator {
 namespace {
 
@@ -14,12 +17,10 @@ using costmodel::DType;
 using costmodel::Pass;
 using costmodel::Seconds;
 
-constexpr IssuedFlops kIssue{.operation = "calibrate"};
 /// Operands start at multiples of this many elements: 256 bytes of bf16, as allocators hand out.
 constexpr std::int64_t kAlignedElements = 128;
 constexpr std::int64_t kMostRepeats = 2000;
 constexpr std::int64_t kMostColumns = 4096, kHeadDim = 64;
-constexpr double kBenchRopeBase = 10000, kBenchNormEpsilon = 1e-5;
 
 TensorLabel label_of(DType dtype) {
   return {.name = "calibrate.data", .dtype = dtype};
@@ -170,7 +171,7 @@ KernelBench::Call KernelBench::prepare_gemm(const Point& point) {
     const View b = forward ? inputs_.take(s.n, s.k) : inputs_.take(s.k, s.n);
     const View c = (accumulate ? wide_ : results_).take(s.m, s.n);
     device_.gemm(
-        kIssue,
+        kCalibrating,
         {.a = a, .b = b, .c = c, .transpose_a = weight, .transpose_b = forward, .accumulate = accumulate});
   };
 }
@@ -182,7 +183,7 @@ KernelBench::Call KernelBench::prepare_grouped_gemm(const Point& point) {
   return [=, this] {
     const View a = inputs_.take(s.batch * s.m, s.k), b = inputs_.take(s.batch * s.n, s.k);
     const View c = results_.take(s.batch * s.m, s.n);
-    device_.grouped_gemm(kIssue, {.a = a, .b = b, .c = c, .transpose_b = true}, offsets);
+    device_.grouped_gemm(kCalibrating, {.a = a, .b = b, .c = c, .transpose_b = true}, offsets);
   };
 }
 
@@ -206,7 +207,7 @@ KernelBench::Call KernelBench::prepare_attention(const Point& point) {
   const View k = inputs_.take(keys, s.kv_heads * s.head_dim),
              v = inputs_.take(keys, s.kv_heads * s.v_head_dim);
   const View o = results_.take(queries, s.heads * s.v_head_dim), lse = wide_.take(queries, s.heads);
-  const auto forward = [=, this] { device_.attention_forward(kIssue, block, q, k, v, o, lse); };
+  const auto forward = [=, this] { device_.attention_forward(kCalibrating, block, q, k, v, o, lse); };
   if (point.kind == PointKind::AttentionForward) return forward;
   // Backward needs the forward's log-sum-exp, or probabilities overflow.
   forward();
@@ -215,7 +216,8 @@ KernelBench::Call KernelBench::prepare_attention(const Point& point) {
   const View d_q = results_.take(queries, s.heads * s.head_dim);
   const View d_k = results_.take(keys, s.kv_heads * s.head_dim),
              d_v = results_.take(keys, s.kv_heads * s.v_head_dim);
-  return [=, this] { device_.attention_backward(kIssue, block, q, k, v, d_o, lse, delta, d_q, d_k, d_v); };
+  return
+      [=, this] { device_.attention_backward(kCalibrating, block, q, k, v, d_o, lse, delta, d_q, d_k, d_v); };
 }
 
 KernelBench::Call KernelBench::prepare_memory_step(const Point& point) {
@@ -229,7 +231,7 @@ KernelBench::Call KernelBench::prepare_memory_step(const Point& point) {
       return [=, this] { device_.add(out(), in()); };
     case MemoryStep::RmsNorm:
       return [=, this] {
-        device_.rms_norm(in(), inputs_.take(1, cols), kBenchNormEpsilon, out(), wide_.take(rows, 1));
+        device_.rms_norm(in(), inputs_.take(1, cols), kNormEpsilon, out(), wide_.take(rows, 1));
       };
     case MemoryStep::RmsNormBackward:
       return [=, this, rstd = wide_.take(rows, 1), weight = wide_.take(1, cols)] {
@@ -243,7 +245,7 @@ KernelBench::Call KernelBench::prepare_memory_step(const Point& point) {
       };
     case MemoryStep::Rope:
       return [=, this, positions = positions_.view().row_range(0, rows)] {
-        device_.rope(out(), positions, kHeadDim, kBenchRopeBase, false);
+        device_.rope(out(), positions, kHeadDim, kRopeBase, false);
       };
     case MemoryStep::SquaredNorm:
       return [=, this, sum = wide_.take(1, 1)] { device_.squared_norm(wide_.take(1, rows * cols), sum); };
@@ -254,11 +256,11 @@ KernelBench::Call KernelBench::prepare_memory_step(const Point& point) {
 }
 
 KernelBench::Call KernelBench::prepare_adamw(std::int64_t elements) {
-  constexpr int kStates = 4;  // master, both moments, gradient
+  constexpr int kUpdateStates = 4;  // master, both moments, gradient
   // Small updates lie in the arena several times over; each keeps second moments that are not negative.
   std::vector<AdamW> updates;
   for (int i = 0; i < 2; ++i) {
-    const View states = wide_.take(kStates, elements);
+    const View states = wide_.take(kUpdateStates, elements);
     const auto row = [&](std::int64_t r) { return states.row_range(r, 1); };
     device_.fill(row(2), 1e-2);
     updates.push_back({.parameter = results_.take(1, elements),

@@ -10,6 +10,9 @@
 
 namespace hexaplan::validator {
 
+/// What the matrix products and attentions of a calibration are issued as.
+inline constexpr IssuedFlops kCalibrating{.operation = "calibrate"};
+
 /// How a point is repeated. A sample is as many executions in a row as last `shortest_sample`, by the marks
 /// of the device's stream; the median of `samples` counts.
 struct BenchOptions {

@@ -1,8 +1,10 @@
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "costmodel/calibrate/calibration.h"
@@ -24,6 +26,9 @@ enum class Outcome : std::uint8_t { Measured, OutOfMemory, Failed, NotRun };
 /// What a term speaks of.
 enum class TermGroup : std::uint8_t { Phase, Kind, Communication, Memory };
 inline constexpr int kTermGroups = 4;
+/// By TermGroup, in reports.
+inline constexpr std::array<std::string_view, kTermGroups> kTermGroupKeys{"phase", "kind", "messages",
+                                                                          "memory"};
 
 /// One figure predicted and measured, of one rank: seconds of a step, or bytes at the peak.
 struct ComparedTerm {

@@ -16,15 +16,13 @@ using presets::ObjectReader;
 using presets::Reading;
 using presets::ValueReader;
 using validator::ComparedTotal;
+using validator::kTermGroupKeys;
 using validator::ValidatedScenario;
 
 namespace {
 
 /// Ranks of the largest job that a file may speak of.
 constexpr int kMostComparedRanks = 1'000'000;
-/// By TermGroup.
-constexpr std::array<std::string_view, validator::kTermGroups> kTermGroupKeys{"phase", "kind", "messages",
-                                                                              "memory"};
 
 /// null, which counts as absent, is how a report says that something was not compared.
 std::optional<ComparedTotal> readTotal(ObjectReader& scenario, std::string_view key) {

@@ -11,6 +11,7 @@
 
 #include "validator/communicator/clock.h"
 #include "validator/communicator/mpi/supervisor.h"
+#include "validator/communicator/mpi/text_field.h"
 
 namespace hexaplan::validator {
 namespace {
@@ -21,12 +22,6 @@ constexpr int kAskTag = 3;     // "I have waited too long: what are you doing?"
 /// Polls before a waiting rank sleeps between them: messages between processes of one host take microseconds.
 constexpr int kEagerPolls = 200;
 constexpr std::chrono::microseconds kNap{50};
-
-template <std::size_t N>
-void put(std::array<char, N>& field, std::string_view text) {
-  field = {};
-  std::copy_n(text.begin(), std::min(text.size(), N - 1), field.begin());
-}
 
 }  // namespace
 
@@ -132,9 +127,9 @@ MpiJob::Notice MpiJob::notice_of(const Fault& fault) const {
   notice.microbatch = last_.microbatch;
   notice.inside = last_.inside;
   notice.calls = last_.calls;
-  put(notice.operation, last_.operation);
-  put(notice.what, last_.what);
-  put(notice.reason, fault.reason);
+  put_text(notice.operation, last_.operation);
+  put_text(notice.what, last_.what);
+  put_text(notice.reason, fault.reason);
   return notice;
 }
 

@@ -16,6 +16,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "validator/communicator/mpi/text_field.h"
+
 namespace hexaplan::validator {
 namespace {
 
@@ -32,13 +34,6 @@ struct Page {
 Page* page = nullptr;              // of this process's rank; nullptr: not supervised
 std::atomic<pid_t> supervised{0};  // the child, for the signal handler
 // NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
-
-template <std::size_t N>
-void put_text(std::array<char, N>& field, std::string_view text) {
-  const std::size_t length = std::min(text.size(), N - 1);
-  std::copy_n(text.begin(), length, field.begin());
-  field[length] = '\0';
-}
 
 void pass_on(int signal) {
   const pid_t child = supervised;
