@@ -286,7 +286,7 @@ TEST(store, a_rank_that_is_killed_ends_all_waits_and_is_named) {
   const int port = free_port();
   const StoreJob job{"killed", 2};
   const pid_t child = start_process([&] {
-    Store store{{"localhost", port}, job, 1, kSoon};
+    Store store{{"localhost", port}, job, 1, kSoon}, second{{"localhost", port}, job, 1, kSoon};
     store.set("here", {});
     std::raise(SIGKILL);
     return 0;
@@ -297,6 +297,20 @@ TEST(store, a_rank_that_is_killed_ends_all_waits_and_is_named) {
   EXPECT_THAT(error_of([&] { store.meet("all", 0, 2, {}); }), HasSubstr("rank 1 has gone without a word"));
   EXPECT_THAT(error_of([&] { (void)store.get("never"); }), HasSubstr("rank 1 has gone without a word"));
   waitpid(child, nullptr, 0);
+}
+
+TEST(store, a_rank_that_interrupts_one_of_its_connections_has_not_died) {
+  StoreServer server{kJob, 0};
+  const Address at{"127.0.0.1", server.port()};
+  Store other{at, kJob, 0, kSoon};
+  {
+    Store first{at, kJob, 1, kSoon}, second{at, kJob, 1, kSoon};
+    first.interrupt();
+    EXPECT_NE(error_of([&] { (void)first.get("anything"); }), "no error");
+    second.set("fault", blob("what happened"));
+  }
+  EXPECT_EQ(other.get("fault"), blob("what happened"));
+  EXPECT_EQ(error_of([&] { (void)other.find("nothing"); }), "no error");
 }
 
 TEST(store, who_does_not_come_in_time_is_named) {

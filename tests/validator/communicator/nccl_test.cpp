@@ -116,7 +116,7 @@ TEST(nccl, a_message_that_nobody_sends_is_given_up) {
         meet(world);
       },
       1);
-  EXPECT_EQ(fault.fault.cause, FaultCause::TimedOut);
+  EXPECT_EQ(fault.fault.cause, FaultCause::TimedOut) << fault.what();
 }
 
 TEST(nccl, processes_of_a_launcher_with_a_gpu_each) {

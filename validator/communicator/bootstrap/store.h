@@ -39,8 +39,9 @@ class StoreServer {
   std::unique_ptr<Worker> worker_;
 };
 
-/// One rank's connection to the store. When a rank goes without saying goodbye, every wait of the others,
-/// under way or later, ends with a BootstrapError that names it. Calls of several threads take turns.
+/// A rank's connection to the store; it may have several. When the last of them ends and none said goodbye,
+/// every wait of the others, under way or later, ends with a BootstrapError that names the rank. Calls of
+/// several threads take turns.
 class Store {
  public:
   /// Process 0 may be late: tries until the time is over. Throws BootstrapError.

@@ -79,6 +79,7 @@ class StoreServer::Worker {
   void set(Guest& guest, Unpacker& request);
   void join_meeting(Guest& guest, Unpacker& request);
   void lose(Guest& guest);
+  [[nodiscard]] bool is_still_here(const Guest& gone) const;
   void give_up_late_ones();
   void refuse_everybody(const std::string& why);
   void remove_closed();
@@ -106,7 +107,8 @@ class StoreServer::Worker {
   std::map<std::string, Blob> values_;
   std::map<std::string, std::vector<Waiting>> getters_;
   std::map<std::string, Meeting> meetings_;
-  std::string lost_;  // why nobody is waited for any more
+  std::set<int> left_;  // ranks that said goodbye
+  std::string lost_;    // why nobody is waited for any more
   int lost_rank_ = -1;
   std::atomic<bool> stops_{false};
   std::thread thread_;
@@ -311,7 +313,14 @@ void StoreServer::Worker::refuse_everybody(const std::string& why) {
   getters_.clear();
 }
 
-/// A rank that goes without a word has died.
+/// A rank may have several connections and interrupt one of them.
+bool StoreServer::Worker::is_still_here(const Guest& gone) const {
+  return left_.contains(gone.rank) || std::any_of(guests_.begin(), guests_.end(), [&](const Guest& other) {
+           return &other != &gone && other.rank == gone.rank;
+         });
+}
+
+/// A rank whose last connection ends without a word has died.
 void StoreServer::Worker::lose(Guest& guest) {
   const auto is_its = [&](const Waiting& w) { return w.guest == &guest; };
   for (auto& [name, meeting] : meetings_) {
@@ -320,7 +329,8 @@ void StoreServer::Worker::lose(Guest& guest) {
   }
   for (auto& [key, waiting] : getters_)
     waiting.erase(std::remove_if(waiting.begin(), waiting.end(), is_its), waiting.end());
-  if (guest.rank < 0 || guest.says_goodbye || !lost_.empty()) return;
+  if (guest.says_goodbye) left_.insert(guest.rank);
+  if (guest.rank < 0 || is_still_here(guest) || !lost_.empty()) return;
   lost_rank_ = guest.rank;
   lost_ = fmt::format("rank {} has gone without a word: it was killed, or lost its host", guest.rank);
   refuse_everybody(lost_);

@@ -73,7 +73,7 @@ bool NcclJob::move_first(Edge& edge) {
   }
   if (state == kHexaplanNcclUnderWay) return false;
   if (state == kHexaplanNcclFailed) {
-    declare(FaultCause::Died, rank_, nccl_.last_error());
+    suspect_nccl();
     return false;
   }
   edge.handing = false;

@@ -83,7 +83,10 @@ void NcclJob::hand_over(void* communicator, const std::function<int()>& start) {
     nap(lock);
     state = nccl_.state(communicator);
   }
-  if (state == kHexaplanNcclFailed) declare(FaultCause::Died, rank_, nccl_.last_error());
+  if (state == kHexaplanNcclFailed) {
+    suspect_nccl();
+    wake_.wait(lock, [&] { return fault_.has_value(); });
+  }
   throw_if_over();
 }
 
@@ -158,6 +161,11 @@ void NcclJob::declare(FaultCause cause, int rank, std::string reason) {
   fault.call = rank == rank_ ? last_ : LastCall{.rank = rank, .answered = false};
   fault.last_calls = {last_};
   declare(std::move(fault));
+}
+
+void NcclJob::suspect_nccl() {
+  if (!suspicion_) suspicion_ = nccl_.last_error();
+  wake_.notify_all();
 }
 
 void NcclJob::declare(Fault fault) {

@@ -111,6 +111,11 @@ class NcclJob {
   void nap(Lock& lock);
   void declare(Fault fault);
   void declare(FaultCause cause, int rank, std::string reason);
+  /// With the lock held: NCCL failed. A rank that another one's abort reaches sees that as well, so the
+  /// watcher asks first whether somebody has told of a fault.
+  void suspect_nccl();
+  /// Gives the lock up to ask; afterwards there is a fault.
+  void settle_suspicion(Lock& lock);
   void abort_all();
   template <class Talk>
   auto talk(const Talk& with_store);
@@ -134,6 +139,7 @@ class NcclJob {
   std::condition_variable wake_;
   LastCall last_;
   std::optional<Fault> fault_;
+  std::optional<std::string> suspicion_;  // what NCCL said, until the watcher has asked
   bool told_ = false, aborted_ = false, stops_ = false;
   std::list<void*> communicators_;
   std::list<Edge> edges_;

@@ -51,12 +51,14 @@ void NcclJob::watch_streams() {
   while (!stops_) {
     const bool sends =
         std::any_of(edges_.begin(), edges_.end(), [](const Edge& e) { return !e.queued.empty(); });
-    wake_.wait_for(lock, sends ? kLookSoon : kLook, [&] { return stops_ || (fault_ && !aborted_); });
+    wake_.wait_for(lock, sends ? kLookSoon : kLook,
+                   [&] { return stops_ || (fault_ ? !aborted_ : suspicion_.has_value()); });
     if (stream_ != adopted) nccl_.adopt(adopted = stream_);
     if (!fault_) {
       move_parcels();
       look_at_streams();
     }
+    if (!fault_ && suspicion_) settle_suspicion(lock);
     if (!fault_ && Clock::now() - listened > kListen) {
       hear_of_faults(lock);
       listened = Clock::now();
@@ -79,8 +81,7 @@ void NcclJob::look_at_streams() {
     return declare(std::move(fault));
   }
   for (void* communicator : communicators_) {
-    if (nccl_.state(communicator) == kHexaplanNcclFailed)
-      return declare(FaultCause::Died, rank_, nccl_.last_error());
+    if (nccl_.state(communicator) == kHexaplanNcclFailed) return suspect_nccl();
   }
 }
 
@@ -99,6 +100,11 @@ void NcclJob::hear_of_faults(Lock& lock) {
   heard->last_calls = {last_};
   declare(std::move(*heard));
   store_.interrupt();
+}
+
+void NcclJob::settle_suspicion(Lock& lock) {
+  hear_of_faults(lock);
+  declare(FaultCause::Died, rank_, *suspicion_);
 }
 
 void NcclJob::tell_of_fault(Lock& lock) {
