@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <fstream>
 #include <iterator>
@@ -18,6 +17,7 @@
 #include "cli/commands/report_file.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/units/format_units.h"
+#include "costmodel/units/parse_number.h"
 #include "presets/json/input_error.h"
 #include "validator/backends/backends.h"
 #include "validator/checkpoint/sharded_state.h"
@@ -67,16 +67,14 @@ validator::TokenSource read_tokens(const std::string& path, const costmodel::Sce
   if (!file) throw InputError{{.file = path, .expected = "a file of tokens that can be read"}};
   std::vector<std::int32_t> tokens;
   for (std::string word; file >> word;) {
-    std::int32_t token = -1;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), token);
-    const bool whole = error == std::errc{} && end == word.data() + word.size();
-    if (!whole || token < 0 || token >= scenario.model.vocab) {
+    const auto token = costmodel::parse_number<std::int32_t>(word);
+    if (!token || *token < 0 || *token >= scenario.model.vocab) {
       throw InputError{{.file = path,
                         .field = fmt::format("token {}", tokens.size() + 1),
                         .value = presets::in_quotes(word),
                         .expected = fmt::format("a whole number from 0 to {}", scenario.model.vocab - 1)}};
     }
-    tokens.push_back(token);
+    tokens.push_back(*token);
   }
   if (static_cast<std::int64_t>(tokens.size()) <= scenario.recipe.sequence) {
     throw InputError{{.file = path,

@@ -1,11 +1,11 @@
 #include "cli/commands/question.h"
 
-#include <charconv>
 #include <iostream>
 #include <iterator>
 #include <utility>
 
 #include "cli/write_file.h"
+#include "costmodel/units/parse_number.h"
 #include "presets/json/input_error.h"
 #include "presets/json/read_json.h"
 #include "presets/scenario/recipe_fields.h"
@@ -26,14 +26,13 @@ presets::JsonDocument read_document(const std::string& path) {
 }
 
 double price_of(const std::string& text) {
-  double price = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), price);
-  if (error != std::errc{} || end != text.data() + text.size() || !(price >= 0 && price <= 1e6)) {
+  const auto price = costmodel::parse_number<double>(text);
+  if (!price || !(*price >= 0 && *price <= 1e6)) {
     throw InputError({.field = "--price",
                       .value = presets::in_quotes(text),
                       .expected = "US dollars per GPU-hour, such as 2.50"});
   }
-  return price;
+  return *price;
 }
 
 }  // namespace

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 
 #include "costmodel/units/nearest_name.h"
+#include "costmodel/units/parse_number.h"
 #include "presets/json/input_error.h"
 #include "presets/json/spec_names.h"
 #include "presets/scenario/layout_text.h"
@@ -35,11 +35,10 @@ std::string_view trimmed(std::string_view text) {
 }
 
 std::int64_t whole(std::string_view text, std::string_view flag, std::int64_t least, std::int64_t most) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < least || value > most)
+  const auto value = costmodel::parse_number<std::int64_t>(text);
+  if (!value || *value < least || *value > most)
     throw list_error(flag, text, fmt::format("whole numbers from {} to {}: 8, 1,2,4 or 1..8", least, most));
-  return value;
+  return *value;
 }
 
 /// Calls `add(first, last)` for every item of a list; "8" is the range from 8 to 8.
@@ -198,11 +197,9 @@ SearchSpace read_space(const std::vector<DimensionText>& dimensions) {
 }
 
 double read_amount(std::string_view text, std::string_view flag, std::string_view expected) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !(value >= 0 && value <= 1e15))
-    throw list_error(flag, text, std::string{expected});
-  return value;
+  const auto value = costmodel::parse_number<double>(text);
+  if (!value || !(*value >= 0 && *value <= 1e15)) throw list_error(flag, text, std::string{expected});
+  return *value;
 }
 
 double read_share(std::string_view text, std::string_view flag) {

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <memory>
 
 #include "cli/options/command_row.h"
+#include "costmodel/units/parse_number.h"
 #include "costmodel/units/parse_units.h"
 #include "validator/backends/backends.h"
 
@@ -21,11 +21,10 @@ struct RunWords {
 };
 
 double positive_number(const std::string& text, const std::string& flag, double most, const char* expected) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !(value > 0 && value <= most))
+  const auto value = costmodel::parse_number<double>(text);
+  if (!value || !(*value > 0 && *value <= most))
     throw UsageError{fmt::format("{}: got \"{}\", expected {}", flag, text, expected)};
-  return value;
+  return *value;
 }
 
 /// A device computes in what its row of the table has; its first one is the default.

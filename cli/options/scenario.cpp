@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <sstream>
 
 #include "cli/options/command_row.h"
+#include "costmodel/units/parse_number.h"
 #include "costmodel/units/parse_units.h"
 #include "presets/scenario/recipe_fields.h"
 
@@ -97,11 +99,10 @@ void remove_options(std::vector<OptionRow>& rows, std::initializer_list<std::str
 }
 
 int whole_number(const std::string& text, const std::string& flag, int most) {
-  const bool digits =
-      !text.empty() && text.size() < 10 && text.find_first_not_of("0123456789") == std::string::npos;
-  if (!digits || std::stoi(text) > most)
+  const auto value = costmodel::parse_number<std::uint32_t>(text);
+  if (!value || *value > static_cast<std::uint32_t>(most))
     throw UsageError{fmt::format("{}: got \"{}\", expected a whole number from 0 to {}", flag, text, most)};
-  return std::stoi(text);
+  return static_cast<int>(*value);
 }
 
 int step_count(const std::string& text, int most) {

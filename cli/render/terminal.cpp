@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <string_view>
+
+#include "costmodel/units/parse_number.h"
 
 namespace hexaplan::cli {
 namespace {
@@ -36,8 +39,8 @@ bool locale_is_utf8() {
 int line_width(bool terminal) {
   winsize size{};
   if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  const char* columns = set_in_environment("COLUMNS") ? std::getenv("COLUMNS") : "";
-  const int width = std::atoi(columns);
+  std::string_view columns = set_in_environment("COLUMNS") ? std::getenv("COLUMNS") : "";
+  const int width = costmodel::take_number<int>(columns).value_or(0);
   return width > 0 ? width : 100;
 }
 

@@ -1,8 +1,9 @@
 #include "costmodel/units/parse_units.h"
 
-#include <charconv>
 #include <cmath>
 #include <span>
+
+#include "costmodel/units/parse_number.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -47,16 +48,14 @@ std::string_view without_trailing_blanks(std::string_view text) {
 
 std::optional<double> parse_with(std::string_view text, std::span<const Unit> units) {
   text = without_trailing_blanks(without_leading_blanks(text));
-  double number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || !std::isfinite(number) || std::signbit(number)) {
+  const auto number = take_number<double>(text);
+  if (!number || !std::isfinite(*number) || std::signbit(*number)) {
     return std::nullopt;
   }
-  const std::string_view unit =
-      without_leading_blanks(text.substr(static_cast<std::size_t>(rest - text.data())));
+  const std::string_view unit = without_leading_blanks(text);
   for (const Unit& candidate : units) {
-    if (candidate.name == unit && std::isfinite(number * candidate.factor)) {
-      return number * candidate.factor;
+    if (candidate.name == unit && std::isfinite(*number * candidate.factor)) {
+      return *number * candidate.factor;
     }
   }
   return std::nullopt;
@@ -70,9 +69,8 @@ std::optional<Q> quantity_with(std::string_view text, std::span<const Unit> unit
 
 std::optional<std::int64_t> whole_with(std::string_view text, std::span<const Unit> units) {
   // Plain digits first: a double would round beyond 2^53.
-  std::int64_t digits = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), digits);
-  if (error == std::errc{} && rest == text.data() + text.size() && digits >= 0 && text.front() != '-') {
+  const auto digits = parse_number<std::int64_t>(text);
+  if (digits && *digits >= 0 && text.front() != '-') {
     return digits;
   }
   const std::optional<double> value = parse_with(text, units);

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cassert>
-#include <charconv>
 #include <cmath>
 #include <utility>
 
+#include "costmodel/units/parse_number.h"
 #include "presets/calibration/fabric/collective_names.h"
 #include "presets/json/spec_names.h"
 
@@ -23,10 +23,7 @@ using costmodel::Seconds;
 
 /// Five digits: measurements are good for three.
 double rounded(double value) {
-  const std::string text = fmt::format("{:.5g}", value);
-  double result = 0;
-  std::from_chars(text.data(), text.data() + text.size(), result);
-  return result;
+  return costmodel::parse_number<double>(fmt::format("{:.5g}", value)).value();
 }
 
 template <class Range, class Function>

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <span>
 
 #include "costmodel/units/nearest_name.h"
+#include "costmodel/units/parse_number.h"
 #include "presets/catalog/catalog.h"
 #include "presets/json/input_error.h"
 #include "presets/json/object_reader.h"
@@ -52,9 +52,8 @@ std::optional<std::int64_t> take_factor(std::string_view& text, std::string_view
   if (digits == 0 || digits == std::string_view::npos || (text[digits] != 'x' && text[digits] != 'X')) {
     return std::nullopt;
   }
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + digits, value);
-  if (error != std::errc{} || value < 1 || value > kMostGpus) {
+  const auto value = costmodel::parse_number<std::int64_t>(text.substr(0, digits));
+  if (!value || *value < 1 || *value > kMostGpus) {
     throw cluster_error(whole, fmt::format("1 to {} GPUs", kMostGpus));
   }
   text.remove_prefix(digits + 1);
@@ -71,16 +70,14 @@ void read_network(std::string_view part, std::string_view whole, ClusterRequest&
     return;
   }
   rest.remove_prefix(digit);
-  double rate = 0;
-  const auto [end, error] =
-      std::from_chars(rest.data(), rest.data() + rest.size(), rate, std::chars_format::fixed);
-  const std::string_view scope = rest.substr(static_cast<std::size_t>(end - rest.data()));
-  if (error != std::errc{} || !(rate > 0 && rate <= 1e6) ||
-      !(scope.empty() || scope == "/gpu" || scope == "/node")) {
+  const std::size_t digits = std::min(rest.find_first_not_of("0123456789."), rest.size());
+  const auto rate = costmodel::parse_number<double>(rest.substr(0, digits));
+  const std::string_view scope = rest.substr(digits);
+  if (!rate || !(*rate > 0 && *rate <= 1e6) || !(scope.empty() || scope == "/gpu" || scope == "/node")) {
     throw cluster_error(whole, "a network such as +ib400, +roce400/gpu or +efa3200/node (Gbit/s)");
   }
   const bool per_node = scope.empty() ? kind.rate_per_node : scope == "/node";
-  (per_node ? request.gbps_per_node : request.gbps_per_gpu) = rate;
+  (per_node ? request.gbps_per_node : request.gbps_per_gpu) = *rate;
   (per_node ? request.gbps_per_gpu : request.gbps_per_node) = 0;
 }
 

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "costmodel/units/nearest_name.h"
+#include "costmodel/units/parse_number.h"
 #include "presets/scenario/vocabulary.h"
 
 namespace hexaplan::presets {
@@ -99,13 +99,6 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
   }
 }
 
-std::optional<int> whole_number(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 /// Collects words into a request; every error names the field the text came from.
 class LayoutBuilder {
  public:
@@ -165,7 +158,7 @@ class LayoutBuilder {
   bool add_degree(std::string_view name, std::string_view value) {
     for (const Degree& degree : kDegrees) {
       if (degree.name != name) continue;
-      const auto n = whole_number(value);
+      const auto n = costmodel::parse_number<int>(value);
       if (!n || *n < degree.low || *n > degree.high) {
         fail(fmt::format("{} with a whole number from {} to {}", name, degree.low, degree.high));
       }
@@ -180,7 +173,7 @@ class LayoutBuilder {
     claim("split");
     request_.layout.split = StageSplit::Explicit;
     for (const std::string_view part : split(value, "/")) {
-      const auto layers = whole_number(part);
+      const auto layers = costmodel::parse_number<int>(part);
       if (!layers || *layers < 0 || *layers > kMaxDegree)
         fail("stages with layers per chunk, as in stages=4/5/5/4");
       request_.layout.stage_layers.push_back(*layers);

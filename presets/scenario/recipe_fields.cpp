@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <cassert>
-#include <charconv>
 #include <string>
 
+#include "costmodel/units/parse_number.h"
 #include "costmodel/units/parse_units.h"
 #include "presets/scenario/recompute_text.h"
 #include "presets/scenario/vocabulary.h"
@@ -44,13 +44,11 @@ std::int64_t budget(const ValueReader& value) {
 double real(const ValueReader& value, RealRange range) {
   const auto* text = value.json().get_if<std::string>();
   if (text == nullptr) return value.number(range);
-  double number = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
-  const bool whole = error == std::errc{} && end == text->data() + text->size();
-  if (!whole || !(number >= range.low && number <= range.high)) {
+  const auto number = costmodel::parse_number<double>(*text);
+  if (!number || !(*number >= range.low && *number <= range.high)) {
     throw value.error(fmt::format("a number from {:g} to {:g}", range.low, range.high));
   }
-  return number;
+  return *number;
 }
 
 bool yes_or_no(const ValueReader& value) {

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <vector>
 
 #include "costmodel/units/nearest_name.h"
+#include "costmodel/units/parse_number.h"
 #include "presets/scenario/vocabulary.h"
 
 namespace hexaplan::presets {
@@ -29,13 +29,12 @@ constexpr int kMaxLayers = 1'000'000;
 }
 
 int layer_count(std::string_view digits, std::string_view field, int least = 1) {
-  int layers = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), layers);
-  if (error != std::errc{} || end != digits.data() + digits.size() || layers < least || layers > kMaxLayers) {
+  const auto layers = costmodel::parse_number<int>(digits);
+  if (!layers || *layers < least || *layers > kMaxLayers) {
     reject(digits, field,
            fmt::format("layers= with the layers per stage that are recomputed, at least {}", least));
   }
-  return layers;
+  return *layers;
 }
 
 /// "4/0/2/0": a count for every pipeline stage.

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <string_view>
 #include <variant>
 
 #include "costmodel/units/nearest_name.h"
+#include "costmodel/units/parse_number.h"
 #include "presets/json/input_error.h"
 
 namespace hexaplan::presets {
@@ -108,10 +108,8 @@ struct NotRead {
 
 std::optional<double> number(std::string_view cell) {
   if (cell.empty()) return std::nullopt;
-  double value = 0;
-  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (error != std::errc{} || end != cell.data() + cell.size() || !std::isfinite(value))
-    throw NotRead{"a number"};
+  const auto value = costmodel::parse_number<double>(cell);
+  if (!value || !std::isfinite(*value)) throw NotRead{"a number"};
   return value;
 }
 

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
 #include <utility>
+
+#include "costmodel/units/parse_number.h"
 
 namespace hexaplan::validator {
 namespace {
@@ -14,13 +18,10 @@ std::string text_of(const std::vector<double>& samples) {
 
 std::vector<double> samples_of(const std::string& text) {
   std::vector<double> samples;
-  const char* const end = text.data() + text.size();
-  for (const char* at = text.data(); at < end;) {
-    double value = 0;
-    const auto [stop, error] = std::from_chars(at, end, value);
-    if (error != std::errc{}) break;
-    samples.push_back(value);
-    at = stop + 1;
+  std::string_view rest = text;
+  while (const auto value = costmodel::take_number<double>(rest)) {
+    samples.push_back(*value);
+    rest.remove_prefix(std::min<std::size_t>(1, rest.size()));
   }
   return samples;
 }

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <set>
 #include <span>
 
+#include "costmodel/units/parse_number.h"
 #include "presets/json/input_error.h"
 #include "presets/json/read_text_file.h"
 
@@ -62,10 +62,8 @@ std::string_view untagged(std::string_view line) {
 }
 
 std::optional<double> number_in_log(std::string_view word) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc{} || end != word.data() + word.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
+  const auto value = costmodel::parse_number<double>(word);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 /// The program whose name and "_perf" stand first in the text.

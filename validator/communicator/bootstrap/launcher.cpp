@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <initializer_list>
 
+#include "costmodel/units/parse_number.h"
 #include "validator/communicator/bootstrap/bootstrap_error.h"
 
 namespace hexaplan::validator {
@@ -32,11 +32,10 @@ struct Variables {
   [[nodiscard]] std::optional<int> number(const Environment& environment) const {
     const auto text = read(environment);
     if (!text) return std::nullopt;
-    int value = -1;
-    const char* const end = text->data() + text->size();
     // Slurm writes "8(x2)" for eight on each of two nodes.
-    const auto [stop, error] = std::from_chars(text->data(), end, value);
-    if (error != std::errc{} || value < 0 || (stop != end && *stop != '('))
+    std::string_view rest = *text;
+    const auto value = costmodel::take_number<int>(rest);
+    if (!value || *value < 0 || !(rest.empty() || rest.front() == '('))
       throw BootstrapError{
           fmt::format("{} is \"{}\", expected a whole number >= 0: start the job again", names[0], *text)};
     return value;
@@ -158,10 +157,10 @@ Address Address::parse(std::string_view text) {
   Address address;
   std::string_view host = text.substr(0, colon), port = text.substr(colon + 1);
   if (host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), address.port);
-  if (error != std::errc{} || end != port.data() + port.size() || address.port < 1 || address.port > 65535)
-    fail();
+  const auto number = costmodel::parse_number<int>(port);
+  if (!number || *number < 1 || *number > 65535) fail();
   address.host = host;
+  address.port = *number;
   return address;
 }
 
