@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -73,6 +74,35 @@ const char* advice_for(int code) {
   return "name another file with --store";
 }
 
+/// How SQLite opens a file.
+struct OpenAs {
+  std::string name;
+  int flags = 0;
+};
+
+/// As an URI, which takes options: sqlite.org/uri.html.
+std::string uri_of(const fs::path& file, std::string_view option) {
+  std::string uri = "file:";
+  for (const char c : file.string()) {
+    const bool special = c == '?' || c == '#' || c == '%';
+    uri += special ? fmt::format("%{:02X}", c) : std::string{c};
+  }
+  return fmt::format("{}?{}", uri, option);
+}
+
+/// With a write-ahead log even reading makes files beside the database
+/// (sqlite.org/wal.html#read_only_databases). Who may write removes them at the end. Who may not, and finds
+/// no log, reads the file as one that nobody changes.
+OpenAs reading(const fs::path& file) {
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path{"."};
+  if (access(file.c_str(), W_OK) == 0 && access(folder.c_str(), W_OK) == 0)
+    return {file.string(), SQLITE_OPEN_READWRITE};
+  std::error_code none;
+  const auto log = fs::file_size(file.string() + "-wal", none);
+  if (!none && log > 0) return {file.string(), SQLITE_OPEN_READONLY};
+  return {uri_of(file, "immutable=1"), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI};
+}
+
 }  // namespace
 
 StoreError::StoreError(const fs::path& file, const std::string& problem, const std::string& advice)
@@ -97,9 +127,10 @@ Database::~Database() {
 }
 
 void Database::open(StoreUse use) {
-  const int flags =
-      use == StoreUse::Write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
-  const int code = sqlite3_open_v2(file_.c_str(), &handle_, flags, nullptr);
+  const OpenAs as = use == StoreUse::Read
+                        ? reading(file_)
+                        : OpenAs{file_.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE};
+  const int code = sqlite3_open_v2(as.name.c_str(), &handle_, as.flags, nullptr);
   if (code != SQLITE_OK) fail(code);
   sqlite3_extended_result_codes(handle_, 1);
   sqlite3_busy_timeout(handle_, kBusyMilliseconds);
@@ -117,7 +148,7 @@ void Database::prepare_schema(StoreUse use) {
         file_, fmt::format("made by a newer Hexaplan (schema {}, known up to {})", version, kSchemaVersion),
         "update Hexaplan, or name another file with --store"};
   }
-  if (use == StoreUse::Read) return;
+  if (use == StoreUse::Read) return execute("PRAGMA query_only=1");
   choose_journal();
   execute("PRAGMA synchronous=FULL");
   if (version == kSchemaVersion) return;

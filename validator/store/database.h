@@ -22,6 +22,9 @@ enum class StoreUse : std::uint8_t { Write, Read };
 /// returns (write-ahead log, synchronised at every commit); a kill or a full disk loses nothing that was
 /// added before. Several processes may use one file: a writer waits up to 10 s for another.
 ///
+/// Whoever closes it last leaves nothing beside it: the log goes into the file. Reading changes nothing that
+/// is in it, and works where nothing can be written.
+///
 /// Created with its folder when opened for writing. StoreError when it is no such file, damaged, made by a
 /// newer Hexaplan, or cannot be opened; nothing is changed then. One thread uses one object.
 class Database {

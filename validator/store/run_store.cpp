@@ -28,6 +28,15 @@ std::int64_t RunStore::add(const RunRecord& run) {
   return id;
 }
 
+bool RunStore::update(const RunRecord& run) {
+  Statement update{database_,
+                   "UPDATE run SET title = ?, report = ? WHERE id = ? AND at = ? AND kind = ? RETURNING id"};
+  update.bind(run.title).bind(run.report).bind(run.id).bind(run.at).bind(run.kind);
+  const bool found = update.step();
+  if (found) (void)update.step();  // only now is it committed
+  return found;
+}
+
 std::vector<RunRecord> RunStore::list(const std::string& kind, std::int64_t most) {
   Statement select{database_,
                    "SELECT id, at, kind, title, machine, version, scenario FROM run "

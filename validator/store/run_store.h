@@ -20,12 +20,14 @@ struct RunRecord {
   std::string report;    // JSON; empty in list()
 };
 
-/// History of runs. Every add() is a transaction of its own.
+/// History of runs. Every add() and update() is a transaction of its own.
 class RunStore {
  public:
   explicit RunStore(Database& database) : database_{database} {}
   /// Returns the id it got.
   std::int64_t add(const RunRecord& run);
+  /// Gives the record of this id, `at` and kind the title and the report of `run`. False: there is none.
+  bool update(const RunRecord& run);
   /// Newest first, without reports; all kinds when `kind` is empty; at most `most`.
   [[nodiscard]] std::vector<RunRecord> list(const std::string& kind = {}, std::int64_t most = 1'000'000);
   [[nodiscard]] std::optional<RunRecord> get(std::int64_t id);

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <thread>
 
 #include "validator/store/measurement_store.h"
@@ -91,6 +92,22 @@ TEST_F(Store, lists_runs_newest_first_and_gives_them_back_whole) {
   EXPECT_FALSE(runs.get(4).has_value());
 }
 
+TEST_F(Store, a_run_that_goes_on_keeps_its_one_record) {
+  Database database{file()};
+  RunStore runs{database};
+  RunRecord record{.at = "2026-11-22T00:00:00Z", .kind = "validate", .title = "1 of 7", .report = "{}"};
+  EXPECT_FALSE(runs.update(record)) << "there is none yet";
+  record.id = runs.add(record);
+  record.title = "2 of 7";
+  record.report = "{\"a\": 2}";
+  EXPECT_TRUE(runs.update(record));
+  EXPECT_EQ(runs.list().size(), 1U);
+  EXPECT_EQ(runs.get(1)->title, "2 of 7");
+  EXPECT_EQ(runs.get(1)->report, "{\"a\": 2}");
+  record.at = "2026-11-22T00:00:01Z";
+  EXPECT_FALSE(runs.update(record)) << "somebody else's record, in a file that took this one's place";
+}
+
 TEST_F(Store, refuses_what_is_no_store_of_ours_and_leaves_it_as_it_is) {
   std::ofstream{file()} << "These are the notes of a long day, not a database of measurements at all.\n";
   const auto size = fs::file_size(file());
@@ -133,6 +150,79 @@ TEST_F(Store, folders_are_made_for_writing_and_missing_files_are_named_when_read
   EXPECT_TRUE(fs::exists(deep));
   Database reader{deep, StoreUse::Read};
   EXPECT_THROW(RunStore{reader}.add({.kind = "run"}), StoreError);
+}
+
+/// Names in the store's folder.
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator{folder}) names.push_back(entry.path().filename());
+  return names;
+}
+
+TEST_F(Store, whoever_closes_it_last_leaves_the_one_file) {
+  {
+    Database writer{file()};
+    RunStore{writer}.add({.kind = "run"});
+    Database reader{file(), StoreUse::Read};
+    EXPECT_EQ(RunStore{reader}.list().size(), 1U);
+  }
+  EXPECT_THAT(names_in(folder_), ElementsAre("store.sqlite"));
+  {
+    Database reader{file(), StoreUse::Read};
+    EXPECT_EQ(RunStore{reader}.list().size(), 1U);
+  }
+  EXPECT_THAT(names_in(folder_), ElementsAre("store.sqlite")) << "after nothing but reading";
+}
+
+TEST_F(Store, reading_finishes_what_a_killed_writer_left_in_the_log) {
+  Database writer{file()};
+  RunStore{writer}.add({.kind = "run"});
+  const fs::path copy = folder_ / "copy/store.sqlite";  // as a kill leaves them
+  fs::create_directories(copy.parent_path());
+  for (const char* suffix : {"", "-wal"}) fs::copy_file(file().string() + suffix, copy.string() + suffix);
+  ASSERT_GT(fs::file_size(copy.string() + "-wal"), 0U);
+  {
+    Database reader{copy, StoreUse::Read};
+    EXPECT_EQ(RunStore{reader}.list().size(), 1U);
+  }
+  EXPECT_THAT(names_in(copy.parent_path()), ElementsAre("store.sqlite"));
+  Database again{copy, StoreUse::Read};
+  EXPECT_EQ(RunStore{again}.list().size(), 1U);
+}
+
+/// What `act` returns in a process of its own that is nobody special: root may write everywhere.
+int exit_code_of_nobody(const std::function<int()>& act) {
+  constexpr uid_t kNobody = 65534;
+  const pid_t process = fork();
+  if (process == 0) {
+    const bool dropped = geteuid() != 0 || setuid(kNobody) == 0;
+    _exit(dropped ? act() : 9);
+  }
+  int status = 0;
+  waitpid(process, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_F(Store, is_read_in_a_folder_that_nobody_may_write) {
+  const fs::path file = folder_ / "100 %? #1.sqlite";
+  {
+    Database writer{file};
+    RunStore{writer}.add({.kind = "run"});
+  }
+  fs::permissions(file, fs::perms{0444});
+  fs::permissions(folder_, fs::perms{0555});
+  const int runs = exit_code_of_nobody([&] {
+    if (access(folder_.c_str(), W_OK) == 0) return 8;
+    try {
+      Database reader{file, StoreUse::Read};
+      return static_cast<int>(RunStore{reader}.list().size());
+    } catch (const StoreError&) {
+      return 7;
+    }
+  });
+  fs::permissions(folder_, fs::perms{0755});
+  EXPECT_EQ(runs, 1);
+  EXPECT_THAT(names_in(folder_), ElementsAre("100 %? #1.sqlite"));
 }
 
 /// A writer in a process of its own, that says the number of each measurement after adding it.
