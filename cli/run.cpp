@@ -54,6 +54,10 @@ std::string json_text(const presets::JsonValue& value) {
   return presets::to_text(value) + "\n";
 }
 
+bool goes_to_file(const CommonOptions& common) {
+  return !common.output.empty() && common.output != "-";
+}
+
 ExitCode code_of(const planner::Ranking& ranking) {
   if (ranking.stopped) return ExitCode::Interrupted;
   return ranking.plans.empty() ? ExitCode::DoesNotFit : ExitCode::Ok;
@@ -138,17 +142,19 @@ struct Runner {
     return {common.json ? json_text(backends_json(backends)) : backends_text(backends, style)};
   }
   Outcome operator()(const ValidateOptions& options) const {
-    const ValidateReport report = run_validate(options, common.quiet);
+    ValidationRecord record{options.store};
+    const auto keep = [&](const ValidateReport& so_far) {
+      record.keep(so_far);
+      if (!options.html.empty()) write_file(options.html, validation_html(so_far));
+      if (goes_to_file(common)) write_file(common.output, validation_output(options, so_far));
+    };
+    const ValidateReport report = run_validate(options, common.quiet, keep);
+    if (report.signal != 0) return stopped_validation(options, report, keep);
     if (!common.quiet && !common.json) {
       for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", note);
     }
-    if (!options.html.empty()) write_file(options.html, validation_html(report));
-    remember(options.store, report);
-    const ExitCode code = report.any_measured() ? ExitCode::Ok : ExitCode::DoesNotFit;
-    if (common.json) return {json_text(validation_json(report)), code};
-    if (options.csv) return {charts::csv_table(validation_cells(report)), code};
-    if (options.markdown) return {charts::markdown_table(validation_cells(report)), code};
-    return {validation_text(report, options.terms, style), code};
+    return {validation_output(options, report), report.measured() > 0 ? ExitCode::Ok : ExitCode::DoesNotFit,
+            true, report.must_end};
   }
   Outcome operator()(const RunsOptions& options) const {
     const HistoryReport report = run_history(options);
@@ -167,6 +173,23 @@ struct Runner {
             report.speaks};
   }
   Outcome operator()(const PrintText& print) const { return {print.text}; }
+
+  [[nodiscard]] std::string validation_output(const ValidateOptions& options,
+                                              const ValidateReport& report) const {
+    if (common.json) return json_text(validation_json(report));
+    if (options.csv) return charts::csv_table(validation_cells(report));
+    if (options.markdown) return charts::markdown_table(validation_cells(report));
+    return validation_text(report, options.terms, style);
+  }
+  [[nodiscard]] Outcome stopped_validation(const ValidateOptions& options, const ValidateReport& report,
+                                           const ReportKeeper& keep) const {
+    fmt::print(stderr, "\nhexaplan: stopped by {}; {} of {} scenarios were through\n", report.stopped_by,
+               report.finished, report.scenarios.size());
+    const auto code = static_cast<ExitCode>(128 + report.signal);
+    const bool planned = !report.scenarios.empty();
+    if (planned) keep(report);
+    return {planned ? validation_output(options, report) : std::string{}, code, planned, true};
+  }
 
   void print_notes(const Question& question) const {
     if (common.quiet || common.json) return;
@@ -192,7 +215,7 @@ void deliver(const CommonOptions& common, bool to_file, const Outcome& outcome) 
 
 ExitCode run_here(const Invocation& invocation) {
   const CommonOptions& common = invocation.common;
-  const bool to_file = !common.output.empty() && common.output != "-";
+  const bool to_file = goes_to_file(common);
   const Outcome outcome =
       std::visit(Runner{common, detect_style(common.colour, to_file)}, invocation.command);
   deliver(common, to_file, outcome);

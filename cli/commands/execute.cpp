@@ -195,8 +195,6 @@ class Execution {
         file_{options.report} {}
 
   ExecutionResult run() {
-    // Before MPI starts threads of its own, which would take the signals.
-    const Interrupts interrupts{[this](int signal) { interrupted(signal); }};
     static_cast<void>(ready_device(options_.device));
     result_.question = ask_for_execution(options_, request_);
     costmodel::Scenario& scenario = result_.question.scenario;
@@ -223,6 +221,14 @@ class Execution {
       refuse_job(options_, error);
     }
     return result_;
+  }
+
+  /// On a thread of its own; the process ends right after it.
+  void interrupted(int signal) {
+    if (fails_ || !speaks_) return;
+    file_.add_fault("interrupted", -1, fmt::format("ended by signal {}", signal));
+    fmt::print(stderr, "\nhexaplan: interrupted by signal {}{}\n", signal,
+               options_.report.empty() ? "" : "; what was measured is in " + options_.report);
   }
 
  private:
@@ -317,14 +323,6 @@ class Execution {
     if (!result_.speaks) std::this_thread::sleep_for(kLinger);
   }
 
-  /// On a thread of its own; the process ends right after it.
-  void interrupted(int signal) {
-    if (fails_ || !speaks_) return;
-    file_.add_fault("interrupted", -1, fmt::format("ended by signal {}", signal));
-    fmt::print(stderr, "\nhexaplan: interrupted by signal {}{}\n", signal,
-               options_.report.empty() ? "" : "; what was measured is in " + options_.report);
-  }
-
   const ExecuteOptions& options_;
   presets::ScenarioRequest request_;
   bool shows_progress_;
@@ -335,16 +333,8 @@ class Execution {
   std::atomic<bool> fails_{false}, speaks_{true};
 };
 
-}  // namespace
-
-ExecutionResult run_execution(const ExecuteOptions& options, bool quiet) {
-  return run_execution(options, read_request(options.question), quiet);
-}
-
-ExecutionResult run_execution(const ExecuteOptions& options, const presets::ScenarioRequest& request,
-                              bool quiet) {
+ExecutionResult result_of(std::unique_ptr<Execution>& execution) {
   try {
-    auto execution = std::make_unique<Execution>(options, request, quiet);
     ExecutionResult result = execution->run();
     // Ranks that could not be stopped may still look at it.
     if (result.must_end) (void)execution.release();
@@ -352,6 +342,21 @@ ExecutionResult run_execution(const ExecuteOptions& options, const presets::Scen
   } catch (const validator::CheckpointError& error) {
     throw InputError{{.field = "--load", .value = error.what(), .expected = "a checkpoint of this model"}};
   }
+}
+
+}  // namespace
+
+ExecutionResult run_execution(const ExecuteOptions& options, bool quiet) {
+  auto execution = std::make_unique<Execution>(options, read_request(options.question), quiet);
+  // Before MPI starts threads of its own, which would take the signals.
+  const Interrupts interrupts{[&run = *execution](int signal) { run.interrupted(signal); }};
+  return result_of(execution);
+}
+
+ExecutionResult run_execution(const ExecuteOptions& options, const presets::ScenarioRequest& request,
+                              bool quiet) {
+  auto execution = std::make_unique<Execution>(options, request, quiet);
+  return result_of(execution);
 }
 
 bool wants_supervisor(const ExecuteOptions& options) {

@@ -42,7 +42,7 @@ struct ExecutionResult {
 /// and `quiet` is not set; --report is rewritten after every step. InputError when something cannot be used.
 [[nodiscard]] ExecutionResult run_execution(const ExecuteOptions& options, bool quiet);
 
-/// The same of a question that is not on the command line.
+/// The same of a question that is not on the command line; signals are the caller's.
 [[nodiscard]] ExecutionResult run_execution(const ExecuteOptions& options,
                                             const presets::ScenarioRequest& request, bool quiet);
 

@@ -30,15 +30,30 @@ std::filesystem::path file_of(const StoreOptions& store) {
   return store.file.empty() ? validator::default_store_file() : std::filesystem::path{store.file};
 }
 
-void add(const StoreOptions& store, RunRecord record) {
-  if (store.off) return;
+/// Puts the record there, or in the place of what it was before. Returns what is in the way.
+std::string put(const StoreOptions& store, RunRecord& record) {
   record.version = version_text();
   try {
     validator::Database database{file_of(store)};
-    (void)validator::RunStore{database}.add(record);
+    validator::RunStore runs{database};
+    if (record.id == 0 || !runs.update(record)) record.id = runs.add(record);
+    return {};
   } catch (const validator::StoreError& error) {
-    fmt::print(stderr, "note: not kept in the history: {}\n", error.what());
+    return error.what();
   }
+}
+
+void tell_not_kept(const std::string& problem) {
+  fmt::print(stderr, "note: not kept in the history: {}\n", problem);
+}
+
+/// "list cpu: 3 of 7 scenarios measured, stopped by Ctrl-C".
+std::string title_of(const ValidateReport& report) {
+  const std::size_t all = report.scenarios.size();
+  std::string title = report.asked;
+  if (all > 1) title += fmt::format(": {} of {} scenarios measured", report.measured(), all);
+  if (!report.stopped_by.empty()) return title + ", stopped by " + report.stopped_by;
+  return report.complete() ? title : title + ", unfinished";
 }
 
 double number_in(const JsonValue* value) {
@@ -153,28 +168,33 @@ void remember(const StoreOptions& store, const ExecutionResult& result) {
   const JsonValue report = execution_json(question, result.report);
   const std::string layout = presets::to_layout_text({question.scenario.layout, true});
   const JsonValue* scenario = report.find("scenario");
-  add(store,
-      {.kind = "run",
-       .title = fmt::format("{}{}, {}, {} ranks ({}){}", question.scenario.model.name,
-                            question.shrunk ? " (shrunk)" : "", layout.empty() ? "dp1" : layout,
-                            question.scenario.layout.world_size(), question.ranks,
-                            result.report.complete ? "" : ", incomplete"),
-       .machine = fmt::format(
-           "{}, {}", result.report.ranks.empty() ? question.device : result.report.ranks.front().device,
-           host_name()),
-       .scenario = scenario == nullptr ? std::string{} : presets::to_text(*scenario),
-       .report = presets::to_text(report)});
+  RunRecord record{
+      .kind = "run",
+      .title = fmt::format("{}{}, {}, {} ranks ({}){}", question.scenario.model.name,
+                           question.shrunk ? " (shrunk)" : "", layout.empty() ? "dp1" : layout,
+                           question.scenario.layout.world_size(), question.ranks,
+                           result.report.complete ? "" : ", incomplete"),
+      .machine = fmt::format(
+          "{}, {}", result.report.ranks.empty() ? question.device : result.report.ranks.front().device,
+          host_name()),
+      .scenario = scenario == nullptr ? std::string{} : presets::to_text(*scenario),
+      .report = presets::to_text(report)};
+  const std::string problem = put(store, record);
+  if (!problem.empty()) tell_not_kept(problem);
 }
 
-void remember(const StoreOptions& store, const ValidateReport& report) {
-  if (store.off || !report.any_measured()) return;
-  add(store, {.kind = "validate",
-              .title = fmt::format(
-                  "{} scenario{}", report.scenarios.size(),
-                  report.scenarios.size() == 1 ? "" : "s, " + report.scenarios.front().name + " and others"),
-              .machine = fmt::format("{} ({}), {}", report.device, report.hardware, host_name()),
-              .scenario = {},
-              .report = presets::to_text(validation_json(report))});
+void ValidationRecord::keep(const ValidateReport& report) {
+  if (store_.off || report.measured() == 0) return;
+  if (record_.id == 0) {
+    record_.kind = "validate";
+    record_.at = validator::utc_now();
+    record_.machine = fmt::format("{} ({}), {}", report.device, report.hardware, host_name());
+  }
+  record_.title = title_of(report);
+  record_.report = presets::to_text(validation_json(report));
+  const std::string problem = put(store_, record_);
+  if (!problem.empty() && problem != told_) tell_not_kept(problem);
+  told_ = problem;
 }
 
 std::vector<Figure> figures_of(const RunRecord& record) {

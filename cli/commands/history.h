@@ -12,10 +12,23 @@ namespace hexaplan::cli {
 /// Of this machine; "unknown" where it has none.
 [[nodiscard]] std::string host_name();
 
-/// Adds to the history what came of a run or a validation. What keeps it from that is told on stderr and
-/// changes nothing else: the result is there already.
+/// Adds to the history what came of a run. What keeps it from that is told on stderr and changes nothing
+/// else: the result is there already.
 void remember(const StoreOptions& store, const ExecutionResult& result);
-void remember(const StoreOptions& store, const ValidateReport& report);
+
+/// The record of one validation in the history, from its first measured scenario on: on disk, and nothing
+/// beside the history's file, when keep() returns. What keeps it from that is told once on stderr.
+class ValidationRecord {
+ public:
+  explicit ValidationRecord(const StoreOptions& store) : store_{store} {}
+  /// The report as it stands.
+  void keep(const ValidateReport& report);
+
+ private:
+  StoreOptions store_;
+  std::string told_;
+  validator::RunRecord record_;
+};
 
 /// One figure of a record, for looking at and for comparing.
 struct Figure {

@@ -18,21 +18,26 @@ sigset_t watched() {
   return set;
 }
 
-void wait_for_signal(const std::function<void(int)>& on_signal) {
+void wait_for_signals(const std::function<void(int)>& on_signal, AfterSignal after) {
   const sigset_t set = watched();
   int signal = 0;
   if (sigwait(&set, &signal) != 0 || signal == kStop) return;
   on_signal(signal);
-  std::fflush(nullptr);
+  if (after == AfterSignal::End) std::fflush(nullptr);
+  if (after == AfterSignal::GoOn && (sigwait(&set, &signal) != 0 || signal == kStop)) return;
   _exit(128 + signal);
 }
 
 }  // namespace
 
-Interrupts::Interrupts(std::function<void(int)> on_signal) {
+std::string_view name_of_signal(int signal) {
+  return signal == SIGINT ? "Ctrl-C" : "SIGTERM";
+}
+
+Interrupts::Interrupts(std::function<void(int)> on_signal, AfterSignal after) {
   const sigset_t set = watched();
   pthread_sigmask(SIG_BLOCK, &set, &before_);
-  thread_ = std::thread{[call = std::move(on_signal)] { wait_for_signal(call); }};
+  thread_ = std::thread{[call = std::move(on_signal), after] { wait_for_signals(call, after); }};
 }
 
 Interrupts::~Interrupts() {

@@ -5,9 +5,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include "cli/commands/execute.h"
+#include "cli/commands/interrupts.h"
 #include "cli/commands/question.h"
 #include "cli/commands/validation_questions.h"
 #include "costmodel/units/format_units.h"
@@ -48,29 +55,104 @@ struct OneRun {
   ExecutionReport report;
 };
 
-class Validation {
+/// A scenario with what is known before it runs.
+struct Prepared {
+  AskedScenario asked;
+  ValidationQuestion question;
+};
+
+/// What was asked for, in a few words.
+std::string name_of(const ValidateOptions& options, const std::vector<Prepared>& scenarios) {
+  if (!options.list.empty()) return "list " + std::filesystem::path{options.list}.filename().string();
+  const ValidationQuestion& first = scenarios.front().question;
+  if (scenarios.size() == 1) return first.title;
+  if (options.top > 0) return fmt::format("best {} plans of {}", scenarios.size(), first.scenario.model.name);
+  return first.name + " and others";
+}
+
+/// Scenarios run on a thread of their own, so that a signal ends the wait for them whatever they do.
+class Validation : public std::enable_shared_from_this<Validation> {
  public:
-  Validation(const ValidateOptions& options, bool quiet) : options_{options}, quiet_{quiet} {}
+  Validation(const ValidateOptions& options, bool quiet, ReportKeeper keep)
+      : options_{options}, quiet_{quiet}, keep_{std::move(keep)} {}
 
   ValidateReport run() {
-    hardware_ = find_hardware(options_);
-    report_.device = options_.device;
-    report_.hardware = hardware_.gpu;
-    report_.steps = options_.steps;
-    report_.warm_up = options_.warm_up;
-    if (!hardware_.note.empty()) report_.notes.push_back(hardware_.note);
-    const std::vector<AskedScenario> asked = scenarios_to_validate(options_, hardware_);
-    total_ = asked.size();
-    for (const AskedScenario& scenario : asked) {
-      report_.scenarios.push_back(validate(scenario));
-      tell();
+    // Before ranks start threads of their own, which would take the signals.
+    const Interrupts interrupts{[this](int signal) {
+                                  const std::scoped_lock lock{wake_mutex_};
+                                  signal_ = signal;
+                                  wake_.notify_all();
+                                },
+                                AfterSignal::GoOn};
+    std::thread worker{[self = shared_from_this()] { self->work(); }};
+    const int signal = wait();
+    if (signal != 0) {
+      worker.detach();  // it keeps this object
+      return stopped(signal);
     }
-    report_.elapsed = since(begin_);
+    worker.join();
+    if (error_) std::rethrow_exception(error_);
     return std::move(report_);
   }
 
  private:
-  ValidatedScenario validate(const AskedScenario& asked) {
+  /// Returns when all is done, or the signal that came before.
+  int wait() {
+    std::unique_lock lock{wake_mutex_};
+    wake_.wait(lock, [this] { return ended_ || signal_ != 0; });
+    return ended_ ? 0 : signal_;
+  }
+
+  ValidateReport stopped(int signal) {
+    const std::scoped_lock lock{report_mutex_};
+    stopped_ = true;
+    report_.signal = signal;
+    report_.stopped_by = name_of_signal(signal);
+    report_.must_end = true;
+    report_.elapsed = since(begin_);
+    for (std::size_t i = report_.finished; i < report_.scenarios.size(); ++i)
+      report_.scenarios[i].reason = "stopped by " + report_.stopped_by;
+    return report_;
+  }
+
+  void work() {
+    try {
+      const std::vector<Prepared> scenarios = prepare();
+      for (const Prepared& scenario : scenarios) {
+        if (!add(validate(scenario))) break;
+      }
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+    const std::scoped_lock lock{wake_mutex_};
+    ended_ = true;
+    wake_.notify_all();
+  }
+
+  std::vector<Prepared> prepare() {
+    hardware_ = find_hardware(options_);
+    std::vector<Prepared> scenarios;
+    for (AskedScenario& asked : scenarios_to_validate(options_, hardware_)) {
+      ValidationQuestion question = question_of(asked);
+      scenarios.push_back({std::move(asked), std::move(question)});
+    }
+    const std::scoped_lock lock{report_mutex_};
+    report_.device = options_.device;
+    report_.hardware = hardware_.gpu;
+    report_.steps = options_.steps;
+    report_.warm_up = options_.warm_up;
+    report_.asked = name_of(options_, scenarios);
+    if (!hardware_.note.empty()) report_.notes.push_back(hardware_.note);
+    for (const Prepared& scenario : scenarios) {
+      const ValidationQuestion& question = scenario.question;
+      if (question.calibration) report_.calibration = question.calibration->name;
+      report_.scenarios.push_back(without_measurement(question, Outcome::NotRun, "its turn did not come"));
+    }
+    if (!stopped_) keep_(report_);
+    return scenarios;
+  }
+
+  ValidationQuestion question_of(const AskedScenario& asked) const {
     ValidationQuestion question{.name = asked.name, .use = asked.use, .solo = asked.solo};
     presets::ResolvedScenario resolved = resolve_request(asked.request, options_.question);
     question.scenario = std::move(resolved.scenario);
@@ -81,8 +163,24 @@ class Validation {
           presets::calibration_for(asked.request, question.scenario.cluster);
       found.apply_to(question.scenario.framework);
       question.calibration = found.calibration;
-      report_.calibration = question.calibration->name;
     }
+    return question;
+  }
+
+  /// Puts the next scenario's row into the report. False: nobody wants it any more.
+  bool add(ValidatedScenario row) {
+    const std::scoped_lock lock{report_mutex_};
+    if (stopped_) return false;
+    report_.scenarios[report_.finished++] = std::move(row);
+    report_.must_end = must_end_;
+    report_.elapsed = since(begin_);
+    keep_(report_);
+    tell();
+    return true;
+  }
+
+  ValidatedScenario validate(const Prepared& prepared) {
+    const auto& [asked, question] = prepared;
     if (options_.budget > 0 && since(begin_).value() > options_.budget) {
       return without_measurement(question, Outcome::NotRun,
                                  fmt::format("the budget of {} s was spent", options_.budget));
@@ -107,7 +205,7 @@ class Validation {
   }
 
   /// `solo_rank` −1: all ranks.
-  OneRun run_once(const AskedScenario& asked, int solo_rank) const {
+  OneRun run_once(const AskedScenario& asked, int solo_rank) {
     ExecuteOptions run{.question = options_.question};
     run.question.scenario.clear();
     run.steps = options_.steps;
@@ -121,6 +219,7 @@ class Validation {
     run.noise = true;
     try {
       ExecutionResult result = run_execution(run, asked.request, true);
+      must_end_ = must_end_ || result.must_end;
       if (result.rejected) {
         const bool memory = result.rejected->rule == "fits-in-memory";
         return {memory ? Outcome::OutOfMemory : Outcome::NotRun, result.rejected->reason, {}};
@@ -139,7 +238,7 @@ class Validation {
   /// What runs now, until it is through; on a terminal.
   void tell_begin(const std::string& name, int solo_rank) const {
     if (quiet_ || isatty(STDERR_FILENO) == 0) return;
-    fmt::print(stderr, "\r\x1b[K{}/{} {}: running{}", report_.scenarios.size() + 1, total_, name,
+    fmt::print(stderr, "\r\x1b[K{}/{} {}: running{}", report_.finished + 1, report_.scenarios.size(), name,
                solo_rank >= 0 ? fmt::format(" rank {}", solo_rank) : "");
     std::fflush(stderr);
   }
@@ -148,35 +247,48 @@ class Validation {
   void tell() const {
     if (quiet_) return;
     if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\x1b[K");
-    const ValidatedScenario& s = report_.scenarios.back();
-    std::string what{name_of(s.outcome)};
+    const ValidatedScenario& s = report_.scenarios[report_.finished - 1];
+    std::string what{validator::name_of(s.outcome)};
     if (s.step) {
       what = fmt::format("step {} measured, {} predicted",
                          costmodel::format_duration(costmodel::Seconds{s.step->measured}),
                          costmodel::format_duration(costmodel::Seconds{s.step->predicted}));
     }
     if (!s.reason.empty()) what += ": " + s.reason;
-    fmt::print(stderr, "{}/{} {}: {}\n", report_.scenarios.size(), total_, s.name, what);
+    fmt::print(stderr, "{}/{} {}: {}\n", report_.finished, report_.scenarios.size(), s.name, what);
     std::fflush(stderr);
   }
 
-  const ValidateOptions& options_;
-  bool quiet_;
-  Clock::time_point begin_ = Clock::now();
-  std::size_t total_ = 0;
+  const ValidateOptions options_;
+  const bool quiet_;
+  const ReportKeeper keep_;
+  const Clock::time_point begin_ = Clock::now();
+
+  // The worker's own, until it has ended.
   Hardware hardware_;
-  ValidateReport report_;
+  bool must_end_ = false;
+  std::exception_ptr error_;
+
+  std::mutex report_mutex_;
+  ValidateReport report_;  // the worker changes it with the lock held
+  bool stopped_ = false;
+
+  std::mutex wake_mutex_;
+  std::condition_variable wake_;
+  bool ended_ = false;
+  int signal_ = 0;
 };
 
 }  // namespace
 
-bool ValidateReport::any_measured() const {
-  return std::any_of(scenarios.begin(), scenarios.end(),
-                     [](const ValidatedScenario& s) { return s.outcome == Outcome::Measured; });
+std::size_t ValidateReport::measured() const {
+  return static_cast<std::size_t>(
+      std::count_if(scenarios.begin(), scenarios.end(),
+                    [](const ValidatedScenario& s) { return s.outcome == Outcome::Measured; }));
 }
 
-ValidateReport run_validate(const ValidateOptions& options, bool quiet) {
-  return Validation{options, quiet}.run();
+ValidateReport run_validate(const ValidateOptions& options, bool quiet, const ReportKeeper& keep) {
+  return std::make_shared<Validation>(options, quiet, keep)->run();
 }
 
 }  // namespace hexaplan::cli

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,14 +16,27 @@ struct ValidateReport {
   std::string calibration;  // whose curves predict; empty: time is not compared
   std::vector<std::string> notes;
   std::int64_t steps = 0, warm_up = 0;
+  std::string asked;  // "list gpu"
+  /// All that were asked for. The first `finished` are through; the others are not run, and their reason says
+  /// what kept them.
   std::vector<validator::ValidatedScenario> scenarios;
+  std::size_t finished = 0;
   costmodel::Seconds elapsed;
+  int signal = 0;          // that ended it before all were through; 0 = none
+  std::string stopped_by;  // its name: "Ctrl-C"
+  bool must_end = false;   // threads that cannot be stopped run on: the process has to end at once
 
-  [[nodiscard]] bool any_measured() const;
+  [[nodiscard]] std::size_t measured() const;
+  [[nodiscard]] bool complete() const { return finished == scenarios.size(); }
 };
 
-/// Plans or takes scenarios, runs them one after the other and compares. What fails in one is its row.
+/// Gets the report as it stands: before the first scenario and after every one, a call at a time.
+using ReportKeeper = std::function<void(const ValidateReport& so_far)>;
+
+/// Plans or takes scenarios, runs them one after the other and compares. What fails in one is its row. Ctrl-C
+/// and SIGTERM end it at once, with all that was finished by then; `keep` is not called any more then.
 /// InputError when something cannot be used at all. A line per scenario on stderr unless `quiet`.
-[[nodiscard]] ValidateReport run_validate(const ValidateOptions& options, bool quiet);
+[[nodiscard]] ValidateReport run_validate(const ValidateOptions& options, bool quiet,
+                                          const ReportKeeper& keep);
 
 }  // namespace hexaplan::cli

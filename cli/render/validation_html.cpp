@@ -195,6 +195,8 @@ std::string validation_html(const ValidateReport& report) {
       report.calibration.empty() ? "time is not compared: no calibration of this hardware"
                                  : "curves: " + escaped_markup(report.calibration),
       report.steps, report.warm_up, escaped_markup(version_text()));
+  const std::string unfinished = unfinished_text(report);
+  if (!unfinished.empty()) html += fmt::format("<p class=\"bad\">{}</p>\n", escaped_markup(unfinished));
   for (const std::string& note : report.notes) html += fmt::format("<p>{}</p>\n", escaped_markup(note));
   html += "<h2>Summary</h2>\n" + summary_table(report) + plots(report);
   html += "<p>Filled marks: scenarios that were not used for fitting.</p>\n";

@@ -88,6 +88,9 @@ JsonValue validation_json(const ValidateReport& report) {
   for (const std::string& note : report.notes) notes.emplace_back(note);
   return JsonObject{{"schema", "hexaplan/validation/1"},
                     {"version", version_text()},
+                    {"asked", report.asked},
+                    {"complete", report.complete()},
+                    {"stopped_by", report.stopped_by.empty() ? JsonValue{} : JsonValue{report.stopped_by}},
                     {"device", report.device},
                     {"hardware", report.hardware},
                     {"calibration", report.calibration.empty() ? JsonValue{} : JsonValue{report.calibration}},

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "cli/render/numbers.h"
 #include "costmodel/units/format_units.h"
@@ -98,6 +100,37 @@ std::string terms_of(const ValidatedScenario& s, const TextStyle& style) {
   return text;
 }
 
+/// Several scenarios that one thing kept from running are one paragraph.
+struct NotRun {
+  std::string reason;
+  std::vector<const ValidatedScenario*> scenarios;
+};
+std::vector<NotRun> not_run(const ValidateReport& report) {
+  std::vector<NotRun> groups;
+  for (const ValidatedScenario& s : report.scenarios) {
+    if (s.outcome != Outcome::NotRun) continue;
+    const auto same = std::find_if(groups.begin(), groups.end(),
+                                   [&](const NotRun& group) { return group.reason == s.reason; });
+    NotRun& group = same != groups.end() ? *same : groups.emplace_back(NotRun{s.reason, {}});
+    group.scenarios.push_back(&s);
+  }
+  return groups;
+}
+
+std::string not_run_text(const ValidateReport& report, const TextStyle& style) {
+  std::string text;
+  for (const NotRun& group : not_run(report)) {
+    if (group.scenarios.size() == 1) {
+      text += terms_of(*group.scenarios.front(), style);
+      continue;
+    }
+    text += fmt::format("\n{} scenarios {}: {}\n", group.scenarios.size(), name_of(Outcome::NotRun),
+                        group.reason);
+    for (const ValidatedScenario* s : group.scenarios) text += fmt::format("  {}\n", s->name);
+  }
+  return text;
+}
+
 std::string errors_line(std::string_view what, const validator::ErrorCounts& counts) {
   if (counts.scenarios == 0) return {};
   return fmt::format("  {} of {} scenario{}: mean error {}, worst {}, bias {}; {} inside the 90 % interval\n",
@@ -123,19 +156,28 @@ std::string term_value_text(double value, validator::TermGroup group) {
                                                : format_duration(Seconds{value});
 }
 
+std::string unfinished_text(const ValidateReport& report) {
+  if (report.complete()) return {};
+  const std::string how = report.stopped_by.empty() ? "unfinished" : "stopped by " + report.stopped_by;
+  return fmt::format("{} after {} of {} scenarios", how, report.finished, report.scenarios.size());
+}
+
 std::string validation_text(const ValidateReport& report, bool terms, const TextStyle& style) {
   std::string text =
       fmt::format("{} {} {} predicted as {} {} median of {} steps after {}\n\n", style.bold("Validation"),
                   report.device, style.dot(), report.hardware, style.dot(), report.steps, report.warm_up);
   text += scenarios_table(report, style);
   for (const ValidatedScenario& s : report.scenarios) {
-    const bool all = terms || report.scenarios.size() <= kScenariosInFull;
-    if (all || s.outcome != Outcome::Measured) text += terms_of(s, style);
+    const bool all = terms || report.scenarios.size() <= kScenariosInFull || s.outcome != Outcome::Measured;
+    if (all && s.outcome != Outcome::NotRun) text += terms_of(s, style);
   }
+  text += not_run_text(report, style);
   text += "\n" + summary_of(report, ScenarioUse::Unknown, "All scenarios", style);
   for (const ScenarioUse use : {ScenarioUse::Fitted, ScenarioUse::HeldOut}) {
     text += summary_of(report, use, use == ScenarioUse::Fitted ? "May have been fitted" : "Held out", style);
   }
+  const std::string unfinished = unfinished_text(report);
+  if (!unfinished.empty()) text += style.bad(unfinished) + "; ";
   return text + fmt::format("{} in all\n", format_duration(report.elapsed));
 }
 

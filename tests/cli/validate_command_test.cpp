@@ -46,6 +46,9 @@ TEST(validate_command, compares_every_scenario_of_a_list_and_sums_up) {
     EXPECT_EQ(number_at(row, "measured_steps"), 2);
   }
   EXPECT_EQ(number_at(v, "summary.all.memory.scenarios"), 7);
+  EXPECT_EQ(at(v, "asked"), JsonValue{"list cpu"});
+  EXPECT_EQ(at(v, "complete"), JsonValue{true});
+  EXPECT_TRUE(at(v, "stopped_by").is_null());
   EXPECT_EQ(number_at(v, "summary.all.memory.inside"), 1);
   EXPECT_LT(number_at(v, "summary.held_out.memory.scenarios"), 7);
 }
@@ -65,6 +68,20 @@ TEST(validate_command, what_does_not_fit_is_a_row_and_not_the_end) {
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("out of memory"));
   EXPECT_THAT(run.out, HasSubstr("whether it fits: right for 7 of 7"));
+}
+
+TEST(validate_command, scenarios_that_one_thing_kept_from_running_are_one_paragraph) {
+  const Finished run = run_hexaplan("validate --list cpu --budget 1 --steps 20 --no-store --quiet");
+  EXPECT_THAT(run.out, testing::ContainsRegex(
+                           "[1-6] scenarios not run: the budget of 1 s was spent\n(  .*\n)*  experts\n"));
+  EXPECT_THAT(run.out, Not(HasSubstr("unfinished"))) << "all were through";
+}
+
+TEST(validate_command, a_file_that_cannot_be_written_is_told_before_anything_runs) {
+  const Finished run = run_hexaplan("validate --list cpu --no-store --html /proc/none/page.html");
+  EXPECT_EQ(run.exit_code, 4);
+  EXPECT_THAT(run.err, HasSubstr("/proc/none/page.html"));
+  EXPECT_THAT(run.err, Not(HasSubstr("1/7")));
 }
 
 TEST(validate_command, takes_several_scenario_files) {
