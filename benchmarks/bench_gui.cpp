@@ -73,9 +73,8 @@ void estimate_and_charts(benchmark::State& state) {
   for (auto _ : state) {
     q.scenario.recipe.global_batch = q.scenario.recipe.global_batch == 2048 ? 4096 : 2048;
     const costmodel::Estimate estimate = costmodel::estimate_step(q.scenario, q.calibration);
-    const auto peak = static_cast<std::size_t>(estimate.peak_stage);
     const LedgerNode ledger =
-        ledgerTree(costmodel::build_ledger(q.scenario, estimate.peak_stage), estimate.stages[peak].instant);
+        ledgerTree(costmodel::build_ledger(q.scenario, estimate.peak_stage), estimate.peak().instant);
     bars.setEstimate(estimate, q.scenario.cluster.gpu.memory);
     time.setTime(estimate.time, estimate.step_seconds);
     map.setTree(ledger);

@@ -10,7 +10,7 @@ constexpr std::size_t kExplained = 15;
 constexpr std::size_t kSuggested = 3;
 
 Explanation explain(const EstimateReport& report) {
-  const auto& peak = report.estimate.stages[static_cast<std::size_t>(report.estimate.peak_stage)];
+  const auto& peak = report.estimate.peak();
   return {
       .stage = peak.stage,
       .instant = peak.instant,

@@ -7,6 +7,7 @@
 
 #include "costmodel/units/nearest_name.h"
 #include "costmodel/units/parse_number.h"
+#include "costmodel/units/trimmed.h"
 #include "presets/json/input_error.h"
 #include "presets/json/spec_names.h"
 #include "presets/scenario/layout_text.h"
@@ -28,12 +29,6 @@ InputError list_error(std::string_view flag, std::string_view value, std::string
   return InputError({.field = std::string{flag}, .value = in_quotes(value), .expected = std::move(expected)});
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
 std::int64_t whole(std::string_view text, std::string_view flag, std::int64_t least, std::int64_t most) {
   const auto value = costmodel::parse_number<std::int64_t>(text);
   if (!value || *value < least || *value > most)
@@ -47,11 +42,12 @@ void for_each_range(std::string_view text, std::string_view flag, std::int64_t l
                     const Add& add) {
   for (const std::string& word : read_words(text, flag)) {
     const std::size_t dots = word.find("..");
-    const std::int64_t first = whole(trimmed(std::string_view{word}.substr(0, dots)), flag, least, most);
+    const std::int64_t first =
+        whole(costmodel::trimmed(std::string_view{word}.substr(0, dots)), flag, least, most);
     const std::int64_t last =
         dots == std::string::npos
             ? first
-            : whole(trimmed(std::string_view{word}.substr(dots + 2)), flag, least, most);
+            : whole(costmodel::trimmed(std::string_view{word}.substr(dots + 2)), flag, least, most);
     if (last < first) throw list_error(flag, word, "the smaller number first");
     add(first, last);
   }
@@ -158,7 +154,7 @@ std::vector<std::string> read_words(std::string_view text, std::string_view flag
   std::vector<std::string> words;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t comma = std::min(text.find(',', at), text.size());
-    const std::string_view word = trimmed(text.substr(at, comma - at));
+    const std::string_view word = costmodel::trimmed(text.substr(at, comma - at));
     if (word.empty()) throw list_error(flag, text, "a list with commas between its items");
     words.emplace_back(word);
     at = comma + 1;
@@ -204,9 +200,9 @@ double read_amount(std::string_view text, std::string_view flag, std::string_vie
 
 double read_share(std::string_view text, std::string_view flag) {
   constexpr std::string_view expected = "a share such as 90% or 0.9";
-  std::string_view digits = trimmed(text);
+  std::string_view digits = costmodel::trimmed(text);
   const bool percent = !digits.empty() && digits.back() == '%';
-  if (percent) digits = trimmed(digits.substr(0, digits.size() - 1));
+  if (percent) digits = costmodel::trimmed(digits.substr(0, digits.size() - 1));
   const double share = read_amount(digits, flag, expected) / (percent ? 100.0 : 1.0);
   if (share > 1) throw list_error(flag, text, std::string{expected});
   return share;

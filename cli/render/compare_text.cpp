@@ -55,10 +55,6 @@ auto priced(Value value) {
   };
 }
 
-const costmodel::StageMemory& peak_stage(const EstimateReport& report) {
-  return report.estimate.stages[static_cast<std::size_t>(report.estimate.peak_stage)];
-}
-
 void append_time(std::vector<ComparedLine>& lines) {
   lines.push_back(
       {"step time", "s", priced([](const auto& r) { return r.estimate.time.total().value(); }), as_duration});
@@ -77,15 +73,16 @@ void append_time(std::vector<ComparedLine>& lines) {
 
 void append_memory(std::vector<ComparedLine>& lines) {
   lines.push_back({"memory of the fullest GPU", "B",
-                   priced([](const auto& r) { return peak_stage(r).device.value(); }), as_bytes});
+                   priced([](const auto& r) { return r.estimate.peak().device.value(); }), as_bytes});
   for (const costmodel::MemoryKind& kind : costmodel::kMemoryKinds) {
     lines.push_back({std::string{kind.key}, "B", priced([which = kind.kind](const auto& r) {
-                       return peak_stage(r).on_device().of(which).value();
+                       return r.estimate.peak().on_device().of(which).value();
                      }),
                      as_bytes, true});
   }
-  lines.push_back({"memory free", "B",
-                   priced([](const auto& r) { return (r.estimate.capacity - peak_stage(r).device).value(); }),
+  lines.push_back({"memory free", "B", priced([](const auto& r) {
+                     return (r.estimate.capacity - r.estimate.peak().device).value();
+                   }),
                    as_bytes});
 }
 

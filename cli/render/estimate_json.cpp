@@ -53,7 +53,7 @@ JsonValue stage_json(const StageMemory& stage) {
 JsonValue memory_json(const Estimate& e) {
   JsonArray stages;
   for (const StageMemory& stage : e.stages) stages.push_back(stage_json(stage));
-  return JsonObject{{"peak_bytes", whole_bytes(e.stages[static_cast<std::size_t>(e.peak_stage)].device)},
+  return JsonObject{{"peak_bytes", whole_bytes(e.peak().device)},
                     {"capacity_bytes", whole_bytes(e.capacity)},
                     {"peak_stage", e.peak_stage},
                     {"interval_bytes", JsonArray{whole_bytes(Bytes{e.memory_bytes.low}),

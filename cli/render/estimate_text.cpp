@@ -29,12 +29,8 @@ namespace {
 constexpr int kShareBarWidth = 24;
 constexpr std::size_t kStagesInTable = 16;
 
-const StageMemory& peak_stage(const Estimate& e) {
-  return e.stages[static_cast<std::size_t>(e.peak_stage)];
-}
-
 std::string fits_line(const Estimate& e, const TextStyle& style) {
-  const Bytes peak = peak_stage(e).device;
+  const Bytes peak = e.peak().device;
   return fmt::format("{}: {} of {} per GPU on stage {}, {} ({}) free; chance of running out {}\n",
                      style.good("Fits"), format_binary(peak), format_binary(e.capacity), e.peak_stage,
                      format_binary(e.capacity - peak), format_percent((e.capacity - peak) / e.capacity),
@@ -43,7 +39,7 @@ std::string fits_line(const Estimate& e, const TextStyle& style) {
 
 std::string does_not_fit_lines(const EstimateReport& report, const TextStyle& style) {
   const Estimate& e = report.estimate;
-  const Bytes peak = peak_stage(e).device;
+  const Bytes peak = e.peak().device;
   std::string text = fmt::format("{}: {} needed on stage {}, {} ({}) more than the {} of one GPU\n",
                                  style.bad("Does not fit"), format_binary(peak), e.peak_stage,
                                  format_binary(peak - e.capacity),
@@ -94,7 +90,7 @@ std::string memory_by_stage(const Estimate& e, const TextStyle& style) {
   }
   std::string text =
       fmt::format("\n{} (GiB, 2^30 bytes; * = where it peaks, {})\n", style.bold("Memory per GPU by stage"),
-                  costmodel::name_of(peak_stage(e).instant)) +
+                  costmodel::name_of(e.peak().instant)) +
       format_table(rows);
   if (shown.size() < e.stages.size()) {
     text += fmt::format("({} more stages: --json has all)\n", e.stages.size() - shown.size());
@@ -120,7 +116,7 @@ std::string bars(const std::vector<Part>& parts, const TextStyle& style) {
 
 std::string memory_by_kind(const Estimate& e, const TextStyle& style) {
   std::vector<Part> parts;
-  const StageMemory& stage = peak_stage(e);
+  const StageMemory& stage = e.peak();
   const costmodel::MemoryBreakdown kinds = stage.on_device();
   for (const costmodel::MemoryKind& kind : costmodel::kMemoryKinds) {
     const Bytes bytes = kinds.of(kind.kind);

@@ -38,14 +38,16 @@ const costmodel::ClusterSpec& cluster_of(const SearchReport& report, const Plan&
   return report.problem.machines[plan.machines].cluster;
 }
 
+/// Optimizer steps that the recipe's tokens take.
+double steps_of(const Plan& plan) {
+  return static_cast<double>(plan.recipe.tokens) / static_cast<double>(tokens_per_step(plan.recipe));
+}
 /// Dollars that training on the recipe's tokens costs; 0 when the GPU has no price.
 double dollars_of(const Plan& plan) {
-  const auto tokens_per_step = static_cast<double>(plan.recipe.sequence * plan.recipe.global_batch);
-  return plan.price.dollars_per_step * static_cast<double>(plan.recipe.tokens) / tokens_per_step;
+  return plan.price.dollars_per_step * steps_of(plan);
 }
 Seconds wall_of(const Plan& plan) {
-  const auto tokens_per_step = static_cast<double>(plan.recipe.sequence * plan.recipe.global_batch);
-  return plan.price.step * (static_cast<double>(plan.recipe.tokens) / tokens_per_step);
+  return plan.price.step * steps_of(plan);
 }
 
 std::string heading(const SearchReport& report, const TextStyle& style) {

@@ -32,26 +32,6 @@ struct Digits {
   }
 };
 
-std::int64_t size_of_axis(const Layout& layout, Axis axis) {
-  switch (axis) {
-    case Axis::Tensor:
-      return layout.tp;
-    case Axis::Context:
-      return layout.cp;
-    case Axis::Data:
-      return layout.dp;
-    case Axis::Pipeline:
-      return layout.pp;
-    case Axis::Expert:
-      return layout.ep;
-    case Axis::ExpertTensor:
-      return layout.expert_tensor();
-    case Axis::ExpertData:
-      return layout.expert_data();
-  }
-  return 1;
-}
-
 /// The digit of one of the four axes of the layout's order.
 Digit dense_digit(const Layout& layout, Axis wanted) {
   std::int64_t stride = 1;
@@ -59,9 +39,9 @@ Digit dense_digit(const Layout& layout, Axis wanted) {
     if (axis == wanted) {
       break;
     }
-    stride *= size_of_axis(layout, axis);
+    stride *= degree_of(layout, axis);
   }
-  return {.stride = stride, .size = size_of_axis(layout, wanted)};
+  return {.stride = stride, .size = degree_of(layout, wanted)};
 }
 
 /// The experts' axes count the ranks of one stage in world order: etp innermost, then ep, then the replicas
@@ -186,6 +166,26 @@ std::int64_t gpus_behind_one_network(const ClusterSpec& cluster) {
 }
 
 }  // namespace
+
+std::int64_t degree_of(const Layout& layout, Axis axis) {
+  switch (axis) {
+    case Axis::Tensor:
+      return layout.tp;
+    case Axis::Context:
+      return layout.cp;
+    case Axis::Data:
+      return layout.dp;
+    case Axis::Pipeline:
+      return layout.pp;
+    case Axis::Expert:
+      return layout.ep;
+    case Axis::ExpertTensor:
+      return layout.expert_tensor();
+    case Axis::ExpertData:
+      return layout.expert_data();
+  }
+  return 1;
+}
 
 std::array<std::int64_t, kAxisCount> coordinates_of(const Layout& layout, std::int64_t rank) {
   assert(rank >= 0 && rank < layout.world_size());

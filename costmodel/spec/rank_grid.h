@@ -44,6 +44,8 @@ struct GroupPlacement {
   friend bool operator==(const GroupPlacement&, const GroupPlacement&) = default;
 };
 
+/// Ranks along an axis.
+[[nodiscard]] std::int64_t degree_of(const Layout& layout, Axis axis);
 /// Coordinates of `rank` on the seven axes. Precondition: 0 <= rank < layout.world_size().
 [[nodiscard]] std::array<std::int64_t, kAxisCount> coordinates_of(const Layout& layout, std::int64_t rank);
 /// World ranks of the group of kind `group` that `rank` belongs to, in group order (rank itself included).

@@ -84,6 +84,11 @@ struct Recipe {
   friend bool operator==(const Recipe&, const Recipe&) = default;
 };
 
+/// Tokens of one optimizer step over all data-parallel ranks.
+[[nodiscard]] constexpr std::int64_t tokens_per_step(const Recipe& recipe) {
+  return recipe.global_batch * recipe.sequence;
+}
+
 /// True when the base model is frozen and only adapters have gradients and optimizer states.
 [[nodiscard]] constexpr bool trains_adapters(const Recipe& recipe) {
   return recipe.fine_tune >= FineTune::Lora;

@@ -35,10 +35,9 @@ void fill_memory(const Scenario& sc, const Calibration& calibration, const std::
   for (int stage = 0; stage < sc.layout.pp; ++stage) {
     const double in_flight = microbatches_in_flight(sc.layout, out.microbatches, stage);
     out.stages.push_back(model.peak(plan[static_cast<std::size_t>(stage)], stage, in_flight));
-    if (out.stages.back().device > out.stages[static_cast<std::size_t>(out.peak_stage)].device)
-      out.peak_stage = stage;
+    if (out.stages.back().device > out.peak().device) out.peak_stage = stage;
   }
-  const Bytes peak = out.stages[static_cast<std::size_t>(out.peak_stage)].device;
+  const Bytes peak = out.peak().device;
   out.capacity = sc.cluster.gpu.memory;
   const double sigma = std::hypot(calibration.memory_sigma, sc.framework.memory_residual);
   out.memory_bytes = interval_around(peak.value(), sigma);
@@ -49,8 +48,7 @@ void fill_memory(const Scenario& sc, const Calibration& calibration, const std::
     out.verdict = Rejected{"fits-in-memory",
                            fmt::format("stage {} needs {:.2f} GiB at its peak ({}), the GPU has {:.2f} GiB",
                                        out.peak_stage, peak.value() / 1073741824.0,
-                                       name_of(out.stages[static_cast<std::size_t>(out.peak_stage)].instant),
-                                       out.capacity.value() / 1073741824.0),
+                                       name_of(out.peak().instant), out.capacity.value() / 1073741824.0),
                            ""};
   }
 }
@@ -60,7 +58,7 @@ void fill_throughput(const Scenario& sc, Estimate& out) {
   const auto gpus = static_cast<double>(sc.cluster.gpus);
   const double peak = sc.cluster.gpu.peak_of(sc.recipe.precision).value();
   Throughput& t = out.throughput;
-  t.tokens_per_second = static_cast<double>(sc.recipe.global_batch * sc.recipe.sequence) / seconds;
+  t.tokens_per_second = static_cast<double>(tokens_per_step(sc.recipe)) / seconds;
   t.tokens_per_second_per_gpu = t.tokens_per_second / gpus;
   const double rate = out.model_flops_per_step.value() / seconds / gpus;
   t.model_tflops_per_gpu = rate / 1e12;

@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -73,6 +74,8 @@ struct Estimate {
   Flops hardware_flops_per_step;  // with recompute
   std::int64_t microbatches = 0;
   double parameters = 0;  // total
+  /// The fullest stage. Precondition: no rule rejected the layout.
+  [[nodiscard]] const StageMemory& peak() const { return stages[static_cast<std::size_t>(peak_stage)]; }
 };
 
 /// Memory and step time of a scenario. Rejected layouts (rules) carry a verdict and nothing else; layouts

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "costmodel/units/parse_number.h"
+#include "costmodel/units/trimmed.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -37,22 +38,13 @@ constexpr Unit kCountUnits[] = {{"", 1},    {"k", 1e3}, {"K", 1e3}, {"M", 1e6},
 
 constexpr double kLargest = 9.2e18;  // below 2^63
 
-std::string_view without_leading_blanks(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  return first == std::string_view::npos ? std::string_view{} : text.substr(first);
-}
-std::string_view without_trailing_blanks(std::string_view text) {
-  const std::size_t last = text.find_last_not_of(" \t");
-  return last == std::string_view::npos ? std::string_view{} : text.substr(0, last + 1);
-}
-
 std::optional<double> parse_with(std::string_view text, std::span<const Unit> units) {
-  text = without_trailing_blanks(without_leading_blanks(text));
+  text = trimmed(text);
   const auto number = take_number<double>(text);
   if (!number || !std::isfinite(*number) || std::signbit(*number)) {
     return std::nullopt;
   }
-  const std::string_view unit = without_leading_blanks(text);
+  const std::string_view unit = trimmed(text);
   for (const Unit& candidate : units) {
     if (candidate.name == unit && std::isfinite(*number * candidate.factor)) {
       return *number * candidate.factor;

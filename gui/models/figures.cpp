@@ -19,8 +19,7 @@ bool priced(const costmodel::Estimate& estimate) {
 
 void appendMemory(const costmodel::Estimate& estimate, std::vector<Figure>& out) {
   const QString group = translated(QT_TRANSLATE_NOOP("Figures", "memory of the fullest GPU"));
-  const costmodel::StageMemory* peak =
-      priced(estimate) ? &estimate.stages[static_cast<std::size_t>(estimate.peak_stage)] : nullptr;
+  const costmodel::StageMemory* peak = priced(estimate) ? &estimate.peak() : nullptr;
   const auto add = [&](const QString& name, const QString& meaning, auto read, bool more = false) {
     out.push_back({group, name, meaning, CellUnit::Bytes,
                    peak != nullptr ? std::optional<double>(read(*peak)) : std::nullopt, more});

@@ -19,7 +19,7 @@ void sort_by_difference(std::vector<Term>& terms) {
 }
 
 MemoryBreakdown fullest(const Estimate& estimate) {
-  return estimate.stages[static_cast<std::size_t>(estimate.peak_stage)].on_device();
+  return estimate.peak().on_device();
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ std::vector<FittingChange> fitting_changes(const Scenario& scenario,
     if (settings.empty()) continue;
     const costmodel::Estimate estimate = costmodel::estimate_step(changed, calibration);
     if (!std::holds_alternative<costmodel::Fits>(estimate.verdict)) continue;
-    const auto peak = estimate.stages[static_cast<std::size_t>(estimate.peak_stage)].device;
+    const auto peak = estimate.peak().device;
     changes.push_back({std::move(settings), changed.recipe, changed.layout, peak, estimate.time.total()});
   }
   std::stable_sort(changes.begin(), changes.end(),

@@ -271,7 +271,7 @@ std::optional<Refinement> refine(const SearchProblem& problem, const Plan& plan)
   if (recompute.mode == RecomputeMode::Layers && none) recompute = {};
   const Estimate estimate = estimate_step(sc, calibration);
   if (plan.price.step * (1 - kWorthwhile) < estimate.time.total()) return std::nullopt;
-  const Bytes peak = estimate.stages[static_cast<std::size_t>(estimate.peak_stage)].device;
+  const Bytes peak = estimate.peak().device;
   return Refinement{.layout = sc.layout,
                     .recipe = sc.recipe,
                     .price = price_of(sc, estimate.time.total(), peak),

@@ -161,8 +161,7 @@ Price price_of(const Scenario& sc, Seconds step, Bytes peak) {
           .capacity = sc.cluster.gpu.memory,
           .gpus = sc.cluster.gpus,
           .dollars_per_step = gpu_seconds / 3600 * sc.cluster.gpu.price_per_hour,
-          .tokens_per_second_per_gpu =
-              static_cast<double>(sc.recipe.global_batch * sc.recipe.sequence) / gpu_seconds,
+          .tokens_per_second_per_gpu = static_cast<double>(tokens_per_step(sc.recipe)) / gpu_seconds,
           .mfu = model_flops_per_step(sc, AttentionFlops::CausalHalved).value() / gpu_seconds /
                  sc.cluster.gpu.peak_of(sc.recipe.precision).value()};
 }

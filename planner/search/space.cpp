@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "costmodel/spec/rank_grid.h"
 #include "planner/search/search.h"
 
 namespace hexaplan::planner {
@@ -199,24 +200,12 @@ std::vector<Unit> units_of(const SearchProblem& problem, const Space& space, std
 
 std::vector<std::size_t> distinct_orders(const std::vector<std::array<Axis, 4>>& orders,
                                          const Layout& layout) {
-  const auto size = [&](Axis axis) {
-    switch (axis) {
-      case Axis::Tensor:
-        return layout.tp;
-      case Axis::Context:
-        return layout.cp;
-      case Axis::Pipeline:
-        return layout.pp;
-      default:
-        return layout.dp;
-    }
-  };
   std::vector<std::vector<Axis>> seen;
   std::vector<std::size_t> out;
   for (std::size_t i = 0; i < orders.size(); ++i) {
     std::vector<Axis> cut;
     for (const Axis axis : orders[i]) {
-      if (size(axis) > 1) cut.push_back(axis);
+      if (degree_of(layout, axis) > 1) cut.push_back(axis);
     }
     if (std::find(seen.begin(), seen.end(), cut) != seen.end()) continue;
     seen.push_back(std::move(cut));

@@ -52,8 +52,8 @@ UnitSearch::UnitSearch(const SearchProblem& problem, const Space& space, std::si
 void UnitSearch::set_limits() {
   const Constraints& c = problem_.constraints;
   const auto gpus = static_cast<double>(sc_.cluster.gpus);
-  const double steps = static_cast<double>(sc_.recipe.tokens) /
-                       static_cast<double>(sc_.recipe.global_batch * sc_.recipe.sequence);
+  const double steps =
+      static_cast<double>(sc_.recipe.tokens) / static_cast<double>(tokens_per_step(sc_.recipe));
   const double seconds_per_hour = 3600;
   slowest_.fill(Seconds{std::numeric_limits<double>::infinity()});
   const auto limit = [&](Limit which) -> Seconds& { return slowest_[static_cast<std::size_t>(which)]; };

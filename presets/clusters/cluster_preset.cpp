@@ -9,6 +9,7 @@
 
 #include "costmodel/units/nearest_name.h"
 #include "costmodel/units/parse_number.h"
+#include "costmodel/units/trimmed.h"
 #include "presets/catalog/catalog.h"
 #include "presets/json/input_error.h"
 #include "presets/json/object_reader.h"
@@ -40,12 +41,6 @@ InputError cluster_error(std::string_view text, std::string expected, std::strin
                      .hint = std::move(hint)});
 }
 
-std::string_view plain(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  return first == std::string_view::npos ? std::string_view{}
-                                         : text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
 /// Removes "16x" from the front of `text`. A number without an x is left: "8x3090" names a GPU.
 std::optional<std::int64_t> take_factor(std::string_view& text, std::string_view whole) {
   const std::size_t digits = text.find_first_not_of("0123456789");
@@ -62,7 +57,7 @@ std::optional<std::int64_t> take_factor(std::string_view& text, std::string_view
 
 /// "ib400", "efa3200", "roce", "ib1600/node".
 void read_network(std::string_view part, std::string_view whole, ClusterRequest& request) {
-  std::string_view rest = plain(part);
+  std::string_view rest = costmodel::trimmed(part);
   const std::size_t digit = std::min(rest.find_first_of("0123456789."), rest.find('/'));
   const NetworkKind& kind = find_network(rest.substr(0, digit));
   request.network = std::string{kind.name};
@@ -219,14 +214,14 @@ std::vector<std::string> network_names() {
 }
 
 ClusterRequest parse_cluster_request(std::string_view text) {
-  const std::string_view whole = plain(text);
+  const std::string_view whole = costmodel::trimmed(text);
   if (whole.empty()) {
     throw cluster_error(text, "a cluster such as 8xH100, 16x8xH200+ib400 or a preset's name");
   }
   ClusterRequest request;
   request.name = std::string{whole};
   const std::size_t plus = whole.find('+');
-  read_shape(plain(whole.substr(0, plus)), whole, request);
+  read_shape(costmodel::trimmed(whole.substr(0, plus)), whole, request);
   for (std::size_t at = plus; at != std::string_view::npos;) {
     const std::size_t next = whole.find('+', at + 1);
     read_network(whole.substr(at + 1, next == std::string_view::npos ? next : next - at - 1), whole, request);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "costmodel/spec/stage_plan.h"
+#include "costmodel/units/ceil_div.h"
 
 namespace hexaplan::presets {
 
@@ -67,8 +68,7 @@ JsonValue converters(S s) {
   return word.is_null() ? word : JsonValue{JsonArray{word}};
 }
 JsonValue steps(S s) {
-  const std::int64_t tokens_per_step = s.recipe.global_batch * s.recipe.sequence;
-  return only_if(s.recipe.tokens > 0, (s.recipe.tokens + tokens_per_step - 1) / tokens_per_step);
+  return only_if(s.recipe.tokens > 0, costmodel::ceil_div(s.recipe.tokens, tokens_per_step(s.recipe)));
 }
 bool offloads(S s, costmodel::OffloadTarget target) {
   return (s.recipe.offload & target) != 0;

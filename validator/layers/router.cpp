@@ -92,7 +92,7 @@ Routed route(const Rank& rank, const Unit& unit, const View& normed, const Keepi
   rank.device.download(out.chosen_on_host, out.chosen);
 
   const costmodel::Recipe& recipe = rank.scenario.recipe;
-  const double factor = kBalanceCoefficient / static_cast<double>(recipe.global_batch * recipe.sequence) *
+  const double factor = kBalanceCoefficient / static_cast<double>(costmodel::tokens_per_step(recipe)) *
                         static_cast<double>(d.experts) / static_cast<double>(d.top_k * recipe.sequence);
   for (const std::int32_t count : choices_of_sequences(rank, out.chosen_on_host))
     out.balance.push_back(factor * count);

@@ -187,7 +187,7 @@ Tensor Stage::run_embedding() {
 
 Tensor Stage::run_head(Tensor x) {
   const costmodel::Recipe& recipe = rank_.scenario.recipe;
-  const auto tokens = static_cast<double>(recipe.global_batch * recipe.sequence);
+  const auto tokens = static_cast<double>(costmodel::tokens_per_step(recipe));
   Unit& matrix = words();
   const bool is_embedding = matrix.index() == UnitPlan::kEmbedding;
   std::vector<Unit*> used{&*head_};

@@ -101,9 +101,8 @@ void compare_step(const ValidationQuestion& question, const Estimate& estimate, 
 void compare_memory(const Estimate& estimate, const Scenario& scenario, const RankReport& fullest,
                     ValidatedScenario& out) {
   const double predicted = predicted_memory(scenario, fullest.stage).total().value();
-  const auto& stage = estimate.stages.at(static_cast<std::size_t>(estimate.peak_stage));
   out.memory = ComparedTotal{predicted, static_cast<double>(fullest.memory.peak_bytes),
-                             moved(estimate.memory_bytes, stage.device.value(), predicted)};
+                             moved(estimate.memory_bytes, estimate.peak().device.value(), predicted)};
 }
 
 std::vector<MeasuredRank> ranks_of(const std::vector<ExecutionReport>& runs) {

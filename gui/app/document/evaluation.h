@@ -44,9 +44,7 @@ struct Evaluation {
   [[nodiscard]] bool fits() const {
     return priced() && std::holds_alternative<costmodel::Fits>(estimate.verdict);
   }
-  [[nodiscard]] const costmodel::StageMemory& peakStage() const {
-    return estimate.stages[static_cast<std::size_t>(estimate.peak_stage)];
-  }
+  [[nodiscard]] const costmodel::StageMemory& peakStage() const { return estimate.peak(); }
 };
 using EvaluationPtr = std::shared_ptr<const Evaluation>;
 

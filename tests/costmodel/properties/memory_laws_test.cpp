@@ -83,7 +83,7 @@ RC_GTEST_PROP(memory_laws, the_peak_is_the_ledger_at_the_instant_that_binds, ())
     }
     RC_ASSERT(at_most(stage.allocated, stage.reserved));
     RC_ASSERT(at_most(stage.reserved, stage.device));
-    RC_ASSERT(at_most(stage.device, e.stages[static_cast<std::size_t>(e.peak_stage)].device));
+    RC_ASSERT(at_most(stage.device, e.peak().device));
     layers += stage.layers;
   }
   RC_ASSERT(layers == static_cast<double>(s.model.layers));

@@ -174,7 +174,7 @@ class Loops {
       return;
     }
     const Estimate estimate = estimate_step(sc_, problem_.machines[machines_].calibration);
-    const Bytes peak = estimate.stages[static_cast<std::size_t>(estimate.peak_stage)].device;
+    const Bytes peak = estimate.peak().device;
     if (sc_.cluster.gpu.memory * problem_.constraints.memory_share < peak) ++out_.too_large;
     out_.priced.push_back({{machines_, sc_}, estimate.time.total(), peak});
   }

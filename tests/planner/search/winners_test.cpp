@@ -242,9 +242,7 @@ TEST(explanation, terms_add_up_to_what_differs) {
   for (const Term& term : why.time) time += term.difference();
   for (const Term& term : why.memory) memory += term.difference();
   EXPECT_NEAR(time, (of_b.time.total() - of_a.time.total()).value(), 1e-9);
-  const auto peak = [](const Estimate& e) {
-    return e.stages[static_cast<std::size_t>(e.peak_stage)].device.value();
-  };
+  const auto peak = [](const Estimate& e) { return e.peak().device.value(); };
   EXPECT_NEAR(memory, peak(of_b) - peak(of_a), 1);
   for (std::size_t i = 1; i < why.time.size(); ++i)
     EXPECT_GE(std::abs(why.time[i - 1].difference()), std::abs(why.time[i].difference()));

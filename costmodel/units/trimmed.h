@@ -1,0 +1,15 @@
+#pragma once
+#include <cstddef>
+#include <string_view>
+
+namespace hexaplan::costmodel {
+
+/// `text` without the blanks, tabs and line ends at its beginning and end.
+[[nodiscard]] constexpr std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+}  // namespace hexaplan::costmodel
