@@ -108,8 +108,10 @@ struct ValidateOptions {
   ScenarioOptions question;
   std::vector<std::string> scenarios;  // files
   std::string list, gpu, html;         // empty = not given
-  std::string device = "cpu", dtype, ranks = "threads";
+  std::string device = "cpu", dtype;
+  std::string ranks;  // empty: ranks_of
   int top = 0, steps = 10, warm_up = 3;
+  int gpus = 0;                   // that plans are for; 0 = all that are here
   int budget = 0;                 // seconds; 0 = none
   std::int64_t memory_limit = 0;  // bytes per rank; 0 = none
   bool solo = false, terms = false, csv = false, markdown = false;

@@ -142,7 +142,7 @@ class Validation : public std::enable_shared_from_this<Validation> {
     report_.steps = options_.steps;
     report_.warm_up = options_.warm_up;
     report_.asked = name_of(options_, scenarios);
-    if (!hardware_.note.empty()) report_.notes.push_back(hardware_.note);
+    report_.notes = hardware_.notes;
     for (const Prepared& scenario : scenarios) {
       const ValidationQuestion& question = scenario.question;
       if (question.calibration) report_.calibration = question.calibration->name;
@@ -190,7 +190,7 @@ class Validation : public std::enable_shared_from_this<Validation> {
     std::vector<ExecutionReport> runs;
     for (const int rank : ranks) {
       tell_begin(asked.name, rank);
-      OneRun run = run_once(asked, rank);
+      OneRun run = run_once(prepared, rank);
       if (run.outcome != Outcome::Measured)
         return without_measurement(question, run.outcome, std::move(run.reason));
       runs.push_back(std::move(run.report));
@@ -198,14 +198,15 @@ class Validation : public std::enable_shared_from_this<Validation> {
     return compare_runs(question, runs);
   }
 
-  /// Ranks that share a processor say nothing of the time of ranks that do not.
+  /// Ranks that share a processor or a GPU say nothing of the time of ranks that do not.
   [[nodiscard]] bool compares_time(const ValidationQuestion& question) const {
-    return hardware_.known &&
-           (question.solo || question.scenario.layout.world_size() == 1 || options_.ranks != "threads");
+    if (!hardware_.known) return false;
+    return question.solo || question.scenario.layout.world_size() == 1 ||
+           ranks_of(options_, hardware_, question.scenario) != "threads";
   }
 
   /// `solo_rank` −1: all ranks.
-  OneRun run_once(const AskedScenario& asked, int solo_rank) {
+  OneRun run_once(const Prepared& scenario, int solo_rank) {
     ExecuteOptions run{.question = options_.question};
     run.question.scenario.clear();
     run.steps = options_.steps;
@@ -213,12 +214,15 @@ class Validation : public std::enable_shared_from_this<Validation> {
     run.device = options_.device;
     run.dtype = options_.dtype;
     if (run.dtype.empty()) run.dtype = name_of(validator::elements_of_device(run.device).front());
-    run.ranks = solo_rank >= 0 ? "solo" : options_.ranks;
+    run.ranks = solo_rank >= 0 ? "solo" : ranks_of(options_, hardware_, scenario.question.scenario);
+    // A thread per GPU, whatever launcher this one process has.
+    if (options_.ranks.empty() && run.ranks == "nccl")
+      run.gpus = static_cast<int>(scenario.question.scenario.layout.world_size());
     run.solo_rank = std::max(solo_rank, 0);
     run.memory_limit = options_.memory_limit;
     run.noise = true;
     try {
-      ExecutionResult result = run_execution(run, asked.request, true);
+      ExecutionResult result = run_execution(run, scenario.asked.request, true);
       must_end_ = must_end_ || result.must_end;
       if (result.rejected) {
         const bool memory = result.rejected->rule == "fits-in-memory";

@@ -44,6 +44,29 @@ std::string preset_named_in(const std::string& description) {
   }
 }
 
+constexpr const char* kThreads = "threads";
+constexpr const char* kNccl = "nccl";
+
+/// How many GPUs plans are for, and why so many.
+void count_gpus(const ValidateOptions& options, Hardware& hardware) {
+  const bool host = options.device == kHostDevice;
+  const validator::BackendState nccl = validator::find_backend(kNccl).value_or(validator::BackendState{});
+  if (!host) hardware.linked = nccl.gpus;
+  const bool links = options.ranks.empty() || options.ranks == kNccl;
+  std::string why = "; --gpus N or --cluster for more";
+  if (options.gpus > 0) {
+    hardware.count = options.gpus;
+    why = ", as --gpus says";
+  } else if (!host && links && hardware.linked > 0) {
+    hardware.count = hardware.linked;
+    why = fmt::format(", all that {} here", hardware.linked == 1 ? "is" : "are");
+  } else if (!host && links) {
+    why = fmt::format(": several GPUs need {} ({})", kNccl, nccl.detail);
+  }
+  const bool asked = options.question.cluster.empty() && options.question.scenario.empty() && options.top > 0;
+  if (asked) hardware.notes.push_back(fmt::format("planned for {}x{}{}", hardware.count, hardware.gpu, why));
+}
+
 /// A scenario on the hardware that is here, in the executor's own profile.
 ScenarioRequest here(ScenarioRequest request, const Hardware& hardware) {
   request.framework = kExecutor;
@@ -136,6 +159,7 @@ Hardware find_hardware(const ValidateOptions& options) {
   if (!options.gpu.empty()) {
     hardware.gpu = presets::find_gpu(options.gpu).name;
     hardware.known = true;
+    count_gpus(options, hardware);
     return hardware;
   }
   hardware.gpu = host ? kStandIn : preset_named_in(device.detail);
@@ -147,10 +171,19 @@ Hardware find_hardware(const ValidateOptions& options) {
                       .hint = "name the nearest one with --gpu ('hexaplan presets list gpus')"}};
   }
   if (host && !hardware.known) {
-    hardware.note =
-        "the host is no calibrated hardware: memory is compared, time is not; --calibration FILE compares it";
+    hardware.notes.emplace_back(
+        "the host is no calibrated hardware: memory is compared, time is not; --calibration FILE compares "
+        "it");
   }
+  count_gpus(options, hardware);
   return hardware;
+}
+
+std::string ranks_of(const ValidateOptions& options, const Hardware& hardware,
+                     const costmodel::Scenario& scenario) {
+  if (!options.ranks.empty()) return options.ranks;
+  const std::int64_t ranks = scenario.layout.world_size();
+  return ranks > 1 && ranks <= hardware.linked ? kNccl : kThreads;
 }
 
 std::vector<AskedScenario> scenarios_to_validate(const ValidateOptions& options, const Hardware& hardware) {

@@ -10,14 +10,20 @@ namespace hexaplan::cli {
 
 /// What the scenarios run on, and what predicts it.
 struct Hardware {
-  std::string gpu;     // preset
-  int count = 1;       // of this machine
-  bool known = false;  // the preset is of this very hardware, so its curves may predict
-  std::string note;    // what somebody should know about it; may be empty
+  std::string gpu;                 // preset
+  int count = 1;                   // that plans are for
+  int linked = 0;                  // GPUs here that can be ranks over NCCL
+  bool known = false;              // the preset is of this very hardware, so its curves may predict
+  std::vector<std::string> notes;  // what somebody should know about it
 };
 /// --gpu, or the first GPU that the device sees. InputError when the device is not there, or its GPU is no
 /// preset.
 [[nodiscard]] Hardware find_hardware(const ValidateOptions& options);
+
+/// What the ranks of a scenario are: --ranks, else GPUs over NCCL where there is one for each, else threads
+/// that share what there is.
+[[nodiscard]] std::string ranks_of(const ValidateOptions& options, const Hardware& hardware,
+                                   const costmodel::Scenario& scenario);
 
 /// A scenario that is to run, not yet looked up.
 struct AskedScenario {

@@ -9,10 +9,11 @@ namespace {
 
 constexpr int kMostMeasuredPlans = 100;
 constexpr int kMostMeasuredSteps = 10000;
+constexpr int kMostGpus = 1'000'000;
 constexpr int kLongestValidation = 86400;
 
 struct ValidateWords {
-  std::string top, steps, warm_up, budget, memory_limit;
+  std::string top, gpus, steps, warm_up, budget, memory_limit;
   ValidateOptions options;
 };
 
@@ -33,7 +34,10 @@ Command checked_validate(ValidateWords words) {
   if (!words.warm_up.empty()) o.warm_up = whole_number(words.warm_up, "--warmup", kMostMeasuredSteps);
   if (!words.budget.empty()) o.budget = whole_number(words.budget, "--budget", kLongestValidation);
   if (!words.memory_limit.empty()) o.memory_limit = memory_limit(words.memory_limit);
+  if (!words.gpus.empty()) o.gpus = whole_number(words.gpus, "--gpus", kMostGpus);
   check_sources(o);
+  if (o.gpus > 0 && o.top == 0)
+    throw UsageError{"validate: --gpus says what --top plans for; a layout says itself how many GPUs it has"};
   return o;
 }
 
@@ -50,10 +54,14 @@ CommandRow validate_row() {
       {"--scenario", "FILE", "A scenario to run; may be given several times", &options.scenarios},
       {"--list", "NAME", "A list of scenarios: gpu, cpu, or a file", &options.list, {"gpu", "cpu"}},
       {"--top", "N", "The planner's N best plans for --model on this machine", &words->top},
+      {"--gpus", "N", "With --top: plan for N of them. Default: all that NCCL reaches; on cpu one",
+       &words->gpus},
       {"--solo", "", "One rank of each kind of pipeline stage alone; messages are imitated", &options.solo},
       {"--device", "NAME", "Where ranks compute. Default: cpu", &options.device, {"cpu", "cuda"}},
       {"--dtype", "TYPE", "What the device computes in. Default: its own", &options.dtype},
-      {"--ranks", "KIND", "What ranks are where a scenario has several. Default: threads", &options.ranks},
+      {"--ranks", "KIND",
+       "What ranks are where a scenario has several. Default: nccl with a GPU for each, else threads",
+       &options.ranks},
       {"--gpu", "NAME", "The GPU preset that the device is. Default: found out", &options.gpu},
       {"--steps", "N", "Measured steps, of which the median counts. Default: 10", &words->steps},
       {"--warmup", "N", "Steps before them. Default: 3", &words->warm_up},

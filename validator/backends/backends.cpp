@@ -59,6 +59,7 @@ void probe_nccl(BackendState& state) {
   const NcclLibrary& library = find_nccl();
   const int gpus = library.functions == nullptr ? 0 : library.functions->gpus();
   state.available = gpus > 0;
+  state.gpus = gpus;
   state.detail = library.functions == nullptr
                      ? library.problem
                      : fmt::format("{}, {} GPU{}", library.functions->library, gpus, gpus == 1 ? "" : "s");

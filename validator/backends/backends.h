@@ -25,6 +25,7 @@ struct BackendState {
   bool available = false;
   std::string detail;  // what was found: "Open MPI v4.1.4", or why it is missing
   std::string remedy;  // what to install or do; empty when available
+  int gpus = 0;        // of this machine that its ranks can be; 0 where ranks are something else
 };
 
 /// Every backend that Hexaplan knows, available or not.
