@@ -1,9 +1,9 @@
 #include "planner/search/unit_search.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "costmodel/compute/operation_builder.h"
-#include "costmodel/memory/layer_ledger.h"
 #include "costmodel/schedule/schedule.h"
 #include "costmodel/step/model_flops.h"
 #include "planner/search/search_rules.h"
@@ -13,19 +13,6 @@ namespace hexaplan::planner {
 using namespace costmodel;
 
 namespace {
-
-constexpr std::size_t kOperationKinds = 3;  // values of operations_of_sharding
-
-/// Full recomputation and that of some layers run the same operations again.
-Recompute operations_of(Recompute recompute) {
-  if (recompute.mode == RecomputeMode::Layers) recompute = {.mode = RecomputeMode::Full};
-  return recompute;
-}
-
-/// Quantised recipes cast weights once per step; an explicit step keeps the tokens of all its micro-batches.
-bool counts_microbatches(const Scenario& sc) {
-  return is_quantized(sc.recipe.precision) || sc.framework.explicit_step;
-}
 
 std::int64_t count(std::size_t n) {
   return static_cast<std::int64_t>(n);
@@ -335,205 +322,6 @@ void UnitSearch::price_stages(const Combination& combination, const PassPart& pa
   for (const Shard& shard : active_) {
     if (shard.operations == operations) price_candidate(shard);
   }
-}
-
-/// The stage that takes longest sets the pace.
-Seconds UnitSearch::step_of(const Shard& shard, Seconds span) const {
-  Seconds step;
-  for (std::size_t g = 0; g < plan_.size(); ++g) {
-    const StepOverheads overheads = shard.combiner.overheads(pass_->totals, plan_[g], rerun_[g],
-                                                             shard.states->transfers[g], loads_, g, span);
-    step = larger(step, loads_[g].totals.total() * microbatches_ + overheads.total());
-  }
-  return step;
-}
-
-/// The fullest stage has to fit.
-Bytes UnitSearch::peak_of(const Shard& shard) const {
-  const FrameworkProfile& f = sc_.framework;
-  Bytes peak;
-  for (std::size_t g = 0; g < plan_.size(); ++g) {
-    peak = larger(
-        peak,
-        device_peak(shard.states->loads[g], live_[g], f.flat_optimizer_buffers, f.reserved_ratio).device);
-  }
-  return peak;
-}
-
-void UnitSearch::price_candidate(const Shard& shard) {
-  candidate_.sharding = shard.index;
-  ++findings_->counts.enumerated;
-  const Bytes peak = peak_of(shard);
-  Seconds step = step_of(shard, {});
-  if (!shard.combiner.has_closed_form()) {
-    if (!visitor_ && is_hopeless(step, peak)) return;
-    if (!span_) span_ = replayed_span(sc_, pass_->totals);
-    step = step_of(shard, *span_);
-  }
-  ++findings_->counts.priced;
-  if (visitor_) visitor_(candidate_, step, peak);
-  record(step, peak);
-}
-
-/// Running an order costs hundreds of times what a closed form does: not for candidates that would be too
-/// large, too slow, or beaten by what was found before even if their pipeline never waited.
-bool UnitSearch::is_hopeless(Seconds least_step, Bytes peak) {
-  SearchCounts& counts = findings_->counts;
-  if (const auto limit = broken_limit(least_step, peak)) {
-    ++counts.pruned;
-    findings_->reject(*limit, 1, distance(*limit, least_step, peak), candidate_);
-    return true;
-  }
-  const Scored at_best{goal(least_step, peak), least_step, peak, candidate_};
-  if (findings_->top.admits(at_best) || findings_->front.admits(at_best)) return false;
-  ++counts.outclassed;
-  return true;
-}
-
-/// First limit that a candidate breaks.
-std::optional<Limit> UnitSearch::broken_limit(Seconds step, Bytes peak) const {
-  if (most_memory_ < peak) return Limit::Memory;
-  for (std::size_t limit = 1; limit < kLimits; ++limit) {
-    if (slowest_[limit] < step) return static_cast<Limit>(limit);
-  }
-  return std::nullopt;
-}
-
-double UnitSearch::distance(Limit limit, Seconds step, Bytes peak) const {
-  return limit == Limit::Memory ? (peak - most_memory_).value() : step.value();
-}
-
-void UnitSearch::record(Seconds step, Bytes peak) {
-  if (const auto limit = broken_limit(step, peak)) {
-    findings_->reject(*limit, 1, distance(*limit, step, peak), candidate_);
-    return;
-  }
-  ++findings_->counts.feasible;
-  const Scored scored{goal(step, peak), step, peak, candidate_};
-  if (findings_->top.admits(scored)) findings_->top.offer(scored, family());
-  findings_->front.offer(scored);
-}
-
-double UnitSearch::goal(Seconds step, Bytes peak) const {
-  const auto gpus = static_cast<double>(sc_.cluster.gpus);
-  switch (problem_.objective) {
-    case Objective::StepTime:
-      return step.value();
-    case Objective::TokensPerGpu:
-      return step.value() * gpus;
-    case Objective::Cost:
-      return step.value() * gpus * (everything_priced_ ? sc_.cluster.gpu.price_per_hour : 1.0);
-    case Objective::Gpus:
-      return gpus;
-    case Objective::MemoryHeadroom:
-      return (peak - sc_.cluster.gpu.memory).value();
-  }
-  return step.value();
-}
-
-Family UnitSearch::family() const {
-  return {.machines = unit_.machines,
-          .precision = unit_.precision,
-          .tp = unit_.tp,
-          .cp = unit_.cp,
-          .ep = unit_.ep,
-          .etp = unit_.etp,
-          .zero = sharding_options_[candidate_.sharding].stage,
-          .pp = candidate_.pp,
-          .batch = candidate_.batch,
-          .recompute = candidate_.recompute};
-}
-
-std::size_t UnitSearch::PassKeyHash::operator()(const PassKey& key) const {
-  std::size_t hash = 0;
-  const auto mix = [&](std::int64_t value) {
-    hash ^= static_cast<std::size_t>(value) + 0x9e3779b97f4a7c15ULL + (hash << 6) + (hash >> 2);
-  };
-  mix(key.batch);
-  mix(key.recompute);
-  mix(key.forwards_first ? 1 : 0);
-  mix(key.sp * 4 + (key.pipeline ? 2 : 0) + (key.pipeline_crosses_network ? 1 : 0));
-  mix(key.sharding);
-  mix(key.microbatches);
-  for (const GroupPlacement& p : key.placements) {
-    mix(p.ranks);
-    mix(p.stride);
-    mix(p.sharing);
-    for (const std::int64_t within : p.within) mix(within);
-  }
-  return hash;
-}
-
-const UnitSearch::PassPart& UnitSearch::pass_part(std::uint16_t option) {
-  const int sharding = operations_of_sharding(sc_);
-  const bool forwards_first = sc_.layout.schedule == ScheduleKind::GPipe;
-  const std::size_t variant =
-      (std::size_t{candidate_.batch} * 2 + candidate_.sp) * 2 + (forwards_first ? 1 : 0);
-  const std::size_t index =
-      (variant * space_.recomputes.size() + option) * kOperationKinds + static_cast<std::size_t>(sharding);
-  if (pass_of_[index] != nullptr) return *pass_of_[index];
-  sc_.recipe.recompute = operations_of(space_.recomputes[option].recompute);
-  std::uint16_t like = 0;  // first option that runs the same operations
-  while (operations_of(space_.recomputes[like].recompute) != sc_.recipe.recompute) ++like;
-  const PassKey key{
-      .batch = candidate_.batch,
-      .recompute = like,
-      .sp = candidate_.sp,
-      .pipeline = sc_.layout.pp > 1,
-      .forwards_first = forwards_first,
-      .pipeline_crosses_network = pricer_->pipeline_crosses_network(),
-      .sharding = sharding,
-      .microbatches = counts_microbatches(sc_) ? microbatches_per_step(sc_) : 0,
-      .placements = {pricer_->placement_of(Group::Tensor), pricer_->placement_of(Group::Context),
-                     pricer_->placement_of(Group::Expert), pricer_->placement_of(Group::ExpertTensor)}};
-  std::unique_ptr<PassPart>& part = passes_[key];
-  if (!part) {
-    const LocalDims dims = local_dims(sc_);
-    part = std::make_unique<PassPart>(
-        PassPart{totals_of(price_layers(sc_, dims, *pricer_, used_)), ActivationMemory{sc_, dims, used_}});
-    part->memory.sum();
-  }
-  pass_of_[index] = part.get();
-  return *part;
-}
-
-const ParameterMemory& UnitSearch::parameter_memory(bool separates_ends, std::uint16_t sharding) {
-  const std::size_t accumulates = microbatches_per_step(sc_) > 1 ? 1 : 0;
-  auto& memory = parameters_[(std::size_t{sharding} * 2 + accumulates) * 2 + (separates_ends ? 1 : 0)];
-  if (!memory) {
-    memory = std::make_unique<ParameterMemory>(sc_, used_);
-    memory->sum();
-  }
-  return *memory;
-}
-
-const UnitSearch::StatePart& UnitSearch::state_part(const Pipe& pipe, std::uint16_t sharding) {
-  const std::size_t accumulates = microbatches_per_step(sc_) > 1 ? 1 : 0;
-  auto& part = states_[((pipe.plan * sharding_options_.size() + sharding) * 2 + (sc_.layout.sp ? 1 : 0)) * 2 +
-                       accumulates];
-  if (!part) part = std::make_unique<StatePart>(make_state_part(pipe, sharding));
-  return *part;
-}
-
-UnitSearch::StatePart UnitSearch::make_state_part(const Pipe& pipe, std::uint16_t sharding) {
-  auto& counts = counts_[pipe.separates_ends ? 1 : 0];
-  if (!counts) counts.emplace(sc_, all_layers_);
-  const ParameterMemory& memory = parameter_memory(pipe.separates_ends, sharding);
-  TensorLedger device;
-  append_device_entries(sc_, device_overhead(sc_, machines_.calibration), device);
-  const MemoryLoad outside = load_of(device);
-  const Pricer pricer{sc_, machines_.calibration};  // the rank order's one knows no shard groups
-  const FrameworkProfile& f = sc_.framework;
-  StatePart part;
-  for (const StageGroup& group : pipe.groups) {
-    MemoryLoad load = memory.load(sc_, group.plan);
-    load += outside;
-    part.least_peak =
-        larger(part.least_peak, device_peak(load, {}, f.flat_optimizer_buffers, f.reserved_ratio).device);
-    part.loads.push_back(load);
-    part.transfers.push_back(price_transfers(sc_, machines_.calibration, pricer, *counts, group.plan));
-  }
-  return part;
 }
 
 }  // namespace hexaplan::planner

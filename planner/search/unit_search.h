@@ -39,6 +39,8 @@ class UnitSearch {
   void set_visitor(Visitor visitor) { visitor_ = std::move(visitor); }
 
  private:
+  static constexpr std::size_t kOperationKinds = 3;  // values of operations_of_sharding
+
   /// Stages alike, which differ in memory only by their micro-batches in flight.
   struct StageGroup {
     costmodel::StagePlan plan;

@@ -1,7 +1,9 @@
 #pragma once
 #include <array>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "presets/json/json_value.h"
 #include "presets/launch/launch_config.h"
@@ -16,7 +18,13 @@ struct LaunchField {
   /// Empty: the framework has no such setting, or another row says it.
   std::array<std::string_view, kLaunchers> keys;
 };
+/// All, in the order in which files have them.
 [[nodiscard]] std::span<const LaunchField> launch_fields();
+/// How layers and states are cut over ranks.
+[[nodiscard]] std::span<const LaunchField> launch_layout_fields();
+/// The step, its optimizer, and memory against time.
+[[nodiscard]] std::span<const LaunchField> launch_recipe_fields();
+[[nodiscard]] std::span<const LaunchField> launch_model_fields();
 
 /// What a framework's file cannot say about this plan.
 [[nodiscard]] std::vector<std::string> launch_gaps(const costmodel::Scenario& scenario, Launcher launcher);

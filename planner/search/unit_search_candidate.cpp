@@ -1,0 +1,114 @@
+#include "planner/search/unit_search.h"
+
+namespace hexaplan::planner {
+
+using namespace costmodel;
+
+/// The stage that takes longest sets the pace.
+Seconds UnitSearch::step_of(const Shard& shard, Seconds span) const {
+  Seconds step;
+  for (std::size_t g = 0; g < plan_.size(); ++g) {
+    const StepOverheads overheads = shard.combiner.overheads(pass_->totals, plan_[g], rerun_[g],
+                                                             shard.states->transfers[g], loads_, g, span);
+    step = larger(step, loads_[g].totals.total() * microbatches_ + overheads.total());
+  }
+  return step;
+}
+
+/// The fullest stage has to fit.
+Bytes UnitSearch::peak_of(const Shard& shard) const {
+  const FrameworkProfile& f = sc_.framework;
+  Bytes peak;
+  for (std::size_t g = 0; g < plan_.size(); ++g) {
+    peak = larger(
+        peak,
+        device_peak(shard.states->loads[g], live_[g], f.flat_optimizer_buffers, f.reserved_ratio).device);
+  }
+  return peak;
+}
+
+void UnitSearch::price_candidate(const Shard& shard) {
+  candidate_.sharding = shard.index;
+  ++findings_->counts.enumerated;
+  const Bytes peak = peak_of(shard);
+  Seconds step = step_of(shard, {});
+  if (!shard.combiner.has_closed_form()) {
+    if (!visitor_ && is_hopeless(step, peak)) return;
+    if (!span_) span_ = replayed_span(sc_, pass_->totals);
+    step = step_of(shard, *span_);
+  }
+  ++findings_->counts.priced;
+  if (visitor_) visitor_(candidate_, step, peak);
+  record(step, peak);
+}
+
+/// Running an order costs hundreds of times what a closed form does: not for candidates that would be too
+/// large, too slow, or beaten by what was found before even if their pipeline never waited.
+bool UnitSearch::is_hopeless(Seconds least_step, Bytes peak) {
+  SearchCounts& counts = findings_->counts;
+  if (const auto limit = broken_limit(least_step, peak)) {
+    ++counts.pruned;
+    findings_->reject(*limit, 1, distance(*limit, least_step, peak), candidate_);
+    return true;
+  }
+  const Scored at_best{goal(least_step, peak), least_step, peak, candidate_};
+  if (findings_->top.admits(at_best) || findings_->front.admits(at_best)) return false;
+  ++counts.outclassed;
+  return true;
+}
+
+/// First limit that a candidate breaks.
+std::optional<Limit> UnitSearch::broken_limit(Seconds step, Bytes peak) const {
+  if (most_memory_ < peak) return Limit::Memory;
+  for (std::size_t limit = 1; limit < kLimits; ++limit) {
+    if (slowest_[limit] < step) return static_cast<Limit>(limit);
+  }
+  return std::nullopt;
+}
+
+double UnitSearch::distance(Limit limit, Seconds step, Bytes peak) const {
+  return limit == Limit::Memory ? (peak - most_memory_).value() : step.value();
+}
+
+void UnitSearch::record(Seconds step, Bytes peak) {
+  if (const auto limit = broken_limit(step, peak)) {
+    findings_->reject(*limit, 1, distance(*limit, step, peak), candidate_);
+    return;
+  }
+  ++findings_->counts.feasible;
+  const Scored scored{goal(step, peak), step, peak, candidate_};
+  if (findings_->top.admits(scored)) findings_->top.offer(scored, family());
+  findings_->front.offer(scored);
+}
+
+double UnitSearch::goal(Seconds step, Bytes peak) const {
+  const auto gpus = static_cast<double>(sc_.cluster.gpus);
+  switch (problem_.objective) {
+    case Objective::StepTime:
+      return step.value();
+    case Objective::TokensPerGpu:
+      return step.value() * gpus;
+    case Objective::Cost:
+      return step.value() * gpus * (everything_priced_ ? sc_.cluster.gpu.price_per_hour : 1.0);
+    case Objective::Gpus:
+      return gpus;
+    case Objective::MemoryHeadroom:
+      return (peak - sc_.cluster.gpu.memory).value();
+  }
+  return step.value();
+}
+
+Family UnitSearch::family() const {
+  return {.machines = unit_.machines,
+          .precision = unit_.precision,
+          .tp = unit_.tp,
+          .cp = unit_.cp,
+          .ep = unit_.ep,
+          .etp = unit_.etp,
+          .zero = sharding_options_[candidate_.sharding].stage,
+          .pp = candidate_.pp,
+          .batch = candidate_.batch,
+          .recompute = candidate_.recompute};
+}
+
+}  // namespace hexaplan::planner

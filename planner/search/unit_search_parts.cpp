@@ -1,0 +1,116 @@
+#include "costmodel/compute/operation_builder.h"
+#include "costmodel/memory/layer_ledger.h"
+#include "planner/search/unit_search.h"
+
+namespace hexaplan::planner {
+
+using namespace costmodel;
+
+namespace {
+
+/// Full recomputation and that of some layers run the same operations again.
+Recompute operations_of(Recompute recompute) {
+  if (recompute.mode == RecomputeMode::Layers) recompute = {.mode = RecomputeMode::Full};
+  return recompute;
+}
+
+/// Quantised recipes cast weights once per step; an explicit step keeps the tokens of all its micro-batches.
+bool counts_microbatches(const Scenario& sc) {
+  return is_quantized(sc.recipe.precision) || sc.framework.explicit_step;
+}
+
+}  // namespace
+
+std::size_t UnitSearch::PassKeyHash::operator()(const PassKey& key) const {
+  std::size_t hash = 0;
+  const auto mix = [&](std::int64_t value) {
+    hash ^= static_cast<std::size_t>(value) + 0x9e3779b97f4a7c15ULL + (hash << 6) + (hash >> 2);
+  };
+  mix(key.batch);
+  mix(key.recompute);
+  mix(key.forwards_first ? 1 : 0);
+  mix(key.sp * 4 + (key.pipeline ? 2 : 0) + (key.pipeline_crosses_network ? 1 : 0));
+  mix(key.sharding);
+  mix(key.microbatches);
+  for (const GroupPlacement& p : key.placements) {
+    mix(p.ranks);
+    mix(p.stride);
+    mix(p.sharing);
+    for (const std::int64_t within : p.within) mix(within);
+  }
+  return hash;
+}
+
+const UnitSearch::PassPart& UnitSearch::pass_part(std::uint16_t option) {
+  const int sharding = operations_of_sharding(sc_);
+  const bool forwards_first = sc_.layout.schedule == ScheduleKind::GPipe;
+  const std::size_t variant =
+      (std::size_t{candidate_.batch} * 2 + candidate_.sp) * 2 + (forwards_first ? 1 : 0);
+  const std::size_t index =
+      (variant * space_.recomputes.size() + option) * kOperationKinds + static_cast<std::size_t>(sharding);
+  if (pass_of_[index] != nullptr) return *pass_of_[index];
+  sc_.recipe.recompute = operations_of(space_.recomputes[option].recompute);
+  std::uint16_t like = 0;  // first option that runs the same operations
+  while (operations_of(space_.recomputes[like].recompute) != sc_.recipe.recompute) ++like;
+  const PassKey key{
+      .batch = candidate_.batch,
+      .recompute = like,
+      .sp = candidate_.sp,
+      .pipeline = sc_.layout.pp > 1,
+      .forwards_first = forwards_first,
+      .pipeline_crosses_network = pricer_->pipeline_crosses_network(),
+      .sharding = sharding,
+      .microbatches = counts_microbatches(sc_) ? microbatches_per_step(sc_) : 0,
+      .placements = {pricer_->placement_of(Group::Tensor), pricer_->placement_of(Group::Context),
+                     pricer_->placement_of(Group::Expert), pricer_->placement_of(Group::ExpertTensor)}};
+  std::unique_ptr<PassPart>& part = passes_[key];
+  if (!part) {
+    const LocalDims dims = local_dims(sc_);
+    part = std::make_unique<PassPart>(
+        PassPart{totals_of(price_layers(sc_, dims, *pricer_, used_)), ActivationMemory{sc_, dims, used_}});
+    part->memory.sum();
+  }
+  pass_of_[index] = part.get();
+  return *part;
+}
+
+const ParameterMemory& UnitSearch::parameter_memory(bool separates_ends, std::uint16_t sharding) {
+  const std::size_t accumulates = microbatches_per_step(sc_) > 1 ? 1 : 0;
+  auto& memory = parameters_[(std::size_t{sharding} * 2 + accumulates) * 2 + (separates_ends ? 1 : 0)];
+  if (!memory) {
+    memory = std::make_unique<ParameterMemory>(sc_, used_);
+    memory->sum();
+  }
+  return *memory;
+}
+
+const UnitSearch::StatePart& UnitSearch::state_part(const Pipe& pipe, std::uint16_t sharding) {
+  const std::size_t accumulates = microbatches_per_step(sc_) > 1 ? 1 : 0;
+  auto& part = states_[((pipe.plan * sharding_options_.size() + sharding) * 2 + (sc_.layout.sp ? 1 : 0)) * 2 +
+                       accumulates];
+  if (!part) part = std::make_unique<StatePart>(make_state_part(pipe, sharding));
+  return *part;
+}
+
+UnitSearch::StatePart UnitSearch::make_state_part(const Pipe& pipe, std::uint16_t sharding) {
+  auto& counts = counts_[pipe.separates_ends ? 1 : 0];
+  if (!counts) counts.emplace(sc_, all_layers_);
+  const ParameterMemory& memory = parameter_memory(pipe.separates_ends, sharding);
+  TensorLedger device;
+  append_device_entries(sc_, device_overhead(sc_, machines_.calibration), device);
+  const MemoryLoad outside = load_of(device);
+  const Pricer pricer{sc_, machines_.calibration};  // the rank order's one knows no shard groups
+  const FrameworkProfile& f = sc_.framework;
+  StatePart part;
+  for (const StageGroup& group : pipe.groups) {
+    MemoryLoad load = memory.load(sc_, group.plan);
+    load += outside;
+    part.least_peak =
+        larger(part.least_peak, device_peak(load, {}, f.flat_optimizer_buffers, f.reserved_ratio).device);
+    part.loads.push_back(load);
+    part.transfers.push_back(price_transfers(sc_, machines_.calibration, pricer, *counts, group.plan));
+  }
+  return part;
+}
+
+}  // namespace hexaplan::planner
