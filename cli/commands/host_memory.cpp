@@ -3,19 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <string>
 
 #include "costmodel/memory/tensor_ledger.h"
 #include "costmodel/spec/rank_grid.h"
+#include "costmodel/step/estimate.h"
 #include "costmodel/units/format_units.h"
 #include "validator/device/device.h"
-#include "validator/validate/terms.h"
 
 namespace hexaplan::cli {
 
 using costmodel::Bytes;
-using costmodel::DType;
 using costmodel::Scenario;
 using costmodel::TensorKind;
 using validator::Element;
@@ -41,18 +41,9 @@ std::optional<double> number_in(const char* path) {
   return file >> value ? std::optional{value} : std::nullopt;
 }
 
-/// What tensors of one kind are in the ledger.
-DType ledger_dtype(const Scenario& scenario, TensorKind kind) {
-  switch (kind) {
-    case TensorKind::Parameter:
-      return scenario.recipe.parameter_dtype.value_or(scenario.framework.parameter_dtype);
-    case TensorKind::Gradient:
-      return scenario.recipe.gradient_dtype.value_or(scenario.framework.gradient_dtype);
-    case TensorKind::OptimizerState:
-      return DType::Fp32;
-    default:
-      return costmodel::activation_dtype(scenario.recipe.precision);
-  }
+/// Communicators' buffers and what a GPU takes for itself lie elsewhere, or nowhere.
+bool lies_in_tensors(TensorKind kind) {
+  return kind != TensorKind::Communication && kind != TensorKind::Overhead;
 }
 
 /// Of all ranks, of one, or of the largest.
@@ -85,15 +76,16 @@ Bytes free_host_memory() {
 }
 
 Bytes host_bytes(const Scenario& scenario, int stage, Element element) {
-  const costmodel::MemoryBreakdown peak = validator::predicted_memory(scenario, stage);
-  Bytes sum;
-  for (int i = 0; i < costmodel::kTensorKinds; ++i) {
-    const auto kind = static_cast<TensorKind>(i);
-    const DType dtype = ledger_dtype(scenario, kind);
-    const auto stored = static_cast<double>(bytes_of(validator::stored_element(dtype, element, element)));
-    sum += stored / bytes_per_element(dtype) * peak.of(kind);
+  std::array<Bytes, costmodel::kInstants> alive{};
+  for (const costmodel::TensorEntry& entry : costmodel::build_ledger(scenario, stage)) {
+    if (!lies_in_tensors(entry.kind)) continue;
+    const auto stored = static_cast<double>(bytes_of(stored_element(entry.dtype, element, element)));
+    for (int i = 0; i < costmodel::kInstants; ++i) {
+      if ((entry.alive & costmodel::instant_at(i)) != 0)
+        alive[static_cast<std::size_t>(i)] += Bytes{entry.elements * entry.count * stored};
+    }
   }
-  return sum;
+  return *std::max_element(alive.begin(), alive.end());
 }
 
 std::optional<costmodel::Rejected> too_large_for_host(const Scenario& scenario, Element element,

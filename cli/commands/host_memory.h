@@ -16,8 +16,8 @@ inline constexpr const char* kHostDevice = "cpu";
 /// control group. 0 when the host does not say.
 [[nodiscard]] costmodel::Bytes free_host_memory();
 
-/// Bytes that one rank of `stage` takes at its peak on a host that computes in `element`: the executor's step
-/// as predicted, every tensor in the elements that the CPU device keeps it in.
+/// Bytes that one rank of `stage` takes at its peak on a host that computes in `element`: the tensors of the
+/// estimate's ledger, each in the elements that the CPU device keeps its dtype in.
 [[nodiscard]] costmodel::Bytes host_bytes(const costmodel::Scenario& scenario, int stage,
                                           validator::Element element);
 

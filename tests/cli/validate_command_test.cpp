@@ -178,6 +178,24 @@ TEST(validate_command, what_the_host_has_no_memory_for_is_not_run_and_says_so) {
   EXPECT_THAT(alone.out, HasSubstr("--shrink"));
 }
 
+/// Bytes per parameter that the host is said to need for a step of 405.9 billion parameters on one rank.
+double bytes_per_parameter(const std::string& precision) {
+  const Finished run = run_hexaplan(
+      "run --model llama-3.1-405b --layout dp1 --seq 128 --global-batch 1 --precision " + precision);
+  const std::string before = "needs about ";
+  const std::size_t found = run.out.find(before);
+  if (found == std::string::npos) return 0;
+  constexpr double kTiB = 1024.0 * 1024 * 1024 * 1024, kParameters = 405.85e9;
+  return std::stod(run.out.substr(found + before.size())) * kTiB / kParameters;
+}
+
+TEST(validate_command, the_host_needs_what_it_stores_tensor_by_tensor) {
+  // float32 for everything: parameters, gradients, two moments, and masters where parameters are bf16. Five
+  // such tensors and four; a layer's working set beside them.
+  EXPECT_NEAR(bytes_per_parameter("bf16"), 20, 0.4);
+  EXPECT_NEAR(bytes_per_parameter("fp32"), 16, 0.4);
+}
+
 struct BadCall {
   const char* arguments;
   int exit_code;
