@@ -251,8 +251,24 @@ class CalibrationRun {
   std::vector<validator::Measurement> measure_kernels(validator::MeasurementStore& store) {
     const validator::SweepOptions sweep = sweep_options(ranks_ != nullptr ? kKernelShare : 1.0);
     validator::KernelBench bench{*device_, bench_options()};
-    const std::vector<validator::Point> plan = plan_kernels(limits(bench.probe()));
-    return count(sweep_kernels(plan, bench, store, sweep));
+    validator::PlanLimits all = limits(bench.probe());
+    all.narrow = narrow_precisions();
+    SweepResult result = sweep_kernels(plan_kernels(all), bench, store, sweep);
+    if (result.refused > 0) {
+      report_.notes.push_back(fmt::format("{} matrix products are not there and were left out: {}",
+                                          result.refused, result.refusal));
+    }
+    return count(std::move(result));
+  }
+
+  /// What the device multiplies in beside bf16, where the GPU's preset has a peak to measure it by.
+  std::vector<Precision> narrow_precisions() {
+    std::vector<Precision> precisions = device_->narrow_gemms();
+    const bool has_units = cluster_.gpu.peak_of(Precision::Fp8).value() > 0;
+    if (has_units && std::count(precisions.begin(), precisions.end(), Precision::Fp8) == 0)
+      report_.notes.emplace_back("no fp8 products were measured: the device has none here");
+    std::erase_if(precisions, [&](Precision p) { return cluster_.gpu.peak_of(p).value() <= 0; });
+    return precisions;
   }
 
   void measure_collectives(validator::MeasurementStore& store,

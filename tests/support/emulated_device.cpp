@@ -4,9 +4,13 @@
 #include <cassert>
 #include <cstring>
 #include <new>
+#include <vector>
 
 #include "validator/device/bf16.h"
 #include "validator/device/cuda/kernels/kernels.h"
+#include "validator/device/cuda/lt_gemm.h"
+#include "validator/device/e4m3.h"
+#include "validator/device/unsupported_product.h"
 
 namespace hexaplan::tests {
 namespace {
@@ -15,10 +19,12 @@ namespace cuda = validator::cuda;
 using validator::AdamW;
 using validator::AttentionBlock;
 using validator::Bf16;
+using validator::E4m3;
 using validator::Element;
 using validator::Gemm;
 using validator::Reduction;
 using validator::Stream;
+using validator::UnsupportedProduct;
 using validator::View;
 
 /// Of what cudaMalloc gives out (CUDA C++ Programming Guide, "Device Memory Accesses").
@@ -33,6 +39,8 @@ double read(const View& v, std::int64_t r, std::int64_t c) {
       return static_cast<double>(v.as<float>()[i]);
     case Element::Bf16:
       return static_cast<double>(validator::to_float(v.as<Bf16>()[i]));
+    case Element::E4m3:
+      return static_cast<double>(validator::to_float(v.as<E4m3>()[i]));
     case Element::I32:
       return v.as<std::int32_t>()[i];
   }
@@ -49,6 +57,9 @@ void write(const View& v, std::int64_t r, std::int64_t c, double x) {
       break;
     case Element::Bf16:
       v.as<Bf16>()[i] = validator::to_bf16(static_cast<float>(x));
+      break;
+    case Element::E4m3:
+      v.as<E4m3>()[i] = validator::to_e4m3(static_cast<float>(x));
       break;
     case Element::I32:
       v.as<std::int32_t>()[i] = static_cast<std::int32_t>(x);
@@ -85,6 +96,10 @@ class EmulatedDevice final : public validator::Device {
   }
   [[nodiscard]] Element element_of(costmodel::DType dtype) const override {
     return stored_element(dtype, Element::F32, element_);
+  }
+  [[nodiscard]] std::vector<costmodel::Precision> narrow_gemms() override {
+    if (element_ != Element::Bf16) return {};
+    return {costmodel::Precision::Fp8};
   }
 
   void fill(const View& to, double value) override { cuda::fill(queue(), to, value); }
@@ -176,7 +191,16 @@ class EmulatedDevice final : public validator::Device {
   void run_copy(const View& to, const View& from, Stream /*stream*/) override {
     cuda::copy(queue(), to, from);
   }
-  void run_gemm(const Gemm& g) override { cuda::gemm(queue(), g); }
+  void run_gemm(const Gemm& g) override {
+    if (g.a.element != Element::E4m3) return cuda::gemm(queue(), g);
+    // What is asked of cuBLASLt on a GPU, on what kernels make of the operands.
+    if (!cuda::to_cublaslt(g)) throw UnsupportedProduct{"no form that cuBLASLt takes"};
+    std::vector<float> a, b;
+    Gemm wide = g;
+    wide.a = widened(g.a, a);
+    wide.b = widened(g.b, b);
+    cuda::gemm(queue(), wide);
+  }
   void run_grouped_gemm(const Gemm& g, std::span<const std::int64_t> offsets) override {
     cuda::grouped_gemm(queue(), g, offsets);
   }
@@ -192,6 +216,13 @@ class EmulatedDevice final : public validator::Device {
 
  private:
   [[nodiscard]] cuda::Queue queue() const { return {nullptr, scratch_}; }
+  [[nodiscard]] View widened(const View& from, std::vector<float>& memory) const {
+    memory.resize(static_cast<std::size_t>(from.elements()));
+    // NOLINTNEXTLINE(*-reinterpret-cast): memory is untyped at this seam
+    const View to{reinterpret_cast<std::byte*>(memory.data()), Element::F32, from.rows, from.cols, from.cols};
+    cuda::copy(queue(), to, from);
+    return to;
+  }
 
   Element element_;
   std::byte* scratch_;

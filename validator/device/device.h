@@ -30,12 +30,19 @@ struct TimeMark {
 };
 
 /// C = op(A)·op(B), or C += with `accumulate`. op transposes. Views may be strided and of different elements;
-/// sums are made in at least fp32.
+/// sums are made in at least fp32. Operands in E4m3: both are, C is Bf16 or F32, both lie along the sum
+/// (`transpose_b` alone), every side is a multiple of kE4m3Multiple.
 struct Gemm {
   View a, b, c;
   bool transpose_a = false, transpose_b = false;
   bool accumulate = false;
+  /// E4m3 alone: sums need not be carried to fp32 on the way, which is faster where the tensor cores keep
+  /// fewer bits.
+  bool fast_accumulation = false;
 };
+/// 16 bytes of a row, as tensor cores and the checks of frameworks want it (cuBLAS documentation, "Tensor
+/// Core Usage" and cublasLtMatmul's requirements for FP8).
+inline constexpr std::int64_t kE4m3Multiple = 16;
 
 /// Gradients and states of a run of parameters, all contiguous and equally long.
 struct AdamW {
@@ -104,6 +111,9 @@ class Device {
   [[nodiscard]] Tensor allocate_message(Element element, std::int64_t elements);
   /// What the device computes in where the ledger stores `dtype`.
   [[nodiscard]] virtual Element element_of(costmodel::DType dtype) const = 0;
+  /// Precisions narrower than what it computes in that it has matrix products for: Fp8, of E4m3. No part of a
+  /// training step; run_gemm may still throw UnsupportedProduct for one shape or another.
+  [[nodiscard]] virtual std::vector<costmodel::Precision> narrow_gemms() { return {}; }
   /// Copies between views of the same shape; elements are converted.
   void copy(const View& to, const View& from, Stream stream = Stream::Compute) { run_copy(to, from, stream); }
   virtual void fill(const View& to, double value) = 0;

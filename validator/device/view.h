@@ -5,8 +5,9 @@
 
 namespace hexaplan::validator {
 
-/// What the device stores per element. The CPU computes in F64 (proofs) or F32; Bf16 belongs to GPUs.
-enum class Element : std::uint8_t { F64, F32, Bf16, I32 };
+/// What the device stores per element. The CPU computes in F64 (proofs) or F32; Bf16 belongs to GPUs. E4m3
+/// (e4m3.h) is for operands of matrix products alone: it can be copied, filled with noise and multiplied.
+enum class Element : std::uint8_t { F64, F32, Bf16, I32, E4m3 };
 
 [[nodiscard]] constexpr std::size_t bytes_of(Element element) {
   switch (element) {
@@ -17,6 +18,8 @@ enum class Element : std::uint8_t { F64, F32, Bf16, I32 };
       return 4;
     case Element::Bf16:
       return 2;
+    case Element::E4m3:
+      return 1;
   }
   return 0;
 }

@@ -27,7 +27,8 @@ using costmodel::Seconds;
 constexpr double kInterval = 1.96;  // standard deviations on either side of 95 %
 /// Kernels alone repeat better than steps, which also wait for hosts and neighbours.
 constexpr double kLeastTimeSigma = 0.05;
-constexpr double kMostMemoryShare = 1.0, kMostRatio = 1.5, kMostAccumulation = 2.0;  // read_calibration
+constexpr double kMostMemoryShare = 1.0, kMostRatio = 1.5, kMostAccumulation = 2.0,
+                 kMostSustainedRatio = 10;  // read_calibration
 /// A grouped GEMM that computes would take this share's inverse as long.
 constexpr double kTrialSlowdown = 0.8;
 /// Of forward's rate, where backward was not measured at some sequence: as the cost model's prior.
@@ -148,6 +149,19 @@ class CalibrationFitter {
     return most;
   }
 
+  /// Of a point's errors: narrow precisions apart.
+  [[nodiscard]] std::string kind_of(const Point& p) const { return kind_of(p.kind, executed(p)); }
+  [[nodiscard]] static std::string kind_of(PointKind kind, Precision executed) {
+    std::string name{name_of(kind)};
+    if (is_quantized(executed)) name += fmt::format(" {}", name_of(executed));
+    return name;
+  }
+  /// Of a number of a precision's curve; bf16's, or what takes its place, has none in its name.
+  [[nodiscard]] static std::string name_in_curve(Precision executed, std::string_view number) {
+    return is_quantized(executed) ? fmt::format("gemm.{}.{}", name_of(executed), number)
+                                  : fmt::format("gemm.{}", number);
+  }
+
   void fit_gemms() {
     std::map<Precision, std::vector<GemmSample>> samples;
     for (const Measurement* m : of(PointKind::Gemm)) {
@@ -157,12 +171,13 @@ class CalibrationFitter {
     for (const auto& [precision, points] : samples) {
       GemmFit gemm = fit_gemm(points, precision, gpu_, calibration());
       const double share = gemm.curve.share;
-      note("gemm.share", share, share * gemm.share_error, "",
+      note(name_in_curve(precision, "share"), share, share * gemm.share_error, "",
            fmt::format("{} shapes, each alone", points.size()));
-      calibration().gemm[static_cast<std::size_t>(precision)] = std::move(gemm.curve);
+      costmodel::GemmCurve& curve = calibration().gemm[static_cast<std::size_t>(precision)];
+      gemm.curve.sustained = curve.sustained;  // unless it is measured, too
+      curve = std::move(gemm.curve);
       fit_.gemm_precisions.push_back(precision);
-      held_out_[PointKind::Gemm].insert(held_out_[PointKind::Gemm].end(), gemm.held_out.begin(),
-                                        gemm.held_out.end());
+      held_out_[kind_of(PointKind::Gemm, precision)] = std::move(gemm.held_out);
     }
     if (!samples.empty()) lend(samples.contains(Precision::Bf16) ? Precision::Bf16 : samples.begin()->first);
   }
@@ -174,7 +189,10 @@ class CalibrationFitter {
 
   [[nodiscard]] double predicted_gemm(const Point& p) const {
     Calibration alone = fit_.calibration;
-    if (p.kind != PointKind::SustainedGemm) alone.sustained = 1;
+    if (p.kind != PointKind::SustainedGemm) {
+      alone.sustained = 1;
+      alone.gemm[static_cast<std::size_t>(executed(p))].sustained = 1;
+    }
     return gemm_time(p.gemm, executed(p), gpu_, alone).value();
   }
 
@@ -219,21 +237,35 @@ class CalibrationFitter {
     fit_.measured_grouped = true;
   }
 
-  /// A GEMM after seconds of itself against the same alone.
+  /// A GEMM after seconds of itself against the same alone; the narrow precisions' against bf16's.
   void fit_sustained() {
-    std::vector<double> ratios;
+    const std::map<Precision, std::vector<double>> ratios = sustained_ratios();
+    for (const auto& [precision, of_precision] : ratios) {
+      if (is_quantized(precision)) continue;
+      calibration().sustained = note_ratio("sustained", of_precision, 0.01, 1.0,
+                                           "the largest square GEMM after a while of the same");
+      fit_.measured_sustained = true;
+    }
+    for (auto [precision, of_precision] : ratios) {
+      if (!is_quantized(precision)) continue;
+      for (double& ratio : of_precision) ratio /= calibration().sustained;
+      calibration().gemm[static_cast<std::size_t>(precision)].sustained =
+          note_ratio(name_in_curve(precision, "sustained_ratio"), of_precision, 0.01, kMostSustainedRatio,
+                     "the same in this precision, over `sustained`");
+    }
+  }
+  [[nodiscard]] std::map<Precision, std::vector<double>> sustained_ratios() {
+    std::map<Precision, std::vector<double>> ratios;
     for (const Measurement* m : of(PointKind::SustainedGemm)) {
       Point alone = m->point;
       alone.kind = PointKind::Gemm;
       for (const Measurement* other : of(PointKind::Gemm)) {
         if (name_of(other->point) != name_of(alone)) continue;
-        for (const double seconds : m->seconds) ratios.push_back(other->median() / seconds);
+        for (const double seconds : m->seconds)
+          ratios[executed(m->point)].push_back(other->median() / seconds);
       }
     }
-    if (ratios.empty()) return;
-    calibration().sustained =
-        note_ratio("sustained", ratios, 0.01, 1.0, "the largest square GEMM after a while of the same");
-    fit_.measured_sustained = true;
+    return ratios;
   }
 
   /// Share of the peak with every SM busy: attention_time solved for it [docs/formulas.md#T2].
@@ -371,22 +403,30 @@ class CalibrationFitter {
     }
   }
 
-  void measure_residuals() {
-    std::vector<double> spread;
+  /// In the order of the kinds.
+  [[nodiscard]] std::vector<std::pair<std::string, std::vector<double>>> errors_by_kind() {
+    std::vector<std::pair<std::string, std::vector<double>>> result;
     for (const auto& [kind, points] : by_kind_) {
-      std::vector<double> errors;
+      std::map<std::string, std::vector<double>> errors;
       for (const Measurement* m : points) {
         const double prediction = predicted(m->point);
         if (prediction <= 0) continue;
-        errors.push_back(std::abs(std::log(m->median() / prediction)));
+        errors[kind_of(m->point)].push_back(std::abs(std::log(m->median() / prediction)));
         fit_.residuals.push_back({name_of(m->point), m->median(), prediction, m->spread()});
       }
-      if (errors.empty()) continue;
+      result.insert(result.end(), errors.begin(), errors.end());
+    }
+    return result;
+  }
+
+  void measure_residuals() {
+    std::vector<double> spread;
+    for (const auto& [kind, errors] : errors_by_kind()) {
       std::vector<double> held = held_out_[kind];
       for (double& error : held) error = std::abs(error);
       const std::vector<double>& counts = held.empty() ? errors : held;
       spread.insert(spread.end(), counts.begin(), counts.end());
-      fit_.errors.push_back({.kind = std::string{name_of(kind)},
+      fit_.errors.push_back({.kind = kind,
                              .points = static_cast<int>(errors.size()),
                              .median = median_of(errors),
                              .p90 = quantile_of(errors, 0.9),
@@ -405,7 +445,7 @@ class CalibrationFitter {
   const GpuSpec& gpu_;
   const Calibration& before_;
   std::map<PointKind, Measured> by_kind_;
-  std::map<PointKind, std::vector<double>> held_out_;
+  std::map<std::string, std::vector<double>> held_out_;  // by kind_of
   CalibrationFit fit_;
 };
 

@@ -18,12 +18,16 @@ using costmodel::Pass;
 using costmodel::Seconds;
 
 /// Operands start at multiples of this many elements: 256 bytes of bf16, as allocators hand out.
-constexpr std::int64_t kAlignedElements = 128;
+constexpr std::int64_t kAlignedElements = 128, kAlignedBytes = 256;
 constexpr std::int64_t kMostRepeats = 2000;
 constexpr std::int64_t kMostColumns = 4096, kHeadDim = 64;
 
 TensorLabel label_of(DType dtype) {
   return {.name = "calibrate.data", .dtype = dtype};
+}
+
+std::int64_t aligned_elements(Element element) {
+  return std::max(kAlignedElements, kAlignedBytes / static_cast<std::int64_t>(bytes_of(element)));
 }
 
 /// Memory-bound operations run on rows of a hidden size.
@@ -36,15 +40,25 @@ std::int64_t columns_for(std::int64_t elements) {
 KernelBench::Arena::Arena(Device& device, DType dtype, Bytes bytes, std::uint64_t seed) {
   const auto elements = static_cast<std::int64_t>(bytes.value() / costmodel::bytes_per_element(dtype));
   tensor_ = device.allocate(label_of(dtype), 1, elements / kAlignedElements * kAlignedElements);
-  device.fill_noise(tensor_, seed, 1.0, Stream::Compute);
+  view_ = tensor_.view();
+  device.fill_noise(view_, seed, 1.0, Stream::Compute);
+}
+
+KernelBench::Arena::Arena(Device& device, DType dtype, Bytes bytes, std::uint64_t seed, Element element) {
+  const auto elements = static_cast<std::int64_t>(bytes.value() / costmodel::bytes_per_element(dtype));
+  tensor_ = device.allocate(label_of(dtype), 1, elements / kAlignedElements * kAlignedElements);
+  const auto held = static_cast<std::int64_t>(tensor_.view().bytes() / bytes_of(element));
+  view_ = {tensor_.view().data, element, 1, held, held};
+  device.fill_noise(view_, seed, 1.0, Stream::Compute);
 }
 
 View KernelBench::Arena::take(std::int64_t rows, std::int64_t cols) {
   const std::int64_t size = rows * cols;
-  assert(size <= tensor_.view().elements());
-  if (next_ + size > tensor_.view().elements()) next_ = 0;
-  const View part = tensor_.view().slice(next_, size).reshaped(rows, cols);
-  next_ += (size + kAlignedElements - 1) / kAlignedElements * kAlignedElements;
+  assert(size <= view_.elements());
+  if (next_ + size > view_.elements()) next_ = 0;
+  const View part = view_.slice(next_, size).reshaped(rows, cols);
+  const std::int64_t aligned = aligned_elements(view_.element);
+  next_ += (size + aligned - 1) / aligned * aligned;
   return part;
 }
 
@@ -55,6 +69,8 @@ KernelBench::KernelBench(Device& device, const BenchOptions& options)
       inputs_{device, DType::Bf16, 2 * options.memory, 1},
       results_{device, DType::Bf16, 2 * options.memory, 2},
       wide_{device, DType::Fp32, 2 * options.memory, 3} {
+  if (!device_.narrow_gemms().empty())
+    narrow_.emplace(device_, DType::Bf16, 2 * options_.memory, 4, Element::E4m3);
   device_.time_calls(false);  // its own marks around every call would be measured, too
   // A row per position: at most as many as copies of kMostColumns elements have, or the 64 of small ones.
   const double most = options.memory.value() / traffic_per_element(MemoryStep::Rope) / kMostColumns;
@@ -65,7 +81,7 @@ KernelBench::KernelBench(Device& device, const BenchOptions& options)
 }
 
 bool KernelBench::holds_not_a_number() {
-  for (const Arena* arena : {&inputs_, &results_, &wide_}) {
+  for (const Arena* arena : {&inputs_, &results_, &wide_, narrow_ ? &*narrow_ : &inputs_}) {
     std::vector<double> numbers(static_cast<std::size_t>(arena->whole().elements()));
     device_.download(numbers, arena->whole());
     if (std::any_of(numbers.begin(), numbers.end(), [](double x) { return std::isnan(x); })) return true;
@@ -163,6 +179,7 @@ KernelBench::Call KernelBench::prepare(const Point& point) {
 }
 
 KernelBench::Call KernelBench::prepare_gemm(const Point& point) {
+  if (costmodel::is_quantized(point.precision)) return prepare_narrow_gemm(point);
   const costmodel::GemmShape s = point.gemm;
   const bool accumulate = s.accumulate_bytes > 0, weight = point.pass == Pass::BackwardWeight;
   const bool forward = point.pass == Pass::Forward;
@@ -173,6 +190,22 @@ KernelBench::Call KernelBench::prepare_gemm(const Point& point) {
     device_.gemm(
         kCalibrating,
         {.a = a, .b = b, .c = c, .transpose_a = weight, .transpose_b = forward, .accumulate = accumulate});
+  };
+}
+
+/// Frameworks keep transposed copies, so that both operands lie along the sum in every pass, and let sums be
+/// fast forward alone (NVIDIA/TransformerEngine@000b637 transformer_engine/common/recipe/__init__.py:
+/// use_split_accumulator of fp8_gemm_fprop, fp8_gemm_dgrad and fp8_gemm_wgrad).
+KernelBench::Call KernelBench::prepare_narrow_gemm(const Point& point) {
+  assert(narrow_);
+  const costmodel::GemmShape s = point.gemm;
+  const bool accumulate = s.accumulate_bytes > 0, fast = point.pass == Pass::Forward;
+  return [=, this] {
+    const View a = narrow_->take(s.m, s.k), b = narrow_->take(s.n, s.k);
+    const View c = (accumulate ? wide_ : results_).take(s.m, s.n);
+    device_.gemm(
+        kCalibrating,
+        {.a = a, .b = b, .c = c, .transpose_b = true, .accumulate = accumulate, .fast_accumulation = fast});
   };
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "costmodel/units/quantity.h"
@@ -31,7 +32,8 @@ class KernelBench {
 
   /// Rates of one middling GEMM, attention and copy: enough to plan with.
   [[nodiscard]] RoughRates probe();
-  /// Seconds per execution, every sample. Precondition: a kernel's point within the memory.
+  /// Seconds per execution, every sample. Precondition: a kernel's point within the memory, in a precision of
+  /// the device. Throws UnsupportedProduct.
   [[nodiscard]] std::vector<double> measure(const Point& point);
   /// Whether any operand or result is one: what was measured would be arithmetic on rubbish.
   [[nodiscard]] bool holds_not_a_number();
@@ -41,17 +43,22 @@ class KernelBench {
   class Arena {
    public:
     Arena(Device& device, costmodel::DType dtype, costmodel::Bytes bytes, std::uint64_t seed);
+    /// The same memory of another element, filled anew.
+    Arena(Device& device, costmodel::DType dtype, costmodel::Bytes bytes, std::uint64_t seed,
+          Element element);
     [[nodiscard]] View take(std::int64_t rows, std::int64_t cols);
-    [[nodiscard]] const View& whole() const { return tensor_.view(); }
+    [[nodiscard]] const View& whole() const { return view_; }
 
    private:
     Tensor tensor_;
+    View view_;
     std::int64_t next_ = 0;
   };
   using Call = std::function<void()>;
 
   [[nodiscard]] Call prepare(const Point& point);
   [[nodiscard]] Call prepare_gemm(const Point& point);
+  [[nodiscard]] Call prepare_narrow_gemm(const Point& point);
   [[nodiscard]] Call prepare_grouped_gemm(const Point& point);
   [[nodiscard]] Call prepare_attention(const Point& point);
   [[nodiscard]] Call prepare_memory_step(const Point& point);
@@ -63,6 +70,7 @@ class KernelBench {
   Device& device_;
   BenchOptions options_;
   Arena inputs_, results_, wide_;  // bf16, bf16, fp32 in the ledger's terms
+  std::optional<Arena> narrow_;    // E4m3, where the device multiplies it
   Tensor positions_;
 };
 

@@ -10,6 +10,8 @@
 #include <tuple>
 #include <utility>
 
+#include "validator/device/device.h"
+
 namespace hexaplan::validator {
 namespace {
 
@@ -18,6 +20,7 @@ using costmodel::Bytes;
 using costmodel::CollectiveKind;
 using costmodel::GemmShape;
 using costmodel::Pass;
+using costmodel::Precision;
 using costmodel::Seconds;
 
 /// A layer whose matrices are measured.
@@ -36,6 +39,8 @@ constexpr std::int64_t kTokens[] = {4096, 8192, 2048, 16384, 1024, 512, 256, 128
 constexpr std::int64_t kExperts = 8;
 /// fp32 main gradients, read and written (costmodel/compute/operation_builder.cpp).
 constexpr double kAccumulateBytes = 8;
+/// Datasheets of Ada, Hopper and Blackwell: dense fp8 against bf16 (presets/gpus).
+constexpr double kNarrowSpeed = 2;
 
 /// FNV-1a: a fixed order that has nothing to do with size.
 std::uint64_t shuffled(std::string_view name) {
@@ -102,10 +107,10 @@ GemmShape shape_of(const Linear& l, std::int64_t tokens, Pass pass) {
   }
 }
 
-/// At most `per_cell` points per power of two of area and depth and per pass.
+/// At most `per_cell` points per `width` powers of two of area and depth and per pass.
 class Cells {
  public:
-  explicit Cells(int per_cell) : per_cell_{per_cell} {}
+  explicit Cells(int per_cell, double width = 1) : per_cell_{per_cell}, width_{width} {}
   bool full(const GemmShape& g, Pass pass) const {
     const auto found = count_.find(key(g, pass));
     return found != count_.end() && found->second >= per_cell_;
@@ -113,11 +118,12 @@ class Cells {
   void fill(const GemmShape& g, Pass pass) { ++count_[key(g, pass)]; }
 
  private:
-  static std::tuple<int, int, Pass> key(const GemmShape& g, Pass pass) {
-    const auto log2 = [](double x) { return static_cast<int>(std::lround(std::log2(x))); };
+  [[nodiscard]] std::tuple<int, int, Pass> key(const GemmShape& g, Pass pass) const {
+    const auto log2 = [this](double x) { return static_cast<int>(std::lround(std::log2(x) / width_)); };
     return {log2(static_cast<double>(g.m) * static_cast<double>(g.n)), log2(static_cast<double>(g.k)), pass};
   }
   int per_cell_;
+  double width_;
   std::map<std::tuple<int, int, Pass>, int> count_;
 };
 
@@ -133,9 +139,20 @@ std::vector<Linear> all_linears() {
   return result;
 }
 
-void add_passes(const Linear& linear, std::int64_t tokens, Cells& cells, Collector& points) {
+/// What devices multiply in eight bits has sides that fill rows of 16 bytes.
+bool has_product(Precision precision, const GemmShape& g) {
+  if (!costmodel::is_quantized(precision)) return true;
+  return g.m % kE4m3Multiple == 0 && g.n % kE4m3Multiple == 0 && g.k % kE4m3Multiple == 0;
+}
+
+void add_passes(const Linear& linear, std::int64_t tokens, Precision precision, Cells& cells,
+                Collector& points) {
   for (const Pass pass : {Pass::Forward, Pass::BackwardData, Pass::BackwardWeight}) {
-    Point point{.kind = PointKind::Gemm, .pass = pass, .gemm = shape_of(linear, tokens, pass)};
+    Point point{.kind = PointKind::Gemm,
+                .precision = precision,
+                .pass = pass,
+                .gemm = shape_of(linear, tokens, pass)};
+    if (!has_product(precision, point.gemm)) continue;
     if (cells.full(point.gemm, pass) || !points.add(point)) continue;
     cells.fill(point.gemm, pass);
     if (pass != Pass::BackwardWeight) continue;
@@ -144,14 +161,37 @@ void add_passes(const Linear& linear, std::int64_t tokens, Cells& cells, Collect
   }
 }
 
-std::vector<Point> gemms(const PlanLimits& limits) {
+std::vector<Point> gemms(const PlanLimits& limits, Precision precision, Cells cells) {
   Collector points{limits};
-  Cells cells{limits.per_cell};
   const std::vector<Linear> linears = all_linears();
   for (const std::int64_t tokens : kTokens) {
-    for (const Linear& linear : linears) add_passes(linear, tokens, cells, points);
+    for (const Linear& linear : linears) add_passes(linear, tokens, precision, cells, points);
   }
   return points.take_shuffled();
+}
+
+/// The largest square that the limits allow, short and long.
+std::vector<Point> sustained(const PlanLimits& limits, Precision precision) {
+  Collector fits{limits};
+  for (std::int64_t side = 8192; side >= 128; side /= 2) {
+    Point point{
+        .kind = PointKind::SustainedGemm, .precision = precision, .gemm = {.m = side, .n = side, .k = side}};
+    if (!fits.add(point)) continue;
+    Point alone = point;
+    alone.kind = PointKind::Gemm;
+    return {alone, point};
+  }
+  return {};
+}
+
+/// The square first; then fewer shapes than bf16 has: the kernels are alike, and a quick sweep has to hold
+/// both.
+std::vector<Point> narrow_gemms(const PlanLimits& limits, Precision precision) {
+  constexpr double kWidth = 2;
+  std::vector<Point> points = sustained(limits, precision);
+  const std::vector<Point> others = gemms(limits, precision, Cells{limits.per_cell, kWidth});
+  points.insert(points.end(), others.begin(), others.end());
+  return points;
 }
 
 std::vector<Point> special_gemms(const PlanLimits& limits) {
@@ -165,15 +205,8 @@ std::vector<Point> special_gemms(const PlanLimits& limits) {
   std::vector<Point> result = points.take_shuffled();
   const std::size_t most = 8 + 3 * static_cast<std::size_t>(limits.per_cell);
   if (result.size() > most) result.resize(most);
-  // The largest square that the limits allow, short and long.
-  for (std::int64_t side = 8192; side >= 128; side /= 2) {
-    const GemmShape square{.m = side, .n = side, .k = side};
-    if (!points.add({.kind = PointKind::SustainedGemm, .gemm = square})) continue;
-    (void)points.take_shuffled();
-    result.insert(result.begin(), {{.kind = PointKind::Gemm, .gemm = square},
-                                   {.kind = PointKind::SustainedGemm, .gemm = square}});
-    break;
-  }
+  const std::vector<Point> squares = sustained(limits, Precision::Bf16);
+  result.insert(result.begin(), squares.begin(), squares.end());
   return result;
 }
 
@@ -266,15 +299,18 @@ void add_payloads(Point point, double factor, Collector& points) {
 Seconds guess_time(const Point& point, const RoughRates& rates) {
   const bool attention =
       point.kind == PointKind::AttentionForward || point.kind == PointKind::AttentionBackward;
-  return flops_of(point) / (attention ? rates.attention : rates.gemm) + traffic_of(point) / rates.memory;
+  const double faster = costmodel::is_quantized(point.precision) ? kNarrowSpeed : 1;
+  return flops_of(point) / (attention ? rates.attention : faster * rates.gemm) +
+         traffic_of(point) / rates.memory;
 }
 
 std::vector<Point> plan_kernels(const PlanLimits& limits) {
-  const std::vector<Point> lists[] = {{{.kind = PointKind::Launch}},
-                                      special_gemms(limits),
-                                      gemms(limits),
-                                      attentions(limits),
-                                      memory_steps(limits)};
+  std::vector<std::vector<Point>> lists = {{{.kind = PointKind::Launch}},
+                                           special_gemms(limits),
+                                           gemms(limits, Precision::Bf16, Cells{limits.per_cell}),
+                                           attentions(limits),
+                                           memory_steps(limits)};
+  for (const Precision precision : limits.narrow) lists.push_back(narrow_gemms(limits, precision));
   std::vector<Point> points = interleave(lists);
   std::set<std::string> names;
   std::erase_if(points, [&](const Point& point) { return !names.insert(name_of(point)).second; });

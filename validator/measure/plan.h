@@ -19,6 +19,9 @@ struct PlanLimits {
   costmodel::Seconds longest_run{1.0};  // of one execution
   costmodel::Bytes memory;              // operands and results of one point
   int per_cell = 4;                     // GEMMs per power of two of area and depth
+  /// Precisions beside the one that the device computes in: GEMMs of a quarter as many cells, and a sustained
+  /// one.
+  std::vector<costmodel::Precision> narrow = {};
 };
 
 /// Ranks that collectives can be measured over.
@@ -28,7 +31,7 @@ struct RankPlan {
   bool overlaps = false;  // a GEMM can run while a collective does
 };
 
-/// Guess of one execution.
+/// Guess of one execution. Rates are of bf16; tensor cores multiply eight bits twice as fast.
 [[nodiscard]] costmodel::Seconds guess_time(const Point& point, const RoughRates& rates);
 
 /// Points of one device: GEMMs with the shapes of real layers under real tensor-parallel degrees, attention

@@ -40,8 +40,7 @@ constexpr std::string_view kPrecisionNames[costmodel::kPrecisionCount] = {
 constexpr std::string_view kPassNames[] = {"forward", "data", "weight", "step"};
 
 std::string gemm_name(const Point& p) {
-  std::string name = fmt::format("{} {} {} {}x{}x{}", name_of(p.kind),
-                                 kPrecisionNames[static_cast<std::size_t>(p.precision)],
+  std::string name = fmt::format("{} {} {} {}x{}x{}", name_of(p.kind), name_of(p.precision),
                                  kPassNames[static_cast<std::size_t>(p.pass)], p.gemm.m, p.gemm.n, p.gemm.k);
   if (p.gemm.batch > 1) name += fmt::format(" batch {}", p.gemm.batch);
   if (p.gemm.accumulate_bytes > 0) name += fmt::format(" accumulate {}", p.gemm.accumulate_bytes);
@@ -64,11 +63,17 @@ double element_bytes(Precision precision) {
   return costmodel::bytes_per_element(costmodel::activation_dtype(precision));
 }
 
+/// A and B; C is as activations are.
+double operand_bytes(Precision precision) {
+  return costmodel::is_quantized(precision) ? costmodel::bytes_per_element(costmodel::DType::Fp8)
+                                            : element_bytes(precision);
+}
+
 double gemm_traffic(const Point& p) {
   const auto m = static_cast<double>(p.gemm.m), n = static_cast<double>(p.gemm.n);
   const auto k = static_cast<double>(p.gemm.k), batch = static_cast<double>(p.gemm.batch);
   const double c = p.gemm.accumulate_bytes > 0 ? p.gemm.accumulate_bytes : element_bytes(p.precision);
-  return batch * (element_bytes(p.precision) * (m * k + k * n) + c * m * n);
+  return batch * (operand_bytes(p.precision) * (m * k + k * n) + c * m * n);
 }
 
 double attention_traffic(const Point& p) {
@@ -95,6 +100,9 @@ std::string_view name_of(PointKind kind) {
 }
 std::string_view name_of(MemoryStep step) {
   return kSteps[static_cast<std::size_t>(step)].name;
+}
+std::string_view name_of(Precision precision) {
+  return kPrecisionNames[static_cast<std::size_t>(precision)];
 }
 double traffic_per_element(MemoryStep step) {
   return kSteps[static_cast<std::size_t>(step)].traffic;

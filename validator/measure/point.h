@@ -43,10 +43,13 @@ inline constexpr int kMemorySteps = 9;
 /// operation list counts them: activations in bf16, gradients and states in fp32.
 [[nodiscard]] double traffic_per_element(MemoryStep step);
 
+/// As users write it: "fp8".
+[[nodiscard]] std::string_view name_of(costmodel::Precision precision);
+
 /// One thing to measure.
 struct Point {
   PointKind kind = PointKind::Gemm;
-  costmodel::Precision precision = costmodel::Precision::Bf16;
+  costmodel::Precision precision = costmodel::Precision::Bf16;  // quantized: GEMMs alone, result in bf16
   /// GEMMs: how the operands lie, and whether C is added to (gemm.accumulate_bytes).
   costmodel::Pass pass = costmodel::Pass::Forward;
   costmodel::GemmShape gemm;

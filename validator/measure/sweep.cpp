@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "validator/device/unsupported_product.h"
 #include "validator/measure/collective_bench.h"
 
 namespace hexaplan::validator {
@@ -46,6 +47,9 @@ class Ledger {
     result_.measurements.push_back({point, std::move(seconds)});
     ++result_.measured;
   }
+  void refuse(const UnsupportedProduct& why) {
+    if (result_.refused++ == 0) result_.refusal = why.what();
+  }
   [[nodiscard]] SweepResult finish() {
     report(nullptr);
     return std::move(result_);
@@ -58,7 +62,7 @@ class Ledger {
   }
   void report(const Point* point) const {
     if (!options_.progress) return;
-    options_.progress({.done = result_.measured + result_.stored + result_.left_out,
+    options_.progress({.done = result_.measured + result_.stored + result_.left_out + result_.refused,
                        .total = total_,
                        .point = point,
                        .elapsed = elapsed(),
@@ -85,7 +89,12 @@ SweepResult sweep_kernels(std::span<const Point> plan, KernelBench& bench, Measu
                           const SweepOptions& options) {
   Ledger ledger{plan, store, options};
   for (const Point& point : plan) {
-    if (ledger.begin(point) == Step::Measure) ledger.end(point, bench.measure(point));
+    if (ledger.begin(point) != Step::Measure) continue;
+    try {
+      ledger.end(point, bench.measure(point));
+    } catch (const UnsupportedProduct& why) {
+      ledger.refuse(why);
+    }
   }
   return ledger.finish();
 }

@@ -1,6 +1,8 @@
 #pragma once
 #include <functional>
+#include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,6 +32,8 @@ struct SweepResult {
   std::vector<Measurement> measurements;  // in the order of the plan
   int measured = 0, stored = 0;           // now; before, and taken from the store
   int left_out = 0;                       // no time for them
+  int refused = 0;                        // products that the device does not have after all,
+  std::string refusal;                    // and its words about the first
 };
 
 /// Measures the points that the store lacks and stores each before the next begins: a kill loses the one

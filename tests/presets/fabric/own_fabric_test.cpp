@@ -78,6 +78,7 @@ TEST(write_calibration, is_read_back_as_it_was) {
   const costmodel::GpuSpec h100 = find_gpu("h100");
   Calibration before = find_calibration(h100);
   before.optimizer = {.share = 0.71, .ramp = costmodel::Seconds{4e-6}};
+  before.gemm[static_cast<std::size_t>(Precision::Fp8)].sustained = 0.93;
   before.attention_unmasked = 1.07;
   before.attention_windowed = 0.83;
   before.context = costmodel::Bytes{512.0 * 1024 * 1024};
@@ -104,6 +105,9 @@ TEST(write_calibration, is_read_back_as_it_was) {
     EXPECT_EQ(a.area.log2, b.area.log2);
     EXPECT_THAT(a.correction, testing::Pointwise(testing::DoubleNear(1e-5), b.correction));
   }
+  const costmodel::GemmCurve& blocks = after.gemm[static_cast<std::size_t>(Precision::Fp8Block)];
+  EXPECT_EQ(blocks.sustained, 0.93) << "borrowed from fp8";
+  EXPECT_EQ(blocks.provenance, costmodel::Provenance::Borrowed);
   ASSERT_EQ(after.attention.size(), before.attention.size());
   EXPECT_THAT(after.attention[1].backward,
               testing::Pointwise(testing::DoubleNear(1e-4), before.attention[1].backward));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/emulated_device.h"
+#include "tests/validator/conformance/narrow_products.h"
 #include "tests/validator/conformance/operations.h"
 #include "validator/device/cpu/cpu_device.h"
 #include "validator/device/cuda/emulation/emulation.h"
@@ -46,6 +47,16 @@ TEST_P(Conformance, cuda_kernels_do_not_depend_on_which_thread_comes_first) {
       EXPECT_EQ(forward[i].values, backward[i].values)
           << forward[i].name << " of " << size.rows << " x " << size.cols;
   }
+}
+
+TEST(NarrowConformance, cuda_kernels_with_products_of_e4m3) {
+  expect_e4m3_like_float64(*make_emulated_device(Element::Bf16));
+}
+
+TEST(NarrowConformance, what_computes_in_fp32_or_wider_has_no_narrow_products) {
+  EXPECT_TRUE(make_emulated_device(Element::F32)->narrow_gemms().empty());
+  for (const Element element : {Element::F32, Element::F64})
+    EXPECT_TRUE(validator::make_cpu_device(element)->narrow_gemms().empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(device, Conformance, testing::ValuesIn(all_operations()), name_of);

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <vector>
 
 #include "tests/validator/device/random_numbers.h"
@@ -13,6 +15,7 @@
 #include "validator/device/cuda/gpu_error.h"
 #include "validator/device/cuda/lt_gemm.h"
 #include "validator/device/cuda/pieces.h"
+#include "validator/device/e4m3.h"
 
 namespace hexaplan::validator::cuda {
 namespace {
@@ -92,11 +95,55 @@ TEST(cublaslt_form, exists_for_what_is_summed_in_fp32_and_stored_no_narrower) {
       {Element::F32, Element::F32, Element::Bf16, false},
       {Element::Bf16, Element::F32, Element::F32, false},
       {Element::F64, Element::F64, Element::F64, false},
+      {Element::E4m3, Element::Bf16, Element::Bf16, false},
+      {Element::Bf16, Element::Bf16, Element::E4m3, false},
   };
   for (const Row& row : rows) {
     const auto form = to_cublaslt({.a = view(8, 8, row.a), .b = view(8, 8, row.b), .c = view(8, 8, row.c)});
     EXPECT_EQ(form.has_value(), row.taken)
         << static_cast<int>(row.a) << static_cast<int>(row.b) << static_cast<int>(row.c);
+  }
+}
+
+TEST(cublaslt_form, e4m3_lies_along_the_sum_in_rows_of_sixteen_bytes) {
+  struct Row {
+    const char* what;
+    View a, b, c;
+    bool transpose_a, transpose_b, taken;
+  };
+  constexpr Element kNarrow = Element::E4m3, kResult = Element::Bf16;
+  const View a = view(32, 64, kNarrow), b = view(48, 64, kNarrow), c = view(32, 48, kResult);
+  const Row rows[] = {
+      {"both along the sum", a, b, c, false, true, true},
+      {"into fp32", a, b, view(32, 48, Element::F32), false, true, true},
+      {"into e4m3", a, b, view(32, 48, kNarrow), false, true, false},
+      {"rows apart, at 16 bytes", view(32, 64, kNarrow, 80), b, c, false, true, true},
+      {"rows apart, not at 16 bytes", view(32, 64, kNarrow, 72), b, c, false, true, false},
+      {"an address between", view(32, 64, kNarrow, 0, 4096 + 8), b, c, false, true, false},
+      {"the second across", a, view(64, 48, kNarrow), c, false, false, false},
+      {"the first across", view(64, 32, kNarrow), b, c, true, true, false},
+      {"a sum of 56", view(32, 56, kNarrow), view(48, 56, kNarrow), c, false, true, false},
+      {"40 rows", view(40, 64, kNarrow), b, view(40, 48, kResult), false, true, false},
+      {"40 columns", a, view(40, 64, kNarrow), view(32, 40, kResult), false, true, false},
+  };
+  for (const Row& row : rows) {
+    const auto form = to_cublaslt(
+        {.a = row.a, .b = row.b, .c = row.c, .transpose_a = row.transpose_a, .transpose_b = row.transpose_b});
+    EXPECT_EQ(form.has_value(), row.taken) << row.what;
+    if (!form) continue;
+    EXPECT_TRUE(form->transpose_first && !form->transpose_second) << "TN, as cuBLAS calls it";
+  }
+}
+
+TEST(cublaslt_form, fast_accumulation_is_known_of_e4m3_alone) {
+  for (const Element element : {Element::E4m3, Element::Bf16}) {
+    const auto form = to_cublaslt({.a = view(32, 64, element),
+                                   .b = view(48, 64, element),
+                                   .c = view(32, 48, Element::Bf16),
+                                   .transpose_b = true,
+                                   .fast_accumulation = true});
+    ASSERT_TRUE(form);
+    EXPECT_EQ(form->fast_accumulation, element == Element::E4m3);
   }
 }
 
@@ -150,6 +197,36 @@ TEST(gemm_cache, the_next_process_finds_what_one_has_measured) {
   EXPECT_EQ(next.find(form_of(24)), nullptr) << "what was kept in memory alone";
 }
 
+LtGemm narrow_form(bool fast) {
+  return *to_cublaslt({.a = view(32, 64, Element::E4m3),
+                       .b = view(48, 64, Element::E4m3),
+                       .c = view(32, 48, Element::Bf16),
+                       .transpose_b = true,
+                       .fast_accumulation = fast});
+}
+
+TEST(gemm_cache, tells_fast_accumulation_apart) {
+  constexpr TunedAlgorithm kOther{{9, 9, 9, 9, 9, 9, 9, 9}, 16};
+  const TemporaryFile file;
+  GemmCache first{file.path};
+  first.add(narrow_form(true), kFast);
+  first.add(narrow_form(false), kOther);
+  const GemmCache next{file.path};
+  ASSERT_TRUE(next.find(narrow_form(true)) && next.find(narrow_form(false)));
+  EXPECT_EQ(*next.find(narrow_form(true)), kFast);
+  EXPECT_EQ(*next.find(narrow_form(false)), kOther);
+}
+
+TEST(gemm_cache, reads_what_was_written_before_there_was_e4m3) {
+  // A line of a file as it was.
+  const auto read = read_cache_line(
+      "gemm1 2 64 32 64 128 2 64 8 64 128 1 32 8 32 128 1 0 0 1024 1 ffffffffffffffff 3 4 5 6 7 8 .");
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->first, form_of(8));
+  EXPECT_EQ(read->second, kFast);
+  EXPECT_EQ(cache_line(form_of(8), kFast).find("fast"), std::string::npos) << "and is still written so";
+}
+
 TEST(gemm_cache, skips_lines_that_are_cut_off_or_foreign) {
   const std::string whole = cache_line(form_of(8), kFast);
   ASSERT_TRUE(read_cache_line(whole));
@@ -191,14 +268,89 @@ TEST(pieces, cover_every_element_once_in_order) {
 }
 
 TEST(pieces, host_numbers_survive_in_what_can_hold_them) {
-  const std::vector<double> numbers{1, -0.5, 3, 1024};
-  for (const Element element : {Element::F64, Element::F32, Element::Bf16, Element::I32}) {
+  const std::vector<double> numbers{1, -0.5, 3, 256};
+  for (const Element element : {Element::F64, Element::F32, Element::Bf16, Element::I32, Element::E4m3}) {
     std::vector<std::byte> memory(numbers.size() * bytes_of(element));
     encode(memory.data(), element, numbers.data(), std::ssize(numbers));
     std::vector<double> back(numbers.size());
     decode(back.data(), element, memory.data(), std::ssize(back));
     const bool whole = element == Element::I32;
-    EXPECT_THAT(back, testing::ElementsAre(1, whole ? 0 : -0.5, 3, 1024));
+    EXPECT_THAT(back, testing::ElementsAre(1, whole ? 0 : -0.5, 3, 256));
+  }
+}
+
+// --- eight bits ---
+
+constexpr float kInfinite = std::numeric_limits<float>::infinity();
+
+TEST(e4m3, rounds_to_nearest_ties_to_even_and_saturates) {
+  struct Row {
+    float number;
+    std::uint8_t bits;
+  };
+  // Codes: arXiv:2209.05433, table 1 (448 = 0x7e, 2⁻⁶ = 0x08, 2⁻⁹ = 0x01).
+  const Row rows[] = {
+      {0, 0x00},
+      {-0.0F, 0x80},
+      {1, 0x38},
+      {-1, 0xb8},
+      {448, 0x7e},
+      {463, 0x7e},
+      {465, 0x7e},
+      {1e9F, 0x7e},
+      {-1e9F, 0xfe},
+      {kInfinite, 0x7e},
+      {-kInfinite, 0xfe},
+      {0x1p-6F, 0x08},
+      {0x1p-9F, 0x01},
+      {7 * 0x1p-9F, 0x07},
+      {0x1p-10F, 0x00},
+      {1.5F * 0x1p-10F, 0x01},
+      {3 * 0x1p-10F, 0x02},
+      {7.5F * 0x1p-9F, 0x08},
+      {0x1p-11F, 0x00},
+      {1e-40F, 0x00},
+      {1.0625F, 0x38},
+      {1.0626F, 0x39},
+      {1.1875F, 0x3a},
+      {3.14159F, 0x45},
+      {240, 0x77},
+      {247, 0x77},
+      {248, 0x78},
+      {432, 0x7e},
+      {431, 0x7d},
+      {-2.75F, 0xc3},
+  };
+  for (const Row& row : rows) EXPECT_EQ(to_e4m3(row.number).bits, row.bits) << row.number;
+  EXPECT_EQ(to_e4m3(std::numeric_limits<float>::quiet_NaN()).bits & 0x7f, 0x7f);
+}
+
+TEST(e4m3, every_code_is_the_number_that_its_bits_say_and_comes_back) {
+  for (unsigned code = 0; code < 256; ++code) {
+    const E4m3 narrow{static_cast<std::uint8_t>(code)};
+    const float number = to_float(narrow);
+    if ((code & 0x7fU) == 0x7fU) {
+      EXPECT_TRUE(std::isnan(number)) << code;
+      continue;
+    }
+    const int exponent = static_cast<int>(code >> 3 & 15U), mantissa = static_cast<int>(code & 7U);
+    const double magnitude =
+        exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(8 + mantissa, exponent - 10);
+    EXPECT_EQ(static_cast<double>(number), code < 128 ? magnitude : -magnitude) << code;
+    EXPECT_EQ(to_e4m3(number).bits, code);
+  }
+}
+
+TEST(e4m3, no_other_code_is_nearer) {
+  for (const double x : random_numbers(2000, 5)) {
+    for (const double scale : {0.001, 0.02, 1.0, 40.0}) {
+      const auto number = static_cast<float>(x * scale);
+      const float off = std::abs(to_float(to_e4m3(number)) - number);
+      for (unsigned code = 0; code < 256; ++code) {
+        const float other = to_float(E4m3{static_cast<std::uint8_t>(code)});
+        EXPECT_FALSE(std::abs(other - number) < off) << number << " " << code;
+      }
+    }
   }
 }
 

@@ -34,6 +34,7 @@ ClusterSpec cluster_of(std::int64_t nodes, std::int64_t per_node) {
   cluster.gpu.architecture = "hopper";
   cluster.gpu.memory_bandwidth = BytesPerSecond{3.35e12};
   cluster.gpu.peak[static_cast<std::size_t>(Precision::Bf16)] = FlopsPerSecond{989e12};
+  cluster.gpu.peak[static_cast<std::size_t>(Precision::Fp8)] = FlopsPerSecond{1979e12};
   cluster.gpu.sm_count = 132;
   cluster.gpus = nodes * per_node;
   cluster.gpus_per_node = static_cast<int>(per_node);
@@ -84,6 +85,12 @@ Calibration random_truth(Noise& noise) {
   truth.optimizer = {.share = 0.85 * truth.memory.share, .ramp = 1.3 * truth.memory.ramp};
   truth.attention_unmasked = 0.4 + gemm.share;
   truth.attention_windowed = 0.1 + gemm.share;
+  costmodel::GemmCurve& narrow = truth.gemm[static_cast<std::size_t>(Precision::Fp8)];
+  narrow = gemm;
+  narrow.share = 0.9 * gemm.share;
+  narrow.k_half = 1.4 * gemm.k_half;
+  narrow.sustained = 0.2 + gemm.share;
+  for (double& cell : narrow.correction) cell = -0.5 * cell;
   costmodel::AttentionCurve attention;
   for (int s = 6; s <= 15; ++s) {
     attention.sequence.log2.push_back(s);
@@ -111,16 +118,20 @@ double true_seconds(const Point& p, const ClusterSpec& cluster, const Calibratio
                             Precision::Bf16, cluster.gpu, truth)
           .value();
     default:
-      if (p.kind != PointKind::SustainedGemm) alone.sustained = 1;
-      return gemm_time(p.gemm, Precision::Bf16, cluster.gpu, alone).value();
+      if (p.kind != PointKind::SustainedGemm) {
+        alone.sustained = 1;
+        for (costmodel::GemmCurve& curve : alone.gemm) curve.sustained = 1;
+      }
+      return gemm_time(p.gemm, p.precision, cluster.gpu, alone).value();
   }
 }
 
-std::vector<Point> plan(int per_cell) {
+std::vector<Point> plan(int per_cell, std::vector<Precision> narrow = {}) {
   return plan_kernels({.rates = {FlopsPerSecond{600e12}, FlopsPerSecond{300e12}, BytesPerSecond{2e12}},
                        .longest_run = Seconds{0.2},
                        .memory = Bytes{4e9},
-                       .per_cell = per_cell});
+                       .per_cell = per_cell,
+                       .narrow = std::move(narrow)});
 }
 
 double value_of(const CalibrationFit& fit, const std::string& name) {
@@ -166,6 +177,86 @@ TEST(fit, recovers_random_curves_from_noisy_measurements_with_outliers) {
     ASSERT_FALSE(fit.residuals.empty());
     EXPECT_GT(std::abs(std::log(fit.residuals.front().measured / fit.residuals.front().predicted)), 0.3)
         << "an outlier stays one";
+  }
+}
+
+std::vector<Measurement> measured(const std::vector<Point>& points, const ClusterSpec& cluster,
+                                  const Calibration& truth, Noise& noise) {
+  std::vector<Measurement> measurements;
+  for (const Point& point : points)
+    measurements.push_back({point, noise.around(true_seconds(point, cluster, truth))});
+  return measurements;
+}
+
+std::vector<Point> fp8_alone(const std::vector<Point>& points) {
+  std::vector<Point> result;
+  for (const Point& point : points) {
+    if (point.precision == Precision::Fp8) result.push_back(point);
+  }
+  return result;
+}
+
+TEST(fit, fp8_has_a_curve_and_a_sustained_ratio_of_its_own) {
+  constexpr auto kFp8 = static_cast<std::size_t>(Precision::Fp8);
+  const ClusterSpec cluster = cluster_of(1, 8);
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Noise noise{seed, 0.02};
+    const Calibration truth = random_truth(noise);
+    const CalibrationFit fit =
+        fit_calibration(measured(plan(1, {Precision::Fp8}), cluster, truth, noise), cluster, {});
+    EXPECT_THAT(fit.gemm_precisions, testing::ElementsAre(Precision::Bf16, Precision::Fp8));
+    EXPECT_EQ(value_of(fit, "gemm.fp8.share"), fit.calibration.gemm[kFp8].share);
+    EXPECT_EQ(value_of(fit, "gemm.fp8.sustained_ratio"), fit.calibration.gemm[kFp8].sustained);
+    EXPECT_NEAR(fit.calibration.gemm[kFp8].sustained / truth.gemm[kFp8].sustained, 1, 0.08);
+    EXPECT_NEAR(fit.calibration.sustained / truth.sustained, 1, 0.05) << "as bf16 sets it";
+    std::vector<double> errors;
+    for (const Point& point : fp8_alone(plan(4, {Precision::Fp8})))
+      errors.push_back(std::abs(
+          std::log(true_seconds(point, cluster, fit.calibration) / true_seconds(point, cluster, truth))));
+    EXPECT_LT(median_of(errors), 0.025) << "of shapes that mostly were not measured";
+    EXPECT_LT(quantile_of(errors, 0.9), 0.1);
+    std::vector<std::string> kinds;
+    for (const FitError& error : fit.errors) {
+      kinds.push_back(error.kind);
+      EXPECT_TRUE(error.kind != "gemm fp8" || error.held_out > 5);
+    }
+    EXPECT_THAT(kinds, testing::IsSupersetOf({"gemm", "gemm fp8", "sustained gemm", "sustained gemm fp8"}));
+  }
+}
+
+TEST(fit, fp8_leaves_the_curve_of_bf16_as_it_is) {
+  const ClusterSpec cluster = cluster_of(1, 8);
+  Noise noise{2, 0.02};
+  const Calibration truth = random_truth(noise);
+  const auto fitted = [&](std::vector<Precision> narrow) {
+    std::vector<Measurement> exact;
+    for (const Point& point : plan(1, std::move(narrow)))
+      exact.push_back({point, {true_seconds(point, cluster, truth)}});
+    return fit_calibration(exact, cluster, {}).calibration;
+  };
+  const Calibration without = fitted({}), with = fitted({Precision::Fp8});
+  const auto bf16 = [](const Calibration& c) { return c.gemm[static_cast<std::size_t>(Precision::Bf16)]; };
+  EXPECT_EQ(bf16(with).share, bf16(without).share);
+  EXPECT_EQ(bf16(with).correction, bf16(without).correction);
+  EXPECT_EQ(with.sustained, without.sustained);
+  EXPECT_EQ(with.grouped, without.grouped);
+}
+
+TEST(fit, a_sustained_ratio_that_was_not_measured_stays_as_it_was) {
+  constexpr auto kFp8 = static_cast<std::size_t>(Precision::Fp8);
+  const ClusterSpec cluster = cluster_of(1, 8);
+  Noise noise{4, 0.02};
+  const Calibration truth = random_truth(noise);
+  std::vector<Point> points = plan(1, {Precision::Fp8});
+  std::erase_if(points, [](const Point& p) { return p.kind == PointKind::SustainedGemm; });
+  Calibration before;
+  before.gemm[kFp8].sustained = 0.93;
+  const CalibrationFit fit = fit_calibration(measured(points, cluster, truth, noise), cluster, before);
+  EXPECT_EQ(fit.calibration.gemm[kFp8].sustained, 0.93);
+  EXPECT_EQ(fit.calibration.gemm[kFp8].provenance, costmodel::Provenance::Measured);
+  for (const FitError& error : fit.errors) {
+    EXPECT_TRUE(error.kind != "gemm fp8" || error.median < 0.05) << "short runs know nothing of it";
   }
 }
 

@@ -1,10 +1,13 @@
 // Sweeps on the CPU device and on threads: what is planned, measured, stored and taken up again.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <set>
 
+#include "tests/support/emulated_device.h"
 #include "validator/communicator/threads/thread_ranks.h"
 #include "validator/device/cpu/cpu_device.h"
 #include "validator/measure/sweep.h"
@@ -17,14 +20,33 @@ using costmodel::Bytes;
 using costmodel::BytesPerSecond;
 using costmodel::CollectiveKind;
 using costmodel::FlopsPerSecond;
+using costmodel::Pass;
+using costmodel::Precision;
 using costmodel::Seconds;
 
 const RoughRates kH100{FlopsPerSecond{600e12}, FlopsPerSecond{300e12}, BytesPerSecond{2e12}};
 const RoughRates kProcessor{FlopsPerSecond{40e9}, FlopsPerSecond{5e9}, BytesPerSecond{8e9}};
 
-std::vector<Point> plan(const RoughRates& rates, int per_cell, double longest) {
-  return plan_kernels(
-      {.rates = rates, .longest_run = Seconds{longest}, .memory = Bytes{4e9}, .per_cell = per_cell});
+std::vector<Point> plan(const RoughRates& rates, int per_cell, double longest,
+                        std::vector<Precision> narrow = {}) {
+  return plan_kernels({.rates = rates,
+                       .longest_run = Seconds{longest},
+                       .memory = Bytes{4e9},
+                       .per_cell = per_cell,
+                       .narrow = std::move(narrow)});
+}
+
+std::vector<Point> of_precision(const std::vector<Point>& points, Precision precision) {
+  std::vector<Point> result;
+  std::copy_if(points.begin(), points.end(), std::back_inserter(result),
+               [precision](const Point& p) { return p.precision == precision; });
+  return result;
+}
+
+std::vector<std::string> names_of(const std::vector<Point>& points) {
+  std::vector<std::string> names;
+  for (const Point& point : points) names.push_back(name_of(point));
+  return names;
 }
 
 TEST(plan_kernels, any_beginning_is_a_sweep_of_all_kinds) {
@@ -53,12 +75,71 @@ TEST(plan_kernels, has_shapes_of_real_layers_and_what_small_machines_can_compute
 }
 
 TEST(plan_kernels, a_quick_sweep_of_one_gpu_takes_less_than_two_minutes) {
-  double seconds = 0;
-  for (const Point& point : plan(kH100, 1, 0.5)) {
-    constexpr double kRuns = 3 + 10, kShortest = 200e-6, kSetUp = 20e-3;
-    seconds += kSetUp + kRuns * std::max(guess_time(point, kH100).value(), kShortest);
+  for (const std::vector<Precision>& narrow : {std::vector<Precision>{}, {Precision::Fp8}}) {
+    double seconds = 0;
+    for (const Point& point : plan(kH100, 1, 0.5, narrow)) {
+      constexpr double kRuns = 3 + 10, kShortest = 200e-6, kSetUp = 20e-3;
+      seconds += kSetUp + kRuns * std::max(guess_time(point, kH100).value(), kShortest);
+      if (point.kind == PointKind::SustainedGemm) seconds += BenchOptions{}.sustained.value();
+    }
+    EXPECT_LT(seconds, 60) << "and the budget cuts off what takes longer than guessed";
   }
-  EXPECT_LT(seconds, 60) << "and the budget cuts off what takes longer than guessed";
+}
+
+TEST(plan_kernels, fp8_adds_products_and_changes_nothing_else) {
+  for (const int per_cell : {1, 4}) {
+    const std::vector<Point> without = plan(kH100, per_cell, 0.5);
+    const std::vector<Point> with = plan(kH100, per_cell, 0.5, {Precision::Fp8});
+    EXPECT_EQ(names_of(of_precision(with, Precision::Bf16)), names_of(without));
+    EXPECT_TRUE(of_precision(without, Precision::Fp8).empty());
+    const auto gemms = [](const std::vector<Point>& points) {
+      return std::count_if(points.begin(), points.end(),
+                           [](const Point& p) { return p.kind == PointKind::Gemm; });
+    };
+    const std::vector<Point> narrow = of_precision(with, Precision::Fp8);
+    EXPECT_GE(gemms(narrow), 40) << "enough for a curve of its own, and to hold out a quarter";
+    EXPECT_LT(gemms(narrow), gemms(without) / 2) << "a quick sweep has to hold both";
+  }
+}
+
+TEST(plan_kernels, fp8_has_every_pass_and_a_sustained_product_in_any_beginning) {
+  const std::vector<Point> points = plan(kH100, 1, 0.5, {Precision::Fp8});
+  std::set<std::string> names, passes;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const Point& p = points[i];
+    EXPECT_TRUE(names.insert(name_of(p)).second) << name_of(p) << " twice";
+    if (p.precision != Precision::Fp8) continue;
+    for (const std::int64_t side : {p.gemm.m, p.gemm.n, p.gemm.k}) EXPECT_EQ(side % 16, 0) << name_of(p);
+    if (i < points.size() / 4) passes.insert(name_of(p).substr(0, name_of(p).find(' ', name_of(p).find("fp8") + 4)));
+  }
+  EXPECT_THAT(passes, testing::IsSupersetOf({"gemm fp8 forward", "gemm fp8 data", "gemm fp8 weight",
+                                             "sustained gemm fp8 forward"}));
+  EXPECT_TRUE(names.contains("gemm fp8 forward 8192x8192x8192")) << "what the sustained one is held against";
+  EXPECT_TRUE(std::any_of(points.begin(), points.end(), [](const Point& p) {
+    return p.precision == Precision::Fp8 && p.gemm.accumulate_bytes > 0;
+  }));
+}
+
+TEST(point, traffic_is_that_of_the_operands_and_of_the_result) {
+  struct Row {
+    Precision precision;
+    double accumulate_bytes, operand, result;  // bytes per element
+  };
+  constexpr double kM = 32, kN = 48, kK = 64;
+  for (const Row& row : {Row{Precision::Bf16, 0, 2, 2}, Row{Precision::Bf16, 8, 2, 8},
+                         Row{Precision::Fp8, 0, 1, 2}, Row{Precision::Fp8, 8, 1, 8}}) {
+    const Point p{.precision = row.precision,
+                  .gemm = {.m = 32, .n = 48, .k = 64, .accumulate_bytes = row.accumulate_bytes}};
+    EXPECT_EQ(traffic_of(p).value(), row.operand * (kM * kK + kK * kN) + row.result * kM * kN) << name_of(p);
+  }
+}
+
+TEST(point, eight_bits_are_guessed_to_compute_twice_as_fast) {
+  const RoughRates no_memory{kH100.gemm, kH100.attention, BytesPerSecond{1e30}};
+  Point p{.gemm = {.m = 4096, .n = 4096, .k = 4096}};
+  const double wide = guess_time(p, no_memory).value();
+  p.precision = Precision::Fp8;
+  EXPECT_NEAR(guess_time(p, no_memory).value(), wide / 2, 1e-12);
 }
 
 TEST(plan_collectives, cover_every_kind_over_groups_up_to_all_ranks) {
@@ -153,6 +234,38 @@ TEST_F(Sweep, takes_what_is_stored_and_measures_the_rest) {
   EXPECT_EQ(rest.measurements.size(), points.size());
   options.again = true;
   EXPECT_EQ(sweep_kernels(half, bench, store_, options).measured, static_cast<int>(half.size()));
+}
+
+Point narrow_point(PointKind kind, Pass pass, std::int64_t m, double accumulate_bytes = 0) {
+  return {.kind = kind,
+          .precision = Precision::Fp8,
+          .pass = pass,
+          .gemm = {.m = m, .n = 48, .k = 64, .accumulate_bytes = accumulate_bytes}};
+}
+
+TEST_F(Sweep, measures_fp8_and_leaves_out_what_the_device_turns_out_not_to_have) {
+  const auto device = tests::make_emulated_device(Element::Bf16);
+  BenchOptions options = quick();
+  options.memory = Bytes{4e4};
+  KernelBench bench{*device, options};
+  const std::vector<Point> points = {
+      narrow_point(PointKind::Gemm, Pass::Forward, 32),
+      narrow_point(PointKind::Gemm, Pass::BackwardData, 32),
+      narrow_point(PointKind::Gemm, Pass::BackwardWeight, 32, 8),
+      narrow_point(PointKind::Gemm, Pass::Forward, 40),  // no multiple of 16
+      narrow_point(PointKind::SustainedGemm, Pass::Forward, 32),
+  };
+  int done = 0;
+  SweepOptions sweep;
+  sweep.progress = [&](const SweepProgress& p) { done = p.done; };
+  const SweepResult result = sweep_kernels(points, bench, store_, sweep);
+  EXPECT_EQ(result.measured, 4);
+  EXPECT_EQ(result.refused, 1);
+  EXPECT_FALSE(result.refusal.empty());
+  EXPECT_EQ(result.measurements.size(), 4U);
+  EXPECT_EQ(done, 5);
+  EXPECT_FALSE(bench.holds_not_a_number());
+  EXPECT_EQ(sweep_kernels(points, bench, store_, {}).refused, 1) << "and is asked again by the next sweep";
 }
 
 TEST_F(Sweep, begins_nothing_after_its_budget) {

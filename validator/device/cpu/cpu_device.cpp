@@ -59,6 +59,7 @@ void with_type(Element element, const Visitor& visit) {
     case Element::I32:
       return visit(static_cast<std::int32_t*>(nullptr));
     case Element::Bf16:
+    case Element::E4m3:
       assert(false && "the CPU device computes in float32 and float64");
   }
 }

@@ -16,6 +16,9 @@ namespace {
 /// First and last word of a line: a line that was cut off, or of another format, has neither.
 constexpr const char* kBegin = "gemm1";
 constexpr const char* kEnd = ".";
+/// Before the last word, of products with fast accumulation alone: older programs take such a line for a
+/// foreign one, and their lines are still read.
+constexpr const char* kFast = "fast";
 
 void write(std::ostream& out, const LtMatrix& m) {
   out << ' ' << static_cast<int>(m.element) << ' ' << m.rows << ' ' << m.cols << ' ' << m.leading << ' '
@@ -26,7 +29,7 @@ bool read(std::istream& in, LtMatrix& m) {
   int element = 0;
   in >> element >> m.rows >> m.cols >> m.leading >> m.alignment;
   m.element = static_cast<Element>(element);
-  return in && (m.element == Element::Bf16 || m.element == Element::F32);
+  return in && (m.element == Element::Bf16 || m.element == Element::F32 || m.element == Element::E4m3);
 }
 
 }  // namespace
@@ -38,6 +41,7 @@ std::string cache_line(const LtGemm& product, const TunedAlgorithm& algorithm) {
   out << ' ' << product.transpose_first << ' ' << product.transpose_second << ' ' << product.accumulate << ' '
       << algorithm.workspace << std::hex;
   for (const std::uint64_t word : algorithm.data) out << ' ' << word;
+  if (product.fast_accumulation) out << ' ' << kFast;
   out << ' ' << kEnd << '\n';
   return out.str();
 }
@@ -56,6 +60,8 @@ std::optional<std::pair<LtGemm, TunedAlgorithm>> read_cache_line(const std::stri
       std::hex;
   for (std::uint64_t& word : algorithm.data) in >> word;
   in >> end;
+  product.fast_accumulation = end == kFast;
+  if (product.fast_accumulation) in >> end;
   if (!in || end != kEnd) return std::nullopt;
   return std::pair{product, algorithm};
 }

@@ -19,12 +19,16 @@ struct LtMatrix {
 struct LtGemm {
   LtMatrix first, second, result;
   bool transpose_first = false, transpose_second = false, accumulate = false;
+  bool fast_accumulation = false;                                   // E4m3 alone
   friend auto operator<=>(const LtGemm&, const LtGemm&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// A row-major matrix is its transpose to a column-major library: Cᵀ = op(B)ᵀ·op(A)ᵀ, so B comes first and
-/// nothing moves. Nothing where cuBLASLt has no such product with fp32 sums: operands of two elements, or a
-/// result narrower than them. Preconditions of Device::gemm; no side is 0.
+/// nothing moves. Nothing where cuBLASLt has no such product with fp32 sums: operands of two elements, a
+/// result narrower than them, or E4m3 in another layout than "TN" (both operands along the sum, the only one
+/// on sm_89, sm_90 and sm_12x), with a side that is no multiple of kE4m3Multiple, or not aligned to 16 bytes
+/// (cuBLAS documentation, requirements of cublasLtMatmul for FP8 kernels). Preconditions of Device::gemm; no
+/// side is 0.
 [[nodiscard]] std::optional<LtGemm> to_cublaslt(const Gemm& g);
 
 }  // namespace hexaplan::validator::cuda

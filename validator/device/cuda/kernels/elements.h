@@ -106,7 +106,10 @@ HEXAPLAN_DEVICE void store(std::byte* row, Element element, std::int64_t c, cons
 }
 
 HEXAPLAN_DEVICE std::byte* row_of(const View& v, std::int64_t r) {
-  const int bytes = v.element == Element::Bf16 ? 2 : v.element == Element::F64 ? 8 : 4;
+  const int bytes = v.element == Element::Bf16   ? 2
+                    : v.element == Element::F64  ? 8
+                    : v.element == Element::E4m3 ? 1
+                                                 : 4;
   return v.data + r * v.stride * bytes;
 }
 template <int kCount>

@@ -4,6 +4,7 @@
 #include "validator/device/cpu/kernels/noise.h"
 #include "validator/device/cuda/kernels/spread.h"
 #include "validator/device/device.h"
+#include "validator/device/e4m3.h"
 
 namespace hexaplan::validator::cuda {
 namespace {
@@ -19,10 +20,18 @@ struct Fill {
   }
 };
 
+HEXAPLAN_DEVICE void store_e4m3(std::byte* row, std::int64_t c, float x) {
+  reinterpret_cast<std::uint8_t*>(row)[c] = e4m3_of_float_bits(bits_of<std::uint32_t>(x));
+}
+
 HEXAPLAN_DEVICE double read(const View& v, std::int64_t r, std::int64_t c) {
   const std::byte* row = row_of(v, r);
   if (v.element == Element::F64) return reinterpret_cast<const double*>(row)[c];
   if (v.element == Element::I32) return reinterpret_cast<const std::int32_t*>(row)[c];
+  if (v.element == Element::E4m3) {
+    const std::uint32_t bits = float_bits_of_e4m3(reinterpret_cast<const std::uint8_t*>(row)[c]);
+    return static_cast<double>(bits_of<float>(bits));
+  }
   return static_cast<double>(load(v, r, c));
 }
 HEXAPLAN_DEVICE void write(const View& v, std::int64_t r, std::int64_t c, double x) {
@@ -31,6 +40,8 @@ HEXAPLAN_DEVICE void write(const View& v, std::int64_t r, std::int64_t c, double
     reinterpret_cast<double*>(row)[c] = x;
   } else if (v.element == Element::I32) {
     reinterpret_cast<std::int32_t*>(row)[c] = static_cast<std::int32_t>(x);
+  } else if (v.element == Element::E4m3) {
+    store_e4m3(row, c, static_cast<float>(x));
   } else {
     store(v, r, c, static_cast<float>(x));
   }
@@ -129,7 +140,8 @@ struct Noise {
       const auto place = static_cast<std::uint64_t>(r * cols + c + i);
       out.at[i] = static_cast<float>(scale * validator::kernels::noise(seed, place));
     }
-    store(to, r, c, out);
+    if (to.element != Element::E4m3) return store(to, r, c, out);
+    for (int i = 0; i < kCount; ++i) store_e4m3(row_of(to, r), c + i, out.at[i]);
   }
 };
 
@@ -179,6 +191,7 @@ void copy(const Queue& queue, const View& to, const View& from) {
 }
 
 void fill(const Queue& queue, const View& to, double value) {
+  assert(to.element != Element::E4m3);
   View target = flat(to);
   auto bits = static_cast<float>(value);
   if (to.element == Element::I32) {  // written as the fp32 word with the same bits
@@ -202,7 +215,7 @@ void reduce_parts(const Queue& queue, std::span<const View> parts, Reduction red
 }
 
 void fill_noise(const Queue& queue, const View& to, std::uint64_t seed, double scale) {
-  assert(is_float(to.element));
+  assert(is_float(to.element) || to.element == Element::E4m3);
   const View target = flat(to);
   launch_elementwise(queue, "fill_noise", target.rows, target.cols, packed({target}),
                      Noise{target, seed, to.cols, scale});

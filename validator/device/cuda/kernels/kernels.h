@@ -17,7 +17,8 @@ enum class Reduction : std::uint8_t;
 ///
 /// Every view may be strided and of any element that is stored on a GPU (F32, Bf16; ids I32; statistics F32,
 /// others may be either), combined at will: numbers are converted as they are read, all arithmetic is fp32,
-/// results are rounded once, to nearest even. Aligned rows move in packs of 16 bytes.
+/// results are rounded once, to nearest even. Aligned rows move in packs of 16 bytes. E4m3 is known to copy
+/// and fill_noise alone.
 ///
 /// Functions put kernels on the queue and return; memory stays until they have run. Results do not depend on
 /// the GPU or on the order in which threads run: sums are made in a fixed order, floating-point atomics are
@@ -36,7 +37,7 @@ struct Queue {
 };
 
 // --- memory ---
-/// Between elements F64, F32, Bf16 and I32; to integers towards zero.
+/// Between elements F64, F32, Bf16, E4m3 and I32; to integers towards zero.
 void copy(const Queue& queue, const View& to, const View& from);
 void fill(const Queue& queue, const View& to, double value);
 /// At most 128 parts.

@@ -10,6 +10,8 @@ namespace {
 
 /// bf16 products with fp32 sums, asynchronous copies to shared memory: Ampere and newer.
 constexpr int kOldestMajor = 8;
+/// fp8 in the tensor cores: Ada (8.9), Hopper and newer (CUDA C++ Programming Guide, compute capabilities).
+constexpr int kFp8Major = 8, kFp8Minor = 9;
 
 MemoryDiary open_context(const Nvml& nvml, int gpu) {
   const std::optional<std::int64_t> before = nvml.used_bytes();
@@ -87,6 +89,19 @@ std::string CudaDevice::description() const {
 
 Element CudaDevice::element_of(costmodel::DType dtype) const {
   return stored_element(dtype, Element::F32, element_);
+}
+
+std::vector<costmodel::Precision> CudaDevice::narrow_gemms() {
+  const bool has_units = gpu_.major > kFp8Major || (gpu_.major == kFp8Major && gpu_.minor >= kFp8Minor);
+  if (!has_units || element_ != Element::Bf16) return {};
+  constexpr std::int64_t kSide = 4096;
+  const auto square = [](Element element) { return View{nullptr, element, kSide, kSide, kSide}; };
+  const Gemm product{.a = square(Element::E4m3),
+                     .b = square(Element::E4m3),
+                     .c = square(Element::Bf16),
+                     .transpose_b = true};
+  if (!products_->takes(product)) return {};
+  return {costmodel::Precision::Fp8};
 }
 
 void CudaDevice::run_copy(const View& to, const View& from, Stream stream) {

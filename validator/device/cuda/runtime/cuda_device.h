@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "validator/device/cuda/cuda_module.h"
 #include "validator/device/cuda/kernels/kernels.h"
@@ -33,6 +34,7 @@ class CudaDevice : public Device {
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] std::vector<DeviceFact> facts() override;
   [[nodiscard]] Element element_of(costmodel::DType dtype) const override;
+  [[nodiscard]] std::vector<costmodel::Precision> narrow_gemms() override;
 
   void fill(const View& to, double value) override { cuda::fill(compute_, to, value); }
   void upload(const View& to, std::span<const double> from) override { staging_.upload(to, from); }

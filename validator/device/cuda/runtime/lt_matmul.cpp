@@ -4,9 +4,11 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <string>
 
 #include "validator/device/cuda/gpu_error.h"
 #include "validator/device/cuda/runtime/check.h"
+#include "validator/device/unsupported_product.h"
 
 namespace hexaplan::validator::cuda {
 namespace {
@@ -35,7 +37,20 @@ constexpr std::int64_t kNearRows = 256;
   } while (false)
 
 cudaDataType_t type_of(Element element) {
-  return element == Element::Bf16 ? CUDA_R_16BF : CUDA_R_32F;
+  switch (element) {
+    case Element::Bf16:
+      return CUDA_R_16BF;
+    case Element::E4m3:
+      return CUDA_R_8F_E4M3;
+    default:
+      return CUDA_R_32F;
+  }
+}
+
+/// Answers to a product that this library or GPU does not have.
+bool is_refusal(cublasStatus_t status) {
+  return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE ||
+         status == CUBLAS_STATUS_ARCH_MISMATCH;
 }
 
 cublasLtMatrixLayoutOpaque_t layout_of(const LtMatrix& m) {
@@ -71,19 +86,27 @@ LtGemm near_form(LtGemm form) {
 
 /// What cuBLASLt is told of a product; made on the stack for every call.
 struct LtMatmul::Operands {
-  explicit Operands(const LtGemm& form)
+  /// `scale`: 1 in device memory, what E4m3 operands are multiplied by.
+  Operands(const LtGemm& form, const std::byte* scale)
       : first{layout_of(form.first)}, second{layout_of(form.second)}, result{layout_of(form.result)} {
     HEXAPLAN_CUBLASLT(cublasLtMatmulDescInit(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F));
     set_operation(CUBLASLT_MATMUL_DESC_TRANSA, form.transpose_first);
     set_operation(CUBLASLT_MATMUL_DESC_TRANSB, form.transpose_second);
+    if (form.first.element != Element::E4m3) return;
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scale);
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scale);
+    set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(form.fast_accumulation ? 1 : 0));
   }
   cublasLtMatmulDescOpaque_t product{};
   cublasLtMatrixLayoutOpaque_t first, second, result;
 
  private:
   void set_operation(cublasLtMatmulDescAttributes_t which, bool transpose) {
-    const cublasOperation_t operation = transpose ? CUBLAS_OP_T : CUBLAS_OP_N;
-    HEXAPLAN_CUBLASLT(cublasLtMatmulDescSetAttribute(&product, which, &operation, sizeof operation));
+    set(which, transpose ? CUBLAS_OP_T : CUBLAS_OP_N);
+  }
+  template <class Value>
+  void set(cublasLtMatmulDescAttributes_t which, Value value) {
+    HEXAPLAN_CUBLASLT(cublasLtMatmulDescSetAttribute(&product, which, &value, sizeof value));
   }
 };
 
@@ -96,10 +119,26 @@ LtMatmul::LtMatmul(std::string_view gpu_name, DevicePool& pool, const Queue& que
 }
 
 LtMatmul::~LtMatmul() {
+  if (scale_ != nullptr) pool_.give_back(scale_, sizeof(float));
   pool_.give_back(workspace_, kWorkspaceBytes);
   cudaEventDestroy(begin_);
   cudaEventDestroy(end_);
   cublasLtDestroy(handle_);
+}
+
+/// Frameworks scale each tensor by a number in device memory, and so do these products, by 1: what is timed
+/// is the same.
+void LtMatmul::provide_scale(const LtGemm& form) {
+  if (form.first.element != Element::E4m3 || scale_ != nullptr) return;
+  scale_ = pool_.take_for("gemm.scale", sizeof(float));
+  fill(queue_, {scale_, Element::F32, 1, 1, 1}, 1);
+}
+
+bool LtMatmul::takes(const Gemm& g) {
+  const std::optional<LtGemm> form = to_cublaslt(g);
+  if (!form) return false;
+  provide_scale(*form);
+  return !candidates(*form, 1).empty();
 }
 
 void LtMatmul::run(const Gemm& g) {
@@ -111,6 +150,7 @@ void LtMatmul::run(const Gemm& g) {
   }
   const std::optional<LtGemm> form = to_cublaslt(g);
   if (!form) return run_own(g);
+  provide_scale(*form);
   const TunedAlgorithm* tuned = tuned_.find(*form);
   if (tuned == nullptr) {
     tuned_.keep(*form, {});
@@ -121,6 +161,12 @@ void LtMatmul::run(const Gemm& g) {
 }
 
 void LtMatmul::run_own(const Gemm& g) {
+  if (g.a.element == Element::E4m3 || g.b.element == Element::E4m3) {
+    throw UnsupportedProduct{"cuBLASLt " + std::to_string(cublasLtGetVersion()) +
+                             " has no product of e4m3 operands for " + std::to_string(g.c.rows) + "x" +
+                             std::to_string(g.c.cols) + "x" + std::to_string(g.a.cols) +
+                             " on this GPU, and own kernels compute on fp32 and bf16"};
+  }
   gemm(queue_, g);
 }
 
@@ -148,6 +194,7 @@ void LtMatmul::run_group(const Gemm& g) {
     if (g.c.elements() > 0 && !g.accumulate) fill(queue_, g.c, 0);
     return;
   }
+  provide_scale(*form);
   const LtGemm near = near_form(*form);
   const TunedAlgorithm* known = near_.find(near);
   if (known == nullptr) {
@@ -162,20 +209,20 @@ void LtMatmul::run_group(const Gemm& g) {
 
 /// False where the algorithm does not take this product.
 bool LtMatmul::run_with(const TunedAlgorithm& tuned, const LtGemm& form, const Gemm& g) {
-  Operands operands{form};
+  Operands operands{form, scale_};
   const cublasLtMatmulAlgo_t algorithm = algorithm_of(tuned);
   const float one = 1, beta = form.accumulate ? 1 : 0;
   const cublasStatus_t status =
       cublasLtMatmul(handle_, &operands.product, &one, g.b.data, &operands.first, g.a.data, &operands.second,
                      &beta, g.c.data, &operands.result, g.c.data, &operands.result, &algorithm, workspace_,
                      kWorkspaceBytes, static_cast<cudaStream_t>(queue_.stream));
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return false;
+  if (is_refusal(status)) return false;
   HEXAPLAN_CUBLASLT(status);
   return true;
 }
 
 std::vector<TunedAlgorithm> LtMatmul::candidates(const LtGemm& form, int most) const {
-  Operands operands{form};
+  Operands operands{form, scale_};
   cublasLtMatmulPreferenceOpaque_t preference{};
   HEXAPLAN_CUBLASLT(cublasLtMatmulPreferenceInit(&preference));
   const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t which, auto value) {
@@ -192,7 +239,7 @@ std::vector<TunedAlgorithm> LtMatmul::candidates(const LtGemm& form, int most) c
       handle_, &operands.product, &operands.first, &operands.second, &operands.result, &operands.result,
       &preference, most, results.data(), &found);
   std::vector<TunedAlgorithm> algorithms;
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return algorithms;
+  if (is_refusal(status)) return algorithms;
   HEXAPLAN_CUBLASLT(status);
   for (const cublasLtMatmulHeuristicResult_t& result :
        std::span{results}.first(static_cast<std::size_t>(found))) {

@@ -21,7 +21,10 @@ class LtMatmul {
   LtMatmul& operator=(const LtMatmul&) = delete;
   ~LtMatmul();
 
+  /// Throws UnsupportedProduct for E4m3 operands that cuBLASLt does not take; others own kernels do instead.
   void run(const Gemm& g);
+  /// Whether cuBLASLt has an algorithm for it; nothing is computed, operands need not be there.
+  [[nodiscard]] bool takes(const Gemm& g);
   /// One product per group. Sizes change from step to step: an algorithm of a size near by is used, none is
   /// timed.
   void run_grouped(const Gemm& g, std::span<const std::int64_t> offsets);
@@ -30,6 +33,7 @@ class LtMatmul {
 
  private:
   struct Operands;
+  void provide_scale(const LtGemm& form);
   void run_own(const Gemm& g);
   [[nodiscard]] bool run_with(const TunedAlgorithm& algorithm, const LtGemm& form, const Gemm& g);
   void run_group(const Gemm& g);
@@ -42,6 +46,7 @@ class LtMatmul {
   DevicePool& pool_;
   Queue queue_;
   std::byte* workspace_ = nullptr;
+  std::byte* scale_ = nullptr;  // of E4m3 operands; taken when the first come
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
   GemmCache tuned_;
   GemmCache near_{{}};
