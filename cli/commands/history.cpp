@@ -87,7 +87,7 @@ std::string spaced(std::string name) {
 Figure& figure_named(std::vector<Figure>& figures, const std::string& name, const char* unit) {
   const auto found =
       std::find_if(figures.begin(), figures.end(), [&](const Figure& f) { return f.name == name; });
-  return found != figures.end() ? *found : figures.emplace_back(Figure{name, 0, unit});
+  return found != figures.end() ? *found : figures.emplace_back(Figure{{}, name, 0, unit});
 }
 
 /// Largest over ranks of every member of an object that each has at `path`; `inner` looks into the members.
@@ -106,41 +106,64 @@ void add_largest(const JsonValue& report, std::initializer_list<std::string_view
   out.insert(out.end(), largest.begin(), largest.end());
 }
 
-std::vector<Figure> figures_of_run(const JsonValue& report) {
-  std::vector<Figure> out{{"median step", number_in(report.find("median_step_seconds")), "s"}};
+RecordFigures figures_of_run(const JsonValue& report) {
+  std::vector<Figure> out{{{}, "median step", number_in(report.find("median_step_seconds")), "s"}};
   const JsonArray& steps = part_of<JsonArray>(report.find("steps"));
   if (!steps.empty()) {
-    out.push_back({"last loss", number_in(steps.back().find("loss")), ""});
-    out.push_back({"last gradient norm", number_in(steps.back().find("gradient_norm")), ""});
+    out.push_back({{}, "last loss", number_in(steps.back().find("loss")), ""});
+    out.push_back({{}, "last gradient norm", number_in(steps.back().find("gradient_norm")), ""});
   }
   double peak = 0;
   for (const JsonValue& rank : part_of<JsonArray>(report.find("ranks")))
     peak = std::max(peak, number_in(find_in(&rank, {"memory", "peak_bytes"})));
-  out.push_back({"peak of the fullest rank", peak, "bytes"});
+  out.push_back({{}, "peak of the fullest rank", peak, "bytes"});
   add_largest(report, {"phase_seconds"}, {}, "phase: ", "s", out);
   add_largest(report, {"compute", "by_kind"}, "seconds", "kind: ", "s", out);
   add_largest(report, {"memory", "peak_bytes_by_kind"}, {}, "memory: ", "bytes", out);
-  return out;
+  return {std::move(out), {}};
 }
 
-std::vector<Figure> figures_of_validation(const JsonValue& report) {
-  std::vector<Figure> out;
-  const auto add_number = [&](const JsonValue* value, const std::string& name, const char* unit) {
-    if (value != nullptr && !value->is_null()) out.push_back({name, number_in(value), unit});
-  };
+/// Mean errors over all scenarios and over held-out ones.
+void add_errors(const JsonValue& report, std::vector<Figure>& out) {
   for (const char* use : {"all", "held_out"}) {
     for (const char* figure : {"step", "memory"}) {
       const JsonValue* errors = find_in(&report, {"summary", use, figure});
       if (number_in(find_in(errors, {"scenarios"})) <= 0) continue;
-      add_number(find_in(errors, {"mean_abs_error"}),
-                 fmt::format("mean error of {}, {}", figure, spaced(use)), "share");
+      out.push_back({{},
+                     fmt::format("mean error of {}, {}", figure, spaced(use)),
+                     number_in(find_in(errors, {"mean_abs_error"})),
+                     "share"});
     }
   }
+}
+
+/// Figures of a validation's scenario: where they are in its report.
+struct ScenarioFigure {
+  const char* name;
+  std::array<const char*, 2> path;
+  const char* unit;
+};
+constexpr ScenarioFigure kScenarioFigures[] = {{"measured step", {"measured_step_seconds"}, "s"},
+                                               {"predicted step", {"step", "predicted"}, "s"},
+                                               {"error of step", {"step", "error"}, "error"},
+                                               {"measured memory", {"memory", "measured"}, "bytes"},
+                                               {"predicted memory", {"memory", "predicted"}, "bytes"},
+                                               {"error of memory", {"memory", "error"}, "error"}};
+
+RecordFigures figures_of_validation(const JsonValue& report) {
+  RecordFigures out;
+  add_errors(report, out.figures);
   for (const JsonValue& scenario : part_of<JsonArray>(report.find("scenarios"))) {
-    const std::string name = part_of<std::string>(scenario.find("name"));
-    add_number(scenario.find("measured_step_seconds"), name + ": measured step", "s");
-    add_number(find_in(&scenario, {"step", "predicted"}), name + ": predicted step", "s");
-    add_number(find_in(&scenario, {"memory", "measured"}), name + ": measured memory", "bytes");
+    const std::string& name = part_of<std::string>(scenario.find("name"));
+    for (const ScenarioFigure& figure : kScenarioFigures) {
+      const JsonValue* value = scenario.find(figure.path[0]);
+      if (figure.path[1] != nullptr && value != nullptr) value = value->find(figure.path[1]);
+      if (value == nullptr || value->is_null()) continue;
+      out.figures.push_back({name, figure.name, number_in(value), figure.unit});
+    }
+    const std::string& outcome = part_of<std::string>(scenario.find("outcome"));
+    const std::string& reason = part_of<std::string>(scenario.find("reason"));
+    if (!reason.empty()) out.unmeasured.push_back({name, outcome + ": " + reason});
   }
   return out;
 }
@@ -188,7 +211,9 @@ void ValidationRecord::keep(const ValidateReport& report) {
   if (record_.id == 0) {
     record_.kind = "validate";
     record_.at = validator::utc_now();
-    record_.machine = fmt::format("{} ({}), {}", report.device, report.hardware, host_name());
+    const bool told_twice = report.device == report.hardware;
+    record_.machine =
+        fmt::format("{}{}, {}", report.device, told_twice ? "" : " (" + report.hardware + ")", host_name());
   }
   record_.title = title_of(report);
   record_.report = presets::to_text(validation_json(report));
@@ -197,7 +222,7 @@ void ValidationRecord::keep(const ValidateReport& report) {
   told_ = problem;
 }
 
-std::vector<Figure> figures_of(const RunRecord& record) {
+RecordFigures figures_of(const RunRecord& record) {
   const JsonValue report =
       presets::parse_json(record.report, fmt::format("report of run {}", record.id)).root;
   if (record.kind == "run") return figures_of_run(report);

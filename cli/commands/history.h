@@ -32,13 +32,22 @@ class ValidationRecord {
 
 /// One figure of a record, for looking at and for comparing.
 struct Figure {
+  std::string scenario;  // of a validation; empty: of the whole
   std::string name;
   double value = 0;
-  std::string unit;  // "s", "bytes", ""
+  std::string unit;  // "s", "bytes", "share", "error" (a share with its sign), ""
+};
+/// A scenario that gave no figures, in words.
+struct Unmeasured {
+  std::string scenario, why;
+};
+struct RecordFigures {
+  std::vector<Figure> figures;
+  std::vector<Unmeasured> unmeasured;
 };
 /// What a record's report says in figures: step, loss, phases, kinds of work and memory of a run; every
 /// scenario's step and memory of a validation. Nothing when the report is none of these.
-[[nodiscard]] std::vector<Figure> figures_of(const validator::RunRecord& record);
+[[nodiscard]] RecordFigures figures_of(const validator::RunRecord& record);
 
 struct HistoryReport {
   HistoryUse use = HistoryUse::List;

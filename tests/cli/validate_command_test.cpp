@@ -270,7 +270,9 @@ TEST(runs_command, keeps_shows_compares_and_exports_runs_and_validations) {
   const Finished shown = run_hexaplan("runs show 1" + history.option());
   for (const char* words : {"median step", "phase: forward", "memory: parameters", "kind: attention"})
     EXPECT_THAT(shown.out, HasSubstr(words));
-  EXPECT_THAT(run_hexaplan("runs show 3" + history.option()).out, HasSubstr("full recompute: measured step"));
+  EXPECT_THAT(run_hexaplan("runs show 3" + history.option()).out,
+              testing::ContainsRegex("scenario +measured step +measured memory +predicted memory +error of "
+                                     "memory\n(.*\n)*full recompute +[0-9.]+ ms +[0-9.]+ MiB +"));
   const Finished compared = run_hexaplan("runs compare 1 2" + history.option());
   EXPECT_THAT(compared.out, testing::ContainsRegex("peak of the fullest rank .* 0.0 %"));
 
@@ -278,6 +280,22 @@ TEST(runs_command, keeps_shows_compares_and_exports_runs_and_validations) {
   ASSERT_EQ(list_at(all, "runs").size(), 3U);
   EXPECT_EQ(at(list_at(all, "runs")[2], "report.schema"), JsonValue{"hexaplan/run/1"});
   EXPECT_EQ(at(list_at(all, "runs")[2], "scenario.schema"), JsonValue{"hexaplan/scenario/1"});
+}
+
+TEST(runs_command, compares_validations_scenario_by_scenario) {
+  const History history;
+  const std::string validate = "validate --list cpu --quiet --steps 1 --warmup 0" + history.option();
+  EXPECT_EQ(run_hexaplan(validate + " --calibration h100-80-sxm").exit_code, 0);
+  EXPECT_EQ(run_hexaplan(validate + " --memory-limit 4500KiB").exit_code, 0);
+  const Finished list = run_hexaplan("runs list" + history.option());
+  EXPECT_THAT(list.out, testing::ContainsRegex("2 .* list cpu: [1-6] of 7 scenarios measured"));
+  EXPECT_THAT(list.out, testing::ContainsRegex("1 .* list cpu: 7 of 7 scenarios measured"));
+  const Finished compared = run_hexaplan("runs compare 1 2" + history.option());
+  EXPECT_THAT(compared.out, testing::ContainsRegex("measured memory +run 1 +run 2 +change\n(.*\n)*"
+                                                   "tp2 sp +2.33 MiB +2.33 MiB +0.0 %"));
+  EXPECT_THAT(compared.out, testing::ContainsRegex("wide +9.93 MiB *\n")) << "measured once";
+  EXPECT_THAT(compared.out, testing::ContainsRegex("mean error of memory, all .*points"));
+  EXPECT_THAT(compared.out, testing::ContainsRegex("Run 2\nout of memory: "));
 }
 
 TEST(runs_command, says_what_it_cannot_do) {
