@@ -110,7 +110,8 @@ TEST(plan_kernels, fp8_has_every_pass_and_a_sustained_product_in_any_beginning) 
     EXPECT_TRUE(names.insert(name_of(p)).second) << name_of(p) << " twice";
     if (p.precision != Precision::Fp8) continue;
     for (const std::int64_t side : {p.gemm.m, p.gemm.n, p.gemm.k}) EXPECT_EQ(side % 16, 0) << name_of(p);
-    if (i < points.size() / 4) passes.insert(name_of(p).substr(0, name_of(p).find(' ', name_of(p).find("fp8") + 4)));
+    if (i < points.size() / 4)
+      passes.insert(name_of(p).substr(0, name_of(p).find(' ', name_of(p).find("fp8") + 4)));
   }
   EXPECT_THAT(passes, testing::IsSupersetOf({"gemm fp8 forward", "gemm fp8 data", "gemm fp8 weight",
                                              "sustained gemm fp8 forward"}));

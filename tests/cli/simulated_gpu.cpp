@@ -1,0 +1,231 @@
+// A module of a machine with one H100 that is not there: nothing is computed, and every call takes as long on
+// the device's own clock as the cost model says under curves that the test knows.
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "costmodel/compute/kernel_time.h"
+#include "validator/device/cuda/cuda_module.h"
+#include "validator/device/e4m3.h"
+#include "validator/device/timed.h"
+#include "validator/device/unsupported_product.h"
+
+namespace hexaplan::validator {
+namespace {
+
+using costmodel::Bytes;
+using costmodel::GemmShape;
+using costmodel::Precision;
+using costmodel::Seconds;
+
+/// Datasheet of the H100 SXM, as the preset has it.
+costmodel::GpuSpec h100() {
+  costmodel::GpuSpec gpu;
+  gpu.peak[static_cast<std::size_t>(Precision::Bf16)] = costmodel::FlopsPerSecond{989.4e12};
+  gpu.peak[static_cast<std::size_t>(Precision::Fp8)] = costmodel::FlopsPerSecond{1978.9e12};
+  gpu.memory_bandwidth = costmodel::BytesPerSecond{3.35e12};
+  gpu.sm_count = 132;
+  return gpu;
+}
+
+/// What calibrate_simulated.sh expects to find again.
+costmodel::Calibration truth() {
+  costmodel::Calibration c;
+  c.launch_floor = Seconds{2e-6};
+  c.memory = {.share = 0.9, .ramp = Seconds{3e-6}};
+  c.sustained = 0.9;
+  costmodel::GemmCurve& bf16 = c.gemm[static_cast<std::size_t>(Precision::Bf16)];
+  bf16.share = 0.75;
+  costmodel::GemmCurve& fp8 = c.gemm[static_cast<std::size_t>(Precision::Fp8)];
+  fp8.share = 0.6;
+  fp8.sustained = 0.95;
+  return c;
+}
+
+class SimulatedGpu : public Device {
+ public:
+  explicit SimulatedGpu(const CudaDeviceOptions& options) : element_{options.element} {}
+
+  [[nodiscard]] std::string description() const override { return "cuda:0 NVIDIA H100 80GB HBM3, bfloat16"; }
+  [[nodiscard]] Element element_of(costmodel::DType dtype) const override {
+    return stored_element(dtype, Element::F32, element_);
+  }
+  [[nodiscard]] std::vector<Precision> narrow_gemms() override { return {Precision::Fp8}; }
+  void fill(const View& to, double /*value*/) override { move({to}); }
+  void upload(const View& /*to*/, std::span<const double> /*from*/) override {}
+  void upload(const View& /*to*/, std::span<const std::int32_t> /*from*/) override {}
+  void download(std::span<double> /*to*/, const View& /*from*/) override {}
+  void download(std::span<std::int32_t> /*to*/, const View& /*from*/) override {}
+  [[nodiscard]] TimeMark mark(Stream /*stream*/) override {
+    return {static_cast<std::uint64_t>(now_ * kTicks)};
+  }
+  [[nodiscard]] Seconds between(TimeMark begin, TimeMark end) const override {
+    return Seconds{static_cast<double>(end.id - begin.id) / kTicks};
+  }
+  void reduce_parts(std::span<const View> parts, Reduction /*reduction*/, const View& to,
+                    Stream /*stream*/) override {
+    move({parts.front(), to});
+  }
+  void fill_noise(const View& /*to*/, std::uint64_t /*seed*/, double /*scale*/, Stream /*stream*/) override {}
+  void rms_norm(const View& x, const View& /*w*/, double /*epsilon*/, const View& y,
+                const View& /*rstd*/) override {
+    move({x, y});
+  }
+  void rms_norm_backward(const View& dy, const View& x, const View& /*w*/, const View& /*rstd*/,
+                         const View& dx, const View& /*dw*/) override {
+    move({dy, x, dx, dx});
+  }
+  void rope(const View& x, const View& /*positions*/, std::int64_t /*head_dim*/, double /*base*/,
+            bool /*inverse*/) override {
+    move({x, x});
+  }
+  void attention_merge(const View& o, const View& /*lse*/, const View& piece_o, const View& /*piece_lse*/,
+                       std::int64_t /*heads*/) override {
+    move({o, piece_o});
+  }
+  void attention_delta(const View& d_o, const View& o, const View& /*delta*/) override { move({d_o, o}); }
+  void swiglu(const View& gate_up, const View& act) override { move({gate_up, act}); }
+  void swiglu_backward(const View& d_act, const View& gate_up, const View& d_gate_up) override {
+    move({d_act, gate_up, d_gate_up});
+  }
+  void embedding_lookup(const View& /*ids*/, const View& /*table*/, std::int64_t /*first*/,
+                        const View& out) override {
+    move({out});
+  }
+  void embedding_backward(const View& /*ids*/, const View& d_out, std::int64_t /*first*/,
+                          const View& /*d_table*/) override {
+    move({d_out});
+  }
+  void row_max(const View& logits, std::int64_t /*valid*/, const View& /*maxima*/) override {
+    move({logits});
+  }
+  void cross_entropy_sums(const View& logits, std::int64_t /*valid*/, const View& /*maxima*/,
+                          const View& /*targets*/, std::int64_t /*first*/, const View& /*sums*/) override {
+    move({logits});
+  }
+  void cross_entropy_gradient(const View& logits, std::int64_t /*valid*/, const View& /*maxima*/,
+                              const View& /*sums*/, const View& /*targets*/, std::int64_t /*first*/,
+                              double /*factor*/, const View& /*d_logits*/, const View& /*loss*/) override {
+    move({logits});
+  }
+  void add(const View& to, const View& other) override { move({to, to, other}); }
+  void scale(const View& x, double /*factor*/) override { move({x, x}); }
+  void squared_norm(const View& x, const View& /*sum*/) override { move({x}); }
+  void route(const View& logits, bool /*given*/, bool /*renormalise*/, const View& /*probabilities*/,
+             const View& /*chosen*/, const View& /*weights*/) override {
+    move({logits});
+  }
+  void route_backward(const View& probabilities, const View& /*chosen*/, const View& /*weights*/,
+                      bool /*renormalise*/, const View& /*d_weights*/, const View& /*d_mean*/,
+                      const View& /*d_logits*/) override {
+    move({probabilities});
+  }
+  void gather_rows(const View& x, const View& /*rows*/, const View& out) override { move({x, out}); }
+  void scatter_rows(const View& x, const View& /*rows*/, const View& /*factors*/, const View& out) override {
+    move({x, out});
+  }
+  void row_dots(const View& a, const View& b, const View& /*dots*/) override { move({a, b}); }
+  void column_sums(const View& x, const View& /*sums*/) override { move({x}); }
+  void scale_rows(const View& x, const View& /*factors*/) override { move({x, x}); }
+  void adamw(const AdamW& u) override {
+    move({u.parameter, u.master, u.master, u.first_moment, u.first_moment, u.second_moment, u.second_moment,
+          u.gradient});
+  }
+
+ protected:
+  /// Addresses that nobody looks behind.
+  [[nodiscard]] std::byte* take(std::size_t bytes) override {
+    constexpr std::uintptr_t kFirst = std::uintptr_t{1} << 40, kAlignment = 512;
+    const std::uintptr_t at = kFirst + taken_;
+    taken_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    return reinterpret_cast<std::byte*>(at);  // NOLINT(*-reinterpret-cast, performance-no-int-to-ptr)
+  }
+  void give_back(std::byte* /*memory*/, std::size_t /*bytes*/) noexcept override {}
+  void run_copy(const View& to, const View& from, Stream /*stream*/) override { move({to, from}); }
+  void run_gemm(const Gemm& g) override {
+    multiply({.m = g.c.rows, .n = g.c.cols, .k = g.transpose_a ? g.a.rows : g.a.cols}, g);
+  }
+  void run_grouped_gemm(const Gemm& g, std::span<const std::int64_t> offsets) override {
+    const auto groups = static_cast<std::int64_t>(offsets.size()) - 1;
+    multiply({.m = g.c.rows / groups, .n = g.c.cols, .k = g.a.cols, .batch = groups}, g);
+  }
+  void run_attention_forward(const AttentionBlock& block, const View& /*q*/, const View& /*k*/,
+                             const View& /*v*/, const View& /*o*/, const View& /*lse*/) override {
+    attend(block, costmodel::Direction::Forward);
+  }
+  void run_attention_backward(const AttentionBlock& block, const View& /*q*/, const View& /*k*/,
+                              const View& /*v*/, const View& /*d_o*/, const View& /*lse*/,
+                              const View& /*delta*/, const View& /*dq*/, const View& /*dk*/,
+                              const View& /*dv*/) override {
+    attend(block, costmodel::Direction::Backward);
+  }
+
+ private:
+  static constexpr double kTicks = 1e12;
+  /// Seconds of one shape, more than all samples of it: then power and heat hold it back.
+  static constexpr double kShort = 2;
+
+  void move(std::initializer_list<View> views) {
+    Bytes bytes;
+    for (const View& v : views) bytes += Bytes{static_cast<double>(v.bytes())};
+    now_ +=
+        bytes.value() > 4096 ? memory_bound_time(bytes, gpu_, truth_).value() : truth_.launch_floor.value();
+  }
+  /// Fast sums take nothing off here, but operands that lie otherwise than on a GPU are refused.
+  void multiply(GemmShape shape, const Gemm& g) {
+    constexpr double kAccumulated = 8;  // read and written
+    if (g.accumulate) shape.accumulate_bytes = kAccumulated;
+    const bool narrow = g.a.element == Element::E4m3;
+    if (narrow && (g.transpose_a || !g.transpose_b || shape.k % kE4m3Multiple != 0))
+      throw UnsupportedProduct{"both operands lie along the sum"};
+    const Precision precision = narrow ? Precision::Fp8 : Precision::Bf16;
+    costmodel::Calibration short_run = truth_;
+    short_run.sustained = 1;
+    short_run.gemm[static_cast<std::size_t>(precision)].sustained = 1;
+    const double alone = gemm_time(shape, precision, gpu_, short_run).value();
+    const bool same =
+        shape.m == last_.m && shape.n == last_.n && shape.k == last_.k && precision == precision_;
+    busy_ = same ? busy_ + alone : alone;
+    last_ = shape;
+    precision_ = precision;
+    now_ += busy_ > kShort ? gemm_time(shape, precision, gpu_, truth_).value() : alone;
+  }
+  void attend(const AttentionBlock& b, costmodel::Direction direction) {
+    const costmodel::AttentionShape shape{.batch = b.batch,
+                                          .heads = b.heads,
+                                          .kv_heads = b.kv_heads,
+                                          .seq_q = b.seq_q,
+                                          .seq_kv = b.seq_kv,
+                                          .head_dim = b.head_dim,
+                                          .v_head_dim = b.v_head_dim,
+                                          .window = b.window,
+                                          .causal = b.causal,
+                                          .pairs = b.pairs};
+    now_ += attention_time(shape, direction, Precision::Bf16, gpu_, truth_).value();
+  }
+
+  Element element_;
+  costmodel::GpuSpec gpu_ = h100();
+  costmodel::Calibration truth_ = truth();
+  double now_ = 0, busy_ = 0;
+  GemmShape last_;
+  Precision precision_ = Precision::Bf16;
+  std::uintptr_t taken_ = 0;
+};
+
+}  // namespace
+}  // namespace hexaplan::validator
+
+extern "C" const hexaplan::validator::CudaModule* hexaplan_cuda() {
+  using namespace hexaplan::validator;
+  static const CudaModule module{
+      .probe =
+          [] {
+            return LibraryState{true, "1 × NVIDIA H100 80GB HBM3, simulated", {}};
+          },
+      .make_device =
+          [](const CudaDeviceOptions& options) {
+            return std::unique_ptr<Device>{std::make_unique<Timed<SimulatedGpu>>(options)};
+          }};
+  return &module;
+}
