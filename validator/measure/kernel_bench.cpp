@@ -37,18 +37,15 @@ std::int64_t columns_for(std::int64_t elements) {
 
 }  // namespace
 
-KernelBench::Arena::Arena(Device& device, DType dtype, Bytes bytes, std::uint64_t seed) {
+KernelBench::Arena::Arena(Device& device, DType dtype, Bytes bytes, std::uint64_t seed,
+                          std::optional<Element> element) {
   const auto elements = static_cast<std::int64_t>(bytes.value() / costmodel::bytes_per_element(dtype));
   tensor_ = device.allocate(label_of(dtype), 1, elements / kAlignedElements * kAlignedElements);
   view_ = tensor_.view();
-  device.fill_noise(view_, seed, 1.0, Stream::Compute);
-}
-
-KernelBench::Arena::Arena(Device& device, DType dtype, Bytes bytes, std::uint64_t seed, Element element) {
-  const auto elements = static_cast<std::int64_t>(bytes.value() / costmodel::bytes_per_element(dtype));
-  tensor_ = device.allocate(label_of(dtype), 1, elements / kAlignedElements * kAlignedElements);
-  const auto held = static_cast<std::int64_t>(tensor_.view().bytes() / bytes_of(element));
-  view_ = {tensor_.view().data, element, 1, held, held};
+  if (element) {
+    const auto held = static_cast<std::int64_t>(view_.bytes() / bytes_of(*element));
+    view_ = {view_.data, *element, 1, held, held};
+  }
   device.fill_noise(view_, seed, 1.0, Stream::Compute);
 }
 

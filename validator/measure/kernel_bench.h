@@ -42,10 +42,9 @@ class KernelBench {
   /// Noise that operands are cut from, one behind the other and round again.
   class Arena {
    public:
-    Arena(Device& device, costmodel::DType dtype, costmodel::Bytes bytes, std::uint64_t seed);
-    /// The same memory of another element, filled anew.
+    /// `element`: what it holds instead of what the device computes in where the ledger has `dtype`.
     Arena(Device& device, costmodel::DType dtype, costmodel::Bytes bytes, std::uint64_t seed,
-          Element element);
+          std::optional<Element> element = {});
     [[nodiscard]] View take(std::int64_t rows, std::int64_t cols);
     [[nodiscard]] const View& whole() const { return view_; }
 
