@@ -58,6 +58,11 @@ bool goes_to_file(const CommonOptions& common) {
   return !common.output.empty() && common.output != "-";
 }
 
+/// As a shell names the end by a signal.
+ExitCode code_of_signal(int signal) {
+  return static_cast<ExitCode>(128 + signal);
+}
+
 ExitCode code_of(const planner::Ranking& ranking) {
   if (ranking.stopped) return ExitCode::Interrupted;
   return ranking.plans.empty() ? ExitCode::DoesNotFit : ExitCode::Ok;
@@ -149,12 +154,14 @@ struct Runner {
       if (goes_to_file(common)) write_file(common.output, validation_output(options, so_far));
     };
     const ValidateReport report = run_validate(options, common.quiet, keep);
-    if (report.signal != 0) return stopped_validation(options, report, keep);
-    if (!common.quiet && !common.json) {
+    if (report.signal != 0 && report.speaks) return stopped_validation(options, report, keep);
+    if (!common.quiet && !common.json && report.speaks) {
       for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", note);
     }
-    return {validation_output(options, report), report.measured() > 0 ? ExitCode::Ok : ExitCode::DoesNotFit,
-            true, report.must_end};
+    const ExitCode code = report.signal != 0       ? code_of_signal(report.signal)
+                          : report.measured() == 0 ? ExitCode::DoesNotFit
+                                                   : ExitCode::Ok;
+    return {validation_output(options, report), code, report.speaks, report.must_end};
   }
   Outcome operator()(const RunsOptions& options) const {
     const HistoryReport report = run_history(options);
@@ -181,14 +188,22 @@ struct Runner {
     if (options.markdown) return charts::markdown_table(validation_cells(report));
     return validation_text(report, options.terms, style);
   }
+  /// A file that cannot be written takes nothing from the others and from what follows.
+  static void keep_or_tell(const ValidateReport& report, const ReportKeeper& keep) {
+    try {
+      keep(report);
+    } catch (const presets::InputError& error) {
+      fmt::print(stderr, "hexaplan: {}\n", error.what());
+    }
+  }
   [[nodiscard]] Outcome stopped_validation(const ValidateOptions& options, const ValidateReport& report,
                                            const ReportKeeper& keep) const {
     fmt::print(stderr, "\nhexaplan: stopped by {}; {} of {} scenarios were through\n", report.stopped_by,
                report.finished, report.scenarios.size());
-    const auto code = static_cast<ExitCode>(128 + report.signal);
     const bool planned = !report.scenarios.empty();
-    if (planned) keep(report);
-    return {planned ? validation_output(options, report) : std::string{}, code, planned, true};
+    if (planned) keep_or_tell(report, keep);
+    return {planned ? validation_output(options, report) : std::string{}, code_of_signal(report.signal),
+            planned, true};
   }
 
   void print_notes(const Question& question) const {
@@ -218,12 +233,19 @@ ExitCode run_here(const Invocation& invocation) {
   const bool to_file = goes_to_file(common);
   const Outcome outcome =
       std::visit(Runner{common, detect_style(common.colour, to_file)}, invocation.command);
-  deliver(common, to_file, outcome);
-  if (outcome.must_end) {
-    std::fflush(nullptr);
-    _exit(static_cast<int>(outcome.code));
+  if (!outcome.must_end) {
+    deliver(common, to_file, outcome);
+    return outcome.code;
   }
-  return outcome.code;
+  ExitCode code = outcome.code;
+  try {
+    deliver(common, to_file, outcome);
+  } catch (const presets::InputError& error) {
+    fmt::print(stderr, "hexaplan: {}\n", error.what());
+    code = ExitCode::UnusableInput;
+  }
+  std::fflush(nullptr);
+  _exit(static_cast<int>(code));
 }
 
 }  // namespace

@@ -173,7 +173,9 @@ class Validation : public std::enable_shared_from_this<Validation> {
     if (stopped_) return false;
     report_.scenarios[report_.finished++] = std::move(row);
     report_.must_end = must_end_;
+    report_.speaks = speaks_;
     report_.elapsed = since(begin_);
+    if (!report_.speaks) return true;
     keep_(report_);
     tell();
     return true;
@@ -224,6 +226,7 @@ class Validation : public std::enable_shared_from_this<Validation> {
     try {
       ExecutionResult result = run_execution(run, scenario.asked.request, true);
       must_end_ = must_end_ || result.must_end;
+      if (result.report.complete) speaks_ = result.speaks;
       if (result.rejected) {
         const bool memory = result.rejected->rule == "fits-in-memory";
         return {memory ? Outcome::OutOfMemory : Outcome::NotRun, result.rejected->reason, {}};
@@ -241,7 +244,7 @@ class Validation : public std::enable_shared_from_this<Validation> {
 
   /// What runs now, until it is through; on a terminal.
   void tell_begin(const std::string& name, int solo_rank) const {
-    if (quiet_ || isatty(STDERR_FILENO) == 0) return;
+    if (quiet_ || !report_.speaks || isatty(STDERR_FILENO) == 0) return;
     fmt::print(stderr, "\r\x1b[K{}/{} {}: running{}", report_.finished + 1, report_.scenarios.size(), name,
                solo_rank >= 0 ? fmt::format(" rank {}", solo_rank) : "");
     std::fflush(stderr);
@@ -270,7 +273,7 @@ class Validation : public std::enable_shared_from_this<Validation> {
 
   // The worker's own, until it has ended.
   Hardware hardware_;
-  bool must_end_ = false;
+  bool must_end_ = false, speaks_ = true;
   std::exception_ptr error_;
 
   std::mutex report_mutex_;

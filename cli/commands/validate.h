@@ -24,13 +24,15 @@ struct ValidateReport {
   costmodel::Seconds elapsed;
   int signal = 0;          // that ended it before all were through; 0 = none
   std::string stopped_by;  // its name: "Ctrl-C"
+  bool speaks = true;      // false on processes of a job that leave speaking to another
   bool must_end = false;   // threads that cannot be stopped run on: the process has to end at once
 
   [[nodiscard]] std::size_t measured() const;
   [[nodiscard]] bool complete() const { return finished == scenarios.size(); }
 };
 
-/// Gets the report as it stands: before the first scenario and after every one, a call at a time.
+/// Gets the report as it stands: before the first scenario and after every one, a call at a time, in the
+/// process that speaks.
 using ReportKeeper = std::function<void(const ValidateReport& so_far)>;
 
 /// Plans or takes scenarios, runs them one after the other and compares. What fails in one is its row. Ctrl-C

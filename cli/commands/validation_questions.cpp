@@ -198,6 +198,12 @@ std::vector<AskedScenario> scenarios_to_validate(const ValidateOptions& options,
     asked.push_back({.name = {}, .request = here(read_request(options.question), hardware)});
     asked.back().name = layout_name(asked.back().request);
   }
+  if (options.ranks == "mpi" && asked.size() > 1) {
+    throw InputError{{.field = "--ranks",
+                      .value = options.ranks,
+                      .expected = "one scenario: MPI begins once in a process",
+                      .hint = "validate them one by one, or --ranks threads"}};
+  }
   for (AskedScenario& scenario : asked) {
     scenario.solo = scenario.solo || options.solo;
     if (!options.question.calibration.empty()) scenario.request.calibration = options.question.calibration;

@@ -209,6 +209,8 @@ TEST(validate_command, says_what_it_cannot_use) {
       {"--list cpus", 2, "did you mean \"cpu\"?"},
       {"--list cpu --steps 0", 2, "--steps"},
       {"--list cpu --device tpu", 2, "hexaplan backends"},
+      {"--list cpu --ranks mpi", 2, "expected one scenario"},
+      {"--list cpu --gpus 2", 2, "--gpus says what --top plans for"},
   };
   for (const BadCall& row : rows) {
     const Finished run = run_hexaplan(std::string{"validate --no-store "} + row.arguments);
