@@ -163,7 +163,7 @@ RecordFigures figures_of_validation(const JsonValue& report) {
     }
     const std::string& outcome = part_of<std::string>(scenario.find("outcome"));
     const std::string& reason = part_of<std::string>(scenario.find("reason"));
-    if (!reason.empty()) out.unmeasured.push_back({name, outcome + ": " + reason});
+    if (!reason.empty()) out.unmeasured.push_back({name, fmt::format("{}: {}", outcome, reason)});
   }
   return out;
 }
