@@ -185,16 +185,12 @@ class CalibrationRun {
     report_.device =
         cpu ? fmt::format("{}: {}", device_->description(), processor_name()) : device_->description();
     machine_ = {.device = report_.device, .host = host_name(), .software = software_of(facts_)};
-    std::string name = report_.device.substr(0, report_.device.find(','));
-    // "cuda:0 NVIDIA H200": which of them it is comes first.
-    if (name.starts_with(fmt::format("{}:", row_.name))) name.erase(0, name.find(' ') + 1);
-    const std::optional<std::string> found = presets::gpu_of_device(name);
     report_.gpu = !options_.gpu.empty() ? presets::find_gpu(options_.gpu).name
                   : !row_.gpu.empty()   ? std::string{row_.gpu}
-                                        : found.value_or("");
+                                        : presets::gpu_of_device(report_.device).value_or("");
     if (!report_.gpu.empty()) return;
     throw InputError({.field = "--gpu",
-                      .value = presets::in_quotes(name),
+                      .value = presets::in_quotes(report_.device),
                       .expected = "the name of its GPU preset: none is called so",
                       .hint = "see 'hexaplan presets list gpus'"});
   }

@@ -28,22 +28,6 @@ namespace {
 
 constexpr const char* kStandIn = "cpu";  // preset that the curves of a calibrated host refer to
 
-/// The first part of a device's description that is a GPU preset: "NVIDIA H200, driver 580" → "h200".
-std::string preset_named_in(const std::string& description) {
-  constexpr std::string_view kMaker = "NVIDIA ";
-  std::size_t begin = description.find(kMaker);
-  if (begin == std::string::npos) return {};
-  begin += kMaker.size();
-  const std::size_t end = std::min(description.find_first_of(",;(", begin), description.size());
-  std::string name = description.substr(begin, end - begin);
-  while (!name.empty() && name.back() == ' ') name.pop_back();
-  try {
-    return presets::find_gpu(name).name;
-  } catch (const InputError&) {
-    return {};
-  }
-}
-
 constexpr const char* kThreads = "threads";
 constexpr const char* kNccl = "nccl";
 
@@ -162,7 +146,7 @@ Hardware find_hardware(const ValidateOptions& options) {
     count_gpus(options, hardware);
     return hardware;
   }
-  hardware.gpu = host ? kStandIn : preset_named_in(device.detail);
+  hardware.gpu = host ? kStandIn : presets::gpu_of_device(device.detail).value_or("");
   hardware.known = !host || !options.question.calibration.empty();
   if (hardware.gpu.empty()) {
     throw InputError{{.field = "--device",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "costmodel/units/trimmed.h"
 #include "presets/catalog/catalog.h"
 #include "presets/json/object_reader.h"
 #include "presets/json/spec_names.h"
@@ -115,12 +116,14 @@ costmodel::GpuSpec find_gpu(std::string_view name) {
   return find_gpu_preset(name).spec;
 }
 
-std::optional<std::string> gpu_of_device(std::string_view device) {
-  std::string name;
-  for (const char c : device) name += c == ' ' ? '-' : c;
-  for (const std::string_view maker : {"NVIDIA-", "Tesla-", "AMD-"}) {
-    if (name.starts_with(maker)) name.erase(0, maker.size());
+std::optional<std::string> gpu_of_device(std::string_view description) {
+  std::string_view device = description;
+  for (const std::string_view maker : {"NVIDIA ", "Tesla ", "AMD "}) {
+    if (const std::size_t at = device.find(maker); at != std::string_view::npos)
+      device.remove_prefix(at + maker.size());
   }
+  std::string name{costmodel::trimmed(device.substr(0, device.find_first_of(",;(")))};
+  std::replace(name.begin(), name.end(), ' ', '-');
   try {
     return find_preset(PresetKind::Gpu, name).stem().string();
   } catch (const InputError&) {

@@ -32,8 +32,8 @@ struct GpuPreset {
 /// By name or alias: "h100-80-sxm", "H100", "A100-80GB".
 [[nodiscard]] GpuPreset find_gpu_preset(std::string_view name);
 [[nodiscard]] costmodel::GpuSpec find_gpu(std::string_view name);
-/// The preset of what a driver calls "NVIDIA H100 80GB HBM3" or "Tesla V100-SXM2-16GB"; nothing when none has
-/// such a name or alias.
-[[nodiscard]] std::optional<std::string> gpu_of_device(std::string_view device);
+/// The preset of the GPU in a device's description, which has it as the driver calls it: "NVIDIA H100 80GB
+/// HBM3", "cuda:0 NVIDIA H200, bfloat16", "Tesla V100-SXM2-16GB". Nothing when none has such a name or alias.
+[[nodiscard]] std::optional<std::string> gpu_of_device(std::string_view description);
 
 }  // namespace hexaplan::presets

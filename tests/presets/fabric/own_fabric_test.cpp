@@ -140,8 +140,17 @@ TEST(gpu_of_device, knows_what_drivers_call_them) {
   EXPECT_EQ(gpu_of_device("NVIDIA A100-SXM4-40GB"), "a100-40-sxm");
   EXPECT_EQ(gpu_of_device("Tesla V100-SXM2-16GB"), "v100-16");
   EXPECT_EQ(gpu_of_device("NVIDIA GH200 120GB"), "gh200");
+  EXPECT_EQ(gpu_of_device("NVIDIA GH200 480GB"), "gh200");
+  EXPECT_EQ(gpu_of_device("NVIDIA B300 SXM6 AC"), "b300");
   EXPECT_EQ(gpu_of_device("NVIDIA GeForce RTX 4090"), "rtx4090");
   EXPECT_EQ(gpu_of_device("NVIDIA Graphics Device"), std::nullopt);
+}
+
+TEST(gpu_of_device, finds_it_in_what_devices_tell_of_themselves) {
+  EXPECT_EQ(gpu_of_device("cuda:0 NVIDIA H100 80GB HBM3, bfloat16"), "h100-80-sxm");
+  EXPECT_EQ(gpu_of_device("8 × NVIDIA H200, driver for CUDA 13.0"), "h200");
+  EXPECT_EQ(gpu_of_device("cpu, float64"), "cpu");
+  EXPECT_EQ(gpu_of_device(""), std::nullopt);
 }
 
 }  // namespace
