@@ -31,15 +31,13 @@ Edge& NcclJob::edge(const std::string& name, bool outgoing) {
     const Blob theirs = look_up(name);
     std::memcpy(id.data(), theirs.data(), std::min(theirs.size(), id.size()));
   }
-  const Lock lock{mutex_};
+  Lock lock{mutex_};
   throw_if_over();
   Edge& edge = edges_.emplace_back();
   edge.name = name;
   edge.stream = nccl_.make_stream();
   edge.communicator = nccl_.join(id.data(), outgoing ? 0 : 1, 2);
-  if (edge.stream == nullptr || edge.communicator == nullptr)
-    declare(FaultCause::Died, rank_, nccl_.last_error());
-  throw_if_over();
+  if (edge.stream == nullptr || edge.communicator == nullptr) end_by_nccl(lock);
   communicators_.push_back(edge.communicator);
   return edge;
 }

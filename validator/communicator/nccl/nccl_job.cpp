@@ -83,21 +83,17 @@ void NcclJob::hand_over(void* communicator, const std::function<int()>& start) {
     nap(lock);
     state = nccl_.state(communicator);
   }
-  if (state == kHexaplanNcclFailed) {
-    suspect_nccl();
-    wake_.wait(lock, [&] { return fault_.has_value(); });
-  }
+  if (state == kHexaplanNcclFailed) end_by_nccl(lock);
   throw_if_over();
 }
 
 void* NcclJob::open(const std::function<void*()>& make) {
   void* communicator = nullptr;
   {
-    const Lock lock{mutex_};
+    Lock lock{mutex_};
     throw_if_over();
     communicator = make();
-    if (communicator == nullptr) declare(FaultCause::Died, rank_, nccl_.last_error());
-    throw_if_over();
+    if (communicator == nullptr) end_by_nccl(lock);
     communicators_.push_back(communicator);
   }
   hand_over(communicator, [&] { return nccl_.state(communicator); });
@@ -166,6 +162,12 @@ void NcclJob::declare(FaultCause cause, int rank, std::string reason) {
 void NcclJob::suspect_nccl() {
   if (!suspicion_) suspicion_ = nccl_.last_error();
   wake_.notify_all();
+}
+
+void NcclJob::end_by_nccl(Lock& lock) {
+  suspect_nccl();
+  wake_.wait(lock, [&] { return fault_.has_value(); });
+  throw RankFault{*fault_};
 }
 
 void NcclJob::declare(Fault fault) {

@@ -114,6 +114,8 @@ class NcclJob {
   /// With the lock held: NCCL failed. A rank that another one's abort reaches sees that as well, so the
   /// watcher asks first whether somebody has told of a fault.
   void suspect_nccl();
+  /// The same of the rank's thread, which has nothing to go on with. Throws RankFault when that is known.
+  [[noreturn]] void end_by_nccl(Lock& lock);
   /// Gives the lock up to ask; afterwards there is a fault.
   void settle_suspicion(Lock& lock);
   void abort_all();
