@@ -78,7 +78,9 @@ KernelBench::KernelBench(Device& device, const BenchOptions& options)
 }
 
 bool KernelBench::holds_not_a_number() {
-  for (const Arena* arena : {&inputs_, &results_, &wide_, narrow_ ? &*narrow_ : &inputs_}) {
+  std::vector<const Arena*> arenas{&inputs_, &results_, &wide_};
+  if (narrow_) arenas.push_back(&*narrow_);
+  for (const Arena* arena : arenas) {
     std::vector<double> numbers(static_cast<std::size_t>(arena->whole().elements()));
     device_.download(numbers, arena->whole());
     if (std::any_of(numbers.begin(), numbers.end(), [](double x) { return std::isnan(x); })) return true;
@@ -176,33 +178,23 @@ KernelBench::Call KernelBench::prepare(const Point& point) {
 }
 
 KernelBench::Call KernelBench::prepare_gemm(const Point& point) {
-  if (costmodel::is_quantized(point.precision)) return prepare_narrow_gemm(point);
   const costmodel::GemmShape s = point.gemm;
-  const bool accumulate = s.accumulate_bytes > 0, weight = point.pass == Pass::BackwardWeight;
-  const bool forward = point.pass == Pass::Forward;
-  return [=, this] {
-    const View a = weight ? inputs_.take(s.k, s.m) : inputs_.take(s.m, s.k);
-    const View b = forward ? inputs_.take(s.n, s.k) : inputs_.take(s.k, s.n);
-    const View c = (accumulate ? wide_ : results_).take(s.m, s.n);
-    device_.gemm(
-        kCalibrating,
-        {.a = a, .b = b, .c = c, .transpose_a = weight, .transpose_b = forward, .accumulate = accumulate});
-  };
-}
-
-/// Frameworks keep transposed copies, so that both operands lie along the sum in every pass, and let sums be
-/// fast forward alone (NVIDIA/TransformerEngine@000b637 transformer_engine/common/recipe/__init__.py:
-/// use_split_accumulator of fp8_gemm_fprop, fp8_gemm_dgrad and fp8_gemm_wgrad).
-KernelBench::Call KernelBench::prepare_narrow_gemm(const Point& point) {
-  assert(narrow_);
-  const costmodel::GemmShape s = point.gemm;
-  const bool accumulate = s.accumulate_bytes > 0, fast = point.pass == Pass::Forward;
-  return [=, this] {
-    const View a = narrow_->take(s.m, s.k), b = narrow_->take(s.n, s.k);
-    const View c = (accumulate ? wide_ : results_).take(s.m, s.n);
-    device_.gemm(
-        kCalibrating,
-        {.a = a, .b = b, .c = c, .transpose_b = true, .accumulate = accumulate, .fast_accumulation = fast});
+  // Frameworks keep transposed copies of quantized operands, so that both lie along the sum in every pass,
+  // and let sums be fast forward alone (NVIDIA/TransformerEngine@000b637 transformer_engine/common/recipe/
+  // __init__.py: use_split_accumulator of fp8_gemm_fprop, fp8_gemm_dgrad and fp8_gemm_wgrad).
+  const bool quantized = costmodel::is_quantized(point.precision), forward = point.pass == Pass::Forward;
+  assert(narrow_ || !quantized);
+  Arena& operands = quantized ? *narrow_ : inputs_;
+  Arena& results = s.accumulate_bytes > 0 ? wide_ : results_;
+  Gemm g{.transpose_a = !quantized && point.pass == Pass::BackwardWeight,
+         .transpose_b = quantized || forward,
+         .accumulate = s.accumulate_bytes > 0,
+         .fast_accumulation = quantized && forward};
+  return [this, s, g, &operands, &results]() mutable {
+    g.a = g.transpose_a ? operands.take(s.k, s.m) : operands.take(s.m, s.k);
+    g.b = g.transpose_b ? operands.take(s.n, s.k) : operands.take(s.k, s.n);
+    g.c = results.take(s.m, s.n);
+    device_.gemm(kCalibrating, g);
   };
 }
 

@@ -57,7 +57,6 @@ class KernelBench {
 
   [[nodiscard]] Call prepare(const Point& point);
   [[nodiscard]] Call prepare_gemm(const Point& point);
-  [[nodiscard]] Call prepare_narrow_gemm(const Point& point);
   [[nodiscard]] Call prepare_grouped_gemm(const Point& point);
   [[nodiscard]] Call prepare_attention(const Point& point);
   [[nodiscard]] Call prepare_memory_step(const Point& point);
