@@ -198,7 +198,7 @@ struct Runner {
   }
   [[nodiscard]] Outcome stopped_validation(const ValidateOptions& options, const ValidateReport& report,
                                            const ReportKeeper& keep) const {
-    fmt::print(stderr, "\nhexaplan: stopped by {}; {} of {} scenarios were through\n", report.stopped_by,
+    fmt::print(stderr, "\nhexaplan: stopped by {}; {} of {} scenarios were through\n", report.stopped_by(),
                report.finished, report.scenarios.size());
     const bool planned = !report.scenarios.empty();
     if (planned) keep_or_tell(report, keep);

@@ -52,7 +52,7 @@ std::string title_of(const ValidateReport& report) {
   const std::size_t all = report.scenarios.size();
   std::string title = report.asked;
   if (all > 1) title += fmt::format(": {} of {} scenarios measured", report.measured(), all);
-  if (!report.stopped_by.empty()) return title + ", stopped by " + report.stopped_by;
+  if (report.signal != 0) return title + ", stopped by " + report.stopped_by();
   return report.complete() ? title : title + ", unfinished";
 }
 

@@ -107,11 +107,10 @@ class Validation : public std::enable_shared_from_this<Validation> {
     const std::scoped_lock lock{report_mutex_};
     stopped_ = true;
     report_.signal = signal;
-    report_.stopped_by = name_of_signal(signal);
     report_.must_end = true;
     report_.elapsed = since(begin_);
     for (std::size_t i = report_.finished; i < report_.scenarios.size(); ++i)
-      report_.scenarios[i].reason = "stopped by " + report_.stopped_by;
+      report_.scenarios[i].reason = "stopped by " + report_.stopped_by();
     return report_;
   }
 
@@ -292,6 +291,10 @@ std::size_t ValidateReport::measured() const {
   return static_cast<std::size_t>(
       std::count_if(scenarios.begin(), scenarios.end(),
                     [](const ValidatedScenario& s) { return s.outcome == Outcome::Measured; }));
+}
+
+std::string ValidateReport::stopped_by() const {
+  return signal == 0 ? std::string{} : std::string{name_of_signal(signal)};
 }
 
 ValidateReport run_validate(const ValidateOptions& options, bool quiet, const ReportKeeper& keep) {

@@ -22,12 +22,13 @@ struct ValidateReport {
   std::vector<validator::ValidatedScenario> scenarios;
   std::size_t finished = 0;
   costmodel::Seconds elapsed;
-  int signal = 0;          // that ended it before all were through; 0 = none
-  std::string stopped_by;  // its name: "Ctrl-C"
-  bool speaks = true;      // false on processes of a job that leave speaking to another
-  bool must_end = false;   // threads that cannot be stopped run on: the process has to end at once
+  int signal = 0;         // that ended it before all were through; 0 = none
+  bool speaks = true;     // false on processes of a job that leave speaking to another
+  bool must_end = false;  // threads that cannot be stopped run on: the process has to end at once
 
   [[nodiscard]] std::size_t measured() const;
+  /// The signal's name, "Ctrl-C"; empty without one.
+  [[nodiscard]] std::string stopped_by() const;
   [[nodiscard]] bool complete() const { return finished == scenarios.size(); }
 };
 

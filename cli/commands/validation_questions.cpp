@@ -142,19 +142,17 @@ Hardware find_hardware(const ValidateOptions& options) {
   const bool host = options.device == kHostDevice;
   if (!options.gpu.empty()) {
     hardware.gpu = presets::find_gpu(options.gpu).name;
-    hardware.known = true;
-    count_gpus(options, hardware);
-    return hardware;
+  } else {
+    hardware.gpu = host ? kStandIn : presets::gpu_of_device(device.detail).value_or("");
   }
-  hardware.gpu = host ? kStandIn : presets::gpu_of_device(device.detail).value_or("");
-  hardware.known = !host || !options.question.calibration.empty();
   if (hardware.gpu.empty()) {
     throw InputError{{.field = "--device",
                       .value = device.detail,
                       .expected = "a GPU that is a preset",
                       .hint = "name the nearest one with --gpu ('hexaplan presets list gpus')"}};
   }
-  if (host && !hardware.known) {
+  hardware.known = !options.gpu.empty() || !host || !options.question.calibration.empty();
+  if (!hardware.known) {
     hardware.notes.emplace_back(
         "the host is no calibrated hardware: memory is compared, time is not; --calibration FILE compares "
         "it");

@@ -90,7 +90,7 @@ JsonValue validation_json(const ValidateReport& report) {
                     {"version", version_text()},
                     {"asked", report.asked},
                     {"complete", report.complete()},
-                    {"stopped_by", report.stopped_by.empty() ? JsonValue{} : JsonValue{report.stopped_by}},
+                    {"stopped_by", report.signal == 0 ? JsonValue{} : JsonValue{report.stopped_by()}},
                     {"device", report.device},
                     {"hardware", report.hardware},
                     {"calibration", report.calibration.empty() ? JsonValue{} : JsonValue{report.calibration}},

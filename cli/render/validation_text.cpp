@@ -158,7 +158,7 @@ std::string term_value_text(double value, validator::TermGroup group) {
 
 std::string unfinished_text(const ValidateReport& report) {
   if (report.complete()) return {};
-  const std::string how = report.stopped_by.empty() ? "unfinished" : "stopped by " + report.stopped_by;
+  const std::string how = report.signal == 0 ? "unfinished" : "stopped by " + report.stopped_by();
   return fmt::format("{} after {} of {} scenarios", how, report.finished, report.scenarios.size());
 }
 
