@@ -21,6 +21,12 @@ inline constexpr Named<costmodel::Precision> kPrecisionNames[] = {
     {"mxfp8", costmodel::Precision::Mxfp8}, {"nvfp4", costmodel::Precision::Nvfp4}};
 static_assert(std::size(kPrecisionNames) == costmodel::kPrecisionCount);
 
+inline constexpr Named<costmodel::AttentionLibrary> kLibraryNames[] = {
+    {"vendor", costmodel::AttentionLibrary::Vendor},
+    {"flash-attention-2", costmodel::AttentionLibrary::FlashAttention2},
+    {"flash-attention-1", costmodel::AttentionLibrary::FlashAttention1},
+};
+
 /// Name of `value` in a table; empty when it has none.
 template <class E, std::size_t N>
 [[nodiscard]] constexpr std::string_view name_in(const Named<E> (&table)[N], E value) {
@@ -42,10 +48,5 @@ template <class E, std::size_t N>
   }
   return std::nullopt;
 }
-inline constexpr Named<costmodel::AttentionLibrary> kLibraryNames[] = {
-    {"vendor", costmodel::AttentionLibrary::Vendor},
-    {"flash-attention-2", costmodel::AttentionLibrary::FlashAttention2},
-    {"flash-attention-1", costmodel::AttentionLibrary::FlashAttention1},
-};
 
 }  // namespace hexaplan::presets

@@ -13,8 +13,6 @@ using costmodel::DType;
 using costmodel::Pass;
 using costmodel::TensorKind;
 
-/// RoPE's base (arXiv:2104.09864 §3.2.2).
-
 constexpr std::string_view kQuery = "attention.query.weight";
 constexpr std::string_view kKeyValue = "attention.key_value.weight";
 constexpr std::string_view kOutput = "attention.output.weight";

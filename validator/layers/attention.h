@@ -5,6 +5,7 @@
 
 namespace hexaplan::validator {
 
+/// RoPE's base (arXiv:2104.09864 §3.2.2).
 inline constexpr double kRopeBase = 10000;
 
 /// Kept between forward and backward.
