@@ -1,6 +1,7 @@
 #include "presets/calibration/read_calibration.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -36,14 +37,18 @@ constexpr std::string_view kValid = R"({
 
 class ReadCalibration : public testing::Test {
  protected:
-  std::filesystem::path written(const std::string& text) {
-    std::ofstream{path_} << text;
-    return path_;
+  void SetUp() override { std::filesystem::create_directories(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  [[nodiscard]] std::filesystem::path written(const std::string& text) const {
+    const std::filesystem::path path = folder_ / "curves.json";
+    std::ofstream{path} << text;
+    return path;
   }
-  void TearDown() override { std::filesystem::remove(path_); }
 
  private:
-  std::filesystem::path path_ = std::filesystem::path{testing::TempDir()} / "curves.json";
+  // Of one process: tests run side by side.
+  std::filesystem::path folder_ =
+      std::filesystem::path{testing::TempDir()} / ("hexaplan_calibration_" + std::to_string(getpid()));
 };
 
 TEST_F(ReadCalibration, reads_every_field) {
