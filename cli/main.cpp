@@ -10,7 +10,7 @@
 #include "cli/options.h"
 #include "cli/run.h"
 #include "presets/json/input_error.h"
-#include "validator/store/database.h"
+#include "validator/measure/store/database.h"
 
 namespace {
 

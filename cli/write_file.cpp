@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "presets/json/input_error.h"
-#include "validator/checkpoint/durable_file.h"
+#include "validator/executor/checkpoint/durable_file.h"
 
 namespace hexaplan::cli {
 namespace {

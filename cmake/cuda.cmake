@@ -1,4 +1,4 @@
-# The CUDA toolkit, cuDNN and NCCL, for what is loaded at run time (validator/device/cuda, validator/communicator/nccl).
+# The CUDA toolkit, cuDNN and NCCL, for what is loaded at run time (validator/executor/device/cuda, validator/executor/communicator/nccl).
 # Hints: CUDACXX or CUDA_HOME, CUDNN_HOME, NCCL_HOME. Without cuDNN or NCCL their part is left out with one message.
 include(CheckLanguage)
 if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
@@ -55,7 +55,7 @@ hexaplan_find_cuda_library(CUDNN::cudnn cudnn.h cudnn CUDNN_HOME)
 hexaplan_find_cuda_library(NCCL::nccl nccl.h nccl NCCL_HOME)
 
 # add_cuda_module(<name> SOURCES <files…> LINK <targets…>)
-# What the program loads from lib/hexaplan beside it (validator/backends/module.h). The CUDA runtime is linked in, so that
+# What the program loads from lib/hexaplan beside it (validator/executor/backends/module.h). The CUDA runtime is linked in, so that
 # a module starts where only the driver and the libraries that it names are installed.
 function(add_cuda_module name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;LINK")

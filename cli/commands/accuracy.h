@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "cli/options.h"
-#include "validator/accuracy/score.h"
+#include "validator/measure/accuracy/score.h"
 
 namespace hexaplan::cli {
 

@@ -23,12 +23,12 @@
 #include "presets/clusters/cluster_preset.h"
 #include "presets/gpus/gpu_preset.h"
 #include "presets/json/input_error.h"
-#include "validator/backends/backends.h"
-#include "validator/communicator/bootstrap/bootstrap_error.h"
-#include "validator/communicator/bootstrap/launcher.h"
-#include "validator/communicator/rank_fault.h"
-#include "validator/device/device.h"
-#include "validator/measure/sweep.h"
+#include "validator/executor/backends/backends.h"
+#include "validator/executor/communicator/bootstrap/bootstrap_error.h"
+#include "validator/executor/communicator/bootstrap/launcher.h"
+#include "validator/executor/communicator/rank_fault.h"
+#include "validator/executor/device/device.h"
+#include "validator/measure/sweep/sweep.h"
 
 namespace hexaplan::cli {
 namespace {

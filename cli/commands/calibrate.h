@@ -4,7 +4,7 @@
 
 #include "cli/options.h"
 #include "presets/calibration/write_calibration.h"
-#include "validator/fit/fit_calibration.h"
+#include "validator/measure/fit/fit_calibration.h"
 
 namespace hexaplan::cli {
 

@@ -13,7 +13,7 @@
 #include "presets/gpus/gpu_preset.h"
 #include "presets/json/input_error.h"
 #include "presets/json/spec_names.h"
-#include "validator/store/database.h"
+#include "validator/measure/store/database.h"
 
 namespace hexaplan::cli {
 namespace {

@@ -23,13 +23,13 @@
 #include "costmodel/units/parse_number.h"
 #include "presets/json/input_error.h"
 #include "presets/json/spec_names.h"
-#include "validator/backends/backends.h"
-#include "validator/checkpoint/sharded_state.h"
-#include "validator/communicator/bootstrap/bootstrap_error.h"
-#include "validator/communicator/mpi/mpi_ranks.h"
-#include "validator/device/device.h"
-#include "validator/step/run_steps.h"
-#include "validator/step/shrink.h"
+#include "validator/executor/backends/backends.h"
+#include "validator/executor/checkpoint/sharded_state.h"
+#include "validator/executor/communicator/bootstrap/bootstrap_error.h"
+#include "validator/executor/communicator/mpi/mpi_ranks.h"
+#include "validator/executor/device/device.h"
+#include "validator/executor/step/run_steps.h"
+#include "validator/executor/step/shrink.h"
 
 namespace hexaplan::cli {
 

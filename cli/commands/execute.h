@@ -8,9 +8,9 @@
 #include "costmodel/spec/scenario.h"
 #include "costmodel/spec/verdict.h"
 #include "presets/scenario/scenario_request.h"
-#include "validator/backends/backends.h"
-#include "validator/communicator/mpi/supervisor.h"
-#include "validator/report/execution_report.h"
+#include "validator/executor/backends/backends.h"
+#include "validator/executor/communicator/mpi/supervisor.h"
+#include "validator/executor/report/execution_report.h"
 
 namespace hexaplan::cli {
 

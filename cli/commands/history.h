@@ -5,7 +5,7 @@
 #include "cli/commands/execute.h"
 #include "cli/commands/validate.h"
 #include "cli/options.h"
-#include "validator/store/run_store.h"
+#include "validator/measure/store/run_store.h"
 
 namespace hexaplan::cli {
 

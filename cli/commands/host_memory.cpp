@@ -11,7 +11,7 @@
 #include "costmodel/spec/rank_grid.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/units/format_units.h"
-#include "validator/device/device.h"
+#include "validator/executor/device/device.h"
 
 namespace hexaplan::cli {
 

@@ -5,7 +5,7 @@
 #include "costmodel/spec/scenario.h"
 #include "costmodel/spec/verdict.h"
 #include "costmodel/units/quantity.h"
-#include "validator/device/view.h"
+#include "validator/executor/device/view.h"
 
 namespace hexaplan::cli {
 

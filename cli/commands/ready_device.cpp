@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "presets/json/input_error.h"
-#include "validator/backends/backends.h"
+#include "validator/executor/backends/backends.h"
 
 namespace hexaplan::cli {
 

@@ -9,7 +9,7 @@
 #include "cli/write_file.h"
 #include "presets/json/input_error.h"
 #include "presets/json/read_json.h"
-#include "validator/checkpoint/durable_file.h"
+#include "validator/executor/checkpoint/durable_file.h"
 
 namespace hexaplan::cli {
 namespace {

@@ -20,7 +20,7 @@
 #include "costmodel/units/format_units.h"
 #include "presets/json/input_error.h"
 #include "presets/scenario/recompute_text.h"
-#include "validator/backends/backends.h"
+#include "validator/executor/backends/backends.h"
 
 namespace hexaplan::cli {
 

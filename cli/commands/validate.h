@@ -5,7 +5,7 @@
 
 #include "cli/options.h"
 #include "costmodel/units/quantity.h"
-#include "validator/validate/validation.h"
+#include "validator/measure/compare/validation.h"
 
 namespace hexaplan::cli {
 

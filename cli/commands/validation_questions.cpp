@@ -15,8 +15,8 @@
 #include "presets/json/input_error.h"
 #include "presets/scenario/recompute_text.h"
 #include "presets/validation/validation_list.h"
-#include "validator/backends/backends.h"
-#include "validator/step/run_steps.h"
+#include "validator/executor/backends/backends.h"
+#include "validator/executor/step/run_steps.h"
 
 namespace hexaplan::cli {
 

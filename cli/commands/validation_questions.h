@@ -4,7 +4,7 @@
 
 #include "cli/options.h"
 #include "presets/scenario/scenario_request.h"
-#include "validator/validate/validation.h"
+#include "validator/measure/compare/validation.h"
 
 namespace hexaplan::cli {
 

@@ -10,11 +10,11 @@
 #include "cli/commands/machines.h"
 #include "cli/commands/question.h"
 #include "costmodel/step/estimate.h"
-#include "validator/communicator/threads/thread_ranks.h"
-#include "validator/device/cpu/cpu_device.h"
-#include "validator/step/run_steps.h"
-#include "validator/step/shrink.h"
-#include "validator/verify/layout_space.h"
+#include "validator/executor/communicator/threads/thread_ranks.h"
+#include "validator/executor/device/cpu/cpu_device.h"
+#include "validator/executor/step/run_steps.h"
+#include "validator/executor/step/shrink.h"
+#include "validator/executor/verify/layout_space.h"
 
 namespace hexaplan::cli {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "cli/options.h"
 #include "costmodel/spec/verdict.h"
-#include "validator/verify/verify.h"
+#include "validator/executor/verify/verify.h"
 
 namespace hexaplan::cli {
 

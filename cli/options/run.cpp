@@ -6,7 +6,7 @@
 #include "cli/options/command_row.h"
 #include "costmodel/units/parse_number.h"
 #include "costmodel/units/parse_units.h"
-#include "validator/backends/backends.h"
+#include "validator/executor/backends/backends.h"
 
 namespace hexaplan::cli {
 namespace {

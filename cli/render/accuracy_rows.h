@@ -1,7 +1,7 @@
 #pragma once
 #include <string_view>
 
-#include "validator/accuracy/measured_case.h"
+#include "validator/measure/accuracy/measured_case.h"
 
 namespace hexaplan::cli {
 

@@ -6,7 +6,7 @@
 
 #include "cli/render/estimate_rows.h"
 #include "costmodel/units/format_units.h"
-#include "validator/report/run_summary.h"
+#include "validator/executor/report/run_summary.h"
 
 namespace hexaplan::cli {
 

@@ -11,8 +11,8 @@
 namespace hexaplan::costmodel {
 namespace {
 
-/// What the program describes and the executor refuses (validator/step/not_executable.cpp): nothing has shown
-/// that its memory is what the replay says.
+/// What the program describes and the executor refuses (validator/executor/step/not_executable.cpp): nothing
+/// has shown that its memory is what the replay says.
 bool is_never_executed(const Scenario& sc) {
   const Recipe& r = sc.recipe;
   const Layout& l = sc.layout;

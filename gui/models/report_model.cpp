@@ -6,9 +6,9 @@
 
 #include "costmodel/step/estimate.h"
 #include "gui/models/terms.h"
-#include "validator/accuracy/score.h"
-#include "validator/report/execution_report.h"
-#include "validator/validate/terms.h"
+#include "validator/executor/report/execution_report.h"
+#include "validator/measure/accuracy/score.h"
+#include "validator/measure/compare/terms.h"
 
 namespace hexaplan::gui {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 #include "gui/models/column_table_model.h"
-#include "validator/report/run_summary.h"
+#include "validator/executor/report/run_summary.h"
 
 namespace hexaplan::gui {
 

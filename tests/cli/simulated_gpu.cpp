@@ -5,10 +5,10 @@
 #include <string>
 
 #include "costmodel/compute/kernel_time.h"
-#include "validator/device/cuda/cuda_module.h"
-#include "validator/device/e4m3.h"
-#include "validator/device/timed.h"
-#include "validator/device/unsupported_product.h"
+#include "validator/executor/device/cuda/cuda_module.h"
+#include "validator/executor/device/e4m3.h"
+#include "validator/executor/device/timed.h"
+#include "validator/executor/device/unsupported_product.h"
 
 namespace hexaplan::validator {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <thread>
 
-#include "validator/communicator/nccl/nccl_functions.h"
-#include "validator/device/cuda/cuda_module.h"
+#include "validator/executor/communicator/nccl/nccl_functions.h"
+#include "validator/executor/device/cuda/cuda_module.h"
 
 namespace {
 

@@ -6,11 +6,11 @@
 #include <new>
 #include <vector>
 
-#include "validator/device/bf16.h"
-#include "validator/device/cuda/kernels/kernels.h"
-#include "validator/device/cuda/lt_gemm.h"
-#include "validator/device/e4m3.h"
-#include "validator/device/unsupported_product.h"
+#include "validator/executor/device/bf16.h"
+#include "validator/executor/device/cuda/kernels/kernels.h"
+#include "validator/executor/device/cuda/lt_gemm.h"
+#include "validator/executor/device/e4m3.h"
+#include "validator/executor/device/unsupported_product.h"
 
 namespace hexaplan::tests {
 namespace {

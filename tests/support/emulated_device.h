@@ -1,7 +1,7 @@
 #pragma once
 #include <memory>
 
-#include "validator/device/device.h"
+#include "validator/executor/device/device.h"
 
 namespace hexaplan::tests {
 

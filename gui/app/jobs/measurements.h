@@ -9,7 +9,7 @@
 #include "gui/app/jobs/validated_runs.h"
 #include "gui/plot/residual_plot.h"
 #include "presets/json/read_json.h"
-#include "validator/report/execution_report.h"
+#include "validator/executor/report/execution_report.h"
 
 namespace hexaplan::gui {
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "presets/json/read_json.h"
-#include "validator/validate/validation.h"
+#include "validator/measure/compare/validation.h"
 
 namespace hexaplan::gui {
 

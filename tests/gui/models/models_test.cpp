@@ -16,8 +16,8 @@
 #include "gui/models/table_export.h"
 #include "presets/scenario/scenario_request.h"
 #include "tests/gui/support/example_views.h"
-#include "validator/accuracy/score.h"
-#include "validator/report/execution_report.h"
+#include "validator/executor/report/execution_report.h"
+#include "validator/measure/accuracy/score.h"
 
 namespace hexaplan::gui {
 namespace {

@@ -1,4 +1,4 @@
-#include "validator/accuracy/score.h"
+#include "validator/measure/accuracy/score.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

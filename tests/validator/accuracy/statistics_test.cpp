@@ -1,4 +1,4 @@
-#include "validator/accuracy/statistics.h"
+#include "validator/measure/accuracy/statistics.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "validator/checkpoint/checkpoint_file.h"
+#include "validator/executor/checkpoint/checkpoint_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

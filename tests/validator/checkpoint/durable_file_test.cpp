@@ -1,4 +1,4 @@
-#include "validator/checkpoint/durable_file.h"
+#include "validator/executor/checkpoint/durable_file.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

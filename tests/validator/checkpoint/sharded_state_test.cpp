@@ -1,4 +1,4 @@
-#include "validator/checkpoint/sharded_state.h"
+#include "validator/executor/checkpoint/sharded_state.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 
 #include "costmodel/step/estimate.h"
 #include "tests/validator/step/tiny_scenario.h"
-#include "validator/communicator/threads/thread_ranks.h"
-#include "validator/device/cpu/cpu_device.h"
+#include "validator/executor/communicator/threads/thread_ranks.h"
+#include "validator/executor/device/cpu/cpu_device.h"
 
 namespace hexaplan::tests {
 namespace {

@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "validator/communicator/bootstrap/bootstrap_error.h"
-#include "validator/communicator/bootstrap/launcher.h"
-#include "validator/communicator/bootstrap/store.h"
+#include "validator/executor/communicator/bootstrap/bootstrap_error.h"
+#include "validator/executor/communicator/bootstrap/launcher.h"
+#include "validator/executor/communicator/bootstrap/store.h"
 
 namespace hexaplan::validator {
 namespace {

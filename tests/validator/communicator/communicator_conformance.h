@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "validator/communicator/communicator.h"
+#include "validator/executor/communicator/communicator.h"
 
 namespace hexaplan::validator {
 

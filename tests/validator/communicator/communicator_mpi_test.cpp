@@ -12,9 +12,9 @@
 #include <string_view>
 
 #include "tests/validator/communicator/communicator_conformance.h"
-#include "validator/communicator/mpi/mpi_ranks.h"
-#include "validator/communicator/mpi/supervisor.h"
-#include "validator/communicator/rank_fault.h"
+#include "validator/executor/communicator/mpi/mpi_ranks.h"
+#include "validator/executor/communicator/mpi/supervisor.h"
+#include "validator/executor/communicator/rank_fault.h"
 
 namespace {
 

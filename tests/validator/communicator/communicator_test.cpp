@@ -3,7 +3,7 @@
 #include <tuple>
 
 #include "tests/validator/communicator/communicator_conformance.h"
-#include "validator/communicator/threads/thread_ranks.h"
+#include "validator/executor/communicator/threads/thread_ranks.h"
 
 namespace hexaplan::validator {
 namespace {

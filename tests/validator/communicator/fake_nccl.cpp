@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "tests/validator/communicator/fake_stream.h"
-#include "validator/communicator/device_buffer.h"
-#include "validator/communicator/threads/thread_job.h"
-#include "validator/device/cpu/cpu_device.h"
+#include "validator/executor/communicator/device_buffer.h"
+#include "validator/executor/communicator/threads/thread_job.h"
+#include "validator/executor/device/cpu/cpu_device.h"
 
 namespace hexaplan::validator {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-#include "validator/communicator/nccl/nccl_functions.h"
+#include "validator/executor/communicator/nccl/nccl_functions.h"
 
 namespace hexaplan::validator {
 

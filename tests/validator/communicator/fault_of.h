@@ -3,8 +3,8 @@
 
 #include <span>
 
-#include "validator/communicator/communicator.h"
-#include "validator/communicator/rank_fault.h"
+#include "validator/executor/communicator/communicator.h"
+#include "validator/executor/communicator/rank_fault.h"
 
 namespace hexaplan::validator {
 

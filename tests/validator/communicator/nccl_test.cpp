@@ -11,10 +11,10 @@
 #include "tests/validator/communicator/communicator_conformance.h"
 #include "tests/validator/communicator/fake_nccl.h"
 #include "tests/validator/communicator/fault_of.h"
-#include "validator/communicator/bootstrap/socket.h"
-#include "validator/communicator/nccl/nccl_ranks.h"
-#include "validator/communicator/rank_fault.h"
-#include "validator/device/cpu/cpu_device.h"
+#include "validator/executor/communicator/bootstrap/socket.h"
+#include "validator/executor/communicator/nccl/nccl_ranks.h"
+#include "validator/executor/communicator/rank_fault.h"
+#include "validator/executor/device/cpu/cpu_device.h"
 
 namespace hexaplan::validator {
 namespace {

@@ -1,4 +1,4 @@
-#include "validator/communicator/rank_fault.h"
+#include "validator/executor/communicator/rank_fault.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tests/validator/communicator/fault_of.h"
-#include "validator/communicator/communicator.h"
-#include "validator/communicator/threads/thread_ranks.h"
+#include "validator/executor/communicator/communicator.h"
+#include "validator/executor/communicator/threads/thread_ranks.h"
 
 namespace hexaplan::validator {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/validator/communicator/fake_stream.h"
-#include "validator/device/cpu/cpu_device.h"
+#include "validator/executor/device/cpu/cpu_device.h"
 
 namespace hexaplan::validator {
 namespace {

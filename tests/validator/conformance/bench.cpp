@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "tests/validator/device/random_numbers.h"
-#include "validator/device/bf16.h"
+#include "validator/executor/device/bf16.h"
 
 namespace hexaplan::tests {
 

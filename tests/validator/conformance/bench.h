@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "validator/device/device.h"
+#include "validator/executor/device/device.h"
 
 namespace hexaplan::tests {
 

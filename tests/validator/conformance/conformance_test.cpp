@@ -5,8 +5,8 @@
 #include "tests/support/emulated_device.h"
 #include "tests/validator/conformance/narrow_products.h"
 #include "tests/validator/conformance/operations.h"
-#include "validator/device/cpu/cpu_device.h"
-#include "validator/device/cuda/emulation/emulation.h"
+#include "validator/executor/device/cpu/cpu_device.h"
+#include "validator/executor/device/cuda/emulation/emulation.h"
 
 namespace hexaplan::tests {
 namespace {

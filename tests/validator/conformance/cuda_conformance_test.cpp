@@ -3,7 +3,7 @@
 
 #include "tests/validator/conformance/narrow_products.h"
 #include "tests/validator/conformance/operations.h"
-#include "validator/backends/backends.h"
+#include "validator/executor/backends/backends.h"
 
 namespace hexaplan::tests {
 namespace {

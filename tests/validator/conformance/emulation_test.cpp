@@ -1,5 +1,5 @@
 // What the emulation of CUDA on the host promises to those who trust its verdict on kernels.
-#include "validator/device/cuda/emulation/emulation.h"
+#include "validator/executor/device/cuda/emulation/emulation.h"
 
 #include <gtest/gtest.h>
 

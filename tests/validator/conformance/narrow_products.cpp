@@ -6,9 +6,9 @@
 #include <random>
 #include <vector>
 
-#include "validator/device/cpu/kernels/noise.h"
-#include "validator/device/e4m3.h"
-#include "validator/device/unsupported_product.h"
+#include "validator/executor/device/cpu/kernels/noise.h"
+#include "validator/executor/device/e4m3.h"
+#include "validator/executor/device/unsupported_product.h"
 
 namespace hexaplan::tests {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-#include "validator/device/device.h"
+#include "validator/executor/device/device.h"
 
 namespace hexaplan::tests {
 

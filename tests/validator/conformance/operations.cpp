@@ -5,7 +5,7 @@
 #include <cmath>
 #include <ostream>
 
-#include "validator/device/cpu/cpu_device.h"
+#include "validator/executor/device/cpu/cpu_device.h"
 
 namespace hexaplan::tests {
 

@@ -1,5 +1,5 @@
 // The graphs that are handed to cuDNN, worked off by definition on the host, against the CPU device.
-#include "validator/device/cuda/attention_graph.h"
+#include "validator/executor/device/cuda/attention_graph.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tests/validator/device/random_numbers.h"
-#include "validator/device/cpu/cpu_device.h"
+#include "validator/executor/device/cpu/cpu_device.h"
 
 namespace hexaplan::validator::cuda {
 namespace {

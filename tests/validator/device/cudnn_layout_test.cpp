@@ -1,5 +1,5 @@
 // What passes between the device's matrices and cuDNN's attention: the CUDA kernels, on the host.
-#include "validator/device/cuda/kernels/cudnn_layout.h"
+#include "validator/executor/device/cuda/kernels/cudnn_layout.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "tests/validator/device/random_numbers.h"
-#include "validator/device/bf16.h"
-#include "validator/device/device.h"
+#include "validator/executor/device/bf16.h"
+#include "validator/executor/device/device.h"
 
 namespace hexaplan::validator::cuda {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "presets/catalog/catalog.h"
 #include "presets/models/find_model.h"
-#include "validator/device/cuda/attention_graph.h"
-#include "validator/device/cuda/attention_library.h"
-#include "validator/device/cuda/gpu_error.h"
+#include "validator/executor/device/cuda/attention_graph.h"
+#include "validator/executor/device/cuda/attention_library.h"
+#include "validator/executor/device/cuda/gpu_error.h"
 
 namespace hexaplan::validator {
 namespace {
@@ -68,8 +68,8 @@ AttentionShape shape(std::int64_t heads, std::int64_t kv_heads, std::int64_t hea
           .causal = causal};
 }
 
-/// What the executor runs of models (validator/step/not_executable.cpp), as far as attention has to do with
-/// it.
+/// What the executor runs of models (validator/executor/step/not_executable.cpp), as far as attention has to
+/// do with it.
 bool is_executed(const costmodel::ModelSpec& model) {
   return model.attention.kind == costmodel::AttentionKind::Grouped &&
          model.positions == costmodel::PositionKind::Rotary && model.norm == costmodel::NormKind::Rms &&

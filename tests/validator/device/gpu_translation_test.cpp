@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "tests/validator/device/random_numbers.h"
-#include "validator/device/cuda/gemm_cache.h"
-#include "validator/device/cuda/gpu_error.h"
-#include "validator/device/cuda/lt_gemm.h"
-#include "validator/device/cuda/pieces.h"
-#include "validator/device/e4m3.h"
+#include "validator/executor/device/cuda/gemm_cache.h"
+#include "validator/executor/device/cuda/gpu_error.h"
+#include "validator/executor/device/cuda/lt_gemm.h"
+#include "validator/executor/device/cuda/pieces.h"
+#include "validator/executor/device/e4m3.h"
 
 namespace hexaplan::validator::cuda {
 namespace {
@@ -366,7 +366,7 @@ TEST(gpu_error, names_the_call_its_place_the_gpu_and_what_to_do) {
                         .gpu = 3}};
   EXPECT_THAT(error.what(), AllOf(HasSubstr("cudaMallocHost(&memory, kHalfBytes)"),
                                   HasSubstr("cudaErrorInsufficientDriver"), HasSubstr("on GPU 3"),
-                                  HasSubstr(" at validator/device/cuda/runtime/staging.cpp:17"),
+                                  HasSubstr(" at validator/executor/device/cuda/runtime/staging.cpp:17"),
                                   HasSubstr("update the NVIDIA driver")));
   EXPECT_EQ(hint_for("cudaErrorUnheardOf"), "");
 }

@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "tests/validator/device/random_numbers.h"
-#include "validator/device/cpu/kernels/attention.h"
-#include "validator/device/cpu/kernels/cross_entropy.h"
-#include "validator/device/cpu/kernels/embedding.h"
-#include "validator/device/cpu/kernels/gemm.h"
-#include "validator/device/cpu/kernels/norm.h"
-#include "validator/device/cpu/kernels/rope.h"
-#include "validator/device/cpu/kernels/router.h"
-#include "validator/device/cpu/kernels/rows.h"
-#include "validator/device/cpu/kernels/swiglu.h"
+#include "validator/executor/device/cpu/kernels/attention.h"
+#include "validator/executor/device/cpu/kernels/cross_entropy.h"
+#include "validator/executor/device/cpu/kernels/embedding.h"
+#include "validator/executor/device/cpu/kernels/gemm.h"
+#include "validator/executor/device/cpu/kernels/norm.h"
+#include "validator/executor/device/cpu/kernels/rope.h"
+#include "validator/executor/device/cpu/kernels/router.h"
+#include "validator/executor/device/cpu/kernels/rows.h"
+#include "validator/executor/device/cpu/kernels/swiglu.h"
 
 namespace hexaplan::validator {
 namespace {

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "tests/validator/device/random_numbers.h"
-#include "validator/device/cpu/cpu_device.h"
-#include "validator/device/cpu/kernels/adamw.h"
-#include "validator/device/cpu/kernels/attention.h"
-#include "validator/device/cpu/kernels/cross_entropy.h"
-#include "validator/device/cpu/kernels/router.h"
+#include "validator/executor/device/cpu/cpu_device.h"
+#include "validator/executor/device/cpu/kernels/adamw.h"
+#include "validator/executor/device/cpu/kernels/attention.h"
+#include "validator/executor/device/cpu/kernels/cross_entropy.h"
+#include "validator/executor/device/cpu/kernels/router.h"
 
 namespace hexaplan::validator {
 namespace {

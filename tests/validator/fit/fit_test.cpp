@@ -8,10 +8,10 @@
 
 #include "costmodel/communication/collective_time.h"
 #include "costmodel/compute/kernel_time.h"
-#include "validator/device/device_fact.h"
-#include "validator/fit/fit_calibration.h"
-#include "validator/fit/robust.h"
-#include "validator/measure/plan.h"
+#include "validator/executor/device/device_fact.h"
+#include "validator/measure/fit/fit_calibration.h"
+#include "validator/measure/fit/robust.h"
+#include "validator/measure/sweep/plan.h"
 
 namespace hexaplan::validator {
 namespace {

@@ -8,9 +8,9 @@
 #include <set>
 
 #include "tests/support/emulated_device.h"
-#include "validator/communicator/threads/thread_ranks.h"
-#include "validator/device/cpu/cpu_device.h"
-#include "validator/measure/sweep.h"
+#include "validator/executor/communicator/threads/thread_ranks.h"
+#include "validator/executor/device/cpu/cpu_device.h"
+#include "validator/measure/sweep/sweep.h"
 
 namespace hexaplan::validator {
 namespace {

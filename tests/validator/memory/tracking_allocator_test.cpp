@@ -1,4 +1,4 @@
-#include "validator/memory/tracking_allocator.h"
+#include "validator/executor/memory/tracking_allocator.h"
 
 #include <gmock/gmock.h>
 

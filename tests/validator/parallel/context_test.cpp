@@ -1,6 +1,6 @@
 // Context parallelism against attention of whole sequences on one rank, and its messages against the
 // operation list.
-#include "validator/parallel/context.h"
+#include "validator/executor/parallel/context.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include "costmodel/compute/transformer_operations.h"
 #include "tests/validator/device/random_numbers.h"
 #include "tests/validator/parallel/ranks.h"
-#include "validator/parallel/attention_blocks.h"
+#include "validator/executor/parallel/attention_blocks.h"
 
 namespace hexaplan::validator {
 namespace {

@@ -1,5 +1,5 @@
 // Copies of tokens find the ranks of their experts and come back.
-#include "validator/parallel/expert.h"
+#include "validator/executor/parallel/expert.h"
 
 #include <gtest/gtest.h>
 

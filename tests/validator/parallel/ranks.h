@@ -2,9 +2,9 @@
 #include <functional>
 
 #include "costmodel/spec/scenario.h"
-#include "validator/communicator/threads/thread_ranks.h"
-#include "validator/device/cpu/cpu_device.h"
-#include "validator/parallel/rank.h"
+#include "validator/executor/communicator/threads/thread_ranks.h"
+#include "validator/executor/device/cpu/cpu_device.h"
+#include "validator/executor/parallel/rank.h"
 
 namespace hexaplan::validator {
 

@@ -8,9 +8,9 @@
 
 #include "tests/validator/proofs/global_parameters.h"
 #include "tests/validator/step/tiny_scenario.h"
-#include "validator/communicator/threads/thread_ranks.h"
-#include "validator/device/cpu/cpu_device.h"
-#include "validator/parameters/initial_values.h"
+#include "validator/executor/communicator/threads/thread_ranks.h"
+#include "validator/executor/device/cpu/cpu_device.h"
+#include "validator/executor/parameters/initial_values.h"
 
 namespace hexaplan::tests {
 namespace {

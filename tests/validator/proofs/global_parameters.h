@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "validator/step/global_state.h"
-#include "validator/step/run_steps.h"
+#include "validator/executor/step/global_state.h"
+#include "validator/executor/step/run_steps.h"
 
 namespace hexaplan::tests {
 

@@ -1,14 +1,14 @@
-#include "validator/report/execution_report.h"
+#include "validator/executor/report/execution_report.h"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <thread>
 
-#include "validator/communicator/threads/thread_ranks.h"
-#include "validator/device/cpu/cpu_device.h"
-#include "validator/report/collect.h"
-#include "validator/step/run_steps.h"
+#include "validator/executor/communicator/threads/thread_ranks.h"
+#include "validator/executor/device/cpu/cpu_device.h"
+#include "validator/executor/report/collect.h"
+#include "validator/executor/step/run_steps.h"
 
 namespace hexaplan::validator {
 namespace {

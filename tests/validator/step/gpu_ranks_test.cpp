@@ -9,9 +9,9 @@
 
 #include "tests/validator/step/layout_cases.h"
 #include "tests/validator/step/tiny_scenario.h"
-#include "validator/backends/backends.h"
-#include "validator/communicator/nccl/nccl_ranks.h"
-#include "validator/device/device.h"
+#include "validator/executor/backends/backends.h"
+#include "validator/executor/communicator/nccl/nccl_ranks.h"
+#include "validator/executor/device/device.h"
 
 namespace hexaplan::tests {
 namespace {

@@ -12,8 +12,8 @@
 #include "tests/validator/communicator/streamed_device.h"
 #include "tests/validator/step/layout_cases.h"
 #include "tests/validator/step/tiny_scenario.h"
-#include "validator/communicator/nccl/nccl_ranks.h"
-#include "validator/communicator/threads/thread_ranks.h"
+#include "validator/executor/communicator/nccl/nccl_ranks.h"
+#include "validator/executor/communicator/threads/thread_ranks.h"
 
 namespace hexaplan::tests {
 namespace {

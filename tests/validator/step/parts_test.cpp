@@ -5,8 +5,8 @@
 
 #include "costmodel/step/estimate.h"
 #include "tests/validator/step/tiny_scenario.h"
-#include "validator/parameters/initial_values.h"
-#include "validator/step/shrink.h"
+#include "validator/executor/parameters/initial_values.h"
+#include "validator/executor/step/shrink.h"
 
 namespace hexaplan::tests {
 namespace {

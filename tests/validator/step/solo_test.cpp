@@ -11,10 +11,10 @@
 #include "presets/models/model_preset.h"
 #include "tests/validator/step/layout_cases.h"
 #include "tests/validator/step/tiny_scenario.h"
-#include "validator/communicator/solo/solo_ranks.h"
-#include "validator/device/cpu/cpu_device.h"
-#include "validator/parallel/rank.h"
-#include "validator/step/shrink.h"
+#include "validator/executor/communicator/solo/solo_ranks.h"
+#include "validator/executor/device/cpu/cpu_device.h"
+#include "validator/executor/parallel/rank.h"
+#include "validator/executor/step/shrink.h"
 
 namespace hexaplan::tests {
 namespace {

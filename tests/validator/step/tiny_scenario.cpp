@@ -6,8 +6,8 @@
 
 #include "costmodel/step/estimate.h"
 #include "presets/frameworks/framework_preset.h"
-#include "validator/communicator/threads/thread_ranks.h"
-#include "validator/device/cpu/cpu_device.h"
+#include "validator/executor/communicator/threads/thread_ranks.h"
+#include "validator/executor/device/cpu/cpu_device.h"
 
 namespace hexaplan::tests {
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "costmodel/spec/scenario.h"
-#include "validator/step/global_state.h"
-#include "validator/step/run_steps.h"
+#include "validator/executor/step/global_state.h"
+#include "validator/executor/step/run_steps.h"
 
 namespace hexaplan::tests {
 

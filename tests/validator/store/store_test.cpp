@@ -14,8 +14,8 @@
 #include <functional>
 #include <thread>
 
-#include "validator/store/measurement_store.h"
-#include "validator/store/run_store.h"
+#include "validator/measure/store/measurement_store.h"
+#include "validator/measure/store/run_store.h"
 
 namespace hexaplan::validator {
 namespace {

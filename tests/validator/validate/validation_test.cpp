@@ -1,5 +1,5 @@
 // Predicted against measured: what is compared, and how errors are summed up.
-#include "validator/validate/validation.h"
+#include "validator/measure/compare/validation.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -11,9 +11,9 @@
 #include "presets/json/input_error.h"
 #include "presets/validation/validation_list.h"
 #include "tests/validator/step/tiny_scenario.h"
-#include "validator/communicator/threads/thread_ranks.h"
-#include "validator/device/cpu/cpu_device.h"
-#include "validator/step/run_steps.h"
+#include "validator/executor/communicator/threads/thread_ranks.h"
+#include "validator/executor/device/cpu/cpu_device.h"
+#include "validator/executor/step/run_steps.h"
 
 namespace hexaplan::validator {
 namespace {

@@ -1,5 +1,5 @@
 // What `hexaplan verify` draws and compares.
-#include "validator/verify/verify.h"
+#include "validator/executor/verify/verify.h"
 
 #include <gmock/gmock.h>
 
@@ -9,10 +9,10 @@
 
 #include "costmodel/step/estimate.h"
 #include "tests/validator/step/tiny_scenario.h"
-#include "validator/communicator/threads/thread_ranks.h"
-#include "validator/device/cpu/cpu_device.h"
-#include "validator/step/run_steps.h"
-#include "validator/verify/layout_space.h"
+#include "validator/executor/communicator/threads/thread_ranks.h"
+#include "validator/executor/device/cpu/cpu_device.h"
+#include "validator/executor/step/run_steps.h"
+#include "validator/executor/verify/layout_space.h"
 
 namespace hexaplan::tests {
 namespace {

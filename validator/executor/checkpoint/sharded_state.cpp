@@ -1,0 +1,114 @@
+#include "validator/executor/checkpoint/sharded_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace hexaplan::validator {
+namespace {
+
+/// The compute copy follows from the master.
+constexpr std::array kSaved = {State::Master, State::FirstMoment, State::SecondMoment};
+
+/// A run of a part: where it lies in the part and in the unsharded tensor.
+struct PartRun {
+  std::int64_t local = 0;
+  ElementRun global;
+};
+
+/// The part by consecutive elements of the unsharded tensor; padding is left out.
+std::vector<PartRun> runs_of(const OwnedPart& part) {
+  std::vector<PartRun> runs;
+  const std::int64_t cols = part.tensor->cols;
+  const std::int64_t elements = part.view.elements();
+  for (std::int64_t at = 0; at < elements;) {
+    const std::int64_t rest_of_row = cols - (part.first + at) % cols;
+    const std::int64_t count = std::min(rest_of_row, elements - at);
+    const std::int64_t global = part.tensor->global_index(part.first + at);
+    const bool goes_on = !runs.empty() && global >= 0 &&
+                         runs.back().global.begin + runs.back().global.count == global &&
+                         runs.back().local + runs.back().global.count == at;
+    if (goes_on) {
+      runs.back().global.count += count;
+    } else if (global >= 0) {
+      runs.push_back({at, {global, count}});
+    }
+    at += count;
+  }
+  return runs;
+}
+
+/// The last stage's copy of a tied embedding is the embedding.
+StateKey key_of(const OwnedPart& part, State state) {
+  if (part.unit == UnitPlan::kTiedCopy)
+    return {UnitPlan::kEmbedding, "embedding.word.weight", static_cast<int>(state)};
+  return {part.unit, std::string{part.tensor->name}, static_cast<int>(state)};
+}
+
+std::int64_t whole_elements(const LocalTensor& tensor) {
+  return tensor.global_rows * tensor.global_cols;
+}
+
+void add_part(CheckpointWriter& writer, Device& device, const OwnedPart& part) {
+  if (part.duplicate) return;
+  std::vector<double> values(static_cast<std::size_t>(part.view.elements())), kept;
+  device.download(values, part.view);
+  std::vector<ElementRun> runs;
+  for (const PartRun& run : runs_of(part)) {
+    const auto begin = values.begin() + run.local;
+    kept.insert(kept.end(), begin, begin + run.global.count);
+    runs.push_back(run.global);
+  }
+  writer.add(key_of(part, part.state), whole_elements(*part.tensor), runs, kept);
+}
+
+void fill_part(const CheckpointReader& checkpoint, Device& device, const OwnedPart& part) {
+  std::vector<double> values(static_cast<std::size_t>(part.view.elements()), 0.0);
+  for (const PartRun& run : runs_of(part)) {
+    checkpoint.read(key_of(part, part.state), whole_elements(*part.tensor), run.global,
+                    std::span{values}.subspan(static_cast<std::size_t>(run.local),
+                                              static_cast<std::size_t>(run.global.count)));
+  }
+  device.upload(part.view, std::span<const double>{values});
+}
+
+}  // namespace
+
+std::string checkpoint_model(const costmodel::ModelSpec& m) {
+  return fmt::format("{} layers, hidden {}, {} heads ({} kv) of {}, ffn {}, {} words{}, {} experts of {}",
+                     m.layers, m.hidden, m.attention.heads, m.attention.kv_heads, m.attention.head_dim,
+                     m.mlp.ffn, m.vocab, m.tied_embeddings ? " (tied)" : "", m.moe.experts, m.moe.expert_ffn);
+}
+
+void save_checkpoint(const std::string& root, const RankView& view) {
+  Communicator& world = *view.rank.groups.world;
+  Device& device = view.rank.device;
+  if (world.rank() == 0) (void)begin_checkpoint(root, view.step);
+  world.barrier("saving a checkpoint");
+  CheckpointHeader header{.step = view.step, .rank = world.rank(), .ranks = world.size()};
+  header.element_bytes = device.element_of(costmodel::DType::Fp32) == Element::F64 ? 8 : 4;
+  header.model = checkpoint_model(view.rank.scenario.model);
+  CheckpointWriter writer{header};
+  for (const State state : kSaved)
+    view.visit_state(state, [&](const OwnedPart& part) { add_part(writer, device, part); });
+  writer.write(unfinished_checkpoint(root, view.step));
+  world.barrier("saving a checkpoint");
+  if (world.rank() == 0) commit_checkpoint(root, view.step);
+  world.barrier("saving a checkpoint");
+}
+
+void load_checkpoint(const CheckpointReader& checkpoint, const RankView& view) {
+  const std::string model = checkpoint_model(view.rank.scenario.model);
+  if (checkpoint.header().model != model) {
+    throw CheckpointError{fmt::format("the checkpoint holds a model of {}; the scenario's has {}",
+                                      checkpoint.header().model, model)};
+  }
+  for (const State state : kSaved) {
+    view.visit_state(state, [&](const OwnedPart& part) { fill_part(checkpoint, view.rank.device, part); });
+  }
+  view.state_changed();
+}
+
+}  // namespace hexaplan::validator

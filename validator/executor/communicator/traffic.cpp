@@ -1,0 +1,59 @@
+#include "validator/executor/communicator/traffic.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace hexaplan::validator {
+
+using costmodel::CollectiveKind;
+using costmodel::Group;
+
+namespace {
+
+constexpr std::array<std::string_view, kCollectiveKinds> kKindNames = {
+    "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "send/recv", "broadcast"};
+constexpr std::array<std::string_view, costmodel::kGroupCount> kGroupNames = {
+    "tensor", "context", "data",          "data-context", "shard", "replica",
+    "pipe",   "expert",  "expert-tensor", "expert-data",  "world"};
+
+template <class Matches>
+TrafficCount sum_if(const std::vector<TrafficRow>& rows, const Matches& matches) {
+  return std::accumulate(
+      rows.begin(), rows.end(), TrafficCount{},
+      [&](TrafficCount sum, const TrafficRow& row) { return matches(row) ? sum += row.count : sum; });
+}
+
+}  // namespace
+
+std::string_view name_of(CollectiveKind kind) {
+  return kKindNames.at(static_cast<std::size_t>(kind));
+}
+std::string_view name_of(Group group) {
+  return kGroupNames.at(static_cast<std::size_t>(group));
+}
+
+TrafficCount& TrafficCount::operator+=(const TrafficCount& other) {
+  messages += other.messages;
+  bytes += other.bytes;
+  time += other.time;
+  return *this;
+}
+
+void Traffic::add(const Call& call, CollectiveKind kind, Group group, const TrafficCount& count) {
+  const auto same = [&](const TrafficRow& row) {
+    return row.operation == call.operation && row.pass == call.pass && row.kind == kind && row.group == group;
+  };
+  auto row = std::find_if(rows_.begin(), rows_.end(), same);
+  if (row == rows_.end()) row = rows_.insert(rows_.end(), {call.operation, call.pass, kind, group, {}});
+  row->count += count;
+}
+
+TrafficCount Traffic::of(CollectiveKind kind, Group group) const {
+  return sum_if(rows_, [&](const TrafficRow& row) { return row.kind == kind && row.group == group; });
+}
+
+TrafficCount Traffic::of(std::string_view operation, costmodel::Pass pass) const {
+  return sum_if(rows_, [&](const TrafficRow& row) { return row.operation == operation && row.pass == pass; });
+}
+
+}  // namespace hexaplan::validator

@@ -1,0 +1,199 @@
+#include "validator/executor/device/cpu/kernels/attention.h"
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace hexaplan::validator::kernels {
+namespace {
+
+template <class T>
+using Dense = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+template <class T>
+using In = Eigen::Map<const Dense<T>, 0, Eigen::OuterStride<>>;
+template <class T>
+using Out = Eigen::Map<Dense<T>, 0, Eigen::OuterStride<>>;
+
+template <class T>
+In<T> map(Matrix<const T> m) {
+  return {m.data, m.rows, m.cols, Eigen::OuterStride<>(m.stride)};
+}
+template <class T>
+Out<T> map(Matrix<T> m) {
+  return {m.data, m.rows, m.cols, Eigen::OuterStride<>(m.stride)};
+}
+
+/// Queries whose scores exist at once.
+constexpr std::int64_t kTile = 64;
+
+/// One tile of queries of one sequence and head, and the keys that any of them may see.
+struct Tile {
+  std::int64_t head, kv_head;
+  std::int64_t first_query, queries;     // in the sequence
+  std::int64_t first_key = 0, keys = 0;  // in the sequence
+  std::int64_t query_row, key_row;       // of the first query and key, in q and k
+};
+
+struct KeyRange {
+  std::int64_t first, last;  // [first, last)
+};
+
+/// Keys that `query` of a sequence may see.
+KeyRange visible(const AttentionBlock& block, std::int64_t query) {
+  const std::int64_t keys = block.seq_kv;
+  if (!block.causal) return {0, keys};
+  const std::int64_t position = query + keys - block.seq_q;
+  const std::int64_t last = std::clamp<std::int64_t>(position + 1, 0, keys);
+  const std::int64_t first =
+      block.window > 0 ? std::clamp<std::int64_t>(position - block.window + 1, 0, last) : 0;
+  return {first, last};
+}
+
+template <class Visitor>
+// NOLINTNEXTLINE(readability-function-size): tiles have three axes
+void for_each_tile(const AttentionBlock& block, Visitor visit) {
+  const std::int64_t group = block.heads / block.kv_heads;
+  for (std::int64_t b = 0; b < block.batch; ++b) {
+    for (std::int64_t h = 0; h < block.heads; ++h) {
+      for (std::int64_t first = 0; first < block.seq_q; first += kTile) {
+        const std::int64_t count = std::min(kTile, block.seq_q - first);
+        const KeyRange low = visible(block, first), high = visible(block, first + count - 1);
+        visit(Tile{.head = h,
+                   .kv_head = h / group,
+                   .first_query = first,
+                   .queries = count,
+                   .first_key = low.first,
+                   .keys = std::max<std::int64_t>(0, high.last - low.first),
+                   .query_row = b * block.q_pitch + first,
+                   .key_row = b * block.kv_pitch + low.first});
+      }
+    }
+  }
+}
+
+template <class T>
+Dense<T> scores_of(const AttentionBlock& block, const Tile& tile, Input<T> q, Input<T> k) {
+  const std::int64_t d = block.head_dim;
+  Dense<T> scores = map(q.block(tile.query_row, tile.queries, tile.head * d, d)) *
+                    map(k.block(tile.key_row, tile.keys, tile.kv_head * d, d)).transpose();
+  scores *= static_cast<T>(block.scale);
+  for (std::int64_t i = 0; i < tile.queries; ++i) {
+    const KeyRange seen = visible(block, tile.first_query + i);
+    for (std::int64_t j = 0; j < tile.keys; ++j) {
+      const std::int64_t key = tile.first_key + j;
+      if (key < seen.first || key >= seen.last) scores(i, j) = -std::numeric_limits<T>::infinity();
+    }
+  }
+  return scores;
+}
+
+/// Turns a query's scores into probabilities; returns log Σ exp of the scores, −∞ where it sees no key.
+template <class T, class Row>
+T softmax(Row row) {
+  const T largest = row.size() > 0 ? row.maxCoeff() : -std::numeric_limits<T>::infinity();
+  if (std::isinf(largest)) {
+    row.setZero();
+    return largest;
+  }
+  row = (row.array() - largest).exp();
+  const T sum = row.sum();
+  row /= sum;
+  return largest + std::log(sum);
+}
+
+/// The same with the sums that the forward pass kept.
+template <class T>
+void softmax_again(const Tile& tile, Input<T> lse, Dense<T>& p) {
+  for (std::int64_t i = 0; i < tile.queries; ++i) {
+    const T log_sum = lse.row(tile.query_row + i)[tile.head];
+    if (std::isinf(log_sum)) {
+      p.row(i).setZero();
+    } else {
+      p.row(i) = (p.row(i).array() - log_sum).exp();
+    }
+  }
+}
+
+}  // namespace
+
+template <class T>
+void attention_forward(const AttentionBlock& block, Input<T> q, Input<T> k, Input<T> v, Matrix<T> o,
+                       Matrix<T> lse) {
+  const std::int64_t d_v = block.v_head_dim;
+  for_each_tile(block, [&](const Tile& tile) {
+    Out<T> out = map(o.block(tile.query_row, tile.queries, tile.head * d_v, d_v));
+    Dense<T> p = scores_of<T>(block, tile, q, k);
+    for (std::int64_t i = 0; i < tile.queries; ++i)
+      lse.row(tile.query_row + i)[tile.head] = softmax<T>(p.row(i));
+    out.noalias() = p * map(v.block(tile.key_row, tile.keys, tile.kv_head * d_v, d_v));
+  });
+}
+
+template <class T>
+void attention_merge(Matrix<T> o, Matrix<T> lse, Input<T> other, Input<T> other_lse) {
+  const std::int64_t d = o.cols / lse.cols;
+  for (std::int64_t r = 0; r < o.rows; ++r) {
+    for (std::int64_t h = 0; h < lse.cols; ++h) {
+      const T mine = lse.row(r)[h], theirs = other_lse.row(r)[h];
+      if (std::isinf(theirs)) continue;
+      const T largest = std::max(mine, theirs);
+      const T both = largest + std::log(std::exp(mine - largest) + std::exp(theirs - largest));
+      const T keep = std::exp(mine - both), add = std::exp(theirs - both);
+      T* out = o.row(r) + h * d;
+      const T* in = other.row(r) + h * d;
+      for (std::int64_t c = 0; c < d; ++c) out[c] = keep * out[c] + add * in[c];
+      lse.row(r)[h] = both;
+    }
+  }
+}
+
+template <class T>
+void attention_delta(Input<T> o, Input<T> d_o, Matrix<T> delta) {
+  const std::int64_t d = o.cols / delta.cols;
+  for (std::int64_t r = 0; r < o.rows; ++r) {
+    for (std::int64_t h = 0; h < delta.cols; ++h) {
+      T sum = 0;
+      for (std::int64_t c = h * d; c < (h + 1) * d; ++c) sum += o.row(r)[c] * d_o.row(r)[c];
+      delta.row(r)[h] = sum;
+    }
+  }
+}
+
+template <class T>
+void attention_backward(const AttentionBlock& block, Input<T> q, Input<T> k, Input<T> v, Input<T> d_o,
+                        Input<T> lse, Input<T> delta, Matrix<T> dq, Matrix<T> dk, Matrix<T> dv) {
+  const std::int64_t d = block.head_dim, d_v = block.v_head_dim;
+  for_each_tile(block, [&](const Tile& tile) {
+    if (tile.keys == 0) return;
+    const In<T> queries = map(q.block(tile.query_row, tile.queries, tile.head * d, d));
+    const In<T> key_rows = map(k.block(tile.key_row, tile.keys, tile.kv_head * d, d));
+    const In<T> values = map(v.block(tile.key_row, tile.keys, tile.kv_head * d_v, d_v));
+    const In<T> d_out = map(d_o.block(tile.query_row, tile.queries, tile.head * d_v, d_v));
+    Dense<T> p = scores_of<T>(block, tile, q, k);
+    softmax_again<T>(tile, lse, p);
+    map(dv.block(tile.key_row, tile.keys, tile.kv_head * d_v, d_v)).noalias() += p.transpose() * d_out;
+    Dense<T> ds = d_out * values.transpose();
+    for (std::int64_t i = 0; i < tile.queries; ++i) {
+      ds.row(i) = p.row(i).array() * (ds.row(i).array() - delta.row(tile.query_row + i)[tile.head]);
+    }
+    ds *= static_cast<T>(block.scale);
+    map(dq.block(tile.query_row, tile.queries, tile.head * d, d)).noalias() += ds * key_rows;
+    map(dk.block(tile.key_row, tile.keys, tile.kv_head * d, d)).noalias() += ds.transpose() * queries;
+  });
+}
+
+// NOLINTBEGIN(bugprone-macro-parentheses): a type
+#define HEXAPLAN_INSTANTIATE(T)                                                                      \
+  template void attention_forward<T>(const AttentionBlock&, Input<T>, Input<T>, Input<T>, Matrix<T>, \
+                                     Matrix<T>);                                                     \
+  template void attention_merge<T>(Matrix<T>, Matrix<T>, Input<T>, Input<T>);                        \
+  template void attention_delta<T>(Input<T>, Input<T>, Matrix<T>);                                   \
+  template void attention_backward<T>(const AttentionBlock&, Input<T>, Input<T>, Input<T>, Input<T>, \
+                                      Input<T>, Input<T>, Matrix<T>, Matrix<T>, Matrix<T>)
+// NOLINTEND(bugprone-macro-parentheses)
+HEXAPLAN_INSTANTIATE(double);
+HEXAPLAN_INSTANTIATE(float);
+#undef HEXAPLAN_INSTANTIATE
+
+}  // namespace hexaplan::validator::kernels

@@ -1,0 +1,28 @@
+#pragma once
+#include "validator/executor/device/cpu/kernels/matrix.h"
+#include "validator/executor/device/device.h"
+
+namespace hexaplan::validator::kernels {
+
+/// o = softmax(scale·q·kᵀ)·v and the log of the softmax's denominator, of one block as AttentionBlock lays it
+/// out. A query that sees no key gets o = 0, lse = −∞.
+template <class T>
+void attention_forward(const AttentionBlock& block, Input<T> q, Input<T> k, Input<T> v, Matrix<T> o,
+                       Matrix<T> lse);
+
+/// Adds a further block of keys to an output: as if `o` and `other` had been computed together.
+/// o, other: tokens × heads·d; lse, other_lse: tokens × heads.  [arXiv:2310.01889]
+template <class T>
+void attention_merge(Matrix<T> o, Matrix<T> lse, Input<T> other, Input<T> other_lse);
+
+/// delta = Σ over d of o·do, per token and head, of the *final* output.  [arXiv:2307.08691 §3.1.2]
+template <class T>
+void attention_delta(Input<T> o, Input<T> d_o, Matrix<T> delta);
+
+/// Adds one block's share to dq, dk and dv. lse and delta are those of the final output, so that blocks may
+/// be taken one by one in any order.  [arXiv:2307.08691 algorithm 2]
+template <class T>
+void attention_backward(const AttentionBlock& block, Input<T> q, Input<T> k, Input<T> v, Input<T> d_o,
+                        Input<T> lse, Input<T> delta, Matrix<T> dq, Matrix<T> dk, Matrix<T> dv);
+
+}  // namespace hexaplan::validator::kernels

@@ -1,0 +1,22 @@
+#pragma once
+#include "validator/executor/device/cpu/kernels/matrix.h"
+
+namespace hexaplan::validator::kernels {
+
+/// out[i] = x[rows[i]]; zeros for a negative index.
+template <class T>
+void gather_rows(Input<T> x, const std::int32_t* rows, Matrix<T> out);
+/// out[rows[i]] += factors[i]·x[i]; factors may be null: 1. Negative indices are left out.
+template <class T>
+void scatter_rows(Input<T> x, const std::int32_t* rows, const T* factors, Matrix<T> out);
+/// dots[i] = Σ over columns of a[i]·b[i].
+template <class T>
+void row_dots(Input<T> a, Input<T> b, T* dots);
+/// sums[c] += Σ over rows of x.
+template <class T>
+void column_sums(Input<T> x, T* sums);
+/// Row i of x times factors[i].
+template <class T>
+void scale_rows(Matrix<T> x, const T* factors);
+
+}  // namespace hexaplan::validator::kernels

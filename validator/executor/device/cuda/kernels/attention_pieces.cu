@@ -1,0 +1,80 @@
+// What goes with core attention on every path, cuDNN's too: joining blocks of keys, and delta.
+#include <cassert>
+
+#include "validator/executor/device/cuda/kernels/spread.h"
+#include "validator/executor/device/device.h"
+
+namespace hexaplan::validator::cuda {
+namespace {
+
+/// Lanes share one head of one row: `item` counts heads, row after row.
+template <class Body>
+HEXAPLAN_DEVICE void for_heads(std::int64_t rows, std::int64_t heads, const Body& body) {
+  const std::int64_t step = std::int64_t{gridDim.x} * blockDim.y;
+  for (std::int64_t item = std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y; item < rows * heads;
+       item += step)
+    body(item / heads, item % heads);
+}
+
+/// Columns of one head, from 0.
+HEXAPLAN_DEVICE std::byte* head_of(const View& v, std::int64_t r, std::int64_t first) {
+  return row_of(v, r) + first * (v.element == Element::Bf16 ? 2 : 4);
+}
+
+HEXAPLAN_KERNEL merge_heads(View o, View lse, View piece_o, View piece_lse, bool in_packs) {
+  const std::int64_t d = o.cols / lse.cols;
+  for_heads(o.rows, lse.cols, [&](std::int64_t r, std::int64_t h) {
+    const float mine = load(lse, r, h), theirs = load(piece_lse, r, h);
+    if (theirs == kNothing) return;
+    const float largest = fmaxf(mine, theirs);
+    const float both = largest + logf(expf(mine - largest) + expf(theirs - largest));
+    const float keep = expf(mine - both), add = expf(theirs - both);
+    std::byte* out = head_of(o, r, h * d);
+    const std::byte* in = head_of(piece_o, r, h * d);
+    for_columns(d, in_packs, threadIdx.x, kWarp, [&](auto width, std::int64_t c) {
+      constexpr int kCount = decltype(width)::kValue;
+      Pack<kCount> sum = load<kCount>(out, o.element, c);
+      const Pack<kCount> piece = load<kCount>(in, piece_o.element, c);
+      for (int i = 0; i < kCount; ++i) {
+        // What was never written may be anything: a row without keys so far has no output.
+        sum.at[i] = (keep > 0 ? keep * sum.at[i] : 0) + add * piece.at[i];
+      }
+      store(out, o.element, c, sum);
+    });
+    sync_warp();  // all lanes have read lse
+    if (threadIdx.x == 0) store(lse, r, h, both);
+  });
+}
+
+HEXAPLAN_KERNEL deltas_of_heads(View d_o, View o, View delta, bool in_packs) {
+  const std::int64_t d = o.cols / delta.cols;
+  for_heads(o.rows, delta.cols, [&](std::int64_t r, std::int64_t h) {
+    const std::byte *gradient = head_of(d_o, r, h * d), *output = head_of(o, r, h * d);
+    float sum = 0;
+    for_columns(d, in_packs, threadIdx.x, kWarp, [&](auto width, std::int64_t c) {
+      constexpr int kCount = decltype(width)::kValue;
+      const Pack<kCount> a = load<kCount>(gradient, d_o.element, c), b = load<kCount>(output, o.element, c);
+      for (int i = 0; i < kCount; ++i) sum += a.at[i] * b.at[i];
+    });
+    sum = over_lanes(sum);
+    if (threadIdx.x == 0) store(delta, r, h, sum);
+  });
+}
+
+}  // namespace
+
+void attention_merge(const Queue& queue, const View& o, const View& lse, const View& piece_o,
+                     const View& piece_lse, [[maybe_unused]] std::int64_t heads) {
+  assert(lse.cols == heads && piece_lse.cols == heads && o.cols % heads == 0);
+  const bool in_packs = packed({o, piece_o}) && o.cols / heads % kPack == 0;
+  launch(queue, by_warps("attention_merge", o.rows * heads), merge_heads, o, lse, piece_o, piece_lse,
+         in_packs);
+}
+
+void attention_delta(const Queue& queue, const View& d_o, const View& o, const View& delta) {
+  assert(d_o.rows == o.rows && d_o.cols == o.cols && o.cols % delta.cols == 0);
+  const bool in_packs = packed({d_o, o}) && o.cols / delta.cols % kPack == 0;
+  launch(queue, by_warps("attention_delta", o.rows * delta.cols), deltas_of_heads, d_o, o, delta, in_packs);
+}
+
+}  // namespace hexaplan::validator::cuda

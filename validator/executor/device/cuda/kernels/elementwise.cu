@@ -1,0 +1,254 @@
+#include <bit>
+#include <cassert>
+
+#include "validator/executor/device/cpu/kernels/noise.h"
+#include "validator/executor/device/cuda/kernels/spread.h"
+#include "validator/executor/device/device.h"
+#include "validator/executor/device/e4m3.h"
+
+namespace hexaplan::validator::cuda {
+namespace {
+
+struct Fill {
+  View to;
+  float value;
+  template <int kCount>
+  HEXAPLAN_DEVICE void run(std::int64_t r, std::int64_t c) const {
+    Pack<kCount> out;
+    for (int i = 0; i < kCount; ++i) out.at[i] = value;
+    store(to, r, c, out);
+  }
+};
+
+HEXAPLAN_DEVICE void store_e4m3(std::byte* row, std::int64_t c, float x) {
+  reinterpret_cast<std::uint8_t*>(row)[c] = e4m3_of_float_bits(bits_of<std::uint32_t>(x));
+}
+
+HEXAPLAN_DEVICE double read(const View& v, std::int64_t r, std::int64_t c) {
+  const std::byte* row = row_of(v, r);
+  if (v.element == Element::F64) return reinterpret_cast<const double*>(row)[c];
+  if (v.element == Element::I32) return reinterpret_cast<const std::int32_t*>(row)[c];
+  if (v.element == Element::E4m3) {
+    const std::uint32_t bits = float_bits_of_e4m3(reinterpret_cast<const std::uint8_t*>(row)[c]);
+    return static_cast<double>(bits_of<float>(bits));
+  }
+  return static_cast<double>(load(v, r, c));
+}
+HEXAPLAN_DEVICE void write(const View& v, std::int64_t r, std::int64_t c, double x) {
+  std::byte* row = row_of(v, r);
+  if (v.element == Element::F64) {
+    reinterpret_cast<double*>(row)[c] = x;
+  } else if (v.element == Element::I32) {
+    reinterpret_cast<std::int32_t*>(row)[c] = static_cast<std::int32_t>(x);
+  } else if (v.element == Element::E4m3) {
+    store_e4m3(row, c, static_cast<float>(x));
+  } else {
+    store(v, r, c, static_cast<float>(x));
+  }
+}
+
+/// Between fp32 and bf16, or what is stored alike (ids pass through as fp32 words).
+struct Convert {
+  View to, from;
+  template <int kCount>
+  HEXAPLAN_DEVICE void run(std::int64_t r, std::int64_t c) const {
+    store(to, r, c, load<kCount>(from, r, c));
+  }
+};
+struct ConvertAny {
+  View to, from;
+  template <int kCount>
+  HEXAPLAN_DEVICE void run(std::int64_t r, std::int64_t c) const {
+    for (int i = 0; i < kCount; ++i) write(to, r, c + i, read(from, r, c + i));
+  }
+};
+
+struct Add {
+  View to, other;
+  template <int kCount>
+  HEXAPLAN_DEVICE void run(std::int64_t r, std::int64_t c) const {
+    Pack<kCount> sum = load<kCount>(to, r, c);
+    const Pack<kCount> addend = load<kCount>(other, r, c);
+    for (int i = 0; i < kCount; ++i) sum.at[i] += addend.at[i];
+    store(to, r, c, sum);
+  }
+};
+
+struct Scale {
+  View x;
+  float factor;
+  template <int kCount>
+  HEXAPLAN_DEVICE void run(std::int64_t r, std::int64_t c) const {
+    Pack<kCount> out = load<kCount>(x, r, c);
+    for (int i = 0; i < kCount; ++i) out.at[i] *= factor;
+    store(x, r, c, out);
+  }
+};
+
+struct ScaleRows {
+  View x, factors;
+  template <int kCount>
+  HEXAPLAN_DEVICE void run(std::int64_t r, std::int64_t c) const {
+    Pack<kCount> out = load<kCount>(x, r, c);
+    const float factor = vector_at(factors, r);
+    for (int i = 0; i < kCount; ++i) out.at[i] *= factor;
+    store(x, r, c, out);
+  }
+};
+
+/// Parts travel as arguments of the kernel, of which there are 4 KB.
+constexpr std::size_t kMostParts = 128;
+struct ReduceParts {
+  std::byte* parts[kMostParts];
+  View to;
+  int count;
+  bool maximum;
+
+  template <int kCount>
+  HEXAPLAN_DEVICE void run(std::int64_t /*row*/, std::int64_t c) const {
+    if (to.element == Element::I32) return integers_of<kCount>(c);
+    Pack<kCount> out = load<kCount>(parts[0], to.element, c);
+    for (int p = 1; p < count; ++p) {
+      const Pack<kCount> part = load<kCount>(parts[p], to.element, c);
+      for (int i = 0; i < kCount; ++i)
+        out.at[i] = maximum ? fmaxf(out.at[i], part.at[i]) : out.at[i] + part.at[i];
+    }
+    store(to, 0, c, out);
+  }
+  template <int kCount>
+  HEXAPLAN_DEVICE void integers_of(std::int64_t c) const {
+    for (std::int64_t i = c; i < c + kCount; ++i) {
+      std::int32_t value = reinterpret_cast<const std::int32_t*>(parts[0])[i];
+      for (int p = 1; p < count; ++p) {
+        const std::int32_t part = reinterpret_cast<const std::int32_t*>(parts[p])[i];
+        value = !maximum ? value + part : value > part ? value : part;
+      }
+      reinterpret_cast<std::int32_t*>(to.data)[i] = value;
+    }
+  }
+};
+
+struct Noise {
+  View to;
+  std::uint64_t seed;
+  std::int64_t cols;  // of a row before it was laid flat
+  double scale;
+  template <int kCount>
+  HEXAPLAN_DEVICE void run(std::int64_t r, std::int64_t c) const {
+    Pack<kCount> out;
+    for (int i = 0; i < kCount; ++i) {
+      const auto place = static_cast<std::uint64_t>(r * cols + c + i);
+      out.at[i] = static_cast<float>(scale * validator::kernels::noise(seed, place));
+    }
+    if (to.element != Element::E4m3) return store(to, r, c, out);
+    for (int i = 0; i < kCount; ++i) store_e4m3(row_of(to, r), c + i, out.at[i]);
+  }
+};
+
+/// Σ x² of a block's elements.
+HEXAPLAN_KERNEL squares_of_blocks(View x, bool in_packs, double* sums) {
+  double mine = 0;
+  const std::int64_t thread = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    for_columns(x.cols, in_packs, thread, std::int64_t{gridDim.x} * blockDim.x,
+                [&](auto width, std::int64_t c) {
+                  constexpr int kCount = decltype(width)::kValue;
+                  const Pack<kCount> in = load<kCount>(x, r, c);
+                  float squares = 0;
+                  for (int i = 0; i < kCount; ++i) squares += in.at[i] * in.at[i];
+                  mine += static_cast<double>(squares);
+                });
+  }
+  const double all = over_block(mine);
+  if (threadIdx.x == 0) sums[blockIdx.x] = all;
+}
+HEXAPLAN_KERNEL add_squares(const double* sums, unsigned count, View sum) {
+  double mine = 0;
+  for (unsigned i = threadIdx.x; i < count; i += blockDim.x) mine += sums[i];
+  const double all = over_block(mine);
+  if (threadIdx.x == 0) set_vector(sum, 0, static_cast<float>(static_cast<double>(vector_at(sum, 0)) + all));
+}
+
+bool is_float(Element element) {
+  return element == Element::F32 || element == Element::Bf16;
+}
+
+}  // namespace
+
+void copy(const Queue& queue, const View& to, const View& from) {
+  assert(to.rows == from.rows && to.cols == from.cols);
+  View target = to, source = from;
+  flatten(target, source);
+  const bool ids = to.element == Element::I32 && from.element == Element::I32;
+  if (ids) target.element = source.element = Element::F32;
+  const bool direct = is_float(target.element) && is_float(source.element);
+  const bool in_packs = direct && packed({target, source});
+  if (direct) {
+    launch_elementwise(queue, "copy", target.rows, target.cols, in_packs, Convert{target, source});
+  } else {
+    launch_elementwise(queue, "copy", target.rows, target.cols, false, ConvertAny{target, source});
+  }
+}
+
+void fill(const Queue& queue, const View& to, double value) {
+  assert(to.element != Element::E4m3);
+  View target = flat(to);
+  auto bits = static_cast<float>(value);
+  if (to.element == Element::I32) {  // written as the fp32 word with the same bits
+    bits = std::bit_cast<float>(static_cast<std::int32_t>(value));
+    target.element = Element::F32;
+  }
+  launch_elementwise(queue, "fill", target.rows, target.cols, packed({target}), Fill{target, bits});
+}
+
+void reduce_parts(const Queue& queue, std::span<const View> parts, Reduction reduction, const View& to) {
+  assert(!parts.empty() && parts.size() <= kMostParts && to.contiguous());
+  ReduceParts operation{
+      .to = flat(to), .count = static_cast<int>(parts.size()), .maximum = reduction == Reduction::Max};
+  bool in_packs = packed({operation.to});
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    assert(parts[i].contiguous() && parts[i].elements() == to.elements() && parts[i].element == to.element);
+    operation.parts[i] = parts[i].data;
+    in_packs = in_packs && packed({flat(parts[i])});
+  }
+  launch_elementwise(queue, "reduce_parts", 1, to.elements(), in_packs, operation);
+}
+
+void fill_noise(const Queue& queue, const View& to, std::uint64_t seed, double scale) {
+  assert(is_float(to.element) || to.element == Element::E4m3);
+  const View target = flat(to);
+  launch_elementwise(queue, "fill_noise", target.rows, target.cols, packed({target}),
+                     Noise{target, seed, to.cols, scale});
+}
+
+void add(const Queue& queue, const View& to, const View& other) {
+  assert(to.rows == other.rows && to.cols == other.cols);
+  View target = to, addend = other;
+  flatten(target, addend);
+  launch_elementwise(queue, "add", target.rows, target.cols, packed({target, addend}), Add{target, addend});
+}
+
+void scale(const Queue& queue, const View& x, double factor) {
+  const View target = flat(x);
+  launch_elementwise(queue, "scale", target.rows, target.cols, packed({target}),
+                     Scale{target, static_cast<float>(factor)});
+}
+
+void scale_rows(const Queue& queue, const View& x, const View& factors) {
+  assert(factors.elements() == x.rows);
+  launch_elementwise(queue, "scale_rows", x.rows, x.cols, packed({x}), ScaleRows{x, factors});
+}
+
+void squared_norm(const Queue& queue, const View& x, const View& sum) {
+  const View in = flat(x);
+  if (in.elements() == 0) return;
+  constexpr std::int64_t kMostBlocks = 1024;
+  const unsigned blocks =
+      as_dim(std::min(ceil_of(in.cols, std::int64_t{kLargestBlock} * kPack), kMostBlocks));
+  auto* sums = reinterpret_cast<double*>(queue.scratch);
+  launch(queue, {"squared_norm", {blocks, 1, 1}, {kLargestBlock, 1, 1}}, squares_of_blocks, in, packed({in}),
+         sums);
+  launch(queue, {"squared_norm", {1, 1, 1}, {kLargestBlock, 1, 1}}, add_squares, sums, blocks, sum);
+}
+
+}  // namespace hexaplan::validator::cuda

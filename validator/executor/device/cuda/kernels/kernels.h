@@ -1,0 +1,113 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "validator/executor/device/rotation.h"
+#include "validator/executor/device/view.h"
+
+namespace hexaplan::validator {
+
+struct AdamW;
+struct AttentionBlock;
+struct Gemm;
+enum class Reduction : std::uint8_t;
+
+/// Everything that a `Device` computes, as CUDA kernels. One function per operation of the same name there,
+/// which says what it computes and which shapes it takes; here stands only what is particular to a GPU.
+///
+/// Every view may be strided and of any element that is stored on a GPU (F32, Bf16; ids I32; statistics F32,
+/// others may be either), combined at will: numbers are converted as they are read, all arithmetic is fp32,
+/// results are rounded once, to nearest even. Aligned rows move in packs of 16 bytes. E4m3 is known to copy
+/// and fill_noise alone.
+///
+/// Functions put kernels on the queue and return; memory stays until they have run. Results do not depend on
+/// the GPU or on the order in which threads run: sums are made in a fixed order, floating-point atomics are
+/// not used. The same source compiles without the CUDA toolkit for the host emulation (emulation.h), which
+/// runs before the function returns. Throws std::runtime_error with the kernel's name when a launch is
+/// refused.
+namespace cuda {
+
+/// Memory that a queue brings for what passes between two kernels of one call.
+inline constexpr std::size_t kScratchBytes = std::size_t{16} << 20;
+
+/// Kernels of one queue run in order. `scratch` belongs to this queue alone: two streams have two.
+struct Queue {
+  void* stream = nullptr;        // a cudaStream_t
+  std::byte* scratch = nullptr;  // kScratchBytes of device memory, aligned to 256 bytes
+};
+
+// --- memory ---
+/// Between elements F64, F32, Bf16, E4m3 and I32; to integers towards zero.
+void copy(const Queue& queue, const View& to, const View& from);
+void fill(const Queue& queue, const View& to, double value);
+/// At most 128 parts.
+void reduce_parts(const Queue& queue, std::span<const View> parts, Reduction reduction, const View& to);
+void fill_noise(const Queue& queue, const View& to, std::uint64_t seed, double scale);
+
+// --- matrices: for what cuBLASLt does not take (mixed elements, odd alignment); fp32 without tensor cores
+// ---
+void gemm(const Queue& queue, const Gemm& g);
+void grouped_gemm(const Queue& queue, const Gemm& g, std::span<const std::int64_t> offsets);
+
+// --- norm ---
+void rms_norm(const Queue& queue, const View& x, const View& weight, double epsilon, const View& y,
+              const View& rstd);
+/// At most 40,000 columns. `dweight` may be empty (data == nullptr): not wanted.
+void rms_norm_backward(const Queue& queue, const View& dy, const View& x, const View& weight,
+                       const View& rstd, const View& dx, const View& dweight);
+
+// --- attention ---
+void rope(const Queue& queue, const View& x, const View& positions, const Rotation& rotation, bool inverse);
+/// Tiled, fp32 without tensor cores: right for every mask and head_dim, v_head_dim ≤ kLargestHead, for where
+/// cuDNN is missing or does not take the block.
+inline constexpr std::int64_t kLargestHead = 256;
+void attention_forward(const Queue& queue, const AttentionBlock& block, const View& q, const View& k,
+                       const View& v, const View& o, const View& lse);
+void attention_backward(const Queue& queue, const AttentionBlock& block, const View& q, const View& k,
+                        const View& v, const View& d_o, const View& lse, const View& delta, const View& dq,
+                        const View& dk, const View& dv);
+void attention_merge(const Queue& queue, const View& o, const View& lse, const View& piece_o,
+                     const View& piece_lse, std::int64_t heads);
+void attention_delta(const Queue& queue, const View& d_o, const View& o, const View& delta);
+
+// --- MLP ---
+void swiglu(const Queue& queue, const View& gate_up, const View& act);
+void swiglu_backward(const Queue& queue, const View& d_act, const View& gate_up, const View& d_gate_up);
+
+// --- embedding and loss ---
+void embedding_lookup(const Queue& queue, const View& ids, const View& table, std::int64_t first,
+                      const View& out);
+void embedding_backward(const Queue& queue, const View& ids, const View& d_out, std::int64_t first,
+                        const View& d_table);
+void row_max(const Queue& queue, const View& logits, std::int64_t valid, const View& maxima);
+void cross_entropy_sums(const Queue& queue, const View& logits, std::int64_t valid, const View& maxima,
+                        const View& targets, std::int64_t first, const View& sums);
+void cross_entropy_gradient(const Queue& queue, const View& logits, std::int64_t valid, const View& maxima,
+                            const View& sums, const View& targets, std::int64_t first, double factor,
+                            const View& d_logits, const View& loss);
+
+// --- elementwise ---
+void add(const Queue& queue, const View& to, const View& other);
+void scale(const Queue& queue, const View& x, double factor);
+/// In two passes, summed in fp64.
+void squared_norm(const Queue& queue, const View& x, const View& sum);
+
+// --- mixture of experts ---
+void route(const Queue& queue, const View& logits, bool given, bool renormalise, const View& probabilities,
+           const View& chosen, const View& weights);
+void route_backward(const Queue& queue, const View& probabilities, const View& chosen, const View& weights,
+                    bool renormalise, const View& d_weights, const View& d_mean, const View& d_logits);
+void gather_rows(const Queue& queue, const View& x, const View& rows, const View& out);
+/// Rows that meet in one row of `out` are summed in fp32, in the order of `rows`.
+void scatter_rows(const Queue& queue, const View& x, const View& rows, const View& factors, const View& out);
+void row_dots(const Queue& queue, const View& a, const View& b, const View& dots);
+void column_sums(const Queue& queue, const View& x, const View& sums);
+void scale_rows(const Queue& queue, const View& x, const View& factors);
+
+// --- optimizer ---
+/// Any of the five may be F32 or Bf16; the master may be the parameter itself.
+void adamw(const Queue& queue, const AdamW& update);
+
+}  // namespace cuda
+}  // namespace hexaplan::validator

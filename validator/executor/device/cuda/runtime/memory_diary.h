@@ -1,0 +1,46 @@
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "validator/executor/device/cuda/runtime/check.h"
+#include "validator/executor/device/device_fact.h"
+
+namespace hexaplan::validator::cuda {
+
+/// What the GPU's free memory fell by between two moments, under the name of what happened in between. Other
+/// processes count too: only an idle GPU tells the truth.
+class MemoryDiary {
+ public:
+  /// With what was in use before there was a context, where that is known.
+  void context_made(std::optional<std::int64_t> used_before) {
+    last_ = used_now();
+    if (used_before) add("CUDA context", last_ - *used_before, true);
+  }
+  void note(std::string what) {
+    const std::int64_t now = used_now();
+    add(std::move(what), now - last_);
+    last_ = now;
+  }
+  [[nodiscard]] const std::vector<DeviceFact>& entries() const { return entries_; }
+  /// In use after the last entry.
+  [[nodiscard]] std::int64_t last() const { return last_; }
+
+  static std::int64_t used_now() {
+    std::size_t free = 0, total = 0;
+    HEXAPLAN_CUDA(cudaMemGetInfo(&free, &total));
+    return static_cast<std::int64_t>(total - free);
+  }
+
+ private:
+  void add(std::string what, std::int64_t bytes, bool fixed = false) {
+    entries_.push_back({std::move(what), static_cast<double>(bytes), "bytes", {}, fixed});
+  }
+  std::vector<DeviceFact> entries_;
+  std::int64_t last_ = 0;
+};
+
+}  // namespace hexaplan::validator::cuda

@@ -1,0 +1,107 @@
+#pragma once
+#include "validator/executor/device/device.h"
+
+namespace hexaplan::validator {
+
+/// A device whose every operation is timed under its ComputeKind: what Device does for matrix products and
+/// attention, it does for the rest. Base is a complete device. Calls inside a timed call belong to that one.
+template <class Base>
+class Timed final : public Base {
+ public:
+  using Base::Base;
+
+  void fill(const View& to, double value) override {
+    this->timed(ComputeKind::Copy, [&] { Base::fill(to, value); });
+  }
+  void rms_norm(const View& x, const View& weight, double epsilon, const View& y, const View& rstd) override {
+    this->timed(ComputeKind::Norm, [&] { Base::rms_norm(x, weight, epsilon, y, rstd); });
+  }
+  void rms_norm_backward(const View& dy, const View& x, const View& weight, const View& rstd, const View& dx,
+                         const View& dweight) override {
+    this->timed(ComputeKind::Norm, [&] { Base::rms_norm_backward(dy, x, weight, rstd, dx, dweight); });
+  }
+  void rope(const View& x, const View& positions, const Rotation& rotation, bool inverse) override {
+    this->timed(ComputeKind::Rope, [&] { Base::rope(x, positions, rotation, inverse); });
+  }
+  void attention_merge(const View& o, const View& lse, const View& piece_o, const View& piece_lse,
+                       std::int64_t heads) override {
+    this->timed(ComputeKind::Attention, [&] { Base::attention_merge(o, lse, piece_o, piece_lse, heads); });
+  }
+  void attention_delta(const View& d_o, const View& o, const View& delta) override {
+    this->timed(ComputeKind::Attention, [&] { Base::attention_delta(d_o, o, delta); });
+  }
+  void swiglu(const View& gate_up, const View& act) override {
+    this->timed(ComputeKind::Activation, [&] { Base::swiglu(gate_up, act); });
+  }
+  void swiglu_backward(const View& d_act, const View& gate_up, const View& d_gate_up) override {
+    this->timed(ComputeKind::Activation, [&] { Base::swiglu_backward(d_act, gate_up, d_gate_up); });
+  }
+  void embedding_lookup(const View& ids, const View& table, std::int64_t first, const View& out) override {
+    this->timed(ComputeKind::Embedding, [&] { Base::embedding_lookup(ids, table, first, out); });
+  }
+  void embedding_backward(const View& ids, const View& d_out, std::int64_t first,
+                          const View& d_table) override {
+    this->timed(ComputeKind::Embedding, [&] { Base::embedding_backward(ids, d_out, first, d_table); });
+  }
+  void row_max(const View& logits, std::int64_t valid, const View& maxima) override {
+    this->timed(ComputeKind::Loss, [&] { Base::row_max(logits, valid, maxima); });
+  }
+  void cross_entropy_sums(const View& logits, std::int64_t valid, const View& maxima, const View& targets,
+                          std::int64_t first, const View& sums) override {
+    this->timed(ComputeKind::Loss,
+                [&] { Base::cross_entropy_sums(logits, valid, maxima, targets, first, sums); });
+  }
+  void cross_entropy_gradient(const View& logits, std::int64_t valid, const View& maxima, const View& sums,
+                              const View& targets, std::int64_t first, double factor, const View& d_logits,
+                              const View& loss) override {
+    this->timed(ComputeKind::Loss, [&] {
+      Base::cross_entropy_gradient(logits, valid, maxima, sums, targets, first, factor, d_logits, loss);
+    });
+  }
+  void add(const View& to, const View& other) override {
+    this->timed(ComputeKind::Elementwise, [&] { Base::add(to, other); });
+  }
+  void scale(const View& x, double factor) override {
+    this->timed(ComputeKind::Elementwise, [&] { Base::scale(x, factor); });
+  }
+  void squared_norm(const View& x, const View& sum) override {
+    this->timed(ComputeKind::GradientNorm, [&] { Base::squared_norm(x, sum); });
+  }
+  void route(const View& logits, bool given, bool renormalise, const View& probabilities, const View& chosen,
+             const View& weights) override {
+    this->timed(ComputeKind::Routing,
+                [&] { Base::route(logits, given, renormalise, probabilities, chosen, weights); });
+  }
+  void route_backward(const View& probabilities, const View& chosen, const View& weights, bool renormalise,
+                      const View& d_weights, const View& d_mean, const View& d_logits) override {
+    this->timed(ComputeKind::Routing, [&] {
+      Base::route_backward(probabilities, chosen, weights, renormalise, d_weights, d_mean, d_logits);
+    });
+  }
+  void gather_rows(const View& x, const View& rows, const View& out) override {
+    this->timed(ComputeKind::Routing, [&] { Base::gather_rows(x, rows, out); });
+  }
+  void scatter_rows(const View& x, const View& rows, const View& factors, const View& out) override {
+    this->timed(ComputeKind::Routing, [&] { Base::scatter_rows(x, rows, factors, out); });
+  }
+  void row_dots(const View& a, const View& b, const View& dots) override {
+    this->timed(ComputeKind::Routing, [&] { Base::row_dots(a, b, dots); });
+  }
+  void column_sums(const View& x, const View& sums) override {
+    this->timed(ComputeKind::Routing, [&] { Base::column_sums(x, sums); });
+  }
+  void scale_rows(const View& x, const View& factors) override {
+    this->timed(ComputeKind::Routing, [&] { Base::scale_rows(x, factors); });
+  }
+  void adamw(const AdamW& update) override {
+    this->timed(ComputeKind::Optimizer, [&] { Base::adamw(update); });
+  }
+
+ protected:
+  void run_copy(const View& to, const View& from, Stream stream) override {
+    if (stream != Stream::Compute) return Base::run_copy(to, from, stream);
+    this->timed(ComputeKind::Copy, [&] { Base::run_copy(to, from, stream); });
+  }
+};
+
+}  // namespace hexaplan::validator

@@ -1,0 +1,320 @@
+#include "validator/executor/parallel/data.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "costmodel/units/ceil_div.h"
+#include "validator/executor/parameters/initial_values.h"
+
+namespace hexaplan::validator {
+
+using costmodel::DType;
+using costmodel::Pass;
+using costmodel::TensorKind;
+
+FlatParameters::FlatParameters(const Rank& rank, std::vector<LocalTensor> tensors, int unit,
+                               Communicator& shard, Communicator& replica, std::uint64_t seed)
+    : tensors_{std::move(tensors)},
+      unit_{unit},
+      stage_{shard.size() > 1 ? rank.scenario.layout.sharding.stage : 0},
+      shard_{&shard},
+      replica_{&replica},
+      types_{costmodel::state_types(rank.scenario)} {
+  const std::int64_t elements = tensors_.back().offset + tensors_.back().elements();
+  shard_elements_ = costmodel::ceil_div(elements, static_cast<std::int64_t>(shard_->size()));
+  padded_ = shard_elements_ * shard_->size();
+  first_ = shard_->rank() * shard_elements_;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const std::int64_t begin = std::max(first_, tensors_[i].offset);
+    const std::int64_t end = std::min(first_ + shard_elements_, tensors_[i].offset + tensors_[i].elements());
+    if (begin < end) pieces_.push_back({.tensor = i, .begin = begin, .end = end});
+  }
+  parameter_ = allocate(rank, TensorKind::Parameter, types_.parameter, stage_ < 3);
+  gradient_ = allocate(rank, TensorKind::Gradient, types_.gradient, stage_ < 2);
+  if (types_.master) master_ = allocate(rank, TensorKind::OptimizerState, DType::Fp32, false);
+  first_moment_ = allocate(rank, TensorKind::OptimizerState, types_.moment, false);
+  second_moment_ = allocate(rank, TensorKind::OptimizerState, types_.moment, false);
+  initialise(rank, seed);
+}
+
+/// A flat buffer of everything, or of this rank's shard, accounted under the parameters' names.
+Tensor FlatParameters::allocate(const Rank& rank, TensorKind kind, DType dtype, bool whole) const {
+  std::vector<LabelledColumns> parts;
+  std::int64_t named = 0;
+  const auto name = [&](std::string_view label, std::int64_t elements) {
+    if (elements > 0) parts.push_back({{label, kind, dtype}, elements});
+    named += elements;
+  };
+  if (whole) {
+    for (const LocalTensor& t : tensors_) name(t.name, t.elements());
+  } else {
+    for (const Piece& p : pieces_) name(tensors_[p.tensor].name, p.end - p.begin);
+  }
+  name("shard.padding", (whole ? padded_ : shard_elements_) - named);
+  return rank.device.allocate(parts, 1);
+}
+
+void FlatParameters::initialise(const Rank& rank, std::uint64_t seed) {
+  if (rank.initial == InitialValues::Noise) {
+    fill_with_noise(rank, seed);
+  } else {
+    upload_initial_values(rank, seed);
+  }
+  rank.device.fill(gradient_, 0);
+  rank.device.fill(first_moment_, 0);
+  rank.device.fill(second_moment_, 0);
+}
+
+/// The same deviations. What is cut makes a model of its own on every rank.
+void FlatParameters::fill_with_noise(const Rank& rank, std::uint64_t seed) {
+  const View held = own_parameters();
+  const auto unit = static_cast<std::uint64_t>(std::int64_t{unit_} + 8);
+  rank.device.fill(parameter_, 0);  // its padding
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const LocalTensor& t = tensors_[i];
+    const std::int64_t held_from = stage_ < 3 ? 0 : first_;
+    const std::int64_t begin = std::max(held_from, t.offset);
+    const std::int64_t end = std::min(held_from + parameter_.view().elements(), t.offset + t.elements());
+    if (begin >= end) continue;
+    const View part = parameter_.view().slice(begin - held_from, end - begin);
+    if (const double deviation = initial_deviation(t, rank.scenario.model); deviation > 0) {
+      rank.device.fill_noise(part, counter_random(seed, unit, i), deviation, Stream::Compute);
+    } else {
+      rank.device.fill(part, 1);
+    }
+  }
+  if (types_.master) rank.device.copy(master_, held);
+}
+
+void FlatParameters::upload_initial_values(const Rank& rank, std::uint64_t seed) {
+  std::vector<double> all(static_cast<std::size_t>(padded_), 0.0);
+  for (const LocalTensor& t : tensors_) {
+    initial_values(
+        t, unit_, rank.scenario.model, seed,
+        std::span{all}.subspan(static_cast<std::size_t>(t.offset), static_cast<std::size_t>(t.elements())));
+  }
+  const auto mine = std::span<const double>{all}.subspan(static_cast<std::size_t>(first_),
+                                                         static_cast<std::size_t>(shard_elements_));
+  rank.device.upload(parameter_, stage_ < 3 ? std::span<const double>{all} : mine);
+  if (types_.master) rank.device.upload(master_, mine);
+}
+
+bool FlatParameters::holds(std::string_view name) const {
+  return std::any_of(tensors_.begin(), tensors_.end(), [&](const LocalTensor& t) { return t.name == name; });
+}
+
+View FlatParameters::matrix(const View& flat, std::string_view first, std::string_view last) const {
+  const auto find = [&](std::string_view name) {
+    return std::find_if(tensors_.begin(), tensors_.end(),
+                        [&](const LocalTensor& t) { return t.name == name; });
+  };
+  const auto begin = find(first), end = find(last);
+  assert(begin != tensors_.end() && end != tensors_.end());
+  std::int64_t rows = 0;
+  for (auto t = begin; t <= end; ++t) rows += t->rows;
+  return flat.slice(begin->offset, rows * begin->cols).reshaped(rows, begin->cols);
+}
+
+View FlatParameters::parameters(std::string_view first, std::string_view last) const {
+  return matrix(gathered_.empty() ? parameter_ : gathered_, first, last);
+}
+
+View FlatParameters::gradients(std::string_view first, std::string_view last) const {
+  return matrix(unsharded_gradients(), first, last);
+}
+
+void FlatParameters::gather(const Rank& rank, Pass pass) {
+  if (stage_ < 3 || shard_->size() == 1) return;
+  gathered_ =
+      rank.device.allocate({"parameter.gathered", TensorKind::Transient, types_.parameter}, 1, padded_);
+  shard_->all_gather(wire(parameter_), wire(gathered_), rank.call("parameter.gather", pass, types_.parameter))
+      .wait();
+}
+
+void FlatParameters::release() {
+  gathered_.free();
+}
+
+void FlatParameters::open_gradients(const Rank& rank) {
+  if (stage_ < 2 || opened_++ > 0) return;
+  unsharded_ =
+      rank.device.allocate({"gradient.unsharded", TensorKind::Transient, types_.gradient}, 1, padded_);
+  rank.device.fill(unsharded_, 0);
+}
+
+/// Under sequence parallelism every tensor-parallel rank saw its own tokens: gradients of what all of them
+/// hold add up. So do those of kv heads that several hold.
+void FlatParameters::reduce_over_tensor_ranks(const Rank& rank) {
+  const View flat = unsharded_gradients();
+  std::int64_t summed = 0;
+  for (const LocalTensor& t : tensors_) summed += t.sums_over_tp ? t.elements() : 0;
+  if (summed > 0) {
+    rank.groups.tensor
+        ->all_reduce(wire(flat.slice(0, summed)), Reduction::Sum,
+                     rank.call("gradient.tensor_reduce", Pass::Step, types_.gradient))
+        .wait();
+  }
+  for (const LocalTensor& t : tensors_) {
+    if (t.copies == 1) continue;
+    rank.groups.key_value
+        ->all_reduce(wire(flat.slice(t.offset, t.elements())), Reduction::Sum,
+                     rank.call("gradient.key_value_reduce", Pass::Step, types_.gradient))
+        .wait();
+  }
+}
+
+void FlatParameters::reduce(const Rank& rank) {
+  reduce_over_tensor_ranks(rank);
+  const View whole = unsharded_gradients();
+  const View mine = own(whole);
+  const Pass pass = stage_ >= 3 ? Pass::BackwardWeight : Pass::Step;
+  Work reduction;
+  if (shard_->size() > 1) {
+    reduction = shard_->reduce_scatter(wire(whole), wire(mine), Reduction::Sum,
+                                       rank.call("gradient.reduce", pass, types_.gradient));
+  }
+  if (replica_->size() > 1) {
+    reduction.wait();
+    reduction = replica_->all_reduce(
+        wire(mine), Reduction::Sum,
+        rank.call(shard_->size() > 1 ? "gradient.replica_reduce" : "gradient.reduce", pass, types_.gradient));
+  }
+  if (stage_ < 2) {
+    reduction_ = std::move(reduction);
+    return;
+  }
+  reduction.wait();
+  rank.device.add(gradient_, mine);
+  if (--opened_ == 0) {
+    unsharded_.free();
+  } else {
+    rank.device.fill(unsharded_, 0);
+  }
+}
+
+void FlatParameters::clear_gradients(const Rank& rank) {
+  rank.device.fill(gradient_, 0);
+}
+
+void FlatParameters::add_across(const Rank& rank, Communicator& copies) {
+  copies
+      .all_reduce(wire(own_gradients()), Reduction::Sum,
+                  rank.call("gradient.tied_embedding", Pass::Step, types_.gradient))
+      .wait();
+}
+
+void FlatParameters::add_squares(const Rank& rank, const View& sum) const {
+  if (replica_->rank() != 0) return;
+  for (const Piece& p : pieces_) {
+    if (!tensors_[p.tensor].counted) continue;
+    rank.device.squared_norm(own_gradients().slice(p.begin - first_, p.end - p.begin), sum);
+  }
+}
+
+void FlatParameters::update(const Rank& rank, const AdamWStep& step) {
+  for (const Piece& p : pieces_) {
+    const std::int64_t at = p.begin - first_, count = p.end - p.begin;
+    const View parameter = own_parameters().slice(at, count);
+    rank.device.adamw({.parameter = parameter,
+                       .master = types_.master ? master_.view().slice(at, count) : parameter,
+                       .first_moment = first_moment_.view().slice(at, count),
+                       .second_moment = second_moment_.view().slice(at, count),
+                       .gradient = own_gradients().slice(at, count),
+                       .learning_rate = step.learning_rate,
+                       .beta1 = step.options.beta1,
+                       .beta2 = step.options.beta2,
+                       .epsilon = step.options.epsilon,
+                       .weight_decay = tensors_[p.tensor].decays ? step.options.weight_decay : 0,
+                       .gradient_factor = step.gradient_factor,
+                       .step = step.step});
+  }
+}
+
+void FlatParameters::collect_updated(const Rank& rank) {
+  if (stage_ < 1 || stage_ >= 3 || shard_->size() == 1) return;
+  shard_
+      ->all_gather(wire(own(parameter_)), wire(parameter_),
+                   rank.call("parameter.gather", Pass::Step, types_.parameter))
+      .wait();
+}
+
+void FlatParameters::follow_master(const Rank& rank) {
+  if (types_.master) rank.device.copy(own_parameters(), master_);
+  collect_updated(rank);
+}
+
+void FlatParameters::visit(State state, const std::function<void(const OwnedPart&)>& visitor) const {
+  const View flat = state == State::Parameter     ? own_parameters()
+                    : state == State::Master      ? (types_.master ? master_.view() : own_parameters())
+                    : state == State::FirstMoment ? first_moment_.view()
+                                                  : second_moment_.view();
+  for (const Piece& p : pieces_) {
+    const LocalTensor& t = tensors_[p.tensor];
+    visitor({.unit = unit_,
+             .tensor = &t,
+             .state = state,
+             .first = p.begin - t.offset,
+             .view = flat.slice(p.begin - first_, p.end - p.begin),
+             .duplicate = replica_->rank() != 0 || !t.counted});
+  }
+}
+
+Unit::Unit(const Rank& rank, UnitPlan plan, int uses, std::uint64_t seed)
+    : index_{plan.index}, expected_{uses * costmodel::microbatches_per_step(rank.scenario)} {
+  const bool shards = rank.scenario.layout.sharding.stage >= 1;
+  const Groups& g = rank.groups;
+  if (!plan.dense.empty()) {
+    flats_.emplace_back(rank, std::move(plan.dense), index_, shards ? *g.shard : *g.alone,
+                        shards ? *g.replica : *g.data, seed);
+  }
+  if (!plan.expert.empty()) {
+    flats_.emplace_back(rank, std::move(plan.expert), index_, shards ? *g.expert_shard : *g.alone,
+                        shards ? *g.expert_replica : *g.expert_data, seed);
+  }
+}
+
+const FlatParameters& Unit::holder(std::string_view name) const {
+  const auto found =
+      std::find_if(flats_.begin(), flats_.end(), [&](const FlatParameters& f) { return f.holds(name); });
+  assert(found != flats_.end());
+  return *found;
+}
+
+View Unit::weight(std::string_view first, std::string_view last) const {
+  return holder(first).parameters(first, last);
+}
+
+View Unit::gradient(std::string_view first, std::string_view last) const {
+  return holder(first).gradients(first, last);
+}
+
+void Unit::gather(Rank& rank, Pass pass) {
+  const Phase before = rank.clock.enter(Phase::Gather);
+  for (FlatParameters& flat : flats_) flat.gather(rank, pass);
+  rank.clock.enter(before);
+}
+
+void Unit::release() {
+  for (FlatParameters& flat : flats_) flat.release();
+}
+
+void Unit::open_gradients(const Rank& rank) {
+  for (FlatParameters& flat : flats_) flat.open_gradients(rank);
+}
+
+void Unit::finish_gradients(Rank& rank) {
+  const bool last = ++finished_ == expected_;
+  const Phase before = rank.clock.enter(Phase::Reduction);
+  for (FlatParameters& flat : flats_) {
+    if (last || flat.sharded_gradients()) flat.reduce(rank);
+  }
+  rank.clock.enter(before);
+}
+
+void Unit::begin_step(const Rank& rank) {
+  finished_ = 0;
+  for (FlatParameters& flat : flats_) flat.clear_gradients(rank);
+}
+
+}  // namespace hexaplan::validator

@@ -1,0 +1,127 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "costmodel/memory/layer_ledger.h"
+#include "validator/executor/optimizer/adamw.h"
+#include "validator/executor/parallel/rank.h"
+#include "validator/executor/parameters/local_tensor.h"
+
+namespace hexaplan::validator {
+
+/// What is kept per parameter.
+enum class State : std::uint8_t { Parameter, Master, FirstMoment, SecondMoment };
+inline constexpr int kStates = 4;
+
+/// A run of consecutive elements of one parameter that this rank owns, as every checkpoint and comparison
+/// needs it: elements [first, first + view.elements()) of the rank's rows × cols matrix of `tensor`.
+struct OwnedPart {
+  int unit = 0;
+  const LocalTensor* tensor = nullptr;
+  State state = State::Parameter;
+  std::int64_t first = 0;
+  View view;               // 1 × elements
+  bool duplicate = false;  // another rank owns the same elements and is the one that counts
+};
+
+/// Parameters of one unit that are cut over the same data-parallel ranks, one behind the other in flat
+/// buffers, with their gradients and optimizer states. ZeRO (arXiv:1910.02054): stage 1 cuts the optimizer's
+/// states over the shard group, 2 also gradients, 3 also parameters; hybrid shards are replicated across
+/// groups. Stage 0 is one shard replicated over all data-parallel ranks. The last shard is padded.
+class FlatParameters {
+ public:
+  FlatParameters(const Rank& rank, std::vector<LocalTensor> tensors, int unit, Communicator& shard,
+                 Communicator& replica, std::uint64_t seed);
+
+  [[nodiscard]] const std::vector<LocalTensor>& tensors() const { return tensors_; }
+  /// Rows of `first` … `last` (neighbours with equal columns) as one matrix. Parameters: between gather and
+  /// release under stage 3. Gradients: between open and close from stage 2 on.
+  [[nodiscard]] View parameters(std::string_view first, std::string_view last) const;
+  [[nodiscard]] View gradients(std::string_view first, std::string_view last) const;
+  [[nodiscard]] bool holds(std::string_view name) const;
+
+  /// Stage 3: all parameters on every rank of the shard group until release().
+  void gather(const Rank& rank, costmodel::Pass pass);
+  void release();
+  /// From stage 2 on: a buffer for gradients before they are cut, filled with zeros; calls nest.
+  void open_gradients(const Rank& rank);
+  /// Adds gradients up over data-parallel ranks, each keeping its shard, and closes what was opened. What
+  /// stays whole until the step's end may still be under way until finish_reduction.
+  void reduce(const Rank& rank);
+  void finish_reduction() { reduction_.wait(); }
+  void clear_gradients(const Rank& rank);
+  /// Sum over another stage's copy of the same parameters (tied embeddings).
+  void add_across(const Rank& rank, Communicator& copies);
+
+  /// sum += squares of the gradients that this rank counts.
+  void add_squares(const Rank& rank, const View& sum) const;
+  void update(const Rank& rank, const AdamWStep& step);
+  /// The compute copy becomes the master's values, everywhere. After a state was loaded.
+  void follow_master(const Rank& rank);
+  /// Stages 1 and 2: every rank collects what the others updated.
+  void collect_updated(const Rank& rank);
+
+  void visit(State state, const std::function<void(const OwnedPart&)>& visitor) const;
+  [[nodiscard]] bool sharded_gradients() const { return stage_ >= 2; }
+
+ private:
+  struct Piece {  // of a tensor, inside this rank's shard
+    std::size_t tensor;
+    std::int64_t begin, end;  // in the flat buffer
+  };
+  [[nodiscard]] View matrix(const View& flat, std::string_view first, std::string_view last) const;
+  [[nodiscard]] View own(const View& flat) const { return flat.slice(first_, shard_elements_); }
+  [[nodiscard]] View own_gradients() const { return stage_ >= 2 ? gradient_.view() : own(gradient_); }
+  [[nodiscard]] View own_parameters() const { return stage_ >= 3 ? parameter_.view() : own(parameter_); }
+  [[nodiscard]] View unsharded_gradients() const {
+    return stage_ >= 2 ? unsharded_.view() : gradient_.view();
+  }
+  [[nodiscard]] Tensor allocate(const Rank& rank, costmodel::TensorKind kind, costmodel::DType dtype,
+                                bool whole) const;
+  void initialise(const Rank& rank, std::uint64_t seed);
+  void fill_with_noise(const Rank& rank, std::uint64_t seed);
+  void upload_initial_values(const Rank& rank, std::uint64_t seed);
+  void reduce_over_tensor_ranks(const Rank& rank);
+
+  std::vector<LocalTensor> tensors_;
+  std::vector<Piece> pieces_;
+  int unit_, stage_;
+  Communicator* shard_;
+  Communicator* replica_;
+  costmodel::StateTypes types_;
+  std::int64_t padded_ = 0, shard_elements_ = 0, first_ = 0;
+  int opened_ = 0;
+  Work reduction_;
+  Tensor parameter_, gathered_, gradient_, unsharded_, master_, first_moment_, second_moment_;
+};
+
+/// A layer's or an end's parameters: dense ones and experts, which have other replicas.
+class Unit {
+ public:
+  /// `uses`: gradients that a micro-batch makes of it; 2 for an embedding that is the output layer as well.
+  Unit(const Rank& rank, UnitPlan plan, int uses, std::uint64_t seed);
+  [[nodiscard]] int index() const { return index_; }
+  [[nodiscard]] View weight(std::string_view name) const { return weight(name, name); }
+  [[nodiscard]] View weight(std::string_view first, std::string_view last) const;
+  [[nodiscard]] View gradient(std::string_view name) const { return gradient(name, name); }
+  [[nodiscard]] View gradient(std::string_view first, std::string_view last) const;
+  [[nodiscard]] std::vector<FlatParameters>& flats() { return flats_; }
+
+  void gather(Rank& rank, costmodel::Pass pass);
+  void release();
+  void open_gradients(const Rank& rank);
+  /// Gradients of one pass of one micro-batch are complete. They are reduced at once from ZeRO stage 2 on,
+  /// else when all that the step makes are.
+  void finish_gradients(Rank& rank);
+  void begin_step(const Rank& rank);
+
+ private:
+  [[nodiscard]] const FlatParameters& holder(std::string_view name) const;
+  int index_;
+  std::int64_t expected_, finished_ = 0;  // gradients per step
+  std::vector<FlatParameters> flats_;
+};
+
+}  // namespace hexaplan::validator

@@ -1,0 +1,102 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "costmodel/compute/operation.h"
+#include "costmodel/spec/local_dims.h"
+#include "costmodel/spec/rank_grid.h"
+#include "costmodel/spec/scenario.h"
+#include "validator/executor/communicator/communicator.h"
+#include "validator/executor/device/device.h"
+#include "validator/executor/parameters/local_tensor.h"
+#include "validator/executor/report/phase_clock.h"
+
+namespace hexaplan::validator {
+
+/// A rank's process groups. Groups of one rank copy and count nothing.
+struct Groups {
+  std::unique_ptr<Communicator> tensor, context, data, pipeline, expert, expert_tensor, expert_data;
+  std::unique_ptr<Communicator> shard, replica;                // ZeRO's shard group and across
+  std::unique_ptr<Communicator> expert_shard, expert_replica;  // the same of experts
+  std::unique_ptr<Communicator> alone;                         // this rank
+  std::unique_ptr<Communicator> key_value;  // tensor-parallel neighbours with the same kv heads
+  std::unique_ptr<Communicator> tied_ends;  // first and last stage of a tied model
+  Communicator* world = nullptr;
+};
+/// Collective over `world`.
+[[nodiscard]] Groups make_groups(Communicator& world, const costmodel::Layout& layout,
+                                 const costmodel::ModelSpec& model);
+
+/// How tokens find their experts.
+enum class Routing : std::uint8_t {
+  Learned,  // the router's most probable ones
+  InTurn,   // by position, so that all experts get equally many: what the cost model counts without imbalance
+};
+
+/// Where parameters come from.
+enum class InitialValues : std::uint8_t {
+  Model,  // initial_values: the same model under every layout
+  Noise,  // the device's noise, made where it is needed: as good for times and bytes, and at once
+};
+
+/// What one rank's step runs on: the question, sizes, device, groups and where the rank stands. Layers read
+/// it; `layer` and `microbatch` say for fault reports what is running.
+struct Rank {
+  Rank(const costmodel::Scenario& scenario, Device& device, Communicator& world,
+       InitialValues initial = InitialValues::Model);
+
+  const costmodel::Scenario& scenario;
+  costmodel::LocalDims dims;
+  Device& device;
+  Groups groups;
+  std::array<std::int64_t, costmodel::kAxisCount> at{};
+  costmodel::DType activation;  // the ledger's type of activations
+  Rotation rotation;            // of queries and keys
+  int layer = -1;
+  int microbatch = -1;
+  Routing routing = Routing::Learned;
+  InitialValues initial;
+  View balance_loss;  // 1 × 1, of the running step: what routers add to the loss of this rank
+  PhaseClock clock{device};
+
+  /// What follows belongs to `index`, a layer of the model; −1: to none.
+  void enter_layer(int index) {
+    layer = index;
+    clock.enter_layer(index);
+  }
+  [[nodiscard]] int position(costmodel::Axis axis) const {
+    return static_cast<int>(at[static_cast<std::size_t>(axis)]);
+  }
+  [[nodiscard]] ParameterPlace parameter_place() const;
+  [[nodiscard]] Call call(std::string_view operation, costmodel::Pass pass) const {
+    return call(operation, pass, activation);
+  }
+  [[nodiscard]] Call call(std::string_view operation, costmodel::Pass pass, costmodel::DType dtype) const {
+    return {.operation = operation, .dtype = dtype, .layer = layer, .microbatch = microbatch, .pass = pass};
+  }
+  /// Something of the running pass that goes with it.
+  [[nodiscard]] Tensor transient(std::string_view name, std::int64_t rows, std::int64_t cols) const {
+    return device.allocate({name, costmodel::TensorKind::Transient, activation}, rows, cols);
+  }
+};
+
+/// A contiguous view as communicators read and write it.
+[[nodiscard]] Buffer wire(const View& view);
+
+/// A tensor of one's own, or somebody else's.
+class MaybeOwned {
+ public:
+  MaybeOwned(Tensor owned) : owned_{std::move(owned)} {}  // NOLINT(*-explicit-*)
+  MaybeOwned(const View& other) : other_{other} {}        // NOLINT(*-explicit-*)
+  [[nodiscard]] const View& view() const { return owned_.empty() ? other_ : owned_.view(); }
+  operator const View&() const { return view(); }  // NOLINT(*-explicit-*)
+  [[nodiscard]] bool owned() const { return !owned_.empty(); }
+
+ private:
+  Tensor owned_;
+  View other_;
+};
+
+}  // namespace hexaplan::validator

@@ -1,0 +1,75 @@
+#include "validator/executor/parameters/initial_values.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string_view>
+
+namespace hexaplan::validator {
+namespace {
+
+constexpr std::uint64_t kGoldenGamma = 0x9E3779B97F4A7C15;
+
+constexpr std::uint64_t mix(std::uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+  return z ^ (z >> 31);
+}
+
+double unit_interval(std::uint64_t bits) {
+  return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53;
+}
+
+/// Streams of different tensors do not meet: the unit and a hash of the name (FNV-1a).
+std::uint64_t stream_of(std::string_view name, int unit) {
+  std::uint64_t hash = 0xCBF29CE484222325;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3;
+  return hash + static_cast<std::uint64_t>(unit + 8) * kGoldenGamma;
+}
+
+bool ends_on_the_residual_stream(std::string_view name) {
+  return name == "attention.output.weight" || name.ends_with("down.weight");
+}
+
+}  // namespace
+
+std::uint64_t counter_random(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter) {
+  return mix(mix(mix(seed + kGoldenGamma) ^ stream) + (counter + 1) * kGoldenGamma);
+}
+
+double counter_normal(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter) {
+  const double a = unit_interval(counter_random(seed, stream, 2 * counter));
+  const double b = unit_interval(counter_random(seed, stream, 2 * counter + 1));
+  return std::sqrt(-2 * std::log(a)) * std::cos(2 * std::numbers::pi * b);
+}
+
+double initial_deviation(const LocalTensor& t, const costmodel::ModelSpec& model) {
+  constexpr double kDeviation = 0.02;
+  if (t.name.find("norm") != std::string_view::npos) return 0;
+  return ends_on_the_residual_stream(t.name) ? kDeviation / std::sqrt(2.0 * static_cast<double>(model.layers))
+                                             : kDeviation;
+}
+
+void initial_values(const LocalTensor& t, int unit, const costmodel::ModelSpec& model, std::uint64_t seed,
+                    std::span<double> out) {
+  std::fill(out.begin(), out.end(), 0.0);
+  // The copy that the last stage keeps of a tied embedding is the embedding.
+  const bool copy = unit == UnitPlan::kTiedCopy;
+  const std::uint64_t stream =
+      copy ? stream_of("embedding.word.weight", UnitPlan::kEmbedding) : stream_of(t.name, unit);
+  const double deviation = initial_deviation(t, model);
+  const auto value_at = [&](std::int64_t global) {
+    return deviation == 0 ? 1.0
+                          : deviation * counter_normal(seed, stream, static_cast<std::uint64_t>(global));
+  };
+  for (const RowSegment& s : t.segments) {
+    for (std::int64_t row = 0; row < s.count; ++row) {
+      const std::int64_t local = (s.local + row) * t.cols;
+      const std::int64_t global = (s.global + row) * t.global_cols + t.first_col;
+      for (std::int64_t col = 0; col < t.cols; ++col)
+        out[static_cast<std::size_t>(local + col)] = value_at(global + col);
+    }
+  }
+}
+
+}  // namespace hexaplan::validator

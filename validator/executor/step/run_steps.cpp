@@ -1,0 +1,268 @@
+#include "validator/executor/step/run_steps.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <mutex>
+#include <string>
+
+#include "costmodel/spec/stage_plan.h"
+#include "validator/executor/report/collect.h"
+#include "validator/executor/step/stage.h"
+
+namespace hexaplan::validator {
+namespace {
+
+using costmodel::DType;
+using costmodel::Pass;
+using costmodel::TensorKind;
+
+/// One rank's training: a stage, the order of its tasks, the optimizer.
+class RankTraining {
+ public:
+  RankTraining(const costmodel::Scenario& sc, const RunOptions& options, Device& device, Communicator& world)
+      : options_{options},
+        rank_{sc, device, world, options.initial},
+        stage_{rank_, options.seed},
+        schedule_{costmodel::make_schedule(sc.layout.schedule, sc.layout.pp,
+                                           static_cast<int>(costmodel::microbatches_per_step(sc)),
+                                           costmodel::chunks_per_stage(sc.layout))},
+        tokens_{
+            options.tokens.value_or(TokenSource::random(options.seed, sc.model.vocab, sc.recipe.sequence))},
+        sums_{device.allocate({"step.sums", TensorKind::Transient, DType::Fp32}, 1, 3)} {
+    rank_.routing = options.routing;
+  }
+
+  /// Warm-up, measured and profiled ones.
+  [[nodiscard]] std::int64_t steps_in_all() const {
+    return options_.warm_up + options_.steps + (options_.profile && has_streams() ? 1 : 0);
+  }
+
+  /// `step` counts from 1.
+  StepReport run(std::int64_t step) {
+    begin_step(step);
+    stage_.load_tokens(tokens_, step - 1);
+    stage_.begin_step();
+    stage_.run(schedule_.stages[static_cast<std::size_t>(rank_.groups.pipeline->rank())]);
+    stage_.finish_gradients();
+    rank_.device.memory().enter(costmodel::kOptimizer);
+    StepReport report{.step = step, .learning_rate = options_.learning_rate.at(step)};
+    add_up_norm_and_loss(report);
+    update(report);
+    rank_.device.memory().enter(costmodel::kIdle);
+    rank_.clock.enter(Phase::Other);
+    end_step(report);
+    return report;
+  }
+
+  RankView view(std::int64_t step, bool last) {
+    return {.rank = rank_,
+            .visit_state =
+                [this](State state, const std::function<void(const OwnedPart&)>& visitor) {
+                  for (Unit* unit : stage_.units()) {
+                    for (const FlatParameters& flat : unit->flats()) flat.visit(state, visitor);
+                  }
+                },
+            .state_changed =
+                [this] {
+                  for (Unit* unit : stage_.units()) {
+                    for (FlatParameters& flat : unit->flats()) flat.follow_master(rank_);
+                  }
+                },
+            .step = step,
+            .last = last};
+  }
+
+  RankReport report() {
+    RankReport out{.rank = rank_.groups.world->rank(),
+                   .stage = rank_.groups.pipeline->rank(),
+                   .process = getpid(),
+                   .device = rank_.device.description(),
+                   .step_times = step_times_,
+                   .phases = rank_.clock.times(),
+                   .layers = rank_.clock.layers(),
+                   .compute = rank_.device.compute_times(),
+                   .timed_steps = timed_steps_,
+                   .facts = rank_.device.facts(),
+                   .memory = memory_report(rank_.device.memory()),
+                   .traffic = traffic_report(rank_.groups.world->traffic())};
+    for (const CommunicatorMemory& group : rank_.groups.world->device_memory()) {
+      out.facts.push_back({.name = "communicator of " + std::to_string(group.ranks) + " " +
+                                   std::string{name_of(group.kind)} + " ranks",
+                           .value = static_cast<double>(group.bytes),
+                           .unit = "bytes",
+                           .text = {}});
+    }
+    std::array<char, 256> host{};
+    if (gethostname(host.data(), host.size() - 1) == 0) out.host = host.data();
+    for (const auto& [issue, flops] : rank_.device.issued_flops()) {
+      OperationReport row{std::string{issue.operation}, issue.pass, costmodel::Flops{flops}, {}, {}};
+      const auto timed = rank_.device.issued_times().find(issue);
+      if (timed != rank_.device.issued_times().end()) {
+        row.timed_flops = costmodel::Flops{timed->second.flops};
+        row.time = timed->second.time;
+      }
+      out.operations.push_back(std::move(row));
+    }
+    return out;
+  }
+
+ private:
+  /// After the warm-up everything that is counted starts again. A device with streams times its calls in the
+  /// last step alone: marks around every call slow short ones down.
+  void begin_step(std::int64_t step) {
+    const std::int64_t number = step - options_.first_step;  // of this run, from 1
+    if (number == options_.warm_up + 1 && options_.warm_up > 0) {
+      rank_.device.reset_flops();
+      rank_.clock.restart();
+      rank_.groups.world->clear_traffic();
+      timed_steps_ = 0;
+    }
+    times_calls_ = number == steps_in_all() || !has_streams();
+    rank_.device.time_calls(times_calls_);
+    begin_ = rank_.device.mark(Stream::Compute);
+  }
+
+  [[nodiscard]] bool has_streams() const { return rank_.device.native_stream(Stream::Compute) != nullptr; }
+
+  /// From the first call's begin to the moment at which every stream is empty.
+  void end_step(StepReport& report) {
+    rank_.device.synchronize();
+    const TimeMark end = rank_.device.mark(Stream::Compute);
+    rank_.device.synchronize();
+    step_times_.push_back(rank_.device.between(begin_, end));
+    rank_.clock.settle();
+    timed_steps_ += times_calls_ ? 1 : 0;
+    const auto number = static_cast<std::int64_t>(step_times_.size());
+    report.time = step_times_.back();
+    report.warm_up = number <= options_.warm_up;
+    report.profiled = times_calls_ && has_streams();
+  }
+
+  /// Squares of all gradients, every parameter once, and the losses of all tokens, in one message.
+  void add_up_norm_and_loss(StepReport& report) {
+    rank_.clock.enter(Phase::Clipping);
+    const View squares = sums_.view().slice(0, 1), loss = sums_.view().slice(1, 1),
+               balance = sums_.view().slice(2, 1);
+    rank_.device.fill(sums_, 0);
+    for (Unit* unit : stage_.units()) {
+      for (const FlatParameters& flat : unit->flats()) flat.add_squares(rank_, squares);
+    }
+    // Tensor-parallel ranks have seen the same tokens.
+    if (rank_.groups.tensor->rank() == 0) rank_.device.add(loss, stage_.loss());
+    rank_.device.add(balance, stage_.balance_loss());
+    rank_.groups.world
+        ->all_reduce(wire(sums_), Reduction::Sum, rank_.call("step.norm_and_loss", Pass::Step, DType::Fp32))
+        .wait();
+    std::array<double, 3> values{};
+    rank_.device.download(values, sums_);
+    report.gradient_norm = std::sqrt(values[0]);
+    report.balance_loss = values[2];
+    report.loss = values[1] + values[2];
+  }
+
+  void update(const StepReport& report) {
+    rank_.clock.enter(Phase::Optimizer);
+    const AdamWStep step{.options = options_.optimizer,
+                         .learning_rate = report.learning_rate,
+                         .gradient_factor = clip_factor(report.gradient_norm, options_.optimizer.clip_norm),
+                         .step = report.step};
+    for (Unit* unit : stage_.units()) {
+      for (FlatParameters& flat : unit->flats()) flat.update(rank_, step);
+    }
+    rank_.clock.enter(Phase::Gather);
+    for (Unit* unit : stage_.units()) {
+      for (FlatParameters& flat : unit->flats()) flat.collect_updated(rank_);
+    }
+  }
+
+  const RunOptions& options_;
+  Rank rank_;
+  Stage stage_;
+  costmodel::Schedule schedule_;
+  TokenSource tokens_;
+  Tensor sums_;
+  TimeMark begin_;
+  bool times_calls_ = true;
+  std::int64_t timed_steps_ = 0;
+  std::vector<costmodel::Seconds> step_times_;
+};
+
+/// Ranks' reports, and with them the time of the slowest at every step.
+void add_ranks(std::vector<RankReport> ranks, ExecutionReport& out) {
+  out.ranks = std::move(ranks);
+  for (std::size_t i = 0; i < out.steps.size(); ++i) {
+    for (const RankReport& rank : out.ranks)
+      out.steps[i].time = larger(out.steps[i].time, rank.step_times.at(i));
+  }
+}
+
+bool is_finite(const StepReport& step) {
+  return std::isfinite(step.loss) && std::isfinite(step.gradient_norm);
+}
+
+/// All ranks know the same numbers; one of them says so, and the others hear of it.
+[[noreturn]] void end_with_fault(Communicator& world, const StepReport& step) {
+  if (!world.leads()) world.barrier("numbers that are not finite");
+  const bool loss = !std::isfinite(step.loss);
+  throw NotFinite{fmt::format(
+      "step {}: the {} is {}; parameters are lost from here on. Try a smaller --learning-rate (it was "
+      "{:.3g}), or go on from an earlier checkpoint with --load",
+      step.step, loss ? "loss" : "gradient norm",
+      std::isnan(loss ? step.loss : step.gradient_norm) ? "not a number (NaN)" : "infinite",
+      step.learning_rate)};
+}
+
+bool any_rank(Communicator& world, bool mine) {
+  const std::byte byte{mine};
+  const auto all = world.gather_bytes({&byte, 1});
+  return std::any_of(all.begin(), all.end(), [](const auto& bytes) { return bytes.front() != std::byte{0}; });
+}
+
+}  // namespace
+
+ExecutionReport run_rank_steps(const costmodel::Scenario& sc, const RunOptions& options,
+                               Communicator& world) {
+  const std::unique_ptr<Device> device = options.make_device(world.rank());
+  device->memory().set_limit(options.memory_limit);
+  device->memory().keep_timeline(options.keep_timeline);
+  const DeviceInUse in_use{world, *device};
+  RankTraining training{sc, options, *device, world};
+  ExecutionReport out;
+  if (options.loaded) options.loaded(training.view(options.first_step, false));
+  bool stopped = false;
+  for (std::int64_t i = 1; i <= training.steps_in_all() && !stopped; ++i) {
+    const std::int64_t step = options.first_step + i;
+    const StepReport& done = out.steps.emplace_back(training.run(step));
+    const bool fails = options.checks_numbers && !is_finite(done);
+    stopped = options.stop && any_rank(world, options.stop());
+    if (options.stepped && !fails)
+      options.stepped(training.view(step, stopped || i == training.steps_in_all()));
+    // Collective: every rank takes part in what rank 0 is shown.
+    if (options.progress) add_ranks(collect(world, training.report()), out);
+    if (options.progress && world.leads()) options.progress(out);
+    if (fails) end_with_fault(world, out.steps.back());
+  }
+  add_ranks(collect(world, training.report()), out);
+  out.complete = !stopped;
+  return out;
+}
+
+ExecutionReport run_steps(const costmodel::Scenario& sc, const RunOptions& options, RankBackend& backend) {
+  ExecutionReport out;
+  std::mutex mutex;
+  RankOptions ranks = options.ranks;
+  ranks.ranks = static_cast<int>(sc.layout.world_size());
+  backend.run(ranks, [&](Communicator& world) {
+    ExecutionReport mine = run_rank_steps(sc, options, world);
+    const std::scoped_lock lock{mutex};
+    if (out.ranks.empty()) out = std::move(mine);
+  });
+  return out;
+}
+
+}  // namespace hexaplan::validator

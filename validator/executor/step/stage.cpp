@@ -1,0 +1,236 @@
+#include "validator/executor/step/stage.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "costmodel/spec/stage_plan.h"
+#include "validator/executor/layers/embedding.h"
+#include "validator/executor/layers/head.h"
+#include "validator/executor/parallel/context.h"
+
+namespace hexaplan::validator {
+
+using costmodel::DType;
+using costmodel::Pass;
+using costmodel::Task;
+using costmodel::TaskPass;
+using costmodel::TensorKind;
+
+Stage::Stage(Rank& rank, std::uint64_t seed) : rank_{rank}, link_{rank} {
+  plan_chunks(seed);
+  const std::int64_t tokens = rank_.dims.tokens * costmodel::microbatches_per_step(rank_.scenario);
+  const auto integers = [&](std::string_view name, std::int64_t count) {
+    return rank_.device.allocate({name, TensorKind::Transient, DType::Int32}, count, 1);
+  };
+  positions_ = integers("batch.positions", rank_.dims.tokens);
+  if (embedding_) ids_ = integers("batch.ids", tokens);
+  if (head_) targets_ = integers("batch.targets", tokens);
+  losses_ = rank_.device.allocate({"loss.sum", TensorKind::Transient, DType::Fp32}, 1, 2);
+  rank_.balance_loss = balance_loss();
+}
+
+void Stage::plan_chunks(std::uint64_t seed) {
+  const costmodel::Scenario& sc = rank_.scenario;
+  const std::vector<int> sizes = costmodel::chunk_layers(sc);
+  const auto place = rank_.parameter_place();
+  const bool shared = sc.model.tied_embeddings && !costmodel::separates_ends(sc.layout);
+  const auto unit = [&](int index) {
+    const int uses = shared && index == UnitPlan::kEmbedding ? 2 : 1;
+    return Unit{rank_, plan_unit(sc, index, place), uses, seed};
+  };
+  layers_.reserve(static_cast<std::size_t>(sc.model.layers));  // units stay where they are
+  const int stage = rank_.groups.pipeline->rank();
+  int recomputed = costmodel::plan_stages(sc)[static_cast<std::size_t>(stage)].recomputed;
+  for (int c = 0; c < costmodel::chunks_per_stage(sc.layout); ++c) {
+    ModelChunk chunk{.position = position_of_chunk(sc.layout, stage, c)};
+    chunk.first = chunk.position == 0;
+    chunk.last = chunk.position + 1 == static_cast<int>(sizes.size());
+    if (chunk.first) embedding_.emplace(unit(UnitPlan::kEmbedding));
+    int layer = 0;
+    for (int i = 0; i < chunk.position; ++i) layer += sizes[static_cast<std::size_t>(i)];
+    for (int i = 0; i < sizes[static_cast<std::size_t>(chunk.position)]; ++i, ++layer) {
+      chunk.layers.push_back(&layers_.emplace_back(unit(layer)));
+      chunk.recomputed.push_back(recomputed-- > 0);
+    }
+    if (chunk.last) head_.emplace(unit(UnitPlan::kHead));
+    chunks_.push_back(std::move(chunk));
+  }
+  head_words_ = !sc.model.tied_embeddings;
+  if (head_ && sc.model.tied_embeddings && costmodel::separates_ends(sc.layout))
+    tied_copy_.emplace(unit(UnitPlan::kTiedCopy));
+}
+
+void Stage::load_tokens(const TokenSource& source, std::int64_t step) {
+  const costmodel::Scenario& sc = rank_.scenario;
+  const std::int64_t microbatches = costmodel::microbatches_per_step(sc), b = sc.recipe.micro_batch;
+  const std::int64_t replica = rank_.position(costmodel::Axis::Data);
+  const std::vector<std::int32_t> places = local_positions(rank_);
+  std::vector<std::int32_t> positions, ids, targets;
+  for (std::int64_t i = 0; i < b; ++i) positions.insert(positions.end(), places.begin(), places.end());
+  for (std::int64_t i = 0; i < microbatches * b; ++i) {
+    const std::int64_t row = (i / b * sc.layout.dp + replica) * b + i % b;  // in the global batch
+    const std::int64_t index = step * sc.recipe.global_batch + row;
+    for (const std::int32_t place : places) {
+      ids.push_back(source.at(index, place));
+      targets.push_back(source.at(index, place + 1));
+    }
+  }
+  rank_.device.upload(positions_, positions);
+  if (embedding_) rank_.device.upload(ids_, ids);
+  if (head_) rank_.device.upload(targets_, targets);
+}
+
+View Stage::tokens_of(const Tensor& all) const {
+  return all.view().row_range(rank_.microbatch * rank_.dims.tokens, rank_.dims.tokens);
+}
+
+void Stage::begin_step() {
+  for (Unit* unit : units()) unit->begin_step(rank_);
+  rank_.device.fill(losses_, 0);
+}
+
+void Stage::run(const std::vector<Task>& tasks) {
+  for (const Task& task : tasks) {
+    const ModelChunk& chunk = chunks_[static_cast<std::size_t>(task.chunk)];
+    const std::pair key{task.microbatch, task.chunk};
+    rank_.microbatch = task.microbatch;
+    InFlight& flight = in_flight_[key];
+    switch (task.pass) {
+      case TaskPass::Forward:
+        forward(chunk, flight);
+        break;
+      case TaskPass::Backward:
+        flight.weights = WeightGradients{WeightGradients::When::AtOnce};
+        backward(chunk, flight);
+        in_flight_.erase(key);
+        break;
+      case TaskPass::BackwardInput:
+        flight.weights = WeightGradients{WeightGradients::When::Later};
+        backward(chunk, flight);
+        break;
+      case TaskPass::BackwardWeight:
+        weight_gradients(chunk, flight);
+        in_flight_.erase(key);
+        break;
+    }
+  }
+  rank_.microbatch = -1;
+  assert(in_flight_.empty());
+}
+
+void Stage::forward(const ModelChunk& chunk, InFlight& flight) {
+  rank_.device.memory().enter(costmodel::kForward);
+  rank_.clock.enter(Phase::Pipeline);
+  Tensor x =
+      chunk.first ? run_embedding() : link_.receive(chunk.position, chunk.position - 1, Direction::Forward);
+  rank_.clock.enter(Phase::Forward);
+  flight.layers.resize(chunk.layers.size());
+  for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
+    Unit& unit = *chunk.layers[i];
+    rank_.enter_layer(unit.index());
+    unit.gather(rank_, Pass::Forward);
+    x = layer_forward(rank_, unit, std::move(x), positions_, chunk.recomputed[i], flight.layers[i]);
+    unit.release();
+  }
+  rank_.enter_layer(-1);
+  if (chunk.last) {
+    flight.head_gradient = run_head(std::move(x));
+  } else {
+    rank_.clock.enter(Phase::Pipeline);
+    link_.send(std::move(x), chunk.position + 1, Direction::Forward);
+  }
+  rank_.clock.enter(Phase::Other);
+}
+
+void Stage::backward(const ModelChunk& chunk, InFlight& flight) {
+  rank_.device.memory().enter(costmodel::kBackward);
+  rank_.clock.enter(Phase::Pipeline);
+  Tensor d = chunk.last ? std::move(flight.head_gradient)
+                        : link_.receive(chunk.position, chunk.position + 1, Direction::Backward);
+  d.relabel({"stream.gradient", TensorKind::Transient, rank_.activation});
+  rank_.clock.enter(Phase::Backward);
+  for (std::size_t i = chunk.layers.size(); i-- > 0;) {
+    Unit& unit = *chunk.layers[i];
+    rank_.enter_layer(unit.index());
+    unit.gather(rank_, Pass::BackwardData);
+    unit.open_gradients(rank_);
+    layer_backward(rank_, unit, std::move(flight.layers[i]), positions_, d, flight.weights);
+    unit.release();
+    // Gradients that nothing waits for are reduced while the layers below still run.
+    if (!flight.weights.later()) unit.finish_gradients(rank_);
+  }
+  rank_.enter_layer(-1);
+  if (chunk.first) {
+    embedding_gradient(d);
+  } else {
+    rank_.clock.enter(Phase::Pipeline);
+    link_.send(std::move(d), chunk.position - 1, Direction::Backward);
+  }
+  rank_.clock.enter(Phase::Other);
+}
+
+void Stage::weight_gradients(const ModelChunk& chunk, InFlight& flight) {
+  rank_.device.memory().enter(costmodel::kBackward);
+  rank_.clock.enter(Phase::Backward);
+  flight.weights.run(rank_);
+  for (std::size_t i = chunk.layers.size(); i-- > 0;) chunk.layers[i]->finish_gradients(rank_);
+  rank_.clock.enter(Phase::Other);
+}
+
+Tensor Stage::run_embedding() {
+  rank_.clock.enter(Phase::Forward);
+  embedding_->gather(rank_, Pass::Forward);
+  Tensor x = embedding_forward(rank_, *embedding_, tokens_of(ids_));
+  embedding_->release();
+  return x;
+}
+
+Tensor Stage::run_head(Tensor x) {
+  const costmodel::Recipe& recipe = rank_.scenario.recipe;
+  const auto tokens = static_cast<double>(costmodel::tokens_per_step(recipe));
+  Unit& matrix = words();
+  const bool is_embedding = matrix.index() == UnitPlan::kEmbedding;
+  std::vector<Unit*> used{&*head_};
+  if (&matrix != &*head_) used.push_back(&matrix);
+  for (Unit* unit : used) {
+    unit->gather(rank_, Pass::Forward);
+    unit->open_gradients(rank_);
+  }
+  Tensor d =
+      head_forward_backward(rank_, *head_, matrix, is_embedding ? "embedding.word.weight" : "head.weight",
+                            std::move(x), tokens_of(targets_), 1 / tokens, loss());
+  for (Unit* unit : used) {
+    unit->release();
+    unit->finish_gradients(rank_);
+  }
+  return d;
+}
+
+void Stage::embedding_gradient(const View& d) {
+  embedding_->open_gradients(rank_);
+  embedding_backward(rank_, *embedding_, tokens_of(ids_), d);
+  embedding_->finish_gradients(rank_);
+}
+
+void Stage::finish_gradients() {
+  rank_.clock.enter(Phase::Reduction);
+  for (Unit* unit : units()) {
+    for (FlatParameters& flat : unit->flats()) flat.finish_reduction();
+  }
+  if (!rank_.scenario.model.tied_embeddings || !costmodel::separates_ends(rank_.scenario.layout)) return;
+  for (std::optional<Unit>* copy : {&embedding_, &tied_copy_}) {
+    if (!copy->has_value()) continue;
+    for (FlatParameters& flat : (*copy)->flats()) flat.add_across(rank_, *rank_.groups.tied_ends);
+  }
+}
+
+std::vector<Unit*> Stage::units() {
+  std::vector<Unit*> out;
+  if (embedding_) out.push_back(&*embedding_);
+  for (Unit& unit : layers_) out.push_back(&unit);
+  if (head_) out.push_back(&*head_);
+  if (tied_copy_) out.push_back(&*tied_copy_);
+  return out;
+}
+
+}  // namespace hexaplan::validator

@@ -1,0 +1,73 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "costmodel/schedule/schedule.h"
+#include "validator/executor/layers/transformer_layer.h"
+#include "validator/executor/parallel/data.h"
+#include "validator/executor/parallel/pipeline.h"
+#include "validator/executor/parallel/rank.h"
+#include "validator/executor/step/token_source.h"
+
+namespace hexaplan::validator {
+
+/// Consecutive layers that a stage runs as one.
+struct ModelChunk {
+  int position = 0;  // in model order, counted in chunks
+  bool first = false, last = false;
+  std::vector<Unit*> layers;
+  std::vector<bool> recomputed;  // per layer: only its input is kept
+};
+
+/// One rank's part of the model and the tasks that a schedule makes of a step: a micro-batch forward through
+/// a chunk, backward, or backward in two parts.
+class Stage {
+ public:
+  Stage(Rank& rank, std::uint64_t seed);
+
+  /// Tokens of one step of this rank. Before its first task.
+  void load_tokens(const TokenSource& source, std::int64_t step);
+  /// Runs what the schedule has for this stage, in order.
+  void run(const std::vector<costmodel::Task>& tasks);
+
+  [[nodiscard]] std::vector<Unit*> units();
+  /// Sum of this rank's −log p(target) over its tokens, times 1/tokens of the global batch. 1×1.
+  [[nodiscard]] View loss() const { return losses_.view().slice(0, 1); }
+  /// What the routers of this rank's layers added to the loss. 1×1.
+  [[nodiscard]] View balance_loss() const { return losses_.view().slice(1, 1); }
+  /// Gradients, loss and counters start at zero.
+  void begin_step();
+  /// After the last task: what is left to add up.
+  void finish_gradients();
+
+ private:
+  /// One micro-batch inside one chunk.
+  struct InFlight {
+    std::vector<LayerSaved> layers;
+    Tensor head_gradient;
+    WeightGradients weights{WeightGradients::When::AtOnce};
+  };
+  void plan_chunks(std::uint64_t seed);
+  void forward(const ModelChunk& chunk, InFlight& flight);
+  void backward(const ModelChunk& chunk, InFlight& flight);
+  void weight_gradients(const ModelChunk& chunk, InFlight& flight);
+  [[nodiscard]] Tensor run_head(Tensor x);
+  [[nodiscard]] Tensor run_embedding();
+  void embedding_gradient(const View& d);
+  [[nodiscard]] Unit& words() { return tied_copy_ ? *tied_copy_ : head_words_ ? *head_ : *embedding_; }
+  [[nodiscard]] View tokens_of(const Tensor& all) const;
+
+  Rank& rank_;
+  PipelineLink link_;
+  std::vector<Unit> layers_;
+  std::optional<Unit> embedding_, head_, tied_copy_;
+  bool head_words_ = false;  // the output layer has a matrix of its own, in head_
+  std::vector<ModelChunk> chunks_;
+  std::map<std::pair<int, int>, InFlight> in_flight_;  // by micro-batch and chunk
+  Tensor positions_, ids_, targets_, losses_;
+};
+
+}  // namespace hexaplan::validator

@@ -1,0 +1,193 @@
+#include "validator/executor/verify/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "costmodel/memory/memory_kinds.h"
+#include "costmodel/step/estimate.h"
+#include "costmodel/step/step_counts.h"
+#include "validator/executor/communicator/traffic.h"
+#include "validator/executor/step/global_state.h"
+#include "validator/executor/step/run_steps.h"
+#include "validator/executor/verify/layout_space.h"
+
+namespace hexaplan::validator {
+namespace {
+
+using costmodel::MemoryBreakdown;
+using costmodel::Pass;
+using costmodel::Scenario;
+
+struct Run {
+  ExecutionReport report;
+  GlobalState::Tensors parameters;  // after the last step
+};
+
+Run run(const Scenario& sc, Routing routing, const VerifyOptions& options, RankBackend& backend) {
+  Run out;
+  GlobalState state;
+  RunOptions run_options{.steps = options.steps, .seed = options.seed, .routing = routing};
+  run_options.ranks = options.ranks;
+  run_options.make_device = options.make_device;
+  run_options.stepped = [&](const RankView& view) {
+    if (view.step == options.steps) state.add(view, State::Master);
+  };
+  out.report = run_steps(sc, run_options, backend);
+  out.parameters = state.tensors();
+  return out;
+}
+
+class Comparison {
+ public:
+  explicit Comparison(Verification& result) : result_{result} {}
+  /// Exactly equal.
+  void equal(int rank, const std::string& what, double predicted, double executed) {
+    ++result_.compared;
+    if (predicted != executed) result_.mismatches.push_back({rank, what, predicted, executed});
+  }
+  /// A relative difference that may not be larger than rounding.
+  void same(const std::string& what, double difference, double& worst) {
+    ++result_.compared;
+    worst = std::max(worst, difference);
+    if (!(difference <= kSameNumbers)) result_.mismatches.push_back({-1, what, 0, difference});
+  }
+
+ private:
+  Verification& result_;
+};
+
+double relative(double a, double b) {
+  return std::abs(a - b) / std::abs(b);
+}
+
+/// The sharded steps against those of one rank.
+void compare_steps(const Run& sharded, const Run& single, std::string_view routing, Verification& out) {
+  Comparison compare{out};
+  for (std::size_t i = 0; i < single.report.steps.size(); ++i) {
+    const StepReport &a = sharded.report.steps.at(i), &b = single.report.steps[i];
+    compare.same(fmt::format("loss of step {}, experts {}", b.step, routing), relative(a.loss, b.loss),
+                 out.loss_error);
+    compare.same(fmt::format("gradient norm of step {}, experts {}", b.step, routing),
+                 relative(a.gradient_norm, b.gradient_norm), out.norm_error);
+  }
+  const Difference worst = largest_difference(sharded.parameters, single.parameters);
+  compare.same(
+      fmt::format("{} of unit {}, experts {}", worst.parameter.second, worst.parameter.first, routing),
+      worst.relative, out.parameter_error);
+  out.compared += static_cast<std::int64_t>(single.parameters.size()) - 1;
+}
+
+void compare_memory(const RankReport& rank, const MemoryBreakdown& predicted, Comparison& compare) {
+  for (const costmodel::MemoryKind& row : costmodel::kMemoryKinds) {
+    compare.equal(rank.rank, fmt::format("bytes of {} at the peak", row.name), predicted.of(row.kind).value(),
+                  static_cast<double>(rank.memory.peak_by_kind[static_cast<std::size_t>(row.kind)]));
+  }
+}
+
+std::string_view name_of(Pass pass) {
+  constexpr std::array<std::string_view, 4> kNames = {"forward", "backward", "weight gradient", "step"};
+  return kNames[static_cast<std::size_t>(pass)];
+}
+
+/// What the rank's own allocator holds of an estimated peak.
+MemoryBreakdown tensors_at_peak(const costmodel::StageMemory& stage) {
+  MemoryBreakdown kinds = stage.at_peak;
+  kinds.communication = kinds.overhead = {};
+  return kinds;
+}
+
+void compare_traffic(const RankReport& rank, const std::vector<costmodel::CollectiveCount>& predicted,
+                     double steps, Comparison& compare) {
+  struct Both {
+    double messages[2] = {}, bytes[2] = {};
+  };
+  std::map<std::string, Both> rows;
+  const auto key = [](std::string_view operation, Pass pass, costmodel::CollectiveKind kind,
+                      costmodel::Group group) {
+    return fmt::format("{} ({}), {} over {}", operation, name_of(pass), validator::name_of(kind),
+                       validator::name_of(group));
+  };
+  for (const auto& p : predicted) {
+    Both& row = rows[key(p.operation, p.pass, p.kind, p.group)];
+    row.messages[0] += p.messages * steps;
+    row.bytes[0] += p.bytes.value() * steps;
+  }
+  for (const auto& t : rank.traffic) {
+    Both& row = rows[key(t.operation, t.pass, t.kind, t.group)];
+    row.messages[1] += static_cast<double>(t.count.messages);
+    row.bytes[1] += t.count.bytes.value();
+  }
+  for (const auto& [what, row] : rows) {
+    compare.equal(rank.rank, "messages of " + what, row.messages[0], row.messages[1]);
+    compare.equal(rank.rank, "bytes of " + what, row.bytes[0], row.bytes[1]);
+  }
+}
+
+void compare_flops(const RankReport& rank, const std::vector<costmodel::FlopCount>& predicted, double steps,
+                   Comparison& compare) {
+  std::map<std::string, std::pair<double, double>> rows;
+  const auto key = [](std::string_view operation, Pass pass) {
+    return fmt::format("FLOPs of {} ({})", operation, name_of(pass));
+  };
+  for (const auto& p : predicted) rows[key(p.operation, p.pass)].first += p.flops.value() * steps;
+  for (const auto& o : rank.operations) rows[key(o.name, o.pass)].second += o.flops.value();
+  for (const auto& [what, row] : rows) compare.equal(rank.rank, what, row.first, row.second);
+}
+
+}  // namespace
+
+void compare_with_prediction(const Scenario& sc, const ExecutionReport& report, std::int64_t steps,
+                             Verification& out) {
+  Comparison compare{out};
+  std::map<int, std::pair<MemoryBreakdown, costmodel::StepCounts>> stages;
+  const costmodel::Estimate estimate = costmodel::estimate_step(sc, {});
+  for (const RankReport& rank : report.ranks) {
+    auto& [memory, counts] = stages[rank.stage];
+    if (counts.flops.empty()) {
+      memory = tensors_at_peak(estimate.stages.at(static_cast<std::size_t>(rank.stage)));
+      counts = costmodel::count_step(sc, rank.stage);
+    }
+    compare_memory(rank, memory, compare);
+    compare_traffic(rank, counts.collectives, static_cast<double>(steps), compare);
+    compare_flops(rank, counts.flops, static_cast<double>(steps), compare);
+    if (rank.memory.peak_bytes > out.most_bytes) {
+      out.most_bytes = rank.memory.peak_bytes;
+      out.predicted_memory = memory;
+    }
+    for (const TrafficReport& t : rank.traffic) {
+      out.messages += t.count.messages;
+      out.communicated += t.count.bytes;
+    }
+    for (const OperationReport& o : rank.operations) out.flops += o.flops;
+  }
+}
+
+Scenario on_one_rank(Scenario sc) {
+  sc.layout = {};
+  sc.cluster.gpus = 1;
+  sc.recipe.recompute = {};
+  return sc;
+}
+
+Verification verify(const Scenario& sc, const VerifyOptions& options, RankBackend& backend) {
+  Verification out{.scenario = describe(sc), .ranks = sc.layout.world_size()};
+  const Scenario one = on_one_rank(sc);
+  const Run counted = run(sc, Routing::InTurn, options, backend);
+  compare_steps(counted, run(one, Routing::InTurn, options, backend), "in turn", out);
+  compare_with_prediction(sc, counted.report, options.steps, out);
+  out.loss = counted.report.steps.back().loss;
+  if (sc.model.is_moe()) {
+    compare_steps(run(sc, Routing::Learned, options, backend), run(one, Routing::Learned, options, backend),
+                  "chosen by the router", out);
+  }
+  return out;
+}
+
+}  // namespace hexaplan::validator

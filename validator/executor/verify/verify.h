@@ -1,0 +1,69 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "costmodel/memory/tensor_ledger.h"
+#include "costmodel/spec/scenario.h"
+#include "costmodel/units/quantity.h"
+#include "validator/executor/communicator/run_ranks.h"
+#include "validator/executor/device/device.h"
+#include "validator/executor/report/execution_report.h"
+
+namespace hexaplan::validator {
+
+/// One number that the cost model predicts and the executor shows.
+struct Mismatch {
+  int rank = -1;  // −1: of the whole job
+  std::string what;
+  double predicted = 0, executed = 0;
+};
+
+/// A scenario's step executed and held against its prediction and against the step of a single rank.
+struct Verification {
+  std::string scenario;
+  std::int64_t ranks = 0;
+  std::int64_t compared = 0;  // numbers
+  std::vector<Mismatch> mismatches;
+
+  // What was executed, for people.
+  costmodel::MemoryBreakdown predicted_memory;  // of the rank that has most
+  std::int64_t most_bytes = 0;                  // allocated by it
+  std::int64_t messages = 0;                    // of all ranks
+  costmodel::Bytes communicated;
+  costmodel::Flops flops;
+  double loss = 0;
+  double loss_error = 0, norm_error = 0, parameter_error = 0;  // relative, against the single rank
+
+  [[nodiscard]] bool equal() const { return mismatches.empty(); }
+};
+
+struct VerifyOptions {
+  std::uint64_t seed = 1;
+  std::int64_t steps = 2;  // the second sees what the first updated
+  RankOptions ranks;
+  std::function<std::unique_ptr<Device>(int rank)> make_device;  // float64; required
+};
+
+/// Bound of the relative differences between sharded and single rank in float64.
+inline constexpr double kSameNumbers = 1e-10;
+
+/// Runs the scenario on ranks of `backend` with experts filled in turn, as the cost model counts them, and
+/// once more alone; mixtures of experts also with their routers' own choice. Compares
+///   loss, gradient norm and every updated parameter with those of one rank, ≤ kSameNumbers apart;
+///   bytes by kind at each rank's peak, messages and bytes of every collective, FLOPs of every operation with
+///   the prediction, exactly.
+/// Precondition: rules and executor accept the scenario. Throws RankFault when a rank does.
+[[nodiscard]] Verification verify(const costmodel::Scenario& scenario, const VerifyOptions& options,
+                                  RankBackend& backend);
+
+/// Only the counts: adds to `out` how a report of `steps` steps differs from the prediction for `scenario`.
+void compare_with_prediction(const costmodel::Scenario& scenario, const ExecutionReport& report,
+                             std::int64_t steps, Verification& out);
+
+/// The same model and recipe on one rank.
+[[nodiscard]] costmodel::Scenario on_one_rank(costmodel::Scenario scenario);
+
+}  // namespace hexaplan::validator

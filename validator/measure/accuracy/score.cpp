@@ -1,0 +1,111 @@
+#include "validator/measure/accuracy/score.h"
+
+#include <map>
+#include <utility>
+
+namespace hexaplan::validator {
+
+using costmodel::Estimate;
+
+namespace {
+
+/// Everything that is compared in one set of cases, before it is summed up.
+struct Tally {
+  std::vector<Residual> time;
+  std::size_t time_skipped = 0;
+  std::array<std::vector<Residual>, kMemoryKinds> memory;
+  std::array<std::size_t, kMemoryKinds> memory_skipped{};
+  std::vector<std::pair<bool, bool>> outcomes;
+  std::size_t outcomes_skipped = 0;
+  std::map<std::pair<std::string, std::string>, std::vector<RankedRun>> groups;  // by source and group
+
+  void add(const MeasuredCase& measured, const Estimate& predicted) {
+    if (measured.step) add_time(measured, predicted);
+    for (const MeasuredMemory& m : measured.memory) {
+      memory[static_cast<std::size_t>(m.kind)].push_back(
+          {measured.source, predicted_memory(predicted, m.kind, m.scope).value(), m.bytes.value(),
+           measured.weight});
+    }
+    if (measured.ran_out_of_memory) {
+      outcomes.emplace_back(predicts_out_of_memory(predicted), *measured.ran_out_of_memory);
+    }
+  }
+
+  void skip(const MeasuredCase& measured) {
+    if (measured.step) ++time_skipped;
+    for (const MeasuredMemory& m : measured.memory) ++memory_skipped[static_cast<std::size_t>(m.kind)];
+    if (measured.ran_out_of_memory) ++outcomes_skipped;
+  }
+
+  void take(const PredictedCase& c) {
+    if (const auto* predicted = std::get_if<Estimate>(&c.prediction)) {
+      add(c.measured, *predicted);
+    } else {
+      skip(c.measured);
+    }
+  }
+
+  [[nodiscard]] Scores sum_up() const {
+    Scores scores{.time = summarise(time, time_skipped),
+                  .out_of_memory = summarise_out_of_memory(outcomes, outcomes_skipped)};
+    for (std::size_t kind = 0; kind < kMemoryKinds; ++kind) {
+      scores.memory[kind] = summarise(memory[kind], memory_skipped[kind]);
+    }
+    std::vector<std::vector<RankedRun>> list;
+    for (const auto& [key, runs] : groups) list.push_back(runs);
+    scores.ranking = summarise_ranking(list);
+    return scores;
+  }
+
+ private:
+  void add_time(const MeasuredCase& measured, const Estimate& estimate) {
+    const double predicted = estimate.time.total().value(), seconds = measured.step->value();
+    time.push_back({measured.source, predicted, seconds, measured.weight});
+    if (measured.rank_group.empty()) return;
+    groups[{measured.source, measured.rank_group}].push_back(
+        {.predicted = predicted, .measured = seconds, .fits = !predicts_out_of_memory(estimate)});
+  }
+};
+
+}  // namespace
+
+ComparedCase compare(const PredictedCase& c) {
+  const MeasuredCase& measured = c.measured;
+  ComparedCase compared{.id = measured.id, .source = measured.source};
+  compared.measured_out_of_memory = measured.ran_out_of_memory;
+  if (const auto* missing = std::get_if<NotPredicted>(&c.prediction)) {
+    compared.reason = missing->reason;
+    return compared;
+  }
+  const auto& predicted = std::get<Estimate>(c.prediction);
+  if (measured.step) {
+    compared.time =
+        Residual{measured.source, predicted.time.total().value(), measured.step->value(), measured.weight};
+    compared.by_cause = predicted.time;
+  }
+  for (const MeasuredMemory& m : measured.memory) {
+    const Residual r{measured.source, predicted_memory(predicted, m.kind, m.scope).value(), m.bytes.value()};
+    compared.memory.push_back({m.kind, r.predicted, r.measured, r.error()});
+  }
+  if (measured.ran_out_of_memory) {
+    compared.predicted_out_of_memory = predicts_out_of_memory(predicted);
+    compared.device_bytes = predicted_memory(predicted, MemoryKind::Device, MemoryScope::WorstRank).value();
+    compared.capacity_bytes = predicted.capacity.value();
+  }
+  return compared;
+}
+
+AccuracyReport score(const std::vector<PredictedCase>& cases) {
+  Tally all;
+  std::map<std::string, Tally> by_source;
+  for (const PredictedCase& c : cases) {
+    if (!c.measured.scoreable()) continue;
+    all.take(c);
+    by_source[c.measured.source].take(c);
+  }
+  AccuracyReport report{.all = all.sum_up()};
+  for (const auto& [source, tally] : by_source) report.sources.push_back({source, tally.sum_up()});
+  return report;
+}
+
+}  // namespace hexaplan::validator

@@ -1,0 +1,348 @@
+#include "validator/measure/sweep/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "validator/executor/device/device.h"
+
+namespace hexaplan::validator {
+namespace {
+
+using costmodel::AttentionShape;
+using costmodel::Bytes;
+using costmodel::CollectiveKind;
+using costmodel::GemmShape;
+using costmodel::Pass;
+using costmodel::Precision;
+using costmodel::Seconds;
+
+/// A layer whose matrices are measured.
+struct LayerShape {
+  std::int64_t hidden, heads, kv_heads, head_dim, mlp, vocabulary;
+};
+// Published config.json of Llama-3.2-1B, Llama-3.1-8B, Qwen2.5-14B, Llama-3.1-70B and Llama-3.1-405B (Hugging
+// Face); in front of them models that a processor computes, with the same ratios.
+constexpr LayerShape kLayers[] = {
+    {4096, 32, 8, 128, 14336, 128256}, {8192, 64, 8, 128, 28672, 128256},   {2048, 32, 8, 64, 8192, 128256},
+    {5120, 40, 8, 128, 13824, 152064}, {16384, 128, 8, 128, 53248, 128256}, {1024, 16, 4, 64, 3584, 32000},
+    {512, 8, 2, 64, 1792, 8192},       {256, 4, 2, 64, 896, 4096},          {128, 4, 2, 32, 448, 1024},
+};
+constexpr std::int64_t kTensorDegrees[] = {1, 2, 4, 8};
+constexpr std::int64_t kTokens[] = {4096, 8192, 2048, 16384, 1024, 512, 256, 128};
+constexpr std::int64_t kExperts = 8;
+/// fp32 main gradients, read and written (costmodel/compute/operation_builder.cpp).
+constexpr double kAccumulateBytes = 8;
+/// Datasheets of Ada, Hopper and Blackwell: dense fp8 against bf16 (presets/gpus).
+constexpr double kNarrowSpeed = 2;
+
+/// FNV-1a: a fixed order that has nothing to do with size.
+std::uint64_t shuffled(std::string_view name) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+/// Points of one kind, every name once, within the limits.
+class Collector {
+ public:
+  explicit Collector(const PlanLimits& limits) : limits_{limits} {}
+  bool add(const Point& point) {
+    if (guess_time(point, limits_.rates) > limits_.longest_run || traffic_of(point) > limits_.memory)
+      return false;
+    std::string name = name_of(point);
+    if (!names_.insert(name).second) return false;
+    points_.emplace_back(shuffled(name), point);
+    return true;
+  }
+  [[nodiscard]] std::vector<Point> take_shuffled() {
+    std::stable_sort(points_.begin(), points_.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<Point> points;
+    for (auto& [order, point] : points_) points.push_back(point);
+    points_.clear();
+    return points;
+  }
+
+ private:
+  const PlanLimits& limits_;
+  std::set<std::string> names_;
+  std::vector<std::pair<std::uint64_t, Point>> points_;
+};
+
+struct Linear {
+  std::int64_t outputs, inputs;
+};
+
+std::vector<Linear> linears_of(const LayerShape& l, std::int64_t tp) {
+  std::vector<Linear> result;
+  if (l.heads % tp == 0) {
+    const std::int64_t kv_heads = std::max<std::int64_t>(l.kv_heads / tp, 1);
+    result.push_back({(l.heads / tp + 2 * kv_heads) * l.head_dim, l.hidden});
+    result.push_back({l.hidden, l.heads / tp * l.head_dim});
+  }
+  if (l.mlp % tp == 0) {
+    result.push_back({2 * l.mlp / tp, l.hidden});
+    result.push_back({l.hidden, l.mlp / tp});
+  }
+  if (l.vocabulary % tp == 0) result.push_back({l.vocabulary / tp, l.hidden});
+  return result;
+}
+
+/// Forward, backward data and backward weight of a matrix, as costmodel::OperationBuilder::gemms cuts them.
+GemmShape shape_of(const Linear& l, std::int64_t tokens, Pass pass) {
+  switch (pass) {
+    case Pass::BackwardData:
+      return {.m = tokens, .n = l.inputs, .k = l.outputs};
+    case Pass::BackwardWeight:
+      return {.m = l.outputs, .n = l.inputs, .k = tokens};
+    default:
+      return {.m = tokens, .n = l.outputs, .k = l.inputs};
+  }
+}
+
+/// At most `per_cell` points per `width` powers of two of area and depth and per pass.
+class Cells {
+ public:
+  explicit Cells(int per_cell, double width = 1) : per_cell_{per_cell}, width_{width} {}
+  bool full(const GemmShape& g, Pass pass) const {
+    const auto found = count_.find(key(g, pass));
+    return found != count_.end() && found->second >= per_cell_;
+  }
+  void fill(const GemmShape& g, Pass pass) { ++count_[key(g, pass)]; }
+
+ private:
+  [[nodiscard]] std::tuple<int, int, Pass> key(const GemmShape& g, Pass pass) const {
+    const auto log2 = [this](double x) { return static_cast<int>(std::lround(std::log2(x) / width_)); };
+    return {log2(static_cast<double>(g.m) * static_cast<double>(g.n)), log2(static_cast<double>(g.k)), pass};
+  }
+  int per_cell_;
+  double width_;
+  std::map<std::tuple<int, int, Pass>, int> count_;
+};
+
+/// The matrices of every layer under every tensor-parallel degree.
+std::vector<Linear> all_linears() {
+  std::vector<Linear> result;
+  for (const LayerShape& layer : kLayers) {
+    for (const std::int64_t tp : kTensorDegrees) {
+      const std::vector<Linear> parts = linears_of(layer, tp);
+      result.insert(result.end(), parts.begin(), parts.end());
+    }
+  }
+  return result;
+}
+
+/// What devices multiply in eight bits has sides that fill rows of 16 bytes.
+bool has_product(Precision precision, const GemmShape& g) {
+  if (!costmodel::is_quantized(precision)) return true;
+  return g.m % kE4m3Multiple == 0 && g.n % kE4m3Multiple == 0 && g.k % kE4m3Multiple == 0;
+}
+
+void add_passes(const Linear& linear, std::int64_t tokens, Precision precision, Cells& cells,
+                Collector& points) {
+  for (const Pass pass : {Pass::Forward, Pass::BackwardData, Pass::BackwardWeight}) {
+    Point point{.kind = PointKind::Gemm,
+                .precision = precision,
+                .pass = pass,
+                .gemm = shape_of(linear, tokens, pass)};
+    if (!has_product(precision, point.gemm)) continue;
+    if (cells.full(point.gemm, pass) || !points.add(point)) continue;
+    cells.fill(point.gemm, pass);
+    if (pass != Pass::BackwardWeight) continue;
+    point.gemm.accumulate_bytes = kAccumulateBytes;  // the same with and without
+    points.add(point);
+  }
+}
+
+std::vector<Point> gemms(const PlanLimits& limits, Precision precision, Cells cells) {
+  Collector points{limits};
+  const std::vector<Linear> linears = all_linears();
+  for (const std::int64_t tokens : kTokens) {
+    for (const Linear& linear : linears) add_passes(linear, tokens, precision, cells, points);
+  }
+  return points.take_shuffled();
+}
+
+/// The largest square that the limits allow, short and long.
+std::vector<Point> sustained(const PlanLimits& limits, Precision precision) {
+  Collector fits{limits};
+  for (std::int64_t side = 8192; side >= 128; side /= 2) {
+    Point point{
+        .kind = PointKind::SustainedGemm, .precision = precision, .gemm = {.m = side, .n = side, .k = side}};
+    if (!fits.add(point)) continue;
+    Point alone = point;
+    alone.kind = PointKind::Gemm;
+    return {alone, point};
+  }
+  return {};
+}
+
+/// The square first; then fewer shapes than bf16 has: the kernels are alike, and a quick sweep has to hold
+/// both.
+std::vector<Point> narrow_gemms(const PlanLimits& limits, Precision precision) {
+  constexpr double kWidth = 2;
+  std::vector<Point> points = sustained(limits, precision);
+  const std::vector<Point> others = gemms(limits, precision, Cells{limits.per_cell, kWidth});
+  points.insert(points.end(), others.begin(), others.end());
+  return points;
+}
+
+std::vector<Point> special_gemms(const PlanLimits& limits) {
+  Collector points{limits};
+  for (const std::int64_t tokens : {65536, 32768, 16384, 4096, 1024, 256}) {
+    for (const LayerShape& layer : kLayers) {
+      points.add({.kind = PointKind::GroupedGemm,
+                  .gemm = {.m = tokens / kExperts, .n = layer.mlp, .k = layer.hidden, .batch = kExperts}});
+    }
+  }
+  std::vector<Point> result = points.take_shuffled();
+  const std::size_t most = 8 + 3 * static_cast<std::size_t>(limits.per_cell);
+  if (result.size() > most) result.resize(most);
+  const std::vector<Point> squares = sustained(limits, Precision::Bf16);
+  result.insert(result.begin(), squares.begin(), squares.end());
+  return result;
+}
+
+/// Heads of one layer; several sequences of few tokens, as micro-batches have them.
+struct AttentionHeads {
+  std::int64_t heads, kv_heads, head_dim, tokens;
+};
+constexpr AttentionHeads kHeads[] = {
+    {32, 8, 128, 16384}, {32, 8, 64, 16384}, {8, 1, 128, 8192}, {4, 2, 64, 1024}, {4, 2, 32, 256}};
+constexpr std::int64_t kSequences[] = {4096, 8192, 2048, 16384, 1024, 32768, 512, 256, 128, 64};
+
+AttentionShape attention_of(const AttentionHeads& h, std::int64_t sequence) {
+  const auto s = static_cast<double>(sequence);
+  return {.batch = std::max<std::int64_t>(1, h.tokens / sequence),
+          .heads = h.heads,
+          .kv_heads = h.kv_heads,
+          .seq_q = sequence,
+          .seq_kv = sequence,
+          .head_dim = h.head_dim,
+          .v_head_dim = h.head_dim,
+          .causal = true,
+          .pairs = s * s / 2};
+}
+
+void add_attention(Collector& points, const AttentionShape& shape) {
+  points.add({.kind = PointKind::AttentionForward, .attention = shape});
+  points.add({.kind = PointKind::AttentionBackward, .attention = shape});
+}
+
+std::vector<Point> attentions(const PlanLimits& limits) {
+  Collector points{limits};
+  for (const AttentionHeads& heads : kHeads) {
+    for (const std::int64_t sequence : kSequences) {
+      AttentionShape shape = attention_of(heads, sequence);
+      add_attention(points, shape);
+      const auto s = static_cast<double>(sequence);
+      const bool few = limits.per_cell < 2 && sequence != 4096 && sequence != 256;
+      if (few) continue;
+      // The unmasked halves of a zig-zag ring: all queries against half of the keys.
+      shape.causal = false;
+      shape.seq_kv = sequence / 2;
+      shape.pairs = s * s / 2;
+      add_attention(points, shape);
+      shape = attention_of(heads, sequence);
+      shape.window = sequence / 4;
+      const auto w = static_cast<double>(shape.window);
+      shape.pairs = s * w - w * w / 2;
+      add_attention(points, shape);
+    }
+  }
+  return points.take_shuffled();
+}
+
+std::vector<Point> memory_steps(const PlanLimits& limits) {
+  Collector points{limits};
+  for (int step = 0; step < kMemorySteps; ++step) {
+    const auto kind = static_cast<MemoryStep>(step);
+    const int factor = limits.per_cell < 2 ? 4 : 2;
+    for (std::int64_t elements = 1 << 14; elements <= 1 << 28; elements *= factor)
+      points.add({.kind = PointKind::MemoryBound, .step = kind, .elements = elements});
+  }
+  return points.take_shuffled();
+}
+
+/// Takes from each list in turn, in proportion to its length.
+std::vector<Point> interleave(std::span<const std::vector<Point>> lists) {
+  std::vector<std::pair<double, const Point*>> order;
+  for (const std::vector<Point>& list : lists) {
+    for (std::size_t i = 0; i < list.size(); ++i)
+      order.emplace_back(static_cast<double>(i) / static_cast<double>(list.size()), &list[i]);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Point> points;
+  points.reserve(order.size());
+  for (const auto& [place, point] : order) points.push_back(*point);
+  return points;
+}
+
+/// `point` with payloads of 4 KiB to 1 GiB, each `factor` times the one before.
+void add_payloads(Point point, double factor, Collector& points) {
+  for (double bytes = 4096; bytes <= 1024.0 * 1024 * 1024; bytes *= factor) {
+    point.payload = Bytes{bytes};
+    points.add(point);
+  }
+}
+
+}  // namespace
+
+Seconds guess_time(const Point& point, const RoughRates& rates) {
+  const bool attention =
+      point.kind == PointKind::AttentionForward || point.kind == PointKind::AttentionBackward;
+  const double faster = costmodel::is_quantized(point.precision) ? kNarrowSpeed : 1;
+  return flops_of(point) / (attention ? rates.attention : faster * rates.gemm) +
+         traffic_of(point) / rates.memory;
+}
+
+std::vector<Point> plan_kernels(const PlanLimits& limits) {
+  std::vector<std::vector<Point>> lists = {{{.kind = PointKind::Launch}},
+                                           special_gemms(limits),
+                                           gemms(limits, Precision::Bf16, Cells{limits.per_cell}),
+                                           attentions(limits),
+                                           memory_steps(limits)};
+  for (const Precision precision : limits.narrow) lists.push_back(narrow_gemms(limits, precision));
+  std::vector<Point> points = interleave(lists);
+  std::set<std::string> names;
+  std::erase_if(points, [&](const Point& point) { return !names.insert(name_of(point)).second; });
+  return points;
+}
+
+std::vector<Point> plan_collectives(const RankPlan& ranks, const PlanLimits& limits) {
+  Collector points{limits};
+  std::set<int> groups;
+  for (int size = 2; size < ranks.ranks; size *= 2) groups.insert(size);
+  if (ranks.ranks > 1) groups.insert(ranks.ranks);
+  const double factor = limits.per_cell < 2 ? 8 : 2;
+  for (const int size : groups) {
+    const int nodes = (size + ranks.per_node - 1) / ranks.per_node;
+    Point point{.kind = PointKind::Collective, .ranks = size, .nodes = nodes};
+    for (const CollectiveKind kind :
+         {CollectiveKind::AllReduce, CollectiveKind::AllGather, CollectiveKind::ReduceScatter,
+          CollectiveKind::AllToAll, CollectiveKind::SendRecv, CollectiveKind::Broadcast}) {
+      point.collective = kind;
+      add_payloads(point, factor, points);
+    }
+    if (!ranks.overlaps) continue;
+    point.kind = PointKind::Overlap;
+    point.gemm = {.m = 4096, .n = 4096, .k = 4096};
+    for (const CollectiveKind kind :
+         {CollectiveKind::AllReduce, CollectiveKind::AllGather, CollectiveKind::ReduceScatter}) {
+      point.collective = kind;
+      point.payload = Bytes{256.0 * 1024 * 1024};
+      points.add(point);
+    }
+  }
+  return points.take_shuffled();
+}
+
+}  // namespace hexaplan::validator
