@@ -4,36 +4,36 @@
 #include <array>
 #include <cassert>
 
+#include "costmodel/parameters/parameter_names.h"
 #include "costmodel/units/ceil_div.h"
 
 namespace hexaplan::costmodel {
 namespace {
 
-ParameterTensor& add_matrix(std::vector<ParameterTensor>& out, std::string_view name, std::int64_t rows,
+ParameterTensor& add_matrix(std::vector<ParameterTensor>& out, Parameter name, std::int64_t rows,
                             std::int64_t cols, Cut cut, std::int64_t count = 1) {
-  return out.emplace_back(
-      ParameterTensor{.name = name, .rows = rows, .cols = cols, .count = count, .cut = cut, .matrix = true});
+  return out.emplace_back(ParameterTensor{
+      .name = name_of(name), .rows = rows, .cols = cols, .count = count, .cut = cut, .matrix = true});
 }
 /// Gate and up in one, or up alone.
-void add_up_projection(std::vector<ParameterTensor>& out, const ModelSpec& m, std::string_view name,
+void add_up_projection(std::vector<ParameterTensor>& out, const ModelSpec& m, Parameter name,
                        std::int64_t rows, Cut cut, std::int64_t count = 1) {
   add_matrix(out, name, rows, m.hidden, cut, count).parts = m.mlp.gated ? 2 : 1;
 }
-void add_down_projection(std::vector<ParameterTensor>& out, const ModelSpec& m, std::string_view name,
+void add_down_projection(std::vector<ParameterTensor>& out, const ModelSpec& m, Parameter name,
                          std::int64_t cols, Cut cut, std::int64_t count = 1) {
   add_matrix(out, name, m.hidden, cols, cut, count).ia3 = Ia3Scale::Inputs;
 }
-void add_vector(std::vector<ParameterTensor>& out, std::string_view name, std::int64_t elements, Cut cut,
+void add_vector(std::vector<ParameterTensor>& out, Parameter name, std::int64_t elements, Cut cut,
                 std::int64_t count = 1) {
-  out.push_back({.name = name, .rows = elements, .count = count, .cut = cut, .matrix = false});
+  out.push_back({.name = name_of(name), .rows = elements, .count = count, .cut = cut, .matrix = false});
 }
-void add_table(std::vector<ParameterTensor>& out, std::string_view name, std::int64_t rows, std::int64_t cols,
+void add_table(std::vector<ParameterTensor>& out, Parameter name, std::int64_t rows, std::int64_t cols,
                Cut cut) {
-  out.push_back({.name = name, .rows = rows, .cols = cols, .cut = cut, .matrix = false});
+  out.push_back({.name = name_of(name), .rows = rows, .cols = cols, .cut = cut, .matrix = false});
 }
 
-void append_norm(const ModelSpec& m, std::string_view weight, std::string_view bias,
-                 std::vector<ParameterTensor>& out) {
+void append_norm(const ModelSpec& m, Parameter weight, Parameter bias, std::vector<ParameterTensor>& out) {
   add_vector(out, weight, m.hidden, Cut::Replicated);
   if (m.norm == NormKind::Layer && m.norm_bias) {
     add_vector(out, bias, m.hidden, Cut::Replicated);
@@ -44,17 +44,18 @@ void append_grouped_attention(const ModelSpec& m, std::vector<ParameterTensor>& 
   const AttentionSpec& a = m.attention;
   const std::int64_t query = a.heads * a.head_dim;
   const std::int64_t key_value = a.kv_heads * (a.head_dim + a.v_head_dim);
-  add_matrix(out, "attention.query.weight", query, m.hidden, Cut::Column);
-  ParameterTensor& both = add_matrix(out, "attention.key_value.weight", key_value, m.hidden, Cut::KeyValue);
+  add_matrix(out, Parameter::AttentionQueryWeight, query, m.hidden, Cut::Column);
+  ParameterTensor& both =
+      add_matrix(out, Parameter::AttentionKeyValueWeight, key_value, m.hidden, Cut::KeyValue);
   both.parts = 2;
   both.ia3 = Ia3Scale::Outputs;
   if (a.qkv_bias) {
-    add_vector(out, "attention.query.bias", query, Cut::Column);
-    add_vector(out, "attention.key_value.bias", key_value, Cut::KeyValue);
+    add_vector(out, Parameter::AttentionQueryBias, query, Cut::Column);
+    add_vector(out, Parameter::AttentionKeyValueBias, key_value, Cut::KeyValue);
   }
   if (a.qk_norm) {
-    add_vector(out, "attention.query_norm.weight", a.head_dim, Cut::Replicated);
-    add_vector(out, "attention.key_norm.weight", a.head_dim, Cut::Replicated);
+    add_vector(out, Parameter::AttentionQueryNormWeight, a.head_dim, Cut::Replicated);
+    add_vector(out, Parameter::AttentionKeyNormWeight, a.head_dim, Cut::Replicated);
   }
 }
 
@@ -65,22 +66,22 @@ void append_latent_attention(const ModelSpec& m, std::vector<ParameterTensor>& o
   const std::int64_t query = a.heads * a.head_dim;
   const std::int64_t latent = a.kv_lora_rank + a.qk_rope_dim;
   if (a.q_lora_rank > 0) {
-    add_matrix(out, "attention.query_down.weight", a.q_lora_rank, m.hidden, Cut::Replicated);
+    add_matrix(out, Parameter::AttentionQueryDownWeight, a.q_lora_rank, m.hidden, Cut::Replicated);
     if (a.qkv_bias) {
-      add_vector(out, "attention.query_down.bias", a.q_lora_rank, Cut::Replicated);
+      add_vector(out, Parameter::AttentionQueryDownBias, a.q_lora_rank, Cut::Replicated);
     }
-    add_vector(out, "attention.query_down_norm.weight", a.q_lora_rank, Cut::Replicated);
-    add_matrix(out, "attention.query_up.weight", query, a.q_lora_rank, Cut::Column);
+    add_vector(out, Parameter::AttentionQueryDownNormWeight, a.q_lora_rank, Cut::Replicated);
+    add_matrix(out, Parameter::AttentionQueryUpWeight, query, a.q_lora_rank, Cut::Column);
   } else {
-    add_matrix(out, "attention.query.weight", query, m.hidden, Cut::Column);
+    add_matrix(out, Parameter::AttentionQueryWeight, query, m.hidden, Cut::Column);
   }
-  add_matrix(out, "attention.key_value_down.weight", latent, m.hidden, Cut::Replicated);
+  add_matrix(out, Parameter::AttentionKeyValueDownWeight, latent, m.hidden, Cut::Replicated);
   if (a.qkv_bias) {
-    add_vector(out, "attention.key_value_down.bias", latent, Cut::Replicated);
+    add_vector(out, Parameter::AttentionKeyValueDownBias, latent, Cut::Replicated);
   }
-  add_vector(out, "attention.key_value_down_norm.weight", a.kv_lora_rank, Cut::Replicated);
-  add_matrix(out, "attention.key_value_up.weight", a.heads * (a.qk_nope_dim + a.v_head_dim), a.kv_lora_rank,
-             Cut::Column)
+  add_vector(out, Parameter::AttentionKeyValueDownNormWeight, a.kv_lora_rank, Cut::Replicated);
+  add_matrix(out, Parameter::AttentionKeyValueUpWeight, a.heads * (a.qk_nope_dim + a.v_head_dim),
+             a.kv_lora_rank, Cut::Column)
       .ia3 = Ia3Scale::Outputs;
 }
 
@@ -91,35 +92,36 @@ void append_attention(const ModelSpec& m, std::vector<ParameterTensor>& out) {
   } else {
     append_grouped_attention(m, out);
   }
-  add_matrix(out, "attention.output.weight", m.hidden, a.heads * a.v_head_dim, Cut::Row);
+  add_matrix(out, Parameter::AttentionOutputWeight, m.hidden, a.heads * a.v_head_dim, Cut::Row);
   if (a.output_bias) {
-    add_vector(out, "attention.output.bias", m.hidden, Cut::Replicated);
+    add_vector(out, Parameter::AttentionOutputBias, m.hidden, Cut::Replicated);
   }
   if (a.sinks) {
-    add_vector(out, "attention.sinks", a.heads, Cut::Column);
+    add_vector(out, Parameter::AttentionSinks, a.heads, Cut::Column);
   }
 }
 
 void append_mlp(const ModelSpec& m, std::vector<ParameterTensor>& out) {
   const std::int64_t widened = (m.mlp.gated ? 2 : 1) * m.mlp.ffn;
   const bool gated = m.mlp.gated;
-  add_up_projection(out, m, gated ? "mlp.gate_up.weight" : "mlp.up.weight", widened, Cut::Column);
+  add_up_projection(out, m, gated ? Parameter::MlpGateUpWeight : Parameter::MlpUpWeight, widened,
+                    Cut::Column);
   if (m.mlp.bias) {
-    add_vector(out, gated ? "mlp.gate_up.bias" : "mlp.up.bias", widened, Cut::Column);
+    add_vector(out, gated ? Parameter::MlpGateUpBias : Parameter::MlpUpBias, widened, Cut::Column);
   }
-  add_down_projection(out, m, "mlp.down.weight", m.mlp.ffn, Cut::Row);
+  add_down_projection(out, m, Parameter::MlpDownWeight, m.mlp.ffn, Cut::Row);
   if (m.mlp.bias) {
-    add_vector(out, "mlp.down.bias", m.hidden, Cut::Replicated);
+    add_vector(out, Parameter::MlpDownBias, m.hidden, Cut::Replicated);
   }
 }
 
 void append_router(const ModelSpec& m, std::vector<ParameterTensor>& out) {
-  add_matrix(out, "moe.router.weight", m.moe.experts, m.hidden, Cut::Replicated);
+  add_matrix(out, Parameter::MoeRouterWeight, m.moe.experts, m.hidden, Cut::Replicated);
   if (m.moe.router_bias) {
-    add_vector(out, "moe.router.bias", m.moe.experts, Cut::Replicated);
+    add_vector(out, Parameter::MoeRouterBias, m.moe.experts, Cut::Replicated);
   }
   if (m.moe.router_correction) {
-    add_vector(out, "moe.router.correction_bias", m.moe.experts, Cut::Replicated);
+    add_vector(out, Parameter::MoeRouterCorrectionBias, m.moe.experts, Cut::Replicated);
   }
 }
 
@@ -127,15 +129,15 @@ void append_experts(const ModelSpec& m, std::vector<ParameterTensor>& out) {
   const MoeSpec& moe = m.moe;
   const std::int64_t widened = (m.mlp.gated ? 2 : 1) * moe.expert_ffn;
   const bool gated = m.mlp.gated;
-  add_up_projection(out, m, gated ? "moe.experts.gate_up.weight" : "moe.experts.up.weight", widened,
-                    Cut::ExpertColumn, moe.experts);
+  add_up_projection(out, m, gated ? Parameter::MoeExpertsGateUpWeight : Parameter::MoeExpertsUpWeight,
+                    widened, Cut::ExpertColumn, moe.experts);
   if (moe.expert_bias) {
-    add_vector(out, gated ? "moe.experts.gate_up.bias" : "moe.experts.up.bias", widened, Cut::ExpertColumn,
-               moe.experts);
+    add_vector(out, gated ? Parameter::MoeExpertsGateUpBias : Parameter::MoeExpertsUpBias, widened,
+               Cut::ExpertColumn, moe.experts);
   }
-  add_down_projection(out, m, "moe.experts.down.weight", moe.expert_ffn, Cut::ExpertRow, moe.experts);
+  add_down_projection(out, m, Parameter::MoeExpertsDownWeight, moe.expert_ffn, Cut::ExpertRow, moe.experts);
   if (moe.expert_bias) {
-    add_vector(out, "moe.experts.down.bias", m.hidden, Cut::ExpertReplicated, moe.experts);
+    add_vector(out, Parameter::MoeExpertsDownBias, m.hidden, Cut::ExpertReplicated, moe.experts);
   }
 }
 
@@ -145,11 +147,11 @@ void append_shared_experts(const ModelSpec& m, std::vector<ParameterTensor>& out
     return;
   }
   const bool gated = m.mlp.gated;
-  add_up_projection(out, m, gated ? "moe.shared.gate_up.weight" : "moe.shared.up.weight",
+  add_up_projection(out, m, gated ? Parameter::MoeSharedGateUpWeight : Parameter::MoeSharedUpWeight,
                     (gated ? 2 : 1) * m.moe.shared_ffn, Cut::Column);
-  add_down_projection(out, m, "moe.shared.down.weight", m.moe.shared_ffn, Cut::Row);
+  add_down_projection(out, m, Parameter::MoeSharedDownWeight, m.moe.shared_ffn, Cut::Row);
   if (m.moe.shared_gate) {
-    add_matrix(out, "moe.shared.gate.weight", 1, m.hidden, Cut::Replicated);
+    add_matrix(out, Parameter::MoeSharedGateWeight, 1, m.hidden, Cut::Replicated);
   }
 }
 
@@ -182,13 +184,13 @@ std::int64_t sum_active(const std::vector<ParameterTensor>& tensors, const MoeSp
 
 void append_layer_parameters(const ModelSpec& model, LayerClass kind, std::vector<ParameterTensor>& out) {
   const bool sandwiched = model.norms_per_layer >= 4;
-  append_norm(model, "norm1.weight", "norm1.bias", out);
+  append_norm(model, Parameter::Norm1Weight, Parameter::Norm1Bias, out);
   append_attention(model, out);
   if (sandwiched) {
-    append_norm(model, "attention_post_norm.weight", "attention_post_norm.bias", out);
+    append_norm(model, Parameter::AttentionPostNormWeight, Parameter::AttentionPostNormBias, out);
   }
   if (model.norms_per_layer >= 2) {
-    append_norm(model, "norm2.weight", "norm2.bias", out);
+    append_norm(model, Parameter::Norm2Weight, Parameter::Norm2Bias, out);
   }
   if (kind.moe) {
     append_router(model, out);
@@ -198,38 +200,38 @@ void append_layer_parameters(const ModelSpec& model, LayerClass kind, std::vecto
     append_mlp(model, out);
   }
   if (sandwiched) {
-    append_norm(model, "mlp_post_norm.weight", "mlp_post_norm.bias", out);
+    append_norm(model, Parameter::MlpPostNormWeight, Parameter::MlpPostNormBias, out);
   }
 }
 
 void append_embedding_parameters(const ModelSpec& model, std::vector<ParameterTensor>& out) {
-  add_table(out, "embedding.word.weight", model.vocab, model.hidden, Cut::Vocabulary);
+  add_table(out, Parameter::EmbeddingWordWeight, model.vocab, model.hidden, Cut::Vocabulary);
   if (model.positions == PositionKind::Learned) {
-    add_table(out, "embedding.position.weight", model.max_positions, model.hidden, Cut::Replicated);
+    add_table(out, Parameter::EmbeddingPositionWeight, model.max_positions, model.hidden, Cut::Replicated);
   }
   if (model.embedding_norm) {
-    append_norm(model, "embedding.norm.weight", "embedding.norm.bias", out);
+    append_norm(model, Parameter::EmbeddingNormWeight, Parameter::EmbeddingNormBias, out);
   }
 }
 
 void append_head_parameters(const ModelSpec& model, bool first_stage_elsewhere,
                             std::vector<ParameterTensor>& out) {
   if (model.final_norm) {
-    append_norm(model, "final_norm.weight", "final_norm.bias", out);
+    append_norm(model, Parameter::FinalNormWeight, Parameter::FinalNormBias, out);
   }
   if (!model.tied_embeddings || first_stage_elsewhere) {
-    add_matrix(out, "head.weight", model.vocab, model.hidden, Cut::Vocabulary);
+    add_matrix(out, Parameter::HeadWeight, model.vocab, model.hidden, Cut::Vocabulary);
   }
   if (model.head_bias) {
-    add_vector(out, "head.bias", model.vocab, Cut::Vocabulary);
+    add_vector(out, Parameter::HeadBias, model.vocab, Cut::Vocabulary);
   }
 }
 
 void append_mtp_parameters(const ModelSpec& model, std::vector<ParameterTensor>& out) {
-  append_norm(model, "mtp.embedding_norm.weight", "mtp.embedding_norm.bias", out);
-  append_norm(model, "mtp.hidden_norm.weight", "mtp.hidden_norm.bias", out);
-  add_matrix(out, "mtp.projection.weight", model.hidden, 2 * model.hidden, Cut::Column);
-  append_norm(model, "mtp.final_norm.weight", "mtp.final_norm.bias", out);
+  append_norm(model, Parameter::MtpEmbeddingNormWeight, Parameter::MtpEmbeddingNormBias, out);
+  append_norm(model, Parameter::MtpHiddenNormWeight, Parameter::MtpHiddenNormBias, out);
+  add_matrix(out, Parameter::MtpProjectionWeight, model.hidden, 2 * model.hidden, Cut::Column);
+  append_norm(model, Parameter::MtpFinalNormWeight, Parameter::MtpFinalNormBias, out);
 }
 
 std::int64_t padded_vocab(std::int64_t vocab, std::int64_t multiple, int tp) {

@@ -2,48 +2,32 @@
 
 #include <algorithm>
 
+#include "costmodel/program/lifetimes.h"
+
 namespace hexaplan::costmodel::program {
 namespace {
 
-/// Buffers of a program with their sizes and lifetimes.
-class Lifetimes {
- public:
-  Lifetimes(const Program& p, const Sizes& sizes)
-      : p_{p}, buffers_{buffers_of(p)}, last_{last_touches(p, buffers_)}, bytes_(p.values.size(), 0.0) {
-    for (std::size_t i = 0; i < p.values.size(); ++i) {
-      double& size = bytes_[position(buffers_[i])];  // the largest value that the buffer takes
-      size = std::max(size, sizes.bytes(p.values[i].shape));
-    }
+/// By buffer: of the largest value that it takes.
+std::vector<double> buffer_bytes(const Program& p, const Lifetimes& lives, const Sizes& sizes) {
+  std::vector<double> bytes(p.values.size(), 0.0);
+  for (std::size_t i = 0; i < p.values.size(); ++i) {
+    double& size = bytes[lives.buffer(static_cast<ValueId>(i))];
+    size = std::max(size, sizes.bytes(p.values[i].shape));
   }
-  [[nodiscard]] std::size_t buffer(ValueId id) const { return position(buffers_[position(id)]); }
-  [[nodiscard]] double bytes(std::size_t buffer) const { return bytes_[buffer]; }
-  [[nodiscard]] int last(std::size_t buffer) const { return last_[buffer]; }
-  /// True when something behind the forward pass touches the buffer.
-  [[nodiscard]] bool outlives_forward(std::size_t buffer) const {
-    const int last = last_[buffer];
-    return last >= 0 && p_.ops[static_cast<std::size_t>(last)].phase != Phase::Forward;
-  }
-
- private:
-  const Program& p_;
-  std::vector<ValueId> buffers_;
-  std::vector<int> last_;
-  std::vector<double> bytes_;
-};
+  return bytes;
+}
 
 class Fold {
  public:
-  Fold(const Program& p, const Sizes& sizes) : p_{p}, lives_{p, sizes}, state_(p.values.size()) {
-    for (std::size_t i = 0; i < p.values.size(); ++i) {
-      if (p.values[i].held) state_[lives_.buffer(static_cast<ValueId>(i))].held = true;
-    }
-    for (const ValueId id : {p.output, p.d_input}) {
-      if (id != kNone) state_[lives_.buffer(id)].stays = true;
-    }
+  Fold(const Program& p, const Sizes& sizes)
+      : p_{p}, lives_{p}, bytes_{buffer_bytes(p, lives_, sizes)}, state_(p.values.size()) {
     for (const ValueId id : {p.input, p.d_output}) {
       if (id != kNone) state_[lives_.buffer(id)].alive = true;
     }
-    keep_input();
+    if (!lives_.keeps_input()) return;
+    const std::size_t buffer = lives_.buffer(p.input);
+    state_[buffer].kind = p.keeps();
+    phases_[0].relabel(TensorKind::Transient, p.keeps(), bytes_[buffer]);
   }
 
   FoldedPhases run() {
@@ -60,32 +44,23 @@ class Fold {
  private:
   struct State {
     TensorKind kind = TensorKind::Transient;
-    bool alive = false, held = false, stays = false;
+    bool alive = false;
   };
 
   [[nodiscard]] Folded& phase_of(const Op& op) { return phases_[position(op.phase)]; }
 
-  /// The input was the transient of a running pass; it becomes what the layer keeps.
-  void keep_input() {
-    if (p_.input == kNone || p_.of(p_.input).kind) return;
-    const std::size_t buffer = lives_.buffer(p_.input);
-    if (!lives_.outlives_forward(buffer)) return;
-    state_[buffer].kind = p_.keeps();
-    phases_[0].relabel(TensorKind::Transient, p_.keeps(), lives_.bytes(buffer));
-  }
   void allocate(const Op& op, ValueId id) {
     const std::size_t buffer = lives_.buffer(id);
     State& state = state_[buffer];
     if (state.alive || p_.of(id).storage == Storage::Host) return;
     state.alive = true;
-    const bool kept = op.phase == Phase::Forward && lives_.outlives_forward(buffer);
-    state.kind = p_.of(id).kind.value_or(kept ? p_.keeps() : TensorKind::Transient);
-    phase_of(op).move(state.kind, lives_.bytes(buffer));
+    state.kind = lives_.kind(id, op.phase);
+    phase_of(op).move(state.kind, bytes_[buffer]);
   }
   void release_if_last(const Op& op, ValueId id, std::size_t at) {
     const std::size_t buffer = lives_.buffer(id);
     if (lives_.last(buffer) != static_cast<int>(at)) return;
-    if (state_[buffer].held) {
+    if (lives_.held(buffer)) {
       held_.push_back(buffer);
     } else {
       release(op, buffer);
@@ -97,13 +72,14 @@ class Fold {
   }
   void release(const Op& op, std::size_t buffer) {
     State& state = state_[buffer];
-    if (!state.alive || state.stays) return;
+    if (!state.alive || lives_.stays(buffer)) return;
     state.alive = false;
-    phase_of(op).move(state.kind, -lives_.bytes(buffer));
+    phase_of(op).move(state.kind, -bytes_[buffer]);
   }
 
   const Program& p_;
   Lifetimes lives_;
+  std::vector<double> bytes_;      // by buffer
   std::vector<State> state_;       // by buffer
   std::vector<std::size_t> held_;  // buffers to free at the end of the phase
   FoldedPhases phases_{};
@@ -116,7 +92,8 @@ FoldedPhases fold(const Program& program, const Sizes& sizes) {
 }
 
 std::vector<KeptValue> kept_values(const Program& p, const Sizes& sizes) {
-  const Lifetimes lives{p, sizes};
+  const Lifetimes lives{p};
+  const std::vector<double> bytes = buffer_bytes(p, lives, sizes);
   const std::size_t output = p.output == kNone ? p.values.size() : lives.buffer(p.output);
   constexpr int kUnlisted = -1;
   std::vector<int> rows(p.values.size(), kUnlisted);  // by buffer
@@ -124,7 +101,7 @@ std::vector<KeptValue> kept_values(const Program& p, const Sizes& sizes) {
   const auto keep = [&](ValueId id, Site site) {
     const std::size_t buffer = lives.buffer(id);
     if (buffer == output || !lives.outlives_forward(buffer)) return;
-    const KeptValue value{p.of(id).tensor, site, Bytes{lives.bytes(buffer)}};
+    const KeptValue value{p.of(id).tensor, site, Bytes{bytes[buffer]}};
     if (rows[buffer] == kUnlisted) {
       rows[buffer] = static_cast<int>(out.size());
       out.push_back(value);

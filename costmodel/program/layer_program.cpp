@@ -32,13 +32,15 @@ class ForwardBuilder {
     program_.ops.back().weight = static_cast<std::int16_t>(program_.weights.size() - 1);
   }
 
-  ValueId norm(Site site, ValueId x, Tensor output = Tensor::NormOutput) {
+  /// `weight`: its bias, where the model has one, is the next parameter.
+  ValueId norm(Site site, ValueId x, Parameter weight, Parameter bias, Tensor output = Tensor::NormOutput) {
     const Shape shape = program_.of(x).shape;
     const ValueId out = emit(site, Kind::Norm, {x}, output, shape);
     // 1/sigma of every row; a LayerNorm keeps the mean as well.
     const Width statistics = model_.norm == NormKind::Layer ? Width::Two : Width::One;
     also(Tensor::NormStatistics, {shape.rows, statistics, Type::Fp32});
-    weigh({Width::One, shape.width, Split::Whole});
+    const bool biased = model_.norm == NormKind::Layer && model_.norm_bias;
+    weigh({Width::One, shape.width, Split::Whole, weight, biased ? bias : Parameter::Count});
     return out;
   }
   ValueId matmul(Site site, ValueId x, Tensor output, Shape shape, Weight weight) {
@@ -47,19 +49,25 @@ class ForwardBuilder {
     weigh(weight);
     return out;
   }
-  ValueId bias(Site site, bool present, ValueId x) {
+  ValueId bias(Site site, bool present, ValueId x, Parameter first, Parameter last = Parameter::Count) {
     if (!present) return x;
     const Value of = program_.of(x);
     const ValueId out = emit(site, Kind::BiasAdd, {x}, of.tensor, of.shape);
-    weigh({of.shape.width, Width::One, Split::Whole});
+    weigh({of.shape.width, Width::One, Split::Whole, first, last});
     return out;
+  }
+  /// The first matrix of a gated MLP holds gate and up.
+  [[nodiscard]] Parameter up(Parameter gated, Parameter plain) const {
+    return model_.mlp.gated ? gated : plain;
   }
   ValueId activation(Site site, ValueId x, Tensor output, Shape shape) {
     const Kind kind = model_.mlp.gated ? Kind::GatedActivation : Kind::PlainActivation;
     return emit(site, kind, {x}, output, shape);
   }
   /// A norm between a block and the residual stream (Gemma-2).
-  ValueId post_norm(Site site, ValueId x) { return model_.norms_per_layer >= 4 ? norm(site, x) : x; }
+  ValueId post_norm(Site site, ValueId x, Parameter weight, Parameter bias) {
+    return model_.norms_per_layer >= 4 ? norm(site, x, weight, bias) : x;
+  }
 
   [[nodiscard]] Program& program() { return program_; }
   [[nodiscard]] Program take(ValueId input, ValueId output) {
@@ -76,12 +84,15 @@ class ForwardBuilder {
 /// Queries, keys and values side by side, rotated and normalised in place of each other.
 ValueId grouped_projections(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
   ValueId qkv = b.matmul(Site::Qkv, x, Tensor::QueryKeyValue, tokens(Width::QueryKeyValue),
-                         {Width::QueryKeyValue, Width::Hidden, Split::Column});
-  qkv = b.bias(Site::QkvBias, m.attention.qkv_bias, qkv);
+                         {Width::QueryKeyValue, Width::Hidden, Split::Column, Parameter::AttentionQueryWeight,
+                          Parameter::AttentionKeyValueWeight});
+  qkv = b.bias(Site::QkvBias, m.attention.qkv_bias, qkv, Parameter::AttentionQueryBias,
+               Parameter::AttentionKeyValueBias);
   if (m.attention.qk_norm) {
     qkv = b.emit(Site::QkNorm, Kind::QkNorm, {qkv}, Tensor::QueryKeyValue, tokens(Width::QueryKeyValue));
     b.also(Tensor::QueryKeyStatistics, {Rows::Tokens, Width::NormedHeads, Type::Fp32});
-    b.weigh({Width::One, Width::QueryKey, Split::Whole});
+    b.weigh({Width::One, Width::QueryKey, Split::Whole, Parameter::AttentionQueryNormWeight,
+             Parameter::AttentionKeyNormWeight});
   }
   if (m.positions != PositionKind::Rotary) return qkv;
   return b.emit(Site::Rope, Kind::Rope, {qkv}, Tensor::QueryKeyValue, tokens(Width::QueryKeyValue));
@@ -95,24 +106,27 @@ struct Latent {
 Latent latent_projections(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
   ValueId query = kNone;
   if (m.attention.q_lora_rank > 0) {
-    const ValueId down = b.matmul(Site::QueryDown, x, Tensor::QueryLatent, tokens(Width::QueryLatent),
-                                  {Width::QueryLatent, Width::Hidden, Split::Region});
-    const ValueId normed = b.norm(Site::QueryNorm, down, Tensor::LatentNormOutput);
+    const ValueId down =
+        b.matmul(Site::QueryDown, x, Tensor::QueryLatent, tokens(Width::QueryLatent),
+                 {Width::QueryLatent, Width::Hidden, Split::Region, Parameter::AttentionQueryDownWeight});
+    const ValueId normed = b.norm(Site::QueryNorm, down, Parameter::AttentionQueryDownNormWeight,
+                                  Parameter::Count, Tensor::LatentNormOutput);
     query = b.matmul(Site::QueryUp, normed, Tensor::Query, tokens(Width::Query),
-                     {Width::Query, Width::QueryLatent, Split::Column});
+                     {Width::Query, Width::QueryLatent, Split::Column, Parameter::AttentionQueryUpWeight});
   } else {
     query = b.matmul(Site::Query, x, Tensor::Query, tokens(Width::Query),
-                     {Width::Query, Width::Hidden, Split::Column});
+                     {Width::Query, Width::Hidden, Split::Column, Parameter::AttentionQueryWeight});
   }
   const ValueId latent =
       b.matmul(Site::KeyValueDown, x, Tensor::KeyValueLatent, tokens(Width::KeyValueLatent),
-               {Width::KeyValueLatent, Width::Hidden, Split::Region});
+               {Width::KeyValueLatent, Width::Hidden, Split::Region, Parameter::AttentionKeyValueDownWeight});
   const ValueId normed = b.emit(Site::KeyValueNorm, Kind::Norm, {latent}, Tensor::LatentNormOutput,
                                 tokens(Width::KeyValueNormed));
   b.also(Tensor::NormStatistics, {Rows::Tokens, Width::One, Type::Fp32});
-  b.weigh({Width::One, Width::KeyValueNormed, Split::Whole});
-  const ValueId up = b.matmul(Site::KeyValueUp, normed, Tensor::KeyValueUp, tokens(Width::KeyValueUp),
-                              {Width::KeyValueUp, Width::KeyValueNormed, Split::Column});
+  b.weigh({Width::One, Width::KeyValueNormed, Split::Whole, Parameter::AttentionKeyValueDownNormWeight});
+  const ValueId up = b.matmul(
+      Site::KeyValueUp, normed, Tensor::KeyValueUp, tokens(Width::KeyValueUp),
+      {Width::KeyValueUp, Width::KeyValueNormed, Split::Column, Parameter::AttentionKeyValueUpWeight});
   const ValueId rotated = b.emit(Site::LatentRope, Kind::Rope, {query}, Tensor::Query, tokens(Width::Query));
   const ValueId key_value =
       b.emit(Site::LatentRope, Kind::ExpandKeys, {up, latent}, Tensor::KeyValue, tokens(Width::KeyValue));
@@ -130,27 +144,31 @@ ValueId attention(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
   const ValueId out =
       b.emit(Site::Core, Kind::Attend, operands, Tensor::AttentionOutput, tokens(Width::Attended));
   b.also(Tensor::LogSumExp, {Rows::Tokens, Width::Heads, Type::Fp32});
-  const ValueId projected = b.matmul(Site::AttentionOutput, out, Tensor::AttentionProjection, kHiddenStates,
-                                     {Width::Hidden, Width::Attended, Split::Row});
-  return b.bias(Site::AttentionOutputBias, m.attention.output_bias, projected);
+  const ValueId projected =
+      b.matmul(Site::AttentionOutput, out, Tensor::AttentionProjection, kHiddenStates,
+               {Width::Hidden, Width::Attended, Split::Row, Parameter::AttentionOutputWeight});
+  return b.bias(Site::AttentionOutputBias, m.attention.output_bias, projected,
+                Parameter::AttentionOutputBias);
 }
 
 ValueId dense_mlp(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
   ValueId up = b.matmul(Site::Up, x, Tensor::GateUp, tokens(Width::GateUp),
-                        {Width::GateUp, Width::Hidden, Split::Column});
-  up = b.bias(Site::UpBias, m.mlp.bias, up);
+                        {Width::GateUp, Width::Hidden, Split::Column,
+                         b.up(Parameter::MlpGateUpWeight, Parameter::MlpUpWeight)});
+  up = b.bias(Site::UpBias, m.mlp.bias, up, b.up(Parameter::MlpGateUpBias, Parameter::MlpUpBias));
   const ValueId active = b.activation(Site::Activation, up, Tensor::Activation, tokens(Width::Activation));
   return b.matmul(Site::Down, active, Tensor::MlpProjection, kHiddenStates,
-                  {Width::Hidden, Width::Activation, Split::Row});
+                  {Width::Hidden, Width::Activation, Split::Row, Parameter::MlpDownWeight});
 }
 
 ValueId shared_experts(ForwardBuilder& b, ValueId x) {
   const ValueId up = b.matmul(Site::SharedUp, x, Tensor::GateUp, tokens(Width::SharedGateUp),
-                              {Width::SharedGateUp, Width::Hidden, Split::Column});
+                              {Width::SharedGateUp, Width::Hidden, Split::Column,
+                               b.up(Parameter::MoeSharedGateUpWeight, Parameter::MoeSharedUpWeight)});
   const ValueId active =
       b.activation(Site::SharedActivation, up, Tensor::Activation, tokens(Width::SharedActivation));
   return b.matmul(Site::SharedDown, active, Tensor::MlpProjection, kHiddenStates,
-                  {Width::Hidden, Width::SharedActivation, Split::Row});
+                  {Width::Hidden, Width::SharedActivation, Split::Row, Parameter::MoeSharedDownWeight});
 }
 
 /// Router, copies of every token for its experts, the experts, and their weighted sum on top of what the
@@ -162,21 +180,25 @@ ValueId experts(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
          {Rows::Hidden, Width::Experts, Type::Fp32});
   const ValueId chosen = b.also(Tensor::ChosenExperts, kIndices);
   const ValueId weights = b.also(Tensor::ExpertWeights, kOfCopies);
-  b.weigh({Width::Experts, Width::Hidden, Split::Whole});
+  b.weigh({Width::Experts, Width::Hidden, Split::Whole, Parameter::MoeRouterWeight});
   const ValueId copies =
       b.emit(Site::Permute, Kind::Permute, {x, chosen}, Tensor::TokenCopies, {Rows::Copies, Width::Hidden});
   b.also(Tensor::TokenOrder, kIndices);
-  const ValueId up = b.matmul(Site::ExpertUp, copies, Tensor::ExpertGateUp,
-                              {Rows::ExpertRows, Width::ExpertGateUp}, {Width::ExpertGateUp, Width::Hidden});
+  const ValueId up =
+      b.matmul(Site::ExpertUp, copies, Tensor::ExpertGateUp, {Rows::ExpertRows, Width::ExpertGateUp},
+               {Width::ExpertGateUp, Width::Hidden, Split::Whole,
+                b.up(Parameter::MoeExpertsGateUpWeight, Parameter::MoeExpertsUpWeight)});
   const ValueId active = b.activation(Site::ExpertActivation, up, Tensor::ExpertActivation,
                                       {Rows::ExpertRows, Width::ExpertActivation});
-  const ValueId down = b.matmul(Site::ExpertDown, active, Tensor::ExpertProjection,
-                                {Rows::ExpertRows, Width::Hidden}, {Width::Hidden, Width::ExpertActivation});
+  const ValueId down =
+      b.matmul(Site::ExpertDown, active, Tensor::ExpertProjection, {Rows::ExpertRows, Width::Hidden},
+               {Width::Hidden, Width::ExpertActivation, Split::Whole, Parameter::MoeExpertsDownWeight});
   const bool shares = m.moe.shared_ffn > 0;
   IdList<12> summed{down, weights, chosen};
   if (shares) summed.push_front(shared_experts(b, x));
   const ValueId out = b.emit(Site::Unpermute, Kind::Unpermute, summed, Tensor::MlpProjection, kHiddenStates);
-  for (int i = 0; i < 3; ++i) b.also(Tensor::TokenOrder, kIndices, Role::Workspace);
+  for (int i = 0; i < 2; ++i) b.also(Tensor::TokenOrder, kIndices, Role::Workspace);
+  b.also(Tensor::ExpertWeights, kOfCopies, Role::Workspace);
   Program& p = b.program();
   if (shares) p.ops.back().in_place = 1;
   return out;
@@ -187,30 +209,37 @@ ValueId experts(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
 Program forward_layer(const ModelSpec& m, LayerClass kind) {
   ForwardBuilder b{m, Part::Layer};
   const ValueId x = b.input(Tensor::LayerInput, kHiddenStates);
-  const ValueId attended = b.post_norm(Site::PostNorm1, attention(b, m, b.norm(Site::Norm1, x)));
+  const ValueId attended = b.post_norm(
+      Site::PostNorm1, attention(b, m, b.norm(Site::Norm1, x, Parameter::Norm1Weight, Parameter::Norm1Bias)),
+      Parameter::AttentionPostNormWeight, Parameter::AttentionPostNormBias);
   const ValueId y =
       b.emit(Site::AttentionResidual, Kind::Add, {attended, x}, Tensor::LayerMiddle, kHiddenStates);
-  const ValueId normed = b.norm(Site::Norm2, y);
+  const ValueId normed = b.norm(Site::Norm2, y, Parameter::Norm2Weight, Parameter::Norm2Bias);
   const ValueId made = kind.moe ? experts(b, m, normed) : dense_mlp(b, m, normed);
-  const ValueId out = b.emit(Site::MlpResidual, Kind::Add, {b.post_norm(Site::PostNorm2, made), y},
-                             Tensor::LayerOutput, kHiddenStates);
+  const ValueId normed_again =
+      b.post_norm(Site::PostNorm2, made, Parameter::MlpPostNormWeight, Parameter::MlpPostNormBias);
+  const ValueId out =
+      b.emit(Site::MlpResidual, Kind::Add, {normed_again, y}, Tensor::LayerOutput, kHiddenStates);
   return b.take(x, out);
 }
 
 Program forward_embedding(const ModelSpec& m) {
   ForwardBuilder b{m, Part::Embedding};
   ValueId out = b.emit(Site::EmbeddingLookup, Kind::Lookup, {}, Tensor::LayerOutput, kHiddenStates);
-  b.weigh({Width::Vocab, Width::Hidden, Split::Row});
-  if (m.embedding_norm) out = b.norm(Site::EmbeddingNorm, out, Tensor::LayerOutput);
+  b.weigh({Width::Vocab, Width::Hidden, Split::Row, Parameter::EmbeddingWordWeight});
+  if (m.embedding_norm)
+    out = b.norm(Site::EmbeddingNorm, out, Parameter::EmbeddingNormWeight, Parameter::EmbeddingNormBias,
+                 Tensor::LayerOutput);
   return b.take(kNone, out);
 }
 
 Program forward_head(const ModelSpec& m, bool fused_loss) {
   ForwardBuilder b{m, Part::Head};
   const ValueId x = b.input(Tensor::LayerOutput, kHiddenStates);
-  const ValueId normed = m.final_norm ? b.norm(Site::HeadNorm, x) : x;
+  const ValueId normed =
+      m.final_norm ? b.norm(Site::HeadNorm, x, Parameter::FinalNormWeight, Parameter::FinalNormBias) : x;
   const ValueId logits = b.matmul(Site::Logits, normed, Tensor::Logits, tokens(Width::Vocab),
-                                  {Width::Vocab, Width::Hidden, Split::Column});
+                                  {Width::Vocab, Width::Hidden, Split::Column, Parameter::HeadWeight});
   const ValueId maxima = b.emit(Site::Loss, Kind::LossMaxima, {logits}, Tensor::LossMaxima,
                                 {Rows::Tokens, Width::One, Type::Fp32});
   const ValueId sums = b.emit(Site::Loss, Kind::LossSums, {logits, maxima}, Tensor::LossSums,

@@ -5,22 +5,9 @@
 #include <string_view>
 
 #include "costmodel/spec/recipe.h"
+#include "costmodel/units/enum_table.h"
 
 namespace hexaplan::costmodel::program {
-
-/// Position of an enumerator in the table of its enum.
-template <class Enum>
-[[nodiscard]] constexpr std::size_t position(Enum value) {
-  return static_cast<std::size_t>(value);
-}
-/// True when row i of `table` describes enumerator i and no enumerator is missing.
-template <class Row, std::size_t N>
-[[nodiscard]] constexpr bool lists_in_order(const std::array<Row, N>& table, std::size_t count) {
-  for (std::size_t i = 0; i < N; ++i) {
-    if (position(table[i].id) != i || table[i].name.empty()) return false;
-  }
-  return N == count;
-}
 
 /// Parts of a layer or of an end of the model that tensor parallelism enters and leaves as one, or that run
 /// one after the other in backward.

@@ -53,7 +53,8 @@ std::vector<int> last_touches(const Program& p, const std::vector<ValueId>& buff
 Shape payload_of(const Program& p, const Op& op) {
   assert(row_of(op.kind).message.has_value());
   if (op.payload) return *op.payload;
-  return p.of(op.kind == Kind::AllGather ? op.writes[0] : op.reads[0]).shape;
+  const bool gathers = row_of(op.kind).message == CollectiveKind::AllGather;
+  return p.of(gathers ? op.writes[0] : op.reads[0]).shape;
 }
 
 std::optional<std::string> first_fault(const Program& p) {

@@ -11,6 +11,7 @@
 
 #include "costmodel/compute/operation.h"
 #include "costmodel/memory/tensor_ledger.h"
+#include "costmodel/parameters/parameter_names.h"
 #include "costmodel/program/names.h"
 #include "costmodel/spec/dtype.h"
 
@@ -27,6 +28,7 @@ enum class Rows : std::uint8_t {
   Context,     // N·c: of all ranks that share the sequences
   Copies,      // of routed tokens, one per chosen expert
   Received,    // copies from the ranks that exchange tokens
+  Exchanged,   // … and from those that share an expert's columns, each padded to the fullest
   ExpertRows,  // copies that this rank's experts work on
   Count
 };
@@ -86,6 +88,8 @@ enum class Split : std::uint8_t { Whole, Region, Column, Row };
 struct Weight {
   Width out = Width::Hidden, in = Width::Hidden;
   Split split = Split::Whole;
+  Parameter first = Parameter::Count;
+  Parameter last = Parameter::Count;  // … up to this neighbour among the parameters; Count: `first` alone
 };
 
 /// Operation kinds: what a forward pass is made of, messages, and what their derivatives are made of.
@@ -105,6 +109,7 @@ enum class Kind : std::uint8_t {
   Add,
   Route,
   CountChoices,
+  GatherCounts,  // ranks tell each other how many copies every expert gets
   Permute,
   Regroup,  // rows by rank -> rows by expert
   Ungroup,  // and back
@@ -132,7 +137,7 @@ enum class Kind : std::uint8_t {
   GatedActivationBack,
   PlainActivationBack,
   UnpermuteBack,
-  ExpertWeightsBack,
+  ScaleCopies,  // gradients of the copies by the weights of their experts
   RouteBack,
   PermuteBack,
   Copy,
@@ -165,6 +170,7 @@ inline constexpr std::array<KindRow, position(Kind::Count)> kKinds{{
     {Kind::Add, "add", 1},
     {Kind::Route, "route", 0, Work::Matrix},
     {Kind::CountChoices, "count_choices"},
+    {Kind::GatherCounts, "gather_counts", 0, Work::None, CollectiveKind::AllGather},
     {Kind::Permute, "permute"},
     {Kind::Regroup, "regroup"},
     {Kind::Ungroup, "ungroup"},
@@ -192,7 +198,7 @@ inline constexpr std::array<KindRow, position(Kind::Count)> kKinds{{
     {Kind::GatedActivationBack, "gated_activation_back", 0, Work::None, {}, false},
     {Kind::PlainActivationBack, "activation_back", 0, Work::None, {}, false},
     {Kind::UnpermuteBack, "unpermute_back", 0, Work::None, {}, false},
-    {Kind::ExpertWeightsBack, "expert_weights_back", 1, Work::None, {}, false},
+    {Kind::ScaleCopies, "scale_copies", 1, Work::None, {}, false},
     {Kind::RouteBack, "route_back", 0, Work::None, {}, false},
     {Kind::PermuteBack, "permute_back", 0, Work::None, {}, false},
     {Kind::Copy, "copy", 0, Work::None, {}, false},

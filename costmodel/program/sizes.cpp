@@ -36,6 +36,7 @@ void fill_mixture(const Filler& set, const Scenario& sc, const LocalDims& d) {
   const Layout& l = sc.layout;
   set(Rows::Copies, d.router_tokens * d.top_k);
   set(Rows::Received, static_cast<double>(d.expert_tokens) / l.expert_tensor());
+  set(Rows::Exchanged, d.expert_tokens);
   set(Rows::ExpertRows, d.expert_tokens);
   set(Width::Experts, d.experts);
   set(Width::ExpertGateUp, d.expert_up);

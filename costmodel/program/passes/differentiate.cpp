@@ -122,6 +122,7 @@ const std::array<Differentiation::RuleRow, position(Kind::LookupBack)> Different
     {Kind::Add, &Differentiation::add},
     {Kind::Route, &Differentiation::route},
     {Kind::CountChoices, &Differentiation::nothing},
+    {Kind::GatherCounts, &Differentiation::nothing},
     {Kind::Permute, &Differentiation::permute},
     {Kind::Regroup, &Differentiation::regroup},
     {Kind::Ungroup, &Differentiation::ungroup},
@@ -303,18 +304,18 @@ void Differentiation::unpermute(const Op& op, ValueId dy) {
   const std::size_t first = op.in_place == 1 ? 1 : 0;
   const ValueId output = op.reads[first], weights = op.reads[first + 1], chosen = op.reads[first + 2];
   if (first == 1) give(op.reads[0], dy);
-  const ValueId d_output = made(op, Kind::UnpermuteBack, {dy, output, weights, chosen}, output);
+  const ValueId copies = made(op, Kind::UnpermuteBack, {dy, output, weights, chosen}, output);
   const ValueId d_weights = also(weights);
-  const Shape index = p_.of(chosen).shape;
+  const Shape index = p_.of(chosen).shape, factors = p_.of(weights).shape;
   order_of_gradients_ = also(Tensor::TokenOrder, index);
   also(Tensor::TokenOrder, index);
+  also(Tensor::ExpertWeights, factors);
+  const ValueId d_output = made(op, Kind::ScaleCopies, {copies, weights}, output);
   also(Tensor::TokenOrder, index);
+  also(Tensor::ExpertWeights, factors);
   give(output, d_output);
-  const ValueId normed = made(op, Kind::ExpertWeightsBack, {d_weights}, weights);
-  also(Tensor::TokenOrder, index);
-  also(Tensor::TokenOrder, index);
   const Op* router = producer(p_, weights);
-  gradients_[position(router->writes[0])] = normed;  // the router's first result stands for all of them
+  gradients_[position(router->writes[0])] = d_weights;  // the router's first result stands for all of them
 }
 
 /// Softmax, choice and balance loss, then the router's matrix, whose gradient does not wait.
@@ -331,7 +332,7 @@ void Differentiation::route(const Op& op, ValueId d_weights) {
 
 void Differentiation::rearrange(const Op& op, Kind back, ValueId dy) {
   const ValueId dx = made(op, back, {dy}, op.reads[0]);
-  also(Tensor::TokenOrder, {Rows::ExpertRows, Width::One, Type::Int32});
+  also(Tensor::TokenOrder, {p_.of(dx).shape.rows, Width::One, Type::Int32});
   give(op.reads[0], dx);
 }
 

@@ -6,8 +6,10 @@ namespace hexaplan::costmodel::program {
 namespace {
 
 constexpr Shape kReceived{Rows::Received, Width::Hidden};
+constexpr Shape kExchanged{Rows::Exchanged, Width::Hidden};
 constexpr Shape kExpertRows{Rows::ExpertRows, Width::Hidden};
-constexpr Shape kRowIndex{Rows::ExpertRows, Width::One, Type::Int32};
+constexpr Shape kSortedIndex{Rows::ExpertRows, Width::One, Type::Int32};
+constexpr Shape kExchangedIndex{Rows::Exchanged, Width::One, Type::Int32};
 
 class ExpertExchange {
  public:
@@ -55,7 +57,7 @@ class ExpertExchange {
     return sum;
   }
   void tell(ValueId chosen, Width width, Group group) {
-    emit(Site::TokenCounts, Kind::AllGather, {chosen},
+    emit(Site::TokenCounts, Kind::GatherCounts, {chosen},
          value(Tensor::ChoiceCounts, {Rows::One, width, Type::Int32}, Role::Whole), group);
   }
 
@@ -65,20 +67,20 @@ class ExpertExchange {
     ValueId rows = value(Tensor::ExpertInput, kReceived, Role::Whole);
     exchange(Site::Dispatch, permute.writes[0], rows);
     if (t_.cuts_experts) {
-      const ValueId received = std::exchange(rows, value(Tensor::ExpertInput, kExpertRows, Role::Whole));
+      const ValueId received = std::exchange(rows, value(Tensor::ExpertInput, kExchanged, Role::Whole));
       // What was received lies in the gather's buffer.
       emit(Site::GatherRows, Kind::AllGather, {received}, rows, Group::ExpertTensor).in_place = 1;
     }
     const ValueId input = value(Tensor::ExpertInput, kExpertRows);
     emit(Site::Dispatch, Kind::Regroup, {rows, permute.writes[1]}, input, Group::Expert)
-        .writes.push_back(value(Tensor::TokenOrder, kRowIndex, Role::Workspace));
+        .writes.push_back(value(Tensor::TokenOrder, kSortedIndex, Role::Workspace));
     replaced_ = permute.writes[0];
     stands_for_ = input;
   }
   void bring_back(ValueId made) {
-    ValueId rows = value(Tensor::ExpertOutput, kExpertRows, Role::Whole);
+    ValueId rows = value(Tensor::ExpertOutput, kExchanged, Role::Whole);
     emit(Site::Combine, Kind::Ungroup, {made}, rows, Group::Expert)
-        .writes.push_back(value(Tensor::TokenOrder, kRowIndex, Role::Workspace));
+        .writes.push_back(value(Tensor::TokenOrder, kExchangedIndex, Role::Workspace));
     if (t_.cuts_experts) {
       const ValueId partial = std::exchange(rows, value(Tensor::ExpertOutput, kReceived, Role::Whole));
       emit(Site::ScatterRows, Kind::ReduceScatter, {partial}, rows, Group::ExpertTensor);
