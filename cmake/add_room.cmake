@@ -13,11 +13,15 @@ function(add_room name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "LINK_PUBLIC;LINK_PRIVATE")
   add_library(${name} STATIC)
   add_library(hexaplan::${name} ALIAS ${name})
-  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  set_target_properties(${name} PROPERTIES OUTPUT_NAME hexaplan_${name})
+  # "costmodel/spec/layout.h" in the tree and, for users of the installed package, below include/hexaplan.
+  target_include_directories(
+    ${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/hexaplan>)
+  target_compile_features(${name} PUBLIC cxx_std_20)
   target_link_libraries(
     ${name}
     PUBLIC ${ARG_LINK_PUBLIC}
-    PRIVATE ${ARG_LINK_PRIVATE} project_warnings)
+    PRIVATE ${ARG_LINK_PRIVATE} $<BUILD_INTERFACE:project_warnings>)
   precompile_headers(${name} room)
   gather_sources(${name})
   cmake_language(EVAL CODE "cmake_language(DEFER CALL fill_empty_room [[${name}]])")

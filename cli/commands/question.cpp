@@ -80,11 +80,10 @@ Question ask(const ScenarioOptions& options) {
   Question question{.request = read_request(options)};
   if (!options.save_scenario.empty())
     write_file(options.save_scenario, presets::to_text(to_json(question.request)) + "\n");
-  auto [scenario, notes] = resolve_request(question.request, options);
-  question.scenario = std::move(scenario);
-  question.notes = std::move(notes);
-  presets::ClusterCalibration found = presets::calibration_for(question.request, question.scenario.cluster);
-  found.apply_to(question.scenario.framework);
+  presets::CalibratedScenario found =
+      presets::calibrate(question.request, resolve_request(question.request, options));
+  question.scenario = std::move(found.scenario);
+  question.notes = std::move(found.notes);
   question.calibration = std::move(found.calibration);
   question.fabric = std::move(found.fabric);
   return question;

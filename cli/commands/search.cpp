@@ -99,12 +99,11 @@ void add_machines(const SearchOptions& options, SearchReport& report) {
   for (const presets::JsonValue& cluster : clusters_to_try(options, question.request)) {
     ScenarioRequest request = question.request;
     request.cluster = cluster;
-    presets::ResolvedScenario resolved = resolve_request(request, options.question);
-    presets::ClusterCalibration found = presets::calibration_for(request, resolved.scenario.cluster);
-    found.apply_to(resolved.scenario.framework);
-    report.problem.machines.push_back({resolved.scenario.cluster, found.calibration});
+    presets::CalibratedScenario found =
+        presets::calibrate(request, resolve_request(request, options.question));
+    report.problem.machines.push_back({found.scenario.cluster, found.calibration});
     if (report.varies_machines()) continue;
-    question = {std::move(request), std::move(resolved.scenario), std::move(resolved.notes),
+    question = {std::move(request), std::move(found.scenario), std::move(found.notes),
                 std::move(found.calibration), std::move(found.fabric)};
   }
 }

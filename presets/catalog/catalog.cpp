@@ -6,9 +6,11 @@
 #include <cctype>
 #include <cstdlib>
 #include <map>
+#include <span>
 #include <system_error>
 
 #include "costmodel/units/nearest_name.h"
+#include "presets/catalog/built_in_folders.h"
 #include "presets/json/input_error.h"
 #include "presets/json/object_reader.h"
 
@@ -51,14 +53,12 @@ std::string folded(std::string_view name) {
 fs::path built_in_root() {
   std::error_code ignored;
   const fs::path executable = fs::read_symlink("/proc/self/exe", ignored);
-  for (const fs::path& candidate :
-       {executable.parent_path().parent_path() / "share/hexaplan/presets", fs::path{HEXAPLAN_SOURCE_PRESETS},
-        fs::path{HEXAPLAN_INSTALLED_PRESETS}}) {
-    if (is_folder(candidate / "gpus")) {
-      return candidate;
-    }
-  }
-  return {};
+  std::vector<fs::path> candidates{executable.parent_path().parent_path() / "share/hexaplan/presets"};
+  const std::span<const std::string_view> known = built_in_folders();
+  candidates.insert(candidates.end(), known.begin(), known.end());
+  const auto found = std::find_if(candidates.begin(), candidates.end(),
+                                  [](const fs::path& folder) { return is_folder(folder / "gpus"); });
+  return found == candidates.end() ? fs::path{} : *found;
 }
 
 /// Names in one folder, sorted.

@@ -223,4 +223,17 @@ ClusterCalibration calibration_for(const ScenarioRequest& request, const Cluster
   return result;
 }
 
+CalibratedScenario calibrate(const ScenarioRequest& request, ResolvedScenario resolved) {
+  ClusterCalibration found = calibration_for(request, resolved.scenario.cluster);
+  found.apply_to(resolved.scenario.framework);
+  return {.scenario = std::move(resolved.scenario),
+          .calibration = std::move(found.calibration),
+          .notes = std::move(resolved.notes),
+          .fabric = std::move(found.fabric)};
+}
+
+CalibratedScenario resolve_calibrated(const ScenarioRequest& request) {
+  return calibrate(request, resolve(request));
+}
+
 }  // namespace hexaplan::presets

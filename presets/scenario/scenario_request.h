@@ -66,4 +66,16 @@ struct ResolvedScenario {
 [[nodiscard]] ClusterCalibration calibration_for(const ScenarioRequest& request,
                                                  const costmodel::ClusterSpec& cluster);
 
+/// A scenario with the curves that price it: what estimate_step, search and simulate_step take.
+struct CalibratedScenario {
+  costmodel::Scenario scenario;
+  costmodel::Calibration calibration;
+  std::vector<std::string> notes;  // what was not said and which value it got
+  FabricOrigin fabric;             // where the curves of the links come from
+};
+/// Adds the calibration of the request's cluster, and what was measured of its overlap to the profile.
+[[nodiscard]] CalibratedScenario calibrate(const ScenarioRequest& request, ResolvedScenario resolved);
+/// resolve(), then calibrate(): from a question to what can be priced, in one call.
+[[nodiscard]] CalibratedScenario resolve_calibrated(const ScenarioRequest& request);
+
 }  // namespace hexaplan::presets

@@ -1,6 +1,4 @@
 #pragma once
-#include <fmt/format.h>
-
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,7 +12,7 @@ namespace hexaplan::presets {
 template <class E, std::size_t N>
 [[nodiscard]] E value_of_word(const Named<E> (&table)[N], const std::string& word, std::string_view column) {
   if (const auto value = value_in(table, word)) return *value;
-  throw NoScenario{fmt::format("{} is '{}'", column, word)};
+  throw NoScenario{std::string{column} + " is '" + word + "'"};
 }
 
 }  // namespace hexaplan::presets

@@ -24,10 +24,8 @@ Question question(const char* model, const char* cluster, const char* framework,
   request.framework = framework;
   request.layout = presets::parse_layout(layout, "layout");
   request.recipe = std::move(recipe);
-  costmodel::Scenario scenario = presets::resolve(request).scenario;
-  presets::ClusterCalibration found = presets::calibration_for(request, scenario.cluster);
-  found.apply_to(scenario.framework);
-  return {std::move(scenario), std::move(found.calibration)};
+  presets::CalibratedScenario found = presets::resolve_calibrated(request);
+  return {std::move(found.scenario), std::move(found.calibration)};
 }
 
 /// The question that newcomers ask most: a 7B model on a card of 24 GB.

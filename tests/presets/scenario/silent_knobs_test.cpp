@@ -44,11 +44,9 @@ void append_messages(const Scenario& scenario, int stages, std::vector<double>& 
 
 /// Every number that an answer prints, in one list.
 Answer answer_to(const ScenarioRequest& request) {
-  ResolvedScenario resolved = resolve(request);
-  ClusterCalibration found = calibration_for(request, resolved.scenario.cluster);
-  found.apply_to(resolved.scenario.framework);
-  const Estimate estimate = costmodel::estimate_step(resolved.scenario, found.calibration);
-  Answer answer{.scenario = std::move(resolved.scenario)};
+  CalibratedScenario found = resolve_calibrated(request);
+  const Estimate estimate = costmodel::estimate_step(found.scenario, found.calibration);
+  Answer answer{.scenario = std::move(found.scenario)};
   if (estimate.stages.empty()) {
     answer.rejected = std::get<costmodel::Rejected>(estimate.verdict);
     return answer;
