@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # usage: scripts/nightly.sh [--minutes N] [--tsan]
-# What takes too long for every change: hostile inputs drawn anew for N minutes (default 30), with a seed of the day that is
-# printed; with --tsan ranks of threads under ThreadSanitizer as well. Uses build/release.
+# What takes too long for every change, or needs what a build does not: hostile inputs drawn anew for N minutes (default 30),
+# with a seed of the day that is printed; the installed transformers against the committed steps ($PYTHON, default python3,
+# with torch and transformers); with --tsan ranks of threads under ThreadSanitizer as well. Uses build/release.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,7 +11,7 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --minutes) minutes=$2 && shift ;;
     --tsan) tsan=1 ;;
-    *) sed -n '2,4s/^# //p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,5s/^# //p' "$0" >&2; exit 2 ;;
   esac
   shift
 done
@@ -24,4 +25,10 @@ while (($(date +%s) < end)); do
   HEXAPLAN_FUZZ_SEED=$seed HEXAPLAN_FUZZ_CASES=20000 build/release/tests/hostile_input_test --gtest_brief=1
   seed=$((seed + 1))
 done
+python=${PYTHON:-python3}
+if "$python" -c 'import torch, transformers' 2>/dev/null; then
+  "$python" tests/golden/transformers_oracle.py --check
+else
+  echo "transformers: not checked, $python has no torch and transformers" >&2
+fi
 if [[ -n $tsan ]]; then cmake --workflow --preset tsan; fi

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <functional>
 
+#include "presets/models/gpt_families.h"
+
 // Defaults and rules: huggingface/transformers, src/transformers/models/<family>/configuration_*.py and
 // modeling_*.py (v5.23.0); DeepSeek and Kimi also deepseek-ai/DeepSeek-V3 on the hub (modeling_deepseek.py).
 namespace hexaplan::presets {
@@ -52,6 +54,11 @@ constexpr DimensionKeys kOptKeys{.hidden = {"hidden_size", "d_model"},
                                  .layers = {"num_hidden_layers"},
                                  .heads = {"num_attention_heads"},
                                  .positions = {"max_position_embeddings"}};
+constexpr DimensionKeys kFalconKeys{.hidden = {"hidden_size", "n_embed"},
+                                    .ffn = {"ffn_hidden_size"},
+                                    .layers = {"num_hidden_layers", "n_layer"},
+                                    .heads = {"num_attention_heads", "n_head"},
+                                    .positions = {"max_position_embeddings"}};
 constexpr DimensionKeys kMptKeys{.hidden = {"d_model", "hidden_size"},
                                  .layers = {"n_layers", "num_hidden_layers"},
                                  .heads = {"n_heads", "num_attention_heads"},
@@ -60,7 +67,6 @@ constexpr DimensionKeys kMptKeys{.hidden = {"d_model", "hidden_size"},
 constexpr Key kWindow{"sliding_window"};
 constexpr Key kTopK{"num_experts_per_tok"};
 constexpr Key kFirstDense{"first_k_dense_replace"};
-constexpr Key kEmbeddingWidth{"word_embed_proj_dim"};
 constexpr Key kTopGroups{"topk_group"};
 constexpr RealRange kCoefficient{0.0, 1e6};
 
@@ -127,7 +133,8 @@ void read_alternating_windows(ConfigFields& f, ModelSpec& m, std::int64_t absent
 /// Qwen: the window is there but switched off in every published file. Layers from max_window_layers on use
 /// it.
 void read_qwen_windows(ConfigFields& f, ModelSpec& m) {
-  const std::int64_t window = f.integer(kWindow, 4096);
+  // 0 where it is switched off: so Qwen2MoeConfig writes it.
+  const std::int64_t window = f.integer(kWindow, 4096, {0, kSize.high});
   const std::int64_t first = f.integer({"max_window_layers"}, 28, {0, kSize.high});
   if (f.flag({"use_sliding_window"}, false)) {
     read_windows(f, m, window, [first](std::int64_t i) { return i >= first; });
@@ -166,10 +173,6 @@ void read_sparse_layers(ConfigFields& f, ModelSpec& m) {
 }
 
 // --- Families --------------------------------------------------------------------------------------------
-
-void set_attention_bias(ModelSpec& m, bool bias) {
-  m.attention.qkv_bias = m.attention.output_bias = bias;
-}
 
 void llama(ConfigFields& f, ModelSpec& m) {
   set_attention_bias(m, f.flag({"attention_bias"}, false));
@@ -267,8 +270,8 @@ struct DeepseekDefaults {
   std::int64_t experts, shared, top_k, expert_ffn, first_k_dense;
 };
 
-void read_deepseek(ConfigFields& f, ModelSpec& m, const DeepseekDefaults& d) {
-  read_latent_attention(f, m);
+/// Routed and shared experts, and the layers that have them.
+void read_deepseek_experts(ConfigFields& f, ModelSpec& m, const DeepseekDefaults& d) {
   read_experts(f, m,
                {{"n_routed_experts", "num_local_experts"},
                 d.experts,
@@ -289,14 +292,18 @@ void read_deepseek(ConfigFields& f, ModelSpec& m, const DeepseekDefaults& d) {
 }
 
 void deepseek_v2(ConfigFields& f, ModelSpec& m) {
-  read_deepseek(f, m, {.experts = 64, .shared = 2, .top_k = 0, .expert_ffn = 1407, .first_k_dense = 0});
+  read_latent_attention(f, m);
+  read_deepseek_experts(f, m,
+                        {.experts = 64, .shared = 2, .top_k = 0, .expert_ffn = 1407, .first_k_dense = 0});
   read_deepseek_router(f, m, {ChoiceOfExperts::Greedy, costmodel::RouterScore::Softmax, 1, 1, 1.0, false});
 }
 
 /// Aux-loss-free balancing (arXiv:2412.19437 §2.1.2) unless topk_method names another; MTP modules as the
 /// file says: the class knows none.
 void deepseek_v3(ConfigFields& f, ModelSpec& m) {
-  read_deepseek(f, m, {.experts = 256, .shared = 1, .top_k = 8, .expert_ffn = 2048, .first_k_dense = 3});
+  read_latent_attention(f, m);
+  read_deepseek_experts(f, m,
+                        {.experts = 256, .shared = 1, .top_k = 8, .expert_ffn = 2048, .first_k_dense = 3});
   read_deepseek_router(f, m, {ChoiceOfExperts::Corrected, costmodel::RouterScore::Sigmoid, 8, 4, 2.5, true});
   m.mtp_layers = static_cast<int>(f.integer({"num_nextn_predict_layers"}, 0, {0, kLayers.high}));
 }
@@ -339,81 +346,72 @@ void phi3(ConfigFields& f, ModelSpec& m) {
   read_plain_window(f, m, 0);
 }
 
-void gpt2(ConfigFields&, ModelSpec& m) {
-  m.positions = PositionKind::Learned;
+/// Routing as DeepSeek-V3's in a model with grouped-query attention.
+void read_corrected_experts(ConfigFields& f, ModelSpec& m, const DeepseekDefaults& d, double weight_factor,
+                            bool renormalise) {
+  read_deepseek_experts(f, m, d);
+  read_deepseek_router(
+      f, m, {ChoiceOfExperts::Corrected, costmodel::RouterScore::Sigmoid, 1, 1, weight_factor, renormalise});
 }
 
-void gpt_neox(ConfigFields& f, ModelSpec& m) {
-  m.rotary.share = 0.25;
-  m.parallel_residual = f.flag({"use_parallel_residual"}, true);
-  set_attention_bias(m, f.flag({"attention_bias"}, true));
+/// Rotates neighbouring columns of the first half of a head.
+void glm(ConfigFields& f, ModelSpec& m) {
+  m.attention.qkv_bias = f.flag({"attention_bias"}, true);
+  m.rotary.share = 0.5;
+  m.rotary.interleaved = true;
 }
 
-void bloom(ConfigFields&, ModelSpec& m) {
-  m.positions = PositionKind::Alibi;
-  m.embedding_norm = true;
+void glm4(ConfigFields& f, ModelSpec& m) {
+  glm(f, m);
+  m.norms_per_layer = 4;
 }
 
-void opt(ConfigFields& f, ModelSpec& m) {
-  const std::int64_t projection = f.integer(kEmbeddingWidth, m.hidden);
-  if (projection != 0 && projection != m.hidden) {
-    throw f.error(kEmbeddingWidth, projection,
-                  fmt::format("{} (hidden_size): projected embeddings are not modelled", m.hidden));
-  }
-  m.positions = PositionKind::Learned;
-  m.max_positions += 2;  // OPTLearnedPositionalEmbedding.offset
-  const bool bias = f.flag({"enable_bias"}, true);
+/// Width of a head by default: 4096 / 96 rounded down.
+void glm4_moe(ConfigFields& f, ModelSpec& m) {
+  m.attention.qkv_bias = f.flag({"attention_bias"}, false);
+  m.attention.qk_norm = f.flag({"use_qk_norm"}, false);
+  m.rotary.share = 0.5;
+  read_corrected_experts(
+      f, m, {.experts = 128, .shared = 1, .top_k = 8, .expert_ffn = 1408, .first_k_dense = 1}, 1.0, true);
+  m.mtp_layers = static_cast<int>(f.integer({"num_nextn_predict_layers"}, 0, {0, kLayers.high}));
+}
+
+void dots1(ConfigFields& f, ModelSpec& m) {
+  set_attention_bias(m, f.flag({"attention_bias"}, false));
+  m.attention.qk_norm = true;
+  read_corrected_experts(
+      f, m, {.experts = 0, .shared = 0, .top_k = 0, .expert_ffn = 1408, .first_k_dense = 0}, 1.0, false);
+  const std::int64_t first = f.integer({"max_window_layers"}, 62, {0, kSize.high});
+  read_windows(f, m, f.integer(kWindow, 4096), [first](std::int64_t i) { return i >= first; });
+}
+
+void ernie4_5(ConfigFields& f, ModelSpec& m) {
+  const bool bias = f.flag({"use_bias"}, false);
   set_attention_bias(m, bias);
   m.mlp.bias = bias;
-  m.norms_after = !f.flag({"do_layer_norm_before"}, true);
-  m.final_norm = !m.norms_after && !f.flag({"_remove_final_layer_norm"}, false);
+  m.rotary.interleaved = true;
 }
 
-enum class MptHeads : std::uint8_t { One, All, Some };
-constexpr Named<MptHeads> kMptHeads[] = {{"multihead_attention", MptHeads::All},
-                                         {"multiquery_attention", MptHeads::One},
-                                         {"grouped_query_attention", MptHeads::Some}};
-
-/// Scores times `scale`, as the width whose square root divides them.
-double score_width_of(double scale) {
-  return scale > 0 ? 1 / (scale * scale) : 0;
+void helium(ConfigFields& f, ModelSpec& m) {
+  m.attention.qkv_bias = f.flag({"attention_bias"}, false);
+  m.mlp.bias = f.flag({"mlp_bias"}, false);
+  m.rotary.interleaved = true;
 }
 
-void read_mpt_attention(ConfigFields& f, ModelSpec& m) {
-  if (const auto type = f.value({"attn_type"})) {
-    const MptHeads heads = type->choice(kMptHeads);
-    m.attention.kv_heads = heads == MptHeads::One ? 1 : m.attention.heads;
-    if (heads == MptHeads::Some) {
-      m.attention.kv_heads = f.required({"kv_n_heads"});
-    }
-    if (m.attention.heads % m.attention.kv_heads != 0) {
-      throw f.error({"kv_n_heads"}, 0, fmt::format("a divisor of {} (n_heads)", m.attention.heads));
-    }
-  }
-  if (const auto norm = f.value({"qk_ln"}); norm && norm->boolean()) {
-    throw norm->error("false: norms over all query heads together are not modelled");
-  }
-  m.attention.value_clip = f.number({"clip_qkv"}, 0, kCoefficient);
-  m.attention.score_width = score_width_of(f.number({"softmax_scale"}, 0, kCoefficient));
-  if (f.flag({"alibi"}, true)) {
-    m.positions = PositionKind::Alibi;
-  }
+void seed_oss(ConfigFields& f, ModelSpec& m) {
+  m.attention.qkv_bias = f.flag({"attention_bias"}, true);
+  m.attention.output_bias = f.flag({"attention_out_bias"}, false);
+  m.mlp.bias = f.flag({"mlp_bias"}, false);
 }
 
-/// Biases go together: mosaicml/llm-foundry drops those of the norms, too, under no_bias.
-void mpt(ConfigFields& f, ModelSpec& m) {
-  m.mlp.ffn = f.size({"expansion_ratio"}, 4, {1, 1'000}) * m.hidden;
-  m.positions = f.flag({"learned_pos_emb"}, true) ? PositionKind::Learned : PositionKind::None;
-  if (const auto attention = f.value({"attn_config"})) {
-    static_cast<void>(attention->object());  // InputError unless it is one
-    ConfigFields inner{attention->file(), attention->pointer(), *attention->json().get_if<JsonObject>()};
-    read_mpt_attention(inner, m);
-  } else {
-    m.positions = PositionKind::Alibi;
-  }
-  const bool bias = !f.flag({"no_bias"}, true);
-  set_attention_bias(m, bias);
-  m.mlp.bias = m.norm_bias = bias;
+void stablelm(ConfigFields& f, ModelSpec& m) {
+  m.norm = costmodel::NormKind::Layer;
+  m.norm_bias = true;
+  m.rotary.share = 0.25;
+  m.attention.qkv_bias = f.flag({"use_qkv_bias"}, false);
+  refuse_norms_of_heads(f, {"qk_layernorm"});
+  m.parallel_residual = f.flag({"use_parallel_residual"}, false);
+  if (m.parallel_residual) m.norms_per_layer = 1;
 }
 
 void gpt_oss(ConfigFields& f, ModelSpec& m) {
@@ -455,6 +453,19 @@ constexpr ModelFamily kFamilies[] = {
     {"bloom", &kBloomKeys, {250880, 64, 0, 2, 8, 0, 0, 2048}, {1e-5, 1e4, GeluForm::Tanh}, Block::Gpt, Activation::Gelu, true, bloom},
     {"opt", &kOptKeys, {50272, 768, 3072, 12, 12, 0, 0, 2048}, {1e-5}, Block::Gpt, Activation::Relu, true, opt},
     {"mpt", &kMptKeys, {50368, 2048, 0, 24, 16, 0, 0, 2048}, {1e-5}, Block::Gpt, Activation::Gelu, true, mpt},
+    {"glm", &kLlamaKeys, {151552, 4096, 13696, 40, 32, 2, 128, 131072}, {1.5625e-7}, Block::Llama, Activation::Silu, false, glm},
+    {"glm4", &kLlamaKeys, {151552, 4096, 13696, 40, 32, 2, 128, 131072}, {1.5625e-7}, Block::Llama, Activation::Silu, false, glm4},
+    {"glm4_moe", &kLlamaKeys, {151552, 4096, 10944, 46, 96, 8, 42, 131072}, {1e-5}, Block::Llama, Activation::Silu, false, glm4_moe},
+    {"dots1", &kLlamaKeys, {152064, 4608, 10944, 62, 32, 32, 0, 2048}, {1e-6}, Block::Llama, Activation::Silu, false, dots1},
+    {"ernie4_5", &kLlamaKeys, {103424, 1024, 3072, 18, 16, 2, 128, 131072}, {1e-5, 500000}, Block::Llama, Activation::Silu, true, ernie4_5},
+    {"helium", &kLlamaKeys, {48000, 2560, 7040, 24, 20, 20, 128, 4096}, {1e-8, 100000}, Block::Llama, Activation::Silu, false, helium},
+    {"seed_oss", &kLlamaKeys, {155136, 4096, 27648, 64, 80, 8, 128, 524288}, {1e-6}, Block::Llama, Activation::Silu, false, seed_oss},
+    {"stablelm", &kLlamaKeys, {50304, 2560, 6912, 32, 32, 32, 0, 4096}, {1e-5}, Block::Llama, Activation::Silu, false, stablelm},
+    {"gptj", &kGpt2Keys, {50400, 4096, 0, 28, 16, 0, 0, 2048}, {1e-5, 1e4, GeluForm::Tanh}, Block::Gpt, Activation::Gelu, false, gptj},
+    {"gpt_bigcode", &kGpt2Keys, {50257, 768, 0, 12, 12, 0, 0, 1024}, {1e-5, 1e4, GeluForm::Tanh}, Block::Gpt, Activation::Gelu, true, gpt_bigcode},
+    {"phi", &kLlamaKeys, {51200, 2048, 8192, 24, 32, 0, 0, 2048}, {1e-5, 1e4, GeluForm::Tanh}, Block::Gpt, Activation::Gelu, false, phi},
+    {"starcoder2", &kLlamaKeys, {49152, 3072, 12288, 30, 24, 2, 0, 4096}, {1e-5, 1e4, GeluForm::Tanh}, Block::Gpt, Activation::Gelu, true, starcoder2},
+    {"falcon", &kFalconKeys, {65024, 4544, 0, 32, 71, 0, 0, 2048}, {1e-5}, Block::Gpt, Activation::Gelu, true, falcon},
 };
 // clang-format on
 

@@ -70,7 +70,8 @@ void read_heads(ConfigFields& f, const ModelFamily& family, ModelSpec& m) {
 void read_activation(ConfigFields& f, const ModelFamily& family, ModelSpec& m) {
   m.mlp.activation = family.activation;
   m.mlp.gelu = family.constants.gelu;
-  for (const std::string_view key : {"hidden_activation", "hidden_act", "activation_function"}) {
+  for (const std::string_view key :
+       {"hidden_activation", "hidden_act", "activation_function", "activation"}) {
     if (const std::optional<ValueReader> name = f.value({key})) {
       const Nonlinearity said = name->choice(kActivations);
       m.mlp.activation = said.activation;
@@ -94,9 +95,9 @@ ModelSpec read_family(ConfigFields& f, const ModelFamily& family) {
   read_heads(f, family, m);
   read_activation(f, family, m);
   m.rotary.base = family.constants.rope_base;
-  m.norm_epsilon =
-      f.number({"rms_norm_eps", "layer_norm_eps"},
-               f.number({"layer_norm_epsilon"}, family.constants.norm_epsilon, kEpsilon), kEpsilon);
+  m.norm_epsilon = f.number(
+      {"rms_norm_eps", "layer_norm_eps"},
+      f.number({"layer_norm_epsilon", "norm_epsilon"}, family.constants.norm_epsilon, kEpsilon), kEpsilon);
   family.apply_rules(f, m);
   if (m.positions == costmodel::PositionKind::Rotary) m.rotary = read_rotary(f, m, m.rotary);
   return m;

@@ -48,7 +48,8 @@ std::string repeated(const std::string& text, int times) {
 const std::string kTypes =
     "llama, mistral, mixtral, qwen2, qwen2_moe, qwen3, qwen3_moe, deepseek_v2, deepseek_v3, kimi_k2, gemma, "
     "gemma2, "
-    "gemma3, gemma3_text, phi3, gpt_oss, gpt2, gpt_neox, bloom, opt, mpt";
+    "gemma3, gemma3_text, phi3, gpt_oss, gpt2, gpt_neox, bloom, opt, mpt, "
+    "glm, glm4, glm4_moe, dots1, ernie4_5, helium, seed_oss, stablelm, gptj and 4 more";
 
 INSTANTIATE_TEST_SUITE_P(
     table, MalformedConfig,

@@ -1,0 +1,325 @@
+// Training steps of Hugging Face transformers (tests/golden/transformers_oracle.py) repeated by the executor,
+// on one rank and cut over ranks: loss of every step, every gradient of the first, every parameter after the
+// last.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "costmodel/step/estimate.h"
+#include "presets/json/read_json.h"
+#include "presets/models/read_model_config.h"
+#include "presets/weights/weight_map.h"
+#include "tests/validator/proofs/global_parameters.h"
+#include "tests/validator/step/tiny_scenario.h"
+#include "validator/executor/communicator/threads/thread_ranks.h"
+#include "validator/executor/device/cpu/cpu_device.h"
+#include "validator/executor/parameters/initial_values.h"
+#include "validator/executor/step/run_steps.h"
+
+namespace hexaplan::tests {
+namespace {
+
+using costmodel::ContextKind;
+using costmodel::Layout;
+using costmodel::RecomputeMode;
+using costmodel::Scenario;
+using costmodel::ScheduleKind;
+using presets::JsonArray;
+using presets::JsonValue;
+using presets::StoredRun;
+using presets::WeightMap;
+using validator::GlobalState;
+
+double number_in(const JsonValue& value) {
+  const auto* whole = value.get_if<std::int64_t>();
+  return whole != nullptr ? static_cast<double>(*whole) : *value.get_if<double>();
+}
+std::vector<double> numbers_in(const JsonValue& array) {
+  std::vector<double> out;
+  for (const JsonValue& x : *array.get_if<JsonArray>()) out.push_back(number_in(x));
+  return out;
+}
+
+/// FNV-1a, as the oracle names its streams.
+std::uint64_t stream_of_name(std::string_view name) {
+  std::uint64_t hash = 0xCBF29CE484222325;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3;
+  return hash;
+}
+/// Uniform in (-1, 1).
+double uniform(std::uint64_t seed, std::uint64_t stream, std::size_t index) {
+  const std::uint64_t bits = validator::counter_random(seed, stream, index) >> 11;
+  return (static_cast<double>(bits) + 0.5) * 0x1p-52 - 1;
+}
+
+/// Norm, dot products with three vectors, first and last element: what a golden file keeps of a tensor.
+using Fingerprint = std::array<double, 6>;
+Fingerprint fingerprint(std::uint64_t seed, std::string_view name, const std::vector<double>& v) {
+  Fingerprint out{};
+  const std::uint64_t stream = stream_of_name(name);
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    out[0] += v[i] * v[i];
+    for (std::size_t k = 1; k <= 3; ++k) out[k] += v[i] * uniform(seed + k, stream, i);
+  }
+  out[0] = std::sqrt(out[0]);
+  out[4] = v.front();
+  out[5] = v.back();
+  return out;
+}
+
+int layer_of(int unit) {
+  return unit < 0 ? WeightMap::kNoLayer : unit;
+}
+
+/// A golden file and the weights that it means.
+class HfSteps {
+ public:
+  explicit HfSteps(const std::string& name)
+      : file_{presets::read_json_file(std::string{HEXAPLAN_SOURCE_DIR} + "/tests/golden/transformers/" +
+                                      name + ".json")
+                  .root},
+        model_{presets::model_from_config("config.json", "", (*this)["config"])},
+        map_{model_} {
+    for (const presets::StoredTensor& t : map_.tensors()) {
+      const JsonValue& golden = tensor(t.name);
+      const double center = number_in(*golden.find("center")), scale = number_in(*golden.find("scale"));
+      const std::uint64_t stream = stream_of_name(t.name);
+      std::vector<double>& values = weights_.emplace_back(static_cast<std::size_t>(t.elements()));
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = center + scale * uniform(seed(), stream, i);
+    }
+  }
+
+  [[nodiscard]] const JsonValue& operator[](std::string_view key) const { return *file_.find(key); }
+  [[nodiscard]] const JsonValue& tensor(const std::string& name) const {
+    return *(*this)["tensors"].find(name);
+  }
+  [[nodiscard]] std::uint64_t seed() const { return static_cast<std::uint64_t>(number_in((*this)["seed"])); }
+  [[nodiscard]] double optimizer(std::string_view key) const {
+    return number_in(*(*this)["optimizer"].find(key));
+  }
+  [[nodiscard]] const WeightMap& map() const { return map_; }
+  [[nodiscard]] const std::vector<std::vector<double>>& weights() const { return weights_; }
+
+  [[nodiscard]] Scenario scenario(const Layout& layout) const {
+    Scenario sc = tiny_scenario(layout);
+    sc.model = model_;
+    sc.recipe.sequence = static_cast<std::int64_t>(number_in((*this)["sequence"]));
+    sc.recipe.micro_batch = 1;
+    sc.recipe.global_batch = static_cast<std::int64_t>(number_in((*this)["batch"]));
+    return sc;
+  }
+
+  /// Overwrites what the rank owns with the golden weights.
+  void load(const validator::RankView& rank) const {
+    set_parameters(rank, [&](int unit, const std::string& name, std::int64_t index) {
+      const bool tied_copy = unit == validator::UnitPlan::kTiedCopy;
+      double value = 0;
+      map_.visit(
+          layer_of(unit), tied_copy ? "embedding.word.weight" : name, index, 1,
+          [&](const StoredRun& run) { value = weights_[run.tensor][static_cast<std::size_t>(run.first)]; });
+      return value;
+    });
+  }
+
+  /// The executor's tensors as the checkpoint holds them.
+  [[nodiscard]] std::vector<std::vector<double>> stored(const GlobalState::Tensors& tensors) const {
+    std::vector<std::vector<double>> out;
+    for (const presets::StoredTensor& t : map_.tensors())
+      out.emplace_back(static_cast<std::size_t>(t.elements()), NAN);
+    for (const auto& [key, values] : tensors) {
+      map_.visit(layer_of(key.first), key.second, 0, std::ssize(values), [&](const StoredRun& run) {
+        for (std::int64_t i = 0; i < run.count; ++i)
+          out[run.tensor][static_cast<std::size_t>(run.first + i * run.stride)] =
+              values[static_cast<std::size_t>(run.at + i)];
+      });
+    }
+    return out;
+  }
+
+ private:
+  JsonValue file_;
+  costmodel::ModelSpec model_;
+  WeightMap map_;
+  std::vector<std::vector<double>> weights_;
+};
+
+struct Repeated {
+  validator::ExecutionReport report;
+  GlobalState first_moment, master;
+};
+
+void repeat(const HfSteps& golden, const Scenario& sc, Repeated& out) {
+  validator::RunOptions options;
+  options.steps = static_cast<std::int64_t>(number_in(golden["steps"]));
+  options.seed = golden.seed();
+  options.optimizer = {.beta1 = golden.optimizer("beta1"),
+                       .beta2 = golden.optimizer("beta2"),
+                       .epsilon = golden.optimizer("epsilon"),
+                       .weight_decay = golden.optimizer("weight_decay"),
+                       .clip_norm = golden.optimizer("clip")};
+  options.learning_rate = {.peak = golden.optimizer("learning_rate")};
+  options.make_device = [](int /*rank*/) { return validator::make_cpu_device(validator::Element::F64); };
+  options.loaded = [&](const validator::RankView& rank) { golden.load(rank); };
+  options.stepped = [&](const validator::RankView& rank) {
+    if (rank.step == 1) out.first_moment.add(rank, validator::State::FirstMoment);
+    if (rank.step == options.steps) out.master.add(rank, validator::State::Master);
+  };
+  validator::ThreadRanks ranks;
+  out.report = validator::run_steps(sc, options, ranks);
+}
+
+/// Both sides compute in float64; what is left is the order of sums.
+constexpr double kOfLosses = 1e-10, kOfTensors = 1e-8;
+
+void expect_fingerprint(const HfSteps& golden, const std::string& name, const char* what,
+                        const std::vector<double>& values, double smallest) {
+  const std::vector<double> expected = numbers_in(*golden.tensor(name).find(what));
+  const Fingerprint got = fingerprint(golden.seed(), name, values);
+  const double scale = std::max(expected[0], smallest);
+  for (std::size_t i = 0; i < got.size(); ++i)
+    ASSERT_NEAR(got[i], expected[i], kOfTensors * scale) << what << " of " << name << ", figure " << i;
+}
+
+void expect_steps_of_transformers(const HfSteps& golden, const Scenario& sc) {
+  Repeated run;
+  repeat(golden, sc, run);
+  const std::vector<double> losses = numbers_in(golden["losses"]),
+                            norms = numbers_in(golden["gradient_norms"]);
+  ASSERT_EQ(run.report.steps.size(), losses.size());
+  ASSERT_NEAR(run.report.steps[0].loss, losses[0], kOfLosses * losses[0]);
+  ASSERT_NEAR(run.report.steps[0].gradient_norm, norms[0], kOfTensors * norms[0]);
+  // m = (1 − β₁)·clipped gradient after the first step.
+  const double clip = golden.optimizer("clip");
+  ASSERT_LT(clip, norms[0]) << "the step must clip";
+  const double share = (1 - golden.optimizer("beta1")) * clip / (norms[0] + 1e-6);
+  std::vector<std::vector<double>> gradients = golden.stored(run.first_moment.tensors());
+  std::vector<std::vector<double>> changes = golden.stored(run.master.tensors());
+  for (std::size_t t = 0; t < changes.size(); ++t) {
+    for (double& g : gradients[t]) g /= share;
+    for (std::size_t i = 0; i < changes[t].size(); ++i) changes[t][i] -= golden.weights()[t][i];
+    const std::string& name = golden.map().tensors()[t].name;
+    expect_fingerprint(golden, name, "gradient", gradients[t], 1e-3 * norms[0]);
+    // Where a gradient is zero but for rounding, the change is rounding divided by ε.
+    expect_fingerprint(golden, name, "change", changes[t], golden.optimizer("learning_rate"));
+  }
+  for (std::size_t i = 1; i < losses.size(); ++i) {
+    EXPECT_NEAR(run.report.steps[i].loss, losses[i], 10 * kOfLosses * losses[i]) << "step " << i + 1;
+    EXPECT_NEAR(run.report.steps[i].gradient_norm, norms[i], kOfTensors * norms[i]) << "step " << i + 1;
+  }
+}
+
+struct NamedLayout {
+  std::string_view name;
+  Layout layout;
+  RecomputeMode recompute = RecomputeMode::None;
+};
+constexpr auto kInterleaved = ScheduleKind::Interleaved;
+
+const std::vector<NamedLayout>& layouts() {
+  static const std::vector<NamedLayout> kLayouts{
+      {"one rank", {}},
+      {"dp 2", {.dp = 2}},
+      {"tp 2", {.tp = 2}},
+      {"tp 2 with sequence parallelism", {.tp = 2, .sp = true}},
+      {"cp 2, ring", {.cp = 2}},
+      {"cp 2, gathered keys", {.cp = 2, .context = ContextKind::AllGather}},
+      {"cp 2, all to all", {.cp = 2, .context = ContextKind::AllToAll}},
+      {"pp 2", {.pp = 2}},
+      {"pp 2, two chunks", {.pp = 2, .vpp = 2, .schedule = kInterleaved}},
+      {"pp 2, ZB-H1", {.pp = 2, .schedule = ScheduleKind::ZbH1}},
+      {"pp 2, ZB-V", {.pp = 2, .schedule = ScheduleKind::Zbv}},
+      {"zero 1", {.dp = 2, .sharding = {.stage = 1}}},
+      {"zero 2, pp 2", {.dp = 2, .pp = 2, .sharding = {.stage = 2}}},
+      {"zero 3", {.dp = 4, .sharding = {.stage = 3}}},
+      {"recompute full", {}, RecomputeMode::Full},
+      {"recompute selective", {}, RecomputeMode::Selective},
+      {"tp 2 sp pp 2, ZB-H1, recompute full",
+       {.tp = 2, .pp = 2, .sp = true, .schedule = ScheduleKind::ZbH1},
+       RecomputeMode::Full},
+      {"ep 2", {.dp = 2, .ep = 2}},
+      {"ep 2, etp 2, zero 1", {.dp = 2, .tp = 2, .ep = 2, .sp = true, .sharding = {.stage = 1}}},
+      {"ep 2, pp 2, zero 3, recompute full",
+       {.dp = 2, .pp = 2, .ep = 2, .sharding = {.stage = 3}},
+       RecomputeMode::Full},
+  };
+  return kLayouts;
+}
+
+/// Every golden file: the model is executed, or refused by this rule.
+struct Family {
+  std::string golden;
+  std::string refused_by = {};
+};
+void PrintTo(const Family& family, std::ostream* out) {
+  *out << family.golden;
+}
+const std::vector<Family> kFamiliesProved{
+    {"llama"},
+    {"llama_llama3_scaling"},
+    {"llama_yarn", "executor-attention"},
+    {"mistral"},
+    {"mixtral"},
+    {"qwen2", "executor-attention"},
+    {"qwen2_moe", "executor-attention"},
+    {"qwen3", "executor-attention"},
+    {"qwen3_moe", "executor-attention"},
+    {"phi3"},
+    {"gemma", "executor-block"},
+    {"gemma2", "executor-block"},
+    {"gemma3_text", "executor-attention"},
+    {"gpt_oss", "executor-attention"},
+    {"deepseek_v2", "executor-attention"},
+    {"deepseek_v3", "executor-attention"},
+    {"deepseek_v3_no_query_rank", "executor-attention"},
+    {"gpt2", "executor-attention"},
+    {"gpt_neox", "executor-attention"},
+    {"gpt_neox_sequential", "executor-attention"},
+    {"bloom", "executor-attention"},
+    {"opt", "executor-attention"},
+    {"opt_post_norm", "executor-attention"},
+    {"mpt", "executor-block"},
+    {"phi", "executor-attention"},
+    {"gptj", "executor-block"},
+    {"starcoder2", "executor-attention"},
+    {"stablelm", "executor-attention"},
+    {"falcon", "executor-block"},
+    {"falcon_7b", "executor-block"},
+    {"gpt_bigcode", "executor-attention"},
+    {"glm", "executor-attention"},
+    {"glm4", "executor-block"},
+    {"glm4_moe", "executor-attention"},
+    {"dots1", "executor-attention"},
+    {"ernie4_5", "executor-attention"},
+    {"helium", "executor-positions"},
+    {"seed_oss", "executor-attention"},
+};
+
+class steps_of_transformers : public testing::TestWithParam<Family> {};
+
+TEST_P(steps_of_transformers, are_repeated_on_every_layout_or_refused_by_the_rule_that_the_table_names) {
+  const HfSteps golden{GetParam().golden};
+  const auto refused = validator::first_not_executable(golden.scenario({}));
+  EXPECT_EQ(refused ? refused->rule : std::string{}, GetParam().refused_by);
+  if (refused) return;
+  int proved = 0;
+  for (const NamedLayout& named : layouts()) {
+    Scenario sc = golden.scenario(named.layout);
+    sc.recipe.recompute.mode = named.recompute;
+    if (costmodel::first_rejection(sc) || validator::first_not_executable(sc)) continue;
+    SCOPED_TRACE(named.name);
+    expect_steps_of_transformers(golden, sc);
+    if (HasFatalFailure()) return;
+    ++proved;
+  }
+  EXPECT_GE(proved, 11) << "one rank and at least ten layouts";
+}
+
+INSTANTIATE_TEST_SUITE_P(families, steps_of_transformers, testing::ValuesIn(kFamiliesProved),
+                         [](const testing::TestParamInfo<Family>& family) { return family.param.golden; });
+
+}  // namespace
+}  // namespace hexaplan::tests
