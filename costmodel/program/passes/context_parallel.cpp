@@ -72,6 +72,7 @@ Program attend_over_context_ranks(Program p, const Techniques& t) {
                                        : attend_to_others(p, op, t, out, result);
   }
   p.ops = std::move(out);
+  if (p.output == own) p.output = result;
   return p;
 }
 

@@ -9,13 +9,16 @@
 #include <vector>
 
 #include "costmodel/compute/transformer_operations.h"
+#include "costmodel/program/compile.h"
 #include "tests/validator/device/random_numbers.h"
 #include "tests/validator/parallel/ranks.h"
+#include "validator/executor/interpreter/interpreter.h"
 #include "validator/executor/parallel/attention_blocks.h"
 
 namespace hexaplan::validator {
 namespace {
 
+namespace program = costmodel::program;
 using costmodel::ContextKind;
 using costmodel::Pass;
 using costmodel::Scenario;
@@ -65,37 +68,56 @@ Tensor own_rows(Rank& rank, const Rows& rows) {
   return t;
 }
 
+/// Core attention alone, compiled for the rank's context group: from the joint projection to its output.
+Runnable attention_program(const Scenario& sc) {
+  constexpr program::Shape kJoint{program::Rows::Tokens, program::Width::QueryKeyValue};
+  program::Program p;
+  p.input = p.add({.tensor = program::Tensor::QueryKeyValue, .shape = kJoint});
+  p.output = p.add({.tensor = program::Tensor::AttentionOutput,
+                    .shape = {program::Rows::Tokens, program::Width::Attended}});
+  const program::ValueId statistics =
+      p.add({.tensor = program::Tensor::LogSumExp,
+             .shape = {program::Rows::Tokens, program::Width::Heads, program::Type::Fp32}});
+  p.ops.push_back({.site = program::Site::Core,
+                   .kind = program::Kind::Attend,
+                   .reads = {p.input},
+                   .writes = {p.output, statistics}});
+  program::Techniques techniques;
+  techniques.context_ranks = sc.layout.cp;
+  techniques.context = sc.layout.context;
+  return Runnable{compile(std::move(p), techniques)};
+}
+
 struct Attention {
-  Rows output{8}, d_query{8}, d_key{4}, d_value{4};
+  Rows output{8}, d_joint{16};
   double forward_flops = 0, backward_flops = 0;  // of all ranks
   Traffic traffic;                               // of one rank
 };
 
 Attention attend_on_ranks(const Scenario& sc) {
-  const Rows q{8, 1}, k{4, 2}, v{4, 3}, d_o{8, 4};
+  const Rows joint{16, 1}, d_o{8, 4};
   Attention result;
   std::mutex mutex;
   on_every_rank(sc, [&](Rank& rank) {
     rank.layer = 0;
-    const Tensor query = own_rows(rank, q), key = own_rows(rank, k), value = own_rows(rank, v);
-    const Tensor d_output = own_rows(rank, d_o);
-    const auto make = [&](std::int64_t cols) { return rank.transient("test", rank.dims.tokens, cols); };
-    const Tensor output = make(8), lse = make(4), delta = make(4), dq = make(8), dk = make(4), dv = make(4);
-    attend(rank, query, key, value, output, lse);
-    rank.device.attention_delta(d_output, output, delta);
-    attend_backward(rank, query, key, value, d_output, lse, delta, dq, dk, dv);
+    const Runnable attention = attention_program(sc);
+    const program::Sizes sizes = program::sizes_of(sc, rank.dims);
+    Frame frame{rank, attention, sizes};
+    frame.give_input(rank, own_rows(rank, joint));
+    run_phase(rank, frame, program::Phase::Forward, {}, {});
+    frame.give_output_gradient(own_rows(rank, d_o));
+    run_phase(rank, frame, program::Phase::Backward, {}, {});
+    const Tensor d_joint = frame.take_input_gradient();
     const std::scoped_lock lock{mutex};
-    const auto collect = [&](const Tensor& from, Rows& to) {
-      std::vector<double> own(static_cast<std::size_t>(from.view().elements()));
+    const auto collect = [&](const View& from, Rows& to) {
+      std::vector<double> own(static_cast<std::size_t>(from.elements()));
       rank.device.download(own, from);
       for_each_row(rank, [&](std::int64_t local, std::int64_t whole) {
         std::copy_n(own.begin() + local * to.width, to.width, to.values.begin() + whole * to.width);
       });
     };
-    collect(output, result.output);
-    collect(dq, result.d_query);
-    collect(dk, result.d_key);
-    collect(dv, result.d_value);
+    collect(frame.view(attention.program.output), result.output);
+    collect(d_joint, result.d_joint);
     for (const auto& [issue, flops] : rank.device.issued_flops())
       (issue.pass == Pass::Forward ? result.forward_flops : result.backward_flops) += flops;
     result.traffic = rank.groups.world->traffic();
@@ -117,9 +139,7 @@ TEST_P(context_parallelism, gives_output_and_gradients_of_whole_sequences) {
   const Attention one = attend_on_ranks(scenario_of(1, ContextKind::Ring));
   const Attention many = attend_on_ranks(scenario_of(GetParam().cp, GetParam().kind));
   expect_equal(many.output, one.output);
-  expect_equal(many.d_query, one.d_query);
-  expect_equal(many.d_key, one.d_key);
-  expect_equal(many.d_value, one.d_value);
+  expect_equal(many.d_joint, one.d_joint);
 }
 
 TEST_P(context_parallelism, issues_the_flops_and_sends_the_messages_of_the_operation_list) {

@@ -6,19 +6,19 @@
 #include <numeric>
 #include <string>
 
+#include "costmodel/program/passes/passes.h"
 #include "tests/validator/parallel/ranks.h"
+#include "validator/executor/interpreter/interpreter.h"
 
 namespace hexaplan::validator {
 namespace {
 
+namespace program = costmodel::program;
 using costmodel::CollectiveKind;
 using costmodel::Group;
 using costmodel::Scenario;
 
 constexpr int kTokens = 6, kTop = 2, kExperts = 4;
-constexpr ExpertWay kThere{"moe.dispatch", "moe.gather_tp"};
-constexpr ExpertWay kBack{"moe.combine", "moe.scatter_tp"};
-constexpr TensorLabel kLabel{.name = "test"};
 
 struct Case {
   int dp, tp, ep, etp;
@@ -50,39 +50,104 @@ std::vector<std::int32_t> choice_of(int world_rank) {
   return chosen;
 }
 
+/// The uneven choice, as the router's operations would tell it to everybody.
+void tell_choices(Rank& rank, HostRouting& routing) {
+  routing.chosen = choice_of(rank.groups.world->rank());
+  routing.exchange = ExpertExchange{rank, routing.chosen};
+  for (const Group group : {Group::Expert, Group::ExpertTensor}) {
+    const int ranks = group == Group::Expert ? rank.groups.expert->size() : rank.groups.expert_tensor->size();
+    if (ranks == 1) continue;
+    const Tensor counts = rank.device.allocate(
+        {"test", costmodel::TensorKind::Transient, costmodel::DType::Int32}, 1, rank.dims.experts * ranks);
+    routing.exchange.tell(rank, group, counts);
+  }
+}
+
+/// Tokens, their copies, and an expert that does nothing to them: what expert parallelism makes of it brings
+/// every copy to its expert and back. `there`: no way back.
+Runnable exchange_program(const Rank& rank, bool there) {
+  using program::Rows;
+  program::Program p;
+  p.input = p.add({.tensor = program::Tensor::NormOutput, .shape = {Rows::Hidden, program::Width::Hidden}});
+  const program::ValueId copies =
+      p.add({.tensor = program::Tensor::TokenCopies, .shape = {Rows::Copies, program::Width::Hidden}});
+  const program::ValueId order = p.add({.tensor = program::Tensor::TokenOrder,
+                                        .shape = {Rows::Copies, program::Width::One, program::Type::Int32}});
+  p.output = p.add(
+      {.tensor = program::Tensor::ExpertProjection, .shape = {Rows::ExpertRows, program::Width::Hidden}});
+  p.ops.push_back({.site = program::Site::Permute,
+                   .kind = program::Kind::Permute,
+                   .reads = {p.input},
+                   .writes = {copies, order}});
+  p.ops.push_back({.site = there ? program::Site::ExpertUp : program::Site::ExpertDown,
+                   .kind = program::Kind::Copy,
+                   .reads = {copies},
+                   .writes = {p.output}});
+  program::Techniques techniques;
+  techniques.exchanges_experts = rank.groups.expert->size() > 1;
+  techniques.cuts_experts = rank.groups.expert_tensor->size() > 1;
+  program::Program exchanged = program::exchange_token_copies(std::move(p), techniques);
+  exchanged.output = exchanged.ops.back().writes[0];
+  return Runnable{std::move(exchanged)};
+}
+
+/// Tokens that say where they come from, through the program; what its output holds.
+struct Exchanged {
+  std::vector<double> values;
+  ExpertExchange exchange;
+};
+Exchanged exchange_on(Rank& rank, bool there) {
+  const Runnable runnable = exchange_program(rank, there);
+  const program::Sizes sizes = program::sizes_of(rank.scenario, rank.dims);
+  Frame frame{rank, runnable, sizes};
+  tell_choices(rank, frame.routing);
+  const int world = rank.groups.world->rank();
+  std::vector<double> tokens;
+  for (int t = 0; t < kTokens; ++t) tokens.insert(tokens.end(), {world + 1.0, t + 1.0});
+  Tensor input = rank.transient("test", kTokens, 2);
+  rank.device.upload(input, tokens);
+  frame.give_input(rank, std::move(input));
+  run_phase(rank, frame, program::Phase::Forward, {}, {});
+  const Tensor output = frame.take_output();
+  Exchanged out{std::vector<double>(static_cast<std::size_t>(output.view().elements())),
+                frame.routing.exchange};
+  rank.device.download(out.values, output);
+  return out;
+}
+
 class expert_exchange : public testing::TestWithParam<Case> {};
 
-TEST_P(expert_exchange, brings_every_copy_to_its_expert_and_back) {
+TEST_P(expert_exchange, brings_every_copy_to_its_expert) {
   on_every_rank(scenario_of(GetParam()), [](Rank& rank) {
-    const int world = rank.groups.world->rank();
-    const std::vector<std::int32_t> chosen = choice_of(world);
-    const ExpertExchange exchange{rank, chosen};
-    // A copy carries its expert and where it comes from.
-    std::vector<double> sent;
-    for (const std::int32_t place : exchange.places()) {
-      sent.push_back(chosen[static_cast<std::size_t>(place)]);
-      sent.push_back(world * 100 + place);
-    }
-    Tensor copies = rank.transient("test", kTokens * kTop, 2);
-    rank.device.upload(copies, sent);
-    Tensor rows = exchange.to_experts(rank, std::move(copies), kThere, kLabel);
-    ASSERT_EQ(rows.view().rows, exchange.rows());
-    ASSERT_EQ(exchange.offsets().size(), static_cast<std::size_t>(rank.dims.experts_local) + 1);
-    std::vector<double> arrived(static_cast<std::size_t>(rows.view().elements()));
-    rank.device.download(arrived, rows);
-    for (std::int64_t e = 0; e < rank.dims.experts_local; ++e) {
-      for (std::int64_t r = exchange.offsets()[static_cast<std::size_t>(e)];
-           r < exchange.offsets()[static_cast<std::size_t>(e) + 1]; ++r) {
-        EXPECT_EQ(arrived[static_cast<std::size_t>(2 * r)],
-                  static_cast<double>(rank.groups.expert->rank() * rank.dims.experts_local + e));
+    const Exchanged there = exchange_on(rank, true);
+    const std::vector<std::int64_t>& offsets = there.exchange.offsets();
+    ASSERT_EQ(there.values.size(), static_cast<std::size_t>(2 * there.exchange.rows()));
+    ASSERT_EQ(offsets.size(), static_cast<std::size_t>(rank.dims.experts_local) + 1);
+    for (std::size_t e = 0; e + 1 < offsets.size(); ++e) {
+      const auto expert = static_cast<std::int32_t>(rank.groups.expert->rank() * rank.dims.experts_local) +
+                          static_cast<std::int32_t>(e);
+      for (std::int64_t r = offsets[e]; r < offsets[e + 1]; ++r) {
+        const auto world = static_cast<int>(there.values[static_cast<std::size_t>(2 * r)]) - 1;
+        const auto token = static_cast<std::size_t>(there.values[static_cast<std::size_t>(2 * r + 1)]) - 1;
+        const std::vector<std::int32_t> chosen = choice_of(world);
+        EXPECT_TRUE(chosen[kTop * token] == expert || chosen[kTop * token + 1] == expert)
+            << "token " << token << " of rank " << world << " did not choose expert " << expert;
       }
     }
+  });
+}
+
+TEST_P(expert_exchange, brings_every_copy_home_in_the_order_in_which_it_left) {
+  on_every_rank(scenario_of(GetParam()), [](Rank& rank) {
+    const Exchanged home = exchange_on(rank, false);
     // Ranks that share an expert each return all rows: their sum is as many times what was sent.
-    const Tensor home = exchange.from_experts(rank, std::move(rows), kBack, kLabel);
-    std::vector<double> returned(sent.size());
-    rank.device.download(returned, home);
-    for (double& x : sent) x *= rank.groups.expert_tensor->size();
-    EXPECT_EQ(returned, sent);
+    const double sharers = rank.groups.expert_tensor->size();
+    std::vector<double> expected;
+    for (const std::int32_t place : home.exchange.places()) {
+      expected.push_back(sharers * (rank.groups.world->rank() + 1));
+      expected.push_back(sharers * (place / kTop + 1));
+    }
+    EXPECT_EQ(home.values, expected);
   });
 }
 
@@ -93,8 +158,7 @@ INSTANTIATE_TEST_SUITE_P(layouts, expert_exchange,
 
 TEST(expert_exchange, sends_every_copy_once_whatever_the_router_chose) {
   on_every_rank(scenario_of({2, 1, 2, 1}), [](Rank& rank) {
-    const ExpertExchange exchange{rank, choice_of(rank.groups.world->rank())};
-    (void)exchange.to_experts(rank, rank.transient("test", kTokens * kTop, 2), kThere, kLabel);
+    (void)exchange_on(rank, true);
     const TrafficCount sent = rank.groups.world->traffic().of(CollectiveKind::AllToAll, Group::Expert);
     EXPECT_EQ(sent.messages, 1);
     EXPECT_EQ(sent.bytes, costmodel::Bytes{kTokens * kTop * 2 * 2.0});

@@ -3,14 +3,14 @@
 #include <cassert>
 #include <cmath>
 
+#include "costmodel/program/names.h"
+
 namespace hexaplan::validator {
 namespace {
 
-using costmodel::DType;
 using costmodel::Pass;
-using costmodel::TensorKind;
 
-constexpr std::string_view kCore = "attention.core";
+const std::string_view kCore = costmodel::program::row_of(costmodel::program::Site::Core).name;
 
 AttentionBlock block_of(const Rank& rank, const RowsOfSequence& queries, const RowsOfSequence& keys) {
   const costmodel::LocalDims& d = rank.dims;
@@ -60,42 +60,41 @@ VisibleBlock visible_block(int rank, int other, std::int64_t local_sequence) {
   return {.queries = {chunk, chunk}, .keys = all};
 }
 
-void BlockwiseForward::own() const {
-  rank_.device.attention_forward({kCore, Pass::Forward}, own_block(rank_), in_.query, in_.key, in_.value,
-                                 output_, log_sum_exp_);
+void attend_to_own(const Rank& rank, const QueryKeyValue& in, const Attended& out) {
+  rank.device.attention_forward({kCore, Pass::Forward}, own_block(rank), in.query, in.key, in.value,
+                                out.output, out.log_sum_exp);
 }
 
-void BlockwiseForward::add(int other, const KeyValue& keys) const {
-  const costmodel::LocalDims& d = rank_.dims;
-  const VisibleBlock seen = visible_block(rank_.groups.context->rank(), other, d.local_sequence);
-  const Tensor piece = rank_.transient("attention.piece", output_.rows, output_.cols);
-  const Tensor piece_lse = rank_.device.allocate(
-      {"attention.piece_log_sum_exp", TensorKind::Transient, DType::Fp32}, d.tokens, d.heads);
-  rank_.device.attention_forward({kCore, Pass::Forward}, block_of(rank_, seen.queries, seen.keys),
-                                 from_row(in_.query, seen.queries.first), from_row(keys.key, seen.keys.first),
-                                 from_row(keys.value, seen.keys.first),
-                                 from_row(piece.view(), seen.queries.first),
-                                 from_row(piece_lse.view(), seen.queries.first));
+void attend_to_other(const Rank& rank, const QueryKeyValue& in, int other, const KeyValue& keys,
+                     const Attended& piece, const Attended& out) {
+  const costmodel::LocalDims& d = rank.dims;
+  const VisibleBlock seen = visible_block(rank.groups.context->rank(), other, d.local_sequence);
+  rank.device.attention_forward(
+      {kCore, Pass::Forward}, block_of(rank, seen.queries, seen.keys), from_row(in.query, seen.queries.first),
+      from_row(keys.key, seen.keys.first), from_row(keys.value, seen.keys.first),
+      from_row(piece.output, seen.queries.first), from_row(piece.log_sum_exp, seen.queries.first));
   for (std::int64_t b = 0; b < d.micro_batch; ++b) {
     const auto rows = [&](const View& v) {
       return v.row_range(b * d.local_sequence + seen.queries.first, seen.queries.count);
     };
-    rank_.device.attention_merge(rows(output_), rows(log_sum_exp_), rows(piece), rows(piece_lse), d.heads);
+    rank.device.attention_merge(rows(out.output), rows(out.log_sum_exp), rows(piece.output),
+                                rows(piece.log_sum_exp), d.heads);
   }
 }
 
-void BlockwiseBackward::own() const {
-  rank_.device.attention_backward({kCore, Pass::BackwardData}, own_block(rank_), in_.query, in_.key,
-                                  in_.value, d_output_, log_sum_exp_, delta_, d_.query, d_.key, d_.value);
+void attend_to_own_back(const Rank& rank, const AttentionGradient& of, const QueryKeyValue& d) {
+  rank.device.attention_backward({kCore, Pass::BackwardData}, own_block(rank), of.in.query, of.in.key,
+                                 of.in.value, of.d_output, of.log_sum_exp, of.delta, d.query, d.key, d.value);
 }
 
-void BlockwiseBackward::add(int other, const KeyValue& keys, const KeyValue& d_keys) const {
-  const VisibleBlock seen = visible_block(rank_.groups.context->rank(), other, rank_.dims.local_sequence);
+void attend_to_other_back(const Rank& rank, const AttentionGradient& of, int other, const KeyValue& keys,
+                          const View& d_query, const KeyValue& d_keys) {
+  const VisibleBlock seen = visible_block(rank.groups.context->rank(), other, rank.dims.local_sequence);
   const std::int64_t q = seen.queries.first, k = seen.keys.first;
-  rank_.device.attention_backward({kCore, Pass::BackwardData}, block_of(rank_, seen.queries, seen.keys),
-                                  from_row(in_.query, q), from_row(keys.key, k), from_row(keys.value, k),
-                                  from_row(d_output_, q), from_row(log_sum_exp_, q), from_row(delta_, q),
-                                  from_row(d_.query, q), from_row(d_keys.key, k), from_row(d_keys.value, k));
+  rank.device.attention_backward({kCore, Pass::BackwardData}, block_of(rank, seen.queries, seen.keys),
+                                 from_row(of.in.query, q), from_row(keys.key, k), from_row(keys.value, k),
+                                 from_row(of.d_output, q), from_row(of.log_sum_exp, q), from_row(of.delta, q),
+                                 from_row(d_query, q), from_row(d_keys.key, k), from_row(d_keys.value, k));
 }
 
 }  // namespace hexaplan::validator

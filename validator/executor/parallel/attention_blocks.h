@@ -1,7 +1,7 @@
 #pragma once
 #include <cstdint>
 
-#include "validator/executor/parallel/context.h"
+#include "validator/executor/parallel/rank.h"
 
 namespace hexaplan::validator {
 
@@ -17,6 +17,10 @@ struct RowsOfSequence {
 struct KeyValue {
   View key, value;
 };
+/// What attention makes of queries: output and log-sum-exp.
+struct Attended {
+  View output, log_sum_exp;
+};
 /// Which of a rank's queries see which keys of another rank, all of them: ranks hold the r-th chunk of the
 /// sequence and the r-th from the end, so that either the other's first chunk lies before both of ours, or
 /// both of its chunks lie before our second.  [docs/formulas.md#C11]
@@ -25,38 +29,23 @@ struct VisibleBlock {
 };
 [[nodiscard]] VisibleBlock visible_block(int rank, int other, std::int64_t local_sequence);
 
-/// A rank's attention as a sum over blocks of keys: its own first, others' in any order.
-class BlockwiseForward {
- public:
-  BlockwiseForward(const Rank& rank, const QueryKeyValue& in, const View& output, const View& log_sum_exp)
-      : rank_{rank}, in_{in}, output_{output}, log_sum_exp_{log_sum_exp} {}
-  /// Writes output and log-sum-exp.
-  void own() const;
-  /// Adds the keys of rank `other` of the context group.
-  void add(int other, const KeyValue& keys) const;
+// A rank's attention is a sum over blocks of keys: its own first, others' in any order.
 
- private:
-  const Rank& rank_;
-  QueryKeyValue in_;
-  View output_, log_sum_exp_;
+/// softmax(scale·QKᵀ)V over the rank's own keys, causal.
+void attend_to_own(const Rank& rank, const QueryKeyValue& in, const Attended& out);
+/// Adds the keys of rank `other` of the context group; `piece` has room for what is added.
+void attend_to_other(const Rank& rank, const QueryKeyValue& in, int other, const KeyValue& keys,
+                     const Attended& piece, const Attended& out);
+
+/// What the backward pass of every block reads: the final log-sum-exp and delta, over all blocks.
+struct AttentionGradient {
+  QueryKeyValue in;
+  View d_output, log_sum_exp, delta;
 };
-
-/// The same backward: each block adds to the gradients of the queries and of its own keys.
-class BlockwiseBackward {
- public:
-  BlockwiseBackward(const Rank& rank, const QueryKeyValue& in, const View& d_output, const View& log_sum_exp,
-                    const View& delta, const QueryKeyValue& d)
-      : rank_{rank}, in_{in}, d_output_{d_output}, log_sum_exp_{log_sum_exp}, delta_{delta}, d_{d} {}
-  /// Adds the share of the rank's own keys to the gradients.
-  void own() const;
-  /// Adds to the query's gradient and to `d_keys`.
-  void add(int other, const KeyValue& keys, const KeyValue& d_keys) const;
-
- private:
-  const Rank& rank_;
-  QueryKeyValue in_;
-  View d_output_, log_sum_exp_, delta_;
-  QueryKeyValue d_;
-};
+/// Adds the gradients of the rank's queries and own keys.
+void attend_to_own_back(const Rank& rank, const AttentionGradient& of, const QueryKeyValue& d);
+/// Adds to the queries' gradient and to `d_keys`, that of the other rank's keys.
+void attend_to_other_back(const Rank& rank, const AttentionGradient& of, int other, const KeyValue& keys,
+                          const View& d_query, const KeyValue& d_keys);
 
 }  // namespace hexaplan::validator

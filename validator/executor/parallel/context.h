@@ -1,8 +1,9 @@
 #pragma once
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
-#include "validator/executor/parallel/rank.h"
+#include "validator/executor/parallel/attention_blocks.h"
 
 namespace hexaplan::validator {
 
@@ -16,16 +17,30 @@ namespace hexaplan::validator {
 /// that a causal mask leaves every rank equally many pairs; all-to-all cuts into c.  [docs/formulas.md#C11]
 [[nodiscard]] std::vector<std::int32_t> local_positions(const Rank& rank);
 
-/// output = softmax(q·kᵀ/√d)·v over all keys that the mask of the running layer lets a query see, after RoPE.
-/// Rows are the N tokens of a micro-batch, sequence after sequence; columns are the rank's heads.
-/// log_sum_exp: N × heads.
-void attend(const Rank& rank, const View& query, const View& key, const View& value, const View& output,
-            const View& log_sum_exp);
+/// Columns of the joint projection, or of its gradient; or, where queries are a matrix of their own (latent
+/// attention), that matrix beside keys and values.
+[[nodiscard]] QueryKeyValue projections(const Rank& rank, const View& joint);
+[[nodiscard]] QueryKeyValue projections(const Rank& rank, const View& query, const View& key_value);
 
-/// Its gradients: d_query, d_key and d_value are overwritten. `delta`: what Device::attention_delta makes of
-/// output and d_output.
-void attend_backward(const Rank& rank, const View& query, const View& key, const View& value,
-                     const View& d_output, const View& log_sum_exp, const View& delta, const View& d_query,
-                     const View& d_key, const View& d_value);
+/// Keys and values side by side, as they travel: N × (k + v).
+[[nodiscard]] KeyValue unpacked(const Rank& rank, const View& packed);
+void pack(const Rank& rank, const KeyValue& in, const View& packed);
+/// Adds the gradients in `packed` to those of keys and values.
+void add_unpacked(const Rank& rank, const View& packed, const KeyValue& d);
+
+/// The context group as a ring: step i works on the keys of the rank i places before.
+struct Ring {
+  explicit Ring(const Rank& rank) : group{*rank.groups.context} {}
+  Communicator& group;
+
+  [[nodiscard]] int size() const { return group.size(); }
+  [[nodiscard]] int source(int step) const { return (group.rank() - step + size()) % size(); }
+  /// A buffer for the next rank, and where the previous rank's arrives.
+  struct Passed {
+    View leaving, arriving;
+  };
+  /// All in one message.
+  void pass_on(std::initializer_list<Passed> buffers, const Call& call) const;
+};
 
 }  // namespace hexaplan::validator

@@ -8,12 +8,6 @@
 
 namespace hexaplan::validator {
 
-/// Names under which the operation list has the two collectives of one way between tokens and experts.
-struct ExpertWay {
-  std::string_view all_to_all, across_tensor_ranks;
-  costmodel::Pass pass = costmodel::Pass::Forward;
-};
-
 /// Where the copies of a micro-batch's tokens go: each of a rank's n tokens has K copies, one per chosen
 /// expert, which an all-to-all brings to the ranks of their experts (arXiv:2006.16668 §2.2); ranks that
 /// share an expert's columns then exchange what they received. No copy is dropped, so that sizes follow the
@@ -21,30 +15,43 @@ struct ExpertWay {
 class ExpertExchange {
  public:
   ExpertExchange() = default;
-  /// `chosen`: the experts of every token, n × K. Collective: ranks tell each other how many copies each
-  /// expert gets.
+  /// `chosen`: the experts of every token, n × K.
   ExpertExchange(const Rank& rank, std::span<const std::int32_t> chosen);
+  /// Ranks of `group` tell each other how many copies each expert gets, by way of `buffer`, which has the
+  /// counts of all of them: first the ranks that exchange tokens, then those that share an expert's columns.
+  /// Collective. Groups of one rank need not be told.
+  void tell(const Rank& rank, costmodel::Group group, const View& buffer);
 
   /// Per copy, in the order of their experts: its place in `chosen`, token·K + choice.
   [[nodiscard]] const std::vector<std::int32_t>& places() const { return places_; }
   /// Rows of the rank's experts: expert i has [offsets[i], offsets[i + 1]).
   [[nodiscard]] const std::vector<std::int64_t>& offsets() const { return offsets_; }
   [[nodiscard]] std::int64_t rows() const { return offsets_.back(); }
+  /// Rows that the fullest of the ranks that share this rank's experts receives, and those of all of them.
+  [[nodiscard]] std::int64_t padded_rows() const { return padded_rows_; }
+  [[nodiscard]] std::int64_t exchanged_rows() const { return static_cast<std::int64_t>(inverse_.size()); }
+  /// Row i of the experts is row order[i] of what was exchanged; and back, −1 for padding.
+  [[nodiscard]] const std::vector<std::int32_t>& order() const { return order_; }
+  [[nodiscard]] const std::vector<std::int32_t>& inverse() const { return inverse_; }
 
-  /// Copies in the order of places() → rows of this rank's experts, expert after expert. Both × h.
-  [[nodiscard]] Tensor to_experts(const Rank& rank, Tensor copies, const ExpertWay& way,
-                                  const TensorLabel& label) const;
-  /// The way back; sums what the ranks that share an expert computed.
-  [[nodiscard]] Tensor from_experts(const Rank& rank, Tensor rows, const ExpertWay& way,
-                                    const TensorLabel& label) const;
+  /// Copies in the order of places() go to the ranks of their experts, padding is zero. received: padded_rows
+  /// × h.
+  void send_copies(const Rank& rank, const View& copies, const View& received, const Call& call) const;
+  /// The way back.
+  void return_copies(const Rank& rank, const View& received, const View& copies, const Call& call) const;
 
  private:
   /// Copies per source rank of the expert group and local expert, of one rank that shares the experts.
   using Counts = std::vector<std::int32_t>;
+  void hear(const Rank& rank, const Counts& of_senders);
+  void share(const Counts& of_sharers);
   void append_rows_of(std::size_t expert, std::size_t experts, const Counts& counts, std::int64_t row);
   void sort_by_expert(const std::vector<Counts>& of_members, std::size_t experts);
 
   std::vector<std::int32_t> places_;
+  Counts own_;       // copies that this rank sends to each expert
+  Counts arriving_;  // per source rank and local expert
+  std::size_t local_experts_ = 0;
   std::vector<std::int64_t> sent_, received_;  // rows per rank of the expert group
   std::int64_t received_rows_ = 0;
   std::int64_t padded_rows_ = 0;       // the same of the fullest rank that shares the experts

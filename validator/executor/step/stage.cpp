@@ -3,20 +3,52 @@
 #include <algorithm>
 #include <cassert>
 
+#include "costmodel/program/compile.h"
+#include "costmodel/program/layer_program.h"
 #include "costmodel/spec/stage_plan.h"
-#include "validator/executor/layers/embedding.h"
-#include "validator/executor/layers/head.h"
 #include "validator/executor/parallel/context.h"
 
 namespace hexaplan::validator {
 
 using costmodel::DType;
+using costmodel::Parameter;
 using costmodel::Pass;
 using costmodel::Task;
 using costmodel::TaskPass;
 using costmodel::TensorKind;
 
-Stage::Stage(Rank& rank, std::uint64_t seed) : rank_{rank}, link_{rank} {
+namespace {
+
+namespace program = costmodel::program;
+
+/// The executor's own habits: it always tells choices to those who need them, in one message each.
+program::Techniques techniques_of(const costmodel::Scenario& scenario, bool recomputed) {
+  program::Techniques techniques = program::techniques_of(scenario, recomputed);
+  techniques.sums_choices = true;
+  techniques.loss_reductions = 2;
+  return techniques;
+}
+
+}  // namespace
+
+RankPrograms::RankPrograms(const Rank& rank)
+    : scenario_{rank.scenario},
+      sizes_{program::sizes_of(rank.scenario, rank.dims)},
+      embedding_{
+          compile(program::forward_embedding(rank.scenario.model), techniques_of(rank.scenario, false))},
+      head_{compile(program::forward_head(rank.scenario.model, costmodel::fuses_cross_entropy(rank.scenario)),
+                    techniques_of(rank.scenario, false))} {}
+
+const Runnable& RankPrograms::layer(costmodel::LayerClass kind, bool recomputed, bool splits_backward) {
+  const Variant variant{kind.moe, recomputed, splits_backward};
+  if (const auto known = layers_.find(variant); known != layers_.end()) return known->second;
+  program::Techniques techniques = techniques_of(scenario_, recomputed);
+  techniques.splits_backward = splits_backward;
+  Runnable made{compile(program::forward_layer(scenario_.model, kind), techniques)};
+  return layers_.emplace(variant, std::move(made)).first->second;
+}
+
+Stage::Stage(Rank& rank, std::uint64_t seed) : rank_{rank}, programs_{rank}, link_{rank} {
   plan_chunks(seed);
   const std::int64_t tokens = rank_.dims.tokens * costmodel::microbatches_per_step(rank_.scenario);
   const auto integers = [&](std::string_view name, std::int64_t count) {
@@ -91,6 +123,10 @@ void Stage::begin_step() {
 
 void Stage::run(const std::vector<Task>& tasks) {
   for (const Task& task : tasks) {
+    if (task.pass == TaskPass::BackwardInput)
+      in_flight_[{task.microbatch, task.chunk}].splits_backward = true;
+  }
+  for (const Task& task : tasks) {
     const ModelChunk& chunk = chunks_[static_cast<std::size_t>(task.chunk)];
     const std::pair key{task.microbatch, task.chunk};
     rank_.microbatch = task.microbatch;
@@ -100,12 +136,10 @@ void Stage::run(const std::vector<Task>& tasks) {
         forward(chunk, flight);
         break;
       case TaskPass::Backward:
-        flight.weights = WeightGradients{WeightGradients::When::AtOnce};
         backward(chunk, flight);
         in_flight_.erase(key);
         break;
       case TaskPass::BackwardInput:
-        flight.weights = WeightGradients{WeightGradients::When::Later};
         backward(chunk, flight);
         break;
       case TaskPass::BackwardWeight:
@@ -121,15 +155,20 @@ void Stage::run(const std::vector<Task>& tasks) {
 void Stage::forward(const ModelChunk& chunk, InFlight& flight) {
   rank_.device.memory().enter(costmodel::kForward);
   rank_.clock.enter(Phase::Pipeline);
-  Tensor x =
-      chunk.first ? run_embedding() : link_.receive(chunk.position, chunk.position - 1, Direction::Forward);
+  Tensor x = chunk.first ? run_embedding(flight)
+                         : link_.receive(chunk.position, chunk.position - 1, Direction::Forward);
   rank_.clock.enter(Phase::Forward);
-  flight.layers.resize(chunk.layers.size());
+  flight.layers.reserve(chunk.layers.size());
   for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
     Unit& unit = *chunk.layers[i];
+    const costmodel::LayerClass kind = costmodel::class_of_layer(rank_.scenario.model, unit.index());
+    Frame& frame = flight.layers.emplace_back(
+        rank_, programs_.layer(kind, chunk.recomputed[i], flight.splits_backward), programs_.sizes());
     rank_.enter_layer(unit.index());
     unit.gather(rank_, Pass::Forward);
-    x = layer_forward(rank_, unit, std::move(x), positions_, chunk.recomputed[i], flight.layers[i]);
+    frame.give_input(rank_, std::move(x));
+    run_layer(unit, frame, program::Phase::Forward);
+    x = frame.take_output();
     unit.release();
   }
   rank_.enter_layer(-1);
@@ -147,21 +186,24 @@ void Stage::backward(const ModelChunk& chunk, InFlight& flight) {
   rank_.clock.enter(Phase::Pipeline);
   Tensor d = chunk.last ? std::move(flight.head_gradient)
                         : link_.receive(chunk.position, chunk.position + 1, Direction::Backward);
-  d.relabel({"stream.gradient", TensorKind::Transient, rank_.activation});
+  d.relabel({"hidden_states.gradient", TensorKind::Transient, rank_.activation});
   rank_.clock.enter(Phase::Backward);
   for (std::size_t i = chunk.layers.size(); i-- > 0;) {
     Unit& unit = *chunk.layers[i];
+    Frame& frame = flight.layers[i];
     rank_.enter_layer(unit.index());
     unit.gather(rank_, Pass::BackwardData);
     unit.open_gradients(rank_);
-    layer_backward(rank_, unit, std::move(flight.layers[i]), positions_, d, flight.weights);
+    frame.give_output_gradient(std::move(d));
+    run_layer(unit, frame, program::Phase::Backward);
+    d = frame.take_input_gradient();
     unit.release();
     // Gradients that nothing waits for are reduced while the layers below still run.
-    if (!flight.weights.later()) unit.finish_gradients(rank_);
+    if (!flight.splits_backward) unit.finish_gradients(rank_);
   }
   rank_.enter_layer(-1);
   if (chunk.first) {
-    embedding_gradient(d);
+    embedding_gradient(flight, std::move(d));
   } else {
     rank_.clock.enter(Phase::Pipeline);
     link_.send(std::move(d), chunk.position - 1, Direction::Backward);
@@ -172,22 +214,39 @@ void Stage::backward(const ModelChunk& chunk, InFlight& flight) {
 void Stage::weight_gradients(const ModelChunk& chunk, InFlight& flight) {
   rank_.device.memory().enter(costmodel::kBackward);
   rank_.clock.enter(Phase::Backward);
-  flight.weights.run(rank_);
+  for (std::size_t i = chunk.layers.size(); i-- > 0;) {
+    rank_.enter_layer(chunk.layers[i]->index());
+    run_layer(*chunk.layers[i], flight.layers[i], program::Phase::Later);
+  }
+  rank_.enter_layer(-1);
   for (std::size_t i = chunk.layers.size(); i-- > 0;) chunk.layers[i]->finish_gradients(rank_);
   rank_.clock.enter(Phase::Other);
 }
 
-Tensor Stage::run_embedding() {
-  rank_.clock.enter(Phase::Forward);
-  embedding_->gather(rank_, Pass::Forward);
-  Tensor x = embedding_forward(rank_, *embedding_, tokens_of(ids_));
-  embedding_->release();
-  return x;
+MicroBatch Stage::micro_batch() const {
+  const auto tokens = static_cast<double>(costmodel::tokens_per_step(rank_.scenario.recipe));
+  return {.positions = positions_,
+          .ids = embedding_ ? tokens_of(ids_) : View{},
+          .targets = head_ ? tokens_of(targets_) : View{},
+          .loss = loss(),
+          .loss_factor = 1 / tokens};
 }
 
+void Stage::run_layer(Unit& unit, Frame& frame, program::Phase phase) {
+  run_phase(rank_, frame, phase, {.unit = &unit}, micro_batch());
+}
+
+Tensor Stage::run_embedding(InFlight& flight) {
+  rank_.clock.enter(Phase::Forward);
+  embedding_->gather(rank_, Pass::Forward);
+  flight.embedding.emplace(rank_, programs_.embedding(), programs_.sizes());
+  run_layer(*embedding_, *flight.embedding, program::Phase::Forward);
+  embedding_->release();
+  return flight.embedding->take_output();
+}
+
+/// Logits are large, so that backward follows at once.
 Tensor Stage::run_head(Tensor x) {
-  const costmodel::Recipe& recipe = rank_.scenario.recipe;
-  const auto tokens = static_cast<double>(costmodel::tokens_per_step(recipe));
   Unit& matrix = words();
   const bool is_embedding = matrix.index() == UnitPlan::kEmbedding;
   std::vector<Unit*> used{&*head_};
@@ -196,19 +255,27 @@ Tensor Stage::run_head(Tensor x) {
     unit->gather(rank_, Pass::Forward);
     unit->open_gradients(rank_);
   }
-  Tensor d =
-      head_forward_backward(rank_, *head_, matrix, is_embedding ? "embedding.word.weight" : "head.weight",
-                            std::move(x), tokens_of(targets_), 1 / tokens, loss());
+  const Weights weights{
+      .unit = &*head_,
+      .output_layer = &matrix,
+      .output_name = name_of(is_embedding ? Parameter::EmbeddingWordWeight : Parameter::HeadWeight)};
+  Frame frame{rank_, programs_.head(), programs_.sizes()};
+  frame.give_input(rank_, std::move(x));
+  rank_.device.memory().enter(costmodel::kLoss);
+  run_phase(rank_, frame, program::Phase::Forward, weights, micro_batch());
+  rank_.device.memory().enter(costmodel::kHeadBackward);
+  run_phase(rank_, frame, program::Phase::Backward, weights, micro_batch());
   for (Unit* unit : used) {
     unit->release();
     unit->finish_gradients(rank_);
   }
-  return d;
+  return frame.take_input_gradient();
 }
 
-void Stage::embedding_gradient(const View& d) {
+void Stage::embedding_gradient(InFlight& flight, Tensor d) {
   embedding_->open_gradients(rank_);
-  embedding_backward(rank_, *embedding_, tokens_of(ids_), d);
+  flight.embedding->give_output_gradient(std::move(d));
+  run_layer(*embedding_, *flight.embedding, program::Phase::Backward);
   embedding_->finish_gradients(rank_);
 }
 

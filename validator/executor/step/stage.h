@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "costmodel/schedule/schedule.h"
-#include "validator/executor/layers/transformer_layer.h"
+#include "validator/executor/interpreter/interpreter.h"
 #include "validator/executor/parallel/data.h"
 #include "validator/executor/parallel/pipeline.h"
 #include "validator/executor/parallel/rank.h"
@@ -20,6 +20,27 @@ struct ModelChunk {
   bool first = false, last = false;
   std::vector<Unit*> layers;
   std::vector<bool> recomputed;  // per layer: only its input is kept
+};
+
+/// Compiled programs of one rank, by what tells them apart.
+class RankPrograms {
+ public:
+  explicit RankPrograms(const Rank& rank);
+  /// `splits_backward`: weight gradients are a phase of their own.
+  [[nodiscard]] const Runnable& layer(costmodel::LayerClass kind, bool recomputed, bool splits_backward);
+  [[nodiscard]] const Runnable& embedding() const { return embedding_; }
+  [[nodiscard]] const Runnable& head() const { return head_; }
+  [[nodiscard]] const costmodel::program::Sizes& sizes() const { return sizes_; }
+
+ private:
+  struct Variant {
+    bool moe, recomputed, splits_backward;
+    friend auto operator<=>(const Variant&, const Variant&) = default;
+  };
+  const costmodel::Scenario& scenario_;
+  costmodel::program::Sizes sizes_;
+  std::map<Variant, Runnable> layers_;  // frames point into it
+  Runnable embedding_, head_;
 };
 
 /// One rank's part of the model and the tasks that a schedule makes of a step: a micro-batch forward through
@@ -46,21 +67,25 @@ class Stage {
  private:
   /// One micro-batch inside one chunk.
   struct InFlight {
-    std::vector<LayerSaved> layers;
+    std::vector<Frame> layers;
+    std::optional<Frame> embedding;
     Tensor head_gradient;
-    WeightGradients weights{WeightGradients::When::AtOnce};
+    bool splits_backward = false;
   };
   void plan_chunks(std::uint64_t seed);
   void forward(const ModelChunk& chunk, InFlight& flight);
   void backward(const ModelChunk& chunk, InFlight& flight);
   void weight_gradients(const ModelChunk& chunk, InFlight& flight);
   [[nodiscard]] Tensor run_head(Tensor x);
-  [[nodiscard]] Tensor run_embedding();
-  void embedding_gradient(const View& d);
+  [[nodiscard]] Tensor run_embedding(InFlight& flight);
+  void embedding_gradient(InFlight& flight, Tensor d);
+  void run_layer(Unit& unit, Frame& frame, costmodel::program::Phase phase);
+  [[nodiscard]] MicroBatch micro_batch() const;
   [[nodiscard]] Unit& words() { return tied_copy_ ? *tied_copy_ : head_words_ ? *head_ : *embedding_; }
   [[nodiscard]] View tokens_of(const Tensor& all) const;
 
   Rank& rank_;
+  RankPrograms programs_;
   PipelineLink link_;
   std::vector<Unit> layers_;
   std::optional<Unit> embedding_, head_, tied_copy_;

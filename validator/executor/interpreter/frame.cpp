@@ -1,0 +1,149 @@
+#include "validator/executor/interpreter/frame.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <string>
+#include <utility>
+
+namespace hexaplan::validator {
+namespace {
+
+namespace program = costmodel::program;
+using costmodel::DType;
+using costmodel::position;
+using program::Role;
+using program::Rows;
+using program::Type;
+using program::ValueId;
+
+using LabelNames =
+    std::array<std::array<std::string, position(Role::Count)>, position(program::Tensor::Count)>;
+
+/// "mlp.gate_up", "mlp.gate_up.gradient": names of the account, which keeps them by reference.
+LabelNames make_label_names() {
+  LabelNames names;
+  for (const program::TensorRow& tensor : program::kTensors) {
+    for (const program::RoleRow& role : program::kRoles) {
+      std::string& name = names[position(tensor.id)][position(role.id)];
+      name = tensor.name;
+      if (role.id != Role::Itself) name.append(".").append(role.name);
+    }
+  }
+  return names;
+}
+std::string_view label_name(const program::Value& value) {
+  static const LabelNames names = make_label_names();
+  return names[position(value.tensor)][position(value.role)];
+}
+
+DType dtype_of(Type type, DType activation) {
+  switch (type) {
+    case Type::Fp32:
+      return DType::Fp32;
+    case Type::Int32:
+      return DType::Int32;
+    case Type::Activation:
+      break;
+  }
+  return activation;
+}
+
+}  // namespace
+
+Frame::Frame(const Rank& rank, const Runnable& of, const program::Sizes& sizes)
+    : of_{&of},
+      sizes_{&sizes},
+      exchange_place_{rank.groups.expert_tensor->rank()},
+      buffers_(of.program.values.size()) {}
+
+void Frame::give_input(const Rank& rank, Tensor input) {
+  const ValueId id = of_->program.input;
+  if (of_->lifetimes.keeps_input())
+    input.relabel({label_name(of_->program.of(id)), of_->program.keeps(), rank.activation});
+  buffers_[of_->lifetimes.buffer(id)] = std::move(input);
+}
+
+void Frame::give_output_gradient(Tensor gradient) {
+  buffers_[of_->lifetimes.buffer(of_->program.d_output)] = std::move(gradient);
+}
+
+Tensor Frame::take(ValueId id) {
+  return std::move(buffers_[of_->lifetimes.buffer(id)]);
+}
+
+std::int64_t Frame::rows(Rows symbol) const {
+  switch (symbol) {
+    case Rows::Received:
+      return routing.exchange.padded_rows();
+    case Rows::Exchanged:
+      return routing.exchange.exchanged_rows();
+    case Rows::ExpertRows:
+      return routing.exchange.rows();
+    default:
+      return static_cast<std::int64_t>(sizes_->of(symbol));
+  }
+}
+
+std::int64_t Frame::cols(const program::Shape& shape) const {
+  return static_cast<std::int64_t>(sizes_->of(shape.width));
+}
+
+View Frame::view(ValueId id) const {
+  const View& whole = buffers_[of_->lifetimes.buffer(id)].view();
+  const program::Shape& shape = of_->program.of(id).shape;
+  const std::int64_t count = rows(shape.rows);
+  assert(whole.data != nullptr || whole.elements() == 0);
+  assert(whole.cols == cols(shape));
+  if (whole.rows == count) return whole;
+  // What was received lies in the buffer of what is exchanged, at this rank's place.
+  assert(shape.rows == Rows::Received);
+  return whole.row_range(count * exchange_place_, count);
+}
+
+void Frame::allocate(const Rank& rank, const program::Op& op) {
+  for (const ValueId id : op.writes) {
+    const std::size_t buffer = of_->lifetimes.buffer(id);
+    if (!buffers_[buffer].empty()) continue;
+    const program::Value& value = of_->program.of(id);
+    std::int64_t count = 0;  // the buffer takes the largest of its values
+    for (const ValueId other : of_->taken_by[buffer])
+      count = std::max(count, rows(of_->program.of(other).shape.rows));
+    buffers_[buffer] = rank.device.allocate(
+        {label_name(value), of_->lifetimes.kind(id, op.phase), dtype_of(value.shape.type, rank.activation)},
+        count, cols(value.shape));
+  }
+}
+
+void Frame::release_if_last(ValueId id, std::size_t at) {
+  const std::size_t buffer = of_->lifetimes.buffer(id);
+  if (of_->lifetimes.last(buffer) != static_cast<int>(at) || of_->lifetimes.stays(buffer)) return;
+  if (of_->lifetimes.held(buffer)) {
+    held_.push_back(buffer);
+  } else {
+    buffers_[buffer].free();
+  }
+}
+
+void Frame::release(std::size_t at) {
+  const program::Op& op = of_->program.ops[at];
+  for (const ValueId id : op.reads) release_if_last(id, at);
+  for (const ValueId id : op.writes) release_if_last(id, at);
+}
+
+void Frame::release_workspace(std::size_t at) {
+  const program::Op& op = of_->program.ops[at];
+  for (std::size_t i = static_cast<std::size_t>(op.in_place); i < op.writes.size(); ++i)
+    release_if_last(op.writes[i], at);
+}
+
+void Frame::swap(ValueId a, ValueId b) {
+  std::swap(buffers_[of_->lifetimes.buffer(a)], buffers_[of_->lifetimes.buffer(b)]);
+}
+
+void Frame::end_phase() {
+  for (const std::size_t buffer : held_) buffers_[buffer].free();
+  held_.clear();
+}
+
+}  // namespace hexaplan::validator

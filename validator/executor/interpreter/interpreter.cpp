@@ -1,0 +1,138 @@
+#include "validator/executor/interpreter/interpreter.h"
+
+#include <array>
+#include <cassert>
+
+namespace hexaplan::validator {
+namespace {
+
+namespace program = costmodel::program;
+using costmodel::position;
+using program::Kind;
+
+void nothing(const Operation& /*o*/) {}
+
+struct RunnerRow {
+  Kind id;
+  Runner run = nullptr;  // none: not executed
+};
+/// By Kind.
+constexpr std::array<RunnerRow, position(Kind::Count)> kRunners{{
+    {Kind::Lookup, run_lookup},
+    {Kind::Norm, run_norm},
+    {Kind::Matmul, run_matmul},
+    {Kind::GroupedMatmul, run_matmul},
+    {Kind::BiasAdd},
+    {Kind::QkNorm},
+    {Kind::Rope, run_rope},
+    {Kind::ExpandKeys},
+    {Kind::Attend, run_attend},
+    {Kind::AttendBlocks, run_attend_blocks},
+    {Kind::GatedActivation, run_activation},
+    {Kind::PlainActivation},
+    {Kind::Add, run_add},
+    {Kind::Route, run_route},
+    {Kind::CountChoices, run_count_choices},
+    {Kind::GatherCounts, run_gather_counts},
+    {Kind::Permute, run_permute},
+    {Kind::Regroup, run_regroup},
+    {Kind::Ungroup, run_ungroup},
+    {Kind::Unpermute, run_unpermute},
+    {Kind::LossMaxima, run_loss_maxima},
+    {Kind::LossSums, run_loss_sums},
+    {Kind::LossGradient, run_loss_gradient},
+    {Kind::EnterTensor, nothing},  // a name for what is there
+    {Kind::AllReduce, run_all_reduce},
+    {Kind::AllGather, run_all_gather},
+    {Kind::ReduceScatter, run_reduce_scatter},
+    {Kind::AllToAll, run_all_to_all},
+    {Kind::SendRecv, run_send_recv_back},  // forward: run_ring
+    {Kind::LookupBack, run_lookup_back},
+    {Kind::NormBack, run_norm_back},
+    {Kind::MatmulData, run_matmul_data},
+    {Kind::MatmulWeight, run_matmul_weight},
+    {Kind::BiasWeight},
+    {Kind::QkNormBack},
+    {Kind::RopeBack, run_rope_back},
+    {Kind::ExpandKeysBack},
+    {Kind::AttendDelta, run_attend_delta},
+    {Kind::AttendBack, run_attend_back},
+    {Kind::AttendBlocksBack, run_attend_blocks_back},
+    {Kind::GatedActivationBack, run_activation_back},
+    {Kind::PlainActivationBack},
+    {Kind::UnpermuteBack, run_unpermute_back},
+    {Kind::ScaleCopies, run_scale_copies},
+    {Kind::RouteBack, run_route_back},
+    {Kind::PermuteBack, run_permute_back},
+    {Kind::Copy, run_copy},
+}};
+
+constexpr bool lists_kinds_in_order() {
+  for (std::size_t i = 0; i < kRunners.size(); ++i) {
+    if (position(kRunners[i].id) != i) return false;
+  }
+  return true;
+}
+static_assert(lists_kinds_in_order());
+
+/// One phase of a frame.
+class PhaseRun {
+ public:
+  PhaseRun(Rank& rank, Frame& frame, const Weights& weights, const MicroBatch& batch)
+      : rank_{rank}, frame_{frame}, weights_{weights}, batch_{batch}, ops_{frame.runnable().program.ops} {}
+
+  void run(Runnable::Range range) {
+    for (std::size_t at = range.begin; at < range.end; ++at) {
+      if (begins_ring(at)) {
+        run_ring(at);
+        ++at;
+        continue;
+      }
+      frame_.allocate(rank_, ops_[at]);
+      const Runner runner = kRunners[position(ops_[at].kind)].run;
+      assert(runner != nullptr);
+      runner(operation(at));
+      frame_.release(at);
+    }
+    frame_.end_phase();
+  }
+
+ private:
+  [[nodiscard]] Operation operation(std::size_t at) const {
+    return {.rank = rank_, .frame = frame_, .weights = weights_, .batch = batch_, .op = ops_[at]};
+  }
+  [[nodiscard]] bool begins_ring(std::size_t at) const {
+    return ops_[at].kind == Kind::SendRecv && at + 1 < ops_.size() && ops_[at + 1].kind == Kind::AttendBlocks;
+  }
+  /// A message and what is attended to of it: written down once, run once per other rank of the ring. What
+  /// one of them made for itself goes before the other needs room.
+  void run_ring(std::size_t at) {
+    const int rounds = rank_.groups.context->size() - 1;
+    for (int round = 1; round <= rounds; ++round) {
+      for (const std::size_t op : {at, at + 1}) {
+        frame_.allocate(rank_, ops_[op]);
+        op == at ? pass_on_keys(operation(op), round) : attend_to_passed(operation(op), round);
+        round < rounds ? frame_.release_workspace(op) : frame_.release(op);
+      }
+    }
+  }
+
+  Rank& rank_;
+  Frame& frame_;
+  const Weights& weights_;
+  const MicroBatch& batch_;
+  const std::vector<program::Op>& ops_;
+};
+
+}  // namespace
+
+bool is_executable(Kind kind) {
+  return kRunners[position(kind)].run != nullptr;
+}
+
+void run_phase(Rank& rank, Frame& frame, program::Phase phase, const Weights& weights,
+               const MicroBatch& batch) {
+  PhaseRun{rank, frame, weights, batch}.run(frame.runnable().phases[position(phase)]);
+}
+
+}  // namespace hexaplan::validator

@@ -1,0 +1,108 @@
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "validator/executor/interpreter/frame.h"
+#include "validator/executor/parallel/data.h"
+
+namespace hexaplan::validator {
+
+/// Parameters and gradients that a program's weights stand for: a unit's, and the output layer's where it is
+/// another unit's (tied embeddings).
+struct Weights {
+  const Unit* unit = nullptr;
+  const Unit* output_layer = nullptr;
+  std::string_view output_name{};  // of its matrix
+
+  [[nodiscard]] View value(const costmodel::program::Weight& weight) const;
+  [[nodiscard]] View gradient(const costmodel::program::Weight& weight) const;
+};
+
+/// What a micro-batch reads beside hidden states. Rows: the rank's tokens.
+struct MicroBatch {
+  View positions, ids, targets;
+  View loss;               // 1 × 1: gains loss_factor·Σ −log p(target)
+  double loss_factor = 0;  // 1/tokens of the global batch
+};
+
+/// One operation that is about to run on one rank.
+struct Operation {
+  Rank& rank;
+  Frame& frame;
+  const Weights& weights;
+  const MicroBatch& batch;
+  const costmodel::program::Op& op;
+
+  [[nodiscard]] const costmodel::program::Program& program() const { return frame.runnable().program; }
+  [[nodiscard]] const costmodel::program::Value& read_value(std::size_t i) const {
+    return program().of(op.reads[i]);
+  }
+  /// The i-th operand, or result.
+  [[nodiscard]] View in(std::size_t i) const { return frame.view(op.reads[i]); }
+  [[nodiscard]] View out(std::size_t i) const { return frame.view(op.writes[i]); }
+  [[nodiscard]] const costmodel::program::Weight& weight_of() const {
+    return program().weights[costmodel::position(op.weight)];
+  }
+  [[nodiscard]] View weight() const { return weights.value(weight_of()); }
+  [[nodiscard]] View weight_gradient() const { return weights.gradient(weight_of()); }
+  [[nodiscard]] std::string_view name() const { return costmodel::program::row_of(op.site).name; }
+  [[nodiscard]] IssuedFlops issue() const { return {name(), op.pass}; }
+  [[nodiscard]] Call call(costmodel::DType dtype) const { return rank.call(name(), op.pass, dtype); }
+  [[nodiscard]] Call call() const { return rank.call(name(), op.pass); }
+  /// Results that add to what is there have it as first operand; the others follow behind it.
+  [[nodiscard]] bool accumulates() const { return op.in_place > 0; }
+};
+
+/// Runs operations of one kind.
+using Runner = void (*)(const Operation&);
+
+// Runners by what they need; `run_phase` has the table.
+
+void run_norm(const Operation& o);
+void run_norm_back(const Operation& o);
+void run_matmul(const Operation& o);
+void run_matmul_data(const Operation& o);
+void run_matmul_weight(const Operation& o);
+void run_activation(const Operation& o);
+void run_activation_back(const Operation& o);
+void run_add(const Operation& o);
+void run_copy(const Operation& o);
+void run_lookup(const Operation& o);
+void run_lookup_back(const Operation& o);
+void run_loss_maxima(const Operation& o);
+void run_loss_sums(const Operation& o);
+void run_loss_gradient(const Operation& o);
+
+void run_rope(const Operation& o);
+void run_rope_back(const Operation& o);
+void run_attend(const Operation& o);
+void run_attend_delta(const Operation& o);
+void run_attend_back(const Operation& o);
+void run_attend_blocks(const Operation& o);
+void run_attend_blocks_back(const Operation& o);
+void run_send_recv_back(const Operation& o);
+void run_add_keys(const Operation& o);
+/// One round of the forward ring, and what it brought: a program has both once, for all rounds.
+void pass_on_keys(const Operation& o, int step);
+void attend_to_passed(const Operation& o, int step);
+/// Keys and values of `operand` at this rank's place among everybody's.
+[[nodiscard]] View pack_own_keys(const Rank& rank, const View& operand, const View& everybodys);
+
+void run_all_reduce(const Operation& o);
+void run_all_gather(const Operation& o);
+void run_reduce_scatter(const Operation& o);
+void run_all_to_all(const Operation& o);
+
+void run_route(const Operation& o);
+void run_route_back(const Operation& o);
+void run_count_choices(const Operation& o);
+void run_gather_counts(const Operation& o);
+void run_permute(const Operation& o);
+void run_permute_back(const Operation& o);
+void run_regroup(const Operation& o);
+void run_ungroup(const Operation& o);
+void run_unpermute(const Operation& o);
+void run_unpermute_back(const Operation& o);
+void run_scale_copies(const Operation& o);
+
+}  // namespace hexaplan::validator

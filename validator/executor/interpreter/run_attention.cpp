@@ -1,0 +1,179 @@
+// Core attention over one rank's keys, or blockwise over those of the context group.
+#include <utility>
+
+#include "validator/executor/interpreter/operation.h"
+#include "validator/executor/parallel/context.h"
+
+namespace hexaplan::validator {
+namespace {
+
+namespace program = costmodel::program;
+using program::IdList;
+using program::ValueId;
+
+/// Queries, keys and values that begin at operand `first`: side by side, or queries apart.
+struct Operands {
+  QueryKeyValue in;
+  std::size_t behind = 0;  // the operand after them
+};
+
+bool has_joint_projection(const Rank& rank) {
+  return rank.scenario.model.attention.kind == costmodel::AttentionKind::Grouped;
+}
+
+template <class Ids>
+Operands operands(const Operation& o, const Ids& ids, std::size_t first) {
+  const View query = o.frame.view(ids[first]);
+  if (has_joint_projection(o.rank)) return {projections(o.rank, query), first + 1};
+  return {projections(o.rank, query, o.frame.view(ids[first + 1])), first + 2};
+}
+
+KeyValue keys_of(const QueryKeyValue& of) {
+  return {of.key, of.value};
+}
+
+/// Keys and values in an operand of their own or in the joint projection.
+KeyValue keys_in(const Rank& rank, const View& operand) {
+  return has_joint_projection(rank) ? keys_of(projections(rank, operand)) : unpacked(rank, operand);
+}
+
+/// Part of rank `other` of everybody's keys, or of their gradients.
+KeyValue part_of(const Rank& rank, const View& all, int other) {
+  return unpacked(rank, all.row_range(rank.dims.tokens * other, rank.dims.tokens));
+}
+
+bool is_ring(const Rank& rank) {
+  return rank.scenario.layout.context == costmodel::ContextKind::Ring;
+}
+
+Call ring_call(const Operation& o, costmodel::Pass pass) {
+  return o.rank.call(program::row_of(program::Site::Ring).name, pass);
+}
+
+}  // namespace
+
+View pack_own_keys(const Rank& rank, const View& operand, const View& everybodys) {
+  const View own = everybodys.row_range(rank.dims.tokens * rank.groups.context->rank(), rank.dims.tokens);
+  pack(rank, keys_in(rank, operand), own);
+  return own;
+}
+
+void run_rope(const Operation& o) {
+  const View rotated = o.out(0).column_range(0, o.rank.dims.q + o.rank.dims.k);
+  o.rank.device.rope(rotated, o.batch.positions, o.rank.rotation, false);
+}
+void run_rope_back(const Operation& o) {
+  const View rotated = o.out(0).column_range(0, o.rank.dims.q + o.rank.dims.k);
+  o.rank.device.rope(rotated, o.batch.positions, o.rank.rotation, true);
+}
+
+void run_attend(const Operation& o) {
+  attend_to_own(o.rank, operands(o, o.op.reads, 0).in, {o.out(0), o.out(1)});
+}
+
+/// Gradients start at zero; kernels add up those of the queries over blocks of keys in fp32.
+void run_attend_back(const Operation& o) {
+  const Operands in = operands(o, o.op.reads, 0), d = operands(o, o.op.writes, 0);
+  const View query_sum = o.out(d.behind);
+  const AttentionGradient of{in.in, o.in(in.behind), o.in(in.behind + 1), o.in(in.behind + 2)};
+  for (const View& gradient : {query_sum, d.in.key, d.in.value}) o.rank.device.fill(gradient, 0);
+  attend_to_own_back(o.rank, of, {query_sum, d.in.key, d.in.value});
+  o.rank.device.copy(d.in.query, query_sum);
+}
+
+void run_attend_delta(const Operation& o) {
+  o.rank.device.attention_delta(o.in(0), o.in(1), o.out(0));
+}
+
+void run_attend_blocks(const Operation& o) {
+  const Operands in = operands(o, o.op.reads, 2);
+  const View others = o.in(in.behind);
+  const Attended out{o.out(0), o.out(1)}, piece{o.out(2), o.out(3)};
+  const int own = o.rank.groups.context->rank();
+  for (int other = 0; other < o.rank.groups.context->size(); ++other) {
+    if (other != own) attend_to_other(o.rank, in.in, other, part_of(o.rank, others, other), piece, out);
+  }
+}
+
+/// One round of the ring: the keys of the previous rank take the place of those held.
+void pass_on_keys(const Operation& o, int step) {
+  const ValueId held = o.op.writes[0], arriving = o.op.writes[1];
+  if (step == 1) pack(o.rank, keys_in(o.rank, o.in(0)), o.frame.view(held));
+  Ring{o.rank}.pass_on({{o.frame.view(held), o.frame.view(arriving)}}, o.call());
+  o.frame.swap(held, arriving);
+}
+
+void attend_to_passed(const Operation& o, int step) {
+  const Operands in = operands(o, o.op.reads, 2);
+  const View held = o.in(in.behind);
+  attend_to_other(o.rank, in.in, Ring{o.rank}.source(step), unpacked(o.rank, held), {o.out(2), o.out(3)},
+                  {o.out(0), o.out(1)});
+}
+
+/// The first round of the backward ring; the others run with the blocks, which need them one by one.
+void run_send_recv_back(const Operation& o) {
+  if (o.read_value(0).role != program::Role::Whole) pass_on_keys(o, 1);
+}
+
+namespace {
+
+/// Gradients of keys travel behind the keys and gain a share on every rank; from the last one they go home,
+/// where the rank's own share waits. So keys are sent c − 1 times and gradients c − 1 times, in c messages:
+/// the first has no gradients, the last nothing else (as in Transformer Engine's context_parallel.py).
+void go_round(const Operation& o, const AttentionGradient& of, const View& query_sum, std::size_t first) {
+  const ValueId keys = o.op.reads[first], gradients = o.op.reads[first + 1];
+  const Ring ring{o.rank};
+  const auto view = [&](ValueId id) { return o.frame.view(id); };
+  const Call call = ring_call(o, o.op.pass);
+  o.rank.device.fill(view(gradients), 0);
+  for (int step = 1; step < ring.size(); ++step) {
+    attend_to_other_back(o.rank, of, ring.source(step), unpacked(o.rank, view(keys)), query_sum,
+                         unpacked(o.rank, view(gradients)));
+    if (step + 1 < ring.size()) {
+      const ValueId next_keys = o.op.reads[first + 2], next_gradients = o.op.reads[first + 3];
+      ring.pass_on({{view(keys), view(next_keys)}, {view(gradients), view(next_gradients)}}, call);
+      o.frame.swap(keys, next_keys);
+      o.frame.swap(gradients, next_gradients);
+    } else {  // nobody needs the keys any more
+      ring.pass_on({{view(gradients), view(keys)}}, call);
+    }
+  }
+}
+
+/// Every rank's share of everybody's gradient, for the reduce-scatter that follows.
+void share_gathered(const Operation& o, const AttentionGradient& of, const View& query_sum,
+                    std::size_t first) {
+  const View all = o.in(first), gradients = o.out(1);
+  o.rank.device.fill(gradients, 0);
+  for (int other = 0; other < o.rank.groups.context->size(); ++other) {
+    if (other == o.rank.groups.context->rank()) continue;
+    attend_to_other_back(o.rank, of, other, part_of(o.rank, all, other), query_sum,
+                         part_of(o.rank, gradients, other));
+  }
+}
+
+}  // namespace
+
+/// Operands: gradient of the own keys, projections, gradient of the output, statistics, delta, the queries'
+/// sum, keys of other ranks.
+void run_attend_blocks_back(const Operation& o) {
+  const Operands in = operands(o, o.op.reads, 1);
+  const AttentionGradient of{in.in, o.in(in.behind), o.in(in.behind + 1), o.in(in.behind + 2)};
+  const View query_sum = o.in(in.behind + 3);
+  const std::size_t others = in.behind + 4;
+  const QueryKeyValue d = projections(o.rank, o.out(0));
+  if (is_ring(o.rank)) {
+    go_round(o, of, query_sum, others);
+    add_unpacked(o.rank, o.in(others), keys_of(d));  // the rank's own, come home
+  } else {
+    share_gathered(o, of, query_sum, others);
+  }
+  o.rank.device.copy(d.query, query_sum);
+}
+
+/// Gradients of keys that came home by a message, beside the joint projection's.
+void run_add_keys(const Operation& o) {
+  add_unpacked(o.rank, o.in(1), keys_in(o.rank, o.out(0)));
+}
+
+}  // namespace hexaplan::validator
