@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "costmodel/parameters/parameter_names.h"
+
 namespace hexaplan::costmodel {
 namespace {
 
@@ -17,10 +19,6 @@ FlatSizes flat_buffer(const Scenario& sc, bool expert) {
   return flat;
 }
 
-bool is_replicated(const ParameterTensor& t) {
-  return t.cut == Cut::Replicated;
-}
-
 UnitSizes unit_of(const Scenario& sc, UnitRole role, const std::vector<ParameterTensor>& tensors) {
   UnitSizes unit{.role = role, .flats = {}};
   for (const bool expert : {false, true}) {
@@ -30,7 +28,7 @@ UnitSizes unit_of(const Scenario& sc, UnitRole role, const std::vector<Parameter
       const auto elements =
           static_cast<double>(elements_on_rank(t, sc.model, sc.layout, sc.framework.vocab_multiple));
       flat.elements += elements;
-      if (is_replicated(t) && sc.layout.sp && sc.layout.tp > 1) flat.summed_over_tensor_ranks += elements;
+      if (sums_over_tensor_ranks(t, sc.layout)) flat.summed_over_tensor_ranks += elements;
       if (t.cut == Cut::KeyValue && sc.layout.tp > sc.model.attention.kv_heads)
         flat.key_value_copies += elements;
     }
@@ -65,7 +63,7 @@ UnitSizes end_unit(const Scenario& sc, UnitRole role) {
   if (role == UnitRole::Head) append_head_parameters(sc.model, false, tensors);
   if (role == UnitRole::TiedCopy) {
     append_head_parameters(sc.model, true, tensors);
-    std::erase_if(tensors, [](const ParameterTensor& t) { return t.cut != Cut::Vocabulary; });
+    std::erase_if(tensors, [](const ParameterTensor& t) { return t.name != name_of(Parameter::HeadWeight); });
   }
   return unit_of(sc, role, tensors);
 }

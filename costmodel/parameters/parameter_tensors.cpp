@@ -24,9 +24,10 @@ void add_down_projection(std::vector<ParameterTensor>& out, const ModelSpec& m, 
                          std::int64_t cols, Cut cut, std::int64_t count = 1) {
   add_matrix(out, name, m.hidden, cols, cut, count).ia3 = Ia3Scale::Inputs;
 }
-void add_vector(std::vector<ParameterTensor>& out, Parameter name, std::int64_t elements, Cut cut,
-                std::int64_t count = 1) {
-  out.push_back({.name = name_of(name), .rows = elements, .count = count, .cut = cut, .matrix = false});
+ParameterTensor& add_vector(std::vector<ParameterTensor>& out, Parameter name, std::int64_t elements, Cut cut,
+                            std::int64_t count = 1) {
+  return out.emplace_back(
+      ParameterTensor{.name = name_of(name), .rows = elements, .count = count, .cut = cut, .matrix = false});
 }
 void add_table(std::vector<ParameterTensor>& out, Parameter name, std::int64_t rows, std::int64_t cols,
                Cut cut) {
@@ -54,8 +55,8 @@ void append_grouped_attention(const ModelSpec& m, std::vector<ParameterTensor>& 
     add_vector(out, Parameter::AttentionKeyValueBias, key_value, Cut::KeyValue);
   }
   if (a.qk_norm) {
-    add_vector(out, Parameter::AttentionQueryNormWeight, a.head_dim, Cut::Replicated);
-    add_vector(out, Parameter::AttentionKeyNormWeight, a.head_dim, Cut::Replicated);
+    add_vector(out, Parameter::AttentionQueryNormWeight, a.head_dim, Cut::Replicated).inside_region = true;
+    add_vector(out, Parameter::AttentionKeyNormWeight, a.head_dim, Cut::Replicated).inside_region = true;
   }
 }
 
@@ -66,20 +67,24 @@ void append_latent_attention(const ModelSpec& m, std::vector<ParameterTensor>& o
   const std::int64_t query = a.heads * a.head_dim;
   const std::int64_t latent = a.kv_lora_rank + a.qk_rope_dim;
   if (a.q_lora_rank > 0) {
-    add_matrix(out, Parameter::AttentionQueryDownWeight, a.q_lora_rank, m.hidden, Cut::Replicated);
+    add_matrix(out, Parameter::AttentionQueryDownWeight, a.q_lora_rank, m.hidden, Cut::Replicated)
+        .inside_region = true;
     if (a.qkv_bias) {
-      add_vector(out, Parameter::AttentionQueryDownBias, a.q_lora_rank, Cut::Replicated);
+      add_vector(out, Parameter::AttentionQueryDownBias, a.q_lora_rank, Cut::Replicated).inside_region = true;
     }
-    add_vector(out, Parameter::AttentionQueryDownNormWeight, a.q_lora_rank, Cut::Replicated);
+    add_vector(out, Parameter::AttentionQueryDownNormWeight, a.q_lora_rank, Cut::Replicated).inside_region =
+        true;
     add_matrix(out, Parameter::AttentionQueryUpWeight, query, a.q_lora_rank, Cut::Column);
   } else {
     add_matrix(out, Parameter::AttentionQueryWeight, query, m.hidden, Cut::Column);
   }
-  add_matrix(out, Parameter::AttentionKeyValueDownWeight, latent, m.hidden, Cut::Replicated);
+  add_matrix(out, Parameter::AttentionKeyValueDownWeight, latent, m.hidden, Cut::Replicated).inside_region =
+      true;
   if (a.qkv_bias) {
-    add_vector(out, Parameter::AttentionKeyValueDownBias, latent, Cut::Replicated);
+    add_vector(out, Parameter::AttentionKeyValueDownBias, latent, Cut::Replicated).inside_region = true;
   }
-  add_vector(out, Parameter::AttentionKeyValueDownNormWeight, a.kv_lora_rank, Cut::Replicated);
+  add_vector(out, Parameter::AttentionKeyValueDownNormWeight, a.kv_lora_rank, Cut::Replicated).inside_region =
+      true;
   add_matrix(out, Parameter::AttentionKeyValueUpWeight, a.heads * (a.qk_nope_dim + a.v_head_dim),
              a.kv_lora_rank, Cut::Column)
       .ia3 = Ia3Scale::Outputs;

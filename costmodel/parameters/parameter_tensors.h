@@ -33,6 +33,9 @@ struct ParameterTensor {
   int parts = 1;  // linear layers whose outputs it holds together: key and value, gate and up
   Ia3Scale ia3 = Ia3Scale::None;
   bool matrix = true;  // takes part in GEMMs; lookup tables and vectors do not (and get no Muon)
+  /// Whole on every rank, but applied inside the tensor-parallel region: a rank sees what its heads make of
+  /// it, so that gradients add up over tensor-parallel ranks.
+  bool inside_region = false;
   [[nodiscard]] std::int64_t elements() const { return rows * cols * count; }
 };
 
@@ -62,6 +65,12 @@ void append_mtp_parameters(const ModelSpec& model, std::vector<ParameterTensor>&
 /// True for tensors whose replicas are counted over expert_data() instead of dp·cp.
 [[nodiscard]] constexpr bool is_expert(const ParameterTensor& t) {
   return t.cut >= Cut::ExpertColumn;
+}
+
+/// True when tensor-parallel ranks each have a part of the gradient of something that all of them hold: of
+/// their tokens (sequence parallelism), or of their heads.
+[[nodiscard]] constexpr bool sums_over_tensor_ranks(const ParameterTensor& t, const Layout& layout) {
+  return t.cut == Cut::Replicated && layout.tp > 1 && (layout.sp || t.inside_region);
 }
 
 /// Exact totals of the whole model, as the published checkpoints count them.

@@ -78,10 +78,11 @@ void FlatParameters::fill_with_noise(const Rank& rank, std::uint64_t seed) {
     const std::int64_t end = std::min(held_from + parameter_.view().elements(), t.offset + t.elements());
     if (begin >= end) continue;
     const View part = parameter_.view().slice(begin - held_from, end - begin);
-    if (const double deviation = initial_deviation(t, rank.scenario.model); deviation > 0) {
-      rank.device.fill_noise(part, counter_random(seed, unit, i), deviation, Stream::Compute);
+    const InitialDistribution initial = initial_distribution(t, rank.scenario.model);
+    if (initial.deviation > 0) {
+      rank.device.fill_noise(part, counter_random(seed, unit, i), initial.deviation, Stream::Compute);
     } else {
-      rank.device.fill(part, 1);
+      rank.device.fill(part, initial.mean);
     }
   }
   if (types_.master) rank.device.copy(master_, held);
@@ -104,6 +105,15 @@ bool FlatParameters::holds(std::string_view name) const {
   return std::any_of(tensors_.begin(), tensors_.end(), [&](const LocalTensor& t) { return t.name == name; });
 }
 
+namespace {
+
+/// Vectors are rows to whoever reads them, whether they are cut or not.
+bool is_vector(const LocalTensor& t) {
+  return t.global_rows == 1 || t.global_cols == 1;
+}
+
+}  // namespace
+
 View FlatParameters::matrix(const View& flat, std::string_view first, std::string_view last) const {
   const auto find = [&](std::string_view name) {
     return std::find_if(tensors_.begin(), tensors_.end(),
@@ -111,9 +121,13 @@ View FlatParameters::matrix(const View& flat, std::string_view first, std::strin
   };
   const auto begin = find(first), end = find(last);
   assert(begin != tensors_.end() && end != tensors_.end());
-  std::int64_t rows = 0;
-  for (auto t = begin; t <= end; ++t) rows += t->rows;
-  return flat.slice(begin->offset, rows * begin->cols).reshaped(rows, begin->cols);
+  std::int64_t rows = 0, elements = 0;
+  for (auto t = begin; t <= end; ++t) {
+    rows += t->rows;
+    elements += t->elements();
+  }
+  const View all = flat.slice(begin->offset, elements);
+  return is_vector(*begin) ? all : all.reshaped(rows, begin->cols);
 }
 
 View FlatParameters::parameters(std::string_view first, std::string_view last) const {

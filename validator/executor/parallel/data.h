@@ -36,8 +36,9 @@ class FlatParameters {
                  Communicator& replica, std::uint64_t seed);
 
   [[nodiscard]] const std::vector<LocalTensor>& tensors() const { return tensors_; }
-  /// Rows of `first` … `last` (neighbours with equal columns) as one matrix. Parameters: between gather and
-  /// release under stage 3. Gradients: between open and close from stage 2 on.
+  /// Rows of `first` … `last` (neighbours with equal columns) as one matrix; vectors one behind the other as
+  /// one row. Parameters: between gather and release under stage 3. Gradients: between open and close from
+  /// stage 2 on.
   [[nodiscard]] View parameters(std::string_view first, std::string_view last) const;
   [[nodiscard]] View gradients(std::string_view first, std::string_view last) const;
   [[nodiscard]] bool holds(std::string_view name) const;

@@ -43,11 +43,12 @@ double counter_normal(std::uint64_t seed, std::uint64_t stream, std::uint64_t co
   return std::sqrt(-2 * std::log(a)) * std::cos(2 * std::numbers::pi * b);
 }
 
-double initial_deviation(const LocalTensor& t, const costmodel::ModelSpec& model) {
+InitialDistribution initial_distribution(const LocalTensor& t, const costmodel::ModelSpec& model) {
   constexpr double kDeviation = 0.02;
-  if (t.name.find("norm") != std::string_view::npos) return 0;
-  return ends_on_the_residual_stream(t.name) ? kDeviation / std::sqrt(2.0 * static_cast<double>(model.layers))
-                                             : kDeviation;
+  if (t.name.ends_with("bias")) return {};
+  if (t.name.find("norm") != std::string_view::npos) return {.mean = model.zero_centered_norm ? 0.0 : 1.0};
+  const bool last = ends_on_the_residual_stream(t.name);
+  return {.deviation = last ? kDeviation / std::sqrt(2.0 * static_cast<double>(model.layers)) : kDeviation};
 }
 
 void initial_values(const LocalTensor& t, int unit, const costmodel::ModelSpec& model, std::uint64_t seed,
@@ -57,9 +58,9 @@ void initial_values(const LocalTensor& t, int unit, const costmodel::ModelSpec& 
   const bool copy = unit == UnitPlan::kTiedCopy;
   const std::uint64_t stream =
       copy ? stream_of("embedding.word.weight", UnitPlan::kEmbedding) : stream_of(t.name, unit);
-  const double deviation = initial_deviation(t, model);
-  const auto value_at = [&](std::int64_t global) {
-    return deviation == 0 ? 1.0
+  const auto [mean, deviation] = initial_distribution(t, model);
+  const auto value_at = [&, mean = mean, deviation = deviation](std::int64_t global) {
+    return deviation == 0 ? mean
                           : deviation * counter_normal(seed, stream, static_cast<std::uint64_t>(global));
   };
   for (const RowSegment& s : t.segments) {

@@ -13,13 +13,18 @@ namespace hexaplan::validator {
 /// The same as a standard normal deviate.
 [[nodiscard]] double counter_normal(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter);
 
-/// Standard deviation of a parameter's initial values; 0: they are all 1 (norms).
-[[nodiscard]] double initial_deviation(const LocalTensor& tensor, const costmodel::ModelSpec& model);
+/// Mean and standard deviation of a parameter's initial values.
+struct InitialDistribution {
+  double mean = 0, deviation = 0;
+};
+/// Norms multiply by 1, biases add nothing, all else is normal around zero.
+[[nodiscard]] InitialDistribution initial_distribution(const LocalTensor& tensor,
+                                                       const costmodel::ModelSpec& model);
 
-/// Initial values of what a rank holds of a parameter: 1 for norms, else normal with deviation 0.02
-/// (GPT-2's initializer_range), divided by √(2·layers) for matrices that end on the residual stream (Radford
-/// et al. 2019 §2.3). A value depends on seed, layer, parameter and its index in the unsharded tensor alone,
-/// so that every layout starts from the same model. `out` has tensor.elements() elements.
+/// Initial values of what a rank holds of a parameter: 1 for norms, 0 for biases, else normal with deviation
+/// 0.02 (GPT-2's initializer_range), divided by √(2·layers) for matrices that end on the residual stream
+/// (Radford et al. 2019 §2.3). A value depends on seed, layer, parameter and its index in the unsharded
+/// tensor alone, so that every layout starts from the same model. `out` has tensor.elements() elements.
 void initial_values(const LocalTensor& tensor, int unit, const costmodel::ModelSpec& model,
                     std::uint64_t seed, std::span<double> out);
 

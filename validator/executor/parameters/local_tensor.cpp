@@ -4,6 +4,8 @@
 #include <cassert>
 #include <string>
 
+#include "costmodel/parameters/parameter_names.h"
+
 namespace hexaplan::validator {
 namespace {
 
@@ -55,9 +57,9 @@ void cut_vocabulary(LocalTensor& out, const ParameterTensor& t, const Scenario& 
   if (real > 0) out.segments = {{.local = 0, .global = first, .count = real}};
 }
 
-void cut_replicated(LocalTensor& out, const Scenario& sc, int tp_rank) {
+void cut_replicated(LocalTensor& out, const ParameterTensor& t, const Scenario& sc, int tp_rank) {
   out.segments = {{.local = 0, .global = 0, .count = out.rows}};
-  out.sums_over_tp = sc.layout.sp && sc.layout.tp > 1;
+  out.sums_over_tp = costmodel::sums_over_tensor_ranks(t, sc.layout);
   out.counted = tp_rank == 0;
 }
 
@@ -101,7 +103,8 @@ std::vector<ParameterTensor> parameters_of(const Scenario& sc, int index) {
   if (index == UnitPlan::kHead) costmodel::append_head_parameters(sc.model, false, out);
   if (index == UnitPlan::kTiedCopy && copied) {
     costmodel::append_head_parameters(sc.model, true, out);
-    std::erase_if(out, [](const ParameterTensor& t) { return t.name != "head.weight"; });
+    std::erase_if(
+        out, [](const ParameterTensor& t) { return t.name != name_of(costmodel::Parameter::HeadWeight); });
   }
   return out;
 }
@@ -118,19 +121,19 @@ std::int64_t LocalTensor::global_index(std::int64_t local) const {
 }
 
 LocalTensor local_tensor(const ParameterTensor& t, const Scenario& sc, const ParameterPlace& place) {
-  // A vector (cols == 1) is one row here.
+  // A vector (cols == 1) that every rank holds is one row here; one that is cut is a matrix of one column.
   const bool vector = t.cols == 1 && !t.matrix;
+  const bool as_row = vector && t.cut == Cut::Replicated;
   LocalTensor out{.name = t.name, .cut = t.cut, .decays = !vector};
-  out.global_rows = vector ? t.count : t.rows * t.count;
-  out.global_cols = vector ? t.rows : t.cols;
+  out.global_rows = as_row ? t.count : t.rows * t.count;
+  out.global_cols = as_row ? t.rows : t.cols;
   out.rows = out.global_rows;
   out.cols = out.global_cols;
   switch (t.cut) {
     case Cut::Replicated:
-      cut_replicated(out, sc, place.tp_rank);
+      cut_replicated(out, t, sc, place.tp_rank);
       break;
     case Cut::Column:
-      assert(!vector);
       cut_rows(out, cut_blocks(t.rows, blocks_of(t, sc), place.tp_rank, sc.layout.tp, 0, 1));
       break;
     case Cut::Row:

@@ -16,12 +16,13 @@ struct RowSegment {
 };
 
 /// What one rank holds of one parameter after tensor and expert parallelism, before ZeRO: a rows × cols
-/// matrix (experts stacked, vectors as one row). Rows that no segment covers are padding: zero for ever.
+/// matrix (experts stacked; vectors as one row, cut ones as one column). Rows that no segment covers are
+/// padding: zero for ever.
 struct LocalTensor {
   std::string_view name;  // as in costmodel::ParameterTensor
   costmodel::Cut cut = costmodel::Cut::Replicated;
   bool decays = true;         // weight decay acts on matrices and tables, not on vectors
-  bool sums_over_tp = false;  // with SP: every rank saw a part of the tokens, gradients add up over tp
+  bool sums_over_tp = false;  // costmodel::sums_over_tensor_ranks
   int copies = 1;             // tensor-parallel neighbours that hold the same rows (kv heads < tp)
   bool counted = true;        // this rank's copy goes into the gradient norm
   std::int64_t rows = 0, cols = 0;
