@@ -27,20 +27,18 @@ class ForwardBuilder {
     program_.ops.back().writes.push_back(out);
     return out;
   }
-  void weigh(Weight weight) {
-    program_.weights.push_back(weight);
-    program_.ops.back().weight = static_cast<std::int16_t>(program_.weights.size() - 1);
-  }
+  void weigh(Weight weight) { program_.ops.back().weight = add_weight(weight); }
+  void weigh_bias(Weight weight) { program_.ops.back().bias = add_weight(weight); }
 
-  /// `weight`: its bias, where the model has one, is the next parameter.
   ValueId norm(Site site, ValueId x, Parameter weight, Parameter bias, Tensor output = Tensor::NormOutput) {
     const Shape shape = program_.of(x).shape;
     const ValueId out = emit(site, Kind::Norm, {x}, output, shape);
     // 1/sigma of every row; a LayerNorm keeps the mean as well.
     const Width statistics = model_.norm == NormKind::Layer ? Width::Two : Width::One;
     also(Tensor::NormStatistics, {shape.rows, statistics, Type::Fp32});
-    const bool biased = model_.norm == NormKind::Layer && model_.norm_bias;
-    weigh({Width::One, shape.width, Split::Whole, weight, biased ? bias : Parameter::Count});
+    weigh({Width::One, shape.width, Split::Whole, weight});
+    if (model_.norm == NormKind::Layer && model_.norm_bias)
+      weigh_bias({Width::One, shape.width, Split::Whole, bias});
     return out;
   }
   ValueId matmul(Site site, ValueId x, Tensor output, Shape shape, Weight weight) {
@@ -52,7 +50,9 @@ class ForwardBuilder {
   ValueId bias(Site site, bool present, ValueId x, Parameter first, Parameter last = Parameter::Count) {
     if (!present) return x;
     const Value of = program_.of(x);
-    const ValueId out = emit(site, Kind::BiasAdd, {x}, of.tensor, of.shape);
+    const bool grouped = of.shape.rows == Rows::ExpertRows;
+    const Kind kind = grouped ? Kind::GroupedBiasAdd : Kind::BiasAdd;
+    const ValueId out = emit(site, kind, {x}, of.tensor, of.shape);
     weigh({of.shape.width, Width::One, Split::Whole, first, last});
     return out;
   }
@@ -77,6 +77,11 @@ class ForwardBuilder {
   }
 
  private:
+  std::int16_t add_weight(Weight weight) {
+    program_.weights.push_back(weight);
+    return static_cast<std::int16_t>(program_.weights.size() - 1);
+  }
+
   const ModelSpec& model_;
   Program program_;
 };
@@ -88,6 +93,8 @@ ValueId grouped_projections(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
                           Parameter::AttentionKeyValueWeight});
   qkv = b.bias(Site::QkvBias, m.attention.qkv_bias, qkv, Parameter::AttentionQueryBias,
                Parameter::AttentionKeyValueBias);
+  if (m.attention.value_clip > 0)
+    qkv = b.emit(Site::QkvClip, Kind::Clip, {qkv}, Tensor::QueryKeyValue, tokens(Width::QueryKeyValue));
   if (m.attention.qk_norm) {
     qkv = b.emit(Site::QkNorm, Kind::QkNorm, {qkv}, Tensor::QueryKeyValue, tokens(Width::QueryKeyValue));
     b.also(Tensor::QueryKeyStatistics, {Rows::Tokens, Width::NormedHeads, Type::Fp32});
@@ -106,9 +113,10 @@ struct Latent {
 Latent latent_projections(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
   ValueId query = kNone;
   if (m.attention.q_lora_rank > 0) {
-    const ValueId down =
+    ValueId down =
         b.matmul(Site::QueryDown, x, Tensor::QueryLatent, tokens(Width::QueryLatent),
                  {Width::QueryLatent, Width::Hidden, Split::Region, Parameter::AttentionQueryDownWeight});
+    down = b.bias(Site::QueryDownBias, m.attention.qkv_bias, down, Parameter::AttentionQueryDownBias);
     const ValueId normed = b.norm(Site::QueryNorm, down, Parameter::AttentionQueryDownNormWeight,
                                   Parameter::Count, Tensor::LatentNormOutput);
     query = b.matmul(Site::QueryUp, normed, Tensor::Query, tokens(Width::Query),
@@ -117,9 +125,10 @@ Latent latent_projections(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
     query = b.matmul(Site::Query, x, Tensor::Query, tokens(Width::Query),
                      {Width::Query, Width::Hidden, Split::Column, Parameter::AttentionQueryWeight});
   }
-  const ValueId latent =
+  ValueId latent =
       b.matmul(Site::KeyValueDown, x, Tensor::KeyValueLatent, tokens(Width::KeyValueLatent),
                {Width::KeyValueLatent, Width::Hidden, Split::Region, Parameter::AttentionKeyValueDownWeight});
+  latent = b.bias(Site::KeyValueDownBias, m.attention.qkv_bias, latent, Parameter::AttentionKeyValueDownBias);
   const ValueId normed = b.emit(Site::KeyValueNorm, Kind::Norm, {latent}, Tensor::LatentNormOutput,
                                 tokens(Width::KeyValueNormed));
   b.also(Tensor::NormStatistics, {Rows::Tokens, Width::One, Type::Fp32});
@@ -144,6 +153,7 @@ ValueId attention(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
   const ValueId out =
       b.emit(Site::Core, Kind::Attend, operands, Tensor::AttentionOutput, tokens(Width::Attended));
   b.also(Tensor::LogSumExp, {Rows::Tokens, Width::Heads, Type::Fp32});
+  if (m.attention.sinks) b.weigh({Width::Heads, Width::One, Split::Whole, Parameter::AttentionSinks});
   const ValueId projected =
       b.matmul(Site::AttentionOutput, out, Tensor::AttentionProjection, kHiddenStates,
                {Width::Hidden, Width::Attended, Split::Row, Parameter::AttentionOutputWeight});
@@ -157,18 +167,24 @@ ValueId dense_mlp(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
                          b.up(Parameter::MlpGateUpWeight, Parameter::MlpUpWeight)});
   up = b.bias(Site::UpBias, m.mlp.bias, up, b.up(Parameter::MlpGateUpBias, Parameter::MlpUpBias));
   const ValueId active = b.activation(Site::Activation, up, Tensor::Activation, tokens(Width::Activation));
-  return b.matmul(Site::Down, active, Tensor::MlpProjection, kHiddenStates,
-                  {Width::Hidden, Width::Activation, Split::Row, Parameter::MlpDownWeight});
+  const ValueId down = b.matmul(Site::Down, active, Tensor::MlpProjection, kHiddenStates,
+                                {Width::Hidden, Width::Activation, Split::Row, Parameter::MlpDownWeight});
+  return b.bias(Site::DownBias, m.mlp.bias, down, Parameter::MlpDownBias);
 }
 
-ValueId shared_experts(ForwardBuilder& b, ValueId x) {
+ValueId shared_experts(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
   const ValueId up = b.matmul(Site::SharedUp, x, Tensor::GateUp, tokens(Width::SharedGateUp),
                               {Width::SharedGateUp, Width::Hidden, Split::Column,
                                b.up(Parameter::MoeSharedGateUpWeight, Parameter::MoeSharedUpWeight)});
   const ValueId active =
       b.activation(Site::SharedActivation, up, Tensor::Activation, tokens(Width::SharedActivation));
-  return b.matmul(Site::SharedDown, active, Tensor::MlpProjection, kHiddenStates,
-                  {Width::Hidden, Width::SharedActivation, Split::Row, Parameter::MoeSharedDownWeight});
+  const ValueId down =
+      b.matmul(Site::SharedDown, active, Tensor::MlpProjection, kHiddenStates,
+               {Width::Hidden, Width::SharedActivation, Split::Row, Parameter::MoeSharedDownWeight});
+  if (!m.moe.shared_gate) return down;
+  const ValueId gate = b.matmul(Site::SharedGate, x, Tensor::SharedGate, {Rows::Hidden, Width::One},
+                                {Width::One, Width::Hidden, Split::Whole, Parameter::MoeSharedGateWeight});
+  return b.emit(Site::SharedGated, Kind::GateRows, {down, gate}, Tensor::MlpProjection, kHiddenStates);
 }
 
 /// Router, copies of every token for its experts, the experts, and their weighted sum on top of what the
@@ -181,21 +197,24 @@ ValueId experts(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
   const ValueId chosen = b.also(Tensor::ChosenExperts, kIndices);
   const ValueId weights = b.also(Tensor::ExpertWeights, kOfCopies);
   b.weigh({Width::Experts, Width::Hidden, Split::Whole, Parameter::MoeRouterWeight});
+  if (m.moe.router_bias) b.weigh_bias({Width::Experts, Width::One, Split::Whole, Parameter::MoeRouterBias});
   const ValueId copies =
       b.emit(Site::Permute, Kind::Permute, {x, chosen}, Tensor::TokenCopies, {Rows::Copies, Width::Hidden});
   b.also(Tensor::TokenOrder, kIndices);
-  const ValueId up =
-      b.matmul(Site::ExpertUp, copies, Tensor::ExpertGateUp, {Rows::ExpertRows, Width::ExpertGateUp},
-               {Width::ExpertGateUp, Width::Hidden, Split::Whole,
-                b.up(Parameter::MoeExpertsGateUpWeight, Parameter::MoeExpertsUpWeight)});
+  ValueId up = b.matmul(Site::ExpertUp, copies, Tensor::ExpertGateUp, {Rows::ExpertRows, Width::ExpertGateUp},
+                        {Width::ExpertGateUp, Width::Hidden, Split::Whole,
+                         b.up(Parameter::MoeExpertsGateUpWeight, Parameter::MoeExpertsUpWeight)});
+  up = b.bias(Site::ExpertUpBias, m.moe.expert_bias, up,
+              b.up(Parameter::MoeExpertsGateUpBias, Parameter::MoeExpertsUpBias));
   const ValueId active = b.activation(Site::ExpertActivation, up, Tensor::ExpertActivation,
                                       {Rows::ExpertRows, Width::ExpertActivation});
-  const ValueId down =
+  ValueId down =
       b.matmul(Site::ExpertDown, active, Tensor::ExpertProjection, {Rows::ExpertRows, Width::Hidden},
                {Width::Hidden, Width::ExpertActivation, Split::Whole, Parameter::MoeExpertsDownWeight});
+  down = b.bias(Site::ExpertDownBias, m.moe.expert_bias, down, Parameter::MoeExpertsDownBias);
   const bool shares = m.moe.shared_ffn > 0;
   IdList<12> summed{down, weights, chosen};
-  if (shares) summed.push_front(shared_experts(b, x));
+  if (shares) summed.push_front(shared_experts(b, m, x));
   const ValueId out = b.emit(Site::Unpermute, Kind::Unpermute, summed, Tensor::MlpProjection, kHiddenStates);
   for (int i = 0; i < 2; ++i) b.also(Tensor::TokenOrder, kIndices, Role::Workspace);
   b.also(Tensor::ExpertWeights, kOfCopies, Role::Workspace);
@@ -227,6 +246,14 @@ Program forward_embedding(const ModelSpec& m) {
   ForwardBuilder b{m, Part::Embedding};
   ValueId out = b.emit(Site::EmbeddingLookup, Kind::Lookup, {}, Tensor::LayerOutput, kHiddenStates);
   b.weigh({Width::Vocab, Width::Hidden, Split::Row, Parameter::EmbeddingWordWeight});
+  if (m.positions == PositionKind::Learned) {
+    const ValueId places =
+        b.emit(Site::PositionLookup, Kind::Lookup, {}, Tensor::PositionEmbedding, kHiddenStates);
+    b.weigh({Width::Positions, Width::Hidden, Split::Whole, Parameter::EmbeddingPositionWeight});
+    out = b.emit(Site::PositionAdd, Kind::Add, {out, places}, Tensor::LayerOutput, kHiddenStates);
+  }
+  if (m.embedding_multiplier != 1)
+    out = b.emit(Site::EmbeddingScale, Kind::Scale, {out}, Tensor::LayerOutput, kHiddenStates);
   if (m.embedding_norm)
     out = b.norm(Site::EmbeddingNorm, out, Parameter::EmbeddingNormWeight, Parameter::EmbeddingNormBias,
                  Tensor::LayerOutput);
@@ -238,15 +265,19 @@ Program forward_head(const ModelSpec& m, bool fused_loss) {
   const ValueId x = b.input(Tensor::LayerOutput, kHiddenStates);
   const ValueId normed =
       m.final_norm ? b.norm(Site::HeadNorm, x, Parameter::FinalNormWeight, Parameter::FinalNormBias) : x;
-  const ValueId logits = b.matmul(Site::Logits, normed, Tensor::Logits, tokens(Width::Vocab),
-                                  {Width::Vocab, Width::Hidden, Split::Column, Parameter::HeadWeight});
+  ValueId logits = b.matmul(Site::Logits, normed, Tensor::Logits, tokens(Width::Vocab),
+                            {Width::Vocab, Width::Hidden, Split::Column, Parameter::HeadWeight});
+  logits = b.bias(Site::HeadBias, m.head_bias, logits, Parameter::HeadBias);
+  const bool capped = m.logit_softcap > 0;
+  if (capped) logits = b.emit(Site::LogitCap, Kind::SoftCap, {logits}, Tensor::Logits, tokens(Width::Vocab));
   const ValueId maxima = b.emit(Site::Loss, Kind::LossMaxima, {logits}, Tensor::LossMaxima,
                                 {Rows::Tokens, Width::One, Type::Fp32});
   const ValueId sums = b.emit(Site::Loss, Kind::LossSums, {logits, maxima}, Tensor::LossSums,
                               {Rows::Tokens, Width::Two, Type::Fp32});
   b.emit(Site::Loss, Kind::LossGradient, {logits, maxima, sums}, Tensor::Logits, tokens(Width::Vocab));
   Program& p = b.program();
-  p.ops.back().in_place = fused_loss ? 1 : 0;
+  // The derivative of the cap reads what it made.
+  p.ops.back().in_place = fused_loss && !capped ? 1 : 0;
   p.of(p.ops.back().writes[0]).role = Role::Gradient;
   p.of(x).kind = TensorKind::Transient;
   for (const ValueId statistics : {maxima, sums}) p.of(statistics).kind = TensorKind::Logits;

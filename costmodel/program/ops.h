@@ -60,6 +60,7 @@ enum class Width : std::uint8_t {
   SharedCounts,     // … of the expert-tensor group
   BalanceLoss,
   Vocab,
+  Positions,  // of the learned table
   Count
 };
 enum class Type : std::uint8_t { Activation, Fp32, Int32 };
@@ -99,6 +100,11 @@ enum class Kind : std::uint8_t {
   Matmul,
   GroupedMatmul,
   BiasAdd,
+  GroupedBiasAdd,  // a vector per expert
+  Scale,           // by the embedding's multiplier
+  Clip,
+  SoftCap,
+  GateRows,  // rows times the sigmoid of their gates
   QkNorm,
   Rope,
   ExpandKeys,  // latent attention: every head's key gets the shared rotary part
@@ -128,6 +134,11 @@ enum class Kind : std::uint8_t {
   MatmulData,
   MatmulWeight,
   BiasWeight,
+  GroupedBiasWeight,
+  ClipBack,
+  SoftCapBack,
+  GateRowsBack,
+  SinkWeight,
   QkNormBack,
   RopeBack,
   ExpandKeysBack,
@@ -160,6 +171,11 @@ inline constexpr std::array<KindRow, position(Kind::Count)> kKinds{{
     {Kind::Matmul, "matmul", 0, Work::Matrix},
     {Kind::GroupedMatmul, "grouped_matmul", 0, Work::Matrix},
     {Kind::BiasAdd, "bias_add", 1},
+    {Kind::GroupedBiasAdd, "grouped_bias_add", 1},
+    {Kind::Scale, "scale", 1},
+    {Kind::Clip, "clip"},
+    {Kind::SoftCap, "soft_cap", 1},
+    {Kind::GateRows, "gate_rows"},
     {Kind::QkNorm, "qk_norm"},
     {Kind::Rope, "rope", 1},
     {Kind::ExpandKeys, "expand_keys"},
@@ -189,6 +205,11 @@ inline constexpr std::array<KindRow, position(Kind::Count)> kKinds{{
     {Kind::MatmulData, "matmul_dgrad", 0, Work::Matrix, {}, false},
     {Kind::MatmulWeight, "matmul_wgrad", 0, Work::Matrix, {}, false},
     {Kind::BiasWeight, "bias_wgrad", 0, Work::None, {}, false},
+    {Kind::GroupedBiasWeight, "grouped_bias_wgrad", 0, Work::None, {}, false},
+    {Kind::ClipBack, "clip_back", 1, Work::None, {}, false},
+    {Kind::SoftCapBack, "soft_cap_back", 1, Work::None, {}, false},
+    {Kind::GateRowsBack, "gate_rows_back", 0, Work::None, {}, false},
+    {Kind::SinkWeight, "sink_wgrad", 0, Work::None, {}, false},
     {Kind::QkNormBack, "qk_norm_back", 0, Work::None, {}, false},
     {Kind::RopeBack, "rope_back", 1, Work::None, {}, false},
     {Kind::ExpandKeysBack, "expand_keys_back", 0, Work::None, {}, false},
@@ -253,6 +274,7 @@ struct Op {
   IdList<12> reads;
   IdList<5> writes;
   std::int16_t weight = -1;  // position in Program::weights
+  std::int16_t bias = -1;    // … of what is added to what the weight makes (norms, routers)
   std::int8_t in_place = 0;  // leading results written over the operands of the same position
   Phase phase = Phase::Forward;
   Pass pass = Pass::Forward;       // what reports count it under

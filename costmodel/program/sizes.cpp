@@ -64,6 +64,7 @@ Sizes sizes_of(const Scenario& sc, const LocalDims& d) {
   set(Width::GateUp, d.mlp_up);
   set(Width::Activation, d.mlp_act);
   set(Width::Vocab, d.vocab);
+  set(Width::Positions, sc.model.max_positions);
   fill_attention(set, sc, d);
   fill_mixture(set, sc, d);
   sizes.activation_bytes = bytes_per_element(activation_dtype(sc.recipe.precision));

@@ -34,6 +34,23 @@ class Differentiation {
     emit(op, Kind::BiasWeight, {dy}, {}, Pass::BackwardWeight);
     give(op.reads[0], dy);
   }
+  void grouped_bias_add(const Op& op, ValueId dy) {
+    emit(op, Kind::GroupedBiasWeight, {dy}, {}, Pass::BackwardWeight);
+    give(op.reads[0], dy);
+  }
+  void scale(const Op& op, ValueId dy) { give(op.reads[0], made(op, Kind::Scale, {dy}, op.reads[0])); }
+  void clip(const Op& op, ValueId dy) {
+    give(op.reads[0], made(op, Kind::ClipBack, {dy, op.reads[0]}, op.reads[0]));
+  }
+  void soft_cap(const Op& op, ValueId dy) {
+    give(op.reads[0], made(op, Kind::SoftCapBack, {dy, op.writes[0]}, op.reads[0]));
+  }
+  void gate_rows(const Op& op, ValueId dy) {
+    const ValueId dx = made(op, Kind::GateRowsBack, {dy, op.reads[0], op.reads[1]}, op.reads[0]);
+    const ValueId d_gates = also(op.reads[1]);
+    give(op.reads[0], dx);
+    give(op.reads[1], d_gates);
+  }
   void qk_norm(const Op& op, ValueId dy) {
     give(op.reads[0], made(op, Kind::QkNormBack, {dy, op.reads[0], op.writes[1]}, op.reads[0]));
   }
@@ -112,6 +129,11 @@ const std::array<Differentiation::RuleRow, position(Kind::LookupBack)> Different
     {Kind::Matmul, &Differentiation::matmul},
     {Kind::GroupedMatmul, &Differentiation::matmul},
     {Kind::BiasAdd, &Differentiation::bias_add},
+    {Kind::GroupedBiasAdd, &Differentiation::grouped_bias_add},
+    {Kind::Scale, &Differentiation::scale},
+    {Kind::Clip, &Differentiation::clip},
+    {Kind::SoftCap, &Differentiation::soft_cap},
+    {Kind::GateRows, &Differentiation::gate_rows},
     {Kind::QkNorm, &Differentiation::qk_norm},
     {Kind::Rope, &Differentiation::rope},
     {Kind::ExpandKeys, &Differentiation::expand_keys},
@@ -177,6 +199,7 @@ Op& Differentiation::emit(const Op& of, Kind kind, IdList<12> reads, IdList<5> w
                     .reads = reads,
                     .writes = writes,
                     .weight = of.weight,
+                    .bias = of.bias,
                     .in_place = row_of(kind).in_place,
                     .phase = Phase::Backward,
                     .pass = pass,
@@ -236,6 +259,7 @@ Differentiation::AttentionBack Differentiation::attend_back(const Op& op, const 
                                                             ValueId out, ValueId statistics, ValueId dy) {
   const ValueId delta = p_.add({.tensor = Tensor::AttentionDelta, .shape = p_.of(statistics).shape});
   emit(op, Kind::AttendDelta, {dy, out}, {delta});
+  if (op.weight >= 0) emit(op, Kind::SinkWeight, {statistics, delta}, {}, Pass::BackwardWeight);
   AttentionBack back{operands, kNone};
   for (const ValueId id : {dy, statistics, delta}) back.reads.push_back(id);
   Op core = op;
@@ -324,6 +348,10 @@ void Differentiation::route(const Op& op, ValueId d_weights) {
       made(op, Kind::RouteBack, {d_weights, op.writes[0], op.writes[1], op.writes[2]}, op.writes[0]);
   const ValueId balance = also(Tensor::RouterBalance, {Rows::One, Width::BalanceLoss, Type::Fp32});
   emit(op, Kind::MatmulWeight, {op.reads[0], d_logits}, {}, Pass::BackwardWeight);
+  if (op.bias >= 0) {
+    emit(op, Kind::BiasWeight, {d_logits}, {}, Pass::BackwardWeight);
+    p_.ops.back().weight = op.bias;
+  }
   // The executor frees what the router made, and the balance loss, when the router is through.
   IdList<12> reads{d_logits, balance, d_weights};
   for (const ValueId id : op.writes) reads.push_back(id);

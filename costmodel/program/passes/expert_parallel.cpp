@@ -13,7 +13,9 @@ constexpr Shape kExchangedIndex{Rows::Exchanged, Width::One, Type::Int32};
 
 class ExpertExchange {
  public:
-  ExpertExchange(Program program, const Techniques& techniques) : p_{std::move(program)}, t_{techniques} {}
+  ExpertExchange(Program program, const Techniques& techniques) : p_{std::move(program)}, t_{techniques} {
+    for (const Op& op : p_.ops) last_site_ = op.site == Site::ExpertDownBias ? op.site : last_site_;
+  }
 
   Program run() {
     for (Op op : std::exchange(p_.ops, {})) {
@@ -21,7 +23,7 @@ class ExpertExchange {
       p_.ops.push_back(op);
       if (op.kind == Kind::Route) tell_choices(op.writes[1]);
       if (op.kind == Kind::Permute && exchanges()) send(op);
-      if (op.site == Site::ExpertDown && exchanges()) bring_back(op.writes[0]);
+      if (op.site == last_site_ && exchanges()) bring_back(op.writes[0]);
     }
     return std::move(p_);
   }
@@ -98,6 +100,7 @@ class ExpertExchange {
 
   Program p_;
   const Techniques& t_;
+  Site last_site_ = Site::ExpertDown;  // of the experts
   ValueId replaced_ = kNone, stands_for_ = kNone;
 };
 
