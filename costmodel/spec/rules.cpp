@@ -112,8 +112,9 @@ bool kv_heads_divide(const Scenario& sc, Reason* why) {
 }
 
 bool ffn_divides(const Scenario& sc, Reason* why) {
-  if (sc.model.mlp.ffn == 0) return true;
-  return divides("feed-forward columns", sc.model.mlp.ffn, "tp", sc.layout.tp, why);
+  const std::int64_t dense = sc.model.mlp.ffn, shared = sc.model.moe.shared_ffn, tp = sc.layout.tp;
+  return (dense == 0 || divides("feed-forward columns", dense, "tp", tp, why)) &&
+         (shared == 0 || divides("feed-forward columns of the shared experts", shared, "tp", tp, why));
 }
 
 bool layers_fill_the_stages(const Scenario& sc, Reason* why) {
@@ -235,25 +236,49 @@ bool experts_divide(const Scenario& sc, Reason* why) {
   return divides("expert feed-forward columns", sc.model.moe.expert_ffn, "etp", l.expert_tensor(), why);
 }
 
+/// Neighbouring world ranks that differ in what stands before `axis` in the order alone.
+std::int64_t ranks_inside(const Layout& l, Axis axis) {
+  std::int64_t ranks = 1;
+  for (auto at = l.order.begin(); at != l.order.end() && *at != axis; ++at) ranks *= degree_of(l, *at);
+  return ranks;
+}
+
 bool experts_fill_the_stage(const Scenario& sc, Reason* why) {
   const Layout& l = sc.layout;
   if (!sc.model.is_moe()) return true;
-  const std::int64_t stage = static_cast<std::int64_t>(l.dp) * l.cp * l.tp;
-  const std::int64_t cut = static_cast<std::int64_t>(l.ep) * l.expert_tensor();
-  if (stage % cut == 0) return true;
+  const std::int64_t stage = static_cast<std::int64_t>(l.dp) * l.cp * l.tp, etp = l.expert_tensor();
+  const std::int64_t cut = l.ep * etp;
+  if (stage % cut != 0) {
+    return fails(why, [&] {
+      return Reason{fmt::format("ep·etp = {} does not divide the {} ranks (dp·cp·tp) of a stage", cut, stage),
+                    fmt::format("use ep·etp of {}", std::gcd(stage, cut))};
+    });
+  }
+  // Groups are made of whole rows of neighbouring ranks of a stage.
+  const std::int64_t row = ranks_inside(l, Axis::Pipeline);
+  if (row % cut == 0 || (row % etp == 0 && cut % row == 0)) return true;
   return fails(why, [&] {
-    return Reason{fmt::format("ep·etp = {} does not divide the {} ranks (dp·cp·tp) of a stage", cut, stage),
-                  fmt::format("use ep·etp of {}", std::gcd(stage, cut))};
+    return Reason{
+        fmt::format("groups of ep·etp = {} ranks would end inside a row of {} neighbours of a stage", cut,
+                    row),
+        "put pp last in the order, or use ep·etp that divides the row"};
   });
 }
 
 bool shard_group_divides(const Scenario& sc, Reason* why) {
-  const int group = sc.layout.sharding.group;
-  if (group == 0 || (sc.layout.dp * sc.layout.cp) % group == 0) return true;
+  const Layout& l = sc.layout;
+  const int group = l.sharding.group;
+  if (group == 0) return true;
+  // Groups are made of whole rows along the inner of the two axes.
+  const auto before = [&](Axis axis) { return std::find(l.order.begin(), l.order.end(), axis); };
+  const int row = before(Axis::Data) < before(Axis::Context) ? l.dp : l.cp;
+  const bool tiles = (l.dp * l.cp) % group == 0;
+  if (tiles && (row % group == 0 || group % row == 0)) return true;
   return fails(why, [&] {
-    return Reason{fmt::format("shard groups of {} ranks do not tile the {} data-parallel ranks (dp·cp)",
-                              group, sc.layout.dp * sc.layout.cp),
-                  divisors_that_pass("shard", std::int64_t{sc.layout.dp} * sc.layout.cp, 4096)};
+    return Reason{fmt::format("shard groups of {} ranks do not tile the {} data-parallel ranks (dp·cp){}",
+                              group, l.dp * l.cp, tiles ? fmt::format(" in rows of {}", row) : ""),
+                  tiles ? fmt::format("use shard groups that divide {} or are a multiple of it", row)
+                        : divisors_that_pass("shard", std::int64_t{l.dp} * l.cp, 4096)};
   });
 }
 

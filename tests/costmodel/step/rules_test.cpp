@@ -45,6 +45,9 @@ TEST(rules, each_rejection_names_its_rule_shows_its_numbers_and_says_what_would_
        "5 key-value heads neither split over tp=2 nor replicate evenly", "use tp=1 or 5"},
       {"ffn-divides-by-tp", [](Scenario& s) { s.model.mlp.ffn = 33; },
        "33 feed-forward columns do not split over tp=2", "use tp=1, 3, 11 or 33"},
+      {"ffn-divides-by-tp",
+       [](Scenario& s) { s.model.moe = {.experts = 8, .top_k = 2, .expert_ffn = 64, .shared_ffn = 33}; },
+       "33 feed-forward columns of the shared experts do not split over tp=2", "use tp=1, 3, 11 or 33"},
       {"layers-fill-the-stages", [](Scenario& s) { s.model.layers = 1; },
        "1 layers leave some of pp·vpp = 2 model chunks empty", "use pp·vpp of at most 1"},
       {"stage-split-adds-up",
@@ -63,6 +66,24 @@ TEST(rules, each_rejection_names_its_rule_shows_its_numbers_and_says_what_would_
        "use ep=1"},
       {"shard-group-divides", [](Scenario& s) { s.layout.sharding.group = 3; },
        "shard groups of 3 ranks do not tile the 4 data-parallel ranks (dp·cp)", "use shard=1, 2 or 4"},
+      {"shard-group-divides",
+       [](Scenario& s) {
+         s.cluster.gpus = 24;
+         s.layout.dp = 3, s.layout.cp = 2, s.layout.sharding.group = 3;
+         s.recipe.global_batch = 72;
+       },
+       "shard groups of 3 ranks do not tile the 6 data-parallel ranks (dp·cp) in rows of 2",
+       "use shard groups that divide 2 or are a multiple of it"},
+      {"experts-fill-the-stage",
+       [](Scenario& s) {
+         s.cluster.gpus = 12;
+         s.model.moe = {.experts = 8, .top_k = 2, .expert_ffn = 64};
+         s.layout.dp = 3, s.layout.cp = 2, s.layout.tp = 1, s.layout.ep = 2;
+         s.layout.order = {Axis::Data, Axis::Tensor, Axis::Pipeline, Axis::Context};
+         s.recipe.global_batch = 72;
+       },
+       "groups of ep·etp = 2 ranks would end inside a row of 3 neighbours of a stage",
+       "put pp last in the order, or use ep·etp that divides the row"},
       {"stages-pair-up",
        [](Scenario& s) {
          s.layout.pp = 1, s.layout.dp = 8;
