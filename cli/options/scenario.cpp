@@ -61,7 +61,10 @@ std::vector<std::string> words_in(const std::string& text) {
 
 void append_scenario_options(std::vector<OptionRow>& rows, ScenarioOptions& question) {
   const OptionRow first[] = {
-      {"--model", "MODEL", "Preset, a Hugging Face config.json, its folder, or - for stdin", &question.model},
+      {"--model", "MODEL",
+       "Preset, a Hugging Face config.json, its folder, - for stdin, or dimensions "
+       "(layers=8 hidden=512 heads=8 ffn=1376 vocab=32000)",
+       &question.model},
       {"--cluster", "CLUSTER", "GPUs and network: 8xH100, 64xA100-80GB, 16x8xH200+ib400", &question.cluster},
       {"--layout", "LAYOUT",
        "\"tp8 pp4 dp16 zero1 sp vpp2 cp2 ep8 etp1 fsdp hsdp8 …\"; dp follows from the cluster when left out",

@@ -12,6 +12,7 @@
 #include "presets/clusters/cluster_preset.h"
 #include "presets/frameworks/framework_preset.h"
 #include "presets/models/find_model.h"
+#include "presets/models/model_text.h"
 #include "presets/models/read_model_config.h"
 #include "presets/scenario/scenario_request.h"
 
@@ -47,7 +48,9 @@ ModelSpec look_up_model(const JsonValue& model) {
                       .expected = "a preset, a config.json or its folder",
                       .hint = "'hexaplan presets list models' lists the presets"});
   }
-  if (const auto* name = model.get_if<std::string>()) return find_model(*name);
+  if (const auto* name = model.get_if<std::string>()) {
+    return is_model_text(*name) ? parse_model_text(*name, "--model") : find_model(*name);
+  }
   return model_from_object(model);
 }
 

@@ -1,0 +1,13 @@
+#pragma once
+#include <string>
+
+#include "costmodel/spec/scenario.h"
+
+namespace hexaplan::presets {
+
+/// Model, layout and recipe of a scenario as the command line reads them: --model "layers=4 hidden=16 …"
+/// --layout "dp2 tp4 zero1" --seq 64 --global-batch 8. Models that to_model_text cannot say in full are named
+/// by what it can.
+[[nodiscard]] std::string to_command_words(const costmodel::Scenario& scenario);
+
+}  // namespace hexaplan::presets
