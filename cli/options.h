@@ -132,6 +132,7 @@ struct VerifyOptions {
   ScenarioOptions question;
   int random = 0;  // layouts; 0 = the scenario
   int seed = 1;
+  bool whole = false;  // the scenario as it is, not shrunk
 };
 
 struct CalibrateOptions {

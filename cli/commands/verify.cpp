@@ -10,6 +10,7 @@
 #include "cli/commands/machines.h"
 #include "cli/commands/question.h"
 #include "costmodel/step/estimate.h"
+#include "presets/scenario/scenario_words.h"
 #include "validator/executor/communicator/threads/thread_ranks.h"
 #include "validator/executor/device/cpu/cpu_device.h"
 #include "validator/executor/step/run_steps.h"
@@ -73,7 +74,7 @@ std::vector<Scenario> scenarios_of(const VerifyOptions& options, VerifyReport& r
     return validator::random_scenarios(asked, options.random, static_cast<std::uint64_t>(options.seed));
   report.rejected = rejection(asked);
   if (report.rejected) return {};
-  const Scenario run = validator::shrink(asked);
+  const Scenario run = options.whole ? asked : validator::shrink(asked);
   report.changes = changes_between(asked, run);
   report.rejected = rejection(run);
   if (report.rejected) return {};
@@ -97,7 +98,7 @@ VerifyReport run_verify(const VerifyOptions& options, bool progress) {
   for (const Scenario& sc : scenarios) {
     if (line) {
       fmt::print(stderr, "\r\x1b[K{}/{} {}", report.layouts.size() + 1, scenarios.size(),
-                 validator::describe(sc));
+                 presets::to_command_words(sc));
     }
     report.layouts.push_back(validator::verify(sc, how, ranks));
   }

@@ -7,6 +7,7 @@
 
 #include "cli/render/estimate_rows.h"
 #include "cli/render/numbers.h"
+#include "presets/scenario/scenario_words.h"
 
 namespace hexaplan::cli {
 namespace {
@@ -24,8 +25,9 @@ std::string place(const Mismatch& m) {
 }
 
 std::string one_layout(const Verification& v, const TextStyle& style) {
-  std::string text = fmt::format("{} on {} rank{}: loss {:.6f}\n", style.bold(v.scenario), v.ranks,
-                                 v.ranks == 1 ? "" : "s", v.loss);
+  std::string text =
+      fmt::format("{} on {} rank{}: loss {:.6f}\n", style.bold(presets::to_command_words(v.scenario)),
+                  v.ranks, v.ranks == 1 ? "" : "s", v.loss);
   text += fmt::format("  allocated by the fullest rank  {} predicted, {} executed\n",
                       costmodel::format_binary(v.predicted_memory.total()),
                       costmodel::format_binary(costmodel::Bytes{static_cast<double>(v.most_bytes)}));
@@ -45,7 +47,8 @@ std::string differences(const VerifyReport& report, const TextStyle& style) {
   std::size_t left_out = 0;
   for (const Verification& v : report.layouts) {
     if (v.equal()) continue;
-    rows.push_back({style.bold(v.scenario), "", "", ""});
+    rows.push_back({style.bold(presets::to_command_words(v.scenario)), "", "", ""});
+    if (!v.fault.empty()) rows.push_back({"  " + v.fault, "", "", ""});
     for (const Mismatch& m : v.mismatches) {
       left_out += rows.size() > kMostListed ? 1 : 0;
       if (rows.size() > kMostListed) continue;
@@ -68,7 +71,7 @@ JsonValue mismatch_json(const Mismatch& m) {
 JsonValue layout_json(const Verification& v) {
   JsonArray mismatches;
   for (const Mismatch& m : v.mismatches) mismatches.push_back(mismatch_json(m));
-  return JsonObject{{"scenario", v.scenario},
+  return JsonObject{{"scenario", presets::to_command_words(v.scenario)},
                     {"ranks", v.ranks},
                     {"compared", v.compared},
                     {"equal", v.equal()},
@@ -81,6 +84,7 @@ JsonValue layout_json(const Verification& v) {
                     {"messages", v.messages},
                     {"communicated_bytes", v.communicated.value()},
                     {"flops", v.flops.value()},
+                    {"fault", v.fault},
                     {"differences", std::move(mismatches)}};
 }
 

@@ -16,6 +16,16 @@ TEST(verify_command, finds_no_difference_in_random_layouts) {
   EXPECT_THAT(run.out, HasSubstr("No difference."));
 }
 
+TEST(verify_command, names_random_layouts_in_words_that_it_reads) {
+  const JsonValue drawn = json_of("verify --random 6 --seed 9 --json");
+  for (const JsonValue& layout : *at(drawn, "layouts").get_if<JsonArray>()) {
+    const std::string words = *at(layout, "scenario").get_if<std::string>();
+    const JsonValue again = json_of("verify --whole --seed 9 --json " + words);
+    EXPECT_TRUE(at(again, "shrunk").get_if<JsonArray>()->empty());
+    EXPECT_EQ(at(again, "layouts").get_if<JsonArray>()->front(), layout) << words;
+  }
+}
+
 TEST(verify_command, shrinks_a_scenario_and_compares_every_number_of_its_layout) {
   const JsonValue v = json_of(
       "verify --model llama-3.1-70b --cluster 16xH100 --layout 'tp4 pp2 dp2 sp zero1' --global-batch 16 "
@@ -39,6 +49,7 @@ TEST(verify_command, says_why_a_layout_is_not_executed) {
 TEST(verify_command, needs_a_question) {
   EXPECT_EQ(run_hexaplan("verify").exit_code, 2);
   EXPECT_EQ(run_hexaplan("verify --random 2 --model llama-3.1-8b").exit_code, 2);
+  EXPECT_EQ(run_hexaplan("verify --random 2 --whole").exit_code, 2);
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <string>
 
 #include "costmodel/step/estimate.h"
+#include "presets/scenario/scenario_words.h"
+#include "tests/validator/step/command_words.h"
 #include "tests/validator/step/tiny_scenario.h"
 #include "validator/executor/communicator/threads/thread_ranks.h"
 #include "validator/executor/device/cpu/cpu_device.h"
@@ -31,7 +33,7 @@ validator::VerifyOptions options() {
 }
 
 std::string differences(const Verification& v) {
-  std::string text = v.scenario + ":\n";
+  std::string text = presets::to_command_words(v.scenario) + ":\n" + v.fault;
   for (const Mismatch& m : v.mismatches) {
     text += "  " + m.what + " of rank " + std::to_string(m.rank) + ": predicted " +
             std::to_string(m.predicted) + ", executed " + std::to_string(m.executed) + "\n";
@@ -44,7 +46,7 @@ TEST(verify, finds_no_difference_in_layouts_in_which_every_two_choices_meet) {
   for (const Scenario& sc : validator::covering_scenarios(tiny_scenario(), 1)) {
     const Verification v = validator::verify(sc, options(), ranks);
     EXPECT_TRUE(v.equal()) << differences(v);
-    EXPECT_GT(v.compared, 20) << v.scenario;
+    EXPECT_GT(v.compared, 20) << presets::to_command_words(v.scenario);
   }
 }
 
@@ -76,9 +78,20 @@ TEST(layout_space, draws_the_same_scenarios_for_the_same_seed_and_all_are_accept
     EXPECT_EQ(costmodel::first_rejection(once[i]), std::nullopt);
     EXPECT_EQ(validator::first_not_executable(once[i]), std::nullopt);
     EXPECT_LE(once[i].layout.world_size(), validator::kMostRanks);
-    names.insert(validator::describe(once[i]));
+    names.insert(presets::to_command_words(once[i]));
   }
   EXPECT_GT(names.size(), 250U);
+}
+
+TEST(layout_space, is_told_in_words_that_the_command_line_reads_back) {
+  const Scenario base = tiny_scenario();
+  for (const Scenario& sc : validator::random_scenarios(base, 300, 11)) {
+    const std::string words = presets::to_command_words(sc);
+    const Scenario read = scenario_from_words(words, base);
+    EXPECT_EQ(read.model, sc.model) << words;
+    EXPECT_EQ(read.layout, sc.layout) << words;
+    EXPECT_EQ(read.recipe, sc.recipe) << words;
+  }
 }
 
 TEST(layout_space, covering_scenarios_have_every_axis_beside_every_other) {

@@ -59,6 +59,7 @@ template <class Archive, class Report>
 void archive_memory(Archive& archive, Report& memory) {
   archive.value(memory.peak_bytes);
   archive.value(memory.peak_by_kind);
+  archive.value(memory.peak_at);
   archive.list(memory.peak_tensors, [&](auto& tensor) {
     archive.value(tensor.name);
     archive.value(tensor.kind);

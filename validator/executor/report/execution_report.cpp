@@ -30,6 +30,8 @@ MemoryReport memory_report(const TrackingAllocator& memory) {
                       .peak_by_kind = memory.peak_by_kind(),
                       .peak_tensors = {},
                       .timeline = memory.timeline()};
+  for (std::size_t i = 0; i < report.peak_at.size(); ++i)
+    report.peak_at[i] = memory.peak_at(costmodel::instant_at(static_cast<int>(i)));
   for (const LiveTensor& tensor : memory.peak_tensors())
     report.peak_tensors.push_back({std::string{tensor.name}, tensor.kind, tensor.bytes});
   return report;

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -40,8 +41,9 @@ struct PeakTensor {
 struct MemoryReport {
   std::int64_t peak_bytes = 0;
   BytesByKind peak_by_kind{};
-  std::vector<PeakTensor> peak_tensors;  // largest first
-  std::vector<MemorySample> timeline;    // empty unless asked for
+  std::array<BytesByKind, costmodel::kInstants> peak_at{};  // of every instant, by index_of
+  std::vector<PeakTensor> peak_tensors;                     // largest first
+  std::vector<MemorySample> timeline;                       // empty unless asked for
 };
 
 /// One rank over all measured steps so far.

@@ -108,8 +108,12 @@ constexpr std::array kMissing{
             }},
     Missing{"executor-attention-kernel", "scores are never stored", "use flash attention",
             [](const Scenario& s) { return s.recipe.attention != costmodel::AttentionKernel::Flash; }},
-    Missing{"executor-loss", "a chunked loss is not executed", "use the fused one",
-            [](const Scenario& s) { return s.recipe.cross_entropy == costmodel::CrossEntropy::Chunked; }},
+    Missing{"executor-loss", "a chunked loss, or one that keeps its logits, is not executed",
+            "use the fused one",
+            [](const Scenario& s) {
+              return s.recipe.cross_entropy == costmodel::CrossEntropy::Chunked ||
+                     s.recipe.cross_entropy == costmodel::CrossEntropy::Unfused;
+            }},
     Missing{"executor-recompute", "recomputation of single modules or operators is not executed",
             "recompute nothing, core attention (selective), some layers or all",
             [](const Scenario& s) {

@@ -1,16 +1,17 @@
 #include "validator/executor/verify/layout_space.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <iterator>
+#include <numeric>
 #include <optional>
 #include <set>
-#include <string>
-#include <string_view>
+#include <span>
 #include <utility>
 
+#include "costmodel/spec/chunk_order.h"
+#include "costmodel/spec/stage_plan.h"
 #include "costmodel/step/estimate.h"
 #include "validator/executor/parameters/initial_values.h"
 #include "validator/executor/step/run_steps.h"
@@ -18,90 +19,217 @@
 namespace hexaplan::validator {
 namespace {
 
+using costmodel::Axis;
 using costmodel::ContextKind;
+using costmodel::Precision;
 using costmodel::RecomputeMode;
 using costmodel::Scenario;
 using costmodel::ScheduleKind;
+using costmodel::StageSplit;
 
 /// One way in which scenarios differ: sets its `value`-th of `values` choices.
 struct Dimension {
-  std::string_view name;
   int values;
   void (*set)(Scenario& scenario, int value);
 };
 
-constexpr int power_of_two(int exponent) {
-  return 1 << exponent;
+/// The v-th of a row of values.
+template <class T, std::size_t N>
+constexpr T pick(const T (&values)[N], int v) {
+  return values[static_cast<std::size_t>(v)];
+}
+
+struct Order {
+  ScheduleKind schedule;
+  int vpp = 1;
+};
+constexpr Order kOrders[] = {{ScheduleKind::OneFOneB},
+                             {ScheduleKind::GPipe},
+                             {ScheduleKind::ZbH1},
+                             {ScheduleKind::Zb2p},
+                             {ScheduleKind::Zbv},
+                             {ScheduleKind::VHalf},
+                             {ScheduleKind::DualPipe},
+                             {ScheduleKind::DualPipeV},
+                             {ScheduleKind::Interleaved, 2},
+                             {ScheduleKind::Interleaved, 3},
+                             {ScheduleKind::Interleaved, 4},
+                             {ScheduleKind::Interleaved, 8}};
+
+void set_order(Scenario& s, int v) {
+  const Order order = pick(kOrders, v);
+  s.layout.schedule = order.schedule;
+  s.layout.vpp = order.vpp;
+}
+
+/// Layers over the chunks: one each, with a remainder, or every other chunk with one more.
+void set_split(Scenario& s, int v) {
+  costmodel::Layout& l = s.layout;
+  const int chunks = costmodel::chunk_positions(l.schedule, l.pp, costmodel::chunks_per_stage(l));
+  constexpr StageSplit kSplits[] = {StageSplit::Even,
+                                    StageSplit::Even,
+                                    StageSplit::Explicit,
+                                    StageSplit::EndsMinusOne,
+                                    StageSplit::EmbeddingCounts,
+                                    StageSplit::ComputeCost};
+  l.split = pick(kSplits, v);
+  s.model.layers = chunks + (v > 0 ? 1 : 0);
+  if (l.split != StageSplit::Explicit) return;
+  for (int chunk = 0; chunk < chunks; ++chunk) l.stage_layers.push_back(chunk % 2 == 0 ? 2 : 1);
+  s.model.layers = std::accumulate(l.stage_layers.begin(), l.stage_layers.end(), std::int64_t{0});
+}
+
+/// Dense; with experts; with shared ones; the first layer dense; every other layer dense.
+void set_experts(Scenario& s, int v) {
+  if (v == 0) return;
+  s.model.moe = {.experts = 4, .top_k = 2, .expert_ffn = 8};
+  if (v >= 2) s.model.moe.shared_ffn = 48;
+  if (v == 3) s.model.moe.first_k_dense = 1;
+  if (v == 4) s.model.moe.period = 2;
+}
+
+/// Usual ones, or widths that fill no row of a kernel: odd where no rank's share has to be even.
+void set_widths(Scenario& s, int v) {
+  if (v == 0) return;
+  const std::int64_t tp = s.layout.tp;
+  s.model.hidden = 13;
+  s.model.vocab = 67;
+  s.model.mlp.ffn = 7 * tp;
+  s.model.attention.head_dim = s.model.attention.v_head_dim = 6;
+  if (!s.model.is_moe()) return;
+  s.model.moe.expert_ffn = 5 * tp;
+  if (s.model.moe.shared_ffn > 0) s.model.moe.shared_ffn = 3 * tp;
+}
+
+/// Attention beside grouped heads: biases, norms of q and k, latent.
+void set_attention(Scenario& s, int v) {
+  costmodel::AttentionSpec& a = s.model.attention;
+  a.qkv_bias = v == 1;
+  a.qk_norm = v == 2;
+  if (v != 3) return;
+  a = {.kind = costmodel::AttentionKind::Latent, .heads = a.heads, .kv_heads = a.heads};
+  a.q_lora_rank = 10, a.kv_lora_rank = 6, a.qk_nope_dim = 4, a.qk_rope_dim = 2;
+  a.head_dim = a.qk_nope_dim + a.qk_rope_dim;
+  a.v_head_dim = 4;
+}
+
+/// Llama's block or GPT-2's.
+void set_block(Scenario& s, int v) {
+  if (v == 0) return;
+  s.model.norm = costmodel::NormKind::Layer;
+  s.model.positions = costmodel::PositionKind::Learned;
+  s.model.max_positions = 512;
+  s.model.mlp.gated = false;
+  s.model.mlp.activation = costmodel::Activation::Gelu;
+  s.model.norm_bias = s.model.mlp.bias = s.model.attention.qkv_bias = s.model.attention.output_bias = true;
+}
+
+void set_window(Scenario& s, int v) {
+  if (v == 0) return;
+  s.model.attention.window = 5;
+  s.model.attention.global_period = v == 1 ? 0 : 2;
+}
+
+void set_recomputation(Scenario& s, int v) {
+  constexpr RecomputeMode kModes[] = {RecomputeMode::None,
+                                      RecomputeMode::Selective,
+                                      RecomputeMode::SelectiveOperators,
+                                      RecomputeMode::Full,
+                                      RecomputeMode::Layers,
+                                      RecomputeMode::Layers,
+                                      RecomputeMode::SelectiveModules,
+                                      RecomputeMode::SelectiveModules,
+                                      RecomputeMode::SelectiveModules};
+  costmodel::Recompute& r = s.recipe.recompute;
+  r.mode = pick(kModes, v);
+  if (v == 4) r.layers = 1;
+  if (v == 5) {  // another count on every stage
+    for (int stage = 0; stage < s.layout.pp; ++stage) r.stage_layers.push_back(stage % 2);
+  }
+  constexpr int kNormAndActivation = costmodel::kRecomputeNorm | costmodel::kRecomputeActivation;
+  if (v == 6) r.modules = kNormAndActivation;
+  if (v == 7) r.modules = costmodel::kRecomputeMlp;
+  if (v == 8) r.modules = s.model.is_moe() ? costmodel::kRecomputeMoe : costmodel::kRecomputeCoreAttention;
+}
+
+/// Few, as many as fill the pipeline twice, and numbers that pp does not divide.
+void set_batch(Scenario& s, int v) {
+  const std::int64_t twice = std::int64_t{2} * s.layout.pp;
+  const std::int64_t counts[] = {1, 2, 3, 5, twice, twice + 1};
+  s.recipe.global_batch = s.recipe.micro_batch * s.layout.dp * pick(counts, v);
 }
 
 /// What a later row changes may depend on what an earlier one has set.
 constexpr std::array kDimensions{
-    Dimension{"tp", 3, [](Scenario& s, int v) { s.layout.tp = power_of_two(v); }},
-    Dimension{"sp", 2, [](Scenario& s, int v) { s.layout.sp = v == 1; }},
-    Dimension{"cp", 3, [](Scenario& s, int v) { s.layout.cp = power_of_two(v); }},
-    Dimension{
-        "context", 2,
-        [](Scenario& s, int v) { s.layout.context = v == 0 ? ContextKind::Ring : ContextKind::AllGather; }},
-    Dimension{"dp", 3, [](Scenario& s, int v) { s.layout.dp = power_of_two(v); }},
-    Dimension{"zero", 4, [](Scenario& s, int v) { s.layout.sharding.stage = v; }},
-    Dimension{"shard", 2, [](Scenario& s, int v) { s.layout.sharding.group = v == 0 ? 0 : 2; }},
-    Dimension{"pp", 3, [](Scenario& s, int v) { s.layout.pp = power_of_two(v); }},
-    Dimension{"schedule", 4,
+    Dimension{5,
               [](Scenario& s, int v) {
-                constexpr std::array kKinds = {ScheduleKind::OneFOneB, ScheduleKind::GPipe,
-                                               ScheduleKind::ZbH1, ScheduleKind::Interleaved};
-                s.layout.schedule = kKinds[static_cast<std::size_t>(v)];
-                s.layout.vpp = s.layout.schedule == ScheduleKind::Interleaved ? 2 : 1;
+                s.layout.tp = pick({1, 2, 4, 8, 3}, v);
               }},
-    Dimension{"layers", 2,
-              [](Scenario& s, int v) { s.model.layers = std::int64_t{s.layout.pp} * s.layout.vpp + v; }},
-    Dimension{"model", 4,
+    Dimension{2, [](Scenario& s, int v) { s.layout.sp = v == 1; }},
+    Dimension{4,
               [](Scenario& s, int v) {
-                if (v == 0) return;  // dense
-                s.model.moe = {.experts = 4, .top_k = 2, .expert_ffn = 8};
-                if (v >= 2) s.model.moe.shared_ffn = 12;
-                if (v == 3) s.model.moe.first_k_dense = 1;
+                s.layout.cp = pick({1, 2, 4, 3}, v);
               }},
-    Dimension{"top_k", 2,
+    Dimension{costmodel::kContextKinds,
+              [](Scenario& s, int v) { s.layout.context = static_cast<ContextKind>(v); }},
+    Dimension{4,
+              [](Scenario& s, int v) {
+                s.layout.dp = pick({1, 2, 4, 3}, v);
+              }},
+    Dimension{4, [](Scenario& s, int v) { s.layout.sharding.stage = v; }},
+    Dimension{2, [](Scenario& s, int v) { s.layout.sharding.group = v == 0 ? 0 : 2; }},
+    Dimension{4,
+              [](Scenario& s, int v) {
+                s.layout.pp = pick({1, 2, 4, 3}, v);
+              }},
+    Dimension{static_cast<int>(std::size(kOrders)), set_order},
+    Dimension{6, set_split},
+    Dimension{2,
+              [](Scenario& s, int v) {
+                if (v == 1) s.layout.order = {Axis::Data, Axis::Tensor, Axis::Pipeline, Axis::Context};
+              }},
+    Dimension{5, set_experts},
+    Dimension{2,
               [](Scenario& s, int v) {
                 if (s.model.is_moe()) s.model.moe.top_k = 1 + v;
               }},
-    Dimension{"ep", 3, [](Scenario& s, int v) { s.layout.ep = power_of_two(v); }},
-    Dimension{"etp", 2, [](Scenario& s, int v) { s.layout.etp = v; }},
-    Dimension{"kv_heads", 3, [](Scenario& s, int v) { s.model.attention.kv_heads = power_of_two(v); }},
-    Dimension{"window", 2,
+    Dimension{4,
               [](Scenario& s, int v) {
-                if (v == 0) return;
-                s.model.attention.window = 5;
-                s.model.attention.global_period = 2;
+                s.layout.ep = pick({1, 2, 4, 8}, v);
               }},
-    Dimension{"tied", 2, [](Scenario& s, int v) { s.model.tied_embeddings = v == 1; }},
-    Dimension{"recompute", 4,
+    Dimension{3, [](Scenario& s, int v) { s.layout.etp = v; }},
+    Dimension{2,
               [](Scenario& s, int v) {
-                constexpr std::array kModes = {RecomputeMode::None, RecomputeMode::Selective,
-                                               RecomputeMode::Full, RecomputeMode::Layers};
-                s.recipe.recompute.mode = kModes[static_cast<std::size_t>(v)];
-                s.recipe.recompute.layers = 1;
+                s.model.attention.heads = pick({8, 6}, v);
               }},
-    Dimension{"micro_batch", 2, [](Scenario& s, int v) { s.recipe.micro_batch = v + 1; }},
-    Dimension{"micro_batches", 3,
+    Dimension{
+        3,
+        [](Scenario& s, int v) {
+          s.model.attention.kv_heads = pick({s.model.attention.heads, std::int64_t{2}, std::int64_t{1}}, v);
+        }},
+    Dimension{2, set_widths},
+    Dimension{4, set_attention},
+    Dimension{2, set_block},
+    Dimension{3, set_window},
+    Dimension{2, [](Scenario& s, int v) { s.model.tied_embeddings = v == 1; }},
+    Dimension{9, set_recomputation},
+    Dimension{2, [](Scenario& s, int v) { s.recipe.micro_batch = v + 1; }},
+    Dimension{6, set_batch},
+    Dimension{3,
               [](Scenario& s, int v) {
-                s.recipe.global_batch =
-                    s.recipe.micro_batch * s.layout.dp * std::array{1, 2, 4}[static_cast<std::size_t>(v)];
+                s.recipe.precision = pick({Precision::Bf16, Precision::Fp32, Precision::Fp16}, v);
               }},
-    Dimension{"precision", 2,
-              [](Scenario& s, int v) {
-                s.recipe.precision = v == 0 ? costmodel::Precision::Bf16 : costmodel::Precision::Fp32;
-              }},
+    Dimension{4,
+              [](Scenario& s, int v) { s.recipe.cross_entropy = static_cast<costmodel::CrossEntropy>(v); }},
 };
 using Values = std::array<int, kDimensions.size()>;
 
-/// The model and recipe that dimensions are set on. Four experts are evenly filled when every run of
-/// consecutive positions that a rank holds is a multiple of four.
+/// The model and recipe that dimensions are set on. Experts are evenly filled when every run of consecutive
+/// positions that a rank holds is a multiple of their number.
 Scenario scenario_of(const Scenario& base, const Values& values) {
   Scenario sc = base;
   sc.model = {};
-  sc.model.name = "verify";
+  sc.model.name = "custom";
   sc.model.hidden = 16;
   sc.model.vocab = 61;
   sc.model.attention = {.heads = 4, .kv_heads = 4, .head_dim = 4, .v_head_dim = 4};
@@ -109,8 +237,8 @@ Scenario scenario_of(const Scenario& base, const Values& values) {
   sc.layout = {};
   sc.recipe = {};
   for (std::size_t i = 0; i < kDimensions.size(); ++i) kDimensions[i].set(sc, values[i]);
-  constexpr std::int64_t kEven = 4;
-  sc.recipe.sequence = 2 * kEven * sc.layout.cp * sc.layout.tp;
+  const std::int64_t even = std::max<std::int64_t>(4, sc.model.moe.experts);
+  sc.recipe.sequence = 2 * even * sc.layout.cp * sc.layout.tp;
   sc.cluster.gpus = sc.layout.world_size();
   return sc;
 }
@@ -121,7 +249,7 @@ bool is_idle(const Scenario& sc) {
   return (l.sp && l.tp == 1) || (l.context != ContextKind::Ring && l.cp == 1) ||
          (l.schedule != ScheduleKind::OneFOneB && l.pp == 1) ||
          (l.sharding.group > 0 && l.sharding.group >= l.dp * l.cp) || (l.etp > 0 && !sc.model.is_moe()) ||
-         (l.etp > 0 && l.tp == 1);
+         (l.etp > 0 && l.tp == 1) || sc.recipe.recompute.stage_layers.size() == 1;
 }
 
 std::optional<Scenario> accepted(const Scenario& base, const Values& values) {
@@ -138,10 +266,13 @@ class Draws {
   int below(int n) {
     return static_cast<int>(counter_random(seed_, 0, count_++) % static_cast<std::uint64_t>(n));
   }
-  Values values() {
-    Values v{};
-    for (std::size_t i = 0; i < v.size(); ++i) v[i] = below(kDimensions[i].values);
-    return v;
+  /// `values` with up to `most` of them drawn anew.
+  Values changed(Values values, int most) {
+    for (int changes = below(most + 1); changes > 0; --changes) {
+      const auto at = static_cast<std::size_t>(below(static_cast<int>(values.size())));
+      values[at] = below(kDimensions[at].values);
+    }
+    return values;
   }
 
  private:
@@ -176,86 +307,118 @@ std::set<Pair> all_pairs() {
   return pairs;
 }
 
-/// The accepted draw with the pair that covers most of what is open; nothing where no draw is accepted.
-std::optional<Values> best_with(const Scenario& base, const Pair& pair, const std::set<Pair>& open,
-                                Draws& draws) {
-  constexpr int kDraws = 3000;  // enough that pairs which stand together are hardly ever missed
-  constexpr int kCandidates = 12;
-  std::optional<Values> best;
-  int most = 0, candidates = 0;
-  for (int i = 0; i < kDraws && candidates < kCandidates; ++i) {
-    Values v = draws.values();
-    v[pair.first] = pair.first_value;
-    v[pair.second] = pair.second_value;
-    if (!accepted(base, v)) continue;
-    ++candidates;
-    int covered = 0;
-    for_each_pair(v, [&](const Pair& p) { covered += open.contains(p) ? 1 : 0; });
-    if (covered > most) {
-      most = covered;
-      best = v;
+/// Accepted choices, each of which others are drawn from: most draws from nowhere are accepted by nobody.
+class Pool {
+ public:
+  /// The plain model on one rank is accepted.
+  Pool(const Scenario& base, std::uint64_t seed) : base_{base}, draws_{seed}, known_{Values{}} {}
+
+  /// Calls `visit(values)` for some accepted choices that have every one of `fixed`, none where they exclude
+  /// each other.
+  template <class Visitor>
+  void draw_with(std::span<const std::pair<std::size_t, int>> fixed, int candidates, const Visitor& visit) {
+    constexpr int kDraws = 2000;  // enough that values which stand together are hardly ever missed
+    constexpr int kMostChanges = 8;
+    for (int i = 0; i < kDraws && candidates > 0; ++i) {
+      const auto& from = known_[static_cast<std::size_t>(draws_.below(static_cast<int>(known_.size())))];
+      Values values = draws_.changed(from, kMostChanges);
+      for (const auto& [dimension, value] : fixed) values[dimension] = value;
+      if (!accepted(base_, values)) continue;
+      --candidates;
+      visit(values);
     }
   }
+  void add(const Values& values) { known_.push_back(values); }
+
+  /// A walk over accepted choices that keeps a step when it is accepted meets all of them equally often,
+  /// because steps are as likely forth as back (Metropolis et al., J. Chem. Phys. 21, 1953).
+  Values walk(Values at) {
+    constexpr int kSteps = 100, kMostChanges = 4;
+    for (int i = 0; i < kSteps; ++i) {
+      const Values next = draws_.changed(at, kMostChanges);
+      if (accepted(base_, next)) at = next;
+    }
+    return at;
+  }
+  [[nodiscard]] const Values& last() const { return known_.back(); }
+
+ private:
+  const Scenario& base_;
+  Draws draws_;
+  std::vector<Values> known_;
+};
+
+/// Finds a home for every value; pairs of those that nothing accepts are no longer open.
+void drop_refused_values(Pool& pool, std::set<Pair>& open) {
+  for (std::size_t d = 0; d < kDimensions.size(); ++d) {
+    for (int v = 0; v < kDimensions[d].values; ++v) {
+      const std::pair<std::size_t, int> fixed[] = {{d, v}};
+      bool found = false;
+      pool.draw_with(fixed, 1, [&](const Values& values) {
+        pool.add(values);
+        found = true;
+      });
+      if (found) continue;
+      std::erase_if(open, [&](const Pair& p) {
+        return (p.first == d && p.first_value == v) || (p.second == d && p.second_value == v);
+      });
+    }
+  }
+}
+
+/// The accepted draw with the pair that covers most of what is open; nothing where no draw is accepted.
+std::optional<Values> best_with(Pool& pool, const Pair& pair, const std::set<Pair>& open) {
+  constexpr int kCandidates = 12;
+  const std::pair<std::size_t, int> fixed[] = {{pair.first, pair.first_value},
+                                               {pair.second, pair.second_value}};
+  std::optional<Values> best;
+  int most = 0;
+  pool.draw_with(fixed, kCandidates, [&](const Values& values) {
+    int covered = 0;
+    for_each_pair(values, [&](const Pair& p) { covered += open.contains(p) ? 1 : 0; });
+    if (covered > most) {
+      most = covered;
+      best = values;
+    }
+  });
   return best;
 }
 
-}  // namespace
-
-std::vector<Scenario> covering_scenarios(const Scenario& base, std::uint64_t seed) {
-  Draws draws{seed};
+/// Adds to the pool choices in which every two values that stand together do so; calls `visit` for each.
+template <class Visitor>
+void cover(Pool& pool, const Visitor& visit) {
   std::set<Pair> open = all_pairs();
-  std::vector<Scenario> out;
+  drop_refused_values(pool, open);
   while (!open.empty()) {
     const Pair pair = *open.begin();
-    const std::optional<Values> values = best_with(base, pair, open, draws);
+    const std::optional<Values> values = best_with(pool, pair, open);
     if (!values) {
       open.erase(pair);  // the two exclude each other
       continue;
     }
     for_each_pair(*values, [&](const Pair& p) { open.erase(p); });
-    out.push_back(scenario_of(base, *values));
+    pool.add(*values);
+    visit(*values);
   }
+}
+
+}  // namespace
+
+std::vector<Scenario> covering_scenarios(const Scenario& base, std::uint64_t seed) {
+  Pool pool{base, seed};
+  std::vector<Scenario> out;
+  cover(pool, [&](const Values& values) { out.push_back(scenario_of(base, values)); });
   return out;
 }
 
-std::string describe(const Scenario& sc) {
-  const costmodel::Layout& l = sc.layout;
-  const costmodel::Recipe& r = sc.recipe;
-  std::string text;
-  const auto degree = [&text](std::string_view name, std::int64_t value) {
-    if (value > 1) text += fmt::format(" {}={}", name, value);
-  };
-  degree("dp", l.dp), degree("tp", l.tp), degree("cp", l.cp), degree("pp", l.pp), degree("vpp", l.vpp);
-  degree("ep", l.ep);
-  if (l.etp > 0) text += fmt::format(" etp={}", l.etp);
-  if (l.sp) text += " sp";
-  if (l.context == ContextKind::AllGather) text += " gathered-kv";
-  if (l.sharding.stage > 0) text += fmt::format(" zero-{}", l.sharding.stage);
-  degree("shard", l.sharding.group);
-  constexpr std::array<std::string_view, 9> kSchedules = {
-      "gpipe", "1f1b", "interleaved", "zb-h1", "zb-2p", "zbv", "v-half", "dualpipe", "dualpipe-v"};
-  if (l.pp > 1) text += fmt::format(" {}", kSchedules[static_cast<std::size_t>(l.schedule)]);
-  constexpr std::array<std::string_view, 6> kModes = {"",
-                                                      " recompute=selective",
-                                                      " recompute=modules",
-                                                      " recompute=operators",
-                                                      " recompute=layers",
-                                                      " recompute=full"};
-  text += kModes[static_cast<std::size_t>(r.recompute.mode)];
-  degree("micro-batch", r.micro_batch);
-  degree("micro-batches", costmodel::microbatches_per_step(sc));
-  if (sc.model.is_moe()) text += fmt::format(" experts={}×{}", sc.model.moe.experts, sc.model.moe.top_k);
-  if (sc.model.moe.shared_ffn > 0) text += " shared";
-  if (sc.model.attention.window > 0) text += " window";
-  if (sc.model.tied_embeddings) text += " tied";
-  return text.empty() ? "one rank" : text.substr(1);
-}
-
 std::vector<Scenario> random_scenarios(const Scenario& base, int count, std::uint64_t seed) {
-  std::vector<Scenario> out = covering_scenarios(base, seed);
-  Draws draws{seed + 1};
+  Pool pool{base, seed};
+  std::vector<Scenario> out;
+  cover(pool, [&](const Values& values) { out.push_back(scenario_of(base, values)); });
+  Values at = pool.last();
   while (static_cast<int>(out.size()) < count) {
-    if (const std::optional<Scenario> drawn = accepted(base, draws.values())) out.push_back(*drawn);
+    at = pool.walk(at);
+    out.push_back(scenario_of(base, at));
   }
   out.resize(static_cast<std::size_t>(count));
   return out;

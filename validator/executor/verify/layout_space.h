@@ -1,15 +1,15 @@
 #pragma once
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "costmodel/spec/scenario.h"
 
 namespace hexaplan::validator {
 
-// Small scenarios for proofs: a Llama or mixture of experts of a few layers and every way of cutting it that
-/// rules and executor accept, on up to kMostRanks ranks. `base` gives framework profile and cluster; its
-/// cluster gets as many GPUs as a layout has ranks.
+// Small scenarios for proofs: models of a few layers, dense or with experts, and every way of cutting them
+// that rules and executor accept, on up to kMostRanks ranks. Drawn is what the cost model knows, whether the
+// executor has it or not, so that what it learns is proved without further words here. `base` gives framework
+// profile and cluster; its cluster gets as many GPUs as a layout has ranks.
 inline constexpr std::int64_t kMostRanks = 16;
 
 /// Scenarios in which every two values of different dimensions that can stand together do so at least once
@@ -20,8 +20,5 @@ inline constexpr std::int64_t kMostRanks = 16;
 /// `count` scenarios drawn at random: the covering ones first, as many as there is room for.
 [[nodiscard]] std::vector<costmodel::Scenario> random_scenarios(const costmodel::Scenario& base, int count,
                                                                 std::uint64_t seed);
-
-/// "dp 2 tp 4 sp pp 2 …": what a report names a scenario by.
-[[nodiscard]] std::string describe(const costmodel::Scenario& scenario);
 
 }  // namespace hexaplan::validator

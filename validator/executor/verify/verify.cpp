@@ -16,7 +16,6 @@
 #include "validator/executor/communicator/traffic.h"
 #include "validator/executor/step/global_state.h"
 #include "validator/executor/step/run_steps.h"
-#include "validator/executor/verify/layout_space.h"
 
 namespace hexaplan::validator {
 namespace {
@@ -141,6 +140,18 @@ void compare_flops(const RankReport& rank, const std::vector<costmodel::FlopCoun
   for (const auto& [what, row] : rows) compare.equal(rank.rank, what, row.first, row.second);
 }
 
+/// Steps with experts filled in turn, then with the routers' own choice.
+void verify_runs(const Scenario& sc, const VerifyOptions& options, RankBackend& backend, Verification& out) {
+  const Scenario one = on_one_rank(sc);
+  const Run counted = run(sc, Routing::InTurn, options, backend);
+  compare_steps(counted, run(one, Routing::InTurn, options, backend), "in turn", out);
+  compare_with_prediction(sc, counted.report, options.steps, out);
+  out.loss = counted.report.steps.back().loss;
+  if (!sc.model.is_moe()) return;
+  compare_steps(run(sc, Routing::Learned, options, backend), run(one, Routing::Learned, options, backend),
+                "chosen by the router", out);
+}
+
 }  // namespace
 
 void compare_with_prediction(const Scenario& sc, const ExecutionReport& report, std::int64_t steps,
@@ -177,15 +188,11 @@ Scenario on_one_rank(Scenario sc) {
 }
 
 Verification verify(const Scenario& sc, const VerifyOptions& options, RankBackend& backend) {
-  Verification out{.scenario = describe(sc), .ranks = sc.layout.world_size()};
-  const Scenario one = on_one_rank(sc);
-  const Run counted = run(sc, Routing::InTurn, options, backend);
-  compare_steps(counted, run(one, Routing::InTurn, options, backend), "in turn", out);
-  compare_with_prediction(sc, counted.report, options.steps, out);
-  out.loss = counted.report.steps.back().loss;
-  if (sc.model.is_moe()) {
-    compare_steps(run(sc, Routing::Learned, options, backend), run(one, Routing::Learned, options, backend),
-                  "chosen by the router", out);
+  Verification out{.scenario = sc, .ranks = sc.layout.world_size()};
+  try {
+    verify_runs(sc, options, backend, out);
+  } catch (const RankFault& fault) {
+    out.fault = fault.what();
   }
   return out;
 }

@@ -23,10 +23,11 @@ struct Mismatch {
 
 /// A scenario's step executed and held against its prediction and against the step of a single rank.
 struct Verification {
-  std::string scenario;
+  costmodel::Scenario scenario;
   std::int64_t ranks = 0;
   std::int64_t compared = 0;  // numbers
   std::vector<Mismatch> mismatches;
+  std::string fault;  // what a rank failed with; nothing behind it was compared
 
   // What was executed, for people.
   costmodel::MemoryBreakdown predicted_memory;  // of the rank that has most
@@ -37,7 +38,7 @@ struct Verification {
   double loss = 0;
   double loss_error = 0, norm_error = 0, parameter_error = 0;  // relative, against the single rank
 
-  [[nodiscard]] bool equal() const { return mismatches.empty(); }
+  [[nodiscard]] bool equal() const { return mismatches.empty() && fault.empty(); }
 };
 
 struct VerifyOptions {
@@ -55,7 +56,7 @@ inline constexpr double kSameNumbers = 1e-10;
 ///   loss, gradient norm and every updated parameter with those of one rank, ≤ kSameNumbers apart;
 ///   bytes by kind at each rank's peak, messages and bytes of every collective, FLOPs of every operation with
 ///   the prediction, exactly.
-/// Precondition: rules and executor accept the scenario. Throws RankFault when a rank does.
+/// Precondition: rules and executor accept the scenario. A rank's fault is a difference, too.
 [[nodiscard]] Verification verify(const costmodel::Scenario& scenario, const VerifyOptions& options,
                                   RankBackend& backend);
 
