@@ -67,12 +67,13 @@ class SimulatedGpu : public Device {
     move({parts.front(), to});
   }
   void fill_noise(const View& /*to*/, std::uint64_t /*seed*/, double /*scale*/, Stream /*stream*/) override {}
-  void rms_norm(const View& x, const View& /*w*/, double /*epsilon*/, const View& y,
-                const View& /*rstd*/) override {
+  void norm(const NormForm& /*form*/, const View& x, const View& /*weight*/, const View& /*bias*/,
+            const View& y, const View& /*statistics*/) override {
     move({x, y});
   }
-  void rms_norm_backward(const View& dy, const View& x, const View& /*w*/, const View& /*rstd*/,
-                         const View& dx, const View& /*dw*/) override {
+  void norm_backward(const NormForm& /*form*/, const View& dy, const View& x, const View& /*weight*/,
+                     const View& /*statistics*/, const View& dx, const View& /*dweight*/,
+                     const View& /*dbias*/) override {
     move({dy, x, dx, dx});
   }
   void rope(const View& x, const View& /*positions*/, const Rotation& /*rotation*/,
@@ -84,9 +85,14 @@ class SimulatedGpu : public Device {
     move({o, piece_o});
   }
   void attention_delta(const View& d_o, const View& o, const View& /*delta*/) override { move({d_o, o}); }
-  void swiglu(const View& gate_up, const View& act) override { move({gate_up, act}); }
-  void swiglu_backward(const View& d_act, const View& gate_up, const View& d_gate_up) override {
-    move({d_act, gate_up, d_gate_up});
+  void sink_gradient(const View& /*sinks*/, const View& lse, const View& delta,
+                     const View& /*d_sinks*/) override {
+    move({lse, delta});
+  }
+  void activation(const ActivationForm& /*form*/, const View& x, const View& act) override { move({x, act}); }
+  void activation_backward(const ActivationForm& /*form*/, const View& d_act, const View& x,
+                           const View& dx) override {
+    move({d_act, x, dx});
   }
   void embedding_lookup(const View& /*ids*/, const View& /*table*/, std::int64_t /*first*/,
                         const View& out) override {
@@ -110,15 +116,20 @@ class SimulatedGpu : public Device {
   }
   void add(const View& to, const View& other) override { move({to, to, other}); }
   void scale(const View& x, double /*factor*/) override { move({x, x}); }
+  void add_bias(const View& x, const View& /*bias*/) override { move({x, x}); }
+  void soft_cap(const View& x, double /*cap*/) override { move({x, x}); }
+  void soft_cap_backward(const View& y, double /*cap*/, const View& d) override { move({y, d, d}); }
+  void clip(const View& x, double /*limit*/) override { move({x, x}); }
+  void clip_backward(const View& x, double /*limit*/, const View& d) override { move({x, d, d}); }
   void squared_norm(const View& x, const View& /*sum*/) override { move({x}); }
-  void route(const View& logits, bool /*given*/, bool /*renormalise*/, const View& /*probabilities*/,
-             const View& /*chosen*/, const View& /*weights*/) override {
+  void route(const RouterForm& /*form*/, const View& logits, const View& /*correction*/,
+             const View& /*scores*/, const View& /*chosen*/, const View& /*weights*/) override {
     move({logits});
   }
-  void route_backward(const View& probabilities, const View& /*chosen*/, const View& /*weights*/,
-                      bool /*renormalise*/, const View& /*d_weights*/, const View& /*d_mean*/,
+  void route_backward(const RouterForm& /*form*/, const View& scores, const View& /*chosen*/,
+                      const View& /*weights*/, const View& /*d_weights*/, const View& /*d_mean*/,
                       const View& /*d_logits*/) override {
-    move({probabilities});
+    move({scores});
   }
   void gather_rows(const View& x, const View& /*rows*/, const View& out) override { move({x, out}); }
   void scatter_rows(const View& x, const View& /*rows*/, const View& /*factors*/, const View& out) override {
@@ -127,6 +138,13 @@ class SimulatedGpu : public Device {
   void row_dots(const View& a, const View& b, const View& /*dots*/) override { move({a, b}); }
   void column_sums(const View& x, const View& /*sums*/) override { move({x}); }
   void scale_rows(const View& x, const View& /*factors*/) override { move({x, x}); }
+  void gate_rows(const View& /*gates*/, const View& x, const View& out) override { move({x, out}); }
+  void gate_rows_backward(const View& d_out, const View& /*gates*/, const View& x, const View& dx,
+                          const View& /*d_gates*/) override {
+    move({d_out, x, dx});
+  }
+  void repeat_rows(const View& x, const View& out) override { move({x, out}); }
+  void add_repeated_rows(const View& x, const View& out) override { move({x, out, out}); }
   void adamw(const AdamW& u) override {
     move({u.parameter, u.master, u.master, u.first_moment, u.first_moment, u.second_moment, u.second_moment,
           u.gradient});

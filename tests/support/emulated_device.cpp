@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "validator/executor/device/bf16.h"
-#include "validator/executor/device/cuda/kernels/kernels.h"
+#include "validator/executor/device/cuda/kernels/kernel_device.h"
 #include "validator/executor/device/cuda/lt_gemm.h"
 #include "validator/executor/device/e4m3.h"
 #include "validator/executor/device/unsupported_product.h"
@@ -16,13 +16,11 @@ namespace hexaplan::tests {
 namespace {
 
 namespace cuda = validator::cuda;
-using validator::AdamW;
 using validator::AttentionBlock;
 using validator::Bf16;
 using validator::E4m3;
 using validator::Element;
 using validator::Gemm;
-using validator::Reduction;
 using validator::Stream;
 using validator::UnsupportedProduct;
 using validator::View;
@@ -83,10 +81,10 @@ void download_all(std::span<Host> to, const View& from) {
   }
 }
 
-class EmulatedDevice final : public validator::Device {
+class EmulatedDevice final : public cuda::KernelDevice {
  public:
-  explicit EmulatedDevice(Element element) : element_{element}, scratch_{take(cuda::kScratchBytes)} {}
-  ~EmulatedDevice() override { give_back(scratch_, cuda::kScratchBytes); }
+  explicit EmulatedDevice(Element element) : element_{element}, queue_{nullptr, take(cuda::kScratchBytes)} {}
+  ~EmulatedDevice() override { give_back(queue_.scratch, cuda::kScratchBytes); }
   EmulatedDevice(const EmulatedDevice&) = delete;
   EmulatedDevice& operator=(const EmulatedDevice&) = delete;
 
@@ -102,85 +100,13 @@ class EmulatedDevice final : public validator::Device {
     return {costmodel::Precision::Fp8};
   }
 
-  void fill(const View& to, double value) override { cuda::fill(queue(), to, value); }
   void upload(const View& to, std::span<const double> from) override { upload_all(to, from); }
   void upload(const View& to, std::span<const std::int32_t> from) override { upload_all(to, from); }
   void download(std::span<double> to, const View& from) override { download_all(to, from); }
   void download(std::span<std::int32_t> to, const View& from) override { download_all(to, from); }
-  void reduce_parts(std::span<const View> parts, Reduction reduction, const View& to,
-                    Stream /*stream*/) override {
-    cuda::reduce_parts(queue(), parts, reduction, to);
-  }
-  void fill_noise(const View& to, std::uint64_t seed, double scale, Stream /*stream*/) override {
-    cuda::fill_noise(queue(), to, seed, scale);
-  }
-  void rms_norm(const View& x, const View& weight, double epsilon, const View& y, const View& rstd) override {
-    cuda::rms_norm(queue(), x, weight, epsilon, y, rstd);
-  }
-  void rms_norm_backward(const View& dy, const View& x, const View& weight, const View& rstd, const View& dx,
-                         const View& dweight) override {
-    cuda::rms_norm_backward(queue(), dy, x, weight, rstd, dx, dweight);
-  }
-  void rope(const View& x, const View& positions, const validator::Rotation& rotation,
-            bool inverse) override {
-    cuda::rope(queue(), x, positions, rotation, inverse);
-  }
-  void attention_merge(const View& o, const View& lse, const View& piece_o, const View& piece_lse,
-                       std::int64_t heads) override {
-    cuda::attention_merge(queue(), o, lse, piece_o, piece_lse, heads);
-  }
-  void attention_delta(const View& d_o, const View& o, const View& delta) override {
-    cuda::attention_delta(queue(), d_o, o, delta);
-  }
-  void swiglu(const View& gate_up, const View& act) override { cuda::swiglu(queue(), gate_up, act); }
-  void swiglu_backward(const View& d_act, const View& gate_up, const View& d_gate_up) override {
-    cuda::swiglu_backward(queue(), d_act, gate_up, d_gate_up);
-  }
-  void embedding_lookup(const View& ids, const View& table, std::int64_t first, const View& out) override {
-    cuda::embedding_lookup(queue(), ids, table, first, out);
-  }
-  void embedding_backward(const View& ids, const View& d_out, std::int64_t first,
-                          const View& d_table) override {
-    cuda::embedding_backward(queue(), ids, d_out, first, d_table);
-  }
-  void row_max(const View& logits, std::int64_t valid, const View& maxima) override {
-    cuda::row_max(queue(), logits, valid, maxima);
-  }
-  void cross_entropy_sums(const View& logits, std::int64_t valid, const View& maxima, const View& targets,
-                          std::int64_t first, const View& sums) override {
-    cuda::cross_entropy_sums(queue(), logits, valid, maxima, targets, first, sums);
-  }
-  void cross_entropy_gradient(const View& logits, std::int64_t valid, const View& maxima, const View& sums,
-                              const View& targets, std::int64_t first, double factor, const View& d_logits,
-                              const View& loss) override {
-    cuda::cross_entropy_gradient(queue(), logits, valid, maxima, sums, targets, first, factor, d_logits,
-                                 loss);
-  }
-  void add(const View& to, const View& other) override { cuda::add(queue(), to, other); }
-  void scale(const View& x, double factor) override { cuda::scale(queue(), x, factor); }
-  void squared_norm(const View& x, const View& sum) override { cuda::squared_norm(queue(), x, sum); }
-  void route(const View& logits, bool given, bool renormalise, const View& probabilities, const View& chosen,
-             const View& weights) override {
-    cuda::route(queue(), logits, given, renormalise, probabilities, chosen, weights);
-  }
-  void route_backward(const View& probabilities, const View& chosen, const View& weights, bool renormalise,
-                      const View& d_weights, const View& d_mean, const View& d_logits) override {
-    cuda::route_backward(queue(), probabilities, chosen, weights, renormalise, d_weights, d_mean, d_logits);
-  }
-  void gather_rows(const View& x, const View& rows, const View& out) override {
-    cuda::gather_rows(queue(), x, rows, out);
-  }
-  void scatter_rows(const View& x, const View& rows, const View& factors, const View& out) override {
-    cuda::scatter_rows(queue(), x, rows, factors, out);
-  }
-  void row_dots(const View& a, const View& b, const View& dots) override {
-    cuda::row_dots(queue(), a, b, dots);
-  }
-  void column_sums(const View& x, const View& sums) override { cuda::column_sums(queue(), x, sums); }
-  void scale_rows(const View& x, const View& factors) override { cuda::scale_rows(queue(), x, factors); }
-  void adamw(const AdamW& update) override { cuda::adamw(queue(), update); }
 
  protected:
+  [[nodiscard]] const cuda::Queue& queue(Stream /*stream*/) const override { return queue_; }
   [[nodiscard]] std::byte* take(std::size_t bytes) override {
     auto* memory = static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes, 1), kAlignment));
     std::memset(memory, 0xff, bytes);
@@ -190,43 +116,42 @@ class EmulatedDevice final : public validator::Device {
     ::operator delete(memory, kAlignment);
   }
   void run_copy(const View& to, const View& from, Stream /*stream*/) override {
-    cuda::copy(queue(), to, from);
+    cuda::copy(compute(), to, from);
   }
   void run_gemm(const Gemm& g) override {
-    if (g.a.element != Element::E4m3) return cuda::gemm(queue(), g);
+    if (g.a.element != Element::E4m3) return cuda::gemm(compute(), g);
     // What is asked of cuBLASLt on a GPU, on what kernels make of the operands.
     if (!cuda::to_cublaslt(g)) throw UnsupportedProduct{"no form that cuBLASLt takes"};
     std::vector<float> a, b;
     Gemm wide = g;
     wide.a = widened(g.a, a);
     wide.b = widened(g.b, b);
-    cuda::gemm(queue(), wide);
+    cuda::gemm(compute(), wide);
   }
   void run_grouped_gemm(const Gemm& g, std::span<const std::int64_t> offsets) override {
-    cuda::grouped_gemm(queue(), g, offsets);
+    cuda::grouped_gemm(compute(), g, offsets);
   }
   void run_attention_forward(const AttentionBlock& block, const View& q, const View& k, const View& v,
                              const View& o, const View& lse) override {
-    cuda::attention_forward(queue(), block, q, k, v, o, lse);
+    cuda::attention_forward(compute(), block, q, k, v, o, lse);
   }
   void run_attention_backward(const AttentionBlock& block, const View& q, const View& k, const View& v,
                               const View& d_o, const View& lse, const View& delta, const View& dq,
                               const View& dk, const View& dv) override {
-    cuda::attention_backward(queue(), block, q, k, v, d_o, lse, delta, dq, dk, dv);
+    cuda::attention_backward(compute(), block, q, k, v, d_o, lse, delta, dq, dk, dv);
   }
 
  private:
-  [[nodiscard]] cuda::Queue queue() const { return {nullptr, scratch_}; }
   [[nodiscard]] View widened(const View& from, std::vector<float>& memory) const {
     memory.resize(static_cast<std::size_t>(from.elements()));
     // NOLINTNEXTLINE(*-reinterpret-cast): memory is untyped at this seam
     const View to{reinterpret_cast<std::byte*>(memory.data()), Element::F32, from.rows, from.cols, from.cols};
-    cuda::copy(queue(), to, from);
+    cuda::copy(compute(), to, from);
     return to;
   }
 
   Element element_;
-  std::byte* scratch_;
+  cuda::Queue queue_;
 };
 
 }  // namespace

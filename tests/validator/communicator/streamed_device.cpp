@@ -78,12 +78,14 @@ class StreamedDevice final : public Device {
   void fill_noise(const View& to, std::uint64_t seed, double scale, Stream stream) override {
     later([=](Device& d) { d.fill_noise(to, seed, scale, stream); }, stream);
   }
-  void rms_norm(const View& x, const View& weight, double epsilon, const View& y, const View& rstd) override {
-    later([=](Device& d) { d.rms_norm(x, weight, epsilon, y, rstd); });
+  void norm(const NormForm& form, const View& x, const View& weight, const View& bias, const View& y,
+            const View& statistics) override {
+    later([=](Device& d) { d.norm(form, x, weight, bias, y, statistics); });
   }
-  void rms_norm_backward(const View& dy, const View& x, const View& weight, const View& rstd, const View& dx,
-                         const View& dweight) override {
-    later([=](Device& d) { d.rms_norm_backward(dy, x, weight, rstd, dx, dweight); });
+  void norm_backward(const NormForm& form, const View& dy, const View& x, const View& weight,
+                     const View& statistics, const View& dx, const View& dweight,
+                     const View& dbias) override {
+    later([=](Device& d) { d.norm_backward(form, dy, x, weight, statistics, dx, dweight, dbias); });
   }
   void rope(const View& x, const View& positions, const Rotation& rotation, bool inverse) override {
     later([=](Device& d) { d.rope(x, positions, rotation, inverse); });
@@ -95,11 +97,15 @@ class StreamedDevice final : public Device {
   void attention_delta(const View& d_o, const View& o, const View& delta) override {
     later([=](Device& d) { d.attention_delta(d_o, o, delta); });
   }
-  void swiglu(const View& gate_up, const View& act) override {
-    later([=](Device& d) { d.swiglu(gate_up, act); });
+  void sink_gradient(const View& sinks, const View& lse, const View& delta, const View& d_sinks) override {
+    later([=](Device& d) { d.sink_gradient(sinks, lse, delta, d_sinks); });
   }
-  void swiglu_backward(const View& d_act, const View& gate_up, const View& d_gate_up) override {
-    later([=](Device& d) { d.swiglu_backward(d_act, gate_up, d_gate_up); });
+  void activation(const ActivationForm& form, const View& x, const View& act) override {
+    later([=](Device& d) { d.activation(form, x, act); });
+  }
+  void activation_backward(const ActivationForm& form, const View& d_act, const View& x,
+                           const View& dx) override {
+    later([=](Device& d) { d.activation_backward(form, d_act, x, dx); });
   }
   void embedding_lookup(const View& ids, const View& table, std::int64_t first, const View& out) override {
     later([=](Device& d) { d.embedding_lookup(ids, table, first, out); });
@@ -128,18 +134,31 @@ class StreamedDevice final : public Device {
   void scale(const View& x, double factor) override {
     later([=](Device& d) { d.scale(x, factor); });
   }
+  void add_bias(const View& x, const View& bias) override {
+    later([=](Device& d) { d.add_bias(x, bias); });
+  }
+  void soft_cap(const View& x, double cap) override {
+    later([=](Device& d) { d.soft_cap(x, cap); });
+  }
+  void soft_cap_backward(const View& y, double cap, const View& gradient) override {
+    later([=](Device& d) { d.soft_cap_backward(y, cap, gradient); });
+  }
+  void clip(const View& x, double limit) override {
+    later([=](Device& d) { d.clip(x, limit); });
+  }
+  void clip_backward(const View& x, double limit, const View& gradient) override {
+    later([=](Device& d) { d.clip_backward(x, limit, gradient); });
+  }
   void squared_norm(const View& x, const View& sum) override {
     later([=](Device& d) { d.squared_norm(x, sum); });
   }
-  void route(const View& logits, bool given, bool renormalise, const View& probabilities, const View& chosen,
-             const View& weights) override {
-    later([=](Device& d) { d.route(logits, given, renormalise, probabilities, chosen, weights); });
+  void route(const RouterForm& form, const View& logits, const View& correction, const View& scores,
+             const View& chosen, const View& weights) override {
+    later([=](Device& d) { d.route(form, logits, correction, scores, chosen, weights); });
   }
-  void route_backward(const View& probabilities, const View& chosen, const View& weights, bool renormalise,
+  void route_backward(const RouterForm& form, const View& scores, const View& chosen, const View& weights,
                       const View& d_weights, const View& d_mean, const View& d_logits) override {
-    later([=](Device& d) {
-      d.route_backward(probabilities, chosen, weights, renormalise, d_weights, d_mean, d_logits);
-    });
+    later([=](Device& d) { d.route_backward(form, scores, chosen, weights, d_weights, d_mean, d_logits); });
   }
   void gather_rows(const View& x, const View& rows, const View& out) override {
     later([=](Device& d) { d.gather_rows(x, rows, out); });
@@ -155,6 +174,19 @@ class StreamedDevice final : public Device {
   }
   void scale_rows(const View& x, const View& factors) override {
     later([=](Device& d) { d.scale_rows(x, factors); });
+  }
+  void gate_rows(const View& gates, const View& x, const View& out) override {
+    later([=](Device& d) { d.gate_rows(gates, x, out); });
+  }
+  void gate_rows_backward(const View& d_out, const View& gates, const View& x, const View& dx,
+                          const View& d_gates) override {
+    later([=](Device& d) { d.gate_rows_backward(d_out, gates, x, dx, d_gates); });
+  }
+  void repeat_rows(const View& x, const View& out) override {
+    later([=](Device& d) { d.repeat_rows(x, out); });
+  }
+  void add_repeated_rows(const View& x, const View& out) override {
+    later([=](Device& d) { d.add_repeated_rows(x, out); });
   }
   void adamw(const AdamW& update) override {
     later([=](Device& d) { d.adamw(update); });

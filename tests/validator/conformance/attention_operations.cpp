@@ -15,6 +15,7 @@ constexpr double kNothing = -std::numeric_limits<double>::infinity();
 struct Block {
   std::string name;
   AttentionBlock block;
+  bool slopes = false, sinks = false;
 };
 const std::vector<Block>& blocks() {
   static const std::vector<Block> kBlocks{
@@ -33,12 +34,40 @@ const std::vector<Block>& blocks() {
       {"latent", {.heads = 2, .kv_heads = 2, .seq_q = 9, .seq_kv = 9, .head_dim = 192, .v_head_dim = 128}},
       {"wide_heads", {.heads = 2, .seq_q = 70, .seq_kv = 70, .head_dim = 256, .v_head_dim = 256}},
       {"head_of_128", {.heads = 2, .seq_q = 66, .seq_kv = 66, .head_dim = 128, .v_head_dim = 128}},
+      {"soft_capped",
+       {.heads = 2, .seq_q = 40, .seq_kv = 40, .head_dim = 8, .v_head_dim = 8, .softcap = 1.5}},
+      {"soft_capped_tiles", {.seq_q = 70, .seq_kv = 70, .head_dim = 8, .v_head_dim = 8, .softcap = 0.7}},
+      {"with_slopes", {.heads = 3, .seq_q = 70, .seq_kv = 75, .head_dim = 8, .v_head_dim = 8}, true},
+      {"with_slopes_of_earlier_keys",
+       {.heads = 2,
+        .seq_q = 20,
+        .seq_kv = 30,
+        .head_dim = 8,
+        .v_head_dim = 8,
+        .causal = false,
+        .distance = 12},
+       true},
+      {"with_sinks",
+       {.heads = 4, .kv_heads = 2, .seq_q = 70, .seq_kv = 70, .head_dim = 8, .v_head_dim = 8},
+       false,
+       true},
+      {"sinks_without_keys",
+       {.heads = 2, .seq_q = 80, .seq_kv = 11, .head_dim = 8, .v_head_dim = 8},
+       false,
+       true},
+      {"window_of_earlier_keys",
+       {.seq_q = 70, .seq_kv = 70, .head_dim = 8, .v_head_dim = 8, .window = 50, .distance = 35}},
+      {"all_of_it",
+       {.heads = 2, .seq_q = 40, .seq_kv = 40, .head_dim = 8, .v_head_dim = 8, .window = 30, .softcap = 2},
+       true,
+       true},
   };
   return kBlocks;
 }
 
 /// Rows of every sequence lie `gap` further apart than the block reads: zig-zag ring steps see parts of them.
-void attend(Bench& b, AttentionBlock block, std::int64_t gap) {
+void attend(Bench& b, const Block& which, std::int64_t gap) {
+  AttentionBlock block = which.block;
   block.q_pitch = block.seq_q + gap;
   block.kv_pitch = block.seq_kv + gap;
   block.scale = 1 / std::sqrt(static_cast<double>(block.head_dim));
@@ -46,6 +75,8 @@ void attend(Bench& b, AttentionBlock block, std::int64_t gap) {
   const std::int64_t queries = block.batch * block.q_pitch, keys = block.batch * block.kv_pitch;
   const std::int64_t d = block.head_dim, d_v = block.v_head_dim, heads = block.heads, kv = block.kv_heads;
   const View q = b.data(queries, heads * d), k = b.data(keys, kv * d), v = b.data(keys, kv * d_v);
+  if (which.slopes) block.slopes = b.fp32(1, heads, 0.1);
+  if (which.sinks) block.sinks = b.data(1, heads);
   const View o = b.data(queries, heads * d_v), lse = b.fp32(queries, heads);
   b.device.attention_forward({"attention.core", Pass::Forward}, block, q, k, v, o, lse);
   b.result("output", o);
@@ -59,6 +90,12 @@ void attend(Bench& b, AttentionBlock block, std::int64_t gap) {
   b.result("gradient of queries", dq);
   b.result("gradient of keys", dk);
   b.result("gradient of values", dv);
+  if (!which.sinks) return;
+  const View d_sinks = b.fp32(1, heads);
+  // Rows of one sequence: those between sequences have no log-sum-exp.
+  b.device.sink_gradient(block.sinks, lse.row_range(0, block.seq_q), delta.row_range(0, block.seq_q),
+                         d_sinks);
+  b.result("gradient of sinks", d_sinks);
 }
 
 /// cols: of a head. Among the rows such as neither, one or the other block gave anything.
@@ -84,7 +121,7 @@ std::vector<Operation> attention_operations() {
   std::vector<Operation> all{{"attention_merge", {{0, 8}, {1, 1}, {5, 6}, {9, 16}, {40, 128}}, merges}};
   for (const Block& block : blocks()) {
     all.push_back({"attention_" + block.name, {{1, 0}, {1, 3}}, [block](Bench& b, Size s) {
-                     attend(b, block.block, s.cols);
+                     attend(b, block, s.cols);
                    }});
   }
   return all;

@@ -67,6 +67,30 @@ void scales(Bench& b, Size s) {
   b.result("row by row", rows);
 }
 
+void biases(Bench& b, Size s) {
+  const View data = b.data(s.rows, s.cols), fp32 = b.fp32(s.rows, s.cols), bias = b.data(1, s.cols);
+  b.device.add_bias(data, bias);
+  b.device.add_bias(fp32, bias);
+  b.result("to data", data);
+  b.result("to fp32", fp32);
+}
+
+void caps(Bench& b, Size s) {
+  const View x = b.data(s.rows, s.cols, 3), d = b.data(s.rows, s.cols);
+  b.device.soft_cap(x, 5);
+  b.result("capped", x);
+  b.device.soft_cap_backward(x, 5, d);
+  b.result("gradient", d);
+}
+
+void clips(Bench& b, Size s) {
+  const View x = b.data(s.rows, s.cols, 3), d = b.data(s.rows, s.cols);
+  b.device.clip_backward(x, 2.5, d);
+  b.result("gradient", d);
+  b.device.clip(x, 2.5);
+  b.result("clipped", x);
+}
+
 void norms(Bench& b, Size s) {
   const View sum = b.column({3});
   b.device.squared_norm(b.fp32(s.rows, s.cols), sum);
@@ -131,6 +155,7 @@ std::vector<Operation> memory_operations() {
   return {
       {"copy", kSizes, copies},        {"copy_ids", kSizes, copies_of_ids}, {"fill", kSizes, fills},
       {"add", kSizes, additions},      {"scale", kSizes, scales},           {"squared_norm", kSizes, norms},
+      {"add_bias", kSizes, biases},    {"soft_cap", kSizes, caps},          {"clip", kSizes, clips},
       {"reduce_parts", kSizes, parts}, {"fill_noise", kSizes, noise},       {"adamw", kSizes, updates}};
 }
 

@@ -10,15 +10,16 @@
 #include <vector>
 
 #include "tests/validator/device/random_numbers.h"
+#include "validator/executor/device/cpu/kernels/activation.h"
 #include "validator/executor/device/cpu/kernels/attention.h"
 #include "validator/executor/device/cpu/kernels/cross_entropy.h"
+#include "validator/executor/device/cpu/kernels/elementwise.h"
 #include "validator/executor/device/cpu/kernels/embedding.h"
 #include "validator/executor/device/cpu/kernels/gemm.h"
 #include "validator/executor/device/cpu/kernels/norm.h"
 #include "validator/executor/device/cpu/kernels/rope.h"
 #include "validator/executor/device/cpu/kernels/router.h"
 #include "validator/executor/device/cpu/kernels/rows.h"
-#include "validator/executor/device/cpu/kernels/swiglu.h"
 
 namespace hexaplan::validator {
 namespace {
@@ -48,70 +49,172 @@ void PrintTo(const Kernel& kernel, std::ostream* out) {
   *out << kernel.name;
 }
 
-Kernel rms_norm() {
-  constexpr std::int64_t kTokens = 3, kHidden = 5;
-  const auto forward = [](Numbers x) {
-    Numbers y(kTokens * kHidden), rstd(kTokens);
-    kernels::rms_norm_forward<double>({x.data(), kTokens, kHidden, kHidden}, x.data() + kTokens * kHidden,
-                                      1e-5, {y.data(), kTokens, kHidden, kHidden}, rstd.data());
+/// Inputs: x, then the weight and the bias of one group.
+Kernel norm(const std::string& name, const NormForm& form) {
+  constexpr std::int64_t kTokens = 3, kCols = 6;
+  constexpr auto kElements = static_cast<std::size_t>(kTokens * kCols);
+  const std::int64_t width = kCols / form.groups(kCols), statistics = form.statistics(kCols);
+  const auto run = [=](Numbers& x, Numbers& kept) {
+    Numbers y(kElements);
+    kept.resize(static_cast<std::size_t>(kTokens * statistics));
+    const double* weight = x.data() + kElements;
+    kernels::norm_forward<double>(form, {x.data(), kTokens, kCols, kCols}, weight, weight + width,
+                                  {y.data(), kTokens, kCols, kCols},
+                                  {kept.data(), kTokens, statistics, statistics});
     return y;
   };
-  const auto backward = [](Numbers x, Numbers dy) {
-    Numbers y(kTokens * kHidden), rstd(kTokens), dx(x.size());
-    const Matrix<double> in{x.data(), kTokens, kHidden, kHidden};
-    const double* weight = x.data() + y.size();
-    kernels::rms_norm_forward<double>(in, weight, 1e-5, {y.data(), kTokens, kHidden, kHidden}, rstd.data());
-    kernels::rms_norm_backward<double>({dy.data(), kTokens, kHidden, kHidden}, in, weight, rstd.data(),
-                                       {dx.data(), kTokens, kHidden, kHidden}, dx.data() + y.size());
-    return dx;
+  const auto forward = [=](Numbers x) {
+    Numbers kept;
+    return run(x, kept);
   };
-  return {"rms_norm", kTokens * kHidden + kHidden, forward, backward};
+  const auto backward = [=](Numbers x, Numbers dy) {
+    Numbers kept, gradient(x.size());
+    run(x, kept);
+    // What stands there is added to, or replaced.
+    std::fill_n(gradient.begin(), kElements, 7);
+    double* d_weight = gradient.data() + kElements;
+    kernels::norm_backward<double>(form, {dy.data(), kTokens, kCols, kCols},
+                                   {x.data(), kTokens, kCols, kCols}, x.data() + kElements,
+                                   {kept.data(), kTokens, statistics, statistics},
+                                   {gradient.data(), kTokens, kCols, kCols}, d_weight, d_weight + width);
+    for (std::size_t i = 0; form.accumulate && i < kElements; ++i) gradient[i] -= 7;
+    return gradient;
+  };
+  return {name, kElements + static_cast<std::size_t>(2 * width), forward, backward};
 }
 
-Kernel rope() {
+Kernel rope(const std::string& name, bool interleaved, std::int64_t first) {
   static constexpr std::int32_t kPositions[] = {0, 7, 3};  // as a zig-zag cut may order them
-  const auto turn = [](int direction) {
-    return [direction](Numbers x) {
+  const auto turn = [=](int direction) {
+    return [=](Numbers x) {
       // A head of six columns of which four turn, stretched.
-      const Rotation rotation{.head_dim = 6, .pairs = 2, .magnitude = 1.2, .frequencies = {1, 0.3}};
+      const Rotation rotation{.head_dim = 6,
+                              .pairs = 2,
+                              .first = first,
+                              .interleaved = interleaved,
+                              .magnitude = 1.2,
+                              .frequencies = {1, 0.3}};
       kernels::rope<double>({x.data(), 3, 12, 12}, kPositions, rotation, direction);
       return x;
     };
   };
-  return {"rope", 36, turn(1), [turn](const Numbers& /*x*/, Numbers dy) { return turn(-1)(std::move(dy)); }};
+  return {name, 36, turn(1), [turn](const Numbers& /*x*/, Numbers dy) { return turn(-1)(std::move(dy)); }};
 }
 
-Kernel swiglu() {
-  const auto forward = [](Numbers x) {
-    Numbers y(8);
-    kernels::swiglu_forward<double>({x.data(), 2, 4, 8}, {x.data() + 4, 2, 4, 8}, {y.data(), 2, 4, 4});
+Kernel activation(const std::string& name, const ActivationForm& form) {
+  constexpr std::int64_t kTokens = 5, kCols = 8;
+  const std::int64_t cols = form.gated ? 2 * kCols : kCols;
+  const auto forward = [=](Numbers x) {
+    Numbers y(kTokens * kCols);
+    kernels::activation_forward<double>(form, {x.data(), kTokens, cols, cols},
+                                        {y.data(), kTokens, kCols, kCols});
     return y;
   };
-  const auto backward = [](Numbers x, Numbers dy) {
-    kernels::swiglu_backward<double>({dy.data(), 2, 4, 4}, {x.data(), 2, 4, 8}, {x.data() + 4, 2, 4, 8},
-                                     {x.data(), 2, 4, 8}, {x.data() + 4, 2, 4, 8});
-    return x;  // gradients overwrite gate and up
+  const auto backward = [=](Numbers x, Numbers dy) {
+    const Matrix<double> in{x.data(), kTokens, cols, cols};
+    kernels::activation_backward<double>(form, {dy.data(), kTokens, kCols, kCols}, in, in);
+    return x;  // the gradient overwrites it
   };
-  return {"swiglu", 16, forward, backward};
+  return {name, static_cast<std::size_t>(kTokens * cols), forward, backward};
 }
 
-/// A block of attention, its tensors packed; outputs are o alone: the log-sum-exp is not differentiated.
+/// An elementwise function of 3 × 4 numbers in place, and its gradient given the numbers before or after it.
+Kernel in_place(const std::string& name, void (*function)(Matrix<double>), bool given_result,
+                void (*gradient)(Matrix<double> x, Matrix<double> d)) {
+  const auto forward = [=](Numbers x) {
+    function({x.data(), 3, 4, 4});
+    return x;
+  };
+  const auto backward = [=](Numbers x, Numbers d) {
+    if (given_result) x = forward(std::move(x));
+    gradient({x.data(), 3, 4, 4}, {d.data(), 3, 4, 4});
+    return d;
+  };
+  return {name, 12, forward, backward};
+}
+
+Kernel soft_cap() {
+  return in_place(
+      "soft_cap", [](Matrix<double> x) { kernels::soft_cap<double>(x, 1.5); }, true,
+      [](Matrix<double> y, Matrix<double> d) { kernels::soft_cap_backward<double>(y, 1.5, d); });
+}
+Kernel clip() {
+  return in_place(
+      "clip", [](Matrix<double> x) { kernels::clip<double>(x, 0.7); }, false,
+      [](Matrix<double> x, Matrix<double> d) { kernels::clip_backward<double>(x, 0.7, d); });
+}
+
+/// Inputs: x, then the bias.
+Kernel bias() {
+  const auto forward = [](Numbers x) {
+    kernels::add_bias<double>({x.data(), 3, 4, 4}, x.data() + 12);
+    x.resize(12);
+    return x;
+  };
+  const auto backward = [](const Numbers& /*x*/, Numbers d) {
+    d.resize(16);
+    kernels::column_sums<double>({d.data(), 3, 4, 4}, d.data() + 12);
+    return d;
+  };
+  return {"bias", 16, forward, backward};
+}
+
+/// Inputs: x, then the gates.
+Kernel gated_rows() {
+  const auto forward = [](Numbers x) {
+    kernels::gate_rows<double>(x.data() + 12, {x.data(), 3, 4, 4}, {x.data(), 3, 4, 4});
+    x.resize(12);
+    return x;
+  };
+  const auto backward = [](Numbers x, Numbers d) {
+    d.resize(15);
+    const Matrix<double> rows{d.data(), 3, 4, 4};
+    kernels::gate_rows_backward<double>(rows, x.data() + 12, {x.data(), 3, 4, 4}, rows, d.data() + 12);
+    return d;
+  };
+  return {"gated_rows", 15, forward, backward};
+}
+
+Kernel repeated_rows() {
+  const auto forward = [](Numbers x) {
+    Numbers out(24);
+    kernels::repeat_rows<double>({x.data(), 2, 4, 4}, {out.data(), 6, 4, 4});
+    return out;
+  };
+  const auto backward = [](const Numbers& x, Numbers d) {
+    Numbers gradient(x.size());
+    kernels::add_repeated_rows<double>({d.data(), 6, 4, 4}, {gradient.data(), 2, 4, 4});
+    return gradient;
+  };
+  return {"repeated_rows", 8, forward, backward};
+}
+
+View row_of(double* numbers, std::int64_t count) {
+  // NOLINTNEXTLINE(*-reinterpret-cast): views are untyped
+  return {reinterpret_cast<std::byte*>(numbers), Element::F64, 1, count, count};
+}
+
+/// A block of attention, its tensors packed, sinks behind them; outputs are o alone: the log-sum-exp is not
+/// differentiated.
 struct PackedAttention {
   AttentionBlock block;
   Matrix<double> q, k, v;
-  PackedAttention(const AttentionBlock& b, double* at) : block{b} {
+  double* sinks = nullptr;  // one per head, where the block has them
+  PackedAttention(const AttentionBlock& b, bool with_sinks, double* at) : block{b} {
     Parts parts{at};
     q = parts.matrix(b.batch * b.seq_q, b.heads * b.head_dim);
     k = parts.matrix(b.batch * b.seq_kv, b.kv_heads * b.head_dim);
     v = parts.matrix(b.batch * b.seq_kv, b.kv_heads * b.v_head_dim);
+    if (with_sinks) block.sinks = row_of(sinks = parts.next, b.heads);
   }
-  static std::size_t size(const AttentionBlock& b) {
-    return static_cast<std::size_t>(
-        b.batch * (b.seq_q * b.heads * b.head_dim + b.seq_kv * b.kv_heads * (b.head_dim + b.v_head_dim)));
+  static std::size_t size(const AttentionBlock& b, bool with_sinks) {
+    const std::int64_t keys = b.seq_kv * b.kv_heads * (b.head_dim + b.v_head_dim);
+    return static_cast<std::size_t>(b.batch * (b.seq_q * b.heads * b.head_dim + keys) +
+                                    (with_sinks ? b.heads : 0));
   }
 };
 
-Kernel attention(const std::string& name, AttentionBlock block) {
+Kernel attention(const std::string& name, AttentionBlock block, bool with_sinks = false) {
   block.q_pitch = block.seq_q;
   block.kv_pitch = block.seq_kv;
   block.scale = 0.6;
@@ -124,24 +227,24 @@ Kernel attention(const std::string& name, AttentionBlock block) {
     return o;
   };
   const auto forward = [=](Numbers x) {
-    PackedAttention a{block, x.data()};
+    PackedAttention a{block, with_sinks, x.data()};
     Numbers lse;
     return output(a, lse);
   };
   const auto backward = [=](Numbers x, Numbers d_o) {
-    PackedAttention a{block, x.data()};
+    PackedAttention a{block, with_sinks, x.data()};
     Numbers lse, gradient(x.size());
     Numbers o = output(a, lse), delta(lse.size());
-    PackedAttention d{block, gradient.data()};
+    PackedAttention d{block, with_sinks, gradient.data()};
     const Matrix<double> gradient_o{d_o.data(), rows, cols, cols};
-    kernels::attention_delta<double>({o.data(), rows, cols, cols}, gradient_o,
-                                     {delta.data(), rows, block.heads, block.heads});
-    kernels::attention_backward<double>(block, a.q, a.k, a.v, gradient_o,
-                                        {lse.data(), rows, block.heads, block.heads},
-                                        {delta.data(), rows, block.heads, block.heads}, d.q, d.k, d.v);
+    const Matrix<double> sums{lse.data(), rows, block.heads, block.heads},
+        deltas{delta.data(), rows, block.heads, block.heads};
+    kernels::attention_delta<double>({o.data(), rows, cols, cols}, gradient_o, deltas);
+    kernels::attention_backward<double>(a.block, a.q, a.k, a.v, gradient_o, sums, deltas, d.q, d.k, d.v);
+    if (with_sinks) kernels::sink_gradient<double>(a.sinks, sums, deltas, d.sinks);
     return gradient;
   };
-  return {name, PackedAttention::size(block), forward, backward};
+  return {name, PackedAttention::size(block, with_sinks), forward, backward};
 }
 
 Kernel embedding() {
@@ -186,17 +289,17 @@ Kernel cross_entropy() {
           }};
 }
 
-/// Outputs: the chosen weights, then the mean probability per expert times 1, 2, 3 …, as a balance loss has
-/// it.
-Kernel router(bool renormalise) {
-  static constexpr std::int64_t kTokens = 4, kExperts = 5, kTop = 2;
+/// Outputs: the chosen weights, then the mean score per expert times 1, 2, 3 …, as a balance loss has it.
+Kernel router(const std::string& name, const RouterForm& form) {
+  static constexpr std::int64_t kTokens = 4, kExperts = 6, kTop = 2;
+  static constexpr double kCorrection[kExperts] = {0.1, -0.2, 0, 0.3, -0.1, 0.05};
   struct Routed {
     Numbers p = Numbers(kTokens * kExperts), weights = Numbers(kTokens * kTop);
     std::vector<std::int32_t> chosen = std::vector<std::int32_t>(kTokens * kTop);
   };
   const auto run = [=](Numbers& x) {
     Routed r;
-    kernels::route<double>({x.data(), kTokens, kExperts, kExperts}, false, renormalise,
+    kernels::route<double>(form, {x.data(), kTokens, kExperts, kExperts}, kCorrection,
                            {r.p.data(), kTokens, kExperts, kExperts}, {r.chosen.data(), kTokens, kTop, kTop},
                            {r.weights.data(), kTokens, kTop, kTop});
     return r;
@@ -213,12 +316,12 @@ Kernel router(bool renormalise) {
     Numbers gradient(x.size()), d_mean(kExperts);
     for (std::size_t e = 0; e < kExperts; ++e) d_mean[e] = static_cast<double>(e + 1) * d_out.back();
     kernels::route_backward<double>(
-        {r.p.data(), kTokens, kExperts, kExperts}, {r.chosen.data(), kTokens, kTop, kTop},
-        {r.weights.data(), kTokens, kTop, kTop}, renormalise, {d_out.data(), kTokens, kTop, kTop},
-        d_mean.data(), {gradient.data(), kTokens, kExperts, kExperts});
+        form, {r.p.data(), kTokens, kExperts, kExperts}, {r.chosen.data(), kTokens, kTop, kTop},
+        {r.weights.data(), kTokens, kTop, kTop}, {d_out.data(), kTokens, kTop, kTop}, d_mean.data(),
+        {gradient.data(), kTokens, kExperts, kExperts});
     return gradient;
   };
-  return {renormalise ? "router_renormalised" : "router", kTokens * kExperts, forward, backward};
+  return {name, kTokens * kExperts, forward, backward};
 }
 
 /// y = (x·Wᵀ) with both gradients by the same kernel: dx = dy·W, dW = dyᵀ·x.
@@ -312,28 +415,91 @@ AttentionBlock with(void (*change)(AttentionBlock&)) {
   return block;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    kernels, gradients,
-    testing::Values(rms_norm(), rope(), swiglu(), attention("causal_attention", kCausal),
-                    attention("unmasked_attention", with([](AttentionBlock& b) {
-                                b.causal = false;
-                                b.seq_kv = 3;
-                              })),
-                    attention("attention_with_longer_keys", with([](AttentionBlock& b) { b.seq_kv = 8; })),
-                    attention("attention_with_a_window", with([](AttentionBlock& b) { b.window = 2; })),
-                    attention("attention_of_one_key_head", with([](AttentionBlock& b) {
-                                b.kv_heads = 1;
-                                b.v_head_dim = 2;
-                              })),
-                    attention("attention_over_several_tiles", with([](AttentionBlock& b) {
-                                b.batch = 1;
-                                b.heads = b.kv_heads = 1;
-                                b.seq_q = b.seq_kv = 70;
-                                b.head_dim = b.v_head_dim = 1;
-                              })),
-                    embedding(), cross_entropy(), router(false), router(true), linear(), permutation(),
-                    weighted_scatter()),
-    [](const testing::TestParamInfo<Kernel>& kernel) { return kernel.param.name; });
+std::vector<Kernel> norms() {
+  constexpr auto kLayer = costmodel::NormKind::Layer;
+  return {norm("rms_norm", {}), norm("rms_norm_centred_on_zero", {.zero_centered = true}),
+          norm("rms_norm_of_heads", {.width = 3, .accumulate = false}), norm("layer_norm", {.kind = kLayer}),
+          norm("layer_norm_of_heads", {.kind = kLayer, .width = 2, .accumulate = false})};
+}
+
+std::vector<Kernel> activations() {
+  constexpr std::pair<ActivationKind, const char*> kKinds[] = {
+      {ActivationKind::Silu, "silu"},          {ActivationKind::GeluExact, "gelu"},
+      {ActivationKind::GeluTanh, "gelu_tanh"}, {ActivationKind::GeluQuick, "gelu_quick"},
+      {ActivationKind::Relu, "relu"},          {ActivationKind::ReluSquared, "relu_squared"}};
+  std::vector<Kernel> all;
+  for (const auto& [kind, name] : kKinds) {
+    for (const bool gated : {false, true})
+      all.push_back(activation(std::string{name} + (gated ? "_gated" : ""), {.kind = kind, .gated = gated}));
+  }
+  // Some of both halves beyond it, on either side.
+  all.push_back(activation("gelu_quick_clamped", {.kind = ActivationKind::GeluQuick, .clamp = 0.8}));
+  return all;
+}
+
+std::vector<Kernel> attentions() {
+  static double slopes[] = {0.5, 0.25, 0.125, 0.0625};
+  return {attention("causal_attention", kCausal),
+          attention("unmasked_attention", with([](AttentionBlock& b) {
+                      b.causal = false;
+                      b.seq_kv = 3;
+                    })),
+          attention("attention_with_longer_keys", with([](AttentionBlock& b) { b.seq_kv = 8; })),
+          attention("attention_with_a_window", with([](AttentionBlock& b) { b.window = 2; })),
+          attention("attention_of_one_key_head", with([](AttentionBlock& b) {
+                      b.kv_heads = 1;
+                      b.v_head_dim = 2;
+                    })),
+          attention("attention_over_several_tiles", with([](AttentionBlock& b) {
+                      b.batch = 1;
+                      b.heads = b.kv_heads = 1;
+                      b.seq_q = b.seq_kv = 70;
+                      b.head_dim = b.v_head_dim = 1;
+                    })),
+          attention("soft_capped_attention", with([](AttentionBlock& b) { b.softcap = 0.8; })),
+          attention("attention_with_slopes", with([](AttentionBlock& b) { b.slopes = row_of(slopes, 4); })),
+          attention("attention_with_sinks", kCausal, true),
+          attention("attention_with_all_of_it", with([](AttentionBlock& b) {
+                      b.window = 4;
+                      b.distance = 1;
+                      b.softcap = 0.8;
+                      b.slopes = row_of(slopes, 4);
+                    }),
+                    true)};
+}
+
+std::vector<Kernel> routers() {
+  const auto sigmoid = costmodel::RouterScore::Sigmoid;
+  return {
+      router("router", {}), router("router_renormalised", {.renormalise = true}),
+      router("router_of_sigmoids", {.score = sigmoid, .renormalise = true, .epsilon = 1e-20, .factor = 2.5}),
+      router("router_of_the_best_groups", {.factor = 16, .groups = 3, .top_groups = 1}),
+      router("router_of_groups_by_their_two_best",
+             {.score = sigmoid, .renormalise = true, .groups = 3, .top_groups = 2, .best_of_group = 2})};
+}
+
+std::vector<Kernel> all_kernels() {
+  std::vector<Kernel> all{rope("rope", false, 0),
+                          rope("rope_interleaved", true, 0),
+                          rope("rope_at_the_end_of_a_head", false, 2),
+                          rope("rope_interleaved_at_the_end_of_a_head", true, 2),
+                          soft_cap(),
+                          clip(),
+                          bias(),
+                          gated_rows(),
+                          repeated_rows(),
+                          embedding(),
+                          cross_entropy(),
+                          linear(),
+                          permutation(),
+                          weighted_scatter()};
+  for (const auto& some : {norms(), activations(), attentions(), routers()})
+    all.insert(all.end(), some.begin(), some.end());
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(kernels, gradients, testing::ValuesIn(all_kernels()),
+                         [](const testing::TestParamInfo<Kernel>& kernel) { return kernel.param.name; });
 
 }  // namespace
 }  // namespace hexaplan::validator

@@ -8,9 +8,12 @@
 
 #include "tests/validator/device/random_numbers.h"
 #include "validator/executor/device/cpu/cpu_device.h"
+#include "validator/executor/device/cpu/kernels/activation.h"
 #include "validator/executor/device/cpu/kernels/adamw.h"
 #include "validator/executor/device/cpu/kernels/attention.h"
 #include "validator/executor/device/cpu/kernels/cross_entropy.h"
+#include "validator/executor/device/cpu/kernels/norm.h"
+#include "validator/executor/device/cpu/kernels/rope.h"
 #include "validator/executor/device/cpu/kernels/router.h"
 
 namespace hexaplan::validator {
@@ -131,6 +134,135 @@ TEST(attention, a_query_without_keys_gives_nothing_and_merging_nothing_changes_n
   expect_near({nothing.o.begin() + 6, nothing.o.end()}, {before.o.begin() + 6, before.o.end()});
 }
 
+/// One query of one head, of width one, against four keys; the query is `distance` behind the last of them.
+struct OneQuery {
+  double o = 0, lse = 0;
+};
+constexpr double kQuery = 1.5;
+const std::vector<double> kKeys = {0.4, -1, 2, 0.7}, kValues = {3, -2, 5, 1};
+OneQuery run_one_query(AttentionBlock block) {
+  block.seq_q = block.q_pitch = block.head_dim = block.v_head_dim = 1;
+  block.seq_kv = block.kv_pitch = 4;
+  block.scale = 0.8;
+  OneQuery out;
+  std::vector<double> q = {kQuery}, k = kKeys, v = kValues;
+  kernels::attention_forward<double>(block, {q.data(), 1, 1, 1}, {k.data(), 4, 1, 1}, {v.data(), 4, 1, 1},
+                                     {&out.o, 1, 1, 1}, {&out.lse, 1, 1, 1});
+  return out;
+}
+View one_number(double& number) {
+  // NOLINTNEXTLINE(*-reinterpret-cast): views are untyped
+  return {reinterpret_cast<std::byte*>(&number), Element::F64, 1, 1, 1};
+}
+
+TEST(attention, caps_scores_then_takes_off_for_distance_then_adds_the_sink_to_the_sum) {
+  for (const double cap : {0.0, 1.3}) {
+    for (double slope : {0.0, 0.25}) {
+      for (double sink : {-kInfinity, 0.6}) {
+        double sum = std::exp(sink), weighted = 0;
+        for (std::size_t j = 0; j < 4; ++j) {
+          const double scaled = 0.8 * kQuery * kKeys[j],
+                       capped = cap > 0 ? cap * std::tanh(scaled / cap) : scaled;
+          const double weight = std::exp(capped - slope * static_cast<double>(3 + 2 - j));
+          sum += weight;
+          weighted += weight * kValues[j];
+        }
+        AttentionBlock block{.distance = 2, .softcap = cap};
+        if (slope > 0) block.slopes = one_number(slope);
+        if (sink > -kInfinity) block.sinks = one_number(sink);
+        const OneQuery run = run_one_query(block);
+        EXPECT_NEAR(run.o, weighted / sum, 1e-14) << cap << " " << slope << " " << sink;
+        EXPECT_NEAR(run.lse, std::log(sum), 1e-14);
+      }
+    }
+  }
+}
+
+TEST(attention, a_window_reaches_as_far_behind_the_keys_as_the_query_stands) {
+  // At distance 2 a window of 4 leaves the last two keys, one of 2 none.
+  const OneQuery two = run_one_query({.window = 4, .distance = 2});
+  const double a = std::exp(0.8 * kQuery * 2), b = std::exp(0.8 * kQuery * 0.7);
+  EXPECT_NEAR(two.o, (5 * a + b) / (a + b), 1e-14);
+  EXPECT_EQ(run_one_query({.window = 2, .distance = 2}).lse, -kInfinity);
+}
+
+TEST(norm, of_a_layer_takes_off_the_mean_and_divides_by_the_root_of_the_variance) {
+  const double x[] = {1, 2, 3, 6}, weight[] = {1, 2, 1, -1}, bias[] = {0, 0.5, 0, 10};
+  double y[4], statistics[2];
+  // Mean 3, variance (4 + 1 + 0 + 9)/4 = 3.5.
+  const double rstd = 1 / std::sqrt(3.5 + 0.25);
+  const NormForm form{.kind = costmodel::NormKind::Layer, .epsilon = 0.25};
+  kernels::norm_forward<double>(form, {x, 1, 4, 4}, weight, bias, {y, 1, 4, 4}, {statistics, 1, 2, 2});
+  expect_near({y, y + 4}, {-2 * rstd, -2 * rstd + 0.5, 0, -3 * rstd + 10});
+  expect_near({statistics, statistics + 2}, {3, rstd});
+}
+
+TEST(norm, of_heads_is_that_of_each_alone_and_a_weight_centred_on_zero_counts_one_more) {
+  const double x[] = {3, 4, 0, 2}, weight[] = {0.5, -1};
+  double y[4], rstd[2];
+  const NormForm form{.epsilon = 0, .zero_centered = true, .width = 2};
+  kernels::norm_forward<double>(form, {x, 1, 4, 4}, weight, nullptr, {y, 1, 4, 4}, {rstd, 1, 2, 2});
+  const double first = std::sqrt(12.5), second = std::sqrt(2.0);  // roots of mean squares
+  expect_near({y, y + 4}, {3 / first * 1.5, 0, 0, 0});
+  expect_near({rstd, rstd + 2}, {1 / first, 1 / second});
+}
+
+TEST(activation, has_the_values_of_its_definition_plain_and_gated) {
+  // The formulas that ActivationKind names, at −1.5, worked out by Python's math.
+  struct Row {
+    ActivationKind kind;
+    double value;
+  };
+  constexpr double kX = -1.5;
+  const Row rows[] = {{ActivationKind::Silu, -0.2736382857095345},
+                      {ActivationKind::GeluExact, -0.10021080190328713},
+                      {ActivationKind::GeluTanh, -0.10042842301976707},
+                      {ActivationKind::GeluQuick, -0.10833780155292343},
+                      {ActivationKind::Relu, 0},
+                      {ActivationKind::ReluSquared, 0}};
+  for (const Row& row : rows) {
+    double plain = 0, gated = 0;
+    const double gate_up[] = {kX, 3};
+    kernels::activation_forward<double>({.kind = row.kind, .gated = false}, {&kX, 1, 1, 1},
+                                        {&plain, 1, 1, 1});
+    kernels::activation_forward<double>({.kind = row.kind}, {gate_up, 1, 2, 2}, {&gated, 1, 1, 1});
+    EXPECT_NEAR(plain, row.value, 1e-15) << static_cast<int>(row.kind);
+    EXPECT_NEAR(gated, 3 * row.value, 1e-15) << static_cast<int>(row.kind);
+  }
+  const double positive = 1.5;
+  double squared = 0;
+  kernels::activation_forward<double>({.kind = ActivationKind::ReluSquared, .gated = false},
+                                      {&positive, 1, 1, 1}, {&squared, 1, 1, 1});
+  EXPECT_EQ(squared, 2.25);
+}
+
+TEST(activation, with_a_clamp_cuts_the_gate_above_and_the_other_half_on_both_sides) {
+  const auto of = [](double gate, double up) {
+    const double gate_up[] = {gate, up};
+    double act = 0;
+    kernels::activation_forward<double>({.kind = ActivationKind::GeluQuick, .clamp = 7}, {gate_up, 1, 2, 2},
+                                        {&act, 1, 1, 1});
+    return act;
+  };
+  const auto quick = [](double x) { return x / (1 + std::exp(-1.702 * x)); };
+  EXPECT_NEAR(of(10, -10), quick(7) * (-7 + 1), 1e-14);
+  EXPECT_NEAR(of(-10, 10), quick(-10) * (7 + 1), 1e-14);
+  EXPECT_NEAR(of(2, 0.5), quick(2) * 1.5, 1e-14);
+}
+
+TEST(rope, of_neighbours_is_that_of_halves_in_another_order_of_columns) {
+  // Columns 0 1 2 3 of neighbours are 0 2 1 3 of halves; a head has one more before them.
+  std::vector<double> neighbours = {9, 1, 2, 3, 4}, halves = {9, 1, 3, 2, 4};
+  const std::int32_t position[] = {3};
+  Rotation rotation{.head_dim = 5, .pairs = 2, .first = 1, .frequencies = {1, 0.1}};
+  kernels::rope<double>({halves.data(), 1, 5, 5}, position, rotation, 1);
+  rotation.interleaved = true;
+  kernels::rope<double>({neighbours.data(), 1, 5, 5}, position, rotation, 1);
+  expect_near(neighbours, {halves[0], halves[1], halves[3], halves[2], halves[4]});
+  EXPECT_NEAR(neighbours[1], std::cos(3.0) - 2 * std::sin(3.0), 1e-15);
+  EXPECT_EQ(neighbours[0], 9);
+}
+
 TEST(cross_entropy, over_a_cut_vocabulary_equals_the_whole_one) {
   auto logits = random_numbers(2 * 6, 5);
   const std::int32_t targets[] = {4, 1};
@@ -165,13 +297,51 @@ TEST(router, chooses_the_most_probable_experts_and_the_smaller_number_among_equa
   std::vector<double> logits = {0, 1, 1, -2}, p(4), weights(2);
   std::vector<std::int32_t> chosen(2);
   const double sum = 1 + 2 * std::exp(1.0) + std::exp(-2.0);
-  kernels::route<double>({logits.data(), 1, 4, 4}, false, false, {p.data(), 1, 4, 4},
-                         {chosen.data(), 1, 2, 2}, {weights.data(), 1, 2, 2});
+  const auto route = [&](const RouterForm& form) {
+    kernels::route<double>(form, {logits.data(), 1, 4, 4}, nullptr, {p.data(), 1, 4, 4},
+                           {chosen.data(), 1, 2, 2}, {weights.data(), 1, 2, 2});
+  };
+  route({});
   EXPECT_EQ(chosen, (std::vector<std::int32_t>{1, 2}));
   EXPECT_NEAR(weights[0], std::exp(1.0) / sum, 1e-15);
-  kernels::route<double>({logits.data(), 1, 4, 4}, false, true, {p.data(), 1, 4, 4}, {chosen.data(), 1, 2, 2},
-                         {weights.data(), 1, 2, 2});
+  route({.renormalise = true});
   EXPECT_NEAR(weights[0], 0.5, 1e-15);
+}
+
+/// Experts and weights of one token.
+struct Choice {
+  std::vector<std::int32_t> experts;
+  std::vector<double> weights;
+};
+Choice choice_of(const RouterForm& form, std::vector<double> logits, const double* correction,
+                 std::size_t k) {
+  const auto n = static_cast<std::int64_t>(logits.size()), top = static_cast<std::int64_t>(k);
+  std::vector<double> scores(logits.size());
+  Choice out{.experts = std::vector<std::int32_t>(k), .weights = std::vector<double>(k)};
+  kernels::route<double>(form, {logits.data(), 1, n, n}, correction, {scores.data(), 1, n, n},
+                         {out.experts.data(), 1, top, top}, {out.weights.data(), 1, top, top});
+  return out;
+}
+
+TEST(router, a_correction_changes_the_choice_and_not_the_weights) {
+  const std::vector<double> logits = {0, 1, 2, -1};
+  const double correction[] = {0.9, 0, -0.9, 0};
+  const RouterForm form{.score = costmodel::RouterScore::Sigmoid, .factor = 2.5};
+  const Choice corrected = choice_of(form, logits, correction, 2);
+  EXPECT_EQ(corrected.experts, (std::vector<std::int32_t>{0, 1}));
+  EXPECT_EQ(choice_of(form, logits, nullptr, 2).experts, (std::vector<std::int32_t>{2, 1}));
+  expect_near(corrected.weights, {2.5 * 0.5, 2.5 / (1 + std::exp(-1.0))});
+}
+
+TEST(router, takes_experts_of_the_best_groups_alone_by_their_best_or_their_two_best) {
+  // Groups of three: the first has the single best expert, the second the best two.
+  const std::vector<double> logits = {3, -9, -9, 2, 2.5, -9, 1, 1, 1};
+  RouterForm form{.score = costmodel::RouterScore::Sigmoid, .groups = 3, .top_groups = 1};
+  EXPECT_EQ(choice_of(form, logits, nullptr, 2).experts, (std::vector<std::int32_t>{0, 1}));
+  form.best_of_group = 2;
+  EXPECT_EQ(choice_of(form, logits, nullptr, 2).experts, (std::vector<std::int32_t>{4, 3}));
+  form.top_groups = 2;
+  EXPECT_EQ(choice_of(form, logits, nullptr, 3).experts, (std::vector<std::int32_t>{4, 3, 6}));
 }
 
 TEST(adamw, first_step_moves_by_the_learning_rate_against_the_sign_and_decays_apart) {

@@ -10,6 +10,7 @@
 #include "validator/executor/communicator/buffer.h"
 #include "validator/executor/device/compute_kind.h"
 #include "validator/executor/device/device_fact.h"
+#include "validator/executor/device/operation_forms.h"
 #include "validator/executor/device/rotation.h"
 #include "validator/executor/device/tensor.h"
 #include "validator/executor/device/view.h"
@@ -28,49 +29,6 @@ struct Event {
 /// release_marks().
 struct TimeMark {
   std::uint64_t id = 0;  // the device's; the CPU's own clock reading in nanoseconds
-};
-
-/// C = op(A)·op(B), or C += with `accumulate`. op transposes. Views may be strided and of different elements;
-/// sums are made in at least fp32. Operands in E4m3: both are, C is Bf16 or F32, both lie along the sum
-/// (`transpose_b` alone), every side is a multiple of kE4m3Multiple.
-struct Gemm {
-  View a, b, c;
-  bool transpose_a = false, transpose_b = false;
-  bool accumulate = false;
-  /// E4m3 alone: sums need not be carried to fp32 on the way, which is faster where the tensor cores keep
-  /// fewer bits.
-  bool fast_accumulation = false;
-};
-/// 16 bytes of a row, as tensor cores and the checks of frameworks want it (cuBLAS documentation, "Tensor
-/// Core Usage" and cublasLtMatmul's requirements for FP8).
-inline constexpr std::int64_t kE4m3Multiple = 16;
-
-/// Gradients and states of a run of parameters, all contiguous and equally long.
-struct AdamW {
-  View parameter;  // compute copy, written from the master
-  View master, first_moment, second_moment;
-  View gradient;
-  double learning_rate = 0, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8;
-  double weight_decay = 0;     // 0 for vectors
-  double gradient_factor = 1;  // clipping and averaging
-  std::int64_t step = 1;       // counts from 1, for the bias correction
-};
-
-/// Rows of queries against rows of keys, for `batch` sequences at once. Sequence b's queries are rows
-/// [b·q_pitch, b·q_pitch + seq_q) of q, its keys rows [b·kv_pitch, b·kv_pitch + seq_kv) of k and v. Columns
-/// are head after head. heads % kv_heads == 0: query head i reads key head i / (heads / kv_heads). `causal`
-/// aligns the last query with the last key.
-struct AttentionBlock {
-  std::int64_t batch = 1, heads = 1, kv_heads = 1;
-  std::int64_t seq_q = 0, seq_kv = 0;
-  std::int64_t q_pitch = 0, kv_pitch = 0;
-  std::int64_t head_dim = 0, v_head_dim = 0;
-  std::int64_t window = 0;  // 0 = full; else a query sees the last `window` keys up to its own
-  bool causal = true;
-  double scale = 0;  // usually 1/√head_dim
-  /// (query, key) pairs per head and sequence that the mask keeps, in the cost model's convention: s²/2 of a
-  /// causal square, the diagonal's half dropped.
-  double pairs = 0;
 };
 
 /// What a device stores where the ledger says `dtype`: integers as they are, fp32 and wider as `wide`, all
@@ -162,20 +120,24 @@ class Device {
   void grouped_gemm(const IssuedFlops& issue, const Gemm& g, std::span<const std::int64_t> offsets);
 
   // --- norm ---
-  /// y = x · rstd · weight, rstd = 1/√(mean(x²) + epsilon) per row. x, y: T×h; weight: 1×h; rstd: T×1 in fp32
-  /// or wider.
-  virtual void rms_norm(const View& x, const View& weight, double epsilon, const View& y,
-                        const View& rstd) = 0;
-  /// dx += rstd·(dy·w − x̂·mean(dy·w·x̂)), dweight += Σ dy·x̂ over rows, x̂ = x·rstd.
-  virtual void rms_norm_backward(const View& dy, const View& x, const View& weight, const View& rstd,
-                                 const View& dx, const View& dweight) = 0;
+  /// y = x̂·weight + bias, x̂ as `form` says; x̂·(1 + weight) where it is centred on zero. x, y: T×h; weight,
+  /// bias: 1×h, or 1×width, the same for every group; empty (data == nullptr): 1 and 0. statistics:
+  /// T × form.statistics(h), fp32 or wider: per group rstd, or mean and rstd beside each other. y may be x.
+  virtual void norm(const NormForm& form, const View& x, const View& weight, const View& bias, const View& y,
+                    const View& statistics) = 0;
+  /// dx += rstd·(g − x̂·mean(g·x̂) − [LayerNorm] mean(g)) with g = dy·weight, or = without
+  /// `form.accumulate`, when dx may be dy; dweight += Σ dy·x̂, dbias += Σ dy over rows and groups. dweight and
+  /// dbias may be empty: not wanted; both lie in memory of one element.
+  virtual void norm_backward(const NormForm& form, const View& dy, const View& x, const View& weight,
+                             const View& statistics, const View& dx, const View& dweight,
+                             const View& dbias) = 0;
 
   // --- attention ---
   /// Rotates the pairs of every head of x in place by positions·frequencies, times the magnitude; `inverse`
   /// rotates back, times the magnitude again: the gradient. x: T × heads·head_dim; positions: T×1 of I32.
   virtual void rope(const View& x, const View& positions, const Rotation& rotation, bool inverse) = 0;
   /// o = softmax(scale·QKᵀ)V of the block, lse = log Σ exp of the scaled scores. o: like q with v_head_dim
-  /// per head; lse: rows × heads, fp32 or wider. Rows that see no key: o = 0, lse = −∞. FLOPs:
+  /// per head; lse: rows × heads, fp32 or wider. Rows that see no key: o = 0, lse = −∞, or their sink. FLOPs:
   /// 2·pairs·(head_dim + v_head_dim) per head and sequence.
   void attention_forward(const IssuedFlops& issue, const AttentionBlock& block, const View& q, const View& k,
                          const View& v, const View& o, const View& lse);
@@ -191,10 +153,16 @@ class Device {
                           const View& v, const View& d_o, const View& lse, const View& delta, const View& dq,
                           const View& dk, const View& dv);
 
+  /// d_sinks −= Σ over rows of exp(sinks − lse)·delta: the gradient of the scores that have no value, given
+  /// the final lse and delta. sinks, d_sinks: 1 × heads; lse, delta: rows × heads.
+  virtual void sink_gradient(const View& sinks, const View& lse, const View& delta, const View& d_sinks) = 0;
+
   // --- MLP ---
-  /// act = silu(gate)·up. gate_up: T × 2f, gate in the first f columns; act: T × f.
-  virtual void swiglu(const View& gate_up, const View& act) = 0;
-  virtual void swiglu_backward(const View& d_act, const View& gate_up, const View& d_gate_up) = 0;
+  /// act = f(x), both T×f; gated: act = f(gate)·up, x: T × 2f with gate in the first f columns.
+  virtual void activation(const ActivationForm& form, const View& x, const View& act) = 0;
+  /// dx, shaped like x and possibly x itself, from the gradient of act.
+  virtual void activation_backward(const ActivationForm& form, const View& d_act, const View& x,
+                                   const View& dx) = 0;
 
   // --- embedding and loss, vocabulary cut over ranks: this one has rows [first, first + table.rows) ---
   /// out[t] = table[ids[t] − first], zeros for other ranks' rows. ids: T×1 of I32.
@@ -218,19 +186,31 @@ class Device {
   // --- elementwise ---
   virtual void add(const View& to, const View& other) = 0;  // to += other
   virtual void scale(const View& x, double factor) = 0;
+  /// Every row of x += bias. x: T×n; bias: 1×n. Its gradient: column_sums.
+  virtual void add_bias(const View& x, const View& bias) = 0;
+  /// x = cap·tanh(x/cap) in place (arXiv:2408.00118 §2).
+  virtual void soft_cap(const View& x, double cap) = 0;
+  /// d, the gradient of y = cap·tanh(x/cap), becomes that of x: d·(1 − (y/cap)²).
+  virtual void soft_cap_backward(const View& y, double cap, const View& d) = 0;
+  /// x is cut to [−limit, limit] in place.
+  virtual void clip(const View& x, double limit) = 0;
+  /// d = 0 where |x| exceeds the limit; x: what stood there before it was cut.
+  virtual void clip_backward(const View& x, double limit, const View& d) = 0;
   /// sum (1×1) += Σ x².
   virtual void squared_norm(const View& x, const View& sum) = 0;
 
   // --- mixture of experts ---
-  /// probabilities = softmax over all E experts, which may overwrite the logits; the K largest per token go
-  /// to `chosen` (T×K of I32, largest first, ties to the smaller id), unless they are `given` there, and to
-  /// `weights` (T×K), divided by their sum when `renormalise`.
-  virtual void route(const View& logits, bool given, bool renormalise, const View& probabilities,
+  /// scores = softmax of the logits over all E experts, or the sigmoid of each, which may overwrite them. The
+  /// K experts with the largest score + correction per token go to `chosen` (T×K of I32, largest first, ties
+  /// to the smaller id; experts of groups that are not taken come last), unless they are given there; their
+  /// scores, scaled as `form` says, to `weights` (T×K). correction: 1×E, or empty.
+  virtual void route(const RouterForm& form, const View& logits, const View& correction, const View& scores,
                      const View& chosen, const View& weights) = 0;
-  /// d_logits from the gradients of the chosen weights and, per expert, of the mean probability of the
-  /// auxiliary loss: `d_mean` (1×E) adds d_mean[e] to every row's gradient of probabilities[e].
-  virtual void route_backward(const View& probabilities, const View& chosen, const View& weights,
-                              bool renormalise, const View& d_weights, const View& d_mean,
+  /// d_logits from the gradients of the chosen weights and, per expert, of the mean score of the auxiliary
+  /// loss: `d_mean` (1×E, or empty) adds d_mean[e] to every row's gradient of scores[e]. The correction has
+  /// no gradient.
+  virtual void route_backward(const RouterForm& form, const View& scores, const View& chosen,
+                              const View& weights, const View& d_weights, const View& d_mean,
                               const View& d_logits) = 0;
   /// out[i] = x[rows[i]]; a negative index gives zeros. rows: n×1 of I32.
   virtual void gather_rows(const View& x, const View& rows, const View& out) = 0;
@@ -242,6 +222,15 @@ class Device {
   virtual void column_sums(const View& x, const View& sums) = 0;
   /// Row i of x times factors[i].
   virtual void scale_rows(const View& x, const View& factors) = 0;
+  /// out[r] = σ(gates[r])·x[r]; out may be x. gates: T×1.
+  virtual void gate_rows(const View& gates, const View& x, const View& out) = 0;
+  /// dx = σ(gates)·d_out, which may be d_out itself; d_gates[r] = σ'(gates[r])·Σ over columns of d_out·x.
+  virtual void gate_rows_backward(const View& d_out, const View& gates, const View& x, const View& dx,
+                                  const View& d_gates) = 0;
+  /// out[r] = x[r / n], n = out.rows / x.rows: what all heads share. With heads as rows of their own.
+  virtual void repeat_rows(const View& x, const View& out) = 0;
+  /// out[r] += Σ over the rows r·n … r·n + n − 1 of x, n = x.rows / out.rows: the gradient of repeat_rows.
+  virtual void add_repeated_rows(const View& x, const View& out) = 0;
 
   // --- optimizer ---
   /// AdamW with decoupled weight decay (arXiv:1711.05101): m, v from gradient·gradient_factor, master −=

@@ -13,12 +13,15 @@ class Timed final : public Base {
   void fill(const View& to, double value) override {
     this->timed(ComputeKind::Copy, [&] { Base::fill(to, value); });
   }
-  void rms_norm(const View& x, const View& weight, double epsilon, const View& y, const View& rstd) override {
-    this->timed(ComputeKind::Norm, [&] { Base::rms_norm(x, weight, epsilon, y, rstd); });
+  void norm(const NormForm& form, const View& x, const View& weight, const View& bias, const View& y,
+            const View& statistics) override {
+    this->timed(ComputeKind::Norm, [&] { Base::norm(form, x, weight, bias, y, statistics); });
   }
-  void rms_norm_backward(const View& dy, const View& x, const View& weight, const View& rstd, const View& dx,
-                         const View& dweight) override {
-    this->timed(ComputeKind::Norm, [&] { Base::rms_norm_backward(dy, x, weight, rstd, dx, dweight); });
+  void norm_backward(const NormForm& form, const View& dy, const View& x, const View& weight,
+                     const View& statistics, const View& dx, const View& dweight,
+                     const View& dbias) override {
+    this->timed(ComputeKind::Norm,
+                [&] { Base::norm_backward(form, dy, x, weight, statistics, dx, dweight, dbias); });
   }
   void rope(const View& x, const View& positions, const Rotation& rotation, bool inverse) override {
     this->timed(ComputeKind::Rope, [&] { Base::rope(x, positions, rotation, inverse); });
@@ -30,11 +33,15 @@ class Timed final : public Base {
   void attention_delta(const View& d_o, const View& o, const View& delta) override {
     this->timed(ComputeKind::Attention, [&] { Base::attention_delta(d_o, o, delta); });
   }
-  void swiglu(const View& gate_up, const View& act) override {
-    this->timed(ComputeKind::Activation, [&] { Base::swiglu(gate_up, act); });
+  void sink_gradient(const View& sinks, const View& lse, const View& delta, const View& d_sinks) override {
+    this->timed(ComputeKind::Attention, [&] { Base::sink_gradient(sinks, lse, delta, d_sinks); });
   }
-  void swiglu_backward(const View& d_act, const View& gate_up, const View& d_gate_up) override {
-    this->timed(ComputeKind::Activation, [&] { Base::swiglu_backward(d_act, gate_up, d_gate_up); });
+  void activation(const ActivationForm& form, const View& x, const View& act) override {
+    this->timed(ComputeKind::Activation, [&] { Base::activation(form, x, act); });
+  }
+  void activation_backward(const ActivationForm& form, const View& d_act, const View& x,
+                           const View& dx) override {
+    this->timed(ComputeKind::Activation, [&] { Base::activation_backward(form, d_act, x, dx); });
   }
   void embedding_lookup(const View& ids, const View& table, std::int64_t first, const View& out) override {
     this->timed(ComputeKind::Embedding, [&] { Base::embedding_lookup(ids, table, first, out); });
@@ -64,19 +71,33 @@ class Timed final : public Base {
   void scale(const View& x, double factor) override {
     this->timed(ComputeKind::Elementwise, [&] { Base::scale(x, factor); });
   }
+  void add_bias(const View& x, const View& bias) override {
+    this->timed(ComputeKind::Elementwise, [&] { Base::add_bias(x, bias); });
+  }
+  void soft_cap(const View& x, double cap) override {
+    this->timed(ComputeKind::Elementwise, [&] { Base::soft_cap(x, cap); });
+  }
+  void soft_cap_backward(const View& y, double cap, const View& d) override {
+    this->timed(ComputeKind::Elementwise, [&] { Base::soft_cap_backward(y, cap, d); });
+  }
+  void clip(const View& x, double limit) override {
+    this->timed(ComputeKind::Elementwise, [&] { Base::clip(x, limit); });
+  }
+  void clip_backward(const View& x, double limit, const View& d) override {
+    this->timed(ComputeKind::Elementwise, [&] { Base::clip_backward(x, limit, d); });
+  }
   void squared_norm(const View& x, const View& sum) override {
     this->timed(ComputeKind::GradientNorm, [&] { Base::squared_norm(x, sum); });
   }
-  void route(const View& logits, bool given, bool renormalise, const View& probabilities, const View& chosen,
-             const View& weights) override {
+  void route(const RouterForm& form, const View& logits, const View& correction, const View& scores,
+             const View& chosen, const View& weights) override {
     this->timed(ComputeKind::Routing,
-                [&] { Base::route(logits, given, renormalise, probabilities, chosen, weights); });
+                [&] { Base::route(form, logits, correction, scores, chosen, weights); });
   }
-  void route_backward(const View& probabilities, const View& chosen, const View& weights, bool renormalise,
+  void route_backward(const RouterForm& form, const View& scores, const View& chosen, const View& weights,
                       const View& d_weights, const View& d_mean, const View& d_logits) override {
-    this->timed(ComputeKind::Routing, [&] {
-      Base::route_backward(probabilities, chosen, weights, renormalise, d_weights, d_mean, d_logits);
-    });
+    this->timed(ComputeKind::Routing,
+                [&] { Base::route_backward(form, scores, chosen, weights, d_weights, d_mean, d_logits); });
   }
   void gather_rows(const View& x, const View& rows, const View& out) override {
     this->timed(ComputeKind::Routing, [&] { Base::gather_rows(x, rows, out); });
@@ -92,6 +113,19 @@ class Timed final : public Base {
   }
   void scale_rows(const View& x, const View& factors) override {
     this->timed(ComputeKind::Routing, [&] { Base::scale_rows(x, factors); });
+  }
+  void gate_rows(const View& gates, const View& x, const View& out) override {
+    this->timed(ComputeKind::Elementwise, [&] { Base::gate_rows(gates, x, out); });
+  }
+  void gate_rows_backward(const View& d_out, const View& gates, const View& x, const View& dx,
+                          const View& d_gates) override {
+    this->timed(ComputeKind::Elementwise, [&] { Base::gate_rows_backward(d_out, gates, x, dx, d_gates); });
+  }
+  void repeat_rows(const View& x, const View& out) override {
+    this->timed(ComputeKind::Copy, [&] { Base::repeat_rows(x, out); });
+  }
+  void add_repeated_rows(const View& x, const View& out) override {
+    this->timed(ComputeKind::Elementwise, [&] { Base::add_repeated_rows(x, out); });
   }
   void adamw(const AdamW& update) override {
     this->timed(ComputeKind::Optimizer, [&] { Base::adamw(update); });

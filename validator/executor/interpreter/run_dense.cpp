@@ -29,14 +29,15 @@ View Weights::gradient(const program::Weight& weight) const {
 }
 
 void run_norm(const Operation& o) {
-  o.rank.device.rms_norm(o.in(0), o.weight(), o.rank.scenario.model.norm_epsilon, o.out(0), o.out(1));
+  o.rank.device.norm(norm_form(o.rank.scenario.model), o.in(0), o.weight(), {}, o.out(0), o.out(1));
 }
 
 void run_norm_back(const Operation& o) {
   const std::size_t first = o.accumulates() ? 1 : 0;
-  if (!o.accumulates()) o.rank.device.fill(o.out(0), 0);
-  o.rank.device.rms_norm_backward(o.in(first), o.in(first + 1), o.weight(), o.in(first + 2), o.out(0),
-                                  o.weight_gradient());
+  NormForm form = norm_form(o.rank.scenario.model);
+  form.accumulate = o.accumulates();
+  o.rank.device.norm_backward(form, o.in(first), o.in(first + 1), o.weight(), o.in(first + 2), o.out(0),
+                              o.weight_gradient(), {});
 }
 
 void run_matmul(const Operation& o) {
@@ -69,10 +70,10 @@ void run_matmul_weight(const Operation& o) {
 }
 
 void run_activation(const Operation& o) {
-  o.rank.device.swiglu(o.in(0), o.out(0));
+  o.rank.device.activation(activation_form(o.rank.scenario.model.mlp), o.in(0), o.out(0));
 }
 void run_activation_back(const Operation& o) {
-  o.rank.device.swiglu_backward(o.in(0), o.in(1), o.out(0));
+  o.rank.device.activation_backward(activation_form(o.rank.scenario.model.mlp), o.in(0), o.in(1), o.out(0));
 }
 
 void run_add(const Operation& o) {

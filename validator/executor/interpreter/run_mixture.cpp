@@ -39,7 +39,7 @@ void run_route(const Operation& o) {
   rank.device.gemm(o.issue(), {.a = o.in(0), .b = o.weight(), .c = probabilities, .transpose_b = true});
   const bool in_turn = rank.routing == Routing::InTurn;
   if (in_turn) rank.device.upload(chosen, experts_in_turn(rank));
-  rank.device.route(probabilities, in_turn, rank.scenario.model.moe.renormalise, probabilities, chosen,
+  rank.device.route(router_form(rank.scenario.model.moe, in_turn), probabilities, {}, probabilities, chosen,
                     weights);
   HostRouting& host = o.frame.routing;
   host.chosen.resize(static_cast<std::size_t>(chosen.elements()));
@@ -110,12 +110,13 @@ void run_route_back(const Operation& o) {
   const View d_mean = scratch.row_range(0, 1), sums = scratch.row_range(1, 1);
   const View loss = scratch.row_range(2, 1).column_range(0, 1);
   const std::vector<double> balance = balance_gradient(rank, o.frame.routing.counts);
+  const RouterForm form = router_form(rank.scenario.model.moe, rank.routing == Routing::InTurn);
   for (const SequenceRows& rows : sequence_rows(rank)) {
     const auto part = [&](const View& v) { return v.row_range(rows.first, rows.count); };
     rank.device.upload(d_mean, std::span{balance}.subspan(static_cast<std::size_t>(rows.sequence * experts),
                                                           static_cast<std::size_t>(experts)));
-    rank.device.route_backward(part(probabilities), part(chosen), part(weights),
-                               rank.scenario.model.moe.renormalise, part(d_weights), d_mean, part(d_logits));
+    rank.device.route_backward(form, part(probabilities), part(chosen), part(weights), part(d_weights),
+                               d_mean, part(d_logits));
     rank.device.fill(sums, 0);
     rank.device.column_sums(part(probabilities), sums);
     rank.device.row_dots(d_mean, sums, loss);

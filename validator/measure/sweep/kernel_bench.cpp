@@ -18,7 +18,8 @@ using costmodel::Seconds;
 constexpr std::int64_t kAlignedElements = 128, kAlignedBytes = 256;
 constexpr std::int64_t kMostRepeats = 2000;
 constexpr std::int64_t kMostColumns = 4096, kHeadDim = 64;
-constexpr double kNormEpsilon = 1e-5;
+constexpr NormForm kNorm{.epsilon = 1e-5};
+constexpr ActivationForm kSwiGlu{};
 /// What no time depends on is 1.
 constexpr Rotation kRotation{.head_dim = kHeadDim, .pairs = kHeadDim / 2, .frequencies = {1}};
 
@@ -252,18 +253,17 @@ KernelBench::Call KernelBench::prepare_memory_step(const Point& point) {
     case MemoryStep::Add:
       return [=, this] { device_.add(out(), in()); };
     case MemoryStep::RmsNorm:
-      return [=, this] {
-        device_.rms_norm(in(), inputs_.take(1, cols), kNormEpsilon, out(), wide_.take(rows, 1));
-      };
+      return [=, this] { device_.norm(kNorm, in(), inputs_.take(1, cols), {}, out(), wide_.take(rows, 1)); };
     case MemoryStep::RmsNormBackward:
       return [=, this, rstd = wide_.take(rows, 1), weight = wide_.take(1, cols)] {
-        device_.rms_norm_backward(in(), in(), inputs_.take(1, cols), rstd, out(), weight);
+        device_.norm_backward(kNorm, in(), in(), inputs_.take(1, cols), rstd, out(), weight, {});
       };
     case MemoryStep::SwiGlu:
-      return [=, this] { device_.swiglu(inputs_.take(rows, 2 * cols), out()); };
+      return [=, this] { device_.activation(kSwiGlu, inputs_.take(rows, 2 * cols), out()); };
     case MemoryStep::SwiGluBackward:
       return [=, this] {
-        device_.swiglu_backward(in(), inputs_.take(rows, 2 * cols), results_.take(rows, 2 * cols));
+        device_.activation_backward(kSwiGlu, in(), inputs_.take(rows, 2 * cols),
+                                    results_.take(rows, 2 * cols));
       };
     case MemoryStep::Rope:
       return [=, this, positions = positions_.view().row_range(0, rows)] {

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <deque>
 #include <new>
+#include <vector>
 
+#include "validator/executor/device/cpu/kernels/activation.h"
 #include "validator/executor/device/cpu/kernels/adamw.h"
 #include "validator/executor/device/cpu/kernels/attention.h"
 #include "validator/executor/device/cpu/kernels/cross_entropy.h"
+#include "validator/executor/device/cpu/kernels/elementwise.h"
 #include "validator/executor/device/cpu/kernels/embedding.h"
 #include "validator/executor/device/cpu/kernels/gemm.h"
 #include "validator/executor/device/cpu/kernels/noise.h"
@@ -16,7 +20,7 @@
 #include "validator/executor/device/cpu/kernels/rope.h"
 #include "validator/executor/device/cpu/kernels/router.h"
 #include "validator/executor/device/cpu/kernels/rows.h"
-#include "validator/executor/device/cpu/kernels/swiglu.h"
+#include "validator/executor/device/cpu/operands.h"
 #include "validator/executor/device/timed.h"
 
 namespace hexaplan::validator {
@@ -24,45 +28,6 @@ namespace {
 
 /// Of a cache line, and of every vector register.
 constexpr std::align_val_t kAlignment{64};
-
-template <class T>
-kernels::Matrix<T> matrix(const View& v) {
-  return {v.as<T>(), v.rows, v.cols, v.stride};
-}
-
-/// A view with one number per row, or a row of numbers.
-template <class T>
-T* vector(const View& v) {
-  assert(v.contiguous() || v.stride == 1);
-  return v.as<T>();
-}
-
-template <class To, class From>
-void convert_row(const From* from, std::int64_t count, To* to) {
-  std::transform(from, from + count, to, [](From x) { return static_cast<To>(x); });
-}
-
-template <class To, class From>
-void convert(const View& to, const View& from) {
-  for (std::int64_t r = 0; r < to.rows; ++r)
-    convert_row(matrix<From>(from).row(r), from.cols, matrix<To>(to).row(r));
-}
-
-/// Calls `visit` with a null pointer of the C++ type of `element`.
-template <class Visitor>
-void with_type(Element element, const Visitor& visit) {
-  switch (element) {
-    case Element::F64:
-      return visit(static_cast<double*>(nullptr));
-    case Element::F32:
-      return visit(static_cast<float*>(nullptr));
-    case Element::I32:
-      return visit(static_cast<std::int32_t*>(nullptr));
-    case Element::Bf16:
-    case Element::E4m3:
-      assert(false && "the CPU device computes in float32 and float64");
-  }
-}
 
 template <class Host>
 void copy_from_host(const View& to, std::span<const Host> from) {
@@ -94,20 +59,21 @@ kernels::Matrix<T> part(const kernels::Matrix<T>& m, std::int64_t group, std::in
 template <class T>
 class CpuDevice : public Device {
  public:
+  explicit CpuDevice(Element narrow) : narrow_{narrow} {}
+
   [[nodiscard]] std::string description() const override {
+    if (narrow_ == Element::Bf16) return "cpu, bfloat16";
     return sizeof(T) == sizeof(double) ? "cpu, float64" : "cpu, float32";
   }
 
   [[nodiscard]] Element element_of(costmodel::DType dtype) const override {
-    constexpr Element kComputed = sizeof(T) == sizeof(double) ? Element::F64 : Element::F32;
-    return stored_element(dtype, kComputed, kComputed);
+    return stored_element(dtype, kElementOf<T>, narrow_);
   }
 
   void fill(const View& to, double value) override {
     with_type(to.element, [&]<class To>(To* /*type*/) {
-      for (std::int64_t r = 0; r < to.rows; ++r) {
-        std::fill_n(matrix<To>(to).row(r), to.cols, static_cast<To>(value));
-      }
+      for (std::int64_t r = 0; r < to.rows; ++r)
+        std::fill_n(matrix<To>(to).row(r), to.cols, converted<To>(value));
     });
   }
   void upload(const View& to, std::span<const double> from) override { copy_from_host(to, from); }
@@ -117,11 +83,8 @@ class CpuDevice : public Device {
 
   void reduce_parts(std::span<const View> parts, Reduction reduction, const View& to,
                     Stream /*stream*/) override {
-    with_type(to.element, [&]<class To>(To* /*type*/) {
-      std::vector<const To*> from;
-      for (const View& part : parts) from.push_back(vector<To>(part));
-      kernels::reduce_parts<To>(from, reduction == Reduction::Max, to.elements(), vector<To>(to));
-    });
+    if (to.element == Element::I32) return reduce_in<std::int32_t>(parts, reduction, to);
+    reduce_in<T>(parts, reduction, to);
   }
   void fill_noise(const View& to, std::uint64_t seed, double scale, Stream /*stream*/) override {
     with_type(to.element, [&]<class To>(To* /*type*/) {
@@ -129,119 +92,133 @@ class CpuDevice : public Device {
         To* const row = matrix<To>(to).row(r);
         const auto place = static_cast<std::uint64_t>(r * to.cols);
         for (std::uint64_t c = 0; c < static_cast<std::uint64_t>(to.cols); ++c)
-          row[c] = static_cast<To>(scale * kernels::noise(seed, place + c));
+          row[c] = converted<To>(scale * kernels::noise(seed, place + c));
       }
     });
   }
 
-  void rms_norm(const View& x, const View& weight, double epsilon, const View& y, const View& rstd) override {
-    kernels::rms_norm_forward<T>(matrix<T>(x), vector<T>(weight), static_cast<T>(epsilon), matrix<T>(y),
-                                 vector<T>(rstd));
+  void norm(const NormForm& form, const View& x, const View& weight, const View& bias, const View& y,
+            const View& statistics) override {
+    kernels::norm_forward<T>(form, In{x}, In{weight}.vector(), In{bias}.vector(), Out{y}, Out{statistics});
   }
-  void rms_norm_backward(const View& dy, const View& x, const View& weight, const View& rstd, const View& dx,
-                         const View& dweight) override {
-    kernels::rms_norm_backward<T>(matrix<T>(dy), matrix<T>(x), vector<T>(weight), vector<T>(rstd),
-                                  matrix<T>(dx), vector<T>(dweight));
+  void norm_backward(const NormForm& form, const View& dy, const View& x, const View& weight,
+                     const View& statistics, const View& dx, const View& dweight,
+                     const View& dbias) override {
+    kernels::norm_backward<T>(form, In{dy}, In{x}, In{weight}.vector(), In{statistics}, InOut{dx},
+                              InOut{dweight}.vector(), InOut{dbias}.vector());
   }
 
   void rope(const View& x, const View& positions, const Rotation& rotation, bool inverse) override {
-    kernels::rope<T>(matrix<T>(x), vector<std::int32_t>(positions), rotation, inverse ? -1 : 1);
+    kernels::rope<T>(InOut{x}, Ids{positions}.vector(), rotation, inverse ? -1 : 1);
   }
   void attention_merge(const View& o, const View& lse, const View& piece_o, const View& piece_lse,
                        [[maybe_unused]] std::int64_t heads) override {
     assert(lse.cols == heads && piece_lse.cols == heads);
-    kernels::attention_merge<T>(matrix<T>(o), matrix<T>(lse), matrix<T>(piece_o), matrix<T>(piece_lse));
+    kernels::attention_merge<T>(InOut{o}, InOut{lse}, In{piece_o}, In{piece_lse});
   }
   void attention_delta(const View& d_o, const View& o, const View& delta) override {
-    kernels::attention_delta<T>(matrix<T>(o), matrix<T>(d_o), matrix<T>(delta));
+    kernels::attention_delta<T>(In{o}, In{d_o}, Out{delta});
+  }
+  void sink_gradient(const View& sinks, const View& lse, const View& delta, const View& d_sinks) override {
+    kernels::sink_gradient<T>(In{sinks}.vector(), In{lse}, In{delta}, InOut{d_sinks}.vector());
   }
 
-  void swiglu(const View& gate_up, const View& act) override {
-    const std::int64_t f = act.cols;
-    kernels::swiglu_forward<T>(matrix<T>(gate_up.column_range(0, f)), matrix<T>(gate_up.column_range(f, f)),
-                               matrix<T>(act));
+  void activation(const ActivationForm& form, const View& x, const View& act) override {
+    assert(x.cols == (form.gated ? 2 : 1) * act.cols);
+    kernels::activation_forward<T>(form, In{x}, Out{act});
   }
-  void swiglu_backward(const View& d_act, const View& gate_up, const View& d_gate_up) override {
-    const std::int64_t f = d_act.cols;
-    kernels::swiglu_backward<T>(
-        matrix<T>(d_act), matrix<T>(gate_up.column_range(0, f)), matrix<T>(gate_up.column_range(f, f)),
-        matrix<T>(d_gate_up.column_range(0, f)), matrix<T>(d_gate_up.column_range(f, f)));
+  void activation_backward(const ActivationForm& form, const View& d_act, const View& x,
+                           const View& dx) override {
+    assert(x.cols == (form.gated ? 2 : 1) * d_act.cols && dx.cols == x.cols);
+    kernels::activation_backward<T>(form, In{d_act}, In{x}, Out{dx});
   }
 
   void embedding_lookup(const View& ids, const View& table, std::int64_t first, const View& out) override {
-    kernels::embedding_lookup<T>(vector<std::int32_t>(ids), matrix<T>(table), first, matrix<T>(out));
+    with_rows(table, out, [&]<class Row>(auto from, auto to, Row* /*type*/) {
+      kernels::embedding_lookup<Row>(Ids{ids}.vector(), from, first, to);
+    });
   }
   void embedding_backward(const View& ids, const View& d_out, std::int64_t first,
                           const View& d_table) override {
-    kernels::embedding_backward<T>(vector<std::int32_t>(ids), matrix<T>(d_out), first, matrix<T>(d_table));
+    kernels::embedding_backward<T>(Ids{ids}.vector(), In{d_out}, first, InOut{d_table});
   }
   void row_max(const View& logits, std::int64_t valid, const View& maxima) override {
-    kernels::row_max<T>(matrix<T>(logits), valid, vector<T>(maxima));
+    kernels::row_max<T>(In{logits}, valid, Out{maxima}.vector());
   }
   void cross_entropy_sums(const View& logits, std::int64_t valid, const View& maxima, const View& targets,
                           std::int64_t first, const View& sums) override {
-    kernels::cross_entropy_sums<T>(matrix<T>(logits), valid, vector<T>(maxima), vector<std::int32_t>(targets),
-                                   first, matrix<T>(sums));
+    kernels::cross_entropy_sums<T>(In{logits}, valid, In{maxima}.vector(), Ids{targets}.vector(), first,
+                                   Out{sums});
   }
   void cross_entropy_gradient(const View& logits, std::int64_t valid, const View& maxima, const View& sums,
                               const View& targets, std::int64_t first, double factor, const View& d_logits,
                               const View& loss) override {
-    *vector<T>(loss) += kernels::cross_entropy_gradient<T>(
-        matrix<T>(logits), valid, vector<T>(maxima), matrix<T>(sums), vector<std::int32_t>(targets), first,
-        static_cast<T>(factor), matrix<T>(d_logits));
+    *InOut{loss}.vector() += kernels::cross_entropy_gradient<T>(In{logits}, valid, In{maxima}.vector(),
+                                                                In{sums}, Ids{targets}.vector(), first,
+                                                                static_cast<T>(factor), Out{d_logits});
   }
 
-  void add(const View& to, const View& other) override {
-    assert(to.rows == other.rows && to.cols == other.cols);
-    for (std::int64_t r = 0; r < to.rows; ++r) {
-      T* sum = matrix<T>(to).row(r);
-      const T* addend = matrix<T>(other).row(r);
-      for (std::int64_t c = 0; c < to.cols; ++c) sum[c] += addend[c];
-    }
+  void add(const View& to, const View& other) override { kernels::add<T>(InOut{to}, In{other}); }
+  void scale(const View& x, double factor) override { kernels::scale<T>(InOut{x}, static_cast<T>(factor)); }
+  void add_bias(const View& x, const View& bias) override {
+    assert(bias.elements() == x.cols);
+    kernels::add_bias<T>(InOut{x}, In{bias}.vector());
   }
-  void scale(const View& x, double factor) override {
-    for (std::int64_t r = 0; r < x.rows; ++r) {
-      for (std::int64_t c = 0; c < x.cols; ++c) matrix<T>(x).row(r)[c] *= static_cast<T>(factor);
-    }
+  void soft_cap(const View& x, double cap) override { kernels::soft_cap<T>(InOut{x}, static_cast<T>(cap)); }
+  void soft_cap_backward(const View& y, double cap, const View& d) override {
+    kernels::soft_cap_backward<T>(In{y}, static_cast<T>(cap), InOut{d});
   }
-  /// Summed in float64: the norm of many float32 gradients must not depend on how they are cut.
+  void clip(const View& x, double limit) override { kernels::clip<T>(InOut{x}, static_cast<T>(limit)); }
+  void clip_backward(const View& x, double limit, const View& d) override {
+    kernels::clip_backward<T>(In{x}, static_cast<T>(limit), InOut{d});
+  }
   void squared_norm(const View& x, const View& sum) override {
-    double squares = 0;
-    for (std::int64_t r = 0; r < x.rows; ++r) {
-      for (std::int64_t c = 0; c < x.cols; ++c) {
-        const auto value = static_cast<double>(matrix<T>(x).row(r)[c]);
-        squares += value * value;
-      }
-    }
-    *vector<T>(sum) += static_cast<T>(squares);
+    *InOut{sum}.vector() += static_cast<T>(kernels::sum_of_squares<T>(In{x}));
   }
 
-  void route(const View& logits, bool given, bool renormalise, const View& probabilities, const View& chosen,
-             const View& weights) override {
-    kernels::route<T>(matrix<T>(logits), given, renormalise, matrix<T>(probabilities),
-                      matrix<std::int32_t>(chosen), matrix<T>(weights));
+  void route(const RouterForm& form, const View& logits, const View& correction, const View& scores,
+             const View& chosen, const View& weights) override {
+    assert(logits.cols % form.groups == 0 && form.groups <= RouterForm::kMostGroups);
+    kernels::route<T>(form, In{logits}, In{correction}.vector(), Out{scores}, matrix<std::int32_t>(chosen),
+                      Out{weights});
   }
-  void route_backward(const View& probabilities, const View& chosen, const View& weights, bool renormalise,
+  void route_backward(const RouterForm& form, const View& scores, const View& chosen, const View& weights,
                       const View& d_weights, const View& d_mean, const View& d_logits) override {
-    kernels::route_backward<T>(matrix<T>(probabilities), matrix<std::int32_t>(chosen), matrix<T>(weights),
-                               renormalise, matrix<T>(d_weights),
-                               d_mean.data != nullptr ? vector<T>(d_mean) : nullptr, matrix<T>(d_logits));
+    kernels::route_backward<T>(form, In{scores}, Ids{chosen}, In{weights}, In{d_weights}, In{d_mean}.vector(),
+                               Out{d_logits});
   }
   void gather_rows(const View& x, const View& rows, const View& out) override {
-    kernels::gather_rows<T>(matrix<T>(x), vector<std::int32_t>(rows), matrix<T>(out));
+    with_rows(x, out, [&]<class Row>(auto from, auto to, Row* /*type*/) {
+      kernels::gather_rows<Row>(from, Ids{rows}.vector(), to);
+    });
   }
   void scatter_rows(const View& x, const View& rows, const View& factors, const View& out) override {
-    kernels::scatter_rows<T>(matrix<T>(x), vector<std::int32_t>(rows),
-                             factors.data != nullptr ? vector<T>(factors) : nullptr, matrix<T>(out));
+    kernels::scatter_rows<T>(In{x}, Ids{rows}.vector(), In{factors}.vector(), InOut{out});
   }
   void row_dots(const View& a, const View& b, const View& dots) override {
-    kernels::row_dots<T>(matrix<T>(a), matrix<T>(b), vector<T>(dots));
+    kernels::row_dots<T>(In{a}, In{b}, Out{dots}.vector());
   }
   void column_sums(const View& x, const View& sums) override {
-    kernels::column_sums<T>(matrix<T>(x), vector<T>(sums));
+    kernels::column_sums<T>(In{x}, InOut{sums}.vector());
   }
   void scale_rows(const View& x, const View& factors) override {
-    kernels::scale_rows<T>(matrix<T>(x), vector<T>(factors));
+    kernels::scale_rows<T>(InOut{x}, In{factors}.vector());
+  }
+  void gate_rows(const View& gates, const View& x, const View& out) override {
+    kernels::gate_rows<T>(In{gates}.vector(), In{x}, Out{out});
+  }
+  void gate_rows_backward(const View& d_out, const View& gates, const View& x, const View& dx,
+                          const View& d_gates) override {
+    kernels::gate_rows_backward<T>(In{d_out}, In{gates}.vector(), In{x}, Out{dx}, Out{d_gates}.vector());
+  }
+  void repeat_rows(const View& x, const View& out) override {
+    assert(x.rows == 0 || out.rows % x.rows == 0);
+    with_rows(x, out,
+              [&]<class Row>(auto from, auto to, Row* /*type*/) { kernels::repeat_rows<Row>(from, to); });
+  }
+  void add_repeated_rows(const View& x, const View& out) override {
+    assert(out.rows == 0 || x.rows % out.rows == 0);
+    kernels::add_repeated_rows<T>(In{x}, InOut{out});
   }
 
   void adamw(const AdamW& u) override {
@@ -253,15 +230,15 @@ class CpuDevice : public Device {
                        .weight_decay = u.weight_decay,
                        .gradient_factor = u.gradient_factor,
                        .step = u.step},
-                      vector<T>(u.gradient), u.gradient.elements(), vector<T>(u.first_moment),
-                      vector<T>(u.second_moment), vector<T>(u.master));
+                      In{u.gradient}.vector(), u.gradient.elements(), InOut{u.first_moment}.vector(),
+                      InOut{u.second_moment}.vector(), InOut{u.master}.vector());
     copy(u.parameter.reshaped(1, u.parameter.elements()), u.master.reshaped(1, u.master.elements()));
   }
 
  protected:
   [[nodiscard]] std::byte* take(std::size_t bytes) override {
     auto* memory = static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes, 1), kAlignment));
-    std::memset(memory, 0xff, bytes);  // a not-a-number in both widths
+    std::memset(memory, 0xff, bytes);  // a not-a-number in every width
     return memory;
   }
   void give_back(std::byte* memory, std::size_t /*bytes*/) noexcept override {
@@ -275,16 +252,18 @@ class CpuDevice : public Device {
     });
   }
   void run_gemm(const Gemm& g) override {
-    kernels::gemm<T>(matrix<T>(g.a), g.transpose_a, matrix<T>(g.b), g.transpose_b, g.accumulate,
-                     matrix<T>(g.c));
+    kernels::gemm<T>(In{g.a}, g.transpose_a, In{g.b}, g.transpose_b, g.accumulate, InOut{g.c});
   }
   void run_grouped_gemm(const Gemm& g, std::span<const std::int64_t> offsets) override {
     const auto groups = static_cast<std::int64_t>(offsets.size()) - 1;
-    const kernels::Matrix<T> a = matrix<T>(g.a), b = matrix<T>(g.b), c = matrix<T>(g.c);
+    const In left{g.a}, right{g.b};
+    const InOut result{g.c};
+    const kernels::Matrix<const T> a = left, b = right;
+    const kernels::Matrix<T> c = result;
     for (std::int64_t i = 0; i < groups; ++i) {
       const std::int64_t first = offsets[static_cast<std::size_t>(i)];
       const std::int64_t rows = offsets[static_cast<std::size_t>(i) + 1] - first;
-      const kernels::Matrix<T> tokens = a.block(first, rows, 0, a.cols);
+      const kernels::Matrix<const T> tokens = a.block(first, rows, 0, a.cols);
       if (g.transpose_a) {
         kernels::gemm<T>(tokens, true, b.block(first, rows, 0, b.cols), g.transpose_b, g.accumulate,
                          part(c, i, groups));
@@ -296,24 +275,60 @@ class CpuDevice : public Device {
   }
   void run_attention_forward(const AttentionBlock& block, const View& q, const View& k, const View& v,
                              const View& o, const View& lse) override {
-    kernels::attention_forward<T>(block, matrix<T>(q), matrix<T>(k), matrix<T>(v), matrix<T>(o),
-                                  matrix<T>(lse));
+    const In slopes{block.slopes}, sinks{block.sinks};
+    kernels::attention_forward<T>(widened(block, slopes, sinks), In{q}, In{k}, In{v}, InOut{o}, InOut{lse});
   }
   void run_attention_backward(const AttentionBlock& block, const View& q, const View& k, const View& v,
                               const View& d_o, const View& lse, const View& delta, const View& dq,
                               const View& dk, const View& dv) override {
-    kernels::attention_backward<T>(block, matrix<T>(q), matrix<T>(k), matrix<T>(v), matrix<T>(d_o),
-                                   matrix<T>(lse), matrix<T>(delta), matrix<T>(dq), matrix<T>(dk),
-                                   matrix<T>(dv));
+    const In slopes{block.slopes}, sinks{block.sinks};
+    kernels::attention_backward<T>(widened(block, slopes, sinks), In{q}, In{k}, In{v}, In{d_o}, In{lse},
+                                   In{delta}, InOut{dq}, InOut{dk}, InOut{dv});
   }
+
+ private:
+  using In = Read<T>;
+  using Out = Write<T>;
+  using InOut = Update<T>;
+  using Ids = Read<std::int32_t>;
+
+  static AttentionBlock widened(AttentionBlock block, const In& slopes, const In& sinks) {
+    block.slopes = slopes.view();
+    block.sinks = sinks.view();
+    return block;
+  }
+  template <class Number>
+  static void reduce_in(std::span<const View> parts, Reduction reduction, const View& to) {
+    std::deque<Read<Number>> operands;
+    std::vector<const Number*> from;
+    for (const View& part : parts) from.push_back(operands.emplace_back(part).vector());
+    kernels::reduce_parts<Number>(from, reduction == Reduction::Max, to.elements(),
+                                  Update<Number>{to}.vector());
+  }
+  /// Calls run(from, to, type) for what only copies rows: narrow ones as they are, so that a table of which a
+  /// few are read is not widened as a whole.
+  template <class Run>
+  static void with_rows(const View& from, const View& to, const Run& run) {
+    if (from.element == Element::Bf16 && to.element == Element::Bf16) {
+      run(matrix<const Bf16>(from), matrix<Bf16>(to), static_cast<Bf16*>(nullptr));
+    } else {
+      const In source{from};
+      const Out target{to};
+      const kernels::Matrix<const T> in = source;
+      const kernels::Matrix<T> out = target;
+      run(in, out, static_cast<T*>(nullptr));
+    }
+  }
+
+  Element narrow_;
 };
 
 }  // namespace
 
 std::unique_ptr<Device> make_cpu_device(Element element) {
-  assert(element == Element::F64 || element == Element::F32);
-  if (element == Element::F64) return std::make_unique<Timed<CpuDevice<double>>>();
-  return std::make_unique<Timed<CpuDevice<float>>>();
+  assert(element == Element::F64 || element == Element::F32 || element == Element::Bf16);
+  if (element == Element::F64) return std::make_unique<Timed<CpuDevice<double>>>(element);
+  return std::make_unique<Timed<CpuDevice<float>>>(element);
 }
 
 }  // namespace hexaplan::validator

@@ -39,11 +39,16 @@ struct KeyRange {
   std::int64_t first, last;  // [first, last)
 };
 
+/// Where a key of the query's position would stand among the block's keys.
+std::int64_t key_place(const AttentionBlock& block, std::int64_t query) {
+  return query + block.seq_kv - block.seq_q + block.distance;
+}
+
 /// Keys that `query` of a sequence may see.
 KeyRange visible(const AttentionBlock& block, std::int64_t query) {
   const std::int64_t keys = block.seq_kv;
   if (!block.causal) return {0, keys};
-  const std::int64_t position = query + keys - block.seq_q;
+  const std::int64_t position = key_place(block, query);
   const std::int64_t last = std::clamp<std::int64_t>(position + 1, 0, keys);
   const std::int64_t first =
       block.window > 0 ? std::clamp<std::int64_t>(position - block.window + 1, 0, last) : 0;
@@ -72,32 +77,56 @@ void for_each_tile(const AttentionBlock& block, Visitor visit) {
   }
 }
 
+/// One number per head of a block, or nullptr.
+template <class T>
+const T* of_heads(const View& v) {
+  return v.data != nullptr ? v.as<const T>() : nullptr;
+}
+
+/// Scaled scores, soft-capped where the block says so.
 template <class T>
 Dense<T> scores_of(const AttentionBlock& block, const Tile& tile, Input<T> q, Input<T> k) {
   const std::int64_t d = block.head_dim;
   Dense<T> scores = map(q.block(tile.query_row, tile.queries, tile.head * d, d)) *
                     map(k.block(tile.key_row, tile.keys, tile.kv_head * d, d)).transpose();
   scores *= static_cast<T>(block.scale);
-  for (std::int64_t i = 0; i < tile.queries; ++i) {
-    const KeyRange seen = visible(block, tile.first_query + i);
-    for (std::int64_t j = 0; j < tile.keys; ++j) {
-      const std::int64_t key = tile.first_key + j;
-      if (key < seen.first || key >= seen.last) scores(i, j) = -std::numeric_limits<T>::infinity();
-    }
+  if (block.softcap > 0) {
+    const auto cap = static_cast<T>(block.softcap);
+    scores = cap * (scores.array() / cap).tanh();
   }
   return scores;
 }
 
-/// Turns a query's scores into probabilities; returns log Σ exp of the scores, −∞ where it sees no key.
+/// Adds what depends on distance, and hides what the mask hides behind −∞.
+template <class T>
+void mask(const AttentionBlock& block, const Tile& tile, Dense<T>& scores) {
+  const T* const slopes = of_heads<T>(block.slopes);
+  const T slope = slopes != nullptr ? slopes[tile.head] : T{0};
+  for (std::int64_t i = 0; i < tile.queries; ++i) {
+    const KeyRange seen = visible(block, tile.first_query + i);
+    const std::int64_t place = key_place(block, tile.first_query + i);
+    for (std::int64_t j = 0; j < tile.keys; ++j) {
+      const std::int64_t key = tile.first_key + j;
+      if (key < seen.first || key >= seen.last) {
+        scores(i, j) = -std::numeric_limits<T>::infinity();
+      } else {
+        scores(i, j) -= slope * static_cast<T>(place - key);
+      }
+    }
+  }
+}
+
+/// Turns a query's scores into probabilities beside a further score, the sink; returns log Σ exp of them all,
+/// −∞ where it sees no key and there is no sink.
 template <class T, class Row>
-T softmax(Row row) {
-  const T largest = row.size() > 0 ? row.maxCoeff() : -std::numeric_limits<T>::infinity();
+T softmax(Row row, T sink) {
+  const T largest = row.size() > 0 ? std::max(row.maxCoeff(), sink) : sink;
   if (std::isinf(largest)) {
     row.setZero();
     return largest;
   }
   row = (row.array() - largest).exp();
-  const T sum = row.sum();
+  const T sum = row.sum() + std::exp(sink - largest);
   row /= sum;
   return largest + std::log(sum);
 }
@@ -121,11 +150,14 @@ template <class T>
 void attention_forward(const AttentionBlock& block, Input<T> q, Input<T> k, Input<T> v, Matrix<T> o,
                        Matrix<T> lse) {
   const std::int64_t d_v = block.v_head_dim;
+  const T* const sinks = of_heads<T>(block.sinks);
   for_each_tile(block, [&](const Tile& tile) {
+    const T sink = sinks != nullptr ? sinks[tile.head] : -std::numeric_limits<T>::infinity();
     Out<T> out = map(o.block(tile.query_row, tile.queries, tile.head * d_v, d_v));
     Dense<T> p = scores_of<T>(block, tile, q, k);
+    mask(block, tile, p);
     for (std::int64_t i = 0; i < tile.queries; ++i)
-      lse.row(tile.query_row + i)[tile.head] = softmax<T>(p.row(i));
+      lse.row(tile.query_row + i)[tile.head] = softmax<T>(p.row(i), sink);
     out.noalias() = p * map(v.block(tile.key_row, tile.keys, tile.kv_head * d_v, d_v));
   });
 }
@@ -170,17 +202,28 @@ void attention_backward(const AttentionBlock& block, Input<T> q, Input<T> k, Inp
     const In<T> key_rows = map(k.block(tile.key_row, tile.keys, tile.kv_head * d, d));
     const In<T> values = map(v.block(tile.key_row, tile.keys, tile.kv_head * d_v, d_v));
     const In<T> d_out = map(d_o.block(tile.query_row, tile.queries, tile.head * d_v, d_v));
-    Dense<T> p = scores_of<T>(block, tile, q, k);
+    const Dense<T> scores = scores_of<T>(block, tile, q, k);
+    Dense<T> p = scores;
+    mask(block, tile, p);
     softmax_again<T>(tile, lse, p);
     map(dv.block(tile.key_row, tile.keys, tile.kv_head * d_v, d_v)).noalias() += p.transpose() * d_out;
     Dense<T> ds = d_out * values.transpose();
     for (std::int64_t i = 0; i < tile.queries; ++i) {
       ds.row(i) = p.row(i).array() * (ds.row(i).array() - delta.row(tile.query_row + i)[tile.head]);
     }
+    if (block.softcap > 0) ds.array() *= 1 - (scores.array() / static_cast<T>(block.softcap)).square();
     ds *= static_cast<T>(block.scale);
     map(dq.block(tile.query_row, tile.queries, tile.head * d, d)).noalias() += ds * key_rows;
     map(dk.block(tile.key_row, tile.keys, tile.kv_head * d, d)).noalias() += ds.transpose() * queries;
   });
+}
+
+template <class T>
+void sink_gradient(const T* sinks, Input<T> lse, Input<T> delta, T* d_sinks) {
+  for (std::int64_t r = 0; r < lse.rows; ++r) {
+    for (std::int64_t h = 0; h < lse.cols; ++h)
+      d_sinks[h] -= std::exp(sinks[h] - lse.row(r)[h]) * delta.row(r)[h];
+  }
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): a type
@@ -189,6 +232,7 @@ void attention_backward(const AttentionBlock& block, Input<T> q, Input<T> k, Inp
                                      Matrix<T>);                                                     \
   template void attention_merge<T>(Matrix<T>, Matrix<T>, Input<T>, Input<T>);                        \
   template void attention_delta<T>(Input<T>, Input<T>, Matrix<T>);                                   \
+  template void sink_gradient<T>(const T*, Input<T>, Input<T>, T*);                                  \
   template void attention_backward<T>(const AttentionBlock&, Input<T>, Input<T>, Input<T>, Input<T>, \
                                       Input<T>, Input<T>, Matrix<T>, Matrix<T>, Matrix<T>)
 // NOLINTEND(bugprone-macro-parentheses)

@@ -1,11 +1,12 @@
 #pragma once
 #include "validator/executor/device/cpu/kernels/matrix.h"
-#include "validator/executor/device/device.h"
+#include "validator/executor/device/operation_forms.h"
 
 namespace hexaplan::validator::kernels {
 
 /// o = softmax(scale·q·kᵀ)·v and the log of the softmax's denominator, of one block as AttentionBlock lays it
-/// out. A query that sees no key gets o = 0, lse = −∞.
+/// out, with what it adds to scores; its slopes and sinks are rows of T. A query that sees no key gets o = 0,
+/// lse = −∞ or its sink.
 template <class T>
 void attention_forward(const AttentionBlock& block, Input<T> q, Input<T> k, Input<T> v, Matrix<T> o,
                        Matrix<T> lse);
@@ -24,5 +25,10 @@ void attention_delta(Input<T> o, Input<T> d_o, Matrix<T> delta);
 template <class T>
 void attention_backward(const AttentionBlock& block, Input<T> q, Input<T> k, Input<T> v, Input<T> d_o,
                         Input<T> lse, Input<T> delta, Matrix<T> dq, Matrix<T> dk, Matrix<T> dv);
+
+/// d_sinks −= Σ over rows of exp(sinks − lse)·delta: what the sinks took of the softmax has no value, so that
+/// its score's gradient is p·(0 − delta). sinks, d_sinks: heads; lse, delta: rows × heads.
+template <class T>
+void sink_gradient(const T* sinks, Input<T> lse, Input<T> delta, T* d_sinks);
 
 }  // namespace hexaplan::validator::kernels

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "validator/executor/device/bf16.h"
+
 namespace hexaplan::validator::kernels {
 
 template <class T>
@@ -27,6 +29,7 @@ void embedding_backward(const std::int32_t* ids, Input<T> d_out, std::int64_t fi
 
 template void embedding_lookup<double>(const std::int32_t*, Input<double>, std::int64_t, Matrix<double>);
 template void embedding_lookup<float>(const std::int32_t*, Input<float>, std::int64_t, Matrix<float>);
+template void embedding_lookup<Bf16>(const std::int32_t*, Input<Bf16>, std::int64_t, Matrix<Bf16>);
 template void embedding_backward<double>(const std::int32_t*, Input<double>, std::int64_t, Matrix<double>);
 template void embedding_backward<float>(const std::int32_t*, Input<float>, std::int64_t, Matrix<float>);
 

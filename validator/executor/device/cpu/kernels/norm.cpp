@@ -3,42 +3,114 @@
 #include <cmath>
 
 namespace hexaplan::validator::kernels {
+namespace {
+
+/// What x̂ = (x − mean)·rstd takes.
+template <class T>
+struct Statistics {
+  T mean = 0, rstd = 1;
+};
 
 template <class T>
-void rms_norm_forward(Input<T> x, const T* weight, T epsilon, Matrix<T> y, T* rstd) {
-  for (std::int64_t r = 0; r < x.rows; ++r) {
-    const T* in = x.row(r);
-    T squares = 0;
-    for (std::int64_t c = 0; c < x.cols; ++c) squares += in[c] * in[c];
-    rstd[r] = 1 / std::sqrt(squares / static_cast<T>(x.cols) + epsilon);
-    T* out = y.row(r);
-    for (std::int64_t c = 0; c < x.cols; ++c) out[c] = in[c] * rstd[r] * weight[c];
+Statistics<T> statistics_of(const NormForm& form, const T* x, std::int64_t width) {
+  Statistics<T> out;
+  const auto count = static_cast<T>(width);
+  if (form.kind == costmodel::NormKind::Layer) {
+    for (std::int64_t c = 0; c < width; ++c) out.mean += x[c];
+    out.mean /= count;
   }
+  T squares = 0;
+  for (std::int64_t c = 0; c < width; ++c) squares += (x[c] - out.mean) * (x[c] - out.mean);
+  out.rstd = 1 / std::sqrt(squares / count + static_cast<T>(form.epsilon));
+  return out;
 }
 
 template <class T>
-void rms_norm_backward(Input<T> dy, Input<T> x, const T* weight, const T* rstd, Matrix<T> dx,
-                       T* weight_gradient) {
+Statistics<T> read(const NormForm& form, const T* row, std::int64_t group) {
+  if (form.kind == costmodel::NormKind::Layer) return {.mean = row[2 * group], .rstd = row[2 * group + 1]};
+  return {.rstd = row[group]};
+}
+template <class T>
+void write(const NormForm& form, const Statistics<T>& s, std::int64_t group, T* row) {
+  if (form.kind == costmodel::NormKind::Layer) {
+    row[2 * group] = s.mean;
+    row[2 * group + 1] = s.rstd;
+  } else {
+    row[group] = s.rstd;
+  }
+}
+
+/// What x̂ is multiplied by.
+template <class T>
+struct Factors {
+  const T* weight;
+  T offset;
+  Factors(const NormForm& form, const T* of) : weight{of}, offset(form.zero_centered ? T{1} : T{0}) {}
+  T operator[](std::int64_t c) const { return weight != nullptr ? offset + weight[c] : T{1}; }
+};
+
+/// One group of one row.
+template <class T>
+void backward_of_group(const NormForm& form, const Statistics<T>& s, const Factors<T>& factors,
+                       std::int64_t width, const T* dy, const T* x, T* dx, T* d_weight, T* d_bias) {
+  T projection = 0, mean = 0;
+  for (std::int64_t c = 0; c < width; ++c) {
+    const T g = dy[c] * factors[c];
+    projection += g * (x[c] - s.mean) * s.rstd;
+    mean += g;
+  }
+  projection /= static_cast<T>(width);
+  mean = form.kind == costmodel::NormKind::Layer ? mean / static_cast<T>(width) : T{0};
+  for (std::int64_t c = 0; c < width; ++c) {
+    const T normalised = (x[c] - s.mean) * s.rstd, gradient = dy[c];
+    if (d_weight != nullptr) d_weight[c] += gradient * normalised;
+    if (d_bias != nullptr) d_bias[c] += gradient;
+    dx[c] =
+        (form.accumulate ? dx[c] : T{0}) + s.rstd * (gradient * factors[c] - mean - normalised * projection);
+  }
+}
+
+}  // namespace
+
+template <class T>
+void norm_forward(const NormForm& form, Input<T> x, const T* weight, const T* bias, Matrix<T> y,
+                  Matrix<T> statistics) {
+  const std::int64_t groups = form.groups(x.cols), width = x.cols / groups;
+  const Factors<T> factors{form, weight};
   for (std::int64_t r = 0; r < x.rows; ++r) {
-    const T* in = x.row(r);
-    const T* grad = dy.row(r);
-    T* out = dx.row(r);
-    T projection = 0;
-    for (std::int64_t c = 0; c < x.cols; ++c) projection += grad[c] * weight[c] * in[c] * rstd[r];
-    projection /= static_cast<T>(x.cols);
-    for (std::int64_t c = 0; c < x.cols; ++c) {
-      const T normalised = in[c] * rstd[r];
-      if (weight_gradient != nullptr) weight_gradient[c] += grad[c] * normalised;
-      out[c] += rstd[r] * (grad[c] * weight[c] - normalised * projection);
+    for (std::int64_t g = 0; g < groups; ++g) {
+      const T* in = x.row(r) + g * width;
+      T* out = y.row(r) + g * width;
+      const Statistics<T> s = statistics_of(form, in, width);
+      write(form, s, g, statistics.row(r));
+      for (std::int64_t c = 0; c < width; ++c) {
+        out[c] = (in[c] - s.mean) * s.rstd * factors[c] + (bias != nullptr ? bias[c] : T{0});
+      }
     }
   }
 }
 
-template void rms_norm_forward<double>(Input<double>, const double*, double, Matrix<double>, double*);
-template void rms_norm_forward<float>(Input<float>, const float*, float, Matrix<float>, float*);
-template void rms_norm_backward<double>(Input<double>, Input<double>, const double*, const double*,
-                                        Matrix<double>, double*);
-template void rms_norm_backward<float>(Input<float>, Input<float>, const float*, const float*, Matrix<float>,
-                                       float*);
+template <class T>
+void norm_backward(const NormForm& form, Input<T> dy, Input<T> x, const T* weight, Input<T> statistics,
+                   Matrix<T> dx, T* d_weight, T* d_bias) {
+  const std::int64_t groups = form.groups(x.cols), width = x.cols / groups;
+  const Factors<T> factors{form, weight};
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    for (std::int64_t g = 0; g < groups; ++g) {
+      const std::int64_t first = g * width;
+      backward_of_group(form, read(form, statistics.row(r), g), factors, width, dy.row(r) + first,
+                        x.row(r) + first, dx.row(r) + first, d_weight, d_bias);
+    }
+  }
+}
+
+// NOLINTBEGIN(bugprone-macro-parentheses): a type
+#define HEXAPLAN_INSTANTIATE(T)                                                                       \
+  template void norm_forward<T>(const NormForm&, Input<T>, const T*, const T*, Matrix<T>, Matrix<T>); \
+  template void norm_backward<T>(const NormForm&, Input<T>, Input<T>, const T*, Input<T>, Matrix<T>, T*, T*)
+// NOLINTEND(bugprone-macro-parentheses)
+HEXAPLAN_INSTANTIATE(double);
+HEXAPLAN_INSTANTIATE(float);
+#undef HEXAPLAN_INSTANTIATE
 
 }  // namespace hexaplan::validator::kernels

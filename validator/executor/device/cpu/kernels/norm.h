@@ -1,17 +1,19 @@
 #pragma once
 #include "validator/executor/device/cpu/kernels/matrix.h"
+#include "validator/executor/device/operation_forms.h"
 
 namespace hexaplan::validator::kernels {
 
-/// y = x · rstd · w per row, rstd = 1/√(mean(x²) + ε).  [arXiv:1910.07467 eq. 4]
-/// x, y: tokens × h (may be the same); w: h; rstd: tokens.
+/// y = x̂·weight + bias as NormForm says. x, y: tokens × h (may be the same); weight, bias: of one group's
+/// width, may be null: 1 and 0; statistics: tokens × form.statistics(h).
 template <class T>
-void rms_norm_forward(Input<T> x, const T* weight, T epsilon, Matrix<T> y, T* rstd);
+void norm_forward(const NormForm& form, Input<T> x, const T* weight, const T* bias, Matrix<T> y,
+                  Matrix<T> statistics);
 
-/// Adds to dx the gradient through x and through rstd:  rstd·(dy·w − x̂·mean(dy·w·x̂)), x̂ = x·rstd,
-/// and to dw Σ over tokens of dy·x̂. `weight_gradient` may be null: not wanted.
+/// The gradient of x is added to dx or replaces it; d_weight gains Σ dy·x̂, d_bias Σ dy. Both may be null: not
+/// wanted.
 template <class T>
-void rms_norm_backward(Input<T> dy, Input<T> x, const T* weight, const T* rstd, Matrix<T> dx,
-                       T* weight_gradient);
+void norm_backward(const NormForm& form, Input<T> dy, Input<T> x, const T* weight, Input<T> statistics,
+                   Matrix<T> dx, T* d_weight, T* d_bias);
 
 }  // namespace hexaplan::validator::kernels

@@ -24,8 +24,10 @@ void rope(Matrix<T> x, const std::int32_t* positions, const Rotation& rotation, 
           static_cast<double>(positions[r]) * rotation.frequencies[static_cast<std::size_t>(i)];
       const T cosine = static_cast<T>(rotation.magnitude * std::cos(angle)),
               sine = static_cast<T>(rotation.magnitude * direction * std::sin(angle));
+      const std::int64_t one = rotation.first + (rotation.interleaved ? 2 * i : i);
+      const std::int64_t other = one + (rotation.interleaved ? 1 : rotation.pairs);
       for (T* head = x.row(r); head != x.row(r) + x.cols; head += rotation.head_dim)
-        turn(head[i], head[i + rotation.pairs], cosine, sine);
+        turn(head[one], head[other], cosine, sine);
     }
   }
 }

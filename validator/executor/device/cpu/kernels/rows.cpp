@@ -1,7 +1,10 @@
 #include "validator/executor/device/cpu/kernels/rows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+
+#include "validator/executor/device/bf16.h"
 
 namespace hexaplan::validator::kernels {
 
@@ -45,16 +48,55 @@ void scale_rows(Matrix<T> x, const T* factors) {
   }
 }
 
+template <class T>
+void gate_rows(const T* gates, Input<T> x, Matrix<T> out) {
+  for (std::int64_t i = 0; i < x.rows; ++i) {
+    const T open = 1 / (1 + std::exp(-gates[i]));
+    for (std::int64_t c = 0; c < x.cols; ++c) out.row(i)[c] = open * x.row(i)[c];
+  }
+}
+
+template <class T>
+void gate_rows_backward(Input<T> d_out, const T* gates, Input<T> x, Matrix<T> dx, T* d_gates) {
+  for (std::int64_t i = 0; i < x.rows; ++i) {
+    const T open = 1 / (1 + std::exp(-gates[i]));
+    d_gates[i] = open * (1 - open) * std::inner_product(d_out.row(i), d_out.row(i) + x.cols, x.row(i), T{0});
+    for (std::int64_t c = 0; c < x.cols; ++c) dx.row(i)[c] = open * d_out.row(i)[c];
+  }
+}
+
+template <class T>
+void repeat_rows(Input<T> x, Matrix<T> out) {
+  if (x.rows == 0) return;
+  const std::int64_t times = out.rows / x.rows;
+  for (std::int64_t i = 0; i < out.rows; ++i) std::copy_n(x.row(i / times), x.cols, out.row(i));
+}
+
+template <class T>
+void add_repeated_rows(Input<T> x, Matrix<T> out) {
+  if (out.rows == 0) return;
+  const std::int64_t times = x.rows / out.rows;
+  for (std::int64_t i = 0; i < x.rows; ++i) {
+    for (std::int64_t c = 0; c < x.cols; ++c) out.row(i / times)[c] += x.row(i)[c];
+  }
+}
+
 // NOLINTBEGIN(bugprone-macro-parentheses): a type
 #define HEXAPLAN_INSTANTIATE(T)                                                      \
   template void gather_rows<T>(Input<T>, const std::int32_t*, Matrix<T>);            \
   template void scatter_rows<T>(Input<T>, const std::int32_t*, const T*, Matrix<T>); \
   template void row_dots<T>(Input<T>, Input<T>, T*);                                 \
   template void column_sums<T>(Input<T>, T*);                                        \
-  template void scale_rows<T>(Matrix<T>, const T*)
+  template void scale_rows<T>(Matrix<T>, const T*);                                  \
+  template void gate_rows<T>(const T*, Input<T>, Matrix<T>);                         \
+  template void gate_rows_backward<T>(Input<T>, const T*, Input<T>, Matrix<T>, T*);  \
+  template void repeat_rows<T>(Input<T>, Matrix<T>);                                 \
+  template void add_repeated_rows<T>(Input<T>, Matrix<T>)
 // NOLINTEND(bugprone-macro-parentheses)
 HEXAPLAN_INSTANTIATE(double);
 HEXAPLAN_INSTANTIATE(float);
 #undef HEXAPLAN_INSTANTIATE
+template void gather_rows<Bf16>(Input<Bf16>, const std::int32_t*, Matrix<Bf16>);
+template void repeat_rows<Bf16>(Input<Bf16>, Matrix<Bf16>);
 
 }  // namespace hexaplan::validator::kernels

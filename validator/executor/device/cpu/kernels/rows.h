@@ -18,5 +18,17 @@ void column_sums(Input<T> x, T* sums);
 /// Row i of x times factors[i].
 template <class T>
 void scale_rows(Matrix<T> x, const T* factors);
+/// out[i] = σ(gates[i])·x[i]; out may be x.
+template <class T>
+void gate_rows(const T* gates, Input<T> x, Matrix<T> out);
+/// dx = σ(gates)·d_out, which may be d_out itself; d_gates[i] = σ'(gates[i])·Σ over columns of d_out·x.
+template <class T>
+void gate_rows_backward(Input<T> d_out, const T* gates, Input<T> x, Matrix<T> dx, T* d_gates);
+/// out[i] = x[i / n], n = out.rows / x.rows.
+template <class T>
+void repeat_rows(Input<T> x, Matrix<T> out);
+/// out[i] += Σ over rows [i·n, (i + 1)·n) of x, n = x.rows / out.rows.
+template <class T>
+void add_repeated_rows(Input<T> x, Matrix<T> out);
 
 }  // namespace hexaplan::validator::kernels

@@ -4,7 +4,7 @@
 #include <cassert>
 
 #include "validator/executor/device/cuda/kernels/spread.h"
-#include "validator/executor/device/device.h"
+#include "validator/executor/device/operation_forms.h"
 
 namespace hexaplan::validator::cuda {
 namespace {
@@ -31,16 +31,20 @@ struct KeyRange {
 HEXAPLAN_DEVICE std::int64_t bounded(std::int64_t x, std::int64_t low, std::int64_t high) {
   return x < low ? low : x > high ? high : x;
 }
+/// Where a key of the position of query 0 would stand among the block's keys.
+HEXAPLAN_DEVICE std::int64_t shift_of(const AttentionBlock& block) {
+  return block.seq_kv - block.seq_q + block.distance;
+}
 HEXAPLAN_DEVICE KeyRange keys_of(const AttentionBlock& block, std::int64_t query) {
   if (!block.causal) return {0, block.seq_kv};
-  const std::int64_t position = query + block.seq_kv - block.seq_q;
+  const std::int64_t position = query + shift_of(block);
   const std::int64_t last = bounded(position + 1, 0, block.seq_kv);
   return {block.window > 0 ? bounded(position - block.window + 1, 0, last) : 0, last};
 }
 /// Queries that may see any of the keys [first, last).
 HEXAPLAN_DEVICE KeyRange queries_of(const AttentionBlock& block, std::int64_t first, std::int64_t last) {
   if (!block.causal) return {0, block.seq_q};
-  const std::int64_t shift = block.seq_kv - block.seq_q;
+  const std::int64_t shift = shift_of(block);
   return {bounded(first - shift, 0, block.seq_q),
           block.window > 0 ? bounded(last - 1 + block.window - shift, 0, block.seq_q) : block.seq_q};
 }
@@ -133,11 +137,23 @@ HEXAPLAN_DEVICE void add_to(const View& v, std::int64_t row, std::int64_t count,
   }
 }
 
-/// Scaled scores of the thread's queries and keys, −∞ where the mask hides them.
+/// A score after scale and soft cap, and its slope by the scaled score.
+struct Capped {
+  float score, slope;
+};
+HEXAPLAN_DEVICE Capped capped(const AttentionBlock& block, float dot) {
+  const float score = dot * static_cast<float>(block.scale);
+  if (block.softcap <= 0) return {score, 1};
+  const auto cap = static_cast<float>(block.softcap);
+  const float t = tanhf(score / cap);
+  return {cap * t, 1 - t * t};
+}
+
+/// Turns products of the thread's queries and keys of head `h` into scores, −∞ where the mask hides them.
 template <class T>
-HEXAPLAN_DEVICE void mask_scores(const AttentionBlock& block, std::int64_t first_query,
+HEXAPLAN_DEVICE void mask_scores(const AttentionBlock& block, std::int64_t h, std::int64_t first_query,
                                  std::int64_t first_key, float (&scores)[T::kOwn][T::kOwn]) {
-  const auto scale = static_cast<float>(block.scale);
+  const float slope = block.slopes.data != nullptr ? vector_at(block.slopes, h) : 0;
   HEXAPLAN_UNROLL
   for (int i = 0; i < T::kOwn; ++i) {
     const std::int64_t query = first_query + threadIdx.y + i * kSide;
@@ -146,7 +162,8 @@ HEXAPLAN_DEVICE void mask_scores(const AttentionBlock& block, std::int64_t first
     for (int j = 0; j < T::kOwn; ++j) {
       const std::int64_t key = first_key + threadIdx.x + j * kSide;
       const bool visible = key >= seen.first && key < seen.last;
-      scores[i][j] = visible ? scores[i][j] * scale : kNothing;
+      const auto behind = static_cast<float>(query + shift_of(block) - key);
+      scores[i][j] = visible ? capped(block, scores[i][j]).score - slope * behind : kNothing;
     }
   }
 }
@@ -156,11 +173,12 @@ template <class T>
 struct Softmax {
   float largest[T::kOwn], sum[T::kOwn];
 
-  HEXAPLAN_DEVICE Softmax() {
+  /// `sink`: a score that has no value, or −∞.
+  HEXAPLAN_DEVICE explicit Softmax(float sink) {
     HEXAPLAN_UNROLL
     for (int i = 0; i < T::kOwn; ++i) {
-      largest[i] = kNothing;
-      sum[i] = 0;
+      largest[i] = sink;
+      sum[i] = sink > kNothing ? 1 : 0;
     }
   }
   /// Turns scores into weights relative to the new maximum, and scales what was summed so far to it.
@@ -201,7 +219,7 @@ HEXAPLAN_KERNEL forward_tiles(AttentionBlock block, ForwardViews in, std::int64_
   const std::int64_t count = bounded(block.seq_q - first, 0, T::kTile);
   load_tile<T>(in.q, b * block.q_pitch + first, count, h * d, d, in_packs, queries, pitch);
 
-  Softmax<T> softmax;
+  Softmax<T> softmax{block.sinks.data != nullptr ? vector_at(block.sinks, h) : kNothing};
   float out[T::kOwn][T::kColumns] = {};
   const std::int64_t last_key = keys_of(block, first + count - 1).last;
   for (std::int64_t key = keys_of(block, first).first; key < last_key; key += T::kTile) {
@@ -211,7 +229,7 @@ HEXAPLAN_KERNEL forward_tiles(AttentionBlock block, ForwardViews in, std::int64_
     sync_block();
     float mine[T::kOwn][T::kOwn];
     dot_rows<T>(queries, keys, pitch, d, mine);
-    mask_scores<T>(block, first, key, mine);
+    mask_scores<T>(block, h, first, key, mine);
     softmax.take(mine, out);
     keep_scores<T>(mine, scores);
     sync_block();
@@ -253,14 +271,21 @@ struct BackwardTiles {
   }
 };
 
-/// Probabilities of the tile and the gradients of its scores, before the scale.
+/// Probabilities of the tile and the gradients of its products.
 template <class T>
 HEXAPLAN_DEVICE void score_gradients(const AttentionBlock& block, const BackwardViews& in,
                                      const BackwardTiles& tiles, std::int64_t b, std::int64_t h,
                                      std::int64_t first_query, std::int64_t first_key,
                                      float (&p)[T::kOwn][T::kOwn], float (&ds)[T::kOwn][T::kOwn]) {
+  float slopes[T::kOwn][T::kOwn];
   dot_rows<T>(tiles.queries, tiles.keys, tiles.pitch, block.head_dim, p);
-  mask_scores<T>(block, first_query, first_key, p);
+  HEXAPLAN_UNROLL
+  for (int i = 0; i < T::kOwn; ++i) {
+    HEXAPLAN_UNROLL
+    for (int j = 0; j < T::kOwn; ++j)
+      slopes[i][j] = capped(block, p[i][j]).slope * static_cast<float>(block.scale);
+  }
+  mask_scores<T>(block, h, first_query, first_key, p);
   dot_rows<T>(tiles.d_out, tiles.values, tiles.pitch, block.v_head_dim, ds);
   HEXAPLAN_UNROLL
   for (int i = 0; i < T::kOwn; ++i) {
@@ -270,7 +295,7 @@ HEXAPLAN_DEVICE void score_gradients(const AttentionBlock& block, const Backward
     HEXAPLAN_UNROLL
     for (int j = 0; j < T::kOwn; ++j) {
       p[i][j] = lse == kNothing ? 0 : expf(p[i][j] - lse);
-      ds[i][j] = p[i][j] * (ds[i][j] - delta) * static_cast<float>(block.scale);
+      ds[i][j] = p[i][j] * (ds[i][j] - delta) * slopes[i][j];
     }
   }
 }

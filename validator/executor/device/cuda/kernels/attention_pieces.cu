@@ -1,8 +1,7 @@
 // What goes with core attention on every path, cuDNN's too: joining blocks of keys, and delta.
 #include <cassert>
 
-#include "validator/executor/device/cuda/kernels/spread.h"
-#include "validator/executor/device/device.h"
+#include "validator/executor/device/cuda/kernels/column_partials.h"
 
 namespace hexaplan::validator::cuda {
 namespace {
@@ -61,6 +60,17 @@ HEXAPLAN_KERNEL deltas_of_heads(View d_o, View o, View delta, bool in_packs) {
   });
 }
 
+/// Row b of `partials`: what rows b, b + gridDim.y, … take off the gradient of each head's sink.
+HEXAPLAN_KERNEL shares_of_sinks(View sinks, View lse, View delta, float* partials) {
+  const std::int64_t h = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (h >= lse.cols) return;
+  const float sink = vector_at(sinks, h);
+  float sum = 0;
+  for (std::int64_t r = blockIdx.y; r < lse.rows; r += gridDim.y)
+    sum -= expf(sink - load(lse, r, h)) * load(delta, r, h);
+  partials[blockIdx.y * lse.cols + h] = sum;
+}
+
 }  // namespace
 
 void attention_merge(const Queue& queue, const View& o, const View& lse, const View& piece_o,
@@ -75,6 +85,18 @@ void attention_delta(const Queue& queue, const View& d_o, const View& o, const V
   assert(d_o.rows == o.rows && d_o.cols == o.cols && o.cols % delta.cols == 0);
   const bool in_packs = packed({d_o, o}) && o.cols / delta.cols % kPack == 0;
   launch(queue, by_warps("attention_delta", o.rows * delta.cols), deltas_of_heads, d_o, o, delta, in_packs);
+}
+
+void sink_gradient(const Queue& queue, const View& sinks, const View& lse, const View& delta,
+                   const View& d_sinks) {
+  assert(sinks.elements() == lse.cols && d_sinks.elements() == lse.cols && delta.cols == lse.cols);
+  if (lse.elements() == 0) return;
+  const unsigned threads = threads_for(lse.cols, 256);
+  const unsigned blocks = as_dim(std::min(most_partials(lse.cols), lse.rows));
+  auto* partials = reinterpret_cast<float*>(queue.scratch);
+  launch(queue, {"sink_gradient", {as_dim(ceil_of(lse.cols, threads)), blocks, 1}, {threads, 1, 1}},
+         shares_of_sinks, sinks, lse, delta, partials);
+  add_partials(queue, partials, blocks, d_sinks);
 }
 
 }  // namespace hexaplan::validator::cuda

@@ -96,6 +96,96 @@ struct ScaleRows {
   }
 };
 
+struct AddBias {
+  View x, bias;
+  template <int kCount>
+  HEXAPLAN_DEVICE void run(std::int64_t r, std::int64_t c) const {
+    Pack<kCount> out = load<kCount>(x, r, c);
+    const Pack<kCount> addend = load<kCount>(bias, 0, c);
+    for (int i = 0; i < kCount; ++i) out.at[i] += addend.at[i];
+    store(x, r, c, out);
+  }
+};
+
+struct SoftCap {
+  View x;
+  float cap;
+  template <int kCount>
+  HEXAPLAN_DEVICE void run(std::int64_t r, std::int64_t c) const {
+    Pack<kCount> out = load<kCount>(x, r, c);
+    for (int i = 0; i < kCount; ++i) out.at[i] = cap * tanhf(out.at[i] / cap);
+    store(x, r, c, out);
+  }
+};
+struct SoftCapBackward {
+  View y;
+  float cap;
+  View d;
+  template <int kCount>
+  HEXAPLAN_DEVICE void run(std::int64_t r, std::int64_t c) const {
+    const Pack<kCount> capped = load<kCount>(y, r, c);
+    Pack<kCount> out = load<kCount>(d, r, c);
+    for (int i = 0; i < kCount; ++i) out.at[i] *= 1 - capped.at[i] / cap * (capped.at[i] / cap);
+    store(d, r, c, out);
+  }
+};
+
+struct Clip {
+  View x;
+  float limit;
+  template <int kCount>
+  HEXAPLAN_DEVICE void run(std::int64_t r, std::int64_t c) const {
+    Pack<kCount> out = load<kCount>(x, r, c);
+    for (int i = 0; i < kCount; ++i) out.at[i] = fmaxf(fminf(out.at[i], limit), -limit);
+    store(x, r, c, out);
+  }
+};
+struct ClipBackward {
+  View x;
+  float limit;
+  View d;
+  template <int kCount>
+  HEXAPLAN_DEVICE void run(std::int64_t r, std::int64_t c) const {
+    const Pack<kCount> in = load<kCount>(x, r, c);
+    Pack<kCount> out = load<kCount>(d, r, c);
+    for (int i = 0; i < kCount; ++i) out.at[i] = fabsf(in.at[i]) <= limit ? out.at[i] : 0;
+    store(d, r, c, out);
+  }
+};
+
+HEXAPLAN_DEVICE float gate_at(const View& gates, std::int64_t r) {
+  return 1 / (1 + expf(-vector_at(gates, r)));
+}
+struct GateRows {
+  View gates, x, out;
+  template <int kCount>
+  HEXAPLAN_DEVICE void run(std::int64_t r, std::int64_t c) const {
+    Pack<kCount> gated = load<kCount>(x, r, c);
+    const float open = gate_at(gates, r);
+    for (int i = 0; i < kCount; ++i) gated.at[i] *= open;
+    store(out, r, c, gated);
+  }
+};
+/// One block per row.
+HEXAPLAN_KERNEL gate_gradients(View d_out, View gates, View x, View dx, View d_gates, bool in_packs) {
+  for (std::int64_t r = blockIdx.x; r < x.rows; r += gridDim.x) {
+    const float open = gate_at(gates, r);
+    float sum = 0;
+    for_columns(x.cols, in_packs, threadIdx.x, blockDim.x, [&](auto width, std::int64_t c) {
+      constexpr int kCount = decltype(width)::kValue;
+      Pack<kCount> d = load<kCount>(d_out, r, c);
+      const Pack<kCount> in = load<kCount>(x, r, c);
+      for (int i = 0; i < kCount; ++i) {
+        sum += d.at[i] * in.at[i];
+        d.at[i] *= open;
+      }
+      store(dx, r, c, d);
+    });
+    sum = over_block(sum);
+    if (threadIdx.x == 0) set_vector(d_gates, r, open * (1 - open) * sum);
+  }
+}
+
 /// Parts travel as arguments of the kernel, of which there are 4 KB.
 constexpr std::size_t kMostParts = 128;
 struct ReduceParts {
@@ -237,6 +327,51 @@ void scale(const Queue& queue, const View& x, double factor) {
 void scale_rows(const Queue& queue, const View& x, const View& factors) {
   assert(factors.elements() == x.rows);
   launch_elementwise(queue, "scale_rows", x.rows, x.cols, packed({x}), ScaleRows{x, factors});
+}
+
+void add_bias(const Queue& queue, const View& x, const View& bias) {
+  assert(bias.elements() == x.cols);
+  launch_elementwise(queue, "add_bias", x.rows, x.cols, packed({x, bias}), AddBias{x, bias});
+}
+
+void soft_cap(const Queue& queue, const View& x, double cap) {
+  const View target = flat(x);
+  launch_elementwise(queue, "soft_cap", target.rows, target.cols, packed({target}),
+                     SoftCap{target, static_cast<float>(cap)});
+}
+
+void soft_cap_backward(const Queue& queue, const View& y, double cap, const View& d) {
+  assert(y.rows == d.rows && y.cols == d.cols);
+  View capped = y, target = d;
+  flatten(capped, target);
+  launch_elementwise(queue, "soft_cap_backward", target.rows, target.cols, packed({capped, target}),
+                     SoftCapBackward{capped, static_cast<float>(cap), target});
+}
+
+void clip(const Queue& queue, const View& x, double limit) {
+  const View target = flat(x);
+  launch_elementwise(queue, "clip", target.rows, target.cols, packed({target}),
+                     Clip{target, static_cast<float>(limit)});
+}
+
+void clip_backward(const Queue& queue, const View& x, double limit, const View& d) {
+  assert(x.rows == d.rows && x.cols == d.cols);
+  View in = x, target = d;
+  flatten(in, target);
+  launch_elementwise(queue, "clip_backward", target.rows, target.cols, packed({in, target}),
+                     ClipBackward{in, static_cast<float>(limit), target});
+}
+
+void gate_rows(const Queue& queue, const View& gates, const View& x, const View& out) {
+  assert(gates.elements() == x.rows && out.cols == x.cols);
+  launch_elementwise(queue, "gate_rows", x.rows, x.cols, packed({x, out}), GateRows{gates, x, out});
+}
+
+void gate_rows_backward(const Queue& queue, const View& d_out, const View& gates, const View& x,
+                        const View& dx, const View& d_gates) {
+  assert(gates.elements() == x.rows && d_gates.elements() == x.rows && d_out.cols == x.cols);
+  launch(queue, by_rows("gate_rows_backward", x.rows, x.cols), gate_gradients, d_out, gates, x, dx, d_gates,
+         packed({d_out, x, dx}));
 }
 
 void squared_norm(const Queue& queue, const View& x, const View& sum) {

@@ -8,9 +8,12 @@
 
 namespace hexaplan::validator {
 
+struct ActivationForm;
 struct AdamW;
 struct AttentionBlock;
 struct Gemm;
+struct NormForm;
+struct RouterForm;
 enum class Reduction : std::uint8_t;
 
 /// Everything that a `Device` computes, as CUDA kernels. One function per operation of the same name there,
@@ -51,11 +54,12 @@ void gemm(const Queue& queue, const Gemm& g);
 void grouped_gemm(const Queue& queue, const Gemm& g, std::span<const std::int64_t> offsets);
 
 // --- norm ---
-void rms_norm(const Queue& queue, const View& x, const View& weight, double epsilon, const View& y,
-              const View& rstd);
-/// At most 40,000 columns. `dweight` may be empty (data == nullptr): not wanted.
-void rms_norm_backward(const Queue& queue, const View& dy, const View& x, const View& weight,
-                       const View& rstd, const View& dx, const View& dweight);
+void norm(const Queue& queue, const NormForm& form, const View& x, const View& weight, const View& bias,
+          const View& y, const View& statistics);
+/// At most 40,000 columns of dweight and dbias together.
+void norm_backward(const Queue& queue, const NormForm& form, const View& dy, const View& x,
+                   const View& weight, const View& statistics, const View& dx, const View& dweight,
+                   const View& dbias);
 
 // --- attention ---
 void rope(const Queue& queue, const View& x, const View& positions, const Rotation& rotation, bool inverse);
@@ -70,10 +74,13 @@ void attention_backward(const Queue& queue, const AttentionBlock& block, const V
 void attention_merge(const Queue& queue, const View& o, const View& lse, const View& piece_o,
                      const View& piece_lse, std::int64_t heads);
 void attention_delta(const Queue& queue, const View& d_o, const View& o, const View& delta);
+void sink_gradient(const Queue& queue, const View& sinks, const View& lse, const View& delta,
+                   const View& d_sinks);
 
 // --- MLP ---
-void swiglu(const Queue& queue, const View& gate_up, const View& act);
-void swiglu_backward(const Queue& queue, const View& d_act, const View& gate_up, const View& d_gate_up);
+void activation(const Queue& queue, const ActivationForm& form, const View& x, const View& act);
+void activation_backward(const Queue& queue, const ActivationForm& form, const View& d_act, const View& x,
+                         const View& dx);
 
 // --- embedding and loss ---
 void embedding_lookup(const Queue& queue, const View& ids, const View& table, std::int64_t first,
@@ -90,20 +97,30 @@ void cross_entropy_gradient(const Queue& queue, const View& logits, std::int64_t
 // --- elementwise ---
 void add(const Queue& queue, const View& to, const View& other);
 void scale(const Queue& queue, const View& x, double factor);
+void add_bias(const Queue& queue, const View& x, const View& bias);
+void soft_cap(const Queue& queue, const View& x, double cap);
+void soft_cap_backward(const Queue& queue, const View& y, double cap, const View& d);
+void clip(const Queue& queue, const View& x, double limit);
+void clip_backward(const Queue& queue, const View& x, double limit, const View& d);
 /// In two passes, summed in fp64.
 void squared_norm(const Queue& queue, const View& x, const View& sum);
 
 // --- mixture of experts ---
-void route(const Queue& queue, const View& logits, bool given, bool renormalise, const View& probabilities,
-           const View& chosen, const View& weights);
-void route_backward(const Queue& queue, const View& probabilities, const View& chosen, const View& weights,
-                    bool renormalise, const View& d_weights, const View& d_mean, const View& d_logits);
+void route(const Queue& queue, const RouterForm& form, const View& logits, const View& correction,
+           const View& scores, const View& chosen, const View& weights);
+void route_backward(const Queue& queue, const RouterForm& form, const View& scores, const View& chosen,
+                    const View& weights, const View& d_weights, const View& d_mean, const View& d_logits);
 void gather_rows(const Queue& queue, const View& x, const View& rows, const View& out);
 /// Rows that meet in one row of `out` are summed in fp32, in the order of `rows`.
 void scatter_rows(const Queue& queue, const View& x, const View& rows, const View& factors, const View& out);
 void row_dots(const Queue& queue, const View& a, const View& b, const View& dots);
 void column_sums(const Queue& queue, const View& x, const View& sums);
 void scale_rows(const Queue& queue, const View& x, const View& factors);
+void gate_rows(const Queue& queue, const View& gates, const View& x, const View& out);
+void gate_rows_backward(const Queue& queue, const View& d_out, const View& gates, const View& x,
+                        const View& dx, const View& d_gates);
+void repeat_rows(const Queue& queue, const View& x, const View& out);
+void add_repeated_rows(const Queue& queue, const View& x, const View& out);
 
 // --- optimizer ---
 /// Any of the five may be F32 or Bf16; the master may be the parameter itself.

@@ -1,26 +1,89 @@
 #include <cassert>
 
 #include "validator/executor/device/cuda/kernels/column_partials.h"
+#include "validator/executor/device/operation_forms.h"
 
 namespace hexaplan::validator::cuda {
 namespace {
 
-HEXAPLAN_KERNEL rms_norm_rows(View x, View weight, float epsilon, View y, View rstd, bool in_packs) {
-  for (std::int64_t r = blockIdx.x; r < x.rows; r += gridDim.x) {
-    float squares = 0;
-    for_columns(x.cols, in_packs, threadIdx.x, blockDim.x, [&](auto width, std::int64_t c) {
-      constexpr int kCount = decltype(width)::kValue;
-      const Pack<kCount> in = load<kCount>(x, r, c);
-      for (int i = 0; i < kCount; ++i) squares += in.at[i] * in.at[i];
+/// One group of columns of one row is an item: blocks take them in turn, row after row.
+struct Groups {
+  std::int64_t count, width;  // per row
+  float epsilon, offset;      // offset: what is added to the weight
+  bool layer;
+};
+Groups groups_of(const NormForm& form, const View& x) {
+  const std::int64_t count = form.groups(x.cols);
+  return {count, x.cols / count, static_cast<float>(form.epsilon), form.zero_centered ? 1.0F : 0.0F,
+          form.kind == costmodel::NormKind::Layer};
+}
+
+/// What x̂ = (x − mean)·rstd takes.
+struct Statistics {
+  float mean, rstd;
+};
+HEXAPLAN_DEVICE Statistics load_statistics(const Groups& groups, const View& v, std::int64_t r,
+                                           std::int64_t g) {
+  if (!groups.layer) return {0, load(v, r, g)};
+  return {load(v, r, 2 * g), load(v, r, 2 * g + 1)};
+}
+HEXAPLAN_DEVICE void store_statistics(const Groups& groups, const View& v, std::int64_t r, std::int64_t g,
+                                      const Statistics& s) {
+  if (groups.layer) store(v, r, 2 * g, s.mean);
+  store(v, r, groups.layer ? 2 * g + 1 : g, s.rstd);
+}
+
+/// What x̂ is multiplied by, at columns of a group.
+template <int kCount>
+HEXAPLAN_DEVICE Pack<kCount> factors_at(const Groups& groups, const View& weight, std::int64_t c) {
+  Pack<kCount> out;
+  if (weight.data != nullptr) out = load<kCount>(weight, 0, c);
+  for (int i = 0; i < kCount; ++i) out.at[i] = weight.data != nullptr ? groups.offset + out.at[i] : 1;
+  return out;
+}
+
+/// Calls body(Width, c) for the columns of a group that this thread has.
+template <class Body>
+HEXAPLAN_DEVICE void for_group(const Groups& groups, bool in_packs, const Body& body) {
+  for_columns(groups.width, in_packs, threadIdx.x, blockDim.x, body);
+}
+
+/// All threads call it.
+HEXAPLAN_DEVICE Statistics statistics_of(const Groups& groups, const View& x, std::int64_t r,
+                                         std::int64_t first, bool in_packs) {
+  const auto width = static_cast<float>(groups.width);
+  float sum = 0, squares = 0;
+  if (groups.layer) {
+    for_group(groups, in_packs, [&](auto wide, std::int64_t c) {
+      constexpr int kCount = decltype(wide)::kValue;
+      const Pack<kCount> in = load<kCount>(x, r, first + c);
+      for (int i = 0; i < kCount; ++i) sum += in.at[i];
     });
-    const float factor = 1 / sqrtf(over_block(squares) / static_cast<float>(x.cols) + epsilon);
-    if (threadIdx.x == 0) set_vector(rstd, r, factor);
-    for_columns(x.cols, in_packs, threadIdx.x, blockDim.x, [&](auto width, std::int64_t c) {
-      constexpr int kCount = decltype(width)::kValue;
-      Pack<kCount> out = load<kCount>(x, r, c);
-      const Pack<kCount> w = load<kCount>(weight, 0, c);
-      for (int i = 0; i < kCount; ++i) out.at[i] *= factor * w.at[i];
-      store(y, r, c, out);
+    sum = over_block(sum);
+  }
+  const float mean = sum / width;
+  for_group(groups, in_packs, [&](auto wide, std::int64_t c) {
+    constexpr int kCount = decltype(wide)::kValue;
+    const Pack<kCount> in = load<kCount>(x, r, first + c);
+    for (int i = 0; i < kCount; ++i) squares += (in.at[i] - mean) * (in.at[i] - mean);
+  });
+  return {mean, 1 / sqrtf(over_block(squares) / width + groups.epsilon)};
+}
+
+HEXAPLAN_KERNEL norm_groups(Groups groups, View x, View weight, View bias, View y, View statistics,
+                            bool in_packs) {
+  for (std::int64_t item = blockIdx.x; item < x.rows * groups.count; item += gridDim.x) {
+    const std::int64_t r = item / groups.count, g = item % groups.count, first = g * groups.width;
+    const Statistics s = statistics_of(groups, x, r, first, in_packs);
+    if (threadIdx.x == 0) store_statistics(groups, statistics, r, g, s);
+    for_group(groups, in_packs, [&](auto wide, std::int64_t c) {
+      constexpr int kCount = decltype(wide)::kValue;
+      Pack<kCount> out = load<kCount>(x, r, first + c);
+      const Pack<kCount> w = factors_at<kCount>(groups, weight, c);
+      Pack<kCount> b{};
+      if (bias.data != nullptr) b = load<kCount>(bias, 0, c);
+      for (int i = 0; i < kCount; ++i) out.at[i] = (out.at[i] - s.mean) * s.rstd * w.at[i] + b.at[i];
+      store(y, r, first + c, out);
     });
   }
 }
@@ -31,66 +94,115 @@ HEXAPLAN_DEVICE std::int64_t place_of(std::int64_t c, int i, int count, std::int
   return count == kPack ? i * (cols / kPack) + c / kPack : c;
 }
 
-/// Block b's share of dweight goes to row b of `partials`, unless that is null.
-HEXAPLAN_KERNEL rms_norm_backward_rows(View dy, View x, View weight, View rstd, View dx, bool in_packs,
-                                       float* partials) {
-  float* share = shared_memory<float>();
-  const auto columns = [&](auto body) { for_columns(x.cols, in_packs, threadIdx.x, blockDim.x, body); };
-  if (partials != nullptr) {
-    columns([&](auto width, std::int64_t c) {
-      constexpr int kCount = decltype(width)::kValue;
-      for (int i = 0; i < kCount; ++i) share[place_of(c, i, kCount, x.cols)] = 0;
-    });
-  }
-  for (std::int64_t r = blockIdx.x; r < x.rows; r += gridDim.x) {
-    const float factor = vector_at(rstd, r);
-    float projection = 0;
-    columns([&](auto width, std::int64_t c) {
-      constexpr int kCount = decltype(width)::kValue;
-      const Pack<kCount> in = load<kCount>(x, r, c), grad = load<kCount>(dy, r, c),
-                         w = load<kCount>(weight, 0, c);
-      for (int i = 0; i < kCount; ++i) projection += grad.at[i] * w.at[i] * in.at[i];
-    });
-    projection = over_block(projection) * factor / static_cast<float>(x.cols);
-    columns([&](auto width, std::int64_t c) {
-      constexpr int kCount = decltype(width)::kValue;
-      const Pack<kCount> in = load<kCount>(x, r, c), grad = load<kCount>(dy, r, c),
-                         w = load<kCount>(weight, 0, c);
-      Pack<kCount> out = load<kCount>(dx, r, c);
-      for (int i = 0; i < kCount; ++i) {
-        const float normalised = in.at[i] * factor;
-        if (partials != nullptr) share[place_of(c, i, kCount, x.cols)] += grad.at[i] * normalised;
-        out.at[i] += factor * (grad.at[i] * w.at[i] - normalised * projection);
-      }
-      store(dx, r, c, out);
-    });
-  }
-  if (partials == nullptr) return;
-  columns([&](auto width, std::int64_t c) {
-    constexpr int kCount = decltype(width)::kValue;
-    for (int i = 0; i < kCount; ++i)
-      partials[blockIdx.x * x.cols + c + i] = share[place_of(c, i, kCount, x.cols)];
+struct BackwardOperands {
+  View dy, x, weight, statistics, dx;
+  bool accumulate;
+  /// Row b of each: block b's share of dweight and dbias; nullptr: not wanted.
+  float *weight_partials, *bias_partials;
+};
+
+/// Σ over a group of dy·w·x̂ and of dy·w, on all threads, divided by its width.
+struct Means {
+  float projection, gradient;
+};
+HEXAPLAN_DEVICE Means means_of(const Groups& groups, const BackwardOperands& in, const Statistics& s,
+                               std::int64_t r, std::int64_t first, bool in_packs) {
+  float projection = 0, sum = 0;
+  for_group(groups, in_packs, [&](auto wide, std::int64_t c) {
+    constexpr int kCount = decltype(wide)::kValue;
+    const Pack<kCount> x = load<kCount>(in.x, r, first + c), grad = load<kCount>(in.dy, r, first + c),
+                       w = factors_at<kCount>(groups, in.weight, c);
+    for (int i = 0; i < kCount; ++i) {
+      projection += grad.at[i] * w.at[i] * (x.at[i] - s.mean);
+      sum += grad.at[i] * w.at[i];
+    }
   });
+  const auto width = static_cast<float>(groups.width);
+  projection = over_block(projection) * s.rstd / width;
+  return {projection, groups.layer ? over_block(sum) / width : 0};
+}
+
+HEXAPLAN_KERNEL norm_backward_groups(Groups groups, BackwardOperands in, bool in_packs) {
+  float* const weight_share = shared_memory<float>();
+  float* const bias_share = weight_share + (in.weight_partials != nullptr ? groups.width : 0);
+  const auto columns = [&](const auto& body) { for_group(groups, in_packs, body); };
+  columns([&](auto wide, std::int64_t c) {
+    constexpr int kCount = decltype(wide)::kValue;
+    for (int i = 0; i < kCount; ++i) {
+      const std::int64_t place = place_of(c, i, kCount, groups.width);
+      if (in.weight_partials != nullptr) weight_share[place] = 0;
+      if (in.bias_partials != nullptr) bias_share[place] = 0;
+    }
+  });
+  for (std::int64_t item = blockIdx.x; item < in.x.rows * groups.count; item += gridDim.x) {
+    const std::int64_t r = item / groups.count, g = item % groups.count, first = g * groups.width;
+    const Statistics s = load_statistics(groups, in.statistics, r, g);
+    const Means means = means_of(groups, in, s, r, first, in_packs);
+    columns([&](auto wide, std::int64_t c) {
+      constexpr int kCount = decltype(wide)::kValue;
+      const Pack<kCount> x = load<kCount>(in.x, r, first + c), grad = load<kCount>(in.dy, r, first + c),
+                         w = factors_at<kCount>(groups, in.weight, c);
+      Pack<kCount> out{};
+      if (in.accumulate) out = load<kCount>(in.dx, r, first + c);
+      for (int i = 0; i < kCount; ++i) {
+        const float normalised = (x.at[i] - s.mean) * s.rstd;
+        const std::int64_t place = place_of(c, i, kCount, groups.width);
+        if (in.weight_partials != nullptr) weight_share[place] += grad.at[i] * normalised;
+        if (in.bias_partials != nullptr) bias_share[place] += grad.at[i];
+        out.at[i] += s.rstd * (grad.at[i] * w.at[i] - means.gradient - normalised * means.projection);
+      }
+      store(in.dx, r, first + c, out);
+    });
+  }
+  columns([&](auto wide, std::int64_t c) {
+    constexpr int kCount = decltype(wide)::kValue;
+    for (int i = 0; i < kCount; ++i) {
+      const std::int64_t place = place_of(c, i, kCount, groups.width),
+                         to = std::int64_t{blockIdx.x} * groups.width + c + i;
+      if (in.weight_partials != nullptr) in.weight_partials[to] = weight_share[place];
+      if (in.bias_partials != nullptr) in.bias_partials[to] = bias_share[place];
+    }
+  });
+}
+
+/// Groups begin at whole packs.
+bool groups_packed(const Groups& groups, std::initializer_list<View> views) {
+  return packed(views) && (groups.count == 1 || groups.width % kPack == 0);
 }
 
 }  // namespace
 
-void rms_norm(const Queue& queue, const View& x, const View& weight, double epsilon, const View& y,
-              const View& rstd) {
-  launch(queue, by_rows("rms_norm", x.rows, x.cols), rms_norm_rows, x, weight, static_cast<float>(epsilon), y,
-         rstd, packed({x, weight, y}));
+void norm(const Queue& queue, const NormForm& form, const View& x, const View& weight, const View& bias,
+          const View& y, const View& statistics) {
+  const Groups groups = groups_of(form, x);
+  assert(groups.count * groups.width == x.cols && statistics.cols == form.statistics(x.cols));
+  launch(queue, by_rows("norm", x.rows * groups.count, groups.width), norm_groups, groups, x, weight, bias, y,
+         statistics, groups_packed(groups, {x, weight, bias, y}));
 }
 
-void rms_norm_backward(const Queue& queue, const View& dy, const View& x, const View& weight,
-                       const View& rstd, const View& dx, const View& dweight) {
+void norm_backward(const Queue& queue, const NormForm& form, const View& dy, const View& x,
+                   const View& weight, const View& statistics, const View& dx, const View& dweight,
+                   const View& dbias) {
   if (x.elements() == 0) return;
-  const bool wanted = dweight.data != nullptr;
-  Spread spread = by_rows("rms_norm_backward", x.rows, x.cols, wanted ? most_partials(x.cols) : kManyBlocks);
-  if (wanted) spread.shared_bytes = static_cast<std::size_t>(x.cols) * sizeof(float);
-  auto* partials = wanted ? reinterpret_cast<float*>(queue.scratch) : nullptr;
-  launch(queue, spread, rms_norm_backward_rows, dy, x, weight, rstd, dx, packed({dy, x, weight, dx}),
-         partials);
-  if (wanted) add_partials(queue, partials, spread.grid.x, dweight);
+  const Groups groups = groups_of(form, x);
+  const bool of_weight = dweight.data != nullptr, of_bias = dbias.data != nullptr;
+  const std::int64_t sums = groups.width * ((of_weight ? 1 : 0) + (of_bias ? 1 : 0));
+  const std::int64_t items = x.rows * groups.count;
+  Spread spread = by_rows("norm_backward", items, groups.width, sums > 0 ? most_partials(sums) : kManyBlocks);
+  spread.shared_bytes = static_cast<std::size_t>(sums) * sizeof(float);
+  auto* const partials = reinterpret_cast<float*>(queue.scratch);
+  float* const bias_partials = partials + (of_weight ? spread.grid.x * groups.width : 0);
+  const BackwardOperands operands{dy,
+                                  x,
+                                  weight,
+                                  statistics,
+                                  dx,
+                                  form.accumulate,
+                                  of_weight ? partials : nullptr,
+                                  of_bias ? bias_partials : nullptr};
+  launch(queue, spread, norm_backward_groups, groups, operands, groups_packed(groups, {dy, x, weight, dx}));
+  if (of_weight) add_partials(queue, partials, spread.grid.x, dweight);
+  if (of_bias) add_partials(queue, bias_partials, spread.grid.x, dbias);
 }
 
 }  // namespace hexaplan::validator::cuda

@@ -22,11 +22,12 @@ HEXAPLAN_DEVICE CosineSine of_turns(float turns) {
 #endif
 }
 
-/// Columns are the first of every pair of one head; every head turns alike. Frequencies travel with the
+/// Columns count the pairs of one head; every head turns alike. Frequencies travel with the
 /// launch: 1 KiB of the 4 KiB that arguments may have (CUDA C++ Programming Guide, "Kernel parameters").
 struct Rope {
   View x, positions;
-  std::int64_t head_dim, pairs;
+  std::int64_t head_dim, first, pairs;
+  bool interleaved;
   float magnitude, direction;
   double frequencies[Rotation::kMostPairs];  // NOLINT(*-avoid-c-arrays): std::array's [] is the host's alone
 
@@ -40,29 +41,47 @@ struct Rope {
       const double turns = position * frequencies[c + i] / kRadiansPerTurn;
       turn[i] = of_turns(static_cast<float>(turns - rint(turns)));
     }
-    for (std::int64_t head = 0; head < x.cols; head += head_dim) {
-      const std::int64_t other = head + pairs;
-      const Pack<kCount> a = load<kCount>(x, r, head + c), b = load<kCount>(x, r, other + c);
-      Pack<kCount> first, second;
+    for (std::int64_t head = first; head < x.cols; head += head_dim) {
+      // Neighbouring pairs fill two packs one behind the other.
+      const std::int64_t one = interleaved ? head + 2 * c : head + c;
+      const std::int64_t other = interleaved ? one + kCount : one + pairs;
+      Pack<kCount> a = load<kCount>(x, r, one), b = load<kCount>(x, r, other);
       for (int i = 0; i < kCount; ++i) {
         const float cosine = magnitude * turn[i].cosine, sine = magnitude * direction * turn[i].sine;
-        first.at[i] = a.at[i] * cosine - b.at[i] * sine;
-        second.at[i] = b.at[i] * cosine + a.at[i] * sine;
+        float& left = interleaved ? neighbour(a, b, 2 * i) : a.at[i];
+        float& right = interleaved ? neighbour(a, b, 2 * i + 1) : b.at[i];
+        const float before = left;
+        left = before * cosine - right * sine;
+        right = right * cosine + before * sine;
       }
-      store(x, r, head + c, first);
-      store(x, r, other + c, second);
+      store(x, r, one, a);
+      store(x, r, other, b);
     }
+  }
+
+ private:
+  /// Column i of two packs that lie one behind the other.
+  template <int kCount>
+  HEXAPLAN_DEVICE static float& neighbour(Pack<kCount>& a, Pack<kCount>& b, int i) {
+    return i < kCount ? a.at[i] : b.at[i - kCount];
   }
 };
 
 }  // namespace
 
 void rope(const Queue& queue, const View& x, const View& positions, const Rotation& rotation, bool inverse) {
-  const std::int64_t head_dim = rotation.head_dim, pairs = rotation.pairs;
-  assert(2 * pairs <= head_dim && x.cols % head_dim == 0 && positions.elements() == x.rows);
-  const bool in_packs = packed({x}) && pairs % kPack == 0 && head_dim % kPack == 0;
-  Rope turn{x, positions, head_dim, pairs, static_cast<float>(rotation.magnitude), inverse ? -1.0F : 1.0F,
-            {}};
+  const std::int64_t head_dim = rotation.head_dim, pairs = rotation.pairs, first = rotation.first;
+  assert(first + 2 * pairs <= head_dim && x.cols % head_dim == 0 && positions.elements() == x.rows);
+  const bool in_packs = packed({x}) && pairs % kPack == 0 && head_dim % kPack == 0 && first % kPack == 0;
+  Rope turn{.x = x,
+            .positions = positions,
+            .head_dim = head_dim,
+            .first = first,
+            .pairs = pairs,
+            .interleaved = rotation.interleaved,
+            .magnitude = static_cast<float>(rotation.magnitude),
+            .direction = inverse ? -1.0F : 1.0F,
+            .frequencies = {}};
   std::copy(rotation.frequencies.begin(), rotation.frequencies.end(), turn.frequencies);
   launch_elementwise(queue, "rope", x.rows, pairs, in_packs, turn);
 }

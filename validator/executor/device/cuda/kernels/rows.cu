@@ -19,6 +19,30 @@ struct GatherRows {
   }
 };
 
+/// out[r] = x[r / times].
+struct RepeatRows {
+  View x, out;
+  std::int64_t times;
+  template <int kCount>
+  HEXAPLAN_DEVICE void run(std::int64_t r, std::int64_t c) const {
+    store(out, r, c, load<kCount>(x, r / times, c));
+  }
+};
+/// out[r] += the `times` rows of x from r·times on.
+struct AddRepeatedRows {
+  View x, out;
+  std::int64_t times;
+  template <int kCount>
+  HEXAPLAN_DEVICE void run(std::int64_t r, std::int64_t c) const {
+    Pack<kCount> sum = load<kCount>(out, r, c);
+    for (std::int64_t i = r * times; i < (r + 1) * times; ++i) {
+      const Pack<kCount> in = load<kCount>(x, i, c);
+      for (int k = 0; k < kCount; ++k) sum.at[k] += in.at[k];
+    }
+    store(out, r, c, sum);
+  }
+};
+
 // Adding rows: every block owns kOwnRows rows of the output, reads the whole list of targets and adds up what
 // is for its rows, in the order of the list. No atomics, so the sums are the same every time.
 constexpr std::int64_t kOwnRows = 16;
@@ -182,6 +206,20 @@ void embedding_backward(const Queue& queue, const View& ids, const View& d_out, 
 void row_dots(const Queue& queue, const View& a, const View& b, const View& dots) {
   assert(a.rows == b.rows && a.cols == b.cols);
   launch(queue, by_rows("row_dots", a.rows, a.cols), dots_of_rows, a, b, dots, packed({a, b}));
+}
+
+void repeat_rows(const Queue& queue, const View& x, const View& out) {
+  if (x.rows == 0) return;
+  assert(out.rows % x.rows == 0 && out.cols == x.cols);
+  launch_elementwise(queue, "repeat_rows", out.rows, out.cols, packed({x, out}),
+                     RepeatRows{x, out, out.rows / x.rows});
+}
+
+void add_repeated_rows(const Queue& queue, const View& x, const View& out) {
+  if (out.rows == 0) return;
+  assert(x.rows % out.rows == 0 && out.cols == x.cols);
+  launch_elementwise(queue, "add_repeated_rows", out.rows, out.cols, packed({x, out}),
+                     AddRepeatedRows{x, out, x.rows / out.rows});
 }
 
 void column_sums(const Queue& queue, const View& x, const View& sums) {

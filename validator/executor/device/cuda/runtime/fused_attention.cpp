@@ -18,6 +18,11 @@ bool suits(const View& v) {
   return v.element == Element::Bf16 && (address | pitch) % kAlignment == 0;
 }
 
+/// Nothing that the graphs of attention_graph.h do not have.
+bool plain(const AttentionBlock& b) {
+  return b.softcap == 0 && b.distance == 0 && b.slopes.data == nullptr && b.sinks.data == nullptr;
+}
+
 /// Cuts one piece of scratch into parts: first asked for, then placed.
 class Parts {
  public:
@@ -62,23 +67,24 @@ FusedAttention::FusedAttention(AttentionLibrary* library, DevicePool& pool, cons
   engine_ = library->make_engine(queue.stream);
 }
 
-std::optional<std::size_t> FusedAttention::fused(Direction direction, const AttentionShape& shape,
+std::optional<std::size_t> FusedAttention::fused(Direction direction, const AttentionBlock& block,
+                                                 const AttentionShape& shape,
                                                  std::initializer_list<View> operands) {
   if (engine_ == nullptr) return std::nullopt;
   // Proofs in fp32 run on own kernels: cuDNN has none.
   if (operands.begin()->element != Element::Bf16) return std::nullopt;
-  if (std::all_of(operands.begin(), operands.end(), suits)) {
+  if (plain(block) && std::all_of(operands.begin(), operands.end(), suits)) {
     const auto bytes = engine_->scratch_bytes(direction, shape);
     if (bytes) return bytes;
   }
-  refused_.insert(text_of(shape));
+  refused_.insert(text_of(shape) + (plain(block) ? "" : ", with changed scores"));
   return std::nullopt;
 }
 
 void FusedAttention::forward(const AttentionBlock& block, const View& q, const View& k, const View& v,
                              const View& o, const View& lse) {
   const AttentionShape shape = shape_of(block, q, k, v, o);
-  const auto own_scratch = fused(Direction::Forward, shape, {q, k, v, o});
+  const auto own_scratch = fused(Direction::Forward, block, shape, {q, k, v, o});
   if (!own_scratch) return attention_forward(queue_, block, q, k, v, o, lse);
   const std::int64_t statistics = block.batch * block.heads * block.seq_q;
   Parts parts;
@@ -99,7 +105,7 @@ void FusedAttention::backward(const AttentionBlock& block, const View& q, const 
                               const View& d_o, const View& lse, const View& delta, const View& dq,
                               const View& dk, const View& dv) {
   const AttentionShape shape = shape_of(block, q, k, v, d_o);
-  const auto own_scratch = fused(Direction::Backward, shape, {q, k, v, d_o});
+  const auto own_scratch = fused(Direction::Backward, block, shape, {q, k, v, d_o});
   if (!own_scratch) return attention_backward(queue_, block, q, k, v, d_o, lse, delta, dq, dk, dv);
   fused_backward(block, shape, *own_scratch, q, k, v, d_o, lse, delta, dq, dk, dv);
 }

@@ -31,7 +31,8 @@ class FusedAttention {
  private:
   using Direction = AttentionEngine::Direction;
   /// Bytes of cuDNN's own scratch, or nothing: own kernels.
-  [[nodiscard]] std::optional<std::size_t> fused(Direction direction, const AttentionShape& shape,
+  [[nodiscard]] std::optional<std::size_t> fused(Direction direction, const AttentionBlock& block,
+                                                 const AttentionShape& shape,
                                                  std::initializer_list<View> operands);
   void fused_backward(const AttentionBlock& block, const AttentionShape& shape, std::size_t own_scratch,
                       const View& q, const View& k, const View& v, const View& d_o, const View& lse,

@@ -1,0 +1,31 @@
+#pragma once
+#include "validator/executor/device/cpu/kernels/matrix.h"
+
+namespace hexaplan::validator::kernels {
+
+/// to += other.
+template <class T>
+void add(Matrix<T> to, Input<T> other);
+/// x *= factor.
+template <class T>
+void scale(Matrix<T> x, T factor);
+/// Σ x², in float64: the norm of many float32 gradients must not depend on how they are cut.
+template <class T>
+double sum_of_squares(Input<T> x);
+/// Every row += bias.
+template <class T>
+void add_bias(Matrix<T> x, const T* bias);
+/// x = cap·tanh(x/cap).
+template <class T>
+void soft_cap(Matrix<T> x, T cap);
+/// d *= 1 − (y/cap)².
+template <class T>
+void soft_cap_backward(Input<T> y, T cap, Matrix<T> d);
+/// x cut to ±limit.
+template <class T>
+void clip(Matrix<T> x, T limit);
+/// d = 0 where |x| > limit.
+template <class T>
+void clip_backward(Input<T> x, T limit, Matrix<T> d);
+
+}  // namespace hexaplan::validator::kernels

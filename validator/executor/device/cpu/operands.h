@@ -1,0 +1,144 @@
+#pragma once
+#include <algorithm>
+#include <cassert>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+#include "validator/executor/device/bf16.h"
+#include "validator/executor/device/cpu/kernels/matrix.h"
+#include "validator/executor/device/view.h"
+
+// Kernels compute in one type; memory may hold a narrower one. Operands stand between: they are the memory
+// itself where it holds what is computed in, else a copy that lives as long as the call, widened before and
+// rounded to nearest even once, after.
+
+namespace hexaplan::validator {
+
+/// Calls `visit` with a null pointer of the C++ type that memory of `element` holds.
+template <class Visitor>
+void with_type(Element element, const Visitor& visit) {
+  switch (element) {
+    case Element::F64:
+      return visit(static_cast<double*>(nullptr));
+    case Element::F32:
+      return visit(static_cast<float*>(nullptr));
+    case Element::Bf16:
+      return visit(static_cast<Bf16*>(nullptr));
+    case Element::I32:
+      return visit(static_cast<std::int32_t*>(nullptr));
+    case Element::E4m3:
+      assert(false && "the CPU device has no 8-bit numbers");
+  }
+}
+
+template <class To, class From>
+To converted(From x) {
+  if constexpr (std::is_same_v<To, From>) {
+    return x;
+  } else if constexpr (std::is_same_v<From, Bf16>) {
+    return static_cast<To>(to_float(x));
+  } else if constexpr (std::is_same_v<To, Bf16>) {
+    return to_bf16(static_cast<float>(x));
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+template <class To, class From>
+void convert_row(const From* from, std::int64_t count, To* to) {
+  std::transform(from, from + count, to, [](From x) { return converted<To>(x); });
+}
+
+template <class T>
+kernels::Matrix<T> matrix(const View& v) {
+  return {v.as<T>(), v.rows, v.cols, v.stride};
+}
+
+template <class To, class From>
+void convert(const View& to, const View& from) {
+  for (std::int64_t r = 0; r < to.rows; ++r)
+    convert_row(matrix<From>(from).row(r), from.cols, matrix<To>(to).row(r));
+}
+
+/// The C++ type that is computed in, as an element.
+template <class T>
+inline constexpr Element kElementOf = std::is_same_v<T, double>  ? Element::F64
+                                      : std::is_same_v<T, float> ? Element::F32
+                                                                 : Element::I32;
+
+/// An operand in T: read, written or both. An empty view gives an empty operand.
+template <class T>
+class Operand {
+ public:
+  Operand(const Operand&) = delete;
+  Operand& operator=(const Operand&) = delete;
+  operator kernels::Matrix<T>() const { return here_; }        // NOLINT(*-explicit-*): it is one
+  operator kernels::Matrix<const T>() const { return here_; }  // NOLINT(*-explicit-*)
+  /// The same in T, as long as the operand lives.
+  [[nodiscard]] View view() const {
+    if (copy_ == nullptr) return view_;
+    // NOLINTNEXTLINE(*-reinterpret-cast): views are untyped
+    return {reinterpret_cast<std::byte*>(copy_.get()), kElementOf<T>, view_.rows, view_.cols, view_.cols};
+  }
+  /// One number per row, or a row of numbers, without gaps; nullptr of an empty view.
+  [[nodiscard]] T* vector() const {
+    assert(here_.rows <= 1 || here_.stride == here_.cols);
+    return here_.data;
+  }
+
+ protected:
+  Operand(const View& view, bool read) : view_{view}, here_{nullptr, view.rows, view.cols, view.cols} {
+    if (view.data == nullptr) return;
+    if (view.element == kElementOf<T>) {
+      here_ = matrix<T>(view);
+      return;
+    }
+    copy_ = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(view.elements()));
+    here_.data = copy_.get();
+    if (read) convert_all<T>(this->view(), view);
+  }
+  ~Operand() = default;
+  void write_back() const {
+    if (copy_ != nullptr) convert_from<T>(view_, view());
+  }
+
+ private:
+  template <class To>
+  static void convert_all(const View& to, const View& from) {
+    with_type(from.element, [&]<class From>(From* /*type*/) { convert<To, From>(to, from); });
+  }
+  template <class From>
+  static void convert_from(const View& to, const View& from) {
+    with_type(to.element, [&]<class To>(To* /*type*/) { convert<To, From>(to, from); });
+  }
+
+  View view_;
+  std::unique_ptr<T[]> copy_;  // NOLINT(*-avoid-c-arrays): left uninitialised
+  kernels::Matrix<T> here_;
+};
+
+template <class T>
+class Read : public Operand<T> {
+ public:
+  explicit Read(const View& view) : Operand<T>{view, true} {}
+};
+/// Every element is written.
+template <class T>
+class Write : public Operand<T> {
+ public:
+  explicit Write(const View& view) : Operand<T>{view, false} {}
+  ~Write() { this->write_back(); }
+  Write(const Write&) = delete;
+  Write& operator=(const Write&) = delete;
+};
+template <class T>
+class Update : public Operand<T> {
+ public:
+  explicit Update(const View& view) : Operand<T>{view, true} {}
+  ~Update() { this->write_back(); }
+  Update(const Update&) = delete;
+  Update& operator=(const Update&) = delete;
+};
+
+}  // namespace hexaplan::validator
