@@ -7,6 +7,7 @@
 
 #include "costmodel/communication/collective_time.h"
 #include "costmodel/compute/kernel_time.h"
+#include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "presets/calibration/find_calibration.h"
 #include "presets/clusters/cluster_preset.h"

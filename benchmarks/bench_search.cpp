@@ -39,7 +39,7 @@ SearchProblem problem_of(const Case& c) {
   problem.base.recipe.sequence = c.sequence;
   problem.base.recipe.global_batch = c.global_batch;
   const auto cluster = presets::parse_cluster(c.cluster);
-  problem.machines = {{cluster, presets::find_calibration(cluster.gpu)}};
+  problem.hardware = {{cluster, presets::find_calibration(cluster.gpu)}};
   return problem;
 }
 

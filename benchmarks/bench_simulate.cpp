@@ -5,6 +5,7 @@
 
 #include "costmodel/schedule/replay.h"
 #include "costmodel/simulate/simulation.h"
+#include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "presets/calibration/find_calibration.h"
 #include "presets/clusters/cluster_preset.h"

@@ -56,7 +56,7 @@ int main(int count, char** words) {
 
     planner::SearchProblem problem;
     problem.base = question.scenario;  // model, recipe, framework; the layout is what is searched
-    problem.machines = {{question.scenario.cluster, question.calibration}};
+    problem.hardware = {{question.scenario.cluster, question.calibration}};
     problem.top = 5;
     print(planner::search(problem));
     return 0;

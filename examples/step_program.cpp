@@ -9,6 +9,8 @@
 #include "costmodel/program/explain.h"
 #include "costmodel/program/layer_program.h"
 #include "costmodel/program/replay.h"
+#include "costmodel/program/replay_memory.h"
+#include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "presets/scenario/scenario_request.h"
 

@@ -18,6 +18,7 @@
 #include "cli/commands/ready_device.h"
 #include "cli/commands/report_file.h"
 #include "cli/write_file.h"
+#include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/units/format_units.h"
 #include "costmodel/units/parse_number.h"

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "cli/render/not_modelled.h"
+#include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/units/format_units.h"
 

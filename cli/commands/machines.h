@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cli/options.h"
-#include "planner/search/problem.h"
+#include "planner/problem/problem.h"
 #include "presets/scenario/scenario_request.h"
 
 namespace hexaplan::cli {

@@ -101,8 +101,8 @@ void add_machines(const SearchOptions& options, SearchReport& report) {
     request.cluster = cluster;
     presets::CalibratedScenario found =
         presets::calibrate(request, resolve_request(request, options.question));
-    report.problem.machines.push_back({found.scenario.cluster, found.calibration});
-    if (report.varies_machines()) continue;
+    report.problem.hardware.push_back({found.scenario.cluster, found.calibration});
+    if (report.varies_hardware()) continue;
     question = {std::move(request), std::move(found.scenario), std::move(found.notes),
                 std::move(found.calibration), std::move(found.fabric)};
   }
@@ -162,7 +162,7 @@ SearchReport run_search(const SearchOptions& options, bool quiet) {
 
 ScenarioRequest request_of(const SearchReport& report, const planner::Plan& plan) {
   ScenarioRequest request = report.question.request;
-  if (report.varies_machines()) request.cluster = report.problem.machines[plan.machines].cluster.name;
+  if (report.varies_hardware()) request.cluster = report.problem.hardware[plan.hardware].cluster.name;
   request.layout = {plan.layout, true};
   request.recipe = plan.recipe;
   request.framework = report.question.scenario.framework.name;

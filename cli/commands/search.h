@@ -24,7 +24,7 @@ struct SearchReport {
   planner::Ranking ranking;
   std::optional<PlanExplanation> explanation;
   costmodel::Seconds elapsed;
-  [[nodiscard]] bool varies_machines() const { return problem.machines.size() > 1; }
+  [[nodiscard]] bool varies_hardware() const { return problem.hardware.size() > 1; }
 };
 
 /// Reads the question and the space, searches. A progress bar is drawn on stderr where that is a terminal and

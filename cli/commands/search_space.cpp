@@ -10,9 +10,9 @@
 #include "costmodel/units/trimmed.h"
 #include "presets/json/input_error.h"
 #include "presets/json/spec_names.h"
+#include "presets/json/vocabulary.h"
 #include "presets/scenario/layout_text.h"
 #include "presets/scenario/recompute_text.h"
-#include "presets/scenario/vocabulary.h"
 
 namespace hexaplan::cli {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/options.h"
-#include "planner/search/problem.h"
+#include "planner/problem/problem.h"
 
 namespace hexaplan::cli {
 

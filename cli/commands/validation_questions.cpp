@@ -108,7 +108,7 @@ InputError no_plan(const ValidateOptions& options, const SearchReport& report) {
       {.field = "--top",
        .value = std::to_string(options.top),
        .expected = fmt::format("a plan of {} that runs on {}: {}", report.problem.base.model.name,
-                               report.problem.machines.front().cluster.gpu.name, why),
+                               report.problem.hardware.front().cluster.gpu.name, why),
        .hint = "name other machines with --cluster (with --solo, of any number of GPUs), or a "
                "smaller model; 'hexaplan search' says more"}};
 }

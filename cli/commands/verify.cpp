@@ -9,6 +9,7 @@
 
 #include "cli/commands/machines.h"
 #include "cli/commands/question.h"
+#include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "presets/scenario/scenario_words.h"
 #include "validator/executor/communicator/threads/thread_ranks.h"

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "cli/options/command_row.h"
-#include "planner/search/problem.h"
+#include "planner/problem/problem.h"
 
 namespace hexaplan::cli {
 namespace {

@@ -27,7 +27,7 @@ JsonValue price_json(const planner::Price& price) {
 }
 
 JsonValue plan_json(const SearchReport& report, const Plan& plan) {
-  return JsonObject{{"cluster", report.problem.machines[plan.machines].cluster.name},
+  return JsonObject{{"cluster", report.problem.hardware[plan.hardware].cluster.name},
                     {"layout", layout_words(plan.layout)},
                     {"price", price_json(plan.price)},
                     {"not_modelled", not_modelled_json(not_modelled_of(report, plan))},

@@ -8,8 +8,8 @@
 #include "cli/render/estimate_rows.h"
 #include "cli/render/not_modelled.h"
 #include "cli/render/numbers.h"
+#include "presets/json/vocabulary.h"
 #include "presets/scenario/recompute_text.h"
-#include "presets/scenario/vocabulary.h"
 
 namespace hexaplan::cli {
 
@@ -36,7 +36,7 @@ std::int64_t whole(double value) {
 }
 
 const costmodel::ClusterSpec& cluster_of(const SearchReport& report, const Plan& plan) {
-  return report.problem.machines[plan.machines].cluster;
+  return report.problem.hardware[plan.hardware].cluster;
 }
 
 /// Optimizer steps that the recipe's tokens take.
@@ -53,10 +53,10 @@ Seconds wall_of(const Plan& plan) {
 
 std::string heading(const SearchReport& report, const TextStyle& style) {
   const costmodel::Scenario& s = report.question.scenario;
-  const std::string machines = report.varies_machines()
-                                   ? fmt::format("{} clusters", report.problem.machines.size())
+  const std::string hardware = report.varies_hardware()
+                                   ? fmt::format("{} clusters", report.problem.hardware.size())
                                    : fmt::format("{} x {}", format_count(s.cluster.gpus), s.cluster.gpu.name);
-  const std::string parts[] = {style.bold(s.model.name), machines, s.framework.name,
+  const std::string parts[] = {style.bold(s.model.name), hardware, s.framework.name,
                                fmt::format("sequence {} tokens", format_count(s.recipe.sequence)),
                                fmt::format("global batch {}", format_count(s.recipe.global_batch))};
   return fmt::format("{}\n", fmt::join(parts, fmt::format(" {} ", style.dot())));
@@ -104,23 +104,23 @@ std::string closed_form_cell(const RankedPlan& ranked) {
 }
 
 std::string plan_table(const SearchReport& report) {
-  const bool machines = report.varies_machines();
+  const bool hardware = report.varies_hardware();
   const bool money = report.question.scenario.recipe.tokens > 0;
   const bool precision = report.problem.space.precision.size() > 1;
   Cells rows{{"#", "layout", "recompute"}};
   if (precision) rows[0].emplace_back("type");
-  if (machines) rows[0].emplace_back("cluster");
+  if (hardware) rows[0].emplace_back("cluster");
   for (const char* head : {"micro-batch", "step", "tokens/s/GPU", "MFU", "GiB", "free", "risk"})
     rows[0].emplace_back(head);
   if (money) rows[0].insert(rows[0].end(), {"training", "cost"});
   if (report.problem.simulate_winners) rows[0].emplace_back("closed form");
-  const std::size_t left = 3 + (precision ? 1 : 0) + (machines ? 1 : 0);
+  const std::size_t left = 3 + (precision ? 1 : 0) + (hardware ? 1 : 0);
   for (std::size_t i = 0; i < report.ranking.plans.size(); ++i) {
     const RankedPlan& ranked = report.ranking.plans[i];
     const Plan& plan = ranked.plan;
     std::vector<std::string> row{fmt::format("{}", i + 1), layout_words(plan.layout), recompute_of(plan)};
     if (precision) row.emplace_back(presets::name_in(presets::kPrecisionNames, plan.recipe.precision));
-    if (machines) row.push_back(cluster_of(report, plan).name);
+    if (hardware) row.push_back(cluster_of(report, plan).name);
     row.push_back(format_count(plan.recipe.micro_batch));
     row.push_back(format_duration(plan.price.step));
     row.push_back(format_count(whole(plan.price.tokens_per_second_per_gpu)));

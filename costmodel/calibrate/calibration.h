@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "costmodel/compute/operation.h"
+#include "costmodel/program/collective_kind.h"
+#include "costmodel/spec/attention_library.h"
 #include "costmodel/spec/dtype.h"
 #include "costmodel/units/quantity.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 #include "costmodel/calibrate/calibration.h"
-#include "costmodel/compute/operation.h"
+#include "costmodel/program/collective_kind.h"
 #include "costmodel/spec/cluster_spec.h"
 #include "costmodel/spec/rank_grid.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "costmodel/compute/operation.h"
+#include "costmodel/program/collective_kind.h"
 #include "costmodel/spec/cluster_spec.h"
 #include "costmodel/spec/rank_grid.h"
 

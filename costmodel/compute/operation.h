@@ -2,6 +2,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "costmodel/program/collective_kind.h"
+#include "costmodel/program/pass.h"
 #include "costmodel/spec/attention_library.h"
 #include "costmodel/spec/dtype.h"
 #include "costmodel/spec/rank_grid.h"
@@ -10,15 +12,6 @@
 namespace hexaplan::costmodel {
 
 enum class OpKind : std::uint8_t { Gemm, GroupedGemm, Attention, MemoryBound, Collective };
-enum class Pass : std::uint8_t { Forward, BackwardData, BackwardWeight, Step };
-enum class CollectiveKind : std::uint8_t {
-  AllReduce,
-  AllGather,
-  ReduceScatter,
-  AllToAll,
-  SendRecv,
-  Broadcast
-};
 
 /// C[m,n] (+)= A[m,k]·B[k,n], `batch` times (grouped GEMM: one per local expert).
 struct GemmShape {

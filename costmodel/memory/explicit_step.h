@@ -129,35 +129,4 @@ class ExplicitStep {
 /// Numbers that a step adds up, on every rank: two losses of the rank; squares and both losses of all ranks.
 inline constexpr double kStepSumBytes = 5 * 4;  // fp32
 
-/// What one rank of `stage` has alive when it has most, and the instants' own peaks. Replays the schedule
-/// task by task, each as the step program says (program/replay.h).  [docs/formulas.md#M8]
-struct ReplayedMemory {
-  std::array<MemoryBreakdown, kInstants> at{};
-  Instant peak_instant = kIdle;
-  [[nodiscard]] const MemoryBreakdown& peak() const { return at[index_of(peak_instant)]; }
-};
-[[nodiscard]] ReplayedMemory replay_memory(const Scenario& scenario, int stage);
-
-/// True when the memory of `scenario` has to be replayed: every allocation of its step is known and the
-/// ledger of M8 does not hold it exactly. False for techniques that the executor does not run: the ledger has
-/// those.
-[[nodiscard]] bool needs_replay(const Scenario& scenario);
-
-/// replay_memory of every stage, without running micro-batches that change nothing: once the pipeline is
-/// full, every schedule but GPipe repeats itself.
-[[nodiscard]] std::vector<ReplayedMemory> replay_peaks(const Scenario& scenario);
-
-/// Live bytes around one task of a stage.
-struct ReplayedTask {
-  struct Level {
-    Bytes allocated, activations;
-  };
-  std::array<Level, 4>
-      at;  // most at the instants of the passes, kForward to kBackward; zero where it never was
-  Level after;
-  [[nodiscard]] const Level& peak(Instant instant) const { return at[index_of(instant)]; }
-};
-/// All tasks of every stage, in its order; the states and the whole batch's tokens are alive throughout.
-[[nodiscard]] std::vector<std::vector<ReplayedTask>> replay_tasks(const Scenario& scenario);
-
 }  // namespace hexaplan::costmodel

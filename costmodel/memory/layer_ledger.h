@@ -1,5 +1,4 @@
 #pragma once
-#include "costmodel/calibrate/calibration.h"
 #include "costmodel/memory/tensor_ledger.h"
 #include "costmodel/parameters/parameter_tensors.h"
 #include "costmodel/spec/local_dims.h"
@@ -58,10 +57,6 @@ struct StageElements {
 struct DeviceOverhead {
   Bytes context, communicators;
 };
-/// Device memory of the layout's NCCL communicators on one rank.  [docs/formulas.md#M6]
-[[nodiscard]] Bytes communicator_bytes(const Scenario& scenario);
-/// The context as measured, otherwise as the framework's profile has it; the communicators.
-[[nodiscard]] DeviceOverhead device_overhead(const Scenario& scenario, const Calibration& calibration);
 
 /// Buffers sized by a stage's parameters: buckets, parameters gathered by ZeRO-3, placeholder gradients,
 /// optimizer temporaries.  [docs/formulas.md#M6]

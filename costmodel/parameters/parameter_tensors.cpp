@@ -239,12 +239,6 @@ void append_mtp_parameters(const ModelSpec& model, std::vector<ParameterTensor>&
   append_norm(model, Parameter::MtpFinalNormWeight, Parameter::MtpFinalNormBias, out);
 }
 
-std::int64_t padded_vocab(std::int64_t vocab, std::int64_t multiple, int tp) {
-  assert(vocab >= 0 && multiple >= 1 && tp >= 1);
-  const std::int64_t unit = multiple * tp;
-  return ceil_div(vocab, unit) * unit;
-}
-
 std::int64_t elements_on_rank(const ParameterTensor& tensor, const ModelSpec& model, const Layout& layout,
                               std::int64_t vocab_multiple) {
   const std::int64_t experts = ceil_div(tensor.count, layout.ep);

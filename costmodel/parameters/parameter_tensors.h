@@ -57,8 +57,6 @@ void append_head_parameters(const ModelSpec& model, bool first_stage_elsewhere,
 /// model's. [arXiv:2412.19437 §2.2]
 void append_mtp_parameters(const ModelSpec& model, std::vector<ParameterTensor>& out);
 
-/// Vocabulary padded to a multiple of `multiple`·tp (Megatron: 128).
-[[nodiscard]] std::int64_t padded_vocab(std::int64_t vocab, std::int64_t multiple, int tp);
 /// Elements of `tensor` on one rank: cut over tp, ep, etp; vocabulary padded. Uneven cuts round up.
 [[nodiscard]] std::int64_t elements_on_rank(const ParameterTensor& tensor, const ModelSpec& model,
                                             const Layout& layout, std::int64_t vocab_multiple);

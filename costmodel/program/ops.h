@@ -9,11 +9,13 @@
 #include <string_view>
 #include <vector>
 
-#include "costmodel/compute/operation.h"
 #include "costmodel/memory/tensor_ledger.h"
 #include "costmodel/parameters/parameter_names.h"
+#include "costmodel/program/collective_kind.h"
 #include "costmodel/program/names.h"
+#include "costmodel/program/pass.h"
 #include "costmodel/spec/dtype.h"
+#include "costmodel/spec/rank_grid.h"
 
 namespace hexaplan::costmodel::program {
 

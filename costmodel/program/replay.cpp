@@ -1,6 +1,7 @@
 #include "costmodel/program/replay.h"
 
 #include "costmodel/program/layer_program.h"
+#include "costmodel/program/replay_memory.h"
 #include "costmodel/spec/chunk_order.h"
 #include "costmodel/spec/stage_plan.h"
 

@@ -10,6 +10,7 @@
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/program/compile.h"
 #include "costmodel/program/fold.h"
+#include "costmodel/program/replay_memory.h"
 #include "costmodel/schedule/schedule.h"
 #include "costmodel/spec/chunk_order.h"
 #include "costmodel/spec/scenario.h"

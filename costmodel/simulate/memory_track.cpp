@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "costmodel/program/replay_memory.h"
+
 namespace hexaplan::costmodel {
 namespace {
 

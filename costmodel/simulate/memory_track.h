@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "costmodel/memory/explicit_step.h"
-#include "costmodel/memory/stage_memory.h"
 #include "costmodel/memory/tensor_ledger.h"
+#include "costmodel/program/replay_memory.h"
 #include "costmodel/simulate/simulation.h"
 #include "costmodel/spec/stage_plan.h"
+#include "costmodel/step/stage_memory.h"
 
 namespace hexaplan::costmodel {
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "costmodel/program/replay_memory.h"
 #include "costmodel/schedule/replay.h"
 #include "costmodel/simulate/step_clock.h"
 #include "costmodel/spec/local_dims.h"

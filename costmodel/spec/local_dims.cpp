@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "costmodel/parameters/parameter_tensors.h"
 #include "costmodel/units/ceil_div.h"
 
 namespace hexaplan::costmodel {

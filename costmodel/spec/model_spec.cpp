@@ -1,6 +1,9 @@
 #include "costmodel/spec/model_spec.h"
 
 #include <algorithm>
+#include <cassert>
+
+#include "costmodel/units/ceil_div.h"
 
 namespace hexaplan::costmodel {
 
@@ -24,6 +27,12 @@ LayerClass class_of_layer(const ModelSpec& model, std::int64_t layer) {
   const bool global = (attention.global_period > 0 && last_of_period(layer, attention.global_period)) ||
                       listed(attention.global_layers, layer);
   return {.moe = is_moe, .windowed = attention.window > 0 && !global};
+}
+
+std::int64_t padded_vocab(std::int64_t vocab, std::int64_t multiple, int tp) {
+  assert(vocab >= 0 && multiple >= 1 && tp >= 1);
+  const std::int64_t unit = multiple * tp;
+  return ceil_div(vocab, unit) * unit;
 }
 
 }  // namespace hexaplan::costmodel

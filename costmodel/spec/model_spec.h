@@ -136,4 +136,7 @@ inline constexpr int kLayerClasses = 4;
 /// Class of layer `layer`, counted from 0.
 [[nodiscard]] LayerClass class_of_layer(const ModelSpec& model, std::int64_t layer);
 
+/// Vocabulary padded to a multiple of `multiple`·tp (Megatron: 128).
+[[nodiscard]] std::int64_t padded_vocab(std::int64_t vocab, std::int64_t multiple, int tp);
+
 }  // namespace hexaplan::costmodel

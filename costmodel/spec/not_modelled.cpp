@@ -44,7 +44,7 @@ bool partitions_activations(const Scenario& s) {
 }
 
 /// Every schedule after the interleaved one puts weight gradients off. Where every allocation is known, the
-/// replay counts what they keep (memory/explicit_step.h).
+/// replay counts what they keep (program/replay_memory.h).
 bool splits_backward_of_recomputed_layers(const Scenario& s) {
   return s.layout.schedule > ScheduleKind::Interleaved && s.layout.pp > 1 && recomputes_layers(s) &&
          !s.framework.explicit_step;

@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "costmodel/spec/chunk_order.h"
+#include "costmodel/spec/rank_grid.h"
 #include "costmodel/spec/stage_plan.h"
-#include "costmodel/step/estimate.h"
 
 namespace hexaplan::costmodel {
 namespace {

@@ -1,10 +1,12 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "costmodel/spec/scenario.h"
+#include "costmodel/spec/verdict.h"
 
 namespace hexaplan::costmodel {
 
@@ -32,7 +34,10 @@ struct Rule {
   bool (*passes)(const Scenario& scenario, Reason* why) = nullptr;
 };
 
-/// By scope, within one cheapest first. first_rejection (step/estimate.h) takes the first that does not pass.
+/// By scope, within one cheapest first.
 [[nodiscard]] std::span<const Rule> layout_rules();
+
+/// The first rule that the layout breaks, or nothing.
+[[nodiscard]] std::optional<Rejected> first_rejection(const Scenario& scenario);
 
 }  // namespace hexaplan::costmodel

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "costmodel/parameters/parameter_tensors.h"
 #include "costmodel/spec/chunk_order.h"
 
 namespace hexaplan::costmodel {

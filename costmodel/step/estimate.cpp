@@ -6,12 +6,13 @@
 #include <cmath>
 
 #include "costmodel/compute/transformer_operations.h"
-#include "costmodel/memory/memory_risk.h"
-#include "costmodel/memory/stage_memory.h"
 #include "costmodel/parameters/parameter_tensors.h"
 #include "costmodel/schedule/schedule.h"
+#include "costmodel/spec/rules.h"
 #include "costmodel/spec/stage_plan.h"
+#include "costmodel/step/memory_risk.h"
 #include "costmodel/step/model_flops.h"
+#include "costmodel/step/stage_memory.h"
 #include "costmodel/step/step_model.h"
 
 namespace hexaplan::costmodel {

@@ -83,9 +83,6 @@ struct Estimate {
 /// that do not fit carry everything. Pure; ≤ 50 µs.
 [[nodiscard]] Estimate estimate_step(const Scenario& scenario, const Calibration& calibration);
 
-/// First rule the layout breaks, or nothing.  [costmodel/spec/rules.cpp holds the table]
-[[nodiscard]] std::optional<Rejected> first_rejection(const Scenario& scenario);
-
 /// The ledger of one rank of `stage`, every entry that the memory estimate sums.
 [[nodiscard]] TensorLedger build_ledger(const Scenario& scenario, int stage);
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "presets/json/vocabulary.h"
 #include "presets/scenario/layout_text.h"
 #include "presets/scenario/recompute_text.h"
-#include "presets/scenario/vocabulary.h"
 
 namespace hexaplan::gui {
 namespace {

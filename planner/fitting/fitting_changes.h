@@ -6,7 +6,7 @@
 
 #include "costmodel/spec/not_modelled.h"
 #include "costmodel/step/estimate.h"
-#include "planner/search/problem.h"
+#include "planner/problem/problem.h"
 
 namespace hexaplan::planner {
 

@@ -7,13 +7,14 @@
 #include <map>
 #include <vector>
 
+#include "costmodel/communication/device_overhead.h"
 #include "costmodel/memory/activation_memory.h"
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/memory/memory_load.h"
 #include "costmodel/memory/parameter_memory.h"
 #include "costmodel/schedule/schedule.h"
+#include "costmodel/step/estimate.h"
 #include "costmodel/step/step_parts.h"
-#include "planner/search/search.h"
 
 namespace hexaplan::planner {
 namespace {
@@ -268,10 +269,10 @@ std::optional<Plan> refine(const SearchProblem& problem, const Plan& plan, bool 
                            Seconds longest) {
   Scenario sc = scenario_of(problem, plan);
   if (!can_be_refined(sc)) return std::nullopt;
-  const Calibration& calibration = problem.machines[plan.machines].calibration;
+  const Calibration& calibration = problem.hardware[plan.hardware].calibration;
   const bool choose = choose_recomputed && recomputes_whole_layers(sc.recipe.recompute.mode);
   if (choose) sc.recipe.recompute = {.mode = RecomputeMode::Layers};
-  Stages stages{sc, calibration, most_memory(problem, plan.machines), choose};
+  Stages stages{sc, calibration, most_memory(problem, plan.hardware), choose};
   std::vector<int> own;
   for (const StagePlan& stage : plan_stages(sc)) own.push_back(stage.total_layers());
   // Without a closed form the dealer's steps only order the splits.
@@ -288,8 +289,8 @@ std::optional<Plan> refine(const SearchProblem& problem, const Plan& plan, bool 
   if (plan.price.step * (1 - kWorthwhile) < estimate.time.total()) return std::nullopt;
   const Bytes peak = estimate.peak().needed;
   // Stages are cut by the ledger; where the estimate replays them it may find more.
-  if (most_memory(problem, plan.machines) < peak) return std::nullopt;
-  return Plan{.machines = plan.machines,
+  if (most_memory(problem, plan.hardware) < peak) return std::nullopt;
+  return Plan{.hardware = plan.hardware,
               .layout = sc.layout,
               .recipe = sc.recipe,
               .price = price_of(sc, calibration, estimate.time.total(), peak)};

@@ -3,8 +3,8 @@
 #include <optional>
 #include <vector>
 
-#include "planner/search/problem.h"
-#include "planner/search/ranking.h"
+#include "planner/problem/plan.h"
+#include "planner/problem/problem.h"
 
 namespace hexaplan::planner {
 

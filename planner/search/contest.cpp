@@ -40,17 +40,17 @@ struct Finalist {
 
 bool keeps_limits(const SearchProblem& problem, const Plan& plan) {
   const SlowestSteps slowest = slowest_steps(problem.constraints, scenario_of(problem, plan));
-  return plan.price.peak <= most_memory(problem, plan.machines) && !broken_by_step(slowest, plan.price.step);
+  return plan.price.peak <= most_memory(problem, plan.hardware) && !broken_by_step(slowest, plan.price.step);
 }
 
 Price price_at(const SearchProblem& problem, const Plan& plan, Seconds step, Bytes peak) {
-  return price_of(scenario_of(problem, plan), problem.machines[plan.machines].calibration, step, peak);
+  return price_of(scenario_of(problem, plan), problem.hardware[plan.hardware].calibration, step, peak);
 }
 
 /// The plan with the price that estimate_step gives it.
 Plan estimated(const SearchProblem& problem, Plan plan) {
   const Estimate estimate =
-      estimate_step(scenario_of(problem, plan), problem.machines[plan.machines].calibration);
+      estimate_step(scenario_of(problem, plan), problem.hardware[plan.hardware].calibration);
   plan.price = price_at(problem, plan, estimate.time.total(), estimate.peak().needed);
   return plan;
 }
@@ -66,7 +66,7 @@ void price_in_closed_form(const SearchProblem& problem, Variant& variant) {
 /// Estimates the variant and, where asked, simulates it. Not usable where it then breaks a limit.
 void price_in_full(const SearchProblem& problem, Variant& variant) {
   const Scenario sc = scenario_of(problem, variant.plan);
-  const Calibration& calibration = problem.machines[variant.plan.machines].calibration;
+  const Calibration& calibration = problem.hardware[variant.plan.hardware].calibration;
   variant.estimate = estimate_step(sc, calibration);
   variant.plan.price =
       price_at(problem, variant.plan, variant.estimate->time.total(), variant.estimate->peak().needed);
@@ -94,20 +94,20 @@ void price_in_full(const SearchProblem& problem, double spread, Finalist& finali
 /// Uneven stages make no sense of a goal of little memory: they take what is left over.
 std::optional<Plan> refined(const SearchProblem& problem, const Variant& even, Seconds longest) {
   if (!problem.refine_winners || problem.objective == Objective::MemoryHeadroom) return std::nullopt;
-  const std::vector<Recompute> choices = filled_space(problem, even.plan.machines).recompute;
+  const std::vector<Recompute> choices = filled_space(problem, even.plan.hardware).recompute;
   return refine(problem, even.plan, may_choose_recomputed_layers(choices), longest);
 }
 
 /// What a ranking lists once: the best plan that has all of this in common.
 struct Kind {
-  std::size_t machines;
+  std::size_t hardware;
   Precision precision;
   int tp, cp, pp, ep, etp, zero;
   std::int64_t micro_batch;
   RecomputeMode mode;
   std::uint16_t modules;
   explicit Kind(const Plan& p)
-      : machines{p.machines},
+      : hardware{p.hardware},
         precision{p.recipe.precision},
         tp{p.layout.tp},
         cp{p.layout.cp},
@@ -167,7 +167,7 @@ class ContestRun {
   [[nodiscard]] Scored score_of(const Finalist& f) const {
     const Variant& best = best_of(f);
     const Bytes peak = best.plan.price.peak;
-    return {goal_.of(problem_.machines[best.plan.machines].cluster, best.step(), peak), best.step(), peak,
+    return {goal_.of(problem_.hardware[best.plan.hardware].cluster, best.step(), peak), best.step(), peak,
             f.place};
   }
 
@@ -207,7 +207,7 @@ class ContestRun {
   [[nodiscard]] Seconds longest_worth_refining(const Finalist& finalist,
                                                const std::optional<Scored>& last) const {
     if (!last || !goal_.follows_step_time()) return kNoLimit;
-    const ClusterSpec& cluster = problem_.machines[finalist.even->plan.machines].cluster;
+    const ClusterSpec& cluster = problem_.hardware[finalist.even->plan.hardware].cluster;
     return Seconds{last->goal / (goal_.of(cluster, Seconds{1}, Bytes{}) * (1 - spread_)) * (1 + kRounding)};
   }
 

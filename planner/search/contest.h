@@ -2,8 +2,8 @@
 #include <stop_token>
 #include <vector>
 
+#include "planner/problem/problem.h"
 #include "planner/search/findings.h"
-#include "planner/search/problem.h"
 #include "planner/search/ranking.h"
 #include "planner/search/work.h"
 

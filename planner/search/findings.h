@@ -30,7 +30,7 @@ struct Scored {
 
 /// What plans of one family have in common: of a family a ranking lists the best member alone.
 struct Family {
-  std::size_t machines = 0;
+  std::size_t hardware = 0;
   costmodel::Precision precision{};
   int tp = 0, cp = 0, ep = 0, etp = 0, zero = 0;
   std::uint16_t pp = 0, batch = 0, recompute = 0;

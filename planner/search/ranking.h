@@ -9,30 +9,9 @@
 #include "costmodel/spec/recipe.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/units/quantity.h"
+#include "planner/problem/plan.h"
 
 namespace hexaplan::planner {
-
-/// What a candidate is judged by.
-struct Price {
-  costmodel::Seconds step;
-  costmodel::Bytes peak;      // device memory of the fullest stage
-  costmodel::Bytes capacity;  // of the device
-  std::int64_t gpus = 0;
-  double dollars_per_step = 0;  // 0 where the GPU has no price
-  double tokens_per_second_per_gpu = 0;
-  double mfu = 0;
-  double risk = 0;  // chance of running out of memory, as Estimate::out_of_memory_probability
-  [[nodiscard]] costmodel::Bytes headroom() const { return capacity - peak; }
-  friend bool operator==(const Price&, const Price&) = default;
-};
-
-/// A candidate: one way to train, on one of the problem's machines.
-struct Plan {
-  std::size_t machines = 0;  // index into SearchProblem::machines
-  costmodel::Layout layout;
-  costmodel::Recipe recipe;
-  Price price;
-};
 
 /// One of the best, priced in full. Everything shown of it speaks of `plan`.
 struct RankedPlan {

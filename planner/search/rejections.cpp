@@ -39,9 +39,9 @@ std::vector<Layout> neighbours(const Rule& rule, Scenario sc) {
 Scenario example_of(const SearchProblem& problem, const Work& work, const Candidate& candidate,
                     RuleScope scope) {
   const Unit& unit = work.units[candidate.unit];
-  const Space& space = work.spaces[unit.machines];
+  const Space& space = work.spaces[unit.hardware];
   Scenario sc = problem.base;
-  sc.cluster = problem.machines[unit.machines].cluster;
+  sc.cluster = problem.hardware[unit.hardware].cluster;
   sc.framework.abilities.unequal_stages = *space.lists.unequal_stages;
   if (scope == RuleScope::Grid) {
     apply_grid(unit, space, candidate, sc);
@@ -117,12 +117,12 @@ RejectionCount of_limit(const SearchProblem& problem, const Work& work, Limit li
                      .advice = std::string{wording.advice},
                      .constraint = true};
   const Unit& unit = work.units[tally.closest.unit];
-  const Machines& machines = problem.machines[unit.machines];
+  const HardwareOption& hardware = problem.hardware[unit.hardware];
   Scenario sc = problem.base;
-  sc.cluster = machines.cluster;
-  apply(unit, work.spaces[unit.machines], tally.closest, sc);
+  sc.cluster = hardware.cluster;
+  apply(unit, work.spaces[unit.hardware], tally.closest, sc);
   out.example = sc.layout;
-  out.reason = wording.reason(problem, sc, estimate_step(sc, machines.calibration));
+  out.reason = wording.reason(problem, sc, estimate_step(sc, hardware.calibration));
   return out;
 }
 

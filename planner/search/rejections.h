@@ -1,8 +1,8 @@
 #pragma once
 #include <vector>
 
+#include "planner/problem/problem.h"
 #include "planner/search/findings.h"
-#include "planner/search/problem.h"
 #include "planner/search/ranking.h"
 #include "planner/search/work.h"
 

@@ -10,8 +10,6 @@
 #include <mutex>
 #include <utility>
 
-#include "costmodel/memory/memory_risk.h"
-#include "costmodel/step/model_flops.h"
 #include "planner/search/contest.h"
 #include "planner/search/findings.h"
 #include "planner/search/rejections.h"
@@ -52,7 +50,7 @@ std::size_t prospect_room(const SearchProblem& problem) {
 /// that only those of units under way take memory, and the answer does not depend on threads.
 struct Found {
   Findings all;
-  std::vector<Front> fronts;  // by machines
+  std::vector<Front> fronts;  // by hardware option
 };
 struct UnitFindings {
   std::size_t unit = 0;
@@ -63,7 +61,7 @@ Found run_units(const SearchProblem& problem, const Work& work, const SearchOpti
                 std::size_t threads) {
   constexpr std::size_t units_ahead = 16;  // of the first unfinished one, per thread: units differ in size
   const std::size_t room = prospect_room(problem);
-  Found found{Findings{problem.top, room}, std::vector<Front>(problem.machines.size())};
+  Found found{Findings{problem.top, room}, std::vector<Front>(problem.hardware.size())};
   ProgressReport report{options, work.units.size()};
   LeastSeen closest;
   std::size_t next = 0;
@@ -74,13 +72,13 @@ Found run_units(const SearchProblem& problem, const Work& work, const SearchOpti
   const auto run = [&](std::size_t i) {
     UnitFindings result{i, std::make_unique<Findings>(problem.top, room)};
     const Unit& unit = work.units[i];
-    UnitSearch search{problem, work.spaces[unit.machines], unit.machines, &closest};
+    UnitSearch search{problem, work.spaces[unit.hardware], unit.hardware, &closest};
     search.run(unit, static_cast<std::uint32_t>(i), *result.findings, options.stop);
     report.finished(result.findings->counts.priced);
     return result;
   };
   const auto merge = [&](const UnitFindings& result) {
-    found.fronts[work.units[result.unit].machines].merge(result.findings->front);
+    found.fronts[work.units[result.unit].hardware].merge(result.findings->front);
     found.all.merge(*result.findings);
   };
   tbb::parallel_pipeline(units_ahead * threads,
@@ -97,7 +95,7 @@ bool beats(const Price& a, const Price& b) {
          (a.step < b.step || a.peak < b.peak || a.gpus < b.gpus || a.dollars_per_step < b.dollars_per_step);
 }
 
-/// Fronts of machines and refined plans, without what they beat each other in.
+/// Fronts of the hardware options and refined plans, without what they beat each other in.
 std::vector<Plan> joint_front(const SearchProblem& problem, const Work& work,
                               const std::vector<Front>& fronts, std::vector<Plan> all) {
   for (const Front& front : fronts) {
@@ -116,46 +114,6 @@ std::vector<Plan> joint_front(const SearchProblem& problem, const Work& work,
                    [](const Plan& a, const Plan& b) { return a.price.step < b.price.step; });
   return out;
 }
-
-}  // namespace
-
-Price price_of(const Scenario& sc, const Calibration& calibration, Seconds step, Bytes peak) {
-  const auto gpus = static_cast<double>(sc.cluster.gpus);
-  const double gpu_seconds = step.value() * gpus;
-  return {.step = step,
-          .peak = peak,
-          .capacity = sc.cluster.gpu.memory,
-          .gpus = sc.cluster.gpus,
-          .dollars_per_step = gpu_seconds / 3600 * sc.cluster.gpu.price_per_hour,
-          .tokens_per_second_per_gpu = static_cast<double>(tokens_per_step(sc.recipe)) / gpu_seconds,
-          .mfu = model_flops_per_step(sc, AttentionFlops::CausalHalved).value() / gpu_seconds /
-                 sc.cluster.gpu.peak_of(sc.recipe.precision).value(),
-          .risk = out_of_memory_probability(peak, sc.cluster.gpu.memory,
-                                            memory_sigma(sc.framework, calibration))};
-}
-
-Bytes most_memory(const SearchProblem& problem, std::size_t machines) {
-  const Constraints& limits = problem.constraints;
-  const auto& [cluster, calibration] = problem.machines[machines];
-  const double sigma = memory_sigma(problem.base.framework, calibration);
-  return smaller(cluster.gpu.memory * limits.memory_share,
-                 most_memory_at_risk(cluster.gpu.memory, limits.max_risk, sigma));
-}
-
-Scenario scenario_of(const SearchProblem& problem, std::size_t machines, const Layout& layout,
-                     const Recipe& recipe) {
-  Scenario sc = problem.base;
-  sc.cluster = problem.machines[machines].cluster;
-  sc.layout = layout;
-  sc.recipe = recipe;
-  return sc;
-}
-
-Scenario scenario_of(const SearchProblem& problem, const Plan& plan) {
-  return scenario_of(problem, plan.machines, plan.layout, plan.recipe);
-}
-
-namespace {
 
 Ranking search_in_arena(const SearchProblem& problem, const SearchOptions& options, std::size_t threads) {
   const Work work = divide(problem);

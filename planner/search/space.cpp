@@ -152,15 +152,15 @@ void append_contexts(const SearchSpace& s, ContextKind unused, Unit unit, std::v
 
 }  // namespace
 
-SearchSpace filled_space(const SearchProblem& problem, std::size_t machines) {
+SearchSpace filled_space(const SearchProblem& problem, std::size_t hardware) {
   SearchSpace s = problem.space;
-  fill_degrees(problem, problem.machines[machines].cluster.gpus, s);
+  fill_degrees(problem, problem.hardware[hardware].cluster.gpus, s);
   fill_choices(problem, s);
   return s;
 }
 
-Space make_space(const SearchProblem& problem, std::size_t machines) {
-  Space space{.lists = filled_space(problem, machines)};
+Space make_space(const SearchProblem& problem, std::size_t hardware) {
+  Space space{.lists = filled_space(problem, hardware)};
   const SearchSpace& s = space.lists;
   space.pipes = pipes_of(s);
   const bool plain = std::find(s.vpp.begin(), s.vpp.end(), 1) != s.vpp.end();
@@ -176,7 +176,7 @@ Space make_space(const SearchProblem& problem, std::size_t machines) {
     option.recompute.stage_layers.clear();
     space.recomputes.push_back(option);
   }
-  space.shardings = shardings_of(problem, s, problem.machines[machines].cluster);
+  space.shardings = shardings_of(problem, s, problem.hardware[hardware].cluster);
   Sharding least = problem.base.layout.sharding;
   least.stage = *std::min_element(s.zero.begin(), s.zero.end());
   least.group = 0;
@@ -184,10 +184,10 @@ Space make_space(const SearchProblem& problem, std::size_t machines) {
   return space;
 }
 
-std::vector<Unit> units_of(const SearchProblem& problem, const Space& space, std::size_t machines) {
+std::vector<Unit> units_of(const SearchProblem& problem, const Space& space, std::size_t hardware) {
   const SearchSpace& s = space.lists;
   std::vector<Unit> units;
-  Unit unit{.machines = machines};
+  Unit unit{.hardware = hardware};
   for (const Precision precision : s.precision) {
     unit.precision = precision;
     for (const int tp : s.tp) {

@@ -6,7 +6,7 @@
 
 #include "costmodel/spec/layout.h"
 #include "costmodel/spec/recipe.h"
-#include "planner/search/problem.h"
+#include "planner/problem/problem.h"
 
 namespace hexaplan::planner {
 
@@ -22,7 +22,7 @@ struct RecomputeOption {
   bool every_count = false;  // mode Layers: each count below a stage's layers is a candidate
 };
 
-/// How a search walks the space on one of its machines: every list filled, and dimensions that go together
+/// How a search walks the space on one hardware option: every list filled, and dimensions that go together
 /// joined.
 struct Space {
   SearchSpace lists;                                // filled
@@ -30,17 +30,17 @@ struct Space {
   std::vector<RecomputeOption> recomputes;
   std::vector<costmodel::Sharding> shardings, unsharded;  // for dp·cp > 1, and for dp·cp = 1
 };
-[[nodiscard]] Space make_space(const SearchProblem& problem, std::size_t machines);
+[[nodiscard]] Space make_space(const SearchProblem& problem, std::size_t hardware);
 
 /// The outermost choice: what a task of the search works on alone.
 struct Unit {
-  std::size_t machines = 0;
+  std::size_t hardware = 0;
   costmodel::Precision precision = costmodel::Precision::Bf16;
   int tp = 1, cp = 1, ep = 1, etp = 0;
   costmodel::ContextKind context = costmodel::ContextKind::Ring;
 };
 [[nodiscard]] std::vector<Unit> units_of(const SearchProblem& problem, const Space& space,
-                                         std::size_t machines);
+                                         std::size_t hardware);
 
 /// Orders of `orders` (by index) that differ once axes of size 1 are left out.
 [[nodiscard]] std::vector<std::size_t> distinct_orders(

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "costmodel/compute/operation_builder.h"
-#include "costmodel/memory/memory_risk.h"
 #include "costmodel/schedule/schedule.h"
+#include "costmodel/step/memory_risk.h"
 #include "costmodel/step/model_flops.h"
 #include "planner/refine/refine.h"
 #include "planner/search/search_rules.h"
@@ -22,15 +22,15 @@ std::int64_t count(std::size_t n) {
 
 }  // namespace
 
-UnitSearch::UnitSearch(const SearchProblem& problem, const Space& space, std::size_t machines,
+UnitSearch::UnitSearch(const SearchProblem& problem, const Space& space, std::size_t hardware,
                        LeastSeen* closest)
     : problem_{problem},
       space_{space},
-      machines_{problem.machines[machines]},
+      hardware_{problem.hardware[hardware]},
       sc_{problem.base},
       goal_{problem},
       closest_{closest} {
-  sc_.cluster = machines_.cluster;
+  sc_.cluster = hardware_.cluster;
   sc_.framework.abilities.unequal_stages = *space.lists.unequal_stages;
   StagePlan whole{.embedding = 1, .head = 1};
   for (std::int64_t layer = 0; layer < sc_.model.layers; ++layer) {
@@ -41,7 +41,7 @@ UnitSearch::UnitSearch(const SearchProblem& problem, const Space& space, std::si
   refines_ = problem.refine_winners && problem.objective != Objective::MemoryHeadroom;
   chooses_recomputed_ = refines_ && may_choose_recomputed_layers(space.lists.recompute);
   most_memory_ = sc_.cluster.gpu.memory * problem.constraints.memory_share;
-  memory_sigma_ = memory_sigma(sc_.framework, machines_.calibration);
+  memory_sigma_ = memory_sigma(sc_.framework, hardware_.calibration);
   safe_memory_ = most_memory_at_risk(sc_.cluster.gpu.memory, problem.constraints.max_risk, memory_sigma_);
 }
 
@@ -240,7 +240,7 @@ void UnitSearch::combine(const Pipe& pipe, std::uint16_t batch) {
 void UnitSearch::walk_order(std::uint16_t order) {
   candidate_.order = order;
   sc_.layout.order = space_.lists.order[order];
-  pricer_.emplace(sc_, machines_.calibration);
+  pricer_.emplace(sc_, hardware_.calibration);
   pass_of_.assign(space_.lists.micro_batch.size() * 4 * space_.recomputes.size() * kOperationKinds, nullptr);
   states_.clear();
   states_.resize(plans_ * sharding_options_.size() * 4);

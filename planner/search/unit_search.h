@@ -21,8 +21,8 @@
 #include "costmodel/spec/stage_plan.h"
 #include "costmodel/step/layer_cost.h"
 #include "costmodel/step/step_parts.h"
+#include "planner/problem/problem.h"
 #include "planner/search/findings.h"
-#include "planner/search/problem.h"
 #include "planner/search/space.h"
 #include "planner/search/work.h"
 
@@ -48,7 +48,7 @@ class UnitSearch {
  public:
   /// `closest`: how little memory too much any unit has seen so far; it decides what is worth a look, never
   /// what comes out of all units together. May be null.
-  UnitSearch(const SearchProblem& problem, const Space& space, std::size_t machines,
+  UnitSearch(const SearchProblem& problem, const Space& space, std::size_t hardware,
              LeastSeen* closest = nullptr);
 
   /// Adds what unit number `number` holds to `findings`. Stops early when asked to.
@@ -162,7 +162,7 @@ class UnitSearch {
 
   const SearchProblem& problem_;
   const Space& space_;
-  const Machines& machines_;
+  const HardwareOption& hardware_;
   costmodel::Scenario sc_;                        // the present candidate, as far as it is chosen
   std::vector<costmodel::StagePlan> all_layers_;  // the model on one stage
   std::array<bool, costmodel::kLayerClasses> used_{};

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <limits>
 
-#include "costmodel/memory/explicit_step.h"
-#include "costmodel/memory/memory_risk.h"
-#include "costmodel/memory/stage_memory.h"
+#include "costmodel/program/replay_memory.h"
+#include "costmodel/step/memory_risk.h"
+#include "costmodel/step/stage_memory.h"
 #include "planner/refine/refine.h"
 #include "planner/search/unit_search.h"
 
@@ -28,7 +28,7 @@ Bytes UnitSearch::peak_of(std::uint16_t sharding, const StatePart& states) const
   if (sc_.framework.explicit_step) {
     Scenario sc = sc_;
     sc.layout.sharding = sharding_options_[sharding];
-    if (needs_replay(sc)) return replayed_need(sc, machines_.calibration);
+    if (needs_replay(sc)) return replayed_need(sc, hardware_.calibration);
   }
   const Allocator allocator = allocator_of(sc_);
   Bytes peak;
@@ -187,7 +187,7 @@ Scored UnitSearch::scored(Seconds step, Bytes peak) const {
 }
 
 Family UnitSearch::family() const {
-  return {.machines = unit_.machines,
+  return {.hardware = unit_.hardware,
           .precision = unit_.precision,
           .tp = unit_.tp,
           .cp = unit_.cp,

@@ -1,3 +1,4 @@
+#include "costmodel/communication/device_overhead.h"
 #include "costmodel/compute/operation_builder.h"
 #include "costmodel/memory/layer_ledger.h"
 #include "planner/search/unit_search.h"
@@ -97,9 +98,9 @@ UnitSearch::StatePart UnitSearch::make_state_part(const Pipe& pipe, std::uint16_
   if (!counts) counts.emplace(sc_, all_layers_);
   const ParameterMemory& memory = parameter_memory(pipe.separates_ends, sharding);
   TensorLedger device;
-  append_device_entries(sc_, device_overhead(sc_, machines_.calibration), device);
+  append_device_entries(sc_, device_overhead(sc_, hardware_.calibration), device);
   const MemoryLoad outside = load_of(device);
-  const Pricer pricer{sc_, machines_.calibration};  // the rank order's one knows no shard groups
+  const Pricer pricer{sc_, hardware_.calibration};  // the rank order's one knows no shard groups
   const Allocator allocator = allocator_of(sc_);
   StatePart part;
   for (const StageGroup& group : pipe.groups) {
@@ -107,7 +108,7 @@ UnitSearch::StatePart UnitSearch::make_state_part(const Pipe& pipe, std::uint16_
     load += outside;
     part.least_peak = larger(part.least_peak, device_peak(load, {}, allocator).needed);
     part.loads.push_back(load);
-    part.transfers.push_back(price_transfers(sc_, machines_.calibration, pricer, *counts, group.plan));
+    part.transfers.push_back(price_transfers(sc_, hardware_.calibration, pricer, *counts, group.plan));
   }
   return part;
 }

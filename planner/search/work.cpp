@@ -13,7 +13,7 @@ using namespace costmodel;
 
 Work divide(const SearchProblem& problem) {
   Work work;
-  for (std::size_t m = 0; m < problem.machines.size(); ++m) {
+  for (std::size_t m = 0; m < problem.hardware.size(); ++m) {
     work.spaces.push_back(make_space(problem, m));
     const auto units = units_of(problem, work.spaces.back(), m);
     work.units.insert(work.units.end(), units.begin(), units.end());
@@ -24,12 +24,12 @@ Work divide(const SearchProblem& problem) {
 Plan plan_of(const SearchProblem& problem, const Work& work, const Scored& scored) {
   const Unit& unit = work.units[scored.candidate.unit];
   Scenario sc = problem.base;
-  sc.cluster = problem.machines[unit.machines].cluster;
-  apply(unit, work.spaces[unit.machines], scored.candidate, sc);
-  return {.machines = unit.machines,
+  sc.cluster = problem.hardware[unit.hardware].cluster;
+  apply(unit, work.spaces[unit.hardware], scored.candidate, sc);
+  return {.hardware = unit.hardware,
           .layout = sc.layout,
           .recipe = sc.recipe,
-          .price = price_of(sc, problem.machines[unit.machines].calibration, scored.step, scored.peak)};
+          .price = price_of(sc, problem.hardware[unit.hardware].calibration, scored.step, scored.peak)};
 }
 
 SlowestSteps slowest_steps(const Constraints& c, const Scenario& sc) {
@@ -62,8 +62,9 @@ std::optional<Limit> broken_by_step(const SlowestSteps& slowest, Seconds step) {
 
 Goal::Goal(const SearchProblem& problem)
     : objective_{problem.objective},
-      everything_priced_{std::all_of(problem.machines.begin(), problem.machines.end(),
-                                     [](const Machines& m) { return m.cluster.gpu.price_per_hour > 0; })} {}
+      everything_priced_{
+          std::all_of(problem.hardware.begin(), problem.hardware.end(),
+                      [](const HardwareOption& m) { return m.cluster.gpu.price_per_hour > 0; })} {}
 
 double Goal::of(const ClusterSpec& cluster, Seconds step, Bytes peak) const {
   const auto gpus = static_cast<double>(cluster.gpus);

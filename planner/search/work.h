@@ -3,17 +3,17 @@
 #include <optional>
 #include <vector>
 
+#include "planner/problem/problem.h"
 #include "planner/search/findings.h"
-#include "planner/search/problem.h"
 #include "planner/search/ranking.h"
 #include "planner/search/space.h"
 
 namespace hexaplan::planner {
 
-/// Spaces of all machines and the units of work, numbered in the order in which candidates of equal price
-/// rank.
+/// Spaces of all hardware options and the units of work, numbered in the order in which candidates of equal
+/// price rank.
 struct Work {
-  std::vector<Space> spaces;  // by machines
+  std::vector<Space> spaces;  // by hardware option
   std::vector<Unit> units;
 };
 [[nodiscard]] Work divide(const SearchProblem& problem);

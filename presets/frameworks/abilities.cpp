@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "presets/scenario/vocabulary.h"
+#include "presets/json/vocabulary.h"
 
 namespace hexaplan::presets {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "costmodel/units/nearest_name.h"
 #include "costmodel/units/parse_number.h"
-#include "presets/scenario/vocabulary.h"
+#include "presets/json/vocabulary.h"
 
 namespace hexaplan::presets {
 

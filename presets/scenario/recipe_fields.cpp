@@ -7,8 +7,8 @@
 
 #include "costmodel/units/parse_number.h"
 #include "costmodel/units/parse_units.h"
+#include "presets/json/vocabulary.h"
 #include "presets/scenario/recompute_text.h"
-#include "presets/scenario/vocabulary.h"
 
 namespace hexaplan::presets {
 

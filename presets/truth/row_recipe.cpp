@@ -3,8 +3,8 @@
 #include <limits>
 #include <string_view>
 
+#include "presets/json/vocabulary.h"
 #include "presets/scenario/recompute_text.h"
-#include "presets/scenario/vocabulary.h"
 #include "presets/truth/row_layout.h"
 #include "presets/truth/row_words.h"
 

@@ -28,18 +28,51 @@ foreach(room costmodel charts presets planner validator cli gui)
   endforeach()
 endforeach()
 
-# Walls inside rooms: "folder: folders that it may not include".
-set(walls "validator/executor:validator/measure")
+# Walls inside rooms: "room: its folders from the lowest up". A folder includes itself and those before it; folders joined
+# by "+" stand side by side and never include each other. Every folder that has sources stands in the row of its room.
+set(walls
+    # what units are | the question | the step described | what it costs | a step put together
+    "costmodel: units spec parameters+schedule memory program calibrate communication+compute step simulate"
+    # "json" holds the words of enums as well, which every format shares
+    "presets: json catalog+trace+weights calibration+frameworks+gpus+models clusters scenario launch+truth+validation"
+    "planner: explain+problem fitting+refine search"
+    "validator: executor measure"
+    "validator/measure: accuracy+compare+store sweep fit"
+    "gui: models plot app")
+
 foreach(wall ${walls})
-  string(REPLACE ":" ";" sides ${wall})
-  list(GET sides 0 lower)
-  list(GET sides 1 upper)
-  file(GLOB_RECURSE sources ${ROOT}/${lower}/*.h ${ROOT}/${lower}/*.cpp ${ROOT}/${lower}/*.cu ${ROOT}/${lower}/*.cuh)
-  foreach(source ${sources})
-    file(STRINGS ${source} upwards REGEX "^#include \"${upper}/")
-    foreach(line ${upwards})
-      string(APPEND broken "\n  ${source}: ${line} (${lower} stands below ${upper})")
+  string(REGEX REPLACE ":.*" "" room "${wall}")
+  string(REGEX REPLACE ".*: " "" row "${wall}")
+  string(REPLACE " " ";" floors "${row}")
+  set(below "")
+  set(known "")
+  foreach(floor ${floors})
+    string(REPLACE "+" ";" folders "${floor}")
+    foreach(folder ${folders})
+      list(APPEND known ${folder})
+      file(GLOB_RECURSE sources ${ROOT}/${room}/${folder}/*.h ${ROOT}/${room}/${folder}/*.cpp ${ROOT}/${room}/${folder}/*.cu
+           ${ROOT}/${room}/${folder}/*.cuh)
+      if(NOT sources)
+        string(APPEND broken "\n  ${room}/${folder} stands in the list of walls and has no sources")
+      endif()
+      foreach(source ${sources})
+        file(STRINGS ${source} includes REGEX "^#include \"${room}/[^/\"]+/")
+        foreach(line ${includes})
+          string(REGEX REPLACE "^#include \"${room}/([^/\"]+)/.*" "\\1" target "${line}")
+          if(NOT target STREQUAL folder AND NOT target IN_LIST below)
+            string(APPEND broken "\n  ${source}: ${line} (${room}/${folder} may include: ${below})")
+          endif()
+        endforeach()
+      endforeach()
     endforeach()
+    list(APPEND below ${folders})
+  endforeach()
+  file(GLOB children RELATIVE ${ROOT}/${room} ${ROOT}/${room}/*)
+  foreach(child ${children})
+    file(GLOB_RECURSE sources ${ROOT}/${room}/${child}/*.h ${ROOT}/${room}/${child}/*.cpp)
+    if(sources AND NOT child IN_LIST known)
+      string(APPEND broken "\n  ${room}/${child} stands in no list of walls")
+    endif()
   endforeach()
 endforeach()
 if(broken)

@@ -11,7 +11,7 @@
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/training_cost.h"
 #include "planner/fitting/fitting_changes.h"
-#include "planner/search/problem.h"
+#include "planner/problem/problem.h"
 #include "presets/scenario/scenario_request.h"
 
 namespace hexaplan::gui {

@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "costmodel/spec/rules.h"
 #include "gui/app/setup/fields.h"
 #include "presets/json/input_error.h"
 #include "presets/models/model_dimensions.h"

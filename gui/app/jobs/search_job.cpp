@@ -101,7 +101,7 @@ bool stillAsked(const SearchResult& result, const Evaluation& now) {
 planner::SearchProblem problemOf(const Evaluation& evaluation) {
   planner::SearchProblem problem;
   problem.base = evaluation.scenario;
-  problem.machines.push_back({evaluation.scenario.cluster, evaluation.calibration->calibration});
+  problem.hardware.push_back({evaluation.scenario.cluster, evaluation.calibration->calibration});
   return problem;
 }
 

@@ -5,8 +5,8 @@
 #include "gui/app/setup/field_values.h"
 #include "gui/app/setup/fields.h"
 #include "presets/json/input_error.h"
+#include "presets/json/vocabulary.h"
 #include "presets/scenario/layout_text.h"
-#include "presets/scenario/vocabulary.h"
 
 namespace hexaplan::gui {
 namespace {

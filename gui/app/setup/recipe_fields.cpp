@@ -8,7 +8,7 @@
 #include "gui/app/setup/fields.h"
 #include "presets/catalog/catalog.h"
 #include "presets/json/json_value.h"
-#include "presets/scenario/vocabulary.h"
+#include "presets/json/vocabulary.h"
 
 namespace hexaplan::gui {
 namespace {

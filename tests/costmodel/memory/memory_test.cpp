@@ -1,8 +1,9 @@
 #include <gtest/gtest.h>
 
 #include "costmodel/memory/saved_tensors.h"
-#include "costmodel/memory/stage_memory.h"
 #include "costmodel/parameters/parameter_tensors.h"
+#include "costmodel/spec/rules.h"
+#include "costmodel/step/stage_memory.h"
 #include "tests/costmodel/step/example_scenario.h"
 
 namespace hexaplan::costmodel {

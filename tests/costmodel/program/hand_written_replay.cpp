@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "costmodel/program/replay_memory.h"
 #include "costmodel/schedule/schedule.h"
 #include "costmodel/spec/chunk_order.h"
 #include "costmodel/spec/stage_plan.h"

@@ -3,6 +3,7 @@
 
 #include "costmodel/memory/explicit_step.h"
 #include "costmodel/program/replay.h"
+#include "costmodel/program/replay_memory.h"
 #include "costmodel/spec/scenario.h"
 
 namespace hexaplan::costmodel::program {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "costmodel/program/techniques.h"
+#include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "presets/scenario/scenario_request.h"
 #include "tests/support/random_scenario.h"

@@ -11,6 +11,7 @@
 #include "costmodel/memory/memory_kinds.h"
 #include "costmodel/program/count.h"
 #include "costmodel/program/layer_program.h"
+#include "costmodel/program/replay_memory.h"
 #include "costmodel/step/estimate.h"
 #include "tests/costmodel/program/hand_written_replay.h"
 

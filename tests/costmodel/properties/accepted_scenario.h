@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "tests/support/random_scenario.h"
 

@@ -2,8 +2,9 @@
 #include <cmath>
 #include <limits>
 
-#include "costmodel/memory/memory_risk.h"
 #include "costmodel/parameters/parameter_tensors.h"
+#include "costmodel/spec/rules.h"
+#include "costmodel/step/memory_risk.h"
 #include "tests/costmodel/properties/accepted_scenario.h"
 
 namespace hexaplan::costmodel {

@@ -2,6 +2,7 @@
 #include <sstream>
 #include <string>
 
+#include "costmodel/spec/rules.h"
 #include "tests/costmodel/properties/accepted_scenario.h"
 
 namespace hexaplan::costmodel {

@@ -2,10 +2,10 @@
 #include <cmath>
 #include <string>
 
-#include "costmodel/memory/stage_memory.h"
 #include "costmodel/schedule/schedule.h"
 #include "costmodel/simulate/simulation.h"
 #include "costmodel/spec/stage_plan.h"
+#include "costmodel/step/stage_memory.h"
 #include "tests/costmodel/properties/accepted_scenario.h"
 
 namespace hexaplan::costmodel {

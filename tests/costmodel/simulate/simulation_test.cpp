@@ -7,9 +7,9 @@
 #include <stop_token>
 #include <string>
 
-#include "costmodel/memory/stage_memory.h"
 #include "costmodel/schedule/schedule.h"
 #include "costmodel/step/estimate.h"
+#include "costmodel/step/stage_memory.h"
 #include "tests/costmodel/step/example_scenario.h"
 
 namespace hexaplan::costmodel {

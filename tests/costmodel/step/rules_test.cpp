@@ -1,3 +1,5 @@
+#include "costmodel/spec/rules.h"
+
 #include <gtest/gtest.h>
 
 #include <functional>

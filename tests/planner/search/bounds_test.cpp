@@ -4,6 +4,7 @@
 
 #include "costmodel/memory/activation_memory.h"
 #include "costmodel/memory/memory_load.h"
+#include "costmodel/spec/rules.h"
 #include "costmodel/spec/stage_plan.h"
 #include "costmodel/step/estimate.h"
 #include "tests/support/random_scenario.h"

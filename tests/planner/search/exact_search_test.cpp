@@ -32,13 +32,13 @@ bool keeps_limits(const SearchProblem& problem, const Exhaustive::Priced& p) {
 }
 
 Price price(const SearchProblem& problem, const Exhaustive::Priced& p) {
-  return price_of(p.leaf.scenario, problem.machines[p.leaf.machines].calibration, p.step, p.peak);
+  return price_of(p.leaf.scenario, problem.hardware[p.leaf.hardware].calibration, p.step, p.peak);
 }
 
 double goal(const SearchProblem& problem, const Scenario& sc, Seconds step, Bytes peak) {
   const auto gpus = static_cast<double>(sc.cluster.gpus);
   bool priced = true;
-  for (const Machines& m : problem.machines) priced = priced && m.cluster.gpu.price_per_hour > 0;
+  for (const HardwareOption& m : problem.hardware) priced = priced && m.cluster.gpu.price_per_hour > 0;
   switch (problem.objective) {
     case Objective::StepTime:
       return step.value();
@@ -181,9 +181,9 @@ TEST(exact_search, prices_each_candidate_as_estimate_step_does) {
     pricer.set_visitor([&](const Candidate& candidate, Seconds step, Bytes peak) {
       if (::testing::Test::HasFailure()) return;
       Scenario sc = problem.base;
-      sc.cluster = problem.machines[0].cluster;
+      sc.cluster = problem.hardware[0].cluster;
       apply(units[number], space, candidate, sc);
-      const Estimate estimate = estimate_step(sc, problem.machines[0].calibration);
+      const Estimate estimate = estimate_step(sc, problem.hardware[0].calibration);
       ASSERT_LE(relative(step.value(), estimate.time.total().value()), kRounding) << sc;
       ASSERT_LE(relative(peak.value(), estimate.peak().needed.value()), kRounding);
     });
@@ -204,7 +204,7 @@ Seconds fastest_refined(const SearchProblem& problem, const Exhaustive& all) {
     fastest = smaller(fastest, p.step);
     const Scenario& sc = p.leaf.scenario;
     const Plan plan{
-        .machines = p.leaf.machines, .layout = sc.layout, .recipe = sc.recipe, .price = price(problem, p)};
+        .hardware = p.leaf.hardware, .layout = sc.layout, .recipe = sc.recipe, .price = price(problem, p)};
     if (const auto refined = refine(problem, plan, chooses)) fastest = smaller(fastest, refined->price.step);
   }
   return fastest;

@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "costmodel/spec/rules.h"
 #include "costmodel/spec/stage_plan.h"
 #include "planner/search/search.h"
 #include "tests/support/random_scenario.h"
@@ -18,10 +19,10 @@ using namespace costmodel;
 /// makes no difference (context kind without context parallelism …) is one candidate.
 class Loops {
  public:
-  Loops(const SearchProblem& problem, std::size_t machines, Exhaustive& out)
-      : problem_{problem}, s_{filled_space(problem, machines)}, machines_{machines}, out_{out} {
+  Loops(const SearchProblem& problem, std::size_t hardware, Exhaustive& out)
+      : problem_{problem}, s_{filled_space(problem, hardware)}, hardware_{hardware}, out_{out} {
     sc_ = problem.base;
-    sc_.cluster = problem.machines[machines].cluster;
+    sc_.cluster = problem.hardware[hardware].cluster;
   }
 
   void run() {
@@ -173,7 +174,7 @@ class Loops {
       ++out_.rejected[*rejected];
       return;
     }
-    const Estimate estimate = estimate_step(sc_, problem_.machines[machines_].calibration);
+    const Estimate estimate = estimate_step(sc_, problem_.hardware[hardware_].calibration);
     const Bytes peak = estimate.peak().needed;
     const double risk = estimate.out_of_memory_probability;
     if (sc_.cluster.gpu.memory * problem_.constraints.memory_share < peak) {
@@ -181,12 +182,12 @@ class Loops {
     } else if (problem_.constraints.max_risk < risk) {
       ++out_.too_risky;
     }
-    out_.priced.push_back({{machines_, sc_}, estimate.time.total(), peak, risk});
+    out_.priced.push_back({{hardware_, sc_}, estimate.time.total(), peak, risk});
   }
 
   const SearchProblem& problem_;
   SearchSpace s_;
-  std::size_t machines_;
+  std::size_t hardware_;
   Exhaustive& out_;
   Scenario sc_;
 };
@@ -211,8 +212,8 @@ class Dice {
 
 Exhaustive enumerate_all(const SearchProblem& problem) {
   Exhaustive out;
-  for (std::size_t machines = 0; machines < problem.machines.size(); ++machines)
-    Loops{problem, machines, out}.run();
+  for (std::size_t hardware = 0; hardware < problem.hardware.size(); ++hardware)
+    Loops{problem, hardware, out}.run();
   return out;
 }
 
@@ -237,7 +238,7 @@ SearchProblem random_problem(std::uint64_t seed) {
     cluster.gpu.price_per_hour = dice.roll(3);
     // From far too little to plenty.
     cluster.gpu.memory = Bytes{4e9 * static_cast<double>(1 << dice.roll(7))};
-    p.machines.push_back({cluster, calibration});
+    p.hardware.push_back({cluster, calibration});
   }
   p.base.recipe.global_batch = dice.some<std::int64_t>({8, 24, 48, 64}, 1).front();
   p.base.layout.split = dice.some<StageSplit>({StageSplit::Even, StageSplit::EndsMinusOne}, 1).front();

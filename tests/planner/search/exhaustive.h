@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "costmodel/step/estimate.h"
-#include "planner/search/problem.h"
+#include "planner/problem/problem.h"
 #include "planner/search/ranking.h"
 
 namespace hexaplan::planner {
 
 /// One complete candidate, as plain nested loops find it.
 struct Leaf {
-  std::size_t machines = 0;
+  std::size_t hardware = 0;
   costmodel::Scenario scenario;
 };
 

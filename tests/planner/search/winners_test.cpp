@@ -21,7 +21,7 @@ using namespace costmodel;
 SearchProblem example_problem() {
   SearchProblem problem;
   problem.base = example_scenario();
-  problem.machines = {{problem.base.cluster, {}}};
+  problem.hardware = {{problem.base.cluster, {}}};
   return problem;
 }
 
@@ -70,7 +70,7 @@ TEST(ranking, simulates_what_it_lists_and_says_how_far_the_closed_form_was_off) 
 /// Questions whose stages do not come out even: 32 layers over 3, 5, 6 or 12 stages.
 SearchProblem uneven_problem(std::int64_t gpus) {
   SearchProblem problem = example_problem();
-  problem.machines[0].cluster.gpus = problem.machines[0].cluster.levels.back().ranks = gpus;
+  problem.hardware[0].cluster.gpus = problem.hardware[0].cluster.levels.back().ranks = gpus;
   problem.base.recipe.global_batch = gpus * 4;
   return problem;
 }
@@ -124,7 +124,7 @@ TEST(ranking, refined_and_simulated_plans_do_not_depend_on_threads_either) {
 
 TEST(ranking, recomputes_by_layer_only_where_the_space_has_every_count) {
   SearchProblem problem = uneven_problem(24);
-  problem.machines[0].cluster.gpu.memory = Bytes{30e9};
+  problem.hardware[0].cluster.gpu.memory = Bytes{30e9};
   problem.space.recompute = {{.mode = RecomputeMode::None}};
   for (const RankedPlan& plan : search(problem).plans)
     EXPECT_EQ(plan.plan.recipe.recompute.mode, RecomputeMode::None);
@@ -136,7 +136,7 @@ TEST(ranking, recomputes_by_layer_only_where_the_space_has_every_count) {
 TEST(ranking, a_layout_is_rejected_with_its_neighbours_that_pass) {
   SearchProblem problem = example_problem();
   problem.base.model.attention.kv_heads = problem.base.model.attention.heads = 24;
-  problem.machines[0].cluster.gpus = 16;
+  problem.hardware[0].cluster.gpus = 16;
   problem.space.tp = {1, 16};
   const Ranking ranking = search(problem);
   const RejectionCount* heads = rejection(ranking, "heads-divide-by-tp");
@@ -160,7 +160,7 @@ TEST(ranking, degrees_that_do_not_fill_the_cluster_are_counted) {
 
 TEST(ranking, of_machines_too_small_says_what_comes_closest) {
   SearchProblem problem = example_problem();
-  problem.machines[0].cluster.gpu.memory = Bytes{5e9};
+  problem.hardware[0].cluster.gpu.memory = Bytes{5e9};
   const Ranking ranking = search(problem);
   EXPECT_TRUE(ranking.plans.empty());
   EXPECT_TRUE(ranking.pareto.empty());
@@ -172,7 +172,7 @@ TEST(ranking, of_machines_too_small_says_what_comes_closest) {
 
 TEST(ranking, lists_no_plan_that_runs_out_of_memory_more_often_than_allowed) {
   SearchProblem problem = example_problem();
-  problem.machines[0].cluster.gpu.memory = Bytes{24e9};
+  problem.hardware[0].cluster.gpu.memory = Bytes{24e9};
   const Ranking safe = search(problem);
   ASSERT_FALSE(safe.plans.empty());
   for (const RankedPlan& plan : safe.plans) {
@@ -198,7 +198,7 @@ TEST(ranking, lists_no_plan_that_runs_out_of_memory_more_often_than_allowed) {
 TEST(ranking, keeps_hours_dollars_and_mfu) {
   SearchProblem problem = example_problem();
   problem.base.recipe.tokens = 1'000'000'000;
-  problem.machines[0].cluster.gpu.price_per_hour = 2;
+  problem.hardware[0].cluster.gpu.price_per_hour = 2;
   problem.simulate_winners = false;
   const Ranking free = search(problem);
   ASSERT_GE(free.plans.size(), 2);
@@ -225,9 +225,9 @@ TEST(ranking, the_cheapest_cluster_that_is_fast_enough_wins_by_gpus) {
   problem.base.recipe.tokens = 1'000'000'000;
   problem.objective = Objective::Gpus;
   for (const std::int64_t gpus : {8, 32}) {
-    Machines machines = problem.machines[0];
-    machines.cluster.gpus = machines.cluster.levels.back().ranks = gpus;
-    problem.machines.push_back(machines);
+    HardwareOption hardware = problem.hardware[0];
+    hardware.cluster.gpus = hardware.cluster.levels.back().ranks = gpus;
+    problem.hardware.push_back(hardware);
   }
   ASSERT_EQ(search(problem).plans.at(0).plan.price.gpus, 8);
   const double steps = 1e9 / (64 * 8192);
@@ -298,7 +298,7 @@ TEST(uneven_split, is_the_fastest_of_all_splits_that_fit) {
     SearchProblem problem = example_problem();
     problem.base.model.layers = 8;
     problem.base.recipe.global_batch = 32;
-    problem.machines[0].cluster.gpu.memory = Bytes{gigabytes * 1e9};
+    problem.hardware[0].cluster.gpu.memory = Bytes{gigabytes * 1e9};
     Plan plan{.layout = problem.base.layout, .recipe = problem.base.recipe};
     plan.layout.pp = 4, plan.layout.dp = 2;
     plan.recipe.recompute.mode = RecomputeMode::Full;

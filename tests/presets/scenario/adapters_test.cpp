@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "costmodel/parameters/trained_elements.h"
+#include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "presets/scenario/scenario_request.h"
 

@@ -17,9 +17,9 @@
 #include "costmodel/step/training_cost.h"
 #include "presets/catalog/catalog.h"
 #include "presets/frameworks/framework_preset.h"
+#include "presets/json/vocabulary.h"
 #include "presets/scenario/recipe_fields.h"
 #include "presets/scenario/scenario_request.h"
-#include "presets/scenario/vocabulary.h"
 
 namespace hexaplan::presets {
 namespace {

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "tests/validator/step/tiny_scenario.h"
 #include "validator/executor/communicator/threads/thread_ranks.h"

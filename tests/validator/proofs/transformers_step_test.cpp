@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "presets/json/read_json.h"
 #include "presets/models/read_model_config.h"

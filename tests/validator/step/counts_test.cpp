@@ -7,8 +7,9 @@
 #include <string>
 #include <tuple>
 
-#include "costmodel/memory/explicit_step.h"
+#include "costmodel/program/replay_memory.h"
 #include "costmodel/schedule/schedule.h"
+#include "costmodel/spec/rules.h"
 #include "costmodel/spec/stage_plan.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/step_counts.h"

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "tests/validator/step/tiny_scenario.h"
 #include "validator/executor/parameters/initial_values.h"

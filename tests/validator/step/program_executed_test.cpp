@@ -10,6 +10,7 @@
 #include "costmodel/program/count.h"
 #include "costmodel/program/layer_program.h"
 #include "costmodel/program/replay.h"
+#include "costmodel/program/replay_memory.h"
 #include "costmodel/spec/chunk_order.h"
 #include "costmodel/spec/stage_plan.h"
 #include "tests/validator/step/layout_cases.h"

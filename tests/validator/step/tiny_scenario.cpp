@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "presets/frameworks/framework_preset.h"
 #include "validator/executor/communicator/threads/thread_ranks.h"

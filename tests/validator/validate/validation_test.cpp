@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "costmodel/spec/rules.h"
 #include "costmodel/step/stage_times.h"
 #include "presets/json/input_error.h"
 #include "presets/validation/validation_list.h"

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "presets/scenario/scenario_words.h"
 #include "tests/validator/step/command_words.h"

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "costmodel/spec/chunk_order.h"
+#include "costmodel/spec/rules.h"
 #include "costmodel/spec/stage_plan.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/units/ceil_div.h"

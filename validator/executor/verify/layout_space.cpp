@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "costmodel/spec/chunk_order.h"
+#include "costmodel/spec/rules.h"
 #include "costmodel/spec/stage_plan.h"
 #include "costmodel/step/estimate.h"
 #include "validator/executor/parameters/initial_values.h"

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "costmodel/calibrate/calibration.h"
+#include "costmodel/compute/operation.h"
 #include "costmodel/spec/cluster_spec.h"
 
 namespace hexaplan::validator {

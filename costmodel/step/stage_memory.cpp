@@ -1,9 +1,10 @@
-#include "costmodel/memory/stage_memory.h"
+#include "costmodel/step/stage_memory.h"
 
 #include <cstddef>
 
-#include "costmodel/memory/explicit_step.h"
+#include "costmodel/communication/device_overhead.h"
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/program/replay_memory.h"
 
 namespace hexaplan::costmodel {
 namespace {

@@ -12,7 +12,7 @@ namespace hexaplan::planner {
 
 /// One offer of hardware: a number of GPUs of one type, and what is known of their speed. A search over GPU
 /// counts or types has one of these for each.
-struct Machines {
+struct HardwareOption {
   costmodel::ClusterSpec cluster;
   costmodel::Calibration calibration;
 };
@@ -62,7 +62,7 @@ inline constexpr std::size_t kDefaultTop = 10;
 /// vocabulary parallelism, ZeRO++ …); its cluster and the degrees of its layout are not read.
 struct SearchProblem {
   costmodel::Scenario base;
-  std::vector<Machines> machines;
+  std::vector<HardwareOption> hardware;
   SearchSpace space;
   Objective objective = Objective::StepTime;
   Constraints constraints;

@@ -1,8 +1,8 @@
-// The schedule of one stage run as allocations, by the step program.
+#include "costmodel/program/replay_memory.h"
+
 #include <algorithm>
 #include <functional>
 
-#include "costmodel/memory/explicit_step.h"
 #include "costmodel/program/replay.h"
 #include "costmodel/program/techniques.h"
 #include "costmodel/schedule/schedule.h"

@@ -1,4 +1,4 @@
-#include "costmodel/memory/memory_risk.h"
+#include "costmodel/step/memory_risk.h"
 
 #include <cmath>
 #include <limits>
