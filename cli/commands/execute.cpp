@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <thread>
+#include <utility>
 
 #include "cli/commands/host_memory.h"
 #include "cli/commands/interrupts.h"
@@ -44,13 +45,17 @@ namespace {
 constexpr std::chrono::seconds kLinger{10};
 constexpr std::int64_t kShrunkRanks = 64;  // threads that a laptop runs
 
-/// The CPU rounds to none of the types that the ledger stores: it computes in --dtype throughout.
+/// Where the CPU is told to compute in another type than the plan stores, it rounds to none of the plan's.
 std::string other_arithmetic(const ExecutionQuestion& question) {
   const costmodel::DType planned = costmodel::activation_dtype(question.scenario.recipe.precision);
-  const costmodel::DType computed = question.dtype == "f64" ? costmodel::DType::Fp64 : costmodel::DType::Fp32;
-  if (question.device != "cpu" || planned == computed) return {};
-  return fmt::format("computed in {} on the CPU; bytes are counted as {}",
-                     computed == costmodel::DType::Fp64 ? "float64" : "float32",
+  const validator::Element wanted =
+      stored_element(planned, validator::Element::F32, validator::Element::Bf16);
+  if (question.device != "cpu" || question.dtype == name_of(wanted)) return {};
+  constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"f64", "float64"}, {"f32", "float32"}, {"bf16", "bfloat16"}};
+  const auto* const words = std::find_if(std::begin(kWords), std::end(kWords),
+                                         [&](const auto& row) { return row.first == question.dtype; });
+  return fmt::format("computed in {} on the CPU; bytes are counted as {}", words->second,
                      name_in(presets::kDTypeNames, planned));
 }
 
@@ -73,6 +78,9 @@ ExecutionQuestion ask_for_execution(const ExecuteOptions& options, presets::Scen
   }
   auto [scenario, notes] = resolve_request(request, options.question);
   question.scenario = std::move(scenario);
+  const costmodel::DType stored = costmodel::activation_dtype(question.scenario.recipe.precision);
+  const std::optional<validator::Element> element = validator::default_element(question.device, stored);
+  if (question.dtype.empty() && element) question.dtype = name_of(*element);
   question.arithmetic = other_arithmetic(question);
   question.notes.insert(question.notes.end(), notes.begin(), notes.end());
   return question;
@@ -275,7 +283,7 @@ class Execution {
 
   [[nodiscard]] std::optional<costmodel::Rejected> refused_by_host(
       const costmodel::Scenario& scenario) const {
-    const std::optional<validator::Element> element = validator::element_named(options_.dtype);
+    const std::optional<validator::Element> element = validator::element_named(result_.question.dtype);
     const bool elsewhere = options_.ranks == "mpi" && !all_ranks_are_here(scenario.layout.world_size());
     HostRanks ranks{.all = !elsewhere && !is_solo(options_), .solo_rank = std::nullopt};
     if (is_solo(options_)) ranks.solo_rank = options_.solo_rank;
@@ -340,7 +348,7 @@ class Execution {
     }
     run.memory_limit = options_.memory_limit;
     run.keep_timeline = options_.timeline;
-    const validator::Element element = validator::element_named(options_.dtype).value();
+    const validator::Element element = validator::element_named(result_.question.dtype).value();
     run.make_device = [this, element](int rank) {
       return validator::make_device(options_.device, element, backend_->gpu_of(rank));
     };

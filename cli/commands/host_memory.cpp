@@ -76,10 +76,11 @@ Bytes free_host_memory() {
 }
 
 Bytes host_bytes(const Scenario& scenario, int stage, Element element) {
+  const Element wide = element == Element::F64 ? Element::F64 : Element::F32;
   std::array<Bytes, costmodel::kInstants> alive{};
   for (const costmodel::TensorEntry& entry : costmodel::build_ledger(scenario, stage)) {
     if (!lies_in_tensors(entry.kind)) continue;
-    const auto stored = static_cast<double>(bytes_of(stored_element(entry.dtype, element, element)));
+    const auto stored = static_cast<double>(bytes_of(stored_element(entry.dtype, wide, element)));
     for (int i = 0; i < costmodel::kInstants; ++i) {
       if ((entry.alive & costmodel::instant_at(i)) != 0)
         alive[static_cast<std::size_t>(i)] += Bytes{entry.elements * entry.count * stored};

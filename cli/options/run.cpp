@@ -28,13 +28,12 @@ double positive_number(const std::string& text, const std::string& flag, double 
   return *value;
 }
 
-/// A device computes in what its row of the table has; its first one is the default.
+/// A device computes in what its row of the table has. Nothing given: as the plan stores activations.
 void check_dtype(ExecuteOptions& options) {
   std::vector<std::string_view> known;
   for (const validator::Element element : validator::elements_of_device(options.device))
     known.push_back(validator::name_of(element));
-  if (known.empty()) return;  // an unknown device: the run says so
-  if (options.dtype.empty()) options.dtype = known.front();
+  if (known.empty() || options.dtype.empty()) return;  // of an unknown device the run says so
   if (std::find(known.begin(), known.end(), options.dtype) != known.end()) return;
   throw UsageError{fmt::format("--dtype: got \"{}\", expected {} (what {} computes in)", options.dtype,
                                fmt::join(known, " or "), options.device)};
@@ -85,7 +84,7 @@ CommandRow run_row() {
        validator::backend_names(validator::BackendRole::Device)},
       {"--dtype",
        "TYPE",
-       "What the device computes in: f32 or f64 (cpu), bf16 or f32 (cuda). Default: the first",
+       "What the device computes in: bf16, f32 or f64 (cpu), bf16 or f32 (cuda). Default: as the plan stores",
        &options.dtype,
        {"f32", "f64", "bf16"}},
       {"--ranks", "KIND", "What a rank is: see 'hexaplan backends'. Default: threads of this process",

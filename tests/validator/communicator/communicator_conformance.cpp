@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <sstream>
 #include <utility>
+
+#include "validator/executor/device/bf16.h"
 
 namespace hexaplan::validator {
 namespace {
@@ -147,6 +150,49 @@ std::string all_to_all_v(Communicator& world) {
   std::vector<double> out(expected.size());
   world.all_to_all_v(all(std::as_const(in)), sends, all(out), receives, kCall).wait();
   return differs(out, expected);
+}
+
+/// Numbers that 8 bits hold, sums over ranks included.
+std::vector<Bf16> narrow_values(int rank, std::int64_t elements) {
+  std::vector<Bf16> values(static_cast<std::size_t>(elements));
+  for (std::int64_t i = 0; i < elements; ++i)
+    values[static_cast<std::size_t>(i)] = to_bf16(static_cast<float>(rank + 1 + i % 5));
+  return values;
+}
+Buffer narrow(std::vector<Bf16>& values) {
+  return {values.data(), static_cast<std::int64_t>(values.size()), DType::Bf16};
+}
+std::vector<float> widened(const std::vector<Bf16>& narrow_numbers) {
+  std::vector<float> values;
+  for (const Bf16 x : narrow_numbers) values.push_back(to_float(x));
+  return values;
+}
+
+std::string bf16(Communicator& world) {
+  const std::int64_t part = 6, n = part * world.size();
+  std::vector<float> sums(static_cast<std::size_t>(n)), gathered;
+  for (int r = 0; r < world.size(); ++r) {
+    const std::vector<float> theirs = widened(narrow_values(r, n)), of_part = widened(narrow_values(r, part));
+    std::transform(sums.begin(), sums.end(), theirs.begin(), sums.begin(), std::plus<>{});
+    gathered.insert(gathered.end(), of_part.begin(), of_part.end());
+  }
+  std::vector<Bf16> mine = narrow_values(world.rank(), n), own = narrow_values(world.rank(), part);
+  std::vector<Bf16> scattered(own.size()), all_parts(mine.size()), exchanged(mine.size());
+  world.reduce_scatter(narrow(mine), narrow(scattered), Reduction::Sum, kCall).wait();
+  world.all_gather(narrow(own), narrow(all_parts), kCall).wait();
+  world.all_to_all(narrow(all_parts), narrow(exchanged), kCall).wait();
+  world.all_reduce(narrow(mine), Reduction::Sum, kCall).wait();
+  std::vector<Bf16> root = narrow_values(0, n);
+  if (world.rank() != 0) root.assign(root.size(), Bf16{});
+  world.broadcast(narrow(root), 0, kCall).wait();
+  const auto first = sums.begin() + world.rank() * part;
+  std::vector<float> back;  // every rank has the same parts, and sends the one of this rank
+  for (int r = 0; r < world.size(); ++r)
+    back.insert(back.end(), gathered.begin() + world.rank() * part,
+                gathered.begin() + (world.rank() + 1) * part);
+  return first_of({differs(widened(mine), sums), differs(widened(scattered), {first, first + part}),
+                   differs(widened(all_parts), gathered), differs(widened(exchanged), back),
+                   differs(widened(root), widened(narrow_values(0, n)))});
 }
 
 std::string broadcast(Communicator& world) {
@@ -335,6 +381,7 @@ const std::vector<ConformanceCase>& conformance_cases() {
       {"all_to_all", all_to_all},
       {"all_to_all_v", all_to_all_v},
       {"broadcast", broadcast},
+      {"bf16", bf16},
       {"send_before_receive", send_before_receive},
       {"messages_in_order", messages_in_order},
       {"passes_apart", passes_apart},

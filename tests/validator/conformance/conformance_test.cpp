@@ -26,6 +26,10 @@ TEST_P(Conformance, cpu_in_float32) {
   expect_like_float64(GetParam(), *validator::make_cpu_device(Element::F32), kFp32);
 }
 
+TEST_P(Conformance, cpu_in_bfloat16) {
+  expect_like_float64(GetParam(), *validator::make_cpu_device(Element::Bf16), kBf16);
+}
+
 TEST_P(Conformance, cuda_kernels_in_float32) {
   expect_like_float64(GetParam(), *make_emulated_device(Element::F32), kFp32);
 }

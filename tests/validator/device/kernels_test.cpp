@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/validator/device/random_numbers.h"
+#include "validator/executor/device/bf16.h"
 #include "validator/executor/device/cpu/cpu_device.h"
 #include "validator/executor/device/cpu/kernels/activation.h"
 #include "validator/executor/device/cpu/kernels/adamw.h"
@@ -364,6 +365,40 @@ TEST(cpu_device, counts_two_bytes_where_the_ledger_names_bf16_and_computes_in_fl
   EXPECT_EQ(device->memory().live_bytes(), 12);
   EXPECT_EQ(x.view().bytes(), 48U);
   EXPECT_TRUE(std::isnan(*x.view().as<double>())) << "what nobody wrote must not pass as a number";
+}
+
+TEST(cpu_device, of_bf16_keeps_two_bytes_of_what_the_ledger_does_and_four_of_masters) {
+  const auto device = make_cpu_device(Element::Bf16);
+  const Tensor data = device->allocate(kLabel, 2, 3);
+  const Tensor master = device->allocate({.name = "master", .dtype = costmodel::DType::Fp32}, 2, 3);
+  EXPECT_EQ(data.view().bytes(), 12U);
+  EXPECT_EQ(master.view().bytes(), 24U);
+  EXPECT_EQ(device->memory().live_bytes(), 12 + 24) << "what is counted is what is there";
+  EXPECT_TRUE(std::isnan(to_float(*data.view().as<Bf16>())));
+}
+
+TEST(cpu_device, of_bf16_rounds_a_result_once_to_nearest_even) {
+  const auto device = make_cpu_device(Element::Bf16);
+  const auto make = [&](std::int64_t rows, std::int64_t cols, const std::vector<double>& values) {
+    Tensor t = device->allocate(kLabel, rows, cols);
+    device->upload(t.view(), values);
+    return t;
+  };
+  const auto read = [&](const Tensor& t) {
+    std::vector<double> values(static_cast<std::size_t>(t.view().elements()));
+    device->download(values, t);
+    return values;
+  };
+  // Between 256 and 512 numbers of eight bits are 2 apart: halves go to the even neighbour.
+  const Tensor sums = make(1, 4, {256, 258, 256, 256});
+  device->add(sums, make(1, 4, {1, 1, 1.5, 0.5}));
+  EXPECT_EQ(read(sums), (std::vector<double>{256, 260, 258, 256}));
+  // Each of the eight ones alone would be lost on 256; their sum in float32 is not.
+  const Tensor product = make(1, 1, {0});
+  device->gemm({.operation = "test"}, {.a = make(1, 9, {256, 1, 1, 1, 1, 1, 1, 1, 1}),
+                                       .b = make(9, 1, std::vector<double>(9, 1)),
+                                       .c = product});
+  EXPECT_EQ(read(product), (std::vector<double>{264}));
 }
 
 TEST(cpu_device, a_grouped_gemm_multiplies_every_group_of_tokens_by_a_matrix_of_its_own) {

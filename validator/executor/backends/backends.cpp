@@ -97,13 +97,13 @@ std::unique_ptr<Device> make_cuda_device(Element element, int gpu) {
   return cuda->make_device({.element = element, .gpu = gpu, .attention = find_cudnn().library});
 }
 
-constexpr std::array kCpuElements{Element::F32, Element::F64};
+constexpr std::array kCpuElements{Element::F32, Element::F64, Element::Bf16};
 constexpr std::array kCudaElements{Element::Bf16, Element::F32};
 
 constexpr BackendRow kBackends[] = {
     {.name = "cpu",
      .role = BackendRole::Device,
-     .what = "float64 and float32 on the host's processors",
+     .what = "float32, float64 and bfloat16 on the host's processors",
      .probe = probe_processor,
      .make_device = [](Element element, int /*gpu*/) { return make_cpu_device(element); },
      .elements = kCpuElements},
@@ -191,6 +191,14 @@ std::unique_ptr<RankBackend> make_rank_backend(std::string_view name, const Rank
 std::vector<Element> elements_of_device(std::string_view name) {
   const BackendRow* row = row_of(name);
   return row == nullptr ? std::vector<Element>{} : std::vector(row->elements.begin(), row->elements.end());
+}
+
+std::optional<Element> default_element(std::string_view device, costmodel::DType activations) {
+  const BackendRow* row = row_of(device);
+  if (row == nullptr || row->elements.empty()) return std::nullopt;
+  const Element planned = stored_element(activations, Element::F32, Element::Bf16);
+  const bool has_it = std::find(row->elements.begin(), row->elements.end(), planned) != row->elements.end();
+  return has_it ? planned : row->elements.front();
 }
 
 std::string_view name_of(Element element) {

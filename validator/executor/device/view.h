@@ -5,7 +5,7 @@
 
 namespace hexaplan::validator {
 
-/// What the device stores per element. The CPU computes in F64 (proofs) or F32; Bf16 belongs to GPUs. E4m3
+/// What the device stores per element. Nobody computes in Bf16, which is widened to F32 and rounded. E4m3
 /// (e4m3.h) is for operands of matrix products alone: it can be copied, filled with noise and multiplied.
 enum class Element : std::uint8_t { F64, F32, Bf16, I32, E4m3 };
 

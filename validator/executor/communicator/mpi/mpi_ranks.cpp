@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "validator/executor/communicator/mpi/mpi_job.h"
+#include "validator/executor/device/bf16.h"
 #include "validator/executor/device/device.h"
 
 namespace hexaplan::validator {
@@ -24,8 +25,28 @@ int mpi_type_of(costmodel::DType type) {
     case costmodel::DType::Int32:
       return kHexaplanMpiI32;
     default:
-      throw std::logic_error{"ranks of MPI talk in float64, float32 and int32 only"};
+      throw std::logic_error{"ranks of MPI add float64, float32, bfloat16 and int32 only"};
   }
+}
+
+/// How elements travel: bf16 is no type of MPI, so that it is two bytes.
+struct Wire {
+  int type, per_element;
+};
+Wire wire_of(costmodel::DType type) {
+  if (type == costmodel::DType::Bf16) return {kHexaplanMpiByte, 2};
+  return {mpi_type_of(type), 1};
+}
+
+/// bf16 numbers as the fp32 that MPI can add, and back.
+std::vector<float> widened(ConstBuffer narrow) {
+  const auto* const numbers = static_cast<const Bf16*>(narrow.data);
+  std::vector<float> wide(static_cast<std::size_t>(narrow.elements));
+  std::transform(numbers, numbers + narrow.elements, wide.begin(), [](Bf16 x) { return to_float(x); });
+  return wide;
+}
+void narrow_into(Buffer narrow, const std::vector<float>& wide) {
+  std::transform(wide.begin(), wide.end(), static_cast<Bf16*>(narrow.data), to_bf16);
 }
 
 int count_of(std::int64_t elements) {
@@ -80,12 +101,25 @@ class MpiCommunicator : public Communicator {
     return {};
   }
   Work do_all_reduce(Buffer data, Reduction reduction, const Call& call) override {
+    if (data.type == costmodel::DType::Bf16) {
+      std::vector<float> wide = widened(data);
+      do_all_reduce(Buffer{std::span{wide}}, reduction, call).wait();
+      narrow_into(data, wide);
+      return {};
+    }
     return run(call, "all-reduce", [&](const HexaplanMpi& mpi) {
       return mpi.all_reduce(handle_, data.data, count_of(data.elements), mpi_type_of(data.type),
                             reduction_of(reduction));
     });
   }
   Work do_reduce_scatter(ConstBuffer in, Buffer out, Reduction reduction, const Call& call) override {
+    if (in.type == costmodel::DType::Bf16) {
+      const std::vector<float> wide = widened(in);
+      std::vector<float> sums(static_cast<std::size_t>(out.elements));
+      do_reduce_scatter(ConstBuffer{std::span{wide}}, Buffer{std::span{sums}}, reduction, call).wait();
+      narrow_into(out, sums);
+      return {};
+    }
     // MPI forbids that `out` is a part of `in`, which the contract allows.
     std::vector<std::byte> result(static_cast<std::size_t>(out.bytes()));
     run(call, "reduce-scatter", [&](const HexaplanMpi& mpi) {
@@ -98,21 +132,24 @@ class MpiCommunicator : public Communicator {
   Work do_all_gather(ConstBuffer in, Buffer out, const Call& call) override {
     const bool in_place = in.data == static_cast<std::byte*>(out.data) + rank() * in.bytes();
     return run(call, "all-gather", [&](const HexaplanMpi& mpi) {
-      return mpi.all_gather(handle_, in_place ? nullptr : in.data, out.data, count_of(in.elements),
-                            mpi_type_of(in.type));
+      const Wire wire = wire_of(in.type);
+      return mpi.all_gather(handle_, in_place ? nullptr : in.data, out.data,
+                            count_of(in.elements * wire.per_element), wire.type);
     });
   }
   Work do_all_to_all_v(ConstBuffer in, std::span<const std::int64_t> send_counts, Buffer out,
                        std::span<const std::int64_t> receive_counts, const Call& call) override {
-    const Parts sends{send_counts}, receives{receive_counts};
+    const Wire wire = wire_of(in.type);
+    const Parts sends{send_counts, wire.per_element}, receives{receive_counts, wire.per_element};
     return run(call, "all-to-all", [&](const HexaplanMpi& mpi) {
       return mpi.all_to_all_v(handle_, in.data, sends.counts.data(), sends.at.data(), out.data,
-                              receives.counts.data(), receives.at.data(), mpi_type_of(in.type));
+                              receives.counts.data(), receives.at.data(), wire.type);
     });
   }
   Work do_broadcast(Buffer data, int root, const Call& call) override {
     return run(call, "broadcast", [&](const HexaplanMpi& mpi) {
-      return mpi.broadcast(handle_, data.data, count_of(data.elements), mpi_type_of(data.type), root);
+      const Wire wire = wire_of(data.type);
+      return mpi.broadcast(handle_, data.data, count_of(data.elements * wire.per_element), wire.type, root);
     });
   }
   Work do_send(ConstBuffer data, int to, const Call& call, int tag) override {
@@ -151,10 +188,10 @@ class MpiCommunicator : public Communicator {
 
   /// Counts and displacements as MPI takes them.
   struct Parts {
-    explicit Parts(std::span<const std::int64_t> elements) {
+    Parts(std::span<const std::int64_t> elements, int per_element) {
       for (const std::int64_t part : elements) {
         at.push_back(counts.empty() ? 0 : at.back() + counts.back());
-        counts.push_back(count_of(part));
+        counts.push_back(count_of(part * per_element));
       }
     }
     std::vector<int> counts, at;
