@@ -10,14 +10,14 @@
 
 namespace hexaplan::planner {
 
-/// A setting and the value it gets: {"recompute", "full"}, {"micro-batch", "1"}; words of the layout have the
+/// A setting and its new value: {"recompute", "full"}, {"micro-batch", "1"}; words of the layout have the
 /// name "layout": {"layout", "zero1"}.
 struct ChangedSetting {
   std::string_view name;
   std::string value;
 };
 
-/// A change to the question that would make it fit, and what it would then take.
+/// A change that makes the scenario fit, with its memory and step time.
 struct FittingChange {
   std::vector<ChangedSetting> settings;
   costmodel::Recipe recipe;  // with the change
@@ -25,14 +25,14 @@ struct FittingChange {
   costmodel::Bytes peak;  // what the fullest GPU needs (StageMemory::needed)
   costmodel::Seconds step;
   double risk = 0;  // chance of running out of memory
-  /// What the change brings that neither peak nor step contain: whoever proposes it says so.
+  /// Effects of the change that neither peak nor step time contain; to be shown with it.
   std::vector<costmodel::KnobNote> not_modelled;
 };
 
-/// One or two changes of recipe and layout together (three where two do not do), on the same cluster and
+/// One or two changes of recipe and layout together (three if two are not enough), on the same cluster and
 /// global batch, that make `scenario` fit with a chance of running out of memory of at most `max_risk`: the
-/// quickest `most` of them, those whose cost is not modelled last. None contains another that fits already.
-/// Empty when none does.
+/// fastest `most` of them, those with unmodelled costs last. None contains a smaller set that already fits.
+/// Empty if there is none.
 [[nodiscard]] std::vector<FittingChange> fitting_changes(const costmodel::Scenario& scenario,
                                                          const costmodel::Calibration& calibration,
                                                          std::size_t most, double max_risk = kDefaultRisk);

@@ -9,7 +9,7 @@
 
 namespace hexaplan::planner {
 
-/// What a candidate is judged by.
+/// What a candidate is ranked and limited by.
 struct Price {
   costmodel::Seconds step;
   costmodel::Bytes peak;      // device memory of the fullest stage
@@ -31,18 +31,19 @@ struct Plan {
   Price price;
 };
 
-/// The question that `plan` answers: base with the plan's cluster, layout and recipe. estimate_step of it
+/// The scenario of `plan`: the problem's base with the plan's cluster, layout and recipe. Its estimate_step
 /// gives the plan's price.
 [[nodiscard]] costmodel::Scenario scenario_of(const SearchProblem& problem, std::size_t hardware,
                                               const costmodel::Layout& layout,
                                               const costmodel::Recipe& recipe);
 [[nodiscard]] costmodel::Scenario scenario_of(const SearchProblem& problem, const Plan& plan);
 
-/// Step and peak as what a plan is judged by.
+/// The price of a scenario whose step time and peak device memory are known.
 [[nodiscard]] Price price_of(const costmodel::Scenario& scenario, const costmodel::Calibration& calibration,
                              costmodel::Seconds step, costmodel::Bytes peak);
 
-/// The largest peak that `constraints` allow on this hardware: as a share of the device, and by the risk.
+/// The largest peak that the limits allow on hardware option `hardware`: by the share of the device's memory
+/// and by the risk.
 [[nodiscard]] costmodel::Bytes most_memory(const SearchProblem& problem, std::size_t hardware);
 
 }  // namespace hexaplan::planner

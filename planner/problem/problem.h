@@ -10,29 +10,28 @@
 
 namespace hexaplan::planner {
 
-/// One offer of hardware: a number of GPUs of one type, and what is known of their speed. A search over GPU
-/// counts or types has one of these for each.
+/// A cluster of one GPU type, and its calibration. A search over GPU counts or types has one per choice.
 struct HardwareOption {
   costmodel::ClusterSpec cluster;
   costmodel::Calibration calibration;
 };
 
-/// Values that every dimension may take. An empty list means every sensible value (docs/search.md says
-/// which): the divisors of the world for the degrees, what the framework runs for the rest. Data parallelism
-/// follows from the others, as the GPUs that are left; `dp` only restricts it.
+/// Values of every dimension. An empty list stands for the default values (docs/search.md): divisors of the
+/// world size for the degrees, what the framework supports for the rest. Data parallelism follows from the
+/// other degrees; `dp` only restricts it.
 struct SearchSpace {
   std::vector<int> dp, tp, cp, pp, vpp, ep;
   std::vector<int> etp;                           // 0 = the layout's tp
-  std::vector<bool> sp;                           // Megatron sequence parallelism; asked where tp > 1
+  std::vector<bool> sp;                           // Megatron sequence parallelism; varied where tp > 1
   std::vector<int> zero;                          // ZeRO stages 0..3; 3 = FSDP
-  std::vector<int> shard_group;                   // ranks per shard group, 0 = all; asked where zero > 0
+  std::vector<int> shard_group;                   // ranks per shard group, 0 = all; varied where zero > 0
   std::vector<std::int64_t> micro_batch;          // sequences
   std::vector<costmodel::Recompute> recompute;    // mode Layers with 0 layers: every count below a stage's
-  std::vector<costmodel::ScheduleKind> schedule;  // asked where pp > 1; vpp > 1 goes with Interleaved alone
-  std::vector<costmodel::StageSplit> split;       // not Explicit; with vpp = 1 the first alone
-  std::vector<costmodel::ContextKind> context;    // asked where cp > 1
+  std::vector<costmodel::ScheduleKind> schedule;  // varied where pp > 1; vpp > 1 only with Interleaved
+  std::vector<costmodel::StageSplit> split;       // not Explicit; with vpp = 1 only the first
+  std::vector<costmodel::ContextKind> context;    // varied where cp > 1
   std::vector<std::array<costmodel::Axis, 4>> order;  // of ranks, innermost axis first
-  std::optional<bool> unequal_stages;                 // unset: what the framework can
+  std::optional<bool> unequal_stages;                 // unset: whether the framework supports it
   std::vector<costmodel::Precision> precision;        // empty: the recipe's
 };
 
@@ -41,34 +40,34 @@ enum class Objective : std::uint8_t {
   TokensPerGpu,    // most tokens per second and GPU
   Cost,            // fewest dollars (GPU-seconds where GPUs have no price) per token
   Gpus,            // fewest GPUs, then shortest step
-  MemoryHeadroom,  // most device memory left over
+  MemoryHeadroom,  // most free device memory
 };
 
-/// Highest chance of running out of memory that a plan may have where nobody said another: one run in twenty.
+/// Default limit on a plan's chance of running out of memory: one run in twenty.
 inline constexpr double kDefaultRisk = 0.05;
 
-/// What a plan must keep. Hours and cost are those of training on `Recipe::tokens` tokens.
+/// Limits that a plan must meet. Hours and dollars are those of training on `Recipe::tokens` tokens.
 struct Constraints {
   double memory_share = 1.0;       // of the device's memory, at the peak
   double max_risk = kDefaultRisk;  // highest chance of running out of memory, 0..1; 1 = any
   std::optional<double> hours;
-  std::optional<double> dollars;  // GPUs without a price never meet it
+  std::optional<double> dollars;  // US dollars; GPUs without a price never meet it
   std::optional<double> mfu;      // 0..1, at least
 };
 
 inline constexpr std::size_t kDefaultTop = 10;
 
-/// What to look for. `base` gives model, recipe, framework and whatever the space does not vary (stage split,
-/// vocabulary parallelism, ZeRO++ …); its cluster and the degrees of its layout are not read.
+/// The question of a search. `base` holds model, recipe, framework and everything that the space does not
+/// vary (vocabulary parallelism, ZeRO++ …); its cluster and the degrees of its layout are ignored.
 struct SearchProblem {
   costmodel::Scenario base;
   std::vector<HardwareOption> hardware;
   SearchSpace space;
   Objective objective = Objective::StepTime;
   Constraints constraints;
-  std::size_t top = kDefaultTop;  // plans in the ranking; differing in more than the order of ranks
-  bool refine_winners = true;     // uneven splits and per-stage recompute, before plans are ranked
-  bool simulate_winners = true;   // listed plans are priced and ranked by discrete events
+  std::size_t top = kDefaultTop;  // plans in the ranking; they differ in more than the rank order
+  bool refine_winners = true;     // try uneven splits and per-stage recompute before ranking
+  bool simulate_winners = true;   // price and rank listed plans by discrete-event simulation
 };
 
 }  // namespace hexaplan::planner

@@ -8,20 +8,20 @@
 
 namespace hexaplan::planner {
 
-/// Whether `refine` knows how to deal the layers of such a layout anew: it has a pipeline of one copy of the
-/// model that is not folded, and no end of it lies on all stages.
+/// Whether `refine` can redistribute the layers of such a layout: a pipeline of one copy of the model, not
+/// V-shaped, without vocabulary parallelism over the stages.
 [[nodiscard]] bool can_be_refined(const costmodel::Scenario& scenario);
 
-/// Full recomputation, that of some layers and none differ in how many layers of each stage recompute.
+/// True for the modes none, N layers and full, which differ only in how many layers of each stage recompute.
 [[nodiscard]] bool recomputes_whole_layers(costmodel::RecomputeMode mode);
-/// Whether a refinement may choose how many: only where the space has every count of layers.
+/// Whether refinement may choose how many: only if the space contains every count of layers.
 [[nodiscard]] bool may_choose_recomputed_layers(const std::vector<costmodel::Recompute>& choices);
 
-/// The plan with the split of its layers over its stages, and per stage the fewest fully recomputed layers,
-/// that make the shortest step within the problem's limits of memory: found by dynamic programming over
-/// stages, exact where the pipeline has a closed form (docs/search.md). Stages of several chunks keep their
-/// layers (unequal chunks would stall each other) and differ in what they recompute. What is recomputed stays
-/// as it is unless `choose_recomputed`. Nothing where that is not faster than `plan`, or takes `longest` or
+/// The plan with the split of its layers over its stages, and the fewest fully recomputed layers per stage,
+/// that give the shortest step within the problem's memory limits. Dynamic programming over stages, exact
+/// where the pipeline has a closed form (docs/search.md). Stages with several chunks keep their layers,
+/// because unequal chunks would stall each other, and differ only in what they recompute. Recompute stays as
+/// it is unless `choose_recomputed`. Nothing if the result is not faster than `plan`, or takes `longest` or
 /// more.
 [[nodiscard]] std::optional<Plan> refine(const SearchProblem& problem, const Plan& plan,
                                          bool choose_recomputed = true,

@@ -9,24 +9,25 @@
 
 namespace hexaplan::planner {
 
-/// What a simulated step may be off its closed form by before anything was simulated: the most that was seen
-/// for schedules with a closed form (docs/search.md). Where one plan is farther off, its share is taken.
+/// Assumed largest relative difference between a simulated step and its closed form before anything was
+/// simulated: the largest seen for schedules with a closed form (docs/search.md). A plan that differs more
+/// raises it.
 inline constexpr double kSimulationSpread = 0.03;
 
-/// The best of what a search found, refined and simulated.
+/// The best plans of a search, refined and simulated.
 struct Finalists {
   std::vector<RankedPlan> plans;  // best first
-  std::vector<Plan> refined;      // every refinement that was made and keeps the limits, in closed form
+  std::vector<Plan> refined;      // every refinement that meets the limits, in closed form
   Contest contest;
 };
 
-/// Refines and simulates candidates in the order of their bounds until none that is left can be listed, and
-/// ranks what came out. Uses the calling task arena's threads; the answer does not depend on them. A stop
-/// leaves the best of the first few.
+/// Refines and simulates candidates in order of their bounds until no remaining one can be listed, and ranks
+/// the results. Uses the threads of the calling task arena; the result does not depend on their number. After
+/// a stop it returns the best of those examined.
 [[nodiscard]] Finalists hold_contest(const SearchProblem& problem, const Work& work, const Findings& found,
                                      const std::stop_token& stop);
 
-/// One plan, refined and simulated as finalists are; itself where neither is asked for.
+/// One plan, refined and simulated like the finalists; unchanged if the problem asks for neither.
 [[nodiscard]] Plan finished(const SearchProblem& problem, const Plan& plan);
 
 }  // namespace hexaplan::planner

@@ -14,8 +14,8 @@
 
 namespace hexaplan::planner {
 
-/// A priced candidate with what it is ordered by: `goal`, then `step`, then its place in the space. Smaller
-/// is better.
+/// A priced candidate and its sort key: `goal`, then `step`, then its position in the space. Smaller is
+/// better.
 struct Scored {
   double goal = 0;
   costmodel::Seconds step;
@@ -28,7 +28,7 @@ struct Scored {
   }
 };
 
-/// What plans of one family have in common: of a family a ranking lists the best member alone.
+/// What plans of one family have in common. A ranking lists only the best member of a family.
 struct Family {
   std::size_t hardware = 0;
   costmodel::Precision precision{};
@@ -37,11 +37,11 @@ struct Family {
   friend bool operator==(const Family&, const Family&) = default;
 };
 
-/// The best member of each of the best `most` families seen so far.
+/// The best member of each of the best `most` families so far.
 class TopList {
  public:
   explicit TopList(std::size_t most) : most_{most} {}
-  /// False where `offer` would change nothing, whatever the family.
+  /// False if `offer` would change nothing, whatever the family.
   [[nodiscard]] bool admits(const Scored& scored) const {
     return entries_.size() < most_ || (most_ > 0 && better(scored, entries_.back().scored));
   }
@@ -58,22 +58,22 @@ class TopList {
   std::vector<Entry> entries_;  // best first
 };
 
-/// Candidates that a refinement makes one plan of: they differ only in what it chooses itself.
+/// Candidates that refinement turns into the same plan: they differ only in what refinement chooses.
 struct Prospect {
-  /// Goal and step that no refinement is below, in closed form, and the best member's place.
+  /// Closed-form lower bounds of goal and step over all refinements, and the best member's position.
   Scored bound;
-  /// The best member as it is; its step and peak are bounds from below where nobody priced it.
+  /// The best member, unrefined; its step and peak are lower bounds if it was not priced.
   Scored best;
   bool priced = true;
 };
 
-/// The prospects that can become the best, as far as there is room for them.
+/// The prospects with the lowest bounds, up to a fixed number.
 class Prospects {
  public:
   explicit Prospects(std::size_t most) : most_{most} {}
   void offer(const Prospect& prospect);
   void merge(const Prospects& other);
-  [[nodiscard]] bool complete() const { return complete_; }  // none was left out for want of room
+  [[nodiscard]] bool complete() const { return complete_; }  // none was dropped for lack of room
   [[nodiscard]] std::vector<Prospect> sorted() const;        // by their bounds
 
  private:
@@ -82,11 +82,12 @@ class Prospects {
   std::vector<Prospect> heap_;  // the worst bound on top
 };
 
-/// Candidates on the same GPUs that no other beats in both step time and peak memory; of equals the first.
+/// Pareto front on the same GPUs: candidates that no other beats in both step time and peak memory; of equal
+/// ones the first.
 class Front {
  public:
   void offer(const Scored& scored);
-  /// False where `offer` would change nothing.
+  /// False if `offer` would change nothing.
   [[nodiscard]] bool admits(const Scored& scored) const;
   void merge(const Front& other) {
     for (const Scored& scored : other.points_) offer(scored);
@@ -97,42 +98,42 @@ class Front {
   std::vector<Scored> points_;
 };
 
-/// Candidates that one rule rejected, with the first of them. What the rule does not read was not chosen then
-/// and is the first of its list.
+/// Candidates that one rule rejected, with the first of them. Dimensions that the rule does not read were not
+/// chosen yet and have the first value of their list.
 struct RuleTally {
   std::int64_t candidates = 0;
   Candidate example;
 };
-/// Candidates that one constraint rejected, with the one that came closest.
+/// Candidates that one limit rejected, with the one that came closest.
 struct LimitTally {
   std::int64_t candidates = 0;
   double distance = std::numeric_limits<double>::infinity();
   Candidate closest;
 };
 
-/// Constraints, in the order in which they reject: what the risk rejects keeps all the others.
+/// Limits in the order in which they are checked: what the risk rejects meets all the others.
 enum class Limit : std::uint8_t { Memory, Hours, Dollars, Mfu, Risk };
 inline constexpr std::size_t kLimits = 5;
 
-/// What a part of the search found.
+/// Results of a part of the search.
 struct Findings {
   Findings(std::size_t most_families, std::size_t most_prospects);
   /// Counts `candidates` that break rule `rule` (of search_rules()).
   void reject(std::size_t rule, std::int64_t candidates, const Candidate& example);
   /// Counts candidates that break `limit`, the closest of them by `distance`.
   void reject(Limit limit, std::int64_t candidates, double distance, const Candidate& closest);
-  /// Takes note of a candidate that keeps every limit but that of the risk.
+  /// Records a candidate that meets every limit except the risk.
   void offer_risky(const Scored& scored) {
     if (admits_risky(scored)) risky = scored;
   }
   [[nodiscard]] bool admits_risky(const Scored& scored) const { return !risky || better(scored, *risky); }
-  /// Takes over what a later part of the space found.
+  /// Adds the results of a later part of the space.
   void merge(const Findings& other);
 
   TopList top;
   Prospects prospects;
   Front front;
-  std::optional<Scored> risky;   // the best that keeps every limit but that of the risk
+  std::optional<Scored> risky;   // the best that meets every limit except the risk
   std::vector<RuleTally> rules;  // as search_rules()
   std::array<LimitTally, kLimits> limits;
   SearchCounts counts;

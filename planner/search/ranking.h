@@ -13,13 +13,13 @@
 
 namespace hexaplan::planner {
 
-/// One of the best, priced in full. Everything shown of it speaks of `plan`.
+/// A listed plan, priced in full. Everything that is printed about it describes `plan`.
 struct RankedPlan {
-  /// With uneven stages and recomputation per stage where these are faster. Its step is `simulated` where
-  /// that is known, otherwise the closed form's.
+  /// With uneven stages and per-stage recompute where that is faster. Its step time is `simulated` if there
+  /// is one, otherwise the closed form.
   Plan plan;
   costmodel::Estimate estimate;  // of `plan`, in closed form
-  /// The candidate that `plan` refines, by the closed form; nothing where no refinement is faster.
+  /// The candidate that `plan` refines, priced in closed form; nothing if no refinement is faster.
   std::optional<Plan> refined_from;
   std::optional<costmodel::Seconds> simulated;  // step time by discrete events
   /// Simulated over closed-form step time, minus 1; 0 where nothing was simulated.
@@ -28,51 +28,52 @@ struct RankedPlan {
   }
 };
 
-/// Candidates that broke one rule, or one constraint.
+/// Candidates that break one rule or exceed one limit.
 struct RejectionCount {
   std::string rule;             // "heads-divide-by-tp", "fits-in-memory", "max-hours" …
-  std::int64_t candidates = 0;  // that this rule was the first to reject
+  std::int64_t candidates = 0;  // for which this is the first rule that they break
   std::string reason, advice;   // of one of them
   costmodel::Layout example;    // that one
-  /// Layouts next to it, lower and higher along the axis the rule speaks of, that pass the rule.
+  /// The next layouts below and above it, along the axis that the rule is about, that pass the rule.
   std::vector<costmodel::Layout> nearest;
   bool constraint = false;  // one of Constraints, not a rule of layouts
 };
 
-/// How many candidates there were and what became of them:
+/// Number of candidates and what happened to them:
 /// enumerated = rejected + pruned + outclassed + priced.
 struct SearchCounts {
   std::int64_t enumerated = 0;
   std::int64_t rejected = 0;    // by rules, before pricing
-  std::int64_t pruned = 0;      // a bound showed that they break a constraint; counted among `rejections`
-  std::int64_t outclassed = 0;  // a bound showed that others beat them; whether they keep the constraints
-                                // was not asked
+  std::int64_t pruned = 0;      // a bound shows that they exceed a limit; counted among `rejections`
+  std::int64_t outclassed = 0;  // a bound shows that others beat them; whether they meet the limits was not
+                                // evaluated
   std::int64_t priced = 0;
-  std::int64_t feasible = 0;  // of the priced ones: keep every constraint
+  std::int64_t feasible = 0;  // priced candidates that meet every limit
   friend bool operator==(const SearchCounts&, const SearchCounts&) = default;
 };
 
-/// How the listed plans were chosen among the candidates.
+/// How the listed plans were selected.
 struct Contest {
   std::int64_t refined = 0;    // candidates that could still be listed, with a faster uneven split
   std::int64_t simulated = 0;  // plans priced by discrete events
-  double spread = 0;           // a plan was simulated unless this share off its closed form would not list it
-  bool settled = true;  // no other candidate can pass; false where more could than were looked at, or a stop
+  double spread = 0;           // plans within this share of the list's last closed form were simulated
+  bool settled =
+      true;  // no other candidate could be listed; false after a stop, or if more could than were examined
 };
 
 struct Ranking {
-  std::vector<RankedPlan> plans;  // best first, by what their prices say
+  std::vector<RankedPlan> plans;  // best first, by price
   Contest contest;
-  /// Feasible plans that no other beats in step time, peak memory, GPUs and dollars at once; by step time,
-  /// all in closed form. The refined plans are among them.
+  /// Pareto front: feasible plans that no other beats in step time, peak memory, GPUs and dollars at once, in
+  /// order of step time, priced in closed form. Includes refined plans.
   std::vector<Plan> pareto;
-  /// The best of the candidates that keep every limit but that of the risk, refined and simulated as the
-  /// others are; its price says how likely it runs out of memory. Nothing where no candidate is left out for
-  /// its risk alone.
+  /// The best candidate that meets every limit except the risk, refined and simulated like the others; its
+  /// price holds the chance that it runs out of memory. Nothing if no candidate was rejected for its risk
+  /// alone.
   std::optional<Plan> best_at_any_risk;
   std::vector<RejectionCount> rejections;  // most frequent first
   SearchCounts counts;
-  bool stopped = false;  // cancelled: the best among what was priced until then
+  bool stopped = false;  // cancelled: the best of what was priced until then
 };
 
 }  // namespace hexaplan::planner

@@ -8,7 +8,7 @@
 
 namespace hexaplan::planner {
 
-/// How far a search is.
+/// Progress of a search.
 struct SearchProgress {
   double share = 0;         // of the whole space, 0..1
   std::int64_t priced = 0;  // candidates so far
@@ -16,17 +16,17 @@ struct SearchProgress {
 
 struct SearchOptions {
   int threads = 0;  // 0 = one per core
-  /// Called now and then, by one thread at a time (not always the caller's).
+  /// Called from time to time, by one thread at a time, not necessarily the caller's.
   std::function<void(const SearchProgress&)> progress;
-  std::stop_token stop;  // the ranking of what was priced until then comes back
+  std::stop_token stop;  // a stopped search returns the ranking of what it has priced
 };
 
-/// The best candidates of the whole space, exactly: what is not priced cannot be among them (docs/search.md).
-/// The answer does not depend on the number of threads. A problem without hardware options has an empty
-/// ranking. Preconditions: base passed the checks of `presets/` (sequence, global batch > 0).
+/// The best candidates of the whole space; exact: what is left unpriced cannot be among them
+/// (docs/search.md). The answer does not depend on the number of threads. A problem without hardware options
+/// has an empty ranking. Preconditions: base passed the checks of `presets/` (sequence, global batch > 0).
 [[nodiscard]] Ranking search(const SearchProblem& problem, const SearchOptions& options = {});
 
-/// The space with every empty list replaced by the values that stand for it on `hardware`.
+/// The space with every empty list replaced by its default values on hardware option `hardware`.
 [[nodiscard]] SearchSpace filled_space(const SearchProblem& problem, std::size_t hardware);
 
 }  // namespace hexaplan::planner

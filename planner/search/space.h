@@ -22,8 +22,7 @@ struct RecomputeOption {
   bool every_count = false;  // mode Layers: each count below a stage's layers is a candidate
 };
 
-/// How a search walks the space on one hardware option: every list filled, and dimensions that go together
-/// joined.
+/// The space on one hardware option as the search walks it: every list filled, dependent dimensions joined.
 struct Space {
   SearchSpace lists;                                // filled
   std::vector<PipeOption> pipes, without_pipeline;  // for pp > 1, and for pp = 1
@@ -32,7 +31,7 @@ struct Space {
 };
 [[nodiscard]] Space make_space(const SearchProblem& problem, std::size_t hardware);
 
-/// The outermost choice: what a task of the search works on alone.
+/// The outermost choice: one task of the search.
 struct Unit {
   std::size_t hardware = 0;
   costmodel::Precision precision = costmodel::Precision::Bf16;
@@ -42,11 +41,12 @@ struct Unit {
 [[nodiscard]] std::vector<Unit> units_of(const SearchProblem& problem, const Space& space,
                                          std::size_t hardware);
 
-/// Orders of `orders` (by index) that differ once axes of size 1 are left out.
+/// Indices of the rank orders in `orders` that differ after axes of size 1 are dropped.
 [[nodiscard]] std::vector<std::size_t> distinct_orders(
     const std::vector<std::array<costmodel::Axis, 4>>& orders, const costmodel::Layout& layout);
 
-/// One leaf of the space: indices into the lists of a Space. Candidates of equal price rank in this order.
+/// One leaf of the space: indices into the lists of a Space. Candidates of equal price are ranked in this
+/// order.
 struct Candidate {
   std::uint32_t unit = 0;
   std::uint16_t pp = 0, order = 0, pipe = 0, batch = 0, recompute = 0, layers = 0, sharding = 0;
@@ -55,10 +55,10 @@ struct Candidate {
   friend auto operator<=>(const Candidate&, const Candidate&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
-/// Sets the layout and recipe of `unit` and `candidate`; dp is what the GPUs leave.
+/// Sets layout and recipe to those of `unit` and `candidate`; dp follows from the number of GPUs.
 void apply(const Unit& unit, const Space& space, const Candidate& candidate, costmodel::Scenario& scenario);
 void apply(const Unit& unit, costmodel::Scenario& scenario);
-/// The same of degrees, rank order and sharding alone.
+/// The same for degrees, rank order and sharding only.
 void apply_grid(const Unit& unit, const Space& space, const Candidate& candidate,
                 costmodel::Scenario& scenario);
 

@@ -87,7 +87,7 @@ void UnitSearch::list_shardings() {
 }
 
 /// Candidates that differ in their recomputation alone.
-std::int64_t UnitSearch::recompute_choices(const Pipe& pipe) const {
+std::int64_t UnitSearch::recompute_choices(const PipelineChoice& pipe) const {
   std::int64_t choices = 0;
   for (const RecomputeOption& option : space_.recomputes) {
     choices += option.every_count ? std::max(0, pipe.most_layers - 1) : 1;
@@ -128,10 +128,10 @@ void UnitSearch::grid(std::uint16_t pp) {
   counts_ = {};
   parameters_.clear();
   parameters_.resize(sharding_options_.size() * 4);
-  plan_pipes();
+  plan_pipelines();
   combinations_.clear();
-  for (const Pipe& pipe : pipes_) {
-    set_pipe(pipe);
+  for (const PipelineChoice& pipe : pipelines_) {
+    set_pipeline(pipe);
     for (std::size_t batch = 0; batch < space_.lists.micro_batch.size(); ++batch) {
       combine(pipe, static_cast<std::uint16_t>(batch));
     }
@@ -139,7 +139,7 @@ void UnitSearch::grid(std::uint16_t pp) {
   for (const std::size_t order : orders_) walk_order(static_cast<std::uint16_t>(order));
 }
 
-void UnitSearch::set_pipe(const Pipe& pipe) {
+void UnitSearch::set_pipeline(const PipelineChoice& pipe) {
   candidate_.pipe = pipe.option;
   sc_.layout.schedule = pipe_options_[pipe.option].schedule;
   sc_.layout.vpp = pipe_options_[pipe.option].vpp;
@@ -151,7 +151,7 @@ void UnitSearch::set_sharding(std::uint16_t sharding) {
   sc_.layout.sharding = sharding_options_[sharding];
 }
 
-void UnitSearch::group_stages(const std::vector<StagePlan>& stages, Pipe& pipe) {
+void UnitSearch::group_stages(const std::vector<StagePlan>& stages, PipelineChoice& pipe) {
   for (std::size_t s = 0; s < stages.size(); ++s) {
     auto same = std::find_if(pipe.groups.begin(), pipe.groups.end(),
                              [&](const StageGroup& group) { return group.plan == stages[s]; });
@@ -162,12 +162,12 @@ void UnitSearch::group_stages(const std::vector<StagePlan>& stages, Pipe& pipe) 
 }
 
 /// Stages of every pipeline option that the rules accept.
-void UnitSearch::plan_pipes() {
-  pipes_.clear();
+void UnitSearch::plan_pipelines() {
+  pipelines_.clear();
   plans_ = 0;
   for (std::size_t option = 0; option < pipe_options_.size(); ++option) {
-    Pipe pipe{.option = static_cast<std::uint16_t>(option)};
-    set_pipe(pipe);
+    PipelineChoice pipe{.option = static_cast<std::uint16_t>(option)};
+    set_pipeline(pipe);
     if (const auto rule = broken(RuleScope::Stages)) {
       findings_->reject(*rule,
                         count(space_.lists.micro_batch.size() * sp_choices_ * shardings_.size() *
@@ -177,15 +177,15 @@ void UnitSearch::plan_pipes() {
     }
     group_stages(plan_stages(sc_), pipe);
     pipe.separates_ends = separates_ends(sc_.layout);
-    const auto twin = std::find_if(pipes_.begin(), pipes_.end(), [&](const Pipe& other) {
+    const auto twin = std::find_if(pipelines_.begin(), pipelines_.end(), [&](const PipelineChoice& other) {
       return other.groups == pipe.groups && other.separates_ends == pipe.separates_ends;
     });
-    pipe.plan = twin != pipes_.end() ? twin->plan : plans_++;
-    pipes_.push_back(std::move(pipe));
+    pipe.plan = twin != pipelines_.end() ? twin->plan : plans_++;
+    pipelines_.push_back(std::move(pipe));
   }
 }
 
-std::vector<double> UnitSearch::most_in_flight(const Pipe& pipe) const {
+std::vector<double> UnitSearch::most_in_flight(const PipelineChoice& pipe) const {
   const std::int64_t microbatches = microbatches_per_step(sc_);
   std::vector<double> in_flight;
   for (const StageGroup& group : pipe.groups) {
@@ -212,7 +212,7 @@ std::vector<std::uint16_t> UnitSearch::accepted_shardings(std::int64_t below) {
 }
 
 /// Combinations of a pipeline and a micro-batch that the rules accept.
-void UnitSearch::combine(const Pipe& pipe, std::uint16_t batch) {
+void UnitSearch::combine(const PipelineChoice& pipe, std::uint16_t batch) {
   candidate_.batch = batch;
   candidate_.sp = 0;
   candidate_.sharding = shardings_.front();
@@ -222,7 +222,7 @@ void UnitSearch::combine(const Pipe& pipe, std::uint16_t batch) {
     findings_->reject(*rule, below * count(sp_choices_ * shardings_.size()), candidate_);
     return;
   }
-  Combination combination{.pipe = &pipe, .batch = batch, .in_flight = most_in_flight(pipe)};
+  LayoutChoice combination{.pipe = &pipe, .batch = batch, .in_flight = most_in_flight(pipe)};
   for (std::size_t sp = 0; sp < sp_choices_; ++sp) {
     candidate_.sp = static_cast<std::uint8_t>(sp);
     candidate_.sharding = shardings_.front();
@@ -244,14 +244,14 @@ void UnitSearch::walk_order(std::uint16_t order) {
   pass_of_.assign(space_.lists.micro_batch.size() * 4 * space_.recomputes.size() * kOperationKinds, nullptr);
   states_.clear();
   states_.resize(plans_ * sharding_options_.size() * 4);
-  for (const Combination& combination : combinations_) price(combination);
+  for (const LayoutChoice& combination : combinations_) price(combination);
 }
 
-void UnitSearch::price(const Combination& combination) {
-  const Pipe& pipe = *combination.pipe;
+void UnitSearch::price(const LayoutChoice& combination) {
+  const PipelineChoice& pipe = *combination.pipe;
   candidate_.batch = combination.batch;
   candidate_.sp = combination.sp;
-  set_pipe(pipe);
+  set_pipeline(pipe);
   sc_.layout.sp = sc_.layout.tp > 1 && space_.lists.sp[combination.sp];
   sc_.recipe.micro_batch = space_.lists.micro_batch[combination.batch];
   microbatches_ = static_cast<double>(microbatches_per_step(sc_));
@@ -279,7 +279,7 @@ void UnitSearch::price(const Combination& combination) {
 }
 
 /// First and last count of recomputed layers that an option stands for.
-std::pair<int, int> UnitSearch::layer_counts(const Pipe& pipe, const RecomputeOption& option) {
+std::pair<int, int> UnitSearch::layer_counts(const PipelineChoice& pipe, const RecomputeOption& option) {
   if (option.every_count) return {1, pipe.most_layers - 1};
   return {option.recompute.layers, option.recompute.layers};
 }
@@ -293,8 +293,8 @@ void UnitSearch::set_recompute(const RecomputeOption& option, int layers) {
 /// Candidates that do not fit whatever they recompute. Where their states leave open that one of them comes
 /// closest to fitting of all candidates, their memory is priced nevertheless: what is said of the closest one
 /// has to be true.
-void UnitSearch::prune(const Combination& combination, const StatePart& states) {
-  const Pipe& pipe = *combination.pipe;
+void UnitSearch::prune(const LayoutChoice& combination, const StatePart& states) {
+  const PipelineChoice& pipe = *combination.pipe;
   const std::int64_t pruned = recompute_choices(pipe);
   findings_->counts.enumerated += pruned;
   findings_->counts.pruned += pruned;
@@ -320,13 +320,14 @@ void UnitSearch::does_not_fit(std::int64_t candidates, Bytes peak) {
   if (closest_ != nullptr) closest_->lower(too_much);
 }
 
-void UnitSearch::price_recomputation(const Combination& combination, std::uint16_t option) {
+void UnitSearch::price_recomputation(const LayoutChoice& combination, std::uint16_t option) {
   const RecomputeOption& choice = space_.recomputes[option];
   candidate_.recompute = option;
   const auto [first, last] = layer_counts(*combination.pipe, choice);
   for (int operations = 0; operations < static_cast<int>(kOperationKinds); ++operations) {
-    const auto one = std::find_if(active_.begin(), active_.end(),
-                                  [&](const Shard& shard) { return shard.operations == operations; });
+    const auto one = std::find_if(active_.begin(), active_.end(), [&](const ShardingChoice& shard) {
+      return shard.operations == operations;
+    });
     if (one == active_.end()) continue;
     sc_.layout.sharding = sharding_options_[one->index];
     const PassPart& part = pass_part(option);
@@ -338,7 +339,7 @@ void UnitSearch::price_recomputation(const Combination& combination, std::uint16
 }
 
 /// Stages with the present recomputation, and what it keeps alive.
-void UnitSearch::set_stages(const Combination& combination, const PassPart& part) {
+void UnitSearch::set_stages(const LayoutChoice& combination, const PassPart& part) {
   const std::vector<StageGroup>& groups = combination.pipe->groups;
   plan_.resize(groups.size());
   live_.resize(groups.size());
@@ -350,7 +351,7 @@ void UnitSearch::set_stages(const Combination& combination, const PassPart& part
 }
 
 /// What the stages cost with this recomputation, then every sharding of it.
-void UnitSearch::price_stages(const Combination& combination, const PassPart& part, int operations) {
+void UnitSearch::price_stages(const LayoutChoice& combination, const PassPart& part, int operations) {
   const std::vector<StageGroup>& groups = combination.pipe->groups;
   set_stages(combination, part);
   rerun_.resize(groups.size());
@@ -361,7 +362,7 @@ void UnitSearch::price_stages(const Combination& combination, const PassPart& pa
     loads_[g] = {stage_totals(part.totals, plan_[g], rerun_[g]), static_cast<int>(groups[g].members.size())};
   }
   span_.reset();
-  for (const Shard& shard : active_) {
+  for (const ShardingChoice& shard : active_) {
     if (shard.operations == operations) price_candidate(shard);
   }
 }

@@ -12,8 +12,8 @@ namespace hexaplan::planner {
 
 using namespace costmodel;
 
-/// The stage that takes longest sets the pace.
-Seconds UnitSearch::step_of(const Shard& shard, Seconds span) const {
+/// The slowest stage sets the pace.
+Seconds UnitSearch::step_of(const ShardingChoice& shard, Seconds span) const {
   Seconds step;
   for (std::size_t g = 0; g < plan_.size(); ++g) {
     const StepOverheads overheads = shard.combiner.overheads(pass_->totals, plan_[g], rerun_[g],
@@ -38,7 +38,7 @@ Bytes UnitSearch::peak_of(std::uint16_t sharding, const StatePart& states) const
   return peak;
 }
 
-void UnitSearch::price_candidate(const Shard& shard) {
+void UnitSearch::price_candidate(const ShardingChoice& shard) {
   candidate_.sharding = shard.index;
   ++findings_->counts.enumerated;
   Seconds step = step_of(shard, {});
@@ -58,9 +58,9 @@ void UnitSearch::price_candidate(const Shard& shard) {
   record(step, peak);
 }
 
-/// Takes a candidate that keeps the limits of memory into what its refinement stands for. One that nobody
-/// priced shows that there is something to refine, at a step that is a bound.
-void UnitSearch::consider(const Shard& shard, Seconds step, Bytes peak, bool priced) {
+/// Adds a candidate that meets the memory limits to its prospect. An unpriced one only shows that there is
+/// something to refine; its step is a bound.
+void UnitSearch::consider(const ShardingChoice& shard, Seconds step, Bytes peak, bool priced) {
   if (most_memory_ < peak || safe_memory_ < peak || (!priced && !refinable_)) return;
   const auto place = static_cast<std::size_t>(&shard - active_.data());
   const bool together =
@@ -81,17 +81,18 @@ void UnitSearch::consider(const Shard& shard, Seconds step, Bytes peak, bool pri
   prospect->bound.candidate = prospect->best.candidate;
 }
 
-/// Step that no refinement is below. `step`: of the candidate.
-Seconds UnitSearch::refined_bound(const Shard& shard, Seconds step) {
+/// Lower bound on the step of any refinement. `step`: of the candidate.
+Seconds UnitSearch::refined_bound(const ShardingChoice& shard, Seconds step) {
   const RecomputeMode mode = sc_.recipe.recompute.mode;
-  const bool reruns = mode != RecomputeMode::Layers &&
-                      !(chooses_recomputed_ && recomputes_whole_layers(mode));  // all of what they rerun
-  if (sc_.layout.vpp > 1) return reruns ? step : step_without_rerun(shard);     // stages keep their layers
-  return uneven_bound(shard, reruns);
+  const bool recomputes = mode != RecomputeMode::Layers &&
+                          !(chooses_recomputed_ && recomputes_whole_layers(mode));  // all that they recompute
+  if (sc_.layout.vpp > 1)
+    return recomputes ? step : step_without_recompute(shard);  // stages keep their layers
+  return uneven_bound(shard, recomputes);
 }
 
-/// The step if the present stages recomputed nothing, and never waited where no closed form says how long.
-Seconds UnitSearch::step_without_rerun(const Shard& shard) {
+/// The step of the current stages without recompute, and without bubble where there is no closed form of it.
+Seconds UnitSearch::step_without_recompute(const ShardingChoice& shard) {
   const std::vector<StageLoad> loads = loads_;
   const std::vector<double> rerun = rerun_;
   for (StageLoad& load : loads_) load.totals.rerun = {};
@@ -102,15 +103,15 @@ Seconds UnitSearch::step_without_rerun(const Shard& shard) {
   return step;
 }
 
-/// A step of any split of the layers: some stage takes at least as long as all do on average, and some stage
-/// has at least the average number of layers, rounded up. Of what comes once per step only what every stage
-/// pays, and what it pays by layer, is counted.
-Seconds UnitSearch::uneven_bound(const Shard& shard, bool reruns) const {
+/// Lower bound on the step of any split of the layers: some stage takes at least the average time, and some
+/// stage has at least the average number of layers, rounded up. Of costs that occur once per step, only those
+/// that every stage pays, and those per layer, count.
+Seconds UnitSearch::uneven_bound(const ShardingChoice& shard, bool recomputes) const {
   Seconds work, by_layer, everywhere, least_layer{std::numeric_limits<double>::infinity()};
   for (std::size_t g = 0; g < plan_.size(); ++g) {
     PassTotals totals = loads_[g].totals;
-    if (!reruns) totals.rerun = {};
-    const StepOverheads alone = shard.combiner.overheads(pass_->totals, plan_[g], reruns ? rerun_[g] : 0,
+    if (!recomputes) totals.rerun = {};
+    const StepOverheads alone = shard.combiner.overheads(pass_->totals, plan_[g], recomputes ? rerun_[g] : 0,
                                                          shard.states->transfers[g], loads_, g, {});
     work += totals.total() * loads_[g].count;
     if (shard.combiner.waits_by_layer()) by_layer += alone.data_parallel * loads_[g].count;
@@ -119,7 +120,8 @@ Seconds UnitSearch::uneven_bound(const Shard& shard, bool reruns) const {
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (!used_[c]) continue;
     const PassTotals& layer = pass_->totals.layers[c];
-    least_layer = smaller(least_layer, layer.forward + layer.backward + (reruns ? layer.rerun : Seconds{}));
+    least_layer =
+        smaller(least_layer, layer.forward + layer.backward + (recomputes ? layer.rerun : Seconds{}));
   }
   const auto stages = static_cast<double>(sc_.layout.pp);
   const double most_layers = std::ceil(static_cast<double>(sc_.model.layers) / stages);
@@ -128,8 +130,8 @@ Seconds UnitSearch::uneven_bound(const Shard& shard, bool reruns) const {
   return pace + everywhere + (shard.combiner.has_closed_form() ? work : Seconds{});
 }
 
-/// Running an order costs hundreds of times what a closed form does: not for candidates that would be too
-/// large, too slow, or beaten by what was found before even if their pipeline never waited.
+/// Replaying a schedule costs hundreds of times as much as a closed form. True for candidates that would be
+/// too large, too slow or beaten by earlier plans even without a bubble: they are not replayed.
 bool UnitSearch::is_hopeless(Seconds least_step, Bytes peak) {
   SearchCounts& counts = findings_->counts;
   const Scored at_best = scored(least_step, peak);

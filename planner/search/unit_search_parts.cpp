@@ -85,7 +85,7 @@ const ParameterMemory& UnitSearch::parameter_memory(bool separates_ends, std::ui
   return *memory;
 }
 
-const UnitSearch::StatePart& UnitSearch::state_part(const Pipe& pipe, std::uint16_t sharding) {
+const UnitSearch::StatePart& UnitSearch::state_part(const PipelineChoice& pipe, std::uint16_t sharding) {
   const std::size_t accumulates = microbatches_per_step(sc_) > 1 ? 1 : 0;
   auto& part = states_[((pipe.plan * sharding_options_.size() + sharding) * 2 + (sc_.layout.sp ? 1 : 0)) * 2 +
                        accumulates];
@@ -93,7 +93,7 @@ const UnitSearch::StatePart& UnitSearch::state_part(const Pipe& pipe, std::uint1
   return *part;
 }
 
-UnitSearch::StatePart UnitSearch::make_state_part(const Pipe& pipe, std::uint16_t sharding) {
+UnitSearch::StatePart UnitSearch::make_state_part(const PipelineChoice& pipe, std::uint16_t sharding) {
   auto& counts = counts_[pipe.separates_ends ? 1 : 0];
   if (!counts) counts.emplace(sc_, all_layers_);
   const ParameterMemory& memory = parameter_memory(pipe.separates_ends, sharding);

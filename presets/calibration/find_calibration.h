@@ -14,15 +14,15 @@ namespace hexaplan::presets {
 struct ClusterCalibration {
   costmodel::Calibration calibration;
   FabricOrigin fabric;
-  /// Of compute beside a collective, where it was measured: replaces the framework profile's. 0 = it was not.
+  /// Slowdown of compute beside a collective; replaces the framework profile's. 0: not measured.
   double overlap_slowdown = 0;
 
-  /// What of it belongs to the profile that an estimate reads.
+  /// Puts what was measured of it into the profile that an estimate reads.
   void apply_to(costmodel::FrameworkProfile& profile) const {
     if (overlap_slowdown > 0) profile.overlap_slowdown = overlap_slowdown;
   }
 };
-/// The same with the curves of the cluster's links (read_fabric): everything an estimate needs.
+/// The same with the curves of the cluster's links (read_fabric): everything that an estimate needs.
 [[nodiscard]] ClusterCalibration find_calibration(const costmodel::ClusterSpec& cluster);
 
 }  // namespace hexaplan::presets

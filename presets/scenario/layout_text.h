@@ -16,14 +16,23 @@ struct LayoutRequest {
 };
 
 /// Reads "tp8 pp4 dp16 zero1 sp vpp2": words in any order, separated by blanks or commas, "tp8" or "tp=8".
-///   degrees     dp tp cp pp vpp ep etp                      (etp: tensor-parallel size of the experts)
+///
+///   degrees     dp tp cp pp vpp ep etp (etp: tensor-parallel size of the experts)
+///
 ///   sharding    zero0…zero3, ddp, fsdp (= zero3), hsdp8 (= zero3 in groups of 8), shard8, hpz8, qwz, qgz
+///
 ///   tensors     sp, partition-activations
+///
 ///   schedule    gpipe 1f1b interleaved zb-h1 zb-2p zb-v vhalf dualpipe dualpipev
+///
 ///   context     ring allgather alltoall (ulysses)
-///   stages      even, compute-cost, ends-minus-one, embedding-counts, stages=4/5/5/4 (layers of every model
-///   chunk in order) vocabulary  vocab-last vocab-1 vocab-2 vocab-interlaced rank order  order=tp/cp/dp/pp
-///   (innermost first)
+///
+///   stages      even compute-cost ends-minus-one embedding-counts, stages=4/5/5/4 (layers of every chunk)
+///
+///   vocabulary  vocab-last vocab-1 vocab-2 vocab-interlaced
+///
+///   rank order  order=tp/cp/dp/pp (innermost first)
+///
 /// InputError with `field` for an unknown word (and the nearest one), a degree below 1 or above 10^6, a word
 /// twice, or a world of more than 10^7 ranks.
 [[nodiscard]] LayoutRequest parse_layout(std::string_view text, std::string_view field);

@@ -13,18 +13,18 @@
 
 namespace hexaplan::presets {
 
-/// A question as a person asks it, before presets are looked up and gaps are filled: what a scenario file
-/// holds.
+/// A scenario as a user writes it, before presets are looked up and defaults are filled in: the content of a
+/// scenario file.
 struct ScenarioRequest {
-  /// Preset name, path of a config.json (or of its folder), or the config object itself. Null: not said.
+  /// Preset name, path of a config.json (or of its folder), or the config object itself. Null: not given.
   JsonValue model;
-  /// "64xH100", or {"gpu", "gpus", "gpus_per_node", "node_nic_gbps", "network"}. Null: not said.
+  /// "64xH100", or {"gpu", "gpus", "gpus_per_node", "node_nic_gbps", "network"}. Null: not given.
   JsonValue cluster;
   std::string framework;    // empty = megatron
   std::string calibration;  // preset or path; empty = the curves of the GPU type
   std::string fabric;       // path; empty = the calibration's own links, else those of the GPU type
   LayoutRequest layout;
-  costmodel::Recipe recipe;              // sequence, global_batch: 0 = not said
+  costmodel::Recipe recipe;              // sequence, global_batch: 0 = not given
   std::optional<double> price_per_hour;  // US dollars per GPU
   friend bool operator==(const ScenarioRequest&, const ScenarioRequest&) = default;
 };
@@ -35,26 +35,24 @@ inline constexpr std::string_view kScenarioSchema = "hexaplan/scenario/1";
 /// "calibration", "fabric", "price_per_hour"}; only schema is required. Strict: an unknown key is an
 /// InputError that names the nearest one.
 [[nodiscard]] ScenarioRequest read_scenario(const JsonDocument& document);
-/// What `read_scenario` reads back to the same request.
+/// JSON that `read_scenario` reads back to an equal request.
 [[nodiscard]] JsonValue to_json(const ScenarioRequest& request);
 
-/// A request with everything looked up and filled in.
+/// A request with presets looked up and defaults filled in.
 struct ResolvedScenario {
   costmodel::Scenario scenario;
-  std::vector<std::string> notes;  // what was not said and which value it got
+  std::vector<std::string> notes;  // which defaults were used
 };
-/// InputError when the model or the cluster is not said, a preset is unknown, or dp cannot follow from the
+/// InputError when the model or the cluster is not given, a preset is unknown, or dp cannot follow from the
 /// cluster (its GPUs do not divide by tp·cp·pp). Rules about layouts are left to costmodel::first_rejection.
 [[nodiscard]] ResolvedScenario resolve(const ScenarioRequest& request);
 
-// The same in two steps, for whoever asks many questions about the same presets. Looking up reads files, the
-// rest does not.
+// The same in two steps, for callers with many requests about the same presets. Only look_up_… reads files.
 [[nodiscard]] costmodel::ModelSpec look_up_model(const JsonValue& model);
-/// Keys of a cluster that is an object.
+/// Keys of a cluster that is given as an object.
 [[nodiscard]] std::vector<std::string_view> cluster_keys();
 [[nodiscard]] costmodel::ClusterSpec look_up_cluster(const JsonValue& cluster);
-/// The parts of a cluster as it was asked for; a last node that is partly filled counts as the reference
-/// node.
+/// The parts of a cluster as given; a partly filled last node counts as the reference node.
 [[nodiscard]] ClusterRequest cluster_request(const JsonValue& cluster);
 [[nodiscard]] costmodel::FrameworkProfile look_up_framework(const std::string& name);
 [[nodiscard]] ResolvedScenario resolve(const ScenarioRequest& request, costmodel::ModelSpec model,
@@ -66,16 +64,17 @@ struct ResolvedScenario {
 [[nodiscard]] ClusterCalibration calibration_for(const ScenarioRequest& request,
                                                  const costmodel::ClusterSpec& cluster);
 
-/// A scenario with the curves that price it: what estimate_step, search and simulate_step take.
+/// A scenario with the calibration that prices it.
 struct CalibratedScenario {
   costmodel::Scenario scenario;
   costmodel::Calibration calibration;
-  std::vector<std::string> notes;  // what was not said and which value it got
+  std::vector<std::string> notes;  // which defaults were used
   FabricOrigin fabric;             // where the curves of the links come from
 };
-/// Adds the calibration of the request's cluster, and what was measured of its overlap to the profile.
+/// Adds the calibration of the request's cluster; a measured overlap slowdown replaces the framework
+/// profile's.
 [[nodiscard]] CalibratedScenario calibrate(const ScenarioRequest& request, ResolvedScenario resolved);
-/// resolve(), then calibrate(): from a question to what can be priced, in one call.
+/// resolve() and calibrate() in one call: everything that estimate_step, search and simulate_step take.
 [[nodiscard]] CalibratedScenario resolve_calibrated(const ScenarioRequest& request);
 
 }  // namespace hexaplan::presets
