@@ -66,6 +66,8 @@ struct ExecuteOptions {
   std::int64_t steps = 1, warm_up = 0;
   std::string device = "cpu", dtype, ranks = "threads";
   std::string report, save, load, token_file;  // empty = not given
+  std::string weights, save_weights;           // folders in Hugging Face's layout; empty = not given
+  std::string weights_type;                    // "F32", …; empty = as the device computes
   std::int64_t save_every = 0;                 // steps; 0: after the last one
   std::int64_t memory_limit = 0;               // bytes per rank; 0 = none
   costmodel::Seconds timeout{120};

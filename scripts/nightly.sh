@@ -28,6 +28,8 @@ done
 python=${PYTHON:-python3}
 if "$python" -c 'import torch, transformers' 2>/dev/null; then
   "$python" tests/golden/transformers_oracle.py --check
+  cmake --build build/release --target hexaplan
+  "$python" tests/golden/transformers_oracle.py --hexaplan "$(find build/release -name hexaplan -type f -perm -u+x | head -1)"
 else
   echo "transformers: not checked, $python has no torch and transformers" >&2
 fi

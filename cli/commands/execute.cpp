@@ -18,6 +18,7 @@
 #include "cli/commands/question.h"
 #include "cli/commands/ready_device.h"
 #include "cli/commands/report_file.h"
+#include "cli/commands/weight_files.h"
 #include "cli/write_file.h"
 #include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
@@ -25,6 +26,8 @@
 #include "costmodel/units/parse_number.h"
 #include "presets/json/input_error.h"
 #include "presets/json/spec_names.h"
+#include "presets/models/model_dimensions.h"
+#include "presets/tokens/token_file.h"
 #include "validator/executor/backends/backends.h"
 #include "validator/executor/checkpoint/sharded_state.h"
 #include "validator/executor/communicator/bootstrap/bootstrap_error.h"
@@ -87,19 +90,7 @@ ExecutionQuestion ask_for_execution(const ExecuteOptions& options, presets::Scen
 }
 
 validator::TokenSource read_tokens(const std::string& path, const costmodel::Scenario& scenario) {
-  std::ifstream file{path};
-  if (!file) throw InputError{{.file = path, .expected = "a file of tokens that can be read"}};
-  std::vector<std::int32_t> tokens;
-  for (std::string word; file >> word;) {
-    const auto token = costmodel::parse_number<std::int32_t>(word);
-    if (!token || *token < 0 || *token >= scenario.model.vocab) {
-      throw InputError{{.file = path,
-                        .field = fmt::format("token {}", tokens.size() + 1),
-                        .value = presets::in_quotes(word),
-                        .expected = fmt::format("a whole number from 0 to {}", scenario.model.vocab - 1)}};
-    }
-    tokens.push_back(*token);
-  }
+  std::vector<std::int32_t> tokens = presets::read_token_file(path, scenario.model.vocab);
   if (static_cast<std::int64_t>(tokens.size()) <= scenario.recipe.sequence) {
     throw InputError{{.file = path,
                       .value = fmt::format("{} tokens", tokens.size()),
@@ -137,9 +128,10 @@ void check_solo(const ExecuteOptions& options, std::int64_t ranks) {
                       .value = std::to_string(options.solo_rank),
                       .expected = fmt::format("a rank of the layout, 0 to {}", ranks - 1)}};
   }
-  if (!options.save.empty()) {
-    throw InputError{{.field = "--save",
-                      .value = presets::in_quotes(options.save),
+  const bool checkpoint = !options.save.empty();
+  if (checkpoint || !options.save_weights.empty()) {
+    throw InputError{{.field = checkpoint ? "--save" : "--save-weights",
+                      .value = presets::in_quotes(checkpoint ? options.save : options.save_weights),
                       .expected = "a run with all of its ranks",
                       .hint = "--ranks solo has one rank's shard only"}};
   }
@@ -244,6 +236,7 @@ class Execution {
     backend_ = rank_backend(options_, scenario.layout.world_size());
     speaks_ = first_rank() == 0;
     check_ranks();
+    check_one_host(scenario.layout.world_size());
     check_outputs();
     const validator::RunOptions run_options = make_run_options();
     if (first_rank() == 0) file_.begin(result_.question, result_.report);
@@ -302,9 +295,19 @@ class Execution {
                                   : fmt::format("start {} processes, or give each --gpus N", wanted)}};
   }
 
+  /// Processes put their elements into the same mapped files.
+  void check_one_host(std::int64_t ranks) const {
+    if (options_.save_weights.empty() || options_.ranks != "mpi" || all_ranks_are_here(ranks)) return;
+    throw InputError{{.field = "--save-weights",
+                      .value = presets::in_quotes(options_.save_weights),
+                      .expected = "a run with all of its ranks on one host",
+                      .hint = "save a checkpoint (--save) and load it there"}};
+  }
+
   /// Before hours of work. Other processes may run on hosts that do not have these folders.
   void check_outputs() const {
-    if (!options_.save.empty()) check_output_folder(options_.save);
+    for (const std::string& folder : {options_.save, options_.save_weights})
+      if (!folder.empty()) check_output_folder(folder);
     if (first_rank() == 0) check_output(output_);
   }
 
@@ -358,12 +361,14 @@ class Execution {
       run.first_step = result_.question.first_step = checkpoint_->header().step;
       run.loaded = [this](const validator::RankView& rank) { load_checkpoint(*checkpoint_, rank); };
     }
-    if (!options_.save.empty()) {
-      run.stepped = [this](const validator::RankView& rank) {
-        if (saves_after(rank)) save_checkpoint(options_.save, rank);
-      };
-      run.stop = [this] { return signal_ != 0; };
-    }
+    weights_ = std::make_unique<WeightFiles>(options_, scenario.model,
+                                             presets::model_config(result_.question.request.model));
+    if (weights_->loads()) run.loaded = [this](const validator::RankView& rank) { weights_->load(rank); };
+    run.stepped = [this](const validator::RankView& rank) {
+      if (!options_.save.empty() && saves_after(rank)) save_checkpoint(options_.save, rank);
+      if (weights_->saves() && rank.last) weights_->save(rank);
+    };
+    if (!options_.save.empty()) run.stop = [this] { return signal_ != 0; };
     run.progress = [this](const ExecutionReport& so_far) { progressed(so_far); };
     return run;
   }
@@ -407,6 +412,7 @@ class Execution {
   ReportFile file_;
   std::unique_ptr<validator::RankBackend> backend_;
   std::unique_ptr<validator::CheckpointReader> checkpoint_;
+  std::unique_ptr<WeightFiles> weights_;
   ExecutionResult result_;
   std::atomic<bool> fails_{false}, speaks_{true};
   std::atomic<int> signal_{0};  // that asked for a checkpoint and the end

@@ -39,8 +39,25 @@ void check_dtype(ExecuteOptions& options) {
                                fmt::join(known, " or "), options.device)};
 }
 
+/// A folder of weights has its own config.json, and belongs to the model as that says it.
+void check_weights(ExecuteOptions& options) {
+  if (options.weights.empty() && options.save_weights.empty()) {
+    if (!options.weights_type.empty()) throw UsageError{"--weights-type: needs --save-weights FOLDER"};
+    return;
+  }
+  const char* const flag = options.weights.empty() ? "--save-weights" : "--weights";
+  if (options.shrink)
+    throw UsageError{fmt::format("{}: holds the model as it is, not what --shrink makes", flag)};
+  if (options.noise) throw UsageError{fmt::format("{}: has parameters of its own, --noise none", flag)};
+  if (!options.weights.empty() && !options.load.empty())
+    throw UsageError{"--weights: --load has parameters already"};
+  const bool named = !options.question.model.empty() || !options.question.scenario.empty();
+  if (!options.weights.empty() && !named) options.question.model = options.weights;
+}
+
 Command checked_run(RunWords words) {
   ExecuteOptions& options = words.options;
+  check_weights(options);
   if (!words.steps.empty()) options.steps = step_count(words.steps, kMostSteps);
   if (!words.warm_up.empty()) options.warm_up = whole_number(words.warm_up, "--warmup", kMostSteps);
   if (!words.save_every.empty()) {
@@ -110,7 +127,18 @@ CommandRow run_row() {
       {"--save-every", "N", "With --save: a checkpoint after every N steps, too; each is kept",
        &words->save_every},
       {"--load", "FOLDER", "Go on from a checkpoint, under any layout of the same model", &options.load},
-      {"--token-file", "FILE", "Train on these tokens (whole numbers, blanks between them). Default: random",
+      {"--weights", "FOLDER",
+       "Begin with the weights of a Hugging Face checkpoint (config.json, safetensors), under any layout",
+       &options.weights},
+      {"--save-weights", "FOLDER", "Write such a checkpoint after the last step", &options.save_weights},
+      {"--weights-type",
+       "TYPE",
+       "Of the elements that --save-weights writes. Default: F32, or F64 where it computes in f64",
+       &options.weights_type,
+       {"F64", "F32", "F16", "BF16"}},
+      {"--token-file", "FILE",
+       "Train on these tokens: whole numbers with blanks between them, or 16 or 32 bits each (FILE.bin, with "
+       "the FILE.idx of Megatron-LM if there is one). Default: random",
        &options.token_file},
       {"--seed", "N", "Of initial parameters and random tokens. Default: 1", &words->seed},
       {"--learning-rate", "X", "Of AdamW. Default: 3e-4", &words->learning_rate},

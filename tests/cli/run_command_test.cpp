@@ -148,6 +148,35 @@ TEST(run_command, a_report_that_can_no_longer_be_written_costs_the_exit_code_and
   std::filesystem::remove(full);
 }
 
+TEST(run_command, a_hugging_face_checkpoint_goes_on_under_any_layout) {
+  const TemporaryFile name{""};
+  const std::string folder = name.path() + ".weights", narrow = name.path() + ".narrow";
+  (void)json_of_tiny("--layout 'tp2 dp2 zero1' --dtype f64 --steps 3 --learning-rate 0.01 --save-weights " +
+                     folder);
+  const auto losses = [](const std::string& arguments) {
+    const presets::JsonValue report =
+        json_of("run --seq 16 --global-batch 4 --dtype f64 --json --steps 2 " + arguments);
+    return std::pair{number_at(list_at(report, "steps")[0], "loss"),
+                     number_at(list_at(report, "steps")[1], "loss")};
+  };
+  // The model is that of the folder's config.json.
+  const auto [first, second] = losses("--layout dp1 --weights " + folder);
+  EXPECT_GT(
+      std::abs(first - number_at(list_at(json_of_tiny("--layout dp1 --dtype f64"), "steps")[0], "loss")),
+      1e-3)
+      << "weights of the checkpoint, not initial ones";
+  const auto [cut_first, cut_second] = losses("--layout 'tp2 pp2' --weights " + folder);
+  EXPECT_NEAR(cut_first, first, 1e-10);
+  EXPECT_NEAR(cut_second, second, 1e-10);
+  (void)losses("--layout pp2 --learning-rate 1e-12 --weights-type BF16 --save-weights " + narrow +
+               " --weights " + folder);
+  const double rounded = losses("--layout dp1 --weights " + narrow).first;
+  EXPECT_NE(rounded, first);
+  EXPECT_NEAR(rounded, first, 1e-2);
+  std::filesystem::remove_all(folder);
+  std::filesystem::remove_all(narrow);
+}
+
 TEST(run_command, out_of_memory_names_tensor_rank_and_prediction_and_keeps_the_report) {
   const TemporaryFile report{""};
   const Finished finished = run_tiny("--layout 'tp2 pp2' --memory-limit 60KiB --report " + report.path());
@@ -184,6 +213,13 @@ TEST(run_command, what_cannot_be_executed_is_said_before_anything_runs) {
       {"--layout dp1 --steps 1000000 -o /nowhere/result", 4, "a file that can be written"},
       {"--layout dp1 --steps 1000000 --save /dev/null/here", 4, "a folder for checkpoints"},
       {"--layout dp1 --save-every 2", 2, "needs --save"},
+      {"--layout dp1 --weights /nowhere", 4, "model.safetensors.index.json"},
+      {"--layout dp1 --weights /nowhere --load /nowhere", 2, "--load has parameters already"},
+      {"--layout dp1 --weights /nowhere --noise", 2, "--noise none"},
+      {"--layout dp1 --save-weights /nowhere --shrink", 2, "not what --shrink makes"},
+      {"--layout dp1 --save-weights /dev/null/here", 4, "a folder"},
+      {"--layout dp1 --weights-type BF16", 2, "needs --save-weights"},
+      {"--layout dp2 --ranks solo --save-weights /nowhere", 2, "one rank's shard only"},
   };
   for (const Row& row : rows) {
     const Finished finished = run_tiny(row.arguments);

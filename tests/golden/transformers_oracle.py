@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Training steps of Hugging Face transformers, for the executor to reproduce: tests/golden/transformers/*.json.
 
-    pip install torch transformers && tests/golden/transformers_oracle.py [--check] [NAME...]
+    pip install torch transformers && tests/golden/transformers_oracle.py [--check | --hexaplan PROGRAM] [NAME...]
 
 One file per case: three AdamW steps of `AutoModelForCausalLM.from_config` of a tiny configuration, in float64 with eager
 attention. `config` is what the configuration class writes into config.json. Building and testing do not need this script;
---check computes everything again and compares it with the committed files.
+--check computes everything again and compares it with the committed files. --hexaplan gives checkpoints of transformers to
+the program, lets it train them under a layout, and loads what it saves.
 
 Weights, tokens and the vectors that gradients are multiplied with are drawn from a counter, so that files need not hold
 them: `counter_random` of validator/executor/parameters/initial_values.cpp, the stream of a tensor being the FNV-1a hash of
@@ -23,6 +24,7 @@ import contextlib
 import json
 import math
 import pathlib
+import subprocess
 import sys
 import tempfile
 
@@ -272,13 +274,13 @@ def parameter_groups(model, indices, state):
 
 
 @float64_alone()
-def steps_of(model, indices):
+def steps_of(model, indices, constants=OPTIMIZER):
     """Loss of every step, the first step's gradients and norm, the weights at the end."""
     state = state_of(model)
     never, always = parameter_groups(model, indices, state)
     optimizer = torch.optim.AdamW(
-        [dict(params=always, weight_decay=OPTIMIZER["weight_decay"]), dict(params=never, weight_decay=0.0)],
-        lr=OPTIMIZER["learning_rate"], betas=(OPTIMIZER["beta1"], OPTIMIZER["beta2"]), eps=OPTIMIZER["epsilon"])
+        [dict(params=always, weight_decay=constants["weight_decay"]), dict(params=never, weight_decay=0.0)],
+        lr=constants["learning_rate"], betas=(constants["beta1"], constants["beta2"]), eps=constants["epsilon"])
     losses, norms, gradients = [], [], None
     for batch in tokens_of(model.config.vocab_size):
         optimizer.zero_grad()
@@ -288,30 +290,35 @@ def steps_of(model, indices):
         loss.backward()
         if gradients is None:
             gradients = flatten(zero_gradients_where_none(state))
-        norms.append(torch.nn.utils.clip_grad_norm_(model.parameters(), OPTIMIZER["clip"]).item())
+        norms.append(torch.nn.utils.clip_grad_norm_(model.parameters(), constants["clip"]).item())
         losses.append(loss.item())
         optimizer.step()
     return losses, norms, gradients, flatten(state)
 
 
-def golden(fields):
+def golden_model(fields):
+    """The model with its weights; what save_pretrained makes of it, and those weights in the same order."""
     model = make_model(fields)
     with float64_alone():
         indices, config = checkpoint_indices(model)
     flat = torch.empty(sum(i.numel() for i in indices.values()), dtype=torch.float64)
-    spreads = {name: spread_of(name, index.shape) for name, index in indices.items()}
     for name, index in indices.items():
-        center, scale = spreads[name]
+        center, scale = spread_of(name, index.shape)
         flat[index] = torch.from_numpy(center + scale * uniform(SEED, name, index.numel())).view(index.shape)
     first = 0
     with torch.no_grad():
         for tensor in state_of(model):
             tensor.copy_(flat[first:first + tensor.numel()].view(tensor.shape))
             first += tensor.numel()
+    return model, indices, config, flat
+
+
+def golden(fields):
+    model, indices, config, flat = golden_model(fields)
     losses, norms, gradients, updated = steps_of(model, indices)
     tensors = {}
     for name, index in indices.items():
-        center, scale = spreads[name]
+        center, scale = spread_of(name, index.shape)
         tensors[name] = dict(shape=list(index.shape), center=center, scale=scale,
                              gradient=fingerprint(name, gradients[index]),
                              change=fingerprint(name, updated[index] - flat[index]))
@@ -387,13 +394,52 @@ def differences(fresh, kept):
             yield what, worst
 
 
+# --- Checkpoints of the program ------------------------------------------------------------------------------------
+
+# What `hexaplan run` trains with (validator/executor/optimizer/adamw.h).
+DEFAULTS = dict(learning_rate=1e-2, beta1=0.9, beta2=0.95, epsilon=1e-5, weight_decay=0.1, clip=1.0)
+LAYOUTS = ("dp1", "tp2 sp pp2", "dp2 zero3")
+
+
+def differences_of_training(program, fields, layout):
+    """The largest difference between weights that the program trained and saved, and those that PyTorch trained; None where
+    the program refuses the model or the layout."""
+    model, indices, _, _ = golden_model(fields)
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_pretrained(folder + "/given")
+        run = subprocess.run(
+            [program, "run", "--weights", folder + "/given", "--save-weights", folder + "/trained", "--layout", layout,
+             "--dtype", "f64", "--seq", str(SEQUENCE), "--global-batch", str(BATCH), "--steps", str(STEPS), "--seed",
+             str(SEED), "--learning-rate", str(DEFAULTS["learning_rate"]), "--no-store"], capture_output=True, text=True)
+        if run.returncode == 3:
+            return None
+        assert run.returncode == 0, run.stderr
+        trained = transformers.AutoModelForCausalLM.from_pretrained(folder + "/trained", dtype=torch.float64)
+    _, _, _, expected = steps_of(model, indices, DEFAULTS)
+    return (flatten(state_of(trained)) - expected).abs().max().item()
+
+
+def check_program(program, names):
+    failed = []
+    for name in names:
+        for layout in LAYOUTS:
+            worst = differences_of_training(program, CASES[name], layout)
+            print(f"{name}, {layout}: " + ("refused" if worst is None else f"weights differ by at most {worst:.1e}"))
+            failed += [name] if worst is not None and not worst < 1e-8 else []
+    if failed:
+        sys.exit("weights that hexaplan trained are not those that PyTorch trained: " + ", ".join(failed))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="compare with the committed files instead of writing them")
+    parser.add_argument("--hexaplan", metavar="PROGRAM", help="let this program train checkpoints, and load what it saves")
     parser.add_argument("names", nargs="*", metavar="NAME")
     options = parser.parse_args()
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
+    if options.hexaplan:
+        return check_program(options.hexaplan, options.names or CASES)
     failed = []
     for name in options.names or CASES:
         result, path = golden(CASES[name]), FOLDER / f"{name}.json"

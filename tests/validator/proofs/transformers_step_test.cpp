@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "costmodel/spec/rules.h"
-#include "costmodel/step/estimate.h"
 #include "presets/json/read_json.h"
 #include "presets/models/read_model_config.h"
 #include "presets/weights/weight_map.h"

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
+
+#include "validator/executor/checkpoint/owned_runs.h"
 
 namespace hexaplan::validator {
 namespace {
@@ -12,39 +14,9 @@ namespace {
 /// The compute copy follows from the master.
 constexpr std::array kSaved = {State::Master, State::FirstMoment, State::SecondMoment};
 
-/// A run of a part: where it lies in the part and in the unsharded tensor.
-struct PartRun {
-  std::int64_t local = 0;
-  ElementRun global;
-};
-
-/// The part by consecutive elements of the unsharded tensor; padding is left out.
-std::vector<PartRun> runs_of(const OwnedPart& part) {
-  std::vector<PartRun> runs;
-  const std::int64_t cols = part.tensor->cols;
-  const std::int64_t elements = part.view.elements();
-  for (std::int64_t at = 0; at < elements;) {
-    const std::int64_t rest_of_row = cols - (part.first + at) % cols;
-    const std::int64_t count = std::min(rest_of_row, elements - at);
-    const std::int64_t global = part.tensor->global_index(part.first + at);
-    const bool goes_on = !runs.empty() && global >= 0 &&
-                         runs.back().global.begin + runs.back().global.count == global &&
-                         runs.back().local + runs.back().global.count == at;
-    if (goes_on) {
-      runs.back().global.count += count;
-    } else if (global >= 0) {
-      runs.push_back({at, {global, count}});
-    }
-    at += count;
-  }
-  return runs;
-}
-
-/// The last stage's copy of a tied embedding is the embedding.
 StateKey key_of(const OwnedPart& part, State state) {
-  if (part.unit == UnitPlan::kTiedCopy)
-    return {UnitPlan::kEmbedding, "embedding.word.weight", static_cast<int>(state)};
-  return {part.unit, std::string{part.tensor->name}, static_cast<int>(state)};
+  auto [unit, name] = original_of(part);
+  return {unit, std::move(name), static_cast<int>(state)};
 }
 
 std::int64_t whole_elements(const LocalTensor& tensor) {
@@ -56,20 +28,20 @@ void add_part(CheckpointWriter& writer, Device& device, const OwnedPart& part) {
   std::vector<double> values(static_cast<std::size_t>(part.view.elements())), kept;
   device.download(values, part.view);
   std::vector<ElementRun> runs;
-  for (const PartRun& run : runs_of(part)) {
+  for (const OwnedRun& run : runs_of(part)) {
     const auto begin = values.begin() + run.local;
-    kept.insert(kept.end(), begin, begin + run.global.count);
-    runs.push_back(run.global);
+    kept.insert(kept.end(), begin, begin + run.count);
+    runs.push_back({run.global, run.count});
   }
   writer.add(key_of(part, part.state), whole_elements(*part.tensor), runs, kept);
 }
 
 void fill_part(const CheckpointReader& checkpoint, Device& device, const OwnedPart& part) {
   std::vector<double> values(static_cast<std::size_t>(part.view.elements()), 0.0);
-  for (const PartRun& run : runs_of(part)) {
-    checkpoint.read(key_of(part, part.state), whole_elements(*part.tensor), run.global,
-                    std::span{values}.subspan(static_cast<std::size_t>(run.local),
-                                              static_cast<std::size_t>(run.global.count)));
+  for (const OwnedRun& run : runs_of(part)) {
+    checkpoint.read(
+        key_of(part, part.state), whole_elements(*part.tensor), {run.global, run.count},
+        std::span{values}.subspan(static_cast<std::size_t>(run.local), static_cast<std::size_t>(run.count)));
   }
   device.upload(part.view, std::span<const double>{values});
 }

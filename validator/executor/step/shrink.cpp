@@ -23,12 +23,41 @@ std::int64_t scaled(std::int64_t value, std::int64_t from, std::int64_t to, std:
   return std::max<std::int64_t>(1, std::llround(exact / static_cast<double>(unit))) * unit;
 }
 
+/// Width of a small head: of rotary positions an even number of columns turns.
+std::int64_t small_head_dim(const ModelSpec& m) {
+  constexpr std::int64_t kUnit = 4;
+  std::int64_t width = kUnit;
+  const auto turned = [&] { return static_cast<std::int64_t>(static_cast<double>(width) * m.rotary.share); };
+  while (m.positions == costmodel::PositionKind::Rotary && (turned() < 2 || turned() % 2 != 0))
+    width += kUnit;
+  return width;
+}
+
+/// Ranks of latent attention, and a head of columns without and with positions.
+void shrink_latents(costmodel::AttentionSpec& a) {
+  constexpr std::int64_t kRank = 8, kColumns = 4;
+  a.kv_heads = a.heads;
+  a.q_lora_rank = a.q_lora_rank > 0 ? kRank : 0;
+  a.kv_lora_rank = kRank;
+  a.qk_nope_dim = a.qk_rope_dim = a.v_head_dim = kColumns;
+  a.head_dim = a.qk_nope_dim + a.qk_rope_dim;
+}
+
+/// As many factors as pairs of columns that turn.
+void shrink_rotary(ModelSpec& m) {
+  const std::int64_t width =
+      m.attention.kind == costmodel::AttentionKind::Latent ? m.attention.qk_rope_dim : m.attention.head_dim;
+  const auto pairs = static_cast<std::size_t>(static_cast<double>(width) * m.rotary.share) / 2;
+  for (std::vector<double>* factors : {&m.rotary.short_factors, &m.rotary.long_factors})
+    if (factors->size() > pairs) factors->resize(pairs);
+}
+
 void shrink_attention(ModelSpec& m, const Layout& l) {
   costmodel::AttentionSpec& a = m.attention;
   const std::int64_t group = a.heads / a.kv_heads;
   const std::int64_t per_rank =
       l.cp > 1 && l.context == costmodel::ContextKind::AllToAll ? l.cp : 1;  // heads that Ulysses deals out
-  constexpr std::int64_t kHeadDim = 4;
+  const std::int64_t head_dim = small_head_dim(m);
   const std::int64_t old_width = a.heads * a.head_dim;
   if (a.kv_heads >= l.tp) {
     a.kv_heads = l.tp * per_rank;
@@ -36,9 +65,11 @@ void shrink_attention(ModelSpec& m, const Layout& l) {
   } else {
     a.heads = l.tp * std::min<std::int64_t>(a.heads / l.tp, 2) * per_rank;
   }
-  a.head_dim = a.v_head_dim = kHeadDim;
+  a.head_dim = a.v_head_dim = head_dim;
+  if (a.kind == costmodel::AttentionKind::Latent) shrink_latents(a);
+  shrink_rotary(m);
   const std::int64_t hidden = m.hidden;
-  m.hidden = scaled(hidden, old_width, a.heads * kHeadDim, 4);
+  m.hidden = scaled(hidden, old_width, a.heads * a.head_dim, 4);
   m.mlp.ffn = m.mlp.ffn > 0 ? scaled(m.mlp.ffn, hidden, m.hidden, l.tp) : 0;
   if (m.is_moe()) {
     m.moe.expert_ffn = scaled(m.moe.expert_ffn, hidden, m.hidden, l.expert_tensor());
@@ -49,7 +80,10 @@ void shrink_attention(ModelSpec& m, const Layout& l) {
 void shrink_experts(ModelSpec& m, const Layout& l) {
   if (!m.is_moe()) return;
   m.moe.experts = l.ep * std::min<std::int64_t>(m.moe.experts / l.ep, l.ep == 1 ? 8 : 2);
-  m.moe.top_k = std::min({m.moe.top_k, m.moe.experts, std::int64_t{4}});
+  m.moe.groups = std::gcd(m.moe.groups, m.moe.experts);
+  m.moe.top_groups = std::min(m.moe.top_groups, m.moe.groups);
+  const std::int64_t reachable = m.moe.experts / m.moe.groups * m.moe.top_groups;
+  m.moe.top_k = std::min({m.moe.top_k, reachable, std::int64_t{4}});
 }
 
 /// At most two layers a chunk, the remainder of the split as it was.
@@ -123,6 +157,8 @@ Scenario shrink(const Scenario& scenario, std::int64_t most_ranks) {
   shrink_experts(sc.model, sc.layout);
   shrink_attention(sc.model, sc.layout);
   shrink_layers(sc, stage_layers);
+  sc.model.attention.window =
+      std::min(sc.model.attention.window, std::int64_t{4});  // shorter than a sequence
   const std::int64_t rows = std::int64_t{sc.layout.tp} * sc.framework.vocab_multiple;
   sc.model.vocab = std::min(sc.model.vocab, costmodel::ceil_div(std::int64_t{32}, rows) * rows -
                                                 (sc.model.vocab % rows != 0 ? 1 : 0));

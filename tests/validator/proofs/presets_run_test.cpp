@@ -1,0 +1,74 @@
+// Every model preset, made small, runs a training step, or is refused by a rule that stands here.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "costmodel/spec/rules.h"
+#include "presets/catalog/catalog.h"
+#include "presets/models/find_model.h"
+#include "tests/validator/step/tiny_scenario.h"
+#include "validator/executor/communicator/threads/thread_ranks.h"
+#include "validator/executor/device/cpu/cpu_device.h"
+#include "validator/executor/step/run_steps.h"
+#include "validator/executor/step/shrink.h"
+
+namespace hexaplan::tests {
+namespace {
+
+using costmodel::Scenario;
+
+Scenario shrunk_preset(const std::string& name) {
+  Scenario sc = tiny_scenario({});
+  sc.model = presets::find_model(name);
+  sc.recipe.sequence = 64;
+  return validator::shrink(sc);
+}
+
+validator::StepReport one_step(const Scenario& sc) {
+  validator::RunOptions options;
+  options.make_device = [](int /*rank*/) { return validator::make_cpu_device(validator::Element::F64); };
+  validator::ThreadRanks ranks;
+  return validator::run_steps(sc, options, ranks).steps.at(0);
+}
+
+/// Preset -> rule that refuses it.
+/// model_type -> rule that refuses its presets.
+const std::map<std::string, std::string> kRefusedFamilies{
+    {"bloom", "executor-attention"},       {"deepseek_v2", "executor-attention"},
+    {"deepseek_v3", "executor-attention"}, {"gemma", "executor-block"},
+    {"gemma2", "executor-block"},          {"gemma3", "executor-attention"},
+    {"gemma3_text", "executor-attention"}, {"gpt2", "executor-attention"},
+    {"gpt_neox", "executor-attention"},    {"gpt_oss", "executor-attention"},
+    {"kimi_k2", "executor-attention"},     {"mpt", "executor-block"},
+    {"opt", "executor-attention"},         {"qwen2", "executor-attention"},
+    {"qwen2_moe", "executor-attention"},   {"qwen3", "executor-attention"},
+    {"qwen3_moe", "executor-attention"},
+};
+/// Presets that run.
+constexpr int kRunning = 23;
+
+TEST(model_presets, run_a_step_shrunk_or_are_refused_by_the_rule_that_stands_here) {
+  std::map<std::string, std::string> refused;
+  int ran = 0;
+  for (const std::string& name : presets::list_presets(presets::PresetKind::Model)) {
+    SCOPED_TRACE(name);
+    const Scenario sc = shrunk_preset(name);
+    ASSERT_FALSE(costmodel::first_rejection(sc)) << costmodel::first_rejection(sc)->reason;
+    if (const auto missing = validator::first_not_executable(sc)) {
+      refused[sc.model.family] = missing->rule;
+      continue;
+    }
+    const validator::StepReport step = one_step(sc);
+    // Random tokens: about as good as guessing.
+    EXPECT_NEAR(step.loss, std::log(static_cast<double>(sc.model.vocab)), 1.5);
+    EXPECT_GT(step.gradient_norm, 0);
+    ++ran;
+  }
+  EXPECT_EQ(refused, kRefusedFamilies);
+  EXPECT_EQ(ran, kRunning);
+}
+
+}  // namespace
+}  // namespace hexaplan::tests
