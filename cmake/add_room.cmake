@@ -1,5 +1,7 @@
 option(HEXAPLAN_UNITY "Compile the sources of a room several at a time: half the time of a build from nothing" OFF)
 
+option(HEXAPLAN_COVERAGE "Let rooms record which of their lines and branches run (scripts/coverage.sh)" OFF)
+
 # gather_sources(<target>): names that are a file's own have to be its own in the whole room.
 function(gather_sources target)
   if(HEXAPLAN_UNITY)
@@ -22,6 +24,10 @@ function(add_room name)
     ${name}
     PUBLIC ${ARG_LINK_PUBLIC}
     PRIVATE ${ARG_LINK_PRIVATE} $<BUILD_INTERFACE:project_warnings>)
+  if(HEXAPLAN_COVERAGE)
+    target_compile_options(${name} PRIVATE --coverage)
+    target_link_options(${name} PUBLIC --coverage)
+  endif()
   precompile_headers(${name} room)
   gather_sources(${name})
   cmake_language(EVAL CODE "cmake_language(DEFER CALL fill_empty_room [[${name}]])")

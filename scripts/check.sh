@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Everything a change must pass, cheapest first: format, scripts, clang-tidy on changed rooms, all tests under
+# Everything a change must pass, cheapest first: format, scripts, clang-tidy on every source, all tests under
 # ASan+UBSan, then the optimised build and all tests. The last thing printed is ctest's summary.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,7 +10,7 @@ step "clang-format"
 scripts/lint.sh format
 step "shellcheck"
 scripts/lint.sh shell
-step "clang-tidy on changed rooms"
+step "clang-tidy on every source"
 scripts/lint.sh tidy
 step "tests under AddressSanitizer and UndefinedBehaviorSanitizer"
 cmake --workflow --preset asan

@@ -1,12 +1,9 @@
 #!/usr/bin/env bash
-# scripts/lint.sh format   clang-format check of every C++ file; `format --fix` rewrites them
-# scripts/lint.sh tidy     clang-tidy on every source that changed against origin/main or $LINT_BASE, then on the rest of its room
-# scripts/lint.sh shell    shellcheck of our scripts
+# scripts/lint.sh format           clang-format check of every C++ file; `format --fix` rewrites them
+# scripts/lint.sh tidy [FILE…]     clang-tidy on every source of the rooms, or on these alone
+# scripts/lint.sh shell            shellcheck of our scripts
 set -euo pipefail
 cd "$(dirname "$0")/.."
-
-readonly rooms=(costmodel charts presets planner validator cli gui)
-tidy_seconds=${TIDY_SECONDS:-120}  # unchanged files of a changed room that have not started by then are named and left out
 
 git_here() { git -c safe.directory='*' "$@"; }
 
@@ -16,18 +13,6 @@ cpp_files() {
   done
 }
 
-# Files that differ from origin/main; on main itself (or without it) from the commit before; else every file.
-changed_files() {
-  local base=${LINT_BASE:-}
-  if [[ -z $base ]] && git_here rev-parse -q --verify origin/main >/dev/null; then
-    base=$(git_here merge-base HEAD origin/main || true)
-  fi
-  if [[ -z $base || $base == "$(git_here rev-parse HEAD)" ]]; then
-    base=$(git_here rev-parse -q --verify HEAD~ || true)
-  fi
-  if [[ -n $base ]]; then git_here diff --name-only "$base" --; else cpp_files; fi
-}
-
 check_format() {
   local mode=(--dry-run --Werror)
   [[ "${1:-}" == --fix ]] && mode=(-i)
@@ -35,36 +20,37 @@ check_format() {
   echo "clang-format: $(cpp_files | wc -l) files"
 }
 
-# Sources of the changed rooms, changed ones first.
-files_to_tidy() {
-  local changed room
-  changed=$(changed_files)
-  grep -E "^($(IFS='|'; echo "${rooms[*]}"))/.*\.cpp$" <<<"$changed" || true
-  for room in "${rooms[@]}"; do
-    if grep -q "^$room/" <<<"$changed"; then find "$room" -name '*.cpp' | sort; fi
-  done
-}
-
-check_tidy() {
-  local files
-  files=$(files_to_tidy | awk '!seen[$0]++' | while read -r f; do if [[ -e $f ]]; then echo "$f"; fi; done)
-  if [[ -z $files ]]; then
-    echo "clang-tidy: no room changed"
-    return
-  fi
-  cmake --preset dev >/dev/null
-  TIDY_CHANGED=$(changed_files)
-  export TIDY_CHANGED TIDY_DEADLINE=$(($(date +%s) + tidy_seconds))
+# run_tidy <build folder> <clang-tidy's arguments…>, files on stdin: all of them, in parallel; what is found is printed.
+run_tidy() {
+  local build=$1
+  shift
   # shellcheck disable=SC2016  # expanded by the inner shell
   xargs -P "$(nproc)" -n 1 bash -c '
-    if (( $(date +%s) > TIDY_DEADLINE )) && ! grep -qxF "$1" <<<"$TIDY_CHANGED"; then echo "clang-tidy: out of time, not checked: $1"; exit 0; fi
-    report=$(clang-tidy -p build/dev --extra-arg=-Wno-unknown-warning-option --quiet "$1" 2>/dev/null) || { echo "$report"; exit 1; }' _ <<<"$files"
-  echo "clang-tidy: $(wc -l <<<"$files") files"
+    report=$(clang-tidy -p "${@:1:$#-1}" --extra-arg=-Wno-unknown-warning-option --quiet "${!#}" 2>/dev/null) || { echo "$report"; exit 1; }' \
+    _ "$build" "$@"
+}
+
+# All sources, those of a room six at a time as a unity build compiles them: most of the time goes into headers, and this
+# reads them once for six files. That makes the whole tree as cheap as its changed files one by one, so nobody has to
+# know what changed.
+check_all() {
+  local rooms='(costmodel|charts|presets|planner|validator|cli|gui|benchmarks)/.*\.(h|cpp)$'
+  cmake --preset tidy >/dev/null
+  if [[ -d build/tidy/gui ]]; then cp gui/.clang-tidy build/tidy/gui/; fi # its unity files lie there
+  sed -n 's/^ *"file": "\(.*\)".*/\1/p' build/tidy/compile_commands.json | grep -vE '_autogen/|/\.rcc/|empty\.cpp$' |
+    run_tidy build/tidy "--header-filter=$rooms" --checks=-bugprone-suspicious-include
+  echo "clang-tidy: all sources, $(grep -c '"file"' build/tidy/compile_commands.json) compilations, ${SECONDS} s"
+}
+
+check_files() {
+  cmake --preset dev >/dev/null
+  printf '%s\n' "$@" | run_tidy build/dev
+  echo "clang-tidy: $# files"
 }
 
 case "${1:-}" in
   format) check_format "${2:-}" ;;
-  tidy) check_tidy ;;
+  tidy) if [[ $# -gt 1 ]]; then check_files "${@:2}"; else check_all; fi ;;
   shell) shellcheck scripts/*.sh .ci/run && echo "shellcheck: ok" ;;
   *) sed -n '2,4s/^# //p' "$0" >&2; exit 2 ;;
 esac

@@ -2,7 +2,8 @@
 # usage: scripts/nightly.sh [--minutes N] [--tsan]
 # What takes too long for every change, or needs what a build does not: hostile inputs drawn anew for N minutes (default 30),
 # with a seed of the day that is printed; the installed transformers against the committed steps ($PYTHON, default python3,
-# with torch and transformers); with --tsan ranks of threads under ThreadSanitizer as well. Uses build/release.
+# with torch and transformers); with --tsan ranks of threads under ThreadSanitizer as well; last, what the tests of costmodel
+# and planner cover. Uses build/release and build/coverage.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,7 +12,7 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --minutes) minutes=$2 && shift ;;
     --tsan) tsan=1 ;;
-    *) sed -n '2,5s/^# //p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,6s/^# //p' "$0" >&2; exit 2 ;;
   esac
   shift
 done
@@ -34,3 +35,4 @@ else
   echo "transformers: not checked, $python has no torch and transformers" >&2
 fi
 if [[ -n $tsan ]]; then cmake --workflow --preset tsan; fi
+scripts/coverage.sh
