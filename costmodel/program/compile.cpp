@@ -24,6 +24,9 @@ bool over_context_ranks(const Program& p, const Techniques& t) {
 bool over_expert_ranks(const Program& p, const Techniques& /*techniques*/) {
   return p.part == Part::Layer;
 }
+bool quantises(const Program& p, const Techniques& t) {
+  return p.part == Part::Layer && t.quantises;
+}
 bool gathers_again(const Program& /*program*/, const Techniques& t) {
   return t.sequence && t.gathers_inputs_again;
 }
@@ -46,6 +49,7 @@ constexpr std::array kPasses{
     PassRow{"differentiate", always, differentiate},
     PassRow{"late weight gradients", always, delay_weight_gradients},
     PassRow{"gather again", gathers_again, gather_inputs_again},
+    PassRow{"quantised matrices", quantises, quantise_matrices},
     PassRow{"recompute", recomputes, recompute},
     PassRow{"split backward", splits, split_backward},
 };

@@ -3,15 +3,6 @@
 #include "costmodel/program/fold.h"
 
 namespace hexaplan::costmodel::program {
-namespace {
-
-/// Rows that a matrix is applied to.
-Rows matrix_rows(const Program& p, const Op& op) {
-  const ValueId id = op.kind == Kind::MatmulWeight ? op.reads[1] : op.writes[0];
-  return p.of(id).shape.rows;
-}
-
-}  // namespace
 
 Flops Counts::flops(Pass pass) const {
   Flops sum;
@@ -20,8 +11,6 @@ Flops Counts::flops(Pass pass) const {
 }
 
 Flops flops_of(const Program& p, const Op& op, const Sizes& sizes, bool windowed) {
-  // FlashAttention-2 counts backward as 2.5 times forward (arXiv:2307.08691 §4.1): five products, not two.
-  constexpr double kBackwardOverForward = 2.5;
   const double attention = windowed ? sizes.windowed_flops : sizes.attention_flops;
   switch (row_of(op.kind).work) {
     case Work::Matrix: {
@@ -31,7 +20,7 @@ Flops flops_of(const Program& p, const Op& op, const Sizes& sizes, bool windowed
     case Work::Attention:
       return Flops{attention};
     case Work::AttentionBackward:
-      return Flops{kBackwardOverForward * attention};
+      return Flops{kAttentionBackwardFlops * attention};
     case Work::None:
       break;
   }

@@ -228,12 +228,16 @@ ValueId experts(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
 Program forward_layer(const ModelSpec& m, LayerClass kind) {
   ForwardBuilder b{m, Part::Layer};
   const ValueId x = b.input(Tensor::LayerInput, kHiddenStates);
-  const ValueId attended = b.post_norm(
-      Site::PostNorm1, attention(b, m, b.norm(Site::Norm1, x, Parameter::Norm1Weight, Parameter::Norm1Bias)),
-      Parameter::AttentionPostNormWeight, Parameter::AttentionPostNormBias);
+  const ValueId first_normed = b.norm(Site::Norm1, x, Parameter::Norm1Weight, Parameter::Norm1Bias);
+  const ValueId attended = b.post_norm(Site::PostNorm1, attention(b, m, first_normed),
+                                       Parameter::AttentionPostNormWeight, Parameter::AttentionPostNormBias);
   const ValueId y =
       b.emit(Site::AttentionResidual, Kind::Add, {attended, x}, Tensor::LayerMiddle, kHiddenStates);
-  const ValueId normed = b.norm(Site::Norm2, y, Parameter::Norm2Weight, Parameter::Norm2Bias);
+  // Of parallel branches the MLP reads what attention read, after the same norm or one of its own.
+  const ValueId read = m.parallel_residual ? x : y;
+  const ValueId normed = m.norms_per_layer >= 2
+                             ? b.norm(Site::Norm2, read, Parameter::Norm2Weight, Parameter::Norm2Bias)
+                             : (m.parallel_residual ? first_normed : y);
   const ValueId made = kind.moe ? experts(b, m, normed) : dense_mlp(b, m, normed);
   const ValueId normed_again =
       b.post_norm(Site::PostNorm2, made, Parameter::MlpPostNormWeight, Parameter::MlpPostNormBias);

@@ -31,6 +31,12 @@ const Op* producer(const Program& p, ValueId id) {
   return nullptr;
 }
 
+Rows matrix_rows(const Program& p, const Op& op) {
+  const Rows rows = p.of(op.kind == Kind::MatmulWeight ? op.reads[1] : op.writes[0]).shape.rows;
+  // Copies that no rank exchanges are the rows of experts.
+  return p.of(op.reads[0]).shape.rows == Rows::ExpertRows ? Rows::ExpertRows : rows;
+}
+
 std::vector<ValueId> buffers_of(const Program& p) {
   std::vector<ValueId> out(p.values.size());
   std::iota(out.begin(), out.end(), ValueId{0});

@@ -65,7 +65,12 @@ enum class Width : std::uint8_t {
   Positions,  // of the learned table
   Count
 };
-enum class Type : std::uint8_t { Activation, Fp32, Int32 };
+enum class Type : std::uint8_t {
+  Activation,
+  Fp32,
+  Int32,
+  Quantised,  // operands of matrices in 8 or 4 bits
+};
 enum class Storage : std::uint8_t { Device, Host };
 
 struct Shape {
@@ -154,6 +159,8 @@ enum class Kind : std::uint8_t {
   RouteBack,
   PermuteBack,
   Copy,
+  Quantise,  // an operand of a matrix in a narrow type
+  QuantiseGradient,
   Count
 };
 /// What FLOPs an operation of the kind has.
@@ -225,6 +232,8 @@ inline constexpr std::array<KindRow, position(Kind::Count)> kKinds{{
     {Kind::RouteBack, "route_back", 0, Work::None, {}, false},
     {Kind::PermuteBack, "permute_back", 0, Work::None, {}, false},
     {Kind::Copy, "copy", 0, Work::None, {}, false},
+    {Kind::Quantise, "quantise", 0, Work::None, {}, false},
+    {Kind::QuantiseGradient, "quantise_gradient", 0, Work::None, {}, false},
 }};
 static_assert(lists_in_order(kKinds, position(Kind::Count)));
 [[nodiscard]] constexpr const KindRow& row_of(Kind kind) {
@@ -317,6 +326,9 @@ struct Program {
 
 /// The operation that first writes `id`, or nothing: an input of the program.
 [[nodiscard]] const Op* producer(const Program& program, ValueId id);
+
+/// Rows that a matrix is applied to. Precondition: the operation's work is one.
+[[nodiscard]] Rows matrix_rows(const Program& program, const Op& op);
 
 /// For every value, the value that stands for its buffer: a result in place lives where its operand lived.
 [[nodiscard]] std::vector<ValueId> buffers_of(const Program& program);

@@ -68,6 +68,7 @@ Sizes sizes_of(const Scenario& sc, const LocalDims& d) {
   fill_attention(set, sc, d);
   fill_mixture(set, sc, d);
   sizes.activation_bytes = bytes_per_element(activation_dtype(sc.recipe.precision));
+  sizes.quantised_bytes = sc.framework.quantized_input_bytes;
   // 2·(d_qk + d_v) FLOPs per pair that the mask keeps.  [docs/formulas.md#T2]
   const AttentionSpec& a = sc.model.attention;
   const double per_pair =

@@ -41,6 +41,8 @@ Recomputed recomputed_of(const Recompute& recompute, bool whole_layer) {
     case RecomputeMode::Selective:
     case RecomputeMode::SelectiveModules:
       return Recomputed::Modules;
+    case RecomputeMode::SelectiveOperators:
+      return Recomputed::Operators;
     default:
       return Recomputed::Nothing;
   }
@@ -66,6 +68,7 @@ Techniques techniques_of(const Scenario& sc, bool whole_layer_recomputed) {
   t.cuts_experts = sc.model.is_moe() && l.expert_tensor() > 1;
   t.sums_choices = sc.framework.explicit_step;
   t.loss_reductions = sc.framework.explicit_step ? 2 : 3;
+  t.quantises = is_quantized(sc.recipe.precision);
   t.gathers_inputs_again = !sc.framework.gather_saved_inputs;
   t.stops_recomputing_early = sc.framework.recompute_stops_early;
   t.recomputed = recomputed_of(sc.recipe.recompute, whole_layer_recomputed);

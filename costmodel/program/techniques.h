@@ -13,6 +13,7 @@ namespace hexaplan::costmodel::program {
 enum class Recomputed : std::uint8_t {
   Nothing,
   Modules,     // what stands at sites of `Techniques::modules`
+  Operators,   // all but attention and every second matrix (torchtitan's per-operator policy)
   Everything,  // the whole forward pass, from the layer's input on
 };
 
@@ -27,6 +28,7 @@ struct Techniques {
   bool cuts_experts = false;       // expert-tensor parallelism over more than one rank
   bool sums_choices = false;       // ranks that share sequences add up the router's choices
   int loss_reductions = 2;         // messages of the vocabulary-parallel loss
+  bool quantises = false;          // operands of matrices in 8 or 4 bits
 
   // Habits of a framework.
   bool gathers_inputs_again = true;     // SP: the gathered input of a matrix is not kept for its wgrad
@@ -35,7 +37,7 @@ struct Techniques {
   Recomputed recomputed = Recomputed::Nothing;
   std::uint16_t modules = 0;     // RecomputeModule bits
   bool splits_backward = false;  // weight gradients are tasks of their own
-  friend bool operator==(const Techniques&, const Techniques&) = default;
+  friend auto operator<=>(const Techniques&, const Techniques&) = default;
 };
 
 /// What the scenario asks for and the program does not describe, or nothing.

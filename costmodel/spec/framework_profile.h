@@ -55,7 +55,7 @@ struct SavedRule {
   friend bool operator==(const SavedRule&, const SavedRule&) = default;
 };
 
-/// Memory-bound steps of a layer, by what they do. OperationBuilder::elementwise is told each
+/// Memory-bound steps of a layer, by what they do. `kTraffic` (program/steps.cpp) says which
 /// one's elements.
 enum class Elementwise : std::uint8_t {
   Norm,            // per norm, tokens·h

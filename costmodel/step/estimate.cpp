@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "costmodel/compute/transformer_operations.h"
+#include "costmodel/compute/operations.h"
 #include "costmodel/parameters/parameter_tensors.h"
 #include "costmodel/schedule/schedule.h"
 #include "costmodel/spec/rules.h"

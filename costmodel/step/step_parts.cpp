@@ -4,7 +4,7 @@
 
 #include "costmodel/communication/overlap.h"
 #include "costmodel/compute/kernel_time.h"
-#include "costmodel/compute/transformer_operations.h"
+#include "costmodel/compute/operations.h"
 #include "costmodel/schedule/replay.h"
 #include "costmodel/step/step_operations.h"
 

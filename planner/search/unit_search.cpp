@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "costmodel/compute/operation_builder.h"
+#include "costmodel/compute/operations.h"
 #include "costmodel/schedule/schedule.h"
 #include "costmodel/step/memory_risk.h"
 #include "costmodel/step/model_flops.h"

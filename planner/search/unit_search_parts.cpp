@@ -1,5 +1,5 @@
 #include "costmodel/communication/device_overhead.h"
-#include "costmodel/compute/operation_builder.h"
+#include "costmodel/compute/operations.h"
 #include "costmodel/memory/layer_ledger.h"
 #include "planner/search/unit_search.h"
 

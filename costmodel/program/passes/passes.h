@@ -24,6 +24,9 @@ namespace hexaplan::costmodel::program {
 [[nodiscard]] Program delay_weight_gradients(Program program, const Techniques& techniques);
 /// A gathered input is gathered once more for the weight gradient instead of being kept.
 [[nodiscard]] Program gather_inputs_again(Program program, const Techniques& techniques);
+/// Matrices of layers, but not the router, read their operands in 8 or 4 bits: inputs are cast before each,
+/// gradients of their results in backward.
+[[nodiscard]] Program quantise_matrices(Program program, const Techniques& techniques);
 /// Forward values are made again in backward instead of being kept.
 [[nodiscard]] Program recompute(Program program, const Techniques& techniques);
 /// Weight gradients become a phase of their own (arXiv:2401.10241).

@@ -31,24 +31,24 @@ std::vector<bool> with_operands(const Program& p, std::vector<bool> dropped) {
 /// kept: what backward reads of them, and whatever making it takes that is gone as well.
 class Rematerialisation {
  public:
-  Rematerialisation(Program program, std::vector<bool> dropped)
+  /// `made`: values that may be made again; what makes them reads the others, which are kept for it.
+  Rematerialisation(Program program, std::vector<bool> dropped, const std::vector<bool>& made)
       : p_{std::move(program)},
         dropped_{with_operands(p_, std::move(dropped))},
         gone_{dropped_},
         needed_(p_.values.size(), false) {
     gone_.resize(p_.values.size(), false);
     forward_ = first_backward(p_, [](const Op&) { return true; });
-    add_passing_values();
+    add_passing_values(made);
   }
 
   /// `holds`: what backward reads of a recomputed layer stays, while its forward pass runs, to the end of it.
-  Program run(std::size_t place, bool holds, bool to_the_end) {
+  /// `anyway`: values that are made again although nothing reads them; may be empty.
+  Program run(std::size_t place, bool holds, const std::vector<bool>& anyway) {
     for (std::size_t i = forward_; i < p_.ops.size(); ++i) {
       for (const ValueId id : p_.ops[i].reads) need(id, holds);
     }
-    if (to_the_end) {
-      for (std::size_t i = 0; i < dropped_.size(); ++i) needed_[i] = needed_[i] || dropped_[i];
-    }
+    for (std::size_t i = 0; i < anyway.size(); ++i) needed_[i] = needed_[i] || anyway[i];
     std::vector<Op> again = operations();
     std::vector<ValueId> renamed(p_.values.size(), kNone);
     for (Op& op : again) rename_results(op, renamed);
@@ -60,13 +60,13 @@ class Rematerialisation {
 
  private:
   /// Values that the forward pass frees itself are gone, whatever recomputation drops.
-  void add_passing_values() {
+  void add_passing_values(const std::vector<bool>& made) {
     const std::vector<ValueId> buffers = buffers_of(p_);
     const std::vector<int> last = last_touches(p_, buffers);
     for (std::size_t i = 0; i < forward_; ++i) {
       for (const ValueId id : p_.ops[i].writes) {
         const int touched = last[position(buffers[position(id)])];
-        if (touched < static_cast<int>(forward_)) gone_[position(id)] = true;
+        if (touched < static_cast<int>(forward_) && made[position(id)]) gone_[position(id)] = true;
       }
     }
   }
@@ -123,7 +123,27 @@ Program recompute_everything(Program p, const Techniques& t) {
     for (const ValueId id : op.writes) dropped[position(id)] = true;
   }
   const std::size_t place = first_backward(p, [](const Op&) { return true; });
-  return Rematerialisation{std::move(p), std::move(dropped)}.run(place, true, !t.stops_recomputing_early);
+  const std::vector<bool> anyway = t.stops_recomputing_early ? std::vector<bool>{} : dropped;
+  return Rematerialisation{std::move(p), dropped, dropped}.run(place, true, anyway);
+}
+
+/// torchtitan's per-operator policy keeps what attention and every second matrix make
+/// (pytorch/torchtitan torchtitan/distributed/activation_checkpoint.py). There up and gate are two matrices
+/// and one of them runs again; here they are one, which is kept, and the last matrix runs again in its place.
+Program recompute_operators(Program p, const Techniques& /*techniques*/) {
+  std::vector<bool> dropped(p.values.size(), false);
+  bool keeps_matrix = false;
+  for (Op& op : p.ops) {
+    if (op.phase != Phase::Forward) continue;
+    // Eager operators have results of their own, so that one can be kept without the next.
+    if (op.kind != Kind::EnterTensor) op.in_place = 0;
+    const bool matrix = row_of(op.kind).work == Work::Matrix;
+    if (matrix) keeps_matrix = !keeps_matrix;
+    const bool kept = matrix ? keeps_matrix : op.kind == Kind::Attend || op.kind == Kind::AttendBlocks;
+    for (const ValueId id : op.writes) dropped[position(id)] = !kept;
+  }
+  const std::size_t place = first_backward(p, [](const Op&) { return true; });
+  return Rematerialisation{std::move(p), dropped, dropped}.run(place, false, dropped);
 }
 
 /// What `modules` drop. Of core attention a flash kernel keeps all but the statistics, norms keep theirs.
@@ -141,12 +161,15 @@ Block group_of(const Op& op) {
   return block == Block::Router || block == Block::Shared ? Block::Experts : block;
 }
 
-/// Marks what `modules` drop of a group of blocks, and whether there is anything.
-bool drop_from(Program& p, Block group, std::uint16_t modules, std::vector<bool>& dropped) {
+/// Marks what `modules` make in a group of blocks and what they drop of it; whether there is anything.
+bool drop_from(Program& p, Block group, std::uint16_t modules, std::vector<bool>& made,
+               std::vector<bool>& dropped) {
   bool any = false;
   for (const Op& op : p.ops) {
     if (op.phase != Phase::Forward || group_of(op) != group) continue;
     for (const ValueId id : op.writes) {
+      // Exchanged heads are kept: backward reads them.
+      made[position(id)] = (row_of(op.site).modules & modules) != 0 && op.site != Site::ContextExchange;
       if (!is_dropped(op, p.of(id), modules)) continue;
       dropped[position(id)] = any = true;
       // The executor's label for it while forward runs.
@@ -165,13 +188,14 @@ bool reads_any(const Op& op, const std::vector<bool>& dropped) {
 Program recompute_modules(Program p, const Techniques& t) {
   for (std::size_t b = 0; b < position(Block::Count); ++b) {
     const auto group = static_cast<Block>(b);
-    std::vector<bool> dropped(p.values.size(), false);
-    if (!drop_from(p, group, t.modules, dropped)) continue;
+    std::vector<bool> made(p.values.size(), false), dropped = made;
+    if (!drop_from(p, group, t.modules, made, dropped)) continue;
+    const std::vector<bool> anyway = t.stops_recomputing_early ? std::vector<bool>{} : made;
     const auto begins = [&](const Op& op) {
       return reads_any(op, dropped) || (group_of(op) == group && op.site != Site::Gradients);
     };
     const std::size_t place = first_backward(p, begins);
-    p = Rematerialisation{std::move(p), std::move(dropped)}.run(place, false, !t.stops_recomputing_early);
+    p = Rematerialisation{std::move(p), std::move(dropped), made}.run(place, false, anyway);
   }
   return p;
 }
@@ -179,8 +203,17 @@ Program recompute_modules(Program p, const Techniques& t) {
 }  // namespace
 
 Program recompute(Program p, const Techniques& t) {
-  return t.recomputed == Recomputed::Everything ? recompute_everything(std::move(p), t)
-                                                : recompute_modules(std::move(p), t);
+  switch (t.recomputed) {
+    case Recomputed::Everything:
+      return recompute_everything(std::move(p), t);
+    case Recomputed::Operators:
+      return recompute_operators(std::move(p), t);
+    case Recomputed::Modules:
+      return recompute_modules(std::move(p), t);
+    case Recomputed::Nothing:
+      break;
+  }
+  return p;
 }
 
 }  // namespace hexaplan::costmodel::program

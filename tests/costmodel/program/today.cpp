@@ -12,7 +12,7 @@
 #include "costmodel/program/count.h"
 #include "costmodel/program/layer_program.h"
 #include "costmodel/program/replay_memory.h"
-#include "costmodel/step/estimate.h"
+#include "tests/costmodel/program/hand_written_operations.h"
 #include "tests/costmodel/program/hand_written_replay.h"
 
 namespace hexaplan::costmodel::program {
@@ -88,17 +88,18 @@ Program layer_of(const Scenario& sc, LayerClass kind, std::span<const PassRow> p
 std::string layer_difference(const Scenario& sc, LayerClass kind, std::span<const PassRow> passes) {
   const Sizes sizes = sizes_of(sc, local_dims(sc));
   return first_difference(totals_of(layer_of(sc, kind, passes), sizes, kind.windowed),
-                          totals_of(layer_operations(sc, kind)));
+                          totals_of(hand_written_layer(sc, kind)));
 }
 
 std::string end_difference(const Scenario& sc, std::span<const PassRow> passes) {
   const Sizes sizes = sizes_of(sc, local_dims(sc));
   const Techniques t = techniques_of(sc, false);
   const Program head = compile(forward_head(sc.model, fuses_cross_entropy(sc)), t, passes);
-  const std::string of_head = first_difference(totals_of(head, sizes, false), totals_of(head_operations(sc)));
+  const std::string of_head =
+      first_difference(totals_of(head, sizes, false), totals_of(hand_written_head(sc)));
   if (!of_head.empty()) return of_head;
   const Program embedding = compile(forward_embedding(sc.model), t, passes);
-  return first_difference(totals_of(embedding, sizes, false), totals_of(embedding_operations(sc)));
+  return first_difference(totals_of(embedding, sizes, false), totals_of(hand_written_embedding(sc)));
 }
 
 std::string kept_difference(const Scenario& sc, LayerClass kind, std::span<const PassRow> passes) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "costmodel/compute/transformer_operations.h"
+#include "costmodel/compute/operations.h"
 #include "costmodel/program/compile.h"
 #include "tests/validator/device/random_numbers.h"
 #include "tests/validator/parallel/ranks.h"

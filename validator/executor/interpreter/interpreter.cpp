@@ -75,6 +75,8 @@ constexpr std::array<RunnerRow, position(Kind::Count)> kRunners{{
     {Kind::RouteBack, run_route_back},
     {Kind::PermuteBack, run_permute_back},
     {Kind::Copy, run_copy},
+    {Kind::Quantise},
+    {Kind::QuantiseGradient},
 }};
 
 constexpr bool lists_kinds_in_order() {

@@ -37,7 +37,7 @@ constexpr LayerShape kLayers[] = {
 constexpr std::int64_t kTensorDegrees[] = {1, 2, 4, 8};
 constexpr std::int64_t kTokens[] = {4096, 8192, 2048, 16384, 1024, 512, 256, 128};
 constexpr std::int64_t kExperts = 8;
-/// fp32 main gradients, read and written (costmodel/compute/operation_builder.cpp).
+/// fp32 main gradients, read and written (costmodel/compute/operations.cpp).
 constexpr double kAccumulateBytes = 8;
 /// Datasheets of Ada, Hopper and Blackwell: dense fp8 against bf16 (presets/gpus).
 constexpr double kNarrowSpeed = 2;
@@ -95,7 +95,7 @@ std::vector<Linear> linears_of(const LayerShape& l, std::int64_t tp) {
   return result;
 }
 
-/// Forward, backward data and backward weight of a matrix, as costmodel::OperationBuilder::gemms cuts them.
+/// Forward, backward data and backward weight of a matrix, as costmodel::append_layer_operations cuts them.
 GemmShape shape_of(const Linear& l, std::int64_t tokens, Pass pass) {
   switch (pass) {
     case Pass::BackwardData:

@@ -1,10 +1,10 @@
-#include "costmodel/compute/transformer_operations.h"
+#include "tests/costmodel/program/hand_written_operations.h"
 
 #include <cstddef>
 
-#include "costmodel/compute/operation_builder.h"
+#include "tests/costmodel/program/hand_written_builder.h"
 
-namespace hexaplan::costmodel {
+namespace hexaplan::costmodel::program {
 namespace {
 
 class LayerOperations {
@@ -189,20 +189,24 @@ class LayerOperations {
 
 }  // namespace
 
-void append_layer_operations(const Scenario& sc, const LocalDims& d, LayerClass kind,
-                             std::vector<Operation>& out) {
+std::vector<Operation> hand_written_layer(const Scenario& sc, LayerClass kind) {
+  std::vector<Operation> out;
+  const LocalDims d = local_dims(sc);
   LayerOperations{sc, d, kind, out}.append();
+  return out;
 }
 
-void append_embedding_operations(const Scenario& sc, const LocalDims& d, std::vector<Operation>& out) {
-  const std::size_t first = out.size();
+std::vector<Operation> hand_written_embedding(const Scenario& sc) {
+  std::vector<Operation> out;
+  const LocalDims d = local_dims(sc);
   OperationBuilder build{sc, d, out};
   build.elementwise("embedding.lookup", Elementwise::Embedding, static_cast<double>(d.tokens * d.hidden));
   build.leave_tensor_parallel("embedding.leave_tp");
   if (sc.model.embedding_norm) {
     build.elementwise("embedding.norm", Elementwise::Norm, static_cast<double>(d.sp_tokens * d.hidden));
   }
-  for (std::size_t i = first; i < out.size(); ++i) out[i].rerun = false;  // of no layer
+  for (Operation& op : out) op.rerun = false;  // of no layer
+  return out;
 }
 
 namespace {
@@ -223,8 +227,9 @@ void append_loss_reduction(const Scenario& sc, const LocalDims& d, OperationBuil
 
 }  // namespace
 
-void append_head_operations(const Scenario& sc, const LocalDims& d, std::vector<Operation>& out) {
-  const std::size_t first = out.size();
+std::vector<Operation> hand_written_head(const Scenario& sc) {
+  std::vector<Operation> out;
+  const LocalDims d = local_dims(sc);
   OperationBuilder build{sc, d, out};
   build.keep_wide(true);
   build.elementwise("head.norm", sc.recipe.fused_norm ? Elementwise::Norm : Elementwise::UnfusedNorm,
@@ -235,10 +240,11 @@ void append_head_operations(const Scenario& sc, const LocalDims& d, std::vector<
                     fuses_cross_entropy(sc) ? Elementwise::FusedCrossEntropy : Elementwise::CrossEntropy,
                     static_cast<double>(d.tokens * d.vocab));
   append_loss_reduction(sc, d, build);
-  for (std::size_t i = first; i < out.size(); ++i) {
-    out[i].rerun = false;                                                    // the head is never recomputed
-    if (is_quantized(out[i].precision)) out[i].precision = Precision::Bf16;  // nor quantised
+  for (Operation& op : out) {
+    op.rerun = false;                                                // the head is never recomputed
+    if (is_quantized(op.precision)) op.precision = Precision::Bf16;  // nor quantised
   }
+  return out;
 }
 
-}  // namespace hexaplan::costmodel
+}  // namespace hexaplan::costmodel::program

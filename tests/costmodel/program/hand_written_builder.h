@@ -7,10 +7,7 @@
 #include "costmodel/spec/local_dims.h"
 #include "costmodel/spec/scenario.h"
 
-namespace hexaplan::costmodel {
-
-/// Scenarios that differ in their ZeRO stage alone have the same layer operations where this is equal.
-[[nodiscard]] int operations_of_sharding(const Scenario& scenario);
+namespace hexaplan::costmodel::program {
 
 /// Emits forward and backward of each step of a layer in one place, so that they cannot drift apart. Sizes
 /// are those of one rank and one micro-batch; `elements` are in the activation dtype.
@@ -81,4 +78,4 @@ class OperationBuilder {
   std::uint16_t modules_ = 0;
 };
 
-}  // namespace hexaplan::costmodel
+}  // namespace hexaplan::costmodel::program

@@ -1,10 +1,10 @@
-#include "costmodel/compute/operation_builder.h"
+#include "tests/costmodel/program/hand_written_builder.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
 
-namespace hexaplan::costmodel {
+namespace hexaplan::costmodel::program {
 namespace {
 
 std::int64_t alignment_of(std::int64_t a, std::int64_t b) {
@@ -22,10 +22,6 @@ bool adds_to_main_gradient(const Scenario& sc) {
 }
 
 }  // namespace
-
-int operations_of_sharding(const Scenario& sc) {
-  return gathers_weights_by_layer(sc) ? 2 : adds_to_main_gradient(sc) ? 0 : 1;
-}
 
 OperationBuilder::OperationBuilder(const Scenario& sc, const LocalDims& d, std::vector<Operation>& out)
     : sc_{sc},
@@ -280,4 +276,4 @@ void OperationBuilder::score_gemms(std::string_view name, GemmShape shape) {
   out_.push_back(op);  // gradients of both operands
 }
 
-}  // namespace hexaplan::costmodel
+}  // namespace hexaplan::costmodel::program

@@ -1,0 +1,345 @@
+#include "costmodel/compute/operations.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+
+#include "costmodel/program/compile.h"
+#include "costmodel/program/layer_program.h"
+#include "costmodel/program/sizes.h"
+
+namespace hexaplan::costmodel::program {
+namespace {
+
+std::int64_t alignment_of(std::int64_t a, std::int64_t b) {
+  return std::gcd(std::gcd(a, b), std::int64_t{8});
+}
+
+/// Weights are gathered, and cast for a quantised recipe, in every micro-batch.
+bool gathers_weights_by_layer(const Scenario& sc) {
+  return sc.layout.sharding.stage >= 3;
+}
+
+/// False for sharded parameters: the gradient goes into the reduce buffer and is added to a shard only.
+bool adds_to_main_gradient(const Scenario& sc) {
+  return sc.layout.sharding.stage < (sc.framework.zero2_gathers_layers ? 2 : 3);
+}
+
+/// Puts numbers to steps.
+class Writer {
+ public:
+  Writer(const Scenario& sc, const LocalDims& d, LayerClass kind, std::vector<Operation>& out)
+      : sc_{sc}, d_{d}, kind_{kind}, out_{out}, sizes_{sizes_of(sc, d)} {}
+
+  void write(const Step& step) {
+    // Frozen weights have no gradients; those of adapters, which need the same inputs, are too small to
+    // count.
+    if (step.pass == Pass::BackwardWeight && trains_adapters(sc_.recipe)) return;
+    switch (step.price) {
+      case Price::Matrix:
+        return matrix(step);
+      case Price::Attention:
+        return sc_.recipe.attention == AttentionKernel::Flash ? flash(step) : stored_scores(step);
+      case Price::MergeBlocks:
+        return merge_blocks(step);
+      case Price::Traffic:
+        return traffic(step);
+      case Price::Message:
+        return message(step);
+    }
+  }
+
+ private:
+  [[nodiscard]] std::int64_t of(Width width) const { return static_cast<std::int64_t>(sizes_.of(width)); }
+  [[nodiscard]] std::int64_t of(Rows rows) const { return static_cast<std::int64_t>(sizes_.of(rows)); }
+  [[nodiscard]] double elements(Shape shape) const { return sizes_.elements(shape); }
+  [[nodiscard]] Precision wide_precision() const {
+    return is_quantized(sc_.recipe.precision) ? Precision::Bf16 : sc_.recipe.precision;
+  }
+
+  [[nodiscard]] double main_gradient_bytes() const {
+    return bytes_per_element(sc_.recipe.gradient_dtype.value_or(sc_.framework.gradient_dtype));
+  }
+  /// Of what attention and the router do beside their products: recomputed by operator in any case.
+  [[nodiscard]] bool reruns_beside(const Step& step) const {
+    const bool by_operator = sc_.recipe.recompute.mode == RecomputeMode::SelectiveOperators;
+    return step.rerun || (by_operator && step.pass == Pass::Forward);
+  }
+
+  void matrix(const Step& step);
+  void accumulate_gradient(double elements);
+  void cast_weight(double elements);
+  void flash(const Step& step);
+  void repeat_keys(const Step& step);
+  void stored_scores(const Step& step);
+  void score_gemms(std::string_view name, GemmShape shape, const Step& step);
+  void merge_blocks(const Step& step);
+  void traffic(const Step& step);
+  void elementwise(std::string_view name, Elementwise rule, double elements, Pass pass, bool rerun);
+  void message(const Step& step);
+
+  const Scenario& sc_;
+  const LocalDims& d_;
+  LayerClass kind_;
+  std::vector<Operation>& out_;
+  Sizes sizes_;
+};
+
+/// A matrix on rows of tokens, or one per expert of the rank with the tokens spread evenly over them.
+/// [docs/formulas.md#T1]
+void Writer::matrix(const Step& step) {
+  const bool grouped = step.rows == Rows::ExpertRows;
+  const std::int64_t experts = grouped ? d_.experts_local : 1, all = of(step.rows);
+  if (grouped && (all <= 0 || experts <= 0)) return;
+  const std::int64_t m = grouped ? std::max<std::int64_t>(1, all / experts) : all;
+  const std::int64_t n = of(step.weight.out), k = of(step.weight.in);
+  const auto weights = static_cast<double>(n * k * experts);
+  if (step.quantised && step.pass == Pass::Forward) cast_weight(weights);
+  Operation op{.name = row_of(step.site).name,
+               .kind = grouped ? OpKind::GroupedGemm : OpKind::Gemm,
+               .pass = step.pass,
+               .rerun = step.rerun,
+               .precision = step.quantised ? sc_.recipe.precision : wide_precision(),
+               .gemm = {m, n, k, experts},
+               .formula = "T1"};
+  if (step.kind == Kind::MatmulData) op.gemm = {m, k, n, experts};
+  if (step.kind == Kind::MatmulWeight) op.gemm = {n, k, m, experts};
+  op.gemm.alignment = alignment_of(n, k);
+  op.flops = op.gemm.flops();
+  op.kernels = sc_.framework.gemm_kernels_forward;
+  const bool accumulates = step.kind == Kind::MatmulWeight && adds_to_main_gradient(sc_);
+  const bool apart = sc_.framework.weight_gradient_temporary_bytes > 0;
+  if (accumulates && !apart) op.gemm.accumulate_bytes = 2 * main_gradient_bytes();
+  out_.push_back(op);
+  if (accumulates && apart) accumulate_gradient(weights);
+}
+
+/// A weight gradient made in a buffer of its own is added to the main one: read it, read and write the main
+/// one.
+void Writer::accumulate_gradient(double elements) {
+  const double bytes = sc_.framework.weight_gradient_temporary_bytes + 2 * main_gradient_bytes();
+  out_.push_back({.name = "gradient.accumulate",
+                  .kind = OpKind::MemoryBound,
+                  .pass = Pass::BackwardWeight,
+                  .bytes = Bytes{elements * bytes},
+                  .formula = "T3"});
+}
+
+/// The weight of a quantised matrix, read in 16 bits, written as it is and transposed: once per step, or
+/// whenever FSDP has gathered it.
+void Writer::cast_weight(double elements) {
+  const double each_step = 1.0 / static_cast<double>(microbatches_per_step(sc_));
+  out_.push_back({.name = "quantize.weight",
+                  .kind = OpKind::MemoryBound,
+                  .precision = sc_.recipe.precision,
+                  .bytes = Bytes{elements * (2 + 2 * 1)},
+                  .count = gathers_weights_by_layer(sc_) ? 1.0 : each_step,
+                  .formula = "T3"});
+}
+
+/// Core attention in one kernel; a ring attends to one rank's keys at a time.  [docs/formulas.md#T2]
+void Writer::flash(const Step& step) {
+  repeat_keys(step);
+  const bool ring = sc_.layout.cp > 1 && sc_.layout.context == ContextKind::Ring;
+  const std::int64_t pieces = ring ? sc_.layout.cp : 1;
+  const auto share = static_cast<double>(pieces);
+  const AttentionSpec& a = sc_.model.attention;
+  const bool forward = step.pass == Pass::Forward;
+  Operation op{.name = row_of(step.site).name,
+               .kind = OpKind::Attention,
+               .pass = step.pass,
+               .rerun = step.rerun,
+               .precision = sc_.recipe.precision,
+               .count = share,
+               .formula = "T2"};
+  op.attention = {.batch = d_.micro_batch,
+                  .heads = d_.heads,
+                  .kv_heads = d_.kv_heads,
+                  .seq_q = d_.local_sequence,
+                  .seq_kv = d_.sequence / pieces,
+                  .head_dim = a.head_dim,
+                  .v_head_dim = a.v_head_dim,
+                  .window = kind_.windowed ? a.window : 0,
+                  .causal = true,
+                  .dropout = sc_.recipe.dropout > 0,
+                  .pairs = (kind_.windowed ? d_.windowed_pairs : d_.attention_pairs) / share,
+                  // Of a ring's pieces the own one is causal.
+                  .unmasked = kind_.windowed ? 0 : 1 - 1 / share,
+                  .library = sc_.framework.attention_library};
+  op.flops = Flops{kind_.windowed ? sizes_.windowed_flops : sizes_.attention_flops};
+  if (!forward) op.flops = op.flops * kAttentionBackwardFlops;
+  if (!forward) op.kernels = 3;
+  out_.push_back(op);
+}
+
+/// Eager attention reads keys and values expanded to all heads that share them.
+void Writer::repeat_keys(const Step& step) {
+  const bool latent = sc_.model.attention.kind == AttentionKind::Latent;
+  if (latent || d_.heads <= d_.kv_heads) return;
+  elementwise("attention.repeat_kv", Elementwise::RepeatKeyValue,
+              static_cast<double>(d_.tokens * (d_.q + d_.o)), step.pass, reruns_beside(step));
+}
+
+void Writer::stored_scores(const Step& step) {
+  repeat_keys(step);
+  const std::int64_t batch = d_.micro_batch * d_.heads;
+  const auto scores = static_cast<double>(batch * d_.local_sequence * d_.sequence);
+  const AttentionSpec& a = sc_.model.attention;
+  score_gemms("attention.scores", {d_.local_sequence, d_.sequence, a.head_dim, batch}, step);
+  // Scaling, masking and softmax one by one, on Perlmutter's A100 (DebarghaG/estimate-train-time@1ac4d5e):
+  // 10 passes forward and 24 backward, where the fused kernel has 2 and 3.
+  constexpr double kUnfusedOverFused = 5;
+  const double passes = sc_.recipe.attention == AttentionKernel::Unfused ? kUnfusedOverFused : 1.0;
+  const bool rerun = reruns_beside(step);
+  elementwise("attention.softmax", Elementwise::Softmax, scores * passes, step.pass, rerun);
+  if (sc_.recipe.dropout > 0)
+    elementwise("attention.dropout", Elementwise::ScoreDropout, scores, step.pass, rerun);
+  score_gemms("attention.values", {d_.local_sequence, a.v_head_dim, d_.sequence, batch}, step);
+}
+
+/// Two products of the same size answer one: a gradient for each operand.
+void Writer::score_gemms(std::string_view name, GemmShape shape, const Step& step) {
+  Operation op{.name = name,
+               .kind = OpKind::Gemm,
+               .pass = step.pass,
+               .rerun = step.rerun,
+               .precision = wide_precision(),
+               .gemm = shape,
+               .formula = "T1"};
+  op.gemm.alignment = alignment_of(shape.n, shape.k);
+  op.flops = shape.flops();
+  for (int i = 0; i < (step.pass == Pass::Forward ? 1 : 2); ++i) out_.push_back(op);
+}
+
+/// Each further piece of a ring is added to the output in fp32 by the two log-sum-exps, and its gradients
+/// to those of queries, keys and values: read the piece, read and write the sum (Transformer Engine
+/// context_parallel.py, flash_attn_fwd_out_correction).
+void Writer::merge_blocks(const Step& step) {
+  const bool ring = sc_.layout.context == ContextKind::Ring;
+  if (!ring || sc_.recipe.attention != AttentionKernel::Flash) return;
+  const std::int64_t width = step.pass == Pass::Forward ? d_.o : d_.q + d_.k + d_.v;
+  out_.push_back({.name = row_of(step.site).name,
+                  .kind = OpKind::MemoryBound,
+                  .pass = step.pass,
+                  .rerun = step.rerun,
+                  .bytes = Bytes{static_cast<double>(d_.tokens * width) * (sizes_.activation_bytes + 8)},
+                  .count = static_cast<double>(sc_.layout.cp - 1),
+                  .formula = "T3"});
+}
+
+void Writer::traffic(const Step& step) {
+  double counted = 0;
+  for (std::size_t i = 0; i < step.counted; ++i) counted += elements(step.shapes[i]);
+  Elementwise rule = step.rule;
+  std::string_view name = row_of(step.site).name;
+  if (rule == Elementwise::Norm && !sc_.recipe.fused_norm) rule = Elementwise::UnfusedNorm;
+  if (rule == Elementwise::CrossEntropy && fuses_cross_entropy(sc_)) rule = Elementwise::FusedCrossEntropy;
+  if (rule == Elementwise::Cast) name = "quantize";
+  if (rule == Elementwise::Router) name = "moe.route";
+  const bool rerun = rule == Elementwise::Router ? reruns_beside(step) : step.rerun;
+  elementwise(name, rule, counted, step.pass, rerun);
+  if (step.both) elementwise(name, rule, counted, Pass::BackwardData, false);
+}
+
+/// [docs/formulas.md#T3]
+void Writer::elementwise(std::string_view name, Elementwise rule, double elements, Pass pass, bool rerun) {
+  const ElementwiseRule& of = sc_.framework.elementwise[position(rule)];
+  const bool forward = pass == Pass::Forward;
+  const double passes = forward ? of.forward_passes : of.backward_passes;
+  if (elements * passes <= 0) return;
+  out_.push_back({.name = name,
+                  .kind = OpKind::MemoryBound,
+                  .pass = pass,
+                  .rerun = rerun,
+                  .precision = sc_.recipe.precision,
+                  .bytes = Bytes{elements * sizes_.activation_bytes * passes},
+                  .kernels = forward ? of.forward_kernels : of.backward_kernels,
+                  .formula = "T3"});
+}
+
+void Writer::message(const Step& step) {
+  const CollectiveKind kind = *row_of(step.kind).message;
+  const bool of_tokens = kind == CollectiveKind::AllToAll && step.group == Group::Expert;
+  const Bytes payload{sizes_.bytes(step.payload)};
+  if (payload <= Bytes{}) return;
+  out_.push_back({.name = row_of(step.site).name,
+                  .kind = OpKind::Collective,
+                  .pass = step.pass,
+                  .rerun = step.rerun,
+                  .count = static_cast<double>(step.times),
+                  .collective = kind,
+                  .group = step.group,
+                  .copies = of_tokens ? static_cast<double>(d_.top_k) : 0,
+                  .payload = payload,
+                  .formula = "C1"});
+}
+
+/// Steps of the scenario's variant of a part of its model. Compiled once per thread and variant, for the
+/// model that was asked for last.
+const std::vector<Step>& compiled_steps(const Scenario& sc, Part part, LayerClass kind) {
+  struct Variant {
+    Part part;
+    bool moe, fused_loss;
+    Techniques techniques;
+    std::vector<Step> steps;
+  };
+  struct Memo {
+    ModelSpec model;
+    std::vector<Variant> variants;
+  };
+  constexpr std::size_t kMost = 512;  // a search asks for some dozens
+  thread_local Memo memo;
+  if (memo.variants.size() >= kMost || memo.model != sc.model) memo = {.model = sc.model, .variants = {}};
+  const RecomputeMode mode = sc.recipe.recompute.mode;
+  const bool whole = mode == RecomputeMode::Full || mode == RecomputeMode::Layers;
+  const Techniques t = techniques_of(sc, part == Part::Layer && whole);
+  const bool moe = part == Part::Layer && kind.moe;
+  const bool fused_loss = part == Part::Head && fuses_cross_entropy(sc);
+  for (const Variant& v : memo.variants) {
+    if (v.part == part && v.moe == moe && v.fused_loss == fused_loss && v.techniques == t) return v.steps;
+  }
+  const auto forward = [&] {
+    switch (part) {
+      case Part::Embedding:
+        return forward_embedding(sc.model);
+      case Part::Head:
+        return forward_head(sc.model, fused_loss);
+      case Part::Layer:
+        break;
+    }
+    return forward_layer(sc.model, kind);
+  };
+  memo.variants.push_back({part, moe, fused_loss, t, steps_of(compile(forward(), t))});
+  return memo.variants.back().steps;
+}
+
+}  // namespace
+
+void append_operations(const Scenario& sc, const LocalDims& d, LayerClass kind, std::span<const Step> steps,
+                       std::vector<Operation>& out) {
+  Writer writer{sc, d, kind, out};
+  for (const Step& step : steps) writer.write(step);
+}
+
+}  // namespace hexaplan::costmodel::program
+
+namespace hexaplan::costmodel {
+
+void append_layer_operations(const Scenario& sc, const LocalDims& d, LayerClass kind,
+                             std::vector<Operation>& out) {
+  program::append_operations(sc, d, kind, program::compiled_steps(sc, program::Part::Layer, kind), out);
+}
+
+void append_embedding_operations(const Scenario& sc, const LocalDims& d, std::vector<Operation>& out) {
+  program::append_operations(sc, d, {}, program::compiled_steps(sc, program::Part::Embedding, {}), out);
+}
+
+void append_head_operations(const Scenario& sc, const LocalDims& d, std::vector<Operation>& out) {
+  program::append_operations(sc, d, {}, program::compiled_steps(sc, program::Part::Head, {}), out);
+}
+
+int operations_of_sharding(const Scenario& sc) {
+  return program::gathers_weights_by_layer(sc) ? 2 : program::adds_to_main_gradient(sc) ? 0 : 1;
+}
+
+}  // namespace hexaplan::costmodel

@@ -1,0 +1,35 @@
+#pragma once
+#include <span>
+#include <vector>
+
+#include "costmodel/compute/operation.h"
+#include "costmodel/program/steps.h"
+#include "costmodel/spec/local_dims.h"
+#include "costmodel/spec/scenario.h"
+
+namespace hexaplan::costmodel::program {
+
+// The price interpreter: numbers for the steps of a program.
+
+/// Appends the operations of `steps` on one rank for one micro-batch.
+void append_operations(const Scenario& scenario, const LocalDims& dims, LayerClass kind,
+                       std::span<const Step> steps, std::vector<Operation>& out);
+
+}  // namespace hexaplan::costmodel::program
+
+namespace hexaplan::costmodel {
+
+/// Operations of one layer of class `kind` on one rank for one micro-batch, recomputed as far as the recipe
+/// says: forward, backward; `Operation::pass` tells them apart. [docs/formulas.md#F2]
+void append_layer_operations(const Scenario& scenario, const LocalDims& dims, LayerClass kind,
+                             std::vector<Operation>& out);
+/// The same of the table look-up, for a stage that holds the whole embedding.
+void append_embedding_operations(const Scenario& scenario, const LocalDims& dims,
+                                 std::vector<Operation>& out);
+/// The same of final norm, output layer and loss, which are neither recomputed nor quantised.
+void append_head_operations(const Scenario& scenario, const LocalDims& dims, std::vector<Operation>& out);
+
+/// Scenarios that differ in their ZeRO stage alone have the same layer operations where this is equal.
+[[nodiscard]] int operations_of_sharding(const Scenario& scenario);
+
+}  // namespace hexaplan::costmodel
