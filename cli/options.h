@@ -134,7 +134,8 @@ struct VerifyOptions {
   ScenarioOptions question;
   int random = 0;  // layouts; 0 = the scenario
   int seed = 1;
-  bool whole = false;  // the scenario as it is, not shrunk
+  bool whole = false;     // the scenario as it is, not shrunk
+  bool coverage = false;  // only say what the random layouts hold
 };
 
 struct CalibrateOptions {

@@ -90,8 +90,12 @@ bool VerifyReport::equal() const {
 }
 
 VerifyReport run_verify(const VerifyOptions& options, bool progress) {
-  VerifyReport report{.seed = options.seed, .rejected = {}, .changes = {}, .layouts = {}};
+  VerifyReport report{.seed = options.seed, .rejected = {}, .changes = {}, .layouts = {}, .coverage = {}};
   const std::vector<Scenario> scenarios = scenarios_of(options, report);
+  if (options.coverage) {
+    report.coverage = coverage_of(scenarios);
+    return report;
+  }
   validator::VerifyOptions how{.seed = static_cast<std::uint64_t>(options.seed)};
   how.make_device = [](int /*rank*/) { return validator::make_cpu_device(validator::Element::F64); };
   validator::ThreadRanks ranks;

@@ -22,6 +22,7 @@ Command checked_verify(VerifyWords words) {
     throw UsageError{
         "verify: needs either a scenario (--scenario FILE, or --model, --cluster and --layout) or --random "
         "N"};
+  if (o.coverage && o.random == 0) throw UsageError{"verify: --coverage needs --random N"};
   if (o.whole && o.random > 0) throw UsageError{"verify: --whole needs a scenario; random layouts are small"};
   return o;
 }
@@ -40,6 +41,8 @@ CommandRow verify_row() {
        "That many layouts of small models instead of a scenario; first those in which every two "
        "choices meet",
        &words->random});
+  row.options.push_back({"--coverage", "", "Say what --random draws, choice by choice, and execute nothing",
+                         &words->options.coverage});
   row.options.push_back(
       {"--whole", "", "Execute the scenario as it is instead of shrunk", &words->options.whole});
   row.options.push_back(

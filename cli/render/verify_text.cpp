@@ -95,6 +95,7 @@ std::string verify_text(const VerifyReport& report, const TextStyle& style) {
     return fmt::format("{}: {} ({})\n{}\n", style.bad("Not executed"), report.rejected->reason,
                        report.rejected->rule, report.rejected->advice);
   }
+  if (!report.coverage.empty()) return coverage_text(report.coverage);
   std::string text;
   if (!report.changes.empty()) {
     text += "Shrunk:";
@@ -130,6 +131,11 @@ JsonValue verify_json(const VerifyReport& report) {
                       {"rejected", JsonObject{{"rule", report.rejected->rule},
                                               {"reason", report.rejected->reason},
                                               {"advice", report.rejected->advice}}}};
+  }
+  if (!report.coverage.empty()) {
+    return JsonObject{{"schema", "hexaplan/verification/1"},
+                      {"seed", report.seed},
+                      {"coverage", coverage_json(report.coverage)}};
   }
   return JsonObject{{"schema", "hexaplan/verification/1"},
                     {"seed", report.seed},

@@ -1,5 +1,8 @@
 #include <gmock/gmock.h>
 
+#include <map>
+#include <string>
+
 #include "run_hexaplan.h"
 
 namespace hexaplan::cli {
@@ -23,6 +26,53 @@ TEST(verify_command, names_random_layouts_in_words_that_it_reads) {
     const JsonValue again = json_of("verify --whole --seed 9 --json " + words);
     EXPECT_TRUE(at(again, "shrunk").get_if<JsonArray>()->empty());
     EXPECT_EQ(at(again, "layouts").get_if<JsonArray>()->front(), layout) << words;
+  }
+}
+
+TEST(verify_command, draws_every_schedule_and_technique_that_can_be_executed) {
+  const JsonValue drawn = json_of("verify --random 300 --coverage --json");
+  std::map<std::string, double> layouts;
+  for (const JsonValue& row : *at(drawn, "coverage").get_if<JsonArray>()) {
+    layouts[*at(row, "axis").get_if<std::string>() + " " + *at(row, "choice").get_if<std::string>()] =
+        number_at(row, "layouts");
+  }
+  for (const char* choice : {"schedule gpipe",
+                             "schedule 1f1b",
+                             "schedule interleaved",
+                             "schedule zb-h1",
+                             "schedule zb-2p",
+                             "schedule zb-v",
+                             "schedule vhalf",
+                             "schedule dualpipev",
+                             "vpp 2",
+                             "vpp 3",
+                             "vpp 4",
+                             "vpp 8",
+                             "dp 3",
+                             "tp 8",
+                             "cp 4",
+                             "context ring",
+                             "context allgather",
+                             "zero 3",
+                             "recompute selective",
+                             "recompute full",
+                             "recompute layers=",
+                             "ep 4",
+                             "etp 1",
+                             "techniques hybrid shards",
+                             "techniques shards of 3 ranks",
+                             "techniques uneven stages",
+                             "techniques V-shaped schedule",
+                             "techniques backward in two parts",
+                             "techniques micro-batches that pp does not divide",
+                             "techniques fewer micro-batches than stages",
+                             "techniques first layers dense",
+                             "techniques window",
+                             "techniques odd width",
+                             "techniques padded vocabulary",
+                             "techniques more tp ranks than keys",
+                             "techniques tied embeddings on two stages"}) {
+    EXPECT_GE(layouts[choice], 5) << choice;
   }
 }
 
@@ -50,6 +100,7 @@ TEST(verify_command, needs_a_question) {
   EXPECT_EQ(run_hexaplan("verify").exit_code, 2);
   EXPECT_EQ(run_hexaplan("verify --random 2 --model llama-3.1-8b").exit_code, 2);
   EXPECT_EQ(run_hexaplan("verify --random 2 --whole").exit_code, 2);
+  EXPECT_EQ(run_hexaplan("verify --model llama-3.1-8b --coverage").exit_code, 2);
 }
 
 }  // namespace

@@ -1,0 +1,195 @@
+#include "cli/render/coverage_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <string_view>
+
+#include "cli/render/terminal.h"
+#include "costmodel/schedule/schedule.h"
+#include "costmodel/spec/stage_plan.h"
+#include "presets/json/vocabulary.h"
+#include "presets/scenario/recompute_text.h"
+
+namespace hexaplan::cli {
+namespace {
+
+using costmodel::Layout;
+using costmodel::ModelSpec;
+using costmodel::Scenario;
+
+std::int64_t micro_batches(const Scenario& s) {
+  return costmodel::microbatches_per_step(s);
+}
+std::string schedule_of(const Scenario& s) {
+  return s.layout.pp > 1 ? std::string{presets::name_in(presets::kScheduleNames, s.layout.schedule)} : "none";
+}
+std::string context_of(const Scenario& s) {
+  return s.layout.cp > 1 ? std::string{presets::name_in(presets::kContextNames, s.layout.context)} : "none";
+}
+std::string split_of(const Scenario& s) {
+  if (s.layout.split == costmodel::StageSplit::Explicit) return "stages=";
+  return std::string{presets::name_in(presets::kSplitNames, s.layout.split)};
+}
+/// Counts of layers differ from layout to layout: "layers=" stands for all.
+std::string recomputation_of(const Scenario& s) {
+  const std::string text = presets::to_recompute_text(s.recipe.recompute);
+  return s.recipe.recompute.mode == costmodel::RecomputeMode::Layers ? "layers=" : text;
+}
+
+struct CoverageAxis {
+  std::string_view name;
+  std::string (*choice)(const Scenario&);
+};
+constexpr CoverageAxis kCoverageAxes[] = {
+    {"dp", [](const Scenario& s) { return std::to_string(s.layout.dp); }},
+    {"tp", [](const Scenario& s) { return std::to_string(s.layout.tp); }},
+    {"cp", [](const Scenario& s) { return std::to_string(s.layout.cp); }},
+    {"context", context_of},
+    {"pp", [](const Scenario& s) { return std::to_string(s.layout.pp); }},
+    {"vpp", [](const Scenario& s) { return std::to_string(s.layout.vpp); }},
+    {"schedule", schedule_of},
+    {"stages", split_of},
+    {"ep", [](const Scenario& s) { return std::to_string(s.layout.ep); }},
+    {"etp", [](const Scenario& s) { return std::to_string(s.layout.etp); }},
+    {"zero", [](const Scenario& s) { return std::to_string(s.layout.sharding.stage); }},
+    {"recompute", recomputation_of},
+    {"precision",
+     [](const Scenario& s) {
+       return std::string{presets::name_in(presets::kPrecisionNames, s.recipe.precision)};
+     }},
+    {"cross-entropy",
+     [](const Scenario& s) {
+       return std::string{presets::name_in(presets::kCrossEntropyNames, s.recipe.cross_entropy)};
+     }},
+    {"micro-batch", [](const Scenario& s) { return std::to_string(s.recipe.micro_batch); }},
+    {"micro-batches", [](const Scenario& s) { return std::to_string(micro_batches(s)); }},
+};
+
+struct Technique {
+  std::string_view name;
+  bool (*is_used)(const Scenario&);
+};
+constexpr Technique kTechniques[] = {
+    {"sequence parallelism", [](const Scenario& s) { return s.layout.sp; }},
+    {"hybrid shards",
+     [](const Scenario& s) {
+       return s.layout.sharding.stage > 0 && s.layout.shard_ranks() < s.layout.dp * s.layout.cp;
+     }},
+    {"shards of 3 ranks",
+     [](const Scenario& s) { return s.layout.sharding.stage > 0 && s.layout.shard_ranks() % 3 == 0; }},
+    {"another rank order", [](const Scenario& s) { return s.layout.order != Layout{}.order; }},
+    {"uneven stages",
+     [](const Scenario& s) {
+       const std::vector<int> chunks = costmodel::chunk_layers(s);
+       return std::adjacent_find(chunks.begin(), chunks.end(), std::not_equal_to<>{}) != chunks.end();
+     }},
+    {"V-shaped schedule",
+     [](const Scenario& s) { return s.layout.pp > 1 && costmodel::is_v_shaped(s.layout.schedule); }},
+    {"backward in two parts",
+     [](const Scenario& s) { return s.layout.pp > 1 && costmodel::splits_backward(s.layout.schedule); }},
+    {"micro-batches that pp does not divide",
+     [](const Scenario& s) { return micro_batches(s) % s.layout.pp != 0; }},
+    {"fewer micro-batches than stages", [](const Scenario& s) { return micro_batches(s) < s.layout.pp; }},
+    {"layers recomputed on some stages",
+     [](const Scenario& s) { return !s.recipe.recompute.stage_layers.empty(); }},
+    {"experts", [](const Scenario& s) { return s.model.is_moe(); }},
+    {"shared experts", [](const Scenario& s) { return s.model.moe.shared_ffn > 0; }},
+    {"first layers dense",
+     [](const Scenario& s) { return s.model.is_moe() && s.model.moe.first_k_dense > 0; }},
+    {"every other layer dense", [](const Scenario& s) { return s.model.is_moe() && s.model.moe.period > 1; }},
+    {"columns of experts cut",
+     [](const Scenario& s) { return s.model.is_moe() && s.layout.expert_tensor() > 1; }},
+    {"grouped keys", [](const Scenario& s) { return s.model.attention.kv_heads < s.model.attention.heads; }},
+    {"more tp ranks than keys", [](const Scenario& s) { return s.model.attention.kv_heads < s.layout.tp; }},
+    {"window", [](const Scenario& s) { return s.model.attention.window > 0; }},
+    {"window in every other layer",
+     [](const Scenario& s) { return s.model.attention.window > 0 && s.model.attention.global_period > 0; }},
+    {"latent attention",
+     [](const Scenario& s) { return s.model.attention.kind == costmodel::AttentionKind::Latent; }},
+    {"biases", [](const Scenario& s) { return s.model.attention.qkv_bias; }},
+    {"norms of queries and keys", [](const Scenario& s) { return s.model.attention.qk_norm; }},
+    {"LayerNorm, GELU, learned positions",
+     [](const Scenario& s) { return s.model.norm == costmodel::NormKind::Layer; }},
+    {"tied embeddings", [](const Scenario& s) { return s.model.tied_embeddings; }},
+    {"tied embeddings on two stages",
+     [](const Scenario& s) { return s.model.tied_embeddings && costmodel::separates_ends(s.layout); }},
+    {"odd width", [](const Scenario& s) { return s.model.hidden % 2 != 0; }},
+    {"padded vocabulary",
+     [](const Scenario& s) { return s.model.vocab % (s.layout.tp * s.framework.vocab_multiple) != 0; }},
+};
+
+/// Numbers by size, words behind them.
+bool comes_before(const std::string& a, const std::string& b) {
+  const auto is_number = [](const std::string& text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  };
+  if (is_number(a) && is_number(b)) return a.size() != b.size() ? a.size() < b.size() : a < b;
+  return is_number(a) && !is_number(b);
+}
+
+/// Choices of an axis that exist whether somebody makes them or not.
+std::vector<std::string> known_choices(std::string_view axis) {
+  std::vector<std::string> out;
+  const auto first_spellings = [&](const auto& names) {
+    for (const auto& row : names) {
+      if (presets::name_in(names, row.value) == row.name) out.emplace_back(row.name);
+    }
+  };
+  if (axis == "schedule") first_spellings(presets::kScheduleNames);
+  if (axis == "context") first_spellings(presets::kContextNames);
+  return out;
+}
+
+}  // namespace
+
+std::vector<CoverageRow> coverage_of(std::span<const Scenario> scenarios) {
+  std::vector<CoverageRow> out;
+  for (const CoverageAxis& axis : kCoverageAxes) {
+    std::vector<std::string> choices = known_choices(axis.name);
+    const std::size_t known = choices.size();
+    for (const Scenario& s : scenarios) {
+      if (std::find(choices.begin(), choices.end(), axis.choice(s)) == choices.end())
+        choices.push_back(axis.choice(s));
+    }
+    std::stable_sort(choices.begin() + static_cast<std::ptrdiff_t>(known), choices.end(), comes_before);
+    for (const std::string& choice : choices) {
+      const auto made = std::count_if(scenarios.begin(), scenarios.end(),
+                                      [&](const Scenario& s) { return axis.choice(s) == choice; });
+      out.push_back({std::string{axis.name}, choice, made});
+    }
+  }
+  for (const Technique& technique : kTechniques) {
+    const auto used = std::count_if(scenarios.begin(), scenarios.end(), technique.is_used);
+    out.push_back({"techniques", std::string{technique.name}, used});
+  }
+  return out;
+}
+
+std::string coverage_text(std::span<const CoverageRow> rows) {
+  std::vector<std::vector<std::string>> lines{{"axis", "layouts by choice"}};
+  for (const CoverageRow& row : rows) {
+    const bool technique = row.axis == "techniques";
+    if (technique || lines.back().front() != row.axis)
+      lines.push_back({technique ? row.choice : row.axis, ""});
+    std::string& text = lines.back().back();
+    if (technique) {
+      text = std::to_string(row.scenarios);
+    } else {
+      text += fmt::format("{}{} ×{}", text.empty() ? "" : ", ", row.choice, row.scenarios);
+    }
+  }
+  return format_table(lines, 2);
+}
+
+presets::JsonValue coverage_json(std::span<const CoverageRow> rows) {
+  presets::JsonArray list;
+  for (const CoverageRow& row : rows) {
+    list.push_back(
+        presets::JsonObject{{"axis", row.axis}, {"choice", row.choice}, {"layouts", row.scenarios}});
+  }
+  return list;
+}
+
+}  // namespace hexaplan::cli
