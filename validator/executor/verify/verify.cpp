@@ -6,11 +6,14 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "costmodel/memory/memory_kinds.h"
+#include "costmodel/program/replay.h"
+#include "costmodel/program/techniques.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/step_counts.h"
 #include "validator/executor/communicator/traffic.h"
@@ -95,6 +98,19 @@ std::string_view name_of(Pass pass) {
   return kNames[static_cast<std::size_t>(pass)];
 }
 
+/// Every instant's own peak, where the step program describes the step.
+void compare_instants(const RankReport& rank, const costmodel::ReplayedMemory& predicted,
+                      Comparison& compare) {
+  for (std::size_t i = 0; i < predicted.at.size(); ++i) {
+    const std::string_view instant = costmodel::name_of(costmodel::instant_at(static_cast<int>(i)));
+    for (const costmodel::MemoryKind& row : costmodel::kMemoryKinds) {
+      compare.equal(rank.rank, fmt::format("bytes of {} at instant \"{}\"", row.name, instant),
+                    predicted.at[i].of(row.kind).value(),
+                    static_cast<double>(rank.memory.peak_at[i][static_cast<std::size_t>(row.kind)]));
+    }
+  }
+}
+
 /// What the rank's own allocator holds of an estimated peak.
 MemoryBreakdown tensors_at_peak(const costmodel::StageMemory& stage) {
   MemoryBreakdown kinds = stage.at_peak;
@@ -159,6 +175,8 @@ void compare_with_prediction(const Scenario& sc, const ExecutionReport& report, 
   Comparison compare{out};
   std::map<int, std::pair<MemoryBreakdown, costmodel::StepCounts>> stages;
   const costmodel::Estimate estimate = costmodel::estimate_step(sc, {});
+  std::optional<costmodel::program::StepReplay> replay;
+  if (!costmodel::program::first_gap(sc)) replay.emplace(sc);
   for (const RankReport& rank : report.ranks) {
     auto& [memory, counts] = stages[rank.stage];
     if (counts.flops.empty()) {
@@ -166,6 +184,7 @@ void compare_with_prediction(const Scenario& sc, const ExecutionReport& report, 
       counts = costmodel::count_step(sc, rank.stage);
     }
     compare_memory(rank, memory, compare);
+    if (replay) compare_instants(rank, replay->stage(rank.stage), compare);
     compare_traffic(rank, counts.collectives, static_cast<double>(steps), compare);
     compare_flops(rank, counts.flops, static_cast<double>(steps), compare);
     if (rank.memory.peak_bytes > out.most_bytes) {

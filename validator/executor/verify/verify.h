@@ -54,8 +54,8 @@ inline constexpr double kSameNumbers = 1e-10;
 /// Runs the scenario on ranks of `backend` with experts filled in turn, as the cost model counts them, and
 /// once more alone; mixtures of experts also with their routers' own choice. Compares
 ///   loss, gradient norm and every updated parameter with those of one rank, ≤ kSameNumbers apart;
-///   bytes by kind at each rank's peak, messages and bytes of every collective, FLOPs of every operation with
-///   the prediction, exactly.
+///   bytes by kind at each rank's peak with the estimate's and at every instant with the replay's, messages
+///   and bytes of every collective, FLOPs of every operation with the prediction, exactly.
 /// Precondition: rules and executor accept the scenario. A rank's fault is a difference, too.
 [[nodiscard]] Verification verify(const costmodel::Scenario& scenario, const VerifyOptions& options,
                                   RankBackend& backend);
