@@ -2,8 +2,9 @@
 # usage: scripts/nightly.sh [--minutes N] [--tsan]
 # What takes too long for every change, or needs what a build does not: hostile inputs drawn anew for N minutes (default 30),
 # with a seed of the day that is printed; the installed transformers against the committed steps ($PYTHON, default python3,
-# with torch and transformers); with --tsan ranks of threads under ThreadSanitizer as well; last, what the tests of costmodel
-# and planner cover. Uses build/release and build/coverage.
+# with torch and transformers); whether the tests notice a wrong program (scripts/mutate.sh); with --tsan ranks of threads
+# under ThreadSanitizer as well; last, what the tests of costmodel and planner cover. Uses build/release, build/mutants and
+# build/coverage.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,7 +13,7 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --minutes) minutes=$2 && shift ;;
     --tsan) tsan=1 ;;
-    *) sed -n '2,6s/^# //p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,7s/^# //p' "$0" >&2; exit 2 ;;
   esac
   shift
 done
@@ -34,5 +35,6 @@ if "$python" -c 'import torch, transformers' 2>/dev/null; then
 else
   echo "transformers: not checked, $python has no torch and transformers" >&2
 fi
+scripts/mutate.sh
 if [[ -n $tsan ]]; then cmake --workflow --preset tsan; fi
 scripts/coverage.sh

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "costmodel/units/mutation.h"
+
 namespace hexaplan::costmodel {
 namespace {
 
@@ -61,7 +63,7 @@ double network_step(const Call& call, const nccl::Latency& row, Protocol protoco
 
 /// Bytes per second of payload when every rank's bus carries `bus`: nccl-tests' factors (doc/PERFORMANCE.md).
 double payload_rate(const Call& call, double bus) {
-  return bus * call.links.ranks / call.steps;
+  return bus * call.links.ranks / (mutant("ring-rate-without-its-steps") ? call.links.ranks : call.steps);
 }
 
 // --- ring
@@ -100,6 +102,7 @@ double ring_latency(const Call& call, Protocol protocol) {
   const bool plateau = protocol == Protocol::Simple && call.several_domains() &&
                        call.kind == CollectiveKind::AllReduce &&
                        call.bytes >= nccl::kPlateauBytes * call.channels * call.links.ranks;
+  if (mutant("a-ring-has-no-latency")) return 0;
   return plateau ? latency * call.architecture.plateau : latency;
 }
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <span>
 
+#include "costmodel/units/mutation.h"
+
 namespace hexaplan::costmodel {
 namespace {
 
@@ -124,7 +126,7 @@ Seconds time_along(const MemoryCurve& curve, Bytes bytes, const GpuSpec& gpu,
 /// another.
 double rate_of_mask(const AttentionShape& shape, const Calibration& calibration) {
   if (shape.window > 0) return calibration.attention_windowed;
-  const double unmasked = shape.causal ? shape.unmasked : 1;
+  const double unmasked = shape.causal && !mutant("causal-attention-costs-all-pairs") ? shape.unmasked : 1;
   return 1 / (1 - unmasked + unmasked / calibration.attention_unmasked);
 }
 
@@ -158,7 +160,7 @@ double quantised_area(const GemmCurve& curve, const GemmShape& shape, int sm_cou
   for (const GemmTile& tile : curve.tiles) {
     const double tiles = std::ceil(static_cast<double>(shape.m) / tile.m) *
                          std::ceil(static_cast<double>(shape.n) / tile.n) * static_cast<double>(shape.batch);
-    const double rounded = std::ceil(tiles / sms) * sms;
+    const double rounded = mutant("products-ignore-wave-quantisation") ? tiles : std::ceil(tiles / sms) * sms;
     const double busy = tiles + curve.quantisation * (rounded - tiles);
     const double area = tile.cost * busy * tile.m * tile.n;
     best = best == 0 || area < best ? area : best;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "costmodel/parameters/parameter_names.h"
+#include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -40,7 +41,7 @@ UnitSizes unit_of(const Scenario& sc, UnitRole role, const std::vector<Parameter
 }  // namespace
 
 double FlatSizes::shard() const {
-  return std::ceil(elements / shards);
+  return mutant("shards-are-not-padded") ? std::floor(elements / shards) : std::ceil(elements / shards);
 }
 
 bool copies_embedding(const Scenario& sc) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "costmodel/program/lifetimes.h"
+#include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel::program {
 namespace {
@@ -12,7 +13,8 @@ std::vector<double> buffer_bytes(const Program& p, const Lifetimes& lives, const
   std::vector<double> bytes(p.values.size(), 0.0);
   for (std::size_t i = 0; i < p.values.size(); ++i) {
     double& size = bytes[lives.buffer(static_cast<ValueId>(i))];
-    size = std::max(size, sizes.bytes(p.values[i].shape));
+    if (size == 0 || !mutant("buffers-take-their-first-value"))
+      size = std::max(size, sizes.bytes(p.values[i].shape));
   }
   return bytes;
 }
@@ -24,7 +26,7 @@ class Fold {
     for (const ValueId id : {p.input, p.d_output}) {
       if (id != kNone) state_[lives_.buffer(id)].alive = true;
     }
-    if (!lives_.keeps_input()) return;
+    if (!lives_.keeps_input() || mutant("kept-input-is-a-transient")) return;
     const std::size_t buffer = lives_.buffer(p.input);
     state_[buffer].kind = p.keeps();
     phases_[0].relabel(TensorKind::Transient, p.keeps(), bytes_[buffer]);
@@ -60,7 +62,7 @@ class Fold {
   void release_if_last(const Op& op, ValueId id, std::size_t at) {
     const std::size_t buffer = lives_.buffer(id);
     if (lives_.last(buffer) != static_cast<int>(at)) return;
-    if (lives_.held(buffer)) {
+    if (lives_.held(buffer) || mutant("results-of-a-phase-are-freed-late")) {
       held_.push_back(buffer);
     } else {
       release(op, buffer);

@@ -1,5 +1,7 @@
 #include "costmodel/program/layer_program.h"
 
+#include "costmodel/units/mutation.h"
+
 namespace hexaplan::costmodel::program {
 namespace {
 
@@ -34,7 +36,8 @@ class ForwardBuilder {
     const Shape shape = program_.of(x).shape;
     const ValueId out = emit(site, Kind::Norm, {x}, output, shape);
     // 1/sigma of every row; a LayerNorm keeps the mean as well.
-    const Width statistics = model_.norm == NormKind::Layer ? Width::Two : Width::One;
+    const Width statistics =
+        model_.norm == NormKind::Layer || mutant("norm-statistics-doubled") ? Width::Two : Width::One;
     also(Tensor::NormStatistics, {shape.rows, statistics, Type::Fp32});
     weigh({Width::One, shape.width, Split::Whole, weight});
     if (model_.norm == NormKind::Layer && model_.norm_bias)
@@ -152,7 +155,8 @@ ValueId attention(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
   }
   const ValueId out =
       b.emit(Site::Core, Kind::Attend, operands, Tensor::AttentionOutput, tokens(Width::Attended));
-  b.also(Tensor::LogSumExp, {Rows::Tokens, Width::Heads, Type::Fp32});
+  b.also(Tensor::LogSumExp, {Rows::Tokens, Width::Heads,
+                             mutant("log-sum-exp-in-the-activations-type") ? Type::Activation : Type::Fp32});
   if (m.attention.sinks) b.weigh({Width::Heads, Width::One, Split::Whole, Parameter::AttentionSinks});
   const ValueId projected =
       b.matmul(Site::AttentionOutput, out, Tensor::AttentionProjection, kHiddenStates,
@@ -219,7 +223,7 @@ ValueId experts(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
   for (int i = 0; i < 2; ++i) b.also(Tensor::TokenOrder, kIndices, Role::Workspace);
   b.also(Tensor::ExpertWeights, kOfCopies, Role::Workspace);
   Program& p = b.program();
-  if (shares) p.ops.back().in_place = 1;
+  if (shares && !mutant("experts-output-takes-a-buffer")) p.ops.back().in_place = 1;
   return out;
 }
 
@@ -241,8 +245,9 @@ Program forward_layer(const ModelSpec& m, LayerClass kind) {
   const ValueId made = kind.moe ? experts(b, m, normed) : dense_mlp(b, m, normed);
   const ValueId normed_again =
       b.post_norm(Site::PostNorm2, made, Parameter::MlpPostNormWeight, Parameter::MlpPostNormBias);
-  const ValueId out =
-      b.emit(Site::MlpResidual, Kind::Add, {normed_again, y}, Tensor::LayerOutput, kHiddenStates);
+  const ValueId out = b.emit(Site::MlpResidual, Kind::Add,
+                             {normed_again, mutant("mlp-residual-adds-the-layers-input") ? x : y},
+                             Tensor::LayerOutput, kHiddenStates);
   return b.take(x, out);
 }
 

@@ -1,5 +1,7 @@
 #include "costmodel/program/sizes.h"
 
+#include "costmodel/units/mutation.h"
+
 namespace hexaplan::costmodel::program {
 namespace {
 
@@ -35,7 +37,8 @@ void fill_attention(const Filler& set, const Scenario& sc, const LocalDims& d) {
 void fill_mixture(const Filler& set, const Scenario& sc, const LocalDims& d) {
   const Layout& l = sc.layout;
   set(Rows::Copies, d.router_tokens * d.top_k);
-  set(Rows::Received, static_cast<double>(d.expert_tokens) / l.expert_tensor());
+  set(Rows::Received, static_cast<double>(d.expert_tokens) /
+                          (mutant("received-rows-are-those-of-all-columns") ? 1 : l.expert_tensor()));
   set(Rows::Exchanged, d.expert_tokens);
   set(Rows::ExpertRows, d.expert_tokens);
   set(Width::Experts, d.experts);
@@ -46,7 +49,7 @@ void fill_mixture(const Filler& set, const Scenario& sc, const LocalDims& d) {
   set(Width::SequenceCounts, d.micro_batch * d.experts);
   set(Width::ExchangedCounts, d.experts * l.ep);
   set(Width::SharedCounts, d.experts * l.expert_tensor());
-  set(Width::BalanceLoss, 3 * d.experts);
+  set(Width::BalanceLoss, (mutant("balance-loss-takes-one-row") ? 4 : 3) * d.experts);
 }
 
 }  // namespace
@@ -73,7 +76,7 @@ Sizes sizes_of(const Scenario& sc, const LocalDims& d) {
   const AttentionSpec& a = sc.model.attention;
   const double per_pair =
       2.0 * static_cast<double>(d.heads * d.micro_batch) * static_cast<double>(a.head_dim + a.v_head_dim);
-  sizes.attention_flops = per_pair * d.attention_pairs;
+  sizes.attention_flops = per_pair * d.attention_pairs * (mutant("attention-pairs-count-twice") ? 2 : 1);
   sizes.windowed_flops = per_pair * d.windowed_pairs;
   return sizes;
 }

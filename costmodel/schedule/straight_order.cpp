@@ -1,4 +1,5 @@
 #include "costmodel/schedule/orders.h"
+#include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -43,14 +44,16 @@ WarmUp warm_up(ScheduleKind kind, const PipelineSize& size, int stage) {
     case ScheduleKind::GPipe:
       return {all, 0};
     case ScheduleKind::ZbH1:  // PyTorch's ScheduleInterleavedZeroBubble: stage r's weights wait for r passes
-      return {std::min(all, lead + behind), stage};
+      return {std::min(all, lead + behind), mutant("zero-bubble-delays-no-weights") ? 0 : stage};
     case ScheduleKind::Zb2p:
       // ZB-H2 (arXiv:2401.10241 §2.2): the first backward reaches stage r after 2·(p−r)−1 forwards' time, all
       // of which it fills; weights' gradients wait until the tail is a parallelogram.
       return {std::min(all, lead + 2 * behind), 2 * stage};
     default:
       // Interleaved, Megatron-LM: twice as far apart, since a stage's chunks take turns.
-      return {std::min(all, lead + (size.chunks > 1 ? 2 : 1) * behind), 0};
+      return {std::min(all, lead + (size.chunks > 1 ? 2 : 1) * behind +
+                                (mutant("one-more-forward-in-flight") ? 1 : 0)),
+              0};
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "costmodel/spec/chunk_order.h"
+#include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -11,7 +12,8 @@ namespace {
 std::vector<int> split_evenly(std::int64_t total, int chunks) {
   std::vector<int> out(static_cast<std::size_t>(chunks), static_cast<int>(total / chunks));
   const auto remainder = static_cast<std::size_t>(total % chunks);
-  for (std::size_t i = 0; i < remainder; ++i) ++out[(i + 1) % out.size()];
+  for (std::size_t i = 0; i < remainder; ++i)
+    ++out[(i + (mutant("remainder-layers-stay-with-the-first") ? 0 : 1)) % out.size()];
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include "costmodel/spec/local_dims.h"
 #include "costmodel/spec/stage_plan.h"
 #include "costmodel/step/estimate.h"
+#include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -16,7 +17,7 @@ class Counter {
   /// Each operation `times` times, and those that run again `reruns` times more.
   void add(const std::vector<Operation>& operations, double times, double reruns) {
     for (const Operation& op : operations) {
-      const double runs = times + (op.rerun ? reruns : 0);
+      const double runs = times + (op.rerun && !mutant("recomputed-layers-run-once") ? reruns : 0);
       if (op.kind == OpKind::Collective) {
         collective(op, runs);
       } else if (op.flops.value() > 0) {
@@ -92,7 +93,8 @@ std::vector<Operation> pipeline_operations(const Scenario& sc, int stage) {
       out.push_back({.name = "pipeline.send",
                      .kind = OpKind::Collective,
                      .pass = pass,
-                     .count = static_cast<double>(range.end - range.first),
+                     .count = static_cast<double>(range.end - range.first +
+                                                  (mutant("one-more-message-between-stages") ? 1 : 0)),
                      .collective = CollectiveKind::SendRecv,
                      .group = Group::Pipeline,
                      .payload = Bytes{bytes},

@@ -4,12 +4,14 @@
 
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/explicit_operations.h"
+#include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel {
 namespace {
 
 double reduce_bytes(const Scenario& sc) {
-  return bytes_per_element(sc.recipe.gradient_dtype.value_or(sc.framework.reduce_dtype));
+  return bytes_per_element(sc.recipe.gradient_dtype.value_or(sc.framework.reduce_dtype)) *
+         (mutant("gradients-reduced-in-another-type") ? 0.5 : 1);
 }
 
 struct Transfer {

@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "costmodel/program/passes/passes.h"
+#include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel::program {
 namespace {
@@ -42,7 +43,8 @@ void attend_to_others(Program& p, const Op& attend, const Techniques& t, std::ve
                      others, held);
   if (ring) {  // the next block arrives while this one is attended to
     fetch.writes.push_back(p.add({.tensor = Tensor::KeyValue, .shape = held, .role = Role::Workspace}));
-    fetch.times = static_cast<std::int16_t>(t.context_ranks - 1);
+    fetch.times = static_cast<std::int16_t>(
+        t.context_ranks - (mutant("ring-receives-once-less") && t.context_ranks > 2 ? 2 : 1));
   }
   out.push_back(fetch);
   Op merge{.site = Site::Merge, .kind = Kind::AttendBlocks, .reads = {attend.writes[0], attend.writes[1]}};
@@ -51,7 +53,7 @@ void attend_to_others(Program& p, const Op& attend, const Techniques& t, std::ve
   for (const Role role : {Role::Itself, Role::Partial}) {
     for (const ValueId id : attend.writes) merge.writes.push_back(p.like(id, role));
   }
-  merge.in_place = row_of(merge.kind).in_place;
+  merge.in_place = mutant("merged-output-takes-a-buffer") ? std::int8_t{0} : row_of(merge.kind).in_place;
   out.push_back(merge);
   result = merge.writes[0];
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "costmodel/program/passes/passes.h"
+#include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel::program {
 namespace {
@@ -28,7 +29,8 @@ class Differentiation {
   }
   void matmul(const Op& op, ValueId dy) {
     give(op.reads[0], made(op, Kind::MatmulData, {dy}, op.reads[0]));
-    emit(op, Kind::MatmulWeight, {op.reads[0], dy}, {}, Pass::BackwardWeight);
+    emit(op, Kind::MatmulWeight, {op.reads[0], dy}, {},
+         mutant("weight-gradients-count-as-backward") ? Pass::BackwardData : Pass::BackwardWeight);
   }
   void bias_add(const Op& op, ValueId dy) {
     emit(op, Kind::BiasWeight, {dy}, {}, Pass::BackwardWeight);
@@ -66,7 +68,11 @@ class Differentiation {
   void activation(const Op& op, ValueId dy) {
     const bool gated = op.kind == Kind::GatedActivation;
     const Kind back = gated ? Kind::GatedActivationBack : Kind::PlainActivationBack;
-    give(op.reads[0], made(op, back, {dy, op.reads[0]}, op.reads[0]));
+    give(op.reads[0],
+         made(op, back,
+              mutant("activation-backward-ignores-its-gradient") ? IdList<12>{op.reads[0], op.reads[0]}
+                                                                 : IdList<12>{dy, op.reads[0]},
+              op.reads[0]));
   }
   void add(const Op& op, ValueId dy) {
     give(op.reads[0], dy);
@@ -83,7 +89,7 @@ class Differentiation {
   void loss_gradient(const Op& op, ValueId /*dy*/) { give(op.reads[0], op.writes[0]); }
   void enter_tensor(const Op& op, ValueId dy) {
     give(op.reads[0], mirror(op, Kind::AllReduce, dy, op.reads[0]));
-    p_.ops.back().in_place = 1;
+    p_.ops.back().in_place = mutant("entered-gradient-takes-a-buffer") ? 0 : 1;
   }
   void all_reduce(const Op& op, ValueId dy) { give(op.reads[0], dy); }
   void all_gather(const Op& op, ValueId dy) {
@@ -227,13 +233,14 @@ ValueId Differentiation::also(Tensor tensor, Shape shape) {
 ValueId Differentiation::mirror(const Op& op, Kind kind, ValueId dy, ValueId like) {
   const ValueId id = made(op, kind, {dy}, like);
   p_.ops.back().payload = op.payload;
-  p_.ops.back().times = op.times;
+  p_.ops.back().times =
+      mutant("gathered-message-counts-twice") ? static_cast<std::int16_t>(2 * op.times) : op.times;
   return id;
 }
 
 void Differentiation::give(ValueId of, ValueId gradient) {
   ValueId& known = gradients_[position(of)];
-  if (known == kNone) {
+  if (known == kNone || mutant("second-gradient-replaces-the-first")) {
     known = gradient;
     return;
   }
@@ -249,7 +256,7 @@ void Differentiation::give(ValueId of, ValueId gradient) {
 
 void Differentiation::accumulate(ValueId of, const Op& op, Kind kind, IdList<12> reads) {
   ValueId& known = gradients_[position(of)];
-  const bool adds = known != kNone;
+  const bool adds = known != kNone && !mutant("norm-gradient-is-not-accumulated");
   if (adds) reads.push_front(known);
   known = made(op, kind, reads, of);
   p_.ops.back().in_place = adds ? 1 : 0;
@@ -266,7 +273,9 @@ Differentiation::AttentionBack Differentiation::attend_back(const Op& op, const 
   core.site = Site::Core;
   emit(core, Kind::AttendBack, back.reads, {});
   for (const ValueId id : operands) also(id);
-  back.query_sum = also(Tensor::QuerySum, {Rows::Tokens, Width::Query, Type::Fp32});
+  back.query_sum =
+      also(Tensor::QuerySum, {Rows::Tokens, Width::Query,
+                              mutant("query-sum-in-the-activations-type") ? Type::Activation : Type::Fp32});
   return back;
 }
 
@@ -302,7 +311,8 @@ void Differentiation::attend_blocks(const Op& op, ValueId dy) {
     if (fetch.times > 1) {
       const ValueId arriving =
           made(fetch, Kind::SendRecv, {again, gradients, back.query_sum}, others, Role::Whole);
-      p_.ops.back().times = static_cast<std::int16_t>(fetch.times - 1);
+      p_.ops.back().times =
+          static_cast<std::int16_t>(fetch.times - (mutant("ring-gradients-travel-once-more") ? 0 : 1));
       p_.ops.back().payload = Shape{block.rows, Width::KeyValueTwice, block.type};
       merged.push_back(arriving);
       merged.push_back(also(others));

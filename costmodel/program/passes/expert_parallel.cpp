@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "costmodel/program/passes/passes.h"
+#include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel::program {
 namespace {
@@ -47,11 +48,13 @@ class ExpertExchange {
       const Shape counts{Rows::One, Width::SequenceCounts, Type::Int32};
       ValueId sum = value(Tensor::ChoiceCounts, counts);
       emit(Site::Balance, Kind::CountChoices, {chosen}, sum, Group::Tensor);
-      if (t_.sequence) sum = add_up(sum, Group::Tensor);
+      if (t_.sequence && !mutant("choices-are-not-summed-over-tensor-ranks"))
+        sum = add_up(sum, Group::Tensor);
       if (t_.context_ranks > 1) add_up(sum, Group::Context);
     }
     if (t_.exchanges_experts) tell(chosen, Width::ExchangedCounts, Group::Expert);
-    if (t_.cuts_experts) tell(chosen, Width::SharedCounts, Group::ExpertTensor);
+    if (t_.cuts_experts && !mutant("columns-do-not-tell-their-counts"))
+      tell(chosen, Width::SharedCounts, Group::ExpertTensor);
   }
   ValueId add_up(ValueId counts, Group group) {
     const ValueId sum = p_.like(counts, Role::Itself);
@@ -95,7 +98,7 @@ class ExpertExchange {
   void exchange(Site site, ValueId from, ValueId to) {
     Op& op = emit(site, Kind::AllToAll, {from}, to, Group::Expert);
     op.payload = kReceived;
-    op.times = t_.exchanges_experts ? 1 : 0;
+    op.times = t_.exchanges_experts ? (mutant("tokens-travel-twice") ? 2 : 1) : 0;
   }
 
   Program p_;

@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "costmodel/program/passes/passes.h"
+#include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel::program {
 
@@ -10,7 +11,8 @@ namespace {
 const Op* gather_of(const Program& p, const Op& op) {
   if (op.kind != Kind::MatmulWeight) return nullptr;
   const Op* made = producer(p, op.reads[0]);
-  const bool gathered = made != nullptr && made->kind == Kind::AllGather && made->phase == Phase::Forward;
+  const bool gathered = made != nullptr && made->kind == Kind::AllGather && made->phase == Phase::Forward &&
+                        !mutant("inputs-are-not-gathered-again");
   return gathered ? made : nullptr;
 }
 

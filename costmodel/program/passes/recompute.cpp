@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "costmodel/program/passes/passes.h"
+#include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel::program {
 namespace {
@@ -73,7 +74,7 @@ class Rematerialisation {
   void need(ValueId id, bool holds) {
     if (!gone_[position(id)]) return;
     needed_[position(id)] = true;
-    p_.of(id).held = holds;
+    p_.of(id).held = holds && !mutant("recomputed-values-are-freed-at-once");
   }
   /// True for what is run for the host, which reads the result: counts of tokens.
   [[nodiscard]] bool for_the_host(const Op& op) const {
@@ -120,10 +121,12 @@ Program recompute_everything(Program p, const Techniques& t) {
   std::vector<bool> dropped(p.values.size(), false);
   for (const Op& op : p.ops) {
     if (op.phase != Phase::Forward) continue;
-    for (const ValueId id : op.writes) dropped[position(id)] = true;
+    for (const ValueId id : op.writes)
+      dropped[position(id)] = !mutant("recomputed-layers-keep-what-norms-made") || op.kind != Kind::Norm;
   }
   const std::size_t place = first_backward(p, [](const Op&) { return true; });
-  const std::vector<bool> anyway = t.stops_recomputing_early ? std::vector<bool>{} : dropped;
+  const std::vector<bool> anyway =
+      t.stops_recomputing_early && !mutant("recomputation-runs-to-the-end") ? std::vector<bool>{} : dropped;
   return Rematerialisation{std::move(p), dropped, dropped}.run(place, true, anyway);
 }
 
@@ -151,7 +154,8 @@ bool is_dropped(const Op& op, const Value& value, std::uint16_t modules) {
   if ((row_of(op.site).modules & modules) == 0) return false;
   if (block_of(op.site) == Block::Attention && op.kind != Kind::Norm &&
       (row_of(op.site).modules & kRecomputeCoreAttention) != 0)
-    return value.tensor == Tensor::LogSumExp;
+    return value.tensor ==
+           (mutant("selective-drops-the-output") ? Tensor::AttentionOutput : Tensor::LogSumExp);
   return op.kind != Kind::Norm || value.tensor != Tensor::NormStatistics;
 }
 

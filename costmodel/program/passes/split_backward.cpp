@@ -2,14 +2,17 @@
 #include <utility>
 
 #include "costmodel/program/passes/passes.h"
+#include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel::program {
 namespace {
 
 /// A router's gradient is small and not put off.
 bool can_wait(const Op& op) {
-  return op.pass == Pass::BackwardWeight && op.phase == Phase::Backward && op.site != Site::Router &&
-         (op.kind == Kind::MatmulWeight || row_of(op.kind).message.has_value());
+  return op.pass == Pass::BackwardWeight && op.phase == Phase::Backward &&
+         (op.site != Site::Router || mutant("router-waits")) &&
+         (op.kind == Kind::MatmulWeight ||
+          (row_of(op.kind).message.has_value() && !mutant("gathers-are-not-put-off")));
 }
 
 }  // namespace
@@ -30,7 +33,8 @@ Program split_backward(Program p, const Techniques& /*techniques*/) {
       continue;
     }
     // A gradient that backward goes on to change is copied where the weight gradient stood.
-    if (op.kind == Kind::MatmulWeight && overwritten_from(i, op.reads[1])) {
+    if (!mutant("late-wgrad-reads-what-is-overwritten") && op.kind == Kind::MatmulWeight &&
+        overwritten_from(i, op.reads[1])) {
       const ValueId copy = p.like(op.reads[1], Role::Copy);
       now.push_back({.site = op.site,
                      .kind = Kind::Copy,

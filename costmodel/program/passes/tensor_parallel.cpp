@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "costmodel/program/passes/passes.h"
+#include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel::program {
 namespace {
@@ -36,8 +37,9 @@ class TensorCut {
       const Split split = op.weight < 0 ? Split::Whole : p_.weights[position(op.weight)].split;
       if (split == Split::Column || split == Split::Region) enter(op);
       p_.ops.push_back(op);
-      if (split == Split::Row) leave(op);
-      if (op.kind == Kind::LossMaxima || op.kind == Kind::LossSums) reduce_loss(op);
+      if (split == Split::Row && !mutant("row-cut-results-are-not-summed")) leave(op);
+      if (op.kind == Kind::LossMaxima || (op.kind == Kind::LossSums && !mutant("loss-sums-are-not-reduced")))
+        reduce_loss(op);
     }
     if (p_.output != kNone) p_.output = stands_for_[position(p_.output)];
     return std::move(p_);
@@ -49,7 +51,7 @@ class TensorCut {
     const ValueId whole = op.reads[0];
     if (p_.of(whole).shape.rows != Rows::Hidden) return;  // inside already
     const Site site = kBlocks[position(block_of(op.site))].enter;
-    if (entered_from_ != whole || entered_at_ != site) {
+    if (mutant("every-matrix-enters-by-itself") || entered_from_ != whole || entered_at_ != site) {
       Shape shape = p_.of(whole).shape;
       shape.rows = Rows::Tokens;
       entered_ = p_.like(whole, Role::Whole, shape);

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "costmodel/units/mutation.h"
+
 namespace hexaplan::validator {
 namespace {
 
@@ -119,7 +121,7 @@ void Frame::allocate(const Rank& rank, const program::Op& op) {
 void Frame::release_if_last(ValueId id, std::size_t at) {
   const std::size_t buffer = of_->lifetimes.buffer(id);
   if (of_->lifetimes.last(buffer) != static_cast<int>(at) || of_->lifetimes.stays(buffer)) return;
-  if (of_->lifetimes.held(buffer)) {
+  if (of_->lifetimes.held(buffer) || costmodel::mutant("buffers-are-freed-late")) {
     held_.push_back(buffer);
   } else {
     buffers_[buffer].free();
@@ -143,7 +145,9 @@ void Frame::swap(ValueId a, ValueId b) {
 }
 
 void Frame::end_phase() {
-  for (const std::size_t buffer : held_) buffers_[buffer].free();
+  for (const std::size_t buffer : held_) {
+    if (!costmodel::mutant("held-values-leak")) buffers_[buffer].free();
+  }
   held_.clear();
 }
 

@@ -1,4 +1,5 @@
 // Products, norms, activations, the two ends of the model.
+#include "costmodel/units/mutation.h"
 #include "validator/executor/interpreter/operation.h"
 #include "validator/executor/parallel/vocabulary.h"
 
@@ -51,7 +52,10 @@ void run_matmul(const Operation& o) {
 
 void run_matmul_data(const Operation& o) {
   const std::size_t gradient = o.accumulates() ? 1 : 0;
-  const Gemm product{.a = o.in(gradient), .b = o.weight(), .c = o.out(0), .accumulate = o.accumulates()};
+  const Gemm product{.a = o.in(gradient),
+                     .b = o.weight(),
+                     .c = o.out(0),
+                     .accumulate = o.accumulates() && !costmodel::mutant("data-gradients-overwrite")};
   if (is_grouped(o, gradient)) {
     o.rank.device.grouped_gemm(o.issue(), product, o.frame.routing.exchange.offsets());
   } else {
@@ -60,8 +64,11 @@ void run_matmul_data(const Operation& o) {
 }
 
 void run_matmul_weight(const Operation& o) {
-  const Gemm product{
-      .a = o.in(1), .b = o.in(0), .c = o.weight_gradient(), .transpose_a = true, .accumulate = true};
+  const Gemm product{.a = o.in(1),
+                     .b = o.in(0),
+                     .c = o.weight_gradient(),
+                     .transpose_a = true,
+                     .accumulate = !costmodel::mutant("weight-gradients-overwrite")};
   if (is_grouped(o, 1)) {
     o.rank.device.grouped_gemm(o.issue(), product, o.frame.routing.exchange.offsets());
   } else {
@@ -101,7 +108,8 @@ void run_loss_sums(const Operation& o) {
 void run_loss_gradient(const Operation& o) {
   const VocabularyPart part = vocabulary_part(o.rank);
   o.rank.device.cross_entropy_gradient(o.in(0), part.words, o.in(1), o.in(2), o.batch.targets, part.first,
-                                       o.batch.loss_factor, o.out(0), o.batch.loss);
+                                       costmodel::mutant("loss-is-not-scaled") ? 1 : o.batch.loss_factor,
+                                       o.out(0), o.batch.loss);
 }
 
 }  // namespace hexaplan::validator

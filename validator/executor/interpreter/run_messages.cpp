@@ -1,6 +1,7 @@
 // Collectives whose operands a program names. Those of routers and of attention stand with them.
 #include <utility>
 
+#include "costmodel/units/mutation.h"
 #include "validator/executor/interpreter/operation.h"
 #include "validator/executor/parallel/context.h"
 
@@ -43,7 +44,9 @@ Call call_for(const Operation& o, const program::Value& value) {
 
 void run_all_reduce(const Operation& o) {
   const program::Value& value = o.read_value(0);
-  const Reduction reduction = value.tensor == program::Tensor::LossMaxima ? Reduction::Max : Reduction::Sum;
+  const Reduction reduction =
+      value.tensor == program::Tensor::LossMaxima && !costmodel::mutant("maxima-are-summed") ? Reduction::Max
+                                                                                             : Reduction::Sum;
   communicator(o).all_reduce(wire(o.out(0)), reduction, call_for(o, value)).wait();
   if (value.tensor == program::Tensor::ChoiceCounts) o.rank.device.download(o.frame.routing.counts, o.out(0));
 }

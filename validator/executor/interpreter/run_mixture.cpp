@@ -1,5 +1,6 @@
 // Mixtures of experts (arXiv:2405.04434 §2.1.2): a token's output is Σ over its K most probable experts of
 // probability·MLP, plus the shared experts, which see every token. Lists of rows come from the host.
+#include "costmodel/units/mutation.h"
 #include "validator/executor/interpreter/operation.h"
 #include "validator/executor/parallel/routing.h"
 
@@ -96,7 +97,7 @@ void run_unpermute_back(const Operation& o) {
 
 void run_scale_copies(const Operation& o) {
   weights_of_copies(o, o.in(1), o.out(1), o.out(2));
-  o.rank.device.scale_rows(o.out(0), o.out(2));
+  if (!costmodel::mutant("token-weights-are-not-applied")) o.rank.device.scale_rows(o.out(0), o.out(2));
 }
 
 /// Gradient of the logits. The balance loss is linear in the probabilities, so that its value is its gradient
@@ -120,7 +121,7 @@ void run_route_back(const Operation& o) {
     rank.device.fill(sums, 0);
     rank.device.column_sums(part(probabilities), sums);
     rank.device.row_dots(d_mean, sums, loss);
-    rank.device.add(rank.balance_loss, loss);
+    if (!costmodel::mutant("balance-loss-is-not-added")) rank.device.add(rank.balance_loss, loss);
   }
 }
 
