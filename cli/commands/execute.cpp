@@ -48,18 +48,17 @@ namespace {
 constexpr std::chrono::seconds kLinger{10};
 constexpr std::int64_t kShrunkRanks = 64;  // threads that a laptop runs
 
-/// Where the CPU is told to compute in another type than the plan stores, it rounds to none of the plan's.
+/// Where the device computes in another type than the plan stores: it rounds to none of the plan's.
 std::string other_arithmetic(const ExecutionQuestion& question) {
   const costmodel::DType planned = costmodel::activation_dtype(question.scenario.recipe.precision);
-  const validator::Element wanted =
-      stored_element(planned, validator::Element::F32, validator::Element::Bf16);
-  if (question.device != "cpu" || question.dtype == name_of(wanted)) return {};
+  if (question.dtype == name_of(validator::planned_element(planned))) return {};
   constexpr std::pair<std::string_view, std::string_view> kWords[] = {
-      {"f64", "float64"}, {"f32", "float32"}, {"bf16", "bfloat16"}};
+      {"f64", "float64"}, {"f32", "float32"}, {"bf16", "bfloat16"}, {"f16", "float16"}};
   const auto* const words = std::find_if(std::begin(kWords), std::end(kWords),
                                          [&](const auto& row) { return row.first == question.dtype; });
-  return fmt::format("computed in {} on the CPU; bytes are counted as {}", words->second,
-                     name_in(presets::kDTypeNames, planned));
+  if (words == std::end(kWords)) return {};  // of an unknown device the run says so
+  return fmt::format("computed in {} on the {}; bytes are counted as {}", words->second,
+                     question.device == "cpu" ? "CPU" : "GPU", name_in(presets::kDTypeNames, planned));
 }
 
 /// The scenario as the executor runs it: with its own profile, on as many stand-in GPUs as the layout needs

@@ -101,9 +101,10 @@ CommandRow run_row() {
        validator::backend_names(validator::BackendRole::Device)},
       {"--dtype",
        "TYPE",
-       "What the device computes in: bf16, f32 or f64 (cpu), bf16 or f32 (cuda). Default: as the plan stores",
+       "What the device computes in: bf16, f16, f32 or f64 (cpu), bf16 or f32 (cuda). Default: as the plan "
+       "stores",
        &options.dtype,
-       {"f32", "f64", "bf16"}},
+       {"f32", "f64", "bf16", "f16"}},
       {"--ranks", "KIND", "What a rank is: see 'hexaplan backends'. Default: threads of this process",
        &options.ranks, validator::backend_names(validator::BackendRole::Ranks)},
       {"--solo-rank", "R", "With --ranks solo: the rank that is real. Default: 0", &words->solo_rank},

@@ -182,6 +182,8 @@ JsonValue execution_json(const ExecutionQuestion& question, const ExecutionRepor
                                {"gradient_norm", step.gradient_norm},
                                {"learning_rate", step.learning_rate},
                                {"seconds", step.time.value()},
+                               {"loss_scale", step.loss_scale},
+                               {"skipped", step.skipped},
                                {"warm_up", step.warm_up},
                                {"profiled", step.profiled}});
   }

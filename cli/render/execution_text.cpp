@@ -50,7 +50,8 @@ std::vector<std::string> step_row(const validator::StepReport& step, bool expert
   }
   row.insert(row.end(), {fmt::format("{:.6f}", step.loss), fmt::format("{:.4f}", step.gradient_norm),
                          fmt::format("{:.3g}", step.learning_rate),
-                         format_duration(step.time) + (step.warm_up    ? " (warm-up)"
+                         format_duration(step.time) + (step.skipped    ? " (skipped: gradients overflowed)"
+                                                       : step.warm_up  ? " (warm-up)"
                                                        : step.profiled ? " (profiled)"
                                                                        : "")});
   return row;

@@ -10,6 +10,7 @@
 #include "validator/executor/device/cuda/kernels/kernel_device.h"
 #include "validator/executor/device/cuda/lt_gemm.h"
 #include "validator/executor/device/e4m3.h"
+#include "validator/executor/device/fp16.h"
 #include "validator/executor/device/unsupported_product.h"
 
 namespace hexaplan::tests {
@@ -37,6 +38,8 @@ double read(const View& v, std::int64_t r, std::int64_t c) {
       return static_cast<double>(v.as<float>()[i]);
     case Element::Bf16:
       return static_cast<double>(validator::to_float(v.as<Bf16>()[i]));
+    case Element::F16:
+      return static_cast<double>(validator::to_float(v.as<validator::Fp16>()[i]));
     case Element::E4m3:
       return static_cast<double>(validator::to_float(v.as<E4m3>()[i]));
     case Element::I32:
@@ -55,6 +58,9 @@ void write(const View& v, std::int64_t r, std::int64_t c, double x) {
       break;
     case Element::Bf16:
       v.as<Bf16>()[i] = validator::to_bf16(static_cast<float>(x));
+      break;
+    case Element::F16:
+      v.as<validator::Fp16>()[i] = validator::to_fp16(static_cast<float>(x));
       break;
     case Element::E4m3:
       v.as<E4m3>()[i] = validator::to_e4m3(static_cast<float>(x));
@@ -89,8 +95,9 @@ class EmulatedDevice final : public cuda::KernelDevice {
   EmulatedDevice& operator=(const EmulatedDevice&) = delete;
 
   [[nodiscard]] std::string description() const override {
-    return element_ == Element::Bf16 ? "CUDA kernels on the host, bfloat16"
-                                     : "CUDA kernels on the host, float32";
+    return element_ == Element::Bf16  ? "CUDA kernels on the host, bfloat16"
+           : element_ == Element::F16 ? "CUDA kernels on the host, float16"
+                                      : "CUDA kernels on the host, float32";
   }
   [[nodiscard]] Element element_of(costmodel::DType dtype) const override {
     return stored_element(dtype, Element::F32, element_);
@@ -157,7 +164,7 @@ class EmulatedDevice final : public cuda::KernelDevice {
 }  // namespace
 
 std::unique_ptr<validator::Device> make_emulated_device(Element element) {
-  assert(element == Element::F32 || element == Element::Bf16);
+  assert(element == Element::F32 || element == Element::Bf16 || element == Element::F16);
   return std::make_unique<EmulatedDevice>(element);
 }
 

@@ -14,7 +14,7 @@ namespace {
 using validator::Element;
 namespace emulation = validator::cuda::emulation;
 
-constexpr double kFp32 = 1e-5, kBf16 = 1e-2;
+constexpr double kFp32 = 1e-5, kBf16 = 1e-2, kFp16 = 2e-3;
 
 std::string name_of(const testing::TestParamInfo<Operation>& which) {
   return which.param.name;
@@ -28,6 +28,14 @@ TEST_P(Conformance, cpu_in_float32) {
 
 TEST_P(Conformance, cpu_in_bfloat16) {
   expect_like_float64(GetParam(), *validator::make_cpu_device(Element::Bf16), kBf16);
+}
+
+TEST_P(Conformance, cpu_in_float16) {
+  expect_like_float64(GetParam(), *validator::make_cpu_device(Element::F16), kFp16);
+}
+
+TEST_P(Conformance, cuda_kernels_in_float16) {
+  expect_like_float64(GetParam(), *make_emulated_device(Element::F16), kFp16);
 }
 
 TEST_P(Conformance, cuda_kernels_in_float32) {

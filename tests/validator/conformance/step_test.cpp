@@ -9,7 +9,9 @@
 #include "tests/support/cases_of_this_build.h"
 #include "tests/support/emulated_device.h"
 #include "tests/validator/step/tiny_scenario.h"
+#include "validator/executor/communicator/threads/thread_ranks.h"
 #include "validator/executor/device/cpu/cpu_device.h"
+#include "validator/executor/optimizer/loss_scale.h"
 
 namespace hexaplan::tests {
 namespace {
@@ -58,14 +60,16 @@ class CudaStep : public testing::TestWithParam<StepCase> {
     return run_tiny(scenario(), 2, [element](int /*rank*/) { return make_emulated_device(element); });
   }
   /// Losses and gradient norms are those of float64, within the rounding of activations and gradients.
-  static void expect_bfloat16(const TinyRun& run) {
+  static void expect_bfloat16(const TinyRun& run) { expect_rounded(run, 1e-2, 5e-2); }
+  static void expect_rounded(const TinyRun& run, double most_of_loss, double most_of_norm) {
     const TinyRun reference = run_tiny(scenario());
     ASSERT_EQ(run.report.steps.size(), 2U);
     for (std::size_t i = 0; i < 2; ++i) {
       const double loss = apart(run.report.steps[i].loss, reference.report.steps[i].loss);
-      EXPECT_LE(loss, 1e-2);
+      EXPECT_LE(loss, most_of_loss);
       EXPECT_GT(loss, 1e-9) << "nothing was rounded";
-      EXPECT_LE(apart(run.report.steps[i].gradient_norm, reference.report.steps[i].gradient_norm), 5e-2);
+      EXPECT_LE(apart(run.report.steps[i].gradient_norm, reference.report.steps[i].gradient_norm),
+                most_of_norm);
     }
   }
   static double apart(double a, double b) { return std::abs(a - b) / std::abs(b); }
@@ -91,6 +95,17 @@ TEST_P(CudaStep, has_the_loss_of_float64_on_the_cpu_in_bfloat16) {
       run_tiny(scenario(), 2, [](int /*rank*/) { return validator::make_cpu_device(Element::Bf16); }));
 }
 
+TEST_P(CudaStep, has_the_loss_of_float64_on_the_cpu_in_float16_by_a_scaled_loss) {
+  Scenario sc = scenario();
+  sc.recipe.precision = costmodel::Precision::Fp16;
+  const TinyRun fp16 = run_tiny(sc, 2, [](int /*rank*/) { return validator::make_cpu_device(Element::F16); });
+  expect_rounded(fp16, 2e-3, 1e-2);
+  for (const validator::StepReport& step : fp16.report.steps) {
+    EXPECT_EQ(step.loss_scale, validator::LossScale::kFirst);
+    EXPECT_FALSE(step.skipped);
+  }
+}
+
 std::vector<StepCase> step_cases() {
   return cases_of_this_build(
       std::vector<StepCase>{
@@ -106,6 +121,52 @@ std::vector<StepCase> step_cases() {
           {"experts_all", {.dp = 2, .tp = 2, .pp = 2, .ep = 2, .sp = true}, experts_recomputed},
           {"experts_zig_zag_ring", {.cp = 2, .ep = 2}, experts_recomputed}},
       {"zero3", "all", "experts_ep2"});
+}
+
+TEST(loss_scale, halves_after_an_overflow_and_doubles_after_two_thousand_steps_without) {
+  validator::LossScale scale{true};
+  EXPECT_EQ(scale.factor(), 65536);
+  for (int i = 0; i < 1999; ++i) scale.follow(true);
+  scale.follow(false);
+  EXPECT_EQ(scale.factor(), 32768);
+  for (int i = 0; i < 1999; ++i) scale.follow(true);
+  EXPECT_EQ(scale.factor(), 32768) << "the row of good steps begins anew after an overflow";
+  scale.follow(true);
+  EXPECT_EQ(scale.factor(), 65536);
+}
+
+TEST(loss_scale, of_what_is_not_scaled_stays_one) {
+  validator::LossScale scale{false};
+  scale.follow(false);
+  EXPECT_EQ(scale.factor(), 1);
+}
+
+/// Reports and the first master of a run that moves every weight by ±1 in its first step.
+struct WildRun {
+  std::vector<validator::StepReport> steps;
+  validator::GlobalState::Tensors parameters;
+};
+WildRun run_wildly(const Scenario& sc, int steps) {
+  validator::GlobalState state;
+  validator::RunOptions options{.steps = steps};
+  options.learning_rate.peak = 1;
+  options.make_device = [](int /*rank*/) { return validator::make_cpu_device(Element::F16); };
+  options.stepped = [&](const validator::RankView& view) {
+    if (view.step == steps) state.add(view, validator::State::Master);
+  };
+  validator::ThreadRanks ranks;
+  return {.steps = validator::run_steps(sc, options, ranks).steps, .parameters = state.tensors()};
+}
+
+TEST(loss_scale, a_step_whose_gradients_overflow_changes_no_parameter_and_halves_the_next_scale) {
+  Scenario sc = tiny_scenario({.dp = 2, .sharding = {.stage = 1}});
+  sc.recipe.precision = costmodel::Precision::Fp16;
+  const WildRun one = run_wildly(sc, 1), two = run_wildly(sc, 2), three = run_wildly(sc, 3);
+  EXPECT_FALSE(one.steps[0].skipped);
+  ASSERT_TRUE(two.steps[1].skipped) << two.steps[1].gradient_norm;
+  EXPECT_TRUE(std::isfinite(two.steps[1].loss));
+  EXPECT_EQ(validator::largest_difference(one.parameters, two.parameters).relative, 0);
+  EXPECT_EQ(three.steps[2].loss_scale, validator::LossScale::kFirst / 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(device, CudaStep, testing::ValuesIn(step_cases()),

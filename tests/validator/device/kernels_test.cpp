@@ -16,6 +16,7 @@
 #include "validator/executor/device/cpu/kernels/norm.h"
 #include "validator/executor/device/cpu/kernels/rope.h"
 #include "validator/executor/device/cpu/kernels/router.h"
+#include "validator/executor/device/fp16.h"
 
 namespace hexaplan::validator {
 namespace {
@@ -427,6 +428,50 @@ TEST(cpu_device, a_grouped_gemm_multiplies_every_group_of_tokens_by_a_matrix_of_
     device->download(dw, gradient);
     EXPECT_EQ(dw, (std::vector<double>{8, 9, 7, 7, 7 + 4 * 3 + 6 * 5, 7 + 4 * 4 + 6 * 6}));
     EXPECT_EQ(device->issued_flops().begin()->second, 2 * (2.0 * 3 * 2));
+  }
+}
+
+TEST(fp16, rounds_to_nearest_even_down_to_its_smallest_numbers_and_up_to_infinity) {
+  struct Row {
+    float number;
+    std::uint16_t bits;
+  };
+  // IEEE 754-2019 binary16: 1 sign, 5 exponent, 10 mantissa bits.
+  const Row rows[] = {{0, 0x0000},
+                      {-0.0F, 0x8000},
+                      {1, 0x3c00},
+                      {-2, 0xc000},
+                      {65504, 0x7bff},
+                      {65519, 0x7bff},
+                      {65520, 0x7c00},
+                      {1e9F, 0x7c00},
+                      {-1e9F, 0xfc00},
+                      {0x1p-14F, 0x0400},
+                      {0x1p-24F, 0x0001},
+                      {0x1p-25F, 0x0000},
+                      {0x1.8p-25F, 0x0001},
+                      {0x1.8p-24F, 0x0002},
+                      {0x1.ffep-15F, 0x0400},
+                      {1 + 0x1p-11F, 0x3c00},
+                      {1 + 0x1.8p-10F, 0x3c02}};
+  for (const Row& row : rows) EXPECT_EQ(to_fp16(row.number).bits, row.bits) << row.number;
+  EXPECT_TRUE(std::isnan(to_float(to_fp16(std::numeric_limits<float>::quiet_NaN()))));
+}
+
+TEST(fp16, every_code_is_the_number_that_its_bits_say_and_comes_back) {
+  for (unsigned code = 0; code < 0x10000; ++code) {
+    const Fp16 narrow{static_cast<std::uint16_t>(code)};
+    const int exponent = static_cast<int>(code >> 10 & 31U), mantissa = static_cast<int>(code & 1023U);
+    const auto number = static_cast<double>(to_float(narrow));
+    if (exponent == 31 && mantissa != 0) {
+      EXPECT_TRUE(std::isnan(number));
+      continue;
+    }
+    const double magnitude = exponent == 31  ? kInfinity
+                             : exponent == 0 ? std::ldexp(mantissa, -24)
+                                             : std::ldexp(1024 + mantissa, exponent - 25);
+    ASSERT_EQ(number, code < 0x8000 ? magnitude : -magnitude) << code;
+    ASSERT_EQ(to_fp16(static_cast<float>(number)).bits, code);
   }
 }
 

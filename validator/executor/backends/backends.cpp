@@ -97,13 +97,13 @@ std::unique_ptr<Device> make_cuda_device(Element element, int gpu) {
   return cuda->make_device({.element = element, .gpu = gpu, .attention = find_cudnn().library});
 }
 
-constexpr std::array kCpuElements{Element::F32, Element::F64, Element::Bf16};
+constexpr std::array kCpuElements{Element::F32, Element::F64, Element::Bf16, Element::F16};
 constexpr std::array kCudaElements{Element::Bf16, Element::F32};
 
 constexpr BackendRow kBackends[] = {
     {.name = "cpu",
      .role = BackendRole::Device,
-     .what = "float32, float64 and bfloat16 on the host's processors",
+     .what = "float32, float64, bfloat16 and float16 on the host's processors",
      .probe = probe_processor,
      .make_device = [](Element element, int /*gpu*/) { return make_cpu_device(element); },
      .elements = kCpuElements},
@@ -147,8 +147,11 @@ struct ElementName {
   Element element;
   const char* name;
 };
-constexpr ElementName kElementNames[] = {
-    {Element::F64, "f64"}, {Element::F32, "f32"}, {Element::Bf16, "bf16"}, {Element::I32, "i32"}};
+constexpr ElementName kElementNames[] = {{Element::F64, "f64"},
+                                         {Element::F32, "f32"},
+                                         {Element::Bf16, "bf16"},
+                                         {Element::F16, "f16"},
+                                         {Element::I32, "i32"}};
 
 BackendState state_of(const BackendRow& row) {
   BackendState state{.name = row.name, .role = row.role, .what = row.what};
@@ -193,10 +196,15 @@ std::vector<Element> elements_of_device(std::string_view name) {
   return row == nullptr ? std::vector<Element>{} : std::vector(row->elements.begin(), row->elements.end());
 }
 
+Element planned_element(costmodel::DType activations) {
+  const Element narrow = activations == costmodel::DType::Fp16 ? Element::F16 : Element::Bf16;
+  return stored_element(activations, Element::F32, narrow);
+}
+
 std::optional<Element> default_element(std::string_view device, costmodel::DType activations) {
   const BackendRow* row = row_of(device);
   if (row == nullptr || row->elements.empty()) return std::nullopt;
-  const Element planned = stored_element(activations, Element::F32, Element::Bf16);
+  const Element planned = planned_element(activations);
   const bool has_it = std::find(row->elements.begin(), row->elements.end(), planned) != row->elements.end();
   return has_it ? planned : row->elements.front();
 }

@@ -49,10 +49,12 @@ struct RankRequest {
 
 /// What a device computes in, the default first; empty when it is not known.
 [[nodiscard]] std::vector<Element> elements_of_device(std::string_view name);
+/// What stores what a plan keeps in `activations`, where the device has it.
+[[nodiscard]] Element planned_element(costmodel::DType activations);
 /// What a device computes in unless told otherwise, where a plan keeps activations in `activations`: that
 /// type where the device has it, else its first. Nothing when the device is not known.
 [[nodiscard]] std::optional<Element> default_element(std::string_view device, costmodel::DType activations);
-/// "bf16", "f32", "f64", "i32".
+/// "bf16", "f16", "f32", "f64", "i32".
 [[nodiscard]] std::string_view name_of(Element element);
 [[nodiscard]] std::optional<Element> element_named(std::string_view name);
 

@@ -11,6 +11,8 @@ Element element_of(costmodel::DType type) {
       return Element::F64;
     case costmodel::DType::Bf16:
       return Element::Bf16;
+    case costmodel::DType::Fp16:
+      return Element::F16;
     case costmodel::DType::Int32:
       return Element::I32;
     default:

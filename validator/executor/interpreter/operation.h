@@ -22,7 +22,7 @@ struct Weights {
 struct MicroBatch {
   View positions, ids, targets;
   View loss;               // 1 × 1: gains loss_factor·Σ −log p(target)
-  double loss_factor = 0;  // 1/tokens of the global batch
+  double loss_factor = 0;  // 1/tokens of the global batch, times the loss scale
 };
 
 /// One operation that is about to run on one rank.

@@ -24,7 +24,7 @@ struct LearningRate {
 struct AdamWStep {
   AdamWOptions options;
   double learning_rate = 0;
-  double gradient_factor = 1;  // clip_norm / norm where that is below 1
+  double gradient_factor = 1;  // clip_norm / norm where that is below 1; over the loss scale
   std::int64_t step = 1;
 };
 

@@ -67,7 +67,8 @@ ParameterPlace Rank::parameter_place() const {
 
 Buffer wire(const View& view) {
   assert(view.contiguous());
-  static constexpr std::array<DType, 4> kTypes = {DType::Fp64, DType::Fp32, DType::Bf16, DType::Int32};
+  static constexpr std::array kTypes = {DType::Fp64,  DType::Fp32, DType::Bf16,
+                                        DType::Int32, DType::Fp8,  DType::Fp16};
   return {view.data, view.elements(), kTypes[static_cast<std::size_t>(view.element)]};
 }
 

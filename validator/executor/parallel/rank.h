@@ -58,7 +58,8 @@ struct Rank {
   int microbatch = -1;
   Routing routing = Routing::Learned;
   InitialValues initial;
-  View balance_loss;  // 1 × 1, of the running step: what routers add to the loss of this rank
+  double loss_scale = 1;  // of the running step: what gradients are larger than they should be
+  View balance_loss;      // 1 × 1, of the running step: what routers add to the loss of this rank
   PhaseClock clock{device};
 
   /// What follows belongs to `index`, a layer of the model; −1: to none.

@@ -48,7 +48,7 @@ std::vector<std::int32_t> choices_of_sequences(const Rank& rank, std::span<const
 std::vector<double> balance_gradient(const Rank& rank, std::span<const std::int32_t> choices) {
   const costmodel::LocalDims& d = rank.dims;
   const costmodel::Recipe& recipe = rank.scenario.recipe;
-  const double factor = rank.scenario.model.moe.balance_coefficient /
+  const double factor = rank.loss_scale * rank.scenario.model.moe.balance_coefficient /
                         static_cast<double>(costmodel::tokens_per_step(recipe)) *
                         static_cast<double>(d.experts) / static_cast<double>(d.top_k * recipe.sequence);
   std::vector<double> out;

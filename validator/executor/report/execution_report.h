@@ -71,6 +71,8 @@ struct StepReport {
   double balance_loss = 0;   // of experts, times its coefficient; 0 in dense models
   double gradient_norm = 0;  // before clipping
   double learning_rate = 0;
+  double loss_scale = 1;    // fp16: what the loss was multiplied by for its gradients
+  bool skipped = false;     // fp16: gradients overflowed, parameters stayed as they were
   costmodel::Seconds time;  // slowest rank
   bool warm_up = false;     // before anything was measured
   bool profiled = false;    // slowed by timing every call of a device with streams

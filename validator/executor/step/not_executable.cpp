@@ -95,11 +95,8 @@ constexpr std::array kMissing{
             [](const Scenario& s) {
               return s.layout.cp > 1 && s.layout.context == costmodel::ContextKind::AllToAll;
             }},
-    Missing{"executor-precision", "quantised and fp16 recipes are not executed", "use bf16 or fp32",
-            [](const Scenario& s) {
-              return costmodel::is_quantized(s.recipe.precision) ||
-                     s.recipe.precision == costmodel::Precision::Fp16;
-            }},
+    Missing{"executor-precision", "quantised recipes are not executed", "use bf16, fp16 or fp32",
+            [](const Scenario& s) { return costmodel::is_quantized(s.recipe.precision); }},
     Missing{"executor-recipe", "adapters, dropout, offload and in-backward optimizers are not executed",
             "pre-train with AdamW on the device",
             [](const Scenario& s) {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "costmodel/spec/stage_plan.h"
+#include "validator/executor/optimizer/loss_scale.h"
 #include "validator/executor/report/collect.h"
 #include "validator/executor/step/stage.h"
 
@@ -33,7 +34,8 @@ class RankTraining {
                                            costmodel::chunks_per_stage(sc.layout))},
         tokens_{
             options.tokens.value_or(TokenSource::random(options.seed, sc.model.vocab, sc.recipe.sequence))},
-        sums_{device.allocate({"step.sums", TensorKind::Transient, DType::Fp32}, 1, 3)} {
+        sums_{device.allocate({"step.sums", TensorKind::Transient, DType::Fp32}, 1, 3)},
+        loss_scale_{sc.recipe.precision == costmodel::Precision::Fp16} {
     rank_.routing = options.routing;
   }
 
@@ -45,12 +47,14 @@ class RankTraining {
   /// `step` counts from 1.
   StepReport run(std::int64_t step) {
     begin_step(step);
+    rank_.loss_scale = loss_scale_.factor();
     stage_.load_tokens(tokens_, step - 1);
     stage_.begin_step();
     stage_.run(schedule_.stages[static_cast<std::size_t>(rank_.groups.pipeline->rank())]);
     stage_.finish_gradients();
     rank_.device.memory().enter(costmodel::kOptimizer);
-    StepReport report{.step = step, .learning_rate = options_.learning_rate.at(step)};
+    StepReport report{
+        .step = step, .learning_rate = options_.learning_rate.at(step), .loss_scale = rank_.loss_scale};
     add_up_norm_and_loss(report);
     update(report);
     rank_.device.memory().enter(costmodel::kIdle);
@@ -160,23 +164,32 @@ class RankTraining {
         .wait();
     std::array<double, 3> values{};
     rank_.device.download(values, sums_);
-    report.gradient_norm = std::sqrt(values[0]);
-    report.balance_loss = values[2];
-    report.loss = values[1] + values[2];
+    report.gradient_norm = std::sqrt(values[0]) / report.loss_scale;
+    report.balance_loss = values[2] / report.loss_scale;
+    report.loss = (values[1] + values[2]) / report.loss_scale;
+    report.skipped = loss_scale_.scales() && !std::isfinite(report.gradient_norm);
+    loss_scale_.follow(!report.skipped);
+    skipped_ += report.skipped ? 1 : 0;
   }
 
+  /// A step that is skipped changes nothing, but its messages are sent.
   void update(const StepReport& report) {
     rank_.clock.enter(Phase::Optimizer);
-    const AdamWStep step{.options = options_.optimizer,
-                         .learning_rate = report.learning_rate,
-                         .gradient_factor = clip_factor(report.gradient_norm, options_.optimizer.clip_norm),
-                         .step = report.step};
-    for (Unit* unit : stage_.units()) {
-      for (FlatParameters& flat : unit->flats()) flat.update(rank_, step);
-    }
+    if (!report.skipped) update_shards(report);
     rank_.clock.enter(Phase::Gather);
     for (Unit* unit : stage_.units()) {
       for (FlatParameters& flat : unit->flats()) flat.collect_updated(rank_);
+    }
+  }
+
+  void update_shards(const StepReport& report) {
+    const double clipped = clip_factor(report.gradient_norm, options_.optimizer.clip_norm);
+    const AdamWStep step{.options = options_.optimizer,
+                         .learning_rate = report.learning_rate,
+                         .gradient_factor = clipped / report.loss_scale,
+                         .step = report.step - skipped_};
+    for (Unit* unit : stage_.units()) {
+      for (FlatParameters& flat : unit->flats()) flat.update(rank_, step);
     }
   }
 
@@ -186,6 +199,8 @@ class RankTraining {
   costmodel::Schedule schedule_;
   TokenSource tokens_;
   Tensor sums_;
+  LossScale loss_scale_;
+  std::int64_t skipped_ = 0;  // steps that the optimizer does not count
   TimeMark begin_;
   bool times_calls_ = true;
   std::int64_t timed_steps_ = 0;
@@ -202,7 +217,7 @@ void add_ranks(std::vector<RankReport> ranks, ExecutionReport& out) {
 }
 
 bool is_finite(const StepReport& step) {
-  return std::isfinite(step.loss) && std::isfinite(step.gradient_norm);
+  return std::isfinite(step.loss) && (std::isfinite(step.gradient_norm) || step.skipped);
 }
 
 /// All ranks know the same numbers; one of them says so, and the others hear of it.

@@ -229,7 +229,7 @@ MicroBatch Stage::micro_batch() const {
           .ids = embedding_ ? tokens_of(ids_) : View{},
           .targets = head_ ? tokens_of(targets_) : View{},
           .loss = loss(),
-          .loss_factor = 1 / tokens};
+          .loss_factor = rank_.loss_scale / tokens};
 }
 
 void Stage::run_layer(Unit& unit, Frame& frame, program::Phase phase) {

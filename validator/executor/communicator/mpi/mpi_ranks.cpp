@@ -12,6 +12,7 @@
 #include "validator/executor/communicator/mpi/mpi_job.h"
 #include "validator/executor/device/bf16.h"
 #include "validator/executor/device/device.h"
+#include "validator/executor/device/fp16.h"
 
 namespace hexaplan::validator {
 namespace {
@@ -25,28 +26,40 @@ int mpi_type_of(costmodel::DType type) {
     case costmodel::DType::Int32:
       return kHexaplanMpiI32;
     default:
-      throw std::logic_error{"ranks of MPI add float64, float32, bfloat16 and int32 only"};
+      throw std::logic_error{"ranks of MPI add float64, float32, bfloat16, float16 and int32 only"};
   }
 }
 
-/// How elements travel: bf16 is no type of MPI, so that it is two bytes.
+/// Types that MPI does not have.
+bool is_narrow(costmodel::DType type) {
+  return type == costmodel::DType::Bf16 || type == costmodel::DType::Fp16;
+}
+
+/// How elements travel: those that MPI does not have as two bytes.
 struct Wire {
   int type, per_element;
 };
 Wire wire_of(costmodel::DType type) {
-  if (type == costmodel::DType::Bf16) return {kHexaplanMpiByte, 2};
+  if (is_narrow(type)) return {kHexaplanMpiByte, 2};
   return {mpi_type_of(type), 1};
 }
 
-/// bf16 numbers as the fp32 that MPI can add, and back.
+/// 16-bit numbers as the fp32 that MPI can add, and back.
 std::vector<float> widened(ConstBuffer narrow) {
-  const auto* const numbers = static_cast<const Bf16*>(narrow.data);
   std::vector<float> wide(static_cast<std::size_t>(narrow.elements));
-  std::transform(numbers, numbers + narrow.elements, wide.begin(), [](Bf16 x) { return to_float(x); });
+  const auto convert = [&](const auto* numbers) {
+    std::transform(numbers, numbers + narrow.elements, wide.begin(), [](auto x) { return to_float(x); });
+  };
+  narrow.type == costmodel::DType::Bf16 ? convert(static_cast<const Bf16*>(narrow.data))
+                                        : convert(static_cast<const Fp16*>(narrow.data));
   return wide;
 }
 void narrow_into(Buffer narrow, const std::vector<float>& wide) {
-  std::transform(wide.begin(), wide.end(), static_cast<Bf16*>(narrow.data), to_bf16);
+  if (narrow.type == costmodel::DType::Bf16) {
+    std::transform(wide.begin(), wide.end(), static_cast<Bf16*>(narrow.data), to_bf16);
+  } else {
+    std::transform(wide.begin(), wide.end(), static_cast<Fp16*>(narrow.data), to_fp16);
+  }
 }
 
 int count_of(std::int64_t elements) {
@@ -101,7 +114,7 @@ class MpiCommunicator : public Communicator {
     return {};
   }
   Work do_all_reduce(Buffer data, Reduction reduction, const Call& call) override {
-    if (data.type == costmodel::DType::Bf16) {
+    if (is_narrow(data.type)) {
       std::vector<float> wide = widened(data);
       do_all_reduce(Buffer{std::span{wide}}, reduction, call).wait();
       narrow_into(data, wide);
@@ -113,7 +126,7 @@ class MpiCommunicator : public Communicator {
     });
   }
   Work do_reduce_scatter(ConstBuffer in, Buffer out, Reduction reduction, const Call& call) override {
-    if (in.type == costmodel::DType::Bf16) {
+    if (is_narrow(in.type)) {
       const std::vector<float> wide = widened(in);
       std::vector<float> sums(static_cast<std::size_t>(out.elements));
       do_reduce_scatter(ConstBuffer{std::span{wide}}, Buffer{std::span{sums}}, reduction, call).wait();

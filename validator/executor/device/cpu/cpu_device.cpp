@@ -63,6 +63,7 @@ class CpuDevice : public Device {
 
   [[nodiscard]] std::string description() const override {
     if (narrow_ == Element::Bf16) return "cpu, bfloat16";
+    if (narrow_ == Element::F16) return "cpu, float16";
     return sizeof(T) == sizeof(double) ? "cpu, float64" : "cpu, float32";
   }
 
@@ -291,6 +292,7 @@ class CpuDevice : public Device {
   using Out = Write<T>;
   using InOut = Update<T>;
   using Ids = Read<std::int32_t>;
+  using Bits16 = std::uint16_t;  // of whatever is 16 bits wide and only copied
 
   static AttentionBlock widened(AttentionBlock block, const In& slopes, const In& sinks) {
     block.slopes = slopes.view();
@@ -309,8 +311,8 @@ class CpuDevice : public Device {
   /// few are read is not widened as a whole.
   template <class Run>
   static void with_rows(const View& from, const View& to, const Run& run) {
-    if (from.element == Element::Bf16 && to.element == Element::Bf16) {
-      run(matrix<const Bf16>(from), matrix<Bf16>(to), static_cast<Bf16*>(nullptr));
+    if (from.element == to.element && bytes_of(to.element) == sizeof(Bits16)) {
+      run(matrix<const Bits16>(from), matrix<Bits16>(to), static_cast<Bits16*>(nullptr));
     } else {
       const In source{from};
       const Out target{to};
@@ -326,7 +328,8 @@ class CpuDevice : public Device {
 }  // namespace
 
 std::unique_ptr<Device> make_cpu_device(Element element) {
-  assert(element == Element::F64 || element == Element::F32 || element == Element::Bf16);
+  assert(element == Element::F64 || element == Element::F32 || element == Element::Bf16 ||
+         element == Element::F16);
   if (element == Element::F64) return std::make_unique<Timed<CpuDevice<double>>>(element);
   return std::make_unique<Timed<CpuDevice<float>>>(element);
 }

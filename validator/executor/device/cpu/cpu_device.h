@@ -6,10 +6,10 @@
 namespace hexaplan::validator {
 
 /// One rank's share of the host: every operation in plain C++ and Eigen, done when the call returns, on the
-/// calling thread. F64 for proofs and F32 for speed compute and store everything so; Bf16 stores in 16 bits
-/// what the ledger does and everything else in float32, computes in float32 and rounds every result once, to
-/// nearest even. New memory is filled with not-a-numbers, so that a step that reads what nobody wrote shows
-/// it.
+/// calling thread. F64 for proofs and F32 for speed compute and store everything so; Bf16 and F16 store in 16
+/// bits what the ledger does and everything else in float32, computes in float32 and rounds every result
+/// once, to nearest even. New memory is filled with not-a-numbers, so that a step that reads what nobody
+/// wrote shows it.
 [[nodiscard]] std::unique_ptr<Device> make_cpu_device(Element element);
 
 }  // namespace hexaplan::validator

@@ -7,6 +7,7 @@
 
 #include "validator/executor/device/bf16.h"
 #include "validator/executor/device/cpu/kernels/matrix.h"
+#include "validator/executor/device/fp16.h"
 #include "validator/executor/device/view.h"
 
 // Kernels compute in one type; memory may hold a narrower one. Operands stand between: they are the memory
@@ -25,6 +26,8 @@ void with_type(Element element, const Visitor& visit) {
       return visit(static_cast<float*>(nullptr));
     case Element::Bf16:
       return visit(static_cast<Bf16*>(nullptr));
+    case Element::F16:
+      return visit(static_cast<Fp16*>(nullptr));
     case Element::I32:
       return visit(static_cast<std::int32_t*>(nullptr));
     case Element::E4m3:
@@ -36,10 +39,12 @@ template <class To, class From>
 To converted(From x) {
   if constexpr (std::is_same_v<To, From>) {
     return x;
-  } else if constexpr (std::is_same_v<From, Bf16>) {
-    return static_cast<To>(to_float(x));
+  } else if constexpr (std::is_same_v<From, Bf16> || std::is_same_v<From, Fp16>) {
+    return converted<To>(to_float(x));
   } else if constexpr (std::is_same_v<To, Bf16>) {
     return to_bf16(static_cast<float>(x));
+  } else if constexpr (std::is_same_v<To, Fp16>) {
+    return to_fp16(static_cast<float>(x));
   } else {
     return static_cast<To>(x);
   }

@@ -4,6 +4,7 @@
 
 #include "validator/executor/device/bf16.h"
 #include "validator/executor/device/e4m3.h"
+#include "validator/executor/device/fp16.h"
 #include "validator/executor/device/view.h"
 
 namespace hexaplan::validator::cuda {
@@ -46,6 +47,8 @@ void encode(std::byte* to, Element element, const Host* from, std::int64_t count
       return each(reinterpret_cast<std::int32_t*>(to), [](Host x) { return static_cast<std::int32_t>(x); });
     case Element::Bf16:
       return each(reinterpret_cast<Bf16*>(to), [](Host x) { return to_bf16(static_cast<float>(x)); });
+    case Element::F16:
+      return each(reinterpret_cast<Fp16*>(to), [](Host x) { return to_fp16(static_cast<float>(x)); });
     case Element::E4m3:
       return each(reinterpret_cast<E4m3*>(to), [](Host x) { return to_e4m3(static_cast<float>(x)); });
   }
@@ -65,6 +68,8 @@ void decode(Host* to, Element element, const std::byte* from, std::int64_t count
       return each(reinterpret_cast<const std::int32_t*>(from), same);
     case Element::Bf16:
       return each(reinterpret_cast<const Bf16*>(from), [](Bf16 x) { return to_float(x); });
+    case Element::F16:
+      return each(reinterpret_cast<const Fp16*>(from), [](Fp16 x) { return to_float(x); });
     case Element::E4m3:
       return each(reinterpret_cast<const E4m3*>(from), [](E4m3 x) { return to_float(x); });
   }

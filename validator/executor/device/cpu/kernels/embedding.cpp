@@ -1,8 +1,7 @@
 #include "validator/executor/device/cpu/kernels/embedding.h"
 
 #include <algorithm>
-
-#include "validator/executor/device/bf16.h"
+#include <cstdint>
 
 namespace hexaplan::validator::kernels {
 
@@ -29,7 +28,8 @@ void embedding_backward(const std::int32_t* ids, Input<T> d_out, std::int64_t fi
 
 template void embedding_lookup<double>(const std::int32_t*, Input<double>, std::int64_t, Matrix<double>);
 template void embedding_lookup<float>(const std::int32_t*, Input<float>, std::int64_t, Matrix<float>);
-template void embedding_lookup<Bf16>(const std::int32_t*, Input<Bf16>, std::int64_t, Matrix<Bf16>);
+template void embedding_lookup<std::uint16_t>(const std::int32_t*, Input<std::uint16_t>, std::int64_t,
+                                              Matrix<std::uint16_t>);
 template void embedding_backward<double>(const std::int32_t*, Input<double>, std::int64_t, Matrix<double>);
 template void embedding_backward<float>(const std::int32_t*, Input<float>, std::int64_t, Matrix<float>);
 

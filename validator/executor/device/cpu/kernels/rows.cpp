@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
-
-#include "validator/executor/device/bf16.h"
 
 namespace hexaplan::validator::kernels {
 
@@ -96,7 +95,7 @@ void add_repeated_rows(Input<T> x, Matrix<T> out) {
 HEXAPLAN_INSTANTIATE(double);
 HEXAPLAN_INSTANTIATE(float);
 #undef HEXAPLAN_INSTANTIATE
-template void gather_rows<Bf16>(Input<Bf16>, const std::int32_t*, Matrix<Bf16>);
-template void repeat_rows<Bf16>(Input<Bf16>, Matrix<Bf16>);
+template void gather_rows<std::uint16_t>(Input<std::uint16_t>, const std::int32_t*, Matrix<std::uint16_t>);
+template void repeat_rows<std::uint16_t>(Input<std::uint16_t>, Matrix<std::uint16_t>);
 
 }  // namespace hexaplan::validator::kernels

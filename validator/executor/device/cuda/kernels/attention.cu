@@ -57,7 +57,7 @@ HEXAPLAN_DEVICE void load_tile(const View& v, std::int64_t row, std::int64_t cou
   const unsigned thread = threadIdx.x + threadIdx.y * kSide;
   constexpr int kWarps = kSide * kSide / int{kWarp};
   for (int r = static_cast<int>(thread / kWarp); r < T::kTile; r += kWarps) {
-    const std::byte* in = row_of(v, row + r) + column * (v.element == Element::Bf16 ? 2 : 4);
+    const std::byte* in = row_of(v, row + r) + column * size_of(v.element);
     for_columns(width, in_packs, thread % kWarp, kWarp, [&](auto wide, std::int64_t c) {
       constexpr int kCount = decltype(wide)::kValue;
       Pack<kCount> numbers{};

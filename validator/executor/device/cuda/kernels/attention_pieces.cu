@@ -17,7 +17,7 @@ HEXAPLAN_DEVICE void for_heads(std::int64_t rows, std::int64_t heads, const Body
 
 /// Columns of one head, from 0.
 HEXAPLAN_DEVICE std::byte* head_of(const View& v, std::int64_t r, std::int64_t first) {
-  return row_of(v, r) + first * (v.element == Element::Bf16 ? 2 : 4);
+  return row_of(v, r) + first * size_of(v.element);
 }
 
 HEXAPLAN_KERNEL merge_heads(View o, View lse, View piece_o, View piece_lse, bool in_packs) {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "validator/executor/device/cuda/kernels/launch.h"
+#include "validator/executor/device/fp16.h"
 
 // How kernels read and write numbers: single, or eight at a time in words of 16 bytes, converted from and to
 // fp32 by what the view stores. The element is the same for a whole launch, so that the branch costs nothing
@@ -52,16 +53,32 @@ HEXAPLAN_DEVICE std::uint16_t narrowed(float x) {
 #endif
 }
 
-/// kCount numbers of a row from column `c` on. F32 or Bf16; packs are aligned.
+HEXAPLAN_DEVICE bool has_16_bits(Element element) {
+  return element == Element::Bf16 || element == Element::F16;
+}
+/// Bytes of an element, where bytes_of is the host's.
+HEXAPLAN_DEVICE int size_of(Element element) {
+  return has_16_bits(element) ? 2 : element == Element::F64 ? 8 : element == Element::E4m3 ? 1 : 4;
+}
+/// The number that 16 bits of `element` are, and back to nearest.
+HEXAPLAN_DEVICE float widened(Element element, std::uint32_t bits) {
+  if (element == Element::Bf16) return widened(bits);
+  return bits_of<float>(float_bits_of_fp16(static_cast<std::uint16_t>(bits)));
+}
+HEXAPLAN_DEVICE std::uint16_t narrowed(Element element, float x) {
+  return element == Element::Bf16 ? narrowed(x) : fp16_of_float_bits(bits_of<std::uint32_t>(x));
+}
+
+/// kCount numbers of a row from column `c` on. F32, Bf16 or F16; packs are aligned.
 template <int kCount>
 HEXAPLAN_DEVICE Pack<kCount> load(const std::byte* row, Element element, std::int64_t c) {
   Pack<kCount> out;
   if constexpr (kCount == kPack) {
-    if (element == Element::Bf16) {
+    if (has_16_bits(element)) {
       const Words words = reinterpret_cast<const Words*>(row)[c / kPack];
       for (int i = 0; i < 4; ++i) {
-        out.at[2 * i] = widened(words.at[i] & 0xffffU);
-        out.at[2 * i + 1] = widened(words.at[i] >> 16);
+        out.at[2 * i] = widened(element, words.at[i] & 0xffffU);
+        out.at[2 * i + 1] = widened(element, words.at[i] >> 16);
       }
     } else {
       for (int half = 0; half < 2; ++half) {
@@ -71,8 +88,8 @@ HEXAPLAN_DEVICE Pack<kCount> load(const std::byte* row, Element element, std::in
     }
   } else {
     for (int i = 0; i < kCount; ++i) {
-      out.at[i] = element == Element::Bf16 ? widened(reinterpret_cast<const std::uint16_t*>(row)[c + i])
-                                           : reinterpret_cast<const float*>(row)[c + i];
+      out.at[i] = has_16_bits(element) ? widened(element, reinterpret_cast<const std::uint16_t*>(row)[c + i])
+                                       : reinterpret_cast<const float*>(row)[c + i];
     }
   }
   return out;
@@ -81,10 +98,11 @@ HEXAPLAN_DEVICE Pack<kCount> load(const std::byte* row, Element element, std::in
 template <int kCount>
 HEXAPLAN_DEVICE void store(std::byte* row, Element element, std::int64_t c, const Pack<kCount>& in) {
   if constexpr (kCount == kPack) {
-    if (element == Element::Bf16) {
+    if (has_16_bits(element)) {
       Words words;
       for (int i = 0; i < 4; ++i) {
-        words.at[i] = narrowed(in.at[2 * i]) | static_cast<std::uint32_t>(narrowed(in.at[2 * i + 1])) << 16;
+        words.at[i] = narrowed(element, in.at[2 * i]) |
+                      static_cast<std::uint32_t>(narrowed(element, in.at[2 * i + 1])) << 16;
       }
       reinterpret_cast<Words*>(row)[c / kPack] = words;
     } else {
@@ -96,8 +114,8 @@ HEXAPLAN_DEVICE void store(std::byte* row, Element element, std::int64_t c, cons
     }
   } else {
     for (int i = 0; i < kCount; ++i) {
-      if (element == Element::Bf16) {
-        reinterpret_cast<std::uint16_t*>(row)[c + i] = narrowed(in.at[i]);
+      if (has_16_bits(element)) {
+        reinterpret_cast<std::uint16_t*>(row)[c + i] = narrowed(element, in.at[i]);
       } else {
         reinterpret_cast<float*>(row)[c + i] = in.at[i];
       }
@@ -106,11 +124,7 @@ HEXAPLAN_DEVICE void store(std::byte* row, Element element, std::int64_t c, cons
 }
 
 HEXAPLAN_DEVICE std::byte* row_of(const View& v, std::int64_t r) {
-  const int bytes = v.element == Element::Bf16   ? 2
-                    : v.element == Element::F64  ? 8
-                    : v.element == Element::E4m3 ? 1
-                                                 : 4;
-  return v.data + r * v.stride * bytes;
+  return v.data + r * v.stride * size_of(v.element);
 }
 template <int kCount>
 HEXAPLAN_DEVICE Pack<kCount> load(const View& v, std::int64_t r, std::int64_t c) {

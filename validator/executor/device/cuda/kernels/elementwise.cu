@@ -47,7 +47,7 @@ HEXAPLAN_DEVICE void write(const View& v, std::int64_t r, std::int64_t c, double
   }
 }
 
-/// Between fp32 and bf16, or what is stored alike (ids pass through as fp32 words).
+/// Between fp32, bf16 and fp16, or what is stored alike (ids pass through as fp32 words).
 struct Convert {
   View to, from;
   template <int kCount>
@@ -260,7 +260,7 @@ HEXAPLAN_KERNEL add_squares(const double* sums, unsigned count, View sum) {
 }
 
 bool is_float(Element element) {
-  return element == Element::F32 || element == Element::Bf16;
+  return element == Element::F32 || element == Element::Bf16 || element == Element::F16;
 }
 
 }  // namespace

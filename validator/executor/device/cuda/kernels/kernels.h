@@ -19,10 +19,10 @@ enum class Reduction : std::uint8_t;
 /// Everything that a `Device` computes, as CUDA kernels. One function per operation of the same name there,
 /// which says what it computes and which shapes it takes; here stands only what is particular to a GPU.
 ///
-/// Every view may be strided and of any element that is stored on a GPU (F32, Bf16; ids I32; statistics F32,
-/// others may be either), combined at will: numbers are converted as they are read, all arithmetic is fp32,
-/// results are rounded once, to nearest even. Aligned rows move in packs of 16 bytes. E4m3 is known to copy
-/// and fill_noise alone.
+/// Every view may be strided and of any element that is stored on a GPU (F32, Bf16, F16; ids I32; statistics
+/// F32, others may be either), combined at will: numbers are converted as they are read, all arithmetic is
+/// fp32, results are rounded once, to nearest even. Aligned rows move in packs of 16 bytes. E4m3 is known to
+/// copy and fill_noise alone.
 ///
 /// Functions put kernels on the queue and return; memory stays until they have run. Results do not depend on
 /// the GPU or on the order in which threads run: sums are made in a fixed order, floating-point atomics are
@@ -41,7 +41,7 @@ struct Queue {
 };
 
 // --- memory ---
-/// Between elements F64, F32, Bf16, E4m3 and I32; to integers towards zero.
+/// Between all elements; to integers towards zero.
 void copy(const Queue& queue, const View& to, const View& from);
 void fill(const Queue& queue, const View& to, double value);
 /// At most 128 parts.
@@ -123,7 +123,7 @@ void repeat_rows(const Queue& queue, const View& x, const View& out);
 void add_repeated_rows(const Queue& queue, const View& x, const View& out);
 
 // --- optimizer ---
-/// Any of the five may be F32 or Bf16; the master may be the parameter itself.
+/// Any of the five may be F32, Bf16 or F16; the master may be the parameter itself.
 void adamw(const Queue& queue, const AdamW& update);
 
 }  // namespace cuda
