@@ -17,6 +17,10 @@ that fused and per-expert tensors need no code here.
 For the loss's gradient before clipping at the first step, and for the change of the weights over all steps, a tensor is
 stored as [Euclidean norm, dot products with three such uniform vectors, first element, last element].
 
+Models without experts, whose choice rounding would change, also have `bf16`: how far loss and gradients of the first step are
+from these in float64 when transformers computes in bfloat16, the larger of two orders of summation (all sequences at once,
+and one by one with gradients added in float32). It depends on the machine's kernels, and --check leaves it out.
+
 executor/rope_frequencies.json has the inverse frequencies, in fp32, of every kind of scaling.
 """
 import argparse
@@ -313,8 +317,40 @@ def golden_model(fields):
     return model, indices, config, flat
 
 
+def bf16_gradients(model, sequences_at_once):
+    """Loss and gradients of the first step of a model in bfloat16, added up in float32."""
+    state, loss_sum = state_of(model), 0.0
+    sums = [torch.zeros_like(t, dtype=torch.float32) for t in state]
+    batch = tokens_of(model.config.vocab_size)[0]
+    for part in batch.split(sequences_at_once):
+        model.zero_grad()
+        logits = model(input_ids=part[:, :-1], use_cache=False).logits.float()
+        loss = cross_entropy(logits.flatten(0, 1), part[:, 1:].flatten()) * len(part) / len(batch)
+        loss.backward()
+        loss_sum += loss.item()
+        for total, gradient in zip(sums, zero_gradients_where_none(state)):
+            total += gradient.float()
+    return loss_sum, flatten(sums).double()
+
+
+def bf16_errors(model, indices, loss, gradients):
+    """Distances of loss and every gradient from those in float64, the larger of two orders of summation."""
+    narrow = transformers.AutoModelForCausalLM.from_config(model.config, dtype=torch.bfloat16).train()
+    with torch.no_grad():
+        for to, of in zip(state_of(narrow), state_of(model)):
+            to.copy_(of)
+    runs = [bf16_gradients(narrow, sequences_at_once) for sequences_at_once in (BATCH, 1)]
+    tensors = {name: max((g[index] - gradients[index]).norm().item() for _, g in runs) for name, index in indices.items()}
+    return dict(loss=max(abs(l - loss) for l, _ in runs), gradients={n: float(f"{e:.4g}") for n, e in tensors.items()})
+
+
+def has_experts(config):
+    return any("expert" in key for key in config)
+
+
 def golden(fields):
     model, indices, config, flat = golden_model(fields)
+    narrow_model, _, _, _ = golden_model(fields)
     losses, norms, gradients, updated = steps_of(model, indices)
     tensors = {}
     for name, index in indices.items():
@@ -324,9 +360,12 @@ def golden(fields):
                              change=fingerprint(name, updated[index] - flat[index]))
     for key in ("transformers_version", "architectures", "dtype"):
         config.pop(key, None)
-    return dict(written_by="tests/golden/transformers_oracle.py", torch=torch.__version__,
-                transformers=transformers.__version__, seed=SEED, sequence=SEQUENCE, batch=BATCH, steps=STEPS,
-                optimizer=OPTIMIZER, losses=losses, gradient_norms=norms, config=config, tensors=tensors)
+    result = dict(written_by="tests/golden/transformers_oracle.py", torch=torch.__version__,
+                  transformers=transformers.__version__, seed=SEED, sequence=SEQUENCE, batch=BATCH, steps=STEPS,
+                  optimizer=OPTIMIZER, losses=losses, gradient_norms=norms, config=config)
+    if not has_experts(config):
+        result["bf16"] = bf16_errors(narrow_model, indices, losses[0], gradients)
+    return dict(result, tensors=tensors)
 
 
 # --- Rotary positions ------------------------------------------------------------------------------------------------
