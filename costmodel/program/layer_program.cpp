@@ -232,15 +232,23 @@ ValueId experts(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
 Program forward_layer(const ModelSpec& m, LayerClass kind) {
   ForwardBuilder b{m, Part::Layer};
   const ValueId x = b.input(Tensor::LayerInput, kHiddenStates);
-  const ValueId first_normed = b.norm(Site::Norm1, x, Parameter::Norm1Weight, Parameter::Norm1Bias);
+  // Norms stand before the branches, or behind the residual streams.
+  const auto before = [&](Site site, ValueId read, Parameter weight, Parameter bias) {
+    return m.norms_after ? read : b.norm(site, read, weight, bias);
+  };
+  const auto behind = [&](Site site, ValueId sum, Parameter weight, Parameter bias) {
+    return m.norms_after ? b.norm(site, sum, weight, bias) : sum;
+  };
+  const ValueId first_normed = before(Site::Norm1, x, Parameter::Norm1Weight, Parameter::Norm1Bias);
   const ValueId attended = b.post_norm(Site::PostNorm1, attention(b, m, first_normed),
                                        Parameter::AttentionPostNormWeight, Parameter::AttentionPostNormBias);
-  const ValueId y =
+  const ValueId sum =
       b.emit(Site::AttentionResidual, Kind::Add, {attended, x}, Tensor::LayerMiddle, kHiddenStates);
+  const ValueId y = behind(Site::Norm1, sum, Parameter::Norm1Weight, Parameter::Norm1Bias);
   // Of parallel branches the MLP reads what attention read, after the same norm or one of its own.
   const ValueId read = m.parallel_residual ? x : y;
   const ValueId normed = m.norms_per_layer >= 2
-                             ? b.norm(Site::Norm2, read, Parameter::Norm2Weight, Parameter::Norm2Bias)
+                             ? before(Site::Norm2, read, Parameter::Norm2Weight, Parameter::Norm2Bias)
                              : (m.parallel_residual ? first_normed : y);
   const ValueId made = kind.moe ? experts(b, m, normed) : dense_mlp(b, m, normed);
   const ValueId normed_again =
@@ -248,7 +256,7 @@ Program forward_layer(const ModelSpec& m, LayerClass kind) {
   const ValueId out = b.emit(Site::MlpResidual, Kind::Add,
                              {normed_again, mutant("mlp-residual-adds-the-layers-input") ? x : y},
                              Tensor::LayerOutput, kHiddenStates);
-  return b.take(x, out);
+  return b.take(x, behind(Site::Norm2, out, Parameter::Norm2Weight, Parameter::Norm2Bias));
 }
 
 Program forward_embedding(const ModelSpec& m) {

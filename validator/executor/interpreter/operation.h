@@ -16,6 +16,9 @@ struct Weights {
 
   [[nodiscard]] View value(const costmodel::program::Weight& weight) const;
   [[nodiscard]] View gradient(const costmodel::program::Weight& weight) const;
+  [[nodiscard]] View value(costmodel::Parameter parameter) const {
+    return value(costmodel::program::Weight{.first = parameter});
+  }
 };
 
 /// What a micro-batch reads beside hidden states. Rows: the rank's tokens.
@@ -45,6 +48,13 @@ struct Operation {
   }
   [[nodiscard]] View weight() const { return weights.value(weight_of()); }
   [[nodiscard]] View weight_gradient() const { return weights.gradient(weight_of()); }
+  /// What is added to what the weight makes, and its gradient; empty where the model has none.
+  [[nodiscard]] View bias() const { return op.bias < 0 ? View{} : weights.value(bias_of()); }
+  [[nodiscard]] View bias_gradient() const { return op.bias < 0 ? View{} : weights.gradient(bias_of()); }
+  [[nodiscard]] const costmodel::program::Weight& bias_of() const {
+    return program().weights[costmodel::position(op.bias)];
+  }
+  [[nodiscard]] const costmodel::ModelSpec& model() const { return rank.scenario.model; }
   [[nodiscard]] std::string_view name() const { return costmodel::program::row_of(op.site).name; }
   [[nodiscard]] IssuedFlops issue() const { return {name(), op.pass}; }
   [[nodiscard]] Call call(costmodel::DType dtype) const { return rank.call(name(), op.pass, dtype); }
@@ -65,6 +75,17 @@ void run_matmul_data(const Operation& o);
 void run_matmul_weight(const Operation& o);
 void run_activation(const Operation& o);
 void run_activation_back(const Operation& o);
+void run_bias_add(const Operation& o);
+void run_bias_weight(const Operation& o);
+void run_grouped_bias_add(const Operation& o);
+void run_grouped_bias_weight(const Operation& o);
+void run_scale(const Operation& o);
+void run_clip(const Operation& o);
+void run_clip_back(const Operation& o);
+void run_soft_cap(const Operation& o);
+void run_soft_cap_back(const Operation& o);
+void run_gate_rows(const Operation& o);
+void run_gate_rows_back(const Operation& o);
 void run_add(const Operation& o);
 void run_copy(const Operation& o);
 void run_lookup(const Operation& o);
@@ -73,6 +94,11 @@ void run_loss_maxima(const Operation& o);
 void run_loss_sums(const Operation& o);
 void run_loss_gradient(const Operation& o);
 
+void run_qk_norm(const Operation& o);
+void run_qk_norm_back(const Operation& o);
+void run_expand_keys(const Operation& o);
+void run_expand_keys_back(const Operation& o);
+void run_sink_weight(const Operation& o);
 void run_rope(const Operation& o);
 void run_rope_back(const Operation& o);
 void run_attend(const Operation& o);
@@ -81,6 +107,7 @@ void run_attend_back(const Operation& o);
 void run_attend_blocks(const Operation& o);
 void run_attend_blocks_back(const Operation& o);
 void run_send_recv_back(const Operation& o);
+void run_head_exchange(const Operation& o);
 void run_add_keys(const Operation& o);
 /// One round of the forward ring, and what it brought: a program has both once, for all rounds.
 void pass_on_keys(const Operation& o, int step);

@@ -58,24 +58,175 @@ View pack_own_keys(const Rank& rank, const View& operand, const View& everybodys
   return own;
 }
 
+namespace {
+
+const Rotation& rotation_in(const Rank& rank) {
+  return rank.in_window() ? rank.windowed_rotation : rank.rotation;
+}
+
+/// Queries and keys of a joint projection, or queries alone.
+void rotate(const Operation& o, bool inverse) {
+  const std::int64_t columns = has_joint_projection(o.rank) ? o.rank.dims.q + o.rank.dims.k : o.rank.dims.q;
+  o.rank.device.rope(o.out(0).column_range(0, columns), o.batch.positions, rotation_in(o.rank), inverse);
+}
+
+/// Norms of queries and of keys: their columns, statistics and parts of the weights, which lie side by side.
+struct HeadNorms {
+  explicit HeadNorms(const Rank& of)
+      : rank{of}, form{norm_form(of.scenario.model)}, width{of.scenario.model.attention.head_dim} {
+    form.kind = costmodel::NormKind::Rms;
+    form.width = width;
+  }
+  /// 0: queries, 1: keys.
+  [[nodiscard]] View columns(const View& joint, int part) const {
+    return part == 0 ? joint.column_range(0, rank.dims.q) : joint.column_range(rank.dims.q, rank.dims.k);
+  }
+  [[nodiscard]] View statistics(const View& all, int part) const {
+    return part == 0 ? all.column_range(0, rank.dims.heads)
+                     : all.column_range(rank.dims.heads, rank.dims.kv_heads);
+  }
+  [[nodiscard]] View vector(const View& weights, int part) const {
+    return weights.slice(part * width, width);
+  }
+  [[nodiscard]] View values(const View& joint) const {
+    return joint.column_range(rank.dims.q + rank.dims.k, rank.dims.v);
+  }
+
+  const Rank& rank;
+  NormForm form;
+  std::int64_t width;
+};
+
+/// Keys of latent attention: every head has a part of its own and one, with positions, that all share.
+struct LatentKeys {
+  explicit LatentKeys(const Rank& of) : rank{of}, a{of.scenario.model.attention} {
+    shared = rotation_in(of);
+    shared.head_dim = a.qk_rope_dim;
+    shared.first = 0;
+  }
+  [[nodiscard]] std::int64_t heads() const { return rank.dims.heads; }
+  [[nodiscard]] View own_key(const View& keys, std::int64_t head) const {
+    return keys.column_range(head * a.head_dim, a.qk_nope_dim);
+  }
+  [[nodiscard]] View shared_key(const View& keys, std::int64_t head) const {
+    return keys.column_range(head * a.head_dim + a.qk_nope_dim, a.qk_rope_dim);
+  }
+  [[nodiscard]] View value(const View& values, std::int64_t head) const {
+    return values.column_range(head * a.v_head_dim, a.v_head_dim);
+  }
+  /// What the up-projection makes: per head its part of the key, then its value.
+  [[nodiscard]] View made_key(const View& up, std::int64_t head) const {
+    return up.column_range(head * (a.qk_nope_dim + a.v_head_dim), a.qk_nope_dim);
+  }
+  [[nodiscard]] View made_value(const View& up, std::int64_t head) const {
+    return up.column_range(head * (a.qk_nope_dim + a.v_head_dim) + a.qk_nope_dim, a.v_head_dim);
+  }
+  /// The columns of the latent that become the shared part.
+  [[nodiscard]] View rotary_part(const View& latent) const {
+    return latent.column_range(a.kv_lora_rank, a.qk_rope_dim);
+  }
+
+  const Rank& rank;
+  const costmodel::AttentionSpec& a;
+  Rotation shared;
+};
+
+}  // namespace
+
 void run_rope(const Operation& o) {
-  const View rotated = o.out(0).column_range(0, o.rank.dims.q + o.rank.dims.k);
-  o.rank.device.rope(rotated, o.batch.positions, o.rank.rotation, false);
+  rotate(o, false);
 }
 void run_rope_back(const Operation& o) {
-  const View rotated = o.out(0).column_range(0, o.rank.dims.q + o.rank.dims.k);
-  o.rank.device.rope(rotated, o.batch.positions, o.rank.rotation, true);
+  rotate(o, true);
+}
+
+void run_qk_norm(const Operation& o) {
+  const HeadNorms norms{o.rank};
+  for (const int part : {0, 1}) {
+    o.rank.device.norm(norms.form, norms.columns(o.in(0), part), norms.vector(o.weight(), part), {},
+                       norms.columns(o.out(0), part), norms.statistics(o.out(1), part));
+  }
+  o.rank.device.copy(norms.values(o.out(0)), norms.values(o.in(0)));
+}
+
+void run_qk_norm_back(const Operation& o) {
+  HeadNorms norms{o.rank};
+  norms.form.accumulate = false;
+  for (const int part : {0, 1}) {
+    o.rank.device.norm_backward(norms.form, norms.columns(o.in(0), part), norms.columns(o.in(1), part),
+                                norms.vector(o.weight(), part), norms.statistics(o.in(2), part),
+                                norms.columns(o.out(0), part), norms.vector(o.weight_gradient(), part), {});
+  }
+  o.rank.device.copy(norms.values(o.out(0)), norms.values(o.in(0)));
+}
+
+/// Operands: what the up-projection made, the latent with the part of the key that all heads share.
+void run_expand_keys(const Operation& o) {
+  const LatentKeys latent{o.rank};
+  const KeyValue out = unpacked(o.rank, o.out(0));
+  const View shared = latent.shared_key(out.key, 0);
+  o.rank.device.copy(shared, latent.rotary_part(o.in(1)));
+  o.rank.device.rope(shared, o.batch.positions, latent.shared, false);
+  for (std::int64_t head = 0; head < latent.heads(); ++head) {
+    o.rank.device.copy(latent.own_key(out.key, head), latent.made_key(o.in(0), head));
+    o.rank.device.copy(latent.value(out.value, head), latent.made_value(o.in(0), head));
+    if (head > 0) o.rank.device.copy(latent.shared_key(out.key, head), shared);
+  }
+}
+
+void run_expand_keys_back(const Operation& o) {
+  const LatentKeys latent{o.rank};
+  const KeyValue d = unpacked(o.rank, o.in(0));
+  const View d_latent = o.out(1), d_shared = latent.rotary_part(d_latent);
+  o.rank.device.fill(d_latent, 0);
+  for (std::int64_t head = 0; head < latent.heads(); ++head) {
+    o.rank.device.copy(latent.made_key(o.out(0), head), latent.own_key(d.key, head));
+    o.rank.device.copy(latent.made_value(o.out(0), head), latent.value(d.value, head));
+    o.rank.device.add(d_shared, latent.shared_key(d.key, head));
+  }
+  o.rank.device.rope(d_shared, o.batch.positions, latent.shared, true);
+}
+
+namespace {
+
+/// Those of the heads that this rank attends with.
+View of_own_sinks(const Rank& rank, const View& sinks) {
+  const int shares = head_shares(rank);
+  const std::int64_t heads = sinks.cols / shares;
+  return sinks.column_range(shares == 1 ? 0 : rank.groups.context->rank() * heads, heads);
+}
+
+}  // namespace
+
+/// Heads for tokens before core attention, tokens for heads behind it; gradients the other way round.
+void run_head_exchange(const Operation& o) {
+  const costmodel::LocalDims& d = o.rank.dims;
+  const bool of_output = o.read_value(0).tensor == program::Tensor::AttentionOutput;
+  std::vector<std::int64_t> widths{o.in(0).cols};
+  if (o.read_value(0).tensor == program::Tensor::QueryKeyValue) widths = {d.q, d.k, d.v};
+  if (o.read_value(0).tensor == program::Tensor::KeyValue) widths = {d.q, o.in(0).cols - d.q};
+  const bool backward = o.op.pass != costmodel::Pass::Forward;
+  (of_output == backward ? gather_tokens : gather_heads)(o.rank, widths, o.in(0), o.out(0), o.call());
 }
 
 void run_attend(const Operation& o) {
-  attend_to_own(o.rank, operands(o, o.op.reads, 0).in, {o.out(0), o.out(1)});
+  const View sinks = o.op.weight < 0 ? View{} : of_own_sinks(o.rank, o.weight());
+  attend_to_own(o.rank, operands(o, o.op.reads, 0).in, sinks,
+                {of_own_heads(o.rank, o.out(0)), of_own_heads(o.rank, o.out(1))});
+}
+
+void run_sink_weight(const Operation& o) {
+  o.rank.device.sink_gradient(of_own_sinks(o.rank, o.weight()), of_own_heads(o.rank, o.in(0)),
+                              of_own_heads(o.rank, o.in(1)), of_own_sinks(o.rank, o.weight_gradient()));
 }
 
 /// Gradients start at zero; kernels add up those of the queries over blocks of keys in fp32.
 void run_attend_back(const Operation& o) {
   const Operands in = operands(o, o.op.reads, 0), d = operands(o, o.op.writes, 0);
-  const View query_sum = o.out(d.behind);
-  const AttentionGradient of{in.in, o.in(in.behind), o.in(in.behind + 1), o.in(in.behind + 2)};
+  const View query_sum = of_own_heads(o.rank, o.out(d.behind));
+  const AttentionGradient of{in.in, of_own_heads(o.rank, o.in(in.behind)),
+                             of_own_heads(o.rank, o.in(in.behind + 1)),
+                             of_own_heads(o.rank, o.in(in.behind + 2))};
   for (const View& gradient : {query_sum, d.in.key, d.in.value}) o.rank.device.fill(gradient, 0);
   attend_to_own_back(o.rank, of, {query_sum, d.in.key, d.in.value});
   o.rank.device.copy(d.in.query, query_sum);

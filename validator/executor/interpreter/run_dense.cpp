@@ -29,16 +29,21 @@ View Weights::gradient(const program::Weight& weight) const {
   return unit->gradient(name_of(weight.first), name_of(last));
 }
 
+/// A norm of fewer columns than its operand has looks at the first ones (the latent of keys and values, which
+/// their shared rotary part follows).
 void run_norm(const Operation& o) {
-  o.rank.device.norm(norm_form(o.rank.scenario.model), o.in(0), o.weight(), {}, o.out(0), o.out(1));
+  const View x = o.in(0).column_range(0, o.out(0).cols);
+  o.rank.device.norm(norm_form(o.model()), x, o.weight(), o.bias(), o.out(0), o.out(1));
 }
 
 void run_norm_back(const Operation& o) {
   const std::size_t first = o.accumulates() ? 1 : 0;
-  NormForm form = norm_form(o.rank.scenario.model);
-  form.accumulate = o.accumulates();
-  o.rank.device.norm_backward(form, o.in(first), o.in(first + 1), o.weight(), o.in(first + 2), o.out(0),
-                              o.weight_gradient(), {});
+  const View dy = o.in(first), x = o.in(first + 1).column_range(0, dy.cols);
+  NormForm form = norm_form(o.model());
+  form.accumulate = o.accumulates() || dy.cols < o.out(0).cols;
+  if (form.accumulate && !o.accumulates()) o.rank.device.fill(o.out(0), 0);
+  o.rank.device.norm_backward(form, dy, x, o.weight(), o.in(first + 2), o.out(0).column_range(0, dy.cols),
+                              o.weight_gradient(), o.bias_gradient());
 }
 
 void run_matmul(const Operation& o) {
@@ -76,11 +81,68 @@ void run_matmul_weight(const Operation& o) {
   }
 }
 
+void run_bias_add(const Operation& o) {
+  o.rank.device.add_bias(o.out(0), o.weight());
+}
+void run_bias_weight(const Operation& o) {
+  o.rank.device.column_sums(o.in(0), o.weight_gradient());
+}
+
+namespace {
+
+/// Calls visit(rows of an expert, its part of `vectors`) for every expert of the rank.
+template <class Visitor>
+void for_each_expert(const Operation& o, const View& rows, const View& vectors, const Visitor& visit) {
+  const std::vector<std::int64_t>& offsets = o.frame.routing.exchange.offsets();
+  for (std::size_t e = 0; e + 1 < offsets.size(); ++e) {
+    const auto first = static_cast<std::int64_t>(e) * rows.cols;
+    if (offsets[e + 1] > offsets[e])
+      visit(rows.row_range(offsets[e], offsets[e + 1] - offsets[e]), vectors.slice(first, rows.cols));
+  }
+}
+
+}  // namespace
+
+/// What ranks that share an expert's columns made is added up later: one of them adds the bias of its last
+/// matrix.
+void run_grouped_bias_add(const Operation& o) {
+  if (o.op.site == program::Site::ExpertDownBias && o.rank.groups.expert_tensor->rank() > 0) return;
+  for_each_expert(o, o.out(0), o.weight(),
+                  [&](const View& rows, const View& bias) { o.rank.device.add_bias(rows, bias); });
+}
+void run_grouped_bias_weight(const Operation& o) {
+  for_each_expert(o, o.in(0), o.weight_gradient(),
+                  [&](const View& rows, const View& gradient) { o.rank.device.column_sums(rows, gradient); });
+}
+
+void run_scale(const Operation& o) {
+  o.rank.device.scale(o.out(0), o.model().embedding_multiplier);
+}
+void run_clip(const Operation& o) {
+  o.rank.device.copy(o.out(0), o.in(0));
+  o.rank.device.clip(o.out(0), o.model().attention.value_clip);
+}
+void run_clip_back(const Operation& o) {
+  o.rank.device.clip_backward(o.in(1), o.model().attention.value_clip, o.out(0));
+}
+void run_soft_cap(const Operation& o) {
+  o.rank.device.soft_cap(o.out(0), o.model().logit_softcap);
+}
+void run_soft_cap_back(const Operation& o) {
+  o.rank.device.soft_cap_backward(o.in(1), o.model().logit_softcap, o.out(0));
+}
+void run_gate_rows(const Operation& o) {
+  o.rank.device.gate_rows(o.in(1), o.in(0), o.out(0));
+}
+void run_gate_rows_back(const Operation& o) {
+  o.rank.device.gate_rows_backward(o.in(0), o.in(2), o.in(1), o.out(0), o.out(1));
+}
+
 void run_activation(const Operation& o) {
-  o.rank.device.activation(activation_form(o.rank.scenario.model.mlp), o.in(0), o.out(0));
+  o.rank.device.activation(activation_form(o.model().mlp), o.in(0), o.out(0));
 }
 void run_activation_back(const Operation& o) {
-  o.rank.device.activation_backward(activation_form(o.rank.scenario.model.mlp), o.in(0), o.in(1), o.out(0));
+  o.rank.device.activation_backward(activation_form(o.model().mlp), o.in(0), o.in(1), o.out(0));
 }
 
 void run_add(const Operation& o) {
@@ -91,11 +153,30 @@ void run_copy(const Operation& o) {
   o.rank.device.copy(o.out(0), o.in(0));
 }
 
+namespace {
+
+/// What a table is asked for: words, of which a rank has a part, or places, which every rank has for its own
+/// rows of the hidden states.
+struct LookedUp {
+  View ids;
+  std::int64_t first = 0;
+};
+LookedUp looked_up(const Operation& o, std::int64_t rows) {
+  if (o.op.site == program::Site::EmbeddingLookup) return {o.batch.ids, vocabulary_part(o.rank).first};
+  const std::int64_t first =
+      rows < o.batch.positions.rows ? rows * o.rank.position(costmodel::Axis::Tensor) : 0;
+  return {o.batch.positions.row_range(first, rows)};
+}
+
+}  // namespace
+
 void run_lookup(const Operation& o) {
-  o.rank.device.embedding_lookup(o.batch.ids, o.weight(), vocabulary_part(o.rank).first, o.out(0));
+  const LookedUp at = looked_up(o, o.out(0).rows);
+  o.rank.device.embedding_lookup(at.ids, o.weight(), at.first, o.out(0));
 }
 void run_lookup_back(const Operation& o) {
-  o.rank.device.embedding_backward(o.batch.ids, o.in(0), vocabulary_part(o.rank).first, o.weight_gradient());
+  const LookedUp at = looked_up(o, o.in(0).rows);
+  o.rank.device.embedding_backward(at.ids, o.in(0), at.first, o.weight_gradient());
 }
 
 void run_loss_maxima(const Operation& o) {

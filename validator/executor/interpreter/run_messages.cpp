@@ -62,8 +62,9 @@ void run_reduce_scatter(const Operation& o) {
       .wait();
 }
 
-/// Between the tokens and their experts.
+/// Between the tokens and their experts, or heads for tokens.
 void run_all_to_all(const Operation& o) {
+  if (o.op.group == Group::Context) return run_head_exchange(o);
   const bool leaves_tokens = o.read_value(0).shape.rows == program::Rows::Copies;
   const ExpertExchange& exchange = o.frame.routing.exchange;
   if (leaves_tokens) {

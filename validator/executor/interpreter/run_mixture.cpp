@@ -38,9 +38,13 @@ void run_route(const Operation& o) {
   const Rank& rank = o.rank;
   const View probabilities = o.out(0), chosen = by_token(rank, o.out(1)), weights = by_token(rank, o.out(2));
   rank.device.gemm(o.issue(), {.a = o.in(0), .b = o.weight(), .c = probabilities, .transpose_b = true});
+  if (o.op.bias >= 0) rank.device.add_bias(probabilities, o.bias());
+  const View correction = o.model().moe.router_correction
+                              ? o.weights.value(costmodel::Parameter::MoeRouterCorrectionBias)
+                              : View{};
   const bool in_turn = rank.routing == Routing::InTurn;
   if (in_turn) rank.device.upload(chosen, experts_in_turn(rank));
-  rank.device.route(router_form(rank.scenario.model.moe, in_turn), probabilities, {}, probabilities, chosen,
+  rank.device.route(router_form(o.model().moe, in_turn), probabilities, correction, probabilities, chosen,
                     weights);
   HostRouting& host = o.frame.routing;
   host.chosen.resize(static_cast<std::size_t>(chosen.elements()));

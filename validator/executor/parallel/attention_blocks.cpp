@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "costmodel/program/names.h"
+#include "validator/executor/parallel/context.h"
 
 namespace hexaplan::validator {
 namespace {
@@ -16,32 +17,34 @@ AttentionBlock block_of(const Rank& rank, const RowsOfSequence& queries, const R
   const costmodel::LocalDims& d = rank.dims;
   const costmodel::AttentionSpec& a = rank.scenario.model.attention;
   return {.batch = d.micro_batch,
-          .heads = d.heads,
-          .kv_heads = d.kv_heads,
+          .heads = d.heads / head_shares(rank),
+          .kv_heads = d.kv_heads / head_shares(rank),
           .seq_q = queries.count,
           .seq_kv = keys.count,
-          .q_pitch = d.local_sequence,
-          .kv_pitch = d.local_sequence,
+          .q_pitch = d.local_sequence * head_shares(rank),
+          .kv_pitch = d.local_sequence * head_shares(rank),
           .head_dim = a.head_dim,
           .v_head_dim = a.v_head_dim,
           .window = 0,
           .causal = false,
           .scale = 1 / std::sqrt(a.score_width > 0 ? a.score_width : static_cast<double>(a.head_dim)),
-          .pairs = static_cast<double>(queries.count * keys.count)};
+          .pairs = static_cast<double>(queries.count * keys.count),
+          .softcap = a.softcap,
+          .slopes = rank.alibi_slopes.view()};
 }
 
 /// Local order is order of position, so that a rank's own positions need an ordinary causal mask.
 AttentionBlock own_block(const Rank& rank) {
-  const bool windowed = costmodel::class_of_layer(rank.scenario.model, rank.layer).windowed;
+  const bool windowed = rank.in_window();
   const costmodel::LocalDims& d = rank.dims;
-  const RowsOfSequence all{0, d.local_sequence};
+  const RowsOfSequence all{0, d.local_sequence * head_shares(rank)};
   AttentionBlock block = block_of(rank, all, all);
   block.causal = true;
   block.window = windowed ? rank.scenario.model.attention.window : 0;
-  const auto s = static_cast<double>(d.local_sequence);
-  block.pairs = windowed ? d.windowed_pairs : s * s / 2;
+  const auto s = static_cast<double>(all.count);
+  block.pairs = windowed ? d.windowed_pairs * head_shares(rank) : s * s / 2;
   // Every rank has the same share of a causal mask, but not of a window.
-  assert(!windowed || rank.scenario.layout.cp == 1);
+  assert(!windowed || rank.scenario.layout.cp == head_shares(rank));
   return block;
 }
 
@@ -60,9 +63,11 @@ VisibleBlock visible_block(int rank, int other, std::int64_t local_sequence) {
   return {.queries = {chunk, chunk}, .keys = all};
 }
 
-void attend_to_own(const Rank& rank, const QueryKeyValue& in, const Attended& out) {
-  rank.device.attention_forward({kCore, Pass::Forward}, own_block(rank), in.query, in.key, in.value,
-                                out.output, out.log_sum_exp);
+void attend_to_own(const Rank& rank, const QueryKeyValue& in, const View& sinks, const Attended& out) {
+  AttentionBlock block = own_block(rank);
+  block.sinks = sinks;
+  rank.device.attention_forward({kCore, Pass::Forward}, block, in.query, in.key, in.value, out.output,
+                                out.log_sum_exp);
 }
 
 void attend_to_other(const Rank& rank, const QueryKeyValue& in, int other, const KeyValue& keys,

@@ -31,8 +31,8 @@ struct VisibleBlock {
 
 // A rank's attention is a sum over blocks of keys: its own first, others' in any order.
 
-/// softmax(scale·QKᵀ)V over the rank's own keys, causal.
-void attend_to_own(const Rank& rank, const QueryKeyValue& in, const Attended& out);
+/// softmax(scale·QKᵀ)V over the rank's own keys, causal. `sinks`: 1 × heads, or empty.
+void attend_to_own(const Rank& rank, const QueryKeyValue& in, const View& sinks, const Attended& out);
 /// Adds the keys of rank `other` of the context group; `piece` has room for what is added.
 void attend_to_other(const Rank& rank, const QueryKeyValue& in, int other, const KeyValue& keys,
                      const Attended& piece, const Attended& out);

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <vector>
 
 #include "validator/executor/parallel/attention_blocks.h"
@@ -16,6 +17,19 @@ namespace hexaplan::validator {
 /// gathered keys cut the sequence into 2c chunks of which rank r has the r-th and the r-th from the end, so
 /// that a causal mask leaves every rank equally many pairs; all-to-all cuts into c.  [docs/formulas.md#C11]
 [[nodiscard]] std::vector<std::int32_t> local_positions(const Rank& rank);
+
+/// Ranks that have all tokens of a share of the heads inside attention, instead of all heads of a share of
+/// the tokens (arXiv:2309.14509); 1: heads stay where they are.
+[[nodiscard]] int head_shares(const Rank& rank);
+/// A value of attention, N × columns, as it lies between the exchanges: c times as many tokens of this rank's
+/// heads. In as many bytes.
+[[nodiscard]] View of_own_heads(const Rank& rank, const View& value);
+/// Exchanges heads for tokens, or back. `widths`: of the columns that are cut one by one (queries, keys,
+/// values).
+void gather_tokens(const Rank& rank, std::span<const std::int64_t> widths, const View& of_tokens,
+                   const View& of_heads, const Call& call);
+void gather_heads(const Rank& rank, std::span<const std::int64_t> widths, const View& of_heads,
+                  const View& of_tokens, const Call& call);
 
 /// Columns of the joint projection, or of its gradient; or, where queries are a matrix of their own (latent
 /// attention), that matrix beside keys and values.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "validator/executor/parallel/alibi.h"
 #include "validator/executor/parallel/rotary.h"
 
 namespace hexaplan::validator {
@@ -57,7 +58,15 @@ Rank::Rank(const costmodel::Scenario& sc, Device& dev, Communicator& world, Init
       at{costmodel::coordinates_of(sc.layout, world.rank())},
       activation{costmodel::activation_dtype(sc.recipe.precision)},
       rotation{rotation_of(sc.model, sc.recipe.sequence)},
-      initial{values} {}
+      windowed_rotation{validator::windowed_rotation(sc.model, sc.recipe.sequence)},
+      initial{values} {
+  if (sc.model.positions != costmodel::PositionKind::Alibi) return;
+  const std::vector<double> all = validator::alibi_slopes(sc.model.attention.heads);
+  const auto own = static_cast<std::size_t>(dims.heads);
+  alibi_slopes = device.allocate_message(device.element_of(DType::Fp32), dims.heads);
+  device.upload(alibi_slopes.view(),
+                std::span{all}.subspan(own * static_cast<std::size_t>(position(Axis::Tensor)), own));
+}
 
 ParameterPlace Rank::parameter_place() const {
   return {.tp_rank = position(Axis::Tensor),

@@ -52,8 +52,9 @@ struct Rank {
   Device& device;
   Groups groups;
   std::array<std::int64_t, costmodel::kAxisCount> at{};
-  costmodel::DType activation;  // the ledger's type of activations
-  Rotation rotation;            // of queries and keys
+  costmodel::DType activation;           // the ledger's type of activations
+  Rotation rotation, windowed_rotation;  // of queries and keys, in layers without and with a window
+  Tensor alibi_slopes;                   // 1 × heads; empty where positions are none of ALiBi's
   int layer = -1;
   int microbatch = -1;
   Routing routing = Routing::Learned;
@@ -71,6 +72,8 @@ struct Rank {
     return static_cast<int>(at[static_cast<std::size_t>(axis)]);
   }
   [[nodiscard]] ParameterPlace parameter_place() const;
+  /// True in a layer that sees a window.
+  [[nodiscard]] bool in_window() const { return costmodel::class_of_layer(scenario.model, layer).windowed; }
   [[nodiscard]] Call call(std::string_view operation, costmodel::Pass pass) const {
     return call(operation, pass, activation);
   }

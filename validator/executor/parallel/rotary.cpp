@@ -57,12 +57,18 @@ double dynamic_base(const RotarySpec& r, double columns, std::int64_t sequence) 
 }  // namespace
 
 std::int64_t rotated_columns(const costmodel::ModelSpec& model) {
+  if (model.attention.kind == costmodel::AttentionKind::Latent) return model.attention.qk_rope_dim;
   return static_cast<std::int64_t>(static_cast<double>(model.attention.head_dim) * model.rotary.share);
 }
 
 Rotation rotation_of(const costmodel::ModelSpec& model, std::int64_t sequence) {
+  if (model.positions != costmodel::PositionKind::Rotary) return {};
   const RotarySpec& r = model.rotary;
-  Rotation out{.head_dim = model.attention.head_dim, .pairs = rotated_columns(model) / 2};
+  const bool latent = model.attention.kind == costmodel::AttentionKind::Latent;
+  Rotation out{.head_dim = model.attention.head_dim,
+               .pairs = rotated_columns(model) / 2,
+               .first = latent ? model.attention.qk_nope_dim : 0,
+               .interleaved = r.interleaved};
   assert(rotated_columns(model) % 2 == 0 && out.pairs <= static_cast<std::int64_t>(Rotation::kMostPairs));
   const auto columns = static_cast<double>(2 * out.pairs);
   const bool yarn = r.scaling == RopeScaling::Yarn, longrope = r.scaling == RopeScaling::LongRope;
@@ -80,6 +86,14 @@ Rotation rotation_of(const costmodel::ModelSpec& model, std::int64_t sequence) {
   }
   if (yarn || longrope) out.magnitude = r.attention_factor;
   return out;
+}
+
+Rotation windowed_rotation(const costmodel::ModelSpec& model, std::int64_t sequence) {
+  if (model.rotary.local_base == 0) return rotation_of(model, sequence);
+  costmodel::ModelSpec local = model;
+  local.rotary.base = model.rotary.local_base;
+  local.rotary.scaling = RopeScaling::None;
+  return rotation_of(local, sequence);
 }
 
 }  // namespace hexaplan::validator

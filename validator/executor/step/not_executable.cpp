@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string_view>
@@ -13,6 +14,11 @@ namespace {
 
 using costmodel::Scenario;
 
+/// True when attention sees a part of a sequence at a time.
+bool shares_sequence(const Scenario& s) {
+  return s.layout.cp > 1 && s.layout.context != costmodel::ContextKind::AllToAll;
+}
+
 /// What the executor has no code for. A row goes when the code comes.
 struct Missing {
   std::string_view rule, what, advice;
@@ -20,63 +26,22 @@ struct Missing {
 };
 
 constexpr std::array kMissing{
-    Missing{"executor-attention", "multi-head latent attention is not executed",
-            "choose a model with grouped-query attention",
-            [](const Scenario& s) { return s.model.attention.kind != costmodel::AttentionKind::Grouped; }},
-    Missing{"executor-attention", "biases, norms or sinks inside attention are not executed",
-            "choose a Llama-type model",
-            [](const Scenario& s) {
-              const costmodel::AttentionSpec& a = s.model.attention;
-              return a.qkv_bias || a.output_bias || a.qk_norm || a.sinks;
-            }},
-    Missing{"executor-block", "only pre-norm blocks with RMSNorm and rotary positions are executed",
-            "choose a Llama-type model",
-            [](const Scenario& s) {
-              const costmodel::ModelSpec& m = s.model;
-              return m.norm != costmodel::NormKind::Rms || m.norms_per_layer != 2 || m.parallel_residual ||
-                     m.positions != costmodel::PositionKind::Rotary || !m.final_norm || m.embedding_norm ||
-                     m.norms_after || m.head_bias || m.mtp_layers > 0;
-            }},
-    Missing{"executor-block", "norms that multiply by 1 + weight are not executed",
-            "choose a Llama-type model", [](const Scenario& s) { return s.model.zero_centered_norm; }},
-    Missing{"executor-block", "multiplied embeddings are not executed", "choose a Llama-type model",
-            [](const Scenario& s) { return s.model.embedding_multiplier != 1; }},
-    Missing{"executor-attention", "soft-capped or clipped scores and logits are not executed",
-            "choose a model without soft-capping",
-            [](const Scenario& s) {
-              return s.model.attention.softcap > 0 || s.model.attention.value_clip > 0 ||
-                     s.model.logit_softcap > 0;
-            }},
-    Missing{"executor-positions", "rotary positions over neighbouring columns are not executed",
-            "choose a model that rotates halves (rope_interleave false)",
-            [](const Scenario& s) { return s.model.rotary.interleaved; }},
-    Missing{"executor-positions", "windowed layers with rotary positions of their own are not executed",
-            "choose a model with one RoPE base",
-            [](const Scenario& s) { return s.model.rotary.local_base > 0; }},
+    Missing{"executor-block", "a block without a norm before its MLP is not executed",
+            "choose a model with parallel branches or two norms in a layer",
+            [](const Scenario& s) { return s.model.norms_per_layer < 2 && !s.model.parallel_residual; }},
+    Missing{"executor-mtp", "multi-token prediction is not executed", "use a model without such modules",
+            [](const Scenario& s) { return s.model.mtp_layers > 0; }},
     Missing{"executor-positions",
             "an odd number of rotated columns, or more than 256 of a head, is not executed",
             "choose a model with another head_dim or partial_rotary_factor",
             [](const Scenario& s) {
               const std::int64_t columns = rotated_columns(s.model);
-              return columns % 2 != 0 || columns < 2 ||
-                     columns > 2 * static_cast<std::int64_t>(Rotation::kMostPairs);
+              return s.model.positions == costmodel::PositionKind::Rotary &&
+                     (columns % 2 != 0 || columns < 2 ||
+                      columns > 2 * static_cast<std::int64_t>(Rotation::kMostPairs));
             }},
-    Missing{"executor-mlp", "only SwiGLU without biases is executed", "choose a Llama-type model",
-            [](const Scenario& s) {
-              return !s.model.mlp.gated || s.model.mlp.bias ||
-                     s.model.mlp.activation != costmodel::Activation::Silu || s.model.moe.expert_bias ||
-                     s.model.moe.router_bias || s.model.moe.router_correction || s.model.moe.shared_gate;
-            }},
-    Missing{"executor-mlp", "clamped gates are not executed", "choose a Llama-type model",
-            [](const Scenario& s) { return s.model.mlp.clamp > 0; }},
-    Missing{"executor-router",
-            "routers with sigmoid scores, groups of experts or scaled weights are not executed",
-            "choose a model whose experts are the largest of a softmax",
-            [](const Scenario& s) {
-              const costmodel::MoeSpec& e = s.model.moe;
-              return s.model.is_moe() && (e.score != costmodel::RouterScore::Softmax ||
-                                          e.top_groups < e.groups || e.weight_factor != 1);
-            }},
+    Missing{"executor-router", "more than 32 groups of experts are not executed", "choose a model with fewer",
+            [](const Scenario& s) { return s.model.moe.groups > RouterForm::kMostGroups; }},
     // As Megatron-LM asks for (NVIDIA/Megatron-LM megatron/training/arguments.py: MoE with tensor
     // parallelism).
     Missing{"executor-experts", "experts beside tensor parallelism need their tokens split over it",
@@ -88,12 +53,23 @@ constexpr std::array kMissing{
     Missing{"executor-experts", "how unevenly experts are filled follows from the router, not from the plan",
             "use a routing imbalance of 1",
             [](const Scenario& s) { return s.model.is_moe() && s.recipe.routing.imbalance != 1; }},
-    Missing{"executor-context", "a sliding window is not executed under context parallelism", "use cp=1",
-            [](const Scenario& s) { return s.layout.cp > 1 && s.model.attention.window > 0; }},
-    Missing{"executor-context", "context parallelism over heads (all-to-all) is not executed",
-            "use the ring or gathered keys and values",
+    Missing{"executor-context", "a sliding window is executed with whole sequences only",
+            "use cp=1 or exchange heads for tokens (context=all-to-all)",
+            [](const Scenario& s) { return shares_sequence(s) && s.model.attention.window > 0; }},
+    Missing{"executor-context", "latent attention is executed with whole sequences only",
+            "use cp=1 or exchange heads for tokens (context=all-to-all)",
             [](const Scenario& s) {
-              return s.layout.cp > 1 && s.layout.context == costmodel::ContextKind::AllToAll;
+              return shares_sequence(s) && s.model.attention.kind == costmodel::AttentionKind::Latent;
+            }},
+    Missing{"executor-context", "heads are exchanged for tokens only where every rank gets keys and values",
+            "use a cp that divides the key-value heads of a tensor-parallel rank",
+            [](const Scenario& s) {
+              const std::int64_t heads = std::max<std::int64_t>(1, s.model.attention.kv_heads / s.layout.tp);
+              return s.layout.cp > 1 && !shares_sequence(s) && heads % s.layout.cp != 0;
+            }},
+    Missing{"executor-context", "ALiBi's distances are not executed under context parallelism", "use cp=1",
+            [](const Scenario& s) {
+              return s.layout.cp > 1 && s.model.positions == costmodel::PositionKind::Alibi;
             }},
     Missing{"executor-precision", "quantised recipes are not executed", "use bf16, fp16 or fp32",
             [](const Scenario& s) { return costmodel::is_quantized(s.recipe.precision); }},
