@@ -54,10 +54,10 @@ constexpr std::array kMissing{
             "use a routing imbalance of 1",
             [](const Scenario& s) { return s.model.is_moe() && s.recipe.routing.imbalance != 1; }},
     Missing{"executor-context", "a sliding window is executed with whole sequences only",
-            "use cp=1 or exchange heads for tokens (context=all-to-all)",
+            "use cp=1 or exchange heads for tokens (context=alltoall)",
             [](const Scenario& s) { return shares_sequence(s) && s.model.attention.window > 0; }},
     Missing{"executor-context", "latent attention is executed with whole sequences only",
-            "use cp=1 or exchange heads for tokens (context=all-to-all)",
+            "use cp=1 or exchange heads for tokens (context=alltoall)",
             [](const Scenario& s) {
               return shares_sequence(s) && s.model.attention.kind == costmodel::AttentionKind::Latent;
             }},
