@@ -22,16 +22,16 @@ FlatSizes flat_buffer(const Scenario& sc, bool expert) {
 
 UnitSizes unit_of(const Scenario& sc, UnitRole role, const std::vector<ParameterTensor>& tensors) {
   UnitSizes unit{.role = role, .flats = {}};
-  for (const bool expert : {false, true}) {
-    FlatSizes flat = flat_buffer(sc, expert);
+  for (const FlatKind kind : {FlatKind::Dense, FlatKind::Expert, FlatKind::BesideTiedTable}) {
+    FlatSizes flat = flat_buffer(sc, kind == FlatKind::Expert);
     for (const ParameterTensor& t : tensors) {
-      if (is_expert(t) != expert) continue;
+      if (flat_of(sc, role, t) != kind) continue;
       const auto elements =
           static_cast<double>(elements_on_rank(t, sc.model, sc.layout, sc.framework.vocab_multiple));
       flat.elements += elements;
       if (sums_over_tensor_ranks(t, sc.layout)) flat.summed_over_tensor_ranks += elements;
       if (t.cut == Cut::KeyValue && sc.layout.tp > sc.model.attention.kv_heads)
-        flat.key_value_copies += elements;
+        (t.matrix ? flat.key_value_copies : flat.key_value_bias_copies) += elements;
     }
     if (flat.elements > 0) unit.flats.push_back(flat);
   }
@@ -39,6 +39,13 @@ UnitSizes unit_of(const Scenario& sc, UnitRole role, const std::vector<Parameter
 }
 
 }  // namespace
+
+FlatKind flat_of(const Scenario& sc, UnitRole role, const ParameterTensor& t) {
+  if (is_expert(t)) return FlatKind::Expert;
+  const bool beside = role == UnitRole::Embedding && copies_embedding(sc) &&
+                      t.name != name_of(Parameter::EmbeddingWordWeight);
+  return beside ? FlatKind::BesideTiedTable : FlatKind::Dense;
+}
 
 double FlatSizes::shard() const {
   return mutant("shards-are-not-padded") ? std::floor(elements / shards) : std::ceil(elements / shards);

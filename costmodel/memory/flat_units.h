@@ -16,14 +16,20 @@ struct FlatSizes {
   double elements = 0;                  // after TP and EP, before ZeRO
   double shards = 1;                    // ranks that cut it among them
   int stage = 0;                        // ZeRO stage; 0 where there is nobody to share with
-  double summed_over_tensor_ranks = 0;  // gradients that add up over tp: replicated ones, with SP
-  double key_value_copies = 0;          // elements of kv heads that tensor-parallel neighbours hold as well
+  double summed_over_tensor_ranks = 0;  // gradients that add up over tp: sums_over_tensor_ranks
+  /// Elements of kv heads that tensor-parallel neighbours hold as well, and of their biases.
+  double key_value_copies = 0, key_value_bias_copies = 0;
   bool expert = false;
   [[nodiscard]] double shard() const;  // with its padding
   [[nodiscard]] double padded() const { return shard() * shards; }
 };
 
 enum class UnitRole : std::uint8_t { Layer, Embedding, Head, TiedCopy };
+/// Which flat buffer of its unit holds a parameter. The last stage keeps a copy of a tied word table, and
+/// both gradients are added shard by shard: what else the embedding has lies in a buffer beside it.
+enum class FlatKind : std::uint8_t { Dense, Expert, BesideTiedTable };
+[[nodiscard]] FlatKind flat_of(const Scenario& scenario, UnitRole role, const ParameterTensor& tensor);
+
 struct UnitSizes {
   UnitRole role = UnitRole::Layer;
   std::vector<FlatSizes> flats;
@@ -34,6 +40,10 @@ struct UnitSizes {
 /// Embedding, or final norm with the output layer. The copy that the last stage keeps of a tied embedding is
 /// cut like the embedding itself, so that their gradients can be added: a unit of its own.
 [[nodiscard]] UnitSizes end_unit(const Scenario& scenario, UnitRole role);
+/// True when the backward pass of the embedding reads parameters, so that ZeRO-3 gathers them for it.
+[[nodiscard]] constexpr bool embedding_backward_reads_parameters(const ModelSpec& model) {
+  return model.embedding_norm;
+}
 /// True when the last stage has a tied copy.
 [[nodiscard]] bool copies_embedding(const Scenario& scenario);
 /// True when one matrix is embedding and output layer on one stage.

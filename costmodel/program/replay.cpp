@@ -268,7 +268,9 @@ Folded StepReplay::fold_backward(const ChunkPlan& plan, bool split, bool open) c
   }
   if (plan.first) {
     const double opened = embedding_.unsharded;
-    out.move(kPassing, opened).then(embedding_phases_[1]).move(kPassing, -opened);
+    const double gathered = embedding_backward_reads_parameters(sc_.model) ? embedding_.gathered : 0;
+    out.move(kPassing, gathered).move(kPassing, opened).then(embedding_phases_[1]);
+    out.move(kPassing, -gathered).move(kPassing, -opened);
   } else if (!plan.previous_here) {
     out.move(kPassing, -hidden_states_);
   }

@@ -105,8 +105,9 @@ struct ModelSpec {
   bool embedding_norm = false;     // LayerNorm after the word embedding (BLOOM)
   bool parallel_residual = false;  // attention and MLP read the same input (GPT-NeoX, GPT-J)
   PositionKind positions = PositionKind::Rotary;
-  RotarySpec rotary;               // where positions are rotary (identity)
-  std::int64_t max_positions = 0;  // rows of the learned position table; context length otherwise
+  RotarySpec rotary;                 // where positions are rotary (identity)
+  std::int64_t max_positions = 0;    // rows of the learned position table; context length otherwise
+  std::int64_t position_offset = 0;  // row of the table that the first position has (OPT: 2; identity)
   bool tied_embeddings = false;
   bool head_bias = false;
   double embedding_multiplier = 1;  // of the word embedding's output (Gemma: √hidden; identity)

@@ -28,6 +28,7 @@ struct RotarySpec {
   double beta_fast = 32, beta_slow = 1;             // Yarn: likewise
   bool whole_ramp = true;                           // Yarn: its ramp begins and ends at whole pairs
   double attention_factor = 1;                      // of cosine and sine: Yarn, LongRope
+  double score_factor = 1;                          // of latent attention's scores: Yarn
   std::vector<double> short_factors, long_factors;  // LongRope: per pair of columns
 
   friend bool operator==(const RotarySpec&, const RotarySpec&) = default;

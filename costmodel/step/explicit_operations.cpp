@@ -45,8 +45,10 @@ class UnitOperations {
   void sum_over_tensor_ranks(const FlatSizes& flat, double times) {
     add("gradient.tensor_reduce", Pass::Step, CollectiveKind::AllReduce, Group::Tensor,
         flat.summed_over_tensor_ranks * gradient(), times);
-    add("gradient.key_value_reduce", Pass::Step, CollectiveKind::AllReduce, Group::Tensor,
-        flat.key_value_copies * gradient(), times);
+    for (const double copies : {flat.key_value_copies, flat.key_value_bias_copies}) {
+      add("gradient.key_value_reduce", Pass::Step, CollectiveKind::AllReduce, Group::Tensor,
+          copies * gradient(), times);
+    }
   }
 
   void reduce(const FlatSizes& flat, double times) {
@@ -62,7 +64,7 @@ class UnitOperations {
   }
 
   /// The output layer keeps what it gathered until its backward, which follows at once; the embedding's
-  /// backward reads no parameters.
+  /// backward reads those of its norm alone.
   void gather(const FlatSizes& flat, UnitRole role, double units, double uses) {
     const double bytes = flat.padded() * bytes_per_element(types_.parameter);
     const auto all_gather = [&](Pass pass, double times) {
@@ -71,7 +73,10 @@ class UnitOperations {
     if (flat.stage == 1 || flat.stage == 2) all_gather(Pass::Step, units);
     if (flat.stage < 3) return;
     all_gather(Pass::Forward, units * uses * microbatches_);
-    if (role == UnitRole::Layer) all_gather(Pass::BackwardData, units * microbatches_);
+    const bool backward_reads =
+        role == UnitRole::Layer ||
+        (role == UnitRole::Embedding && embedding_backward_reads_parameters(sc_.model));
+    if (backward_reads) all_gather(Pass::BackwardData, units * microbatches_);
   }
 
   static Group shard_group(const FlatSizes& flat) { return flat.expert ? Group::ExpertData : Group::Shard; }

@@ -76,7 +76,8 @@ void opt(ConfigFields& f, ModelSpec& m) {
                   fmt::format("{} (hidden_size): projected embeddings are not modelled", m.hidden));
   }
   m.positions = PositionKind::Learned;
-  m.max_positions += 2;  // OPTLearnedPositionalEmbedding.offset
+  m.position_offset = 2;  // OPTLearnedPositionalEmbedding.offset
+  m.max_positions += m.position_offset;
   const bool bias = f.flag({"enable_bias"}, true);
   set_attention_bias(m, bias);
   m.mlp.bias = bias;

@@ -55,7 +55,7 @@ double yarn_magnitude(double factor, double m) {
   return factor <= 1 ? 1.0 : 0.1 * m * std::log(factor) + 1.0;
 }
 
-void read_yarn(ConfigFields& f, RotarySpec& r) {
+void read_yarn(ConfigFields& f, const ModelSpec& model, RotarySpec& r) {
   r.beta_fast = f.number({"beta_fast"}, 32, kFactor);
   r.beta_slow = f.number({"beta_slow"}, 1, kFactor);
   r.whole_ramp = f.flag({"truncate"}, true);
@@ -64,6 +64,9 @@ void read_yarn(ConfigFields& f, RotarySpec& r) {
   r.attention_factor =
       f.number({"attention_factor"},
                yarn_magnitude(r.factor, both ? m : 1) / (both ? yarn_magnitude(r.factor, all) : 1), kFactor);
+  // deepseek-ai/DeepSeek-V3 modeling_deepseek.py, DeepseekV3Attention: softmax_scale.
+  if (all > 0 && model.attention.kind == costmodel::AttentionKind::Latent)
+    r.score_factor = std::pow(yarn_magnitude(r.factor, all), 2);
 }
 
 void read_longrope(ConfigFields& f, const ModelSpec& m, RotarySpec& r) {
@@ -90,7 +93,7 @@ void read_scaling(ConfigFields& f, const ModelSpec& m, RotarySpec& r) {
     r.low_frequency = required_number(f, {"low_freq_factor"}, kFactor);
     r.high_frequency = required_number(f, {"high_freq_factor"}, kFactor);
   }
-  if (r.scaling == RopeScaling::Yarn) read_yarn(f, r);
+  if (r.scaling == RopeScaling::Yarn) read_yarn(f, m, r);
   if (r.scaling == RopeScaling::LongRope) read_longrope(f, m, r);
 }
 

@@ -166,8 +166,11 @@ class StageReplay {
       if (!split) close(layer->unit);
     }
     if (chunk.first) {
+      const bool reads = embedding_backward_reads_parameters(sc_.model);
+      if (reads) gather(embedding_);
       open(embedding_);
       step_.embedding_backward(trace_);
+      if (reads) release(embedding_);
       close(embedding_);
     }
     if (!chunk.previous_here) trace_.give(TensorKind::Transient, step_.stream());

@@ -107,6 +107,7 @@ class HfSteps {
   [[nodiscard]] Scenario scenario(const Layout& layout) const {
     Scenario sc = tiny_scenario(layout);
     sc.model = model_;
+    sc.model.mtp_layers = 0;  // transformers leaves these modules out
     sc.recipe.sequence = static_cast<std::int64_t>(number_in((*this)["sequence"]));
     sc.recipe.micro_batch = 1;
     sc.recipe.global_batch = static_cast<std::int64_t>(number_in((*this)["batch"]));

@@ -165,7 +165,7 @@ LookedUp looked_up(const Operation& o, std::int64_t rows) {
   if (o.op.site == program::Site::EmbeddingLookup) return {o.batch.ids, vocabulary_part(o.rank).first};
   const std::int64_t first =
       rows < o.batch.positions.rows ? rows * o.rank.position(costmodel::Axis::Tensor) : 0;
-  return {o.batch.positions.row_range(first, rows)};
+  return {o.batch.positions.row_range(first, rows), -o.model().position_offset};
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ const std::string_view kCore = costmodel::program::row_of(costmodel::program::Si
 AttentionBlock block_of(const Rank& rank, const RowsOfSequence& queries, const RowsOfSequence& keys) {
   const costmodel::LocalDims& d = rank.dims;
   const costmodel::AttentionSpec& a = rank.scenario.model.attention;
+  const double width = a.score_width > 0 ? a.score_width : static_cast<double>(a.head_dim);
   return {.batch = d.micro_batch,
           .heads = d.heads / head_shares(rank),
           .kv_heads = d.kv_heads / head_shares(rank),
@@ -27,7 +28,7 @@ AttentionBlock block_of(const Rank& rank, const RowsOfSequence& queries, const R
           .v_head_dim = a.v_head_dim,
           .window = 0,
           .causal = false,
-          .scale = 1 / std::sqrt(a.score_width > 0 ? a.score_width : static_cast<double>(a.head_dim)),
+          .scale = rank.scenario.model.rotary.score_factor / std::sqrt(width),
           .pairs = static_cast<double>(queries.count * keys.count),
           .softcap = a.softcap,
           .slopes = rank.alibi_slopes.view()};

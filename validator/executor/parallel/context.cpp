@@ -6,10 +6,13 @@ namespace {
 using costmodel::ContextKind;
 using costmodel::Layout;
 
-/// Elements per token of the rank's keys. Latent attention makes keys and values of every head.
-std::int64_t key_width(const Rank& rank) {
+/// How many of `columns` of packed keys and values, of all heads of the rank or a share of them, are keys'.
+/// Latent attention makes keys and values of every head.
+std::int64_t key_columns(const Rank& rank, std::int64_t columns) {
+  const costmodel::LocalDims& d = rank.dims;
   const bool latent = rank.scenario.model.attention.kind == costmodel::AttentionKind::Latent;
-  return latent ? rank.dims.q : rank.dims.k;
+  const std::int64_t keys = latent ? d.q : d.k, values = latent ? d.o : d.v;
+  return columns * keys / (keys + values);
 }
 
 /// Rows that a rank's part of a micro-batch's sequence `b` has, in what is exchanged.
@@ -127,7 +130,7 @@ QueryKeyValue projections(const Rank& rank, const View& query, const View& key_v
 }
 
 KeyValue unpacked(const Rank& rank, const View& packed) {
-  const std::int64_t keys = key_width(rank) / head_shares(rank);
+  const std::int64_t keys = key_columns(rank, packed.cols);
   return {packed.column_range(0, keys), packed.column_range(keys, packed.cols - keys)};
 }
 

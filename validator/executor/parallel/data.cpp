@@ -278,8 +278,9 @@ Unit::Unit(const Rank& rank, UnitPlan plan, int uses, std::uint64_t seed)
     : index_{plan.index}, expected_{uses * costmodel::microbatches_per_step(rank.scenario)} {
   const bool shards = rank.scenario.layout.sharding.stage >= 1;
   const Groups& g = rank.groups;
-  if (!plan.dense.empty()) {
-    flats_.emplace_back(rank, std::move(plan.dense), index_, shards ? *g.shard : *g.alone,
+  for (std::vector<LocalTensor>* dense : {&plan.dense, &plan.beside_tied_table}) {
+    if (dense->empty()) continue;
+    flats_.emplace_back(rank, std::move(*dense), index_, shards ? *g.shard : *g.alone,
                         shards ? *g.replica : *g.data, seed);
   }
   if (!plan.expert.empty()) {

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <string>
 
+#include "costmodel/memory/flat_units.h"
 #include "costmodel/parameters/parameter_names.h"
 
 namespace hexaplan::validator {
@@ -166,14 +167,27 @@ std::int64_t UnitPlan::expert_elements() const {
 }
 
 UnitPlan plan_unit(const Scenario& sc, int index, const ParameterPlace& place) {
-  UnitPlan unit{.index = index, .dense = {}, .expert = {}};
+  UnitPlan unit{.index = index};
+  const auto role =
+      index == UnitPlan::kEmbedding ? costmodel::UnitRole::Embedding : costmodel::UnitRole::Layer;
   for (const ParameterTensor& t : parameters_of(sc, index)) {
     LocalTensor local = local_tensor(t, sc, place);
     if (index == UnitPlan::kTiedCopy) local.counted = false;  // the embedding's gradient is the same
-    (costmodel::is_expert(t) ? unit.expert : unit.dense).push_back(std::move(local));
+    switch (flat_of(sc, role, t)) {
+      case costmodel::FlatKind::Dense:
+        unit.dense.push_back(std::move(local));
+        break;
+      case costmodel::FlatKind::Expert:
+        unit.expert.push_back(std::move(local));
+        break;
+      case costmodel::FlatKind::BesideTiedTable:
+        unit.beside_tied_table.push_back(std::move(local));
+        break;
+    }
   }
   place_in_flat_buffer(unit.dense);
   place_in_flat_buffer(unit.expert);
+  place_in_flat_buffer(unit.beside_tied_table);
   return unit;
 }
 

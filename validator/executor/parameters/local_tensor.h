@@ -51,7 +51,8 @@ struct UnitPlan {
   /// Layer in model order, or one of these.
   static constexpr int kEmbedding = -1, kHead = -2, kTiedCopy = -3;
   int index = 0;
-  std::vector<LocalTensor> dense, expert;  // offsets count inside each
+  std::vector<LocalTensor> dense, expert,
+      beside_tied_table;  // costmodel::FlatKind; offsets count inside each
   [[nodiscard]] std::int64_t dense_elements() const;
   [[nodiscard]] std::int64_t expert_elements() const;
 };

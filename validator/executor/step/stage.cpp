@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "costmodel/memory/flat_units.h"
 #include "costmodel/program/compile.h"
 #include "costmodel/program/layer_program.h"
 #include "costmodel/spec/stage_plan.h"
@@ -273,9 +274,12 @@ Tensor Stage::run_head(Tensor x) {
 }
 
 void Stage::embedding_gradient(InFlight& flight, Tensor d) {
+  const bool reads = costmodel::embedding_backward_reads_parameters(rank_.scenario.model);
+  if (reads) embedding_->gather(rank_, Pass::BackwardData);
   embedding_->open_gradients(rank_);
   flight.embedding->give_output_gradient(std::move(d));
   run_layer(*embedding_, *flight.embedding, program::Phase::Backward);
+  if (reads) embedding_->release();
   embedding_->finish_gradients(rank_);
 }
 
@@ -287,7 +291,10 @@ void Stage::finish_gradients() {
   if (!rank_.scenario.model.tied_embeddings || !costmodel::separates_ends(rank_.scenario.layout)) return;
   for (std::optional<Unit>* copy : {&embedding_, &tied_copy_}) {
     if (!copy->has_value()) continue;
-    for (FlatParameters& flat : (*copy)->flats()) flat.add_across(rank_, *rank_.groups.tied_ends);
+    const Parameter table = copy == &embedding_ ? Parameter::EmbeddingWordWeight : Parameter::HeadWeight;
+    for (FlatParameters& flat : (*copy)->flats()) {
+      if (flat.holds(name_of(table))) flat.add_across(rank_, *rank_.groups.tied_ends);
+    }
   }
 }
 
