@@ -87,16 +87,12 @@ Command checked_run(RunWords words) {
   return options;
 }
 
-}  // namespace
-
-CommandRow run_row() {
-  const auto words = std::make_shared<RunWords>();
-  ExecuteOptions& options = words->options;
-  CommandRow row{.name = "run", .help = "Execute real training steps of a layout on this machine's ranks"};
-  append_scenario_options(row.options, options.question);
+/// How many steps, and what they run on.
+void append_rank_options(std::vector<OptionRow>& rows, RunWords& words) {
+  ExecuteOptions& options = words.options;
   const OptionRow own[] = {
-      {"--steps", "N", "Optimizer steps. Default: 1", &words->steps},
-      {"--warmup", "N", "Steps before them whose times do not count. Default: 0", &words->warm_up},
+      {"--steps", "N", "Optimizer steps. Default: 1", &words.steps},
+      {"--warmup", "N", "Steps before them whose times do not count. Default: 0", &words.warm_up},
       {"--device", "NAME", "Where ranks compute: see 'hexaplan backends'. Default: cpu", &options.device,
        validator::backend_names(validator::BackendRole::Device)},
       {"--dtype",
@@ -107,11 +103,11 @@ CommandRow run_row() {
        {"f32", "f64", "bf16", "f16"}},
       {"--ranks", "KIND", "What a rank is: see 'hexaplan backends'. Default: threads of this process",
        &options.ranks, validator::backend_names(validator::BackendRole::Ranks)},
-      {"--solo-rank", "R", "With --ranks solo: the rank that is real. Default: 0", &words->solo_rank},
+      {"--solo-rank", "R", "With --ranks solo: the rank that is real. Default: 0", &words.solo_rank},
       {"--gpus", "N", "With --ranks nccl: GPUs of this process. Default: 1 under a launcher, else all ranks",
-       &words->gpus},
-      {"--rank", "R", "With --ranks nccl and no launcher: number of this process", &words->rank},
-      {"--world", "N", "How many processes there are", &words->world},
+       &words.gpus},
+      {"--rank", "R", "With --ranks nccl and no launcher: number of this process", &words.rank},
+      {"--world", "N", "How many processes there are", &words.world},
       {"--master", "ADDRESS", "Where process 0 listens: host:port", &options.master},
       {"--shrink", "", "Scale the model down, same layout and ratios, so that a laptop can run it",
        &options.shrink},
@@ -119,14 +115,22 @@ CommandRow run_row() {
        &options.report},
       {"--timeline", "", "Bytes by kind over time in the report", &options.timeline},
       {"--memory-limit", "SIZE", "Refuse allocations above SIZE per rank, as a GPU would: 80GiB",
-       &words->memory_limit},
+       &words.memory_limit},
       {"--timeout", "SECONDS", "How long a rank waits for another before the run is given up. Default: 120",
-       &words->timeout},
+       &words.timeout},
+  };
+  rows.insert(rows.end(), std::begin(own), std::end(own));
+}
+
+/// Where training begins, and what is kept of it.
+void append_state_options(std::vector<OptionRow>& rows, RunWords& words) {
+  ExecuteOptions& options = words.options;
+  const OptionRow own[] = {
       {"--save", "FOLDER",
        "Save a checkpoint there after the last step, and after the step in which Ctrl-C or SIGTERM came",
        &options.save},
       {"--save-every", "N", "With --save: a checkpoint after every N steps, too; each is kept",
-       &words->save_every},
+       &words.save_every},
       {"--load", "FOLDER", "Go on from a checkpoint, under any layout of the same model", &options.load},
       {"--weights", "FOLDER",
        "Begin with the weights of a Hugging Face checkpoint (config.json, safetensors), under any layout",
@@ -141,8 +145,8 @@ CommandRow run_row() {
        "Train on these tokens: whole numbers with blanks between them, or 16 or 32 bits each (FILE.bin, with "
        "the FILE.idx of Megatron-LM if there is one). Default: random",
        &options.token_file},
-      {"--seed", "N", "Of initial parameters and random tokens. Default: 1", &words->seed},
-      {"--learning-rate", "X", "Of AdamW. Default: 3e-4", &words->learning_rate},
+      {"--seed", "N", "Of initial parameters and random tokens. Default: 1", &words.seed},
+      {"--learning-rate", "X", "Of AdamW. Default: 3e-4", &words.learning_rate},
       {"--noise", "",
        "Parameters of noise, made on the device, and experts filled in turn: for times and bytes alone",
        &options.noise},
@@ -150,7 +154,17 @@ CommandRow run_row() {
        &options.store.file},
       {"--no-store", "", "Keep nothing", &options.store.off},
   };
-  row.options.insert(row.options.end(), std::begin(own), std::end(own));
+  rows.insert(rows.end(), std::begin(own), std::end(own));
+}
+
+}  // namespace
+
+CommandRow run_row() {
+  const auto words = std::make_shared<RunWords>();
+  CommandRow row{.name = "run", .help = "Execute real training steps of a layout on this machine's ranks"};
+  append_scenario_options(row.options, words->options.question);
+  append_rank_options(row.options, *words);
+  append_state_options(row.options, *words);
   row.finish = [words] { return checked_run(*words); };
   return row;
 }

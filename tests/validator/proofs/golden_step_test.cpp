@@ -12,10 +12,10 @@
 #include "presets/models/read_model_config.h"
 #include "tests/validator/proofs/global_parameters.h"
 #include "tests/validator/step/tiny_scenario.h"
-#include "validator/executor/parameters/initial_values.h"
 #include "validator/executor/communicator/threads/thread_ranks.h"
 #include "validator/executor/device/cpu/cpu_device.h"
 #include "validator/executor/parallel/rotary.h"
+#include "validator/executor/parameters/initial_values.h"
 #include "validator/executor/step/run_steps.h"
 
 namespace hexaplan::tests {
