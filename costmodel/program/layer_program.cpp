@@ -44,6 +44,14 @@ class ForwardBuilder {
       weigh_bias({Width::One, shape.width, Split::Whole, bias});
     return out;
   }
+  /// Of a latent, an RMSNorm whatever the model's other norms are; it may look at the first columns alone.
+  ValueId latent_norm(Site site, ValueId x, Width width, Parameter weight) {
+    const Rows rows = program_.of(x).shape.rows;
+    const ValueId out = emit(site, Kind::Norm, {x}, Tensor::LatentNormOutput, {rows, width});
+    also(Tensor::NormStatistics, {rows, Width::One, Type::Fp32});
+    weigh({Width::One, width, Split::Whole, weight});
+    return out;
+  }
   ValueId matmul(Site site, ValueId x, Tensor output, Shape shape, Weight weight) {
     const bool grouped = shape.rows == Rows::ExpertRows;
     const ValueId out = emit(site, grouped ? Kind::GroupedMatmul : Kind::Matmul, {x}, output, shape);
@@ -120,8 +128,8 @@ Latent latent_projections(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
         b.matmul(Site::QueryDown, x, Tensor::QueryLatent, tokens(Width::QueryLatent),
                  {Width::QueryLatent, Width::Hidden, Split::Region, Parameter::AttentionQueryDownWeight});
     down = b.bias(Site::QueryDownBias, m.attention.qkv_bias, down, Parameter::AttentionQueryDownBias);
-    const ValueId normed = b.norm(Site::QueryNorm, down, Parameter::AttentionQueryDownNormWeight,
-                                  Parameter::Count, Tensor::LatentNormOutput);
+    const ValueId normed =
+        b.latent_norm(Site::QueryNorm, down, Width::QueryLatent, Parameter::AttentionQueryDownNormWeight);
     query = b.matmul(Site::QueryUp, normed, Tensor::Query, tokens(Width::Query),
                      {Width::Query, Width::QueryLatent, Split::Column, Parameter::AttentionQueryUpWeight});
   } else {
@@ -132,10 +140,8 @@ Latent latent_projections(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
       b.matmul(Site::KeyValueDown, x, Tensor::KeyValueLatent, tokens(Width::KeyValueLatent),
                {Width::KeyValueLatent, Width::Hidden, Split::Region, Parameter::AttentionKeyValueDownWeight});
   latent = b.bias(Site::KeyValueDownBias, m.attention.qkv_bias, latent, Parameter::AttentionKeyValueDownBias);
-  const ValueId normed = b.emit(Site::KeyValueNorm, Kind::Norm, {latent}, Tensor::LatentNormOutput,
-                                tokens(Width::KeyValueNormed));
-  b.also(Tensor::NormStatistics, {Rows::Tokens, Width::One, Type::Fp32});
-  b.weigh({Width::One, Width::KeyValueNormed, Split::Whole, Parameter::AttentionKeyValueDownNormWeight});
+  const ValueId normed = b.latent_norm(Site::KeyValueNorm, latent, Width::KeyValueNormed,
+                                       Parameter::AttentionKeyValueDownNormWeight);
   const ValueId up = b.matmul(
       Site::KeyValueUp, normed, Tensor::KeyValueUp, tokens(Width::KeyValueUp),
       {Width::KeyValueUp, Width::KeyValueNormed, Split::Column, Parameter::AttentionKeyValueUpWeight});

@@ -17,9 +17,15 @@ bool is_never_executed(const Scenario& sc) {
   const Recipe& r = sc.recipe;
   const Layout& l = sc.layout;
   return r.optimizer != Optimizer::AdamW || r.optimizer_in_backward ||
-         r.recompute.mode == RecomputeMode::SelectiveModules || l.schedule == ScheduleKind::DualPipe ||
-         (l.cp > 1 && l.context == ContextKind::AllToAll) ||
-         sc.model.attention.kind != AttentionKind::Grouped;
+         r.recompute.mode == RecomputeMode::SelectiveModules || l.schedule == ScheduleKind::DualPipe;
+}
+
+/// The models that M8's ledger was written for; of others it forgets statistics and copies.
+bool is_llama(const ModelSpec& m) {
+  const AttentionSpec& a = m.attention;
+  return a.kind == AttentionKind::Grouped && !a.qk_norm && a.value_clip == 0 && m.norm == NormKind::Rms &&
+         m.norms_per_layer == 2 && !m.norms_after && !m.parallel_residual && m.mlp.gated &&
+         m.positions == PositionKind::Rotary && !m.embedding_norm && m.logit_softcap == 0 && !m.is_moe();
 }
 
 /// Where M8's ledger equals the replay.
@@ -27,7 +33,8 @@ bool ledger_is_exact(const Scenario& sc) {
   const auto chunks = chunk_layers(sc);
   return std::adjacent_find(chunks.begin(), chunks.end(), std::not_equal_to<>{}) == chunks.end() &&
          !splits_backward(sc.layout.schedule) && chunks_per_stage(sc.layout) == 1 &&
-         sc.layout.sharding.stage < 2 && !sc.model.is_moe();
+         sc.layout.sharding.stage < 2 && (sc.layout.cp == 1 || sc.layout.context != ContextKind::AllToAll) &&
+         is_llama(sc.model);
 }
 
 ReplayedTask::Level level_of(const MemoryBreakdown& live) {

@@ -22,10 +22,9 @@ constexpr std::array kGaps{
     Gap{"recomputation by operator",
         [](const Scenario& s) { return s.recipe.recompute.mode == RecomputeMode::SelectiveOperators; }},
     Gap{"norms written out", [](const Scenario& s) { return !s.recipe.fused_norm; }},
-    Gap{"parallel residual branches",
-        [](const Scenario& s) { return s.model.parallel_residual || s.model.norms_per_layer < 2; }},
+    Gap{"a block without a norm before its MLP",
+        [](const Scenario& s) { return s.model.norms_per_layer < 2 && !s.model.parallel_residual; }},
     Gap{"multi-token prediction", [](const Scenario& s) { return s.model.mtp_layers > 0; }},
-    Gap{"gated shared experts", [](const Scenario& s) { return s.model.moe.shared_gate; }},
     Gap{"uneven routing",
         [](const Scenario& s) {
           return s.recipe.routing.imbalance != 1 || s.recipe.routing.capacity_factor > 0;

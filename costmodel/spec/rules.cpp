@@ -246,16 +246,20 @@ std::int64_t ranks_inside(const Layout& l, Axis axis) {
 bool experts_fill_the_stage(const Scenario& sc, Reason* why) {
   const Layout& l = sc.layout;
   if (!sc.model.is_moe()) return true;
-  const std::int64_t stage = static_cast<std::int64_t>(l.dp) * l.cp * l.tp, etp = l.expert_tensor();
-  const std::int64_t cut = l.ep * etp;
-  if (stage % cut != 0) {
-    return fails(why, [&] {
-      return Reason{fmt::format("ep·etp = {} does not divide the {} ranks (dp·cp·tp) of a stage", cut, stage),
-                    fmt::format("use ep·etp of {}", std::gcd(stage, cut))};
-    });
-  }
-  // Groups are made of whole rows of neighbouring ranks of a stage.
-  const std::int64_t row = ranks_inside(l, Axis::Pipeline);
+  const std::int64_t stage = static_cast<std::int64_t>(l.dp) * l.cp * l.tp;
+  const std::int64_t cut = static_cast<std::int64_t>(l.ep) * l.expert_tensor();
+  if (stage % cut == 0) return true;
+  return fails(why, [&] {
+    return Reason{fmt::format("ep·etp = {} does not divide the {} ranks (dp·cp·tp) of a stage", cut, stage),
+                  fmt::format("use ep·etp of {}", std::gcd(stage, cut))};
+  });
+}
+
+/// Groups are made of whole rows of neighbouring ranks of a stage.
+bool expert_groups_tile_rows(const Scenario& sc, Reason* why) {
+  const Layout& l = sc.layout;
+  if (!sc.model.is_moe()) return true;
+  const std::int64_t etp = l.expert_tensor(), cut = l.ep * etp, row = ranks_inside(l, Axis::Pipeline);
   if (row % cut == 0 || (row % etp == 0 && cut % row == 0)) return true;
   return fails(why, [&] {
     return Reason{
@@ -266,19 +270,28 @@ bool experts_fill_the_stage(const Scenario& sc, Reason* why) {
 }
 
 bool shard_group_divides(const Scenario& sc, Reason* why) {
+  const int group = sc.layout.sharding.group;
+  if (group == 0 || (sc.layout.dp * sc.layout.cp) % group == 0) return true;
+  return fails(why, [&] {
+    return Reason{fmt::format("shard groups of {} ranks do not tile the {} data-parallel ranks (dp·cp)",
+                              group, sc.layout.dp * sc.layout.cp),
+                  divisors_that_pass("shard", std::int64_t{sc.layout.dp} * sc.layout.cp, 4096)};
+  });
+}
+
+/// Groups are made of whole rows along the inner of the two axes.
+bool shard_groups_tile_rows(const Scenario& sc, Reason* why) {
   const Layout& l = sc.layout;
   const int group = l.sharding.group;
   if (group == 0) return true;
-  // Groups are made of whole rows along the inner of the two axes.
   const auto before = [&](Axis axis) { return std::find(l.order.begin(), l.order.end(), axis); };
   const int row = before(Axis::Data) < before(Axis::Context) ? l.dp : l.cp;
-  const bool tiles = (l.dp * l.cp) % group == 0;
-  if (tiles && (row % group == 0 || group % row == 0)) return true;
+  if (row % group == 0 || group % row == 0) return true;
   return fails(why, [&] {
-    return Reason{fmt::format("shard groups of {} ranks do not tile the {} data-parallel ranks (dp·cp){}",
-                              group, l.dp * l.cp, tiles ? fmt::format(" in rows of {}", row) : ""),
-                  tiles ? fmt::format("use shard groups that divide {} or are a multiple of it", row)
-                        : divisors_that_pass("shard", std::int64_t{l.dp} * l.cp, 4096)};
+    return Reason{
+        fmt::format("shard groups of {} ranks do not tile the {} data-parallel ranks (dp·cp) in rows of {}",
+                    group, l.dp * l.cp, row),
+        fmt::format("use shard groups that divide {} or are a multiple of it", row)};
   });
 }
 
@@ -370,6 +383,8 @@ constexpr std::array kRules{
     Rule{"sequence-divides", RuleScope::Sequence, &Layout::cp, sequence_divides},
     Rule{"shard-group-divides", RuleScope::Shards, nullptr, shard_group_divides},
     Rule{"offload-needs-zero3", RuleScope::Shards, nullptr, offloaded_parameters_are_sharded},
+    Rule{"expert-groups-tile-rows", RuleScope::Order, nullptr, expert_groups_tile_rows},
+    Rule{"shard-groups-tile-rows", RuleScope::Order, nullptr, shard_groups_tile_rows},
 };
 static_assert(std::is_sorted(kRules.begin(), kRules.end(),
                              [](const Rule& a, const Rule& b) { return a.scope < b.scope; }),

@@ -23,6 +23,7 @@ enum class RuleScope : std::uint8_t {
   Batch,     // micro-batch
   Sequence,  // sp
   Shards,    // ZeRO stage and shard group
+  Order,     // in which axes number the ranks
 };
 
 /// One row of the table of rules that a layout must pass before it is priced.

@@ -259,6 +259,10 @@ void UnitSearch::price(const LayoutChoice& combination) {
   active_.clear();
   for (const std::uint16_t sharding : combination.shardings) {
     set_sharding(sharding);
+    if (const auto rule = broken(RuleScope::Order)) {
+      findings_->reject(*rule, recompute_choices(pipe), candidate_);
+      continue;
+    }
     const StatePart& states = state_part(pipe, sharding);
     if (most_memory_ < states.least_peak) {
       prune(combination, states);

@@ -93,7 +93,7 @@ TEST(verify_command, says_why_a_layout_is_not_executed) {
   const Finished run = run_hexaplan("verify --model deepseek-v3 --layout 'ep8 dp8'");
   EXPECT_EQ(run.exit_code, 3);
   EXPECT_THAT(run.out, HasSubstr("Not executed"));
-  EXPECT_THAT(run.out, HasSubstr("executor-attention"));
+  EXPECT_THAT(run.out, HasSubstr("executor-mtp"));
 }
 
 TEST(verify_command, needs_a_question) {

@@ -68,7 +68,7 @@ TEST(rules, each_rejection_names_its_rule_shows_its_numbers_and_says_what_would_
        "use ep=1"},
       {"shard-group-divides", [](Scenario& s) { s.layout.sharding.group = 3; },
        "shard groups of 3 ranks do not tile the 4 data-parallel ranks (dp·cp)", "use shard=1, 2 or 4"},
-      {"shard-group-divides",
+      {"shard-groups-tile-rows",
        [](Scenario& s) {
          s.cluster.gpus = 24;
          s.layout.dp = 3, s.layout.cp = 2, s.layout.sharding.group = 3;
@@ -76,7 +76,7 @@ TEST(rules, each_rejection_names_its_rule_shows_its_numbers_and_says_what_would_
        },
        "shard groups of 3 ranks do not tile the 6 data-parallel ranks (dp·cp) in rows of 2",
        "use shard groups that divide 2 or are a multiple of it"},
-      {"experts-fill-the-stage",
+      {"expert-groups-tile-rows",
        [](Scenario& s) {
          s.cluster.gpus = 12;
          s.model.moe = {.experts = 8, .top_k = 2, .expert_ffn = 64};

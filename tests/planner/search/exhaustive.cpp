@@ -165,7 +165,8 @@ class Loops {
   }
 
   static bool stages_are_known(const std::string& rule) {
-    return rule == "batch-divides" || rule == "sequence-divides" || rule == "shard-group-divides";
+    return rule == "batch-divides" || rule == "sequence-divides" || rule == "shard-group-divides" ||
+           rule == "expert-groups-tile-rows" || rule == "shard-groups-tile-rows";
   }
 
   void leaf() {

@@ -361,7 +361,7 @@ TEST(gpu_error, names_the_call_its_place_the_gpu_and_what_to_do) {
                         .call = "cudaMallocHost(&memory, kHalfBytes)",
                         .code = "cudaErrorInsufficientDriver",
                         .message = "CUDA driver version is insufficient for CUDA runtime version",
-                        .file = "/home/somebody/hexaplan/validator/device/cuda/runtime/staging.cpp",
+                        .file = "/home/somebody/hexaplan/validator/executor/device/cuda/runtime/staging.cpp",
                         .line = 17,
                         .gpu = 3}};
   EXPECT_THAT(error.what(), AllOf(HasSubstr("cudaMallocHost(&memory, kHalfBytes)"),

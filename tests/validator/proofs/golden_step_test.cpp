@@ -317,7 +317,7 @@ void stretch(ModelSpec& m, RopeScaling scaling) {
 INSTANTIATE_TEST_SUITE_P(
     fields, identity,
     testing::Values(Said{"base", [](ModelSpec& m) { m.rotary.base = 5e5; }},
-                    Said{"local_base", [](ModelSpec& m) { m.rotary.local_base = 1e4; }},
+                    Said{"local_base", [](ModelSpec& m) { m.rotary.local_base = 1e3; }},
                     Said{"partial", [](ModelSpec& m) { m.rotary.share = 0.5; }},
                     Said{"odd_columns", [](ModelSpec& m) { m.rotary.share = 0.75; }},
                     Said{"interleaved", [](ModelSpec& m) { m.rotary.interleaved = true; }},

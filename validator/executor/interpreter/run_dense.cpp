@@ -29,17 +29,30 @@ View Weights::gradient(const program::Weight& weight) const {
   return unit->gradient(name_of(weight.first), name_of(last));
 }
 
+namespace {
+
+/// A LayerNorm keeps two numbers of a row.
+NormForm norm_form_of(const Operation& o, program::ValueId statistics) {
+  NormForm form = norm_form(o.model());
+  const bool both = o.program().of(statistics).shape.width == program::Width::Two;
+  form.kind = both ? costmodel::NormKind::Layer : costmodel::NormKind::Rms;
+  return form;
+}
+
+}  // namespace
+
 /// A norm of fewer columns than its operand has looks at the first ones (the latent of keys and values, which
 /// their shared rotary part follows).
 void run_norm(const Operation& o) {
   const View x = o.in(0).column_range(0, o.out(0).cols);
-  o.rank.device.norm(norm_form(o.model()), x, o.weight(), o.bias(), o.out(0), o.out(1));
+  const NormForm form = norm_form_of(o, o.op.writes[1]);
+  o.rank.device.norm(form, x, o.weight(), o.bias(), o.out(0), o.out(1));
 }
 
 void run_norm_back(const Operation& o) {
   const std::size_t first = o.accumulates() ? 1 : 0;
   const View dy = o.in(first), x = o.in(first + 1).column_range(0, dy.cols);
-  NormForm form = norm_form(o.model());
+  NormForm form = norm_form_of(o, o.op.reads[first + 2]);
   form.accumulate = o.accumulates() || dy.cols < o.out(0).cols;
   if (form.accumulate && !o.accumulates()) o.rank.device.fill(o.out(0), 0);
   o.rank.device.norm_backward(form, dy, x, o.weight(), o.in(first + 2), o.out(0).column_range(0, dy.cols),
