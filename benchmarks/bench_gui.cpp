@@ -43,7 +43,7 @@ Question question(const char* model, const char* cluster, const costmodel::Layou
   return q;
 }
 
-Question largeQuestion() {
+Question large_question() {
   return question("llama-3.1-405b", "2048x8xH100",
                   {.dp = 32, .tp = 8, .pp = 64, .sp = true, .sharding = {.stage = 1}}, 2048);
 }
@@ -55,7 +55,7 @@ void paint(const PlotView& view, QImage& image) {
 
 /// A slider moves: the estimate, every number and every chart of a page for 64 stages.
 void estimate_and_charts(benchmark::State& state) {
-  Question q = largeQuestion();
+  Question q = large_question();
   StageMemoryBars bars;
   TimeBreakdown time;
   Treemap map;

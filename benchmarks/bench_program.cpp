@@ -14,7 +14,8 @@ namespace {
 using namespace hexaplan;
 using namespace hexaplan::costmodel;
 
-Scenario scenario_of(const char* model, const char* cluster, Layout layout, std::int64_t microbatches) {
+Scenario scenario_of(const char* model, const char* cluster, const Layout& layout,
+                     std::int64_t microbatches) {
   Scenario sc;
   sc.model = presets::look_up_model(presets::JsonValue{model});
   sc.cluster = presets::look_up_cluster(presets::JsonValue{cluster});

@@ -28,7 +28,7 @@ Scenario large_pipeline() {
   return sc;
 }
 
-void simulate(benchmark::State& state, SimulationOptions options) {
+void simulate(benchmark::State& state, const SimulationOptions& options) {
   const Scenario sc = large_pipeline();
   const Calibration calibration = presets::find_calibration(sc.cluster.gpu);
   if (const auto rejection = first_rejection(sc)) {

@@ -142,23 +142,32 @@ std::vector<std::string> known_choices(std::string_view axis) {
   return out;
 }
 
+/// Those that are known, then others that were made, in order.
+std::vector<std::string> choices_of(const CoverageAxis& axis, std::span<const Scenario> scenarios) {
+  std::vector<std::string> choices = known_choices(axis.name);
+  const std::size_t known = choices.size();
+  for (const Scenario& s : scenarios) {
+    if (std::find(choices.begin(), choices.end(), axis.choice(s)) == choices.end())
+      choices.push_back(axis.choice(s));
+  }
+  std::stable_sort(choices.begin() + static_cast<std::ptrdiff_t>(known), choices.end(), comes_before);
+  return choices;
+}
+
+CoverageRow count_choice(const CoverageAxis& axis, const std::string& choice,
+                         std::span<const Scenario> scenarios) {
+  const auto made = std::count_if(scenarios.begin(), scenarios.end(),
+                                  [&](const Scenario& s) { return axis.choice(s) == choice; });
+  return {std::string{axis.name}, choice, made};
+}
+
 }  // namespace
 
 std::vector<CoverageRow> coverage_of(std::span<const Scenario> scenarios) {
   std::vector<CoverageRow> out;
   for (const CoverageAxis& axis : kCoverageAxes) {
-    std::vector<std::string> choices = known_choices(axis.name);
-    const std::size_t known = choices.size();
-    for (const Scenario& s : scenarios) {
-      if (std::find(choices.begin(), choices.end(), axis.choice(s)) == choices.end())
-        choices.push_back(axis.choice(s));
-    }
-    std::stable_sort(choices.begin() + static_cast<std::ptrdiff_t>(known), choices.end(), comes_before);
-    for (const std::string& choice : choices) {
-      const auto made = std::count_if(scenarios.begin(), scenarios.end(),
-                                      [&](const Scenario& s) { return axis.choice(s) == choice; });
-      out.push_back({std::string{axis.name}, choice, made});
-    }
+    for (const std::string& choice : choices_of(axis, scenarios))
+      out.push_back(count_choice(axis, choice, scenarios));
   }
   for (const Technique& technique : kTechniques) {
     const auto used = std::count_if(scenarios.begin(), scenarios.end(), technique.is_used);

@@ -73,9 +73,8 @@ class UnitOperations {
     if (flat.stage == 1 || flat.stage == 2) all_gather(Pass::Step, units);
     if (flat.stage < 3) return;
     all_gather(Pass::Forward, units * uses * microbatches_);
-    const bool backward_reads =
-        role == UnitRole::Layer ||
-        (role == UnitRole::Embedding && embedding_backward_reads_parameters(sc_.model));
+    const bool backward_reads = role == UnitRole::Layer || (role == UnitRole::Embedding &&
+                                                            embedding_backward_reads_parameters(sc_.model));
     if (backward_reads) all_gather(Pass::BackwardData, units * microbatches_);
   }
 

@@ -32,6 +32,7 @@ std::vector<fs::path> indexed_files(const fs::path& folder) {
     names.insert(name);
   }
   std::vector<fs::path> files;
+  files.reserve(names.size());
   for (const std::string& name : names) files.push_back(folder / name);
   return files;
 }

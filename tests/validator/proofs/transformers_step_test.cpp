@@ -132,11 +132,12 @@ class HfSteps {
     for (const presets::StoredTensor& t : map_.tensors())
       out.emplace_back(static_cast<std::size_t>(t.elements()), NAN);
     for (const auto& [key, values] : tensors) {
-      map_.visit(layer_of(key.first), key.second, 0, std::ssize(values), [&](const StoredRun& run) {
-        for (std::int64_t i = 0; i < run.count; ++i)
-          out[run.tensor][static_cast<std::size_t>(run.first + i * run.stride)] =
-              values[static_cast<std::size_t>(run.at + i)];
-      });
+      map_.visit(layer_of(key.first), key.second, 0, std::ssize(values),
+                 [&, &values = values](const StoredRun& run) {
+                   for (std::int64_t i = 0; i < run.count; ++i)
+                     out[run.tensor][static_cast<std::size_t>(run.first + i * run.stride)] =
+                         values[static_cast<std::size_t>(run.at + i)];
+                 });
     }
     return out;
   }

@@ -136,8 +136,7 @@ void Frame::release(std::size_t at) {
 
 void Frame::release_workspace(std::size_t at) {
   const program::Op& op = of_->program.ops[at];
-  for (std::size_t i = static_cast<std::size_t>(op.in_place); i < op.writes.size(); ++i)
-    release_if_last(op.writes[i], at);
+  for (std::size_t i = position(op.in_place); i < op.writes.size(); ++i) release_if_last(op.writes[i], at);
 }
 
 void Frame::swap(ValueId a, ValueId b) {

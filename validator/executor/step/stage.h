@@ -35,7 +35,7 @@ class RankPrograms {
  private:
   struct Variant {
     bool moe, recomputed, splits_backward;
-    friend auto operator<=>(const Variant&, const Variant&) = default;
+    friend auto operator<=>(const Variant&, const Variant&) = default;  // NOLINT(modernize-use-nullptr)
   };
   const costmodel::Scenario& scenario_;
   costmodel::program::Sizes sizes_;

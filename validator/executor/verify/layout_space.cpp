@@ -349,20 +349,28 @@ class Pool {
   std::vector<Values> known_;
 };
 
+/// Adds a draw that has value `v` in dimension `d`; false where none is accepted.
+bool has_home(Pool& pool, std::size_t d, int v) {
+  const std::pair<std::size_t, int> fixed[] = {{d, v}};
+  bool found = false;
+  pool.draw_with(fixed, 1, [&](const Values& values) {
+    pool.add(values);
+    found = true;
+  });
+  return found;
+}
+
+void close_pairs_with(std::set<Pair>& open, std::size_t d, int v) {
+  std::erase_if(open, [&](const Pair& p) {
+    return (p.first == d && p.first_value == v) || (p.second == d && p.second_value == v);
+  });
+}
+
 /// Finds a home for every value; pairs of those that nothing accepts are no longer open.
 void drop_refused_values(Pool& pool, std::set<Pair>& open) {
   for (std::size_t d = 0; d < kDimensions.size(); ++d) {
     for (int v = 0; v < kDimensions[d].values; ++v) {
-      const std::pair<std::size_t, int> fixed[] = {{d, v}};
-      bool found = false;
-      pool.draw_with(fixed, 1, [&](const Values& values) {
-        pool.add(values);
-        found = true;
-      });
-      if (found) continue;
-      std::erase_if(open, [&](const Pair& p) {
-        return (p.first == d && p.first_value == v) || (p.second == d && p.second_value == v);
-      });
+      if (!has_home(pool, d, v)) close_pairs_with(open, d, v);
     }
   }
 }

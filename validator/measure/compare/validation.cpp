@@ -30,7 +30,7 @@ std::string_view name_of(ScenarioUse use) {
 namespace {
 
 /// A rank's own steps, in the flags of the job's.
-Seconds median_of(const RankReport& rank, std::vector<StepReport> steps) {
+Seconds median_step(const RankReport& rank, std::vector<StepReport> steps) {
   for (std::size_t i = 0; i < steps.size() && i < rank.step_times.size(); ++i)
     steps[i].time = rank.step_times[i];
   return median_step_time(steps);
@@ -108,7 +108,7 @@ void compare_memory(const Estimate& estimate, const Scenario& scenario, const Ra
 std::vector<MeasuredRank> ranks_of(const std::vector<ExecutionReport>& runs) {
   std::vector<MeasuredRank> ranks;
   for (const ExecutionReport& run : runs) {
-    for (const RankReport& rank : run.ranks) ranks.push_back({&rank, median_of(rank, run.steps)});
+    for (const RankReport& rank : run.ranks) ranks.push_back({&rank, median_step(rank, run.steps)});
   }
   return ranks;
 }

@@ -99,44 +99,50 @@ struct Clamp {
   [[nodiscard]] T up(T u) const { return std::clamp(u, -limit, limit) + offset; }
 };
 
+// One row of `cols` results.
+
+template <class Function, class T>
+void forward_of_row(const Function& f, const ActivationForm& form, const Clamp<T>& clamp, std::int64_t cols,
+                    const T* x, T* y) {
+  if (!form.gated) {
+    for (std::int64_t c = 0; c < cols; ++c) y[c] = f(x[c]).value;
+    return;
+  }
+  for (std::int64_t c = 0; c < cols; ++c) y[c] = f(clamp.gate(x[c])).value * clamp.up(x[cols + c]);
+}
+
+template <class Function, class T>
+void backward_of_row(const Function& f, const ActivationForm& form, const Clamp<T>& clamp, std::int64_t cols,
+                     const T* dy, const T* x, T* dx) {
+  if (!form.gated) {
+    for (std::int64_t c = 0; c < cols; ++c) dx[c] = dy[c] * f(x[c]).slope;
+    return;
+  }
+  for (std::int64_t c = 0; c < cols; ++c) {
+    const T gate = x[c], up = x[cols + c];
+    const Value<T> v = f(clamp.gate(gate));
+    dx[c] = gate <= clamp.limit ? dy[c] * clamp.up(up) * v.slope : T{0};
+    dx[cols + c] = std::abs(up) <= clamp.limit ? dy[c] * v.value : T{0};
+  }
+}
+
 }  // namespace
 
 template <class T>
 void activation_forward(const ActivationForm& form, Input<T> x, Matrix<T> act) {
   const Clamp<T> clamp{form.clamp};
   with_function(form.kind, [&](const auto& f) {
-    for (std::int64_t r = 0; r < act.rows; ++r) {
-      const T* in = x.row(r);
-      T* y = act.row(r);
-      if (!form.gated) {
-        for (std::int64_t c = 0; c < act.cols; ++c) y[c] = f(in[c]).value;
-        continue;
-      }
-      for (std::int64_t c = 0; c < act.cols; ++c)
-        y[c] = f(clamp.gate(in[c])).value * clamp.up(in[act.cols + c]);
-    }
+    for (std::int64_t r = 0; r < act.rows; ++r)
+      forward_of_row(f, form, clamp, act.cols, x.row(r), act.row(r));
   });
 }
 
 template <class T>
 void activation_backward(const ActivationForm& form, Input<T> d_act, Input<T> x, Matrix<T> dx) {
   const Clamp<T> clamp{form.clamp};
-  const std::int64_t f_cols = d_act.cols;
   with_function(form.kind, [&](const auto& f) {
-    for (std::int64_t r = 0; r < d_act.rows; ++r) {
-      const T *dy = d_act.row(r), *in = x.row(r);
-      T* out = dx.row(r);
-      if (!form.gated) {
-        for (std::int64_t c = 0; c < f_cols; ++c) out[c] = dy[c] * f(in[c]).slope;
-        continue;
-      }
-      for (std::int64_t c = 0; c < f_cols; ++c) {
-        const T gate = in[c], up = in[f_cols + c];
-        const Value<T> v = f(clamp.gate(gate));
-        out[c] = gate <= clamp.limit ? dy[c] * clamp.up(up) * v.slope : T{0};
-        out[f_cols + c] = std::abs(up) <= clamp.limit ? dy[c] * v.value : T{0};
-      }
-    }
+    for (std::int64_t r = 0; r < d_act.rows; ++r)
+      backward_of_row(f, form, clamp, d_act.cols, d_act.row(r), x.row(r), dx.row(r));
   });
 }
 

@@ -107,11 +107,9 @@ void mask(const AttentionBlock& block, const Tile& tile, Dense<T>& scores) {
     const std::int64_t place = key_place(block, tile.first_query + i);
     for (std::int64_t j = 0; j < tile.keys; ++j) {
       const std::int64_t key = tile.first_key + j;
-      if (key < seen.first || key >= seen.last) {
-        scores(i, j) = -std::numeric_limits<T>::infinity();
-      } else {
-        scores(i, j) -= slope * static_cast<T>(place - key);
-      }
+      const bool hidden = key < seen.first || key >= seen.last;
+      scores(i, j) =
+          hidden ? -std::numeric_limits<T>::infinity() : scores(i, j) - slope * static_cast<T>(place - key);
     }
   }
 }

@@ -70,6 +70,13 @@ void backward_of_group(const NormForm& form, const Statistics<T>& s, const Facto
   }
 }
 
+template <class T>
+void forward_of_group(const Statistics<T>& s, const Factors<T>& factors, std::int64_t width, const T* x,
+                      const T* bias, T* y) {
+  for (std::int64_t c = 0; c < width; ++c)
+    y[c] = (x[c] - s.mean) * s.rstd * factors[c] + (bias != nullptr ? bias[c] : T{0});
+}
+
 }  // namespace
 
 template <class T>
@@ -80,12 +87,9 @@ void norm_forward(const NormForm& form, Input<T> x, const T* weight, const T* bi
   for (std::int64_t r = 0; r < x.rows; ++r) {
     for (std::int64_t g = 0; g < groups; ++g) {
       const T* in = x.row(r) + g * width;
-      T* out = y.row(r) + g * width;
       const Statistics<T> s = statistics_of(form, in, width);
       write(form, s, g, statistics.row(r));
-      for (std::int64_t c = 0; c < width; ++c) {
-        out[c] = (in[c] - s.mean) * s.rstd * factors[c] + (bias != nullptr ? bias[c] : T{0});
-      }
+      forward_of_group(s, factors, width, in, bias, y.row(r) + g * width);
     }
   }
 }
