@@ -238,12 +238,13 @@ ValueId experts(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
 Program forward_layer(const ModelSpec& m, LayerClass kind) {
   ForwardBuilder b{m, Part::Layer};
   const ValueId x = b.input(Tensor::LayerInput, kHiddenStates);
-  // Norms stand before the branches, or behind the residual streams.
+  // Norms stand before the branches, or behind the residual streams (OPT-350m, which has no experts).
+  const bool after = m.norms_after && !kind.moe;
   const auto before = [&](Site site, ValueId read, Parameter weight, Parameter bias) {
-    return m.norms_after ? read : b.norm(site, read, weight, bias);
+    return after ? read : b.norm(site, read, weight, bias);
   };
   const auto behind = [&](Site site, ValueId sum, Parameter weight, Parameter bias) {
-    return m.norms_after ? b.norm(site, sum, weight, bias) : sum;
+    return after ? b.norm(site, sum, weight, bias) : sum;
   };
   const ValueId first_normed = before(Site::Norm1, x, Parameter::Norm1Weight, Parameter::Norm1Bias);
   const ValueId attended = b.post_norm(Site::PostNorm1, attention(b, m, first_normed),

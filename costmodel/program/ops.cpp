@@ -7,14 +7,15 @@
 namespace hexaplan::costmodel::program {
 namespace {
 
-/// Entering a tensor-parallel region without SP changes nothing: both names are read from one buffer.
+/// Entering a tensor-parallel region without SP changes nothing: all names are read from one buffer.
+ValueId before_entering(const Program& p, ValueId id) {
+  for (const Op* made = producer(p, id); made != nullptr && made->kind == Kind::EnterTensor;
+       made = producer(p, id))
+    id = made->reads[0];
+  return id;
+}
 bool aliases(const Program& p, ValueId held, ValueId wanted) {
-  while (held != wanted) {
-    const Op* made = producer(p, held);
-    if (made == nullptr || made->kind != Kind::EnterTensor) return false;
-    held = made->reads[0];
-  }
-  return true;
+  return before_entering(p, held) == before_entering(p, wanted);
 }
 
 std::string describe(const Program& p, const Op& op, ValueId id, std::string_view fault) {

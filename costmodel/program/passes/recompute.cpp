@@ -195,8 +195,10 @@ Program recompute_modules(Program p, const Techniques& t) {
     std::vector<bool> made(p.values.size(), false), dropped = made;
     if (!drop_from(p, group, t.modules, made, dropped)) continue;
     const std::vector<bool> anyway = t.stops_recomputing_early ? std::vector<bool>{} : made;
+    // Under other names, too: parallel branches enter the tensor-parallel region with one norm's output.
+    const std::vector<bool> gone = with_operands(p, dropped);
     const auto begins = [&](const Op& op) {
-      return reads_any(op, dropped) || (group_of(op) == group && op.site != Site::Gradients);
+      return reads_any(op, gone) || (group_of(op) == group && op.site != Site::Gradients);
     };
     const std::size_t place = first_backward(p, begins);
     p = Rematerialisation{std::move(p), std::move(dropped), made}.run(place, false, anyway);

@@ -107,9 +107,9 @@ bool FlatParameters::holds(std::string_view name) const {
 
 namespace {
 
-/// Vectors are rows to whoever reads them, whether they are cut or not.
+/// Vectors are rows to whoever reads them, whether they are cut or not. A matrix may have one column, too.
 bool is_vector(const LocalTensor& t) {
-  return t.global_rows == 1 || t.global_cols == 1;
+  return !t.decays;
 }
 
 }  // namespace
