@@ -4,9 +4,8 @@
 #include <numeric>
 #include <string_view>
 
-#include "costmodel/program/compile.h"
-#include "costmodel/program/layer_program.h"
 #include "costmodel/program/sizes.h"
+#include "costmodel/program/variants.h"
 
 namespace hexaplan::costmodel::program {
 namespace {
@@ -274,43 +273,11 @@ void Writer::message(const Step& step) {
                   .formula = "C1"});
 }
 
-/// Steps of the scenario's variant of a part of its model. Compiled once per thread and variant, for the
-/// model that was asked for last.
+/// Steps of a part of the scenario's model, recomputed as far as the recipe says.
 const std::vector<Step>& compiled_steps(const Scenario& sc, Part part, LayerClass kind) {
-  struct Variant {
-    Part part;
-    bool moe, fused_loss;
-    Techniques techniques;
-    std::vector<Step> steps;
-  };
-  struct Memo {
-    ModelSpec model;
-    std::vector<Variant> variants;
-  };
-  constexpr std::size_t kMost = 512;  // a search asks for some dozens
-  thread_local Memo memo;
-  if (memo.variants.size() >= kMost || memo.model != sc.model) memo = {.model = sc.model, .variants = {}};
   const RecomputeMode mode = sc.recipe.recompute.mode;
   const bool whole = mode == RecomputeMode::Full || mode == RecomputeMode::Layers;
-  const Techniques t = techniques_of(sc, part == Part::Layer && whole);
-  const bool moe = part == Part::Layer && kind.moe;
-  const bool fused_loss = part == Part::Head && fuses_cross_entropy(sc);
-  for (const Variant& v : memo.variants) {
-    if (v.part == part && v.moe == moe && v.fused_loss == fused_loss && v.techniques == t) return v.steps;
-  }
-  const auto forward = [&] {
-    switch (part) {
-      case Part::Embedding:
-        return forward_embedding(sc.model);
-      case Part::Head:
-        return forward_head(sc.model, fused_loss);
-      case Part::Layer:
-        break;
-    }
-    return forward_layer(sc.model, kind);
-  };
-  memo.variants.push_back({part, moe, fused_loss, t, steps_of(compile(forward(), t))});
-  return memo.variants.back().steps;
+  return variant_of(sc, part, kind, techniques_of(sc, part == Part::Layer && whole)).steps;
 }
 
 }  // namespace

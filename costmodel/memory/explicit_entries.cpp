@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "costmodel/memory/explicit_step.h"
+#include "costmodel/memory/flat_units.h"
+#include "costmodel/memory/layer_ledger.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -44,44 +45,9 @@ double unsharded_bytes(const Scenario& sc, const UnitSizes& unit) {
 
 }  // namespace
 
-void append_explicit_transients(const Scenario& sc, const LocalDims& dims, LayerClass kind, bool recomputed,
-                                TensorLedger& out) {
-  const ExplicitStep step{sc, dims};
-  Appender append{out, index_of(kind)};
-  AllocationTrace trace;
-  trace.take(TensorKind::Transient, step.stream());
-  trace.enter(kForward);
-  step.layer_forward(kind, recomputed, trace);
-  append.bytes("forward.working_set", TensorKind::Transient, trace.peak(kForward).transient.value(),
-               kForward);
-  // The output is the next layer's; its gradient is as large.
-  const double saved = trace.live().activations.value();
-  trace.enter(kBackward);
-  step.layer_backward(kind, recomputed, false, trace);
-  const MemoryBreakdown& peak = trace.peak(kBackward);
-  append.bytes("backward.working_set", TensorKind::Transient, peak.transient.value(), kBackward);
-  append.bytes("backward.consumed", TensorKind::Activation, peak.activations.value() - saved, kBackward);
-}
-
-void append_explicit_loss(const Scenario& sc, const LocalDims& dims, TensorLedger& out) {
-  const ExplicitStep step{sc, dims};
-  Appender append{out, -1};
-  AllocationTrace trace;
-  trace.take(TensorKind::Transient, step.stream());
-  step.head(trace);
-  for (const Instant instant : {kLoss, kHeadBackward}) {
-    const MemoryBreakdown& peak = trace.peak(instant);
-    append.bytes("head.logits", TensorKind::Logits, peak.logits.value(), instant);
-    append.bytes("head.working_set", TensorKind::Transient, peak.transient.value(), instant);
-    append.bytes("head.input_gradient", TensorKind::Activation, peak.activations.value(), instant);
-  }
-  append.bytes("batch.targets", TensorKind::Transient,
-               static_cast<double>(dims.tokens * microbatches_per_step(sc)) * kInt32, kAlways);
-}
-
-void append_explicit_head_gradient(const Scenario& sc, const LocalDims& dims, TensorLedger& out) {
-  Appender{out, -1}.bytes("head.input_gradient", TensorKind::Activation, ExplicitStep{sc, dims}.stream(),
-                          kInPasses);
+void append_explicit_targets(const Scenario& sc, const LocalDims& dims, TensorLedger& out) {
+  Appender{out, -1}.bytes("batch.targets", TensorKind::Transient,
+                          static_cast<double>(dims.tokens * microbatches_per_step(sc)) * kInt32, kAlways);
 }
 
 void append_explicit_ids(const Scenario& sc, const LocalDims& dims, TensorLedger& out) {

@@ -6,18 +6,14 @@
 
 namespace hexaplan::costmodel {
 
-// The ledger's entries beside states and saved activations where every allocation is known
-// (FrameworkProfile::explicit_step): the peaks of the executor's own order of allocations.
-// [docs/formulas.md#M8]
+// The ledger's entries beside states and those of the step program (program/working_sets.h) where every
+// allocation is known (FrameworkProfile::explicit_step).  [docs/formulas.md#M8]
 
-/// Working sets of one layer's passes. Backward has consumed some of what was saved when it needs most: an
-/// entry below zero.
-void append_explicit_transients(const Scenario& scenario, const LocalDims& dims, LayerClass kind,
-                                bool recomputed, TensorLedger& out);
-/// Output layer and loss, with the targets of the whole step.
-void append_explicit_loss(const Scenario& scenario, const LocalDims& dims, TensorLedger& out);
-/// Gradient of the output layer's input, which waits for the micro-batch's backward.
-void append_explicit_head_gradient(const Scenario& scenario, const LocalDims& dims, TensorLedger& out);
+/// Numbers that a step adds up, on every rank: two losses of the rank; squares and both losses of all ranks.
+inline constexpr double kStepSumBytes = 5 * 4;  // fp32
+
+/// Targets of the whole step on the last stage.
+void append_explicit_targets(const Scenario& scenario, const LocalDims& dims, TensorLedger& out);
 /// Tokens of the whole step on the first stage.
 void append_explicit_ids(const Scenario& scenario, const LocalDims& dims, TensorLedger& out);
 /// Positions and the numbers that a step adds up, on every stage.

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "costmodel/memory/explicit_entries.h"
 #include "costmodel/memory/layer_ledger.h"
 
 namespace hexaplan::costmodel {
@@ -25,7 +24,6 @@ double alive_share(const Scenario& sc, const LocalDims& d) {
 }  // namespace
 
 void append_loss_entries(const Scenario& sc, const LocalDims& d, TensorLedger& out) {
-  if (sc.framework.explicit_step) return append_explicit_loss(sc, d, out);
   const DType compute = activation_dtype(sc.recipe.precision);
   const auto all_logits = static_cast<double>(d.tokens * d.vocab);
   const double logits = all_logits * alive_share(sc, d);

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "costmodel/memory/explicit_entries.h"
 #include "costmodel/memory/layer_ledger.h"
 
 namespace hexaplan::costmodel {
@@ -133,7 +132,6 @@ TensorEntry working_set(std::string_view name, double bytes, std::uint8_t alive,
 
 void append_layer_transients(const Scenario& sc, const LocalDims& d, LayerClass kind, bool recomputed,
                              TensorLedger& out) {
-  if (sc.framework.explicit_step) return append_explicit_transients(sc, d, kind, recomputed, out);
   out.push_back(working_set("forward.working_set", forward_working_set(sc, d, kind), kForward, kind));
   out.push_back(working_set("backward.working_set", LayerBackward{sc, d, kind}.peak(), kBackward, kind));
   if (recomputed) {

@@ -1,7 +1,7 @@
 #include "costmodel/program/replay.h"
 
-#include "costmodel/program/layer_program.h"
 #include "costmodel/program/replay_memory.h"
+#include "costmodel/program/variants.h"
 #include "costmodel/spec/chunk_order.h"
 #include "costmodel/spec/stage_plan.h"
 
@@ -168,10 +168,15 @@ StepReplay::Unit StepReplay::unit_of(const UnitSizes& sizes) const {
   return unit;
 }
 
+FoldedPhases StepReplay::folded(Part part, LayerClass kind, const Techniques& t) const {
+  if (passes_.data() == all_passes().data()) return fold(variant_of(sc_, part, kind, t).program, sizes_);
+  return fold(compile(forward_of(sc_, part, kind), t, passes_), sizes_);
+}
+
 void StepReplay::prepare_ends() {
-  Techniques t = techniques_of(sc_, false);
-  embedding_phases_ = fold(compile(forward_embedding(sc_.model), t, passes_), sizes_);
-  head_phases_ = fold(compile(forward_head(sc_.model, fuses_cross_entropy(sc_)), t, passes_), sizes_);
+  const Techniques t = techniques_of(sc_, false);
+  embedding_phases_ = folded(Part::Embedding, {}, t);
+  head_phases_ = folded(Part::Head, {}, t);
   embedding_ = unit_of(end_unit(sc_, UnitRole::Embedding));
   head_ = unit_of(end_unit(sc_, UnitRole::Head));
   if (copies_embedding(sc_)) tied_copy_ = unit_of(end_unit(sc_, UnitRole::TiedCopy));
@@ -182,12 +187,11 @@ StepReplay::Layer& StepReplay::layer_of(LayerClass kind, bool recomputed) {
   if (layer.compiled) return layer;
   layer.compiled = true;
   Techniques t = techniques_of(sc_, recomputed);
-  const Program forward = forward_layer(sc_.model, kind);
-  layer.whole = fold(compile(forward, t, passes_), sizes_);
+  layer.whole = folded(Part::Layer, kind, t);
   layer.split = layer.whole;
   if (splits_backward(sc_.layout.schedule)) {
     t.splits_backward = true;
-    layer.split = fold(compile(forward, t, passes_), sizes_);
+    layer.split = folded(Part::Layer, kind, t);
   }
   layer.unit = unit_of(layer_unit(sc_, kind));
   return layer;

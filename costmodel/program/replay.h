@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "costmodel/memory/explicit_step.h"
+#include "costmodel/memory/explicit_entries.h"
 #include "costmodel/memory/flat_units.h"
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/program/compile.h"
@@ -71,6 +71,7 @@ class StepReplay {
   void walk(int stage, const OnPart& part, const OnTask& done) const;
   Layer& layer_of(LayerClass kind, bool recomputed);
   void prepare_ends();
+  [[nodiscard]] FoldedPhases folded(Part part, LayerClass kind, const Techniques& techniques) const;
   [[nodiscard]] Unit unit_of(const UnitSizes& sizes) const;
   [[nodiscard]] ChunkPlan plan_chunk(StageChunk at, int& recomputed);
   [[nodiscard]] Chunk fold_chunk(const ChunkPlan& plan) const;

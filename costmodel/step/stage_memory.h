@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "costmodel/calibrate/calibration.h"
-#include "costmodel/memory/activation_memory.h"
 #include "costmodel/memory/parameter_memory.h"
 #include "costmodel/memory/tensor_ledger.h"
+#include "costmodel/program/activation_memory.h"
 #include "costmodel/program/replay_memory.h"
 #include "costmodel/spec/stage_plan.h"
 #include "costmodel/step/estimate.h"

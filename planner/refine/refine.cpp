@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "costmodel/communication/device_overhead.h"
-#include "costmodel/memory/activation_memory.h"
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/memory/memory_load.h"
 #include "costmodel/memory/parameter_memory.h"
+#include "costmodel/program/activation_memory.h"
 #include "costmodel/schedule/schedule.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/step_parts.h"

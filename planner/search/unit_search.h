@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "costmodel/memory/activation_memory.h"
 #include "costmodel/memory/memory_load.h"
 #include "costmodel/memory/parameter_memory.h"
+#include "costmodel/program/activation_memory.h"
 #include "costmodel/spec/rules.h"
 #include "costmodel/spec/scenario.h"
 #include "costmodel/spec/stage_plan.h"

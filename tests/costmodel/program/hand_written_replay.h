@@ -1,10 +1,10 @@
 #pragma once
 #include <vector>
 
-#include "costmodel/memory/explicit_step.h"
 #include "costmodel/program/replay.h"
 #include "costmodel/program/replay_memory.h"
 #include "costmodel/spec/scenario.h"
+#include "tests/costmodel/program/hand_written_layers.h"
 
 namespace hexaplan::costmodel::program {
 

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "costmodel/memory/activation_memory.h"
 #include "costmodel/memory/memory_load.h"
+#include "costmodel/program/activation_memory.h"
 #include "costmodel/spec/rules.h"
 #include "costmodel/spec/stage_plan.h"
 #include "costmodel/step/estimate.h"

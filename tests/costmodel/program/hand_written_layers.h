@@ -2,7 +2,9 @@
 #include <array>
 #include <vector>
 
+#include "costmodel/memory/explicit_entries.h"
 #include "costmodel/memory/flat_units.h"
+#include "costmodel/memory/layer_ledger.h"
 #include "costmodel/memory/tensor_ledger.h"
 #include "costmodel/spec/local_dims.h"
 #include "costmodel/spec/scenario.h"
@@ -125,8 +127,5 @@ class ExplicitStep {
     double probabilities = 0, per_expert = 0, balance = 0, counts = 0, shared_counts = 0;
   } experts_;
 };
-
-/// Numbers that a step adds up, on every rank: two losses of the rank; squares and both losses of all ranks.
-inline constexpr double kStepSumBytes = 5 * 4;  // fp32
 
 }  // namespace hexaplan::costmodel

@@ -1,4 +1,4 @@
-#include "costmodel/memory/explicit_step.h"
+#include "tests/costmodel/program/hand_written_layers.h"
 
 #include <algorithm>
 

@@ -47,6 +47,7 @@ class ActivationMemory {
   /// Copies of one layer's kept activations on the device, of `copies` = layers × micro-batches in flight.
   /// Offloaded ones leave for host memory while the next layer runs: two layers' are there at once.
   [[nodiscard]] double resident(double copies) const { return offloads_ ? std::min(copies, 2.0) : copies; }
+  void append_layer(const Scenario& scenario, const LocalDims& dims, LayerClass kind, ClassPart& part) const;
   [[nodiscard]] const Part* largest_transients(const StagePlan& stage) const;
 
   template <class Visitor>

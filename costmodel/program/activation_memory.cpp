@@ -1,9 +1,10 @@
-#include "costmodel/memory/activation_memory.h"
+#include "costmodel/program/activation_memory.h"
 
 #include <cstddef>
 
 #include "costmodel/memory/explicit_entries.h"
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/program/working_sets.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -31,19 +32,35 @@ ActivationMemory::ActivationMemory(const Scenario& sc, const LocalDims& dims,
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (!used[c]) continue;
     ClassPart& part = classes_[c];
-    const LayerClass kind = layer_class_at(static_cast<int>(c));
-    append_saved_entries(sc, dims, kind, 1, part.saved.ledger);
-    append_checkpoint_entry(sc, dims, kind, 1, part.checkpoint.ledger);
-    append_layer_transients(sc, dims, kind, false, part.transients.ledger);
-    append_layer_transients(sc, dims, kind, true, part.recompute_transients.ledger);
+    append_layer(sc, dims, layer_class_at(static_cast<int>(c)), part);
     part.working_set = working_set(part.transients.ledger);
     part.recompute_working_set = working_set(part.recompute_transients.ledger);
   }
-  append_loss_entries(sc, dims, loss_.ledger);
   append_stream_buffers(sc, dims, streams_.ledger);
-  if (!explicit_) return;
+  if (!explicit_) {
+    append_loss_entries(sc, dims, loss_.ledger);
+    return;
+  }
+  program::append_head_working_sets(sc, dims, loss_.ledger);
+  append_explicit_targets(sc, dims, loss_.ledger);
   append_explicit_ids(sc, dims, ids_.ledger);
-  append_explicit_head_gradient(sc, dims, head_gradient_.ledger);
+  program::append_head_gradient(sc, dims, head_gradient_.ledger);
+}
+
+/// Rows of the step program where every allocation is known, of rules for the framework otherwise.
+void ActivationMemory::append_layer(const Scenario& sc, const LocalDims& dims, LayerClass kind,
+                                    ClassPart& part) const {
+  append_checkpoint_entry(sc, dims, kind, 1, part.checkpoint.ledger);
+  if (explicit_) {
+    program::append_kept_values(sc, dims, kind, part.saved.ledger);
+  } else {
+    append_saved_entries(sc, dims, kind, 1, part.saved.ledger);
+  }
+  for (const bool recomputed : {false, true}) {
+    TensorLedger& out = (recomputed ? part.recompute_transients : part.transients).ledger;
+    explicit_ ? program::append_working_sets(sc, dims, kind, recomputed, out)
+              : append_layer_transients(sc, dims, kind, recomputed, out);
+  }
 }
 
 void ActivationMemory::sum() {

@@ -1,0 +1,46 @@
+#include "costmodel/program/variants.h"
+
+#include <utility>
+
+#include "costmodel/program/compile.h"
+#include "costmodel/program/layer_program.h"
+
+namespace hexaplan::costmodel::program {
+
+Program forward_of(const Scenario& sc, Part part, LayerClass kind) {
+  switch (part) {
+    case Part::Embedding:
+      return forward_embedding(sc.model);
+    case Part::Head:
+      return forward_head(sc.model, fuses_cross_entropy(sc));
+    case Part::Layer:
+      break;
+  }
+  return forward_layer(sc.model, kind);
+}
+
+const Variant& variant_of(const Scenario& sc, Part part, LayerClass kind, const Techniques& t) {
+  struct Memo {
+    ModelSpec model;
+    std::vector<Variant> variants;
+  };
+  constexpr std::size_t kMost = 512;  // a search asks for some dozens
+  thread_local Memo memo;
+  if (memo.variants.size() >= kMost || memo.model != sc.model) memo = {.model = sc.model, .variants = {}};
+  const bool moe = part == Part::Layer && kind.moe;
+  const bool fused_loss = part == Part::Head && fuses_cross_entropy(sc);
+  for (const Variant& v : memo.variants) {
+    if (v.part == part && v.moe == moe && v.fused_loss == fused_loss && v.techniques == t) return v;
+  }
+  Program program = compile(forward_of(sc, part, kind), t);
+  std::vector<Step> steps = steps_of(program);
+  memo.variants.push_back({.part = part,
+                           .moe = moe,
+                           .fused_loss = fused_loss,
+                           .techniques = t,
+                           .program = std::move(program),
+                           .steps = std::move(steps)});
+  return memo.variants.back();
+}
+
+}  // namespace hexaplan::costmodel::program

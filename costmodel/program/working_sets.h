@@ -1,0 +1,23 @@
+#pragma once
+#include "costmodel/memory/tensor_ledger.h"
+#include "costmodel/spec/local_dims.h"
+#include "costmodel/spec/scenario.h"
+
+namespace hexaplan::costmodel::program {
+
+// The ledger's rows of one micro-batch, read off the compiled programs: what stays between forward and
+// backward, and the highest point of either pass above it. Together they are the exact peak of a stage whose
+// layers are alike and whose backward is one task.  [docs/formulas.md#M8]
+
+/// What a layer keeps between forward and backward, one row per tensor.
+void append_kept_values(const Scenario& scenario, const LocalDims& dims, LayerClass kind, TensorLedger& out);
+/// Working sets of one layer's passes. Backward has consumed some of what was kept when it needs most: a row
+/// below zero.
+void append_working_sets(const Scenario& scenario, const LocalDims& dims, LayerClass kind, bool recomputed,
+                         TensorLedger& out);
+/// Output layer and loss.
+void append_head_working_sets(const Scenario& scenario, const LocalDims& dims, TensorLedger& out);
+/// Gradient of the output layer's input, which waits for the micro-batch's backward.
+void append_head_gradient(const Scenario& scenario, const LocalDims& dims, TensorLedger& out);
+
+}  // namespace hexaplan::costmodel::program
