@@ -64,12 +64,20 @@ std::vector<MeasuredMemory> measured_memory(const TruthRow& row) {
   return figures;
 }
 
+/// A step time that is not scored only because its source says that something disturbed it.
+bool excludes_time(const TruthRow& row) {
+  return row.excluded_because.find("time:") != std::string::npos && row.missing_inputs.empty() &&
+         row.measured_step_seconds.value_or(0) > 0;
+}
+
 MeasuredCase measured_case(const TruthRow& row) {
   MeasuredCase measured{.id = row.case_id, .source = row.source_file, .weight = row.weight};
   if (row.scoreable_memory) measured.memory = measured_memory(row);
   if (row.scoreable_time) {
     measured.step = Seconds{row.measured_step_seconds.value_or(0)};
     measured.rank_group = row.rank_group;
+  } else if (excludes_time(row)) {
+    measured.disturbed_step = Seconds{*row.measured_step_seconds};
   }
   if (row.scoreable_oom) measured.ran_out_of_memory = row.outcome == "oom";
   return measured;
@@ -94,6 +102,7 @@ class Predictor {
  public:
   [[nodiscard]] PredictedCase predict(const TruthRow& row) {
     PredictedCase result{measured_case(row), validator::NotPredicted{}};
+    result.measured.family = family_of(row);
     if (std::string reason = unusable_figure(row, result.measured); !reason.empty()) {
       result.prediction = validator::NotPredicted{std::move(reason)};
       return result;
@@ -124,15 +133,24 @@ class Predictor {
     return calibrations_.emplace(key, presets::find_calibration(cluster).calibration).first->second;
   }
 
+  /// Runs of one source with the same inputs: "vtrain 17", in the order of the tables.
+  std::string family_of(const TruthRow& row) {
+    std::map<std::string, std::size_t>& of_source = families_[row.source_file];
+    const auto known = of_source.try_emplace(row.inputs, of_source.size() + 1).first;
+    return fmt::format("{} {}", row.source_file, known->second);
+  }
+
   presets::RowInterpreter interpreter_;
+  std::map<std::string, std::map<std::string, std::size_t>> families_;
   std::map<std::string, Calibration> calibrations_;
 };
 
 std::vector<TruthRow> scoreable_rows(const std::string& path) {
   std::vector<TruthRow> rows =
       presets::read_truth_rows(presets::parse_csv(presets::read_text_file(path), path));
-  std::erase_if(
-      rows, [](const TruthRow& r) { return !r.scoreable_time && !r.scoreable_memory && !r.scoreable_oom; });
+  std::erase_if(rows, [](const TruthRow& r) {
+    return !r.scoreable_time && !r.scoreable_memory && !r.scoreable_oom && !excludes_time(r);
+  });
   return rows;
 }
 

@@ -12,6 +12,7 @@ using presets::JsonObject;
 using presets::JsonValue;
 using validator::ComparedCase;
 using validator::ErrorSummary;
+using validator::FamilyErrors;
 using validator::Scores;
 
 namespace {
@@ -29,18 +30,36 @@ JsonValue errors_json(const ErrorSummary& e) {
                     {"bias", e.bias}};
 }
 
+JsonValue families_json(const FamilyErrors& f) {
+  JsonArray beyond;
+  for (const std::string& id : f.beyond_double) beyond.emplace_back(id);
+  return JsonObject{{"rows", count(f.rows)},
+                    {"families", count(f.families)},
+                    {"typical_error", f.typical_error},
+                    {"within_10_percent", f.within_10_percent},
+                    {"within_25_percent", f.within_25_percent},
+                    {"covered_by_90_percent_interval", f.covered},
+                    {"noise_floor", f.noise_floor},
+                    {"families_measured_again", count(f.repeated)},
+                    {"beyond_double", std::move(beyond)}};
+}
+
 void append_scores(const Scores& scores, JsonObject& object) {
   JsonObject memory;
   for (const auto& [kind, name] : kMemoryFigureNames) {
     memory.emplace_back(name, errors_json(scores.memory[static_cast<std::size_t>(kind)]));
   }
   object.emplace_back("time", errors_json(scores.time));
+  object.emplace_back("families", families_json(scores.families));
+  object.emplace_back("families_with_disturbed", families_json(scores.with_disturbed));
   object.emplace_back("memory", std::move(memory));
   object.emplace_back("oom", JsonObject{{"rows", count(scores.out_of_memory.rows)},
                                         {"skipped", count(scores.out_of_memory.skipped)},
                                         {"accuracy", scores.out_of_memory.accuracy},
                                         {"false_fit", count(scores.out_of_memory.false_fit)},
-                                        {"false_oom", count(scores.out_of_memory.false_oom)}});
+                                        {"false_oom", count(scores.out_of_memory.false_oom)},
+                                        {"brier", scores.chance_of_running_out.brier},
+                                        {"reliability_gap", scores.chance_of_running_out.reliability_gap}});
   object.emplace_back("ranking",
                       JsonObject{{"groups", count(scores.ranking.groups)},
                                  {"mean_regret", scores.ranking.mean_regret},
@@ -51,7 +70,7 @@ void append_scores(const Scores& scores, JsonObject& object) {
 }
 
 JsonValue case_json(const ComparedCase& c) {
-  JsonObject row{{"case_id", c.id}, {"source", c.source}};
+  JsonObject row{{"case_id", c.id}, {"source", c.source}, {"family", c.family}};
   if (!c.reason.empty()) {
     row.emplace_back("skipped", c.reason);
     return row;
@@ -60,6 +79,9 @@ JsonValue case_json(const ComparedCase& c) {
     row.emplace_back("time", JsonObject{{"predicted", c.time->predicted},
                                         {"measured", c.time->measured},
                                         {"error", c.time->error()},
+                                        {"low", c.low},
+                                        {"high", c.high},
+                                        {"disturbed", c.disturbed},
                                         {"by_cause", causes_json(c.by_cause)}});
   }
   if (!c.memory.empty()) {
@@ -74,6 +96,7 @@ JsonValue case_json(const ComparedCase& c) {
   if (c.measured_out_of_memory && c.predicted_out_of_memory) {
     row.emplace_back("oom", JsonObject{{"predicted", *c.predicted_out_of_memory},
                                        {"measured", *c.measured_out_of_memory},
+                                       {"probability", c.chance_of_running_out},
                                        {"device_bytes", c.device_bytes},
                                        {"capacity_bytes", c.capacity_bytes}});
   }

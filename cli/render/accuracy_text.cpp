@@ -1,6 +1,7 @@
 #include "cli/render/accuracy_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -21,6 +22,7 @@ using costmodel::format_percent;
 using validator::AccuracyReport;
 using validator::ComparedCase;
 using validator::ErrorSummary;
+using validator::FamilyErrors;
 using validator::Scores;
 
 namespace {
@@ -51,15 +53,49 @@ std::string error_table(const std::string& title, const AccuracyReport& report, 
   return format_table(rows) + "\n";
 }
 
+Row family_row(const std::string& name, const Scores& s) {
+  const FamilyErrors& f = s.families;
+  const bool disturbed = s.with_disturbed.rows > f.rows;
+  return {name,
+          std::to_string(f.rows),
+          std::to_string(f.families),
+          format_percent(f.typical_error),
+          disturbed ? format_percent(s.with_disturbed.typical_error) : "",
+          f.repeated > 0 ? fmt::format("{} ({})", format_percent(f.noise_floor), f.repeated) : "",
+          format_percent(f.within_10_percent),
+          format_percent(f.within_25_percent),
+          format_percent(f.covered),
+          std::to_string(f.beyond_double.size())};
+}
+
+/// Every configuration once, halves and doubles alike; and which runs are farther off than that.
+std::string family_table(const AccuracyReport& report, const TextStyle& style) {
+  if (report.all.families.rows == 0) return {};
+  std::vector<Row> rows{{"Step time, every configuration once", "rows", "families", "T", "T with excluded",
+                         "noise floor", "<= 10 %", "<= 25 %", "in 90 % interval", "beyond x2"}};
+  for (const auto& [source, scores] : report.sources) {
+    if (scores.families.rows > 0) rows.push_back(family_row("  " + source, scores));
+  }
+  rows.push_back(family_row(style.bold("  all sources, by root of families"), report.all));
+  std::string text = format_table(rows);
+  if (const auto& ids = report.all.families.beyond_double; !ids.empty())
+    text += fmt::format("  Beyond x2: {}\n", fmt::join(ids, ", "));
+  return text + "\n";
+}
+
 std::string out_of_memory_table(const AccuracyReport& report, const TextStyle& style) {
-  std::vector<Row> rows{{"Out of memory", "rows", "skipped", "right", "false fit", "false OOM"}};
-  const auto add = [&](const std::string& name, const validator::OutOfMemorySummary& o) {
+  std::vector<Row> rows{
+      {"Out of memory", "rows", "skipped", "right", "false fit", "false OOM", "Brier", "reliability gap"}};
+  const auto add = [&](const std::string& name, const Scores& scores) {
+    const validator::OutOfMemorySummary& o = scores.out_of_memory;
     if (o.rows + o.skipped == 0) return;
     rows.push_back({name, std::to_string(o.rows), std::to_string(o.skipped), format_percent(o.accuracy),
-                    std::to_string(o.false_fit), std::to_string(o.false_oom)});
+                    std::to_string(o.false_fit), std::to_string(o.false_oom),
+                    fmt::format("{:.3f}", scores.chance_of_running_out.brier),
+                    format_percent(scores.chance_of_running_out.reliability_gap)});
   };
-  for (const auto& [source, scores] : report.sources) add("  " + source, scores.out_of_memory);
-  add(style.bold("  all rows"), report.all.out_of_memory);
+  for (const auto& [source, scores] : report.sources) add("  " + source, scores);
+  add(style.bold("  all rows"), report.all);
   return rows.size() == 1 ? std::string{} : format_table(rows) + "\n";
 }
 
@@ -154,6 +190,7 @@ std::string skipped_reasons(const AccuracyResult& result) {
 std::string accuracy_text(const AccuracyResult& result, bool rows, int worst, const TextStyle& style) {
   const AccuracyReport& report = result.report;
   std::string text =
+      family_table(report, style) +
       error_table("Step time", report, style, [](const Scores& s) -> const ErrorSummary& { return s.time; });
   for (const auto& [kind, name] : kMemoryFigureNames) {
     const auto index = static_cast<std::size_t>(kind);

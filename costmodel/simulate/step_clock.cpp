@@ -6,6 +6,7 @@
 #include "costmodel/communication/overlap.h"
 #include "costmodel/schedule/replay.h"
 #include "costmodel/spec/chunk_order.h"
+#include "costmodel/step/execution.h"
 #include "costmodel/step/step_operations.h"
 
 namespace hexaplan::costmodel {
@@ -44,10 +45,10 @@ Span span_of(const Task& task, SpanKind kind) {
 OverlapRules overlap_rules(const Scenario& sc) {
   const FrameworkProfile& f = sc.framework;
   return {.slowdown = f.overlap_slowdown,
-          .messages_waited = 1 - f.pipeline_overlap,
+          .messages_waited = 1 - pipeline_overlap(sc),
           .message_host = f.pipeline_wait / 2,  // there and back
           .microbatch_host = f.microbatch_overhead,
-          .gathers_beside_forward = f.parameter_gather_overlap,
+          .gathers_beside_forward = overlaps_parameter_gather(sc),
           .reduces_beside_backward = reduces_beside_backward(sc),
           .reduces_every_pass =
               f.gradient_overlap == GradientOverlap::EveryMicrobatch && sc.layout.sharding.stage >= 2};

@@ -205,6 +205,9 @@ struct FrameworkProfile {
   /// Host time of one layer's forward and backward beside its launches: modules, autograd, bookkeeping. The
   /// device waits where it is faster.
   Seconds layer_host_forward, layer_host_backward;
+  /// Share of the host's time per layer and operation that is left where modules are captured as CUDA graphs,
+  /// and where layers are compiled.
+  double partial_graph_host = 0.3, compiled_host = 0.5;
   /// Host time of a collective per member of its group, in runs whose pipeline crosses nodes.
   Seconds pipeline_collective_host;
   Seconds step_overhead;        // fixed host time per optimizer step (data, logging, grad norm sync)
@@ -233,14 +236,22 @@ struct FrameworkProfile {
   /// ZeRO-1: host time per tensor and data-parallel rank to cut and copy its slices.
   Seconds gather_slice_host;
   bool reduce_scatter_gradients = true;  // ZeRO-1 reduces by reduce-scatter; false: all-reduce, then cut
-  double tensor_overlap = 0;             // share of TP collectives hidden behind GEMMs
-  double context_overlap = 1;            // share of ring CP sends that can hide behind attention
+  /// Share of every tensor-parallel collective that may hide behind the product it feeds or drains, unless
+  /// the recipe says otherwise; 0: it runs alone.
+  double tensor_overlap = 0;
+  double tensor_overlap_asked = 0;  // … where the recipe asks for it; 0: the framework cannot
+  /// With SP, the input of a column-parallel layer is gathered again beside the gradient of the data, and
+  /// that gradient is scattered beside the one of the weight (arXiv:2205.05198 §4.2.2).
+  bool tensor_backward_overlap = false;
+  double context_overlap = 1;   // share of ring CP sends that can hide behind attention
   Seconds pipeline_wait;        // host time lost to each neighbouring stage per micro-batch, there and back
-  double pipeline_overlap = 0;  // share of p2p hidden (interleaved schedules: 1)
+  double pipeline_overlap = 0;  // share of p2p hidden
+  double pipeline_overlap_interleaved = 0;  // … under interleaved schedules
   /// Without SP, tensor-parallel ranks send a slice each between stages and gather it there (arXiv:2104.04473
   /// §4.1); false: each sends the whole tensor.
   bool pipeline_scatter_gather = false;
-  double expert_overlap = 0;  // share of the experts' exchanges hidden behind compute
+  double expert_overlap = 0;        // share of the experts' exchanges hidden behind compute
+  double expert_overlap_asked = 0;  // … where the recipe asks for it
   /// A token goes once to each rank, and over the network once to each node, however many experts it has
   /// there (DeepEP, HybridEP); false: once per expert (all-to-all).
   bool expert_dispatch_merges_copies = false;

@@ -59,6 +59,35 @@ struct MoeRouting {
   friend bool operator==(const MoeRouting&, const MoeRouting&) = default;
 };
 
+/// Which launches CUDA graphs replay, so that the host does not issue them one by one.
+enum class CudaGraphs : std::uint8_t {
+  Default,        // as the framework profile does
+  None,           // every kernel is launched by the host
+  Partial,        // modules or layers are captured; what lies between them is launched
+  FullIteration,  // forward and backward of a step are one graph
+};
+/// Kernel that carries tokens to the ranks of their experts.
+enum class ExpertDispatcher : std::uint8_t {
+  Default,    // as the framework profile does
+  AllToAll,   // a token travels once per expert
+  AllGather,  // every rank receives every token
+  DeepEp,     // a token travels once to each rank, and over the network once to each node
+  HybridEp,   // the same, with fewer SMs and NVLink domains of any size
+};
+/// How the step is run: what hides behind what, and who launches the kernels. Unset: as the framework profile
+/// does.
+struct Execution {
+  std::optional<bool> tensor_overlap;           // tensor-parallel collectives under the products beside them
+  std::optional<bool> tensor_backward_overlap;  // … those of the backward only, as linear layers issue them
+  std::optional<bool> pipeline_overlap;         // messages between stages under computation
+  std::optional<bool> data_overlap;    // gradients are reduced and parameters gathered under computation
+  std::optional<bool> expert_overlap;  // tokens travel to the experts under another micro-batch
+  std::optional<bool> compiled;        // torch.compile or XLA: fewer operations for the host
+  CudaGraphs graphs = CudaGraphs::Default;
+  ExpertDispatcher dispatcher = ExpertDispatcher::Default;
+  friend bool operator==(const Execution&, const Execution&) = default;
+};
+
 /// Everything about a training step that is neither the model, nor the machines, nor the layout.
 struct Recipe {
   std::int64_t sequence = 0;      // tokens
@@ -80,6 +109,7 @@ struct Recipe {
   std::uint8_t offload = 0;               // OffloadTarget bits
   OffloadDevice offload_device = OffloadDevice::Cpu;
   MoeRouting routing;
+  Execution execution;
   std::int64_t tokens = 0;  // training budget, for hours and cost; 0 = not asked
   friend bool operator==(const Recipe&, const Recipe&) = default;
 };

@@ -5,7 +5,9 @@
 #include <iterator>
 
 #include "costmodel/communication/group_links.h"
+#include "costmodel/communication/overlap.h"
 #include "costmodel/compute/kernel_time.h"
+#include "costmodel/step/execution.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -65,7 +67,12 @@ LayerCost operator*(LayerCost cost, double factor) {
 }
 
 Pricer::Pricer(const Scenario& sc, const Calibration& calibration)
-    : scenario_{sc}, calibration_{calibration}, slowest_{slowest_of(sc.layout.world_size())} {
+    : scenario_{sc},
+      calibration_{calibration},
+      slowest_{slowest_of(sc.layout.world_size())},
+      tensor_overlap_{costmodel::tensor_overlap(sc)},
+      host_share_{costmodel::host_share(sc)},
+      tensor_backward_overlap_{costmodel::tensor_backward_overlap(sc)} {
   for (std::size_t g = 0; g < kGroupCount; ++g) {
     placements_[g] = place_group(sc.layout, static_cast<Group>(g), sc.cluster);
   }
@@ -93,11 +100,21 @@ Seconds Pricer::collective(CollectiveKind kind, Bytes payload, Group group) cons
 /// Share of a token's copies that are sent when those to one destination travel together: of k copies to n
 /// destinations at random, n·(1 − (1 − 1/n)^k) go to different ones.  [docs/formulas.md#C4]
 double Pricer::merged_share(const Operation& op) const {
-  if (!scenario_.framework.expert_dispatch_merges_copies || op.copies <= 1) return 1;
+  if (!merges_expert_copies(scenario_) || op.copies <= 1) return 1;
   const GroupPlacement& group = placements_[static_cast<std::size_t>(op.group)];
   const GroupLinks links = links_of(group, scenario_.cluster, calibration_.network);
   const double destinations = links.domains > 1 ? links.domains : links.ranks;
   return destinations * (1 - std::pow(1 - 1 / destinations, op.copies)) / op.copies;
+}
+
+bool Pricer::gathers_tokens(const Operation& op) const {
+  return op.copies > 0 && scenario_.recipe.execution.dispatcher == ExpertDispatcher::AllGather;
+}
+
+/// Every rank receives all tokens of its group, whoever needs them.
+Seconds Pricer::gathered_tokens(const Operation& op) const {
+  const double ranks = static_cast<double>(placements_[static_cast<std::size_t>(op.group)].ranks);
+  return collective(CollectiveKind::AllGather, op.payload / op.copies * ranks, op.group);
 }
 
 Seconds Pricer::time_of(const Operation& op) const {
@@ -114,7 +131,9 @@ Seconds Pricer::time_of(const Operation& op) const {
       return op.count * (op.update ? optimizer_time(op.bytes, gpu, calibration_)
                                    : memory_bound_time(op.bytes, gpu, calibration_));
     case OpKind::Collective:
-      return op.count * collective(op.collective, op.payload * merged_share(op), op.group);
+      return op.count * (gathers_tokens(op)
+                             ? gathered_tokens(op)
+                             : collective(op.collective, op.payload * merged_share(op), op.group));
   }
   return {};
 }
@@ -126,11 +145,31 @@ Seconds Pricer::collective_host(const Operation& op) const {
 
 /// What the host takes to issue an operation's kernels.
 Seconds Pricer::host_time(const Operation& op) const {
-  return op.count * scenario_.framework.kernel_launch * op.kernels + collective_host(op);
+  return op.count * host_share_ * scenario_.framework.kernel_launch * op.kernels + collective_host(op);
+}
+
+/// What of a collective a rank waits for. A tensor-parallel one hides behind the product it feeds (gathers)
+/// or drains (reductions): in the backward of a column-parallel layer the input is gathered again beside the
+/// gradient of the data, and that gradient is reduced beside the one of the weight.  [docs/formulas.md#C7]
+Seconds Pricer::exposed(const std::vector<Operation>& operations, std::size_t at, Seconds time) const {
+  const Operation& op = operations[at];
+  if (op.kind != OpKind::Collective || op.group != Group::Tensor) return time;
+  const bool forward = op.pass == Pass::Forward;
+  const bool gathers = op.collective == CollectiveKind::AllGather;
+  const bool column = !forward && (op.pass == Pass::BackwardWeight || !gathers);
+  const double share = column && tensor_backward_overlap_ ? 1.0 : tensor_overlap_;
+  if (share <= 0) return time;
+  const bool before = forward ? !gathers : op.pass == Pass::BackwardWeight;
+  for (std::size_t i = at; before ? i-- > 0 : ++i < operations.size();) {
+    const Operation& other = operations[i];
+    if ((other.pass == Pass::Forward) != forward) break;
+    if (other.kind == OpKind::Gemm)
+      return overlap(time_of(other), time, share, scenario_.framework.overlap_slowdown).exposed;
+  }
+  return time;
 }
 
 void Pricer::add(const Operation& op, Seconds time, PassCost& cost, HostWork& host) const {
-  const FrameworkProfile& f = scenario_.framework;
   host.issuing += host_time(op);
   switch (op.kind) {
     case OpKind::Gemm:
@@ -149,11 +188,10 @@ void Pricer::add(const Operation& op, Seconds time, PassCost& cost, HostWork& ho
   if (op.group == Group::Context) {
     cost.context += time;
   } else if (op.group == Group::Expert || op.group == Group::ExpertTensor) {
-    cost.expert += time * (1 - f.expert_overlap);
+    cost.expert += time * (1 - expert_overlap(scenario_));
   } else {
-    const Seconds exposed = time * (1 - f.tensor_overlap);
-    cost.tensor += exposed;
-    if (tensor_crosses_network_ && !pipeline_crosses_network_) host.moving += exposed;
+    cost.tensor += time;
+    if (tensor_crosses_network_ && !pipeline_crosses_network_) host.moving += time;
   }
 }
 
@@ -179,8 +217,9 @@ LayerCost Pricer::price(const std::vector<Operation>& operations, Seconds forwar
   HostWork forward, backward, rerun;
   std::int64_t experts = 0;  // of the rank
   bool experts_rerun = false;
-  for (const Operation& op : operations) {
-    const Seconds time = time_of(op);
+  for (std::size_t at = 0; at < operations.size(); ++at) {
+    const Operation& op = operations[at];
+    const Seconds time = exposed(operations, at, time_of(op));
     if (op.kind == OpKind::GroupedGemm) {
       experts = op.gemm.batch;
       experts_rerun = experts_rerun || op.rerun;
@@ -197,14 +236,16 @@ LayerCost Pricer::price(const std::vector<Operation>& operations, Seconds forwar
       cost.rerun_flops += op.flops;
     }
   }
+  forward_host = forward_host * host_share_;
+  backward_host = backward_host * host_share_;
   if (forward.issuing > Seconds{}) rerun.issuing += forward_host * (rerun.issuing / forward.issuing);
   forward.issuing += forward_host;
   backward.issuing += backward_host;
   for (PassCost* pass : {&cost.forward, &cost.backward, &cost.rerun}) hide_ring(*pass);
   wait_for_host(cost, forward, backward);
   cost.rerun.launch = larger(Seconds{}, rerun.behind(cost.rerun));
-  const Seconds wait = scenario_.framework.expert_layer_overhead +
-                       scenario_.framework.expert_overhead * static_cast<double>(experts);
+  const Seconds wait = host_share_ * (scenario_.framework.expert_layer_overhead +
+                                      scenario_.framework.expert_overhead * static_cast<double>(experts));
   if (experts > 0) cost.forward.launch += wait, cost.backward.launch += wait;
   if (experts_rerun) cost.rerun.launch += wait;
   return cost;

@@ -62,8 +62,11 @@ class Pricer {
 
  private:
   [[nodiscard]] double merged_share(const Operation& op) const;
+  [[nodiscard]] bool gathers_tokens(const Operation& op) const;
+  [[nodiscard]] Seconds gathered_tokens(const Operation& op) const;
   [[nodiscard]] bool crosses_network(Group group) const;
   [[nodiscard]] Seconds host_time(const Operation& op) const;
+  [[nodiscard]] Seconds exposed(const std::vector<Operation>& operations, std::size_t at, Seconds time) const;
   void add(const Operation& op, Seconds time, PassCost& cost, HostWork& host) const;
   void hide_ring(PassCost& cost) const;
   static void wait_for_host(LayerCost& cost, const HostWork& forward, const HostWork& backward);
@@ -73,6 +76,8 @@ class Pricer {
   double slowest_;  // time of the slowest GPU over a usual one's
   std::array<GroupPlacement, kGroupCount> placements_;
   std::array<Seconds, kGroupCount> collective_host_{};  // of one call, all members together
+  double tensor_overlap_, host_share_;
+  bool tensor_backward_overlap_;
   bool tensor_crosses_network_ = false, pipeline_crosses_network_ = false;
 };
 

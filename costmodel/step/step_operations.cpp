@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "costmodel/step/estimate.h"
+#include "costmodel/step/execution.h"
 #include "costmodel/step/explicit_operations.h"
 #include "costmodel/units/mutation.h"
 
@@ -72,9 +73,7 @@ bool gathers_by_layer(const Scenario& sc) {
 }
 
 bool reduces_beside_backward(const Scenario& sc) {
-  const bool sharded = sc.layout.sharding.stage >= 1;
-  return sc.framework.gradient_overlap != GradientOverlap::None &&
-         !(sharded && sc.framework.sharding_ends_overlap);
+  return overlaps_gradients(sc);
 }
 
 void append_gradient_reduction(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {

@@ -6,6 +6,7 @@
 #include "costmodel/compute/kernel_time.h"
 #include "costmodel/compute/operations.h"
 #include "costmodel/schedule/replay.h"
+#include "costmodel/step/execution.h"
 #include "costmodel/step/step_operations.h"
 
 namespace hexaplan::costmodel {
@@ -164,6 +165,8 @@ StepCombiner::StepCombiner(const Scenario& sc, Seconds message)
       reduces_every_pass_{sc.framework.gradient_overlap == GradientOverlap::EveryMicrobatch &&
                           sc.layout.sharding.stage >= 2},
       reduces_beside_backward_{reduces_beside_backward(sc)},
+      gathers_beside_forward_{overlaps_parameter_gather(sc)},
+      pipeline_overlap_{costmodel::pipeline_overlap(sc)},
       messages_{pipeline_messages(message)} {}
 
 /// Time the slowest stage waits: filling and draining the pipeline through the others.  [docs/formulas.md#S3]
@@ -182,7 +185,7 @@ Seconds StepCombiner::pipeline_messages(Seconds message) const {
   if (pp_ == 1) return {};
   const double hops = pp_ - 1;
   const double fill = 2.0 * hops;
-  const double steady = 2.0 * (microbatches_ - 1) * chunks_ * (1 - framework_->pipeline_overlap);
+  const double steady = 2.0 * (microbatches_ - 1) * chunks_ * (1 - pipeline_overlap_);
   // A stage serves its neighbours one after the other; while the pipeline fills and drains, one at a time.
   const double waits = hops + std::min(2.0, hops) * (microbatches_ - 1) * chunks_;
   return message * (fill + steady) + framework_->pipeline_wait * waits;
@@ -198,7 +201,7 @@ Seconds StepCombiner::data_parallel(const PassTotals& slowest, const StageTransf
       reduces_beside_backward_ ? larger(gradients / transfers.buckets, gradients - hidden) : gradients;
   const Seconds gather = transfers.gathering;
   const Seconds exposed_gather =
-      f.parameter_gather_overlap
+      gathers_beside_forward_
           ? larger(gather / transfers.buckets, gather - slowest.forward / f.overlap_slowdown)
           : gather;
   return exposed + exposed_gather + transfers.slices + transfers.host;
@@ -211,7 +214,7 @@ ShardedWait StepCombiner::sharded_layer(const LayerTransfers& transfers, Seconds
                                         Seconds backward) const {
   const FrameworkProfile& f = *framework_;
   const auto beside = [&](Seconds transfer, Seconds compute) {
-    return overlap(compute, transfer, 1.0, f.overlap_slowdown).exposed;
+    return overlap(compute, transfer, reduces_beside_backward_ ? 1.0 : 0.0, f.overlap_slowdown).exposed;
   };
   const Seconds again = transfers.gather_again;
   const Seconds waiting = f.backward_gather_overlap ? beside(again + transfers.scatter, backward)

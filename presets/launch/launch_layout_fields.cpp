@@ -113,7 +113,10 @@ constexpr LaunchField kLayoutSettings[] = {
     {[](S s) { return when(s.layout.sp); }, {"--sequence-parallel"}},
     {[](S s) -> JsonValue { return s.layout.sp ? "REDUCE_SCATTER" : "ALL_REDUCE"; },
      {kNone, "parallelism.tp_mode"}},
-    {[](S s) -> JsonValue { return s.layout.sp && s.framework.tensor_overlap > 0; },
+    {[](S s) -> JsonValue {
+       return s.layout.sp &&
+              s.recipe.execution.tensor_backward_overlap.value_or(s.framework.tensor_backward_overlap);
+     },
      {kNone, "parallelism.tp_linear_async_communication"}},
     {[](S s) { return when(s.layout.order[2] == costmodel::Axis::Pipeline && s.layout.cp == 1); },
      {"--use-tp-pp-dp-mapping"}},

@@ -5,6 +5,7 @@
 
 #include "presets/json/vocabulary.h"
 #include "presets/scenario/recompute_text.h"
+#include "presets/truth/engine_era.h"
 #include "presets/truth/row_layout.h"
 #include "presets/truth/row_words.h"
 
@@ -12,7 +13,10 @@ namespace hexaplan::presets {
 
 using costmodel::AttentionKernel;
 using costmodel::CrossEntropy;
+using costmodel::CudaGraphs;
 using costmodel::DType;
+using costmodel::Execution;
+using costmodel::ExpertDispatcher;
 using costmodel::FineTune;
 using costmodel::Optimizer;
 using costmodel::Recipe;
@@ -64,9 +68,9 @@ AttentionKernel attention_of(const TruthRow& row) {
   if (row.attention == "unfused" && row.arch == "gpt") return AttentionKernel::FusedSoftmax;
   if (row.attention != "unknown" && !row.attention.empty())
     return value_of_word(kernels, row.attention, "attention");
-  const bool before_hopper = row.gpu.substr(0, 4) == "a100" || row.gpu.substr(0, 4) == "a800";
-  const bool older = row.framework_profile == "megatron-deepspeed" || row.gpu.substr(0, 4) == "v100" ||
-                     (row.framework_profile == "megatron" && before_hopper && row.seq.value_or(0) <= 2048);
+  const bool older =
+      row.framework_profile == "megatron-deepspeed" || row.gpu.substr(0, 4) == "v100" ||
+      (row.framework_profile == "megatron" && before_transformer_engine(row) && row.seq.value_or(0) <= 2048);
   return older ? AttentionKernel::FusedSoftmax : AttentionKernel::Flash;
 }
 
@@ -108,12 +112,37 @@ std::optional<DType> gradient_dtype_of(const TruthRow& row) {
   return dtype_of(row.params_dtype);
 }
 
-/// Dropout is not a column. Megatron's and Megatron-DeepSpeed's GPT and BERT train with 0.1 unless told
+/// Where dropout is not stated: Megatron's and Megatron-DeepSpeed's GPT and BERT train with 0.1 unless told
 /// otherwise (megatron/training/arguments.py hidden_dropout, attention_dropout); Llama-like models have none.
 double dropout_of(const TruthRow& row) {
+  if (row.dropout) return *row.dropout;
   const bool megatron = row.framework_profile == "megatron" || row.framework_profile == "megatron-deepspeed";
   const bool older = row.arch == "gpt" || row.arch == "moe-gpt" || row.arch == "bert";
   return megatron && older ? 0.1 : 0.0;
+}
+
+constexpr Named<CudaGraphs> kCudaGraphs[] = {{"", CudaGraphs::Default},
+                                             {"none", CudaGraphs::None},
+                                             {"partial", CudaGraphs::Partial},
+                                             {"full_iteration", CudaGraphs::FullIteration}};
+constexpr Named<ExpertDispatcher> kDispatchers[] = {{"", ExpertDispatcher::Default},
+                                                    {"alltoall", ExpertDispatcher::AllToAll},
+                                                    {"allgather", ExpertDispatcher::AllGather},
+                                                    {"deepep", ExpertDispatcher::DeepEp},
+                                                    {"hybridep", ExpertDispatcher::HybridEp}};
+
+/// What the row says of overlap, graphs and compilation; an empty cell is what the engine does by itself.
+Execution execution_of(const TruthRow& row) {
+  // torchtitan's switch of that name pipelines every product, which tp_comm_overlap says.
+  const bool linear_only = row.framework_profile == "nanotron";
+  return {.tensor_overlap = row.tp_comm_overlap,
+          .tensor_backward_overlap = linear_only ? row.async_tp : std::nullopt,
+          .pipeline_overlap = row.pipeline_overlap,
+          .data_overlap = row.dp_overlap,
+          .expert_overlap = row.ep_overlap,
+          .compiled = row.compile,
+          .graphs = value_of_word(kCudaGraphs, row.cuda_graphs, "cuda_graphs"),
+          .dispatcher = value_of_word(kDispatchers, row.moe_dispatcher, "moe_dispatcher")};
 }
 
 }  // namespace
@@ -140,6 +169,7 @@ Recipe recipe_of(const TruthRow& row) {
     recipe.lora_rank = row.lora_rank.value_or(0);  // else the framework's usual one
     recipe.trainable_parameters = row.trainable_params.value_or(0);
   }
+  recipe.execution = execution_of(row);
   recipe.offload = offload_of(row);
   // Token dropping keeps capacity_factor × the mean; the schema does not give the factor, 1 is Megatron's
   // default.

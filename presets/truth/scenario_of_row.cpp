@@ -11,6 +11,7 @@
 #include "presets/frameworks/framework_preset.h"
 #include "presets/json/input_error.h"
 #include "presets/models/read_model_config.h"
+#include "presets/truth/engine_era.h"
 #include "presets/truth/row_layout.h"
 #include "presets/truth/row_model.h"
 
@@ -22,27 +23,19 @@ using costmodel::Scenario;
 
 namespace {
 
-/// Framework profile that stands for a word of the schema, mostly the one of its name. Pipeline runs of
-/// nanotron before its fix (the schema marks them by their confidence) ran an engine of their own;
-/// Megatron-LM, NeMo and their forks ran on Volta and Ampere before Transformer Engine came with Hopper.
+/// Framework profile that stands for a word of the schema, mostly the one of its name. `engine` says more
+/// where it names an engine with a profile of its own; Megatron-LM, NeMo and their forks are those before
+/// Transformer Engine up to 2023.
 std::string_view profile_name(const TruthRow& row) {
+  if (row.engine == "nanotron-polling") return row.engine;
   if (row.framework_profile == "hf") return "hf-eager";
-  const bool before_fix = row.confidence == "medium" && row.pp.value_or(1) > 1;
-  if (row.framework_profile == "nanotron" && before_fix) return "nanotron-polling";
-  if (row.framework_profile == "megatron" && (row.gpu.starts_with("a") || row.gpu.starts_with("v")))
-    return "megatron-2022";
+  if (row.framework_profile == "megatron" && before_transformer_engine(row)) return "megatron-2022";
   return row.framework_profile;
 }
 
-/// Networks other than InfiniBand, by the word that `network_source` names them with.
-constexpr std::pair<std::string_view, std::string_view> kNetworkWords[] = {
-    {"EFA", "efa"}, {"Omni-Path", "omni-path"}, {"RoCE", "roce"}, {"Slingshot", "slingshot"}};
-
+/// Words of the schema whose network has another name here.
 std::string_view network_kind(const TruthRow& row) {
-  for (const auto& [word, kind] : kNetworkWords) {
-    if (row.network_source.find(word) != std::string::npos) return kind;
-  }
-  return {};
+  return row.network_kind == "omnipath" ? std::string_view{"omni-path"} : std::string_view{row.network_kind};
 }
 
 constexpr double kMostRanks = 1e7, kMostSequences = 1e9;  // as on the command line
@@ -116,7 +109,7 @@ const ClusterSpec& RowInterpreter::cluster(const TruthRow& row) {
     throw NoScenario{fmt::format("gpus_per_node is {}", per_node)};
   }
   const ClusterKey key{row.gpu, *row.n_gpus, static_cast<int>(per_node), row.node_nic_gbps.value_or(0.0),
-                       network_kind(row)};
+                       std::string{network_kind(row)}};
   if (const auto found = clusters_.find(key); found != clusters_.end()) return found->second;
   const auto& [gpu, gpus, gpus_per_node, gbps, network] = key;
   return clusters_.emplace(key, make_cluster(gpu, gpus, gpus_per_node, gbps, network)).first->second;

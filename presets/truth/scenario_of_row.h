@@ -27,7 +27,7 @@ class RowInterpreter {
 
  private:
   /// GPU, GPUs, GPUs per node, Gbit/s per node.
-  using ClusterKey = std::tuple<std::string, std::int64_t, int, double, std::string_view>;
+  using ClusterKey = std::tuple<std::string, std::int64_t, int, double, std::string>;
   [[nodiscard]] const costmodel::ClusterSpec& cluster(const TruthRow& row);
   [[nodiscard]] const costmodel::FrameworkProfile& framework(const TruthRow& row);
 

@@ -29,6 +29,7 @@ constexpr Range kDegree{1, 1e6};
 constexpr Range kGpus{1, 1e7};
 constexpr Range kNicGbps{1e-3, 1e9, true};
 constexpr Range kShare{0, 1e9};
+constexpr Range kProbability{0, 0.999};
 constexpr Range kSeconds{1e-9, 1e9, true};
 constexpr Range kBytes{1, 1e18, true};
 constexpr Range kParameters{0, 9e15};
@@ -38,22 +39,37 @@ struct Column {
   Field field;
   bool required = true;
   Range range = {};  // of a number
+  bool input = true;
 };
 constexpr bool kOptional = false, kNeeded = true;
+constexpr bool kNoInput = false;  // says whose run it was, what was measured or how it is scored
 
 const Column kColumns[] = {
-    {"case_id", &TruthRow::case_id},
-    {"source_file", &TruthRow::source_file},
-    {"outcome", &TruthRow::outcome},
-    {"missing_inputs", &TruthRow::missing_inputs, kOptional},
-    {"rank_group", &TruthRow::rank_group, kOptional},
-    {"confidence", &TruthRow::confidence, kOptional},
-    {"scoreable_time", &TruthRow::scoreable_time},
-    {"scoreable_memory", &TruthRow::scoreable_memory},
-    {"scoreable_memory_ci", &TruthRow::scoreable_memory_ci, kOptional},
-    {"scoreable_oom", &TruthRow::scoreable_oom},
-    {"weight", &TruthRow::weight, kOptional, kShare},
-    {"model_name", &TruthRow::model_name, kOptional},
+    {"case_id", &TruthRow::case_id, kNeeded, {}, kNoInput},
+    {"source_file", &TruthRow::source_file, kNeeded, {}, kNoInput},
+    {"outcome", &TruthRow::outcome, kNeeded, {}, kNoInput},
+    {"missing_inputs", &TruthRow::missing_inputs, kOptional, {}, kNoInput},
+    {"rank_group", &TruthRow::rank_group, kOptional, {}, kNoInput},
+    {"excluded_because", &TruthRow::excluded_because, kOptional, {}, kNoInput},
+    {"step_from_utilisation", &TruthRow::step_from_utilisation, kOptional, {}, kNoInput},
+    {"scoreable_time", &TruthRow::scoreable_time, kNeeded, {}, kNoInput},
+    {"scoreable_memory", &TruthRow::scoreable_memory, kNeeded, {}, kNoInput},
+    {"scoreable_memory_ci", &TruthRow::scoreable_memory_ci, kOptional, {}, kNoInput},
+    {"scoreable_oom", &TruthRow::scoreable_oom, kNeeded, {}, kNoInput},
+    {"weight", &TruthRow::weight, kOptional, kShare, kNoInput},
+    {"engine", &TruthRow::engine, kOptional},
+    {"engine_era", &TruthRow::engine_era, kOptional},
+    {"tp_comm_overlap", &TruthRow::tp_comm_overlap, kOptional},
+    {"pipeline_overlap", &TruthRow::pipeline_overlap, kOptional},
+    {"dp_overlap", &TruthRow::dp_overlap, kOptional},
+    {"ep_overlap", &TruthRow::ep_overlap, kOptional},
+    {"async_tp", &TruthRow::async_tp, kOptional},
+    {"compile", &TruthRow::compile, kOptional},
+    {"power_limited", &TruthRow::power_limited, kOptional},
+    {"cuda_graphs", &TruthRow::cuda_graphs, kOptional},
+    {"moe_dispatcher", &TruthRow::moe_dispatcher, kOptional},
+    {"fp8_scaling", &TruthRow::fp8_scaling, kOptional},
+    {"model_name", &TruthRow::model_name, kOptional, {}, kNoInput},
     {"arch", &TruthRow::arch},
     {"gated_mlp", &TruthRow::gated_mlp, kOptional},
     {"tied_embeddings", &TruthRow::tied_embeddings, kOptional},
@@ -80,7 +96,7 @@ const Column kColumns[] = {
     {"moe_routing", &TruthRow::moe_routing, kOptional},
     {"gpu", &TruthRow::gpu},
     {"intra_node", &TruthRow::intra_node, kOptional},
-    {"network_source", &TruthRow::network_source, kOptional},
+    {"network_kind", &TruthRow::network_kind, kOptional},
     {"n_gpus", &TruthRow::n_gpus, kNeeded, kGpus},
     {"gpus_per_node", &TruthRow::gpus_per_node, kOptional, kSomeOrNone},
     {"node_nic_gbps", &TruthRow::node_nic_gbps, kOptional, kNicGbps},
@@ -106,6 +122,8 @@ const Column kColumns[] = {
     {"grad_dtype", &TruthRow::grad_dtype, kOptional},
     {"optimizer_norm", &TruthRow::optimizer_norm, kOptional},
     {"optimizer_in_backward", &TruthRow::optimizer_in_backward, kOptional},
+    {"dropout", &TruthRow::dropout, kOptional, kProbability},
+    {"base_dtype", &TruthRow::base_dtype, kOptional},
     {"offload", &TruthRow::offload, kOptional},
     {"ce_kind", &TruthRow::ce_kind, kOptional},
     {"attention", &TruthRow::attention},
@@ -115,10 +133,10 @@ const Column kColumns[] = {
     {"finetune", &TruthRow::finetune, kOptional},
     {"lora_rank", &TruthRow::lora_rank, kOptional, kSomeOrNone},
     {"trainable_params", &TruthRow::trainable_params, kOptional, kParameters},
-    {"measured_step_seconds", &TruthRow::measured_step_seconds, kNeeded, kSeconds},
-    {"measured_memory_bytes", &TruthRow::measured_memory_bytes, kNeeded, kBytes},
-    {"measured_reserved_bytes", &TruthRow::measured_reserved_bytes, kOptional, kBytes},
-    {"memory_kind", &TruthRow::memory_kind},
+    {"measured_step_seconds", &TruthRow::measured_step_seconds, kNeeded, kSeconds, kNoInput},
+    {"measured_memory_bytes", &TruthRow::measured_memory_bytes, kNeeded, kBytes, kNoInput},
+    {"measured_reserved_bytes", &TruthRow::measured_reserved_bytes, kOptional, kBytes, kNoInput},
+    {"memory_kind", &TruthRow::memory_kind, kNeeded, {}, kNoInput},
 };
 
 struct NotRead {
@@ -200,8 +218,10 @@ std::vector<TruthRow> read_truth_rows(const CsvTable& table) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     rows[i].line = table.lines[i];
     for (std::size_t c = 0; c < std::size(kColumns); ++c) {
-      if (positions[c] < table.header.size())
-        read_cell(kColumns[c], table.rows[i][positions[c]], table.file, rows[i]);
+      if (positions[c] == table.header.size()) continue;
+      const std::string& cell = table.rows[i][positions[c]];
+      read_cell(kColumns[c], cell, table.file, rows[i]);
+      if (kColumns[c].input) (rows[i].inputs += cell) += '\n';
     }
   }
   return rows;

@@ -17,9 +17,17 @@ struct TruthRow {
   std::string problem;   // a cell that could not be read; such a row is listed, not scored
 
   // Identity and what the row may be scored for.
-  std::string case_id, source_file, outcome, missing_inputs, rank_group, confidence;
+  std::string case_id, source_file, outcome, missing_inputs, rank_group;
+  std::string excluded_because;  // "time: …", "memory: …": what is not scored any more, and why
   bool scoreable_time = false, scoreable_memory = false, scoreable_memory_ci = false, scoreable_oom = false;
+  bool step_from_utilisation = false;
   std::optional<double> weight;
+
+  // Software, and what it ran beside what. Unset: the source does not say.
+  std::string engine, engine_era;
+  std::optional<bool> tp_comm_overlap, pipeline_overlap, dp_overlap, ep_overlap, async_tp, compile,
+      power_limited;
+  std::string cuda_graphs, moe_dispatcher, fp8_scaling;
 
   // Model.
   std::string model_name, arch;
@@ -31,7 +39,7 @@ struct TruthRow {
   std::string moe_routing;
 
   // Machines.
-  std::string gpu, intra_node, network_source;
+  std::string gpu, intra_node, network_kind;
   std::optional<std::int64_t> n_gpus, gpus_per_node;
   std::optional<double> node_nic_gbps;
 
@@ -45,12 +53,18 @@ struct TruthRow {
   std::string framework_profile, precision_norm, params_dtype, grad_dtype, optimizer_norm, offload, ce_kind,
       attention;
   std::optional<bool> optimizer_in_backward;
+  std::optional<double> dropout;
+  std::string base_dtype;  // of frozen weights
   std::string recompute_norm, recompute_modules, finetune;
   std::optional<std::int64_t> recompute_layers, lora_rank, trainable_params;
 
   // Measured.
   std::optional<double> measured_step_seconds, measured_memory_bytes, measured_reserved_bytes;
   std::string memory_kind;
+
+  /// Every cell that describes the run and none that measures or judges it: runs with equal ones are one
+  /// configuration, measured several times.
+  std::string inputs;
 };
 
 /// Reads every row of a table of the schema. Columns are found by name; those the schema needs for any

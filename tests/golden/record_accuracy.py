@@ -26,6 +26,7 @@ def limits(scores: dict) -> dict:
     found = {}
     if scores["time"]["rows"]:
         found["time"] = scores["time"]["macro_mean_abs_error"]
+        found["families"] = scores["families"]["typical_error"]
     for kind, memory in scores["memory"].items():
         if memory["rows"]:
             found[f"memory.{kind}"] = memory["macro_mean_abs_error"]
@@ -40,13 +41,16 @@ def percent(scores: dict, figure: str = "macro_mean_abs_error") -> str:
 
 def table(answer: dict) -> str:
     """Markdown, one line per source and one for all."""
-    lines = ["| source | rows | step time | bias | allocated | reserved | device | fits or not | ranking regret |",
-             "|---|---|---|---|---|---|---|---|---|"]
+    lines = ["| source | rows | T | within 10 % | in 90 % interval | noise floor | step time | bias | allocated | reserved | device | fits or not | ranking regret |",
+             "|---|---|---|---|---|---|---|---|---|---|---|---|---|"]
     for name, scores in [(s["source"], s) for s in answer["sources"]] + [("**all sources**", answer)]:
         time, memory, oom, ranking = scores["time"], scores["memory"], scores["oom"], scores["ranking"]
         rows = max(time["rows"], oom["rows"], *(memory[kind]["rows"] for kind in memory))
         regret = f"{100 * ranking['mean_regret']:.1f} %" if ranking["groups"] else ""
-        cells = [name, str(rows), percent(time), percent(time, "bias"), *(percent(memory[k]) for k in ("allocated", "reserved", "device")),
+        families = scores["families"]
+        once = [percent(families, f) for f in ("typical_error", "within_10_percent", "covered_by_90_percent_interval")]
+        floor = percent(families, "noise_floor") if families["families_measured_again"] else ""
+        cells = [name, str(rows), *once, floor, percent(time), percent(time, "bias"), *(percent(memory[k]) for k in ("allocated", "reserved", "device")),
                  percent(oom, "accuracy"), regret]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)

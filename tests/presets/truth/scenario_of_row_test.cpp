@@ -84,14 +84,51 @@ TEST(scenario_of_row, latent_attention_adds_the_rotary_part_to_the_query_heads) 
   EXPECT_EQ(s.model.moe.first_k_dense, 3);
 }
 
-TEST(scenario_of_row, pipelines_of_nanotron_before_its_fix_poll_for_messages) {
+TEST(scenario_of_row, the_engine_and_its_time_choose_the_profile) {
+  struct Case {
+    const char *profile, *engine, *era, *expected;
+  };
+  for (const Case& c : {Case{"nanotron", "nanotron-polling", "2024-12", "nanotron-polling"},
+                        Case{"nanotron", "nanotron", "2024-12", "nanotron"},
+                        Case{"megatron", "megatron-core", "2023", "megatron-2022"},
+                        Case{"megatron", "megatron-core", "24.07", "megatron"},
+                        Case{"megatron", "megatron-core", "mlperf-v4.0", "megatron"},
+                        Case{"megatron", "megatron-lm", "2024-10", "megatron-2022"},
+                        Case{"megatron", "megatron-lm", "2026", "megatron"},
+                        Case{"megatron", "an engine of tomorrow", "", "megatron"},
+                        Case{"hf", "hf-trainer", "2026", "hf-eager"}}) {
+    TruthRow row = plain_row();
+    row.framework_profile = c.profile, row.engine = c.engine, row.engine_era = c.era;
+    EXPECT_EQ(scenario_of(row).framework.name, c.expected) << c.engine << ' ' << c.era;
+  }
+}
+
+TEST(scenario_of_row, what_ran_beside_what_is_part_of_the_recipe) {
   TruthRow row = plain_row();
-  row.framework_profile = "nanotron", row.confidence = "medium";
-  EXPECT_EQ(scenario_of(row).framework.name, "nanotron-polling");
-  row.confidence = "high";
-  EXPECT_EQ(scenario_of(row).framework.name, "nanotron");
-  row.confidence = "medium", row.pp = 1, row.dp = 4, row.global_batch = 16;
-  EXPECT_EQ(scenario_of(row).framework.name, "nanotron") << "one stage has no engine";
+  EXPECT_EQ(scenario_of(row).recipe.execution, costmodel::Execution{}) << "empty: as the framework does";
+  row.tp_comm_overlap = true, row.pipeline_overlap = false, row.dp_overlap = true, row.ep_overlap = true;
+  row.compile = true, row.cuda_graphs = "full_iteration", row.moe_dispatcher = "deepep";
+  row.dropout = 0.25;
+  const costmodel::Recipe recipe = scenario_of(row).recipe;
+  EXPECT_EQ(recipe.execution, (costmodel::Execution{.tensor_overlap = true,
+                                                    .pipeline_overlap = false,
+                                                    .data_overlap = true,
+                                                    .expert_overlap = true,
+                                                    .compiled = true,
+                                                    .graphs = costmodel::CudaGraphs::FullIteration,
+                                                    .dispatcher = costmodel::ExpertDispatcher::DeepEp}));
+  EXPECT_EQ(recipe.dropout, 0.25);
+}
+
+TEST(scenario_of_row, the_network_is_what_its_column_says) {
+  TruthRow row = plain_row();
+  row.n_gpus = 16, row.dp = *row.dp * 4, row.gpus_per_node = 8, row.node_nic_gbps = 800;
+  row.global_batch = *row.global_batch * 4;
+  for (const auto& [word, level] : {std::pair{"efa", "efa"}, std::pair{"omnipath", "omni-path"},
+                                    std::pair{"roce", "roce"}, std::pair{"ib", "ib"}}) {
+    row.network_kind = word;
+    EXPECT_TRUE(scenario_of(row).cluster.levels.back().name.starts_with(level)) << word;
+  }
 }
 
 TEST(scenario_of_row, sharding_words) {
@@ -191,14 +228,6 @@ TEST(scenario_of_row, stored_scores_of_gpt_went_through_the_fused_softmax_of_meg
   EXPECT_EQ(scenario_of(row).recipe.attention, AttentionKernel::Unfused);
   row.arch = "gpt";
   EXPECT_EQ(scenario_of(row).recipe.attention, AttentionKernel::FusedSoftmax);
-}
-
-TEST(scenario_of_row, megatron_before_hopper_has_the_profile_of_its_time) {
-  TruthRow row = plain_row();
-  row.framework_profile = "megatron", row.gpu = "h100-80-sxm";
-  EXPECT_EQ(scenario_of(row).framework.name, "megatron");
-  row.gpu = "a100-80-sxm";
-  EXPECT_EQ(scenario_of(row).framework.name, "megatron-2022");
 }
 
 TEST(scenario_of_row, an_unstated_attention_kernel_is_that_of_its_time) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace hexaplan::validator {
 namespace {
 
@@ -91,6 +93,18 @@ TEST(score, a_case_with_nothing_to_score_is_left_out) {
   PredictedCase c = timed("r", "a", 1, 1);
   c.measured.step.reset();
   EXPECT_TRUE(score({c}).sources.empty());
+}
+
+TEST(score, a_disturbed_time_is_scored_apart) {
+  PredictedCase disturbed = timed("r", "a", 4, 1);
+  disturbed.measured.disturbed_step = disturbed.measured.step;
+  disturbed.measured.step.reset();
+  disturbed.measured.family = "f";
+  const Scores all = score({disturbed, timed("q", "a", 1, 1)}).all;
+  EXPECT_EQ(all.time.rows, 1U);
+  EXPECT_EQ(all.families.typical_error, 0);
+  EXPECT_NEAR(all.with_disturbed.typical_error, std::sqrt(2) - 1, 1e-12);
+  EXPECT_TRUE(compare(disturbed).disturbed);
 }
 
 TEST(score, rank_groups_of_different_sources_are_different_groups) {

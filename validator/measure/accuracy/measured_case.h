@@ -33,12 +33,17 @@ struct MeasuredCase {
   std::string id;
   std::string source;
   std::string rank_group;        // runs that differ only in layout share one; empty = none
+  std::string family;            // runs of one configuration share it
   std::optional<double> weight;  // inside its source; unset = as the others
   std::optional<costmodel::Seconds> step;
+  /// Measured as well, but its source says that something disturbed it: scored apart.
+  std::optional<costmodel::Seconds> disturbed_step;
   std::vector<MeasuredMemory> memory;
   std::optional<bool> ran_out_of_memory;
 
-  [[nodiscard]] bool scoreable() const { return step || !memory.empty() || ran_out_of_memory; }
+  [[nodiscard]] bool scoreable() const {
+    return step || disturbed_step || !memory.empty() || ran_out_of_memory;
+  }
 };
 
 /// Why a case has no prediction.
