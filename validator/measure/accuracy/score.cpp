@@ -12,7 +12,7 @@ namespace {
 /// Everything that is compared in one set of cases, before it is summed up.
 struct Tally {
   std::vector<Residual> time;
-  std::vector<TimedRun> runs, disturbed;
+  std::vector<TimedRun> timed_runs, disturbed;
   std::size_t time_skipped = 0;
   std::array<std::vector<Residual>, kMemoryKinds> memory;
   std::array<std::size_t, kMemoryKinds> memory_skipped{};
@@ -51,10 +51,10 @@ struct Tally {
 
   [[nodiscard]] Scores sum_up() const {
     Scores scores{.time = summarise(time, time_skipped),
-                  .families = summarise_families(runs),
+                  .families = summarise_families(timed_runs),
                   .out_of_memory = summarise_out_of_memory(outcomes, outcomes_skipped),
                   .chance_of_running_out = summarise_chances(chances)};
-    std::vector<TimedRun> every_run = runs;
+    std::vector<TimedRun> every_run = timed_runs;
     every_run.insert(every_run.end(), disturbed.begin(), disturbed.end());
     scores.with_disturbed = summarise_families(every_run);
     for (std::size_t kind = 0; kind < kMemoryKinds; ++kind) {
@@ -80,7 +80,7 @@ struct Tally {
   void add_time(const MeasuredCase& measured, const Estimate& estimate) {
     const double predicted = estimate.time.total().value(), seconds = measured.step->value();
     time.push_back({measured.source, predicted, seconds, measured.weight});
-    runs.push_back(timed(measured, *measured.step, estimate));
+    timed_runs.push_back(timed(measured, *measured.step, estimate));
     if (measured.rank_group.empty()) return;
     groups[{measured.source, measured.rank_group}].push_back(
         {.predicted = predicted, .measured = seconds, .fits = !predicts_out_of_memory(estimate)});
