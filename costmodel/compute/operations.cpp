@@ -301,7 +301,32 @@ void append_embedding_operations(const Scenario& sc, const LocalDims& d, std::ve
   program::append_operations(sc, d, {}, program::compiled_steps(sc, program::Part::Embedding, {}), out);
 }
 
+namespace {
+
+/// A vocabulary cut over the stages: every stage needs the last layer's output, whole, and has a part of its
+/// gradient (arXiv:2411.05288 §4, steps C1 and C2), once per micro-batch whatever the vocabulary. Counted for
+/// a whole model, of which a stage takes its share as of everything else in the head.
+void append_vocabulary_messages(const Scenario& sc, const LocalDims& d, std::vector<Operation>& out) {
+  if (sc.layout.vocab == VocabParallel::LastStage || sc.layout.pp < 2) return;
+  const double element = bytes_per_element(activation_dtype(sc.recipe.precision));
+  Operation message{.name = "head.broadcast",
+                    .kind = OpKind::Collective,
+                    .count = static_cast<double>(sc.layout.pp),
+                    .collective = CollectiveKind::Broadcast,
+                    .group = Group::Pipeline,
+                    .payload = Bytes{static_cast<double>(d.sp_tokens * d.hidden) * element},
+                    .formula = "C1"};
+  out.push_back(message);
+  message.name = "head.reduce";
+  message.pass = Pass::BackwardData;
+  message.collective = CollectiveKind::AllReduce;
+  out.push_back(message);
+}
+
+}  // namespace
+
 void append_head_operations(const Scenario& sc, const LocalDims& d, std::vector<Operation>& out) {
+  append_vocabulary_messages(sc, d, out);
   program::append_operations(sc, d, {}, program::compiled_steps(sc, program::Part::Head, {}), out);
 }
 

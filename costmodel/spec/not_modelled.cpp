@@ -113,6 +113,10 @@ bool recomputes_more_layers_than_a_stage_has(const Scenario& s) {
          s.layout.split != StageSplit::Explicit && recompute.layers > evenly + 2;
 }
 
+const Execution& asked(const Scenario& s) {
+  return s.recipe.execution;
+}
+
 bool says_adapters(const Scenario& s) {
   return s.recipe.fine_tune == FineTune::Lora || s.recipe.fine_tune == FineTune::Qlora;
 }
@@ -146,6 +150,28 @@ constexpr KnobRow kWithoutEffect[] = {
      // kernel (torch.nn.functional.scaled_dot_product_attention).
      "FlashAttention has no fp32 kernel; counted as one that stores no scores either, PyTorch's "
      "memory-efficient kernel"},
+    {"tp_comm_overlap", [](const Scenario& s) { return asked(s).tensor_overlap && s.layout.tp == 1; },
+     "tp is 1"},
+    {"tp_comm_overlap",
+     [](const Scenario& s) {
+       return asked(s).tensor_overlap.value_or(false) && s.layout.tp > 1 &&
+              s.framework.tensor_overlap_asked <= 0;
+     },
+     "the framework runs tensor-parallel messages by themselves"},
+    {"tp_backward_overlap",
+     [](const Scenario& s) { return asked(s).tensor_backward_overlap && !(s.layout.sp && s.layout.tp > 1); },
+     "it is the messages of sequence parallelism that hide: that needs tp above 1 and sp"},
+    {"pipeline_overlap", [](const Scenario& s) { return asked(s).pipeline_overlap && s.layout.pp == 1; },
+     "pp is 1"},
+    {"dp_overlap", [](const Scenario& s) { return asked(s).data_overlap && s.layout.dp * s.layout.cp == 1; },
+     "there are no replicas: dp and cp are 1"},
+    {"ep_overlap", [](const Scenario& s) { return asked(s).expert_overlap && s.layout.ep == 1; }, "ep is 1"},
+    {"moe_dispatcher",
+     [](const Scenario& s) { return asked(s).dispatcher != ExpertDispatcher::Default && s.layout.ep == 1; },
+     "ep is 1"},
+    {"overlap, graphs, compile",
+     [](const Scenario& s) { return s.framework.explicit_step && asked(s) != Execution{}; },
+     "Hexaplan's executor launches and sends one thing after the other"},
     {"offload_device nvme",
      [](const Scenario& s) { return s.recipe.offload_device == OffloadDevice::Nvme && !offloads_states(s); },
      "neither optimizer states nor parameters are offloaded"},

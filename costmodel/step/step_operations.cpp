@@ -111,8 +111,13 @@ void append_parameter_gather(const Scenario& sc, const StageParameters& p, std::
 void append_layer_sharding(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {
   const FrameworkProfile& f = sc.framework;
   const bool reshards = f.reshard_after_forward && sc.layout.sharding.stage >= 3;
-  Transfer gather{
-      .name = "parameter.gather", .pass = Pass::Forward, .kind = CollectiveKind::AllGather, .formula = "C9"};
+  // Less than a layer ahead of the host, parameters are gathered one by one.
+  const bool one_by_one = f.gather_prefetch_layers > 0 && f.gather_prefetch_layers < 1;
+  Transfer gather{.name = "parameter.gather",
+                  .pass = Pass::Forward,
+                  .kind = CollectiveKind::AllGather,
+                  .count = one_by_one ? std::max(1.0, p.tensors) : 1.0,
+                  .formula = "C9"};
   append_both(sc, gather, Group::Shard, p.gathered, out);
   gather.pass = Pass::BackwardData;
   if (reshards) append_both(sc, gather, Group::Shard, p.gathered, out);

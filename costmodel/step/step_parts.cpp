@@ -216,10 +216,13 @@ ShardedWait StepCombiner::sharded_layer(const LayerTransfers& transfers, Seconds
   const auto beside = [&](Seconds transfer, Seconds compute) {
     return overlap(compute, transfer, reduces_beside_backward_ ? 1.0 : 0.0, f.overlap_slowdown).exposed;
   };
-  const Seconds again = transfers.gather_again;
-  const Seconds waiting = f.backward_gather_overlap ? beside(again + transfers.scatter, backward)
-                                                    : again + beside(transfers.scatter, backward);
-  return {beside(transfers.gather, forward), waiting + transfers.copies};
+  // What is not gathered ahead waits for the host to reach it.
+  const double ahead = std::min(1.0, f.gather_prefetch_layers);
+  const Seconds again_ahead = transfers.gather_again * (f.backward_gather_overlap ? ahead : 0.0);
+  const Seconds waiting =
+      transfers.gather_again - again_ahead + beside(again_ahead + transfers.scatter, backward);
+  return {transfers.gather * (1 - ahead) + beside(transfers.gather * ahead, forward),
+          waiting + transfers.copies};
 }
 
 ShardedWait StepCombiner::sharded_wait(const LayerTotals& layers, const StagePlan& stage, double rerun_share,

@@ -324,14 +324,17 @@ NARROW = {"fp8": 1.8, "fp8-block": 1.8, "nvfp4": 3.0}
 # transpose), and runs at 0.82 of that: chosen with the overlap of tensor parallelism over the rows of eight sources since
 # 2024, which are also scored in docs/accuracy.md (1.115 had hidden that overlap was missing); not a regression.
 HOPPER_FP8 = 0.82
+# Block-scaled fp8 on Blackwell, over 1.8: the 1.98 of GB200, stas00/ml-engineering@744d01e.
+BLACKWELL_BLOCK = 1.1
 
 
 def sustained_ratio(data, name, dtype):
     """What `sustained` becomes for `dtype`: the grid's large GEMMs (median) held to NARROW times those of bf16, at most 0.97."""
     large = data[(data.system == GPUS[name]["aic"]) & (data.m >= 4096) & (data.n >= 4096) & (data.k >= 4096)]
     median = lambda wanted: large[large.dtype == next(s for s, (d, _) in DTYPES.items() if d == wanted)].tflops.median()
-    transposes = HOPPER_FP8 if name in ("h100-80-sxm", "h200") and dtype in ("fp8", "fp8-block") else 1
-    return round(transposes * min(NARROW[dtype] * median("bf16") / median(dtype), 0.97 / MACHINES[name]["sustained"][0]), 3)
+    hopper, blackwell = name.startswith("h"), name.startswith(("b", "gb"))
+    factor = HOPPER_FP8 if hopper and dtype in ("fp8", "fp8-block") else BLACKWELL_BLOCK if blackwell and dtype == "fp8-block" else 1
+    return round(factor * min(NARROW[dtype] * median("bf16") / median(dtype), 0.97 / MACHINES[name]["sustained"][0]), 3)
 
 
 def calibration(gemm, attention, name):

@@ -66,6 +66,14 @@ struct Gap {
 };
 constexpr Gap kGaps[] = {
     {kAll, [](S) { return true; }, "data, tokenizer, learning rate and checkpoints are yours to add"},
+    {kAll,
+     [](S s) {
+       costmodel::Execution other = s.recipe.execution;
+       other.tensor_overlap.reset();
+       return other != costmodel::Execution{};
+     },
+     "what runs beside what, CUDA graphs, compilation and the dispatcher of tokens: the names differ by "
+     "release"},
     {kTorchtitan, [](S) { return true; },
      "model.name and model.flavor: choose the flavor that has the plan's dimensions, RoPE and norm epsilon"},
     {kDeepSpeed, [](S) { return true; }, "the model and its sequence length stand in the program"},

@@ -111,6 +111,9 @@ constexpr LaunchField kLayoutSettings[] = {
     {[](S s) { return only_if(s.model.is_moe(), s.layout.expert_tensor()); },
      {"--expert-tensor-parallel-size", kNone, "parallelism.expert_tensor_parallel_degree"}},
     {[](S s) { return when(s.layout.sp); }, {"--sequence-parallel"}},
+    // Transformer Engine's userbuffers gather and scatter along the sequence.
+    {[](S s) { return when(s.layout.sp && s.recipe.execution.tensor_overlap.value_or(false)); },
+     {"--tp-comm-overlap"}},
     {[](S s) -> JsonValue { return s.layout.sp ? "REDUCE_SCATTER" : "ALL_REDUCE"; },
      {kNone, "parallelism.tp_mode"}},
     {[](S s) -> JsonValue {

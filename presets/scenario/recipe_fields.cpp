@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <cassert>
+#include <optional>
 #include <string>
 
 #include "costmodel/units/parse_number.h"
 #include "costmodel/units/parse_units.h"
 #include "presets/json/vocabulary.h"
+#include "presets/scenario/execution_words.h"
 #include "presets/scenario/recompute_text.h"
 
 namespace hexaplan::presets {
@@ -86,6 +88,10 @@ JsonValue dtype_or_null(std::optional<costmodel::DType> dtype) {
   return dtype ? JsonValue{name_in(kStateDTypeNames, *dtype)} : JsonValue{};
 }
 
+JsonValue flag_or_null(std::optional<bool> flag) {
+  return flag ? JsonValue{*flag} : JsonValue{};
+}
+
 const Recipe kUsual{};
 
 constexpr RecipeField kRecipeFields[] = {
@@ -150,6 +156,33 @@ constexpr RecipeField kRecipeFields[] = {
        r.routing.capacity_factor = real(v, {0.0, 1e6});
      },
      [](const Recipe& r) { return unless(r.routing.capacity_factor, 0.0); }},
+    {"tp_comm_overlap", "--tp-comm-overlap",
+     [](const ValueReader& v, Recipe& r) { r.execution.tensor_overlap = yes_or_no(v); },
+     [](const Recipe& r) { return flag_or_null(r.execution.tensor_overlap); }},
+    {"tp_backward_overlap", "",
+     [](const ValueReader& v, Recipe& r) { r.execution.tensor_backward_overlap = yes_or_no(v); },
+     [](const Recipe& r) { return flag_or_null(r.execution.tensor_backward_overlap); }},
+    {"pipeline_overlap", "--pipeline-overlap",
+     [](const ValueReader& v, Recipe& r) { r.execution.pipeline_overlap = yes_or_no(v); },
+     [](const Recipe& r) { return flag_or_null(r.execution.pipeline_overlap); }},
+    {"dp_overlap", "--dp-overlap",
+     [](const ValueReader& v, Recipe& r) { r.execution.data_overlap = yes_or_no(v); },
+     [](const Recipe& r) { return flag_or_null(r.execution.data_overlap); }},
+    {"ep_overlap", "--ep-overlap",
+     [](const ValueReader& v, Recipe& r) { r.execution.expert_overlap = yes_or_no(v); },
+     [](const Recipe& r) { return flag_or_null(r.execution.expert_overlap); }},
+    {"compile", "--compile", [](const ValueReader& v, Recipe& r) { r.execution.compiled = yes_or_no(v); },
+     [](const Recipe& r) { return flag_or_null(r.execution.compiled); }},
+    {"cuda_graphs", "--cuda-graphs",
+     [](const ValueReader& v, Recipe& r) { r.execution.graphs = v.choice(kCudaGraphNames); },
+     [](const Recipe& r) {
+       return word_unless(kCudaGraphNames, r.execution.graphs, kUsual.execution.graphs);
+     }},
+    {"moe_dispatcher", "--moe-dispatcher",
+     [](const ValueReader& v, Recipe& r) { r.execution.dispatcher = v.choice(kDispatcherNames); },
+     [](const Recipe& r) {
+       return word_unless(kDispatcherNames, r.execution.dispatcher, kUsual.execution.dispatcher);
+     }},
     {"tokens", "--tokens", [](const ValueReader& v, Recipe& r) { r.tokens = budget(v); },
      [](const Recipe& r) { return unless(r.tokens, std::int64_t{0}); }},
 };

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "presets/json/vocabulary.h"
+#include "presets/scenario/execution_words.h"
 #include "presets/scenario/recompute_text.h"
 #include "presets/truth/engine_era.h"
 #include "presets/truth/row_layout.h"
@@ -13,10 +14,8 @@ namespace hexaplan::presets {
 
 using costmodel::AttentionKernel;
 using costmodel::CrossEntropy;
-using costmodel::CudaGraphs;
 using costmodel::DType;
 using costmodel::Execution;
-using costmodel::ExpertDispatcher;
 using costmodel::FineTune;
 using costmodel::Optimizer;
 using costmodel::Recipe;
@@ -121,15 +120,11 @@ double dropout_of(const TruthRow& row) {
   return megatron && older ? 0.1 : 0.0;
 }
 
-constexpr Named<CudaGraphs> kCudaGraphs[] = {{"", CudaGraphs::Default},
-                                             {"none", CudaGraphs::None},
-                                             {"partial", CudaGraphs::Partial},
-                                             {"full_iteration", CudaGraphs::FullIteration}};
-constexpr Named<ExpertDispatcher> kDispatchers[] = {{"", ExpertDispatcher::Default},
-                                                    {"alltoall", ExpertDispatcher::AllToAll},
-                                                    {"allgather", ExpertDispatcher::AllGather},
-                                                    {"deepep", ExpertDispatcher::DeepEp},
-                                                    {"hybridep", ExpertDispatcher::HybridEp}};
+/// An empty cell is the framework's habit.
+const std::string& or_default(const std::string& cell) {
+  static const std::string kDefault = "default";
+  return cell.empty() ? kDefault : cell;
+}
 
 /// What the row says of overlap, graphs and compilation; an empty cell is what the engine does by itself.
 Execution execution_of(const TruthRow& row) {
@@ -141,8 +136,8 @@ Execution execution_of(const TruthRow& row) {
           .data_overlap = row.dp_overlap,
           .expert_overlap = row.ep_overlap,
           .compiled = row.compile,
-          .graphs = value_of_word(kCudaGraphs, row.cuda_graphs, "cuda_graphs"),
-          .dispatcher = value_of_word(kDispatchers, row.moe_dispatcher, "moe_dispatcher")};
+          .graphs = value_of_word(kCudaGraphNames, or_default(row.cuda_graphs), "cuda_graphs"),
+          .dispatcher = value_of_word(kDispatcherNames, or_default(row.moe_dispatcher), "moe_dispatcher")};
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "presets/catalog/catalog.h"
 #include "presets/json/json_value.h"
 #include "presets/json/vocabulary.h"
+#include "presets/scenario/execution_words.h"
 
 namespace hexaplan::gui {
 namespace {
@@ -100,6 +101,38 @@ constexpr RecipeRow kRows[] = {
      QT_TRANSLATE_NOOP("Field", "Capacity factor"), QT_TRANSLATE_NOOP("Field", "× mean"), "F2",
      QT_TRANSLATE_NOOP("Field",
                        "Tokens beyond this multiple of the mean per expert are dropped; 0: none are.")},
+    {"tp_comm_overlap", "recipe.tp_comm_overlap", true, EditorKind::Choice, kAuto,
+     QT_TRANSLATE_NOOP("Field", "Overlap of tensor parallelism"), "", "C7",
+     QT_TRANSLATE_NOOP("Field",
+                       "Tensor-parallel messages run under the products beside them (userbuffers, async TP); "
+                       "auto: what the framework does.")},
+    {"tp_backward_overlap", "recipe.tp_backward_overlap", true, EditorKind::Choice, kAuto,
+     QT_TRANSLATE_NOOP("Field", "Overlap of its backward"), "", "C7",
+     QT_TRANSLATE_NOOP("Field",
+                       "With sequence parallelism, the messages of a linear layer's backward run under its "
+                       "products; auto: what the framework does.")},
+    {"pipeline_overlap", "recipe.pipeline_overlap", true, EditorKind::Choice, kAuto,
+     QT_TRANSLATE_NOOP("Field", "Overlap of stages"), "", "C7",
+     QT_TRANSLATE_NOOP("Field",
+                       "Messages between stages run under computation; auto: under interleaved schedules, "
+                       "where the framework can.")},
+    {"dp_overlap", "recipe.dp_overlap", true, EditorKind::Choice, kAuto,
+     QT_TRANSLATE_NOOP("Field", "Overlap of gradients"), "", "C8",
+     QT_TRANSLATE_NOOP(
+         "Field",
+         "Gradients are reduced and parameters gathered under computation; auto: what the framework does.")},
+    {"ep_overlap", "recipe.ep_overlap", true, EditorKind::Choice, kAuto,
+     QT_TRANSLATE_NOOP("Field", "Overlap of experts"), "", "C4",
+     QT_TRANSLATE_NOOP(
+         "Field", "Tokens travel to the experts under another micro-batch; auto: what the framework does.")},
+    {"moe_dispatcher", "recipe.moe_dispatcher", true, EditorKind::Choice, "default",
+     QT_TRANSLATE_NOOP("Field", "Dispatcher"), "", "C4",
+     QT_TRANSLATE_NOOP("Field", "Kernel that carries tokens to the ranks of their experts.")},
+    {"cuda_graphs", "recipe.cuda_graphs", true, EditorKind::Choice, "default",
+     QT_TRANSLATE_NOOP("Field", "CUDA graphs"), "", "T3",
+     QT_TRANSLATE_NOOP("Field", "Launches that graphs replay instead of the host.")},
+    {"compile", "recipe.compile", true, EditorKind::Choice, kAuto, QT_TRANSLATE_NOOP("Field", "Compiled"), "",
+     "T3", QT_TRANSLATE_NOOP("Field", "torch.compile or XLA: fewer operations for the host.")},
 };
 
 /// "1T", "300B": exact, with the largest unit that divides it.
@@ -169,6 +202,14 @@ Values valuesOf(std::string_view key) {
       {"fine_tune", words(namesOf(presets::kFineTuneNames))},
       {"lora_rank", words({kAuto, "8", "16", "32", "64", "128"})},
       {"offload_device", words(namesOf(presets::kOffloadDeviceNames))},
+      {"tp_comm_overlap", with_auto(yesAndNo())},
+      {"tp_backward_overlap", with_auto(yesAndNo())},
+      {"pipeline_overlap", with_auto(yesAndNo())},
+      {"dp_overlap", with_auto(yesAndNo())},
+      {"ep_overlap", with_auto(yesAndNo())},
+      {"compile", with_auto(yesAndNo())},
+      {"cuda_graphs", words(namesOf(presets::kCudaGraphNames))},
+      {"moe_dispatcher", words(namesOf(presets::kDispatcherNames))},
   };
   for (const Row& row : rows) {
     if (row.key == key) return row.values;

@@ -840,6 +840,70 @@
         <translation>Adapterrang</translation>
     </message>
     <message>
+        <source>Overlap of tensor parallelism</source>
+        <translation>Überlappung der Tensorparallelität</translation>
+    </message>
+    <message>
+        <source>Tensor-parallel messages run under the products beside them (userbuffers, async TP); auto: what the framework does.</source>
+        <translation>Tensorparallele Nachrichten laufen neben den Produkten (Userbuffers, Async TP); auto: wie das Framework es tut.</translation>
+    </message>
+    <message>
+        <source>Overlap of its backward</source>
+        <translation>Überlappung ihres Rückwärtslaufs</translation>
+    </message>
+    <message>
+        <source>With sequence parallelism, the messages of a linear layer&apos;s backward run under its products; auto: what the framework does.</source>
+        <translation>Mit Sequenzparallelität laufen die Nachrichten im Rückwärtslauf einer linearen Schicht neben deren Produkten; auto: wie das Framework es tut.</translation>
+    </message>
+    <message>
+        <source>Overlap of stages</source>
+        <translation>Überlappung der Stufen</translation>
+    </message>
+    <message>
+        <source>Messages between stages run under computation; auto: under interleaved schedules, where the framework can.</source>
+        <translation>Nachrichten zwischen Stufen laufen neben der Rechnung; auto: bei verschränkten Zeitplänen, wo das Framework es kann.</translation>
+    </message>
+    <message>
+        <source>Overlap of gradients</source>
+        <translation>Überlappung der Gradienten</translation>
+    </message>
+    <message>
+        <source>Gradients are reduced and parameters gathered under computation; auto: what the framework does.</source>
+        <translation>Gradienten werden neben der Rechnung reduziert und Parameter gesammelt; auto: wie das Framework es tut.</translation>
+    </message>
+    <message>
+        <source>Overlap of experts</source>
+        <translation>Überlappung der Experten</translation>
+    </message>
+    <message>
+        <source>Tokens travel to the experts under another micro-batch; auto: what the framework does.</source>
+        <translation>Token reisen neben einem anderen Mikrobatch zu den Experten; auto: wie das Framework es tut.</translation>
+    </message>
+    <message>
+        <source>Dispatcher</source>
+        <translation>Verteiler</translation>
+    </message>
+    <message>
+        <source>Kernel that carries tokens to the ranks of their experts.</source>
+        <translation>Kernel, der Token zu den Rängen ihrer Experten bringt.</translation>
+    </message>
+    <message>
+        <source>CUDA graphs</source>
+        <translation>CUDA-Graphen</translation>
+    </message>
+    <message>
+        <source>Launches that graphs replay instead of the host.</source>
+        <translation>Aufrufe, die Graphen statt des Hosts wiederholen.</translation>
+    </message>
+    <message>
+        <source>Compiled</source>
+        <translation>Kompiliert</translation>
+    </message>
+    <message>
+        <source>torch.compile or XLA: fewer operations for the host.</source>
+        <translation>torch.compile oder XLA: weniger Operationen für den Host.</translation>
+    </message>
+    <message>
         <source>Rank of LoRA adapters.</source>
         <translation>Rang der LoRA-Adapter.</translation>
     </message>

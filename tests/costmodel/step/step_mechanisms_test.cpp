@@ -54,6 +54,29 @@ TEST(step_mechanisms, a_backward_gather_that_starts_late_waits_in_full) {
   EXPECT_GT(time_of(late).data_parallel.value(), 1.5 * early.value());
 }
 
+TEST(step_mechanisms, parameters_that_are_not_gathered_ahead_are_waited_for) {
+  Scenario none = fsdp(), part = fsdp();
+  none.framework.gather_prefetch_layers = 0;
+  part.framework.gather_prefetch_layers = 0.25;
+  const double ahead = time_of(fsdp()).data_parallel.value();
+  EXPECT_GT(time_of(part).data_parallel.value(), 1.5 * ahead);
+  EXPECT_GT(time_of(none).data_parallel.value(), time_of(part).data_parallel.value());
+}
+
+TEST(step_mechanisms, a_vocabulary_over_the_stages_sends_the_last_output_to_all_of_them) {
+  Scenario spread = example_scenario();
+  spread.layout.vocab = VocabParallel::AllStagesOneBarrier;
+  double broadcasts = 0, reductions = 0;
+  for (const Operation& op : head_operations(spread)) {
+    if (op.group != Group::Pipeline || op.kind != OpKind::Collective) continue;
+    (op.collective == CollectiveKind::Broadcast ? broadcasts : reductions) += op.count;
+    EXPECT_EQ(op.payload.value(), 8192.0 / 2 * 4096 * 2) << "tokens of a rank under SP, hidden size, bf16";
+  }
+  EXPECT_EQ(broadcasts, spread.layout.pp) << "of which every stage's share of the head has one";
+  EXPECT_EQ(reductions, spread.layout.pp);
+  for (const Operation& op : head_operations(example_scenario())) EXPECT_NE(op.group, Group::Pipeline);
+}
+
 TEST(step_mechanisms, copies_in_and_out_of_fsdp_buffers_take_their_bandwidth) {
   Scenario copied = fsdp();
   copied.framework.gather_copy_bytes = 4;

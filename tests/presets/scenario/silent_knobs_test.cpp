@@ -107,6 +107,7 @@ void budgeted(costmodel::Recipe& r) {
   r.tokens = 1'000'000'000'000;
 }
 constexpr Stage kDense{"llama-3.1-8b", "16x8xH100+ib400", "megatron", "tp2", plain};
+constexpr Stage kSequence{"llama-3.1-8b", "16x8xH100+ib400", "megatron", "tp4 sp", plain};
 constexpr Stage kPiped{"llama-3.1-8b", "16x8xH100+ib400", "megatron", "pp4", plain};
 constexpr Stage kOneMicroBatch{"llama-3.1-8b", "8xH100", "fsdp2", "", one_micro_batch};
 constexpr Stage kBlackwell{"llama-3.1-8b", "8xB200", "megatron", "", plain};
@@ -181,6 +182,14 @@ const RecipeTurn kRecipeTurns[] = {
     {"offload_device", kOffloaded, names(kOffloadDeviceNames)},
     {"routing_imbalance", kExperts, {"1.5"}},
     {"capacity_factor", kUneven, {"1.25", "4"}},
+    {"tp_comm_overlap", kSequence, {"true"}},
+    {"tp_backward_overlap", kSequence, {"false"}},
+    {"pipeline_overlap", kPiped, {"true"}},
+    {"dp_overlap", kDense, {"false"}},
+    {"ep_overlap", kExperts, {"true", "false"}},
+    {"compile", kExperts, {"true"}},
+    {"cuda_graphs", kExperts, {"partial", "full_iteration"}},
+    {"moe_dispatcher", kExperts, {"alltoall", "allgather"}},
     {"tokens", kDense, {"15T"}},
 };
 
