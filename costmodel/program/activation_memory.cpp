@@ -4,6 +4,7 @@
 
 #include "costmodel/memory/explicit_entries.h"
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/program/techniques.h"
 #include "costmodel/program/working_sets.h"
 
 namespace hexaplan::costmodel {
@@ -26,6 +27,7 @@ Bytes unreclaimed_streams(const Scenario& sc, const LocalDims& dims) {
 ActivationMemory::ActivationMemory(const Scenario& sc, const LocalDims& dims,
                                    const std::array<bool, kLayerClasses>& used)
     : explicit_{sc.framework.explicit_step},
+      described_{explicit_ || !program::first_gap(sc)},
       forwards_first_{sc.layout.schedule == ScheduleKind::GPipe},
       offloads_{(sc.recipe.offload & kOffloadActivations) != 0},
       unreclaimed_per_forward_{unreclaimed_streams(sc, dims)} {
@@ -51,15 +53,15 @@ ActivationMemory::ActivationMemory(const Scenario& sc, const LocalDims& dims,
 void ActivationMemory::append_layer(const Scenario& sc, const LocalDims& dims, LayerClass kind,
                                     ClassPart& part) const {
   append_checkpoint_entry(sc, dims, kind, 1, part.checkpoint.ledger);
-  if (explicit_) {
+  if (described_) {
     program::append_kept_values(sc, dims, kind, part.saved.ledger);
   } else {
     append_saved_entries(sc, dims, kind, 1, part.saved.ledger);
   }
   for (const bool recomputed : {false, true}) {
     TensorLedger& out = (recomputed ? part.recompute_transients : part.transients).ledger;
-    explicit_ ? program::append_working_sets(sc, dims, kind, recomputed, out)
-              : append_layer_transients(sc, dims, kind, recomputed, out);
+    described_ ? program::append_working_sets(sc, dims, kind, recomputed, out)
+               : append_layer_transients(sc, dims, kind, recomputed, out);
   }
 }
 
@@ -80,7 +82,7 @@ void ActivationMemory::sum() {
 /// Only one layer runs at a time: the class with the largest working set binds.
 const ActivationMemory::Part* ActivationMemory::largest_transients(const StagePlan& stage) const {
   // Where a layer that keeps everything runs backward first, that is when most is alive.
-  const bool recomputed = explicit_ ? stage.recomputed == stage.total_layers() : stage.recomputed > 0;
+  const bool recomputed = described_ ? stage.recomputed == stage.total_layers() : stage.recomputed > 0;
   const Part* largest = nullptr;
   Bytes most;
   for (std::size_t c = 0; c < kLayerClasses; ++c) {

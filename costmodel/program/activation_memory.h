@@ -73,6 +73,7 @@ class ActivationMemory {
   std::array<ClassPart, kLayerClasses> classes_;
   Part loss_, streams_, ids_, head_gradient_;
   bool explicit_ = false;
+  bool described_ = false;       // by the step program
   bool forwards_first_ = false;  // GPipe
   bool offloads_ = false;
   Bytes unreclaimed_per_forward_;  // of one layer

@@ -30,6 +30,15 @@ bool quantises(const Program& p, const Techniques& t) {
 bool gathers_again(const Program& /*program*/, const Techniques& t) {
   return t.sequence && t.gathers_inputs_again;
 }
+bool keeps_otherwise(const Program& p, const Techniques& t) {
+  return p.part == Part::Layer && t.keeps != Keeping{};
+}
+bool shares_buffers(const Program& p, const Techniques& t) {
+  return p.part == Part::Layer && t.shares_gather_buffers && gathers_again(p, t);
+}
+bool buffers_gradients(const Program& p, const Techniques& t) {
+  return p.part == Part::Layer && t.buffers_weight_gradients;
+}
 bool recomputes(const Program& p, const Techniques& t) {
   return p.part == Part::Layer && t.recomputed != Recomputed::Nothing;
 }
@@ -39,8 +48,9 @@ bool splits(const Program& p, const Techniques& t) {
 
 // The order matters. What cuts the model comes before differentiation, so that backward collectives follow
 // from forward ones. What moves lifetimes comes after it: gather-again before recomputation, because a
-// gathered value would otherwise count as kept and run again; the split last, because it asks which buffers
-// backward overwrites.
+// gathered value would otherwise count as kept and run again; what a framework keeps before it as well,
+// because that is what recomputation drops; the split last, because it asks which buffers backward
+// overwrites.
 constexpr std::array kPasses{
     PassRow{"tensor parallelism", over_tensor_ranks, cut_over_tensor_ranks},
     PassRow{"sequence parallelism", over_sequence, share_sequence},
@@ -50,7 +60,10 @@ constexpr std::array kPasses{
     PassRow{"late weight gradients", always, delay_weight_gradients},
     PassRow{"gather again", gathers_again, gather_inputs_again},
     PassRow{"quantised matrices", quantises, quantise_matrices},
+    PassRow{"kept values", keeps_otherwise, keep_values},
+    PassRow{"weight gradient buffers", buffers_gradients, buffer_weight_gradients},
     PassRow{"recompute", recomputes, recompute},
+    PassRow{"gather buffers", shares_buffers, share_gather_buffers},
     PassRow{"split backward", splits, split_backward},
 };
 

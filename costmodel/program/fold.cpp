@@ -21,8 +21,8 @@ std::vector<double> buffer_bytes(const Program& p, const Lifetimes& lives, const
 
 class Fold {
  public:
-  Fold(const Program& p, const Sizes& sizes)
-      : p_{p}, lives_{p}, bytes_{buffer_bytes(p, lives_, sizes)}, state_(p.values.size()) {
+  Fold(const Program& p, const Lifetimes& lives, const Sizes& sizes)
+      : p_{p}, lives_{lives}, bytes_{buffer_bytes(p, lives_, sizes)}, state_(p.values.size()) {
     for (const ValueId id : {p.input, p.d_output}) {
       if (id != kNone) state_[lives_.buffer(id)].alive = true;
     }
@@ -54,7 +54,7 @@ class Fold {
   void allocate(const Op& op, ValueId id) {
     const std::size_t buffer = lives_.buffer(id);
     State& state = state_[buffer];
-    if (state.alive || p_.of(id).storage == Storage::Host) return;
+    if (state.alive || p_.of(id).storage != Storage::Device) return;
     state.alive = true;
     state.kind = lives_.kind(id, op.phase);
     phase_of(op).move(state.kind, bytes_[buffer]);
@@ -80,7 +80,7 @@ class Fold {
   }
 
   const Program& p_;
-  Lifetimes lives_;
+  const Lifetimes& lives_;
   std::vector<double> bytes_;      // by buffer
   std::vector<State> state_;       // by buffer
   std::vector<std::size_t> held_;  // buffers to free at the end of the phase
@@ -89,12 +89,17 @@ class Fold {
 
 }  // namespace
 
+FoldedPhases fold(const Program& program, const Lifetimes& lives, const Sizes& sizes) {
+  return Fold{program, lives, sizes}.run();
+}
 FoldedPhases fold(const Program& program, const Sizes& sizes) {
-  return Fold{program, sizes}.run();
+  return fold(program, Lifetimes{program}, sizes);
 }
 
 std::vector<KeptValue> kept_values(const Program& p, const Sizes& sizes) {
-  const Lifetimes lives{p};
+  return kept_values(p, Lifetimes{p}, sizes);
+}
+std::vector<KeptValue> kept_values(const Program& p, const Lifetimes& lives, const Sizes& sizes) {
   const std::vector<double> bytes = buffer_bytes(p, lives, sizes);
   const std::size_t output = p.output == kNone ? p.values.size() : lives.buffer(p.output);
   constexpr int kUnlisted = -1;
@@ -103,7 +108,7 @@ std::vector<KeptValue> kept_values(const Program& p, const Sizes& sizes) {
   const auto keep = [&](ValueId id, Site site) {
     const std::size_t buffer = lives.buffer(id);
     if (buffer == output || !lives.outlives_forward(buffer)) return;
-    const KeptValue value{p.of(id).tensor, site, Bytes{bytes[buffer]}};
+    const KeptValue value{p.of(id).tensor, site, Bytes{bytes[buffer]}, p.of(id).shape.type};
     if (rows[buffer] == kUnlisted) {
       rows[buffer] = static_cast<int>(out.size());
       out.push_back(value);

@@ -2,6 +2,7 @@
 #include <array>
 #include <vector>
 
+#include "costmodel/program/lifetimes.h"
 #include "costmodel/program/ops.h"
 #include "costmodel/program/sizes.h"
 
@@ -62,16 +63,21 @@ class Folded {
 /// By Phase. Before and after: a layer's hidden states, and their gradients, are alive as transients.
 using FoldedPhases = std::array<Folded, kPhases>;
 [[nodiscard]] FoldedPhases fold(const Program& program, const Sizes& sizes);
+/// The same; `lives`: the program's.
+[[nodiscard]] FoldedPhases fold(const Program& program, const Lifetimes& lives, const Sizes& sizes);
 
 /// A forward value that backward still needs.
 struct KeptValue {
   Tensor tensor = Tensor::LayerInput;
   Site made_at = Site::Count;  // Count: the program's input
   Bytes bytes;
+  Type type = Type::Activation;
 };
 /// What stays between forward and backward, one row per buffer in the order in which they are made, named
 /// by what the forward pass leaves in them; without the program's output, which is the next one's input.
 [[nodiscard]] std::vector<KeptValue> kept_values(const Program& program, const Sizes& sizes);
+[[nodiscard]] std::vector<KeptValue> kept_values(const Program& program, const Lifetimes& lives,
+                                                 const Sizes& sizes);
 [[nodiscard]] Bytes kept_bytes(const Program& program, const Sizes& sizes);
 
 }  // namespace hexaplan::costmodel::program

@@ -221,6 +221,7 @@ enum class Tensor : std::uint8_t {
   Logits,
   LossMaxima,
   LossSums,
+  WeightGradient,
   Count
 };
 struct TensorRow {
@@ -267,6 +268,7 @@ inline constexpr std::array<TensorRow, position(Tensor::Count)> kTensors{{
     {Tensor::Logits, "logits"},
     {Tensor::LossMaxima, "loss.maxima"},
     {Tensor::LossSums, "loss.sums"},
+    {Tensor::WeightGradient, "weight.gradient"},
 }};
 static_assert(lists_in_order(kTensors, position(Tensor::Count)));
 [[nodiscard]] constexpr std::string_view name_of(Tensor tensor) {

@@ -32,6 +32,7 @@ enum class Rows : std::uint8_t {
   Received,    // copies from the ranks that exchange tokens
   Exchanged,   // … and from those that share an expert's columns, each padded to the fullest
   ExpertRows,  // copies that this rank's experts work on
+  LocalExperts,
   Count
 };
 enum class Width : std::uint8_t {
@@ -41,8 +42,9 @@ enum class Width : std::uint8_t {
   QueryKeyValue,
   QueryKey,
   Query,
-  KeyValue,       // what context parallelism passes around
-  KeyValueTwice,  // … with its gradient
+  KeyValue,          // what context parallelism passes around
+  KeyValueTwice,     // … with its gradient
+  RepeatedKeyValue,  // keys and values once per query head
   Attended,
   Heads,
   NormedHeads,  // of queries and keys
@@ -71,12 +73,17 @@ enum class Type : std::uint8_t {
   Int32,
   Quantised,  // operands of matrices in 8 or 4 bits
 };
-enum class Storage : std::uint8_t { Device, Host };
+enum class Storage : std::uint8_t {
+  Device,
+  Host,
+  Shared,  // in a buffer that is there in any case
+};
 
 struct Shape {
   Rows rows = Rows::Tokens;
   Width width = Width::Hidden;
   Type type = Type::Activation;
+  Width by = Width::One;  // of matrices: rows × width × by
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 

@@ -169,7 +169,10 @@ StepReplay::Unit StepReplay::unit_of(const UnitSizes& sizes) const {
 }
 
 FoldedPhases StepReplay::folded(Part part, LayerClass kind, const Techniques& t) const {
-  if (passes_.data() == all_passes().data()) return fold(variant_of(sc_, part, kind, t).program, sizes_);
+  if (passes_.data() == all_passes().data()) {
+    const Variant& variant = variant_of(sc_, part, kind, t);
+    return fold(variant.program, variant.lives, sizes_);
+  }
   return fold(compile(forward_of(sc_, part, kind), t, passes_), sizes_);
 }
 

@@ -25,6 +25,7 @@ void fill_attention(const Filler& set, const Scenario& sc, const LocalDims& d) {
   set(Width::Query, d.q);
   set(Width::KeyValue, key_value);
   set(Width::KeyValueTwice, 2 * key_value);
+  set(Width::RepeatedKeyValue, d.q + d.o);
   set(Width::Attended, d.o);
   set(Width::Heads, d.heads);
   set(Width::NormedHeads, d.heads + d.kv_heads);
@@ -41,6 +42,7 @@ void fill_mixture(const Filler& set, const Scenario& sc, const LocalDims& d) {
                           (mutant("received-rows-are-those-of-all-columns") ? 1 : l.expert_tensor()));
   set(Rows::Exchanged, d.expert_tokens);
   set(Rows::ExpertRows, d.expert_tokens);
+  set(Rows::LocalExperts, d.experts_local);
   set(Width::Experts, d.experts);
   set(Width::ExpertGateUp, d.expert_up);
   set(Width::ExpertActivation, d.expert_act);

@@ -1,6 +1,8 @@
 #include "costmodel/program/techniques.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace hexaplan::costmodel::program {
 namespace {
@@ -9,6 +11,91 @@ struct Gap {
   std::string_view what;
   bool (*asked)(const Scenario&);
 };
+SavedRule rule_of(const Scenario& sc, Saved tensor) {
+  return sc.framework.saved[static_cast<std::size_t>(tensor)];
+}
+/// Of a norm: PyTorch's own layer_norm is one kernel, which keeps its input once.
+SavedRule norm_rule(const Scenario& sc, Saved tensor) {
+  const SavedRule rule = rule_of(sc, tensor);
+  return sc.model.norm == NormKind::Layer ? SavedRule{.compute = std::min(1.0, rule.compute + rule.fp32)}
+                                          : rule;
+}
+KeptCopies copies_of(const SavedRule& rule) {
+  return {.compute = static_cast<std::uint8_t>(rule.compute), .fp32 = static_cast<std::uint8_t>(rule.fp32)};
+}
+
+Keeping keeping_of(const Scenario& sc) {
+  if (sc.framework.explicit_step) return {};  // what backward reads, queries, keys and values in one buffer
+  Keeping k{.norm_input = copies_of(norm_rule(sc, Saved::NormInput)),
+            .norm_output = copies_of(norm_rule(sc, Saved::NormOutput)),
+            .query_key_norm_input = copies_of(rule_of(sc, Saved::QkNormInput)),
+            .attention_output = copies_of(rule_of(sc, Saved::AttentionOutput)),
+            .layer_output = copies_of(rule_of(sc, Saved::LayerOutput)).compute,
+            .repeats_keys = rule_of(sc, Saved::RepeatedKeyValue).compute > 0,
+            .gate_activation = rule_of(sc, Saved::ActivationInner).compute > 0,
+            .expert_output = rule_of(sc, Saved::ExpertOutput).compute > 0};
+  k.query_key_norm_input.apart = true;
+  return k;
+}
+
+/// Copies that the program has of a value, and the most that it can be told to have.
+struct SayableRow {
+  Saved id;
+  SavedRule least{}, most{};
+};
+constexpr SavedRule kOnce{.compute = 1};
+constexpr SavedRule kOnceFp32{.fp32 = 1};
+constexpr SavedRule kTwiceEither{.compute = 2, .fp32 = 1};
+constexpr std::array kSayable{
+    SayableRow{Saved::NormInput, {}, kTwiceEither},
+    SayableRow{Saved::NormOutput, kOnce, kTwiceEither},
+    SayableRow{Saved::NormStats, kOnceFp32, kOnceFp32},
+    SayableRow{Saved::QkNormInput, kOnce, kTwiceEither},
+    SayableRow{Saved::RopeInput},
+    SayableRow{Saved::Query, kOnce, kOnce},
+    SayableRow{Saved::Key, {}, kOnce},
+    SayableRow{Saved::Value, {}, kOnce},
+    SayableRow{Saved::RepeatedKeyValue, {}, kOnce},
+    SayableRow{Saved::LogSumExp, kOnceFp32, kOnceFp32},
+    SayableRow{Saved::AttentionOutput, kOnce, {.compute = 2}},
+    SayableRow{Saved::LatentQuery, kOnce, kOnce},
+    SayableRow{Saved::LatentKeyValue, kOnce, kOnce},
+    SayableRow{Saved::LatentNormOutput, kOnce, kOnce},
+    SayableRow{Saved::GateUp, kOnce, kOnce},
+    SayableRow{Saved::ActivationOutput, kOnce, kOnce},
+    SayableRow{Saved::ActivationInner, {}, kOnce},
+    SayableRow{Saved::RouterLogits, kOnceFp32, kOnceFp32},
+    SayableRow{Saved::RoutingMap, {.fp32 = 2}, {.fp32 = 2}},
+    SayableRow{Saved::ExpertInput, kOnce, kOnce},
+    SayableRow{Saved::ExpertGateUp, kOnce, kOnce},
+    SayableRow{Saved::ExpertActivation, kOnce, kOnce},
+    SayableRow{Saved::ExpertOutput, {}, kOnce},
+    SayableRow{Saved::SharedGateUp, kOnce, kOnce},
+    SayableRow{Saved::SharedActivation, kOnce, kOnce},
+    SayableRow{Saved::LayerOutput, {}, {.compute = 2}},
+};
+
+bool lies_between(double copies, double least, double most) {
+  return copies >= least && copies <= most && copies == std::floor(copies);
+}
+
+/// True when the profile keeps what no pass can say: shares of values, other types, values that are not made.
+bool keeps_the_unsayable(const Scenario& sc) {
+  if (sc.framework.explicit_step) return false;
+  const auto unsayable = [&](const SayableRow& row) {
+    const SavedRule rule = rule_of(sc, row.id);
+    return rule.byte != 0 || !lies_between(rule.compute, row.least.compute, row.most.compute) ||
+           !lies_between(rule.fp32, row.least.fp32, row.most.fp32);
+  };
+  const bool keys = rule_of(sc, Saved::Key).compute > 0, values = rule_of(sc, Saved::Value).compute > 0;
+  const bool repeated = rule_of(sc, Saved::RepeatedKeyValue).compute > 0;
+  const SavedRule norm_input = rule_of(sc, Saved::NormInput);
+  // A further copy of a gathered input would be gathered, too.
+  if (sc.framework.gather_saved_inputs && rule_of(sc, Saved::NormOutput) != kOnce) return true;
+  return std::ranges::any_of(kSayable, unsayable) || keys != values || keys == repeated ||
+         norm_input.compute + norm_input.fp32 == 0 || (repeated && sc.layout.cp > 1);
+}
+
 /// What scenarios can say and the program does not describe yet.
 constexpr std::array kGaps{
     Gap{"dropout", [](const Scenario& s) { return s.recipe.dropout > 0; }},
@@ -31,6 +118,7 @@ constexpr std::array kGaps{
         }},
     Gap{"vocabulary parallelism over stages",
         [](const Scenario& s) { return s.layout.vocab != VocabParallel::LastStage; }},
+    Gap{"what the framework profile keeps of a layer", keeps_the_unsayable},
     Gap{"partitioned activations", [](const Scenario& s) { return s.layout.partition_activations; }},
 };
 
@@ -70,6 +158,10 @@ Techniques techniques_of(const Scenario& sc, bool whole_layer_recomputed) {
   t.quantises = is_quantized(sc.recipe.precision);
   t.gathers_inputs_again = !sc.framework.gather_saved_inputs;
   t.stops_recomputing_early = sc.framework.recompute_stops_early;
+  t.buffers_weight_gradients =
+      !sc.framework.explicit_step && sc.framework.weight_gradient_temporary_bytes > 0;
+  t.shares_gather_buffers = !sc.framework.explicit_step && sc.framework.sp_gather_buffers > 0;
+  t.keeps = keeping_of(sc);
   t.recomputed = recomputed_of(sc.recipe.recompute, whole_layer_recomputed);
   if (t.recomputed == Recomputed::Modules) {
     const Recompute& r = sc.recipe.recompute;

@@ -33,12 +33,14 @@ const Variant& variant_of(const Scenario& sc, Part part, LayerClass kind, const 
     if (v.part == part && v.moe == moe && v.fused_loss == fused_loss && v.techniques == t) return v;
   }
   Program program = compile(forward_of(sc, part, kind), t);
+  Lifetimes lives{program};
   std::vector<Step> steps = steps_of(program);
   memo.variants.push_back({.part = part,
                            .moe = moe,
                            .fused_loss = fused_loss,
                            .techniques = t,
                            .program = std::move(program),
+                           .lives = std::move(lives),
                            .steps = std::move(steps)});
   return memo.variants.back();
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <vector>
 
+#include "costmodel/program/lifetimes.h"
 #include "costmodel/program/ops.h"
 #include "costmodel/program/steps.h"
 #include "costmodel/program/techniques.h"
@@ -17,6 +18,7 @@ struct Variant {
   bool moe = false, fused_loss = false;
   Techniques techniques;
   Program program;
+  Lifetimes lives;          // of the program
   std::vector<Step> steps;  // of the program
 };
 

@@ -1,5 +1,8 @@
 #include "costmodel/program/working_sets.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "costmodel/program/fold.h"
 #include "costmodel/program/sizes.h"
 #include "costmodel/program/variants.h"
@@ -28,34 +31,75 @@ class RowAppender {
   int layer_class_;
 };
 
-const Program& layer_of(const Scenario& sc, LayerClass kind, bool recomputed) {
-  return variant_of(sc, Part::Layer, kind, techniques_of(sc, recomputed)).program;
+DType dtype_of(Type type, const Scenario& sc) {
+  switch (type) {
+    case Type::Activation:
+      return activation_dtype(sc.recipe.precision);
+    case Type::Fp32:
+    case Type::Int32:
+      return DType::Fp32;
+    case Type::Quantised:
+      break;
+  }
+  return DType::Fp8;
+}
+
+const Variant& layer_of(const Scenario& sc, LayerClass kind, bool recomputed) {
+  return variant_of(sc, Part::Layer, kind, techniques_of(sc, recomputed));
 }
 
 }  // namespace
 
 void append_kept_values(const Scenario& sc, const LocalDims& dims, LayerClass kind, TensorLedger& out) {
-  RowAppender append{out, index_of(kind)};
-  for (const KeptValue& value : kept_values(layer_of(sc, kind, false), sizes_of(sc, dims)))
-    append.bytes(name_of(value.tensor), TensorKind::Activation, value.bytes.value(), kInPasses);
+  const std::size_t first = out.size();
+  const Variant& layer = layer_of(sc, kind, false);
+  for (const KeptValue& value : kept_values(layer.program, layer.lives, sizes_of(sc, dims))) {
+    const DType type = dtype_of(value.type, sc);
+    const double elements = value.bytes.value() / bytes_per_element(type);
+    const auto same = [&](const TensorEntry& e) {
+      return e.name == name_of(value.tensor) && e.dtype == type;
+    };
+    const auto row =
+        std::find_if(out.begin() + static_cast<TensorLedger::difference_type>(first), out.end(), same);
+    if (row != out.end()) {
+      row->elements += elements;
+    } else {
+      out.push_back({.name = name_of(value.tensor),
+                     .formula = "M2",
+                     .kind = TensorKind::Activation,
+                     .dtype = type,
+                     .alive = kInPasses,
+                     .layer_class = static_cast<std::int8_t>(index_of(kind)),
+                     .elements = elements});
+    }
+  }
 }
 
 void append_working_sets(const Scenario& sc, const LocalDims& dims, LayerClass kind, bool recomputed,
                          TensorLedger& out) {
   const Sizes sizes = sizes_of(sc, dims);
-  const FoldedPhases phases = fold(layer_of(sc, kind, recomputed), sizes);
+  const Variant& layer = layer_of(sc, kind, recomputed);
+  const FoldedPhases phases = fold(layer.program, layer.lives, sizes);
   // A layer begins with its input, which becomes the output; backward with the output's gradient.
   const double input = sizes.bytes(kHiddenStates);
   const PassBytes &forward = phases[0].highest(), &backward = phases[1].highest();
   RowAppender append{out, index_of(kind)};
+  if (sc.layout.sp && layer.techniques.shares_gather_buffers)
+    append.bytes("tensor_parallel.gathered", TensorKind::Transient,
+                 sc.framework.sp_gather_buffers * sizes.bytes({Rows::Tokens, Width::Hidden}),
+                 kForward | kBackward);
   append.bytes("forward.working_set", TensorKind::Transient, input + forward.transient, kForward);
-  append.bytes("backward.working_set", TensorKind::Transient, input + backward.transient, kBackward);
-  append.bytes("backward.consumed", TensorKind::Activation, backward.activations, kBackward);
+  // What backward has consumed makes room for what it makes.
+  const bool apart = sc.framework.explicit_step;
+  const double made = backward.transient + (apart ? 0 : backward.activations);
+  append.bytes("backward.working_set", TensorKind::Transient, input + made, kBackward);
+  append.bytes("backward.consumed", TensorKind::Activation, apart ? backward.activations : 0, kBackward);
 }
 
 void append_head_working_sets(const Scenario& sc, const LocalDims& dims, TensorLedger& out) {
   const Sizes sizes = sizes_of(sc, dims);
-  const FoldedPhases phases = fold(variant_of(sc, Part::Head, {}, techniques_of(sc, false)).program, sizes);
+  const Variant& head = variant_of(sc, Part::Head, {}, techniques_of(sc, false));
+  const FoldedPhases phases = fold(head.program, head.lives, sizes);
   const PassBytes loss = phases[0].highest(), backward = phases[0].net() + phases[1].highest();
   const double input = sizes.bytes(kHiddenStates);
   RowAppender append{out, -1};

@@ -106,6 +106,21 @@ Recipe random_recipe(const ModelSpec& model, const Layout& l) {
   return r;
 }
 
+/// One copy of each tensor that backward reads, as fused kernels keep them: what the step program describes.
+void keep_what_the_program_keeps(FrameworkProfile& f) {
+  f.saved.fill({});
+  for (const Saved once :
+       {Saved::NormInput, Saved::NormOutput, Saved::QkNormInput, Saved::Query, Saved::Key, Saved::Value,
+        Saved::AttentionOutput, Saved::LatentQuery, Saved::LatentKeyValue, Saved::LatentNormOutput,
+        Saved::GateUp, Saved::ActivationOutput, Saved::ExpertInput, Saved::ExpertGateUp,
+        Saved::ExpertActivation, Saved::SharedGateUp, Saved::SharedActivation})
+    f.saved[static_cast<std::size_t>(once)].compute = 1;
+  for (const Saved once : {Saved::NormStats, Saved::LogSumExp, Saved::RouterLogits})
+    f.saved[static_cast<std::size_t>(once)].fp32 = 1;
+  f.saved[static_cast<std::size_t>(Saved::RoutingMap)].fp32 = 2;
+  f.weight_gradient_temporary_bytes = one_of({0.0, 2.0});
+}
+
 /// Copies of each saved tensor and passes of each elementwise step between what fused and eager frameworks
 /// do.
 FrameworkProfile random_framework() {
@@ -124,6 +139,7 @@ FrameworkProfile random_framework() {
   // No framework gets by without what enters its norms.
   f.saved[static_cast<std::size_t>(Saved::NormInput)].compute = static_cast<double>(between(1, 2));
   f.gather_saved_inputs = chance(30);
+  if (chance(50)) keep_what_the_program_keeps(f);
   f.logit_transient_fp32 = one_of({0.0, 1.0});
   f.fused_cross_entropy = chance(50);
   f.gradient_bucket_elements = one_of({0.0, 40e6});

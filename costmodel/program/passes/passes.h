@@ -27,6 +27,13 @@ namespace hexaplan::costmodel::program {
 /// Matrices of layers, but not the router, read their operands in 8 or 4 bits: inputs are cast before each,
 /// gradients of their results in backward.
 [[nodiscard]] Program quantise_matrices(Program program, const Techniques& techniques);
+/// Values are kept in the numbers and types of the framework: further copies, others instead of what backward
+/// reads, keys repeated for all heads.  [docs/formulas.md#M2]
+[[nodiscard]] Program keep_values(Program program, const Techniques& techniques);
+/// What tensor-parallel ranks gather arrives in a buffer that stays (FrameworkProfile::sp_gather_buffers).
+[[nodiscard]] Program share_gather_buffers(Program program, const Techniques& techniques);
+/// A weight gradient is a buffer of its own before it is added to the accumulated one.  [docs/formulas.md#M4]
+[[nodiscard]] Program buffer_weight_gradients(Program program, const Techniques& techniques);
 /// Forward values are made again in backward instead of being kept.
 [[nodiscard]] Program recompute(Program program, const Techniques& techniques);
 /// Weight gradients become a phase of their own (arXiv:2401.10241).

@@ -189,8 +189,9 @@ bool reads_any(const Op& op, const std::vector<bool>& dropped) {
 }
 
 /// Dropped values are made again where the group's backward begins, or where another's first reads them.
+/// Later groups come first: what runs again in them reads what earlier ones drop.
 Program recompute_modules(Program p, const Techniques& t) {
-  for (std::size_t b = 0; b < position(Block::Count); ++b) {
+  for (std::size_t b = position(Block::Count); b-- > 0;) {
     const auto group = static_cast<Block>(b);
     std::vector<bool> made(p.values.size(), false), dropped = made;
     if (!drop_from(p, group, t.modules, made, dropped)) continue;

@@ -93,6 +93,43 @@ RC_GTEST_PROP(moe_program, does_the_same_operations_when_modules_are_recomputed,
   for (const LayerClass kind : classes_of(sc)) HEXAPLAN_NO_DIFFERENCE(layer_difference(sc, kind));
 }
 
+/// What the ledger's rules forget of what a layer keeps, in bytes: statistics of LayerNorms, of norms of
+/// heads and of latents.
+double forgotten(const Scenario& sc) {
+  const LocalDims d = local_dims(sc);
+  const AttentionSpec& a = sc.model.attention;
+  const RecomputeMode mode = sc.recipe.recompute.mode;
+  const bool whole = mode == RecomputeMode::Full || mode == RecomputeMode::Layers;
+  if (whole) return 0;
+  std::int64_t numbers = 0;
+  if (sc.model.norm == NormKind::Layer) numbers += sc.model.norms_per_layer * d.sp_tokens;
+  if (a.qk_norm) numbers += d.tokens * (d.heads + d.kv_heads);
+  if (a.kind == AttentionKind::Latent) numbers += d.tokens * (a.q_lora_rank > 0 ? 2 : 1);
+  // The executor keeps queries, keys and values in one buffer.
+  const bool with_values = a.qk_norm && sc.framework.explicit_step;
+  const double values = with_values ? static_cast<double>(d.tokens * d.v) : 0;
+  return 4.0 * static_cast<double>(numbers) +
+         values * bytes_per_element(activation_dtype(sc.recipe.precision));
+}
+
+RC_GTEST_PROP(framework_program, keeps_the_same_bytes_as_the_rules_of_the_profile, ()) {
+  const Scenario sc = framework_scenario();
+  RC_LOG() << sc << '\n';
+  const bool eager = sc.framework.saved[static_cast<std::size_t>(Saved::RepeatedKeyValue)].compute > 0;
+  // The rules drop repeated keys with attention's scores, and forget what they are made from; latents' keys
+  // they forget altogether, and fp32 copies of norms' inputs outlive their recomputation.
+  RC_PRE(!eager || (sc.recipe.recompute.mode != RecomputeMode::Selective &&
+                    sc.recipe.recompute.mode != RecomputeMode::SelectiveModules &&
+                    sc.model.attention.kind != AttentionKind::Latent));
+  // Whole queries are made from a gathered input, which is kept for it; where there is no up-projection, the
+  // rules drop what nothing can make.
+  const bool makes_up = (sc.recipe.recompute.modules & kRecomputeMlaUpProjection) != 0;
+  RC_PRE(!makes_up || (sc.model.attention.kind == AttentionKind::Latent &&
+                       (!sc.layout.sp || sc.model.attention.q_lora_rank > 0)));
+  for (const LayerClass kind : classes_of(sc))
+    HEXAPLAN_NO_DIFFERENCE(kept_difference(sc, kind, all_passes(), forgotten(sc)));
+}
+
 RC_GTEST_PROP(latent_program, does_the_same_operations_when_modules_are_recomputed, ()) {
   Scenario sc = with_recomputed_modules(latent_scenario());
   RC_PRE(sc.model.attention.q_lora_rank > 0);  // today's list forgets the projection of whole queries

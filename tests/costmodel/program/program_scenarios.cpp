@@ -7,6 +7,7 @@
 #include "costmodel/program/techniques.h"
 #include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
+#include "presets/catalog/catalog.h"
 #include "presets/scenario/scenario_request.h"
 #include "tests/support/random_scenario.h"
 
@@ -128,6 +129,26 @@ Scenario moe_scenario() {
 Scenario with_recomputed_modules(Scenario s) {
   s.recipe.recompute = {.mode = RecomputeMode::SelectiveModules};
   s.recipe.recompute.modules = static_cast<std::uint16_t>(*rc::gen::inRange(1, 256));
+  return s;
+}
+
+Scenario framework_scenario() {
+  static const std::vector<std::string> names = presets::list_presets(presets::PresetKind::Framework);
+  Scenario s;
+  s.model = dense_model();
+  s.model.attention.qk_norm = chance(25);
+  if (chance(25)) s.model.norm = NormKind::Layer;
+  if (chance(20)) s.model.attention = support::latent_attention(s.model.attention.heads);
+  s.layout = random_cut();
+  if (chance(30)) {
+    s.model.moe = random_experts();
+    cut_experts(s.layout);
+  }
+  s = accepted(std::move(s));
+  if (chance(30)) s = with_recomputed_modules(std::move(s));
+  s.framework = presets::look_up_framework(*rc::gen::elementOf(names));
+  RC_PRE(!first_rejection(s).has_value());
+  RC_PRE(!first_gap(s).has_value());
   return s;
 }
 

@@ -15,6 +15,9 @@ namespace hexaplan::costmodel::program {
 [[nodiscard]] Scenario moe_scenario();
 /// `scenario` with recomputation of some of the modules that its models have.
 [[nodiscard]] Scenario with_recomputed_modules(Scenario scenario);
+/// Models with everything that layers can have (norms of heads, LayerNorm, latent attention, experts), under
+/// any of the framework profiles, with any recomputation that the program describes.
+[[nodiscard]] Scenario framework_scenario();
 /// Multi-head latent attention, dense or with experts.
 [[nodiscard]] Scenario latent_scenario();
 

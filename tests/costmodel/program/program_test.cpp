@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <iostream>
+#include <map>
 
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/program/compile.h"
@@ -141,6 +142,59 @@ B norm1 norm_back layer.middle', norm.output', layer.input, norm.stats -> layer.
 
 /// Today's ledger of latent attention forgets the statistics of the two latent norms, which backward reads:
 /// 1/σ in fp32 for every token, 8 bytes where queries have a latent, too.
+TEST(framework_program, keeps_what_eager_layers_keep) {
+  Scenario sc = llama(1);
+  sc.framework = presets::look_up_framework("hf-eager");
+  constexpr double kTokens = 8192, kRow = kTokens * 4096 * 2;  // hidden states in bf16
+  const std::map<Tensor, double> by_hand{
+      {Tensor::LayerInput, 2 * kRow},      // in fp32, instead of bf16
+      {Tensor::LayerMiddle, 2 * kRow},     // the same, before the second norm
+      {Tensor::NormOutput, 2 * 2 * kRow},  // normalised, and times the weight; of two norms
+      {Tensor::NormStatistics, 2 * kTokens * 4},
+      {Tensor::Query, kRow},
+      {Tensor::KeyValue, 2 * kRow},         // repeated from 8 heads to 32
+      {Tensor::AttentionOutput, 2 * kRow},  // and made contiguous
+      {Tensor::LogSumExp, kTokens * 32 * 4},
+      {Tensor::GateUp, kTokens * 2 * 14336 * 2},
+      {Tensor::Activation, 2 * kTokens * 14336 * 2},  // the product, and what the gate made
+      {Tensor::LayerOutput, kRow},
+  };
+  std::map<Tensor, double> kept;
+  for (const KeptValue& value : kept_values(layer_of(sc, techniques_of(sc, false)), sizes_of(sc)))
+    kept[value.tensor] += value.bytes.value();
+  EXPECT_EQ(kept, by_hand);
+}
+
+TEST(framework_program, has_room_for_a_weight_gradient_before_it_is_added) {
+  Scenario sc = llama(1);
+  sc.framework = presets::look_up_framework("fsdp2");
+  const Program p = layer_of(sc, techniques_of(sc, false));
+  std::vector<double> elements;
+  for (const Op& op : p.ops) {
+    if (op.kind == Kind::MatmulWeight) elements.push_back(sizes_of(sc).elements(p.of(op.writes[0]).shape));
+  }
+  EXPECT_THAT(elements, ::testing::UnorderedElementsAre(4096.0 * 6144, 4096.0 * 4096, 4096.0 * 2 * 14336,
+                                                        4096.0 * 14336));
+}
+
+TEST(framework_program, gathers_into_a_buffer_that_stays) {
+  Scenario sc = llama();
+  sc.framework = presets::look_up_framework("megatron");
+  Techniques t = techniques_of(sc, false);
+  ASSERT_TRUE(t.shares_gather_buffers);
+  const Program p = layer_of(sc, t);
+  int gathers = 0;
+  for (const Op& op : p.ops) {
+    if (op.kind != Kind::AllGather) continue;
+    EXPECT_EQ(p.of(op.writes[0]).storage, Storage::Shared);
+    ++gathers;
+  }
+  EXPECT_EQ(gathers, 6);  // into either block, gradients into either, and both inputs again
+  t.shares_gather_buffers = false;
+  // What a micro-batch keeps is the same.
+  EXPECT_EQ(kept_bytes(p, sizes_of(sc)), kept_bytes(layer_of(sc, t), sizes_of(sc)));
+}
+
 TEST(latent_program, keeps_the_statistics_of_the_latent_norms_that_todays_ledger_forgets) {
   for (const std::int64_t query_rank : {0, 1536}) {
     Scenario sc = llama(1);

@@ -102,7 +102,8 @@ std::string end_difference(const Scenario& sc, std::span<const PassRow> passes) 
   return first_difference(totals_of(embedding, sizes, false), totals_of(hand_written_embedding(sc)));
 }
 
-std::string kept_difference(const Scenario& sc, LayerClass kind, std::span<const PassRow> passes) {
+std::string kept_difference(const Scenario& sc, LayerClass kind, std::span<const PassRow> passes,
+                            double forgotten) {
   const LocalDims dims = local_dims(sc);
   const RecomputeMode mode = sc.recipe.recompute.mode;
   TensorLedger saved;
@@ -111,7 +112,7 @@ std::string kept_difference(const Scenario& sc, LayerClass kind, std::span<const
   } else {
     append_saved_entries(sc, dims, kind, 1, saved);
   }
-  double today = 0;
+  double today = forgotten;
   for (const TensorEntry& entry : saved) today += entry.size().value();
   const double mine = kept_bytes(layer_of(sc, kind, passes), sizes_of(sc, dims)).value();
   if (mine == today) return {};

@@ -18,9 +18,11 @@ namespace hexaplan::costmodel::program {
 /// `embedding_operations` and `head_operations`.
 [[nodiscard]] std::string end_difference(const Scenario& scenario,
                                          std::span<const PassRow> passes = all_passes());
-/// Bytes that a layer keeps for backward: `append_saved_entries`, `append_checkpoint_entry`.
+/// Bytes that a layer keeps for backward: `append_saved_entries`, `append_checkpoint_entry`, and `forgotten`
+/// bytes that they are known to forget.
 [[nodiscard]] std::string kept_difference(const Scenario& scenario, LayerClass kind,
-                                          std::span<const PassRow> passes = all_passes());
+                                          std::span<const PassRow> passes = all_passes(),
+                                          double forgotten = 0);
 /// Total, kinds and every instant of every stage: `hand_written_replay`.
 [[nodiscard]] std::string replay_difference(const Scenario& scenario,
                                             std::span<const PassRow> passes = all_passes());
