@@ -160,6 +160,9 @@ Recipe recipe_of(const TruthRow& row) {
   recipe.fused_norm = row.fused_norm.value_or(true);
   recipe.cross_entropy = value_of_word(kCrossEntropies, row.ce_kind, "ce_kind");
   recipe.fine_tune = value_of_word(kFineTunes, row.finetune, "finetune");
+  // Adapters over a base of 4 bits, whatever the source calls them.
+  if (recipe.fine_tune == FineTune::Lora && row.base_dtype.starts_with("nf4"))
+    recipe.fine_tune = FineTune::Qlora;
   if (recipe.fine_tune == FineTune::Lora || recipe.fine_tune == FineTune::Qlora) {
     recipe.lora_rank = row.lora_rank.value_or(0);  // else the framework's usual one
     recipe.trainable_parameters = row.trainable_params.value_or(0);

@@ -120,6 +120,14 @@ TEST(scenario_of_row, what_ran_beside_what_is_part_of_the_recipe) {
   EXPECT_EQ(recipe.dropout, 0.25);
 }
 
+TEST(scenario_of_row, adapters_over_a_base_of_four_bits_are_qlora) {
+  TruthRow row = plain_row();
+  row.finetune = "adapter", row.base_dtype = "bf16";
+  EXPECT_EQ(scenario_of(row).recipe.fine_tune, costmodel::FineTune::Lora);
+  row.base_dtype = "nf4-dq";
+  EXPECT_EQ(scenario_of(row).recipe.fine_tune, costmodel::FineTune::Qlora);
+}
+
 TEST(scenario_of_row, the_network_is_what_its_column_says) {
   TruthRow row = plain_row();
   row.n_gpus = 16, row.dp = *row.dp * 4, row.gpus_per_node = 8, row.node_nic_gbps = 800;
