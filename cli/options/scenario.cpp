@@ -79,10 +79,11 @@ std::vector<std::string> words_in(const std::string& text) {
 void append_scenario_options(std::vector<OptionRow>& rows, ScenarioOptions& question) {
   const OptionRow first[] = {
       {"--model", "MODEL",
-       "Preset, a Hugging Face config.json, its folder, - for stdin, or dimensions "
+       "Preset, a Hugging Face config.json, its folder, its name on the hub, - for stdin, or dimensions "
        "(layers=8 hidden=512 heads=8 ffn=1376 vocab=32000)",
        &question.model},
-      {"--cluster", "CLUSTER", "GPUs and network: 8xH100, 64xA100-80GB, 16x8xH200+ib400", &question.cluster},
+      {"--cluster", "CLUSTER", "GPUs and network: 8xH100, 64xA100-80GB, 16x8xH200+ib400, 8x./my-gpu.json",
+       &question.cluster},
       {"--layout", "LAYOUT",
        "\"tp8 pp4 dp16 zero1 sp vpp2 cp2 ep8 etp1 fsdp hsdp8 …\"; dp follows from the cluster when left out",
        &question.layout},

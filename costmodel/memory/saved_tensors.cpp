@@ -30,7 +30,7 @@ std::int64_t scores(const Ctx& c) {
   return c.dims.micro_batch * c.dims.heads * c.dims.local_sequence * c.dims.sequence;
 }
 std::int64_t rotated(const Ctx& c) {
-  if (c.model.positions != PositionKind::Rotary) return 0;
+  if (c.model.positions != PositionKind::Rotary || c.kind.unrotated) return 0;
   if (latent(c)) return c.dims.tokens * (c.dims.heads + 1) * c.model.attention.qk_rope_dim;
   return c.dims.tokens * (c.dims.q + c.dims.k);
 }

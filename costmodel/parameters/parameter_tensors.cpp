@@ -35,10 +35,25 @@ void add_table(std::vector<ParameterTensor>& out, Parameter name, std::int64_t r
 }
 
 void append_norm(const ModelSpec& m, Parameter weight, Parameter bias, std::vector<ParameterTensor>& out) {
+  if (!m.norm_weight) return;
   add_vector(out, weight, m.hidden, Cut::Replicated);
   if (m.norm == NormKind::Layer && m.norm_bias) {
     add_vector(out, bias, m.hidden, Cut::Replicated);
   }
+}
+
+/// Neighbours in this order: what a kernel applies to queries and keys side by side lies side by side.
+void append_query_key_norms(const AttentionSpec& a, std::vector<ParameterTensor>& out) {
+  const bool shared = a.qk_norm_scope == QkNormScope::Head;
+  const auto add = [&](Parameter name, std::int64_t heads, Cut cut) {
+    add_vector(out, name, shared ? a.head_dim : heads * a.head_dim, shared ? Cut::Replicated : cut)
+        .inside_region = shared;
+  };
+  add(Parameter::AttentionQueryNormWeight, a.heads, Cut::Column);
+  add(Parameter::AttentionKeyNormWeight, a.kv_heads, Cut::KeyValue);
+  if (a.qk_norm_kind != NormKind::Layer || !a.qk_norm_bias) return;
+  add(Parameter::AttentionQueryNormBias, a.heads, Cut::Column);
+  add(Parameter::AttentionKeyNormBias, a.kv_heads, Cut::KeyValue);
 }
 
 void append_grouped_attention(const ModelSpec& m, std::vector<ParameterTensor>& out) {
@@ -54,10 +69,7 @@ void append_grouped_attention(const ModelSpec& m, std::vector<ParameterTensor>& 
     add_vector(out, Parameter::AttentionQueryBias, query, Cut::Column);
     add_vector(out, Parameter::AttentionKeyValueBias, key_value, Cut::KeyValue);
   }
-  if (a.qk_norm) {
-    add_vector(out, Parameter::AttentionQueryNormWeight, a.head_dim, Cut::Replicated).inside_region = true;
-    add_vector(out, Parameter::AttentionKeyNormWeight, a.head_dim, Cut::Replicated).inside_region = true;
-  }
+  if (a.qk_norm) append_query_key_norms(a, out);
 }
 
 /// Down-projections carry the bias in `attention_bias` models; up-projections never have one
@@ -117,6 +129,9 @@ void append_mlp(const ModelSpec& m, std::vector<ParameterTensor>& out) {
   add_down_projection(out, m, Parameter::MlpDownWeight, m.mlp.ffn, Cut::Row);
   if (m.mlp.bias) {
     add_vector(out, Parameter::MlpDownBias, m.hidden, Cut::Replicated);
+  }
+  if (m.mlp.activation == Activation::Xielu) {
+    add_vector(out, Parameter::MlpActivationWeight, 2, Cut::Replicated).inside_region = true;
   }
 }
 
@@ -188,13 +203,14 @@ std::int64_t sum_active(const std::vector<ParameterTensor>& tensors, const MoeSp
 }  // namespace
 
 void append_layer_parameters(const ModelSpec& model, LayerClass kind, std::vector<ParameterTensor>& out) {
-  const bool sandwiched = model.norms_per_layer >= 4;
-  append_norm(model, Parameter::Norm1Weight, Parameter::Norm1Bias, out);
+  const bool before = !model.norms_behind_branches;
+  const bool sandwiched = model.norms_per_layer >= 4 || model.norms_behind_branches;
+  if (before) append_norm(model, Parameter::Norm1Weight, Parameter::Norm1Bias, out);
   append_attention(model, out);
   if (sandwiched) {
     append_norm(model, Parameter::AttentionPostNormWeight, Parameter::AttentionPostNormBias, out);
   }
-  if (model.norms_per_layer >= 2) {
+  if (model.norms_per_layer >= 2 && before) {
     append_norm(model, Parameter::Norm2Weight, Parameter::Norm2Bias, out);
   }
   if (kind.moe) {

@@ -39,6 +39,7 @@ class ForwardBuilder {
     const Width statistics =
         model_.norm == NormKind::Layer || mutant("norm-statistics-doubled") ? Width::Two : Width::One;
     also(Tensor::NormStatistics, {shape.rows, statistics, Type::Fp32});
+    if (!model_.norm_weight) return out;
     weigh({Width::One, shape.width, Split::Whole, weight});
     if (model_.norm == NormKind::Layer && model_.norm_bias)
       weigh_bias({Width::One, shape.width, Split::Whole, bias});
@@ -75,9 +76,15 @@ class ForwardBuilder {
     const Kind kind = model_.mlp.gated ? Kind::GatedActivation : Kind::PlainActivation;
     return emit(site, kind, {x}, output, shape);
   }
-  /// A norm between a block and the residual stream (Gemma-2).
+  /// A norm between a block and the residual stream (Gemma-2, OLMo-2).
   ValueId post_norm(Site site, ValueId x, Parameter weight, Parameter bias) {
-    return model_.norms_per_layer >= 4 ? norm(site, x, weight, bias) : x;
+    const bool behind = model_.norms_per_layer >= 4 || model_.norms_behind_branches;
+    return behind ? norm(site, x, weight, bias) : x;
+  }
+  ValueId scale(Site site, double factor, ValueId x) {
+    if (factor == 1) return x;
+    const Value of = program_.of(x);
+    return emit(site, Kind::Scale, {x}, of.tensor, of.shape);
   }
 
   [[nodiscard]] Program& program() { return program_; }
@@ -98,7 +105,7 @@ class ForwardBuilder {
 };
 
 /// Queries, keys and values side by side, rotated and normalised in place of each other.
-ValueId grouped_projections(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
+ValueId grouped_projections(ForwardBuilder& b, const ModelSpec& m, LayerClass kind, ValueId x) {
   ValueId qkv = b.matmul(Site::Qkv, x, Tensor::QueryKeyValue, tokens(Width::QueryKeyValue),
                          {Width::QueryKeyValue, Width::Hidden, Split::Column, Parameter::AttentionQueryWeight,
                           Parameter::AttentionKeyValueWeight});
@@ -108,11 +115,15 @@ ValueId grouped_projections(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
     qkv = b.emit(Site::QkvClip, Kind::Clip, {qkv}, Tensor::QueryKeyValue, tokens(Width::QueryKeyValue));
   if (m.attention.qk_norm) {
     qkv = b.emit(Site::QkNorm, Kind::QkNorm, {qkv}, Tensor::QueryKeyValue, tokens(Width::QueryKeyValue));
-    b.also(Tensor::QueryKeyStatistics, {Rows::Tokens, Width::NormedHeads, Type::Fp32});
+    const bool rows = m.attention.qk_norm_scope == QkNormScope::Row;
+    b.also(Tensor::QueryKeyStatistics, {Rows::Tokens, rows ? Width::Two : Width::NormedHeads, Type::Fp32});
     b.weigh({Width::One, Width::QueryKey, Split::Whole, Parameter::AttentionQueryNormWeight,
              Parameter::AttentionKeyNormWeight});
+    if (m.attention.qk_norm_bias)
+      b.weigh_bias({Width::One, Width::QueryKey, Split::Whole, Parameter::AttentionQueryNormBias,
+                    Parameter::AttentionKeyNormBias});
   }
-  if (m.positions != PositionKind::Rotary) return qkv;
+  if (m.positions != PositionKind::Rotary || kind.unrotated) return qkv;
   return b.emit(Site::Rope, Kind::Rope, {qkv}, Tensor::QueryKeyValue, tokens(Width::QueryKeyValue));
 }
 
@@ -151,13 +162,13 @@ Latent latent_projections(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
   return {rotated, key_value};
 }
 
-ValueId attention(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
+ValueId attention(ForwardBuilder& b, const ModelSpec& m, LayerClass kind, ValueId x) {
   IdList<12> operands;
   if (m.attention.kind == AttentionKind::Latent) {
     const Latent latent = latent_projections(b, m, x);
     operands = {latent.query, latent.key_value};
   } else {
-    operands = {grouped_projections(b, m, x)};
+    operands = {grouped_projections(b, m, kind, x)};
   }
   const ValueId out =
       b.emit(Site::Core, Kind::Attend, operands, Tensor::AttentionOutput, tokens(Width::Attended));
@@ -238,17 +249,19 @@ ValueId experts(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
 Program forward_layer(const ModelSpec& m, LayerClass kind) {
   ForwardBuilder b{m, Part::Layer};
   const ValueId x = b.input(Tensor::LayerInput, kHiddenStates);
-  // Norms stand before the branches, or behind the residual streams (OPT-350m, which has no experts).
+  // Norms stand before the branches, behind the residual streams (OPT-350m, which has no experts), or where
+  // the branches end.
   const bool after = m.norms_after && !kind.moe;
   const auto before = [&](Site site, ValueId read, Parameter weight, Parameter bias) {
-    return after ? read : b.norm(site, read, weight, bias);
+    return after || m.norms_behind_branches ? read : b.norm(site, read, weight, bias);
   };
   const auto behind = [&](Site site, ValueId sum, Parameter weight, Parameter bias) {
     return after ? b.norm(site, sum, weight, bias) : sum;
   };
   const ValueId first_normed = before(Site::Norm1, x, Parameter::Norm1Weight, Parameter::Norm1Bias);
-  const ValueId attended = b.post_norm(Site::PostNorm1, attention(b, m, first_normed),
-                                       Parameter::AttentionPostNormWeight, Parameter::AttentionPostNormBias);
+  ValueId attended = b.post_norm(Site::PostNorm1, attention(b, m, kind, first_normed),
+                                 Parameter::AttentionPostNormWeight, Parameter::AttentionPostNormBias);
+  attended = b.scale(Site::AttentionScale, m.residual_multiplier, attended);
   const ValueId sum =
       b.emit(Site::AttentionResidual, Kind::Add, {attended, x}, Tensor::LayerMiddle, kHiddenStates);
   const ValueId y = behind(Site::Norm1, sum, Parameter::Norm1Weight, Parameter::Norm1Bias);
@@ -258,8 +271,9 @@ Program forward_layer(const ModelSpec& m, LayerClass kind) {
                              ? before(Site::Norm2, read, Parameter::Norm2Weight, Parameter::Norm2Bias)
                              : (m.parallel_residual ? first_normed : y);
   const ValueId made = kind.moe ? experts(b, m, normed) : dense_mlp(b, m, normed);
-  const ValueId normed_again =
+  ValueId normed_again =
       b.post_norm(Site::PostNorm2, made, Parameter::MlpPostNormWeight, Parameter::MlpPostNormBias);
+  normed_again = b.scale(Site::MlpScale, m.residual_multiplier, normed_again);
   const ValueId out = b.emit(Site::MlpResidual, Kind::Add,
                              {normed_again, mutant("mlp-residual-adds-the-layers-input") ? x : y},
                              Tensor::LayerOutput, kHiddenStates);
@@ -270,14 +284,13 @@ Program forward_embedding(const ModelSpec& m) {
   ForwardBuilder b{m, Part::Embedding};
   ValueId out = b.emit(Site::EmbeddingLookup, Kind::Lookup, {}, Tensor::LayerOutput, kHiddenStates);
   b.weigh({Width::Vocab, Width::Hidden, Split::Row, Parameter::EmbeddingWordWeight});
+  out = b.scale(Site::EmbeddingScale, m.embedding_multiplier, out);
   if (m.positions == PositionKind::Learned) {
     const ValueId places =
         b.emit(Site::PositionLookup, Kind::Lookup, {}, Tensor::PositionEmbedding, kHiddenStates);
     b.weigh({Width::Positions, Width::Hidden, Split::Whole, Parameter::EmbeddingPositionWeight});
     out = b.emit(Site::PositionAdd, Kind::Add, {out, places}, Tensor::LayerOutput, kHiddenStates);
   }
-  if (m.embedding_multiplier != 1)
-    out = b.emit(Site::EmbeddingScale, Kind::Scale, {out}, Tensor::LayerOutput, kHiddenStates);
   if (m.embedding_norm)
     out = b.norm(Site::EmbeddingNorm, out, Parameter::EmbeddingNormWeight, Parameter::EmbeddingNormBias,
                  Tensor::LayerOutput);
@@ -292,6 +305,7 @@ Program forward_head(const ModelSpec& m, bool fused_loss) {
   ValueId logits = b.matmul(Site::Logits, normed, Tensor::Logits, tokens(Width::Vocab),
                             {Width::Vocab, Width::Hidden, Split::Column, Parameter::HeadWeight});
   logits = b.bias(Site::HeadBias, m.head_bias, logits, Parameter::HeadBias);
+  logits = b.scale(Site::LogitScale, m.logit_multiplier, logits);
   const bool capped = m.logit_softcap > 0;
   if (capped) logits = b.emit(Site::LogitCap, Kind::SoftCap, {logits}, Tensor::Logits, tokens(Width::Vocab));
   const ValueId maxima = b.emit(Site::Loss, Kind::LossMaxima, {logits}, Tensor::LossMaxima,

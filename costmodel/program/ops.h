@@ -115,7 +115,7 @@ enum class Kind : std::uint8_t {
   GroupedMatmul,
   BiasAdd,
   GroupedBiasAdd,  // a vector per expert
-  Scale,           // by the embedding's multiplier
+  Scale,           // by a multiplier of the model, which the site names
   Clip,
   SoftCap,
   GateRows,  // rows times the sigmoid of their gates

@@ -24,7 +24,9 @@ bool is_never_executed(const Scenario& sc) {
 bool is_llama(const ModelSpec& m) {
   const AttentionSpec& a = m.attention;
   return a.kind == AttentionKind::Grouped && !a.qk_norm && a.value_clip == 0 && m.norm == NormKind::Rms &&
-         m.norms_per_layer == 2 && !m.norms_after && !m.parallel_residual && m.mlp.gated &&
+         m.norms_per_layer == 2 && !m.norms_after && !m.norms_behind_branches && m.residual_multiplier == 1 &&
+         m.logit_multiplier == 1 && m.attention.unrotated_period == 0 &&
+         m.attention.unrotated_layers.empty() && !m.parallel_residual && m.mlp.gated &&
          m.positions == PositionKind::Rotary && !m.embedding_norm && m.logit_softcap == 0 && !m.is_moe();
 }
 

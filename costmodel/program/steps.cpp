@@ -81,7 +81,7 @@ void count_elements(const Program& p, const Op& op, Elements elements, Step& ste
     case Elements::OperandAndResult:
       return add(operand(0)), add(result());
     case Elements::Normed:
-      return add({result().rows, p.weights[position(op.weight)].in});
+      return add(op.weight < 0 ? result() : Shape{result().rows, p.weights[position(op.weight)].in});
     case Elements::Rotated:
       return add({Rows::Tokens, result().width == Width::QueryKeyValue ? Width::QueryKey : Width::Query});
     case Elements::TokenCopies:

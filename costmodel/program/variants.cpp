@@ -28,15 +28,19 @@ const Variant& variant_of(const Scenario& sc, Part part, LayerClass kind, const 
   thread_local Memo memo;
   if (memo.variants.size() >= kMost || memo.model != sc.model) memo = {.model = sc.model, .variants = {}};
   const bool moe = part == Part::Layer && kind.moe;
+  const bool unrotated = part == Part::Layer && kind.unrotated;
   const bool fused_loss = part == Part::Head && fuses_cross_entropy(sc);
   for (const Variant& v : memo.variants) {
-    if (v.part == part && v.moe == moe && v.fused_loss == fused_loss && v.techniques == t) return v;
+    if (v.part == part && v.moe == moe && v.unrotated == unrotated && v.fused_loss == fused_loss &&
+        v.techniques == t)
+      return v;
   }
   Program program = compile(forward_of(sc, part, kind), t);
   Lifetimes lives{program};
   std::vector<Step> steps = steps_of(program);
   memo.variants.push_back({.part = part,
                            .moe = moe,
+                           .unrotated = unrotated,
                            .fused_loss = fused_loss,
                            .techniques = t,
                            .program = std::move(program),

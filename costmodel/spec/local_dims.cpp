@@ -13,6 +13,11 @@ namespace {
 double causal_pairs(double s, double window) {
   return window > 0 && window < s ? window * (s - window / 2) : s * s / 2;
 }
+/// The same of windows that begin anew: a triangle each, the last one as large as what is left.
+double chunked_pairs(double s, double window) {
+  const double whole = std::floor(s / window), rest = s - whole * window;
+  return (whole * window * window + rest * rest) / 2;
+}
 
 void fill_attention(const Scenario& sc, LocalDims& d) {
   const AttentionSpec& a = sc.model.attention;
@@ -30,7 +35,9 @@ void fill_attention(const Scenario& sc, LocalDims& d) {
   }
   const auto s = static_cast<double>(d.sequence);
   d.attention_pairs = causal_pairs(s, 0) / sc.layout.cp;  // zig-zag: equal shares
-  d.windowed_pairs = causal_pairs(s, static_cast<double>(a.window)) / sc.layout.cp;
+  const auto window = static_cast<double>(a.window);
+  const bool chunked = a.chunked && a.window > 0;
+  d.windowed_pairs = (chunked ? chunked_pairs(s, window) : causal_pairs(s, window)) / sc.layout.cp;
 }
 
 void fill_experts(const Scenario& sc, LocalDims& d) {

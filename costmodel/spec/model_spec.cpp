@@ -26,7 +26,12 @@ LayerClass class_of_layer(const ModelSpec& model, std::int64_t layer) {
   const AttentionSpec& attention = model.attention;
   const bool global = (attention.global_period > 0 && last_of_period(layer, attention.global_period)) ||
                       listed(attention.global_layers, layer);
-  return {.moe = is_moe, .windowed = attention.window > 0 && !global};
+  const bool unrotated =
+      (attention.unrotated_period > 0 && last_of_period(layer, attention.unrotated_period)) ||
+      listed(attention.unrotated_layers, layer);
+  return {.moe = is_moe,
+          .windowed = attention.window > 0 && !global,
+          .unrotated = unrotated && model.positions == PositionKind::Rotary};
 }
 
 std::int64_t padded_vocab(std::int64_t vocab, std::int64_t multiple, int tp) {

@@ -13,12 +13,20 @@ enum class AttentionKind : std::uint8_t {
   Latent,   // MLA, arXiv:2405.04434 §2.1
 };
 enum class NormKind : std::uint8_t { Rms, Layer };
-enum class PositionKind : std::uint8_t { Rotary, Learned, Alibi, None };
-enum class Activation : std::uint8_t { Silu, Gelu, Relu };
+/// Sinusoidal: a fixed table beside the word embedding (arXiv:1706.03762 §3.5), no parameter.
+enum class PositionKind : std::uint8_t { Rotary, Learned, Alibi, Sinusoidal, None };
+/// Xielu has two parameters a layer (arXiv:2411.13010).
+enum class Activation : std::uint8_t { Silu, Gelu, Relu, ReluSquared, Xielu };
 /// Which function GELU is: x·Φ(x), its approximation by tanh (both arXiv:1606.08415), or x·σ(1.702x).
 enum class GeluForm : std::uint8_t { Exact, Tanh, Quick };
 /// What a router makes of its logits before it chooses.
 enum class RouterScore : std::uint8_t { Softmax, Sigmoid };
+/// What norms of queries and keys work on.
+enum class QkNormScope : std::uint8_t {
+  Head,      // every head by itself, one weight as wide as a head (Qwen3)
+  EachHead,  // every head by itself, with weights of its own (Cohere)
+  Row,       // all heads of a token together (OLMo-2)
+};
 
 // Fields marked (identity) say which function a model computes. No byte and no second depends on them: they
 // are what exports write and what the executor follows or refuses.
@@ -31,11 +39,14 @@ struct AttentionSpec {
   std::int64_t v_head_dim = 0;  // Grouped: == head_dim
   bool qkv_bias = false;
   bool output_bias = false;
-  bool qk_norm = false;    // one RMSNorm of head_dim each on q and k (Qwen3, Gemma-3)
-  bool sinks = false;      // one learned logit per head that attends to nothing (gpt-oss)
-  double score_width = 0;  // scores are divided by its square root; 0 = head_dim (identity)
-  double softcap = 0;      // scores are c·tanh(score/c); 0 = not (Gemma-2; identity)
-  double value_clip = 0;   // projections are cut to ±this; 0 = not (clip_qkv; identity)
+  bool qk_norm = false;  // a norm each on q and k
+  QkNormScope qk_norm_scope = QkNormScope::Head;
+  NormKind qk_norm_kind = NormKind::Rms;
+  bool qk_norm_bias = false;  // of a LayerNorm
+  bool sinks = false;         // one learned logit per head that attends to nothing (gpt-oss)
+  double score_width = 0;     // scores are divided by its square root; 0 = head_dim (identity)
+  double softcap = 0;         // scores are c·tanh(score/c); 0 = not (Gemma-2; identity)
+  double value_clip = 0;      // projections are cut to ±this; 0 = not (clip_qkv; identity)
 
   std::int64_t q_lora_rank = 0;  // Latent only; 0 = q is projected directly
   std::int64_t kv_lora_rank = 0;
@@ -47,6 +58,12 @@ struct AttentionSpec {
   /// With a window: every `global_period`-th layer attends globally (Gemma-2: 2, Gemma-3: 6); 0 = none does.
   std::int64_t global_period = 0;
   std::vector<int> global_layers;  // further layers that attend globally (Qwen2 max_window_layers)
+  /// Windows begin anew every `window` tokens instead of sliding (Llama-4's attention_chunk_size).
+  bool chunked = false;
+
+  /// Of rotary positions: layers that have none, every `unrotated_period`-th (0: none) and those listed.
+  std::int64_t unrotated_period = 0;
+  std::vector<int> unrotated_layers;
 
   friend bool operator==(const AttentionSpec&, const AttentionSpec&) = default;
 };
@@ -97,6 +114,7 @@ struct ModelSpec {
   MoeSpec moe;
   NormKind norm = NormKind::Rms;
   bool norm_bias = false;           // LayerNorm with bias
+  bool norm_weight = true;          // OLMo's LayerNorms have neither weight nor bias
   double norm_epsilon = 1e-5;       // added to the mean square or variance (identity)
   bool zero_centered_norm = false;  // norms multiply by 1 + weight (Gemma; identity)
   int norms_per_layer =
@@ -112,26 +130,36 @@ struct ModelSpec {
   bool head_bias = false;
   double embedding_multiplier = 1;  // of the word embedding's output (Gemma: √hidden; identity)
   double logit_softcap = 0;         // logits are c·tanh(logit/c); 0 = not (Gemma-2; identity)
+  double residual_multiplier = 1;   // of what attention and MLP add to the residual stream (Granite)
+  double logit_multiplier = 1;      // of the logits (Cohere, Granite)
   bool norms_after = false;  // norms follow attention and MLP instead of preceding them (OPT-350m; identity)
-  int mtp_layers = 0;        // multi-token-prediction modules (DeepSeek-V3), trained beside the main model
+  /// Norms follow attention and MLP before their results are added, and none precedes (OLMo-2).
+  bool norms_behind_branches = false;
+  int mtp_layers = 0;  // multi-token-prediction modules (DeepSeek-V3), trained beside the main model
+  /// A rule of the family that no field above has, in words; empty: none. No byte and no second depends on
+  /// it, and the executor refuses the model (identity).
+  std::string own_rule;
+  /// Parts of the file's model that are not counted, in words: a vision tower; empty: none.
+  std::string not_counted;
   friend bool operator==(const ModelSpec&, const ModelSpec&) = default;
 
   [[nodiscard]] bool is_moe() const { return moe.experts > 0; }
 };
 
 /// Layers that have the same tensors and operations share one class, so that a 126-layer model costs at most
-/// four times the work of one layer.
+/// eight times the work of one layer.
 struct LayerClass {
   bool moe = false;
   bool windowed = false;
+  bool unrotated = false;  // rotary positions of the model, but not of this layer
   friend bool operator==(const LayerClass&, const LayerClass&) = default;
 };
-inline constexpr int kLayerClasses = 4;
+inline constexpr int kLayerClasses = 8;
 [[nodiscard]] constexpr int index_of(LayerClass c) {
-  return (c.moe ? 1 : 0) + (c.windowed ? 2 : 0);
+  return (c.moe ? 1 : 0) + (c.windowed ? 2 : 0) + (c.unrotated ? 4 : 0);
 }
 [[nodiscard]] constexpr LayerClass layer_class_at(int index) {
-  return {(index & 1) != 0, (index & 2) != 0};
+  return {(index & 1) != 0, (index & 2) != 0, (index & 4) != 0};
 }
 
 /// Class of layer `layer`, counted from 0.

@@ -93,6 +93,16 @@ constexpr KnobRow kNotModelled[] = {
      "time of scaling by the learned vectors, and what this keeps for backward"},
     {"params-dtype fp8", [](const Scenario& s) { return s.recipe.parameter_dtype == DType::Fp8; },
      "the transposed second copy of 8-bit weights and their gathering in 8 bits"},
+    {"model's further parts", [](const Scenario& s) { return !s.model.not_counted.empty(); },
+     "vision or audio towers and what joins them to the language model: neither their parameters nor their "
+     "memory and time"},
+    {"norms over all heads",
+     [](const Scenario& s) {
+       const AttentionSpec& a = s.model.attention;
+       return a.qk_norm && a.qk_norm_scope == QkNormScope::Row && s.layout.tp > 1;
+     },
+     "the sum over tensor-parallel ranks that norms of whole query and key rows take: two numbers of each "
+     "token and layer"},
     {"multi-token prediction", [](const Scenario& s) { return s.model.mtp_layers > 0; },
      "memory and time of its modules: each one more layer and one more loss on the last stage"},
     {"recompute with a split backward", splits_backward_of_recomputed_layers,

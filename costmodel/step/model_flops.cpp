@@ -24,7 +24,10 @@ double layer_multiply_adds(const ModelSpec& model, LayerClass kind) {
 double pairs(const ModelSpec& model, const Recipe& recipe, LayerClass kind, AttentionFlops attention) {
   const auto s = static_cast<double>(recipe.sequence);
   const auto w = static_cast<double>(model.attention.window);
-  if (kind.windowed && w < s) return w * (attention == AttentionFlops::Full ? s : s - w / 2);
+  if (kind.windowed && w < s) {
+    const double causal = model.attention.chunked ? s - w / 2 - (s - w) / 2 : s - w / 2;
+    return w * (attention == AttentionFlops::Full ? s : causal);
+  }
   return attention == AttentionFlops::Full ? s * s : s * s / 2;
 }
 

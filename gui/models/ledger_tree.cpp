@@ -17,12 +17,16 @@ using costmodel::TensorEntry;
 QString layerClassName(int index) {
   const costmodel::LayerClass layer = costmodel::layer_class_at(index);
   const auto translated = [](const char* text) { return QCoreApplication::translate("Ledger", text); };
+  QString name;
   if (layer.moe) {
-    return layer.windowed ? translated(QT_TRANSLATE_NOOP("Ledger", "expert layers, sliding window"))
+    name = layer.windowed ? translated(QT_TRANSLATE_NOOP("Ledger", "expert layers, sliding window"))
                           : translated(QT_TRANSLATE_NOOP("Ledger", "expert layers"));
+  } else {
+    name = layer.windowed ? translated(QT_TRANSLATE_NOOP("Ledger", "layers, sliding window"))
+                          : translated(QT_TRANSLATE_NOOP("Ledger", "layers"));
   }
-  return layer.windowed ? translated(QT_TRANSLATE_NOOP("Ledger", "layers, sliding window"))
-                        : translated(QT_TRANSLATE_NOOP("Ledger", "layers"));
+  if (layer.unrotated) name += translated(QT_TRANSLATE_NOOP("Ledger", ", without positions"));
+  return name;
 }
 
 LedgerNode tensorNode(const TensorEntry& entry) {

@@ -163,6 +163,7 @@ std::vector<std::string> list_presets(PresetKind kind) {
 }
 
 fs::path find_preset(PresetKind kind, std::string_view name) {
+  if (name.ends_with(".json")) return fs::path{name};
   const std::string wanted = folded(name);
   for (const fs::path& root : preset_roots()) {
     const fs::path folder = root / row_of(kind).folder;

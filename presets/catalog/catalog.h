@@ -21,8 +21,8 @@ inline constexpr int kPresetKinds = 5;
 [[nodiscard]] std::vector<std::string> list_presets(PresetKind kind);
 
 /// File of a preset. `name` is a file's name without ".json", or an alias (aliases.json of the folder); case,
-/// '_' and blanks do not matter. InputError with the nearest name when there is none. Opens at most
-/// aliases.json.
+/// '_' and blanks do not matter. What ends in ".json" is a file of the user's own, of the same form.
+/// InputError with the nearest name when there is no such preset. Opens at most aliases.json.
 [[nodiscard]] std::filesystem::path find_preset(PresetKind kind, std::string_view name);
 
 /// Aliases of one preset, in the order of aliases.json.

@@ -90,6 +90,7 @@ void read_cluster_file(std::string_view name, ClusterRequest& request) {
 }
 
 bool is_gpu(std::string_view name) {
+  if (name.ends_with(".json")) return false;  // a cluster's file
   try {
     (void)find_preset(PresetKind::Gpu, name);
     return true;

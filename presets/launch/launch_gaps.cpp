@@ -58,6 +58,10 @@ bool own_score_width(S s) {
   return a.score_width > 0 && a.score_width != static_cast<double>(a.head_dim);
 }
 
+bool unrotated_layers(S s) {
+  return s.model.attention.unrotated_period > 0 || !s.model.attention.unrotated_layers.empty();
+}
+
 /// Something that a plan may ask and some launchers cannot say.
 struct Gap {
   unsigned launchers;
@@ -84,6 +88,30 @@ constexpr Gap kGaps[] = {
     {kMegatron,
      [](S s) { return !s.model.mlp.gated && s.model.mlp.activation == costmodel::Activation::Relu; },
      "the activation ReLU"},
+    {kMegatron,
+     [](S s) {
+       return s.model.mlp.activation == costmodel::Activation::Xielu ||
+              (s.model.mlp.gated && s.model.mlp.activation == costmodel::Activation::ReluSquared);
+     },
+     "the activation xIELU, or a gated squared ReLU"},
+    {kMegatron, [](S s) { return s.model.positions == costmodel::PositionKind::Sinusoidal; },
+     "sinusoidal positions"},
+    {kMegatron, unrotated_layers, "layers without rotary positions: --no-rope-freq of Megatron-LM"},
+    {kMegatron, [](S s) { return s.model.attention.chunked; }, "windows that begin anew (attention chunks)"},
+    {kMegatron,
+     [](S s) {
+       return s.model.attention.qk_norm && s.model.attention.qk_norm_scope != costmodel::QkNormScope::Head;
+     },
+     "norms over all query or key heads together, or with weights for each"},
+    {kMegatron, [](S s) { return s.model.residual_multiplier != 1 || s.model.logit_multiplier != 1; },
+     "multipliers of the residual stream and of the logits"},
+    {kMegatron, [](S s) { return s.model.norms_behind_branches; },
+     "norms behind attention and MLP instead of before them"},
+    {kMegatron, [](S s) { return !s.model.norm_weight; }, "norms without weights"},
+    {kAll, [](S s) { return !s.model.own_rule.empty(); },
+     "a rule of the model's family that no dimension says: check that the framework has the family"},
+    {kAll, [](S s) { return !s.model.not_counted.empty(); },
+     "parts beside the language model, which the plan does not count"},
     {kMegatron,
      [](S s) {
        return !s.model.mlp.gated && s.model.mlp.activation == costmodel::Activation::Gelu &&
@@ -233,7 +261,9 @@ bool is_llama_like(const costmodel::ModelSpec& m) {
          m.norms_per_layer == 2 && !m.parallel_residual && m.positions == costmodel::PositionKind::Rotary &&
          m.rotary.share == 1 && m.mlp.gated && !m.mlp.bias &&
          m.mlp.activation == costmodel::Activation::Silu && !m.zero_centered_norm &&
-         m.embedding_multiplier == 1 && m.logit_softcap == 0 && a.heads * a.head_dim == m.hidden;
+         m.embedding_multiplier == 1 && m.residual_multiplier == 1 && m.logit_multiplier == 1 &&
+         !m.norms_behind_branches && a.unrotated_period == 0 && a.unrotated_layers.empty() &&
+         m.own_rule.empty() && m.logit_softcap == 0 && a.heads * a.head_dim == m.hidden;
 }
 
 /// What a framework does not start at all. A row goes when the framework learns it.

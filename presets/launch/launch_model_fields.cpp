@@ -44,6 +44,7 @@ JsonValue positions(S s) {
       {costmodel::PositionKind::Rotary, "rope"},
       {costmodel::PositionKind::Learned, "learned_absolute"},
       {costmodel::PositionKind::Alibi, "none"},
+      {costmodel::PositionKind::Sinusoidal, "none"},
       {costmodel::PositionKind::None, "none"}};
   return word_of(kWords, s.model.positions);
 }
@@ -141,6 +142,10 @@ constexpr LaunchField kModelSettings[] = {
     {[](S s) { return when(s.model.zero_centered_norm); }, {"--apply-layernorm-1p"}},
     {[](S s) { return when(s.model.mlp.gated && is_silu(s)); }, {"--swiglu"}},
     {[](S s) { return when(quick_gate(s)); }, {"--quick-geglu"}},
+    {[](S s) {
+       return when(!s.model.mlp.gated && s.model.mlp.activation == costmodel::Activation::ReluSquared);
+     },
+     {"--squared-relu"}},
     {[](S s) { return only_if(s.model.mlp.clamp > 0, s.model.mlp.clamp); },
      {"--activation-func-clamp-value"}},
     {[](S s) { return only_if(s.model.mlp.clamp > 0, 1.0); }, {"--glu-linear-offset"}},

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "presets/catalog/catalog.h"
+#include "presets/models/hub_models.h"
 #include "presets/models/model_preset.h"
 #include "presets/models/read_model_config.h"
 
@@ -25,6 +26,7 @@ std::filesystem::path file_at(std::filesystem::path path) {
 }  // namespace
 
 std::filesystem::path model_file(std::string_view name_or_path) {
+  if (is_hub_name(name_or_path)) return find_hub_model(name_or_path);
   return is_path(name_or_path) ? file_at(name_or_path) : find_preset(PresetKind::Model, name_or_path);
 }
 
@@ -33,8 +35,11 @@ costmodel::ModelSpec find_model(std::string_view name_or_path) {
     return read_model_preset(model_file(name_or_path)).spec;
   }
   const JsonDocument document = read_json_file(model_file(name_or_path));
-  return is_model_preset(document) ? model_preset_from_document(document).spec
-                                   : model_from_config(document.file, "", document.root);
+  if (is_model_preset(document)) return model_preset_from_document(document).spec;
+  costmodel::ModelSpec model = model_from_config(document.file, "", document.root);
+  // The cache's folders are named by revisions.
+  if (is_hub_name(name_or_path)) model.name = name_or_path.substr(name_or_path.find('/') + 1);
+  return model;
 }
 
 }  // namespace hexaplan::presets

@@ -6,8 +6,9 @@
 
 namespace hexaplan::presets {
 
-/// A model by the name or alias of a preset ("llama-3.1-8b"; case does not matter), or by a path: a
-/// config.json, a folder that holds one, or a preset file. What has a '/' or ends in ".json" is a path.
+/// A model by the name or alias of a preset ("llama-3.1-8b"; case does not matter), by its name on the hub
+/// ("meta-llama/Llama-3.1-8B": hub_models.h), or by a path: a config.json, a folder that holds one, or a
+/// preset file. What has a '/' or ends in ".json" is no preset's name.
 /// InputError with the nearest names when there is no such preset.
 [[nodiscard]] costmodel::ModelSpec find_model(std::string_view name_or_path);
 

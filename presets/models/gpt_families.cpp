@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "presets/models/family_rules.h"
+
 // Defaults and rules: as in model_families.cpp.
 namespace hexaplan::presets {
 namespace {
@@ -10,17 +12,11 @@ using costmodel::ModelSpec;
 using costmodel::PositionKind;
 
 constexpr Key kEmbeddingWidth{"word_embed_proj_dim"};
-constexpr RealRange kCoefficient{0.0, 1e6};
 
 enum class MptHeads : std::uint8_t { One, All, Some };
 constexpr Named<MptHeads> kMptHeads[] = {{"multihead_attention", MptHeads::All},
                                          {"multiquery_attention", MptHeads::One},
                                          {"grouped_query_attention", MptHeads::Some}};
-
-/// Scores times `scale`, as the width whose square root divides them.
-double score_width_of(double scale) {
-  return scale > 0 ? 1 / (scale * scale) : 0;
-}
 
 void read_mpt_attention(ConfigFields& f, ModelSpec& m) {
   if (const auto type = f.value({"attn_type"})) {
@@ -37,22 +33,13 @@ void read_mpt_attention(ConfigFields& f, ModelSpec& m) {
     throw norm->error("false: norms over all query heads together are not modelled");
   }
   m.attention.value_clip = f.number({"clip_qkv"}, 0, kCoefficient);
-  m.attention.score_width = score_width_of(f.number({"softmax_scale"}, 0, kCoefficient));
+  set_score_scale(m, f.number({"softmax_scale"}, 0, kCoefficient));
   if (f.flag({"alibi"}, true)) {
     m.positions = PositionKind::Alibi;
   }
 }
 
 }  // namespace
-
-void set_attention_bias(ModelSpec& m, bool bias) {
-  m.attention.qkv_bias = m.attention.output_bias = bias;
-}
-
-void refuse_norms_of_heads(ConfigFields& f, Key key) {
-  if (const auto norm = f.value(key); norm && norm->boolean())
-    throw norm->error("false: norms of their own for every head are not modelled");
-}
 
 void gpt2(ConfigFields&, ModelSpec& m) {
   m.positions = PositionKind::Learned;
@@ -120,7 +107,9 @@ void gpt_bigcode(ConfigFields& f, ModelSpec& m) {
 }
 
 void phi(ConfigFields& f, ModelSpec& m) {
-  refuse_norms_of_heads(f, {"qk_layernorm"});
+  m.attention.qk_norm = f.flag({"qk_layernorm"}, false);
+  m.attention.qk_norm_kind = costmodel::NormKind::Layer;
+  m.attention.qk_norm_bias = true;
   m.parallel_residual = m.head_bias = true;
   m.norms_per_layer = 1;
   m.rotary.share = 0.5;

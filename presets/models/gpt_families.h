@@ -18,9 +18,4 @@ void phi(ConfigFields& fields, costmodel::ModelSpec& model);
 void starcoder2(ConfigFields& fields, costmodel::ModelSpec& model);
 void falcon(ConfigFields& fields, costmodel::ModelSpec& model);
 
-/// On queries, keys and values together, and on the output product.
-void set_attention_bias(costmodel::ModelSpec& model, bool bias);
-/// Throws InputError where `key` asks for LayerNorms on queries and keys.
-void refuse_norms_of_heads(ConfigFields& fields, Key key);
-
 }  // namespace hexaplan::presets

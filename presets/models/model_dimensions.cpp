@@ -105,22 +105,13 @@ const DimensionRow* find_row(std::string_view id) {
   return nullptr;
 }
 
-const ModelFamily* family_of(const JsonValue& config) {
-  const JsonValue* type = config.find("model_type");
-  const auto* name = type == nullptr ? nullptr : type->get_if<std::string>();
-  for (const ModelFamily& family : model_families()) {
-    if (name != nullptr && family.model_type == *name) return &family;
-  }
-  return nullptr;
-}
-
 JsonValue* member(JsonValue& object, std::string_view key) {
   return const_cast<JsonValue*>(std::as_const(object).find(key));
 }
 
-/// The object that holds the language model's own fields; nullptr when the file is not of a known family.
-JsonValue* language_model(JsonValue& config, const ModelFamily& family) {
-  return family.nested.empty() ? &config : member(config, family.nested);
+/// The object that holds the language model's own fields; nullptr where the file lacks it.
+JsonValue* language_model(JsonValue& config, const LanguageModel& of) {
+  return of.nested.empty() ? &config : member(config, of.nested);
 }
 
 /// The key to read or write; empty when the family has none.
@@ -166,19 +157,19 @@ JsonValue model_config(const JsonValue& model) {
 }
 
 bool has_dimension(const JsonValue& config, std::string_view id) {
-  const ModelFamily* family = family_of(config);
+  const LanguageModel model = language_model_of(config);
   const DimensionRow* row = find_row(id);
-  if (family == nullptr || row == nullptr) return false;
-  const JsonValue* fields = family->nested.empty() ? &config : config.find(family->nested);
-  return fields != nullptr && !key_of(*fields, *family, *row).empty();
+  if (model.family == nullptr || row == nullptr) return false;
+  const JsonValue* fields = model.nested.empty() ? &config : config.find(model.nested);
+  return fields != nullptr && !key_of(*fields, *model.family, *row).empty();
 }
 
 JsonValue with_dimension(JsonValue config, std::string_view id, std::int64_t value) {
   assert(has_dimension(config, id));
-  const ModelFamily& family = *family_of(config);
-  JsonValue* fields = language_model(config, family);
+  const LanguageModel model = language_model_of(config);
+  JsonValue* fields = language_model(config, model);
   const DimensionRow& row = *find_row(id);
-  const std::string_view key = key_of(*fields, family, row);
+  const std::string_view key = key_of(*fields, *model.family, row);
   if (JsonValue* present = member(*fields, key)) {
     *present = value - added_by_family(config, *present, row);
   } else {

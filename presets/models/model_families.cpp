@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <iterator>
 
+#include "presets/models/dense_families.h"
+#include "presets/models/expert_families.h"
+#include "presets/models/family_rules.h"
 #include "presets/models/gpt_families.h"
 
 // Defaults and rules: huggingface/transformers, src/transformers/models/<family>/configuration_*.py and
@@ -14,7 +17,6 @@ namespace hexaplan::presets {
 namespace {
 
 using costmodel::Activation;
-using costmodel::AttentionKind;
 using costmodel::GeluForm;
 using costmodel::ModelSpec;
 using costmodel::PositionKind;
@@ -39,6 +41,45 @@ constexpr DimensionKeys kNeoxKeys{.hidden = {"hidden_size"},
                                   .layers = {"num_hidden_layers"},
                                   .heads = {"num_attention_heads"},
                                   .positions = {"max_position_embeddings"}};
+/// Without head_dim: hidden size over heads, whatever the file says.
+constexpr DimensionKeys kEvenKeys{.hidden = {"hidden_size"},
+                                  .ffn = {"intermediate_size"},
+                                  .layers = {"num_hidden_layers"},
+                                  .heads = {"num_attention_heads"},
+                                  .kv_heads = {"num_key_value_heads"},
+                                  .positions = {"max_position_embeddings"}};
+/// intermediate_size is an expert's.
+constexpr DimensionKeys kLlama4Keys{.hidden = {"hidden_size"},
+                                    .ffn = {"intermediate_size_mlp"},
+                                    .layers = {"num_hidden_layers"},
+                                    .heads = {"num_attention_heads"},
+                                    .kv_heads = {"num_key_value_heads"},
+                                    .head_dim = {"head_dim"},
+                                    .positions = {"max_position_embeddings"}};
+constexpr DimensionKeys kGptNeoKeys{.hidden = {"hidden_size"},
+                                    .ffn = {"intermediate_size"},
+                                    .layers = {"num_layers", "num_hidden_layers"},
+                                    .heads = {"num_heads", "num_attention_heads"},
+                                    .positions = {"max_position_embeddings"}};
+constexpr DimensionKeys kXglmKeys{.hidden = {"d_model", "hidden_size"},
+                                  .ffn = {"ffn_dim"},
+                                  .layers = {"num_layers", "num_hidden_layers"},
+                                  .heads = {"attention_heads", "num_attention_heads"},
+                                  .positions = {"max_position_embeddings"}};
+constexpr DimensionKeys kCtrlKeys{.hidden = {"n_embd", "hidden_size"},
+                                  .ffn = {"dff"},
+                                  .layers = {"n_layer", "num_hidden_layers"},
+                                  .heads = {"n_head", "num_attention_heads"},
+                                  .positions = {"n_positions", "max_position_embeddings"}};
+/// The MLP is 4 x hidden wide.
+constexpr DimensionKeys kOpenAiKeys{.hidden = {"n_embd", "hidden_size"},
+                                    .layers = {"n_layer", "num_hidden_layers"},
+                                    .heads = {"n_head", "num_attention_heads"},
+                                    .positions = {"n_positions", "max_position_embeddings"}};
+constexpr DimensionKeys kDbrxKeys{.hidden = {"d_model", "hidden_size"},
+                                  .layers = {"n_layers", "num_hidden_layers"},
+                                  .heads = {"n_heads", "num_attention_heads"},
+                                  .positions = {"max_seq_len", "max_position_embeddings"}};
 constexpr DimensionKeys kGpt2Keys{.hidden = {"n_embd", "hidden_size"},
                                   .ffn = {"n_inner"},
                                   .layers = {"n_layer", "num_hidden_layers"},
@@ -63,114 +104,6 @@ constexpr DimensionKeys kMptKeys{.hidden = {"d_model", "hidden_size"},
                                  .layers = {"n_layers", "num_hidden_layers"},
                                  .heads = {"n_heads", "num_attention_heads"},
                                  .positions = {"max_seq_len"}};
-
-constexpr Key kWindow{"sliding_window"};
-constexpr Key kTopK{"num_experts_per_tok"};
-constexpr Key kFirstDense{"first_k_dense_replace"};
-constexpr Key kTopGroups{"topk_group"};
-constexpr RealRange kCoefficient{0.0, 1e6};
-
-// --- Sliding windows -------------------------------------------------------------------------------------
-
-/// Keeps a regular pattern as a period (every n-th layer is global), any other as a list.
-void set_windows(ModelSpec& m, std::int64_t window, const std::function<bool(std::int64_t)>& windowed) {
-  std::vector<int> global;
-  for (std::int64_t i = 0; i < m.layers; ++i) {
-    if (!windowed(i)) {
-      global.push_back(static_cast<int>(i));
-    }
-  }
-  const auto all = static_cast<std::size_t>(m.layers);
-  m.attention.window = global.size() == all ? 0 : window;
-  if (m.attention.window == 0 || global.empty()) {
-    return;
-  }
-  const int period = global.front() + 1;
-  bool regular = period > 1 && global.size() == all / static_cast<std::size_t>(period);
-  for (std::size_t i = 0; i < global.size(); ++i) {
-    regular = regular && global[i] + 1 == period * static_cast<int>(i + 1);
-  }
-  if (regular) {
-    m.attention.global_period = period;
-  } else {
-    m.attention.global_layers = std::move(global);
-  }
-}
-
-enum class LayerType : std::uint8_t { Full, Sliding };
-constexpr Named<LayerType> kLayerTypes[] = {{"full_attention", LayerType::Full},
-                                            {"sliding_attention", LayerType::Sliding}};
-
-/// layer_types where the file has it, else `pattern`: true for layers that attend through the window.
-void read_windows(ConfigFields& f, ModelSpec& m, std::int64_t window,
-                  const std::function<bool(std::int64_t)>& pattern) {
-  const std::optional<ValueReader> listed = f.value({"layer_types"});
-  if (!listed) {
-    set_windows(m, window, pattern);
-    return;
-  }
-  std::vector<LayerType> types;
-  for (const ValueReader& element : listed->elements()) {
-    types.push_back(element.choice(kLayerTypes));
-  }
-  if (static_cast<std::int64_t>(types.size()) != m.layers) {
-    throw listed->error(fmt::format("one entry for each of {} layers, not {}", m.layers, types.size()));
-  }
-  set_windows(m, window,
-              [&](std::int64_t i) { return types[static_cast<std::size_t>(i)] == LayerType::Sliding; });
-}
-
-/// Every layer, unless the window is null.
-void read_plain_window(ConfigFields& f, ModelSpec& m, std::int64_t absent) {
-  m.attention.window = f.integer(kWindow, absent);
-}
-
-/// `period` - 1 windowed layers, then a global one.
-void read_alternating_windows(ConfigFields& f, ModelSpec& m, std::int64_t absent, std::int64_t period) {
-  read_windows(f, m, f.integer(kWindow, absent), [period](std::int64_t i) { return (i + 1) % period != 0; });
-}
-
-/// Qwen: the window is there but switched off in every published file. Layers from max_window_layers on use
-/// it.
-void read_qwen_windows(ConfigFields& f, ModelSpec& m) {
-  // 0 where it is switched off: so Qwen2MoeConfig writes it.
-  const std::int64_t window = f.integer(kWindow, 4096, {0, kSize.high});
-  const std::int64_t first = f.integer({"max_window_layers"}, 28, {0, kSize.high});
-  if (f.flag({"use_sliding_window"}, false)) {
-    read_windows(f, m, window, [first](std::int64_t i) { return i >= first; });
-  }
-}
-
-// --- Experts ---------------------------------------------------------------------------------------------
-
-struct MoeFields {
-  Key experts;
-  std::int64_t experts_absent;
-  std::int64_t top_k_absent;  // 0 = the file must say
-  Key ffn;
-  std::int64_t ffn_absent;
-};
-
-void read_experts(ConfigFields& f, ModelSpec& m, const MoeFields& fields) {
-  m.moe.experts = f.integer(fields.experts, fields.experts_absent, kExperts);
-  if (m.moe.experts == 0) {  // null: a dense model of the family
-    return;
-  }
-  m.moe.top_k = fields.top_k_absent == 0 ? f.required(kTopK) : f.size(kTopK, fields.top_k_absent);
-  if (m.moe.top_k > m.moe.experts) {
-    throw f.error(kTopK, m.moe.top_k, fmt::format("at most {} ({})", m.moe.experts, fields.experts.name));
-  }
-  m.moe.expert_ffn = f.size(fields.ffn, fields.ffn_absent);
-  m.moe.balance_coefficient = f.number({"router_aux_loss_coef", "aux_loss_alpha"}, 0.001, kCoefficient);
-}
-
-/// Layer i has experts when it is not listed in mlp_only_layers and (i + 1) % decoder_sparse_step == 0.
-void read_sparse_layers(ConfigFields& f, ModelSpec& m) {
-  m.moe.period = f.size({"decoder_sparse_step"}, 1);
-  for (const std::int64_t layer : f.integers({"mlp_only_layers"}, {0, m.layers - 1})) {
-    m.moe.dense_layers.push_back(static_cast<int>(layer));
-  }
-}
 
 // --- Families --------------------------------------------------------------------------------------------
 
@@ -223,75 +156,8 @@ void qwen3_moe(ConfigFields& f, ModelSpec& m) {
   read_sparse_layers(f, m);
 }
 
-void read_latent_attention(ConfigFields& f, ModelSpec& m) {
-  auto& a = m.attention;
-  a.kind = AttentionKind::Latent;
-  a.kv_heads = a.heads;
-  a.q_lora_rank = f.integer({"q_lora_rank"}, 1536);  // null: q is projected directly (V2-Lite)
-  a.kv_lora_rank = f.size({"kv_lora_rank"}, 512);
-  a.qk_nope_dim = f.size({"qk_nope_head_dim"}, 128);
-  a.qk_rope_dim = f.size({"qk_rope_head_dim"}, 64);
-  a.v_head_dim = f.size({"v_head_dim"}, 128);
-  a.head_dim = a.qk_nope_dim + a.qk_rope_dim;
-  m.rotary.interleaved = true;
-  set_attention_bias(m, f.flag({"attention_bias"}, false));
-}
-
-enum class ChoiceOfExperts : std::uint8_t { Greedy, Grouped, Corrected };
-constexpr Named<ChoiceOfExperts> kChoices[] = {{"greedy", ChoiceOfExperts::Greedy},
-                                               {"group_limited_greedy", ChoiceOfExperts::Grouped},
-                                               {"noaux_tc", ChoiceOfExperts::Corrected}};
-constexpr Named<costmodel::RouterScore> kScores[] = {{"softmax", costmodel::RouterScore::Softmax},
-                                                     {"sigmoid", costmodel::RouterScore::Sigmoid}};
-
-struct RouterDefaults {
-  ChoiceOfExperts choice;
-  costmodel::RouterScore score;
-  std::int64_t groups, top_groups;
-  double weight_factor;
-  bool renormalise;
-};
-
-void read_deepseek_router(ConfigFields& f, ModelSpec& m, const RouterDefaults& d) {
-  const std::optional<ValueReader> method = f.value({"topk_method"}), score = f.value({"scoring_func"});
-  const ChoiceOfExperts choice = method ? method->choice(kChoices) : d.choice;
-  m.moe.router_correction = choice == ChoiceOfExperts::Corrected;
-  m.moe.score = score ? score->choice(kScores) : d.score;
-  m.moe.weight_factor = f.number({"routed_scaling_factor"}, d.weight_factor, kCoefficient);
-  m.moe.renormalise = f.flag({"norm_topk_prob"}, d.renormalise);
-  if (choice == ChoiceOfExperts::Greedy) return;
-  m.moe.groups = f.size({"n_group"}, d.groups, kExperts);
-  m.moe.top_groups = f.size(kTopGroups, d.top_groups, kExperts);
-  if (m.moe.top_groups > m.moe.groups)
-    throw f.error(kTopGroups, m.moe.top_groups, fmt::format("at most {} (n_group)", m.moe.groups));
-}
-
-struct DeepseekDefaults {
-  std::int64_t experts, shared, top_k, expert_ffn, first_k_dense;
-};
-
-/// Routed and shared experts, and the layers that have them.
-void read_deepseek_experts(ConfigFields& f, ModelSpec& m, const DeepseekDefaults& d) {
-  read_experts(f, m,
-               {{"n_routed_experts", "num_local_experts"},
-                d.experts,
-                d.top_k,
-                {"moe_intermediate_size"},
-                d.expert_ffn});
-  m.moe.shared_ffn = f.integer({"n_shared_experts"}, d.shared, {0, kExperts.high}) * m.moe.expert_ffn;
-  m.moe.first_k_dense = f.integer(kFirstDense, d.first_k_dense, {0, kSize.high});
-  if (m.moe.first_k_dense > m.layers) {
-    throw f.error(kFirstDense, m.moe.first_k_dense, fmt::format("at most {} (num_hidden_layers)", m.layers));
-  }
-  const std::int64_t every = f.size({"moe_layer_freq"}, 1);
-  for (std::int64_t i = m.moe.first_k_dense; every > 1 && i < m.layers; ++i) {
-    if (i % every != 0) {
-      m.moe.dense_layers.push_back(static_cast<int>(i));
-    }
-  }
-}
-
 void deepseek_v2(ConfigFields& f, ModelSpec& m) {
+  refuse_shared_biases(f, {"mlp_bias"});
   read_latent_attention(f, m);
   read_deepseek_experts(f, m,
                         {.experts = 64, .shared = 2, .top_k = 0, .expert_ffn = 1407, .first_k_dense = 0});
@@ -315,15 +181,10 @@ void gemma(ConfigFields& f, ModelSpec& m) {
   m.embedding_multiplier = std::sqrt(static_cast<double>(m.hidden));
 }
 
-/// null: none.
-double read_softcap(ConfigFields& f, Key key, double absent) {
-  return f.is_null(key) ? 0 : f.number(key, absent, kCoefficient);
-}
-
 void read_gemma_scores(ConfigFields& f, ModelSpec& m, double softcap, double logit_softcap) {
   m.attention.score_width = f.number({"query_pre_attn_scalar"}, 256, {1e-6, 1e9});
-  m.attention.softcap = read_softcap(f, {"attn_logit_softcapping"}, softcap);
-  m.logit_softcap = read_softcap(f, {"final_logit_softcapping"}, logit_softcap);
+  m.attention.softcap = read_or_none(f, {"attn_logit_softcapping"}, softcap);
+  m.logit_softcap = read_or_none(f, {"final_logit_softcapping"}, logit_softcap);
 }
 
 void gemma2(ConfigFields& f, ModelSpec& m) {
@@ -331,6 +192,12 @@ void gemma2(ConfigFields& f, ModelSpec& m) {
   m.norms_per_layer = 4;
   read_gemma_scores(f, m, 50, 30);
   read_alternating_windows(f, m, 4096, 2);
+}
+
+/// Gemma-2 without the norms behind attention and MLP.
+void vaultgemma(ConfigFields& f, ModelSpec& m) {
+  gemma2(f, m);
+  m.norms_per_layer = 2;
 }
 
 void gemma3(ConfigFields& f, ModelSpec& m) {
@@ -346,14 +213,6 @@ void phi3(ConfigFields& f, ModelSpec& m) {
   read_plain_window(f, m, 0);
 }
 
-/// Routing as DeepSeek-V3's in a model with grouped-query attention.
-void read_corrected_experts(ConfigFields& f, ModelSpec& m, const DeepseekDefaults& d, double weight_factor,
-                            bool renormalise) {
-  read_deepseek_experts(f, m, d);
-  read_deepseek_router(
-      f, m, {ChoiceOfExperts::Corrected, costmodel::RouterScore::Sigmoid, 1, 1, weight_factor, renormalise});
-}
-
 /// Rotates neighbouring columns of the first half of a head.
 void glm(ConfigFields& f, ModelSpec& m) {
   m.attention.qkv_bias = f.flag({"attention_bias"}, true);
@@ -366,7 +225,6 @@ void glm4(ConfigFields& f, ModelSpec& m) {
   m.norms_per_layer = 4;
 }
 
-/// Width of a head by default: 4096 / 96 rounded down.
 void glm4_moe(ConfigFields& f, ModelSpec& m) {
   m.attention.qkv_bias = f.flag({"attention_bias"}, false);
   m.attention.qk_norm = f.flag({"use_qk_norm"}, false);
@@ -409,7 +267,9 @@ void stablelm(ConfigFields& f, ModelSpec& m) {
   m.norm_bias = true;
   m.rotary.share = 0.25;
   m.attention.qkv_bias = f.flag({"use_qkv_bias"}, false);
-  refuse_norms_of_heads(f, {"qk_layernorm"});
+  m.attention.qk_norm = f.flag({"qk_layernorm"}, false);
+  m.attention.qk_norm_scope = costmodel::QkNormScope::EachHead;
+  m.attention.qk_norm_kind = costmodel::NormKind::Layer;
   m.parallel_residual = f.flag({"use_parallel_residual"}, false);
   if (m.parallel_residual) m.norms_per_layer = 1;
 }
@@ -444,7 +304,6 @@ constexpr ModelFamily kFamilies[] = {
     {"kimi_k2", &kLatentKeys, {129280, 7168, 18432, 61, 128, 0, 0, 4096}, {1e-6}, Block::Llama, Activation::Silu, false, deepseek_v3},
     {"gemma", &kLlamaKeys, {256000, 3072, 24576, 28, 16, 16, 256, 8192}, {1e-6, 1e4, GeluForm::Tanh}, Block::Llama, Activation::Gelu, true, gemma},
     {"gemma2", &kLlamaKeys, {256000, 2304, 9216, 26, 8, 4, 256, 8192}, {1e-6, 1e4, GeluForm::Tanh}, Block::Llama, Activation::Gelu, true, gemma2},
-    {"gemma3", &kLlamaKeys, {262208, 2304, 9216, 26, 8, 4, 256, 131072}, {1e-6, 1e6, GeluForm::Tanh}, Block::Llama, Activation::Gelu, true, gemma3, "text_config"},
     {"gemma3_text", &kLlamaKeys, {262208, 2304, 9216, 26, 8, 4, 256, 131072}, {1e-6, 1e6, GeluForm::Tanh}, Block::Llama, Activation::Gelu, true, gemma3},
     {"phi3", &kLlamaKeys, {32064, 3072, 8192, 32, 32, 0, 0, 4096}, {1e-5}, Block::Llama, Activation::Silu, false, phi3},
     {"gpt_oss", &kLlamaKeys, {201088, 2880, 2880, 36, 64, 8, 64, 131072}, {1e-5, 150000}, Block::Llama, Activation::Silu, false, gpt_oss},
@@ -455,7 +314,7 @@ constexpr ModelFamily kFamilies[] = {
     {"mpt", &kMptKeys, {50368, 2048, 0, 24, 16, 0, 0, 2048}, {1e-5}, Block::Gpt, Activation::Gelu, true, mpt},
     {"glm", &kLlamaKeys, {151552, 4096, 13696, 40, 32, 2, 128, 131072}, {1.5625e-7}, Block::Llama, Activation::Silu, false, glm},
     {"glm4", &kLlamaKeys, {151552, 4096, 13696, 40, 32, 2, 128, 131072}, {1.5625e-7}, Block::Llama, Activation::Silu, false, glm4},
-    {"glm4_moe", &kLlamaKeys, {151552, 4096, 10944, 46, 96, 8, 42, 131072}, {1e-5}, Block::Llama, Activation::Silu, false, glm4_moe},
+    {"glm4_moe", &kLlamaKeys, {151552, 4096, 10944, 46, 96, 8, kRoundedDown, 131072}, {1e-5}, Block::Llama, Activation::Silu, false, glm4_moe},
     {"dots1", &kLlamaKeys, {152064, 4608, 10944, 62, 32, 32, 0, 2048}, {1e-6}, Block::Llama, Activation::Silu, false, dots1},
     {"ernie4_5", &kLlamaKeys, {103424, 1024, 3072, 18, 16, 2, 128, 131072}, {1e-5, 500000}, Block::Llama, Activation::Silu, true, ernie4_5},
     {"helium", &kLlamaKeys, {48000, 2560, 7040, 24, 20, 20, 128, 4096}, {1e-8, 100000}, Block::Llama, Activation::Silu, false, helium},
@@ -466,6 +325,131 @@ constexpr ModelFamily kFamilies[] = {
     {"phi", &kLlamaKeys, {51200, 2048, 8192, 24, 32, 0, 0, 2048}, {1e-5, 1e4, GeluForm::Tanh}, Block::Gpt, Activation::Gelu, false, phi},
     {"starcoder2", &kLlamaKeys, {49152, 3072, 12288, 30, 24, 2, 0, 4096}, {1e-5, 1e4, GeluForm::Tanh}, Block::Gpt, Activation::Gelu, true, starcoder2},
     {"falcon", &kFalconKeys, {65024, 4544, 0, 32, 71, 0, 0, 2048}, {1e-5}, Block::Gpt, Activation::Gelu, true, falcon},
+    {"apertus", &kLlamaKeys, {131072, 4096, 14336, 32, 32, 0, 0, 65536}, {1e-5, 12e6}, Block::Llama, Activation::Xielu, false, apertus},
+    {"arcee", &kLlamaKeys, {32000, 2560, 18432, 32, 32, 0, 0, 4096}, {1e-5}, Block::Llama, Activation::ReluSquared, false, arcee},
+    {"cohere", &kLlamaKeys, {256000, 8192, 22528, 40, 64, 0, 0, 8192}, {1e-5, 500000}, Block::Llama, Activation::Silu, true, cohere},
+    {"cohere2", &kLlamaKeys, {256000, 8192, 22528, 40, 64, 0, 0, 8192}, {1e-5}, Block::Llama, Activation::Silu, true, cohere2},
+    {"cwm", &kLlamaKeys, {128256, 6144, 21504, 64, 48, 8, 128, 131072}, {1e-5, 1e6}, Block::Llama, Activation::Silu, false, cwm},
+    {"exaone4", &kLlamaKeys, {102400, 4096, 16384, 32, 32, 0, 0, 2048}, {1e-5}, Block::Llama, Activation::Silu, false, exaone4},
+    {"granite", &kLlamaKeys, {32000, 4096, 11008, 32, 32, 0, 0, 2048}, {1e-6}, Block::Llama, Activation::Silu, false, granite},
+    {"granite_swa", &kLlamaKeys, {100352, 2560, 8192, 24, 20, 4, 0, 8192}, {1e-5}, Block::Llama, Activation::Silu, true, granite_swa},
+    {"hunyuan_v1_dense", &kLlamaKeys, {290943, 4096, 11008, 32, 32, 0, 0, 2048}, {1e-5}, Block::Llama, Activation::Silu, false, hunyuan_v1_dense},
+    {"hyperclovax", &kLlamaKeys, {32000, 4096, 11008, 32, 32, 0, 0, 2048}, {1e-6}, Block::Llama, Activation::Silu, false, hyperclovax},
+    {"internlm3", &kLlamaKeys, {128512, 4096, 10240, 48, 32, 2, 0, 32768}, {1e-5}, Block::Llama, Activation::Silu, false, internlm3},
+    {"iquestcoder", &kLlamaKeys, {76800, 5120, 27648, 80, 40, 8, 128, 131072}, {1e-5}, Block::Llama, Activation::Silu, false, llama},
+    {"minicpm3", &kLatentKeys, {73448, 2560, 6400, 62, 40, 0, kRoundedDown, 32768}, {1e-5}, Block::Llama, Activation::Silu, true, minicpm3},
+    {"ministral", &kLlamaKeys, {32000, 4096, 14336, 32, 32, 8, 0, 131072}, {1e-6}, Block::Llama, Activation::Silu, false, ministral},
+    {"ministral3", &kLlamaKeys, {131072, 4096, 14336, 34, 32, 8, 128, 262144}, {1e-5, 1e6}, Block::Llama, Activation::Silu, false, ministral3},
+    {"olmo", &kLlamaKeys, {50304, 4096, 11008, 32, 32, 0, 0, 2048}, {1e-5}, Block::Llama, Activation::Silu, false, olmo},
+    {"olmo2", &kLlamaKeys, {50304, 4096, 11008, 32, 32, 0, 0, 2048}, {1e-5}, Block::Llama, Activation::Silu, false, olmo2},
+    {"olmo3", &kLlamaKeys, {50304, 4096, 11008, 32, 32, 0, 0, 2048}, {1e-5, 500000}, Block::Llama, Activation::Silu, false, olmo3},
+    {"qwen2_vl_text", &kLlamaKeys, {152064, 8192, 29568, 80, 64, 8, 0, 32768}, {1e-5, 1e6}, Block::Llama, Activation::Silu, false, qwen2_vl_text},
+    {"qwen2_5_vl_text", &kLlamaKeys, {152064, 8192, 29568, 80, 64, 8, 0, 32768}, {1e-5, 1e6}, Block::Llama, Activation::Silu, false, qwen2_vl_text},
+    {"qwen3_vl_text", &kLlamaKeys, {151936, 4096, 22016, 32, 32, 32, 128, 128000}, {1e-6, 500000}, Block::Llama, Activation::Silu, false, qwen3_vl_text},
+    {"smollm3", &kLlamaKeys, {128256, 2048, 11008, 36, 16, 4, 0, 32768}, {1e-6, 2e6}, Block::Llama, Activation::Silu, true, smollm3},
+    {"vaultgemma", &kLlamaKeys, {256000, 2304, 9216, 26, 8, 4, 256, 8192}, {1e-6, 1e4, GeluForm::Tanh}, Block::Llama, Activation::Gelu, true, vaultgemma},
+    {"youtu", &kLatentKeys, {128256, 2048, 6144, 32, 16, 0, kRoundedDown, 131072}, {1e-6}, Block::Llama, Activation::Silu, true, youtu},
+    {"glm4v_text", &kLlamaKeys, {151552, 4096, 13696, 40, 32, 2, 0, 32768}, {1e-5}, Block::Llama, Activation::Silu, false, glm4v_text},
+    {"glm4v_moe_text", &kLlamaKeys, {151424, 4096, 10944, 46, 96, 8, kRoundedDown, 65536}, {1e-5}, Block::Llama, Activation::Silu, false, glm4v_moe_text},
+    {"glm4_moe_lite", &kLatentKeys, {154880, 2048, 10240, 47, 20, 0, kRoundedDown, 202752}, {1e-5}, Block::Llama, Activation::Silu, false, glm4_moe_lite},
+    {"aria_text", &kLlamaKeys, {32000, 4096, 4096, 32, 32, 0, 0, 2048}, {1e-6}, Block::Llama, Activation::Silu, false, aria_text},
+    {"dbrx", &kDbrxKeys, {32000, 2048, 0, 24, 16, 0, 0, 2048}, {1e-5}, Block::Llama, Activation::Silu, false, dbrx},
+    {"ernie4_5_moe", &kEvenKeys, {103424, 2560, 12288, 28, 20, 4, 0, 131072}, {1e-5, 500000}, Block::Llama, Activation::Silu, true, ernie4_5_moe},
+    {"exaone_moe", &kLlamaKeys, {102400, 4096, 16384, 32, 32, 0, 0, 2048}, {1e-5}, Block::Llama, Activation::Silu, false, exaone_moe},
+    {"flex_olmo", &kLlamaKeys, {100352, 4096, 11008, 32, 32, 0, 0, 4096}, {1e-6, 500000}, Block::Llama, Activation::Silu, false, flex_olmo},
+    {"granitemoe", &kLlamaKeys, {32000, 4096, 11008, 32, 32, 0, 0, 2048}, {1e-6}, Block::Llama, Activation::Silu, false, granitemoe},
+    {"granitemoe_swa", &kLlamaKeys, {32000, 4096, 11008, 32, 32, 0, 0, 2048}, {1e-6}, Block::Llama, Activation::Silu, false, granitemoe_swa},
+    {"granitemoehybrid", &kLlamaKeys, {32000, 4096, 11008, 32, 32, 0, 0, 2048}, {1e-6}, Block::Llama, Activation::Silu, false, granitemoehybrid},
+    {"granitemoeshared", &kLlamaKeys, {32000, 4096, 11008, 32, 32, 0, 0, 2048}, {1e-6}, Block::Llama, Activation::Silu, false, granitemoeshared},
+    {"hunyuan_v1_moe", &kLlamaKeys, {290943, 4096, 11008, 32, 32, 0, 0, 2048}, {1e-5}, Block::Llama, Activation::Silu, false, hunyuan_v1_moe},
+    {"hy_v3", &kLlamaKeys, {120832, 4096, 13312, 80, 64, 8, 128, 131072}, {1e-5, 11158840}, Block::Llama, Activation::Silu, false, hy_v3},
+    {"llama4_text", &kLlama4Keys, {202048, 5120, 16384, 48, 40, 8, 128, 131072}, {1e-5, 500000}, Block::Llama, Activation::Silu, false, llama4_text},
+    {"mellum", &kLlamaKeys, {98304, 2304, 7168, 28, 32, 4, 128, 131072}, {1e-6, 500000}, Block::Llama, Activation::Silu, false, mellum},
+    {"minimax_m2", &kLlamaKeys, {200064, 3072, 1536, 62, 48, 8, 128, 196608}, {1e-6, 5e6}, Block::Llama, Activation::Silu, false, minimax_m2},
+    {"olmoe", &kLlamaKeys, {50304, 2048, 2048, 16, 16, 0, 0, 4096}, {1e-5}, Block::Llama, Activation::Silu, false, olmoe},
+    {"phimoe", &kLlamaKeys, {32064, 4096, 6400, 32, 32, 8, 0, 131072}, {1e-5, 1e6}, Block::Llama, Activation::Silu, false, phimoe},
+    {"qwen3_vl_moe_text", &kLlamaKeys, {151936, 2048, 5632, 24, 16, 16, 128, 128000}, {1e-6, 500000}, Block::Llama, Activation::Silu, true, qwen3_vl_moe_text},
+    {"solar_open", &kLlamaKeys, {196608, 4096, 0, 48, 64, 8, 128, 131072}, {1e-5, 1e6}, Block::Llama, Activation::Silu, false, solar_open},
+    {"biogpt", &kNeoxKeys, {42384, 1024, 4096, 24, 16, 0, 0, 1024}, {1e-12}, Block::Gpt, Activation::Gelu, true, biogpt},
+    {"codegen", &kGpt2Keys, {50400, 4096, 0, 28, 16, 0, 0, 2048}, {1e-5, 1e4, GeluForm::Tanh}, Block::Gpt, Activation::Gelu, false, codegen},
+    {"ctrl", &kCtrlKeys, {246534, 1280, 8192, 48, 16, 0, 0, 256}, {1e-6}, Block::Gpt, Activation::Relu, true, ctrl},
+    {"gpt_neo", &kGptNeoKeys, {50257, 2048, 0, 24, 16, 0, 0, 2048}, {1e-5, 1e4, GeluForm::Tanh}, Block::Gpt, Activation::Gelu, true, gpt_neo},
+    {"gpt-sw3", &kGpt2Keys, {50257, 768, 0, 12, 12, 0, 0, 1024}, {1e-5, 1e4, GeluForm::Tanh}, Block::Gpt, Activation::Gelu, true, gpt2},
+    {"jais2", &kLlamaKeys, {150272, 3328, 26624, 32, 26, 0, 128, 8192}, {1e-5}, Block::Gpt, Activation::ReluSquared, false, jais2},
+    {"nemotron", &kLlamaKeys, {256000, 6144, 24576, 32, 48, 0, 0, 4096}, {1e-5}, Block::Gpt, Activation::ReluSquared, false, nemotron},
+    {"openai-gpt", &kOpenAiKeys, {40478, 768, 0, 12, 12, 0, 0, 512}, {1e-5, 1e4, GeluForm::Tanh}, Block::Gpt, Activation::Gelu, true, openai_gpt},
+    {"persimmon", &kNeoxKeys, {262144, 4096, 16384, 36, 64, 0, 0, 16384}, {1e-5}, Block::Gpt, Activation::ReluSquared, false, persimmon},
+    {"xglm", &kXglmKeys, {256008, 1024, 4096, 24, 16, 0, 0, 2048}, {1e-5}, Block::Gpt, Activation::Gelu, true, xglm},
+};
+
+/// model_type, what holds the language model, its model_type where that object does not say it.
+constexpr ModelWrapper kWrappers[] = {
+    {"aria", "text_config", "aria_text"},
+    {"aya_vision", "text_config", "cohere2"},
+    {"cohere2_vision", "text_config", "cohere2"},
+    {"deepseek_vl", "text_config", "llama"},
+    {"deepseek_vl_hybrid", "text_config", "llama"},
+    {"fast_vlm", "text_config", "qwen2"},
+    {"fuyu", "text_config", "persimmon"},
+    {"gemma3", "text_config", "gemma3_text"},
+    {"glm4v", "text_config", "glm4v_text"},
+    {"glm46v", "text_config", "glm4v_text"},
+    {"glm4v_moe", "text_config", "glm4v_moe_text"},
+    {"got_ocr2", "text_config", "qwen2"},
+    {"idefics2", "text_config", "mistral"},
+    {"idefics3", "text_config", "llama"},
+    {"internvl", "text_config", "qwen2"},
+    {"janus", "text_config", "llama"},
+    {"kimi_k25", "text_config", "deepseek_v3"},
+    {"lighton_ocr", "text_config", "qwen3"},
+    {"llama4", "text_config", "llama4_text"},
+    {"llava", "text_config", "llama"},
+    {"llava_next", "text_config", "llama"},
+    {"llava_next_video", "text_config", "llama"},
+    {"llava_onevision", "text_config", "qwen2"},
+    {"mistral3", "text_config", "mistral"},
+    {"ovis2", "text_config", "qwen2"},
+    {"paligemma", "text_config", "gemma"},
+    {"perception_lm", "text_config", "llama"},
+    {"qwen2_audio", "text_config", "qwen2"},
+    {"qwen2_vl", "text_config", "qwen2_vl_text"},
+    {"qwen2_5_vl", "text_config", "qwen2_5_vl_text"},
+    {"qwen3_vl", "text_config", "qwen3_vl_text"},
+    {"qwen3_vl_moe", "text_config", "qwen3_vl_moe_text"},
+    {"smolvlm", "text_config", "llama"},
+    {"video_llava", "text_config", "llama"},
+    {"vipllava", "text_config", "llama"},
+    {"voxtral", "text_config", "llama"},
+};
+
+constexpr std::string_view kRecurrent = "layers with a state instead of attention (state space, linear attention)";
+constexpr std::string_view kChosenKeys = "attention to keys that an indexer chooses";
+constexpr std::string_view kEncoder = "an encoder, or attention between encoder and decoder";
+constexpr std::string_view kPerLayer = "embeddings, widths or heads of single layers";
+constexpr RefusedFamily kRefused[] = {
+    {"bailing_hybrid", kRecurrent}, {"bamba", kRecurrent}, {"falcon_h1", kRecurrent},
+    {"falcon_mamba", kRecurrent}, {"jamba", kRecurrent}, {"kimi_linear", kRecurrent},
+    {"lfm2", kRecurrent}, {"lfm2_moe", kRecurrent}, {"mamba", kRecurrent},
+    {"mamba2", kRecurrent}, {"minimax", kRecurrent}, {"nemotron_h", kRecurrent},
+    {"olmo_hybrid", kRecurrent}, {"qwen3_5", kRecurrent}, {"qwen3_5_moe", kRecurrent},
+    {"qwen3_5_moe_text", kRecurrent}, {"qwen3_5_text", kRecurrent}, {"qwen3_next", kRecurrent},
+    {"recurrent_gemma", kRecurrent}, {"rwkv", kRecurrent}, {"xlstm", kRecurrent},
+    {"zamba", kRecurrent}, {"zamba2", kRecurrent}, {"zaya", kRecurrent},
+    {"deepseek_v32", kChosenKeys}, {"deepseek_v4", kChosenKeys}, {"glm_moe_dsa", kChosenKeys},
+    {"bart", kEncoder}, {"bert", kEncoder}, {"deberta-v2", kEncoder}, {"distilbert", kEncoder},
+    {"electra", kEncoder}, {"mbart", kEncoder}, {"mllama", kEncoder}, {"modernbert", kEncoder},
+    {"mt5", kEncoder}, {"pegasus", kEncoder}, {"roberta", kEncoder}, {"t5", kEncoder},
+    {"t5gemma", kEncoder}, {"umt5", kEncoder}, {"vit", kEncoder}, {"whisper", kEncoder},
+    {"xlm-roberta", kEncoder},
+    {"afmoe", "gates of attention's output"},
+    {"bitnet", "norms inside attention and MLP"},
+    {"diffllama", "differential attention"},
+    {"gemma3n", kPerLayer}, {"gemma3n_text", kPerLayer}, {"gemma4", kPerLayer},
+    {"gemma4_text", kPerLayer}, {"laguna", kPerLayer}, {"mimo_v2_flash", kPerLayer},
+    {"openelm", kPerLayer},
+    {"jetmoe", "experts among attention heads"},
+    {"longcat_flash", "two attentions in a layer and experts that compute nothing"},
+    {"nanochat", "norms of queries and keys without weights"},
 };
 // clang-format on
 
@@ -473,6 +457,36 @@ constexpr ModelFamily kFamilies[] = {
 
 std::span<const ModelFamily> model_families() {
   return kFamilies;
+}
+
+std::span<const ModelWrapper> model_wrappers() {
+  return kWrappers;
+}
+
+LanguageModel language_model_of(const JsonValue& config) {
+  const auto text_of = [](const JsonValue* value) {
+    const auto* text = value == nullptr ? nullptr : value->get_if<std::string>();
+    return text == nullptr ? std::string_view{} : std::string_view{*text};
+  };
+  const auto family = [](std::string_view name) {
+    const auto* found = std::find_if(std::begin(kFamilies), std::end(kFamilies),
+                                     [&](const ModelFamily& f) { return f.model_type == name; });
+    return found == std::end(kFamilies) ? nullptr : found;
+  };
+  const std::string_view type = text_of(config.find("model_type"));
+  for (const ModelWrapper& wrapper : kWrappers) {
+    if (wrapper.model_type != type) continue;
+    const JsonValue* inner = config.find(wrapper.nested);
+    // Older files have the language model's fields beside vision_config (Qwen2-VL).
+    if (inner == nullptr && config.find("hidden_size") != nullptr) return {family(wrapper.family), {}, true};
+    const std::string_view said = inner == nullptr ? std::string_view{} : text_of(inner->find("model_type"));
+    return {family(said.empty() ? wrapper.family : said), wrapper.nested, true};
+  }
+  return {family(type), {}};
+}
+
+std::span<const RefusedFamily> refused_families() {
+  return kRefused;
 }
 
 }  // namespace hexaplan::presets

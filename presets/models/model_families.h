@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "costmodel/spec/model_spec.h"
+#include "presets/json/json_value.h"
 #include "presets/models/config_fields.h"
 
 namespace hexaplan::presets {
@@ -13,13 +14,14 @@ struct DimensionKeys {
   Key hidden, ffn, layers, heads, kv_heads, head_dim, positions;
 };
 
+inline constexpr std::int64_t kRoundedDown = -1;
 /// Class defaults of the dimensions.
 struct Dimensions {
   std::int64_t vocab, hidden;
   std::int64_t ffn;  // 0 = 4 × hidden
   std::int64_t layers, heads;
   std::int64_t kv_heads;  // 0 = heads
-  std::int64_t head_dim;  // 0 = hidden / heads
+  std::int64_t head_dim;  // 0 = hidden / heads; kRoundedDown = the same where that is no whole number
   std::int64_t positions;
 };
 
@@ -47,9 +49,31 @@ struct ModelFamily {
   bool tied_embeddings;
   /// Reads the family's own fields and applies the rules that stand in no file.
   void (*apply_rules)(ConfigFields&, costmodel::ModelSpec&);
-  std::string_view nested = {};  // member that holds the language model
 };
-
 [[nodiscard]] std::span<const ModelFamily> model_families();
+
+/// A model_type of config.json whose language model is one of the families above. The parts beside it, a
+/// vision or audio tower and what joins it, are not counted (ModelSpec::not_counted).
+struct ModelWrapper {
+  std::string_view model_type;
+  std::string_view nested;  // member that holds the language model
+  std::string_view family;  // of the language model, where its object has no model_type
+};
+[[nodiscard]] std::span<const ModelWrapper> model_wrappers();
+
+/// A model_type that is known and not planned, and what it has that no operation of the step program is.
+struct RefusedFamily {
+  std::string_view model_type;
+  std::string_view reason;
+};
+[[nodiscard]] std::span<const RefusedFamily> refused_families();
+
+/// Where the language model of a config.json lies.
+struct LanguageModel {
+  const ModelFamily* family = nullptr;  // nullptr: no family that is known
+  std::string_view nested = {};         // member of the file that holds it; empty: the file itself
+  bool wrapped = false;                 // the file describes more than a language model
+};
+[[nodiscard]] LanguageModel language_model_of(const JsonValue& config);
 
 }  // namespace hexaplan::presets

@@ -32,6 +32,8 @@ constexpr Named<Nonlinearity> kActivations[] = {
     {"gelu_pytorch_tanh", {Activation::Gelu, GeluForm::Tanh}},
     {"quick_gelu", {Activation::Gelu, GeluForm::Quick}},
     {"relu", {Activation::Relu, GeluForm::Exact}},
+    {"relu2", {Activation::ReluSquared, GeluForm::Exact}},
+    {"xielu", {Activation::Xielu, GeluForm::Exact}},
 };
 
 constexpr RealRange kEpsilon{0.0, 1.0};
@@ -58,6 +60,7 @@ void read_heads(ConfigFields& f, const ModelFamily& family, ModelSpec& m) {
   if (a.heads % a.kv_heads != 0) {
     throw f.error(keys.kv_heads, a.kv_heads, fmt::format("a divisor of {} ({})", a.heads, keys.heads.name));
   }
+  if (a.head_dim == kRoundedDown) a.head_dim = std::max<std::int64_t>(1, m.hidden / a.heads);
   if (a.head_dim == 0) {
     if (m.hidden % a.heads != 0) {
       throw f.error(keys.heads, a.heads, fmt::format("a divisor of {} ({})", m.hidden, keys.hidden.name));
@@ -71,7 +74,7 @@ void read_activation(ConfigFields& f, const ModelFamily& family, ModelSpec& m) {
   m.mlp.activation = family.activation;
   m.mlp.gelu = family.constants.gelu;
   for (const std::string_view key :
-       {"hidden_activation", "hidden_act", "activation_function", "activation"}) {
+       {"hidden_activation", "hidden_act", "activation_function", "activation", "afn"}) {
     if (const std::optional<ValueReader> name = f.value({key})) {
       const Nonlinearity said = name->choice(kActivations);
       m.mlp.activation = said.activation;
@@ -81,7 +84,8 @@ void read_activation(ConfigFields& f, const ModelFamily& family, ModelSpec& m) {
   }
 }
 
-ModelSpec read_family(ConfigFields& f, const ModelFamily& family) {
+/// `tied`: unless the language model's own fields say it.
+ModelSpec read_family(ConfigFields& f, const ModelFamily& family, bool tied) {
   const DimensionKeys& keys = *family.keys;
   const Dimensions& absent = family.defaults;
   ModelSpec m = block_features(family.block);
@@ -91,13 +95,15 @@ ModelSpec read_family(ConfigFields& f, const ModelFamily& family) {
   m.vocab = f.size({"vocab_size"}, absent.vocab);
   m.mlp.ffn = f.size(keys.ffn, absent.ffn == 0 ? 4 * m.hidden : absent.ffn);
   m.max_positions = f.size(keys.positions, absent.positions);
-  m.tied_embeddings = f.flag({"tie_word_embeddings"}, family.tied_embeddings);
+  m.tied_embeddings = f.flag({"tie_word_embeddings"}, tied);
   read_heads(f, family, m);
   read_activation(f, family, m);
   m.rotary.base = family.constants.rope_base;
-  m.norm_epsilon = f.number(
-      {"rms_norm_eps", "layer_norm_eps"},
-      f.number({"layer_norm_epsilon", "norm_epsilon"}, family.constants.norm_epsilon, kEpsilon), kEpsilon);
+  m.norm_epsilon =
+      f.number({"rms_norm_eps", "layer_norm_eps"},
+               f.number({"layer_norm_epsilon", "norm_epsilon"},
+                        f.number({"norm_eps"}, family.constants.norm_epsilon, kEpsilon), kEpsilon),
+               kEpsilon);
   family.apply_rules(f, m);
   if (m.positions == costmodel::PositionKind::Rotary) m.rotary = read_rotary(f, m, m.rotary);
   return m;
@@ -113,7 +119,7 @@ void reject_giants(const std::string& file, const std::string& pointer, const Mo
   }
 }
 
-/// A multimodal wrapper of a language model that we know: what to do about it.
+/// A multimodal wrapper that is not known, of a language model that is: what to do about it.
 std::string wrapper_hint(const JsonValue& config, const std::vector<std::string_view>& names) {
   const JsonValue* text = config.find("text_config");
   const JsonValue* type = text == nullptr ? nullptr : text->find("model_type");
@@ -122,8 +128,23 @@ std::string wrapper_hint(const JsonValue& config, const std::vector<std::string_
   return known ? "save its \"text_config\" as a file of its own to plan the language model" : "";
 }
 
-const ModelFamily& find_family(const ValueReader& config) {
+/// Why a known model_type is not planned; empty: nobody has looked at it.
+std::string_view reason_to_refuse(std::string_view model_type) {
+  for (const RefusedFamily& family : refused_families()) {
+    if (family.model_type == model_type) return family.reason;
+  }
+  return {};
+}
+
+/// The language model of a file. InputError for what is not known, with the reason where there is one.
+LanguageModel find_language_model(const ValueReader& config) {
+  const LanguageModel model = language_model_of(config.json());
+  if (model.family != nullptr) return model;
   const std::vector<std::string_view> names = supported_model_types();
+  if (!model.nested.empty()) {
+    ObjectReader inner = config.object().required(model.nested).object();
+    throw inner.required("model_type").error("one of " + listed(names));
+  }
   ObjectReader reader = config.object();
   const std::optional<ValueReader> type = reader.optional("model_type");
   if (!type) {
@@ -131,11 +152,11 @@ const ModelFamily& find_family(const ValueReader& config) {
                        "is this the config.json of a Hugging Face model?");
   }
   const std::string hint = wrapper_hint(config.json(), names);
-  const std::string& name = type->text();
-  if (!hint.empty() && std::find(names.begin(), names.end(), name) == names.end()) {
-    throw type->error("one of " + listed(names), hint);
-  }
-  return model_families()[type->choice_index(names)];
+  if (const std::string_view reason = reason_to_refuse(type->text()); !reason.empty())
+    throw type->error("another model_type", fmt::format("{} has {}: not modelled", type->text(), reason));
+  if (!hint.empty()) throw type->error("one of " + listed(names), hint);
+  static_cast<void>(type->choice_index(names));  // throws with the nearest name
+  throw type->error("one of " + listed(names));
 }
 
 /// Name of a model that is known only by its file: the folder of a config.json, else the file.
@@ -176,21 +197,27 @@ double rough_parameters(const ModelSpec& m) {
 
 std::vector<std::string_view> supported_model_types() {
   std::vector<std::string_view> names;
-  for (const ModelFamily& family : model_families()) {
-    names.push_back(family.model_type);
-  }
+  for (const ModelFamily& family : model_families()) names.push_back(family.model_type);
+  for (const ModelWrapper& wrapper : model_wrappers()) names.push_back(wrapper.model_type);
   return names;
 }
 
 ModelSpec model_from_config(const std::string& file, const std::string& pointer, const JsonValue& config) {
   ValueReader model{file, pointer, config, Reading::Lenient};
-  const ModelFamily& family = find_family(model);
-  if (!family.nested.empty()) {
-    model = model.object().required(family.nested);
+  const LanguageModel found = find_language_model(model);
+  bool tied = found.family->tied_embeddings;
+  std::string type{found.family->model_type};
+  if (found.wrapped) type = model.object().required("model_type").text();
+  if (!found.nested.empty()) {
+    ObjectReader whole = model.object();
+    if (const auto said = whole.optional("tie_word_embeddings")) tied = said->boolean();
+    model = whole.required(found.nested);
     static_cast<void>(model.object());  // InputError unless it is one
   }
   ConfigFields fields{file, model.pointer(), *model.json().get_if<JsonObject>()};
-  ModelSpec spec = read_family(fields, family);
+  ModelSpec spec = read_family(fields, *found.family, tied);
+  spec.family = type;
+  if (found.wrapped) spec.not_counted = "what stands beside its language model";
   reject_giants(file, model.pointer(), spec);
   spec.name = name_from_file(file);
   return spec;

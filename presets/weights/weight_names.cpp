@@ -56,6 +56,21 @@ constexpr CheckpointTensor kGlm4Norms[] = {
     whole("model.layers.{l}.post_attention_layernorm.weight", "norm2.weight"),
     whole("model.layers.{l}.post_mlp_layernorm.weight", "mlp_post_norm.weight"),
 };
+/// Behind attention and MLP (OLMo-2, EXAONE-4).
+constexpr CheckpointTensor kNormsBehind[] = {
+    whole("model.layers.{l}.post_attention_layernorm.weight", "attention_post_norm.weight"),
+    whole("model.layers.{l}.post_feedforward_layernorm.weight", "mlp_post_norm.weight"),
+};
+constexpr CheckpointTensor kHyperClovaNorms[] = {
+    whole("model.layers.{l}.input_layernorm.weight", "norm1.weight"),
+    whole("model.layers.{l}.post_norm1.weight", "attention_post_norm.weight"),
+    whole("model.layers.{l}.post_attention_layernorm.weight", "norm2.weight"),
+    whole("model.layers.{l}.post_norm2.weight", "mlp_post_norm.weight"),
+};
+constexpr CheckpointTensor kVaultGemmaNorms[] = {
+    whole("model.layers.{l}.input_layernorm.weight", "norm1.weight"),
+    whole("model.layers.{l}.pre_feedforward_layernorm.weight", "norm2.weight"),
+};
 constexpr CheckpointTensor kAttention[] = {
     whole("model.layers.{l}.self_attn.q_proj.weight", "attention.query.weight"),
     half("model.layers.{l}.self_attn.k_proj.weight", "attention.key_value.weight", 0),
@@ -93,6 +108,12 @@ constexpr CheckpointTensor kMlp[] = {
     whole("model.layers.{l}.mlp.down_proj.weight", "mlp.down.weight"),
     whole("model.layers.{l}.mlp.down_proj.bias", "mlp.down.bias"),
 };
+constexpr CheckpointTensor kPlainMlp[] = {
+    whole("model.layers.{l}.mlp.up_proj.weight", "mlp.up.weight"),
+    whole("model.layers.{l}.mlp.up_proj.bias", "mlp.up.bias"),
+    whole("model.layers.{l}.mlp.down_proj.weight", "mlp.down.weight"),
+    whole("model.layers.{l}.mlp.down_proj.bias", "mlp.down.bias"),
+};
 constexpr CheckpointTensor kFusedMlp[] = {
     {.name = "model.layers.{l}.mlp.gate_up_proj.weight", .blocks = gate_up("mlp.gate_up.weight")},
     whole("model.layers.{l}.mlp.down_proj.weight", "mlp.down.weight"),
@@ -102,10 +123,15 @@ constexpr CheckpointTensor kFusedMlp[] = {
 
 constexpr CheckpointTensor kExperts[] = {
     whole("model.layers.{l}.mlp.gate.weight", "moe.router.weight"),
-    whole("model.layers.{l}.mlp.gate.e_score_correction_bias", "moe.router.correction_bias"),
     half("model.layers.{l}.mlp.experts.{e}.gate_proj.weight", "moe.experts.gate_up.weight", 0),
     half("model.layers.{l}.mlp.experts.{e}.up_proj.weight", "moe.experts.gate_up.weight", 1),
     whole("model.layers.{l}.mlp.experts.{e}.down_proj.weight", "moe.experts.down.weight"),
+};
+constexpr CheckpointTensor kGateCorrection[] = {
+    whole("model.layers.{l}.mlp.gate.e_score_correction_bias", "moe.router.correction_bias"),
+};
+constexpr CheckpointTensor kMlpCorrection[] = {
+    whole("model.layers.{l}.mlp.e_score_correction_bias", "moe.router.correction_bias"),
 };
 constexpr CheckpointTensor kSharedExperts[] = {
     half("model.layers.{l}.mlp.shared_experts.gate_proj.weight", "moe.shared.gate_up.weight", 0),
@@ -118,11 +144,33 @@ constexpr CheckpointTensor kGatedSharedExpert[] = {
     whole("model.layers.{l}.mlp.shared_expert.down_proj.weight", "moe.shared.down.weight"),
     whole("model.layers.{l}.mlp.shared_expert_gate.weight", "moe.shared.gate.weight"),
 };
+constexpr CheckpointTensor kHyV3Experts[] = {
+    whole("model.layers.{l}.mlp.router.gate.weight", "moe.router.weight"),
+    whole("model.layers.{l}.mlp.expert_bias", "moe.router.correction_bias"),
+    half("model.layers.{l}.mlp.experts.{e}.gate_proj.weight", "moe.experts.gate_up.weight", 0),
+    half("model.layers.{l}.mlp.experts.{e}.up_proj.weight", "moe.experts.gate_up.weight", 1),
+    whole("model.layers.{l}.mlp.experts.{e}.down_proj.weight", "moe.experts.down.weight"),
+    half("model.layers.{l}.mlp.shared_mlp.gate_proj.weight", "moe.shared.gate_up.weight", 0),
+    half("model.layers.{l}.mlp.shared_mlp.up_proj.weight", "moe.shared.gate_up.weight", 1),
+    whole("model.layers.{l}.mlp.shared_mlp.down_proj.weight", "moe.shared.down.weight"),
+};
+/// MiniMax has the correction, too.
 constexpr CheckpointTensor kMixtralExperts[] = {
+    whole("model.layers.{l}.block_sparse_moe.e_score_correction_bias", "moe.router.correction_bias"),
     whole("model.layers.{l}.block_sparse_moe.gate.weight", "moe.router.weight"),
     half("model.layers.{l}.block_sparse_moe.experts.{e}.w1.weight", "moe.experts.gate_up.weight", 0),
     half("model.layers.{l}.block_sparse_moe.experts.{e}.w3.weight", "moe.experts.gate_up.weight", 1),
     whole("model.layers.{l}.block_sparse_moe.experts.{e}.w2.weight", "moe.experts.down.weight"),
+};
+/// All experts in one tensor, gate above up.
+constexpr CheckpointTensor kGraniteExperts[] = {
+    whole("model.layers.{l}.block_sparse_moe.router.layer.weight", "moe.router.weight"),
+    {.name = "model.layers.{l}.block_sparse_moe.input_linear.weight",
+     .blocks = gate_up("moe.experts.gate_up.weight")},
+    whole("model.layers.{l}.block_sparse_moe.output_linear.weight", "moe.experts.down.weight"),
+    {.name = "model.layers.{l}.shared_mlp.input_linear.weight",
+     .blocks = gate_up("moe.shared.gate_up.weight")},
+    whole("model.layers.{l}.shared_mlp.output_linear.weight", "moe.shared.down.weight"),
 };
 /// Gate and up alternate, and every expert's matrix is stored with its inputs first.
 constexpr CheckpointTensor kGptOssExperts[] = {
@@ -186,6 +234,26 @@ constexpr CheckpointTensor kGpt2Layer[] = {
      .transposed = true},
     {.name = "transformer.h.{l}.mlp.c_fc.weight", .blocks = {{{"mlp.up.weight"}}}, .transposed = true},
     {.name = "transformer.h.{l}.mlp.c_proj.weight", .blocks = {{{"mlp.down.weight"}}}, .transposed = true},
+};
+constexpr CheckpointTensor kOpenAiGpt[] = {
+    whole("transformer.tokens_embed.weight", "embedding.word.weight"),
+    whole("transformer.positions_embed.weight", "embedding.position.weight"),
+    whole("transformer.h.{l}.ln_1.weight", "norm1.weight"),
+    whole("transformer.h.{l}.ln_1.bias", "norm1.bias"),
+    whole("transformer.h.{l}.ln_2.weight", "norm2.weight"),
+    whole("transformer.h.{l}.ln_2.bias", "norm2.bias"),
+    whole("lm_head.weight", "head.weight"),
+};
+constexpr CheckpointTensor kGptNeoLayer[] = {
+    whole("transformer.h.{l}.attn.attention.q_proj.weight", "attention.query.weight"),
+    half("transformer.h.{l}.attn.attention.k_proj.weight", "attention.key_value.weight", 0),
+    half("transformer.h.{l}.attn.attention.v_proj.weight", "attention.key_value.weight", 1),
+    whole("transformer.h.{l}.attn.attention.out_proj.weight", "attention.output.weight"),
+    whole("transformer.h.{l}.attn.attention.out_proj.bias", "attention.output.bias"),
+    whole("transformer.h.{l}.mlp.c_fc.weight", "mlp.up.weight"),
+    whole("transformer.h.{l}.mlp.c_fc.bias", "mlp.up.bias"),
+    whole("transformer.h.{l}.mlp.c_proj.weight", "mlp.down.weight"),
+    whole("transformer.h.{l}.mlp.c_proj.bias", "mlp.down.bias"),
 };
 constexpr CheckpointTensor kGptBigcodeLayer[] = {
     {.name = "transformer.h.{l}.attn.c_attn.weight", .blocks = kQkv, .groups = Groups::KvHeads},
@@ -287,6 +355,29 @@ constexpr CheckpointTensor kOpt[] = {
     whole("model.decoder.layers.{l}.fc2.weight", "mlp.down.weight"),
     whole("model.decoder.layers.{l}.fc2.bias", "mlp.down.bias"),
 };
+constexpr CheckpointTensor kBioGpt[] = {
+    whole("biogpt.embed_tokens.weight", "embedding.word.weight"),
+    whole("biogpt.embed_positions.weight", "embedding.position.weight"),
+    whole("biogpt.layer_norm.weight", "final_norm.weight"),
+    whole("biogpt.layer_norm.bias", "final_norm.bias"),
+    whole("output_projection.weight", "head.weight"),
+    whole("biogpt.layers.{l}.self_attn_layer_norm.weight", "norm1.weight"),
+    whole("biogpt.layers.{l}.self_attn_layer_norm.bias", "norm1.bias"),
+    whole("biogpt.layers.{l}.final_layer_norm.weight", "norm2.weight"),
+    whole("biogpt.layers.{l}.final_layer_norm.bias", "norm2.bias"),
+    whole("biogpt.layers.{l}.self_attn.q_proj.weight", "attention.query.weight"),
+    half("biogpt.layers.{l}.self_attn.k_proj.weight", "attention.key_value.weight", 0),
+    half("biogpt.layers.{l}.self_attn.v_proj.weight", "attention.key_value.weight", 1),
+    whole("biogpt.layers.{l}.self_attn.q_proj.bias", "attention.query.bias"),
+    half("biogpt.layers.{l}.self_attn.k_proj.bias", "attention.key_value.bias", 0),
+    half("biogpt.layers.{l}.self_attn.v_proj.bias", "attention.key_value.bias", 1),
+    whole("biogpt.layers.{l}.self_attn.out_proj.weight", "attention.output.weight"),
+    whole("biogpt.layers.{l}.self_attn.out_proj.bias", "attention.output.bias"),
+    whole("biogpt.layers.{l}.fc1.weight", "mlp.up.weight"),
+    whole("biogpt.layers.{l}.fc1.bias", "mlp.up.bias"),
+    whole("biogpt.layers.{l}.fc2.weight", "mlp.down.weight"),
+    whole("biogpt.layers.{l}.fc2.bias", "mlp.down.bias"),
+};
 constexpr CheckpointTensor kMpt[] = {
     whole("transformer.wte.weight", "embedding.word.weight"),
     whole("transformer.norm_f.weight", "final_norm.weight"),
@@ -301,18 +392,32 @@ constexpr CheckpointTensor kMpt[] = {
 
 constexpr Table kLlamaTables[] = {kModel, kFinalNorm, kTwoNorms, kAttention, kOutput, kMlp};
 constexpr Table kGemma2Tables[] = {kModel, kFinalNorm, kGemmaNorms, kAttention, kOutput, kMlp};
+constexpr Table kOlmoTables[] = {kModel, kAttention, kOutput, kMlp};
+constexpr Table kOlmo2Tables[] = {kModel, kFinalNorm, kNormsBehind, kAttention, kOutput, kMlp};
+constexpr Table kHyperClovaTables[] = {kModel, kFinalNorm, kHyperClovaNorms, kAttention, kOutput, kMlp};
+constexpr Table kVaultGemmaTables[] = {kModel, kFinalNorm, kVaultGemmaNorms, kAttention, kOutput, kMlp};
+constexpr Table kNemotronTables[] = {kModel, kFinalNorm, kTwoNorms, kAttention, kOutput, kPlainMlp};
+constexpr Table kYoutuTables[] = {kModel, kFinalNorm, kTwoNorms, kLatentAttention, kOutput, kMlp};
 constexpr Table kPhi3Tables[] = {kModel, kFinalNorm, kTwoNorms, kPhi3Attention, kOutput, kFusedMlp};
 constexpr Table kGlmTables[] = {kModel, kFinalNorm, kTwoNorms, kAttention, kOutput, kFusedMlp};
 constexpr Table kGlm4Tables[] = {kModel, kFinalNorm, kGlm4Norms, kAttention, kOutput, kFusedMlp};
 constexpr Table kMixtralTables[] = {kModel, kFinalNorm, kTwoNorms, kAttention, kOutput, kMixtralExperts};
-constexpr Table kMoeTables[] = {kModel,  kFinalNorm, kTwoNorms, kAttention,
-                                kOutput, kMlp,       kExperts,  kSharedExperts};
+constexpr Table kMoeTables[] = {kModel, kFinalNorm, kTwoNorms,       kAttention,    kOutput,
+                                kMlp,   kExperts,   kGateCorrection, kSharedExperts};
+constexpr Table kExaoneMoeTables[] = {kModel, kFinalNorm, kTwoNorms,      kAttention,    kOutput,
+                                      kMlp,   kExperts,   kMlpCorrection, kSharedExperts};
+constexpr Table kHyV3Tables[] = {kModel, kFinalNorm, kTwoNorms, kAttention, kOutput, kMlp, kHyV3Experts};
 constexpr Table kQwen2MoeTables[] = {kModel,  kFinalNorm, kTwoNorms, kAttention,
                                      kOutput, kMlp,       kExperts,  kGatedSharedExpert};
-constexpr Table kDeepseekTables[] = {kModel,  kFinalNorm, kTwoNorms, kLatentAttention,
-                                     kOutput, kMlp,       kExperts,  kSharedExperts};
+constexpr Table kDeepseekTables[] = {kModel, kFinalNorm, kTwoNorms,       kLatentAttention, kOutput,
+                                     kMlp,   kExperts,   kGateCorrection, kSharedExperts};
 constexpr Table kGptOssTables[] = {kModel, kFinalNorm, kTwoNorms, kAttention, kOutput, kGptOssExperts};
 constexpr Table kGpt2Tables[] = {kTransformer, kGpt2Layer, kGptBiases};
+constexpr Table kOpenAiGptTables[] = {kOpenAiGpt, kGpt2Layer, kGptBiases};
+constexpr Table kGptNeoTables[] = {kTransformer, kGptNeoLayer};
+constexpr Table kBioGptTables[] = {kBioGpt};
+constexpr Table kGraniteMoeTables[] = {kModel, kFinalNorm, kTwoNorms, kAttention, kOutput, kGraniteExperts};
+constexpr Table kFlexOlmoTables[] = {kModel, kFinalNorm, kNormsBehind, kAttention, kOutput, kExperts};
 constexpr Table kGptBigcodeTables[] = {kTransformer, kGptBigcodeLayer, kGptBiases};
 constexpr Table kGptjTables[] = {kTransformer, kGptjLayer};
 constexpr Table kPhiTables[] = {kModel, kTwoNorms, kAttention, kPhi};
@@ -337,6 +442,26 @@ constexpr FamilyNames kFamilyNames[] = {
     {"helium", kLlamaTables},
     {"seed_oss", kLlamaTables},
     {"stablelm", kLlamaTables},
+    {"granite", kLlamaTables},
+    {"granite_swa", kLlamaTables},
+    {"cohere", kLlamaTables},
+    {"cohere2", kLlamaTables},
+    {"smollm3", kLlamaTables},
+    {"cwm", kLlamaTables},
+    {"ministral", kLlamaTables},
+    {"internlm3", kLlamaTables},
+    {"iquestcoder", kLlamaTables},
+    {"olmo", kOlmoTables},
+    {"olmo2", kOlmo2Tables},
+    {"olmo3", kOlmo2Tables},
+    {"exaone4", kOlmo2Tables},
+    {"hyperclovax", kHyperClovaTables},
+    {"vaultgemma", kVaultGemmaTables},
+    {"nemotron", kNemotronTables},
+    {"arcee", kNemotronTables},
+    {"jais2", kNemotronTables},
+    {"youtu", kYoutuTables},
+    {"minicpm3", kYoutuTables},
     {"gemma2", kGemma2Tables},
     {"gemma3_text", kGemma2Tables},
     {"phi3", kPhi3Tables},
@@ -353,6 +478,20 @@ constexpr FamilyNames kFamilyNames[] = {
     {"gpt_oss", kGptOssTables},
     {"gpt2", kGpt2Tables},
     {"gpt_bigcode", kGptBigcodeTables},
+    {"openai-gpt", kOpenAiGptTables},
+    {"gpt-sw3", kGpt2Tables},
+    {"gpt_neo", kGptNeoTables},
+    {"biogpt", kBioGptTables},
+    {"granitemoe", kGraniteMoeTables},
+    {"granitemoeshared", kGraniteMoeTables},
+    {"olmoe", kMoeTables},
+    {"flex_olmo", kFlexOlmoTables},
+    {"exaone_moe", kExaoneMoeTables},
+    {"mellum", kMoeTables},
+    {"solar_open", kMoeTables},
+    {"glm4_moe_lite", kDeepseekTables},
+    {"minimax_m2", kMixtralTables},
+    {"hy_v3", kHyV3Tables},
     {"gptj", kGptjTables},
     {"phi", kPhiTables},
     {"starcoder2", kStarcoder2Tables},

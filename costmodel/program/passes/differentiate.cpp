@@ -40,7 +40,12 @@ class Differentiation {
     emit(op, Kind::GroupedBiasWeight, {dy}, {}, Pass::BackwardWeight);
     give(op.reads[0], dy);
   }
-  void scale(const Op& op, ValueId dy) { give(op.reads[0], made(op, Kind::Scale, {dy}, op.reads[0])); }
+  void scale(const Op& op, ValueId dy) {
+    give(op.reads[0], made(op, Kind::Scale, {dy}, op.reads[0]));
+    // Of a branch: the residual stream has the same gradient, unscaled.
+    const Block block = block_of(op.site);
+    if (block != Block::Embedding && block != Block::Head) p_.ops.back().in_place = 0;
+  }
   void clip(const Op& op, ValueId dy) {
     give(op.reads[0], made(op, Kind::ClipBack, {dy, op.reads[0]}, op.reads[0]));
   }

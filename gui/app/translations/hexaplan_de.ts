@@ -1206,6 +1206,10 @@
 <context>
     <name>Ledger</name>
     <message>
+        <source>, without positions</source>
+        <translation>, ohne Positionen</translation>
+    </message>
+    <message>
         <source>expert layers, sliding window</source>
         <translation>Expertenschichten, gleitendes Fenster</translation>
     </message>

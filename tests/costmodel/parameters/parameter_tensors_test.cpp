@@ -303,5 +303,33 @@ TEST(class_of_layer, mixes_windows_and_experts_as_the_model_says) {
   EXPECT_EQ(class_of_layer(m, 5), (LayerClass{.moe = true, .windowed = false}));
 }
 
+TEST(class_of_layer, layers_without_positions_are_of_rotary_models_alone) {
+  ModelSpec m = mixtral_8x7b();
+  m.attention.unrotated_period = 4;
+  m.attention.unrotated_layers = {0};
+  EXPECT_TRUE(class_of_layer(m, 0).unrotated);
+  EXPECT_FALSE(class_of_layer(m, 2).unrotated);
+  EXPECT_TRUE(class_of_layer(m, 3).unrotated);
+  m.positions = PositionKind::None;
+  EXPECT_FALSE(class_of_layer(m, 3).unrotated);
+}
+
+TEST(append_layer_parameters, norms_of_whole_rows_are_cut_with_their_heads) {
+  ModelSpec m = mixtral_8x7b();
+  m.attention.qk_norm = true;
+  std::vector<ParameterTensor> tensors;
+  const auto on_rank = [&](QkNormScope scope, std::string_view name) {
+    m.attention.qk_norm_scope = scope;
+    tensors.clear();
+    append_layer_parameters(m, {}, tensors);
+    const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                    [&](const ParameterTensor& t) { return t.name == name; });
+    return elements_on_rank(*found, m, {.tp = 4}, 1);
+  };
+  EXPECT_EQ(on_rank(QkNormScope::Head, "attention.query_norm.weight"), 128);
+  EXPECT_EQ(on_rank(QkNormScope::Row, "attention.query_norm.weight"), 32 / 4 * 128);
+  EXPECT_EQ(on_rank(QkNormScope::Row, "attention.key_norm.weight"), 8 / 4 * 128);
+}
+
 }  // namespace
 }  // namespace hexaplan::costmodel

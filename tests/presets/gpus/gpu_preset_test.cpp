@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "presets/catalog/catalog.h"
 #include "presets/clusters/cluster_preset.h"
+#include "presets/json/input_error.h"
 #include "tests/presets/json/error_text.h"
 
 namespace hexaplan::presets {
@@ -48,7 +50,12 @@ INSTANTIATE_TEST_SUITE_P(table, Gpu,
                                          GpuCase{"b200", 178.35, 7.67, 2250, 4500, 148, 1000},
                                          GpuCase{"gb200", 184.31, 8, 2500, 5000, 152, 1200},
                                          GpuCase{"mi300x", 191.98, 5.3, 1307.4, 2614.9, 304, 750},
-                                         GpuCase{"rtx4090", 23.64, 1.008, 165.2, 330.3, 128, 450}),
+                                         GpuCase{"rtx4090", 23.64, 1.008, 165.2, 330.3, 128, 450},
+                                         GpuCase{"rtx5090", 31.36, 1.792, 209.5, 419, 170, 575},
+                                         GpuCase{"rtx-pro-6000", 94.97, 1.792, 500, 1000, 188, 600},
+                                         GpuCase{"rtx-a6000", 47.54, 0.768, 154.8, 0, 84, 300},
+                                         GpuCase{"a40", 44.43, 0.696, 149.7, 0, 84, 300},
+                                         GpuCase{"t4", 14.56, 0.32, 0, 0, 40, 70}),
                          [](const auto& row) {
                            std::string name = row.param.name;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -75,8 +82,8 @@ TEST(gpu_presets, are_all_readable_and_plausible) {
     EXPECT_GT(gpu.peak_of(Precision::Fp16).value(), gpu.peak_of(Precision::Fp32).value()) << name;
     EXPECT_GE(gpu.peak_of(Precision::Fp32).value(), gpu.peak_vector.value()) << name;
     EXPECT_EQ(gpu.peak_of(Precision::Fp8), gpu.peak_of(Precision::Fp8Block)) << name;
-    EXPECT_THAT((std::vector<std::string>{"volta", "ampere", "ada", "hopper", "blackwell", "cdna2", "cdna3",
-                                          "cdna4"}),
+    EXPECT_THAT((std::vector<std::string>{"volta", "turing", "ampere", "ada", "hopper", "blackwell", "cdna2",
+                                          "cdna3", "cdna4"}),
                 testing::Contains(gpu.architecture))
         << name;
     EXPECT_NO_THROW((void)find_network(preset.node.network)) << name;
@@ -132,6 +139,23 @@ TEST_F(BadGpu, is_one_clear_line) {
 TEST_F(BadGpu, lacks_the_source_of_a_number) {
   EXPECT_EQ(error_with("\"power_watts\": \"", "\"watts\": \""),
             ": /sources: got an object, expected a source for power_watts");
+}
+
+TEST(gpu_files, of_the_users_own_are_read_like_presets) {
+  const std::filesystem::path folder = std::filesystem::path{testing::TempDir()} / "hexaplan-gpu-file";
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy_file(find_preset(PresetKind::Gpu, "rtx4090"), folder / "mine.json",
+                             std::filesystem::copy_options::overwrite_existing);
+  std::ofstream{folder / "cluster.json"} << R"({"title": "Mine", "gpu": ")" << (folder / "mine.json").string()
+                                         << R"(", "nodes": 2, "gpus_per_node": 4, "network": "ib",
+    "network_gbps": 400, "sources": {}})";
+  EXPECT_EQ(find_gpu((folder / "mine.json").string()).name, "mine");
+  EXPECT_EQ(parse_cluster("8x" + (folder / "mine.json").string()).gpu.name, "mine");
+  const costmodel::ClusterSpec cluster = parse_cluster((folder / "cluster.json").string());
+  EXPECT_EQ(cluster.gpus, 8);
+  EXPECT_EQ(cluster.gpu.name, "mine");
+  EXPECT_THROW((void)find_gpu((folder / "other.json").string()), InputError);
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

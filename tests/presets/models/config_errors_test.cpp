@@ -48,8 +48,9 @@ std::string repeated(const std::string& text, int times) {
 const std::string kTypes =
     "llama, mistral, mixtral, qwen2, qwen2_moe, qwen3, qwen3_moe, deepseek_v2, deepseek_v3, kimi_k2, gemma, "
     "gemma2, "
-    "gemma3, gemma3_text, phi3, gpt_oss, gpt2, gpt_neox, bloom, opt, mpt, "
-    "glm, glm4, glm4_moe, dots1, ernie4_5, helium, seed_oss, stablelm, gptj and 4 more";
+    "gemma3_text, phi3, gpt_oss, gpt2, gpt_neox, bloom, opt, mpt, "
+    "glm, glm4, glm4_moe, dots1, ernie4_5, helium, seed_oss, stablelm, gptj, gpt_bigcode and " +
+    std::to_string(supported_model_types().size() - 30) + " more";
 
 INSTANTIATE_TEST_SUITE_P(
     table, MalformedConfig,
@@ -75,12 +76,24 @@ INSTANTIATE_TEST_SUITE_P(
                   R"(: /model_type: got 3, expected a string)"},
         Malformed{"misspelt_model_type", R"({"model_type": "lama"})",
                   R"(: /model_type: got "lama", expected one of )" + kTypes + R"(; did you mean "llama"?)"},
-        Malformed{"unknown_model_type", R"({"model_type": "mamba2"})",
-                  R"(: /model_type: got "mamba2", expected one of )" + kTypes},
-        Malformed{"wrapped_language_model",
-                  R"({"model_type": "llava", "text_config": {"model_type": "llama"}})",
-                  R"(: /model_type: got "llava", expected one of )" + kTypes +
+        Malformed{"unknown_model_type", R"({"model_type": "my_own"})",
+                  R"(: /model_type: got "my_own", expected one of )" + kTypes},
+        Malformed{
+            "known_but_not_modelled", R"({"model_type": "mamba2"})",
+            R"(: /model_type: got "mamba2", expected another model_type; mamba2 has layers with a state instead of attention (state space, linear attention): not modelled)"},
+        Malformed{"unknown_wrapper_of_a_language_model",
+                  R"({"model_type": "my_vision", "text_config": {"model_type": "llama"}})",
+                  R"(: /model_type: got "my_vision", expected one of )" + kTypes +
                       R"(; save its "text_config" as a file of its own to plan the language model)"},
+        Malformed{"wrapper_of_an_unknown_language_model",
+                  R"({"model_type": "llava", "text_config": {"model_type": "my_own"}})",
+                  R"(: /text_config/model_type: got "my_own", expected one of )" + kTypes},
+        Malformed{
+            "granite_with_mamba_layers", of("granitemoehybrid", R"("layer_types": ["attention", "mamba"])"),
+            R"(: /layer_types: got an array, expected attention in every layer: Mamba's state-space layers are not modelled)"},
+        Malformed{"unrotated_layers_of_another_length",
+                  of("smollm3", R"("num_hidden_layers": 3, "no_rope_layers": [1, 0])"),
+                  R"(: /no_rope_layers: got an array, expected an entry for each of 3 layers)"},
         Malformed{"string_for_number", llama(R"("hidden_size": "4096")"),
                   R"(: /hidden_size: got "4096", expected a whole number >= 1; write 4096 without quotes)"},
         Malformed{"true_for_number", llama(R"("hidden_size": true)"),
@@ -122,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(
             R"(: /num_key_value_heads: got 8 by default, expected a divisor of 4 (num_attention_heads))"},
         Malformed{
             "unknown_activation", llama(R"("hidden_act": "tanh")"),
-            R"(: /hidden_act: got "tanh", expected one of silu, swish, gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, quick_gelu, relu)"},
+            R"(: /hidden_act: got "tanh", expected one of silu, swish, gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, quick_gelu, relu, relu2, xielu)"},
         Malformed{"zero_experts", of("mixtral", R"("num_local_experts": 0)"),
                   R"(: /num_local_experts: got 0, expected a whole number from 1 to 1000000)"},
         Malformed{"more_chosen_than_there_are", of("mixtral", R"("num_experts_per_tok": 9)"),
@@ -144,7 +157,7 @@ INSTANTIATE_TEST_SUITE_P(
         Malformed{
             "unknown_layer_type", of("qwen3", R"("num_hidden_layers": 1, "use_sliding_window": true,
                   "layer_types": ["linear_attention"])"),
-            R"(: /layer_types/0: got "linear_attention", expected one of full_attention, sliding_attention; did you mean "sliding_attention"?)"},
+            R"(: /layer_types/0: got "linear_attention", expected one of full_attention, sliding_attention, chunked_attention; did you mean "sliding_attention"?)"},
         Malformed{"gemma_3_without_text_config", R"({"model_type": "gemma3"})",
                   R"(: /text_config: got nothing, expected this key)"},
         Malformed{"gemma_3_text_config_is_a_list", R"({"model_type": "gemma3", "text_config": []})",

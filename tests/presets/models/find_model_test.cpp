@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -30,6 +31,60 @@ TEST(find_model, knows_presets_by_name_and_alias_in_any_case) {
 TEST(find_model, names_the_nearest_preset) {
   EXPECT_THAT(message_of("lama-3.1-8b"), testing::HasSubstr("did you mean \"llama-3.1-8b\"?"));
   EXPECT_THAT(message_of("lama-3.1-8b"), testing::StartsWith("model: got \"lama-3.1-8b\", expected one of "));
+}
+
+TEST(find_model, knows_presets_by_the_name_of_their_source_on_the_hub) {
+  EXPECT_EQ(find_model("meta-llama/Llama-3.1-8B"), find_model("llama-3.1-8b"));
+  EXPECT_EQ(find_model("qwen/qwen3-30b-a3b").name, "qwen3-30b-a3b");
+}
+
+TEST(find_model, offers_the_nearest_hub_name_and_says_that_nothing_is_downloaded) {
+  const std::string message = message_of("meta-llama/Lama-3.1-8B");
+  EXPECT_THAT(message,
+              testing::HasSubstr("did you mean \"meta-llama/llama-3.1-8b\" (the preset llama-3.1-8b)?"));
+  EXPECT_THAT(message, testing::HasSubstr("nothing is downloaded"));
+  EXPECT_THAT(message_of("somebody/Llama-3.1-8B"), testing::HasSubstr("(the preset llama-3.1-8b)"));
+}
+
+/// A cache of huggingface_hub with one model of two revisions.
+class FindModelInCache : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* revision : {"aaaa", "bbbb"}) {
+      const std::filesystem::path snapshot = folder_ / "models--my-org--My-Model" / "snapshots" / revision;
+      std::filesystem::create_directories(snapshot);
+      std::ofstream{snapshot / "config.json"} << R"({"model_type": "gpt2", "n_layer": )"
+                                              << (revision[0] == 'a' ? 3 : 5) << "}";
+    }
+    setenv("HF_HUB_CACHE", folder_.c_str(), 1);
+  }
+  void TearDown() override {
+    unsetenv("HF_HUB_CACHE");
+    std::filesystem::remove_all(folder_);
+  }
+  void point_main_to(const std::string& revision) const {
+    std::filesystem::create_directories(folder_ / "models--my-org--My-Model" / "refs");
+    std::ofstream{folder_ / "models--my-org--My-Model" / "refs" / "main"} << revision;
+  }
+
+  std::filesystem::path folder_ = std::filesystem::path{testing::TempDir()} / "hexaplan-hub-cache" /
+                                  testing::UnitTest::GetInstance()->current_test_info()->name();
+};
+
+TEST_F(FindModelInCache, reads_the_revision_that_main_points_to) {
+  point_main_to("aaaa");
+  EXPECT_EQ(find_model("my-org/My-Model").name, "My-Model");
+  EXPECT_EQ(find_model("my-org/My-Model").layers, 3);
+}
+
+TEST_F(FindModelInCache, reads_some_revision_where_main_is_not_there) {
+  EXPECT_EQ(find_model("my-org/My-Model").layers, 5);
+  point_main_to("cccc");
+  EXPECT_EQ(find_model("my-org/My-Model").layers, 5);
+}
+
+TEST_F(FindModelInCache, names_the_folder_where_a_model_is_missing) {
+  EXPECT_THAT(message_of("my-org/Other-Model"), testing::HasSubstr(folder_.string()));
 }
 
 class FindModelByPath : public testing::Test {

@@ -243,6 +243,47 @@ TEST(family_rules, gemma_3_keeps_its_language_model_in_text_config) {
                     "num_hidden_layers": 34, "sliding_window": 1024})");
   EXPECT_EQ(total(m), 3'880'263'168);
   EXPECT_TRUE(m.tied_embeddings);
+  EXPECT_EQ(m.family, "gemma3");
+  EXPECT_FALSE(m.not_counted.empty()) << "the vision tower";
+}
+
+TEST(family_rules, wrappers_hold_any_language_model_that_is_known) {
+  const ModelSpec m = read("llava", R"("tie_word_embeddings": true, "vision_config": {},
+    "text_config": {"model_type": "qwen3", "num_hidden_layers": 7})");
+  EXPECT_EQ(m.layers, 7);
+  EXPECT_TRUE(m.attention.qk_norm);
+  EXPECT_TRUE(m.tied_embeddings) << "said by the wrapper";
+  EXPECT_EQ(
+      read("qwen2_vl",
+           R"("hidden_size": 1536, "num_attention_heads": 12, "num_key_value_heads": 2, "vision_config": {})")
+          .hidden,
+      1536)
+      << "older files have no text_config";
+}
+
+TEST(family_rules, layers_without_positions) {
+  const ModelSpec smollm = read("smollm3", "");
+  EXPECT_FALSE(class_of_layer(smollm, 2).unrotated);
+  EXPECT_TRUE(class_of_layer(smollm, 3).unrotated);
+  EXPECT_FALSE(class_of_layer(smollm, 3).windowed);
+  const ModelSpec cohere = read("cohere2", "");
+  EXPECT_TRUE(class_of_layer(cohere, 2).windowed);
+  EXPECT_FALSE(class_of_layer(cohere, 2).unrotated);
+  EXPECT_TRUE(class_of_layer(cohere, 3).unrotated);
+  const ModelSpec listed = read("llama4_text", R"("num_hidden_layers": 3, "no_rope_layers": [0, 1, 1])");
+  EXPECT_TRUE(class_of_layer(listed, 0).unrotated);
+  EXPECT_TRUE(class_of_layer(listed, 1).windowed);
+  EXPECT_TRUE(listed.attention.chunked);
+}
+
+TEST(family_rules, multipliers_of_granite_and_cohere) {
+  const ModelSpec granite = read("granite", R"("embedding_multiplier": 12.0, "residual_multiplier": 0.22,
+    "attention_multiplier": 0.0078125, "logits_scaling": 8.0)");
+  EXPECT_EQ(granite.embedding_multiplier, 12);
+  EXPECT_EQ(granite.residual_multiplier, 0.22);
+  EXPECT_EQ(granite.logit_multiplier, 0.125);
+  EXPECT_EQ(granite.attention.score_width, 16384) << "scores over its root: times 1/128";
+  EXPECT_EQ(read("cohere", "").logit_multiplier, 0.0625);
 }
 
 TEST(family_rules, mpt_shares_keys_and_values_as_attn_type_says) {
@@ -255,9 +296,11 @@ TEST(family_rules, mpt_shares_keys_and_values_as_attn_type_says) {
 
 TEST(supported_model_types, each_has_a_class_that_works_without_any_field) {
   for (const std::string_view type : supported_model_types()) {
+    // GraniteMoeHybridConfig() has Mamba layers alone.
     const std::string needed = type == "deepseek_v2" ? R"("num_experts_per_tok": 6)"
-                               : type == "gemma3"    ? R"("text_config": {})"
-                                                     : "";
+                               : type == "granitemoehybrid"
+                                   ? R"("num_hidden_layers": 1, "layer_types": ["attention"])"
+                                   : R"("text_config": {})";
     EXPECT_GT(total(read(std::string{type}, needed)), 0) << type;
   }
 }

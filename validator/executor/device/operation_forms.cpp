@@ -10,7 +10,10 @@ ActivationKind activation_kind(const costmodel::MlpSpec& mlp) {
       return ActivationKind::Silu;
     case costmodel::Activation::Relu:
       return ActivationKind::Relu;
+    case costmodel::Activation::ReluSquared:
+      return ActivationKind::ReluSquared;
     case costmodel::Activation::Gelu:
+    case costmodel::Activation::Xielu:  // refused: its parameters have no operation
       break;
   }
   switch (mlp.gelu) {

@@ -46,8 +46,11 @@ struct Operation {
   [[nodiscard]] const costmodel::program::Weight& weight_of() const {
     return program().weights[costmodel::position(op.weight)];
   }
-  [[nodiscard]] View weight() const { return weights.value(weight_of()); }
-  [[nodiscard]] View weight_gradient() const { return weights.gradient(weight_of()); }
+  /// Empty where the operation has none (OLMo's norms).
+  [[nodiscard]] View weight() const { return op.weight < 0 ? View{} : weights.value(weight_of()); }
+  [[nodiscard]] View weight_gradient() const {
+    return op.weight < 0 ? View{} : weights.gradient(weight_of());
+  }
   /// What is added to what the weight makes, and its gradient; empty where the model has none.
   [[nodiscard]] View bias() const { return op.bias < 0 ? View{} : weights.value(bias_of()); }
   [[nodiscard]] View bias_gradient() const { return op.bias < 0 ? View{} : weights.gradient(bias_of()); }

@@ -71,22 +71,27 @@ void rotate(const Operation& o, bool inverse) {
 }
 
 /// Norms of queries and of keys: their columns, statistics and parts of the weights, which lie side by side.
+/// Each head by itself with the weights of all, or all heads together.
 struct HeadNorms {
   explicit HeadNorms(const Rank& of)
-      : rank{of}, form{norm_form(of.scenario.model)}, width{of.scenario.model.attention.head_dim} {
+      : rank{of},
+        form{norm_form(of.scenario.model)},
+        together{of.scenario.model.attention.qk_norm_scope == costmodel::QkNormScope::Row} {
     form.kind = costmodel::NormKind::Rms;
-    form.width = width;
+    form.width = together ? 0 : of.scenario.model.attention.head_dim;
   }
   /// 0: queries, 1: keys.
   [[nodiscard]] View columns(const View& joint, int part) const {
     return part == 0 ? joint.column_range(0, rank.dims.q) : joint.column_range(rank.dims.q, rank.dims.k);
   }
   [[nodiscard]] View statistics(const View& all, int part) const {
+    if (together) return all.column_range(part, 1);
     return part == 0 ? all.column_range(0, rank.dims.heads)
                      : all.column_range(rank.dims.heads, rank.dims.kv_heads);
   }
   [[nodiscard]] View vector(const View& weights, int part) const {
-    return weights.slice(part * width, width);
+    if (!together) return weights.slice(part * form.width, form.width);
+    return part == 0 ? weights.slice(0, rank.dims.q) : weights.slice(rank.dims.q, rank.dims.k);
   }
   [[nodiscard]] View values(const View& joint) const {
     return joint.column_range(rank.dims.q + rank.dims.k, rank.dims.v);
@@ -94,7 +99,7 @@ struct HeadNorms {
 
   const Rank& rank;
   NormForm form;
-  std::int64_t width;
+  bool together;
 };
 
 /// Keys of latent attention: every head has a part of its own and one, with positions, that all share.

@@ -128,8 +128,25 @@ void run_grouped_bias_weight(const Operation& o) {
                   [&](const View& rows, const View& gradient) { o.rank.device.column_sums(rows, gradient); });
 }
 
+namespace {
+
+double multiplier_of(const Operation& o) {
+  const costmodel::ModelSpec& m = o.model();
+  switch (program::block_of(o.op.site)) {
+    case program::Block::Embedding:
+      return m.embedding_multiplier;
+    case program::Block::Head:
+      return m.logit_multiplier;
+    default:
+      return m.residual_multiplier;
+  }
+}
+
+}  // namespace
+
 void run_scale(const Operation& o) {
-  o.rank.device.scale(o.out(0), o.model().embedding_multiplier);
+  if (o.op.in_place == 0) o.rank.device.copy(o.out(0), o.in(0));
+  o.rank.device.scale(o.out(0), multiplier_of(o));
 }
 void run_clip(const Operation& o) {
   o.rank.device.copy(o.out(0), o.in(0));

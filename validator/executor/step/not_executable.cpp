@@ -32,6 +32,30 @@ constexpr std::array kMissing{
     Missing{"executor-block", "norms behind the residual stream are not executed beside experts",
             "choose a model whose blocks begin with a norm",
             [](const Scenario& s) { return s.model.norms_after && s.model.is_moe(); }},
+    Missing{"executor-activation", "an activation with parameters of its own is not executed",
+            "choose a model with SiLU, GELU or ReLU",
+            [](const Scenario& s) { return s.model.mlp.activation == costmodel::Activation::Xielu; }},
+    Missing{"executor-qk-norm", "norms of queries and keys with weights for every head are not executed",
+            "choose a model that norms heads with the same weights, or all of them together",
+            [](const Scenario& s) {
+              const costmodel::AttentionSpec& a = s.model.attention;
+              return a.qk_norm && (a.qk_norm_scope == costmodel::QkNormScope::EachHead ||
+                                   a.qk_norm_kind == costmodel::NormKind::Layer);
+            }},
+    Missing{"executor-qk-norm", "norms over all heads together are executed where a rank has them all",
+            "use tp=1",
+            [](const Scenario& s) {
+              const costmodel::AttentionSpec& a = s.model.attention;
+              return a.qk_norm && a.qk_norm_scope == costmodel::QkNormScope::Row && s.layout.tp > 1;
+            }},
+    Missing{"executor-positions", "a fixed table of positions is not executed",
+            "choose a model with rotary or learned positions",
+            [](const Scenario& s) { return s.model.positions == costmodel::PositionKind::Sinusoidal; }},
+    Missing{"executor-attention", "windows that begin anew are not executed",
+            "choose a model whose windows slide, or sequences no longer than a window",
+            [](const Scenario& s) {
+              return s.model.attention.chunked && s.recipe.sequence > s.model.attention.window;
+            }},
     Missing{"executor-mtp", "multi-token prediction is not executed", "use a model without such modules",
             [](const Scenario& s) { return s.model.mtp_layers > 0; }},
     Missing{"executor-positions",
@@ -113,6 +137,10 @@ constexpr std::array kMissing{
 }  // namespace
 
 std::optional<costmodel::Rejected> first_not_executable(const Scenario& scenario) {
+  if (!scenario.model.own_rule.empty()) {
+    return costmodel::Rejected{"executor-model", fmt::format("{} are not executed", scenario.model.own_rule),
+                               "choose a model of another family"};
+  }
   for (const Missing& missing : kMissing) {
     if (missing.applies(scenario)) {
       return costmodel::Rejected{std::string{missing.rule}, std::string{missing.what},

@@ -41,7 +41,7 @@ RankPrograms::RankPrograms(const Rank& rank)
                     techniques_of(rank.scenario, false))} {}
 
 const Runnable& RankPrograms::layer(costmodel::LayerClass kind, bool recomputed, bool splits_backward) {
-  const Variant variant{kind.moe, recomputed, splits_backward};
+  const Variant variant{kind.moe, kind.unrotated, recomputed, splits_backward};
   if (const auto known = layers_.find(variant); known != layers_.end()) return known->second;
   program::Techniques techniques = techniques_of(scenario_, recomputed);
   techniques.splits_backward = splits_backward;

@@ -34,7 +34,7 @@ class RankPrograms {
 
  private:
   struct Variant {
-    bool moe, recomputed, splits_backward;
+    bool moe, unrotated, recomputed, splits_backward;
     friend auto operator<=>(const Variant&, const Variant&) = default;  // NOLINT(modernize-use-nullptr)
   };
   const costmodel::Scenario& scenario_;

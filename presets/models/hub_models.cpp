@@ -1,0 +1,132 @@
+#include "presets/models/hub_models.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+
+#include "costmodel/units/nearest_name.h"
+#include "costmodel/units/trimmed.h"
+#include "presets/catalog/catalog.h"
+#include "presets/json/input_error.h"
+#include "presets/json/read_json.h"
+
+// Names, folders and variables of the cache: huggingface/huggingface_hub, src/huggingface_hub/constants.py
+// and file_download.py (repo_folder_name).
+namespace hexaplan::presets {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kHub = "https://huggingface.co/";
+
+std::string lower(std::string_view text) {
+  std::string out{text};
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+fs::path from_environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? fs::path{} : fs::path{value};
+}
+
+fs::path cache_folder() {
+  if (fs::path own = from_environment("HF_HUB_CACHE"); !own.empty()) return own;
+  if (const fs::path home = from_environment("HF_HOME"); !home.empty()) return home / "hub";
+  if (const fs::path cache = from_environment("XDG_CACHE_HOME"); !cache.empty())
+    return cache / "huggingface/hub";
+  const fs::path home = from_environment("HOME");
+  return home.empty() ? fs::path{} : home / ".cache/huggingface/hub";
+}
+
+/// Hub names in lower case -> preset files.
+std::map<std::string, fs::path> presets_by_hub_name() {
+  std::map<std::string, fs::path> out;
+  for (const std::string& name : list_presets(PresetKind::Model)) {
+    const fs::path file = find_preset(PresetKind::Model, name);
+    const JsonDocument document = read_json_file(file);
+    const JsonValue* source = document.root.find("source");
+    const auto* text = source == nullptr ? nullptr : source->get_if<std::string>();
+    const std::string hub = text == nullptr ? std::string{} : hub_name_of_source(*text);
+    if (!hub.empty()) out.emplace(lower(hub), file);
+  }
+  return out;
+}
+
+}  // namespace
+
+bool is_hub_name(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  const auto is_name = [](std::string_view part) {
+    return !part.empty() && part.front() != '.' && part.front() != '~' &&
+           std::all_of(part.begin(), part.end(), [](char c) {
+             return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
+           });
+  };
+  std::error_code ignored;
+  return slash != std::string_view::npos && is_name(text.substr(0, slash)) &&
+         is_name(text.substr(slash + 1)) && !text.ends_with(".json") && !fs::exists(fs::path{text}, ignored);
+}
+
+std::string hub_name_of_source(std::string_view source) {
+  if (!source.starts_with(kHub)) return {};
+  const std::string_view path = source.substr(kHub.size());
+  const std::size_t first = path.find('/');
+  const std::size_t second = first == std::string_view::npos ? first : path.find('/', first + 1);
+  return second == std::string_view::npos ? std::string{} : std::string{path.substr(0, second)};
+}
+
+std::optional<fs::path> cached_config(std::string_view hub_name) {
+  const std::size_t slash = hub_name.find('/');
+  const fs::path root = cache_folder();
+  if (slash == std::string_view::npos || root.empty()) return std::nullopt;
+  const fs::path folder =
+      root / fmt::format("models--{}--{}", hub_name.substr(0, slash), hub_name.substr(slash + 1));
+  std::error_code ignored;
+  std::string revision;
+  std::ifstream{folder / "refs/main"} >> revision;
+  if (const fs::path main = folder / "snapshots" / revision / "config.json";
+      !revision.empty() && fs::exists(main, ignored))
+    return main;
+  std::vector<fs::path> others;
+  for (fs::directory_iterator entry{folder / "snapshots", ignored}, end; entry != end;
+       entry.increment(ignored)) {
+    if (fs::exists(entry->path() / "config.json", ignored)) others.push_back(entry->path() / "config.json");
+  }
+  std::sort(others.begin(), others.end());
+  return others.empty() ? std::nullopt : std::optional{others.back()};
+}
+
+fs::path find_hub_model(std::string_view hub_name) {
+  const std::map<std::string, fs::path> presets = presets_by_hub_name();
+  if (const auto found = presets.find(lower(hub_name)); found != presets.end()) return found->second;
+  if (const std::optional<fs::path> cached = cached_config(hub_name)) return *cached;
+  // By the whole name, or by the model's alone: somebody else's copy of it.
+  const auto last = [](std::string_view name) { return std::string{name.substr(name.find('/') + 1)}; };
+  std::vector<std::string> names, models;
+  for (const auto& [name, file] : presets) {
+    names.push_back(name);
+    models.push_back(last(name));
+  }
+  std::string near{costmodel::nearest_name(lower(hub_name), names)};
+  if (const std::string_view model = costmodel::nearest_name(last(lower(hub_name)), models);
+      near.empty() && !model.empty())
+    near = *std::find_if(names.begin(), names.end(), [&](const std::string& n) { return last(n) == model; });
+  const fs::path root = cache_folder();
+  const std::string offered = near.empty() ? ""
+                                           : fmt::format("did you mean {} (the preset {})? ", in_quotes(near),
+                                                         presets.at(near).stem().string());
+  throw InputError(
+      {.field = "model",
+       .value = in_quotes(hub_name),
+       .expected = fmt::format("a file, a preset's name on the hub, or a model in the local cache {}",
+                               root.empty() ? "of Hugging Face" : root.string()),
+       .hint = fmt::format("{}nothing is downloaded: `hf download {} config.json` puts it there", offered,
+                           hub_name)});
+}
+
+}  // namespace hexaplan::presets
