@@ -31,6 +31,7 @@ struct ScenarioOptions {
   };
   std::vector<RecipeFlag> recipe;
   std::string scenario, save_scenario;
+  std::vector<std::string> from;  // launch files
 };
 
 struct EstimateOptions {
@@ -107,6 +108,11 @@ struct ExportOptions {
   ScenarioOptions question;
 };
 
+struct ImportOptions {
+  ScenarioOptions question;
+  std::vector<std::string> files;
+};
+
 struct ValidateOptions {
   ScenarioOptions question;
   std::vector<std::string> scenarios;  // files
@@ -153,8 +159,8 @@ struct PrintText {
 };
 
 using Command = std::variant<EstimateOptions, SimulateOptions, SearchOptions, CompareOptions, ExportOptions,
-                             PresetsOptions, AccuracyOptions, ExecuteOptions, VerifyOptions, ValidateOptions,
-                             RunsOptions, BackendsOptions, CalibrateOptions, PrintText>;
+                             ImportOptions, PresetsOptions, AccuracyOptions, ExecuteOptions, VerifyOptions,
+                             ValidateOptions, RunsOptions, BackendsOptions, CalibrateOptions, PrintText>;
 struct Invocation {
   CommonOptions common;
   Command command;

@@ -16,6 +16,7 @@
 #include "cli/commands/execute.h"
 #include "cli/commands/export.h"
 #include "cli/commands/history.h"
+#include "cli/commands/import.h"
 #include "cli/commands/presets.h"
 #include "cli/commands/search.h"
 #include "cli/commands/simulate.h"
@@ -155,6 +156,12 @@ struct Runner {
       if (!common.quiet) fmt::print(stderr, "not modelled: {}: {}\n", knob, effect);
     }
     return {report.config.text};
+  }
+  Outcome operator()(const ImportOptions& options) const {
+    const presets::ImportedPlan plan = run_import(options);
+    if (common.json) return {json_text(import_json(plan))};
+    if (!common.quiet) fmt::print(stderr, "{}", import_report(plan));
+    return {json_text(to_json(plan.request))};
   }
   Outcome operator()(const BackendsOptions& /*none*/) const {
     const auto backends = validator::list_backends();

@@ -1,4 +1,4 @@
-# Third parties, found once. Required: fmt, nlohmann-json, CLI11, oneTBB, Eigen, SQLite. Everything else switches its part off with
+# Third parties, found once. Required: fmt, nlohmann-json, yaml-cpp, toml++, CLI11, oneTBB, Eigen, SQLite. Everything else switches its part off with
 # one message.
 option(HEXAPLAN_GUI "Build hexaplan-gui when Qt 6 is found" ON)
 option(HEXAPLAN_MPI "Let ranks of the executor be MPI processes when MPI is found" ON)
@@ -6,6 +6,8 @@ option(HEXAPLAN_BENCHMARKS "Build benchmarks/ when Google Benchmark is found" ON
 option(HEXAPLAN_CUDA "Build the executor's CUDA device; needs the CUDA toolkit (preset `cuda`)" OFF)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
+find_package(yaml-cpp 0.7 REQUIRED)
+find_package(tomlplusplus 3 REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(TBB REQUIRED)
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)

@@ -1,11 +1,15 @@
 #include "cli/commands/question.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <iostream>
 #include <iterator>
 #include <utility>
 
 #include "cli/write_file.h"
 #include "costmodel/units/parse_number.h"
+#include "presets/import/import_plan.h"
 #include "presets/json/input_error.h"
 #include "presets/json/read_json.h"
 #include "presets/scenario/recipe_fields.h"
@@ -35,17 +39,30 @@ double price_of(const std::string& text) {
   return *price;
 }
 
+/// What an import assumed, less what the flags say now; and how many settings it did not know.
+std::vector<std::string> notes_of(const presets::ImportedPlan& plan, const ScenarioOptions& options) {
+  std::vector<std::string> notes;
+  for (const std::string& note : plan.notes) {
+    if (!options.model.empty() && note.find("add --model") != std::string::npos) continue;
+    notes.push_back(note);
+  }
+  const auto unknown = std::count_if(
+      plan.settings.begin(), plan.settings.end(),
+      [](const presets::ImportedSetting& setting) { return setting.fate == presets::SettingFate::Unknown; });
+  if (unknown > 0)
+    notes.push_back(fmt::format("{} settings are not known, 'hexaplan import' lists them", unknown));
+  return notes;
+}
+
 }  // namespace
 
-ScenarioRequest read_request(const ScenarioOptions& options) {
-  ScenarioRequest request;
-  if (!options.scenario.empty()) request = presets::read_scenario(read_document(options.scenario));
+void override_request(ScenarioRequest& request, const ScenarioOptions& options, bool imported) {
   if (options.model == "-") {
     request.model = read_document("-").root;
   } else if (!options.model.empty()) {
     request.model = options.model;
   }
-  if (!options.cluster.empty()) request.cluster = options.cluster;
+  if (!options.cluster.empty() && !imported) request.cluster = options.cluster;
   if (!options.framework.empty()) request.framework = options.framework;
   if (!options.calibration.empty()) request.calibration = options.calibration;
   if (!options.fabric.empty()) request.fabric = options.fabric;
@@ -56,6 +73,20 @@ ScenarioRequest read_request(const ScenarioOptions& options) {
   for (const auto& [key, flag, text] : options.recipe) {
     if (!text.empty()) presets::set_recipe_field(request.recipe, key, flag, text);
   }
+}
+
+ScenarioRequest read_request(const ScenarioOptions& options, std::vector<std::string>* notes) {
+  ScenarioRequest request;
+  const bool imported = !options.from.empty();
+  if (imported && !options.scenario.empty())
+    throw UsageError{"--scenario and --from each say the whole question; give one of them"};
+  if (!options.scenario.empty()) request = presets::read_scenario(read_document(options.scenario));
+  if (imported) {
+    presets::ImportedPlan plan = presets::import_files(options.from, options.cluster);
+    request = std::move(plan.request);
+    if (notes != nullptr) *notes = notes_of(plan, options);
+  }
+  override_request(request, options, imported);
   return request;
 }
 
@@ -77,13 +108,14 @@ presets::ResolvedScenario resolve_request(const ScenarioRequest& request, const 
 }
 
 Question ask(const ScenarioOptions& options) {
-  Question question{.request = read_request(options)};
+  Question question;
+  question.request = read_request(options, &question.notes);
   if (!options.save_scenario.empty())
     write_file(options.save_scenario, presets::to_text(to_json(question.request)) + "\n");
   presets::CalibratedScenario found =
       presets::calibrate(question.request, resolve_request(question.request, options));
   question.scenario = std::move(found.scenario);
-  question.notes = std::move(found.notes);
+  question.notes.insert(question.notes.end(), found.notes.begin(), found.notes.end());
   question.calibration = std::move(found.calibration);
   question.fabric = std::move(found.fabric);
   return question;

@@ -18,7 +18,12 @@ struct Question {
 };
 
 /// The scenario file, if any, with the flags on top. InputError names the flag or the file's field.
-[[nodiscard]] presets::ScenarioRequest read_request(const ScenarioOptions& options);
+/// `notes`: gets what launch files (--from) leave open. UsageError when a question is said twice.
+[[nodiscard]] presets::ScenarioRequest read_request(const ScenarioOptions& options,
+                                                    std::vector<std::string>* notes = nullptr);
+/// Puts the flags on top. `imported`: --cluster was already read with the launch files.
+void override_request(presets::ScenarioRequest& request, const ScenarioOptions& options,
+                      bool imported = false);
 
 /// Looks everything up; a problem is told of the flag or file it came from.
 [[nodiscard]] presets::ResolvedScenario resolve_request(const presets::ScenarioRequest& request,

@@ -49,6 +49,7 @@ void remove_options(std::vector<OptionRow>& rows, std::initializer_list<std::str
 [[nodiscard]] CommandRow search_row();
 [[nodiscard]] CommandRow compare_row();
 [[nodiscard]] CommandRow export_row();
+[[nodiscard]] CommandRow import_row();
 [[nodiscard]] CommandRow presets_row();
 [[nodiscard]] CommandRow accuracy_row();
 [[nodiscard]] CommandRow run_row();

@@ -108,6 +108,11 @@ void append_scenario_options(std::vector<OptionRow>& rows, ScenarioOptions& ques
       {"--price", "DOLLARS", "US dollars per GPU-hour. Default: the GPU preset's", &question.price},
       {"--scenario", "FILE", "Read the question from a file (- for stdin); flags override it",
        &question.scenario},
+      {"--from", "FILE",
+       "Read the question from launch files, as import does (again for each); flags override them. With it, "
+       "--cluster may be a "
+       "GPU type alone",
+       &question.from},
       {"--save-scenario", "FILE", "Write the question to a file", &question.save_scenario},
   };
   rows.insert(rows.end(), std::begin(last), std::end(last));

@@ -6,17 +6,23 @@
 #include <vector>
 
 #include "presets/json/json_value.h"
+#include "presets/json/object_reader.h"
 #include "presets/launch/launch_config.h"
 
 namespace hexaplan::presets {
 
-/// One setting: what a plan says about it, and what each framework calls it.
+struct LaunchReading;
+
+/// One setting, both ways: what a plan says about it, what each framework calls it, and what it says of a
+/// plan.
 struct LaunchField {
   /// Null: leave it out.
   JsonValue (*value)(const costmodel::Scenario& scenario);
   /// By Launcher: a flag ("--seq-length", true: without value), or a path of keys ("tokens.sequence_length").
   /// Empty: the framework has no such setting, or another row says it.
   std::array<std::string_view, kLaunchers> keys;
+  /// Takes somebody's value. Null: the setting says nothing that others do not say, too.
+  void (*read)(const ValueReader& value, LaunchReading& into) = nullptr;
 };
 /// All, in the order in which files have them.
 [[nodiscard]] std::span<const LaunchField> launch_fields();

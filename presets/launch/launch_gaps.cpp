@@ -1,7 +1,10 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "costmodel/spec/stage_plan.h"
 #include "presets/launch/launch_fields.h"
 #include "presets/launch/launch_words.h"
 
@@ -61,6 +64,22 @@ bool own_score_width(S s) {
 bool unrotated_layers(S s) {
   return s.model.attention.unrotated_period > 0 || !s.model.attention.unrotated_layers.empty();
 }
+bool stages_are_equal(S s) {
+  if (s.layout.pp == 1) return true;
+  const std::vector<int> chunks = costmodel::chunk_layers(s);
+  return std::all_of(chunks.begin(), chunks.end(), [&](int layers) { return layers == chunks.front(); });
+}
+bool nanotron_cuts_so(S s) {
+  if (s.layout.pp == 1) return true;
+  Scenario own = s;
+  own.layout.split = costmodel::StageSplit::ComputeCost;
+  return costmodel::chunk_layers(own) == costmodel::chunk_layers(s);
+}
+/// nanotron sums in fp32 or in the type of the parameters.
+bool other_gradients(S s) {
+  const costmodel::DType sums = s.recipe.gradient_dtype.value_or(s.framework.gradient_dtype);
+  return sums != costmodel::DType::Fp32 && sums != costmodel::activation_dtype(s.recipe.precision);
+}
 
 /// Something that a plan may ask and some launchers cannot say.
 struct Gap {
@@ -80,7 +99,8 @@ constexpr Gap kGaps[] = {
      "release"},
     {kTorchtitan, [](S) { return true; },
      "model.name and model.flavor: choose the flavor that has the plan's dimensions, RoPE and norm epsilon"},
-    {kDeepSpeed, [](S) { return true; }, "the model and its sequence length stand in the program"},
+    {kDeepSpeed, [](S) { return true; },
+     "the model, its sequence length and the number of steps stand in the program"},
     // What the model computes.
     {kMegatron, [](S s) { return gated_gelu(s) && s.model.mlp.gelu != costmodel::GeluForm::Quick; },
      "the gated GELU (GeGLU): pretrain_gpt.py has an argument for SwiGLU and quick GeGLU alone; set "
@@ -199,8 +219,9 @@ constexpr Gap kGaps[] = {
      "the pipeline schedule: nanotron runs 1f1b and gpipe"},
     {kTorchtitan, [](S s) { return s.layout.pp > 1 && unsaid(s, "parallelism.pipeline_parallel_schedule"); },
      "the pipeline schedule has no name in torchtitan"},
-    {kNanotron | kTorchtitan | kDeepSpeed,
-     [](S s) { return s.layout.split == costmodel::StageSplit::Explicit; }, "layers of every pipeline stage"},
+    {kTorchtitan | kDeepSpeed, [](S s) { return !stages_are_equal(s); }, "layers of every pipeline stage"},
+    {kNanotron, [](S s) { return !nanotron_cuts_so(s); },
+     "layers of every pipeline stage: nanotron cuts by the cost of blocks"},
     {kNanotron, [](S s) { return s.layout.sharding.stage > 1; }, "ZeRO beyond stage 1"},
     {kTorchtitan, [](S s) { return s.layout.sharding.stage == 1; },
      "ZeRO-1: torchtitan shards parameters too, or nothing"},
@@ -244,6 +265,33 @@ constexpr Gap kGaps[] = {
     {kMegatron, [](S s) { return !s.recipe.recompute.stage_layers.empty(); },
      "recomputed layers that differ from stage to stage"},
     {kAll, [](S s) { return costmodel::trains_adapters(s.recipe); }, "adapters instead of all parameters"},
+    {kNanotron | kTorchtitan | kDeepSpeed, [](S s) { return s.recipe.dropout > 0; },
+     "dropout: it stands in the model's program"},
+    {kNanotron | kTorchtitan | kDeepSpeed,
+     [](S s) { return s.recipe.attention != costmodel::AttentionKernel::Flash; },
+     "attention that stores its scores: it stands in the model's program"},
+    {kMegatron, [](S s) { return s.recipe.attention == costmodel::AttentionKernel::FusedSoftmax; },
+     "one kernel of softmax over stored scores: --transformer-impl local --attention-backend local"},
+    {kNanotron | kTorchtitan | kDeepSpeed,
+     [](S s) { return s.recipe.cross_entropy != costmodel::CrossEntropy::Default; },
+     "how the loss is computed: it stands in the model's program"},
+    {kMegatron, [](S s) { return s.recipe.cross_entropy == costmodel::CrossEntropy::Chunked; },
+     "the loss in chunks: Megatron-LM keeps all logits"},
+    {kMegatron, [](S s) { return (s.recipe.offload & costmodel::kOffloadParameters) != 0; },
+     "parameters kept in host memory"},
+    {kTorchtitan, [](S s) { return (s.recipe.offload & costmodel::kOffloadOptimizer) != 0; },
+     "optimizer states alone in host memory: training.enable_cpu_offload takes parameters along"},
+    {kNanotron, other_gradients, "the type in which gradients are summed"},
+    {kAll, [](S s) { return s.recipe.parameter_dtype.has_value(); }, "the type in which parameters are kept"},
+    {kTorchtitan | kDeepSpeed, [](S s) { return s.recipe.routing.capacity_factor > 0; },
+     "the capacity factor of experts"},
+    {kNanotron | kTorchtitan,
+     [](S s) { return s.layout.cp > 1 && s.layout.context == costmodel::ContextKind::AllToAll; },
+     "context parallelism by all-to-all"},
+    {kNanotron, [](S s) { return s.layout.cp > 1 && s.layout.context == costmodel::ContextKind::AllGather; },
+     "context parallelism by all-gather: nanotron's is a ring"},
+    {kTorchtitan, [](S s) { return s.layout.cp > 1 && s.layout.sharding.stage == 0; },
+     "parameters that context-parallel ranks do not shard: torchtitan's do"},
     {kMegatron | kTorchtitan | kNanotron,
      [](S s) { return (s.recipe.offload & costmodel::kOffloadActivations) != 0; },
      "activations kept in host memory"},

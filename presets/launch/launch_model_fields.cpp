@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <string>
 
 #include "costmodel/spec/stage_plan.h"
 #include "presets/launch/launch_fields.h"
+#include "presets/launch/launch_reading.h"
 #include "presets/launch/launch_words.h"
 
 namespace hexaplan::presets {
@@ -18,6 +20,8 @@ using costmodel::Scenario;
 namespace {
 
 using S = const Scenario&;
+using V = const ValueReader&;
+using R = LaunchReading&;
 
 /// Which layers have experts, as the Python expression that --moe-layer-freq takes: "([0]*3+[1]*58)".
 JsonValue expert_layers(S s) {
@@ -108,111 +112,273 @@ JsonValue balance_kind(S s) {
   return latent(s) ? "seq_aux_loss" : "aux_loss";
 }
 
+// --- as they are read ---
+
+constexpr IntegerRange kDimension{1, 1'000'000'000};
+
+/// A dimension of the model, of its attention or of its experts.
+template <std::int64_t costmodel::ModelSpec::*size>
+void read_size(V v, R r) {
+  r.plan.model.*size = v.integer(kDimension);
+  r.says_model = true;
+}
+void read_layers(V v, R r) {
+  r.plan.model.layers = v.integer({1, 10'000});
+  r.says_model = true;
+}
+template <std::int64_t costmodel::AttentionSpec::*size>
+void read_attention(V v, R r) {
+  r.plan.model.attention.*size = v.integer(kDimension);
+}
+template <std::int64_t costmodel::MoeSpec::*size>
+void read_experts(V v, R r) {
+  r.plan.model.moe.*size = v.integer(kDimension);
+}
+template <bool LaunchReading::*flag>
+void read_flag(V v, R r) {
+  r.*flag = v.boolean();
+}
+/// "4095,0", or [4095, 0], or -1 for none.
+void read_window(V v, R r) {
+  std::string text = text_in(v);
+  text.erase(0, std::min(text.find_first_not_of("[( "), text.size()));
+  const std::int64_t before = std::strtoll(text.c_str(), nullptr, 10);
+  r.plan.model.attention.window = before < 0 || before >= kDimension.high ? 0 : before + 1;
+}
+void read_kind_of_balance(V v, R r) {
+  if (text_in(v) == "none") r.plan.model.moe.balance_coefficient = 0;
+}
+
 // Keys: Megatron-LM, nanotron, torchtitan, DeepSpeed; their sources stand in launch_formats().
 constexpr LaunchField kModelSettings[] = {
     // The model.
     {[](S s) { return when(!s.model.attention.qkv_bias); }, {kNone, "model.model_config.is_llama_config"}},
-    {[](S s) { return when(s.model.attention.qkv_bias); }, {kNone, "model.model_config.is_qwen2_config"}},
-    {[](S s) { return when(s.model.attention.qkv_bias); }, {kNone, "model.model_config.attention_bias"}},
+    {[](S s) { return when(s.model.attention.qkv_bias); },
+     {kNone, "model.model_config.is_qwen2_config"},
+     [](V v, R r) { r.qkv_bias = r.qkv_bias || v.boolean(); }},
+    {[](S s) { return when(s.model.attention.qkv_bias); },
+     {kNone, "model.model_config.attention_bias"},
+     [](V v, R r) { r.qkv_bias = v.boolean(); }},
     {[](S s) -> JsonValue { return s.model.layers; },
-     {"--num-layers", "model.model_config.num_hidden_layers"}},
-    {[](S s) -> JsonValue { return s.model.hidden; }, {"--hidden-size", "model.model_config.hidden_size"}},
+     {"--num-layers", "model.model_config.num_hidden_layers"},
+     read_layers},
+    {[](S s) -> JsonValue { return s.model.hidden; },
+     {"--hidden-size", "model.model_config.hidden_size"},
+     read_size<&costmodel::ModelSpec::hidden>},
     {[](S s) -> JsonValue { return s.model.mlp.ffn; },
-     {"--ffn-hidden-size", "model.model_config.intermediate_size"}},
+     {"--ffn-hidden-size", "model.model_config.intermediate_size"},
+     [](V v, R r) { r.plan.model.mlp.ffn = v.integer(kDimension); }},
     {[](S s) -> JsonValue { return s.model.attention.heads; },
-     {"--num-attention-heads", "model.model_config.num_attention_heads"}},
+     {"--num-attention-heads", "model.model_config.num_attention_heads"},
+     read_attention<&costmodel::AttentionSpec::heads>},
     {[](S s) -> JsonValue { return s.model.attention.kv_heads; },
-     {kNone, "model.model_config.num_key_value_heads"}},
+     {kNone, "model.model_config.num_key_value_heads"},
+     read_attention<&costmodel::AttentionSpec::kv_heads>},
     {[](S s) { return when(grouped(s)); }, {"--group-query-attention"}},
-    {[](S s) { return only_if(grouped(s), s.model.attention.kv_heads); }, {"--num-query-groups"}},
-    {[](S s) { return only_if(!latent(s), s.model.attention.head_dim); }, {"--kv-channels"}},
-    {[](S s) { return when(latent(s)); }, {"--multi-latent-attention"}},
+    {[](S s) { return only_if(grouped(s), s.model.attention.kv_heads); },
+     {"--num-query-groups"},
+     read_attention<&costmodel::AttentionSpec::kv_heads>},
+    {[](S s) { return only_if(!latent(s), s.model.attention.head_dim); },
+     {"--kv-channels"},
+     read_attention<&costmodel::AttentionSpec::head_dim>},
+    {[](S s) { return when(latent(s)); },
+     {"--multi-latent-attention"},
+     [](V v, R r) {
+       if (v.boolean()) r.plan.model.attention.kind = AttentionKind::Latent;
+     }},
     {[](S s) {
        return only_if(latent(s) && s.model.attention.q_lora_rank > 0, s.model.attention.q_lora_rank);
      },
-     {"--q-lora-rank"}},
-    {[](S s) { return only_if(latent(s), s.model.attention.kv_lora_rank); }, {"--kv-lora-rank"}},
-    {[](S s) { return only_if(latent(s), s.model.attention.qk_nope_dim); }, {"--qk-head-dim"}},
-    {[](S s) { return only_if(latent(s), s.model.attention.qk_rope_dim); }, {"--qk-pos-emb-head-dim"}},
-    {[](S s) { return only_if(latent(s), s.model.attention.v_head_dim); }, {"--v-head-dim"}},
+     {"--q-lora-rank"},
+     read_attention<&costmodel::AttentionSpec::q_lora_rank>},
+    {[](S s) { return only_if(latent(s), s.model.attention.kv_lora_rank); },
+     {"--kv-lora-rank"},
+     read_attention<&costmodel::AttentionSpec::kv_lora_rank>},
+    {[](S s) { return only_if(latent(s), s.model.attention.qk_nope_dim); },
+     {"--qk-head-dim"},
+     read_attention<&costmodel::AttentionSpec::qk_nope_dim>},
+    {[](S s) { return only_if(latent(s), s.model.attention.qk_rope_dim); },
+     {"--qk-pos-emb-head-dim"},
+     read_attention<&costmodel::AttentionSpec::qk_rope_dim>},
+    {[](S s) { return only_if(latent(s), s.model.attention.v_head_dim); },
+     {"--v-head-dim"},
+     read_attention<&costmodel::AttentionSpec::v_head_dim>},
     {[](S s) -> JsonValue { return s.model.norm == costmodel::NormKind::Rms ? "RMSNorm" : "LayerNorm"; },
-     {"--normalization"}},
+     {"--normalization"},
+     [](V v, R r) {
+       constexpr FrameworkWord<costmodel::NormKind> kNorms[] = {{costmodel::NormKind::Rms, "RMSNorm"},
+                                                                {costmodel::NormKind::Layer, "LayerNorm"}};
+       r.plan.model.norm = meaning_of(kNorms, v);
+     }},
     {[](S s) -> JsonValue { return s.model.norm_epsilon; },
-     {"--norm-epsilon", "model.model_config.rms_norm_eps"}},
-    {[](S s) { return when(s.model.zero_centered_norm); }, {"--apply-layernorm-1p"}},
-    {[](S s) { return when(s.model.mlp.gated && is_silu(s)); }, {"--swiglu"}},
-    {[](S s) { return when(quick_gate(s)); }, {"--quick-geglu"}},
+     {"--norm-epsilon", "model.model_config.rms_norm_eps"},
+     [](V v, R r) {
+       r.plan.model.norm_epsilon = v.number({0, 1});
+     }},
+    {[](S s) { return when(s.model.zero_centered_norm); },
+     {"--apply-layernorm-1p"},
+     [](V v, R r) { r.plan.model.zero_centered_norm = v.boolean(); }},
+    {[](S s) { return when(s.model.mlp.gated && is_silu(s)); },
+     {"--swiglu"},
+     read_flag<&LaunchReading::gated>},
+    {[](S s) { return when(quick_gate(s)); }, {"--quick-geglu"}, read_flag<&LaunchReading::quick_gate>},
     {[](S s) {
        return when(!s.model.mlp.gated && s.model.mlp.activation == costmodel::Activation::ReluSquared);
      },
-     {"--squared-relu"}},
+     {"--squared-relu"},
+     read_flag<&LaunchReading::squared_relu>},
     {[](S s) { return only_if(s.model.mlp.clamp > 0, s.model.mlp.clamp); },
-     {"--activation-func-clamp-value"}},
+     {"--activation-func-clamp-value"},
+     [](V v, R r) { r.plan.model.mlp.clamp = v.number(kNotNegative); }},
     {[](S s) { return only_if(s.model.mlp.clamp > 0, 1.0); }, {"--glu-linear-offset"}},
     // Its fused bias and GELU is the approximation by tanh (megatron/core/fusions/fused_bias_gelu.py).
     {[](S s) {
        return when(!s.model.mlp.gated && s.model.mlp.activation == costmodel::Activation::Gelu &&
                    s.model.mlp.gelu == costmodel::GeluForm::Exact && has_linear_bias(s));
      },
-     {"--no-bias-gelu-fusion"}},
-    {[](S s) { return when(!has_linear_bias(s)); }, {"--disable-bias-linear"}},
-    {[](S s) { return when(s.model.attention.qkv_bias && !has_linear_bias(s)); }, {"--add-qkv-bias"}},
+     {"--no-bias-gelu-fusion"},
+     read_flag<&LaunchReading::no_gelu_fusion>},
+    {[](S s) { return when(!has_linear_bias(s)); },
+     {"--disable-bias-linear"},
+     read_flag<&LaunchReading::no_bias>},
+    {[](S s) { return when(s.model.attention.qkv_bias && !has_linear_bias(s)); },
+     {"--add-qkv-bias"},
+     read_flag<&LaunchReading::qkv_bias>},
     // Latent attention norms its compressed queries and keys.
-    {[](S s) { return when(s.model.attention.qk_norm || latent(s)); }, {"--qk-layernorm"}},
-    {[](S s) { return only_if(s.model.attention.sinks, "learnable"); }, {"--softmax-type"}},
-    {window, {"--window-size"}},
-    {windowed_layers, {"--window-attn-skip-freq"}},
-    {positions, {"--position-embedding-type"}},
-    {[](S s) { return only_if(rotary(s), std::lround(s.model.rotary.base)); }, {"--rotary-base"}},
-    {[](S s) { return only_if(rotary(s), s.model.rotary.base); }, {kNone, "model.model_config.rope_theta"}},
-    {[](S s) { return only_if(rotary(s), false); }, {kNone, "model.model_config.rope_interleaved"}},
+    {[](S s) { return when(s.model.attention.qk_norm || latent(s)); },
+     {"--qk-layernorm"},
+     [](V v, R r) { r.plan.model.attention.qk_norm = v.boolean(); }},
+    {[](S s) { return only_if(s.model.attention.sinks, "learnable"); },
+     {"--softmax-type"},
+     [](V v, R r) { r.plan.model.attention.sinks = v.text() == "learnable"; }},
+    {window, {"--window-size"}, read_window},
+    {windowed_layers, {"--window-attn-skip-freq"}, [](V v, R r) { r.windowed = text_in(v); }},
+    {positions,
+     {"--position-embedding-type"},
+     [](V v, R r) {
+       constexpr FrameworkWord<PositionKind> kKinds[] = {{PositionKind::Rotary, "rope"},
+                                                         {PositionKind::Rotary, "yarn"},
+                                                         {PositionKind::Learned, "learned_absolute"},
+                                                         {PositionKind::None, "none"}};
+       r.plan.model.positions = meaning_of(kKinds, v);
+     }},
+    {[](S s) { return only_if(rotary(s), std::lround(s.model.rotary.base)); },
+     {"--rotary-base"},
+     [](V v, R r) {
+       r.plan.model.rotary.base = v.number({1, 1e15});
+     }},
+    {[](S s) { return only_if(rotary(s), s.model.rotary.base); },
+     {kNone, "model.model_config.rope_theta"},
+     [](V v, R r) {
+       r.plan.model.rotary.base = v.number({1, 1e15});
+     }},
+    {[](S s) { return only_if(rotary(s), false); },
+     {kNone, "model.model_config.rope_interleaved"},
+     [](V v, R r) { r.plan.model.rotary.interleaved = v.boolean(); }},
     {[](S s) { return only_if(rotary(s) && s.model.rotary.share < 1, s.model.rotary.share); },
-     {"--rotary-percent"}},
+     {"--rotary-percent"},
+     [](V v, R r) { r.plan.model.rotary.share = v.number(kShare); }},
     // Latent attention reorders columns itself.
     {[](S s) { return when(rotary(s) && s.model.rotary.interleaved && !latent(s)); },
-     {"--rotary-interleaved"}},
-    {[](S s) { return when(scaled_like_llama3(s)); }, {"--use-rope-scaling"}},
-    {[](S s) { return only_if(scaled_like_llama3(s), s.model.rotary.factor); }, {"--rope-scaling-factor"}},
+     {"--rotary-interleaved"},
+     [](V v, R r) { r.plan.model.rotary.interleaved = v.boolean(); }},
+    {[](S s) { return when(scaled_like_llama3(s)); },
+     {"--use-rope-scaling"},
+     [](V v, R r) {
+       if (v.boolean()) r.plan.model.rotary.scaling = RopeScaling::Llama3;
+     }},
+    {[](S s) { return only_if(scaled_like_llama3(s), s.model.rotary.factor); },
+     {"--rope-scaling-factor"},
+     [](V v, R r) {
+       r.plan.model.rotary.factor = v.number({0, 1e6});
+     }},
     {[](S s) { return only_if(scaled_linearly(s), std::lround(s.model.rotary.factor)); },
-     {"--rotary-seq-len-interpolation-factor"}},
-    {[](S s) { return only_if(latent(s), latent_yarn(s) ? "yarn" : "rope"); }, {"--rope-type"}},
-    {[](S s) { return only_if(latent_yarn(s), s.model.rotary.factor); }, {"--rotary-scaling-factor"}},
+     {"--rotary-seq-len-interpolation-factor"},
+     [](V v, R r) {
+       r.plan.model.rotary.scaling = RopeScaling::Linear;
+       r.plan.model.rotary.factor = v.number({0, 1e6});
+     }},
+    {[](S s) { return only_if(latent(s), latent_yarn(s) ? "yarn" : "rope"); },
+     {"--rope-type"},
+     [](V v, R r) {
+       if (v.text() == "yarn") r.plan.model.rotary.scaling = RopeScaling::Yarn;
+     }},
+    {[](S s) { return only_if(latent_yarn(s), s.model.rotary.factor); },
+     {"--rotary-scaling-factor"},
+     [](V v, R r) {
+       r.plan.model.rotary.factor = v.number({0, 1e6});
+     }},
     {[](S s) { return only_if(s.model.attention.window > 0, s.model.attention.window); },
-     {kNone, "model.model_config.sliding_window_size"}},
+     {kNone, "model.model_config.sliding_window_size"},
+     [](V v, R r) { r.plan.model.attention.window = v.integer(kCount); }},
     {[](S s) -> JsonValue { return position_rows(s); },
-     {"--max-position-embeddings", "model.model_config.max_position_embeddings"}},
-    {[](S s) -> JsonValue { return s.model.vocab; }, {"--vocab-size", "model.model_config.vocab_size"}},
+     {"--max-position-embeddings", "model.model_config.max_position_embeddings"},
+     [](V v, R r) { r.plan.model.max_positions = v.integer(kDimension); }},
+    {[](S s) -> JsonValue { return s.model.vocab; },
+     {"--vocab-size", "model.model_config.vocab_size"},
+     [](V v, R r) { r.plan.model.vocab = v.integer(kDimension); }},
     {[](S s) -> JsonValue { return s.framework.vocab_multiple; },
      {"--make-vocab-size-divisible-by", "model.make_vocab_size_divisible_by"}},
-    {[](S s) { return when(!s.model.tied_embeddings); }, {"--untie-embeddings-and-output-weights"}},
+    {[](S s) { return when(!s.model.tied_embeddings); },
+     {"--untie-embeddings-and-output-weights"},
+     [](V v, R r) { r.plan.model.tied_embeddings = !v.boolean(); }},
     {[](S s) -> JsonValue { return s.model.tied_embeddings; },
-     {kNone, "model.model_config.tie_word_embeddings"}},
-    {[](S s) { return only_if(s.model.mtp_layers > 0, s.model.mtp_layers); }, {"--mtp-num-layers"}},
+     {kNone, "model.model_config.tie_word_embeddings"},
+     [](V v, R r) { r.plan.model.tied_embeddings = v.boolean(); }},
+    {[](S s) { return only_if(s.model.mtp_layers > 0, s.model.mtp_layers); },
+     {"--mtp-num-layers"},
+     [](V v, R r) {
+       r.plan.model.mtp_layers = v.small_integer({0, 1000});
+     }},
     {[](S s) { return only_if(s.model.is_moe(), s.model.moe.experts); },
-     {"--num-experts", "model.model_config.moe_config.num_experts"}},
+     {"--num-experts", "model.model_config.moe_config.num_experts"},
+     read_experts<&costmodel::MoeSpec::experts>},
     {[](S s) { return only_if(s.model.is_moe(), s.model.moe.top_k); },
-     {"--moe-router-topk", "model.model_config.moe_config.top_k"}},
-    {[](S s) { return only_if(s.model.is_moe(), s.model.moe.expert_ffn); }, {"--moe-ffn-hidden-size"}},
+     {"--moe-router-topk", "model.model_config.moe_config.top_k"},
+     read_experts<&costmodel::MoeSpec::top_k>},
+    {[](S s) { return only_if(s.model.is_moe(), s.model.moe.expert_ffn); },
+     {"--moe-ffn-hidden-size"},
+     read_experts<&costmodel::MoeSpec::expert_ffn>},
     {[](S s) { return only_if(s.model.moe.shared_ffn > 0, s.model.moe.shared_ffn); },
-     {"--moe-shared-expert-intermediate-size"}},
+     {"--moe-shared-expert-intermediate-size"},
+     read_experts<&costmodel::MoeSpec::shared_ffn>},
     {[](S s) { return only_if(s.model.is_moe(), s.model.moe.shared_ffn > 0); },
      {kNone, "model.model_config.moe_config.enable_shared_expert"}},
-    {expert_layers, {"--moe-layer-freq"}},
+    {expert_layers, {"--moe-layer-freq"}, [](V v, R r) { r.layer_experts = text_in(v); }},
     {[](S s) {
        return only_if(s.model.is_moe(), s.model.moe.score == RouterScore::Sigmoid ? "sigmoid" : "softmax");
      },
-     {"--moe-router-score-function"}},
-    {[](S s) { return when(softmax_of_all(s)); }, {"--moe-router-pre-softmax"}},
-    {[](S s) { return only_if(grouped_experts(s), s.model.moe.groups); }, {"--moe-router-num-groups"}},
-    {[](S s) { return only_if(grouped_experts(s), s.model.moe.top_groups); }, {"--moe-router-group-topk"}},
+     {"--moe-router-score-function"},
+     [](V v, R r) {
+       constexpr FrameworkWord<RouterScore> kScores[] = {{RouterScore::Sigmoid, "sigmoid"},
+                                                         {RouterScore::Softmax, "softmax"}};
+       r.plan.model.moe.score = meaning_of(kScores, v);
+     }},
+    {[](S s) { return when(softmax_of_all(s)); },
+     {"--moe-router-pre-softmax"},
+     [](V v, R r) { r.plan.model.moe.renormalise = !v.boolean(); }},
+    {[](S s) { return only_if(grouped_experts(s), s.model.moe.groups); },
+     {"--moe-router-num-groups"},
+     read_experts<&costmodel::MoeSpec::groups>},
+    {[](S s) { return only_if(grouped_experts(s), s.model.moe.top_groups); },
+     {"--moe-router-group-topk"},
+     read_experts<&costmodel::MoeSpec::top_groups>},
     {[](S s) {
        return only_if(s.model.is_moe() && s.model.moe.weight_factor != 1, s.model.moe.weight_factor);
      },
-     {"--moe-router-topk-scaling-factor"}},
-    {[](S s) { return when(s.model.moe.router_correction); }, {"--moe-router-enable-expert-bias"}},
-    {balance_kind, {"--moe-router-load-balancing-type"}},
+     {"--moe-router-topk-scaling-factor"},
+     [](V v, R r) {
+       r.plan.model.moe.weight_factor = v.number({0, 1e6});
+     }},
+    {[](S s) { return when(s.model.moe.router_correction); },
+     {"--moe-router-enable-expert-bias"},
+     [](V v, R r) { r.plan.model.moe.router_correction = v.boolean(); }},
+    {balance_kind, {"--moe-router-load-balancing-type"}, read_kind_of_balance},
     {[](S s) { return only_if(s.model.is_moe(), s.model.moe.balance_coefficient); },
-     {"--moe-aux-loss-coeff"}},
+     {"--moe-aux-loss-coeff"},
+     [](V v, R r) {
+       r.plan.model.moe.balance_coefficient = v.number({0, 1e6});
+     }},
     {[](S s) { return only_if(s.model.is_moe(), "alltoall"); },
      {"--moe-token-dispatcher-type", "model.model_config.moe_config.token_dispatcher_type"}},
     // validate_args knows grouped products in bf16 alone.
@@ -221,7 +387,10 @@ constexpr LaunchField kModelSettings[] = {
      },
      {"--moe-grouped-gemm"}},
     {[](S s) { return only_if(s.recipe.routing.capacity_factor > 0, s.recipe.routing.capacity_factor); },
-     {"--moe-expert-capacity-factor"}},
+     {"--moe-expert-capacity-factor"},
+     [](V v, R r) {
+       r.plan.recipe.routing.capacity_factor = v.number({0, 1e6});
+     }},
 };
 
 }  // namespace

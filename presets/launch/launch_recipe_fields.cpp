@@ -2,6 +2,7 @@
 
 #include "costmodel/units/ceil_div.h"
 #include "presets/launch/launch_fields.h"
+#include "presets/launch/launch_reading.h"
 #include "presets/launch/launch_words.h"
 
 namespace hexaplan::presets {
@@ -15,6 +16,8 @@ using costmodel::Scenario;
 namespace {
 
 using S = const Scenario&;
+using V = const ValueReader&;
+using R = LaunchReading&;
 
 // --- the step ---
 
@@ -24,20 +27,20 @@ DType gradient_dtype(S s) {
 bool half(S s) {
   return costmodel::activation_dtype(s.recipe.precision) != DType::Fp32;
 }
+constexpr FrameworkWord<DType> kTorchTypes[] = {
+    {DType::Bf16, "bfloat16"}, {DType::Fp16, "float16"}, {DType::Fp32, "float32"}};
 JsonValue torch_dtype(S s) {
-  constexpr FrameworkWord<DType> kWords[] = {
-      {DType::Bf16, "bfloat16"}, {DType::Fp16, "float16"}, {DType::Fp32, "float32"}};
-  return word_of(kWords, costmodel::activation_dtype(s.recipe.precision));
+  return word_of(kTorchTypes, costmodel::activation_dtype(s.recipe.precision));
 }
 JsonValue fp8_recipe(S s) {
   constexpr FrameworkWord<Precision> kWords[] = {
       {Precision::Fp8, "tensorwise"}, {Precision::Fp8Block, "blockwise"}, {Precision::Mxfp8, "mxfp8"}};
   return word_of(kWords, s.recipe.precision);
 }
+constexpr FrameworkWord<Precision> kConverters[] = {{Precision::Fp8, "quantize.linear.float8"},
+                                                    {Precision::Mxfp8, "quantize.linear.mx"}};
 JsonValue converters(S s) {
-  constexpr FrameworkWord<Precision> kWords[] = {{Precision::Fp8, "quantize.linear.float8"},
-                                                 {Precision::Mxfp8, "quantize.linear.mx"}};
-  const JsonValue word = word_of(kWords, s.recipe.precision);
+  const JsonValue word = word_of(kConverters, s.recipe.precision);
   return word.is_null() ? word : JsonValue{JsonArray{word}};
 }
 JsonValue steps(S s) {
@@ -72,18 +75,18 @@ JsonValue recompute_layers(S s) {
   if (mode(s) == RecomputeMode::Full) return 1;
   return only_if(mode(s) == RecomputeMode::Layers, s.recipe.recompute.layers);
 }
+constexpr FrameworkWord<std::uint16_t> kModuleWords[] = {
+    {costmodel::kRecomputeCoreAttention, "core_attn"},
+    {costmodel::kRecomputeNorm, "layernorm"},
+    {costmodel::kRecomputeMlaUpProjection, "mla_up_proj"},
+    {costmodel::kRecomputeMlp, "mlp"},
+    {costmodel::kRecomputeMoe, "moe"},
+    {costmodel::kRecomputeMoeActivation, "moe_act"},
+    {costmodel::kRecomputeSharedExperts, "shared_experts"}};
 JsonValue recompute_modules(S s) {
   if (mode(s) != RecomputeMode::SelectiveModules) return {};
-  constexpr FrameworkWord<std::uint16_t> kModules[] = {
-      {costmodel::kRecomputeCoreAttention, "core_attn"},
-      {costmodel::kRecomputeNorm, "layernorm"},
-      {costmodel::kRecomputeMlaUpProjection, "mla_up_proj"},
-      {costmodel::kRecomputeMlp, "mlp"},
-      {costmodel::kRecomputeMoe, "moe"},
-      {costmodel::kRecomputeMoeActivation, "moe_act"},
-      {costmodel::kRecomputeSharedExperts, "shared_experts"}};
   JsonArray list;
-  for (const auto& row : kModules) {
+  for (const auto& row : kModuleWords) {
     if ((s.recipe.recompute.modules & row.value) != 0) list.emplace_back(row.word);
   }
   return list;
@@ -97,110 +100,237 @@ JsonValue checkpoint_mode(S s) {
 
 // --- optimizers ---
 
+constexpr FrameworkWord<Optimizer> kMegatronOptimizers[] = {{Optimizer::AdamW, "adam"},
+                                                            {Optimizer::Sgd, "sgd"}};
 JsonValue megatron_optimizer(S s) {
-  constexpr FrameworkWord<Optimizer> kWords[] = {{Optimizer::AdamW, "adam"}, {Optimizer::Sgd, "sgd"}};
-  return word_of(kWords, s.recipe.optimizer);
+  return word_of(kMegatronOptimizers, s.recipe.optimizer);
 }
+constexpr FrameworkWord<Optimizer> kNanotronOptimizers[] = {{Optimizer::AdamW, "adamW"},
+                                                            {Optimizer::Sgd, "sgd"}};
 JsonValue nanotron_optimizer(S s) {
-  constexpr FrameworkWord<Optimizer> kWords[] = {{Optimizer::AdamW, "adamW"}, {Optimizer::Sgd, "sgd"}};
-  return word_of(kWords, s.recipe.optimizer);
+  return word_of(kNanotronOptimizers, s.recipe.optimizer);
 }
+constexpr FrameworkWord<Optimizer> kTorchOptimizers[] = {{Optimizer::AdamW, "AdamW"}};
 JsonValue torch_optimizer(S s) {
-  constexpr FrameworkWord<Optimizer> kWords[] = {{Optimizer::AdamW, "AdamW"}};
-  return word_of(kWords, s.recipe.optimizer);
+  return word_of(kTorchOptimizers, s.recipe.optimizer);
 }
+constexpr FrameworkWord<Optimizer> kDeepSpeedOptimizers[] = {{Optimizer::AdamW, "AdamW"},
+                                                             {Optimizer::Lion, "Lion"},
+                                                             {Optimizer::Lamb, "Lamb"},
+                                                             {Optimizer::Sgd, "SGD"}};
 JsonValue deepspeed_optimizer(S s) {
-  constexpr FrameworkWord<Optimizer> kWords[] = {{Optimizer::AdamW, "AdamW"},
-                                                 {Optimizer::Lion, "Lion"},
-                                                 {Optimizer::Lamb, "Lamb"},
-                                                 {Optimizer::Sgd, "SGD"}};
-  return word_of(kWords, s.recipe.optimizer);
+  return word_of(kDeepSpeedOptimizers, s.recipe.optimizer);
+}
+
+// --- as they are read ---
+
+constexpr IntegerRange kBatchRange{1, 1'000'000'000};
+
+template <costmodel::OffloadTarget target>
+void read_offload(V v, R r) {
+  if (v.boolean()) r.plan.recipe.offload = static_cast<std::uint8_t>(r.plan.recipe.offload | target);
+}
+template <costmodel::OffloadTarget target>
+void read_offload_device(V v, R r) {
+  constexpr FrameworkWord<int> kDevices[] = {{0, "none"}, {1, "cpu"}, {2, "nvme"}};
+  const int device = meaning_of(kDevices, v);
+  if (device == 0) return;
+  r.plan.recipe.offload = static_cast<std::uint8_t>(r.plan.recipe.offload | target);
+  if (device == 2) r.plan.recipe.offload_device = costmodel::OffloadDevice::Nvme;
+}
+void read_converters(V v, R r) {
+  for (const ValueReader& element : v.elements()) {
+    for (const auto& row : kConverters) {
+      if (element.text() == row.word) r.plan.recipe.precision = row.value;
+    }
+  }
+}
+void read_modules(V v, R r) {
+  std::uint16_t modules = 0;
+  const auto add = [&](const ValueReader& one) {
+    modules = static_cast<std::uint16_t>(modules | meaning_of(kModuleWords, one));
+  };
+  if (v.json().get_if<JsonArray>() == nullptr) {
+    add(v);
+  } else {
+    for (const ValueReader& element : v.elements()) add(element);
+  }
+  r.plan.recipe.recompute.modules = modules;
+}
+template <std::optional<double> LaunchReading::*chance>
+void read_dropout(V v, R r) {
+  r.*chance = v.number(kShare);
 }
 
 // Keys: Megatron-LM, nanotron, torchtitan, DeepSpeed; their sources stand in launch_formats().
 constexpr LaunchField kRecipeSettings[] = {
     // The step.
     {[](S s) -> JsonValue { return s.recipe.global_batch; },
-     {"--global-batch-size", kNone, "training.global_batch_size", "train_batch_size"}},
+     {"--global-batch-size", kNone, "training.global_batch_size", "train_batch_size"},
+     [](V v, R r) {
+       r.plan.recipe.global_batch = v.integer({-1, kBatchRange.high});
+     }},
     {[](S s) -> JsonValue { return s.recipe.micro_batch; },
-     {"--micro-batch-size", "tokens.micro_batch_size", kNone, "train_micro_batch_size_per_gpu"}},
+     {"--micro-batch-size", "tokens.micro_batch_size", kNone, "train_micro_batch_size_per_gpu"},
+     [](V v, R r) { r.plan.recipe.micro_batch = v.integer(kBatchRange); }},
     {[](S s) -> JsonValue {
        return s.layout.pp > 1 ? s.recipe.global_batch / s.layout.dp : s.recipe.micro_batch;
      },
-     {kNone, kNone, "training.local_batch_size"}},
+     {kNone, kNone, "training.local_batch_size"},
+     [](V v, R r) { r.local_batch = v.integer(kBatchRange); }},
     {[](S s) -> JsonValue { return costmodel::microbatches_per_step(s); },
-     {kNone, "tokens.batch_accumulation_per_replica", kNone, "gradient_accumulation_steps"}},
+     {kNone, "tokens.batch_accumulation_per_replica", kNone, "gradient_accumulation_steps"},
+     [](V v, R r) { r.accumulation = v.integer(kBatchRange); }},
     {[](S s) -> JsonValue { return s.recipe.sequence; },
-     {"--seq-length", "tokens.sequence_length", "training.seq_len"}},
-    {steps, {"--train-iters", "tokens.train_steps", "training.steps"}},
-    {[](S s) { return when(half(s) && s.recipe.precision != Precision::Fp16); }, {"--bf16"}},
-    {[](S s) { return when(s.recipe.precision == Precision::Fp16); }, {"--fp16"}},
-    {[](S s) { return only_if(!fp8_recipe(s).is_null(), "hybrid"); }, {"--fp8-format"}},
-    {fp8_recipe, {"--fp8-recipe"}},
-    {[](S s) { return only_if(s.recipe.precision == Precision::Nvfp4, "e2m1"); }, {"--fp4-format"}},
-    {torch_dtype, {kNone, "model.dtype", "training.mixed_precision_param"}},
-    {converters, {kNone, kNone, "model.converters"}},
+     {"--seq-length", "tokens.sequence_length", "training.seq_len"},
+     [](V v, R r) { r.plan.recipe.sequence = v.integer(kBatchRange); }},
+    {steps,
+     {"--train-iters", "tokens.train_steps", "training.steps"},
+     [](V v, R r) { r.steps = v.integer(kCount); }},
     {[](S s) { return when(half(s) && s.recipe.precision != Precision::Fp16); },
-     {kNone, kNone, kNone, "bf16.enabled"}},
-    {[](S s) { return when(s.recipe.precision == Precision::Fp16); }, {kNone, kNone, kNone, "fp16.enabled"}},
+     {"--bf16"},
+     [](V v, R r) { r.brain = v.boolean(); }},
+    {[](S s) { return when(s.recipe.precision == Precision::Fp16); },
+     {"--fp16"},
+     [](V v, R r) { r.half = v.boolean(); }},
+    {[](S s) { return only_if(!fp8_recipe(s).is_null(), "hybrid"); },
+     {"--fp8-format"},
+     [](V v, R r) { r.fp8 = !v.text().empty(); }},
+    {fp8_recipe, {"--fp8-recipe"}, [](V v, R r) { r.fp8_recipe = v.text(); }},
+    {[](S s) { return only_if(s.recipe.precision == Precision::Nvfp4, "e2m1"); },
+     {"--fp4-format"},
+     [](V v, R r) { r.fp4 = !v.text().empty(); }},
+    {torch_dtype,
+     {kNone, "model.dtype", "training.mixed_precision_param"},
+     [](V v, R r) {
+       const DType type = meaning_of(kTorchTypes, v);
+       r.brain = type == DType::Bf16;
+       r.half = type == DType::Fp16;
+     }},
+    {converters, {kNone, kNone, "model.converters"}, read_converters},
+    {[](S s) { return when(half(s) && s.recipe.precision != Precision::Fp16); },
+     {kNone, kNone, kNone, "bf16.enabled"},
+     [](V v, R r) { r.brain = v.boolean(); }},
+    {[](S s) { return when(s.recipe.precision == Precision::Fp16); },
+     {kNone, kNone, kNone, "fp16.enabled"},
+     [](V v, R r) { r.half = v.boolean(); }},
     {[](S s) { return when(half(s) && gradient_dtype(s) == DType::Fp32); },
-     {"--accumulate-allreduce-grads-in-fp32"}},
-    {[](S s) { return when(gradient_dtype(s) == DType::Bf16); }, {"--grad-reduce-in-bf16"}},
+     {"--accumulate-allreduce-grads-in-fp32"},
+     [](V v, R r) { r.gradients_in_fp32 = v.boolean(); }},
+    {[](S s) { return when(gradient_dtype(s) == DType::Bf16); },
+     {"--grad-reduce-in-bf16"},
+     [](V v, R r) { r.gradients_in_bf16 = v.boolean(); }},
     {[](S s) -> JsonValue { return half(s) && gradient_dtype(s) == DType::Fp32; },
-     {kNone, "optimizer.accumulate_grad_in_fp32"}},
+     {kNone, "optimizer.accumulate_grad_in_fp32"},
+     [](V v, R r) { r.gradients_in_fp32 = v.boolean(); }},
     {[](S s) {
        constexpr FrameworkWord<DType> kWords[] = {
            {DType::Fp32, "fp32"}, {DType::Bf16, "bf16"}, {DType::Fp16, "fp16"}};
        return word_of(kWords, gradient_dtype(s));
      },
-     {kNone, kNone, kNone, "data_types.grad_accum_dtype"}},
+     {kNone, kNone, kNone, "data_types.grad_accum_dtype"},
+     [](V v, R r) {
+       constexpr FrameworkWord<DType> kWords[] = {
+           {DType::Fp32, "fp32"}, {DType::Bf16, "bf16"}, {DType::Fp16, "fp16"}};
+       r.plan.recipe.gradient_dtype = meaning_of(kWords, v);
+     }},
     {[](S s) { return only_if(gradient_dtype(s) == DType::Fp32, "float32"); },
-     {kNone, kNone, "training.mixed_precision_reduce"}},
-    {megatron_optimizer, {"--optimizer"}},
-    {nanotron_optimizer, {kNone, "optimizer.optimizer_factory.name"}},
-    {torch_optimizer, {kNone, kNone, "optimizer.name"}},
-    {deepspeed_optimizer, {kNone, kNone, kNone, "optimizer.type"}},
+     {kNone, kNone, "training.mixed_precision_reduce"},
+     [](V v, R r) { r.plan.recipe.gradient_dtype = meaning_of(kTorchTypes, v); }},
+    {megatron_optimizer,
+     {"--optimizer"},
+     [](V v, R r) { r.plan.recipe.optimizer = meaning_of(kMegatronOptimizers, v); }},
+    {nanotron_optimizer,
+     {kNone, "optimizer.optimizer_factory.name"},
+     [](V v, R r) { r.plan.recipe.optimizer = meaning_of(kNanotronOptimizers, v); }},
+    {torch_optimizer,
+     {kNone, kNone, "optimizer.name"},
+     [](V v, R r) { r.plan.recipe.optimizer = meaning_of(kTorchOptimizers, v); }},
+    {deepspeed_optimizer,
+     {kNone, kNone, kNone, "optimizer.type"},
+     [](V v, R r) { r.plan.recipe.optimizer = meaning_of(kDeepSpeedOptimizers, v); }},
     {[](S s) { return when(s.recipe.optimizer_in_backward); },
-     {kNone, kNone, "optimizer.early_step_in_backward"}},
-    {[](S s) -> JsonValue { return std::min(s.layout.sharding.stage, 1); }, {kNone, "optimizer.zero_stage"}},
+     {kNone, kNone, "optimizer.early_step_in_backward"},
+     [](V v, R r) { r.plan.recipe.optimizer_in_backward = v.boolean(); }},
+    {[](S s) -> JsonValue { return std::min(s.layout.sharding.stage, 1); },
+     {kNone, "optimizer.zero_stage"},
+     [](V v, R r) {
+       r.plan.layout.sharding.stage = v.small_integer({0, 1});
+     }},
     // DeepSpeed's own ways of sharding.
     {[](S s) -> JsonValue { return s.layout.sharding.stage; },
-     {kNone, kNone, kNone, "zero_optimization.stage"}},
+     {kNone, kNone, kNone, "zero_optimization.stage"},
+     [](V v, R r) {
+       r.plan.layout.sharding.stage = v.small_integer({0, 3});
+     }},
     {[](S s) { return only_if(s.layout.sharding.hpz > 1, s.layout.sharding.hpz); },
-     {kNone, kNone, kNone, "zero_optimization.zero_hpz_partition_size"}},
+     {kNone, kNone, kNone, "zero_optimization.zero_hpz_partition_size"},
+     [](V v, R r) {
+       const int size = v.small_integer(kDegreeRange);
+       r.plan.layout.sharding.hpz = size > 1 ? size : 0;
+     }},
     {[](S s) { return when(s.layout.sharding.quantized_weights); },
-     {kNone, kNone, kNone, "zero_optimization.zero_quantized_weights"}},
+     {kNone, kNone, kNone, "zero_optimization.zero_quantized_weights"},
+     [](V v, R r) { r.plan.layout.sharding.quantized_weights = v.boolean(); }},
     {[](S s) { return when(s.layout.sharding.quantized_gradients); },
-     {kNone, kNone, kNone, "zero_optimization.zero_quantized_gradients"}},
+     {kNone, kNone, kNone, "zero_optimization.zero_quantized_gradients"},
+     [](V v, R r) { r.plan.layout.sharding.quantized_gradients = v.boolean(); }},
     {[](S s) { return offload_device(s, costmodel::kOffloadOptimizer); },
-     {kNone, kNone, kNone, "zero_optimization.offload_optimizer.device"}},
+     {kNone, kNone, kNone, "zero_optimization.offload_optimizer.device"},
+     read_offload_device<costmodel::kOffloadOptimizer>},
     {[](S s) { return offload_device(s, costmodel::kOffloadParameters); },
-     {kNone, kNone, kNone, "zero_optimization.offload_param.device"}},
-    {[](S s) { return when(offloads(s, costmodel::kOffloadOptimizer)); }, {"--optimizer-cpu-offload"}},
+     {kNone, kNone, kNone, "zero_optimization.offload_param.device"},
+     read_offload_device<costmodel::kOffloadParameters>},
+    {[](S s) { return when(offloads(s, costmodel::kOffloadOptimizer)); },
+     {"--optimizer-cpu-offload"},
+     read_offload<costmodel::kOffloadOptimizer>},
     {[](S s) { return when(offloads(s, costmodel::kOffloadOptimizer)); },
      {"--use-precision-aware-optimizer"}},
     {[](S s) { return when(offloads(s, costmodel::kOffloadParameters)); },
-     {kNone, kNone, "training.enable_cpu_offload"}},
+     {kNone, kNone, "training.enable_cpu_offload"},
+     read_offload<costmodel::kOffloadParameters>},
     // Memory against time.
-    {granularity, {"--recompute-granularity"}},
-    {recompute_method, {"--recompute-method"}},
-    {recompute_layers, {"--recompute-num-layers"}},
-    {recompute_modules, {"--recompute-modules"}},
+    {granularity, {"--recompute-granularity"}, [](V v, R r) { r.granularity = v.text(); }},
+    {recompute_method, {"--recompute-method"}, [](V v, R r) { r.method = v.text(); }},
+    {recompute_layers, {"--recompute-num-layers"}, [](V v, R r) { r.recompute_count = v.integer(kCount); }},
+    {recompute_modules, {"--recompute-modules"}, read_modules},
     {[](S s) { return when(s.layout.partition_activations); },
-     {"--distribute-saved-activations", kNone, kNone, "activation_checkpointing.partition_activations"}},
+     {"--distribute-saved-activations", kNone, kNone, "activation_checkpointing.partition_activations"},
+     [](V v, R r) { r.plan.layout.partition_activations = v.boolean(); }},
     {[](S s) { return when(offloads(s, costmodel::kOffloadActivations)); },
-     {kNone, kNone, kNone, "activation_checkpointing.cpu_checkpointing"}},
-    {[](S s) -> JsonValue { return mode(s) == RecomputeMode::Full; }, {kNone, "parallelism.recompute_layer"}},
-    {checkpoint_mode, {kNone, kNone, "activation_checkpoint.mode"}},
+     {kNone, kNone, kNone, "activation_checkpointing.cpu_checkpointing"},
+     read_offload<costmodel::kOffloadActivations>},
+    {[](S s) -> JsonValue { return mode(s) == RecomputeMode::Full; },
+     {kNone, "parallelism.recompute_layer"},
+     [](V v, R r) { r.granularity = v.boolean() ? "full" : ""; }},
+    {checkpoint_mode,
+     {kNone, kNone, "activation_checkpoint.mode"},
+     [](V v, R r) { r.granularity = v.text(); }},
     {[](S s) { return only_if(mode(s) == RecomputeMode::SelectiveOperators, "op"); },
-     {kNone, kNone, "activation_checkpoint.selective_ac_option"}},
+     {kNone, kNone, "activation_checkpoint.selective_ac_option"},
+     [](V v, R r) { r.method = text_in(v); }},
     {[](S s) -> JsonValue {
        return s.recipe.attention == costmodel::AttentionKernel::Flash ? "flash" : "unfused";
      },
-     {"--attention-backend"}},
-    {[](S s) { return when(costmodel::fuses_cross_entropy(s)); }, {"--cross-entropy-loss-fusion"}},
-    {[](S s) -> JsonValue { return s.recipe.dropout; }, {"--attention-dropout"}},
-    {[](S s) -> JsonValue { return s.recipe.dropout; }, {"--hidden-dropout"}},
+     {"--attention-backend"},
+     [](V v, R r) {
+       using costmodel::AttentionKernel;
+       constexpr FrameworkWord<AttentionKernel> kBackends[] = {{AttentionKernel::Flash, "flash"},
+                                                               {AttentionKernel::Flash, "fused"},
+                                                               {AttentionKernel::Flash, "auto"},
+                                                               {AttentionKernel::Unfused, "unfused"},
+                                                               {AttentionKernel::FusedSoftmax, "local"}};
+       r.plan.recipe.attention = meaning_of(kBackends, v);
+     }},
+    {[](S s) { return when(costmodel::fuses_cross_entropy(s)); },
+     {"--cross-entropy-loss-fusion"},
+     [](V v, R r) { r.fused_loss = v.boolean(); }},
+    {[](S s) -> JsonValue { return s.recipe.dropout; },
+     {"--attention-dropout"},
+     read_dropout<&LaunchReading::attention_dropout>},
+    {[](S s) -> JsonValue { return s.recipe.dropout; },
+     {"--hidden-dropout"},
+     read_dropout<&LaunchReading::hidden_dropout>},
 };
 
 }  // namespace

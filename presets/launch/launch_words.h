@@ -1,9 +1,11 @@
 #pragma once
 #include <cstddef>
 #include <string_view>
+#include <vector>
 
 #include "costmodel/spec/scenario.h"
 #include "presets/json/json_value.h"
+#include "presets/json/object_reader.h"
 
 namespace hexaplan::presets {
 
@@ -32,9 +34,22 @@ template <class E, std::size_t N>
   }
   return {};
 }
+/// The value that a word stands for. InputError that lists the words.
+template <class E, std::size_t N>
+[[nodiscard]] E meaning_of(const FrameworkWord<E> (&table)[N], const ValueReader& value) {
+  std::vector<std::string_view> words;
+  for (const FrameworkWord<E>& row : table) words.emplace_back(row.word);
+  return table[value.choice_index(words)].value;
+}
 /// No such setting.
 inline constexpr std::string_view kNone;
 
+inline constexpr IntegerRange kDegreeRange{1, 1'000'000};
+/// Text, also where it looks like a number.
+[[nodiscard]] inline std::string text_in(const ValueReader& value) {
+  const auto* text = value.json().get_if<std::string>();
+  return text != nullptr ? *text : to_text(value.json(), JsonStyle::Compact);
+}
 /// Replicas of the sharded state.
 [[nodiscard]] inline int state_replicas(const costmodel::Scenario& s) {
   return s.layout.dp * s.layout.cp / s.layout.shard_ranks();

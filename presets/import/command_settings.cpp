@@ -1,0 +1,229 @@
+#include "presets/import/command_settings.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include "costmodel/units/parse_number.h"
+
+namespace hexaplan::presets {
+namespace {
+
+using Words = std::vector<ShellWord>;
+
+/// Of a launcher's options and of sbatch's: what they count.
+enum class World { Nodes, PerNode, Processes, Tasks, TasksPerNode, Gres, None };
+struct WorldOption {
+  std::string_view name;  // with '_' for '-'
+  World counts;
+};
+constexpr WorldOption kWorldOptions[] = {
+    {"--nnodes", World::Nodes},
+    {"--nproc_per_node", World::PerNode},
+    {"--num_processes", World::Processes},
+    {"--num_machines", World::Nodes},
+    {"--num_nodes", World::Nodes},
+    {"--num_gpus", World::PerNode},
+    {"--nodes", World::Nodes},
+    {"-N", World::Nodes},
+    {"--gpus_per_node", World::PerNode},
+    {"--gres", World::Gres},
+    {"--ntasks_per_node", World::TasksPerNode},
+    {"--ntasks", World::Tasks},
+    {"-n", World::Tasks},
+    {"--gpus", World::Processes},
+    {"--gpus_per_task", World::None},
+};
+
+/// "--nproc-per-node" and "--nproc_per_node" are one.
+std::string with_underscores(std::string_view flag) {
+  std::string name{flag};
+  if (name.starts_with("--")) std::replace(name.begin() + 2, name.end(), '-', '_');
+  return name;
+}
+bool is_flag(const std::string& word) {
+  if (word.size() < 2 || word[0] != '-') return false;
+  return word[1] == '-' ? word.size() > 2
+                        : std::string_view{"0123456789."}.find(word[1]) == std::string_view::npos;
+}
+bool is_configuration(std::string_view word) {
+  for (const std::string_view ending : {".json", ".yaml", ".yml", ".toml"}) {
+    if (word.ends_with(ending)) return true;
+  }
+  return false;
+}
+/// What a shell drops when it is not set: "$EXTRA_ARGS" as a word of its own.
+bool is_left_out(const ShellWord& word) {
+  return !word.known && word.text == "…";
+}
+
+/// Where the program stands: a Python file, -m and a module, or a program that trains.
+std::optional<std::size_t> program_of(const Words& words) {
+  constexpr std::array kPrograms = {std::string_view{"llamafactory-cli"}, std::string_view{"axolotl"},
+                                    std::string_view{"trl"}};
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i].text;
+    if (word.ends_with(".py") && !is_flag(word)) return i;
+    if (word == "-m" && i + 1 < words.size()) {
+      const std::string& module = words[i + 1].text;
+      const bool launches = module == "torch.distributed.run" || module == "torch.distributed.launch" ||
+                            module == "accelerate.commands.launch" || module == "deepspeed.launcher.runner";
+      if (!launches) return i + 1;
+    }
+    const std::string_view name = std::string_view{word}.substr(
+        word.find_last_of('/') == std::string::npos ? 0 : word.find_last_of('/') + 1);
+    if (std::find(kPrograms.begin(), kPrograms.end(), name) != kPrograms.end()) return i;
+  }
+  return std::nullopt;
+}
+
+/// Flags with their values, from `begin` on; words that are no flag's are listed in `others`.
+std::vector<Setting> flags_of(const Words& words, std::size_t begin, std::size_t end, const std::string& file,
+                              std::vector<ShellWord>& others) {
+  std::vector<Setting> settings;
+  for (std::size_t i = begin; i < end;) {
+    const ShellWord& word = words[i];
+    if (!is_flag(word.text)) {
+      if (!is_left_out(word)) others.push_back(word);
+      ++i;
+      continue;
+    }
+    const std::size_t equals = word.text.find('=');
+    if (equals != std::string::npos) {
+      const JsonValue value =
+          word.known ? value_of_word(std::string_view{word.text}.substr(equals + 1)) : JsonValue{};
+      settings.push_back({word.text.substr(0, equals), value, file, word.line});
+      ++i;
+      continue;
+    }
+    JsonArray values;
+    bool known = true;
+    std::size_t next = i + 1;
+    for (; next < end && !is_flag(words[next].text); ++next) {
+      // A left-out word behind a value, or as the last, is more likely a list of further options.
+      if (is_left_out(words[next]) && (next > i + 1 || next + 1 == end)) continue;
+      values.push_back(value_of_word(words[next].text));
+      known = known && words[next].known;
+    }
+    JsonValue value = values.empty()       ? JsonValue{true}
+                      : values.size() == 1 ? values.front()
+                                           : JsonValue{values};
+    settings.push_back({word.text, known ? std::move(value) : JsonValue{}, file, word.line});
+    i = next;
+  }
+  return settings;
+}
+
+struct Counts {
+  std::int64_t nodes = 0, per_node = 0, processes = 0, tasks = 0, tasks_per_node = 0, card_per_node = 0;
+};
+
+/// Takes "8", "1:8", "h100:8" or "gpu:h100:8".
+void count_world(const Setting& setting, World counts, Counts& into, std::string& gpu) {
+  const auto* text = setting.value.get_if<std::string>();
+  std::optional<std::int64_t> number;
+  if (const auto* whole = setting.value.get_if<std::int64_t>()) {
+    number = *whole;
+  } else if (text != nullptr) {
+    const std::size_t colon = text->find_last_of(':');
+    number = costmodel::parse_number<std::int64_t>(
+        std::string_view{*text}.substr(colon == std::string::npos ? 0 : colon + 1));
+    std::string type = colon == std::string::npos ? "" : text->substr(0, colon);
+    if (type.starts_with("gpu:")) type.erase(0, 4);
+    if (!type.empty() && type != "gpu" && !costmodel::parse_number<std::int64_t>(type)) gpu = type;
+  }
+  if (!number || *number < 1 || *number > 10'000'000) return;
+  switch (counts) {
+    case World::Nodes:
+      into.nodes = *number;
+      break;
+    case World::PerNode:
+      into.per_node = *number;
+      break;
+    case World::Processes:
+      into.processes = *number;
+      break;
+    case World::Tasks:
+      into.tasks = *number;
+      break;
+    case World::TasksPerNode:
+      into.tasks_per_node = *number;
+      break;
+    case World::Gres:
+      into.card_per_node = *number;
+      break;
+    case World::None:
+      break;
+  }
+}
+
+void take_world(const std::vector<Setting>& options, Counts& counts, LaunchCommand& command) {
+  for (const Setting& option : options) {
+    const std::string name = with_underscores(option.key);
+    for (const WorldOption& row : kWorldOptions) {
+      if (row.name != name || row.counts == World::None) continue;
+      count_world(option, row.counts, counts, command.gpu);
+      command.world.push_back(option);
+    }
+  }
+}
+
+/// The launcher's own options come first, then sbatch's.
+void size_world(const Counts& launcher, const Counts& batch, LaunchCommand& command) {
+  const auto first = [](std::initializer_list<std::int64_t> values) {
+    for (const std::int64_t value : values) {
+      if (value > 0) return value;
+    }
+    return std::int64_t{0};
+  };
+  const std::int64_t nodes = first({launcher.nodes, batch.nodes, 1});
+  command.gpus_per_node = first({launcher.per_node, batch.per_node, batch.card_per_node,
+                                 launcher.card_per_node, launcher.tasks_per_node, batch.tasks_per_node});
+  const bool one_task_per_gpu = launcher.per_node == 0;
+  const std::int64_t tasks = first({launcher.tasks, batch.tasks});
+  if (launcher.processes > 0) {
+    command.gpus = launcher.processes;
+    if (command.gpus_per_node == 0 && command.gpus % nodes == 0) command.gpus_per_node = command.gpus / nodes;
+  } else if (one_task_per_gpu && command.gpus_per_node == 0 && tasks > 0) {
+    command.gpus = tasks;
+    if (tasks % nodes == 0) command.gpus_per_node = tasks / nodes;
+  } else if (command.gpus_per_node <= 10'000'000 / nodes) {
+    command.gpus = nodes * command.gpus_per_node;
+  }
+}
+
+}  // namespace
+
+std::vector<LaunchCommand> launch_commands(const ShellScript& script, const std::string& file) {
+  Counts batch;
+  LaunchCommand job;
+  std::vector<ShellWord> ignored;
+  take_world(flags_of(script.directives, 0, script.directives.size(), file, ignored), batch, job);
+  std::vector<LaunchCommand> commands;
+  std::vector<Setting> before;  // options of "srun … bash -c", whose script is a command of its own
+  for (const ShellCommand& each : script.commands) {
+    const auto program = program_of(each.words);
+    std::vector<ShellWord> others;
+    if (!program) {
+      before = flags_of(each.words, 0, each.words.size(), file, others);
+      continue;
+    }
+    LaunchCommand command = job;
+    Counts launcher;
+    take_world(before, batch, command);
+    take_world(flags_of(each.words, 0, *program, file, others), launcher, command);
+    size_world(launcher, batch, command);
+    command.arguments = flags_of(each.words, *program + 1, each.words.size(), file, others);
+    for (const ShellWord& word : each.words) {
+      const std::size_t equals = word.text.find('=');
+      const std::string name = equals == std::string::npos ? word.text : word.text.substr(equals + 1);
+      if (is_configuration(name)) command.files.push_back({name, {}, file, word.line});
+    }
+    commands.push_back(std::move(command));
+  }
+  return commands;
+}
+
+}  // namespace hexaplan::presets

@@ -1,0 +1,392 @@
+#include "presets/import/dialect.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "presets/import/shell_expression.h"
+#include "presets/launch/launch_words.h"
+
+namespace hexaplan::presets {
+
+namespace {
+
+using V = const ValueReader&;
+using R = LaunchReading&;
+
+// --- Megatron-LM: core_v0.15.3 megatron/training/arguments.py ---
+
+constexpr ForeignSetting kMegatronMore[] = {
+    {"--num-layers-per-virtual-pipeline-stage",
+     [](V v, R r) {
+       r.virtual_layers = v.integer({1, 10'000});
+     }},
+    {"--recompute-activations",
+     [](V v, R r) {
+       if (v.boolean()) r.granularity = "selective";
+     }},
+    {"--checkpoint-activations",
+     [](V v, R r) {
+       if (v.boolean()) r.granularity = "full";
+     }},
+    {"--train-samples",
+     [](V v, R r) {
+       r.samples = v.integer({1, 1'000'000'000'000});
+     }},
+    {"--account-for-embedding-in-pipeline-split", [](V v, R r) { r.counts_embedding = v.boolean(); }},
+    {"--account-for-loss-in-pipeline-split", [](V v, R r) { r.counts_loss = v.boolean(); }},
+    {"--use-torch-fsdp2",
+     [](V v, R r) {
+       r.fsdp = v.boolean();
+       r.strategy = "optim_grads_params";
+     }},
+    {"--use-flash-attn", nullptr},
+    {"--cross-entropy-fusion-impl", nullptr},
+    {"--tokenizer-type", [](V v, R r) { r.tokenizer = v.text(); }},
+    {"--tokenizer-model",
+     [](V v, R r) {
+       if (v.text().find('/') != std::string::npos) r.model_name = v.text();
+     }},
+    {"--padded-vocab-size",
+     [](V v, R r) {
+       r.plan.model.vocab = v.integer({1, 1'000'000'000});
+     }},
+    {"--moe-shared-expert-overlap", nullptr},
+    {"--rampup-batch-size", nullptr},
+};
+constexpr WordlessSetting kMegatronWordless[] = {
+    {"--defer-embedding-wgrad-compute", "deferred weight gradients of the embedding"},
+    {"--decoder-first-pipeline-num-layers", "layers of the first stage: say them as stages=… in the layout"},
+    {"--decoder-last-pipeline-num-layers", "layers of the last stage: say them as stages=… in the layout"},
+    {"--optimizer-offload-fraction", "a part of the optimizer in host memory: all of it is planned"},
+    {"--use-precision-aware-optimizer", "types of the optimizer's states"},
+    {"--main-grads-dtype", "types of the optimizer's states"},
+    {"--main-params-dtype", "types of the optimizer's states"},
+    {"--exp-avg-dtype", "types of the optimizer's states"},
+    {"--exp-avg-sq-dtype", "types of the optimizer's states"},
+    {"--moe-enable-deepep", "another exchange of tokens between experts' ranks"},
+    {"--delay-wgrad-compute", "weight gradients behind communication"},
+    {"--hierarchical-context-parallel-sizes", "context parallelism on two levels"},
+    {"--enable-cuda-graph", "CUDA graphs"},
+    {"--external-cuda-graph", "CUDA graphs"},
+    {"--cuda-graph-*", "CUDA graphs"},
+    {"--fp8-param-gather", "parameters gathered in fp8"},
+    {"--cpu-offloading*", "activations in host memory: say --offload activations"},
+    {"--fine-grained-activation-offloading", "activations in host memory: say --offload activations"},
+    {"--calculate-per-token-loss", "the loss weighted by token"},
+    {"--nccl-ub", "communication buffers registered with NCCL"},
+    {"--hybrid-*", "layers that are not attention"},
+    {"--spec", "another layer than the usual one"},
+    {"--vision-*", "a vision tower"},
+};
+constexpr std::string_view kMegatronIgnored[] = {
+    "--lr*",
+    "--tp-comm-overlap-*",
+    "--min-lr",
+    "--weight-decay*",
+    "--adam-*",
+    "--clip-grad",
+    "--init-method*",
+    "--seed",
+    "--save*",
+    "--load*",
+    "--data-*",
+    "--mock-data",
+    "--split",
+    "--num-workers",
+    "--tokenizer*",
+    "--vocab-file",
+    "--merge-file",
+    "--log-*",
+    "--tensorboard*",
+    "--wandb*",
+    "--eval-*",
+    "--exit-*",
+    "--ckpt-*",
+    "--auto-detect-ckpt-format",
+    "--no-load*",
+    "--no-save*",
+    "--use-checkpoint*",
+    "--finetune",
+    "--distributed-*",
+    "--transformer-impl",
+    "--use-mcore-models",
+    "--attention-softmax-in-fp32",
+    "--no-masked-softmax-fusion",
+    "--no-gradient-accumulation-fusion",
+    "--no-bias-*-fusion",
+    "--bias-*-fusion",
+    "--apply-*",
+    "--no-rope-fusion",
+    "--timing-*",
+    "--profile*",
+    "--use-pytorch-profiler",
+    "--record-memory*",
+    "--memory-snapshot*",
+    "--manual-gc*",
+    "--check-for-*",
+    "--no-check-for-*",
+    "--train-data-path",
+    "--valid-data-path",
+    "--test-data-path",
+    "--per-split-data-args-path",
+    "--reset-*",
+    "--eod-*",
+    "--no-create-attention-mask*",
+    "--create-attention-mask*",
+    "--dataloader-*",
+    "--num-dataset-builder-threads",
+    "--skip-train",
+    "--skip-casting-dtype-for-param-pattern",
+    "--override-opt*",
+    "--decay*",
+    "--loss-scale*",
+    "--initial-loss-scale",
+    "--hysteresis",
+    "--moe-z-loss-coeff",
+    "--moe-per-layer-logging",
+    "--moe-router-dtype",
+    "--moe-router-bias-update-rate",
+    "--moe-permute-fusion",
+    "--moe-router-fusion",
+    "--moe-grouped-gemm",
+    "--moe-pad-expert-input-to-capacity",
+    "--moe-token-drop-policy",
+    "--enable-experimental",
+    "--use-rotary-position-embeddings",
+    "--no-position-embedding",
+    "--mscale*",
+    "--dist-ckpt*",
+    "--async-save",
+    "--non-persistent*",
+    "--sgd-momentum",
+    "--mtp-loss-scaling-factor",
+    "--fp8-amax*",
+    "--fp8-margin",
+    "--fp8-interval",
+    "--overlap-param-gather-with-optimizer-step",
+    "--ddp-*",
+    "--high-priority-stream-groups",
+    "--inference-*",
+    "--no-one-logger",
+    "--one-logger*",
+    "--app-tag*",
+    "--rerun-mode",
+    "--enable-ft-package",
+    "--local-rank",
+    "--te-rng-tracker",
+    "--cross-entropy-fusion*",
+    "--hf-*",
+    "--trust-remote-code",
+    "--sft*",
+    "--no-mmap-bin-files",
+    "--num-ckpt*",
+    "--rotary-dim",
+};
+
+// --- nanotron: 19f88fb src/nanotron/config/config.py ---
+
+constexpr ForeignSetting kNanotronMore[] = {
+    {"model.model_config.head_dim",
+     [](V v, R r) {
+       r.plan.model.attention.head_dim = v.integer({1, 1'000'000});
+     }},
+    {"tokenizer.tokenizer_name_or_path", [](V v, R r) { r.model_name = v.text(); }},
+};
+constexpr WordlessSetting kNanotronWordless[] = {
+    {"model.model_config.rope_scaling*", "the scaling of RoPE"},
+    {"parallelism.tp_recompute_allgather",
+     "gathered inputs of tensor-parallel layers: the profile says whether they are kept"},
+    {"optimizer.optimizer_factory.fused*", "the optimizer's kernel"},
+};
+constexpr std::string_view kNanotronIgnored[] = {
+    "checkpoints.*",
+    "data_stages.*",
+    "general.*",
+    "logging.*",
+    "tokenizer.*",
+    "profiler.*",
+    "lighteval.*",
+    "s3_upload.*",
+    "optimizer.learning_rate_scheduler.*",
+    "optimizer.clip_grad",
+    "optimizer.weight_decay*",
+    "optimizer.optimizer_factory.*",
+    "tokens.limit_*",
+    "tokens.val_check_interval",
+    "model.init_method*",
+    "model.ddp_bucket_cap_mb",
+    "model.model_config.*_token_id",
+    "model.model_config.hidden_act",
+    "model.model_config.initializer_range",
+    "model.model_config.use_cache",
+    "model.model_config.pretraining_tp",
+    "model.model_config.pad_token_id",
+    "model.model_config.attn_pdrop",
+    "model.model_config._*",
+    "metrics_logging.*",
+};
+
+// --- torchtitan: v0.2.2 torchtitan/config/job_config.py ---
+
+/// "8B" of "llama3": the preset of that size.
+constexpr ForeignSetting kTorchtitanMore[] = {
+    {"model.name",
+     [](V v, R r) { r.model_name = v.text() + (r.model_name.empty() ? "" : "-" + r.model_name); }},
+    {"model.flavor",
+     [](V v, R r) { r.model_name = r.model_name.empty() ? text_in(v) : r.model_name + "-" + text_in(v); }},
+    {"activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns", nullptr},
+    {"parallelism.disable_loss_parallel", nullptr},
+    {"training.compile",
+     [](V v, R r) {
+       if (v.boolean()) r.plan.recipe.execution.compiled = true;
+     }},
+};
+constexpr WordlessSetting kTorchtitanWordless[] = {
+    {"parallelism.expert_parallel_comm_backend", "another exchange of tokens between experts' ranks"},
+    {"parallelism.module_fqns_per_model_part",
+     "layers of every pipeline stage: say them as stages=… in the layout"},
+    {"parallelism.enable_compiled_autograd", "compiled autograd"},
+    {"quantize.linear.float8.enable_fsdp_float8_all_gather", "parameters gathered in fp8"},
+    {"float8.*", "details of fp8"},
+};
+constexpr std::string_view kTorchtitanIgnored[] = {
+    "job.*",
+    "compile.*",
+    "profiling.*",
+    "metrics.*",
+    "lr_scheduler.*",
+    "checkpoint.*",
+    "comm.*",
+    "debug.*",
+    "experimental.*",
+    "validation.*",
+    "optimizer.lr",
+    "optimizer.eps",
+    "optimizer.beta*",
+    "optimizer.weight_decay",
+    "optimizer.implementation",
+    "training.dataset*",
+    "training.max_norm",
+    "training.seed",
+    "training.deterministic",
+    "training.gc_*",
+    "training.dtype",
+    "model.hf_assets_path",
+    "model.tokenizer_path",
+    "model.print_after_conversion",
+    "model.norm_type",
+    "quantize.*",
+    "fault_tolerance.*",
+    "memory_estimation.*",
+    "activation_checkpoint.early_stop",
+    "activation_checkpoint.preserve_rng_state",
+    "activation_checkpoint.determinism_check",
+    "training.data*",
+};
+
+// --- DeepSpeed: v0.19.6 deepspeed/runtime/config.py, runtime/zero/config.py ---
+
+constexpr ForeignSetting kDeepSpeedMore[] = {
+    {"zero_optimization.cpu_offload",
+     [](V v, R r) {
+       if (v.boolean()) r.plan.recipe.offload |= costmodel::kOffloadOptimizer;
+     }},
+    {"bfloat16.enabled", [](V v, R r) { r.brain = v.boolean(); }},
+    {"zero_optimization.overlap_comm", nullptr},
+    {"zero_optimization.contiguous_gradients", nullptr},
+};
+constexpr WordlessSetting kDeepSpeedWordless[] = {
+    {"zero_optimization.offload_optimizer.ratio",
+     "a part of the optimizer in host memory: all of it is planned"},
+    {"zero_optimization.mics_*", "replicas of the sharded state (MiCS): say them as hsdp8 in the layout"},
+    {"zero_optimization.*bucket_size", "sizes of buckets: the profile's are planned"},
+    {"zero_optimization.stage3_*", "what ZeRO-3 keeps and fetches ahead: the profile's is planned"},
+    {"zero_optimization.sub_group_size", "parts of the optimizer's step"},
+    {"communication_data_type", "the type of reductions"},
+    {"compile.*", "DeepCompile"},
+    {"sparse_attention.*", "sparse attention"},
+};
+constexpr std::string_view kDeepSpeedIgnored[] = {
+    "optimizer.params.*",
+    "scheduler.*",
+    "gradient_clipping",
+    "steps_per_print",
+    "wall_clock_breakdown",
+    "fp16.*",
+    "bf16.*",
+    "prescale_gradients",
+    "gradient_predivide_factor",
+    "zero_optimization.offload_*",
+    "zero_optimization.reduce_scatter",
+    "zero_optimization.allgather_partitions",
+    "zero_optimization.round_robin_gradients",
+    "zero_optimization.elastic_checkpoint",
+    "zero_optimization.ignore_unused_parameters",
+    "zero_optimization.log_trace_cache_warnings",
+    "zero_allow_untested_optimizer",
+    "zero_force_ds_cpu_optimizer",
+    "tensorboard.*",
+    "wandb.*",
+    "csv_monitor.*",
+    "comms_logger.*",
+    "flops_profiler.*",
+    "monitor_config.*",
+    "checkpoint.*",
+    "dump_state",
+    "aio.*",
+    "autotuning.*",
+    "activation_checkpointing.*",
+    "data_efficiency.*",
+    "amp.*",
+    "seed",
+    "disable_allgather",
+    "elasticity.*",
+};
+
+constexpr Dialect kDialects[] = {
+    {Launcher::Megatron, kMegatronMore, kMegatronWordless, kMegatronIgnored, true},
+    {Launcher::Nanotron, kNanotronMore, kNanotronWordless, kNanotronIgnored, false},
+    {Launcher::Torchtitan, kTorchtitanMore, kTorchtitanWordless, kTorchtitanIgnored, false},
+    {Launcher::DeepSpeed, kDeepSpeedMore, kDeepSpeedWordless, kDeepSpeedIgnored, false},
+};
+
+}  // namespace
+
+std::span<const Dialect> dialects() {
+  return kDialects;
+}
+
+KeyMeaning meaning_of_key(const Dialect& dialect, std::string_view key) {
+  for (const LaunchField& field : launch_fields()) {
+    if (field.keys[static_cast<std::size_t>(dialect.launcher)] == key)
+      return {.kind = KeyMeaning::Kind::Read, .read = field.read};
+  }
+  for (const ForeignSetting& row : dialect.more) {
+    if (row.key == key) return {.kind = KeyMeaning::Kind::Read, .read = row.read};
+  }
+  for (const WordlessSetting& row : dialect.wordless) {
+    if (matches_pattern(key, row.key)) return {.kind = KeyMeaning::Kind::Wordless, .why = row.why};
+  }
+  for (const std::string_view pattern : dialect.ignored) {
+    if (matches_pattern(key, pattern)) return {.kind = KeyMeaning::Kind::Ignored};
+  }
+  return {};
+}
+
+const Dialect* dialect_of(const std::vector<Setting>& settings) {
+  const Dialect* best = nullptr;
+  std::size_t most = 0;
+  for (const Dialect& dialect : dialects()) {
+    const auto known =
+        static_cast<std::size_t>(std::count_if(settings.begin(), settings.end(), [&](const Setting& s) {
+          return meaning_of_key(dialect, s.key).kind == KeyMeaning::Kind::Read;
+        }));
+    if (known > most) {
+      most = known;
+      best = &dialect;
+    }
+  }
+  return best;
+}
+
+}  // namespace hexaplan::presets

@@ -1,0 +1,323 @@
+#include "presets/import/import_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <utility>
+
+#include "presets/catalog/catalog.h"
+#include "presets/clusters/cluster_preset.h"
+#include "presets/import/command_settings.h"
+#include "presets/import/dialect.h"
+#include "presets/import/model_match.h"
+#include "presets/import/shell_script.h"
+#include "presets/json/input_error.h"
+#include "presets/json/read_text_file.h"
+
+namespace hexaplan::presets {
+namespace {
+
+constexpr std::int64_t kLargestLaunchFile = 4'000'000;
+
+/// Settings of one dialect that stand together.
+struct Group {
+  const Dialect* dialect = nullptr;
+  std::vector<Setting> settings;
+};
+
+/// What was gathered from all files.
+struct Gathered {
+  std::vector<Group> groups;
+  std::vector<Setting> world;
+  std::int64_t gpus = 0, gpus_per_node = 0;
+  std::string gpu;
+  std::vector<std::string> notes;
+  std::vector<std::string> seen;  // names of files
+};
+
+enum class Format { Json, Yaml, Toml, Shell };
+Format format_of(const ImportFile& file) {
+  const std::string& name = file.name;
+  if (name.ends_with(".json")) return Format::Json;
+  if (name.ends_with(".yaml") || name.ends_with(".yml")) return Format::Yaml;
+  if (name.ends_with(".toml")) return Format::Toml;
+  const std::size_t first = file.text.find_first_not_of(" \t\r\n");
+  return first != std::string::npos && file.text[first] == '{' ? Format::Json : Format::Shell;
+}
+
+std::vector<Setting> settings_in(const ImportFile& file, Format format) {
+  if (format == Format::Json) return settings_of_json(file.text, file.name);
+  return format == Format::Yaml ? settings_of_yaml(file.text, file.name)
+                                : settings_of_toml(file.text, file.name);
+}
+
+/// A command's flags as a dialect's tables have them.
+std::vector<Setting> in_dialect(std::vector<Setting> arguments, const Dialect& dialect) {
+  if (dialect.flags) return arguments;
+  for (Setting& setting : arguments) {
+    setting.key.erase(0, std::min(setting.key.find_first_not_of('-'), setting.key.size()));
+    std::replace(setting.key.begin(), setting.key.end(), '-', '_');
+  }
+  return arguments;
+}
+
+std::size_t understood_by(const Dialect& dialect, const std::vector<Setting>& settings) {
+  return static_cast<std::size_t>(
+      std::count_if(settings.begin(), settings.end(), [&](const Setting& setting) {
+        return meaning_of_key(dialect, setting.key).kind == KeyMeaning::Kind::Read;
+      }));
+}
+
+/// The command's flags in the dialect that understands most of them; no dialect when none understands any.
+Group group_of(const LaunchCommand& command) {
+  Group best;
+  std::size_t most = 0;
+  for (const Dialect& dialect : dialects()) {
+    std::vector<Setting> settings = in_dialect(command.arguments, dialect);
+    const std::size_t known = understood_by(dialect, settings);
+    if (known <= most) continue;
+    most = known;
+    best = {&dialect, std::move(settings)};
+  }
+  return best;
+}
+
+void gather_configuration(const ImportFile& file, Format format, bool asked_for, Gathered& into) {
+  std::vector<Setting> settings = settings_in(file, format);
+  const Dialect* dialect = dialect_of(settings);
+  if (dialect == nullptr) {
+    if (asked_for)
+      into.notes.push_back(fmt::format("{} has no setting that a framework known here reads", file.name));
+    return;
+  }
+  into.groups.push_back({dialect, std::move(settings)});
+}
+
+/// What a command names: from the script itself, or from beside it.
+void gather_named(const std::vector<Setting>& names, const ShellScript& script, const FindFile& find_file,
+                  Gathered& into) {
+  for (const Setting& name : names) {
+    if (std::find(into.seen.begin(), into.seen.end(), name.key) != into.seen.end()) continue;
+    into.seen.push_back(name.key);
+    ImportFile file{name.key, {}};
+    const auto document = std::find_if(script.documents.begin(), script.documents.end(),
+                                       [&](const HereDocument& each) { return each.file == name.key; });
+    if (document != script.documents.end()) {
+      file.text = document->text;
+      file.name = fmt::format("{} (line {} of {})", name.key, document->line, name.file);
+    } else if (std::optional<std::string> text = find_file ? find_file(name.key) : std::nullopt) {
+      file.text = std::move(*text);
+    } else {
+      into.notes.push_back(
+          fmt::format("{}:{} names {}, which is not here: give it, too", name.file, name.line, name.key));
+      continue;
+    }
+    gather_configuration(file, format_of({name.key, {}}), false, into);
+  }
+}
+
+void gather_script(const ImportFile& file, const FindFile& find_file, Gathered& into) {
+  const ShellScript script = read_shell_script(file.text, file.name);
+  for (const std::string& note : script.notes) into.notes.push_back(fmt::format("{}: {}", file.name, note));
+  const std::vector<LaunchCommand> commands = launch_commands(script, file.name);
+  const LaunchCommand* chosen = nullptr;
+  Group group;
+  std::size_t most = 0;
+  for (const LaunchCommand& command : commands) {
+    Group candidate = group_of(command);
+    const std::size_t known =
+        candidate.dialect == nullptr ? 0 : understood_by(*candidate.dialect, candidate.settings);
+    if (chosen != nullptr && known + command.files.size() <= most) continue;
+    most = known + command.files.size();
+    chosen = &command;
+    group = std::move(candidate);
+  }
+  if (chosen == nullptr) {
+    into.notes.push_back(fmt::format("{} starts no training program that is known here", file.name));
+    return;
+  }
+  gather_named(chosen->files, script, find_file, into);
+  into.world.insert(into.world.end(), chosen->world.begin(), chosen->world.end());
+  into.gpus = std::max(into.gpus, chosen->gpus);
+  into.gpus_per_node = std::max(into.gpus_per_node, chosen->gpus_per_node);
+  if (!chosen->gpu.empty()) into.gpu = chosen->gpu;
+  if (group.dialect != nullptr) into.groups.push_back(std::move(group));
+}
+
+// --- from settings to a reading ---
+
+std::string value_text(const JsonValue& value) {
+  if (value.is_null()) return "…";
+  const auto* text = value.get_if<std::string>();
+  return text != nullptr ? *text : to_text(value, JsonStyle::Compact);
+}
+
+/// Takes one setting, and says what became of it.
+ImportedSetting take(const Setting& setting, const Dialect& dialect, LaunchReading& reading) {
+  ImportedSetting result{
+      .file = setting.file, .line = setting.line, .key = setting.key, .value = value_text(setting.value)};
+  if (dialect.flags && setting.value == JsonValue{true}) result.value.clear();
+  const KeyMeaning meaning = meaning_of_key(dialect, setting.key);
+  switch (meaning.kind) {
+    case KeyMeaning::Kind::Ignored:
+      result.fate = SettingFate::Ignored;
+      return result;
+    case KeyMeaning::Kind::Wordless:
+      result.why = meaning.why;
+      return result;
+    case KeyMeaning::Kind::Unknown:
+      return result;
+    case KeyMeaning::Kind::Read:
+      break;
+  }
+  result.fate = SettingFate::Understood;
+  if (meaning.read == nullptr || setting.value == JsonValue{"auto"}) return result;
+  if (setting.value.is_null()) {
+    if (!dialect.flags) return result;  // null in a file: not set
+    result.fate = SettingFate::Unknown;
+    result.why = "its value is known only when the script runs";
+    return result;
+  }
+  const std::string place = fmt::format("{}:{}", setting.file, setting.line);
+  try {
+    meaning.read(ValueReader{place, setting.key, setting.value, Reading::Lenient}, reading);
+  } catch (const InputError& error) {
+    result.fate = SettingFate::Unknown;
+    result.why = fmt::format("expected {}", error.problem.expected);
+  }
+  return result;
+}
+
+/// A GPU type alone, in a cluster of as many as the files say.
+JsonValue cluster_of(const std::string& gpu, std::int64_t gpus, std::int64_t per_node) {
+  if (gpus == 0) return {};
+  const costmodel::ClusterSpec usual = make_cluster(gpu, gpus);
+  if (per_node > 0 && per_node < usual.gpus_per_node && gpus > per_node && gpus % per_node == 0)
+    return fmt::format("{}x{}x{}", gpus / per_node, per_node, gpu);
+  return fmt::format("{}x{}", gpus, gpu);
+}
+
+bool is_gpu_type(const std::string& name) {
+  try {
+    (void)find_preset(PresetKind::Gpu, name);
+    return !name.empty();
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+/// What the user and the files say about the machines; `reading.gpus` afterwards is the number planned for.
+JsonValue settle_cluster(std::string_view asked, LaunchReading& reading) {
+  const std::string type = is_gpu_type(std::string{asked}) ? std::string{asked} : reading.gpu;
+  if (!asked.empty() && type != asked) {
+    const std::int64_t gpus = parse_cluster(asked).gpus;
+    if (reading.gpus > 0 && reading.gpus != gpus)
+      reading.notes.push_back(
+          fmt::format("the files start {} processes; planned for {} GPUs, as asked", reading.gpus, gpus));
+    reading.gpus = gpus;
+    return std::string{asked};
+  }
+  return is_gpu_type(type) ? cluster_of(type, reading.gpus, reading.gpus_per_node) : JsonValue{};
+}
+
+void say_what_is_missing(const ImportedPlan& plan, std::vector<std::string>& notes) {
+  if (plan.request.model.is_null() && std::none_of(notes.begin(), notes.end(), [](const std::string& note) {
+        return note.find("add --model") != std::string::npos;
+      }))
+    notes.emplace_back("the files do not say the model: add --model");
+  if (!plan.request.cluster.is_null()) return;
+  notes.push_back(plan.gpus > 0 ? fmt::format("the files do not say the type of the {} GPUs: add --cluster "
+                                              "{}xH100, or --cluster H100 for that many",
+                                              plan.gpus, plan.gpus)
+                                : "the files do not say the GPUs: add --cluster 64xH100");
+}
+
+const LaunchFormat& format_of(Launcher launcher) {
+  const auto formats = launch_formats();
+  return *std::find_if(formats.begin(), formats.end(),
+                       [&](const LaunchFormat& f) { return f.launcher == launcher; });
+}
+
+[[noreturn]] void refuse(const std::vector<ImportFile>& files, const Gathered& gathered) {
+  std::string names;
+  for (const LaunchFormat& format : launch_formats())
+    names += (names.empty() ? "" : ", ") + std::string{format.title};
+  throw InputError({.file = files.empty() ? "" : files.front().name,
+                    .value = gathered.notes.empty() ? "" : gathered.notes.front(),
+                    .expected = "a launch script or configuration of " + names});
+}
+
+}  // namespace
+
+ImportedPlan import_plan(const std::vector<ImportFile>& files, std::string_view cluster,
+                         const FindFile& find_file) {
+  Gathered gathered;
+  for (const ImportFile& file : files) gathered.seen.push_back(file.name);
+  for (const ImportFile& file : files) {
+    const Format format = format_of(file);
+    if (format == Format::Shell) {
+      gather_script(file, find_file, gathered);
+    } else {
+      gather_configuration(file, format, true, gathered);
+    }
+  }
+  if (gathered.groups.empty()) refuse(files, gathered);
+  const auto main =
+      std::max_element(gathered.groups.begin(), gathered.groups.end(), [](const Group& a, const Group& b) {
+        return understood_by(*a.dialect, a.settings) < understood_by(*b.dialect, b.settings);
+      });
+  const Launcher launcher = main->dialect->launcher;
+  LaunchReading reading = begin_reading(launcher);
+  reading.gpus = gathered.gpus;
+  reading.gpus_per_node = gathered.gpus_per_node;
+  reading.gpu = gathered.gpu;
+
+  ImportedPlan plan{.format = format_of(launcher), .request = {}, .settings = {}, .notes = {}};
+  for (const Setting& setting : gathered.world)
+    plan.settings.push_back(
+        {setting.file, setting.line, setting.key, value_text(setting.value), SettingFate::Understood, {}});
+  for (const Group& group : gathered.groups) {
+    for (const Setting& setting : group.settings)
+      plan.settings.push_back(take(setting, *group.dialect, reading));
+  }
+  std::stable_sort(plan.settings.begin(), plan.settings.end(),
+                   [](const ImportedSetting& a, const ImportedSetting& b) {
+                     return std::pair{a.file, a.line} < std::pair{b.file, b.line};
+                   });
+
+  plan.request.cluster = settle_cluster(cluster, reading);
+  settle_reading(reading, launcher);
+  plan.gpus = reading.gpus;
+  plan.gpus_per_node = gathered.gpus_per_node;
+  if (plan.request.cluster.is_null()) plan.request.cluster = settle_cluster(cluster, reading);
+  plan.notes = std::move(gathered.notes);
+  plan.notes.insert(plan.notes.end(), reading.notes.begin(), reading.notes.end());
+  plan.request.model = model_of_reading(reading, launcher, plan.notes);
+  plan.request.framework = reading.plan.framework.name;
+  plan.request.layout = {reading.plan.layout, reading.dp_said};
+  if (!reading.dp_said) plan.request.layout.layout.dp = 1;
+  plan.request.recipe = reading.plan.recipe;
+  say_what_is_missing(plan, plan.notes);
+  return plan;
+}
+
+ImportedPlan import_files(const std::vector<std::string>& paths, std::string_view cluster) {
+  std::vector<ImportFile> files;
+  std::vector<std::filesystem::path> folders{std::filesystem::path{}};
+  for (const std::string& path : paths) {
+    files.push_back({path, read_text_file(path, kLargestLaunchFile)});
+    folders.push_back(std::filesystem::path{path}.parent_path());
+  }
+  return import_plan(files, cluster, [&](const std::string& name) -> std::optional<std::string> {
+    for (const std::filesystem::path& folder : folders) {
+      const std::filesystem::path path = folder / name;
+      std::error_code ignored;
+      if (std::filesystem::is_regular_file(path, ignored)) return read_text_file(path, kLargestLaunchFile);
+    }
+    return std::nullopt;
+  });
+}
+
+}  // namespace hexaplan::presets

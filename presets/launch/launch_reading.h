@@ -1,0 +1,55 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "costmodel/spec/scenario.h"
+#include "presets/launch/launch_config.h"
+
+namespace hexaplan::presets {
+
+/// What somebody's launch files say, gathered setting by setting, in any order. Begins as the framework's own
+/// defaults.
+struct LaunchReading {
+  costmodel::Scenario plan;
+  std::int64_t gpus = 0, gpus_per_node = 0, nodes = 0;  // 0: not said
+  bool dp_said = false;
+
+  // What several settings say together; settle_reading() puts it into the plan.
+  std::int64_t accumulation = 0;    // micro-batches per step and rank
+  std::int64_t local_batch = 0;     // torchtitan: sequences per step or micro-batch and rank
+  std::int64_t pipeline_batch = 0;  // torchtitan: of one micro-batch in a pipeline
+  std::int64_t steps = 0, samples = 0;
+  std::int64_t replicas = 0, shards = 0;  // of the sharded state; shards: -1 = what is left of the ranks
+  bool distributed_optimizer = false, fsdp = false, overlaps_gradients = false;
+  std::string strategy;    // what is sharded, in the framework's word
+  std::string stage_text;  // --pipeline-model-parallel-layout
+  std::int64_t virtual_layers = 0, layers_per_stage = 0;
+  bool counts_embedding = false, counts_loss = false;
+  std::string granularity, method;  // of recomputation
+  std::int64_t recompute_count = 0;
+  bool half = false, brain = false;  // fp16, bf16
+  bool fp8 = false, fp4 = false;
+  std::string fp8_recipe;
+  bool gradients_in_fp32 = false, gradients_in_bf16 = false;
+  std::optional<bool> fused_loss;
+  bool no_bias = false, qkv_bias = false, gated = false, quick_gate = false, squared_relu = false, no_gelu_fusion = false;
+  std::optional<double> attention_dropout, hidden_dropout;
+  std::string layer_experts;  // --moe-layer-freq
+  std::string windowed;       // --window-attn-skip-freq
+  std::string tokenizer;
+  bool says_model = false;  // dimensions of the model are in the file
+
+  std::string model_name;  // as a hub or a preset names it
+  std::string gpu;         // type, where something names one
+  std::vector<std::string> notes;
+};
+
+/// The plan that a framework runs when its file says nothing.
+[[nodiscard]] LaunchReading begin_reading(Launcher launcher);
+/// Puts together what settings said in parts. `gpus` has to be set where it is known: sizes of groups follow
+/// from it.
+void settle_reading(LaunchReading& reading, Launcher launcher);
+
+}  // namespace hexaplan::presets

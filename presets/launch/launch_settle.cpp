@@ -1,0 +1,513 @@
+// What settings say together, framework by framework, and what each does when its file says nothing.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "costmodel/spec/stage_plan.h"
+#include "costmodel/units/parse_number.h"
+#include "presets/launch/launch_reading.h"
+#include "presets/launch/launch_words.h"
+#include "presets/scenario/scenario_request.h"
+
+namespace hexaplan::presets {
+
+using costmodel::DType;
+using costmodel::Precision;
+using costmodel::RecomputeMode;
+using costmodel::ScheduleKind;
+using costmodel::StageSplit;
+
+namespace {
+
+using R = LaunchReading&;
+
+/// As pretrain_gpt.py has them (core_v0.15.3 megatron/training/arguments.py).
+void begin_megatron(R r) {
+  costmodel::ModelSpec& m = r.plan.model;
+  m.norm = costmodel::NormKind::Layer;
+  m.positions = costmodel::PositionKind::Learned;
+  m.mlp.gated = false;
+  m.mlp.activation = costmodel::Activation::Gelu;
+  m.tied_embeddings = true;
+  m.moe.top_k = 2;
+  m.moe.renormalise = true;
+  m.moe.balance_coefficient = 0;
+}
+/// LlamaConfig of nanotron (19f88fb src/nanotron/config/models_config.py).
+void begin_nanotron(R r) {
+  r.plan.model.norm_epsilon = 1e-6;
+}
+/// v0.2.2 torchtitan/config/job_config.py.
+void begin_torchtitan(R r) {
+  r.local_batch = 8;
+  r.pipeline_batch = 1;
+  r.plan.recipe.sequence = 2048;
+  r.brain = true;
+  r.replicas = 1;
+  r.shards = -1;
+  r.granularity = "selective";
+  r.method = "2";
+  r.strategy = "default";
+}
+
+// --- layers over stages ---
+
+constexpr std::size_t kMostLayoutWords = 100'000;
+
+/// Writes out "(tt|)*3" and "t*3" (core_v0.15.3 megatron/core/transformer/pipeline_parallel_layer_layout.py).
+/// False when it is something else.
+bool write_out(std::string_view text, std::string& into, int depth) {
+  for (std::size_t i = 0; i < text.size() && into.size() < kMostLayoutWords && depth < 8;) {
+    std::string unit;
+    if (text[i] == '(') {
+      int open = 0;
+      std::size_t end = i;
+      for (; end < text.size(); ++end) {
+        open += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
+        if (open == 0) break;
+      }
+      if (end == text.size() || !write_out(text.substr(i + 1, end - i - 1), unit, depth + 1)) return false;
+      i = end + 1;
+    } else {
+      unit = text[i++];
+    }
+    std::size_t times = 1;
+    if (i < text.size() && text[i] == '*') {
+      const std::size_t digits = std::min(text.find_first_not_of("0123456789", i + 1), text.size());
+      const auto count = costmodel::parse_number<std::uint16_t>(text.substr(i + 1, digits - i - 1));
+      if (!count) return false;
+      times = *count;
+      i = digits;
+    }
+    for (std::size_t n = 0; n < times && into.size() < kMostLayoutWords; ++n) into += unit;
+  }
+  return into.size() < kMostLayoutWords;
+}
+
+/// Layers of every chunk; empty when the text is something else.
+std::vector<int> layers_of_chunks(std::string_view text) {
+  std::string whole;
+  if (!write_out(text, whole, 0)) return {};
+  std::vector<int> chunks{0};
+  for (const char c : whole) {
+    if (c == '|') {
+      chunks.push_back(0);
+    } else if (c == 't') {
+      ++chunks.back();
+    } else if (c != 'E' && c != 'L' && c != 'm' && c != ',' && c != ' ') {
+      return {};
+    }
+  }
+  return chunks;
+}
+
+/// The split that has these layers, by its name where one has it.
+void take_stages(R r, const std::vector<int>& chunks) {
+  costmodel::Layout& layout = r.plan.layout;
+  for (const StageSplit split :
+       {StageSplit::Even, StageSplit::ComputeCost, StageSplit::EmbeddingCounts, StageSplit::EndsMinusOne}) {
+    layout.split = split;
+    if (costmodel::chunk_layers(r.plan) == chunks) return;
+  }
+  layout.split = StageSplit::Explicit;
+  layout.stage_layers = chunks;
+}
+
+void settle_stages(R r) {
+  costmodel::Layout& layout = r.plan.layout;
+  const std::int64_t layers = r.plan.model.layers;
+  if (!r.stage_text.empty()) {
+    const std::vector<int> chunks = layers_of_chunks(r.stage_text);
+    if (!chunks.empty() && chunks.size() % static_cast<std::size_t>(layout.pp) == 0 && layout.pp > 1) {
+      layout.vpp = static_cast<int>(chunks.size()) / layout.pp;
+      layout.schedule = layout.vpp > 1 ? ScheduleKind::Interleaved : ScheduleKind::OneFOneB;
+      std::int64_t total = 0;
+      for (const int chunk : chunks) total += chunk;
+      if (total == layers) return take_stages(r, chunks);
+    }
+    r.notes.emplace_back("the layers of pipeline stages could not be read; an even split is assumed");
+  }
+  if (r.virtual_layers > 0 && layers % (layout.pp * r.virtual_layers) == 0)
+    layout.vpp = static_cast<int>(std::min<std::int64_t>(layers / (layout.pp * r.virtual_layers), 1'000'000));
+  if (layout.vpp > 1) layout.schedule = ScheduleKind::Interleaved;
+  if (r.counts_embedding && r.counts_loss) {
+    layout.split = StageSplit::EmbeddingCounts;
+  } else if (r.counts_embedding || r.counts_loss) {
+    r.notes.emplace_back(
+        "of embedding and loss, one counts as a layer of its stage: an even split is assumed");
+  }
+}
+
+// --- the model ---
+
+/// "([0]*3+[1]*58)", "[0,1,1]" or a period: which layers have experts, as 0 and 1. Empty when it is something
+/// else.
+std::vector<int> expert_pattern(std::string_view text, std::int64_t layers) {
+  std::vector<int> pattern;
+  if (const auto period = costmodel::parse_number<std::int64_t>(text)) {
+    for (std::int64_t i = 0; *period > 0 && i < layers; ++i) pattern.push_back(i % *period == 0 ? 1 : 0);
+    return pattern;
+  }
+  std::vector<int> unit;
+  bool inside = false;
+  for (std::size_t i = 0; i < text.size() && pattern.size() < kMostLayoutWords; ++i) {
+    const char c = text[i];
+    if (c == '[') {
+      inside = true;
+      unit.clear();
+    } else if (c == ']') {
+      inside = false;
+      std::size_t times = 1;
+      if (i + 1 < text.size() && text[i + 1] == '*') {
+        const std::size_t digits = std::min(text.find_first_not_of("0123456789", i + 2), text.size());
+        times = costmodel::parse_number<std::uint16_t>(text.substr(i + 2, digits - i - 2)).value_or(0);
+        i = digits - 1;
+      }
+      for (; times > 0 && pattern.size() < kMostLayoutWords; --times)
+        pattern.insert(pattern.end(), unit.begin(), unit.end());
+    } else if (c == '0' || c == '1') {
+      if (inside) unit.push_back(c - '0');
+    } else if (c != ',' && c != '+' && c != '(' && c != ')' && c != ' ') {
+      return {};
+    }
+  }
+  return pattern;
+}
+
+void settle_experts(R r) {
+  costmodel::MoeSpec& moe = r.plan.model.moe;
+  const std::int64_t layers = r.plan.model.layers;
+  if (moe.expert_ffn == 0) moe.expert_ffn = r.plan.model.mlp.ffn;
+  if (r.layer_experts.empty() || r.layer_experts == "1") return;
+  const std::vector<int> pattern = expert_pattern(r.layer_experts, layers);
+  if (static_cast<std::int64_t>(pattern.size()) != layers) {
+    r.notes.push_back(
+        fmt::format("which layers have experts could not be read from \"{}\"", r.layer_experts));
+    return;
+  }
+  moe.first_k_dense = std::find(pattern.begin(), pattern.end(), 1) - pattern.begin();
+  const auto is_moe = [&](std::int64_t i, std::int64_t period) {
+    return (i + 1) % period == 0 && i >= moe.first_k_dense;
+  };
+  for (std::int64_t period = 1; period <= layers; ++period) {
+    bool same = true;
+    for (std::int64_t i = 0; i < layers && same; ++i)
+      same = is_moe(i, period) == (pattern[static_cast<std::size_t>(i)] == 1);
+    moe.period = period;
+    if (same) return;
+  }
+  moe.period = 1;
+  for (std::int64_t i = moe.first_k_dense; i < layers; ++i) {
+    if (pattern[static_cast<std::size_t>(i)] == 0) moe.dense_layers.push_back(static_cast<int>(i));
+  }
+}
+
+void settle_windows(R r) {
+  costmodel::AttentionSpec& a = r.plan.model.attention;
+  if (a.window == 0 || r.windowed.empty()) return;
+  if (const auto period = costmodel::parse_number<std::int64_t>(r.windowed)) {
+    a.global_period = std::clamp<std::int64_t>(*period, 0, r.plan.model.layers);
+    return;
+  }
+  const std::vector<int> pattern = expert_pattern(r.windowed, r.plan.model.layers);
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == 0) a.global_layers.push_back(static_cast<int>(i));
+  }
+}
+
+/// What follows from other dimensions where a file leaves it out.
+void settle_dimensions(R r) {
+  costmodel::ModelSpec& m = r.plan.model;
+  costmodel::AttentionSpec& a = m.attention;
+  if (m.layers == 0 || m.hidden == 0 || a.heads == 0) return;
+  const bool latent = a.kind == costmodel::AttentionKind::Latent;
+  if (a.kv_heads == 0 || latent) a.kv_heads = a.heads;
+  if (latent) {
+    const auto unless_said = [](std::int64_t& value, std::int64_t usual) {
+      value = value == 0 ? usual : value;
+    };
+    unless_said(a.kv_lora_rank, 32);
+    unless_said(a.qk_nope_dim, 128);
+    unless_said(a.qk_rope_dim, 64);
+    unless_said(a.v_head_dim, 128);
+    a.head_dim = a.qk_nope_dim + a.qk_rope_dim;
+    a.qk_norm = false;  // its norms are part of it
+  } else {
+    if (a.head_dim == 0) a.head_dim = std::max<std::int64_t>(1, m.hidden / a.heads);
+    a.v_head_dim = a.head_dim;
+  }
+  if (m.positions != costmodel::PositionKind::Rotary) m.rotary = {};
+}
+
+/// Megatron-LM's switches for biases, gates and GELU.
+void settle_megatron_model(R r) {
+  costmodel::ModelSpec& m = r.plan.model;
+  const bool bias = !r.no_bias;
+  m.attention.qkv_bias = bias || r.qkv_bias;
+  m.attention.output_bias = m.mlp.bias = bias;
+  m.norm_bias = m.norm == costmodel::NormKind::Layer;
+  const bool clamped = m.mlp.clamp > 0;
+  m.mlp.gated = r.gated || r.quick_gate;
+  m.mlp.activation = r.gated || clamped ? costmodel::Activation::Silu : costmodel::Activation::Gelu;
+  if (r.squared_relu && !m.mlp.gated) m.mlp.activation = costmodel::Activation::ReluSquared;
+  if (m.mlp.gated) {
+    m.mlp.gelu = r.quick_gate && !clamped ? costmodel::GeluForm::Quick : costmodel::GeluForm::Exact;
+  } else {
+    m.mlp.gelu = bias && !r.no_gelu_fusion ? costmodel::GeluForm::Tanh : costmodel::GeluForm::Exact;
+  }
+  if (m.mlp.ffn == 0 && r.says_model) m.mlp.ffn = r.gated ? m.hidden * 8 / 3 / 64 * 64 : 4 * m.hidden;
+  if (m.rotary.scaling == costmodel::RopeScaling::Llama3) {
+    m.rotary.original_positions = 8192;
+    if (m.rotary.factor == 1) m.rotary.factor = 8;
+  }
+  if (m.rotary.scaling == costmodel::RopeScaling::Yarn) m.rotary.original_positions = 4096;
+  if (!m.is_moe()) {
+    m.moe = {};
+    return;
+  }
+  m.moe.expert_bias = bias;
+  settle_experts(r);
+}
+
+// --- precision, recomputation, sharding ---
+
+Precision sixteen_or_more(const LaunchReading& r) {
+  return r.brain ? Precision::Bf16 : r.half ? Precision::Fp16 : Precision::Fp32;
+}
+/// The type where it is another than the profile's.
+void take_gradient_type(R r, DType type) {
+  r.plan.recipe.gradient_dtype.reset();
+  if (type != r.plan.framework.gradient_dtype) r.plan.recipe.gradient_dtype = type;
+}
+
+void settle_megatron_recipe(R r) {
+  costmodel::Recipe& recipe = r.plan.recipe;
+  recipe.precision = sixteen_or_more(r);
+  if (r.fp8) {
+    const std::string& kind = r.fp8_recipe;
+    recipe.precision = kind == "blockwise" ? Precision::Fp8Block
+                       : kind == "mxfp8"   ? Precision::Mxfp8
+                                           : Precision::Fp8;
+  }
+  if (r.fp4) recipe.precision = Precision::Nvfp4;
+  // validate_args sums in fp32 unless it is told otherwise; with fp16 it is the other way round.
+  const bool in_half = r.half && !r.gradients_in_fp32;
+  take_gradient_type(r, r.gradients_in_bf16 ? DType::Bf16 : in_half ? DType::Fp16 : DType::Fp32);
+  const bool fused = r.fused_loss.value_or(false);
+  if (fused != r.plan.framework.fused_cross_entropy)
+    recipe.cross_entropy = fused ? costmodel::CrossEntropy::Fused : costmodel::CrossEntropy::Unfused;
+  if (r.overlaps_gradients != (r.plan.framework.gradient_overlap != costmodel::GradientOverlap::None))
+    recipe.execution.data_overlap = r.overlaps_gradients;
+  recipe.dropout = std::max(r.attention_dropout.value_or(0.1), r.hidden_dropout.value_or(0.1));
+}
+
+void settle_megatron_recomputation(R r) {
+  costmodel::Recompute& recompute = r.plan.recipe.recompute;
+  if (r.granularity == "selective") {
+    const std::uint16_t modules = recompute.modules;
+    const bool core_alone = modules == 0 || modules == costmodel::kRecomputeCoreAttention;
+    recompute.mode = core_alone && modules == 0 ? RecomputeMode::Selective : RecomputeMode::SelectiveModules;
+  } else if (r.granularity == "full") {
+    if (r.method == "block") {
+      recompute.mode = RecomputeMode::Layers;
+      recompute.layers =
+          static_cast<int>(std::min<std::int64_t>(r.recompute_count, std::numeric_limits<int>::max()));
+    } else {
+      recompute.mode = RecomputeMode::Full;
+      if (r.recompute_count > 1)
+        r.notes.push_back(
+            fmt::format("checkpoints every {} layers are planned as one of every layer", r.recompute_count));
+    }
+  }
+  if (recompute.mode != RecomputeMode::SelectiveModules) recompute.modules = 0;
+}
+
+/// A group of `size` ranks where that is not all of them.
+void take_group(R r, std::int64_t size) {
+  const costmodel::Layout& layout = r.plan.layout;
+  if (size < static_cast<std::int64_t>(layout.dp) * layout.cp)
+    r.plan.layout.sharding.group = static_cast<int>(size);
+}
+
+void settle_megatron_sharding(R r) {
+  constexpr FrameworkWord<int> kStrategies[] = {
+      {0, "no_shard"}, {1, "optim"}, {2, "optim_grads"}, {3, "optim_grads_params"}};
+  costmodel::Sharding& sharding = r.plan.layout.sharding;
+  sharding.stage = r.distributed_optimizer ? 1 : 0;
+  if (r.fsdp) {
+    for (const auto& row : kStrategies) {
+      if (r.strategy == row.word) sharding.stage = row.value;
+    }
+  }
+  if (r.replicas <= 1 || sharding.stage == 0) return;
+  if (r.gpus > 0) {
+    take_group(r, r.plan.layout.dp * r.plan.layout.cp / r.replicas);
+  } else {
+    r.notes.emplace_back("the size of the groups that shard the optimizer needs the number of GPUs");
+  }
+}
+
+/// dp, where the world's size is known.
+void settle_world(R r) {
+  costmodel::Layout& layout = r.plan.layout;
+  const std::int64_t others = static_cast<std::int64_t>(layout.tp) * layout.cp * layout.pp;
+  if (r.dp_said) {
+    if (r.gpus == 0 && layout.dp <= 10'000'000 / others) r.gpus = layout.dp * others;
+  } else if (r.gpus > 0 && r.gpus % others == 0) {
+    layout.dp = static_cast<int>(r.gpus / others);
+  }
+}
+
+void settle_megatron(R r) {
+  settle_megatron_model(r);
+  settle_dimensions(r);
+  settle_windows(r);
+  settle_megatron_recipe(r);
+  settle_megatron_recomputation(r);
+  settle_stages(r);
+  settle_megatron_sharding(r);
+}
+
+void settle_nanotron(R r) {
+  r.plan.model.attention.qkv_bias = r.qkv_bias;
+  settle_dimensions(r);
+  r.plan.recipe.precision = sixteen_or_more(r);
+  take_gradient_type(r, r.gradients_in_fp32 || r.plan.recipe.precision == Precision::Fp32 ? DType::Fp32
+                        : r.half                                                          ? DType::Fp16
+                                                                                          : DType::Bf16);
+  if (r.granularity == "full") r.plan.recipe.recompute.mode = RecomputeMode::Full;
+  costmodel::Layout& layout = r.plan.layout;
+  if (layout.pp == 1 || r.plan.model.layers < layout.pp) return;
+  layout.split = StageSplit::ComputeCost;
+  take_stages(r, costmodel::chunk_layers(r.plan));
+}
+
+void settle_torch_sharding(R r) {
+  costmodel::Layout& layout = r.plan.layout;
+  const std::int64_t others = static_cast<std::int64_t>(layout.tp) * layout.cp * layout.pp;
+  if (r.shards > 0) {
+    r.dp_said = true;
+    layout.dp = static_cast<int>(std::min<std::int64_t>(r.replicas * r.shards, 1'000'000));
+    if (r.gpus == 0 && layout.dp <= 10'000'000 / others) r.gpus = layout.dp * others;
+  }
+  const bool shards = r.shards != 1 || layout.cp > 1;
+  if (!shards) return;
+  const bool keeps = r.strategy == "never" || (r.strategy == "default" && layout.pp > 1);
+  layout.sharding.stage = keeps ? 2 : 3;
+  if (r.replicas <= 1) return;
+  if (r.shards > 0) {
+    take_group(r, r.shards * layout.cp);
+  } else if (r.gpus > 0) {
+    take_group(r, static_cast<std::int64_t>(layout.dp) * layout.cp / r.replicas);
+  } else {
+    r.notes.emplace_back("the size of the groups that shard the state needs the number of GPUs");
+  }
+}
+
+void settle_torchtitan(R r) {
+  costmodel::Recipe& recipe = r.plan.recipe;
+  costmodel::Layout& layout = r.plan.layout;
+  if (!costmodel::is_quantized(recipe.precision)) recipe.precision = sixteen_or_more(r);
+  take_gradient_type(r, recipe.gradient_dtype.value_or(DType::Fp32));
+  layout.sp = layout.tp > 1;
+  settle_torch_sharding(r);
+  recipe.micro_batch = layout.pp > 1 ? r.pipeline_batch : r.local_batch;
+  if (recipe.global_batch <= 0 && r.gpus > 0) recipe.global_batch = r.local_batch * layout.dp;
+  if (layout.schedule == ScheduleKind::Interleaved) {
+    const std::int64_t chunks = layout.pp * r.layers_per_stage;
+    layout.vpp = chunks > 0 && r.plan.model.layers % chunks == 0 && r.plan.model.layers > 0
+                     ? static_cast<int>(r.plan.model.layers / chunks)
+                     : 2;
+  }
+  if (r.granularity == "full") {
+    recipe.recompute.mode = RecomputeMode::Full;
+  } else if (r.granularity == "selective" && r.method == "op") {
+    recipe.recompute.mode = RecomputeMode::SelectiveOperators;
+  } else if (r.granularity == "selective") {
+    const auto every = costmodel::parse_number<int>(r.method);
+    recipe.recompute.mode = RecomputeMode::Layers;
+    recipe.recompute.layers =
+        every && *every > 0
+            ? static_cast<int>(std::min<std::int64_t>(r.plan.model.layers, 1'000'000)) / layout.pp / *every
+            : 0;
+    if (recipe.recompute.layers == 0) {
+      recipe.recompute = {};
+      r.notes.emplace_back(
+          "checkpoints of every n-th layer need the model's number of layers: none are planned");
+    }
+  } else if (r.granularity != "none") {
+    r.notes.push_back(fmt::format("recomputation \"{}\" has no word here: none is planned", r.granularity));
+  }
+}
+
+void settle_deepspeed(R r) {
+  costmodel::Recipe& recipe = r.plan.recipe;
+  costmodel::Layout& layout = r.plan.layout;
+  recipe.precision = sixteen_or_more(r);
+  if (recipe.gradient_dtype) take_gradient_type(r, *recipe.gradient_dtype);
+  layout.sp = layout.tp > 1;
+  const std::int64_t per_rank = recipe.micro_batch * std::max<std::int64_t>(1, r.accumulation);
+  if (r.gpus == 0 && recipe.global_batch > 0 && r.accumulation > 0 && recipe.global_batch % per_rank == 0) {
+    layout.dp = static_cast<int>(std::min<std::int64_t>(recipe.global_batch / per_rank, 1'000'000));
+    r.dp_said = true;
+  }
+  if (layout.sharding.stage == 3 && r.gpus > 0 && r.replicas > 1)
+    take_group(r, static_cast<std::int64_t>(layout.dp) * layout.cp / r.replicas);
+}
+
+struct Framework {
+  Launcher launcher;
+  void (*begin)(R);
+  void (*settle)(R);
+};
+constexpr Framework kFrameworks[] = {
+    {Launcher::Megatron, begin_megatron, settle_megatron},
+    {Launcher::Nanotron, begin_nanotron, settle_nanotron},
+    {Launcher::Torchtitan, begin_torchtitan, settle_torchtitan},
+    {Launcher::DeepSpeed, [](R) {}, settle_deepspeed},
+};
+const Framework& framework_of(Launcher launcher) {
+  return *std::find_if(std::begin(kFrameworks), std::end(kFrameworks),
+                       [&](const Framework& row) { return row.launcher == launcher; });
+}
+
+/// Numbers of steps and sequences that follow from others.
+void settle_batches(R r) {
+  costmodel::Recipe& recipe = r.plan.recipe;
+  recipe.global_batch = std::max<std::int64_t>(0, recipe.global_batch);
+  const bool world = r.dp_said || r.gpus > 0;
+  const double batch = static_cast<double>(recipe.micro_batch) *
+                       static_cast<double>(std::max<std::int64_t>(1, r.accumulation)) * r.plan.layout.dp;
+  if (recipe.global_batch == 0 && world && batch <= 1e9)
+    recipe.global_batch = static_cast<std::int64_t>(batch);
+  const double samples = r.samples > 0
+                             ? static_cast<double>(r.samples)
+                             : static_cast<double>(r.steps) * static_cast<double>(recipe.global_batch);
+  const double tokens = samples * static_cast<double>(recipe.sequence);
+  if (tokens >= 1 && tokens <= 1e18) recipe.tokens = static_cast<std::int64_t>(tokens);
+}
+
+}  // namespace
+
+LaunchReading begin_reading(Launcher launcher) {
+  LaunchReading reading;
+  for (const LaunchFormat& format : launch_formats()) {
+    if (format.launcher == launcher) reading.plan.framework = look_up_framework(std::string{format.profile});
+  }
+  framework_of(launcher).begin(reading);
+  return reading;
+}
+
+void settle_reading(LaunchReading& reading, Launcher launcher) {
+  settle_world(reading);
+  framework_of(launcher).settle(reading);
+  settle_world(reading);
+  settle_batches(reading);
+}
+
+}  // namespace hexaplan::presets

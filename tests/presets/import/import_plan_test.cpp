@@ -1,0 +1,248 @@
+// Launch files of other frameworks as scenarios.
+#include "presets/import/import_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "presets/import/setting.h"
+#include "presets/import/shell_script.h"
+#include "presets/json/input_error.h"
+#include "presets/scenario/layout_text.h"
+
+namespace hexaplan::presets {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Field;
+using testing::HasSubstr;
+
+std::string file_path(const std::string& name) {
+  return HEXAPLAN_SOURCE_DIR "/tests/presets/import/files/" + name;
+}
+std::string file_text(const std::string& name) {
+  std::ostringstream text;
+  text << std::ifstream{file_path(name)}.rdbuf();
+  return text.str();
+}
+ImportedPlan imported(const std::string& file, std::string_view cluster = {}) {
+  return import_files({file_path(file)}, cluster);
+}
+std::string layout_of(const ImportedPlan& plan) {
+  return to_layout_text(plan.request.layout);
+}
+auto setting(const char* key, int line, SettingFate fate) {
+  return Contains(AllOf(Field(&ImportedSetting::key, key), Field(&ImportedSetting::line, line),
+                        Field(&ImportedSetting::fate, fate)));
+}
+
+// --- shell ---
+
+std::vector<std::string> words_of(const std::string& script) {
+  std::vector<std::string> words;
+  for (const ShellCommand& command : read_shell_script(script, "test.sh").commands) {
+    for (const ShellWord& word : command.words) words.push_back(word.text);
+  }
+  return words;
+}
+
+TEST(shell_script, follows_what_a_shell_expands) {
+  struct Row {
+    const char* script;
+    std::vector<std::string> words;
+  };
+  const Row rows[] = {
+      {"run a b # c\n", {"run", "a", "b"}},
+      {"A=1\nrun $A ${A} \"$A$A\" '$A'", {"run", "1", "1", "11", "$A"}},
+      {"run --x \\\n  1 \\\n  2", {"run", "--x", "1", "2"}},
+      {"ARGS=(--a 1 # one\n  --b \"2 3\"\n)\nrun \"${ARGS[@]}\"", {"run", "--a", "1", "--b", "2 3"}},
+      {"ARGS=(a)\nARGS+=(b c)\nrun ${ARGS[@]}", {"run", "a", "b", "c"}},
+      {"A=\"x y\"\nrun $A \"$A\"", {"run", "x", "y", "x y"}},
+      {"run ${A:-8} ${B:=9}", {"run", "8", "9"}},
+      {"N=4\nrun $((N*8)) $(( ($N + 2) / 3 ))", {"run", "32", "2"}},
+      {"if [ 1 = 2 ]; then\nrun a\nelif [[ x == x* ]]; then run b\nelse run c\nfi", {"run", "b"}},
+      {"A=7B\ncase $A in\n 1B) run a;;\n 7B|8B)\n run b\n ;;\n *) run c;;\nesac", {"run", "b"}},
+      {"[ -z \"$X\" ] || run a\n[ 3 -gt 2 ] && run b", {"run", "a", "run", "b"}},
+      {"for I in 1 2; do\nrun $I\ndone", {"run", "1"}},
+      {"bash -c \"run a\"", {"run", "a"}},
+      {"CMD=\"run a\"\neval $CMD", {"run", "a"}},
+      {"export A=1 B=2\nrun $A$B \"$@\"", {"run", "12"}},
+      {"A=1; A+=2; run $A 2>&1 | tee log", {"run", "12", "tee", "log"}},
+      {"run \"\" a", {"run", "", "a"}},
+      {"run $HOST_OF_NOBODY", {"run", "…"}},
+      {"run `date` $(date)", {"run", "…", "…"}},
+  };
+  for (const Row& row : rows) EXPECT_EQ(words_of(row.script), row.words) << row.script;
+}
+
+TEST(shell_script, knows_the_line_on_which_a_variable_was_written) {
+  const ShellScript script = read_shell_script("A=\"--x\n  8\"\n\nrun $A", "test.sh");
+  ASSERT_EQ(script.commands.size(), 1U);
+  EXPECT_EQ(script.commands[0].words[0].line, 4);
+  EXPECT_EQ(script.commands[0].words[1].line, 1);
+  EXPECT_EQ(script.commands[0].words[2].line, 2);
+}
+
+TEST(shell_script, keeps_the_files_that_a_script_writes) {
+  const ShellScript script =
+      read_shell_script("N=2\ncat <<EOF > ds.json\n{\"stage\": $N}\nEOF\nrun ds.json", "test.sh");
+  ASSERT_EQ(script.documents.size(), 1U);
+  EXPECT_EQ(script.documents[0].file, "ds.json");
+  EXPECT_EQ(script.documents[0].text, "{\"stage\": 2}\n");
+  EXPECT_EQ(script.documents[0].line, 3);
+}
+
+TEST(shell_script, a_quote_that_never_ends_is_named_with_its_line) {
+  try {
+    (void)read_shell_script("a\nrun \"b", "test.sh");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("test.sh:2"));
+  }
+}
+
+TEST(shell_script, variables_that_double_forever_are_refused) {
+  std::string script = "A=xxxxxxxxxxxxxxxx\n";
+  for (int i = 0; i < 40; ++i) script += "A=$A$A\n";
+  EXPECT_THROW((void)read_shell_script(script, "test.sh"), InputError);
+}
+
+// --- formats ---
+
+TEST(settings, know_their_lines_in_every_format) {
+  const auto lines = [](const std::vector<Setting>& settings) {
+    std::vector<std::string> result;
+    for (const Setting& s : settings) result.push_back(s.key + "@" + std::to_string(s.line));
+    return result;
+  };
+  EXPECT_THAT(lines(settings_of_json("{\n \"a\": {\"b\": 1,\n \"c\": [1, 2]},\n \"d\": \"x\\\"y\"\n}", "f")),
+              ElementsAre("a.b@2", "a.c@3", "d@4"));
+  EXPECT_THAT(lines(settings_of_yaml("a:\n  b: 1\n  c: [1, 2]\nd: x\n", "f")),
+              ElementsAre("a.b@2", "a.c@3", "d@4"));
+  EXPECT_THAT(lines(settings_of_toml("d = 'x'\n[a]\nb = 1\nc = [1, 2]\n", "f")),
+              ElementsAre("a.b@3", "a.c@4", "d@1"));
+}
+
+TEST(settings, quoted_numbers_are_text) {
+  EXPECT_EQ(settings_of_yaml("a: '8'", "f")[0].value, JsonValue{"8"});
+  EXPECT_EQ(settings_of_yaml("a: 8", "f")[0].value, JsonValue{8});
+  EXPECT_EQ(settings_of_yaml("a: 1.0e-5", "f")[0].value, JsonValue{1e-5});
+  EXPECT_TRUE(settings_of_yaml("a:", "f")[0].value.is_null());
+}
+
+TEST(settings, aliases_that_multiply_are_refused) {
+  std::string text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 9; ++i) {
+    const std::string before = "*a" + std::to_string(i - 1);
+    text += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + before;
+    for (int k = 0; k < 9; ++k) text += ", " + before;
+    text += "]\n";
+  }
+  EXPECT_THROW((void)settings_of_yaml(text, "f"), InputError);
+}
+
+// --- plans ---
+
+TEST(import_plan, a_megatron_job_becomes_a_scenario) {
+  const ImportedPlan plan = imported("megatron_llama.sbatch");
+  EXPECT_EQ(plan.format.name, "megatron");
+  EXPECT_EQ(plan.request.model, JsonValue{"llama-3.1-8b"});
+  EXPECT_EQ(plan.request.cluster, JsonValue{"64xh100"});
+  EXPECT_EQ(layout_of(plan), "tp2 pp2 sp zero1");
+  EXPECT_EQ(plan.request.recipe.sequence, 8192);
+  EXPECT_EQ(plan.request.recipe.global_batch, 256);
+  EXPECT_EQ(plan.request.recipe.tokens, 5000LL * 256 * 8192);
+  EXPECT_EQ(plan.request.recipe.recompute.mode, costmodel::RecomputeMode::Selective);
+  EXPECT_EQ(plan.request.recipe.dropout, 0);
+  EXPECT_EQ(plan.request.recipe.execution.tensor_overlap, true);
+  EXPECT_EQ(plan.request.recipe.execution.data_overlap, std::nullopt) << "as the profile does";
+}
+
+TEST(import_plan, every_setting_is_listed_with_its_line_and_fate) {
+  const ImportedPlan plan = imported("megatron_llama.sbatch");
+  EXPECT_THAT(plan.settings, setting("--num-layers", 31, SettingFate::Understood));
+  EXPECT_THAT(plan.settings, setting("--lr", 54, SettingFate::Ignored));
+  EXPECT_THAT(plan.settings, setting("--my-own-flag", 75, SettingFate::Unknown));
+  EXPECT_THAT(plan.settings, setting("--tp-comm-overlap", 75, SettingFate::Understood));
+}
+
+TEST(import_plan, says_what_is_missing) {
+  const ImportedPlan plan =
+      import_plan({{"run.sh",
+                    "torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 4 --hidden-size 128 "
+                    "--num-attention-heads 4 --micro-batch-size 2 --seq-length 1024 --fp16\n"}},
+                  {});
+  EXPECT_EQ(plan.gpus, 8);
+  EXPECT_TRUE(plan.request.cluster.is_null());
+  EXPECT_THAT(plan.notes, Contains(HasSubstr("the vocabulary is the tokenizer's")));
+  EXPECT_THAT(plan.notes, Contains(HasSubstr("--cluster 8xH100")));
+}
+
+TEST(import_plan, dimensions_of_no_preset_are_written_out) {
+  const ImportedPlan plan =
+      import_plan({{"run.sh",
+                    "torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 4 --hidden-size 128 "
+                    "--num-attention-heads 4 --micro-batch-size 2 --seq-length 1024 --fp16 "
+                    "--max-position-embeddings 1024 --vocab-size 5000\n"}},
+                  "H100");
+  EXPECT_EQ(plan.request.model, JsonValue{"layers=4 hidden=128 heads=4 ffn=512 vocab=5000 max_positions=1024 "
+                                          "tied qkv_bias output_bias mlp_bias layer_norm "
+                                          "norm_bias gelu learned_positions"});
+  EXPECT_EQ(plan.request.cluster, JsonValue{"8xH100"});
+}
+
+TEST(import_plan, a_value_that_is_none_is_listed_and_the_rest_is_read) {
+  const ImportedPlan plan = import_plan(
+      {{"run.sh", "torchrun pretrain_gpt.py --num-layers many --seq-length 1024 --micro-batch-size 2\n"}},
+      "8xH100");
+  EXPECT_THAT(plan.settings, setting("--num-layers", 1, SettingFate::Unknown));
+  EXPECT_EQ(plan.request.recipe.sequence, 1024);
+}
+
+TEST(import_plan, files_that_no_framework_reads_are_refused) {
+  for (const char* text : {"", "ls -l\n", "{}", "a: b"}) {
+    EXPECT_THROW((void)import_plan({{"x.sh", text}}, {}), InputError) << text;
+  }
+  EXPECT_THROW((void)import_plan({{"x.yaml", "a: [b"}}, {}), InputError);
+}
+
+TEST(import_plan, mutated_files_never_crash) {
+  std::mt19937 random{11};
+  const char* snippets[] = {"\"", "'",  "$(",        "${", "((", "[",     "]",
+                            "{",  "}",  "\n",        "--", "$X", "`",     "\\",
+                            "&a", "*a", "- ",        ": ", "=",  "<<E\n", "9999999999999999999",
+                            "-1", ";;", "case x in", "\0"};
+  for (const char* name : {"megatron_llama.sbatch"}) {
+    const std::string original = file_text(name);
+    ASSERT_FALSE(original.empty()) << name;
+    for (int run = 0; run < 400; ++run) {
+      std::string text = original;
+      for (int change = 0; change < 4; ++change) {
+        const std::size_t at = random() % text.size();
+        switch (random() % 3) {
+          case 0:
+            text.erase(at, random() % 20);
+            break;
+          case 1:
+            text.insert(at, snippets[random() % std::size(snippets)]);
+            break;
+          default:
+            text[at] = static_cast<char>(random() % 256);
+        }
+        if (text.empty()) text = " ";
+      }
+      try {
+        (void)import_plan({{name, text}}, "64xH100");
+      } catch (const InputError&) {  // that is an answer
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hexaplan::presets

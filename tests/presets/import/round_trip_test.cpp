@@ -1,0 +1,188 @@
+// What a plan's export says, import reads back: random plans, every target.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+#include "costmodel/spec/rules.h"
+#include "costmodel/spec/stage_plan.h"
+#include "presets/catalog/catalog.h"
+#include "presets/import/import_plan.h"
+#include "presets/json/input_error.h"
+#include "presets/launch/launch_fields.h"
+
+namespace hexaplan::presets {
+namespace {
+
+using costmodel::Scenario;
+
+template <class T>
+const T& one_of(std::mt19937& random, const std::vector<T>& values) {
+  return values[random() % values.size()];
+}
+
+struct Question {
+  ScenarioRequest request;
+  std::string cluster;
+};
+
+/// A question as people ask it; many break a rule.
+Question random_question(std::mt19937& random, const LaunchFormat& format) {
+  static const std::vector<std::string> all = list_presets(PresetKind::Model);
+  std::vector<std::string> models = all;
+  if (format.launcher == Launcher::Nanotron)  // it has no others
+    std::erase_if(models, [](const std::string& name) {
+      return !name.starts_with("llama") && !name.starts_with("qwen2.5");
+    });
+  const int gpus = 8 << (random() % 4);
+  const auto degree = [&] { return 1 << one_of<int>(random, {0, 0, 0, 1, 2, 3}); };
+  std::string words;
+  const auto add = [&](const std::string& word) { words += word + " "; };
+  const int tp = degree(), pp = degree(), cp = one_of<int>(random, {1, 1, 1, 1, 2, 4});
+  add("tp" + std::to_string(tp)), add("pp" + std::to_string(pp)), add("cp" + std::to_string(cp));
+  if (tp > 1 && random() % 6 != 0) add("sp");
+  add(one_of<std::string>(random, {"zero0", "zero1", "zero1", "zero2", "zero3", "fsdp", "hsdp8"}));
+  if (pp > 1)
+    add(one_of<std::string>(random, {"1f1b", "1f1b", "1f1b", "vpp2 interleaved", "embedding-counts",
+                                     "compute-cost", "gpipe", "zb-v", "zb-h1"}));
+  if (cp > 1) add(one_of<std::string>(random, {"ring", "allgather", "alltoall"}));
+  if (random() % 3 == 0) add("ep" + std::to_string(2 << (random() % 3)));
+  Question question;
+  question.cluster = std::to_string(gpus) + "xH100";
+  ScenarioRequest& request = question.request;
+  request.model = one_of(random, models);
+  request.cluster = question.cluster;
+  request.framework = format.profile;
+  request.layout = parse_layout(words, "layout");
+  request.recipe.sequence = one_of<std::int64_t>(random, {2048, 4096, 8192});
+  request.recipe.global_batch = one_of<std::int64_t>(random, {64, 256, 512});
+  request.recipe.micro_batch = one_of<std::int64_t>(random, {1, 1, 2, 4});
+  using costmodel::Precision;
+  request.recipe.precision = one_of<Precision>(
+      random, {Precision::Bf16, Precision::Bf16, Precision::Bf16, Precision::Bf16, Precision::Bf16,
+               Precision::Fp16, Precision::Fp32, Precision::Fp8, Precision::Fp8Block, Precision::Mxfp8});
+  using costmodel::RecomputeMode;
+  request.recipe.recompute.mode = one_of<RecomputeMode>(
+      random, {RecomputeMode::None, RecomputeMode::None, RecomputeMode::None, RecomputeMode::Full,
+               RecomputeMode::Full, RecomputeMode::Selective, RecomputeMode::SelectiveOperators,
+               RecomputeMode::Layers, RecomputeMode::SelectiveModules});
+  if (request.recipe.recompute.mode == RecomputeMode::Layers) request.recipe.recompute.layers = 2;
+  if (request.recipe.recompute.mode == RecomputeMode::SelectiveModules)
+    request.recipe.recompute.modules = costmodel::kRecomputeMlp | costmodel::kRecomputeNorm;
+  using costmodel::Optimizer;
+  request.recipe.optimizer =
+      one_of<Optimizer>(random, {Optimizer::AdamW, Optimizer::AdamW, Optimizer::AdamW, Optimizer::AdamW,
+                                 Optimizer::Sgd, Optimizer::Lion, Optimizer::Muon});
+  if (random() % 8 == 0)
+    request.recipe.offload = one_of<std::uint8_t>(
+        random,
+        {costmodel::kOffloadOptimizer, costmodel::kOffloadParameters, costmodel::kOffloadActivations});
+  if (random() % 8 == 0) request.recipe.dropout = 0.1;
+  if (random() % 4 == 0) request.recipe.tokens = request.recipe.sequence * request.recipe.global_batch * 1000;
+  if (random() % 8 == 0)
+    request.recipe.gradient_dtype =
+        one_of<costmodel::DType>(random, {costmodel::DType::Fp32, costmodel::DType::Bf16});
+  return question;
+}
+
+std::optional<Scenario> accepted(const ScenarioRequest& request, Launcher launcher) {
+  try {
+    Scenario scenario = resolve(request).scenario;
+    if (costmodel::first_rejection(scenario) || launch_rejection(scenario, launcher)) return std::nullopt;
+    return scenario;
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+/// The lines that say something.
+std::string settings_in(const std::string& text) {
+  std::string lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    if (text[begin] != '#') lines += text.substr(begin, end - begin) + "\n";
+    begin = end + 1;
+  }
+  return lines;
+}
+
+/// Two scenarios that say the same may write it differently.
+Scenario normal(Scenario s) {
+  if (s.layout.pp > 1 && s.layout.split != costmodel::StageSplit::Explicit) {
+    s.layout.stage_layers = costmodel::chunk_layers(s);
+    s.layout.split = costmodel::StageSplit::Explicit;
+  }
+  if (s.recipe.gradient_dtype == s.framework.gradient_dtype) s.recipe.gradient_dtype.reset();
+  if (s.layout.etp == 0 && s.model.is_moe()) s.layout.etp = s.layout.tp;
+  if (!s.model.is_moe()) s.layout.etp = 0;
+  if (s.layout.shard_ranks() == s.layout.dp * s.layout.cp) s.layout.sharding.group = 0;
+  if (s.layout.cp == 1) s.layout.context = costmodel::ContextKind::Ring;
+  return s;
+}
+
+/// Layout and recipe in words, for messages.
+std::string words_of(const Scenario& s) {
+  return to_text(to_json(ScenarioRequest{.model = {},
+                                         .cluster = {},
+                                         .framework = {},
+                                         .calibration = {},
+                                         .fabric = {},
+                                         .layout = {s.layout, true},
+                                         .recipe = s.recipe,
+                                         .price_per_hour = {}}));
+}
+
+class RoundTrip : public testing::TestWithParam<const LaunchFormat*> {};
+
+TEST_P(RoundTrip, import_reads_what_export_wrote) {
+  const LaunchFormat& format = *GetParam();
+  std::mt19937 random{7};
+  const std::size_t usual_gaps = [&] {
+    ScenarioRequest plain;
+    plain.model = "llama-2-7b";
+    plain.cluster = "8xH100";
+    plain.framework = format.profile;
+    return launch_gaps(resolve(plain).scenario, format.launcher).size();
+  }();
+  int asked = 0, complete = 0, failures = 0;
+  for (int draw = 0; draw < 6000 && complete < 60; ++draw) {
+    const Question question = random_question(random, format);
+    const auto plan = accepted(question.request, format.launcher);
+    if (!plan) continue;
+    ++asked;
+    const LaunchConfig written = launch_config(*plan, format);
+    SCOPED_TRACE(written.text);
+    const ImportedPlan read = import_plan({{std::string{format.file}, written.text}}, question.cluster);
+    for (const ImportedSetting& setting : read.settings)
+      ASSERT_NE(setting.fate, SettingFate::Unknown)
+          << setting.key << " " << setting.value << ": " << setting.why;
+    ScenarioRequest request = read.request;
+    if (request.model.is_null()) request.model = question.request.model;
+    if (request.recipe.sequence == 0) request.recipe.sequence = question.request.recipe.sequence;
+    if (format.launcher == Launcher::DeepSpeed) request.recipe.tokens = question.request.recipe.tokens;
+    if (written.gaps.size() > usual_gaps) continue;  // what is not said cannot be read
+    ++complete;
+    const Scenario again = resolve(request).scenario;
+    EXPECT_EQ(settings_in(launch_config(again, format).text), settings_in(written.text));
+    const Scenario a = normal(*plan), b = normal(again);
+    EXPECT_EQ(words_of(a), words_of(b));
+    EXPECT_TRUE(a.layout == b.layout);
+    EXPECT_TRUE(a.recipe == b.recipe);
+    EXPECT_TRUE(a.model == b.model) << a.model.name << " was read as " << b.model.name;
+    failures += HasFailure() ? 1 : 0;
+    if (HasFailure()) break;
+  }
+  if (failures > 0) return;
+  EXPECT_EQ(complete, 60) << "of " << asked;
+}
+
+std::vector<const LaunchFormat*> all_formats() {
+  std::vector<const LaunchFormat*> formats;
+  for (const LaunchFormat& format : launch_formats()) formats.push_back(&format);
+  return formats;
+}
+INSTANTIATE_TEST_SUITE_P(launch, RoundTrip, testing::ValuesIn(all_formats()),
+                         [](const auto& each) { return std::string{each.param->name}; });
+
+}  // namespace
+}  // namespace hexaplan::presets
