@@ -108,6 +108,12 @@ struct ExportOptions {
   ScenarioOptions question;
 };
 
+struct DiffOptions {
+  ScenarioOptions question;
+  std::vector<std::string> files;
+  bool suggest = false;
+};
+
 struct ImportOptions {
   ScenarioOptions question;
   std::vector<std::string> files;
@@ -159,7 +165,7 @@ struct PrintText {
 };
 
 using Command = std::variant<EstimateOptions, SimulateOptions, SearchOptions, CompareOptions, ExportOptions,
-                             ImportOptions, PresetsOptions, AccuracyOptions, ExecuteOptions, VerifyOptions,
+                             ImportOptions, DiffOptions, PresetsOptions, AccuracyOptions, ExecuteOptions, VerifyOptions,
                              ValidateOptions, RunsOptions, BackendsOptions, CalibrateOptions, PrintText>;
 struct Invocation {
   CommonOptions common;

@@ -12,6 +12,7 @@
 #include "cli/commands/accuracy.h"
 #include "cli/commands/calibrate.h"
 #include "cli/commands/compare.h"
+#include "cli/commands/diff.h"
 #include "cli/commands/estimate.h"
 #include "cli/commands/execute.h"
 #include "cli/commands/export.h"
@@ -156,6 +157,11 @@ struct Runner {
       if (!common.quiet) fmt::print(stderr, "not modelled: {}: {}\n", knob, effect);
     }
     return {report.config.text};
+  }
+  Outcome operator()(const DiffOptions& options) const {
+    const DiffReport report = run_diff(options);
+    print_notes(report.question);
+    return {common.json ? json_text(diff_json(report)) : diff_text(report)};
   }
   Outcome operator()(const ImportOptions& options) const {
     const presets::ImportedPlan plan = run_import(options);

@@ -48,6 +48,7 @@ void remove_options(std::vector<OptionRow>& rows, std::initializer_list<std::str
 [[nodiscard]] CommandRow simulate_row();
 [[nodiscard]] CommandRow search_row();
 [[nodiscard]] CommandRow compare_row();
+[[nodiscard]] CommandRow diff_row();
 [[nodiscard]] CommandRow export_row();
 [[nodiscard]] CommandRow import_row();
 [[nodiscard]] CommandRow presets_row();

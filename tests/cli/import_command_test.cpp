@@ -62,5 +62,60 @@ TEST(import_command, needs_a_file_and_only_one_question) {
   EXPECT_EQ(run_hexaplan("estimate --from " + kJob + " --scenario x.json").exit_code, 2);
 }
 
+// --- diff --suggest ---
+
+/// A job that recomputes everything, has no sequence parallelism and reduces gradients at the end.
+const char* const kSlowJob =
+    "torchrun --nnodes 2 --nproc-per-node 8 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 \\\n"
+    "  --num-attention-heads 32 --group-query-attention --num-query-groups 8 --vocab-size 128256 --seq-length 4096 \\\n"
+    "  --max-position-embeddings 131072 --position-embedding-type rope --rotary-base 500000 --use-rope-scaling --swiglu \\\n"
+    "  --normalization RMSNorm --disable-bias-linear --untie-embeddings-and-output-weights --attention-dropout 0 --hidden-dropout 0 \\\n"
+    "  --micro-batch-size 1 --global-batch-size 128 --bf16 --use-distributed-optimizer \\\n"
+    "  --tensor-model-parallel-size 4 \\\n"
+    "  --recompute-granularity full --recompute-method uniform --recompute-num-layers 1\n";
+
+TEST(diff_command, names_the_lines_to_change_and_what_they_bring) {
+  const TemporaryFile script{kSlowJob, ".sh"};
+  const Finished run = run_hexaplan("diff --suggest --cluster H100 " + script.path());
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("no recomputation: -"));
+  EXPECT_THAT(run.out, HasSubstr("  - --recompute-granularity full    (" + script.path() + ":7)\n"));
+  EXPECT_THAT(run.out, HasSubstr("  + --sequence-parallel\n"));
+  EXPECT_THAT(run.out, HasSubstr("  + --overlap-grad-reduce\n"));
+}
+
+TEST(diff_command, its_lines_make_the_plan_that_it_prices) {
+  const TemporaryFile script{kSlowJob, ".sh"};
+  const presets::JsonValue answer = json_of("diff --suggest --json --cluster H100 " + script.path());
+  const auto& suggestions = *at(answer, "suggestions").get_if<presets::JsonArray>();
+  ASSERT_FALSE(suggestions.empty());
+  for (const presets::JsonValue& suggestion : suggestions) {
+    std::string text = kSlowJob;
+    text.pop_back();
+    for (const presets::JsonValue& line : *at(suggestion, "lines").get_if<presets::JsonArray>()) {
+      const std::string before = *at(line, "before").get_if<std::string>(), after = *at(line, "after").get_if<std::string>();
+      if (before.empty()) {
+        text += " " + after;
+      } else {
+        ASSERT_NE(text.find(before), std::string::npos) << before;
+        text.replace(text.find(before), before.size(), after);
+      }
+    }
+    const TemporaryFile changed{text + "\n", ".sh"};
+    const presets::JsonValue estimate = json_of("estimate --json --cluster H100 --from " + changed.path());
+    EXPECT_NEAR(number_at(estimate, "time.step_seconds"), number_at(suggestion, "price.step_seconds"), 1e-9) << text;
+  }
+}
+
+TEST(diff_command, a_job_that_runs_out_of_memory_is_told_what_fits) {
+  std::string large = kSlowJob;
+  large.replace(large.find("--seq-length 4096"), 17, "--seq-length 65536");
+  const TemporaryFile job{large, ".sh"};
+  const Finished run = run_hexaplan("diff --suggest --cluster L40S " + job.path());
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("chance of running out 100.0 %"));
+  EXPECT_EQ(run_hexaplan("diff " + job.path()).exit_code, 2);
+}
+
 }  // namespace
 }  // namespace hexaplan::cli
