@@ -164,9 +164,10 @@ struct PrintText {
   std::string text;
 };
 
-using Command = std::variant<EstimateOptions, SimulateOptions, SearchOptions, CompareOptions, ExportOptions,
-                             ImportOptions, DiffOptions, PresetsOptions, AccuracyOptions, ExecuteOptions, VerifyOptions,
-                             ValidateOptions, RunsOptions, BackendsOptions, CalibrateOptions, PrintText>;
+using Command =
+    std::variant<EstimateOptions, SimulateOptions, SearchOptions, CompareOptions, ExportOptions,
+                 ImportOptions, DiffOptions, PresetsOptions, AccuracyOptions, ExecuteOptions, VerifyOptions,
+                 ValidateOptions, RunsOptions, BackendsOptions, CalibrateOptions, PrintText>;
 struct Invocation {
   CommonOptions common;
   Command command;

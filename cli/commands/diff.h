@@ -28,7 +28,8 @@ struct DiffReport {
   std::vector<Suggestion> suggestions;  // single changes, fastest first, then the best plan of a search
 };
 
-/// What would be faster or safer than what launch files say. InputError when they cannot be read or lack model or machines.
+/// What would be faster or safer than what launch files say. InputError when they cannot be read or lack
+/// model or machines.
 [[nodiscard]] DiffReport run_diff(const DiffOptions& options);
 
 [[nodiscard]] std::string diff_text(const DiffReport& report);

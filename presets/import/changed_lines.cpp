@@ -25,7 +25,8 @@ constexpr SameSetting kSame[] = {
 const ImportedSetting* written(const ImportedPlan& plan, std::string_view exported) {
   const ImportedSetting* last = nullptr;  // later settings override
   for (const ImportedSetting& setting : plan.settings) {
-    const bool same = setting.key == exported || std::any_of(std::begin(kSame), std::end(kSame), [&](const SameSetting& row) {
+    const bool same = setting.key == exported ||
+                      std::any_of(std::begin(kSame), std::end(kSame), [&](const SameSetting& row) {
                         return row.exported == exported && row.key == setting.key;
                       });
     if (same) last = &setting;
@@ -40,7 +41,9 @@ std::string line_of(std::string_view key, const JsonValue& value) {
   std::string text;
   if (const auto* list = value.get_if<JsonArray>(); flag && list != nullptr) {
     for (const JsonValue& element : *list)
-      text += (text.empty() ? "" : " ") + (element.get_if<std::string>() != nullptr ? *element.get_if<std::string>() : to_text(element, JsonStyle::Compact));
+      text += (text.empty() ? "" : " ") + (element.get_if<std::string>() != nullptr
+                                               ? *element.get_if<std::string>()
+                                               : to_text(element, JsonStyle::Compact));
   } else {
     const auto* word = value.get_if<std::string>();
     text = flag && word != nullptr ? *word : to_text(value, JsonStyle::Compact);
@@ -64,8 +67,9 @@ std::vector<ChangedLine> lines_to_change(const ImportedPlan& plan, const costmod
     if (place != nullptr) {
       line.file = place->file;
       line.line = place->line;
-      line.before = place->key.starts_with("--") ? place->key + (place->value.empty() ? "" : " " + place->value)
-                                                 : place->key + ": " + place->value;
+      line.before = place->key.starts_with("--")
+                        ? place->key + (place->value.empty() ? "" : " " + place->value)
+                        : place->key + ": " + place->value;
     }
     lines.push_back(std::move(line));
   }

@@ -14,9 +14,10 @@ struct ChangedLine {
   std::string before, after;  // "--recompute-granularity full"; empty: nothing stood there, or the line goes
 };
 
-/// What to change in the files of `plan`, which say `now`, so that they say `then`: settings that export would write otherwise, in
-/// the order of exports. Both scenarios are on the same machines.
-[[nodiscard]] std::vector<ChangedLine> lines_to_change(const ImportedPlan& plan, const costmodel::Scenario& now,
+/// What to change in the files of `plan`, which say `now`, so that they say `then`: settings that export
+/// would write otherwise, in the order of exports. Both scenarios are on the same machines.
+[[nodiscard]] std::vector<ChangedLine> lines_to_change(const ImportedPlan& plan,
+                                                       const costmodel::Scenario& now,
                                                        const costmodel::Scenario& then);
 
 }  // namespace hexaplan::presets
