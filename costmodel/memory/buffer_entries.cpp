@@ -58,12 +58,16 @@ class BufferAppender {
   }
 
   void streams(const LocalDims& d) {
-    const auto stream = static_cast<double>(d.sp_tokens * d.hidden);
     const DType compute = activation_dtype(sc_.recipe.precision);
     if (sc_.layout.sp) {
       add("tensor_parallel.gather_buffer", TensorKind::Transient, compute,
           static_cast<double>(d.tokens * d.hidden) * f_.sp_persistent_buffers, kAlways);
     }
+  }
+
+  void receives(const LocalDims& d) {
+    const auto stream = static_cast<double>(d.sp_tokens * d.hidden);
+    const DType compute = activation_dtype(sc_.recipe.precision);
     if (sc_.layout.pp > 1)
       add("pipeline.receive_buffers", TensorKind::Transient, compute, 2 * stream, kInPasses);
   }
@@ -110,6 +114,10 @@ void append_parameter_buffers(const Scenario& sc, const StageElements& elements,
 void append_stream_buffers(const Scenario& sc, const LocalDims& d, TensorLedger& out) {
   if (sc.framework.explicit_step) return append_explicit_numbers(d, out);
   BufferAppender{sc, out}.streams(d);
+}
+
+void append_receive_buffers(const Scenario& sc, const LocalDims& d, TensorLedger& out) {
+  if (!sc.framework.explicit_step) BufferAppender{sc, out}.receives(d);
 }
 
 void append_device_entries(const Scenario& sc, const DeviceOverhead& overhead, TensorLedger& out) {

@@ -61,8 +61,10 @@ struct DeviceOverhead {
 /// Buffers sized by a stage's parameters: buckets, parameters gathered by ZeRO-3, placeholder gradients,
 /// optimizer temporaries.  [docs/formulas.md#M6]
 void append_parameter_buffers(const Scenario& scenario, const StageElements& elements, TensorLedger& out);
-/// Buffers sized by a micro-batch: persistent gather buffers, pipeline buffers.  [docs/formulas.md#M6]
+/// Buffers sized by a micro-batch: persistent gather buffers.  [docs/formulas.md#M6]
 void append_stream_buffers(const Scenario& scenario, const LocalDims& dims, TensorLedger& out);
+/// What a stage receives from its neighbours; a replay has it as values.  [docs/formulas.md#M6]
+void append_receive_buffers(const Scenario& scenario, const LocalDims& dims, TensorLedger& out);
 /// Communicators, library workspace, context.  [docs/formulas.md#M6]
 void append_device_entries(const Scenario& scenario, const DeviceOverhead& overhead, TensorLedger& out);
 

@@ -39,6 +39,8 @@ ActivationMemory::ActivationMemory(const Scenario& sc, const LocalDims& dims,
     part.recompute_working_set = working_set(part.recompute_transients.ledger);
   }
   append_stream_buffers(sc, dims, streams_.ledger);
+  append_receive_buffers(sc, dims, receives_.ledger);
+  if (described_) program::append_gather_buffers(sc, dims, streams_.ledger);
   if (!explicit_) {
     append_loss_entries(sc, dims, loss_.ledger);
     return;
@@ -75,6 +77,7 @@ void ActivationMemory::sum() {
   }
   sum_part(loss_);
   sum_part(streams_);
+  sum_part(receives_);
   sum_part(ids_);
   sum_part(head_gradient_);
 }

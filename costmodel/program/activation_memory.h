@@ -28,6 +28,11 @@ class ActivationMemory {
       for (const TensorEntry& entry : part.ledger) visit(entry, times);
     });
   }
+  /// … for those that are there however many are in flight and whatever runs.
+  template <class Visitor>
+  void visit_buffers(const Visitor& visit) const {
+    for (const TensorEntry& entry : streams_.ledger) visit(entry, 1.0);
+  }
   /// The same, summed. Precondition: sum(). No allocation. Never decreases with in_flight.
   [[nodiscard]] LiveLoad load(const StagePlan& stage, double in_flight) const;
   [[nodiscard]] Bytes unreclaimed(const StagePlan& stage, double in_flight) const;
@@ -64,6 +69,7 @@ class ActivationMemory {
     if (const Part* transients = largest_transients(stage)) visit(*transients, 1.0);
     if (stage.head > 0) visit(loss_, stage.head);
     visit(streams_, 1.0);
+    visit(receives_, 1.0);
     if (!explicit_) return;
     if (stage.embedding > 0) visit(ids_, stage.embedding);
     // The running micro-batch's is part of its working set; others wait where all forwards come first.
@@ -71,7 +77,7 @@ class ActivationMemory {
   }
 
   std::array<ClassPart, kLayerClasses> classes_;
-  Part loss_, streams_, ids_, head_gradient_;
+  Part loss_, streams_, receives_, ids_, head_gradient_;
   bool explicit_ = false;
   bool described_ = false;       // by the step program
   bool forwards_first_ = false;  // GPipe

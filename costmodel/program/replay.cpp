@@ -1,5 +1,7 @@
 #include "costmodel/program/replay.h"
 
+#include <utility>
+
 #include "costmodel/program/replay_memory.h"
 #include "costmodel/program/variants.h"
 #include "costmodel/spec/chunk_order.h"
@@ -96,7 +98,7 @@ StepReplay::StepReplay(const Scenario& scenario, std::span<const PassRow> passes
       for (const Unit* unit : plan.owned) add(states, unit->states);
       chunks.push_back(fold_chunk(plan));
     }
-    states.transient += Bytes{token_bytes(dims_, microbatches, ends)};
+    if (sc_.framework.explicit_step) states.transient += Bytes{token_bytes(dims_, microbatches, ends)};
     states_.push_back(states);
   }
 }
@@ -154,6 +156,7 @@ std::vector<TaskMemory> StepReplay::tasks(int stage) const {
 
 StepReplay::Unit StepReplay::unit_of(const UnitSizes& sizes) const {
   Unit unit;
+  if (!sc_.framework.explicit_step) return unit;
   for (const FlatSizes& f : sizes.flats) {
     const auto bytes = [](DType type, double elements) { return Bytes{elements * bytes_per_element(type)}; };
     const Bytes parameters = bytes(types_.parameter, f.padded()),
@@ -176,10 +179,25 @@ FoldedPhases StepReplay::folded(Part part, LayerClass kind, const Techniques& t)
   return fold(compile(forward_of(sc_, part, kind), t, passes_), sizes_);
 }
 
+/// Output layer and loss by the rules of the framework profile: what comes and goes at either instant. The
+/// gradient of the input takes its place.
+FoldedPhases StepReplay::ruled_head() const {
+  TensorLedger rows;
+  append_loss_entries(sc_, dims_, rows);
+  FoldedPhases phases{};
+  for (const auto& [instant, phase] : {std::pair{kLoss, std::size_t{0}}, {kHeadBackward, std::size_t{1}}}) {
+    const MemoryBreakdown at = sum_alive(rows, instant);
+    phases[phase].move(TensorKind::Logits, at.logits.value()).move(kPassing, at.transient.value());
+    phases[phase].move(TensorKind::Logits, -at.logits.value()).move(kPassing, -at.transient.value());
+  }
+  phases[1].relabel(kPassing, TensorKind::Activation, hidden_states_);
+  return phases;
+}
+
 void StepReplay::prepare_ends() {
   const Techniques t = techniques_of(sc_, false);
   embedding_phases_ = folded(Part::Embedding, {}, t);
-  head_phases_ = folded(Part::Head, {}, t);
+  head_phases_ = sc_.framework.explicit_step ? folded(Part::Head, {}, t) : ruled_head();
   embedding_ = unit_of(end_unit(sc_, UnitRole::Embedding));
   head_ = unit_of(end_unit(sc_, UnitRole::Head));
   if (copies_embedding(sc_)) tied_copy_ = unit_of(end_unit(sc_, UnitRole::TiedCopy));

@@ -27,7 +27,9 @@ struct TaskMemory {
 /// of tasks; exact for the step that the programs describe. Programs are compiled and folded once for all
 /// stages and micro-batches; a stage costs some nanoseconds per task.
 /// Parameters are gathered and gradients opened as weight events around the passes (ZeRO, arXiv:1910.02054).
-/// Preconditions: the rules accept the scenario and first_gap() names nothing. [docs/formulas.md#M8]
+/// Of other profiles than the executor's these, states and buffers are the ledger's, and not replayed: what
+/// the passes hold is. Preconditions: the rules accept the scenario and first_gap() names nothing.
+/// [docs/formulas.md#M8]
 class StepReplay {
  public:
   explicit StepReplay(const Scenario& scenario, std::span<const PassRow> passes = all_passes());
@@ -71,6 +73,7 @@ class StepReplay {
   void walk(int stage, const OnPart& part, const OnTask& done) const;
   Layer& layer_of(LayerClass kind, bool recomputed);
   void prepare_ends();
+  [[nodiscard]] FoldedPhases ruled_head() const;
   [[nodiscard]] FoldedPhases folded(Part part, LayerClass kind, const Techniques& techniques) const;
   [[nodiscard]] Unit unit_of(const UnitSizes& sizes) const;
   [[nodiscard]] ChunkPlan plan_chunk(StageChunk at, int& recomputed);

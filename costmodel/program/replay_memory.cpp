@@ -46,8 +46,9 @@ ReplayedTask::Level level_of(const MemoryBreakdown& live) {
 }  // namespace
 
 bool needs_replay(const Scenario& sc) {
-  return sc.framework.explicit_step && !is_never_executed(sc) && !program::first_gap(sc) &&
-         !ledger_is_exact(sc);
+  if (!sc.framework.explicit_step)  // weight gradients that wait hold what no count in flight says
+    return splits_backward(sc.layout.schedule) && !program::first_gap(sc);
+  return !is_never_executed(sc) && !program::first_gap(sc) && !ledger_is_exact(sc);
 }
 
 ReplayedMemory replay_memory(const Scenario& scenario, int stage) {

@@ -16,9 +16,9 @@ struct ReplayedMemory {
 };
 [[nodiscard]] ReplayedMemory replay_memory(const Scenario& scenario, int stage);
 
-/// True when the memory of `scenario` has to be replayed: every allocation of its step is known and the
-/// ledger of M8 does not hold it exactly. False for techniques that the executor does not run: the ledger has
-/// those.
+/// True when the memory of `scenario` has to be replayed, because the ledger's closed form does not hold it:
+/// under the executor's profile where a schedule, ZeRO stage or model makes it inexact, under others where
+/// backward is split. False for what no program describes or, under the executor's profile, it does not run.
 [[nodiscard]] bool needs_replay(const Scenario& scenario);
 
 /// replay_memory of every stage, without running micro-batches that change nothing: once the pipeline is

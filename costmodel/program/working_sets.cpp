@@ -84,16 +84,21 @@ void append_working_sets(const Scenario& sc, const LocalDims& dims, LayerClass k
   const double input = sizes.bytes(kHiddenStates);
   const PassBytes &forward = phases[0].highest(), &backward = phases[1].highest();
   RowAppender append{out, index_of(kind)};
-  if (sc.layout.sp && layer.techniques.shares_gather_buffers)
-    append.bytes("tensor_parallel.gathered", TensorKind::Transient,
-                 sc.framework.sp_gather_buffers * sizes.bytes({Rows::Tokens, Width::Hidden}),
-                 kForward | kBackward);
   append.bytes("forward.working_set", TensorKind::Transient, input + forward.transient, kForward);
   // What backward has consumed makes room for what it makes.
   const bool apart = sc.framework.explicit_step;
   const double made = backward.transient + (apart ? 0 : backward.activations);
   append.bytes("backward.working_set", TensorKind::Transient, input + made, kBackward);
   append.bytes("backward.consumed", TensorKind::Activation, apart ? backward.activations : 0, kBackward);
+}
+
+void append_gather_buffers(const Scenario& sc, const LocalDims& dims, TensorLedger& out) {
+  const Techniques t = techniques_of(sc, false);
+  if (!t.sequence || !t.shares_gather_buffers || !t.gathers_inputs_again) return;
+  RowAppender{out, -1}.bytes(
+      "tensor_parallel.gathered", TensorKind::Transient,
+      sc.framework.sp_gather_buffers * sizes_of(sc, dims).bytes({Rows::Tokens, Width::Hidden}),
+      kForward | kBackward);
 }
 
 void append_head_working_sets(const Scenario& sc, const LocalDims& dims, TensorLedger& out) {

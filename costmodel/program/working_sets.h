@@ -15,6 +15,8 @@ void append_kept_values(const Scenario& scenario, const LocalDims& dims, LayerCl
 /// below zero.
 void append_working_sets(const Scenario& scenario, const LocalDims& dims, LayerClass kind, bool recomputed,
                          TensorLedger& out);
+/// The buffer into which tensor-parallel ranks gather, where a profile has one.
+void append_gather_buffers(const Scenario& scenario, const LocalDims& dims, TensorLedger& out);
 /// Output layer and loss.
 void append_head_working_sets(const Scenario& scenario, const LocalDims& dims, TensorLedger& out);
 /// Gradient of the output layer's input, which waits for the micro-batch's backward.

@@ -54,12 +54,21 @@ StageLevels stage_levels(const MemoryModel& memory, const StagePlan& stage, int 
   return levels;
 }
 
-void replay_levels(const Scenario& sc, std::vector<StageLevels>& stages) {
+void replay_levels(const Scenario& sc, const MemoryModel& memory, const std::vector<StagePlan>& plans,
+                   std::vector<StageLevels>& stages) {
   std::vector<std::vector<ReplayedTask>> replayed = replay_tasks(sc);
   for (std::size_t s = 0; s < stages.size(); ++s) {
+    const auto beside = memory.beside_passes(plans[s]);
+    const bool alone = beside[index_of(kIdle)].allocated() > Bytes{};  // the replay has the passes alone
+    for (ReplayedTask& task : replayed[s]) {
+      for (std::size_t i = 0; i < task.at.size(); ++i) {
+        if (task.at[i].allocated > Bytes{}) task.at[i].allocated += beside[i].allocated();
+      }
+      if (alone) task.after.allocated += stages[s].between;
+    }
     auto tasks = std::make_shared<const std::vector<ReplayedTask>>(std::move(replayed[s]));
     // No micro-batch is in flight then.
-    stages[s].base.fill(tasks->back().after.allocated);
+    if (!alone) stages[s].base.fill(tasks->back().after.allocated);
     stages[s].tasks = std::move(tasks);
   }
 }

@@ -31,7 +31,8 @@ struct StageLevels {
                                        double always_in_flight);
 
 /// Makes the levels of every stage those of its tasks. Precondition: needs_replay(scenario).
-void replay_levels(const Scenario& scenario, std::vector<StageLevels>& stages);
+void replay_levels(const Scenario& scenario, const MemoryModel& memory, const std::vector<StagePlan>& plans,
+                   std::vector<StageLevels>& stages);
 
 /// Memory of one stage while its order runs.  [docs/formulas.md#S5]
 class MemoryTrack {

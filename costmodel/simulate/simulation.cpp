@@ -56,7 +56,7 @@ Setup set_up(const Scenario& sc, const Calibration& calibration) {
                      &chunks[static_cast<std::size_t>(s) * static_cast<std::size_t>(per_stage)], per_stage,
                      in_flight, in_flight - plain));
   }
-  if (needs_replay(sc)) replay_levels(sc, setup.levels);
+  if (needs_replay(sc)) replay_levels(sc, memory, stages, setup.levels);
   return setup;
 }
 

@@ -106,8 +106,9 @@ constexpr KnobRow kNotModelled[] = {
     {"multi-token prediction", [](const Scenario& s) { return s.model.mtp_layers > 0; },
      "memory and time of its modules: each one more layer and one more loss on the last stage"},
     {"recompute with a split backward", splits_backward_of_recomputed_layers,
-     "memory of both factors of every weight gradient that waits for its pass (arXiv:2401.10241 section 2): "
-     "the layers' inputs alone are counted"},
+     "memory of both factors of every weight gradient that waits for its pass (arXiv:2401.10241 section 2), "
+     "where the step program has a gap (dropout, stored scores, 8 bits, adapters): layers' inputs alone are "
+     "counted then"},
     {"capacity-factor",
      [](const Scenario& s) {
        return s.model.is_moe() && s.recipe.routing.capacity_factor >= s.recipe.routing.imbalance;

@@ -112,8 +112,8 @@ Estimate estimate_step(const Scenario& sc, const Calibration& calibration) {
 TensorLedger build_ledger(const Scenario& sc, int stage) {
   const Calibration none;
   const std::vector<StagePlan> stages = plan_stages(sc);
-  return MemoryModel{sc, none, stages}.ledger(
-      stages[static_cast<std::size_t>(stage)],
+  return MemoryModel{sc, none, stages}.printed_ledger(
+      stages[static_cast<std::size_t>(stage)], stage,
       microbatches_in_flight(sc.layout, microbatches_per_step(sc), stage));
 }
 

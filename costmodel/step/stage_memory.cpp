@@ -4,7 +4,9 @@
 
 #include "costmodel/communication/device_overhead.h"
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/memory/memory_kinds.h"
 #include "costmodel/program/replay_memory.h"
+#include "costmodel/schedule/schedule.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -29,6 +31,55 @@ MemoryModel::MemoryModel(const Scenario& sc, const Calibration& calibration,
       activations_{sc, local_dims(sc), used_classes(stages)} {
   append_device_entries(sc, device_overhead(sc, calibration), device_);
   if (needs_replay(sc)) replayed_ = replay_peaks(sc);
+}
+
+template <class Visitor>
+void MemoryModel::visit_beside_passes(const StagePlan& stage, const Visitor& visit) const {
+  if (!replays_passes()) return;
+  parameters_.visit(scenario_, stage, visit);
+  activations_.visit_buffers(visit);
+}
+
+std::array<MemoryBreakdown, kInstants> MemoryModel::beside_passes(const StagePlan& stage) const {
+  std::array<MemoryBreakdown, kInstants> at{};
+  visit_beside_passes(stage, [&](const TensorEntry& entry, double factor) {
+    for (std::size_t i = 0; i < kInstants; ++i) {
+      if ((entry.alive & instant_at(static_cast<int>(i))) != 0) at[i].of(entry.kind) += entry.size() * factor;
+    }
+  });
+  return at;
+}
+
+TensorLedger MemoryModel::printed_ledger(const StagePlan& stage, int index, double in_flight) const {
+  if (!replays_passes()) return ledger(stage, in_flight);
+  TensorLedger out;
+  const auto add = [&](TensorEntry entry, double factor) {
+    entry.count *= factor;
+    out.push_back(entry);
+  };
+  visit_beside_passes(stage, add);
+  for (const TensorEntry& entry : device_) add(entry, 1);
+  struct Row {
+    TensorKind kind;
+    std::string_view name;
+  };
+  constexpr std::array kRows{Row{TensorKind::Activation, "passes.kept"},
+                             Row{TensorKind::Logits, "head.logits"},
+                             Row{TensorKind::Transient, "passes.working_set"}};
+  const ReplayedMemory& replayed = replayed_[static_cast<std::size_t>(index)];
+  for (std::size_t i = 0; i < kInstants; ++i) {
+    for (const Row& row : kRows) {
+      const double bytes = replayed.at[i].of(row.kind).value();
+      if (bytes <= 0) continue;
+      out.push_back({.name = row.name,
+                     .formula = "M8",
+                     .kind = row.kind,
+                     .dtype = DType::Int8,
+                     .alive = instant_at(static_cast<int>(i)),
+                     .elements = bytes});
+    }
+  }
+  return out;
 }
 
 template <class Visitor>
@@ -61,10 +112,24 @@ std::array<MemoryBreakdown, kInstants> MemoryModel::sums(const StagePlan& stage,
   return at;
 }
 
+std::array<MemoryBreakdown, kInstants> MemoryModel::replayed(const StagePlan& stage, int index,
+                                                             double in_flight, MemoryLoad& load) const {
+  auto at = with_device(replayed_[static_cast<std::size_t>(index)].at, device_);
+  if (!replays_passes()) return at;
+  const auto beside = beside_passes(stage);
+  for (std::size_t i = 0; i < kInstants; ++i) {
+    for (const MemoryKind& kind : kMemoryKinds) at[i].of(kind.kind) += beside[i].of(kind.kind);
+  }
+  visit_beside_passes(stage, [&](const TensorEntry& entry, double factor) {
+    if (entry.alive == kOptimizer) load.optimizer_only += entry.size() * factor;
+  });
+  load.unreclaimed = parameters_.unreclaimed(scenario_, stage) + activations_.unreclaimed(stage, in_flight);
+  return at;
+}
+
 StageMemory MemoryModel::peak(const StagePlan& stage, int index, double in_flight) const {
   MemoryLoad load;
-  const auto at = replayed_.empty() ? sums(stage, in_flight, load)
-                                    : with_device(replayed_[static_cast<std::size_t>(index)].at, device_);
+  const auto at = replayed_.empty() ? sums(stage, in_flight, load) : replayed(stage, index, in_flight, load);
   for (std::size_t i = 0; i < kInstants; ++i) load.at[i] = MemoryLoad::At::of(at[i]);
   const DevicePeak peak = device_peak(load, {}, allocator_of(scenario_));
   StageMemory memory;
@@ -83,15 +148,12 @@ StageMemory MemoryModel::peak(const StagePlan& stage, int index, double in_fligh
 }
 
 Bytes replayed_need(const Scenario& sc, const Calibration& calibration) {
-  TensorLedger device;
-  append_device_entries(sc, device_overhead(sc, calibration), device);
-  const Allocator allocator = allocator_of(sc);
+  const std::vector<StagePlan> stages = plan_stages(sc);
+  const MemoryModel model{sc, calibration, stages};
   Bytes most;
-  for (const ReplayedMemory& stage : replay_peaks(sc)) {
-    const auto at = with_device(stage.at, device);
-    MemoryLoad load;
-    for (std::size_t i = 0; i < kInstants; ++i) load.at[i] = MemoryLoad::At::of(at[i]);
-    most = larger(most, device_peak(load, {}, allocator).needed);
+  for (int stage = 0; stage < sc.layout.pp; ++stage) {
+    const double in_flight = microbatches_in_flight(sc.layout, microbatches_per_step(sc), stage);
+    most = larger(most, model.peak(stages[static_cast<std::size_t>(stage)], stage, in_flight).needed);
   }
   return most;
 }

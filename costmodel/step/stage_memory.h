@@ -20,7 +20,13 @@ class MemoryModel {
 
   /// The ledger of one rank of `stage`; `microbatches_in_flight` in units of the stage's layers.
   [[nodiscard]] TensorLedger ledger(const StagePlan& stage, double microbatches_in_flight) const;
-  /// The same, summed at its peak: replayed where the ledger does not hold every instant exactly
+  /// The ledger of one rank of stage number `index`, of which the replay's kinds are rows where it is
+  /// replayed.
+  [[nodiscard]] TensorLedger printed_ledger(const StagePlan& stage, int index,
+                                            double microbatches_in_flight) const;
+  /// What the passes do not hold, by instant, where the replay has the passes alone; else nothing.
+  [[nodiscard]] std::array<MemoryBreakdown, kInstants> beside_passes(const StagePlan& stage) const;
+  /// The same as `ledger`, summed at its peak: replayed where the ledger does not hold every instant exactly
   /// (needs_replay).  [docs/formulas.md#M7]
   [[nodiscard]] StageMemory peak(const StagePlan& stage, int index, double microbatches_in_flight) const;
 
@@ -29,6 +35,14 @@ class MemoryModel {
   /// By instant, beside what the allocator cannot reclaim.
   [[nodiscard]] std::array<MemoryBreakdown, kInstants> sums(const StagePlan& stage, double in_flight,
                                                             MemoryLoad& load) const;
+  /// True where states and buffers are the ledger's, and the passes the replay's.
+  [[nodiscard]] bool replays_passes() const {
+    return !replayed_.empty() && !scenario_.framework.explicit_step;
+  }
+  [[nodiscard]] std::array<MemoryBreakdown, kInstants> replayed(const StagePlan& stage, int index,
+                                                                double in_flight, MemoryLoad& load) const;
+  template <class Visitor>
+  void visit_beside_passes(const StagePlan& stage, const Visitor& visit) const;
   template <class Visitor>
   void visit_entries(const StagePlan& stage, double in_flight, const Visitor& visit) const;
 

@@ -134,6 +134,7 @@ class UnitSearch {
   void price_stages(const LayoutChoice& combination, const PassPart& part, int operations);
   void price_candidate(const ShardingChoice& shard);
   [[nodiscard]] costmodel::Seconds step_of(const ShardingChoice& shard, costmodel::Seconds span) const;
+  [[nodiscard]] bool may_replay() const;
   [[nodiscard]] costmodel::Bytes peak_of(std::uint16_t sharding, const StatePart& states) const;
   void consider(const ShardingChoice& shard, costmodel::Seconds step, costmodel::Bytes peak, bool priced);
   [[nodiscard]] costmodel::Seconds refined_bound(const ShardingChoice& shard, costmodel::Seconds step);

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "costmodel/program/replay_memory.h"
+#include "costmodel/schedule/schedule.h"
 #include "costmodel/step/memory_risk.h"
 #include "costmodel/step/stage_memory.h"
 #include "planner/refine/refine.h"
@@ -23,9 +24,14 @@ Seconds UnitSearch::step_of(const ShardingChoice& shard, Seconds span) const {
   return step;
 }
 
+/// Whether needs_replay may hold for the current scenario, at no cost.
+bool UnitSearch::may_replay() const {
+  return sc_.framework.explicit_step || splits_backward(sc_.layout.schedule);
+}
+
 /// The fullest stage has to fit.
 Bytes UnitSearch::peak_of(std::uint16_t sharding, const StatePart& states) const {
-  if (sc_.framework.explicit_step) {
+  if (may_replay()) {
     Scenario sc = sc_;
     sc.layout.sharding = sharding_options_[sharding];
     if (needs_replay(sc)) return replayed_need(sc, hardware_.calibration);
@@ -44,7 +50,7 @@ void UnitSearch::price_candidate(const ShardingChoice& shard) {
   Seconds step = step_of(shard, {});
   // A replay costs as much as a hundred closed forms.
   const Bytes least_peak = shard.states->least_peak;
-  if (!visitor_ && sc_.framework.explicit_step && is_hopeless(step, least_peak))
+  if (!visitor_ && may_replay() && is_hopeless(step, least_peak))
     return consider(shard, step, least_peak, false);
   const Bytes peak = peak_of(shard.index, *shard.states);
   if (!shard.combiner.has_closed_form()) {

@@ -130,6 +130,26 @@ RC_GTEST_PROP(framework_program, keeps_the_same_bytes_as_the_rules_of_the_profil
     HEXAPLAN_NO_DIFFERENCE(kept_difference(sc, kind, all_passes(), forgotten(sc)));
 }
 
+RC_GTEST_PROP(framework_program, holds_what_the_executor_holds_where_it_keeps_the_same, ()) {
+  Scenario sc = dense_scenario();
+  RC_PRE(sc.layout.sharding.stage < 2);  // the executor gathers and opens gradients unit by unit
+  Scenario other = sc;
+  other.framework.explicit_step = false;
+  other.framework.sp_gather_buffers = 0;
+  RC_PRE(!first_gap(other).has_value());
+  RC_LOG() << sc << '\n';
+  const StepReplay executor{sc}, framework{other};
+  for (int stage = 0; stage < sc.layout.pp; ++stage) {
+    const ReplayedMemory a = executor.stage(stage), b = framework.stage(stage);
+    const Bytes tokens = a.at[index_of(kIdle)].transient;
+    for (const Instant instant : {kForward, kBackward}) {
+      const MemoryBreakdown &mine = a.at[index_of(instant)], &theirs = b.at[index_of(instant)];
+      RC_ASSERT(mine.activations == theirs.activations);
+      RC_ASSERT(mine.transient - tokens == theirs.transient);
+    }
+  }
+}
+
 RC_GTEST_PROP(latent_program, does_the_same_operations_when_modules_are_recomputed, ()) {
   Scenario sc = with_recomputed_modules(latent_scenario());
   RC_PRE(sc.model.attention.q_lora_rank > 0);  // today's list forgets the projection of whole queries
