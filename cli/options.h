@@ -98,6 +98,11 @@ struct SearchOptions {
   bool no_refine = false, no_simulate = false, csv = false, markdown = false;
 };
 
+struct FinetuneOptions {
+  ScenarioOptions question;
+  std::string gpu, gpus, max_risk;  // empty = not given
+};
+
 struct CompareOptions {
   ScenarioOptions question;
   std::vector<std::string> sides;  // scenario files, or layouts of the question
@@ -165,7 +170,7 @@ struct PrintText {
 };
 
 using Command =
-    std::variant<EstimateOptions, SimulateOptions, SearchOptions, CompareOptions, ExportOptions,
+    std::variant<EstimateOptions, SimulateOptions, SearchOptions, FinetuneOptions, CompareOptions, ExportOptions,
                  ImportOptions, DiffOptions, PresetsOptions, AccuracyOptions, ExecuteOptions, VerifyOptions,
                  ValidateOptions, RunsOptions, BackendsOptions, CalibrateOptions, PrintText>;
 struct Invocation {

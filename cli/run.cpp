@@ -16,6 +16,7 @@
 #include "cli/commands/estimate.h"
 #include "cli/commands/execute.h"
 #include "cli/commands/export.h"
+#include "cli/commands/finetune.h"
 #include "cli/commands/history.h"
 #include "cli/commands/import.h"
 #include "cli/commands/presets.h"
@@ -30,6 +31,7 @@
 #include "cli/render/estimate_text.h"
 #include "cli/render/execution_json.h"
 #include "cli/render/execution_text.h"
+#include "cli/render/finetune_text.h"
 #include "cli/render/history_text.h"
 #include "cli/render/presets.h"
 #include "cli/render/search_text.h"
@@ -102,6 +104,12 @@ struct Runner {
     if (options.csv) return {charts::csv_table(plan_cells(report)), code};
     if (options.markdown) return {charts::markdown_table(plan_cells(report)), code};
     return {search_text(report, style), code};
+  }
+  Outcome operator()(const FinetuneOptions& options) const {
+    const FinetuneReport report = run_finetune(options);
+    print_notes(report.answers.front().search.question);
+    const ExitCode code = report.answers.front().fits() ? ExitCode::Ok : ExitCode::DoesNotFit;
+    return {common.json ? json_text(finetune_json(report)) : finetune_text(report, style), code};
   }
   Outcome operator()(const CompareOptions& options) const {
     const CompareReport report = run_compare(options);

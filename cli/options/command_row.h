@@ -47,6 +47,7 @@ void remove_options(std::vector<OptionRow>& rows, std::initializer_list<std::str
 [[nodiscard]] CommandRow estimate_row();
 [[nodiscard]] CommandRow simulate_row();
 [[nodiscard]] CommandRow search_row();
+[[nodiscard]] CommandRow finetune_row();
 [[nodiscard]] CommandRow compare_row();
 [[nodiscard]] CommandRow diff_row();
 [[nodiscard]] CommandRow export_row();

@@ -55,6 +55,8 @@ JsonValue stage_json(const StageMemory& stage) {
   object.emplace_back("reserved", whole_bytes(stage.reserved));
   object.emplace_back("needed", whole_bytes(stage.needed));
   object.emplace_back("idle", whole_bytes(stage.idle));
+  object.emplace_back("host", whole_bytes(stage.host));
+  object.emplace_back("disk", whole_bytes(stage.disk));
   return object;
 }
 
@@ -68,6 +70,8 @@ JsonValue memory_json(const Estimate& e) {
                     {"interval_bytes", JsonArray{whole_bytes(Bytes{e.memory_bytes.low}),
                                                  whole_bytes(Bytes{e.memory_bytes.high})}},
                     {"out_of_memory_probability", e.out_of_memory_probability},
+                    {"host_bytes_per_node", whole_bytes(e.host_memory)},
+                    {"disk_bytes_per_node", whole_bytes(e.disk)},
                     {"stages", std::move(stages)}};
 }
 

@@ -71,8 +71,11 @@ std::string does_not_fit_lines(const EstimateReport& report, const TextStyle& st
 
 std::string verdict(const EstimateReport& report, const TextStyle& style) {
   if (report.fits()) return fits_lines(report, style);
-  if (report.priced()) return does_not_fit_lines(report, style);
-  return rejected_lines(std::get<costmodel::Rejected>(report.estimate.verdict), style);
+  const auto& rejected = std::get<costmodel::Rejected>(report.estimate.verdict);
+  if (!report.priced()) return rejected_lines(rejected, style);
+  if (rejected.rule == "fits-in-memory") return does_not_fit_lines(report, style);
+  return fmt::format("{}: {}\n  {}\n", style.bad("Does not fit"), rejected.reason, rejected.advice) +
+         changes_lines(report, "would fit");
 }
 
 /// Stages to show: all, or the first ones, the last and the one that binds.
@@ -150,6 +153,26 @@ std::string memory_by_kind(const Estimate& e, const TextStyle& style) {
                      format_binary(Bytes{e.memory_bytes.low}), style.dash(),
                      format_binary(Bytes{e.memory_bytes.high}), format_binary(stage.allocated),
                      format_binary(stage.reserved), runs_in(stage));
+}
+
+/// What offloaded tensors take of a node; nothing without any.
+std::string host_memory(const EstimateReport& report) {
+  struct Place {
+    std::string_view name;
+    Bytes needed, capacity;
+  };
+  const Estimate& e = report.estimate;
+  const costmodel::ClusterSpec& cluster = report.question.scenario.cluster;
+  std::string text;
+  for (const Place& place : {Place{"host memory", e.host_memory, cluster.host.memory},
+                             Place{"disks", e.disk, cluster.host.disk}}) {
+    if (place.needed <= Bytes{}) continue;
+    text += fmt::format(
+        "  offloaded to the {} of a node of {} GPUs: {} of {}\n", place.name, cluster.gpus_per_node,
+        format_binary(place.needed),
+        place.capacity > Bytes{} ? format_binary(place.capacity) : std::string{"a size that is not known"});
+  }
+  return text;
 }
 
 std::string time_by_cause(const Estimate& e, const TextStyle& style) {
@@ -266,8 +289,8 @@ std::string estimate_text(const EstimateReport& report, const TextStyle& style) 
       heading(report.question, report.parameters, report.estimate, style) + verdict(report, style);
   if (!report.priced()) return text;
   const Estimate& e = report.estimate;
-  text += memory_by_stage(e, style) + memory_by_kind(e, style) + time_by_cause(e, style) +
-          throughput(report, style) +
+  text += memory_by_stage(e, style) + memory_by_kind(e, style) + host_memory(report) +
+          time_by_cause(e, style) + throughput(report, style) +
           not_modelled_text(costmodel::not_modelled(report.question.scenario), style) +
           calibration(report, style);
   if (report.explanation) text += explanation(*report.explanation, style);

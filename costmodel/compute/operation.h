@@ -11,7 +11,15 @@
 
 namespace hexaplan::costmodel {
 
-enum class OpKind : std::uint8_t { Gemm, GroupedGemm, Attention, MemoryBound, Collective };
+enum class OpKind : std::uint8_t {
+  Gemm,
+  GroupedGemm,
+  Attention,
+  MemoryBound,
+  Collective,
+  Copy,        // between the GPU and its host: `payload` over the host link
+  HostUpdate,  // by the CPU: `bytes` of host memory (or of the node's disks) read and written
+};
 
 /// C[m,n] (+)= A[m,k]·B[k,n], `batch` times (grouped GEMM: one per local expert).
 struct GemmShape {
@@ -59,8 +67,9 @@ struct Operation {
   double count = 1;          // times it runs (ring steps)
   CollectiveKind collective = CollectiveKind::AllReduce;
   Group group = Group::Tensor;
-  double copies = 0;  // AllToAll of tokens: experts per token; 0 = not tokens
-  Bytes payload;      // Collective: size of the full tensor, nccl-tests convention; SendRecv: bytes sent
+  bool on_disk = false;  // Copy, HostUpdate: the host's end is the node's disks
+  double copies = 0;     // AllToAll of tokens: experts per token; 0 = not tokens
+  Bytes payload;  // Collective: size of the full tensor, nccl-tests convention; SendRecv, Copy: bytes sent
   std::string_view formula;  // docs/formulas.md anchor, e.g. "C2"
 };
 

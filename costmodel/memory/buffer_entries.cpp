@@ -37,6 +37,15 @@ class BufferAppender {
     add("gradient.unsharded", TensorKind::Transient, f_.reduce_dtype, head, kHeadBackward);
   }
 
+  /// ZeRO++ hpZ: a second copy of the parameters in the gather's type, cut over few neighbours
+  /// (arXiv:2306.10209 section 4.2).
+  void secondary_partition(const StageElements& elements) {
+    const int hpz = sc_.layout.sharding.hpz;
+    if (sc_.layout.sharding.stage < 3 || hpz <= 1 || sc_.layout.shard_ranks() == 1) return;
+    const double all = elements.gathered_layers + elements.embedding + elements.head;
+    add("parameter.secondary_partition", TensorKind::Parameter, f_.gather_dtype, all / hpz, kAlways);
+  }
+
   /// Autograd adds the two gradients of a tied embedding when the second one, the table's, is complete: at
   /// the end of the backward pass.
   void tied_embedding(const StageElements& elements) {
@@ -106,6 +115,7 @@ void append_parameter_buffers(const Scenario& sc, const StageElements& elements,
   BufferAppender buffers{sc, out};
   buffers.buckets(elements);
   buffers.gathered(elements);
+  buffers.secondary_partition(elements);
   buffers.tied_embedding(elements);
   buffers.placeholders(elements);
   buffers.optimizer(elements);

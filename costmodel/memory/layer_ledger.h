@@ -6,10 +6,14 @@
 
 namespace hexaplan::costmodel {
 
-/// Appends parameters, gradients and optimizer states of `tensors`, as one rank holds them after TP, EP and
-/// ZeRO, `count` times (layers).  [docs/formulas.md#M1]
+/// Where states are: on the GPU, or offloaded to its host (or the node's disks).
+enum class StatePlace : std::uint8_t { Device, Host };
+
+/// Appends parameters, gradients and optimizer states of `tensors` that are at `place`, as one rank holds
+/// them after TP, EP and ZeRO, `count` times (layers).  [docs/formulas.md#M1]
 void append_state_entries(const Scenario& scenario, const std::vector<ParameterTensor>& tensors,
-                          int layer_class, double count, TensorLedger& out);
+                          int layer_class, double count, TensorLedger& out,
+                          StatePlace place = StatePlace::Device);
 
 /// Storage types of what is kept per parameter.
 struct StateTypes {

@@ -54,6 +54,16 @@ LayerElements layer_elements(const Scenario& sc, const std::vector<ParameterTens
   return sum;
 }
 
+/// States of `tensors` that the host has for one rank.
+Bytes offloaded_bytes(const Scenario& sc, const std::vector<ParameterTensor>& tensors, int layer_class) {
+  if ((sc.recipe.offload & (kOffloadOptimizer | kOffloadParameters)) == 0) return {};
+  TensorLedger ledger;
+  append_state_entries(sc, tensors, layer_class, 1, ledger, StatePlace::Host);
+  Bytes sum;
+  for (const TensorEntry& entry : ledger) sum += entry.size();
+  return sum;
+}
+
 }  // namespace
 
 ParameterMemory::ParameterMemory(const Scenario& sc, const std::array<bool, kLayerClasses>& used)
@@ -68,6 +78,7 @@ ParameterMemory::ParameterMemory(const Scenario& sc, const std::array<bool, kLay
     classes_[c].reduced = reduced;
     classes_[c].gathered = gathered;
     append_state_entries(sc, tensors, static_cast<int>(c), 1, classes_[c].states.ledger);
+    classes_[c].offloaded = offloaded_bytes(sc, tensors, static_cast<int>(c));
     if (sc.framework.explicit_step)
       append_shard_padding(sc, {layer_unit(sc, layer_class_at(static_cast<int>(c)))}, static_cast<int>(c), 1,
                            classes_[c].states.ledger);
@@ -76,10 +87,12 @@ ParameterMemory::ParameterMemory(const Scenario& sc, const std::array<bool, kLay
   append_embedding_parameters(sc.model, ends);
   embedding_elements_ = elements_before_sharding(sc, ends);
   append_state_entries(sc, ends, -1, 1, embedding_.ledger);
+  offloaded_embedding_ = offloaded_bytes(sc, ends, -1);
   ends.clear();
   append_head_parameters(sc.model, separates_ends(sc.layout), ends);
   head_elements_ = elements_before_sharding(sc, ends);
   append_state_entries(sc, ends, -1, 1, head_.ledger);
+  offloaded_head_ = offloaded_bytes(sc, ends, -1);
   if (sc.framework.explicit_step) {
     append_shard_padding(sc, {end_unit(sc, UnitRole::Embedding)}, -1, 1, embedding_.ledger);
     append_shard_padding(sc, {end_unit(sc, UnitRole::Head)}, -1, 1, head_.ledger);
@@ -95,6 +108,13 @@ void ParameterMemory::sum() {
   for (ClassPart& of_class : classes_) of_class.states.load = load_of(of_class.states.ledger);
   embedding_.load = load_of(embedding_.ledger);
   head_.load = load_of(head_.ledger);
+}
+
+Bytes ParameterMemory::offloaded(const StagePlan& stage) const {
+  Bytes sum = offloaded_embedding_ * stage.embedding + offloaded_head_ * stage.head;
+  for (std::size_t c = 0; c < kLayerClasses; ++c)
+    sum += classes_[c].offloaded * static_cast<double>(stage.layers[c]);
+  return sum;
 }
 
 StageElements ParameterMemory::elements_of(const StagePlan& stage) const {

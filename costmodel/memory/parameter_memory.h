@@ -28,6 +28,8 @@ class ParameterMemory {
   /// The same, summed. Precondition: sum().
   [[nodiscard]] MemoryLoad load(const Scenario& scenario, const StagePlan& stage) const;
   [[nodiscard]] Bytes unreclaimed(const Scenario& scenario, const StagePlan& stage) const;
+  /// Offloaded states of one rank of the stage.  [docs/formulas.md#M1]
+  [[nodiscard]] Bytes offloaded(const StagePlan& stage) const;
 
  private:
   struct Part {
@@ -40,7 +42,8 @@ class ParameterMemory {
     double reduced = 0;   // … that its unit reduces when it is sharded
     double gathered = 0;  // … once gathered, in elements of the gather's type
     double distinct_matrices = 0;
-    Part states;  // one layer
+    Part states;      // one layer
+    Bytes offloaded;  // … of its states, that the host has
   };
   template <class Visitor>
   void visit_parts(const StagePlan& stage, const Visitor& visit) const {
@@ -55,6 +58,7 @@ class ParameterMemory {
 
   std::array<ClassPart, kLayerClasses> classes_;
   Part embedding_, head_;
+  Bytes offloaded_embedding_, offloaded_head_;
   bool trains_ends_;
   double embedding_elements_ = 0, head_elements_ = 0, head_matrix_ = 0;
 };

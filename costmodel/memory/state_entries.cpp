@@ -2,33 +2,16 @@
 
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/parameters/trained_elements.h"
+#include "costmodel/spec/optimizer_traits.h"
 
 namespace hexaplan::costmodel {
 namespace {
 
-/// How one rank keeps a recipe's optimizer: states per parameter and their types.
-struct OptimizerLayout {
-  int full_moments = 0;  // tensors of moment_dtype with one element per parameter
-  DType moment_dtype = DType::Fp32;
-  double factored = 0;  // further elements per row and column (Adafactor)
-};
-
-/// `moment`: the dtype of moments that are not quantised.
-OptimizerLayout optimizer_layout(Optimizer optimizer, DType moment) {
-  switch (optimizer) {
-    case Optimizer::AdamW:
-    case Optimizer::Lamb:
-      return {.full_moments = 2, .moment_dtype = moment};
-    case Optimizer::AdamW8bit:
-      return {.full_moments = 2, .moment_dtype = DType::Int8};
-    case Optimizer::Lion:
-    case Optimizer::Sgd:
-    case Optimizer::Muon:
-      return {.full_moments = 1, .moment_dtype = moment};
-    case Optimizer::Adafactor:
-      return {.full_moments = 0, .moment_dtype = moment, .factored = 1};
-  }
-  return {};
+/// AdamW's for what Muon does not orthogonalise.
+const OptimizerTraits& traits_for(const Recipe& recipe, const ParameterTensor& tensor, bool in_layer) {
+  const OptimizerTraits& traits = traits_of(recipe.optimizer);
+  return traits.orthogonalises && !is_orthogonalised(recipe, tensor, in_layer) ? traits_of(Optimizer::AdamW)
+                                                                               : traits;
 }
 
 /// Of the parameters that are trained in full; of adapters in frameworks with fp32 masters.
@@ -98,10 +81,11 @@ double shards(const Scenario& sc, bool expert, int stage) {
 class StateAppender {
  public:
   StateAppender(const Scenario& sc, const std::vector<ParameterTensor>& tensors, int layer_class,
-                double count, TensorLedger& out)
+                double count, StatePlace place, TensorLedger& out)
       : sc_{sc},
         layer_class_{layer_class},
         count_{count},
+        place_{place},
         out_{out},
         trained_{sc, tensors, layer_class >= 0},
         parameter_{parameter_dtype(sc)},
@@ -119,16 +103,24 @@ class StateAppender {
                                 : parameter_,
                       elements / shards(sc_, expert, 3));
     const double trained = trained_.of(tensor, elements);
-    if (frozen) add(tensor, TensorKind::Parameter, parameter_, trained / shards(sc_, expert, 3), kAlways);
+    if (frozen)
+      add(tensor, TensorKind::Parameter, parameter_, trained / shards(sc_, expert, 3), kAlways,
+          offloaded_parameters());
     append_gradients(tensor, trained, expert);
     append_optimizer(tensor, trained, expert);
   }
 
  private:
+  /// Share of the parameters that the host has.
+  [[nodiscard]] double offloaded_parameters() const {
+    return (sc_.recipe.offload & kOffloadParameters) != 0 && sc_.layout.sharding.stage >= 3 ? 1 : 0;
+  }
+
   void append_parameters(const ParameterTensor& tensor, DType dtype, double elements) {
-    if ((sc_.recipe.offload & kOffloadParameters) != 0 && sc_.layout.sharding.stage >= 3) return;
-    add(tensor, TensorKind::Parameter, dtype, elements, kAlways);
-    if (dtype == DType::Nf4) add(tensor, TensorKind::Parameter, DType::Fp32, elements / kNf4Block, kAlways);
+    const double offloaded = offloaded_parameters();
+    add(tensor, TensorKind::Parameter, dtype, elements, kAlways, offloaded);
+    if (dtype == DType::Nf4)
+      add(tensor, TensorKind::Parameter, DType::Fp32, elements / kNf4Block, kAlways, offloaded);
   }
 
   void append_gradients(const ParameterTensor& tensor, double elements, bool expert) {
@@ -138,31 +130,39 @@ class StateAppender {
                                    ? static_cast<std::uint8_t>(kInPasses | kOptimizer)
                                    : static_cast<std::uint8_t>(kOptimizer);
     const int stage = sc_.framework.shard_gradients_from_stage_2 ? 2 : 3;
-    if (sc_.recipe.optimizer_in_backward || offloads_gradients(sc_)) return;
-    add(tensor, TensorKind::Gradient, gradient_, elements / shards(sc_, expert, stage), alive);
+    const double offloaded = offloaded_update(sc_.recipe);
+    // The CPU's update reads fp32 (deepspeedai/DeepSpeed stage_1_and_2.py, single_partition_of_fp32_groups).
+    if (place_ == StatePlace::Host)
+      add(tensor, TensorKind::Gradient, DType::Fp32, elements / shards(sc_, expert, 1), kAlways, offloaded);
+    if (sc_.recipe.optimizer_in_backward || place_ == StatePlace::Host) return;
+    add(tensor, TensorKind::Gradient, gradient_, elements / shards(sc_, expert, stage), alive,
+        offloads_gradients(sc_) ? offloaded : 0);
     const bool replicated = sc_.layout.dp * sc_.layout.cp > 1 && sc_.layout.sharding.stage == 0;
     const bool copied = replicated || !sc_.framework.gradient_copies_are_buckets;
-    if (gradient_ != parameter_ && sc_.layout.sharding.stage < 3 && copied) {
+    if (gradient_ != parameter_ && sc_.layout.sharding.stage < 3 && copied && !offloads_gradients(sc_)) {
       add(tensor, TensorKind::Gradient, parameter_, elements * sc_.framework.extra_gradient_copies, alive);
     }
   }
 
   void append_optimizer(const ParameterTensor& tensor, double elements, bool expert) {
-    if ((sc_.recipe.offload & kOffloadOptimizer) != 0) return;
-    const double cut = shards(sc_, expert, 1);
-    const OptimizerLayout layout = optimizer_layout(sc_.recipe.optimizer, moment_dtype(sc_, parameter_));
-    if (keeps_master(sc_, parameter_))
-      add(tensor, TensorKind::OptimizerState, DType::Fp32, elements / cut, kAlways);
-    for (int moment = 0; moment < layout.full_moments; ++moment) {
-      add(tensor, TensorKind::OptimizerState, layout.moment_dtype, elements / cut, kAlways);
-    }
-    if (layout.factored > 0) {
+    const double cut = shards(sc_, expert, 1), offloaded = offloaded_update(sc_.recipe);
+    const OptimizerTraits& traits = traits_for(sc_.recipe, tensor, layer_class_ >= 0);
+    const DType moment = traits.quantised ? DType::Int8 : moment_dtype(sc_, parameter_);
+    const auto add_state = [&](DType dtype, double of_rank) {
+      add(tensor, TensorKind::OptimizerState, dtype, of_rank / cut, kAlways, offloaded);
+    };
+    if (keeps_master(sc_, parameter_)) add_state(DType::Fp32, elements);
+    for (int i = 0; i < traits.moments; ++i) add_state(moment, elements);
+    if (traits.factored) {
       const auto factors = static_cast<double>((tensor.rows + tensor.cols) * tensor.count);
-      add(tensor, TensorKind::OptimizerState, DType::Fp32, std::min(elements, factors) / cut, kAlways);
+      add_state(DType::Fp32, std::min(elements, factors));
     }
   }
 
-  void add(const ParameterTensor& tensor, TensorKind kind, DType dtype, double elements, std::uint8_t alive) {
+  /// `offloaded`: share of the elements that the host has.
+  void add(const ParameterTensor& tensor, TensorKind kind, DType dtype, double elements, std::uint8_t alive,
+           double offloaded = 0) {
+    elements *= place_ == StatePlace::Host ? offloaded : 1 - offloaded;
     if (elements <= 0) return;
     out_.push_back({.name = tensor.name,
                     .formula = "M1",
@@ -177,6 +177,7 @@ class StateAppender {
   const Scenario& sc_;
   int layer_class_;
   double count_;
+  StatePlace place_;
   TensorLedger& out_;
   TrainedElements trained_;
   DType parameter_;  // of what is trained
@@ -200,8 +201,8 @@ bool widens_gradients(const Scenario& sc) {
 }
 
 void append_state_entries(const Scenario& sc, const std::vector<ParameterTensor>& tensors, int layer_class,
-                          double count, TensorLedger& out) {
-  StateAppender appender{sc, tensors, layer_class, count, out};
+                          double count, TensorLedger& out, StatePlace place) {
+  StateAppender appender{sc, tensors, layer_class, count, place, out};
   for (const ParameterTensor& tensor : tensors) appender.append(tensor);
 }
 

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "costmodel/parameters/parameter_tensors.h"
+#include "costmodel/spec/optimizer_traits.h"
 #include "costmodel/spec/scenario.h"
 
 namespace hexaplan::costmodel {
@@ -35,6 +36,12 @@ class TrainedElements {
 [[nodiscard]] constexpr bool is_stored_in_4_bits(const Scenario& scenario, const ParameterTensor& tensor,
                                                  bool in_layer) {
   return scenario.recipe.fine_tune == FineTune::Qlora && tensor.matrix && in_layer;
+}
+/// True for what Muon orthogonalises: the matrices of layers that are trained in full. Embeddings, output
+/// layer, vectors and adapters are AdamW's (arXiv:2502.16982 section 2.2; KellerJordan/Muon README).
+[[nodiscard]] constexpr bool is_orthogonalised(const Recipe& recipe, const ParameterTensor& tensor,
+                                               bool in_layer) {
+  return traits_of(recipe.optimizer).orthogonalises && tensor.matrix && in_layer && !trains_adapters(recipe);
 }
 /// NF4 with one fp32 scale per block of 64 (arXiv:2305.14314 §3).
 inline constexpr double kNf4Block = 64;

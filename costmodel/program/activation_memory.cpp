@@ -29,7 +29,7 @@ ActivationMemory::ActivationMemory(const Scenario& sc, const LocalDims& dims,
     : explicit_{sc.framework.explicit_step},
       described_{explicit_ || !program::first_gap(sc)},
       forwards_first_{sc.layout.schedule == ScheduleKind::GPipe},
-      offloads_{(sc.recipe.offload & kOffloadActivations) != 0},
+      offload_{sc.recipe},
       unreclaimed_per_forward_{unreclaimed_streams(sc, dims)} {
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (!used[c]) continue;
@@ -104,6 +104,15 @@ LiveLoad ActivationMemory::load(const StagePlan& stage, double in_flight) const 
     for (std::size_t i = 0; i < kInstants; ++i) sum.at[i] += part.load.at[i] * times;
   });
   sum.unreclaimed = unreclaimed(stage, in_flight);
+  return sum;
+}
+
+Bytes ActivationMemory::offloaded(const StagePlan& stage, double in_flight) const {
+  Bytes sum;
+  if ((offload_.offload & kOffloadActivations) == 0) return sum;
+  visit_kept(stage, in_flight, [&](const Part& part, double copies) {
+    for (const TensorEntry& entry : part.ledger) sum += entry.size() * (copies - resident(stage, copies));
+  });
   return sum;
 }
 

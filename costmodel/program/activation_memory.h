@@ -36,6 +36,8 @@ class ActivationMemory {
   /// The same, summed. Precondition: sum(). No allocation. Never decreases with in_flight.
   [[nodiscard]] LiveLoad load(const StagePlan& stage, double in_flight) const;
   [[nodiscard]] Bytes unreclaimed(const StagePlan& stage, double in_flight) const;
+  /// Activations of one rank of the stage that the host has at most.
+  [[nodiscard]] Bytes offloaded(const StagePlan& stage, double in_flight) const;
 
  private:
   struct Part {
@@ -49,23 +51,32 @@ class ActivationMemory {
     Part recompute_transients;
     Bytes working_set, recompute_working_set;  // … at kBackward
   };
-  /// Copies of one layer's kept activations on the device, of `copies` = layers × micro-batches in flight.
-  /// Offloaded ones leave for host memory while the next layer runs: two layers' are there at once.
-  [[nodiscard]] double resident(double copies) const { return offloads_ ? std::min(copies, 2.0) : copies; }
+  /// Copies of one layer's kept activations on the device, of `copies` = layers × micro-batches in flight on
+  /// `stage`. Offloaded ones leave for host memory while the next layer runs: two layers' are there at once.
+  [[nodiscard]] double resident(const StagePlan& stage, double copies) const {
+    const double leaving = copies * offloaded_layers(offload_, stage.total_layers());
+    return copies - leaving + std::min(leaving, 2.0);
+  }
   void append_layer(const Scenario& scenario, const LocalDims& dims, LayerClass kind, ClassPart& part) const;
   [[nodiscard]] const Part* largest_transients(const StagePlan& stage) const;
 
+  /// Calls `visit(part, copies)` for what layers keep, on the device or offloaded.
   template <class Visitor>
-  void visit_parts(const StagePlan& stage, double in_flight, const Visitor& visit) const {
+  void visit_kept(const StagePlan& stage, double in_flight, const Visitor& visit) const {
     int recomputed = stage.recomputed;
     for (std::size_t c = 0; c < kLayerClasses; ++c) {
       const int layers = stage.layers[c];
       if (layers == 0) continue;
       const int checkpointed = std::min(recomputed, layers);
       recomputed -= checkpointed;
-      if (checkpointed > 0) visit(classes_[c].checkpoint, resident(checkpointed * in_flight));
-      if (layers > checkpointed) visit(classes_[c].saved, resident((layers - checkpointed) * in_flight));
+      if (checkpointed > 0) visit(classes_[c].checkpoint, checkpointed * in_flight);
+      if (layers > checkpointed) visit(classes_[c].saved, (layers - checkpointed) * in_flight);
     }
+  }
+  template <class Visitor>
+  void visit_parts(const StagePlan& stage, double in_flight, const Visitor& visit) const {
+    visit_kept(stage, in_flight,
+               [&](const Part& part, double copies) { visit(part, resident(stage, copies)); });
     if (const Part* transients = largest_transients(stage)) visit(*transients, 1.0);
     if (stage.head > 0) visit(loss_, stage.head);
     visit(streams_, 1.0);
@@ -80,8 +91,8 @@ class ActivationMemory {
   Part loss_, streams_, receives_, ids_, head_gradient_;
   bool explicit_ = false;
   bool described_ = false;       // by the step program
-  bool forwards_first_ = false;  // GPipe
-  bool offloads_ = false;
+  bool forwards_first_ = false;    // GPipe
+  Recipe offload_;                 // what of it says which activations are offloaded
   Bytes unreclaimed_per_forward_;  // of one layer
 };
 

@@ -50,10 +50,14 @@ class ChunkPricer {
                        .head_forward = prices_.head.forward.total() * chunk.head,
                        .head_backward = prices_.head.backward.total() * chunk.head};
     pieces.backward_input.compute -= cost.weight_gradient;
+    const bool offloads = offloaded_update(sc_.recipe) > 0;
+    if (!gathers_by_layer(sc_) && !offloads) return pieces;
+    const StageTransfers own = transfers(chunk);
+    if (offloads) pieces.scatter_wait = StepCombiner::offload_wait(stage_totals(totals_, chunk, rerun), own);
     if (!gathers_by_layer(sc_)) return pieces;
-    const ShardedWait wait = combiner_.sharded_wait(totals_, chunk, rerun, transfers(chunk));
+    const ShardedWait wait = combiner_.sharded_wait(totals_, chunk, rerun, own);
     pieces.gather_wait = wait.forward;
-    pieces.scatter_wait = wait.backward;
+    pieces.scatter_wait += wait.backward;
     return pieces;
   }
 
@@ -99,7 +103,8 @@ StepPieces price_pieces(const Scenario& sc, const Calibration& calibration,
       continue;
     }
     const StageTransfers transfers = pricer.transfers(stages[s]);
-    pieces.stages.push_back({transfers.update, transfers.slices + transfers.host});
+    pieces.stages.push_back(
+        {transfers.update, transfers.slices + transfers.host + transfers.gradients_to_host_once});
     for (std::size_t c = 0; c < per_stage; ++c) {
       const StagePlan& chunk = chunks[s * per_stage + c];
       pieces.chunks.push_back(pricer.price(chunk, rerun_share(sc.recipe.recompute, stages[s])));

@@ -37,11 +37,20 @@ struct NetworkLevel {
   bool multicast = false;    // NVLink SHARP (NVLS)
 };
 
+/// What a node has beside its GPUs: where offloaded tensors live. 0 = not known.
+struct HostSpec {
+  Bytes memory;                          // of one node
+  BytesPerSecond memory_bandwidth;       // of all its channels
+  Bytes disk;                            // local NVMe drives
+  BytesPerSecond disk_read, disk_write;  // of all drives together
+};
+
 struct ClusterSpec {
   std::string name;  // as the user wrote it: "64xA100-80GB"
   GpuSpec gpu;
   std::int64_t gpus = 0;
   int gpus_per_node = 0;
+  HostSpec host;
   std::vector<NetworkLevel> levels;  // [0] = inside the node (or rack); last spans all gpus
 };
 

@@ -26,10 +26,6 @@ bool offloads_states(const Scenario& s) {
 bool zero_plus_plus_applies(const Scenario& s) {
   return s.layout.sharding.stage >= 3;
 }
-template <Optimizer kWhich>
-bool trains_with(const Scenario& s) {
-  return s.recipe.optimizer == kWhich;
-}
 template <FineTune kWhich>
 bool tunes_by(const Scenario& s) {
   return s.recipe.fine_tune == kWhich;
@@ -50,40 +46,9 @@ bool splits_backward_of_recomputed_layers(const Scenario& s) {
          !s.framework.explicit_step;
 }
 
-constexpr const char* kUpdateTime = "time of its update: AdamW's is counted";
-
 constexpr KnobRow kNotModelled[] = {
-    {"hpz", [](const Scenario& s) { return zero_plus_plus_applies(s) && s.layout.sharding.hpz > 1; },
-     "neither the second copy of the parameters nor the traffic between nodes that it saves"},
-    {"qwz",
-     [](const Scenario& s) { return zero_plus_plus_applies(s) && s.layout.sharding.quantized_weights; },
-     "parameters gathered in 8 bits: they are counted in the type they are kept in, without quantisation"},
-    {"qgz",
-     [](const Scenario& s) { return zero_plus_plus_applies(s) && s.layout.sharding.quantized_gradients; },
-     "gradients reduced in 4 bits by all-to-all: a reduce-scatter in the reduction's type is counted"},
     {"partition-activations", partitions_activations,
      "time of gathering the inputs of recomputed layers over tp"},
-    {"offload optimizer", [](const Scenario& s) { return offloads(s, kOffloadOptimizer); },
-     "time of the copies between GPU and host and of the update on the CPU (the GPU's is counted); host "
-     "memory"},
-    {"offload params", [](const Scenario& s) { return offloads(s, kOffloadParameters); },
-     "time of the copies from host to GPU; host memory"},
-    {"offload activations", [](const Scenario& s) { return offloads(s, kOffloadActivations); },
-     "time of the copies between GPU and host; host memory"},
-    {"offload_device nvme",
-     [](const Scenario& s) { return offloads_states(s) && s.recipe.offload_device == OffloadDevice::Nvme; },
-     "time of reading and writing the disk, and its buffers: as host memory"},
-    {"optimizer adamw-8bit", trains_with<Optimizer::AdamW8bit>,
-     "time of its update: AdamW's on 32-bit states is counted"},
-    {"optimizer adafactor", trains_with<Optimizer::Adafactor>, kUpdateTime},
-    {"optimizer lion", trains_with<Optimizer::Lion>, kUpdateTime},
-    {"optimizer sgd", trains_with<Optimizer::Sgd>, kUpdateTime},
-    {"optimizer lamb", trains_with<Optimizer::Lamb>, kUpdateTime},
-    {"optimizer muon", trains_with<Optimizer::Muon>,
-     "time of its Newton-Schulz iterations and of gathering whole matrices for them: AdamW's update is "
-     "counted"},
-    {"optimizer_in_backward", [](const Scenario& s) { return s.recipe.optimizer_in_backward; },
-     "time of the update beside the backward pass: it is counted after it"},
     {"fine-tune lora", tunes_by<FineTune::Lora>,
      "time of the adapters' matrix products, whatever their rank, and what these keep for backward"},
     {"fine-tune qlora", tunes_by<FineTune::Qlora>,
@@ -183,6 +148,12 @@ constexpr KnobRow kWithoutEffect[] = {
     {"overlap, graphs, compile",
      [](const Scenario& s) { return s.framework.explicit_step && asked(s) != Execution{}; },
      "Hexaplan's executor launches and sends one thing after the other"},
+    {"offload_layers",
+     [](const Scenario& s) { return s.recipe.offload_layers > 0 && !offloads(s, kOffloadActivations); },
+     "activations are not offloaded"},
+    {"offload_fraction",
+     [](const Scenario& s) { return s.recipe.offload_fraction < 1 && !offloads(s, kOffloadOptimizer); },
+     "the optimizer is not offloaded"},
     {"offload_device nvme",
      [](const Scenario& s) { return s.recipe.offload_device == OffloadDevice::Nvme && !offloads_states(s); },
      "neither optimizer states nor parameters are offloaded"},

@@ -100,7 +100,12 @@ Split split_group(const Digits& whole, std::int64_t part) {
   return result;
 }
 
+Digits shard_digits(const Layout& layout) {
+  return split_group(data_context_digits(layout), layout.shard_ranks()).inside;
+}
+
 Digits digits_of(const Layout& layout, Group group) {
+  assert(group != Group::ShardNode);
   Digits result;
   switch (group) {
     case Group::Tensor:
@@ -118,9 +123,13 @@ Digits digits_of(const Layout& layout, Group group) {
     case Group::DataContext:
       return data_context_digits(layout);
     case Group::Shard:
-      return split_group(data_context_digits(layout), layout.shard_ranks()).inside;
+      return shard_digits(layout);
     case Group::Replica:
       return split_group(data_context_digits(layout), layout.shard_ranks()).across;
+    case Group::Secondary:
+      return split_group(shard_digits(layout), std::max(1, layout.sharding.hpz)).inside;
+    case Group::ShardNode:
+      break;
     case Group::Expert:
       add_stage_digit(layout, expert_digit_in_stage(layout, Axis::Expert), result);
       break;
@@ -163,6 +172,11 @@ std::int64_t gpus_behind_one_network(const ClusterSpec& cluster) {
     }
   }
   return std::max<std::int64_t>(1, gpus);
+}
+
+Digits shard_digits_in_node(const Layout& layout, const ClusterSpec& cluster) {
+  const Digits shard = shard_digits(layout);
+  return split_group(shard, members_below(shard, gpus_behind_one_network(cluster))).inside;
 }
 
 }  // namespace
@@ -232,7 +246,8 @@ std::int64_t group_size(const Layout& layout, Group group) {
 }
 
 GroupPlacement place_group(const Layout& layout, Group group, const ClusterSpec& cluster) {
-  const Digits digits = digits_of(layout, group);
+  const Digits digits =
+      group == Group::ShardNode ? shard_digits_in_node(layout, cluster) : digits_of(layout, group);
   GroupPlacement placement;
   placement.ranks = digits.ranks();
   placement.stride = digits.count > 0 ? digits.at(0).stride : 1;

@@ -20,15 +20,17 @@ enum class Group : std::uint8_t {
   Context,
   Data,
   DataContext,
-  Shard,    // the ZeRO/FSDP shard group: DataContext or a part of it
-  Replica,  // across shard groups (HSDP)
+  Shard,      // the ZeRO/FSDP shard group: DataContext or a part of it
+  Replica,    // across shard groups (HSDP)
+  Secondary,  // ZeRO++ hpZ: sharding.hpz neighbours of the shard group, which keep a second copy together
+  ShardNode,  // ranks of the shard group inside one node or rack: place_group alone knows it
   Pipeline,
   Expert,
   ExpertTensor,
   ExpertData,
   World,
 };
-inline constexpr int kGroupCount = 11;
+inline constexpr int kGroupCount = 13;
 
 /// Where a group lies on the network: how many of its members share one unit of each level.
 struct GroupPlacement {
@@ -49,8 +51,9 @@ struct GroupPlacement {
 /// Coordinates of `rank` on the seven axes. Precondition: 0 <= rank < layout.world_size().
 [[nodiscard]] std::array<std::int64_t, kAxisCount> coordinates_of(const Layout& layout, std::int64_t rank);
 /// World ranks of the group of kind `group` that `rank` belongs to, in group order (rank itself included).
+/// Precondition: not ShardNode, which is the cluster's.
 [[nodiscard]] std::vector<std::int64_t> members_of(const Layout& layout, Group group, std::int64_t rank);
-/// Size of groups of this kind.
+/// Size of groups of this kind. Precondition: not ShardNode.
 [[nodiscard]] std::int64_t group_size(const Layout& layout, Group group);
 /// Placement of the group that holds rank 0; the grid is regular, so every group of the kind has the same.
 [[nodiscard]] GroupPlacement place_group(const Layout& layout, Group group, const ClusterSpec& cluster);

@@ -108,6 +108,11 @@ struct Recipe {
   std::int64_t trainable_parameters = 0;  // adapters: 0 = derived from lora_rank on all linear layers
   std::uint8_t offload = 0;               // OffloadTarget bits
   OffloadDevice offload_device = OffloadDevice::Cpu;
+  /// Share of the optimizer's states that are offloaded; the GPU updates the rest (DeepSpeed's Twin-Flow
+  /// `ratio`, Megatron-LM --optimizer-offload-fraction).
+  double offload_fraction = 1;
+  /// Layers per stage whose activations are offloaded (Megatron-LM --cpu-offloading-num-layers); 0 = all.
+  int offload_layers = 0;
   MoeRouting routing;
   Execution execution;
   std::int64_t tokens = 0;  // training budget, for hours and cost; 0 = not asked
@@ -117,6 +122,17 @@ struct Recipe {
 /// Tokens of one optimizer step over all data-parallel ranks.
 [[nodiscard]] constexpr std::int64_t tokens_per_step(const Recipe& recipe) {
   return recipe.global_batch * recipe.sequence;
+}
+
+/// Share of the optimizer's states, and of their update, that the host has.
+[[nodiscard]] constexpr double offloaded_update(const Recipe& recipe) {
+  return (recipe.offload & kOffloadOptimizer) != 0 ? recipe.offload_fraction : 0;
+}
+
+/// Share of a stage's `layers` whose activations are offloaded.
+[[nodiscard]] constexpr double offloaded_layers(const Recipe& recipe, double layers) {
+  if ((recipe.offload & kOffloadActivations) == 0) return 0;
+  return recipe.offload_layers == 0 || recipe.offload_layers >= layers ? 1 : recipe.offload_layers / layers;
 }
 
 /// True when the base model is frozen and only adapters have gradients and optimizer states.

@@ -349,6 +349,18 @@ bool in_backward_has_one_microbatch(const Scenario& sc, Reason* why) {
   });
 }
 
+/// deepspeedai/DeepSpeed deepspeed/utils/groups.py _create_zero_param_parallel_group: the secondary groups
+/// cut the ranks that share parameters.
+bool secondary_partition_divides(const Scenario& sc, Reason* why) {
+  const int hpz = sc.layout.sharding.hpz, ranks = sc.layout.shard_ranks();
+  if (hpz <= 1 || sc.layout.sharding.stage < 3 || ranks % hpz == 0) return true;
+  return fails(why, [&] {
+    return Reason{
+        fmt::format("{} ranks that share parameters do not split into secondary groups of {}", ranks, hpz),
+        fmt::format("use an hpz that divides {}", ranks)};
+  });
+}
+
 /// deepspeedai/DeepSpeed docs/_pages/config-json.md, offload_param: "only valid for stage 3"; PyTorch's
 /// CPUOffload keeps sharded parameters.
 bool offloaded_parameters_are_sharded(const Scenario& sc, Reason* why) {
@@ -382,6 +394,7 @@ constexpr std::array kRules{
     Rule{"update-in-backward", RuleScope::Batch, nullptr, in_backward_has_one_microbatch},
     Rule{"sequence-divides", RuleScope::Sequence, &Layout::cp, sequence_divides},
     Rule{"shard-group-divides", RuleScope::Shards, nullptr, shard_group_divides},
+    Rule{"secondary-partition-divides", RuleScope::Shards, nullptr, secondary_partition_divides},
     Rule{"offload-needs-zero3", RuleScope::Shards, nullptr, offloaded_parameters_are_sharded},
     Rule{"expert-groups-tile-rows", RuleScope::Order, nullptr, expert_groups_tile_rows},
     Rule{"shard-groups-tile-rows", RuleScope::Order, nullptr, shard_groups_tile_rows},

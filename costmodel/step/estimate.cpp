@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "costmodel/compute/operations.h"
 #include "costmodel/parameters/parameter_tensors.h"
 #include "costmodel/schedule/schedule.h"
 #include "costmodel/spec/rules.h"
 #include "costmodel/spec/stage_plan.h"
+#include "costmodel/step/host_memory.h"
 #include "costmodel/step/memory_risk.h"
 #include "costmodel/step/model_flops.h"
+#include "costmodel/step/offload_operations.h"
 #include "costmodel/step/stage_memory.h"
 #include "costmodel/step/step_model.h"
 
@@ -32,6 +35,13 @@ Interval device_interval(const StageMemory& stage, Bytes capacity, double sigma)
   return device;
 }
 
+/// As if all ranks of a node were of the stage that offloads most.
+HostLoad host_of_node(const Scenario& sc, const Estimate& estimate) {
+  HostLoad most;
+  for (const StageMemory& stage : estimate.stages) most = larger_of(most, {stage.host, stage.disk});
+  return of_node(most, sc.cluster);
+}
+
 void fill_memory(const Scenario& sc, const Calibration& calibration, const std::vector<StagePlan>& plan,
                  Estimate& out) {
   const MemoryModel model{sc, calibration, plan};
@@ -46,6 +56,9 @@ void fill_memory(const Scenario& sc, const Calibration& calibration, const std::
   const double sigma = memory_sigma(sc.framework, calibration);
   out.memory_bytes = device_interval(peak, out.capacity, sigma);
   out.out_of_memory_probability = out_of_memory_probability(peak.needed, out.capacity, sigma);
+  const HostLoad host = host_of_node(sc, out);
+  out.host_memory = host.memory;
+  out.disk = host.disk;
   if (peak.needed <= out.capacity) {
     out.verdict = Fits{out.capacity - peak.needed};
   } else {
@@ -54,7 +67,9 @@ void fill_memory(const Scenario& sc, const Calibration& calibration, const std::
                                        out.peak_stage, peak.needed.value() / 1073741824.0,
                                        name_of(peak.instant), out.capacity.value() / 1073741824.0),
                            ""};
+    return;
   }
+  if (auto rejected = host_rejection(host, sc.cluster.host)) out.verdict = std::move(*rejected);
 }
 
 /// Bytes are printed as 64-bit integers.
@@ -120,6 +135,7 @@ TensorLedger build_ledger(const Scenario& sc, int stage) {
 std::vector<Operation> layer_operations(const Scenario& sc, LayerClass kind) {
   std::vector<Operation> out;
   append_layer_operations(sc, local_dims(sc), kind, out);
+  append_activation_copies(sc, local_dims(sc), kind, out);
   return out;
 }
 

@@ -31,6 +31,8 @@ struct StageMemory {
   Bytes needed;  // … after the allocator has given back what it can: what runs out; at most `device`
   Bytes update;  // peak of live tensors after the last backward: clipping, optimizer, gathering
   Bytes idle;    // live tensors between steps
+  Bytes host;    // offloaded tensors of the rank, in host memory
+  Bytes disk;    // … on the node's disks
   /// The peak by kind with the allocator's slack counted as overhead, so that the kinds add up to `device`.
   [[nodiscard]] constexpr MemoryBreakdown on_device() const {
     MemoryBreakdown kinds = at_peak;
@@ -45,10 +47,11 @@ struct StepTime {
   Seconds tensor_parallel, context_parallel, expert_parallel, pipeline_p2p;  // exposed
   Seconds bubble;
   Seconds data_parallel;  // exposed gradient reduction and parameter gathering
+  Seconds offload;        // exposed copies between the GPU and its host
   Seconds optimizer, host;
   [[nodiscard]] constexpr Seconds total() const {
     return gemm + attention + memory_bound + recompute + launch + tensor_parallel + context_parallel +
-           expert_parallel + pipeline_p2p + bubble + data_parallel + optimizer + host;
+           expert_parallel + pipeline_p2p + bubble + data_parallel + offload + optimizer + host;
   }
 };
 
@@ -66,6 +69,8 @@ struct Estimate {
   std::vector<StageMemory> stages;
   int peak_stage = 0;     // that needs most
   Bytes capacity;         // usable device memory
+  Bytes host_memory;      // of one node, that its ranks' offloaded tensors take
+  Bytes disk;             // … of its disks
   Interval memory_bytes;  // 90 % interval of the peak stage's device bytes
   double out_of_memory_probability = 0;
   StepTime time;

@@ -6,6 +6,7 @@
 
 #include "costmodel/communication/group_links.h"
 #include "costmodel/communication/overlap.h"
+#include "costmodel/compute/host_time.h"
 #include "costmodel/compute/kernel_time.h"
 #include "costmodel/step/execution.h"
 
@@ -14,7 +15,7 @@ namespace {
 
 constexpr Seconds PassCost::*kPassParts[] = {&PassCost::gemm,   &PassCost::attention, &PassCost::memory_bound,
                                              &PassCost::launch, &PassCost::tensor,    &PassCost::context,
-                                             &PassCost::expert};
+                                             &PassCost::expert, &PassCost::offload};
 static_assert(sizeof(PassCost) == std::size(kPassParts) * sizeof(Seconds), "every part of a pass is listed");
 
 /// `pipeline_collective_host` per member, over its value inside a node, where the tensor-parallel ranks lie
@@ -130,6 +131,10 @@ Seconds Pricer::time_of(const Operation& op) const {
     case OpKind::MemoryBound:
       return op.count * (op.update ? optimizer_time(op.bytes, gpu, calibration_)
                                    : memory_bound_time(op.bytes, gpu, calibration_));
+    case OpKind::Copy:
+      return op.count * host_copy_time(op.payload, op.on_disk, scenario_.cluster);
+    case OpKind::HostUpdate:
+      return op.count * host_update_time(op.bytes, op.on_disk, scenario_.cluster);
     case OpKind::Collective:
       return op.count * (gathers_tokens(op)
                              ? gathered_tokens(op)
@@ -180,7 +185,11 @@ void Pricer::add(const Operation& op, Seconds time, PassCost& cost, HostWork& ho
       cost.attention += time;
       return;
     case OpKind::MemoryBound:
+    case OpKind::HostUpdate:
       cost.memory_bound += time;
+      return;
+    case OpKind::Copy:
+      cost.offload += time;
       return;
     case OpKind::Collective:
       break;
@@ -200,6 +209,11 @@ void Pricer::hide_ring(PassCost& cost) const {
   if (scenario_.layout.context != ContextKind::Ring) return;
   const Seconds hidden = cost.attention * scenario_.framework.context_overlap;
   cost.context = larger(Seconds{}, cost.context - hidden);
+}
+
+/// Copies run on a stream and engines of their own, beside everything that computes.
+void Pricer::hide_copies(PassCost& cost) {
+  cost.offload = larger(Seconds{}, cost.offload - cost.compute());
 }
 
 /// The host must launch as fast as the device runs. It gets ahead in the pass that the device is slower in
@@ -242,6 +256,7 @@ LayerCost Pricer::price(const std::vector<Operation>& operations, Seconds forwar
   forward.issuing += forward_host;
   backward.issuing += backward_host;
   for (PassCost* pass : {&cost.forward, &cost.backward, &cost.rerun}) hide_ring(*pass);
+  for (PassCost* pass : {&cost.forward, &cost.backward}) hide_copies(*pass);
   wait_for_host(cost, forward, backward);
   cost.rerun.launch = larger(Seconds{}, rerun.behind(cost.rerun));
   const Seconds wait = host_share_ * (scenario_.framework.expert_layer_overhead +

@@ -15,8 +15,9 @@ namespace hexaplan::costmodel {
 struct PassCost {
   Seconds gemm, attention, memory_bound, launch;
   Seconds tensor, context, expert;
+  Seconds offload;  // copies to or from the host
   [[nodiscard]] constexpr Seconds compute() const { return gemm + attention + memory_bound + launch; }
-  [[nodiscard]] constexpr Seconds total() const { return compute() + tensor + context + expert; }
+  [[nodiscard]] constexpr Seconds total() const { return compute() + tensor + context + expert + offload; }
   PassCost& operator+=(const PassCost& other);
   friend PassCost operator*(PassCost cost, double factor);
 };
@@ -69,6 +70,7 @@ class Pricer {
   [[nodiscard]] Seconds exposed(const std::vector<Operation>& operations, std::size_t at, Seconds time) const;
   void add(const Operation& op, Seconds time, PassCost& cost, HostWork& host) const;
   void hide_ring(PassCost& cost) const;
+  static void hide_copies(PassCost& cost);
   static void wait_for_host(LayerCost& cost, const HostWork& forward, const HostWork& backward);
 
   const Scenario& scenario_;

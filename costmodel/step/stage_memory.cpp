@@ -7,6 +7,7 @@
 #include "costmodel/memory/memory_kinds.h"
 #include "costmodel/program/replay_memory.h"
 #include "costmodel/schedule/schedule.h"
+#include "costmodel/step/host_memory.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -144,6 +145,10 @@ StageMemory MemoryModel::peak(const StagePlan& stage, int index, double in_fligh
   memory.needed = peak.needed;
   memory.update = at[index_of(kOptimizer)].allocated();
   memory.idle = at[index_of(kIdle)].allocated();
+  const HostLoad host =
+      host_load(scenario_.recipe, parameters_.offloaded(stage), activations_.offloaded(stage, in_flight));
+  memory.host = host.memory;
+  memory.disk = host.disk;
   return memory;
 }
 

@@ -1,8 +1,10 @@
 #include "costmodel/step/stage_parameters.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "costmodel/parameters/trained_elements.h"
+#include "costmodel/spec/optimizer_traits.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -18,6 +20,22 @@ double filled_buckets(const std::vector<double>& elements, double bucket) {
     open = 0;
   }
   return full + open / bucket;
+}
+
+/// `tensor` as this rank holds it: of every expert and every fused linear layer a matrix.
+OrthogonalisedMatrices matrices_of(const Scenario& sc, const ParameterTensor& tensor, double elements) {
+  const double experts = tensor.count > 1 ? std::ceil(static_cast<double>(tensor.count) / sc.layout.ep) : 1;
+  const double count = experts * tensor.parts;
+  const bool inputs_cut = tensor.cut == Cut::Row || tensor.cut == Cut::ExpertRow;
+  const double rows =
+      inputs_cut ? static_cast<double>(tensor.rows) : elements / (experts * static_cast<double>(tensor.cols));
+  const double part = rows / tensor.parts, inputs = elements / (experts * rows);
+  const double flops = count * newton_schulz_flops(part, inputs);
+  return {.elements = elements,
+          .count = count,
+          .flops = flops,
+          .shorter_by_flops = flops * std::min(part, inputs),
+          .longer_by_flops = flops * std::max(part, inputs)};
 }
 
 StageParameters count(const Scenario& sc, const std::vector<ParameterTensor>& tensors, bool in_layer) {
@@ -42,6 +60,7 @@ StageParameters count(const Scenario& sc, const std::vector<ParameterTensor>& te
     (expert ? sum.trained.expert : sum.trained.dense) += trained;
     sum.tensors += 1;
     sizes.push_back(trained);
+    if (is_orthogonalised(sc.recipe, tensor, in_layer)) sum.matrices += matrices_of(sc, tensor, trained);
   }
   const FrameworkProfile& f = sc.framework;
   const double bucket = f.gradient_bucket_elements + f.gradient_bucket_per_rank * sc.layout.dp;
@@ -61,18 +80,33 @@ DenseAndExpert operator*(DenseAndExpert quantity, double factor) {
   return {quantity.dense * factor, quantity.expert * factor};
 }
 
+OrthogonalisedMatrices& OrthogonalisedMatrices::operator+=(const OrthogonalisedMatrices& other) {
+  elements += other.elements;
+  count += other.count;
+  flops += other.flops;
+  shorter_by_flops += other.shorter_by_flops;
+  longer_by_flops += other.longer_by_flops;
+  return *this;
+}
+
+OrthogonalisedMatrices operator*(OrthogonalisedMatrices m, double factor) {
+  return {m.elements * factor, m.count * factor, m.flops * factor, m.shorter_by_flops * factor,
+          m.longer_by_flops * factor};
+}
+
 StageParameters& StageParameters::operator+=(const StageParameters& other) {
   trained += other.trained;
   reduced += other.reduced;
   gathered += other.gathered;
   tensors += other.tensors;
   buckets += other.buckets;
+  matrices += other.matrices;
   return *this;
 }
 
 StageParameters operator*(StageParameters p, double factor) {
-  return {p.trained * factor, p.reduced * factor, p.gathered * factor, p.tensors * factor,
-          p.buckets * factor};
+  return {p.trained * factor, p.reduced * factor, p.gathered * factor,
+          p.tensors * factor, p.buckets * factor, p.matrices * factor};
 }
 
 ModelParameters::ModelParameters(const Scenario& sc, const std::vector<StagePlan>& stages) {

@@ -16,6 +16,15 @@ struct DenseAndExpert {
   friend DenseAndExpert operator*(DenseAndExpert quantity, double factor);
 };
 
+/// What Muon's Newton-Schulz iterations multiply: the matrices of the layers, each as this rank holds it.
+struct OrthogonalisedMatrices {
+  double elements = 0, count = 0;
+  double flops = 0;                                  // of all of them, once
+  double shorter_by_flops = 0, longer_by_flops = 0;  // their sides, weighted by FLOPs
+  OrthogonalisedMatrices& operator+=(const OrthogonalisedMatrices& other);
+  friend OrthogonalisedMatrices operator*(OrthogonalisedMatrices matrices, double factor);
+};
+
 /// Parameters on one rank before ZeRO.
 struct StageParameters {
   DenseAndExpert trained;   // elements that have gradients: all, or the adapters
@@ -23,6 +32,7 @@ struct StageParameters {
   DenseAndExpert gathered;  // bytes of all parameters, in the types in which sharded ones are gathered
   double tensors = 0;       // how many trained parameters that is to the framework
   double buckets = 0;  // that their gradients fill, one data-parallel collective each  [docs/formulas.md#C8]
+  OrthogonalisedMatrices matrices;  // nothing unless the optimizer is Muon
   StageParameters& operator+=(const StageParameters& other);
   friend StageParameters operator*(StageParameters parameters, double factor);
 };

@@ -79,6 +79,7 @@ StepTime StepModel::time_paced_by(const std::vector<StageLoad>& loads, std::size
   t.pipeline_p2p = overheads.pipeline_p2p;
   t.bubble = overheads.bubble;
   t.data_parallel = overheads.data_parallel;
+  t.offload = passes.offload * microbatches_ + overheads.offload;
   t.optimizer = overheads.optimizer;
   t.host = overheads.host;
   return t;

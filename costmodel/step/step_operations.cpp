@@ -5,6 +5,8 @@
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/execution.h"
 #include "costmodel/step/explicit_operations.h"
+#include "costmodel/step/offload_operations.h"
+#include "costmodel/step/optimizer_operations.h"
 #include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel {
@@ -26,7 +28,8 @@ struct Transfer {
 };
 
 void append_transfer(const Scenario& sc, const Transfer& transfer, std::vector<Operation>& out) {
-  if (transfer.bytes <= 0 || group_size(sc.layout, transfer.group) <= 1) return;
+  if (transfer.bytes <= 0) return;
+  if (transfer.group != Group::ShardNode && group_size(sc.layout, transfer.group) <= 1) return;
   out.push_back({.name = transfer.name,
                  .kind = OpKind::Collective,
                  .pass = transfer.pass,
@@ -58,11 +61,52 @@ void append_traffic(std::string_view name, std::string_view formula, double byte
                  .formula = formula});
 }
 
-/// The optimizer's own.
-void append_update_traffic(double bytes, std::vector<Operation>& out) {
-  if (bytes <= 0) return;
-  append_traffic("optimizer.update", "T7", bytes, out);
-  out.back().update = true;
+// --- ZeRO++ (arXiv:2306.10209), of ZeRO-3 ---
+
+/// qwZ: parameters are gathered in 8 bits (section 4.1); a scale per block of thousands is not counted.
+double gathered_share(const Scenario& sc) {
+  return sc.layout.sharding.quantized_weights
+             ? std::min(1.0, 1 / bytes_per_element(sc.framework.gather_dtype))
+             : 1;
+}
+
+/// Bytes per element of a gradient that qgZ exchanges (section 4.3: 4 bits).
+constexpr double kQuantisedGradient = 0.5;
+
+/// qgZ: gradients in 4 bits go to the neighbours in the node, are added up there, quantised again and go
+/// between nodes: two all-to-all instead of a reduce-scatter (section 4.3).
+void append_quantised_reduction(const Scenario& sc, double elements, std::vector<Operation>& out) {
+  const double neighbours = static_cast<double>(place_group(sc.layout, Group::ShardNode, sc.cluster).ranks);
+  const double bytes = elements * kQuantisedGradient;
+  Transfer exchange{.name = "gradient.exchange_in_node",
+                    .pass = Pass::BackwardWeight,
+                    .kind = CollectiveKind::AllToAll,
+                    .group = Group::ShardNode,
+                    .bytes = bytes,
+                    .formula = "C9"};
+  if (neighbours > 1) append_transfer(sc, exchange, out);
+  if (neighbours >= sc.layout.shard_ranks()) return;
+  exchange.name = "gradient.exchange_between_nodes";
+  exchange.group = Group::Shard;
+  exchange.bytes = bytes / neighbours;
+  append_transfer(sc, exchange, out);
+}
+
+/// Traffic of ZeRO++'s quantisation kernels, read and written in the types on either side.
+double quantisation_bytes(const Scenario& sc, const StageParameters& p, double gathers) {
+  const Sharding& z = sc.layout.sharding;
+  double bytes = 0;
+  if (z.quantized_weights) {
+    const double element = bytes_per_element(sc.framework.gather_dtype);
+    const double elements = p.gathered.all() / element;
+    bytes += gathers * elements * (element + 1) * (1 + 1.0 / sc.layout.shard_ranks());
+  }
+  if (z.quantized_gradients) {
+    // The whole gradient is quantised, its parts from the node dequantised and quantised again.
+    const double element = bytes_per_element(sc.framework.gather_dtype) + kQuantisedGradient;
+    bytes += p.reduced.all() * (element + kQuantisedGradient);
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -110,7 +154,9 @@ void append_parameter_gather(const Scenario& sc, const StageParameters& p, std::
 
 void append_layer_sharding(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {
   const FrameworkProfile& f = sc.framework;
-  const bool reshards = f.reshard_after_forward && sc.layout.sharding.stage >= 3;
+  const Sharding& z = sc.layout.sharding;
+  const bool reshards = f.reshard_after_forward && z.stage >= 3;
+  const bool secondary = z.stage >= 3 && z.hpz > 1;
   // Less than a layer ahead of the host, parameters are gathered one by one.
   const bool one_by_one = f.gather_prefetch_layers > 0 && f.gather_prefetch_layers < 1;
   Transfer gather{.name = "parameter.gather",
@@ -118,15 +164,27 @@ void append_layer_sharding(const Scenario& sc, const StageParameters& p, std::ve
                   .kind = CollectiveKind::AllGather,
                   .count = one_by_one ? std::max(1.0, p.tensors) : 1.0,
                   .formula = "C9"};
-  append_both(sc, gather, Group::Shard, p.gathered, out);
+  append_both(sc, gather, Group::Shard, p.gathered * gathered_share(sc), out);
   gather.pass = Pass::BackwardData;
-  if (reshards) append_both(sc, gather, Group::Shard, p.gathered, out);
-  append_both(sc,
-              {.name = "gradient.reduce",
-               .pass = Pass::BackwardWeight,
-               .kind = CollectiveKind::ReduceScatter,
-               .formula = "C9"},
-              Group::Shard, p.reduced * reduce_bytes(sc), out);
+  if (reshards && secondary) {
+    // hpZ: from the second copy, which was made of the gathered values and is not quantised again.
+    gather.group = Group::Secondary;
+    gather.bytes = p.gathered.all();
+    append_transfer(sc, gather, out);
+  } else if (reshards) {
+    append_both(sc, gather, Group::Shard, p.gathered * gathered_share(sc), out);
+  }
+  append_parameter_loads(sc, p, reshards, out);
+  if (z.quantized_gradients && z.stage >= 3) {
+    append_quantised_reduction(sc, p.reduced.all(), out);
+  } else {
+    append_both(sc,
+                {.name = "gradient.reduce",
+                 .pass = Pass::BackwardWeight,
+                 .kind = CollectiveKind::ReduceScatter,
+                 .formula = "C9"},
+                Group::Shard, p.reduced * reduce_bytes(sc), out);
+  }
   append_transfer(sc,
                   {.name = "gradient.replica_reduce",
                    .pass = Pass::BackwardWeight,
@@ -135,23 +193,14 @@ void append_layer_sharding(const Scenario& sc, const StageParameters& p, std::ve
                    .bytes = p.reduced.dense * reduce_bytes(sc) / sc.layout.shard_ranks(),
                    .formula = "C9"},
                   out);
+  const double gathers = reshards && !secondary ? 2 : 1;
+  append_traffic("parameter.quantise", "C9", z.stage >= 3 ? quantisation_bytes(sc, p, gathers) : 0, out);
   // The profile counts bytes copied per element of its gather's type.
   const double gathered_elements = p.gathered.all() / bytes_per_element(f.gather_dtype);
   append_traffic(
       "parameter.buffer_copies", "C9",
       gathered_elements * (reshards ? 2 : 1) * f.gather_copy_bytes + p.reduced.all() * f.reduce_copy_bytes,
       out);
-}
-
-void append_update(const Scenario& sc, const StageParameters& parameters, std::vector<Operation>& out) {
-  const int stage = sc.layout.sharding.stage;
-  const DenseAndExpert& p = parameters.trained;
-  const double local =
-      stage >= 1 ? p.dense / sc.layout.shard_ranks() + p.expert / std::max(1, sc.layout.expert_data())
-                 : p.all();
-  const double whole = stage >= 3 ? 0 : p.all();
-  append_update_traffic(
-      local * sc.framework.optimizer_passes_bytes + whole * sc.framework.whole_gradient_passes_bytes, out);
 }
 
 std::vector<Operation> step_operations(const Scenario& sc, int stage) {
@@ -177,6 +226,7 @@ std::vector<Operation> step_operations(const Scenario& sc, int stage) {
     append_times(model.head() * plan.head, 1);
   }
   append_gradient_reduction(sc, parameters, out);
+  append_host_update(sc, parameters, out);
   append_update(sc, parameters, out);
   append_parameter_gather(sc, parameters, out);
   return out;

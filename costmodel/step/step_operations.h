@@ -26,7 +26,5 @@ void append_parameter_gather(const Scenario& scenario, const StageParameters& pa
 /// [docs/formulas.md#C9]
 void append_layer_sharding(const Scenario& scenario, const StageParameters& parameters,
                            std::vector<Operation>& out);
-/// Update of the local shard with the gradient norm.  [docs/formulas.md#T7]
-void append_update(const Scenario& scenario, const StageParameters& parameters, std::vector<Operation>& out);
 
 }  // namespace hexaplan::costmodel

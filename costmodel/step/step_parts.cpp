@@ -7,23 +7,40 @@
 #include "costmodel/compute/operations.h"
 #include "costmodel/schedule/replay.h"
 #include "costmodel/step/execution.h"
+#include "costmodel/step/offload_operations.h"
+#include "costmodel/step/optimizer_operations.h"
 #include "costmodel/step/step_operations.h"
 
 namespace hexaplan::costmodel {
 namespace {
 
-/// Time of the operations of one pass, one after the other.
-Seconds total(const std::vector<Operation>& operations, Pass pass, const Pricer& pricer) {
-  Seconds sum;
-  for (const Operation& op : operations) sum += op.pass == pass ? pricer.time_of(op) : Seconds{};
+/// Time of the operations of one pass by where they run: the GPU with its network, the link to the host, the
+/// CPU. Those of one place run one after the other.
+struct PassByPlace {
+  Seconds device, copies, host;
+  [[nodiscard]] Seconds longest() const { return larger(device, larger(copies, host)); }
+};
+PassByPlace by_place(const std::vector<Operation>& operations, Pass pass, const Pricer& pricer) {
+  PassByPlace sum;
+  for (const Operation& op : operations) {
+    if (op.pass != pass) continue;
+    (op.kind == OpKind::Copy         ? sum.copies
+     : op.kind == OpKind::HostUpdate ? sum.host
+                                     : sum.device) += pricer.time_of(op);
+  }
   return sum;
+}
+Seconds total(const std::vector<Operation>& operations, Pass pass, const Pricer& pricer) {
+  return by_place(operations, pass, pricer).device;
 }
 
 LayerTransfers layer_transfers(const Scenario& sc, const StageParameters& p, const Pricer& pricer) {
   std::vector<Operation> operations;
   append_layer_sharding(sc, p, operations);
-  return {.gather = total(operations, Pass::Forward, pricer),
-          .gather_again = total(operations, Pass::BackwardData, pricer),
+  // What comes from the host is gathered piece by piece while the rest is copied (arXiv:2104.07857
+  // section 6.2).
+  return {.gather = by_place(operations, Pass::Forward, pricer).longest(),
+          .gather_again = by_place(operations, Pass::BackwardData, pricer).longest(),
           .scatter = total(operations, Pass::BackwardWeight, pricer),
           .copies = total(operations, Pass::Step, pricer)};
 }
@@ -63,6 +80,7 @@ LayerPrices price_layers(const Scenario& sc, const LocalDims& dims, const Pricer
     if (!used[c]) continue;
     operations.clear();
     append_layer_operations(sc, dims, layer_class_at(static_cast<int>(c)), operations);
+    append_activation_copies(sc, dims, layer_class_at(static_cast<int>(c)), operations);
     prices.layers[c] =
         pricer.price(operations, sc.framework.layer_host_forward, sc.framework.layer_host_backward);
   }
@@ -126,6 +144,23 @@ Seconds replayed_span(const Scenario& sc, const LayerTotals& layers) {
   return begin + each * static_cast<double>(microbatches - first);
 }
 
+namespace {
+/// The CPU updates in pieces that are copied back while it updates the next (arXiv:2101.06840 section 4.1);
+/// the GPU updates its share meanwhile.
+void price_host_update(const Scenario& sc, const StageParameters& p, const Pricer& pricer,
+                       StageTransfers& transfers) {
+  std::vector<Operation> operations;
+  append_host_update(sc, p, operations);
+  const auto gradients = std::find_if(operations.begin(), operations.end(),
+                                      [](const Operation& op) { return op.name == "gradient.to_host"; });
+  if (gradients == operations.end()) return;
+  (gradients->pass == Pass::Step ? transfers.gradients_to_host_once : transfers.gradients_to_host) =
+      pricer.time_of(*gradients);
+  operations.erase(gradients);
+  transfers.update = larger(transfers.update, by_place(operations, Pass::Step, pricer).longest());
+}
+}  // namespace
+
 StageTransfers price_transfers(const Scenario& sc, const Calibration& calibration, const Pricer& pricer,
                                const ModelParameters& parameters, const StagePlan& stage) {
   const StageParameters p = parameters.of(stage);
@@ -133,6 +168,7 @@ StageTransfers price_transfers(const Scenario& sc, const Calibration& calibratio
   std::vector<Operation> operations;
   append_update(sc, p, operations);
   transfers.update = total(operations, Pass::Step, pricer);
+  if (offloaded_update(sc.recipe) > 0) price_host_update(sc, p, pricer, transfers);
   if (gathers_by_layer(sc)) {
     for (std::size_t c = 0; c < kLayerClasses; ++c) {
       if (stage.layers[c] > 0) transfers.layers[c] = layer_transfers(sc, parameters.layer(c), pricer);
@@ -247,6 +283,8 @@ StepOverheads StepCombiner::overheads(const LayerTotals& layers, const StagePlan
           .bubble = bubble(stages, slowest, span),
           .data_parallel = by_layer_ ? (wait.forward + wait.backward) * microbatches_
                                      : data_parallel(stages[slowest].totals, transfers),
+          .offload = transfers.gradients_to_host_once +
+                     offload_wait(stages[slowest].totals, transfers) * microbatches_,
           .optimizer = transfers.update,
           .host = framework_->step_overhead + framework_->microbatch_overhead * microbatches_};
 }

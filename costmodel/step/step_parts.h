@@ -65,7 +65,9 @@ struct StageTransfers {
   Seconds reduction, gathering, slices;  // whole stage; zero where gathered by layer
   Seconds host;                          // of its collectives, beyond their launch
   double buckets = 1;
-  Seconds update;                                    // optimizer and gradient norm
+  Seconds update;                                    // optimizer and gradient norm, by GPU and CPU
+  Seconds gradients_to_host;                         // of an offloaded optimizer, per micro-batch …
+  Seconds gradients_to_host_once;                    // … or once per step
   std::array<LayerTransfers, kLayerClasses> layers;  // gathered by layer: of one layer …
   LayerTransfers embedding, head;                    // … and of the stage's share of the ends
 };
@@ -95,9 +97,9 @@ struct ShardedWait {
 
 /// What a step costs beside the passes of the stage that sets its pace.
 struct StepOverheads {
-  Seconds pipeline_p2p, bubble, data_parallel, optimizer, host;
+  Seconds pipeline_p2p, bubble, data_parallel, offload, optimizer, host;
   [[nodiscard]] constexpr Seconds total() const {
-    return pipeline_p2p + bubble + data_parallel + optimizer + host;
+    return pipeline_p2p + bubble + data_parallel + offload + optimizer + host;
   }
 };
 
@@ -117,6 +119,11 @@ class StepCombiner {
   [[nodiscard]] bool has_closed_form() const { return closed_form_; }
   /// True where what `overheads` has for data parallelism is waited for layer by layer.
   [[nodiscard]] bool waits_by_layer() const { return by_layer_; }
+
+  /// What the backward of one micro-batch, `totals`, waits for its gradients' copies to the host.
+  [[nodiscard]] static Seconds offload_wait(const PassTotals& totals, const StageTransfers& transfers) {
+    return larger(Seconds{}, transfers.gradients_to_host - totals.backward - totals.rerun);
+  }
 
   /// ZeRO-3 / FSDP: what one micro-batch waits for on `stage`, or on some of its layers.
   /// [docs/formulas.md#C9]

@@ -14,7 +14,7 @@ struct TimeCause {
 };
 
 /// In the order of StepTime.
-inline constexpr std::array<TimeCause, 13> kTimeCauses{{
+inline constexpr std::array<TimeCause, 14> kTimeCauses{{
     {&StepTime::gemm, "gemm", "matrix products"},
     {&StepTime::attention, "attention", "attention"},
     {&StepTime::memory_bound, "memory_bound", "memory-bound kernels"},
@@ -26,6 +26,7 @@ inline constexpr std::array<TimeCause, 13> kTimeCauses{{
     {&StepTime::pipeline_p2p, "pipeline_p2p", "pipeline messages"},
     {&StepTime::bubble, "bubble", "pipeline bubble"},
     {&StepTime::data_parallel, "data_parallel", "data-parallel comm"},
+    {&StepTime::offload, "offload", "copies to and from the host"},
     {&StepTime::optimizer, "optimizer", "optimizer"},
     {&StepTime::host, "host", "host"},
 }};

@@ -61,6 +61,8 @@ constexpr std::array<TimeTerm, costmodel::kTimeCauses.size()> kTimeTerms{{
      QT_TRANSLATE_NOOP("Terms", "Waiting for other stages while the pipeline fills and drains."), "S3"},
     {&StepTime::data_parallel, QT_TRANSLATE_NOOP("Terms", "data-parallel comm"),
      QT_TRANSLATE_NOOP("Terms", "Exposed reduction of gradients and gathering of parameters."), "C8"},
+    {&StepTime::offload, QT_TRANSLATE_NOOP("Terms", "copies to and from the host"),
+     QT_TRANSLATE_NOOP("Terms", "Offloaded tensors on their way, as far as nothing hides it."), "T11"},
     {&StepTime::optimizer, QT_TRANSLATE_NOOP("Terms", "optimizer"),
      QT_TRANSLATE_NOOP("Terms", "Gradient norm and update of the weights."), "T7"},
     {&StepTime::host, QT_TRANSLATE_NOOP("Terms", "host"),

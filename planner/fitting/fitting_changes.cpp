@@ -94,6 +94,16 @@ Settings quantise_the_states(Scenario& s) {
   return {{"optimizer", "adamw-8bit"}};
 }
 
+/// Offloads `what`, where nothing is offloaded yet and the framework can offload `needed`.
+Settings offload(Scenario& s, int what, int needed, const char* words) {
+  if (s.recipe.offload != 0 || (s.framework.abilities.offload & needed) == 0) return {};
+  s.recipe.offload = static_cast<std::uint8_t>(what);
+  if ((what & costmodel::kOffloadParameters) == 0 || s.layout.sharding.stage == 3)
+    return {{"offload", words}};
+  s.layout.sharding.stage = 3;
+  return {{"layout", "zero3"}, {"offload", words}};
+}
+
 constexpr Attempt kAttempts[] = {
     {"micro-batch", one_sequence},
     {"zero", shard_more<1>},
@@ -109,6 +119,19 @@ constexpr Attempt kAttempts[] = {
     {"parameters", keep_parameters_in_16_bits},
     {"base", quantise_the_base},
     {"states", quantise_the_states},
+    {"offload",
+     [](Scenario& s) {
+       return offload(s, costmodel::kOffloadOptimizer, costmodel::kOffloadOptimizer, "optimizer");
+     }},
+    {"offload",
+     [](Scenario& s) {
+       return offload(s, costmodel::kOffloadActivations, costmodel::kOffloadActivations, "activations");
+     }},
+    {"offload",
+     [](Scenario& s) {
+       return offload(s, costmodel::kOffloadOptimizer | costmodel::kOffloadParameters,
+                      costmodel::kOffloadParameters, "optimizer,params");
+     }},
 };
 constexpr std::size_t kMostTogether = 3;
 

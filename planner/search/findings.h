@@ -112,8 +112,8 @@ struct LimitTally {
 };
 
 /// Limits in the order in which they are checked: what the risk rejects meets all the others.
-enum class Limit : std::uint8_t { Memory, Hours, Dollars, Mfu, Risk };
-inline constexpr std::size_t kLimits = 5;
+enum class Limit : std::uint8_t { Memory, HostMemory, Hours, Dollars, Mfu, Risk };
+inline constexpr std::size_t kLimits = 6;
 
 /// Results of a part of the search.
 struct Findings {

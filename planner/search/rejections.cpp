@@ -7,6 +7,7 @@
 
 #include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
+#include "costmodel/step/host_memory.h"
 #include "costmodel/step/training_cost.h"
 #include "planner/search/search_rules.h"
 
@@ -81,6 +82,10 @@ std::string memory_reason(const SearchProblem& problem, const Scenario& sc, cons
   return fmt::format("the one that comes closest needs {:.2f} GiB on stage {}, {:.2f} GiB are allowed",
                      e.peak().needed.value() / kGiB, e.peak_stage, limit / kGiB);
 }
+std::string host_reason(const SearchProblem&, const Scenario& sc, const Estimate& e) {
+  const auto rejected = host_rejection({e.host_memory, e.disk}, sc.cluster.host);
+  return rejected ? "of the one that comes closest " + rejected->reason : "";
+}
 std::string hours_reason(const SearchProblem& problem, const Scenario& sc, const Estimate& e) {
   return fmt::format("the fastest of them trains for {:.1f} hours, {:.1f} are allowed",
                      training_cost(sc, e).wall.value() / 3600, problem.constraints.hours.value_or(0));
@@ -103,6 +108,7 @@ std::string risk_reason(const SearchProblem& problem, const Scenario&, const Est
 
 constexpr std::array<Wording, kLimits> kWordings{{
     {"fits-in-memory", memory_reason, "use more GPUs, recompute more, or shard more"},
+    {"fits-in-host-memory", host_reason, "offload less, use more nodes, or offload to NVMe"},
     {"max-hours", hours_reason, "use more or faster GPUs, or allow more hours"},
     {"max-cost", dollars_reason, "use fewer or cheaper GPUs, or allow more dollars"},
     {"min-mfu", mfu_reason, "ask for less"},

@@ -276,6 +276,7 @@ void UnitSearch::price(const LayoutChoice& combination) {
   for (std::size_t option = 0; option < space_.recomputes.size(); ++option) {
     price_recomputation(combination, static_cast<std::uint16_t>(option));
   }
+  host_ = {};  // what is left of the prospects has met it
   for (const auto& prospect : prospects_) {
     if (prospect && !broken_limit(prospect->bound.step, prospect->bound.peak))
       findings_->prospects.offer(*prospect);
@@ -347,10 +348,13 @@ void UnitSearch::set_stages(const LayoutChoice& combination, const PassPart& par
   const std::vector<StageGroup>& groups = combination.pipe->groups;
   plan_.resize(groups.size());
   live_.resize(groups.size());
+  offloaded_.clear();
   for (std::size_t g = 0; g < groups.size(); ++g) {
     plan_[g] = groups[g].plan;
     plan_[g].recomputed = recomputed_layers(sc_.recipe.recompute, 0, plan_[g].total_layers());
     live_[g] = part.memory.load(plan_[g], combination.in_flight[g]);
+    if (sc_.recipe.offload != 0)
+      offloaded_.push_back(part.memory.offloaded(plan_[g], combination.in_flight[g]));
   }
 }
 

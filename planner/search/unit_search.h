@@ -19,6 +19,7 @@
 #include "costmodel/spec/rules.h"
 #include "costmodel/spec/scenario.h"
 #include "costmodel/spec/stage_plan.h"
+#include "costmodel/step/host_memory.h"
 #include "costmodel/step/layer_cost.h"
 #include "costmodel/step/step_parts.h"
 #include "planner/problem/problem.h"
@@ -104,7 +105,8 @@ class UnitSearch {
   struct StatePart {
     std::vector<costmodel::MemoryLoad> loads;
     std::vector<costmodel::StageTransfers> transfers;
-    costmodel::Bytes least_peak;  // without any activation: a lower bound
+    costmodel::Bytes least_peak;              // without any activation: a lower bound
+    std::vector<costmodel::Bytes> offloaded;  // empty unless something is
   };
   /// A sharding of the current LayoutChoice whose states alone fit.
   struct ShardingChoice {
@@ -130,6 +132,7 @@ class UnitSearch {
   [[nodiscard]] static std::pair<int, int> layer_counts(const PipelineChoice& pipe,
                                                         const RecomputeOption& option);
   void set_recompute(const RecomputeOption& option, int layers);
+  [[nodiscard]] costmodel::HostLoad host_of(const StatePart& states) const;
   void set_stages(const LayoutChoice& combination, const PassPart& part);
   void price_stages(const LayoutChoice& combination, const PassPart& part, int operations);
   void price_candidate(const ShardingChoice& shard);
@@ -208,7 +211,9 @@ class UnitSearch {
   std::vector<double> rerun_;
   std::vector<costmodel::StageLoad> loads_;
   std::vector<costmodel::LiveLoad> live_;
-  std::optional<costmodel::Seconds> span_;  // of the replayed schedule, once it was needed
+  std::vector<costmodel::Bytes> offloaded_;  // activations, by stage group; empty unless they are
+  costmodel::HostLoad host_;                 // of a node
+  std::optional<costmodel::Seconds> span_;   // of the replayed schedule, once it was needed
   const PassPart* pass_ = nullptr;
   double microbatches_ = 1;
 };

@@ -44,9 +44,17 @@ Bytes UnitSearch::peak_of(std::uint16_t sharding, const StatePart& states) const
   return peak;
 }
 
+HostLoad UnitSearch::host_of(const StatePart& states) const {
+  HostLoad most;
+  for (std::size_t g = 0; g < states.offloaded.size(); ++g)
+    most = larger_of(most, host_load(sc_.recipe, states.offloaded[g], offloaded_[g]));
+  return of_node(most, sc_.cluster);
+}
+
 void UnitSearch::price_candidate(const ShardingChoice& shard) {
   candidate_.sharding = shard.index;
   ++findings_->counts.enumerated;
+  host_ = host_of(*shard.states);
   Seconds step = step_of(shard, {});
   // A replay costs as much as a hundred closed forms.
   const Bytes least_peak = shard.states->least_peak;
@@ -68,6 +76,7 @@ void UnitSearch::price_candidate(const ShardingChoice& shard) {
 /// something to refine; its step is a bound.
 void UnitSearch::consider(const ShardingChoice& shard, Seconds step, Bytes peak, bool priced) {
   if (most_memory_ < peak || safe_memory_ < peak || (!priced && !refinable_)) return;
+  if (!fits_on_host(host_, sc_.cluster.host)) return;
   const auto place = static_cast<std::size_t>(&shard - active_.data());
   const bool together =
       refinable_ && chooses_recomputed_ && recomputes_whole_layers(sc_.recipe.recompute.mode);
@@ -155,6 +164,7 @@ bool UnitSearch::is_hopeless(Seconds least_step, Bytes peak) {
 /// First limit that a candidate breaks.
 std::optional<Limit> UnitSearch::broken_limit(Seconds step, Bytes peak) const {
   if (most_memory_ < peak) return Limit::Memory;
+  if (!fits_on_host(host_, sc_.cluster.host)) return Limit::HostMemory;
   if (const auto limit = broken_by_step(slowest_, step)) return limit;
   return safe_memory_ < peak ? std::optional{Limit::Risk} : std::nullopt;
 }
@@ -163,6 +173,8 @@ double UnitSearch::distance(Limit limit, Seconds step, Bytes peak) const {
   switch (limit) {
     case Limit::Memory:
       return (peak - most_memory_).value();
+    case Limit::HostMemory:
+      return (host_.memory + host_.disk).value();
     case Limit::Risk:
       return out_of_memory_probability(peak, sc_.cluster.gpu.memory, memory_sigma_);
     case Limit::Hours:

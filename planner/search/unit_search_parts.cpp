@@ -108,6 +108,7 @@ UnitSearch::StatePart UnitSearch::make_state_part(const PipelineChoice& pipe, st
     load += outside;
     part.least_peak = larger(part.least_peak, device_peak(load, {}, allocator).needed);
     part.loads.push_back(load);
+    if (sc_.recipe.offload != 0) part.offloaded.push_back(memory.offloaded(group.plan));
     part.transfers.push_back(price_transfers(sc_, hardware_.calibration, pricer, *counts, group.plan));
   }
   return part;

@@ -9,6 +9,7 @@
 
 #include "costmodel/units/nearest_name.h"
 #include "costmodel/units/parse_number.h"
+#include "costmodel/units/parse_units.h"
 #include "costmodel/units/trimmed.h"
 #include "presets/catalog/catalog.h"
 #include "presets/json/input_error.h"
@@ -74,6 +75,25 @@ void read_network(std::string_view part, std::string_view whole, ClusterRequest&
   const bool per_node = scope.empty() ? kind.rate_per_node : scope == "/node";
   (per_node ? request.gbps_per_node : request.gbps_per_gpu) = *rate;
   (per_node ? request.gbps_per_gpu : request.gbps_per_node) = 0;
+}
+
+/// "host1TiB", "nvme8TB": what a node has for offloaded tensors. False: something else is meant.
+bool read_host_part(std::string_view part, std::string_view whole, ClusterRequest& request) {
+  struct Word {
+    std::string_view prefix;
+    costmodel::Bytes ClusterRequest::*bytes;
+  };
+  constexpr Word words[] = {{"host", &ClusterRequest::host_memory}, {"nvme", &ClusterRequest::disk}};
+  const std::string_view text = costmodel::trimmed(part);
+  for (const Word& word : words) {
+    if (text.substr(0, word.prefix.size()) != word.prefix) continue;
+    const auto bytes = costmodel::parse_bytes(text.substr(word.prefix.size()));
+    if (!bytes || *bytes <= costmodel::Bytes{} || costmodel::Bytes{1e15} < *bytes)
+      throw cluster_error(whole, "memory of a node such as +host512GiB or +nvme8TB, up to 1 PB");
+    request.*word.bytes = *bytes;
+    return true;
+  }
+  return false;
 }
 
 void read_cluster_file(std::string_view name, ClusterRequest& request) {
@@ -184,6 +204,9 @@ ClusterSpec build(const GpuPreset& gpu, const ClusterRequest& request) {
   cluster.gpu = gpu.spec;
   cluster.gpus = gpus;
   cluster.gpus_per_node = static_cast<int>(std::min(gpus, per_node));
+  cluster.host = node.host;
+  if (request.host_memory > costmodel::Bytes{}) cluster.host.memory = request.host_memory;
+  if (request.disk > costmodel::Bytes{}) cluster.host.disk = request.disk;
   const std::int64_t domain = domain_of(node, gpus, per_node, request.nodes);
   cluster.levels = levels_inside(node, domain);
   if (gpus > domain) {
@@ -225,7 +248,8 @@ ClusterRequest parse_cluster_request(std::string_view text) {
   read_shape(costmodel::trimmed(whole.substr(0, plus)), whole, request);
   for (std::size_t at = plus; at != std::string_view::npos;) {
     const std::size_t next = whole.find('+', at + 1);
-    read_network(whole.substr(at + 1, next == std::string_view::npos ? next : next - at - 1), whole, request);
+    const std::string_view part = whole.substr(at + 1, next == std::string_view::npos ? next : next - at - 1);
+    if (!read_host_part(part, whole, request)) read_network(part, whole, request);
     at = next;
   }
   return request;
@@ -234,10 +258,13 @@ ClusterRequest parse_cluster_request(std::string_view text) {
 std::string to_cluster_text(const ClusterRequest& request) {
   std::string text = request.nodes > 0 ? fmt::format("{}x{}x{}", request.nodes, request.per_node, request.gpu)
                                        : fmt::format("{}x{}", request.gpus, request.gpu);
-  if (request.network.empty()) return text;
-  text += '+' + request.network;
-  if (request.gbps_per_node > 0) text += fmt::format("{}/node", request.gbps_per_node);
-  if (request.gbps_per_gpu > 0) text += fmt::format("{}/gpu", request.gbps_per_gpu);
+  if (!request.network.empty()) {
+    text += '+' + request.network;
+    if (request.gbps_per_node > 0) text += fmt::format("{}/node", request.gbps_per_node);
+    if (request.gbps_per_gpu > 0) text += fmt::format("{}/gpu", request.gbps_per_gpu);
+  }
+  if (request.host_memory > costmodel::Bytes{}) text += fmt::format("+host{}B", request.host_memory.value());
+  if (request.disk > costmodel::Bytes{}) text += fmt::format("+nvme{}B", request.disk.value());
   return text;
 }
 

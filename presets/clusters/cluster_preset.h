@@ -29,6 +29,7 @@ struct ClusterRequest {
   std::string network;
   double gbps_per_gpu = 0;  // Gbit/s; at most one of the two is given
   double gbps_per_node = 0;
+  costmodel::Bytes host_memory, disk;  // of a node
 };
 
 /// A cluster as users write it:
@@ -36,6 +37,7 @@ struct ClusterRequest {
 ///   16x8xH200            16 nodes of 8; for GPUs of NVLink racks: 16 racks of 8
 ///   …+ib400 +roce400     network and its rate in Gbit/s per GPU; "/node" makes it the node's
 ///   …+efa3200            EFA, per node; "/gpu" makes it one GPU's
+///   …+host1TiB +nvme8TB  memory of a node, for offloaded tensors, and its local drives
 ///   eos                  a file of presets/clusters, by name or alias; "+…" may follow
 /// InputError says what is not understood.
 [[nodiscard]] costmodel::ClusterSpec parse_cluster(std::string_view text);

@@ -43,6 +43,11 @@ void read_abilities(const ValueReader& value, FrameworkAbilities& a) {
   read_flag(reader, "unequal_stages", a.unequal_stages);
   read_names(reader, "schedules", kScheduleNames, a.schedules);
   read_names(reader, "contexts", kContextNames, a.contexts);
+  if (const auto targets = reader.optional("offload")) {
+    a.offload = 0;
+    for (const ValueReader& target : targets->elements())
+      a.offload = static_cast<std::uint8_t>(a.offload | target.choice(kOffloadNames));
+  }
   if (const auto stages = reader.optional("zero_stages")) {
     a.zero_stages = 0;
     for (const std::int64_t stage : stages->integers({0, 3})) {
@@ -58,13 +63,18 @@ JsonValue to_json(const FrameworkAbilities& a) {
   for (int stage = 0; stage <= 3; ++stage) {
     if ((a.zero_stages >> stage & 1) != 0) stages.emplace_back(stage);
   }
+  JsonArray offload;
+  for (const auto& row : kOffloadNames) {
+    if ((a.offload & row.value) != 0) offload.emplace_back(row.name);
+  }
   return JsonObject{{"tensor", a.tensor},
                     {"sequence", a.sequence},
                     {"experts", a.experts},
                     {"unequal_stages", a.unequal_stages},
                     {"schedules", names_of(a.schedules, costmodel::kScheduleKinds, kScheduleNames)},
                     {"contexts", names_of(a.contexts, costmodel::kContextKinds, kContextNames)},
-                    {"zero_stages", std::move(stages)}};
+                    {"zero_stages", std::move(stages)},
+                    {"offload", std::move(offload)}};
 }
 
 }  // namespace hexaplan::presets

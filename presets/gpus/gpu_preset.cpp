@@ -42,12 +42,26 @@ costmodel::NetworkLevel read_link(ObjectReader reader) {
   return level;
 }
 
+costmodel::HostSpec read_host(ObjectReader reader) {
+  costmodel::HostSpec host;
+  host.memory = reader.required("memory").bytes();
+  host.memory_bandwidth = reader.required("memory_bandwidth").bandwidth();
+  if (const auto disk = reader.optional("disk")) {
+    host.disk = disk->bytes();
+    host.disk_read = reader.required("disk_read").bandwidth();
+    host.disk_write = reader.required("disk_write").bandwidth();
+  }
+  reader.finish();
+  return host;
+}
+
 ReferenceNode read_node(ObjectReader reader) {
   ReferenceNode node;
   node.gpus = reader.required("gpus").small_integer({1, 100'000});
   for (const ValueReader& link : reader.required("links").elements()) {
     node.links.push_back(read_link(link.object()));
   }
+  if (const auto host = reader.optional("host")) node.host = read_host(host->object());
   node.network = reader.required("network").text();
   node.network_gbps = reader.required("network_gbps").number({0, 1e6});
   if (node.links.empty()) {
@@ -66,15 +80,17 @@ std::vector<std::pair<std::string, std::string>> read_sources(ObjectReader reade
 }
 
 /// Fields that hold numbers: each needs a source when it is present.
-constexpr std::string_view kSourced[] = {"memory",      "memory_bandwidth", "peak",
-                                         "peak_vector", "sm_count",         "power_watts",
-                                         "pcie",        "price_per_hour",   "node"};
+constexpr std::string_view kSourced[] = {
+    "memory", "memory_bandwidth", "peak", "peak_vector", "sm_count", "power_watts",
+    "pcie",   "price_per_hour",   "node", "host"};
 
 void require_sources(const GpuPreset& preset, const ObjectReader& reader) {
   for (const std::string_view field : kSourced) {
     const bool found = std::any_of(preset.sources.begin(), preset.sources.end(),
                                    [&](const auto& source) { return source.first == field; });
-    const bool present = field != "price_per_hour" || preset.spec.price_per_hour > 0;
+    const bool present = field == "price_per_hour" ? preset.spec.price_per_hour > 0
+                         : field == "host"         ? preset.node.host.memory > costmodel::Bytes{}
+                                                   : true;
     if (present && !found) {
       throw reader.error("sources", std::string{"a source for "} + std::string{field});
     }

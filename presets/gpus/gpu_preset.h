@@ -15,8 +15,9 @@ struct ReferenceNode {
   int gpus = 0;  // that share a host and its network cards
   /// Links inside the node, smallest first. Level::ranks may exceed `gpus`: an NVL72 rack.
   std::vector<costmodel::NetworkLevel> links;
-  std::string network;      // "ib", "roce", "efa", "slingshot", "omni-path", "ethernet": kNetworks of
-                            // clusters/cluster_preset.h
+  std::string network;  // "ib", "roce", "efa", "slingshot", "omni-path", "ethernet": kNetworks of
+                        // clusters/cluster_preset.h
+  costmodel::HostSpec host;
   double network_gbps = 0;  // Gbit/s of all network cards of one node together
 };
 

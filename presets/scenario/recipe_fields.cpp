@@ -8,6 +8,7 @@
 
 #include "costmodel/units/parse_number.h"
 #include "costmodel/units/parse_units.h"
+#include "costmodel/units/trimmed.h"
 #include "presets/json/vocabulary.h"
 #include "presets/scenario/execution_words.h"
 #include "presets/scenario/recompute_text.h"
@@ -59,9 +60,23 @@ bool yes_or_no(const ValueReader& value) {
   return value.choice(answers);
 }
 
+std::uint8_t choice_of(const ValueReader& value, std::string_view word) {
+  for (const auto& row : kOffloadNames)
+    if (row.name == word) return row.value;
+  throw value.error("optimizer, params, activations, or several with commas");
+}
+
 std::uint8_t offload_targets(const ValueReader& value) {
   std::uint8_t bits = 0;
-  if (value.json().get_if<std::string>() != nullptr) return value.choice(kOffloadNames);
+  if (const auto* text = value.json().get_if<std::string>()) {
+    std::string_view rest = *text;
+    while (true) {
+      const std::size_t comma = rest.find(',');
+      bits = static_cast<std::uint8_t>(bits | choice_of(value, costmodel::trimmed(rest.substr(0, comma))));
+      if (comma == std::string_view::npos) return bits;
+      rest.remove_prefix(comma + 1);
+    }
+  }
   for (const ValueReader& element : value.elements())
     bits = static_cast<std::uint8_t>(bits | element.choice(kOffloadNames));
   return bits;
@@ -141,7 +156,15 @@ constexpr RecipeField kRecipeFields[] = {
      [](const Recipe& r) { return unless(r.trainable_parameters, std::int64_t{0}); }},
     {"offload", "--offload", [](const ValueReader& v, Recipe& r) { r.offload = offload_targets(v); },
      [](const Recipe& r) { return offload_list(r.offload); }},
-    {"offload_device", "",
+    {"offload_fraction", "--offload-fraction",
+     [](const ValueReader& v, Recipe& r) {
+       r.offload_fraction = real(v, {0.0, 1.0});
+     },
+     [](const Recipe& r) { return unless(r.offload_fraction, 1.0); }},
+    {"offload_layers", "--offload-layers",
+     [](const ValueReader& v, Recipe& r) { r.offload_layers = static_cast<int>(batch(v)); },
+     [](const Recipe& r) { return unless(r.offload_layers, 0); }},
+    {"offload_device", "--offload-device",
      [](const ValueReader& v, Recipe& r) { r.offload_device = v.choice(kOffloadDeviceNames); },
      [](const Recipe& r) {
        return word_unless(kOffloadDeviceNames, r.offload_device, kUsual.offload_device);

@@ -100,6 +100,14 @@ std::uint8_t offload_of(const TruthRow& row) {
   return bits;
 }
 
+/// The schema does not say how many layers offload their activations. Megatron-FSDP rows are those of
+/// Megatron-Bridge's presets, half of the layers (LLAMA3_70B_PRETRAIN_CONFIG_GB200_FP8_CS: 40 of 80).
+int offloaded_layers_of(const TruthRow& row) {
+  const bool some = row.framework_profile == "megatron" && row.zero == "fsdp-full";
+  return some && (offload_of(row) & costmodel::kOffloadActivations) != 0 ? static_cast<int>(*row.layers / 2)
+                                                                         : 0;
+}
+
 /// Gradients of a row that does not give their dtype. The megatron word of the schema stands for several
 /// frameworks; those that shard optimizer states and say what they do reduce in the parameters' dtype (NeMo
 /// and Megatron-Bridge recipes grad_reduce_in_fp32 = False, InternEvo, Aleph Alpha), Megatron-LM without
@@ -169,6 +177,7 @@ Recipe recipe_of(const TruthRow& row) {
   }
   recipe.execution = execution_of(row);
   recipe.offload = offload_of(row);
+  recipe.offload_layers = offloaded_layers_of(row);
   // Token dropping keeps capacity_factor × the mean; the schema does not give the factor, 1 is Megatron's
   // default.
   if (row.moe_routing == "drop") recipe.routing.capacity_factor = 1.0;

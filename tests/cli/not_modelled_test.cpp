@@ -14,7 +14,7 @@ using presets::JsonValue;
 
 const std::string kQuestion =
     "--model llama-3.1-8b --cluster 16xH100 --seq 4k --global-batch 64 --framework deepspeed ";
-const std::string kUnmodelled = kQuestion + "--layout 'zero3 hpz8' --offload optimizer ";
+const std::string kUnmodelled = kQuestion + "--layout zero3 --fine-tune qlora ";
 
 std::vector<std::string> knobs(const JsonValue& list) {
   std::vector<std::string> words;
@@ -30,31 +30,28 @@ const JsonValue& first(const JsonValue& list) {
 }
 
 TEST(not_modelled, is_said_in_the_text_of_every_answer) {
-  const std::string side = "'zero3 hpz8' zero3 --offload optimizer ";
+  const std::string side = "zero3 zero2 --fine-tune qlora ";
   const std::string commands[] = {"estimate " + kUnmodelled, "simulate " + kUnmodelled,
                                   "compare " + side + kQuestion, "estimate --explain " + kUnmodelled};
   for (const std::string& command : commands) {
-    EXPECT_THAT(
-        run_hexaplan(command).out,
-        testing::AllOf(testing::HasSubstr("Not modelled"), testing::HasSubstr("hpz: neither the second"),
-                       testing::HasSubstr("offload optimizer: time of the copies")))
+    EXPECT_THAT(run_hexaplan(command).out,
+                testing::AllOf(testing::HasSubstr("Not modelled"),
+                               testing::HasSubstr("fine-tune qlora: time of dequantising")))
         << command;
   }
-  EXPECT_THAT(run_hexaplan("search --optimizer muon --offload optimizer " + kQuestion).out,
-              testing::AllOf(testing::HasSubstr("optimizer muon: time of its Newton-Schulz"),
-                             testing::HasSubstr("offload optimizer: time of the copies")));
+  EXPECT_THAT(run_hexaplan("search --fine-tune lora " + kQuestion).out,
+              testing::HasSubstr("fine-tune lora: time of the adapters"));
 }
 
 TEST(not_modelled, is_listed_in_json) {
-  const auto both = testing::ElementsAre("hpz", "offload optimizer");
-  EXPECT_THAT(knobs(at(json_of("estimate --json " + kUnmodelled), "not_modelled")), both);
-  EXPECT_THAT(knobs(at(json_of("simulate --json " + kUnmodelled), "not_modelled")), both);
-  EXPECT_THAT(knobs(at(json_of("export --json " + kUnmodelled), "not_modelled")), both);
-  const JsonValue compared = json_of("compare --json 'zero3 hpz8' zero3 --offload optimizer " + kQuestion);
-  EXPECT_THAT(knobs(at(at(first(at(compared, "sides")), "estimate"), "not_modelled")), both);
-  const JsonValue searched = json_of("search --json --offload optimizer " + kQuestion);
-  EXPECT_THAT(knobs(at(first(at(searched, "plans")), "not_modelled")),
-              testing::ElementsAre("offload optimizer"));
+  const auto named = testing::ElementsAre("fine-tune qlora");
+  EXPECT_THAT(knobs(at(json_of("estimate --json " + kUnmodelled), "not_modelled")), named);
+  EXPECT_THAT(knobs(at(json_of("simulate --json " + kUnmodelled), "not_modelled")), named);
+  EXPECT_THAT(knobs(at(json_of("export --json " + kUnmodelled), "not_modelled")), named);
+  const JsonValue compared = json_of("compare --json zero3 zero2 --fine-tune qlora " + kQuestion);
+  EXPECT_THAT(knobs(at(at(first(at(compared, "sides")), "estimate"), "not_modelled")), named);
+  const JsonValue searched = json_of("search --json --fine-tune qlora " + kQuestion);
+  EXPECT_THAT(knobs(at(first(at(searched, "plans")), "not_modelled")), named);
   EXPECT_THAT(knobs(at(json_of("estimate --json " + kQuestion), "not_modelled")), testing::IsEmpty());
 }
 

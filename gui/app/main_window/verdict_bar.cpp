@@ -64,10 +64,10 @@ struct Verdict {
 
 Verdict refusalOf(const Evaluation& e) {
   const auto& rejected = std::get<costmodel::Rejected>(e.estimate.verdict);
-  if (!e.priced()) {
+  if (!e.priced() || rejected.rule != "fits-in-memory") {
     QString reason = QString::fromStdString(rejected.reason);
     if (!rejected.advice.empty()) reason += "; " + QString::fromStdString(rejected.advice);
-    return {VerdictBar::tr("Cannot run"), reason};
+    return {e.priced() ? VerdictBar::tr("Does not fit") : VerdictBar::tr("Cannot run"), reason};
   }
   // In the unit that the window shows.
   const costmodel::StageMemory& peak = e.peakStage();

@@ -1,0 +1,88 @@
+#include "costmodel/step/optimizer_operations.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "costmodel/memory/layer_ledger.h"
+#include "costmodel/spec/optimizer_traits.h"
+
+namespace hexaplan::costmodel {
+namespace {
+
+/// Bytes per parameter: the gradient read, the parameter (and the copy beside a master) updated, the states
+/// read and written.
+double traffic(const StateTypes& types, const OptimizerTraits& traits) {
+  const double scales = bytes_per_element(DType::Fp32) / kMomentBlock;
+  const double moment =
+      traits.quantised ? bytes_per_element(DType::Int8) + scales : bytes_per_element(types.moment);
+  const double parameter = types.master
+                               ? 2 * bytes_per_element(DType::Fp32) + bytes_per_element(types.parameter)
+                               : 2 * bytes_per_element(types.parameter);
+  return bytes_per_element(types.gradient) + parameter + 2 * traits.moments * moment + traits.further_bytes;
+}
+
+/// Each sharded matrix is gathered and orthogonalised by one rank of its group, which keeps its part of the
+/// result (arXiv:2502.16982 section 3.2, Distributed Muon; in bf16).
+void append_newton_schulz(const Scenario& sc, const OrthogonalisedMatrices& m, std::vector<Operation>& out) {
+  if (m.flops <= 0) return;
+  const bool sharded = sc.layout.sharding.stage >= 1 && sc.layout.shard_ranks() > 1;
+  const double flops = sharded ? m.flops / sc.layout.shard_ranks() : m.flops;
+  const auto side = [&](double weighted) {
+    return std::max<std::int64_t>(1, std::llround(weighted / m.flops));
+  };
+  const std::int64_t shorter = side(m.shorter_by_flops), longer = side(m.longer_by_flops);
+  const GemmShape product{.m = shorter, .n = shorter, .k = longer};
+  out.push_back({.name = "optimizer.newton_schulz",
+                 .kind = OpKind::Gemm,
+                 .pass = Pass::Step,
+                 .gemm = product,
+                 .flops = Flops{flops},
+                 .count = flops / product.flops().value(),
+                 .formula = "T7"});
+  if (!sharded) return;
+  out.push_back({.name = "optimizer.gather_matrices",
+                 .kind = OpKind::Collective,
+                 .pass = Pass::Step,
+                 .count = m.count,
+                 .collective = CollectiveKind::AllGather,
+                 .group = Group::Shard,
+                 .payload = Bytes{m.elements / m.count * bytes_per_element(DType::Bf16)},
+                 .formula = "T7"});
+}
+
+}  // namespace
+
+double updated_elements(const Scenario& sc, const DenseAndExpert& trained) {
+  if (sc.layout.sharding.stage < 1) return trained.all();
+  return trained.dense / sc.layout.shard_ranks() + trained.expert / std::max(1, sc.layout.expert_data());
+}
+
+double update_traffic_ratio(const Scenario& sc, Optimizer optimizer) {
+  if (optimizer == Optimizer::AdamW) return 1;
+  const StateTypes types = state_types(sc);
+  return traffic(types, traits_of(optimizer)) / traffic(types, traits_of(Optimizer::AdamW));
+}
+
+void append_update(const Scenario& sc, const StageParameters& parameters, std::vector<Operation>& out) {
+  const DenseAndExpert& p = parameters.trained;
+  const double on_device = 1 - offloaded_update(sc.recipe);
+  const double local = updated_elements(sc, p) * on_device;
+  // Muon's states are those of its matrices alone.
+  const double own = traits_of(sc.recipe.optimizer).orthogonalises && p.all() > 0
+                         ? parameters.matrices.elements / p.all()
+                         : 1;
+  const double ratio = 1 + own * (update_traffic_ratio(sc, sc.recipe.optimizer) - 1);
+  const double whole = sc.layout.sharding.stage >= 3 ? 0 : p.all();
+  const double bytes =
+      local * sc.framework.optimizer_passes_bytes * ratio + whole * sc.framework.whole_gradient_passes_bytes;
+  if (bytes <= 0) return;
+  out.push_back({.name = "optimizer.update",
+                 .kind = OpKind::MemoryBound,
+                 .pass = Pass::Step,
+                 .bytes = Bytes{bytes},
+                 .update = true,
+                 .formula = "T7"});
+  append_newton_schulz(sc, parameters.matrices * on_device, out);
+}
+
+}  // namespace hexaplan::costmodel

@@ -1,0 +1,96 @@
+// Optimizers differ in what they keep, in what they move, and Muon in what it multiplies.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "costmodel/memory/layer_ledger.h"
+#include "costmodel/spec/optimizer_traits.h"
+#include "costmodel/step/estimate.h"
+#include "costmodel/step/optimizer_operations.h"
+#include "tests/costmodel/step/example_scenario.h"
+
+namespace hexaplan::costmodel {
+namespace {
+
+constexpr Optimizer kAll[] = {Optimizer::AdamW, Optimizer::AdamW8bit, Optimizer::Adafactor, Optimizer::Lion,
+                              Optimizer::Sgd,   Optimizer::Muon,      Optimizer::Lamb};
+
+Scenario with(Optimizer optimizer) {
+  Scenario sc = example_scenario();
+  sc.recipe.optimizer = optimizer;
+  return sc;
+}
+
+const Operation* find(const std::vector<Operation>& operations, std::string_view name) {
+  const auto found = std::find_if(operations.begin(), operations.end(),
+                                  [&](const Operation& op) { return op.name == name; });
+  return found == operations.end() ? nullptr : &*found;
+}
+
+TEST(optimizers, take_times_of_their_own) {
+  std::set<double> seen;
+  for (const Optimizer optimizer : kAll)
+    seen.insert(estimate_step(with(optimizer), {}).time.optimizer.value());
+  // Lion and SGD with momentum both keep one moment.
+  EXPECT_EQ(seen.size(), std::size(kAll) - 1);
+}
+
+TEST(optimizers, move_what_their_update_reads_and_writes) {
+  struct Case {
+    Optimizer optimizer;
+    double bytes;  // per parameter: gradient 4, master read and written and its 16-bit copy 10, states
+  };
+  const double adamw = 4 + 10 + 16;
+  for (const Case& c :
+       {Case{Optimizer::AdamW, adamw}, Case{Optimizer::Lion, 4 + 10 + 8}, Case{Optimizer::Sgd, 4 + 10 + 8},
+        Case{Optimizer::Lamb, adamw + 16}, Case{Optimizer::AdamW8bit, 4 + 10 + 4 * (1 + 4.0 / 256)},
+        Case{Optimizer::Adafactor, 4 + 10 + 44}}) {
+    EXPECT_NEAR(update_traffic_ratio(with(c.optimizer), c.optimizer), c.bytes / adamw, 1e-12);
+  }
+}
+
+TEST(optimizers, muon_multiplies_what_its_paper_says) {
+  // One 4096 x 14336 matrix: five times X.Xt (2 m m n), its square (2 m m m) and the product with X (2 m m
+  // n).
+  const double m = 4096, n = 14336;
+  EXPECT_EQ(newton_schulz_flops(n, m), 5 * (2 * m * m * n + 2 * m * m * m + 2 * m * m * n));
+  EXPECT_EQ(newton_schulz_flops(m, n), newton_schulz_flops(n, m));
+}
+
+TEST(optimizers, muon_orthogonalises_every_matrix_of_the_layers_once_over_the_shard_group) {
+  Scenario sc = with(Optimizer::Muon);
+  sc.layout = {.dp = 16};
+  const auto flops_of = [&] {
+    const std::vector<Operation> operations = step_operations(sc, 0);
+    return find(operations, "optimizer.newton_schulz")->flops.value();
+  };
+  const double d = 4096, kv = 1024, f = 14336;
+  const double layer = 2 * newton_schulz_flops(d, d) + 2 * newton_schulz_flops(kv, d) +
+                       2 * newton_schulz_flops(f, d) + newton_schulz_flops(d, f);
+  EXPECT_NEAR(flops_of() / (32 * layer), 1, 1e-12);
+  sc.layout.sharding.stage = 1;
+  EXPECT_NEAR(flops_of() / (32 * layer), 1.0 / 16, 1e-12);
+  const std::vector<Operation> sharded = step_operations(sc, 0);
+  const Operation* gather = find(sharded, "optimizer.gather_matrices");
+  ASSERT_NE(gather, nullptr);
+  const double matrices = 32 * (2 * d * d + 2 * kv * d + 3 * f * d);
+  EXPECT_NEAR(gather->payload.value() * gather->count, 2 * matrices, 1);  // bf16
+}
+
+TEST(optimizers, muon_leaves_embeddings_vectors_and_output_layer_to_adamw) {
+  const auto states = [](Optimizer optimizer) {
+    const Scenario sc = with(optimizer);
+    double bytes = 0;
+    for (const TensorEntry& entry : build_ledger(sc, 0)) {
+      if (entry.kind == TensorKind::OptimizerState && entry.name.find("embedding") != std::string_view::npos)
+        bytes += entry.size().value();
+    }
+    return bytes;
+  };
+  EXPECT_GT(states(Optimizer::Muon), 0);
+  EXPECT_EQ(states(Optimizer::Muon), states(Optimizer::AdamW));
+}
+
+}  // namespace
+}  // namespace hexaplan::costmodel
