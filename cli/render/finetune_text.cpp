@@ -33,21 +33,24 @@ const costmodel::Scenario& asked(const FinetuneAnswer& answer) {
 
 std::string heading(const FinetuneReport& report, const TextStyle& style) {
   const costmodel::Scenario& s = asked(report.answers.front());
-  return fmt::format("{} {} {} x {}, {} each {} sequence {} tokens {} global batch {}\n", style.bold(s.model.name),
-                     style.dot(), format_count(s.cluster.gpus), s.cluster.gpu.name,
+  return fmt::format("{} {} {} x {}, {} each {} sequence {} tokens {} global batch {}\n",
+                     style.bold(s.model.name), style.dot(), format_count(s.cluster.gpus), s.cluster.gpu.name,
                      format_binary(s.cluster.gpu.memory), style.dot(), format_count(s.recipe.sequence),
                      style.dot(), format_count(s.recipe.global_batch));
 }
 
 std::string fitting(const FinetuneReport& report) {
-  charts::Cells rows{{"method", "framework", "GiB", "risk", "step", "tokens/s", "micro-batch", "recompute", "layout"}};
+  charts::Cells rows{
+      {"method", "framework", "GiB", "risk", "step", "tokens/s", "micro-batch", "recompute", "layout"}};
   for (const FinetuneAnswer& answer : report.answers) {
     if (!answer.fits()) continue;
     const Plan& plan = best(answer);
-    const double tokens = static_cast<double>(costmodel::tokens_per_step(plan.recipe)) / plan.price.step.value();
-    rows.push_back({std::string{answer.method.name}, asked(answer).framework.name, gib_digits(plan.price.peak),
-                    format_percent(plan.price.risk), format_duration(plan.price.step),
-                    format_count(static_cast<std::int64_t>(tokens)), fmt::format("{}", plan.recipe.micro_batch),
+    const double tokens =
+        static_cast<double>(costmodel::tokens_per_step(plan.recipe)) / plan.price.step.value();
+    rows.push_back({std::string{answer.method.name}, asked(answer).framework.name,
+                    gib_digits(plan.price.peak), format_percent(plan.price.risk),
+                    format_duration(plan.price.step), format_count(static_cast<std::int64_t>(tokens)),
+                    fmt::format("{}", plan.recipe.micro_batch),
                     presets::to_recompute_text(plan.recipe.recompute), layout_words(plan.layout)});
   }
   if (rows.size() == 1) return {};
@@ -87,11 +90,11 @@ std::string finetune_text(const FinetuneReport& report, const TextStyle& style) 
 presets::JsonValue finetune_json(const FinetuneReport& report) {
   presets::JsonArray methods;
   for (const FinetuneAnswer& answer : report.answers) {
-    methods.push_back(presets::JsonObject{{"method", answer.method.name},
-                                          {"fits", answer.fits()},
-                                          {"reason", answer.fits() ? presets::JsonValue{}
-                                                                   : presets::JsonValue{refusal(answer)}},
-                                          {"search", search_json(answer.search)}});
+    methods.push_back(presets::JsonObject{
+        {"method", answer.method.name},
+        {"fits", answer.fits()},
+        {"reason", answer.fits() ? presets::JsonValue{} : presets::JsonValue{refusal(answer)}},
+        {"search", search_json(answer.search)}});
   }
   return presets::JsonObject{{"schema", "hexaplan/finetune/1"}, {"methods", std::move(methods)}};
 }

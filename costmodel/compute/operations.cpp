@@ -4,6 +4,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "costmodel/parameters/trained_elements.h"
 #include "costmodel/program/sizes.h"
 #include "costmodel/program/variants.h"
 
@@ -24,6 +25,23 @@ bool adds_to_main_gradient(const Scenario& sc) {
   return sc.layout.sharding.stage < (sc.framework.zero2_gathers_layers ? 2 : 3);
 }
 
+/// Linear layers that a weight of the program is made of: adapters stand beside each of them
+/// (ParameterTensor:: parts).
+std::int64_t linear_layers(const Weight& weight) {
+  const auto layers = [](Parameter parameter) -> std::int64_t {
+    switch (parameter) {
+      case Parameter::AttentionKeyValueWeight:
+      case Parameter::MlpGateUpWeight:
+      case Parameter::MoeExpertsGateUpWeight:
+      case Parameter::MoeSharedGateUpWeight:
+        return 2;
+      default:
+        return 1;
+    }
+  };
+  return layers(weight.first) + (weight.last == Parameter::Count ? 0 : layers(weight.last));
+}
+
 /// Puts numbers to steps.
 class Writer {
  public:
@@ -31,8 +49,7 @@ class Writer {
       : sc_{sc}, d_{d}, kind_{kind}, out_{out}, sizes_{sizes_of(sc, d)} {}
 
   void write(const Step& step) {
-    // Frozen weights have no gradients; those of adapters, which need the same inputs, are too small to
-    // count.
+    // Frozen weights have no gradients; those of adapters are written with the products beside them.
     if (step.pass == Pass::BackwardWeight && trains_adapters(sc_.recipe)) return;
     switch (step.price) {
       case Price::Matrix:
@@ -66,6 +83,10 @@ class Writer {
   }
 
   void matrix(const Step& step);
+  void dequantise(const Step& step, double weights);
+  void adapters(const Step& step, const GemmShape& product);
+  void adapter_product(std::string_view name, const Step& step, GemmShape shape, Pass pass, double kernels);
+  void adapter_traffic(std::string_view name, const Step& step, double elements);
   void accumulate_gradient(double elements);
   void cast_weight(double elements);
   void flash(const Step& step);
@@ -109,8 +130,75 @@ void Writer::matrix(const Step& step) {
   const bool accumulates = step.kind == Kind::MatmulWeight && adds_to_main_gradient(sc_);
   const bool apart = sc_.framework.weight_gradient_temporary_bytes > 0;
   if (accumulates && !apart) op.gemm.accumulate_bytes = 2 * main_gradient_bytes();
+  const bool adapted = trains_adapters(sc_.recipe) && row_of(step.site).block != Block::Head;
+  if (adapted) dequantise(step, weights);
   out_.push_back(op);
+  if (adapted) adapters(step, {m, n, k, experts});
   if (accumulates && apart) accumulate_gradient(weights);
+}
+
+/// 4-bit weights are written out in the compute type before every product (arXiv:2305.14314 equation 5).
+void Writer::dequantise(const Step& step, double weights) {
+  if (sc_.recipe.fine_tune != FineTune::Qlora) return;
+  out_.push_back({.name = "adapter.dequantise",
+                  .kind = OpKind::MemoryBound,
+                  .pass = step.pass,
+                  .rerun = step.rerun,
+                  .bytes = Bytes{weights * (kNf4BytesPerElement + sizes_.activation_bytes)},
+                  .kernels = 2,  // the scales, which are quantised themselves, and the weights
+                  .formula = "T12"});
+}
+
+/// What PEFT runs beside a frozen product of m tokens, `product.k` inputs and `product.n` outputs: LoRA's two
+/// narrow products and their sum with the frozen one, with both gradients in backward; IA3's scaling.
+/// [docs/formulas.md#T12]
+void Writer::adapters(const Step& step, const GemmShape& product) {
+  const std::int64_t m = product.m, n = product.n, k = product.k, experts = product.batch;
+  const auto outputs = static_cast<double>(m * n * experts), inputs = static_cast<double>(m * k * experts);
+  const bool forward = step.pass == Pass::Forward;
+  if (sc_.recipe.fine_tune == FineTune::Ia3) {
+    const auto keys = static_cast<double>(m * (d_.k + d_.v));
+    if (step.site == Site::Qkv) adapter_traffic("adapter.scale", step, keys);
+    if (step.site == Site::Down || step.site == Site::ExpertDown)
+      adapter_traffic("adapter.scale", step, inputs);
+    return;
+  }
+  const std::int64_t layers = linear_layers(step.weight), rank = adapter_rank(sc_), wide = rank * layers;
+  const auto kernels = static_cast<double>(layers);
+  if (forward) {
+    adapter_product("adapter.down", step, {m, wide, k, experts}, Pass::Forward, kernels);
+    adapter_product("adapter.up", step, {m, n, rank, experts}, Pass::Forward, kernels);
+    return adapter_traffic("adapter.add", step, outputs);
+  }
+  adapter_product("adapter.up", step, {m, rank, n, experts}, Pass::BackwardData, kernels);
+  adapter_product("adapter.up", step, {n, rank, m, experts}, Pass::BackwardWeight, kernels);
+  adapter_product("adapter.down", step, {m, k, wide, experts}, Pass::BackwardData, kernels);
+  adapter_product("adapter.down", step, {wide, k, m, experts}, Pass::BackwardWeight, kernels);
+  adapter_traffic("adapter.add", step, inputs);
+}
+
+void Writer::adapter_product(std::string_view name, const Step& step, GemmShape shape, Pass pass,
+                             double kernels) {
+  shape.alignment = alignment_of(shape.n, shape.k);
+  out_.push_back({.name = name,
+                  .kind = shape.batch > 1 ? OpKind::GroupedGemm : OpKind::Gemm,
+                  .pass = pass,
+                  .rerun = step.rerun,
+                  .precision = wide_precision(),
+                  .gemm = shape,
+                  .flops = shape.flops(),
+                  .kernels = kernels,
+                  .formula = "T12"});
+}
+
+/// Read the product and what is scaled or added, write the result.
+void Writer::adapter_traffic(std::string_view name, const Step& step, double elements) {
+  out_.push_back({.name = name,
+                  .kind = OpKind::MemoryBound,
+                  .pass = step.pass,
+                  .rerun = step.rerun,
+                  .bytes = Bytes{3 * elements * sizes_.activation_bytes},
+                  .formula = "T12"});
 }
 
 /// A weight gradient made in a buffer of its own is added to the main one: read it, read and write the main

@@ -49,13 +49,12 @@ bool splits_backward_of_recomputed_layers(const Scenario& s) {
 constexpr KnobRow kNotModelled[] = {
     {"partition-activations", partitions_activations,
      "time of gathering the inputs of recomputed layers over tp"},
-    {"fine-tune lora", tunes_by<FineTune::Lora>,
-     "time of the adapters' matrix products, whatever their rank, and what these keep for backward"},
+    {"fine-tune lora", tunes_by<FineTune::Lora>, "what the adapters' products keep for backward"},
     {"fine-tune qlora", tunes_by<FineTune::Qlora>,
-     "time of dequantising the base in both passes and of the adapters' matrix products; double quantisation "
-     "(0.37 bit per weight less) and paged optimizer states"},
-    {"fine-tune ia3", tunes_by<FineTune::Ia3>,
-     "time of scaling by the learned vectors, and what this keeps for backward"},
+     "what the adapters' products keep for backward; double quantisation (0.37 bit per weight less) and "
+     "paged "
+     "optimizer states"},
+    {"fine-tune ia3", tunes_by<FineTune::Ia3>, "what scaling by the learned vectors keeps for backward"},
     {"params-dtype fp8", [](const Scenario& s) { return s.recipe.parameter_dtype == DType::Fp8; },
      "the transposed second copy of 8-bit weights and their gathering in 8 bits"},
     {"model's further parts", [](const Scenario& s) { return !s.model.not_counted.empty(); },

@@ -23,14 +23,15 @@ enum class Group : std::uint8_t {
   Shard,      // the ZeRO/FSDP shard group: DataContext or a part of it
   Replica,    // across shard groups (HSDP)
   Secondary,  // ZeRO++ hpZ: sharding.hpz neighbours of the shard group, which keep a second copy together
-  ShardNode,  // ranks of the shard group inside one node or rack: place_group alone knows it
   Pipeline,
   Expert,
   ExpertTensor,
   ExpertData,
   World,
+  ShardNode,  // ranks of the shard group inside one node or rack: place_group alone knows it
 };
 inline constexpr int kGroupCount = 13;
+inline constexpr int kLayoutGroups = 12;  // that the layout alone defines: all but ShardNode
 
 /// Where a group lies on the network: how many of its members share one unit of each level.
 struct GroupPlacement {

@@ -30,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         BadLine{"mistyped_command", "estimat", 2, "unknown command 'estimat'; did you mean 'estimate'?"},
         BadLine{"unknown_command", "xyzzy", 2,
-                "unknown command 'xyzzy'; there are estimate, simulate, search, compare, import, diff, "
+                "unknown command 'xyzzy'; there are estimate, simulate, search, finetune, compare, import, diff, "
                 "export, run, "
                 "verify, validate, runs, accuracy, calibrate, presets, backends, completion, man"},
         BadLine{"mistyped_option", "estimate --modle x", 2,

@@ -57,7 +57,8 @@ TEST(finetune, offloads_what_the_card_has_no_room_for_where_the_host_has_it) {
   EXPECT_TRUE(fits(*methods(json_of(question + "512GiB")).at(name)));
   const JsonValue small = json_of(question + "64GiB");
   EXPECT_FALSE(fits(*methods(small).at(name)));
-  EXPECT_THAT(*at(*methods(small).at(name), "reason").get_if<std::string>(), HasSubstr("in the memory of a node"));
+  EXPECT_THAT(*at(*methods(small).at(name), "reason").get_if<std::string>(),
+              HasSubstr("in the memory of a node"));
 }
 
 TEST(finetune, speaks_to_people) {

@@ -975,6 +975,30 @@
         <source>Recipe</source>
         <translation>Rezept</translation>
     </message>
+    <message>
+        <source>Offloaded layers</source>
+        <translation>Ausgelagerte Schichten</translation>
+    </message>
+    <message>
+        <source>per stage</source>
+        <translation>je Stufe</translation>
+    </message>
+    <message>
+        <source>Layers whose activations are offloaded; 0: all of a stage.</source>
+        <translation>Schichten, deren Aktivierungen ausgelagert werden; 0: alle einer Stufe.</translation>
+    </message>
+    <message>
+        <source>Offloaded share</source>
+        <translation>Ausgelagerter Anteil</translation>
+    </message>
+    <message>
+        <source>× states</source>
+        <translation>× Zustände</translation>
+    </message>
+    <message>
+        <source>Share of the optimizer&apos;s states that the host keeps and updates.</source>
+        <translation>Anteil der Zustände des Optimierers, den der Host hält und aktualisiert.</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::FieldRow</name>
@@ -3004,6 +3028,14 @@ Basis: %1 (%2)</translation>
     <message>
         <source>The device waits for the program: data loading, bookkeeping, synchronisation.</source>
         <translation>Die GPU wartet auf das Programm: Daten laden, Buchführung, Synchronisation.</translation>
+    </message>
+    <message>
+        <source>copies to and from the host</source>
+        <translation>Kopien zum und vom Host</translation>
+    </message>
+    <message>
+        <source>Offloaded tensors on their way, as far as nothing hides it.</source>
+        <translation>Ausgelagerte Tensoren unterwegs, soweit nichts es verdeckt.</translation>
     </message>
 </context>
 <context>

@@ -27,7 +27,7 @@ Question any_question() {
   return {.kind = *rc::gen::elementOf(std::vector<CollectiveKind>(kinds)),
           .payload = Bytes{std::exp2(*rc::gen::inRange(0, 3600) / 100.0)},
           .scenario = *support::any_scenario(),
-          .group = static_cast<Group>(*rc::gen::inRange(0, kGroupCount)),
+          .group = static_cast<Group>(*rc::gen::inRange(0, kLayoutGroups)),
           .calibration = *support::any_calibration()};
 }
 

@@ -16,7 +16,7 @@ rc::Gen<Scenario> small_scenario() {
                            [](const Scenario& s) { return s.layout.world_size() <= 64; });
 }
 Group any_group() {
-  return static_cast<Group>(*rc::gen::inRange(0, kGroupCount));
+  return static_cast<Group>(*rc::gen::inRange(0, kLayoutGroups));
 }
 
 RC_GTEST_PROP(rank_grid_laws, every_rank_has_coordinates_of_its_own, ()) {

@@ -98,7 +98,7 @@ const std::vector<Layout> kLayouts = {
 
 TEST(groups, of_each_kind_hold_every_rank_exactly_once) {
   for (const Layout& layout : kLayouts) {
-    for (int kind = 0; kind < kGroupCount; ++kind) {
+    for (int kind = 0; kind < kLayoutGroups; ++kind) {
       const auto group = static_cast<Group>(kind);
       std::set<Ranks> groups;
       for (std::int64_t rank = 0; rank < layout.world_size(); ++rank) {
@@ -212,7 +212,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(placement, counts_the_same_members_as_the_list_does) {
   for (const Layout& layout : kLayouts) {
-    for (int kind = 0; kind < kGroupCount; ++kind) {
+    for (int kind = 0; kind < kLayoutGroups; ++kind) {
       const auto group = static_cast<Group>(kind);
       const Ranks members = members_of(layout, group, 0);
       for (std::int64_t unit = 1; unit <= layout.world_size(); ++unit) {
@@ -225,6 +225,14 @@ TEST(placement, counts_the_same_members_as_the_list_does) {
       }
     }
   }
+}
+
+TEST(placement, the_shard_groups_part_of_a_node_is_counted_by_the_cluster) {
+  const ClusterSpec cluster = cluster_of({{.fabric = Fabric::NvSwitch, .ranks = 8}, {.ranks = 32}}, 8);
+  EXPECT_EQ(place_group({.dp = 32}, Group::ShardNode, cluster).ranks, 8);
+  EXPECT_EQ(place_group({.dp = 16, .tp = 2}, Group::ShardNode, cluster).ranks, 4);
+  EXPECT_EQ(place_group({.dp = 4, .tp = 8}, Group::ShardNode, cluster).ranks, 1);
+  EXPECT_EQ(place_group({.dp = 32, .sharding = {.group = 2}}, Group::ShardNode, cluster).ranks, 2);
 }
 
 }  // namespace

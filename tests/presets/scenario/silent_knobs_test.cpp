@@ -362,7 +362,7 @@ TEST(silent_knobs, offload_optimizers_and_zero_plus_plus_are_priced) {
   }
 }
 
-TEST(silent_knobs, fine_tuning_of_some_parameters_names_its_time) {
+TEST(silent_knobs, fine_tuning_of_some_parameters_names_what_it_keeps) {
   for (const auto& row : kFineTuneNames) {
     ScenarioRequest request = request_of(kOneMicroBatch);
     request.recipe.fine_tune = row.value;
