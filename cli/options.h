@@ -170,9 +170,9 @@ struct PrintText {
 };
 
 using Command =
-    std::variant<EstimateOptions, SimulateOptions, SearchOptions, FinetuneOptions, CompareOptions, ExportOptions,
-                 ImportOptions, DiffOptions, PresetsOptions, AccuracyOptions, ExecuteOptions, VerifyOptions,
-                 ValidateOptions, RunsOptions, BackendsOptions, CalibrateOptions, PrintText>;
+    std::variant<EstimateOptions, SimulateOptions, SearchOptions, FinetuneOptions, CompareOptions,
+                 ExportOptions, ImportOptions, DiffOptions, PresetsOptions, AccuracyOptions, ExecuteOptions,
+                 VerifyOptions, ValidateOptions, RunsOptions, BackendsOptions, CalibrateOptions, PrintText>;
 struct Invocation {
   CommonOptions common;
   Command command;

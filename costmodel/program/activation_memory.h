@@ -90,7 +90,7 @@ class ActivationMemory {
   std::array<ClassPart, kLayerClasses> classes_;
   Part loss_, streams_, receives_, ids_, head_gradient_;
   bool explicit_ = false;
-  bool described_ = false;       // by the step program
+  bool described_ = false;         // by the step program
   bool forwards_first_ = false;    // GPipe
   Recipe offload_;                 // what of it says which activations are offloaded
   Bytes unreclaimed_per_forward_;  // of one layer

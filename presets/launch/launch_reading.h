@@ -34,7 +34,8 @@ struct LaunchReading {
   std::string fp8_recipe;
   bool gradients_in_fp32 = false, gradients_in_bf16 = false;
   std::optional<bool> fused_loss;
-  bool no_bias = false, qkv_bias = false, gated = false, quick_gate = false, squared_relu = false, no_gelu_fusion = false;
+  bool no_bias = false, qkv_bias = false, gated = false, quick_gate = false, squared_relu = false,
+       no_gelu_fusion = false;
   std::optional<double> attention_dropout, hidden_dropout;
   std::string layer_experts;  // --moe-layer-freq
   std::string windowed;       // --window-attn-skip-freq
