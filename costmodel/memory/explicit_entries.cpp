@@ -4,30 +4,12 @@
 
 #include "costmodel/memory/flat_units.h"
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/memory/ledger_rows.h"
 
 namespace hexaplan::costmodel {
 namespace {
 
 constexpr double kInt32 = 4;
-
-class Appender {
- public:
-  Appender(TensorLedger& out, int layer_class) : out_{out}, layer_class_{layer_class} {}
-  void bytes(std::string_view name, TensorKind kind, double size, std::uint8_t alive) {
-    if (size == 0) return;
-    out_.push_back({.name = name,
-                    .formula = "M8",
-                    .kind = kind,
-                    .dtype = DType::Int8,
-                    .alive = alive,
-                    .layer_class = static_cast<std::int8_t>(layer_class_),
-                    .elements = size});
-  }
-
- private:
-  TensorLedger& out_;
-  int layer_class_;
-};
 
 double gathered_bytes(const Scenario& sc, const UnitSizes& unit) {
   double bytes = 0;
@@ -46,17 +28,17 @@ double unsharded_bytes(const Scenario& sc, const UnitSizes& unit) {
 }  // namespace
 
 void append_explicit_targets(const Scenario& sc, const LocalDims& dims, TensorLedger& out) {
-  Appender{out, -1}.bytes("batch.targets", TensorKind::Transient,
-                          static_cast<double>(dims.tokens * microbatches_per_step(sc)) * kInt32, kAlways);
+  LedgerRows{out, -1}.bytes("batch.targets", TensorKind::Transient,
+                            static_cast<double>(dims.tokens * microbatches_per_step(sc)) * kInt32, kAlways);
 }
 
 void append_explicit_ids(const Scenario& sc, const LocalDims& dims, TensorLedger& out) {
-  Appender{out, -1}.bytes("batch.ids", TensorKind::Transient,
-                          static_cast<double>(dims.tokens * microbatches_per_step(sc)) * kInt32, kAlways);
+  LedgerRows{out, -1}.bytes("batch.ids", TensorKind::Transient,
+                            static_cast<double>(dims.tokens * microbatches_per_step(sc)) * kInt32, kAlways);
 }
 
 void append_explicit_numbers(const LocalDims& dims, TensorLedger& out) {
-  Appender append{out, -1};
+  LedgerRows append{out, -1};
   append.bytes("batch.positions", TensorKind::Transient, static_cast<double>(dims.tokens) * kInt32, kAlways);
   append.bytes("step.sums", TensorKind::Transient, kStepSumBytes, kAlways);
 }
@@ -69,7 +51,7 @@ void append_explicit_parameter_buffers(const Scenario& sc, const StagePlan& stag
     gathered = std::max(gathered, gathered_bytes(sc, unit));
     unsharded = std::max(unsharded, unsharded_bytes(sc, unit));
   }
-  Appender append{out, -1};
+  LedgerRows append{out, -1};
   append.bytes("parameter.gathered", TensorKind::Transient, gathered, kForward | kBackward);
   append.bytes("gradient.unsharded", TensorKind::Transient, unsharded, kBackward);
   if (stage.head <= 0) return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "costmodel/memory/ledger_rows.h"
 #include "costmodel/program/fold.h"
 #include "costmodel/program/sizes.h"
 #include "costmodel/program/variants.h"
@@ -11,25 +12,6 @@ namespace hexaplan::costmodel::program {
 namespace {
 
 constexpr Shape kHiddenStates{Rows::Hidden, Width::Hidden};
-
-class RowAppender {
- public:
-  RowAppender(TensorLedger& out, int layer_class) : out_{out}, layer_class_{layer_class} {}
-  void bytes(std::string_view name, TensorKind kind, double size, std::uint8_t alive) {
-    if (size == 0) return;
-    out_.push_back({.name = name,
-                    .formula = "M8",
-                    .kind = kind,
-                    .dtype = DType::Int8,
-                    .alive = alive,
-                    .layer_class = static_cast<std::int8_t>(layer_class_),
-                    .elements = size});
-  }
-
- private:
-  TensorLedger& out_;
-  int layer_class_;
-};
 
 DType dtype_of(Type type, const Scenario& sc) {
   switch (type) {
@@ -83,7 +65,7 @@ void append_working_sets(const Scenario& sc, const LocalDims& dims, LayerClass k
   // A layer begins with its input, which becomes the output; backward with the output's gradient.
   const double input = sizes.bytes(kHiddenStates);
   const PassBytes &forward = phases[0].highest(), &backward = phases[1].highest();
-  RowAppender append{out, index_of(kind)};
+  LedgerRows append{out, index_of(kind)};
   append.bytes("forward.working_set", TensorKind::Transient, input + forward.transient, kForward);
   // What backward has consumed makes room for what it makes.
   const bool apart = sc.framework.explicit_step;
@@ -95,7 +77,7 @@ void append_working_sets(const Scenario& sc, const LocalDims& dims, LayerClass k
 void append_gather_buffers(const Scenario& sc, const LocalDims& dims, TensorLedger& out) {
   const Techniques t = techniques_of(sc, false);
   if (!t.sequence || !t.shares_gather_buffers || !t.gathers_inputs_again) return;
-  RowAppender{out, -1}.bytes(
+  LedgerRows{out, -1}.bytes(
       "tensor_parallel.gathered", TensorKind::Transient,
       sc.framework.sp_gather_buffers * sizes_of(sc, dims).bytes({Rows::Tokens, Width::Hidden}),
       kForward | kBackward);
@@ -107,7 +89,7 @@ void append_head_working_sets(const Scenario& sc, const LocalDims& dims, TensorL
   const FoldedPhases phases = fold(head.program, head.lives, sizes);
   const PassBytes loss = phases[0].highest(), backward = phases[0].net() + phases[1].highest();
   const double input = sizes.bytes(kHiddenStates);
-  RowAppender append{out, -1};
+  LedgerRows append{out, -1};
   for (const auto& [instant, peak] : {std::pair{kLoss, loss}, {kHeadBackward, backward}}) {
     append.bytes("head.logits", TensorKind::Logits, peak.logits, instant);
     append.bytes("head.working_set", TensorKind::Transient, input + peak.transient, instant);
@@ -116,8 +98,8 @@ void append_head_working_sets(const Scenario& sc, const LocalDims& dims, TensorL
 }
 
 void append_head_gradient(const Scenario& sc, const LocalDims& dims, TensorLedger& out) {
-  RowAppender{out, -1}.bytes("head.input_gradient", TensorKind::Activation,
-                             sizes_of(sc, dims).bytes(kHiddenStates), kInPasses);
+  LedgerRows{out, -1}.bytes("head.input_gradient", TensorKind::Activation,
+                            sizes_of(sc, dims).bytes(kHiddenStates), kInPasses);
 }
 
 }  // namespace hexaplan::costmodel::program
