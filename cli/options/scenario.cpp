@@ -44,6 +44,8 @@ constexpr RecipeFlagInfo kRecipeFlags[] = {
     {"fine_tune", "KIND", "pretrain, full, lora, qlora, ia3. Default: pretrain",
      "pretrain full lora qlora ia3"},
     {"lora_rank", "N", "Rank of LoRA adapters. Default: the framework's, 8 or 32"},
+    {"lora_targets", "WHICH", "Layers with LoRA adapters: all-linear, attention, qkv. Default: all-linear",
+     "all-linear attention qkv"},
     {"offload", "WHAT", "Kept in host memory: optimizer, params, activations, or several with commas"},
     {"offload_device", "WHERE", "Where offloaded states are: cpu or nvme. Default: cpu", "cpu nvme"},
     {"offload_layers", "N", "Layers per stage whose activations are offloaded. Default: all"},

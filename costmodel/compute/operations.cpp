@@ -1,6 +1,7 @@
 #include "costmodel/compute/operations.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string_view>
 
@@ -46,7 +47,12 @@ std::int64_t linear_layers(const Weight& weight) {
 class Writer {
  public:
   Writer(const Scenario& sc, const LocalDims& d, LayerClass kind, std::vector<Operation>& out)
-      : sc_{sc}, d_{d}, kind_{kind}, out_{out}, sizes_{sizes_of(sc, d)} {}
+      : sc_{sc},
+        d_{d},
+        kind_{kind},
+        out_{out},
+        sizes_{sizes_of(sc, d)},
+        mean_rank_{trains_adapters(sc.recipe) ? mean_adapter_rank(sc) : 0} {}
 
   void write(const Step& step) {
     // Frozen weights have no gradients; those of adapters are written with the products beside them.
@@ -103,6 +109,7 @@ class Writer {
   LayerClass kind_;
   std::vector<Operation>& out_;
   Sizes sizes_;
+  double mean_rank_;  // of adapters
 };
 
 /// A matrix on rows of tokens, or one per expert of the rank with the tokens spread evenly over them.
@@ -163,7 +170,9 @@ void Writer::adapters(const Step& step, const GemmShape& product) {
       adapter_traffic("adapter.scale", step, inputs);
     return;
   }
-  const std::int64_t layers = linear_layers(step.weight), rank = adapter_rank(sc_), wide = rank * layers;
+  if (!is_adapted(sc_.recipe, name_of(step.weight.first))) return;
+  const std::int64_t layers = linear_layers(step.weight);
+  const std::int64_t rank = std::max<std::int64_t>(1, std::llround(mean_rank_)), wide = rank * layers;
   const auto kernels = static_cast<double>(layers);
   if (forward) {
     adapter_product("adapter.down", step, {m, wide, k, experts}, Pass::Forward, kernels);

@@ -38,7 +38,9 @@ SavedRule rule_of(const SavedTensor& tensor, const Scenario& sc) {
 /// MatMul4Bit).
 double trained_share(const SavedTensor& tensor, const Scenario& sc) {
   const bool frozen = sc.recipe.fine_tune >= FineTune::Lora && sc.recipe.fine_tune != FineTune::Qlora;
-  if (!frozen || !sc.framework.attention_adapters_only || !tensor.gemm_input) return 1;
+  const bool attention_alone =
+      sc.framework.attention_adapters_only || sc.recipe.lora_targets != AdapterTargets::AllLinear;
+  if (!frozen || !attention_alone || !tensor.gemm_input) return 1;
   if (tensor.id == Saved::NormOutput) return 0.5;
   return tensor.id == Saved::AttentionOutput || tensor.id == Saved::LatentNormOutput ? 1 : 0;
 }

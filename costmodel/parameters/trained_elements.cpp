@@ -7,12 +7,13 @@ TrainedElements::TrainedElements(const Scenario& sc, const std::vector<Parameter
     : sc_{sc}, adapters_{trains_adapters(sc.recipe)}, in_layer_{in_layer} {
   if (!adapters_ || !in_layer) return;
   for (const ParameterTensor& tensor : tensors)
-    matrix_elements_ += tensor.matrix ? static_cast<double>(tensor.elements()) : 0.0;
+    matrix_elements_ +=
+        tensor.matrix && is_adapted(sc.recipe, tensor.name) ? static_cast<double>(tensor.elements()) : 0.0;
 }
 
 double TrainedElements::of(const ParameterTensor& tensor, double on_rank) const {
   if (!adapters_) return on_rank;
-  if (!in_layer_ || !tensor.matrix) return 0;
+  if (!in_layer_ || !tensor.matrix || !is_adapted(sc_.recipe, tensor.name)) return 0;
   return adapter(tensor) * on_rank / static_cast<double>(tensor.elements());
 }
 
@@ -34,6 +35,22 @@ double TrainedElements::adapter(const ParameterTensor& tensor) const {
     return static_cast<double>(scaled * tensor.count);
   }
   return static_cast<double>(adapter_rank(sc_) * (tensor.rows + tensor.parts * tensor.cols) * tensor.count);
+}
+
+double mean_adapter_rank(const Scenario& sc) {
+  const Recipe& recipe = sc.recipe;
+  if (recipe.trainable_parameters <= 0) return static_cast<double>(adapter_rank(sc));
+  double sides = 0;  // of all adapted layers of the model: parameters per unit of rank
+  std::vector<ParameterTensor> tensors;
+  for (std::int64_t layer = 0; layer < sc.model.layers; ++layer) {
+    tensors.clear();
+    append_layer_parameters(sc.model, class_of_layer(sc.model, layer), tensors);
+    for (const ParameterTensor& t : tensors) {
+      if (t.matrix && is_adapted(recipe, t.name))
+        sides += static_cast<double>((t.rows + t.parts * t.cols) * t.count);
+    }
+  }
+  return sides > 0 ? static_cast<double>(recipe.trainable_parameters) / sides : 0;
 }
 
 }  // namespace hexaplan::costmodel

@@ -1,6 +1,8 @@
 #pragma once
+#include <string_view>
 #include <vector>
 
+#include "costmodel/parameters/parameter_names.h"
 #include "costmodel/parameters/parameter_tensors.h"
 #include "costmodel/spec/optimizer_traits.h"
 #include "costmodel/spec/scenario.h"
@@ -24,6 +26,17 @@ class TrainedElements {
   bool in_layer_;
   double matrix_elements_ = 0;  // of the layer, before it is cut
 };
+
+/// True when the recipe has an adapter beside a matrix of this name (`tensor.name`).
+[[nodiscard]] constexpr bool is_adapted(const Recipe& recipe, std::string_view tensor) {
+  if (recipe.lora_targets == AdapterTargets::AllLinear || recipe.fine_tune == FineTune::Ia3) return true;
+  const bool attention = tensor.substr(0, 10) == "attention.";
+  return attention && (recipe.lora_targets == AdapterTargets::Attention ||
+                       tensor != name_of(Parameter::AttentionOutputWeight));
+}
+
+/// Rank of the adapters of one layer on average: the recipe's, or what its trainable parameters make of it.
+[[nodiscard]] double mean_adapter_rank(const Scenario& scenario);
 
 /// True when a sharded unit's gradient covers its frozen weights as well.
 [[nodiscard]] constexpr bool reduces_frozen_weights(const Scenario& scenario) {

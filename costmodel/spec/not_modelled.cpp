@@ -99,6 +99,11 @@ bool says_adapters(const Scenario& s) {
 constexpr KnobRow kWithoutEffect[] = {
     {"recompute layers", recomputes_more_layers_than_a_stage_has,
      "no stage has so many layers: all of them are recomputed, as with recompute full"},
+    {"lora-targets",
+     [](const Scenario& s) {
+       return s.recipe.lora_targets != AdapterTargets::AllLinear && !says_adapters(s);
+     },
+     "only fine-tune lora and qlora train adapters beside chosen layers"},
     {"lora-rank", [](const Scenario& s) { return s.recipe.lora_rank > 0 && !says_adapters(s); },
      "only fine-tune lora and qlora train adapters that have a rank"},
     {"params-dtype",

@@ -47,6 +47,12 @@ enum class CrossEntropy : std::uint8_t {
   Chunked,  // logits never complete
 };
 enum class FineTune : std::uint8_t { Pretrain, Full, Lora, Qlora, Ia3 };
+/// Linear layers that LoRA and QLoRA adapt (huggingface/peft target_modules, NeMo LoRA target_modules).
+enum class AdapterTargets : std::uint8_t {
+  AllLinear,
+  Attention,      // queries, keys, values and the output projection
+  QueryKeyValue,  // without the output projection
+};
 enum OffloadTarget : std::uint8_t { kOffloadOptimizer = 1, kOffloadParameters = 2, kOffloadActivations = 4 };
 enum class OffloadDevice : std::uint8_t { Cpu, Nvme };
 
@@ -105,7 +111,8 @@ struct Recipe {
   double dropout = 0.0;  // > 0: masks are saved
   FineTune fine_tune = FineTune::Pretrain;
   std::int64_t lora_rank = 0;
-  std::int64_t trainable_parameters = 0;  // adapters: 0 = derived from lora_rank on all linear layers
+  AdapterTargets lora_targets = AdapterTargets::AllLinear;
+  std::int64_t trainable_parameters = 0;  // adapters: 0 = derived from lora_rank and lora_targets
   std::uint8_t offload = 0;               // OffloadTarget bits
   OffloadDevice offload_device = OffloadDevice::Cpu;
   /// Share of the optimizer's states that are offloaded; the GPU updates the rest (DeepSpeed's Twin-Flow

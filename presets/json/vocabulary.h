@@ -45,6 +45,11 @@ inline constexpr Named<costmodel::FineTune> kFineTuneNames[] = {
     {"lora", costmodel::FineTune::Lora},         {"qlora", costmodel::FineTune::Qlora},
     {"ia3", costmodel::FineTune::Ia3},
 };
+inline constexpr Named<costmodel::AdapterTargets> kAdapterTargetNames[] = {
+    {"all-linear", costmodel::AdapterTargets::AllLinear},
+    {"attention", costmodel::AdapterTargets::Attention},
+    {"qkv", costmodel::AdapterTargets::QueryKeyValue},
+};
 inline constexpr Named<costmodel::RecomputeMode> kRecomputeNames[] = {
     {"none", costmodel::RecomputeMode::None},
     {"selective", costmodel::RecomputeMode::Selective},

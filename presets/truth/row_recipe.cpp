@@ -174,6 +174,9 @@ Recipe recipe_of(const TruthRow& row) {
   if (recipe.fine_tune == FineTune::Lora || recipe.fine_tune == FineTune::Qlora) {
     recipe.lora_rank = row.lora_rank.value_or(0);  // else the framework's usual one
     recipe.trainable_parameters = row.trainable_params.value_or(0);
+    // The schema does not name adapted layers. MLPerf's Llama-2-70B adapts qkv and dense (mlcommons/training
+    // llama2_70b_lora), Megatron-Bridge's published LoRA presets linear_qkv.
+    if (row.framework_profile == "megatron") recipe.lora_targets = costmodel::AdapterTargets::Attention;
   }
   recipe.execution = execution_of(row);
   recipe.offload = offload_of(row);

@@ -999,6 +999,14 @@
         <source>Share of the optimizer&apos;s states that the host keeps and updates.</source>
         <translation>Anteil der Zustände des Optimierers, den der Host hält und aktualisiert.</translation>
     </message>
+    <message>
+        <source>Adapted layers</source>
+        <translation>Angepasste Schichten</translation>
+    </message>
+    <message>
+        <source>Linear layers that LoRA adapters stand beside.</source>
+        <translation>Lineare Schichten, neben denen LoRA-Adapter stehen.</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::FieldRow</name>

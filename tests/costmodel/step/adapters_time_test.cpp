@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "costmodel/step/estimate.h"
+#include "costmodel/step/stage_parameters.h"
 #include "tests/costmodel/step/example_scenario.h"
 
 namespace hexaplan::costmodel {
@@ -37,6 +38,38 @@ TEST(adapters, multiply_by_both_factors_forward_and_twice_in_backward) {
       (4096 + 4096) + 2 * (4096 + 1024) + (4096 + 4096) + 2 * (4096 + 14336) + (14336 + 4096);
   const double tokens = 8192, rank = 16;
   EXPECT_NEAR(flops_of(tuned(FineTune::Lora), "adapter.") / (3 * 2 * tokens * rank * sides), 1, 1e-12);
+}
+
+TEST(adapters, stand_beside_the_layers_that_the_recipe_targets) {
+  const auto per_token_and_rank = [](AdapterTargets targets) {
+    Scenario sc = tuned(FineTune::Lora);
+    sc.recipe.lora_targets = targets;
+    return flops_of(sc, "adapter.") / (3 * 2 * 8192.0 * 16);
+  };
+  const double qkv = (4096 + 4096) + 2 * (4096 + 1024);
+  EXPECT_EQ(per_token_and_rank(AdapterTargets::QueryKeyValue), qkv);
+  EXPECT_EQ(per_token_and_rank(AdapterTargets::Attention), qkv + 4096 + 4096);
+  EXPECT_EQ(per_token_and_rank(AdapterTargets::AllLinear), qkv + 4096 + 4096 + 3 * (4096 + 14336));
+}
+
+TEST(adapters, train_the_parameters_of_the_layers_they_stand_beside) {
+  const auto trained = [](AdapterTargets targets) {
+    Scenario sc = tuned(FineTune::Lora);
+    sc.recipe.lora_targets = targets;
+    const auto stages = plan_stages(sc);
+    return ModelParameters{sc, stages}.of(stages[0]).trained.all();
+  };
+  // Llama-3.1-8B, r = 16, as huggingface/peft counts q_proj, k_proj, v_proj (+ o_proj): 9.4 M, 13.6 M, 41.9
+  // M.
+  EXPECT_EQ(trained(AdapterTargets::QueryKeyValue), 32 * 16 * ((4096 + 4096) + 2 * (4096 + 1024)));
+  EXPECT_EQ(trained(AdapterTargets::Attention), 13'631'488);
+  EXPECT_EQ(trained(AdapterTargets::AllLinear), 41'943'040);
+}
+
+TEST(adapters, of_parameters_that_are_given_have_the_rank_that_they_make) {
+  Scenario given = tuned(FineTune::Lora, 0);
+  given.recipe.trainable_parameters = 41'943'040;
+  EXPECT_EQ(flops_of(given, "adapter."), flops_of(tuned(FineTune::Lora), "adapter."));
 }
 
 TEST(adapters, of_a_higher_rank_take_longer) {

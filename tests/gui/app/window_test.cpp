@@ -602,15 +602,15 @@ class WindowTest : public WindowFixture {
   void words_that_the_numbers_leave_out_are_named_under_the_verdict() {
     startWith("llama-3.1-8b", "64xH100");
     auto* left_out = find<QLabel>("notModelled");
-    choose("recipe.optimizer", "lion");
+    choose("recipe.fine_tune", "lora");
     QVERIFY(left_out->isVisible());
-    QVERIFY2(left_out->text().startsWith("Not modelled: optimizer lion"), qPrintable(left_out->text()));
+    QVERIFY2(left_out->text().startsWith("Not modelled: fine-tune lora"), qPrintable(left_out->text()));
     press(Qt::Key_Z, Qt::ControlModifier);
-    QVERIFY(!left_out->text().contains("lion"));
+    QVERIFY(!left_out->text().contains("lora"));
     // And before they are chosen: in the list.
-    auto* optimizer = find<QComboBox>("recipe.optimizer");
-    const QString lion = optimizer->itemText(optimizer->findData("lion"));
-    QVERIFY2(lion.contains("not modelled"), qPrintable(lion));
+    auto* training = find<QComboBox>("recipe.fine_tune");
+    const QString lora = training->itemText(training->findData("lora"));
+    QVERIFY2(lora.contains("not modelled"), qPrintable(lora));
     QCOMPARE(find<QCheckBox>("layout.sp")->text(), "no effect here");  // tp is 1
   }
 

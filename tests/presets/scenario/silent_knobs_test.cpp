@@ -183,6 +183,7 @@ const RecipeTurn kRecipeTurns[] = {
     {"fine_tune", kOneMicroBatch, names(kFineTuneNames), "lora"},
     {"fine_tune", kOneMicroBatch, {"lora"}},
     {"lora_rank", kAdapters, {"8", "64"}},
+    {"lora_targets", kAdapters, names(kAdapterTargetNames)},
     {"trainable_parameters", kAdapters, {"1000000"}},
     {"offload", kOffloadable, names(kOffloadNames)},
     {"offload_device", kOffloaded, names(kOffloadDeviceNames)},
