@@ -41,7 +41,7 @@
 #include "cli/render/validation_text.h"
 #include "cli/render/verify_text.h"
 #include "cli/write_file.h"
-#include "costmodel/spec/not_modelled.h"
+#include "costmodel/program/not_modelled.h"
 #include "presets/json/input_error.h"
 
 namespace hexaplan::cli {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "cli/render/terminal.h"
-#include "costmodel/spec/not_modelled.h"
+#include "costmodel/program/not_modelled.h"
 #include "presets/json/json_value.h"
 
 namespace hexaplan::cli {

@@ -5,7 +5,7 @@
 #include "charts/table_text.h"
 #include "cli/commands/search.h"
 #include "cli/render/terminal.h"
-#include "costmodel/spec/not_modelled.h"
+#include "costmodel/program/not_modelled.h"
 #include "presets/json/json_value.h"
 
 namespace hexaplan::cli {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "costmodel/spec/not_modelled.h"
+#include "costmodel/program/not_modelled.h"
 
 namespace hexaplan::planner {
 

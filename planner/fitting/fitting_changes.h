@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "costmodel/spec/not_modelled.h"
+#include "costmodel/program/not_modelled.h"
 #include "costmodel/step/estimate.h"
 #include "planner/problem/problem.h"
 

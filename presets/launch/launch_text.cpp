@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "costmodel/spec/not_modelled.h"
+#include "costmodel/program/not_modelled.h"
 #include "presets/launch/launch_fields.h"
 #include "presets/scenario/layout_text.h"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "costmodel/spec/not_modelled.h"
+#include "costmodel/program/not_modelled.h"
 #include "presets/calibration/read_calibration.h"
 #include "presets/catalog/catalog.h"
 #include "presets/clusters/cluster_preset.h"

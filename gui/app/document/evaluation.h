@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "costmodel/spec/not_modelled.h"
+#include "costmodel/program/not_modelled.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/training_cost.h"
 #include "planner/fitting/fitting_changes.h"

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "costmodel/memory/memory_kinds.h"
-#include "costmodel/spec/not_modelled.h"
+#include "costmodel/program/not_modelled.h"
 #include "costmodel/step/step_counts.h"
 #include "costmodel/step/time_causes.h"
 #include "costmodel/step/training_cost.h"

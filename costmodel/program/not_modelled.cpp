@@ -1,11 +1,13 @@
 // Two tables of words that are accepted and move less than they promise. A row goes when the code comes;
 // tests/presets/scenario/silent_knobs_test.cpp turns every word and fails on one that moves nothing and is
 // not named here.
-#include "costmodel/spec/not_modelled.h"
+#include "costmodel/program/not_modelled.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <span>
+
+#include "costmodel/program/replay_memory.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -39,11 +41,10 @@ bool partitions_activations(const Scenario& s) {
   return s.layout.partition_activations && recomputes_layers(s) && s.layout.tp > 1 && !s.layout.sp;
 }
 
-/// Every schedule after the interleaved one puts weight gradients off. Where every allocation is known, the
-/// replay counts what they keep (program/replay_memory.h).
+/// Every schedule after the interleaved one puts weight gradients off; the replay counts what they keep.
 bool splits_backward_of_recomputed_layers(const Scenario& s) {
   return s.layout.schedule > ScheduleKind::Interleaved && s.layout.pp > 1 && recomputes_layers(s) &&
-         !s.framework.explicit_step;
+         !s.framework.explicit_step && !needs_replay(s);
 }
 
 constexpr KnobRow kNotModelled[] = {
@@ -52,8 +53,7 @@ constexpr KnobRow kNotModelled[] = {
     {"fine-tune lora", tunes_by<FineTune::Lora>, "what the adapters' products keep for backward"},
     {"fine-tune qlora", tunes_by<FineTune::Qlora>,
      "what the adapters' products keep for backward; double quantisation (0.37 bit per weight less) and "
-     "paged "
-     "optimizer states"},
+     "paged optimizer states"},
     {"fine-tune ia3", tunes_by<FineTune::Ia3>, "what scaling by the learned vectors keeps for backward"},
     {"params-dtype fp8", [](const Scenario& s) { return s.recipe.parameter_dtype == DType::Fp8; },
      "the transposed second copy of 8-bit weights and their gathering in 8 bits"},
@@ -70,9 +70,8 @@ constexpr KnobRow kNotModelled[] = {
     {"multi-token prediction", [](const Scenario& s) { return s.model.mtp_layers > 0; },
      "memory and time of its modules: each one more layer and one more loss on the last stage"},
     {"recompute with a split backward", splits_backward_of_recomputed_layers,
-     "memory of both factors of every weight gradient that waits for its pass (arXiv:2401.10241 section 2), "
-     "where the step program has a gap (dropout, stored scores, 8 bits, adapters): layers' inputs alone are "
-     "counted then"},
+     "memory of both factors of every weight gradient that waits for its pass (arXiv:2401.10241 section 2): "
+     "the layers' inputs alone are counted"},
     {"capacity-factor",
      [](const Scenario& s) {
        return s.model.is_moe() && s.recipe.routing.capacity_factor >= s.recipe.routing.imbalance;
