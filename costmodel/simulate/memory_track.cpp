@@ -54,6 +54,16 @@ StageLevels stage_levels(const MemoryModel& memory, const StagePlan& stage, int 
   return levels;
 }
 
+namespace {
+
+void add_beside(const std::array<MemoryBreakdown, kInstants>& beside, ReplayedTask& task) {
+  for (std::size_t i = 0; i < task.at.size(); ++i) {
+    if (task.at[i].allocated > Bytes{}) task.at[i].allocated += beside[i].allocated();
+  }
+}
+
+}  // namespace
+
 void replay_levels(const Scenario& sc, const MemoryModel& memory, const std::vector<StagePlan>& plans,
                    std::vector<StageLevels>& stages) {
   std::vector<std::vector<ReplayedTask>> replayed = replay_tasks(sc);
@@ -61,9 +71,7 @@ void replay_levels(const Scenario& sc, const MemoryModel& memory, const std::vec
     const auto beside = memory.beside_passes(plans[s]);
     const bool alone = beside[index_of(kIdle)].allocated() > Bytes{};  // the replay has the passes alone
     for (ReplayedTask& task : replayed[s]) {
-      for (std::size_t i = 0; i < task.at.size(); ++i) {
-        if (task.at[i].allocated > Bytes{}) task.at[i].allocated += beside[i].allocated();
-      }
+      add_beside(beside, task);
       if (alone) task.after.allocated += stages[s].between;
     }
     auto tasks = std::make_shared<const std::vector<ReplayedTask>>(std::move(replayed[s]));

@@ -54,17 +54,20 @@ ModelSpec with_identity_of(ModelSpec model, const ModelSpec& like) {
   return model;
 }
 
+/// Appends the preset, unless it is one of the user's own that cannot be used.
+void append_preset(const std::string& name, std::vector<ModelSpec>& models) {
+  try {
+    models.push_back(find_model(name));
+    models.back().name = name;
+  } catch (const InputError&) {  // whoever asks for it by name is told
+  }
+}
+
 /// Every model preset, read once.
 const std::vector<ModelSpec>& preset_models() {
   static const std::vector<ModelSpec> models = [] {
     std::vector<ModelSpec> all;
-    for (const std::string& name : list_presets(PresetKind::Model)) {
-      try {
-        all.push_back(find_model(name));
-        all.back().name = name;
-      } catch (const InputError&) {  // a preset of the user's own that cannot be used
-      }
-    }
+    for (const std::string& name : list_presets(PresetKind::Model)) append_preset(name, all);
     return all;
   }();
   return models;

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 
@@ -60,7 +62,7 @@ void append_json(const JsonValue& value, const std::string& path, const std::str
                  std::vector<Setting>& settings) {
   if (const auto* object = value.get_if<JsonObject>()) {
     for (const auto& [key, member] : *object)
-      append_json(member, path.empty() ? key : path + "." + key, file, lines, settings);
+      append_json(member, path.empty() ? key : fmt::format("{}.{}", path, key), file, lines, settings);
     return;
   }
   const int line = lines.next();

@@ -41,7 +41,7 @@ void append_yaml_node(const YAML::Node& node, const std::string& path, int depth
     for (const auto& member : node) {
       if (!member.first.IsScalar()) into.refuse(here, "keys that are plain words");
       const std::string& key = member.first.Scalar();
-      append_yaml_node(member.second, path.empty() ? key : path + "." + key, depth + 1,
+      append_yaml_node(member.second, path.empty() ? key : fmt::format("{}.{}", path, key), depth + 1,
                        member.first.Mark().line + 1, into);
     }
     return;

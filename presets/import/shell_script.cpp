@@ -78,7 +78,10 @@ class Tokens {
   void skip_blanks();
   void take(Text& into) { into.push_back(source_[at_++]); }
   void take_quoted(Text& into, char quote);
+  void take_escaped(Text& into);
+  void take_raw_quoted(Text& into);
   void take_nested(Text& into, char open, char close);
+  void skip_comment_of_array(const Text& before);
   Token word();
 
   Text source_;
@@ -119,6 +122,29 @@ void Tokens::take_quoted(Text& into, char quote) {
   take(into);
 }
 
+/// A character, or a backslash with the character that it protects.
+void Tokens::take_escaped(Text& into) {
+  if (peek() == '\\' && at_ + 1 < source_.size()) take(into);
+  take(into);
+}
+
+/// Double quotes inside brackets: what is nested in them is looked at when it is expanded.
+void Tokens::take_raw_quoted(Text& into) {
+  take(into);
+  while (!ended() && peek() != '"') take_escaped(into);
+  if (!ended()) take(into);
+}
+
+/// Comments between the elements of an array.
+void Tokens::skip_comment_of_array(const Text& before) {
+  const char last = before.back().c;
+  if (last == '\n') {
+    while (!ended() && is_blank(peek())) ++at_;
+  }
+  if (peek() != '#' || !(is_blank(last) || last == '\n' || last == '(')) return;
+  while (!ended() && peek() != '\n') ++at_;
+}
+
 /// From an opening bracket to the one that closes it.
 void Tokens::take_nested(Text& into, char open, char close) {
   const int begin = line();
@@ -133,26 +159,13 @@ void Tokens::take_nested(Text& into, char open, char close) {
       take_quoted(into, c);
       continue;
     }
-    if (c == '"') {  // what is nested in it is looked at when it is expanded
-      take(into);
-      while (!ended() && peek() != '"') {
-        if (peek() == '\\' && at_ + 1 < source_.size()) take(into);
-        take(into);
-      }
-      if (!ended()) take(into);
+    if (c == '"') {
+      take_raw_quoted(into);
       continue;
     }
-    if (c == '\\' && at_ + 1 < source_.size()) take(into);
     depth += c == open ? 1 : c == close ? -1 : 0;
-    take(into);
-    // Comments between the elements of an array.
-    if (open == '(' && c == '\n') {
-      while (!ended() && is_blank(peek())) ++at_;
-    }
-    if (open == '(' && peek() == '#' && !into.empty() &&
-        (is_blank(into.back().c) || into.back().c == '\n' || into.back().c == '(')) {
-      while (!ended() && peek() != '\n') ++at_;
-    }
+    take_escaped(into);
+    if (open == '(') skip_comment_of_array(into);
   } while (depth > 0);
 }
 
@@ -170,15 +183,10 @@ Token Tokens::word() {
     } else if (c == '$' && (peek(1) == '(' || peek(1) == '{')) {
       take(token.raw);
       take_nested(token.raw, peek(), peek() == '(' ? ')' : '}');
-    } else if (c == '\\') {
-      if (peek(1) == '\n') {
-        at_ += 2;
-        continue;
-      }
-      take(token.raw);
-      if (!ended()) take(token.raw);
+    } else if (c == '\\' && peek(1) == '\n') {
+      at_ += 2;
     } else {
-      take(token.raw);
+      take_escaped(token.raw);
     }
   }
   return token;
@@ -299,7 +307,7 @@ Text Shell::joined(const std::vector<Text>& fields) {
 Text Shell::value_of(const std::string& name, int line) {
   const auto found = variables_.find(name);
   if (found == variables_.end()) return {{kUnknown, line}};
-  const Text all = found->second.elements.empty() ? Text{} : found->second.elements.front();
+  Text all = found->second.elements.empty() ? Text{} : found->second.elements.front();
   count(all.size());
   return all;
 }
@@ -335,6 +343,7 @@ Shell::Expansion Shell::parameter(const Text& inside, int line) {
 }
 
 /// What begins with the '$' at `at`, which is moved behind it.
+// NOLINTNEXTLINE(readability-function-size): the cases of the shell's grammar, one after the other
 Shell::Expansion Shell::dollar(const Text& raw, std::size_t& at, bool quoted) {
   const int line = raw[at].line;
   ++at;
@@ -387,6 +396,7 @@ Shell::Expansion Shell::dollar(const Text& raw, std::size_t& at, bool quoted) {
 }
 
 /// Fields of a raw word. Not split: one, for what stands behind '='.
+// NOLINTNEXTLINE(readability-function-size): the cases of the shell's grammar, one after the other
 std::vector<Text> Shell::expand(const Text& raw, bool split) {
   if (++expansions_ > kDeepestScript * 8)
     throw InputError({.file = file_, .expected = "expansions that are not nested this deep"});
@@ -510,6 +520,7 @@ bool Shell::assign(const Text& raw) {
 
 bool Shell::test(const std::vector<Text>& fields) {
   std::vector<std::string> words;
+  words.reserve(fields.size());
   for (const Text& field : fields) words.push_back(is_known(field) ? plain_text(field) : "?");
   if (words.front() == "test") words.erase(words.begin());
   if (!words.empty() && (words.front() == "[" || words.front() == "[[")) words.erase(words.begin());
@@ -572,6 +583,7 @@ void Shell::execute(std::vector<Text> words) {
 }
 
 /// Words that steer what is run. True when the command is done with.
+// NOLINTNEXTLINE(readability-function-size): the cases of the shell's grammar, one after the other
 bool Shell::keyword(std::vector<Text>& words) {
   const auto drop = [&] { words.erase(words.begin()); };
   while (!words.empty()) {
@@ -644,6 +656,7 @@ void Shell::redirect(Tokens& tokens, const std::string& symbol, std::vector<Text
   }
 }
 
+// NOLINTNEXTLINE(readability-function-size): the cases of the shell's grammar, one after the other
 void Shell::end_of_line(Tokens& tokens) {
   for (Pending& pending : std::exchange(pending_, {})) {
     Text end;
@@ -691,6 +704,7 @@ void Shell::read_case_label(Tokens& tokens) {
   branch.taken = branch.taken || branch.active;
 }
 
+// NOLINTNEXTLINE(readability-function-size): the cases of the shell's grammar, one after the other
 void Shell::run(const Text& source) {
   if (++depth_ > kDeepestScript)
     throw InputError({.file = file_, .expected = "scripts that are not nested this deep"});

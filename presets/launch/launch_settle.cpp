@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -59,32 +60,42 @@ void begin_torchtitan(R r) {
 
 constexpr std::size_t kMostLayoutWords = 100'000;
 
+/// Of "(...)" at `begin`: where it ends; npos when it does not.
+std::size_t closing_bracket(std::string_view text, std::size_t begin) {
+  int open = 0;
+  for (std::size_t end = begin; end < text.size(); ++end) {
+    open += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
+    if (open == 0) return end;
+  }
+  return std::string_view::npos;
+}
+
+/// "*3" at `at`, which moves behind it; 1 without a star, nothing when no number follows.
+std::optional<std::size_t> take_times(std::string_view text, std::size_t& at) {
+  if (at >= text.size() || text[at] != '*') return 1;
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789", at + 1), text.size());
+  const auto count = costmodel::parse_number<std::uint16_t>(text.substr(at + 1, digits - at - 1));
+  at = digits;
+  if (!count) return std::nullopt;
+  return *count;
+}
+
 /// Writes out "(tt|)*3" and "t*3" (core_v0.15.3 megatron/core/transformer/pipeline_parallel_layer_layout.py).
 /// False when it is something else.
 bool write_out(std::string_view text, std::string& into, int depth) {
   for (std::size_t i = 0; i < text.size() && into.size() < kMostLayoutWords && depth < 8;) {
     std::string unit;
     if (text[i] == '(') {
-      int open = 0;
-      std::size_t end = i;
-      for (; end < text.size(); ++end) {
-        open += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
-        if (open == 0) break;
-      }
-      if (end == text.size() || !write_out(text.substr(i + 1, end - i - 1), unit, depth + 1)) return false;
+      const std::size_t end = closing_bracket(text, i);
+      if (end == std::string_view::npos || !write_out(text.substr(i + 1, end - i - 1), unit, depth + 1))
+        return false;
       i = end + 1;
     } else {
       unit = text[i++];
     }
-    std::size_t times = 1;
-    if (i < text.size() && text[i] == '*') {
-      const std::size_t digits = std::min(text.find_first_not_of("0123456789", i + 1), text.size());
-      const auto count = costmodel::parse_number<std::uint16_t>(text.substr(i + 1, digits - i - 1));
-      if (!count) return false;
-      times = *count;
-      i = digits;
-    }
-    for (std::size_t n = 0; n < times && into.size() < kMostLayoutWords; ++n) into += unit;
+    const std::optional<std::size_t> times = take_times(text, i);
+    if (!times) return false;
+    for (std::size_t n = 0; n < *times && into.size() < kMostLayoutWords; ++n) into += unit;
   }
   return into.size() < kMostLayoutWords;
 }
@@ -162,12 +173,9 @@ std::vector<int> expert_pattern(std::string_view text, std::int64_t layers) {
       unit.clear();
     } else if (c == ']') {
       inside = false;
-      std::size_t times = 1;
-      if (i + 1 < text.size() && text[i + 1] == '*') {
-        const std::size_t digits = std::min(text.find_first_not_of("0123456789", i + 2), text.size());
-        times = costmodel::parse_number<std::uint16_t>(text.substr(i + 2, digits - i - 2)).value_or(0);
-        i = digits - 1;
-      }
+      std::size_t behind = i + 1;
+      std::size_t times = take_times(text, behind).value_or(0);
+      i = behind - 1;
       for (; times > 0 && pattern.size() < kMostLayoutWords; --times)
         pattern.insert(pattern.end(), unit.begin(), unit.end());
     } else if (c == '0' || c == '1') {
@@ -346,7 +354,7 @@ void settle_megatron_sharding(R r) {
   }
   if (r.replicas <= 1 || sharding.stage == 0) return;
   if (r.gpus > 0) {
-    take_group(r, r.plan.layout.dp * r.plan.layout.cp / r.replicas);
+    take_group(r, std::int64_t{r.plan.layout.dp} * r.plan.layout.cp / r.replicas);
   } else {
     r.notes.emplace_back("the size of the groups that shard the optimizer needs the number of GPUs");
   }

@@ -190,24 +190,27 @@ void persimmon(ConfigFields& f, ModelSpec& m) {
   m.attention.qk_norm_bias = true;
 }
 
-/// attention_types: [[["global", "local"], 12]], each list repeated so many times.
+/// Appends the kinds of a group, [["global", "local"], 12], so many times, until `layers` have one.
+void append_reaches(const ValueReader& group, std::int64_t layers, std::vector<bool>& local) {
+  enum class Reach : std::uint8_t { Global, Local };
+  constexpr Named<Reach> kReaches[] = {{"global", Reach::Global}, {"local", Reach::Local}};
+  const std::vector<ValueReader> parts = group.elements();
+  if (parts.size() != 2) throw group.error("a list of kinds and how often it is repeated");
+  const std::int64_t times = parts[1].integer({0, kLayers.high});
+  for (std::int64_t i = 0; i < times && std::ssize(local) < layers; ++i) {
+    for (const ValueReader& kind : parts[0].elements())
+      local.push_back(kind.choice(kReaches) == Reach::Local);
+  }
+}
+
+/// attention_types: groups of kinds of layers.
 void gpt_neo(ConfigFields& f, ModelSpec& m) {
   m.positions = PositionKind::Learned;
   m.attention.qkv_bias = false;
   set_score_scale(m, 1);
-  enum class Reach : std::uint8_t { Global, Local };
-  constexpr Named<Reach> kReaches[] = {{"global", Reach::Global}, {"local", Reach::Local}};
   std::vector<bool> local;
   if (const auto types = f.value({"attention_types"})) {
-    for (const ValueReader& group : types->elements()) {
-      const std::vector<ValueReader> parts = group.elements();
-      if (parts.size() != 2) throw group.error("a list of kinds and how often it is repeated");
-      const std::int64_t times = parts[1].integer({0, kLayers.high});
-      for (std::int64_t i = 0; i < times && std::ssize(local) < m.layers; ++i) {
-        for (const ValueReader& kind : parts[0].elements())
-          local.push_back(kind.choice(kReaches) == Reach::Local);
-      }
-    }
+    for (const ValueReader& group : types->elements()) append_reaches(group, m.layers, local);
     if (std::ssize(local) != m.layers)
       throw types->error(fmt::format("kinds of {} layers, not of {}", m.layers, local.size()));
   }
