@@ -16,7 +16,6 @@
 namespace hexaplan::cli {
 
 using costmodel::Estimate;
-using costmodel::Recipe;
 using costmodel::RecomputeMode;
 using costmodel::Scenario;
 using presets::JsonArray;

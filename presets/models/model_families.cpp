@@ -19,7 +19,6 @@ namespace {
 using costmodel::Activation;
 using costmodel::GeluForm;
 using costmodel::ModelSpec;
-using costmodel::PositionKind;
 
 constexpr DimensionKeys kLlamaKeys{.hidden = {"hidden_size"},
                                    .ffn = {"intermediate_size"},

@@ -8,7 +8,6 @@ namespace hexaplan::validator {
 namespace {
 
 namespace program = costmodel::program;
-using program::IdList;
 using program::ValueId;
 
 /// Queries, keys and values that begin at operand `first`: side by side, or queries apart.
