@@ -1,0 +1,266 @@
+"""One rank's training step of Hugging Face models at real dimensions: what `hf-eager` says, from the framework itself.
+
+A case runs at two depths, so that what a layer keeps is a difference that holds nothing else.
+"""
+import contextlib
+
+import torch
+import transformers
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils.flop_counter import FlopCounterMode
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from live_bytes import LiveBytes, Phases, count_by_tensor, follow_modules, tensors_of
+
+transformers.logging.set_verbosity_error()
+
+
+def no_packed_documents():
+    """Position ids without data cannot be searched for documents; a row holds one."""
+    import transformers.masking_utils as masks
+    masks.find_packed_sequence_indices = lambda position_ids: None
+
+
+class FusedAttention(torch.autograd.Function):
+    """What fused CUDA kernels keep where value heads are narrower than key heads: the CPU's would store the scores."""
+
+    @staticmethod
+    def forward(ctx, q, k, v):
+        out = q.new_empty(q.shape[0], q.shape[2], q.shape[1], v.shape[3]).transpose(1, 2)
+        ctx.save_for_backward(q, k, v, out, q.new_empty(q.shape[:3], dtype=torch.float32))
+        return out
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return tuple(torch.empty_like(t) for t in ctx.saved_tensors[:3])
+
+
+def fused_attention():
+    composed = torch.nn.functional.scaled_dot_product_attention
+
+    def attention(q, k, v, *args, **kwargs):
+        return FusedAttention.apply(q, k, v) if q.shape[-1] != v.shape[-1] else composed(q, k, v, *args, **kwargs)
+
+    torch.nn.functional.scaled_dot_product_attention = attention
+
+
+no_packed_documents()
+fused_attention()
+
+# Published dimensions; depths are the case's. `period`: layers after which a pattern repeats.
+MODELS = {
+    "llama-3-8b": dict(model_type="llama", hidden_size=4096, intermediate_size=14336, num_attention_heads=32,
+                       num_key_value_heads=8, vocab_size=128256, tie_word_embeddings=False),
+    "llama-2-7b": dict(model_type="llama", hidden_size=4096, intermediate_size=11008, num_attention_heads=32,
+                       num_key_value_heads=32, vocab_size=32000, tie_word_embeddings=False),
+    "mistral-7b": dict(model_type="mistral", hidden_size=4096, intermediate_size=14336, num_attention_heads=32,
+                       num_key_value_heads=8, vocab_size=32768, sliding_window=None, tie_word_embeddings=False),
+    "qwen2.5-7b": dict(model_type="qwen2", hidden_size=3584, intermediate_size=18944, num_attention_heads=28,
+                       num_key_value_heads=4, vocab_size=152064, tie_word_embeddings=False, use_sliding_window=False),
+    "qwen3-8b": dict(model_type="qwen3", hidden_size=4096, intermediate_size=12288, num_attention_heads=32,
+                     num_key_value_heads=8, head_dim=128, vocab_size=151936, tie_word_embeddings=False,
+                     use_sliding_window=False),
+    "olmo-2-7b": dict(model_type="olmo2", hidden_size=4096, intermediate_size=11008, num_attention_heads=32,
+                      num_key_value_heads=32, vocab_size=100352, tie_word_embeddings=False),
+    "gemma-2-9b": dict(model_type="gemma2", hidden_size=3584, intermediate_size=14336, num_attention_heads=16,
+                       num_key_value_heads=8, head_dim=256, vocab_size=256000, sliding_window=4096),
+    "gemma-3-1b": dict(model_type="gemma3_text", hidden_size=1152, intermediate_size=6912, num_attention_heads=4,
+                       num_key_value_heads=1, head_dim=256, vocab_size=262144, sliding_window=512),
+    "gpt2-xl": dict(model_type="gpt2", n_embd=1600, n_head=25, vocab_size=50257, n_positions=1024, resid_pdrop=0.0,
+                    embd_pdrop=0.0, attn_pdrop=0.0),
+    "pythia-6.9b": dict(model_type="gpt_neox", hidden_size=4096, intermediate_size=16384, num_attention_heads=32,
+                        vocab_size=50432, rotary_pct=0.25, max_position_embeddings=4096, hidden_act="gelu",
+                        tie_word_embeddings=False),
+    "phi-3-mini": dict(model_type="phi3", hidden_size=3072, intermediate_size=8192, num_attention_heads=32,
+                       num_key_value_heads=32, vocab_size=32064, sliding_window=None, tie_word_embeddings=False,
+                       pad_token_id=0),
+    "mixtral-8x7b": dict(model_type="mixtral", hidden_size=4096, intermediate_size=14336, num_attention_heads=32,
+                         num_key_value_heads=8, num_local_experts=8, num_experts_per_tok=2, vocab_size=32000,
+                         tie_word_embeddings=False, sliding_window=None),
+    "qwen3-30b-a3b": dict(model_type="qwen3_moe", hidden_size=2048, intermediate_size=6144, moe_intermediate_size=768,
+                          num_attention_heads=32, num_key_value_heads=4, head_dim=128, num_experts=128,
+                          num_experts_per_tok=8, vocab_size=151936, tie_word_embeddings=False, norm_topk_prob=True,
+                          decoder_sparse_step=1, mlp_only_layers=[]),
+    "moonlight-16b-a3b": dict(model_type="deepseek_v3", hidden_size=2048, intermediate_size=11264,
+                              moe_intermediate_size=1408, num_attention_heads=16, num_key_value_heads=16,
+                              n_routed_experts=64, num_experts_per_tok=6, n_shared_experts=2, n_group=1, topk_group=1,
+                              first_k_dense_replace=1, kv_lora_rank=512, q_lora_rank=None, qk_nope_head_dim=128,
+                              qk_rope_head_dim=64, v_head_dim=128, vocab_size=163840, tie_word_embeddings=False),
+}
+PERIODS = {"gemma-2-9b": 2, "gemma-3-1b": 6}
+SEQUENCES = {"gpt2-xl": 1024}
+EAGER_ONLY = {"gemma-2-9b"}  # caps of the scores
+ADAPTERS = {
+    "lora-attention": ["q_proj", "k_proj", "v_proj", "o_proj"],
+    "lora-qv": ["q_proj", "v_proj"],
+    "lora-qkv": ["q_proj", "k_proj", "v_proj"],
+    "lora-mlp": ["gate_proj", "up_proj", "down_proj"],
+    "lora-all": "all-linear",
+}
+
+
+def cases():
+    """{name: case}: every model in both kinds of 16-bit training, with both kinds of attention, with and without full
+    checkpointing; adapters by the modules that have them."""
+    out = {}
+
+    def add(model, weights="bf16", attention="sdpa", recompute="none", adapters=None, batch=1, sequence=4096):
+        parts = [weights, attention, recompute] + ([adapters] if adapters else [])
+        sequence = SEQUENCES.get(model, sequence)
+        shape = [] if (batch, sequence) == (1, SEQUENCES.get(model, 4096)) else [f"b{batch}", f"s{sequence}"]
+        out[" ".join([model, *parts, *shape])] = dict(model=model, weights=weights, attention=attention, recompute=recompute,
+                                                      adapters=adapters, batch=batch, sequence=sequence)
+    for model in MODELS:
+        for weights in ("bf16", "autocast"):
+            for attention in ("eager",) if model in EAGER_ONLY else ("sdpa", "eager"):
+                for recompute in ("none", "full"):
+                    add(model, weights, attention, recompute)
+    add("llama-3-8b", batch=4, sequence=1024)
+    add("llama-3-8b", weights="fp32")
+    for adapters in ADAPTERS:
+        add("llama-3-8b", adapters=adapters)
+        add("qwen3-8b", adapters=adapters)
+    add("llama-3-8b", adapters="ia3")
+    add("llama-3-8b", recompute="full", adapters="lora-all")
+    add("llama-3-8b", weights="autocast", adapters="lora-qv")
+    add("llama-3-8b", weights="autocast", adapters="lora-all")
+    return out
+
+
+def config_of(case, layers):
+    fields = dict(MODELS[case["model"]])
+    kind = fields.pop("model_type")
+    fields["n_layer" if kind == "gpt2" else "num_hidden_layers"] = layers
+    if kind != "gpt2":
+        fields.setdefault("max_position_embeddings", 8192)
+    config = AutoConfig.for_model(kind, **fields)
+    config.use_cache = False
+    config._attn_implementation = case["attention"]
+    return config
+
+
+def adapted(model, adapters):
+    from peft import IA3Config, LoraConfig, get_peft_model
+    if adapters == "ia3":
+        peft = IA3Config(task_type="CAUSAL_LM", target_modules=["k_proj", "v_proj", "down_proj"],
+                         feedforward_modules=["down_proj"])
+    else:
+        peft = LoraConfig(r=16, lora_alpha=16, lora_dropout=0.0, task_type="CAUSAL_LM", target_modules=ADAPTERS[adapters])
+    return get_peft_model(model, peft, autocast_adapter_dtype=True)
+
+
+def make_fake(model):
+    """Fake tensors in the place of the meta model's: Module.to cannot swap fake parameters. Tied ones stay one."""
+    made = {}
+
+    def fake(tensor):
+        if id(tensor) not in made:
+            made[id(tensor)] = (torch.empty(tensor.shape, dtype=tensor.dtype), tensor)
+        return made[id(tensor)][0]
+
+    parameters = {}
+    for module in model.modules():
+        for name, parameter in module._parameters.items():
+            if parameter is not None:
+                if id(parameter) not in parameters:
+                    parameters[id(parameter)] = (
+                        torch.nn.Parameter(fake(parameter), requires_grad=parameter.requires_grad), parameter)
+                module._parameters[name] = parameters[id(parameter)][0]
+        for name, buffer in module._buffers.items():
+            if buffer is not None:
+                module._buffers[name] = fake(buffer)
+
+
+def built(case, layers):
+    dtype = torch.bfloat16 if case["weights"] == "bf16" else torch.float32
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config_of(case, layers), dtype=dtype)
+        if case["adapters"]:
+            # Frozen weights are loaded in 16 bits; under autocast everything is fp32.
+            model = adapted(model, case["adapters"])
+    make_fake(model)
+    model.train()
+    if case["recompute"] == "full":
+        model.gradient_checkpointing_enable()
+        if case["adapters"]:
+            model.enable_input_require_grads()
+    return model
+
+
+def layers_of(model):
+    """The decoder layers, whose ends part the phases of backward."""
+    base = model.get_base_model() if hasattr(model, "get_base_model") else model
+    for path in ("model.layers", "transformer.h", "gpt_neox.layers"):
+        with contextlib.suppress(AttributeError):
+            return base.get_submodule(path)
+    raise SystemExit(f"{type(base).__name__}: no list of layers found")
+
+
+def step(case, model, ids, mode, optimizer):
+    """One step; what is alive when forward has ended, beside states."""
+    mode.phase = "forward"
+    cast = torch.autocast("cpu", torch.bfloat16) if case["weights"] == "autocast" else contextlib.nullcontext()
+    with cast:
+        out = model(input_ids=ids, labels=ids)
+    loss = out.loss
+    kept = [s for s in mode.storages.values() if not s.state]
+    kept = count_by_tensor([s for s in kept if s.phase in ("forward", "loss")])
+    del out  # Trainer.compute_loss hands on the loss alone
+    loss.backward()
+    del loss
+    mode.phase = "optimizer step"
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    return kept
+
+
+def flops(case, layers):
+    """Of forward and backward, attention in full, without what fused attention computes again."""
+    def grouped(a, b, *_, **__):
+        return 2 * a[0] * a[1] * b[-1]
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        model = built(case, layers)
+        ids = torch.zeros(case["batch"], case["sequence"], dtype=torch.int64)
+        with FlopCounterMode(display=False, custom_mapping={torch.ops.aten._grouped_mm: grouped}) as counter:
+            model(input_ids=ids, labels=ids).loss.backward()
+    again = sum(n for op, n in counter.get_flop_counts()["Global"].items() if "attention" in str(op) and "backward" in str(op))
+    return counter.get_total_flops() - again // 5  # of five products of backward, one is forward's
+
+
+def run(case, layers):
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        model = built(case, layers)
+        ids = torch.zeros(case["batch"], case["sequence"], dtype=torch.int64)
+        mode = LiveBytes()
+        follow_modules(model, mode)
+        Phases(layers_of(model), model.get_output_embeddings(), mode)
+        mode.claim([list(model.parameters()), list(model.buffers()), ids], "state", state=True)
+        optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], fused=True)
+        with mode:
+            step(case, model, ids, mode, optimizer)  # makes the moments
+            for s in mode.storages.values():
+                s.state = True
+            mode.forget()
+            kept = step(case, model, ids, mode, optimizer)
+        return dict(kept=kept, peaks=mode.peaks_by_phase(), kernels=dict(mode.kernels),
+                    parameters=sum(p.numel() for p in model.parameters()),
+                    trained=sum(p.numel() for p in model.parameters() if p.requires_grad))
+
+
+def in_layer(key):
+    return ".*" in key[0]
+
+
+def measure(case):
+    period = PERIODS.get(case["model"], 1)
+    shallow, deep = (2, 3) if period == 1 else (period, 2 * period)
+    a, b = run(case, shallow), run(case, deep)
+    layer = {k: n - a["kept"].get(k, 0) for k, n in b["kept"].items() if n != a["kept"].get(k, 0)}
+    head = {k: n for k, n in b["kept"].items() if not in_layer(k)}
+    kernels = {k: (b["kernels"][k] - a["kernels"].get(k, 0)) / (deep - shallow) for k in ("forward", "backward")}
+    out = dict(case, config=config_of(case, deep).to_diff_dict(), depths=[shallow, deep], parameters=b["parameters"],
+               trained_parameters=b["trained"], layers=deep - shallow, layer=tensors_of(layer), head=tensors_of(head),
+               peaks=b["peaks"], kernels=kernels)
+    if case["recompute"] == "none" and not case["adapters"] and case["weights"] == "bf16" and "v_head_dim" not in MODELS[case["model"]]:
+        out["flops"] = flops(case, deep)
+    return out

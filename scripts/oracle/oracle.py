@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""What PyTorch itself keeps, sends and computes in a training step, without a GPU: tests/golden/oracle/*.json.
+
+    python3 -m venv venv && venv/bin/pip install -r scripts/oracle/requirements.txt
+    venv/bin/python scripts/oracle/oracle.py [--check] [--group GROUP]... [--case TEXT]
+
+Models and states are fake tensors (shapes and types, no data), ranks a fake process group: live_bytes.py says what is seen
+and what is not. Building and testing Hexaplan need none of this: tests/presets/oracle_test.cpp reads the files.
+--check measures again and compares. --keep measures what the file does not have. --case: those whose name has TEXT, printed, nothing written.
+"""
+import argparse
+import gc
+import importlib
+import json
+import pathlib
+import sys
+import time
+import warnings
+from importlib.metadata import version
+
+warnings.filterwarnings("ignore")
+FOLDER = pathlib.Path(__file__).parents[2] / "tests" / "golden" / "oracle"
+GROUPS = {"hugging_face": ["torch", "transformers", "peft"], "whole_steps": ["torch"]}
+
+
+def text_of(document):
+    """JSON with one line per tensor, so that a difference between two versions is readable."""
+    def dump(value, indent):
+        pad = " " * indent
+        flat = json.dumps(value)
+        if len(flat) <= 170 or not isinstance(value, (dict, list)):
+            return flat
+        if isinstance(value, list):
+            return "[\n" + ",\n".join(f"{pad} {dump(v, indent + 1)}" for v in value) + f"\n{pad}]"
+        return "{\n" + ",\n".join(f"{pad} {json.dumps(k)}: {dump(v, indent + 1)}" for k, v in value.items()) + f"\n{pad}}}"
+    return dump(document, 0) + "\n"
+
+
+def measured(group, wanted, kept, done):
+    """Every case of the group, `kept` ones as they stand; `done` is told after each."""
+    module = importlib.import_module(group)
+    out = []
+    for name, case in module.cases().items():
+        if wanted and wanted not in name:
+            continue
+        start = time.time()
+        out.append(kept.get(name) or dict(name=name, **module.measure(case)))
+        gc.collect()
+        if name not in kept:
+            print(f"{group}: {name}: {time.time() - start:.1f} s", file=sys.stderr, flush=True)
+            done(out)
+    return out
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--group", action="append", choices=GROUPS)
+    parser.add_argument("--case")
+    options = parser.parse_args()
+    FOLDER.mkdir(exist_ok=True)
+    differ = False
+    for group in options.group or GROUPS:
+        path = FOLDER / f"{group}.json"
+        versions = {p: version(p) for p in GROUPS[group]}
+
+        def write(cases):
+            path.write_text(text_of(dict(versions=versions, cases=cases)))
+
+        if options.case:
+            print(text_of(measured(group, options.case, {}, lambda _: None)), end="")
+        elif options.check:
+            same = path.read_text() == text_of(dict(versions=versions, cases=measured(group, None, {}, lambda _: None)))
+            print(f"{path.name}: {'the same' if same else 'differs'}")
+            differ |= not same
+        else:
+            kept = {c["name"]: c for c in json.loads(path.read_text())["cases"]} if options.keep else {}
+            write(measured(group, None, kept, write))
+    sys.exit(differ)
+
+
+if __name__ == "__main__":
+    main()
