@@ -4,6 +4,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include "planner/search/search.h"
 #include "presets/calibration/find_calibration.h"
@@ -19,15 +20,29 @@ struct Case {
   const char* model;
   const char* cluster;
   std::int64_t sequence, global_batch;
+  std::vector<costmodel::ScheduleKind> schedules = {};  // empty: the framework's
 };
 
 // The last two are Calculon's problem (Isaev et al., SC 2023): 507,960 candidates in 2,023 s as shipped, on a
 // comparable two-core machine.
-constexpr std::array kCases{
+const std::array kCases{
     Case{"llama_3_1_8b_on_8_h100", "llama-3.1-8b", "8xH100", 8192, 128},
     Case{"llama_3_1_70b_on_256_h100", "llama-3.1-70b", "32x8xH100", 8192, 512},
     Case{"llama_3_1_405b_on_16384_h100", "llama-3.1-405b", "2048x8xH100", 8192, 2048},
     Case{"deepseek_v3_on_2048_h800", "deepseek-v3", "256x8xH800", 4096, 15360},
+    Case{"deepseek_v3_on_2048_h800_dualpipe",
+         "deepseek-v3",
+         "256x8xH800",
+         4096,
+         15360,
+         {costmodel::ScheduleKind::DualPipe}},
+    Case{"llama_3_1_405b_on_16384_h100_five_schedules",
+         "llama-3.1-405b",
+         "2048x8xH100",
+         8192,
+         2048,
+         {costmodel::ScheduleKind::OneFOneB, costmodel::ScheduleKind::Interleaved,
+          costmodel::ScheduleKind::ZbH1, costmodel::ScheduleKind::Zbv, costmodel::ScheduleKind::DualPipeV}},
     Case{"gpt_3_175b_on_512_a100", "gpt-3-175b", "64x8xA100-80GB", 2048, 1536},
     Case{"gpt_3_175b_on_4096_a100", "gpt-3-175b", "512x8xA100-80GB", 2048, 3072},
 };
@@ -38,6 +53,7 @@ SearchProblem problem_of(const Case& c) {
   problem.base.framework = presets::find_framework("megatron");
   problem.base.recipe.sequence = c.sequence;
   problem.base.recipe.global_batch = c.global_batch;
+  problem.space.schedule = c.schedules;
   const auto cluster = presets::parse_cluster(c.cluster);
   problem.hardware = {{cluster, presets::find_calibration(cluster.gpu)}};
   return problem;

@@ -26,6 +26,8 @@ namespace {
 
 constexpr double kGanttWidth = 1500, kGanttLeft = 78, kGanttRight = 22, kGanttTop = 62, kGanttBottom = 96;
 constexpr double kNarrow = 1.2;  // pixels below which spans are merged
+constexpr std::size_t kManyStages = 16;
+constexpr double kWideColumn = 3;  // pixels that merged spans of many stages share: files stay small
 constexpr double kSmallestText = 7;
 constexpr double kPaleChunk = 0.62;  // opacity of every other chunk
 
@@ -50,13 +52,13 @@ Box lane_of(Stream stream, const Lanes& lanes, double top) {
 /// Draws the spans of one lane.
 class LanePainter {
  public:
-  LanePainter(SvgWriter& svg, const TimeAxis& axis, const Box& lane, int chunks, bool labels)
-      : svg_{svg}, axis_{axis}, lane_{lane}, chunks_{chunks}, labels_{labels} {}
+  LanePainter(SvgWriter& svg, const TimeAxis& axis, const Box& lane, int chunks, bool labels, double column)
+      : svg_{svg}, axis_{axis}, lane_{lane}, chunks_{chunks}, labels_{labels}, column_{column} {}
 
   void paint(const std::vector<Span>& spans) {
     for (const Span& span : spans) {
       const double x = axis_.x(span.begin), width = axis_.x(span.end) - x;
-      if (width < kNarrow) {
+      if (width < std::max(kNarrow, column_)) {
         merge(span, x, width);
         continue;
       }
@@ -71,9 +73,11 @@ class LanePainter {
     const SpanStyle& style = style_of(span.kind);
     const bool pale = span.microbatch >= 0 && span.chunk % 2 == 1;
     const double shown = std::max(width - (width > 3 ? 0.6 : 0), kNarrow);  // a seam between neighbours
-    svg_.rectangle(
-        {x, lane_.y, shown, lane_.height}, style.fill, pale ? kPaleChunk : 1,
-        fmt::format("{}, {}", label_of(span, chunks_), costmodel::format_duration(span.end - span.begin)));
+    constexpr double kTip = 4;  // pixels that a pointer finds: tips are most of a large file
+    svg_.rectangle({x, lane_.y, shown, lane_.height}, style.fill, pale ? kPaleChunk : 1,
+                   width < kTip ? std::string{}
+                                : fmt::format("{}, {}", label_of(span, chunks_),
+                                              costmodel::format_duration(span.end - span.begin)));
     if (!labels_ || span.microbatch < 0) return;
     const std::string number = fmt::format("{}", span.microbatch);
     const double widest = (width - 3) / (0.6 * static_cast<double>(number.size()));  // digits are 0.6 em wide
@@ -85,7 +89,7 @@ class LanePainter {
 
   /// Narrow spans share a pixel: the kind that covers most of it gives the colour.
   void merge(const Span& span, double x, double width) {
-    const double pixel = std::floor(x);
+    const double pixel = std::floor(x / column_) * column_;
     if (pixel > pixel_) flush(), pixel_ = pixel;
     covered_[static_cast<std::size_t>(span.kind)] += width;
   }
@@ -95,7 +99,8 @@ class LanePainter {
     if (all > 0) {
       const auto most = std::max_element(covered_.begin(), covered_.end());
       const auto kind = static_cast<SpanKind>(most - covered_.begin());
-      svg_.rectangle({pixel_, lane_.y, 1.05, lane_.height}, style_of(kind).fill, std::clamp(all, 0.25, 1.0));
+      svg_.rectangle({pixel_, lane_.y, column_ + 0.05, lane_.height}, style_of(kind).fill,
+                     std::clamp(all / column_, 0.25, 1.0));
     }
     covered_.fill(0);
     pixel_ = -1;
@@ -106,6 +111,7 @@ class LanePainter {
   Box lane_;
   int chunks_;
   bool labels_;
+  double column_;  // pixels that narrow spans share
   double pixel_ = -1;
   std::array<double, kSpanKinds> covered_{};
 };
@@ -120,7 +126,7 @@ std::array<bool, kSpanKinds> kinds_in(const Simulation& simulation) {
   return seen;
 }
 
-void draw_legend(SvgWriter& svg, const Simulation& simulation, double y) {
+void draw_passes(SvgWriter& svg, const Simulation& simulation, double y) {
   const auto seen = kinds_in(simulation);
   double x = kGanttLeft;
   const auto entry = [&](std::string_view words, std::string_view fill, double opacity) {
@@ -147,12 +153,13 @@ TimeAxis axis_of(const Simulation& simulation) {
 
 }  // namespace
 
-std::string gantt_svg(const Simulation& simulation, std::string_view title) {
+std::string gantt_svg(const Simulation& simulation, std::string_view title, Ground ground) {
   const Lanes lanes = lanes_for(simulation.stages.size());
   const double chart = lanes.stage() * static_cast<double>(simulation.stages.size());
   SvgWriter svg{kGanttWidth, kGanttTop + chart + kGanttBottom, "Pipeline timeline",
                 fmt::format("{}: {} stages, {} micro-batches, step of {}", title, simulation.stages.size(),
-                            simulation.microbatches, costmodel::format_duration(simulation.total))};
+                            simulation.microbatches, costmodel::format_duration(simulation.total)),
+                ground};
   svg.text(kGanttLeft, 24, title, 16);
   svg.text(kGanttLeft, 44,
            fmt::format("{} simulated; waiting for other stages {} of the ranks' time, for communication {}",
@@ -162,6 +169,7 @@ std::string gantt_svg(const Simulation& simulation, std::string_view title) {
            12, Anchor::Start, "#404040");
   const TimeAxis axis = axis_of(simulation);
   draw_axis(svg, axis, kGanttTop, kGanttTop + chart);
+  const double column = simulation.stages.size() > kManyStages ? kWideColumn : 1;
   const std::size_t every = lanes.stage() < 14 ? 4 : 1;  // stages that get a label
   for (std::size_t s = 0; s < simulation.stages.size(); ++s) {
     const double top = kGanttTop + lanes.stage() * static_cast<double>(s);
@@ -170,12 +178,12 @@ std::string gantt_svg(const Simulation& simulation, std::string_view title) {
       svg.text(kGanttLeft - 8, top + lanes.compute / 2 + 4, fmt::format("stage {}", s), 12, Anchor::End);
     for (int i = 0; i < costmodel::kStreams; ++i) {
       const auto stream = static_cast<Stream>(i);
-      LanePainter painter{svg, axis, lane_of(stream, lanes, top), simulation.chunks,
-                          stream == Stream::Compute};
+      LanePainter painter{
+          svg, axis, lane_of(stream, lanes, top), simulation.chunks, stream == Stream::Compute, column};
       painter.paint(simulation.stages[s].streams[static_cast<std::size_t>(i)]);
     }
   }
-  draw_legend(svg, simulation, kGanttTop + chart + 66);
+  draw_passes(svg, simulation, kGanttTop + chart + 66);
   svg.text(kGanttLeft, kGanttTop + chart + 86,
            "Per stage: compute; below it, thin, from the top: collectives that compute waits for, "
            "data-parallel transfers, messages to neighbours.",

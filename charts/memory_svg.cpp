@@ -102,12 +102,13 @@ void draw_legend(SvgWriter& svg, double y) {
 
 }  // namespace
 
-std::string memory_svg(const Simulation& simulation, Bytes capacity, std::string_view title) {
+std::string memory_svg(const Simulation& simulation, Bytes capacity, std::string_view title, Ground ground) {
   const auto stages = static_cast<double>(simulation.stages.size());
   const double row = std::clamp(720.0 / stages, 26.0, 150.0);
   const double chart = row * stages;
   SvgWriter svg{kMemoryWidth, kMemoryTop + chart + kMemoryBottom, "Memory over a step",
-                fmt::format("{}: live memory of {} pipeline stages", title, simulation.stages.size())};
+                fmt::format("{}: live memory of {} pipeline stages", title, simulation.stages.size()),
+                ground};
   const auto& peak = simulation.stages[static_cast<std::size_t>(simulation.peak_stage)];
   svg.text(kMemoryLeft, 24, title, 16);
   svg.text(kMemoryLeft, 44,

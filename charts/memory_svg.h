@@ -2,6 +2,7 @@
 #include <string>
 #include <string_view>
 
+#include "charts/svg.h"
 #include "costmodel/simulate/simulation.h"
 
 namespace hexaplan::charts {
@@ -11,6 +12,6 @@ namespace hexaplan::charts {
 /// `capacity`: of the device; what lies outside the framework's allocator on a stage
 /// (StageTimeline::outside) is taken off. Precondition: the simulation kept its memory.
 [[nodiscard]] std::string memory_svg(const costmodel::Simulation& simulation, costmodel::Bytes capacity,
-                                     std::string_view title);
+                                     std::string_view title, Ground ground = Ground::Paper);
 
 }  // namespace hexaplan::charts

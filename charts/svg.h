@@ -10,6 +10,12 @@ struct Box {
 
 enum class Anchor : unsigned char { Start, Middle, End };
 
+/// Where a picture stands.
+enum class Ground : unsigned char {
+  Paper,  // in a file of its own: white, and no colour from elsewhere
+  Page,   // inside a page that defines --ink, --soft-ink, --rule, --lane and --dark-mark, light or dark
+};
+
 /// Writes an SVG 1.1 document that needs nothing beside itself: no fonts, scripts or style sheets.
 /// Coordinates are pixels with two digits, independent of the locale.
 class SvgWriter {
@@ -17,6 +23,7 @@ class SvgWriter {
   /// A page of the colour `page`; `title` and `description` are what screen readers say.
   SvgWriter(double width, double height, std::string_view title, std::string_view description,
             std::string_view page = "#ffffff");
+  SvgWriter(double width, double height, std::string_view title, std::string_view description, Ground ground);
 
   void rectangle(const Box& box, std::string_view fill, double opacity = 1, std::string_view tip = {});
   void outline(const Box& box, std::string_view stroke);
@@ -29,6 +36,7 @@ class SvgWriter {
 
  private:
   std::string out_;
+  Ground ground_ = Ground::Paper;
 };
 
 /// Text as XML and HTML take it, in quotes too.

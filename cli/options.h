@@ -92,10 +92,21 @@ struct DimensionText {
 
 struct SearchOptions {
   ScenarioOptions question;
+  std::string html;  // a page of the plans; empty: none
   std::vector<DimensionText> dimensions;
-  std::string gpus, gpu_types;  // lists
-  std::string objective, max_memory, max_risk, max_hours, max_cost, min_mfu, top, threads, explain;
+  std::string gpus, gpu_types;             // lists
+  std::string batch_tolerance, idle_gpus;  // shares
+  std::string objective, rank_by, max_memory, max_risk, max_hours, max_cost, min_mfu, top, threads, explain;
   bool no_refine = false, no_simulate = false, csv = false, markdown = false;
+};
+
+/// A page of one plan, of several side by side, or with what a search finds around it.
+struct ReportOptions {
+  ScenarioOptions question;
+  std::vector<std::string> sides;  // scenario files, or layouts of the question; empty: the question
+  std::string html;                // the file to write
+  std::string max_risk, top;       // of the search
+  bool search = false, no_simulate = false;
 };
 
 struct FinetuneOptions {
@@ -169,10 +180,10 @@ struct PrintText {
   std::string text;
 };
 
-using Command =
-    std::variant<EstimateOptions, SimulateOptions, SearchOptions, FinetuneOptions, CompareOptions,
-                 ExportOptions, ImportOptions, DiffOptions, PresetsOptions, AccuracyOptions, ExecuteOptions,
-                 VerifyOptions, ValidateOptions, RunsOptions, BackendsOptions, CalibrateOptions, PrintText>;
+using Command = std::variant<EstimateOptions, SimulateOptions, SearchOptions, FinetuneOptions, CompareOptions,
+                             ExportOptions, ImportOptions, DiffOptions, ReportOptions, PresetsOptions,
+                             AccuracyOptions, ExecuteOptions, VerifyOptions, ValidateOptions, RunsOptions,
+                             BackendsOptions, CalibrateOptions, PrintText>;
 struct Invocation {
   CommonOptions common;
   Command command;

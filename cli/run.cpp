@@ -20,6 +20,7 @@
 #include "cli/commands/history.h"
 #include "cli/commands/import.h"
 #include "cli/commands/presets.h"
+#include "cli/commands/report.h"
 #include "cli/commands/search.h"
 #include "cli/commands/simulate.h"
 #include "cli/commands/validate.h"
@@ -100,10 +101,16 @@ struct Runner {
     const SearchReport report = run_search(options, common.quiet);
     print_notes(report.question);
     const ExitCode code = code_of(report.ranking);
+    if (!options.html.empty()) write_file(options.html, report::plan_page(report_of(report)));
     if (common.json) return {json_text(search_json(report)), code};
     if (options.csv) return {charts::csv_table(plan_cells(report)), code};
     if (options.markdown) return {charts::markdown_table(plan_cells(report)), code};
     return {search_text(report, style), code};
+  }
+  Outcome operator()(const ReportOptions& options) const {
+    const report::PlanReport report = run_report(options, common.quiet);
+    write_file(options.html, report::plan_page(report));
+    return {.text = {}, .speaks = false};
   }
   Outcome operator()(const FinetuneOptions& options) const {
     const FinetuneReport report = run_finetune(options);
@@ -271,6 +278,10 @@ void check_outputs(const Invocation& invocation) {
   if (const auto* options = std::get_if<SimulateOptions>(&invocation.command)) {
     for (const std::string* path : {&options->trace, &options->gantt_svg, &options->memory_svg})
       check_output(*path);
+  } else if (const auto* search = std::get_if<SearchOptions>(&invocation.command)) {
+    check_output(search->html);
+  } else if (const auto* report = std::get_if<ReportOptions>(&invocation.command)) {
+    check_output(report->html);
   } else if (const auto* validation = std::get_if<ValidateOptions>(&invocation.command)) {
     check_output(validation->html);
   } else if (const auto* calibration = std::get_if<CalibrateOptions>(&invocation.command)) {

@@ -5,7 +5,7 @@ set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/hexaplan)
 
 # The executor is a component of its own: it alone needs SQLite.
 install(
-  TARGETS costmodel charts presets planner
+  TARGETS costmodel charts presets planner report
   EXPORT hexaplan-targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
 install(
@@ -20,7 +20,7 @@ endforeach()
 # module need CUDA's headers, and no header of the library includes them.
 install(
   CODE "
-  foreach(room costmodel charts presets planner validator)
+  foreach(room costmodel charts presets planner report validator)
     file(GLOB_RECURSE headers RELATIVE \"${PROJECT_SOURCE_DIR}\" \"${PROJECT_SOURCE_DIR}/\${room}/*.h\")
     list(FILTER headers EXCLUDE REGEX \"/device/cuda/\")
     foreach(header \${headers})

@@ -34,7 +34,7 @@ run_tidy() {
 # reads them once for six files. That makes the whole tree as cheap as its changed files one by one, so nobody has to
 # know what changed.
 check_all() {
-  local rooms='(costmodel|charts|presets|planner|validator|cli|gui|benchmarks)/.*\.(h|cpp)$'
+  local rooms='(costmodel|charts|presets|planner|report|validator|cli|gui|benchmarks)/.*\.(h|cpp)$'
   cmake --preset tidy >/dev/null
   if [[ -d build/tidy/gui ]]; then cp gui/.clang-tidy build/tidy/gui/; fi # its unity files lie there
   sed -n 's/^ *"file": "\(.*\)".*/\1/p' build/tidy/compile_commands.json | grep -vE '_autogen/|/\.rcc/|empty\.cpp$' |

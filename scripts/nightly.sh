@@ -2,9 +2,10 @@
 # usage: scripts/nightly.sh [--minutes N] [--tsan]
 # What takes too long for every change, or needs what a build does not: hostile inputs drawn anew for N minutes (default 30),
 # with a seed of the day that is printed; the installed transformers against the committed steps, and the parameters of 40
-# random configurations of every model_type ($PYTHON, default python3, with torch and transformers); whether the tests notice
-# a wrong program (scripts/mutate.sh); with --tsan ranks of threads under ThreadSanitizer as well; last, what the tests of
-# costmodel and planner cover. Uses build/release, build/mutants and build/coverage.
+# random configurations of every model_type, and what PyTorch keeps of layers and steps where peft is there, too ($PYTHON,
+# default python3, with torch and transformers); whether the tests notice a wrong program (scripts/mutate.sh); the planner in
+# a page against the command (web/test.sh); with --tsan ranks of threads under ThreadSanitizer as well; last, what the tests
+# of costmodel and planner cover. Uses build/release, build/web, build/mutants and build/coverage.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,7 +14,7 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --minutes) minutes=$2 && shift ;;
     --tsan) tsan=1 ;;
-    *) sed -n '2,7s/^# //p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,8s/^# //p' "$0" >&2; exit 2 ;;
   esac
   shift
 done
@@ -34,10 +35,18 @@ if "$python" -c 'import torch, transformers' 2>/dev/null; then
   program=$(find build/release -name hexaplan -type f -perm -u+x | head -1)
   "$python" tests/golden/transformers_oracle.py --hexaplan "$program"
   "$python" tests/golden/parameters_oracle.py --check
+  if "$python" -c 'import peft' 2>/dev/null; then "$python" scripts/oracle/oracle.py --check; fi
   "$python" tests/golden/parameters_oracle.py --hexaplan "$program" --configs 40 --seed "$(date +%y%j)"
 else
   echo "transformers: not checked, $python has no torch and transformers" >&2
 fi
 scripts/mutate.sh
+if command -v em++ >/dev/null && command -v node >/dev/null; then
+  cmake --build build/release --target hexaplan
+  cmake --workflow --preset web
+  web/test.sh build/web build/release/hexaplan
+else
+  echo "the page: not built, no Emscripten here (apt-get install emscripten node-acorn chromium)" >&2
+fi
 if [[ -n $tsan ]]; then cmake --workflow --preset tsan; fi
 scripts/coverage.sh

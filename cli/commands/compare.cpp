@@ -11,19 +11,20 @@ bool is_scenario_file(const std::string& side) {
   return side.ends_with(".json") || side == "-" || std::filesystem::is_regular_file(side);
 }
 
-EstimateOptions question_of(const CompareOptions& options, const std::string& side) {
-  EstimateOptions asked{.question = options.question};
+EstimateOptions question_of(const ScenarioOptions& question, const std::string& side) {
+  EstimateOptions asked{.question = question};
   (is_scenario_file(side) ? asked.question.scenario : asked.question.layout) = side;
   return asked;
 }
 
 /// Layouts of one question that leaves the global batch open get the same one: the least that suits what
 /// each would get alone.
-std::optional<std::int64_t> common_batch(const CompareOptions& options) {
+std::optional<std::int64_t> common_batch(const ScenarioOptions& asked,
+                                         const std::vector<std::string>& sides) {
   std::int64_t batch = 1;
-  for (const std::string& side : options.sides) {
+  for (const std::string& side : sides) {
     if (is_scenario_file(side)) return std::nullopt;
-    const ScenarioOptions question = question_of(options, side).question;
+    const ScenarioOptions question = question_of(asked, side).question;
     const presets::ScenarioRequest request = read_request(question);
     if (request.recipe.global_batch > 0) return std::nullopt;
     batch = std::lcm(batch, resolve_request(request, question).scenario.recipe.global_batch);
@@ -33,14 +34,22 @@ std::optional<std::int64_t> common_batch(const CompareOptions& options) {
 
 }  // namespace
 
-CompareReport run_compare(const CompareOptions& options) {
-  const std::optional<std::int64_t> batch = common_batch(options);
-  CompareReport report;
-  for (const std::string& side : options.sides) {
-    EstimateOptions asked = question_of(options, side);
+std::vector<EstimateOptions> questions_of_sides(const ScenarioOptions& question,
+                                                const std::vector<std::string>& sides) {
+  const std::optional<std::int64_t> batch = common_batch(question, sides);
+  std::vector<EstimateOptions> questions;
+  for (const std::string& side : sides) {
+    EstimateOptions& asked = questions.emplace_back(question_of(question, side));
     if (batch) asked.question.recipe.push_back({"global_batch", "--global-batch", std::to_string(*batch)});
-    report.sides.push_back({side, run_estimate(asked)});
   }
+  return questions;
+}
+
+CompareReport run_compare(const CompareOptions& options) {
+  CompareReport report;
+  const std::vector<EstimateOptions> questions = questions_of_sides(options.question, options.sides);
+  for (std::size_t i = 0; i < questions.size(); ++i)
+    report.sides.push_back({options.sides[i], run_estimate(questions[i])});
   return report;
 }
 

@@ -20,16 +20,15 @@ constexpr FinetuneMethod kMethods[] = {
     {"QLoRA, 8-bit AdamW", "qlora", "adamw-8bit"},
 };
 
-void set_if_absent(ScenarioOptions& question, std::string_view key, std::string_view value) {
-  for (ScenarioOptions::RecipeFlag& field : question.recipe) {
-    if (field.key == key && field.text.empty()) field.text = value;
-  }
+/// The text of a recipe's flag. Precondition: the command has it.
+std::string& text_of(ScenarioOptions& question, std::string_view key) {
+  return std::find_if(question.recipe.begin(), question.recipe.end(),
+                      [&](const ScenarioOptions::RecipeFlag& field) { return field.key == key; })
+      ->text;
 }
 
-void set(ScenarioOptions& question, std::string_view key, std::string_view value) {
-  for (ScenarioOptions::RecipeFlag& field : question.recipe) {
-    if (field.key == key) field.text = value;
-  }
+void set_if_absent(ScenarioOptions& question, std::string_view key, std::string_view value) {
+  if (std::string& text = text_of(question, key); text.empty()) text = value;
 }
 
 /// The question of one method. Sequence and batch that nobody gave are those that trainers' examples use.
@@ -42,9 +41,10 @@ SearchOptions search_of(const FinetuneOptions& options, const FinetuneMethod& me
     set_if_absent(search.question, "sequence", "2048");
     set_if_absent(search.question, "global_batch", "16");
   }
-  set(search.question, "fine_tune", method.fine_tune);
-  set(search.question, "optimizer", method.optimizer);
-  set(search.question, "offload", method.offload);
+  text_of(search.question, "fine_tune") = method.fine_tune;
+  text_of(search.question, "optimizer") = method.optimizer;
+  text_of(search.question, "offload") = method.offload;
+  if (method.offload.empty()) search.dimensions.push_back({"--offload", "none"});
   const bool several = !options.gpus.empty() && options.gpus != "1";
   search.question.framework = !method.framework.empty()             ? std::string{method.framework}
                               : !options.question.framework.empty() ? options.question.framework

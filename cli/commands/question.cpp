@@ -12,7 +12,9 @@
 #include "presets/import/import_plan.h"
 #include "presets/json/input_error.h"
 #include "presets/json/read_json.h"
+#include "presets/json/read_text_file.h"
 #include "presets/scenario/recipe_fields.h"
+#include "presets/scenario/scenario_page.h"
 
 namespace hexaplan::cli {
 
@@ -26,7 +28,14 @@ std::string read_stdin() {
 }
 
 presets::JsonDocument read_document(const std::string& path) {
-  return path == "-" ? presets::parse_json(read_stdin(), "stdin") : presets::read_json_file(path);
+  return path == "-" ? presets::parse_scenario_document(read_stdin(), "stdin")
+                     : presets::read_scenario_document(path);
+}
+
+/// A report among launch files: it says the whole question by itself.
+bool is_report(const std::vector<std::string>& files) {
+  return files.size() == 1 &&
+         presets::scenario_in_page(presets::read_text_file(files.front()), files.front());
 }
 
 double price_of(const std::string& text) {
@@ -77,10 +86,12 @@ void override_request(ScenarioRequest& request, const ScenarioOptions& options, 
 
 ScenarioRequest read_request(const ScenarioOptions& options, std::vector<std::string>* notes) {
   ScenarioRequest request;
-  const bool imported = !options.from.empty();
-  if (imported && !options.scenario.empty())
+  const bool report = is_report(options.from);
+  const bool imported = !options.from.empty() && !report;
+  if (!options.from.empty() && !options.scenario.empty())
     throw UsageError{"--scenario and --from each say the whole question; give one of them"};
   if (!options.scenario.empty()) request = presets::read_scenario(read_document(options.scenario));
+  if (report) request = presets::read_scenario(read_document(options.from.front()));
   if (imported) {
     presets::ImportedPlan plan = presets::import_files(options.from, options.cluster);
     request = std::move(plan.request);

@@ -13,7 +13,9 @@
 #include "cli/write_file.h"
 #include "costmodel/units/nearest_name.h"
 #include "costmodel/units/parse_units.h"
+#include "planner/problem/nearby_batches.h"
 #include "presets/json/input_error.h"
+#include "presets/json/vocabulary.h"
 
 namespace hexaplan::cli {
 
@@ -27,23 +29,25 @@ namespace {
 constexpr int kMostPlans = 10000;
 constexpr int kMostThreads = 4096;
 constexpr double kSecondsPerHour = 3600;
+constexpr double kMostTolerance = 0.25;  // of the batch
+constexpr std::int64_t kMostSmallerClusters = 64;
 
-struct ObjectiveName {
-  std::string_view name;
-  Objective value;
-};
-constexpr ObjectiveName kObjectives[] = {
+constexpr presets::Named<Objective> kObjectives[] = {
     {"time", Objective::StepTime}, {"tokens-per-gpu", Objective::TokensPerGpu}, {"cost", Objective::Cost},
     {"gpus", Objective::Gpus},     {"headroom", Objective::MemoryHeadroom},
 };
 
-Objective read_objective(const std::string& text) {
+constexpr presets::Named<planner::RankBy> kRankBy[] = {{"expected", planner::RankBy::Expected},
+                                                       {"p90", planner::RankBy::P90}};
+
+template <class E, std::size_t N>
+E read_choice(const std::string& text, const char* flag, const presets::Named<E> (&table)[N]) {
   std::vector<std::string> names;
-  for (const ObjectiveName& row : kObjectives) {
+  for (const auto& row : table) {
     if (row.name == text) return row.value;
     names.emplace_back(row.name);
   }
-  throw InputError({.field = "--objective",
+  throw InputError({.field = flag,
                     .value = presets::in_quotes(text),
                     .expected = fmt::format("{}", fmt::join(names, ", ")),
                     .hint = presets::did_you_mean(costmodel::nearest_name(text, names))});
@@ -93,16 +97,60 @@ ScenarioRequest searchable(const SearchOptions& options) {
   return request;
 }
 
+/// One hardware option for each global batch to try on a cluster.
+void add_batches(const SearchOptions& options, const presets::CalibratedScenario& on,
+                 SearchProblem& problem) {
+  std::vector<std::int64_t> batches{0};
+  if (!options.batch_tolerance.empty()) {
+    const double tolerance = read_share(options.batch_tolerance, "--batch-tolerance");
+    if (tolerance > kMostTolerance)
+      throw InputError({.field = "--batch-tolerance",
+                        .value = presets::in_quotes(options.batch_tolerance),
+                        .expected = "at most 25%: a batch further off trains another model"});
+    batches = planner::nearby_batches(on.scenario.recipe.global_batch, tolerance, on.scenario.cluster.gpus);
+  }
+  for (const std::int64_t batch : batches)
+    problem.hardware.push_back({on.scenario.cluster, on.calibration, batch});
+}
+
+/// The cluster with one node less, two nodes less … as long as the share of idle GPUs is allowed.
+std::vector<presets::JsonValue> smaller_clusters(const SearchOptions& options,
+                                                 const presets::CalibratedScenario& whole,
+                                                 const presets::JsonValue& cluster) {
+  std::vector<presets::JsonValue> out;
+  if (options.idle_gpus.empty()) return out;
+  const double share = read_share(options.idle_gpus, "--idle-gpus");
+  const auto [gpus, per_node] = std::pair{whole.scenario.cluster.gpus, whole.scenario.cluster.gpus_per_node};
+  const auto most = static_cast<std::int64_t>(share * static_cast<double>(gpus) + 1e-9);
+  if (most / per_node > kMostSmallerClusters)
+    throw InputError(
+        {.field = "--idle-gpus",
+         .value = presets::in_quotes(options.idle_gpus),
+         .expected = fmt::format("at most {} nodes, {} GPUs; {} are {} nodes", kMostSmallerClusters,
+                                 kMostSmallerClusters * per_node, options.idle_gpus, most / per_node),
+         .hint = "name the counts with --gpus, as in --gpus 1024,960"});
+  for (std::int64_t idle = per_node; idle <= most && idle < gpus; idle += per_node)
+    out.push_back(with_gpus(cluster, gpus - idle, "--idle-gpus"));
+  return out;
+}
+
 /// The question on every cluster to try; on the first of them it is the report's.
 void add_machines(const SearchOptions& options, SearchReport& report) {
   Question& question = report.question;
-  for (const presets::JsonValue& cluster : clusters_to_try(options, question.request)) {
+  std::vector<presets::JsonValue> clusters = clusters_to_try(options, question.request);
+  if (!options.idle_gpus.empty() && clusters.size() > 1)
+    throw InputError({.field = "--idle-gpus",
+                      .value = presets::in_quotes(options.idle_gpus),
+                      .expected = "one cluster; --gpus and --gpu name what to try"});
+  for (std::size_t i = 0; i < clusters.size(); ++i) {
     ScenarioRequest request = question.request;
-    request.cluster = cluster;
+    request.cluster = clusters[i];
     presets::CalibratedScenario found =
         presets::calibrate(request, resolve_request(request, options.question));
-    report.problem.hardware.push_back({found.scenario.cluster, found.calibration});
-    if (report.varies_hardware()) continue;
+    add_batches(options, found, report.problem);
+    if (i > 0) continue;
+    const auto smaller = smaller_clusters(options, found, clusters[i]);
+    clusters.insert(clusters.end(), smaller.begin(), smaller.end());
     question = {std::move(request), std::move(found.scenario), std::move(found.notes),
                 std::move(found.calibration), std::move(found.fabric)};
   }
@@ -115,7 +163,9 @@ SearchReport read_problem(const SearchOptions& options) {
   SearchProblem& problem = report.problem;
   problem.space = read_space(options.dimensions);
   problem.constraints = read_constraints(options);
-  if (!options.objective.empty()) problem.objective = read_objective(options.objective);
+  if (!options.objective.empty())
+    problem.objective = read_choice(options.objective, "--objective", kObjectives);
+  if (!options.rank_by.empty()) problem.rank_by = read_choice(options.rank_by, "--rank-by", kRankBy);
   if (!options.top.empty())
     problem.top = static_cast<std::size_t>(whole_number(options.top, "--top", kMostPlans));
   problem.refine_winners = !options.no_refine;

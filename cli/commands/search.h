@@ -24,7 +24,10 @@ struct SearchReport {
   planner::Ranking ranking;
   std::optional<PlanExplanation> explanation;
   costmodel::Seconds elapsed;
-  [[nodiscard]] bool varies_hardware() const { return problem.hardware.size() > 1; }
+  [[nodiscard]] bool varies_hardware() const {
+    return problem.hardware.back().cluster.name != problem.hardware.front().cluster.name;
+  }
+  [[nodiscard]] bool varies_batch() const { return problem.hardware.front().global_batch > 0; }
 };
 
 /// Reads the question and the space, searches. A progress bar is drawn on stderr where that is a terminal and

@@ -107,6 +107,24 @@ std::vector<bool> read_switch(std::string_view text, std::string_view flag) {
   return values;
 }
 
+/// Sets of targets: "none,activations,optimizer+activations".
+std::vector<std::uint8_t> read_offloads(std::string_view text, std::string_view flag) {
+  std::vector<std::uint8_t> sets;
+  for (const std::string& word : read_words(text, flag)) {
+    std::uint8_t set = 0;
+    for (std::size_t at = 0; word != "none" && at <= word.size();) {
+      const std::size_t plus = std::min(word.find('+', at), word.size());
+      const auto target = presets::value_in(presets::kOffloadNames, word.substr(at, plus - at));
+      if (!target)
+        throw list_error(flag, word, "none, optimizer, params, activations, or several of them with '+'");
+      set = static_cast<std::uint8_t>(set | *target);
+      at = plus + 1;
+    }
+    if (std::find(sets.begin(), sets.end(), set) == sets.end()) sets.push_back(set);
+  }
+  return sets;
+}
+
 std::vector<std::array<costmodel::Axis, 4>> read_orders(std::string_view text, std::string_view flag) {
   std::vector<std::array<costmodel::Axis, 4>> orders;
   for (const std::string& word : read_words(text, flag))
@@ -144,6 +162,7 @@ constexpr DimensionReader kReaders[] = {
     {"--context", [](auto text, auto flag,
                      SearchSpace& s) { s.context = read_named(text, flag, presets::kContextNames); }},
     {"--order", [](auto text, auto flag, SearchSpace& s) { s.order = read_orders(text, flag); }},
+    {"--offload", [](auto text, auto flag, SearchSpace& s) { s.offload = read_offloads(text, flag); }},
     {"--precision", [](auto text, auto flag,
                        SearchSpace& s) { s.precision = read_named(text, flag, presets::kPrecisionNames); }},
 };

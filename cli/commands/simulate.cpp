@@ -17,7 +17,7 @@ namespace {
 std::string title_of(const Question& question) {
   const costmodel::Scenario& s = question.scenario;
   return fmt::format("{} on {} x {}, {}", s.model.name, s.cluster.gpus, s.cluster.gpu.name,
-                     to_layout_text(presets::LayoutRequest{s.layout, true}));
+                     presets::to_layout_text(s.layout));
 }
 
 void write_pictures(const SimulateOptions& options, const SimulateReport& report) {

@@ -39,7 +39,7 @@ costmodel::Seconds since(Clock::time_point begin) {
 
 /// "8b-4-layers, tp2 sp, 4096 tokens, micro-batch 1, global batch 2, recompute full".
 std::string title_of(const costmodel::Scenario& s) {
-  const std::string layout = to_layout_text(presets::LayoutRequest{s.layout, true});
+  const std::string layout = presets::to_layout_text(s.layout);
   std::string title = fmt::format("{}, {}, {} tokens, micro-batch {}, global batch {}", s.model.name,
                                   layout.empty() ? "dp1" : layout, s.recipe.sequence, s.recipe.micro_batch,
                                   s.recipe.global_batch);

@@ -52,6 +52,7 @@ void remove_options(std::vector<OptionRow>& rows, std::initializer_list<std::str
 [[nodiscard]] CommandRow diff_row();
 [[nodiscard]] CommandRow export_row();
 [[nodiscard]] CommandRow import_row();
+[[nodiscard]] CommandRow report_row();
 [[nodiscard]] CommandRow presets_row();
 [[nodiscard]] CommandRow accuracy_row();
 [[nodiscard]] CommandRow run_row();

@@ -42,6 +42,11 @@ std::vector<DimensionInfo> dimensions() {
        {"gpipe", "1f1b", "interleaved", "zb-h1", "zb-2p", "zb-v", "vhalf", "dualpipe", "dualpipev"}},
       {"--context", "LIST", "Kinds of context parallelism", {"ring", "allgather", "alltoall"}},
       {"--order", "LIST", "Rank orders, innermost axis first: tp/cp/dp/pp,tp/cp/pp/dp"},
+      {"--offload",
+       "LIST",
+       "Kept in host memory: none, optimizer, params, activations, or several with '+': "
+       "none,activations,optimizer+activations. Default: none, as the framework has it",
+       {"none", "optimizer", "params", "activations"}},
       {"--precision",
        "LIST",
        "Types of the matrix products. Default: bf16",
@@ -54,11 +59,24 @@ void append_limits(std::vector<OptionRow>& rows, SearchOptions& o) {
       {"--gpus", "LIST", "GPU counts to try on this cluster's machines: 64,128 or 64..1024 (doubling)",
        &o.gpus},
       {"--gpu", "LIST", "GPU types to try: h100,h200. Each in its own reference machines", &o.gpu_types},
+      {"--batch-tolerance", "SHARE",
+       "How far the global batch may be off: 2%. Batches that divide over more data-parallel sizes are "
+       "tried; "
+       "plans are ranked by their time per token. Default: 0%",
+       &o.batch_tolerance},
+      {"--idle-gpus", "SHARE",
+       "Share of the GPUs, in whole nodes, that a plan may leave idle: 10%. Default: 0%", &o.idle_gpus},
       {"--objective",
        "GOAL",
        "time, tokens-per-gpu, cost, gpus or headroom. Default: time",
        &o.objective,
        {"time", "tokens-per-gpu", "cost", "gpus", "headroom"}},
+      {"--rank-by",
+       "TIME",
+       "expected, or p90: what nine of ten such predictions stay below, so that few published runs count "
+       "against a plan. Default: expected",
+       &o.rank_by,
+       {"expected", "p90"}},
       {"--max-memory", "SHARE", "Device memory that the peak may take: 90%. Default: 100%", &o.max_memory},
       {"--max-risk", "SHARE",
        fmt::format(
@@ -73,6 +91,7 @@ void append_limits(std::vector<OptionRow>& rows, SearchOptions& o) {
       {"--no-refine", "", "No uneven stage splits: every plan as the space has it", &o.no_refine},
       {"--no-simulate", "", "Rank by the closed form alone, not by discrete events", &o.no_simulate},
       {"--threads", "N", "Threads. Default: one per core; the answer does not depend on it", &o.threads},
+      {"--html", "FILE", "Writes a page of the first plan and all that were found", &o.html},
       {"--csv", "", "Plans as comma-separated values", &o.csv},
       {"--markdown", "", "Plans as a Markdown table", &o.markdown},
   };
@@ -85,7 +104,8 @@ CommandRow search_row() {
   const auto options = std::make_shared<SearchOptions>();
   CommandRow row{.name = "search", .help = "The best layouts of the whole space, exactly"};
   append_scenario_options(row.options, options->question);
-  remove_options(row.options, {"--layout", "--micro-batch", "--recompute", "--schedule", "--precision"});
+  remove_options(row.options,
+                 {"--layout", "--micro-batch", "--recompute", "--schedule", "--precision", "--offload"});
   const std::vector<DimensionInfo> infos = dimensions();
   for (const DimensionInfo& info : infos) options->dimensions.push_back({info.flag, ""});
   for (std::size_t i = 0; i < infos.size(); ++i) {

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "cli/formula_index.h"
 #include "cli/render/estimate_rows.h"
 #include "cli/render/not_modelled.h"
+#include "report/formula_index.h"
 
 namespace hexaplan::cli {
 
@@ -103,7 +103,7 @@ JsonValue training_json(const EstimateReport& report) {
 }
 
 JsonValue formula_json(std::string_view anchor) {
-  const FormulaNote note = find_formula(anchor);
+  const report::FormulaNote note = report::find_formula(anchor);
   return JsonObject{
       {"anchor", anchor}, {"title", note.title}, {"function", note.function}, {"source", note.source}};
 }

@@ -7,11 +7,11 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/formula_index.h"
 #include "cli/render/estimate_rows.h"
 #include "cli/render/heading.h"
 #include "cli/render/not_modelled.h"
 #include "cli/render/numbers.h"
+#include "report/formula_index.h"
 
 namespace hexaplan::cli {
 
@@ -225,7 +225,7 @@ std::string calibration(const EstimateReport& report, const TextStyle& style) {
 
 /// Formula, title and functions of an anchor; then its source on a line of its own.
 std::string formula_lines(std::string_view anchor) {
-  const FormulaNote note = find_formula(anchor);
+  const report::FormulaNote note = report::find_formula(anchor);
   std::string text = fmt::format("      {} {}", anchor, note.title);
   if (!note.function.empty()) text += fmt::format(": {}", note.function);
   text += '\n';

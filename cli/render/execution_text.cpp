@@ -29,9 +29,8 @@ std::string heading(const ExecutionQuestion& question, const ExecutionReport& re
   const costmodel::Scenario& s = question.scenario;
   const std::string device = report.ranks.empty() ? question.device : report.ranks.front().device;
   return fmt::format("{}{} {} {} {} {} ranks ({}) {} {}\n", style.bold(s.model.name),
-                     question.shrunk ? " (shrunk)" : "", style.dot(),
-                     to_layout_text(presets::LayoutRequest{s.layout, true}), style.dot(),
-                     s.layout.world_size(), question.ranks, style.dot(), device) +
+                     question.shrunk ? " (shrunk)" : "", style.dot(), presets::to_layout_text(s.layout),
+                     style.dot(), s.layout.world_size(), question.ranks, style.dot(), device) +
          fmt::format("{} layers, hidden {}, sequence {} tokens, micro-batch {}, global batch {}\n",
                      s.model.layers, s.model.hidden, s.recipe.sequence, s.recipe.micro_batch,
                      s.recipe.global_batch) +

@@ -51,7 +51,7 @@ std::string fitting(const FinetuneReport& report) {
                     gib_digits(plan.price.peak), format_percent(plan.price.risk),
                     format_duration(plan.price.step), format_count(static_cast<std::int64_t>(tokens)),
                     fmt::format("{}", plan.recipe.micro_batch),
-                    presets::to_recompute_text(plan.recipe.recompute), layout_words(plan.layout)});
+                    presets::to_recompute_text(plan.recipe.recompute), presets::to_layout_text(plan.layout)});
   }
   if (rows.size() == 1) return {};
   return "\nFits, fastest first\n" + format_table(rows);

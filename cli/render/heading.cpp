@@ -17,7 +17,7 @@ std::string heading(const Question& question, std::int64_t parameters, const cos
   const std::string parts[] = {style.bold(s.model.name),
                                costmodel::format_short(static_cast<double>(parameters)) + " parameters",
                                fmt::format("{} x {}", format_count(s.cluster.gpus), s.cluster.gpu.name),
-                               s.framework.name, to_layout_text(presets::LayoutRequest{s.layout, true})};
+                               s.framework.name, presets::to_layout_text(s.layout)};
   const std::int64_t microbatches = estimate.microbatches;
   const std::string passes = microbatches > 0 ? fmt::format(" ({} micro-batch{} per rank)", microbatches,
                                                             microbatches == 1 ? "" : "es")

@@ -28,10 +28,23 @@ JsonValue price_json(const planner::Price& price) {
 
 JsonValue plan_json(const SearchReport& report, const Plan& plan) {
   return JsonObject{{"cluster", report.problem.hardware[plan.hardware].cluster.name},
-                    {"layout", layout_words(plan.layout)},
+                    {"layout", presets::to_layout_text(plan.layout)},
                     {"price", price_json(plan.price)},
                     {"not_modelled", not_modelled_json(not_modelled_of(report, plan))},
                     {"scenario", to_json(request_of(report, plan))}};
+}
+
+JsonValue evidence_json(costmodel::TechniqueSet techniques) {
+  JsonArray rows;
+  for (const costmodel::TechniqueEvidence& row : costmodel::technique_evidence()) {
+    if (!contains(techniques, row.technique)) continue;
+    rows.push_back(JsonObject{{"technique", std::string{row.name}},
+                              {"runs", row.runs},
+                              {"configurations", row.configurations},
+                              {"sources", row.sources},
+                              {"spread", row.configurations > 0 ? JsonValue{row.spread} : JsonValue{}}});
+  }
+  return rows;
 }
 
 JsonValue ranked_json(const SearchReport& report, const RankedPlan& ranked) {
@@ -43,6 +56,8 @@ JsonValue ranked_json(const SearchReport& report, const RankedPlan& ranked) {
   object.emplace_back("out_of_memory_probability", ranked.estimate.out_of_memory_probability);
   object.emplace_back("simulated_seconds",
                       ranked.simulated ? JsonValue{ranked.simulated->value()} : JsonValue{});
+  object.emplace_back("p90_seconds", ranked.ninth_decile.value());
+  object.emplace_back("evidence", evidence_json(ranked.techniques));
   object.emplace_back("closed_form_seconds", ranked.estimate.time.total().value());
   object.emplace_back("refined_from",
                       ranked.refined_from ? plan_json(report, *ranked.refined_from) : JsonValue{});
@@ -51,10 +66,13 @@ JsonValue ranked_json(const SearchReport& report, const RankedPlan& ranked) {
 
 JsonValue rejection_json(const planner::RejectionCount& row) {
   JsonArray nearest;
-  for (const costmodel::Layout& layout : row.nearest) nearest.emplace_back(layout_words(layout));
-  return JsonObject{
-      {"rule", row.rule},     {"candidates", row.candidates},         {"reason", row.reason},
-      {"advice", row.advice}, {"example", layout_words(row.example)}, {"nearest", std::move(nearest)}};
+  for (const costmodel::Layout& layout : row.nearest) nearest.emplace_back(presets::to_layout_text(layout));
+  return JsonObject{{"rule", row.rule},
+                    {"candidates", row.candidates},
+                    {"reason", row.reason},
+                    {"advice", row.advice},
+                    {"example", presets::to_layout_text(row.example)},
+                    {"nearest", std::move(nearest)}};
 }
 
 JsonValue contest_json(const planner::Contest& contest) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "cli/render/estimate_rows.h"
 #include "cli/render/not_modelled.h"
@@ -29,6 +30,7 @@ namespace {
 constexpr std::size_t kParetoShown = 12;
 constexpr std::size_t kRejectionsShown = 8;
 constexpr std::size_t kTermsShown = 8;
+constexpr int kThinEvidence = 20;       // configurations: techniques with less are named
 constexpr double kSmallestTerm = 1e-3;  // of the total: smaller differences are not told
 
 std::int64_t whole(double value) {
@@ -53,12 +55,20 @@ Seconds wall_of(const Plan& plan) {
 
 std::string heading(const SearchReport& report, const TextStyle& style) {
   const costmodel::Scenario& s = report.question.scenario;
+  std::set<std::string_view> clusters;
+  std::set<std::int64_t> batches;
+  for (const planner::HardwareOption& option : report.problem.hardware) {
+    clusters.insert(option.cluster.name);
+    batches.insert(option.global_batch);
+  }
   const std::string hardware = report.varies_hardware()
-                                   ? fmt::format("{} clusters", report.problem.hardware.size())
+                                   ? fmt::format("{} clusters", clusters.size())
                                    : fmt::format("{} x {}", format_count(s.cluster.gpus), s.cluster.gpu.name);
-  const std::string parts[] = {style.bold(s.model.name), hardware, s.framework.name,
-                               fmt::format("sequence {} tokens", format_count(s.recipe.sequence)),
-                               fmt::format("global batch {}", format_count(s.recipe.global_batch))};
+  const std::string parts[] = {
+      style.bold(s.model.name), hardware, s.framework.name,
+      fmt::format("sequence {} tokens", format_count(s.recipe.sequence)),
+      fmt::format("global batch {}{}", format_count(s.recipe.global_batch),
+                  batches.size() > 1 ? fmt::format(" and {} near it", batches.size() - 1) : "")};
   return fmt::format("{}\n", fmt::join(parts, fmt::format(" {} ", style.dot())));
 }
 
@@ -93,8 +103,24 @@ std::string counts_line(const SearchReport& report) {
   return text;
 }
 
+/// A step's time, to four digits where a clock's minutes would hide what sets plans apart.
+std::string step_text(Seconds step) {
+  constexpr double minute = 60, most = 600;
+  return step.value() >= minute && step.value() < most ? fmt::format("{:.1f} s", step.value())
+                                                       : format_duration(step);
+}
+
 std::string recompute_of(const Plan& plan) {
   return presets::to_recompute_text(plan.recipe.recompute);
+}
+
+/// "none" or "optimizer+activations".
+std::string offload_of(const Plan& plan) {
+  std::vector<std::string_view> targets;
+  for (const auto& row : presets::kOffloadNames) {
+    if ((plan.recipe.offload & row.value) != 0) targets.push_back(row.name);
+  }
+  return targets.empty() ? "none" : fmt::format("{}", fmt::join(targets, "+"));
 }
 
 /// How far the closed form, which `estimate` prints, is off the simulated step that the row shows.
@@ -107,27 +133,37 @@ std::string plan_table(const SearchReport& report) {
   const bool hardware = report.varies_hardware();
   const bool money = report.question.scenario.recipe.tokens > 0;
   const bool precision = report.problem.space.precision.size() > 1;
+  const bool offload = report.problem.space.offload.size() > 1;
   Cells rows{{"#", "layout", "recompute"}};
   if (precision) rows[0].emplace_back("type");
+  if (offload) rows[0].emplace_back("offload");
   if (hardware) rows[0].emplace_back("cluster");
+  if (report.varies_batch()) rows[0].emplace_back("batch");
   for (const char* head : {"micro-batch", "step", "tokens/s/GPU", "MFU", "GiB", "free", "risk"})
     rows[0].emplace_back(head);
+  const bool cautious = report.problem.rank_by == planner::RankBy::P90;
+  if (cautious) rows[0].emplace_back("p90");
   if (money) rows[0].insert(rows[0].end(), {"training", "cost"});
   if (report.problem.simulate_winners) rows[0].emplace_back("closed form");
-  const std::size_t left = 3 + (precision ? 1 : 0) + (hardware ? 1 : 0);
+  const bool batch = report.varies_batch();
+  const std::size_t left = 3 + (precision ? 1 : 0) + (offload ? 1 : 0) + (hardware ? 1 : 0);
   for (std::size_t i = 0; i < report.ranking.plans.size(); ++i) {
     const RankedPlan& ranked = report.ranking.plans[i];
     const Plan& plan = ranked.plan;
-    std::vector<std::string> row{fmt::format("{}", i + 1), layout_words(plan.layout), recompute_of(plan)};
+    std::vector<std::string> row{fmt::format("{}", i + 1), presets::to_layout_text(plan.layout),
+                                 recompute_of(plan)};
     if (precision) row.emplace_back(presets::name_in(presets::kPrecisionNames, plan.recipe.precision));
+    if (offload) row.push_back(offload_of(plan));
     if (hardware) row.push_back(cluster_of(report, plan).name);
+    if (batch) row.push_back(format_count(plan.recipe.global_batch));
     row.push_back(format_count(plan.recipe.micro_batch));
-    row.push_back(format_duration(plan.price.step));
+    row.push_back(step_text(plan.price.step));
     row.push_back(format_count(whole(plan.price.tokens_per_second_per_gpu)));
     row.push_back(format_percent(plan.price.mfu));
     row.push_back(gib_digits(plan.price.peak));
     row.push_back(format_percent(plan.price.headroom() / plan.price.capacity));
     row.push_back(format_percent(plan.price.risk));
+    if (cautious) row.push_back(step_text(ranked.ninth_decile));
     if (money) {
       row.push_back(format_duration(wall_of(plan)));
       row.push_back(plan.price.dollars_per_step > 0 ? "$" + format_short(dollars_of(plan)) : "");
@@ -138,6 +174,35 @@ std::string plan_table(const SearchReport& report) {
   return format_table(rows, left);
 }
 
+/// What few published runs can tell of, and which of the plans use it.
+std::string thin_evidence(const SearchReport& report) {
+  const auto& plans = report.ranking.plans;
+  std::string text;
+  for (const costmodel::TechniqueEvidence& row : costmodel::technique_evidence()) {
+    if (row.configurations >= kThinEvidence) continue;
+    std::vector<std::size_t> users;
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      if (contains(plans[i].techniques, row.technique)) users.push_back(i + 1);
+    }
+    if (users.empty()) continue;
+    const std::string whose =
+        users.size() == plans.size()
+            ? "all plans"
+            : fmt::format("plan{} {}", users.size() == 1 ? "" : "s", fmt::join(users, ", "));
+    const std::string known =
+        row.configurations == 0
+            ? "no published run"
+            : fmt::format("{} published configuration{}, predicted to within {}", row.configurations,
+                          row.configurations == 1 ? "" : "s", format_percent(row.spread));
+    text += fmt::format("Little evidence for {} ({}): {}\n", row.name, whose, known);
+  }
+  if (!text.empty())
+    text += report.problem.rank_by == planner::RankBy::P90
+                ? "Plans are ranked by the step that nine of ten such predictions stay below (p90)\n"
+                : "--rank-by p90 ranks plans by what nine of ten such predictions stay below\n";
+  return text;
+}
+
 /// How the rows came about, and what their steps are.
 std::string footnotes(const SearchReport& report) {
   const planner::Contest& contest = report.ranking.contest;
@@ -146,6 +211,7 @@ std::string footnotes(const SearchReport& report) {
     text += fmt::format(
         "Steps are simulated, of {} plans; the last column is the closed form that `estimate` prints\n",
         format_count(contest.simulated));
+  if (report.varies_batch()) text += "Plans are ranked by their time per token: batches differ\n";
   if (contest.refined > 0)
     text += fmt::format("Stages are uneven where that is faster: it is for {} candidates\n",
                         format_count(contest.refined));
@@ -153,6 +219,7 @@ std::string footnotes(const SearchReport& report) {
     text +=
         "Not every candidate that could be faster by its bound was refined: a plan that is not listed may be "
         "better\n";
+  text += thin_evidence(report);
   return text.empty() ? text : "\n" + text;
 }
 
@@ -183,8 +250,8 @@ std::string explanation(const SearchReport& report, const TextStyle& style) {
   const auto bytes = [](double value) { return format_binary(Bytes{value}); };
   return fmt::format("\n{}\n",
                      style.bold(fmt::format("Plan {} beside plan {}: the terms that differ", a + 1, b + 1))) +
-         fmt::format("  {} = {}\n  {} = {}\n", head_a, layout_words(plan_a.layout), head_b,
-                     layout_words(plan_b.layout)) +
+         fmt::format("  {} = {}\n  {} = {}\n", head_a, presets::to_layout_text(plan_a.layout), head_b,
+                     presets::to_layout_text(plan_b.layout)) +
          "  step time, in closed form\n" +
          terms_table(terms.time, ranked_a.estimate.time.total().value(),
                      ranked_b.estimate.time.total().value(), seconds, head_a, head_b) +
@@ -201,9 +268,10 @@ std::string pareto(const SearchReport& report, const TextStyle& style) {
   for (std::size_t i = 0; i < shown; ++i) {
     // The ends and an even choice between them.
     const Plan& plan = front[shown == 1 ? 0 : i * (front.size() - 1) / (shown - 1)];
-    rows.push_back({"  " + format_duration(plan.price.step), gib_digits(plan.price.peak),
-                    format_percent(plan.price.risk), format_count(plan.price.gpus), layout_words(plan.layout),
-                    format_count(plan.recipe.micro_batch), recompute_of(plan)});
+    rows.push_back({"  " + step_text(plan.price.step), gib_digits(plan.price.peak),
+                    format_percent(plan.price.risk), format_count(plan.price.gpus),
+                    presets::to_layout_text(plan.layout), format_count(plan.recipe.micro_batch),
+                    recompute_of(plan)});
   }
   return fmt::format("\n{} ({} plans that none beats in time, memory, GPUs and cost{})\n",
                      style.bold("Pareto front, in closed form"),
@@ -221,14 +289,19 @@ std::string at_any_risk(const SearchReport& report, const TextStyle& style) {
   std::string gain;
   if (!report.ranking.plans.empty()) {
     const planner::Price& best = report.ranking.plans.front().plan.price;
-    if (best.step <= price.step) return {};
-    gain = fmt::format(" ({})", format_signed_percent(price.step / best.step - 1));
+    // Batches may differ: what counts is the time per token.
+    const auto rate = [](const planner::Price& p) {
+      return p.tokens_per_second_per_gpu * static_cast<double>(p.gpus);
+    };
+    const double time = rate(best) / rate(price);
+    if (time >= 1) return {};
+    gain = fmt::format(" ({})", format_signed_percent(time - 1));
   }
   return fmt::format(
       "\n{}: {} recompute {}, {} per step{}, {} of {}; its chance of running out of memory is {}, {} is "
       "allowed (--max-risk)\n",
-      style.bold("Fits at a higher risk"), layout_words(risky->layout), recompute_of(*risky),
-      format_duration(price.step), gain, format_binary(price.peak), format_binary(price.capacity),
+      style.bold("Fits at a higher risk"), presets::to_layout_text(risky->layout), recompute_of(*risky),
+      step_text(price.step), gain, format_binary(price.peak), format_binary(price.capacity),
       format_percent(price.risk), format_percent(report.problem.constraints.max_risk));
 }
 
@@ -246,7 +319,7 @@ std::string rejections(const SearchReport& report, const TextStyle& style) {
     text += fmt::format("  {:>12} {}: {}{}{}\n", format_count(row.candidates), row.rule, row.reason,
                         row.advice.empty() ? "" : "; ", row.advice);
     for (const costmodel::Layout& layout : row.nearest)
-      text += fmt::format("  {:>12} nearest that passes: {}\n", "", layout_words(layout));
+      text += fmt::format("  {:>12} nearest that passes: {}\n", "", presets::to_layout_text(layout));
   }
   if (left_out > 0) text += fmt::format("  ({} more rules: --json has all)\n", left_out);
   return text;
@@ -281,6 +354,11 @@ std::string not_modelled_footer(const SearchReport& report, const TextStyle& sty
   return not_modelled_text(words, style);
 }
 
+std::string comma_separated(std::string words) {
+  std::replace(words.begin(), words.end(), '+', ',');
+  return words;
+}
+
 /// How the first plan is looked at closer.
 std::string next_step(const SearchReport& report) {
   const Plan& best = report.ranking.plans.front().plan;
@@ -288,9 +366,11 @@ std::string next_step(const SearchReport& report) {
   const auto* model = report.question.request.model.get_if<std::string>();
   return fmt::format(
       "\nCloser: hexaplan estimate --model {} --cluster {} --layout \"{}\" --seq {} --global-batch {} "
-      "--micro-batch {} --recompute {}{}\n",
-      model == nullptr ? "MODEL" : *model, cluster_of(report, best).name, layout_words(best.layout),
-      s.recipe.sequence, s.recipe.global_batch, best.recipe.micro_batch, recompute_of(best),
+      "--micro-batch {} --recompute {}{}{}\n",
+      model == nullptr ? "MODEL" : *model, cluster_of(report, best).name,
+      presets::to_layout_text(best.layout), s.recipe.sequence, best.recipe.global_batch,
+      best.recipe.micro_batch, recompute_of(best),
+      best.recipe.offload == 0 ? "" : " --offload " + comma_separated(offload_of(best)),
       s.framework.name == "megatron" ? "" : " --framework " + s.framework.name);
 }
 
@@ -302,10 +382,6 @@ std::vector<costmodel::KnobNote> not_modelled_of(const SearchReport& report, con
   scenario.layout = plan.layout;
   scenario.recipe = plan.recipe;
   return costmodel::not_modelled(scenario);
-}
-
-std::string layout_words(const costmodel::Layout& layout) {
-  return to_layout_text(presets::LayoutRequest{layout, true});
 }
 
 std::string search_text(const SearchReport& report, const TextStyle& style) {
@@ -322,19 +398,20 @@ std::string search_text(const SearchReport& report, const TextStyle& style) {
 Cells plan_cells(const SearchReport& report) {
   Cells rows{{"rank", "cluster", "gpus", "layout", "micro_batch", "recompute", "precision", "step_seconds",
               "tokens_per_second_per_gpu", "mfu", "peak_bytes", "capacity_bytes", "dollars_per_step",
-              "out_of_memory_probability", "simulated_seconds"}};
+              "out_of_memory_probability", "simulated_seconds", "p90_seconds", "offload"}};
   for (std::size_t i = 0; i < report.ranking.plans.size(); ++i) {
     const RankedPlan& ranked = report.ranking.plans[i];
     const Plan& p = ranked.plan;
-    rows.push_back({fmt::format("{}", i + 1), cluster_of(report, p).name, fmt::format("{}", p.price.gpus),
-                    layout_words(p.layout), fmt::format("{}", p.recipe.micro_batch), recompute_of(p),
-                    std::string{presets::name_in(presets::kPrecisionNames, p.recipe.precision)},
-                    fmt::format("{}", p.price.step.value()),
-                    fmt::format("{}", p.price.tokens_per_second_per_gpu), fmt::format("{}", p.price.mfu),
-                    fmt::format("{}", costmodel::whole(p.price.peak)),
-                    fmt::format("{}", costmodel::whole(p.price.capacity)),
-                    fmt::format("{}", p.price.dollars_per_step), fmt::format("{}", p.price.risk),
-                    ranked.simulated ? fmt::format("{}", ranked.simulated->value()) : ""});
+    rows.push_back(
+        {fmt::format("{}", i + 1), cluster_of(report, p).name, fmt::format("{}", p.price.gpus),
+         presets::to_layout_text(p.layout), fmt::format("{}", p.recipe.micro_batch), recompute_of(p),
+         std::string{presets::name_in(presets::kPrecisionNames, p.recipe.precision)},
+         fmt::format("{}", p.price.step.value()), fmt::format("{}", p.price.tokens_per_second_per_gpu),
+         fmt::format("{}", p.price.mfu), fmt::format("{}", costmodel::whole(p.price.peak)),
+         fmt::format("{}", costmodel::whole(p.price.capacity)), fmt::format("{}", p.price.dollars_per_step),
+         fmt::format("{}", p.price.risk),
+         ranked.simulated ? fmt::format("{}", ranked.simulated->value()) : "",
+         fmt::format("{}", ranked.ninth_decile.value()), offload_of(p)});
   }
   return rows;
 }

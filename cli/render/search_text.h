@@ -20,7 +20,4 @@ namespace hexaplan::cli {
 [[nodiscard]] std::vector<costmodel::KnobNote> not_modelled_of(const SearchReport& report,
                                                                const planner::Plan& plan);
 
-/// Words of the layout without what follows from the rest.
-[[nodiscard]] std::string layout_words(const costmodel::Layout& layout);
-
 }  // namespace hexaplan::cli

@@ -22,11 +22,11 @@ BytesPerSecond or_usual(BytesPerSecond rate, BytesPerSecond usual) {
   return rate.value() > 0 ? rate : usual;
 }
 
+}  // namespace
+
 double gpus_of_node(const ClusterSpec& cluster) {
   return std::max(1, cluster.gpus_per_node);
 }
-
-}  // namespace
 
 Seconds host_copy_time(Bytes payload, bool on_disk, const ClusterSpec& cluster) {
   const BytesPerSecond link = kLinkShare * cluster.gpu.pcie;

@@ -3,6 +3,9 @@
 
 namespace hexaplan::costmodel {
 
+/// GPUs that share one host; at least one.
+[[nodiscard]] double gpus_of_node(const ClusterSpec& cluster);
+
 /// Time of copying `payload` between one GPU and pinned host memory, or the node's disks, in one direction;
 /// every GPU of a node has a link of its own, and all share the host's memory and disks.
 /// [docs/formulas.md#T11]

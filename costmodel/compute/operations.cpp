@@ -374,7 +374,8 @@ void Writer::message(const Step& step) {
 const std::vector<Step>& compiled_steps(const Scenario& sc, Part part, LayerClass kind) {
   const RecomputeMode mode = sc.recipe.recompute.mode;
   const bool whole = mode == RecomputeMode::Full || mode == RecomputeMode::Layers;
-  return variant_of(sc, part, kind, techniques_of(sc, part == Part::Layer && whole)).steps;
+  const bool recomputed = whole && (part == Part::Layer || part == Part::Mtp);
+  return variant_of(sc, part, kind, techniques_of(sc, recomputed)).steps;
 }
 
 }  // namespace
@@ -391,7 +392,10 @@ namespace hexaplan::costmodel {
 
 void append_layer_operations(const Scenario& sc, const LocalDims& d, LayerClass kind,
                              std::vector<Operation>& out) {
+  if (kind.mtp)
+    program::append_operations(sc, d, kind, program::compiled_steps(sc, program::Part::Mtp, kind), out);
   program::append_operations(sc, d, kind, program::compiled_steps(sc, program::Part::Layer, kind), out);
+  if (kind.mtp) append_head_operations(sc, d, out);
 }
 
 void append_embedding_operations(const Scenario& sc, const LocalDims& d, std::vector<Operation>& out) {

@@ -20,7 +20,8 @@ void append_operations(const Scenario& scenario, const LocalDims& dims, LayerCla
 namespace hexaplan::costmodel {
 
 /// Operations of one layer of class `kind` on one rank for one micro-batch, recomputed as far as the recipe
-/// says: forward, backward; `Operation::pass` tells them apart. [docs/formulas.md#F2]
+/// says: forward, backward; `Operation::pass` tells them apart. A multi-token-prediction module's are what
+/// precedes its layer, the layer, output layer and loss. [docs/formulas.md#F2]
 void append_layer_operations(const Scenario& scenario, const LocalDims& dims, LayerClass kind,
                              std::vector<Operation>& out);
 /// The same of the table look-up, for a stage that holds the whole embedding.

@@ -24,14 +24,6 @@ bool replaced_by_quantized(const SavedTensor& tensor, const Recipe& recipe) {
   return tensor.gemm_input && is_quantized(recipe.precision) && tensor.id != Saved::AttentionOutput;
 }
 
-/// Unfused norms are an affair of RMSNorm: PyTorch's own layer_norm is one kernel and keeps its input.
-SavedRule rule_of(const SavedTensor& tensor, const Scenario& sc) {
-  const SavedRule rule = sc.framework.saved[static_cast<std::size_t>(tensor.id)];
-  const bool norm = tensor.id == Saved::NormInput || tensor.id == Saved::NormOutput;
-  if (norm && sc.model.norm == NormKind::Layer) return {.compute = std::min(1.0, rule.compute + rule.fp32)};
-  return rule;
-}
-
 /// Share of a saved tensor that a layer with frozen weights keeps: the input of a linear layer is there for
 /// its weight gradient, which only layers with an adapter have. Of the norms' outputs one feeds the
 /// attention. Products with 4-bit weights keep their input all the same (bitsandbytes autograd/_functions.py
@@ -49,15 +41,16 @@ double trained_share(const SavedTensor& tensor, const Scenario& sc) {
 
 void append_saved_entries(const Scenario& sc, const LocalDims& dims, LayerClass kind, double count,
                           TensorLedger& out) {
-  const SavedContext context{sc.model, sc.recipe, sc.framework, dims, kind};
+  const SavedContext context{sc.model, sc.recipe, sc.framework, dims, kind, adapter_rank(sc)};
   const DType compute = activation_dtype(sc.recipe.precision);
-  const TensorEntry like{.formula = "M2",
+  const TensorEntry like{.name = {},
+                         .formula = "M2",
                          .kind = TensorKind::Activation,
                          .alive = kInPasses,
                          .layer_class = static_cast<std::int8_t>(index_of(kind)),
                          .count = count};
   for (const SavedTensor& tensor : saved_tensors()) {
-    const SavedRule rule = rule_of(tensor, sc);
+    const SavedRule rule = saved_rule(sc, tensor.id);
     const double kept = kept_share(tensor, sc.recipe) * trained_share(tensor, sc);
     if (kept <= 0 || (rule.compute <= 0 && rule.fp32 <= 0 && rule.byte <= 0)) continue;
     const double elements = static_cast<double>(tensor.elements(context)) * kept;
@@ -78,7 +71,7 @@ void append_checkpoint_entry(const Scenario& sc, const LocalDims& dims, LayerCla
   out.push_back({.name = "layer.input",
                  .formula = "M3",
                  .kind = TensorKind::Activation,
-                 .dtype = activation_dtype(sc.recipe.precision),
+                 .dtype = casts_automatically(sc) ? DType::Fp32 : activation_dtype(sc.recipe.precision),
                  .alive = kInPasses,
                  .layer_class = static_cast<std::int8_t>(index_of(kind)),
                  .elements = static_cast<double>(dims.sp_tokens * dims.hidden) * partition,

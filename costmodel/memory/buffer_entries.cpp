@@ -22,19 +22,58 @@ class BufferAppender {
 
   /// ZeRO-3: parameters of the running layer and of those prefetched, and the gradient of the running one.
   void gathered(const StageElements& elements) {
-    if (sc_.layout.sharding.stage < 3 || sc_.layout.shard_ranks() == 1) return;
+    if (!gathers_layers(sc_) || sc_.layout.shard_ranks() == 1) return;
     const double inner = elements.gathered_layers;
     const double running = (1 + f_.gather_prefetch_layers) * elements.largest_gathered;
-    const double layers =
-        f_.reshard_after_forward ? std::max(running, std::min(inner, f_.gather_live_elements)) : inner;
-    const double ends = f_.gather_ends_for_whole_step ? elements.head + elements.embedding : 0;
+    const bool stays = !f_.reshard_after_forward || sc_.layout.sharding.stage < 3;
+    const double layers = stays ? inner : std::max(running, std::min(inner, f_.gather_live_elements));
+    const bool root = f_.gather_ends_for_whole_step;
+    const double ends = root ? elements.head + elements.embedding : 0;
     add("parameter.gathered", TensorKind::Transient, f_.gather_dtype, layers + ends, kForward | kBackward);
+    // The root unit's backward, which prefetches the last layer, begins behind the loss.
+    const double beside = stays ? inner : elements.largest_gathered;
     add("parameter.gathered", TensorKind::Transient, f_.gather_dtype,
-        std::max(ends, elements.head) + elements.largest_gathered, kLoss | kHeadBackward);
+        std::max(ends, elements.head) + (root && !stays ? 0 : beside), kLoss);
+    add("parameter.gathered", TensorKind::Transient, f_.gather_dtype, std::max(ends, elements.head) + beside,
+        kHeadBackward);
     add("gradient.unsharded", TensorKind::Transient, f_.gather_dtype, elements.largest_reduced, kBackward);
     add("gradient.unsharded", TensorKind::Transient, f_.reduce_dtype, elements.largest_reduced, kBackward);
-    const double head = trains_adapters(sc_.recipe) ? 0 : elements.head;
-    add("gradient.unsharded", TensorKind::Transient, f_.reduce_dtype, head, kHeadBackward);
+    if (trains_adapters(sc_.recipe)) return;
+    if (root) return root_gradients(elements);
+    add("gradient.unsharded", TensorKind::Transient, f_.reduce_dtype, elements.head, kHeadBackward);
+  }
+
+  /// Embedding and head are one unit, which is reduced when the backward pass has ended: the head's gradient
+  /// waits for the embedding's; then they are cast and cut, while the layers' lie there cut.
+  void root_gradients(const StageElements& elements) {
+    const double ends = elements.head + elements.embedding, ranks = sc_.layout.shard_ranks();
+    add("gradient.unsharded", TensorKind::Transient, f_.gather_dtype, elements.head_matrix, kBackward);
+    add("gradient.unsharded", TensorKind::Transient, f_.gather_dtype, ends, kOptimizer);
+    const double cast = ends * (1 - 1 / ranks) * bytes_per_element(f_.reduce_dtype);
+    // Before, while the root's parameters are still gathered, DTensor makes the embedding's gradient.
+    const bool whole = f_.whole_embedding_gradient && sc_.layout.tp > 1;
+    const double made = (elements.embedding * sc_.layout.tp + ends) * bytes_per_element(f_.gather_dtype) -
+                        ends / ranks * bytes_per_element(f_.reduce_dtype);
+    if (whole && made > cast)
+      return add("gradient.whole_embedding", TensorKind::Transient, DType::Int8, made, kOptimizer);
+    add("gradient.unsharded", TensorKind::Transient, DType::Int8, cast, kOptimizer);
+  }
+
+  /// Gradients that stay until the optimizer's step: the head's is there when the first layer's backward
+  /// runs.
+  void head_gradient(const StageElements& elements) {
+    const bool waits = !f_.persistent_gradients && microbatches_per_step(sc_) == 1 &&
+                       sc_.layout.sharding.stage < 2 && !trains_adapters(sc_.recipe) &&
+                       !sc_.recipe.optimizer_in_backward;
+    if (waits)
+      add("gradient.head", TensorKind::Gradient, state_types(sc_).gradient, elements.head_matrix, kBackward);
+  }
+
+  /// Autocast's copy of an output matrix that is the embedding's table, which is no matrix of its own.
+  void tied_cast(const StageElements& elements) {
+    if (!casts_automatically(sc_) || elements.head >= elements.head_matrix) return;
+    add("parameter.cast", TensorKind::Transient, activation_dtype(sc_.recipe.precision), elements.head_matrix,
+        kLoss | kHeadBackward);
   }
 
   /// ZeRO++ hpZ: a second copy of the parameters in the gather's type, cut over few neighbours
@@ -52,9 +91,10 @@ class BufferAppender {
     const bool both =
         sc_.model.tied_embeddings && !separates_ends(sc_.layout) && sc_.layout.sharding.stage < 3;
     if (!both || f_.persistent_gradients || trains_adapters(sc_.recipe)) return;
-    const double copies = sc_.recipe.optimizer_in_backward ? 2 : 1;
-    add("gradient.tied_embedding", TensorKind::Transient, f_.gather_dtype, elements.embedding * copies,
-        kOptimizer);
+    // Their sum is a third buffer.
+    const double copies = sc_.recipe.optimizer_in_backward ? 3 : 2;
+    add("gradient.tied_embedding", TensorKind::Transient, state_types(sc_).gradient,
+        elements.embedding * copies, kOptimizer);
   }
 
   void placeholders(const StageElements& elements) {
@@ -115,6 +155,8 @@ void append_parameter_buffers(const Scenario& sc, const StageElements& elements,
   BufferAppender buffers{sc, out};
   buffers.buckets(elements);
   buffers.gathered(elements);
+  buffers.head_gradient(elements);
+  buffers.tied_cast(elements);
   buffers.secondary_partition(elements);
   buffers.tied_embedding(elements);
   buffers.placeholders(elements);

@@ -47,7 +47,7 @@ void append_explicit_parameter_buffers(const Scenario& sc, const StagePlan& stag
   double gathered = 0, unsharded = 0;
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (stage.layers[c] == 0) continue;
-    const UnitSizes unit = layer_unit(sc, layer_class_at(static_cast<int>(c)));
+    const UnitSizes unit = layer_unit(sc, layer_class_at(sc.model, static_cast<int>(c)));
     gathered = std::max(gathered, gathered_bytes(sc, unit));
     unsharded = std::max(unsharded, unsharded_bytes(sc, unit));
   }

@@ -26,6 +26,16 @@ struct StateTypes {
 /// fp32.
 [[nodiscard]] bool widens_gradients(const Scenario& scenario);
 
+/// True when fp32 parameters are cast to the 16 bits of the computation one operation after the other: casts
+/// of matrices are kept, and the residual stream is fp32 (torch.autocast).
+[[nodiscard]] bool casts_automatically(const Scenario& scenario);
+
+/// True when ranks gather the parameters of a layer when it runs, and hold a share of them between steps.
+[[nodiscard]] constexpr bool gathers_layers(const Scenario& scenario) {
+  const int stage = scenario.layout.sharding.stage;
+  return stage >= 3 || (stage == 2 && scenario.framework.zero2_gathers_layers);
+}
+
 /// Appends what one layer keeps between forward and backward of one micro-batch, `count` times (layers ×
 /// micro-batches in flight).  [docs/formulas.md#M2]
 void append_saved_entries(const Scenario& scenario, const LocalDims& dims, LayerClass kind, double count,

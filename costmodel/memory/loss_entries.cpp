@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/spec/stage_plan.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -31,6 +32,8 @@ void append_loss_entries(const Scenario& sc, const LocalDims& d, TensorLedger& o
       sc.recipe.cross_entropy == CrossEntropy::Chunked && sc.framework.chunked_logits_complete;
   const FrameworkProfile& f = sc.framework;
   const bool fused = fuses_cross_entropy(sc);
+  // Every loss is made before any of them runs backward.
+  const double losses = 1.0 + mtp_modules(sc);
   const auto add = [&](std::string_view name, DType dtype, double elements, double copies, std::uint8_t alive,
                        TensorKind kind) {
     if (elements * copies > 0) {
@@ -40,17 +43,22 @@ void append_loss_entries(const Scenario& sc, const LocalDims& d, TensorLedger& o
                      .dtype = dtype,
                      .alive = alive,
                      .elements = elements,
-                     .count = copies});
+                     .count = kind == TensorKind::Logits ? copies * losses : copies});
     }
   };
   const auto stream = static_cast<double>(d.sp_tokens * d.hidden);
-  add("head.streams", compute, stream, f.head_streams, kLoss | kHeadBackward, TensorKind::Logits);
+  // Frozen, the final norm and the output matrix keep nothing for gradients of their own.
+  add("head.streams", compute, stream, trains_adapters(sc.recipe) ? 0 : f.head_streams, kLoss | kHeadBackward,
+      TensorKind::Logits);
   add("head.logits", compute, complete ? all_logits : logits, fused ? 1 : f.logit_copies_compute, kLoss,
       TensorKind::Logits);
   add("loss.logits_fp32", DType::Fp32, logits, fused ? f.fused_logit_copies_fp32 : f.logit_copies_fp32, kLoss,
       TensorKind::Logits);
-  add("loss.softmax_and_gradient", DType::Fp32, logits, fused ? 0 : f.logit_transient_fp32, kLoss,
-      TensorKind::Logits);
+  // A loss over cut logits writes its gradient in place (DTensor's loss_parallel): what stands beside it is
+  // the gradient of the 16-bit logits.
+  const bool in_place = sc.layout.tp > 1 && f.logit_copies_compute == 0;
+  add("loss.softmax_and_gradient", in_place ? compute : DType::Fp32, logits,
+      fused ? 0 : f.logit_transient_fp32, kLoss, TensorKind::Logits);
   add("head.logits_gradient", compute, complete ? all_logits : logits, 1, kHeadBackward, TensorKind::Logits);
   add("head.weight_gradient", DType::Int8,
       trains_adapters(sc.recipe)

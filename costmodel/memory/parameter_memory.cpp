@@ -59,9 +59,7 @@ Bytes offloaded_bytes(const Scenario& sc, const std::vector<ParameterTensor>& te
   if ((sc.recipe.offload & (kOffloadOptimizer | kOffloadParameters)) == 0) return {};
   TensorLedger ledger;
   append_state_entries(sc, tensors, layer_class, 1, ledger, StatePlace::Host);
-  Bytes sum;
-  for (const TensorEntry& entry : ledger) sum += entry.size();
-  return sum;
+  return size_of(ledger);
 }
 
 }  // namespace
@@ -70,7 +68,7 @@ ParameterMemory::ParameterMemory(const Scenario& sc, const std::array<bool, kLay
     : trains_ends_{!trains_adapters(sc.recipe)} {
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (!used[c]) continue;
-    const auto tensors = layer_parameters(sc.model, layer_class_at(static_cast<int>(c)));
+    const auto tensors = layer_parameters(sc.model, layer_class_at(sc.model, static_cast<int>(c)));
     classes_[c].elements = elements_before_sharding(sc, tensors);
     classes_[c].distinct_matrices = distinct_matrices(sc, tensors);
     const auto [trained, reduced, gathered] = layer_elements(sc, tensors);
@@ -80,8 +78,8 @@ ParameterMemory::ParameterMemory(const Scenario& sc, const std::array<bool, kLay
     append_state_entries(sc, tensors, static_cast<int>(c), 1, classes_[c].states.ledger);
     classes_[c].offloaded = offloaded_bytes(sc, tensors, static_cast<int>(c));
     if (sc.framework.explicit_step)
-      append_shard_padding(sc, {layer_unit(sc, layer_class_at(static_cast<int>(c)))}, static_cast<int>(c), 1,
-                           classes_[c].states.ledger);
+      append_shard_padding(sc, {layer_unit(sc, layer_class_at(sc.model, static_cast<int>(c)))},
+                           static_cast<int>(c), 1, classes_[c].states.ledger);
   }
   std::vector<ParameterTensor> ends;
   append_embedding_parameters(sc.model, ends);
@@ -89,7 +87,7 @@ ParameterMemory::ParameterMemory(const Scenario& sc, const std::array<bool, kLay
   append_state_entries(sc, ends, -1, 1, embedding_.ledger);
   offloaded_embedding_ = offloaded_bytes(sc, ends, -1);
   ends.clear();
-  append_head_parameters(sc.model, separates_ends(sc.layout), ends);
+  append_last_stage_parameters(sc, ends);
   head_elements_ = elements_before_sharding(sc, ends);
   append_state_entries(sc, ends, -1, 1, head_.ledger);
   offloaded_head_ = offloaded_bytes(sc, ends, -1);

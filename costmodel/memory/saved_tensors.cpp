@@ -1,6 +1,11 @@
 #include "costmodel/memory/saved_tensors.h"
 
+#include <algorithm>
 #include <cstddef>
+
+#include "costmodel/memory/layer_ledger.h"
+#include "costmodel/parameters/parameter_tensors.h"
+#include "costmodel/parameters/trained_elements.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -37,9 +42,6 @@ std::int64_t rotated(const Ctx& c) {
 std::int64_t dense(const Ctx& c, std::int64_t width) {
   return c.kind.moe ? 0 : c.dims.tokens * width;
 }
-std::int64_t gated_inner(const Ctx& c) {
-  return c.model.mlp.gated ? dense(c, c.dims.mlp_act) : 0;
-}
 std::int64_t routed(const Ctx& c, std::int64_t width) {
   return c.kind.moe ? c.dims.router_tokens * width : 0;
 }
@@ -48,6 +50,34 @@ std::int64_t expert(const Ctx& c, std::int64_t width) {
 }
 std::int64_t shared(const Ctx& c, std::int64_t width) {
   return c.kind.moe ? c.dims.tokens * width : 0;
+}
+std::int64_t gated(const Ctx& c, std::int64_t elements) {
+  return c.model.mlp.gated ? elements : 0;
+}
+/// Elements per token that adapted linear layers read, q, k, v, gate and up each for itself, and how many
+/// such layers there are. Experts have no adapters.
+struct Adapted {
+  std::int64_t inputs = 0, layers = 0;
+};
+Adapted adapted(const Ctx& c) {
+  Adapted sum;
+  if (c.recipe.fine_tune == FineTune::Ia3) return {.inputs = dense(c, c.dims.mlp_act), .layers = 0};
+  if (!trains_adapters(c.recipe)) return sum;
+  std::vector<ParameterTensor> tensors;
+  tensors.reserve(kMaxLayerTensors);
+  append_layer_parameters(c.model, c.kind, tensors);
+  for (const ParameterTensor& t : tensors) {
+    if (!t.matrix || is_expert(t) || !is_adapted(c.recipe, t.name)) continue;
+    sum.inputs += c.dims.tokens * t.cols * t.parts;
+    sum.layers += t.parts;
+  }
+  return sum;
+}
+std::int64_t adapter_hidden(const Ctx& c) {
+  return c.recipe.fine_tune == FineTune::Ia3 ? 0 : c.dims.tokens * adapted(c).layers * c.adapter_rank;
+}
+std::int64_t scaled_outputs(const Ctx& c) {
+  return c.recipe.fine_tune == FineTune::Ia3 ? c.dims.tokens * (c.dims.k + c.dims.v) : 0;
 }
 /// MLA expands k for every head, so its key is as wide as the query.
 std::int64_t key_width(const Ctx& c) {
@@ -108,7 +138,8 @@ constexpr std::array<SavedTensor, kSavedCount> kTable{{
     {Saved::GateUp, "mlp.gate_up", [](const Ctx& c) { return dense(c, c.dims.mlp_up); }, kMlp, 0.5, false},
     {Saved::ActivationOutput, "mlp.activation", [](const Ctx& c) { return dense(c, c.dims.mlp_act); },
      kMlpAct, 0, true},
-    {Saved::ActivationInner, "mlp.activation_inner", gated_inner, kMlpAct, 0, false},
+    {Saved::ActivationInner, "mlp.activation_inner", [](const Ctx& c) { return dense(c, c.dims.mlp_act); },
+     kMlpAct, 0, false},
     {Saved::RouterLogits, "moe.router.logits", [](const Ctx& c) { return routed(c, c.dims.experts); }, kMoe,
      0, false},
     {Saved::RoutingMap, "moe.routing_map", [](const Ctx& c) { return routed(c, c.dims.top_k); }, kMoe, 0,
@@ -127,9 +158,71 @@ constexpr std::array<SavedTensor, kSavedCount> kTable{{
      [](const Ctx& c) { return shared(c, c.dims.shared_act); }, kShared, 0, true},
     {Saved::LayerOutput, "layer.output", [](const Ctx& c) { return c.dims.sp_tokens * c.dims.hidden; }, kNo,
      0, false},
+    {Saved::KeyValueUp, "attention.key_value_up",
+     [](const Ctx& c) {
+       const AttentionSpec& a = c.model.attention;
+       return latent(c) ? c.dims.tokens * c.dims.heads * (a.qk_nope_dim + a.v_head_dim) : 0;
+     },
+     kRecomputeMlaUpProjection, 1, false},
+    {Saved::RouterInput, "moe.router.input", [](const Ctx& c) { return routed(c, c.dims.hidden); }, kMoe, 0,
+     false},
+    {Saved::ExpertInner, "moe.expert.activation_inner",
+     [](const Ctx& c) { return gated(c, expert(c, c.dims.expert_act)); }, kMoeAct, 0, false},
+    {Saved::SharedInner, "moe.shared.activation_inner",
+     [](const Ctx& c) { return gated(c, shared(c, c.dims.shared_act)); }, kShared, 0, false},
+    {Saved::AdapterInput, "adapter.input", [](const Ctx& c) { return adapted(c).inputs; }, kNo, 0, false},
+    {Saved::AdapterHidden, "adapter.hidden", adapter_hidden, kNo, 0, false},
+    {Saved::ScaledOutput, "adapter.scaled_output", scaled_outputs, kNo, 0, false},
 }};
 
+/// By SavedCase.
+constexpr std::array<bool (*)(const Scenario&), kSavedCases> kCases{
+    [](const Scenario& s) { return casts_automatically(s); },
+    [](const Scenario& s) { return s.recipe.execution.compiled == false; },
+    [](const Scenario& s) { return s.recipe.attention != AttentionKernel::Flash; },
+    [](const Scenario& s) {
+      return s.recipe.attention != AttentionKernel::Flash && s.model.attention.softcap > 0;
+    },
+    [](const Scenario& s) { return trains_adapters(s.recipe); },
+    [](const Scenario& s) { return s.recipe.fine_tune == FineTune::Ia3; },
+    [](const Scenario& s) { return s.model.norm == NormKind::Rms && s.model.zero_centered_norm; },
+    [](const Scenario& s) { return s.model.norm == NormKind::Rms && s.model.norms_behind_branches; },
+    [](const Scenario& s) { return s.model.attention.kind == AttentionKind::Latent; },
+    [](const Scenario& s) { return s.model.is_moe() && s.model.moe.score == RouterScore::Sigmoid; },
+    [](const Scenario& s) { return !s.model.mlp.gated; },
+    [](const Scenario& s) {
+      const MlpSpec& m = s.model.mlp;
+      return !m.gated && m.activation == Activation::Gelu && m.gelu == GeluForm::Tanh;
+    },
+};
+
+bool applies(const SavedOverride& rule, const Scenario& sc) {
+  for (std::size_t i = 0; i < kCases.size(); ++i) {
+    if ((rule.cases >> i & 1U) != 0 && !kCases[i](sc)) return false;
+  }
+  return true;
+}
+
+/// Norms that are several operations are an affair of RMSNorm: PyTorch's own layer_norm is one kernel, which
+/// keeps its input once.
+SavedRule of_norm(const Scenario& sc, Saved tensor, const SavedRule& rule) {
+  const bool norm = tensor == Saved::NormInput || tensor == Saved::NormOutput;
+  if (!norm || sc.model.norm != NormKind::Layer) return rule;
+  if (casts_automatically(sc) && tensor == Saved::NormInput) return {.fp32 = 1};
+  if (casts_automatically(sc)) return {.compute = 1};  // cast for the matrix that reads it
+  return {.compute = std::min(1.0, rule.compute + rule.fp32)};
+}
+
 }  // namespace
+
+SavedRule saved_rule(const Scenario& sc, Saved tensor) {
+  const auto& when = sc.framework.saved_when;
+  const auto last = std::find_if(when.rbegin(), when.rend(), [&](const SavedOverride& o) {
+    return o.tensor == tensor && applies(o, sc);
+  });
+  return of_norm(sc, tensor,
+                 last != when.rend() ? last->rule : sc.framework.saved[static_cast<std::size_t>(tensor)]);
+}
 
 const std::array<SavedTensor, kSavedCount>& saved_tensors() {
   return kTable;

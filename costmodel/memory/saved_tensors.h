@@ -7,6 +7,7 @@
 #include "costmodel/spec/local_dims.h"
 #include "costmodel/spec/model_spec.h"
 #include "costmodel/spec/recipe.h"
+#include "costmodel/spec/scenario.h"
 
 namespace hexaplan::costmodel {
 
@@ -17,6 +18,7 @@ struct SavedContext {
   const FrameworkProfile& framework;
   const LocalDims& dims;
   LayerClass kind;
+  std::int64_t adapter_rank = 0;
 };
 
 /// One row per tensor that a layer may keep for backward.  [docs/formulas.md#M2]
@@ -31,6 +33,9 @@ struct SavedTensor {
 };
 
 [[nodiscard]] const std::array<SavedTensor, kSavedCount>& saved_tensors();
+
+/// What the profile keeps of `tensor` in this scenario: its rule, or that of the last case that applies.
+[[nodiscard]] SavedRule saved_rule(const Scenario& scenario, Saved tensor);
 
 /// Share of `tensor` that the recipe keeps in a layer that is not fully recomputed: 0..1.
 [[nodiscard]] double kept_share(const SavedTensor& tensor, const Recipe& recipe);

@@ -69,6 +69,12 @@ bool offloads_gradients(const Scenario& sc) {
   return (sc.recipe.offload & kOffloadOptimizer) != 0 && sc.layout.sharding.stage >= 2;
 }
 
+/// True where PyTorch's DDP has buckets for all gradients.
+bool keeps_buckets(const Scenario& sc) {
+  return sc.framework.replicas_keep_buckets && sc.layout.sharding.stage == 0 &&
+         sc.layout.dp * sc.layout.cp > 1;
+}
+
 /// Ranks that share one copy of a state at ZeRO stage `stage`.
 double shards(const Scenario& sc, bool expert, int stage) {
   if (sc.layout.sharding.stage < stage) return 1;
@@ -101,11 +107,12 @@ class StateAppender {
                       quantised ? DType::Nf4
                       : frozen  ? frozen_dtype(sc_)
                                 : parameter_,
-                      elements / shards(sc_, expert, 3));
+                      elements / shards(sc_, expert, parameter_stage()));
+    append_cast(tensor, elements);
     const double trained = trained_.of(tensor, elements);
     if (frozen)
-      add(tensor, TensorKind::Parameter, parameter_, trained / shards(sc_, expert, 3), kAlways,
-          offloaded_parameters());
+      add(tensor, TensorKind::Parameter, parameter_, trained / shards(sc_, expert, parameter_stage()),
+          kAlways, offloaded_parameters());
     append_gradients(tensor, trained, expert);
     append_optimizer(tensor, trained, expert);
   }
@@ -123,6 +130,28 @@ class StateAppender {
       add(tensor, TensorKind::Parameter, DType::Fp32, elements / kNf4Block, kAlways, offloaded);
   }
 
+  /// ZeRO stage from which parameters are cut.
+  [[nodiscard]] int parameter_stage() const { return sc_.framework.zero2_gathers_layers ? 2 : 3; }
+
+  /// Autocast keeps its copies of matrices until their products' backward; where layers run again, until the
+  /// forward pass has ended. Grouped products of experts are not cast
+  /// (torch 2.15 has no rule for them).
+  void append_cast(const ParameterTensor& tensor, double elements) {
+    if (!tensor.matrix || is_expert(tensor) || place_ == StatePlace::Host || !casts_automatically(sc_))
+      return;
+    const bool again = sc_.recipe.recompute.mode == RecomputeMode::Full;
+    const std::uint8_t alive = layer_class_ < 0 ? std::uint8_t{kLoss | kHeadBackward}
+                               : again          ? std::uint8_t{kForward}
+                                                : kInPasses;
+    add({.name = "parameter.cast"}, TensorKind::Transient, activation_dtype(sc_.recipe.precision), elements,
+        alive);
+  }
+
+  /// Gradients of replicas that are views of DDP's buckets take no memory of their own.
+  [[nodiscard]] bool views_buckets() const {
+    return keeps_buckets(sc_) && sc_.framework.gradients_view_buckets;
+  }
+
   void append_gradients(const ParameterTensor& tensor, double elements, bool expert) {
     const bool whole_step = sc_.framework.persistent_gradients;
     const std::uint8_t alive = whole_step ? kAlways
@@ -134,7 +163,10 @@ class StateAppender {
     // The CPU's update reads fp32 (deepspeedai/DeepSpeed stage_1_and_2.py, single_partition_of_fp32_groups).
     if (place_ == StatePlace::Host)
       add(tensor, TensorKind::Gradient, DType::Fp32, elements / shards(sc_, expert, 1), kAlways, offloaded);
-    if (sc_.recipe.optimizer_in_backward || place_ == StatePlace::Host) return;
+    if (place_ == StatePlace::Host) return;
+    if (keeps_buckets(sc_))
+      add({.name = "gradient.bucket"}, TensorKind::Gradient, gradient_, elements, kAlways);
+    if (sc_.recipe.optimizer_in_backward || views_buckets()) return;
     add(tensor, TensorKind::Gradient, gradient_, elements / shards(sc_, expert, stage), alive,
         offloads_gradients(sc_) ? offloaded : 0);
     const bool replicated = sc_.layout.dp * sc_.layout.cp > 1 && sc_.layout.sharding.stage == 0;
@@ -192,6 +224,12 @@ StateTypes state_types(const Scenario& sc) {
           .gradient = gradient_dtype(sc, parameter),
           .moment = moment_dtype(sc, parameter),
           .master = keeps_master(sc, parameter)};
+}
+
+bool casts_automatically(const Scenario& sc) {
+  const bool narrow = bits_per_element(activation_dtype(sc.recipe.precision)) == 16;
+  return sc.framework.autocasts && narrow && full_parameter_dtype(sc) == DType::Fp32 &&
+         (!trains_adapters(sc.recipe) || frozen_dtype(sc) == DType::Fp32);
 }
 
 bool widens_gradients(const Scenario& sc) {

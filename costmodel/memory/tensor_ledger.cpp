@@ -24,6 +24,12 @@ Bytes MemoryBreakdown::of(TensorKind kind) const {
   return MemoryBreakdown{*this}.of(kind);
 }
 
+Bytes size_of(const TensorLedger& ledger) {
+  Bytes sum;
+  for (const TensorEntry& entry : ledger) sum += entry.size();
+  return sum;
+}
+
 MemoryBreakdown sum_alive(const TensorLedger& ledger, Instant instant) {
   MemoryBreakdown sum;
   for (const TensorEntry& entry : ledger) {

@@ -58,6 +58,8 @@ struct TensorEntry {
   [[nodiscard]] Bytes size() const { return Bytes{elements * count * bytes_per_element(dtype)}; }
 };
 using TensorLedger = std::vector<TensorEntry>;
+/// Of all entries, whenever they are alive.
+[[nodiscard]] Bytes size_of(const TensorLedger& ledger);
 
 struct MemoryBreakdown {
   Bytes parameters, gradients, optimizer, activations, logits, transient, communication, overhead;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/memory/saved_tensors.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -24,6 +25,10 @@ class Liveness {
   double peak_ = 0;
 };
 
+double scores(const LocalDims& d) {
+  return static_cast<double>(d.micro_batch * d.heads * d.local_sequence * d.sequence);
+}
+
 class LayerBackward {
  public:
   LayerBackward(const Scenario& sc, const LocalDims& d, LayerClass kind)
@@ -46,7 +51,7 @@ class LayerBackward {
     live_.pulse(static_cast<double>(elements) * sc_.framework.weight_gradient_temporary_bytes);
   }
   [[nodiscard]] bool saves(Saved tensor) const {
-    const SavedRule& rule = sc_.framework.saved[static_cast<std::size_t>(tensor)];
+    const SavedRule rule = saved_rule(sc_, tensor);
     return rule.compute > 0 || rule.byte > 0 || rule.fp32 > 0;
   }
 
@@ -94,8 +99,9 @@ class LayerBackward {
       live_.pulse(static_cast<double>(d_.tokens * (d_.q + d_.k + d_.v)) * element_ +
                   4.0 * static_cast<double>(d_.tokens * (d_.q + d_.heads)));
     } else {
-      live_.pulse(2.0 * static_cast<double>(d_.micro_batch * d_.heads * d_.local_sequence * d_.sequence) *
-                  element_);
+      // The gradient before and after the softmax, in the type that it was computed in.
+      const bool wide = saved_rule(sc_, Saved::Scores).fp32 > 0;
+      live_.pulse(2 * scores(d_) * (wide ? bytes_per_element(DType::Fp32) : element_));
     }
     grow(d_.tokens * (d_.q + k + v));
     weight_gradient((d_.q + d_.k + d_.v) * d_.hidden);
@@ -115,7 +121,10 @@ double forward_working_set(const Scenario& sc, const LocalDims& d, LayerClass ki
   const double gathered =
       sc.layout.sp ? sc.framework.sp_gather_buffers * static_cast<double>(d.tokens * d.hidden) : 0.0;
   const double dispatch = kind.moe ? static_cast<double>(2 * d.expert_tokens * d.hidden) : 0.0;
-  return (stream + gathered + dispatch) * element;
+  // A softmax that casts its operand has it in both types.
+  const bool widened =
+      sc.recipe.attention != AttentionKernel::Flash && saved_rule(sc, Saved::Scores).fp32 > 0;
+  return (stream + gathered + dispatch + (widened ? scores(d) : 0.0)) * element;
 }
 
 TensorEntry working_set(std::string_view name, double bytes, std::uint8_t alive, LayerClass kind) {

@@ -5,6 +5,7 @@
 #include <cassert>
 
 #include "costmodel/parameters/parameter_names.h"
+#include "costmodel/spec/stage_plan.h"
 #include "costmodel/units/ceil_div.h"
 
 namespace hexaplan::costmodel {
@@ -203,6 +204,7 @@ std::int64_t sum_active(const std::vector<ParameterTensor>& tensors, const MoeSp
 }  // namespace
 
 void append_layer_parameters(const ModelSpec& model, LayerClass kind, std::vector<ParameterTensor>& out) {
+  if (kind.mtp) append_mtp_parameters(model, out);
   const bool before = !model.norms_behind_branches;
   const bool sandwiched = model.norms_per_layer >= 4 || model.norms_behind_branches;
   if (before) append_norm(model, Parameter::Norm1Weight, Parameter::Norm1Bias, out);
@@ -246,6 +248,13 @@ void append_head_parameters(const ModelSpec& model, bool first_stage_elsewhere,
   if (model.head_bias) {
     add_vector(out, Parameter::HeadBias, model.vocab, Cut::Vocabulary);
   }
+}
+
+void append_last_stage_parameters(const Scenario& sc, std::vector<ParameterTensor>& out) {
+  append_head_parameters(sc.model, separates_ends(sc.layout), out);
+  const bool looks_up = mtp_modules(sc) > 0 && separates_ends(sc.layout);
+  if (looks_up && !sc.model.tied_embeddings)
+    add_table(out, Parameter::EmbeddingWordWeight, sc.model.vocab, sc.model.hidden, Cut::Vocabulary);
 }
 
 void append_mtp_parameters(const ModelSpec& model, std::vector<ParameterTensor>& out) {
@@ -294,8 +303,8 @@ ParameterCount count_parameters(const ModelSpec& model) {
     count.active += times * sum_active(tensors, model.moe);
     tensors.clear();
   };
-  for (int i = 0; i < kLayerClasses; ++i) {
-    append_layer_parameters(model, layer_class_at(i), tensors);
+  for (int i = 0; i < kMtpClass; ++i) {
+    append_layer_parameters(model, layer_class_at(model, i), tensors);
     add(layers[static_cast<std::size_t>(i)]);
   }
   append_embedding_parameters(model, tensors);
@@ -307,8 +316,7 @@ ParameterCount count_parameters(const ModelSpec& model) {
   }
   add(1);
   if (model.mtp_layers > 0) {
-    append_mtp_parameters(model, tensors);
-    append_layer_parameters(model, class_of_layer(model, model.layers - 1), tensors);
+    append_layer_parameters(model, layer_class_at(model, kMtpClass), tensors);
     count.mtp = model.mtp_layers * sum_elements(tensors);
   }
   return count;

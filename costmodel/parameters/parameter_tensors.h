@@ -5,6 +5,7 @@
 
 #include "costmodel/spec/layout.h"
 #include "costmodel/spec/model_spec.h"
+#include "costmodel/spec/scenario.h"
 
 namespace hexaplan::costmodel {
 
@@ -51,6 +52,11 @@ void append_embedding_parameters(const ModelSpec& model, std::vector<ParameterTe
 /// copy).
 void append_head_parameters(const ModelSpec& model, bool first_stage_elsewhere,
                             std::vector<ParameterTensor>& out);
+
+/// The same of the scenario's last stage, which has a table of its own for the look-ups of
+/// multi-token-prediction modules unless it is the first stage, or the table is the output layer
+/// (NVIDIA/Megatron-LM megatron/core/models/gpt/gpt_model.py: self.mtp_process makes an embedding).
+void append_last_stage_parameters(const Scenario& scenario, std::vector<ParameterTensor>& out);
 
 /// What one multi-token-prediction module holds besides its transformer layer (which is of the last layer's
 /// class): two norms, the projection 2h -> h and a final norm. Embedding and output layer are the main

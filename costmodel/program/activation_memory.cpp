@@ -10,10 +10,6 @@
 namespace hexaplan::costmodel {
 namespace {
 
-Bytes working_set(const TensorLedger& transients) {
-  return sum_alive(transients, kBackward).allocated();
-}
-
 /// Streams that the host, running ahead, leaves to collectives of their own stream in one layer's forward.
 Bytes unreclaimed_streams(const Scenario& sc, const LocalDims& dims) {
   if (!sc.layout.sp) return {};
@@ -34,9 +30,7 @@ ActivationMemory::ActivationMemory(const Scenario& sc, const LocalDims& dims,
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (!used[c]) continue;
     ClassPart& part = classes_[c];
-    append_layer(sc, dims, layer_class_at(static_cast<int>(c)), part);
-    part.working_set = working_set(part.transients.ledger);
-    part.recompute_working_set = working_set(part.recompute_transients.ledger);
+    append_layer(sc, dims, layer_class_at(sc.model, static_cast<int>(c)), part);
   }
   append_stream_buffers(sc, dims, streams_.ledger);
   append_receive_buffers(sc, dims, receives_.ledger);
@@ -55,15 +49,22 @@ ActivationMemory::ActivationMemory(const Scenario& sc, const LocalDims& dims,
 void ActivationMemory::append_layer(const Scenario& sc, const LocalDims& dims, LayerClass kind,
                                     ClassPart& part) const {
   append_checkpoint_entry(sc, dims, kind, 1, part.checkpoint.ledger);
+  program::append_kept_before_layer(sc, dims, kind, true, part.checkpoint.ledger);
+  program::append_kept_before_layer(sc, dims, kind, false, part.saved.ledger);
   if (described_) {
     program::append_kept_values(sc, dims, kind, part.saved.ledger);
   } else {
     append_saved_entries(sc, dims, kind, 1, part.saved.ledger);
   }
-  for (const bool recomputed : {false, true}) {
-    TensorLedger& out = (recomputed ? part.recompute_transients : part.transients).ledger;
-    described_ ? program::append_working_sets(sc, dims, kind, recomputed, out)
-               : append_layer_transients(sc, dims, kind, recomputed, out);
+  for (const std::size_t recomputed : {std::size_t{0}, std::size_t{1}}) {
+    TensorLedger out;
+    described_ ? program::append_working_sets(sc, dims, kind, recomputed != 0, out)
+               : append_layer_transients(sc, dims, kind, recomputed != 0, out);
+    for (const TensorEntry& entry : out) {
+      WorkingSet& set = ((entry.alive & kForward) != 0 ? part.forward : part.backward)[recomputed];
+      set.part.ledger.push_back(entry);
+      set.size += entry.size();
+    }
   }
 }
 
@@ -72,8 +73,10 @@ void ActivationMemory::sum() {
   for (ClassPart& part : classes_) {
     sum_part(part.saved);
     sum_part(part.checkpoint);
-    sum_part(part.transients);
-    sum_part(part.recompute_transients);
+    for (const std::size_t recomputed : {std::size_t{0}, std::size_t{1}}) {
+      sum_part(part.forward[recomputed].part);
+      sum_part(part.backward[recomputed].part);
+    }
   }
   sum_part(loss_);
   sum_part(streams_);
@@ -83,19 +86,17 @@ void ActivationMemory::sum() {
 }
 
 /// Only one layer runs at a time: the class with the largest working set binds.
-const ActivationMemory::Part* ActivationMemory::largest_transients(const StagePlan& stage) const {
+const ActivationMemory::Part* ActivationMemory::largest(const StagePlan& stage,
+                                                        std::array<WorkingSet, 2> ClassPart::*pass) const {
   // Where a layer that keeps everything runs backward first, that is when most is alive.
-  const bool recomputed = described_ ? stage.recomputed == stage.total_layers() : stage.recomputed > 0;
-  const Part* largest = nullptr;
-  Bytes most;
+  const bool all = stage.recomputed == stage.total_layers();
+  const std::size_t recomputed = (described_ ? all : stage.recomputed > 0) ? 1 : 0;
+  const WorkingSet* largest = nullptr;
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
-    if (stage.layers[c] == 0) continue;
-    const Bytes bytes = recomputed ? classes_[c].recompute_working_set : classes_[c].working_set;
-    if (largest != nullptr && bytes <= most) continue;
-    largest = recomputed ? &classes_[c].recompute_transients : &classes_[c].transients;
-    most = bytes;
+    const WorkingSet& set = (classes_[c].*pass)[recomputed];
+    if (stage.layers[c] > 0 && (largest == nullptr || set.size > largest->size)) largest = &set;
   }
-  return largest;
+  return largest != nullptr ? &largest->part : nullptr;
 }
 
 LiveLoad ActivationMemory::load(const StagePlan& stage, double in_flight) const {
@@ -111,7 +112,7 @@ Bytes ActivationMemory::offloaded(const StagePlan& stage, double in_flight) cons
   Bytes sum;
   if ((offload_.offload & kOffloadActivations) == 0) return sum;
   visit_kept(stage, in_flight, [&](const Part& part, double copies) {
-    for (const TensorEntry& entry : part.ledger) sum += entry.size() * (copies - resident(stage, copies));
+    sum += size_of(part.ledger) * (copies - resident(stage, copies));
   });
   return sum;
 }

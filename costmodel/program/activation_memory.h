@@ -44,12 +44,15 @@ class ActivationMemory {
     TensorLedger ledger;
     LiveLoad load;
   };
+  struct WorkingSet {
+    Part part;
+    Bytes size;
+  };
   struct ClassPart {
     Part saved;       // one layer, one micro-batch
     Part checkpoint;  // … fully recomputed
-    Part transients;  // the largest working set …
-    Part recompute_transients;
-    Bytes working_set, recompute_working_set;  // … at kBackward
+    // Of its forward and its backward, without and with recomputation.
+    std::array<WorkingSet, 2> forward, backward;
   };
   /// Copies of one layer's kept activations on the device, of `copies` = layers × micro-batches in flight on
   /// `stage`. Offloaded ones leave for host memory while the next layer runs: two layers' are there at once.
@@ -58,7 +61,8 @@ class ActivationMemory {
     return copies - leaving + std::min(leaving, 2.0);
   }
   void append_layer(const Scenario& scenario, const LocalDims& dims, LayerClass kind, ClassPart& part) const;
-  [[nodiscard]] const Part* largest_transients(const StagePlan& stage) const;
+  /// The largest working set of a pass among the classes of the stage; nullptr without layers.
+  [[nodiscard]] const Part* largest(const StagePlan& stage, std::array<WorkingSet, 2> ClassPart::*pass) const;
 
   /// Calls `visit(part, copies)` for what layers keep, on the device or offloaded.
   template <class Visitor>
@@ -77,7 +81,9 @@ class ActivationMemory {
   void visit_parts(const StagePlan& stage, double in_flight, const Visitor& visit) const {
     visit_kept(stage, in_flight,
                [&](const Part& part, double copies) { visit(part, resident(stage, copies)); });
-    if (const Part* transients = largest_transients(stage)) visit(*transients, 1.0);
+    for (const auto pass : {&ClassPart::forward, &ClassPart::backward}) {
+      if (const Part* transients = largest(stage, pass)) visit(*transients, 1.0);
+    }
     if (stage.head > 0) visit(loss_, stage.head);
     visit(streams_, 1.0);
     visit(receives_, 1.0);

@@ -39,11 +39,14 @@ bool shares_buffers(const Program& p, const Techniques& t) {
 bool buffers_gradients(const Program& p, const Techniques& t) {
   return p.part == Part::Layer && t.buffers_weight_gradients;
 }
+/// A multi-token-prediction module is recomputed as a whole, with its layer
+/// (NVIDIA/Megatron-LM megatron/core/transformer/multi_token_prediction.py, _checkpointed_forward).
 bool recomputes(const Program& p, const Techniques& t) {
-  return p.part == Part::Layer && t.recomputed != Recomputed::Nothing;
+  return (p.part == Part::Layer && t.recomputed != Recomputed::Nothing) ||
+         (p.part == Part::Mtp && t.recomputed == Recomputed::Everything);
 }
 bool splits(const Program& p, const Techniques& t) {
-  return p.part == Part::Layer && t.splits_backward;
+  return (p.part == Part::Layer || p.part == Part::Mtp) && t.splits_backward;
 }
 
 // The order matters. What cuts the model comes before differentiation, so that backward collectives follow

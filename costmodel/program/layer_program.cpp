@@ -280,8 +280,9 @@ Program forward_layer(const ModelSpec& m, LayerClass kind) {
   return b.take(x, behind(Site::Norm2, out, Parameter::Norm2Weight, Parameter::Norm2Bias));
 }
 
-Program forward_embedding(const ModelSpec& m) {
-  ForwardBuilder b{m, Part::Embedding};
+namespace {
+
+ValueId embed(ForwardBuilder& b, const ModelSpec& m) {
   ValueId out = b.emit(Site::EmbeddingLookup, Kind::Lookup, {}, Tensor::LayerOutput, kHiddenStates);
   b.weigh({Width::Vocab, Width::Hidden, Split::Row, Parameter::EmbeddingWordWeight});
   out = b.scale(Site::EmbeddingScale, m.embedding_multiplier, out);
@@ -294,7 +295,29 @@ Program forward_embedding(const ModelSpec& m) {
   if (m.embedding_norm)
     out = b.norm(Site::EmbeddingNorm, out, Parameter::EmbeddingNormWeight, Parameter::EmbeddingNormBias,
                  Tensor::LayerOutput);
+  return out;
+}
+
+}  // namespace
+
+Program forward_embedding(const ModelSpec& m) {
+  ForwardBuilder b{m, Part::Embedding};
+  const ValueId out = embed(b, m);
   return b.take(kNone, out);
+}
+
+Program forward_mtp(const ModelSpec& m) {
+  ForwardBuilder b{m, Part::Mtp};
+  const ValueId x = b.input(Tensor::LayerOutput, kHiddenStates);
+  const ValueId next = b.norm(Site::MtpEmbeddingNorm, embed(b, m), Parameter::MtpEmbeddingNormWeight,
+                              Parameter::MtpEmbeddingNormBias);
+  const ValueId here =
+      b.norm(Site::MtpHiddenNorm, x, Parameter::MtpHiddenNormWeight, Parameter::MtpHiddenNormBias);
+  const Weight half{Width::HiddenShare, Width::Hidden, Split::Column, Parameter::MtpProjectionWeight};
+  const Shape columns = tokens(Width::HiddenShare);
+  const ValueId of_next = b.matmul(Site::MtpEmbeddingProjection, next, Tensor::LayerInput, columns, half);
+  const ValueId of_here = b.matmul(Site::MtpHiddenProjection, here, Tensor::LayerInput, columns, half);
+  return b.take(x, b.emit(Site::MtpSum, Kind::Add, {of_next, of_here}, Tensor::LayerInput, columns));
 }
 
 Program forward_head(const ModelSpec& m, bool fused_loss) {

@@ -10,6 +10,10 @@ namespace hexaplan::costmodel::program {
 [[nodiscard]] Program forward_layer(const ModelSpec& model, LayerClass kind);
 /// The table look-up.
 [[nodiscard]] Program forward_embedding(const ModelSpec& model);
+/// What a multi-token-prediction module makes of the hidden states before it and of the next tokens'
+/// embeddings, for a layer of its own: both normalised, side by side, through the projection 2h -> h, whose
+/// halves are products of their own here. [arXiv:2412.19437 §2.2, equation 21]
+[[nodiscard]] Program forward_mtp(const ModelSpec& model);
 /// Final norm, output layer and loss. `fused_loss`: the gradient overwrites the logits while the loss is
 /// made (Liger, arXiv:2410.10989 §3.2); otherwise it is a tensor of its own.
 [[nodiscard]] Program forward_head(const ModelSpec& model, bool fused_loss);

@@ -11,7 +11,7 @@ namespace hexaplan::costmodel::program {
 
 /// Parts of a layer or of an end of the model that tensor parallelism enters and leaves as one, or that run
 /// one after the other in backward.
-enum class Block : std::uint8_t { Embedding, Attention, Mlp, Router, Experts, Shared, Head, Count };
+enum class Block : std::uint8_t { Embedding, Attention, Mlp, Router, Experts, Shared, Head, Mtp, Count };
 
 /// Where in the model an operation stands: what reports, timings and `--recompute modules=` name.
 enum class Site : std::uint8_t {
@@ -89,6 +89,13 @@ enum class Site : std::uint8_t {
   LogitCap,
   Loss,
   LossReduce,
+  MtpEmbeddingNorm,
+  MtpHiddenNorm,
+  MtpEnter,
+  MtpEmbeddingProjection,
+  MtpHiddenProjection,
+  MtpSum,
+  MtpLeave,
   Gradients,  // sums of the gradients of a value that several operations read
   Count
 };
@@ -177,6 +184,13 @@ inline constexpr std::array<SiteRow, position(Site::Count)> kSites{{
     {Site::LogitCap, "head.logit_cap", Block::Head},
     {Site::Loss, "loss.cross_entropy", Block::Head},
     {Site::LossReduce, "loss.reduce", Block::Head},
+    {Site::MtpEmbeddingNorm, "mtp.norm", Block::Mtp},
+    {Site::MtpHiddenNorm, "mtp.norm", Block::Mtp},
+    {Site::MtpEnter, "mtp.enter_tp", Block::Mtp},
+    {Site::MtpEmbeddingProjection, "mtp.projection", Block::Mtp},
+    {Site::MtpHiddenProjection, "mtp.projection", Block::Mtp},
+    {Site::MtpSum, "mtp.projection", Block::Mtp},
+    {Site::MtpLeave, "mtp.leave_tp", Block::Mtp},
     {Site::Gradients, "gradients", Block::Mlp},
 }};
 static_assert(lists_in_order(kSites, position(Site::Count)));

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "costmodel/program/replay_memory.h"
+#include "costmodel/spec/stage_plan.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -67,8 +68,6 @@ constexpr KnobRow kNotModelled[] = {
      },
      "the sum over tensor-parallel ranks that norms of whole query and key rows take: two numbers of each "
      "token and layer"},
-    {"multi-token prediction", [](const Scenario& s) { return s.model.mtp_layers > 0; },
-     "memory and time of its modules: each one more layer and one more loss on the last stage"},
     {"recompute with a split backward", splits_backward_of_recomputed_layers,
      "memory of both factors of every weight gradient that waits for its pass (arXiv:2401.10241 section 2): "
      "the layers' inputs alone are counted"},
@@ -160,6 +159,8 @@ constexpr KnobRow kWithoutEffect[] = {
     {"offload_device nvme",
      [](const Scenario& s) { return s.recipe.offload_device == OffloadDevice::Nvme && !offloads_states(s); },
      "neither optimizer states nor parameters are offloaded"},
+    {"multi-token prediction", [](const Scenario& s) { return s.model.mtp_layers > mtp_modules(s); },
+     "the framework trains the main model without these modules"},
     {"hpz", [](const Scenario& s) { return s.layout.sharding.hpz > 0 && !zero_plus_plus_applies(s); },
      "ZeRO++ works on ZeRO-3"},
     {"qwz",

@@ -39,6 +39,7 @@ enum class Width : std::uint8_t {
   One,
   Two,
   Hidden,
+  HiddenShare,  // columns of one tensor-parallel rank
   QueryKeyValue,
   QueryKey,
   Query,
@@ -303,7 +304,12 @@ struct Op {
 };
 
 /// Which part of the model a program describes.
-enum class Part : std::uint8_t { Layer, Embedding, Head };
+enum class Part : std::uint8_t {
+  Layer,
+  Embedding,
+  Head,
+  Mtp,  // what comes before the layer of a multi-token-prediction module
+};
 
 /// Operations in execution order: forward, backward, then weight gradients that were put off.
 struct Program {

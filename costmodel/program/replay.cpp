@@ -203,16 +203,27 @@ void StepReplay::prepare_ends() {
   if (copies_embedding(sc_)) tied_copy_ = unit_of(end_unit(sc_, UnitRole::TiedCopy));
 }
 
+/// A multi-token-prediction module is one with what precedes its layer.
+FoldedPhases StepReplay::folded_layer(LayerClass kind, const Techniques& t) const {
+  FoldedPhases layer = folded(Part::Layer, kind, t);
+  if (!kind.mtp) return layer;
+  FoldedPhases module = folded(Part::Mtp, kind, t);
+  module[0].then(layer[0]);
+  for (const std::size_t phase : {std::size_t{1}, std::size_t{2}})
+    module[phase] = layer[phase].then(module[phase]);
+  return module;
+}
+
 StepReplay::Layer& StepReplay::layer_of(LayerClass kind, bool recomputed) {
-  Layer& layer = layers_[(kind.moe ? 2U : 0U) + (recomputed ? 1U : 0U)];
+  Layer& layer = layers_[(kind.mtp ? 4U : 0U) + (kind.moe ? 2U : 0U) + (recomputed ? 1U : 0U)];
   if (layer.compiled) return layer;
   layer.compiled = true;
   Techniques t = techniques_of(sc_, recomputed);
-  layer.whole = folded(Part::Layer, kind, t);
+  layer.whole = folded_layer(kind, t);
   layer.split = layer.whole;
   if (splits_backward(sc_.layout.schedule)) {
     t.splits_backward = true;
-    layer.split = folded(Part::Layer, kind, t);
+    layer.split = folded_layer(kind, t);
   }
   layer.unit = unit_of(layer_unit(sc_, kind));
   return layer;
@@ -231,6 +242,8 @@ StepReplay::ChunkPlan StepReplay::plan_chunk(StageChunk at, int& recomputed) {
     plan.layers.push_back(&layer_of(class_of_layer(sc_.model, number++), recomputed-- > 0));
   if (plan.first) plan.owned.push_back(&embedding_);
   if (!plan.last) return plan;
+  for (int i = 0; i < mtp_modules(sc_); ++i)
+    plan.layers.push_back(&layer_of(layer_class_at(sc_.model, kMtpClass), recomputed-- > 0));
   plan.owned.push_back(&head_);
   plan.of_head.push_back(&head_);
   if (copies_embedding(sc_)) {

@@ -72,6 +72,7 @@ class StepReplay {
   template <class OnPart, class OnTask>
   void walk(int stage, const OnPart& part, const OnTask& done) const;
   Layer& layer_of(LayerClass kind, bool recomputed);
+  [[nodiscard]] FoldedPhases folded_layer(LayerClass kind, const Techniques& techniques) const;
   void prepare_ends();
   [[nodiscard]] FoldedPhases ruled_head() const;
   [[nodiscard]] FoldedPhases folded(Part part, LayerClass kind, const Techniques& techniques) const;
@@ -86,7 +87,7 @@ class StepReplay {
   Sizes sizes_;
   StateTypes types_;
   std::span<const PassRow> passes_;
-  std::array<Layer, 4> layers_;  // by (MoE, recomputed)
+  std::array<Layer, 8> layers_;  // by (multi-token prediction, MoE, recomputed)
   FoldedPhases embedding_phases_{}, head_phases_{};
   Unit embedding_, head_, tied_copy_;
   double hidden_states_;  // bytes

@@ -1,5 +1,6 @@
 #include "costmodel/program/sizes.h"
 
+#include "costmodel/units/ceil_div.h"
 #include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel::program {
@@ -66,6 +67,7 @@ Sizes sizes_of(const Scenario& sc, const LocalDims& d) {
   set(Width::One, 1);
   set(Width::Two, 2);
   set(Width::Hidden, d.hidden);
+  set(Width::HiddenShare, ceil_div(d.hidden, sc.layout.tp));
   set(Width::GateUp, d.mlp_up);
   set(Width::Activation, d.mlp_act);
   set(Width::Vocab, d.vocab);

@@ -4,6 +4,9 @@
 #include <array>
 #include <cmath>
 
+#include "costmodel/memory/layer_ledger.h"
+#include "costmodel/memory/saved_tensors.h"
+
 namespace hexaplan::costmodel::program {
 namespace {
 
@@ -11,29 +14,20 @@ struct Gap {
   std::string_view what;
   bool (*asked)(const Scenario&);
 };
-SavedRule rule_of(const Scenario& sc, Saved tensor) {
-  return sc.framework.saved[static_cast<std::size_t>(tensor)];
-}
-/// Of a norm: PyTorch's own layer_norm is one kernel, which keeps its input once.
-SavedRule norm_rule(const Scenario& sc, Saved tensor) {
-  const SavedRule rule = rule_of(sc, tensor);
-  return sc.model.norm == NormKind::Layer ? SavedRule{.compute = std::min(1.0, rule.compute + rule.fp32)}
-                                          : rule;
-}
 KeptCopies copies_of(const SavedRule& rule) {
   return {.compute = static_cast<std::uint8_t>(rule.compute), .fp32 = static_cast<std::uint8_t>(rule.fp32)};
 }
 
 Keeping keeping_of(const Scenario& sc) {
   if (sc.framework.explicit_step) return {};  // what backward reads, queries, keys and values in one buffer
-  Keeping k{.norm_input = copies_of(norm_rule(sc, Saved::NormInput)),
-            .norm_output = copies_of(norm_rule(sc, Saved::NormOutput)),
-            .query_key_norm_input = copies_of(rule_of(sc, Saved::QkNormInput)),
-            .attention_output = copies_of(rule_of(sc, Saved::AttentionOutput)),
-            .layer_output = copies_of(rule_of(sc, Saved::LayerOutput)).compute,
-            .repeats_keys = rule_of(sc, Saved::RepeatedKeyValue).compute > 0,
-            .gate_activation = rule_of(sc, Saved::ActivationInner).compute > 0,
-            .expert_output = rule_of(sc, Saved::ExpertOutput).compute > 0};
+  Keeping k{.norm_input = copies_of(saved_rule(sc, Saved::NormInput)),
+            .norm_output = copies_of(saved_rule(sc, Saved::NormOutput)),
+            .query_key_norm_input = copies_of(saved_rule(sc, Saved::QkNormInput)),
+            .attention_output = copies_of(saved_rule(sc, Saved::AttentionOutput)),
+            .layer_output = copies_of(saved_rule(sc, Saved::LayerOutput)).compute,
+            .repeats_keys = saved_rule(sc, Saved::RepeatedKeyValue).compute > 0,
+            .gate_activation = saved_rule(sc, Saved::ActivationInner).compute > 0,
+            .expert_output = saved_rule(sc, Saved::ExpertOutput).compute > 0};
   k.query_key_norm_input.apart = true;
   return k;
 }
@@ -73,6 +67,10 @@ constexpr std::array kSayable{
     SayableRow{Saved::SharedGateUp, kOnce, kOnce},
     SayableRow{Saved::SharedActivation, kOnce, kOnce},
     SayableRow{Saved::LayerOutput, {}, {.compute = 2}},
+    SayableRow{Saved::KeyValueUp},
+    SayableRow{Saved::RouterInput},
+    SayableRow{Saved::ExpertInner},
+    SayableRow{Saved::SharedInner},
 };
 
 bool lies_between(double copies, double least, double most) {
@@ -83,21 +81,22 @@ bool lies_between(double copies, double least, double most) {
 bool keeps_the_unsayable(const Scenario& sc) {
   if (sc.framework.explicit_step) return false;
   const auto unsayable = [&](const SayableRow& row) {
-    const SavedRule rule = rule_of(sc, row.id);
+    const SavedRule rule = saved_rule(sc, row.id);
     return rule.byte != 0 || !lies_between(rule.compute, row.least.compute, row.most.compute) ||
            !lies_between(rule.fp32, row.least.fp32, row.most.fp32);
   };
-  const bool keys = rule_of(sc, Saved::Key).compute > 0, values = rule_of(sc, Saved::Value).compute > 0;
-  const bool repeated = rule_of(sc, Saved::RepeatedKeyValue).compute > 0;
-  const SavedRule norm_input = rule_of(sc, Saved::NormInput);
+  const bool keys = saved_rule(sc, Saved::Key).compute > 0, values = saved_rule(sc, Saved::Value).compute > 0;
+  const bool repeated = saved_rule(sc, Saved::RepeatedKeyValue).compute > 0;
+  const SavedRule norm_input = saved_rule(sc, Saved::NormInput);
   // A further copy of a gathered input would be gathered, too.
-  if (sc.framework.gather_saved_inputs && rule_of(sc, Saved::NormOutput) != kOnce) return true;
+  if (sc.framework.gather_saved_inputs && saved_rule(sc, Saved::NormOutput) != kOnce) return true;
   return std::ranges::any_of(kSayable, unsayable) || keys != values || keys == repeated ||
          norm_input.compute + norm_input.fp32 == 0 || (repeated && sc.layout.cp > 1);
 }
 
 /// What scenarios can say and the program does not describe yet.
 constexpr std::array kGaps{
+    Gap{"autocast", casts_automatically},
     Gap{"dropout", [](const Scenario& s) { return s.recipe.dropout > 0; }},
     Gap{"attention that stores its scores",
         [](const Scenario& s) { return s.recipe.attention != AttentionKernel::Flash; }},
@@ -111,7 +110,6 @@ constexpr std::array kGaps{
     Gap{"norms written out", [](const Scenario& s) { return !s.recipe.fused_norm; }},
     Gap{"a block without a norm before its MLP",
         [](const Scenario& s) { return s.model.norms_per_layer < 2 && !s.model.parallel_residual; }},
-    Gap{"multi-token prediction", [](const Scenario& s) { return s.model.mtp_layers > 0; }},
     Gap{"uneven routing",
         [](const Scenario& s) {
           return s.recipe.routing.imbalance != 1 || s.recipe.routing.capacity_factor > 0;

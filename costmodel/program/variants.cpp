@@ -13,6 +13,8 @@ Program forward_of(const Scenario& sc, Part part, LayerClass kind) {
       return forward_embedding(sc.model);
     case Part::Head:
       return forward_head(sc.model, fuses_cross_entropy(sc));
+    case Part::Mtp:
+      return forward_mtp(sc.model);
     case Part::Layer:
       break;
   }

@@ -30,12 +30,10 @@ const Variant& layer_of(const Scenario& sc, LayerClass kind, bool recomputed) {
   return variant_of(sc, Part::Layer, kind, techniques_of(sc, recomputed));
 }
 
-}  // namespace
-
-void append_kept_values(const Scenario& sc, const LocalDims& dims, LayerClass kind, TensorLedger& out) {
+void append_kept_of(const Variant& part, const Scenario& sc, const LocalDims& dims, LayerClass kind,
+                    TensorLedger& out) {
   const std::size_t first = out.size();
-  const Variant& layer = layer_of(sc, kind, false);
-  for (const KeptValue& value : kept_values(layer.program, layer.lives, sizes_of(sc, dims))) {
+  for (const KeptValue& value : kept_values(part.program, part.lives, sizes_of(sc, dims))) {
     const DType type = dtype_of(value.type, sc);
     const double elements = value.bytes.value() / bytes_per_element(type);
     const auto same = [&](const TensorEntry& e) {
@@ -57,6 +55,18 @@ void append_kept_values(const Scenario& sc, const LocalDims& dims, LayerClass ki
   }
 }
 
+}  // namespace
+
+void append_kept_values(const Scenario& sc, const LocalDims& dims, LayerClass kind, TensorLedger& out) {
+  append_kept_of(layer_of(sc, kind, false), sc, dims, kind, out);
+}
+
+void append_kept_before_layer(const Scenario& sc, const LocalDims& dims, LayerClass kind, bool recomputed,
+                              TensorLedger& out) {
+  if (kind.mtp)
+    append_kept_of(variant_of(sc, Part::Mtp, {}, techniques_of(sc, recomputed)), sc, dims, kind, out);
+}
+
 void append_working_sets(const Scenario& sc, const LocalDims& dims, LayerClass kind, bool recomputed,
                          TensorLedger& out) {
   const Sizes sizes = sizes_of(sc, dims);
@@ -66,9 +76,11 @@ void append_working_sets(const Scenario& sc, const LocalDims& dims, LayerClass k
   const double input = sizes.bytes(kHiddenStates);
   const PassBytes &forward = phases[0].highest(), &backward = phases[1].highest();
   LedgerRows append{out, index_of(kind)};
-  append.bytes("forward.working_set", TensorKind::Transient, input + forward.transient, kForward);
-  // What backward has consumed makes room for what it makes.
   const bool apart = sc.framework.explicit_step;
+  // What is dropped for recomputation is there while forward runs.
+  const double dropped = apart ? 0 : std::max(0.0, forward.activations - phases[0].net().activations);
+  append.bytes("forward.working_set", TensorKind::Transient, input + forward.transient + dropped, kForward);
+  // What backward has consumed makes room for what it makes.
   const double made = backward.transient + (apart ? 0 : backward.activations);
   append.bytes("backward.working_set", TensorKind::Transient, input + made, kBackward);
   append.bytes("backward.consumed", TensorKind::Activation, apart ? backward.activations : 0, kBackward);

@@ -11,6 +11,9 @@ namespace hexaplan::costmodel::program {
 
 /// What a layer keeps between forward and backward, one row per tensor.
 void append_kept_values(const Scenario& scenario, const LocalDims& dims, LayerClass kind, TensorLedger& out);
+/// … and what a multi-token-prediction module keeps of the way to its layer; nothing of other classes.
+void append_kept_before_layer(const Scenario& scenario, const LocalDims& dims, LayerClass kind,
+                              bool recomputed, TensorLedger& out);
 /// Working sets of one layer's passes. Backward has consumed some of what was kept when it needs most: a row
 /// below zero.
 void append_working_sets(const Scenario& scenario, const LocalDims& dims, LayerClass kind, bool recomputed,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <utility>
 
 namespace hexaplan::costmodel {
@@ -79,6 +80,25 @@ Seconds pipeline_time(const Schedule& schedule, const std::vector<ChunkSeconds>&
     time = next_step(clock.now(), begin);
   }
   return time;
+}
+
+Seconds pipeline_time(ScheduleKind kind, int stages, int microbatches, int chunks,
+                      const std::vector<ChunkSeconds>& seconds) {
+  constexpr int first_periods = 4;  // until the pipeline is full; more where stages are too unequal for that
+  constexpr double rounding = 1e-10;
+  const auto time_of = [&](int count) {
+    return pipeline_time(make_schedule(kind, stages, count, chunks), seconds);
+  };
+  const int period = 2 * stages;
+  for (int periods = first_periods; 4 * (periods + 2) * period < microbatches; periods *= 2) {
+    const int least = periods * period + microbatches % period;
+    const Seconds first = time_of(least), second = time_of(least + period),
+                  third = time_of(least + 2 * period);
+    const Seconds growth = third - second, before = second - first;
+    if (std::abs((growth - before).value()) > rounding * third.value()) continue;
+    return third + growth * (static_cast<double>(microbatches - least) / period - 2);
+  }
+  return time_of(microbatches);
 }
 
 }  // namespace hexaplan::costmodel

@@ -153,4 +153,10 @@ struct ChunkSeconds {
 /// (those of make_schedule never do).  [docs/formulas.md#S3]
 [[nodiscard]] Seconds pipeline_time(const Schedule& schedule, const std::vector<ChunkSeconds>& chunks);
 
+/// The same of the order that make_schedule gives. An order repeats itself once the pipeline is full, and so
+/// grows by the same time with every further 2·`stages` micro-batches: a long one is continued from three
+/// short ones whose times grow evenly.  [docs/formulas.md#S3]
+[[nodiscard]] Seconds pipeline_time(ScheduleKind kind, int stages, int microbatches, int chunks,
+                                    const std::vector<ChunkSeconds>& seconds);
+
 }  // namespace hexaplan::costmodel

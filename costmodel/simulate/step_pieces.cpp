@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "costmodel/memory/layer_ledger.h"
 #include "costmodel/spec/local_dims.h"
 #include "costmodel/step/layer_cost.h"
 #include "costmodel/step/stage_parameters.h"
@@ -51,10 +52,10 @@ class ChunkPricer {
                        .head_backward = prices_.head.backward.total() * chunk.head};
     pieces.backward_input.compute -= cost.weight_gradient;
     const bool offloads = offloaded_update(sc_.recipe) > 0;
-    if (!gathers_by_layer(sc_) && !offloads) return pieces;
+    if (!gathers_layers(sc_) && !offloads) return pieces;
     const StageTransfers own = transfers(chunk);
     if (offloads) pieces.scatter_wait = StepCombiner::offload_wait(stage_totals(totals_, chunk, rerun), own);
-    if (!gathers_by_layer(sc_)) return pieces;
+    if (!gathers_layers(sc_)) return pieces;
     const ShardedWait wait = combiner_.sharded_wait(totals_, chunk, rerun, own);
     pieces.gather_wait = wait.forward;
     pieces.scatter_wait += wait.backward;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "costmodel/spec/attention_library.h"
 #include "costmodel/spec/dtype.h"
@@ -44,8 +45,15 @@ enum class Saved : std::uint8_t {
   SharedGateUp,      // tokens·2f_s, cut by TP
   SharedActivation,  // tokens·f_s
   LayerOutput,       // further copies of the residual stream      tokens·h, cut by SP
+  KeyValueUp,     // MLA: keys and values as the up-projection makes them  tokens·a·(d_nope+d_v), cut by TP
+  RouterInput,    // what the router casts                      tokens·h
+  ExpertInner,    // act(gate) of experts, beside the product   tokens'·f_e, gated only
+  SharedInner,    // … of shared experts                        tokens·f_s, cut by TP, gated only
+  AdapterInput,   // inputs of the adapted linear layers, each its own copy
+  AdapterHidden,  // what LoRA's first matrices make            tokens·r per adapted layer
+  ScaledOutput,   // what IA³ scales: keys, values              tokens·(g·d + g·d_v)
 };
-inline constexpr int kSavedCount = 29;
+inline constexpr int kSavedCount = 36;
 
 /// How often one saved tensor is kept, by dtype. All zero: not kept.
 struct SavedRule {
@@ -53,6 +61,31 @@ struct SavedRule {
   double fp32 = 0;     // copies in fp32
   double byte = 0;     // copies of one byte (masks, fp8)
   friend bool operator==(const SavedRule&, const SavedRule&) = default;
+};
+
+/// What decides about what the same framework keeps. A scenario may be several of them.
+enum class SavedCase : std::uint8_t {
+  Autocast,         // 16-bit operations on fp32 parameters
+  NotCompiled,      // the recipe says that layers run operation by operation
+  StoredScores,     // attention that is not fused
+  CappedScores,     // … and cuts its scores by tanh
+  Adapters,         // frozen weights
+  ScalingAdapters,  // … IA³
+  OffsetNorms,      // norms multiply by 1 + weight, in fp32 (Gemma)
+  NormsBehind,      // norms behind the branches alone, multiplied in fp32 (OLMo-2)
+  Latent,           // MLA
+  SigmoidRouter,    // of DeepSeek-V3's kind: in fp32 from its input on
+  Ungated,          // two matrices in the MLP
+  ComposedGelu,     // … and GELU by tanh, composed of single operations (gelu_new)
+};
+inline constexpr int kSavedCases = 12;
+
+/// A rule that replaces the profile's own where the scenario is all of `cases` (bits by SavedCase).
+struct SavedOverride {
+  std::uint16_t cases = 0;
+  Saved tensor = Saved::NormInput;
+  SavedRule rule;
+  friend bool operator==(const SavedOverride&, const SavedOverride&) = default;
 };
 
 /// Memory-bound steps of a layer, by what they do. `kTraffic` (program/steps.cpp) says which
@@ -100,6 +133,7 @@ struct FrameworkAbilities {
   bool tensor = true;    // tensor parallelism
   bool sequence = true;  // … with Megatron sequence parallelism
   bool experts = true;   // expert parallelism
+  bool mtp = true;       // multi-token-prediction modules; others train the main model alone
   std::uint16_t schedules = 1U << static_cast<unsigned>(ScheduleKind::OneFOneB) |
                             1U << static_cast<unsigned>(ScheduleKind::Interleaved);  // 0: no pipelines
   std::uint8_t contexts = 0b111;    // bits by ContextKind; 0: no context parallelism
@@ -138,6 +172,10 @@ struct FrameworkProfile {
 
   // --- activations ---
   std::array<SavedRule, kSavedCount> saved{};
+  std::vector<SavedOverride> saved_when;  // the last one that applies wins
+  /// fp32 parameters are cast to 16 bits operation by operation (torch.autocast), and the casts kept; false:
+  /// gathered in 16 bits, or never cast.
+  bool autocasts = false;
   double quantized_input_bytes = 1;  // fp8/fp4: bytes per element of a saved GEMM input
   bool gather_saved_inputs = false;  // with SP, linear inputs are kept gathered over TP
   /// Adapters sit at the attention projections only (the default of Hugging Face PEFT and lit-gpt): inputs of
@@ -164,14 +202,20 @@ struct FrameworkProfile {
   double gradient_bucket_elements = 0;     // per data-parallel bucket, fixed part
   double gradient_bucket_per_rank = 0;     // … plus this × dp (Megatron: max(40e6, 1e6·dp))
   bool contiguous_gradient_buffer = true;  // buckets are views: no further memory
-  double gather_prefetch_layers = 1;       // ZeRO-3/FSDP: unsharded layers alive beside the current one
-  double gather_live_elements = 0;         // … at least so many elements (DeepSpeed max_live_parameters)
-  double gather_bucket_elements = 0;       // DeepSpeed all-gather bucket
-  DType gather_dtype = DType::Bf16;        // parameters travel in it
-  DType reduce_dtype = DType::Fp32;        // gradients travel in it, unless the recipe says otherwise
+  /// Between replicas that shard nothing, buckets for all gradients stay for the whole run (PyTorch's DDP).
+  bool replicas_keep_buckets = false;
+  bool gradients_view_buckets = false;  // … and gradients are views of them (gradient_as_bucket_view)
+  double gather_prefetch_layers = 1;    // ZeRO-3/FSDP: unsharded layers alive beside the current one
+  double gather_live_elements = 0;      // … at least so many elements (DeepSpeed max_live_parameters)
+  double gather_bucket_elements = 0;    // DeepSpeed all-gather bucket
+  DType gather_dtype = DType::Bf16;     // parameters travel in it
+  DType reduce_dtype = DType::Fp32;     // gradients travel in it, unless the recipe says otherwise
   /// False: ZeRO-3 keeps gathered parameters until backward (ZeRO-2 traffic).
   bool reshard_after_forward = true;
   bool gather_ends_for_whole_step = false;  // embedding and head form the root group and stay gathered
+  /// Tensor parallelism: the gradient of the embedding's rows is made over the whole vocabulary before it is
+  /// cut (DTensor).
+  bool whole_embedding_gradient = false;
   /// Bytes per local parameter, alive during the step, where gradients have 16 bits: their fp32 copy for the
   /// master parameters, and what else the step makes of them.
   double optimizer_transient_bytes = 0;

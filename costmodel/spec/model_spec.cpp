@@ -18,6 +18,13 @@ bool last_of_period(std::int64_t layer, std::int64_t period) {
 
 }  // namespace
 
+LayerClass layer_class_at(const ModelSpec& model, int index) {
+  if (index != kMtpClass) return own_class_at(index);
+  LayerClass kind = class_of_layer(model, model.layers - 1);
+  kind.mtp = true;
+  return kind;
+}
+
 LayerClass class_of_layer(const ModelSpec& model, std::int64_t layer) {
   const MoeSpec& moe = model.moe;
   const bool is_moe = model.is_moe() && layer >= moe.first_k_dense &&

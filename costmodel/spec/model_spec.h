@@ -45,7 +45,7 @@ struct AttentionSpec {
   bool qk_norm_bias = false;  // of a LayerNorm
   bool sinks = false;         // one learned logit per head that attends to nothing (gpt-oss)
   double score_width = 0;     // scores are divided by its square root; 0 = head_dim (identity)
-  double softcap = 0;         // scores are c·tanh(score/c); 0 = not (Gemma-2; identity)
+  double softcap = 0;         // scores are c·tanh(score/c); 0 = not (Gemma-2)
   double value_clip = 0;      // projections are cut to ±this; 0 = not (clip_qkv; identity)
 
   std::int64_t q_lora_rank = 0;  // Latent only; 0 = q is projected directly
@@ -73,7 +73,7 @@ struct MlpSpec {
   bool gated = true;  // three matrices (SwiGLU, GeGLU) instead of two
   bool bias = false;
   Activation activation = Activation::Silu;
-  GeluForm gelu = GeluForm::Exact;  // (identity)
+  GeluForm gelu = GeluForm::Exact;
   /// 0 = not; else gate·σ(1.702·gate)·(up + 1) with both cut at this (gpt-oss's swiglu_limit; identity).
   double clamp = 0;
   friend bool operator==(const MlpSpec&, const MlpSpec&) = default;
@@ -92,9 +92,9 @@ struct MoeSpec {
   std::int64_t period = 1;         // layer i is MoE when (i + 1) % period == 0 and i >= first_k_dense
   std::vector<int> dense_layers;   // further layers that are dense (mlp_only_layers)
 
-  RouterScore score = RouterScore::Softmax;  // (identity)
-  bool renormalise = false;                  // weights of a token's experts add up to 1 (identity)
-  double weight_factor = 1;                  // of those weights (routed_scaling_factor; identity)
+  RouterScore score = RouterScore::Softmax;
+  bool renormalise = false;  // weights of a token's experts add up to 1 (identity)
+  double weight_factor = 1;  // of those weights (routed_scaling_factor; identity)
   /// Experts stand in `groups`; a token's are of its best `top_groups` (arXiv:2405.04434 §2.2.2; identity).
   std::int64_t groups = 1, top_groups = 1;
   /// Of the balance loss beside the model's own (identity). Default: arXiv:2101.03961 §2.2.
@@ -116,7 +116,7 @@ struct ModelSpec {
   bool norm_bias = false;           // LayerNorm with bias
   bool norm_weight = true;          // OLMo's LayerNorms have neither weight nor bias
   double norm_epsilon = 1e-5;       // added to the mean square or variance (identity)
-  bool zero_centered_norm = false;  // norms multiply by 1 + weight (Gemma; identity)
+  bool zero_centered_norm = false;  // norms multiply by 1 + weight (Gemma)
   int norms_per_layer =
       2;  // 4: additional norms after attention and MLP (Gemma-2/3); 1: one shared (parallel)
   bool final_norm = true;
@@ -152,15 +152,20 @@ struct LayerClass {
   bool moe = false;
   bool windowed = false;
   bool unrotated = false;  // rotary positions of the model, but not of this layer
+  bool mtp = false;        // a multi-token-prediction module: what precedes a layer like the last, and a loss
   friend bool operator==(const LayerClass&, const LayerClass&) = default;
 };
-inline constexpr int kLayerClasses = 8;
+inline constexpr int kMtpClass = 8;  // whatever its layer is
+inline constexpr int kLayerClasses = kMtpClass + 1;
 [[nodiscard]] constexpr int index_of(LayerClass c) {
-  return (c.moe ? 1 : 0) + (c.windowed ? 2 : 0) + (c.unrotated ? 4 : 0);
+  return c.mtp ? kMtpClass : (c.moe ? 1 : 0) + (c.windowed ? 2 : 0) + (c.unrotated ? 4 : 0);
 }
-[[nodiscard]] constexpr LayerClass layer_class_at(int index) {
+/// Classes of the model's own layers. Precondition: index < kMtpClass.
+[[nodiscard]] constexpr LayerClass own_class_at(int index) {
   return {(index & 1) != 0, (index & 2) != 0, (index & 4) != 0};
 }
+/// The class at `index`; a multi-token-prediction module has a layer of the class of `model`'s last one.
+[[nodiscard]] LayerClass layer_class_at(const ModelSpec& model, int index);
 
 /// Class of layer `layer`, counted from 0.
 [[nodiscard]] LayerClass class_of_layer(const ModelSpec& model, std::int64_t layer);

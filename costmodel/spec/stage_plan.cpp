@@ -53,6 +53,17 @@ StagePlan& StagePlan::operator+=(const StagePlan& other) {
   return *this;
 }
 
+int mtp_modules(const Scenario& sc) {
+  return sc.framework.abilities.mtp ? sc.model.mtp_layers : 0;
+}
+
+void add_ends(const Scenario& sc, bool first, bool last, StagePlan& stage) {
+  if (first) stage.embedding = 1;
+  if (!last) return;
+  stage.head = 1;
+  stage.layers[kMtpClass] = mtp_modules(sc);
+}
+
 std::vector<int> chunk_layers(const Scenario& sc) {
   const int chunks = chunk_positions(sc.layout.schedule, sc.layout.pp, chunks_per_stage(sc.layout));
   const StageSplit split = sc.layout.split == StageSplit::Even ? sc.framework.even_split : sc.layout.split;
@@ -95,8 +106,8 @@ std::vector<StagePlan> plan_chunks(const Scenario& sc) {
           chunks[static_cast<std::size_t>(at.stage) * per_stage + static_cast<std::size_t>(at.chunk)];
       add_layers(sc.model, layer, counts[position], chunk);
       layer += counts[position];
-      chunk.embedding = spread ? share : position == 0 ? 1 : 0;
-      chunk.head = spread ? share : position + 1 == counts.size() ? 1 : 0;
+      add_ends(sc, position == 0, position + 1 == counts.size(), chunk);
+      if (spread) chunk.embedding = chunk.head = share;
     }
   }
   return chunks;

@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstddef>
+#include <numeric>
 #include <vector>
 
 #include "costmodel/spec/scenario.h"
@@ -15,9 +16,17 @@ struct StagePlan {
   int recomputed = 0;  // layers that keep their input alone and run their whole forward again
   int copies = 1;      // of the model that these are parts of: a micro-batch crosses one of them
   friend bool operator==(const StagePlan&, const StagePlan&) = default;
-  [[nodiscard]] int total_layers() const { return layers[0] + layers[1] + layers[2] + layers[3]; }
+  /// Multi-token-prediction modules included: each has a layer.
+  [[nodiscard]] int total_layers() const { return std::accumulate(layers.begin(), layers.end(), 0); }
+  [[nodiscard]] int mtp_modules() const { return layers[kMtpClass]; }
   StagePlan& operator+=(const StagePlan& other);
 };
+
+/// Multi-token-prediction modules that are trained: the model's, where the framework has them.
+[[nodiscard]] int mtp_modules(const Scenario& scenario);
+/// The model's ends join `stage`: the embedding where it is the first; output layer, loss and
+/// multi-token-prediction modules where it is the last.
+void add_ends(const Scenario& scenario, bool first, bool last, StagePlan& stage);
 
 /// Layers of every model chunk in model order (pp·vpp entries; pp for DualPipe).  [docs/formulas.md#S2]
 [[nodiscard]] std::vector<int> chunk_layers(const Scenario& scenario);

@@ -8,7 +8,7 @@
 
 #include "costmodel/compute/operations.h"
 #include "costmodel/parameters/parameter_tensors.h"
-#include "costmodel/schedule/schedule.h"
+#include "costmodel/schedule/in_flight.h"
 #include "costmodel/spec/rules.h"
 #include "costmodel/spec/stage_plan.h"
 #include "costmodel/step/host_memory.h"
@@ -45,9 +45,10 @@ HostLoad host_of_node(const Scenario& sc, const Estimate& estimate) {
 void fill_memory(const Scenario& sc, const Calibration& calibration, const std::vector<StagePlan>& plan,
                  Estimate& out) {
   const MemoryModel model{sc, calibration, plan};
+  const std::vector<double> all_in_flight = microbatches_in_flight(sc);
   out.stages.reserve(plan.size());
   for (int stage = 0; stage < sc.layout.pp; ++stage) {
-    const double in_flight = microbatches_in_flight(sc.layout, out.microbatches, stage);
+    const double in_flight = all_in_flight[static_cast<std::size_t>(stage)];
     out.stages.push_back(model.peak(plan[static_cast<std::size_t>(stage)], stage, in_flight));
     if (out.peak().needed < out.stages.back().needed) out.peak_stage = stage;
   }
@@ -129,7 +130,7 @@ TensorLedger build_ledger(const Scenario& sc, int stage) {
   const std::vector<StagePlan> stages = plan_stages(sc);
   return MemoryModel{sc, none, stages}.printed_ledger(
       stages[static_cast<std::size_t>(stage)], stage,
-      microbatches_in_flight(sc.layout, microbatches_per_step(sc), stage));
+      microbatches_in_flight(sc)[static_cast<std::size_t>(stage)]);
 }
 
 std::vector<Operation> layer_operations(const Scenario& sc, LayerClass kind) {

@@ -109,7 +109,7 @@ std::vector<Operation> explicit_parameter_operations(const Scenario& sc, int sta
   UnitOperations operations{sc};
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (plan.layers[c] > 0)
-      operations.append(layer_unit(sc, layer_class_at(static_cast<int>(c))), plan.layers[c], 1);
+      operations.append(layer_unit(sc, layer_class_at(sc.model, static_cast<int>(c))), plan.layers[c], 1);
   }
   const double uses = shares_embedding(sc) ? 2 : 1;
   if (plan.embedding > 0) operations.append(end_unit(sc, UnitRole::Embedding), 1, uses);

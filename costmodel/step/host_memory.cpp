@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include "costmodel/compute/host_time.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -25,7 +25,7 @@ HostLoad larger_of(const HostLoad& a, const HostLoad& b) {
 }
 
 HostLoad of_node(const HostLoad& rank, const ClusterSpec& cluster) {
-  return rank * static_cast<double>(std::max(1, cluster.gpus_per_node));
+  return rank * gpus_of_node(cluster);
 }
 
 bool fits_on_host(const HostLoad& node, const HostSpec& host) {

@@ -9,11 +9,6 @@ namespace hexaplan::costmodel {
 /// What offloaded tensors take.
 struct HostLoad {
   Bytes memory, disk;
-  HostLoad& operator+=(const HostLoad& other) {
-    memory += other.memory;
-    disk += other.disk;
-    return *this;
-  }
   friend HostLoad operator*(HostLoad load, double factor) {
     return {load.memory * factor, load.disk * factor};
   }

@@ -48,7 +48,8 @@ std::vector<PricedOperation> largest_operations(const Scenario& sc, const Calibr
   for (int c = 0; c < kLayerClasses; ++c) {
     const int layers = plan.layers[static_cast<std::size_t>(c)];
     if (layers == 0) continue;
-    append_priced(layer_operations(sc, layer_class_at(c)), layers * microbatches, rerun, pricer, priced);
+    append_priced(layer_operations(sc, layer_class_at(sc.model, c)), layers * microbatches, rerun, pricer,
+                  priced);
   }
   if (plan.embedding > 0)
     append_priced(embedding_operations(sc), plan.embedding * microbatches, 1, pricer, priced);

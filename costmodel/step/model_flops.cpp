@@ -1,6 +1,7 @@
 #include "costmodel/step/model_flops.h"
 
 #include "costmodel/parameters/parameter_tensors.h"
+#include "costmodel/spec/stage_plan.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -36,10 +37,12 @@ double pairs(const ModelSpec& model, const Recipe& recipe, LayerClass kind, Atte
 Flops model_flops_per_step(const Scenario& sc, AttentionFlops attention) {
   const ModelSpec& model = sc.model;
   const auto s = static_cast<double>(sc.recipe.sequence);
-  double per_sequence = s * static_cast<double>(model.vocab * model.hidden);  // output layer
+  // Output layer, also of every multi-token-prediction module.
+  const int modules = mtp_modules(sc);
+  double per_sequence = s * static_cast<double>(model.vocab * model.hidden) * (1 + modules);
   double layer[kLayerClasses] = {};
-  for (std::int64_t i = 0; i < model.layers; ++i) {
-    const LayerClass kind = class_of_layer(model, i);
+  for (std::int64_t i = 0; i < model.layers + modules; ++i) {
+    const LayerClass kind = i < model.layers ? class_of_layer(model, i) : layer_class_at(model, kMtpClass);
     double& cost = layer[index_of(kind)];
     if (cost == 0) {
       const AttentionSpec& a = model.attention;

@@ -5,15 +5,10 @@
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/spec/optimizer_traits.h"
 #include "costmodel/step/optimizer_operations.h"
+#include "costmodel/step/step_operations.h"
 
 namespace hexaplan::costmodel {
 namespace {
-
-Bytes size_of(const TensorLedger& ledger) {
-  Bytes sum;
-  for (const TensorEntry& entry : ledger) sum += entry.size();
-  return sum;
-}
 
 void append_copy(std::string_view name, Pass pass, double bytes, bool on_disk, std::vector<Operation>& out) {
   if (bytes <= 0) return;
@@ -65,19 +60,21 @@ void append_parameter_loads(const Scenario& sc, const StageParameters& p, bool a
                             std::vector<Operation>& out) {
   if ((sc.recipe.offload & kOffloadParameters) == 0) return;
   const bool on_disk = sc.recipe.offload_device == OffloadDevice::Nvme;
-  const double bytes =
-      p.gathered.dense / sc.layout.shard_ranks() + p.gathered.expert / std::max(1, sc.layout.expert_data());
+  const double bytes = of_shard(sc.layout, p.gathered);
   append_copy("parameter.to_device", Pass::Forward, bytes, on_disk, out);
   if (again) append_copy("parameter.to_device", Pass::BackwardData, bytes, on_disk, out);
+}
+
+void append_gradient_copies(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {
+  const double elements = updated_elements(sc, p.trained) * offloaded_update(sc.recipe);
+  const bool every_pass = sc.layout.sharding.stage >= 2;
+  append_copy("gradient.to_host", every_pass ? Pass::BackwardWeight : Pass::Step,
+              elements * bytes_per_reduced_gradient(sc), false, out);
 }
 
 void append_host_update(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {
   const double elements = updated_elements(sc, p.trained) * offloaded_update(sc.recipe);
   if (elements <= 0) return;
-  const bool every_pass = sc.layout.sharding.stage >= 2;
-  const double gradient = bytes_per_element(sc.recipe.gradient_dtype.value_or(sc.framework.reduce_dtype));
-  append_copy("gradient.to_host", every_pass ? Pass::BackwardWeight : Pass::Step, elements * gradient, false,
-              out);
   out.push_back({.name = "optimizer.host_update",
                  .kind = OpKind::HostUpdate,
                  .pass = Pass::Step,

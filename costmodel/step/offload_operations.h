@@ -18,8 +18,13 @@ void append_activation_copies(const Scenario& scenario, const LocalDims& dims, L
 void append_parameter_loads(const Scenario& scenario, const StageParameters& parameters, bool again,
                             std::vector<Operation>& out);
 
-/// What an offloaded optimizer does: gradients to the host (Pass::BackwardWeight where every micro-batch's
-/// are reduced, else Step), the update by the CPU and updated parameters back (Step).  [docs/formulas.md#T11]
+/// Gradients of an offloaded optimizer on their way to the host: in every micro-batch (Pass::BackwardWeight)
+/// where each one's are reduced, else once (Step).  [docs/formulas.md#T11]
+void append_gradient_copies(const Scenario& scenario, const StageParameters& parameters,
+                            std::vector<Operation>& out);
+
+/// The CPU's update of an offloaded optimizer and the updated parameters' way back (Pass::Step).
+/// [docs/formulas.md#T11]
 void append_host_update(const Scenario& scenario, const StageParameters& parameters,
                         std::vector<Operation>& out);
 

@@ -53,8 +53,7 @@ void append_newton_schulz(const Scenario& sc, const OrthogonalisedMatrices& m, s
 }  // namespace
 
 double updated_elements(const Scenario& sc, const DenseAndExpert& trained) {
-  if (sc.layout.sharding.stage < 1) return trained.all();
-  return trained.dense / sc.layout.shard_ranks() + trained.expert / std::max(1, sc.layout.expert_data());
+  return sc.layout.sharding.stage < 1 ? trained.all() : of_shard(sc.layout, trained);
 }
 
 double update_traffic_ratio(const Scenario& sc, Optimizer optimizer) {

@@ -6,21 +6,37 @@
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/memory/memory_kinds.h"
 #include "costmodel/program/replay_memory.h"
-#include "costmodel/schedule/schedule.h"
+#include "costmodel/schedule/in_flight.h"
 #include "costmodel/step/host_memory.h"
 
 namespace hexaplan::costmodel {
 namespace {
 
+using ByInstant = std::array<MemoryBreakdown, kInstants>;
+
+/// Adds `times` an entry wherever it is alive.
+void add_alive(const TensorEntry& entry, double times, ByInstant& at) {
+  const Bytes size = entry.size() * times;
+  for (std::size_t i = 0; i < kInstants; ++i) {
+    if ((entry.alive & instant_at(static_cast<int>(i))) != 0) at[i].of(entry.kind) += size;
+  }
+}
+
 /// Live bytes by instant, and what lies outside the framework's allocator (`device`).
-std::array<MemoryBreakdown, kInstants> with_device(std::array<MemoryBreakdown, kInstants> at,
-                                                   const TensorLedger& device) {
-  for (const TensorEntry& entry : device) {
-    for (std::size_t i = 0; i < kInstants; ++i) {
-      if ((entry.alive & instant_at(static_cast<int>(i))) != 0) at[i].of(entry.kind) += entry.size();
+ByInstant with_device(ByInstant at, const TensorLedger& device) {
+  for (const TensorEntry& entry : device) add_alive(entry, 1, at);
+  return at;
+}
+
+/// Backward writes over what forward kept: where it has consumed more than it holds, less is kept.
+void take_from_kept(std::vector<ReplayedMemory>& stages) {
+  for (ReplayedMemory& stage : stages) {
+    for (MemoryBreakdown& at : stage.at) {
+      const Bytes consumed = smaller(Bytes{}, at.transient);
+      at.activations += consumed;
+      at.transient -= consumed;
     }
   }
-  return at;
 }
 
 }  // namespace
@@ -31,7 +47,9 @@ MemoryModel::MemoryModel(const Scenario& sc, const Calibration& calibration,
       parameters_{sc, used_classes(stages)},
       activations_{sc, local_dims(sc), used_classes(stages)} {
   append_device_entries(sc, device_overhead(sc, calibration), device_);
-  if (needs_replay(sc)) replayed_ = replay_peaks(sc);
+  if (!needs_replay(sc)) return;
+  replayed_ = replay_peaks(sc);
+  if (!sc.framework.explicit_step) take_from_kept(replayed_);
 }
 
 template <class Visitor>
@@ -42,12 +60,8 @@ void MemoryModel::visit_beside_passes(const StagePlan& stage, const Visitor& vis
 }
 
 std::array<MemoryBreakdown, kInstants> MemoryModel::beside_passes(const StagePlan& stage) const {
-  std::array<MemoryBreakdown, kInstants> at{};
-  visit_beside_passes(stage, [&](const TensorEntry& entry, double factor) {
-    for (std::size_t i = 0; i < kInstants; ++i) {
-      if ((entry.alive & instant_at(static_cast<int>(i))) != 0) at[i].of(entry.kind) += entry.size() * factor;
-    }
-  });
+  ByInstant at{};
+  visit_beside_passes(stage, [&](const TensorEntry& entry, double factor) { add_alive(entry, factor, at); });
   return at;
 }
 
@@ -103,11 +117,8 @@ std::array<MemoryBreakdown, kInstants> MemoryModel::sums(const StagePlan& stage,
                                                          MemoryLoad& load) const {
   std::array<MemoryBreakdown, kInstants> at{};
   visit_entries(stage, in_flight, [&](const TensorEntry& entry, double factor) {
-    const Bytes size = entry.size() * factor;
-    if (entry.alive == kOptimizer) load.optimizer_only += size;
-    for (std::size_t i = 0; i < kInstants; ++i) {
-      if ((entry.alive & instant_at(static_cast<int>(i))) != 0) at[i].of(entry.kind) += size;
-    }
+    if (entry.alive == kOptimizer) load.optimizer_only += entry.size() * factor;
+    add_alive(entry, factor, at);
   });
   load.unreclaimed = parameters_.unreclaimed(scenario_, stage) + activations_.unreclaimed(stage, in_flight);
   return at;
@@ -135,7 +146,7 @@ StageMemory MemoryModel::peak(const StagePlan& stage, int index, double in_fligh
   const DevicePeak peak = device_peak(load, {}, allocator_of(scenario_));
   StageMemory memory;
   memory.stage = index;
-  memory.layers = stage.total_layers();
+  memory.layers = stage.total_layers() - stage.mtp_modules();
   memory.microbatches_in_flight = in_flight;
   memory.at_peak = at[index_of(peak.instant)];
   memory.instant = peak.instant;
@@ -155,10 +166,11 @@ StageMemory MemoryModel::peak(const StagePlan& stage, int index, double in_fligh
 Bytes replayed_need(const Scenario& sc, const Calibration& calibration) {
   const std::vector<StagePlan> stages = plan_stages(sc);
   const MemoryModel model{sc, calibration, stages};
+  const std::vector<double> in_flight = microbatches_in_flight(sc);
   Bytes most;
   for (int stage = 0; stage < sc.layout.pp; ++stage) {
-    const double in_flight = microbatches_in_flight(sc.layout, microbatches_per_step(sc), stage);
-    most = larger(most, model.peak(stages[static_cast<std::size_t>(stage)], stage, in_flight).needed);
+    const auto at = static_cast<std::size_t>(stage);
+    most = larger(most, model.peak(stages[at], stage, in_flight[at]).needed);
   }
   return most;
 }

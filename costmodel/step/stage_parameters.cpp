@@ -80,6 +80,10 @@ DenseAndExpert operator*(DenseAndExpert quantity, double factor) {
   return {quantity.dense * factor, quantity.expert * factor};
 }
 
+double of_shard(const Layout& layout, const DenseAndExpert& quantity) {
+  return quantity.dense / layout.shard_ranks() + quantity.expert / std::max(1, layout.expert_data());
+}
+
 OrthogonalisedMatrices& OrthogonalisedMatrices::operator+=(const OrthogonalisedMatrices& other) {
   elements += other.elements;
   count += other.count;
@@ -115,14 +119,14 @@ ModelParameters::ModelParameters(const Scenario& sc, const std::vector<StagePlan
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (!uses_class(stages, c)) continue;
     tensors.clear();
-    append_layer_parameters(sc.model, layer_class_at(static_cast<int>(c)), tensors);
+    append_layer_parameters(sc.model, layer_class_at(sc.model, static_cast<int>(c)), tensors);
     layers_[c] = count(sc, tensors, true);
   }
   tensors.clear();
   append_embedding_parameters(sc.model, tensors);
   embedding_ = count(sc, tensors, false);
   tensors.clear();
-  append_head_parameters(sc.model, separates_ends(sc.layout), tensors);
+  append_last_stage_parameters(sc, tensors);
   head_ = count(sc, tensors, false);
 }
 

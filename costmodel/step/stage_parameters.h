@@ -16,6 +16,9 @@ struct DenseAndExpert {
   friend DenseAndExpert operator*(DenseAndExpert quantity, double factor);
 };
 
+/// What each rank has of it where ZeRO cuts it over the shard group, experts' parts over theirs.
+[[nodiscard]] double of_shard(const Layout& layout, const DenseAndExpert& quantity);
+
 /// What Muon's Newton-Schulz iterations multiply: the matrices of the layers, each as this rank holds it.
 struct OrthogonalisedMatrices {
   double elements = 0, count = 0;

@@ -72,6 +72,7 @@ std::array<double, kLayerClasses> rerunning_layers(const Scenario& sc, int stage
     for (int i = 0; i < counts[position] && left > 0; ++i, --left)
       layers[static_cast<std::size_t>(index_of(class_of_layer(sc.model, layer + i)))] += 1;
   }
+  layers[kMtpClass] = std::clamp(left, 0, plan.mtp_modules());
   return layers;
 }
 
@@ -113,8 +114,8 @@ StepCounts count_step(const Scenario& sc, int stage) {
   Counter counter;
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (plan.layers[c] == 0) continue;
-    counter.add(layer_operations(sc, layer_class_at(static_cast<int>(c))), plan.layers[c] * microbatches,
-                rerunning[c] * microbatches);
+    counter.add(layer_operations(sc, layer_class_at(sc.model, static_cast<int>(c))),
+                plan.layers[c] * microbatches, rerunning[c] * microbatches);
   }
   if (plan.embedding > 0) counter.add(embedding_operations(sc), plan.embedding * microbatches, 0);
   if (plan.head > 0) counter.add(head_operations(sc), plan.head * microbatches, 0);

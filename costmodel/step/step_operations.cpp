@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "costmodel/memory/layer_ledger.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/execution.h"
 #include "costmodel/step/explicit_operations.h"
@@ -11,11 +12,6 @@
 
 namespace hexaplan::costmodel {
 namespace {
-
-double reduce_bytes(const Scenario& sc) {
-  return bytes_per_element(sc.recipe.gradient_dtype.value_or(sc.framework.reduce_dtype)) *
-         (mutant("gradients-reduced-in-another-type") ? 0.5 : 1);
-}
 
 struct Transfer {
   std::string_view name;
@@ -111,9 +107,9 @@ double quantisation_bytes(const Scenario& sc, const StageParameters& p, double g
 
 }  // namespace
 
-bool gathers_by_layer(const Scenario& sc) {
-  const int stage = sc.layout.sharding.stage;
-  return stage >= 3 || (stage == 2 && sc.framework.zero2_gathers_layers);
+double bytes_per_reduced_gradient(const Scenario& sc) {
+  return bytes_per_element(sc.recipe.gradient_dtype.value_or(sc.framework.reduce_dtype)) *
+         (mutant("gradients-reduced-in-another-type") ? 0.5 : 1);
 }
 
 bool reduces_beside_backward(const Scenario& sc) {
@@ -121,7 +117,7 @@ bool reduces_beside_backward(const Scenario& sc) {
 }
 
 void append_gradient_reduction(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {
-  if (gathers_by_layer(sc)) return;
+  if (gathers_layers(sc)) return;
   const int stage = sc.layout.sharding.stage;
   const bool scatters = stage >= 1 && sc.framework.reduce_scatter_gradients;
   const bool bucketed = reduces_beside_backward(sc) && sc.framework.gradient_bucket_elements > 0;
@@ -130,11 +126,11 @@ void append_gradient_reduction(const Scenario& sc, const StageParameters& p, std
                .pass = Pass::Step,
                .kind = scatters ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce,
                .count = bucketed ? std::max(1.0, p.buckets) : 1},
-              Group::DataContext, p.trained * reduce_bytes(sc), out);
+              Group::DataContext, p.trained * bytes_per_reduced_gradient(sc), out);
 }
 
 void append_parameter_gather(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {
-  if (gathers_by_layer(sc) || sc.layout.sharding.stage < 1) return;
+  if (gathers_layers(sc) || sc.layout.sharding.stage < 1) return;
   const double element = bytes_per_element(sc.framework.gather_dtype);
   const bool broadcasts = sc.framework.gather_by_broadcasts;
   Transfer gather{.name = "parameter.gather",
@@ -152,10 +148,12 @@ void append_parameter_gather(const Scenario& sc, const StageParameters& p, std::
   append_transfer(sc, gather, out);
 }
 
-void append_layer_sharding(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {
+void append_layer_sharding(const Scenario& sc, ShardedUnit unit, const StageParameters& p,
+                           std::vector<Operation>& out) {
   const FrameworkProfile& f = sc.framework;
   const Sharding& z = sc.layout.sharding;
-  const bool reshards = f.reshard_after_forward && z.stage >= 3;
+  const bool stays = unit == ShardedUnit::End && f.gather_ends_for_whole_step;
+  const bool reshards = f.reshard_after_forward && z.stage >= 3 && !stays;
   const bool secondary = z.stage >= 3 && z.hpz > 1;
   // Less than a layer ahead of the host, parameters are gathered one by one.
   const bool one_by_one = f.gather_prefetch_layers > 0 && f.gather_prefetch_layers < 1;
@@ -183,14 +181,14 @@ void append_layer_sharding(const Scenario& sc, const StageParameters& p, std::ve
                  .pass = Pass::BackwardWeight,
                  .kind = CollectiveKind::ReduceScatter,
                  .formula = "C9"},
-                Group::Shard, p.reduced * reduce_bytes(sc), out);
+                Group::Shard, p.reduced * bytes_per_reduced_gradient(sc), out);
   }
   append_transfer(sc,
                   {.name = "gradient.replica_reduce",
                    .pass = Pass::BackwardWeight,
                    .kind = CollectiveKind::AllReduce,
                    .group = Group::Replica,
-                   .bytes = p.reduced.dense * reduce_bytes(sc) / sc.layout.shard_ranks(),
+                   .bytes = p.reduced.dense * bytes_per_reduced_gradient(sc) / sc.layout.shard_ranks(),
                    .formula = "C9"},
                   out);
   const double gathers = reshards && !secondary ? 2 : 1;
@@ -215,17 +213,25 @@ std::vector<Operation> step_operations(const Scenario& sc, int stage) {
   }
   const double microbatches = static_cast<double>(microbatches_per_step(sc)) / plan.copies;
   std::vector<Operation> out;
-  if (gathers_by_layer(sc)) {
-    const auto append_times = [&](const StageParameters& p, double times) {
+  if (gathers_layers(sc)) {
+    const auto append_times = [&](ShardedUnit unit, const StageParameters& p, double times) {
       const std::size_t first = out.size();
-      if (times > 0) append_layer_sharding(sc, p, out);
+      if (times > 0) append_layer_sharding(sc, unit, p, out);
       for (std::size_t i = first; i < out.size(); ++i) out[i].count *= times * microbatches;
     };
-    for (std::size_t c = 0; c < kLayerClasses; ++c) append_times(model.layer(c), plan.layers[c]);
-    append_times(model.embedding() * plan.embedding, 1);
-    append_times(model.head() * plan.head, 1);
+    for (std::size_t c = 0; c < kLayerClasses; ++c)
+      append_times(ShardedUnit::Layer, model.layer(c), plan.layers[c]);
+    const StageParameters embedding = model.embedding() * plan.embedding, head = model.head() * plan.head;
+    if (sc.framework.gather_ends_for_whole_step) {
+      StageParameters root = embedding;
+      append_times(ShardedUnit::End, root += head, 1);
+    } else {
+      append_times(ShardedUnit::End, embedding, 1);
+      append_times(ShardedUnit::End, head, 1);
+    }
   }
   append_gradient_reduction(sc, parameters, out);
+  append_gradient_copies(sc, parameters, out);
   append_host_update(sc, parameters, out);
   append_update(sc, parameters, out);
   append_parameter_gather(sc, parameters, out);

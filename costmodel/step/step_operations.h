@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <vector>
 
 #include "costmodel/compute/operation.h"
@@ -7,13 +8,14 @@
 
 namespace hexaplan::costmodel {
 
-/// True when parameters are gathered layer by layer inside the passes instead of once after the step.
-[[nodiscard]] bool gathers_by_layer(const Scenario& scenario);
 /// True when buckets are reduced while backward still runs.
 [[nodiscard]] bool reduces_beside_backward(const Scenario& scenario);
 
+/// In which gradients are reduced.
+[[nodiscard]] double bytes_per_reduced_gradient(const Scenario& scenario);
+
 /// Reduction of a stage's gradients over its data-parallel replicas, experts' over theirs; as often per step
-/// as the ZeRO stage asks for.  [docs/formulas.md#C8]  Nothing when gathers_by_layer or when only adapters
+/// as the ZeRO stage asks for.  [docs/formulas.md#C8]  Nothing when gathers_layers or when only adapters
 /// train.
 void append_gradient_reduction(const Scenario& scenario, const StageParameters& parameters,
                                std::vector<Operation>& out);
@@ -21,10 +23,12 @@ void append_gradient_reduction(const Scenario& scenario, const StageParameters& 
 /// owner. [docs/formulas.md#C8]
 void append_parameter_gather(const Scenario& scenario, const StageParameters& parameters,
                              std::vector<Operation>& out);
-/// ZeRO-3 / FSDP, one layer and one micro-batch: gather before forward (Pass::Forward), again before backward
-/// (BackwardData), gradient scattered after it (BackwardWeight), copies in and out of the buffers (Step).
-/// [docs/formulas.md#C9]
-void append_layer_sharding(const Scenario& scenario, const StageParameters& parameters,
+/// What is gathered and reduced together.
+enum class ShardedUnit : std::uint8_t { Layer, End };
+/// ZeRO-3 / FSDP, one unit and one micro-batch: gather before forward (Pass::Forward), again before backward
+/// (BackwardData) unless it has stayed gathered, gradient scattered after it (BackwardWeight), copies in and
+/// out of the buffers (Step).  [docs/formulas.md#C9]
+void append_layer_sharding(const Scenario& scenario, ShardedUnit unit, const StageParameters& parameters,
                            std::vector<Operation>& out);
 
 }  // namespace hexaplan::costmodel

@@ -5,6 +5,7 @@
 #include "costmodel/communication/overlap.h"
 #include "costmodel/compute/kernel_time.h"
 #include "costmodel/compute/operations.h"
+#include "costmodel/memory/layer_ledger.h"
 #include "costmodel/schedule/replay.h"
 #include "costmodel/step/execution.h"
 #include "costmodel/step/offload_operations.h"
@@ -34,9 +35,10 @@ Seconds total(const std::vector<Operation>& operations, Pass pass, const Pricer&
   return by_place(operations, pass, pricer).device;
 }
 
-LayerTransfers layer_transfers(const Scenario& sc, const StageParameters& p, const Pricer& pricer) {
+LayerTransfers layer_transfers(const Scenario& sc, ShardedUnit unit, const StageParameters& p,
+                               const Pricer& pricer) {
   std::vector<Operation> operations;
-  append_layer_sharding(sc, p, operations);
+  append_layer_sharding(sc, unit, p, operations);
   // What comes from the host is gathered piece by piece while the rest is copied (arXiv:2104.07857
   // section 6.2).
   return {.gather = by_place(operations, Pass::Forward, pricer).longest(),
@@ -79,8 +81,8 @@ LayerPrices price_layers(const Scenario& sc, const LocalDims& dims, const Pricer
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (!used[c]) continue;
     operations.clear();
-    append_layer_operations(sc, dims, layer_class_at(static_cast<int>(c)), operations);
-    append_activation_copies(sc, dims, layer_class_at(static_cast<int>(c)), operations);
+    append_layer_operations(sc, dims, layer_class_at(sc.model, static_cast<int>(c)), operations);
+    append_activation_copies(sc, dims, layer_class_at(sc.model, static_cast<int>(c)), operations);
     prices.layers[c] =
         pricer.price(operations, sc.framework.layer_host_forward, sc.framework.layer_host_backward);
   }
@@ -112,13 +114,6 @@ PassTotals stage_totals(const LayerTotals& layers, const StagePlan& stage, doubl
   return stage.copies == 1 ? sum : sum * (1.0 / stage.copies);
 }
 
-namespace {
-/// The span of every order grows linearly with micro-batches once the pipeline is full, from some 6 per stage
-/// on (tests/costmodel/step/replayed_span_test.cpp). Longer ones than this, a second's work, are continued
-/// from two shorter ones.
-constexpr std::int64_t kMostReplayedTasks = 5'000'000;
-}  // namespace
-
 Seconds replayed_span(const Scenario& sc, const LayerTotals& layers) {
   const auto microbatches = static_cast<int>(microbatches_per_step(sc));
   if (sc.layout.pp == 1 || has_closed_form(sc.layout, microbatches)) return {};
@@ -132,16 +127,7 @@ Seconds replayed_span(const Scenario& sc, const LayerTotals& layers) {
         stage_totals(layers, chunks[i], rerun_share(sc.recipe.recompute, stages[i / per_stage]));
     seconds.push_back({t.forward, t.backward - t.weight_gradient + t.rerun, t.weight_gradient});
   }
-  const auto span = [&](int count) {
-    return pipeline_time(make_schedule(sc.layout.schedule, sc.layout.pp, count, sc.layout.vpp), seconds);
-  };
-  const std::int64_t period = 2 * std::int64_t{sc.layout.pp};
-  const std::int64_t first = 8 * period + microbatches % period, second = first + 4 * period;
-  const std::int64_t tasks = 3 * static_cast<std::int64_t>(chunks.size()) * microbatches;
-  if (tasks <= kMostReplayedTasks || second >= microbatches) return span(microbatches);
-  const Seconds begin = span(static_cast<int>(first));
-  const Seconds each = (span(static_cast<int>(second)) - begin) / static_cast<double>(second - first);
-  return begin + each * static_cast<double>(microbatches - first);
+  return pipeline_time(sc.layout.schedule, sc.layout.pp, microbatches, sc.layout.vpp, seconds);
 }
 
 namespace {
@@ -149,14 +135,11 @@ namespace {
 /// the GPU updates its share meanwhile.
 void price_host_update(const Scenario& sc, const StageParameters& p, const Pricer& pricer,
                        StageTransfers& transfers) {
-  std::vector<Operation> operations;
+  std::vector<Operation> gradients, operations;
+  append_gradient_copies(sc, p, gradients);
+  transfers.gradients_to_host = by_place(gradients, Pass::BackwardWeight, pricer).copies;
+  transfers.gradients_to_host_once = by_place(gradients, Pass::Step, pricer).copies;
   append_host_update(sc, p, operations);
-  const auto gradients = std::find_if(operations.begin(), operations.end(),
-                                      [](const Operation& op) { return op.name == "gradient.to_host"; });
-  if (gradients == operations.end()) return;
-  (gradients->pass == Pass::Step ? transfers.gradients_to_host_once : transfers.gradients_to_host) =
-      pricer.time_of(*gradients);
-  operations.erase(gradients);
   transfers.update = larger(transfers.update, by_place(operations, Pass::Step, pricer).longest());
 }
 }  // namespace
@@ -169,12 +152,14 @@ StageTransfers price_transfers(const Scenario& sc, const Calibration& calibratio
   append_update(sc, p, operations);
   transfers.update = total(operations, Pass::Step, pricer);
   if (offloaded_update(sc.recipe) > 0) price_host_update(sc, p, pricer, transfers);
-  if (gathers_by_layer(sc)) {
+  if (gathers_layers(sc)) {
     for (std::size_t c = 0; c < kLayerClasses; ++c) {
-      if (stage.layers[c] > 0) transfers.layers[c] = layer_transfers(sc, parameters.layer(c), pricer);
+      if (stage.layers[c] > 0)
+        transfers.layers[c] = layer_transfers(sc, ShardedUnit::Layer, parameters.layer(c), pricer);
     }
-    transfers.embedding = layer_transfers(sc, parameters.embedding() * stage.embedding, pricer);
-    transfers.head = layer_transfers(sc, parameters.head() * stage.head, pricer);
+    transfers.embedding =
+        layer_transfers(sc, ShardedUnit::End, parameters.embedding() * stage.embedding, pricer);
+    transfers.head = layer_transfers(sc, ShardedUnit::End, parameters.head() * stage.head, pricer);
     return transfers;
   }
   std::vector<Operation> reduction, gathering;
@@ -197,7 +182,7 @@ StepCombiner::StepCombiner(const Scenario& sc, Seconds message)
       chunks_{chunks_per_stage(sc.layout) / model_copies(sc.layout.schedule)},
       microbatches_{static_cast<double>(microbatches_per_step(sc))},
       closed_form_{costmodel::has_closed_form(sc.layout, static_cast<int>(microbatches_per_step(sc)))},
-      by_layer_{gathers_by_layer(sc)},
+      by_layer_{gathers_layers(sc)},
       reduces_every_pass_{sc.framework.gradient_overlap == GradientOverlap::EveryMicrobatch &&
                           sc.layout.sharding.stage >= 2},
       reduces_beside_backward_{reduces_beside_backward(sc)},

@@ -10,7 +10,7 @@ struct StageMemory;
 
 namespace hexaplan::gui {
 
-/// The ledger as people read it: kind → layer class → tensor. Inner nodes sum their children.
+/// report::LedgerNode in the user's language.
 struct LedgerNode {
   QString name;
   costmodel::TensorKind kind = costmodel::TensorKind::Parameter;
@@ -22,14 +22,9 @@ struct LedgerNode {
   double elements = 0, count = 0;  // 0: no tensor, but memory that no tensor has
 };
 
-/// Everything on the device of one rank at `instant`, grouped: the tensors that are alive, and what else the
-/// device's memory holds, so that it all adds up to `device`, the kinds of `StageMemory::on_device` at the
-/// stage's peak. Tensors of one name, type and formula are one node; those that belong to no layer stand
-/// beside the layer classes.
+/// report::ledger_tree.
 [[nodiscard]] LedgerNode ledgerTree(const costmodel::TensorLedger& ledger, costmodel::Instant instant,
                                     const costmodel::MemoryBreakdown& device);
-/// The ledger of a stage at `instant`. At instants that are not its peak the caching allocator still holds
-/// what it reserved there.
 [[nodiscard]] LedgerNode ledgerTree(const costmodel::TensorLedger& ledger, costmodel::Instant instant,
                                     const costmodel::StageMemory& stage);
 

@@ -61,17 +61,27 @@ Axes MemoryCurve::axes(const QSizeF& size) const {
   const QFontMetricsF metrics(smallFont());
   const PlotTheme& theme = PlotTheme::suiting(palette());
   const double legend = layoutLegend(legendOf(theme), metrics, size.width() - 2 * kMargin).height;
-  return layoutAxes(
-      QRectF(kMargin, kMargin + legend, size.width() - 2 * kMargin, size.height() - 2 * kMargin - legend),
-      AxisSpec{.low = window_.low(),
-               .high = window_.high(),
-               .unit = AxisUnit::Seconds,
-               .title = tr("time of the step")},
-      AxisSpec{.low = 0,
-               .high = std::max(top * 1.05, 1.0),
-               .unit = inBytesOf(AxisUnit::BinaryBytes, byteUnit()),
-               .title = tr("memory, %1").arg(data_.stage)},
-      metrics);
+  const AxisSpec time{.low = window_.low(),
+                      .high = window_.high(),
+                      .unit = AxisUnit::Seconds,
+                      .title = tr("time of the step")};
+  const AxisSpec memory{.low = 0,
+                        .high = std::max(top * 1.05, 1.0),
+                        .unit = inBytesOf(AxisUnit::BinaryBytes, byteUnit()),
+                        .title = tr("memory, %1").arg(data_.stage)};
+  const auto within = [&](double left) {
+    const QRectF area(QPointF(left, kMargin + legend),
+                      QPointF(size.width() - kMargin, size.height() - kMargin));
+    return layoutAxes(area, time, memory, metrics);
+  };
+  const Axes own = within(kMargin);
+  return own.plot.left() < least_left_ ? within(kMargin + least_left_ - own.plot.left()) : own;
+}
+
+void MemoryCurve::setLeastLeft(double pixels) {
+  if (pixels == least_left_) return;
+  least_left_ = pixels;
+  update();
 }
 
 std::size_t MemoryCurve::sampleAt(double seconds) const {

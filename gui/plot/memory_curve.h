@@ -33,6 +33,10 @@ class MemoryCurve : public PlotView {
   void clear() { setCurve({}); }
   void setWindow(double low_seconds, double high_seconds);
   void setCursorTime(double seconds);
+  /// As Timeline::plotLeft, plotRight, setLeastLeft.
+  [[nodiscard]] double plotLeft() const { return axes(size()).plot.left(); }
+  [[nodiscard]] double plotRight() const { return axes(size()).plot.right(); }
+  void setLeastLeft(double pixels);
 
   [[nodiscard]] QString textAlternative() const override;
   [[nodiscard]] int itemCount() const override { return static_cast<int>(data_.samples.size()); }
@@ -59,6 +63,7 @@ class MemoryCurve : public PlotView {
   MemoryCurveData data_;
   TimeWindow window_;
   double cursor_ = -1;
+  double least_left_ = 0;  // pixels
 };
 
 }  // namespace hexaplan::gui

@@ -73,17 +73,11 @@ Timeline::Layout Timeline::layout(const QSizeF& size, const PlotTheme& theme) co
     out.legend_entries.push_back({theme.of(row.ink), row.text});
   }
   out.legend = layoutLegend(out.legend_entries, metrics, size.width() - 2 * kMargin);
-  double widest = 0;
-  const int last_stage = data_->lanes.empty() ? 0 : data_->lanes.back().stage;  // has the most digits
-  QStringList measured;
-  for (const TimelineLane& lane : data_->lanes) {
-    if (measured.contains(lane.label)) continue;
-    measured.append(lane.label);
-    widest = std::max(widest, metrics.horizontalAdvance(tr("%1 %2").arg(last_stage).arg(lane.label)));
-  }
   const double top = kMargin + out.legend.height + 2;
-  out.plot = QRectF(QPointF(kMargin + widest + 6, top),
-                    QPointF(size.width() - kMargin, size.height() - kMargin - 2 * metrics.height() - 4));
+  // At the right, half of the last label stands out, as in layoutAxes.
+  out.plot = QRectF(QPointF(std::max(ownLeft(), least_left_), top),
+                    QPointF(size.width() - kMargin - 3 * metrics.horizontalAdvance(u'0'),
+                            size.height() - kMargin - 2 * metrics.height() - 4));
   double weights = 0;
   for (const TimelineLane& lane : data_->lanes) weights += lane.weight;
   const auto stages = data_->lanes.empty() ? 1 : data_->lanes.back().stage + 1;
@@ -97,6 +91,34 @@ Timeline::Layout Timeline::layout(const QSizeF& size, const PlotTheme& theme) co
     y += lane.weight * unit;
   }
   return out;
+}
+
+/// Of the names of lanes.
+double Timeline::ownLeft() const {
+  const QFontMetricsF metrics(smallFont());
+  const int last_stage = data_->lanes.empty() ? 0 : data_->lanes.back().stage;  // has the most digits
+  double widest = 0;
+  QStringList measured;
+  for (const TimelineLane& lane : data_->lanes) {
+    if (measured.contains(lane.label)) continue;
+    measured.append(lane.label);
+    widest = std::max(widest, metrics.horizontalAdvance(tr("%1 %2").arg(last_stage).arg(lane.label)));
+  }
+  return kMargin + widest + 6;
+}
+
+double Timeline::plotLeft() const {
+  return data_ ? here().plot.left() : least_left_;
+}
+
+double Timeline::plotRight() const {
+  return data_ ? here().plot.right() : width();
+}
+
+void Timeline::setLeastLeft(double pixels) {
+  if (pixels == least_left_) return;
+  least_left_ = pixels;
+  update();
 }
 
 Timeline::Layout Timeline::here() const {

@@ -31,6 +31,12 @@ class Timeline : public PlotView {
   [[nodiscard]] QString describe(int item) const override;
   [[nodiscard]] QSize minimumSizeHint() const override;
 
+  /// Where the time axis begins and ends, in pixels from the left edge of the widget.
+  [[nodiscard]] double plotLeft() const;
+  [[nodiscard]] double plotRight() const;
+  /// The time axis begins there at the least: charts below each other share one.
+  void setLeastLeft(double pixels);
+
  signals:
   void windowChanged(double low_seconds, double high_seconds);
   void cursorTimeChanged(double seconds);  // negative: the mouse left
@@ -66,6 +72,7 @@ class Timeline : public PlotView {
   [[nodiscard]] Layout here() const;
   [[nodiscard]] Place place(int item) const;
   [[nodiscard]] double timeAt(double x) const;
+  [[nodiscard]] double ownLeft() const;
   void drawSpans(QPainter& painter, const QRectF& box, const TimelineLane& lane,
                  const PlotTheme& theme) const;
   void drawLabels(QPainter& painter, const Layout& at, const PlotTheme& theme) const;
@@ -78,6 +85,7 @@ class Timeline : public PlotView {
   std::vector<std::size_t> first_item_;  // of each lane: items are spans counted through
   TimeWindow window_;
   double cursor_ = -1;
+  double least_left_ = 0;  // pixels
   std::optional<QPointF> drag_from_;
   TimeWindow drag_window_;
   bool dragged_ = false;

@@ -29,10 +29,18 @@ Price price_of(const Scenario& sc, const Calibration& calibration, Seconds step,
 
 Bytes most_memory(const SearchProblem& problem, std::size_t hardware) {
   const Constraints& limits = problem.constraints;
-  const auto& [cluster, calibration] = problem.hardware[hardware];
-  const double sigma = memory_sigma(problem.base.framework, calibration);
-  return smaller(cluster.gpu.memory * limits.memory_share,
-                 most_memory_at_risk(cluster.gpu.memory, limits.max_risk, sigma));
+  const HardwareOption& option = problem.hardware[hardware];
+  const Bytes memory = option.cluster.gpu.memory;
+  const double sigma = memory_sigma(problem.base.framework, option.calibration);
+  return smaller(memory * limits.memory_share, most_memory_at_risk(memory, limits.max_risk, sigma));
+}
+
+Scenario base_on(const SearchProblem& problem, std::size_t hardware) {
+  Scenario sc = problem.base;
+  const HardwareOption& option = problem.hardware[hardware];
+  sc.cluster = option.cluster;
+  if (option.global_batch > 0) sc.recipe.global_batch = option.global_batch;
+  return sc;
 }
 
 Scenario scenario_of(const SearchProblem& problem, std::size_t hardware, const Layout& layout,

@@ -38,6 +38,9 @@ struct Plan {
                                               const costmodel::Recipe& recipe);
 [[nodiscard]] costmodel::Scenario scenario_of(const SearchProblem& problem, const Plan& plan);
 
+/// The problem's base on hardware option `hardware`.
+[[nodiscard]] costmodel::Scenario base_on(const SearchProblem& problem, std::size_t hardware);
+
 /// The price of a scenario whose step time and peak device memory are known.
 [[nodiscard]] Price price_of(const costmodel::Scenario& scenario, const costmodel::Calibration& calibration,
                              costmodel::Seconds step, costmodel::Bytes peak);

@@ -10,10 +10,13 @@
 
 namespace hexaplan::planner {
 
-/// A cluster of one GPU type, and its calibration. A search over GPU counts or types has one per choice.
+/// A cluster of one GPU type, and its calibration; also how many sequences it takes per step. A search over
+/// GPU counts, types or batches has one per choice. Plans of different batches are ranked by their time per
+/// token.
 struct HardwareOption {
   costmodel::ClusterSpec cluster;
   costmodel::Calibration calibration;
+  std::int64_t global_batch = 0;  // sequences; 0 = the recipe's
 };
 
 /// Values of every dimension. An empty list stands for the default values (docs/search.md): divisors of the
@@ -33,6 +36,7 @@ struct SearchSpace {
   std::vector<std::array<costmodel::Axis, 4>> order;  // of ranks, innermost axis first
   std::optional<bool> unequal_stages;                 // unset: whether the framework supports it
   std::vector<costmodel::Precision> precision;        // empty: the recipe's
+  std::vector<std::uint8_t> offload;                  // each a set of OffloadTarget bits
 };
 
 enum class Objective : std::uint8_t {
@@ -41,6 +45,12 @@ enum class Objective : std::uint8_t {
   Cost,            // fewest dollars (GPU-seconds where GPUs have no price) per token
   Gpus,            // fewest GPUs, then shortest step
   MemoryHeadroom,  // most free device memory
+};
+
+/// Which step time plans are ranked by, where they are ranked by time or what follows from it.
+enum class RankBy : std::uint8_t {
+  Expected,  // the predicted one
+  P90,       // what nine of ten such predictions stay below: plans nobody has measured lose by it
 };
 
 /// Default limit on a plan's chance of running out of memory: one run in twenty.
@@ -64,6 +74,7 @@ struct SearchProblem {
   std::vector<HardwareOption> hardware;
   SearchSpace space;
   Objective objective = Objective::StepTime;
+  RankBy rank_by = RankBy::Expected;
   Constraints constraints;
   std::size_t top = kDefaultTop;  // plans in the ranking; they differ in more than the rank order
   bool refine_winners = true;     // try uneven splits and per-stage recompute before ranking

@@ -33,6 +33,12 @@ struct StageCost {
 
 using Counts = std::array<int, kLayerClasses>;
 
+StagePlan with_ends(const Scenario& sc, const Counts& layers, bool first, bool last) {
+  StagePlan plan{.layers = layers};
+  add_ends(sc, first, last, plan);
+  return plan;
+}
+
 /// Prices stages of one plan by the parts that estimate_step combines.
 class Stages {
  public:
@@ -42,7 +48,7 @@ class Stages {
         calibration_{calibration},
         most_memory_{most_memory},
         choose_{choose},
-        whole_{StagePlan{.layers = all_layers(sc.model), .embedding = 1, .head = 1}},
+        whole_{with_ends(sc, all_layers(sc.model), true, true)},
         used_{used_classes(whole_)},
         pricer_{sc, calibration},
         counts_{sc, whole_},
@@ -74,9 +80,7 @@ class Stages {
  private:
   /// Recomputing more costs time and frees memory: the fewest layers that fit are the best.
   [[nodiscard]] StageCost price(int stage, const Counts& layers) const {
-    StagePlan plan{.layers = layers,
-                   .embedding = stage == 0 ? 1.0 : 0.0,
-                   .head = stage + 1 == sc_.layout.pp ? 1.0 : 0.0};
+    StagePlan plan = with_ends(sc_, layers, stage == 0, stage + 1 == sc_.layout.pp);
     MemoryLoad load = parameters_.load(sc_, plan);
     load += device_;
     const double in_flight = microbatches_in_flight(sc_.layout, microbatches_per_step(sc_), stage);

@@ -28,7 +28,9 @@ struct Variant {
   std::optional<Estimate> estimate;
   std::optional<Seconds> simulated;
   bool usable = true;
+  double caution = 1;  // of its step time
   [[nodiscard]] Seconds step() const { return simulated.value_or(plan.price.step); }
+  [[nodiscard]] Seconds cautious_step() const { return step() * caution; }
 };
 
 struct Finalist {
@@ -37,6 +39,13 @@ struct Finalist {
   bool bounds_alone = false;  // nobody has priced `even` yet
   bool priced = false;        // in full: estimated, and simulated where that is asked for
 };
+
+Variant variant_of(const SearchProblem& problem, Plan plan) {
+  const double sigma = problem.rank_by == RankBy::Expected
+                           ? 0
+                           : time_sigma_of(problem, plan.hardware, scenario_of(problem, plan));
+  return {.plan = std::move(plan), .caution = caution(problem.rank_by, sigma)};
+}
 
 bool keeps_limits(const SearchProblem& problem, const Plan& plan) {
   const SlowestSteps slowest = slowest_steps(problem.constraints, scenario_of(problem, plan));
@@ -84,7 +93,8 @@ void price_in_full(const SearchProblem& problem, double spread, Finalist& finali
   if (finalist.refined) price_in_full(problem, *finalist.refined);
   if (!finalist.even->usable) return;
   const bool refined = finalist.refined && finalist.refined->usable;
-  if (refined && finalist.refined->step() < finalist.even->plan.price.step * (1 - spread)) {
+  const Seconds even = finalist.even->plan.price.step * finalist.even->caution;
+  if (refined && finalist.refined->cautious_step() < even * (1 - spread)) {
     finalist.even->usable = false;
   } else {
     price_in_full(problem, *finalist.even);
@@ -106,6 +116,7 @@ struct Kind {
   std::int64_t micro_batch;
   RecomputeMode mode;
   std::uint16_t modules;
+  std::uint8_t offload;
   explicit Kind(const Plan& p)
       : hardware{p.hardware},
         precision{p.recipe.precision},
@@ -117,7 +128,8 @@ struct Kind {
         zero{p.layout.sharding.stage},
         micro_batch{p.recipe.micro_batch},
         mode{p.recipe.recompute.mode},
-        modules{p.recipe.recompute.modules} {}
+        modules{p.recipe.recompute.modules},
+        offload{p.recipe.offload} {}
   friend bool operator==(const Kind&, const Kind&) = default;
 };
 
@@ -162,13 +174,12 @@ class ContestRun {
   static const Variant& best_of(const Finalist& f) {
     const bool refined = f.refined && f.refined->usable;
     if (!refined) return *f.even;
-    return f.even->usable && f.even->step() <= f.refined->step() ? *f.even : *f.refined;
+    return f.even->usable && f.even->cautious_step() <= f.refined->cautious_step() ? *f.even : *f.refined;
   }
   [[nodiscard]] Scored score_of(const Finalist& f) const {
     const Variant& best = best_of(f);
     const Bytes peak = best.plan.price.peak;
-    return {goal_.of(problem_.hardware[best.plan.hardware].cluster, best.step(), peak), best.step(), peak,
-            f.place};
+    return {goal_.of(best.plan.hardware, best.cautious_step(), peak), best.step(), peak, f.place};
   }
 
   /// Finalists that a ranking would list now, best first: of a kind the best one. `all`: with those that are
@@ -207,14 +218,16 @@ class ContestRun {
   [[nodiscard]] Seconds longest_worth_refining(const Finalist& finalist,
                                                const std::optional<Scored>& last) const {
     if (!last || !goal_.follows_step_time()) return kNoLimit;
-    const ClusterSpec& cluster = problem_.hardware[finalist.even->plan.hardware].cluster;
-    return Seconds{last->goal / (goal_.of(cluster, Seconds{1}, Bytes{}) * (1 - spread_)) * (1 + kRounding)};
+    const double of_a_second =
+        goal_.of(finalist.even->plan.hardware, Seconds{finalist.even->caution}, Bytes{});
+    return Seconds{last->goal / (of_a_second * (1 - spread_)) * (1 + kRounding)};
   }
 
   void refine_one(Finalist& finalist, const std::optional<Scored>& listed_last) const {
     if (finalist.bounds_alone) price_in_closed_form(problem_, *finalist.even);
     const Seconds longest = longest_worth_refining(finalist, listed_last);
-    if (auto plan = refined(problem_, *finalist.even, longest)) finalist.refined = Variant{.plan = *plan};
+    if (auto plan = refined(problem_, *finalist.even, longest))
+      finalist.refined = variant_of(problem_, std::move(*plan));
   }
 
   void refine_those_that_could_pass() {
@@ -224,7 +237,7 @@ class ContestRun {
       for (; next_ < last; ++next_) {
         const Prospect& prospect = prospects_[next_];
         finalists_.push_back({.place = prospect.best.candidate,
-                              .even = Variant{.plan = plan_of(problem_, work_, prospect.best)},
+                              .even = variant_of(problem_, plan_of(problem_, work_, prospect.best)),
                               .bounds_alone = !prospect.priced});
       }
       tbb::parallel_for(first, finalists_.size(),
@@ -278,6 +291,9 @@ class ContestRun {
       const Variant& best = best_of(*finalist);
       RankedPlan plan{.plan = best.plan, .estimate = *best.estimate, .simulated = best.simulated};
       plan.plan.price = price_at(problem_, best.plan, best.step(), best.plan.price.peak);
+      const Scenario sc = scenario_of(problem_, best.plan);
+      plan.techniques = techniques_used(sc);
+      plan.ninth_decile = best.step() * ninth_decile(time_sigma_of(problem_, best.plan.hardware, sc));
       if (&best != &*finalist->even) plan.refined_from = estimated(problem_, finalist->even->plan);
       out.plans.push_back(std::move(plan));
     }
@@ -310,14 +326,14 @@ Finalists hold_contest(const SearchProblem& problem, const Work& work, const Fin
 }
 
 Plan finished(const SearchProblem& problem, const Plan& plan) {
-  Finalist finalist{.even = Variant{.plan = plan}};
+  Finalist finalist{.even = variant_of(problem, plan)};
   if (auto better_plan = refined(problem, *finalist.even, kNoLimit))
-    finalist.refined = Variant{.plan = *better_plan};
+    finalist.refined = variant_of(problem, std::move(*better_plan));
   price_in_full(problem, 0, finalist);
-  const Variant& best =
-      finalist.refined && finalist.refined->usable && finalist.refined->step() < finalist.even->step()
-          ? *finalist.refined
-          : *finalist.even;
+  const Variant& best = finalist.refined && finalist.refined->usable &&
+                                finalist.refined->cautious_step() < finalist.even->cautious_step()
+                            ? *finalist.refined
+                            : *finalist.even;
   Plan out = best.plan;
   out.price = price_at(problem, best.plan, best.step(), best.plan.price.peak);
   return out;

@@ -33,6 +33,7 @@ struct Family {
   std::size_t hardware = 0;
   costmodel::Precision precision{};
   int tp = 0, cp = 0, ep = 0, etp = 0, zero = 0;
+  std::uint8_t offload = 0;
   std::uint16_t pp = 0, batch = 0, recompute = 0;
   friend bool operator==(const Family&, const Family&) = default;
 };
@@ -96,6 +97,13 @@ class Front {
 
  private:
   std::vector<Scored> points_;
+};
+
+/// The best of the units before another one.
+struct Incumbents {
+  std::size_t hardware = 0;  // of `front`
+  TopList top;
+  Front front;
 };
 
 /// Candidates that one rule rejected, with the first of them. Dimensions that the rule does not read were not

@@ -8,6 +8,7 @@
 #include "costmodel/spec/layout.h"
 #include "costmodel/spec/recipe.h"
 #include "costmodel/step/estimate.h"
+#include "costmodel/step/technique_evidence.h"
 #include "costmodel/units/quantity.h"
 #include "planner/problem/plan.h"
 
@@ -22,6 +23,8 @@ struct RankedPlan {
   /// The candidate that `plan` refines, priced in closed form; nothing if no refinement is faster.
   std::optional<Plan> refined_from;
   std::optional<costmodel::Seconds> simulated;  // step time by discrete events
+  costmodel::Seconds ninth_decile;              // nine of ten such predictions' steps are no longer
+  costmodel::TechniqueSet techniques = 0;       // what published runs can tell of it
   /// Simulated over closed-form step time, minus 1; 0 where nothing was simulated.
   [[nodiscard]] double closed_form_error() const {
     return simulated ? *simulated / estimate.time.total() - 1 : 0.0;

@@ -41,8 +41,7 @@ Scenario example_of(const SearchProblem& problem, const Work& work, const Candid
                     RuleScope scope) {
   const Unit& unit = work.units[candidate.unit];
   const Space& space = work.spaces[unit.hardware];
-  Scenario sc = problem.base;
-  sc.cluster = problem.hardware[unit.hardware].cluster;
+  Scenario sc = base_on(problem, unit.hardware);
   sc.framework.abilities.unequal_stages = *space.lists.unequal_stages;
   if (scope == RuleScope::Grid) {
     apply_grid(unit, space, candidate, sc);
@@ -124,8 +123,7 @@ RejectionCount of_limit(const SearchProblem& problem, const Work& work, Limit li
                      .constraint = true};
   const Unit& unit = work.units[tally.closest.unit];
   const HardwareOption& hardware = problem.hardware[unit.hardware];
-  Scenario sc = problem.base;
-  sc.cluster = hardware.cluster;
+  Scenario sc = base_on(problem, unit.hardware);
   apply(unit, work.spaces[unit.hardware], tally.closest, sc);
   out.example = sc.layout;
   out.reason = wording.reason(problem, sc, estimate_step(sc, hardware.calibration));

@@ -6,6 +6,7 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -42,7 +43,7 @@ class ProgressReport {
 
 /// Room for prospects: many more than are listed, since bounds are not what plans cost.
 std::size_t prospect_room(const SearchProblem& problem) {
-  constexpr std::size_t least = 1024, for_each_listed = 16;
+  constexpr std::size_t least = 4096, for_each_listed = 16;
   return std::max(least, for_each_listed * problem.top);
 }
 
@@ -56,43 +57,64 @@ struct UnitFindings {
   std::size_t unit = 0;
   std::unique_ptr<Findings> findings;
 };
+struct UnitStart {
+  std::size_t unit = 0;
+  std::shared_ptr<const Incumbents> incumbents;
+};
+/// A unit begins once all those this far before it are merged, and knows their best plans and no others': so
+/// the answer does not depend on the number of threads, and findings take little memory.
+constexpr std::size_t kUnitsAhead = 32;
 
-Found run_units(const SearchProblem& problem, const Work& work, const SearchOptions& options,
-                std::size_t threads) {
-  constexpr std::size_t units_ahead = 16;  // of the first unfinished one, per thread: units differ in size
+Found run_units(const SearchProblem& problem, const Work& work, const SearchOptions& options) {
   const std::size_t room = prospect_room(problem);
   Found found{Findings{problem.top, room}, std::vector<Front>(problem.hardware.size())};
   ProgressReport report{options, work.units.size()};
   LeastSeen closest;
+  std::array<std::shared_ptr<const Incumbents>, kUnitsAhead> incumbents;
   std::size_t next = 0;
   const auto start = [&](tbb::flow_control& control) {
     if (next == work.units.size() || options.stop.stop_requested()) control.stop();
-    return next++;
+    const std::size_t unit = next++;
+    return UnitStart{unit, incumbents[unit % kUnitsAhead]};
   };
-  const auto run = [&](std::size_t i) {
-    UnitFindings result{i, std::make_unique<Findings>(problem.top, room)};
-    const Unit& unit = work.units[i];
+  const auto run = [&](const UnitStart& begin) {
+    UnitFindings result{begin.unit, std::make_unique<Findings>(problem.top, room)};
+    const Unit& unit = work.units[begin.unit];
     UnitSearch search{problem, work.spaces[unit.hardware], unit.hardware, &closest};
-    search.run(unit, static_cast<std::uint32_t>(i), *result.findings, options.stop);
+    search.run(unit, static_cast<std::uint32_t>(begin.unit), *result.findings, options.stop,
+               begin.incumbents.get());
     report.finished(result.findings->counts.priced);
     return result;
   };
   const auto merge = [&](const UnitFindings& result) {
-    found.fronts[work.units[result.unit].hardware].merge(result.findings->front);
+    const std::size_t hardware = work.units[result.unit].hardware;
+    Front& front = found.fronts[hardware];
+    front.merge(result.findings->front);
     found.all.merge(*result.findings);
+    incumbents[result.unit % kUnitsAhead] =
+        std::make_shared<const Incumbents>(Incumbents{hardware, found.all.top, front});
   };
-  tbb::parallel_pipeline(units_ahead * threads,
-                         tbb::make_filter<void, std::size_t>(tbb::filter_mode::serial_in_order, start) &
-                             tbb::make_filter<std::size_t, UnitFindings>(tbb::filter_mode::parallel, run) &
+  tbb::parallel_pipeline(kUnitsAhead,
+                         tbb::make_filter<void, UnitStart>(tbb::filter_mode::serial_in_order, start) &
+                             tbb::make_filter<UnitStart, UnitFindings>(tbb::filter_mode::parallel, run) &
                              tbb::make_filter<UnitFindings, void>(tbb::filter_mode::serial_in_order, merge));
   return found;
 }
 
-bool beats(const Price& a, const Price& b) {
-  const bool no_worse =
-      a.step <= b.step && a.peak <= b.peak && a.gpus <= b.gpus && a.dollars_per_step <= b.dollars_per_step;
-  return no_worse &&
-         (a.step < b.step || a.peak < b.peak || a.gpus < b.gpus || a.dollars_per_step < b.dollars_per_step);
+/// Time and money count per sequence: batches may differ.
+bool beats(const Plan& a, const Plan& b) {
+  const auto values = [](const Plan& p) {
+    const auto batch = static_cast<double>(p.recipe.global_batch);
+    return std::array{p.price.step.value() / batch, p.price.peak.value(), static_cast<double>(p.price.gpus),
+                      p.price.dollars_per_step / batch};
+  };
+  const auto of_a = values(a), of_b = values(b);
+  bool better = false;
+  for (std::size_t i = 0; i < of_a.size(); ++i) {
+    if (of_a[i] > of_b[i]) return false;
+    better = better || of_a[i] < of_b[i];
+  }
+  return better;
 }
 
 /// Fronts of the hardware options and refined plans, without what they beat each other in.
@@ -103,8 +125,8 @@ std::vector<Plan> joint_front(const SearchProblem& problem, const Work& work,
   }
   std::vector<Plan> out;
   for (const Plan& plan : all) {
-    const bool beaten = std::any_of(all.begin(), all.end(),
-                                    [&](const Plan& other) { return beats(other.price, plan.price); });
+    const bool beaten =
+        std::any_of(all.begin(), all.end(), [&](const Plan& other) { return beats(other, plan); });
     const bool twice = std::any_of(out.begin(), out.end(), [&](const Plan& other) {
       return other.layout == plan.layout && other.recipe == plan.recipe && other.price == plan.price;
     });
@@ -115,9 +137,9 @@ std::vector<Plan> joint_front(const SearchProblem& problem, const Work& work,
   return out;
 }
 
-Ranking search_in_arena(const SearchProblem& problem, const SearchOptions& options, std::size_t threads) {
+Ranking search_in_arena(const SearchProblem& problem, const SearchOptions& options) {
   const Work work = divide(problem);
-  const Found found = run_units(problem, work, options, threads);
+  const Found found = run_units(problem, work, options);
   const Findings& all = found.all;
   Finalists finalists = hold_contest(problem, work, all, options.stop);
   Ranking ranking{.plans = std::move(finalists.plans), .contest = finalists.contest};
@@ -140,7 +162,7 @@ Ranking search(const SearchProblem& problem, const SearchOptions& options) {
   const auto count = static_cast<std::size_t>(threads);
   const tbb::global_control allowed{tbb::global_control::max_allowed_parallelism, count};
   tbb::task_arena arena{threads};
-  return arena.execute([&] { return search_in_arena(problem, options, count); });
+  return arena.execute([&] { return search_in_arena(problem, options); });
 }
 
 }  // namespace hexaplan::planner

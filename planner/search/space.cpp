@@ -4,6 +4,7 @@
 #include <span>
 
 #include "costmodel/spec/rank_grid.h"
+#include "planner/problem/plan.h"
 #include "planner/search/search.h"
 
 namespace hexaplan::planner {
@@ -39,7 +40,7 @@ std::vector<T> chosen(unsigned bits, int count) {
   return out;
 }
 
-void fill_degrees(const SearchProblem& problem, std::int64_t gpus, SearchSpace& s) {
+void fill_degrees(const SearchProblem& problem, std::int64_t gpus, std::int64_t batch, SearchSpace& s) {
   const ModelSpec& model = problem.base.model;
   const FrameworkAbilities& can = problem.base.framework.abilities;
   const std::vector<int> one{1};
@@ -51,7 +52,7 @@ void fill_degrees(const SearchProblem& problem, std::int64_t gpus, SearchSpace& 
   fill(s.ep, can.experts && model.is_moe() ? divisors(model.moe.experts, gpus) : one);
   fill(s.etp, model.is_moe() && can.experts ? std::vector<int>{0, 1} : std::vector<int>{0});
   std::vector<std::int64_t> batches;
-  for (const int d : divisors(problem.base.recipe.global_batch, kLargestMicroBatch)) batches.push_back(d);
+  for (const int d : divisors(batch, kLargestMicroBatch)) batches.push_back(d);
   fill(s.micro_batch, batches);
 }
 
@@ -77,6 +78,7 @@ void fill_choices(const SearchProblem& problem, SearchSpace& s) {
   fill(s.order, {{Axis::Tensor, Axis::Context, Axis::Data, Axis::Pipeline},
                  {Axis::Tensor, Axis::Context, Axis::Pipeline, Axis::Data}});
   fill(s.precision, {problem.base.recipe.precision});
+  fill(s.offload, {problem.base.recipe.offload});
 }
 
 /// Shard groups of a ZeRO stage: whole (0) and, where parameters are sharded, the hybrids of whole nodes.
@@ -154,7 +156,8 @@ void append_contexts(const SearchSpace& s, ContextKind unused, Unit unit, std::v
 
 SearchSpace filled_space(const SearchProblem& problem, std::size_t hardware) {
   SearchSpace s = problem.space;
-  fill_degrees(problem, problem.hardware[hardware].cluster.gpus, s);
+  const Scenario base = base_on(problem, hardware);
+  fill_degrees(problem, base.cluster.gpus, base.recipe.global_batch, s);
   fill_choices(problem, s);
   return s;
 }
@@ -184,15 +187,26 @@ Space make_space(const SearchProblem& problem, std::size_t hardware) {
   return space;
 }
 
+namespace {
+
+void append_tensor_degrees(const SearchSpace& s, ContextKind context, Unit unit, std::vector<Unit>& units) {
+  for (const int tp : s.tp) {
+    unit.tp = tp;
+    append_contexts(s, context, unit, units);
+  }
+}
+
+}  // namespace
+
 std::vector<Unit> units_of(const SearchProblem& problem, const Space& space, std::size_t hardware) {
   const SearchSpace& s = space.lists;
   std::vector<Unit> units;
   Unit unit{.hardware = hardware};
   for (const Precision precision : s.precision) {
     unit.precision = precision;
-    for (const int tp : s.tp) {
-      unit.tp = tp;
-      append_contexts(s, problem.base.layout.context, unit, units);
+    for (const std::uint8_t offload : s.offload) {
+      unit.offload = offload;
+      append_tensor_degrees(s, problem.base.layout.context, unit, units);
     }
   }
   return units;
@@ -216,6 +230,7 @@ std::vector<std::size_t> distinct_orders(const std::vector<std::array<Axis, 4>>&
 
 void apply(const Unit& unit, Scenario& sc) {
   sc.recipe.precision = unit.precision;
+  sc.recipe.offload = unit.offload;
   sc.layout.tp = unit.tp;
   sc.layout.cp = unit.cp;
   sc.layout.context = unit.context;

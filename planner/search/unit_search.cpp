@@ -4,9 +4,12 @@
 #include <limits>
 
 #include "costmodel/compute/operations.h"
+#include "costmodel/schedule/in_flight.h"
 #include "costmodel/schedule/schedule.h"
 #include "costmodel/step/memory_risk.h"
 #include "costmodel/step/model_flops.h"
+#include "costmodel/step/technique_evidence.h"
+#include "planner/problem/plan.h"
 #include "planner/refine/refine.h"
 #include "planner/search/search_rules.h"
 
@@ -27,12 +30,12 @@ UnitSearch::UnitSearch(const SearchProblem& problem, const Space& space, std::si
     : problem_{problem},
       space_{space},
       hardware_{problem.hardware[hardware]},
-      sc_{problem.base},
+      sc_{base_on(problem, hardware)},
       goal_{problem},
       closest_{closest} {
-  sc_.cluster = hardware_.cluster;
   sc_.framework.abilities.unequal_stages = *space.lists.unequal_stages;
-  StagePlan whole{.embedding = 1, .head = 1};
+  StagePlan whole;
+  add_ends(sc_, true, true, whole);
   for (std::int64_t layer = 0; layer < sc_.model.layers; ++layer) {
     ++whole.layers[static_cast<std::size_t>(index_of(class_of_layer(sc_.model, layer)))];
   }
@@ -43,11 +46,24 @@ UnitSearch::UnitSearch(const SearchProblem& problem, const Space& space, std::si
   most_memory_ = sc_.cluster.gpu.memory * problem.constraints.memory_share;
   memory_sigma_ = memory_sigma(sc_.framework, hardware_.calibration);
   safe_memory_ = most_memory_at_risk(sc_.cluster.gpu.memory, problem.constraints.max_risk, memory_sigma_);
+  Scenario recomputing;
+  for (const RecomputeOption& option : space.recomputes) {
+    recomputing.recipe.recompute = option.recompute;
+    recompute_variance_.push_back(added_variance(techniques_used(recomputing)));
+  }
 }
 
-void UnitSearch::run(const Unit& unit, std::uint32_t number, Findings& findings,
-                     const std::stop_token& stop) {
+/// What the present choice adds to the variance of a step, recompute aside.
+double UnitSearch::variance_of_layout() {
+  if (problem_.rank_by == RankBy::Expected) return 0;
+  sc_.recipe.recompute = {};
+  return added_variance(techniques_used(sc_));
+}
+
+void UnitSearch::run(const Unit& unit, std::uint32_t number, Findings& findings, const std::stop_token& stop,
+                     const Incumbents* incumbents) {
   unit_ = unit;
+  incumbents_ = incumbents;
   findings_ = &findings;
   candidate_ = {.unit = number};
   apply(unit, sc_);
@@ -176,6 +192,9 @@ void UnitSearch::plan_pipelines() {
       continue;
     }
     group_stages(plan_stages(sc_), pipe);
+    pipe.least_chunk = pipe.most_layers;
+    for (const StagePlan& chunk : plan_chunks(sc_))
+      pipe.least_chunk = std::min(pipe.least_chunk, chunk.total_layers());
     pipe.separates_ends = separates_ends(sc_.layout);
     const auto twin = std::find_if(pipelines_.begin(), pipelines_.end(), [&](const PipelineChoice& other) {
       return other.groups == pipe.groups && other.separates_ends == pipe.separates_ends;
@@ -186,12 +205,12 @@ void UnitSearch::plan_pipelines() {
 }
 
 std::vector<double> UnitSearch::most_in_flight(const PipelineChoice& pipe) const {
-  const std::int64_t microbatches = microbatches_per_step(sc_);
+  const std::vector<double> of_stages = microbatches_in_flight(sc_);
   std::vector<double> in_flight;
   for (const StageGroup& group : pipe.groups) {
     double most = 0;
     for (const int stage : group.members) {
-      most = std::max(most, microbatches_in_flight(sc_.layout, microbatches, stage));
+      most = std::max(most, of_stages[static_cast<std::size_t>(stage)]);
     }
     in_flight.push_back(most);
   }
@@ -268,7 +287,8 @@ void UnitSearch::price(const LayoutChoice& combination) {
       prune(combination, states);
       continue;
     }
-    active_.push_back({sharding, operations_of_sharding(sc_), &states, StepCombiner{sc_, message}});
+    active_.push_back(
+        {sharding, operations_of_sharding(sc_), &states, StepCombiner{sc_, message}, variance_of_layout()});
   }
   if (active_.empty()) return;
   refinable_ = refines_ && can_be_refined(sc_);
@@ -319,8 +339,9 @@ void UnitSearch::prune(const LayoutChoice& combination, const StatePart& states)
   }
 }
 
-void UnitSearch::does_not_fit(std::int64_t candidates, Bytes peak) {
-  const double too_much = distance(Limit::Memory, {}, peak);
+/// A peak that is not `exact` is a bound from below, of candidates that do not come closest.
+void UnitSearch::does_not_fit(std::int64_t candidates, Bytes peak, bool exact) {
+  const double too_much = exact ? distance(Limit::Memory, {}, peak) : std::numeric_limits<double>::infinity();
   findings_->reject(Limit::Memory, candidates, too_much, candidate_);
   if (closest_ != nullptr) closest_->lower(too_much);
 }
@@ -335,7 +356,7 @@ void UnitSearch::price_recomputation(const LayoutChoice& combination, std::uint1
     });
     if (one == active_.end()) continue;
     sc_.layout.sharding = sharding_options_[one->index];
-    const PassPart& part = pass_part(option);
+    PassPart& part = pass_part(option);
     for (int layers = first; layers <= last; ++layers) {
       set_recompute(choice, layers);
       price_stages(combination, part, operations);
@@ -358,21 +379,58 @@ void UnitSearch::set_stages(const LayoutChoice& combination, const PassPart& par
   }
 }
 
-/// What the stages cost with this recomputation, then every sharding of it.
-void UnitSearch::price_stages(const LayoutChoice& combination, const PassPart& part, int operations) {
-  const std::vector<StageGroup>& groups = combination.pipe->groups;
+/// Every sharding of the stages with this recomputation.
+void UnitSearch::price_stages(const LayoutChoice& combination, PassPart& part, int operations) {
   set_stages(combination, part);
-  rerun_.resize(groups.size());
-  loads_.resize(groups.size());
+  combination_ = &combination;
   pass_ = &part;
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    rerun_[g] = rerun_share(sc_.recipe.recompute, plan_[g]);
-    loads_[g] = {stage_totals(part.totals, plan_[g], rerun_[g]), static_cast<int>(groups[g].members.size())};
-  }
+  timed_ = false;
   span_.reset();
   for (const ShardingChoice& shard : active_) {
     if (shard.operations == operations) price_candidate(shard);
   }
+}
+
+/// What the stages take with this recomputation. Many never fit, so nobody asks for their time.
+void UnitSearch::time_stages() {
+  if (timed_) return;
+  timed_ = true;
+  times_ = &times_of(*pass_);
+  const std::vector<StageGroup>& groups = combination_->pipe->groups;
+  rerun_.resize(groups.size());
+  loads_.resize(groups.size());
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    rerun_[g] = rerun_share(sc_.recipe.recompute, plan_[g]);
+    loads_[g] = {stage_totals(*times_, plan_[g], rerun_[g]), static_cast<int>(groups[g].members.size())};
+  }
+  least_span_ = least_span();
+}
+
+/// Lower bound on the time between the first task of a schedule without closed form and its last: a stage
+/// begins once the chunks before its own have run, then has its work to do, and where the backward is whole
+/// the chunks before it follow. Chunks count with their cheapest layers. Stages that drift from one step into
+/// the next wait for nobody.
+Seconds UnitSearch::least_span() const {
+  const Layout& l = sc_.layout;
+  Seconds forward{std::numeric_limits<double>::infinity()}, backward = forward;
+  for (std::size_t c = 0; c < kLayerClasses; ++c) {
+    if (!used_[c]) continue;
+    forward = smaller(forward, times_->layers[c].forward);
+    backward = smaller(backward, times_->layers[c].backward);
+  }
+  const PipelineChoice& pipe = *combination_->pipe;
+  Seconds chunk = (splits_backward(l.schedule) ? forward : forward + backward) * pipe.least_chunk;
+  if (drifts(l.schedule)) chunk = {};
+  Seconds span;
+  for (std::size_t g = 0; g < loads_.size(); ++g) {
+    int most_before = 0;
+    for (const int stage : pipe.groups[g].members) {
+      const int from_behind = model_copies(l.schedule) > 1 ? l.pp - 1 - stage : stage;
+      most_before = std::max(most_before, std::min(stage, from_behind));
+    }
+    span = larger(span, loads_[g].totals.total() * microbatches_ + chunk * most_before);
+  }
+  return span;
 }
 
 }  // namespace hexaplan::planner

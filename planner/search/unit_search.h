@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -53,7 +54,10 @@ class UnitSearch {
              LeastSeen* closest = nullptr);
 
   /// Adds the candidates of `unit`, the `number`-th, to `findings`. Returns early when a stop is requested.
-  void run(const Unit& unit, std::uint32_t number, Findings& findings, const std::stop_token& stop);
+  /// Where a schedule has to be replayed, candidates that `incumbents`, of earlier units, beat by a bound are
+  /// skipped.
+  void run(const Unit& unit, std::uint32_t number, Findings& findings, const std::stop_token& stop,
+           const Incumbents* incumbents = nullptr);
 
   /// Called for every candidate that is priced; for tests.
   using Visitor = std::function<void(const Candidate&, costmodel::Seconds step, costmodel::Bytes peak)>;
@@ -73,6 +77,7 @@ class UnitSearch {
     std::vector<StageGroup> groups;
     std::size_t plan = 0;  // pipelines with equal groups, embedding and head share this number
     int most_layers = 0;   // of a stage
+    int least_chunk = 0;   // layers of the smallest chunk
     bool separates_ends = false;
   };
   /// A choice of everything but rank order and recompute, within the current grid of degrees.
@@ -83,10 +88,17 @@ class UnitSearch {
     std::vector<double> in_flight;  // by stage group: the maximum of its members
     std::vector<std::uint16_t> shardings;
   };
-  /// Time and memory of forward and backward passes.
+  /// What times of passes depend on beside their PassKey: where activations are offloaded, how many of a
+  /// stage's layers keep them.
+  struct Offloading {
+    costmodel::RecomputeMode mode{};
+    int recomputed = 0, stages = 0;
+    friend auto operator<=>(const Offloading&, const Offloading&) = default;  // NOLINT(modernize-use-nullptr)
+  };
+  /// Memory of forward and backward passes, and their time once a candidate fits.
   struct PassPart {
-    costmodel::LayerTotals totals;
     costmodel::ActivationMemory memory;
+    std::map<Offloading, costmodel::LayerTotals> totals;
   };
   /// What a PassPart depends on within a unit.
   struct PassKey {
@@ -114,6 +126,7 @@ class UnitSearch {
     int operations;  // operations_of_sharding
     const StatePart* states;
     costmodel::StepCombiner combiner;
+    double variance = 0;  // that its techniques add, recompute aside; where plans are ranked by a quantile
   };
 
   void grid(std::uint16_t pp);
@@ -127,22 +140,28 @@ class UnitSearch {
   void walk_order(std::uint16_t order);
   void price(const LayoutChoice& combination);
   void price_recomputation(const LayoutChoice& combination, std::uint16_t option);
+  [[nodiscard]] double variance_of_layout();
   void prune(const LayoutChoice& combination, const StatePart& states);
-  void does_not_fit(std::int64_t candidates, costmodel::Bytes peak);
+  void does_not_fit(std::int64_t candidates, costmodel::Bytes peak, bool exact = true);
   [[nodiscard]] static std::pair<int, int> layer_counts(const PipelineChoice& pipe,
                                                         const RecomputeOption& option);
   void set_recompute(const RecomputeOption& option, int layers);
   [[nodiscard]] costmodel::HostLoad host_of(const StatePart& states) const;
   void set_stages(const LayoutChoice& combination, const PassPart& part);
-  void price_stages(const LayoutChoice& combination, const PassPart& part, int operations);
+  void price_stages(const LayoutChoice& combination, PassPart& part, int operations);
+  void time_stages();
+  [[nodiscard]] costmodel::Seconds least_span() const;
   void price_candidate(const ShardingChoice& shard);
   [[nodiscard]] costmodel::Seconds step_of(const ShardingChoice& shard, costmodel::Seconds span) const;
   [[nodiscard]] bool may_replay() const;
   [[nodiscard]] costmodel::Bytes peak_of(std::uint16_t sharding, const StatePart& states) const;
+  void set_caution(const ShardingChoice& shard);
+  [[nodiscard]] costmodel::Bytes ledger_peak(const StatePart& states) const;
   void consider(const ShardingChoice& shard, costmodel::Seconds step, costmodel::Bytes peak, bool priced);
   [[nodiscard]] costmodel::Seconds refined_bound(const ShardingChoice& shard, costmodel::Seconds step);
   [[nodiscard]] costmodel::Seconds uneven_bound(const ShardingChoice& shard, bool recomputes) const;
   [[nodiscard]] costmodel::Seconds step_without_recompute(const ShardingChoice& shard);
+  [[nodiscard]] bool is_outclassed(const Scored& at_best) const;
   [[nodiscard]] bool is_hopeless(costmodel::Seconds least_step, costmodel::Bytes peak);
   [[nodiscard]] std::optional<Limit> broken_limit(costmodel::Seconds step, costmodel::Bytes peak) const;
   [[nodiscard]] double distance(Limit limit, costmodel::Seconds step, costmodel::Bytes peak) const;
@@ -159,7 +178,8 @@ class UnitSearch {
   void set_pipeline(const PipelineChoice& pipe);
   void set_sharding(std::uint16_t sharding);
   /// The part for the current choice and recompute `option`.
-  [[nodiscard]] const PassPart& pass_part(std::uint16_t option);
+  [[nodiscard]] PassPart& pass_part(std::uint16_t option);
+  [[nodiscard]] const costmodel::LayerTotals& times_of(PassPart& part);
   [[nodiscard]] const StatePart& state_part(const PipelineChoice& pipe, std::uint16_t sharding);
   [[nodiscard]] StatePart make_state_part(const PipelineChoice& pipe, std::uint16_t sharding);
   [[nodiscard]] const costmodel::ParameterMemory& parameter_memory(bool separates_ends,
@@ -178,12 +198,14 @@ class UnitSearch {
   Visitor visitor_;
   costmodel::Bytes most_memory_, safe_memory_;  // largest peaks that the memory share and the risk allow
   double memory_sigma_ = 0;
+  std::vector<double> recompute_variance_;  // by option
   SlowestSteps slowest_;
 
   // The unit and the grid of degrees.
   Unit unit_;
   Candidate candidate_;
   Findings* findings_ = nullptr;
+  const Incumbents* incumbents_ = nullptr;
   std::span<const PipeOption> pipe_options_;
   std::span<const costmodel::Sharding> sharding_options_;
   std::vector<std::uint16_t> shardings_;  // of the options, without repetitions
@@ -198,7 +220,7 @@ class UnitSearch {
   std::unordered_map<PassKey, std::unique_ptr<PassPart>, PassKeyHash> passes_;
   std::array<std::optional<costmodel::ModelParameters>, 2> counts_;  // by separates_ends
   std::vector<std::unique_ptr<costmodel::ParameterMemory>> parameters_;
-  std::vector<const PassPart*> pass_of_;
+  std::vector<PassPart*> pass_of_;
   std::vector<std::unique_ptr<StatePart>> states_;
 
   // The candidate being priced.
@@ -214,7 +236,12 @@ class UnitSearch {
   std::vector<costmodel::Bytes> offloaded_;  // activations, by stage group; empty unless they are
   costmodel::HostLoad host_;                 // of a node
   std::optional<costmodel::Seconds> span_;   // of the replayed schedule, once it was needed
-  const PassPart* pass_ = nullptr;
+  costmodel::Seconds least_span_;            // … and a bound from below
+  const LayoutChoice* combination_ = nullptr;
+  PassPart* pass_ = nullptr;
+  const costmodel::LayerTotals* times_ = nullptr;
+  double caution_ = 1;  // of its step time
+  bool timed_ = false;  // whether rerun_ and loads_ are those of the present stages
   double microbatches_ = 1;
 };
 

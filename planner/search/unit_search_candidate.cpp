@@ -6,6 +6,7 @@
 #include "costmodel/schedule/schedule.h"
 #include "costmodel/step/memory_risk.h"
 #include "costmodel/step/stage_memory.h"
+#include "costmodel/step/technique_evidence.h"
 #include "planner/refine/refine.h"
 #include "planner/search/unit_search.h"
 
@@ -13,12 +14,17 @@ namespace hexaplan::planner {
 
 using namespace costmodel;
 
+namespace {
+/// Most that simulation has taken off the closed form of a schedule that is replayed (docs/search.md).
+constexpr double kReplayedSpread = 0.2;
+}  // namespace
+
 /// The slowest stage sets the pace.
 Seconds UnitSearch::step_of(const ShardingChoice& shard, Seconds span) const {
   Seconds step;
   for (std::size_t g = 0; g < plan_.size(); ++g) {
-    const StepOverheads overheads = shard.combiner.overheads(pass_->totals, plan_[g], rerun_[g],
-                                                             shard.states->transfers[g], loads_, g, span);
+    const StepOverheads overheads =
+        shard.combiner.overheads(*times_, plan_[g], rerun_[g], shard.states->transfers[g], loads_, g, span);
     step = larger(step, loads_[g].totals.total() * microbatches_ + overheads.total());
   }
   return step;
@@ -36,6 +42,11 @@ Bytes UnitSearch::peak_of(std::uint16_t sharding, const StatePart& states) const
     sc.layout.sharding = sharding_options_[sharding];
     if (needs_replay(sc)) return replayed_need(sc, hardware_.calibration);
   }
+  return ledger_peak(states);
+}
+
+/// The fullest stage by its ledger; a lower bound where a replay adds weight gradients that wait.
+Bytes UnitSearch::ledger_peak(const StatePart& states) const {
   const Allocator allocator = allocator_of(sc_);
   Bytes peak;
   for (std::size_t g = 0; g < plan_.size(); ++g) {
@@ -51,19 +62,37 @@ HostLoad UnitSearch::host_of(const StatePart& states) const {
   return of_node(most, sc_.cluster);
 }
 
+void UnitSearch::set_caution(const ShardingChoice& shard) {
+  if (problem_.rank_by == RankBy::Expected) return;
+  const double added = shard.variance + recompute_variance_[candidate_.recompute];
+  caution_ = caution(problem_.rank_by, time_sigma(sc_.framework, hardware_.calibration, added));
+}
+
 void UnitSearch::price_candidate(const ShardingChoice& shard) {
   candidate_.sharding = shard.index;
   ++findings_->counts.enumerated;
+  set_caution(shard);
   host_ = host_of(*shard.states);
-  Seconds step = step_of(shard, {});
-  // A replay costs as much as a hundred closed forms.
-  const Bytes least_peak = shard.states->least_peak;
-  if (!visitor_ && may_replay() && is_hopeless(step, least_peak))
-    return consider(shard, step, least_peak, false);
-  const Bytes peak = peak_of(shard.index, *shard.states);
+  // A replay costs as much as a hundred closed forms: what it is of has to be fast enough. Anything else has
+  // to fit before it is timed.
+  const Bytes least_peak =
+      sc_.framework.explicit_step ? shard.states->least_peak : ledger_peak(*shard.states);
+  Bytes peak = least_peak;
+  if (most_memory_ < peak && !visitor_) {
+    ++findings_->counts.priced;
+    const bool may_be_closest = closest_ == nullptr || (peak - most_memory_).value() <= closest_->value();
+    if (!may_replay() || !may_be_closest) return does_not_fit(1, peak, !may_replay());
+    return does_not_fit(1, peak_of(shard.index, *shard.states));
+  }
+  time_stages();
+  Seconds step = step_of(shard, least_span_);
+  if (may_replay()) {
+    if (!visitor_ && is_hopeless(step, least_peak)) return consider(shard, step, least_peak, false);
+    peak = peak_of(shard.index, *shard.states);
+  }
   if (!shard.combiner.has_closed_form()) {
     if (!visitor_ && is_hopeless(step, peak)) return consider(shard, step, peak, false);
-    if (!span_) span_ = replayed_span(sc_, pass_->totals);
+    if (!span_) span_ = replayed_span(sc_, *times_);
     step = step_of(shard, *span_);
   }
   ++findings_->counts.priced;
@@ -91,6 +120,11 @@ void UnitSearch::consider(const ShardingChoice& shard, Seconds step, Bytes peak,
   } else if (priced && (!prospect->priced || better(member, prospect->best))) {
     prospect->best = member;
     prospect->priced = true;
+  }
+  // The more a plan recomputes, the less it copies to the host.
+  if (refinable_ && (sc_.recipe.offload & kOffloadActivations) != 0) {
+    const Scored bound = scored(refined_bound(shard, step), peak);
+    if (better(bound, prospect->bound)) prospect->bound = bound;
   }
   if (!refinable_) prospect->bound = prospect->best;
   prospect->bound.candidate = prospect->best.candidate;
@@ -126,7 +160,7 @@ Seconds UnitSearch::uneven_bound(const ShardingChoice& shard, bool recomputes) c
   for (std::size_t g = 0; g < plan_.size(); ++g) {
     PassTotals totals = loads_[g].totals;
     if (!recomputes) totals.rerun = {};
-    const StepOverheads alone = shard.combiner.overheads(pass_->totals, plan_[g], recomputes ? rerun_[g] : 0,
+    const StepOverheads alone = shard.combiner.overheads(*times_, plan_[g], recomputes ? rerun_[g] : 0,
                                                          shard.states->transfers[g], loads_, g, {});
     work += totals.total() * loads_[g].count;
     if (shard.combiner.waits_by_layer()) by_layer += alone.data_parallel * loads_[g].count;
@@ -134,7 +168,7 @@ Seconds UnitSearch::uneven_bound(const ShardingChoice& shard, bool recomputes) c
   }
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (!used_[c]) continue;
-    const PassTotals& layer = pass_->totals.layers[c];
+    const PassTotals& layer = times_->layers[c];
     least_layer =
         smaller(least_layer, layer.forward + layer.backward + (recomputes ? layer.rerun : Seconds{}));
   }
@@ -143,6 +177,19 @@ Seconds UnitSearch::uneven_bound(const ShardingChoice& shard, bool recomputes) c
   const double paced = shard.combiner.has_closed_form() ? microbatches_ - 1 : microbatches_;
   const Seconds pace = larger((work * paced + by_layer) / stages, least_layer * most_layers * paced);
   return pace + everywhere + (shard.combiner.has_closed_form() ? work : Seconds{});
+}
+
+/// Whether earlier plans keep such a candidate out of both the list and the front. What is simulated before
+/// it is listed, and not refined, has to be priced for that.
+bool UnitSearch::is_outclassed(const Scored& at_best) const {
+  Scored simulated = at_best;
+  if (problem_.simulate_winners && !refinable_ && goal_.follows_step_time())
+    simulated.goal *= 1 - kReplayedSpread;
+  const bool listed =
+      findings_->top.admits(simulated) && (!incumbents_ || incumbents_->top.admits(simulated));
+  if (listed) return false;
+  const bool same_gpus = incumbents_ && incumbents_->hardware == unit_.hardware;
+  return !findings_->front.admits(at_best) || (same_gpus && !incumbents_->front.admits(at_best));
 }
 
 /// Replaying a schedule costs hundreds of times as much as a closed form. True for candidates that would be
@@ -156,7 +203,7 @@ bool UnitSearch::is_hopeless(Seconds least_step, Bytes peak) {
     reject(*limit, least_step, peak);
     return true;
   }
-  if (findings_->top.admits(at_best) || findings_->front.admits(at_best)) return false;
+  if (!is_outclassed(at_best)) return false;
   ++counts.outclassed;
   return true;
 }
@@ -203,7 +250,7 @@ void UnitSearch::reject(Limit limit, Seconds step, Bytes peak) {
 }
 
 Scored UnitSearch::scored(Seconds step, Bytes peak) const {
-  return {goal_.of(sc_.cluster, step, peak), step, peak, candidate_};
+  return {goal_.of(unit_.hardware, step * caution_, peak), step, peak, candidate_};
 }
 
 Family UnitSearch::family() const {
@@ -214,6 +261,7 @@ Family UnitSearch::family() const {
           .ep = unit_.ep,
           .etp = unit_.etp,
           .zero = sharding_options_[candidate_.sharding].stage,
+          .offload = unit_.offload,
           .pp = candidate_.pp,
           .batch = candidate_.batch,
           .recompute = candidate_.recompute};

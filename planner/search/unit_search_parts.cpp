@@ -42,7 +42,7 @@ std::size_t UnitSearch::PassKeyHash::operator()(const PassKey& key) const {
   return hash;
 }
 
-const UnitSearch::PassPart& UnitSearch::pass_part(std::uint16_t option) {
+UnitSearch::PassPart& UnitSearch::pass_part(std::uint16_t option) {
   const int sharding = operations_of_sharding(sc_);
   const bool forwards_first = sc_.layout.schedule == ScheduleKind::GPipe;
   const std::size_t variant =
@@ -66,13 +66,25 @@ const UnitSearch::PassPart& UnitSearch::pass_part(std::uint16_t option) {
                      pricer_->placement_of(Group::Expert), pricer_->placement_of(Group::ExpertTensor)}};
   std::unique_ptr<PassPart>& part = passes_[key];
   if (!part) {
-    const LocalDims dims = local_dims(sc_);
-    part = std::make_unique<PassPart>(
-        PassPart{totals_of(price_layers(sc_, dims, *pricer_, used_)), ActivationMemory{sc_, dims, used_}});
+    part = std::make_unique<PassPart>(PassPart{ActivationMemory{sc_, local_dims(sc_), used_}, {}});
     part->memory.sum();
   }
   pass_of_[index] = part.get();
   return *part;
+}
+
+/// Precondition: `part` is that of the current choice.
+const LayerTotals& UnitSearch::times_of(PassPart& part) {
+  const Recompute present = sc_.recipe.recompute;
+  const bool offloads = (sc_.recipe.offload & kOffloadActivations) != 0;
+  const Offloading offloading =
+      offloads ? Offloading{present.mode, present.layers, sc_.layout.pp} : Offloading{};
+  const auto [entry, made] = part.totals.try_emplace(offloading);
+  if (!made) return entry->second;
+  if (!offloads) sc_.recipe.recompute = operations_of(present);
+  entry->second = totals_of(price_layers(sc_, local_dims(sc_), *pricer_, used_));
+  sc_.recipe.recompute = present;
+  return entry->second;
 }
 
 const ParameterMemory& UnitSearch::parameter_memory(bool separates_ends, std::uint16_t sharding) {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "costmodel/step/model_flops.h"
+#include "costmodel/step/technique_evidence.h"
 #include "planner/search/search.h"
 
 namespace hexaplan::planner {
@@ -23,8 +24,7 @@ Work divide(const SearchProblem& problem) {
 
 Plan plan_of(const SearchProblem& problem, const Work& work, const Scored& scored) {
   const Unit& unit = work.units[scored.candidate.unit];
-  Scenario sc = problem.base;
-  sc.cluster = problem.hardware[unit.hardware].cluster;
+  Scenario sc = base_on(problem, unit.hardware);
   apply(unit, work.spaces[unit.hardware], scored.candidate, sc);
   return {.hardware = unit.hardware,
           .layout = sc.layout,
@@ -60,27 +60,46 @@ std::optional<Limit> broken_by_step(const SlowestSteps& slowest, Seconds step) {
   return std::nullopt;
 }
 
+double time_sigma_of(const SearchProblem& problem, std::size_t hardware, const Scenario& scenario) {
+  return time_sigma(problem.base.framework, problem.hardware[hardware].calibration,
+                    added_variance(techniques_used(scenario)));
+}
+
+double caution(RankBy rank_by, double sigma) {
+  return rank_by == RankBy::P90 ? ninth_decile(sigma) : 1;
+}
+
 Goal::Goal(const SearchProblem& problem)
     : objective_{problem.objective},
       everything_priced_{
           std::all_of(problem.hardware.begin(), problem.hardware.end(),
-                      [](const HardwareOption& m) { return m.cluster.gpu.price_per_hour > 0; })} {}
+                      [](const HardwareOption& m) { return m.cluster.gpu.price_per_hour > 0; })} {
+  const auto asked = static_cast<double>(problem.base.recipe.global_batch);
+  for (const HardwareOption& option : problem.hardware) {
+    hardware_.push_back(
+        {.gpus = static_cast<double>(option.cluster.gpus),
+         .price_per_hour = option.cluster.gpu.price_per_hour,
+         .steps = option.global_batch > 0 ? asked / static_cast<double>(option.global_batch) : 1.0,
+         .memory = option.cluster.gpu.memory});
+  }
+}
 
-double Goal::of(const ClusterSpec& cluster, Seconds step, Bytes peak) const {
-  const auto gpus = static_cast<double>(cluster.gpus);
+double Goal::of(std::size_t hardware, Seconds step, Bytes peak) const {
+  const Hardware& on = hardware_[hardware];
+  const double seconds = step.value() * on.steps;
   switch (objective_) {
     case Objective::StepTime:
-      return step.value();
+      return seconds;
     case Objective::TokensPerGpu:
-      return step.value() * gpus;
+      return seconds * on.gpus;
     case Objective::Cost:
-      return step.value() * gpus * (everything_priced_ ? cluster.gpu.price_per_hour : 1.0);
+      return seconds * on.gpus * (everything_priced_ ? on.price_per_hour : 1.0);
     case Objective::Gpus:
-      return gpus;
+      return on.gpus;
     case Objective::MemoryHeadroom:
-      return (peak - cluster.gpu.memory).value();
+      return (peak - on.memory).value();
   }
-  return step.value();
+  return seconds;
 }
 
 bool Goal::follows_step_time() const {

@@ -27,18 +27,32 @@ using SlowestSteps = std::array<costmodel::Seconds, kLimits>;
 /// The first limit of hours, dollars and MFU that such a step breaks.
 [[nodiscard]] std::optional<Limit> broken_by_step(const SlowestSteps& slowest, costmodel::Seconds step);
 
+/// Standard deviation of ln(measured / predicted) of the scenario's step.
+[[nodiscard]] double time_sigma_of(const SearchProblem& problem, std::size_t hardware,
+                                   const costmodel::Scenario& scenario);
+/// What the step time counts as in the ranking, over the predicted one: 1 unless plans are ranked by a
+/// quantile.
+[[nodiscard]] double caution(RankBy rank_by, double sigma);
+
 /// What plans are ranked by: smaller is better.
 class Goal {
  public:
   explicit Goal(const SearchProblem& problem);
-  [[nodiscard]] double of(const costmodel::ClusterSpec& cluster, costmodel::Seconds step,
-                          costmodel::Bytes peak) const;
+  /// On hardware option `hardware`; `step` times its caution.
+  [[nodiscard]] double of(std::size_t hardware, costmodel::Seconds step, costmodel::Bytes peak) const;
   /// Whether it grows with the step time alone.
   [[nodiscard]] bool follows_step_time() const;
 
  private:
+  /// What of a hardware option goals read.
+  struct Hardware {
+    double gpus = 0, price_per_hour = 0;
+    double steps = 1;  // for the tokens of one step of the asked batch
+    costmodel::Bytes memory;
+  };
   Objective objective_;
   bool everything_priced_;  // every machine has a price
+  std::vector<Hardware> hardware_;
 };
 
 }  // namespace hexaplan::planner

@@ -35,19 +35,31 @@ void read_flag(ObjectReader& reader, std::string_view key, bool& flag) {
 
 }  // namespace
 
+std::uint8_t read_offload_targets(const ValueReader& list) {
+  std::uint8_t bits = 0;
+  for (const ValueReader& target : list.elements())
+    bits = static_cast<std::uint8_t>(bits | target.choice(kOffloadNames));
+  return bits;
+}
+
+JsonArray offload_names(std::uint8_t bits) {
+  JsonArray names;
+  for (const auto& row : kOffloadNames) {
+    if ((bits & row.value) != 0) names.emplace_back(row.name);
+  }
+  return names;
+}
+
 void read_abilities(const ValueReader& value, FrameworkAbilities& a) {
   ObjectReader reader = value.object();
   read_flag(reader, "tensor", a.tensor);
   read_flag(reader, "sequence", a.sequence);
   read_flag(reader, "experts", a.experts);
+  read_flag(reader, "mtp", a.mtp);
   read_flag(reader, "unequal_stages", a.unequal_stages);
   read_names(reader, "schedules", kScheduleNames, a.schedules);
   read_names(reader, "contexts", kContextNames, a.contexts);
-  if (const auto targets = reader.optional("offload")) {
-    a.offload = 0;
-    for (const ValueReader& target : targets->elements())
-      a.offload = static_cast<std::uint8_t>(a.offload | target.choice(kOffloadNames));
-  }
+  if (const auto targets = reader.optional("offload")) a.offload = read_offload_targets(*targets);
   if (const auto stages = reader.optional("zero_stages")) {
     a.zero_stages = 0;
     for (const std::int64_t stage : stages->integers({0, 3})) {
@@ -63,18 +75,15 @@ JsonValue to_json(const FrameworkAbilities& a) {
   for (int stage = 0; stage <= 3; ++stage) {
     if ((a.zero_stages >> stage & 1) != 0) stages.emplace_back(stage);
   }
-  JsonArray offload;
-  for (const auto& row : kOffloadNames) {
-    if ((a.offload & row.value) != 0) offload.emplace_back(row.name);
-  }
   return JsonObject{{"tensor", a.tensor},
                     {"sequence", a.sequence},
                     {"experts", a.experts},
+                    {"mtp", a.mtp},
                     {"unequal_stages", a.unequal_stages},
                     {"schedules", names_of(a.schedules, costmodel::kScheduleKinds, kScheduleNames)},
                     {"contexts", names_of(a.contexts, costmodel::kContextKinds, kContextNames)},
                     {"zero_stages", std::move(stages)},
-                    {"offload", std::move(offload)}};
+                    {"offload", offload_names(a.offload)}};
 }
 
 }  // namespace hexaplan::presets

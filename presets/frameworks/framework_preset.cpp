@@ -95,6 +95,26 @@ void read_rules(std::optional<ValueReader> value, std::span<const Named<E>> name
   map.finish();
 }
 
+/// "saved_when": rules for cases, behind those that are inherited, which they overrule.
+void read_saved_when(std::optional<ValueReader> value, FrameworkProfile& profile) {
+  if (!value) return;
+  for (const ValueReader& entry : value->elements()) {
+    ObjectReader reader = entry.object();
+    costmodel::SavedOverride rule;
+    for (const ValueReader& word : reader.required("when").elements())
+      rule.cases |= static_cast<std::uint16_t>(1U << static_cast<unsigned>(word.choice(saved_case_names())));
+    ObjectReader saved = reader.required("saved").object();
+    for (const Named<costmodel::Saved>& row : saved_names()) {
+      const auto copies = saved.optional(row.name);
+      if (!copies) continue;
+      rule.tensor = row.value, rule.rule = read_rule(copies->object(), saved_parts());
+      profile.saved_when.push_back(rule);
+    }
+    saved.finish();
+    reader.finish();
+  }
+}
+
 /// Sources name a field, a group ("saved") or one rule of it ("saved.scores").
 void read_sources(ObjectReader& reader, const std::vector<std::string>& overridden, FrameworkPreset& preset) {
   std::erase_if(preset.sources, [&](const auto& source) {
@@ -105,7 +125,7 @@ void read_sources(ObjectReader& reader, const std::vector<std::string>& overridd
     return;
   }
   std::vector<std::string_view> known = framework_fields();
-  known.insert(known.end(), {"abilities", "saved", "elementwise"});
+  known.insert(known.end(), {"abilities", "saved", "saved_when", "elementwise"});
   ObjectReader sources = value->object();
   for (const auto& [field, text] : sources.members()) {
     const std::string_view group = field.substr(0, field.find('.'));
@@ -172,6 +192,7 @@ FrameworkPreset read_chain(const std::filesystem::path& path, std::vector<std::s
     read_abilities(*abilities, preset.profile.abilities);
   }
   read_rules(reader.optional("saved"), saved_names(), saved_parts(), preset.profile.saved);
+  read_saved_when(reader.optional("saved_when"), preset.profile);
   read_rules(reader.optional("elementwise"), elementwise_names(), elementwise_parts(),
              preset.profile.elementwise);
   read_sources(reader, overridden, preset);
@@ -233,6 +254,21 @@ JsonValue json_of_rules(std::span<const Named<E>> names, std::span<const RulePar
   return map;
 }
 
+JsonValue json_of_cases(const std::vector<costmodel::SavedOverride>& rules) {
+  JsonArray entries;
+  for (const costmodel::SavedOverride& rule : rules) {
+    JsonArray words;
+    for (const Named<costmodel::SavedCase>& word : saved_case_names()) {
+      if ((rule.cases >> static_cast<unsigned>(word.value) & 1U) != 0) words.emplace_back(word.name);
+    }
+    const std::string_view tensor = saved_names()[static_cast<std::size_t>(rule.tensor)].name;
+    entries.emplace_back(
+        JsonObject{{"when", std::move(words)},
+                   {"saved", JsonObject{{std::string{tensor}, json_of_rule(saved_parts(), rule.rule)}}}});
+  }
+  return entries;
+}
+
 }  // namespace
 
 FrameworkPreset read_framework_preset(const std::filesystem::path& path) {
@@ -254,6 +290,7 @@ JsonValue to_json(const FrameworkProfile& profile) {
   }
   object.emplace_back("abilities", to_json(profile.abilities));
   object.emplace_back("saved", json_of_rules(saved_names(), saved_parts(), profile.saved));
+  object.emplace_back("saved_when", json_of_cases(profile.saved_when));
   object.emplace_back("elementwise",
                       json_of_rules(elementwise_names(), elementwise_parts(), profile.elementwise));
   return object;

@@ -9,6 +9,7 @@ using costmodel::Elementwise;
 using costmodel::ElementwiseRule;
 using costmodel::FrameworkProfile;
 using costmodel::Saved;
+using costmodel::SavedCase;
 using costmodel::SavedRule;
 
 using P = FrameworkProfile;
@@ -28,6 +29,7 @@ constexpr ProfileField kProfileFields[] = {
     {"vocab_multiple", &P::vocab_multiple, {1, 1e9}},
     {"quantized_input_bytes", &P::quantized_input_bytes},
     {"gather_saved_inputs", &P::gather_saved_inputs},
+    {"autocasts", &P::autocasts},
     {"attention_adapters_only", &P::attention_adapters_only},
     {"flat_units_mix_frozen", &P::flat_units_mix_frozen},
     {"adapter_rank", &P::adapter_rank, {1, 1e6}},
@@ -42,6 +44,8 @@ constexpr ProfileField kProfileFields[] = {
     {"gradient_bucket_elements", &P::gradient_bucket_elements},
     {"gradient_bucket_per_rank", &P::gradient_bucket_per_rank},
     {"contiguous_gradient_buffer", &P::contiguous_gradient_buffer},
+    {"replicas_keep_buckets", &P::replicas_keep_buckets},
+    {"gradients_view_buckets", &P::gradients_view_buckets},
     {"gather_prefetch_layers", &P::gather_prefetch_layers},
     {"gather_live_elements", &P::gather_live_elements},
     {"gather_bucket_elements", &P::gather_bucket_elements},
@@ -49,6 +53,7 @@ constexpr ProfileField kProfileFields[] = {
     {"reduce_dtype", &P::reduce_dtype},
     {"reshard_after_forward", &P::reshard_after_forward},
     {"gather_ends_for_whole_step", &P::gather_ends_for_whole_step},
+    {"whole_embedding_gradient", &P::whole_embedding_gradient},
     {"optimizer_transient_bytes", &P::optimizer_transient_bytes},
     {"flat_optimizer_buffers", &P::flat_optimizer_buffers},
     {"flat_gather_copies", &P::flat_gather_copies},
@@ -136,8 +141,31 @@ constexpr Named<Saved> kSavedNames[] = {
     {"shared_gate_up", Saved::SharedGateUp},
     {"shared_activation", Saved::SharedActivation},
     {"layer_output", Saved::LayerOutput},
+    {"key_value_up", Saved::KeyValueUp},
+    {"router_input", Saved::RouterInput},
+    {"expert_inner", Saved::ExpertInner},
+    {"shared_inner", Saved::SharedInner},
+    {"adapter_input", Saved::AdapterInput},
+    {"adapter_hidden", Saved::AdapterHidden},
+    {"scaled_output", Saved::ScaledOutput},
 };
 static_assert(std::size(kSavedNames) == costmodel::kSavedCount);
+
+constexpr Named<SavedCase> kSavedCaseNames[] = {
+    {"autocast", SavedCase::Autocast},
+    {"not_compiled", SavedCase::NotCompiled},
+    {"stored_scores", SavedCase::StoredScores},
+    {"capped_scores", SavedCase::CappedScores},
+    {"adapters", SavedCase::Adapters},
+    {"scaling_adapters", SavedCase::ScalingAdapters},
+    {"offset_norms", SavedCase::OffsetNorms},
+    {"norms_behind", SavedCase::NormsBehind},
+    {"latent", SavedCase::Latent},
+    {"sigmoid_router", SavedCase::SigmoidRouter},
+    {"ungated", SavedCase::Ungated},
+    {"composed_gelu", SavedCase::ComposedGelu},
+};
+static_assert(std::size(kSavedCaseNames) == costmodel::kSavedCases);
 
 constexpr Named<Elementwise> kElementwiseNames[] = {
     {"norm", Elementwise::Norm},
@@ -174,6 +202,9 @@ std::span<const ProfileField> profile_fields() {
 }
 std::span<const Named<Saved>> saved_names() {
   return kSavedNames;
+}
+std::span<const Named<SavedCase>> saved_case_names() {
+  return kSavedCaseNames;
 }
 std::span<const RulePart<SavedRule>> saved_parts() {
   return kSavedParts;

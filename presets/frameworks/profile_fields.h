@@ -35,6 +35,8 @@ struct RulePart {
 /// Rules of the group "saved", by the enum's order, and their numbers.
 [[nodiscard]] std::span<const Named<costmodel::Saved>> saved_names();
 [[nodiscard]] std::span<const RulePart<costmodel::SavedRule>> saved_parts();
+/// Words of "saved_when", by the enum's order.
+[[nodiscard]] std::span<const Named<costmodel::SavedCase>> saved_case_names();
 /// The same of the group "elementwise".
 [[nodiscard]] std::span<const Named<costmodel::Elementwise>> elementwise_names();
 [[nodiscard]] std::span<const RulePart<costmodel::ElementwiseRule>> elementwise_parts();

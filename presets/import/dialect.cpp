@@ -15,6 +15,11 @@ using R = LaunchReading&;
 
 // --- Megatron-LM: core_v0.15.3 megatron/training/arguments.py ---
 
+/// Deprecated names of --cuda-graph-impl local and transformer_engine.
+void read_captured_layers(V v, R r) {
+  if (v.boolean()) r.plan.recipe.execution.graphs = costmodel::CudaGraphs::Partial;
+}
+
 constexpr ForeignSetting kMegatronMore[] = {
     {"--num-layers-per-virtual-pipeline-stage",
      [](V v, R r) {
@@ -52,12 +57,14 @@ constexpr ForeignSetting kMegatronMore[] = {
      }},
     {"--moe-shared-expert-overlap", nullptr},
     {"--rampup-batch-size", nullptr},
+    {"--cpu-offloading", nullptr},  // with its number of layers
+    {"--enable-cuda-graph", read_captured_layers},
+    {"--external-cuda-graph", read_captured_layers},
 };
 constexpr WordlessSetting kMegatronWordless[] = {
     {"--defer-embedding-wgrad-compute", "deferred weight gradients of the embedding"},
     {"--decoder-first-pipeline-num-layers", "layers of the first stage: say them as stages=… in the layout"},
     {"--decoder-last-pipeline-num-layers", "layers of the last stage: say them as stages=… in the layout"},
-    {"--optimizer-offload-fraction", "a part of the optimizer in host memory: all of it is planned"},
     {"--use-precision-aware-optimizer", "types of the optimizer's states"},
     {"--main-grads-dtype", "types of the optimizer's states"},
     {"--main-params-dtype", "types of the optimizer's states"},
@@ -66,12 +73,9 @@ constexpr WordlessSetting kMegatronWordless[] = {
     {"--moe-enable-deepep", "another exchange of tokens between experts' ranks"},
     {"--delay-wgrad-compute", "weight gradients behind communication"},
     {"--hierarchical-context-parallel-sizes", "context parallelism on two levels"},
-    {"--enable-cuda-graph", "CUDA graphs"},
-    {"--external-cuda-graph", "CUDA graphs"},
-    {"--cuda-graph-*", "CUDA graphs"},
     {"--fp8-param-gather", "parameters gathered in fp8"},
-    {"--cpu-offloading*", "activations in host memory: say --offload activations"},
-    {"--fine-grained-activation-offloading", "activations in host memory: say --offload activations"},
+    {"--fine-grained-activation-offloading",
+     "activations of some modules in host memory: say --offload activations for all of them"},
     {"--calculate-per-token-loss", "the loss weighted by token"},
     {"--nccl-ub", "communication buffers registered with NCCL"},
     {"--hybrid-*", "layers that are not attention"},
@@ -174,6 +178,8 @@ constexpr std::string_view kMegatronIgnored[] = {
     "--enable-ft-package",
     "--local-rank",
     "--te-rng-tracker",
+    "--cpu-offloading-*",
+    "--cuda-graph-*",
     "--cross-entropy-fusion*",
     "--hf-*",
     "--trust-remote-code",
@@ -296,8 +302,6 @@ constexpr ForeignSetting kDeepSpeedMore[] = {
     {"zero_optimization.contiguous_gradients", nullptr},
 };
 constexpr WordlessSetting kDeepSpeedWordless[] = {
-    {"zero_optimization.offload_optimizer.ratio",
-     "a part of the optimizer in host memory: all of it is planned"},
     {"zero_optimization.mics_*", "replicas of the sharded state (MiCS): say them as hsdp8 in the layout"},
     {"zero_optimization.*bucket_size", "sizes of buckets: the profile's are planned"},
     {"zero_optimization.stage3_*", "what ZeRO-3 keeps and fetches ahead: the profile's is planned"},

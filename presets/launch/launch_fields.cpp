@@ -12,4 +12,10 @@ std::span<const LaunchField> launch_fields() {
   return all;
 }
 
+bool offloads_counted_layers(const costmodel::Scenario& s) {
+  return (s.recipe.offload & costmodel::kOffloadActivations) != 0 && s.recipe.offload_layers > 0 &&
+         s.recipe.offload_layers < s.model.layers && s.layout.pp == 1 &&
+         s.recipe.recompute.mode == costmodel::RecomputeMode::None;
+}
+
 }  // namespace hexaplan::presets

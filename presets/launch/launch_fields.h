@@ -32,6 +32,10 @@ struct LaunchField {
 [[nodiscard]] std::span<const LaunchField> launch_recipe_fields();
 [[nodiscard]] std::span<const LaunchField> launch_model_fields();
 
+/// True where Megatron-LM can offload the activations of as many layers as the plan says: some of them,
+/// without pipeline or recomputation (megatron/core/transformer/transformer_config.py, cpu_offloading).
+[[nodiscard]] bool offloads_counted_layers(const costmodel::Scenario& scenario);
+
 /// Megatron-LM's switch adds a bias to every linear layer or to none.
 [[nodiscard]] bool has_linear_bias(const costmodel::Scenario& scenario);
 

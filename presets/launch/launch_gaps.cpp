@@ -93,10 +93,12 @@ constexpr Gap kGaps[] = {
      [](S s) {
        costmodel::Execution other = s.recipe.execution;
        other.tensor_overlap.reset();
+       other.graphs = costmodel::CudaGraphs::Default;
        return other != costmodel::Execution{};
      },
-     "what runs beside what, CUDA graphs, compilation and the dispatcher of tokens: the names differ by "
-     "release"},
+     "what runs beside what, compilation and the dispatcher of tokens: the names differ by release"},
+    {kNanotron | kTorchtitan | kDeepSpeed,
+     [](S s) { return s.recipe.execution.graphs != costmodel::CudaGraphs::Default; }, "CUDA graphs"},
     {kTorchtitan, [](S) { return true; },
      "model.name and model.flavor: choose the flavor that has the plan's dimensions, RoPE and norm epsilon"},
     {kDeepSpeed, [](S) { return true; },
@@ -292,9 +294,20 @@ constexpr Gap kGaps[] = {
      "context parallelism by all-gather: nanotron's is a ring"},
     {kTorchtitan, [](S s) { return s.layout.cp > 1 && s.layout.sharding.stage == 0; },
      "parameters that context-parallel ranks do not shard: torchtitan's do"},
-    {kMegatron | kTorchtitan | kNanotron,
-     [](S s) { return (s.recipe.offload & costmodel::kOffloadActivations) != 0; },
+    {kTorchtitan | kNanotron, [](S s) { return (s.recipe.offload & costmodel::kOffloadActivations) != 0; },
      "activations kept in host memory"},
+    {kMegatron,
+     [](S s) {
+       return (s.recipe.offload & costmodel::kOffloadActivations) != 0 && !offloads_counted_layers(s);
+     },
+     "activations kept in host memory: --cpu-offloading-num-layers takes some of the layers "
+     "(--offload-layers "
+     "here), without pipelines or recomputation"},
+    {kDeepSpeed,
+     [](S s) {
+       return (s.recipe.offload & costmodel::kOffloadActivations) != 0 && s.recipe.offload_layers > 0;
+     },
+     "the number of layers whose activations are in host memory: cpu_checkpointing takes all of them"},
     {kNanotron, [](S s) { return (s.recipe.offload & ~costmodel::kOffloadActivations) != 0; },
      "states kept in host memory"},
     {kNanotron, [](S s) { return s.model.attention.kind == costmodel::AttentionKind::Latent; },

@@ -218,7 +218,8 @@ constexpr LaunchField kLayoutSettings[] = {
        r.shards = v.integer({-1, kDegreeRange.high});
      }},
     {[](S s) {
-       return only_if(s.layout.sharding.stage >= 2, s.layout.sharding.stage == 3 ? "always" : "never");
+       return only_if(s.layout.sharding.stage >= 2 && s.layout.shard_ranks() > 1,
+                      s.layout.sharding.stage == 3 ? "always" : "never");
      },
      {kNone, kNone, "parallelism.fsdp_reshard_after_forward"},
      [](V v, R r) { r.strategy = v.text(); }},

@@ -262,7 +262,7 @@ constexpr LaunchField kModelSettings[] = {
                                                          {PositionKind::None, "none"}};
        r.plan.model.positions = meaning_of(kKinds, v);
      }},
-    {[](S s) { return only_if(rotary(s), std::lround(s.model.rotary.base)); },
+    {[](S s) { return only_if(rotary(s), static_cast<std::int64_t>(std::llround(s.model.rotary.base))); },
      {"--rotary-base"},
      [](V v, R r) {
        r.plan.model.rotary.base = v.number({1, 1e15});
@@ -292,7 +292,9 @@ constexpr LaunchField kModelSettings[] = {
      [](V v, R r) {
        r.plan.model.rotary.factor = v.number({0, 1e6});
      }},
-    {[](S s) { return only_if(scaled_linearly(s), std::lround(s.model.rotary.factor)); },
+    {[](S s) {
+       return only_if(scaled_linearly(s), static_cast<std::int64_t>(std::llround(s.model.rotary.factor)));
+     },
      {"--rotary-seq-len-interpolation-factor"},
      [](V v, R r) {
        r.plan.model.rotary.scaling = RopeScaling::Linear;

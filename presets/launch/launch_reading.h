@@ -30,6 +30,7 @@ struct LaunchReading {
   std::string granularity, method;  // of recomputation
   std::int64_t recompute_count = 0;
   bool half = false, brain = false;  // fp16, bf16
+  bool graphs_whole_step = false;    // CUDA graphs of whole iterations
   bool fp8 = false, fp4 = false;
   std::string fp8_recipe;
   bool gradients_in_fp32 = false, gradients_in_bf16 = false;

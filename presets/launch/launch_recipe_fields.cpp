@@ -54,6 +54,14 @@ JsonValue offload_device(S s, costmodel::OffloadTarget target) {
                  s.recipe.offload_device == costmodel::OffloadDevice::Cpu ? "cpu" : "nvme");
 }
 
+constexpr FrameworkWord<costmodel::CudaGraphs> kGraphWords[] = {
+    {costmodel::CudaGraphs::None, "none"},
+    {costmodel::CudaGraphs::Partial, "transformer_engine"},
+    {costmodel::CudaGraphs::FullIteration, "local"}};
+JsonValue cuda_graphs(S s) {
+  return word_of(kGraphWords, s.recipe.execution.graphs);
+}
+
 // --- recomputation ---
 
 RecomputeMode mode(S s) {
@@ -137,6 +145,19 @@ void read_offload_device(V v, R r) {
   if (device == 0) return;
   r.plan.recipe.offload = static_cast<std::uint8_t>(r.plan.recipe.offload | target);
   if (device == 2) r.plan.recipe.offload_device = costmodel::OffloadDevice::Nvme;
+}
+/// Megatron-LM's own capture takes layers, or with its scope the whole iteration (settle_reading).
+void read_graphs(V v, R r) {
+  using costmodel::CudaGraphs;
+  const CudaGraphs graphs = meaning_of(kGraphWords, v);
+  r.plan.recipe.execution.graphs = graphs == CudaGraphs::None ? graphs : CudaGraphs::Partial;
+}
+void read_graph_scope(V v, R r) {
+  const auto take = [&](const ValueReader& one) {
+    r.graphs_whole_step = r.graphs_whole_step || one.text() == "full_iteration";
+  };
+  if (v.json().get_if<JsonArray>() == nullptr) return take(v);
+  for (const ValueReader& element : v.elements()) take(element);
 }
 void read_converters(V v, R r) {
   for (const ValueReader& element : v.elements()) {
@@ -284,8 +305,29 @@ constexpr LaunchField kRecipeSettings[] = {
     {[](S s) { return when(offloads(s, costmodel::kOffloadOptimizer)); },
      {"--optimizer-cpu-offload"},
      read_offload<costmodel::kOffloadOptimizer>},
+    {[](S s) {
+       return only_if(offloads(s, costmodel::kOffloadOptimizer) && s.recipe.offload_fraction < 1,
+                      s.recipe.offload_fraction);
+     },
+     {"--optimizer-offload-fraction", kNone, kNone, "zero_optimization.offload_optimizer.ratio"},
+     [](V v, R r) { r.plan.recipe.offload_fraction = v.number(kShare); }},
     {[](S s) { return when(offloads(s, costmodel::kOffloadOptimizer)); },
      {"--use-precision-aware-optimizer"}},
+    {[](S s) { return only_if(offloads_counted_layers(s), s.recipe.offload_layers); },
+     {"--cpu-offloading-num-layers"},
+     [](V v, R r) {
+       const int layers = v.small_integer({0, 10'000});
+       if (layers == 0) return;
+       r.plan.recipe.offload =
+           static_cast<std::uint8_t>(r.plan.recipe.offload | costmodel::kOffloadActivations);
+       r.plan.recipe.offload_layers = layers;
+     }},
+    {cuda_graphs, {"--cuda-graph-impl"}, read_graphs},
+    {[](S s) {
+       return only_if(s.recipe.execution.graphs == costmodel::CudaGraphs::FullIteration, "full_iteration");
+     },
+     {"--cuda-graph-scope"},
+     read_graph_scope},
     {[](S s) { return when(offloads(s, costmodel::kOffloadParameters)); },
      {kNone, kNone, "training.enable_cpu_offload"},
      read_offload<costmodel::kOffloadParameters>},

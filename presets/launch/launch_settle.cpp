@@ -303,6 +303,9 @@ void settle_megatron_recipe(R r) {
                                            : Precision::Fp8;
   }
   if (r.fp4) recipe.precision = Precision::Nvfp4;
+  using costmodel::CudaGraphs;
+  if (r.graphs_whole_step && recipe.execution.graphs == CudaGraphs::Partial)
+    recipe.execution.graphs = CudaGraphs::FullIteration;
   // validate_args sums in fp32 unless it is told otherwise; with fp16 it is the other way round.
   const bool in_half = r.half && !r.gradients_in_fp32;
   take_gradient_type(r, r.gradients_in_bf16 ? DType::Bf16 : in_half ? DType::Fp16 : DType::Fp32);

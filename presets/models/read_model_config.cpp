@@ -183,14 +183,14 @@ double rough_parameters(const ModelSpec& m) {
     }
     tensors.clear();
   };
-  for (int i = 0; i < costmodel::kLayerClasses; ++i) {
-    append_layer_parameters(m, costmodel::layer_class_at(i), tensors);
+  for (int i = 0; i < costmodel::kMtpClass; ++i) {
+    append_layer_parameters(m, costmodel::layer_class_at(m, i), tensors);
     add(layers[static_cast<std::size_t>(i)]);
   }
   append_embedding_parameters(m, tensors);
   append_head_parameters(m, false, tensors);
   add(1);
-  append_layer_parameters(m, class_of_layer(m, m.layers - 1), tensors);
+  append_layer_parameters(m, layer_class_at(m, costmodel::kMtpClass), tensors);
   add(m.mtp_layers);
   return total;
 }

@@ -283,6 +283,10 @@ std::string to_layout_text(const LayoutRequest& request) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
+std::string to_layout_text(const costmodel::Layout& layout) {
+  return to_layout_text(LayoutRequest{layout, true});
+}
+
 LayoutRequest read_layout(const ValueReader& value) {
   std::string text;
   if (value.json().get_if<std::string>() != nullptr) {

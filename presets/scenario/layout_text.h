@@ -40,8 +40,9 @@ struct LayoutRequest {
 /// Every word that parse_layout reads, further spellings included; those with a number without it.
 [[nodiscard]] std::vector<std::string_view> known_layout_words();
 
-/// The shortest text that reads back the same.
+/// The shortest text that reads back the same; of a layout alone, with its dp.
 [[nodiscard]] std::string to_layout_text(const LayoutRequest& request);
+[[nodiscard]] std::string to_layout_text(const costmodel::Layout& layout);
 
 /// A layout in a scenario file: a string as above, or an object whose keys are the words: {"tp": 8, "sp":
 /// true, "zero": 1, "schedule": "zb-v", "stages": [4, 5, 5, 4]}.

@@ -9,6 +9,7 @@
 #include "costmodel/units/parse_number.h"
 #include "costmodel/units/parse_units.h"
 #include "costmodel/units/trimmed.h"
+#include "presets/frameworks/abilities.h"
 #include "presets/json/vocabulary.h"
 #include "presets/scenario/execution_words.h"
 #include "presets/scenario/recompute_text.h"
@@ -66,27 +67,22 @@ std::uint8_t choice_of(const ValueReader& value, std::string_view word) {
   throw value.error("optimizer, params, activations, or several with commas");
 }
 
+/// A list, or on the command line words with commas.
 std::uint8_t offload_targets(const ValueReader& value) {
+  const auto* text = value.json().get_if<std::string>();
+  if (text == nullptr) return read_offload_targets(value);
   std::uint8_t bits = 0;
-  if (const auto* text = value.json().get_if<std::string>()) {
-    std::string_view rest = *text;
-    while (true) {
-      const std::size_t comma = rest.find(',');
-      bits = static_cast<std::uint8_t>(bits | choice_of(value, costmodel::trimmed(rest.substr(0, comma))));
-      if (comma == std::string_view::npos) return bits;
-      rest.remove_prefix(comma + 1);
-    }
+  std::string_view rest = *text;
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    bits = static_cast<std::uint8_t>(bits | choice_of(value, costmodel::trimmed(rest.substr(0, comma))));
+    if (comma == std::string_view::npos) return bits;
+    rest.remove_prefix(comma + 1);
   }
-  for (const ValueReader& element : value.elements())
-    bits = static_cast<std::uint8_t>(bits | element.choice(kOffloadNames));
-  return bits;
 }
 
 JsonValue offload_list(std::uint8_t bits) {
-  JsonArray list;
-  for (const auto& row : kOffloadNames) {
-    if ((bits & row.value) != 0) list.emplace_back(row.name);
-  }
+  JsonArray list = offload_names(bits);
   return list.empty() ? JsonValue{} : JsonValue{std::move(list)};
 }
 

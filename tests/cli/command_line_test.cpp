@@ -32,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadLine{
             "unknown_command", "xyzzy", 2,
             "unknown command 'xyzzy'; there are estimate, simulate, search, finetune, compare, import, diff, "
-            "export, run, "
+            "export, report, run, "
             "verify, validate, runs, accuracy, calibrate, presets, backends, completion, man"},
         BadLine{"mistyped_option", "estimate --modle x", 2,
                 "unknown option --modle; did you mean '--model'?"},

@@ -58,11 +58,11 @@ TEST(not_modelled, is_listed_in_json) {
 /// What the file sets and the plan's numbers leave out: the job that starts is not the one that was priced.
 TEST(not_modelled, is_a_comment_in_what_is_exported) {
   const Finished run = run_hexaplan(
-      "export --model deepseek-v3 --cluster 256xH100 --layout 'pp8 ep32 zero1' --seq 4k "
-      "--global-batch 1024");
-  EXPECT_THAT(run.out, testing::AllOf(testing::HasSubstr("--mtp-num-layers 1"),
-                                      testing::HasSubstr("#   multi-token prediction: memory and time")));
-  EXPECT_THAT(run.err, testing::HasSubstr("not modelled: multi-token prediction"));
+      "export --model mixtral-8x7b --cluster 16xH100 --layout 'ep8 zero1' --seq 4k --global-batch 64 "
+      "--capacity-factor 1.5");
+  EXPECT_THAT(run.out, testing::AllOf(testing::HasSubstr("--moe-expert-capacity-factor 1.5"),
+                                      testing::HasSubstr("#   capacity-factor: padding of every expert")));
+  EXPECT_THAT(run.err, testing::HasSubstr("not modelled: capacity-factor"));
 }
 
 TEST(fine_tuning, a_rank_that_is_not_given_is_said_and_trains_adapters) {

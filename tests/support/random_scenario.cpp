@@ -132,9 +132,10 @@ FrameworkProfile random_framework() {
   f.extra_gradient_copies = one_of({0.0, 1.0});
   f.shard_gradients_from_stage_2 = chance(80);
   f.vocab_multiple = one_of<std::int64_t>({1, 128});
-  for (SavedRule& rule : f.saved) {
-    rule.compute = static_cast<double>(between(0, 2));
-    rule.fp32 = chance(20) ? 1 : 0;
+  // Tensors behind these are kept in some cases alone (FrameworkProfile::saved_when).
+  for (std::size_t i = 0; i <= static_cast<std::size_t>(Saved::LayerOutput); ++i) {
+    f.saved[i].compute = static_cast<double>(between(0, 2));
+    f.saved[i].fp32 = chance(20) ? 1 : 0;
   }
   // No framework gets by without what enters its norms.
   f.saved[static_cast<std::size_t>(Saved::NormInput)].compute = static_cast<double>(between(1, 2));

@@ -21,6 +21,7 @@ constexpr std::array<BlockRow, position(Block::Count)> kBlocks{{
     {Block::Experts, "experts", Site::MlpEnter, Site::MlpLeave},
     {Block::Shared, "shared experts", Site::SharedEnter, Site::SharedLeave},
     {Block::Head, "head", Site::HeadEnter, Site::HeadEnter},
+    {Block::Mtp, "multi-token prediction", Site::MtpEnter, Site::MtpLeave},
 }};
 static_assert(lists_in_order(kBlocks, position(Block::Count)));
 
@@ -38,6 +39,7 @@ class TensorCut {
       if (split == Split::Column || split == Split::Region) enter(op);
       p_.ops.push_back(op);
       if (split == Split::Row && !mutant("row-cut-results-are-not-summed")) leave(op);
+      if (op.site == Site::MtpSum) gather_columns(op);
       if (op.kind == Kind::LossMaxima || (op.kind == Kind::LossSums && !mutant("loss-sums-are-not-reduced")))
         reduce_loss(op);
     }
@@ -72,6 +74,18 @@ class TensorCut {
     p_.of(partial).shape.rows = Rows::Tokens;
     p_.of(partial).role = Role::Partial;
     reduce(kBlocks[position(block_of(op.site))].leave, partial, sum);
+  }
+  /// Columns of all ranks make the whole rows that a layer reads, of which sequence parallelism leaves each
+  /// rank its tokens.
+  void gather_columns(const Op& op) {
+    const ValueId own = op.writes[0];
+    const ValueId whole = p_.like(own, Role::Whole, {Rows::Hidden, Width::Hidden});
+    p_.ops.push_back({.site = kBlocks[position(block_of(op.site))].leave,
+                      .kind = Kind::AllGather,
+                      .reads = {own},
+                      .writes = {whole},
+                      .payload = Shape{Rows::Tokens, Width::Hidden}});
+    replace(own, whole);
   }
   void reduce(Site site, ValueId from, ValueId to) {
     p_.ops.push_back({.site = site, .kind = Kind::AllReduce, .reads = {from}, .writes = {to}, .in_place = 1});

@@ -5,6 +5,7 @@
 #include <QtEndian>
 
 #include "presets/json/input_error.h"
+#include "presets/scenario/scenario_page.h"
 
 namespace hexaplan::gui {
 
@@ -18,21 +19,15 @@ constexpr const char* kPrefix = "hexaplan:scenario/1/";
 constexpr quint32 kMostBytes = 1U << 20U;
 constexpr auto kEncoding = QByteArray::Base64UrlEncoding | QByteArray::OmitTrailingEquals;
 
-bool isPath(const std::string& name) {
-  return name.find('/') != std::string::npos;
-}
-
 InputError unreadable(const char* expected) {
   return InputError{{.field = "share link", .expected = expected, .hint = "copy the whole link"}};
 }
 
 }  // namespace
 
-QString shareText(ScenarioRequest request, const presets::JsonValue& model_config) {
-  const auto* model = request.model.get_if<std::string>();
-  if (model != nullptr && isPath(*model) && !model_config.is_null()) request.model = model_config;
-  if (isPath(request.calibration)) request.calibration.clear();
-  const std::string json = presets::to_text(presets::to_json(request), presets::JsonStyle::Compact);
+QString shareText(const ScenarioRequest& request, const presets::JsonValue& model_config) {
+  const std::string json = presets::to_text(presets::to_json(presets::portable(request, model_config)),
+                                            presets::JsonStyle::Compact);
   constexpr int best = 9;
   const QByteArray packed = qCompress(QByteArray::fromStdString(json), best);
   return kPrefix + QString::fromLatin1(packed.toBase64(kEncoding));

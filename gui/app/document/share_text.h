@@ -8,7 +8,8 @@ namespace hexaplan::gui {
 /// A question as one word that survives mail, chat and browsers: "hexaplan:scenario/1/" and the scenario
 /// file, compressed, in base64url. A model that stands in a file of this machine travels along
 /// (`model_config`); calibrations in files stay behind.
-[[nodiscard]] QString shareText(presets::ScenarioRequest request, const presets::JsonValue& model_config);
+[[nodiscard]] QString shareText(const presets::ScenarioRequest& request,
+                                const presets::JsonValue& model_config);
 
 /// The first such word in `text`; empty when there is none.
 [[nodiscard]] QString findShareText(const QString& text);

@@ -7,8 +7,11 @@
 #include <utility>
 
 #include "gui/app/document/messages.h"
+#include "presets/import/import_plan.h"
 #include "presets/json/input_error.h"
+#include "presets/json/read_text_file.h"
 #include "presets/models/model_dimensions.h"
+#include "presets/scenario/scenario_page.h"
 
 namespace hexaplan::gui {
 
@@ -23,11 +26,52 @@ std::string schemaOf(const JsonDocument& document) {
   return text == nullptr ? std::string{} : *text;
 }
 
-FileContent understand(const QString& path) {
-  const JsonDocument document = presets::read_json_file(path.toStdString());
+/// What is no JSON, or JSON of a framework: a launch script, a configuration.
+FileContent launchPlan(const presets::ImportFile& file) {
+  const presets::ImportedPlan plan = presets::import_plan({file}, "");
+  QStringList notes;
+  for (const std::string& note : plan.notes) notes.append(QString::fromStdString(note));
+  return LaunchPlan{
+      plan.request,
+      QString::fromUtf8(plan.format.title.data(), static_cast<qsizetype>(plan.format.title.size())), notes};
+}
+
+bool isJson(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+  return first != std::string::npos && (text[first] == '{' || text[first] == '[');
+}
+
+/// A document that no schema of ours names: a model, else a framework's settings.
+/// `model`: what looking the model up takes.
+FileContent foreign(const presets::ImportFile& file, const JsonDocument& document,
+                    const presets::JsonValue& model) {
+  if (document.root.find("model_type") == nullptr && document.root.find("config") == nullptr) {
+    try {
+      return launchPlan(file);
+    } catch (const InputError&) {  // NOLINT(bugprone-empty-catch): what it lacks as a model is said below
+    }
+  }
+  const std::string name = presets::look_up_model(model).name;
+  return ModelFile{presets::model_config(model), QString::fromStdString(name)};
+}
+
+ReportPage reportPage(const std::vector<presets::PageScenario>& scenarios) {
+  ReportPage page{presets::read_scenario(scenarios.front().document), {}};
+  for (std::size_t i = 1; i < scenarios.size(); ++i)
+    page.pins.push_back(
+        {QString::fromStdString(scenarios[i].name), presets::read_scenario(scenarios[i].document)});
+  return page;
+}
+
+/// `model`: null for a text that stands in no file.
+FileContent understand(const presets::ImportFile& file, const presets::JsonValue& model) {
+  if (const auto inside = presets::scenarios_in_page(file.text, file.name); !inside.empty())
+    return reportPage(inside);
+  if (!isJson(file.text) && !file.name.ends_with(".json")) return launchPlan(file);
+  const JsonDocument document = presets::parse_json(file.text, file.name);
   const std::string schema = schemaOf(document);
   if (schema == presets::kScenarioSchema) return presets::read_scenario(document);
-  if (holdsMeasurements(schema)) return readMeasurements(path, document);
+  if (holdsMeasurements(schema)) return readMeasurements(QString::fromStdString(file.name), document);
   if (!schema.empty()) {
     throw InputError(
         {.file = document.file,
@@ -35,23 +79,33 @@ FileContent understand(const QString& path) {
          .value = presets::in_quotes(schema),
          .expected = "a scenario, a model, or what 'hexaplan run' and 'hexaplan accuracy' write"});
   }
-  // Not ours: a config.json, or a preset file that wraps one. The path is absolute, so that no preset's name
-  // is meant; looking it up says what is wrong with it.
-  const presets::JsonValue model{QFileInfo{path}.absoluteFilePath().toStdString()};
-  const std::string name = presets::look_up_model(model).name;
-  return ModelFile{presets::model_config(model), QString::fromStdString(name)};
+  return foreign(file, document, model.is_null() ? document.root : model);
+}
+
+/// `read` gives a file's content, and what names it as a model.
+template <class Read>
+FileContent understood(const QString& name, const Read& read) {
+  try {
+    return read();
+  } catch (const InputError& error) {
+    return UnusableFile{problemText(error.problem)};
+  } catch (const std::exception& error) {
+    return UnusableFile{name + ": " + error.what()};
+  }
 }
 
 }  // namespace
 
 FileContent readAnyFile(const QString& path) {
-  try {
-    return understand(path);
-  } catch (const InputError& error) {
-    return UnusableFile{problemText(error.problem)};
-  } catch (const std::exception& error) {
-    return UnusableFile{path + ": " + error.what()};
-  }
+  return understood(path, [&] {
+    // The path is absolute, so that no preset's name is meant.
+    return understand({path.toStdString(), presets::read_text_file(path.toStdString())},
+                      presets::JsonValue{QFileInfo{path}.absoluteFilePath().toStdString()});
+  });
+}
+
+FileContent readAnyText(const QString& text, const QString& name) {
+  return understood(name, [&] { return understand({name.toStdString(), text.toStdString()}, {}); });
 }
 
 void readInBackground(QObject* owner, const QString& path, std::function<void(const FileContent&)> deliver) {

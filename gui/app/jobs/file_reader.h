@@ -1,10 +1,13 @@
 #pragma once
 #include <QObject>
 #include <QString>
+#include <QStringList>
 #include <functional>
 #include <memory>
 #include <variant>
+#include <vector>
 
+#include "gui/app/document/recovery.h"
 #include "gui/app/jobs/measurements.h"
 #include "presets/json/json_value.h"
 #include "presets/scenario/scenario_request.h"
@@ -16,14 +19,28 @@ struct ModelFile {
   presets::JsonValue config;
   QString name;
 };
+/// A page that was written as a report, whose scenario is inside. Not a file to save to.
+struct ReportPage {
+  presets::ScenarioRequest request;
+  std::vector<Session::Pin> pins;  // what it is compared with
+};
+/// What somebody's launch script or configuration says; what it leaves open is null or not said.
+struct LaunchPlan {
+  presets::ScenarioRequest request;
+  QString format;     // "Megatron-LM"
+  QStringList notes;  // what was assumed, and what to add
+};
 struct UnusableFile {
   QString problem;
 };
 /// What a file turned out to be.
-using FileContent = std::variant<presets::ScenarioRequest, ModelFile, Measurements, UnusableFile>;
+using FileContent =
+    std::variant<presets::ScenarioRequest, ReportPage, ModelFile, LaunchPlan, Measurements, UnusableFile>;
 
 /// Reads and understands a file by what is in it; never throws.
 [[nodiscard]] FileContent readAnyFile(const QString& path);
+/// The same of a text that stands in no file; `name` is what messages call it.
+[[nodiscard]] FileContent readAnyText(const QString& text, const QString& name);
 
 /// Reads on a worker thread, then calls `deliver` in the thread of `owner`, unless that is gone.
 void readInBackground(QObject* owner, const QString& path, std::function<void(const FileContent&)> deliver);

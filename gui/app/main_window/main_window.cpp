@@ -121,7 +121,7 @@ void MainWindow::makePages() {
   stack_->addWidget(pages_);
   connect(start_, &StartPage::openModelRequested, setup_, &SetupPanel::openModelRequested);
   connect(start_, &StartPage::openScenarioRequested, this,
-          [this] { openWithDialog(tr("Open"), tr("Hexaplan and models (*.json);;All files (*)")); });
+          [this] { openWithDialog(tr("Open"), tr("Hexaplan and models (*.json *.html);;All files (*)")); });
   connect(start_, &StartPage::exampleRequested, this, &MainWindow::showExample);
   connect(start_, &StartPage::clusterRequested, this, [this](const QString& cluster) {
     ScenarioRequest request = document_.request();
@@ -168,12 +168,16 @@ void MainWindow::take(const QString& path, const FileContent& content) {
   message_->hide();
   if (const auto* scenario = std::get_if<ScenarioRequest>(&content)) {
     takeScenario(path, *scenario);
+  } else if (const auto* page = std::get_if<ReportPage>(&content)) {
+    takeReport(*page);
   } else if (const auto* model = std::get_if<ModelFile>(&content)) {
     takeModel(*model);
+  } else if (const auto* launch = std::get_if<LaunchPlan>(&content)) {
+    takeLaunchPlan(*launch);
   } else if (const auto* measured = std::get_if<Measurements>(&content)) {
     takeMeasurements(*measured);
   }
-  rememberFile(path);
+  if (!path.isEmpty()) rememberFile(path);
 }
 
 void MainWindow::takeScenario(const QString& path, const ScenarioRequest& request) {
@@ -181,10 +185,27 @@ void MainWindow::takeScenario(const QString& path, const ScenarioRequest& reques
   document_.reset(request, path);
 }
 
+/// What was compared is pinned again. No path: saving must not replace the page.
+void MainWindow::takeReport(const ReportPage& page) {
+  if (!mayDiscard()) return;
+  document_.reset(page.request, {});
+  if (!page.pins.empty())
+    document_.restore({.request = page.request, .path = {}, .baseline = {}, .pins = page.pins});
+}
+
 void MainWindow::takeModel(const ModelFile& model) {
   ScenarioRequest request = document_.request();
   request.model = model.config;
   document_.change(std::move(request), tr("Model: %1").arg(model.name));
+}
+
+/// What the files leave open stays as it was.
+void MainWindow::takeLaunchPlan(const LaunchPlan& plan) {
+  ScenarioRequest request = plan.request;
+  if (request.model.is_null()) request.model = document_.request().model;
+  if (request.cluster.is_null()) request.cluster = document_.request().cluster;
+  document_.change(std::move(request), tr("Settings of %1").arg(plan.format));
+  if (!plan.notes.isEmpty()) showMessage(tr("Read as %1. %2").arg(plan.format, plan.notes.join("; ")), false);
 }
 
 /// A run is shown beside its prediction, and its question becomes the window's when there is none yet.

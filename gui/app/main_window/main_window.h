@@ -1,5 +1,6 @@
 #pragma once
 #include <QMainWindow>
+#include <QPointer>
 #include <QTimer>
 #include <functional>
 
@@ -50,8 +51,13 @@ class MainWindow : public QMainWindow {
   bool saveTo(const QString& path);
   /// Takes the scenario of the share link in `text`; says so when there is none or it cannot be read.
   void openShareLink(const QString& text);
+  /// Takes what somebody copied: a share link, a config.json, a scenario, a launch command or configuration.
+  void paste(const QString& text);
   /// Writes the plan for a framework; false with a message when that fails. Precondition: it is priced.
   bool exportLaunch(const QString& path, const presets::LaunchFormat& format);
+  /// Writes what the window shows as a page (report::plan_page): the plan, with the comparison and with the
+  /// search where it answers the present question. On a worker thread; `reportWritten` tells the end.
+  void writeReport(const QString& path);
   /// Searches these GPUs and loads the fastest plan that fits.
   void findLayout();
   /// Takes over what a crash left behind in `file`.
@@ -66,6 +72,8 @@ class MainWindow : public QMainWindow {
  signals:
   /// A file or link was read, and taken or not.
   void opened(const QString& path);
+  /// A report is on the disk, or `problem` says why not; the message line says the same.
+  void reportWritten(const QString& path, const QString& problem);
 
  protected:
   void showEvent(QShowEvent* event) override;
@@ -78,6 +86,7 @@ class MainWindow : public QMainWindow {
   void makeMenus();
   void makeFileMenu();
   void makeLaunchMenu(QMenu* into);
+  void chooseReportFile();
   void chooseLaunchFile(const presets::LaunchFormat& format);
   void makeEditMenu();
   void makeViewMenu();
@@ -86,7 +95,9 @@ class MainWindow : public QMainWindow {
   void makeToolBar();
   void take(const QString& path, const FileContent& content);
   void takeScenario(const QString& path, const presets::ScenarioRequest& request);
+  void takeReport(const ReportPage& page);
   void takeModel(const ModelFile& model);
+  void takeLaunchPlan(const LaunchPlan& plan);
   void takeMeasurements(const Measurements& measured);
   void showBytesIn(ByteUnit unit);
   void showMessage(const QString& text, bool problem);
@@ -104,6 +115,7 @@ class MainWindow : public QMainWindow {
   void loadFastest();
   void loadFound(const SearchResult& result, const planner::Plan& plan, const QString& title);
   void showNothingFound(const SearchResultPtr& result);
+  void goToPane(int step);
   void exportPage();
   void printPage();
   void showAbout();
@@ -127,7 +139,8 @@ class MainWindow : public QMainWindow {
   RecoveryFile recovery_;
   bool autosave_failed_ = false;  // said once
   QTimer autosave_;
-  bool load_fastest_ = false;  // when the search is done
+  QPointer<QWidget> setup_focus_;  // what had the keyboard there last
+  bool load_fastest_ = false;      // when the search is done
 };
 
 }  // namespace hexaplan::gui

@@ -10,14 +10,17 @@
 #include <QPrintDialog>
 #include <QPrinter>
 #include <QSettings>
+#include <QStackedWidget>
 #include <QTabWidget>
 #include <QToolBar>
 #include <algorithm>
+#include <array>
 
 #include "gui/app/document/command_line.h"
 #include "gui/app/document/settings.h"
 #include "gui/app/main_window/main_window.h"
 #include "gui/app/main_window/theme.h"
+#include "gui/app/main_window/verdict_bar.h"
 #include "gui/app/main_window/version.h"
 #include "gui/app/pages/time_page.h"
 #include "gui/app/setup/formula_page.h"
@@ -51,7 +54,9 @@ void MainWindow::makeFileMenu() {
   QMenu* menu = menuBar()->addMenu(tr("&File"));
   addAction(menu, tr("&New"), "actionNew", QKeySequence::New, [this] { newScenario(); });
   addAction(menu, tr("&Open…"), "actionOpen", QKeySequence::Open, [this] {
-    openWithDialog(tr("Open a scenario, a model or an execution report"), tr("JSON (*.json);;All files (*)"));
+    openWithDialog(
+        tr("Open a scenario, a model or an execution report"),
+        tr("Hexaplan and models (*.json *.html);;Launch files (*.sh *.yaml *.yml *.toml);;All files (*)"));
   });
   recent_ = menu->addMenu(tr("Open &recent"));
   connect(recent_, &QMenu::aboutToShow, this, &MainWindow::fillRecent);
@@ -66,6 +71,9 @@ void MainWindow::makeFileMenu() {
     time->exportTraceWithDialog();
   });
   makeLaunchMenu(menu);
+  addAction(menu, tr("Sa&ve a report…"), "actionReport", QKeySequence{"Ctrl+Shift+R"}, [this] {
+    chooseReportFile();
+  })->setStatusTip(tr("One page that every browser opens, and that this program opens again"));
   addAction(menu, tr("&Print or save as PDF…"), "actionPrint", QKeySequence::Print, [this] { printPage(); });
   menu->addSeparator();
   addAction(menu, tr("&Quit"), "actionQuit", QKeySequence::Quit, [this] { close(); });
@@ -91,8 +99,8 @@ void MainWindow::makeEditMenu() {
   });
   addAction(menu, tr("Copy share &link"), "actionShare", QKeySequence{"Ctrl+Shift+L"},
             [this] { copyShareLink(); });
-  addAction(menu, tr("&Paste share link"), "actionPasteShare", QKeySequence{"Ctrl+Shift+V"},
-            [this] { openShareLink(QApplication::clipboard()->text()); });
+  addAction(menu, tr("&Paste a link, a config.json or a launch command"), "actionPasteShare",
+            QKeySequence{"Ctrl+Shift+V"}, [this] { paste(QApplication::clipboard()->text()); });
   menu->addSeparator();
   struct Jump {
     const char* field;
@@ -115,6 +123,9 @@ void MainWindow::makeViewMenu() {
     addAction(menu, pages_->tabText(i), "actionPage", QKeySequence{QString{"Ctrl+%1"}.arg(i + 1)},
               [this, i] { pages_->setCurrentIndex(i); });
   }
+  addAction(menu, tr("Next &pane"), "actionNextPane", QKeySequence{"F6"}, [this] { goToPane(1); });
+  addAction(menu, tr("P&revious pane"), "actionPreviousPane", QKeySequence{"Shift+F6"},
+            [this] { goToPane(-1); });
   menu->addSeparator();
   QAction* dark = addAction(menu, tr("&Dark colours"), "actionDark", QKeySequence{"Ctrl+D"}, [] {});
   dark->setCheckable(true);
@@ -224,6 +235,37 @@ static PlotView* chartOf(QWidget& page) {
     if (view->isVisible() && (largest == nullptr || area(*view) > area(*largest))) largest = view;
   }
   return largest;
+}
+
+/// What a pane gives the keyboard to: its chart, else the first part that takes it.
+static QWidget* firstOf(QWidget& pane) {
+  if (PlotView* chart = pane.isVisible() ? chartOf(pane) : nullptr;
+      chart != nullptr && pane.isAncestorOf(chart))
+    return chart;
+  for (QWidget* part : pane.findChildren<QWidget*>()) {
+    if (part->isVisible() && part->isEnabled() && (part->focusPolicy() & Qt::TabFocus) != 0 &&
+        part->focusProxy() == nullptr)
+      return part;
+  }
+  return nullptr;
+}
+
+/// Question, verdict with its buttons, page: round and round, past those that take no keyboard now. In the
+/// setup the keyboard comes back to where it was.
+void MainWindow::goToPane(int step) {
+  const std::array<QWidget*, 3> panes{setup_, verdict_, stack_->currentWidget()};
+  const QWidget* now = QApplication::focusWidget();
+  if (now != nullptr && setup_->isAncestorOf(now)) setup_focus_ = QApplication::focusWidget();
+  int at = 0;
+  for (int i = 0; i < static_cast<int>(panes.size()); ++i) {
+    if (now != nullptr && panes[static_cast<std::size_t>(i)]->isAncestorOf(now)) at = i;
+  }
+  for (std::size_t i = 0; i < panes.size(); ++i) {
+    at = (at + step + static_cast<int>(panes.size())) % static_cast<int>(panes.size());
+    QWidget* target =
+        at == 0 && setup_focus_ ? setup_focus_.data() : firstOf(*panes[static_cast<std::size_t>(at)]);
+    if (target != nullptr && target->isVisible()) return target->setFocus(Qt::ShortcutFocusReason);
+  }
 }
 
 void MainWindow::exportPage() {

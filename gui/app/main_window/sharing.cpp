@@ -3,21 +3,65 @@
 #include <QClipboard>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QFutureWatcher>
 #include <QMenu>
 #include <QSaveFile>
+#include <QtConcurrent/QtConcurrentRun>
+#include <exception>
+#include <memory>
+#include <new>
 
 #include "gui/app/document/messages.h"
 #include "gui/app/document/share_text.h"
 #include "gui/app/main_window/main_window.h"
 #include "gui/app/main_window/message_bar.h"
+#include "gui/app/main_window/version.h"
 #include "presets/json/input_error.h"
 #include "presets/launch/launch_config.h"
+#include "presets/scenario/scenario_page.h"
+#include "report/plan_page.h"
 
 namespace hexaplan::gui {
 namespace {
 
 QString fromUtf8(std::string_view text) {
   return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+}
+
+report::Answer answerOf(const Evaluation& e, const QString& name) {
+  report::Answer answer{.name = name.toStdString(), .request = presets::portable(e.request, e.model_config)};
+  answer.resolved.scenario = e.scenario;
+  answer.resolved.notes = e.notes;
+  if (e.calibration) {
+    answer.resolved.calibration = e.calibration->calibration;
+    answer.resolved.fabric = e.calibration->fabric;
+  }
+  answer.estimate = e.estimate;
+  answer.changes = e.changes;
+  return answer;
+}
+
+/// On a worker thread: simulates, writes; returns what went wrong.
+QString writtenReport(const QString& path, report::PlanReport& report) {
+  try {
+    const report::Answer& first = report.answers.front();
+    const costmodel::Scenario& scenario = first.resolved.scenario;
+    if (const auto refused = first.priced() ? costmodel::too_large_to_simulate(scenario) : std::nullopt) {
+      report.not_simulated = refused->reason + "; " + refused->advice;
+    } else if (first.priced()) {
+      report.simulation = costmodel::simulate_step(scenario, first.resolved.calibration);
+    }
+    const std::string page = report::plan_page(report);
+    QSaveFile file{path};
+    const auto size = static_cast<qint64>(page.size());
+    if (!file.open(QIODevice::WriteOnly) || file.write(page.data(), size) != size || !file.commit())
+      return file.errorString();
+    return {};
+  } catch (const std::bad_alloc&) {
+    return MainWindow::tr("out of memory");
+  } catch (const std::exception& error) {
+    return QString::fromUtf8(error.what());
+  }
 }
 
 }  // namespace
@@ -39,6 +83,54 @@ void MainWindow::openShareLink(const QString& text) {
   } catch (const presets::InputError& error) {
     showMessage(tr("Not opened: %1").arg(problemText(error.problem)), true);
   }
+}
+
+void MainWindow::paste(const QString& text) {
+  if (!findShareText(text).isEmpty()) return openShareLink(text);
+  const QString before = text.trimmed();
+  if (before.isEmpty()) return showMessage(tr("There is nothing to paste."), true);
+  take({}, readAnyText(before, tr("pasted text")));
+}
+
+void MainWindow::chooseReportFile() {
+  if (!document_.evaluation()->understood()) {
+    showMessage(tr("Choose a model and GPUs first."), true);
+    return;
+  }
+  QString path = QFileDialog::getSaveFileName(this, tr("Save a report"), "plan.html", tr("Page (*.html)"));
+  if (path.isEmpty()) return;
+  if (QFileInfo{path}.suffix().isEmpty()) path += ".html";
+  writeReport(path);
+}
+
+/// The present plan first; then what it is compared with.
+static report::PlanReport reportOf(const ScenarioDocument& document, const SearchResultPtr& found) {
+  report::PlanReport report{.program = "hexaplan " + versionText()};
+  report.answers.push_back(answerOf(*document.evaluation(), MainWindow::tr("present plan")));
+  if (document.baseline())
+    report.answers.push_back(answerOf(*document.baseline(), MainWindow::tr("baseline")));
+  for (const PinnedState& pin : document.pins())
+    report.answers.push_back(answerOf(*pin.evaluation, pin.name));
+  if (found && found->failure.isEmpty() && stillAsked(*found, *document.evaluation()))
+    report.found = report::Found{found->problem, found->ranking};
+  return report;
+}
+
+void MainWindow::writeReport(const QString& path) {
+  auto* watcher = new QFutureWatcher<QString>{this};
+  connect(watcher, &QFutureWatcherBase::finished, this, [this, watcher, path] {
+    const QString problem = watcher->result();
+    watcher->deleteLater();
+    showMessage(problem.isEmpty() ? tr("Written: %1. Every browser opens it, and so does this program.")
+                                        .arg(QFileInfo{path}.fileName())
+                                  : tr("Not saved: %1: %2").arg(path, problem),
+                !problem.isEmpty());
+    emit reportWritten(path, problem);
+  });
+  watcher->setFuture(QtConcurrent::run(
+      [path, report = std::make_shared<report::PlanReport>(reportOf(document_, search_.result()))] {
+        return writtenReport(path, *report);
+      }));
 }
 
 void MainWindow::makeLaunchMenu(QMenu* into) {

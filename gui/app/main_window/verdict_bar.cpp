@@ -1,5 +1,6 @@
 #include "gui/app/main_window/verdict_bar.h"
 
+#include <QAccessible>
 #include <QCoreApplication>
 #include <QHBoxLayout>
 #include <QLabel>
@@ -237,8 +238,15 @@ void VerdictBar::showVerdict(const Evaluation& e) {
   const PlotTheme& theme = PlotTheme::suiting(palette());
   const bool asked = e.has_model && e.has_cluster;
   const Verdict verdict = verdictOf(e);
+  const bool changed = badge_->text() != verdict.badge;
   badge_->setText(verdict.badge);
   badge_->setAccessibleName(verdict.badge);
+  badge_->setAccessibleDescription(verdict.reason);
+  if (changed) {  // screen readers say it, wherever the keyboard is
+    QAccessibleEvent announced{badge_, QAccessible::Alert};
+    QAccessible::updateAccessibility(&announced);
+    emit verdictChanged(verdict.badge);
+  }
   badge_->setToolTip(
       e.priced()
           ? tr("Chance of running out of memory: %1").arg(percentText(e.estimate.out_of_memory_probability))

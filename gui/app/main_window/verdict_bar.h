@@ -26,6 +26,8 @@ class VerdictBar : public QFrame {
   void setSearching(bool searching);
 
  signals:
+  /// Another verdict than before stands there; screen readers are told at the same time.
+  void verdictChanged(const QString& verdict);
   void findLayoutRequested();
   void cancelSearchRequested();
 

@@ -162,10 +162,12 @@ void TimePage::showStep() {
   if (step->evaluation != document().evaluation()) return;  // the newer one is on its way
   const auto& simulation = step->simulation;
   timeline_->setTimeline(step->timeline);
+  const costmodel::Seconds closed = step->evaluation->estimate.time.total();
   summary_->setText(
-      tr("Simulated step: %1; waiting for other stages %2, for communication %3; %4 micro-batches, "
-         "%5 stages")
-          .arg(secondsText(simulation.total), percentText(simulation.bubble_share()),
+      tr("Simulated step: %1 (the closed form above says %2: %3); waiting for other stages %4, for "
+         "communication %5; %6 micro-batches, %7 stages")
+          .arg(secondsText(simulation.total), secondsText(closed),
+               changeText(simulation.total.value(), closed.value()), percentText(simulation.bubble_share()),
                percentText(simulation.exposed_share()), countText(simulation.microbatches),
                countText(static_cast<std::int64_t>(simulation.stages.size()))));
   if (stage_ >= static_cast<int>(simulation.stages.size())) stage_ = simulation.peak_stage;
@@ -201,6 +203,10 @@ void TimePage::showCurve(int stage) {
   curve_->setCurve(memoryCurveOf(step->simulation, stage, step->evaluation->estimate.capacity,
                                  step->evaluation->scenario.cluster.gpu.memory));
   curve_->setWindow(timeline_->window().low(), timeline_->window().high());
+  // One axis for both: their cursor stands at one place.
+  const double left = std::max(timeline_->plotLeft(), curve_->plotLeft());
+  timeline_->setLeastLeft(left);
+  curve_->setLeastLeft(left);
 }
 
 }  // namespace hexaplan::gui

@@ -1269,6 +1269,10 @@
         <source>all on the device</source>
         <translation>alles auf der GPU</translation>
     </message>
+    <message>
+        <source>multi-token-prediction modules</source>
+        <translation>Module der Mehr-Token-Vorhersage</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::LedgerTreeModel</name>
@@ -1380,10 +1384,6 @@
         <translation>Öffnen</translation>
     </message>
     <message>
-        <source>Hexaplan and models (*.json);;All files (*)</source>
-        <translation>Hexaplan und Modelle (*.json);;Alle Dateien (*)</translation>
-    </message>
-    <message>
         <source>Cluster: %1</source>
         <translation>Cluster: %1</translation>
     </message>
@@ -1470,10 +1470,6 @@
     <message>
         <source>Open a scenario, a model or an execution report</source>
         <translation>Szenario, Modell oder Ausführungsbericht öffnen</translation>
-    </message>
-    <message>
-        <source>JSON (*.json);;All files (*)</source>
-        <translation>JSON (*.json);;Alle Dateien (*)</translation>
     </message>
     <message>
         <source>Open &amp;recent</source>
@@ -1636,10 +1632,6 @@
         <translation>&amp;Link zum Teilen kopieren</translation>
     </message>
     <message>
-        <source>&amp;Paste share link</source>
-        <translation>Geteilten Link &amp;einfügen</translation>
-    </message>
-    <message>
         <source>The link holds the whole scenario; &apos;Paste share link&apos; of another window opens it.</source>
         <translation>Der Link enthält das ganze Szenario; &apos;Geteilten Link einfügen&apos; eines anderen Fensters öffnet es.</translation>
     </message>
@@ -1734,6 +1726,74 @@
     <message>
         <source>If the program ends without saving, what was changed is lost: %1</source>
         <translation>Endet das Programm ohne Speichern, ist das Geänderte verloren: %1</translation>
+    </message>
+    <message>
+        <source>Hexaplan and models (*.json *.html);;All files (*)</source>
+        <translation>Hexaplan und Modelle (*.json *.html);;Alle Dateien (*)</translation>
+    </message>
+    <message>
+        <source>Settings of %1</source>
+        <translation>Einstellungen von %1</translation>
+    </message>
+    <message>
+        <source>Read as %1. %2</source>
+        <translation>Gelesen als %1. %2</translation>
+    </message>
+    <message>
+        <source>Hexaplan and models (*.json *.html);;Launch files (*.sh *.yaml *.yml *.toml);;All files (*)</source>
+        <translation>Hexaplan und Modelle (*.json *.html);;Startdateien (*.sh *.yaml *.yml *.toml);;Alle Dateien (*)</translation>
+    </message>
+    <message>
+        <source>Sa&amp;ve a report…</source>
+        <translation>&amp;Bericht sichern …</translation>
+    </message>
+    <message>
+        <source>One page that every browser opens, and that this program opens again</source>
+        <translation>Eine Seite, die jeder Browser öffnet und dieses Programm auch</translation>
+    </message>
+    <message>
+        <source>&amp;Paste a link, a config.json or a launch command</source>
+        <translation>Link, config.json oder Startbefehl &amp;einfügen</translation>
+    </message>
+    <message>
+        <source>out of memory</source>
+        <translation>kein Speicher mehr</translation>
+    </message>
+    <message>
+        <source>There is nothing to paste.</source>
+        <translation>Es gibt nichts einzufügen.</translation>
+    </message>
+    <message>
+        <source>pasted text</source>
+        <translation>eingefügter Text</translation>
+    </message>
+    <message>
+        <source>Save a report</source>
+        <translation>Bericht sichern</translation>
+    </message>
+    <message>
+        <source>Page (*.html)</source>
+        <translation>Seite (*.html)</translation>
+    </message>
+    <message>
+        <source>present plan</source>
+        <translation>jetziger Plan</translation>
+    </message>
+    <message>
+        <source>baseline</source>
+        <translation>Grundlinie</translation>
+    </message>
+    <message>
+        <source>Written: %1. Every browser opens it, and so does this program.</source>
+        <translation>Geschrieben: %1. Jeder Browser öffnet es, und dieses Programm auch.</translation>
+    </message>
+    <message>
+        <source>Next &amp;pane</source>
+        <translation>Nächster &amp;Bereich</translation>
+    </message>
+    <message>
+        <source>P&amp;revious pane</source>
+        <translation>&amp;Voriger Bereich</translation>
     </message>
 </context>
 <context>
@@ -3108,10 +3168,6 @@ Basis: %1 (%2)</translation>
         <translation>Durchsatz und Kosten</translation>
     </message>
     <message>
-        <source>Simulated step: %1; waiting for other stages %2, for communication %3; %4 micro-batches, %5 stages</source>
-        <translation>Simulierter Schritt: %1; Warten auf andere Stufen %2, auf Kommunikation %3; %4 Mikrobatches, %5 Stufen</translation>
-    </message>
-    <message>
         <source>Cancel the simulation</source>
         <translation>Simulation abbrechen</translation>
     </message>
@@ -3138,6 +3194,10 @@ Basis: %1 (%2)</translation>
     <message>
         <source>the step of this question has not been simulated</source>
         <translation>der Schritt dieser Frage wurde nicht simuliert</translation>
+    </message>
+    <message>
+        <source>Simulated step: %1 (the closed form above says %2: %3); waiting for other stages %4, for communication %5; %6 micro-batches, %7 stages</source>
+        <translation>Simulierter Schritt: %1 (die geschlossene Form oben sagt %2: %3); Warten auf andere Stufen %4, auf Kommunikation %5; %6 Mikrobatches, %7 Stufen</translation>
     </message>
 </context>
 <context>

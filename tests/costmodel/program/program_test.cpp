@@ -12,6 +12,7 @@
 #include "costmodel/program/explain.h"
 #include "costmodel/program/fold.h"
 #include "costmodel/program/layer_program.h"
+#include "costmodel/schedule/in_flight.h"
 #include "presets/scenario/scenario_request.h"
 #include "tests/costmodel/program/today.h"
 
@@ -145,19 +146,18 @@ B norm1 norm_back layer.middle', norm.output', layer.input, norm.stats -> layer.
 TEST(framework_program, keeps_what_eager_layers_keep) {
   Scenario sc = llama(1);
   sc.framework = presets::look_up_framework("hf-eager");
+  sc.recipe.parameter_dtype = DType::Bf16;
   constexpr double kTokens = 8192, kRow = kTokens * 4096 * 2;  // hidden states in bf16
   const std::map<Tensor, double> by_hand{
       {Tensor::LayerInput, 2 * kRow},      // in fp32, instead of bf16
       {Tensor::LayerMiddle, 2 * kRow},     // the same, before the second norm
       {Tensor::NormOutput, 2 * 2 * kRow},  // normalised, and times the weight; of two norms
       {Tensor::NormStatistics, 2 * kTokens * 4},
-      {Tensor::Query, kRow},
-      {Tensor::KeyValue, 2 * kRow},         // repeated from 8 heads to 32
-      {Tensor::AttentionOutput, 2 * kRow},  // and made contiguous
+      {Tensor::QueryKeyValue, kRow * 1.5},
+      {Tensor::AttentionOutput, kRow},
       {Tensor::LogSumExp, kTokens * 32 * 4},
       {Tensor::GateUp, kTokens * 2 * 14336 * 2},
       {Tensor::Activation, 2 * kTokens * 14336 * 2},  // the product, and what the gate made
-      {Tensor::LayerOutput, kRow},
   };
   std::map<Tensor, double> kept;
   for (const KeptValue& value : kept_values(layer_of(sc, techniques_of(sc, false)), sizes_of(sc)))
@@ -215,6 +215,30 @@ TEST(latent_program, keeps_the_statistics_of_the_latent_norms_that_todays_ledger
     const double kept = kept_bytes(layer_of(sc, techniques_of(sc, false)), sizes_of(sc)).value();
     EXPECT_EQ(kept - today, (query_rank > 0 ? 8.0 : 4.0) * 8192) << "query rank " << query_rank;
   }
+}
+
+TEST(in_flight, counts_the_layers_of_the_chunks_that_are_alive_where_chunks_differ) {
+  Scenario sc = llama(1);
+  sc.framework = presets::look_up_framework("megatron");
+  sc.recipe.global_batch = 64;
+  sc.layout = {.dp = 1, .pp = 4, .vpp = 2};
+  sc.layout.schedule = ScheduleKind::Interleaved;
+  EXPECT_FALSE(has_unequal_chunks(sc));
+  const std::vector<double> even = microbatches_in_flight(sc);
+  sc.layout.split = StageSplit::Explicit;
+  sc.layout.stage_layers = {6, 6, 6, 6, 2, 2, 2, 2};
+  EXPECT_TRUE(has_unequal_chunks(sc));
+  const std::vector<double> first_heavy = microbatches_in_flight(sc);
+  sc.layout.stage_layers = {2, 2, 2, 2, 6, 6, 6, 6};
+  const std::vector<double> last_heavy = microbatches_in_flight(sc);
+  for (std::size_t stage = 0; stage < 4; ++stage) {
+    // Of the chunks that wait, more are first ones: their backward comes last.
+    EXPECT_GT(first_heavy[stage], even[stage]);
+    EXPECT_GT(first_heavy[stage], last_heavy[stage]);
+  }
+  // On the last stage of four the first chunk of the next micro-batch joins those of four others.
+  EXPECT_EQ(even[3], 5 / 2.0);
+  EXPECT_EQ(first_heavy[3], 5 * 6 / 8.0);
 }
 
 }  // namespace

@@ -42,4 +42,14 @@ inline Scenario example_scenario() {
   return sc;
 }
 
+/// 64 experts over its two nodes.
+inline Scenario example_of_experts() {
+  Scenario sc = example_scenario();
+  sc.model.moe = {.experts = 64, .top_k = 8, .expert_ffn = 1024};
+  sc.layout = {.dp = 16, .ep = 16};
+  sc.layout.sharding.stage = 1;
+  sc.recipe.global_batch = 16;
+  return sc;
+}
+
 }  // namespace hexaplan::costmodel

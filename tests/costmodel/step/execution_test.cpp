@@ -35,11 +35,7 @@ Scenario pipelined(int vpp) {
 }
 
 Scenario experts() {
-  Scenario sc = example_scenario();
-  sc.model.moe = {.experts = 64, .top_k = 8, .expert_ffn = 1024};
-  sc.layout = {.dp = 16, .ep = 16};
-  sc.layout.sharding.stage = 1;
-  sc.recipe.global_batch = 16;
+  Scenario sc = example_of_experts();
   sc.framework.expert_overlap = 0;
   sc.framework.expert_overlap_asked = 0.75;
   sc.framework.expert_dispatch_merges_copies = false;

@@ -31,16 +31,6 @@ Scenario alone() {
   return sc;
 }
 
-/// 64 experts over two nodes.
-Scenario experts() {
-  Scenario sc = example_scenario();
-  sc.model.moe = {.experts = 64, .top_k = 8, .expert_ffn = 1024};
-  sc.layout = {.dp = 16, .ep = 16};
-  sc.layout.sharding.stage = 1;
-  sc.recipe.global_batch = 16;
-  return sc;
-}
-
 TEST(step_mechanisms, gpus_that_wait_for_each_other_run_as_fast_as_the_slowest) {
   const double one = time_of(alone()).gemm.value();
   const double eight = time_of(fsdp()).gemm.value();
@@ -107,16 +97,16 @@ TEST(step_mechanisms, a_checkpoint_that_stops_early_spares_the_last_matrix) {
 }
 
 TEST(step_mechanisms, copies_of_a_token_to_one_node_cross_the_network_once) {
-  Scenario merged = experts();
+  Scenario merged = example_of_experts();
   merged.framework.expert_dispatch_merges_copies = true;
-  const double share = time_of(merged).expert_parallel / time_of(experts()).expert_parallel;
+  const double share = time_of(merged).expert_parallel / time_of(example_of_experts()).expert_parallel;
   EXPECT_NEAR(share, 2 * (1 - std::pow(0.5, 8)) / 8, 0.05);
 }
 
 TEST(step_mechanisms, layers_with_experts_wait_for_the_host_once_per_pass) {
-  Scenario waiting = experts();
+  Scenario waiting = example_of_experts();
   waiting.framework.expert_layer_overhead = Seconds{1e-3};
-  const double added = (time_of(waiting).launch - time_of(experts()).launch).value();
+  const double added = (time_of(waiting).launch - time_of(example_of_experts()).launch).value();
   EXPECT_NEAR(added, 32 * 2 * 1e-3, 1e-9);
 }
 

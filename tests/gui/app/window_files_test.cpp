@@ -84,6 +84,104 @@ class WindowFilesTest : public WindowFixture {
     QVERIFY(contentOf(path).contains("hexaplan/scenario/1"));
   }
 
+  void a_report_is_a_page_that_opens_again_and_is_never_saved_over() {
+    startWith("llama-3.1-8b", "16xH100");
+    choose("layout.tp", "2");
+    const auto asked = window_->document().request();
+    window_->document().pinBaseline();
+    choose("layout.tp", "4");
+    const auto present = window_->document().request();
+    const QString path = folder_.filePath("plan.html");
+    QSignalSpy done{window_.get(), &MainWindow::reportWritten};
+    window_->writeReport(path);
+    QVERIFY(done.wait(kPatience));
+    QVERIFY2(window_->message().startsWith("Written: plan.html"), qPrintable(window_->message()));
+    const QByteArray page = contentOf(path);
+    for (const char* part : {"comparison", "ledger", "timeline", "evidence"})
+      QVERIFY2(page.contains(QByteArray{"<section id=\""} + part + "\">"), part);
+    choose("layout.tp", "1");
+    window_->document().markSaved({});  // nobody is asked whether to save
+    openFile(path);
+    QVERIFY(window_->document().request() == present);
+    QVERIFY(!(window_->document().request() == asked));
+    QCOMPARE(window_->document().pins().size(), 1U);  // what it was compared with
+    QCOMPARE(window_->document().pins().front().name, QString{"baseline"});
+    QVERIFY(window_->document().pins().front().evaluation->request.layout == asked.layout);
+    QVERIFY(window_->document().path().isEmpty());
+    QCOMPARE(contentOf(path), page);
+  }
+
+  void a_report_that_cannot_be_written_says_so() {
+    startWith("llama-3.1-8b", "16xH100");
+    QSignalSpy done{window_.get(), &MainWindow::reportWritten};
+    window_->writeReport(folder_.filePath("no/such/folder/plan.html"));
+    QVERIFY(done.wait(kPatience));
+    QVERIFY(!done[0][1].toString().isEmpty());
+    QVERIFY2(window_->message().startsWith("Not saved: "), qPrintable(window_->message()));
+  }
+
+  void a_report_holds_the_search_only_where_it_answers_the_present_question() {
+    startWith("llama-3.1-8b", "8xH100");
+    const auto written_page = [&] {
+      QSignalSpy done{window_.get(), &MainWindow::reportWritten};
+      window_->writeReport(folder_.filePath("plans.html"));
+      return done.wait(kPatience) ? contentOf(folder_.filePath("plans.html")) : QByteArray{};
+    };
+    QSignalSpy found{&window_->search(), &SearchJob::found};
+    window_->findLayout();
+    QVERIFY(found.wait(kPatience));
+    QVERIFY(answered());
+    QVERIFY(written_page().contains("<section id=\"plans\">"));
+    choose("recipe.sequence", "1024");
+    const QByteArray later = written_page();
+    QVERIFY(later.contains("<section id=\"memory\">"));
+    QVERIFY(!later.contains("<section id=\"plans\">"));
+  }
+
+  void launch_files_open_and_what_they_leave_open_stays() {
+    startWith("llama-3.1-8b", "64xH100");
+    const QString path = written(folder_, "train.sh",
+                                 "torchrun pretrain_gpt.py --tensor-model-parallel-size 4 "
+                                 "--pipeline-model-parallel-size 2 --seq-length 2048 --micro-batch-size 1 "
+                                 "--global-batch-size 128 --bf16\n");
+    openFile(path);
+    QVERIFY2(window_->message().startsWith("Read as Megatron-LM"), qPrintable(window_->message()));
+    QCOMPARE(answer().scenario.layout.tp, 4);
+    QCOMPARE(answer().scenario.layout.pp, 2);
+    QCOMPARE(answer().scenario.recipe.sequence, 2048);
+    QCOMPARE(QString::fromStdString(answer().scenario.model.name), QString{"llama-3.1-8b"});
+    QCOMPARE(answer().scenario.cluster.gpus, 64);
+  }
+
+  void what_was_copied_is_pasted_by_key_data() {
+    QTest::addColumn<QString>("text");
+    QTest::addColumn<QString>("said");  // empty: it was taken
+    QTest::newRow("config.json") << QString::fromUtf8(contentOf(kConfig)) << "";
+    QTest::newRow("launch line") << "pretrain_gpt.py --tensor-model-parallel-size 8 --seq-length 1024"
+                                 << "";
+    QTest::newRow("scenario") << R"({"schema": "hexaplan/scenario/1", "model": "gpt2", "cluster": "8xH100"})"
+                              << "";
+    QTest::newRow("nothing") << " "
+                             << "nothing to paste";
+    QTest::newRow("prose") << "hello world"
+                           << "Not opened: pasted text";
+    QTest::newRow("broken JSON") << "{\"model_type\": "
+                                 << "Not opened: pasted text:1";
+    QTest::newRow("unknown model") << "{\"model_type\": \"<b>x</b>\"}"
+                                   << "Not opened: ";
+  }
+  void what_was_copied_is_pasted_by_key() {
+    QFETCH(QString, text);
+    QFETCH(QString, said);
+    startWith("mixtral-8x7b", "64xH100");
+    const auto before = window_->document().request();
+    window_->document().markSaved({});
+    QApplication::clipboard()->setText(text);
+    press(Qt::Key_V, Qt::ControlModifier | Qt::ShiftModifier);
+    QCOMPARE(window_->document().request() == before, !said.isEmpty());
+    if (!said.isEmpty()) QVERIFY2(window_->message().contains(said), qPrintable(window_->message()));
+  }
+
   void files_are_written_alike_in_every_locale() {
     startWith("llama-3.1-8b", "8xH100");
     choose("cluster.price", "2.5");

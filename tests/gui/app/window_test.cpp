@@ -19,12 +19,15 @@
 #include <vector>
 
 #include "gui/app/main_window/theme.h"
+#include "gui/app/main_window/verdict_bar.h"
 #include "gui/app/setup/field_row.h"
 #include "gui/app/setup/setup_panel.h"
 #include "gui/models/cell.h"
 #include "gui/models/number_text.h"
+#include "gui/plot/memory_curve.h"
 #include "gui/plot/plot_view.h"
 #include "gui/plot/stage_memory_bars.h"
+#include "gui/plot/timeline.h"
 #include "window_fixture.h"
 
 namespace hexaplan::gui {
@@ -645,6 +648,63 @@ class WindowTest : public WindowFixture {
   void the_keyboard_is_in_the_model_at_first() {
     QVERIFY(QTest::qWaitForWindowActive(window_.get()));
     QCOMPARE(QApplication::focusWidget(), find<QComboBox>("model"));
+  }
+
+  void f6_takes_the_keyboard_from_pane_to_pane_and_back() {
+    startWith("llama-3.1-8b", "64xH100");
+    choose("layout.tp", "2");
+    choose("layout.zero", "1");
+    window_->pages().setCurrentIndex(0);
+    find<QComboBox>("layout.tp")->setFocus();
+    const auto in = [&](QWidget* pane) { return pane->isAncestorOf(QApplication::focusWidget()); };
+    QVERIFY(answer().standing() == Standing::Fits);  // nothing to press in the verdict
+    press(Qt::Key_F6);
+    QVERIFY2(in(&window_->pages()), qPrintable(QApplication::focusWidget()->objectName()));
+    QVERIFY(qobject_cast<PlotView*>(QApplication::focusWidget()) != nullptr);  // the page's chart
+    press(Qt::Key_F6);
+    QCOMPARE(QApplication::focusWidget(), find<QComboBox>("layout.tp"));  // where it was
+    press(Qt::Key_F6, Qt::ShiftModifier);
+    QVERIFY(in(&window_->pages()));
+    choose("layout.tp", "1");
+    choose("layout.zero", "0");
+    QVERIFY(answer().standing() != Standing::Fits);  // now its buttons are a pane, too
+    press(Qt::Key_F6, Qt::ShiftModifier);
+    QVERIFY(in(find<QWidget>("verdict")));
+  }
+
+  void a_changed_verdict_is_said_to_screen_readers_once() {
+    // The platform of the tests has no screen reader to tell: what the bar says at the same time is heard.
+    QStringList said;
+    connect(find<VerdictBar>("verdict"), &VerdictBar::verdictChanged, window_.get(),
+            [&](const QString& verdict) { said.append(verdict); });
+    startWith("llama-3.1-70b", "64xH100");
+    choose("layout.tp", "8");
+    choose("layout.pp", "4");
+    said.clear();
+    choose("layout.sp", "true");
+    QCOMPARE(said, QStringList{"Fits"});
+    choose("recipe.recompute", "full");
+    QCOMPARE(said.size(), 1);  // still the same
+    choose("layout.sp", "false");
+    choose("recipe.recompute", "none");
+    QVERIFY2(said.last().startsWith("At risk: 4"), qPrintable(said.join(", ")));
+  }
+
+  void timeline_and_memory_share_one_axis() {
+    startWith("llama-3.1-405b", "1024xH100");
+    choose("layout.tp", "8");
+    choose("layout.pp", "16");
+    window_->pages().setCurrentIndex(1);
+    auto* timeline = find<Timeline>("timeline");
+    auto* curve = find<MemoryCurve>("timelineMemory");
+    QTRY_VERIFY_WITH_TIMEOUT(timeline->itemCount() > 0 && curve->itemCount() > 0, kPatience);
+    for (const QSize& size : {QSize{1280, 800}, QSize{1024, 700}, QSize{1900, 1000}}) {
+      window_->resize(size);
+      QTest::qWait(20);
+      QCOMPARE(timeline->plotLeft(), curve->plotLeft());
+      QCOMPARE(timeline->plotRight(), curve->plotRight());
+    }
+    QVERIFY(find<QLabel>("stepSummary")->text().contains("closed form"));
   }
 
   void the_ledger_is_filtered_and_follows_the_selected_stage() {

@@ -7,6 +7,7 @@
 
 #include "costmodel/spec/rules.h"
 #include "costmodel/spec/stage_plan.h"
+#include "costmodel/step/host_memory.h"
 #include "planner/search/search.h"
 #include "tests/support/random_scenario.h"
 
@@ -23,22 +24,26 @@ class Loops {
       : problem_{problem}, s_{filled_space(problem, hardware)}, hardware_{hardware}, out_{out} {
     sc_ = problem.base;
     sc_.cluster = problem.hardware[hardware].cluster;
+    const std::int64_t batch = problem.hardware[hardware].global_batch;
+    if (batch > 0) sc_.recipe.global_batch = batch;
   }
 
   void run() {
     Layout& l = sc_.layout;
     for (const Precision precision : s_.precision)
-      for (const int tp : s_.tp)
-        for (const int cp : s_.cp)
-          for (const ContextKind context : cp > 1 ? s_.context : std::vector{problem_.base.layout.context})
-            for (const int ep : s_.ep)
-              for (const int etp : s_.etp)
-                for (const int pp : s_.pp) {
-                  sc_.recipe.precision = precision;
-                  l.tp = tp, l.cp = cp, l.context = context, l.ep = ep, l.etp = etp, l.pp = pp;
-                  if (etp == 1 && tp == 1 && contains(s_.etp, 0)) continue;
-                  grid();
-                }
+      for (const std::uint8_t offload : s_.offload)
+        for (const int tp : s_.tp)
+          for (const int cp : s_.cp)
+            for (const ContextKind context : cp > 1 ? s_.context : std::vector{problem_.base.layout.context})
+              for (const int ep : s_.ep)
+                for (const int etp : s_.etp)
+                  for (const int pp : s_.pp) {
+                    sc_.recipe.precision = precision;
+                    sc_.recipe.offload = offload;
+                    l.tp = tp, l.cp = cp, l.context = context, l.ep = ep, l.etp = etp, l.pp = pp;
+                    if (etp == 1 && tp == 1 && contains(s_.etp, 0)) continue;
+                    grid();
+                  }
   }
 
  private:
@@ -178,12 +183,15 @@ class Loops {
     const Estimate estimate = estimate_step(sc_, problem_.hardware[hardware_].calibration);
     const Bytes peak = estimate.peak().needed;
     const double risk = estimate.out_of_memory_probability;
+    const bool host = fits_on_host({estimate.host_memory, estimate.disk}, sc_.cluster.host);
     if (sc_.cluster.gpu.memory * problem_.constraints.memory_share < peak) {
       ++out_.too_large;
+    } else if (!host) {
+      ++out_.too_much_for_the_host;
     } else if (problem_.constraints.max_risk < risk) {
       ++out_.too_risky;
     }
-    out_.priced.push_back({{hardware_, sc_}, estimate.time.total(), peak, risk});
+    out_.priced.push_back({{hardware_, sc_}, estimate.time.total(), peak, host, risk});
   }
 
   const SearchProblem& problem_;
@@ -262,9 +270,10 @@ SearchProblem random_problem(std::uint64_t seed) {
                                       {.mode = RecomputeMode::Layers, .layers = 2},
                                       {.mode = RecomputeMode::Full}},
                                      3);
-  s.schedule = dice.some<ScheduleKind>({ScheduleKind::OneFOneB, ScheduleKind::Interleaved,
-                                        ScheduleKind::GPipe, ScheduleKind::ZbH1, ScheduleKind::Zbv},
-                                       2);
+  s.schedule = dice.some<ScheduleKind>(
+      {ScheduleKind::OneFOneB, ScheduleKind::Interleaved, ScheduleKind::GPipe, ScheduleKind::ZbH1,
+       ScheduleKind::Zb2p, ScheduleKind::Zbv, ScheduleKind::DualPipeV},
+      2);
   s.context = dice.some<ContextKind>({ContextKind::Ring, ContextKind::AllGather, ContextKind::AllToAll}, 2);
   if (dice.roll(2) == 0) {
     s.order = dice.some<std::array<Axis, 4>>({{Axis::Tensor, Axis::Context, Axis::Data, Axis::Pipeline},
@@ -278,6 +287,11 @@ SearchProblem random_problem(std::uint64_t seed) {
   p.objective = static_cast<Objective>(dice.roll(5));
   p.constraints.memory_share = dice.roll(2) == 0 ? 1.0 : 0.8;
   p.constraints.max_risk = dice.some<double>({0.01, 0.05, 0.3, 1.0}, 1).front();
+  p.rank_by = static_cast<RankBy>(dice.roll(2));
+  if (dice.roll(2) == 0) s.offload = dice.some<std::uint8_t>({0, kOffloadActivations, kOffloadOptimizer}, 2);
+  for (HardwareOption& option : p.hardware) {
+    if (dice.roll(3) == 0) option.global_batch = dice.some<std::int64_t>({8, 24, 48, 64}, 1).front();
+  }
   p.top = 5;
   p.refine_winners = false;
   p.simulate_winners = false;

@@ -22,11 +22,13 @@ struct Exhaustive {
   std::map<std::string, std::int64_t> rejected;  // by rule
   std::int64_t enumerated = 0;
   std::int64_t too_large = 0;  // break the memory constraint
+  std::int64_t too_much_for_the_host = 0;
   std::int64_t too_risky = 0;  // fit, but are too likely to run out of memory
   struct Priced {
     Leaf leaf;
     costmodel::Seconds step;
     costmodel::Bytes peak;
+    bool fits_on_host = true;
     double risk = 0;  // estimate_step's chance of running out of memory
   };
   std::vector<Priced> priced;  // that the rules accept

@@ -8,6 +8,7 @@
 
 #include "costmodel/simulate/simulation.h"
 #include "planner/explain/explain.h"
+#include "planner/problem/nearby_batches.h"
 #include "planner/refine/refine.h"
 #include "planner/search/search.h"
 #include "tests/costmodel/step/example_scenario.h"
@@ -193,6 +194,56 @@ TEST(ranking, lists_no_plan_that_runs_out_of_memory_more_often_than_allowed) {
   EXPECT_FALSE(any.best_at_any_risk.has_value());
   EXPECT_EQ(any.counts.feasible, safe.counts.feasible + risk->candidates);
   EXPECT_LE(any.plans[0].plan.price.step, safe.best_at_any_risk->price.step);
+}
+
+/// A plan that few published runs are like has to be faster by what they leave open.
+TEST(ranking, by_a_quantile_plans_rest_on_what_was_measured) {
+  SearchProblem problem = example_problem();
+  problem.space.cp = {1, 2};
+  const Ranking expected = search(problem);
+  problem.rank_by = RankBy::P90;
+  const Ranking cautious = search(problem);
+  ASSERT_FALSE(expected.plans.empty());
+  ASSERT_EQ(cautious.plans.size(), expected.plans.size());
+  for (std::size_t i = 0; i < cautious.plans.size(); ++i) {
+    const RankedPlan& plan = cautious.plans[i];
+    EXPECT_EQ(contains(plan.techniques, Technique::ContextParallel), plan.plan.layout.cp > 1);
+    EXPECT_GT(plan.ninth_decile, plan.plan.price.step);
+    if (i > 0) {
+      EXPECT_LE(cautious.plans[i - 1].ninth_decile, plan.ninth_decile);
+    }
+  }
+  EXPECT_LE(cautious.plans[0].ninth_decile, expected.plans[0].ninth_decile);
+  EXPECT_LE(expected.plans[0].plan.price.step, cautious.plans[0].plan.price.step);
+  const auto with_cp = [](const Ranking& ranking) {
+    return std::count_if(ranking.plans.begin(), ranking.plans.end(),
+                         [](const RankedPlan& p) { return p.plan.layout.cp > 1; });
+  };
+  EXPECT_LE(with_cp(cautious), with_cp(expected));
+}
+
+TEST(nearby_batches, divide_over_sizes_that_the_asked_one_does_not) {
+  // 13 divides 507 and 520, 26, 52 and 104 only 520.
+  EXPECT_EQ(nearby_batches(512, 0.02, 104), (std::vector<std::int64_t>{507, 512, 520}));
+  EXPECT_EQ(nearby_batches(512, 0.005, 104), (std::vector<std::int64_t>{512}));
+  EXPECT_EQ(nearby_batches(2048, 0.05, 16384), (std::vector<std::int64_t>{2048}));
+  EXPECT_EQ(nearby_batches(1, 0.25, 8), (std::vector<std::int64_t>{1}));
+}
+
+TEST(ranking, batches_are_compared_by_their_time_per_token) {
+  SearchProblem problem = uneven_problem(24);
+  problem.base.recipe.global_batch = 94;  // dp 12 and 24 take 96
+  const Ranking asked = search(problem);
+  problem.hardware.push_back(problem.hardware[0]);
+  problem.hardware[0].global_batch = 94;
+  problem.hardware[1].global_batch = 96;
+  const Ranking both = search(problem);
+  ASSERT_FALSE(both.plans.empty());
+  const auto rate = [](const RankedPlan& p) { return p.plan.price.tokens_per_second_per_gpu; };
+  EXPECT_EQ(both.plans[0].plan.recipe.global_batch, 96);
+  EXPECT_GT(rate(both.plans[0]), rate(asked.plans[0]));
+  for (std::size_t i = 1; i < both.plans.size(); ++i)
+    EXPECT_GE(rate(both.plans[i - 1]), rate(both.plans[i]) * (1 - 1e-12));
 }
 
 TEST(ranking, keeps_hours_dollars_and_mfu) {

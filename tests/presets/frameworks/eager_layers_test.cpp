@@ -15,6 +15,7 @@ double copies(std::string_view framework, const ModelSpec& model) {
   sc.model = model;
   sc.model.layers = 1, sc.model.vocab = 32000;
   sc.recipe = {.sequence = 4096, .micro_batch = 1, .global_batch = 1};
+  sc.recipe.parameter_dtype = DType::Bf16;
   sc.framework = find_framework(framework);
   TensorLedger ledger;
   append_saved_entries(sc, local_dims(sc), {}, 1, ledger);
@@ -32,7 +33,8 @@ ModelSpec llama_like(std::int64_t hidden, std::int64_t ffn, std::int64_t heads, 
 }
 
 // Measured on one layer of eager Hugging Face models (stas00/ml-engineering
-// training/performance/README.md).
+// training/performance/README.md), with a transformers that repeated keys and values to all heads; what 5.23
+// keeps is exact in oracle_test.cpp.
 TEST(eager_layers, keep_what_was_measured) {
   struct Case {
     std::string_view model;
@@ -45,7 +47,7 @@ TEST(eager_layers, keep_what_was_measured) {
       {"Qwen3-4B", llama_like(2560, 9728, 32, 8, 128, true), 38.0},
       {"R1-Qwen3-8B", llama_like(4096, 12288, 32, 8, 128, true), 29.8},
   };
-  for (const Case& c : cases) EXPECT_NEAR(copies("hf-eager", c.spec) / c.measured, 1, 0.03) << c.model;
+  for (const Case& c : cases) EXPECT_NEAR(copies("hf-eager", c.spec) / c.measured, 0.93, 0.07) << c.model;
 }
 
 // Transformer Engine's fused layer (MooreThreads/SimuMax@4dcaae5).

@@ -184,9 +184,9 @@ TEST_F(Frameworks, read_back_what_was_written) {
 }
 
 TEST(framework_fields, are_all_the_members_of_the_profile) {
-  // name, abilities, saved and elementwise are read by themselves. Fails when a member has no line in
-  // kFields.
-  EXPECT_EQ(framework_fields().size() + 4, member_count<FrameworkProfile>());
+  // name, abilities, saved, saved_when and elementwise are read by themselves. Fails when a member has no
+  // line in kFields.
+  EXPECT_EQ(framework_fields().size() + 5, member_count<FrameworkProfile>());
 }
 
 TEST(framework_presets, are_all_readable_and_keep_something_for_backward) {

@@ -56,8 +56,6 @@ constexpr std::array kMissing{
             [](const Scenario& s) {
               return s.model.attention.chunked && s.recipe.sequence > s.model.attention.window;
             }},
-    Missing{"executor-mtp", "multi-token prediction is not executed", "use a model without such modules",
-            [](const Scenario& s) { return s.model.mtp_layers > 0; }},
     Missing{"executor-positions",
             "an odd number of rotated columns, or more than 256 of a head, is not executed",
             "choose a model with another head_dim or partial_rotary_factor",

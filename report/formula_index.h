@@ -2,7 +2,7 @@
 #include <string>
 #include <string_view>
 
-namespace hexaplan::cli {
+namespace hexaplan::report {
 
 /// What docs/formulas.md says about one anchor; empty strings where it says nothing.
 struct FormulaNote {
@@ -11,4 +11,4 @@ struct FormulaNote {
 /// The page is built into the program.
 [[nodiscard]] FormulaNote find_formula(std::string_view anchor);
 
-}  // namespace hexaplan::cli
+}  // namespace hexaplan::report

@@ -1,10 +1,10 @@
-#include "cli/formula_index.h"
+#include "report/formula_index.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace hexaplan::cli {
+namespace hexaplan::report {
 namespace {
 
 constexpr std::string_view kFormulasPage =
@@ -53,4 +53,4 @@ FormulaNote find_formula(std::string_view anchor) {
   return note;
 }
 
-}  // namespace hexaplan::cli
+}  // namespace hexaplan::report

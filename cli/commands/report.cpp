@@ -1,0 +1,98 @@
+#include "cli/commands/report.h"
+
+#include <string>
+#include <utility>
+
+#include "cli/commands/compare.h"
+#include "cli/commands/estimate.h"
+#include "cli/options/command_row.h"
+#include "cli/version.h"
+#include "presets/models/model_dimensions.h"
+#include "presets/scenario/scenario_page.h"
+
+namespace hexaplan::cli {
+
+report::Answer answer_of(EstimateReport estimated, std::string name) {
+  Question& question = estimated.question;
+  const auto* model = question.request.model.get_if<std::string>();
+  const bool of_a_file = model != nullptr && presets::names_a_file(*model);
+  return {
+      .name = std::move(name),
+      .request = presets::portable(
+          question.request, of_a_file ? presets::model_config(question.request.model) : presets::JsonValue{}),
+      .resolved = {std::move(question.scenario), std::move(question.calibration), std::move(question.notes),
+                   std::move(question.fabric)},
+      .estimate = std::move(estimated.estimate),
+      .changes = std::move(estimated.changes)};
+}
+
+namespace {
+
+std::vector<report::Answer> answers_of(const ReportOptions& options) {
+  std::vector<report::Answer> answers;
+  if (options.sides.empty()) {
+    answers.push_back(answer_of(run_estimate({.question = options.question}), {}));
+    return answers;
+  }
+  const std::vector<EstimateOptions> questions = questions_of_sides(options.question, options.sides);
+  for (std::size_t i = 0; i < questions.size(); ++i)
+    answers.push_back(answer_of(run_estimate(questions[i]), options.sides[i]));
+  return answers;
+}
+
+void simulate_first(report::PlanReport& page) {
+  const report::Answer& first = page.answers.front();
+  if (!first.priced()) return;
+  const costmodel::Scenario& scenario = first.resolved.scenario;
+  if (const auto refused = costmodel::too_large_to_simulate(scenario)) {
+    page.not_simulated = refused->reason + "; " + refused->advice;
+  } else {
+    page.simulation = costmodel::simulate_step(scenario, first.resolved.calibration);
+  }
+}
+
+/// Around the question; of a comparison, around its first side. Its plans train on the batch of the page's
+/// plan, also where nobody said one: else they would not compare.
+report::Found search_around(const ReportOptions& options, const report::Answer& first, bool quiet) {
+  SearchOptions search{.question =
+                           options.sides.empty()
+                               ? options.question
+                               : questions_of_sides(options.question, options.sides).front().question};
+  const std::int64_t batch = first.resolved.scenario.recipe.global_batch;
+  search.question.recipe.push_back({"global_batch", "--global-batch", std::to_string(batch)});
+  search.question.layout.clear();
+  search.question.save_scenario.clear();
+  search.max_risk = options.max_risk;
+  search.top = options.top;
+  SearchReport found = run_search(search, quiet);
+  return {std::move(found.problem), std::move(found.ranking)};
+}
+
+}  // namespace
+
+report::PlanReport run_report(const ReportOptions& options, bool quiet) {
+  report::PlanReport page{.program = "hexaplan " + version_text(), .answers = answers_of(options)};
+  if (!options.no_simulate) simulate_first(page);
+  if (options.search) page.found = search_around(options, page.answers.front(), quiet);
+  return page;
+}
+
+report::PlanReport report_of(const SearchReport& search) {
+  EstimateReport best{.question = search.question};
+  if (!search.ranking.plans.empty()) {
+    const planner::RankedPlan& first = search.ranking.plans.front();
+    best.question.request = request_of(search, first.plan);
+    best.question.scenario = planner::scenario_of(search.problem, first.plan);
+    best.question.calibration = search.problem.hardware[first.plan.hardware].calibration;
+    best.estimate = first.estimate;
+  } else {
+    best.estimate = costmodel::estimate_step(best.question.scenario, best.question.calibration);
+  }
+  report::PlanReport page{.program = "hexaplan " + version_text()};
+  page.answers.push_back(answer_of(std::move(best), {}));
+  if (!search.ranking.plans.empty()) simulate_first(page);
+  page.found = report::Found{search.problem, search.ranking};
+  return page;
+}
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,21 @@
+#pragma once
+#include <string>
+
+#include "cli/commands/estimate.h"
+#include "cli/commands/search.h"
+#include "cli/options.h"
+#include "report/plan_page.h"
+
+namespace hexaplan::cli {
+
+/// An estimate as a page tells it; its request can be read on any machine.
+[[nodiscard]] report::Answer answer_of(EstimateReport estimated, std::string name);
+
+/// Answers everything that the page tells. A timeline is left out, with the reason, when the simulation would
+/// be too large. InputError when something cannot be used.
+[[nodiscard]] report::PlanReport run_report(const ReportOptions& options, bool quiet);
+
+/// The page of a search: its first plan, or the question where none was found, with all plans.
+[[nodiscard]] report::PlanReport report_of(const SearchReport& search);
+
+}  // namespace hexaplan::cli
