@@ -1,0 +1,21 @@
+#pragma once
+// Included before the sources that need it: algorithms of ranges that Emscripten's libc++ lacks.
+#include <algorithm>
+#include <iterator>
+
+namespace std::ranges {
+
+template <class Range, class Value>
+auto find(Range&& range, const Value& value) {
+  return std::find(std::begin(range), std::end(range), value);
+}
+template <class Range, class Holds>
+auto find_if(Range&& range, Holds holds) {
+  return std::find_if(std::begin(range), std::end(range), holds);
+}
+template <class Range, class Holds>
+bool any_of(Range&& range, Holds holds) {
+  return std::any_of(std::begin(range), std::end(range), holds);
+}
+
+}  // namespace std::ranges

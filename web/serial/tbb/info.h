@@ -1,0 +1,6 @@
+#pragma once
+namespace tbb::info {
+inline int default_concurrency() {
+  return 1;
+}
+}  // namespace tbb::info

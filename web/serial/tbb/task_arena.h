@@ -1,0 +1,10 @@
+#pragma once
+namespace tbb {
+struct task_arena {
+  explicit task_arena(int) {}
+  template <class F>
+  auto execute(F f) {
+    return f();
+  }
+};
+}  // namespace tbb
