@@ -26,19 +26,13 @@ bool adds_to_main_gradient(const Scenario& sc) {
   return sc.layout.sharding.stage < (sc.framework.zero2_gathers_layers ? 2 : 3);
 }
 
-/// Linear layers that a weight of the program is made of: adapters stand beside each of them
-/// (ParameterTensor:: parts).
-std::int64_t linear_layers(const Weight& weight) {
-  const auto layers = [](Parameter parameter) -> std::int64_t {
-    switch (parameter) {
-      case Parameter::AttentionKeyValueWeight:
-      case Parameter::MlpGateUpWeight:
-      case Parameter::MoeExpertsGateUpWeight:
-      case Parameter::MoeSharedGateUpWeight:
-        return 2;
-      default:
-        return 1;
-    }
+/// Linear layers that a weight of the program is made of and that have an adapter beside them.
+std::int64_t adapted_layers(const Recipe& recipe, const Weight& weight) {
+  const auto layers = [&](Parameter parameter) -> std::int64_t {
+    const bool two =
+        parameter == Parameter::AttentionKeyValueWeight || parameter == Parameter::MlpGateUpWeight ||
+        parameter == Parameter::MoeExpertsGateUpWeight || parameter == Parameter::MoeSharedGateUpWeight;
+    return adapted_parts(recipe, name_of(parameter), two ? 2 : 1);  // ParameterTensor::parts
   };
   return layers(weight.first) + (weight.last == Parameter::Count ? 0 : layers(weight.last));
 }
@@ -160,7 +154,11 @@ void Writer::dequantise(const Step& step, double weights) {
 /// narrow products and their sum with the frozen one, with both gradients in backward; IA3's scaling.
 /// [docs/formulas.md#T12]
 void Writer::adapters(const Step& step, const GemmShape& product) {
-  const std::int64_t m = product.m, n = product.n, k = product.k, experts = product.batch;
+  // q_proj and v_proj alone: the keys' outputs, which one product has in it, are left out.
+  const bool without_keys = sc_.recipe.lora_targets == AdapterTargets::QueryValue &&
+                            step.weight.last == Parameter::AttentionKeyValueWeight;
+  const std::int64_t m = product.m, k = product.k, experts = product.batch;
+  const std::int64_t n = product.n - (without_keys ? d_.k : 0);
   const auto outputs = static_cast<double>(m * n * experts), inputs = static_cast<double>(m * k * experts);
   const bool forward = step.pass == Pass::Forward;
   if (sc_.recipe.fine_tune == FineTune::Ia3) {
@@ -170,8 +168,8 @@ void Writer::adapters(const Step& step, const GemmShape& product) {
       adapter_traffic("adapter.scale", step, inputs);
     return;
   }
-  if (!is_adapted(sc_.recipe, name_of(step.weight.first))) return;
-  const std::int64_t layers = linear_layers(step.weight);
+  const std::int64_t layers = adapted_layers(sc_.recipe, step.weight);
+  if (layers == 0) return;
   const std::int64_t rank = std::max<std::int64_t>(1, std::llround(mean_rank_)), wide = rank * layers;
   const auto kernels = static_cast<double>(layers);
   if (forward) {

@@ -26,15 +26,17 @@ bool replaced_by_quantized(const SavedTensor& tensor, const Recipe& recipe) {
 
 /// Share of a saved tensor that a layer with frozen weights keeps: the input of a linear layer is there for
 /// its weight gradient, which only layers with an adapter have. Of the norms' outputs one feeds the
-/// attention. Products with 4-bit weights keep their input all the same (bitsandbytes autograd/_functions.py
-/// MatMul4Bit).
+/// attention and one the MLP; the attention's output is kept by the attention itself. Products with 4-bit
+/// weights keep their input all the same (bitsandbytes autograd/_functions.py MatMul4Bit).
 double trained_share(const SavedTensor& tensor, const Scenario& sc) {
   const bool frozen = sc.recipe.fine_tune >= FineTune::Lora && sc.recipe.fine_tune != FineTune::Qlora;
-  const bool attention_alone =
-      sc.framework.attention_adapters_only || sc.recipe.lora_targets != AdapterTargets::AllLinear;
-  if (!frozen || !attention_alone || !tensor.gemm_input) return 1;
+  const bool everywhere =
+      !sc.framework.attention_adapters_only && sc.recipe.lora_targets == AdapterTargets::AllLinear;
+  if (!frozen || everywhere || !tensor.gemm_input || tensor.id == Saved::AttentionOutput) return 1;
   if (tensor.id == Saved::NormOutput) return 0.5;
-  return tensor.id == Saved::AttentionOutput || tensor.id == Saved::LatentNormOutput ? 1 : 0;
+  const bool of_attention = tensor.id == Saved::LatentNormOutput;
+  const bool adapts_attention = sc.recipe.lora_targets != AdapterTargets::Mlp;
+  return of_attention == adapts_attention ? 1 : 0;
 }
 
 }  // namespace

@@ -67,9 +67,10 @@ Adapted adapted(const Ctx& c) {
   tensors.reserve(kMaxLayerTensors);
   append_layer_parameters(c.model, c.kind, tensors);
   for (const ParameterTensor& t : tensors) {
-    if (!t.matrix || is_expert(t) || !is_adapted(c.recipe, t.name)) continue;
-    sum.inputs += c.dims.tokens * t.cols * t.parts;
-    sum.layers += t.parts;
+    if (!t.matrix || is_expert(t)) continue;
+    const std::int64_t parts = adapted_parts(c.recipe, t.name, t.parts);
+    sum.inputs += c.dims.tokens * t.cols * parts;
+    sum.layers += parts;
   }
   return sum;
 }

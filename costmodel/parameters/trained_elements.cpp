@@ -1,19 +1,34 @@
 #include "costmodel/parameters/trained_elements.h"
 
 namespace hexaplan::costmodel {
+namespace {
+
+/// Inputs and outputs of the linear layers of a matrix that have adapters: what one rank of them adds.
+double adapted_sides(const Recipe& recipe, const ParameterTensor& tensor) {
+  const auto adapted = static_cast<double>(adapted_parts(recipe, tensor.name, tensor.parts));
+  const double outputs = static_cast<double>(tensor.rows) * adapted / tensor.parts;
+  return (outputs + adapted * static_cast<double>(tensor.cols)) * static_cast<double>(tensor.count);
+}
+
+/// Elements of those linear layers.
+double adapted_elements(const Recipe& recipe, const ParameterTensor& tensor) {
+  if (!tensor.matrix) return 0;
+  return static_cast<double>(tensor.elements() * adapted_parts(recipe, tensor.name, tensor.parts)) /
+         tensor.parts;
+}
+
+}  // namespace
 
 TrainedElements::TrainedElements(const Scenario& sc, const std::vector<ParameterTensor>& tensors,
                                  bool in_layer)
     : sc_{sc}, adapters_{trains_adapters(sc.recipe)}, in_layer_{in_layer} {
   if (!adapters_ || !in_layer) return;
-  for (const ParameterTensor& tensor : tensors)
-    matrix_elements_ +=
-        tensor.matrix && is_adapted(sc.recipe, tensor.name) ? static_cast<double>(tensor.elements()) : 0.0;
+  for (const ParameterTensor& tensor : tensors) matrix_elements_ += adapted_elements(sc.recipe, tensor);
 }
 
 double TrainedElements::of(const ParameterTensor& tensor, double on_rank) const {
   if (!adapters_) return on_rank;
-  if (!in_layer_ || !tensor.matrix || !is_adapted(sc_.recipe, tensor.name)) return 0;
+  if (!in_layer_ || adapted_elements(sc_.recipe, tensor) <= 0) return 0;
   return adapter(tensor) * on_rank / static_cast<double>(tensor.elements());
 }
 
@@ -26,7 +41,7 @@ double TrainedElements::adapter(const ParameterTensor& tensor) const {
   const Recipe& recipe = sc_.recipe;
   if (recipe.trainable_parameters > 0) {
     const double whole = static_cast<double>(sc_.model.layers) * matrix_elements_;
-    return static_cast<double>(recipe.trainable_parameters) * static_cast<double>(tensor.elements()) / whole;
+    return static_cast<double>(recipe.trainable_parameters) * adapted_elements(recipe, tensor) / whole;
   }
   if (recipe.fine_tune == FineTune::Ia3) {
     const std::int64_t scaled = tensor.ia3 == Ia3Scale::Outputs  ? tensor.rows
@@ -34,7 +49,7 @@ double TrainedElements::adapter(const ParameterTensor& tensor) const {
                                                                  : 0;
     return static_cast<double>(scaled * tensor.count);
   }
-  return static_cast<double>(adapter_rank(sc_) * (tensor.rows + tensor.parts * tensor.cols) * tensor.count);
+  return static_cast<double>(adapter_rank(sc_)) * adapted_sides(recipe, tensor);
 }
 
 double mean_adapter_rank(const Scenario& sc) {
@@ -45,10 +60,7 @@ double mean_adapter_rank(const Scenario& sc) {
   for (std::int64_t layer = 0; layer < sc.model.layers; ++layer) {
     tensors.clear();
     append_layer_parameters(sc.model, class_of_layer(sc.model, layer), tensors);
-    for (const ParameterTensor& t : tensors) {
-      if (t.matrix && is_adapted(recipe, t.name))
-        sides += static_cast<double>((t.rows + t.parts * t.cols) * t.count);
-    }
+    for (const ParameterTensor& t : tensors) sides += t.matrix ? adapted_sides(recipe, t) : 0;
   }
   return sides > 0 ? static_cast<double>(recipe.trainable_parameters) / sides : 0;
 }

@@ -27,12 +27,26 @@ class TrainedElements {
   double matrix_elements_ = 0;  // of the layer, before it is cut
 };
 
-/// True when the recipe has an adapter beside a matrix of this name (`tensor.name`).
-[[nodiscard]] constexpr bool is_adapted(const Recipe& recipe, std::string_view tensor) {
-  if (recipe.lora_targets == AdapterTargets::AllLinear || recipe.fine_tune == FineTune::Ia3) return true;
+/// Of the `parts` linear layers that a matrix of this name holds together (ParameterTensor::parts), those
+/// with an adapter beside them.
+[[nodiscard]] constexpr std::int64_t adapted_parts(const Recipe& recipe, std::string_view tensor,
+                                                   std::int64_t parts) {
   const bool attention = tensor.substr(0, 10) == "attention.";
-  return attention && (recipe.lora_targets == AdapterTargets::Attention ||
-                       tensor != name_of(Parameter::AttentionOutputWeight));
+  if (recipe.fine_tune == FineTune::Ia3) return parts;
+  switch (recipe.lora_targets) {
+    case AdapterTargets::AllLinear:
+      return parts;
+    case AdapterTargets::Attention:
+      return attention ? parts : 0;
+    case AdapterTargets::QueryKeyValue:
+      return attention && tensor != name_of(Parameter::AttentionOutputWeight) ? parts : 0;
+    case AdapterTargets::QueryValue:
+      if (tensor == name_of(Parameter::AttentionKeyValueWeight)) return 1;
+      return tensor == name_of(Parameter::AttentionQueryWeight) ? parts : 0;
+    case AdapterTargets::Mlp:
+      return attention || tensor == name_of(Parameter::MoeRouterWeight) ? 0 : parts;
+  }
+  return 0;
 }
 
 /// Rank of the adapters of one layer on average: the recipe's, or what its trainable parameters make of it.

@@ -52,6 +52,8 @@ enum class AdapterTargets : std::uint8_t {
   AllLinear,
   Attention,      // queries, keys, values and the output projection
   QueryKeyValue,  // without the output projection
+  QueryValue,     // q_proj and v_proj: PEFT's default for Llama-like models
+  Mlp,
 };
 enum OffloadTarget : std::uint8_t { kOffloadOptimizer = 1, kOffloadParameters = 2, kOffloadActivations = 4 };
 enum class OffloadDevice : std::uint8_t { Cpu, Nvme };

@@ -338,6 +338,19 @@ bool states_can_be_trained(const Scenario& sc, Reason* why) {
   });
 }
 
+/// huggingface/peft src/peft/tuners/tuners_utils.py, inject_adapter: "Target modules … not found".
+bool adapters_find_layers(const Scenario& sc, Reason* why) {
+  const bool query_value = trains_adapters(sc.recipe) && sc.recipe.fine_tune != FineTune::Ia3 &&
+                           sc.recipe.lora_targets == AdapterTargets::QueryValue;
+  const AttentionSpec& attention = sc.model.attention;
+  if (!query_value || attention.kind != AttentionKind::Latent || attention.q_lora_rank == 0) return true;
+  return fails(why, [&] {
+    return Reason{
+        fmt::format("{} has no q_proj and no v_proj that adapters could stand beside", sc.model.name),
+        "use lora-targets attention or all-linear"};
+  });
+}
+
 /// Hooks that update a parameter as soon as its gradient is there do so in every backward pass.
 bool in_backward_has_one_microbatch(const Scenario& sc, Reason* why) {
   if (!sc.recipe.optimizer_in_backward || sc.recipe.global_batch <= sc.recipe.micro_batch * sc.layout.dp)
@@ -378,6 +391,7 @@ constexpr std::array kRules{
     Rule{"fills-the-cluster", RuleScope::Grid, &Layout::dp, fills_the_cluster},
     Rule{"gpu-has-the-precision", RuleScope::Grid, nullptr, gpu_has_the_precision},
     Rule{"states-can-be-trained", RuleScope::Grid, nullptr, states_can_be_trained},
+    Rule{"adapters-find-layers", RuleScope::Grid, nullptr, adapters_find_layers},
     Rule{"positions-reach", RuleScope::Grid, nullptr, positions_reach},
     Rule{"heads-divide-by-tp", RuleScope::Grid, &Layout::tp, heads_divide},
     Rule{"kv-heads-divide-by-tp", RuleScope::Grid, &Layout::tp, kv_heads_divide},

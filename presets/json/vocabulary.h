@@ -49,6 +49,8 @@ inline constexpr Named<costmodel::AdapterTargets> kAdapterTargetNames[] = {
     {"all-linear", costmodel::AdapterTargets::AllLinear},
     {"attention", costmodel::AdapterTargets::Attention},
     {"qkv", costmodel::AdapterTargets::QueryKeyValue},
+    {"qv", costmodel::AdapterTargets::QueryValue},
+    {"mlp", costmodel::AdapterTargets::Mlp},
 };
 inline constexpr Named<costmodel::RecomputeMode> kRecomputeNames[] = {
     {"none", costmodel::RecomputeMode::None},

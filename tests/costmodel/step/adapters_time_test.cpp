@@ -49,6 +49,8 @@ TEST(adapters, stand_beside_the_layers_that_the_recipe_targets) {
   const double qkv = (4096 + 4096) + 2 * (4096 + 1024);
   EXPECT_EQ(per_token_and_rank(AdapterTargets::QueryKeyValue), qkv);
   EXPECT_EQ(per_token_and_rank(AdapterTargets::Attention), qkv + 4096 + 4096);
+  EXPECT_EQ(per_token_and_rank(AdapterTargets::QueryValue), qkv - (4096 + 1024));
+  EXPECT_EQ(per_token_and_rank(AdapterTargets::Mlp), 3 * (4096 + 14336));
   EXPECT_EQ(per_token_and_rank(AdapterTargets::AllLinear), qkv + 4096 + 4096 + 3 * (4096 + 14336));
 }
 
@@ -62,6 +64,8 @@ TEST(adapters, train_the_parameters_of_the_layers_they_stand_beside) {
   // Llama-3.1-8B, r = 16, as huggingface/peft counts q_proj, k_proj, v_proj (+ o_proj): 9.4 M, 13.6 M, 41.9
   // M.
   EXPECT_EQ(trained(AdapterTargets::QueryKeyValue), 32 * 16 * ((4096 + 4096) + 2 * (4096 + 1024)));
+  EXPECT_EQ(trained(AdapterTargets::QueryValue), 6'815'744);
+  EXPECT_EQ(trained(AdapterTargets::Mlp), 32 * 16 * 3 * (4096 + 14336));
   EXPECT_EQ(trained(AdapterTargets::Attention), 13'631'488);
   EXPECT_EQ(trained(AdapterTargets::AllLinear), 41'943'040);
 }

@@ -8,11 +8,13 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "costmodel/memory/tensor_ledger.h"
@@ -244,9 +246,17 @@ void adapt(const JsonValue& of, Recipe& recipe) {
   const std::string& adapters = text_at(of, "adapters");
   recipe.fine_tune = adapters == "ia3" ? FineTune::Ia3 : FineTune::Lora;
   recipe.lora_rank = adapters == "ia3" ? 0 : 16;
-  recipe.lora_targets = adapters == "lora-all"         ? AdapterTargets::AllLinear
-                        : adapters == "lora-attention" ? AdapterTargets::Attention
-                                                       : AdapterTargets::QueryKeyValue;
+  if (recipe.fine_tune == FineTune::Ia3) return;
+  constexpr std::pair<std::string_view, AdapterTargets> kTargets[] = {
+      {"lora-all", AdapterTargets::AllLinear},
+      {"lora-attention", AdapterTargets::Attention},
+      {"lora-qkv", AdapterTargets::QueryKeyValue},
+      {"lora-qv", AdapterTargets::QueryValue},
+      {"lora-mlp", AdapterTargets::Mlp}};
+  const auto found = std::find_if(std::begin(kTargets), std::end(kTargets),
+                                  [&](const auto& row) { return row.first == adapters; });
+  ASSERT_NE(found, std::end(kTargets)) << adapters;
+  recipe.lora_targets = found->second;
 }
 
 std::map<std::string, double> measured_kept(const JsonValue& of, const JsonArray& tensors, double layers) {
