@@ -122,6 +122,7 @@ struct CompareOptions {
 
 struct ExportOptions {
   ScenarioOptions question;
+  std::string target;  // whose file; empty: the framework's own
 };
 
 struct DiffOptions {

@@ -3,7 +3,7 @@
 
     scripts/check_exports.py --megatron CHECKOUT [--hexaplan PROGRAM] [--plans N] [--seed S] [--failures FILE]
     scripts/check_exports.py --nanotron CHECKOUT ...      scripts/check_exports.py --torchtitan CHECKOUT ...
-    scripts/check_exports.py --deepspeed ...              (the installed package)
+    scripts/check_exports.py --deepspeed --trl --axolotl --llamafactory ...              (the installed packages)
 
 CHECKOUT is a working tree of the version that the exported file names (git checkout core_v0.15.3, v0.2.2, ...). Needs
 Python with PyTorch and what the framework imports; no GPU: the capability of one before Blackwell is made up, and
@@ -50,9 +50,34 @@ def random_plan(rng, models):
     return plan
 
 
+def random_fine_tuning(rng, models):
+    """The same of fine-tuning, for the trainers above Hugging Face's Trainer."""
+    profile = rng.choice(("hf-eager", "fsdp2", "fsdp1", "deepspeed"))
+    layout = {"hf-eager": "", "deepspeed": rng.choice(("zero1", "zero2", "zero3"))}.get(profile, rng.choice(("zero2", "zero3")))
+    plan = ["--model", rng.choice(models), "--cluster", f"{2 ** rng.randint(0, 4)}xH100", "--framework", profile,
+            "--seq", str(rng.choice((1024, 2048, 4096))), "--micro-batch", str(rng.choice((1, 1, 2))),
+            "--global-batch", str(rng.choice((16, 64))), "--precision", rng.choice(("bf16",) * 6 + ("fp16", "fp32")),
+            "--fine-tune", rng.choice(("full", "lora", "lora", "qlora")), "--recompute", rng.choice(("none", "full")),
+            "--optimizer", rng.choice(("adamw", "adamw", "adamw-8bit", "adafactor", "lion", "sgd", "muon"))]
+    plan += ["--layout", layout] if layout else []
+    if plan[plan.index("--fine-tune") + 1] != "full":
+        plan += ["--lora-rank", rng.choice(("8", "16", "64")),
+                 "--lora-targets", rng.choice(("all-linear", "attention", "qkv", "qv", "mlp"))]
+    if rng.random() < 0.3:
+        plan += ["--offload", rng.choice(("optimizer", "params", "activations"))]
+    if rng.random() < 0.3:
+        plan += ["--attention", "unfused"]
+    if rng.random() < 0.3:
+        plan += ["--cross-entropy", "chunked"]
+    if rng.random() < 0.2:
+        plan += ["--compile"]
+    return plan
+
+
 def exported(program, framework, plan):
     """The export's JSON, or None where Hexaplan itself has a reason against the plan."""
-    done = subprocess.run([program, "export", "--framework", framework, *plan, "--json", "--quiet"], capture_output=True,
+    whose = "--target" if framework in TRAINERS else "--framework"
+    done = subprocess.run([program, "export", whose, framework, *plan, "--json", "--quiet"], capture_output=True,
                           text=True, check=False)
     try:
         answer = json.loads(done.stdout)
@@ -136,7 +161,59 @@ def check_deepspeed(_):
     return check
 
 
-CHECKERS = dict(megatron=check_megatron, nanotron=check_nanotron, torchtitan=check_torchtitan, deepspeed=check_deepspeed)
+def of_a_gpu():
+    """A machine without one refuses bf16 and tf32, which is not the file's fault."""
+    import torch
+    import transformers.training_args as training_args
+    torch.cuda.is_bf16_supported = lambda *_, **__: True
+    for name in ("is_torch_bf16_gpu_available", "is_torch_tf32_available"):
+        if hasattr(training_args, name):
+            setattr(training_args, name, lambda *_, **__: True)
+
+
+def check_trl(_):
+    from trl import ModelConfig, ScriptArguments, SFTConfig, TrlParser, get_peft_config
+    of_a_gpu()
+
+    def check(answer):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "trl.yaml")
+            path.write_text(answer["text"], encoding="utf-8")
+            parsed = TrlParser((ScriptArguments, SFTConfig, ModelConfig)).parse_args_and_config(
+                ["--config", str(path), "--dataset_name", "data", "--output_dir", folder], fail_with_unknown_args=True)
+            get_peft_config(parsed[2])
+    return check
+
+
+def check_llamafactory(_):
+    import yaml
+    from llamafactory.hparams import get_train_args
+    from transformers import TrainingArguments
+    from transformers.training_args import ParallelMode
+    of_a_gpu()
+    TrainingArguments.parallel_mode = property(lambda _: ParallelMode.DISTRIBUTED)  # as torchrun starts it
+
+    def check(answer):
+        with tempfile.TemporaryDirectory() as folder:
+            get_train_args({"model_name_or_path": "folder", **yaml.safe_load(answer["text"]), "stage": "sft",
+                            "do_train": True, "dataset": "identity", "template": "default", "output_dir": folder})
+    return check
+
+
+def check_axolotl(_):
+    import yaml
+    from axolotl.utils.schemas.config import AxolotlInputConfig
+
+    def check(answer):
+        settings = {"base_model": "folder", **yaml.safe_load(answer["text"])}
+        AxolotlInputConfig(**settings, datasets=[{"path": "data", "type": "alpaca"}],
+                           learning_rate=1e-4, output_dir="out")
+    return check
+
+
+CHECKERS = dict(megatron=check_megatron, nanotron=check_nanotron, torchtitan=check_torchtitan, deepspeed=check_deepspeed,
+                trl=check_trl, llamafactory=check_llamafactory, axolotl=check_axolotl)
+TRAINERS = ("trl", "llamafactory", "axolotl")
 
 
 def last_line(error):
@@ -170,7 +247,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name in ("megatron", "nanotron", "torchtitan"):
         parser.add_argument(f"--{name}", metavar="CHECKOUT")
-    parser.add_argument("--deepspeed", action="store_const", const=".")
+    for name in ("deepspeed", *TRAINERS):
+        parser.add_argument(f"--{name}", action="store_const", const=".")
     parser.add_argument("--hexaplan", default=str(ROOT / "build/release/hexaplan"))
     parser.add_argument("--plans", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
@@ -182,7 +260,7 @@ def main():
         check, rng = CHECKERS[framework](getattr(options, framework)), random.Random(options.seed)
         reasons, asked, accepted = collections.Counter(), 0, 0
         while asked < options.plans:
-            plan = random_plan(rng, models)
+            plan = (random_fine_tuning if framework in TRAINERS else random_plan)(rng, models)
             answer = exported(options.hexaplan, framework, plan)
             if answer is None:
                 continue

@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
 #include <variant>
 
 #include "cli/render/not_modelled.h"
 #include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/units/format_units.h"
+#include "presets/json/input_error.h"
 
 namespace hexaplan::cli {
 
@@ -32,13 +35,28 @@ std::string what_does_not_fit(const Question& question) {
 ExportReport run_export(const ExportOptions& options) {
   ScenarioOptions asked = options.question;
   // "torchtitan" is no profile: it runs what fsdp2 predicts.
-  if (!asked.framework.empty()) {
-    const presets::LaunchFormat& format = presets::find_launch_format(asked.framework);
-    if (asked.framework == format.name) asked.framework = format.profile;
+  std::string named;
+  const auto formats = presets::launch_formats();
+  if (std::any_of(formats.begin(), formats.end(),
+                  [&](const auto& each) { return each.name == asked.framework; })) {
+    named = asked.framework;
+    asked.framework = presets::find_launch_format(named).profile;
   }
-  ExportReport report{.question = ask(asked), .format = presets::launch_formats().front()};
+  ExportReport report{.question = ask(asked), .format = formats.front()};
   const std::string& profile = report.question.request.framework;
-  if (!profile.empty()) report.format = presets::find_launch_format(profile);
+  if (!options.target.empty()) {
+    report.format = presets::find_launch_format(options.target);
+    if (!presets::runs_profile(report.format, profile))
+      throw presets::InputError(
+          {.field = "--target",
+           .value = presets::in_quotes(options.target),
+           .expected = "a framework that runs the profile " + profile,
+           .hint = fmt::format("it runs {} {}", report.format.profile, report.format.profiles)});
+  } else if (!named.empty()) {
+    report.format = presets::find_launch_format(named);
+  } else if (!profile.empty()) {
+    report.format = presets::find_launch_format(profile);
+  }
   report.rejected = costmodel::first_rejection(report.question.scenario);
   if (!report.rejected) report.rejected = launch_rejection(report.question.scenario, report.format.launcher);
   if (!report.rejected) {

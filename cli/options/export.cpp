@@ -16,6 +16,11 @@ CommandRow export_row() {
   row.options.push_back({"--framework", "NAME",
                          names + ", or a profile that one of them runs. Default: megatron",
                          &options->question.framework});
+  row.options.push_back(
+      {"--target", "NAME",
+       "Whose file, where it runs another's profile (trl, axolotl and llamafactory run hf-eager, "
+       "fsdp2, fsdp1 and deepspeed). Default: the framework's own",
+       &options->target});
   row.finish = [options] { return *options; };
   return row;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -162,9 +163,12 @@ void count_world(const Setting& setting, World counts, Counts& into, std::string
 void take_world(const std::vector<Setting>& options, Counts& counts, LaunchCommand& command) {
   for (const Setting& option : options) {
     const std::string name = with_underscores(option.key);
-    for (const WorldOption& row : kWorldOptions) {
-      if (row.name != name || row.counts == World::None) continue;
-      count_world(option, row.counts, counts, command.gpu);
+    const auto row = std::find_if(std::begin(kWorldOptions), std::end(kWorldOptions),
+                                  [&](const WorldOption& each) { return each.name == name; });
+    if (row == std::end(kWorldOptions)) {
+      command.launcher.push_back(option);
+    } else if (row->counts != World::None) {
+      count_world(option, row->counts, counts, command.gpu);
       command.world.push_back(option);
     }
   }

@@ -11,6 +11,7 @@ namespace hexaplan::presets {
 /// The command of a script that starts the training, taken apart.
 struct LaunchCommand {
   std::vector<Setting> arguments;  // of the program, keys as written ("--seq-length", "--training.seq_len")
+  std::vector<Setting> launcher;   // the launcher's options that count no processes
   std::vector<Setting> world;      // nodes and processes, of torchrun, srun, accelerate, deepspeed and sbatch
   std::vector<Setting> files;      // configurations that it names
   std::int64_t gpus = 0, gpus_per_node = 0;  // 0: not said

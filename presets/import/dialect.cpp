@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 
+#include "presets/import/dialect_trainers.h"
 #include "presets/import/shell_expression.h"
 #include "presets/launch/launch_words.h"
 
@@ -347,17 +349,22 @@ constexpr std::string_view kDeepSpeedIgnored[] = {
     "elasticity.*",
 };
 
-constexpr Dialect kDialects[] = {
+constexpr Dialect kPretraining[] = {
     {Launcher::Megatron, kMegatronMore, kMegatronWordless, kMegatronIgnored, true},
     {Launcher::Nanotron, kNanotronMore, kNanotronWordless, kNanotronIgnored, false},
     {Launcher::Torchtitan, kTorchtitanMore, kTorchtitanWordless, kTorchtitanIgnored, false},
-    {Launcher::DeepSpeed, kDeepSpeedMore, kDeepSpeedWordless, kDeepSpeedIgnored, false},
+    {Launcher::DeepSpeed, kDeepSpeedMore, kDeepSpeedWordless, kDeepSpeedIgnored, false, true},
 };
 
 }  // namespace
 
 std::span<const Dialect> dialects() {
-  return kDialects;
+  static const std::vector<Dialect> all = [] {
+    std::vector<Dialect> both{std::begin(kPretraining), std::end(kPretraining)};
+    both.insert(both.end(), trainer_dialects().begin(), trainer_dialects().end());
+    return both;
+  }();
+  return all;
 }
 
 KeyMeaning meaning_of_key(const Dialect& dialect, std::string_view key) {

@@ -29,6 +29,8 @@ struct Dialect {
   std::span<const std::string_view> ignored;  // patterns of keys without influence on memory and time
   /// As the tables have the key of a flag: true: with its dashes, false: without them and with '_' for '-'.
   bool flags;
+  /// Of something that a trainer stands on: beside a trainer's settings it is not the one that is run.
+  bool below = false;
 };
 [[nodiscard]] std::span<const Dialect> dialects();
 

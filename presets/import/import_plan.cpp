@@ -84,7 +84,46 @@ Group group_of(const LaunchCommand& command) {
   return best;
 }
 
-void gather_configuration(const ImportFile& file, Format format, bool asked_for, Gathered& into) {
+const Dialect& deepspeed_dialect() {
+  const auto all = dialects();
+  return *std::find_if(all.begin(), all.end(),
+                       [](const Dialect& each) { return each.launcher == Launcher::DeepSpeed; });
+}
+
+/// What a trainer's file carries of DeepSpeed's configuration ("deepspeed.zero_optimization.stage").
+std::vector<Setting> take_inner_settings(std::vector<Setting>& settings) {
+  constexpr std::string_view kInside = "deepspeed.";
+  std::vector<Setting> inner, own;
+  for (Setting& setting : settings) {
+    const bool inside = setting.key.starts_with(kInside);
+    if (inside) setting.key.erase(0, kInside.size());
+    (inside ? inner : own).push_back(std::move(setting));
+  }
+  settings = std::move(own);
+  return inner;
+}
+
+void gather_configuration(const ImportFile& file, Format format, bool asked_for, const FindFile& find_file,
+                          Gathered& into);
+
+/// The file that a trainer's configuration names under `deepspeed`.
+void gather_engine(const std::vector<Setting>& settings, const FindFile& find_file, Gathered& into) {
+  for (const Setting& setting : settings) {
+    const auto* name = setting.value.get_if<std::string>();
+    if (setting.key != "deepspeed" || name == nullptr || !name->ends_with(".json")) continue;
+    if (std::find(into.seen.begin(), into.seen.end(), *name) != into.seen.end()) continue;
+    into.seen.push_back(*name);
+    if (std::optional<std::string> text = find_file ? find_file(*name) : std::nullopt) {
+      gather_configuration({*name, std::move(*text)}, Format::Json, false, find_file, into);
+    } else {
+      into.notes.push_back(
+          fmt::format("{}:{} names {}, which is not here: give it, too", setting.file, setting.line, *name));
+    }
+  }
+}
+
+void gather_configuration(const ImportFile& file, Format format, bool asked_for, const FindFile& find_file,
+                          Gathered& into) {
   std::vector<Setting> settings = settings_in(file, format);
   const Dialect* dialect = dialect_of(settings);
   if (dialect == nullptr) {
@@ -92,7 +131,30 @@ void gather_configuration(const ImportFile& file, Format format, bool asked_for,
       into.notes.push_back(fmt::format("{} has no setting that a framework known here reads", file.name));
     return;
   }
+  if (is_trainer(dialect->launcher)) {
+    if (std::vector<Setting> inner = take_inner_settings(settings); !inner.empty())
+      into.groups.push_back({&deepspeed_dialect(), std::move(inner)});
+    gather_engine(settings, find_file, into);
+  }
   into.groups.push_back({dialect, std::move(settings)});
+}
+
+/// accelerate's own flags as its configuration has them; other launchers' say nothing of a plan.
+void gather_launcher(const std::vector<Setting>& options, Gathered& into) {
+  const auto all = dialects();
+  const auto accelerate = std::find_if(all.begin(), all.end(), [](const Dialect& each) {
+    return each.below && each.launcher == Launcher::Trl;
+  });
+  Group group{&*accelerate, {}};
+  for (Setting& option : in_dialect(options, *accelerate)) {
+    for (const char* section : {"", "fsdp_config.", "deepspeed_config."}) {
+      if (meaning_of_key(*accelerate, section + option.key).kind != KeyMeaning::Kind::Read) continue;
+      option.key = section + option.key;
+      group.settings.push_back(std::move(option));
+      break;
+    }
+  }
+  if (!group.settings.empty()) into.groups.push_back(std::move(group));
 }
 
 /// What a command names: from the script itself, or from beside it.
@@ -114,7 +176,7 @@ void gather_named(const std::vector<Setting>& names, const ShellScript& script, 
           fmt::format("{}:{} names {}, which is not here: give it, too", name.file, name.line, name.key));
       continue;
     }
-    gather_configuration(file, format_of({name.key, {}}), false, into);
+    gather_configuration(file, format_of({name.key, {}}), false, find_file, into);
   }
 }
 
@@ -139,6 +201,7 @@ void gather_script(const ImportFile& file, const FindFile& find_file, Gathered& 
     return;
   }
   gather_named(chosen->files, script, find_file, into);
+  gather_launcher(chosen->launcher, into);
   into.world.insert(into.world.end(), chosen->world.begin(), chosen->world.end());
   into.gpus = std::max(into.gpus, chosen->gpus);
   into.gpus_per_node = std::max(into.gpus_per_node, chosen->gpus_per_node);
@@ -260,13 +323,14 @@ ImportedPlan import_plan(const std::vector<ImportFile>& files, std::string_view 
     if (format == Format::Shell) {
       gather_script(file, find_file, gathered);
     } else {
-      gather_configuration(file, format, true, gathered);
+      gather_configuration(file, format, true, find_file, gathered);
     }
   }
   if (gathered.groups.empty()) refuse(files, gathered);
   const auto main =
       std::max_element(gathered.groups.begin(), gathered.groups.end(), [](const Group& a, const Group& b) {
-        return understood_by(*a.dialect, a.settings) < understood_by(*b.dialect, b.settings);
+        return std::pair{!a.dialect->below, understood_by(*a.dialect, a.settings)} <
+               std::pair{!b.dialect->below, understood_by(*b.dialect, b.settings)};
       });
   const Launcher launcher = main->dialect->launcher;
   LaunchReading reading = begin_reading(launcher);

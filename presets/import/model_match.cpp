@@ -10,6 +10,7 @@
 #include "presets/json/input_error.h"
 #include "presets/launch/launch_fields.h"
 #include "presets/models/find_model.h"
+#include "presets/models/hub_models.h"
 #include "presets/models/model_text.h"
 
 namespace hexaplan::presets {
@@ -153,6 +154,7 @@ JsonValue model_of_reading(const LaunchReading& reading, Launcher launcher, std:
   if (!reading.says_model) {
     if (reading.model_name.empty()) return {};
     if (const auto preset = preset_of_hub_name(reading.model_name)) return *preset;
+    if (is_hub_name(reading.model_name) && cached_config(reading.model_name)) return reading.model_name;
     notes.push_back(fmt::format("no preset is called {}: add --model", in_quotes(reading.model_name)));
     return {};
   }

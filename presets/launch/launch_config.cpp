@@ -23,18 +23,28 @@ constexpr LaunchFormat kFormats[] = {
     {Launcher::DeepSpeed, "deepspeed", "DeepSpeed", "deepspeed", "megatron-deepspeed", "deepspeed.json",
      "configuration of deepspeed.initialize",
      "deepspeedai/DeepSpeed@v0.19.6 deepspeed/runtime/config.py, runtime/zero/config.py"},
+    {Launcher::Trl, "trl", "Hugging Face TRL", "hf-eager", "fsdp2 fsdp1 deepspeed", "trl.yaml",
+     "configuration of supervised fine-tuning: accelerate launch -m trl.scripts.sft --config trl.yaml",
+     "huggingface/trl@v1.16.0 trl/trainer/sft_config.py, model_config.py; huggingface/transformers@v5.23.0 "
+     "src/transformers/training_args.py"},
+    {Launcher::Axolotl, "axolotl", "Axolotl", "hf-eager", "fsdp2 fsdp1 deepspeed", "axolotl.yaml",
+     "configuration: accelerate launch -m axolotl.cli.train axolotl.yaml",
+     "axolotl-ai-cloud/axolotl@v0.19.0 src/axolotl/utils/schemas"},
+    {Launcher::LlamaFactory, "llamafactory", "LLaMA-Factory", "hf-eager", "fsdp2 fsdp1 deepspeed",
+     "llamafactory.yaml", "configuration: FORCE_TORCHRUN=1 llamafactory-cli train llamafactory.yaml",
+     "hiyouga/LLaMA-Factory@v0.9.5 src/llamafactory/hparams"},
 };
 
-bool runs(const LaunchFormat& format, std::string_view profile) {
+}  // namespace
+
+bool runs_profile(const LaunchFormat& format, std::string_view profile) {
   for (std::string_view rest = format.profiles; !rest.empty();) {
     const std::string_view word = rest.substr(0, rest.find(' '));
     if (word == profile) return true;
     rest.remove_prefix(std::min(rest.size(), word.size() + 1));
   }
-  return profile == format.name || profile == format.profile;
+  return profile == format.profile;
 }
-
-}  // namespace
 
 std::span<const LaunchFormat> launch_formats() {
   return kFormats;
@@ -44,7 +54,7 @@ const LaunchFormat& find_launch_format(std::string_view framework) {
   std::vector<std::string> names;
   std::string list;
   for (const LaunchFormat& format : kFormats) {
-    if (runs(format, framework)) return format;
+    if (framework == format.name || runs_profile(format, framework)) return format;
     names.emplace_back(format.name);
     list += (list.empty() ? "" : ", ") + names.back();
   }

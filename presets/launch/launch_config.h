@@ -13,8 +13,13 @@ namespace hexaplan::presets {
 
 // A plan in the words of the framework that is to run it.
 
-enum class Launcher : std::uint8_t { Megatron, Nanotron, Torchtitan, DeepSpeed };
-inline constexpr int kLaunchers = 4;
+enum class Launcher : std::uint8_t { Megatron, Nanotron, Torchtitan, DeepSpeed, Trl, Axolotl, LlamaFactory };
+inline constexpr int kLaunchers = 7;
+/// True for the trainers above Hugging Face's Trainer: the model comes from the hub, and ranks shard by FSDP
+/// or DeepSpeed.
+[[nodiscard]] constexpr bool is_trainer(Launcher launcher) {
+  return launcher >= Launcher::Trl;
+}
 
 /// One framework whose configuration can be written.
 struct LaunchFormat {
@@ -31,6 +36,9 @@ struct LaunchFormat {
 [[nodiscard]] std::span<const LaunchFormat> launch_formats();
 /// By its name or by one of its profiles. InputError that names the nearest when there is none.
 [[nodiscard]] const LaunchFormat& find_launch_format(std::string_view framework);
+
+/// True when the framework runs what a profile predicts.
+[[nodiscard]] bool runs_profile(const LaunchFormat& format, std::string_view profile);
 
 /// Why a framework cannot run the plan's model at all, where it can run some; else nothing.
 [[nodiscard]] std::optional<costmodel::Rejected> launch_rejection(const costmodel::Scenario& scenario,

@@ -5,7 +5,8 @@ namespace hexaplan::presets {
 std::span<const LaunchField> launch_fields() {
   static const std::vector<LaunchField> all = [] {
     std::vector<LaunchField> fields;
-    for (const auto part : {launch_layout_fields(), launch_recipe_fields(), launch_model_fields()})
+    for (const auto part :
+         {launch_layout_fields(), launch_recipe_fields(), launch_model_fields(), launch_trainer_fields()})
       fields.insert(fields.end(), part.begin(), part.end());
     return fields;
   }();

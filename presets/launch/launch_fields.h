@@ -31,6 +31,10 @@ struct LaunchField {
 /// The step, its optimizer, and memory against time.
 [[nodiscard]] std::span<const LaunchField> launch_recipe_fields();
 [[nodiscard]] std::span<const LaunchField> launch_model_fields();
+/// What trainers above Hugging Face's Trainer say.
+[[nodiscard]] std::span<const LaunchField> launch_trainer_fields();
+/// Under DeepSpeed: the part of its own configuration that a trainer's file carries inside ("deepspeed.…").
+[[nodiscard]] bool is_inside_trainers(std::string_view deepspeed_key);
 
 /// True where Megatron-LM can offload the activations of as many layers as the plan says: some of them,
 /// without pipeline or recomputation (megatron/core/transformer/transformer_config.py, cpu_offloading).

@@ -7,6 +7,8 @@
 #include "costmodel/spec/stage_plan.h"
 #include "presets/launch/launch_fields.h"
 #include "presets/launch/launch_words.h"
+#include "presets/launch/trainer_plan.h"
+#include "presets/models/hub_models.h"
 
 namespace hexaplan::presets {
 
@@ -23,7 +25,11 @@ constexpr unsigned bit(Launcher launcher) {
 }
 constexpr unsigned kMegatron = bit(Launcher::Megatron), kNanotron = bit(Launcher::Nanotron),
                    kTorchtitan = bit(Launcher::Torchtitan), kDeepSpeed = bit(Launcher::DeepSpeed);
-constexpr unsigned kAll = kMegatron | kNanotron | kTorchtitan | kDeepSpeed;
+constexpr unsigned kTrl = bit(Launcher::Trl), kAxolotl = bit(Launcher::Axolotl),
+                   kLlamaFactory = bit(Launcher::LlamaFactory);
+constexpr unsigned kAll =
+    kMegatron | kNanotron | kTorchtitan | kDeepSpeed;            // that build the model themselves
+constexpr unsigned kTrainers = kTrl | kAxolotl | kLlamaFactory;  // that load it
 
 /// The setting of `launcher` under `key` is left out for want of a word.
 bool unsaid(S s, std::string_view key) {
@@ -81,6 +87,27 @@ bool other_gradients(S s) {
   return sums != costmodel::DType::Fp32 && sums != costmodel::activation_dtype(s.recipe.precision);
 }
 
+/// Weights that a plain trainer trains in 16 bits.
+bool trains_pure_bf16(S s) {
+  return s.framework.name == "hf-eager" && !trains_adapters(s.recipe) &&
+         s.recipe.precision == costmodel::Precision::Bf16 &&
+         s.recipe.parameter_dtype == costmodel::DType::Bf16;
+}
+bool frozen_in_fp32(S s) {
+  const bool in_16_bits = costmodel::activation_dtype(s.recipe.precision) != costmodel::DType::Fp32;
+  return s.recipe.fine_tune == costmodel::FineTune::Lora && in_16_bits && !by_deepspeed(s) &&
+         s.recipe.parameter_dtype == costmodel::DType::Fp32;
+}
+bool trl_says_weights(S s) {
+  return trains_pure_bf16(s) || frozen_in_fp32(s);
+}
+/// DeepSpeed and FSDP train copies of their own in fp32.
+bool axolotl_says_weights(S s) {
+  const bool plain = s.framework.name == "hf-eager" && !trains_adapters(s.recipe) &&
+                     s.recipe.precision == costmodel::Precision::Bf16;
+  return plain ? trains_pure_bf16(s) : !s.recipe.parameter_dtype;
+}
+
 /// Something that a plan may ask and some launchers cannot say.
 struct Gap {
   unsigned launchers;
@@ -88,8 +115,9 @@ struct Gap {
   const char* text;
 };
 constexpr Gap kGaps[] = {
-    {kAll, [](S) { return true; }, "data, tokenizer, learning rate and checkpoints are yours to add"},
-    {kAll,
+    {kAll | kTrainers, [](S) { return true; },
+     "data, tokenizer, learning rate and checkpoints are yours to add"},
+    {kAll | kTrainers,
      [](S s) {
        costmodel::Execution other = s.recipe.execution;
        other.tensor_overlap.reset();
@@ -97,7 +125,7 @@ constexpr Gap kGaps[] = {
        return other != costmodel::Execution{};
      },
      "what runs beside what, compilation and the dispatcher of tokens: the names differ by release"},
-    {kNanotron | kTorchtitan | kDeepSpeed,
+    {kNanotron | kTorchtitan | kDeepSpeed | kTrainers,
      [](S s) { return s.recipe.execution.graphs != costmodel::CudaGraphs::Default; }, "CUDA graphs"},
     {kTorchtitan, [](S) { return true; },
      "model.name and model.flavor: choose the flavor that has the plan's dimensions, RoPE and norm epsilon"},
@@ -132,7 +160,7 @@ constexpr Gap kGaps[] = {
     {kMegatron, [](S s) { return !s.model.norm_weight; }, "norms without weights"},
     {kAll, [](S s) { return !s.model.own_rule.empty(); },
      "a rule of the model's family that no dimension says: check that the framework has the family"},
-    {kAll, [](S s) { return !s.model.not_counted.empty(); },
+    {kAll | kTrainers, [](S s) { return !s.model.not_counted.empty(); },
      "parts beside the language model, which the plan does not count"},
     {kMegatron,
      [](S s) {
@@ -312,6 +340,88 @@ constexpr Gap kGaps[] = {
      "states kept in host memory"},
     {kNanotron, [](S s) { return s.model.attention.kind == costmodel::AttentionKind::Latent; },
      "latent attention"},
+    // Trainers that load the model.
+    {kTrainers, [](S s) { return hub_name_of_model(s.model).empty(); },
+     "the model: no preset made from the hub is it; give the folder of its config.json and weights"},
+    {kTrainers, [](S s) { return s.recipe.fine_tune == costmodel::FineTune::Pretrain; },
+     "training from random weights: the trainer starts from those that it loads"},
+    {kTrainers,
+     [](S s) {
+       return s.recipe.fine_tune == costmodel::FineTune::Ia3 ||
+              (trains_adapters(s.recipe) && s.recipe.trainable_parameters > 0);
+     },
+     "IA3, or a number of trained parameters: adapters of a rank alone have settings"},
+    {kTrl | kLlamaFactory, [](S s) { return costmodel::is_quantized(s.recipe.precision); },
+     "8-bit and 4-bit matrix products"},
+    {kAxolotl,
+     [](S s) {
+       return costmodel::is_quantized(s.recipe.precision) && s.recipe.precision != costmodel::Precision::Fp8;
+     },
+     "block-scaled 8-bit and 4-bit matrix products"},
+    {kTrl, [](S s) { return s.recipe.parameter_dtype && !trl_says_weights(s); },
+     "the type in which parameters are kept"},
+    {kAxolotl, [](S s) { return !axolotl_says_weights(s); },
+     "the type in which parameters are kept: Axolotl loads them in the type that it computes in"},
+    {kLlamaFactory, [](S s) { return s.recipe.parameter_dtype && !trains_pure_bf16(s); },
+     "the type in which parameters are kept"},
+    {kTrainers,
+     [](S s) {
+       return !by_deepspeed(s) &&
+              s.recipe.gradient_dtype.value_or(s.framework.gradient_dtype) != s.framework.gradient_dtype;
+     },
+     "the type in which gradients are summed"},
+    {kTrl | kLlamaFactory, [](S s) { return !leaves_optimizer_to_deepspeed(s) && unsaid(s, "optim"); },
+     "the optimizer has no name there"},
+    {kAxolotl, [](S s) { return !leaves_optimizer_to_deepspeed(s) && unsaid(s, "optimizer"); },
+     "the optimizer has no name in Axolotl"},
+    {kTrainers, [](S s) { return s.recipe.optimizer_in_backward; }, "the optimizer step inside backward"},
+    {kTrainers,
+     [](S s) {
+       return s.recipe.recompute.mode != RecomputeMode::None &&
+              s.recipe.recompute.mode != RecomputeMode::Full;
+     },
+     "this kind of recomputation: the trainer knows none and full"},
+    {kTrainers, [](S s) { return s.recipe.attention == costmodel::AttentionKernel::FusedSoftmax; },
+     "one kernel of softmax over stored scores"},
+    {kTrainers, [](S s) { return s.recipe.dropout > 0; }, "dropout: it stands in the model's configuration"},
+    {kTrl, [](S s) { return s.recipe.cross_entropy != costmodel::CrossEntropy::Chunked; },
+     "the loss over all logits: TRL 1.16 computes it in chunks (--cross-entropy chunked)"},
+    {kAxolotl | kLlamaFactory,
+     [](S s) {
+       return s.recipe.cross_entropy == costmodel::CrossEntropy::Fused ||
+              s.recipe.cross_entropy == costmodel::CrossEntropy::Unfused;
+     },
+     "how the loss over all logits is computed"},
+    {kTrainers,
+     [](S s) { return !by_deepspeed(s) && (s.recipe.offload & costmodel::kOffloadOptimizer) != 0; },
+     "optimizer states alone in host memory: without DeepSpeed they go with the parameters"},
+    {kLlamaFactory, [](S s) { return (s.recipe.offload & costmodel::kOffloadActivations) != 0; },
+     "activations kept in host memory"},
+    {kAxolotl,
+     [](S s) {
+       return (s.recipe.offload & costmodel::kOffloadActivations) != 0 &&
+              s.recipe.recompute.mode == RecomputeMode::None;
+     },
+     "activations kept in host memory: Axolotl offloads those of checkpointed layers alone"},
+    {kTrl | kAxolotl,
+     [](S s) {
+       return (s.recipe.offload & costmodel::kOffloadActivations) != 0 && s.recipe.offload_layers > 0;
+     },
+     "the number of layers whose activations are in host memory: all of them"},
+    {kTrl | kLlamaFactory, [](S s) { return shards_by_fsdp(s) && state_replicas(s) > 1; },
+     "replicas of a sharded state: accelerate's parallelism_config says them"},
+    {kTrainers,
+     [](S s) {
+       const costmodel::Sharding& sharding = s.layout.sharding;
+       return !by_deepspeed(s) &&
+              (sharding.hpz > 1 || sharding.quantized_weights || sharding.quantized_gradients);
+     },
+     "ZeRO++ (hpz, qwz, qgz)"},
+    {kTrainers, [](S s) { return by_deepspeed(s) && s.layout.sharding.stage > 0 && state_replicas(s) > 1; },
+     "replicas of a sharded state: DeepSpeed 0.19 has no mics_shard_size any more"},
+    {kTrainers, [](S s) { return s.recipe.routing.capacity_factor > 0; }, "the capacity factor of experts"},
+    {kTrainers, [](S s) { return s.layout.partition_activations; },
+     "checkpoints cut over tensor-parallel ranks"},
 };
 
 /// nanotron's Llama and Qwen2 (19f88fb src/nanotron/models/llama.py, qwen.py).
@@ -329,36 +439,50 @@ bool is_llama_like(const costmodel::ModelSpec& m) {
 
 /// What a framework does not start at all. A row goes when the framework learns it.
 struct Refusal {
-  Launcher launcher;
+  unsigned launchers;
   bool (*applies)(S);
   const char *rule, *reason, *advice;
 };
 constexpr Refusal kRefusals[] = {
-    {Launcher::Nanotron, [](S s) { return s.model.is_moe(); }, "nanotron-model",
+    {kNanotron, [](S s) { return s.model.is_moe(); }, "nanotron-model",
      "nanotron's only model with experts is Qwen2's, which computes another function",
      "export it for Megatron-LM (--framework megatron)"},
-    {Launcher::Nanotron, [](S s) { return !is_llama_like(s.model); }, "nanotron-model",
+    {kNanotron, [](S s) { return !is_llama_like(s.model); }, "nanotron-model",
      "nanotron has Llama and Qwen2; this model is neither",
      "export it for Megatron-LM (--framework megatron)"},
     // core_v0.15.3 megatron/core/transformer/transformer_config.py, __post_init__.
-    {Launcher::Megatron,
+    {kMegatron,
      [](S s) {
        return s.model.attention.kind == costmodel::AttentionKind::Grouped &&
               s.model.attention.kv_heads % s.layout.tp != 0;
      },
      "megatron-kv-heads", "Megatron-LM cuts kv heads over tensor-parallel ranks and copies none",
      "use a tp that divides the kv heads"},
-    {Launcher::Megatron,
-     [](S s) { return s.model.is_moe() && has_linear_bias(s) && s.layout.expert_tensor() > 1; },
+    {kMegatron, [](S s) { return s.model.is_moe() && has_linear_bias(s) && s.layout.expert_tensor() > 1; },
      "megatron-expert-bias", "Megatron-LM has experts with biases on one tensor-parallel rank alone",
      "use etp1"},
+    {kTrainers, [](S s) { return s.layout.tp > 1 || s.layout.cp > 1 || s.layout.pp > 1 || s.layout.ep > 1; },
+     "trainer-layout", "Hugging Face's trainers shard what data-parallel ranks hold and cut nothing else",
+     "use dp alone, with zero2 or zero3, or another framework"},
+    {kTrainers,
+     [](S s) {
+       const int stage = s.layout.sharding.stage;
+       return s.framework.name == "hf-eager" ? stage > 0 : !by_deepspeed(s) && stage < 2;
+     },
+     "trainer-sharding", "the Trainer shards by FSDP (ZeRO-2 and 3) or by DeepSpeed",
+     "plan with --framework fsdp2 or deepspeed, or with hf-eager and no sharding"},
+    {kAxolotl, [](S s) { return s.model.family == "mpt" && s.recipe.recompute.mode == RecomputeMode::Full; },
+     "axolotl-checkpoints", "Axolotl checkpoints no layers of MPT", "use recompute none"},
+    {kTrainers, [](S s) { return !runs_profile(find_launch_format("trl"), s.framework.name); },
+     "trainer-profile", "the plan is another framework's",
+     "plan with --framework hf-eager, fsdp2, fsdp1 or deepspeed"},
 };
 
 }  // namespace
 
 std::optional<costmodel::Rejected> launch_rejection(const Scenario& scenario, Launcher launcher) {
   for (const Refusal& refusal : kRefusals) {
-    if (refusal.launcher == launcher && refusal.applies(scenario))
+    if ((refusal.launchers & bit(launcher)) != 0 && refusal.applies(scenario))
       return costmodel::Rejected{refusal.rule, refusal.reason, refusal.advice};
   }
   return std::nullopt;

@@ -9,6 +9,22 @@
 
 namespace hexaplan::presets {
 
+/// What trainers above Hugging Face's Trainer say in parts.
+struct TrainerReading {
+  bool trl = false;  // a setting of TRL's own, not of the Trainer it stands on
+  bool adapters = false, four_bits = false, eight_bits = false;
+  std::int64_t rank = 0;
+  double dropout = 0;                // in front of adapters
+  std::vector<std::string> targets;  // modules; empty: not said
+  std::optional<costmodel::DType> weights;
+  bool pure_bf16 = false, tf32 = false;
+  std::optional<bool> checkpoints;  // activations are recomputed
+  std::optional<bool> chunked_loss;
+  bool deepspeed = false, fsdp = false, offload = false, hybrid = false;
+  int fsdp_version = 2;
+  bool reshard = true;
+};
+
 /// What somebody's launch files say, gathered setting by setting, in any order. Begins as the framework's own
 /// defaults.
 struct LaunchReading {
@@ -29,8 +45,8 @@ struct LaunchReading {
   bool counts_embedding = false, counts_loss = false;
   std::string granularity, method;  // of recomputation
   std::int64_t recompute_count = 0;
-  bool half = false, brain = false;  // fp16, bf16
-  bool graphs_whole_step = false;    // CUDA graphs of whole iterations
+  bool half = false, brain = false, brain_said = false;  // fp16, bf16
+  bool graphs_whole_step = false;                        // CUDA graphs of whole iterations
   bool fp8 = false, fp4 = false;
   std::string fp8_recipe;
   bool gradients_in_fp32 = false, gradients_in_bf16 = false;
@@ -42,6 +58,8 @@ struct LaunchReading {
   std::string windowed;       // --window-attn-skip-freq
   std::string tokenizer;
   bool says_model = false;  // dimensions of the model are in the file
+
+  TrainerReading trainer;
 
   std::string model_name;  // as a hub or a preset names it
   std::string gpu;         // type, where something names one

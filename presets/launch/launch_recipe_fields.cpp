@@ -283,6 +283,7 @@ constexpr LaunchField kRecipeSettings[] = {
      {kNone, kNone, kNone, "zero_optimization.stage"},
      [](V v, R r) {
        r.plan.layout.sharding.stage = v.small_integer({0, 3});
+       r.trainer.deepspeed = true;
      }},
     {[](S s) { return only_if(s.layout.sharding.hpz > 1, s.layout.sharding.hpz); },
      {kNone, kNone, kNone, "zero_optimization.zero_hpz_partition_size"},

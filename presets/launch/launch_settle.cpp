@@ -13,6 +13,7 @@
 #include "costmodel/units/parse_number.h"
 #include "presets/launch/launch_reading.h"
 #include "presets/launch/launch_words.h"
+#include "presets/launch/trainer_plan.h"
 #include "presets/scenario/scenario_request.h"
 
 namespace hexaplan::presets {
@@ -481,6 +482,9 @@ constexpr Framework kFrameworks[] = {
     {Launcher::Nanotron, begin_nanotron, settle_nanotron},
     {Launcher::Torchtitan, begin_torchtitan, settle_torchtitan},
     {Launcher::DeepSpeed, [](R) {}, settle_deepspeed},
+    {Launcher::Trl, begin_trl, settle_trl},
+    {Launcher::Axolotl, begin_axolotl, settle_axolotl},
+    {Launcher::LlamaFactory, begin_llamafactory, settle_llamafactory},
 };
 const Framework& framework_of(Launcher launcher) {
   return *std::find_if(std::begin(kFrameworks), std::end(kFrameworks),

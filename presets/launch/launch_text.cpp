@@ -5,6 +5,7 @@
 
 #include "costmodel/program/not_modelled.h"
 #include "presets/launch/launch_fields.h"
+#include "presets/launch/trainer_plan.h"
 #include "presets/scenario/layout_text.h"
 
 namespace hexaplan::presets {
@@ -14,7 +15,7 @@ using costmodel::Scenario;
 namespace {
 
 struct Setting {
-  std::string_view key;
+  std::string key;
   JsonValue value;
 };
 
@@ -24,7 +25,17 @@ std::vector<Setting> settings_of(const Scenario& scenario, Launcher launcher) {
     const std::string_view key = field.keys[static_cast<std::size_t>(launcher)];
     if (key.empty()) continue;
     JsonValue value = field.value(scenario);
-    if (!value.is_null()) settings.push_back({key, std::move(value)});
+    if (!value.is_null()) settings.push_back({std::string{key}, std::move(value)});
+  }
+  if (!is_trainer(launcher) || !by_deepspeed(scenario)) return settings;
+  for (Setting& inner : settings_of(scenario, Launcher::DeepSpeed)) {
+    if (is_inside_trainers(inner.key)) settings.push_back({"deepspeed." + inner.key, std::move(inner.value)});
+  }
+  // TrainingArguments fills in what its own settings say (transformers integrations/deepspeed.py).
+  if (leaves_optimizer_to_deepspeed(scenario)) {
+    settings.push_back({"deepspeed.optimizer.type", "AdamW"});
+    for (const char* parameter : {"lr", "betas", "eps", "weight_decay"})
+      settings.push_back({std::string{"deepspeed.optimizer.params."} + parameter, "auto"});
   }
   return settings;
 }
@@ -155,6 +166,9 @@ std::string launch_text(const Scenario& scenario, const LaunchFormat& format,
     case Launcher::Megatron:
       return "#!/usr/bin/env bash\n" + comment(scenario, format, gaps, remark) + script(scenario, settings);
     case Launcher::Nanotron:
+    case Launcher::Trl:
+    case Launcher::Axolotl:
+    case Launcher::LlamaFactory:
       text = comment(scenario, format, gaps, remark);
       append_yaml(tree_of(settings), 0, text);
       return text;

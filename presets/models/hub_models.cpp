@@ -13,6 +13,7 @@
 #include "presets/catalog/catalog.h"
 #include "presets/json/input_error.h"
 #include "presets/json/read_json.h"
+#include "presets/models/find_model.h"
 
 // Names, folders and variables of the cache: huggingface/huggingface_hub, src/huggingface_hub/constants.py
 // and file_download.py (repo_folder_name).
@@ -43,21 +44,33 @@ fs::path cache_folder() {
   return home.empty() ? fs::path{} : home / ".cache/huggingface/hub";
 }
 
+std::string hub_name_of_file(const fs::path& file) {
+  const JsonDocument document = read_json_file(file);
+  const JsonValue* source = document.root.find("source");
+  const auto* text = source == nullptr ? nullptr : source->get_if<std::string>();
+  return text == nullptr ? std::string{} : hub_name_of_source(*text);
+}
+
 /// Hub names in lower case -> preset files.
 std::map<std::string, fs::path> presets_by_hub_name() {
   std::map<std::string, fs::path> out;
   for (const std::string& name : list_presets(PresetKind::Model)) {
     const fs::path file = find_preset(PresetKind::Model, name);
-    const JsonDocument document = read_json_file(file);
-    const JsonValue* source = document.root.find("source");
-    const auto* text = source == nullptr ? nullptr : source->get_if<std::string>();
-    const std::string hub = text == nullptr ? std::string{} : hub_name_of_source(*text);
+    const std::string hub = hub_name_of_file(file);
     if (!hub.empty()) out.emplace(lower(hub), file);
   }
   return out;
 }
 
 }  // namespace
+
+std::string hub_name_of_model(const costmodel::ModelSpec& model) {
+  const std::vector<std::string> names = list_presets(PresetKind::Model);
+  if (std::find(names.begin(), names.end(), model.name) == names.end()) return {};
+  costmodel::ModelSpec preset = find_model(model.name);
+  preset.mtp_layers = model.mtp_layers;  // frameworks without them train the rest
+  return preset == model ? hub_name_of_file(find_preset(PresetKind::Model, model.name)) : std::string{};
+}
 
 bool is_hub_name(std::string_view text) {
   const std::size_t slash = text.find('/');

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "costmodel/spec/model_spec.h"
+
 namespace hexaplan::presets {
 
 /// True for "meta-llama/Llama-3.1-8B": one slash between two names, and no such file or folder here.
@@ -12,6 +14,9 @@ namespace hexaplan::presets {
 
 /// Hugging Face's name of the model that a preset was made of; empty where its source is another.
 [[nodiscard]] std::string hub_name_of_source(std::string_view source);
+
+/// Hugging Face's name of this very model; empty where no preset made from the hub is it.
+[[nodiscard]] std::string hub_name_of_model(const costmodel::ModelSpec& model);
 
 /// config.json of a model in the local cache of huggingface_hub: $HF_HUB_CACHE, $HF_HOME/hub or
 /// ~/.cache/huggingface/hub, models--ORG--NAME, the revision that refs/main names or else any that has the

@@ -26,6 +26,70 @@ struct Question {
   std::string cluster;
 };
 
+/// A question of fine-tuning: what a trainer above Hugging Face's Trainer runs.
+Question random_fine_tuning(std::mt19937& random, const LaunchFormat& format) {
+  Question question;
+  question.cluster = std::to_string(8 << (random() % 3)) + "xH100";
+  ScenarioRequest& request = question.request;
+  request.model = one_of<std::string>(
+      random, {"llama-3.1-8b", "llama-2-7b", "qwen2.5-7b", "qwen3-8b", "mistral-7b", "mixtral-8x7b"});
+  request.cluster = question.cluster;
+  request.framework = one_of<std::string>(random, {"hf-eager", "fsdp2", "fsdp1", "deepspeed"});
+  request.layout = parse_layout(
+      one_of<std::string>(random, {"zero0", "zero1", "zero2", "zero3", "zero3", "hsdp8", "hpz8 zero3"}),
+      "layout");
+  costmodel::Recipe& recipe = request.recipe;
+  recipe.sequence = one_of<std::int64_t>(random, {2048, 4096, 8192});
+  recipe.global_batch = one_of<std::int64_t>(random, {64, 256});
+  recipe.micro_batch = one_of<std::int64_t>(random, {1, 1, 2, 4});
+  using costmodel::Precision;
+  recipe.precision =
+      one_of<Precision>(random, {Precision::Bf16, Precision::Bf16, Precision::Bf16, Precision::Fp16,
+                                 Precision::Fp32, Precision::Tf32, Precision::Fp8});
+  using costmodel::FineTune;
+  recipe.fine_tune = one_of<FineTune>(
+      random, {FineTune::Full, FineTune::Full, FineTune::Lora, FineTune::Qlora, FineTune::Ia3});
+  if (recipe.fine_tune != FineTune::Full && recipe.fine_tune != FineTune::Ia3) {
+    recipe.lora_rank = one_of<std::int64_t>(random, {8, 16, 64});
+    using costmodel::AdapterTargets;
+    recipe.lora_targets = one_of<AdapterTargets>(
+        random, {AdapterTargets::AllLinear, AdapterTargets::AllLinear, AdapterTargets::Attention,
+                 AdapterTargets::QueryKeyValue, AdapterTargets::QueryValue, AdapterTargets::Mlp});
+  }
+  if (random() % 3 == 0)
+    recipe.parameter_dtype = one_of<costmodel::DType>(
+        random, {costmodel::DType::Bf16, costmodel::DType::Bf16, costmodel::DType::Fp32});
+  using costmodel::RecomputeMode;
+  recipe.recompute.mode =
+      one_of<RecomputeMode>(random, {RecomputeMode::None, RecomputeMode::Full, RecomputeMode::Selective});
+  using costmodel::Optimizer;
+  recipe.optimizer =
+      one_of<Optimizer>(random, {Optimizer::AdamW, Optimizer::AdamW, Optimizer::AdamW8bit,
+                                 Optimizer::Adafactor, Optimizer::Lion, Optimizer::Sgd, Optimizer::Muon});
+  if (random() % 3 == 0)
+    recipe.offload = one_of<std::uint8_t>(
+        random,
+        {costmodel::kOffloadOptimizer, costmodel::kOffloadParameters, costmodel::kOffloadActivations});
+  if (random() % 4 == 0) recipe.attention = costmodel::AttentionKernel::Unfused;
+  using costmodel::CrossEntropy;
+  if (format.launcher == Launcher::Trl || random() % 4 == 0) recipe.cross_entropy = CrossEntropy::Chunked;
+  if (random() % 4 == 0) recipe.tokens = recipe.sequence * recipe.global_batch * 1000;
+  return question;
+}
+
+/// What an export to this framework says everything of.
+ScenarioRequest plain_question(const LaunchFormat& format) {
+  ScenarioRequest plain;
+  plain.model = "llama-2-7b";
+  plain.cluster = "8xH100";
+  plain.framework = format.profile;
+  if (!is_trainer(format.launcher)) return plain;
+  plain.recipe.fine_tune = costmodel::FineTune::Full;
+  plain.recipe.parameter_dtype = costmodel::DType::Bf16;
+  plain.recipe.cross_entropy = costmodel::CrossEntropy::Chunked;
+  return plain;
+}
+
 /// A question as people ask it; many break a rule.
 Question random_question(std::mt19937& random, const LaunchFormat& format) {
   static const std::vector<std::string> all = list_presets(PresetKind::Model);
@@ -145,16 +209,12 @@ class RoundTrip : public testing::TestWithParam<const LaunchFormat*> {};
 TEST_P(RoundTrip, import_reads_what_export_wrote) {
   const LaunchFormat& format = *GetParam();
   std::mt19937 random{7};
-  const std::size_t usual_gaps = [&] {
-    ScenarioRequest plain;
-    plain.model = "llama-2-7b";
-    plain.cluster = "8xH100";
-    plain.framework = format.profile;
-    return launch_gaps(resolve(plain).scenario, format.launcher).size();
-  }();
+  const std::size_t usual_gaps =
+      launch_gaps(resolve(plain_question(format)).scenario, format.launcher).size();
   int asked = 0, complete = 0, failures = 0;
   for (int draw = 0; draw < 6000 && complete < 60; ++draw) {
-    const Question question = random_question(random, format);
+    const Question question =
+        is_trainer(format.launcher) ? random_fine_tuning(random, format) : random_question(random, format);
     const auto plan = accepted(question.request, format.launcher);
     if (!plan) continue;
     ++asked;

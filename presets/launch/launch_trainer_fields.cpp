@@ -1,0 +1,348 @@
+// Settings of the trainers above Hugging Face's Trainer; their sources stand in launch_formats().
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <string>
+
+#include "costmodel/units/ceil_div.h"
+#include "presets/launch/launch_fields.h"
+#include "presets/launch/launch_reading.h"
+#include "presets/launch/launch_words.h"
+#include "presets/launch/trainer_plan.h"
+#include "presets/models/hub_models.h"
+
+namespace hexaplan::presets {
+
+using costmodel::AdapterTargets;
+using costmodel::DType;
+using costmodel::FineTune;
+using costmodel::Optimizer;
+using costmodel::Precision;
+using costmodel::RecomputeMode;
+using costmodel::Scenario;
+
+namespace {
+
+using S = const Scenario&;
+using V = const ValueReader&;
+using R = LaunchReading&;
+
+/// By Launcher, of a setting that the three trainers may have.
+constexpr std::array<std::string_view, kLaunchers> trainers(std::string_view trl, std::string_view axolotl,
+                                                            std::string_view llamafactory) {
+  return {kNone, kNone, kNone, kNone, trl, axolotl, llamafactory};
+}
+constexpr std::array<std::string_view, kLaunchers> all_trainers(std::string_view key) {
+  return trainers(key, key, key);
+}
+
+// --- what is trained ---
+
+bool trains_lora(S s) {
+  return s.recipe.fine_tune == FineTune::Lora || s.recipe.fine_tune == FineTune::Qlora;
+}
+bool in_4_bits(S s) {
+  return s.recipe.fine_tune == FineTune::Qlora;
+}
+JsonValue rank(S s) {
+  return only_if(trains_lora(s), adapter_rank(s));
+}
+JsonArray names_of(AdapterTargets targets) {
+  JsonArray names;
+  for (const AdaptedModules& row : adapted_modules()) {
+    if (row.targets != targets) continue;
+    for (const std::string_view module : row.modules) names.emplace_back(std::string{module});
+  }
+  return names;
+}
+bool everywhere(S s) {
+  return s.recipe.lora_targets == AdapterTargets::AllLinear;
+}
+/// PEFT's word for every linear layer stands alone in TRL's list.
+JsonValue trl_targets(S s) {
+  if (!trains_lora(s)) return {};
+  return everywhere(s) ? JsonValue{JsonArray{"all-linear"}} : JsonValue{names_of(s.recipe.lora_targets)};
+}
+JsonValue axolotl_targets(S s) {
+  return trains_lora(s) && !everywhere(s) ? JsonValue{names_of(s.recipe.lora_targets)} : JsonValue{};
+}
+JsonValue llamafactory_targets(S s) {
+  if (!trains_lora(s)) return {};
+  if (everywhere(s)) return "all";
+  std::string text;
+  for (const JsonValue& name : names_of(s.recipe.lora_targets))
+    text += (text.empty() ? "" : ",") + *name.get_if<std::string>();
+  return text;
+}
+void read_targets(V v, R r) {
+  r.trainer.targets.clear();
+  const auto take = [&](const std::string& text) {
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find(',', begin), text.size());
+      std::string name = text.substr(begin, end - begin);
+      std::erase(name, ' ');
+      if (!name.empty()) r.trainer.targets.push_back(std::move(name));
+      begin = end + 1;
+    }
+  };
+  if (v.json().is_null()) return;
+  if (v.json().get_if<JsonArray>() == nullptr) return take(v.text());
+  for (const ValueReader& element : v.elements()) take(element.text());
+}
+
+// --- types ---
+
+bool is(S s, Precision precision) {
+  return s.recipe.precision == precision;
+}
+constexpr FrameworkWord<DType> kWeightTypes[] = {
+    {DType::Bf16, "bfloat16"}, {DType::Fp16, "float16"}, {DType::Fp32, "float32"}};
+JsonValue weights_type(S s) {
+  return word_of(kWeightTypes, loaded_weights(s));
+}
+
+// --- memory against time ---
+
+constexpr FrameworkWord<Optimizer> kOptimizers[] = {{Optimizer::AdamW, "adamw_torch_fused"},
+                                                    {Optimizer::AdamW, "adamw_torch"},
+                                                    {Optimizer::AdamW, "adamw_hf"},
+                                                    {Optimizer::AdamW, "paged_adamw_32bit"},
+                                                    {Optimizer::AdamW8bit, "adamw_8bit"},
+                                                    {Optimizer::AdamW8bit, "adamw_bnb_8bit"},
+                                                    {Optimizer::AdamW8bit, "adamw_torch_8bit"},
+                                                    {Optimizer::AdamW8bit, "paged_adamw_8bit"},
+                                                    {Optimizer::AdamW8bit, "ao_adamw_8bit"},
+                                                    {Optimizer::Adafactor, "adafactor"},
+                                                    {Optimizer::Lion, "lion_32bit"},
+                                                    {Optimizer::Lion, "paged_lion_32bit"},
+                                                    {Optimizer::Sgd, "sgd"}};
+JsonValue optimizer(S s) {
+  // bitsandbytes' blocks do not fit the shards of FSDP.
+  if (s.recipe.optimizer == Optimizer::AdamW8bit && shards_by_fsdp(s)) return "adamw_torch_8bit";
+  return word_of(kOptimizers, s.recipe.optimizer);
+}
+JsonValue axolotl_optimizer(S s) {
+  const bool has_muon = !by_deepspeed(s) && s.framework.name != "fsdp1";
+  return s.recipe.optimizer == Optimizer::Muon && has_muon ? JsonValue{"muon"} : optimizer(s);
+}
+void read_optimizer(V v, R r) {
+  if (v.json() == JsonValue{"muon"}) {
+    r.plan.recipe.optimizer = Optimizer::Muon;
+    return;
+  }
+  r.plan.recipe.optimizer = meaning_of(kOptimizers, v);
+  if (v.text().starts_with("paged_"))
+    r.notes.push_back(v.text() +
+                      " moves its states to the host when memory runs out: planned as if it did not");
+}
+bool checkpoints(S s) {
+  return s.recipe.recompute.mode == RecomputeMode::Full;
+}
+bool offloads_activations(S s) {
+  return (s.recipe.offload & costmodel::kOffloadActivations) != 0;
+}
+bool offloads_parameters(S s) {
+  return (s.recipe.offload & costmodel::kOffloadParameters) != 0;
+}
+void read_activation_offload(V v, R r) {
+  const auto* text = v.json().get_if<std::string>();
+  if (text != nullptr ? *text == "offload" || *text == "legacy" || *text == "hidden_states" : v.boolean())
+    r.plan.recipe.offload |= costmodel::kOffloadActivations;
+}
+
+constexpr FrameworkWord<costmodel::AttentionKernel> kAttentions[] = {
+    {costmodel::AttentionKernel::Flash, "flash_attention_2"},
+    {costmodel::AttentionKernel::Flash, "flash_attention_3"},
+    {costmodel::AttentionKernel::Flash, "kernels-community/flash-attn2"},
+    {costmodel::AttentionKernel::Flash, "kernels-community/flash-attn3"},
+    {costmodel::AttentionKernel::Flash, "kernels-community/vllm-flash-attn3"},
+    {costmodel::AttentionKernel::Flash, "sdpa"},
+    {costmodel::AttentionKernel::Flash, "xformers"},
+    {costmodel::AttentionKernel::Flash, "flex_attention"},
+    {costmodel::AttentionKernel::Unfused, "eager"}};
+constexpr FrameworkWord<costmodel::AttentionKernel> kFactoryAttentions[] = {
+    {costmodel::AttentionKernel::Flash, "fa2"},
+    {costmodel::AttentionKernel::Flash, "fa3"},
+    {costmodel::AttentionKernel::Flash, "sdpa"},
+    {costmodel::AttentionKernel::Flash, "auto"},
+    {costmodel::AttentionKernel::Unfused, "disabled"}};
+
+bool chunks_loss(S s) {
+  return s.recipe.cross_entropy == costmodel::CrossEntropy::Chunked;
+}
+
+// --- FSDP ---
+
+bool fsdp(S s) {
+  return shards_by_fsdp(s);
+}
+bool groups(S s) {
+  return fsdp(s) && state_replicas(s) > 1;
+}
+
+constexpr IntegerRange kBatches{1, 1'000'000'000};
+
+template <bool TrainerReading::*member>
+void read_flag(V v, R r) {
+  r.trainer.*member = v.boolean();
+}
+void read_type(V v, R r, bool LaunchReading::*type) {
+  const bool automatic = v.json() == JsonValue{"auto"} || v.json() == JsonValue{"full"};
+  r.*type = automatic || v.boolean();
+}
+
+constexpr LaunchField kTrainerSettings[] = {
+    {[](S s) -> JsonValue {
+       const std::string hub = hub_name_of_model(s.model);
+       return only_if(!hub.empty(), hub);
+     },
+     trainers("model_name_or_path", "base_model", "model_name_or_path"),
+     [](V v, R r) { r.model_name = v.text(); }},
+    {[](S s) -> JsonValue { return s.recipe.sequence; }, trainers("max_length", "sequence_len", "cutoff_len"),
+     [](V v, R r) {
+       r.plan.recipe.sequence = v.integer(kBatches);
+       r.trainer.trl = true;
+     }},
+    {[](S s) -> JsonValue { return s.recipe.micro_batch; },
+     trainers("per_device_train_batch_size", "micro_batch_size", "per_device_train_batch_size"),
+     [](V v, R r) { r.plan.recipe.micro_batch = v.integer(kBatches); }},
+    {[](S s) -> JsonValue { return costmodel::microbatches_per_step(s); },
+     all_trainers("gradient_accumulation_steps"), [](V v, R r) { r.accumulation = v.integer(kBatches); }},
+    {[](S s) {
+       return only_if(s.recipe.tokens > 0, costmodel::ceil_div(s.recipe.tokens, tokens_per_step(s.recipe)));
+     },
+     all_trainers("max_steps"),
+     [](V v, R r) {
+       r.steps = std::max<std::int64_t>(0, v.integer({-1, kBatches.high}));
+     }},
+    // Types.
+    {[](S s) -> JsonValue { return is(s, Precision::Bf16) || is(s, Precision::Fp8); }, all_trainers("bf16"),
+     [](V v, R r) {
+       read_type(v, r, &LaunchReading::brain);
+       r.brain_said = true;
+     }},
+    {[](S s) { return when(is(s, Precision::Fp16)); }, all_trainers("fp16"),
+     [](V v, R r) { read_type(v, r, &LaunchReading::half); }},
+    {[](S s) { return when(is(s, Precision::Tf32)); }, all_trainers("tf32"),
+     [](V v, R r) { r.trainer.tf32 = v.json() != JsonValue{"auto"} && v.boolean(); }},
+    {[](S s) { return when(is(s, Precision::Fp8)); }, trainers(kNone, "fp8", kNone),
+     [](V v, R r) { r.fp8 = v.boolean(); }},
+    {weights_type, trainers("dtype", kNone, kNone),
+     [](V v, R r) {
+       if (v.json() != JsonValue{"auto"}) r.trainer.weights = meaning_of(kWeightTypes, v);
+     }},
+    {[](S s) {
+       return when(!trains_adapters(s.recipe) && loaded_weights(s) == DType::Bf16 && !by_deepspeed(s));
+     },
+     trainers(kNone, kNone, "pure_bf16"), read_flag<&TrainerReading::pure_bf16>},
+    // Adapters.
+    {[](S s) { return when(trains_lora(s)); }, trainers("use_peft", kNone, kNone),
+     [](V v, R r) {
+       r.trainer.adapters = v.boolean();
+       r.trainer.trl = true;
+     }},
+    {[](S s) { return only_if(trains_lora(s), in_4_bits(s) ? "qlora" : "lora"); },
+     trainers(kNone, "adapter", kNone),
+     [](V v, R r) {
+       constexpr FrameworkWord<int> kAdapters[] = {{0, ""}, {1, "lora"}, {2, "qlora"}};
+       const int kind = meaning_of(kAdapters, v);
+       r.trainer.adapters = kind > 0;
+       r.trainer.four_bits = r.trainer.four_bits || kind == 2;
+     }},
+    {[](S s) -> JsonValue { return trains_lora(s) ? "lora" : "full"; },
+     trainers(kNone, kNone, "finetuning_type"),
+     [](V v, R r) {
+       constexpr FrameworkWord<bool> kTypes[] = {{true, "lora"}, {false, "full"}};
+       r.trainer.adapters = meaning_of(kTypes, v);
+     }},
+    {rank, trainers("lora_r", "lora_r", "lora_rank"),
+     [](V v, R r) {
+       r.trainer.rank = v.integer(kBatches);
+       r.trainer.trl = true;
+     }},
+    // Each trainer's default would be another scale, or none.
+    {[](S s) { return only_if(trains_lora(s), 2 * adapter_rank(s)); }, all_trainers("lora_alpha")},
+    {[](S s) { return only_if(trains_lora(s), 0); }, all_trainers("lora_dropout"),
+     [](V v, R r) { r.trainer.dropout = v.number(kShare); }},
+    {trl_targets, trainers("lora_target_modules", kNone, kNone), read_targets},
+    {axolotl_targets, trainers(kNone, "lora_target_modules", kNone), read_targets},
+    {llamafactory_targets, trainers(kNone, kNone, "lora_target"), read_targets},
+    {[](S s) { return when(trains_lora(s) && everywhere(s)); }, trainers(kNone, "lora_target_linear", kNone),
+     [](V v, R r) {
+       if (v.boolean()) r.trainer.targets = {"all-linear"};
+     }},
+    {[](S s) { return when(in_4_bits(s)); }, trainers("load_in_4bit", "load_in_4bit", kNone),
+     read_flag<&TrainerReading::four_bits>},
+    {[](S s) { return only_if(in_4_bits(s), 4); }, trainers(kNone, kNone, "quantization_bit"),
+     [](V v, R r) {
+       const int bits = v.small_integer({1, 16});
+       r.trainer.four_bits = bits == 4;
+       r.trainer.eight_bits = bits == 8;
+     }},
+    // Memory against time.
+    {[](S s) -> JsonValue { return checkpoints(s); },
+     trainers("gradient_checkpointing", "gradient_checkpointing", kNone),
+     [](V v, R r) {
+       const bool word = v.json().get_if<std::string>() != nullptr;
+       if (word) read_activation_offload(v, r);
+       r.trainer.checkpoints = word || v.boolean();
+     }},
+    {[](S s) -> JsonValue { return !checkpoints(s); },
+     trainers(kNone, kNone, "disable_gradient_checkpointing"),
+     [](V v, R r) { r.trainer.checkpoints = !v.boolean(); }},
+    {[](S s) { return when(offloads_activations(s)); }, trainers("activation_offloading", kNone, kNone),
+     read_activation_offload},
+    {[](S s) { return when(offloads_activations(s) && checkpoints(s)); },
+     trainers(kNone, "activation_offloading", kNone), read_activation_offload},
+    {[](S s) { return leaves_optimizer_to_deepspeed(s) ? JsonValue{} : optimizer(s); },
+     trainers("optim", kNone, "optim"), read_optimizer},
+    {[](S s) { return leaves_optimizer_to_deepspeed(s) ? JsonValue{} : axolotl_optimizer(s); },
+     trainers(kNone, "optimizer", kNone), read_optimizer},
+    {[](S s) { return word_of(kAttentions, s.recipe.attention); },
+     trainers("attn_implementation", "attn_implementation", kNone),
+     [](V v, R r) { r.plan.recipe.attention = meaning_of(kAttentions, v); }},
+    {[](S s) { return word_of(kFactoryAttentions, s.recipe.attention); },
+     trainers(kNone, kNone, "flash_attn"),
+     [](V v, R r) { r.plan.recipe.attention = meaning_of(kFactoryAttentions, v); }},
+    {[](S s) { return when(chunks_loss(s)); }, trainers(kNone, kNone, "enable_liger_kernel"),
+     [](V v, R r) { r.trainer.chunked_loss = v.boolean(); }},
+    {[](S s) { return when(chunks_loss(s)); }, trainers(kNone, "chunked_cross_entropy", kNone),
+     [](V v, R r) { r.trainer.chunked_loss = v.boolean(); }},
+    {[](S s) { return when(s.recipe.execution.compiled.value_or(false)); }, all_trainers("torch_compile"),
+     [](V v, R r) {
+       if (v.json() != JsonValue{"auto"} && v.boolean()) r.plan.recipe.execution.compiled = true;
+     }},
+    // FSDP.
+    {[](S s) { return when(fsdp(s)); }, trainers("fsdp", kNone, "fsdp"), read_fsdp},
+    {[](S s) { return only_if(fsdp(s), s.framework.name == "fsdp1" ? 1 : 2); },
+     trainers("fsdp_config.version", "fsdp_config.fsdp_version", "fsdp_config.version"),
+     [](V v, R r) {
+       r.trainer.fsdp = true;
+       r.trainer.fsdp_version = v.small_integer({1, 2});
+     }},
+    {[](S s) { return only_if(fsdp(s), s.layout.sharding.stage == 3); },
+     all_trainers("fsdp_config.reshard_after_forward"), read_reshard},
+    {[](S s) { return only_if(fsdp(s), "TRANSFORMER_BASED_WRAP"); },
+     all_trainers("fsdp_config.auto_wrap_policy")},
+    {[](S s) { return when(fsdp(s) && offloads_parameters(s)); },
+     trainers("fsdp_config.cpu_offload", "fsdp_config.offload_params", "fsdp_config.cpu_offload"),
+     read_flag<&TrainerReading::offload>},
+    {[](S s) { return only_if(groups(s), s.layout.shard_ranks()); }, trainers(kNone, "dp_shard_size", kNone),
+     [](V v, R r) { r.shards = v.integer(kDegreeRange); }},
+    {[](S s) { return only_if(groups(s), state_replicas(s)); }, trainers(kNone, "dp_replicate_size", kNone),
+     [](V v, R r) { r.replicas = v.integer(kDegreeRange); }},
+};
+
+}  // namespace
+
+std::span<const LaunchField> launch_trainer_fields() {
+  return kTrainerSettings;
+}
+
+bool is_inside_trainers(std::string_view key) {
+  constexpr std::string_view kOwn[] = {"optimizer.", "activation_checkpointing.", "tensor_parallel."};
+  return std::none_of(std::begin(kOwn), std::end(kOwn),
+                      [&](std::string_view section) { return key.starts_with(section); });
+}
+
+}  // namespace hexaplan::presets

@@ -1,0 +1,231 @@
+#include "presets/launch/trainer_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <string>
+
+#include "presets/frameworks/framework_preset.h"
+#include "presets/launch/launch_words.h"
+#include "presets/scenario/scenario_request.h"
+
+namespace hexaplan::presets {
+
+using costmodel::AdapterTargets;
+using costmodel::DType;
+using costmodel::FineTune;
+using costmodel::Precision;
+using costmodel::RecomputeMode;
+using costmodel::Scenario;
+
+namespace {
+
+using R = LaunchReading&;
+
+constexpr std::string_view kAttention[] = {"q_proj", "k_proj", "v_proj", "o_proj"};
+constexpr std::string_view kQueryKeyValue[] = {"q_proj", "k_proj", "v_proj"};
+constexpr std::string_view kQueryValue[] = {"q_proj", "v_proj"};
+constexpr std::string_view kMlp[] = {"gate_proj", "up_proj", "down_proj"};
+constexpr AdaptedModules kModules[] = {{AdapterTargets::Attention, kAttention},
+                                       {AdapterTargets::QueryKeyValue, kQueryKeyValue},
+                                       {AdapterTargets::QueryValue, kQueryValue},
+                                       {AdapterTargets::Mlp, kMlp}};
+
+/// The layers that the files name; of other sets the smallest that has all of them.
+AdapterTargets targets_of(R r) {
+  const std::vector<std::string>& names = r.trainer.targets;
+  const auto named = [&](std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  if (names.empty()) {
+    r.notes.emplace_back(
+        "adapters stand beside q_proj and v_proj, as PEFT has it for Llama's kin, where no file "
+        "names modules");
+    return AdapterTargets::QueryValue;
+  }
+  if (named("all-linear") || named("all")) return AdapterTargets::AllLinear;
+  for (const AdaptedModules& row : kModules) {
+    if (names.size() == row.modules.size() && std::all_of(row.modules.begin(), row.modules.end(), named))
+      return row.targets;
+  }
+  const auto holds = [&](std::span<const std::string_view> modules) {
+    return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+      return std::find(modules.begin(), modules.end(), name) != modules.end();
+    });
+  };
+  const AdapterTargets wider = holds(kAttention) ? AdapterTargets::Attention
+                               : holds(kMlp)     ? AdapterTargets::Mlp
+                                                 : AdapterTargets::AllLinear;
+  const bool all_seven = names.size() == 7 &&
+                         std::all_of(std::begin(kAttention), std::end(kAttention), named) &&
+                         std::all_of(std::begin(kMlp), std::end(kMlp), named);
+  if (!all_seven)
+    r.notes.push_back(fmt::format("adapters beside these {} modules are planned as beside {}", names.size(),
+                                  wider == AdapterTargets::Attention ? "all of the attention's"
+                                  : wider == AdapterTargets::Mlp     ? "all of the MLP's"
+                                                                     : "every linear layer"));
+  return wider;
+}
+
+void settle_adapters(R r) {
+  costmodel::Recipe& recipe = r.plan.recipe;
+  TrainerReading& t = r.trainer;
+  recipe.fine_tune = !t.adapters ? FineTune::Full : t.four_bits ? FineTune::Qlora : FineTune::Lora;
+  if (!t.adapters) {
+    if (t.four_bits || t.eight_bits)
+      r.notes.emplace_back("weights in 4 or 8 bits are not trained without adapters");
+    return;
+  }
+  recipe.lora_rank = t.rank;
+  recipe.lora_targets = targets_of(r);
+  if (t.eight_bits) r.notes.emplace_back("weights in 8 bits have no word here: planned in 16");
+  if (t.dropout > 0)
+    r.notes.emplace_back("dropout in front of the adapters, whose masks are kept, is not planned");
+  const bool in_16_bits = costmodel::activation_dtype(recipe.precision) != DType::Fp32;
+  // DeepSpeed casts the whole model to the type that it computes in.
+  const bool in_fp32 = t.weights == DType::Fp32 && !t.deepspeed;
+  if (recipe.fine_tune == FineTune::Lora && in_fp32 && in_16_bits) recipe.parameter_dtype = DType::Fp32;
+}
+
+/// By what the files shard with. Without a world the profile of one GPU stays.
+void settle_profile(R r) {
+  costmodel::Layout& layout = r.plan.layout;
+  TrainerReading& t = r.trainer;
+  if (t.fsdp) {
+    layout.sharding.stage = t.reshard ? 3 : 2;
+    r.plan.framework = look_up_framework(t.fsdp_version == 1 ? "fsdp1" : "fsdp2");
+    if (t.offload) r.plan.recipe.offload |= costmodel::kOffloadParameters;
+    const std::int64_t group = r.shards > 0 ? r.shards : t.hybrid ? r.gpus_per_node : 0;
+    if (group > 0 && group < static_cast<std::int64_t>(layout.dp) * layout.cp)
+      layout.sharding.group = static_cast<int>(group);
+  } else if (t.deepspeed) {
+    r.plan.framework = look_up_framework("deepspeed");
+  }
+}
+
+void settle_trainer(R r) {
+  costmodel::Recipe& recipe = r.plan.recipe;
+  TrainerReading& t = r.trainer;
+  recipe.precision = r.brain  ? Precision::Bf16
+                     : r.half ? Precision::Fp16
+                     : t.tf32 ? Precision::Tf32
+                              : Precision::Fp32;
+  if (r.fp8) recipe.precision = Precision::Fp8;
+  if (t.checkpoints.value_or(false)) recipe.recompute.mode = RecomputeMode::Full;
+  if (t.chunked_loss)
+    recipe.cross_entropy =
+        *t.chunked_loss ? costmodel::CrossEntropy::Chunked : costmodel::CrossEntropy::Default;
+  settle_profile(r);
+  if (recipe.gradient_dtype == r.plan.framework.gradient_dtype) recipe.gradient_dtype.reset();
+  settle_adapters(r);
+}
+
+/// Weights that a plain trainer trains in 16 bits; FSDP and DeepSpeed hold an fp32 copy of their own.
+void train_in_16_bits(R r) {
+  if (!r.trainer.adapters && r.plan.framework.name == "hf-eager" &&
+      r.plan.recipe.precision == Precision::Bf16)
+    r.plan.recipe.parameter_dtype = DType::Bf16;
+}
+
+}  // namespace
+
+std::span<const AdaptedModules> adapted_modules() {
+  return kModules;
+}
+
+bool by_deepspeed(const Scenario& s) {
+  return s.framework.name == "deepspeed";
+}
+bool shards_by_fsdp(const Scenario& s) {
+  return !by_deepspeed(s) && s.layout.sharding.stage >= 2;
+}
+bool leaves_optimizer_to_deepspeed(const Scenario& s) {
+  return by_deepspeed(s) && s.recipe.optimizer == costmodel::Optimizer::AdamW;
+}
+DType loaded_weights(const Scenario& s) {
+  const DType compute = costmodel::activation_dtype(s.recipe.precision);
+  if (by_deepspeed(s)) return compute;
+  if (trains_adapters(s.recipe)) return s.recipe.parameter_dtype.value_or(compute);
+  return s.recipe.parameter_dtype.value_or(DType::Fp32);
+}
+
+void read_fsdp(const ValueReader& v, R r) {
+  TrainerReading& t = r.trainer;
+  const auto take = [&](const std::string& words) {
+    const auto says = [&](std::string_view word) { return words.find(word) != std::string::npos; };
+    t.fsdp = t.fsdp || says("shard");
+    if (says("shard_grad_op") || says("zero2")) t.reshard = false;
+    t.hybrid = t.hybrid || says("hybrid_shard");
+    t.offload = t.offload || says("offload");
+  };
+  if (const auto* flag = v.json().get_if<bool>()) {
+    t.fsdp = *flag;
+  } else if (v.json().get_if<JsonArray>() != nullptr) {
+    for (const ValueReader& element : v.elements()) take(element.text());
+  } else {
+    take(v.text());
+  }
+}
+
+void read_reshard(const ValueReader& v, R r) {
+  if (const auto* flag = v.json().get_if<bool>()) {
+    r.trainer.reshard = *flag;
+    return;
+  }
+  constexpr FrameworkWord<bool> kStrategies[] = {
+      {true, "full_shard"}, {false, "shard_grad_op"}, {true, "hybrid_shard"}, {false, "hybrid_shard_zero2"},
+      {true, "FULL_SHARD"}, {false, "SHARD_GRAD_OP"}, {true, "HYBRID_SHARD"}, {false, "_HYBRID_SHARD_ZERO2"},
+      {true, "true"},       {false, "false"}};
+  r.trainer.reshard = meaning_of(kStrategies, v);
+  r.trainer.hybrid = r.trainer.hybrid || v.text().find("ybrid") != std::string::npos ||
+                     v.text().find("YBRID") != std::string::npos;
+}
+
+void begin_trl(R r) {
+  r.plan.recipe.micro_batch = 8;  // TrainingArguments
+  r.plan.recipe.sequence = 1024;
+}
+void begin_axolotl(R r) {
+  r.brain = true;
+}
+void begin_llamafactory(R r) {
+  r.plan.recipe.micro_batch = 8;
+  r.plan.recipe.sequence = 2048;
+  r.trainer.adapters = true;
+  r.trainer.rank = 8;
+  r.trainer.targets = {"all"};
+  r.trainer.checkpoints = true;
+}
+
+/// SFTConfig computes in bf16 and checkpoints unless it is told otherwise, and its loss in chunks;
+/// ModelConfig loads in fp32 and has adapters of rank 16. A script of one's own on the Trainer alone does
+/// none of it.
+void settle_trl(R r) {
+  TrainerReading& t = r.trainer;
+  if (t.trl) {
+    if (!r.brain_said) r.brain = !r.half;
+    if (!t.checkpoints) t.checkpoints = true;
+    if (!t.weights) t.weights = DType::Fp32;
+    if (t.adapters && t.rank == 0) t.rank = 16;
+    t.chunked_loss = true;
+    r.notes.emplace_back(
+        "the loss in chunks, as TRL 1.16 computes it: releases that keep all logits are --cross-entropy "
+        "default");
+  }
+  settle_trainer(r);
+  if (t.weights == DType::Bf16) train_in_16_bits(r);
+}
+/// It loads the model in the type that it computes in (axolotl/utils/config/__init__.py).
+void settle_axolotl(R r) {
+  if (r.half) r.brain = false;
+  settle_trainer(r);
+  train_in_16_bits(r);
+}
+void settle_llamafactory(R r) {
+  settle_trainer(r);
+  if (r.trainer.pure_bf16) train_in_16_bits(r);
+}
+
+}  // namespace hexaplan::presets

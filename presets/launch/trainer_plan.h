@@ -1,0 +1,42 @@
+#pragma once
+#include <span>
+#include <string_view>
+
+#include "costmodel/spec/scenario.h"
+#include "presets/json/object_reader.h"
+#include "presets/launch/launch_reading.h"
+
+namespace hexaplan::presets {
+
+// What plans and files of the trainers above Hugging Face's Trainer have in common.
+
+[[nodiscard]] bool by_deepspeed(const costmodel::Scenario& scenario);
+[[nodiscard]] bool shards_by_fsdp(const costmodel::Scenario& scenario);
+/// DeepSpeed's own AdamW, on the host where its states are there.
+[[nodiscard]] bool leaves_optimizer_to_deepspeed(const costmodel::Scenario& scenario);
+/// The type in which the trainer loads the model: what is frozen in it stays so.
+[[nodiscard]] costmodel::DType loaded_weights(const costmodel::Scenario& scenario);
+
+/// The modules of Llama-like models that adapters stand beside (huggingface/transformers, modeling_llama.py).
+struct AdaptedModules {
+  costmodel::AdapterTargets targets;
+  std::span<const std::string_view> modules;
+};
+/// Without AllLinear, which has a word.
+[[nodiscard]] std::span<const AdaptedModules> adapted_modules();
+
+/// `fsdp`: true, or the Trainer's older words ("full_shard auto_wrap offload").
+void read_fsdp(const ValueReader& value, LaunchReading& into);
+/// reshard_after_forward: a boolean, or FSDP1's strategy.
+void read_reshard(const ValueReader& value, LaunchReading& into);
+
+/// What each trainer does when its file says nothing.
+void begin_trl(LaunchReading& reading);
+void begin_axolotl(LaunchReading& reading);
+void begin_llamafactory(LaunchReading& reading);
+/// Puts together what settings said in parts; the profile follows from what shards.
+void settle_trl(LaunchReading& reading);
+void settle_axolotl(LaunchReading& reading);
+void settle_llamafactory(LaunchReading& reading);
+
+}  // namespace hexaplan::presets

@@ -1,0 +1,266 @@
+// Files of Hugging Face's Trainer, TRL, accelerate, Axolotl and LLaMA-Factory as scenarios.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "presets/import/import_plan.h"
+#include "presets/scenario/layout_text.h"
+
+namespace hexaplan::presets {
+namespace {
+
+using costmodel::AdapterTargets;
+using costmodel::CrossEntropy;
+using costmodel::DType;
+using costmodel::FineTune;
+using costmodel::Optimizer;
+using costmodel::Precision;
+using costmodel::RecomputeMode;
+using testing::Contains;
+using testing::HasSubstr;
+
+using Files = std::map<std::string, std::string>;
+
+/// The first file's plan on 8 H100; the others lie beside it.
+ImportedPlan imported(const std::string& name, const std::string& text, const Files& beside = {}) {
+  return import_plan({{name, text}}, "8xH100", [&](const std::string& file) -> std::optional<std::string> {
+    const auto found = beside.find(file);
+    return found == beside.end() ? std::nullopt : std::optional{found->second};
+  });
+}
+std::string layout_of(const ImportedPlan& plan) {
+  return to_layout_text(plan.request.layout);
+}
+SettingFate fate_of(const ImportedPlan& plan, const std::string& key) {
+  for (const ImportedSetting& setting : plan.settings) {
+    if (setting.key == key) return setting.fate;
+  }
+  ADD_FAILURE() << "no setting " << key;
+  return SettingFate::Unknown;
+}
+
+constexpr const char* kZero3 = R"({
+  "bf16": {"enabled": "auto"},
+  "train_batch_size": "auto",
+  "train_micro_batch_size_per_gpu": "auto",
+  "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu", "pin_memory": true}}
+})";
+
+TEST(axolotl, qlora_under_fsdp_is_a_plan) {
+  const ImportedPlan plan = imported("qlora.yml", R"(
+base_model: meta-llama/Llama-3.1-70B
+load_in_4bit: true
+adapter: qlora
+lora_r: 32
+lora_target_linear: true
+lora_dropout: 0.05
+sequence_len: 4096
+micro_batch_size: 1
+gradient_accumulation_steps: 2
+optimizer: adamw_torch_fused
+bf16: auto
+gradient_checkpointing: true
+flash_attention: true
+num_epochs: 2
+fsdp:
+  - full_shard
+  - auto_wrap
+fsdp_config:
+  fsdp_offload_params: true
+  fsdp_transformer_layer_cls_to_wrap: LlamaDecoderLayer
+)");
+  EXPECT_EQ(plan.format.name, "axolotl");
+  EXPECT_EQ(plan.request.model, JsonValue{"llama-3.1-70b"});
+  EXPECT_EQ(plan.request.framework, "fsdp2");
+  EXPECT_EQ(layout_of(plan), "zero3");
+  const costmodel::Recipe& recipe = plan.request.recipe;
+  EXPECT_EQ(recipe.fine_tune, FineTune::Qlora);
+  EXPECT_EQ(recipe.lora_rank, 32);
+  EXPECT_EQ(recipe.lora_targets, AdapterTargets::AllLinear);
+  EXPECT_EQ(recipe.sequence, 4096);
+  EXPECT_EQ(recipe.global_batch, 16);
+  EXPECT_EQ(recipe.recompute.mode, RecomputeMode::Full);
+  EXPECT_EQ(recipe.offload, costmodel::kOffloadParameters);
+  EXPECT_EQ(fate_of(plan, "num_epochs"), SettingFate::Ignored);
+  EXPECT_THAT(plan.notes, Contains(HasSubstr("dropout in front of the adapters")));
+}
+
+TEST(axolotl, trains_the_weights_in_the_type_that_it_loads) {
+  const std::string text =
+      "base_model: Qwen/Qwen2.5-7B\nsequence_len: 2048\nmicro_batch_size: 2\n"
+      "gradient_accumulation_steps: 4\noptimizer: paged_adamw_8bit\n";
+  const costmodel::Recipe full = imported("full.yml", text + "bf16: true\n").request.recipe;
+  EXPECT_EQ(full.parameter_dtype, DType::Bf16);
+  EXPECT_EQ(full.optimizer, Optimizer::AdamW8bit);
+  EXPECT_EQ(full.fine_tune, FineTune::Full);
+  const costmodel::Recipe half = imported("full.yml", text + "bf16: false\nfp16: true\n").request.recipe;
+  EXPECT_EQ(half.precision, Precision::Fp16);
+  EXPECT_EQ(half.parameter_dtype, std::nullopt);
+}
+
+TEST(llamafactory, reads_the_deepspeed_configuration_that_its_file_names) {
+  const std::string text = R"(
+model_name_or_path: meta-llama/Meta-Llama-3-8B-Instruct
+stage: sft
+do_train: true
+finetuning_type: full
+deepspeed: examples/deepspeed/ds_z3_config.json
+cutoff_len: 2048
+per_device_train_batch_size: 1
+gradient_accumulation_steps: 2
+bf16: true
+)";
+  const ImportedPlan plan = imported("full.yaml", text, {{"examples/deepspeed/ds_z3_config.json", kZero3}});
+  EXPECT_EQ(plan.format.name, "llamafactory");
+  EXPECT_EQ(plan.request.framework, "deepspeed");
+  EXPECT_EQ(layout_of(plan), "zero3");
+  EXPECT_EQ(plan.request.recipe.offload, costmodel::kOffloadOptimizer);
+  EXPECT_EQ(plan.request.recipe.recompute.mode, RecomputeMode::Full) << "checkpoints unless told otherwise";
+  EXPECT_EQ(plan.request.recipe.global_batch, 16);
+  const ImportedPlan alone = imported("full.yaml", text);
+  EXPECT_EQ(alone.request.framework, "hf-eager");
+  EXPECT_THAT(alone.notes,
+              Contains(HasSubstr("names examples/deepspeed/ds_z3_config.json, which is not here")));
+}
+
+TEST(llamafactory, trains_adapters_of_rank_8_everywhere_unless_told_otherwise) {
+  const std::string text =
+      "model_name_or_path: Qwen/Qwen3-8B\nstage: sft\ncutoff_len: 1024\nper_device_train_batch_size: "
+      "4\nbf16: true\n";
+  const costmodel::Recipe plain = imported("lora.yaml", text).request.recipe;
+  EXPECT_EQ(plain.fine_tune, FineTune::Lora);
+  EXPECT_EQ(plain.lora_rank, 8);
+  EXPECT_EQ(plain.lora_targets, AdapterTargets::AllLinear);
+  EXPECT_EQ(plain.parameter_dtype, std::nullopt);
+  const costmodel::Recipe other =
+      imported("lora.yaml", text +
+                                "lora_target: q_proj,v_proj\nlora_rank: 64\nquantization_bit: 4\n"
+                                "disable_gradient_checkpointing: true\nflash_attn: disabled\n")
+          .request.recipe;
+  EXPECT_EQ(other.fine_tune, FineTune::Qlora);
+  EXPECT_EQ(other.lora_targets, AdapterTargets::QueryValue);
+  EXPECT_EQ(other.lora_rank, 64);
+  EXPECT_EQ(other.recompute.mode, RecomputeMode::None);
+  EXPECT_EQ(other.attention, costmodel::AttentionKernel::Unfused);
+}
+
+TEST(trl, a_command_and_what_accelerate_is_told_are_one_plan) {
+  const ImportedPlan plan = imported("run.sh", R"(#!/bin/bash
+accelerate launch --config_file zero2.yaml --num_processes 8 trl/scripts/sft.py \
+  --model_name_or_path Qwen/Qwen2.5-7B --dataset_name some/data --learning_rate 2e-4 --packing \
+  --per_device_train_batch_size 2 --gradient_accumulation_steps 8 --use_peft --lora_r 32 --max_length 4096
+)",
+                                     {{"zero2.yaml", R"(compute_environment: LOCAL_MACHINE
+distributed_type: DEEPSPEED
+deepspeed_config:
+  zero_stage: 2
+  offload_optimizer_device: none
+mixed_precision: bf16
+num_machines: 1
+num_processes: 8
+)"}});
+  EXPECT_EQ(plan.format.name, "trl");
+  EXPECT_EQ(plan.request.framework, "deepspeed");
+  EXPECT_EQ(layout_of(plan), "zero2");
+  const costmodel::Recipe& recipe = plan.request.recipe;
+  EXPECT_EQ(recipe.fine_tune, FineTune::Lora);
+  EXPECT_EQ(recipe.lora_targets, AdapterTargets::QueryValue) << "PEFT's own for Llama's kin";
+  EXPECT_THAT(plan.notes, Contains(HasSubstr("q_proj and v_proj")));
+  EXPECT_EQ(recipe.recompute.mode, RecomputeMode::Full) << "SFTConfig checkpoints";
+  EXPECT_EQ(recipe.cross_entropy, CrossEntropy::Chunked);
+  EXPECT_EQ(recipe.precision, Precision::Bf16);
+  EXPECT_EQ(recipe.global_batch, 128);
+  EXPECT_EQ(plan.gpus, 8);
+}
+
+TEST(trl, loads_in_fp32_unless_told_otherwise) {
+  const std::string text =
+      "model_name_or_path: Qwen/Qwen3-8B\nmax_length: 2048\nuse_peft: true\nlora_target_modules: "
+      "[all-linear]\n";
+  EXPECT_EQ(imported("sft.yaml", text).request.recipe.parameter_dtype, DType::Fp32);
+  EXPECT_EQ(imported("sft.yaml", text + "dtype: bfloat16\n").request.recipe.parameter_dtype, std::nullopt);
+  const std::string full = "model_name_or_path: Qwen/Qwen3-8B\nmax_length: 2048\n";
+  EXPECT_EQ(imported("sft.yaml", full).request.recipe.parameter_dtype, std::nullopt);
+  EXPECT_EQ(imported("sft.yaml", full + "dtype: bfloat16\n").request.recipe.parameter_dtype, DType::Bf16);
+}
+
+/// A script of one's own: no checkpoints, no bf16, and all logits, unless it says so.
+TEST(trainer, alone_does_nothing_that_trl_adds) {
+  const std::string command =
+      "torchrun --nproc_per_node 8 run_clm.py --model_name_or_path meta-llama/Llama-3.1-8B --block_size 4096 "
+      "--per_device_train_batch_size 1 --gradient_accumulation_steps 4 ";
+  const costmodel::Recipe plain = imported("run.sh", command + "\n").request.recipe;
+  EXPECT_EQ(plain.precision, Precision::Fp32);
+  EXPECT_EQ(plain.recompute.mode, RecomputeMode::None);
+  EXPECT_EQ(plain.cross_entropy, CrossEntropy::Default);
+  const ImportedPlan sharded =
+      imported("run.sh", command + "--bf16 --gradient_checkpointing --fsdp 'shard_grad_op auto_wrap'\n");
+  EXPECT_EQ(sharded.request.framework, "fsdp2");
+  EXPECT_EQ(layout_of(sharded), "zero2");
+  EXPECT_EQ(sharded.request.recipe.recompute.mode, RecomputeMode::Full);
+}
+
+TEST(accelerate, is_told_by_flags_as_by_its_file) {
+  const std::string program =
+      " train.py --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 1 --block_size 2048\n";
+  const ImportedPlan flags = imported("run.sh",
+                                      "accelerate launch --num_processes 8 --mixed_precision bf16 --use_fsdp "
+                                      "--fsdp_sharding_strategy SHARD_GRAD_OP "
+                                      "--fsdp_version 1" +
+                                          program);
+  EXPECT_EQ(flags.request.framework, "fsdp1");
+  EXPECT_EQ(layout_of(flags), "zero2");
+  EXPECT_EQ(flags.request.recipe.precision, Precision::Bf16);
+  const ImportedPlan engine = imported("run.sh",
+                                       "accelerate launch --num_processes 8 --use_deepspeed --zero_stage 3 "
+                                       "--offload_param_device cpu" +
+                                           program);
+  EXPECT_EQ(engine.request.framework, "deepspeed");
+  EXPECT_EQ(engine.request.recipe.offload, costmodel::kOffloadParameters);
+}
+
+TEST(adapters, beside_other_modules_are_planned_beside_the_smallest_set_that_has_them) {
+  struct Row {
+    const char* modules;
+    AdapterTargets targets;
+    bool noted;
+  };
+  constexpr Row kRows[] = {
+      {"[q_proj, v_proj]", AdapterTargets::QueryValue, false},
+      {"[v_proj, q_proj, k_proj]", AdapterTargets::QueryKeyValue, false},
+      {"[q_proj, k_proj, v_proj, o_proj]", AdapterTargets::Attention, false},
+      {"[gate_proj, down_proj, up_proj]", AdapterTargets::Mlp, false},
+      {"[gate_proj, down_proj, up_proj, q_proj, k_proj, v_proj, o_proj]", AdapterTargets::AllLinear, false},
+      {"all-linear", AdapterTargets::AllLinear, false},
+      {"[q_proj, o_proj]", AdapterTargets::Attention, true},
+      {"[down_proj]", AdapterTargets::Mlp, true},
+      {"[q_proj, down_proj]", AdapterTargets::AllLinear, true},
+  };
+  for (const Row& row : kRows) {
+    const ImportedPlan plan = imported(
+        "lora.yml", std::string{"base_model: Qwen/Qwen2.5-7B\nsequence_len: 2048\nmicro_batch_size: 1\n"
+                                "adapter: lora\nlora_r: 8\nlora_target_modules: "} +
+                        row.modules + "\n");
+    EXPECT_EQ(plan.request.recipe.lora_targets, row.targets) << row.modules;
+    const bool noted = std::any_of(plan.notes.begin(), plan.notes.end(), [](const std::string& note) {
+      return note.find("are planned as beside") != std::string::npos;
+    });
+    EXPECT_EQ(noted, row.noted) << row.modules;
+  }
+}
+
+TEST(import_plan, an_engines_configuration_beside_a_trainers_is_not_the_one_that_is_run) {
+  const ImportedPlan plan = import_plan(
+      {{"ds.json", kZero3}, {"sft.yaml", "model_name_or_path: Qwen/Qwen3-8B\nmax_length: 2048\n"}}, "8xH100");
+  EXPECT_EQ(plan.format.name, "trl");
+  EXPECT_EQ(plan.request.framework, "deepspeed");
+  EXPECT_EQ(import_plan({{"ds.json", kZero3}}, "8xH100").format.name, "deepspeed");
+}
+
+}  // namespace
+}  // namespace hexaplan::presets
