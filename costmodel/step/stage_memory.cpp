@@ -7,6 +7,7 @@
 #include "costmodel/memory/memory_kinds.h"
 #include "costmodel/program/replay_memory.h"
 #include "costmodel/schedule/in_flight.h"
+#include "costmodel/schedule/schedule.h"
 #include "costmodel/step/host_memory.h"
 
 namespace hexaplan::costmodel {
@@ -163,7 +164,22 @@ StageMemory MemoryModel::peak(const StagePlan& stage, int index, double in_fligh
   return memory;
 }
 
-Bytes replayed_need(const Scenario& sc, const Calibration& calibration) {
+namespace {
+
+/// The same step with fewer micro-batches, where the pipeline only repeats itself in between: from four per
+/// stage on an order that splits the backward has warm-up, steady state and cool-down, and reaches no new
+/// peak (law in tests/costmodel/step/replayed_need_test.cpp).
+Scenario shortened(Scenario sc) {
+  const std::int64_t enough = std::int64_t{4} * sc.layout.pp;
+  if (microbatches_per_step(sc) > enough && splits_backward(sc.layout.schedule))
+    sc.recipe.global_batch = enough * sc.recipe.micro_batch * sc.layout.dp;
+  return sc;
+}
+
+}  // namespace
+
+Bytes replayed_need(const Scenario& scenario, const Calibration& calibration) {
+  const Scenario sc = shortened(scenario);
   const std::vector<StagePlan> stages = plan_stages(sc);
   const MemoryModel model{sc, calibration, stages};
   const std::vector<double> in_flight = microbatches_in_flight(sc);
