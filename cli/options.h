@@ -136,6 +136,11 @@ struct ImportOptions {
   std::vector<std::string> files;
 };
 
+struct MeasureOptions {
+  ScenarioOptions question;
+  std::vector<std::string> files;
+};
+
 struct ValidateOptions {
   ScenarioOptions question;
   std::vector<std::string> scenarios;  // files
@@ -183,8 +188,8 @@ struct PrintText {
 
 using Command = std::variant<EstimateOptions, SimulateOptions, SearchOptions, FinetuneOptions, CompareOptions,
                              ExportOptions, ImportOptions, DiffOptions, ReportOptions, PresetsOptions,
-                             AccuracyOptions, ExecuteOptions, VerifyOptions, ValidateOptions, RunsOptions,
-                             BackendsOptions, CalibrateOptions, PrintText>;
+                             AccuracyOptions, ExecuteOptions, VerifyOptions, ValidateOptions, MeasureOptions,
+                             RunsOptions, BackendsOptions, CalibrateOptions, PrintText>;
 struct Invocation {
   CommonOptions common;
   Command command;

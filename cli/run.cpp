@@ -19,6 +19,7 @@
 #include "cli/commands/finetune.h"
 #include "cli/commands/history.h"
 #include "cli/commands/import.h"
+#include "cli/commands/measure.h"
 #include "cli/commands/presets.h"
 #include "cli/commands/report.h"
 #include "cli/commands/search.h"
@@ -34,6 +35,7 @@
 #include "cli/render/execution_text.h"
 #include "cli/render/finetune_text.h"
 #include "cli/render/history_text.h"
+#include "cli/render/measure_text.h"
 #include "cli/render/presets.h"
 #include "cli/render/search_text.h"
 #include "cli/render/simulate_json.h"
@@ -204,6 +206,11 @@ struct Runner {
                           : report.measured() == 0 ? ExitCode::DoesNotFit
                                                    : ExitCode::Ok;
     return {validation_output(options, report), code, report.speaks, report.must_end};
+  }
+  Outcome operator()(const MeasureOptions& options) const {
+    const MeasureReport report = run_measure(options);
+    if (report.question) print_notes(*report.question);
+    return {common.json ? json_text(measure_json(report)) : measure_text(report, style)};
   }
   Outcome operator()(const RunsOptions& options) const {
     const HistoryReport report = run_history(options);

@@ -59,6 +59,7 @@ void remove_options(std::vector<OptionRow>& rows, std::initializer_list<std::str
 [[nodiscard]] CommandRow backends_row();
 [[nodiscard]] CommandRow verify_row();
 [[nodiscard]] CommandRow validate_row();
+[[nodiscard]] CommandRow measure_row();
 [[nodiscard]] CommandRow runs_row();
 [[nodiscard]] CommandRow calibrate_row();
 

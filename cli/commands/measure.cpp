@@ -1,0 +1,211 @@
+#include "cli/commands/measure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "cli/write_file.h"
+#include "costmodel/spec/rank_grid.h"
+#include "costmodel/units/format_units.h"
+#include "presets/import/import_plan.h"
+
+namespace hexaplan::cli {
+
+using costmodel::Bytes;
+using costmodel::Scenario;
+using costmodel::Seconds;
+using presets::LoggedPeak;
+using presets::LoggedStep;
+using presets::RunLog;
+
+namespace {
+
+bool is_asked(const ScenarioOptions& question) {
+  return !question.model.empty() || !question.scenario.empty() || !question.from.empty();
+}
+
+/// The log's own arguments as the question, with the flags on top; nothing when it lists none, or the
+/// machines are not said.
+std::optional<presets::ScenarioRequest> request_of_log(const RunLog& log, const ScenarioOptions& options,
+                                                       std::vector<std::string>& notes) {
+  const std::string script = presets::launch_script_of(log);
+  if (script.empty()) return std::nullopt;
+  if (options.cluster.empty()) {
+    notes.emplace_back("the log lists the run's arguments: add --cluster with its GPU type for a prediction");
+    return std::nullopt;
+  }
+  presets::ImportedPlan plan = presets::import_plan({{log.file, script}}, options.cluster);
+  // What no flag of the command line says: without Transformer Engine and FlashAttention scores are stored.
+  if (presets::argument_of(log, "transformer_impl") == "local" &&
+      presets::argument_of(log, "use_flash_attn") == "False")
+    plan.request.recipe.attention = costmodel::AttentionKernel::FusedSoftmax;
+  override_request(plan.request, options, true);
+  notes.emplace_back("what ran is read from the arguments in the log");
+  return std::move(plan.request);
+}
+
+/// The question, with what it leaves open taken from the log.
+std::optional<Question> question_of(const RunLog& log, const ScenarioOptions& options,
+                                    std::vector<std::string>& notes) {
+  Question question;
+  std::optional<presets::ScenarioRequest> request;
+  if (is_asked(options)) {
+    request = read_request(options, &question.notes);
+  } else {
+    request = request_of_log(log, options, notes);
+  }
+  if (!request) return std::nullopt;
+  if (request->recipe.global_batch == 0) request->recipe.global_batch = log.global_batch.value_or(0);
+  if (request->recipe.sequence == 0) request->recipe.sequence = log.sequence.value_or(0);
+  question.request = *request;
+  presets::CalibratedScenario found = presets::calibrate(*request, resolve_request(*request, options));
+  question.scenario = std::move(found.scenario);
+  question.calibration = std::move(found.calibration);
+  question.fabric = std::move(found.fabric);
+  question.notes.insert(question.notes.end(), found.notes.begin(), found.notes.end());
+  if (!options.save_scenario.empty())
+    write_file(options.save_scenario, presets::to_text(to_json(question.request)) + "\n");
+  return question;
+}
+
+/// Sizes of a step that turn a rate into seconds; 0: nobody says.
+struct StepSize {
+  double sequences = 0, tokens = 0, gpus = 0;
+};
+
+StepSize size_of_step(const RunLog& log, const std::optional<Question>& question) {
+  const auto said = [](std::optional<std::int64_t> value) { return static_cast<double>(value.value_or(0)); };
+  StepSize size{said(log.global_batch), said(log.global_batch) * said(log.sequence), said(log.world_size)};
+  if (question) {
+    const costmodel::Recipe& recipe = question->scenario.recipe;
+    size.sequences = static_cast<double>(recipe.global_batch);
+    size.tokens = size.sequences * static_cast<double>(recipe.sequence);
+    size.gpus = static_cast<double>(question->scenario.cluster.gpus);
+  }
+  return size;
+}
+
+/// What all steps of a log can be counted in.
+StepUnit unit_of(const RunLog& log, const StepSize& size) {
+  const LoggedStep& first = log.steps.front();
+  if (first.time) return StepUnit::Step;
+  if (first.tokens_per_gpu) return size.tokens * size.gpus > 0 ? StepUnit::Step : StepUnit::TokenPerGpu;
+  return size.sequences > 0 ? StepUnit::Step : StepUnit::Sample;
+}
+
+/// Seconds per unit; 0 when the step does not say.
+double seconds_of(const LoggedStep& step, StepUnit unit, const StepSize& size) {
+  if (unit == StepUnit::TokenPerGpu) return step.tokens_per_gpu ? 1 / *step.tokens_per_gpu : 0;
+  if (unit == StepUnit::Sample) return step.samples ? 1 / *step.samples : 0;
+  if (step.time) return step.time->value();
+  if (step.tokens_per_gpu) return size.tokens / (*step.tokens_per_gpu * size.gpus);
+  return step.samples ? size.sequences / *step.samples : 0;
+}
+
+/// Steps of a batch that was still growing are another step.
+bool is_of_last_batch(const RunLog& log, const LoggedStep& step) {
+  return !step.global_batch || step.global_batch == log.steps.back().global_batch;
+}
+
+void time_steps(ImportedRun& run, const std::optional<Question>& question) {
+  const StepSize size = size_of_step(run.log, question);
+  run.unit = unit_of(run.log, size);
+  std::size_t growing = 0;
+  for (std::size_t i = 0; i < run.log.steps.size(); ++i) {
+    const LoggedStep& step = run.log.steps[i];
+    const double seconds = seconds_of(step, run.unit, size);
+    if (!(seconds > 0)) continue;
+    if (!is_of_last_batch(run.log, step)) {
+      ++growing;
+      continue;
+    }
+    run.timed.push_back(
+        {step.iteration.value_or(static_cast<std::int64_t>(i)), step.steps, Seconds{seconds}});
+    run.logged.push_back(i);
+  }
+  run.steady = validator::steady_steps(run.timed);
+  if (growing > 0)
+    run.notes.push_back(fmt::format("{} lines of smaller global batches are left out", growing));
+  if (run.log.whole_run_mean)
+    run.notes.emplace_back("the time is the mean of the whole run, its start included");
+  if (run.unit != StepUnit::Step)
+    run.notes.emplace_back("say what ran (--scenario, --from, --model …) for the time of a step");
+}
+
+/// Differences between what the log and the question say of the same run.
+void note_contradictions(ImportedRun& run, const Scenario& scenario) {
+  const struct {
+    const char* what;
+    std::optional<std::int64_t> logged;
+    std::int64_t asked;
+  } facts[] = {{"global batch", run.log.steps.back().global_batch, scenario.recipe.global_batch},
+               {"sequence", run.log.sequence, scenario.recipe.sequence},
+               {"processes", run.log.world_size, scenario.cluster.gpus}};
+  for (const auto& [what, logged, asked] : facts) {
+    if (logged && *logged != asked)
+      run.notes.push_back(fmt::format("not what was asked: the log says {} {}, the question {}", what,
+                                      costmodel::format_count(*logged), costmodel::format_count(asked)));
+  }
+}
+
+/// Stage of a rank's peak; a log that names no rank is taken for the fullest one's.
+int stage_of(const LoggedPeak& peak, const Scenario& scenario, const costmodel::Estimate& estimate) {
+  if (!peak.rank || *peak.rank >= scenario.layout.world_size()) return estimate.peak_stage;
+  const auto at = costmodel::coordinates_of(scenario.layout, *peak.rank);
+  return static_cast<int>(at[static_cast<std::size_t>(costmodel::Axis::Pipeline)]);
+}
+
+/// One peak of each kind per stage: of the rank that was fullest.
+void keep_fullest(std::vector<ComparedPeak>& peaks, const ComparedPeak& peak) {
+  if (!(peak.measured > Bytes{})) return;
+  const auto same = std::find_if(peaks.begin(), peaks.end(), [&](const ComparedPeak& other) {
+    return other.stage == peak.stage && other.reserved == peak.reserved;
+  });
+  if (same == peaks.end()) {
+    peaks.push_back(peak);
+  } else if (same->measured < peak.measured) {
+    *same = peak;
+  }
+}
+
+void compare_peaks(ImportedRun& run, const Scenario& scenario, const costmodel::Estimate& estimate) {
+  // nanotron starts its peak anew in the middle of a step (trainer.py training_step): not the step's.
+  const bool whole_step = run.log.format != presets::LogFormat::Nanotron;
+  for (const LoggedPeak& peak : run.log.peaks) {
+    const int stage = stage_of(peak, scenario, estimate);
+    const costmodel::StageMemory& predicted = estimate.stages[static_cast<std::size_t>(stage)];
+    if (whole_step) keep_fullest(run.peaks, {peak.rank, stage, false, predicted.allocated, peak.allocated});
+    keep_fullest(run.peaks, {peak.rank, stage, true, predicted.reserved, peak.reserved});
+  }
+  if (!whole_step)
+    run.notes.emplace_back("nanotron's peak of allocated memory is not that of a whole step: not compared");
+}
+
+void compare(ImportedRun& run, const MeasureReport& report) {
+  note_contradictions(run, report.question->scenario);
+  if (!report.priced()) return;
+  if (run.unit == StepUnit::Step)
+    run.step = validator::ComparedTotal{.predicted = report.estimate->time.total().value(),
+                                        .measured = run.steady.median.value(),
+                                        .interval = report.estimate->step_seconds};
+  compare_peaks(run, report.question->scenario, *report.estimate);
+}
+
+}  // namespace
+
+MeasureReport run_measure(const MeasureOptions& options) {
+  MeasureReport report;
+  for (const std::string& file : options.files) report.runs.emplace_back().log = presets::read_run_log(file);
+  ImportedRun& first = report.runs.front();
+  report.question = question_of(first.log, options.question, first.notes);
+  if (report.question)
+    report.estimate = costmodel::estimate_step(report.question->scenario, report.question->calibration);
+  for (ImportedRun& run : report.runs) {
+    time_steps(run, report.question);
+    if (report.question) compare(run, report);
+  }
+  return report;
+}
+
+}  // namespace hexaplan::cli

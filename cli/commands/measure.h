@@ -1,0 +1,54 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/commands/question.h"
+#include "cli/options.h"
+#include "costmodel/step/estimate.h"
+#include "presets/runs/run_log.h"
+#include "validator/measure/compare/validation.h"
+#include "validator/measure/runs/steady_steps.h"
+
+namespace hexaplan::cli {
+
+/// What the times of a run's steps stand for: seconds, or the inverse of a rate where nobody said how many
+/// tokens or sequences a step has.
+enum class StepUnit { Step, TokenPerGpu, Sample };
+
+/// One peak beside the ledger's.
+struct ComparedPeak {
+  std::optional<std::int64_t> rank;  // as the log says
+  int stage = 0;
+  bool reserved = false;  // else allocated
+  costmodel::Bytes predicted, measured;
+  [[nodiscard]] double error() const { return predicted / measured - 1; }
+};
+
+/// The log of one run, what is steady in it, and how it stands beside the prediction.
+struct ImportedRun {
+  presets::RunLog log;
+  StepUnit unit = StepUnit::Step;
+  std::vector<validator::TimedStep> timed;       // by log.steps, those that say a time
+  std::vector<std::size_t> logged;               // which of log.steps each is
+  validator::SteadySteps steady;                 // indices into `timed`
+  std::optional<validator::ComparedTotal> step;  // seconds
+  std::vector<ComparedPeak> peaks;
+  std::vector<std::string> notes;
+};
+
+struct MeasureReport {
+  std::optional<Question> question;  // nothing: nobody said what ran
+  std::optional<costmodel::Estimate> estimate;
+  std::vector<ImportedRun> runs;
+
+  /// A question whose layout no rule rejected.
+  [[nodiscard]] bool priced() const { return estimate && !estimate->stages.empty(); }
+};
+
+/// Reads the logs and holds them against the prediction of the question, where one is asked: by flags, a
+/// scenario or launch files, or by the arguments that Megatron-LM lists in its log, with --cluster.
+/// InputError when a file cannot be used.
+[[nodiscard]] MeasureReport run_measure(const MeasureOptions& options);
+
+}  // namespace hexaplan::cli

@@ -1,0 +1,117 @@
+#include <algorithm>
+#include <utility>
+
+#include "cli/render/measure_text.h"
+
+namespace hexaplan::cli {
+
+using presets::JsonArray;
+using presets::JsonObject;
+using presets::JsonValue;
+
+namespace {
+
+JsonValue or_null(const std::optional<std::int64_t>& value) {
+  return value ? JsonValue{*value} : JsonValue{};
+}
+JsonValue bytes_or_null(costmodel::Bytes bytes) {
+  return bytes.value() > 0 ? JsonValue{costmodel::whole(bytes)} : JsonValue{};
+}
+
+/// By StepUnit: what `seconds` are of.
+constexpr const char* kUnits[] = {"step", "token per GPU", "sequence"};
+
+JsonArray lines_json(const ImportedRun& run, const std::vector<std::size_t>& which) {
+  JsonArray lines;
+  for (const std::size_t i : which)
+    lines.push_back(JsonObject{{"line", static_cast<std::int64_t>(run.log.steps[run.logged[i]].line)},
+                               {"iteration", run.timed[i].iteration},
+                               {"seconds", run.timed[i].time.value()}});
+  return lines;
+}
+
+JsonValue steady_json(const ImportedRun& run) {
+  const auto& steady = run.steady;
+  return JsonObject{{"unit", kUnits[static_cast<std::size_t>(run.unit)]},
+                    {"seconds", steady.median.value()},
+                    {"low", steady.low.value()},
+                    {"high", steady.high.value()},
+                    {"spread", steady.spread},
+                    {"drift", steady.drift},
+                    {"lines", static_cast<std::int64_t>(run.timed.size())},
+                    {"used", static_cast<std::int64_t>(steady.used.size())},
+                    {"warm_up", lines_json(run, steady.warm_up)},
+                    {"disturbed", lines_json(run, steady.disturbed)}};
+}
+
+JsonArray peaks_json(const ImportedRun& run) {
+  JsonArray peaks;
+  for (const auto& peak : run.log.peaks)
+    peaks.push_back(JsonObject{{"rank", or_null(peak.rank)},
+                               {"allocated_bytes", bytes_or_null(peak.allocated)},
+                               {"reserved_bytes", bytes_or_null(peak.reserved)}});
+  return peaks;
+}
+
+JsonArray timers_json(const ImportedRun& run) {
+  JsonArray timers;
+  for (const auto& phase : run.log.phases) {
+    std::vector<costmodel::Seconds> times = phase.times;
+    std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2),
+                     times.end());
+    timers.push_back(JsonObject{{"name", phase.name}, {"seconds", times[times.size() / 2].value()}});
+  }
+  return timers;
+}
+
+JsonValue compared_json(const ImportedRun& run) {
+  JsonArray memory;
+  for (const ComparedPeak& peak : run.peaks)
+    memory.push_back(JsonObject{{"kind", peak.reserved ? "reserved" : "allocated"},
+                                {"rank", or_null(peak.rank)},
+                                {"stage", peak.stage},
+                                {"predicted", peak.predicted.value()},
+                                {"measured", peak.measured.value()},
+                                {"error", peak.error()}});
+  JsonValue step;
+  if (run.step)
+    step = JsonObject{{"predicted", run.step->predicted},
+                      {"measured", run.step->measured},
+                      {"error", run.step->error()},
+                      {"low", run.step->interval.low},
+                      {"high", run.step->interval.high}};
+  return JsonObject{{"step", std::move(step)}, {"memory", std::move(memory)}};
+}
+
+JsonValue run_json(const ImportedRun& run, bool compared) {
+  JsonArray notes;
+  for (const std::string& note : run.notes) notes.emplace_back(note);
+  return JsonObject{{"file", run.log.file},
+                    {"format", title_of(run.log.format)},
+                    {"time", steady_json(run)},
+                    {"peaks", peaks_json(run)},
+                    {"timers", timers_json(run)},
+                    {"said", JsonObject{{"processes", or_null(run.log.world_size)},
+                                        {"global_batch", or_null(run.log.global_batch)},
+                                        {"sequence", or_null(run.log.sequence)}}},
+                    {"compared", compared ? compared_json(run) : JsonValue{}},
+                    {"notes", std::move(notes)}};
+}
+
+}  // namespace
+
+JsonValue measure_json(const MeasureReport& report) {
+  JsonArray runs;
+  for (const ImportedRun& run : report.runs) runs.push_back(run_json(run, report.priced()));
+  JsonValue rejection;
+  if (report.estimate && !report.priced()) {
+    const auto& rejected = std::get<costmodel::Rejected>(report.estimate->verdict);
+    rejection = JsonObject{{"rule", rejected.rule}, {"reason", rejected.reason}, {"advice", rejected.advice}};
+  }
+  return JsonObject{{"schema", "hexaplan/measure/1"},
+                    {"scenario", report.question ? to_json(report.question->request) : JsonValue{}},
+                    {"rejection", std::move(rejection)},
+                    {"runs", std::move(runs)}};
+}
+
+}  // namespace hexaplan::cli
