@@ -45,19 +45,20 @@ std::optional<presets::ScenarioRequest> request_of_log(const RunLog& log, const 
   return std::move(plan.request);
 }
 
-/// The question, with what it leaves open taken from the log.
-std::optional<Question> question_of(const RunLog& log, const ScenarioOptions& options,
+/// The question of the flags, else of a log, with what it leaves open taken from the log. `log` may be null.
+std::optional<Question> question_of(const RunLog* log, const ScenarioOptions& options,
                                     std::vector<std::string>& notes) {
   Question question;
   std::optional<presets::ScenarioRequest> request;
   if (is_asked(options)) {
     request = read_request(options, &question.notes);
-  } else {
-    request = request_of_log(log, options, notes);
+  } else if (log != nullptr) {
+    request = request_of_log(*log, options, notes);
   }
   if (!request) return std::nullopt;
-  if (request->recipe.global_batch == 0) request->recipe.global_batch = log.global_batch.value_or(0);
-  if (request->recipe.sequence == 0) request->recipe.sequence = log.sequence.value_or(0);
+  if (log != nullptr && request->recipe.global_batch == 0)
+    request->recipe.global_batch = log->global_batch.value_or(0);
+  if (log != nullptr && request->recipe.sequence == 0) request->recipe.sequence = log->sequence.value_or(0);
   question.request = *request;
   presets::CalibratedScenario found = presets::calibrate(*request, resolve_request(*request, options));
   question.scenario = std::move(found.scenario);
@@ -192,18 +193,112 @@ void compare(ImportedRun& run, const MeasureReport& report) {
   compare_peaks(run, report.question->scenario, *report.estimate);
 }
 
+/// Which of the prediction's kinds of work a kernel belongs to.
+std::optional<validator::WorkKind> work_of(presets::KernelKind kind) {
+  switch (kind) {
+    case presets::KernelKind::Gemm:
+      return validator::WorkKind::Gemm;
+    case presets::KernelKind::Attention:
+      return validator::WorkKind::Attention;
+    case presets::KernelKind::Collective:
+      return validator::WorkKind::Message;
+    case presets::KernelKind::Copy:
+      return validator::WorkKind::Copy;
+    default:
+      return validator::WorkKind::MemoryBound;
+  }
+}
+
+/// Shapes beyond these are not looked for in the prediction: no model has so many.
+constexpr std::size_t kMostShapes = 1000;
+
+validator::MeasuredWork work_of(const presets::TraceProfile& profile) {
+  validator::MeasuredWork work;
+  for (std::size_t i = 0; i < presets::kKernelKinds; ++i) {
+    const auto kind = work_of(static_cast<presets::KernelKind>(i));
+    if (kind) work.seconds[static_cast<std::size_t>(*kind)] += profile.kinds[i].seconds;
+  }
+  for (const presets::GemmShare& share : profile.gemms) {
+    if (work.gemms.size() < kMostShapes)
+      work.gemms.push_back(
+          {share.gemm.m, share.gemm.n, share.gemm.k, share.gemm.batch, share.count, share.seconds});
+  }
+  for (const presets::MessageShare& share : profile.messages) {
+    const auto kind = presets::collective_of(share.message);
+    if (!kind || share.message.bytes <= 0 || work.messages.size() >= kMostShapes) continue;
+    const std::int64_t ranks = *kind == costmodel::CollectiveKind::SendRecv ? 2 : share.message.ranks;
+    work.messages.push_back({*kind, ranks, share.message.bytes, share.count, share.seconds});
+  }
+  return work;
+}
+
+ImportedTrace import_trace(const std::string& file) {
+  ImportedTrace imported{.trace = presets::read_kineto_trace(file)};
+  imported.profile = presets::profile_of(imported.trace);
+  imported.trace.kernels = {};
+  std::vector<validator::TimedStep> steps;
+  for (const presets::TraceStep& step : imported.trace.steps) {
+    if (step.duration > 0) steps.push_back({step.iteration, 1, Seconds{step.duration * 1e-6}});
+  }
+  if (!steps.empty()) imported.steady = validator::steady_steps(steps);
+  if (imported.trace.cut_off)
+    imported.notes.emplace_back("the file ends in the middle: what is whole is read");
+  if (!imported.trace.on_device)
+    imported.notes.emplace_back("no device in it: operators of the CPU, each less those that it calls");
+  if (steps.empty())
+    imported.notes.emplace_back(
+        "no ProfilerStep in it: the whole trace counts as one step (call prof.step() after each)");
+  const presets::KindShare& gemms = imported.profile.kinds[0];
+  if (gemms.count > 0 && imported.profile.known_gemms < 0.5 * gemms.seconds)
+    imported.notes.push_back(fmt::format(
+        "shapes are recorded for {} of the time of products (record_shapes=True; compiled and "
+        "Transformer Engine's kernels have none)",
+        costmodel::format_percent(gemms.seconds > 0 ? imported.profile.known_gemms / gemms.seconds : 0)));
+  return imported;
+}
+
+void compare(ImportedTrace& imported, const MeasureReport& report) {
+  const Scenario& scenario = report.question->scenario;
+  if (imported.trace.world_size && *imported.trace.world_size != scenario.cluster.gpus)
+    imported.notes.push_back(fmt::format("not what was asked: the trace says {} processes, the question {}",
+                                         *imported.trace.world_size, scenario.cluster.gpus));
+  if (!report.priced()) return;
+  const LoggedPeak whose{.rank = imported.trace.rank.value_or(0), .allocated = {}, .reserved = {}};
+  imported.stage = stage_of(whose, scenario, *report.estimate);
+  if (imported.steady)
+    imported.step = validator::ComparedTotal{.predicted = report.estimate->time.total().value(),
+                                             .measured = imported.steady->median.value(),
+                                             .interval = report.estimate->step_seconds};
+  if (imported.steady && imported.trace.on_device)
+    imported.work = validator::compare_work(scenario, report.question->calibration, imported.stage,
+                                            work_of(imported.profile));
+}
+
+void import_file(const std::string& file, MeasureReport& report) {
+  if (presets::is_kineto_trace(file)) {
+    report.traces.push_back(import_trace(file));
+  } else {
+    report.runs.emplace_back().log = presets::read_run_log(file);
+  }
+}
+
 }  // namespace
 
 MeasureReport run_measure(const MeasureOptions& options) {
   MeasureReport report;
-  for (const std::string& file : options.files) report.runs.emplace_back().log = presets::read_run_log(file);
-  ImportedRun& first = report.runs.front();
-  report.question = question_of(first.log, options.question, first.notes);
+  for (const std::string& file : options.files) import_file(file, report);
+  ImportedRun* first = report.runs.empty() ? nullptr : &report.runs.front();
+  std::vector<std::string> notes;
+  report.question = question_of(first == nullptr ? nullptr : &first->log, options.question, notes);
+  if (first != nullptr) first->notes = std::move(notes);
   if (report.question)
     report.estimate = costmodel::estimate_step(report.question->scenario, report.question->calibration);
   for (ImportedRun& run : report.runs) {
     time_steps(run, report.question);
     if (report.question) compare(run, report);
+  }
+  for (ImportedTrace& trace : report.traces) {
+    if (report.question) compare(trace, report);
   }
   return report;
 }

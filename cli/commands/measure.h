@@ -6,8 +6,11 @@
 #include "cli/commands/question.h"
 #include "cli/options.h"
 #include "costmodel/step/estimate.h"
+#include "presets/runs/kineto_trace.h"
 #include "presets/runs/run_log.h"
+#include "presets/runs/trace_profile.h"
 #include "validator/measure/compare/validation.h"
+#include "validator/measure/runs/compare_work.h"
 #include "validator/measure/runs/steady_steps.h"
 
 namespace hexaplan::cli {
@@ -37,17 +40,29 @@ struct ImportedRun {
   std::vector<std::string> notes;
 };
 
+/// The trace of one rank: where its steps go, and how its kernels stand beside the prediction's operations.
+struct ImportedTrace {
+  presets::KinetoTrace trace;  // without its kernels
+  presets::TraceProfile profile;
+  std::optional<validator::SteadySteps> steady;  // of its steps
+  std::optional<validator::ComparedTotal> step;  // seconds
+  int stage = 0;
+  std::optional<validator::ComparedWork> work;
+  std::vector<std::string> notes;
+};
+
 struct MeasureReport {
   std::optional<Question> question;  // nothing: nobody said what ran
   std::optional<costmodel::Estimate> estimate;
   std::vector<ImportedRun> runs;
+  std::vector<ImportedTrace> traces;
 
   /// A question whose layout no rule rejected.
   [[nodiscard]] bool priced() const { return estimate && !estimate->stages.empty(); }
 };
 
-/// Reads the logs and holds them against the prediction of the question, where one is asked: by flags, a
-/// scenario or launch files, or by the arguments that Megatron-LM lists in its log, with --cluster.
+/// Reads logs and traces and holds them against the prediction of the question, where one is asked: by flags,
+/// a scenario or launch files, or by the arguments that Megatron-LM lists in its log, with --cluster.
 /// InputError when a file cannot be used.
 [[nodiscard]] MeasureReport run_measure(const MeasureOptions& options);
 

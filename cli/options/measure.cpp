@@ -27,11 +27,13 @@ Command checked_measure(const MeasureWords& words) {
 
 CommandRow measure_row() {
   const auto words = std::make_shared<MeasureWords>();
-  CommandRow row{.name = "measure", .help = "Runs of one's own beside their prediction: logs of frameworks"};
+  CommandRow row{.name = "measure",
+                 .help = "Runs of one's own beside their prediction: logs of frameworks, traces"};
   row.options.push_back({"action", "ACTION", "import", &words->action, {"import"}});
   row.options.push_back(
       {"files", "FILE ...",
-       "Logs of Megatron-LM, NeMo, torchtitan, DeepSpeed, nanotron or Hugging Face's Trainer",
+       "Logs of Megatron-LM, NeMo, torchtitan, DeepSpeed, nanotron or Hugging Face's Trainer; traces of "
+       "PyTorch's profiler, one per rank",
        &words->options.files});
   append_scenario_options(row.options, words->options.question);
   row.finish = [words] { return checked_measure(*words); };

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "cli/render/measure_text.h"
+#include "cli/render/trace_text.h"
 
 namespace hexaplan::cli {
 
@@ -111,7 +112,8 @@ JsonValue measure_json(const MeasureReport& report) {
   return JsonObject{{"schema", "hexaplan/measure/1"},
                     {"scenario", report.question ? to_json(report.question->request) : JsonValue{}},
                     {"rejection", std::move(rejection)},
-                    {"runs", std::move(runs)}};
+                    {"runs", std::move(runs)},
+                    {"traces", traces_json(report.traces)}};
 }
 
 }  // namespace hexaplan::cli

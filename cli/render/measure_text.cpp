@@ -7,6 +7,7 @@
 
 #include "cli/render/heading.h"
 #include "cli/render/numbers.h"
+#include "cli/render/trace_text.h"
 #include "costmodel/parameters/parameter_tensors.h"
 
 namespace hexaplan::cli {
@@ -173,7 +174,8 @@ std::string measure_text(const MeasureReport& report, const TextStyle& style) {
             phase_lines(run) + compared_lines(run, style);
     for (const std::string& note : run.notes) text += fmt::format("  {}\n", style.dim(note));
   }
-  return text;
+  if (!report.runs.empty() && !report.traces.empty()) text += "\n";
+  return text + traces_text(report.traces, style);
 }
 
 }  // namespace hexaplan::cli

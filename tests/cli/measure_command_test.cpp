@@ -70,6 +70,22 @@ TEST(measure_command, a_layout_that_no_rule_allows_is_said_and_the_log_still_rea
   EXPECT_THAT(run.out, HasSubstr("a step takes: 5.39 s"));
 }
 
+TEST(measure_command, says_where_the_steps_of_a_trace_go) {
+  const std::string trace = HEXAPLAN_SOURCE_DIR "/tests/presets/runs/traces/a100_ddp_rank0.json.gz";
+  const Finished run = run_hexaplan("measure import " + trace);
+  if (run.err.find("without zlib") != std::string::npos) GTEST_SKIP();
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("rank 0 of 2, NVIDIA A100-PG509-200"));
+  EXPECT_THAT(run.out, HasSubstr("the device runs 23.6 % of it, 76.4 % nothing; messages alone 5.9 %"));
+  EXPECT_THAT(run.out, HasSubstr("allreduce default_pg"));
+  const Finished asked =
+      run_hexaplan("measure import " + trace +
+                   " --model gpt2 --cluster 2xA100 --seq 512 --global-batch 2 --framework ddp");
+  EXPECT_THAT(asked.out, HasSubstr("where the step loses time"));
+  const presets::JsonValue answer = json_of("measure import --json " + trace + " " + trace);
+  EXPECT_EQ(at(answer, "traces").get_if<presets::JsonArray>()->size(), 2U);
+}
+
 TEST(measure_command, needs_a_file_that_it_knows) {
   EXPECT_EQ(run_hexaplan("measure").exit_code, 2);
   EXPECT_EQ(run_hexaplan("measure import").exit_code, 2);

@@ -1,0 +1,490 @@
+#include "presets/runs/kineto_trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "costmodel/units/parse_number.h"
+#include "presets/json/input_error.h"
+#include "presets/runs/byte_stream.h"
+
+namespace hexaplan::presets {
+namespace {
+
+using Number = nlohmann::json::number_float_t;
+
+constexpr std::size_t kLongestName = 4096;
+constexpr std::size_t kMostDims = 64;
+/// A token of JSON longer than this is no trace: nothing in one is, and the parser holds it whole.
+constexpr std::uint64_t kLongestToken = 64'000'000;
+
+/// What of an event anybody asks for.
+struct TraceEvent {
+  std::string name, category, phase;
+  std::string collective, group, type;  // of args: a message
+  std::string input_type;               // of the first input
+  double start = -1, duration = -1;
+  std::int64_t external = -1, correlation = -1, thread = 0;
+  double in_elements = 0, out_elements = 0, ranks = 0;
+  std::vector<std::vector<std::int64_t>> dims;  // "Input Dims"
+};
+
+double bytes_of_type(std::string_view type) {
+  constexpr std::pair<std::string_view, double> kTypes[] = {
+      {"BFloat16", 2}, {"Half", 2}, {"Float8_e4m3fn", 1}, {"Float8_e5m2", 1}, {"Float", 4}, {"Double", 8},
+      {"Int", 4},      {"Long", 8}, {"Char", 1},          {"Byte", 1},        {"Bool", 1},  {"Short", 2}};
+  const auto found =
+      std::find_if(std::begin(kTypes), std::end(kTypes), [&](const auto& row) { return row.first == type; });
+  return found == std::end(kTypes) ? 0 : found->second;
+}
+
+/// Kind of a collective from its kernel: "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(…)" → "AllReduce".
+std::string message_of_kernel(std::string_view name) {
+  constexpr std::string_view kKinds[] = {"AllReduce", "AllGather", "ReduceScatter", "SendRecv",
+                                         "AllToAll",  "Broadcast", "Reduce"};
+  const auto found = std::find_if(std::begin(kKinds), std::end(kKinds), [&](std::string_view kind) {
+    return name.find(kind) != std::string_view::npos;
+  });
+  return found == std::end(kKinds) ? "collective" : std::string{*found};
+}
+
+std::int64_t product(const std::vector<std::int64_t>& dims, std::size_t first, std::size_t last) {
+  std::int64_t all = 1;
+  for (std::size_t i = first; i < last; ++i) {
+    if (dims[i] < 1 || dims[i] > 1'000'000'000 || all > 1'000'000'000'000) return 0;
+    all *= dims[i];
+  }
+  return all;
+}
+
+/// A[…, m, k] · B[…, k, n]; nothing where the dimensions are no product.
+std::optional<TraceGemm> product_of(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {
+  if (a.size() < 2 || b.size() != a.size() || a.back() != b[b.size() - 2]) return std::nullopt;
+  TraceGemm gemm{
+      .m = a[a.size() - 2], .n = b.back(), .k = a.back(), .batch = product(a, 0, a.size() - 2), .type = {}};
+  const bool sane = gemm.batch > 0 && product({gemm.m, gemm.n, gemm.k}, 0, 3) > 0;
+  return sane ? std::optional{gemm} : std::nullopt;
+}
+
+/// Operators of products, and which of their inputs are A and B.
+struct GemmOperator {
+  std::string_view name;
+  std::size_t a;
+};
+constexpr GemmOperator kGemmOperators[] = {
+    {"aten::mm", 0}, {"aten::bmm", 0}, {"aten::addmm", 1}, {"aten::baddbmm", 1}, {"aten::_scaled_mm", 0}};
+
+std::optional<TraceGemm> gemm_of(const TraceEvent& event) {
+  const auto found = std::find_if(std::begin(kGemmOperators), std::end(kGemmOperators),
+                                  [&](const GemmOperator& row) { return row.name == event.name; });
+  if (found == std::end(kGemmOperators) || event.dims.size() < found->a + 2) return std::nullopt;
+  auto gemm = product_of(event.dims[found->a], event.dims[found->a + 1]);
+  if (gemm) gemm->type = event.input_type;
+  return gemm;
+}
+
+/// An operator of the CPU, kept until it is known whether there is a device.
+struct CpuOperator {
+  double start, duration;
+  std::int64_t thread, external;
+  KernelKind kind;
+};
+
+/// Where a kernel was launched from.
+struct Launch {
+  std::int64_t correlation, thread;
+  double start;
+};
+/// An operator of a product: what lies between its start and its end on its thread, it launched.
+struct GemmSpan {
+  std::int64_t thread;
+  double start, end;
+  std::int64_t external;
+};
+
+/// Puts events where they belong.
+class TraceBuilder {
+ public:
+  explicit TraceBuilder(KinetoTrace& trace) : trace_{trace} {}
+
+  void add(const TraceEvent& event) {
+    ++trace_.events;
+    if (event.phase != "X" || !(event.start >= 0) || !(event.duration >= 0) || !(event.start < 1e18) ||
+        !(event.duration < 1e15))
+      return;
+    if (!base_) base_ = event.start;
+    const std::string_view category = event.category;
+    if (category == "kernel" || category == "Kernel" || category == "gpu_memcpy" || category == "Memcpy" ||
+        category == "gpu_memset" || category == "Memset") {
+      add_kernel(event);
+    } else if (event.name.starts_with("ProfilerStep#")) {
+      add_step(event);
+    } else if (category == "cuda_runtime" || category == "cuda_driver" || category == "Runtime") {
+      if (event.correlation >= 0 && launches_.size() < kMostTraceKernels)
+        launches_.push_back({event.correlation, event.thread, since_base(event.start)});
+    } else if (category == "cpu_op" || category == "Operator" || category == "operator") {
+      add_operator(event);
+    }
+  }
+
+  void finish() {
+    if (trace_.kernels.empty()) {
+      take_operators();
+    } else {
+      find_operators();
+    }
+    const auto earlier = [](const auto& a, const auto& b) { return a.start < b.start; };
+    std::stable_sort(trace_.kernels.begin(), trace_.kernels.end(), earlier);
+    std::stable_sort(trace_.steps.begin(), trace_.steps.end(), earlier);
+    const auto same = [](const TraceStep& a, const TraceStep& b) { return a.iteration == b.iteration; };
+    trace_.steps.erase(std::unique(trace_.steps.begin(), trace_.steps.end(), same), trace_.steps.end());
+  }
+
+ private:
+  double since_base(double time) const { return time - *base_; }
+
+  void add_kernel(const TraceEvent& event) {
+    if (trace_.kernels.size() >= kMostTraceKernels)
+      throw InputError({.file = trace_.file,
+                        .value = fmt::format("more than {} kernels", kMostTraceKernels),
+                        .expected = "a trace of a few steps",
+                        .hint = "profile fewer steps"});
+    TraceKernel kernel{
+        .start = since_base(event.start),
+        .duration = event.duration,
+        .kind = event.category.ends_with("ernel") ? kind_of_kernel(event.name) : KernelKind::Copy,
+        .operation = event.external};
+    if (kernel.kind == KernelKind::Gemm) correlations_.emplace_back(trace_.kernels.size(), event.correlation);
+    if (kernel.kind == KernelKind::Collective) kernel.message = message_index(event);
+    trace_.kernels.push_back(kernel);
+  }
+
+  std::int32_t message_index(const TraceEvent& event) {
+    TraceMessage message{
+        .kind = event.collective.empty() ? message_of_kernel(event.name) : event.collective,
+        .group = event.group,
+        .ranks = static_cast<std::int64_t>(std::clamp(event.ranks, 0.0, 1e9)),
+        .bytes = std::max(event.in_elements, event.out_elements) * bytes_of_type(event.type)};
+    const auto [found, added] = message_indices_.try_emplace(std::move(message), trace_.messages.size());
+    if (added) trace_.messages.push_back(found->first);
+    return static_cast<std::int32_t>(found->second);
+  }
+
+  void add_step(const TraceEvent& event) {
+    constexpr std::size_t kMostSteps = 100'000;
+    const auto number = costmodel::parse_number<std::int64_t>(std::string_view{event.name}.substr(13));
+    if (!number || trace_.steps.size() >= kMostSteps) return;
+    trace_.steps.push_back({*number, since_base(event.start), event.duration});
+  }
+
+  void add_operator(const TraceEvent& event) {
+    if (event.external >= 0) {
+      if (auto gemm = gemm_of(event)) {
+        trace_.gemms.insert_or_assign(event.external, std::move(*gemm));
+        const double start = since_base(event.start);
+        spans_.push_back({event.thread, start, start + event.duration, event.external});
+      }
+    }
+    if (!trace_.kernels.empty() || operators_.size() >= kMostTraceKernels) return;
+    operators_.push_back({since_base(event.start), event.duration, event.thread, event.external,
+                          kind_of_operator(event.name)});
+  }
+
+  /// Before 2024 a kernel's external id was its correlation: then the launch tells, by its thread and time,
+  /// which operator it is of.
+  void find_operators() {
+    std::sort(spans_.begin(), spans_.end(), [](const GemmSpan& a, const GemmSpan& b) {
+      return std::tie(a.thread, a.start) < std::tie(b.thread, b.start);
+    });
+    std::sort(launches_.begin(), launches_.end(),
+              [](const Launch& a, const Launch& b) { return a.correlation < b.correlation; });
+    for (const auto& [index, correlation] : correlations_) {
+      std::int64_t& operation = trace_.kernels[index].operation;
+      if (!trace_.gemms.contains(operation)) operation = operator_of(correlation).value_or(-1);
+    }
+  }
+  [[nodiscard]] std::optional<std::int64_t> operator_of(std::int64_t correlation) const {
+    const auto launch =
+        std::lower_bound(launches_.begin(), launches_.end(), correlation,
+                         [](const Launch& a, std::int64_t value) { return a.correlation < value; });
+    if (launch == launches_.end() || launch->correlation != correlation) return std::nullopt;
+    const auto behind =
+        std::upper_bound(spans_.begin(), spans_.end(), *launch, [](const Launch& a, const GemmSpan& b) {
+          return std::tie(a.thread, a.start) < std::tie(b.thread, b.start);
+        });
+    if (behind == spans_.begin()) return std::nullopt;
+    const GemmSpan& span = *std::prev(behind);
+    const bool inside = span.thread == launch->thread && launch->start <= span.end;
+    return inside ? std::optional{span.external} : std::nullopt;
+  }
+
+  /// Without a device the operators are the work: each less those that it calls.
+  void take_operators() {
+    trace_.on_device = false;
+    std::stable_sort(operators_.begin(), operators_.end(), [](const CpuOperator& a, const CpuOperator& b) {
+      return std::tie(a.thread, a.start, b.duration) < std::tie(b.thread, b.start, a.duration);
+    });
+    std::vector<std::size_t> open;  // kernels that the next operator may lie in
+    std::int64_t thread = 0;
+    for (const CpuOperator& op : operators_) {
+      if (thread != op.thread) open.clear();
+      thread = op.thread;
+      while (!open.empty() && ends_[open.back()] <= op.start) open.pop_back();
+      if (!open.empty()) {
+        double& own = trace_.kernels[open.back()].duration;
+        own = std::max(0.0, own - op.duration);
+      }
+      open.push_back(trace_.kernels.size());
+      trace_.kernels.push_back({op.start, op.duration, op.kind, -1, op.external});
+      ends_.push_back(op.start + op.duration);
+    }
+  }
+
+  KinetoTrace& trace_;
+  std::optional<double> base_;
+  std::map<TraceMessage, std::size_t> message_indices_;
+  std::vector<CpuOperator> operators_;
+  std::vector<Launch> launches_;
+  std::vector<GemmSpan> spans_;
+  std::vector<std::pair<std::size_t, std::int64_t>> correlations_;  // of kernels of products
+  std::vector<double> ends_;
+};
+
+/// nlohmann-json's events to ours. `path_` holds the keys that lead to where the parser is; an array adds
+/// none.
+class TraceHandler : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit TraceHandler(KinetoTrace& trace) : trace_{trace}, builder_{trace} {}
+  void finish() { builder_.finish(); }
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t value) override { return number(static_cast<double>(value), value); }
+  bool number_unsigned(number_unsigned_t value) override {
+    constexpr number_unsigned_t kMost = 1ULL << 62;
+    return number(static_cast<double>(value), static_cast<std::int64_t>(std::min(value, kMost)));
+  }
+  bool number_float(Number value, const string_t&) override {
+    const bool whole = std::isfinite(value) && std::abs(value) < 9e18;
+    return number(value, whole ? static_cast<std::int64_t>(value) : -1);
+  }
+  bool string(string_t& value) override {
+    if (is_in_event()) {
+      event_text(value);
+    } else if (in_event_ && depth_ == event_depth_ + 1) {
+      argument_text(value);
+    } else if (in_event_ && depth_ == event_depth_ + 2 && (key_ == "Input type" || key_ == "Input Type")) {
+      if (event_.input_type.empty()) event_.input_type = value.substr(0, kLongestName);
+    } else if (!in_event_ && section_ == "deviceProperties" && key_ == "name" && trace_.device.empty()) {
+      trace_.device = value.substr(0, kLongestName);
+    }
+    return true;
+  }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override {
+    ++depth_;
+    if (depth_ <= 3 && !in_event_ && in_events_array_) {
+      in_event_ = true;
+      event_depth_ = depth_;
+      event_ = {};
+    }
+    return true;
+  }
+  bool end_object() override {
+    if (in_event_ && depth_ == event_depth_) {
+      builder_.add(event_);
+      in_event_ = false;
+      if (trace_.events > kMostTraceEvents) return false;
+    }
+    --depth_;
+    return true;
+  }
+  bool start_array(std::size_t) override {
+    if (depth_ == 0 || (depth_ == 1 && section_ == "traceEvents")) in_events_array_ = true;
+    ++depth_;
+    if (in_event_ && is_dims() && depth_ == event_depth_ + 3 && event_.dims.size() < kMostDims)
+      event_.dims.emplace_back();
+    return true;
+  }
+  bool end_array() override {
+    --depth_;
+    if (depth_ <= 1) in_events_array_ = false;
+    return true;
+  }
+  bool key(string_t& value) override {
+    if (depth_ == 1) section_ = value.substr(0, kLongestName);
+    key_ = value.substr(0, kLongestName);
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
+    trace_.cut_off = true;
+    return false;
+  }
+
+ private:
+  [[nodiscard]] bool is_in_event() const { return in_event_ && depth_ == event_depth_; }
+  [[nodiscard]] bool is_dims() const { return key_ == "Input Dims" || key_ == "Input dims"; }
+
+  bool number(double value, std::int64_t whole) {
+    if (is_in_event()) {
+      if (key_ == "ts") event_.start = value;
+      if (key_ == "dur") event_.duration = value;
+      if (key_ == "tid") event_.thread = whole;
+    } else if (in_event_ && is_dims()) {
+      if (!event_.dims.empty() && event_.dims.back().size() < kMostDims) event_.dims.back().push_back(whole);
+    } else if (in_event_ && depth_ == event_depth_ + 1) {
+      argument_number(value, whole);
+    } else if (!in_event_ && section_ == "distributedInfo" && depth_ == 2) {
+      if (key_ == "rank") trace_.rank = whole;
+      if (key_ == "world_size") trace_.world_size = whole;
+    }
+    return true;
+  }
+  void argument_number(double value, std::int64_t whole) {
+    if (key_ == "External id" || key_ == "external id") event_.external = whole;
+    if (key_ == "correlation") event_.correlation = whole;
+    if (key_ == "In msg nelems" && value >= 0) event_.in_elements = value;
+    if (key_ == "Out msg nelems" && value >= 0) event_.out_elements = value;
+    if (key_ == "Group size" && value >= 0) event_.ranks = value;
+  }
+  void event_text(const std::string& value) {
+    if (key_ == "name") event_.name = value.substr(0, kLongestName);
+    if (key_ == "cat") event_.category = value.substr(0, kLongestName);
+    if (key_ == "ph") event_.phase = value.substr(0, 8);
+    // Some versions write times as strings.
+    const auto time = [&](double& target) {
+      if (const auto read = costmodel::parse_number<double>(value)) target = *read;
+    };
+    if (key_ == "ts") time(event_.start);
+    if (key_ == "dur") time(event_.duration);
+  }
+  void argument_text(const std::string& value) {
+    if (key_ == "Collective name") event_.collective = value.substr(0, 80);
+    if (key_ == "Process Group Description" || (key_ == "Process Group Name" && event_.group.empty()))
+      event_.group = value.substr(0, 80);
+    if (key_ == "dtype") event_.type = value.substr(0, 80);
+  }
+
+  KinetoTrace& trace_;
+  TraceBuilder builder_;
+  TraceEvent event_;
+  std::string section_, key_;
+  int depth_ = 0, event_depth_ = 0;
+  bool in_event_ = false, in_events_array_ = false;
+};
+
+bool is_letter(int byte) {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+}
+
+/// The bytes of a stream as JSON: Kineto writes "inf" and "nan" of rates over no time, which JSON does not
+/// know; they become 0. A token that never ends, ends the file.
+class JsonBytes {
+ public:
+  explicit JsonBytes(ByteStream& stream) : stream_{stream} {}
+
+  int next() {
+    const int byte = take();
+    in_token_ = byte == ',' || byte == '"' ? 0 : in_token_ + 1;
+    if (in_token_ > kLongestToken) return -1;
+    if (in_string_) {
+      in_string_ = byte != '"' || escaped_;
+      escaped_ = byte == '\\' && !escaped_;
+      return byte;
+    }
+    in_string_ = byte == '"';
+    if (byte == 'i' || byte == 'I' || byte == 'N') return skip_word();
+    if (byte != 'n') return byte;
+    waiting_ = stream_.next();
+    return waiting_ == 'a' ? skip_word() : byte;
+  }
+
+ private:
+  int take() {
+    const int byte = waiting_ == kNone ? stream_.next() : waiting_;
+    waiting_ = kNone;
+    return byte;
+  }
+  int skip_word() {
+    int byte = take();
+    while (is_letter(byte)) byte = stream_.next();
+    waiting_ = byte;
+    return '0';
+  }
+
+  static constexpr int kNone = -2;
+  ByteStream& stream_;
+  int waiting_ = kNone;
+  std::uint64_t in_token_ = 0;
+  bool in_string_ = false, escaped_ = false;
+};
+
+/// What nlohmann-json iterates over.
+class ByteIterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  ByteIterator() = default;
+  explicit ByteIterator(JsonBytes& bytes) : bytes_{&bytes} { ++*this; }
+  reference operator*() const { return byte_; }
+  ByteIterator& operator++() {
+    const int next = bytes_->next();
+    if (next < 0) bytes_ = nullptr;
+    byte_ = static_cast<char>(next);
+    return *this;
+  }
+  ByteIterator operator++(int) {
+    ByteIterator before = *this;
+    ++*this;
+    return before;
+  }
+  friend bool operator==(const ByteIterator& a, const ByteIterator& b) { return a.bytes_ == b.bytes_; }
+  friend bool operator!=(const ByteIterator& a, const ByteIterator& b) { return !(a == b); }
+
+ private:
+  JsonBytes* bytes_ = nullptr;
+  char byte_ = 0;
+};
+
+}  // namespace
+
+KinetoTrace read_kineto_trace(const std::filesystem::path& path) {
+  KinetoTrace trace;
+  trace.file = path.string();
+  ByteStream stream{path};
+  TraceHandler handler{trace};
+  JsonBytes bytes{stream};
+  nlohmann::json::sax_parse(ByteIterator{bytes}, ByteIterator{}, &handler,
+                            nlohmann::json::input_format_t::json, false);
+  handler.finish();
+  trace.cut_off = trace.cut_off || stream.is_cut_off();
+  if (trace.events == 0 || trace.kernels.empty())
+    throw InputError(
+        {.file = trace.file,
+         .value = trace.events == 0 ? "no event"
+                                    : fmt::format("{} events, none of which ran anything", trace.events),
+         .expected = "a trace that torch.profiler wrote (export_chrome_trace), plain or gzip'ed"});
+  return trace;
+}
+
+bool is_kineto_trace(const std::filesystem::path& path) {
+  constexpr std::size_t kLooked = 64'000;
+  ByteStream stream{path};
+  std::string start;
+  for (int byte = stream.next(); byte >= 0 && start.size() < kLooked; byte = stream.next())
+    start += static_cast<char>(byte);
+  const std::size_t first = start.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos || (start[first] != '{' && start[first] != '[')) return false;
+  return start.find("\"traceEvents\"") != std::string::npos || start.find("\"ph\"") != std::string::npos ||
+         start.find("\"schemaVersion\"") != std::string::npos;
+}
+
+}  // namespace hexaplan::presets

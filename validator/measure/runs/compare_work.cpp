@@ -1,0 +1,194 @@
+#include "validator/measure/runs/compare_work.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "costmodel/step/largest.h"
+#include "costmodel/units/format_units.h"
+
+namespace hexaplan::validator {
+namespace {
+
+using costmodel::CollectiveKind;
+using costmodel::OpKind;
+using costmodel::PricedOperation;
+
+constexpr std::array<std::string_view, kWorkKinds> kWorkNames = {"products", "attention", "memory-bound",
+                                                                 "messages", "copies"};
+constexpr double kSizeTolerance = 0.01;
+constexpr std::size_t kNamesShown = 4;
+
+std::optional<WorkKind> kind_of(OpKind kind) {
+  switch (kind) {
+    case OpKind::Gemm:
+    case OpKind::GroupedGemm:
+      return WorkKind::Gemm;
+    case OpKind::Attention:
+      return WorkKind::Attention;
+    case OpKind::MemoryBound:
+      return WorkKind::MemoryBound;
+    case OpKind::Collective:
+      return WorkKind::Message;
+    case OpKind::Copy:
+      return WorkKind::Copy;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::string_view word_of(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::AllReduce:
+      return "all_reduce";
+    case CollectiveKind::AllGather:
+      return "all_gather";
+    case CollectiveKind::ReduceScatter:
+      return "reduce_scatter";
+    case CollectiveKind::AllToAll:
+      return "all_to_all";
+    case CollectiveKind::SendRecv:
+      return "send_recv";
+    default:
+      return "broadcast";
+  }
+}
+
+/// Dimensions in order, then the batch.
+using GemmKey = std::array<std::int64_t, 4>;
+GemmKey key_of(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch) {
+  GemmKey key{m, n, k, batch};
+  std::sort(key.begin(), key.begin() + 3);
+  return key;
+}
+
+/// One side or both of what is compared.
+struct Pair {
+  ComparedOperation operation;
+  std::vector<std::string_view> names;
+};
+
+void add_name(std::vector<std::string_view>& names, std::string_view name) {
+  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+}
+
+std::string joined(const std::vector<std::string_view>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kNamesShown); ++i)
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", names[i]);
+  return names.size() > kNamesShown ? text + ", …" : text;
+}
+
+void finish(std::vector<ComparedOperation>& operations, Pair pair) {
+  pair.operation.name = joined(pair.names);
+  operations.push_back(std::move(pair.operation));
+}
+
+Pair& gemm_pair(std::map<GemmKey, Pair>& pairs, const GemmKey& key) {
+  Pair& pair = pairs[key];
+  pair.operation.kind = WorkKind::Gemm;
+  pair.operation.flops = 2.0 * static_cast<double>(key[0]) * static_cast<double>(key[1]) *
+                         static_cast<double>(key[2]) * static_cast<double>(key[3]);
+  pair.operation.shape = key[3] == 1 ? fmt::format("{} x {} x {}", key[0], key[1], key[2])
+                                     : fmt::format("{} of {} x {} x {}", key[3], key[0], key[1], key[2]);
+  return pair;
+}
+
+void compare_gemms(const std::vector<PricedOperation>& predicted, const MeasuredWork& measured,
+                   std::vector<ComparedOperation>& operations) {
+  std::map<GemmKey, Pair> pairs;
+  for (const PricedOperation& priced : predicted) {
+    if (kind_of(priced.operation.kind) != WorkKind::Gemm) continue;
+    const costmodel::GemmShape& shape = priced.operation.gemm;
+    Pair& pair = gemm_pair(pairs, key_of(shape.m, shape.n, shape.k, shape.batch));
+    pair.operation.predicted += priced.per_step.value();
+    pair.operation.predicted_runs += priced.runs;
+    add_name(pair.names, priced.operation.name);
+  }
+  for (const MeasuredGemm& gemm : measured.gemms) {
+    Pair& pair = gemm_pair(pairs, key_of(gemm.m, gemm.n, gemm.k, gemm.batch));
+    pair.operation.measured += gemm.seconds;
+    pair.operation.measured_runs += gemm.runs;
+  }
+  for (auto& [key, pair] : pairs) finish(operations, std::move(pair));
+}
+
+/// A kind of message between so many ranks, of about this size.
+struct MessagePair {
+  CollectiveKind kind;
+  std::int64_t ranks;
+  double bytes;
+  Pair pair;
+};
+
+Pair& message_pair(std::vector<MessagePair>& pairs, CollectiveKind kind, std::int64_t ranks, double bytes) {
+  const auto found = std::find_if(pairs.begin(), pairs.end(), [&](const MessagePair& other) {
+    return other.kind == kind && other.ranks == ranks &&
+           std::abs(other.bytes - bytes) <= kSizeTolerance * std::max(other.bytes, bytes);
+  });
+  if (found != pairs.end()) return found->pair;
+  Pair& pair = pairs.emplace_back(MessagePair{kind, ranks, bytes, {}}).pair;
+  pair.operation.kind = WorkKind::Message;
+  pair.operation.shape = fmt::format("{} of {} over {}", word_of(kind),
+                                     costmodel::format_binary(costmodel::Bytes{bytes}), ranks);
+  return pair;
+}
+
+void compare_messages(const costmodel::Scenario& scenario, const std::vector<PricedOperation>& predicted,
+                      const MeasuredWork& measured, std::vector<ComparedOperation>& operations) {
+  std::vector<MessagePair> pairs;
+  for (const PricedOperation& priced : predicted) {
+    const costmodel::Operation& op = priced.operation;
+    if (op.kind != OpKind::Collective || op.group == costmodel::Group::ShardNode) continue;
+    const std::int64_t ranks =
+        op.collective == CollectiveKind::SendRecv ? 2 : costmodel::group_size(scenario.layout, op.group);
+    Pair& pair = message_pair(pairs, op.collective, ranks, op.payload.value());
+    pair.operation.predicted += priced.per_step.value();
+    pair.operation.predicted_runs += priced.runs;
+    add_name(pair.names, op.name);
+  }
+  for (const MeasuredMessage& message : measured.messages) {
+    Pair& pair = message_pair(pairs, message.kind, message.ranks, message.bytes);
+    pair.operation.measured += message.seconds;
+    pair.operation.measured_runs += message.runs;
+  }
+  for (MessagePair& row : pairs) finish(operations, std::move(row.pair));
+}
+
+double matched_share(const std::vector<ComparedOperation>& operations) {
+  double all = 0, matched = 0;
+  for (const ComparedOperation& operation : operations) {
+    all += operation.measured;
+    if (operation.predicted_runs > 0) matched += operation.measured;
+  }
+  return all > 0 ? matched / all : 0;
+}
+
+}  // namespace
+
+std::string_view name_of(WorkKind kind) {
+  return kWorkNames[static_cast<std::size_t>(kind)];
+}
+
+ComparedWork compare_work(const costmodel::Scenario& scenario, const costmodel::Calibration& calibration,
+                          int stage, const MeasuredWork& measured) {
+  const std::vector<PricedOperation> predicted =
+      costmodel::largest_operations(scenario, calibration, stage, std::numeric_limits<std::int32_t>::max());
+  ComparedWork work{.measured = measured.seconds};
+  for (const PricedOperation& priced : predicted) {
+    const auto kind = kind_of(priced.operation.kind);
+    if (kind) work.predicted[static_cast<std::size_t>(*kind)] += priced.per_step.value();
+  }
+  compare_gemms(predicted, measured, work.operations);
+  compare_messages(scenario, predicted, measured, work.operations);
+  work.matched = matched_share(work.operations);
+  std::stable_sort(work.operations.begin(), work.operations.end(), [](const auto& a, const auto& b) {
+    return std::abs(a.measured - a.predicted) > std::abs(b.measured - b.predicted);
+  });
+  return work;
+}
+
+}  // namespace hexaplan::validator
