@@ -9,6 +9,7 @@
 #include "costmodel/spec/rank_grid.h"
 #include "costmodel/units/format_units.h"
 #include "presets/import/import_plan.h"
+#include "presets/runs/pickle_data.h"
 
 namespace hexaplan::cli {
 
@@ -274,8 +275,20 @@ void compare(ImportedTrace& imported, const MeasureReport& report) {
                                             work_of(imported.profile));
 }
 
+void compare(ImportedSnapshot& imported, const MeasureReport& report) {
+  if (!report.priced()) return;
+  const costmodel::StageMemory& fullest = report.estimate->peak();
+  for (const presets::SnapshotDevice& device : imported.snapshot.devices) {
+    std::vector<ComparedPeak>& peaks = imported.peaks.emplace_back();
+    peaks.push_back({std::nullopt, fullest.stage, false, fullest.allocated, device.peak_allocated});
+    peaks.push_back({std::nullopt, fullest.stage, true, fullest.reserved, device.peak_reserved});
+  }
+}
+
 void import_file(const std::string& file, MeasureReport& report) {
-  if (presets::is_kineto_trace(file)) {
+  if (presets::is_pickle(file)) {
+    report.snapshots.push_back({presets::read_memory_snapshot(file), {}});
+  } else if (presets::is_kineto_trace(file)) {
     report.traces.push_back(import_trace(file));
   } else {
     report.runs.emplace_back().log = presets::read_run_log(file);
@@ -300,6 +313,7 @@ MeasureReport run_measure(const MeasureOptions& options) {
   for (ImportedTrace& trace : report.traces) {
     if (report.question) compare(trace, report);
   }
+  for (ImportedSnapshot& snapshot : report.snapshots) compare(snapshot, report);
   return report;
 }
 

@@ -7,6 +7,7 @@
 #include "cli/options.h"
 #include "costmodel/step/estimate.h"
 #include "presets/runs/kineto_trace.h"
+#include "presets/runs/memory_snapshot.h"
 #include "presets/runs/run_log.h"
 #include "presets/runs/trace_profile.h"
 #include "validator/measure/compare/validation.h"
@@ -51,19 +52,26 @@ struct ImportedTrace {
   std::vector<std::string> notes;
 };
 
+/// The allocator's snapshot of one process, and its peaks beside the ledger's of the fullest stage.
+struct ImportedSnapshot {
+  presets::MemorySnapshot snapshot;
+  std::vector<std::vector<ComparedPeak>> peaks;  // by device
+};
+
 struct MeasureReport {
   std::optional<Question> question;  // nothing: nobody said what ran
   std::optional<costmodel::Estimate> estimate;
   std::vector<ImportedRun> runs;
   std::vector<ImportedTrace> traces;
+  std::vector<ImportedSnapshot> snapshots;
 
   /// A question whose layout no rule rejected.
   [[nodiscard]] bool priced() const { return estimate && !estimate->stages.empty(); }
 };
 
-/// Reads logs and traces and holds them against the prediction of the question, where one is asked: by flags,
-/// a scenario or launch files, or by the arguments that Megatron-LM lists in its log, with --cluster.
-/// InputError when a file cannot be used.
+/// Reads logs, traces and memory snapshots and holds them against the prediction of the question, where one
+/// is asked: by flags, a scenario or launch files, or by the arguments that Megatron-LM lists in its log,
+/// with --cluster. InputError when a file cannot be used.
 [[nodiscard]] MeasureReport run_measure(const MeasureOptions& options);
 
 }  // namespace hexaplan::cli

@@ -28,12 +28,12 @@ Command checked_measure(const MeasureWords& words) {
 CommandRow measure_row() {
   const auto words = std::make_shared<MeasureWords>();
   CommandRow row{.name = "measure",
-                 .help = "Runs of one's own beside their prediction: logs of frameworks, traces"};
+                 .help = "Runs of one's own beside their prediction: logs, traces, snapshots"};
   row.options.push_back({"action", "ACTION", "import", &words->action, {"import"}});
   row.options.push_back(
       {"files", "FILE ...",
        "Logs of Megatron-LM, NeMo, torchtitan, DeepSpeed, nanotron or Hugging Face's Trainer; traces of "
-       "PyTorch's profiler, one per rank",
+       "PyTorch's profiler, one per rank; CUDA memory snapshots",
        &words->options.files});
   append_scenario_options(row.options, words->options.question);
   row.finish = [words] { return checked_measure(*words); };

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "cli/render/measure_text.h"
+#include "cli/render/snapshot_text.h"
 #include "cli/render/trace_text.h"
 
 namespace hexaplan::cli {
@@ -113,7 +114,8 @@ JsonValue measure_json(const MeasureReport& report) {
                     {"scenario", report.question ? to_json(report.question->request) : JsonValue{}},
                     {"rejection", std::move(rejection)},
                     {"runs", std::move(runs)},
-                    {"traces", traces_json(report.traces)}};
+                    {"traces", traces_json(report.traces)},
+                    {"snapshots", snapshots_json(report.snapshots)}};
 }
 
 }  // namespace hexaplan::cli

@@ -7,6 +7,7 @@
 
 #include "cli/render/heading.h"
 #include "cli/render/numbers.h"
+#include "cli/render/snapshot_text.h"
 #include "cli/render/trace_text.h"
 #include "costmodel/parameters/parameter_tensors.h"
 
@@ -175,7 +176,9 @@ std::string measure_text(const MeasureReport& report, const TextStyle& style) {
     for (const std::string& note : run.notes) text += fmt::format("  {}\n", style.dim(note));
   }
   if (!report.runs.empty() && !report.traces.empty()) text += "\n";
-  return text + traces_text(report.traces, style);
+  text += traces_text(report.traces, style);
+  if (!report.snapshots.empty() && report.runs.size() + report.traces.size() > 0) text += "\n";
+  return text + snapshots_text(report.snapshots, style);
 }
 
 }  // namespace hexaplan::cli

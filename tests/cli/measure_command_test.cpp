@@ -86,6 +86,19 @@ TEST(measure_command, says_where_the_steps_of_a_trace_go) {
   EXPECT_EQ(at(answer, "traces").get_if<presets::JsonArray>()->size(), 2U);
 }
 
+TEST(measure_command, says_what_a_memory_snapshot_holds) {
+  const std::string snapshot = HEXAPLAN_SOURCE_DIR "/tests/presets/runs/snapshots/small_5.pickle";
+  const Finished run =
+      run_hexaplan("measure import " + snapshot + " --model llama-3.2-1b --cluster 1xH100 --seq 512");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("peak over 5 recorded events: 685 KiB allocated, 2 MiB reserved"));
+  EXPECT_THAT(run.out, HasSubstr("ran out of memory 1 times, last when 118 MiB were asked for"));
+  EXPECT_THAT(run.out, HasSubstr("train.py:7 step"));
+  EXPECT_THAT(run.out, HasSubstr("beside the prediction"));
+  const presets::JsonValue answer = json_of("measure import --json " + snapshot);
+  EXPECT_EQ(at(answer, "snapshots").get_if<presets::JsonArray>()->size(), 1U);
+}
+
 TEST(measure_command, needs_a_file_that_it_knows) {
   EXPECT_EQ(run_hexaplan("measure").exit_code, 2);
   EXPECT_EQ(run_hexaplan("measure import").exit_code, 2);
