@@ -139,6 +139,7 @@ struct ImportOptions {
 struct MeasureOptions {
   ScenarioOptions question;
   std::vector<std::string> files;
+  bool as_row = false;  // a CSV table for `accuracy` instead of text
 };
 
 struct ValidateOptions {

@@ -20,6 +20,7 @@
 #include "cli/commands/history.h"
 #include "cli/commands/import.h"
 #include "cli/commands/measure.h"
+#include "cli/commands/measure_rows.h"
 #include "cli/commands/presets.h"
 #include "cli/commands/report.h"
 #include "cli/commands/search.h"
@@ -209,6 +210,9 @@ struct Runner {
   }
   Outcome operator()(const MeasureOptions& options) const {
     const MeasureReport report = run_measure(options);
+    if (options.as_row && common.json)
+      throw UsageError{"--as-row and --json each say what is written; give one of them"};
+    if (options.as_row) return {measured_rows(report)};
     if (report.question) print_notes(*report.question);
     return {common.json ? json_text(measure_json(report)) : measure_text(report, style)};
   }

@@ -20,12 +20,13 @@ while [[ $# -gt 0 ]]; do
 done
 
 cmake --preset release
-cmake --build build/release --target hostile_input_test
+cmake --build build/release --target hostile_input_test hostile_runs_test
 end=$(($(date +%s) + 60 * minutes))
 seed=${HEXAPLAN_FUZZ_SEED:-$(date +%y%j)00}
 while (($(date +%s) < end)); do
   echo "hostile inputs: HEXAPLAN_FUZZ_SEED=$seed HEXAPLAN_FUZZ_CASES=20000"
   HEXAPLAN_FUZZ_SEED=$seed HEXAPLAN_FUZZ_CASES=20000 build/release/tests/hostile_input_test --gtest_brief=1
+  HEXAPLAN_FUZZ_SEED=$seed HEXAPLAN_FUZZ_CASES=20000 build/release/tests/hostile_runs_test --gtest_brief=1
   seed=$((seed + 1))
 done
 python=${PYTHON:-python3}

@@ -35,6 +35,8 @@ CommandRow measure_row() {
        "Logs of Megatron-LM, NeMo, torchtitan, DeepSpeed, nanotron or Hugging Face's Trainer; traces of "
        "PyTorch's profiler, one per rank; CUDA memory snapshots",
        &words->options.files});
+  row.options.push_back({"--as-row", "", "A CSV table of the measurements that 'hexaplan accuracy' scores",
+                         &words->options.as_row});
   append_scenario_options(row.options, words->options.question);
   row.finish = [words] { return checked_measure(*words); };
   return row;

@@ -44,7 +44,13 @@ class SnapshotReader {
     }
     if (const PickleValue* settings = document_.find(root, "allocator_settings"))
       snapshot_.expandable = document_.is_true(*settings, "expandable_segments");
-    for (auto& [number, found] : devices_) snapshot_.devices.push_back(std::move(found));
+    for (auto& [number, found] : devices_) {
+      if (found.events == 0) {
+        found.peak_allocated = found.allocated;
+        found.peak_reserved = found.reserved;
+      }
+      snapshot_.devices.push_back(std::move(found));
+    }
     if (snapshot_.devices.empty())
       throw InputError({.file = snapshot_.file,
                         .value = "no segment and no event",

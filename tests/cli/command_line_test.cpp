@@ -33,7 +33,7 @@ INSTANTIATE_TEST_SUITE_P(
             "unknown_command", "xyzzy", 2,
             "unknown command 'xyzzy'; there are estimate, simulate, search, finetune, compare, import, diff, "
             "export, report, run, "
-            "verify, validate, runs, accuracy, calibrate, presets, backends, completion, man"},
+            "verify, validate, measure, runs, accuracy, calibrate, presets, backends, completion, man"},
         BadLine{"mistyped_option", "estimate --modle x", 2,
                 "unknown option --modle; did you mean '--model'?"},
         BadLine{"mistyped_option_with_value", "estimate --micro-bach=2", 2,

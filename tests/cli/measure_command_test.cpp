@@ -99,6 +99,60 @@ TEST(measure_command, says_what_a_memory_snapshot_holds) {
   EXPECT_EQ(at(answer, "snapshots").get_if<presets::JsonArray>()->size(), 1U);
 }
 
+TEST(measure_command, a_run_of_ones_own_is_a_row_that_accuracy_scores) {
+  const std::string run = "measure import --cluster V100 " + kLogs + "megatron_lm.log";
+  const Finished table = run_hexaplan(run + " --as-row");
+  ASSERT_EQ(table.exit_code, 0) << table.err;
+  const TemporaryFile mine{table.out, ".csv"};
+  const presets::JsonValue scored = json_of("accuracy --json --rows " + mine.path());
+  const presets::JsonValue compared = json_of(run + " --json");
+  const auto& row = at(scored, "rows").get_if<presets::JsonArray>()->front();
+  const auto& log = at(compared, "runs").get_if<presets::JsonArray>()->front();
+  EXPECT_NEAR(number_at(row, "time.predicted"), number_at(log, "compared.step.predicted"), 1e-9);
+  EXPECT_NEAR(number_at(row, "time.measured"), number_at(log, "compared.step.measured"), 1e-9);
+  EXPECT_EQ(number_at(scored, "memory.allocated.rows"), 1);
+  EXPECT_EQ(number_at(scored, "memory.reserved.rows"), 1);
+}
+
+/// Questions that the columns of a row can say: each comes back the same.
+class RowQuestion : public testing::TestWithParam<std::string> {};
+TEST_P(RowQuestion, comes_back_from_its_row) {
+  const Finished table = run_hexaplan("measure import --as-row " + kLogs + "nanotron_long.log " + GetParam());
+  ASSERT_EQ(table.exit_code, 0) << table.err;
+  const TemporaryFile mine{table.out, ".csv"};
+  const presets::JsonValue scored = json_of("accuracy --json --rows " + mine.path());
+  const presets::JsonValue estimate = json_of("estimate --json " + GetParam());
+  const auto& row = at(scored, "rows").get_if<presets::JsonArray>()->front();
+  const double asked = number_at(estimate, "time.step_seconds");
+  EXPECT_NEAR(number_at(row, "time.predicted"), asked, 0.03 * asked);
+}
+INSTANTIATE_TEST_SUITE_P(
+    questions, RowQuestion,
+    testing::Values(
+        "--model llama-3.1-8b --cluster 8xH100 --layout fsdp --framework fsdp2 --seq 8192 --global-batch 8",
+        "--model llama-3.1-70b --cluster 64xH100 --layout 'tp8 pp2 vpp5 sp zero1' --seq 8192 --global-batch "
+        "128",
+        "--model mixtral-8x7b --cluster 16xH100 --layout 'ep8 zero1 tp2 sp' --seq 4096 --global-batch 128",
+        "--model gpt2 --cluster 8xA100 --framework deepspeed --layout zero2 --seq 1024 --global-batch 64 "
+        "--dropout 0.1",
+        "--model llama-3.1-8b --cluster 8xH100 --framework hf-eager --fine-tune lora --seq 2048 "
+        "--global-batch 8 "
+        "--recompute full"),
+    [](const auto& row) { return "question_" + std::to_string(row.index); });
+
+TEST(measure_command, what_a_row_cannot_say_is_refused) {
+  const Finished none = run_hexaplan("measure import --as-row " + kLogs + "nemo.log");
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("--as-row: got no question"));
+  const Finished windows =
+      run_hexaplan("measure import --as-row " + kLogs +
+                   "nemo.log --model deepseek-v3 --cluster 2048xH800 --layout 'pp16 ep64 zero1' "
+                   "--seq 4096 --global-batch 15360");
+  EXPECT_EQ(windows.exit_code, 2);
+  EXPECT_THAT(windows.err, HasSubstr("read back"));
+  EXPECT_EQ(run_hexaplan("measure import --as-row --json " + kLogs + "nemo.log").exit_code, 2);
+}
+
 TEST(measure_command, needs_a_file_that_it_knows) {
   EXPECT_EQ(run_hexaplan("measure").exit_code, 2);
   EXPECT_EQ(run_hexaplan("measure import").exit_code, 2);
