@@ -70,7 +70,7 @@ def random_fine_tuning(rng, models):
     if rng.random() < 0.3:
         plan += ["--cross-entropy", "chunked"]
     if rng.random() < 0.2:
-        plan += ["--compile"]
+        plan += ["--compile", "true"]
     return plan
 
 

@@ -50,6 +50,8 @@ SearchOptions search_of(const FinetuneOptions& options, const FinetuneMethod& me
                               : !options.question.framework.empty() ? options.question.framework
                               : several                             ? "fsdp2"
                                                                     : "hf-eager";
+  // What trainers above Hugging Face's Trainer can be told.
+  search.dimensions.push_back({"--recompute", "none,full"});
   if (!method.zero.empty()) search.dimensions.push_back({"--zero", std::string{method.zero}});
   search.top = "1";
   search.max_risk = options.max_risk;

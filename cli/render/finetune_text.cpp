@@ -57,6 +57,14 @@ std::string fitting(const FinetuneReport& report) {
   return "\nFits, fastest first\n" + format_table(rows);
 }
 
+/// How the fastest is started: its trainers read what `export` writes.
+std::string next_step(const FinetuneReport& report) {
+  const FinetuneAnswer& first = report.answers.front();
+  if (!first.fits()) return {};
+  return "\nTo run the first: hexaplan export --target axolotl " + words_of_plan(first.search, best(first)) +
+         "\n(or --target trl, llamafactory)\n";
+}
+
 /// Why a method has no plan: the limit that most candidates break.
 std::string refusal(const FinetuneAnswer& answer) {
   for (const planner::RejectionCount& row : answer.search.ranking.rejections)
@@ -76,7 +84,7 @@ std::string not_fitting(const FinetuneReport& report) {
 }  // namespace
 
 std::string finetune_text(const FinetuneReport& report, const TextStyle& style) {
-  std::string text = heading(report, style) + fitting(report) + not_fitting(report);
+  std::string text = heading(report, style) + fitting(report) + next_step(report) + not_fitting(report);
   std::vector<costmodel::KnobNote> left_out;
   for (const FinetuneAnswer& answer : report.answers) {
     if (!answer.fits()) continue;

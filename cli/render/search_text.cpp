@@ -10,6 +10,7 @@
 #include "cli/render/not_modelled.h"
 #include "cli/render/numbers.h"
 #include "presets/json/vocabulary.h"
+#include "presets/scenario/recipe_fields.h"
 #include "presets/scenario/recompute_text.h"
 
 namespace hexaplan::cli {
@@ -354,27 +355,40 @@ std::string not_modelled_footer(const SearchReport& report, const TextStyle& sty
   return not_modelled_text(words, style);
 }
 
-std::string comma_separated(std::string words) {
-  std::replace(words.begin(), words.end(), '+', ',');
+/// As a flag takes it: a list with commas, words without quotes.
+std::string flag_text(const presets::JsonValue& value) {
+  if (const auto* text = value.get_if<std::string>()) return *text;
+  const auto* list = value.get_if<presets::JsonArray>();
+  if (list == nullptr) return to_text(value, presets::JsonStyle::Compact);
+  std::string words;
+  for (const presets::JsonValue& element : *list) words += (words.empty() ? "" : ",") + flag_text(element);
   return words;
 }
 
 /// How the first plan is looked at closer.
 std::string next_step(const SearchReport& report) {
-  const Plan& best = report.ranking.plans.front().plan;
-  const costmodel::Scenario& s = report.question.scenario;
-  const auto* model = report.question.request.model.get_if<std::string>();
-  return fmt::format(
-      "\nCloser: hexaplan estimate --model {} --cluster {} --layout \"{}\" --seq {} --global-batch {} "
-      "--micro-batch {} --recompute {}{}{}\n",
-      model == nullptr ? "MODEL" : *model, cluster_of(report, best).name,
-      presets::to_layout_text(best.layout), s.recipe.sequence, best.recipe.global_batch,
-      best.recipe.micro_batch, recompute_of(best),
-      best.recipe.offload == 0 ? "" : " --offload " + comma_separated(offload_of(best)),
-      s.framework.name == "megatron" ? "" : " --framework " + s.framework.name);
+  return "\nCloser: hexaplan estimate " + words_of_plan(report, report.ranking.plans.front().plan) + "\n";
 }
 
 }  // namespace
+
+std::string words_of_plan(const SearchReport& report, const Plan& plan) {
+  const auto* model = report.question.request.model.get_if<std::string>();
+  std::string words =
+      fmt::format("--model {} --cluster {} --layout \"{}\"", model == nullptr ? "MODEL" : *model,
+                  cluster_of(report, plan).name, presets::to_layout_text(plan.layout));
+  const std::string& framework = report.question.scenario.framework.name;
+  if (framework != "megatron") words += " --framework " + framework;
+  const presets::ScenarioRequest& asked = report.question.request;
+  if (!asked.calibration.empty()) words += " --calibration " + asked.calibration;
+  if (!asked.fabric.empty()) words += " --fabric " + asked.fabric;
+  for (const presets::RecipeField& field : presets::recipe_fields()) {
+    const presets::JsonValue value = field.write(plan.recipe);
+    if (field.flag.empty() || value == field.write({})) continue;
+    words += fmt::format(" {} {}", field.flag, flag_text(value));
+  }
+  return words;
+}
 
 std::vector<costmodel::KnobNote> not_modelled_of(const SearchReport& report, const Plan& plan) {
   costmodel::Scenario scenario = report.question.scenario;

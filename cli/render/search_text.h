@@ -16,6 +16,9 @@ namespace hexaplan::cli {
 /// "hexaplan/search/1": docs/json.md.
 [[nodiscard]] presets::JsonValue search_json(const SearchReport& report);
 
+/// The flags that ask for this plan: what search did not vary is said where it is not the default.
+[[nodiscard]] std::string words_of_plan(const SearchReport& report, const planner::Plan& plan);
+
 /// What the plan asks for and its numbers leave out.
 [[nodiscard]] std::vector<costmodel::KnobNote> not_modelled_of(const SearchReport& report,
                                                                const planner::Plan& plan);

@@ -51,6 +51,24 @@ TEST(finetune, lists_the_fastest_first_and_what_does_not_fit_last) {
   }
 }
 
+/// The line behind `begin`, without it.
+std::string line_after(const std::string& text, const std::string& begin) {
+  const std::size_t at = text.find(begin);
+  if (at == std::string::npos) return {};
+  return text.substr(at + begin.size(), text.find('\n', at) - at - begin.size());
+}
+
+TEST(finetune, the_fastest_is_written_for_a_trainer_by_the_command_that_it_names) {
+  const std::string command =
+      line_after(run_hexaplan(kQuestion + "--quiet").out, "To run the first: hexaplan ");
+  const Finished written = run_hexaplan(command);
+  EXPECT_EQ(written.exit_code, 0) << written.err;
+  EXPECT_THAT(written.out, HasSubstr("adapter: \"qlora\""));
+  EXPECT_THAT(written.out, HasSubstr("gradient_checkpointing: "));
+  const std::string trl = "export --target trl " + command.substr(command.find("--model"));
+  EXPECT_THAT(run_hexaplan(trl).out, HasSubstr("use_peft: true"));
+}
+
 TEST(finetune, offloads_what_the_card_has_no_room_for_where_the_host_has_it) {
   const std::string name = "full, optimizer and parameters offloaded";
   const std::string question = "finetune --model llama-2-7b --json --cluster 1xRTX3090+host";

@@ -174,5 +174,22 @@ INSTANTIATE_TEST_SUITE_P(
         BadList{"a_zero_stage_of_four", "--zero 4", "--zero: got \"4\", expected whole numbers from 0 to 3"}),
     [](const auto& row) { return row.param.name; });
 
+/// The line that `Closer:` gives is the plan, with everything that was asked beside the model and the GPUs.
+TEST(search_command, names_the_command_that_looks_closer) {
+  const std::string question =
+      "search --model llama-3.1-8b --cluster 8xH100 --framework fsdp2 --precision fp8 --seq 2048 "
+      "--global-batch 64 --fine-tune lora --lora-rank 32 --quiet ";
+  const std::string text = run_hexaplan(question).out;
+  const std::string begin = "Closer: hexaplan ";
+  const std::size_t at_line = text.find(begin);
+  ASSERT_NE(at_line, std::string::npos) << text;
+  const std::string command =
+      text.substr(at_line + begin.size(), text.find('\n', at_line) - at_line - begin.size());
+  const presets::JsonValue plans = json_of(question + "--json --top 1");
+  const presets::JsonValue closer = json_of(command + " --json");
+  const presets::JsonValue& best = at(plans, "plans").get_if<presets::JsonArray>()->front();
+  EXPECT_EQ(number_at(best, "price.peak_bytes"), number_at(closer, "memory.peak_bytes")) << command;
+}
+
 }  // namespace
 }  // namespace hexaplan::cli
