@@ -47,8 +47,8 @@ std::optional<presets::ScenarioRequest> request_of_log(const RunLog& log, const 
 }
 
 /// The question of the flags, else of a log, with what it leaves open taken from the log. `log` may be null.
-std::optional<Question> question_of(const RunLog* log, const ScenarioOptions& options,
-                                    std::vector<std::string>& notes) {
+std::optional<Question> measured_question(const RunLog* log, const ScenarioOptions& options,
+                                          std::vector<std::string>& notes) {
   Question question;
   std::optional<presets::ScenarioRequest> request;
   if (is_asked(options)) {
@@ -302,7 +302,7 @@ MeasureReport run_measure(const MeasureOptions& options) {
   for (const std::string& file : options.files) import_file(file, report);
   ImportedRun* first = report.runs.empty() ? nullptr : &report.runs.front();
   std::vector<std::string> notes;
-  report.question = question_of(first == nullptr ? nullptr : &first->log, options.question, notes);
+  report.question = measured_question(first == nullptr ? nullptr : &first->log, options.question, notes);
   if (first != nullptr) first->notes = std::move(notes);
   if (report.question)
     report.estimate = costmodel::estimate_step(report.question->scenario, report.question->calibration);

@@ -23,7 +23,7 @@ JsonValue bytes_or_null(costmodel::Bytes bytes) {
 /// By StepUnit: what `seconds` are of.
 constexpr const char* kUnits[] = {"step", "token per GPU", "sequence"};
 
-JsonArray lines_json(const ImportedRun& run, const std::vector<std::size_t>& which) {
+JsonArray logged_lines_json(const ImportedRun& run, const std::vector<std::size_t>& which) {
   JsonArray lines;
   for (const std::size_t i : which)
     lines.push_back(JsonObject{{"line", static_cast<std::int64_t>(run.log.steps[run.logged[i]].line)},
@@ -42,8 +42,8 @@ JsonValue steady_json(const ImportedRun& run) {
                     {"drift", steady.drift},
                     {"lines", static_cast<std::int64_t>(run.timed.size())},
                     {"used", static_cast<std::int64_t>(steady.used.size())},
-                    {"warm_up", lines_json(run, steady.warm_up)},
-                    {"disturbed", lines_json(run, steady.disturbed)}};
+                    {"warm_up", logged_lines_json(run, steady.warm_up)},
+                    {"disturbed", logged_lines_json(run, steady.disturbed)}};
 }
 
 JsonArray peaks_json(const ImportedRun& run) {

@@ -33,7 +33,7 @@ std::string segments_table(const SnapshotDevice& device) {
   return rows.size() > 1 ? format_table(rows) : std::string{};
 }
 
-std::string peak_lines(const SnapshotDevice& device) {
+std::string device_lines(const SnapshotDevice& device) {
   std::string text =
       fmt::format("  when taken: {} allocated of {} reserved ({} unused)\n", format_binary(device.allocated),
                   format_binary(device.reserved),
@@ -119,7 +119,7 @@ std::string snapshots_text(const std::vector<ImportedSnapshot>& snapshots, const
       text += fmt::format("{}{}: CUDA memory snapshot, device {}{}\n", text.empty() ? "" : "\n",
                           style.bold(imported.snapshot.file), device.device,
                           imported.snapshot.expandable ? ", expandable segments" : "");
-      text += peak_lines(device) + segments_table(device) + places_table(device);
+      text += device_lines(device) + segments_table(device) + places_table(device);
       if (!imported.peaks.empty()) text += compared_table(imported.peaks[i]);
     }
   }

@@ -24,7 +24,7 @@ std::string seconds(double value) {
   return value > 0 ? format_duration(Seconds{value}) : "-";
 }
 
-std::string title_line(const ImportedTrace& imported, const TextStyle& style) {
+std::string trace_title(const ImportedTrace& imported, const TextStyle& style) {
   const presets::KinetoTrace& trace = imported.trace;
   std::string text = fmt::format("{}: PyTorch profiler", style.bold(trace.file));
   if (trace.rank) text += fmt::format(", rank {}", *trace.rank);
@@ -132,7 +132,7 @@ std::string work_tables(const ImportedTrace& imported) {
 }
 
 std::string rank_text(const ImportedTrace& imported, const TextStyle& style) {
-  std::string text = title_line(imported, style) + step_lines(imported) + kinds_table(imported) +
+  std::string text = trace_title(imported, style) + step_lines(imported) + kinds_table(imported) +
                      messages_table(imported.profile) + gemms_table(imported.profile);
   if (imported.work) text += work_tables(imported);
   for (const std::string& note : imported.notes) text += fmt::format("  {}\n", style.dim(note));

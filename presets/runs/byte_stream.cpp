@@ -17,7 +17,7 @@
 namespace hexaplan::presets {
 namespace {
 
-constexpr std::size_t kPiece = 1 << 18;
+constexpr std::size_t kBytesAtOnce = 1 << 18;
 
 /// Opened without waiting for a writer of a pipe.
 int open_regular(const std::string& name) {
@@ -69,7 +69,7 @@ struct ByteStream::File {
 #endif
 
 ByteStream::ByteStream(const std::filesystem::path& path)
-    : file_{std::make_unique<File>(path.string())}, buffer_(kPiece, '\0') {}
+    : file_{std::make_unique<File>(path.string())}, buffer_(kBytesAtOnce, '\0') {}
 ByteStream::~ByteStream() = default;
 
 int ByteStream::refill() {

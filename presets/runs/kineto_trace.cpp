@@ -52,7 +52,7 @@ std::string message_of_kernel(std::string_view name) {
   return found == std::end(kKinds) ? "collective" : std::string{*found};
 }
 
-std::int64_t product(const std::vector<std::int64_t>& dims, std::size_t first, std::size_t last) {
+std::int64_t checked_product(const std::vector<std::int64_t>& dims, std::size_t first, std::size_t last) {
   std::int64_t all = 1;
   for (std::size_t i = first; i < last; ++i) {
     if (dims[i] < 1 || dims[i] > 1'000'000'000 || all > 1'000'000'000'000) return 0;
@@ -64,9 +64,12 @@ std::int64_t product(const std::vector<std::int64_t>& dims, std::size_t first, s
 /// A[…, m, k] · B[…, k, n]; nothing where the dimensions are no product.
 std::optional<TraceGemm> product_of(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {
   if (a.size() < 2 || b.size() != a.size() || a.back() != b[b.size() - 2]) return std::nullopt;
-  TraceGemm gemm{
-      .m = a[a.size() - 2], .n = b.back(), .k = a.back(), .batch = product(a, 0, a.size() - 2), .type = {}};
-  const bool sane = gemm.batch > 0 && product({gemm.m, gemm.n, gemm.k}, 0, 3) > 0;
+  TraceGemm gemm{.m = a[a.size() - 2],
+                 .n = b.back(),
+                 .k = a.back(),
+                 .batch = checked_product(a, 0, a.size() - 2),
+                 .type = {}};
+  const bool sane = gemm.batch > 0 && checked_product({gemm.m, gemm.n, gemm.k}, 0, 3) > 0;
   return sane ? std::optional{gemm} : std::nullopt;
 }
 

@@ -46,7 +46,7 @@ bool means_nothing(const RunLog& log, std::string_view name) {
   });
 }
 
-bool is_plain(std::string_view text) {
+bool needs_no_quotes(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '-' || c == '.' || c == '+';
@@ -82,7 +82,8 @@ std::string launch_script_of(const RunLog& log) {
   std::string text =
       fmt::format("torchrun --nnodes {} --nproc_per_node {} pretrain_gpt.py", nodes, world / nodes);
   for (const auto& [name, value] : log.arguments) {
-    if (is_plain(name) && is_plain(value) && !means_nothing(log, name)) text += flag_text(name, value);
+    if (needs_no_quotes(name) && needs_no_quotes(value) && !means_nothing(log, name))
+      text += flag_text(name, value);
   }
   return text + "\n";
 }

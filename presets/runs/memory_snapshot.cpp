@@ -19,7 +19,7 @@ constexpr std::int64_t kMostDevices = 1024;
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
 constexpr std::int64_t kRounding = 512;  // kMinBlockSize of c10/cuda/CUDACachingAllocator.cpp
 
-std::int64_t rounded(std::int64_t bytes) {
+std::int64_t as_allocated(std::int64_t bytes) {
   return (bytes + kRounding - 1) / kRounding * kRounding;
 }
 
@@ -123,8 +123,8 @@ class SnapshotReader {
       const PickleValue& event = document_.at(events[i]);
       const std::string_view action = document_.text(event, "action");
       const std::int64_t bytes = size(event, "size");
-      if (action == "alloc") allocated -= static_cast<double>(rounded(bytes));
-      if (action == "free_requested") allocated += static_cast<double>(rounded(bytes));
+      if (action == "alloc") allocated -= static_cast<double>(as_allocated(bytes));
+      if (action == "free_requested") allocated += static_cast<double>(as_allocated(bytes));
       if (action == "segment_alloc" || action == "segment_map") reserved -= static_cast<double>(bytes);
       if (action == "segment_free" || action == "segment_unmap") reserved += static_cast<double>(bytes);
       if (action == "oom") note_oom(on, bytes);
@@ -180,7 +180,7 @@ class SnapshotReader {
 
   /// The innermost frame of the user's own Python; else of any Python.
   Block block_of(const PickleValue& event) const {
-    Block block{rounded(size(event, "size")), {}, {}, 0};
+    Block block{as_allocated(size(event, "size")), {}, {}, 0};
     for (const auto index : document_.items(event, "frames")) {
       const PickleValue& frame = document_.at(index);
       const std::string_view file = document_.text(frame, "filename");

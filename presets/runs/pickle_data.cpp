@@ -22,7 +22,7 @@ constexpr std::size_t kMostMarks = 10'000'000;
 constexpr std::size_t kMostKeysLookedAt = 256;
 
 /// Opcodes that name, make or call something (CPython Lib/pickletools.py).
-constexpr std::pair<unsigned char, std::string_view> kRefused[] = {
+constexpr std::pair<unsigned char, std::string_view> kRefusedOpcodes[] = {
     {'c', "GLOBAL"},    {0x93, "STACK_GLOBAL"}, {'R', "REDUCE"},          {'b', "BUILD"},
     {'i', "INST"},      {'o', "OBJ"},           {0x81, "NEWOBJ"},         {0x92, "NEWOBJ_EX"},
     {0x82, "EXT1"},     {0x83, "EXT2"},         {0x84, "EXT4"},           {'P', "PERSID"},
@@ -337,9 +337,10 @@ class PickleReader {
     }
   }
   [[noreturn]] void refuse(unsigned char code) const {
-    const auto found = std::find_if(std::begin(kRefused), std::end(kRefused),
+    const auto found = std::find_if(std::begin(kRefusedOpcodes), std::end(kRefusedOpcodes),
                                     [&](const auto& row) { return row.first == code; });
-    if (found == std::end(kRefused)) fail(fmt::format("opcode 0x{:02x}", code), "a pickle of plain data");
+    if (found == std::end(kRefusedOpcodes))
+      fail(fmt::format("opcode 0x{:02x}", code), "a pickle of plain data");
     fail(fmt::format("{}, which makes or calls an object", found->second), "a pickle of plain data",
          "a memory snapshot holds none: nothing in this file is run");
   }

@@ -20,8 +20,8 @@ namespace {
 using costmodel::Bytes;
 using costmodel::Seconds;
 
-constexpr std::size_t kFormats = 7;
-constexpr std::array<std::string_view, kFormats> kTitles = {
+constexpr std::size_t kLogFormats = 7;
+constexpr std::array<std::string_view, kLogFormats> kTitles = {
     "NeMo", "Megatron-LM", "nanotron", "torchtitan", "Megatron-Bridge", "DeepSpeed", "Hugging Face Trainer"};
 
 /// Beyond these a figure is a mistake of the log, and would overflow what is made of it.
@@ -50,7 +50,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
-std::optional<std::int64_t> whole(double value) {
+std::optional<std::int64_t> whole_in_log(double value) {
   if (!(value >= 0 && value < kMostInLog)) return std::nullopt;
   return static_cast<std::int64_t>(value);
 }
@@ -131,7 +131,7 @@ class LogReader {
     switch (field.quantity) {
       case LogQuantity::Iteration:
       case LogQuantity::IterationBehindSlash:
-        keep(step.iteration, whole(number));
+        keep(step.iteration, whole_in_log(number));
         break;
       case LogQuantity::Seconds:
         keep(step.time, Seconds{number});
@@ -153,7 +153,7 @@ class LogReader {
         break;
       case LogQuantity::GlobalBatch:
         // nanotron counts tokens here since 2025 (LogItem "global_batch_size").
-        if (format != LogFormat::Nanotron) keep(step.global_batch, whole(number));
+        if (format != LogFormat::Nanotron) keep(step.global_batch, whole_in_log(number));
         break;
       default:
         break;
@@ -171,7 +171,7 @@ class LogReader {
       keep_fact(field.quantity, *value * field.scale, step, peaks);
     }
     if (peaks.empty()) return;
-    LoggedPeak& peak = peaks_[rank ? whole(*rank).value_or(-1) : -1];
+    LoggedPeak& peak = peaks_[rank ? whole_in_log(*rank).value_or(-1) : -1];
     for (const auto& [quantity, bytes] : peaks) {
       Bytes& fullest = quantity == LogQuantity::MaxAllocated ? peak.allocated : peak.reserved;
       fullest = std::max(fullest, Bytes{std::round(bytes)});
@@ -181,7 +181,7 @@ class LogReader {
   void keep_fact(LogQuantity quantity, double value, std::optional<LogFormat> step,
                  std::map<LogQuantity, double>& peaks) {
     const auto keep = [&](std::optional<std::int64_t>& target) {
-      if (!target) target = whole(value);
+      if (!target) target = whole_in_log(value);
     };
     switch (quantity) {
       case LogQuantity::GlobalBatch:
@@ -307,7 +307,7 @@ class LogReader {
 
   std::string_view text_;
   RunLog log_;
-  std::array<std::vector<LoggedStep>, kFormats> steps_;
+  std::array<std::vector<LoggedStep>, kLogFormats> steps_;
   std::map<std::int64_t, LoggedPeak> peaks_;  // −1: no rank is said
   std::size_t line_ = 1;
   double whole_run_ = 0;

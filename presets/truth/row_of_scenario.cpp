@@ -20,16 +20,16 @@ struct CellColumn {
   std::string (*write)(const Scenario& scenario);
 };
 
-std::string number(std::int64_t value) {
+std::string number_cell(std::int64_t value) {
   return std::to_string(value);
 }
-std::string flag(bool value) {
+std::string bool_cell(bool value) {
   return value ? "1" : "0";
 }
-std::string flag(const std::optional<bool>& value) {
-  return value ? flag(*value) : std::string{};
+std::string bool_cell(const std::optional<bool>& value) {
+  return value ? bool_cell(*value) : std::string{};
 }
-std::string word(std::string_view text) {
+std::string text_cell(std::string_view text) {
   return std::string{text};
 }
 
@@ -63,7 +63,7 @@ bool has_network(const Scenario& s) {
   return s.cluster.gpus > s.cluster.gpus_per_node && s.cluster.levels.size() > 1;
 }
 /// "ib400" → "ib".
-std::string network_kind(const Scenario& s) {
+std::string network_cell(const Scenario& s) {
   if (!has_network(s)) return {};
   std::string kind = s.cluster.levels.back().name;
   while (!kind.empty() && (std::string_view{"0123456789."}.find(kind.back()) != std::string_view::npos))
@@ -78,7 +78,7 @@ std::string network_rate(const Scenario& s) {
 std::string sharding(const Scenario& s) {
   const costmodel::Sharding& sharding = s.layout.sharding;
   const bool fully = sharding.stage == 3 && s.framework.name.starts_with("fsdp");
-  if (!fully) return number(sharding.stage);
+  if (!fully) return number_cell(sharding.stage);
   return sharding.group > 0 ? "fsdp-hybrid" : "fsdp-full";
 }
 std::string stage_layout(const Scenario& s) {
@@ -120,7 +120,7 @@ std::string recompute(const Scenario& s) {
       return "full";
   }
 }
-std::string recompute_modules(const Scenario& s) {
+std::string modules_cell(const Scenario& s) {
   std::string text;
   for (const auto& row : kRecomputeModuleNames) {
     if ((s.recipe.recompute.modules & row.value) != 0)
@@ -138,52 +138,54 @@ std::string offload(const Scenario& s) {
 std::string cross_entropy(const Scenario& s) {
   const bool stated = s.recipe.cross_entropy == costmodel::CrossEntropy::Fused ||
                       s.recipe.cross_entropy == costmodel::CrossEntropy::Chunked;
-  return stated ? word(name_in(kCrossEntropyNames, s.recipe.cross_entropy)) : std::string{};
+  return stated ? text_cell(name_in(kCrossEntropyNames, s.recipe.cross_entropy)) : std::string{};
 }
 /// A word of execution; empty for what the framework does by itself.
 std::string or_habit(std::string_view name) {
   return name == "default" ? std::string{} : std::string{name};
 }
 std::string dtype(const std::optional<costmodel::DType>& type) {
-  return type ? word(name_in(kStateDTypeNames, *type)) : "unknown";
+  return type ? text_cell(name_in(kStateDTypeNames, *type)) : "unknown";
 }
 std::string if_experts(const Scenario& s, std::int64_t value) {
-  return s.model.is_moe() ? number(value) : std::string{};
+  return s.model.is_moe() ? number_cell(value) : std::string{};
 }
 std::string if_latent(const Scenario& s, std::int64_t value) {
-  return is_latent(s.model) ? number(value) : std::string{};
+  return is_latent(s.model) ? number_cell(value) : std::string{};
 }
 
 const CellColumn kCells[] = {
-    {"engine", [](const Scenario& s) { return word(profile_word(s).engine); }},
-    {"engine_era", [](const Scenario& s) { return word(profile_word(s).era); }},
-    {"tp_comm_overlap", [](const Scenario& s) { return flag(s.recipe.execution.tensor_overlap); }},
-    {"pipeline_overlap", [](const Scenario& s) { return flag(s.recipe.execution.pipeline_overlap); }},
-    {"dp_overlap", [](const Scenario& s) { return flag(s.recipe.execution.data_overlap); }},
-    {"ep_overlap", [](const Scenario& s) { return flag(s.recipe.execution.expert_overlap); }},
-    {"async_tp", [](const Scenario& s) { return flag(s.recipe.execution.tensor_backward_overlap); }},
-    {"compile", [](const Scenario& s) { return flag(s.recipe.execution.compiled); }},
+    {"engine", [](const Scenario& s) { return text_cell(profile_word(s).engine); }},
+    {"engine_era", [](const Scenario& s) { return text_cell(profile_word(s).era); }},
+    {"tp_comm_overlap", [](const Scenario& s) { return bool_cell(s.recipe.execution.tensor_overlap); }},
+    {"pipeline_overlap", [](const Scenario& s) { return bool_cell(s.recipe.execution.pipeline_overlap); }},
+    {"dp_overlap", [](const Scenario& s) { return bool_cell(s.recipe.execution.data_overlap); }},
+    {"ep_overlap", [](const Scenario& s) { return bool_cell(s.recipe.execution.expert_overlap); }},
+    {"async_tp", [](const Scenario& s) { return bool_cell(s.recipe.execution.tensor_backward_overlap); }},
+    {"compile", [](const Scenario& s) { return bool_cell(s.recipe.execution.compiled); }},
     {"cuda_graphs",
      [](const Scenario& s) { return or_habit(name_in(kCudaGraphNames, s.recipe.execution.graphs)); }},
     {"moe_dispatcher",
      [](const Scenario& s) { return or_habit(name_in(kDispatcherNames, s.recipe.execution.dispatcher)); }},
     {"model_name", [](const Scenario& s) { return s.model.name; }},
     {"arch", architecture},
-    {"gated_mlp", [](const Scenario& s) { return flag(s.model.mlp.gated); }},
-    {"tied_embeddings", [](const Scenario& s) { return flag(s.model.tied_embeddings); }},
+    {"gated_mlp", [](const Scenario& s) { return bool_cell(s.model.mlp.gated); }},
+    {"tied_embeddings", [](const Scenario& s) { return bool_cell(s.model.tied_embeddings); }},
     {"learned_positions",
-     [](const Scenario& s) { return flag(s.model.positions == costmodel::PositionKind::Learned); }},
-    {"linear_bias", [](const Scenario& s) { return flag(s.model.mlp.bias); }},
-    {"fused_norm", [](const Scenario& s) { return flag(s.recipe.fused_norm); }},
-    {"layers", [](const Scenario& s) { return number(s.model.layers); }},
-    {"hidden", [](const Scenario& s) { return number(s.model.hidden); }},
+     [](const Scenario& s) { return bool_cell(s.model.positions == costmodel::PositionKind::Learned); }},
+    {"linear_bias", [](const Scenario& s) { return bool_cell(s.model.mlp.bias); }},
+    {"fused_norm", [](const Scenario& s) { return bool_cell(s.recipe.fused_norm); }},
+    {"layers", [](const Scenario& s) { return number_cell(s.model.layers); }},
+    {"hidden", [](const Scenario& s) { return number_cell(s.model.hidden); }},
     {"ffn",
-     [](const Scenario& s) { return number(s.model.is_moe() ? s.model.moe.expert_ffn : s.model.mlp.ffn); }},
-    {"heads", [](const Scenario& s) { return number(s.model.attention.heads); }},
-    {"kv_heads", [](const Scenario& s) { return number(s.model.attention.kv_heads); }},
-    {"head_dim", [](const Scenario& s) { return number(s.model.attention.v_head_dim); }},
-    {"vocab", [](const Scenario& s) { return number(s.model.vocab); }},
-    {"seq", [](const Scenario& s) { return number(s.recipe.sequence); }},
+     [](const Scenario& s) {
+       return number_cell(s.model.is_moe() ? s.model.moe.expert_ffn : s.model.mlp.ffn);
+     }},
+    {"heads", [](const Scenario& s) { return number_cell(s.model.attention.heads); }},
+    {"kv_heads", [](const Scenario& s) { return number_cell(s.model.attention.kv_heads); }},
+    {"head_dim", [](const Scenario& s) { return number_cell(s.model.attention.v_head_dim); }},
+    {"vocab", [](const Scenario& s) { return number_cell(s.model.vocab); }},
+    {"seq", [](const Scenario& s) { return number_cell(s.recipe.sequence); }},
     {"n_experts", [](const Scenario& s) { return if_experts(s, s.model.moe.experts); }},
     {"top_k", [](const Scenario& s) { return if_experts(s, s.model.moe.top_k); }},
     {"moe_ffn", [](const Scenario& s) { return if_experts(s, s.model.moe.expert_ffn); }},
@@ -200,47 +202,51 @@ const CellColumn kCells[] = {
     {"kv_lora_rank", [](const Scenario& s) { return if_latent(s, s.model.attention.kv_lora_rank); }},
     {"qk_rope_dim", [](const Scenario& s) { return if_latent(s, s.model.attention.qk_rope_dim); }},
     {"gpu", [](const Scenario& s) { return s.cluster.gpu.name; }},
-    {"network_kind", network_kind},
-    {"n_gpus", [](const Scenario& s) { return number(s.cluster.gpus); }},
-    {"gpus_per_node", [](const Scenario& s) { return number(s.cluster.gpus_per_node); }},
+    {"network_kind", network_cell},
+    {"n_gpus", [](const Scenario& s) { return number_cell(s.cluster.gpus); }},
+    {"gpus_per_node", [](const Scenario& s) { return number_cell(s.cluster.gpus_per_node); }},
     {"node_nic_gbps", network_rate},
-    {"tp", [](const Scenario& s) { return number(s.layout.tp); }},
-    {"pp", [](const Scenario& s) { return number(s.layout.pp); }},
-    {"vpp", [](const Scenario& s) { return number(s.layout.vpp); }},
-    {"cp", [](const Scenario& s) { return number(s.layout.cp); }},
-    {"ep", [](const Scenario& s) { return number(s.layout.ep); }},
-    {"etp", [](const Scenario& s) { return s.layout.etp > 0 ? number(s.layout.etp) : std::string{}; }},
-    {"dp", [](const Scenario& s) { return number(s.layout.dp); }},
+    {"tp", [](const Scenario& s) { return number_cell(s.layout.tp); }},
+    {"pp", [](const Scenario& s) { return number_cell(s.layout.pp); }},
+    {"vpp", [](const Scenario& s) { return number_cell(s.layout.vpp); }},
+    {"cp", [](const Scenario& s) { return number_cell(s.layout.cp); }},
+    {"ep", [](const Scenario& s) { return number_cell(s.layout.ep); }},
+    {"etp", [](const Scenario& s) { return s.layout.etp > 0 ? number_cell(s.layout.etp) : std::string{}; }},
+    {"dp", [](const Scenario& s) { return number_cell(s.layout.dp); }},
     {"shard_size",
      [](const Scenario& s) {
-       return s.layout.sharding.group > 0 ? number(s.layout.sharding.group) : std::string{};
+       return s.layout.sharding.group > 0 ? number_cell(s.layout.sharding.group) : std::string{};
      }},
-    {"sp", [](const Scenario& s) { return flag(s.layout.sp); }},
+    {"sp", [](const Scenario& s) { return bool_cell(s.layout.sp); }},
     {"zero", sharding},
-    {"schedule", [](const Scenario& s) { return word(name_in(kScheduleNames, s.layout.schedule)); }},
+    {"schedule", [](const Scenario& s) { return text_cell(name_in(kScheduleNames, s.layout.schedule)); }},
     {"vocab_method", vocabulary_method},
     {"stage_layout", stage_layout},
-    {"micro_batch", [](const Scenario& s) { return number(s.recipe.micro_batch); }},
-    {"global_batch", [](const Scenario& s) { return number(s.recipe.global_batch); }},
-    {"framework_profile", [](const Scenario& s) { return word(profile_word(s).profile); }},
-    {"precision_norm", [](const Scenario& s) { return word(name_in(kPrecisionNames, s.recipe.precision)); }},
+    {"micro_batch", [](const Scenario& s) { return number_cell(s.recipe.micro_batch); }},
+    {"global_batch", [](const Scenario& s) { return number_cell(s.recipe.global_batch); }},
+    {"framework_profile", [](const Scenario& s) { return text_cell(profile_word(s).profile); }},
+    {"precision_norm",
+     [](const Scenario& s) { return text_cell(name_in(kPrecisionNames, s.recipe.precision)); }},
     {"params_dtype", [](const Scenario& s) { return dtype(s.recipe.parameter_dtype); }},
     {"grad_dtype", [](const Scenario& s) { return dtype(s.recipe.gradient_dtype); }},
-    {"optimizer_norm", [](const Scenario& s) { return word(name_in(kOptimizerNames, s.recipe.optimizer)); }},
-    {"optimizer_in_backward", [](const Scenario& s) { return flag(s.recipe.optimizer_in_backward); }},
+    {"optimizer_norm",
+     [](const Scenario& s) { return text_cell(name_in(kOptimizerNames, s.recipe.optimizer)); }},
+    {"optimizer_in_backward", [](const Scenario& s) { return bool_cell(s.recipe.optimizer_in_backward); }},
     {"dropout", [](const Scenario& s) { return fmt::format("{}", s.recipe.dropout); }},
     {"offload", offload},
     {"ce_kind", cross_entropy},
-    {"attention", [](const Scenario& s) { return word(name_in(kAttentionNames, s.recipe.attention)); }},
+    {"attention", [](const Scenario& s) { return text_cell(name_in(kAttentionNames, s.recipe.attention)); }},
     {"recompute_norm", recompute},
     {"recompute_layers",
      [](const Scenario& s) {
-       return s.recipe.recompute.layers > 0 ? number(s.recipe.recompute.layers) : std::string{};
+       return s.recipe.recompute.layers > 0 ? number_cell(s.recipe.recompute.layers) : std::string{};
      }},
-    {"recompute_modules", recompute_modules},
-    {"finetune", [](const Scenario& s) { return word(name_in(kFineTuneNames, s.recipe.fine_tune)); }},
+    {"recompute_modules", modules_cell},
+    {"finetune", [](const Scenario& s) { return text_cell(name_in(kFineTuneNames, s.recipe.fine_tune)); }},
     {"lora_rank",
-     [](const Scenario& s) { return s.recipe.lora_rank > 0 ? number(s.recipe.lora_rank) : std::string{}; }},
+     [](const Scenario& s) {
+       return s.recipe.lora_rank > 0 ? number_cell(s.recipe.lora_rank) : std::string{};
+     }},
 };
 
 /// Columns of the measurement, behind those of the scenario.
@@ -264,7 +270,7 @@ std::string csv_cell(std::string_view cell) {
 }
 
 std::string bytes_cell(costmodel::Bytes bytes) {
-  return bytes.value() > 0 ? number(costmodel::whole(bytes)) : std::string{};
+  return bytes.value() > 0 ? number_cell(costmodel::whole(bytes)) : std::string{};
 }
 
 }  // namespace
@@ -284,8 +290,8 @@ std::string truth_row_of(const Scenario& scenario, const RunMeasurement& run) {
       run.id,
       run.source,
       "fits",
-      flag(scored),
-      flag(allocated || reserved),
+      bool_cell(scored),
+      bool_cell(allocated || reserved),
       "0",
       allocated  ? "allocated-max-rank"
       : reserved ? "reserved"

@@ -59,14 +59,14 @@ std::string_view word_of(CollectiveKind kind) {
 
 /// Dimensions in order, then the batch.
 using GemmKey = std::array<std::int64_t, 4>;
-GemmKey key_of(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch) {
+GemmKey gemm_key_of(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch) {
   GemmKey key{m, n, k, batch};
   std::sort(key.begin(), key.begin() + 3);
   return key;
 }
 
 /// One side or both of what is compared.
-struct Pair {
+struct MatchedSides {
   ComparedOperation operation;
   std::vector<std::string_view> names;
 };
@@ -82,13 +82,13 @@ std::string joined(const std::vector<std::string_view>& names) {
   return names.size() > kNamesShown ? text + ", …" : text;
 }
 
-void finish(std::vector<ComparedOperation>& operations, Pair pair) {
+void finish(std::vector<ComparedOperation>& operations, MatchedSides pair) {
   pair.operation.name = joined(pair.names);
   operations.push_back(std::move(pair.operation));
 }
 
-Pair& gemm_pair(std::map<GemmKey, Pair>& pairs, const GemmKey& key) {
-  Pair& pair = pairs[key];
+MatchedSides& gemm_pair(std::map<GemmKey, MatchedSides>& pairs, const GemmKey& key) {
+  MatchedSides& pair = pairs[key];
   pair.operation.kind = WorkKind::Gemm;
   pair.operation.flops = 2.0 * static_cast<double>(key[0]) * static_cast<double>(key[1]) *
                          static_cast<double>(key[2]) * static_cast<double>(key[3]);
@@ -99,17 +99,17 @@ Pair& gemm_pair(std::map<GemmKey, Pair>& pairs, const GemmKey& key) {
 
 void compare_gemms(const std::vector<PricedOperation>& predicted, const MeasuredWork& measured,
                    std::vector<ComparedOperation>& operations) {
-  std::map<GemmKey, Pair> pairs;
+  std::map<GemmKey, MatchedSides> pairs;
   for (const PricedOperation& priced : predicted) {
     if (kind_of(priced.operation.kind) != WorkKind::Gemm) continue;
     const costmodel::GemmShape& shape = priced.operation.gemm;
-    Pair& pair = gemm_pair(pairs, key_of(shape.m, shape.n, shape.k, shape.batch));
+    MatchedSides& pair = gemm_pair(pairs, gemm_key_of(shape.m, shape.n, shape.k, shape.batch));
     pair.operation.predicted += priced.per_step.value();
     pair.operation.predicted_runs += priced.runs;
     add_name(pair.names, priced.operation.name);
   }
   for (const MeasuredGemm& gemm : measured.gemms) {
-    Pair& pair = gemm_pair(pairs, key_of(gemm.m, gemm.n, gemm.k, gemm.batch));
+    MatchedSides& pair = gemm_pair(pairs, gemm_key_of(gemm.m, gemm.n, gemm.k, gemm.batch));
     pair.operation.measured += gemm.seconds;
     pair.operation.measured_runs += gemm.runs;
   }
@@ -121,16 +121,17 @@ struct MessagePair {
   CollectiveKind kind;
   std::int64_t ranks;
   double bytes;
-  Pair pair;
+  MatchedSides pair;
 };
 
-Pair& message_pair(std::vector<MessagePair>& pairs, CollectiveKind kind, std::int64_t ranks, double bytes) {
+MatchedSides& message_pair(std::vector<MessagePair>& pairs, CollectiveKind kind, std::int64_t ranks,
+                           double bytes) {
   const auto found = std::find_if(pairs.begin(), pairs.end(), [&](const MessagePair& other) {
     return other.kind == kind && other.ranks == ranks &&
            std::abs(other.bytes - bytes) <= kSizeTolerance * std::max(other.bytes, bytes);
   });
   if (found != pairs.end()) return found->pair;
-  Pair& pair = pairs.emplace_back(MessagePair{kind, ranks, bytes, {}}).pair;
+  MatchedSides& pair = pairs.emplace_back(MessagePair{kind, ranks, bytes, {}}).pair;
   pair.operation.kind = WorkKind::Message;
   pair.operation.shape = fmt::format("{} of {} over {}", word_of(kind),
                                      costmodel::format_binary(costmodel::Bytes{bytes}), ranks);
@@ -145,13 +146,13 @@ void compare_messages(const costmodel::Scenario& scenario, const std::vector<Pri
     if (op.kind != OpKind::Collective || op.group == costmodel::Group::ShardNode) continue;
     const std::int64_t ranks =
         op.collective == CollectiveKind::SendRecv ? 2 : costmodel::group_size(scenario.layout, op.group);
-    Pair& pair = message_pair(pairs, op.collective, ranks, op.payload.value());
+    MatchedSides& pair = message_pair(pairs, op.collective, ranks, op.payload.value());
     pair.operation.predicted += priced.per_step.value();
     pair.operation.predicted_runs += priced.runs;
     add_name(pair.names, op.name);
   }
   for (const MeasuredMessage& message : measured.messages) {
-    Pair& pair = message_pair(pairs, message.kind, message.ranks, message.bytes);
+    MatchedSides& pair = message_pair(pairs, message.kind, message.ranks, message.bytes);
     pair.operation.measured += message.seconds;
     pair.operation.measured_runs += message.runs;
   }
