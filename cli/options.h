@@ -9,6 +9,7 @@
 
 #include "cli/command_tree.h"
 #include "costmodel/units/quantity.h"
+#include "validator/executor/optimizer/adamw.h"
 
 namespace hexaplan::cli {
 
@@ -73,7 +74,9 @@ struct ExecuteOptions {
   std::int64_t memory_limit = 0;               // bytes per rank; 0 = none
   costmodel::Seconds timeout{120};
   std::uint64_t seed = 1;
-  double learning_rate = 3e-4;
+  validator::LearningRate learning_rate;  // total_steps 0: as many as are run
+  validator::AdamWOptions optimizer;
+  bool shuffle = false;  // of the token file's sequences
   bool shrink = false, timeline = false;
   StoreOptions store;
   bool noise = false;  // parameters of noise instead of the model's initial values: for times and bytes alone

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <thread>
@@ -23,7 +22,6 @@
 #include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/units/format_units.h"
-#include "costmodel/units/parse_number.h"
 #include "presets/json/input_error.h"
 #include "presets/json/spec_names.h"
 #include "presets/models/model_dimensions.h"
@@ -31,6 +29,7 @@
 #include "validator/executor/backends/backends.h"
 #include "validator/executor/checkpoint/sharded_state.h"
 #include "validator/executor/communicator/bootstrap/bootstrap_error.h"
+#include "validator/executor/communicator/bootstrap/launcher.h"
 #include "validator/executor/communicator/mpi/mpi_ranks.h"
 #include "validator/executor/device/device.h"
 #include "validator/executor/step/run_steps.h"
@@ -88,28 +87,31 @@ ExecutionQuestion ask_for_execution(const ExecuteOptions& options, presets::Scen
   return question;
 }
 
-validator::TokenSource read_tokens(const std::string& path, const costmodel::Scenario& scenario) {
+validator::TokenSource read_tokens(const ExecuteOptions& options, const costmodel::Scenario& scenario) {
+  const std::string& path = options.token_file;
   std::vector<std::int32_t> tokens = presets::read_token_file(path, scenario.model.vocab);
   if (static_cast<std::int64_t>(tokens.size()) <= scenario.recipe.sequence) {
     throw InputError{{.file = path,
                       .value = fmt::format("{} tokens", tokens.size()),
                       .expected = fmt::format("more than one sequence ({})", scenario.recipe.sequence)}};
   }
-  return validator::TokenSource::from_tokens(std::move(tokens), scenario.recipe.sequence);
+  return validator::TokenSource::from_tokens(std::move(tokens), scenario.recipe.sequence,
+                                             options.shuffle ? std::optional{options.seed} : std::nullopt);
 }
 
 costmodel::Estimate predicted(const costmodel::Scenario& scenario) {
   return costmodel::estimate_step(scenario, {});
 }
 
-/// Whether mpirun has started as many ranks on this host as there are: Open MPI's word, then MPICH's and
-/// Intel's. Where neither is said, other hosts may hold the rest.
+/// Which of the ranks that mpirun has started are on this host. Where no launcher says it, other hosts may
+/// hold all but one.
+HostRanks ranks_here() {
+  const auto here = validator::find_local_processes(validator::process_environment());
+  return here ? HostRanks{here->first, here->count} : HostRanks{};
+}
+
 bool all_ranks_are_here(std::int64_t ranks) {
-  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}) {
-    const char* const text = std::getenv(name);
-    if (text != nullptr) return costmodel::parse_number<std::int64_t>(text) == ranks;
-  }
-  return false;
+  return ranks_here().count == ranks;
 }
 
 bool is_solo(const ExecuteOptions& options) {
@@ -276,9 +278,9 @@ class Execution {
   [[nodiscard]] std::optional<costmodel::Rejected> refused_by_host(
       const costmodel::Scenario& scenario) const {
     const std::optional<validator::Element> element = validator::element_named(result_.question.dtype);
-    const bool elsewhere = options_.ranks == "mpi" && !all_ranks_are_here(scenario.layout.world_size());
-    HostRanks ranks{.all = !elsewhere && !is_solo(options_), .solo_rank = std::nullopt};
-    if (is_solo(options_)) ranks.solo_rank = options_.solo_rank;
+    const HostRanks ranks = is_solo(options_)         ? HostRanks{options_.solo_rank, 1}
+                            : options_.ranks == "mpi" ? ranks_here()
+                                                      : HostRanks{0, scenario.layout.world_size()};
     return too_large_for_host(scenario, element.value_or(validator::Element::F32), ranks, free_host_memory());
   }
 
@@ -338,7 +340,7 @@ class Execution {
       run.checks_numbers = false;
       run.routing = validator::Routing::InTurn;  // sizes that a prediction knows
     }
-    run.learning_rate.peak = options_.learning_rate;
+    run.optimizer = options_.optimizer;
     run.ranks.timeout = options_.timeout;
     if (is_solo(options_)) {
       run.routing = validator::Routing::InTurn;  // experts evenly filled: nobody else's choice is known
@@ -354,7 +356,7 @@ class Execution {
     run.make_device = [this, element](int rank) {
       return validator::make_device(options_.device, element, backend_->gpu_of(rank));
     };
-    if (!options_.token_file.empty()) run.tokens = read_tokens(options_.token_file, scenario);
+    if (!options_.token_file.empty()) run.tokens = read_tokens(options_, scenario);
     if (!options_.load.empty()) {
       checkpoint_ = std::make_unique<validator::CheckpointReader>(validator::find_checkpoint(options_.load));
       run.first_step = result_.question.first_step = checkpoint_->header().step;
@@ -363,6 +365,9 @@ class Execution {
     weights_ = std::make_unique<WeightFiles>(options_, scenario.model,
                                              presets::model_config(result_.question.request.model));
     if (weights_->loads()) run.loaded = [this](const validator::RankView& rank) { weights_->load(rank); };
+    run.learning_rate = options_.learning_rate;
+    if (run.learning_rate.total_steps == 0)
+      run.learning_rate.total_steps = run.first_step + run.warm_up + run.steps;
     run.stepped = [this](const validator::RankView& rank) {
       if (!options_.save.empty() && saves_after(rank)) save_checkpoint(options_.save, rank);
       if (weights_->saves() && rank.last) weights_->save(rank);

@@ -6,6 +6,7 @@
 #include <array>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "costmodel/memory/tensor_ledger.h"
 #include "costmodel/spec/rank_grid.h"
@@ -46,21 +47,19 @@ bool lies_in_tensors(TensorKind kind) {
   return kind != TensorKind::Communication && kind != TensorKind::Overhead;
 }
 
-/// Of all ranks, of one, or of the largest.
 Bytes bytes_of_ranks(const Scenario& scenario, Element element, const HostRanks& ranks) {
-  if (ranks.solo_rank) {
-    const auto at = costmodel::coordinates_of(scenario.layout, *ranks.solo_rank);
-    return host_bytes(scenario, static_cast<int>(at[static_cast<std::size_t>(costmodel::Axis::Pipeline)]),
-                      element);
+  std::vector<std::int64_t> of_stage(static_cast<std::size_t>(scenario.layout.pp));
+  const std::int64_t end = std::min(ranks.first + ranks.count, scenario.layout.world_size());
+  for (std::int64_t rank = ranks.first; rank < end; ++rank) {
+    const auto at = costmodel::coordinates_of(scenario.layout, rank);
+    ++of_stage[static_cast<std::size_t>(at[static_cast<std::size_t>(costmodel::Axis::Pipeline)])];
   }
-  Bytes sum, largest;
+  Bytes sum;
   for (int stage = 0; stage < scenario.layout.pp; ++stage) {
-    const Bytes one = host_bytes(scenario, stage, element);
-    sum += one;
-    largest = larger(largest, one);
+    const auto here = static_cast<double>(of_stage[static_cast<std::size_t>(stage)]);
+    if (here > 0) sum += here * host_bytes(scenario, stage, element);
   }
-  const std::int64_t of_each_stage = scenario.layout.world_size() / scenario.layout.pp;
-  return ranks.all ? static_cast<double>(of_each_stage) * sum : largest;
+  return sum;
 }
 
 }  // namespace
@@ -93,11 +92,10 @@ std::optional<costmodel::Rejected> too_large_for_host(const Scenario& scenario, 
                                                       const HostRanks& ranks, Bytes free) {
   const Bytes needed = bytes_of_ranks(scenario, element, ranks);
   if (free <= Bytes{} || needed <= free) return std::nullopt;
-  const std::int64_t count = ranks.all ? scenario.layout.world_size() : 1;
   return costmodel::Rejected{
       .rule = "host-memory",
       .reason = fmt::format("does not fit in this host's memory ({} about {}, {} are free)",
-                            count == 1 ? "needs" : fmt::format("{} ranks need", count),
+                            ranks.count == 1 ? "needs" : fmt::format("{} ranks need", ranks.count),
                             costmodel::format_binary(needed), costmodel::format_binary(free)),
       .advice = "'hexaplan run --shrink' runs the same layout of a small model"};
 }

@@ -21,10 +21,9 @@ inline constexpr const char* kHostDevice = "cpu";
 [[nodiscard]] costmodel::Bytes host_bytes(const costmodel::Scenario& scenario, int stage,
                                           validator::Element element);
 
-/// Which ranks of a layout one host computes.
+/// Which ranks of a layout one host computes: consecutive ones.
 struct HostRanks {
-  bool all = true;               // else one
-  std::optional<int> solo_rank;  // that one; nothing: any, so the largest
+  std::int64_t first = 0, count = 1;
 };
 /// Refuses what takes more than `free`: rule "host-memory". Nothing when it fits, or `free` is 0.
 [[nodiscard]] std::optional<costmodel::Rejected> too_large_for_host(const costmodel::Scenario& scenario,

@@ -16,8 +16,9 @@ constexpr double kLongestTimeout = 86400;
 constexpr int kMostGivenRanks = 1 << 20;
 
 struct RunWords {
-  std::string steps, warm_up, save_every, memory_limit, timeout, seed, learning_rate, solo_rank, gpus, rank,
-      world;
+  std::string steps, warm_up, save_every, memory_limit, timeout, seed, solo_rank, gpus, rank, world;
+  std::string learning_rate, lr_schedule, lr_warm_up, lr_steps, lr_min;
+  std::string beta1, beta2, epsilon, weight_decay, clip;
   ExecuteOptions options;
 };
 
@@ -26,6 +27,63 @@ double positive_number(const std::string& text, const std::string& flag, double 
   if (!value || !(*value > 0 && *value <= most))
     throw UsageError{fmt::format("{}: got \"{}\", expected {}", flag, text, expected)};
   return *value;
+}
+
+/// A number of the optimizer as typed: what it may be, and where it goes.
+struct OptimizerNumber {
+  const std::string& text;
+  const char* flag;
+  double least, most;  // `most` itself is too large
+  const char* expected;
+  double& to;
+};
+void read_optimizer(const RunWords& words, validator::AdamWOptions& optimizer) {
+  const OptimizerNumber numbers[] = {
+      {words.beta1, "--beta1", 0, 1, "a number from 0 to below 1, such as 0.9", optimizer.beta1},
+      {words.beta2, "--beta2", 0, 1, "a number from 0 to below 1, such as 0.95", optimizer.beta2},
+      {words.epsilon, "--epsilon", 1e-30, 1, "a number above 0 and below 1, such as 1e-8", optimizer.epsilon},
+      {words.weight_decay, "--weight-decay", 0, 1e3, "a number from 0, such as 0.1", optimizer.weight_decay},
+      {words.clip, "--clip", 0, 1e30, "a number from 0 (never), such as 1", optimizer.clip_norm},
+  };
+  for (const OptimizerNumber& number : numbers) {
+    if (number.text.empty()) continue;
+    const auto value = costmodel::parse_number<double>(number.text);
+    if (!value || !(*value >= number.least && *value < number.most))
+      throw UsageError{fmt::format("{}: got \"{}\", expected {}", number.flag, number.text, number.expected)};
+    number.to = *value;
+  }
+}
+
+constexpr const char* kDecayWords = "constant, cosine or linear";
+
+/// The learning rate over the steps.
+void read_schedule(const RunWords& words, validator::LearningRate& rate) {
+  if (!words.learning_rate.empty()) {
+    rate.peak =
+        positive_number(words.learning_rate, "--learning-rate", 1e3, "a number above 0, such as 3e-4");
+  }
+  if (!words.lr_schedule.empty()) {
+    const auto decay = validator::decay_named(words.lr_schedule);
+    if (!decay)
+      throw UsageError{fmt::format("--lr-schedule: got \"{}\", expected {}", words.lr_schedule, kDecayWords)};
+    rate.decay = *decay;
+  }
+  const bool decays = rate.decay != validator::Decay::Constant;
+  if (!decays && !(words.lr_steps.empty() && words.lr_min.empty()))
+    throw UsageError{fmt::format("{}: needs --lr-schedule cosine or linear",
+                                 words.lr_steps.empty() ? "--lr-min" : "--lr-steps")};
+  if (!words.lr_warm_up.empty())
+    rate.warm_up_steps = whole_number(words.lr_warm_up, "--lr-warmup", kMostSteps);
+  if (!words.lr_steps.empty()) {
+    rate.total_steps = whole_number(words.lr_steps, "--lr-steps", kMostSteps);
+    if (rate.total_steps <= rate.warm_up_steps)
+      throw UsageError{fmt::format("--lr-steps: got {}, expected more than the {} of --lr-warmup",
+                                   rate.total_steps, rate.warm_up_steps)};
+  }
+  constexpr double kLowest = 0.1;  // of the peak (arXiv:2307.09288 §2.2)
+  rate.lowest = words.lr_min.empty() ? kLowest * rate.peak
+                                     : positive_number(words.lr_min, "--lr-min", rate.peak,
+                                                       "a number above 0, at most the learning rate");
 }
 
 /// A device computes in what its row of the table has. Nothing given: as the plan stores activations.
@@ -70,10 +128,9 @@ Command checked_run(RunWords words) {
     options.timeout = costmodel::Seconds{
         positive_number(words.timeout, "--timeout", kLongestTimeout, "seconds above 0, at most 86400")};
   }
-  if (!words.learning_rate.empty()) {
-    options.learning_rate =
-        positive_number(words.learning_rate, "--learning-rate", 1e3, "a number above 0, such as 3e-4");
-  }
+  read_schedule(words, options.learning_rate);
+  read_optimizer(words, options.optimizer);
+  if (options.shuffle && options.token_file.empty()) throw UsageError{"--shuffle: needs --token-file FILE"};
   if (!words.seed.empty()) {
     const auto seed = costmodel::parse_count(words.seed);
     if (!seed) throw UsageError{fmt::format("--seed: got \"{}\", expected a whole number >= 0", words.seed)};
@@ -122,6 +179,28 @@ void append_rank_options(std::vector<OptionRow>& rows, RunWords& words) {
   rows.insert(rows.end(), std::begin(own), std::end(own));
 }
 
+/// AdamW and its learning rate.
+void append_optimizer_options(std::vector<OptionRow>& rows, RunWords& words) {
+  const OptionRow own[] = {
+      {"--learning-rate", "X", "Of AdamW. Default: 3e-4", &words.learning_rate},
+      {"--lr-schedule",
+       "WORD",
+       "How it falls after its warm-up: constant, cosine or linear. Default: constant",
+       &words.lr_schedule,
+       {"constant", "cosine", "linear"}},
+      {"--lr-warmup", "N", "Steps in which it rises from 0. Default: 0", &words.lr_warm_up},
+      {"--lr-steps", "N", "Step at which it has fallen, counted over checkpoints. Default: the last",
+       &words.lr_steps},
+      {"--lr-min", "X", "What it falls to. Default: a tenth of the learning rate", &words.lr_min},
+      {"--beta1", "X", "Of AdamW. Default: 0.9", &words.beta1},
+      {"--beta2", "X", "Of AdamW. Default: 0.95", &words.beta2},
+      {"--epsilon", "X", "Of AdamW. Default: 1e-5", &words.epsilon},
+      {"--weight-decay", "X", "Of AdamW, on matrices. Default: 0.1", &words.weight_decay},
+      {"--clip", "X", "Norm that gradients are clipped to, 0 for never. Default: 1", &words.clip},
+  };
+  rows.insert(rows.end(), std::begin(own), std::end(own));
+}
+
 /// Where training begins, and what is kept of it.
 void append_state_options(std::vector<OptionRow>& rows, RunWords& words) {
   ExecuteOptions& options = words.options;
@@ -145,8 +224,9 @@ void append_state_options(std::vector<OptionRow>& rows, RunWords& words) {
        "Train on these tokens: whole numbers with blanks between them, or 16 or 32 bits each (FILE.bin, with "
        "the FILE.idx of Megatron-LM if there is one). Default: random",
        &options.token_file},
+      {"--shuffle", "", "Take the token file's sequences in a random order, another one every time round",
+       &options.shuffle},
       {"--seed", "N", "Of initial parameters and random tokens. Default: 1", &words.seed},
-      {"--learning-rate", "X", "Of AdamW. Default: 3e-4", &words.learning_rate},
       {"--noise", "",
        "Parameters of noise, made on the device, and experts filled in turn: for times and bytes alone",
        &options.noise},
@@ -165,6 +245,7 @@ CommandRow run_row() {
   append_scenario_options(row.options, words->options.question);
   append_rank_options(row.options, *words);
   append_state_options(row.options, *words);
+  append_optimizer_options(row.options, *words);
   row.finish = [words] { return checked_run(*words); };
   return row;
 }

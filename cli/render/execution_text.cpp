@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "cli/render/estimate_rows.h"
 #include "costmodel/units/format_units.h"
@@ -41,13 +42,17 @@ std::vector<std::string> step_columns(bool experts) {
   if (!experts) return {"step", "loss", "gradient norm", "learning rate", "time"};
   return {"step", "cross entropy", "balance loss", "loss, both", "gradient norm", "learning rate", "time"};
 }
+std::string finite_text(double value, int digits) {
+  if (std::isnan(value)) return "not a number";
+  return std::isinf(value) ? "infinite" : fmt::format("{:.{}f}", value, digits);
+}
 std::vector<std::string> step_row(const validator::StepReport& step, bool experts) {
   std::vector<std::string> row{std::to_string(step.step)};
   if (experts) {
-    row.push_back(fmt::format("{:.6f}", step.loss - step.balance_loss));
-    row.push_back(fmt::format("{:.6f}", step.balance_loss));
+    row.push_back(finite_text(step.loss - step.balance_loss, 6));
+    row.push_back(finite_text(step.balance_loss, 6));
   }
-  row.insert(row.end(), {fmt::format("{:.6f}", step.loss), fmt::format("{:.4f}", step.gradient_norm),
+  row.insert(row.end(), {finite_text(step.loss, 6), finite_text(step.gradient_norm, 4),
                          fmt::format("{:.3g}", step.learning_rate),
                          format_duration(step.time) + (step.skipped    ? " (skipped: gradients overflowed)"
                                                        : step.warm_up  ? " (warm-up)"

@@ -93,6 +93,8 @@ TEST(run_command, a_loss_that_is_no_number_ends_the_run_and_is_no_checkpoint) {
     EXPECT_THAT(
         finished.err,
         testing::ContainsRegex("rank 0 .*step [0-9]+: the (loss|gradient norm) is (not a number|infinite)"));
+    EXPECT_THAT(finished.err,
+                testing::ContainsRegex("first wrong in [a-z.]+ of .*ward, micro-batch [0-9]+\\)"));
     EXPECT_THAT(finished.err, HasSubstr("smaller --learning-rate (it was 100)"));
     // Our own reader is strict: it knows no NaN.
     for (const std::string& text : {finished.out, content_of(report.path())}) {
@@ -182,11 +184,67 @@ TEST(run_command, out_of_memory_names_tensor_rank_and_prediction_and_keeps_the_r
   const Finished finished = run_tiny("--layout 'tp2 pp2' --memory-limit 60KiB --report " + report.path());
   EXPECT_EQ(finished.exit_code, 6);
   EXPECT_THAT(finished.err,
-              testing::ContainsRegex("rank [0-3] .*needs [0-9]+ bytes; [0-9]+ of 61440 are in use"));
+              testing::ContainsRegex("rank [0-3] .*[a-z]: .*needs [0-9]+ bytes; [0-9]+ of 61440 are in use"));
   EXPECT_THAT(finished.err, testing::ContainsRegex("predicted peak of stage [01]: [0-9]+ bytes"));
   const auto kept = presets::parse_json(content_of(report.path()), "report").root;
   EXPECT_EQ(at(kept, "complete"), presets::JsonValue{false});
   EXPECT_EQ(at(kept, "fault.cause"), presets::JsonValue{"threw"});
+}
+
+TEST(run_command, out_of_memory_inside_the_step_names_operation_and_layer) {
+  const presets::JsonValue report = json_of_tiny("--layout dp1 --micro-batch 4");
+  const double peak = number_at(list_at(report, "ranks").front(), "memory.peak_bytes");
+  const Finished finished =
+      run_tiny(fmt::format("--layout dp1 --micro-batch 4 --memory-limit {:.0f}B", peak - 1));
+  EXPECT_EQ(finished.exit_code, 6);
+  EXPECT_THAT(finished.err,
+              testing::ContainsRegex(
+                  "[a-z]+\\.[a-z]+ of (layer [01]|the output layer) \\((for|back)ward, micro-batch 0\\): "
+                  "[a-z._]+ needs [0-9]+ bytes"))
+      << finished.err;
+}
+
+TEST(run_command, the_learning_rate_rises_falls_and_goes_on_over_checkpoints) {
+  const std::string folder =
+      std::filesystem::temp_directory_path() / ("hexaplan_rate_" + std::to_string(getpid()));
+  const std::string schedule =
+      "--layout dp1 --learning-rate 0.1 --lr-schedule linear --lr-warmup 2 --lr-steps 6 --lr-min 0.02 ";
+  std::vector<double> rates;
+  for (const std::string& part : {"--steps 4 --save " + folder, "--steps 3 --load " + folder}) {
+    const presets::JsonValue report = json_of_tiny(schedule + part);
+    for (const presets::JsonValue& step : list_at(report, "steps"))
+      rates.push_back(number_at(step, "learning_rate"));
+  }
+  EXPECT_THAT(rates,
+              testing::Pointwise(testing::DoubleNear(1e-12), {0.05, 0.1, 0.08, 0.06, 0.04, 0.02, 0.02}));
+  std::filesystem::remove_all(folder);
+}
+
+/// What a number does is seen in the loss of the third step.
+TEST(run_command, every_number_of_the_optimizer_has_an_effect) {
+  const TemporaryFile tokens{
+      "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 "
+      "32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 "
+      "61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83 84 85 86 87 88 89 "
+      "90 91 92 93 94 95 96 97 98 99 100 101 102 103 104 105 106 107 108 109 110 111 112 113"};
+  const auto loss = [&](const std::string& words) {
+    return number_at(
+        list_at(json_of_tiny("--layout dp1 --dtype f64 --steps 3 --learning-rate 0.01 --token-file " +
+                             tokens.path() + " " + words),
+                "steps")
+            .back(),
+        "loss");
+  };
+  const double plain = loss("");
+  EXPECT_EQ(
+      plain,
+      loss("--beta1 0.9 --beta2 0.95 --epsilon 1e-5 --weight-decay 0.1 --clip 1 --lr-schedule constant"))
+      << "the defaults that the help names";
+  for (const char* words :
+       {"--beta1 0.5", "--beta2 0.5", "--epsilon 0.01", "--weight-decay 0.5", "--clip 0.001",
+        "--lr-schedule cosine", "--lr-schedule linear", "--lr-warmup 3", "--shuffle"})
+    EXPECT_NE(loss(words), plain) << words;
+  EXPECT_NE(loss("--lr-schedule cosine --lr-min 0.009"), loss("--lr-schedule cosine"));
 }
 
 TEST(run_command, what_cannot_be_executed_is_said_before_anything_runs) {
@@ -213,6 +271,13 @@ TEST(run_command, what_cannot_be_executed_is_said_before_anything_runs) {
       {"--layout dp1 --steps 1000000 -o /nowhere/result", 4, "a file that can be written"},
       {"--layout dp1 --steps 1000000 --save /dev/null/here", 4, "a folder for checkpoints"},
       {"--layout dp1 --save-every 2", 2, "needs --save"},
+      {"--layout dp1 --beta1 1", 2, "expected a number from 0 to below 1"},
+      {"--layout dp1 --clip nan", 2, "expected a number from 0 (never)"},
+      {"--layout dp1 --lr-schedule step", 2, "expected constant, cosine or linear"},
+      {"--layout dp1 --lr-min 1e-5", 2, "--lr-min: needs --lr-schedule cosine or linear"},
+      {"--layout dp1 --lr-schedule cosine --lr-min 1", 2, "at most the learning rate"},
+      {"--layout dp1 --lr-schedule cosine --lr-warmup 9 --lr-steps 9", 2, "more than the 9 of --lr-warmup"},
+      {"--layout dp1 --shuffle", 2, "needs --token-file"},
       {"--layout dp1 --weights /nowhere", 4, "model.safetensors.index.json"},
       {"--layout dp1 --weights /nowhere --load /nowhere", 2, "--load has parameters already"},
       {"--layout dp1 --weights /nowhere --noise", 2, "--noise none"},
@@ -239,15 +304,29 @@ TEST(run_command, a_layout_of_any_number_of_ranks_needs_no_cluster) {
   }
 }
 
-TEST(run_command, ranks_of_mpi_on_one_host_are_checked_against_its_memory_together) {
-  // As mpirun tells them; refused before MPI starts.
-  ::setenv("OMPI_COMM_WORLD_SIZE", "1024", 1);
-  ::setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "1024", 1);
-  const Finished finished = run_hexaplan("run --model llama-3.1-405b --layout 'tp8 pp16 dp8' --ranks mpi");
-  ::unsetenv("OMPI_COMM_WORLD_SIZE");
-  ::unsetenv("OMPI_COMM_WORLD_LOCAL_SIZE");
-  EXPECT_EQ(finished.exit_code, 3) << finished.err;
-  EXPECT_THAT(finished.out, HasSubstr("1024 ranks need"));
+TEST(run_command, ranks_of_mpi_are_checked_against_the_memory_of_their_host_together) {
+  struct Row {
+    std::vector<std::pair<const char*, const char*>> variables;
+    const char* says;
+  };
+  const std::pair rank{"OMPI_COMM_WORLD_RANK", "9"}, size{"OMPI_COMM_WORLD_SIZE", "1024"};
+  const Row rows[] = {
+      {{rank, size, {"OMPI_COMM_WORLD_LOCAL_RANK", "9"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "1024"}},
+       "1024 ranks need"},
+      {{rank, size, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "8"}},
+       "8 ranks need"},
+      {{rank, size, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}}, "(needs about"},
+  };
+  for (const Row& row : rows) {
+    // As mpirun tells them; refused before MPI starts.
+    for (const auto& [name, value] : row.variables) ::setenv(name, value, 1);
+    const Finished finished = run_hexaplan(
+        "run --model llama-3.1-405b --layout 'tp8 pp16 dp8' --micro-batch 64 --global-batch 1024 "
+        "--ranks mpi");
+    for (const auto& [name, value] : row.variables) ::unsetenv(name);
+    EXPECT_EQ(finished.exit_code, 3) << finished.err;
+    EXPECT_THAT(finished.out, HasSubstr(row.says));
+  }
 }
 
 TEST(run_command, a_model_far_beyond_this_machine_is_refused_with_a_way_out) {

@@ -1,6 +1,10 @@
 // Parts of a step that stand on their own: learning rate, clipping, tokens, cuts of parameters, shrinking.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
 #include <vector>
 
 #include "costmodel/spec/rules.h"
@@ -8,6 +12,7 @@
 #include "tests/validator/step/tiny_scenario.h"
 #include "validator/executor/parameters/initial_values.h"
 #include "validator/executor/step/shrink.h"
+#include "validator/executor/step/token_source.h"
 
 namespace hexaplan::tests {
 namespace {
@@ -18,12 +23,20 @@ using validator::LearningRate;
 using validator::TokenSource;
 
 TEST(learning_rate, rises_evenly_stays_at_the_peak_and_falls_along_a_cosine) {
-  const LearningRate rate{.peak = 1, .lowest = 0.1, .warm_up_steps = 4, .total_steps = 14};
+  LearningRate rate{
+      .peak = 1, .lowest = 0.1, .warm_up_steps = 4, .total_steps = 14, .decay = validator::Decay::Cosine};
   EXPECT_DOUBLE_EQ(rate.at(1), 0.25);
   EXPECT_DOUBLE_EQ(rate.at(4), 1);
   EXPECT_DOUBLE_EQ(rate.at(9), 0.55) << "half way down";
   EXPECT_DOUBLE_EQ(rate.at(14), 0.1);
   EXPECT_DOUBLE_EQ(rate.at(99), 0.1);
+  EXPECT_NEAR(rate.at(6), 0.1 + 0.45 * (1 + std::cos(0.2 * 3.14159265358979)), 1e-12);
+  rate.decay = validator::Decay::Linear;
+  EXPECT_DOUBLE_EQ(rate.at(2), 0.5);
+  EXPECT_DOUBLE_EQ(rate.at(6), 0.82) << "a fifth of the way down";
+  EXPECT_DOUBLE_EQ(rate.at(99), 0.1);
+  rate.decay = validator::Decay::Constant;
+  EXPECT_DOUBLE_EQ(rate.at(99), 1);
   EXPECT_DOUBLE_EQ((LearningRate{.peak = 2}.at(7)), 2) << "no schedule";
 }
 
@@ -39,6 +52,35 @@ TEST(token_source, gives_every_sequence_its_window_and_starts_again_at_the_end) 
   EXPECT_EQ(source.at(1, 0), 2) << "the last target is the next input";
   EXPECT_EQ(source.at(2, 2), 6);
   EXPECT_EQ(source.at(3, 1), 1);
+}
+
+TEST(token_source, shuffles_all_windows_every_time_round) {
+  constexpr int kWindows = 37;
+  std::vector<std::int32_t> tokens(2 * kWindows + 1);
+  std::iota(tokens.begin(), tokens.end(), 0);
+  const TokenSource source = TokenSource::from_tokens(tokens, 2, 5);
+  std::vector<std::vector<std::int32_t>> rounds(3);
+  for (int i = 0; i < 3 * kWindows; ++i) {
+    rounds[static_cast<std::size_t>(i / kWindows)].push_back(source.at(i, 0));
+    EXPECT_EQ(source.at(i, 2), source.at(i, 0) + 2) << "a window stays whole";
+  }
+  EXPECT_NE(rounds[0], rounds[1]);
+  EXPECT_NE(rounds[1], rounds[2]);
+  for (std::vector<std::int32_t>& round : rounds) {
+    EXPECT_FALSE(std::is_sorted(round.begin(), round.end()));
+    std::sort(round.begin(), round.end());
+    for (std::size_t i = 0; i < round.size(); ++i) EXPECT_EQ(round[i], 2 * static_cast<std::int32_t>(i));
+  }
+  EXPECT_EQ(TokenSource::from_tokens(tokens, 2, 5).at(9, 1), source.at(9, 1)) << "the seed decides";
+}
+
+TEST(token_source, shuffles_any_number_of_windows) {
+  for (const std::int64_t count : {1, 2, 3, 4, 5, 16, 17, 1000}) {
+    std::set<std::int64_t> places;
+    for (std::int64_t i = 0; i < count; ++i) places.insert(validator::shuffled_place(i, count, 1, 0));
+    EXPECT_EQ(std::ssize(places), count);
+    EXPECT_LT(*places.rbegin(), count);
+  }
 }
 
 TEST(token_source, draws_words_of_the_vocabulary_from_the_seed_alone) {

@@ -3,6 +3,8 @@
 #include <array>
 #include <cassert>
 
+#include "validator/executor/interpreter/first_not_finite.h"
+
 namespace hexaplan::validator {
 namespace {
 
@@ -100,16 +102,32 @@ class PhaseRun {
         ++at;
         continue;
       }
-      frame_.allocate(rank_, ops_[at]);
-      const Runner runner = kRunners[position(ops_[at].kind)].run;
-      assert(runner != nullptr);
-      runner(operation(at));
-      frame_.release(at);
+      run_one(at);
     }
     frame_.end_phase();
   }
 
  private:
+  void run_one(std::size_t at) {
+    const Runner runner = kRunners[position(ops_[at].kind)].run;
+    assert(runner != nullptr);
+    saying_where(at, [&] {
+      frame_.allocate(rank_, ops_[at]);
+      runner(operation(at));
+    });
+    if (rank_.watch != nullptr) rank_.watch->look(operation(at), at);
+    frame_.release(at);
+  }
+  /// What has no room says for which operation of which layer.
+  template <class Work>
+  void saying_where(std::size_t at, const Work& work) const {
+    try {
+      work();
+    } catch (OutOfMemory& error) {
+      error.place_in(place_of(operation(at)));
+      throw;
+    }
+  }
   [[nodiscard]] Operation operation(std::size_t at) const {
     return {.rank = rank_, .frame = frame_, .weights = weights_, .batch = batch_, .op = ops_[at]};
   }
@@ -122,11 +140,17 @@ class PhaseRun {
     const int rounds = rank_.groups.context->size() - 1;
     for (int round = 1; round <= rounds; ++round) {
       for (const std::size_t op : {at, at + 1}) {
-        frame_.allocate(rank_, ops_[op]);
-        op == at ? pass_on_keys(operation(op), round) : attend_to_passed(operation(op), round);
+        run_round(op, op == at ? pass_on_keys : attend_to_passed, round);
         round < rounds ? frame_.release_workspace(op) : frame_.release(op);
       }
     }
+  }
+  void run_round(std::size_t at, void (*exchange)(const Operation&, int), int round) {
+    saying_where(at, [&] {
+      frame_.allocate(rank_, ops_[at]);
+      exchange(operation(at), round);
+    });
+    if (rank_.watch != nullptr) rank_.watch->look(operation(at), at);
   }
 
   Rank& rank_;

@@ -25,13 +25,18 @@ std::vector<LiveTensor> largest_first(std::vector<LiveTensor> tensors) {
 
 OutOfMemory::OutOfMemory(const TensorLabel& label, std::int64_t requested, std::int64_t live,
                          std::int64_t limit)
-    : std::runtime_error{fmt::format("{} needs {} bytes; {} of {} are in use", label.name, requested, live,
-                                     limit)},
+    : std::runtime_error{"out of memory"},
       name_{label.name},
       kind_{label.kind},
       requested_{requested},
       live_{live},
-      limit_{limit} {}
+      limit_{limit},
+      text_{fmt::format("{} needs {} bytes; {} of {} are in use", label.name, requested, live, limit)} {}
+
+void OutOfMemory::place_in(const std::string& what) {
+  if (!placed_) text_ = fmt::format("{}: {}", what, text_);
+  placed_ = true;
+}
 
 TrackingAllocator::TrackingAllocator() : started_{now()} {}
 

@@ -36,6 +36,9 @@ struct MemorySample {
 class OutOfMemory : public std::runtime_error {
  public:
   OutOfMemory(const TensorLabel& label, std::int64_t requested, std::int64_t live, std::int64_t limit);
+  /// Says what it was for, unless that is known already: "mlp.up of layer 3 (forward, micro-batch 0)".
+  void place_in(const std::string& what);
+  [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
   [[nodiscard]] std::string_view tensor() const { return name_; }
   [[nodiscard]] costmodel::TensorKind kind() const { return kind_; }
   [[nodiscard]] std::int64_t requested_bytes() const { return requested_; }
@@ -46,6 +49,8 @@ class OutOfMemory : public std::runtime_error {
   std::string_view name_;
   costmodel::TensorKind kind_;
   std::int64_t requested_, live_, limit_;
+  std::string text_;
+  bool placed_ = false;
 };
 
 /// Accounts for every byte of one rank in the *ledger's* storage type: a run in float64 stores 8 bytes where

@@ -1,5 +1,7 @@
 #pragma once
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 namespace hexaplan::validator {
 
@@ -10,12 +12,20 @@ struct AdamWOptions {
   double clip_norm = 1.0;  // of all gradients together; 0 = never clip
 };
 
-/// Linear warm-up to `peak`, then a cosine down to `lowest` at `total_steps` (arXiv:1608.03983, one period).
+/// How the learning rate falls after its warm-up: not at all, along half a cosine (arXiv:1608.03983, one
+/// period), or along a line (arXiv:1810.04805 §A.2).
+enum class Decay : std::uint8_t { Constant, Cosine, Linear };
+/// "constant", "cosine", "linear".
+[[nodiscard]] std::string_view name_of(Decay decay);
+[[nodiscard]] std::optional<Decay> decay_named(std::string_view name);
+
+/// Linear warm-up to `peak`, then down to `lowest`, which is reached at `total_steps` and kept.
 struct LearningRate {
   double peak = 3e-4;
   double lowest = 3e-5;
   std::int64_t warm_up_steps = 0;
-  std::int64_t total_steps = 0;  // 0 = stays at the peak
+  std::int64_t total_steps = 0;
+  Decay decay = Decay::Constant;
   /// Of step `step`, counted from 1.
   [[nodiscard]] double at(std::int64_t step) const;
 };

@@ -41,6 +41,8 @@ enum class InitialValues : std::uint8_t {
   Noise,  // the device's noise, made where it is needed: as good for times and bytes, and at once
 };
 
+class FirstNotFinite;
+
 /// What one rank's step runs on: the question, sizes, device, groups and where the rank stands. Layers read
 /// it; `layer` and `microbatch` say for fault reports what is running.
 struct Rank {
@@ -62,6 +64,7 @@ struct Rank {
   double loss_scale = 1;  // of the running step: what gradients are larger than they should be
   View balance_loss;      // 1 × 1, of the running step: what routers add to the loss of this rank
   PhaseClock clock{device};
+  FirstNotFinite* watch = nullptr;  // looks at every result, where a step is run to find out
 
   /// What follows belongs to `index`, a layer of the model; −1: to none.
   void enter_layer(int index) {

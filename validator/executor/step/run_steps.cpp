@@ -8,9 +8,11 @@
 #include <cmath>
 #include <cstddef>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "costmodel/spec/stage_plan.h"
+#include "validator/executor/interpreter/first_not_finite.h"
 #include "validator/executor/optimizer/loss_scale.h"
 #include "validator/executor/report/collect.h"
 #include "validator/executor/step/stage.h"
@@ -21,6 +23,10 @@ namespace {
 using costmodel::DType;
 using costmodel::Pass;
 using costmodel::TensorKind;
+
+bool is_finite(const StepReport& step) {
+  return std::isfinite(step.loss) && (std::isfinite(step.gradient_norm) || step.skipped);
+}
 
 /// One rank's training: a stage, the order of its tasks, the optimizer.
 class RankTraining {
@@ -44,23 +50,43 @@ class RankTraining {
     return options_.warm_up + options_.steps + (options_.profile && has_streams() ? 1 : 0);
   }
 
-  /// `step` counts from 1.
+  /// `step` counts from 1. Parameters stay as they were where the numbers have to be finite and are not.
   StepReport run(std::int64_t step) {
     begin_step(step);
     rank_.loss_scale = loss_scale_.factor();
     stage_.load_tokens(tokens_, step - 1);
-    stage_.begin_step();
-    stage_.run(schedule_.stages[static_cast<std::size_t>(rank_.groups.pipeline->rank())]);
-    stage_.finish_gradients();
+    run_passes();
     rank_.device.memory().enter(costmodel::kOptimizer);
     StepReport report{
         .step = step, .learning_rate = options_.learning_rate.at(step), .loss_scale = rank_.loss_scale};
     add_up_norm_and_loss(report);
-    update(report);
+    if (!fails(report)) update(report);
     rank_.device.memory().enter(costmodel::kIdle);
     rank_.clock.enter(Phase::Other);
     end_step(report);
     return report;
+  }
+
+  /// What runs between the operations of a program.
+  [[nodiscard]] std::string place() const {
+    const std::string unit = rank_.layer < 0
+                                 ? std::string{"the step's ends"}
+                                 : fmt::format("parameters or gradients of layer {}", rank_.layer);
+    return rank_.microbatch < 0 ? unit : fmt::format("{}, micro-batch {}", unit, rank_.microbatch);
+  }
+
+  [[nodiscard]] bool fails(const StepReport& step) const {
+    return options_.checks_numbers && !is_finite(step);
+  }
+
+  /// Runs the passes of the step that failed once more and looks at every result: where its numbers went
+  /// wrong first, on any rank. Collective.
+  [[nodiscard]] std::optional<NotFiniteOrigin> origin_of_failure() {
+    FirstNotFinite watch;
+    rank_.watch = &watch;
+    run_passes();
+    rank_.watch = nullptr;
+    return earliest_of_all(*rank_.groups.world, watch.found());
   }
 
   RankView view(std::int64_t step, bool last) {
@@ -116,6 +142,12 @@ class RankTraining {
   }
 
  private:
+  void run_passes() {
+    stage_.begin_step();
+    stage_.run(schedule_.stages[static_cast<std::size_t>(rank_.groups.pipeline->rank())]);
+    stage_.finish_gradients();
+  }
+
   /// After the warm-up everything that is counted starts again. A device with streams times its calls in the
   /// last step alone: marks around every call slow short ones down.
   void begin_step(std::int64_t step) {
@@ -216,20 +248,30 @@ void add_ranks(std::vector<RankReport> ranks, ExecutionReport& out) {
   }
 }
 
-bool is_finite(const StepReport& step) {
-  return std::isfinite(step.loss) && (std::isfinite(step.gradient_norm) || step.skipped);
-}
-
 /// All ranks know the same numbers; one of them says so, and the others hear of it.
-[[noreturn]] void end_with_fault(Communicator& world, const StepReport& step) {
+[[noreturn]] void end_with_fault(Communicator& world, const StepReport& step,
+                                 const std::optional<NotFiniteOrigin>& origin) {
   if (!world.leads()) world.barrier("numbers that are not finite");
   const bool loss = !std::isfinite(step.loss);
+  const std::string first = origin ? fmt::format("first wrong in {}, rank {}", origin->text, origin->rank)
+                                   : "every result of its passes is finite, their sum is not";
   throw NotFinite{fmt::format(
-      "step {}: the {} is {}; parameters are lost from here on. Try a smaller --learning-rate (it was "
+      "step {}: the {} is {}: {}. Nothing is saved of this step. Try a smaller --learning-rate (it was "
       "{:.3g}), or go on from an earlier checkpoint with --load",
       step.step, loss ? "loss" : "gradient norm",
-      std::isnan(loss ? step.loss : step.gradient_norm) ? "not a number (NaN)" : "infinite",
+      std::isnan(loss ? step.loss : step.gradient_norm) ? "not a number (NaN)" : "infinite", first,
       step.learning_rate)};
+}
+
+/// What has no room says where, unless an operation has said it.
+template <class Place, class Run>
+void saying_where(const Place& place, const Run& run) {
+  try {
+    run();
+  } catch (OutOfMemory& error) {
+    error.place_in(place());
+    throw;
+  }
 }
 
 bool any_rank(Communicator& world, bool mine) {
@@ -246,21 +288,25 @@ ExecutionReport run_rank_steps(const costmodel::Scenario& sc, const RunOptions& 
   device->memory().set_limit(options.memory_limit);
   device->memory().keep_timeline(options.keep_timeline);
   const DeviceInUse in_use{world, *device};
-  RankTraining training{sc, options, *device, world};
+  std::optional<RankTraining> made;
+  saying_where([] { return std::string{"parameters and optimizer states, before the first step"}; },
+               [&] { made.emplace(sc, options, *device, world); });
+  RankTraining& training = *made;
   ExecutionReport out;
   if (options.loaded) options.loaded(training.view(options.first_step, false));
   bool stopped = false;
   for (std::int64_t i = 1; i <= training.steps_in_all() && !stopped; ++i) {
     const std::int64_t step = options.first_step + i;
-    const StepReport& done = out.steps.emplace_back(training.run(step));
-    const bool fails = options.checks_numbers && !is_finite(done);
+    saying_where([&] { return training.place(); }, [&] { out.steps.push_back(training.run(step)); });
+    const StepReport& done = out.steps.back();
+    const bool fails = training.fails(done);
     stopped = options.stop && any_rank(world, options.stop());
     if (options.stepped && !fails)
       options.stepped(training.view(step, stopped || i == training.steps_in_all()));
     // Collective: every rank takes part in what rank 0 is shown.
     if (options.progress) add_ranks(collect(world, training.report()), out);
     if (options.progress && world.leads()) options.progress(out);
-    if (fails) end_with_fault(world, out.steps.back());
+    if (fails) end_with_fault(world, out.steps.back(), training.origin_of_failure());
   }
   add_ranks(collect(world, training.report()), out);
   out.complete = !stopped;

@@ -192,6 +192,15 @@ std::string first_host(std::string_view list) {
   return host;
 }
 
+std::optional<LocalProcesses> find_local_processes(const Environment& environment) {
+  for (const Launcher& launcher : kLaunchers) {
+    const auto rank = launcher.rank.number(environment), local = launcher.local_rank.number(environment);
+    const auto here = launcher.local_world.number(environment);
+    if (rank && local && here && *local <= *rank) return LocalProcesses{*rank - *local, *here};
+  }
+  return std::nullopt;
+}
+
 std::optional<JobPlace> find_job_place(const BootstrapFlags& flags, const Environment& environment) {
   std::optional<JobPlace> place;
   if (flags.rank || flags.world) {

@@ -40,6 +40,14 @@ using Environment = std::function<std::optional<std::string>(const char* name)>;
 [[nodiscard]] std::optional<JobPlace> find_job_place(const BootstrapFlags& flags,
                                                      const Environment& environment);
 
+/// Processes of the job on this host.
+struct LocalProcesses {
+  int first = 0;  // where the launcher fills one host after the other, as all do unless told otherwise
+  int count = 1;
+};
+/// nullopt: no launcher says it.
+[[nodiscard]] std::optional<LocalProcesses> find_local_processes(const Environment& environment);
+
 /// First host of a Slurm list: "gpu[07-12,15],login" is gpu07.
 [[nodiscard]] std::string first_host(std::string_view slurm_list);
 

@@ -1,0 +1,123 @@
+#include "validator/executor/interpreter/first_not_finite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <span>
+
+namespace hexaplan::validator {
+namespace {
+
+namespace program = costmodel::program;
+using program::Kind;
+
+/// Numbers that come to the host at a time.
+constexpr std::int64_t kChunk = std::int64_t{1} << 20;
+
+/// A row that sees no key has a log-sum-exp of −∞, one without columns such a maximum.
+bool may_be_minus_infinity(Kind kind) {
+  constexpr std::array kKinds{Kind::Attend, Kind::AttendBlocks, Kind::LossMaxima};
+  return std::find(kKinds.begin(), kKinds.end(), kind) != kKinds.end();
+}
+
+/// What stays of an operation's results: blocks of a ring have room of their own beside them, which they fill
+/// in part.
+std::size_t results_of(const program::Op& op) {
+  const bool block = op.kind == Kind::AttendBlocks || op.kind == Kind::AttendBlocksBack;
+  return block ? costmodel::position(op.in_place) : op.writes.size();
+}
+
+int depth_of(const Operation& o) {
+  const auto layers = static_cast<int>(o.model().layers);
+  const int unit = o.weights.unit->index();
+  const int from_below = unit >= 0 ? unit + 1 : unit == UnitPlan::kEmbedding ? 0 : layers + 1;
+  return o.op.phase == program::Phase::Forward ? from_below : layers + 1 - from_below;
+}
+
+const char* pass_words(const program::Op& op) {
+  if (op.rerun) return "recomputation";
+  return op.phase == program::Phase::Forward ? "forward" : "backward";
+}
+
+std::string unit_words(int unit) {
+  if (unit >= 0) return fmt::format("layer {}", unit);
+  return unit == UnitPlan::kEmbedding ? "the embedding" : "the output layer";
+}
+
+}  // namespace
+
+std::string place_of(const Operation& o) {
+  return fmt::format("{} of {} ({}, micro-batch {})", o.name(), unit_words(o.weights.unit->index()),
+                     pass_words(o.op), o.rank.microbatch);
+}
+
+void FirstNotFinite::look(const Operation& o, std::size_t at) {
+  NotFiniteOrigin here{.microbatch = o.rank.microbatch,
+                       .phase = static_cast<int>(o.op.phase),
+                       .depth = depth_of(o),
+                       .op = static_cast<int>(at),
+                       .rank = o.rank.groups.world->rank()};
+  if (found_ && *found_ < here) return;
+  if (!writes_not_finite(o)) return;
+  here.text = place_of(o);
+  if (o.op.weight >= 0 && holds_not_finite(o.rank.device, o.weight(), false))
+    here.text += ", whose parameters were not finite before";
+  found_ = std::move(here);
+}
+
+bool FirstNotFinite::writes_not_finite(const Operation& o) {
+  const bool minus = may_be_minus_infinity(o.op.kind);
+  for (std::size_t i = 0; i < results_of(o.op); ++i) {
+    const program::ValueId id = o.op.writes[i];
+    if (o.program().of(id).shape.type == program::Type::Int32) continue;
+    if (holds_not_finite(o.rank.device, o.frame.view(id), minus)) return true;
+  }
+  const bool adds_to_gradient = o.op.kind == Kind::MatmulWeight;
+  return adds_to_gradient && o.op.weight >= 0 && holds_not_finite(o.rank.device, o.weight_gradient(), false);
+}
+
+bool FirstNotFinite::holds_not_finite(Device& device, const View& view, bool may_be_minus_infinity) {
+  if (view.data == nullptr || view.elements() == 0 || view.element == Element::I32) return false;
+  const auto wrong = [&](double value) {
+    const bool allowed = may_be_minus_infinity && value == -std::numeric_limits<double>::infinity();
+    return !std::isfinite(value) && !allowed;
+  };
+  const std::int64_t rows_at_once = std::max<std::int64_t>(1, kChunk / view.cols);
+  for (std::int64_t row = 0; row < view.rows; row += rows_at_once) {
+    const View part = view.row_range(row, std::min(rows_at_once, view.rows - row));
+    values_.resize(static_cast<std::size_t>(part.elements()));
+    device.download(values_, part);
+    if (std::any_of(values_.begin(), values_.end(), wrong)) return true;
+  }
+  return false;
+}
+
+std::optional<NotFiniteOrigin> earliest_of_all(Communicator& world,
+                                               const std::optional<NotFiniteOrigin>& mine) {
+  using Place = std::array<int, 5>;
+  std::vector<std::byte> bytes;
+  if (mine) {
+    const Place place{mine->microbatch, mine->phase, mine->depth, mine->op, mine->rank};
+    const auto numbers = std::as_bytes(std::span{place});
+    const auto text = std::as_bytes(std::span{mine->text});
+    bytes.assign(numbers.begin(), numbers.end());
+    bytes.insert(bytes.end(), text.begin(), text.end());
+  }
+  std::optional<NotFiniteOrigin> earliest;
+  for (const std::vector<std::byte>& theirs : world.gather_bytes(bytes)) {
+    Place place{};
+    if (theirs.size() < sizeof place) continue;
+    std::memcpy(place.data(), theirs.data(), sizeof place);
+    std::string text(theirs.size() - sizeof place, ' ');
+    std::memcpy(text.data(), theirs.data() + sizeof place, text.size());
+    NotFiniteOrigin origin{place[0], place[1], place[2], place[3], place[4], std::move(text)};
+    if (!earliest || origin < *earliest) earliest = std::move(origin);
+  }
+  return earliest;
+}
+
+}  // namespace hexaplan::validator
