@@ -63,6 +63,13 @@ struct StoreOptions {
   bool off = false;
 };
 
+/// How the processes of a job find each other, where no launcher says it, and how long they wait.
+struct JobOptions {
+  std::optional<int> rank, world;
+  std::string master;
+  costmodel::Seconds timeout{120};
+};
+
 struct ExecuteOptions {
   ScenarioOptions question;
   std::int64_t steps = 1, warm_up = 0;
@@ -72,7 +79,7 @@ struct ExecuteOptions {
   std::string weights_type;                    // "F32", …; empty = as the device computes
   std::int64_t save_every = 0;                 // steps; 0: after the last one
   std::int64_t memory_limit = 0;               // bytes per rank; 0 = none
-  costmodel::Seconds timeout{120};
+  JobOptions job;
   std::uint64_t seed = 1;
   validator::LearningRate learning_rate;  // total_steps 0: as many as are run
   validator::AdamWOptions optimizer;
@@ -82,8 +89,6 @@ struct ExecuteOptions {
   bool noise = false;  // parameters of noise instead of the model's initial values: for times and bytes alone
   int solo_rank = 0;   // of --ranks solo
   int gpus = 0;        // of this process, with --ranks nccl; 0 = as many as it needs
-  std::optional<int> rank, world;  // where no launcher says it
-  std::string master;
 };
 
 struct BackendsOptions {};
@@ -157,6 +162,7 @@ struct ValidateOptions {
   std::int64_t memory_limit = 0;  // bytes per rank; 0 = none
   bool solo = false, terms = false, csv = false, markdown = false;
   StoreOptions store;
+  JobOptions job;
 };
 
 /// What to do with the history.
@@ -182,7 +188,8 @@ struct CalibrateOptions {
   int gpus = 0;                                        // ranks of collectives; 0 = not given
   costmodel::Seconds budget;                           // 0 = not given
   std::vector<std::string> from;                       // files of nccl-tests instead of measuring
-  std::string cluster;                                 // that they ran on
+  std::string cluster;                                 // that they ran on, or that is measured
+  JobOptions job;
 };
 
 /// Text that is made from the command tree itself: help, version, completion, man.

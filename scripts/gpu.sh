@@ -5,6 +5,7 @@
 #   scripts/gpu.sh                      results/<gpu>-<date>/
 #   scripts/gpu.sh --prebuilt build/gpu   what is built there already
 #   scripts/gpu.sh --rehearse --prebuilt build/release   the same steps on the CPU device, with small models
+#   scripts/gpu.sh --simulate --prebuilt build/release   the same list on a GPU that is not there, with a clock of its own
 #
 #   --results DIR   where to leave what was measured     --list NAME   scenarios (default gpu; rehearsal: cpu)
 #   --check         only whether there is a GPU          --plan        only the steps and their seconds
@@ -20,7 +21,7 @@ steps=(build tests calibrate validate pytorch)
 declare -A given=([build]=225 [tests]=45 [calibrate]=110 [validate]=95 [pytorch]=60)
 
 usage() { echo "gpu.sh: $1; see the head of scripts/gpu.sh" >&2; exit 2; }
-prebuilt='' results='' list='' rehearse='' only=''
+prebuilt='' results='' list='' rehearse='' simulate='' only=''
 while (($# > 0)); do
   case $1 in
     --prebuilt | --results | --list)
@@ -29,6 +30,7 @@ while (($# > 0)); do
       shift
       ;;
     --rehearse) rehearse=1 ;;
+    --simulate) simulate=1 ;;
     --check | --plan) only=$1 ;;
     *) usage "unknown argument '$1'" ;;
   esac
@@ -54,6 +56,16 @@ list=${list:-gpu}
 if [[ -n $rehearse ]]; then
   device=cpu
   [[ -n $prebuilt ]] || usage "--rehearse needs --prebuilt"
+elif [[ -n $simulate ]]; then
+  gpu=simulated
+  [[ -e $prebuilt/tests/simulated_gpu.so ]] || usage "--simulate needs --prebuilt with the target simulated_gpu"
+  stage=$(mktemp -d)
+  trap 'rm -rf "$stage"' EXIT
+  mkdir -p "$stage/lib/hexaplan"
+  cp "$prebuilt/hexaplan" "$stage/hexaplan"
+  cp "$prebuilt/tests/simulated_gpu.so" "$stage/lib/hexaplan/hexaplan_cuda.so"
+  prebuilt=$stage
+  export HEXAPLAN_SIMULATED="sustained=1"
 else
   gpu=$(gpu_name)
   if [[ -z $gpu ]]; then
@@ -123,7 +135,7 @@ test_all() {
   ctest --test-dir "$build" -L gpu --output-on-failure --no-tests=error --timeout 40 --parallel 8
 }
 calibrate_here() {
-  "$build/hexaplan" calibrate --quick ${rehearse:+--budget 5} --device "$device" --store "$results/measurements.sqlite" \
+  "$build/hexaplan" calibrate --quick ${rehearse:+--budget 5} ${simulate:+--budget 10} --device "$device" --store "$results/measurements.sqlite" \
     --out "$results/calibration.json"
 }
 validate_here() {
@@ -134,6 +146,7 @@ validate_here() {
     "$build/hexaplan" runs show 1 >"$results/validation.txt"
 }
 pytorch_here() {
+  [[ -z $simulate ]] || { echo "PyTorch has no simulated GPU"; return 77; }
   python3 -c 'import torch' 2>/dev/null || { echo "python3 has no torch here"; return 77; }
   # What compares best: few scenarios, each eager and compiled.
   local only=(--only "8b, 8 layers, 8k" --only "8b, 8 layers, 4k" --only "1b, 8 layers, micro-batch 4")
@@ -145,7 +158,7 @@ pytorch_here() {
 }
 # Steps run in shells of their own, so that a time-out ends all that they started.
 export -f build_all test_all calibrate_here validate_here pytorch_here
-export build bundle device list results rehearse
+export build bundle device list results rehearse simulate
 
 echo "$gpu → $results"
 print_plan
@@ -157,7 +170,7 @@ elif ! run_step build bash -c build_all; then
 fi
 "$build/hexaplan" backends >"$results/backends.txt" 2>&1
 nvidia-smi >"$results/nvidia-smi.txt" 2>&1 || rm -f "$results/nvidia-smi.txt"
-[[ -n $rehearse ]] || run_step tests bash -c test_all
+[[ -n $rehearse$simulate ]] || run_step tests bash -c test_all
 run_step calibrate bash -c calibrate_here
 export validate_seconds=$((given[validate] + left_over))
 run_step validate bash -c validate_here

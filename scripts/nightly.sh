@@ -4,7 +4,7 @@
 # with a seed of the day that is printed; the installed transformers against the committed steps, and the parameters of 40
 # random configurations of every model_type, and what PyTorch keeps of layers and steps where peft is there, too ($PYTHON,
 # default python3, with torch and transformers); whether the tests notice a wrong program (scripts/mutate.sh); the planner in
-# a page against the command (web/test.sh); with --tsan ranks of threads under ThreadSanitizer as well; last, what the tests
+# a page against the command (web/test.sh); scripts/gpu.sh and cluster.sh on simulated GPUs; with --tsan ranks of threads under ThreadSanitizer as well; last, what the tests
 # of costmodel and planner cover. Uses build/release, build/web, build/mutants and build/coverage.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -41,6 +41,8 @@ if "$python" -c 'import torch, transformers' 2>/dev/null; then
 else
   echo "transformers: not checked, $python has no torch and transformers" >&2
 fi
+cmake --build build/release --target hexaplan simulated_gpu
+tests/cli/cluster_script.sh scripts build/release "tp2 pp2" "tp2 sp dp2 zero1" "tp4" "dp4" "cp2 dp2" "pp4"
 scripts/mutate.sh
 if command -v em++ >/dev/null && command -v node >/dev/null; then
   cmake --build build/release --target hexaplan

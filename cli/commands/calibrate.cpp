@@ -11,10 +11,13 @@
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "cli/commands/history.h"
+#include "cli/commands/host_memory.h"
 #include "cli/commands/interrupts.h"
+#include "cli/commands/job.h"
 #include "cli/commands/ready_device.h"
 #include "cli/version.h"
 #include "cli/write_file.h"
@@ -146,22 +149,27 @@ class CalibrationRun {
                                                  : kFullBudget;
     const std::vector<Element> elements = validator::elements_of_device(options_.device);
     element_ = elements.empty() ? Element::F32 : elements.front();
-    refuse_several_processes();
+    job_ = job_of_several(options_.job);
     refuse_one_rank();
-    device_ = make_device(0);
-    identify();
     prepare_ranks();
-    report_.speaks = ranks_ == nullptr || ranks_->first_local_rank() == 0;
-    validator::Database database{options_.store.empty() ? validator::default_store_file()
-                                                        : std::filesystem::path{options_.store}};
-    report_.store = database.file().string();
-    validator::MeasurementStore store{database, machine_, version_text()};
-    std::vector<validator::Measurement> measurements;
-    if (report_.speaks) measurements = measure_kernels(store);
-    facts_ = device_->facts();  // with the modules that the kernels are in
-    device_.reset();            // its memory is the ranks'
-    measure_collectives(store, measurements);
+    const int first = ranks_ == nullptr ? 0 : ranks_->first_local_rank();
+    report_.speaks = first == 0;
+    device_ = make_device(ranks_ == nullptr ? 0 : ranks_->gpu_of(first));
+    identify();
+    cluster_ = find_cluster();
+    std::optional<validator::Database> database;  // of one process: others may be on other hosts
+    std::optional<validator::MeasurementStore> store;
+    if (report_.speaks) {
+      database.emplace(options_.store.empty() ? validator::default_store_file()
+                                              : std::filesystem::path{options_.store});
+      report_.store = database->file().string();
+      store.emplace(*database, machine_, version_text());
+    }
+    const SweepResult measured =
+        ranks_ == nullptr ? measure_alone(*store) : measure_job(store ? &*store : nullptr);
     if (!report_.speaks) return std::move(report_);
+    count(measured);
+    const std::vector<validator::Measurement>& measurements = measured.measurements;
     if (measurements.empty()) {
       throw InputError({.field = "--budget",
                         .value = costmodel::format_duration(report_.budget),
@@ -199,13 +207,15 @@ class CalibrationRun {
   }
 
   /// Collectives need a backend and at least two ranks; without, the calibration has no links of its own.
+  /// Processes of a job are ranks: on their own they would all measure one GPU of their host.
   void prepare_ranks() {
     const std::string kind = options_.ranks.empty() ? std::string{row_.ranks} : options_.ranks;
-    gpus_ = options_.gpus > 0 ? options_.gpus : row_.gpus;
-    if (gpus_ > 1) {
+    gpus_ = options_.gpus > 0 ? options_.gpus : job_ ? 1 : row_.gpus;
+    if (gpus_ > 1 || job_) {
       refuse_imagined(kind);
+      refuse_lone_processes(kind);
       ranks_ = make_ranks(kind);
-      if (ranks_ == nullptr && (!options_.ranks.empty() || options_.gpus > 1)) {
+      if (ranks_ == nullptr && (!options_.ranks.empty() || options_.gpus > 1 || job_)) {
         const auto state = validator::find_backend(kind);
         throw InputError({.field = "--ranks",
                           .value = presets::in_quotes(kind),
@@ -216,38 +226,43 @@ class CalibrationRun {
     }
     if (ranks_ == nullptr)
       report_.notes.emplace_back("one rank: no collectives, and no GEMM beside one, were measured");
-    cluster_ = presets::make_cluster(report_.gpu, std::max(gpus_, 1));
   }
 
-  /// Processes of a job would all sweep GPU 0 of their host at the same time, and write the same files: the
-  /// rates of a GPU shared by eight look like any others.
-  void refuse_several_processes() const {
-    if (!row_.gpu.empty()) return;  // a processor is shared with whatever else runs, too
-    const std::string job = job_of_processes();
-    if (job.empty()) return;
-    throw InputError(
-        {.field = "calibrate",
-         .value = job,
-         .expected = "one process, with all GPUs of its host",
-         .hint = "on one node: hexaplan calibrate --device cuda --gpus 8, without srun, torchrun or mpirun; "
-                 "links between nodes: run nccl-tests and give its logs to hexaplan calibrate --from LOG "
-                 "--cluster …"});
+  /// Threads of every process of a job would measure the same, and write the same files.
+  void refuse_lone_processes(const std::string& kind) const {
+    if (!job_ || kind != "threads") return;
+    throw InputError({.field = "calibrate",
+                      .value = fmt::format("process {} of {} that {} started", job_->process, job_->processes,
+                                           job_->launcher),
+                      .expected = "--ranks mpi or nccl in a job of several processes",
+                      .hint = "without a launcher, one process measures the whole host"});
   }
-  /// "process 3 of 16 that Slurm started", or nothing.
-  [[nodiscard]] static std::string job_of_processes() {
-    try {
-      const auto place = validator::find_job_place({}, validator::process_environment());
-      if (!place || place->processes <= 1) return {};
-      return fmt::format("process {} of {} that {} started", place->process, place->processes,
-                         place->launcher);
-    } catch (const validator::BootstrapError&) {
-      return "a process of a job that says too little of itself";
+
+  /// As the processes lie on hosts, or as --cluster says.
+  [[nodiscard]] costmodel::ClusterSpec find_cluster() {
+    if (!options_.cluster.empty()) {
+      costmodel::ClusterSpec named = presets::parse_cluster(options_.cluster);
+      // Another type on another process is told by all when they have met.
+      const bool same_type = named.gpu.name == report_.gpu || !report_.speaks;
+      if (same_type && named.gpus == std::max(gpus_, 1)) return named;
+      throw InputError({.field = "--cluster",
+                        .value = options_.cluster,
+                        .expected = fmt::format("the {} {} of the job", std::max(gpus_, 1), report_.gpu)});
     }
+    const auto here = validator::find_local_processes(validator::process_environment());
+    if (!job_ || !here || here->count >= job_->processes)
+      return presets::make_cluster(report_.gpu, std::max(gpus_, 1));
+    const int per_node = here->count * (gpus_ / job_->processes);
+    report_.notes.push_back(
+        fmt::format("{} hosts of {} GPUs, with the network of the reference node; --cluster says otherwise",
+                    (gpus_ + per_node - 1) / per_node, per_node));
+    return presets::make_cluster(report_.gpu, gpus_, per_node);
   }
+
   /// Links that were asked for are measured or refused.
   void refuse_one_rank() const {
     const int gpus = options_.gpus > 0 ? options_.gpus : row_.gpus;
-    if (options_.ranks.empty() || gpus > 1) return;
+    if (options_.ranks.empty() || gpus > 1 || job_) return;
     refuse_imagined(options_.ranks);
     throw InputError({.field = "--ranks",
                       .value = presets::in_quotes(options_.ranks),
@@ -264,11 +279,12 @@ class CalibrationRun {
     throw InputError({.field = "--ranks",
                       .value = presets::in_quotes(kind),
                       .expected = "ranks with links between them, such as nccl",
-                      .hint = "--gpus 1 leaves collectives out"});
+                      .hint = job_ ? "leave --ranks out" : "--gpus 1 leaves collectives out"});
   }
   std::unique_ptr<validator::RankBackend> make_ranks(const std::string& kind) const {
     try {
-      return validator::make_rank_backend(kind, {.gpus = options_.gpus});
+      return validator::make_rank_backend(kind,
+                                          {.gpus = options_.gpus, .launch = launch_flags(options_.job)});
     } catch (const validator::BootstrapError& error) {
       throw InputError({.field = "--ranks", .value = kind, .expected = error.what()});
     }
@@ -276,8 +292,10 @@ class CalibrationRun {
 
   [[nodiscard]] validator::BenchOptions bench_options() const {
     // A short budget leaves no time to fill much memory.
-    const double share = std::min(1.0, report_.budget.value() / kQuickBudget.value());
-    return {.memory = std::max(share, 0.02) * row_.memory, .sustained = report_.budget / 50};
+    const double share = std::max(0.02, std::min(1.0, report_.budget.value() / kQuickBudget.value()));
+    validator::BenchOptions bench{.memory = share * row_.memory, .sustained = report_.budget / 50};
+    bench.shortest_sample = share * bench.shortest_sample;  // a short budget is for trying out
+    return bench;
   }
   [[nodiscard]] validator::PlanLimits limits(const validator::RoughRates& rates) const {
     const bool quick = report_.budget <= kQuickBudget;
@@ -287,17 +305,20 @@ class CalibrationRun {
             .per_cell = quick ? kQuickPerCell : kFullPerCell};
   }
 
-  std::vector<validator::Measurement> measure_kernels(validator::MeasurementStore& store) {
-    const validator::SweepOptions sweep = sweep_options(ranks_ != nullptr ? kKernelShare : 1.0);
+  SweepResult measure_alone(validator::MeasurementStore& store) {
+    const std::vector<Precision> narrow = narrow_precisions();
     validator::KernelBench bench{*device_, bench_options()};
-    validator::PlanLimits all = limits(bench.probe());
-    all.narrow = narrow_precisions();
-    SweepResult result = sweep_kernels(plan_kernels(all), bench, store, sweep);
-    if (result.refused > 0) {
-      report_.notes.push_back(fmt::format("{} matrix products are not there and were left out: {}",
-                                          result.refused, result.refusal));
-    }
-    return count(std::move(result));
+    SweepResult result = sweep_kernels(kernel_plan(bench.probe(), narrow), bench, store, sweep_options(1.0));
+    facts_ = device_->facts();  // with the modules that the kernels are in
+    return result;
+  }
+
+  [[nodiscard]] std::vector<validator::Point> kernel_plan(const validator::RoughRates& rates,
+                                                          const std::vector<Precision>& narrow) const {
+    validator::PlanLimits all = limits(rates);
+    all.narrow = narrow;
+    all.beside_messages = ranks_ != nullptr && streams_;
+    return plan_kernels(all);
   }
 
   /// What the device multiplies in beside bf16, where the GPU's preset has a peak to measure it by.
@@ -310,29 +331,66 @@ class CalibrationRun {
     return precisions;
   }
 
-  void measure_collectives(validator::MeasurementStore& store,
-                           std::vector<validator::Measurement>& measurements) {
-    if (ranks_ == nullptr) return;
+  /// Kernels on every GPU of the job at the same time, then links.
+  SweepResult measure_job(validator::MeasurementStore* store) {
+    const std::vector<Precision> narrow = narrow_precisions();
+    device_.reset();  // its memory is the ranks'
+    const validator::KernelSweep kernels{
+        .plan = [&](const validator::RoughRates& rates) { return kernel_plan(rates, narrow); },
+        .on_every_rank = options_.device != kHostDevice,
+        .options = sweep_options(kKernelShare),
+        .done = [this](Device& device) { facts_ = device.facts(); }};
     // A GEMM is small beside the payloads, whatever computes it.
     const costmodel::FlopsPerSecond any{1e14};
-    const std::vector<validator::Point> plan =
+    const std::vector<validator::Point> links =
         plan_collectives({.ranks = gpus_, .per_node = cluster_.gpus_per_node, .overlaps = streams_},
                          limits({.gemm = any, .attention = any, .memory = row_.links}));
     const validator::RankSweep on{
         .backend = *ranks_,
-        .ranks = {.ranks = gpus_},
+        .ranks = {.ranks = gpus_, .timeout = options_.job.timeout},
         .make_device = [this](int rank) { return make_device(ranks_->gpu_of(rank)); },
         .bench = bench_options()};
-    std::vector<validator::Measurement> links = count(
-        sweep_collectives(plan, on, report_.speaks ? &store : nullptr, sweep_options(1 - kKernelShare)));
-    measurements.insert(measurements.end(), links.begin(), links.end());
+    return sweep_ranks(&kernels, links, on, store, sweep_options(1 - kKernelShare));
   }
 
-  std::vector<validator::Measurement> count(SweepResult result) {
-    report_.measured += result.measured;
-    report_.stored += result.stored;
-    report_.left_out += result.left_out;
-    return std::move(result.measurements);
+  void count(const SweepResult& result) {
+    report_.measured = result.measured;
+    report_.stored = result.stored;
+    report_.left_out = result.left_out;
+    report_.devices = result.devices;
+    if (result.refused > 0) {
+      report_.notes.push_back(fmt::format("{} matrix products are not there and were left out: {}",
+                                          result.refused, result.refusal));
+    }
+    note_slow_devices(result.devices);
+    note_restless(result.measurements);
+  }
+
+  /// The slowest GPU sets a job's pace.
+  void note_slow_devices(const std::vector<validator::DeviceSpeed>& devices) {
+    if (devices.size() < 2) return;
+    const auto slower = [](const validator::DeviceSpeed& a, const validator::DeviceSpeed& b) {
+      return a.slowness < b.slowness;
+    };
+    const auto [fastest, slowest] = std::minmax_element(devices.begin(), devices.end(), slower);
+    report_.notes.push_back(
+        fmt::format("{} GPUs measured at the same time; the curves are the median's. Slowest: rank {} on {}, "
+                    "{:.1f} % over the median; fastest: rank {} on {}, {:.1f} % under it",
+                    devices.size(), slowest->rank, slowest->host, 100 * (slowest->slowness - 1),
+                    fastest->rank, fastest->host, 100 * (1 - fastest->slowness)));
+  }
+
+  /// What is measured on a busy machine is not the machine's.
+  void note_restless(const std::vector<validator::Measurement>& measurements) {
+    constexpr double kRestless = 0.1, kMost = 0.2;
+    const auto restless = std::count_if(measurements.begin(), measurements.end(),
+                                        [](const auto& m) { return m.spread() > kRestless; });
+    report_.restless = static_cast<int>(restless);
+    if (static_cast<double>(restless) <= kMost * static_cast<double>(measurements.size())) return;
+    report_.notes.push_back(fmt::format(
+        "{} of {} points vary by more than {:.0f} % between samples: this machine is busy, or its "
+        "clocks change; measure again with --again when it is quiet",
+        restless, measurements.size(), 100 * kRestless));
   }
 
   validator::SweepOptions sweep_options(double share) {
@@ -424,8 +482,9 @@ class CalibrationRun {
   Element element_ = Element::F32;
   std::unique_ptr<Device> device_;
   std::unique_ptr<validator::RankBackend> ranks_;
-  int gpus_ = 1;
-  bool streams_ = false;  // compute and communication run beside each other
+  std::optional<validator::JobPlace> job_;  // of several processes
+  int gpus_ = 1;                            // of the job
+  bool streams_ = false;                    // compute and communication run beside each other
   costmodel::ClusterSpec cluster_;
   validator::MachineIdentity machine_;
   std::vector<validator::DeviceFact> facts_;

@@ -5,6 +5,7 @@
 #include "cli/options.h"
 #include "presets/calibration/write_calibration.h"
 #include "validator/measure/fit/fit_calibration.h"
+#include "validator/measure/sweep/sweep.h"
 
 namespace hexaplan::cli {
 
@@ -16,7 +17,9 @@ struct CalibrateReport {
   std::string out, store;                      // files; store empty: none was used
   int measured = 0, stored = 0, left_out = 0;  // points: now, before, no time
   costmodel::Seconds budget, took;
-  std::vector<std::string> notes;  // what was not measured, and why
+  std::vector<std::string> notes;               // what was not measured, and why
+  std::vector<validator::DeviceSpeed> devices;  // of a job, by rank
+  int restless = 0;                             // points whose samples vary by more than a tenth
   validator::CalibrationFit fit;
 };
 

@@ -13,6 +13,7 @@
 
 #include "cli/commands/host_memory.h"
 #include "cli/commands/interrupts.h"
+#include "cli/commands/job.h"
 #include "cli/commands/machines.h"
 #include "cli/commands/question.h"
 #include "cli/commands/ready_device.h"
@@ -141,9 +142,8 @@ void check_solo(const ExecuteOptions& options, std::int64_t ranks) {
 std::unique_ptr<validator::RankBackend> make_ranks(const ExecuteOptions& options) {
   try {
     return validator::make_rank_backend(
-        options.ranks, {.solo_rank = options.solo_rank,
-                        .gpus = options.gpus,
-                        .launch = {.rank = options.rank, .world = options.world, .master = options.master}});
+        options.ranks,
+        {.solo_rank = options.solo_rank, .gpus = options.gpus, .launch = launch_flags(options.job)});
   } catch (const validator::BootstrapError& error) {
     refuse_job(options, error);
   }
@@ -341,7 +341,7 @@ class Execution {
       run.routing = validator::Routing::InTurn;  // sizes that a prediction knows
     }
     run.optimizer = options_.optimizer;
-    run.ranks.timeout = options_.timeout;
+    run.ranks.timeout = options_.job.timeout;
     if (is_solo(options_)) {
       run.routing = validator::Routing::InTurn;  // experts evenly filled: nobody else's choice is known
       run.checks_numbers = false;

@@ -130,12 +130,14 @@ class Validation : public std::enable_shared_from_this<Validation> {
 
   std::vector<Prepared> prepare() {
     hardware_ = find_hardware(options_);
+    speaks_ = hardware_.speaks;
     std::vector<Prepared> scenarios;
     for (AskedScenario& asked : scenarios_to_validate(options_, hardware_)) {
       ValidationQuestion question = question_of(asked);
       scenarios.push_back({std::move(asked), std::move(question)});
     }
     const std::scoped_lock lock{report_mutex_};
+    report_.speaks = speaks_;
     report_.device = options_.device;
     report_.hardware = hardware_.gpu;
     report_.steps = options_.steps;
@@ -147,7 +149,7 @@ class Validation : public std::enable_shared_from_this<Validation> {
       if (question.calibration) report_.calibration = question.calibration->name;
       report_.scenarios.push_back(without_measurement(question, Outcome::NotRun, "its turn did not come"));
     }
-    if (!stopped_) keep_(report_);
+    if (!stopped_ && speaks_) keep_(report_);
     return scenarios;
   }
 
@@ -186,6 +188,10 @@ class Validation : public std::enable_shared_from_this<Validation> {
       return without_measurement(question, Outcome::NotRun,
                                  fmt::format("the budget of {} s was spent", options_.budget));
     }
+    if (asked.solo && hardware_.job) {
+      return without_measurement(question, Outcome::NotRun,
+                                 "a rank that runs alone is measured by one process, without a launcher");
+    }
     const std::vector<int> ranks =
         asked.solo ? validator::ranks_worth_running(question.scenario) : std::vector<int>{-1};
     std::vector<ExecutionReport> runs;
@@ -217,7 +223,8 @@ class Validation : public std::enable_shared_from_this<Validation> {
     if (run.dtype.empty()) run.dtype = name_of(validator::elements_of_device(run.device).front());
     run.ranks = solo_rank >= 0 ? "solo" : ranks_of(options_, hardware_, scenario.question.scenario);
     // A thread per GPU, whatever launcher this one process has.
-    if (options_.ranks.empty() && run.ranks == "nccl")
+    run.job = options_.job;
+    if (options_.ranks.empty() && run.ranks == "nccl" && !hardware_.job)
       run.gpus = static_cast<int>(scenario.question.scenario.layout.world_size());
     run.solo_rank = std::max(solo_rank, 0);
     run.memory_limit = options_.memory_limit;

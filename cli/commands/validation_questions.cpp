@@ -8,6 +8,7 @@
 
 #include "cli/commands/execute.h"
 #include "cli/commands/host_memory.h"
+#include "cli/commands/job.h"
 #include "cli/commands/question.h"
 #include "cli/commands/ready_device.h"
 #include "cli/commands/search.h"
@@ -36,6 +37,11 @@ void count_gpus(const ValidateOptions& options, Hardware& hardware) {
   const bool host = options.device == kHostDevice;
   const validator::BackendState nccl = validator::find_backend(kNccl).value_or(validator::BackendState{});
   if (!host) hardware.linked = nccl.gpus;
+  if (const auto job = host ? std::nullopt : job_of_several(options.job)) {
+    hardware.job = true;
+    hardware.speaks = job->process == 0;
+    hardware.linked = job->processes;
+  }
   const bool links = options.ranks.empty() || options.ranks == kNccl;
   std::string why = "; --gpus N or --cluster for more";
   if (options.gpus > 0) {
@@ -43,7 +49,8 @@ void count_gpus(const ValidateOptions& options, Hardware& hardware) {
     why = ", as --gpus says";
   } else if (!host && links && hardware.linked > 0) {
     hardware.count = hardware.linked;
-    why = fmt::format(", all that {} here", hardware.linked == 1 ? "is" : "are");
+    why = hardware.job ? ", the ranks of the job"
+                       : fmt::format(", all that {} here", hardware.linked == 1 ? "is" : "are");
   } else if (!host && links) {
     why = fmt::format(": several GPUs need {} ({})", kNccl, nccl.detail);
   }
@@ -165,7 +172,7 @@ std::string ranks_of(const ValidateOptions& options, const Hardware& hardware,
                      const costmodel::Scenario& scenario) {
   if (!options.ranks.empty()) return options.ranks;
   const std::int64_t ranks = scenario.layout.world_size();
-  return ranks > 1 && ranks <= hardware.linked ? kNccl : kThreads;
+  return hardware.job || (ranks > 1 && ranks <= hardware.linked) ? kNccl : kThreads;
 }
 
 std::vector<AskedScenario> scenarios_to_validate(const ValidateOptions& options, const Hardware& hardware) {

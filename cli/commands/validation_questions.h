@@ -12,7 +12,9 @@ namespace hexaplan::cli {
 struct Hardware {
   std::string gpu;                 // preset
   int count = 1;                   // that plans are for
-  int linked = 0;                  // GPUs here that can be ranks over NCCL
+  int linked = 0;                  // GPUs here, or processes of a job, that can be ranks over NCCL
+  bool job = false;                // several processes, each with a GPU of its own
+  bool speaks = true;              // false: another process of the job does
   bool known = false;              // the preset is of this very hardware, so its curves may predict
   std::vector<std::string> notes;  // what somebody should know about it
 };

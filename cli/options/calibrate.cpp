@@ -12,6 +12,7 @@ constexpr int kLongestBudget = 1'000'000;
 
 struct CalibrateWords {
   std::string gpus, budget;
+  JobWords job;
   CalibrateOptions options;
 };
 
@@ -23,8 +24,9 @@ Command checked_calibrate(CalibrateWords words) {
     if (seconds < 1) throw UsageError{"--budget: got \"0\", expected whole seconds from 1"};
     options.budget = costmodel::Seconds{static_cast<double>(seconds)};
   }
-  if (options.from.empty() != options.cluster.empty())
+  if (!options.from.empty() && options.cluster.empty())
     throw UsageError{"calibrate: --from LOG and --cluster belong together: on what did nccl-tests run?"};
+  read_job(words.job, options.job);
   return options;
 }
 
@@ -33,9 +35,11 @@ Command checked_calibrate(CalibrateWords words) {
 CommandRow calibrate_row() {
   const auto words = std::make_shared<CalibrateWords>();
   CalibrateOptions& options = words->options;
-  return {
+  CommandRow row{
       .name = "calibrate",
-      .help = "Measure this machine, or read nccl-tests, and write the curves that predictions use",
+      .help =
+          "Measure this machine or the GPUs of a job, or read nccl-tests, and write the curves that "
+          "predictions use",
       .options =
           {{"--quick", "", "At most 100 s instead of half an hour", &options.quick},
            {"--budget", "SECONDS", "Begin no measurement after that many seconds", &words->budget},
@@ -43,15 +47,23 @@ CommandRow calibrate_row() {
            {"--gpu", "NAME", "GPU preset that it is. Default: by the device's own name", &options.gpu},
            {"--ranks", "KIND", "Ranks that collectives run over. Default: threads on cpu, nccl on cuda",
             &options.ranks},
-           {"--gpus", "N", "How many of them, 1 for no collectives. Default: 2 on cpu, else 1", &words->gpus},
+           {"--gpus", "N",
+            "How many of them this process has, 1 alone for no collectives. Default: 2 on cpu, else 1",
+            &words->gpus},
            {"--again", "", "Measure what is in the store, too", &options.again},
            {"--from", "LOG", "Read what nccl-tests printed instead of measuring; may be given several times",
             &options.from},
-           {"--cluster", "CLUSTER", "What those logs ran on, such as 2x8xH100+ib400", &options.cluster},
+           {"--cluster", "CLUSTER",
+            "What is measured or what the logs ran on: 2x8xH100+ib400. Default: nodes as the job has them, "
+            "with the "
+            "network of the GPU's reference node",
+            &options.cluster},
            {"--out", "FILE", "Where the curves go. Default: calibration-GPU.json, or fabric-GPU.json",
             &options.out},
            {"--store", "FILE", "Where measurements are kept. Default: in XDG_DATA_HOME", &options.store}},
       .finish = [words] { return checked_calibrate(*words); }};
+  append_job_options(row.options, words->job, options.job);
+  return row;
 }
 
 }  // namespace hexaplan::cli

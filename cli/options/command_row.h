@@ -36,6 +36,18 @@ void append_scenario_options(std::vector<OptionRow>& rows, ScenarioOptions& ques
 /// Removes the options that a command gives another meaning, or none.
 void remove_options(std::vector<OptionRow>& rows, std::initializer_list<std::string_view> flags);
 
+/// What is typed of a job's processes; the rows refer to it.
+struct JobWords {
+  std::string rank, world, timeout;
+};
+/// --rank, --world, --master and --timeout.
+void append_job_options(std::vector<OptionRow>& rows, JobWords& words, JobOptions& job);
+/// UsageError.
+void read_job(const JobWords& words, JobOptions& job);
+
+/// Reads a number above 0, at most `most`. UsageError that names `flag`.
+[[nodiscard]] double positive_number(const std::string& text, const std::string& flag, double most,
+                                     const char* expected);
 /// Reads a whole number from 0 to `most`. UsageError that names `flag`.
 [[nodiscard]] int whole_number(const std::string& text, const std::string& flag, int most);
 /// The value of --steps: 1 to `most`. UsageError.

@@ -12,22 +12,15 @@ namespace hexaplan::cli {
 namespace {
 
 constexpr int kMostSteps = 1'000'000;
-constexpr double kLongestTimeout = 86400;
 constexpr int kMostGivenRanks = 1 << 20;
 
 struct RunWords {
-  std::string steps, warm_up, save_every, memory_limit, timeout, seed, solo_rank, gpus, rank, world;
+  std::string steps, warm_up, save_every, memory_limit, seed, solo_rank, gpus;
+  JobWords job;
   std::string learning_rate, lr_schedule, lr_warm_up, lr_steps, lr_min;
   std::string beta1, beta2, epsilon, weight_decay, clip;
   ExecuteOptions options;
 };
-
-double positive_number(const std::string& text, const std::string& flag, double most, const char* expected) {
-  const auto value = costmodel::parse_number<double>(text);
-  if (!value || !(*value > 0 && *value <= most))
-    throw UsageError{fmt::format("{}: got \"{}\", expected {}", flag, text, expected)};
-  return *value;
-}
 
 /// A number of the optimizer as typed: what it may be, and where it goes.
 struct OptimizerNumber {
@@ -124,10 +117,7 @@ Command checked_run(RunWords words) {
   }
   check_dtype(options);
   if (!words.memory_limit.empty()) options.memory_limit = memory_limit(words.memory_limit);
-  if (!words.timeout.empty()) {
-    options.timeout = costmodel::Seconds{
-        positive_number(words.timeout, "--timeout", kLongestTimeout, "seconds above 0, at most 86400")};
-  }
+  read_job(words.job, options.job);
   read_schedule(words, options.learning_rate);
   read_optimizer(words, options.optimizer);
   if (options.shuffle && options.token_file.empty()) throw UsageError{"--shuffle: needs --token-file FILE"};
@@ -139,8 +129,6 @@ Command checked_run(RunWords words) {
   if (!words.solo_rank.empty())
     options.solo_rank = whole_number(words.solo_rank, "--solo-rank", kMostGivenRanks);
   if (!words.gpus.empty()) options.gpus = whole_number(words.gpus, "--gpus", kMostGivenRanks);
-  if (!words.rank.empty()) options.rank = whole_number(words.rank, "--rank", kMostGivenRanks);
-  if (!words.world.empty()) options.world = whole_number(words.world, "--world", kMostGivenRanks);
   return options;
 }
 
@@ -163,9 +151,6 @@ void append_rank_options(std::vector<OptionRow>& rows, RunWords& words) {
       {"--solo-rank", "R", "With --ranks solo: the rank that is real. Default: 0", &words.solo_rank},
       {"--gpus", "N", "With --ranks nccl: GPUs of this process. Default: 1 under a launcher, else all ranks",
        &words.gpus},
-      {"--rank", "R", "With --ranks nccl and no launcher: number of this process", &words.rank},
-      {"--world", "N", "How many processes there are", &words.world},
-      {"--master", "ADDRESS", "Where process 0 listens: host:port", &options.master},
       {"--shrink", "", "Scale the model down, same layout and ratios, so that a laptop can run it",
        &options.shrink},
       {"--report", "FILE", "Keep everything that is measured in FILE (JSON), rewritten after steps",
@@ -173,10 +158,9 @@ void append_rank_options(std::vector<OptionRow>& rows, RunWords& words) {
       {"--timeline", "", "Bytes by kind over time in the report", &options.timeline},
       {"--memory-limit", "SIZE", "Refuse allocations above SIZE per rank, as a GPU would: 80GiB",
        &words.memory_limit},
-      {"--timeout", "SECONDS", "How long a rank waits for another before the run is given up. Default: 120",
-       &words.timeout},
   };
   rows.insert(rows.end(), std::begin(own), std::end(own));
+  append_job_options(rows, words.job, options.job);
 }
 
 /// AdamW and its learning rate.

@@ -14,6 +14,7 @@ constexpr int kLongestValidation = 86400;
 
 struct ValidateWords {
   std::string top, gpus, steps, warm_up, budget, memory_limit;
+  JobWords job;
   ValidateOptions options;
 };
 
@@ -35,6 +36,7 @@ Command checked_validate(ValidateWords words) {
   if (!words.budget.empty()) o.budget = whole_number(words.budget, "--budget", kLongestValidation);
   if (!words.memory_limit.empty()) o.memory_limit = memory_limit(words.memory_limit);
   if (!words.gpus.empty()) o.gpus = whole_number(words.gpus, "--gpus", kMostGpus);
+  read_job(words.job, o.job);
   check_sources(o);
   if (o.gpus > 0 && o.top == 0)
     throw UsageError{"validate: --gpus says what --top plans for; a layout says itself how many GPUs it has"};
@@ -54,7 +56,8 @@ CommandRow validate_row() {
       {"--scenario", "FILE", "A scenario to run; may be given several times", &options.scenarios},
       {"--list", "NAME", "A list of scenarios: gpu, cpu, or a file", &options.list, {"gpu", "cpu"}},
       {"--top", "N", "The planner's N best plans for --model on this machine", &words->top},
-      {"--gpus", "N", "With --top: plan for N of them. Default: all that NCCL reaches; on cpu one",
+      {"--gpus", "N",
+       "With --top: plan for N of them. Default: all that NCCL reaches, in a job its ranks; on cpu one",
        &words->gpus},
       {"--solo", "", "One rank of each kind of pipeline stage alone; messages are imitated", &options.solo},
       {"--device", "NAME", "Where ranks compute. Default: cpu", &options.device, {"cpu", "cuda"}},
@@ -76,6 +79,7 @@ CommandRow validate_row() {
       {"--no-store", "", "Keep nothing", &options.store.off},
   };
   row.options.insert(row.options.end(), std::begin(own), std::end(own));
+  append_job_options(row.options, words->job, options.job);
   row.finish = [words] { return checked_validate(*words); };
   return row;
 }

@@ -146,6 +146,9 @@ JsonValue calibrate_json(const CalibrateReport& report) {
   }
   for (const std::string& note : report.notes) notes.emplace_back(note);
   for (const std::string& log : report.logs) logs.emplace_back(log);
+  JsonArray devices;
+  for (const validator::DeviceSpeed& d : report.devices)
+    devices.push_back(JsonObject{{"rank", d.rank}, {"host", d.host}, {"slowness", d.slowness}});
   JsonObject object{{"schema", "hexaplan/calibrated/1"},
                     {"device", report.device},
                     {"gpu", report.gpu},
@@ -155,6 +158,8 @@ JsonValue calibrate_json(const CalibrateReport& report) {
                     {"measured", report.measured},
                     {"taken_from_store", report.stored},
                     {"left_out", report.left_out},
+                    {"restless", report.restless},
+                    {"devices", std::move(devices)},
                     {"seconds", report.took.value()},
                     {"budget_seconds", report.budget.value()},
                     {"notes", std::move(notes)},

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# calibrate refuses what it cannot measure: jobs of several processes, links of one GPU. Nothing is written.
+# calibrate refuses what it cannot measure: links of one GPU, ranks that are imagined, a cluster that is another one.
+# Nothing is written.
 #   calibrate_jobs.sh <hexaplan> <stand_in_gpus.so>
 set -euo pipefail
 # shellcheck source=tests/cli/stand_in_gpus.sh
@@ -29,14 +30,12 @@ refused() {
 }
 
 torchrun=(RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500)
-slurm=(SLURM_PROCID=0 SLURM_NTASKS=16 SLURM_STEP_NUM_TASKS=16 SLURM_LOCALID=0 SLURM_JOB_ID=7 SLURM_STEP_NODELIST=node1 SLURM_JOB_NODELIST=node1)
-for arguments in "" "--ranks nccl" "--ranks nccl --gpus 2"; do
-  # shellcheck disable=SC2086
-  refused 4 "got process 1 of 2 that torchrun started, expected one process" "${torchrun[@]}" -- $arguments
-  # shellcheck disable=SC2086
-  refused 4 "got process 0 of 16 that Slurm started" "${slurm[@]}" -- $arguments
-done
-refused 4 "nccl-tests" "${torchrun[@]}" -- # what to do instead
+slurm=(SLURM_PROCID=3 SLURM_NTASKS=16 SLURM_STEP_NUM_TASKS=16 SLURM_LOCALID=3 SLURM_JOB_ID=7 SLURM_STEP_NODELIST=node1 SLURM_JOB_NODELIST=node1)
+refused 2 "ranks with links between them" "${torchrun[@]}" -- --ranks threads
+refused 2 "ranks with links between them" "${torchrun[@]}" -- --ranks solo
+refused 4 "process 3 of 16 that Slurm started, expected --ranks mpi or nccl" "${slurm[@]}" -- --device cpu
+refused 4 "--rank, --world and --master belong together" HOME="$folder" -- --rank 1 --world 2
+refused 4 "start the job again" RANK=1 WORLD_SIZE=two HOME="$folder" --
 refused 2 "add --gpus N" HOME="$folder" -- --ranks nccl
 refused 2 "at least two ranks" HOME="$folder" -- --ranks nccl --gpus 1
 refused 2 "ranks with links between them" HOME="$folder" -- --ranks solo

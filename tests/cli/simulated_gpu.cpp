@@ -1,10 +1,17 @@
-// A module of a machine with one H100 that is not there: nothing is computed, and every call takes as long on
+// A module of a machine with H100s that are not there: nothing is computed, and every call takes as long on
 // the device's own clock as the cost model says under curves that the test knows.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 
 #include "costmodel/compute/kernel_time.h"
+#include "tests/cli/simulated_cluster.h"
 #include "validator/executor/device/cuda/cuda_module.h"
 #include "validator/executor/device/e4m3.h"
 #include "validator/executor/device/timed.h"
@@ -33,7 +40,7 @@ costmodel::Calibration truth() {
   costmodel::Calibration c;
   c.launch_floor = Seconds{2e-6};
   c.memory = {.share = 0.9, .ramp = Seconds{3e-6}};
-  c.sustained = 0.9;
+  c.sustained = simulated_cluster().sustained;
   costmodel::GemmCurve& bf16 = c.gemm[static_cast<std::size_t>(Precision::Bf16)];
   bf16.share = 0.75;
   costmodel::GemmCurve& fp8 = c.gemm[static_cast<std::size_t>(Precision::Fp8)];
@@ -42,11 +49,48 @@ costmodel::Calibration truth() {
   return c;
 }
 
+/// Two processes that measure one GPU at the same time measure neither.
+class OneProcessPerGpu {
+ public:
+  explicit OneProcessPerGpu(int gpu) {
+    const SimulatedCluster& cluster = simulated_cluster();
+    if (!cluster.has_links()) return;
+    const std::string path =
+        cluster.folder + "/gpu-" + std::to_string(simulated_host()) + "-" + std::to_string(gpu);
+    file_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (flock(file_, LOCK_EX | LOCK_NB) != 0)
+      throw std::runtime_error{"GPU " + std::to_string(gpu) + " is used by another process"};
+  }
+  ~OneProcessPerGpu() {
+    if (file_ >= 0) close(file_);
+  }
+  OneProcessPerGpu(const OneProcessPerGpu&) = delete;
+  OneProcessPerGpu& operator=(const OneProcessPerGpu&) = delete;
+
+ private:
+  int file_ = -1;
+};
+
 class SimulatedGpu : public Device {
  public:
-  explicit SimulatedGpu(const CudaDeviceOptions& options) : element_{options.element} {}
+  explicit SimulatedGpu(const CudaDeviceOptions& options)
+      : element_{options.element},
+        number_{options.gpu % simulated_cluster().per_node},
+        in_use_{number_},
+        slowness_{simulated_process() == simulated_cluster().slow ? simulated_cluster().slowness : 1} {}
 
-  [[nodiscard]] std::string description() const override { return "cuda:0 NVIDIA H100 80GB HBM3, bfloat16"; }
+  [[nodiscard]] std::string description() const override {
+    const bool other = simulated_process() == simulated_cluster().other;
+    return "cuda:" + std::to_string(number_) +
+           (other ? " NVIDIA A100-SXM4-80GB, bfloat16" : " NVIDIA H100 80GB HBM3, bfloat16");
+  }
+  [[nodiscard]] void* native_stream(Stream stream) override {
+    return simulated_cluster().has_links() ? &on(stream) : nullptr;
+  }
+  [[nodiscard]] Event record(Stream stream) override { return {ticks(on(stream).now)}; }
+  void wait(Stream stream, Event event) override {
+    on(stream).now = std::max(on(stream).now, static_cast<double>(event.id) / kTicks);
+  }
   [[nodiscard]] Element element_of(costmodel::DType dtype) const override {
     return stored_element(dtype, Element::F32, element_);
   }
@@ -56,8 +100,9 @@ class SimulatedGpu : public Device {
   void upload(const View& /*to*/, std::span<const std::int32_t> /*from*/) override {}
   void download(std::span<double> /*to*/, const View& /*from*/) override {}
   void download(std::span<std::int32_t> /*to*/, const View& /*from*/) override {}
-  [[nodiscard]] TimeMark mark(Stream /*stream*/) override {
-    return {static_cast<std::uint64_t>(now_ * kTicks)};
+  [[nodiscard]] TimeMark mark(Stream stream) override { return {ticks(on(stream).now)}; }
+  void synchronize() override {
+    for (SimulatedStream& stream : streams_) stream.now = std::max(streams_[0].now, streams_[1].now);
   }
   [[nodiscard]] Seconds between(TimeMark begin, TimeMark end) const override {
     return Seconds{static_cast<double>(end.id - begin.id) / kTicks};
@@ -183,11 +228,24 @@ class SimulatedGpu : public Device {
   /// Seconds of one shape, more than all samples of it: then power and heat hold it back.
   static constexpr double kShort = 2;
 
+  [[nodiscard]] SimulatedStream& on(Stream stream) { return streams_.at(static_cast<std::size_t>(stream)); }
+  [[nodiscard]] static std::uint64_t ticks(double seconds) {
+    return static_cast<std::uint64_t>(seconds * kTicks);
+  }
+  void take_time(double seconds) { on(Stream::Compute).now += seconds * slowness_; }
+  /// A product is slower while a message is under way.
+  void take_time_of_product(double seconds) {
+    const double beside = simulated_cluster().beside;
+    const double under_way =
+        std::max(0.0, on(Stream::Communication).now - on(Stream::Compute).now) / (beside * slowness_);
+    take_time(seconds + (beside - 1) * std::min(seconds, under_way));
+  }
+
   void move(std::initializer_list<View> views) {
     Bytes bytes;
     for (const View& v : views) bytes += Bytes{static_cast<double>(v.bytes())};
-    now_ +=
-        bytes.value() > 4096 ? memory_bound_time(bytes, gpu_, truth_).value() : truth_.launch_floor.value();
+    take_time(bytes.value() > 4096 ? memory_bound_time(bytes, gpu_, truth_).value()
+                                   : truth_.launch_floor.value());
   }
   /// Fast sums take nothing off here, but operands that lie otherwise than on a GPU are refused.
   void multiply(GemmShape shape, const Gemm& g) {
@@ -206,7 +264,7 @@ class SimulatedGpu : public Device {
     busy_ = same ? busy_ + alone : alone;
     last_ = shape;
     precision_ = precision;
-    now_ += busy_ > kShort ? gemm_time(shape, precision, gpu_, truth_).value() : alone;
+    take_time_of_product(busy_ > kShort ? gemm_time(shape, precision, gpu_, truth_).value() : alone);
   }
   void attend(const AttentionBlock& b, costmodel::Direction direction) {
     const costmodel::AttentionShape shape{.batch = b.batch,
@@ -219,13 +277,17 @@ class SimulatedGpu : public Device {
                                           .window = b.window,
                                           .causal = b.causal,
                                           .pairs = b.pairs};
-    now_ += attention_time(shape, direction, Precision::Bf16, gpu_, truth_).value();
+    take_time_of_product(attention_time(shape, direction, Precision::Bf16, gpu_, truth_).value());
   }
 
   Element element_;
+  int number_;
+  OneProcessPerGpu in_use_;
+  double slowness_;
   costmodel::GpuSpec gpu_ = h100();
   costmodel::Calibration truth_ = truth();
-  double now_ = 0, busy_ = 0;
+  std::array<SimulatedStream, 2> streams_{};
+  double busy_ = 0;
   GemmShape last_;
   Precision precision_ = Precision::Bf16;
   std::uintptr_t taken_ = 0;

@@ -296,6 +296,7 @@ const HexaplanNccl& fake_nccl() {
       .last_error = [] { return "aborted"; },
       .make_id = make_id,
       .join = join,
+      .join_unblocked = join,
       .split = split,
       .state = state,
       .release = release,

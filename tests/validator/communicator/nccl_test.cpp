@@ -108,6 +108,31 @@ TEST(nccl, ranks_that_wait_too_long_say_where) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds{30});
 }
 
+/// NCCL keeps its caller while ranks connect: one that never comes back from there.
+TEST(nccl, a_call_that_does_not_come_back_is_aborted_by_the_watcher) {
+  static std::atomic<int> aborted{0};
+  aborted = 0;
+  HexaplanNccl keeps = fake_nccl();
+  keeps.all_reduce = [](void*, void*, void*, std::int64_t, int, int) -> int {
+    while (aborted == 0) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    return kHexaplanNcclFailed;
+  };
+  keeps.abort = [](void* communicator) {
+    ++aborted;
+    fake_nccl().abort(communicator);
+  };
+  const RankFault fault = fault_of([&] {
+    NcclRanks{keeps, {}}.run({.ranks = 2, .timeout = costmodel::Seconds{0.5}}, [](Communicator& world) {
+      const auto device = make_cpu_device(Element::F64);
+      const DeviceInUse in_use{world, *device};
+      meet(world);
+    });
+  });
+  EXPECT_EQ(fault.fault.cause, FaultCause::TimedOut) << fault.what();
+  EXPECT_THAT(fault.what(), HasSubstr("in mlp.down (all-reduce), layer 3"));
+  EXPECT_GT(aborted, 0);
+}
+
 TEST(nccl, a_message_that_nobody_sends_is_given_up) {
   const RankFault fault = fault_of_ranks(
       [](Communicator& world) {

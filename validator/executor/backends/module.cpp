@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #include <vector>
@@ -19,6 +20,11 @@ std::vector<fs::path> module_folders() {
 }
 
 }  // namespace
+
+void prepare_cuda_environment() {
+  constexpr int kKeep = 0;
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", kKeep);  // NOLINT(concurrency-mt-unsafe): before ranks begin
+}
 
 Module load_module(const std::string& name, const char* symbol) {
   const std::string file = name + ".so";

@@ -16,6 +16,12 @@ struct Module {
 /// libraries loaded after it: Open MPI's own plug-ins need that.
 [[nodiscard]] Module load_module(const std::string& name, const char* symbol);
 
+/// What CUDA reads from the environment when it begins, unless the user has set it: as many hardware queues
+/// as a rank has streams (CUDA_DEVICE_MAX_CONNECTIONS; CUDA C++ Programming Guide, "Environment Variables": 8
+/// by default, at most 32). With fewer, what waits on one stream holds up another that shares its queue, and
+/// a receive that waits can hold up the send that it waits for. Before a module of GPUs is loaded.
+void prepare_cuda_environment();
+
 /// A library's plain functions, as a module offers them.
 template <class Functions>
 struct FunctionTable {

@@ -265,6 +265,7 @@ Tensor Stage::run_head(Tensor x) {
   rank_.device.memory().enter(costmodel::kLoss);
   run_phase(rank_, frame, program::Phase::Forward, weights, micro_batch());
   rank_.device.memory().enter(costmodel::kHeadBackward);
+  rank_.clock.enter(Phase::Backward);
   run_phase(rank_, frame, program::Phase::Backward, weights, micro_batch());
   for (Unit* unit : used) {
     unit->release();

@@ -373,9 +373,14 @@ class CalibrationFitter {
   }
 
   void fit_overlap() {
+    std::map<std::string, double> measured;
+    for (const Measurement* m : of(PointKind::Gemm)) measured[name_of(m->point)] = m->median();
     std::vector<double> ratios;
-    for (const Measurement* m : of(PointKind::Overlap))
-      ratios.push_back(m->median() / predicted_gemm(m->point));
+    for (const Measurement* m : of(PointKind::Overlap)) {
+      Point alone{.kind = PointKind::Gemm, .gemm = m->point.gemm};
+      const auto found = measured.find(name_of(alone));
+      ratios.push_back(m->median() / (found != measured.end() ? found->second : predicted_gemm(m->point)));
+    }
     if (ratios.empty()) return;
     fit_.overlap_slowdown =
         note_ratio("overlap_slowdown", ratios, 1.0, 3.0, "a GEMM while a collective runs");

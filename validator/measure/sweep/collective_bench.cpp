@@ -16,21 +16,29 @@ using costmodel::CollectiveKind;
 using costmodel::DType;
 
 constexpr Call kCall{.operation = "calibrate"};
-constexpr double kMostCollectiveRepeats = 50;
-/// GEMMs beside one collective: the first and last may lie outside it.
+constexpr double kMostCollectiveRepeats = 500;
+/// GEMMs beside messages, behind one that gets the messages under way.
 constexpr int kBeside = 6;
+/// Messages last so much longer than what is timed beside them.
+constexpr double kBesideMargin = 1.5;
+constexpr double kMostMessages = 100;
 
-/// The largest of one number per rank, on every rank.
-double largest(Communicator& group, double mine) {
+/// One number per rank, in order, on every rank.
+std::vector<double> sorted_of_all(Communicator& group, double mine) {
   std::array<std::byte, sizeof(double)> bytes{};
   std::memcpy(bytes.data(), &mine, sizeof mine);
-  double most = mine;
-  for (const std::vector<std::byte>& theirs : group.gather_bytes(bytes)) {
-    double value = 0;
-    std::memcpy(&value, theirs.data(), sizeof value);
-    most = std::max(most, value);
-  }
-  return most;
+  std::vector<double> all;
+  for (const std::vector<std::byte>& theirs : group.gather_bytes(bytes))
+    std::memcpy(&all.emplace_back(), theirs.data(), sizeof(double));
+  std::sort(all.begin(), all.end());
+  return all;
+}
+double largest(Communicator& group, double mine) {
+  return sorted_of_all(group, mine).back();
+}
+double middle(Communicator& group, double mine) {
+  const std::vector<double> all = sorted_of_all(group, mine);
+  return all[(all.size() - 1) / 2];
 }
 
 }  // namespace
@@ -74,13 +82,17 @@ std::vector<double> CollectiveBench::sample(Communicator& group, const Point& po
   // The first call makes connections; the second says how many calls make a sample, the same on all ranks.
   (void)call(group, point, buffers, 1);
   const double once = std::max(largest(group, call(group, point, buffers, 1)), 1e-9);
-  const int repeats = static_cast<int>(
-      std::clamp(std::ceil(options_.shortest_sample.value() / once), 1.0, kMostCollectiveRepeats));
+  const int repeats =
+      static_cast<int>(std::clamp(std::ceil(options_.shortest_sample.value() / once),
+                                  static_cast<double>(options_.least_repeats), kMostCollectiveRepeats));
+  const int messages = beside ? messages_beside(group, point, once) : 0;
   std::vector<double> seconds;
   for (int i = 2; i < options_.warmups + options_.samples; ++i) {
-    const double mine = beside ? overlapped(group, point, buffers) : call(group, point, buffers, repeats);
-    const double slowest = largest(group, mine);
-    if (i >= options_.warmups) seconds.push_back(slowest);
+    const double mine =
+        beside ? overlapped(group, point, buffers, messages) : call(group, point, buffers, repeats);
+    // A message takes as long as on its slowest rank; a GEMM beside one is that of the median GPU, as alone.
+    const double counts = beside ? middle(group, mine) : largest(group, mine);
+    if (i >= options_.warmups) seconds.push_back(counts);
     device_.reset_flops();
   }
   return seconds;
@@ -124,9 +136,11 @@ Work CollectiveBench::start(Communicator& group, const Point& point, const Buffe
   return group.exchange({&send, 1}, {&receive, 1}, kCall);
 }
 
+/// The first call is not timed: ranks leave a barrier one after the other, and it brings their GPUs together.
 double CollectiveBench::call(Communicator& group, const Point& point, const Buffers& buffers, int repeats) {
   device_.synchronize();
   group.barrier("calibrate");
+  start(group, point, buffers).wait();
   const TimeMark begin = device_.mark(Stream::Compute);
   for (int i = 0; i < repeats; ++i) start(group, point, buffers).wait();
   const TimeMark end = device_.mark(Stream::Compute);
@@ -134,21 +148,37 @@ double CollectiveBench::call(Communicator& group, const Point& point, const Buff
   return device_.between(begin, end).value() / repeats;
 }
 
-/// Time of one GEMM among several that run beside the collective.
-double CollectiveBench::overlapped(Communicator& group, const Point& point, const Buffers& buffers) {
+double CollectiveBench::multiply(const Point& point, int times) {
   const View a = gemm_operands_.view().row_range(0, point.gemm.m);
   const View b = gemm_operands_.view().row_range(point.gemm.m, point.gemm.n);
-  device_.synchronize();
-  group.barrier("calibrate");
-  Work work = start(group, point, buffers);
   device_.gemm(kCalibrating, {.a = a, .b = b, .c = gemm_result_, .transpose_b = true});
   const TimeMark begin = device_.mark(Stream::Compute);
-  for (int i = 0; i < kBeside; ++i)
+  for (int i = 0; i < times; ++i)
     device_.gemm(kCalibrating, {.a = a, .b = b, .c = gemm_result_, .transpose_b = true});
   const TimeMark end = device_.mark(Stream::Compute);
-  work.wait();
   device_.synchronize();
-  return device_.between(begin, end).value() / kBeside;
+  return device_.between(begin, end).value() / times;
+}
+
+/// So many that they are under way until the last product is done; the same on all ranks.
+int CollectiveBench::messages_beside(Communicator& group, const Point& point, double once) {
+  (void)multiply(point, 1);
+  const double alone = largest(group, multiply(point, kBeside));
+  const double wanted = std::ceil(kBesideMargin * (kBeside + 1) * alone / once);
+  return static_cast<int>(std::clamp(wanted, 1.0, kMostMessages));
+}
+
+/// Time of one GEMM among several that run beside messages.
+double CollectiveBench::overlapped(Communicator& group, const Point& point, const Buffers& buffers,
+                                   int messages) {
+  device_.synchronize();
+  group.barrier("calibrate");
+  std::vector<Work> under_way;
+  for (int i = 0; i < messages; ++i) under_way.push_back(start(group, point, buffers));
+  const double seconds = multiply(point, kBeside);
+  for (Work& work : under_way) work.wait();
+  device_.synchronize();
+  return seconds;
 }
 
 }  // namespace hexaplan::validator

@@ -27,7 +27,10 @@ class CollectiveBench {
   [[nodiscard]] Buffers allocate(const Point& point);
   [[nodiscard]] Work start(Communicator& group, const Point& point, const Buffers& buffers);
   [[nodiscard]] double call(Communicator& group, const Point& point, const Buffers& buffers, int repeats);
-  [[nodiscard]] double overlapped(Communicator& group, const Point& point, const Buffers& buffers);
+  [[nodiscard]] double multiply(const Point& point, int times);
+  [[nodiscard]] int messages_beside(Communicator& group, const Point& point, double once);
+  [[nodiscard]] double overlapped(Communicator& group, const Point& point, const Buffers& buffers,
+                                  int messages);
   [[nodiscard]] std::vector<double> sample(Communicator& group, const Point& point);
 
   Device& device_;

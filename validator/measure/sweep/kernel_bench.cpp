@@ -135,7 +135,8 @@ std::vector<double> KernelBench::sample(const Call& call) {
   (void)seconds_of(call, 1);
   const double once = std::max(seconds_of(call, 1), 1e-9);
   const double wanted = std::ceil(options_.shortest_sample.value() / once);
-  const int repeats = static_cast<int>(std::clamp(wanted, 1.0, static_cast<double>(kMostRepeats)));
+  const int repeats = static_cast<int>(
+      std::clamp(wanted, static_cast<double>(options_.least_repeats), static_cast<double>(kMostRepeats)));
   for (int i = 2; i < options_.warmups; ++i) (void)seconds_of(call, repeats);
   std::vector<double> seconds;
   for (int i = 0; i < options_.samples; ++i) {

@@ -14,12 +14,14 @@ namespace hexaplan::validator {
 /// What the matrix products and attentions of a calibration are issued as.
 inline constexpr IssuedFlops kCalibrating{.operation = "calibrate"};
 
-/// How a point is repeated. A sample is as many executions in a row as last `shortest_sample`, by the marks
-/// of the device's stream; the median of `samples` counts.
+/// How a point is repeated. A sample is as many executions in a row as last `shortest_sample`, at least
+/// `least_repeats`, by the marks of the device's stream; the median of `samples` counts. A sample of several
+/// milliseconds hides what a stream takes to begin with the first of them.
 struct BenchOptions {
   costmodel::Bytes memory;  // most that one point may read and write: three arenas of this size are taken
-  int warmups = 3, samples = 10;
-  costmodel::Seconds shortest_sample{200e-6};
+  int warmups = 2, samples = 10;
+  int least_repeats = 2;
+  costmodel::Seconds shortest_sample{5e-3};
   costmodel::Seconds sustained{1.0};  // how long a GEMM runs before its sustained rate is read
 };
 

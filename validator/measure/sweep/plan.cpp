@@ -194,6 +194,9 @@ std::vector<Point> narrow_gemms(const PlanLimits& limits, Precision precision) {
   return points;
 }
 
+/// What runs beside collectives.
+constexpr costmodel::GemmShape kBesideMessages{.m = 4096, .n = 4096, .k = 4096};
+
 std::vector<Point> special_gemms(const PlanLimits& limits) {
   Collector points{limits};
   for (const std::int64_t tokens : {65536, 32768, 16384, 4096, 1024, 256}) {
@@ -207,6 +210,9 @@ std::vector<Point> special_gemms(const PlanLimits& limits) {
   if (result.size() > most) result.resize(most);
   const std::vector<Point> squares = sustained(limits, Precision::Bf16);
   result.insert(result.begin(), squares.begin(), squares.end());
+  Collector alone{limits};
+  const Point beside{.gemm = kBesideMessages};
+  if (limits.beside_messages && alone.add(beside)) result.insert(result.begin(), beside);
   return result;
 }
 
@@ -294,6 +300,15 @@ void add_payloads(Point point, double factor, Collector& points) {
   }
 }
 
+/// `point` with the largest payload that the limits allow, at most 256 MiB.
+void add_largest(Point point, Collector& points) {
+  constexpr double kLeast = 16.0 * 1024 * 1024, kMost = 256.0 * 1024 * 1024;
+  for (double bytes = kMost; bytes >= kLeast; bytes /= 2) {
+    point.payload = Bytes{bytes};
+    if (points.add(point)) return;
+  }
+}
+
 }  // namespace
 
 Seconds guess_time(const Point& point, const RoughRates& rates) {
@@ -334,12 +349,11 @@ std::vector<Point> plan_collectives(const RankPlan& ranks, const PlanLimits& lim
     }
     if (!ranks.overlaps) continue;
     point.kind = PointKind::Overlap;
-    point.gemm = {.m = 4096, .n = 4096, .k = 4096};
+    point.gemm = kBesideMessages;
     for (const CollectiveKind kind :
          {CollectiveKind::AllReduce, CollectiveKind::AllGather, CollectiveKind::ReduceScatter}) {
       point.collective = kind;
-      point.payload = Bytes{256.0 * 1024 * 1024};
-      points.add(point);
+      add_largest(point, points);
     }
   }
   return points.take_shuffled();

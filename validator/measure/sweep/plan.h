@@ -22,6 +22,8 @@ struct PlanLimits {
   /// Precisions beside the one that the device computes in: GEMMs of a quarter as many cells, and a sustained
   /// one.
   std::vector<costmodel::Precision> narrow = {};
+  /// The GEMM that collectives are measured beside, alone.
+  bool beside_messages = false;
 };
 
 /// Ranks that collectives can be measured over.

@@ -8,7 +8,7 @@ extern "C" {
 
 enum HexaplanNcclType { kHexaplanNcclF64, kHexaplanNcclF32, kHexaplanNcclBf16, kHexaplanNcclI32 };
 enum HexaplanNcclReduction { kHexaplanNcclSum, kHexaplanNcclMax };
-/// How far NCCL has come with what it was given last. Communicators never block their caller.
+/// How far NCCL has come with what it was given last.
 enum HexaplanNcclState { kHexaplanNcclFailed = -1, kHexaplanNcclUnderWay = 0, kHexaplanNcclReady = 1 };
 enum { kHexaplanNcclIdBytes = 128 };
 
@@ -25,7 +25,11 @@ struct HexaplanNccl {
   const char* (*last_error)();   // what NCCL says of the last failure in this process
 
   int (*make_id)(char* id);
+  /// Neither waits for the other ranks: state() says when all have come. Then a communicator of join() and
+  /// split() takes its work at once, in the caller's thread, which waits where connections have to be made;
+  /// one of join_unblocked() never waits, and state() says when it has taken what it was given.
   void* (*join)(const char* id, int rank, int size);
+  void* (*join_unblocked)(const char* id, int rank, int size);
   /// colour < 0: this rank gets no communicator, but takes part: ready when the parent is.
   void* (*split)(void* parent, int colour, int key);
   int (*state)(void* communicator);
@@ -56,7 +60,7 @@ struct HexaplanNccl {
   void (*release_mark)(void* mark);
 };
 
-enum { kHexaplanNcclVersion = 1 };
+enum { kHexaplanNcclVersion = 2 };
 
 /// The module's only symbol.
 const HexaplanNccl* hexaplan_nccl();

@@ -70,11 +70,24 @@ void NcclJob::nap(Lock& lock) {
   throw_if_over();
 }
 
+/// NCCL may keep the caller while ranks connect: without the lock, so that the watcher can end the job.
+int NcclJob::start_call(const std::function<int()>& start) {
+  {
+    const Lock lock{mutex_};
+    throw_if_over();
+    starting_ = Clock::now();
+  }
+  const int state = start();
+  const Lock lock{mutex_};
+  starting_.reset();
+  throw_if_over();
+  return state;
+}
+
 void NcclJob::hand_over(void* communicator, const std::function<int()>& start) {
   const auto deadline = Clock::now() + duration_of(options_.timeout);
+  int state = start_call(start);
   Lock lock{mutex_};
-  throw_if_over();
-  int state = start();
   while (state == kHexaplanNcclUnderWay) {
     if (Clock::now() > deadline) {
       declare(FaultCause::TimedOut, rank_,
@@ -96,7 +109,7 @@ void* NcclJob::open(const std::function<void*()>& make) {
     if (communicator == nullptr) end_by_nccl(lock);
     communicators_.push_back(communicator);
   }
-  hand_over(communicator, [&] { return nccl_.state(communicator); });
+  hand_over(communicator, [] { return kHexaplanNcclUnderWay; });
   return communicator;
 }
 

@@ -107,6 +107,7 @@ class NcclJob {
   };
 
   void throw_if_over();
+  [[nodiscard]] int start_call(const std::function<int()>& start);
   /// With the lock held; it is given up for a moment.
   void nap(Lock& lock);
   void declare(Fault fault);
@@ -141,7 +142,8 @@ class NcclJob {
   std::condition_variable wake_;
   LastCall last_;
   std::optional<Fault> fault_;
-  std::optional<std::string> suspicion_;  // what NCCL said, until the watcher has asked
+  std::optional<Clock::time_point> starting_;  // the rank's thread is inside NCCL
+  std::optional<std::string> suspicion_;       // what NCCL said, until the watcher has asked
   bool told_ = false, aborted_ = false, stops_ = false;
   std::list<void*> communicators_;
   std::list<Edge> edges_;

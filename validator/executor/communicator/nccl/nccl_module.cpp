@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -17,9 +18,18 @@ static_assert(kHexaplanNcclIdBytes == NCCL_UNIQUE_ID_BYTES);
 /// How long a communicator that is given back may take to end in order.
 constexpr std::chrono::seconds kFarewell{5};
 
+/// What makes a communicator that blocks its caller: a thread that NCCL may keep until all ranks have come.
+/// Left behind when they never do; it keeps this.
+struct Making {
+  std::atomic<bool> done{false};
+  ncclResult_t result = ncclSuccess;
+  ncclComm_t communicator = nullptr;
+};
+
 struct Handle {
   ncclComm_t communicator = nullptr;
-  ncclComm_t parent = nullptr;  // while it is being split off
+  std::shared_ptr<Making> making;  // until state() has seen it done
+  bool failed = false;
   bool aborted = false;
 };
 
@@ -50,12 +60,28 @@ int state_of(cudaError_t result, const char* call) {
   return result == cudaSuccess ? kHexaplanNcclReady : failed(call, cudaGetErrorString(result), nullptr);
 }
 
-/// Non-blocking: every call returns at once and is asked for by ncclCommGetAsyncError (NCCL user guide,
-/// "Fault Tolerance").
-ncclConfig_t config() {
+/// Blocking communicators take their work in the caller's thread; others start a thread for every call, which
+/// costs about 100 us (NCCL 2.28.9, src/group.cc: groupLaunchNonBlocking), and are asked for by
+/// ncclCommGetAsyncError (NCCL user guide, "Fault Tolerance").
+ncclConfig_t config(bool blocking) {
   ncclConfig_t settings = NCCL_CONFIG_INITIALIZER;
-  settings.blocking = 0;
+  settings.blocking = blocking ? 1 : 0;
   return settings;
+}
+
+/// `make` runs on a thread of its own, on the caller's GPU.
+template <class Make>
+void* begin_making(const Make& make) {
+  int gpu = 0;
+  if (state_of(cudaGetDevice(&gpu), "cudaGetDevice") < 0) return nullptr;
+  auto handle = std::make_unique<Handle>();
+  handle->making = std::make_shared<Making>();
+  std::thread{[making = handle->making, make, gpu] {
+    cudaSetDevice(gpu);
+    making->result = make(making->communicator);
+    making->done = true;
+  }}.detach();
+  return handle.release();
 }
 
 ncclDataType_t type_of(int type) {
@@ -111,36 +137,47 @@ int make_id(char* id) {
   return state;
 }
 
-void* join(const char* id, int rank, int size) {
+ncclUniqueId id_of(const char* id) {
   ncclUniqueId unique{};
   std::copy(id, id + kHexaplanNcclIdBytes, unique.internal);
-  ncclConfig_t settings = config();
+  return unique;
+}
+
+void* join(const char* id, int rank, int size) {
+  return begin_making([unique = id_of(id), rank, size](ncclComm_t& communicator) {
+    ncclConfig_t settings = config(true);
+    return ncclCommInitRankConfig(&communicator, size, unique, rank, &settings);
+  });
+}
+
+void* join_unblocked(const char* id, int rank, int size) {
+  ncclConfig_t settings = config(false);
   auto handle = std::make_unique<Handle>();
-  const ncclResult_t result = ncclCommInitRankConfig(&handle->communicator, size, unique, rank, &settings);
+  const ncclResult_t result = ncclCommInitRankConfig(&handle->communicator, size, id_of(id), rank, &settings);
   return state_of(result, "ncclCommInitRankConfig") < 0 ? nullptr : handle.release();
 }
 
-/// While it runs, the parent is asked how far it is (as pytorch's NCCLComm::split does).
 void* split(void* parent, int colour, int key) {
-  ncclConfig_t settings = config();
-  auto handle = std::make_unique<Handle>();
-  handle->parent = handle_of(parent).communicator;
-  const ncclResult_t result = ncclCommSplit(handle->parent, colour < 0 ? NCCL_SPLIT_NOCOLOR : colour, key,
-                                            &handle->communicator, &settings);
-  return state_of(result, "ncclCommSplit") < 0 ? nullptr : handle.release();
+  return begin_making([from = handle_of(parent).communicator, colour, key](ncclComm_t& communicator) {
+    ncclConfig_t settings = config(true);
+    return ncclCommSplit(from, colour < 0 ? NCCL_SPLIT_NOCOLOR : colour, key, &communicator, &settings);
+  });
 }
 
 int state(void* communicator) {
   Handle& handle = handle_of(communicator);
-  for (ncclComm_t* asked : {&handle.parent, &handle.communicator}) {
-    if (*asked == nullptr) continue;
-    ncclResult_t result = ncclSuccess;
-    const ncclResult_t answer = ncclCommGetAsyncError(*asked, &result);
-    const int state = state_of(answer == ncclSuccess ? result : answer, "NCCL");
-    if (state != kHexaplanNcclReady) return state;
-    handle.parent = nullptr;
+  if (handle.making) {
+    if (!handle.making->done) return kHexaplanNcclUnderWay;
+    handle.communicator = handle.making->communicator;
+    const int made = state_of(handle.making->result, "NCCL");
+    handle.making = nullptr;
+    handle.failed = made != kHexaplanNcclReady;
   }
-  return kHexaplanNcclReady;
+  if (handle.failed) return kHexaplanNcclFailed;
+  if (handle.communicator == nullptr) return kHexaplanNcclReady;  // a rank of no part
+  ncclResult_t result = ncclSuccess;
+  const ncclResult_t answer = ncclCommGetAsyncError(handle.communicator, &result);
+  return state_of(answer == ncclSuccess ? result : answer, "NCCL");
 }
 
 void release(void* communicator) {
@@ -245,6 +282,7 @@ const HexaplanNccl* hexaplan_nccl() {
       .last_error = last_error,
       .make_id = make_id,
       .join = join,
+      .join_unblocked = join_unblocked,
       .split = split,
       .state = state,
       .release = release,

@@ -103,7 +103,10 @@ std::optional<RankFault> fault_of_rank(const Job& job, int rank, const RankProgr
 }  // namespace
 
 const NcclLibrary& find_nccl() {
-  static const NcclLibrary library = load_functions<HexaplanNccl>("hexaplan_nccl", kHexaplanNcclVersion);
+  static const NcclLibrary library = [] {
+    prepare_cuda_environment();
+    return load_functions<HexaplanNccl>("hexaplan_nccl", kHexaplanNcclVersion);
+  }();
   return library;
 }
 

@@ -80,6 +80,10 @@ void NcclJob::look_at_streams() {
     fault.last_calls = {last_};
     return declare(std::move(fault));
   }
+  if (starting_ && Clock::now() - *starting_ > duration_of(options_.timeout)) {
+    return declare(FaultCause::TimedOut, rank_,
+                   fmt::format("waited {:g} s: not all ranks have come", options_.timeout.value()));
+  }
   for (void* communicator : communicators_) {
     if (nccl_.state(communicator) == kHexaplanNcclFailed) return suspect_nccl();
   }

@@ -36,6 +36,7 @@ const Functions* load(const ModuleRow& row, std::size_t Functions::*size, Librar
 }
 
 FoundCuda look_for_cuda() {
+  prepare_cuda_environment();
   FoundCuda found;
   const auto* module = load(kCuda, &CudaModule::size_of_device, found.state);
   if (module == nullptr) return found;

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# `calibrate` as a job of several processes finds the links that were set, the slowdown of products beside messages and the
+# GPU that is slow; one process alone writes.
+#   calibrate_cluster.sh <hexaplan> <simulated_gpu.so>
+set -euo pipefail
+# shellcheck source=tests/cli/simulated_cluster.sh
+source "${BASH_SOURCE[0]%/*}/simulated_cluster.sh"
+with_simulated_cluster "$1" "$2"
+cluster="node_us=3 node_GBps=300 network_us=15 network_GBps=40 beside=1.25 slow=3 slowness=1.1"
+calibrate=(calibrate --device cuda --cluster 2x2xH100+ib400 --quiet --json --store s.sqlite --out c.json)
+
+# line <kind> <ranks> <member>: of the collectives that process 0 tells
+line() {
+  python3 -c 'import json, sys
+rows = json.load(open("out0"))["collectives"]
+print(*[r[sys.argv[3]] for r in rows if r["kind"] == sys.argv[1] and r["ranks"] == int(sys.argv[2])])' "$@"
+}
+fitted() {
+  python3 -c 'import json, sys
+print(*[n["value"] for n in json.load(open("out0"))["fitted"] if n["name"] == sys.argv[1]])' "$1"
+}
+# A ring of n ranks: all-reduce 2(n-1) rounds of a share of the payload, gathers n-1; two cards per host beside each other.
+links() {
+  within "latency of two ranks' all-reduce" "$(line all_reduce 2 latency_seconds)" 6e-6 3
+  within "rate of two ranks' all-reduce" "$(line all_reduce 2 bytes_per_second)" 300e9 3
+  within "latency of two ranks' all-gather" "$(line all_gather 2 latency_seconds)" 3e-6 3
+  within "rate of two ranks' messages" "$(line send_recv 2 bytes_per_second)" 300e9 3
+  within "latency of four ranks' all-reduce" "$(line all_reduce 4 latency_seconds)" 90e-6 3
+  within "rate of four ranks' all-reduce" "$(line all_reduce 4 bytes_per_second)" 53.33e9 3
+  within "latency of four ranks' messages" "$(line send_recv 4 latency_seconds)" 15e-6 3
+  within "rate of four ranks' messages" "$(line send_recv 4 bytes_per_second)" 40e9 3
+  within "rate of four ranks' all-to-all" "$(line all_to_all 4 bytes_per_second)" 53.33e9 3
+  grep -q '"measured on cuda:0 NVIDIA H100' c.json || fail "no calibration was written"
+  for rank in 1 2 3; do
+    if [[ -s out$rank || -e data$rank ]]; then fail "process $rank wrote: $(ls -d out$rank data$rank)"; fi
+  done
+}
+
+run_job 4 2 1 "${calibrate[@]}" --budget 10 # one process per GPU, two per host
+links
+within "a product beside a message" "$(fitted overlap_slowdown)" 1.25 3
+python3 - <<'PYTHON'
+import json
+devices = json.load(open("out0"))["devices"]
+assert [round(d["slowness"], 2) for d in devices] == [1, 1, 1, 1.1], devices
+PYTHON
+grep -q 'Slowest: rank 3 on .*10.0 % over the median' out0 || fail "the slow GPU is not named: $(cat out0)"
+
+rm s.sqlite
+cluster="node_us=3 node_GBps=300 network_us=15 network_GBps=40 beside=1.25"
+run_job 2 1 2 "${calibrate[@]}" --budget 4 --gpus 2 # one process per host
+links
+run_job 2 1 2 "${calibrate[@]}" --budget 4 --gpus 2
+grep -q '"measured": 0,' out0 || fail "what is in the store was measured again"
+
+# A job that cannot be one calibration, or loses a process, says so and writes nothing.
+rm -f c.json
+cluster="other=1"
+if (run_job 2 2 1 "${calibrate[@]}" --cluster 2xH100 --budget 4) 2>err; then fail "two types of GPUs are one calibration"; fi
+grep -q 'rank 1 on .* is NVIDIA A100-SXM4-80GB, bfloat16, rank 0 on .* is NVIDIA H100' err0 || fail "$(cat err0)"
+if (run_job 2 2 1 "${calibrate[@]}" --budget 4) 2>err; then fail "two GPUs are a cluster of four"; fi
+grep -q 'expected the 2 h100-80-sxm of the job' err0 || fail "$(cat err0)"
+[[ ! -e c.json ]] || fail "a calibration was written"

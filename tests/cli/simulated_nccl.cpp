@@ -1,0 +1,315 @@
+// NCCL between GPUs that are not there, in one process or in several: nothing is moved, and every message
+// takes as long on the streams' clocks as a ring of its group over links that the test knows.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/cli/simulated_cluster.h"
+#include "validator/executor/communicator/nccl/nccl_functions.h"
+
+namespace hexaplan::validator {
+namespace {
+
+using Link = SimulatedCluster::Link;
+
+/// What messages of one kind tell apart.
+enum : std::uint64_t { kJoin = 1, kSplit, kPart, kCollective, kMessage };
+
+struct Group {
+  std::uint64_t id = 0;
+  int rank = 0, size = 0;
+  std::vector<int> world_ranks;  // by rank; empty until all have come
+  // Until then: the meeting, and whether it is a split of `parent`.
+  std::uint64_t meeting = 0;
+  const Group* parent = nullptr;
+  int colour = 0;
+  std::uint64_t calls = 0, splits = 0;
+  std::array<std::uint64_t, MeetingPlace::kMostRanks> sent{}, received{};
+};
+
+/// Of the calling thread.
+int& world_rank() {
+  static thread_local int rank = 0;
+  return rank;
+}
+std::string& error_text() {
+  static thread_local std::string text;
+  return text;
+}
+
+Group& group_of(void* handle) {
+  return *static_cast<Group*>(handle);
+}
+SimulatedStream& clock_of(void* stream) {
+  return *static_cast<SimulatedStream*>(stream);
+}
+
+double bytes_of_elements(std::int64_t count, int type) {
+  constexpr std::array kBytes{8.0, 4.0, 2.0, 4.0};
+  return static_cast<double>(count) * kBytes.at(static_cast<std::size_t>(type));
+}
+
+bool in_one_node(const std::vector<int>& world_ranks) {
+  const int per_node = simulated_cluster().per_node;
+  return std::all_of(world_ranks.begin(), world_ranks.end(),
+                     [&](int rank) { return rank / per_node == world_ranks.front() / per_node; });
+}
+
+/// Between two of the ranks.
+Link link_of(const std::vector<int>& world_ranks) {
+  return in_one_node(world_ranks) ? simulated_cluster().node : simulated_cluster().network;
+}
+
+/// Of rings of the ranks: one per network card of a node, beside each other.
+Link rings_of(const std::vector<int>& world_ranks) {
+  const SimulatedCluster& cluster = simulated_cluster();
+  if (in_one_node(world_ranks)) return cluster.node;
+  const auto of_first_node = std::count_if(world_ranks.begin(), world_ranks.end(), [&](int rank) {
+    return rank / cluster.per_node == world_ranks.front() / cluster.per_node;
+  });
+  const double cards = static_cast<double>(of_first_node) * cluster.network.rate;
+  return {cluster.network.latency, std::min(cluster.node.rate, cards)};
+}
+
+template <class Run>
+int guarded(const Run& run) {
+  try {
+    run();
+    return kHexaplanNcclReady;
+  } catch (const std::exception& problem) {
+    error_text() = problem.what();
+    return kHexaplanNcclFailed;
+  }
+}
+
+/// All ranks begin with the last; `rounds` of a ring, each of `bytes` along every link.
+int collective(void* handle, void* stream, double rounds, double bytes) {
+  return guarded([&] {
+    Group& group = group_of(handle);
+    SimulatedStream& clock = clock_of(stream);
+    const std::array key{group.id, std::uint64_t{kCollective}, group.calls++};
+    const double begin = MeetingPlace::here().meet(mixed(key), group.size, group.rank, clock.now).latest;
+    const Link link = rings_of(group.world_ranks);
+    clock.now = begin + rounds * (link.latency + bytes / link.rate);
+  });
+}
+
+int make_id(char* id) {
+  const auto now = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  static std::uint64_t next = 0;
+  const std::array numbers{now, static_cast<std::uint64_t>(getpid()), ++next};
+  const std::uint64_t number = mixed(numbers);
+  std::memset(id, 0, kHexaplanNcclIdBytes);
+  std::memcpy(id, &number, sizeof number);
+  return kHexaplanNcclReady;
+}
+
+void* join_group(const char* id, int rank, int size) {
+  auto group = std::make_unique<Group>();
+  std::memcpy(&group->id, id, sizeof group->id);
+  group->rank = rank;
+  group->size = size;
+  const std::array key{group->id, std::uint64_t{kJoin}};
+  group->meeting = mixed(key);
+  MeetingPlace::here().announce(group->meeting, size, rank, 0, world_rank());
+  return group.release();
+}
+void* join(const char* id, int rank, int size) {
+  world_rank() = rank;
+  return join_group(id, rank, size);
+}
+
+void* split(void* handle, int colour, int key) {
+  Group& parent = group_of(handle);
+  auto group = std::make_unique<Group>();
+  const std::array meeting{parent.id, std::uint64_t{kSplit}, parent.splits++};
+  group->meeting = mixed(meeting);
+  group->parent = &parent;
+  group->colour = colour;
+  group->rank = parent.rank;
+  constexpr std::int64_t kColours = 1 << 16;
+  MeetingPlace::here().announce(group->meeting, parent.size, parent.rank, 0, (colour + 1) * kColours + key);
+  return group.release();
+}
+
+/// All wishes are known: who is in this part, by key.
+void part(Group& group, const std::vector<std::int64_t>& wishes) {
+  constexpr std::int64_t kColours = 1 << 16;
+  std::vector<std::pair<std::int64_t, int>> members;  // key, parent's rank
+  for (int rank = 0; rank < static_cast<int>(wishes.size()); ++rank) {
+    const std::int64_t wish = wishes[static_cast<std::size_t>(rank)];
+    if (wish / kColours - 1 == group.colour) members.emplace_back(wish % kColours, rank);
+  }
+  std::sort(members.begin(), members.end());
+  group.size = static_cast<int>(members.size());
+  for (int rank = 0; rank < group.size; ++rank) {
+    const int of_parent = members[static_cast<std::size_t>(rank)].second;
+    group.world_ranks.push_back(group.parent->world_ranks[static_cast<std::size_t>(of_parent)]);
+  }
+  const std::array id{group.meeting, std::uint64_t{kPart}, static_cast<std::uint64_t>(group.colour)};
+  const int of_parent = group.rank;
+  const auto self = std::find_if(members.begin(), members.end(),
+                                 [&](const auto& member) { return member.second == of_parent; });
+  group.rank = static_cast<int>(self - members.begin());
+  group.id = mixed(id);
+}
+
+int state(void* handle) {
+  Group& group = group_of(handle);
+  if (group.meeting == 0) return kHexaplanNcclReady;
+  MeetingPlace::Result result;
+  if (!MeetingPlace::here().complete(group.meeting, result)) return kHexaplanNcclUnderWay;
+  if (group.parent == nullptr) {
+    group.world_ranks.assign(result.values.begin(), result.values.end());
+  } else if (group.colour >= 0) {
+    part(group, result.values);
+  }
+  group.meeting = 0;
+  return kHexaplanNcclReady;
+}
+
+double share(void* handle) {
+  return 1.0 / group_of(handle).size;
+}
+double rounds(void* handle) {
+  return group_of(handle).size - 1;
+}
+
+int all_reduce(void* handle, void* stream, void* /*data*/, std::int64_t count, int type, int /*reduction*/) {
+  return collective(handle, stream, 2 * rounds(handle), share(handle) * bytes_of_elements(count, type));
+}
+int reduce_scatter(void* handle, void* stream, const void* /*in*/, void* /*out*/, std::int64_t count,
+                   int type, int /*reduction*/) {
+  return collective(handle, stream, rounds(handle), bytes_of_elements(count, type));
+}
+int all_gather(void* handle, void* stream, const void* /*in*/, void* /*out*/, std::int64_t count, int type) {
+  return collective(handle, stream, rounds(handle), bytes_of_elements(count, type));
+}
+int broadcast(void* handle, void* stream, void* /*data*/, std::int64_t count, int type, int /*root*/) {
+  return collective(handle, stream, 1, bytes_of_elements(count, type));
+}
+
+/// Sends and receives that run as one; what a GPU sends and what it receives go beside each other.
+struct Messages {
+  struct Message {
+    int peer;
+    double bytes;
+  };
+  bool open = false;
+  void* stream = nullptr;
+  std::vector<Message> sends, receives;
+};
+Messages& messages() {
+  static thread_local Messages current;
+  return current;
+}
+
+std::uint64_t message_key(const Group& group, int from, int to, std::uint64_t number) {
+  const std::array key{group.id, std::uint64_t{kMessage}, static_cast<std::uint64_t>(from),
+                       static_cast<std::uint64_t>(to), number};
+  return mixed(key);
+}
+
+int run_messages(void* handle, const Messages& run) {
+  return guarded([&] {
+    Group& group = group_of(handle);
+    SimulatedStream& clock = clock_of(run.stream);
+    const Link link = link_of(group.world_ranks);
+    for (const Messages::Message& m : run.sends) {
+      const auto peer = static_cast<std::size_t>(m.peer);
+      MeetingPlace::here().announce(message_key(group, group.rank, m.peer, group.sent[peer]++), 1, 0,
+                                    clock.now, 0);
+    }
+    double begin = clock.now, sent = 0, received = 0;
+    for (const Messages::Message& m : run.sends) sent += link.latency + m.bytes / link.rate;
+    for (const Messages::Message& m : run.receives) {
+      const auto peer = static_cast<std::size_t>(m.peer);
+      begin = std::max(
+          begin, MeetingPlace::here().take(message_key(group, m.peer, group.rank, group.received[peer]++)));
+      received += link.latency + m.bytes / link.rate;
+    }
+    clock.now = begin + std::max(sent, received);
+  });
+}
+
+int add_message(void* handle, void* stream, std::vector<Messages::Message> Messages::*list,
+                Messages::Message message) {
+  if (messages().open) {
+    messages().stream = stream;
+    if (message.peer == group_of(handle).rank) return kHexaplanNcclReady;  // a copy
+    (messages().*list).push_back(message);
+    return kHexaplanNcclReady;
+  }
+  Messages one{.stream = stream};
+  (one.*list).push_back(message);
+  return run_messages(handle, one);
+}
+int send(void* handle, void* stream, const void* /*data*/, std::int64_t count, int type, int to) {
+  return add_message(handle, stream, &Messages::sends, {to, bytes_of_elements(count, type)});
+}
+int receive(void* handle, void* stream, void* /*data*/, std::int64_t count, int type, int from) {
+  return add_message(handle, stream, &Messages::receives, {from, bytes_of_elements(count, type)});
+}
+int group_begin() {
+  messages() = {.open = true};
+  return kHexaplanNcclReady;
+}
+int group_end(void* handle) {
+  const Messages ended = std::exchange(messages(), {});
+  return ended.sends.empty() && ended.receives.empty() ? int{kHexaplanNcclReady}
+                                                       : run_messages(handle, ended);
+}
+
+void* mark(void* stream) {
+  return new double{clock_of(stream).now};
+}
+void wait(void* stream, void* mark) {
+  double& now = clock_of(stream).now;
+  now = std::max(now, *static_cast<double*>(mark));
+}
+
+}  // namespace
+}  // namespace hexaplan::validator
+
+extern "C" const HexaplanNccl* hexaplan_nccl() {
+  using namespace hexaplan::validator;
+  static const HexaplanNccl functions{
+      .version = kHexaplanNcclVersion,
+      .library = "NCCL, simulated",
+      .gpus = [] { return simulated_cluster().has_links() ? simulated_cluster().per_node : 0; },
+      .adopt = [](void*) -> int { return kHexaplanNcclReady; },
+      .free_bytes = []() -> std::int64_t { return std::int64_t{80} << 30; },
+      .last_error = [] { return error_text().c_str(); },
+      .make_id = make_id,
+      .join = join,
+      .join_unblocked = join_group,
+      .split = split,
+      .state = state,
+      .release = [](void* handle) { delete &group_of(handle); },
+      .abort = [](void*) {},
+      .all_reduce = all_reduce,
+      .reduce_scatter = reduce_scatter,
+      .all_gather = all_gather,
+      .broadcast = broadcast,
+      .group_begin = group_begin,
+      .group_end = group_end,
+      .send = send,
+      .receive = receive,
+      .make_stream = []() -> void* { return new SimulatedStream; },
+      .release_stream = [](void* stream) { delete static_cast<SimulatedStream*>(stream); },
+      .mark = mark,
+      .passed = [](void*) -> int { return kHexaplanNcclReady; },
+      .wait = wait,
+      .release_mark = [](void* handle) { delete static_cast<double*>(handle); },
+  };
+  return &functions;
+}
