@@ -2,11 +2,14 @@
 // for users of the installed package by cmake/hexaplanConfig.cmake.in.
 #include "presets/catalog/built_in_folders.h"
 
+#include <system_error>
+
 namespace hexaplan::presets {
 
-std::span<const std::string_view> built_in_folders() {
-  static constexpr std::string_view kFolders[] = {HEXAPLAN_PRESET_FOLDERS};
-  return kFolders;
+std::vector<std::filesystem::path> built_in_folders() {
+  std::error_code ignored;
+  const std::filesystem::path executable = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  return {executable.parent_path().parent_path() / "share/hexaplan/presets", HEXAPLAN_PRESET_FOLDERS};
 }
 
 }  // namespace hexaplan::presets

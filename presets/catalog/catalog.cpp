@@ -6,7 +6,6 @@
 #include <cctype>
 #include <cstdlib>
 #include <map>
-#include <span>
 #include <system_error>
 
 #include "costmodel/units/nearest_name.h"
@@ -51,11 +50,7 @@ std::string folded(std::string_view name) {
 }
 
 fs::path built_in_root() {
-  std::error_code ignored;
-  const fs::path executable = fs::read_symlink("/proc/self/exe", ignored);
-  std::vector<fs::path> candidates{executable.parent_path().parent_path() / "share/hexaplan/presets"};
-  const std::span<const std::string_view> known = built_in_folders();
-  candidates.insert(candidates.end(), known.begin(), known.end());
+  const std::vector<fs::path> candidates = built_in_folders();
   const auto found = std::find_if(candidates.begin(), candidates.end(),
                                   [](const fs::path& folder) { return is_folder(folder / "gpus"); });
   return found == candidates.end() ? fs::path{} : *found;

@@ -13,8 +13,8 @@ inline constexpr int kPresetKinds = 5;
 [[nodiscard]] std::string_view name_of(PresetKind kind);
 
 /// Folders that presets are looked for in, first match wins: the one in the environment variable
-/// HEXAPLAN_PRESETS (the user's own; InputError when it is no folder), then the built-in one:
-/// ../share/hexaplan/presets beside the executable, else the first of built_in_folders() that is there.
+/// HEXAPLAN_PRESETS (the user's own; InputError when it is no folder), then the built-in one: the first of
+/// built_in_folders() that is there.
 [[nodiscard]] std::vector<std::filesystem::path> preset_roots();
 
 /// Names of all presets of a kind, sorted. Reads directories only.
