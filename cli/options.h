@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -9,6 +10,8 @@
 
 #include "cli/command_tree.h"
 #include "costmodel/units/quantity.h"
+#include "presets/scenario/preset_memory.h"
+#include "presets/scenario/scenario_request.h"
 #include "validator/executor/optimizer/adamw.h"
 
 namespace hexaplan::cli {
@@ -33,6 +36,10 @@ struct ScenarioOptions {
   std::vector<RecipeFlag> recipe;
   std::string scenario, save_scenario;
   std::vector<std::string> from;  // launch files
+  /// The question from memory instead of a file; flags override it. Not given on any command line.
+  std::optional<presets::ScenarioRequest> request;
+  /// Of callers with many questions; null: every question reads its presets.
+  std::shared_ptr<presets::PresetMemory> memory;
 };
 
 struct EstimateOptions {

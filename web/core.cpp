@@ -10,6 +10,7 @@
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "cli/commands/compare.h"
@@ -18,7 +19,7 @@
 #include "cli/commands/report.h"
 #include "cli/commands/search.h"
 #include "cli/commands/simulate.h"
-#include "cli/options/command_row.h"
+#include "cli/options/command_of_values.h"
 #include "cli/render/compare_text.h"
 #include "cli/render/estimate_json.h"
 #include "cli/render/search_text.h"
@@ -64,32 +65,10 @@ JsonValue rows_json(const CommandRow& command) {
   return rows;
 }
 
-void set_option(const OptionRow& row, const JsonValue& value) {
-  if (auto* const* on = std::get_if<bool*>(&row.target)) {
-    const auto* given = value.get_if<bool>();
-    **on = given == nullptr || *given;
-  } else if (auto* const* text = std::get_if<std::string*>(&row.target)) {
-    **text = text_of(value);
-  } else if (const auto* texts = value.get_if<JsonArray>()) {
-    for (const JsonValue& each : *texts)
-      std::get<std::vector<std::string>*>(row.target)->push_back(text_of(each));
-  } else {
-    std::get<std::vector<std::string>*>(row.target)->push_back(text_of(value));
-  }
-}
-
 /// The command with the options of `question`. UsageError for one that it has not.
 cli::Command command_of(CommandRow row, const JsonValue& question) {
-  if (const JsonValue* options = question.find("options")) {
-    for (const auto& [flag, value] : *options->get_if<JsonObject>()) {
-      const auto found =
-          std::find_if(row.options.begin(), row.options.end(),
-                       [&, name = flag](const OptionRow& option) { return option.flags == name; });
-      if (found == row.options.end()) throw cli::UsageError{row.name + " has no option " + flag};
-      set_option(*found, value);
-    }
-  }
-  return row.finish();
+  const JsonValue* options = question.find("options");
+  return command_of_values(std::move(row), options == nullptr ? JsonValue{} : *options);
 }
 
 /// Files that the question refers to, as the page holds them.

@@ -85,11 +85,12 @@ void override_request(ScenarioRequest& request, const ScenarioOptions& options, 
 }
 
 ScenarioRequest read_request(const ScenarioOptions& options, std::vector<std::string>* notes) {
-  ScenarioRequest request;
+  const int whole =
+      (options.from.empty() ? 0 : 1) + (options.scenario.empty() ? 0 : 1) + (options.request ? 1 : 0);
+  if (whole > 1) throw UsageError{"--scenario and --from each say the whole question; give one of them"};
+  ScenarioRequest request = options.request.value_or(ScenarioRequest{});
   const bool report = is_report(options.from);
   const bool imported = !options.from.empty() && !report;
-  if (!options.from.empty() && !options.scenario.empty())
-    throw UsageError{"--scenario and --from each say the whole question; give one of them"};
   if (!options.scenario.empty()) request = presets::read_scenario(read_document(options.scenario));
   if (report) request = presets::read_scenario(read_document(options.from.front()));
   if (imported) {
@@ -103,7 +104,7 @@ ScenarioRequest read_request(const ScenarioOptions& options, std::vector<std::st
 
 presets::ResolvedScenario resolve_request(const ScenarioRequest& request, const ScenarioOptions& options) {
   try {
-    return presets::resolve(request);
+    return options.memory ? options.memory->resolve(request) : presets::resolve(request);
   } catch (const InputError& error) {
     presets::InputProblem problem = error.problem;
     const bool flag = (problem.field == "cluster" && !options.cluster.empty()) ||
@@ -118,13 +119,19 @@ presets::ResolvedScenario resolve_request(const ScenarioRequest& request, const 
   }
 }
 
+presets::CalibratedScenario calibrate_request(const ScenarioRequest& request,
+                                              const ScenarioOptions& options) {
+  presets::ResolvedScenario resolved = resolve_request(request, options);
+  return options.memory ? options.memory->calibrate(request, std::move(resolved))
+                        : presets::calibrate(request, std::move(resolved));
+}
+
 Question ask(const ScenarioOptions& options) {
   Question question;
   question.request = read_request(options, &question.notes);
   if (!options.save_scenario.empty())
     write_file(options.save_scenario, presets::to_text(to_json(question.request)) + "\n");
-  presets::CalibratedScenario found =
-      presets::calibrate(question.request, resolve_request(question.request, options));
+  presets::CalibratedScenario found = calibrate_request(question.request, options);
   question.scenario = std::move(found.scenario);
   question.notes.insert(question.notes.end(), found.notes.begin(), found.notes.end());
   question.calibration = std::move(found.calibration);

@@ -29,6 +29,10 @@ void override_request(presets::ScenarioRequest& request, const ScenarioOptions& 
 [[nodiscard]] presets::ResolvedScenario resolve_request(const presets::ScenarioRequest& request,
                                                         const ScenarioOptions& options);
 
+/// The same with its calibration.
+[[nodiscard]] presets::CalibratedScenario calibrate_request(const presets::ScenarioRequest& request,
+                                                            const ScenarioOptions& options);
+
 /// Reads, writes --save-scenario, resolves, finds the calibration. InputError when something cannot be used.
 [[nodiscard]] Question ask(const ScenarioOptions& options);
 

@@ -70,9 +70,14 @@ report::Found search_around(const ReportOptions& options, const report::Answer& 
 
 }  // namespace
 
+report::PlanReport page_of(std::vector<report::Answer> answers, bool simulated) {
+  report::PlanReport page{.program = "hexaplan " + version_text(), .answers = std::move(answers)};
+  if (simulated) simulate_first(page);
+  return page;
+}
+
 report::PlanReport run_report(const ReportOptions& options, bool quiet) {
-  report::PlanReport page{.program = "hexaplan " + version_text(), .answers = answers_of(options)};
-  if (!options.no_simulate) simulate_first(page);
+  report::PlanReport page = page_of(answers_of(options), !options.no_simulate);
   if (options.search) page.found = search_around(options, page.answers.front(), quiet);
   return page;
 }
@@ -88,9 +93,7 @@ report::PlanReport report_of(const SearchReport& search) {
   } else {
     best.estimate = costmodel::estimate_step(best.question.scenario, best.question.calibration);
   }
-  report::PlanReport page{.program = "hexaplan " + version_text()};
-  page.answers.push_back(answer_of(std::move(best), {}));
-  if (!search.ranking.plans.empty()) simulate_first(page);
+  report::PlanReport page = page_of({answer_of(std::move(best), {})}, !search.ranking.plans.empty());
   page.found = report::Found{search.problem, search.ranking};
   return page;
 }

@@ -145,8 +145,7 @@ void add_machines(const SearchOptions& options, SearchReport& report) {
   for (std::size_t i = 0; i < clusters.size(); ++i) {
     ScenarioRequest request = question.request;
     request.cluster = clusters[i];
-    presets::CalibratedScenario found =
-        presets::calibrate(request, resolve_request(request, options.question));
+    presets::CalibratedScenario found = calibrate_request(request, options.question);
     add_batches(options, found, report.problem);
     if (i > 0) continue;
     const auto smaller = smaller_clusters(options, found, clusters[i]);
@@ -195,18 +194,34 @@ std::optional<PlanExplanation> explain_plan(const SearchOptions& options, const 
 
 }  // namespace
 
-SearchReport run_search(const SearchOptions& options, bool quiet) {
-  SearchReport report = read_problem(options);
-  planner::SearchOptions how;
-  if (!options.threads.empty()) how.threads = whole_number(options.threads, "--threads", kMostThreads);
+namespace {
+
+int threads_of(const SearchOptions& options) {
+  return options.threads.empty() ? 0 : whole_number(options.threads, "--threads", kMostThreads);
+}
+
+void search_problem(const SearchOptions& options, const planner::SearchOptions& how, SearchReport& report) {
   const auto begin = std::chrono::steady_clock::now();
-  {
-    const SearchProgressBar bar{how, quiet};
-    report.ranking = planner::search(report.problem, how);
-  }
+  report.ranking = planner::search(report.problem, how);
   report.elapsed =
       costmodel::Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
   report.explanation = explain_plan(options, report.ranking);
+}
+
+}  // namespace
+
+SearchReport run_search(const SearchOptions& options, planner::SearchOptions how) {
+  SearchReport report = read_problem(options);
+  how.threads = threads_of(options);
+  search_problem(options, how, report);
+  return report;
+}
+
+SearchReport run_search(const SearchOptions& options, bool quiet) {
+  SearchReport report = read_problem(options);
+  planner::SearchOptions how{.threads = threads_of(options)};
+  const SearchProgressBar bar{how, quiet};
+  search_problem(options, how, report);
   return report;
 }
 

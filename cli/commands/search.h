@@ -34,6 +34,9 @@ struct SearchReport {
 /// `quiet` is false; Ctrl-C ends the search with the best so far (`Ranking::stopped`), a second one the
 /// program. InputError when something cannot be used.
 [[nodiscard]] SearchReport run_search(const SearchOptions& options, bool quiet);
+/// The same for callers with a progress and an end of their own (`how`): no signal is caught, nothing is
+/// drawn.
+[[nodiscard]] SearchReport run_search(const SearchOptions& options, planner::SearchOptions how);
 
 /// The question of one plan as a scenario file would hold it, every gap filled.
 [[nodiscard]] presets::ScenarioRequest request_of(const SearchReport& report, const planner::Plan& plan);

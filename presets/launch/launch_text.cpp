@@ -14,13 +14,13 @@ using costmodel::Scenario;
 
 namespace {
 
-struct Setting {
+struct WrittenSetting {
   std::string key;
   JsonValue value;
 };
 
-std::vector<Setting> settings_of(const Scenario& scenario, Launcher launcher) {
-  std::vector<Setting> settings;
+std::vector<WrittenSetting> settings_of(const Scenario& scenario, Launcher launcher) {
+  std::vector<WrittenSetting> settings;
   for (const LaunchField& field : launch_fields()) {
     const std::string_view key = field.keys[static_cast<std::size_t>(launcher)];
     if (key.empty()) continue;
@@ -28,7 +28,7 @@ std::vector<Setting> settings_of(const Scenario& scenario, Launcher launcher) {
     if (!value.is_null()) settings.push_back({std::string{key}, std::move(value)});
   }
   if (!is_trainer(launcher) || !by_deepspeed(scenario)) return settings;
-  for (Setting& inner : settings_of(scenario, Launcher::DeepSpeed)) {
+  for (WrittenSetting& inner : settings_of(scenario, Launcher::DeepSpeed)) {
     if (is_inside_trainers(inner.key)) settings.push_back({"deepspeed." + inner.key, std::move(inner.value)});
   }
   // TrainingArguments fills in what its own settings say (transformers integrations/deepspeed.py).
@@ -75,9 +75,9 @@ void put(JsonObject& into, std::string_view path, JsonValue value) {
   put(*found->second.get_if<JsonObject>(), path.substr(key.size() + 1), std::move(value));
 }
 
-JsonObject tree_of(const std::vector<Setting>& settings) {
+JsonObject tree_of(const std::vector<WrittenSetting>& settings) {
   JsonObject tree;
-  for (const Setting& setting : settings) put(tree, setting.key, setting.value);
+  for (const WrittenSetting& setting : settings) put(tree, setting.key, setting.value);
   return tree;
 }
 
@@ -132,11 +132,11 @@ bool wants_one_connection(const Scenario& s) {
 }
 
 /// Arguments in an array: nothing in them is run.
-std::string script(const Scenario& s, const std::vector<Setting>& settings) {
+std::string script(const Scenario& s, const std::vector<WrittenSetting>& settings) {
   std::string text = "set -euo pipefail\n";
   if (wants_one_connection(s)) text += "export CUDA_DEVICE_MAX_CONNECTIONS=1\n";
   text += "\narguments=(\n";
-  for (const Setting& setting : settings) {
+  for (const WrittenSetting& setting : settings) {
     text += fmt::format("  {}", setting.key);
     const auto* flag = setting.value.get_if<bool>();
     if (const auto* list = setting.value.get_if<JsonArray>()) {
@@ -160,7 +160,7 @@ std::string script(const Scenario& s, const std::vector<Setting>& settings) {
 
 std::string launch_text(const Scenario& scenario, const LaunchFormat& format,
                         const std::vector<std::string>& gaps, const std::string& remark) {
-  const std::vector<Setting> settings = settings_of(scenario, format.launcher);
+  const std::vector<WrittenSetting> settings = settings_of(scenario, format.launcher);
   std::string text;
   switch (format.launcher) {
     case Launcher::Megatron:

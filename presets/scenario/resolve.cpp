@@ -228,6 +228,10 @@ ClusterCalibration calibration_for(const ScenarioRequest& request, const Cluster
 
 CalibratedScenario calibrate(const ScenarioRequest& request, ResolvedScenario resolved) {
   ClusterCalibration found = calibration_for(request, resolved.scenario.cluster);
+  return calibrate(std::move(resolved), std::move(found));
+}
+
+CalibratedScenario calibrate(ResolvedScenario resolved, ClusterCalibration found) {
   found.apply_to(resolved.scenario.framework);
   return {.scenario = std::move(resolved.scenario),
           .calibration = std::move(found.calibration),

@@ -74,6 +74,8 @@ struct CalibratedScenario {
 /// Adds the calibration of the request's cluster; a measured overlap slowdown replaces the framework
 /// profile's.
 [[nodiscard]] CalibratedScenario calibrate(const ScenarioRequest& request, ResolvedScenario resolved);
+/// The same with a calibration that was looked up before.
+[[nodiscard]] CalibratedScenario calibrate(ResolvedScenario resolved, ClusterCalibration found);
 /// resolve() and calibrate() in one call: everything that estimate_step, search and simulate_step take.
 [[nodiscard]] CalibratedScenario resolve_calibrated(const ScenarioRequest& request);
 
