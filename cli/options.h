@@ -44,6 +44,8 @@ struct ScenarioOptions {
 
 struct EstimateOptions {
   ScenarioOptions question;
+  bool suggest =
+      true;  // EstimateReport::changes; false: the caller asks suggest_changes() when it needs them
   bool explain = false;
   bool require_fit = false;
 };

@@ -9,6 +9,13 @@ function(gather_sources target)
   endif()
 endfunction()
 
+# link_into_modules(<target>): what the Python module is made of is position-independent; programs and tests stay as they are.
+function(link_into_modules target)
+  if(HEXAPLAN_PYTHON)
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  endif()
+endfunction()
+
 # add_room(<name> [LINK_PUBLIC <targets>] [LINK_PRIVATE <targets>])
 # One static library per room; its folders add their sources with target_sources(<name> PRIVATE …).
 function(add_room name)
@@ -30,6 +37,7 @@ function(add_room name)
   endif()
   precompile_headers(${name} room)
   gather_sources(${name})
+  link_into_modules(${name})
   cmake_language(EVAL CODE "cmake_language(DEFER CALL fill_empty_room [[${name}]])")
 endfunction()
 

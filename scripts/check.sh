@@ -15,7 +15,14 @@ scripts/lint.sh tidy
 step "tests under AddressSanitizer and UndefinedBehaviorSanitizer"
 cmake --workflow --preset asan
 step "optimised build"
-cmake --preset release -DHEXAPLAN_WERROR=ON -DHEXAPLAN_PCH=ON -DHEXAPLAN_UNITY=ON
+module=()
+if interpreter=$(scripts/python.sh); then
+  module=(-DHEXAPLAN_PYTHON=ON "-DPython_EXECUTABLE=$interpreter")
+else
+  echo "check: without the Python module and its tests" >&2
+fi
+cmake --preset release -DHEXAPLAN_WERROR=ON -DHEXAPLAN_PCH=ON -DHEXAPLAN_UNITY=ON "${module[@]}"
 cmake --build --preset release
+if ((${#module[@]} > 0)); then scripts/lint.sh python; fi
 step "all tests"
 ctest --preset release

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # scripts/lint.sh format           clang-format check of every C++ file; `format --fix` rewrites them
 # scripts/lint.sh tidy [FILE…]     clang-tidy on every source of the rooms, or on these alone
+# scripts/lint.sh python           clang-tidy on the Python module, as build/release compiled it
 # scripts/lint.sh shell            shellcheck of our scripts
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -48,9 +49,15 @@ check_files() {
   echo "clang-tidy: $# files"
 }
 
+check_python() {
+  printf '%s\n' python/*.cpp | run_tidy build/release
+  echo "clang-tidy: the Python module"
+}
+
 case "${1:-}" in
   format) check_format "${2:-}" ;;
   tidy) if [[ $# -gt 1 ]]; then check_files "${@:2}"; else check_all; fi ;;
+  python) check_python ;;
   shell) shellcheck scripts/*.sh .ci/run && echo "shellcheck: ok" ;;
-  *) sed -n '2,4s/^# //p' "$0" >&2; exit 2 ;;
+  *) sed -n '2,5s/^# //p' "$0" >&2; exit 2 ;;
 esac

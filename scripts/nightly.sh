@@ -4,7 +4,7 @@
 # with a seed of the day that is printed; the installed transformers against the committed steps, and the parameters of 40
 # random configurations of every model_type, and what PyTorch keeps of layers and steps where peft is there, too ($PYTHON,
 # default python3, with torch and transformers); whether the tests notice a wrong program (scripts/mutate.sh); the planner in
-# a page against the command (web/test.sh); scripts/gpu.sh and cluster.sh on simulated GPUs; with --tsan ranks of threads under ThreadSanitizer as well; last, what the tests
+# a page against the command (web/test.sh); scripts/gpu.sh and cluster.sh on simulated GPUs; the Python module as `pip install .` makes it; with --tsan ranks of threads under ThreadSanitizer as well; last, what the tests
 # of costmodel and planner cover. Uses build/release, build/web, build/mutants and build/coverage.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -50,6 +50,12 @@ if command -v em++ >/dev/null && command -v node >/dev/null; then
   web/test.sh build/web build/release/hexaplan
 else
   echo "the page: not built, no Emscripten here (apt-get install emscripten node-acorn chromium)" >&2
+fi
+# A wheel in an environment of its own, which sees the interpreter's transformers and torch where it has them.
+if "$python" -m venv --clear --system-site-packages build/wheel && build/wheel/bin/python -m pip install --quiet '.[frames]'; then
+  for test in python/tests/test_*.py; do build/wheel/bin/python -B "$test"; done
+else
+  echo "the Python module: not installed, $python makes no environment or pip reaches no index" >&2
 fi
 if [[ -n $tsan ]]; then cmake --workflow --preset tsan; fi
 scripts/coverage.sh

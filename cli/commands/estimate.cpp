@@ -21,6 +21,12 @@ Explanation explain(const EstimateReport& report) {
 
 }  // namespace
 
+void suggest_changes(EstimateReport& report) {
+  if (report.priced() && (!report.fits() || report.at_risk()))
+    report.changes =
+        planner::fitting_changes(report.question.scenario, report.question.calibration, kSuggested);
+}
+
 EstimateReport run_estimate(const EstimateOptions& options) {
   EstimateReport report;
   report.question = ask(options.question);
@@ -30,8 +36,7 @@ EstimateReport run_estimate(const EstimateOptions& options) {
   report.estimate = costmodel::estimate_step(scenario, calibration);
   if (!report.priced()) return report;
   if (scenario.recipe.tokens > 0) report.training = costmodel::training_cost(scenario, report.estimate);
-  if (!report.fits() || report.at_risk())
-    report.changes = planner::fitting_changes(scenario, calibration, kSuggested);
+  if (options.suggest) suggest_changes(report);
   if (options.explain) report.explanation = explain(report);
   return report;
 }

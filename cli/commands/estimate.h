@@ -42,4 +42,8 @@ struct EstimateReport {
 /// used.
 [[nodiscard]] EstimateReport run_estimate(const EstimateOptions& options);
 
+/// Fills in `changes`: up to a hundred times the work of the estimate. Nothing where it fits safely, or a
+/// rule rejected it.
+void suggest_changes(EstimateReport& report);
+
 }  // namespace hexaplan::cli

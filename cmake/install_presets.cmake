@@ -1,0 +1,10 @@
+# install_presets(<destination> [<further arguments of install(DIRECTORY)>]): the presets that come with Hexaplan, folder by folder.
+function(install_presets destination)
+  file(GLOB folders LIST_DIRECTORIES true CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/presets/*)
+  foreach(folder ${folders})
+    file(GLOB_RECURSE files ${folder}/*.json)
+    if(files)
+      install(DIRECTORY ${folder} DESTINATION ${destination} ${ARGN} FILES_MATCHING PATTERN "*.json")
+    endif()
+  endforeach()
+endfunction()

@@ -1,0 +1,227 @@
+"""Words of the functions: options of the command. Written by python/tests/test_package.py with HEXAPLAN_UPDATE=1."""
+
+import os
+from typing import Optional, Sequence, TypedDict, Union
+
+Plain = Union[str, int, float, bool, "os.PathLike[str]"]
+Word = Union[Plain, Sequence[Plain], range]
+
+
+class EstimateWords(TypedDict, total=False):
+    seq: Optional[Word]  # Sequence length: 4096, 8k (= 8192). Default: 4096, or the model's context length if shorter
+    micro_batch: Optional[Word]  # Sequences per data-parallel rank and pass. Default: 1
+    global_batch: Optional[Word]  # Sequences per optimizer step. Default: enough to run 4 micro-batches per pipeline stage (1 without pipeline)
+    precision: Optional[Word]  # Type of the matrix products: fp32 tf32 fp16 bf16 fp8 fp8-block mxfp8 nvfp4. Default: bf16
+    recompute: Optional[Word]  # none, selective, selective-op, full, layers=4, modules=core_attn,norm. Default: none
+    optimizer: Optional[Word]  # adamw adamw-8bit adafactor lion sgd muon lamb. Default: adamw
+    attention: Optional[Word]  # flash, fused-softmax, unfused. Default: flash
+    cross_entropy: Optional[Word]  # default (what the framework does), unfused, fused, chunked
+    params_dtype: Optional[Word]  # Type in which parameters are kept for compute. Default: the framework's
+    grad_dtype: Optional[Word]  # Type in which gradients are accumulated. Default: the framework's
+    dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
+    fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3. Default: pretrain
+    lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
+    lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv. Default: all-linear
+    offload: Optional[Word]  # Kept in host memory: optimizer, params, activations, or several with commas
+    offload_device: Optional[Word]  # Where offloaded states are: cpu or nvme. Default: cpu
+    offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
+    offload_fraction: Optional[Word]  # Share of the optimizer's states to offload. Default: 1, all
+    capacity_factor: Optional[Word]  # Tokens beyond X times the mean per expert are dropped. Default: 0, none are
+    routing_imbalance: Optional[Word]  # Tokens of the busiest expert rank over the mean. Default: 1
+    tp_comm_overlap: Optional[Word]  # Tensor-parallel messages run under the products beside them: true, false. Default: the framework's
+    pipeline_overlap: Optional[Word]  # Messages between stages run under computation: true, false. Default: interleaved schedules only
+    dp_overlap: Optional[Word]  # Gradients are reduced and parameters gathered under computation: true, false. Default: the framework's
+    ep_overlap: Optional[Word]  # Tokens travel to the experts under another micro-batch: true, false. Default: the framework's
+    moe_dispatcher: Optional[Word]  # alltoall, allgather, deepep, hybridep. Default: the framework's
+    cuda_graphs: Optional[Word]  # Launches that graphs replay: none, partial, full_iteration. Default: none
+    compile: Optional[Word]  # torch.compile or XLA: true, false. Default: false
+    tokens: Optional[Word]  # Training budget, for days, GPU-hours and cost: 15T, 300B
+    schedule: Optional[Word]  # Pipeline schedule, as in the layout: 1f1b, interleaved, zb-h1, zb-v, …
+    framework: Optional[Word]  # Framework profile. Default: megatron
+    calibration: Optional[Word]  # Measured curves: preset or FILE. Default: those of the GPU type
+    fabric: Optional[Word]  # Measured links, as calibrate writes them. Default: those of the cluster
+    price: Optional[Word]  # US dollars per GPU-hour. Default: the GPU preset's
+    from_: Optional[Word]  # Read the question from launch files, as import does (again for each); flags override them. With it, --cluster may be a GPU type alone
+    save_scenario: Optional[Word]  # Write the question to a file
+    explain: Optional[bool]  # Largest tensors and operations, with formula, function and source
+
+
+class SimulateWords(TypedDict, total=False):
+    seq: Optional[Word]  # Sequence length: 4096, 8k (= 8192). Default: 4096, or the model's context length if shorter
+    micro_batch: Optional[Word]  # Sequences per data-parallel rank and pass. Default: 1
+    global_batch: Optional[Word]  # Sequences per optimizer step. Default: enough to run 4 micro-batches per pipeline stage (1 without pipeline)
+    precision: Optional[Word]  # Type of the matrix products: fp32 tf32 fp16 bf16 fp8 fp8-block mxfp8 nvfp4. Default: bf16
+    recompute: Optional[Word]  # none, selective, selective-op, full, layers=4, modules=core_attn,norm. Default: none
+    optimizer: Optional[Word]  # adamw adamw-8bit adafactor lion sgd muon lamb. Default: adamw
+    attention: Optional[Word]  # flash, fused-softmax, unfused. Default: flash
+    cross_entropy: Optional[Word]  # default (what the framework does), unfused, fused, chunked
+    params_dtype: Optional[Word]  # Type in which parameters are kept for compute. Default: the framework's
+    grad_dtype: Optional[Word]  # Type in which gradients are accumulated. Default: the framework's
+    dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
+    fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3. Default: pretrain
+    lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
+    lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv. Default: all-linear
+    offload: Optional[Word]  # Kept in host memory: optimizer, params, activations, or several with commas
+    offload_device: Optional[Word]  # Where offloaded states are: cpu or nvme. Default: cpu
+    offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
+    offload_fraction: Optional[Word]  # Share of the optimizer's states to offload. Default: 1, all
+    capacity_factor: Optional[Word]  # Tokens beyond X times the mean per expert are dropped. Default: 0, none are
+    routing_imbalance: Optional[Word]  # Tokens of the busiest expert rank over the mean. Default: 1
+    tp_comm_overlap: Optional[Word]  # Tensor-parallel messages run under the products beside them: true, false. Default: the framework's
+    pipeline_overlap: Optional[Word]  # Messages between stages run under computation: true, false. Default: interleaved schedules only
+    dp_overlap: Optional[Word]  # Gradients are reduced and parameters gathered under computation: true, false. Default: the framework's
+    ep_overlap: Optional[Word]  # Tokens travel to the experts under another micro-batch: true, false. Default: the framework's
+    moe_dispatcher: Optional[Word]  # alltoall, allgather, deepep, hybridep. Default: the framework's
+    cuda_graphs: Optional[Word]  # Launches that graphs replay: none, partial, full_iteration. Default: none
+    compile: Optional[Word]  # torch.compile or XLA: true, false. Default: false
+    tokens: Optional[Word]  # Training budget, for days, GPU-hours and cost: 15T, 300B
+    schedule: Optional[Word]  # Pipeline schedule, as in the layout: 1f1b, interleaved, zb-h1, zb-v, …
+    framework: Optional[Word]  # Framework profile. Default: megatron
+    calibration: Optional[Word]  # Measured curves: preset or FILE. Default: those of the GPU type
+    fabric: Optional[Word]  # Measured links, as calibrate writes them. Default: those of the cluster
+    price: Optional[Word]  # US dollars per GPU-hour. Default: the GPU preset's
+    from_: Optional[Word]  # Read the question from launch files, as import does (again for each); flags override them. With it, --cluster may be a GPU type alone
+    save_scenario: Optional[Word]  # Write the question to a file
+    trace: Optional[Word]  # Write a Chrome trace, for https://ui.perfetto.dev
+    gantt_svg: Optional[Word]  # Write the timeline as a picture
+    memory_svg: Optional[Word]  # Write memory over time as a picture
+
+
+class SearchWords(TypedDict, total=False):
+    seq: Optional[Word]  # Sequence length: 4096, 8k (= 8192). Default: 4096, or the model's context length if shorter
+    global_batch: Optional[Word]  # Sequences per optimizer step. Default: enough to run 4 micro-batches per pipeline stage (1 without pipeline)
+    optimizer: Optional[Word]  # adamw adamw-8bit adafactor lion sgd muon lamb. Default: adamw
+    attention: Optional[Word]  # flash, fused-softmax, unfused. Default: flash
+    cross_entropy: Optional[Word]  # default (what the framework does), unfused, fused, chunked
+    params_dtype: Optional[Word]  # Type in which parameters are kept for compute. Default: the framework's
+    grad_dtype: Optional[Word]  # Type in which gradients are accumulated. Default: the framework's
+    dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
+    fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3. Default: pretrain
+    lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
+    lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv. Default: all-linear
+    offload_device: Optional[Word]  # Where offloaded states are: cpu or nvme. Default: cpu
+    offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
+    offload_fraction: Optional[Word]  # Share of the optimizer's states to offload. Default: 1, all
+    capacity_factor: Optional[Word]  # Tokens beyond X times the mean per expert are dropped. Default: 0, none are
+    routing_imbalance: Optional[Word]  # Tokens of the busiest expert rank over the mean. Default: 1
+    tp_comm_overlap: Optional[Word]  # Tensor-parallel messages run under the products beside them: true, false. Default: the framework's
+    pipeline_overlap: Optional[Word]  # Messages between stages run under computation: true, false. Default: interleaved schedules only
+    dp_overlap: Optional[Word]  # Gradients are reduced and parameters gathered under computation: true, false. Default: the framework's
+    ep_overlap: Optional[Word]  # Tokens travel to the experts under another micro-batch: true, false. Default: the framework's
+    moe_dispatcher: Optional[Word]  # alltoall, allgather, deepep, hybridep. Default: the framework's
+    cuda_graphs: Optional[Word]  # Launches that graphs replay: none, partial, full_iteration. Default: none
+    compile: Optional[Word]  # torch.compile or XLA: true, false. Default: false
+    tokens: Optional[Word]  # Training budget, for days, GPU-hours and cost: 15T, 300B
+    framework: Optional[Word]  # Framework profile. Default: megatron
+    calibration: Optional[Word]  # Measured curves: preset or FILE. Default: those of the GPU type
+    fabric: Optional[Word]  # Measured links, as calibrate writes them. Default: those of the cluster
+    price: Optional[Word]  # US dollars per GPU-hour. Default: the GPU preset's
+    from_: Optional[Word]  # Read the question from launch files, as import does (again for each); flags override them. With it, --cluster may be a GPU type alone
+    save_scenario: Optional[Word]  # Write the question to a file
+    tp: Optional[Word]  # Tensor parallel sizes: 8, 1,2,4,8 or 1..8. Default: every size that can divide the world
+    pp: Optional[Word]  # Pipeline parallel sizes
+    dp: Optional[Word]  # Data parallel sizes; they follow from the others, so this only restricts
+    cp: Optional[Word]  # Context parallel sizes
+    ep: Optional[Word]  # Expert parallel sizes
+    etp: Optional[Word]  # Tensor parallel sizes of the experts; 0 = as --tp
+    vpp: Optional[Word]  # Model chunks per stage (virtual pipeline)
+    sp: Optional[Word]  # Megatron sequence parallelism: on, off or on,off
+    zero: Optional[Word]  # ZeRO stages 0..3; 3 = FSDP
+    shard_group: Optional[Word]  # Ranks per shard group (HSDP); 0 = all
+    micro_batch: Optional[Word]  # Sequences per data-parallel rank and pass
+    recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (per stage), layers (every count), modules=core_attn+norm
+    schedule: Optional[Word]  # Pipeline schedules
+    context: Optional[Word]  # Kinds of context parallelism
+    order: Optional[Word]  # Rank orders, innermost axis first: tp/cp/dp/pp,tp/cp/pp/dp
+    offload: Optional[Word]  # Kept in host memory: none, optimizer, params, activations, or several with '+': none,activations,optimizer+activations. Default: none, as the framework has it
+    precision: Optional[Word]  # Types of the matrix products. Default: bf16
+    gpus: Optional[Word]  # GPU counts to try on this cluster's machines: 64,128 or 64..1024 (doubling)
+    gpu: Optional[Word]  # GPU types to try: h100,h200. Each in its own reference machines
+    batch_tolerance: Optional[Word]  # How far the global batch may be off: 2%. Batches that divide over more data-parallel sizes are tried; plans are ranked by their time per token. Default: 0%
+    idle_gpus: Optional[Word]  # Share of the GPUs, in whole nodes, that a plan may leave idle: 10%. Default: 0%
+    objective: Optional[Word]  # time, tokens-per-gpu, cost, gpus or headroom. Default: time
+    rank_by: Optional[Word]  # expected, or p90: what nine of ten such predictions stay below, so that few published runs count against a plan. Default: expected
+    max_memory: Optional[Word]  # Device memory that the peak may take: 90%. Default: 100%
+    max_risk: Optional[Word]  # Highest chance of running out of memory that a plan may have: 1%, or any. Default: 5%
+    max_hours: Optional[Word]  # Longest training of --tokens: 72, or with a unit: "3 d"
+    max_cost: Optional[Word]  # Most that training on --tokens may cost
+    min_mfu: Optional[Word]  # Least model FLOP/s utilisation: 40%
+    top: Optional[Word]  # Plans to list. Default: 10
+    explain: Optional[Word]  # Why plan N is not the first (for 1: why it is): the terms that differ
+    no_refine: Optional[bool]  # No uneven stage splits: every plan as the space has it
+    no_simulate: Optional[bool]  # Rank by the closed form alone, not by discrete events
+    threads: Optional[Word]  # Threads. Default: one per core; the answer does not depend on it
+
+
+class CompareWords(TypedDict, total=False):
+    seq: Optional[Word]  # Sequence length: 4096, 8k (= 8192). Default: 4096, or the model's context length if shorter
+    micro_batch: Optional[Word]  # Sequences per data-parallel rank and pass. Default: 1
+    global_batch: Optional[Word]  # Sequences per optimizer step. Default: enough to run 4 micro-batches per pipeline stage (1 without pipeline)
+    precision: Optional[Word]  # Type of the matrix products: fp32 tf32 fp16 bf16 fp8 fp8-block mxfp8 nvfp4. Default: bf16
+    recompute: Optional[Word]  # none, selective, selective-op, full, layers=4, modules=core_attn,norm. Default: none
+    optimizer: Optional[Word]  # adamw adamw-8bit adafactor lion sgd muon lamb. Default: adamw
+    attention: Optional[Word]  # flash, fused-softmax, unfused. Default: flash
+    cross_entropy: Optional[Word]  # default (what the framework does), unfused, fused, chunked
+    params_dtype: Optional[Word]  # Type in which parameters are kept for compute. Default: the framework's
+    grad_dtype: Optional[Word]  # Type in which gradients are accumulated. Default: the framework's
+    dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
+    fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3. Default: pretrain
+    lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
+    lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv. Default: all-linear
+    offload: Optional[Word]  # Kept in host memory: optimizer, params, activations, or several with commas
+    offload_device: Optional[Word]  # Where offloaded states are: cpu or nvme. Default: cpu
+    offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
+    offload_fraction: Optional[Word]  # Share of the optimizer's states to offload. Default: 1, all
+    capacity_factor: Optional[Word]  # Tokens beyond X times the mean per expert are dropped. Default: 0, none are
+    routing_imbalance: Optional[Word]  # Tokens of the busiest expert rank over the mean. Default: 1
+    tp_comm_overlap: Optional[Word]  # Tensor-parallel messages run under the products beside them: true, false. Default: the framework's
+    pipeline_overlap: Optional[Word]  # Messages between stages run under computation: true, false. Default: interleaved schedules only
+    dp_overlap: Optional[Word]  # Gradients are reduced and parameters gathered under computation: true, false. Default: the framework's
+    ep_overlap: Optional[Word]  # Tokens travel to the experts under another micro-batch: true, false. Default: the framework's
+    moe_dispatcher: Optional[Word]  # alltoall, allgather, deepep, hybridep. Default: the framework's
+    cuda_graphs: Optional[Word]  # Launches that graphs replay: none, partial, full_iteration. Default: none
+    compile: Optional[Word]  # torch.compile or XLA: true, false. Default: false
+    tokens: Optional[Word]  # Training budget, for days, GPU-hours and cost: 15T, 300B
+    framework: Optional[Word]  # Framework profile. Default: megatron
+    calibration: Optional[Word]  # Measured curves: preset or FILE. Default: those of the GPU type
+    fabric: Optional[Word]  # Measured links, as calibrate writes them. Default: those of the cluster
+    price: Optional[Word]  # US dollars per GPU-hour. Default: the GPU preset's
+    from_: Optional[Word]  # Read the question from launch files, as import does (again for each); flags override them. With it, --cluster may be a GPU type alone
+    save_scenario: Optional[Word]  # Write the question to a file
+
+
+class ImportWords(TypedDict, total=False):
+    seq: Optional[Word]  # Sequence length: 4096, 8k (= 8192). Default: 4096, or the model's context length if shorter
+    micro_batch: Optional[Word]  # Sequences per data-parallel rank and pass. Default: 1
+    global_batch: Optional[Word]  # Sequences per optimizer step. Default: enough to run 4 micro-batches per pipeline stage (1 without pipeline)
+    precision: Optional[Word]  # Type of the matrix products: fp32 tf32 fp16 bf16 fp8 fp8-block mxfp8 nvfp4. Default: bf16
+    recompute: Optional[Word]  # none, selective, selective-op, full, layers=4, modules=core_attn,norm. Default: none
+    optimizer: Optional[Word]  # adamw adamw-8bit adafactor lion sgd muon lamb. Default: adamw
+    attention: Optional[Word]  # flash, fused-softmax, unfused. Default: flash
+    cross_entropy: Optional[Word]  # default (what the framework does), unfused, fused, chunked
+    params_dtype: Optional[Word]  # Type in which parameters are kept for compute. Default: the framework's
+    grad_dtype: Optional[Word]  # Type in which gradients are accumulated. Default: the framework's
+    dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
+    fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3. Default: pretrain
+    lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
+    lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv. Default: all-linear
+    offload: Optional[Word]  # Kept in host memory: optimizer, params, activations, or several with commas
+    offload_device: Optional[Word]  # Where offloaded states are: cpu or nvme. Default: cpu
+    offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
+    offload_fraction: Optional[Word]  # Share of the optimizer's states to offload. Default: 1, all
+    capacity_factor: Optional[Word]  # Tokens beyond X times the mean per expert are dropped. Default: 0, none are
+    routing_imbalance: Optional[Word]  # Tokens of the busiest expert rank over the mean. Default: 1
+    tp_comm_overlap: Optional[Word]  # Tensor-parallel messages run under the products beside them: true, false. Default: the framework's
+    pipeline_overlap: Optional[Word]  # Messages between stages run under computation: true, false. Default: interleaved schedules only
+    dp_overlap: Optional[Word]  # Gradients are reduced and parameters gathered under computation: true, false. Default: the framework's
+    ep_overlap: Optional[Word]  # Tokens travel to the experts under another micro-batch: true, false. Default: the framework's
+    moe_dispatcher: Optional[Word]  # alltoall, allgather, deepep, hybridep. Default: the framework's
+    cuda_graphs: Optional[Word]  # Launches that graphs replay: none, partial, full_iteration. Default: none
+    compile: Optional[Word]  # torch.compile or XLA: true, false. Default: false
+    tokens: Optional[Word]  # Training budget, for days, GPU-hours and cost: 15T, 300B
+    schedule: Optional[Word]  # Pipeline schedule, as in the layout: 1f1b, interleaved, zb-h1, zb-v, …
+    framework: Optional[Word]  # Framework profile. Default: megatron
+    calibration: Optional[Word]  # Measured curves: preset or FILE. Default: those of the GPU type
+    fabric: Optional[Word]  # Measured links, as calibrate writes them. Default: those of the cluster
+    price: Optional[Word]  # US dollars per GPU-hour. Default: the GPU preset's
+    save_scenario: Optional[Word]  # Write the question to a file
