@@ -174,6 +174,7 @@ double CollectiveBench::overlapped(Communicator& group, const Point& point, cons
   device_.synchronize();
   group.barrier("calibrate");
   std::vector<Work> under_way;
+  under_way.reserve(static_cast<std::size_t>(messages));
   for (int i = 0; i < messages; ++i) under_way.push_back(start(group, point, buffers));
   const double seconds = multiply(point, kBeside);
   for (Work& work : under_way) work.wait();
