@@ -250,6 +250,8 @@ class SimulatedGpu : public Device {
   /// Fast sums take nothing off here, but operands that lie otherwise than on a GPU are refused.
   void multiply(GemmShape shape, const Gemm& g) {
     constexpr double kAccumulated = 8;  // read and written
+    // An expert to which no token went: nothing is launched.
+    if (shape.m * shape.n * shape.k * shape.batch == 0) return;
     if (g.accumulate) shape.accumulate_bytes = kAccumulated;
     const bool narrow = g.a.element == Element::E4m3;
     if (narrow && (g.transpose_a || !g.transpose_b || shape.k % kE4m3Multiple != 0))
