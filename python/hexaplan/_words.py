@@ -21,7 +21,7 @@ class EstimateWords(TypedDict, total=False):
     dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
     fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3. Default: pretrain
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
-    lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv. Default: all-linear
+    lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
     offload: Optional[Word]  # Kept in host memory: optimizer, params, activations, or several with commas
     offload_device: Optional[Word]  # Where offloaded states are: cpu or nvme. Default: cpu
     offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
@@ -60,7 +60,7 @@ class SimulateWords(TypedDict, total=False):
     dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
     fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3. Default: pretrain
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
-    lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv. Default: all-linear
+    lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
     offload: Optional[Word]  # Kept in host memory: optimizer, params, activations, or several with commas
     offload_device: Optional[Word]  # Where offloaded states are: cpu or nvme. Default: cpu
     offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
@@ -98,7 +98,7 @@ class SearchWords(TypedDict, total=False):
     dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
     fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3. Default: pretrain
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
-    lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv. Default: all-linear
+    lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
     offload_device: Optional[Word]  # Where offloaded states are: cpu or nvme. Default: cpu
     offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
     offload_fraction: Optional[Word]  # Share of the optimizer's states to offload. Default: 1, all
@@ -167,7 +167,7 @@ class CompareWords(TypedDict, total=False):
     dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
     fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3. Default: pretrain
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
-    lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv. Default: all-linear
+    lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
     offload: Optional[Word]  # Kept in host memory: optimizer, params, activations, or several with commas
     offload_device: Optional[Word]  # Where offloaded states are: cpu or nvme. Default: cpu
     offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
@@ -204,7 +204,7 @@ class ImportWords(TypedDict, total=False):
     dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
     fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3. Default: pretrain
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
-    lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv. Default: all-linear
+    lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
     offload: Optional[Word]  # Kept in host memory: optimizer, params, activations, or several with commas
     offload_device: Optional[Word]  # Where offloaded states are: cpu or nvme. Default: cpu
     offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
