@@ -205,11 +205,7 @@ constexpr ForeignSetting kAccelerateMore[] = {
      [](V v, R r) {
        if (r.accumulation == 0) r.accumulation = v.integer(kLengths);
      }},
-    {"fsdp_config.fsdp_version",
-     [](V v, R r) {
-       r.trainer.fsdp = true;
-       r.trainer.fsdp_version = v.small_integer({1, 2});
-     }},
+    {"fsdp_config.fsdp_version", read_fsdp_version},
     {"fsdp_config.fsdp_sharding_strategy",
      [](V v, R r) {
        if (v.json().get_if<std::int64_t>() == nullptr) return read_reshard(v, r);
@@ -278,16 +274,8 @@ constexpr ForeignSetting kAxolotlMore[] = {
     {"liger_fused_linear_cross_entropy", read_liger},
     {"cut_cross_entropy", read_liger},
     {"fsdp", read_fsdp},
-    {"fsdp_version",
-     [](V v, R r) {
-       r.trainer.fsdp = true;
-       r.trainer.fsdp_version = v.small_integer({1, 2});
-     }},
-    {"fsdp_config.fsdp_version",
-     [](V v, R r) {
-       r.trainer.fsdp = true;
-       r.trainer.fsdp_version = v.small_integer({1, 2});
-     }},
+    {"fsdp_version", read_fsdp_version},
+    {"fsdp_config.fsdp_version", read_fsdp_version},
     {"fsdp_config.fsdp_offload_params", read_offloaded_parameters},
     {"fsdp_config.fsdp_sharding_strategy", read_reshard},
     {"fsdp_config.fsdp_reshard_after_forward", read_reshard},

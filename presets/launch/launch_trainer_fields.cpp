@@ -315,11 +315,7 @@ constexpr LaunchField kTrainerSettings[] = {
     // FSDP.
     {[](S s) { return when(fsdp(s)); }, trainers("fsdp", kNone, "fsdp"), read_fsdp},
     {[](S s) { return only_if(fsdp(s), s.framework.name == "fsdp1" ? 1 : 2); },
-     trainers("fsdp_config.version", "fsdp_config.fsdp_version", "fsdp_config.version"),
-     [](V v, R r) {
-       r.trainer.fsdp = true;
-       r.trainer.fsdp_version = v.small_integer({1, 2});
-     }},
+     trainers("fsdp_config.version", "fsdp_config.fsdp_version", "fsdp_config.version"), read_fsdp_version},
     {[](S s) { return only_if(fsdp(s), s.layout.sharding.stage == 3); },
      all_trainers("fsdp_config.reshard_after_forward"), read_reshard},
     {[](S s) { return only_if(fsdp(s), "TRANSFORMER_BASED_WRAP"); },

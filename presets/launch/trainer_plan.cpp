@@ -169,6 +169,11 @@ void read_fsdp(const ValueReader& v, R r) {
   }
 }
 
+void read_fsdp_version(const ValueReader& v, R r) {
+  r.trainer.fsdp = true;
+  r.trainer.fsdp_version = v.small_integer({1, 2});
+}
+
 void read_reshard(const ValueReader& v, R r) {
   if (const auto* flag = v.json().get_if<bool>()) {
     r.trainer.reshard = *flag;

@@ -27,6 +27,8 @@ struct AdaptedModules {
 
 /// `fsdp`: true, or the Trainer's older words ("full_shard auto_wrap offload").
 void read_fsdp(const ValueReader& value, LaunchReading& into);
+/// The version says that FSDP shards, too.
+void read_fsdp_version(const ValueReader& value, LaunchReading& into);
 /// reshard_after_forward: a boolean, or FSDP1's strategy.
 void read_reshard(const ValueReader& value, LaunchReading& into);
 
