@@ -30,30 +30,31 @@ std::string what_does_not_fit(const Question& question) {
       costmodel::format_binary(estimate.capacity));
 }
 
+/// The framework that --target names. InputError where it does not run the plan's profile.
+const presets::LaunchFormat& format_for(const std::string& target, const std::string& profile) {
+  const presets::LaunchFormat& format = presets::find_launch_format(target);
+  if (presets::runs_profile(format, profile)) return format;
+  throw presets::InputError({.field = "--target",
+                             .value = presets::in_quotes(target),
+                             .expected = "a framework that runs the profile " + profile,
+                             .hint = fmt::format("it runs {} {}", format.profile, format.profiles)});
+}
+
 }  // namespace
 
 ExportReport run_export(const ExportOptions& options) {
   ScenarioOptions asked = options.question;
   // "torchtitan" is no profile: it runs what fsdp2 predicts.
-  std::string named;
   const auto formats = presets::launch_formats();
-  if (std::any_of(formats.begin(), formats.end(),
-                  [&](const auto& each) { return each.name == asked.framework; })) {
-    named = asked.framework;
-    asked.framework = presets::find_launch_format(named).profile;
-  }
+  const auto named = std::find_if(formats.begin(), formats.end(),
+                                  [&](const auto& each) { return each.name == asked.framework; });
+  if (named != formats.end()) asked.framework = named->profile;
   ExportReport report{.question = ask(asked), .format = formats.front()};
   const std::string& profile = report.question.request.framework;
   if (!options.target.empty()) {
-    report.format = presets::find_launch_format(options.target);
-    if (!presets::runs_profile(report.format, profile))
-      throw presets::InputError(
-          {.field = "--target",
-           .value = presets::in_quotes(options.target),
-           .expected = "a framework that runs the profile " + profile,
-           .hint = fmt::format("it runs {} {}", report.format.profile, report.format.profiles)});
-  } else if (!named.empty()) {
-    report.format = presets::find_launch_format(named);
+    report.format = format_for(options.target, profile);
+  } else if (named != formats.end()) {
+    report.format = *named;
   } else if (!profile.empty()) {
     report.format = presets::find_launch_format(profile);
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "charts/table_text.h"
 #include "cli/render/heading.h"
 #include "cli/render/numbers.h"
 #include "cli/render/snapshot_text.h"
@@ -13,12 +14,12 @@
 
 namespace hexaplan::cli {
 
+using charts::Cells;
 using costmodel::format_binary;
 using costmodel::format_duration;
 using costmodel::format_percent;
 using costmodel::format_signed_percent;
 using costmodel::Seconds;
-using Cells = std::vector<std::vector<std::string>>;
 
 namespace {
 

@@ -4,17 +4,18 @@
 
 #include <algorithm>
 
+#include "charts/table_text.h"
 #include "cli/render/numbers.h"
 
 namespace hexaplan::cli {
 
+using charts::Cells;
 using costmodel::Bytes;
 using costmodel::format_binary;
 using costmodel::format_count;
 using costmodel::format_percent;
 using costmodel::format_signed_percent;
 using presets::SnapshotDevice;
-using Cells = std::vector<std::vector<std::string>>;
 
 namespace {
 

@@ -4,16 +4,17 @@
 
 #include <algorithm>
 
+#include "charts/table_text.h"
 #include "cli/render/numbers.h"
 
 namespace hexaplan::cli {
 
+using charts::Cells;
 using costmodel::format_count;
 using costmodel::format_duration;
 using costmodel::format_percent;
 using costmodel::format_signed_percent;
 using costmodel::Seconds;
-using Cells = std::vector<std::vector<std::string>>;
 
 namespace {
 

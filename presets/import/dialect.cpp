@@ -6,6 +6,7 @@
 
 #include "presets/import/dialect_trainers.h"
 #include "presets/import/shell_expression.h"
+#include "presets/launch/launch_readers.h"
 #include "presets/launch/launch_words.h"
 
 namespace hexaplan::presets {
@@ -39,8 +40,8 @@ constexpr ForeignSetting kMegatronMore[] = {
      [](V v, R r) {
        r.samples = v.integer({1, 1'000'000'000'000});
      }},
-    {"--account-for-embedding-in-pipeline-split", [](V v, R r) { r.counts_embedding = v.boolean(); }},
-    {"--account-for-loss-in-pipeline-split", [](V v, R r) { r.counts_loss = v.boolean(); }},
+    {"--account-for-embedding-in-pipeline-split", read_flag<&LaunchReading::counts_embedding>},
+    {"--account-for-loss-in-pipeline-split", read_flag<&LaunchReading::counts_loss>},
     {"--use-torch-fsdp2",
      [](V v, R r) {
        r.fsdp = v.boolean();
@@ -295,11 +296,8 @@ constexpr std::string_view kTorchtitanIgnored[] = {
 // --- DeepSpeed: v0.19.6 deepspeed/runtime/config.py, runtime/zero/config.py ---
 
 constexpr ForeignSetting kDeepSpeedMore[] = {
-    {"zero_optimization.cpu_offload",
-     [](V v, R r) {
-       if (v.boolean()) r.plan.recipe.offload |= costmodel::kOffloadOptimizer;
-     }},
-    {"bfloat16.enabled", [](V v, R r) { r.brain = v.boolean(); }},
+    {"zero_optimization.cpu_offload", read_offload<costmodel::kOffloadOptimizer>},
+    {"bfloat16.enabled", read_flag<&LaunchReading::brain>},
     {"zero_optimization.overlap_comm", nullptr},
     {"zero_optimization.contiguous_gradients", nullptr},
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "presets/launch/launch_readers.h"
 #include "presets/launch/launch_words.h"
 #include "presets/launch/trainer_plan.h"
 
@@ -18,23 +19,9 @@ constexpr IntegerRange kLengths{1, 1'000'000'000};
 void read_length(V v, R r) {
   r.plan.recipe.sequence = v.integer(kLengths);
 }
-void read_checkpoints(V v, R r) {
-  r.trainer.checkpoints = v.boolean();
-}
 /// A setting of TRL's own, which a script on the Trainer alone does not have.
 void is_trl(V, R r) {
   r.trainer.trl = true;
-}
-void read_offloaded_parameters(V v, R r) {
-  r.trainer.offload = v.boolean();
-}
-template <costmodel::OffloadTarget target>
-void read_host(V v, R r) {
-  constexpr FrameworkWord<int> kDevices[] = {{0, "none"}, {1, "cpu"}, {2, "nvme"}};
-  const int device = meaning_of(kDevices, v);
-  if (device == 0) return;
-  r.plan.recipe.offload = static_cast<std::uint8_t>(r.plan.recipe.offload | target);
-  if (device == 2) r.plan.recipe.offload_device = costmodel::OffloadDevice::Nvme;
 }
 void read_mixed_precision(V v, R r) {
   constexpr FrameworkWord<int> kTypes[] = {{0, "no"}, {1, "bf16"}, {2, "fp16"}, {3, "fp8"}};
@@ -44,47 +31,32 @@ void read_mixed_precision(V v, R r) {
   r.fp8 = r.fp8 || type == 3;
   r.brain_said = true;
 }
-template <int costmodel::Layout::*degree>
-void read_degree(V v, R r) {
-  r.plan.layout.*degree = v.small_integer(kDegreeRange);
-}
-void read_8_bits(V v, R r) {
-  r.trainer.eight_bits = v.boolean();
-}
-void read_liger(V v, R r) {
-  r.trainer.chunked_loss = v.boolean();
-}
-
 // --- TRL and the Trainer: trl v1.16.0 trl/trainer/*_config.py, transformers v5.23.0 training_args.py ---
 
 constexpr ForeignSetting kTrlMore[] = {
     {"max_seq_length", read_length},
     {"block_size", read_length},
     {"model_max_length", read_length},
-    {"activation_checkpointing", read_checkpoints},
-    {"use_liger_kernel", read_liger},
-    {"use_liger", read_liger},
+    {"activation_checkpointing", read_flag<&TrainerReading::checkpoints>},
+    {"use_liger_kernel", read_flag<&TrainerReading::chunked_loss>},
+    {"use_liger", read_flag<&TrainerReading::chunked_loss>},
     {"loss_type",
      [](V v, R r) {
        is_trl(v, r);
        r.trainer.chunked_loss = v.text() == "chunked_nll" || v.text() == "nll";
      }},
-    {"load_in_8bit", read_8_bits},
+    {"load_in_8bit", read_flag<&TrainerReading::eight_bits>},
     {"torch_dtype",
      [](V v, R r) {
-       constexpr FrameworkWord<costmodel::DType> kTypes[] = {{costmodel::DType::Bf16, "bfloat16"},
-                                                             {costmodel::DType::Fp16, "float16"},
-                                                             {costmodel::DType::Fp32, "float32"}};
-       if (v.json() != JsonValue{"auto"}) r.trainer.weights = meaning_of(kTypes, v);
+       if (v.json() != JsonValue{"auto"}) r.trainer.weights = meaning_of(kTorchTypes, v);
      }},
     {"packing", is_trl},
     {"padding_free", is_trl},
     {"completion_only_loss", is_trl},
     {"assistant_only_loss", is_trl},
     {"dataset_text_field", is_trl},
-    {"lora_target", nullptr},
     {"fsdp_config.reshard_after_forward", read_reshard},
-    {"fsdp_config.activation_checkpointing", read_checkpoints},
+    {"fsdp_config.activation_checkpointing", read_flag<&TrainerReading::checkpoints>},
     {"fsdp_config.transformer_layer_cls_to_wrap", nullptr},
     {"fsdp_transformer_layer_cls_to_wrap", nullptr},
 };
@@ -96,7 +68,6 @@ constexpr WordlessSetting kTrlWordless[] = {
     {"gradient_checkpointing_kwargs.every_n_layers", "checkpoints of every n-th layer"},
     {"activation_checkpointing_kwargs.*", "which layers are checkpointed, and where their inputs are held"},
     {"neftune_noise_alpha", "noise on the embeddings"},
-    {"per_device_batch_size_per_gpu", "sequences per GPU"},
     {"fsdp_config.min_num_params", "units by size: one per layer is planned"},
     {"ddp_bucket_cap_mb", "sizes of buckets: the profile's are planned"},
     {"torch_empty_cache_steps", "the cache emptied between steps"},
@@ -187,7 +158,7 @@ constexpr ForeignSetting kAccelerateMore[] = {
        if (v.text() == "FSDP") r.trainer.fsdp = true;
      }},
     {"use_fsdp", read_fsdp},
-    {"use_deepspeed", [](V v, R r) { r.trainer.deepspeed = v.boolean(); }},
+    {"use_deepspeed", read_flag<&TrainerReading::deepspeed>},
     {"mixed_precision", read_mixed_precision},
     {"num_processes",
      [](V v, R r) {
@@ -199,8 +170,8 @@ constexpr ForeignSetting kAccelerateMore[] = {
        r.plan.layout.sharding.stage = v.small_integer({0, 3});
        r.trainer.deepspeed = true;
      }},
-    {"deepspeed_config.offload_optimizer_device", read_host<costmodel::kOffloadOptimizer>},
-    {"deepspeed_config.offload_param_device", read_host<costmodel::kOffloadParameters>},
+    {"deepspeed_config.offload_optimizer_device", read_offload_device<costmodel::kOffloadOptimizer>},
+    {"deepspeed_config.offload_param_device", read_offload_device<costmodel::kOffloadParameters>},
     {"deepspeed_config.gradient_accumulation_steps",
      [](V v, R r) {
        if (r.accumulation == 0) r.accumulation = v.integer(kLengths);
@@ -215,7 +186,7 @@ constexpr ForeignSetting kAccelerateMore[] = {
        r.trainer.hybrid = number >= 4;
      }},
     {"fsdp_config.fsdp_reshard_after_forward", read_reshard},
-    {"fsdp_config.fsdp_offload_params", read_offloaded_parameters},
+    {"fsdp_config.fsdp_offload_params", read_flag<&TrainerReading::offload>},
     {"fsdp_config.fsdp_activation_checkpointing",
      [](V v, R r) {
        if (v.boolean()) r.trainer.checkpoints = true;
@@ -262,7 +233,7 @@ constexpr std::string_view kAccelerateIgnored[] = {
 
 constexpr ForeignSetting kAxolotlMore[] = {
     {"max_packed_sequence_len", read_length},
-    {"load_in_8bit", read_8_bits},
+    {"load_in_8bit", read_flag<&TrainerReading::eight_bits>},
     {"flash_attention", nullptr},
     {"sdp_attention", nullptr},
     {"xformers_attention", nullptr},
@@ -271,23 +242,23 @@ constexpr ForeignSetting kAxolotlMore[] = {
      [](V v, R r) {
        if (v.boolean()) r.plan.recipe.attention = costmodel::AttentionKernel::Unfused;
      }},
-    {"liger_fused_linear_cross_entropy", read_liger},
-    {"cut_cross_entropy", read_liger},
+    {"liger_fused_linear_cross_entropy", read_flag<&TrainerReading::chunked_loss>},
+    {"cut_cross_entropy", read_flag<&TrainerReading::chunked_loss>},
     {"fsdp", read_fsdp},
     {"fsdp_version", read_fsdp_version},
     {"fsdp_config.fsdp_version", read_fsdp_version},
-    {"fsdp_config.fsdp_offload_params", read_offloaded_parameters},
+    {"fsdp_config.fsdp_offload_params", read_flag<&TrainerReading::offload>},
     {"fsdp_config.fsdp_sharding_strategy", read_reshard},
     {"fsdp_config.fsdp_reshard_after_forward", read_reshard},
-    {"fsdp_config.activation_checkpointing", read_checkpoints},
-    {"fsdp_config.fsdp_activation_checkpointing", read_checkpoints},
+    {"fsdp_config.activation_checkpointing", read_flag<&TrainerReading::checkpoints>},
+    {"fsdp_config.fsdp_activation_checkpointing", read_flag<&TrainerReading::checkpoints>},
     {"fsdp_config.fsdp_auto_wrap_policy", nullptr},
     {"fsdp_config.transformer_layer_cls_to_wrap", nullptr},
     {"fsdp_config.fsdp_transformer_layer_cls_to_wrap", nullptr},
     {"tensor_parallel_size", read_degree<&costmodel::Layout::tp>},
     {"context_parallel_size", read_degree<&costmodel::Layout::cp>},
     {"sequence_parallel_degree", read_degree<&costmodel::Layout::cp>},
-    {"bfloat16", [](V v, R r) { r.brain = v.boolean(); }},
+    {"bfloat16", read_flag<&LaunchReading::brain>},
     {"float16",
      [](V v, R r) {
        r.half = v.boolean();
@@ -389,7 +360,7 @@ constexpr std::string_view kAxolotlIgnored[] = {
 // --- LLaMA-Factory: v0.9.5 src/llamafactory/hparams ---
 
 constexpr ForeignSetting kLlamaFactoryMore[] = {
-    {"gradient_checkpointing", read_checkpoints},
+    {"gradient_checkpointing", read_flag<&TrainerReading::checkpoints>},
     {"quantization_method", nullptr},
     {"fsdp_config.transformer_layer_cls_to_wrap", nullptr},
     {"stage",

@@ -84,10 +84,11 @@ Group group_of(const LaunchCommand& command) {
   return best;
 }
 
-const Dialect& deepspeed_dialect() {
+/// The dialect of what a trainer stands on: DeepSpeed's configuration, or accelerate's, which is TRL's kin.
+const Dialect& dialect_below(Launcher launcher) {
   const auto all = dialects();
   return *std::find_if(all.begin(), all.end(),
-                       [](const Dialect& each) { return each.launcher == Launcher::DeepSpeed; });
+                       [&](const Dialect& each) { return each.below && each.launcher == launcher; });
 }
 
 /// What a trainer's file carries of DeepSpeed's configuration ("deepspeed.zero_optimization.stage").
@@ -133,7 +134,7 @@ void gather_configuration(const ImportFile& file, Format format, bool asked_for,
   }
   if (is_trainer(dialect->launcher)) {
     if (std::vector<Setting> inner = take_inner_settings(settings); !inner.empty())
-      into.groups.push_back({&deepspeed_dialect(), std::move(inner)});
+      into.groups.push_back({&dialect_below(Launcher::DeepSpeed), std::move(inner)});
     gather_engine(settings, find_file, into);
   }
   into.groups.push_back({dialect, std::move(settings)});
@@ -141,14 +142,11 @@ void gather_configuration(const ImportFile& file, Format format, bool asked_for,
 
 /// accelerate's own flags as its configuration has them; other launchers' say nothing of a plan.
 void gather_launcher(const std::vector<Setting>& options, Gathered& into) {
-  const auto all = dialects();
-  const auto accelerate = std::find_if(all.begin(), all.end(), [](const Dialect& each) {
-    return each.below && each.launcher == Launcher::Trl;
-  });
-  Group group{&*accelerate, {}};
-  for (Setting& option : in_dialect(options, *accelerate)) {
+  const Dialect& accelerate = dialect_below(Launcher::Trl);
+  Group group{&accelerate, {}};
+  for (Setting& option : in_dialect(options, accelerate)) {
     for (const char* section : {"", "fsdp_config.", "deepspeed_config."}) {
-      if (meaning_of_key(*accelerate, section + option.key).kind != KeyMeaning::Kind::Read) continue;
+      if (meaning_of_key(accelerate, section + option.key).kind != KeyMeaning::Kind::Read) continue;
       option.key = section + option.key;
       group.settings.push_back(std::move(option));
       break;

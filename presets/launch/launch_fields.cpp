@@ -1,5 +1,7 @@
 #include "presets/launch/launch_fields.h"
 
+#include "presets/launch/launch_readers.h"
+
 namespace hexaplan::presets {
 
 std::span<const LaunchField> launch_fields() {
@@ -14,7 +16,7 @@ std::span<const LaunchField> launch_fields() {
 }
 
 bool offloads_counted_layers(const costmodel::Scenario& s) {
-  return (s.recipe.offload & costmodel::kOffloadActivations) != 0 && s.recipe.offload_layers > 0 &&
+  return offloads(s, costmodel::kOffloadActivations) && s.recipe.offload_layers > 0 &&
          s.recipe.offload_layers < s.model.layers && s.layout.pp == 1 &&
          s.recipe.recompute.mode == costmodel::RecomputeMode::None;
 }

@@ -6,6 +6,7 @@
 
 #include "costmodel/spec/stage_plan.h"
 #include "presets/launch/launch_fields.h"
+#include "presets/launch/launch_readers.h"
 #include "presets/launch/launch_words.h"
 #include "presets/launch/trainer_plan.h"
 #include "presets/models/hub_models.h"
@@ -307,9 +308,9 @@ constexpr Gap kGaps[] = {
      "how the loss is computed: it stands in the model's program"},
     {kMegatron, [](S s) { return s.recipe.cross_entropy == costmodel::CrossEntropy::Chunked; },
      "the loss in chunks: Megatron-LM keeps all logits"},
-    {kMegatron, [](S s) { return (s.recipe.offload & costmodel::kOffloadParameters) != 0; },
+    {kMegatron, [](S s) { return offloads(s, costmodel::kOffloadParameters); },
      "parameters kept in host memory"},
-    {kTorchtitan, [](S s) { return (s.recipe.offload & costmodel::kOffloadOptimizer) != 0; },
+    {kTorchtitan, [](S s) { return offloads(s, costmodel::kOffloadOptimizer); },
      "optimizer states alone in host memory: training.enable_cpu_offload takes parameters along"},
     {kNanotron, other_gradients, "the type in which gradients are summed"},
     {kAll, [](S s) { return s.recipe.parameter_dtype.has_value(); }, "the type in which parameters are kept"},
@@ -322,19 +323,15 @@ constexpr Gap kGaps[] = {
      "context parallelism by all-gather: nanotron's is a ring"},
     {kTorchtitan, [](S s) { return s.layout.cp > 1 && s.layout.sharding.stage == 0; },
      "parameters that context-parallel ranks do not shard: torchtitan's do"},
-    {kTorchtitan | kNanotron, [](S s) { return (s.recipe.offload & costmodel::kOffloadActivations) != 0; },
+    {kTorchtitan | kNanotron, [](S s) { return offloads(s, costmodel::kOffloadActivations); },
      "activations kept in host memory"},
     {kMegatron,
-     [](S s) {
-       return (s.recipe.offload & costmodel::kOffloadActivations) != 0 && !offloads_counted_layers(s);
-     },
+     [](S s) { return offloads(s, costmodel::kOffloadActivations) && !offloads_counted_layers(s); },
      "activations kept in host memory: --cpu-offloading-num-layers takes some of the layers "
      "(--offload-layers "
      "here), without pipelines or recomputation"},
     {kDeepSpeed,
-     [](S s) {
-       return (s.recipe.offload & costmodel::kOffloadActivations) != 0 && s.recipe.offload_layers > 0;
-     },
+     [](S s) { return offloads(s, costmodel::kOffloadActivations) && s.recipe.offload_layers > 0; },
      "the number of layers whose activations are in host memory: cpu_checkpointing takes all of them"},
     {kNanotron, [](S s) { return (s.recipe.offload & ~costmodel::kOffloadActivations) != 0; },
      "states kept in host memory"},
@@ -392,21 +389,17 @@ constexpr Gap kGaps[] = {
               s.recipe.cross_entropy == costmodel::CrossEntropy::Unfused;
      },
      "how the loss over all logits is computed"},
-    {kTrainers,
-     [](S s) { return !by_deepspeed(s) && (s.recipe.offload & costmodel::kOffloadOptimizer) != 0; },
+    {kTrainers, [](S s) { return !by_deepspeed(s) && offloads(s, costmodel::kOffloadOptimizer); },
      "optimizer states alone in host memory: without DeepSpeed they go with the parameters"},
-    {kLlamaFactory, [](S s) { return (s.recipe.offload & costmodel::kOffloadActivations) != 0; },
+    {kLlamaFactory, [](S s) { return offloads(s, costmodel::kOffloadActivations); },
      "activations kept in host memory"},
     {kAxolotl,
      [](S s) {
-       return (s.recipe.offload & costmodel::kOffloadActivations) != 0 &&
-              s.recipe.recompute.mode == RecomputeMode::None;
+       return offloads(s, costmodel::kOffloadActivations) && s.recipe.recompute.mode == RecomputeMode::None;
      },
      "activations kept in host memory: Axolotl offloads those of checkpointed layers alone"},
     {kTrl | kAxolotl,
-     [](S s) {
-       return (s.recipe.offload & costmodel::kOffloadActivations) != 0 && s.recipe.offload_layers > 0;
-     },
+     [](S s) { return offloads(s, costmodel::kOffloadActivations) && s.recipe.offload_layers > 0; },
      "the number of layers whose activations are in host memory: all of them"},
     {kTrl | kLlamaFactory, [](S s) { return shards_by_fsdp(s) && state_replicas(s) > 1; },
      "replicas of a sharded state: accelerate's parallelism_config says them"},

@@ -4,6 +4,7 @@
 
 #include "costmodel/spec/stage_plan.h"
 #include "presets/launch/launch_fields.h"
+#include "presets/launch/launch_readers.h"
 #include "presets/launch/launch_reading.h"
 #include "presets/launch/launch_words.h"
 
@@ -88,10 +89,6 @@ bool overlaps_data(S s) {
 
 // --- degrees as they are read ---
 
-template <int costmodel::Layout::*degree>
-void read_degree(V v, R r) {
-  r.plan.layout.*degree = v.small_integer(kDegreeRange);
-}
 template <std::optional<bool> costmodel::Execution::*choice>
 void read_execution(V v, R r) {
   if (v.boolean()) r.plan.recipe.execution.*choice = true;
@@ -182,10 +179,10 @@ constexpr LaunchField kLayoutSettings[] = {
     // What data-parallel ranks shard.
     {[](S s) { return when(s.layout.sharding.stage == 1); },
      {"--use-distributed-optimizer"},
-     [](V v, R r) { r.distributed_optimizer = v.boolean(); }},
+     read_flag<&LaunchReading::distributed_optimizer>},
     {[](S s) { return when(s.layout.sharding.stage >= 2); },
      {"--use-megatron-fsdp"},
-     [](V v, R r) { r.fsdp = v.boolean(); }},
+     read_flag<&LaunchReading::fsdp>},
     {megatron_strategy, {"--data-parallel-sharding-strategy"}, [](V v, R r) { r.strategy = v.text(); }},
     // The only one that Megatron FSDP saves in.
     {[](S s) { return only_if(s.layout.sharding.stage >= 2, "fsdp_dtensor"); }, {"--ckpt-format"}},
@@ -194,7 +191,7 @@ constexpr LaunchField kLayoutSettings[] = {
      [](V v, R r) { r.replicas = v.integer(kDegreeRange); }},
     {[](S s) { return when(overlaps_data(s)); },
      {"--overlap-grad-reduce"},
-     [](V v, R r) { r.overlaps_gradients = v.boolean(); }},
+     read_flag<&LaunchReading::overlaps_gradients>},
     {[](S s) {
        return when(s.layout.sharding.stage > 0 &&
                    s.recipe.execution.data_overlap.value_or(s.framework.parameter_gather_overlap));

@@ -5,6 +5,7 @@
 
 #include "costmodel/spec/stage_plan.h"
 #include "presets/launch/launch_fields.h"
+#include "presets/launch/launch_readers.h"
 #include "presets/launch/launch_reading.h"
 #include "presets/launch/launch_words.h"
 
@@ -134,10 +135,6 @@ template <std::int64_t costmodel::MoeSpec::*size>
 void read_experts(V v, R r) {
   r.plan.model.moe.*size = v.integer(kDimension);
 }
-template <bool LaunchReading::*flag>
-void read_flag(V v, R r) {
-  r.*flag = v.boolean();
-}
 /// "4095,0", or [4095, 0], or -1 for none.
 void read_window(V v, R r) {
   std::string text = text_in(v);
@@ -158,7 +155,7 @@ constexpr LaunchField kModelSettings[] = {
      [](V v, R r) { r.qkv_bias = r.qkv_bias || v.boolean(); }},
     {[](S s) { return when(s.model.attention.qkv_bias); },
      {kNone, "model.model_config.attention_bias"},
-     [](V v, R r) { r.qkv_bias = v.boolean(); }},
+     read_flag<&LaunchReading::qkv_bias>},
     {[](S s) -> JsonValue { return s.model.layers; },
      {"--num-layers", "model.model_config.num_hidden_layers"},
      read_layers},

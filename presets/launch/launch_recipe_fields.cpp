@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "costmodel/units/ceil_div.h"
 #include "presets/launch/launch_fields.h"
+#include "presets/launch/launch_readers.h"
 #include "presets/launch/launch_reading.h"
 #include "presets/launch/launch_words.h"
 
@@ -27,8 +27,6 @@ DType gradient_dtype(S s) {
 bool half(S s) {
   return costmodel::activation_dtype(s.recipe.precision) != DType::Fp32;
 }
-constexpr FrameworkWord<DType> kTorchTypes[] = {
-    {DType::Bf16, "bfloat16"}, {DType::Fp16, "float16"}, {DType::Fp32, "float32"}};
 JsonValue torch_dtype(S s) {
   return word_of(kTorchTypes, costmodel::activation_dtype(s.recipe.precision));
 }
@@ -42,12 +40,6 @@ constexpr FrameworkWord<Precision> kConverters[] = {{Precision::Fp8, "quantize.l
 JsonValue converters(S s) {
   const JsonValue word = word_of(kConverters, s.recipe.precision);
   return word.is_null() ? word : JsonValue{JsonArray{word}};
-}
-JsonValue steps(S s) {
-  return only_if(s.recipe.tokens > 0, costmodel::ceil_div(s.recipe.tokens, tokens_per_step(s.recipe)));
-}
-bool offloads(S s, costmodel::OffloadTarget target) {
-  return (s.recipe.offload & target) != 0;
 }
 JsonValue offload_device(S s, costmodel::OffloadTarget target) {
   return only_if(offloads(s, target),
@@ -134,18 +126,6 @@ JsonValue deepspeed_optimizer(S s) {
 
 constexpr IntegerRange kBatchRange{1, 1'000'000'000};
 
-template <costmodel::OffloadTarget target>
-void read_offload(V v, R r) {
-  if (v.boolean()) r.plan.recipe.offload = static_cast<std::uint8_t>(r.plan.recipe.offload | target);
-}
-template <costmodel::OffloadTarget target>
-void read_offload_device(V v, R r) {
-  constexpr FrameworkWord<int> kDevices[] = {{0, "none"}, {1, "cpu"}, {2, "nvme"}};
-  const int device = meaning_of(kDevices, v);
-  if (device == 0) return;
-  r.plan.recipe.offload = static_cast<std::uint8_t>(r.plan.recipe.offload | target);
-  if (device == 2) r.plan.recipe.offload_device = costmodel::OffloadDevice::Nvme;
-}
 /// Megatron-LM's own capture takes layers, or with its scope the whole iteration (settle_reading).
 void read_graphs(V v, R r) {
   using costmodel::CudaGraphs;
@@ -205,15 +185,15 @@ constexpr LaunchField kRecipeSettings[] = {
     {[](S s) -> JsonValue { return s.recipe.sequence; },
      {"--seq-length", "tokens.sequence_length", "training.seq_len"},
      [](V v, R r) { r.plan.recipe.sequence = v.integer(kBatchRange); }},
-    {steps,
+    {optimizer_steps,
      {"--train-iters", "tokens.train_steps", "training.steps"},
      [](V v, R r) { r.steps = v.integer(kCount); }},
     {[](S s) { return when(half(s) && s.recipe.precision != Precision::Fp16); },
      {"--bf16"},
-     [](V v, R r) { r.brain = v.boolean(); }},
+     read_flag<&LaunchReading::brain>},
     {[](S s) { return when(s.recipe.precision == Precision::Fp16); },
      {"--fp16"},
-     [](V v, R r) { r.half = v.boolean(); }},
+     read_flag<&LaunchReading::half>},
     {[](S s) { return only_if(!fp8_recipe(s).is_null(), "hybrid"); },
      {"--fp8-format"},
      [](V v, R r) { r.fp8 = !v.text().empty(); }},
@@ -231,19 +211,19 @@ constexpr LaunchField kRecipeSettings[] = {
     {converters, {kNone, kNone, "model.converters"}, read_converters},
     {[](S s) { return when(half(s) && s.recipe.precision != Precision::Fp16); },
      {kNone, kNone, kNone, "bf16.enabled"},
-     [](V v, R r) { r.brain = v.boolean(); }},
+     read_flag<&LaunchReading::brain>},
     {[](S s) { return when(s.recipe.precision == Precision::Fp16); },
      {kNone, kNone, kNone, "fp16.enabled"},
-     [](V v, R r) { r.half = v.boolean(); }},
+     read_flag<&LaunchReading::half>},
     {[](S s) { return when(half(s) && gradient_dtype(s) == DType::Fp32); },
      {"--accumulate-allreduce-grads-in-fp32"},
-     [](V v, R r) { r.gradients_in_fp32 = v.boolean(); }},
+     read_flag<&LaunchReading::gradients_in_fp32>},
     {[](S s) { return when(gradient_dtype(s) == DType::Bf16); },
      {"--grad-reduce-in-bf16"},
-     [](V v, R r) { r.gradients_in_bf16 = v.boolean(); }},
+     read_flag<&LaunchReading::gradients_in_bf16>},
     {[](S s) -> JsonValue { return half(s) && gradient_dtype(s) == DType::Fp32; },
      {kNone, "optimizer.accumulate_grad_in_fp32"},
-     [](V v, R r) { r.gradients_in_fp32 = v.boolean(); }},
+     read_flag<&LaunchReading::gradients_in_fp32>},
     {[](S s) {
        constexpr FrameworkWord<DType> kWords[] = {
            {DType::Fp32, "fp32"}, {DType::Bf16, "bf16"}, {DType::Fp16, "fp16"}};
@@ -319,8 +299,7 @@ constexpr LaunchField kRecipeSettings[] = {
      [](V v, R r) {
        const int layers = v.small_integer({0, 10'000});
        if (layers == 0) return;
-       r.plan.recipe.offload =
-           static_cast<std::uint8_t>(r.plan.recipe.offload | costmodel::kOffloadActivations);
+       add_offload(r, costmodel::kOffloadActivations);
        r.plan.recipe.offload_layers = layers;
      }},
     {cuda_graphs, {"--cuda-graph-impl"}, read_graphs},
@@ -367,7 +346,7 @@ constexpr LaunchField kRecipeSettings[] = {
      }},
     {[](S s) { return when(costmodel::fuses_cross_entropy(s)); },
      {"--cross-entropy-loss-fusion"},
-     [](V v, R r) { r.fused_loss = v.boolean(); }},
+     read_flag<&LaunchReading::fused_loss>},
     {[](S s) -> JsonValue { return s.recipe.dropout; },
      {"--attention-dropout"},
      read_dropout<&LaunchReading::attention_dropout>},

@@ -4,8 +4,8 @@
 #include <iterator>
 #include <string>
 
-#include "costmodel/units/ceil_div.h"
 #include "presets/launch/launch_fields.h"
+#include "presets/launch/launch_readers.h"
 #include "presets/launch/launch_reading.h"
 #include "presets/launch/launch_words.h"
 #include "presets/launch/trainer_plan.h"
@@ -95,10 +95,8 @@ void read_targets(V v, R r) {
 bool is(S s, Precision precision) {
   return s.recipe.precision == precision;
 }
-constexpr FrameworkWord<DType> kWeightTypes[] = {
-    {DType::Bf16, "bfloat16"}, {DType::Fp16, "float16"}, {DType::Fp32, "float32"}};
 JsonValue weights_type(S s) {
-  return word_of(kWeightTypes, loaded_weights(s));
+  return word_of(kTorchTypes, loaded_weights(s));
 }
 
 // --- memory against time ---
@@ -138,16 +136,10 @@ void read_optimizer(V v, R r) {
 bool checkpoints(S s) {
   return s.recipe.recompute.mode == RecomputeMode::Full;
 }
-bool offloads_activations(S s) {
-  return (s.recipe.offload & costmodel::kOffloadActivations) != 0;
-}
-bool offloads_parameters(S s) {
-  return (s.recipe.offload & costmodel::kOffloadParameters) != 0;
-}
 void read_activation_offload(V v, R r) {
   const auto* text = v.json().get_if<std::string>();
   if (text != nullptr ? *text == "offload" || *text == "legacy" || *text == "hidden_states" : v.boolean())
-    r.plan.recipe.offload |= costmodel::kOffloadActivations;
+    add_offload(r, costmodel::kOffloadActivations);
 }
 
 constexpr FrameworkWord<costmodel::AttentionKernel> kAttentions[] = {
@@ -173,19 +165,12 @@ bool chunks_loss(S s) {
 
 // --- FSDP ---
 
-bool fsdp(S s) {
-  return shards_by_fsdp(s);
-}
 bool groups(S s) {
-  return fsdp(s) && state_replicas(s) > 1;
+  return shards_by_fsdp(s) && state_replicas(s) > 1;
 }
 
 constexpr IntegerRange kBatches{1, 1'000'000'000};
 
-template <bool TrainerReading::*member>
-void read_flag(V v, R r) {
-  r.trainer.*member = v.boolean();
-}
 void read_type(V v, R r, bool LaunchReading::*type) {
   const bool automatic = v.json() == JsonValue{"auto"} || v.json() == JsonValue{"full"};
   r.*type = automatic || v.boolean();
@@ -208,10 +193,7 @@ constexpr LaunchField kTrainerSettings[] = {
      [](V v, R r) { r.plan.recipe.micro_batch = v.integer(kBatches); }},
     {[](S s) -> JsonValue { return costmodel::microbatches_per_step(s); },
      all_trainers("gradient_accumulation_steps"), [](V v, R r) { r.accumulation = v.integer(kBatches); }},
-    {[](S s) {
-       return only_if(s.recipe.tokens > 0, costmodel::ceil_div(s.recipe.tokens, tokens_per_step(s.recipe)));
-     },
-     all_trainers("max_steps"),
+    {optimizer_steps, all_trainers("max_steps"),
      [](V v, R r) {
        r.steps = std::max<std::int64_t>(0, v.integer({-1, kBatches.high}));
      }},
@@ -226,10 +208,10 @@ constexpr LaunchField kTrainerSettings[] = {
     {[](S s) { return when(is(s, Precision::Tf32)); }, all_trainers("tf32"),
      [](V v, R r) { r.trainer.tf32 = v.json() != JsonValue{"auto"} && v.boolean(); }},
     {[](S s) { return when(is(s, Precision::Fp8)); }, trainers(kNone, "fp8", kNone),
-     [](V v, R r) { r.fp8 = v.boolean(); }},
+     read_flag<&LaunchReading::fp8>},
     {weights_type, trainers("dtype", kNone, kNone),
      [](V v, R r) {
-       if (v.json() != JsonValue{"auto"}) r.trainer.weights = meaning_of(kWeightTypes, v);
+       if (v.json() != JsonValue{"auto"}) r.trainer.weights = meaning_of(kTorchTypes, v);
      }},
     {[](S s) {
        return when(!trains_adapters(s.recipe) && loaded_weights(s) == DType::Bf16 && !by_deepspeed(s));
@@ -290,9 +272,9 @@ constexpr LaunchField kTrainerSettings[] = {
     {[](S s) -> JsonValue { return !checkpoints(s); },
      trainers(kNone, kNone, "disable_gradient_checkpointing"),
      [](V v, R r) { r.trainer.checkpoints = !v.boolean(); }},
-    {[](S s) { return when(offloads_activations(s)); }, trainers("activation_offloading", kNone, kNone),
-     read_activation_offload},
-    {[](S s) { return when(offloads_activations(s) && checkpoints(s)); },
+    {[](S s) { return when(offloads(s, costmodel::kOffloadActivations)); },
+     trainers("activation_offloading", kNone, kNone), read_activation_offload},
+    {[](S s) { return when(offloads(s, costmodel::kOffloadActivations) && checkpoints(s)); },
      trainers(kNone, "activation_offloading", kNone), read_activation_offload},
     {[](S s) { return leaves_optimizer_to_deepspeed(s) ? JsonValue{} : optimizer(s); },
      trainers("optim", kNone, "optim"), read_optimizer},
@@ -305,22 +287,22 @@ constexpr LaunchField kTrainerSettings[] = {
      trainers(kNone, kNone, "flash_attn"),
      [](V v, R r) { r.plan.recipe.attention = meaning_of(kFactoryAttentions, v); }},
     {[](S s) { return when(chunks_loss(s)); }, trainers(kNone, kNone, "enable_liger_kernel"),
-     [](V v, R r) { r.trainer.chunked_loss = v.boolean(); }},
+     read_flag<&TrainerReading::chunked_loss>},
     {[](S s) { return when(chunks_loss(s)); }, trainers(kNone, "chunked_cross_entropy", kNone),
-     [](V v, R r) { r.trainer.chunked_loss = v.boolean(); }},
+     read_flag<&TrainerReading::chunked_loss>},
     {[](S s) { return when(s.recipe.execution.compiled.value_or(false)); }, all_trainers("torch_compile"),
      [](V v, R r) {
        if (v.json() != JsonValue{"auto"} && v.boolean()) r.plan.recipe.execution.compiled = true;
      }},
     // FSDP.
-    {[](S s) { return when(fsdp(s)); }, trainers("fsdp", kNone, "fsdp"), read_fsdp},
-    {[](S s) { return only_if(fsdp(s), s.framework.name == "fsdp1" ? 1 : 2); },
+    {[](S s) { return when(shards_by_fsdp(s)); }, trainers("fsdp", kNone, "fsdp"), read_fsdp},
+    {[](S s) { return only_if(shards_by_fsdp(s), s.framework.name == "fsdp1" ? 1 : 2); },
      trainers("fsdp_config.version", "fsdp_config.fsdp_version", "fsdp_config.version"), read_fsdp_version},
-    {[](S s) { return only_if(fsdp(s), s.layout.sharding.stage == 3); },
+    {[](S s) { return only_if(shards_by_fsdp(s), s.layout.sharding.stage == 3); },
      all_trainers("fsdp_config.reshard_after_forward"), read_reshard},
-    {[](S s) { return only_if(fsdp(s), "TRANSFORMER_BASED_WRAP"); },
+    {[](S s) { return only_if(shards_by_fsdp(s), "TRANSFORMER_BASED_WRAP"); },
      all_trainers("fsdp_config.auto_wrap_policy")},
-    {[](S s) { return when(fsdp(s) && offloads_parameters(s)); },
+    {[](S s) { return when(shards_by_fsdp(s) && offloads(s, costmodel::kOffloadParameters)); },
      trainers("fsdp_config.cpu_offload", "fsdp_config.offload_params", "fsdp_config.cpu_offload"),
      read_flag<&TrainerReading::offload>},
     {[](S s) { return only_if(groups(s), s.layout.shard_ranks()); }, trainers(kNone, "dp_shard_size", kNone),

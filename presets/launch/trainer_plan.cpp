@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 #include <string>
 
 #include "presets/frameworks/framework_preset.h"
+#include "presets/launch/launch_readers.h"
 #include "presets/launch/launch_words.h"
 #include "presets/scenario/scenario_request.h"
 
@@ -89,14 +89,14 @@ void settle_adapters(R r) {
   if (recipe.fine_tune == FineTune::Lora && in_fp32 && in_16_bits) recipe.parameter_dtype = DType::Fp32;
 }
 
-/// By what the files shard with. Without a world the profile of one GPU stays.
+/// The profile of what the files shard with.
 void settle_profile(R r) {
   costmodel::Layout& layout = r.plan.layout;
   TrainerReading& t = r.trainer;
   if (t.fsdp) {
     layout.sharding.stage = t.reshard ? 3 : 2;
     r.plan.framework = look_up_framework(t.fsdp_version == 1 ? "fsdp1" : "fsdp2");
-    if (t.offload) r.plan.recipe.offload |= costmodel::kOffloadParameters;
+    if (t.offload) add_offload(r, costmodel::kOffloadParameters);
     const std::int64_t group = r.shards > 0 ? r.shards : t.hybrid ? r.gpus_per_node : 0;
     if (group > 0 && group < static_cast<std::int64_t>(layout.dp) * layout.cp)
       layout.sharding.group = static_cast<int>(group);

@@ -1,0 +1,56 @@
+#pragma once
+#include <cstdint>
+#include <type_traits>
+
+#include "costmodel/units/ceil_div.h"
+#include "presets/json/object_reader.h"
+#include "presets/launch/launch_reading.h"
+#include "presets/launch/launch_words.h"
+
+namespace hexaplan::presets {
+
+// What the tables of several kinds of settings ask of a plan, and how they read the same things.
+
+/// Names of PyTorch's types.
+inline constexpr FrameworkWord<costmodel::DType> kTorchTypes[] = {{costmodel::DType::Bf16, "bfloat16"},
+                                                                  {costmodel::DType::Fp16, "float16"},
+                                                                  {costmodel::DType::Fp32, "float32"}};
+
+[[nodiscard]] inline bool offloads(const costmodel::Scenario& s, costmodel::OffloadTarget target) {
+  return (s.recipe.offload & target) != 0;
+}
+/// Optimizer steps of the plan's budget; null without one.
+[[nodiscard]] inline JsonValue optimizer_steps(const costmodel::Scenario& s) {
+  return only_if(s.recipe.tokens > 0, costmodel::ceil_div(s.recipe.tokens, tokens_per_step(s.recipe)));
+}
+
+template <int costmodel::Layout::*degree>
+void read_degree(const ValueReader& value, LaunchReading& into) {
+  into.plan.layout.*degree = value.small_integer(kDegreeRange);
+}
+inline void add_offload(LaunchReading& into, costmodel::OffloadTarget target) {
+  into.plan.recipe.offload = static_cast<std::uint8_t>(into.plan.recipe.offload | target);
+}
+template <costmodel::OffloadTarget target>
+void read_offload(const ValueReader& value, LaunchReading& into) {
+  if (value.boolean()) add_offload(into, target);
+}
+template <costmodel::OffloadTarget target>
+void read_offload_device(const ValueReader& value, LaunchReading& into) {
+  constexpr FrameworkWord<int> kDevices[] = {{0, "none"}, {1, "cpu"}, {2, "nvme"}};
+  const int device = meaning_of(kDevices, value);
+  if (device == 0) return;
+  add_offload(into, target);
+  if (device == 2) into.plan.recipe.offload_device = costmodel::OffloadDevice::Nvme;
+}
+/// A flag of the reading, or of what it has of trainers, which may be one that can stay unsaid.
+template <auto member>
+void read_flag(const ValueReader& value, LaunchReading& into) {
+  if constexpr (std::is_invocable_v<decltype(member), LaunchReading&>) {
+    into.*member = value.boolean();
+  } else {
+    into.trainer.*member = value.boolean();
+  }
+}
+
+}  // namespace hexaplan::presets
