@@ -31,6 +31,11 @@ void read_mixed_precision(V v, R r) {
   r.fp8 = r.fp8 || type == 3;
   r.brain_said = true;
 }
+/// torch.compile's backend; "no": eager.
+void read_dynamo(V v, R r) {
+  if (v.text() != "no" && v.text() != "NO") r.plan.recipe.execution.compiled = true;
+}
+
 // --- TRL and the Trainer: trl v1.16.0 trl/trainer/*_config.py, transformers v5.23.0 training_args.py ---
 
 constexpr ForeignSetting kTrlMore[] = {
@@ -38,12 +43,12 @@ constexpr ForeignSetting kTrlMore[] = {
     {"block_size", read_length},
     {"model_max_length", read_length},
     {"activation_checkpointing", read_flag<&TrainerReading::checkpoints>},
-    {"use_liger_kernel", read_flag<&TrainerReading::chunked_loss>},
-    {"use_liger", read_flag<&TrainerReading::chunked_loss>},
+    {"use_liger_kernel", read_chunked_loss},
+    {"use_liger", read_chunked_loss},
     {"loss_type",
      [](V v, R r) {
        is_trl(v, r);
-       r.trainer.chunked_loss = v.text() == "chunked_nll" || v.text() == "nll";
+       r.trainer.other_loss = v.text() != "nll" && v.text() != "chunked_nll";
      }},
     {"load_in_8bit", read_flag<&TrainerReading::eight_bits>},
     {"torch_dtype",
@@ -158,6 +163,8 @@ constexpr ForeignSetting kAccelerateMore[] = {
        if (v.text() == "FSDP") r.trainer.fsdp = true;
      }},
     {"use_fsdp", read_fsdp},
+    {"dynamo_backend", read_dynamo},
+    {"dynamo_config.dynamo_backend", read_dynamo},
     {"use_deepspeed", read_flag<&TrainerReading::deepspeed>},
     {"mixed_precision", read_mixed_precision},
     {"num_processes",
@@ -177,14 +184,7 @@ constexpr ForeignSetting kAccelerateMore[] = {
        if (r.accumulation == 0) r.accumulation = v.integer(kLengths);
      }},
     {"fsdp_config.fsdp_version", read_fsdp_version},
-    {"fsdp_config.fsdp_sharding_strategy",
-     [](V v, R r) {
-       if (v.json().get_if<std::int64_t>() == nullptr) return read_reshard(v, r);
-       // FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD, HYBRID_SHARD_ZERO2
-       const int number = v.small_integer({1, 5});
-       r.trainer.reshard = number == 1 || number == 4;
-       r.trainer.hybrid = number >= 4;
-     }},
+    {"fsdp_config.fsdp_sharding_strategy", read_reshard},
     {"fsdp_config.fsdp_reshard_after_forward", read_reshard},
     {"fsdp_config.fsdp_offload_params", read_flag<&TrainerReading::offload>},
     {"fsdp_config.fsdp_activation_checkpointing",
@@ -204,7 +204,7 @@ constexpr WordlessSetting kAccelerateWordless[] = {
     {"fsdp_config.fsdp_min_num_params", "units by size: one per layer is planned"},
     {"fsdp_config.fsdp_forward_prefetch", "gathers ahead of the forward: the profile says whether"},
     {"fsdp_config.fsdp_backward_prefetch*", "gathers ahead of the backward: the profile says whether"},
-    {"dynamo_config.*", "compilation: say --compile"},
+    {"dynamo_config.*", "details of compilation"},
     {"fp8_config.*", "details of fp8"},
     {"megatron_lm_config.*", "Megatron-LM inside accelerate: import its own arguments"},
     {"parallelism_config.*", "degrees that accelerate cuts the model by"},
@@ -225,7 +225,6 @@ constexpr std::string_view kAccelerateIgnored[] = {
     "tpu_*",
     "mpirun_config*",
     "deepspeed_*",
-    "dynamo_backend",
     "compute_*",
 };
 
@@ -242,8 +241,8 @@ constexpr ForeignSetting kAxolotlMore[] = {
      [](V v, R r) {
        if (v.boolean()) r.plan.recipe.attention = costmodel::AttentionKernel::Unfused;
      }},
-    {"liger_fused_linear_cross_entropy", read_flag<&TrainerReading::chunked_loss>},
-    {"cut_cross_entropy", read_flag<&TrainerReading::chunked_loss>},
+    {"liger_fused_linear_cross_entropy", read_chunked_loss},
+    {"cut_cross_entropy", read_chunked_loss},
     {"fsdp", read_fsdp},
     {"fsdp_version", read_fsdp_version},
     {"fsdp_config.fsdp_version", read_fsdp_version},

@@ -18,9 +18,10 @@ struct TrainerReading {
   std::vector<std::string> targets;  // modules; empty: not said
   std::optional<costmodel::DType> weights;
   bool pure_bf16 = false, tf32 = false;
-  std::optional<bool> checkpoints;  // activations are recomputed
-  std::optional<bool> chunked_loss;
+  std::optional<bool> checkpoints;                // activations are recomputed
+  bool chunked_loss = false, other_loss = false;  // other_loss: one that TRL computes from all logits
   bool deepspeed = false, fsdp = false, offload = false, hybrid = false;
+  bool whole = false;  // FSDP that shards nothing (NO_SHARD): data parallelism
   int fsdp_version = 2;
   bool reshard = true;
 };

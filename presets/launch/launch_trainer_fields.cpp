@@ -287,9 +287,9 @@ constexpr LaunchField kTrainerSettings[] = {
      trainers(kNone, kNone, "flash_attn"),
      [](V v, R r) { r.plan.recipe.attention = meaning_of(kFactoryAttentions, v); }},
     {[](S s) { return when(chunks_loss(s)); }, trainers(kNone, kNone, "enable_liger_kernel"),
-     read_flag<&TrainerReading::chunked_loss>},
+     read_chunked_loss},
     {[](S s) { return when(chunks_loss(s)); }, trainers(kNone, "chunked_cross_entropy", kNone),
-     read_flag<&TrainerReading::chunked_loss>},
+     read_chunked_loss},
     {[](S s) { return when(s.recipe.execution.compiled.value_or(false)); }, all_trainers("torch_compile"),
      [](V v, R r) {
        if (v.json() != JsonValue{"auto"} && v.boolean()) r.plan.recipe.execution.compiled = true;

@@ -93,7 +93,7 @@ void settle_adapters(R r) {
 void settle_profile(R r) {
   costmodel::Layout& layout = r.plan.layout;
   TrainerReading& t = r.trainer;
-  if (t.fsdp) {
+  if (t.fsdp && !t.whole) {
     layout.sharding.stage = t.reshard ? 3 : 2;
     r.plan.framework = look_up_framework(t.fsdp_version == 1 ? "fsdp1" : "fsdp2");
     if (t.offload) add_offload(r, costmodel::kOffloadParameters);
@@ -114,9 +114,7 @@ void settle_trainer(R r) {
                               : Precision::Fp32;
   if (r.fp8) recipe.precision = Precision::Fp8;
   if (t.checkpoints.value_or(false)) recipe.recompute.mode = RecomputeMode::Full;
-  if (t.chunked_loss)
-    recipe.cross_entropy =
-        *t.chunked_loss ? costmodel::CrossEntropy::Chunked : costmodel::CrossEntropy::Default;
+  if (t.chunked_loss) recipe.cross_entropy = costmodel::CrossEntropy::Chunked;
   settle_profile(r);
   if (recipe.gradient_dtype == r.plan.framework.gradient_dtype) recipe.gradient_dtype.reset();
   settle_adapters(r);
@@ -156,6 +154,7 @@ void read_fsdp(const ValueReader& v, R r) {
   const auto take = [&](const std::string& words) {
     const auto says = [&](std::string_view word) { return words.find(word) != std::string::npos; };
     t.fsdp = t.fsdp || says("shard");
+    t.whole = t.whole || says("no_shard");
     if (says("shard_grad_op") || says("zero2")) t.reshard = false;
     t.hybrid = t.hybrid || says("hybrid_shard");
     t.offload = t.offload || says("offload");
@@ -179,13 +178,33 @@ void read_reshard(const ValueReader& v, R r) {
     r.trainer.reshard = *flag;
     return;
   }
-  constexpr FrameworkWord<bool> kStrategies[] = {
-      {true, "full_shard"}, {false, "shard_grad_op"}, {true, "hybrid_shard"}, {false, "hybrid_shard_zero2"},
-      {true, "FULL_SHARD"}, {false, "SHARD_GRAD_OP"}, {true, "HYBRID_SHARD"}, {false, "_HYBRID_SHARD_ZERO2"},
-      {true, "true"},       {false, "false"}};
-  r.trainer.reshard = meaning_of(kStrategies, v);
-  r.trainer.hybrid = r.trainer.hybrid || v.text().find("ybrid") != std::string::npos ||
-                     v.text().find("YBRID") != std::string::npos;
+  struct Strategy {
+    bool reshard, hybrid, whole;
+    bool operator==(const Strategy&) const = default;
+  };
+  // By name or, as torch.distributed.fsdp.ShardingStrategy counts them, by number.
+  constexpr FrameworkWord<Strategy> kStrategies[] = {{{true, false, false}, "full_shard"},
+                                                     {{false, false, false}, "shard_grad_op"},
+                                                     {{true, false, true}, "no_shard"},
+                                                     {{true, true, false}, "hybrid_shard"},
+                                                     {{false, true, false}, "hybrid_shard_zero2"},
+                                                     {{true, false, false}, "FULL_SHARD"},
+                                                     {{false, false, false}, "SHARD_GRAD_OP"},
+                                                     {{true, false, true}, "NO_SHARD"},
+                                                     {{true, true, false}, "HYBRID_SHARD"},
+                                                     {{false, true, false}, "_HYBRID_SHARD_ZERO2"},
+                                                     {{true, false, false}, "true"},
+                                                     {{false, false, false}, "false"}};
+  const auto* number = v.json().get_if<std::int64_t>();
+  const Strategy strategy =
+      number == nullptr ? meaning_of(kStrategies, v) : kStrategies[v.small_integer({1, 5}) - 1].value;
+  r.trainer.reshard = strategy.reshard;
+  r.trainer.hybrid = r.trainer.hybrid || strategy.hybrid;
+  r.trainer.whole = r.trainer.whole || strategy.whole;
+}
+
+void read_chunked_loss(const ValueReader& v, R r) {
+  r.trainer.chunked_loss = r.trainer.chunked_loss || v.boolean();
 }
 
 void begin_trl(R r) {
@@ -214,10 +233,12 @@ void settle_trl(R r) {
     if (!t.checkpoints) t.checkpoints = true;
     if (!t.weights) t.weights = DType::Fp32;
     if (t.adapters && t.rank == 0) t.rank = 16;
-    t.chunked_loss = true;
-    r.notes.emplace_back(
-        "the loss in chunks, as TRL 1.16 computes it: releases that keep all logits are --cross-entropy "
-        "default");
+    if (!t.chunked_loss && !t.other_loss) {
+      t.chunked_loss = true;
+      r.notes.emplace_back(
+          "the loss in chunks, as TRL 1.16 computes it: releases that keep all logits are --cross-entropy "
+          "default");
+    }
   }
   settle_trainer(r);
   if (t.weights == DType::Bf16) train_in_16_bits(r);

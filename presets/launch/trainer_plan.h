@@ -32,6 +32,9 @@ void read_fsdp_version(const ValueReader& value, LaunchReading& into);
 /// reshard_after_forward: a boolean, or FSDP1's strategy.
 void read_reshard(const ValueReader& value, LaunchReading& into);
 
+/// Kernels that compute the loss in chunks: one of several settings is enough.
+void read_chunked_loss(const ValueReader& value, LaunchReading& into);
+
 /// What each trainer does when its file says nothing.
 void begin_trl(LaunchReading& reading);
 void begin_axolotl(LaunchReading& reading);

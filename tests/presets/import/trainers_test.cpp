@@ -224,6 +224,55 @@ TEST(accelerate, is_told_by_flags_as_by_its_file) {
   EXPECT_EQ(engine.request.recipe.offload, costmodel::kOffloadParameters);
 }
 
+TEST(accelerate, shards_as_its_strategy_says) {
+  struct Row {
+    const char* strategy;
+    const char *framework, *layout;
+  };
+  constexpr Row kRows[] = {{"FULL_SHARD", "fsdp2", "zero3"}, {"SHARD_GRAD_OP", "fsdp2", "zero2"},
+                           {"1", "fsdp2", "zero3"},          {"2", "fsdp2", "zero2"},
+                           {"NO_SHARD", "hf-eager", ""},     {"3", "hf-eager", ""}};
+  const std::string trainer = "model_name_or_path: Qwen/Qwen3-8B\nmax_length: 2048\n";
+  for (const Row& row : kRows) {
+    const std::string text = std::string{"distributed_type: FSDP\nmixed_precision: bf16\nfsdp_config:\n"} +
+                             "  fsdp_sharding_strategy: " + row.strategy + "\n";
+    const ImportedPlan plan = import_plan({{"sft.yaml", trainer}, {"fsdp.yaml", text}}, "8xH100");
+    EXPECT_EQ(plan.request.framework, row.framework) << row.strategy;
+    EXPECT_EQ(layout_of(plan), row.layout) << row.strategy;
+  }
+  const ImportedPlan plain =
+      imported("run.sh",
+               "torchrun --nproc_per_node 8 run_clm.py --model_name_or_path Qwen/Qwen3-8B "
+               "--block_size 2048 --fsdp no_shard\n");
+  EXPECT_EQ(plain.request.framework, "hf-eager");
+}
+
+TEST(accelerate, compiles_with_the_backend_that_it_names) {
+  const std::string trainer = "model_name_or_path: Qwen/Qwen3-8B\nmax_length: 2048\n";
+  const auto compiled = [&](const std::string& backend) {
+    const std::string text =
+        "compute_environment: LOCAL_MACHINE\ndynamo_config:\n  dynamo_backend: " + backend + "\n";
+    return import_plan({{"sft.yaml", trainer}, {"a.yaml", text}}, "8xH100").request.recipe.execution.compiled;
+  };
+  EXPECT_EQ(compiled("INDUCTOR"), true);
+  EXPECT_EQ(compiled("'NO'"), std::nullopt);
+}
+
+TEST(trl, computes_other_losses_from_all_logits_unless_a_kernel_chunks_them) {
+  const std::string text = "model_name_or_path: Qwen/Qwen3-8B\nmax_length: 2048\n";
+  const auto loss = [&](const std::string& more) {
+    return imported("sft.yaml", text + more).request.recipe.cross_entropy;
+  };
+  EXPECT_EQ(loss(""), CrossEntropy::Chunked);
+  EXPECT_EQ(loss("use_liger_kernel: false\n"), CrossEntropy::Chunked);
+  EXPECT_EQ(loss("loss_type: dft\n"), CrossEntropy::Default);
+  EXPECT_EQ(loss("loss_type: dft\nuse_liger_kernel: true\n"), CrossEntropy::Chunked);
+  const std::string axolotl = "base_model: Qwen/Qwen3-8B\nsequence_len: 2048\nmicro_batch_size: 1\n";
+  EXPECT_EQ(imported("a.yml", axolotl + "liger_fused_linear_cross_entropy: true\ncut_cross_entropy: false\n")
+                .request.recipe.cross_entropy,
+            CrossEntropy::Chunked);
+}
+
 TEST(adapters, beside_other_modules_are_planned_beside_the_smallest_set_that_has_them) {
   struct Row {
     const char* modules;
