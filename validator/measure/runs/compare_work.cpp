@@ -9,8 +9,6 @@
 
 #include "costmodel/step/largest.h"
 #include "costmodel/units/format_units.h"
-#include "presets/calibration/fabric/collective_names.h"
-#include "presets/json/spec_names.h"
 
 namespace hexaplan::validator {
 namespace {
@@ -39,6 +37,23 @@ std::optional<WorkKind> kind_of(OpKind kind) {
       return WorkKind::Copy;
     default:
       return std::nullopt;
+  }
+}
+
+std::string_view word_of(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::AllReduce:
+      return "all_reduce";
+    case CollectiveKind::AllGather:
+      return "all_gather";
+    case CollectiveKind::ReduceScatter:
+      return "reduce_scatter";
+    case CollectiveKind::AllToAll:
+      return "all_to_all";
+    case CollectiveKind::SendRecv:
+      return "send_recv";
+    default:
+      return "broadcast";
   }
 }
 
@@ -118,7 +133,7 @@ MatchedSides& message_pair(std::vector<MessagePair>& pairs, CollectiveKind kind,
   if (found != pairs.end()) return found->pair;
   MatchedSides& pair = pairs.emplace_back(MessagePair{kind, ranks, bytes, {}}).pair;
   pair.operation.kind = WorkKind::Message;
-  pair.operation.shape = fmt::format("{} of {} over {}", presets::name_in(presets::kCollectiveNames, kind),
+  pair.operation.shape = fmt::format("{} of {} over {}", word_of(kind),
                                      costmodel::format_binary(costmodel::Bytes{bytes}), ranks);
   return pair;
 }
