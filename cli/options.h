@@ -62,7 +62,7 @@ struct PresetsOptions {
 
 struct AccuracyOptions {
   std::vector<std::string> tables;
-  bool rows = false;
+  bool rows = false, few_shot = false;
   int worst = 10;
 };
 
@@ -198,6 +198,8 @@ struct CalibrateOptions {
   costmodel::Seconds budget;                           // 0 = not given
   std::vector<std::string> from;                       // files of nccl-tests instead of measuring
   std::string cluster;                                 // that they ran on, or that is measured
+  std::vector<std::string> from_runs;                  // tables or logs of runs instead of measuring
+  std::string calibration;                             // … that they are held against; empty: the GPU's
   JobOptions job;
 };
 

@@ -11,6 +11,7 @@
 #include "charts/table_text.h"
 #include "cli/commands/accuracy.h"
 #include "cli/commands/calibrate.h"
+#include "cli/commands/calibrate_runs.h"
 #include "cli/commands/compare.h"
 #include "cli/commands/diff.h"
 #include "cli/commands/estimate.h"
@@ -36,6 +37,7 @@
 #include "cli/render/execution_text.h"
 #include "cli/render/finetune_text.h"
 #include "cli/render/history_text.h"
+#include "cli/render/learned_text.h"
 #include "cli/render/measure_text.h"
 #include "cli/render/presets.h"
 #include "cli/render/search_text.h"
@@ -228,6 +230,10 @@ struct Runner {
                              : ExitCode::Internal};
   }
   Outcome operator()(const CalibrateOptions& options) const {
+    if (!options.from_runs.empty()) {
+      const RunCalibrateReport learned = run_calibrate_runs(options);
+      return {common.json ? json_text(learned_json(learned)) : learned_text(learned, style)};
+    }
     const CalibrateReport report = run_calibrate(options, !common.quiet);
     return {common.json ? json_text(calibrate_json(report)) : calibrate_text(report, style), ExitCode::Ok,
             report.speaks};

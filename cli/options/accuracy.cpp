@@ -29,6 +29,10 @@ CommandRow accuracy_row() {
                        &words->options.tables},
                       {"--rows", "", "Every row: predicted, measured, error, and why it was not scored",
                        &words->options.rows},
+                      {"--few-shot", "",
+                       "Also what is left after learning from 1 and 3 runs of a source, as 'calibrate "
+                       "--from-runs' does; twice the time",
+                       &words->options.few_shot},
                       {"--worst", "N", "Rows with the largest errors to list. Default: 10", &words->worst}},
           .finish = [words] { return checked_accuracy(*words); }};
 }

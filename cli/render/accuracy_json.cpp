@@ -103,15 +103,51 @@ JsonValue case_json(const ComparedCase& c) {
   return row;
 }
 
+JsonValue few_shot_json(const validator::FewShotScores& scores) {
+  JsonArray list;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (scores[i].configurations == 0) continue;
+    list.push_back(JsonObject{{"runs", count(validator::kShots[i])},
+                              {"configurations", count(scores[i].configurations)},
+                              {"before", scores[i].before},
+                              {"after", scores[i].after}});
+  }
+  return list;
+}
+
+const validator::FewShotScores& few_shot_of(const validator::FewShotReport& report,
+                                            const std::string& source) {
+  static const validator::FewShotScores none{};
+  for (const auto& row : report.sources) {
+    if (row.source == source) return row.scores;
+  }
+  return none;
+}
+
+/// What few shots learn from: ln(measured / predicted), and what each constant does to it.
+JsonValue configurations_json(const std::vector<validator::FewShotCase>& cases) {
+  JsonArray list;
+  for (const validator::FewShotCase& c : cases) {
+    JsonObject slopes;
+    for (const costmodel::RunConstantRow& row : costmodel::run_constants())
+      slopes.emplace_back(std::string{row.key}, correction_of(c.run.slope, row.constant));
+    list.push_back(JsonObject{
+        {"source", c.source}, {"kind", c.kind}, {"residual", c.run.residual}, {"slopes", std::move(slopes)}});
+  }
+  return list;
+}
+
 }  // namespace
 
 JsonValue accuracy_json(const AccuracyResult& result, bool rows) {
   JsonObject object{{"schema", "hexaplan/accuracy/1"}};
   append_scores(result.report.all, object);
+  if (result.few_shot) object.emplace_back("few_shot", few_shot_json(result.few_shot->all));
   JsonArray sources;
   for (const auto& [source, scores] : result.report.sources) {
     JsonObject entry{{"source", source}};
     append_scores(scores, entry);
+    if (result.few_shot) entry.emplace_back("few_shot", few_shot_json(few_shot_of(*result.few_shot, source)));
     sources.push_back(std::move(entry));
   }
   object.emplace_back("sources", std::move(sources));
@@ -119,6 +155,7 @@ JsonValue accuracy_json(const AccuracyResult& result, bool rows) {
   JsonArray list;
   for (const ComparedCase& c : result.cases) list.push_back(case_json(c));
   object.emplace_back("rows", std::move(list));
+  if (result.few_shot) object.emplace_back("configurations", configurations_json(result.configurations));
   return object;
 }
 

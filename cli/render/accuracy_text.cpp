@@ -83,6 +83,30 @@ std::string family_table(const AccuracyReport& report, const TextStyle& style) {
   return text + "\n";
 }
 
+/// T before and after learning; nothing where nobody asked.
+std::string few_shot_table(const AccuracyResult& result, const TextStyle& style) {
+  if (!result.few_shot) return {};
+  Row head{"T after learning from"};
+  for (const std::size_t shots : validator::kShots) {
+    const std::string runs = fmt::format("{} run{}", shots, shots == 1 ? "" : "s");
+    head.insert(head.end(), {"configurations", "before", runs});
+  }
+  std::vector<Row> rows{head};
+  const auto add = [&](const std::string& name, const validator::FewShotScores& scores) {
+    if (scores.front().configurations == 0) return;
+    Row row{name};
+    for (const validator::FewShotScore& s : scores) {
+      const bool scored = s.configurations > 0;
+      row.insert(row.end(), {scored ? std::to_string(s.configurations) : "",
+                             scored ? format_percent(s.before) : "", scored ? format_percent(s.after) : ""});
+    }
+    rows.push_back(std::move(row));
+  };
+  for (const auto& [source, scores] : result.few_shot->sources) add("  " + source, scores);
+  add(style.bold("  all sources, by root of configurations"), result.few_shot->all);
+  return format_table(rows) + "\n";
+}
+
 std::string out_of_memory_table(const AccuracyReport& report, const TextStyle& style) {
   std::vector<Row> rows{
       {"Out of memory", "rows", "skipped", "right", "false fit", "false OOM", "Brier", "reliability gap"}};
@@ -190,7 +214,7 @@ std::string skipped_reasons(const AccuracyResult& result) {
 std::string accuracy_text(const AccuracyResult& result, bool rows, int worst, const TextStyle& style) {
   const AccuracyReport& report = result.report;
   std::string text =
-      family_table(report, style) +
+      family_table(report, style) + few_shot_table(result, style) +
       error_table("Step time", report, style, [](const Scores& s) -> const ErrorSummary& { return s.time; });
   for (const auto& [kind, name] : kMemoryFigureNames) {
     const auto index = static_cast<std::size_t>(kind);

@@ -102,6 +102,9 @@ struct Calibration {
   /// Rate of attention without a mask, and of a sliding window, over that of causal attention at the same
   /// keys per query, which the curves are of.
   double attention_unmasked = 1.0, attention_windowed = 1.0;
+  /// What runs of one's own said (run_constants.h): rate of attention over its curves, and of collectives
+  /// inside a node over theirs.
+  double attention_rate = 1.0, node_links = 1.0;
   MemoryCurve memory;
   /// The optimizer's update and the gradient norm: long runs over fp32 states. share 0: as `memory`.
   MemoryCurve optimizer{.share = 0, .ramp = {}};

@@ -30,14 +30,10 @@ CollectiveCost measured(Seconds time) {
   return {time, Algorithm::None, Protocol::Simple, true};
 }
 
-}  // namespace
-
-CollectiveCost collective_cost(CollectiveKind kind, Bytes payload, const GroupPlacement& group,
-                               const ClusterSpec& cluster, const Calibration& calibration) {
-  if (group.ranks <= 1 || payload.value() <= 0) {
-    return {};
-  }
-  const GroupLinks links = links_of(group, cluster, calibration.network);
+/// By the curves inside a node, else by NCCL's model.
+CollectiveCost cost_on(const GroupLinks& links, CollectiveKind kind, Bytes payload,
+                       const GroupPlacement& group, const ClusterSpec& cluster,
+                       const Calibration& calibration) {
   const nccl::Architecture& architecture = nccl::architecture_of(cluster.gpu.architecture);
   const auto model = [&](const GroupLinks& of) {
     return nccl_cost(kind, payload, of, architecture, calibration.network);
@@ -56,6 +52,19 @@ CollectiveCost collective_cost(CollectiveKind kind, Bytes payload, const GroupPl
   // Beyond the measured counts: the nearest curve, in the proportion of the model.
   const double growth = model(links).time / model(with_ranks(links, curves.below->ranks)).time;
   return measured(time_on(*curves.below, payload) * growth);
+}
+
+}  // namespace
+
+CollectiveCost collective_cost(CollectiveKind kind, Bytes payload, const GroupPlacement& group,
+                               const ClusterSpec& cluster, const Calibration& calibration) {
+  if (group.ranks <= 1 || payload.value() <= 0) {
+    return {};
+  }
+  const GroupLinks links = links_of(group, cluster, calibration.network);
+  CollectiveCost cost = cost_on(links, kind, payload, group, cluster, calibration);
+  if (links.domains <= 1) cost.time = cost.time / calibration.node_links;
+  return cost;
 }
 
 }  // namespace hexaplan::costmodel

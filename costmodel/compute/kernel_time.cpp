@@ -214,7 +214,8 @@ Seconds attention_time(const AttentionShape& shape, Direction direction, Precisi
   const double visible = static_cast<double>(shape.seq_kv);
   const double keys = shape.window > 0 ? std::min(static_cast<double>(shape.window), visible) : visible;
   const double longest_pairs = std::min(std::min(rows, queries) * std::max(keys, 1.0), shape.pairs);
-  const FlopsPerSecond rate = share * rate_of_mask(shape, calibration) * peak_rate(half, gpu);
+  const FlopsPerSecond rate =
+      share * calibration.attention_rate * rate_of_mask(shape, calibration) * peak_rate(half, gpu);
   const Seconds busy = Flops{flops_per_pair * shape.pairs * heads} / rate;
   const Seconds longest = Flops{flops_per_pair * longest_pairs * std::max(gpu.sm_count, 1)} / rate;
   const double random = !shape.dropout ? 1.0 : forward ? kDropoutForward : kDropoutBackward;

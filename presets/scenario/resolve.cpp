@@ -8,6 +8,7 @@
 
 #include "costmodel/program/not_modelled.h"
 #include "presets/calibration/read_calibration.h"
+#include "presets/calibration/run_calibration.h"
 #include "presets/catalog/catalog.h"
 #include "presets/clusters/cluster_preset.h"
 #include "presets/frameworks/framework_preset.h"
@@ -195,11 +196,13 @@ void take_links(const OwnFabric& links, ClusterCalibration& result) {
   result.overlap_slowdown = links.overlap_slowdown;
 }
 
-void take_calibration(const std::string& name, ClusterCalibration& result) {
+std::filesystem::path calibration_path(const std::string& name) {
   const bool is_path =
       name.find('/') != std::string::npos || std::filesystem::path{name}.extension() == ".json";
-  const std::filesystem::path path =
-      is_path ? std::filesystem::path{name} : find_preset(PresetKind::Calibration, name);
+  return is_path ? std::filesystem::path{name} : find_preset(PresetKind::Calibration, name);
+}
+
+void take_curves(const std::filesystem::path& path, ClusterCalibration& result) {
   costmodel::Calibration kernels = read_calibration(path);
   kernels.collectives = std::move(result.calibration.collectives);
   kernels.network = result.calibration.network;
@@ -207,11 +210,52 @@ void take_calibration(const std::string& name, ClusterCalibration& result) {
   if (const auto links = read_own_fabric(path)) take_links(*links, result);
 }
 
+/// Curves, or what runs taught beside the curves that they were held against.
+void take_calibration(const std::string& name, const ClusterSpec& cluster, ClusterCalibration& result) {
+  const std::filesystem::path path = calibration_path(name);
+  result.runs = read_run_calibration(path);
+  if (!result.runs) return take_curves(path, result);
+  if (result.runs->gpu != cluster.gpu.name) {
+    throw InputError({.file = path.string(),
+                      .field = "/gpu",
+                      .value = result.runs->gpu,
+                      .expected = fmt::format("runs on {}, the cluster's GPU", cluster.gpu.name)});
+  }
+  if (!result.runs->curves.empty()) take_curves(calibration_path(result.runs->curves), result);
+}
+
+/// Links that somebody measured need no correction.
+void correct_by_runs(ClusterCalibration& result, bool own_links) {
+  using costmodel::RunConstant;
+  if (!result.runs) return;
+  costmodel::RunCorrections value = result.runs->value;
+  for (const RunConstant link : {RunConstant::NodeLinks, RunConstant::Network}) {
+    if (own_links) value[static_cast<std::size_t>(link)] = 0;
+  }
+  costmodel::Calibration& c = result.calibration;
+  correct(c, value);
+  c.name += ", corrected by runs";
+  c.source = fmt::format("{}; corrected by {} ({})", c.source, result.runs->source, result.runs->date);
+}
+
+/// What the file taught of another framework's software and does not say of this one.
+std::string note_of_runs(const ClusterCalibration& found, const std::string& framework) {
+  if (!found.runs || found.runs->framework == framework) return {};
+  std::string names;
+  for (const costmodel::RunConstantRow& row : costmodel::run_constants()) {
+    if (row.of_framework && found.runs->told[static_cast<std::size_t>(row.constant)])
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
+  }
+  if (names.empty()) return {};
+  return fmt::format("learned with {} and left out for {}: {}", found.runs->framework, framework, names);
+}
+
 }  // namespace
 
 ClusterCalibration calibration_for(const ScenarioRequest& request, const ClusterSpec& cluster) {
   ClusterCalibration result = find_calibration(cluster);
-  if (!request.calibration.empty()) take_calibration(request.calibration, result);
+  if (!request.calibration.empty()) take_calibration(request.calibration, cluster, result);
+  correct_by_runs(result, !request.fabric.empty());
   if (request.fabric.empty()) return result;
   const auto links = read_own_fabric(request.fabric);
   if (!links) throw InputError({.file = request.fabric, .field = "/fabric", .expected = "measured links"});
@@ -233,6 +277,8 @@ CalibratedScenario calibrate(const ScenarioRequest& request, ResolvedScenario re
 
 CalibratedScenario calibrate(ResolvedScenario resolved, ClusterCalibration found) {
   found.apply_to(resolved.scenario.framework);
+  if (std::string note = note_of_runs(found, resolved.scenario.framework.name); !note.empty())
+    resolved.notes.push_back(std::move(note));
   return {.scenario = std::move(resolved.scenario),
           .calibration = std::move(found.calibration),
           .notes = std::move(resolved.notes),

@@ -93,5 +93,46 @@ TEST_F(Calibrate, says_what_is_wrong_with_the_command_line) {
       run_hexaplan("calibrate --budget 1 --store /proc/none/s.sqlite --out " + file("c.json")).exit_code, 4);
 }
 
+const std::string kRows = HEXAPLAN_SOURCE_DIR "/tests/golden/rows/";
+
+TEST_F(Calibrate, learns_from_runs_and_predicts_with_what_it_learned) {
+  const std::string command =
+      "calibrate --from-runs " + kRows + "nemo_launcher.csv --out " + file("own.json");
+  const JsonValue learned = json_of(command + " --json");
+  EXPECT_EQ(at(learned, "schema"), JsonValue{"hexaplan/learned/1"});
+  EXPECT_EQ(at(learned, "gpu"), JsonValue{"a100-80-sxm"});
+  EXPECT_LE(number_at(learned, "typical_error_now"), number_at(learned, "typical_error_before"));
+  EXPECT_EQ(at(learned, "runs").get_if<JsonArray>()->size(), 21U);
+
+  const Finished text = run_hexaplan(command);
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("The runs do not tell, as the presets have it: "));
+  EXPECT_THAT(text.out, HasSubstr("predictions take it with --calibration " + file("own.json")));
+
+  const std::string question =
+      "estimate --model llama-3.2-1b --cluster 8xA100 --layout dp8 --framework megatron-2022 --json";
+  const JsonValue with = json_of(question + " --calibration " + file("own.json"));
+  EXPECT_THAT(*at(with, "calibration.source").get_if<std::string>(), HasSubstr("corrected by 21 runs of"));
+  EXPECT_NE(number_at(with, "time.step_seconds"), number_at(json_of(question), "time.step_seconds"));
+}
+
+TEST_F(Calibrate, learns_from_a_log_that_lists_its_arguments) {
+  const Finished run = run_hexaplan("calibrate --from-runs " HEXAPLAN_SOURCE_DIR
+                                    "/tests/presets/runs/logs/megatron_lm.log --cluster V100 --out " +
+                                    file("own.json"));
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("megatron_lm (reserved)"));
+}
+
+TEST_F(Calibrate, runs_that_cannot_be_learned_from_together_are_refused) {
+  const Finished gpus = run_hexaplan("calibrate --from-runs " + kRows + "dlperf_v100.csv");
+  EXPECT_EQ(gpus.exit_code, 4);
+  EXPECT_THAT(gpus.err, HasSubstr("expected runs of one framework"));
+  const Finished both = run_hexaplan("calibrate --quick --from-runs " + kRows + "papers.csv");
+  EXPECT_EQ(both.exit_code, 2);
+  EXPECT_THAT(both.err, HasSubstr("--from-runs reads runs, --quick measures"));
+  EXPECT_EQ(run_hexaplan("calibrate --calibration h200").exit_code, 2);
+}
+
 }  // namespace
 }  // namespace hexaplan::cli

@@ -2,12 +2,25 @@ cmake_minimum_required(VERSION 3.25)
 # Fails when `hexaplan accuracy` on the golden rows is worse than recorded, in any source and kind of score.
 # Run: cmake -DPROGRAM=<hexaplan> -P accuracy_not_worse.cmake
 file(GLOB tables ${CMAKE_CURRENT_LIST_DIR}/rows/*.csv)
-execute_process(COMMAND ${PROGRAM} accuracy --json ${tables} OUTPUT_VARIABLE answer RESULT_VARIABLE status)
+execute_process(COMMAND ${PROGRAM} accuracy --few-shot --json ${tables} OUTPUT_VARIABLE answer RESULT_VARIABLE status)
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "hexaplan accuracy: exit code ${status}")
 endif()
 file(READ ${CMAKE_CURRENT_LIST_DIR}/accuracy_recorded.json recorded)
 set(worse "")
+
+# T after learning from `runs` runs.
+function(few_shot_after result now runs)
+  string(JSON count LENGTH "${now}" few_shot)
+  math(EXPR last "${count} - 1")
+  foreach(i RANGE ${last})
+    string(JSON learned GET "${now}" few_shot ${i} runs)
+    if(learned EQUAL runs)
+      string(JSON after GET "${now}" few_shot ${i} after)
+    endif()
+  endforeach()
+  set(${result} ${after} PARENT_SCOPE)
+endfunction()
 
 # Compares the scores `now` (an object of the answer) with the limits of the same source.
 function(compare title limits now)
@@ -20,6 +33,9 @@ function(compare title limits now)
     if(figure STREQUAL "oom")  # a share of right answers: higher is better
       string(JSON value GET "${now}" oom accuracy)
       set(is_worse LESS)
+    elseif(figure MATCHES "^few_shot[.]([0-9]+)$")
+      few_shot_after(value "${now}" ${CMAKE_MATCH_1})
+      set(is_worse GREATER)
     elseif(figure STREQUAL "families")
       string(JSON value GET "${now}" families typical_error)
       set(is_worse GREATER)

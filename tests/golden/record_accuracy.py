@@ -21,12 +21,14 @@ def worst_allowed(name: str, value: float) -> float:
     return value * RELATIVE + ABSOLUTE
 
 
-def limits(scores: dict) -> dict:
-    """Figure -> recorded value and limit, over the kinds of score that have rows."""
+def limits(scores: dict, few_shot: bool = False) -> dict:
+    """Figure -> recorded value and limit, over the kinds of score that have rows. Draws of a few runs scatter too much for limits by source."""
     found = {}
     if scores["time"]["rows"]:
         found["time"] = scores["time"]["macro_mean_abs_error"]
         found["families"] = scores["families"]["typical_error"]
+    if few_shot:
+        found.update({f"few_shot.{shots['runs']}": shots["after"] for shots in scores["few_shot"]})
     for kind, memory in scores["memory"].items():
         if memory["rows"]:
             found[f"memory.{kind}"] = memory["macro_mean_abs_error"]
@@ -41,8 +43,8 @@ def percent(scores: dict, figure: str = "macro_mean_abs_error") -> str:
 
 def table(answer: dict) -> str:
     """Markdown, one line per source and one for all."""
-    lines = ["| source | rows | T | within 10 % | in 90 % interval | noise floor | step time | bias | allocated | reserved | device | fits or not | ranking regret |",
-             "|---|---|---|---|---|---|---|---|---|---|---|---|---|"]
+    lines = ["| source | rows | T | within 10 % | in 90 % interval | noise floor | after 1 run | after 3 | step time | bias | allocated | reserved | device | fits or not | ranking regret |",
+             "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"]
     for name, scores in [(s["source"], s) for s in answer["sources"]] + [("**all sources**", answer)]:
         time, memory, oom, ranking = scores["time"], scores["memory"], scores["oom"], scores["ranking"]
         rows = max(time["rows"], oom["rows"], *(memory[kind]["rows"] for kind in memory))
@@ -50,7 +52,8 @@ def table(answer: dict) -> str:
         families = scores["families"]
         once = [percent(families, f) for f in ("typical_error", "within_10_percent", "covered_by_90_percent_interval")]
         floor = percent(families, "noise_floor") if families["families_measured_again"] else ""
-        cells = [name, str(rows), *once, floor, percent(time), percent(time, "bias"), *(percent(memory[k]) for k in ("allocated", "reserved", "device")),
+        after = {shots["runs"]: f"{100 * shots['after']:.1f} %" for shots in scores["few_shot"]}
+        cells = [name, str(rows), *once, floor, after.get(1, ""), after.get(3, ""), percent(time), percent(time, "bias"), *(percent(memory[k]) for k in ("allocated", "reserved", "device")),
                  percent(oom, "accuracy"), regret]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -65,11 +68,11 @@ def write_table(page: Path, text: str) -> None:
 
 def main(program: str) -> None:
     tables = sorted(str(path) for path in (HERE / "rows").glob("*.csv"))
-    answer = json.loads(subprocess.run([program, "accuracy", "--json", *tables], check=True, capture_output=True).stdout)
+    answer = json.loads(subprocess.run([program, "accuracy", "--few-shot", "--json", *tables], check=True, capture_output=True).stdout)
     recorded = {
         "schema": "hexaplan/accuracy-recorded/1",
         "rows_scored_at_least": answer["time"]["rows"] + answer["oom"]["rows"],
-        "all": limits(answer),
+        "all": limits(answer, few_shot=True),
         "sources": {scores["source"]: limits(scores) for scores in answer["sources"] if limits(scores)},
     }
     write_table(HERE.parents[1] / "docs" / "accuracy.md", table(answer))

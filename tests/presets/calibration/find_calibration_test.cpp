@@ -42,10 +42,11 @@ TEST(find_calibration, siblings_borrow_and_say_so) {
 
 TEST(find_calibration, a_cluster_brings_the_curves_of_its_links) {
   const costmodel::ClusterSpec cluster = parse_cluster("16xH100");
-  const auto [calibration, fabric, slowdown] = find_calibration(cluster);
+  const auto [calibration, fabric, slowdown, runs] = find_calibration(cluster);
   EXPECT_EQ(calibration.gpu, "h100-80-sxm");
   EXPECT_FALSE(calibration.collectives.empty());
   EXPECT_EQ(fabric.inside, Provenance::Measured);
+  EXPECT_FALSE(runs);
   EXPECT_EQ(slowdown, 0) << "nobody measured it: the framework profile's holds";
 }
 
