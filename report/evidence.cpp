@@ -5,6 +5,7 @@
 #include "costmodel/program/not_modelled.h"
 #include "costmodel/step/largest.h"
 #include "costmodel/units/format_units.h"
+#include "presets/published/published_runs.h"
 #include "report/formula_index.h"
 #include "report/html.h"
 #include "report/plan_page.h"
@@ -48,6 +49,25 @@ std::string curves(const presets::CalibratedScenario& resolved) {
   return html;
 }
 
+/// The published runs that are nearest, and how many support the techniques used.
+std::string published_runs(const costmodel::Scenario& scenario) {
+  constexpr std::size_t kListed = 5;
+  const presets::Evidence evidence = presets::evidence_for(scenario, kListed);
+  std::string html = "<h3>Published runs nearest to this one</h3>\n<ul>\n";
+  for (const presets::PublishedRun& run : evidence.nearest) {
+    html += fmt::format("<li><b>{}</b>: {} on {} {}, {}, {}: step {} measured, {} predicted ({}). {}</li>\n",
+                        Cell{run.id}.html(), Cell{run.model}.html(), run.gpus, Cell{run.gpu}.html(),
+                        Cell{run.framework}.html(), Cell{run.layout}.html(), format_duration(run.measured),
+                        format_duration(run.predicted), costmodel::format_signed_percent(run.error()),
+                        Cell{run.source}.html());
+  }
+  html += "</ul>\n";
+  const std::vector<std::string> lines = presets::evidence_lines(evidence, scenario);
+  for (std::size_t i = evidence.nearest.empty() ? 0 : 1; i < lines.size(); ++i)
+    html += fmt::format("<p>{}</p>\n", Cell{lines[i]}.html());
+  return html;
+}
+
 std::string notes_list(std::string_view heading, const std::vector<costmodel::KnobNote>& notes) {
   if (notes.empty()) return {};
   std::string html = fmt::format("<h3>{}</h3>\n<ul>\n", heading);
@@ -77,6 +97,7 @@ std::string evidence_part(const Answer& answer) {
            "of the precision");
   html += curves(answer.resolved) + "</dl>\n";
   const costmodel::Scenario& scenario = answer.resolved.scenario;
+  html += published_runs(scenario);
   return html + notes_list("Not modelled: the numbers leave this out", costmodel::not_modelled(scenario)) +
          notes_list("Without effect here", costmodel::words_without_effect(scenario));
 }

@@ -4,6 +4,7 @@
 
 #include "cli/render/estimate_rows.h"
 #include "cli/render/not_modelled.h"
+#include "presets/published/published_runs.h"
 #include "report/formula_index.h"
 
 namespace hexaplan::cli {
@@ -16,6 +17,8 @@ using presets::JsonObject;
 using presets::JsonValue;
 
 namespace {
+
+constexpr std::size_t kNearestListed = 5;
 
 JsonValue whole_bytes(Bytes bytes) {
   return costmodel::whole(bytes);
@@ -158,6 +161,39 @@ JsonValue calibration_json(const EstimateReport& report) {
 
 }  // namespace
 
+JsonValue published_json(const costmodel::Scenario& scenario) {
+  const presets::Evidence evidence = presets::evidence_for(scenario, kNearestListed);
+  JsonArray nearest, techniques;
+  for (const presets::PublishedRun& run : evidence.nearest) {
+    nearest.push_back(JsonObject{{"id", run.id},
+                                 {"source", run.source},
+                                 {"model", run.model},
+                                 {"gpu", run.gpu},
+                                 {"gpus", run.gpus},
+                                 {"framework", run.framework},
+                                 {"layout", run.layout},
+                                 {"runs", run.runs},
+                                 {"measured_seconds", run.measured.value()},
+                                 {"predicted_seconds", run.predicted.value()},
+                                 {"error", run.error()},
+                                 {"tokens_per_second_per_gpu", run.tokens_per_second_per_gpu},
+                                 {"predicted_tokens_per_second_per_gpu",
+                                  run.tokens_per_second_per_gpu * (run.measured / run.predicted)},
+                                 {"distance", run.distance}});
+  }
+  for (const auto& [row, on_gpu] : evidence.techniques) {
+    techniques.push_back(JsonObject{{"technique", std::string{row.name}},
+                                    {"runs", row.runs},
+                                    {"configurations", row.configurations},
+                                    {"sources", row.sources},
+                                    {"runs_on_gpu", on_gpu}});
+  }
+  return JsonObject{{"nearest", std::move(nearest)},
+                    {"techniques", std::move(techniques)},
+                    {"runs_on_gpu", evidence.runs_on_gpu},
+                    {"runs_with_framework", evidence.runs_with_framework}};
+}
+
 JsonValue causes_json(const costmodel::StepTime& time) {
   JsonObject causes;
   for (const costmodel::TimeCause& cause : costmodel::kTimeCauses)
@@ -182,6 +218,7 @@ JsonValue estimate_json(const EstimateReport& report) {
   object.emplace_back("calibration", calibration_json(report));
   object.emplace_back("scenario", scenario_json(report));
   object.emplace_back("not_modelled", not_modelled_json(costmodel::not_modelled(report.question.scenario)));
+  object.emplace_back("evidence", report.priced() ? published_json(report.question.scenario) : JsonValue{});
   object.emplace_back("notes", std::move(notes));
   if (report.explanation) object.emplace_back("explanation", explanation_json(*report.explanation));
   return object;

@@ -9,4 +9,8 @@ namespace hexaplan::cli {
 /// {"gemm": seconds, …}
 [[nodiscard]] presets::JsonValue causes_json(const costmodel::StepTime& time);
 
+/// Published runs nearest to the scenario, with what is predicted for them, and how many support its
+/// techniques.
+[[nodiscard]] presets::JsonValue published_json(const costmodel::Scenario& scenario);
+
 }  // namespace hexaplan::cli

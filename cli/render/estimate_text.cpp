@@ -11,6 +11,7 @@
 #include "cli/render/heading.h"
 #include "cli/render/not_modelled.h"
 #include "cli/render/numbers.h"
+#include "presets/published/published_runs.h"
 #include "report/formula_index.h"
 
 namespace hexaplan::cli {
@@ -223,6 +224,14 @@ std::string calibration(const EstimateReport& report, const TextStyle& style) {
                             f.network_source);
 }
 
+std::string published(const EstimateReport& report, const TextStyle& style) {
+  const costmodel::Scenario& scenario = report.question.scenario;
+  std::string text = fmt::format("{}\n", style.bold("Evidence"));
+  for (const std::string& line : presets::evidence_lines(presets::evidence_for(scenario, 1), scenario))
+    text += fmt::format("  {}\n", line);
+  return text;
+}
+
 /// Formula, title and functions of an anchor; then its source on a line of its own.
 std::string formula_lines(std::string_view anchor) {
   const report::FormulaNote note = report::find_formula(anchor);
@@ -292,7 +301,7 @@ std::string estimate_text(const EstimateReport& report, const TextStyle& style) 
   text += memory_by_stage(e, style) + memory_by_kind(e, style) + host_memory(report) +
           time_by_cause(e, style) + throughput(report, style) +
           not_modelled_text(costmodel::not_modelled(report.question.scenario), style) +
-          calibration(report, style);
+          calibration(report, style) + published(report, style);
   if (report.explanation) text += explanation(*report.explanation, style);
   return text;
 }

@@ -112,6 +112,9 @@ JsonValue search_json(const SearchReport& report) {
       {"pareto", std::move(front)},
       {"best_at_any_risk",
        report.ranking.best_at_any_risk ? plan_json(report, *report.ranking.best_at_any_risk) : JsonValue{}},
+      {"evidence", report.ranking.plans.empty()
+                       ? JsonValue{}
+                       : published_json(scenario_of(report, report.ranking.plans.front().plan))},
       {"rejections", std::move(rejections)},
       {"notes", std::move(notes)}};
   if (report.explanation) {

@@ -10,6 +10,7 @@
 #include "cli/render/not_modelled.h"
 #include "cli/render/numbers.h"
 #include "presets/json/vocabulary.h"
+#include "presets/published/published_runs.h"
 #include "presets/scenario/recipe_fields.h"
 #include "presets/scenario/recompute_text.h"
 
@@ -204,6 +205,14 @@ std::string thin_evidence(const SearchReport& report) {
   return text;
 }
 
+/// The published run nearest to the first plan.
+std::string published(const SearchReport& report) {
+  const costmodel::Scenario scenario = scenario_of(report, report.ranking.plans.front().plan);
+  const std::vector<std::string> lines =
+      presets::evidence_lines(presets::evidence_for(scenario, 1), scenario);
+  return lines.empty() ? std::string{} : fmt::format("Plan 1, {}\n", lines.front());
+}
+
 /// How the rows came about, and what their steps are.
 std::string footnotes(const SearchReport& report) {
   const planner::Contest& contest = report.ranking.contest;
@@ -220,7 +229,7 @@ std::string footnotes(const SearchReport& report) {
     text +=
         "Not every candidate that could be faster by its bound was refined: a plan that is not listed may be "
         "better\n";
-  text += thin_evidence(report);
+  text += thin_evidence(report) + published(report);
   return text.empty() ? text : "\n" + text;
 }
 
@@ -390,12 +399,16 @@ std::string words_of_plan(const SearchReport& report, const Plan& plan) {
   return words;
 }
 
-std::vector<costmodel::KnobNote> not_modelled_of(const SearchReport& report, const Plan& plan) {
+costmodel::Scenario scenario_of(const SearchReport& report, const Plan& plan) {
   costmodel::Scenario scenario = report.question.scenario;
   scenario.cluster = cluster_of(report, plan);
   scenario.layout = plan.layout;
   scenario.recipe = plan.recipe;
-  return costmodel::not_modelled(scenario);
+  return scenario;
+}
+
+std::vector<costmodel::KnobNote> not_modelled_of(const SearchReport& report, const Plan& plan) {
+  return costmodel::not_modelled(scenario_of(report, plan));
 }
 
 std::string search_text(const SearchReport& report, const TextStyle& style) {

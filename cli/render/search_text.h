@@ -19,6 +19,9 @@ namespace hexaplan::cli {
 /// The flags that ask for this plan: what search did not vary is said where it is not the default.
 [[nodiscard]] std::string words_of_plan(const SearchReport& report, const planner::Plan& plan);
 
+/// The question with the plan's cluster, layout and recipe.
+[[nodiscard]] costmodel::Scenario scenario_of(const SearchReport& report, const planner::Plan& plan);
+
 /// What the plan asks for and its numbers leave out.
 [[nodiscard]] std::vector<costmodel::KnobNote> not_modelled_of(const SearchReport& report,
                                                                const planner::Plan& plan);

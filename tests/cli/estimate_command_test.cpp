@@ -26,6 +26,23 @@ TEST(estimate_json, has_the_documented_fields) {
   EXPECT_GT(number_at(e, "training.gpu_hours"), 0);
 }
 
+TEST(estimate, names_the_published_runs_nearest_to_the_question) {
+  const JsonValue e = json_of(kQuestion + "--json");
+  const auto* nearest = at(e, "evidence.nearest").get_if<JsonArray>();
+  ASSERT_NE(nearest, nullptr);
+  ASSERT_EQ(nearest->size(), 5U);
+  const JsonValue& first = nearest->front();
+  EXPECT_NEAR(number_at(first, "error"),
+              number_at(first, "predicted_seconds") / number_at(first, "measured_seconds") - 1, 1e-12);
+  EXPECT_FALSE(at(first, "source").get_if<std::string>()->empty());
+  EXPECT_GT(number_at(e, "evidence.runs_on_gpu"), 100);
+  EXPECT_THAT(run_hexaplan(kQuestion).out,
+              testing::AllOf(testing::HasSubstr("\nEvidence\n  nearest published run: "),
+                             testing::HasSubstr(" measured, ")));
+  const JsonValue rejected = json_of("estimate --model llama-3.1-8b --cluster 24xH100 --layout tp3 --json");
+  EXPECT_EQ(at(rejected, "evidence"), JsonValue{});
+}
+
 TEST(estimate_json, memory_kinds_of_a_stage_add_up_to_its_peak_and_bytes_are_whole) {
   const JsonValue e = json_of(kQuestion + "--json");
   const auto& stages = *at(e, "memory.stages").get_if<JsonArray>();

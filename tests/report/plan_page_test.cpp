@@ -78,6 +78,13 @@ TEST(plan_page, is_well_formed_and_has_every_part) {
   }
 }
 
+TEST(plan_page, names_the_published_runs_nearest_to_the_question) {
+  const Answer answer = full_report().answers.front();
+  const std::string part = evidence_part(answer);
+  EXPECT_THAT(part, HasSubstr("<h3>Published runs nearest to this one</h3>"));
+  EXPECT_THAT(part, HasSubstr(" measured, "));
+}
+
 TEST(plan_page, needs_nothing_from_elsewhere_and_runs_nothing) {
   std::string page = plan_page(full_report());
   const std::string name_space = "http://www.w3.org/2000/svg";
