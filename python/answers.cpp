@@ -43,7 +43,7 @@ const FunctionRow kFunctions[] = {{"estimate", cli::estimate_row, {"--require-fi
                                   {"search", cli::search_row, {"--html", "--csv", "--markdown"}},
                                   {"compare", cli::compare_row, {"--csv", "--markdown"}},
                                   {"import_config", cli::import_row, {}},
-                                  {"accuracy", cli::accuracy_row, {"--rows", "--worst"}}};
+                                  {"accuracy", cli::accuracy_row, {"--rows", "--worst", "--few-shot"}}};
 
 cli::CommandRow row_of(std::string_view function) {
   const auto* found = std::find_if(std::begin(kFunctions), std::end(kFunctions),

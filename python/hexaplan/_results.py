@@ -185,6 +185,45 @@ class Training:
     dollars: Optional[float]
 
 
+@dataclass(frozen=True)
+class PublishedRun:
+    """A published run near the question; `error` is predicted/measured - 1."""
+
+    id: str
+    source: str
+    model: str
+    gpu: str
+    gpus: int
+    framework: str
+    layout: str
+    runs: int
+    measured_seconds: float
+    predicted_seconds: float
+    error: float
+    tokens_per_second_per_gpu: float
+    predicted_tokens_per_second_per_gpu: float
+    distance: float
+
+
+@dataclass(frozen=True)
+class TechniqueSupport:
+    technique: str
+    runs: int
+    configurations: int
+    sources: int
+    runs_on_gpu: int
+
+
+@dataclass(frozen=True)
+class PublishedEvidence:
+    """On which published runs an answer rests; zeros: nobody is known to have published one."""
+
+    nearest: List[PublishedRun]
+    techniques: List[TechniqueSupport]
+    runs_on_gpu: int
+    runs_with_framework: int
+
+
 @dataclass(frozen=True, init=False, repr=False)
 class Estimate(_Shown):
     """Memory and step time of one layout."""
@@ -203,6 +242,7 @@ class Estimate(_Shown):
     calibration: Dict[str, Any]
     scenario: Dict[str, Any]
     not_modelled: List[NotModelled]
+    evidence: Optional[PublishedEvidence]
     notes: List[str]
     explanation: Optional[Dict[str, Any]]
 
@@ -365,6 +405,7 @@ class Search(_Shown):
     plans: List[RankedPlan]
     pareto: List[Plan]
     best_at_any_risk: Optional[Plan]
+    evidence: Optional[PublishedEvidence]
     rejections: List[RejectedCandidates]
     notes: List[str]
     explanation: Optional[Dict[str, Any]]
