@@ -62,6 +62,10 @@ constexpr RecipeFlagInfo kRecipeFlags[] = {
     {"dp_overlap", "BOOL",
      "Gradients are reduced and parameters gathered under computation: true, false. Default: the framework's",
      "true false"},
+    {"reduce_gradients", "WHEN",
+     "FSDP: in every micro-batch, replicas-once (between replicas of hsdp in the last) or once (no_sync: whole "
+     "gradients wait). Default: every",
+     "every replicas-once once"},
     {"ep_overlap", "BOOL",
      "Tokens travel to the experts under another micro-batch: true, false. Default: the framework's",
      "true false"},

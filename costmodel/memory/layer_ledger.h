@@ -36,6 +36,18 @@ struct StateTypes {
   return stage >= 3 || (stage == 2 && scenario.framework.zero2_gathers_layers);
 }
 
+/// In which micro-batches gradients are reduced where layers are gathered: what the recipe asks for, as far as
+/// the framework can do it and it makes a difference.  [docs/formulas.md#C9]
+[[nodiscard]] constexpr GradientReduction gradient_reduction(const Scenario& scenario) {
+  const GradientReduction asked = scenario.recipe.execution.reduction;
+  const Layout& layout = scenario.layout;
+  const bool waits = asked != GradientReduction::Default && gathers_layers(scenario) &&
+                     scenario.framework.reduction_can_wait && microbatches_per_step(scenario) > 1;
+  const bool has_replicas = layout.shard_ranks() < layout.dp * layout.cp;
+  if (!waits || (asked == GradientReduction::ReplicasOnce && !has_replicas)) return GradientReduction::Every;
+  return asked;
+}
+
 /// Appends what one layer keeps between forward and backward of one micro-batch, `count` times (layers ×
 /// micro-batches in flight).  [docs/formulas.md#M2]
 void append_saved_entries(const Scenario& scenario, const LocalDims& dims, LayerClass kind, double count,

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "costmodel/memory/layer_ledger.h"
 #include "costmodel/program/replay_memory.h"
 #include "costmodel/spec/stage_plan.h"
 
@@ -40,6 +41,12 @@ bool recomputes_layers(const Scenario& s) {
 /// ZeRO-R cuts what a recomputed layer keeps, its input, over tp; sequence parallelism has cut it already.
 bool partitions_activations(const Scenario& s) {
   return s.layout.partition_activations && recomputes_layers(s) && s.layout.tp > 1 && !s.layout.sp;
+}
+
+/// Gradients are asked to wait for the last micro-batch, and are reduced in every one nevertheless.
+bool waits_in_vain(const Scenario& s) {
+  const GradientReduction asked = s.recipe.execution.reduction;
+  return asked > GradientReduction::Every && gradient_reduction(s) != asked;
 }
 
 /// Every schedule after the interleaved one puts weight gradients off; the replay counts what they keep.
@@ -143,6 +150,19 @@ constexpr KnobRow kWithoutEffect[] = {
      "pp is 1"},
     {"dp_overlap", [](const Scenario& s) { return asked(s).data_overlap && s.layout.dp * s.layout.cp == 1; },
      "there are no replicas: dp and cp are 1"},
+    {"reduce_gradients",
+     [](const Scenario& s) { return waits_in_vain(s) && microbatches_per_step(s) == 1; },
+     "the step has one micro-batch"},
+    {"reduce_gradients",
+     [](const Scenario& s) {
+       return waits_in_vain(s) && microbatches_per_step(s) > 1 && !s.framework.reduction_can_wait;
+     },
+     "the framework cannot leave gradients unreduced between micro-batches"},
+    {"reduce_gradients",
+     [](const Scenario& s) {
+       return waits_in_vain(s) && microbatches_per_step(s) > 1 && s.framework.reduction_can_wait;
+     },
+     "it needs parameters that are sharded (ZeRO-3, fsdp), and replicas-once hybrid sharding (hsdp)"},
     {"ep_overlap", [](const Scenario& s) { return asked(s).expert_overlap && s.layout.ep == 1; }, "ep is 1"},
     {"moe_dispatcher",
      [](const Scenario& s) { return asked(s).dispatcher != ExpertDispatcher::Default && s.layout.ep == 1; },

@@ -268,6 +268,11 @@ struct FrameworkProfile {
   /// ZeRO-2 keeps parameters sharded between steps and gathers them layer by layer in every forward (FSDP
   /// SHARD_GRAD_OP); false: whole after the optimizer step (DeepSpeed).
   bool zero2_gathers_layers = false;
+  /// The framework can leave gradients of all micro-batches but the last unreduced (PyTorch's no_sync,
+  /// set_requires_gradient_sync).
+  bool reduction_can_wait = false;
+  /// … and adds them up in the type of the reduction (FSDP2); false: in that of the computation (FSDP1).
+  bool waiting_gradients_as_reduced = false;
   /// ZeRO-3/FSDP: the next layer's parameters are gathered while this one's backward computes (PyTorch's
   /// BACKWARD_PRE); false: after it, so that the gather waits on the critical path (BACKWARD_POST).
   bool backward_gather_overlap = true;

@@ -82,6 +82,13 @@ enum class ExpertDispatcher : std::uint8_t {
   DeepEp,     // a token travels once to each rank, and over the network once to each node
   HybridEp,   // the same, with fewer SMs and NVLink domains of any size
 };
+/// In which micro-batches gradients are reduced where parameters are gathered layer by layer (FSDP, ZeRO-3).
+enum class GradientReduction : std::uint8_t {
+  Default,       // as the framework profile does
+  Every,         // in every one: each rank keeps its shard of the sum
+  ReplicasOnce,  // in every one inside the shard group, between replicas of a hybrid layout in the last
+  Once,          // in the last one: until then every rank keeps whole gradients (PyTorch's no_sync)
+};
 /// How the step is run: what hides behind what, and who launches the kernels. Unset: as the framework profile
 /// does.
 struct Execution {
@@ -91,6 +98,7 @@ struct Execution {
   std::optional<bool> data_overlap;    // gradients are reduced and parameters gathered under computation
   std::optional<bool> expert_overlap;  // tokens travel to the experts under another micro-batch
   std::optional<bool> compiled;        // torch.compile or XLA: fewer operations for the host
+  GradientReduction reduction = GradientReduction::Default;
   CudaGraphs graphs = CudaGraphs::Default;
   ExpertDispatcher dispatcher = ExpertDispatcher::Default;
   friend bool operator==(const Execution&, const Execution&) = default;

@@ -66,6 +66,8 @@ double gathered_share(const Scenario& sc) {
              : 1;
 }
 
+/// Bytes per element of a gradient as the backward makes it.
+constexpr double kComputedGradient = 2;
 /// Bytes per element of a gradient that qgZ exchanges (section 4.3: 4 bits).
 constexpr double kQuantisedGradient = 0.5;
 
@@ -148,7 +150,48 @@ void append_parameter_gather(const Scenario& sc, const StageParameters& p, std::
   append_transfer(sc, gather, out);
 }
 
-void append_layer_sharding(const Scenario& sc, ShardedUnit unit, const StageParameters& p,
+namespace {
+
+/// Gradients of one unit on their way to the rank that updates them.
+void append_unit_reduction(const Scenario& sc, MicrobatchOf which, const StageParameters& p,
+                           std::vector<Operation>& out) {
+  const GradientReduction when = gradient_reduction(sc);
+  const bool waits = which == MicrobatchOf::BeforeLast;
+  const Sharding& z = sc.layout.sharding;
+  if (waits && when == GradientReduction::Once) return;
+  if (z.quantized_gradients && z.stage >= 3) {
+    append_quantised_reduction(sc, p.reduced.all(), out);
+  } else {
+    append_both(sc,
+                {.name = "gradient.reduce",
+                 .pass = Pass::BackwardWeight,
+                 .kind = CollectiveKind::ReduceScatter,
+                 .formula = "C9"},
+                Group::Shard, p.reduced * bytes_per_reduced_gradient(sc), out);
+  }
+  if (waits && when == GradientReduction::ReplicasOnce) return;
+  append_transfer(sc,
+                  {.name = "gradient.replica_reduce",
+                   .pass = Pass::BackwardWeight,
+                   .kind = CollectiveKind::AllReduce,
+                   .group = Group::Replica,
+                   .bytes = p.reduced.dense * bytes_per_reduced_gradient(sc) / sc.layout.shard_ranks(),
+                   .formula = "C9"},
+                  out);
+}
+
+/// Bytes read and written per gradient on its way into the reduction's buffer, or added to those that wait.
+double gradient_copy_bytes(const Scenario& sc, MicrobatchOf which) {
+  if (which == MicrobatchOf::Last || gradient_reduction(sc) != GradientReduction::Once)
+    return sc.framework.reduce_copy_bytes;
+  const double sum =
+      sc.framework.waiting_gradients_as_reduced ? bytes_per_reduced_gradient(sc) : kComputedGradient;
+  return kComputedGradient + 2 * sum;
+}
+
+}  // namespace
+
+void append_layer_sharding(const Scenario& sc, ShardedUnit unit, MicrobatchOf which, const StageParameters& p,
                            std::vector<Operation>& out) {
   const FrameworkProfile& f = sc.framework;
   const Sharding& z = sc.layout.sharding;
@@ -173,32 +216,15 @@ void append_layer_sharding(const Scenario& sc, ShardedUnit unit, const StagePara
     append_both(sc, gather, Group::Shard, p.gathered * gathered_share(sc), out);
   }
   append_parameter_loads(sc, p, reshards, out);
-  if (z.quantized_gradients && z.stage >= 3) {
-    append_quantised_reduction(sc, p.reduced.all(), out);
-  } else {
-    append_both(sc,
-                {.name = "gradient.reduce",
-                 .pass = Pass::BackwardWeight,
-                 .kind = CollectiveKind::ReduceScatter,
-                 .formula = "C9"},
-                Group::Shard, p.reduced * bytes_per_reduced_gradient(sc), out);
-  }
-  append_transfer(sc,
-                  {.name = "gradient.replica_reduce",
-                   .pass = Pass::BackwardWeight,
-                   .kind = CollectiveKind::AllReduce,
-                   .group = Group::Replica,
-                   .bytes = p.reduced.dense * bytes_per_reduced_gradient(sc) / sc.layout.shard_ranks(),
-                   .formula = "C9"},
-                  out);
+  append_unit_reduction(sc, which, p, out);
   const double gathers = reshards && !secondary ? 2 : 1;
   append_traffic("parameter.quantise", "C9", z.stage >= 3 ? quantisation_bytes(sc, p, gathers) : 0, out);
   // The profile counts bytes copied per element of its gather's type.
   const double gathered_elements = p.gathered.all() / bytes_per_element(f.gather_dtype);
-  append_traffic(
-      "parameter.buffer_copies", "C9",
-      gathered_elements * (reshards ? 2 : 1) * f.gather_copy_bytes + p.reduced.all() * f.reduce_copy_bytes,
-      out);
+  append_traffic("parameter.buffer_copies", "C9",
+                 gathered_elements * (reshards ? 2 : 1) * f.gather_copy_bytes +
+                     p.reduced.all() * gradient_copy_bytes(sc, which),
+                 out);
 }
 
 std::vector<Operation> step_operations(const Scenario& sc, int stage) {
@@ -214,10 +240,16 @@ std::vector<Operation> step_operations(const Scenario& sc, int stage) {
   const double microbatches = static_cast<double>(microbatches_per_step(sc)) / plan.copies;
   std::vector<Operation> out;
   if (gathers_layers(sc)) {
-    const auto append_times = [&](ShardedUnit unit, const StageParameters& p, double times) {
+    const auto append_of = [&](ShardedUnit unit, MicrobatchOf which, const StageParameters& p, double times) {
       const std::size_t first = out.size();
-      if (times > 0) append_layer_sharding(sc, unit, p, out);
-      for (std::size_t i = first; i < out.size(); ++i) out[i].count *= times * microbatches;
+      if (times > 0) append_layer_sharding(sc, unit, which, p, out);
+      for (std::size_t i = first; i < out.size(); ++i) out[i].count *= times;
+    };
+    const bool differ = gradient_reduction(sc) != GradientReduction::Every;
+    const double last = differ ? 1.0 / plan.copies : microbatches;
+    const auto append_times = [&](ShardedUnit unit, const StageParameters& p, double times) {
+      append_of(unit, MicrobatchOf::BeforeLast, p, times * (microbatches - last));
+      append_of(unit, MicrobatchOf::Last, p, times * last);
     };
     for (std::size_t c = 0; c < kLayerClasses; ++c)
       append_times(ShardedUnit::Layer, model.layer(c), plan.layers[c]);

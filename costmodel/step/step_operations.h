@@ -25,10 +25,12 @@ void append_parameter_gather(const Scenario& scenario, const StageParameters& pa
                              std::vector<Operation>& out);
 /// What is gathered and reduced together.
 enum class ShardedUnit : std::uint8_t { Layer, End };
+/// Micro-batches differ where gradients wait for the last one.
+enum class MicrobatchOf : std::uint8_t { BeforeLast, Last };
 /// ZeRO-3 / FSDP, one unit and one micro-batch: gather before forward (Pass::Forward), again before backward
 /// (BackwardData) unless it has stayed gathered, gradient scattered after it (BackwardWeight), copies in and
 /// out of the buffers (Step).  [docs/formulas.md#C9]
-void append_layer_sharding(const Scenario& scenario, ShardedUnit unit, const StageParameters& parameters,
-                           std::vector<Operation>& out);
+void append_layer_sharding(const Scenario& scenario, ShardedUnit unit, MicrobatchOf which,
+                           const StageParameters& parameters, std::vector<Operation>& out);
 
 }  // namespace hexaplan::costmodel

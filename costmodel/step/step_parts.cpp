@@ -38,13 +38,20 @@ Seconds total(const std::vector<Operation>& operations, Pass pass, const Pricer&
 LayerTransfers layer_transfers(const Scenario& sc, ShardedUnit unit, const StageParameters& p,
                                const Pricer& pricer) {
   std::vector<Operation> operations;
-  append_layer_sharding(sc, unit, p, operations);
+  append_layer_sharding(sc, unit, MicrobatchOf::Last, p, operations);
   // What comes from the host is gathered piece by piece while the rest is copied (arXiv:2104.07857
   // section 6.2).
-  return {.gather = by_place(operations, Pass::Forward, pricer).longest(),
-          .gather_again = by_place(operations, Pass::BackwardData, pricer).longest(),
-          .scatter = total(operations, Pass::BackwardWeight, pricer),
-          .copies = total(operations, Pass::Step, pricer)};
+  LayerTransfers transfers{.gather = by_place(operations, Pass::Forward, pricer).longest(),
+                           .gather_again = by_place(operations, Pass::BackwardData, pricer).longest(),
+                           .scatter = total(operations, Pass::BackwardWeight, pricer),
+                           .copies = total(operations, Pass::Step, pricer)};
+  transfers.scatter_before = transfers.scatter, transfers.copies_before = transfers.copies;
+  if (gradient_reduction(sc) == GradientReduction::Every) return transfers;
+  operations.clear();
+  append_layer_sharding(sc, unit, MicrobatchOf::BeforeLast, p, operations);
+  transfers.scatter_before = total(operations, Pass::BackwardWeight, pricer);
+  transfers.copies_before = total(operations, Pass::Step, pricer);
+  return transfers;
 }
 
 /// Copies between parameters and the buffers of the gather after a ZeRO-1 step: by the device, or as long as
@@ -183,6 +190,7 @@ StepCombiner::StepCombiner(const Scenario& sc, Seconds message)
       microbatches_{static_cast<double>(microbatches_per_step(sc))},
       closed_form_{costmodel::has_closed_form(sc.layout, static_cast<int>(microbatches_per_step(sc)))},
       by_layer_{gathers_layers(sc)},
+      reduction_waits_{gradient_reduction(sc) != GradientReduction::Every},
       reduces_every_pass_{sc.framework.gradient_overlap == GradientOverlap::EveryMicrobatch &&
                           sc.layout.sharding.stage >= 2},
       reduces_beside_backward_{reduces_beside_backward(sc)},
@@ -233,6 +241,16 @@ Seconds StepCombiner::data_parallel(const PassTotals& slowest, const StageTransf
 /// buffers follow one another on the device.  [docs/formulas.md#C9]
 ShardedWait StepCombiner::sharded_layer(const LayerTransfers& transfers, Seconds forward,
                                         Seconds backward) const {
+  const double last = reduction_waits_ ? 1 / microbatches_ : 1;
+  ShardedWait wait = sharded_layer(transfers, transfers.scatter, transfers.copies, forward, backward) * last;
+  if (reduction_waits_)
+    wait += sharded_layer(transfers, transfers.scatter_before, transfers.copies_before, forward, backward) *
+            (1 - last);
+  return wait;
+}
+
+ShardedWait StepCombiner::sharded_layer(const LayerTransfers& transfers, Seconds scatter, Seconds copies,
+                                        Seconds forward, Seconds backward) const {
   const FrameworkProfile& f = *framework_;
   const auto beside = [&](Seconds transfer, Seconds compute) {
     return overlap(compute, transfer, reduces_beside_backward_ ? 1.0 : 0.0, f.overlap_slowdown).exposed;
@@ -241,9 +259,8 @@ ShardedWait StepCombiner::sharded_layer(const LayerTransfers& transfers, Seconds
   const double ahead = std::min(1.0, f.gather_prefetch_layers);
   const Seconds again_ahead = transfers.gather_again * (f.backward_gather_overlap ? ahead : 0.0);
   const Seconds waiting =
-      transfers.gather_again - again_ahead + beside(again_ahead + transfers.scatter, backward);
-  return {transfers.gather * (1 - ahead) + beside(transfers.gather * ahead, forward),
-          waiting + transfers.copies};
+      transfers.gather_again - again_ahead + beside(again_ahead + scatter, backward);
+  return {transfers.gather * (1 - ahead) + beside(transfers.gather * ahead, forward), waiting + copies};
 }
 
 ShardedWait StepCombiner::sharded_wait(const LayerTotals& layers, const StagePlan& stage, double rerun_share,

@@ -56,9 +56,11 @@ struct LayerTotals {
 /// the others.  [docs/formulas.md#S3]
 [[nodiscard]] Seconds replayed_span(const Scenario& scenario, const LayerTotals& layers);
 
-/// Collectives of one layer whose parameters are gathered layer by layer, one micro-batch.
+/// Collectives of one layer whose parameters are gathered layer by layer, one micro-batch: the last one, and
+/// those before it where gradients wait for it.
 struct LayerTransfers {
   Seconds gather, gather_again, scatter, copies;
+  Seconds scatter_before, copies_before;
 };
 /// What one stage does once per step, or per layer, with parameters and gradients; nothing hidden yet.
 struct StageTransfers {
@@ -134,14 +136,17 @@ class StepCombiner {
   [[nodiscard]] Seconds bubble(std::span<const StageLoad> stages, std::size_t slowest, Seconds span) const;
   [[nodiscard]] Seconds pipeline_messages(Seconds message) const;
   [[nodiscard]] Seconds data_parallel(const PassTotals& slowest, const StageTransfers& transfers) const;
+  /// Mean over micro-batches.
   [[nodiscard]] ShardedWait sharded_layer(const LayerTransfers& transfers, Seconds forward,
                                           Seconds backward) const;
+  [[nodiscard]] ShardedWait sharded_layer(const LayerTransfers& transfers, Seconds scatter, Seconds copies,
+                                          Seconds forward, Seconds backward) const;
 
   const FrameworkProfile* framework_;
   int pp_, vpp_;
   int chunks_;  // of a stage that a micro-batch crosses
   double microbatches_;
-  bool closed_form_, by_layer_, reduces_every_pass_, reduces_beside_backward_, gathers_beside_forward_;
+  bool closed_form_, by_layer_, reduction_waits_, reduces_every_pass_, reduces_beside_backward_, gathers_beside_forward_;
   double pipeline_overlap_;
   Seconds messages_;
 };

@@ -80,6 +80,8 @@ constexpr ProfileField kProfileFields[] = {
     {"gradient_overlap", &P::gradient_overlap},
     {"parameter_gather_overlap", &P::parameter_gather_overlap},
     {"zero2_gathers_layers", &P::zero2_gathers_layers},
+    {"reduction_can_wait", &P::reduction_can_wait},
+    {"waiting_gradients_as_reduced", &P::waiting_gradients_as_reduced},
     {"backward_gather_overlap", &P::backward_gather_overlap},
     {"gather_copy_bytes", &P::gather_copy_bytes},
     {"reduce_copy_bytes", &P::reduce_copy_bytes},

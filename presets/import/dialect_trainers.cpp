@@ -125,6 +125,7 @@ constexpr std::string_view kTrlIgnored[] = {
     "use_rslora",
     "bnb_4bit_*",
     "use_bnb_nested_quant",
+    "accelerator_config*",
     "torch_compile_*",
     "gradient_checkpointing_kwargs.use_reentrant",
     "train_file",
@@ -284,6 +285,7 @@ constexpr WordlessSetting kAxolotlWordless[] = {
     {"plugins", "extensions"},
 };
 constexpr std::string_view kAxolotlIgnored[] = {
+    "accelerator_config*",
     "model_type",
     "tokenizer*",
     "processor_type",
@@ -389,6 +391,7 @@ constexpr WordlessSetting kLlamaFactoryWordless[] = {
     {"rope_scaling", "the scaling of RoPE"},
 };
 constexpr std::string_view kLlamaFactoryIgnored[] = {
+    "accelerator_config*",
     "output_dir",
     "overwrite_*",
     "do_*",

@@ -123,9 +123,16 @@ constexpr Gap kGaps[] = {
        costmodel::Execution other = s.recipe.execution;
        other.tensor_overlap.reset();
        other.graphs = costmodel::CudaGraphs::Default;
+       other.reduction = costmodel::GradientReduction::Default;
        return other != costmodel::Execution{};
      },
      "what runs beside what, compilation and the dispatcher of tokens: the names differ by release"},
+    {kAll,
+     [](S s) { return s.recipe.execution.reduction > costmodel::GradientReduction::Every; },
+     "gradients that wait for the last micro-batch: the training loop says so, no setting"},
+    {kTrainers,
+     [](S s) { return s.recipe.execution.reduction == costmodel::GradientReduction::ReplicasOnce; },
+     "gradients that wait between replicas alone"},
     {kNanotron | kTorchtitan | kDeepSpeed | kTrainers,
      [](S s) { return s.recipe.execution.graphs != costmodel::CudaGraphs::Default; }, "CUDA graphs"},
     {kTorchtitan, [](S) { return true; },

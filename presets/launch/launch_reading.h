@@ -24,6 +24,7 @@ struct TrainerReading {
   bool whole = false;  // FSDP that shards nothing (NO_SHARD): data parallelism
   int fsdp_version = 2;
   bool reshard = true;
+  bool reduces_every_micro_batch = false;  // otherwise accelerate's no_sync: FSDP reduces in the last one
 };
 
 /// What somebody's launch files say, gathered setting by setting, in any order. Begins as the framework's own

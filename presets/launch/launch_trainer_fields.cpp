@@ -169,6 +169,12 @@ bool groups(S s) {
   return shards_by_fsdp(s) && state_replicas(s) > 1;
 }
 
+/// Not where one micro-batch leaves nothing to wait for.
+bool reduces_every_micro_batch(S s) {
+  return shards_by_fsdp(s) && costmodel::microbatches_per_step(s) > 1 &&
+         s.recipe.execution.reduction != costmodel::GradientReduction::Once;
+}
+
 constexpr IntegerRange kBatches{1, 1'000'000'000};
 
 void read_type(V v, R r, bool LaunchReading::*type) {
@@ -300,6 +306,10 @@ constexpr LaunchField kTrainerSettings[] = {
      trainers("fsdp_config.version", "fsdp_config.fsdp_version", "fsdp_config.version"), read_fsdp_version},
     {[](S s) { return only_if(shards_by_fsdp(s), s.layout.sharding.stage == 3); },
      all_trainers("fsdp_config.reshard_after_forward"), read_reshard},
+    // huggingface/transformers src/transformers/trainer.py: no_sync up to the last micro-batch, unless …
+    {[](S s) { return when(reduces_every_micro_batch(s)); },
+     all_trainers("accelerator_config.gradient_accumulation_kwargs.sync_each_batch"),
+     read_flag<&TrainerReading::reduces_every_micro_batch>},
     {[](S s) { return only_if(shards_by_fsdp(s), "TRANSFORMER_BASED_WRAP"); },
      all_trainers("fsdp_config.auto_wrap_policy")},
     {[](S s) { return when(shards_by_fsdp(s) && offloads(s, costmodel::kOffloadParameters)); },

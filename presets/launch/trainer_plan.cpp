@@ -100,6 +100,12 @@ void settle_profile(R r) {
     const std::int64_t group = r.shards > 0 ? r.shards : t.hybrid ? r.gpus_per_node : 0;
     if (group > 0 && group < static_cast<std::int64_t>(layout.dp) * layout.cp)
       layout.sharding.group = static_cast<int>(group);
+    if (r.accumulation > 1 && !t.reduces_every_micro_batch) {
+      r.plan.recipe.execution.reduction = costmodel::GradientReduction::Once;
+      r.notes.emplace_back(
+          "under FSDP the Trainer keeps whole gradients until the last micro-batch (no_sync); "
+          "accelerator_config.gradient_accumulation_kwargs.sync_each_batch: true reduces them in every one");
+    }
   } else if (t.deepspeed) {
     r.plan.framework = look_up_framework("deepspeed");
   }

@@ -18,5 +18,11 @@ inline constexpr Named<costmodel::ExpertDispatcher> kDispatcherNames[] = {
     {"deepep", costmodel::ExpertDispatcher::DeepEp},
     {"hybridep", costmodel::ExpertDispatcher::HybridEp},
 };
+inline constexpr Named<costmodel::GradientReduction> kReductionNames[] = {
+    {"default", costmodel::GradientReduction::Default},
+    {"every", costmodel::GradientReduction::Every},
+    {"replicas-once", costmodel::GradientReduction::ReplicasOnce},
+    {"once", costmodel::GradientReduction::Once},
+};
 
 }  // namespace hexaplan::presets

@@ -190,6 +190,11 @@ constexpr RecipeField kRecipeFields[] = {
     {"dp_overlap", "--dp-overlap",
      [](const ValueReader& v, Recipe& r) { r.execution.data_overlap = yes_or_no(v); },
      [](const Recipe& r) { return flag_or_null(r.execution.data_overlap); }},
+    {"reduce_gradients", "--reduce-gradients",
+     [](const ValueReader& v, Recipe& r) { r.execution.reduction = v.choice(kReductionNames); },
+     [](const Recipe& r) {
+       return word_unless(kReductionNames, r.execution.reduction, kUsual.execution.reduction);
+     }},
     {"ep_overlap", "--ep-overlap",
      [](const ValueReader& v, Recipe& r) { r.execution.expert_overlap = yes_or_no(v); },
      [](const Recipe& r) { return flag_or_null(r.execution.expert_overlap); }},

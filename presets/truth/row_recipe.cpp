@@ -134,6 +134,13 @@ const std::string& or_default(const std::string& cell) {
   return cell.empty() ? kDefault : cell;
 }
 
+/// Engines that leave gradients unreduced until the last micro-batch (Hugging Face's Trainer under FSDP:
+/// accelerate's no_sync; KempnerInstitute/KempnerForge: set_requires_gradient_sync).
+costmodel::GradientReduction reduction_of(const TruthRow& row) {
+  const bool waits = row.engine == "hf-trainer" || row.engine == "kempnerforge";
+  return waits ? costmodel::GradientReduction::Once : costmodel::GradientReduction::Default;
+}
+
 /// What the row says of overlap, graphs and compilation; an empty cell is what the engine does by itself.
 Execution execution_of(const TruthRow& row) {
   // torchtitan's switch of that name pipelines every product, which tp_comm_overlap says.
@@ -144,6 +151,7 @@ Execution execution_of(const TruthRow& row) {
           .data_overlap = row.dp_overlap,
           .expert_overlap = row.ep_overlap,
           .compiled = row.compile,
+          .reduction = reduction_of(row),
           .graphs = value_of_word(kCudaGraphNames, or_default(row.cuda_graphs), "cuda_graphs"),
           .dispatcher = value_of_word(kDispatcherNames, or_default(row.moe_dispatcher), "moe_dispatcher")};
 }

@@ -130,6 +130,11 @@ constexpr RecipeRow kRows[] = {
      QT_TRANSLATE_NOOP(
          "Field",
          "Gradients are reduced and parameters gathered under computation; auto: what the framework does.")},
+    {"reduce_gradients", "recipe.reduce_gradients", true, EditorKind::Choice, "default",
+     QT_TRANSLATE_NOOP("Field", "Reduction"), "", "C9",
+     QT_TRANSLATE_NOOP("Field",
+                       "FSDP reduces gradients in every micro-batch, between replicas of hybrid sharding in "
+                       "the last alone, or all of them once (no_sync): until then whole gradients wait.")},
     {"ep_overlap", "recipe.ep_overlap", true, EditorKind::Choice, kAuto,
      QT_TRANSLATE_NOOP("Field", "Overlap of experts"), "", "C4",
      QT_TRANSLATE_NOOP(
@@ -216,6 +221,7 @@ Values valuesOf(std::string_view key) {
       {"tp_backward_overlap", with_auto(yesAndNo())},
       {"pipeline_overlap", with_auto(yesAndNo())},
       {"dp_overlap", with_auto(yesAndNo())},
+      {"reduce_gradients", words(namesOf(presets::kReductionNames))},
       {"ep_overlap", with_auto(yesAndNo())},
       {"compile", with_auto(yesAndNo())},
       {"cuda_graphs", words(namesOf(presets::kCudaGraphNames))},

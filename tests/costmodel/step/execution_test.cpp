@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "costmodel/memory/tensor_ledger.h"
+#include "costmodel/parameters/parameter_tensors.h"
 #include "costmodel/step/estimate.h"
+#include "costmodel/step/step_counts.h"
 #include "example_scenario.h"
 
 namespace hexaplan::costmodel {
@@ -94,6 +97,72 @@ TEST(execution, gradients_wait_where_nothing_overlaps) {
   in_line.recipe.execution.data_overlap = false;
   beside.recipe.execution.data_overlap = true;
   EXPECT_LT(time_of(beside).data_parallel.value(), time_of(in_line).data_parallel.value());
+}
+
+/// The example sharded by FSDP2 over two nodes, four micro-batches a step; `shard`: ranks of a group.
+Scenario fully_sharded(GradientReduction reduction, int shard = 0) {
+  Scenario sc = example_scenario();
+  sc.layout = {.dp = 16};
+  sc.layout.sharding = {.stage = 3, .group = shard};
+  sc.recipe.global_batch = 64;
+  sc.framework.reduction_can_wait = true;
+  sc.framework.waiting_gradients_as_reduced = true;
+  sc.framework.reduce_dtype = DType::Fp32;
+  sc.framework.persistent_gradients = false;
+  sc.recipe.execution.reduction = reduction;
+  return sc;
+}
+
+double bytes_of(const Scenario& sc, std::string_view name, Instant instant) {
+  double sum = 0;
+  for (const TensorEntry& entry : build_ledger(sc, 0))
+    if (entry.name == name && (entry.alive & instant) != 0) sum += entry.size().value();
+  return sum;
+}
+
+/// Calls per step of a collective of the parameters.
+double calls_of(const Scenario& sc, std::string_view name) {
+  double calls = 0;
+  for (const Operation& op : step_operations(sc, 0))
+    if (op.name == name) calls += op.count;
+  return calls;
+}
+
+TEST(execution, gradients_that_wait_for_the_last_micro_batch_are_whole_until_then) {
+  const Scenario waits = fully_sharded(GradientReduction::Once);
+  const Scenario every = fully_sharded(GradientReduction::Every);
+  const double parameters = static_cast<double>(count_parameters(waits.model).total);
+  EXPECT_NEAR(bytes_of(waits, "gradient.unreduced", kBackward), 4 * parameters, 0.01 * parameters);
+  EXPECT_EQ(bytes_of(waits, "gradient.unreduced", kOptimizer), 0) << "reduced by then";
+  EXPECT_EQ(bytes_of(every, "gradient.unreduced", kBackward), 0);
+  Scenario in_16_bits = waits;
+  in_16_bits.framework.waiting_gradients_as_reduced = false;
+  EXPECT_NEAR(bytes_of(in_16_bits, "gradient.unreduced", kForward), 2 * parameters, 0.01 * parameters);
+}
+
+TEST(execution, gradients_that_wait_are_scattered_once_and_parameters_gathered_as_before) {
+  const Scenario waits = fully_sharded(GradientReduction::Once);
+  const Scenario every = fully_sharded(GradientReduction::Every);
+  EXPECT_EQ(calls_of(every, "gradient.reduce"), 4 * calls_of(waits, "gradient.reduce"));
+  EXPECT_EQ(calls_of(every, "parameter.gather"), calls_of(waits, "parameter.gather"));
+}
+
+TEST(execution, replicas_of_hybrid_sharding_may_wait_alone) {
+  const Scenario waits = fully_sharded(GradientReduction::ReplicasOnce, 8);
+  const Scenario every = fully_sharded(GradientReduction::Every, 8);
+  EXPECT_EQ(calls_of(every, "gradient.replica_reduce"), 4 * calls_of(waits, "gradient.replica_reduce"));
+  EXPECT_EQ(calls_of(every, "gradient.reduce"), calls_of(waits, "gradient.reduce"));
+  EXPECT_EQ(bytes_of(waits, "gradient.unreduced", kBackward), 0) << "shards are added up";
+  EXPECT_LE(time_of(waits).data_parallel.value(), time_of(every).data_parallel.value());
+}
+
+TEST(execution, one_micro_batch_leaves_nothing_to_wait_for) {
+  Scenario waits = fully_sharded(GradientReduction::Once);
+  waits.recipe.global_batch = 16;
+  Scenario every = waits;
+  every.recipe.execution.reduction = GradientReduction::Every;
+  EXPECT_EQ(time_of(waits).total().value(), time_of(every).total().value());
+  EXPECT_EQ(bytes_of(waits, "gradient.unreduced", kBackward), 0);
 }
 
 TEST(execution, tokens_hide_behind_another_micro_batch_where_asked) {

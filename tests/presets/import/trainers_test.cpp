@@ -190,6 +190,20 @@ TEST(trl, loads_in_fp32_unless_told_otherwise) {
 }
 
 /// A script of one's own: no checkpoints, no bf16, and all logits, unless it says so.
+TEST(trainer, keeps_whole_gradients_under_fsdp_until_the_last_micro_batch) {
+  // huggingface/transformers src/transformers/trainer.py: no_sync, unless sync_each_batch.
+  const auto reduction = [](const std::string& more) {
+    const std::string text = "model_name_or_path: Qwen/Qwen3-8B\nmax_length: 2048\nfsdp: full_shard\n" + more;
+    return import_plan({{"sft.yaml", text}}, "8xH100").request.recipe.execution.reduction;
+  };
+  using costmodel::GradientReduction;
+  EXPECT_EQ(reduction("gradient_accumulation_steps: 4\n"), GradientReduction::Once);
+  EXPECT_EQ(reduction("gradient_accumulation_steps: 1\n"), GradientReduction::Default);
+  EXPECT_EQ(reduction("gradient_accumulation_steps: 4\naccelerator_config:\n  gradient_accumulation_kwargs:\n"
+                      "    sync_each_batch: true\n"),
+            GradientReduction::Default);
+}
+
 TEST(trainer, alone_does_nothing_that_trl_adds) {
   const std::string command =
       "torchrun --nproc_per_node 8 run_clm.py --model_name_or_path meta-llama/Llama-3.1-8B --block_size 4096 "

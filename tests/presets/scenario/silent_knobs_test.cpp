@@ -124,6 +124,7 @@ constexpr Stage kOffloadedActivations{"llama-3.1-8b", "16x8xH100+ib400", "deepsp
                                       offloaded_activations};
 constexpr Stage kOffloadable{"llama-3.1-8b", "16x8xH100+ib400", "deepspeed", "zero3", plain};
 constexpr Stage kSharded{"llama-3.1-8b", "16x8xH100+ib400", "deepspeed", "", plain};
+constexpr Stage kHybrid{"llama-3.1-8b", "16x8xH100+ib400", "fsdp2", "hsdp8", plain};
 constexpr Stage kRecomputed{"llama-3.1-8b", "16x8xH100+ib400", "megatron", "", recomputed};
 constexpr Stage kBudgeted{"llama-3.1-8b", "16x8xH100+ib400", "megatron", "tp2", budgeted};
 
@@ -195,6 +196,7 @@ const RecipeTurn kRecipeTurns[] = {
     {"tp_backward_overlap", kSequence, {"false"}},
     {"pipeline_overlap", kPiped, {"true"}},
     {"dp_overlap", kDense, {"false"}},
+    {"reduce_gradients", kHybrid, {"once", "replicas-once"}},
     {"ep_overlap", kExperts, {"true", "false"}},
     {"compile", kExperts, {"true"}},
     {"cuda_graphs", kExperts, {"partial", "full_iteration"}},
