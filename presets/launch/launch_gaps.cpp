@@ -127,8 +127,7 @@ constexpr Gap kGaps[] = {
        return other != costmodel::Execution{};
      },
      "what runs beside what, compilation and the dispatcher of tokens: the names differ by release"},
-    {kAll,
-     [](S s) { return s.recipe.execution.reduction > costmodel::GradientReduction::Every; },
+    {kAll, [](S s) { return s.recipe.execution.reduction > costmodel::GradientReduction::Every; },
      "gradients that wait for the last micro-batch: the training loop says so, no setting"},
     {kTrainers,
      [](S s) { return s.recipe.execution.reduction == costmodel::GradientReduction::ReplicasOnce; },
