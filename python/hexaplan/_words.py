@@ -31,6 +31,7 @@ class EstimateWords(TypedDict, total=False):
     tp_comm_overlap: Optional[Word]  # Tensor-parallel messages run under the products beside them: true, false. Default: the framework's
     pipeline_overlap: Optional[Word]  # Messages between stages run under computation: true, false. Default: interleaved schedules only
     dp_overlap: Optional[Word]  # Gradients are reduced and parameters gathered under computation: true, false. Default: the framework's
+    reduce_gradients: Optional[Word]  # FSDP: in every micro-batch, replicas-once (between replicas of hsdp in the last) or once (no_sync: whole gradients wait). Default: every
     ep_overlap: Optional[Word]  # Tokens travel to the experts under another micro-batch: true, false. Default: the framework's
     moe_dispatcher: Optional[Word]  # alltoall, allgather, deepep, hybridep. Default: the framework's
     cuda_graphs: Optional[Word]  # Launches that graphs replay: none, partial, full_iteration. Default: none
@@ -70,6 +71,7 @@ class SimulateWords(TypedDict, total=False):
     tp_comm_overlap: Optional[Word]  # Tensor-parallel messages run under the products beside them: true, false. Default: the framework's
     pipeline_overlap: Optional[Word]  # Messages between stages run under computation: true, false. Default: interleaved schedules only
     dp_overlap: Optional[Word]  # Gradients are reduced and parameters gathered under computation: true, false. Default: the framework's
+    reduce_gradients: Optional[Word]  # FSDP: in every micro-batch, replicas-once (between replicas of hsdp in the last) or once (no_sync: whole gradients wait). Default: every
     ep_overlap: Optional[Word]  # Tokens travel to the experts under another micro-batch: true, false. Default: the framework's
     moe_dispatcher: Optional[Word]  # alltoall, allgather, deepep, hybridep. Default: the framework's
     cuda_graphs: Optional[Word]  # Launches that graphs replay: none, partial, full_iteration. Default: none
@@ -107,6 +109,7 @@ class SearchWords(TypedDict, total=False):
     tp_comm_overlap: Optional[Word]  # Tensor-parallel messages run under the products beside them: true, false. Default: the framework's
     pipeline_overlap: Optional[Word]  # Messages between stages run under computation: true, false. Default: interleaved schedules only
     dp_overlap: Optional[Word]  # Gradients are reduced and parameters gathered under computation: true, false. Default: the framework's
+    reduce_gradients: Optional[Word]  # FSDP: in every micro-batch, replicas-once (between replicas of hsdp in the last) or once (no_sync: whole gradients wait). Default: every
     ep_overlap: Optional[Word]  # Tokens travel to the experts under another micro-batch: true, false. Default: the framework's
     moe_dispatcher: Optional[Word]  # alltoall, allgather, deepep, hybridep. Default: the framework's
     cuda_graphs: Optional[Word]  # Launches that graphs replay: none, partial, full_iteration. Default: none
@@ -177,6 +180,7 @@ class CompareWords(TypedDict, total=False):
     tp_comm_overlap: Optional[Word]  # Tensor-parallel messages run under the products beside them: true, false. Default: the framework's
     pipeline_overlap: Optional[Word]  # Messages between stages run under computation: true, false. Default: interleaved schedules only
     dp_overlap: Optional[Word]  # Gradients are reduced and parameters gathered under computation: true, false. Default: the framework's
+    reduce_gradients: Optional[Word]  # FSDP: in every micro-batch, replicas-once (between replicas of hsdp in the last) or once (no_sync: whole gradients wait). Default: every
     ep_overlap: Optional[Word]  # Tokens travel to the experts under another micro-batch: true, false. Default: the framework's
     moe_dispatcher: Optional[Word]  # alltoall, allgather, deepep, hybridep. Default: the framework's
     cuda_graphs: Optional[Word]  # Launches that graphs replay: none, partial, full_iteration. Default: none
@@ -214,6 +218,7 @@ class ImportWords(TypedDict, total=False):
     tp_comm_overlap: Optional[Word]  # Tensor-parallel messages run under the products beside them: true, false. Default: the framework's
     pipeline_overlap: Optional[Word]  # Messages between stages run under computation: true, false. Default: interleaved schedules only
     dp_overlap: Optional[Word]  # Gradients are reduced and parameters gathered under computation: true, false. Default: the framework's
+    reduce_gradients: Optional[Word]  # FSDP: in every micro-batch, replicas-once (between replicas of hsdp in the last) or once (no_sync: whole gradients wait). Default: every
     ep_overlap: Optional[Word]  # Tokens travel to the experts under another micro-batch: true, false. Default: the framework's
     moe_dispatcher: Optional[Word]  # alltoall, allgather, deepep, hybridep. Default: the framework's
     cuda_graphs: Optional[Word]  # Launches that graphs replay: none, partial, full_iteration. Default: none
