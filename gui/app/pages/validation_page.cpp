@@ -8,16 +8,19 @@
 #include <QPushButton>
 #include <QSignalBlocker>
 #include <QSplitter>
+#include <QStringList>
 #include <QTabWidget>
 #include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <string>
 
 #include "gui/app/pages/table_tools.h"
 #include "gui/models/calibration_model.h"
 #include "gui/models/report_model.h"
 #include "gui/models/run_models.h"
 #include "gui/plot/residual_plot.h"
+#include "presets/published/published_runs.h"
 
 namespace hexaplan::gui {
 namespace {
@@ -154,13 +157,20 @@ QWidget* ValidationPage::makeCalibration() {
   origin_->setWordWrap(true);
   origin_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   calibration_ = new CalibrationModel{this};
+  evidence_ = new QLabel{lower};
+  evidence_->setObjectName("evidence");
+  evidence_->setWordWrap(true);
+  evidence_->setTextFormat(Qt::PlainText);
+  evidence_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   column->addWidget(origin_);
+  column->addWidget(evidence_);
   column->addWidget(makeTable(*calibration_, "calibrationTable", tr("Calibration in use")), 1);
   return lower;
 }
 
 void ValidationPage::refresh() {
   const EvaluationPtr e = document().evaluation();
+  showEvidence(*e);
   if (!e->calibration || e->calibration == shown_) return;
   shown_ = e->calibration;
   const costmodel::Calibration& curves = e->calibration->calibration;
@@ -168,6 +178,17 @@ void ValidationPage::refresh() {
   origin_->setText(tr("<b>Calibration in use: %1</b> %2")
                        .arg(QString::fromStdString(curves.name).toHtmlEscaped(),
                             QString::fromStdString(curves.source).toHtmlEscaped()));
+}
+
+void ValidationPage::showEvidence(const Evaluation& evaluation) {
+  QStringList lines;
+  if (evaluation.priced()) {
+    const costmodel::Scenario& scenario = evaluation.scenario;
+    for (const std::string& line : presets::evidence_lines(presets::evidence_for(scenario, 1), scenario))
+      lines += QString::fromStdString(line);
+  }
+  evidence_->setText(lines.join('\n'));
+  evidence_->setVisible(!lines.isEmpty());
 }
 
 void ValidationPage::show(const Measurements& measurements) {

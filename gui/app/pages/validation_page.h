@@ -34,6 +34,8 @@ class ValidationPage : public Page {
  private:
   QWidget* makeReport();
   QWidget* makeCalibration();
+  /// The published runs nearest to the question.
+  void showEvidence(const Evaluation& evaluation);
   void showRun(const MeasuredRun& run);
   void showAccuracy(const MeasuredRows& rows);
   void showScenarios(const ValidatedRuns& runs);
@@ -52,6 +54,7 @@ class ValidationPage : public Page {
   QComboBox* figure_ = nullptr;
   QComboBox* scenario_ = nullptr;
   QLabel* origin_ = nullptr;
+  QLabel* evidence_ = nullptr;
   CalibrationModel* calibration_ = nullptr;
   std::shared_ptr<const presets::ClusterCalibration> shown_;
   std::shared_ptr<const MeasuredRows> rows_;

@@ -259,6 +259,16 @@ class WindowFilesTest : public WindowFixture {
     QVERIFY2(window_->message().contains("name"), qPrintable(window_->message()));
   }
 
+  void the_published_runs_nearest_to_the_question_are_named() {
+    openFile(written(folder_, "plan.json",
+                     R"({"schema": "hexaplan/scenario/1", "model": "llama-3.1-8b", "cluster": "8xH100"})"));
+    openFile(QStringLiteral(HEXAPLAN_SOURCE_DIR "/tests/golden/reports/validation_cpu.json"));
+    QVERIFY(find<QWidget>("validationPage")->isVisible());
+    const QString evidence = find<QLabel>("evidence")->text();
+    QVERIFY2(evidence.startsWith("nearest published run: "), qPrintable(evidence));
+    QVERIFY2(evidence.contains(" measured, "), qPrintable(evidence));
+  }
+
   void measured_rows_are_plotted_against_their_predictions() {
     const QByteArray rows = R"({"schema": "hexaplan/accuracy/1", "rows": [
       {"case_id": "a", "source": "x", "time": {"predicted": 1.1, "measured": 1.0, "error": 0.1},
