@@ -148,17 +148,28 @@ bool explicit_split_adds_up(const Scenario& sc, Reason* why) {
   });
 }
 
+/// A batch that divides and is near the asked one; where a pass alone takes more, less of a pass.
+std::string batch_advice(const Scenario& sc) {
+  const std::int64_t batch = sc.recipe.global_batch, dp = sc.layout.dp;
+  const std::int64_t per_pass = std::max<std::int64_t>(1, sc.recipe.micro_batch * dp);
+  if (per_pass <= batch) return fmt::format("use a global batch of {}", batch / per_pass * per_pass);
+  if (dp > batch) return fmt::format("use a dp of at most {}", batch);
+  for (std::int64_t micro = batch / dp; micro > 1; --micro) {
+    if (batch % (micro * dp) == 0) return fmt::format("use a micro-batch of {}", micro);
+  }
+  const std::int64_t near = batch / dp * dp;
+  return near == batch ? "use a micro-batch of 1"
+                       : fmt::format("use a micro-batch of 1 and a global batch of {}", near);
+}
+
 bool batch_divides(const Scenario& sc, Reason* why) {
   const std::int64_t per_pass = sc.recipe.micro_batch * sc.layout.dp;
   if (per_pass > 0 && sc.recipe.global_batch % per_pass == 0 && sc.recipe.global_batch >= per_pass)
     return true;
   return fails(why, [&] {
-    return Reason{
-        fmt::format("global batch {} is not a multiple of micro-batch {} × dp {} = {}",
-                    sc.recipe.global_batch, sc.recipe.micro_batch, sc.layout.dp, per_pass),
-        fmt::format("use a global batch of {}",
-                    std::max<std::int64_t>(1, sc.recipe.global_batch / std::max<std::int64_t>(1, per_pass)) *
-                        per_pass)};
+    return Reason{fmt::format("global batch {} is not a multiple of micro-batch {} × dp {} = {}",
+                              sc.recipe.global_batch, sc.recipe.micro_batch, sc.layout.dp, per_pass),
+                  batch_advice(sc)};
   });
 }
 

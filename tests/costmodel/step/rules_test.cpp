@@ -61,6 +61,21 @@ TEST(rules, each_rejection_names_its_rule_shows_its_numbers_and_says_what_would_
        "give one layer count per chunk, adding up to the model's layers"},
       {"batch-divides", [](Scenario& s) { s.recipe.global_batch = 66; },
        "global batch 66 is not a multiple of micro-batch 1 × dp 4 = 4", "use a global batch of 64"},
+      {"batch-divides",
+       [](Scenario& s) {
+         s.recipe.global_batch = 24;
+         s.recipe.micro_batch = 4096;
+       },
+       "global batch 24 is not a multiple of micro-batch 4096 × dp 4 = 16384", "use a micro-batch of 6"},
+      {"batch-divides",
+       [](Scenario& s) {
+         s.recipe.global_batch = 6;
+         s.recipe.micro_batch = 2;
+       },
+       "global batch 6 is not a multiple of micro-batch 2 × dp 4 = 8",
+       "use a micro-batch of 1 and a global batch of 4"},
+      {"batch-divides", [](Scenario& s) { s.recipe.global_batch = 3; },
+       "global batch 3 is not a multiple of micro-batch 1 × dp 4 = 4", "use a dp of at most 3"},
       {"sequence-divides", [](Scenario& s) { s.recipe.sequence = 8191; },
        "sequence 8191 does not split into 1 zig-zag chunks and tp=2 parts",
        "use a sequence that is a multiple of 2"},
