@@ -112,9 +112,11 @@ struct SearchOptions {
   std::string html;  // a page of the plans; empty: none
   std::vector<DimensionText> dimensions;
   std::string gpus, gpu_types;             // lists
+  std::string network;                     // between the nodes, as after "+" of a cluster
   std::string batch_tolerance, idle_gpus;  // shares
+  std::string sweep;                       // axes: "seq=4k..128k,gpus=64..4096"
   std::string objective, rank_by, max_memory, max_risk, max_hours, max_cost, min_mfu, top, threads, explain;
-  bool no_refine = false, no_simulate = false, csv = false, markdown = false;
+  bool no_refine = false, no_simulate = false, csv = false, markdown = false, sensitivity = false;
 };
 
 /// A page of one plan, of several side by side, or with what a search finds around it.

@@ -26,6 +26,7 @@
 #include "cli/commands/report.h"
 #include "cli/commands/search.h"
 #include "cli/commands/simulate.h"
+#include "cli/commands/sweep.h"
 #include "cli/commands/validate.h"
 #include "cli/render/accuracy_json.h"
 #include "cli/render/accuracy_text.h"
@@ -43,6 +44,7 @@
 #include "cli/render/search_text.h"
 #include "cli/render/simulate_json.h"
 #include "cli/render/simulate_text.h"
+#include "cli/render/sweep.h"
 #include "cli/render/validation_html.h"
 #include "cli/render/validation_text.h"
 #include "cli/render/verify_text.h"
@@ -102,7 +104,19 @@ struct Runner {
     print_notes(report.question);
     return {common.json ? json_text(simulate_json(report)) : simulate_text(report, style)};
   }
+  [[nodiscard]] Outcome sweep(const SearchOptions& options) const {
+    const SweepReport report = run_sweep(options, common.quiet);
+    print_notes(report.cells.front().question);
+    const ExitCode code = report.stopped()     ? ExitCode::Interrupted
+                          : report.found_any() ? ExitCode::Ok
+                                               : ExitCode::DoesNotFit;
+    if (common.json) return {json_text(sweep_json(report)), code};
+    if (options.csv) return {charts::csv_table(sweep_cells(report)), code};
+    if (options.markdown) return {charts::markdown_table(sweep_cells(report)), code};
+    return {sweep_text(report, style), code};
+  }
   Outcome operator()(const SearchOptions& options) const {
+    if (!options.sweep.empty()) return sweep(options);
     const SearchReport report = run_search(options, common.quiet);
     print_notes(report.question);
     const ExitCode code = code_of(report.ranking);

@@ -88,6 +88,12 @@ std::vector<Figure> figures_of(const costmodel::Scenario& scenario, const Estima
       "GPU-hours", "h", [&] { return training().gpu_hours; }, format_short);
   cost.add(
       "cost", "USD", [&] { return training().dollars; }, format_short);
+  cost.add(
+      "energy", "kWh", [&] { return training().kilowatt_hours; }, format_short);
+  cost.add(
+      "goodput", "1", [&] { return training().goodput.productive; }, format_percent);
+  cost.add(
+      "checkpoint interval", "s", [&] { return training().goodput.interval.value(); }, as_duration);
   for (Figure& figure : cost.take()) figures.push_back(std::move(figure));
   return figures;
 }

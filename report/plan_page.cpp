@@ -63,10 +63,15 @@ std::string tiles(const Answer& answer) {
   const costmodel::Scenario& s = answer.resolved.scenario;
   if (s.recipe.tokens > 0) {
     const costmodel::TrainingCost cost = training_cost(s, e);
-    html += tile(
-        fmt::format("Training on {} tokens", format_short(static_cast<double>(s.recipe.tokens))),
-        format_duration(cost.wall),
-        cost.dollars > 0 ? "$" + format_short(cost.dollars) : format_short(cost.gpu_hours) + " GPU-hours");
+    html += tile(fmt::format("Training on {} tokens", format_short(static_cast<double>(s.recipe.tokens))),
+                 format_duration(cost.wall),
+                 fmt::format("{} to {}, {}", format_duration(costmodel::Seconds{cost.wall_seconds.low}),
+                             format_duration(costmodel::Seconds{cost.wall_seconds.high}),
+                             cost.dollars > 0 ? "$" + format_short(cost.dollars)
+                                              : format_short(cost.gpu_hours) + " GPU-hours"));
+    html += tile("Goodput", format_percent(cost.goodput.productive),
+                 fmt::format("a checkpoint every {}, {} failures", format_duration(cost.goodput.interval),
+                             format_short(std::round(cost.failures))));
   }
   return html + "</div>\n";
 }

@@ -134,17 +134,30 @@ std::vector<presets::JsonValue> smaller_clusters(const SearchOptions& options,
   return out;
 }
 
+/// The cluster with --network between its nodes.
+presets::JsonValue with_network(const SearchOptions& options, const presets::JsonValue& cluster) {
+  if (options.network.empty()) return cluster;
+  const auto* text = cluster.get_if<std::string>();
+  const std::string words = text != nullptr ? *text : to_cluster_text(presets::cluster_request(cluster));
+  return words + "+" + options.network;
+}
+
 /// The question on every cluster to try; on the first of them it is the report's.
 void add_machines(const SearchOptions& options, SearchReport& report) {
   Question& question = report.question;
   std::vector<presets::JsonValue> clusters = clusters_to_try(options, question.request);
+  if (options.gpu_types.empty() && !(options.gpus.empty() && options.idle_gpus.empty())) {
+    // Other counts of a cluster's machines are no longer its file, and fail as its do.
+    costmodel::Reliability& said = question.request.recipe.reliability;
+    said = overlaid(said, presets::cluster_request(question.request.cluster).reliability);
+  }
   if (!options.idle_gpus.empty() && clusters.size() > 1)
     throw InputError({.field = "--idle-gpus",
                       .value = presets::in_quotes(options.idle_gpus),
                       .expected = "one cluster; --gpus and --gpu name what to try"});
   for (std::size_t i = 0; i < clusters.size(); ++i) {
     ScenarioRequest request = question.request;
-    request.cluster = clusters[i];
+    request.cluster = with_network(options, clusters[i]);
     presets::CalibratedScenario found = calibrate_request(request, options.question);
     add_batches(options, found, report.problem);
     if (i > 0) continue;
@@ -176,6 +189,14 @@ SearchReport read_problem(const SearchOptions& options) {
   return report;
 }
 
+/// Callers of one search, whose answer has no place for more.
+void refuse_sweep(const SearchOptions& options) {
+  if (!options.sweep.empty())
+    throw InputError({.field = "--sweep",
+                      .value = presets::in_quotes(options.sweep),
+                      .expected = "one search for each call here; the command 'hexaplan search' sweeps"});
+}
+
 /// Plan N against the first; the first against the second.
 std::optional<PlanExplanation> explain_plan(const SearchOptions& options, const planner::Ranking& ranking) {
   if (options.explain.empty()) return std::nullopt;
@@ -196,21 +217,27 @@ std::optional<PlanExplanation> explain_plan(const SearchOptions& options, const 
 
 namespace {
 
-int threads_of(const SearchOptions& options) {
-  return options.threads.empty() ? 0 : whole_number(options.threads, "--threads", kMostThreads);
-}
-
 void search_problem(const SearchOptions& options, const planner::SearchOptions& how, SearchReport& report) {
   const auto begin = std::chrono::steady_clock::now();
   report.ranking = planner::search(report.problem, how);
   report.elapsed =
       costmodel::Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
   report.explanation = explain_plan(options, report.ranking);
+  if (options.sensitivity) report.sensitivity = planner::sensitivity(report.problem, how);
 }
 
 }  // namespace
 
+int threads_of(const SearchOptions& options) {
+  return options.threads.empty() ? 0 : whole_number(options.threads, "--threads", kMostThreads);
+}
+
+SearchReport read_search(const SearchOptions& options) {
+  return read_problem(options);
+}
+
 SearchReport run_search(const SearchOptions& options, planner::SearchOptions how) {
+  refuse_sweep(options);
   SearchReport report = read_problem(options);
   how.threads = threads_of(options);
   search_problem(options, how, report);
@@ -218,6 +245,7 @@ SearchReport run_search(const SearchOptions& options, planner::SearchOptions how
 }
 
 SearchReport run_search(const SearchOptions& options, bool quiet) {
+  refuse_sweep(options);
   SearchReport report = read_problem(options);
   planner::SearchOptions how{.threads = threads_of(options)};
   const SearchProgressBar bar{how, quiet};

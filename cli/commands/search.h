@@ -8,6 +8,7 @@
 #include "costmodel/units/quantity.h"
 #include "planner/explain/explain.h"
 #include "planner/search/search.h"
+#include "planner/search/sensitivity.h"
 
 namespace hexaplan::cli {
 
@@ -23,12 +24,19 @@ struct SearchReport {
   planner::SearchProblem problem;
   planner::Ranking ranking;
   std::optional<PlanExplanation> explanation;
+  std::vector<planner::ChangedMachines> sensitivity;  // only where asked for
   costmodel::Seconds elapsed;
   [[nodiscard]] bool varies_hardware() const {
     return problem.hardware.back().cluster.name != problem.hardware.front().cluster.name;
   }
   [[nodiscard]] bool varies_batch() const { return problem.hardware.front().global_batch > 0; }
 };
+
+/// The question and the problem, without an answer; writes --save-scenario. InputError when something cannot
+/// be used.
+[[nodiscard]] SearchReport read_search(const SearchOptions& options);
+/// Threads to search with; 0 = one per core.
+[[nodiscard]] int threads_of(const SearchOptions& options);
 
 /// Reads the question and the space, searches. A progress bar is drawn on stderr where that is a terminal and
 /// `quiet` is false; Ctrl-C ends the search with the best so far (`Ranking::stopped`), a second one the

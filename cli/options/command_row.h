@@ -55,6 +55,9 @@ void read_job(const JobWords& words, JobOptions& job);
 /// The value of --memory-limit, "80GiB", in bytes. UsageError.
 [[nodiscard]] std::int64_t memory_limit(const std::string& text);
 
+/// The options of `search`, which write into `options`.
+[[nodiscard]] std::vector<OptionRow> search_options(SearchOptions& options);
+
 // One function per command, each in options/<command>.cpp.
 [[nodiscard]] CommandRow estimate_row();
 [[nodiscard]] CommandRow simulate_row();

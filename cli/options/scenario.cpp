@@ -74,7 +74,20 @@ constexpr RecipeFlagInfo kRecipeFlags[] = {
     {"cuda_graphs", "WHICH", "Launches that graphs replay: none, partial, full_iteration. Default: none",
      "none partial full_iteration"},
     {"compile", "BOOL", "torch.compile or XLA: true, false. Default: false", "true false"},
-    {"tokens", "N", "Training budget, for days, GPU-hours and cost: 15T, 300B"},
+    {"tokens", "N", "Training budget, for days, GPU-hours, cost and energy: 15T, 300B"},
+    {"checkpoint", "HOW", "Checkpoints: sync, or async (written beside the steps that follow). Default: sync",
+     "sync async"},
+    {"checkpoint_interval", "TIME", "Training between two checkpoints: 30min. Default: what costs least"},
+    {"gpu_mtbf", "TIME", "Mean time between failures of one GPU: 50000h. Default: the cluster's, or 65536h"},
+    {"node_mtbf", "TIME", "... of what else is in a node. Default: the cluster's, or 57700h"},
+    {"link_mtbf", "TIME", "... of one GPU's link to other nodes. Default: the cluster's, or 433340h"},
+    {"storage_bandwidth", "RATE",
+     "Rate at which the whole job writes checkpoints: 200GB/s. Default: the cluster's, or 0.7GB/s per node"},
+    {"restart_time", "TIME",
+     "From a failure until training goes on, without loading. Default: the cluster's, or 10min"},
+    {"repair_time", "TIME", "Until a node that failed is back. Default: the cluster's, or 1d"},
+    {"spare_nodes", "N", "Nodes that wait to replace others. Default: the cluster's, or always enough"},
+    {"pue", "X", "Energy of the site over that of its GPUs. Default: the cluster's, or the GPUs alone"},
 };
 
 constexpr const char* kSchedules = "gpipe 1f1b interleaved zb-h1 zb-2p zb-v vhalf dualpipe dualpipev";
@@ -105,9 +118,12 @@ void append_scenario_options(std::vector<OptionRow>& rows, ScenarioOptions& ques
        &question.layout},
   };
   rows.insert(rows.end(), std::begin(first), std::end(first));
-  question.recipe.clear();
-  for (const RecipeFlagInfo& info : kRecipeFlags)
-    question.recipe.push_back({info.key, std::string{presets::recipe_field(info.key).flag}, ""});
+  // What was typed stays, for rows that are made again over a question.
+  if (question.recipe.size() != std::size(kRecipeFlags)) {
+    question.recipe.clear();
+    for (const RecipeFlagInfo& info : kRecipeFlags)
+      question.recipe.push_back({info.key, std::string{presets::recipe_field(info.key).flag}, ""});
+  }
   for (std::size_t i = 0; i < std::size(kRecipeFlags); ++i) {
     const RecipeFlagInfo& info = kRecipeFlags[i];
     rows.push_back(

@@ -59,6 +59,15 @@ void append_limits(std::vector<OptionRow>& rows, SearchOptions& o) {
       {"--gpus", "LIST", "GPU counts to try on this cluster's machines: 64,128 or 64..1024 (doubling)",
        &o.gpus},
       {"--gpu", "LIST", "GPU types to try: h100,h200. Each in its own reference machines", &o.gpu_types},
+      {"--network", "KIND",
+       "Network between the nodes, as after '+' of a cluster: ib400, efa3200/node. Default: the cluster's",
+       &o.network},
+      {"--sweep", "AXES",
+       "The best plan for each value of one or two options: seq=4k..128k,gpus=64..4096 (a..b doubles), "
+       "gpu=h100,h200",
+       &o.sweep},
+      {"--sensitivity", "", "How the best plan changes with more memory, faster links and another price",
+       &o.sensitivity},
       {"--batch-tolerance", "SHARE",
        "How far the global batch may be off: 2%. Batches that divide over more data-parallel sizes are "
        "tried; "
@@ -100,19 +109,27 @@ void append_limits(std::vector<OptionRow>& rows, SearchOptions& o) {
 
 }  // namespace
 
+std::vector<OptionRow> search_options(SearchOptions& options) {
+  std::vector<OptionRow> rows;
+  append_scenario_options(rows, options.question);
+  remove_options(rows,
+                 {"--layout", "--micro-batch", "--recompute", "--schedule", "--precision", "--offload"});
+  const std::vector<DimensionInfo> infos = dimensions();
+  if (options.dimensions.empty()) {
+    for (const DimensionInfo& info : infos) options.dimensions.push_back({info.flag, ""});
+  }
+  for (std::size_t i = 0; i < infos.size(); ++i) {
+    rows.push_back(
+        {infos[i].flag, infos[i].value, infos[i].help, &options.dimensions[i].text, infos[i].choices});
+  }
+  append_limits(rows, options);
+  return rows;
+}
+
 CommandRow search_row() {
   const auto options = std::make_shared<SearchOptions>();
   CommandRow row{.name = "search", .help = "The best layouts of the whole space, exactly"};
-  append_scenario_options(row.options, options->question);
-  remove_options(row.options,
-                 {"--layout", "--micro-batch", "--recompute", "--schedule", "--precision", "--offload"});
-  const std::vector<DimensionInfo> infos = dimensions();
-  for (const DimensionInfo& info : infos) options->dimensions.push_back({info.flag, ""});
-  for (std::size_t i = 0; i < infos.size(); ++i) {
-    row.options.push_back(
-        {infos[i].flag, infos[i].value, infos[i].help, &options->dimensions[i].text, infos[i].choices});
-  }
-  append_limits(row.options, *options);
+  row.options = search_options(*options);
   row.finish = [options] { return *options; };
   return row;
 }

@@ -4,6 +4,7 @@
 
 #include "cli/render/estimate_rows.h"
 #include "cli/render/not_modelled.h"
+#include "cli/render/training.h"
 #include "presets/published/published_runs.h"
 #include "report/formula_index.h"
 
@@ -93,16 +94,6 @@ JsonValue throughput_json(const Estimate& e) {
                     {"hfu", t.hfu},
                     {"mfu_full_attention", t.mfu_full_attention},
                     {"convention", kUtilisationConvention}};
-}
-
-JsonValue training_json(const EstimateReport& report) {
-  if (!report.training) return {};
-  const costmodel::TrainingCost& cost = *report.training;
-  return JsonObject{{"tokens", report.question.scenario.recipe.tokens},
-                    {"steps", cost.steps},
-                    {"wall_seconds", cost.wall.value()},
-                    {"gpu_hours", cost.gpu_hours},
-                    {"dollars", cost.dollars > 0 ? JsonValue{cost.dollars} : JsonValue{}}};
 }
 
 JsonValue formula_json(std::string_view anchor) {
@@ -211,7 +202,8 @@ JsonValue estimate_json(const EstimateReport& report) {
   object.emplace_back("memory", report.priced() ? memory_json(e) : JsonValue{});
   object.emplace_back("time", report.priced() ? time_json(e) : JsonValue{});
   object.emplace_back("throughput", report.priced() ? throughput_json(e) : JsonValue{});
-  object.emplace_back("training", training_json(report));
+  object.emplace_back(
+      "training", report.training ? training_json(report.question.scenario, *report.training) : JsonValue{});
   object.emplace_back("parameters", report.parameters);
   object.emplace_back("microbatches", e.microbatches);
   object.emplace_back("gpus", report.question.scenario.cluster.gpus);

@@ -11,6 +11,7 @@
 #include "cli/render/heading.h"
 #include "cli/render/not_modelled.h"
 #include "cli/render/numbers.h"
+#include "cli/render/training.h"
 #include "presets/published/published_runs.h"
 #include "report/formula_index.h"
 
@@ -200,14 +201,7 @@ std::string throughput(const EstimateReport& report, const TextStyle& style) {
       format_count(static_cast<std::int64_t>(t.tokens_per_second)), t.model_tflops_per_gpu,
       format_percent(t.mfu), format_percent(t.hfu), kUtilisationConvention,
       format_percent(t.mfu_full_attention));
-  if (!report.training) return text;
-  const costmodel::TrainingCost& cost = *report.training;
-  text += fmt::format("{} {} tokens: {} steps, {}, {} GPU-hours", style.bold("Training on"),
-                      format_short(static_cast<double>(report.question.scenario.recipe.tokens)),
-                      format_short(cost.steps), format_duration(cost.wall), format_short(cost.gpu_hours));
-  if (cost.dollars <= 0) return text + ", price per GPU-hour not known (--price)\n";
-  return text + fmt::format(", ${} at ${:.2f} per GPU-hour\n", format_short(cost.dollars),
-                            report.question.scenario.cluster.gpu.price_per_hour);
+  return report.training ? text + training_text(report.question.scenario, *report.training, style) : text;
 }
 
 std::string calibration(const EstimateReport& report, const TextStyle& style) {

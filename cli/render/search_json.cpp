@@ -3,6 +3,7 @@
 #include "cli/render/estimate_json.h"
 #include "cli/render/not_modelled.h"
 #include "cli/render/search_text.h"
+#include "cli/render/training.h"
 
 namespace hexaplan::cli {
 
@@ -47,23 +48,6 @@ JsonValue evidence_json(costmodel::TechniqueSet techniques) {
   return rows;
 }
 
-JsonValue ranked_json(const SearchReport& report, const RankedPlan& ranked) {
-  JsonValue plan = plan_json(report, ranked.plan);
-  JsonObject& object = *plan.get_if<JsonObject>();
-  object.emplace_back("time_by_cause", causes_json(ranked.estimate.time));
-  object.emplace_back("interval_seconds",
-                      JsonArray{ranked.estimate.step_seconds.low, ranked.estimate.step_seconds.high});
-  object.emplace_back("out_of_memory_probability", ranked.estimate.out_of_memory_probability);
-  object.emplace_back("simulated_seconds",
-                      ranked.simulated ? JsonValue{ranked.simulated->value()} : JsonValue{});
-  object.emplace_back("p90_seconds", ranked.ninth_decile.value());
-  object.emplace_back("evidence", evidence_json(ranked.techniques));
-  object.emplace_back("closed_form_seconds", ranked.estimate.time.total().value());
-  object.emplace_back("refined_from",
-                      ranked.refined_from ? plan_json(report, *ranked.refined_from) : JsonValue{});
-  return plan;
-}
-
 JsonValue rejection_json(const planner::RejectionCount& row) {
   JsonArray nearest;
   for (const costmodel::Layout& layout : row.nearest) nearest.emplace_back(presets::to_layout_text(layout));
@@ -91,6 +75,27 @@ JsonValue terms_json(const std::vector<planner::Term>& terms) {
 
 }  // namespace
 
+JsonValue ranked_json(const SearchReport& report, const RankedPlan& ranked) {
+  JsonValue plan = plan_json(report, ranked.plan);
+  JsonObject& object = *plan.get_if<JsonObject>();
+  object.emplace_back("time_by_cause", causes_json(ranked.estimate.time));
+  object.emplace_back("interval_seconds",
+                      JsonArray{ranked.estimate.step_seconds.low, ranked.estimate.step_seconds.high});
+  object.emplace_back("out_of_memory_probability", ranked.estimate.out_of_memory_probability);
+  object.emplace_back("simulated_seconds",
+                      ranked.simulated ? JsonValue{ranked.simulated->value()} : JsonValue{});
+  object.emplace_back("training",
+                      ranked.plan.recipe.tokens > 0
+                          ? training_json(scenario_of(report, ranked.plan), training_of(report, ranked))
+                          : JsonValue{});
+  object.emplace_back("p90_seconds", ranked.ninth_decile.value());
+  object.emplace_back("evidence", evidence_json(ranked.techniques));
+  object.emplace_back("closed_form_seconds", ranked.estimate.time.total().value());
+  object.emplace_back("refined_from",
+                      ranked.refined_from ? plan_json(report, *ranked.refined_from) : JsonValue{});
+  return plan;
+}
+
 JsonValue search_json(const SearchReport& report) {
   JsonArray plans, front, rejections, notes;
   for (const RankedPlan& ranked : report.ranking.plans) plans.push_back(ranked_json(report, ranked));
@@ -117,6 +122,14 @@ JsonValue search_json(const SearchReport& report) {
                        : published_json(scenario_of(report, report.ranking.plans.front().plan))},
       {"rejections", std::move(rejections)},
       {"notes", std::move(notes)}};
+  if (!report.sensitivity.empty()) {
+    JsonArray changes;
+    for (const planner::ChangedMachines& changed : report.sensitivity)
+      changes.push_back(
+          JsonObject{{"change", changed.change},
+                     {"plan", changed.best ? ranked_json(report, *changed.best) : JsonValue{}}});
+    object.emplace_back("sensitivity", std::move(changes));
+  }
   if (report.explanation) {
     const auto& [a, b, terms] = *report.explanation;
     object.emplace_back("explanation", JsonObject{{"plan_a", static_cast<std::int64_t>(a + 1)},

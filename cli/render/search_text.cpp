@@ -43,18 +43,6 @@ const costmodel::ClusterSpec& cluster_of(const SearchReport& report, const Plan&
   return report.problem.hardware[plan.hardware].cluster;
 }
 
-/// Optimizer steps that the recipe's tokens take.
-double steps_of(const Plan& plan) {
-  return static_cast<double>(plan.recipe.tokens) / static_cast<double>(tokens_per_step(plan.recipe));
-}
-/// Dollars that training on the recipe's tokens costs; 0 when the GPU has no price.
-double dollars_of(const Plan& plan) {
-  return plan.price.dollars_per_step * steps_of(plan);
-}
-Seconds wall_of(const Plan& plan) {
-  return plan.price.step * steps_of(plan);
-}
-
 std::string heading(const SearchReport& report, const TextStyle& style) {
   const costmodel::Scenario& s = report.question.scenario;
   std::set<std::string_view> clusters;
@@ -105,13 +93,6 @@ std::string counts_line(const SearchReport& report) {
   return text;
 }
 
-/// A step's time, to four digits where a clock's minutes would hide what sets plans apart.
-std::string step_text(Seconds step) {
-  constexpr double minute = 60, most = 600;
-  return step.value() >= minute && step.value() < most ? fmt::format("{:.1f} s", step.value())
-                                                       : format_duration(step);
-}
-
 std::string recompute_of(const Plan& plan) {
   return presets::to_recompute_text(plan.recipe.recompute);
 }
@@ -145,7 +126,7 @@ std::string plan_table(const SearchReport& report) {
     rows[0].emplace_back(head);
   const bool cautious = report.problem.rank_by == planner::RankBy::P90;
   if (cautious) rows[0].emplace_back("p90");
-  if (money) rows[0].insert(rows[0].end(), {"training", "cost"});
+  if (money) rows[0].insert(rows[0].end(), {"training", "goodput", "cost"});
   if (report.problem.simulate_winners) rows[0].emplace_back("closed form");
   const bool batch = report.varies_batch();
   const std::size_t left = 3 + (precision ? 1 : 0) + (offload ? 1 : 0) + (hardware ? 1 : 0);
@@ -167,8 +148,10 @@ std::string plan_table(const SearchReport& report) {
     row.push_back(format_percent(plan.price.risk));
     if (cautious) row.push_back(step_text(ranked.ninth_decile));
     if (money) {
-      row.push_back(format_duration(wall_of(plan)));
-      row.push_back(plan.price.dollars_per_step > 0 ? "$" + format_short(dollars_of(plan)) : "");
+      const costmodel::TrainingCost cost = training_of(report, ranked);
+      row.push_back(format_duration(cost.wall));
+      row.push_back(format_percent(cost.goodput.productive));
+      row.push_back(cost.dollars > 0 ? "$" + format_short(cost.dollars) : "");
     }
     if (report.problem.simulate_winners) row.push_back(closed_form_cell(ranked));
     rows.push_back(std::move(row));
@@ -268,6 +251,31 @@ std::string explanation(const SearchReport& report, const TextStyle& style) {
          "  memory of the fullest stage\n" +
          terms_table(terms.memory, plan_a.price.peak.value(), plan_b.price.peak.value(), bytes, head_a,
                      head_b);
+}
+
+/// The best plan on other machines, beside that on these.
+std::string sensitivity(const SearchReport& report, const TextStyle& style) {
+  if (report.sensitivity.empty() || report.ranking.plans.empty()) return {};
+  const Plan& now = report.ranking.plans.front().plan;
+  const auto rate = [](const Plan& plan) {
+    return plan.price.tokens_per_second_per_gpu * static_cast<double>(plan.price.gpus);
+  };
+  Cells rows{{"  change", "layout", "recompute", "step", "tokens/s", "dollars per step", "risk"}};
+  for (const planner::ChangedMachines& changed : report.sensitivity) {
+    if (!changed.best) {
+      rows.push_back({"  " + changed.change, "nothing fits", "", "", "", "", ""});
+      continue;
+    }
+    const Plan& plan = changed.best->plan;
+    const bool same = plan.layout == now.layout && plan.recipe == now.recipe && plan.hardware == now.hardware;
+    rows.push_back(
+        {"  " + changed.change, same ? "the same plan" : presets::to_layout_text(plan.layout),
+         recompute_of(plan), step_text(plan.price.step), format_signed_percent(rate(plan) / rate(now) - 1),
+         plan.price.dollars_per_step > 0 ? fmt::format("${:.4g}", plan.price.dollars_per_step) : "",
+         format_percent(plan.price.risk)});
+  }
+  return fmt::format("\n{}\n", style.bold("Sensitivity of the first plan: the best one on other machines")) +
+         format_table(rows, 3);
 }
 
 std::string pareto(const SearchReport& report, const TextStyle& style) {
@@ -399,6 +407,13 @@ std::string words_of_plan(const SearchReport& report, const Plan& plan) {
   return words;
 }
 
+costmodel::TrainingCost training_of(const SearchReport& report, const RankedPlan& ranked) {
+  const costmodel::Interval& closed = ranked.estimate.step_seconds;
+  const double off = ranked.plan.price.step / ranked.estimate.time.total();
+  return training_cost(scenario_of(report, ranked.plan), ranked.plan.price.step,
+                       {closed.low * off, closed.high * off});
+}
+
 costmodel::Scenario scenario_of(const SearchReport& report, const Plan& plan) {
   costmodel::Scenario scenario = report.question.scenario;
   scenario.cluster = cluster_of(report, plan);
@@ -418,27 +433,61 @@ std::string search_text(const SearchReport& report, const TextStyle& style) {
     return text + at_any_risk(report, style) + rejections(report, style);
   }
   return text + plan_table(report) + footnotes(report) + at_any_risk(report, style) +
-         explanation(report, style) + pareto(report, style) + rejections(report, style) +
-         not_modelled_footer(report, style) + next_step(report);
+         explanation(report, style) + sensitivity(report, style) + pareto(report, style) +
+         rejections(report, style) + not_modelled_footer(report, style) + next_step(report);
+}
+
+std::vector<std::string> plan_heads() {
+  return {"cluster",
+          "gpus",
+          "layout",
+          "micro_batch",
+          "recompute",
+          "precision",
+          "step_seconds",
+          "tokens_per_second_per_gpu",
+          "mfu",
+          "peak_bytes",
+          "capacity_bytes",
+          "dollars_per_step",
+          "out_of_memory_probability",
+          "simulated_seconds",
+          "p90_seconds",
+          "offload"};
+}
+
+std::vector<std::string> plan_row(const SearchReport& report, const RankedPlan& ranked) {
+  const Plan& p = ranked.plan;
+  return {cluster_of(report, p).name,
+          fmt::format("{}", p.price.gpus),
+          presets::to_layout_text(p.layout),
+          fmt::format("{}", p.recipe.micro_batch),
+          recompute_of(p),
+          std::string{presets::name_in(presets::kPrecisionNames, p.recipe.precision)},
+          fmt::format("{}", p.price.step.value()),
+          fmt::format("{}", p.price.tokens_per_second_per_gpu),
+          fmt::format("{}", p.price.mfu),
+          fmt::format("{}", costmodel::whole(p.price.peak)),
+          fmt::format("{}", costmodel::whole(p.price.capacity)),
+          fmt::format("{}", p.price.dollars_per_step),
+          fmt::format("{}", p.price.risk),
+          ranked.simulated ? fmt::format("{}", ranked.simulated->value()) : "",
+          fmt::format("{}", ranked.ninth_decile.value()),
+          offload_of(p)};
+}
+
+std::string step_text(Seconds step) {
+  constexpr double minute = 60, most = 600;
+  return step.value() >= minute && step.value() < most ? fmt::format("{:.1f} s", step.value())
+                                                       : format_duration(step);
 }
 
 Cells plan_cells(const SearchReport& report) {
-  Cells rows{{"rank", "cluster", "gpus", "layout", "micro_batch", "recompute", "precision", "step_seconds",
-              "tokens_per_second_per_gpu", "mfu", "peak_bytes", "capacity_bytes", "dollars_per_step",
-              "out_of_memory_probability", "simulated_seconds", "p90_seconds", "offload"}};
+  Cells rows{plan_heads()};
+  rows[0].insert(rows[0].begin(), "rank");
   for (std::size_t i = 0; i < report.ranking.plans.size(); ++i) {
-    const RankedPlan& ranked = report.ranking.plans[i];
-    const Plan& p = ranked.plan;
-    rows.push_back(
-        {fmt::format("{}", i + 1), cluster_of(report, p).name, fmt::format("{}", p.price.gpus),
-         presets::to_layout_text(p.layout), fmt::format("{}", p.recipe.micro_batch), recompute_of(p),
-         std::string{presets::name_in(presets::kPrecisionNames, p.recipe.precision)},
-         fmt::format("{}", p.price.step.value()), fmt::format("{}", p.price.tokens_per_second_per_gpu),
-         fmt::format("{}", p.price.mfu), fmt::format("{}", costmodel::whole(p.price.peak)),
-         fmt::format("{}", costmodel::whole(p.price.capacity)), fmt::format("{}", p.price.dollars_per_step),
-         fmt::format("{}", p.price.risk),
-         ranked.simulated ? fmt::format("{}", ranked.simulated->value()) : "",
-         fmt::format("{}", ranked.ninth_decile.value()), offload_of(p)});
+    rows.push_back(plan_row(report, report.ranking.plans[i]));
+    rows.back().insert(rows.back().begin(), fmt::format("{}", i + 1));
   }
   return rows;
 }

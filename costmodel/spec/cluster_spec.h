@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "costmodel/spec/dtype.h"
+#include "costmodel/spec/reliability.h"
 #include "costmodel/units/quantity.h"
 
 namespace hexaplan::costmodel {
@@ -51,6 +52,7 @@ struct ClusterSpec {
   std::int64_t gpus = 0;
   int gpus_per_node = 0;
   HostSpec host;
+  Reliability reliability;           // as its file has it
   std::vector<NetworkLevel> levels;  // [0] = inside the node (or rack); last spans all gpus
 };
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "costmodel/spec/dtype.h"
+#include "costmodel/spec/reliability.h"
 
 namespace hexaplan::costmodel {
 
@@ -133,6 +134,8 @@ struct Recipe {
   MoeRouting routing;
   Execution execution;
   std::int64_t tokens = 0;  // training budget, for hours and cost; 0 = not asked
+  Checkpointing checkpoints;
+  Reliability reliability;  // where the question says another one than the cluster's file
   friend bool operator==(const Recipe&, const Recipe&) = default;
 };
 

@@ -1,29 +1,29 @@
 #pragma once
-#include <cstdint>
-
 #include "costmodel/step/estimate.h"
+#include "costmodel/step/goodput.h"
 
 namespace hexaplan::costmodel {
 
-/// What a whole training run takes at the predicted rate.
+/// What a whole training run takes at the predicted rate.  [docs/formulas.md#U3]
 struct TrainingCost {
   double steps = 0;
-  Seconds wall;
-  double gpu_hours = 0;
-  double dollars = 0;  // 0 when the GPU has no price
+  Seconds productive;     // all steps, each once
+  Seconds wall;           // … with what failures and checkpoints cost; infinite where it never ends
+  Interval wall_seconds;  // 90 %
+  Goodput goodput;
+  double failures = 0;        // that are expected
+  double gpu_hours = 0;       // of all GPUs, spare nodes included; infinite as `wall` is, as what follows
+  double dollars = 0;         // 0 when the GPU has no price
+  double kilowatt_hours = 0;  // of the GPUs at their board power, times the site's PUE where it is known
 };
 
-/// Cost of training on `recipe.tokens` tokens without restarts.  Preconditions: tokens > 0, the estimate has
-/// a time.
-[[nodiscard]] inline TrainingCost training_cost(const Scenario& scenario, const Estimate& estimate) {
-  constexpr double seconds_per_hour = 3600;
-  const auto tokens = static_cast<double>(scenario.recipe.tokens);
-  TrainingCost cost;
-  cost.wall = Seconds{tokens / estimate.throughput.tokens_per_second};
-  cost.steps = cost.wall / estimate.time.total();
-  cost.gpu_hours = cost.wall.value() / seconds_per_hour * static_cast<double>(scenario.cluster.gpus);
-  cost.dollars = cost.gpu_hours * scenario.cluster.gpu.price_per_hour;
-  return cost;
-}
+/// Cost of training on `recipe.tokens` tokens with steps of `step`, of which 90 % lie within `interval`.
+/// Precondition: tokens > 0.
+[[nodiscard]] TrainingCost training_cost(const Scenario& scenario, Seconds step, Interval interval);
+/// The same with the estimate's step. Precondition: the estimate has a time.
+[[nodiscard]] TrainingCost training_cost(const Scenario& scenario, const Estimate& estimate);
+
+/// GPUs that are paid for: those of the job and of its spare nodes.
+[[nodiscard]] double paid_gpus(const Scenario& scenario);
 
 }  // namespace hexaplan::costmodel

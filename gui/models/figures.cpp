@@ -99,7 +99,7 @@ void appendRates(const costmodel::Scenario& scenario, const costmodel::Estimate&
       budget ? costmodel::training_cost(scenario, estimate) : costmodel::TrainingCost{};
   const QString run = translated(QT_TRANSLATE_NOOP("Figures", "whole training run"));
   add(run, QT_TRANSLATE_NOOP("Figures", "duration"),
-      QT_TRANSLATE_NOOP("Figures", "For the recipe's tokens, without restarts. Formula U3."),
+      QT_TRANSLATE_NOOP("Figures", "For the recipe's tokens, failures included. Formula U3."),
       CellUnit::Seconds, cost.wall.value(), false, budget);
   add(run, QT_TRANSLATE_NOOP("Figures", "steps"), QT_TRANSLATE_NOOP("Figures", "Optimizer steps."),
       CellUnit::Count, cost.steps, false, budget);
@@ -109,6 +109,20 @@ void appendRates(const costmodel::Scenario& scenario, const costmodel::Estimate&
   add(run, QT_TRANSLATE_NOOP("Figures", "cost"),
       QT_TRANSLATE_NOOP("Figures", "At the GPU's price per hour. Formula U3."), CellUnit::Dollars,
       cost.dollars, false, budget && cost.dollars > 0);
+  add(run, QT_TRANSLATE_NOOP("Figures", "energy (kWh)"),
+      QT_TRANSLATE_NOOP("Figures", "Of the GPUs at their board power. Formula U3."), CellUnit::Count,
+      cost.kilowatt_hours, false, budget);
+  add(run, QT_TRANSLATE_NOOP("Figures", "goodput"),
+      QT_TRANSLATE_NOOP("Figures",
+                        "Share of the time in steps that last: not lost to checkpoints and failures. "
+                        "Formula U4."),
+      CellUnit::Percent, cost.goodput.productive, true, budget);
+  add(run, QT_TRANSLATE_NOOP("Figures", "checkpoint interval"),
+      QT_TRANSLATE_NOOP("Figures", "Training between two checkpoints. Formula U4."), CellUnit::Seconds,
+      cost.goodput.interval.value(), false, budget);
+  add(run, QT_TRANSLATE_NOOP("Figures", "failures"),
+      QT_TRANSLATE_NOOP("Figures", "That are expected to interrupt the run. Formula U4."), CellUnit::Count,
+      cost.failures, false, budget);
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ enum class Objective : std::uint8_t {
   StepTime,        // shortest optimizer step
   TokensPerGpu,    // most tokens per second and GPU
   Cost,            // fewest dollars (GPU-seconds where GPUs have no price) per token
-  Gpus,            // fewest GPUs, then shortest step
+  Gpus,            // fewest GPUs, then shortest time per token
   MemoryHeadroom,  // most free device memory
 };
 

@@ -137,7 +137,7 @@ struct Kind {
 bool could_pass(const Scored& bound, const Scored& last, double spread, bool follows_step_time) {
   if (follows_step_time) return bound.goal * (1 - spread) <= last.goal;
   if (bound.goal != last.goal) return bound.goal < last.goal;
-  return bound.step * (1 - spread) <= last.step;
+  return bound.tie() * (1 - spread) <= last.tie();
 }
 
 class ContestRun {
@@ -179,7 +179,11 @@ class ContestRun {
   [[nodiscard]] Scored score_of(const Finalist& f) const {
     const Variant& best = best_of(f);
     const Bytes peak = best.plan.price.peak;
-    return {goal_.of(best.plan.hardware, best.cautious_step(), peak), best.step(), peak, f.place};
+    return {.goal = goal_.of(best.plan.hardware, best.cautious_step(), peak),
+            .step = best.step(),
+            .peak = peak,
+            .candidate = f.place,
+            .weight = best.caution * goal_.steps(best.plan.hardware)};
   }
 
   /// Finalists that a ranking would list now, best first: of a kind the best one. `all`: with those that are

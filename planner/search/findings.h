@@ -14,16 +14,18 @@
 
 namespace hexaplan::planner {
 
-/// A priced candidate and its sort key: `goal`, then `step`, then its position in the space. Smaller is
+/// A priced candidate and its sort key: `goal`, then `tie()`, then its position in the space. Smaller is
 /// better.
 struct Scored {
   double goal = 0;
   costmodel::Seconds step;
   costmodel::Bytes peak;
   Candidate candidate;
+  double weight = 1;  // of the step: its caution, and how many steps the same tokens take
+  [[nodiscard]] double tie() const { return step.value() * weight; }
   [[nodiscard]] friend bool better(const Scored& a, const Scored& b) {
     if (a.goal != b.goal) return a.goal < b.goal;
-    if (a.step != b.step) return a.step < b.step;
+    if (a.tie() != b.tie()) return a.tie() < b.tie();
     return a.candidate < b.candidate;
   }
 };

@@ -2,6 +2,7 @@
 
 #include <tbb/global_control.h>
 #include <tbb/info.h>
+#include <tbb/parallel_for.h>
 #include <tbb/parallel_pipeline.h>
 #include <tbb/task_arena.h>
 
@@ -155,14 +156,57 @@ Ranking search_in_arena(const SearchProblem& problem, const SearchOptions& optio
   return ranking;
 }
 
-}  // namespace
+/// Progress of several searches as one: of each the share that is done, and what it has priced.
+class JointProgress {
+ public:
+  JointProgress(std::size_t searches, const SearchOptions& options) : options_{options}, of_(searches) {}
+  /// What search `index` is given.
+  [[nodiscard]] SearchOptions options_of(std::size_t index) {
+    SearchOptions own{.threads = options_.threads, .progress = {}, .stop = options_.stop};
+    if (options_.progress) own.progress = [this, index](const SearchProgress& now) { report(index, now); };
+    return own;
+  }
 
-Ranking search(const SearchProblem& problem, const SearchOptions& options) {
-  const int threads = options.threads > 0 ? options.threads : tbb::info::default_concurrency();
+ private:
+  void report(std::size_t index, const SearchProgress& now) {
+    const std::lock_guard lock{mutex_};
+    of_[index] = now;
+    SearchProgress all;
+    for (const SearchProgress& one : of_) {
+      all.share += one.share / static_cast<double>(of_.size());
+      all.priced += one.priced;
+    }
+    options_.progress(all);
+  }
+
+  const SearchOptions& options_;
+  std::mutex mutex_;
+  std::vector<SearchProgress> of_;
+};
+
+template <class Action>
+auto in_arena(int wanted, const Action& action) {
+  const int threads = wanted > 0 ? wanted : tbb::info::default_concurrency();
   const auto count = static_cast<std::size_t>(threads);
   const tbb::global_control allowed{tbb::global_control::max_allowed_parallelism, count};
   tbb::task_arena arena{threads};
-  return arena.execute([&] { return search_in_arena(problem, options); });
+  return arena.execute(action);
+}
+
+}  // namespace
+
+Ranking search(const SearchProblem& problem, const SearchOptions& options) {
+  return in_arena(options.threads, [&] { return search_in_arena(problem, options); });
+}
+
+std::vector<Ranking> search_each(const std::vector<SearchProblem>& problems, const SearchOptions& options) {
+  std::vector<Ranking> rankings(problems.size());
+  JointProgress progress{problems.size(), options};
+  const auto one = [&](std::size_t i) { rankings[i] = search_in_arena(problems[i], progress.options_of(i)); };
+  // A search that waits for its own tasks takes up no other, so that few are in memory at once.
+  const auto alone = [&](std::size_t i) { tbb::this_task_arena::isolate([&] { one(i); }); };
+  in_arena(options.threads, [&] { tbb::parallel_for(std::size_t{0}, problems.size(), alone); });
+  return rankings;
 }
 
 }  // namespace hexaplan::planner

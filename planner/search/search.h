@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <stop_token>
+#include <vector>
 
 #include "costmodel/spec/scenario.h"
 #include "planner/problem/problem.h"
@@ -25,6 +26,12 @@ struct SearchOptions {
 /// (docs/search.md). The answer does not depend on the number of threads. A problem without hardware options
 /// has an empty ranking. Preconditions: base passed the checks of `presets/` (sequence, global batch > 0).
 [[nodiscard]] Ranking search(const SearchProblem& problem, const SearchOptions& options = {});
+
+/// `search` of each problem, several at a time; the answers are the same. A stopped one returns the ranking
+/// of what was priced of it, which for problems that had not begun is empty. Progress is that of all
+/// together.
+[[nodiscard]] std::vector<Ranking> search_each(const std::vector<SearchProblem>& problems,
+                                               const SearchOptions& options = {});
 
 /// The space with every empty list replaced by its default values on hardware option `hardware`.
 [[nodiscard]] SearchSpace filled_space(const SearchProblem& problem, std::size_t hardware);

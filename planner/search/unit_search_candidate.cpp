@@ -250,7 +250,11 @@ void UnitSearch::reject(Limit limit, Seconds step, Bytes peak) {
 }
 
 Scored UnitSearch::scored(Seconds step, Bytes peak) const {
-  return {goal_.of(unit_.hardware, step * caution_, peak), step, peak, candidate_};
+  return {.goal = goal_.of(unit_.hardware, step * caution_, peak),
+          .step = step,
+          .peak = peak,
+          .candidate = candidate_,
+          .weight = caution_ * goal_.steps(unit_.hardware)};
 }
 
 Family UnitSearch::family() const {

@@ -6,11 +6,16 @@
 
 #include "costmodel/step/model_flops.h"
 #include "costmodel/step/technique_evidence.h"
+#include "costmodel/step/training_cost.h"
 #include "planner/search/search.h"
 
 namespace hexaplan::planner {
 
 using namespace costmodel;
+
+namespace {
+constexpr double kLeastGoodput = 1e-300;  // of a run that never ends
+}
 
 Work divide(const SearchProblem& problem) {
   Work work;
@@ -33,20 +38,23 @@ Plan plan_of(const SearchProblem& problem, const Work& work, const Scored& score
 }
 
 SlowestSteps slowest_steps(const Constraints& c, const Scenario& sc) {
-  const auto gpus = static_cast<double>(sc.cluster.gpus);
   const double steps =
       static_cast<double>(sc.recipe.tokens) / static_cast<double>(tokens_per_step(sc.recipe));
   const double seconds_per_hour = 3600;
   SlowestSteps slowest;
   slowest.fill(Seconds{std::numeric_limits<double>::infinity()});
   const auto limit = [&](Limit which) -> Seconds& { return slowest[static_cast<std::size_t>(which)]; };
-  if (c.hours) limit(Limit::Hours) = Seconds{*c.hours * seconds_per_hour / steps};
+  // Both are of the whole run, failures included.
+  const double productive = c.hours || c.dollars ? goodput(sc).productive : 1;
+  if (c.hours) limit(Limit::Hours) = Seconds{*c.hours * seconds_per_hour * productive / steps};
   if (c.dollars) {
-    const double price = sc.cluster.gpu.price_per_hour * gpus / seconds_per_hour;
+    const double price = sc.cluster.gpu.price_per_hour * paid_gpus(sc) / seconds_per_hour /
+                         std::max(productive, kLeastGoodput);
     limit(Limit::Dollars) = Seconds{price > 0 ? *c.dollars / price / steps : 0.0};
   }
   if (c.mfu) {
-    const double peak = sc.cluster.gpu.peak_of(sc.recipe.precision).value() * gpus;
+    const double peak =
+        sc.cluster.gpu.peak_of(sc.recipe.precision).value() * static_cast<double>(sc.cluster.gpus);
     limit(Limit::Mfu) =
         Seconds{model_flops_per_step(sc, AttentionFlops::CausalHalved).value() / peak / *c.mfu};
   }
@@ -69,6 +77,17 @@ double caution(RankBy rank_by, double sigma) {
   return rank_by == RankBy::P90 ? ninth_decile(sigma) : 1;
 }
 
+namespace {
+
+/// GPUs that are paid for during a productive second of the run: no more than the job's where no run is asked
+/// for.
+double paid_per_productive(const Scenario& sc) {
+  if (sc.recipe.tokens == 0) return static_cast<double>(sc.cluster.gpus);
+  return paid_gpus(sc) / std::max(goodput(sc).productive, kLeastGoodput);
+}
+
+}  // namespace
+
 Goal::Goal(const SearchProblem& problem)
     : objective_{problem.objective},
       everything_priced_{
@@ -79,6 +98,7 @@ Goal::Goal(const SearchProblem& problem)
     hardware_.push_back(
         {.gpus = static_cast<double>(option.cluster.gpus),
          .price_per_hour = option.cluster.gpu.price_per_hour,
+         .paid = paid_per_productive(base_on(problem, hardware_.size())),
          .steps = option.global_batch > 0 ? asked / static_cast<double>(option.global_batch) : 1.0,
          .memory = option.cluster.gpu.memory});
   }
@@ -93,7 +113,7 @@ double Goal::of(std::size_t hardware, Seconds step, Bytes peak) const {
     case Objective::TokensPerGpu:
       return seconds * on.gpus;
     case Objective::Cost:
-      return seconds * on.gpus * (everything_priced_ ? on.price_per_hour : 1.0);
+      return seconds * on.paid * (everything_priced_ ? on.price_per_hour : 1.0);
     case Objective::Gpus:
       return on.gpus;
     case Objective::MemoryHeadroom:

@@ -40,6 +40,8 @@ class Goal {
   explicit Goal(const SearchProblem& problem);
   /// On hardware option `hardware`; `step` times its caution.
   [[nodiscard]] double of(std::size_t hardware, costmodel::Seconds step, costmodel::Bytes peak) const;
+  /// Steps of hardware option `hardware` for the tokens of one step of the asked batch.
+  [[nodiscard]] double steps(std::size_t hardware) const { return hardware_[hardware].steps; }
   /// Whether it grows with the step time alone.
   [[nodiscard]] bool follows_step_time() const;
 
@@ -47,6 +49,7 @@ class Goal {
   /// What of a hardware option goals read.
   struct Hardware {
     double gpus = 0, price_per_hour = 0;
+    double paid = 0;   // GPUs, for each productive second
     double steps = 1;  // for the tokens of one step of the asked batch
     costmodel::Bytes memory;
   };

@@ -12,6 +12,7 @@
 #include "costmodel/units/parse_units.h"
 #include "costmodel/units/trimmed.h"
 #include "presets/catalog/catalog.h"
+#include "presets/clusters/reliability_fields.h"
 #include "presets/json/input_error.h"
 #include "presets/json/object_reader.h"
 
@@ -96,6 +97,14 @@ bool read_host_part(std::string_view part, std::string_view whole, ClusterReques
   return false;
 }
 
+/// Each figure of `reliability` has a source.
+void require_sources(ObjectReader sources, const costmodel::Reliability& reliability) {
+  for (const ReliabilityField& field : reliability_fields()) {
+    if (field.write(reliability).is_null() || sources.optional(field.key)) continue;
+    throw sources.error(field.key, "a source for " + std::string{field.key});
+  }
+}
+
 void read_cluster_file(std::string_view name, ClusterRequest& request) {
   const JsonDocument document = read_json_file(find_preset(PresetKind::Cluster, name));
   ObjectReader reader{document};
@@ -105,7 +114,10 @@ void read_cluster_file(std::string_view name, ClusterRequest& request) {
   request.per_node = reader.required("gpus_per_node").integer({1, 100'000});
   request.network = find_network(reader.required("network").text()).name;
   request.gbps_per_node = reader.required("network_gbps").number({0, 1e6});
-  (void)reader.required("sources").object();
+  for (const ReliabilityField& field : reliability_fields()) {
+    if (const auto value = reader.optional(field.key)) field.read(*value, request.reliability);
+  }
+  require_sources(reader.required("sources").object(), request.reliability);
   reader.finish();
 }
 
@@ -207,6 +219,7 @@ ClusterSpec build(const GpuPreset& gpu, const ClusterRequest& request) {
   cluster.host = node.host;
   if (request.host_memory > costmodel::Bytes{}) cluster.host.memory = request.host_memory;
   if (request.disk > costmodel::Bytes{}) cluster.host.disk = request.disk;
+  cluster.reliability = request.reliability;
   const std::int64_t domain = domain_of(node, gpus, per_node, request.nodes);
   cluster.levels = levels_inside(node, domain);
   if (gpus > domain) {

@@ -30,6 +30,7 @@ struct ClusterRequest {
   double gbps_per_gpu = 0;  // Gbit/s; at most one of the two is given
   double gbps_per_node = 0;
   costmodel::Bytes host_memory, disk;  // of a node
+  costmodel::Reliability reliability;  // of a file
 };
 
 /// A cluster as users write it:

@@ -3,12 +3,17 @@
 #include <fmt/format.h>
 
 #include <cassert>
+#include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "costmodel/units/parse_number.h"
 #include "costmodel/units/parse_units.h"
 #include "costmodel/units/trimmed.h"
+#include "presets/clusters/reliability_fields.h"
 #include "presets/frameworks/abilities.h"
 #include "presets/json/vocabulary.h"
 #include "presets/scenario/execution_words.h"
@@ -105,7 +110,10 @@ JsonValue flag_or_null(std::optional<bool> flag) {
 
 const Recipe kUsual{};
 
-constexpr RecipeField kRecipeFields[] = {
+constexpr Named<bool> kCheckpointNames[] = {{"sync", false}, {"async", true}};
+constexpr costmodel::Seconds kLongestInterval{3.6e7};
+
+constexpr RecipeField kOwnFields[] = {
     {"sequence", "--seq", [](const ValueReader& v, Recipe& r) { r.sequence = length(v); },
      [](const Recipe& r) { return unless(r.sequence, std::int64_t{0}); }},
     {"micro_batch", "--micro-batch", [](const ValueReader& v, Recipe& r) { r.micro_batch = batch(v); },
@@ -212,20 +220,44 @@ constexpr RecipeField kRecipeFields[] = {
      }},
     {"tokens", "--tokens", [](const ValueReader& v, Recipe& r) { r.tokens = budget(v); },
      [](const Recipe& r) { return unless(r.tokens, std::int64_t{0}); }},
+    {"checkpoint", "--checkpoint",
+     [](const ValueReader& v, Recipe& r) { r.checkpoints.asynchronous = v.choice(kCheckpointNames); },
+     [](const Recipe& r) { return word_unless(kCheckpointNames, r.checkpoints.asynchronous, false); }},
+    {"checkpoint_interval", "--checkpoint-interval",
+     [](const ValueReader& v, Recipe& r) { r.checkpoints.interval = positive_time(v, kLongestInterval); },
+     [](const Recipe& r) {
+       return r.checkpoints.interval ? JsonValue{exact_text(*r.checkpoints.interval)} : JsonValue{};
+     }},
 };
+
+/// A row that cluster files have, too.
+template <std::size_t row>
+RecipeField reliability_row() {
+  return {reliability_fields()[row].key, reliability_fields()[row].flag,
+          [](const ValueReader& v, Recipe& r) { reliability_fields()[row].read(v, r.reliability); },
+          [](const Recipe& r) { return reliability_fields()[row].write(r.reliability); }};
+}
+
+template <std::size_t... row>
+std::vector<RecipeField> all_fields(std::index_sequence<row...>) {
+  std::vector<RecipeField> fields{std::begin(kOwnFields), std::end(kOwnFields)};
+  (fields.push_back(reliability_row<row>()), ...);
+  return fields;
+}
 
 }  // namespace
 
 std::span<const RecipeField> recipe_fields() {
-  return kRecipeFields;
+  static const std::vector<RecipeField> fields = all_fields(std::make_index_sequence<kReliabilityFields>{});
+  return fields;
 }
 
 const RecipeField& recipe_field(std::string_view key) {
-  for (const RecipeField& field : kRecipeFields) {
+  for (const RecipeField& field : recipe_fields()) {
     if (field.key == key) return field;
   }
   assert(false && "not a recipe field");
-  return kRecipeFields[0];
+  return recipe_fields().front();
 }
 
 void set_recipe_field(Recipe& recipe, std::string_view key, std::string_view flag, std::string_view text) {

@@ -15,6 +15,7 @@
 #include "presets/models/find_model.h"
 #include "presets/models/model_text.h"
 #include "presets/models/read_model_config.h"
+#include "presets/scenario/recipe_fields.h"
 #include "presets/scenario/scenario_request.h"
 
 namespace hexaplan::presets {
@@ -148,6 +149,19 @@ int data_parallel(const Layout& layout, std::int64_t gpus) {
   return static_cast<int>(gpus / others);
 }
 
+/// Words about a whole run, which is not asked for without a budget of tokens.
+void note_unasked_run(const Recipe& recipe, std::vector<std::string>& notes) {
+  if (recipe.tokens > 0) return;
+  Recipe run;
+  run.checkpoints = recipe.checkpoints;
+  run.reliability = recipe.reliability;
+  const Recipe usual;
+  for (const RecipeField& field : recipe_fields()) {
+    if (field.write(run) != field.write(usual))
+      notes.push_back(fmt::format("{} changes nothing: no budget of tokens is given", field.key));
+  }
+}
+
 std::int64_t default_global_batch(const Layout& layout, const Recipe& recipe) {
   const std::int64_t microbatches = layout.pp > 1 ? kMicrobatchesPerStage * layout.pp : 1;
   return recipe.micro_batch * layout.dp * microbatches;
@@ -186,6 +200,7 @@ ResolvedScenario resolve(const ScenarioRequest& request, ModelSpec looked_up_mod
   }
   for (const auto& [knob, why] : words_without_effect(result.scenario))
     result.notes.push_back(fmt::format("{} changes nothing: {}", knob, why));
+  note_unasked_run(recipe, result.notes);
   return result;
 }
 

@@ -177,12 +177,40 @@ class Throughput:
 
 
 @dataclass(frozen=True)
+class Goodput:
+    share: float
+    checkpointing: float
+    repeating: float
+    restarting: float
+    waiting: float
+    mtbf_seconds: float
+    restart_seconds: float
+    enough_spare_nodes: int
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    bytes: int
+    seconds: float
+    stall_seconds: float
+    interval_seconds: float
+    best_interval_seconds: float
+
+
+@dataclass(frozen=True)
 class Training:
     tokens: int
     steps: float
-    wall_seconds: float
-    gpu_hours: float
+    productive_seconds: float
+    wall_seconds: Optional[float]
+    wall_interval_seconds: List[float]
+    gpu_hours: Optional[float]
     dollars: Optional[float]
+    kilowatt_hours: Optional[float]
+    failures: float
+    goodput: Goodput
+    checkpoint: Checkpoint
+    assumed: List[str]
 
 
 @dataclass(frozen=True)
@@ -360,6 +388,7 @@ class RankedPlan(Plan):
     interval_seconds: List[float]
     out_of_memory_probability: float
     simulated_seconds: Optional[float]
+    training: Optional[Training]
     p90_seconds: float
     evidence: List[Evidence]
     closed_form_seconds: float
@@ -394,6 +423,14 @@ class Contest:
     settled: bool
 
 
+@dataclass(frozen=True)
+class ChangedMachines:
+    """The best plan with a little more of something."""
+
+    change: str
+    plan: Optional[RankedPlan]
+
+
 @dataclass(frozen=True, init=False, repr=False)
 class Search(_Shown):
     """The best layouts of a space, best first."""
@@ -408,6 +445,7 @@ class Search(_Shown):
     evidence: Optional[PublishedEvidence]
     rejections: List[RejectedCandidates]
     notes: List[str]
+    sensitivity: Optional[List[ChangedMachines]]
     explanation: Optional[Dict[str, Any]]
 
     @property

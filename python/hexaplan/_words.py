@@ -36,7 +36,17 @@ class EstimateWords(TypedDict, total=False):
     moe_dispatcher: Optional[Word]  # alltoall, allgather, deepep, hybridep. Default: the framework's
     cuda_graphs: Optional[Word]  # Launches that graphs replay: none, partial, full_iteration. Default: none
     compile: Optional[Word]  # torch.compile or XLA: true, false. Default: false
-    tokens: Optional[Word]  # Training budget, for days, GPU-hours and cost: 15T, 300B
+    tokens: Optional[Word]  # Training budget, for days, GPU-hours, cost and energy: 15T, 300B
+    checkpoint: Optional[Word]  # Checkpoints: sync, or async (written beside the steps that follow). Default: sync
+    checkpoint_interval: Optional[Word]  # Training between two checkpoints: 30min. Default: what costs least
+    gpu_mtbf: Optional[Word]  # Mean time between failures of one GPU: 50000h. Default: the cluster's, or 65536h
+    node_mtbf: Optional[Word]  # ... of what else is in a node. Default: the cluster's, or 57700h
+    link_mtbf: Optional[Word]  # ... of one GPU's link to other nodes. Default: the cluster's, or 433340h
+    storage_bandwidth: Optional[Word]  # Rate at which the whole job writes checkpoints: 200GB/s. Default: the cluster's, or 0.7GB/s per node
+    restart_time: Optional[Word]  # From a failure until training goes on, without loading. Default: the cluster's, or 10min
+    repair_time: Optional[Word]  # Until a node that failed is back. Default: the cluster's, or 1d
+    spare_nodes: Optional[Word]  # Nodes that wait to replace others. Default: the cluster's, or always enough
+    pue: Optional[Word]  # Energy of the site over that of its GPUs. Default: the cluster's, or the GPUs alone
     schedule: Optional[Word]  # Pipeline schedule, as in the layout: 1f1b, interleaved, zb-h1, zb-v, …
     framework: Optional[Word]  # Framework profile. Default: megatron
     calibration: Optional[Word]  # Measured curves: preset or FILE. Default: those of the GPU type
@@ -76,7 +86,17 @@ class SimulateWords(TypedDict, total=False):
     moe_dispatcher: Optional[Word]  # alltoall, allgather, deepep, hybridep. Default: the framework's
     cuda_graphs: Optional[Word]  # Launches that graphs replay: none, partial, full_iteration. Default: none
     compile: Optional[Word]  # torch.compile or XLA: true, false. Default: false
-    tokens: Optional[Word]  # Training budget, for days, GPU-hours and cost: 15T, 300B
+    tokens: Optional[Word]  # Training budget, for days, GPU-hours, cost and energy: 15T, 300B
+    checkpoint: Optional[Word]  # Checkpoints: sync, or async (written beside the steps that follow). Default: sync
+    checkpoint_interval: Optional[Word]  # Training between two checkpoints: 30min. Default: what costs least
+    gpu_mtbf: Optional[Word]  # Mean time between failures of one GPU: 50000h. Default: the cluster's, or 65536h
+    node_mtbf: Optional[Word]  # ... of what else is in a node. Default: the cluster's, or 57700h
+    link_mtbf: Optional[Word]  # ... of one GPU's link to other nodes. Default: the cluster's, or 433340h
+    storage_bandwidth: Optional[Word]  # Rate at which the whole job writes checkpoints: 200GB/s. Default: the cluster's, or 0.7GB/s per node
+    restart_time: Optional[Word]  # From a failure until training goes on, without loading. Default: the cluster's, or 10min
+    repair_time: Optional[Word]  # Until a node that failed is back. Default: the cluster's, or 1d
+    spare_nodes: Optional[Word]  # Nodes that wait to replace others. Default: the cluster's, or always enough
+    pue: Optional[Word]  # Energy of the site over that of its GPUs. Default: the cluster's, or the GPUs alone
     schedule: Optional[Word]  # Pipeline schedule, as in the layout: 1f1b, interleaved, zb-h1, zb-v, …
     framework: Optional[Word]  # Framework profile. Default: megatron
     calibration: Optional[Word]  # Measured curves: preset or FILE. Default: those of the GPU type
@@ -114,7 +134,17 @@ class SearchWords(TypedDict, total=False):
     moe_dispatcher: Optional[Word]  # alltoall, allgather, deepep, hybridep. Default: the framework's
     cuda_graphs: Optional[Word]  # Launches that graphs replay: none, partial, full_iteration. Default: none
     compile: Optional[Word]  # torch.compile or XLA: true, false. Default: false
-    tokens: Optional[Word]  # Training budget, for days, GPU-hours and cost: 15T, 300B
+    tokens: Optional[Word]  # Training budget, for days, GPU-hours, cost and energy: 15T, 300B
+    checkpoint: Optional[Word]  # Checkpoints: sync, or async (written beside the steps that follow). Default: sync
+    checkpoint_interval: Optional[Word]  # Training between two checkpoints: 30min. Default: what costs least
+    gpu_mtbf: Optional[Word]  # Mean time between failures of one GPU: 50000h. Default: the cluster's, or 65536h
+    node_mtbf: Optional[Word]  # ... of what else is in a node. Default: the cluster's, or 57700h
+    link_mtbf: Optional[Word]  # ... of one GPU's link to other nodes. Default: the cluster's, or 433340h
+    storage_bandwidth: Optional[Word]  # Rate at which the whole job writes checkpoints: 200GB/s. Default: the cluster's, or 0.7GB/s per node
+    restart_time: Optional[Word]  # From a failure until training goes on, without loading. Default: the cluster's, or 10min
+    repair_time: Optional[Word]  # Until a node that failed is back. Default: the cluster's, or 1d
+    spare_nodes: Optional[Word]  # Nodes that wait to replace others. Default: the cluster's, or always enough
+    pue: Optional[Word]  # Energy of the site over that of its GPUs. Default: the cluster's, or the GPUs alone
     framework: Optional[Word]  # Framework profile. Default: megatron
     calibration: Optional[Word]  # Measured curves: preset or FILE. Default: those of the GPU type
     fabric: Optional[Word]  # Measured links, as calibrate writes them. Default: those of the cluster
@@ -140,6 +170,9 @@ class SearchWords(TypedDict, total=False):
     precision: Optional[Word]  # Types of the matrix products. Default: bf16
     gpus: Optional[Word]  # GPU counts to try on this cluster's machines: 64,128 or 64..1024 (doubling)
     gpu: Optional[Word]  # GPU types to try: h100,h200. Each in its own reference machines
+    network: Optional[Word]  # Network between the nodes, as after '+' of a cluster: ib400, efa3200/node. Default: the cluster's
+    sweep: Optional[Word]  # The best plan for each value of one or two options: seq=4k..128k,gpus=64..4096 (a..b doubles), gpu=h100,h200
+    sensitivity: Optional[bool]  # How the best plan changes with more memory, faster links and another price
     batch_tolerance: Optional[Word]  # How far the global batch may be off: 2%. Batches that divide over more data-parallel sizes are tried; plans are ranked by their time per token. Default: 0%
     idle_gpus: Optional[Word]  # Share of the GPUs, in whole nodes, that a plan may leave idle: 10%. Default: 0%
     objective: Optional[Word]  # time, tokens-per-gpu, cost, gpus or headroom. Default: time
@@ -185,7 +218,17 @@ class CompareWords(TypedDict, total=False):
     moe_dispatcher: Optional[Word]  # alltoall, allgather, deepep, hybridep. Default: the framework's
     cuda_graphs: Optional[Word]  # Launches that graphs replay: none, partial, full_iteration. Default: none
     compile: Optional[Word]  # torch.compile or XLA: true, false. Default: false
-    tokens: Optional[Word]  # Training budget, for days, GPU-hours and cost: 15T, 300B
+    tokens: Optional[Word]  # Training budget, for days, GPU-hours, cost and energy: 15T, 300B
+    checkpoint: Optional[Word]  # Checkpoints: sync, or async (written beside the steps that follow). Default: sync
+    checkpoint_interval: Optional[Word]  # Training between two checkpoints: 30min. Default: what costs least
+    gpu_mtbf: Optional[Word]  # Mean time between failures of one GPU: 50000h. Default: the cluster's, or 65536h
+    node_mtbf: Optional[Word]  # ... of what else is in a node. Default: the cluster's, or 57700h
+    link_mtbf: Optional[Word]  # ... of one GPU's link to other nodes. Default: the cluster's, or 433340h
+    storage_bandwidth: Optional[Word]  # Rate at which the whole job writes checkpoints: 200GB/s. Default: the cluster's, or 0.7GB/s per node
+    restart_time: Optional[Word]  # From a failure until training goes on, without loading. Default: the cluster's, or 10min
+    repair_time: Optional[Word]  # Until a node that failed is back. Default: the cluster's, or 1d
+    spare_nodes: Optional[Word]  # Nodes that wait to replace others. Default: the cluster's, or always enough
+    pue: Optional[Word]  # Energy of the site over that of its GPUs. Default: the cluster's, or the GPUs alone
     framework: Optional[Word]  # Framework profile. Default: megatron
     calibration: Optional[Word]  # Measured curves: preset or FILE. Default: those of the GPU type
     fabric: Optional[Word]  # Measured links, as calibrate writes them. Default: those of the cluster
@@ -223,7 +266,17 @@ class ImportWords(TypedDict, total=False):
     moe_dispatcher: Optional[Word]  # alltoall, allgather, deepep, hybridep. Default: the framework's
     cuda_graphs: Optional[Word]  # Launches that graphs replay: none, partial, full_iteration. Default: none
     compile: Optional[Word]  # torch.compile or XLA: true, false. Default: false
-    tokens: Optional[Word]  # Training budget, for days, GPU-hours and cost: 15T, 300B
+    tokens: Optional[Word]  # Training budget, for days, GPU-hours, cost and energy: 15T, 300B
+    checkpoint: Optional[Word]  # Checkpoints: sync, or async (written beside the steps that follow). Default: sync
+    checkpoint_interval: Optional[Word]  # Training between two checkpoints: 30min. Default: what costs least
+    gpu_mtbf: Optional[Word]  # Mean time between failures of one GPU: 50000h. Default: the cluster's, or 65536h
+    node_mtbf: Optional[Word]  # ... of what else is in a node. Default: the cluster's, or 57700h
+    link_mtbf: Optional[Word]  # ... of one GPU's link to other nodes. Default: the cluster's, or 433340h
+    storage_bandwidth: Optional[Word]  # Rate at which the whole job writes checkpoints: 200GB/s. Default: the cluster's, or 0.7GB/s per node
+    restart_time: Optional[Word]  # From a failure until training goes on, without loading. Default: the cluster's, or 10min
+    repair_time: Optional[Word]  # Until a node that failed is back. Default: the cluster's, or 1d
+    spare_nodes: Optional[Word]  # Nodes that wait to replace others. Default: the cluster's, or always enough
+    pue: Optional[Word]  # Energy of the site over that of its GPUs. Default: the cluster's, or the GPUs alone
     schedule: Optional[Word]  # Pipeline schedule, as in the layout: 1f1b, interleaved, zb-h1, zb-v, …
     framework: Optional[Word]  # Framework profile. Default: megatron
     calibration: Optional[Word]  # Measured curves: preset or FILE. Default: those of the GPU type

@@ -147,6 +147,54 @@ constexpr RecipeRow kRows[] = {
      QT_TRANSLATE_NOOP("Field", "Launches that graphs replay instead of the host.")},
     {"compile", "recipe.compile", true, EditorKind::Choice, kAuto, QT_TRANSLATE_NOOP("Field", "Compiled"), "",
      "T3", QT_TRANSLATE_NOOP("Field", "torch.compile or XLA: fewer operations for the host.")},
+    {"checkpoint", "recipe.checkpoint", true, EditorKind::Choice, "sync",
+     QT_TRANSLATE_NOOP("Field", "Checkpoints"), "", "U4",
+     QT_TRANSLATE_NOOP(
+         "Field",
+         "sync: training waits until a checkpoint is written; async: until it is copied to host "
+         "memory.")},
+    {"checkpoint_interval", "recipe.checkpoint_interval", true, EditorKind::Words, kAuto,
+     QT_TRANSLATE_NOOP("Field", "Checkpoint interval"), "", "U4",
+     QT_TRANSLATE_NOOP("Field",
+                       "Training between two checkpoints: 30 min, 3 h. auto: what costs the least time.")},
+    {"gpu_mtbf", "recipe.gpu_mtbf", true, EditorKind::Words, kAuto,
+     QT_TRANSLATE_NOOP("Field", "MTBF of a GPU"), "", "U4",
+     QT_TRANSLATE_NOOP("Field",
+                       "Mean time between failures of one GPU and its process; auto: the cluster's, or as in "
+                       "the Llama 3 report.")},
+    {"node_mtbf", "recipe.node_mtbf", true, EditorKind::Words, kAuto,
+     QT_TRANSLATE_NOOP("Field", "MTBF of a node"), "", "U4",
+     QT_TRANSLATE_NOOP("Field",
+                       "Mean time between failures of what a node has beside its GPUs; auto: the cluster's, "
+                       "or as in the Llama 3 report.")},
+    {"link_mtbf", "recipe.link_mtbf", true, EditorKind::Words, kAuto,
+     QT_TRANSLATE_NOOP("Field", "MTBF of a link"), "", "U4",
+     QT_TRANSLATE_NOOP("Field",
+                       "Mean time between failures of one GPU's link to other nodes; auto: the cluster's, or "
+                       "as in the Llama 3 report.")},
+    {"storage_bandwidth", "recipe.storage_bandwidth", true, EditorKind::Words, kAuto,
+     QT_TRANSLATE_NOOP("Field", "Storage"), "", "U4",
+     QT_TRANSLATE_NOOP(
+         "Field",
+         "Rate at which the whole job writes and loads checkpoints; auto: the cluster's, or 0.7 "
+         "GB/s per node.")},
+    {"restart_time", "recipe.restart_time", true, EditorKind::Words, kAuto,
+     QT_TRANSLATE_NOOP("Field", "Restart"), "", "U4",
+     QT_TRANSLATE_NOOP("Field",
+                       "From a failure until training goes on, without loading the checkpoint; auto: the "
+                       "cluster's, or 10 min.")},
+    {"repair_time", "recipe.repair_time", true, EditorKind::Words, kAuto,
+     QT_TRANSLATE_NOOP("Field", "Repair of a node"), "", "U4",
+     QT_TRANSLATE_NOOP("Field", "Until a node that failed is back; auto: the cluster's, or 1 d.")},
+    {"spare_nodes", "recipe.spare_nodes", true, EditorKind::Words, kAuto,
+     QT_TRANSLATE_NOOP("Field", "Spare nodes"), QT_TRANSLATE_NOOP("Field", "nodes"), "U4",
+     QT_TRANSLATE_NOOP("Field",
+                       "Nodes that wait to replace others, and are paid for; auto: the cluster's, or one is "
+                       "always at hand.")},
+    {"pue", "recipe.pue", true, EditorKind::Words, kAuto, QT_TRANSLATE_NOOP("Field", "PUE"),
+     QT_TRANSLATE_NOOP("Field", "× GPUs"), "U3",
+     QT_TRANSLATE_NOOP("Field",
+                       "Energy of the site over that of its GPUs; auto: the cluster's, or the GPUs alone.")},
 };
 
 /// "1T", "300B": exact, with the largest unit that divides it.
@@ -209,6 +257,16 @@ Values valuesOf(std::string_view key) {
       {"attention", words(namesOf(presets::kAttentionNames))},
       {"cross_entropy", words(namesOf(presets::kCrossEntropyNames))},
       {"tokens", with_auto({"10B", "100B", "300B", "1T", "2T", "15T"})},
+      {"checkpoint", words({"sync", "async"})},
+      {"checkpoint_interval", with_auto({"10min", "30min", "1h", "3h"})},
+      {"gpu_mtbf", with_auto({"20000h", "50000h", "100000h"})},
+      {"node_mtbf", with_auto({"20000h", "50000h", "100000h"})},
+      {"link_mtbf", with_auto({"100000h", "400000h", "1000000h"})},
+      {"storage_bandwidth", with_auto({"20GB/s", "100GB/s", "500GB/s", "2000GB/s"})},
+      {"restart_time", with_auto({"2min", "10min", "30min"})},
+      {"repair_time", with_auto({"4h", "24h", "168h"})},
+      {"spare_nodes", with_auto({"0", "1", "2", "4", "8", "16"})},
+      {"pue", with_auto({"1.1", "1.2", "1.5"})},
       {"parameter_dtype", with_auto(state_types)},
       {"gradient_dtype", with_auto(state_types)},
       {"optimizer_in_backward", words(yesAndNo())},
@@ -272,6 +330,7 @@ Field recipeField(const RecipeRow& row) {
                   },
               .values = valuesOf(key)};
   if (key == "global_batch") field.follows = stepFollows;
+  field.tried = *row.formula != 'U';  // no rule reads what is about the whole run
   // Both have a number all the same; elsewhere "auto" itself stands in the field.
   if (key == "global_batch" || key == "sequence") {
     field.automatic = [key](const Evaluation& e) {

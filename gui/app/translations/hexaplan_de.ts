@@ -1007,6 +1007,94 @@
         <source>Linear layers that LoRA adapters stand beside.</source>
         <translation>Lineare Schichten, neben denen LoRA-Adapter stehen.</translation>
     </message>
+    <message>
+        <source>Checkpoints</source>
+        <translation>Sicherungspunkte</translation>
+    </message>
+    <message>
+        <source>sync: training waits until a checkpoint is written; async: until it is copied to host memory.</source>
+        <translation>sync: Das Training wartet, bis ein Sicherungspunkt geschrieben ist; async: bis er in den Hauptspeicher kopiert ist.</translation>
+    </message>
+    <message>
+        <source>Checkpoint interval</source>
+        <translation>Abstand der Sicherungspunkte</translation>
+    </message>
+    <message>
+        <source>Training between two checkpoints: 30 min, 3 h. auto: what costs the least time.</source>
+        <translation>Training zwischen zwei Sicherungspunkten: 30 min, 3 h. auto: was am wenigsten Zeit kostet.</translation>
+    </message>
+    <message>
+        <source>MTBF of a GPU</source>
+        <translation>MTBF einer GPU</translation>
+    </message>
+    <message>
+        <source>Mean time between failures of one GPU and its process; auto: the cluster&apos;s, or as in the Llama 3 report.</source>
+        <translation>Mittlere Zeit zwischen Ausfällen einer GPU und ihres Prozesses; auto: die des Clusters oder wie im Bericht zu Llama 3.</translation>
+    </message>
+    <message>
+        <source>MTBF of a node</source>
+        <translation>MTBF eines Knotens</translation>
+    </message>
+    <message>
+        <source>Mean time between failures of what a node has beside its GPUs; auto: the cluster&apos;s, or as in the Llama 3 report.</source>
+        <translation>Mittlere Zeit zwischen Ausfällen dessen, was ein Knoten neben seinen GPUs hat; auto: die des Clusters oder wie im Bericht zu Llama 3.</translation>
+    </message>
+    <message>
+        <source>MTBF of a link</source>
+        <translation>MTBF einer Verbindung</translation>
+    </message>
+    <message>
+        <source>Mean time between failures of one GPU&apos;s link to other nodes; auto: the cluster&apos;s, or as in the Llama 3 report.</source>
+        <translation>Mittlere Zeit zwischen Ausfällen der Verbindung einer GPU zu anderen Knoten; auto: die des Clusters oder wie im Bericht zu Llama 3.</translation>
+    </message>
+    <message>
+        <source>Storage</source>
+        <translation>Massenspeicher</translation>
+    </message>
+    <message>
+        <source>Rate at which the whole job writes and loads checkpoints; auto: the cluster&apos;s, or 0.7 GB/s per node.</source>
+        <translation>Rate, mit der der ganze Lauf Sicherungspunkte schreibt und lädt; auto: die des Clusters oder 0,7 GB/s je Knoten.</translation>
+    </message>
+    <message>
+        <source>Restart</source>
+        <translation>Neustart</translation>
+    </message>
+    <message>
+        <source>From a failure until training goes on, without loading the checkpoint; auto: the cluster&apos;s, or 10 min.</source>
+        <translation>Von einem Ausfall, bis das Training weitergeht, ohne das Laden des Sicherungspunkts; auto: die Zeit des Clusters oder 10 min.</translation>
+    </message>
+    <message>
+        <source>Repair of a node</source>
+        <translation>Reparatur eines Knotens</translation>
+    </message>
+    <message>
+        <source>Until a node that failed is back; auto: the cluster&apos;s, or 1 d.</source>
+        <translation>Bis ein ausgefallener Knoten zurück ist; auto: die Zeit des Clusters oder 1 d.</translation>
+    </message>
+    <message>
+        <source>Spare nodes</source>
+        <translation>Ersatzknoten</translation>
+    </message>
+    <message>
+        <source>nodes</source>
+        <translation>Knoten</translation>
+    </message>
+    <message>
+        <source>Nodes that wait to replace others, and are paid for; auto: the cluster&apos;s, or one is always at hand.</source>
+        <translation>Knoten, die bereitstehen, um andere zu ersetzen, und bezahlt werden; auto: die des Clusters oder immer einer zur Hand.</translation>
+    </message>
+    <message>
+        <source>PUE</source>
+        <translation>PUE</translation>
+    </message>
+    <message>
+        <source>× GPUs</source>
+        <translation>× GPUs</translation>
+    </message>
+    <message>
+        <source>Energy of the site over that of its GPUs; auto: the cluster&apos;s, or the GPUs alone.</source>
+        <translation>Energie des Standorts geteilt durch die seiner GPUs; auto: die des Clusters oder nur die GPUs.</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::FieldRow</name>
@@ -1141,10 +1229,6 @@
         <translation>Dauer</translation>
     </message>
     <message>
-        <source>For the recipe&apos;s tokens, without restarts. Formula U3.</source>
-        <translation>Für die Tokens des Rezepts, ohne Neustarts. Formel U3.</translation>
-    </message>
-    <message>
         <source>steps</source>
         <translation>Schritte</translation>
     </message>
@@ -1191,6 +1275,42 @@
     <message>
         <source>Time of all GPUs together, whatever the batch and their number.</source>
         <translation>Zeit aller GPUs zusammen, gleich bei welchem Batch und welcher Anzahl.</translation>
+    </message>
+    <message>
+        <source>For the recipe&apos;s tokens, failures included. Formula U3.</source>
+        <translation>Für die Tokens des Rezepts, mit Ausfällen. Formel U3.</translation>
+    </message>
+    <message>
+        <source>energy (kWh)</source>
+        <translation>Energie (kWh)</translation>
+    </message>
+    <message>
+        <source>Of the GPUs at their board power. Formula U3.</source>
+        <translation>Der GPUs bei ihrer Nennleistung. Formel U3.</translation>
+    </message>
+    <message>
+        <source>goodput</source>
+        <translation>Nutzanteil</translation>
+    </message>
+    <message>
+        <source>Share of the time in steps that last: not lost to checkpoints and failures. Formula U4.</source>
+        <translation>Anteil der Zeit in Schritten, die Bestand haben: nicht an Sicherungspunkte und Ausfälle verloren. Formel U4.</translation>
+    </message>
+    <message>
+        <source>checkpoint interval</source>
+        <translation>Abstand der Sicherungspunkte</translation>
+    </message>
+    <message>
+        <source>Training between two checkpoints. Formula U4.</source>
+        <translation>Training zwischen zwei Sicherungspunkten. Formel U4.</translation>
+    </message>
+    <message>
+        <source>failures</source>
+        <translation>Ausfälle</translation>
+    </message>
+    <message>
+        <source>That are expected to interrupt the run. Formula U4.</source>
+        <translation>Die den Lauf voraussichtlich unterbrechen. Formel U4.</translation>
     </message>
 </context>
 <context>

@@ -4,13 +4,17 @@
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <stop_token>
+#include <string>
 #include <tuple>
+#include <vector>
 
 #include "costmodel/simulate/simulation.h"
 #include "planner/explain/explain.h"
 #include "planner/problem/nearby_batches.h"
 #include "planner/refine/refine.h"
 #include "planner/search/search.h"
+#include "planner/search/sensitivity.h"
 #include "tests/costmodel/step/example_scenario.h"
 
 namespace hexaplan::planner {
@@ -392,6 +396,118 @@ TEST(explanation, terms_add_up_to_what_differs) {
   EXPECT_NEAR(memory, peak(of_b) - peak(of_a), 1);
   for (std::size_t i = 1; i < why.time.size(); ++i)
     EXPECT_GE(std::abs(why.time[i - 1].difference()), std::abs(why.time[i].difference()));
+}
+
+TEST(search_each, answers_as_one_search_after_the_other) {
+  std::vector<SearchProblem> problems;
+  for (const std::int64_t sequence : {2048, 4096, 8192}) {
+    problems.push_back(example_problem());
+    problems.back().base.recipe.sequence = sequence;
+    problems.back().simulate_winners = false;
+  }
+  for (const int threads : {1, 3}) {
+    double share = 0;
+    SearchOptions options{.threads = threads, .progress = {}, .stop = {}};
+    options.progress = [&](const SearchProgress& now) { share = std::max(share, now.share); };
+    const std::vector<Ranking> rankings = search_each(problems, options);
+    ASSERT_EQ(rankings.size(), problems.size());
+    for (std::size_t i = 0; i < problems.size(); ++i) {
+      const Ranking alone = search(problems[i]);
+      EXPECT_EQ(rankings[i].counts.priced, alone.counts.priced);
+      ASSERT_EQ(rankings[i].plans.size(), alone.plans.size());
+      for (std::size_t p = 0; p < alone.plans.size(); ++p) {
+        EXPECT_EQ(rankings[i].plans[p].plan.layout, alone.plans[p].plan.layout);
+        EXPECT_EQ(rankings[i].plans[p].plan.price, alone.plans[p].plan.price);
+      }
+    }
+    EXPECT_NEAR(share, 1, 1e-9);
+  }
+}
+
+TEST(search_each, ends_at_once_when_it_is_stopped) {
+  std::stop_source stop;
+  stop.request_stop();
+  const std::vector<Ranking> rankings = search_each({example_problem(), example_problem()},
+                                                    {.threads = 2, .progress = {}, .stop = stop.get_token()});
+  ASSERT_EQ(rankings.size(), 2U);
+  for (const Ranking& ranking : rankings) EXPECT_TRUE(ranking.stopped);
+}
+
+TEST(sensitivity, more_memory_lets_in_what_did_not_fit) {
+  SearchProblem problem = example_problem();
+  problem.simulate_winners = problem.refine_winners = false;
+  problem.constraints.max_risk = 1;
+  Bytes least{1e15};
+  for (const Plan& plan : search(problem).pareto) least = smaller(least, plan.price.peak);
+  problem.hardware[0].cluster.gpu.memory = least - Bytes{0x1p29};
+  ASSERT_TRUE(search(problem).plans.empty());
+  const auto changes = sensitivity(problem);
+  ASSERT_EQ(changes.front().change, "1 GiB more memory per GPU");
+  ASSERT_TRUE(changes.front().best);
+  EXPECT_LE(changes.front().best->plan.price.peak, least + Bytes{0x1p29});
+  for (std::size_t i = 1; i < changes.size(); ++i) EXPECT_FALSE(changes[i].best) << changes[i].change;
+}
+
+TEST(sensitivity, links_inside_nodes_count_where_they_were_measured_too) {
+  SearchProblem problem = example_problem();
+  problem.simulate_winners = problem.refine_winners = false;
+  problem.space.tp = {8};
+  problem.space.sp = {false};
+  problem.hardware[0].calibration.collectives = {{.kind = CollectiveKind::AllReduce,
+                                                  .ranks = 8,
+                                                  .size = {.log2 = {10, 30}},
+                                                  .microseconds = {20, 6000}}};
+  const Seconds step = search(problem).plans.at(0).plan.price.step;
+  for (const ChangedMachines& changed : sensitivity(problem)) {
+    if (changed.change != "links inside nodes 25 % faster") continue;
+    ASSERT_TRUE(changed.best);
+    EXPECT_LT(changed.best->plan.price.step, step * 0.99);
+  }
+}
+
+TEST(sensitivity, leaves_out_what_the_machines_do_not_have) {
+  SearchProblem problem = example_problem();
+  problem.simulate_winners = problem.refine_winners = false;
+  ClusterSpec& cluster = problem.hardware[0].cluster;
+  cluster.gpus = 8;
+  cluster.levels.pop_back();
+  cluster.gpu.price_per_hour = 0;
+  std::vector<std::string> names;
+  for (const ChangedMachines& changed : sensitivity(problem)) names.push_back(changed.change);
+  EXPECT_EQ(names, (std::vector<std::string>{"1 GiB more memory per GPU", "links inside nodes 25 % faster"}));
+}
+
+TEST(ranking, of_equally_many_gpus_the_batch_with_the_most_tokens_per_second_is_first) {
+  SearchProblem problem = example_problem();
+  problem.simulate_winners = problem.refine_winners = false;
+  problem.objective = Objective::Gpus;
+  problem.base.recipe.global_batch = 64;
+  problem.hardware[0].global_batch = 64;
+  problem.hardware.push_back(problem.hardware[0]);
+  problem.hardware[1].global_batch = 48;  // a shorter step, of fewer tokens
+  const Ranking ranking = search(problem);
+  const auto& plans = ranking.plans;
+  ASSERT_GT(plans.size(), 1U);
+  for (std::size_t i = 1; i < plans.size(); ++i)
+    EXPECT_GE(plans[i - 1].plan.price.tokens_per_second_per_gpu,
+              plans[i].plan.price.tokens_per_second_per_gpu * (1 - 1e-12));
+  // The step alone would say otherwise.
+  EXPECT_FALSE(std::is_sorted(plans.begin(), plans.end(), [](const RankedPlan& a, const RankedPlan& b) {
+    return a.plan.price.step < b.plan.price.step;
+  }));
+}
+
+TEST(ranking, cost_counts_what_failures_and_spare_nodes_take) {
+  SearchProblem problem = example_problem();
+  problem.simulate_winners = problem.refine_winners = false;
+  problem.objective = Objective::Cost;
+  problem.base.recipe.tokens = 1'000'000'000'000;
+  problem.hardware.push_back(problem.hardware[0]);
+  problem.hardware[0].cluster.gpu.price_per_hour = 2;
+  problem.hardware[1].cluster.gpu.price_per_hour = 2.01;
+  ASSERT_EQ(search(problem).plans[0].plan.hardware, 0U);
+  problem.hardware[0].cluster.reliability.spare_nodes = 1;
+  EXPECT_EQ(search(problem).plans[0].plan.hardware, 1U);
 }
 
 }  // namespace

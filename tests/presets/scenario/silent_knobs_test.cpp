@@ -61,7 +61,8 @@ Answer answer_to(const ScenarioRequest& request) {
     n.push_back((estimate.time.*cause.member).value());
   if (answer.scenario.recipe.tokens > 0) {
     const auto cost = costmodel::training_cost(answer.scenario, estimate);
-    n.insert(n.end(), {cost.wall.value(), cost.dollars});
+    n.insert(n.end(), {cost.wall.value(), cost.dollars, cost.kilowatt_hours,
+                       static_cast<double>(cost.goodput.enough_spares)});
   }
   append_messages(answer.scenario, static_cast<int>(estimate.stages.size()), n);
   return answer;
@@ -202,6 +203,16 @@ const RecipeTurn kRecipeTurns[] = {
     {"cuda_graphs", kExperts, {"partial", "full_iteration"}},
     {"moe_dispatcher", kExperts, {"alltoall", "allgather"}},
     {"tokens", kDense, {"15T"}},
+    {"checkpoint", kBudgeted, {"async"}},
+    {"checkpoint_interval", kBudgeted, {"10min"}},
+    {"gpu_mtbf", kBudgeted, {"20000h"}},
+    {"node_mtbf", kBudgeted, {"20000h"}},
+    {"link_mtbf", kBudgeted, {"20000h"}},
+    {"storage_bandwidth", kBudgeted, {"1TB/s"}},
+    {"restart_time", kBudgeted, {"1h"}},
+    {"repair_time", kBudgeted, {"30d"}},
+    {"spare_nodes", kBudgeted, {"0", "4"}},
+    {"pue", kBudgeted, {"1.2"}},
 };
 
 TEST(silent_knobs, every_value_of_a_recipe_moves_a_number_or_is_named) {

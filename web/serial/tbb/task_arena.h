@@ -7,4 +7,10 @@ struct task_arena {
     return f();
   }
 };
+namespace this_task_arena {
+template <class F>
+auto isolate(const F& f) {
+  return f();
+}
+}  // namespace this_task_arena
 }  // namespace tbb
