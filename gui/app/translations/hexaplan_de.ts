@@ -1095,6 +1095,14 @@
         <source>Energy of the site over that of its GPUs; auto: the cluster&apos;s, or the GPUs alone.</source>
         <translation>Energie des Standorts geteilt durch die seiner GPUs; auto: die des Clusters oder nur die GPUs.</translation>
     </message>
+    <message>
+        <source>Reduction</source>
+        <translation>Reduktion</translation>
+    </message>
+    <message>
+        <source>FSDP reduces gradients in every micro-batch, between replicas of hybrid sharding in the last alone, or all of them once (no_sync): until then whole gradients wait.</source>
+        <translation>FSDP reduziert Gradienten in jedem Mikrobatch, zwischen Repliken beim hybriden Sharding erst im letzten, oder alle einmal (no_sync): bis dahin warten ganze Gradienten.</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::FieldRow</name>
