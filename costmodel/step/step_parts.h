@@ -146,7 +146,8 @@ class StepCombiner {
   int pp_, vpp_;
   int chunks_;  // of a stage that a micro-batch crosses
   double microbatches_;
-  bool closed_form_, by_layer_, reduction_waits_, reduces_every_pass_, reduces_beside_backward_, gathers_beside_forward_;
+  bool closed_form_, by_layer_, reduction_waits_, reduces_every_pass_, reduces_beside_backward_,
+      gathers_beside_forward_;
   double pipeline_overlap_;
   Seconds messages_;
 };
