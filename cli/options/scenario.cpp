@@ -63,7 +63,8 @@ constexpr RecipeFlagInfo kRecipeFlags[] = {
      "Gradients are reduced and parameters gathered under computation: true, false. Default: the framework's",
      "true false"},
     {"reduce_gradients", "WHEN",
-     "FSDP: in every micro-batch, replicas-once (between replicas of hsdp in the last) or once (no_sync: whole "
+     "FSDP: in every micro-batch, replicas-once (between replicas of hsdp in the last) or once (no_sync: "
+     "whole "
      "gradients wait). Default: every",
      "every replicas-once once"},
     {"ep_overlap", "BOOL",

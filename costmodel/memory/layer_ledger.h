@@ -36,8 +36,8 @@ struct StateTypes {
   return stage >= 3 || (stage == 2 && scenario.framework.zero2_gathers_layers);
 }
 
-/// In which micro-batches gradients are reduced where layers are gathered: what the recipe asks for, as far as
-/// the framework can do it and it makes a difference.  [docs/formulas.md#C9]
+/// In which micro-batches gradients are reduced where layers are gathered: what the recipe asks for, as far
+/// as the framework can do it and it makes a difference.  [docs/formulas.md#C9]
 [[nodiscard]] constexpr GradientReduction gradient_reduction(const Scenario& scenario) {
   const GradientReduction asked = scenario.recipe.execution.reduction;
   const Layout& layout = scenario.layout;

@@ -168,7 +168,8 @@ class StateAppender {
       add({.name = "gradient.bucket"}, TensorKind::Gradient, gradient_, elements, kAlways);
     if (sc_.recipe.optimizer_in_backward || views_buckets()) return;
     const bool waits = gradient_reduction(sc_) == GradientReduction::Once;
-    if (waits) add({.name = "gradient.unreduced"}, TensorKind::Gradient, waiting_dtype(), elements, kInPasses);
+    if (waits)
+      add({.name = "gradient.unreduced"}, TensorKind::Gradient, waiting_dtype(), elements, kInPasses);
     add(tensor, TensorKind::Gradient, gradient_, elements / shards(sc_, expert, stage),
         waits && !whole_step ? std::uint8_t{kOptimizer} : alive, offloads_gradients(sc_) ? offloaded : 0);
     const bool replicated = sc_.layout.dp * sc_.layout.cp > 1 && sc_.layout.sharding.stage == 0;
@@ -178,8 +179,9 @@ class StateAppender {
     }
   }
 
-  /// Of whole gradients that wait for the last micro-batch (torch/distributed/fsdp/_fully_shard/_fsdp_param.py
-  /// to_accumulated_grad_if_needed; FSDP1 leaves autograd's).
+  /// Of whole gradients that wait for the last micro-batch
+  /// (torch/distributed/fsdp/_fully_shard/_fsdp_param.py to_accumulated_grad_if_needed; FSDP1 leaves
+  /// autograd's).
   [[nodiscard]] DType waiting_dtype() const {
     const DType computed = activation_dtype(sc_.recipe.precision);
     return sc_.framework.waiting_gradients_as_reduced

@@ -150,8 +150,7 @@ constexpr KnobRow kWithoutEffect[] = {
      "pp is 1"},
     {"dp_overlap", [](const Scenario& s) { return asked(s).data_overlap && s.layout.dp * s.layout.cp == 1; },
      "there are no replicas: dp and cp are 1"},
-    {"reduce_gradients",
-     [](const Scenario& s) { return waits_in_vain(s) && microbatches_per_step(s) == 1; },
+    {"reduce_gradients", [](const Scenario& s) { return waits_in_vain(s) && microbatches_per_step(s) == 1; },
      "the step has one micro-batch"},
     {"reduce_gradients",
      [](const Scenario& s) {

@@ -258,8 +258,7 @@ ShardedWait StepCombiner::sharded_layer(const LayerTransfers& transfers, Seconds
   // What is not gathered ahead waits for the host to reach it.
   const double ahead = std::min(1.0, f.gather_prefetch_layers);
   const Seconds again_ahead = transfers.gather_again * (f.backward_gather_overlap ? ahead : 0.0);
-  const Seconds waiting =
-      transfers.gather_again - again_ahead + beside(again_ahead + scatter, backward);
+  const Seconds waiting = transfers.gather_again - again_ahead + beside(again_ahead + scatter, backward);
   return {transfers.gather * (1 - ahead) + beside(transfers.gather * ahead, forward), waiting + copies};
 }
 
