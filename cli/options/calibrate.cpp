@@ -18,11 +18,11 @@ struct CalibrateWords {
   CalibrateOptions options;
 };
 
-/// Runs are read, nothing is measured.
-void refuse_measuring(const CalibrateWords& words) {
+/// What `reader` names is read, nothing is measured.
+void refuse_measuring(const CalibrateWords& words, std::string_view reader) {
   const CalibrateOptions& options = words.options;
   const std::pair<std::string_view, bool> given[] = {
-      {"--from", !options.from.empty()},
+      {"--from", !options.from.empty() && !options.from_runs.empty()},
       {"--quick", options.quick},
       {"--budget", !words.budget.empty()},
       {"--again", options.again},
@@ -32,7 +32,8 @@ void refuse_measuring(const CalibrateWords& words) {
       {"--store", !options.store.empty()},
       {"--device", options.device != CalibrateOptions{}.device}};
   for (const auto& [flag, said] : given) {
-    if (said) throw UsageError{fmt::format("calibrate: --from-runs reads runs, {} measures; give one", flag)};
+    if (said)
+      throw UsageError{fmt::format("calibrate: {} reads what was measured, {} measures; give one", reader, flag)};
   }
 }
 
@@ -44,7 +45,8 @@ Command checked_calibrate(CalibrateWords words) {
     if (seconds < 1) throw UsageError{"--budget: got \"0\", expected whole seconds from 1"};
     options.budget = costmodel::Seconds{static_cast<double>(seconds)};
   }
-  if (!options.from_runs.empty()) refuse_measuring(words);
+  if (!options.from_runs.empty()) refuse_measuring(words, "--from-runs");
+  if (!options.from.empty()) refuse_measuring(words, "--from");
   if (options.from_runs.empty() && !options.calibration.empty())
     throw UsageError{"calibrate: --calibration says what --from-runs is held against; give both"};
   if (!options.from.empty() && options.cluster.empty())

@@ -130,7 +130,10 @@ TEST_F(Calibrate, runs_that_cannot_be_learned_from_together_are_refused) {
   EXPECT_THAT(gpus.err, HasSubstr("expected runs of one framework"));
   const Finished both = run_hexaplan("calibrate --quick --from-runs " + kRows + "papers.csv");
   EXPECT_EQ(both.exit_code, 2);
-  EXPECT_THAT(both.err, HasSubstr("--from-runs reads runs, --quick measures"));
+  EXPECT_THAT(both.err, HasSubstr("--from-runs reads what was measured, --quick measures"));
+  const Finished logs = run_hexaplan("calibrate --from nccl.log --cluster 2x8xH100 --budget 60");
+  EXPECT_EQ(logs.exit_code, 2);
+  EXPECT_THAT(logs.err, HasSubstr("--from reads what was measured, --budget measures"));
   EXPECT_EQ(run_hexaplan("calibrate --calibration h200").exit_code, 2);
 }
 
