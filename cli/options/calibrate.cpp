@@ -33,7 +33,8 @@ void refuse_measuring(const CalibrateWords& words, std::string_view reader) {
       {"--device", options.device != CalibrateOptions{}.device}};
   for (const auto& [flag, said] : given) {
     if (said)
-      throw UsageError{fmt::format("calibrate: {} reads what was measured, {} measures; give one", reader, flag)};
+      throw UsageError{
+          fmt::format("calibrate: {} reads what was measured, {} measures; give one", reader, flag)};
   }
 }
 
