@@ -59,13 +59,15 @@ void append_runs(const std::string& file, const std::string& cluster, RowCases& 
   }
 }
 
-/// The one value that all runs have; InputError when there are several.
+/// The one value that all runs of `files` have; InputError when there are several.
 template <class Value>
-std::string only_value(const std::vector<OwnRun>& runs, const char* what, const Value& value) {
+std::string only_value(const std::string& files, const std::vector<OwnRun>& runs, const char* what,
+                       const Value& value) {
   std::set<std::string> values;
   for (const OwnRun& run : runs) values.insert(value(run.scenario));
   if (values.size() == 1) return *values.begin();
-  throw InputError({.field = "--from-runs",
+  throw InputError({.file = files,
+                    .field = what,
                     .value = fmt::format("runs of {}", fmt::join(values, ", ")),
                     .expected = fmt::format("runs of one {}", what),
                     .hint = "a call for each writes a calibration for each"});
@@ -77,30 +79,33 @@ RunCalibrateReport run_calibrate_runs(const CalibrateOptions& options) {
   RunCalibrateReport report;
   RowCases cases{options.calibration};
   std::vector<OwnRun> runs;
+  const std::string files = fmt::format("{}", fmt::join(options.from_runs, ", "));
   for (const std::string& file : options.from_runs)
     append_runs(file, options.cluster, cases, runs, report.notes);
   if (runs.empty()) {
-    throw InputError({.field = "--from-runs",
-                      .value = fmt::format("{}", fmt::join(options.from_runs, ", ")),
+    throw InputError({.file = files,
+                      .field = "runs",
+                      .value = "none that can be learned from",
                       .expected = "a run with a step time or reserved memory that can be predicted",
                       .hint = report.notes.empty() ? "'hexaplan measure import … --as-row' writes such rows"
                                                    : report.notes.front()});
   }
   presets::RunCalibration& learned = report.learned;
-  learned.gpu = only_value(runs, "GPU type", [](const Scenario& s) { return s.cluster.gpu.name; });
-  learned.framework = only_value(runs, "framework", [](const Scenario& s) { return s.framework.name; });
+  learned.gpu = only_value(files, runs, "GPU type", [](const Scenario& s) { return s.cluster.gpu.name; });
+  learned.framework =
+      only_value(files, runs, "framework", [](const Scenario& s) { return s.framework.name; });
   learned.curves = options.calibration;
   learned.date = today();
   report.learning = validator::learn_from_runs(
       runs,
       [&](const costmodel::ClusterSpec& c) -> const costmodel::Calibration& { return cases.curves(c); });
   if (report.learning.figures.empty())
-    throw InputError({.field = "--from-runs",
+    throw InputError({.file = files,
+                      .field = "layout",
                       .value = runs.front().measured.id,
                       .expected = "runs with a layout that no rule rejects"});
-  learned.source =
-      fmt::format("{} run{} of {}, read by hexaplan {}", runs.size(), runs.size() == 1 ? "" : "s",
-                  fmt::join(options.from_runs, ", "), version_text());
+  learned.source = fmt::format("{} run{} of {}, read by hexaplan {}", runs.size(),
+                               runs.size() == 1 ? "" : "s", files, version_text());
   const validator::LearnedConstants& constants = report.learning.constants;
   learned.value = constants.value;
   learned.told = constants.told;
