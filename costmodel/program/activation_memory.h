@@ -60,7 +60,7 @@ class ActivationMemory {
     const double leaving = copies * offloaded_layers(offload_, stage.total_layers());
     return copies - leaving + std::min(leaving, 2.0);
   }
-  static void append_layer(const Scenario& scenario, const LocalDims& dims, LayerClass kind, ClassPart& part);
+  void append_layer(const Scenario& scenario, const LocalDims& dims, LayerClass kind, ClassPart& part) const;
   /// The largest working set of a pass among the classes of the stage; nullptr without layers.
   [[nodiscard]] const Part* largest(const StagePlan& stage, std::array<WorkingSet, 2> ClassPart::*pass) const;
 
@@ -96,6 +96,7 @@ class ActivationMemory {
   std::array<ClassPart, kLayerClasses> classes_;
   Part loss_, streams_, receives_, ids_, head_gradient_;
   bool explicit_ = false;
+  bool described_ = false;         // by the step program
   bool forwards_first_ = false;    // GPipe
   Recipe offload_;                 // what of it says which activations are offloaded
   Bytes unreclaimed_per_forward_;  // of one layer

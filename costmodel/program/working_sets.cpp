@@ -20,8 +20,6 @@ DType dtype_of(Type type, const Scenario& sc) {
     case Type::Fp32:
     case Type::Int32:
       return DType::Fp32;
-    case Type::Byte:
-      return DType::Int8;
     case Type::Quantised:
       break;
   }
@@ -36,7 +34,6 @@ void append_kept_of(const Variant& part, const Scenario& sc, const LocalDims& di
                     TensorLedger& out) {
   const std::size_t first = out.size();
   for (const KeptValue& value : kept_values(part.program, part.lives, sizes_of(sc, dims))) {
-    if (value.bytes <= Bytes{}) continue;  // others are kept instead
     const DType type = dtype_of(value.type, sc);
     const double elements = value.bytes.value() / bytes_per_element(type);
     const auto same = [&](const TensorEntry& e) {
@@ -76,7 +73,7 @@ void append_working_sets(const Scenario& sc, const LocalDims& dims, LayerClass k
   const Variant& layer = layer_of(sc, kind, recomputed);
   const FoldedPhases phases = fold(layer.program, layer.lives, sizes);
   // A layer begins with its input, which becomes the output; backward with the output's gradient.
-  const double input = sizes.bytes(layer.program.of(layer.program.input));
+  const double input = sizes.bytes(kHiddenStates);
   const PassBytes &forward = phases[0].highest(), &backward = phases[1].highest();
   LedgerRows append{out, index_of(kind)};
   const bool apart = sc.framework.explicit_step;
