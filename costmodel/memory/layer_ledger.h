@@ -48,6 +48,16 @@ struct StateTypes {
   return asked;
 }
 
+/// Of whole gradients that wait for the last micro-batch: FSDP2 adds them up in the type of the reduction
+/// (torch/distributed/fsdp/_fully_shard/_fsdp_param.py to_accumulated_grad_if_needed), FSDP1 leaves
+/// autograd's.
+[[nodiscard]] constexpr DType waiting_gradient_dtype(const Scenario& scenario) {
+  const Recipe& recipe = scenario.recipe;
+  return scenario.framework.waiting_gradients_as_reduced
+             ? recipe.gradient_dtype.value_or(scenario.framework.reduce_dtype)
+             : activation_dtype(recipe.precision);
+}
+
 /// Appends what one layer keeps between forward and backward of one micro-batch, `count` times (layers ×
 /// micro-batches in flight).  [docs/formulas.md#M2]
 void append_saved_entries(const Scenario& scenario, const LocalDims& dims, LayerClass kind, double count,

@@ -169,7 +169,8 @@ class StateAppender {
     if (sc_.recipe.optimizer_in_backward || views_buckets()) return;
     const bool waits = gradient_reduction(sc_) == GradientReduction::Once;
     if (waits)
-      add({.name = "gradient.unreduced"}, TensorKind::Gradient, waiting_dtype(), elements, kInPasses);
+      add({.name = "gradient.unreduced"}, TensorKind::Gradient, waiting_gradient_dtype(sc_), elements,
+          kInPasses);
     add(tensor, TensorKind::Gradient, gradient_, elements / shards(sc_, expert, stage),
         waits && !whole_step ? std::uint8_t{kOptimizer} : alive, offloads_gradients(sc_) ? offloaded : 0);
     const bool replicated = sc_.layout.dp * sc_.layout.cp > 1 && sc_.layout.sharding.stage == 0;
@@ -177,16 +178,6 @@ class StateAppender {
     if (gradient_ != parameter_ && sc_.layout.sharding.stage < 3 && copied && !offloads_gradients(sc_)) {
       add(tensor, TensorKind::Gradient, parameter_, elements * sc_.framework.extra_gradient_copies, alive);
     }
-  }
-
-  /// Of whole gradients that wait for the last micro-batch
-  /// (torch/distributed/fsdp/_fully_shard/_fsdp_param.py to_accumulated_grad_if_needed; FSDP1 leaves
-  /// autograd's).
-  [[nodiscard]] DType waiting_dtype() const {
-    const DType computed = activation_dtype(sc_.recipe.precision);
-    return sc_.framework.waiting_gradients_as_reduced
-               ? sc_.recipe.gradient_dtype.value_or(sc_.framework.reduce_dtype)
-               : computed;
   }
 
   void append_optimizer(const ParameterTensor& tensor, double elements, bool expert) {

@@ -21,8 +21,6 @@
 namespace hexaplan::costmodel {
 namespace {
 
-constexpr double kNinetyPercent = 1.645;  // standard normal: 5 % beyond on either side
-
 Interval interval_around(double value, double sigma) {
   return {value * std::exp(-kNinetyPercent * sigma), value * std::exp(kNinetyPercent * sigma)};
 }

@@ -17,6 +17,8 @@ namespace hexaplan::costmodel {
 struct Interval {
   double low = 0, high = 0;
 };
+/// Half the width of a 90 % interval in standard deviations of a normal distribution.
+inline constexpr double kNinetyPercent = 1.645;
 
 /// Memory of one rank of one pipeline stage.
 struct StageMemory {

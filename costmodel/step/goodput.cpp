@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "costmodel/compute/host_time.h"
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/memory/parameter_memory.h"
 #include "costmodel/spec/stage_plan.h"
@@ -98,13 +99,6 @@ FailureRates rates_of(const ClusterSpec& cluster, const Reliability& r) {
           .links = links_of(cluster) / r.link_mtbf->value()};
 }
 
-/// The copy of a rank's part to host memory: parts are equal, as data-parallel ranks share the writing.
-Seconds copy_to_host(const ClusterSpec& cluster, Bytes checkpoint) {
-  constexpr double kShareOfLink = 0.8;  // docs/formulas.md#T11
-  if (cluster.gpu.pcie.value() <= 0) return {};
-  return checkpoint / static_cast<double>(cluster.gpus) / (cluster.gpu.pcie * kShareOfLink);
-}
-
 constexpr double kHopeless = 1e6;  // a run that is slowed down so much counts as one that never ends
 
 /// Shares of the time of a run that fails, without the waiting for repairs.
@@ -132,15 +126,19 @@ void share_out(const InterruptedRun& run, Goodput& result) {
   result.repeating = 1 - result.productive - result.checkpointing - result.restarting;
 }
 
+/// Erlang's recursion: the blocked share with `servers` from that with one less.
+double blocked_with(int servers, double in_repair, double blocked) {
+  return in_repair * blocked / (servers + in_repair * blocked);
+}
+
 void wait_for_repairs(const Reliability& r, double node_failures, Goodput& result) {
   constexpr double kHardly = 1e-3;
   constexpr int kMostSpares = 100'000;
   const double in_repair = node_failures * r.repair_time->value();
-  // Erlang's recursion from no spare node on; one share is enough to go on from the last.
-  double blocked = in_repair / (1 + in_repair);
-  for (int spares = 0; blocked > kHardly && spares < kMostSpares; ++spares) {
-    blocked = in_repair * blocked / (spares + 2 + in_repair * blocked);
-    result.enough_spares = spares + 1;
+  double blocked = waiting_share(in_repair, 0);
+  while (blocked > kHardly && result.enough_spares < kMostSpares) {
+    ++result.enough_spares;
+    blocked = blocked_with(result.enough_spares + 1, in_repair, blocked);
   }
   if (!r.spare_nodes) return;
   result.waiting = waiting_share(in_repair, *r.spare_nodes);
@@ -174,8 +172,7 @@ Seconds best_interval(const InterruptedRun& run) {
 
 double waiting_share(double in_repair, int spares) {
   double blocked = 1;
-  for (int servers = 1; servers <= spares + 1; ++servers)
-    blocked = in_repair * blocked / (servers + in_repair * blocked);
+  for (int servers = 1; servers <= spares + 1; ++servers) blocked = blocked_with(servers, in_repair, blocked);
   return blocked;
 }
 
@@ -227,7 +224,9 @@ Goodput goodput(const Scenario& scenario, double rate_factor) {
   result.checkpoint = checkpoint_bytes(scenario);
   result.writing = result.checkpoint / *r.storage_bandwidth;
   const Checkpointing& how = scenario.recipe.checkpoints;
-  result.stall = how.asynchronous ? smaller(copy_to_host(scenario.cluster, result.checkpoint), result.writing)
+  // Ranks' parts are equal: data-parallel ones share the writing. They are copied to host memory first.
+  const Bytes of_rank = result.checkpoint / static_cast<double>(scenario.cluster.gpus);
+  result.stall = how.asynchronous ? smaller(host_copy_time(of_rank, false, scenario.cluster), result.writing)
                                   : result.writing;
   result.restart = *r.restart_time + result.writing;
   const InterruptedRun run{.mtbf = result.mtbf,

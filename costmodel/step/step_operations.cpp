@@ -66,8 +66,6 @@ double gathered_share(const Scenario& sc) {
              : 1;
 }
 
-/// Bytes per element of a gradient as the backward makes it.
-constexpr double kComputedGradient = 2;
 /// Bytes per element of a gradient that qgZ exchanges (section 4.3: 4 bits).
 constexpr double kQuantisedGradient = 0.5;
 
@@ -184,9 +182,8 @@ void append_unit_reduction(const Scenario& sc, MicrobatchOf which, const StagePa
 double gradient_copy_bytes(const Scenario& sc, MicrobatchOf which) {
   if (which == MicrobatchOf::Last || gradient_reduction(sc) != GradientReduction::Once)
     return sc.framework.reduce_copy_bytes;
-  const double sum =
-      sc.framework.waiting_gradients_as_reduced ? bytes_per_reduced_gradient(sc) : kComputedGradient;
-  return kComputedGradient + 2 * sum;
+  return bytes_per_element(activation_dtype(sc.recipe.precision)) +
+         2 * bytes_per_element(waiting_gradient_dtype(sc));
 }
 
 }  // namespace

@@ -6,7 +6,6 @@ namespace hexaplan::costmodel {
 namespace {
 
 constexpr double kSecondsPerHour = 3600;
-constexpr double kDeviationsOf90 = 1.645;  // standard deviations, docs/formulas.md#T9
 
 double ln_between(double from, double to) {
   return from > 0 && to > 0 ? std::log(to / from) : 0;
@@ -16,10 +15,10 @@ double ln_between(double from, double to) {
 /// rate of failures, and how many there happen to be, as independent errors.
 double end_of(const Scenario& scenario, const TrainingCost& cost, double ln_step, int side) {
   const Goodput& g = cost.goodput;
-  const double factor = std::exp(side * kDeviationsOf90 * g.rate_sigma);
+  const double factor = std::exp(side * kNinetyPercent * g.rate_sigma);
   const double rate = ln_between(goodput(scenario, factor).productive, g.productive);
   const Seconds lost = g.restart + g.interval / 2;
-  const double count = kDeviationsOf90 * std::sqrt(cost.failures) * (lost / cost.wall);
+  const double count = kNinetyPercent * std::sqrt(cost.failures) * (lost / cost.wall);
   return side * std::hypot(ln_step, rate, count);
 }
 

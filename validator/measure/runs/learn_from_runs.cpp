@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -45,12 +46,6 @@ std::vector<Figure> figures_of(const OwnRun& run, const Estimate& estimate) {
   }
   if (estimate.stages.empty()) figures.clear();
   return figures;
-}
-
-double total(const RunCorrections& slope, const RunCorrections& at) {
-  double sum = 0;
-  for (std::size_t i = 0; i < kRunConstantCount; ++i) sum += slope[i] * at[i];
-  return sum;
 }
 
 /// Runs of one configuration weigh as one.
@@ -110,7 +105,8 @@ std::vector<RunEvidence> evidence_of(const OwnRun& run, const Calibration& curve
       evidence[k].slope[i] = std::log(above[k].predicted / below[k].predicted) / (2 * kStep);
   }
   for (std::size_t k = 0; k < here.size(); ++k)
-    evidence[k].residual = std::log(here[k].measured / here[k].predicted) + total(evidence[k].slope, at);
+    evidence[k].residual = std::inner_product(at.begin(), at.end(), evidence[k].slope.begin(),
+                                              std::log(here[k].measured / here[k].predicted));
   return evidence;
 }
 
