@@ -182,8 +182,7 @@ struct Runner {
       fmt::print(stderr, "hexaplan: cannot run: {}; {}\n", report.rejected->reason, report.rejected->advice);
       return {{}, code, false};
     }
-    if (!report.does_not_fit.empty() && !common.quiet)
-      fmt::print(stderr, "warning: {}\n", report.does_not_fit);
+    if (!report.warning.empty() && !common.quiet) fmt::print(stderr, "warning: {}\n", report.warning);
     for (const std::string& gap : report.config.gaps) {
       if (!common.quiet) fmt::print(stderr, "not said in {}: {}\n", report.format.file, gap);
     }

@@ -9,7 +9,7 @@
 #include "cli/render/not_modelled.h"
 #include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
-#include "costmodel/units/format_units.h"
+#include "planner/problem/memory_warning.h"
 #include "presets/json/input_error.h"
 
 namespace hexaplan::cli {
@@ -19,16 +19,6 @@ using presets::JsonObject;
 using presets::JsonValue;
 
 namespace {
-
-/// Of the memory: the prediction against what the device can give.
-std::string what_does_not_fit(const Question& question) {
-  const costmodel::Estimate estimate = costmodel::estimate_step(question.scenario, question.calibration);
-  if (std::holds_alternative<costmodel::Fits>(estimate.verdict)) return {};
-  return fmt::format(
-      "Does not fit: stage {} needs {} of {}", estimate.peak_stage,
-      costmodel::format_binary(estimate.stages[static_cast<std::size_t>(estimate.peak_stage)].device),
-      costmodel::format_binary(estimate.capacity));
-}
 
 /// The framework that --target names. InputError where it does not run the plan's profile.
 const presets::LaunchFormat& format_for(const std::string& target, const std::string& profile) {
@@ -61,8 +51,12 @@ ExportReport run_export(const ExportOptions& options) {
   report.rejected = costmodel::first_rejection(report.question.scenario);
   if (!report.rejected) report.rejected = launch_rejection(report.question.scenario, report.format.launcher);
   if (!report.rejected) {
-    report.does_not_fit = what_does_not_fit(report.question);
-    report.config = launch_config(report.question.scenario, report.format, report.does_not_fit);
+    const costmodel::Estimate estimate =
+        costmodel::estimate_step(report.question.scenario, report.question.calibration);
+    report.fits = std::holds_alternative<costmodel::Fits>(estimate.verdict);
+    report.risk = estimate.out_of_memory_probability;
+    report.warning = planner::memory_warning(estimate);
+    report.config = launch_config(report.question.scenario, report.format, report.warning);
   }
   return report;
 }
@@ -76,15 +70,16 @@ JsonValue export_json(const ExportReport& report) {
                            {"reason", report.rejected->reason},
                            {"advice", report.rejected->advice}};
   }
-  return JsonObject{
-      {"schema", "hexaplan/launch/1"},
-      {"framework", report.format.name},
-      {"file", report.format.file},
-      {"text", report.config.text},
-      {"not_said", std::move(gaps)},
-      {"rejection", std::move(rejection)},
-      {"does_not_fit", report.does_not_fit.empty() ? JsonValue{} : JsonValue{report.does_not_fit}},
-      {"not_modelled", not_modelled_json(costmodel::not_modelled(report.question.scenario))}};
+  return JsonObject{{"schema", "hexaplan/launch/1"},
+                    {"framework", report.format.name},
+                    {"file", report.format.file},
+                    {"text", report.config.text},
+                    {"not_said", std::move(gaps)},
+                    {"rejection", std::move(rejection)},
+                    {"fits", report.rejected ? JsonValue{} : JsonValue{report.fits}},
+                    {"out_of_memory_probability", report.rejected ? JsonValue{} : JsonValue{report.risk}},
+                    {"warning", report.warning.empty() ? JsonValue{} : JsonValue{report.warning}},
+                    {"not_modelled", not_modelled_json(costmodel::not_modelled(report.question.scenario))}};
 }
 
 }  // namespace hexaplan::cli

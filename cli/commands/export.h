@@ -14,7 +14,9 @@ struct ExportReport {
   presets::LaunchFormat format{};
   presets::LaunchConfig config;                 // empty when rejected
   std::optional<costmodel::Rejected> rejected;  // the layout cannot run, or the framework not this model
-  std::string does_not_fit;                     // how far it is from fitting; empty: it fits
+  bool fits = false;                            // unless rejected
+  double risk = 0;      // chance of running out of memory, as Estimate::out_of_memory_probability
+  std::string warning;  // that it does not fit, or may run out of memory; empty: neither
 };
 
 /// The plan in the words of the framework that is to run it. InputError when that framework has no

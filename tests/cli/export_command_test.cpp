@@ -34,6 +34,42 @@ TEST(export_command, a_layout_that_cannot_run_has_no_file) {
   EXPECT_THAT(run.err, HasSubstr("cannot run"));
 }
 
+constexpr const char* kCommon = "export --model llama-3.1-8b --seq 8192 --framework megatron ";
+
+TEST(export_command, a_plan_that_does_not_fit_says_so_in_the_file_on_stderr_and_in_json) {
+  const std::string plan = std::string{kCommon} + "--cluster 8xH100 --global-batch 512 --layout dp8";
+  const Finished run = run_hexaplan(plan);
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.out, HasSubstr("\n# Does not fit: stage 0 needs "));
+  EXPECT_THAT(run.err, HasSubstr("warning: Does not fit: stage 0 needs "));
+  EXPECT_THAT(run_hexaplan(plan + " --json").out, HasSubstr("\"fits\": false"));
+}
+
+TEST(export_command, a_plan_at_risk_says_the_chance_that_estimate_prints) {
+  const std::string plan =
+      "--model llama-3.1-8b --seq 8192 --framework megatron --cluster 8xH100 "
+      "--global-batch 64 --micro-batch 1 --layout 'tp2 zero1'";
+  const Finished estimate = run_hexaplan("estimate " + plan);
+  ASSERT_THAT(estimate.out, HasSubstr("Fits, at risk"));
+  const std::string words = "chance of running out ";
+  const std::size_t begin = estimate.out.find(words);
+  ASSERT_NE(begin, std::string::npos);
+  const std::string chance = estimate.out.substr(begin, estimate.out.find('\n', begin) - begin);
+  const Finished run = run_hexaplan("export " + plan);
+  EXPECT_THAT(run.out, HasSubstr("\n# Fits, at risk: "));
+  EXPECT_THAT(run.out, HasSubstr(chance + "\n"));
+  EXPECT_THAT(run.err, HasSubstr(chance + "\n"));
+}
+
+TEST(export_command, a_safe_plan_has_no_warning) {
+  const Finished run =
+      run_hexaplan(std::string{kCommon} + "--cluster 64xH100 --global-batch 64 --layout 'tp8 zero1 sp'");
+  EXPECT_THAT(run.out, testing::Not(HasSubstr("at risk")));
+  EXPECT_THAT(run.err, testing::Not(HasSubstr("warning")));
+  EXPECT_THAT(run_hexaplan(std::string{kPlan} + "--layout 'tp8 zero1 sp' --json").out,
+              HasSubstr("\"warning\": null"));
+}
+
 TEST(export_command, names_the_frameworks_whose_files_it_can_write) {
   const Finished run = run_hexaplan(std::string{kPlan} + "--framework maxtext");
   EXPECT_EQ(run.exit_code, 4);

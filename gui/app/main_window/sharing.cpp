@@ -16,6 +16,7 @@
 #include "gui/app/main_window/main_window.h"
 #include "gui/app/main_window/message_bar.h"
 #include "gui/app/main_window/version.h"
+#include "planner/problem/memory_warning.h"
 #include "presets/json/input_error.h"
 #include "presets/launch/launch_config.h"
 #include "presets/scenario/scenario_page.h"
@@ -159,7 +160,8 @@ bool MainWindow::exportLaunch(const QString& path, const presets::LaunchFormat& 
     showMessage(tr("Not saved: %1: %2").arg(path, QString::fromStdString(refused->reason)), true);
     return false;
   }
-  const presets::LaunchConfig config = presets::launch_config(scenario, format);
+  const std::string warning = planner::memory_warning(document_.evaluation()->estimate);
+  const presets::LaunchConfig config = presets::launch_config(scenario, format, warning);
   QSaveFile file{path};
   const auto size = static_cast<qint64>(config.text.size());
   if (!file.open(QIODevice::WriteOnly) || file.write(config.text.data(), size) != size || !file.commit()) {
@@ -168,7 +170,9 @@ bool MainWindow::exportLaunch(const QString& path, const presets::LaunchFormat& 
   }
   QStringList gaps;
   for (const std::string& gap : config.gaps) gaps.append(QString::fromStdString(gap));
-  showMessage(tr("Written: %1. Not said there: %2.").arg(QFileInfo{path}.fileName(), gaps.join("; ")), false);
+  QString message = tr("Written: %1. Not said there: %2.").arg(QFileInfo{path}.fileName(), gaps.join("; "));
+  if (!warning.empty()) message.prepend(QString::fromStdString(warning) + ". ");
+  showMessage(message, false);
   return true;
 }
 
