@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/accuracy_recorded.json (errors of this build on the golden rows, limits of the test) and the table of docs/accuracy.md.
+"""Writes tests/golden/accuracy_recorded.json (errors of this build on the golden rows, limits of the test) and the tables of docs/accuracy.md.
 
 usage: record_accuracy.py build/release/hexaplan
 
@@ -9,6 +9,8 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+
+import stated_numbers
 
 HERE = Path(__file__).resolve().parent
 # Room for another compiler's rounding and for a row that changes sides of a threshold.
@@ -77,6 +79,7 @@ def main(program: str) -> None:
     }
     write_table(HERE.parents[1] / "docs" / "accuracy.md", table(answer))
     (HERE / "accuracy_recorded.json").write_text(json.dumps(recorded, indent=1) + "\n", encoding="utf-8")
+    stated_numbers.main(program, check=False)
 
 
 if __name__ == "__main__":

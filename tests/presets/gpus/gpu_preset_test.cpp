@@ -41,6 +41,8 @@ TEST_P(Gpu, has_the_figures_of_its_datasheet) {
 }
 INSTANTIATE_TEST_SUITE_P(table, Gpu,
                          testing::Values(GpuCase{"v100-16", 15.77, 0.9, 0, 0, 80, 300},
+                                         GpuCase{"v100-32-sxm3", 31.73, 0.9, 0, 0, 80, 350},
+                                         GpuCase{"v100-32-450w", 31.73, 0.9, 0, 0, 80, 450},
                                          GpuCase{"a100-40-sxm", 39.49, 1.555, 312, 0, 108, 400},
                                          GpuCase{"a100-80-sxm", 79.25, 2.039, 312, 0, 108, 400},
                                          GpuCase{"h100-80-sxm", 79.18, 3.352, 989.4, 1978.9, 132, 700},

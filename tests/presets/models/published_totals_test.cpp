@@ -128,9 +128,14 @@ TEST_P(RoundedPublishedTotal, is_met_to_the_printed_digits) {
 }
 
 constexpr const char* kNarayanan = "arXiv:2104.04473 Table 1";
+constexpr const char* kShoeybi = "arXiv:1909.08053 Table 1";
 constexpr const char* kZhang = "arXiv:2205.01068 Table 1";
 // clang-format off
 constexpr RoundedTotal kRounded[] = {
+    {"megatron-gpt-1.2b", 1.2, 0.05, kShoeybi},
+    {"megatron-gpt-2.5b", 2.5, 0.05, kShoeybi},
+    {"megatron-gpt-4.2b", 4.2, 0.05, kShoeybi},
+    {"megatron-gpt-8.3b", 8.3, 0.05, kShoeybi},
     {"megatron-gpt-1.7b", 1.7, 0.05, kNarayanan},
     {"megatron-gpt-3.6b", 3.6, 0.05, kNarayanan},
     {"megatron-gpt-7.5b", 7.5, 0.05, kNarayanan},
