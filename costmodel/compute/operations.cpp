@@ -28,11 +28,8 @@ bool adds_to_main_gradient(const Scenario& sc) {
 
 /// Linear layers that a weight of the program is made of and that have an adapter beside them.
 std::int64_t adapted_layers(const Recipe& recipe, const Weight& weight) {
-  const auto layers = [&](Parameter parameter) -> std::int64_t {
-    const bool two =
-        parameter == Parameter::AttentionKeyValueWeight || parameter == Parameter::MlpGateUpWeight ||
-        parameter == Parameter::MoeExpertsGateUpWeight || parameter == Parameter::MoeSharedGateUpWeight;
-    return adapted_parts(recipe, name_of(parameter), two ? 2 : 1);  // ParameterTensor::parts
+  const auto layers = [&](Parameter parameter) {
+    return adapted_parts(recipe, name_of(parameter), linear_layers_in(parameter));
   };
   return layers(weight.first) + (weight.last == Parameter::Count ? 0 : layers(weight.last));
 }

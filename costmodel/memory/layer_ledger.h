@@ -58,19 +58,9 @@ struct StateTypes {
              : activation_dtype(recipe.precision);
 }
 
-/// Appends what one layer keeps between forward and backward of one micro-batch, `count` times (layers ×
-/// micro-batches in flight).  [docs/formulas.md#M2]
-void append_saved_entries(const Scenario& scenario, const LocalDims& dims, LayerClass kind, double count,
-                          TensorLedger& out);
-
 /// The input of a fully recomputed layer, `count` times.  [docs/formulas.md#M3]
 void append_checkpoint_entry(const Scenario& scenario, const LocalDims& dims, LayerClass kind, double count,
                              TensorLedger& out);
-
-/// Appends the working set of one layer's forward and backward: gradients in flight, temporary weight
-/// gradients, attention workspace, recomputed activations, gathered parameters.  [docs/formulas.md#M4]
-void append_layer_transients(const Scenario& scenario, const LocalDims& dims, LayerClass kind,
-                             bool recomputed, TensorLedger& out);
 
 /// Logits, loss and the output layer's backward on the last stage.  [docs/formulas.md#M5]
 void append_loss_entries(const Scenario& scenario, const LocalDims& dims, TensorLedger& out);

@@ -49,6 +49,14 @@ class TrainedElements {
   return 0;
 }
 
+/// Linear layers of their own that a parameter's matrix holds (ParameterTensor::parts).
+[[nodiscard]] constexpr std::int64_t linear_layers_in(Parameter parameter) {
+  const bool two =
+      parameter == Parameter::AttentionKeyValueWeight || parameter == Parameter::MlpGateUpWeight ||
+      parameter == Parameter::MoeExpertsGateUpWeight || parameter == Parameter::MoeSharedGateUpWeight;
+  return two ? 2 : 1;
+}
+
 /// Rank of the adapters of one layer on average: the recipe's, or what its trainable parameters make of it.
 [[nodiscard]] double mean_adapter_rank(const Scenario& scenario);
 

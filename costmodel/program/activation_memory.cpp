@@ -4,7 +4,6 @@
 
 #include "costmodel/memory/explicit_entries.h"
 #include "costmodel/memory/layer_ledger.h"
-#include "costmodel/program/techniques.h"
 #include "costmodel/program/working_sets.h"
 
 namespace hexaplan::costmodel {
@@ -23,7 +22,6 @@ Bytes unreclaimed_streams(const Scenario& sc, const LocalDims& dims) {
 ActivationMemory::ActivationMemory(const Scenario& sc, const LocalDims& dims,
                                    const std::array<bool, kLayerClasses>& used)
     : explicit_{sc.framework.explicit_step},
-      described_{explicit_ || !program::first_gap(sc)},
       forwards_first_{sc.layout.schedule == ScheduleKind::GPipe},
       offload_{sc.recipe},
       unreclaimed_per_forward_{unreclaimed_streams(sc, dims)} {
@@ -34,9 +32,11 @@ ActivationMemory::ActivationMemory(const Scenario& sc, const LocalDims& dims,
   }
   append_stream_buffers(sc, dims, streams_.ledger);
   append_receive_buffers(sc, dims, receives_.ledger);
-  if (described_) program::append_gather_buffers(sc, dims, streams_.ledger);
+  program::append_gather_buffers(sc, dims, streams_.ledger);
   if (!explicit_) {
     append_loss_entries(sc, dims, loss_.ledger);
+    program::append_embedding_working_set(sc, dims, embedding_.part.ledger);
+    embedding_.size = size_of(embedding_.part.ledger);
     return;
   }
   program::append_head_working_sets(sc, dims, loss_.ledger);
@@ -45,21 +45,15 @@ ActivationMemory::ActivationMemory(const Scenario& sc, const LocalDims& dims,
   program::append_head_gradient(sc, dims, head_gradient_.ledger);
 }
 
-/// Rows of the step program where every allocation is known, of rules for the framework otherwise.
 void ActivationMemory::append_layer(const Scenario& sc, const LocalDims& dims, LayerClass kind,
-                                    ClassPart& part) const {
+                                    ClassPart& part) {
   append_checkpoint_entry(sc, dims, kind, 1, part.checkpoint.ledger);
   program::append_kept_before_layer(sc, dims, kind, true, part.checkpoint.ledger);
   program::append_kept_before_layer(sc, dims, kind, false, part.saved.ledger);
-  if (described_) {
-    program::append_kept_values(sc, dims, kind, part.saved.ledger);
-  } else {
-    append_saved_entries(sc, dims, kind, 1, part.saved.ledger);
-  }
+  program::append_kept_values(sc, dims, kind, part.saved.ledger);
   for (const std::size_t recomputed : {std::size_t{0}, std::size_t{1}}) {
     TensorLedger out;
-    described_ ? program::append_working_sets(sc, dims, kind, recomputed != 0, out)
-               : append_layer_transients(sc, dims, kind, recomputed != 0, out);
+    program::append_working_sets(sc, dims, kind, recomputed != 0, out);
     for (const TensorEntry& entry : out) {
       WorkingSet& set = ((entry.alive & kForward) != 0 ? part.forward : part.backward)[recomputed];
       set.part.ledger.push_back(entry);
@@ -78,6 +72,7 @@ void ActivationMemory::sum() {
       sum_part(part.backward[recomputed].part);
     }
   }
+  sum_part(embedding_.part);
   sum_part(loss_);
   sum_part(streams_);
   sum_part(receives_);
@@ -89,9 +84,9 @@ void ActivationMemory::sum() {
 const ActivationMemory::Part* ActivationMemory::largest(const StagePlan& stage,
                                                         std::array<WorkingSet, 2> ClassPart::*pass) const {
   // Where a layer that keeps everything runs backward first, that is when most is alive.
-  const bool all = stage.recomputed == stage.total_layers();
-  const std::size_t recomputed = (described_ ? all : stage.recomputed > 0) ? 1 : 0;
-  const WorkingSet* largest = nullptr;
+  const std::size_t recomputed = stage.recomputed == stage.total_layers() ? 1 : 0;
+  const bool embeds = stage.embedding > 0 && pass == &ClassPart::forward && embedding_.size > Bytes{};
+  const WorkingSet* largest = embeds ? &embedding_ : nullptr;
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     const WorkingSet& set = (classes_[c].*pass)[recomputed];
     if (stage.layers[c] > 0 && (largest == nullptr || set.size > largest->size)) largest = &set;

@@ -60,8 +60,9 @@ class ActivationMemory {
     const double leaving = copies * offloaded_layers(offload_, stage.total_layers());
     return copies - leaving + std::min(leaving, 2.0);
   }
-  void append_layer(const Scenario& scenario, const LocalDims& dims, LayerClass kind, ClassPart& part) const;
-  /// The largest working set of a pass among the classes of the stage; nullptr without layers.
+  static void append_layer(const Scenario& scenario, const LocalDims& dims, LayerClass kind, ClassPart& part);
+  /// The largest working set of a pass among the classes of the stage and, forward, the embedding; nullptr
+  /// without them. Where the embedding is a chunk of its own, all layers' activations are there beside it.
   [[nodiscard]] const Part* largest(const StagePlan& stage, std::array<WorkingSet, 2> ClassPart::*pass) const;
 
   /// Calls `visit(part, copies)` for what layers keep, on the device or offloaded.
@@ -94,9 +95,9 @@ class ActivationMemory {
   }
 
   std::array<ClassPart, kLayerClasses> classes_;
+  WorkingSet embedding_;  // forward
   Part loss_, streams_, receives_, ids_, head_gradient_;
   bool explicit_ = false;
-  bool described_ = false;         // by the step program
   bool forwards_first_ = false;    // GPipe
   Recipe offload_;                 // what of it says which activations are offloaded
   Bytes unreclaimed_per_forward_;  // of one layer

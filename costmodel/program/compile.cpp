@@ -27,11 +27,23 @@ bool over_expert_ranks(const Program& p, const Techniques& /*techniques*/) {
 bool quantises(const Program& p, const Techniques& t) {
   return p.part == Part::Layer && t.quantises;
 }
+bool stores_scores(const Program& p, const Techniques& t) {
+  return p.part == Part::Layer && t.stores_scores;
+}
+bool drops_out(const Program& p, const Techniques& t) {
+  return p.part == Part::Layer && t.drops_out;
+}
+bool casts_automatically(const Program& /*program*/, const Techniques& t) {
+  return t.autocasts;
+}
+bool freezes(const Program& p, const Techniques& t) {
+  return p.part == Part::Layer && t.adapters.frozen;
+}
 bool gathers_again(const Program& /*program*/, const Techniques& t) {
   return t.sequence && t.gathers_inputs_again;
 }
 bool keeps_otherwise(const Program& p, const Techniques& t) {
-  return p.part == Part::Layer && t.keeps != Keeping{};
+  return p.part == Part::Layer && t.keeps.by_rules;
 }
 bool shares_buffers(const Program& p, const Techniques& t) {
   return p.part == Part::Layer && t.shares_gather_buffers && gathers_again(p, t);
@@ -59,7 +71,11 @@ constexpr std::array kPasses{
     PassRow{"sequence parallelism", over_sequence, share_sequence},
     PassRow{"context parallelism", over_context_ranks, attend_over_context_ranks},
     PassRow{"expert parallelism", over_expert_ranks, exchange_token_copies},
+    PassRow{"stored scores", stores_scores, store_scores},
+    PassRow{"dropout", drops_out, drop_out},
+    PassRow{"automatic casts", casts_automatically, cast_automatically},
     PassRow{"differentiate", always, differentiate},
+    PassRow{"frozen weights", freezes, freeze_weights},
     PassRow{"late weight gradients", always, delay_weight_gradients},
     PassRow{"gather again", gathers_again, gather_inputs_again},
     PassRow{"quantised matrices", quantises, quantise_matrices},

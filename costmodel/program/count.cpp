@@ -29,8 +29,8 @@ Flops flops_of(const Program& p, const Op& op, const Sizes& sizes, bool windowed
 
 Bytes traffic_of(const Program& p, const Op& op, const Sizes& sizes) {
   double bytes = 0;
-  for (const ValueId id : op.reads) bytes += sizes.bytes(p.of(id).shape);
-  for (const ValueId id : op.writes) bytes += sizes.bytes(p.of(id).shape);
+  for (const ValueId id : op.reads) bytes += sizes.bytes(p.of(id));
+  for (const ValueId id : op.writes) bytes += sizes.bytes(p.of(id));
   if (op.weight >= 0) {
     const Weight& w = p.weights[position(op.weight)];
     bytes += sizes.of(w.in) * sizes.of(w.out) * sizes.activation_bytes;

@@ -14,7 +14,7 @@ std::vector<double> buffer_bytes(const Program& p, const Lifetimes& lives, const
   for (std::size_t i = 0; i < p.values.size(); ++i) {
     double& size = bytes[lives.buffer(static_cast<ValueId>(i))];
     if (size == 0 || !mutant("buffers-take-their-first-value"))
-      size = std::max(size, sizes.bytes(p.values[i].shape));
+      size = std::max(size, sizes.bytes(p.values[i]));
   }
   return bytes;
 }

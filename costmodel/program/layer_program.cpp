@@ -16,7 +16,7 @@ class ForwardBuilder {
   ForwardBuilder(const ModelSpec& model, Part part) : model_{model} { program_.part = part; }
 
   ValueId input(Tensor tensor, Shape shape) { return program_.add({.tensor = tensor, .shape = shape}); }
-  ValueId emit(Site site, Kind kind, IdList<12> reads, Tensor tensor, Shape shape) {
+  ValueId emit(Site site, Kind kind, IdList<16> reads, Tensor tensor, Shape shape) {
     const ValueId out = program_.add({.tensor = tensor, .shape = shape});
     Op op{.site = site, .kind = kind, .reads = reads, .writes = {out}};
     op.in_place = row_of(kind).in_place;
@@ -163,7 +163,7 @@ Latent latent_projections(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
 }
 
 ValueId attention(ForwardBuilder& b, const ModelSpec& m, LayerClass kind, ValueId x) {
-  IdList<12> operands;
+  IdList<16> operands;
   if (m.attention.kind == AttentionKind::Latent) {
     const Latent latent = latent_projections(b, m, x);
     operands = {latent.query, latent.key_value};
@@ -194,11 +194,11 @@ ValueId dense_mlp(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
 }
 
 ValueId shared_experts(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
-  const ValueId up = b.matmul(Site::SharedUp, x, Tensor::GateUp, tokens(Width::SharedGateUp),
+  const ValueId up = b.matmul(Site::SharedUp, x, Tensor::SharedGateUp, tokens(Width::SharedGateUp),
                               {Width::SharedGateUp, Width::Hidden, Split::Column,
                                b.up(Parameter::MoeSharedGateUpWeight, Parameter::MoeSharedUpWeight)});
   const ValueId active =
-      b.activation(Site::SharedActivation, up, Tensor::Activation, tokens(Width::SharedActivation));
+      b.activation(Site::SharedActivation, up, Tensor::SharedActivation, tokens(Width::SharedActivation));
   const ValueId down =
       b.matmul(Site::SharedDown, active, Tensor::MlpProjection, kHiddenStates,
                {Width::Hidden, Width::SharedActivation, Split::Row, Parameter::MoeSharedDownWeight});
@@ -234,7 +234,7 @@ ValueId experts(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
                {Width::Hidden, Width::ExpertActivation, Split::Whole, Parameter::MoeExpertsDownWeight});
   down = b.bias(Site::ExpertDownBias, m.moe.expert_bias, down, Parameter::MoeExpertsDownBias);
   const bool shares = m.moe.shared_ffn > 0;
-  IdList<12> summed{down, weights, chosen};
+  IdList<16> summed{down, weights, chosen};
   if (shares) summed.push_front(shared_experts(b, m, x));
   const ValueId out = b.emit(Site::Unpermute, Kind::Unpermute, summed, Tensor::MlpProjection, kHiddenStates);
   for (int i = 0; i < 2; ++i) b.also(Tensor::TokenOrder, kIndices, Role::Workspace);

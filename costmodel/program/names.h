@@ -207,6 +207,7 @@ enum class Tensor : std::uint8_t {
   LayerMiddle,  // the hidden states between attention and MLP
   LayerOutput,
   PositionEmbedding,
+  NormInput,  // copies of what norms read
   NormOutput,
   NormStatistics,
   QueryKeyValue,
@@ -219,13 +220,19 @@ enum class Tensor : std::uint8_t {
   KeyValueUp,
   AttentionOutput,
   LogSumExp,
+  Scores,          // after the softmax, of attention that stores them
+  ScoresDropout,   // … after dropout, and its mask
   AttentionDelta,  // rows of dO·O
   QuerySum,        // fp32 sum of the gradient of the queries
   AttentionProjection,
   GateUp,
   Activation,
   MlpProjection,
+  ResidualDropout,  // masks of the dropout before the residual stream
+  SharedGateUp,
+  SharedActivation,
   SharedGate,
+  RouterInput,  // copies of it
   RouterProbabilities,
   ChosenExperts,
   ExpertWeights,  // of the chosen experts
@@ -237,6 +244,9 @@ enum class Tensor : std::uint8_t {
   ExpertActivation,
   ExpertProjection,
   ExpertOutput,
+  AdapterInput,   // of the matrices beside a frozen one
+  AdapterHidden,  // what LoRA's first matrices make
+  ScaledOutput,   // what IA³ scales
   RouterBalance,  // the balance loss and its gradient
   Logits,
   LossMaxima,
@@ -254,6 +264,7 @@ inline constexpr std::array<TensorRow, position(Tensor::Count)> kTensors{{
     {Tensor::LayerMiddle, "layer.middle"},
     {Tensor::LayerOutput, "layer.output"},
     {Tensor::PositionEmbedding, "embedding.position"},
+    {Tensor::NormInput, "norm.input"},
     {Tensor::NormOutput, "norm.output"},
     {Tensor::NormStatistics, "norm.stats"},
     {Tensor::QueryKeyValue, "attention.query_key_value"},
@@ -266,13 +277,19 @@ inline constexpr std::array<TensorRow, position(Tensor::Count)> kTensors{{
     {Tensor::KeyValueUp, "attention.key_value_up"},
     {Tensor::AttentionOutput, "attention.output"},
     {Tensor::LogSumExp, "attention.log_sum_exp"},
+    {Tensor::Scores, "attention.scores"},
+    {Tensor::ScoresDropout, "attention.scores_dropout"},
     {Tensor::AttentionDelta, "attention.delta"},
     {Tensor::QuerySum, "attention.query_sum"},
     {Tensor::AttentionProjection, "attention.projected"},
     {Tensor::GateUp, "mlp.gate_up"},
     {Tensor::Activation, "mlp.activation"},
     {Tensor::MlpProjection, "mlp.projected"},
+    {Tensor::ResidualDropout, "residual.dropout_mask"},
+    {Tensor::SharedGateUp, "moe.shared.gate_up"},
+    {Tensor::SharedActivation, "moe.shared.activation"},
     {Tensor::SharedGate, "moe.shared.gate"},
+    {Tensor::RouterInput, "moe.router.input"},
     {Tensor::RouterProbabilities, "moe.router.probabilities"},
     {Tensor::ChosenExperts, "moe.routing_map"},
     {Tensor::ExpertWeights, "moe.expert_weights"},
@@ -284,6 +301,9 @@ inline constexpr std::array<TensorRow, position(Tensor::Count)> kTensors{{
     {Tensor::ExpertActivation, "moe.expert.activation"},
     {Tensor::ExpertProjection, "moe.expert.projected"},
     {Tensor::ExpertOutput, "moe.expert.output"},
+    {Tensor::AdapterInput, "adapter.input"},
+    {Tensor::AdapterHidden, "adapter.hidden"},
+    {Tensor::ScaledOutput, "adapter.scaled_output"},
     {Tensor::RouterBalance, "moe.balance"},
     {Tensor::Logits, "logits"},
     {Tensor::LossMaxima, "loss.maxima"},

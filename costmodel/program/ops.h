@@ -43,10 +43,13 @@ enum class Width : std::uint8_t {
   QueryKeyValue,
   QueryKey,
   Query,
-  KeyValue,          // what context parallelism passes around
-  KeyValueTwice,     // … with its gradient
+  KeyValue,       // what context parallelism passes around
+  KeyValueTwice,  // … with its gradient
+  Key,            // one of both
+  Value,
   RepeatedKeyValue,  // keys and values once per query head
   Attended,
+  Scores,  // of every head with every token of the sequence
   Heads,
   NormedHeads,  // of queries and keys
   QueryLatent,
@@ -64,6 +67,7 @@ enum class Width : std::uint8_t {
   ExchangedCounts,  // choices of every rank of the expert group
   SharedCounts,     // … of the expert-tensor group
   BalanceLoss,
+  AdapterRank,
   Vocab,
   Positions,  // of the learned table
   Count
@@ -73,6 +77,7 @@ enum class Type : std::uint8_t {
   Fp32,
   Int32,
   Quantised,  // operands of matrices in 8 or 4 bits
+  Byte,       // masks
 };
 enum class Storage : std::uint8_t {
   Device,
@@ -96,6 +101,7 @@ struct Value {
   Storage storage = Storage::Device;
   std::optional<TensorKind> kind{};  // where its lifetime does not say it
   bool held = false;  // freed at the end of its phase, not after its last reader: a habit of the executor
+  double copies = 1;  // of it side by side in its buffer
 };
 
 /// How tensor parallelism cuts a matrix. Region: whole on every rank, but applied to what has entered the
@@ -120,6 +126,7 @@ enum class Kind : std::uint8_t {
   Clip,
   SoftCap,
   GateRows,  // rows times the sigmoid of their gates
+  Dropout,   // and the mask of what it left
   QkNorm,
   Rope,
   ExpandKeys,  // latent attention: every head's key gets the shared rotary part
@@ -153,6 +160,7 @@ enum class Kind : std::uint8_t {
   ClipBack,
   SoftCapBack,
   GateRowsBack,
+  DropoutBack,
   SinkWeight,
   QkNormBack,
   RopeBack,
@@ -193,6 +201,7 @@ inline constexpr std::array<KindRow, position(Kind::Count)> kKinds{{
     {Kind::Clip, "clip"},
     {Kind::SoftCap, "soft_cap", 1},
     {Kind::GateRows, "gate_rows"},
+    {Kind::Dropout, "dropout", 1},
     {Kind::QkNorm, "qk_norm"},
     {Kind::Rope, "rope", 1},
     {Kind::ExpandKeys, "expand_keys"},
@@ -226,6 +235,7 @@ inline constexpr std::array<KindRow, position(Kind::Count)> kKinds{{
     {Kind::ClipBack, "clip_back", 1, Work::None, {}, false},
     {Kind::SoftCapBack, "soft_cap_back", 1, Work::None, {}, false},
     {Kind::GateRowsBack, "gate_rows_back", 0, Work::None, {}, false},
+    {Kind::DropoutBack, "dropout_back", 0, Work::None, {}, false},
     {Kind::SinkWeight, "sink_wgrad", 0, Work::None, {}, false},
     {Kind::QkNormBack, "qk_norm_back", 0, Work::None, {}, false},
     {Kind::RopeBack, "rope_back", 1, Work::None, {}, false},
@@ -290,7 +300,7 @@ inline constexpr std::size_t kPhases = 3;
 struct Op {
   Site site = Site::Gradients;
   Kind kind = Kind::Add;
-  IdList<12> reads;
+  IdList<16> reads;
   IdList<5> writes;
   std::int16_t weight = -1;  // position in Program::weights
   std::int16_t bias = -1;    // … of what is added to what the weight makes (norms, routers)

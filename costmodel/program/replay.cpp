@@ -79,7 +79,8 @@ StepReplay::StepReplay(const Scenario& scenario, std::span<const PassRow> passes
       sizes_{sizes_of(scenario, dims_)},
       types_{state_types(scenario)},
       passes_{passes},
-      hidden_states_{sizes_.bytes({Rows::Hidden, Width::Hidden})},
+      hidden_states_{sizes_.bytes(
+          {Rows::Hidden, Width::Hidden, casts_automatically(scenario) ? Type::Fp32 : Type::Activation})},
       chunk_layers_{costmodel::chunk_layers(scenario)} {
   const Layout& l = sc_.layout;
   const auto microbatches = microbatches_per_step(sc_);

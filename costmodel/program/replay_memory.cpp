@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "costmodel/memory/layer_ledger.h"
 #include "costmodel/program/replay.h"
 #include "costmodel/program/techniques.h"
 #include "costmodel/schedule/schedule.h"
@@ -16,7 +17,9 @@ namespace {
 bool is_never_executed(const Scenario& sc) {
   const Recipe& r = sc.recipe;
   const Layout& l = sc.layout;
-  return r.optimizer != Optimizer::AdamW || r.optimizer_in_backward ||
+  return r.optimizer != Optimizer::AdamW || r.optimizer_in_backward || r.dropout > 0 ||
+         r.attention != AttentionKernel::Flash || is_quantized(r.precision) || trains_adapters(r) ||
+         casts_automatically(sc) || r.recompute.mode == RecomputeMode::SelectiveOperators ||
          r.recompute.mode == RecomputeMode::SelectiveModules || l.schedule == ScheduleKind::DualPipe;
 }
 

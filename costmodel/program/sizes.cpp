@@ -26,7 +26,10 @@ void fill_attention(const Filler& set, const Scenario& sc, const LocalDims& d) {
   set(Width::Query, d.q);
   set(Width::KeyValue, key_value);
   set(Width::KeyValueTwice, 2 * key_value);
+  set(Width::Key, d.k);
+  set(Width::Value, d.v);
   set(Width::RepeatedKeyValue, d.q + d.o);
+  set(Width::Scores, d.heads * d.sequence);
   set(Width::Attended, d.o);
   set(Width::Heads, d.heads);
   set(Width::NormedHeads, d.heads + d.kv_heads);
@@ -70,6 +73,7 @@ Sizes sizes_of(const Scenario& sc, const LocalDims& d) {
   set(Width::HiddenShare, ceil_div(d.hidden, sc.layout.tp));
   set(Width::GateUp, d.mlp_up);
   set(Width::Activation, d.mlp_act);
+  set(Width::AdapterRank, adapter_rank(sc));
   set(Width::Vocab, d.vocab);
   set(Width::Positions, sc.model.max_positions);
   fill_attention(set, sc, d);

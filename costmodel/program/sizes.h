@@ -23,11 +23,12 @@ struct Sizes {
   [[nodiscard]] double bytes(const Shape& shape) const {
     return elements(shape) * bytes_per_element(shape.type);
   }
+  [[nodiscard]] double bytes(const Value& value) const { return bytes(value.shape) * value.copies; }
   [[nodiscard]] double elements(const Shape& shape) const {
     return of(shape.rows) * of(shape.width) * of(shape.by);
   }
   [[nodiscard]] double bytes_per_element(Type type) const {
-    const std::array<double, 4> bytes{activation_bytes, 4, 4, quantised_bytes};  // by Type
+    const std::array<double, 5> bytes{activation_bytes, 4, 4, quantised_bytes, 1};  // by Type
     return bytes[position(type)];
   }
 };

@@ -1,8 +1,12 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
+#include "costmodel/parameters/parameter_names.h"
+#include "costmodel/program/ops.h"
+#include "costmodel/spec/framework_profile.h"
 #include "costmodel/spec/layout.h"
 #include "costmodel/spec/recipe.h"
 #include "costmodel/spec/scenario.h"
@@ -17,20 +21,25 @@ enum class Recomputed : std::uint8_t {
   Everything,  // the whole forward pass, from the layer's input on
 };
 
-/// Copies of a value that a framework keeps for backward, by type.
-struct KeptCopies {
-  std::uint8_t compute = 1, fp32 = 0;
-  bool apart = false;  // in a buffer of its own, without what stands beside it
-  friend auto operator<=>(const KeptCopies&, const KeptCopies&) = default;
-};
-/// What a framework keeps otherwise than the derived backward reads it (FrameworkProfile::saved).
+/// What a framework keeps instead of what the derived backward reads (FrameworkProfile::saved).
 struct Keeping {
-  KeptCopies norm_input, norm_output, query_key_norm_input, attention_output;
-  std::uint8_t layer_output = 0;  // further copies
-  bool repeats_keys = false;      // keys and values once per query head, instead of themselves
-  bool gate_activation = false;   // what the gate made, beside its product
-  bool expert_output = true;      // what experts made, before it is weighted
-  friend auto operator<=>(const Keeping&, const Keeping&) = default;
+  bool by_rules = false;  // otherwise what is read
+  std::array<SavedRule, kSavedCount> of{};
+  friend bool operator==(const Keeping&, const Keeping&) = default;
+};
+/// Linear layers that train beside frozen matrices.
+struct Adapters {
+  bool frozen = false;                                            // the matrices themselves
+  bool keeps_every_input = false;                                 // of the frozen ones, too
+  bool scale = false;                                             // IA³: no further matrices
+  std::array<std::uint8_t, position(Parameter::Count)> layers{};  // beside a parameter
+  /// Layers beside a weight of the program.
+  [[nodiscard]] int beside(const Weight& weight) const {
+    if (weight.first == Parameter::Count) return 0;
+    const int other = weight.last == Parameter::Count ? 0 : layers[position(weight.last)];
+    return layers[position(weight.first)] + other;
+  }
+  friend bool operator==(const Adapters&, const Adapters&) = default;
 };
 
 /// What the passes need to know of layout, recipe and framework profile; scenarios with equal techniques
@@ -45,6 +54,10 @@ struct Techniques {
   bool sums_choices = false;       // ranks that share sequences add up the router's choices
   int loss_reductions = 2;         // messages of the vocabulary-parallel loss
   bool quantises = false;          // operands of matrices in 8 or 4 bits
+  bool stores_scores = false;      // attention does
+  bool drops_out = false;
+  bool autocasts = false;  // 16-bit operators on fp32 parameters
+  Adapters adapters;
 
   // Habits of a framework.
   bool gathers_inputs_again = true;       // SP: the gathered input of a matrix is not kept for its wgrad
@@ -56,10 +69,11 @@ struct Techniques {
   Recomputed recomputed = Recomputed::Nothing;
   std::uint16_t modules = 0;     // RecomputeModule bits
   bool splits_backward = false;  // weight gradients are tasks of their own
-  friend auto operator<=>(const Techniques&, const Techniques&) = default;
+  friend bool operator==(const Techniques&, const Techniques&) = default;
 };
 
-/// What the scenario asks for and the program does not describe, or nothing.
+/// What the scenario asks for and the replay of whole steps does not describe, or nothing. Layers are
+/// described whatever is asked for.
 [[nodiscard]] std::optional<std::string_view> first_gap(const Scenario& scenario);
 
 /// Techniques of the scenario for a layer that is, or is not, among those recomputed as a whole.

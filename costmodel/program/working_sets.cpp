@@ -20,6 +20,8 @@ DType dtype_of(Type type, const Scenario& sc) {
     case Type::Fp32:
     case Type::Int32:
       return DType::Fp32;
+    case Type::Byte:
+      return DType::Int8;
     case Type::Quantised:
       break;
   }
@@ -34,6 +36,7 @@ void append_kept_of(const Variant& part, const Scenario& sc, const LocalDims& di
                     TensorLedger& out) {
   const std::size_t first = out.size();
   for (const KeptValue& value : kept_values(part.program, part.lives, sizes_of(sc, dims))) {
+    if (value.bytes <= Bytes{}) continue;  // others are kept instead
     const DType type = dtype_of(value.type, sc);
     const double elements = value.bytes.value() / bytes_per_element(type);
     const auto same = [&](const TensorEntry& e) {
@@ -73,7 +76,7 @@ void append_working_sets(const Scenario& sc, const LocalDims& dims, LayerClass k
   const Variant& layer = layer_of(sc, kind, recomputed);
   const FoldedPhases phases = fold(layer.program, layer.lives, sizes);
   // A layer begins with its input, which becomes the output; backward with the output's gradient.
-  const double input = sizes.bytes(kHiddenStates);
+  const double input = sizes.bytes(layer.program.of(layer.program.input));
   const PassBytes &forward = phases[0].highest(), &backward = phases[1].highest();
   LedgerRows append{out, index_of(kind)};
   const bool apart = sc.framework.explicit_step;
@@ -84,6 +87,12 @@ void append_working_sets(const Scenario& sc, const LocalDims& dims, LayerClass k
   const double made = backward.transient + (apart ? 0 : backward.activations);
   append.bytes("backward.working_set", TensorKind::Transient, input + made, kBackward);
   append.bytes("backward.consumed", TensorKind::Activation, apart ? backward.activations : 0, kBackward);
+}
+
+void append_embedding_working_set(const Scenario& sc, const LocalDims& dims, TensorLedger& out) {
+  const Variant& embedding = variant_of(sc, Part::Embedding, {}, techniques_of(sc, false));
+  const FoldedPhases phases = fold(embedding.program, embedding.lives, sizes_of(sc, dims));
+  LedgerRows{out, -1}.bytes("embedding.working_set", TensorKind::Transient, phases[0].rise(), kForward);
 }
 
 void append_gather_buffers(const Scenario& sc, const LocalDims& dims, TensorLedger& out) {

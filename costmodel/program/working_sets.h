@@ -18,6 +18,8 @@ void append_kept_before_layer(const Scenario& scenario, const LocalDims& dims, L
 /// below zero.
 void append_working_sets(const Scenario& scenario, const LocalDims& dims, LayerClass kind, bool recomputed,
                          TensorLedger& out);
+/// What the embedding's forward takes beside kept values: its output, whole before ranks share the sequence.
+void append_embedding_working_set(const Scenario& scenario, const LocalDims& dims, TensorLedger& out);
 /// The buffer into which tensor-parallel ranks gather, where a profile has one.
 void append_gather_buffers(const Scenario& scenario, const LocalDims& dims, TensorLedger& out);
 /// Output layer and loss.

@@ -72,7 +72,11 @@ void replay_levels(const Scenario& sc, const MemoryModel& memory, const std::vec
     const bool alone = beside[index_of(kIdle)].allocated() > Bytes{};  // the replay has the passes alone
     for (ReplayedTask& task : replayed[s]) {
       add_beside(beside, task);
-      if (alone) task.after.allocated += stages[s].between;
+      // What is received is among the replay's hidden states, not a buffer beside them.
+      if (alone) {
+        task.after.allocated +=
+            smaller(beside[index_of(kForward)].allocated(), beside[index_of(kBackward)].allocated());
+      }
     }
     auto tasks = std::make_shared<const std::vector<ReplayedTask>>(std::move(replayed[s]));
     // No micro-batch is in flight then.

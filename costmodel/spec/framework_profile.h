@@ -12,15 +12,14 @@
 
 namespace hexaplan::costmodel {
 
-/// Tensors that a layer may keep between forward and backward. saved_tensors() (memory/saved_tensors.h) gives
-/// each one's elements and how it is cut; a framework profile says which are kept, in which dtype and how
+/// Tensors that a layer may keep between forward and backward. The pass `keep_values` knows
+/// which values of the step program they are; a framework profile says which are kept, in which dtype and how
 /// often.
 enum class Saved : std::uint8_t {
   NormInput,    // residual stream entering a norm            tokens·h, cut by SP; per norm
   NormOutput,   // input of the linear layers after a norm    tokens·h, cut by SP; per norm that feeds one
   NormStats,    // rstd (and mean)                            tokens, per norm
   QkNormInput,  // q and k before their norms                 tokens·(a+g)d, cut by TP
-  RopeInput,    // q and k before rotation, where kept        tokens·(a+g)d, cut by TP
   Query,        // tokens·a·d, cut by TP
   Key,          // tokens·g·d
   Value,        // tokens·g·d_v
@@ -53,7 +52,7 @@ enum class Saved : std::uint8_t {
   AdapterHidden,  // what LoRA's first matrices make            tokens·r per adapted layer
   ScaledOutput,   // what IA³ scales: keys, values              tokens·(g·d + g·d_v)
 };
-inline constexpr int kSavedCount = 36;
+inline constexpr int kSavedCount = 35;
 
 /// How often one saved tensor is kept, by dtype. All zero: not kept.
 struct SavedRule {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/program/working_sets.h"
 #include "costmodel/spec/optimizer_traits.h"
 #include "costmodel/step/optimizer_operations.h"
 #include "costmodel/step/step_operations.h"
@@ -46,7 +47,7 @@ void append_activation_copies(const Scenario& sc, const LocalDims& dims, LayerCl
                               std::vector<Operation>& out) {
   if ((sc.recipe.offload & kOffloadActivations) == 0) return;
   TensorLedger saved, checkpoint;
-  append_saved_entries(sc, dims, kind, 1, saved);
+  program::append_kept_values(sc, dims, kind, saved);
   append_checkpoint_entry(sc, dims, kind, 1, checkpoint);
   const double share = checkpointed_share(sc);
   const double kept = size_of(saved).value() * (1 - share) + size_of(checkpoint).value() * share;

@@ -118,7 +118,6 @@ constexpr Named<Saved> kSavedNames[] = {
     {"norm_output", Saved::NormOutput},
     {"norm_stats", Saved::NormStats},
     {"qk_norm_input", Saved::QkNormInput},
-    {"rope_input", Saved::RopeInput},
     {"query", Saved::Query},
     {"key", Saved::Key},
     {"value", Saved::Value},

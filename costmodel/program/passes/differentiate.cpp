@@ -58,6 +58,9 @@ class Differentiation {
     give(op.reads[0], dx);
     give(op.reads[1], d_gates);
   }
+  void dropout(const Op& op, ValueId dy) {
+    give(op.reads[0], made(op, Kind::DropoutBack, {dy, op.writes[1]}, op.reads[0]));
+  }
   void qk_norm(const Op& op, ValueId dy) {
     give(op.reads[0], made(op, Kind::QkNormBack, {dy, op.reads[0], op.writes[1]}, op.reads[0]));
   }
@@ -75,8 +78,8 @@ class Differentiation {
     const Kind back = gated ? Kind::GatedActivationBack : Kind::PlainActivationBack;
     give(op.reads[0],
          made(op, back,
-              mutant("activation-backward-ignores-its-gradient") ? IdList<12>{op.reads[0], op.reads[0]}
-                                                                 : IdList<12>{dy, op.reads[0]},
+              mutant("activation-backward-ignores-its-gradient") ? IdList<16>{op.reads[0], op.reads[0]}
+                                                                 : IdList<16>{dy, op.reads[0]},
               op.reads[0]));
   }
   void add(const Op& op, ValueId dy) {
@@ -112,22 +115,23 @@ class Differentiation {
   void nothing(const Op& /*op*/, ValueId /*dy*/) {}
 
   struct AttentionBack {
-    IdList<12> reads;  // operands, gradient of the output, statistics, delta
-    ValueId query_sum;
+    IdList<16> reads;   // operands, gradient of the output, statistics, delta
+    ValueId query_sum;  // what the kernel takes for itself
   };
-  AttentionBack attend_back(const Op& op, const IdList<12>& operands, ValueId out, ValueId statistics,
+  AttentionBack attend_back(const Op& op, const IdList<16>& operands, ValueId out, ValueId statistics,
                             ValueId dy);
+  AttentionBack attend_back_from_scores(const Op& op, const IdList<16>& operands, ValueId dy);
   void rearrange(const Op& op, Kind back, ValueId dy);
 
-  Op& emit(const Op& of, Kind kind, IdList<12> reads, IdList<5> writes, Pass pass = Pass::BackwardData);
-  ValueId made(const Op& of, Kind kind, IdList<12> reads, ValueId like, Role role = Role::Gradient);
+  Op& emit(const Op& of, Kind kind, IdList<16> reads, IdList<5> writes, Pass pass = Pass::BackwardData);
+  ValueId made(const Op& of, Kind kind, IdList<16> reads, ValueId like, Role role = Role::Gradient);
   ValueId also(ValueId like);
   ValueId also(Tensor tensor, Shape shape);
   ValueId mirror(const Op& op, Kind kind, ValueId dy, ValueId like);
   /// A value with several readers has the sum of their gradients.
   void give(ValueId of, ValueId gradient);
   /// The same for kinds that add into what is there.
-  void accumulate(ValueId of, const Op& op, Kind kind, IdList<12> reads);
+  void accumulate(ValueId of, const Op& op, Kind kind, IdList<16> reads);
 
   Program p_;
   std::vector<ValueId> gradients_;  // by value
@@ -145,6 +149,7 @@ const std::array<Differentiation::RuleRow, position(Kind::LookupBack)> Different
     {Kind::Clip, &Differentiation::clip},
     {Kind::SoftCap, &Differentiation::soft_cap},
     {Kind::GateRows, &Differentiation::gate_rows},
+    {Kind::Dropout, &Differentiation::dropout},
     {Kind::QkNorm, &Differentiation::qk_norm},
     {Kind::Rope, &Differentiation::rope},
     {Kind::ExpandKeys, &Differentiation::expand_keys},
@@ -204,7 +209,7 @@ Program Differentiation::run() {
   return std::move(p_);
 }
 
-Op& Differentiation::emit(const Op& of, Kind kind, IdList<12> reads, IdList<5> writes, Pass pass) {
+Op& Differentiation::emit(const Op& of, Kind kind, IdList<16> reads, IdList<5> writes, Pass pass) {
   p_.ops.push_back({.site = of.site,
                     .kind = kind,
                     .reads = reads,
@@ -218,7 +223,7 @@ Op& Differentiation::emit(const Op& of, Kind kind, IdList<12> reads, IdList<5> w
   return p_.ops.back();
 }
 
-ValueId Differentiation::made(const Op& of, Kind kind, IdList<12> reads, ValueId like, Role role) {
+ValueId Differentiation::made(const Op& of, Kind kind, IdList<16> reads, ValueId like, Role role) {
   const ValueId id = p_.like(like, role);
   emit(of, kind, reads, {id});
   return id;
@@ -259,7 +264,7 @@ void Differentiation::give(ValueId of, ValueId gradient) {
   known = sum;
 }
 
-void Differentiation::accumulate(ValueId of, const Op& op, Kind kind, IdList<12> reads) {
+void Differentiation::accumulate(ValueId of, const Op& op, Kind kind, IdList<16> reads) {
   ValueId& known = gradients_[position(of)];
   const bool adds = known != kNone && !mutant("norm-gradient-is-not-accumulated");
   if (adds) reads.push_front(known);
@@ -267,8 +272,9 @@ void Differentiation::accumulate(ValueId of, const Op& op, Kind kind, IdList<12>
   p_.ops.back().in_place = adds ? 1 : 0;
 }
 
-Differentiation::AttentionBack Differentiation::attend_back(const Op& op, const IdList<12>& operands,
+Differentiation::AttentionBack Differentiation::attend_back(const Op& op, const IdList<16>& operands,
                                                             ValueId out, ValueId statistics, ValueId dy) {
+  if (p_.of(statistics).tensor == Tensor::Scores) return attend_back_from_scores(op, operands, dy);
   const ValueId delta = p_.add({.tensor = Tensor::AttentionDelta, .shape = p_.of(statistics).shape});
   emit(op, Kind::AttendDelta, {dy, out}, {delta});
   if (op.weight >= 0) emit(op, Kind::SinkWeight, {statistics, delta}, {}, Pass::BackwardWeight);
@@ -284,6 +290,27 @@ Differentiation::AttentionBack Differentiation::attend_back(const Op& op, const 
   return back;
 }
 
+/// Stored scores are the softmax itself; its gradient stands before and after it at once.
+Differentiation::AttentionBack Differentiation::attend_back_from_scores(const Op& op,
+                                                                        const IdList<16>& operands,
+                                                                        ValueId dy) {
+  AttentionBack back{operands, kNone};
+  back.reads.push_back(dy);
+  const Shape scores = p_.of(op.writes[1]).shape;
+  back.reads.push_back(op.writes[1]);
+  for (std::size_t i = 0; i < p_.values.size(); ++i) {
+    if (p_.values[i].tensor == Tensor::ScoresDropout) back.reads.push_back(static_cast<ValueId>(i));
+  }
+  if (op.weight >= 0) emit(op, Kind::SinkWeight, {op.writes[1], dy}, {}, Pass::BackwardWeight);
+  Op core = op;
+  core.site = Site::Core;
+  emit(core, Kind::AttendBack, back.reads, {});
+  for (const ValueId id : operands) also(id);
+  back.query_sum = also(Tensor::Scores, scores);
+  p_.of(back.query_sum).copies = 2;
+  return back;
+}
+
 void Differentiation::attend(const Op& op, ValueId dy) {
   attend_back(op, op.reads, op.writes[0], op.writes[1], dy);
   const IdList<5> gradients = p_.ops.back().writes;
@@ -293,7 +320,7 @@ void Differentiation::attend(const Op& op, ValueId dy) {
 /// Operands of AttendBlocks: own output and statistics, queries and keys, keys of the other ranks. These come
 /// once more, and their gradients go home: with the keys around the ring, or scattered.
 void Differentiation::attend_blocks(const Op& op, ValueId dy) {
-  IdList<12> operands;
+  IdList<16> operands;
   for (std::size_t i = 2; i + 1 < op.reads.size(); ++i) operands.push_back(op.reads[i]);
   const AttentionBack back = attend_back(op, operands, op.writes[0], op.writes[1], dy);
   const IdList<5> own = p_.ops.back().writes;
@@ -303,7 +330,7 @@ void Differentiation::attend_blocks(const Op& op, ValueId dy) {
   const Shape block = p_.of(others).shape;
   const bool ring = fetch.kind == Kind::SendRecv;
 
-  IdList<12> merged{own[operands.size() - 1]};  // gradient of the keys, to which others' parts are added
+  IdList<16> merged{own[operands.size() - 1]};  // gradient of the keys, to which others' parts are added
   for (const ValueId id : back.reads) merged.push_back(id);
   merged.push_back(back.query_sum);
   const ValueId again = made(fetch, fetch.kind, {keys, back.query_sum}, others, Role::Whole);
@@ -368,7 +395,7 @@ void Differentiation::route(const Op& op, ValueId d_weights) {
     p_.ops.back().weight = op.bias;
   }
   // The executor frees what the router made, and the balance loss, when the router is through.
-  IdList<12> reads{d_logits, balance, d_weights};
+  IdList<16> reads{d_logits, balance, d_weights};
   for (const ValueId id : op.writes) reads.push_back(id);
   accumulate(op.reads[0], op, Kind::MatmulData, reads);
 }

@@ -32,7 +32,7 @@ class ExpertExchange {
  private:
   [[nodiscard]] bool exchanges() const { return t_.exchanges_experts || t_.cuts_experts; }
 
-  Op& emit(Site site, Kind kind, IdList<12> reads, ValueId result, Group group) {
+  Op& emit(Site site, Kind kind, IdList<16> reads, ValueId result, Group group) {
     p_.ops.push_back({.site = site, .kind = kind, .reads = reads, .writes = {result}, .group = group});
     return p_.ops.back();
   }

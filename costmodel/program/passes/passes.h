@@ -17,8 +17,16 @@ namespace hexaplan::costmodel::program {
 [[nodiscard]] Program attend_over_context_ranks(Program program, const Techniques& techniques);
 /// Copies of tokens move to the ranks of their experts and back.
 [[nodiscard]] Program exchange_token_copies(Program program, const Techniques& techniques);
+/// Attention keeps its scores, and what dropout made of them, instead of statistics (arXiv:2205.05198 §4.1).
+[[nodiscard]] Program store_scores(Program program, const Techniques& techniques);
+/// Dropout before every sum with the residual stream, which keeps its mask (arXiv:2205.05198 §4.1).
+[[nodiscard]] Program drop_out(Program program, const Techniques& techniques);
+/// Operators cast to 16 bits one by one; what is added up between them stays fp32 (torch.autocast).
+[[nodiscard]] Program cast_automatically(Program program, const Techniques& techniques);
 /// Appends the backward pass: one rule per kind, in reverse. What a layer keeps is whatever it reads.
 [[nodiscard]] Program differentiate(Program program, const Techniques& techniques);
+/// Frozen weights have no gradients, and what only these read is not kept (arXiv:2106.09685 §4.1).
+[[nodiscard]] Program freeze_weights(Program program, const Techniques& techniques);
 /// A weight gradient is the last reader of its input and runs behind the collective that the gradient of its
 /// layer's input waits for, which hides behind it.
 [[nodiscard]] Program delay_weight_gradients(Program program, const Techniques& techniques);
@@ -28,7 +36,7 @@ namespace hexaplan::costmodel::program {
 /// gradients of their results in backward.
 [[nodiscard]] Program quantise_matrices(Program program, const Techniques& techniques);
 /// Values are kept in the numbers and types of the framework: further copies, others instead of what backward
-/// reads, keys repeated for all heads.  [docs/formulas.md#M2]
+/// reads, keys repeated for all heads, what adapters keep beside the matrices.  [docs/formulas.md#M2]
 [[nodiscard]] Program keep_values(Program program, const Techniques& techniques);
 /// What tensor-parallel ranks gather arrives in a buffer that stays (FrameworkProfile::sp_gather_buffers).
 [[nodiscard]] Program share_gather_buffers(Program program, const Techniques& techniques);

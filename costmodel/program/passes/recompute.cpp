@@ -51,11 +51,12 @@ class Rematerialisation {
     }
     for (std::size_t i = 0; i < anyway.size(); ++i) needed_[i] = needed_[i] || anyway[i];
     std::vector<Op> again = operations();
+    const std::size_t earlier = forget_copies();
     std::vector<ValueId> renamed(p_.values.size(), kNone);
     for (Op& op : again) rename_results(op, renamed);
     for (std::size_t i = forward_; i < p_.ops.size(); ++i) rename(p_.ops[i].reads, renamed);
-    p_.ops.insert(p_.ops.begin() + static_cast<std::vector<Op>::difference_type>(place), again.begin(),
-                  again.end());
+    p_.ops.insert(p_.ops.begin() + static_cast<std::vector<Op>::difference_type>(place - earlier),
+                  again.begin(), again.end());
     return std::move(p_);
   }
 
@@ -79,6 +80,21 @@ class Rematerialisation {
   /// True for what is run for the host, which reads the result: counts of tokens.
   [[nodiscard]] bool for_the_host(const Op& op) const {
     return p_.of(op.writes[0]).tensor == Tensor::ChoiceCounts && dropped_[position(op.reads[0])];
+  }
+  /// Copies for backward are made when their originals are made again; how many of them.
+  std::size_t forget_copies() {
+    std::vector<bool> read(p_.values.size(), false);  // in forward
+    for (std::size_t i = 0; i < forward_; ++i) {
+      for (const ValueId id : p_.ops[i].reads) read[position(id)] = true;
+    }
+    const std::size_t all = p_.ops.size();
+    std::erase_if(p_.ops, [&](const Op& op) {
+      return op.kind == Kind::Copy && op.phase == Phase::Forward &&
+             std::ranges::all_of(op.writes,
+                                 [&](ValueId id) { return dropped_[position(id)] && !read[position(id)]; });
+    });
+    forward_ -= all - p_.ops.size();
+    return all - p_.ops.size();
   }
   std::vector<Op> operations() {
     std::vector<Op> again;
@@ -130,6 +146,55 @@ Program recompute_everything(Program p, const Techniques& t) {
   return Rematerialisation{std::move(p), dropped, dropped}.run(place, true, anyway);
 }
 
+/// Of what a matrix made, `parts` are kept; the rest is made again before its first reader in backward.
+void keep_parts(Program& p, ValueId whole, const std::vector<Shape>& parts, double copies) {
+  const std::size_t reader = first_backward(p, [&](const Op& op) { return op.reads.contains(whole); });
+  if (reader == p.ops.size()) return;
+  Op keep{.site = p.ops[reader].site, .kind = Kind::Copy, .reads = {whole}, .writes = {}};
+  Op restore{.site = keep.site,
+             .kind = Kind::Copy,
+             .reads = {},
+             .writes = {p.like(whole, Role::Itself)},
+             .phase = Phase::Backward,
+             .rerun = true};
+  for (const Shape& shape : parts) {
+    const ValueId part = p.like(whole, Role::Copy, shape);
+    p.of(part).copies = copies;
+    keep.writes.push_back(part);
+    restore.reads.push_back(part);
+  }
+  for (std::size_t i = reader; i < p.ops.size(); ++i) {
+    for (ValueId& id : p.ops[i].reads) id = id == whole ? restore.writes[0] : id;
+  }
+  p.ops.insert(p.ops.begin() + static_cast<std::vector<Op>::difference_type>(reader), restore);
+  const auto maker = std::ranges::find_if(p.ops, [&](const Op& op) { return op.writes.contains(whole); });
+  p.ops.insert(maker + 1, keep);
+}
+
+/// Where the program has one matrix, torchtitan has queries, keys and values, or gate and up: it keeps
+/// queries, values and the gate, and what the last matrix makes, although nothing reads that.
+Program keep_every_second(Program p) {
+  const std::vector<Op> forward{p.ops.begin(),
+                                p.ops.begin() + static_cast<std::vector<Op>::difference_type>(
+                                                    first_backward(p, [](const Op&) { return true; }))};
+  for (const Op& op : forward) {
+    if (op.kind == Kind::Rope || op.site == Site::Qkv) {
+      const bool beside = op.writes.size() > 0 && p.of(op.writes[0]).shape.width == Width::QueryKeyValue;
+      if (beside)
+        keep_parts(p, op.writes[0], {{Rows::Tokens, Width::Query}, {Rows::Tokens, Width::Value}}, 1);
+    }
+    if (op.kind != Kind::GatedActivation || op.site != Site::Activation) continue;
+    keep_parts(p, op.reads[0], {p.of(op.reads[0]).shape}, 1.0 / 2);
+    const auto sum = std::ranges::find_if(p.ops, [](const Op& o) {
+      return o.site == Site::MlpResidual && o.kind == Kind::Add && o.phase == Phase::Forward;
+    });
+    const ValueId last = sum->reads[0], kept = p.like(last, Role::Copy);
+    p.ops.insert(sum, {.site = Site::MlpResidual, .kind = Kind::Copy, .reads = {last}, .writes = {kept}});
+    p.ops[first_backward(p, [](const Op&) { return true; })].reads.push_back(kept);
+  }
+  return p;
+}
+
 /// torchtitan's per-operator policy keeps what attention and every second matrix make
 /// (pytorch/torchtitan torchtitan/distributed/activation_checkpoint.py). There up and gate are two matrices
 /// and one of them runs again; here they are one, which is kept, and the last matrix runs again in its place.
@@ -146,16 +211,21 @@ Program recompute_operators(Program p, const Techniques& /*techniques*/) {
     for (const ValueId id : op.writes) dropped[position(id)] = !kept;
   }
   const std::size_t place = first_backward(p, [](const Op&) { return true; });
-  return Rematerialisation{std::move(p), dropped, dropped}.run(place, false, dropped);
+  return keep_every_second(Rematerialisation{std::move(p), dropped, dropped}.run(place, false, dropped));
 }
 
-/// What `modules` drop. Of core attention a flash kernel keeps all but the statistics, norms keep theirs.
+bool is_of_scores(Tensor tensor) {
+  return tensor == Tensor::LogSumExp || tensor == Tensor::Scores || tensor == Tensor::ScoresDropout;
+}
+
+/// What `modules` drop. Of core attention all is kept but the scores, or a flash kernel's statistics; norms
+/// keep theirs.
 bool is_dropped(const Op& op, const Value& value, std::uint16_t modules) {
   if ((row_of(op.site).modules & modules) == 0) return false;
   if (block_of(op.site) == Block::Attention && op.kind != Kind::Norm &&
       (row_of(op.site).modules & kRecomputeCoreAttention) != 0)
-    return value.tensor ==
-           (mutant("selective-drops-the-output") ? Tensor::AttentionOutput : Tensor::LogSumExp);
+    return mutant("selective-drops-the-output") ? value.tensor == Tensor::AttentionOutput
+                                                : is_of_scores(value.tensor);
   return op.kind != Kind::Norm || value.tensor != Tensor::NormStatistics;
 }
 

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "costmodel/memory/saved_tensors.h"
 #include "costmodel/parameters/parameter_tensors.h"
+#include "costmodel/program/working_sets.h"
 #include "costmodel/spec/rules.h"
 #include "costmodel/step/stage_memory.h"
 #include "tests/costmodel/step/example_scenario.h"
@@ -15,12 +15,6 @@ Bytes sum_kind(const TensorLedger& ledger, TensorKind kind) {
   return sum;
 }
 
-TEST(saved_tensors, table_rows_stand_in_the_order_of_the_enum) {
-  for (std::size_t i = 0; i < saved_tensors().size(); ++i) {
-    EXPECT_EQ(static_cast<std::size_t>(saved_tensors()[i].id), i) << saved_tensors()[i].name;
-  }
-}
-
 // Llama-3-8B keeps 17 tensors of s·b·h per layer, 34 bytes per token and hidden element
 // (MooreThreads/SimuMax@4dcaae5), and the log-sum-exp.
 TEST(saved_tensors, a_llama_3_8b_layer_keeps_34_sbh) {
@@ -28,7 +22,7 @@ TEST(saved_tensors, a_llama_3_8b_layer_keeps_34_sbh) {
   sc.layout = {};
   sc.cluster.gpus = 1;
   TensorLedger ledger;
-  append_saved_entries(sc, local_dims(sc), {}, 1, ledger);
+  program::append_kept_values(sc, local_dims(sc), {}, ledger);
   const double sbh = 8192.0 * 4096;
   EXPECT_EQ(sum_kind(ledger, TensorKind::Activation).value(), 34 * sbh + 4.0 * 8192 * 32);
 }
@@ -117,7 +111,7 @@ TEST(memory, a_frozen_mlp_keeps_no_inputs_of_its_matrices) {
     sc.framework.attention_adapters_only = true;
     sc.recipe.fine_tune = fine_tune;
     TensorLedger ledger;
-    append_saved_entries(sc, local_dims(sc), {}, 1, ledger);
+    program::append_kept_values(sc, local_dims(sc), {}, ledger);
     return sum_kind(ledger, TensorKind::Activation).value();
   };
   const double one_norm_and_the_product = 2.0 * 8192 * (4096 + 14336);
@@ -136,7 +130,7 @@ TEST(memory, stored_scores_take_the_same_with_any_softmax) {
     sc.recipe.dropout = dropout;
     const LocalDims dims = local_dims(sc);
     TensorLedger ledger;
-    append_saved_entries(sc, dims, {}, 1, ledger);
+    program::append_kept_values(sc, dims, {}, ledger);
     double bytes = 0;
     for (const TensorEntry& entry : ledger)
       bytes += entry.name.find("scores") != entry.name.npos ? entry.size().value() : 0;

@@ -111,14 +111,19 @@ double forgotten(const Scenario& sc) {
   // The executor keeps queries, keys and values in one buffer.
   const bool with_values = a.qk_norm && sc.framework.explicit_step;
   const double values = with_values ? static_cast<double>(d.tokens * d.v) : 0;
-  return 4.0 * static_cast<double>(numbers) +
+  // What attention made is kept cast for the matrix behind it, and as it is for a fused kernel alone.
+  const bool fused = sc.recipe.attention == AttentionKernel::Flash;
+  const double per_element = sc.framework.quantized_input_bytes - (fused ? 0 : 2);
+  const double cast =
+      is_quantized(sc.recipe.precision) ? static_cast<double>(d.tokens * d.o) * per_element : 0;
+  return cast + 4.0 * static_cast<double>(numbers) +
          values * bytes_per_element(activation_dtype(sc.recipe.precision));
 }
 
 RC_GTEST_PROP(framework_program, keeps_the_same_bytes_as_the_rules_of_the_profile, ()) {
   const Scenario sc = framework_scenario();
   RC_LOG() << sc << '\n';
-  const bool eager = sc.framework.saved[static_cast<std::size_t>(Saved::RepeatedKeyValue)].compute > 0;
+  const bool eager = sc.framework.saved[static_cast<std::size_t>(Saved::NormOutput)].compute > 1;
   // The rules drop repeated keys with attention's scores, and forget what they are made from; latents' keys
   // they forget altogether, and fp32 copies of norms' inputs outlive their recomputation.
   RC_PRE(!eager || (sc.recipe.recompute.mode != RecomputeMode::Selective &&
@@ -134,6 +139,8 @@ RC_GTEST_PROP(framework_program, keeps_the_same_bytes_as_the_rules_of_the_profil
   const bool plain = sc.model.attention.kind != AttentionKind::Latent && !sc.model.is_moe();
   RC_PRE(!sc.framework.gather_saved_inputs || !sc.layout.sp ||
          (plain && sc.recipe.recompute.mode == RecomputeMode::None));
+  // In 8 bits, what runs again reads its input as it is.
+  RC_PRE(!is_quantized(sc.recipe.precision) || sc.recipe.recompute.mode != RecomputeMode::SelectiveModules);
   for (const LayerClass kind : classes_of(sc))
     HEXAPLAN_NO_DIFFERENCE(kept_difference(sc, kind, all_passes(), forgotten(sc)));
 }

@@ -146,6 +146,19 @@ Scenario framework_scenario() {
   }
   s = accepted(std::move(s));
   if (chance(30)) s = with_recomputed_modules(std::move(s));
+  if (chance(25)) s.recipe.dropout = 0.1;
+  if (chance(25)) s.recipe.attention = one_of({AttentionKernel::FusedSoftmax, AttentionKernel::Unfused});
+  // Where experts or latents read an input as well, casts and frozen matrices keep more than the rules say.
+  const bool plain = s.model.attention.kind == AttentionKind::Grouped && !s.model.is_moe();
+  if (plain && chance(20)) s.recipe.precision = one_of({Precision::Fp8, Precision::Fp8Block});
+  // … and what runs again, or what a fused kernel alone reads, keeps other inputs of frozen matrices.
+  const bool keeps_all = s.recipe.recompute.mode == RecomputeMode::None &&
+                         s.recipe.attention == AttentionKernel::Flash && !is_quantized(s.recipe.precision);
+  if (plain && keeps_all && s.layout.tp == 1 && chance(40)) {
+    s.recipe.fine_tune = one_of({FineTune::Lora, FineTune::Qlora});
+    s.recipe.lora_targets =
+        one_of({AdapterTargets::AllLinear, AdapterTargets::Attention, AdapterTargets::Mlp});
+  }
   s.framework = presets::look_up_framework(*rc::gen::elementOf(names));
   RC_PRE(!first_rejection(s).has_value());
   RC_PRE(!first_gap(s).has_value());

@@ -14,6 +14,7 @@
 #include "costmodel/program/layer_program.h"
 #include "costmodel/schedule/in_flight.h"
 #include "presets/scenario/scenario_request.h"
+#include "tests/costmodel/program/hand_written_saved.h"
 #include "tests/costmodel/program/today.h"
 
 namespace hexaplan::costmodel::program {
@@ -141,16 +142,13 @@ B norm1 norm_back layer.middle', norm.output', layer.input, norm.stats -> layer.
 )");
 }
 
-/// Today's ledger of latent attention forgets the statistics of the two latent norms, which backward reads:
-/// 1/σ in fp32 for every token, 8 bytes where queries have a latent, too.
 TEST(framework_program, keeps_what_eager_layers_keep) {
   Scenario sc = llama(1);
   sc.framework = presets::look_up_framework("hf-eager");
   sc.recipe.parameter_dtype = DType::Bf16;
   constexpr double kTokens = 8192, kRow = kTokens * 4096 * 2;  // hidden states in bf16
   const std::map<Tensor, double> by_hand{
-      {Tensor::LayerInput, 2 * kRow},      // in fp32, instead of bf16
-      {Tensor::LayerMiddle, 2 * kRow},     // the same, before the second norm
+      {Tensor::NormInput, 2 * 2 * kRow},   // in fp32, instead of bf16; of two norms
       {Tensor::NormOutput, 2 * 2 * kRow},  // normalised, and times the weight; of two norms
       {Tensor::NormStatistics, 2 * kTokens * 4},
       {Tensor::QueryKeyValue, kRow * 1.5},
@@ -163,6 +161,67 @@ TEST(framework_program, keeps_what_eager_layers_keep) {
   for (const KeptValue& value : kept_values(layer_of(sc, techniques_of(sc, false)), sizes_of(sc)))
     kept[value.tensor] += value.bytes.value();
   EXPECT_EQ(kept, by_hand);
+}
+
+double kept_bytes_of(const Scenario& sc) {
+  return kept_bytes(layer_of(sc, techniques_of(sc, false)), sizes_of(sc)).value();
+}
+
+/// arXiv:2205.05198 equations 1, 2, 4 and 6, and both statistics of two LayerNorms, which they leave out.
+TEST(framework_program, keeps_the_published_bytes_of_a_gpt_layer_with_dropout_and_stored_scores) {
+  constexpr double kS = 2048, kB = 4, kH = 4096, kA = 32, kT = 8, kSbh = kS * kB * kH;
+  const auto kept = [&](int tp, bool sp, RecomputeMode recompute) {
+    Scenario sc;
+    sc.model = {.name = "gpt", .layers = 32, .hidden = 4096, .vocab = 51200};
+    sc.model.attention = {.heads = 32, .kv_heads = 32, .head_dim = 128, .v_head_dim = 128};
+    sc.model.mlp = {.ffn = 4 * 4096, .gated = false};
+    sc.model.norm = NormKind::Layer;
+    sc.framework = presets::look_up_framework("megatron");
+    sc.layout = {.tp = tp, .sp = sp};
+    sc.recipe = {
+        .sequence = 2048, .micro_batch = 4, .attention = AttentionKernel::FusedSoftmax, .dropout = 0.1};
+    sc.recipe.recompute.mode = recompute;
+    return kept_bytes_of(sc) - 2 * 2 * 4 * kS * kB / (sp ? tp : 1);
+  };
+  const double scores = 5 * kA * kS / kH;
+  EXPECT_EQ(kept(1, false, RecomputeMode::None), kSbh * (34 + scores));
+  EXPECT_EQ(kept(8, false, RecomputeMode::None), kSbh * (10 + 24 / kT + scores / kT));
+  EXPECT_EQ(kept(8, true, RecomputeMode::None), kSbh / kT * (34 + scores));
+  EXPECT_EQ(kept(8, true, RecomputeMode::Selective), kSbh / kT * 34);
+}
+
+/// Transformer Engine: inputs of matrices in one byte, under SP the ranks' own share of them; the output of a
+/// fused attention as it is, too.
+TEST(framework_program, keeps_operands_of_8_bit_matrices_in_8_bits) {
+  for (const int tp : {1, 2}) {
+    Scenario sc = llama(tp);
+    sc.framework = presets::look_up_framework("megatron");
+    const double wide = kept_bytes_of(sc);
+    sc.recipe.precision = Precision::Fp8;
+    const double norms = 2 * 8192.0 * 4096, activation = 8192.0 * 14336, attention = 8192.0 * 4096;
+    EXPECT_EQ(kept_bytes_of(sc) - wide, (attention - norms - activation) / tp) << "tp " << tp;
+  }
+}
+
+TEST(framework_program, keeps_what_adapters_read_and_nothing_for_frozen_matrices) {
+  struct Case {
+    FineTune fine_tune;
+    AdapterTargets targets;
+    double less;  // elements per token
+  };
+  constexpr double kNorm = 4096, kActivation = 14336;
+  for (const Case& c : {Case{FineTune::Lora, AdapterTargets::AllLinear, 0},
+                        {FineTune::Lora, AdapterTargets::Attention, kNorm + kActivation},
+                        {FineTune::Lora, AdapterTargets::Mlp, kNorm},
+                        {FineTune::Ia3, AdapterTargets::AllLinear, 2 * kNorm},
+                        {FineTune::Qlora, AdapterTargets::Attention, 0}}) {
+    Scenario sc = llama(1);
+    sc.framework = presets::look_up_framework("megatron");
+    const double all = kept_bytes_of(sc);
+    sc.recipe.fine_tune = c.fine_tune;
+    sc.recipe.lora_targets = c.targets;
+    EXPECT_EQ(all - kept_bytes_of(sc), 2 * 8192 * c.less);
+  }
 }
 
 TEST(framework_program, has_room_for_a_weight_gradient_before_it_is_added) {
@@ -195,6 +254,8 @@ TEST(framework_program, gathers_into_a_buffer_that_stays) {
   EXPECT_EQ(kept_bytes(p, sizes_of(sc)), kept_bytes(layer_of(sc, t), sizes_of(sc)));
 }
 
+/// The hand-written rules of latent attention forget the statistics of the two latent norms, which backward
+/// reads: 1/σ in fp32 for every token, 8 bytes where queries have a latent, too.
 TEST(latent_program, keeps_the_statistics_of_the_latent_norms_that_todays_ledger_forgets) {
   for (const std::int64_t query_rank : {0, 1536}) {
     Scenario sc = llama(1);
@@ -209,7 +270,7 @@ TEST(latent_program, keeps_the_statistics_of_the_latent_norms_that_todays_ledger
                           .qk_rope_dim = 64};
     const LocalDims dims = local_dims(sc);
     TensorLedger saved;
-    append_saved_entries(sc, dims, {}, 1, saved);
+    append_hand_written_saved(sc, dims, {}, 1, saved);
     double today = 0;
     for (const TensorEntry& entry : saved) today += entry.size().value();
     const double kept = kept_bytes(layer_of(sc, techniques_of(sc, false)), sizes_of(sc)).value();

@@ -10,10 +10,12 @@
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/memory/memory_kinds.h"
 #include "costmodel/program/count.h"
+#include "costmodel/program/fold.h"
 #include "costmodel/program/layer_program.h"
 #include "costmodel/program/replay_memory.h"
 #include "tests/costmodel/program/hand_written_operations.h"
 #include "tests/costmodel/program/hand_written_replay.h"
+#include "tests/costmodel/program/hand_written_saved.h"
 
 namespace hexaplan::costmodel::program {
 namespace {
@@ -110,14 +112,22 @@ std::string kept_difference(const Scenario& sc, LayerClass kind, std::span<const
   if (mode == RecomputeMode::Full || mode == RecomputeMode::Layers) {
     append_checkpoint_entry(sc, dims, kind, 1, saved);
   } else {
-    append_saved_entries(sc, dims, kind, 1, saved);
+    append_hand_written_saved(sc, dims, kind, 1, saved);
   }
   double today = forgotten;
   for (const TensorEntry& entry : saved) today += entry.size().value();
-  const double mine = kept_bytes(layer_of(sc, kind, passes), sizes_of(sc, dims)).value();
+  const Program layer = layer_of(sc, kind, passes);
+  const Sizes sizes = sizes_of(sc, dims);
+  const double mine = kept_bytes(layer, sizes).value();
   if (mine == today) return {};
-  return fmt::format("kept bytes: program {}, today {} ({} per token)", mine, today,
-                     (mine - today) / static_cast<double>(dims.tokens));
+  const auto tokens = static_cast<double>(dims.tokens);
+  std::string rows;
+  for (const KeptValue& value : kept_values(layer, sizes))
+    rows += fmt::format("\n  program {} {}", name_of(value.tensor), value.bytes.value() / tokens);
+  for (const TensorEntry& entry : saved)
+    rows += fmt::format("\n  today {} {}", entry.name, entry.size().value() / tokens);
+  return fmt::format("kept bytes: program {}, today {} ({} per token){}", mine, today,
+                     (mine - today) / tokens, rows);
 }
 
 std::string replay_difference(const Scenario& sc, std::span<const PassRow> passes) {

@@ -18,8 +18,8 @@ namespace hexaplan::costmodel::program {
 /// `embedding_operations` and `head_operations`.
 [[nodiscard]] std::string end_difference(const Scenario& scenario,
                                          std::span<const PassRow> passes = all_passes());
-/// Bytes that a layer keeps for backward: `append_saved_entries`, `append_checkpoint_entry`, and `forgotten`
-/// bytes that they are known to forget.
+/// Bytes that a layer keeps for backward: `append_hand_written_saved`, `append_checkpoint_entry`, and
+/// `forgotten` bytes that they are known to forget.
 [[nodiscard]] std::string kept_difference(const Scenario& scenario, LayerClass kind,
                                           std::span<const PassRow> passes = all_passes(),
                                           double forgotten = 0);

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/program/working_sets.h"
 #include "costmodel/spec/local_dims.h"
 #include "presets/frameworks/framework_preset.h"
 
@@ -18,7 +19,7 @@ double copies(std::string_view framework, const ModelSpec& model) {
   sc.recipe.parameter_dtype = DType::Bf16;
   sc.framework = find_framework(framework);
   TensorLedger ledger;
-  append_saved_entries(sc, local_dims(sc), {}, 1, ledger);
+  program::append_kept_values(sc, local_dims(sc), {}, ledger);
   return sum_alive(ledger, kBackward).activations.value() / (2.0 * 4096 * static_cast<double>(model.hidden));
 }
 

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/program/working_sets.h"
 #include "presets/frameworks/framework_preset.h"
 #include "presets/models/find_model.h"
 
@@ -27,7 +28,7 @@ double bytes(const TensorLedger& ledger) {
 
 double saved_per_token(const Scenario& sc) {
   TensorLedger ledger;
-  append_saved_entries(sc, local_dims(sc), {}, 1, ledger);
+  program::append_kept_values(sc, local_dims(sc), {}, ledger);
   return bytes(ledger) / static_cast<double>(sc.recipe.sequence);
 }
 

@@ -45,6 +45,8 @@ DType dtype_of(Type type, DType activation) {
       return DType::Fp32;
     case Type::Int32:
       return DType::Int32;
+    case Type::Byte:
+      return DType::Int8;
     case Type::Quantised:  // devices have no narrower type yet: casts are refused before a step begins
     case Type::Activation:
       break;

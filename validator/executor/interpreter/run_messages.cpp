@@ -33,6 +33,7 @@ Call call_for(const Operation& o, const program::Value& value) {
       return o.call(DType::Fp32);
     case program::Type::Int32:
       return o.call(DType::Int32);
+    case program::Type::Byte:
     case program::Type::Quantised:  // no message of a program that is executed
     case program::Type::Activation:
       break;

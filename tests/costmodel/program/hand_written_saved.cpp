@@ -1,14 +1,37 @@
-#include "costmodel/memory/saved_tensors.h"
+#include "tests/costmodel/program/hand_written_saved.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/memory/saved_rule.h"
 #include "costmodel/parameters/parameter_tensors.h"
 #include "costmodel/parameters/trained_elements.h"
 
 namespace hexaplan::costmodel {
 namespace {
+
+/// What a saved tensor's size depends on.
+struct SavedContext {
+  const ModelSpec& model;
+  const Recipe& recipe;
+  const FrameworkProfile& framework;
+  const LocalDims& dims;
+  LayerClass kind;
+  std::int64_t adapter_rank = 0;
+};
+
+/// One row per tensor that a layer may keep for backward.  [docs/formulas.md#M2]
+struct SavedTensor {
+  Saved id;
+  std::string_view name;
+  /// Elements on one rank for one micro-batch and layer; 0 when the layer has no such tensor.
+  std::int64_t (*elements)(const SavedContext&);
+  std::uint16_t dropped_by;      // RecomputeModule bits that recompute it instead
+  double operator_policy_share;  // share kept by RecomputeMode::SelectiveOperators
+  bool gemm_input;               // kept in the GEMM's own format under fp8/fp4
+};
 
 using Ctx = SavedContext;
 
@@ -33,11 +56,6 @@ std::int64_t input_tokens(const Ctx& c) {
 }
 std::int64_t scores(const Ctx& c) {
   return c.dims.micro_batch * c.dims.heads * c.dims.local_sequence * c.dims.sequence;
-}
-std::int64_t rotated(const Ctx& c) {
-  if (c.model.positions != PositionKind::Rotary || c.kind.unrotated) return 0;
-  if (latent(c)) return c.dims.tokens * (c.dims.heads + 1) * c.model.attention.qk_rope_dim;
-  return c.dims.tokens * (c.dims.q + c.dims.k);
 }
 std::int64_t dense(const Ctx& c, std::int64_t width) {
   return c.kind.moe ? 0 : c.dims.tokens * width;
@@ -110,7 +128,6 @@ constexpr std::array<SavedTensor, kSavedCount> kTable{{
     {Saved::QkNormInput, "attention.qk_norm.input",
      [](const Ctx& c) { return c.model.attention.qk_norm ? c.dims.tokens * (c.dims.q + c.dims.k) : 0; }, kNo,
      0, false},
-    {Saved::RopeInput, "attention.rope.input", rotated, kNo, 0, false},
     {Saved::Query, "attention.query", [](const Ctx& c) { return c.dims.tokens * c.dims.q; },
      kRecomputeMlaUpProjection, 1, false},
     {Saved::Key, "attention.key", [](const Ctx& c) { return c.dims.tokens * key_width(c); },
@@ -176,59 +193,6 @@ constexpr std::array<SavedTensor, kSavedCount> kTable{{
     {Saved::ScaledOutput, "adapter.scaled_output", scaled_outputs, kNo, 0, false},
 }};
 
-/// By SavedCase.
-constexpr std::array<bool (*)(const Scenario&), kSavedCases> kCases{
-    [](const Scenario& s) { return casts_automatically(s); },
-    [](const Scenario& s) { return s.recipe.execution.compiled == false; },
-    [](const Scenario& s) { return s.recipe.attention != AttentionKernel::Flash; },
-    [](const Scenario& s) {
-      return s.recipe.attention != AttentionKernel::Flash && s.model.attention.softcap > 0;
-    },
-    [](const Scenario& s) { return trains_adapters(s.recipe); },
-    [](const Scenario& s) { return s.recipe.fine_tune == FineTune::Ia3; },
-    [](const Scenario& s) { return s.model.norm == NormKind::Rms && s.model.zero_centered_norm; },
-    [](const Scenario& s) { return s.model.norm == NormKind::Rms && s.model.norms_behind_branches; },
-    [](const Scenario& s) { return s.model.attention.kind == AttentionKind::Latent; },
-    [](const Scenario& s) { return s.model.is_moe() && s.model.moe.score == RouterScore::Sigmoid; },
-    [](const Scenario& s) { return !s.model.mlp.gated; },
-    [](const Scenario& s) {
-      const MlpSpec& m = s.model.mlp;
-      return !m.gated && m.activation == Activation::Gelu && m.gelu == GeluForm::Tanh;
-    },
-};
-
-bool applies(const SavedOverride& rule, const Scenario& sc) {
-  for (std::size_t i = 0; i < kCases.size(); ++i) {
-    if ((rule.cases >> i & 1U) != 0 && !kCases[i](sc)) return false;
-  }
-  return true;
-}
-
-/// Norms that are several operations are an affair of RMSNorm: PyTorch's own layer_norm is one kernel, which
-/// keeps its input once.
-SavedRule of_norm(const Scenario& sc, Saved tensor, const SavedRule& rule) {
-  const bool norm = tensor == Saved::NormInput || tensor == Saved::NormOutput;
-  if (!norm || sc.model.norm != NormKind::Layer) return rule;
-  if (casts_automatically(sc) && tensor == Saved::NormInput) return {.fp32 = 1};
-  if (casts_automatically(sc)) return {.compute = 1};  // cast for the matrix that reads it
-  return {.compute = std::min(1.0, rule.compute + rule.fp32)};
-}
-
-}  // namespace
-
-SavedRule saved_rule(const Scenario& sc, Saved tensor) {
-  const auto& when = sc.framework.saved_when;
-  const auto last = std::find_if(when.rbegin(), when.rend(), [&](const SavedOverride& o) {
-    return o.tensor == tensor && applies(o, sc);
-  });
-  return of_norm(sc, tensor,
-                 last != when.rend() ? last->rule : sc.framework.saved[static_cast<std::size_t>(tensor)]);
-}
-
-const std::array<SavedTensor, kSavedCount>& saved_tensors() {
-  return kTable;
-}
-
 double kept_share(const SavedTensor& tensor, const Recipe& recipe) {
   switch (recipe.recompute.mode) {
     case RecomputeMode::Selective:
@@ -239,6 +203,64 @@ double kept_share(const SavedTensor& tensor, const Recipe& recipe) {
       return tensor.operator_policy_share;
     default:
       return 1;
+  }
+}
+
+void add_copies(std::string_view name, DType dtype, double elements, double copies, const TensorEntry& like,
+                TensorLedger& out) {
+  if (copies <= 0 || elements <= 0) return;
+  TensorEntry entry = like;
+  entry.name = name;
+  entry.dtype = dtype;
+  entry.elements = elements;
+  entry.count = like.count * copies;
+  out.push_back(entry);
+}
+
+/// Copies in the compute dtype of a GEMM input under fp8/fp4: the quantised copy replaces it, except where
+/// another operation keeps it anyway (attention reads its own output in backward).
+bool replaced_by_quantized(const SavedTensor& tensor, const Recipe& recipe) {
+  return tensor.gemm_input && is_quantized(recipe.precision) && tensor.id != Saved::AttentionOutput;
+}
+
+/// Share of a saved tensor that a layer with frozen weights keeps: the input of a linear layer is there for
+/// its weight gradient, which only layers with an adapter have. Of the norms' outputs one feeds the
+/// attention and one the MLP; the attention's output is kept by the attention itself. Products with 4-bit
+/// weights keep their input all the same (bitsandbytes autograd/_functions.py MatMul4Bit).
+double trained_share(const SavedTensor& tensor, const Scenario& sc) {
+  const bool frozen = sc.recipe.fine_tune >= FineTune::Lora && sc.recipe.fine_tune != FineTune::Qlora;
+  const bool everywhere =
+      !sc.framework.attention_adapters_only && sc.recipe.lora_targets == AdapterTargets::AllLinear;
+  if (!frozen || everywhere || !tensor.gemm_input || tensor.id == Saved::AttentionOutput) return 1;
+  if (tensor.id == Saved::NormOutput) return 0.5;
+  const bool of_attention = tensor.id == Saved::LatentNormOutput;
+  const bool adapts_attention = sc.recipe.lora_targets != AdapterTargets::Mlp;
+  return of_attention == adapts_attention ? 1 : 0;
+}
+
+}  // namespace
+
+void append_hand_written_saved(const Scenario& sc, const LocalDims& dims, LayerClass kind, double count,
+                               TensorLedger& out) {
+  const SavedContext context{sc.model, sc.recipe, sc.framework, dims, kind, adapter_rank(sc)};
+  const DType compute = activation_dtype(sc.recipe.precision);
+  const TensorEntry like{.name = {},
+                         .formula = "M2",
+                         .kind = TensorKind::Activation,
+                         .alive = kInPasses,
+                         .layer_class = static_cast<std::int8_t>(index_of(kind)),
+                         .count = count};
+  for (const SavedTensor& tensor : kTable) {
+    const SavedRule rule = saved_rule(sc, tensor.id);
+    const double kept = kept_share(tensor, sc.recipe) * trained_share(tensor, sc);
+    if (kept <= 0 || (rule.compute <= 0 && rule.fp32 <= 0 && rule.byte <= 0)) continue;
+    const double elements = static_cast<double>(tensor.elements(context)) * kept;
+    const bool quantized = replaced_by_quantized(tensor, sc.recipe);
+    add_copies(tensor.name, compute, elements, quantized ? 0 : rule.compute, like, out);
+    add_copies(tensor.name, DType::Fp8, elements,
+               quantized ? rule.compute * sc.framework.quantized_input_bytes : 0, like, out);
+    add_copies(tensor.name, DType::Fp32, elements, rule.fp32, like, out);
+    add_copies(tensor.name, DType::Int8, elements, rule.byte, like, out);
   }
 }
 

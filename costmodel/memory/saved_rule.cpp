@@ -1,0 +1,61 @@
+#include "costmodel/memory/saved_rule.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "costmodel/memory/layer_ledger.h"
+
+namespace hexaplan::costmodel {
+namespace {
+
+/// By SavedCase.
+constexpr std::array<bool (*)(const Scenario&), kSavedCases> kCases{
+    [](const Scenario& s) { return casts_automatically(s); },
+    [](const Scenario& s) { return s.recipe.execution.compiled == false; },
+    [](const Scenario& s) { return s.recipe.attention != AttentionKernel::Flash; },
+    [](const Scenario& s) {
+      return s.recipe.attention != AttentionKernel::Flash && s.model.attention.softcap > 0;
+    },
+    [](const Scenario& s) { return trains_adapters(s.recipe); },
+    [](const Scenario& s) { return s.recipe.fine_tune == FineTune::Ia3; },
+    [](const Scenario& s) { return s.model.norm == NormKind::Rms && s.model.zero_centered_norm; },
+    [](const Scenario& s) { return s.model.norm == NormKind::Rms && s.model.norms_behind_branches; },
+    [](const Scenario& s) { return s.model.attention.kind == AttentionKind::Latent; },
+    [](const Scenario& s) { return s.model.is_moe() && s.model.moe.score == RouterScore::Sigmoid; },
+    [](const Scenario& s) { return !s.model.mlp.gated; },
+    [](const Scenario& s) {
+      const MlpSpec& m = s.model.mlp;
+      return !m.gated && m.activation == Activation::Gelu && m.gelu == GeluForm::Tanh;
+    },
+};
+
+bool applies(const SavedOverride& rule, const Scenario& sc) {
+  for (std::size_t i = 0; i < kCases.size(); ++i) {
+    if ((rule.cases >> i & 1U) != 0 && !kCases[i](sc)) return false;
+  }
+  return true;
+}
+
+/// Norms that are several operations are an affair of RMSNorm: PyTorch's own layer_norm is one kernel, which
+/// keeps its input once.
+SavedRule of_norm(const Scenario& sc, Saved tensor, const SavedRule& rule) {
+  const bool norm = tensor == Saved::NormInput || tensor == Saved::NormOutput;
+  if (!norm || sc.model.norm != NormKind::Layer) return rule;
+  if (casts_automatically(sc) && tensor == Saved::NormInput) return {.fp32 = 1};
+  if (casts_automatically(sc)) return {.compute = 1};  // cast for the matrix that reads it
+  return {.compute = std::min(1.0, rule.compute + rule.fp32)};
+}
+
+}  // namespace
+
+SavedRule saved_rule(const Scenario& sc, Saved tensor) {
+  const auto& when = sc.framework.saved_when;
+  const auto last = std::find_if(when.rbegin(), when.rend(), [&](const SavedOverride& o) {
+    return o.tensor == tensor && applies(o, sc);
+  });
+  return of_norm(sc, tensor,
+                 last != when.rend() ? last->rule : sc.framework.saved[static_cast<std::size_t>(tensor)]);
+}
+
+}  // namespace hexaplan::costmodel

@@ -1,0 +1,18 @@
+#include "costmodel/program/passes/passes.h"
+
+namespace hexaplan::costmodel::program {
+
+/// What is left of weight gradients stands for those of the adapters beside the matrix, which read the same
+/// input; IA³ scales that of the MLP's second matrix alone. Products with 4-bit weights keep their input in
+/// any case (bitsandbytes autograd/_functions.py MatMul4Bit).
+Program freeze_weights(Program p, const Techniques& t) {
+  if (t.adapters.keeps_every_input) return p;
+  const auto trains_beside = [&](const Op& op) {
+    const bool adapted = t.adapters.beside(p.weights[position(op.weight)]) > 0;
+    return adapted && (!t.adapters.scale || op.site == Site::Down);
+  };
+  std::erase_if(p.ops, [&](const Op& op) { return op.kind == Kind::MatmulWeight && !trains_beside(op); });
+  return p;
+}
+
+}  // namespace hexaplan::costmodel::program
