@@ -5,6 +5,7 @@
 
 #include "costmodel/memory/explicit_entries.h"
 #include "costmodel/memory/flat_units.h"
+#include "costmodel/memory/layer_ledger.h"
 #include "costmodel/parameters/trained_elements.h"
 
 namespace hexaplan::costmodel {
@@ -40,7 +41,7 @@ struct LayerElements {
 LayerElements layer_elements(const Scenario& sc, const std::vector<ParameterTensor>& tensors) {
   LayerElements sum;
   const TrainedElements trained_elements{sc, tensors, true};
-  const double gather_type = bytes_per_element(sc.framework.gather_dtype);
+  const double gather_type = bytes_per_element(gathered_dtype(sc));
   for (const ParameterTensor& tensor : tensors) {
     const auto elements =
         static_cast<double>(elements_on_rank(tensor, sc.model, sc.layout, sc.framework.vocab_multiple));

@@ -57,9 +57,10 @@ DType gradient_dtype(const Scenario& sc, DType parameter) {
   if (sc.recipe.gradient_dtype) return *sc.recipe.gradient_dtype;
   // Autograd's own gradients have the parameter's dtype. Frameworks with fp32 main gradients make them for
   // bf16 only; fp16 keeps its gradients and scales the loss (Megatron-LM megatron/training/arguments.py,
-  // accumulate_allreduce_grads_in_fp32).
+  // accumulate_allreduce_grads_in_fp32). Training in fp32 has nothing narrower.
   const DType own = bits_per_element(parameter) < 16 ? activation_dtype(sc.recipe.precision) : parameter;
-  if (!sc.framework.master_parameters || parameter == DType::Fp16) return own;
+  const bool fp32 = activation_dtype(sc.recipe.precision) == DType::Fp32;
+  if (fp32 || !sc.framework.master_parameters || parameter == DType::Fp16) return own;
   return sc.framework.gradient_dtype;
 }
 

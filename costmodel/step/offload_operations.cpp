@@ -38,7 +38,7 @@ double checkpointed_share(const Scenario& sc) {
 double host_bytes_per_parameter(const Scenario& sc) {
   const double fp32 = bytes_per_element(DType::Fp32);
   const OptimizerTraits& traits = traits_of(sc.recipe.optimizer);
-  return fp32 + 2 * fp32 * (1 + traits.moments) + bytes_per_element(sc.framework.gather_dtype);
+  return fp32 + 2 * fp32 * (1 + traits.moments) + bytes_per_element(gathered_dtype(sc));
 }
 
 }  // namespace
@@ -83,8 +83,8 @@ void append_host_update(const Scenario& sc, const StageParameters& p, std::vecto
                  .on_disk = sc.recipe.offload_device == OffloadDevice::Nvme,
                  .formula = "T11"});
   if ((sc.recipe.offload & kOffloadParameters) != 0) return;  // they stay where they are
-  append_copy("parameter.to_device", Pass::Step, elements * bytes_per_element(sc.framework.gather_dtype),
-              false, out);
+  append_copy("parameter.to_device", Pass::Step, elements * bytes_per_element(gathered_dtype(sc)), false,
+              out);
 }
 
 }  // namespace hexaplan::costmodel

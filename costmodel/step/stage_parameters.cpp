@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "costmodel/memory/layer_ledger.h"
 #include "costmodel/parameters/trained_elements.h"
 #include "costmodel/spec/optimizer_traits.h"
 
@@ -41,7 +42,7 @@ OrthogonalisedMatrices matrices_of(const Scenario& sc, const ParameterTensor& te
 StageParameters count(const Scenario& sc, const std::vector<ParameterTensor>& tensors, bool in_layer) {
   StageParameters sum;
   const TrainedElements trained_elements{sc, tensors, in_layer};
-  const double gathered = bytes_per_element(sc.framework.gather_dtype);
+  const double gathered = bytes_per_element(gathered_dtype(sc));
   const bool mixes_frozen = in_layer && reduces_frozen_weights(sc);
   std::vector<double> sizes;
   sizes.reserve(tensors.size());

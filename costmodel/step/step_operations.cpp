@@ -61,9 +61,7 @@ void append_traffic(std::string_view name, std::string_view formula, double byte
 
 /// qwZ: parameters are gathered in 8 bits (section 4.1); a scale per block of thousands is not counted.
 double gathered_share(const Scenario& sc) {
-  return sc.layout.sharding.quantized_weights
-             ? std::min(1.0, 1 / bytes_per_element(sc.framework.gather_dtype))
-             : 1;
+  return sc.layout.sharding.quantized_weights ? std::min(1.0, 1 / bytes_per_element(gathered_dtype(sc))) : 1;
 }
 
 /// Bytes per element of a gradient that qgZ exchanges (section 4.3: 4 bits).
@@ -93,13 +91,13 @@ double quantisation_bytes(const Scenario& sc, const StageParameters& p, double g
   const Sharding& z = sc.layout.sharding;
   double bytes = 0;
   if (z.quantized_weights) {
-    const double element = bytes_per_element(sc.framework.gather_dtype);
+    const double element = bytes_per_element(gathered_dtype(sc));
     const double elements = p.gathered.all() / element;
     bytes += gathers * elements * (element + 1) * (1 + 1.0 / sc.layout.shard_ranks());
   }
   if (z.quantized_gradients) {
     // The whole gradient is quantised, its parts from the node dequantised and quantised again.
-    const double element = bytes_per_element(sc.framework.gather_dtype) + kQuantisedGradient;
+    const double element = bytes_per_element(gathered_dtype(sc)) + kQuantisedGradient;
     bytes += p.reduced.all() * (element + kQuantisedGradient);
   }
   return bytes;
@@ -108,7 +106,7 @@ double quantisation_bytes(const Scenario& sc, const StageParameters& p, double g
 }  // namespace
 
 double bytes_per_reduced_gradient(const Scenario& sc) {
-  return bytes_per_element(sc.recipe.gradient_dtype.value_or(sc.framework.reduce_dtype)) *
+  return bytes_per_element(reduced_gradient_dtype(sc)) *
          (mutant("gradients-reduced-in-another-type") ? 0.5 : 1);
 }
 
@@ -131,7 +129,7 @@ void append_gradient_reduction(const Scenario& sc, const StageParameters& p, std
 
 void append_parameter_gather(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {
   if (gathers_layers(sc) || sc.layout.sharding.stage < 1) return;
-  const double element = bytes_per_element(sc.framework.gather_dtype);
+  const double element = bytes_per_element(gathered_dtype(sc));
   const bool broadcasts = sc.framework.gather_by_broadcasts;
   Transfer gather{.name = "parameter.gather",
                   .pass = Pass::Step,
@@ -217,7 +215,7 @@ void append_layer_sharding(const Scenario& sc, ShardedUnit unit, MicrobatchOf wh
   const double gathers = reshards && !secondary ? 2 : 1;
   append_traffic("parameter.quantise", "C9", z.stage >= 3 ? quantisation_bytes(sc, p, gathers) : 0, out);
   // The profile counts bytes copied per element of its gather's type.
-  const double gathered_elements = p.gathered.all() / bytes_per_element(f.gather_dtype);
+  const double gathered_elements = p.gathered.all() / bytes_per_element(gathered_dtype(sc));
   append_traffic("parameter.buffer_copies", "C9",
                  gathered_elements * (reshards ? 2 : 1) * f.gather_copy_bytes +
                      p.reduced.all() * gradient_copy_bytes(sc, which),

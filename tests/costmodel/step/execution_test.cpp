@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "costmodel/memory/layer_ledger.h"
 #include "costmodel/memory/tensor_ledger.h"
 #include "costmodel/parameters/parameter_tensors.h"
 #include "costmodel/step/estimate.h"
@@ -145,6 +146,33 @@ TEST(execution, gradients_that_wait_are_scattered_once_and_parameters_gathered_a
   const Scenario every = fully_sharded(GradientReduction::Every);
   EXPECT_EQ(calls_of(every, "gradient.reduce"), 4 * calls_of(waits, "gradient.reduce"));
   EXPECT_EQ(calls_of(every, "parameter.gather"), calls_of(waits, "parameter.gather"));
+}
+
+/// Bytes per step of a collective of the parameters.
+double payload_of(const Scenario& sc, std::string_view name) {
+  double bytes = 0;
+  for (const Operation& op : step_operations(sc, 0))
+    if (op.name == name) bytes += op.count * op.payload.value();
+  return bytes;
+}
+
+/// torch.amp, DeepSpeed's bf16 and Megatron-LM's --bf16 cast; a run in fp32 has nothing that could.
+TEST(execution, training_in_fp32_gathers_and_reduces_four_bytes_per_parameter) {
+  Scenario fp32 = fully_sharded(GradientReduction::Every);
+  fp32.framework.gather_dtype = fp32.framework.reduce_dtype = DType::Bf16;
+  fp32.framework.gradient_dtype = DType::Bf16;
+  fp32.framework.master_parameters = true;
+  const Scenario bf16 = fp32;
+  fp32.recipe.precision = Precision::Fp32;
+  for (const char* name : {"parameter.gather", "gradient.reduce"})
+    EXPECT_DOUBLE_EQ(payload_of(fp32, name), 2 * payload_of(bf16, name)) << name;
+  EXPECT_EQ(state_types(bf16).gradient, DType::Bf16);
+  EXPECT_EQ(state_types(fp32).gradient, DType::Fp32);
+  EXPECT_DOUBLE_EQ(bytes_of(fp32, "parameter.gathered", kBackward),
+                   2 * bytes_of(bf16, "parameter.gathered", kBackward));
+  fp32.recipe.gradient_dtype = DType::Bf16;
+  EXPECT_DOUBLE_EQ(payload_of(fp32, "gradient.reduce"), payload_of(bf16, "gradient.reduce"))
+      << "as the recipe says";
 }
 
 TEST(execution, replicas_of_hybrid_sharding_may_wait_alone) {
