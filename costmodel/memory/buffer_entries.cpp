@@ -8,14 +8,19 @@ namespace {
 
 class BufferAppender {
  public:
-  BufferAppender(const Scenario& sc, TensorLedger& out) : sc_{sc}, f_{sc.framework}, out_{out} {}
+  BufferAppender(const Scenario& sc, TensorLedger& out)
+      : sc_{sc},
+        f_{sc.framework},
+        gathered_{gathered_dtype(sc)},
+        reduced_{reduced_gradient_dtype(sc)},
+        out_{out} {}
 
   void buckets(const StageElements& elements) {
     if (sc_.layout.dp * sc_.layout.cp == 1 || f_.contiguous_gradient_buffer) return;
     const double bucket = f_.gradient_bucket_elements + f_.gradient_bucket_per_rank * sc_.layout.dp;
-    add("gradient.bucket", TensorKind::Transient, reduced_gradient_dtype(sc_),
-        std::min(bucket, elements.trained), kBackward | kOptimizer);
-    add("parameter.gather_bucket", TensorKind::Transient, gathered_dtype(sc_),
+    add("gradient.bucket", TensorKind::Transient, reduced_, std::min(bucket, elements.trained),
+        kBackward | kOptimizer);
+    add("parameter.gather_bucket", TensorKind::Transient, gathered_,
         sc_.layout.sharding.stage >= 1 ? std::min(f_.gather_bucket_elements, elements.trained) : 0,
         kOptimizer);
   }
@@ -29,35 +34,31 @@ class BufferAppender {
     const double layers = stays ? inner : std::max(running, std::min(inner, f_.gather_live_elements));
     const bool root = f_.gather_ends_for_whole_step;
     const double ends = root ? elements.head + elements.embedding : 0;
-    add("parameter.gathered", TensorKind::Transient, gathered_dtype(sc_), layers + ends,
-        kForward | kBackward);
+    add("parameter.gathered", TensorKind::Transient, gathered_, layers + ends, kForward | kBackward);
     // The root unit's backward, which prefetches the last layer, begins behind the loss.
     const double beside = stays ? inner : elements.largest_gathered;
-    add("parameter.gathered", TensorKind::Transient, gathered_dtype(sc_),
+    add("parameter.gathered", TensorKind::Transient, gathered_,
         std::max(ends, elements.head) + (root && !stays ? 0 : beside), kLoss);
-    add("parameter.gathered", TensorKind::Transient, gathered_dtype(sc_),
-        std::max(ends, elements.head) + beside, kHeadBackward);
-    add("gradient.unsharded", TensorKind::Transient, gathered_dtype(sc_), elements.largest_reduced,
-        kBackward);
-    add("gradient.unsharded", TensorKind::Transient, reduced_gradient_dtype(sc_), elements.largest_reduced,
-        kBackward);
+    add("parameter.gathered", TensorKind::Transient, gathered_, std::max(ends, elements.head) + beside,
+        kHeadBackward);
+    add("gradient.unsharded", TensorKind::Transient, gathered_, elements.largest_reduced, kBackward);
+    add("gradient.unsharded", TensorKind::Transient, reduced_, elements.largest_reduced, kBackward);
     if (trains_adapters(sc_.recipe)) return;
     if (root) return root_gradients(elements);
-    add("gradient.unsharded", TensorKind::Transient, reduced_gradient_dtype(sc_), elements.head,
-        kHeadBackward);
+    add("gradient.unsharded", TensorKind::Transient, reduced_, elements.head, kHeadBackward);
   }
 
   /// Embedding and head are one unit, which is reduced when the backward pass has ended: the head's gradient
   /// waits for the embedding's; then they are cast and cut, while the layers' lie there cut.
   void root_gradients(const StageElements& elements) {
     const double ends = elements.head + elements.embedding, ranks = sc_.layout.shard_ranks();
-    add("gradient.unsharded", TensorKind::Transient, gathered_dtype(sc_), elements.head_matrix, kBackward);
-    add("gradient.unsharded", TensorKind::Transient, gathered_dtype(sc_), ends, kOptimizer);
-    const double cast = ends * (1 - 1 / ranks) * bytes_per_element(reduced_gradient_dtype(sc_));
+    add("gradient.unsharded", TensorKind::Transient, gathered_, elements.head_matrix, kBackward);
+    add("gradient.unsharded", TensorKind::Transient, gathered_, ends, kOptimizer);
+    const double cast = ends * (1 - 1 / ranks) * bytes_per_element(reduced_);
     // Before, while the root's parameters are still gathered, DTensor makes the embedding's gradient.
     const bool whole = f_.whole_embedding_gradient && sc_.layout.tp > 1;
-    const double made = (elements.embedding * sc_.layout.tp + ends) * bytes_per_element(gathered_dtype(sc_)) -
-                        ends / ranks * bytes_per_element(reduced_gradient_dtype(sc_));
+    const double made = (elements.embedding * sc_.layout.tp + ends) * bytes_per_element(gathered_) -
+                        ends / ranks * bytes_per_element(reduced_);
     if (whole && made > cast)
       return add("gradient.whole_embedding", TensorKind::Transient, DType::Int8, made, kOptimizer);
     add("gradient.unsharded", TensorKind::Transient, DType::Int8, cast, kOptimizer);
@@ -86,7 +87,7 @@ class BufferAppender {
     const int hpz = sc_.layout.sharding.hpz;
     if (sc_.layout.sharding.stage < 3 || hpz <= 1 || sc_.layout.shard_ranks() == 1) return;
     const double all = elements.gathered_layers + elements.embedding + elements.head;
-    add("parameter.secondary_partition", TensorKind::Parameter, gathered_dtype(sc_), all / hpz, kAlways);
+    add("parameter.secondary_partition", TensorKind::Parameter, gathered_, all / hpz, kAlways);
   }
 
   /// Autograd adds the two gradients of a tied embedding when the second one, the table's, is complete: at
@@ -103,12 +104,10 @@ class BufferAppender {
 
   void placeholders(const StageElements& elements) {
     if (!f_.placeholder_weight_gradients || trains_adapters(sc_.recipe)) return;
-    add("gradient.placeholders", TensorKind::Transient, gathered_dtype(sc_), elements.distinct_matrices,
-        kAlways);
+    add("gradient.placeholders", TensorKind::Transient, gathered_, elements.distinct_matrices, kAlways);
     // The output layer is Megatron's own and makes its placeholder anew
     // (megatron/core/tensor_parallel/layers.py LinearWithGradAccumulationAndAsyncCommunication).
-    add("head.gradient_placeholder", TensorKind::Transient, gathered_dtype(sc_), elements.head_matrix,
-        kHeadBackward);
+    add("head.gradient_placeholder", TensorKind::Transient, gathered_, elements.head_matrix, kHeadBackward);
   }
 
   void streams(const LocalDims& d) {
@@ -132,7 +131,7 @@ class BufferAppender {
     add("optimizer.temporaries", TensorKind::Transient, DType::Int8, trained * f_.optimizer_transient_bytes,
         kOptimizer);
     const bool gathers = cut > 1 && sc_.layout.sharding.stage < 3 && f_.flat_gather_copies > 0;
-    add("parameter.flat_gather", TensorKind::Transient, gathered_dtype(sc_),
+    add("parameter.flat_gather", TensorKind::Transient, gathered_,
         gathers ? (f_.flat_gather_copies + 1 / cut) * elements.trained : 0, kOptimizer);
   }
 
@@ -151,6 +150,7 @@ class BufferAppender {
 
   const Scenario& sc_;
   const FrameworkProfile& f_;
+  DType gathered_, reduced_;  // in which parameters and gradients travel
   TensorLedger& out_;
 };
 

@@ -48,25 +48,26 @@ struct StateTypes {
   return asked;
 }
 
+/// True where activations, and with them messages and gradients, have 32 bits: nothing is cast.
+[[nodiscard]] constexpr bool trains_in_fp32(const Scenario& scenario) {
+  return activation_dtype(scenario.recipe.precision) == DType::Fp32;
+}
 /// In which parameters are gathered: the framework's; training in fp32 casts none.
 [[nodiscard]] constexpr DType gathered_dtype(const Scenario& scenario) {
-  const bool fp32 = activation_dtype(scenario.recipe.precision) == DType::Fp32;
-  return fp32 ? DType::Fp32 : scenario.framework.gather_dtype;
+  return trains_in_fp32(scenario) ? DType::Fp32 : scenario.framework.gather_dtype;
 }
 /// In which gradients are reduced: what the recipe says, or the framework's; training in fp32 casts none.
 [[nodiscard]] constexpr DType reduced_gradient_dtype(const Scenario& scenario) {
-  const Recipe& recipe = scenario.recipe;
-  const bool fp32 = activation_dtype(recipe.precision) == DType::Fp32;
-  return recipe.gradient_dtype.value_or(fp32 ? DType::Fp32 : scenario.framework.reduce_dtype);
+  return scenario.recipe.gradient_dtype.value_or(trains_in_fp32(scenario) ? DType::Fp32
+                                                                          : scenario.framework.reduce_dtype);
 }
 
 /// Of whole gradients that wait for the last micro-batch: FSDP2 adds them up in the type of the reduction
 /// (torch/distributed/fsdp/_fully_shard/_fsdp_param.py to_accumulated_grad_if_needed), FSDP1 leaves
 /// autograd's.
 [[nodiscard]] constexpr DType waiting_gradient_dtype(const Scenario& scenario) {
-  const Recipe& recipe = scenario.recipe;
   return scenario.framework.waiting_gradients_as_reduced ? reduced_gradient_dtype(scenario)
-                                                         : activation_dtype(recipe.precision);
+                                                         : activation_dtype(scenario.recipe.precision);
 }
 
 /// The input of a fully recomputed layer, `count` times.  [docs/formulas.md#M3]

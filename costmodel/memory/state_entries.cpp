@@ -59,8 +59,7 @@ DType gradient_dtype(const Scenario& sc, DType parameter) {
   // bf16 only; fp16 keeps its gradients and scales the loss (Megatron-LM megatron/training/arguments.py,
   // accumulate_allreduce_grads_in_fp32). Training in fp32 has nothing narrower.
   const DType own = bits_per_element(parameter) < 16 ? activation_dtype(sc.recipe.precision) : parameter;
-  const bool fp32 = activation_dtype(sc.recipe.precision) == DType::Fp32;
-  if (fp32 || !sc.framework.master_parameters || parameter == DType::Fp16) return own;
+  if (trains_in_fp32(sc) || !sc.framework.master_parameters || parameter == DType::Fp16) return own;
   return sc.framework.gradient_dtype;
 }
 

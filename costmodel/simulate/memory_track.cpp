@@ -70,13 +70,12 @@ void replay_levels(const Scenario& sc, const MemoryModel& memory, const std::vec
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const auto beside = memory.beside_passes(plans[s]);
     const bool alone = beside[index_of(kIdle)].allocated() > Bytes{};  // the replay has the passes alone
+    // What is received is among the replay's hidden states, not a buffer beside them.
+    const Bytes between =
+        smaller(beside[index_of(kForward)].allocated(), beside[index_of(kBackward)].allocated());
     for (ReplayedTask& task : replayed[s]) {
       add_beside(beside, task);
-      // What is received is among the replay's hidden states, not a buffer beside them.
-      if (alone) {
-        task.after.allocated +=
-            smaller(beside[index_of(kForward)].allocated(), beside[index_of(kBackward)].allocated());
-      }
+      task.after.allocated += between;
     }
     auto tasks = std::make_shared<const std::vector<ReplayedTask>>(std::move(replayed[s]));
     // No micro-batch is in flight then.
