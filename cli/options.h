@@ -12,7 +12,7 @@
 #include "costmodel/units/quantity.h"
 #include "presets/scenario/preset_memory.h"
 #include "presets/scenario/scenario_request.h"
-#include "validator/executor/optimizer/adamw.h"
+#include "validator/executor/optimizer/optimizer_step.h"
 
 namespace hexaplan::cli {
 
@@ -91,7 +91,7 @@ struct ExecuteOptions {
   JobOptions job;
   std::uint64_t seed = 1;
   validator::LearningRate learning_rate;  // total_steps 0: as many as are run
-  validator::AdamWOptions optimizer;
+  validator::OptimizerOptions optimizer;
   bool shuffle = false;  // of the token file's sequences
   bool shrink = false, timeline = false;
   StoreOptions store;

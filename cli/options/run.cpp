@@ -18,7 +18,7 @@ struct RunWords {
   std::string steps, warm_up, save_every, memory_limit, seed, solo_rank, gpus;
   JobWords job;
   std::string learning_rate, lr_schedule, lr_warm_up, lr_steps, lr_min;
-  std::string beta1, beta2, epsilon, weight_decay, clip;
+  std::string beta1, beta2, epsilon, momentum, weight_decay, clip;
   ExecuteOptions options;
 };
 
@@ -30,11 +30,12 @@ struct OptimizerNumber {
   const char* expected;
   double& to;
 };
-void read_optimizer(const RunWords& words, validator::AdamWOptions& optimizer) {
+void read_optimizer(const RunWords& words, validator::OptimizerOptions& optimizer) {
   const OptimizerNumber numbers[] = {
       {words.beta1, "--beta1", 0, 1, "a number from 0 to below 1, such as 0.9", optimizer.beta1},
       {words.beta2, "--beta2", 0, 1, "a number from 0 to below 1, such as 0.95", optimizer.beta2},
       {words.epsilon, "--epsilon", 1e-30, 1, "a number above 0 and below 1, such as 1e-8", optimizer.epsilon},
+      {words.momentum, "--momentum", 0, 1, "a number from 0 to below 1, such as 0.9", optimizer.momentum},
       {words.weight_decay, "--weight-decay", 0, 1e3, "a number from 0, such as 0.1", optimizer.weight_decay},
       {words.clip, "--clip", 0, 1e30, "a number from 0 (never), such as 1", optimizer.clip_norm},
   };
@@ -163,10 +164,10 @@ void append_rank_options(std::vector<OptionRow>& rows, RunWords& words) {
   append_job_options(rows, words.job, options.job);
 }
 
-/// AdamW and its learning rate.
+/// The optimizer's numbers and its learning rate.
 void append_optimizer_options(std::vector<OptionRow>& rows, RunWords& words) {
   const OptionRow own[] = {
-      {"--learning-rate", "X", "Of AdamW. Default: 3e-4", &words.learning_rate},
+      {"--learning-rate", "X", "Of the optimizer. Default: 3e-4", &words.learning_rate},
       {"--lr-schedule",
        "WORD",
        "How it falls after its warm-up: constant, cosine or linear. Default: constant",
@@ -176,10 +177,11 @@ void append_optimizer_options(std::vector<OptionRow>& rows, RunWords& words) {
       {"--lr-steps", "N", "Step at which it has fallen, counted over checkpoints. Default: the last",
        &words.lr_steps},
       {"--lr-min", "X", "What it falls to. Default: a tenth of the learning rate", &words.lr_min},
-      {"--beta1", "X", "Of AdamW. Default: 0.9", &words.beta1},
-      {"--beta2", "X", "Of AdamW. Default: 0.95", &words.beta2},
-      {"--epsilon", "X", "Of AdamW. Default: 1e-5", &words.epsilon},
-      {"--weight-decay", "X", "Of AdamW, on matrices. Default: 0.1", &words.weight_decay},
+      {"--beta1", "X", "Of AdamW, LAMB and Lion. Default: 0.9", &words.beta1},
+      {"--beta2", "X", "Of AdamW, LAMB and Lion. Default: 0.95", &words.beta2},
+      {"--epsilon", "X", "Of AdamW and LAMB. Default: 1e-5", &words.epsilon},
+      {"--momentum", "X", "Of SGD and Muon. Default: 0.95", &words.momentum},
+      {"--weight-decay", "X", "On matrices. Default: 0.1", &words.weight_decay},
       {"--clip", "X", "Norm that gradients are clipped to, 0 for never. Default: 1", &words.clip},
   };
   rows.insert(rows.end(), std::begin(own), std::end(own));

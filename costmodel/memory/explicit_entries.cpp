@@ -44,19 +44,25 @@ void append_explicit_numbers(const LocalDims& dims, TensorLedger& out) {
 }
 
 void append_explicit_parameter_buffers(const Scenario& sc, const StagePlan& stage, TensorLedger& out) {
-  double gathered = 0, unsharded = 0;
+  double gathered = 0, unsharded = 0, update = 0;
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (stage.layers[c] == 0) continue;
     const UnitSizes unit = layer_unit(sc, layer_class_at(sc.model, static_cast<int>(c)));
     gathered = std::max(gathered, gathered_bytes(sc, unit));
     unsharded = std::max(unsharded, unsharded_bytes(sc, unit));
+    update = std::max(update, update_buffer_bytes(sc, unit));
   }
+  if (stage.embedding > 0)
+    update = std::max(update, update_buffer_bytes(sc, end_unit(sc, UnitRole::Embedding)));
   LedgerRows append{out, -1};
   append.bytes("parameter.gathered", TensorKind::Transient, gathered, kForward | kBackward);
   append.bytes("gradient.unsharded", TensorKind::Transient, unsharded, kBackward);
+  std::vector<UnitSizes> ends;
+  if (stage.head > 0) ends.push_back(end_unit(sc, UnitRole::Head));
+  if (stage.head > 0 && copies_embedding(sc)) ends.push_back(end_unit(sc, UnitRole::TiedCopy));
+  for (const UnitSizes& unit : ends) update = std::max(update, update_buffer_bytes(sc, unit));
+  append.bytes("optimizer.directions", TensorKind::Transient, update, kOptimizer);
   if (stage.head <= 0) return;
-  std::vector<UnitSizes> ends{end_unit(sc, UnitRole::Head)};
-  if (copies_embedding(sc)) ends.push_back(end_unit(sc, UnitRole::TiedCopy));
   if (shares_embedding(sc)) ends.push_back(end_unit(sc, UnitRole::Embedding));
   for (const UnitSizes& unit : ends) {
     append.bytes("parameter.gathered", TensorKind::Transient, gathered_bytes(sc, unit),

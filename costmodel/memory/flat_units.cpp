@@ -4,14 +4,19 @@
 #include <cmath>
 
 #include "costmodel/parameters/parameter_names.h"
+#include "costmodel/parameters/trained_elements.h"
 #include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel {
 namespace {
 
-FlatSizes flat_buffer(const Scenario& sc, bool expert) {
+FlatSizes flat_buffer(const Scenario& sc, FlatKind kind) {
   const Layout& l = sc.layout;
-  FlatSizes flat{.stage = l.sharding.stage, .expert = expert};
+  const bool expert = kind == FlatKind::Expert || kind == FlatKind::ExpertMatrices;
+  const bool orthogonalised = kind == FlatKind::DenseMatrices || kind == FlatKind::ExpertMatrices;
+  FlatSizes flat{.stage = l.sharding.stage, .expert = expert, .orthogonalised = orthogonalised};
+  for (const KeptState& state : kept_states(sc, flat))
+    flat.multiple = std::max(flat.multiple, static_cast<double>(state.parameters));
   if (flat.stage >= 1) {
     const double part = static_cast<double>(l.shard_ranks()) / (static_cast<double>(l.dp) * l.cp);
     flat.shards = expert ? std::max(1.0, std::floor(l.expert_data() * part)) : l.shard_ranks();
@@ -20,15 +25,26 @@ FlatSizes flat_buffer(const Scenario& sc, bool expert) {
   return flat;
 }
 
+/// What the optimizer makes of a tensor beside its states.
+void add_updates(const Scenario& sc, const ParameterTensor& t, double elements, FlatSizes& flat) {
+  const LocalMatrices m = local_matrices(sc.layout, t, elements);
+  if (traits_of(sc.recipe.optimizer).scales_matrices && decays(t)) flat.scaled_matrices += m.count;
+  if (!flat.orthogonalised) return;
+  const double shorter = std::min(m.rows, m.cols);
+  flat.matrices += m.count;
+  flat.iteration_elements = std::max(flat.iteration_elements, 2 * shorter * shorter + m.rows * m.cols);
+}
+
 UnitSizes unit_of(const Scenario& sc, UnitRole role, const std::vector<ParameterTensor>& tensors) {
   UnitSizes unit{.role = role, .flats = {}};
-  for (const FlatKind kind : {FlatKind::Dense, FlatKind::Expert, FlatKind::BesideTiedTable}) {
-    FlatSizes flat = flat_buffer(sc, kind == FlatKind::Expert);
+  for (const FlatKind kind : kFlatKinds) {
+    FlatSizes flat = flat_buffer(sc, kind);
     for (const ParameterTensor& t : tensors) {
       if (flat_of(sc, role, t) != kind) continue;
       const auto elements =
           static_cast<double>(elements_on_rank(t, sc.model, sc.layout, sc.framework.vocab_multiple));
       flat.elements += elements;
+      add_updates(sc, t, elements, flat);
       if (sums_over_tensor_ranks(t, sc.layout)) flat.summed_over_tensor_ranks += elements;
       if (t.cut == Cut::KeyValue && sc.layout.tp > sc.model.attention.kv_heads)
         (t.matrix ? flat.key_value_copies : flat.key_value_bias_copies) += elements;
@@ -41,14 +57,17 @@ UnitSizes unit_of(const Scenario& sc, UnitRole role, const std::vector<Parameter
 }  // namespace
 
 FlatKind flat_of(const Scenario& sc, UnitRole role, const ParameterTensor& t) {
-  if (is_expert(t)) return FlatKind::Expert;
+  const bool orthogonalised = is_orthogonalised(sc.recipe, t, role == UnitRole::Layer);
+  if (is_expert(t)) return orthogonalised ? FlatKind::ExpertMatrices : FlatKind::Expert;
+  if (orthogonalised) return FlatKind::DenseMatrices;
   const bool beside = role == UnitRole::Embedding && copies_embedding(sc) &&
                       t.name != name_of(Parameter::EmbeddingWordWeight);
   return beside ? FlatKind::BesideTiedTable : FlatKind::Dense;
 }
 
 double FlatSizes::shard() const {
-  return mutant("shards-are-not-padded") ? std::floor(elements / shards) : std::ceil(elements / shards);
+  if (mutant("shards-are-not-padded")) return std::floor(elements / shards);
+  return std::ceil(std::ceil(elements / shards) / multiple) * multiple;
 }
 
 bool copies_embedding(const Scenario& sc) {
@@ -76,6 +95,22 @@ UnitSizes end_unit(const Scenario& sc, UnitRole role) {
   return unit_of(sc, role, tensors);
 }
 
+KeptStates kept_states(const Scenario& sc, const FlatSizes& flat) {
+  return kept_states(state_types(sc), traits_of(optimizer_of(sc.recipe, flat.orthogonalised)));
+}
+
+double update_buffer_bytes(const Scenario& sc, const UnitSizes& unit) {
+  constexpr double kFp32 = bytes_per_element(DType::Fp32);
+  const double activation = bytes_per_element(activation_dtype(sc.recipe.precision));
+  double most = 0;
+  for (const FlatSizes& f : unit.flats) {
+    if (f.scaled_matrices > 0) most = std::max(most, (f.shard() + 2 * f.scaled_matrices) * kFp32);
+    if (f.orthogonalised)
+      most = std::max(most, (f.padded() + f.iteration_elements) * activation + f.matrices * kFp32);
+  }
+  return most;
+}
+
 void append_shard_padding(const Scenario& sc, const std::vector<UnitSizes>& units, int layer_class,
                           double count, TensorLedger& out) {
   const StateTypes types = state_types(sc);
@@ -95,8 +130,8 @@ void append_shard_padding(const Scenario& sc, const std::vector<UnitSizes>& unit
       const double of_shard = f.shard() - f.elements / f.shards, of_whole = f.padded() - f.elements;
       add(TensorKind::Parameter, types.parameter, f.stage >= 3 ? of_shard : of_whole);
       add(TensorKind::Gradient, types.gradient, f.stage >= 2 ? of_shard : of_whole);
-      if (types.master) add(TensorKind::OptimizerState, DType::Fp32, of_shard);
-      for (int moment = 0; moment < 2; ++moment) add(TensorKind::OptimizerState, types.moment, of_shard);
+      for (const KeptState& state : kept_states(sc, f))
+        add(TensorKind::OptimizerState, state.dtype, of_shard / state.parameters);
     }
   }
 }

@@ -1,7 +1,10 @@
 #pragma once
+#include <array>
+#include <cstdint>
 #include <vector>
 
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/memory/optimizer_states.h"
 #include "costmodel/parameters/parameter_tensors.h"
 #include "costmodel/spec/scenario.h"
 
@@ -20,14 +23,21 @@ struct FlatSizes {
   /// Elements of kv heads that tensor-parallel neighbours hold as well, and of their biases.
   double key_value_copies = 0, key_value_bias_copies = 0;
   bool expert = false;
-  [[nodiscard]] double shard() const;  // with its padding
+  bool orthogonalised = false;  // by the optimizer; what else a unit has lies in other buffers
+  double multiple = 1;          // of elements that a shard has: blocks of 8-bit states are not cut
+  double scaled_matrices = 0;   // whose norms the optimizer asks for
+  double iteration_elements = 0, matrices = 0;  // what orthogonalising one needs beside it; how many
+  [[nodiscard]] double shard() const;           // with its padding
   [[nodiscard]] double padded() const { return shard() * shards; }
 };
 
 enum class UnitRole : std::uint8_t { Layer, Embedding, Head, TiedCopy };
 /// Which flat buffer of its unit holds a parameter. The last stage keeps a copy of a tied word table, and
 /// both gradients are added shard by shard: what else the embedding has lies in a buffer beside it.
-enum class FlatKind : std::uint8_t { Dense, Expert, BesideTiedTable };
+/// Matrices that the optimizer orthogonalises have other states than the rest, and lie apart from it.
+enum class FlatKind : std::uint8_t { Dense, BesideTiedTable, DenseMatrices, Expert, ExpertMatrices };
+inline constexpr std::array kFlatKinds{FlatKind::Dense, FlatKind::BesideTiedTable, FlatKind::DenseMatrices,
+                                       FlatKind::Expert, FlatKind::ExpertMatrices};
 [[nodiscard]] FlatKind flat_of(const Scenario& scenario, UnitRole role, const ParameterTensor& tensor);
 
 struct UnitSizes {
@@ -48,6 +58,16 @@ struct UnitSizes {
 [[nodiscard]] bool copies_embedding(const Scenario& scenario);
 /// True when one matrix is embedding and output layer on one stage.
 [[nodiscard]] bool shares_embedding(const Scenario& scenario);
+
+/// States that the optimizer keeps of a flat buffer.
+[[nodiscard]] KeptStates kept_states(const Scenario& scenario, const FlatSizes& flat);
+/// Bytes beside the states while the optimizer updates one buffer of the unit: LAMB's directions and norms,
+/// or the directions that Muon orthogonalises with what its products need.
+[[nodiscard]] double update_buffer_bytes(const Scenario& scenario, const UnitSizes& unit);
+/// True for what weight decay acts on: matrices and tables, not vectors.
+[[nodiscard]] constexpr bool decays(const ParameterTensor& tensor) {
+  return tensor.cols > 1 || tensor.matrix;
+}
 
 /// Appends the padding of the shards of the flat buffers made of `tensors`, `count` times.
 /// [docs/formulas.md#M1]

@@ -1,18 +1,11 @@
 #include <algorithm>
 
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/memory/optimizer_states.h"
 #include "costmodel/parameters/trained_elements.h"
-#include "costmodel/spec/optimizer_traits.h"
 
 namespace hexaplan::costmodel {
 namespace {
-
-/// AdamW's for what Muon does not orthogonalise.
-const OptimizerTraits& traits_for(const Recipe& recipe, const ParameterTensor& tensor, bool in_layer) {
-  const OptimizerTraits& traits = traits_of(recipe.optimizer);
-  return traits.orthogonalises && !is_orthogonalised(recipe, tensor, in_layer) ? traits_of(Optimizer::AdamW)
-                                                                               : traits;
-}
 
 /// Of the parameters that are trained in full; of adapters in frameworks with fp32 masters.
 DType full_parameter_dtype(const Scenario& sc) {
@@ -94,8 +87,9 @@ class StateAppender {
         place_{place},
         out_{out},
         trained_{sc, tensors, layer_class >= 0},
-        parameter_{parameter_dtype(sc)},
-        gradient_{gradient_dtype(sc, parameter_)} {}
+        types_{state_types(sc)},
+        parameter_{types_.parameter},
+        gradient_{types_.gradient} {}
 
   void append(const ParameterTensor& tensor) {
     const auto elements =
@@ -182,13 +176,13 @@ class StateAppender {
 
   void append_optimizer(const ParameterTensor& tensor, double elements, bool expert) {
     const double cut = shards(sc_, expert, 1), offloaded = offloaded_update(sc_.recipe);
-    const OptimizerTraits& traits = traits_for(sc_.recipe, tensor, layer_class_ >= 0);
-    const DType moment = traits.quantised ? DType::Int8 : moment_dtype(sc_, parameter_);
+    const bool orthogonalised = is_orthogonalised(sc_.recipe, tensor, layer_class_ >= 0);
+    const OptimizerTraits& traits = traits_of(optimizer_of(sc_.recipe, orthogonalised));
     const auto add_state = [&](DType dtype, double of_rank) {
       add(tensor, TensorKind::OptimizerState, dtype, of_rank / cut, kAlways, offloaded);
     };
-    if (keeps_master(sc_, parameter_)) add_state(DType::Fp32, elements);
-    for (int i = 0; i < traits.moments; ++i) add_state(moment, elements);
+    for (const KeptState& state : kept_states(types_, traits))
+      add_state(state.dtype, elements / state.parameters);
     if (traits.factored) {
       const auto factors = static_cast<double>((tensor.rows + tensor.cols) * tensor.count);
       add_state(DType::Fp32, std::min(elements, factors));
@@ -216,6 +210,7 @@ class StateAppender {
   StatePlace place_;
   TensorLedger& out_;
   TrainedElements trained_;
+  StateTypes types_;
   DType parameter_;  // of what is trained
   DType gradient_;
 };

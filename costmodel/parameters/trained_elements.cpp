@@ -1,5 +1,7 @@
 #include "costmodel/parameters/trained_elements.h"
 
+#include <cmath>
+
 namespace hexaplan::costmodel {
 namespace {
 
@@ -63,6 +65,14 @@ double mean_adapter_rank(const Scenario& sc) {
     for (const ParameterTensor& t : tensors) sides += t.matrix ? adapted_sides(recipe, t) : 0;
   }
   return sides > 0 ? static_cast<double>(recipe.trainable_parameters) / sides : 0;
+}
+
+LocalMatrices local_matrices(const Layout& layout, const ParameterTensor& tensor, double elements) {
+  const double experts = tensor.count > 1 ? std::ceil(static_cast<double>(tensor.count) / layout.ep) : 1;
+  const bool inputs_cut = tensor.cut == Cut::Row || tensor.cut == Cut::ExpertRow;
+  const double rows =
+      inputs_cut ? static_cast<double>(tensor.rows) : elements / (experts * static_cast<double>(tensor.cols));
+  return {.count = experts * tensor.parts, .rows = rows / tensor.parts, .cols = elements / (experts * rows)};
 }
 
 }  // namespace hexaplan::costmodel

@@ -78,6 +78,14 @@ class TrainedElements {
                                                bool in_layer) {
   return traits_of(recipe.optimizer).orthogonalises && tensor.matrix && in_layer && !trains_adapters(recipe);
 }
+/// Matrices that a rank holds of a parameter: one of every expert and every linear layer that it holds
+/// together (ParameterTensor::parts).
+struct LocalMatrices {
+  double count = 1, rows = 0, cols = 0;
+};
+/// `elements`: of all of them, as elements_on_rank has it.
+[[nodiscard]] LocalMatrices local_matrices(const Layout& layout, const ParameterTensor& tensor,
+                                           double elements);
 /// NF4 with one fp32 scale per block of 64 (arXiv:2305.14314 §3).
 inline constexpr double kNf4Block = 64;
 inline constexpr double kNf4BytesPerElement =

@@ -1,5 +1,6 @@
 #include "costmodel/program/replay.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "costmodel/program/replay_memory.h"
@@ -89,19 +90,24 @@ StepReplay::StepReplay(const Scenario& scenario, std::span<const PassRow> passes
   const std::vector<StagePlan> plans = plan_stages(sc_);
   for (int stage = 0; stage < l.pp; ++stage) {
     int recomputed = plans[static_cast<std::size_t>(stage)].recomputed;
-    MemoryBreakdown states;
+    MemoryBreakdown& states = states_.emplace_back();
+    updates_.push_back(0);
     std::vector<Chunk>& chunks = chunks_.emplace_back();
     int ends = 0;
     for (int c = 0; c < chunks_per_stage(l); ++c) {
       const ChunkPlan plan = plan_chunk({stage, c}, recomputed);
       ends += (plan.first ? 1 : 0) + (plan.last ? 1 : 0);
-      for (const Layer* layer : plan.layers) add(states, layer->unit.states);
-      for (const Unit* unit : plan.owned) add(states, unit->states);
+      for (const Layer* layer : plan.layers) hold(layer->unit);
+      for (const Unit* unit : plan.owned) hold(*unit);
       chunks.push_back(fold_chunk(plan));
     }
     if (sc_.framework.explicit_step) states.transient += Bytes{token_bytes(dims_, microbatches, ends)};
-    states_.push_back(states);
   }
+}
+
+void StepReplay::hold(const Unit& unit) {
+  add(states_.back(), unit.states);
+  updates_.back() = std::max(updates_.back(), unit.update);
 }
 
 template <class OnPart, class OnTask>
@@ -138,7 +144,8 @@ ReplayedMemory StepReplay::stage(int stage) const {
   live.run({}, kIdle);
   walk(
       stage, [&](const Folded& folded, Instant instant) { live.run(folded, instant); }, [] {});
-  live.run({}, kOptimizer);
+  const double update = updates_[static_cast<std::size_t>(stage)];
+  live.run(moved(update).move(kPassing, -update), kOptimizer);
   live.run({}, kIdle);
   return live.peaks;
 }
@@ -166,9 +173,10 @@ StepReplay::Unit StepReplay::unit_of(const UnitSizes& sizes) const {
     unit.unsharded += f.stage >= 2 ? gradients.value() : 0;
     unit.states.parameters += f.stage >= 3 ? bytes(types_.parameter, f.shard()) : parameters;
     unit.states.gradients += f.stage >= 2 ? bytes(types_.gradient, f.shard()) : gradients;
-    if (types_.master) unit.states.optimizer += bytes(DType::Fp32, f.shard());
-    unit.states.optimizer += bytes(types_.moment, 2 * f.shard());
+    for (const KeptState& state : kept_states(sc_, f))
+      unit.states.optimizer += bytes(state.dtype, f.shard() / state.parameters);
   }
+  unit.update = update_buffer_bytes(sc_, sizes);
   return unit;
 }
 

@@ -43,6 +43,7 @@ class StepReplay {
   /// on), what stays.
   struct Unit {
     double gathered = 0, unsharded = 0;
+    double update = 0;  // bytes while the optimizer runs
     MemoryBreakdown states;
   };
   struct Layer {
@@ -77,6 +78,8 @@ class StepReplay {
   [[nodiscard]] FoldedPhases ruled_head() const;
   [[nodiscard]] FoldedPhases folded(Part part, LayerClass kind, const Techniques& techniques) const;
   [[nodiscard]] Unit unit_of(const UnitSizes& sizes) const;
+  /// Adds a unit to what the last stage holds.
+  void hold(const Unit& unit);
   [[nodiscard]] ChunkPlan plan_chunk(StageChunk at, int& recomputed);
   [[nodiscard]] Chunk fold_chunk(const ChunkPlan& plan) const;
   [[nodiscard]] Folded fold_forward(const ChunkPlan& plan) const;
@@ -94,6 +97,7 @@ class StepReplay {
   std::vector<int> chunk_layers_;
   std::vector<std::vector<Chunk>> chunks_;  // by stage
   std::vector<MemoryBreakdown> states_;     // by stage
+  std::vector<double> updates_;             // bytes while the optimizer runs, by stage
   Schedule schedule_;
 };
 

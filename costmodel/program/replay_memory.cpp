@@ -17,7 +17,7 @@ namespace {
 bool is_never_executed(const Scenario& sc) {
   const Recipe& r = sc.recipe;
   const Layout& l = sc.layout;
-  return r.optimizer != Optimizer::AdamW || r.optimizer_in_backward || r.dropout > 0 ||
+  return r.optimizer == Optimizer::Adafactor || r.optimizer_in_backward || r.dropout > 0 ||
          r.attention != AttentionKernel::Flash || is_quantized(r.precision) || trains_adapters(r) ||
          casts_automatically(sc) || r.recompute.mode == RecomputeMode::SelectiveOperators ||
          r.recompute.mode == RecomputeMode::SelectiveModules || l.schedule == ScheduleKind::DualPipe;

@@ -22,6 +22,7 @@ class UnitOperations {
       sum_over_tensor_ranks(flat, reductions);
       reduce(flat, reductions);
       gather(flat, unit.role, units, uses);
+      update(flat, units);
     }
   }
 
@@ -76,6 +77,21 @@ class UnitOperations {
     const bool backward_reads = role == UnitRole::Layer || (role == UnitRole::Embedding &&
                                                             embedding_backward_reads_parameters(sc_.model));
     if (backward_reads) all_gather(Pass::BackwardData, units * microbatches_);
+  }
+
+  /// Norms of whole matrices, over the shards and then over tensor-parallel ranks; what is orthogonalised is
+  /// gathered, and every rank of the group makes the whole.
+  void update(const FlatSizes& flat, double units) {
+    const double norms = 2 * flat.scaled_matrices * bytes_per_element(DType::Fp32);
+    const auto sum = [&](Group group) {
+      add("optimizer.norms", Pass::Step, CollectiveKind::AllReduce, group, norms, units);
+    };
+    if (flat.shards > 1) sum(shard_group(flat));
+    const Layout& l = sc_.layout;
+    if ((flat.expert ? l.expert_tensor() : l.tp) > 1) sum(flat.expert ? Group::ExpertTensor : Group::Tensor);
+    if (flat.orthogonalised && flat.shards > 1)
+      add("optimizer.gather_matrices", Pass::Step, CollectiveKind::AllGather, shard_group(flat),
+          flat.padded() * bytes_per_element(activation_dtype(sc_.recipe.precision)), units);
   }
 
   static Group shard_group(const FlatSizes& flat) { return flat.expert ? Group::ExpertData : Group::Shard; }

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "costmodel/memory/layer_ledger.h"
-#include "costmodel/spec/optimizer_traits.h"
+#include "costmodel/memory/optimizer_states.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -12,20 +12,37 @@ namespace {
 /// Bytes per parameter: the gradient read, the parameter (and the copy beside a master) updated, the states
 /// read and written.
 double traffic(const StateTypes& types, const OptimizerTraits& traits) {
-  const double scales = bytes_per_element(DType::Fp32) / kMomentBlock;
-  const double moment =
-      traits.quantised ? bytes_per_element(DType::Int8) + scales : bytes_per_element(types.moment);
-  const double parameter = types.master
-                               ? 2 * bytes_per_element(DType::Fp32) + bytes_per_element(types.parameter)
-                               : 2 * bytes_per_element(types.parameter);
-  return bytes_per_element(types.gradient) + parameter + 2 * traits.moments * moment + traits.further_bytes;
+  double states = 0;
+  for (const KeptState& state : kept_states(types, traits))
+    states += 2 * bytes_per_element(state.dtype) / state.parameters;
+  const double parameter = bytes_per_element(types.parameter) * (types.master ? 1 : 2);
+  return bytes_per_element(types.gradient) + parameter + states + traits.further_bytes;
+}
+
+bool is_sharded(const Scenario& sc) {
+  return sc.layout.sharding.stage >= 1 && sc.layout.shard_ranks() > 1;
+}
+
+/// The norms of whole matrices and their updates, of which every rank has a shard (NVIDIA/apex
+/// apex/contrib/optimizers/distributed_fused_lamb.py sums both over its group).
+void append_norms(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {
+  if (!traits_of(sc.recipe.optimizer).scales_matrices || sc.framework.explicit_step || !is_sharded(sc))
+    return;
+  out.push_back({.name = "optimizer.norms",
+                 .kind = OpKind::Collective,
+                 .pass = Pass::Step,
+                 .collective = CollectiveKind::AllReduce,
+                 .group = Group::Shard,
+                 .payload = Bytes{2 * p.tensors * bytes_per_element(DType::Fp32)},
+                 .formula = "T7"});
 }
 
 /// Each sharded matrix is gathered and orthogonalised by one rank of its group, which keeps its part of the
 /// result (arXiv:2502.16982 section 3.2, Distributed Muon; in bf16).
 void append_newton_schulz(const Scenario& sc, const OrthogonalisedMatrices& m, std::vector<Operation>& out) {
   if (m.flops <= 0) return;
-  const bool sharded = sc.layout.sharding.stage >= 1 && sc.layout.shard_ranks() > 1;
+  // Hexaplan's executor gathers unit by unit, and every rank makes the whole: explicit_operations.cpp.
+  const bool sharded = !sc.framework.explicit_step && is_sharded(sc);
   const double flops = sharded ? m.flops / sc.layout.shard_ranks() : m.flops;
   const auto side = [&](double weighted) {
     return std::max<std::int64_t>(1, std::llround(weighted / m.flops));
@@ -81,6 +98,7 @@ void append_update(const Scenario& sc, const StageParameters& parameters, std::v
                  .bytes = Bytes{bytes},
                  .update = true,
                  .formula = "T7"});
+  append_norms(sc, parameters, out);
   append_newton_schulz(sc, parameters.matrices * on_device, out);
 }
 

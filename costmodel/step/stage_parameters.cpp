@@ -23,20 +23,15 @@ double filled_buckets(const std::vector<double>& elements, double bucket) {
   return full + open / bucket;
 }
 
-/// `tensor` as this rank holds it: of every expert and every fused linear layer a matrix.
+/// `tensor` as this rank holds it.
 OrthogonalisedMatrices matrices_of(const Scenario& sc, const ParameterTensor& tensor, double elements) {
-  const double experts = tensor.count > 1 ? std::ceil(static_cast<double>(tensor.count) / sc.layout.ep) : 1;
-  const double count = experts * tensor.parts;
-  const bool inputs_cut = tensor.cut == Cut::Row || tensor.cut == Cut::ExpertRow;
-  const double rows =
-      inputs_cut ? static_cast<double>(tensor.rows) : elements / (experts * static_cast<double>(tensor.cols));
-  const double part = rows / tensor.parts, inputs = elements / (experts * rows);
-  const double flops = count * newton_schulz_flops(part, inputs);
+  const LocalMatrices m = local_matrices(sc.layout, tensor, elements);
+  const double flops = m.count * newton_schulz_flops(m.rows, m.cols);
   return {.elements = elements,
-          .count = count,
+          .count = m.count,
           .flops = flops,
-          .shorter_by_flops = flops * std::min(part, inputs),
-          .longer_by_flops = flops * std::max(part, inputs)};
+          .shorter_by_flops = flops * std::min(m.rows, m.cols),
+          .longer_by_flops = flops * std::max(m.rows, m.cols)};
 }
 
 StageParameters count(const Scenario& sc, const std::vector<ParameterTensor>& tensors, bool in_layer) {

@@ -190,9 +190,9 @@ class SimulatedGpu : public Device {
   }
   void repeat_rows(const View& x, const View& out) override { move({x, out}); }
   void add_repeated_rows(const View& x, const View& out) override { move({x, out, out}); }
-  void adamw(const AdamW& u) override {
+  void update(const OptimizerUpdate& u) override {
     move({u.parameter, u.master, u.master, u.first_moment, u.first_moment, u.second_moment, u.second_moment,
-          u.gradient});
+          u.gradient, u.direction});
   }
 
  protected:

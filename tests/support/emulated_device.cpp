@@ -44,6 +44,8 @@ double read(const View& v, std::int64_t r, std::int64_t c) {
       return static_cast<double>(validator::to_float(v.as<E4m3>()[i]));
     case Element::I32:
       return v.as<std::int32_t>()[i];
+    case Element::U8:
+      return v.as<std::uint8_t>()[i];
   }
   return 0;
 }
@@ -67,6 +69,9 @@ void write(const View& v, std::int64_t r, std::int64_t c, double x) {
       break;
     case Element::I32:
       v.as<std::int32_t>()[i] = static_cast<std::int32_t>(x);
+      break;
+    case Element::U8:
+      v.as<std::uint8_t>()[i] = static_cast<std::uint8_t>(x);
       break;
   }
 }

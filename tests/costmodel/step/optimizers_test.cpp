@@ -78,6 +78,19 @@ TEST(optimizers, muon_orthogonalises_every_matrix_of_the_layers_once_over_the_sh
   EXPECT_NEAR(gather->payload.value() * gather->count, 2 * matrices, 1);  // bf16
 }
 
+TEST(optimizers, lamb_sums_two_norms_per_parameter_over_the_shard_group) {
+  Scenario sc = with(Optimizer::Lamb);
+  sc.layout = {.dp = 16};
+  EXPECT_EQ(find(step_operations(sc, 0), "optimizer.norms"), nullptr);
+  sc.layout.sharding.stage = 1;
+  const std::vector<Operation> sharded = step_operations(sc, 0);
+  const Operation* norms = find(sharded, "optimizer.norms");
+  ASSERT_NE(norms, nullptr);
+  // Two norms, query, key and value, output, gate and up, and down of 32 layers; embedding, norm, output
+  // layer.
+  EXPECT_EQ(norms->payload.value(), (32 * 7 + 3) * 2 * 4);
+}
+
 TEST(optimizers, muon_leaves_embeddings_vectors_and_output_layer_to_adamw) {
   const auto states = [](Optimizer optimizer) {
     const Scenario sc = with(optimizer);

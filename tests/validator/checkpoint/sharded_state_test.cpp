@@ -31,6 +31,10 @@ struct Change {
 void tie(Scenario& scenario) {
   scenario.model.tied_embeddings = true;
 }
+template <costmodel::Optimizer kOptimizer>
+void train_by(Scenario& scenario) {
+  scenario.recipe.optimizer = kOptimizer;
+}
 void route_to_experts(Scenario& scenario) {
   scenario.model.moe = {.experts = 4, .top_k = 2, .expert_ffn = 8, .shared_ffn = 12, .first_k_dense = 1};
 }
@@ -97,6 +101,26 @@ INSTANTIATE_TEST_SUITE_P(
                     Change{"tied_pp2_to_tp2", {.pp = 2}, {.tp = 2}, tie},
                     Change{"tied_tp2_to_pp2", {.tp = 2}, {.dp = 2, .pp = 2, .sharding = {.stage = 2}}, tie},
                     Change{"cp2_to_pp2_dp2", {.cp = 2}, {.dp = 2, .pp = 2}},
+                    Change{"lion_zero2_to_tp2",
+                           {.dp = 2, .sharding = {.stage = 2}},
+                           {.tp = 2},
+                           train_by<costmodel::Optimizer::Lion>},
+                    Change{"lamb_tp2_to_zero3",
+                           {.tp = 2},
+                           {.dp = 4, .sharding = {.stage = 3}},
+                           train_by<costmodel::Optimizer::Lamb>},
+                    Change{"sgd_pp2_to_zero1",
+                           {.pp = 2},
+                           {.dp = 2, .sharding = {.stage = 1}},
+                           train_by<costmodel::Optimizer::Sgd>},
+                    Change{"adamw_8bit_zero1_to_pp2",
+                           {.dp = 4, .sharding = {.stage = 1}},
+                           {.pp = 2},
+                           train_by<costmodel::Optimizer::AdamW8bit>},
+                    Change{"muon_zero3_to_pp2",
+                           {.dp = 4, .sharding = {.stage = 3}},
+                           {.pp = 2},
+                           train_by<costmodel::Optimizer::Muon>},
                     Change{"experts_ep2_to_etp1",
                            {.dp = 2, .ep = 2},
                            {.dp = 2, .tp = 2, .ep = 2, .etp = 1, .sp = true},

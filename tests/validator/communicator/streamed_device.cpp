@@ -188,8 +188,8 @@ class StreamedDevice final : public Device {
   void add_repeated_rows(const View& x, const View& out) override {
     later([=](Device& d) { d.add_repeated_rows(x, out); });
   }
-  void adamw(const AdamW& update) override {
-    later([=](Device& d) { d.adamw(update); });
+  void update(const OptimizerUpdate& update) override {
+    later([=](Device& d) { d.update(update); });
   }
 
  protected:

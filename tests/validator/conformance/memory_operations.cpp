@@ -132,31 +132,70 @@ void updates(Bench& b, Size s) {
   const View parameter = b.data(1, n), master = b.fp32(1, n), m = b.fp32(1, n, 0.1), v = b.new_fp32(1, n),
              gradient = b.fp32(1, n), alone = b.fp32(1, n);
   b.device.fill(v, 0.25);
-  validator::AdamW update{.parameter = parameter, .master = master, .first_moment = m, .second_moment = v};
+  validator::OptimizerUpdate update{
+      .parameter = parameter, .master = master, .first_moment = m, .second_moment = v};
   update.gradient = gradient;
   update.learning_rate = 0.01;
   update.weight_decay = 0.1;
   update.gradient_factor = 0.7;
   update.step = 3;
-  b.device.adamw(update);
+  b.device.update(update);
   b.result("parameter", parameter);
   b.result("master", master);
   b.result("first moment", m);
   b.result("second moment", v);
   update.parameter = update.master = alone;
   update.gradient = b.data(1, n);
-  b.device.adamw(update);
+  b.device.update(update);
   b.result("parameter without a master", alone);
+}
+
+/// SGD, Lion, and what LAMB and Muon do to single parameters.
+void other_updates(Bench& b, Size s) {
+  using validator::UpdateRule;
+  const std::int64_t n = s.rows * s.cols;
+  for (const UpdateRule rule : {UpdateRule::Sgd, UpdateRule::Lion, UpdateRule::LambDirection,
+                                UpdateRule::MuonDirection, UpdateRule::Descend}) {
+    const View parameter = b.data(1, n), master = b.fp32(1, n), m = b.fp32(1, n, 0.1), v = b.new_fp32(1, n),
+               direction = b.fp32(1, n);
+    b.device.fill(v, 0.25);
+    const bool makes_direction = rule == UpdateRule::LambDirection || rule == UpdateRule::MuonDirection;
+    validator::OptimizerUpdate update{.rule = rule, .master = master};
+    if (!makes_direction) update.parameter = parameter;
+    if (rule != UpdateRule::Descend) update.gradient = b.fp32(1, n), update.first_moment = m;
+    if (rule == UpdateRule::LambDirection) update.second_moment = v;
+    if (makes_direction || rule == UpdateRule::Descend) update.direction = direction;
+    update.learning_rate = 0.01;
+    update.weight_decay = 0.1;
+    update.gradient_factor = 0.7;
+    update.direction_factor = 1.3;
+    update.step = 3;
+    b.device.update(update);
+    const std::string name = " by rule " + std::to_string(static_cast<int>(rule));
+    b.result("parameter" + name, parameter);
+    b.result("master" + name, master);
+    b.result("first moment" + name, m);
+    b.result("second moment" + name, v);
+    b.result("direction" + name, direction);
+  }
 }
 
 }  // namespace
 
 std::vector<Operation> memory_operations() {
-  return {
-      {"copy", kSizes, copies},        {"copy_ids", kSizes, copies_of_ids}, {"fill", kSizes, fills},
-      {"add", kSizes, additions},      {"scale", kSizes, scales},           {"squared_norm", kSizes, norms},
-      {"add_bias", kSizes, biases},    {"soft_cap", kSizes, caps},          {"clip", kSizes, clips},
-      {"reduce_parts", kSizes, parts}, {"fill_noise", kSizes, noise},       {"adamw", kSizes, updates}};
+  return {{"copy", kSizes, copies},
+          {"copy_ids", kSizes, copies_of_ids},
+          {"fill", kSizes, fills},
+          {"add", kSizes, additions},
+          {"scale", kSizes, scales},
+          {"squared_norm", kSizes, norms},
+          {"add_bias", kSizes, biases},
+          {"soft_cap", kSizes, caps},
+          {"clip", kSizes, clips},
+          {"reduce_parts", kSizes, parts},
+          {"fill_noise", kSizes, noise},
+          {"adamw", kSizes, updates},
+          {"optimizers", kSizes, other_updates}};
 }
 
 }  // namespace hexaplan::tests

@@ -37,6 +37,10 @@ void wide(Scenario& sc) {
 void experts(Scenario& sc) {
   sc.model.moe = {.experts = 4, .top_k = 2, .expert_ffn = 8, .shared_ffn = 12};
 }
+template <costmodel::Optimizer kOptimizer>
+void updated_by(Scenario& sc) {
+  sc.recipe.optimizer = kOptimizer;
+}
 void experts_recomputed(Scenario& sc) {
   experts(sc);
   recompute(sc);
@@ -115,6 +119,12 @@ std::vector<StepCase> step_cases() {
           {"zig_zag_ring", {.cp = 2}, recompute_attention},
           {"pp2_recomputed", {.pp = 2}, recompute},
           {"zero3", {.dp = 2, .sharding = {.stage = 3}}, nothing},
+          {"adamw_8bit_zero1",
+           {.dp = 2, .sharding = {.stage = 1}},
+           updated_by<costmodel::Optimizer::AdamW8bit>},
+          {"sgd", {}, updated_by<costmodel::Optimizer::Sgd>},
+          {"lamb_tp2", {.tp = 2}, updated_by<costmodel::Optimizer::Lamb>},
+          {"muon_zero2", {.dp = 2, .sharding = {.stage = 2}}, updated_by<costmodel::Optimizer::Muon>},
           {"all", {.tp = 2, .cp = 2, .pp = 2, .sp = true}, recompute},
           {"experts", {}, experts},
           {"experts_ep2", {.dp = 2, .ep = 2}, experts},
@@ -149,7 +159,8 @@ struct WildRun {
 WildRun run_wildly(const Scenario& sc, int steps) {
   validator::GlobalState state;
   validator::RunOptions options{.steps = steps};
-  options.learning_rate.peak = 1;
+  // LAMB moves a matrix by its own length.
+  options.learning_rate.peak = sc.recipe.optimizer == costmodel::Optimizer::Lamb ? 10 : 1;
   options.make_device = [](int /*rank*/) { return validator::make_cpu_device(Element::F16); };
   options.stepped = [&](const validator::RankView& view) {
     if (view.step == steps) state.add(view, validator::State::Master);
@@ -158,9 +169,12 @@ WildRun run_wildly(const Scenario& sc, int steps) {
   return {.steps = validator::run_steps(sc, options, ranks).steps, .parameters = state.tensors()};
 }
 
-TEST(loss_scale, a_step_whose_gradients_overflow_changes_no_parameter_and_halves_the_next_scale) {
+class Skipped : public testing::TestWithParam<costmodel::Optimizer> {};
+
+TEST_P(Skipped, step_whose_gradients_overflow_changes_no_parameter_and_halves_the_next_scale) {
   Scenario sc = tiny_scenario({.dp = 2, .sharding = {.stage = 1}});
   sc.recipe.precision = costmodel::Precision::Fp16;
+  sc.recipe.optimizer = GetParam();
   const WildRun one = run_wildly(sc, 1), two = run_wildly(sc, 2), three = run_wildly(sc, 3);
   EXPECT_FALSE(one.steps[0].skipped);
   ASSERT_TRUE(two.steps[1].skipped) << two.steps[1].gradient_norm;
@@ -168,6 +182,11 @@ TEST(loss_scale, a_step_whose_gradients_overflow_changes_no_parameter_and_halves
   EXPECT_EQ(validator::largest_difference(one.parameters, two.parameters).relative, 0);
   EXPECT_EQ(three.steps[2].loss_scale, validator::LossScale::kFirst / 2);
 }
+
+INSTANTIATE_TEST_SUITE_P(device, Skipped,
+                         testing::Values(costmodel::Optimizer::AdamW, costmodel::Optimizer::AdamW8bit,
+                                         costmodel::Optimizer::Lion, costmodel::Optimizer::Muon,
+                                         costmodel::Optimizer::Lamb));
 
 INSTANTIATE_TEST_SUITE_P(device, CudaStep, testing::ValuesIn(step_cases()),
                          [](const testing::TestParamInfo<StepCase>& which) { return which.param.name; });

@@ -10,10 +10,10 @@
 #include "validator/executor/device/bf16.h"
 #include "validator/executor/device/cpu/cpu_device.h"
 #include "validator/executor/device/cpu/kernels/activation.h"
-#include "validator/executor/device/cpu/kernels/adamw.h"
 #include "validator/executor/device/cpu/kernels/attention.h"
 #include "validator/executor/device/cpu/kernels/cross_entropy.h"
 #include "validator/executor/device/cpu/kernels/norm.h"
+#include "validator/executor/device/cpu/kernels/optimizer.h"
 #include "validator/executor/device/cpu/kernels/rope.h"
 #include "validator/executor/device/cpu/kernels/router.h"
 #include "validator/executor/device/fp16.h"
@@ -350,8 +350,13 @@ TEST(adamw, first_step_moves_by_the_learning_rate_against_the_sign_and_decays_ap
   // m̂ = g and v̂ = g² after one step, whatever β: arXiv:1412.6980 §3.
   std::vector<double> w = {2, -3}, m(2), v(2);
   const std::vector<double> g = {0.5, -4};
-  kernels::adamw<double>({.learning_rate = 0.1, .epsilon = 0, .weight_decay = 0.25, .gradient_factor = 0.5},
-                         g.data(), 2, m.data(), v.data(), w.data());
+  OptimizerUpdate step;
+  step.learning_rate = 0.1, step.epsilon = 0, step.weight_decay = 0.25, step.gradient_factor = 0.5;
+  kernels::update<double>(kernels::rates_of<double>(step), {.count = 2,
+                                                            .gradient = g.data(),
+                                                            .first_moment = m.data(),
+                                                            .second_moment = v.data(),
+                                                            .master = w.data()});
   EXPECT_NEAR(w[0], 2 - 0.1 * (1 + 0.25 * 2), 1e-15);
   EXPECT_NEAR(w[1], -3 - 0.1 * (-1 + 0.25 * -3), 1e-15);
   EXPECT_NEAR(m[0], 0.1 * 0.25, 1e-15);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,8 +12,21 @@
 namespace hexaplan::validator {
 namespace {
 
-/// The compute copy follows from the master.
-constexpr std::array kSaved = {State::Master, State::FirstMoment, State::SecondMoment};
+/// The compute copy follows from the master. Scales come before what they scale (OptimizerShard::visit).
+constexpr std::array kSaved = {State::Master, State::FirstScale, State::SecondScale, State::FirstMoment,
+                               State::SecondMoment};
+
+/// Optimizers read each other's states as something else. Checkpoints of AdamW say nothing of it.
+std::string_view trained_by(costmodel::Optimizer optimizer) {
+  constexpr std::array<std::string_view, 7> kTrainedBy = {"",
+                                                          ", trained by 8-bit AdamW",
+                                                          ", trained by Adafactor",
+                                                          ", trained by Lion",
+                                                          ", trained by SGD",
+                                                          ", trained by Muon",
+                                                          ", trained by LAMB"};
+  return kTrainedBy.at(static_cast<std::size_t>(optimizer));
+}
 
 StateKey key_of(const OwnedPart& part, State state) {
   auto [unit, name] = original_of(part);
@@ -48,10 +62,12 @@ void fill_part(const CheckpointReader& checkpoint, Device& device, const OwnedPa
 
 }  // namespace
 
-std::string checkpoint_model(const costmodel::ModelSpec& m) {
-  return fmt::format("{} layers, hidden {}, {} heads ({} kv) of {}, ffn {}, {} words{}, {} experts of {}",
+std::string checkpoint_model(const costmodel::Scenario& sc) {
+  const costmodel::ModelSpec& m = sc.model;
+  return fmt::format("{} layers, hidden {}, {} heads ({} kv) of {}, ffn {}, {} words{}, {} experts of {}{}",
                      m.layers, m.hidden, m.attention.heads, m.attention.kv_heads, m.attention.head_dim,
-                     m.mlp.ffn, m.vocab, m.tied_embeddings ? " (tied)" : "", m.moe.experts, m.moe.expert_ffn);
+                     m.mlp.ffn, m.vocab, m.tied_embeddings ? " (tied)" : "", m.moe.experts, m.moe.expert_ffn,
+                     trained_by(sc.recipe.optimizer));
 }
 
 void save_checkpoint(const std::string& root, const RankView& view) {
@@ -61,7 +77,7 @@ void save_checkpoint(const std::string& root, const RankView& view) {
   world.barrier("saving a checkpoint");
   CheckpointHeader header{.step = view.step, .rank = world.rank(), .ranks = world.size()};
   header.element_bytes = device.element_of(costmodel::DType::Fp32) == Element::F64 ? 8 : 4;
-  header.model = checkpoint_model(view.rank.scenario.model);
+  header.model = checkpoint_model(view.rank.scenario);
   CheckpointWriter writer{header};
   for (const State state : kSaved)
     view.visit_state(state, [&](const OwnedPart& part) { add_part(writer, device, part); });
@@ -72,7 +88,7 @@ void save_checkpoint(const std::string& root, const RankView& view) {
 }
 
 void load_checkpoint(const CheckpointReader& checkpoint, const RankView& view) {
-  const std::string model = checkpoint_model(view.rank.scenario.model);
+  const std::string model = checkpoint_model(view.rank.scenario);
   if (checkpoint.header().model != model) {
     throw CheckpointError{fmt::format("the checkpoint holds a model of {}; the scenario's has {}",
                                       checkpoint.header().model, model)};

@@ -38,9 +38,10 @@ Element stored_element(costmodel::DType dtype, Element wide, Element narrow) {
   switch (dtype) {
     case costmodel::DType::Int64:
     case costmodel::DType::Int32:
-    case costmodel::DType::Int8:
     case costmodel::DType::Bool:
       return Element::I32;
+    case costmodel::DType::Int8:
+      return Element::U8;
     case costmodel::DType::Fp64:
     case costmodel::DType::Fp32:
       return wide;

@@ -233,9 +233,9 @@ class Device {
   virtual void add_repeated_rows(const View& x, const View& out) = 0;
 
   // --- optimizer ---
-  /// AdamW with decoupled weight decay (arXiv:1711.05101): m, v from gradient·gradient_factor, master −=
-  /// lr·(m̂/(√v̂ + ε) + λ·master), parameter = master rounded to its element.
-  virtual void adamw(const AdamW& update) = 0;
+  /// One step of a run of parameters, or a part of one: UpdateRule. Where the master changes, parameter
+  /// becomes the master rounded to its element.
+  virtual void update(const OptimizerUpdate& update) = 0;
 
   // --- account of FLOPs and time ---
   [[nodiscard]] const std::map<IssuedFlops, double>& issued_flops() const { return flops_; }

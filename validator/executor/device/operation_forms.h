@@ -116,15 +116,41 @@ struct RouterForm {
 /// What a model's router computes. `given`: experts are not the router's choice.
 [[nodiscard]] RouterForm router_form(const costmodel::MoeSpec& moe, bool given);
 
-/// Gradients and states of a run of parameters, all contiguous and equally long.
-struct AdamW {
+/// What a call does with a run of parameters. w: master, g: gradient·gradient_factor, d: direction.
+enum class UpdateRule : std::uint8_t {
+  /// m = β₁m + (1−β₁)g, v = β₂v + (1−β₂)g²; w −= lr·(m̂/(√v̂ + ε) + λw) (arXiv:1711.05101 algorithm 2).
+  AdamW,
+  /// The same with m and v in 8 bits (arXiv:2110.02861): updates w alone.
+  AdamW8bit,
+  /// The moments of AdamW8bit, quantised block by block anew; whole blocks.
+  AdamW8bitMoments,
+  /// m = μm + g + λw; w −= lr·m (torch.optim.SGD, whose decay is part of the gradient).
+  Sgd,
+  /// w −= lr·(sign(β₁m + (1−β₁)g) + λw), then m = β₂m + (1−β₂)g (arXiv:2302.06675 algorithm 2).
+  Lion,
+  /// m and v as AdamW's; d = m̂/(√v̂ + ε) + λw (arXiv:1904.00962 algorithm 2).
+  LambDirection,
+  /// m = μm + (1−μ)g; d = μm + (1−μ)g, Nesterov's (torch.optim.Muon; arXiv:2502.16982 section 2.1).
+  MuonDirection,
+  /// w −= lr·(direction_factor·d + λw).
+  Descend,
+};
+
+/// A run of parameters with its gradient and states, all contiguous and equally long, but for states in 8
+/// bits: those are of the whole shard, of which `first` is where the run begins.
+struct OptimizerUpdate {
+  UpdateRule rule = UpdateRule::AdamW;
   View parameter;  // compute copy, written from the master
   View master, first_moment, second_moment;
+  View first_scale, second_scale;  // of 8-bit moments: the largest of every costmodel::kMomentBlock
+  std::int64_t first = 0;
   View gradient;
-  double learning_rate = 0, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8;
+  View direction;
+  double learning_rate = 0, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, momentum = 0.95;
   double weight_decay = 0;     // 0 for vectors
   double gradient_factor = 1;  // clipping and averaging
-  std::int64_t step = 1;       // counts from 1, for the bias correction
+  double direction_factor = 1;
+  std::int64_t step = 1;  // counts from 1, for the bias correction
 };
 
 }  // namespace hexaplan::validator

@@ -127,8 +127,8 @@ class Timed final : public Base {
   void add_repeated_rows(const View& x, const View& out) override {
     this->timed(ComputeKind::Elementwise, [&] { Base::add_repeated_rows(x, out); });
   }
-  void adamw(const AdamW& update) override {
-    this->timed(ComputeKind::Optimizer, [&] { Base::adamw(update); });
+  void update(const OptimizerUpdate& update) override {
+    this->timed(ComputeKind::Optimizer, [&] { Base::update(update); });
   }
 
  protected:

@@ -7,8 +7,8 @@ namespace hexaplan::validator {
 
 /// What the device stores per element. Nobody computes in Bf16 and F16, which are widened to F32 and rounded.
 /// E4m3 (e4m3.h) is for operands of matrix products alone: it can be copied, filled with noise and
-/// multiplied.
-enum class Element : std::uint8_t { F64, F32, Bf16, I32, E4m3, F16 };
+/// multiplied. U8 are codes of a table (dynamic_map.h): they can be filled, copied and read by the host.
+enum class Element : std::uint8_t { F64, F32, Bf16, I32, E4m3, F16, U8 };
 
 [[nodiscard]] constexpr std::size_t bytes_of(Element element) {
   switch (element) {
@@ -21,6 +21,7 @@ enum class Element : std::uint8_t { F64, F32, Bf16, I32, E4m3, F16 };
     case Element::F16:
       return 2;
     case Element::E4m3:
+    case Element::U8:
       return 1;
   }
   return 0;

@@ -13,16 +13,29 @@ using costmodel::DType;
 using costmodel::Pass;
 using costmodel::TensorKind;
 
+namespace {
+
+/// Of elements that a shard has: blocks of 8-bit states are not cut.
+std::int64_t shard_multiple(const costmodel::Scenario& sc, bool orthogonalised) {
+  const costmodel::Optimizer optimizer = costmodel::optimizer_of(sc.recipe, orthogonalised);
+  return costmodel::traits_of(optimizer).quantised ? costmodel::kMomentBlock : 1;
+}
+
+}  // namespace
+
 FlatParameters::FlatParameters(const Rank& rank, std::vector<LocalTensor> tensors, int unit,
-                               Communicator& shard, Communicator& replica, std::uint64_t seed)
+                               const Ranks& ranks, std::uint64_t seed)
     : tensors_{std::move(tensors)},
       unit_{unit},
-      stage_{shard.size() > 1 ? rank.scenario.layout.sharding.stage : 0},
-      shard_{&shard},
-      replica_{&replica},
+      stage_{ranks.shard->size() > 1 ? rank.scenario.layout.sharding.stage : 0},
+      ranks_{ranks},
+      shard_{ranks.shard},
+      replica_{ranks.replica},
       types_{costmodel::state_types(rank.scenario)} {
   const std::int64_t elements = tensors_.back().offset + tensors_.back().elements();
-  shard_elements_ = costmodel::ceil_div(elements, static_cast<std::int64_t>(shard_->size()));
+  const std::int64_t multiple = shard_multiple(rank.scenario, ranks.orthogonalised);
+  const std::int64_t shard = costmodel::ceil_div(elements, static_cast<std::int64_t>(shard_->size()));
+  shard_elements_ = costmodel::ceil_div(shard, multiple) * multiple;
   padded_ = shard_elements_ * shard_->size();
   first_ = shard_->rank() * shard_elements_;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
@@ -32,9 +45,7 @@ FlatParameters::FlatParameters(const Rank& rank, std::vector<LocalTensor> tensor
   }
   parameter_ = allocate(rank, TensorKind::Parameter, types_.parameter, stage_ < 3);
   gradient_ = allocate(rank, TensorKind::Gradient, types_.gradient, stage_ < 2);
-  if (types_.master) master_ = allocate(rank, TensorKind::OptimizerState, DType::Fp32, false);
-  first_moment_ = allocate(rank, TensorKind::OptimizerState, types_.moment, false);
-  second_moment_ = allocate(rank, TensorKind::OptimizerState, types_.moment, false);
+  optimizer_ = OptimizerShard{rank, place()};
   initialise(rank, seed);
 }
 
@@ -62,8 +73,6 @@ void FlatParameters::initialise(const Rank& rank, std::uint64_t seed) {
     upload_initial_values(rank, seed);
   }
   rank.device.fill(gradient_, 0);
-  rank.device.fill(first_moment_, 0);
-  rank.device.fill(second_moment_, 0);
 }
 
 /// The same deviations. What is cut makes a model of its own on every rank.
@@ -85,7 +94,7 @@ void FlatParameters::fill_with_noise(const Rank& rank, std::uint64_t seed) {
       rank.device.fill(part, initial.mean);
     }
   }
-  if (types_.master) rank.device.copy(master_, held);
+  if (optimizer_.has_master()) rank.device.copy(optimizer_.master(), held);
 }
 
 void FlatParameters::upload_initial_values(const Rank& rank, std::uint64_t seed) {
@@ -98,7 +107,7 @@ void FlatParameters::upload_initial_values(const Rank& rank, std::uint64_t seed)
   const auto mine = std::span<const double>{all}.subspan(static_cast<std::size_t>(first_),
                                                          static_cast<std::size_t>(shard_elements_));
   rank.device.upload(parameter_, stage_ < 3 ? std::span<const double>{all} : mine);
-  if (types_.master) rank.device.upload(master_, mine);
+  if (optimizer_.has_master()) rank.device.upload(optimizer_.master(), mine);
 }
 
 bool FlatParameters::holds(std::string_view name) const {
@@ -226,23 +235,18 @@ void FlatParameters::add_squares(const Rank& rank, const View& sum) const {
   }
 }
 
-void FlatParameters::update(const Rank& rank, const AdamWStep& step) {
-  for (const Piece& p : pieces_) {
-    const std::int64_t at = p.begin - first_, count = p.end - p.begin;
-    const View parameter = own_parameters().slice(at, count);
-    rank.device.adamw({.parameter = parameter,
-                       .master = types_.master ? master_.view().slice(at, count) : parameter,
-                       .first_moment = first_moment_.view().slice(at, count),
-                       .second_moment = second_moment_.view().slice(at, count),
-                       .gradient = own_gradients().slice(at, count),
-                       .learning_rate = step.learning_rate,
-                       .beta1 = step.options.beta1,
-                       .beta2 = step.options.beta2,
-                       .epsilon = step.options.epsilon,
-                       .weight_decay = tensors_[p.tensor].decays ? step.options.weight_decay : 0,
-                       .gradient_factor = step.gradient_factor,
-                       .step = step.step});
-  }
+ShardPlace FlatParameters::place() const {
+  return {.tensors = tensors_,
+          .pieces = pieces_,
+          .first = first_,
+          .elements = shard_elements_,
+          .shard = shard_,
+          .tensor = ranks_.tensor,
+          .orthogonalised = ranks_.orthogonalised};
+}
+
+void FlatParameters::update(const Rank& rank, const OptimizerStep& step) {
+  optimizer_.update(rank, step, place(), own_parameters(), own_gradients());
 }
 
 void FlatParameters::collect_updated(const Rank& rank) {
@@ -254,39 +258,48 @@ void FlatParameters::collect_updated(const Rank& rank) {
 }
 
 void FlatParameters::follow_master(const Rank& rank) {
-  if (types_.master) rank.device.copy(own_parameters(), master_);
+  if (optimizer_.has_master()) rank.device.copy(own_parameters(), optimizer_.master());
   collect_updated(rank);
 }
 
-void FlatParameters::visit(State state, const std::function<void(const OwnedPart&)>& visitor) const {
-  const View flat = state == State::Parameter     ? own_parameters()
-                    : state == State::Master      ? (types_.master ? master_.view() : own_parameters())
-                    : state == State::FirstMoment ? first_moment_.view()
-                                                  : second_moment_.view();
-  for (const Piece& p : pieces_) {
-    const LocalTensor& t = tensors_[p.tensor];
-    visitor({.unit = unit_,
-             .tensor = &t,
-             .state = state,
-             .first = p.begin - t.offset,
-             .view = flat.slice(p.begin - first_, p.end - p.begin),
-             .duplicate = replica_->rank() != 0 || !t.counted});
-  }
+void FlatParameters::visit(const Rank& rank, State state,
+                           const std::function<void(const OwnedPart&)>& visitor) const {
+  const auto visit_parts = [&](const View& flat) {
+    for (const Piece& p : pieces_) {
+      const LocalTensor& t = tensors_[p.tensor];
+      visitor({.unit = unit_,
+               .tensor = &t,
+               .state = state,
+               .first = p.begin - t.offset,
+               .view = flat.slice(p.begin - first_, p.end - p.begin),
+               .duplicate = replica_->rank() != 0 || !t.counted});
+    }
+  };
+  if (state == State::Parameter || (state == State::Master && !optimizer_.has_master()))
+    return visit_parts(own_parameters());
+  optimizer_.visit(rank, state, visit_parts);
 }
 
 Unit::Unit(const Rank& rank, UnitPlan plan, int uses, std::uint64_t seed)
     : index_{plan.index}, expected_{uses * costmodel::microbatches_per_step(rank.scenario)} {
   const bool shards = rank.scenario.layout.sharding.stage >= 1;
   const Groups& g = rank.groups;
-  for (std::vector<LocalTensor>* dense : {&plan.dense, &plan.beside_tied_table}) {
-    if (dense->empty()) continue;
-    flats_.emplace_back(rank, std::move(*dense), index_, shards ? *g.shard : *g.alone,
-                        shards ? *g.replica : *g.data, seed);
-  }
-  if (!plan.expert.empty()) {
-    flats_.emplace_back(rank, std::move(plan.expert), index_, shards ? *g.expert_shard : *g.alone,
-                        shards ? *g.expert_replica : *g.expert_data, seed);
-  }
+  const auto add = [&](std::vector<LocalTensor>& tensors, FlatParameters::Ranks ranks, bool orthogonalised) {
+    if (tensors.empty()) return;
+    if (!shards) ranks.shard = g.alone.get();
+    ranks.orthogonalised = orthogonalised;
+    flats_.emplace_back(rank, std::move(tensors), index_, ranks, seed);
+  };
+  const FlatParameters::Ranks dense{
+      .shard = g.shard.get(), .replica = shards ? g.replica.get() : g.data.get(), .tensor = g.tensor.get()},
+      expert{.shard = g.expert_shard.get(),
+             .replica = shards ? g.expert_replica.get() : g.expert_data.get(),
+             .tensor = g.expert_tensor.get()};
+  add(plan.dense, dense, false);
+  add(plan.beside_tied_table, dense, false);
+  add(plan.dense_matrices, dense, true);
+  add(plan.expert, expert, false);
+  add(plan.expert_matrices, expert, true);
 }
 
 const FlatParameters& Unit::holder(std::string_view name) const {

@@ -5,15 +5,11 @@
 #include <vector>
 
 #include "costmodel/memory/layer_ledger.h"
-#include "validator/executor/optimizer/adamw.h"
+#include "validator/executor/parallel/optimizer_shard.h"
 #include "validator/executor/parallel/rank.h"
 #include "validator/executor/parameters/local_tensor.h"
 
 namespace hexaplan::validator {
-
-/// What is kept per parameter.
-enum class State : std::uint8_t { Parameter, Master, FirstMoment, SecondMoment };
-inline constexpr int kStates = 4;
 
 /// A run of consecutive elements of one parameter that this rank owns, as every checkpoint and comparison
 /// needs it: elements [first, first + view.elements()) of the rank's rows × cols matrix of `tensor`.
@@ -32,8 +28,14 @@ struct OwnedPart {
 /// groups. Stage 0 is one shard replicated over all data-parallel ranks. The last shard is padded.
 class FlatParameters {
  public:
-  FlatParameters(const Rank& rank, std::vector<LocalTensor> tensors, int unit, Communicator& shard,
-                 Communicator& replica, std::uint64_t seed);
+  /// Over whom a buffer is cut and copied.
+  struct Ranks {
+    Communicator *shard, *replica;
+    Communicator* tensor;         // those that hold other parts of the same tensors
+    bool orthogonalised = false;  // ShardPlace
+  };
+  FlatParameters(const Rank& rank, std::vector<LocalTensor> tensors, int unit, const Ranks& ranks,
+                 std::uint64_t seed);
 
   [[nodiscard]] const std::vector<LocalTensor>& tensors() const { return tensors_; }
   /// Rows of `first` … `last` (neighbours with equal columns) as one matrix; vectors one behind the other as
@@ -58,20 +60,18 @@ class FlatParameters {
 
   /// sum += squares of the gradients that this rank counts.
   void add_squares(const Rank& rank, const View& sum) const;
-  void update(const Rank& rank, const AdamWStep& step);
+  void update(const Rank& rank, const OptimizerStep& step);
   /// The compute copy becomes the master's values, everywhere. After a state was loaded.
   void follow_master(const Rank& rank);
   /// Stages 1 and 2: every rank collects what the others updated.
   void collect_updated(const Rank& rank);
 
-  void visit(State state, const std::function<void(const OwnedPart&)>& visitor) const;
+  /// What this rank's shard has of a state, parameter by parameter; nothing of states that the optimizer
+  /// does not keep. Without a master of its own a parameter is its own.
+  void visit(const Rank& rank, State state, const std::function<void(const OwnedPart&)>& visitor) const;
   [[nodiscard]] bool sharded_gradients() const { return stage_ >= 2; }
 
  private:
-  struct Piece {  // of a tensor, inside this rank's shard
-    std::size_t tensor;
-    std::int64_t begin, end;  // in the flat buffer
-  };
   [[nodiscard]] View matrix(const View& flat, std::string_view first, std::string_view last) const;
   [[nodiscard]] View own(const View& flat) const { return flat.slice(first_, shard_elements_); }
   [[nodiscard]] View own_gradients() const { return stage_ >= 2 ? gradient_.view() : own(gradient_); }
@@ -85,17 +85,20 @@ class FlatParameters {
   void fill_with_noise(const Rank& rank, std::uint64_t seed);
   void upload_initial_values(const Rank& rank, std::uint64_t seed);
   void reduce_over_tensor_ranks(const Rank& rank);
+  [[nodiscard]] ShardPlace place() const;
 
   std::vector<LocalTensor> tensors_;
   std::vector<Piece> pieces_;
   int unit_, stage_;
+  Ranks ranks_;
   Communicator* shard_;
   Communicator* replica_;
   costmodel::StateTypes types_;
   std::int64_t padded_ = 0, shard_elements_ = 0, first_ = 0;
   int opened_ = 0;
   Work reduction_;
-  Tensor parameter_, gathered_, gradient_, unsharded_, master_, first_moment_, second_moment_;
+  Tensor parameter_, gathered_, gradient_, unsharded_;
+  OptimizerShard optimizer_;
 };
 
 /// A layer's or an end's parameters: dense ones and experts, which have other replicas.

@@ -6,6 +6,7 @@
 
 #include "costmodel/memory/flat_units.h"
 #include "costmodel/parameters/parameter_names.h"
+#include "costmodel/parameters/trained_elements.h"
 
 namespace hexaplan::validator {
 namespace {
@@ -47,7 +48,7 @@ void cut_key_value(LocalTensor& out, const ParameterTensor& t, const Scenario& s
   const std::int64_t heads = sc.model.attention.kv_heads, tp = sc.layout.tp;
   const std::int64_t parts = std::min(heads, tp);
   out.copies = static_cast<int>(tp / parts);
-  out.counted = tp_rank % out.copies == 0;
+  out.first_copy = tp_rank % out.copies == 0;
   cut_rows(out, cut_blocks(t.rows, 2, tp_rank / out.copies, parts, 0, 1));
 }
 
@@ -61,7 +62,7 @@ void cut_vocabulary(LocalTensor& out, const ParameterTensor& t, const Scenario& 
 void cut_replicated(LocalTensor& out, const ParameterTensor& t, const Scenario& sc, int tp_rank) {
   out.segments = {{.local = 0, .global = 0, .count = out.rows}};
   out.sums_over_tp = costmodel::sums_over_tensor_ranks(t, sc.layout);
-  out.counted = tp_rank == 0;
+  out.first_copy = tp_rank == 0;
 }
 
 void cut_experts(LocalTensor& out, const ParameterTensor& t, const Scenario& sc,
@@ -76,7 +77,7 @@ void cut_experts(LocalTensor& out, const ParameterTensor& t, const Scenario& sc,
     out.cols = t.cols / etp;
     out.first_col = place.expert_tensor_rank * out.cols;
   }
-  out.counted = columns || rows || place.expert_tensor_rank == 0;
+  out.first_copy = columns || rows || place.expert_tensor_rank == 0;
 }
 
 void place_in_flat_buffer(std::vector<LocalTensor>& tensors) {
@@ -93,6 +94,22 @@ std::int64_t sum_elements(const std::vector<LocalTensor>& tensors) {
   std::int64_t sum = 0;
   for (const LocalTensor& t : tensors) sum += t.elements();
   return sum;
+}
+
+std::vector<LocalTensor>& tensors_of(UnitPlan& unit, costmodel::FlatKind kind) {
+  switch (kind) {
+    case costmodel::FlatKind::Dense:
+      break;
+    case costmodel::FlatKind::BesideTiedTable:
+      return unit.beside_tied_table;
+    case costmodel::FlatKind::DenseMatrices:
+      return unit.dense_matrices;
+    case costmodel::FlatKind::Expert:
+      return unit.expert;
+    case costmodel::FlatKind::ExpertMatrices:
+      return unit.expert_matrices;
+  }
+  return unit.dense;
 }
 
 std::vector<ParameterTensor> parameters_of(const Scenario& sc, int index) {
@@ -125,7 +142,7 @@ LocalTensor local_tensor(const ParameterTensor& t, const Scenario& sc, const Par
   // A vector (cols == 1) that every rank holds is one row here; one that is cut is a matrix of one column.
   const bool vector = t.cols == 1 && !t.matrix;
   const bool as_row = vector && t.cut == Cut::Replicated;
-  LocalTensor out{.name = t.name, .cut = t.cut, .decays = !vector};
+  LocalTensor out{.name = t.name, .cut = t.cut, .decays = costmodel::decays(t)};
   out.global_rows = as_row ? t.count : t.rows * t.count;
   out.global_cols = as_row ? t.rows : t.cols;
   out.rows = out.global_rows;
@@ -154,40 +171,33 @@ LocalTensor local_tensor(const ParameterTensor& t, const Scenario& sc, const Par
       cut_experts(out, t, sc, place);
       break;
   }
+  out.counted = out.first_copy;
+  const auto elements = static_cast<double>(out.elements());
+  if (out.decays)
+    out.matrices = static_cast<std::int64_t>(costmodel::local_matrices(sc.layout, t, elements).count);
   assert(out.elements() == costmodel::elements_on_rank(t, sc.model, sc.layout, sc.framework.vocab_multiple));
   return out;
 }
 
 std::int64_t UnitPlan::dense_elements() const {
-  return sum_elements(dense);
+  return sum_elements(dense) + sum_elements(dense_matrices);
 }
 
 std::int64_t UnitPlan::expert_elements() const {
-  return sum_elements(expert);
+  return sum_elements(expert) + sum_elements(expert_matrices);
 }
 
 UnitPlan plan_unit(const Scenario& sc, int index, const ParameterPlace& place) {
   UnitPlan unit{.index = index};
-  const auto role =
-      index == UnitPlan::kEmbedding ? costmodel::UnitRole::Embedding : costmodel::UnitRole::Layer;
+  const auto role = index >= 0                      ? costmodel::UnitRole::Layer
+                    : index == UnitPlan::kEmbedding ? costmodel::UnitRole::Embedding
+                                                    : costmodel::UnitRole::Head;
   for (const ParameterTensor& t : parameters_of(sc, index)) {
     LocalTensor local = local_tensor(t, sc, place);
     if (index == UnitPlan::kTiedCopy) local.counted = false;  // the embedding's gradient is the same
-    switch (flat_of(sc, role, t)) {
-      case costmodel::FlatKind::Dense:
-        unit.dense.push_back(std::move(local));
-        break;
-      case costmodel::FlatKind::Expert:
-        unit.expert.push_back(std::move(local));
-        break;
-      case costmodel::FlatKind::BesideTiedTable:
-        unit.beside_tied_table.push_back(std::move(local));
-        break;
-    }
+    tensors_of(unit, flat_of(sc, role, t)).push_back(std::move(local));
   }
-  place_in_flat_buffer(unit.dense);
-  place_in_flat_buffer(unit.expert);
-  place_in_flat_buffer(unit.beside_tied_table);
+  for (const costmodel::FlatKind kind : costmodel::kFlatKinds) place_in_flat_buffer(tensors_of(unit, kind));
   return unit;
 }
 

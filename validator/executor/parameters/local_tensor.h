@@ -25,6 +25,8 @@ struct LocalTensor {
   bool sums_over_tp = false;  // costmodel::sums_over_tensor_ranks
   int copies = 1;             // tensor-parallel neighbours that hold the same rows (kv heads < tp)
   bool counted = true;        // this rank's copy goes into the gradient norm
+  bool first_copy = true;     // no tensor-parallel rank before this one holds the same
+  std::int64_t matrices = 1;  // costmodel::local_matrices, one behind the other
   std::int64_t rows = 0, cols = 0;
   std::int64_t global_rows = 0, global_cols = 0;
   std::int64_t first_col = 0;
@@ -51,8 +53,8 @@ struct UnitPlan {
   /// Layer in model order, or one of these.
   static constexpr int kEmbedding = -1, kHead = -2, kTiedCopy = -3;
   int index = 0;
-  std::vector<LocalTensor> dense, expert,
-      beside_tied_table;  // costmodel::FlatKind; offsets count inside each
+  std::vector<LocalTensor> dense, beside_tied_table, dense_matrices, expert,
+      expert_matrices;  // costmodel::FlatKind; offsets count inside each
   [[nodiscard]] std::int64_t dense_elements() const;
   [[nodiscard]] std::int64_t expert_elements() const;
 };

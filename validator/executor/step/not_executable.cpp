@@ -98,11 +98,14 @@ constexpr std::array kMissing{
             }},
     Missing{"executor-precision", "quantised recipes are not executed", "use bf16, fp16 or fp32",
             [](const Scenario& s) { return costmodel::is_quantized(s.recipe.precision); }},
+    Missing{"executor-optimizer", "Adafactor's sums of rows and columns are not executed",
+            "choose another optimizer",
+            [](const Scenario& s) { return s.recipe.optimizer == costmodel::Optimizer::Adafactor; }},
     Missing{"executor-recipe", "adapters, dropout, offload and in-backward optimizers are not executed",
-            "pre-train with AdamW on the device",
+            "pre-train on the device, with an optimizer that runs after the backward pass",
             [](const Scenario& s) {
               return costmodel::trains_adapters(s.recipe) || s.recipe.dropout > 0 || s.recipe.offload != 0 ||
-                     s.recipe.optimizer_in_backward || s.recipe.optimizer != costmodel::Optimizer::AdamW;
+                     s.recipe.optimizer_in_backward;
             }},
     Missing{"executor-attention-kernel", "scores are never stored", "use flash attention",
             [](const Scenario& s) { return s.recipe.attention != costmodel::AttentionKernel::Flash; }},

@@ -94,7 +94,7 @@ class RankTraining {
             .visit_state =
                 [this](State state, const std::function<void(const OwnedPart&)>& visitor) {
                   for (Unit* unit : stage_.units()) {
-                    for (const FlatParameters& flat : unit->flats()) flat.visit(state, visitor);
+                    for (const FlatParameters& flat : unit->flats()) flat.visit(rank_, state, visitor);
                   }
                 },
             .state_changed =
@@ -207,7 +207,7 @@ class RankTraining {
   /// A step that is skipped changes nothing, but its messages are sent.
   void update(const StepReport& report) {
     rank_.clock.enter(Phase::Optimizer);
-    if (!report.skipped) update_shards(report);
+    update_shards(report);
     rank_.clock.enter(Phase::Gather);
     for (Unit* unit : stage_.units()) {
       for (FlatParameters& flat : unit->flats()) flat.collect_updated(rank_);
@@ -216,10 +216,11 @@ class RankTraining {
 
   void update_shards(const StepReport& report) {
     const double clipped = clip_factor(report.gradient_norm, options_.optimizer.clip_norm);
-    const AdamWStep step{.options = options_.optimizer,
-                         .learning_rate = report.learning_rate,
-                         .gradient_factor = clipped / report.loss_scale,
-                         .step = report.step - skipped_};
+    const OptimizerStep step{.options = options_.optimizer,
+                             .learning_rate = report.learning_rate,
+                             .gradient_factor = clipped / report.loss_scale,
+                             .step = report.step - skipped_,
+                             .skipped = report.skipped};
     for (Unit* unit : stage_.units()) {
       for (FlatParameters& flat : unit->flats()) flat.update(rank_, step);
     }

@@ -10,7 +10,7 @@
 #include "costmodel/spec/verdict.h"
 #include "validator/executor/communicator/run_ranks.h"
 #include "validator/executor/device/device.h"
-#include "validator/executor/optimizer/adamw.h"
+#include "validator/executor/optimizer/optimizer_step.h"
 #include "validator/executor/parallel/data.h"
 #include "validator/executor/report/execution_report.h"
 #include "validator/executor/step/token_source.h"
@@ -43,7 +43,7 @@ struct RunOptions {
   std::uint64_t seed = 1;
   Routing routing = Routing::Learned;
   InitialValues initial = InitialValues::Model;
-  AdamWOptions optimizer;
+  OptimizerOptions optimizer;
   LearningRate learning_rate;
   /// Token stream; unset: random from the seed.
   std::optional<TokenSource> tokens;

@@ -160,6 +160,14 @@ void set_batch(Scenario& s, int v) {
   s.recipe.global_batch = s.recipe.micro_batch * s.layout.dp * pick(counts, v);
 }
 
+void set_optimizer(Scenario& s, int v) {
+  using costmodel::Optimizer;
+  constexpr Optimizer kOptimizers[] = {Optimizer::AdamW, Optimizer::AdamW8bit, Optimizer::Adafactor,
+                                       Optimizer::Lion,  Optimizer::Sgd,       Optimizer::Muon,
+                                       Optimizer::Lamb};
+  s.recipe.optimizer = pick(kOptimizers, v);
+}
+
 /// What a later row changes may depend on what an earlier one has set.
 constexpr std::array kDimensions{
     Dimension{5,
@@ -222,6 +230,7 @@ constexpr std::array kDimensions{
               }},
     Dimension{4,
               [](Scenario& s, int v) { s.recipe.cross_entropy = static_cast<costmodel::CrossEntropy>(v); }},
+    Dimension{7, set_optimizer},
 };
 using Values = std::array<int, kDimensions.size()>;
 
@@ -244,6 +253,12 @@ Scenario scenario_of(const Scenario& base, const Values& values) {
   return sc;
 }
 
+/// Keys' biases have no gradient but rounding (a softmax does not see what all keys share), of which Lion
+/// takes the sign.
+bool steps_along_rounding(const Scenario& sc) {
+  return sc.recipe.optimizer == costmodel::Optimizer::Lion && sc.model.attention.qkv_bias;
+}
+
 /// A choice that changes nothing beside another one makes a second name for the same scenario.
 bool is_idle(const Scenario& sc) {
   const costmodel::Layout& l = sc.layout;
@@ -255,7 +270,7 @@ bool is_idle(const Scenario& sc) {
 
 std::optional<Scenario> accepted(const Scenario& base, const Values& values) {
   Scenario sc = scenario_of(base, values);
-  if (sc.layout.world_size() > kMostRanks || is_idle(sc)) return std::nullopt;
+  if (sc.layout.world_size() > kMostRanks || is_idle(sc) || steps_along_rounding(sc)) return std::nullopt;
   if (costmodel::first_rejection(sc) || first_not_executable(sc)) return std::nullopt;
   return sc;
 }

@@ -51,9 +51,15 @@ struct VerifyOptions {
 /// Bound of the relative differences between sharded and single rank in float64.
 inline constexpr double kSameNumbers = 1e-10;
 
+/// Steps after which parameters are still those of one rank. Optimizers that act on what a rank holds
+/// together come to other numbers where that is something else: blocks of 8-bit moments, which are zero
+/// before the first step, and matrices that Muon orthogonalises as tensor parallelism cuts them.
+[[nodiscard]] std::int64_t updates_as_on_one_rank(const costmodel::Scenario& scenario);
+
 /// Runs the scenario on ranks of `backend` with experts filled in turn, as the cost model counts them, and
 /// once more alone; mixtures of experts also with their routers' own choice. Compares
-///   loss, gradient norm and every updated parameter with those of one rank, ≤ kSameNumbers apart;
+///   loss, gradient norm and every updated parameter with those of one rank, ≤ kSameNumbers apart, as far as
+///   updates_as_on_one_rank;
 ///   bytes by kind at each rank's peak with the estimate's and at every instant with the replay's, messages
 ///   and bytes of every collective, FLOPs of every operation with the prediction, exactly.
 /// Precondition: rules and executor accept the scenario. A rank's fault is a difference, too.

@@ -281,7 +281,7 @@ KernelBench::Call KernelBench::prepare_memory_step(const Point& point) {
 KernelBench::Call KernelBench::prepare_adamw(std::int64_t elements) {
   constexpr int kUpdateStates = 4;  // master, both moments, gradient
   // Small updates lie in the arena several times over; each keeps second moments that are not negative.
-  std::vector<AdamW> updates;
+  std::vector<OptimizerUpdate> updates;
   for (int i = 0; i < 2; ++i) {
     const View states = wide_.take(kUpdateStates, elements);
     const auto row = [&](std::int64_t r) { return states.row_range(r, 1); };
@@ -294,7 +294,7 @@ KernelBench::Call KernelBench::prepare_adamw(std::int64_t elements) {
                        .learning_rate = 1e-6});
   }
   return
-      [this, updates, turn = std::size_t{0}]() mutable { device_.adamw(updates[turn++ % updates.size()]); };
+      [this, updates, turn = std::size_t{0}]() mutable { device_.update(updates[turn++ % updates.size()]); };
 }
 
 }  // namespace hexaplan::validator

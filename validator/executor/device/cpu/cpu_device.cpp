@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "validator/executor/device/cpu/kernels/activation.h"
-#include "validator/executor/device/cpu/kernels/adamw.h"
 #include "validator/executor/device/cpu/kernels/attention.h"
 #include "validator/executor/device/cpu/kernels/cross_entropy.h"
 #include "validator/executor/device/cpu/kernels/elementwise.h"
@@ -16,6 +15,7 @@
 #include "validator/executor/device/cpu/kernels/gemm.h"
 #include "validator/executor/device/cpu/kernels/noise.h"
 #include "validator/executor/device/cpu/kernels/norm.h"
+#include "validator/executor/device/cpu/kernels/optimizer.h"
 #include "validator/executor/device/cpu/kernels/reduce.h"
 #include "validator/executor/device/cpu/kernels/rope.h"
 #include "validator/executor/device/cpu/kernels/router.h"
@@ -222,18 +222,21 @@ class CpuDevice : public Device {
     kernels::add_repeated_rows<T>(In{x}, InOut{out});
   }
 
-  void adamw(const AdamW& u) override {
-    assert(u.master.elements() == u.gradient.elements() && u.parameter.elements() == u.gradient.elements());
-    kernels::adamw<T>({.learning_rate = u.learning_rate,
-                       .beta1 = u.beta1,
-                       .beta2 = u.beta2,
-                       .epsilon = u.epsilon,
-                       .weight_decay = u.weight_decay,
-                       .gradient_factor = u.gradient_factor,
-                       .step = u.step},
-                      In{u.gradient}.vector(), u.gradient.elements(), InOut{u.first_moment}.vector(),
-                      InOut{u.second_moment}.vector(), InOut{u.master}.vector());
-    copy(u.parameter.reshaped(1, u.parameter.elements()), u.master.reshaped(1, u.master.elements()));
+  void update(const OptimizerUpdate& u) override {
+    if (u.rule == UpdateRule::AdamW8bit || u.rule == UpdateRule::AdamW8bitMoments) {
+      update_8bit(u);
+    } else {
+      kernels::update<T>(
+          kernels::rates_of<T>(u),
+          {.count = u.gradient.data != nullptr ? u.gradient.elements() : u.direction.elements(),
+           .gradient = In{u.gradient}.vector(),
+           .first_moment = InOut{u.first_moment}.vector(),
+           .second_moment = InOut{u.second_moment}.vector(),
+           .master = InOut{u.master}.vector(),
+           .direction = InOut{u.direction}.vector()});
+    }
+    if (u.parameter.data != nullptr)
+      copy(u.parameter.reshaped(1, u.parameter.elements()), u.master.reshaped(1, u.master.elements()));
   }
 
  protected:
@@ -288,6 +291,17 @@ class CpuDevice : public Device {
   }
 
  private:
+  void update_8bit(const OptimizerUpdate& u) {
+    kernels::update_8bit<T>(kernels::rates_of<T>(u), {.first = u.first,
+                                                      .count = u.gradient.elements(),
+                                                      .gradient = In{u.gradient}.vector(),
+                                                      .first_moment = u.first_moment.as<std::uint8_t>(),
+                                                      .second_moment = u.second_moment.as<std::uint8_t>(),
+                                                      .first_scale = InOut{u.first_scale}.vector(),
+                                                      .second_scale = InOut{u.second_scale}.vector(),
+                                                      .master = InOut{u.master}.vector()});
+  }
+
   using In = Read<T>;
   using Out = Write<T>;
   using InOut = Update<T>;

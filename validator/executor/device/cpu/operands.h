@@ -30,6 +30,8 @@ void with_type(Element element, const Visitor& visit) {
       return visit(static_cast<Fp16*>(nullptr));
     case Element::I32:
       return visit(static_cast<std::int32_t*>(nullptr));
+    case Element::U8:
+      return visit(static_cast<std::uint8_t*>(nullptr));
     case Element::E4m3:
       assert(false && "the CPU device has no 8-bit numbers");
   }

@@ -51,6 +51,8 @@ void encode(std::byte* to, Element element, const Host* from, std::int64_t count
       return each(reinterpret_cast<Fp16*>(to), [](Host x) { return to_fp16(static_cast<float>(x)); });
     case Element::E4m3:
       return each(reinterpret_cast<E4m3*>(to), [](Host x) { return to_e4m3(static_cast<float>(x)); });
+    case Element::U8:
+      return each(reinterpret_cast<std::uint8_t*>(to), [](Host x) { return static_cast<std::uint8_t>(x); });
   }
 }
 template <class Host>
@@ -72,6 +74,8 @@ void decode(Host* to, Element element, const std::byte* from, std::int64_t count
       return each(reinterpret_cast<const Fp16*>(from), [](Fp16 x) { return to_float(x); });
     case Element::E4m3:
       return each(reinterpret_cast<const E4m3*>(from), [](E4m3 x) { return to_float(x); });
+    case Element::U8:
+      return each(reinterpret_cast<const std::uint8_t*>(from), same);
   }
   // NOLINTEND(*-reinterpret-cast)
 }

@@ -58,7 +58,10 @@ HEXAPLAN_DEVICE bool has_16_bits(Element element) {
 }
 /// Bytes of an element, where bytes_of is the host's.
 HEXAPLAN_DEVICE int size_of(Element element) {
-  return has_16_bits(element) ? 2 : element == Element::F64 ? 8 : element == Element::E4m3 ? 1 : 4;
+  return has_16_bits(element)                                 ? 2
+         : element == Element::F64                            ? 8
+         : element == Element::E4m3 || element == Element::U8 ? 1
+                                                              : 4;
 }
 /// The number that 16 bits of `element` are, and back to nearest.
 HEXAPLAN_DEVICE float widened(Element element, std::uint32_t bits) {

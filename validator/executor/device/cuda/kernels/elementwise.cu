@@ -28,6 +28,7 @@ HEXAPLAN_DEVICE double read(const View& v, std::int64_t r, std::int64_t c) {
   const std::byte* row = row_of(v, r);
   if (v.element == Element::F64) return reinterpret_cast<const double*>(row)[c];
   if (v.element == Element::I32) return reinterpret_cast<const std::int32_t*>(row)[c];
+  if (v.element == Element::U8) return reinterpret_cast<const std::uint8_t*>(row)[c];
   if (v.element == Element::E4m3) {
     const std::uint32_t bits = float_bits_of_e4m3(reinterpret_cast<const std::uint8_t*>(row)[c]);
     return static_cast<double>(bits_of<float>(bits));
@@ -40,12 +41,24 @@ HEXAPLAN_DEVICE void write(const View& v, std::int64_t r, std::int64_t c, double
     reinterpret_cast<double*>(row)[c] = x;
   } else if (v.element == Element::I32) {
     reinterpret_cast<std::int32_t*>(row)[c] = static_cast<std::int32_t>(x);
+  } else if (v.element == Element::U8) {
+    reinterpret_cast<std::uint8_t*>(row)[c] = static_cast<std::uint8_t>(x);
   } else if (v.element == Element::E4m3) {
     store_e4m3(row, c, static_cast<float>(x));
   } else {
     store(v, r, c, static_cast<float>(x));
   }
 }
+
+/// Codes, one by one.
+struct FillCodes {
+  View to;
+  double value;
+  template <int kCount>
+  HEXAPLAN_DEVICE void run(std::int64_t r, std::int64_t c) const {
+    for (int i = 0; i < kCount; ++i) write(to, r, c + i, value);
+  }
+};
 
 /// Between fp32, bf16 and fp16, or what is stored alike (ids pass through as fp32 words).
 struct Convert {
@@ -283,6 +296,8 @@ void copy(const Queue& queue, const View& to, const View& from) {
 void fill(const Queue& queue, const View& to, double value) {
   assert(to.element != Element::E4m3);
   View target = flat(to);
+  if (to.element == Element::U8)
+    return launch_elementwise(queue, "fill", target.rows, target.cols, false, FillCodes{target, value});
   auto bits = static_cast<float>(value);
   if (to.element == Element::I32) {  // written as the fp32 word with the same bits
     bits = std::bit_cast<float>(static_cast<std::int32_t>(value));

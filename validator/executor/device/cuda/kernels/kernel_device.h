@@ -107,7 +107,7 @@ class KernelDevice : public Device {
   void add_repeated_rows(const View& x, const View& out) override {
     cuda::add_repeated_rows(compute(), x, out);
   }
-  void adamw(const AdamW& update) override { cuda::adamw(compute(), update); }
+  void update(const OptimizerUpdate& update) override { cuda::update(compute(), update); }
 
  protected:
   /// Where kernels of a stream are put.

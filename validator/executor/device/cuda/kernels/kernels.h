@@ -9,7 +9,7 @@
 namespace hexaplan::validator {
 
 struct ActivationForm;
-struct AdamW;
+struct OptimizerUpdate;
 struct AttentionBlock;
 struct Gemm;
 struct NormForm;
@@ -124,7 +124,7 @@ void add_repeated_rows(const Queue& queue, const View& x, const View& out);
 
 // --- optimizer ---
 /// Any of the five may be F32, Bf16 or F16; the master may be the parameter itself.
-void adamw(const Queue& queue, const AdamW& update);
+void update(const Queue& queue, const OptimizerUpdate& update);
 
 }  // namespace cuda
 }  // namespace hexaplan::validator

@@ -5,9 +5,10 @@
 
 namespace hexaplan::validator {
 
-/// AdamW's constants; defaults of Llama 2's pre-training (arXiv:2307.09288 §2.2).
-struct AdamWOptions {
+/// An optimizer's constants; defaults of Llama 2's pre-training (arXiv:2307.09288 §2.2).
+struct OptimizerOptions {
   double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-5;
+  double momentum = 0.95;  // of SGD and Muon (arXiv:2502.16982 §2.1)
   double weight_decay = 0.1;
   double clip_norm = 1.0;  // of all gradients together; 0 = never clip
 };
@@ -31,11 +32,13 @@ struct LearningRate {
 };
 
 /// One step of the optimizer.
-struct AdamWStep {
-  AdamWOptions options;
+struct OptimizerStep {
+  OptimizerOptions options;
   double learning_rate = 0;
   double gradient_factor = 1;  // clip_norm / norm where that is below 1; over the loss scale
   std::int64_t step = 1;
+  /// Gradients overflowed: nothing changes, but every message is sent.
+  bool skipped = false;
 };
 
 /// Factor that clips gradients of this norm: min(1, clip / (norm + 1e-6)) (PyTorch

@@ -1,4 +1,4 @@
-#include "validator/executor/optimizer/adamw.h"
+#include "validator/executor/optimizer/optimizer_step.h"
 
 #include <algorithm>
 #include <array>

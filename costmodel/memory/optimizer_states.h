@@ -1,0 +1,51 @@
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "costmodel/memory/layer_ledger.h"
+#include "costmodel/spec/optimizer_traits.h"
+
+namespace hexaplan::costmodel {
+
+/// What an optimizer keeps beside the parameters that it updates.
+enum class OptimizerTensor : std::uint8_t { Master, FirstMoment, SecondMoment, FirstScale, SecondScale };
+
+/// One of them: its storage type, and how many parameters share an element of it.
+struct KeptState {
+  OptimizerTensor tensor = OptimizerTensor::Master;
+  DType dtype = DType::Fp32;
+  int parameters = 1;
+};
+class KeptStates {
+ public:
+  constexpr void push_back(KeptState state) { states_[size_++] = state; }
+  [[nodiscard]] constexpr const KeptState* begin() const { return states_.data(); }
+  [[nodiscard]] constexpr const KeptState* end() const { return states_.data() + size_; }
+
+ private:
+  std::array<KeptState, 5> states_{};
+  std::size_t size_ = 0;
+};
+
+/// All that an optimizer of `traits` keeps, but for Adafactor's sums of rows and columns.
+/// [docs/formulas.md#M1]
+[[nodiscard]] constexpr KeptStates kept_states(const StateTypes& types, const OptimizerTraits& traits) {
+  constexpr std::array kMoments{OptimizerTensor::FirstMoment, OptimizerTensor::SecondMoment};
+  constexpr std::array kScales{OptimizerTensor::FirstScale, OptimizerTensor::SecondScale};
+  KeptStates out;
+  if (types.master) out.push_back({OptimizerTensor::Master, DType::Fp32});
+  for (std::size_t i = 0; i < static_cast<std::size_t>(traits.moments); ++i) {
+    out.push_back({kMoments[i], traits.quantised ? DType::Int8 : types.moment});
+    if (traits.quantised) out.push_back({kScales[i], DType::Fp32, kMomentBlock});
+  }
+  return out;
+}
+
+/// What updates the matrices that the optimizer orthogonalises (`orthogonalised`), or everything else.
+[[nodiscard]] constexpr Optimizer optimizer_of(const Recipe& recipe, bool orthogonalised) {
+  const bool others = traits_of(recipe.optimizer).orthogonalises && !orthogonalised;
+  return others ? Optimizer::AdamW : recipe.optimizer;
+}
+
+}  // namespace hexaplan::costmodel

@@ -1,0 +1,235 @@
+// What the executor's optimizers make of given gradients against what the implementations that people train
+// with make of them (tests/golden/optimizer_oracle.py), on one rank and cut over several.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "costmodel/units/ceil_div.h"
+#include "presets/json/read_json.h"
+#include "tests/validator/step/tiny_scenario.h"
+#include "validator/executor/communicator/threads/thread_ranks.h"
+#include "validator/executor/device/cpu/cpu_device.h"
+#include "validator/executor/device/dynamic_map.h"
+#include "validator/executor/parallel/optimizer_shard.h"
+
+namespace hexaplan::tests {
+namespace {
+
+using costmodel::Optimizer;
+using presets::JsonArray;
+using presets::JsonValue;
+using validator::LocalTensor;
+using validator::OptimizerShard;
+using validator::Piece;
+using validator::Rank;
+using validator::ShardPlace;
+using validator::State;
+
+double number(const JsonValue& value) {
+  if (const auto* whole = value.get_if<std::int64_t>()) return static_cast<double>(*whole);
+  return *value.get_if<double>();
+}
+const JsonValue& golden() {
+  static const JsonValue file =
+      presets::read_json_file(std::string{HEXAPLAN_SOURCE_DIR} + "/tests/golden/executor/optimizers.json")
+          .root;
+  return file;
+}
+std::vector<double> numbers(const JsonValue& array) {
+  std::vector<double> out;
+  for (const JsonValue& x : *array.get_if<JsonArray>()) out.push_back(number(x));
+  return out;
+}
+double rate(std::string_view name) {
+  return number(*golden().find("rates")->find(name));
+}
+
+/// The oracle's formulas.
+double value(std::int64_t i) {
+  return 0.3 * std::sin(1.7 * static_cast<double>(i) + 0.3);
+}
+double gradient(std::int64_t step, std::int64_t i) {
+  return 0.05 * std::cos(0.9 * static_cast<double>(i * step) + 0.1) * static_cast<double>(1 + i % 7);
+}
+constexpr int kSteps = 3;
+constexpr std::int64_t kElements = 20 + 2 * 8 * 20 + 12 * 5;
+
+/// A flat buffer of the oracle's parameters from its element `first` on.
+struct Buffer {
+  std::vector<LocalTensor> tensors;
+  std::int64_t first = 0;
+  bool orthogonalised = false;
+};
+LocalTensor matrix(std::string_view name, std::int64_t rows, std::int64_t cols, std::int64_t matrices = 1) {
+  LocalTensor t{.name = name};
+  t.matrices = matrices;
+  t.rows = rows, t.cols = cols;
+  return t;
+}
+std::vector<Buffer> buffers_for(Optimizer optimizer) {
+  LocalTensor vector = matrix("vector", 1, 20);
+  vector.decays = false;
+  const std::vector<LocalTensor> matrices{matrix("two", 16, 20, 2), matrix("tall", 12, 5)};
+  // Blocks of 8-bit states reach over tensors, and the oracle knows one parameter.
+  if (optimizer == Optimizer::AdamW8bit) return {{{matrix("all", 1, kElements)}}};
+  if (optimizer == Optimizer::Muon) return {{{vector}}, {matrices, 20, true}};
+  return {{{vector, matrices[0], matrices[1]}}};
+}
+
+struct Trained {
+  std::mutex mutex;
+  std::vector<double> updated = std::vector<double>(kElements), first_moment = updated, first_scale = updated;
+};
+
+/// Steps of one rank's shard of a buffer.
+void train(const Rank& rank, validator::Communicator& shard, validator::Communicator& tensor, Buffer buffer,
+           Trained& out) {
+  std::int64_t elements = 0;
+  for (LocalTensor& t : buffer.tensors) {
+    t.offset = elements;
+    elements += t.elements();
+  }
+  const std::int64_t multiple = rank.scenario.recipe.optimizer == Optimizer::AdamW8bit ? 256 : 1;
+  const std::int64_t size = costmodel::ceil_div(elements, multiple * shard.size()) * multiple;
+  const std::int64_t first = shard.rank() * size;
+  std::vector<Piece> pieces;
+  for (std::size_t i = 0; i < buffer.tensors.size(); ++i) {
+    const LocalTensor& t = buffer.tensors[i];
+    const std::int64_t begin = std::max(first, t.offset),
+                       end = std::min(first + size, t.offset + t.elements());
+    if (begin < end) pieces.push_back({i, begin, end});
+  }
+  const ShardPlace place{.tensors = buffer.tensors,
+                         .pieces = pieces,
+                         .first = first,
+                         .elements = size,
+                         .shard = &shard,
+                         .tensor = &tensor,
+                         .orthogonalised = buffer.orthogonalised};
+  OptimizerShard optimizer{rank, place};
+  const auto filled = [&](const auto& of) {
+    std::vector<double> values(static_cast<std::size_t>(size));
+    for (std::int64_t i = 0; i < size; ++i)
+      values[static_cast<std::size_t>(i)] = first + i < elements ? of(buffer.first + first + i) : 0;
+    return values;
+  };
+  const auto allocate = [&] {
+    return rank.device.allocate({"shard", costmodel::TensorKind::Parameter, costmodel::DType::Fp32}, 1, size);
+  };
+  const validator::Tensor parameters = allocate(), gradients = allocate();
+  rank.device.upload(optimizer.master(), filled(value));
+  for (int step = 1; step <= kSteps; ++step) {
+    rank.device.upload(gradients, filled([&](std::int64_t i) { return gradient(step, i); }));
+    validator::OptimizerStep given{.learning_rate = rate("learning_rate"), .step = step};
+    given.options = {.beta1 = rate("beta1"),
+                     .beta2 = rate("beta2"),
+                     .epsilon = rate("epsilon"),
+                     .momentum = rate("momentum"),
+                     .weight_decay = rate("weight_decay")};
+    optimizer.update(rank, given, place, parameters, gradients);
+  }
+  const auto keep = [&](State state, std::vector<double>& to) {
+    optimizer.visit(rank, state, [&](const validator::View& view) {
+      std::vector<double> values(static_cast<std::size_t>(size));
+      rank.device.download(values, view);
+      const std::scoped_lock lock{out.mutex};
+      for (std::int64_t i = 0; i < size && first + i < elements; ++i)
+        to[static_cast<std::size_t>(buffer.first + first + i)] = values[static_cast<std::size_t>(i)];
+    });
+  };
+  keep(State::Master, out.updated);
+  keep(State::FirstMoment, out.first_moment);
+  keep(State::FirstScale, out.first_scale);
+}
+
+void train(Optimizer optimizer, int ranks, Trained& out) {
+  costmodel::Layout layout;
+  layout.dp = ranks;
+  layout.sharding.stage = 1;
+  costmodel::Scenario sc = tiny_scenario(layout);
+  sc.recipe.optimizer = optimizer;
+  validator::RankOptions options;
+  options.ranks = ranks;
+  validator::ThreadRanks threads;
+  threads.run(options, [&](validator::Communicator& world) {
+    const auto device = validator::make_cpu_device(validator::Element::F64);
+    const Rank rank{sc, *device, world};
+    for (const Buffer& buffer : buffers_for(optimizer))
+      train(rank, *rank.groups.shard, *rank.groups.tensor, buffer, out);
+  });
+}
+
+void expect_close(const std::vector<double>& got, const std::vector<double>& expected, double tolerance) {
+  ASSERT_EQ(got.size(), expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], tolerance) << "element " << i;
+}
+
+struct Case {
+  std::string name;
+  Optimizer optimizer;
+  int ranks;
+};
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.name << " over " << c.ranks;
+}
+class optimizer_steps : public testing::TestWithParam<Case> {};
+
+TEST_P(optimizer_steps, are_those_of_the_implementations_that_people_train_with) {
+  Trained run;
+  train(GetParam().optimizer, GetParam().ranks, run);
+  // The numbers that codes stand for are rounded to float32.
+  const double tolerance = GetParam().optimizer == Optimizer::AdamW8bit ? 1e-7 : 1e-12;
+  expect_close(run.updated, numbers(*golden().find(GetParam().name)->find("updated")), tolerance);
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> out;
+  for (const auto& [name, optimizer] : {std::pair{"adamw", Optimizer::AdamW},
+                                        {"adamw-8bit", Optimizer::AdamW8bit},
+                                        {"sgd", Optimizer::Sgd},
+                                        {"lion", Optimizer::Lion},
+                                        {"lamb", Optimizer::Lamb},
+                                        {"muon", Optimizer::Muon}}) {
+    for (const int ranks : {1, 2, 3}) out.push_back({name, optimizer, ranks});
+  }
+  return out;
+}
+std::string name_of(const testing::TestParamInfo<Case>& which) {
+  std::string name = which.param.name + "_over_" + std::to_string(which.param.ranks);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(validator, optimizer_steps, testing::ValuesIn(cases()), name_of);
+
+TEST(dynamic_map, has_the_numbers_of_bitsandbytes_but_for_a_rounding_of_float32) {
+  for (const bool has_sign : {true, false}) {
+    const auto expected =
+        numbers(*golden().find("adamw-8bit")->find(has_sign ? "signed_map" : "unsigned_map"));
+    const validator::DynamicMap map = validator::dynamic_map(has_sign);
+    ASSERT_EQ(expected.size(), map.values.size());
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      EXPECT_NEAR(static_cast<double>(map.values.at(i)), expected[i], 1.5e-7 * std::abs(expected[i])) << i;
+  }
+}
+
+TEST(moments_in_8_bits, have_the_codes_and_scales_of_bitsandbytes) {
+  Trained run;
+  train(Optimizer::AdamW8bit, 1, run);
+  const JsonValue& expected = *golden().find("adamw-8bit");
+  const validator::DynamicMap map = validator::dynamic_map(true);
+  const auto codes = numbers(*expected.find("first_codes")), scales = numbers(*expected.find("first_scales"));
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    EXPECT_NEAR(run.first_scale[i], scales[i / 256], 1e-8);
+    EXPECT_NEAR(run.first_moment[i],
+                static_cast<double>(map.values.at(static_cast<std::size_t>(codes[i]))) * scales[i / 256],
+                1e-8);
+  }
+}
+
+}  // namespace
+}  // namespace hexaplan::tests

@@ -1,0 +1,110 @@
+// Every optimizer under layouts that cut what it looks at: it sends, allocates and computes what the cost
+// model says, and comes to the parameters of one rank.
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/validator/step/tiny_scenario.h"
+#include "validator/executor/communicator/threads/thread_ranks.h"
+#include "validator/executor/device/cpu/cpu_device.h"
+#include "validator/executor/verify/verify.h"
+
+namespace hexaplan::tests {
+namespace {
+
+using costmodel::Layout;
+using costmodel::Optimizer;
+using costmodel::Scenario;
+
+struct Case {
+  std::string name;
+  Layout layout;
+  void (*change)(Scenario&) = [](Scenario&) {};
+};
+void tie(Scenario& sc) {
+  sc.model.tied_embeddings = true;
+}
+void experts(Scenario& sc) {
+  sc.model.moe = {.experts = 4, .top_k = 2, .expert_ffn = 8, .shared_ffn = 12};
+}
+void fp16(Scenario& sc) {
+  sc.recipe.precision = costmodel::Precision::Fp16;
+}
+void fp32(Scenario& sc) {
+  sc.recipe.precision = costmodel::Precision::Fp32;
+}
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> kCases{
+      {"one_rank", {}},
+      {"dp2", {.dp = 2}},
+      {"tp4_more_than_kv_heads_sp", {.tp = 4, .sp = true}},
+      {"zero1_by_2", {.dp = 2, .sharding = {.stage = 1}}},
+      {"zero2_cp2", {.dp = 2, .cp = 2, .sharding = {.stage = 2}}, fp16},
+      {"zero3_hybrid", {.dp = 4, .sharding = {.stage = 3, .group = 2}}, fp32},
+      {"tied_pp2_zero1_tp2", {.dp = 2, .tp = 2, .pp = 2, .sharding = {.stage = 1}}, tie},
+      {"tied_pp2", {.pp = 2}, tie},
+      {"experts_ep2_etp2_zero1", {.dp = 4, .tp = 2, .ep = 2, .sp = true, .sharding = {.stage = 1}}, experts},
+      {"experts_zero3", {.dp = 2, .sharding = {.stage = 3}}, experts}};
+  return kCases;
+}
+
+constexpr Optimizer kOptimizers[] = {Optimizer::AdamW8bit, Optimizer::Lion, Optimizer::Sgd, Optimizer::Muon,
+                                     Optimizer::Lamb};
+
+struct OptimizerCase {
+  Optimizer optimizer;
+  Case layout;
+};
+void PrintTo(const OptimizerCase& c, std::ostream* out) {
+  *out << c.layout.name;
+}
+class OptimizerStep : public testing::TestWithParam<OptimizerCase> {
+ protected:
+  static Scenario scenario() {
+    Scenario sc = tiny_scenario(GetParam().layout.layout);
+    GetParam().layout.change(sc);
+    sc.model.layers = 2;
+    sc.recipe.optimizer = GetParam().optimizer;
+    return sc;
+  }
+};
+
+TEST_P(OptimizerStep, is_what_was_predicted_and_that_of_one_rank) {
+  validator::VerifyOptions options;
+  options.make_device = [](int /*rank*/) { return validator::make_cpu_device(validator::Element::F64); };
+  validator::ThreadRanks ranks;
+  const validator::Verification result = validator::verify(scenario(), options, ranks);
+  EXPECT_EQ(result.fault, "");
+  for (const validator::Mismatch& m : result.mismatches)
+    ADD_FAILURE() << "rank " << m.rank << ", " << m.what << ": predicted " << m.predicted << ", executed "
+                  << m.executed;
+  EXPECT_GT(result.compared, 20);
+}
+
+/// Where numbers may differ, they differ by little.
+TEST_P(OptimizerStep, comes_near_one_rank_where_it_acts_on_what_a_rank_holds) {
+  const Scenario sc = scenario();
+  if (validator::updates_as_on_one_rank(sc) >= 2) return;
+  const TinyRun sharded = run_tiny(sc), single = run_tiny(on_one_rank(sc));
+  const auto worst = validator::largest_difference(sharded.parameters, single.parameters);
+  EXPECT_GT(worst.relative, 1e-10) << "compare them exactly, then";
+  EXPECT_LT(worst.relative, 0.05) << worst.parameter.second;
+}
+
+std::vector<OptimizerCase> all_cases() {
+  std::vector<OptimizerCase> out;
+  for (const Optimizer optimizer : kOptimizers) {
+    for (const Case& layout : cases()) out.push_back({optimizer, layout});
+  }
+  return out;
+}
+std::string name_of(const testing::TestParamInfo<OptimizerCase>& which) {
+  constexpr const char* kNames[] = {"adamw", "adamw_8bit", "adafactor", "lion", "sgd", "muon", "lamb"};
+  return std::string{kNames[static_cast<std::size_t>(which.param.optimizer)]} + "_" + which.param.layout.name;
+}
+INSTANTIATE_TEST_SUITE_P(validator, OptimizerStep, testing::ValuesIn(all_cases()), name_of);
+
+}  // namespace
+}  // namespace hexaplan::tests

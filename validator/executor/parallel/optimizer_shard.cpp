@@ -1,0 +1,315 @@
+#include "validator/executor/parallel/optimizer_shard.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <utility>
+
+#include "validator/executor/device/dynamic_map.h"
+#include "validator/executor/parallel/newton_schulz.h"
+
+namespace hexaplan::validator {
+namespace {
+
+using costmodel::DType;
+using costmodel::KeptState;
+using costmodel::Optimizer;
+using costmodel::OptimizerTensor;
+using costmodel::Pass;
+using costmodel::TensorKind;
+
+constexpr std::int64_t kBlock = costmodel::kMomentBlock;
+
+State state_of(OptimizerTensor tensor) {
+  return static_cast<State>(static_cast<int>(tensor) + 1);
+}
+
+/// A tensor of the ledger's `state`, accounted under the parameters' names.
+Tensor allocate(const Rank& rank, const ShardPlace& place, const KeptState& state) {
+  if (state.parameters > 1)
+    return rank.device.allocate({"optimizer.scales", TensorKind::OptimizerState, state.dtype}, 1,
+                                place.elements / state.parameters);
+  std::vector<LabelledColumns> parts;
+  std::int64_t padding = place.elements;
+  for (const Piece& p : place.pieces) {
+    const std::int64_t count = p.end - p.begin;
+    parts.push_back({{place.tensors[p.tensor].name, TensorKind::OptimizerState, state.dtype}, count});
+    padding -= count;
+  }
+  if (padding > 0) parts.push_back({{"shard.padding", TensorKind::OptimizerState, state.dtype}, padding});
+  return rank.device.allocate(parts, 1);
+}
+
+/// Elements [begin, end) of the flat buffer that one matrix of a tensor has in this rank's shard.
+struct MatrixPart {
+  std::int64_t begin, end;
+};
+/// Calls `visit(matrix, part)` for the matrices of a tensor that a piece has something of.
+template <class Visit>
+void for_matrices(const LocalTensor& t, const Piece& p, const Visit& visit) {
+  const std::int64_t size = t.elements() / t.matrices;
+  for (std::int64_t m = (p.begin - t.offset) / size; m * size + t.offset < p.end; ++m) {
+    const std::int64_t from = t.offset + m * size;
+    visit(m, MatrixPart{std::max(p.begin, from), std::min(p.end, from + size)});
+  }
+}
+
+/// Numbers of the tensors' first matrices among those whose step is scaled; −1 for vectors.
+std::vector<std::int64_t> scaled_matrices(std::span<const LocalTensor> tensors, std::int64_t& count) {
+  std::vector<std::int64_t> first;
+  count = 0;
+  for (const LocalTensor& t : tensors) {
+    first.push_back(t.decays ? count : -1);
+    count += t.decays ? t.matrices : 0;
+  }
+  return first;
+}
+
+}  // namespace
+
+/// One step: what is updated with what.
+struct OptimizerShard::Updated {
+  const Rank& rank;
+  const OptimizerStep& step;
+  const ShardPlace& place;
+  View parameters, gradients;
+
+  /// Elements [begin, end) of the flat buffer, without states; weight decay as the tensor says.
+  [[nodiscard]] OptimizerUpdate run(const OptimizerShard& shard, UpdateRule rule, const LocalTensor& tensor,
+                                    std::int64_t begin, std::int64_t end) const {
+    const std::int64_t at = begin - place.first, count = end - begin;
+    const View parameter = parameters.slice(at, count);
+    return {.rule = rule,
+            .parameter = parameter,
+            .master = shard.has_master() ? shard.master().slice(at, count) : parameter,
+            .first = at,
+            .gradient = gradients.slice(at, count),
+            .learning_rate = step.learning_rate,
+            .beta1 = step.options.beta1,
+            .beta2 = step.options.beta2,
+            .epsilon = step.options.epsilon,
+            .momentum = step.options.momentum,
+            .weight_decay = tensor.decays ? step.options.weight_decay : 0,
+            .gradient_factor = step.gradient_factor,
+            .step = step.step};
+  }
+  template <class Visit>
+  void for_pieces(const Visit& visit) const {
+    for (const Piece& p : place.pieces) visit(p, place.tensors[p.tensor]);
+  }
+};
+
+OptimizerShard::OptimizerShard(const Rank& rank, const ShardPlace& place)
+    : optimizer_{costmodel::optimizer_of(rank.scenario.recipe, place.orthogonalised)} {
+  for (const KeptState& kept :
+       costmodel::kept_states(costmodel::state_types(rank.scenario), costmodel::traits_of(optimizer_))) {
+    Tensor& tensor = states_[static_cast<std::size_t>(state_of(kept.tensor))];
+    tensor = allocate(rank, place, kept);
+    if (kept.tensor != OptimizerTensor::Master) rank.device.fill(tensor, 0);
+  }
+}
+
+View OptimizerShard::part(State which, std::int64_t at, std::int64_t count) const {
+  return state(which).empty() ? View{} : state(which).view().slice(at, count);
+}
+
+void OptimizerShard::update(const Rank& rank, const OptimizerStep& step, const ShardPlace& place,
+                            const View& parameters, const View& gradients) {
+  const Updated updated{rank, step, place, parameters, gradients};
+  switch (optimizer_) {
+    case Optimizer::AdamW:
+    case Optimizer::Sgd:
+    case Optimizer::Lion:
+      return update_elements(updated);
+    case Optimizer::AdamW8bit:
+      return update_8bit(updated);
+    case Optimizer::Lamb:
+      return update_lamb(updated);
+    case Optimizer::Muon:
+      return update_muon(updated);
+    case Optimizer::Adafactor:
+      assert(false && "first_not_executable refuses it");
+  }
+}
+
+/// Optimizers that look at one parameter at a time.
+void OptimizerShard::update_elements(const Updated& u) const {
+  if (u.step.skipped) return;
+  const UpdateRule rule = optimizer_ == Optimizer::Sgd    ? UpdateRule::Sgd
+                          : optimizer_ == Optimizer::Lion ? UpdateRule::Lion
+                                                          : UpdateRule::AdamW;
+  u.for_pieces([&](const Piece& p, const LocalTensor& t) {
+    OptimizerUpdate run = u.run(*this, rule, t, p.begin, p.end);
+    run.first_moment = part(State::FirstMoment, run.first, p.end - p.begin);
+    run.second_moment = part(State::SecondMoment, run.first, p.end - p.begin);
+    u.rank.device.update(run);
+  });
+}
+
+/// Blocks of moments reach over tensors: they follow when all parameters have moved.
+void OptimizerShard::update_8bit(const Updated& u) const {
+  if (u.step.skipped) return;
+  const auto with_states = [&](OptimizerUpdate run) {
+    run.first_moment = state(State::FirstMoment);
+    run.second_moment = state(State::SecondMoment);
+    run.first_scale = state(State::FirstScale);
+    run.second_scale = state(State::SecondScale);
+    return run;
+  };
+  u.for_pieces([&](const Piece& p, const LocalTensor& t) {
+    u.rank.device.update(with_states(u.run(*this, UpdateRule::AdamW8bit, t, p.begin, p.end)));
+  });
+  OptimizerUpdate moments =
+      u.run(*this, UpdateRule::AdamW8bitMoments, {}, u.place.first, u.place.first + u.place.elements);
+  moments.parameter = moments.master = {};
+  u.rank.device.update(with_states(moments));
+}
+
+/// norms[2m], norms[2m + 1]: squares of what the ranks hold of the m-th scaled matrix and of its direction.
+void OptimizerShard::add_norms(const Updated& u, const View& directions, const View& norms) const {
+  std::int64_t count = 0;
+  const std::vector<std::int64_t> numbers = scaled_matrices(u.place.tensors, count);
+  u.for_pieces([&](const Piece& p, const LocalTensor& t) {
+    if (!t.decays || !t.first_copy || u.step.skipped) return;
+    for_matrices(t, p, [&](std::int64_t m, const MatrixPart& part) {
+      const std::int64_t at = part.begin - u.place.first, size = part.end - part.begin;
+      const std::int64_t number = numbers[p.tensor] + m;
+      const View& masters = has_master() ? master() : u.parameters;
+      u.rank.device.squared_norm(masters.slice(at, size), norms.slice(2 * number, 1));
+      u.rank.device.squared_norm(directions.slice(at, size), norms.slice(2 * number + 1, 1));
+    });
+  });
+  const Call call = u.rank.call("optimizer.norms", Pass::Step, DType::Fp32);
+  for (Communicator* ranks : {u.place.shard, u.place.tensor}) {
+    if (ranks->size() > 1) ranks->all_reduce(wire(norms), Reduction::Sum, call).wait();
+  }
+}
+
+/// Matrices by ‖w‖ / ‖direction‖; what does not decay is not scaled (timm optim/lamb.py, always_adapt =
+/// False; NVIDIA/apex csrc/multi_tensor_lamb.cu).
+void OptimizerShard::update_lamb(const Updated& u) const {
+  Device& device = u.rank.device;
+  std::int64_t count = 0;
+  const std::vector<std::int64_t> numbers = scaled_matrices(u.place.tensors, count);
+  if (count == 0) return update_elements(u);
+  const Tensor directions =
+      device.allocate({"optimizer.directions", TensorKind::Transient, DType::Fp32}, 1, u.place.elements);
+  const Tensor norms = device.allocate({"optimizer.norms", TensorKind::Transient, DType::Fp32}, 1, 2 * count);
+  device.fill(norms, 0);
+  u.for_pieces([&](const Piece& p, const LocalTensor& t) {
+    if (u.step.skipped) return;
+    OptimizerUpdate run =
+        u.run(*this, t.decays ? UpdateRule::LambDirection : UpdateRule::AdamW, t, p.begin, p.end);
+    run.first_moment = part(State::FirstMoment, run.first, p.end - p.begin);
+    run.second_moment = part(State::SecondMoment, run.first, p.end - p.begin);
+    run.direction = directions.view().slice(run.first, p.end - p.begin);
+    if (t.decays) run.parameter = {};
+    device.update(run);
+  });
+  add_norms(u, directions, norms);
+  if (u.step.skipped) return;
+  std::vector<double> squares(static_cast<std::size_t>(2 * count));
+  device.download(squares, norms);
+  u.for_pieces([&](const Piece& p, const LocalTensor& t) {
+    if (!t.decays) return;
+    for_matrices(t, p, [&](std::int64_t m, const MatrixPart& part) {
+      OptimizerUpdate run = u.run(*this, UpdateRule::Descend, t, part.begin, part.end);
+      const auto number = static_cast<std::size_t>(2 * (numbers[p.tensor] + m));
+      const bool scaled = squares[number] > 0 && squares[number + 1] > 0 && u.step.options.weight_decay > 0;
+      run.direction_factor = scaled ? std::sqrt(squares[number] / squares[number + 1]) : 1;
+      run.weight_decay = 0;  // it is in the direction
+      run.gradient = {};
+      run.direction = directions.view().slice(run.first, part.end - part.begin);
+      device.update(run);
+    });
+  });
+}
+
+/// Directions of the whole buffer are gathered, each matrix is orthogonalised, and every rank keeps its part.
+/// Matrices that tensor parallelism cuts are orthogonalised as the rank holds them (NVIDIA/Megatron-LM
+/// megatron/core/optimizer: muon_tp_mode "blockwise").
+void OptimizerShard::update_muon(const Updated& u) const {
+  Device& device = u.rank.device;
+  const std::int64_t whole = u.place.elements * u.place.shard->size();
+  const Tensor directions =
+      device.allocate({"optimizer.directions", TensorKind::Transient, u.rank.activation}, 1, whole);
+  const View mine = directions.view().slice(u.place.first, u.place.elements);
+  device.fill(mine, 0);
+  u.for_pieces([&](const Piece& p, const LocalTensor& t) {
+    if (u.step.skipped) return;
+    OptimizerUpdate run = u.run(*this, UpdateRule::MuonDirection, t, p.begin, p.end);
+    run.first_moment = part(State::FirstMoment, run.first, p.end - p.begin);
+    run.direction = mine.slice(run.first, p.end - p.begin);
+    run.parameter = run.master = {};
+    device.update(run);
+  });
+  if (u.place.shard->size() > 1)
+    u.place.shard
+        ->all_gather(wire(mine), wire(directions),
+                     u.rank.call("optimizer.gather_matrices", Pass::Step, u.rank.activation))
+        .wait();
+  orthogonalise(u.rank, u.place.tensors, directions);
+  u.for_pieces([&](const Piece& p, const LocalTensor& t) {
+    if (u.step.skipped) return;
+    OptimizerUpdate run = u.run(*this, UpdateRule::Descend, t, p.begin, p.end);
+    const auto longer = static_cast<double>(std::max(t.rows / t.matrices, t.cols));
+    // As long as AdamW's steps are, so that both take one learning rate (arXiv:2502.16982 §2.2).
+    run.direction_factor = 0.2 * std::sqrt(longer);
+    run.gradient = {};
+    run.direction = mine.slice(run.first, p.end - p.begin);
+    device.update(run);
+  });
+}
+
+void OptimizerShard::visit(const Rank& rank, State which,
+                           const std::function<void(const View&)>& visitor) const {
+  if (state(which).empty()) return;
+  const bool scales = which == State::FirstScale || which == State::SecondScale;
+  if (scales) return visit_scales(rank.device, which, visitor);
+  if (state(which).view().element == Element::U8) return visit_codes(rank.device, which, visitor);
+  visitor(state(which));
+}
+
+void OptimizerShard::visit_scales(Device& device, State which,
+                                  const std::function<void(const View&)>& visitor) const {
+  const Tensor& scales = state(which);
+  std::vector<double> blocks(static_cast<std::size_t>(scales.view().elements()));
+  device.download(blocks, scales);
+  std::vector<double> values;
+  for (const double scale : blocks) values.insert(values.end(), static_cast<std::size_t>(kBlock), scale);
+  const Tensor all = device.allocate({"optimizer.scales", TensorKind::Transient, DType::Fp32}, 1,
+                                     static_cast<std::int64_t>(values.size()));
+  device.upload(all, values);
+  visitor(all);
+  device.download(values, all);
+  for (std::size_t block = 0; block < blocks.size(); ++block) {
+    const auto begin = values.begin() + static_cast<std::ptrdiff_t>(block) * kBlock;
+    blocks[block] = *std::max_element(begin, begin + kBlock);
+  }
+  device.upload(scales, blocks);
+}
+
+void OptimizerShard::visit_codes(Device& device, State which,
+                                 const std::function<void(const View&)>& visitor) const {
+  const bool first = which == State::FirstMoment;
+  const DynamicMap map = dynamic_map(first);
+  const Tensor& scales = state(first ? State::FirstScale : State::SecondScale);
+  const auto count = static_cast<std::size_t>(state(which).view().elements());
+  std::vector<double> blocks(static_cast<std::size_t>(scales.view().elements())), values(count);
+  device.download(blocks, scales);
+  device.download(values, state(which));
+  const auto scale_of = [&](std::size_t i) { return blocks[i / static_cast<std::size_t>(kBlock)]; };
+  for (std::size_t i = 0; i < count; ++i)
+    values[i] = static_cast<double>(map.values.at(static_cast<std::size_t>(values[i]))) * scale_of(i);
+  const Tensor all = device.allocate({"optimizer.moments", TensorKind::Transient, DType::Fp32}, 1,
+                                     static_cast<std::int64_t>(count));
+  device.upload(all, values);
+  visitor(all);
+  device.download(values, all);
+  for (std::size_t i = 0; i < count; ++i)
+    values[i] = map.nearest(scale_of(i) > 0 ? values[i] / scale_of(i) : 0.0);
+  device.upload(state(which), values);
+}
+
+}  // namespace hexaplan::validator
