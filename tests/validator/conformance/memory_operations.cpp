@@ -195,7 +195,7 @@ std::vector<Operation> memory_operations() {
           {"reduce_parts", kSizes, parts},
           {"fill_noise", kSizes, noise},
           {"adamw", kSizes, updates},
-          {"optimizers", kSizes, other_updates}};
+          {"optimizers", {{1, 1}, {3, 13}, {17, 64}}, other_updates}};
 }
 
 }  // namespace hexaplan::tests

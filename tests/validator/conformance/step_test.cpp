@@ -122,7 +122,6 @@ std::vector<StepCase> step_cases() {
           {"adamw_8bit_zero1",
            {.dp = 2, .sharding = {.stage = 1}},
            updated_by<costmodel::Optimizer::AdamW8bit>},
-          {"sgd", {}, updated_by<costmodel::Optimizer::Sgd>},
           {"lamb_tp2", {.tp = 2}, updated_by<costmodel::Optimizer::Lamb>},
           {"muon_zero2", {.dp = 2, .sharding = {.stage = 2}}, updated_by<costmodel::Optimizer::Muon>},
           {"all", {.tp = 2, .cp = 2, .pp = 2, .sp = true}, recompute},
