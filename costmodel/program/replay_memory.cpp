@@ -20,7 +20,7 @@ bool is_never_executed(const Scenario& sc) {
   return r.optimizer == Optimizer::Adafactor || r.optimizer_in_backward || r.dropout > 0 ||
          r.attention != AttentionKernel::Flash || is_quantized(r.precision) || trains_adapters(r) ||
          casts_automatically(sc) || r.recompute.mode == RecomputeMode::SelectiveOperators ||
-         r.recompute.mode == RecomputeMode::SelectiveModules || l.schedule == ScheduleKind::DualPipe;
+         l.schedule == ScheduleKind::DualPipe;
 }
 
 /// The models that M8's ledger was written for; of others it forgets statistics and copies.

@@ -239,6 +239,7 @@ Block group_of(const Op& op) {
 bool drop_from(Program& p, Block group, std::uint16_t modules, std::vector<bool>& made,
                std::vector<bool>& dropped) {
   bool any = false;
+  const std::vector<ValueId> buffers = buffers_of(p);
   for (const Op& op : p.ops) {
     if (op.phase != Phase::Forward || group_of(op) != group) continue;
     for (const ValueId id : op.writes) {
@@ -246,8 +247,9 @@ bool drop_from(Program& p, Block group, std::uint16_t modules, std::vector<bool>
       made[position(id)] = (row_of(op.site).modules & modules) != 0 && op.site != Site::ContextExchange;
       if (!is_dropped(op, p.of(id), modules)) continue;
       dropped[position(id)] = any = true;
-      // The executor's label for it while forward runs.
-      if (p.of(id).role == Role::Itself) p.of(id).kind = p.keeps();
+      // The executor's label for it while forward runs. What becomes the layer's output is handed on.
+      const bool handed_on = buffers[position(id)] == buffers[position(p.output)];
+      if (p.of(id).role == Role::Itself && !handed_on) p.of(id).kind = p.keeps();
     }
   }
   return any;

@@ -115,11 +115,11 @@ constexpr std::array kMissing{
               return s.recipe.cross_entropy == costmodel::CrossEntropy::Chunked ||
                      s.recipe.cross_entropy == costmodel::CrossEntropy::Unfused;
             }},
-    Missing{"executor-recompute", "recomputation of single modules or operators is not executed",
-            "recompute nothing, core attention (selective), some layers or all",
+    // It keeps halves of what is one matrix here, and makes the other half again.
+    Missing{"executor-recompute", "recomputation of single operators is not executed",
+            "recompute nothing, some modules, some layers or all",
             [](const Scenario& s) {
-              return s.recipe.recompute.mode == costmodel::RecomputeMode::SelectiveModules ||
-                     s.recipe.recompute.mode == costmodel::RecomputeMode::SelectiveOperators;
+              return s.recipe.recompute.mode == costmodel::RecomputeMode::SelectiveOperators;
             }},
     Missing{"executor-schedule", "DualPipe holds the model twice and is not executed", "use 1F1B or ZB-H1",
             [](const Scenario& s) { return s.layout.schedule == costmodel::ScheduleKind::DualPipe; }},

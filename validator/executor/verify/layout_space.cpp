@@ -131,26 +131,32 @@ void set_window(Scenario& s, int v) {
   s.model.attention.global_period = v == 1 ? 0 : 2;
 }
 
+/// Modules that a plan recomputes; what the model has not is not said.
+constexpr std::uint16_t kModules[] = {
+    costmodel::kRecomputeNorm | costmodel::kRecomputeActivation,
+    costmodel::kRecomputeMlp,
+    costmodel::kRecomputeCoreAttention | costmodel::kRecomputeNorm,
+    costmodel::kRecomputeMlaUpProjection | costmodel::kRecomputeMlp,
+    costmodel::kRecomputeMoe,
+    costmodel::kRecomputeMoeActivation | costmodel::kRecomputeNorm,
+    costmodel::kRecomputeSharedExperts | costmodel::kRecomputeMoeActivation};
+
 void set_recomputation(Scenario& s, int v) {
-  constexpr RecomputeMode kModes[] = {RecomputeMode::None,
-                                      RecomputeMode::Selective,
-                                      RecomputeMode::SelectiveOperators,
-                                      RecomputeMode::Full,
-                                      RecomputeMode::Layers,
-                                      RecomputeMode::Layers,
-                                      RecomputeMode::SelectiveModules,
-                                      RecomputeMode::SelectiveModules,
-                                      RecomputeMode::SelectiveModules};
+  constexpr RecomputeMode kModes[] = {
+      RecomputeMode::None, RecomputeMode::Selective, RecomputeMode::SelectiveOperators,
+      RecomputeMode::Full, RecomputeMode::Layers,    RecomputeMode::Layers};
   costmodel::Recompute& r = s.recipe.recompute;
+  constexpr int kOthers = static_cast<int>(std::size(kModes));
+  if (v >= kOthers) {
+    r.mode = RecomputeMode::SelectiveModules;
+    r.modules = pick(kModules, v - kOthers);
+    return;
+  }
   r.mode = pick(kModes, v);
   if (v == 4) r.layers = 1;
   if (v == 5) {  // another count on every stage
     for (int stage = 0; stage < s.layout.pp; ++stage) r.stage_layers.push_back(stage % 2);
   }
-  constexpr int kNormAndActivation = costmodel::kRecomputeNorm | costmodel::kRecomputeActivation;
-  if (v == 6) r.modules = kNormAndActivation;
-  if (v == 7) r.modules = costmodel::kRecomputeMlp;
-  if (v == 8) r.modules = s.model.is_moe() ? costmodel::kRecomputeMoe : costmodel::kRecomputeCoreAttention;
 }
 
 /// Few, as many as fill the pipeline twice, and numbers that pp does not divide.
@@ -221,7 +227,7 @@ constexpr std::array kDimensions{
     Dimension{2, set_block},
     Dimension{3, set_window},
     Dimension{2, [](Scenario& s, int v) { s.model.tied_embeddings = v == 1; }},
-    Dimension{9, set_recomputation},
+    Dimension{6 + static_cast<int>(std::size(kModules)), set_recomputation},
     Dimension{2, [](Scenario& s, int v) { s.recipe.micro_batch = v + 1; }},
     Dimension{6, set_batch},
     Dimension{3,
