@@ -345,10 +345,6 @@ struct ModelTurn {
   bool (*has)(const costmodel::ModelSpec&);
 };
 using costmodel::ModelSpec;
-void usual(Recipe& r) {
-  r.sequence = 4096, r.global_batch = 256;
-}
-constexpr Stage kLatentLite{"deepseek-v2-lite", "8x8xH100+ib400", "megatron", "ep8", usual};
 const ModelTurn kModelTurns[] = {
     {"grouped-query attention", "kv_heads", kDense,
      [](ModelSpec& m) { m.attention.kv_heads = m.attention.heads; },
