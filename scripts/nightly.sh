@@ -36,7 +36,10 @@ if "$python" -c 'import torch, transformers' 2>/dev/null; then
   program=$(find build/release -name hexaplan -type f -perm -u+x | head -1)
   "$python" tests/golden/transformers_oracle.py --hexaplan "$program"
   "$python" tests/golden/parameters_oracle.py --check
-  if "$python" -c 'import peft' 2>/dev/null; then "$python" scripts/oracle/oracle.py --check; fi
+  if "$python" -c 'import peft' 2>/dev/null; then
+    "$python" scripts/oracle/oracle.py --check
+    "$python" tests/golden/adapters_oracle.py --check
+  fi
   "$python" tests/golden/parameters_oracle.py --hexaplan "$program" --configs 40 --seed "$(date +%y%j)"
 else
   echo "transformers: not checked, $python has no torch and transformers" >&2

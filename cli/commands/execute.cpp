@@ -124,6 +124,15 @@ bool is_solo(const ExecuteOptions& options) {
       {.field = "--ranks", .value = options.ranks, .expected = "a job that can begin", .hint = error.what()}};
 }
 
+/// Hugging Face's layout of a model has no place for what stands beside it.
+void refuse_to_save_adapters(const ExecuteOptions& options, const costmodel::Scenario& scenario) {
+  if (options.save_weights.empty() || !costmodel::trains_adapters(scenario.recipe)) return;
+  throw InputError{{.field = "--save-weights",
+                    .value = presets::in_quotes(options.save_weights),
+                    .expected = "a model that is trained in full",
+                    .hint = "adapters are kept in a checkpoint: --save FOLDER"}};
+}
+
 void check_solo(const ExecuteOptions& options, std::int64_t ranks) {
   if (options.solo_rank >= ranks) {
     throw InputError{{.field = "--solo-rank",
@@ -362,6 +371,7 @@ class Execution {
       run.first_step = result_.question.first_step = checkpoint_->header().step;
       run.loaded = [this](const validator::RankView& rank) { load_checkpoint(*checkpoint_, rank); };
     }
+    refuse_to_save_adapters(options_, scenario);
     weights_ = std::make_unique<WeightFiles>(options_, scenario.model,
                                              presets::model_config(result_.question.request.model));
     if (weights_->loads()) run.loaded = [this](const validator::RankView& rank) { weights_->load(rank); };

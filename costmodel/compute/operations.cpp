@@ -47,7 +47,8 @@ class Writer {
 
   void write(const Step& step) {
     // Frozen weights have no gradients; those of adapters are written with the products beside them.
-    if (step.pass == Pass::BackwardWeight && trains_adapters(sc_.recipe)) return;
+    const bool stands_for_adapters = trains_adapters(sc_.recipe) && !adapters_are_operations(sc_);
+    if (step.pass == Pass::BackwardWeight && stands_for_adapters) return;
     switch (step.price) {
       case Price::Matrix:
         return matrix(step);
@@ -80,6 +81,7 @@ class Writer {
   }
 
   void matrix(const Step& step);
+  void shape_adapter(const Step& step, Operation& op) const;
   void dequantise(const Step& step, double weights);
   void adapters(const Step& step, const GemmShape& product);
   void adapter_product(std::string_view name, const Step& step, GemmShape shape, Pass pass, double kernels);
@@ -113,7 +115,7 @@ void Writer::matrix(const Step& step) {
   const std::int64_t n = of(step.weight.out), k = of(step.weight.in);
   const auto weights = static_cast<double>(n * k * experts);
   if (step.quantised && step.pass == Pass::Forward) cast_weight(weights);
-  Operation op{.name = row_of(step.site).name,
+  Operation op{.name = name_of(step.site, step.weight),
                .kind = grouped ? OpKind::GroupedGemm : OpKind::Gemm,
                .pass = step.pass,
                .rerun = step.rerun,
@@ -125,14 +127,27 @@ void Writer::matrix(const Step& step) {
   op.gemm.alignment = alignment_of(n, k);
   op.flops = op.gemm.flops();
   op.kernels = sc_.framework.gemm_kernels_forward;
+  if (step.weight.adapter != AdapterSide::None) shape_adapter(step, op);
   const bool accumulates = step.kind == Kind::MatmulWeight && adds_to_main_gradient(sc_);
   const bool apart = sc_.framework.weight_gradient_temporary_bytes > 0;
   if (accumulates && !apart) op.gemm.accumulate_bytes = 2 * main_gradient_bytes();
-  const bool adapted = trains_adapters(sc_.recipe) && row_of(step.site).block != Block::Head;
+  const bool adapted =
+      trains_adapters(sc_.recipe) && row_of(step.site).block != Block::Head && !adapters_are_operations(sc_);
   if (adapted) dequantise(step, weights);
   out_.push_back(op);
   if (adapted) adapters(step, {m, n, k, experts});
   if (accumulates && apart) accumulate_gradient(weights);
+}
+
+/// Adapters that share their input have one first product, and a second product each. What is added to what
+/// stands there reads it.
+void Writer::shape_adapter(const Step& step, Operation& op) const {
+  op.formula = "T12";
+  if (step.weight.adapter == AdapterSide::Up)
+    op.kernels = static_cast<double>(adapted_layers(sc_.recipe, step.weight));
+  const bool adds = step.kind == Kind::AddMatmul ||
+                    (step.kind == Kind::MatmulData && step.weight.adapter == AdapterSide::Down);
+  if (adds) op.gemm.accumulate_bytes = sizes_.activation_bytes;
 }
 
 /// 4-bit weights are written out in the compute type before every product (arXiv:2305.14314 equation 5).

@@ -14,14 +14,14 @@ constexpr double kInt32 = 4;
 double gathered_bytes(const Scenario& sc, const UnitSizes& unit) {
   double bytes = 0;
   for (const FlatSizes& f : unit.flats)
-    bytes += f.stage >= 3 ? f.padded() * bytes_per_element(state_types(sc).parameter) : 0;
+    bytes += f.stage >= 3 ? f.padded() * bytes_per_element(state_types(sc).parameter_of(f.trained)) : 0;
   return bytes;
 }
 
 double unsharded_bytes(const Scenario& sc, const UnitSizes& unit) {
   double bytes = 0;
   for (const FlatSizes& f : unit.flats)
-    bytes += f.stage >= 2 ? f.padded() * bytes_per_element(state_types(sc).gradient) : 0;
+    bytes += f.stage >= 2 && f.trained ? f.padded() * bytes_per_element(state_types(sc).gradient) : 0;
   return bytes;
 }
 

@@ -10,11 +10,16 @@
 namespace hexaplan::costmodel {
 namespace {
 
+/// What is frozen has nothing to share but the parameters themselves.
 FlatSizes flat_buffer(const Scenario& sc, FlatKind kind) {
   const Layout& l = sc.layout;
   const bool expert = kind == FlatKind::Expert || kind == FlatKind::ExpertMatrices;
   const bool orthogonalised = kind == FlatKind::DenseMatrices || kind == FlatKind::ExpertMatrices;
-  FlatSizes flat{.stage = l.sharding.stage, .expert = expert, .orthogonalised = orthogonalised};
+  FlatSizes flat{.stage = l.sharding.stage,
+                 .expert = expert,
+                 .orthogonalised = orthogonalised,
+                 .trained = is_trained(sc, kind)};
+  if (!flat.trained && flat.stage < 3) flat.stage = 0;
   for (const KeptState& state : kept_states(sc, flat))
     flat.multiple = std::max(flat.multiple, static_cast<double>(state.parameters));
   if (flat.stage >= 1) {
@@ -44,10 +49,10 @@ UnitSizes unit_of(const Scenario& sc, UnitRole role, const std::vector<Parameter
       const auto elements =
           static_cast<double>(elements_on_rank(t, sc.model, sc.layout, sc.framework.vocab_multiple));
       flat.elements += elements;
-      add_updates(sc, t, elements, flat);
+      if (flat.trained) add_updates(sc, t, elements, flat);
       if (sums_over_tensor_ranks(t, sc.layout)) flat.summed_over_tensor_ranks += elements;
       if (t.cut == Cut::KeyValue && sc.layout.tp > sc.model.attention.kv_heads)
-        (t.matrix ? flat.key_value_copies : flat.key_value_bias_copies) += elements;
+        flat.key_value_copies.push_back(elements);
     }
     if (flat.elements > 0) unit.flats.push_back(flat);
   }
@@ -57,6 +62,7 @@ UnitSizes unit_of(const Scenario& sc, UnitRole role, const std::vector<Parameter
 }  // namespace
 
 FlatKind flat_of(const Scenario& sc, UnitRole role, const ParameterTensor& t) {
+  if (t.adapter) return FlatKind::Adapter;
   const bool orthogonalised = is_orthogonalised(sc.recipe, t, role == UnitRole::Layer);
   if (is_expert(t)) return orthogonalised ? FlatKind::ExpertMatrices : FlatKind::Expert;
   if (orthogonalised) return FlatKind::DenseMatrices;
@@ -81,6 +87,7 @@ bool shares_embedding(const Scenario& sc) {
 UnitSizes layer_unit(const Scenario& sc, LayerClass kind) {
   std::vector<ParameterTensor> tensors;
   append_layer_parameters(sc.model, kind, tensors);
+  append_adapter_parameters(sc, kind, tensors);
   return unit_of(sc, UnitRole::Layer, tensors);
 }
 
@@ -96,6 +103,7 @@ UnitSizes end_unit(const Scenario& sc, UnitRole role) {
 }
 
 KeptStates kept_states(const Scenario& sc, const FlatSizes& flat) {
+  if (!flat.trained) return {};
   return kept_states(state_types(sc), traits_of(optimizer_of(sc.recipe, flat.orthogonalised)));
 }
 
@@ -128,7 +136,8 @@ void append_shard_padding(const Scenario& sc, const std::vector<UnitSizes>& unit
   for (const UnitSizes& unit : units) {
     for (const FlatSizes& f : unit.flats) {
       const double of_shard = f.shard() - f.elements / f.shards, of_whole = f.padded() - f.elements;
-      add(TensorKind::Parameter, types.parameter, f.stage >= 3 ? of_shard : of_whole);
+      add(TensorKind::Parameter, types.parameter_of(f.trained), f.stage >= 3 ? of_shard : of_whole);
+      if (!f.trained) continue;
       add(TensorKind::Gradient, types.gradient, f.stage >= 2 ? of_shard : of_whole);
       for (const KeptState& state : kept_states(sc, f))
         add(TensorKind::OptimizerState, state.dtype, of_shard / state.parameters);

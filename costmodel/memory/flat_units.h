@@ -5,6 +5,7 @@
 
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/memory/optimizer_states.h"
+#include "costmodel/parameters/adapters.h"
 #include "costmodel/parameters/parameter_tensors.h"
 #include "costmodel/spec/scenario.h"
 
@@ -20,10 +21,11 @@ struct FlatSizes {
   double shards = 1;                    // ranks that cut it among them
   int stage = 0;                        // ZeRO stage; 0 where there is nobody to share with
   double summed_over_tensor_ranks = 0;  // gradients that add up over tp: sums_over_tensor_ranks
-  /// Elements of kv heads that tensor-parallel neighbours hold as well, and of their biases.
-  double key_value_copies = 0, key_value_bias_copies = 0;
+  /// Elements of each parameter of kv heads that tensor-parallel neighbours hold as well.
+  std::vector<double> key_value_copies{};
   bool expert = false;
   bool orthogonalised = false;  // by the optimizer; what else a unit has lies in other buffers
+  bool trained = true;          // has gradients and optimizer states
   double multiple = 1;          // of elements that a shard has: blocks of 8-bit states are not cut
   double scaled_matrices = 0;   // whose norms the optimizer asks for
   double iteration_elements = 0, matrices = 0;  // what orthogonalising one needs beside it; how many
@@ -34,10 +36,15 @@ struct FlatSizes {
 enum class UnitRole : std::uint8_t { Layer, Embedding, Head, TiedCopy };
 /// Which flat buffer of its unit holds a parameter. The last stage keeps a copy of a tied word table, and
 /// both gradients are added shard by shard: what else the embedding has lies in a buffer beside it.
-/// Matrices that the optimizer orthogonalises have other states than the rest, and lie apart from it.
-enum class FlatKind : std::uint8_t { Dense, BesideTiedTable, DenseMatrices, Expert, ExpertMatrices };
-inline constexpr std::array kFlatKinds{FlatKind::Dense, FlatKind::BesideTiedTable, FlatKind::DenseMatrices,
-                                       FlatKind::Expert, FlatKind::ExpertMatrices};
+/// Matrices that the optimizer orthogonalises have other states than the rest, and lie apart from it; so do
+/// adapters beside what is frozen.
+enum class FlatKind : std::uint8_t { Dense, BesideTiedTable, DenseMatrices, Expert, ExpertMatrices, Adapter };
+inline constexpr std::array kFlatKinds{FlatKind::Dense,  FlatKind::BesideTiedTable, FlatKind::DenseMatrices,
+                                       FlatKind::Expert, FlatKind::ExpertMatrices,  FlatKind::Adapter};
+/// True when what lies in such a buffer has gradients: all, or the adapters.
+[[nodiscard]] constexpr bool is_trained(const Scenario& scenario, FlatKind kind) {
+  return kind == FlatKind::Adapter || !adapters_are_operations(scenario);
+}
 [[nodiscard]] FlatKind flat_of(const Scenario& scenario, UnitRole role, const ParameterTensor& tensor);
 
 struct UnitSizes {
@@ -51,8 +58,8 @@ struct UnitSizes {
 /// cut like the embedding itself, so that their gradients can be added: a unit of its own.
 [[nodiscard]] UnitSizes end_unit(const Scenario& scenario, UnitRole role);
 /// True when the backward pass of the embedding reads parameters, so that ZeRO-3 gathers them for it.
-[[nodiscard]] constexpr bool embedding_backward_reads_parameters(const ModelSpec& model) {
-  return model.embedding_norm;
+[[nodiscard]] constexpr bool embedding_backward_reads_parameters(const Scenario& scenario) {
+  return scenario.model.embedding_norm && !adapters_are_operations(scenario);
 }
 /// True when the last stage has a tied copy.
 [[nodiscard]] bool copies_embedding(const Scenario& scenario);

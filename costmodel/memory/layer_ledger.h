@@ -18,7 +18,9 @@ void append_state_entries(const Scenario& scenario, const std::vector<ParameterT
 /// Storage types of what is kept per parameter.
 struct StateTypes {
   DType parameter, gradient, moment;
+  DType frozen;         // parameters without gradients
   bool master = false;  // an fp32 copy beside the parameters
+  [[nodiscard]] constexpr DType parameter_of(bool trained) const { return trained ? parameter : frozen; }
 };
 [[nodiscard]] StateTypes state_types(const Scenario& scenario);
 

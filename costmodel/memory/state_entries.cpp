@@ -222,6 +222,7 @@ StateTypes state_types(const Scenario& sc) {
   return {.parameter = parameter,
           .gradient = gradient_dtype(sc, parameter),
           .moment = moment_dtype(sc, parameter),
+          .frozen = frozen_dtype(sc),
           .master = keeps_master(sc, parameter)};
 }
 

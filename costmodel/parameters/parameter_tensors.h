@@ -37,6 +37,7 @@ struct ParameterTensor {
   /// Whole on every rank, but applied inside the tensor-parallel region: a rank sees what its heads make of
   /// it, so that gradients add up over tensor-parallel ranks.
   bool inside_region = false;
+  bool adapter = false;  // trained beside frozen matrices (adapters.h)
   [[nodiscard]] std::int64_t elements() const { return rows * cols * count; }
 };
 

@@ -31,6 +31,7 @@ TrainedElements::TrainedElements(const Scenario& sc, const std::vector<Parameter
 double TrainedElements::of(const ParameterTensor& tensor, double on_rank) const {
   if (!adapters_) return on_rank;
   if (!in_layer_ || adapted_elements(sc_.recipe, tensor) <= 0) return 0;
+  if (adapters_are_operations(sc_)) return adapter_elements_on_rank(sc_, tensor);
   return adapter(tensor) * on_rank / static_cast<double>(tensor.elements());
 }
 

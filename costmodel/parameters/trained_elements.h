@@ -2,6 +2,7 @@
 #include <string_view>
 #include <vector>
 
+#include "costmodel/parameters/adapters.h"
 #include "costmodel/parameters/parameter_names.h"
 #include "costmodel/parameters/parameter_tensors.h"
 #include "costmodel/spec/optimizer_traits.h"
@@ -26,36 +27,6 @@ class TrainedElements {
   bool in_layer_;
   double matrix_elements_ = 0;  // of the layer, before it is cut
 };
-
-/// Of the `parts` linear layers that a matrix of this name holds together (ParameterTensor::parts), those
-/// with an adapter beside them.
-[[nodiscard]] constexpr std::int64_t adapted_parts(const Recipe& recipe, std::string_view tensor,
-                                                   std::int64_t parts) {
-  const bool attention = tensor.substr(0, 10) == "attention.";
-  if (recipe.fine_tune == FineTune::Ia3) return parts;
-  switch (recipe.lora_targets) {
-    case AdapterTargets::AllLinear:
-      return parts;
-    case AdapterTargets::Attention:
-      return attention ? parts : 0;
-    case AdapterTargets::QueryKeyValue:
-      return attention && tensor != name_of(Parameter::AttentionOutputWeight) ? parts : 0;
-    case AdapterTargets::QueryValue:
-      if (tensor == name_of(Parameter::AttentionKeyValueWeight)) return 1;
-      return tensor == name_of(Parameter::AttentionQueryWeight) ? parts : 0;
-    case AdapterTargets::Mlp:
-      return attention || tensor == name_of(Parameter::MoeRouterWeight) ? 0 : parts;
-  }
-  return 0;
-}
-
-/// Linear layers of their own that a parameter's matrix holds (ParameterTensor::parts).
-[[nodiscard]] constexpr std::int64_t linear_layers_in(Parameter parameter) {
-  const bool two =
-      parameter == Parameter::AttentionKeyValueWeight || parameter == Parameter::MlpGateUpWeight ||
-      parameter == Parameter::MoeExpertsGateUpWeight || parameter == Parameter::MoeSharedGateUpWeight;
-  return two ? 2 : 1;
-}
 
 /// Rank of the adapters of one layer on average: the recipe's, or what its trainable parameters make of it.
 [[nodiscard]] double mean_adapter_rank(const Scenario& scenario);

@@ -36,8 +36,11 @@ bool drops_out(const Program& p, const Techniques& t) {
 bool casts_automatically(const Program& /*program*/, const Techniques& t) {
   return t.autocasts;
 }
+bool adapts(const Program& p, const Techniques& t) {
+  return p.part == Part::Layer && t.adapters.operations;
+}
 bool freezes(const Program& p, const Techniques& t) {
-  return p.part == Part::Layer && t.adapters.frozen;
+  return t.adapters.frozen && (p.part == Part::Layer || t.adapters.operations);
 }
 bool gathers_again(const Program& /*program*/, const Techniques& t) {
   return t.sequence && t.gathers_inputs_again;
@@ -67,6 +70,7 @@ bool splits(const Program& p, const Techniques& t) {
 // because that is what recomputation drops; the split last, because it asks which buffers backward
 // overwrites.
 constexpr std::array kPasses{
+    PassRow{"adapters", adapts, add_adapters},
     PassRow{"tensor parallelism", over_tensor_ranks, cut_over_tensor_ranks},
     PassRow{"sequence parallelism", over_sequence, share_sequence},
     PassRow{"context parallelism", over_context_ranks, attend_over_context_ranks},

@@ -58,11 +58,8 @@ bool splits_backward_of_recomputed_layers(const Scenario& s) {
 constexpr KnobRow kNotModelled[] = {
     {"partition-activations", partitions_activations,
      "time of gathering the inputs of recomputed layers over tp"},
-    {"fine-tune lora", tunes_by<FineTune::Lora>, "what the adapters' products keep for backward"},
     {"fine-tune qlora", tunes_by<FineTune::Qlora>,
-     "what the adapters' products keep for backward; double quantisation (0.37 bit per weight less) and "
-     "paged optimizer states"},
-    {"fine-tune ia3", tunes_by<FineTune::Ia3>, "what scaling by the learned vectors keeps for backward"},
+     "double quantisation (0.37 bit per weight less) and paged optimizer states"},
     {"params-dtype fp8", [](const Scenario& s) { return s.recipe.parameter_dtype == DType::Fp8; },
      "the transposed second copy of 8-bit weights and their gathering in 8 bits"},
     {"model's further parts", [](const Scenario& s) { return !s.model.not_counted.empty(); },

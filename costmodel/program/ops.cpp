@@ -25,6 +25,21 @@ std::string describe(const Program& p, const Op& op, ValueId id, std::string_vie
 
 }  // namespace
 
+std::string_view name_of(Site site, const Weight& weight) {
+  switch (weight.adapter) {
+    case AdapterSide::Down:
+      return "adapter.down";
+    case AdapterSide::Up:
+      return "adapter.up";
+    case AdapterSide::None:
+      break;
+  }
+  return row_of(site).name;
+}
+std::string_view name_of(const Program& p, const Op& op) {
+  return op.weight < 0 ? row_of(op.site).name : name_of(op.site, p.weights[position(op.weight)]);
+}
+
 const Op* producer(const Program& p, ValueId id) {
   for (const Op& op : p.ops) {
     if (op.writes.contains(id)) return &op;

@@ -67,7 +67,10 @@ enum class Width : std::uint8_t {
   ExchangedCounts,  // choices of every rank of the expert group
   SharedCounts,     // … of the expert-tensor group
   BalanceLoss,
+  QueryValue,  // the columns of queries and values
   AdapterRank,
+  AdapterRanks2,  // of the adapters of so many linear layers that are one matrix
+  AdapterRanks3,
   Vocab,
   Positions,  // of the learned table
   Count
@@ -107,11 +110,15 @@ struct Value {
 /// How tensor parallelism cuts a matrix. Region: whole on every rank, but applied to what has entered the
 /// tensor-parallel region (the down-projections of latent attention).
 enum class Split : std::uint8_t { Whole, Region, Column, Row };
+/// Which of an adapter's two products a matrix is: of the layer's input, or what is added to its output.
+enum class AdapterSide : std::uint8_t { None, Down, Up };
 struct Weight {
   Width out = Width::Hidden, in = Width::Hidden;
   Split split = Split::Whole;
   Parameter first = Parameter::Count;
   Parameter last = Parameter::Count;  // … up to this neighbour among the parameters; Count: `first` alone
+  AdapterSide adapter = AdapterSide::None;  // otherwise of the adapters beside these parameters
+  friend bool operator==(const Weight&, const Weight&) = default;
 };
 
 /// Operation kinds: what a forward pass is made of, messages, and what their derivatives are made of.
@@ -120,9 +127,10 @@ enum class Kind : std::uint8_t {
   Norm,
   Matmul,
   GroupedMatmul,
+  AddMatmul,  // a product added to what stands there: of an adapter's hidden values
   BiasAdd,
   GroupedBiasAdd,  // a vector per expert
-  Scale,           // by a multiplier of the model, which the site names
+  Scale,           // by a multiplier of the model, which the site names, or of adapters
   Clip,
   SoftCap,
   GateRows,  // rows times the sigmoid of their gates
@@ -195,6 +203,7 @@ inline constexpr std::array<KindRow, position(Kind::Count)> kKinds{{
     {Kind::Norm, "norm"},
     {Kind::Matmul, "matmul", 0, Work::Matrix},
     {Kind::GroupedMatmul, "grouped_matmul", 0, Work::Matrix},
+    {Kind::AddMatmul, "add_matmul", 1, Work::Matrix},
     {Kind::BiasAdd, "bias_add", 1},
     {Kind::GroupedBiasAdd, "grouped_bias_add", 1},
     {Kind::Scale, "scale", 1},
@@ -346,6 +355,10 @@ struct Program {
     return part == Part::Head ? TensorKind::Logits : TensorKind::Activation;
   }
 };
+
+/// What reports call an operation: its site, or the side of the adapter beside the matrix there.
+[[nodiscard]] std::string_view name_of(Site site, const Weight& weight);
+[[nodiscard]] std::string_view name_of(const Program& program, const Op& op);
 
 /// The operation that first writes `id`, or nothing: an input of the program.
 [[nodiscard]] const Op* producer(const Program& program, ValueId id);

@@ -167,11 +167,13 @@ StepReplay::Unit StepReplay::unit_of(const UnitSizes& sizes) const {
   if (!sc_.framework.explicit_step) return unit;
   for (const FlatSizes& f : sizes.flats) {
     const auto bytes = [](DType type, double elements) { return Bytes{elements * bytes_per_element(type)}; };
-    const Bytes parameters = bytes(types_.parameter, f.padded()),
-                gradients = bytes(types_.gradient, f.padded());
+    const DType parameter = types_.parameter_of(f.trained);
+    const Bytes parameters = bytes(parameter, f.padded()),
+                gradients = f.trained ? bytes(types_.gradient, f.padded()) : Bytes{};
     unit.gathered += f.stage >= 3 ? parameters.value() : 0;
     unit.unsharded += f.stage >= 2 ? gradients.value() : 0;
-    unit.states.parameters += f.stage >= 3 ? bytes(types_.parameter, f.shard()) : parameters;
+    unit.states.parameters += f.stage >= 3 ? bytes(parameter, f.shard()) : parameters;
+    if (!f.trained) continue;
     unit.states.gradients += f.stage >= 2 ? bytes(types_.gradient, f.shard()) : gradients;
     for (const KeptState& state : kept_states(sc_, f))
       unit.states.optimizer += bytes(state.dtype, f.shard() / state.parameters);
@@ -315,9 +317,11 @@ Folded StepReplay::fold_backward(const ChunkPlan& plan, bool split, bool open) c
   }
   if (plan.first) {
     const double opened = embedding_.unsharded;
-    const double gathered = embedding_backward_reads_parameters(sc_.model) ? embedding_.gathered : 0;
+    const double gathered = embedding_backward_reads_parameters(sc_) ? embedding_.gathered : 0;
     out.move(kPassing, gathered).move(kPassing, opened).then(embedding_phases_[1]);
     out.move(kPassing, -gathered).move(kPassing, -opened);
+    // What a frozen embedding has no use for is freed.
+    if (techniques_of(sc_, false).adapters.operations) out.move(kPassing, -hidden_states_);
   } else if (!plan.previous_here) {
     out.move(kPassing, -hidden_states_);
   }

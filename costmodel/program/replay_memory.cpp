@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/parameters/adapters.h"
 #include "costmodel/program/replay.h"
 #include "costmodel/program/techniques.h"
 #include "costmodel/schedule/schedule.h"
@@ -18,9 +19,9 @@ bool is_never_executed(const Scenario& sc) {
   const Recipe& r = sc.recipe;
   const Layout& l = sc.layout;
   return r.optimizer == Optimizer::Adafactor || r.optimizer_in_backward || r.dropout > 0 ||
-         r.attention != AttentionKernel::Flash || is_quantized(r.precision) || trains_adapters(r) ||
-         casts_automatically(sc) || r.recompute.mode == RecomputeMode::SelectiveOperators ||
-         l.schedule == ScheduleKind::DualPipe;
+         r.attention != AttentionKernel::Flash || is_quantized(r.precision) ||
+         (trains_adapters(r) && !adapters_are_operations(sc)) || casts_automatically(sc) ||
+         r.recompute.mode == RecomputeMode::SelectiveOperators || l.schedule == ScheduleKind::DualPipe;
 }
 
 /// The models that M8's ledger was written for; of others it forgets statistics and copies.
@@ -39,7 +40,7 @@ bool ledger_is_exact(const Scenario& sc) {
   return std::adjacent_find(chunks.begin(), chunks.end(), std::not_equal_to<>{}) == chunks.end() &&
          !splits_backward(sc.layout.schedule) && chunks_per_stage(sc.layout) == 1 &&
          sc.layout.sharding.stage < 2 && (sc.layout.cp == 1 || sc.layout.context != ContextKind::AllToAll) &&
-         is_llama(sc.model);
+         is_llama(sc.model) && !trains_adapters(sc.recipe);
 }
 
 ReplayedTask::Level level_of(const MemoryBreakdown& live) {

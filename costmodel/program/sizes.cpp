@@ -23,6 +23,7 @@ void fill_attention(const Filler& set, const Scenario& sc, const LocalDims& d) {
   const std::int64_t key_value = latent ? d.q + d.o : d.k + d.v;
   set(Width::QueryKeyValue, d.q + d.k + d.v);
   set(Width::QueryKey, d.q + d.k);
+  set(Width::QueryValue, d.q + d.v);
   set(Width::Query, d.q);
   set(Width::KeyValue, key_value);
   set(Width::KeyValueTwice, 2 * key_value);
@@ -74,6 +75,8 @@ Sizes sizes_of(const Scenario& sc, const LocalDims& d) {
   set(Width::GateUp, d.mlp_up);
   set(Width::Activation, d.mlp_act);
   set(Width::AdapterRank, adapter_rank(sc));
+  set(Width::AdapterRanks2, 2 * adapter_rank(sc));
+  set(Width::AdapterRanks3, 3 * adapter_rank(sc));
   set(Width::Vocab, d.vocab);
   set(Width::Positions, sc.model.max_positions);
   fill_attention(set, sc, d);

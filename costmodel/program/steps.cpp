@@ -108,7 +108,7 @@ std::optional<Price> price_of(const Op& op) {
 bool are_one_step(const Step& a, const Step& b) {
   if (a.price != b.price || a.site != b.site || a.pass != b.pass) return false;
   if (a.price == Price::Traffic) return a.rule == b.rule;
-  if (a.kind != b.kind) return false;
+  if (a.kind != b.kind || a.weight != b.weight) return false;
   return a.price != Price::Message || (a.group == b.group && a.payload == b.payload);
 }
 

@@ -25,6 +25,7 @@ Keeping keeping_of(const Scenario& sc) {
 Adapters adapters_of(const Scenario& sc) {
   if (!trains_adapters(sc.recipe)) return {};
   Adapters out{.frozen = true,
+               .operations = adapters_are_operations(sc),
                .keeps_every_input = sc.recipe.fine_tune == FineTune::Qlora,
                .scale = sc.recipe.fine_tune == FineTune::Ia3,
                .layers = {}};

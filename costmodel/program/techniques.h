@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "costmodel/parameters/adapters.h"
 #include "costmodel/parameters/parameter_names.h"
 #include "costmodel/program/ops.h"
 #include "costmodel/spec/framework_profile.h"
@@ -30,6 +31,7 @@ struct Keeping {
 /// Linear layers that train beside frozen matrices.
 struct Adapters {
   bool frozen = false;                                            // the matrices themselves
+  bool operations = false;                                        // adapters_are_operations
   bool keeps_every_input = false;                                 // of the frozen ones, too
   bool scale = false;                                             // IA³: no further matrices
   std::array<std::uint8_t, position(Parameter::Count)> layers{};  // beside a parameter
@@ -38,6 +40,11 @@ struct Adapters {
     if (weight.first == Parameter::Count) return 0;
     const int other = weight.last == Parameter::Count ? 0 : layers[position(weight.last)];
     return layers[position(weight.first)] + other;
+  }
+  /// Layers that a weight of the program holds, adapted or not.
+  [[nodiscard]] static int all_in(const Weight& weight) {
+    const std::int64_t other = weight.last == Parameter::Count ? 0 : linear_layers_in(weight.last);
+    return static_cast<int>(linear_layers_in(weight.first) + other);
   }
   friend bool operator==(const Adapters&, const Adapters&) = default;
 };

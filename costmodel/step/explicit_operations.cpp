@@ -19,17 +19,19 @@ class UnitOperations {
   void append(const UnitSizes& unit, double units, double uses) {
     for (const FlatSizes& flat : unit.flats) {
       const double reductions = (flat.stage >= 2 ? microbatches_ * uses : 1) * units;
-      sum_over_tensor_ranks(flat, reductions);
-      reduce(flat, reductions);
+      if (flat.trained) sum_over_tensor_ranks(flat, reductions);
+      if (flat.trained) reduce(flat, reductions);
       gather(flat, unit.role, units, uses);
       update(flat, units);
     }
   }
 
   void tied(const UnitSizes& unit) {
-    for (const FlatSizes& flat : unit.flats)
+    for (const FlatSizes& flat : unit.flats) {
+      if (!flat.trained) continue;
       add("gradient.tied_embedding", Pass::Step, CollectiveKind::AllReduce, Group::Pipeline,
           flat.shard() * gradient(), 1);
+    }
   }
 
   void norm_and_loss() {
@@ -46,7 +48,7 @@ class UnitOperations {
   void sum_over_tensor_ranks(const FlatSizes& flat, double times) {
     add("gradient.tensor_reduce", Pass::Step, CollectiveKind::AllReduce, Group::Tensor,
         flat.summed_over_tensor_ranks * gradient(), times);
-    for (const double copies : {flat.key_value_copies, flat.key_value_bias_copies}) {
+    for (const double copies : flat.key_value_copies) {
       add("gradient.key_value_reduce", Pass::Step, CollectiveKind::AllReduce, Group::Tensor,
           copies * gradient(), times);
     }
@@ -67,15 +69,15 @@ class UnitOperations {
   /// The output layer keeps what it gathered until its backward, which follows at once; the embedding's
   /// backward reads those of its norm alone.
   void gather(const FlatSizes& flat, UnitRole role, double units, double uses) {
-    const double bytes = flat.padded() * bytes_per_element(types_.parameter);
+    const double bytes = flat.padded() * bytes_per_element(types_.parameter_of(flat.trained));
     const auto all_gather = [&](Pass pass, double times) {
       add("parameter.gather", pass, CollectiveKind::AllGather, shard_group(flat), bytes, times);
     };
     if (flat.stage == 1 || flat.stage == 2) all_gather(Pass::Step, units);
     if (flat.stage < 3) return;
     all_gather(Pass::Forward, units * uses * microbatches_);
-    const bool backward_reads = role == UnitRole::Layer || (role == UnitRole::Embedding &&
-                                                            embedding_backward_reads_parameters(sc_.model));
+    const bool backward_reads =
+        role == UnitRole::Layer || (role == UnitRole::Embedding && embedding_backward_reads_parameters(sc_));
     if (backward_reads) all_gather(Pass::BackwardData, units * microbatches_);
   }
 

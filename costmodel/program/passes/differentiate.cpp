@@ -28,9 +28,20 @@ class Differentiation {
     accumulate(op.reads[0], op, Kind::NormBack, {dy, op.reads[0], op.writes[1]});
   }
   void matmul(const Op& op, ValueId dy) {
+    if (p_.weights[position(op.weight)].adapter == AdapterSide::Down) return adapter_down(op, dy);
     give(op.reads[0], made(op, Kind::MatmulData, {dy}, op.reads[0]));
     emit(op, Kind::MatmulWeight, {op.reads[0], dy}, {},
          mutant("weight-gradients-count-as-backward") ? Pass::BackwardData : Pass::BackwardWeight);
+  }
+  /// Onto what the frozen product beside it gave, which reads the same input.
+  void adapter_down(const Op& op, ValueId dy) {
+    accumulate(op.reads[0], op, Kind::MatmulData, {dy});
+    emit(op, Kind::MatmulWeight, {op.reads[0], dy}, {}, Pass::BackwardWeight);
+  }
+  void add_matmul(const Op& op, ValueId dy) {
+    give(op.reads[0], dy);
+    give(op.reads[1], made(op, Kind::MatmulData, {dy}, op.reads[1]));
+    emit(op, Kind::MatmulWeight, {op.reads[1], dy}, {}, Pass::BackwardWeight);
   }
   void bias_add(const Op& op, ValueId dy) {
     emit(op, Kind::BiasWeight, {dy}, {}, Pass::BackwardWeight);
@@ -44,7 +55,8 @@ class Differentiation {
     give(op.reads[0], made(op, Kind::Scale, {dy}, op.reads[0]));
     // Of a branch: the residual stream has the same gradient, unscaled.
     const Block block = block_of(op.site);
-    if (block != Block::Embedding && block != Block::Head) p_.ops.back().in_place = 0;
+    const bool of_adapter = p_.of(op.reads[0]).tensor == Tensor::AdapterHidden;
+    if (block != Block::Embedding && block != Block::Head && !of_adapter) p_.ops.back().in_place = 0;
   }
   void clip(const Op& op, ValueId dy) {
     give(op.reads[0], made(op, Kind::ClipBack, {dy, op.reads[0]}, op.reads[0]));
@@ -143,6 +155,7 @@ const std::array<Differentiation::RuleRow, position(Kind::LookupBack)> Different
     {Kind::Norm, &Differentiation::norm},
     {Kind::Matmul, &Differentiation::matmul},
     {Kind::GroupedMatmul, &Differentiation::matmul},
+    {Kind::AddMatmul, &Differentiation::add_matmul},
     {Kind::BiasAdd, &Differentiation::bias_add},
     {Kind::GroupedBiasAdd, &Differentiation::grouped_bias_add},
     {Kind::Scale, &Differentiation::scale},

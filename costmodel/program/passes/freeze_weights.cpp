@@ -1,11 +1,34 @@
 #include "costmodel/program/passes/passes.h"
 
 namespace hexaplan::costmodel::program {
+namespace {
 
-/// What is left of weight gradients stands for those of the adapters beside the matrix, which read the same
-/// input; IA³ scales that of the MLP's second matrix alone. Products with 4-bit weights keep their input in
-/// any case (bitsandbytes autograd/_functions.py MatMul4Bit).
+/// Where adapters are operations, all gradients that are left are theirs. Nothing below the first layer is
+/// trained: the embedding has no backward pass.
+Program freeze_all_but_adapters(Program p) {
+  std::erase_if(p.ops, [&](const Op& op) {
+    if (op.phase == Phase::Forward) return false;
+    switch (op.kind) {
+      case Kind::MatmulWeight:
+        return p.weights[position(op.weight)].adapter == AdapterSide::None;
+      case Kind::BiasWeight:
+      case Kind::GroupedBiasWeight:
+      case Kind::SinkWeight:
+        return true;
+      default:
+        return p.part == Part::Embedding;
+    }
+  });
+  return p;
+}
+
+}  // namespace
+
+/// Otherwise what is left of weight gradients stands for those of the adapters beside the matrix, which read
+/// the same input; IA³ scales that of the MLP's second matrix alone. Products with 4-bit weights keep their
+/// input in any case (bitsandbytes autograd/_functions.py MatMul4Bit).
 Program freeze_weights(Program p, const Techniques& t) {
+  if (t.adapters.operations) return freeze_all_but_adapters(std::move(p));
   if (t.adapters.keeps_every_input) return p;
   const auto trains_beside = [&](const Op& op) {
     const bool adapted = t.adapters.beside(p.weights[position(op.weight)]) > 0;

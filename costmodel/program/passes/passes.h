@@ -23,6 +23,9 @@ namespace hexaplan::costmodel::program {
 [[nodiscard]] Program drop_out(Program program, const Techniques& techniques);
 /// Operators cast to 16 bits one by one; what is added up between them stays fp32 (torch.autocast).
 [[nodiscard]] Program cast_automatically(Program program, const Techniques& techniques);
+/// Two narrow products beside every matrix that has an adapter, added to what it makes (arXiv:2106.09685
+/// §4.1).
+[[nodiscard]] Program add_adapters(Program program, const Techniques& techniques);
 /// Appends the backward pass: one rule per kind, in reverse. What a layer keeps is whatever it reads.
 [[nodiscard]] Program differentiate(Program program, const Techniques& techniques);
 /// Frozen weights have no gradients, and what only these read is not kept (arXiv:2106.09685 §4.1).

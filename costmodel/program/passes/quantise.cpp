@@ -32,9 +32,10 @@ class Casts {
   }
 
  private:
-  /// Routers and gates keep their precision.
-  [[nodiscard]] static bool is_narrow(const Op& op) {
-    return op.site != Site::Router && op.site != Site::SharedGate;
+  /// Routers, gates and adapters keep their precision.
+  [[nodiscard]] bool is_narrow(const Op& op) const {
+    const bool adapter = op.weight >= 0 && p_.weights[position(op.weight)].adapter != AdapterSide::None;
+    return !adapter && op.site != Site::Router && op.site != Site::SharedGate;
   }
   ValueId cast(const Op& reader, ValueId wide, Kind kind) {
     Shape shape = p_.of(wide).shape;

@@ -205,7 +205,8 @@ Program recompute_operators(Program p, const Techniques& /*techniques*/) {
     if (op.phase != Phase::Forward) continue;
     // Eager operators have results of their own, so that one can be kept without the next.
     if (op.kind != Kind::EnterTensor) op.in_place = 0;
-    const bool matrix = row_of(op.kind).work == Work::Matrix;
+    const bool matrix = row_of(op.kind).work == Work::Matrix && op.kind != Kind::AddMatmul &&
+                        p.weights[position(op.weight)].adapter == AdapterSide::None;
     if (matrix) keeps_matrix = !keeps_matrix;
     const bool kept = matrix ? keeps_matrix : op.kind == Kind::Attend || op.kind == Kind::AttendBlocks;
     for (const ValueId id : op.writes) dropped[position(id)] = !kept;

@@ -71,8 +71,10 @@ class TensorCut {
   void leave(const Op& op) {
     const ValueId partial = op.writes[0];
     const ValueId sum = p_.like(partial, Role::Itself);
-    p_.of(partial).shape.rows = Rows::Tokens;
-    p_.of(partial).role = Role::Partial;
+    for (const ValueId id : op.in_place > 0 ? IdList<16>{op.reads[0], partial} : IdList<16>{partial}) {
+      p_.of(id).shape.rows = Rows::Tokens;
+      p_.of(id).role = Role::Partial;
+    }
     reduce(kBlocks[position(block_of(op.site))].leave, partial, sum);
   }
   /// Columns of all ranks make the whole rows that a layer reads, of which sequence parallelism leaves each

@@ -166,7 +166,7 @@ class StageReplay {
       if (!split) close(layer->unit);
     }
     if (chunk.first) {
-      const bool reads = embedding_backward_reads_parameters(sc_.model);
+      const bool reads = embedding_backward_reads_parameters(sc_);
       if (reads) gather(embedding_);
       open(embedding_);
       step_.embedding_backward(trace_);

@@ -17,6 +17,7 @@ auto values_of_run(Values& values, const OwnedRun& run) {
 void load_weights(const ReadWeights& read, const RankView& rank) {
   std::vector<double> values;
   rank.visit_state(State::Master, [&](const OwnedPart& part) {
+    if (part.tensor->adapter) return;
     values.assign(static_cast<std::size_t>(part.view.elements()), 0.0);
     const auto [unit, name] = original_of(part);
     for (const OwnedRun& run : runs_of(part)) read(unit, name, run.global, values_of_run(values, run));

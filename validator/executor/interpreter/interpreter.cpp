@@ -24,6 +24,7 @@ constexpr std::array<RunnerRow, position(Kind::Count)> kRunners{{
     {Kind::Norm, run_norm},
     {Kind::Matmul, run_matmul},
     {Kind::GroupedMatmul, run_matmul},
+    {Kind::AddMatmul, run_add_matmul},
     {Kind::BiasAdd, run_bias_add},
     {Kind::GroupedBiasAdd, run_grouped_bias_add},
     {Kind::Scale, run_scale},

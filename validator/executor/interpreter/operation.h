@@ -16,6 +16,13 @@ struct Weights {
 
   [[nodiscard]] View value(const costmodel::program::Weight& weight) const;
   [[nodiscard]] View gradient(const costmodel::program::Weight& weight) const;
+  /// The second matrices of the adapters beside a weight: each makes some columns of what the layer makes
+  /// from as many columns of the hidden values as it has.
+  struct AdapterPart {
+    View matrix, gradient;
+    std::int64_t first_output = 0, first_hidden = 0;
+  };
+  [[nodiscard]] std::vector<AdapterPart> adapter_parts(const costmodel::program::Weight& weight) const;
   [[nodiscard]] View value(costmodel::Parameter parameter) const {
     return value(costmodel::program::Weight{.first = parameter});
   }
@@ -58,7 +65,7 @@ struct Operation {
     return program().weights[costmodel::position(op.bias)];
   }
   [[nodiscard]] const costmodel::ModelSpec& model() const { return rank.scenario.model; }
-  [[nodiscard]] std::string_view name() const { return costmodel::program::row_of(op.site).name; }
+  [[nodiscard]] std::string_view name() const { return costmodel::program::name_of(program(), op); }
   [[nodiscard]] IssuedFlops issue() const { return {name(), op.pass}; }
   [[nodiscard]] Call call(costmodel::DType dtype) const { return rank.call(name(), op.pass, dtype); }
   [[nodiscard]] Call call() const { return rank.call(name(), op.pass); }
@@ -74,6 +81,7 @@ using Runner = void (*)(const Operation&);
 void run_norm(const Operation& o);
 void run_norm_back(const Operation& o);
 void run_matmul(const Operation& o);
+void run_add_matmul(const Operation& o);
 void run_matmul_data(const Operation& o);
 void run_matmul_weight(const Operation& o);
 void run_activation(const Operation& o);

@@ -89,6 +89,7 @@ struct HeadNorms {
                      : all.column_range(rank.dims.heads, rank.dims.kv_heads);
   }
   [[nodiscard]] View vector(const View& weights, int part) const {
+    if (weights.data == nullptr) return {};  // the gradient of frozen ones
     if (!together) return weights.slice(part * form.width, form.width);
     return part == 0 ? weights.slice(0, rank.dims.q) : weights.slice(rank.dims.q, rank.dims.k);
   }

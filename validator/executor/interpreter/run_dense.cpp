@@ -1,4 +1,5 @@
 // Products, norms, activations, the two ends of the model.
+#include "costmodel/parameters/adapters.h"
 #include "costmodel/units/mutation.h"
 #include "validator/executor/interpreter/operation.h"
 #include "validator/executor/parallel/vocabulary.h"
@@ -17,16 +18,52 @@ bool is_grouped(const Operation& o, std::size_t gradient) {
 
 }  // namespace
 
+namespace {
+
+struct Names {
+  std::string_view first, last;
+};
+/// Of adapters' first matrices, those that the unit has beside the weight's parameters.
+Names names_of(const Unit& unit, const program::Weight& weight) {
+  const Parameter last = weight.last == Parameter::Count ? weight.first : weight.last;
+  if (weight.adapter == program::AdapterSide::None) return {name_of(weight.first), name_of(last)};
+  Names names;
+  for (const costmodel::AdaptableLayer& layer : costmodel::adaptable_layers()) {
+    if ((layer.matrix != weight.first && layer.matrix != last) || !unit.holds(layer.a)) continue;
+    if (names.first.empty()) names.first = layer.a;
+    names.last = layer.a;
+  }
+  return names;
+}
+
+}  // namespace
+
 View Weights::value(const program::Weight& weight) const {
   if (weight.first == Parameter::HeadWeight) return output_layer->weight(output_name);
-  const Parameter last = weight.last == Parameter::Count ? weight.first : weight.last;
-  return unit->weight(name_of(weight.first), name_of(last));
+  const Names names = names_of(*unit, weight);
+  return unit->weight(names.first, names.last);
 }
 
 View Weights::gradient(const program::Weight& weight) const {
   if (weight.first == Parameter::HeadWeight) return output_layer->gradient(output_name);
-  const Parameter last = weight.last == Parameter::Count ? weight.first : weight.last;
-  return unit->gradient(name_of(weight.first), name_of(last));
+  const Names names = names_of(*unit, weight);
+  return unit->gradient(names.first, names.last);
+}
+
+std::vector<Weights::AdapterPart> Weights::adapter_parts(const program::Weight& weight) const {
+  std::vector<AdapterPart> parts;
+  AdapterPart next;
+  for (const costmodel::AdaptableLayer& layer : costmodel::adaptable_layers()) {
+    if (layer.matrix != weight.first && layer.matrix != weight.last) continue;
+    if (unit->holds(layer.b)) {
+      next.matrix = unit->weight(layer.b);
+      next.gradient = unit->gradient(layer.b);
+      parts.push_back(next);
+      next.first_hidden += next.matrix.cols;
+    }
+    next.first_output += unit->weight(name_of(layer.matrix)).rows / costmodel::linear_layers_in(layer.matrix);
+  }
+  return parts;
 }
 
 namespace {
@@ -68,7 +105,51 @@ void run_matmul(const Operation& o) {
   }
 }
 
+namespace {
+
+bool is_second_of_adapter(const Operation& o) {
+  return o.op.weight >= 0 && o.weight_of().adapter == program::AdapterSide::Up;
+}
+/// Calls visit(part, its columns of what the layers make, its hidden values).
+template <class Visitor>
+void for_each_adapter(const Operation& o, const View& outputs, const View& hidden, const Visitor& visit) {
+  for (const Weights::AdapterPart& part : o.weights.adapter_parts(o.weight_of())) {
+    visit(part, outputs.column_range(part.first_output, part.matrix.rows),
+          hidden.column_range(part.first_hidden, part.matrix.cols));
+  }
+}
+
+}  // namespace
+
+void run_add_matmul(const Operation& o) {
+  for_each_adapter(o, o.out(0), o.in(1), [&](const auto& part, const View& outputs, const View& hidden) {
+    o.rank.device.gemm(o.issue(), {.a = hidden,
+                                   .b = part.matrix,
+                                   .c = outputs,
+                                   .transpose_b = true,
+                                   .accumulate = !costmodel::mutant("adapters-overwrite")});
+  });
+}
+
+namespace {
+
+void run_adapter_data(const Operation& o) {
+  for_each_adapter(o, o.in(0), o.out(0), [&](const auto& part, const View& d_outputs, const View& d_hidden) {
+    o.rank.device.gemm(o.issue(), {.a = d_outputs, .b = part.matrix, .c = d_hidden});
+  });
+}
+void run_adapter_weight(const Operation& o) {
+  for_each_adapter(o, o.in(1), o.in(0), [&](const auto& part, const View& d_outputs, const View& hidden) {
+    o.rank.device.gemm(
+        o.issue(),
+        {.a = d_outputs, .b = hidden, .c = part.gradient, .transpose_a = true, .accumulate = true});
+  });
+}
+
+}  // namespace
+
 void run_matmul_data(const Operation& o) {
+  if (is_second_of_adapter(o)) return run_adapter_data(o);
   const std::size_t gradient = o.accumulates() ? 1 : 0;
   const Gemm product{.a = o.in(gradient),
                      .b = o.weight(),
@@ -82,6 +163,7 @@ void run_matmul_data(const Operation& o) {
 }
 
 void run_matmul_weight(const Operation& o) {
+  if (is_second_of_adapter(o)) return run_adapter_weight(o);
   const Gemm product{.a = o.in(1),
                      .b = o.in(0),
                      .c = o.weight_gradient(),
@@ -132,6 +214,7 @@ namespace {
 
 double multiplier_of(const Operation& o) {
   const costmodel::ModelSpec& m = o.model();
+  if (o.read_value(0).tensor == program::Tensor::AdapterHidden) return costmodel::kAdapterScale;
   switch (program::block_of(o.op.site)) {
     case program::Block::Embedding:
       return m.embedding_multiplier;

@@ -4,21 +4,23 @@
 #include <cassert>
 #include <utility>
 
+#include "costmodel/memory/flat_units.h"
 #include "costmodel/units/ceil_div.h"
 #include "validator/executor/parameters/initial_values.h"
 
 namespace hexaplan::validator {
 
 using costmodel::DType;
+using costmodel::FlatKind;
 using costmodel::Pass;
 using costmodel::TensorKind;
 
 namespace {
 
 /// Of elements that a shard has: blocks of 8-bit states are not cut.
-std::int64_t shard_multiple(const costmodel::Scenario& sc, bool orthogonalised) {
-  const costmodel::Optimizer optimizer = costmodel::optimizer_of(sc.recipe, orthogonalised);
-  return costmodel::traits_of(optimizer).quantised ? costmodel::kMomentBlock : 1;
+std::int64_t shard_multiple(const costmodel::Scenario& sc, const FlatParameters::Ranks& ranks) {
+  const costmodel::Optimizer optimizer = costmodel::optimizer_of(sc.recipe, ranks.orthogonalised);
+  return ranks.trained && costmodel::traits_of(optimizer).quantised ? costmodel::kMomentBlock : 1;
 }
 
 }  // namespace
@@ -27,13 +29,16 @@ FlatParameters::FlatParameters(const Rank& rank, std::vector<LocalTensor> tensor
                                const Ranks& ranks, std::uint64_t seed)
     : tensors_{std::move(tensors)},
       unit_{unit},
+      trained_{ranks.trained},
       stage_{ranks.shard->size() > 1 ? rank.scenario.layout.sharding.stage : 0},
       ranks_{ranks},
       shard_{ranks.shard},
       replica_{ranks.replica},
       types_{costmodel::state_types(rank.scenario)} {
+  types_.parameter = types_.parameter_of(trained_);
+  types_.master = types_.master && trained_;
   const std::int64_t elements = tensors_.back().offset + tensors_.back().elements();
-  const std::int64_t multiple = shard_multiple(rank.scenario, ranks.orthogonalised);
+  const std::int64_t multiple = shard_multiple(rank.scenario, ranks);
   const std::int64_t shard = costmodel::ceil_div(elements, static_cast<std::int64_t>(shard_->size()));
   shard_elements_ = costmodel::ceil_div(shard, multiple) * multiple;
   padded_ = shard_elements_ * shard_->size();
@@ -44,8 +49,10 @@ FlatParameters::FlatParameters(const Rank& rank, std::vector<LocalTensor> tensor
     if (begin < end) pieces_.push_back({.tensor = i, .begin = begin, .end = end});
   }
   parameter_ = allocate(rank, TensorKind::Parameter, types_.parameter, stage_ < 3);
-  gradient_ = allocate(rank, TensorKind::Gradient, types_.gradient, stage_ < 2);
-  optimizer_ = OptimizerShard{rank, place()};
+  if (trained_) {
+    gradient_ = allocate(rank, TensorKind::Gradient, types_.gradient, stage_ < 2);
+    optimizer_ = OptimizerShard{rank, place()};
+  }
   initialise(rank, seed);
 }
 
@@ -72,6 +79,7 @@ void FlatParameters::initialise(const Rank& rank, std::uint64_t seed) {
   } else {
     upload_initial_values(rank, seed);
   }
+  if (!trained_) return;
   rank.device.fill(gradient_, 0);
 }
 
@@ -100,9 +108,9 @@ void FlatParameters::fill_with_noise(const Rank& rank, std::uint64_t seed) {
 void FlatParameters::upload_initial_values(const Rank& rank, std::uint64_t seed) {
   std::vector<double> all(static_cast<std::size_t>(padded_), 0.0);
   for (const LocalTensor& t : tensors_) {
-    initial_values(
-        t, unit_, rank.scenario.model, seed,
-        std::span{all}.subspan(static_cast<std::size_t>(t.offset), static_cast<std::size_t>(t.elements())));
+    const auto part =
+        std::span{all}.subspan(static_cast<std::size_t>(t.offset), static_cast<std::size_t>(t.elements()));
+    initial_values(t, unit_, rank.scenario.model, seed, part, rank.initial == InitialValues::Begun);
   }
   const auto mine = std::span<const double>{all}.subspan(static_cast<std::size_t>(first_),
                                                          static_cast<std::size_t>(shard_elements_));
@@ -144,7 +152,7 @@ View FlatParameters::parameters(std::string_view first, std::string_view last) c
 }
 
 View FlatParameters::gradients(std::string_view first, std::string_view last) const {
-  return matrix(unsharded_gradients(), first, last);
+  return trained_ ? matrix(unsharded_gradients(), first, last) : View{};
 }
 
 void FlatParameters::gather(const Rank& rank, Pass pass) {
@@ -160,7 +168,7 @@ void FlatParameters::release() {
 }
 
 void FlatParameters::open_gradients(const Rank& rank) {
-  if (stage_ < 2 || opened_++ > 0) return;
+  if (!trained_ || stage_ < 2 || opened_++ > 0) return;
   unsharded_ =
       rank.device.allocate({"gradient.unsharded", TensorKind::Transient, types_.gradient}, 1, padded_);
   rank.device.fill(unsharded_, 0);
@@ -188,6 +196,7 @@ void FlatParameters::reduce_over_tensor_ranks(const Rank& rank) {
 }
 
 void FlatParameters::reduce(const Rank& rank) {
+  if (!trained_) return;
   reduce_over_tensor_ranks(rank);
   const View whole = unsharded_gradients();
   const View mine = own(whole);
@@ -217,10 +226,12 @@ void FlatParameters::reduce(const Rank& rank) {
 }
 
 void FlatParameters::clear_gradients(const Rank& rank) {
+  if (!trained_) return;
   rank.device.fill(gradient_, 0);
 }
 
 void FlatParameters::add_across(const Rank& rank, Communicator& copies) {
+  if (!trained_) return;
   copies
       .all_reduce(wire(own_gradients()), Reduction::Sum,
                   rank.call("gradient.tied_embedding", Pass::Step, types_.gradient))
@@ -228,7 +239,7 @@ void FlatParameters::add_across(const Rank& rank, Communicator& copies) {
 }
 
 void FlatParameters::add_squares(const Rank& rank, const View& sum) const {
-  if (replica_->rank() != 0) return;
+  if (!trained_ || replica_->rank() != 0) return;
   for (const Piece& p : pieces_) {
     if (!tensors_[p.tensor].counted) continue;
     rank.device.squared_norm(own_gradients().slice(p.begin - first_, p.end - p.begin), sum);
@@ -246,6 +257,7 @@ ShardPlace FlatParameters::place() const {
 }
 
 void FlatParameters::update(const Rank& rank, const OptimizerStep& step) {
+  if (!trained_) return;
   optimizer_.update(rank, step, place(), own_parameters(), own_gradients());
 }
 
@@ -282,24 +294,32 @@ void FlatParameters::visit(const Rank& rank, State state,
 
 Unit::Unit(const Rank& rank, UnitPlan plan, int uses, std::uint64_t seed)
     : index_{plan.index}, expected_{uses * costmodel::microbatches_per_step(rank.scenario)} {
-  const bool shards = rank.scenario.layout.sharding.stage >= 1;
   const Groups& g = rank.groups;
-  const auto add = [&](std::vector<LocalTensor>& tensors, FlatParameters::Ranks ranks, bool orthogonalised) {
+  const auto add = [&](FlatKind kind, std::vector<LocalTensor>& tensors) {
     if (tensors.empty()) return;
-    if (!shards) ranks.shard = g.alone.get();
-    ranks.orthogonalised = orthogonalised;
+    const bool trained = is_trained(rank.scenario, kind);
+    const bool expert = kind == FlatKind::Expert || kind == FlatKind::ExpertMatrices;
+    // Of what is frozen, ZeRO has nothing to share before stage 3.
+    const bool shards = rank.scenario.layout.sharding.stage >= (trained ? 1 : 3);
+    const FlatParameters::Ranks ranks{
+        .shard = !shards ? g.alone.get() : (expert ? g.expert_shard : g.shard).get(),
+        .replica =
+            expert ? (shards ? g.expert_replica : g.expert_data).get() : (shards ? g.replica : g.data).get(),
+        .tensor = (expert ? g.expert_tensor : g.tensor).get(),
+        .orthogonalised = kind == FlatKind::DenseMatrices || kind == FlatKind::ExpertMatrices,
+        .trained = trained};
     flats_.emplace_back(rank, std::move(tensors), index_, ranks, seed);
   };
-  const FlatParameters::Ranks dense{
-      .shard = g.shard.get(), .replica = shards ? g.replica.get() : g.data.get(), .tensor = g.tensor.get()},
-      expert{.shard = g.expert_shard.get(),
-             .replica = shards ? g.expert_replica.get() : g.expert_data.get(),
-             .tensor = g.expert_tensor.get()};
-  add(plan.dense, dense, false);
-  add(plan.beside_tied_table, dense, false);
-  add(plan.dense_matrices, dense, true);
-  add(plan.expert, expert, false);
-  add(plan.expert_matrices, expert, true);
+  add(FlatKind::Dense, plan.dense);
+  add(FlatKind::BesideTiedTable, plan.beside_tied_table);
+  add(FlatKind::DenseMatrices, plan.dense_matrices);
+  add(FlatKind::Expert, plan.expert);
+  add(FlatKind::ExpertMatrices, plan.expert_matrices);
+  add(FlatKind::Adapter, plan.adapters);
+}
+
+bool Unit::holds(std::string_view name) const {
+  return std::ranges::any_of(flats_, [&](const FlatParameters& f) { return f.holds(name); });
 }
 
 const FlatParameters& Unit::holder(std::string_view name) const {

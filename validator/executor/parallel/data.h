@@ -33,6 +33,7 @@ class FlatParameters {
     Communicator *shard, *replica;
     Communicator* tensor;         // those that hold other parts of the same tensors
     bool orthogonalised = false;  // ShardPlace
+    bool trained = true;          // frozen parameters have neither gradients nor states
   };
   FlatParameters(const Rank& rank, std::vector<LocalTensor> tensors, int unit, const Ranks& ranks,
                  std::uint64_t seed);
@@ -42,6 +43,7 @@ class FlatParameters {
   /// one row. Parameters: between gather and release under stage 3. Gradients: between open and close from
   /// stage 2 on.
   [[nodiscard]] View parameters(std::string_view first, std::string_view last) const;
+  /// Empty where parameters are frozen.
   [[nodiscard]] View gradients(std::string_view first, std::string_view last) const;
   [[nodiscard]] bool holds(std::string_view name) const;
 
@@ -89,7 +91,9 @@ class FlatParameters {
 
   std::vector<LocalTensor> tensors_;
   std::vector<Piece> pieces_;
-  int unit_, stage_;
+  int unit_;
+  bool trained_;
+  int stage_;
   Ranks ranks_;
   Communicator* shard_;
   Communicator* replica_;
@@ -109,6 +113,7 @@ class Unit {
   [[nodiscard]] int index() const { return index_; }
   [[nodiscard]] View weight(std::string_view name) const { return weight(name, name); }
   [[nodiscard]] View weight(std::string_view first, std::string_view last) const;
+  [[nodiscard]] bool holds(std::string_view name) const;
   [[nodiscard]] View gradient(std::string_view name) const { return gradient(name, name); }
   [[nodiscard]] View gradient(std::string_view first, std::string_view last) const;
   [[nodiscard]] std::vector<FlatParameters>& flats() { return flats_; }

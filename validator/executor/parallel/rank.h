@@ -38,6 +38,7 @@ enum class Routing : std::uint8_t {
 /// Where parameters come from.
 enum class InitialValues : std::uint8_t {
   Model,  // initial_values: the same model under every layout
+  Begun,  // … whose adapters are no longer zero: gradients of their first matrices are not, either
   Noise,  // the device's noise, made where it is needed: as good for times and bytes, and at once
 };
 

@@ -43,25 +43,30 @@ double counter_normal(std::uint64_t seed, std::uint64_t stream, std::uint64_t co
   return std::sqrt(-2 * std::log(a)) * std::cos(2 * std::numbers::pi * b);
 }
 
-InitialDistribution initial_distribution(const LocalTensor& t, const costmodel::ModelSpec& model) {
+InitialDistribution initial_distribution(const LocalTensor& t, const costmodel::ModelSpec& model,
+                                         bool begun) {
   constexpr double kDeviation = 0.02;
-  if (t.name.ends_with("bias")) return {};
+  if (t.name.ends_with("bias") || (t.name.ends_with("lora_b") && !begun)) return {};
+  if (t.name.ends_with("lora_a"))
+    return {.deviation = 1 / std::sqrt(3.0 * static_cast<double>(t.global_cols)), .uniform = true};
   if (t.name.find("norm") != std::string_view::npos) return {.mean = model.zero_centered_norm ? 0.0 : 1.0};
   const bool last = ends_on_the_residual_stream(t.name);
   return {.deviation = last ? kDeviation / std::sqrt(2.0 * static_cast<double>(model.layers)) : kDeviation};
 }
 
 void initial_values(const LocalTensor& t, int unit, const costmodel::ModelSpec& model, std::uint64_t seed,
-                    std::span<double> out) {
+                    std::span<double> out, bool begun) {
   std::fill(out.begin(), out.end(), 0.0);
   // The copy that the last stage keeps of a tied embedding is the embedding.
   const bool copy = unit == UnitPlan::kTiedCopy;
   const std::uint64_t stream =
       copy ? stream_of("embedding.word.weight", UnitPlan::kEmbedding) : stream_of(t.name, unit);
-  const auto [mean, deviation] = initial_distribution(t, model);
-  const auto value_at = [&, mean = mean, deviation = deviation](std::int64_t global) {
-    return deviation == 0 ? mean
-                          : deviation * counter_normal(seed, stream, static_cast<std::uint64_t>(global));
+  const InitialDistribution of = initial_distribution(t, model, begun);
+  const auto value_at = [&](std::int64_t global) {
+    const auto counter = static_cast<std::uint64_t>(global);
+    if (of.uniform)
+      return std::sqrt(3.0) * of.deviation * (2 * unit_interval(counter_random(seed, stream, counter)) - 1);
+    return of.deviation == 0 ? of.mean : of.deviation * counter_normal(seed, stream, counter);
   };
   for (const RowSegment& s : t.segments) {
     for (std::int64_t row = 0; row < s.count; ++row) {

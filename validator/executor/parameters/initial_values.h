@@ -16,16 +16,19 @@ namespace hexaplan::validator {
 /// Mean and standard deviation of a parameter's initial values.
 struct InitialDistribution {
   double mean = 0, deviation = 0;
+  bool uniform = false;  // otherwise normal
 };
-/// Norms multiply by 1, biases add nothing, all else is normal around zero.
+/// Norms multiply by 1, biases add nothing, all else is normal around zero. Of adapters A is uniform within
+/// ±1/√inputs, B is zero (huggingface/peft src/peft/tuners/lora/layer.py reset_lora_parameters), unless
+/// training has `begun`.
 [[nodiscard]] InitialDistribution initial_distribution(const LocalTensor& tensor,
-                                                       const costmodel::ModelSpec& model);
+                                                       const costmodel::ModelSpec& model, bool begun = false);
 
 /// Initial values of what a rank holds of a parameter: 1 for norms, 0 for biases, else normal with deviation
 /// 0.02 (GPT-2's initializer_range), divided by √(2·layers) for matrices that end on the residual stream
 /// (Radford et al. 2019 §2.3). A value depends on seed, layer, parameter and its index in the unsharded
 /// tensor alone, so that every layout starts from the same model. `out` has tensor.elements() elements.
 void initial_values(const LocalTensor& tensor, int unit, const costmodel::ModelSpec& model,
-                    std::uint64_t seed, std::span<double> out);
+                    std::uint64_t seed, std::span<double> out, bool begun = false);
 
 }  // namespace hexaplan::validator

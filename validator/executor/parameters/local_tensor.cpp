@@ -5,6 +5,7 @@
 #include <string>
 
 #include "costmodel/memory/flat_units.h"
+#include "costmodel/parameters/adapters.h"
 #include "costmodel/parameters/parameter_names.h"
 #include "costmodel/parameters/trained_elements.h"
 
@@ -18,7 +19,7 @@ using costmodel::Scenario;
 /// Blocks of equal height that a matrix consists of and that are cut one by one: gate and up, the heads' keys
 /// and values. One for everything else.
 std::int64_t blocks_of(const ParameterTensor& t, const Scenario& sc) {
-  if (t.cut == Cut::KeyValue) return 2;
+  if (t.cut == Cut::KeyValue) return t.adapter ? 1 : 2;
   const bool widened = t.name.find("gate_up") != std::string_view::npos;
   return widened && sc.model.mlp.gated ? 2 : 1;
 }
@@ -49,7 +50,7 @@ void cut_key_value(LocalTensor& out, const ParameterTensor& t, const Scenario& s
   const std::int64_t parts = std::min(heads, tp);
   out.copies = static_cast<int>(tp / parts);
   out.first_copy = tp_rank % out.copies == 0;
-  cut_rows(out, cut_blocks(t.rows, 2, tp_rank / out.copies, parts, 0, 1));
+  cut_rows(out, cut_blocks(t.rows, blocks_of(t, sc), tp_rank / out.copies, parts, 0, 1));
 }
 
 void cut_vocabulary(LocalTensor& out, const ParameterTensor& t, const Scenario& sc, int tp_rank) {
@@ -108,6 +109,8 @@ std::vector<LocalTensor>& tensors_of(UnitPlan& unit, costmodel::FlatKind kind) {
       return unit.expert;
     case costmodel::FlatKind::ExpertMatrices:
       return unit.expert_matrices;
+    case costmodel::FlatKind::Adapter:
+      return unit.adapters;
   }
   return unit.dense;
 }
@@ -117,6 +120,7 @@ std::vector<ParameterTensor> parameters_of(const Scenario& sc, int index) {
   const bool copied = sc.model.tied_embeddings && costmodel::separates_ends(sc.layout);
   if (index >= 0)
     costmodel::append_layer_parameters(sc.model, costmodel::class_of_layer(sc.model, index), out);
+  if (index >= 0) costmodel::append_adapter_parameters(sc, costmodel::class_of_layer(sc.model, index), out);
   if (index == UnitPlan::kEmbedding) costmodel::append_embedding_parameters(sc.model, out);
   if (index == UnitPlan::kHead) costmodel::append_head_parameters(sc.model, false, out);
   if (index == UnitPlan::kTiedCopy && copied) {
@@ -142,7 +146,7 @@ LocalTensor local_tensor(const ParameterTensor& t, const Scenario& sc, const Par
   // A vector (cols == 1) that every rank holds is one row here; one that is cut is a matrix of one column.
   const bool vector = t.cols == 1 && !t.matrix;
   const bool as_row = vector && t.cut == Cut::Replicated;
-  LocalTensor out{.name = t.name, .cut = t.cut, .decays = costmodel::decays(t)};
+  LocalTensor out{.name = t.name, .cut = t.cut, .decays = costmodel::decays(t), .adapter = t.adapter};
   out.global_rows = as_row ? t.count : t.rows * t.count;
   out.global_cols = as_row ? t.rows : t.cols;
   out.rows = out.global_rows;

@@ -24,6 +24,7 @@ struct LocalTensor {
   bool decays = true;         // weight decay acts on matrices and tables, not on vectors
   bool sums_over_tp = false;  // costmodel::sums_over_tensor_ranks
   int copies = 1;             // tensor-parallel neighbours that hold the same rows (kv heads < tp)
+  bool adapter = false;       // costmodel::ParameterTensor::adapter
   bool counted = true;        // this rank's copy goes into the gradient norm
   bool first_copy = true;     // no tensor-parallel rank before this one holds the same
   std::int64_t matrices = 1;  // costmodel::local_matrices, one behind the other
@@ -53,8 +54,8 @@ struct UnitPlan {
   /// Layer in model order, or one of these.
   static constexpr int kEmbedding = -1, kHead = -2, kTiedCopy = -3;
   int index = 0;
-  std::vector<LocalTensor> dense, beside_tied_table, dense_matrices, expert,
-      expert_matrices;  // costmodel::FlatKind; offsets count inside each
+  std::vector<LocalTensor> dense, beside_tied_table, dense_matrices, expert, expert_matrices,
+      adapters;  // costmodel::FlatKind; offsets count inside each
   [[nodiscard]] std::int64_t dense_elements() const;
   [[nodiscard]] std::int64_t expert_elements() const;
 };

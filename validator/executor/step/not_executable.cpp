@@ -101,11 +101,26 @@ constexpr std::array kMissing{
     Missing{"executor-optimizer", "Adafactor's sums of rows and columns are not executed",
             "choose another optimizer",
             [](const Scenario& s) { return s.recipe.optimizer == costmodel::Optimizer::Adafactor; }},
-    Missing{"executor-recipe", "adapters, dropout, offload and in-backward optimizers are not executed",
-            "pre-train on the device, with an optimizer that runs after the backward pass",
+    Missing{"executor-adapters", "IA3 and adapters beside 4-bit weights are not executed", "use LoRA",
             [](const Scenario& s) {
-              return costmodel::trains_adapters(s.recipe) || s.recipe.dropout > 0 || s.recipe.offload != 0 ||
-                     s.recipe.optimizer_in_backward;
+              return costmodel::trains_adapters(s.recipe) && s.recipe.fine_tune != costmodel::FineTune::Lora;
+            }},
+    Missing{"executor-adapters", "adapters beside experts and routers are not executed",
+            "use lora-targets attention, qkv or qv",
+            [](const Scenario& s) {
+              return costmodel::trains_adapters(s.recipe) && s.model.is_moe() &&
+                     (s.recipe.lora_targets == costmodel::AdapterTargets::AllLinear ||
+                      s.recipe.lora_targets == costmodel::AdapterTargets::Mlp);
+            }},
+    Missing{"executor-adapters", "a number of trained parameters does not say how wide adapters are",
+            "use lora-rank",
+            [](const Scenario& s) {
+              return costmodel::trains_adapters(s.recipe) && s.recipe.trainable_parameters > 0;
+            }},
+    Missing{"executor-recipe", "dropout, offload and in-backward optimizers are not executed",
+            "train on the device, with an optimizer that runs after the backward pass",
+            [](const Scenario& s) {
+              return s.recipe.dropout > 0 || s.recipe.offload != 0 || s.recipe.optimizer_in_backward;
             }},
     Missing{"executor-attention-kernel", "scores are never stored", "use flash attention",
             [](const Scenario& s) { return s.recipe.attention != costmodel::AttentionKernel::Flash; }},

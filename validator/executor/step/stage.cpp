@@ -275,7 +275,8 @@ Tensor Stage::run_head(Tensor x) {
 }
 
 void Stage::embedding_gradient(InFlight& flight, Tensor d) {
-  const bool reads = costmodel::embedding_backward_reads_parameters(rank_.scenario.model);
+  if (costmodel::adapters_are_operations(rank_.scenario)) return d.free();  // nothing there is trained
+  const bool reads = costmodel::embedding_backward_reads_parameters(rank_.scenario);
   if (reads) embedding_->gather(rank_, Pass::BackwardData);
   embedding_->open_gradients(rank_);
   flight.embedding->give_output_gradient(std::move(d));

@@ -174,6 +174,18 @@ void set_optimizer(Scenario& s, int v) {
   s.recipe.optimizer = pick(kOptimizers, v);
 }
 
+/// All parameters trained, or low-rank adapters beside some linear layers.
+void set_adapters(Scenario& s, int v) {
+  if (v == 0) return;
+  using costmodel::AdapterTargets;
+  constexpr AdapterTargets kTargets[] = {AdapterTargets::AllLinear, AdapterTargets::QueryValue,
+                                         AdapterTargets::Attention, AdapterTargets::QueryKeyValue,
+                                         AdapterTargets::Mlp};
+  s.recipe.fine_tune = costmodel::FineTune::Lora;
+  s.recipe.lora_targets = pick(kTargets, v - 1);
+  s.recipe.lora_rank = 1 + v % 3;
+}
+
 /// What a later row changes may depend on what an earlier one has set.
 constexpr std::array kDimensions{
     Dimension{5,
@@ -227,6 +239,7 @@ constexpr std::array kDimensions{
     Dimension{2, set_block},
     Dimension{3, set_window},
     Dimension{2, [](Scenario& s, int v) { s.model.tied_embeddings = v == 1; }},
+    Dimension{6, set_adapters},
     Dimension{6 + static_cast<int>(std::size(kModules)), set_recomputation},
     Dimension{2, [](Scenario& s, int v) { s.recipe.micro_batch = v + 1; }},
     Dimension{6, set_batch},

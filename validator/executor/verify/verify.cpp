@@ -37,7 +37,8 @@ struct Run {
 Run run(const Scenario& sc, Routing routing, const VerifyOptions& options, RankBackend& backend) {
   Run out;
   GlobalState state;
-  RunOptions run_options{.steps = options.steps, .seed = options.seed, .routing = routing};
+  RunOptions run_options{
+      .steps = options.steps, .seed = options.seed, .routing = routing, .initial = InitialValues::Begun};
   run_options.ranks = options.ranks;
   run_options.make_device = options.make_device;
   run_options.stepped = [&](const RankView& view) {

@@ -1,0 +1,105 @@
+#include "costmodel/parameters/adapters.h"
+
+#include <array>
+
+namespace hexaplan::costmodel {
+namespace {
+
+constexpr std::array kAdaptableLayers{
+    AdaptableLayer{Parameter::AttentionQueryWeight, 0, "attention.query.lora_a", "attention.query.lora_b"},
+    AdaptableLayer{Parameter::AttentionKeyValueWeight, 0, "attention.key.lora_a", "attention.key.lora_b"},
+    AdaptableLayer{Parameter::AttentionKeyValueWeight, 1, "attention.value.lora_a", "attention.value.lora_b"},
+    AdaptableLayer{Parameter::AttentionQueryDownWeight, 0, "attention.query_down.lora_a",
+                   "attention.query_down.lora_b"},
+    AdaptableLayer{Parameter::AttentionQueryUpWeight, 0, "attention.query_up.lora_a",
+                   "attention.query_up.lora_b"},
+    AdaptableLayer{Parameter::AttentionKeyValueDownWeight, 0, "attention.key_value_down.lora_a",
+                   "attention.key_value_down.lora_b"},
+    AdaptableLayer{Parameter::AttentionKeyValueUpWeight, 0, "attention.key_value_up.lora_a",
+                   "attention.key_value_up.lora_b"},
+    AdaptableLayer{Parameter::AttentionOutputWeight, 0, "attention.output.lora_a", "attention.output.lora_b"},
+    AdaptableLayer{Parameter::MlpGateUpWeight, 0, "mlp.gate.lora_a", "mlp.gate.lora_b"},
+    AdaptableLayer{Parameter::MlpGateUpWeight, 1, "mlp.up.lora_a", "mlp.up.lora_b"},
+    AdaptableLayer{Parameter::MlpUpWeight, 0, "mlp.up.lora_a", "mlp.up.lora_b"},
+    AdaptableLayer{Parameter::MlpDownWeight, 0, "mlp.down.lora_a", "mlp.down.lora_b"},
+};
+
+/// Of two layers in one matrix of which one is adapted it is the second: values, beside which the keys' layer
+/// is left out.
+bool is_adapted(const Recipe& recipe, const AdaptableLayer& layer, const ParameterTensor& tensor) {
+  if (tensor.name != name_of(layer.matrix)) return false;
+  const std::int64_t parts = adapted_parts(recipe, tensor.name, tensor.parts);
+  return parts == tensor.parts || (parts > 0 && layer.part == 1);
+}
+
+ParameterTensor matrix_a(const AdaptableLayer& layer, const ParameterTensor& beside, std::int64_t rank) {
+  const bool row_cut = beside.cut == Cut::Row;
+  return {.name = layer.a,
+          .rows = rank,
+          .cols = beside.cols,
+          .cut = row_cut ? Cut::Row : Cut::Replicated,
+          .inside_region = beside.inside_region || (!row_cut && beside.cut != Cut::Replicated),
+          .adapter = true};
+}
+ParameterTensor matrix_b(const AdaptableLayer& layer, const ParameterTensor& beside, std::int64_t rank) {
+  const bool row_cut = beside.cut == Cut::Row;
+  return {.name = layer.b,
+          .rows = beside.rows / beside.parts,
+          .cols = rank,
+          .cut = row_cut ? Cut::Replicated : beside.cut,
+          .inside_region = beside.inside_region || row_cut,
+          .adapter = true};
+}
+
+/// Calls `visit(matrix)` for every A, then every B, of what stands beside `tensor`.
+template <class Visitor>
+void visit_adapters(const Scenario& sc, const ParameterTensor& tensor, const Visitor& visit) {
+  const std::int64_t rank = adapter_rank(sc);
+  for (const auto make : {matrix_a, matrix_b}) {
+    for (const AdaptableLayer& layer : kAdaptableLayers) {
+      if (is_adapted(sc.recipe, layer, tensor)) visit(make(layer, tensor, rank));
+    }
+  }
+}
+
+bool stand_together(const ParameterTensor& a, const ParameterTensor& b) {
+  return a.name == name_of(Parameter::AttentionQueryWeight) &&
+         b.name == name_of(Parameter::AttentionKeyValueWeight);
+}
+
+}  // namespace
+
+std::span<const AdaptableLayer> adaptable_layers() {
+  return kAdaptableLayers;
+}
+
+void append_adapter_parameters(const Scenario& sc, LayerClass kind, std::vector<ParameterTensor>& out) {
+  if (!adapters_are_operations(sc)) return;
+  std::vector<ParameterTensor> base, down, up;
+  append_layer_parameters(sc.model, kind, base);
+  const auto flush = [&] {
+    out.insert(out.end(), down.begin(), down.end());
+    out.insert(out.end(), up.begin(), up.end());
+    down.clear();
+    up.clear();
+  };
+  for (std::size_t i = 0; i < base.size(); ++i) {
+    if (!base[i].matrix) continue;
+    visit_adapters(sc, base[i],
+                   [&](const ParameterTensor& t) { (t.name.ends_with("lora_a") ? down : up).push_back(t); });
+    // One product makes queries, keys and values.
+    if (i + 1 < base.size() && stand_together(base[i], base[i + 1])) continue;
+    flush();
+  }
+}
+
+double adapter_elements_on_rank(const Scenario& sc, const ParameterTensor& tensor) {
+  double sum = 0;
+  if (!tensor.matrix) return sum;
+  visit_adapters(sc, tensor, [&](const ParameterTensor& t) {
+    sum += static_cast<double>(elements_on_rank(t, sc.model, sc.layout, sc.framework.vocab_multiple));
+  });
+  return sum;
+}
+
+}  // namespace hexaplan::costmodel

@@ -1,0 +1,78 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "costmodel/parameters/parameter_names.h"
+#include "costmodel/parameters/parameter_tensors.h"
+#include "costmodel/spec/scenario.h"
+
+namespace hexaplan::costmodel {
+
+/// A linear layer of its own that low-rank matrices can stand beside: part `part` of the outputs of `matrix`.
+/// What it makes gains scale·(x·Aᵀ)·Bᵀ (arXiv:2106.09685 §4.1); A is rank × inputs, B outputs × rank.
+struct AdaptableLayer {
+  Parameter matrix;
+  int part;
+  std::string_view a, b;  // names of the matrices as parameters
+};
+/// All of them, in the order in which a matrix holds them.
+[[nodiscard]] std::span<const AdaptableLayer> adaptable_layers();
+
+/// Linear layers of their own that a parameter's matrix holds (ParameterTensor::parts).
+[[nodiscard]] constexpr std::int64_t linear_layers_in(Parameter parameter) {
+  const bool two =
+      parameter == Parameter::AttentionKeyValueWeight || parameter == Parameter::MlpGateUpWeight ||
+      parameter == Parameter::MoeExpertsGateUpWeight || parameter == Parameter::MoeSharedGateUpWeight;
+  return two ? 2 : 1;
+}
+
+/// Of the `parts` linear layers that a matrix of this name holds together (ParameterTensor::parts), those
+/// with an adapter beside them.
+[[nodiscard]] constexpr std::int64_t adapted_parts(const Recipe& recipe, std::string_view tensor,
+                                                   std::int64_t parts) {
+  const bool attention = tensor.substr(0, 10) == "attention.";
+  if (recipe.fine_tune == FineTune::Ia3) return parts;
+  switch (recipe.lora_targets) {
+    case AdapterTargets::AllLinear:
+      return parts;
+    case AdapterTargets::Attention:
+      return attention ? parts : 0;
+    case AdapterTargets::QueryKeyValue:
+      return attention && tensor != name_of(Parameter::AttentionOutputWeight) ? parts : 0;
+    case AdapterTargets::QueryValue:
+      if (tensor == name_of(Parameter::AttentionKeyValueWeight)) return 1;
+      return tensor == name_of(Parameter::AttentionQueryWeight) ? parts : 0;
+    case AdapterTargets::Mlp:
+      return attention || tensor == name_of(Parameter::MoeRouterWeight) ? 0 : parts;
+  }
+  return 0;
+}
+
+/// What the second product is multiplied by, alpha/rank: the alpha of twice the rank that launch files say
+/// (presets/launch/launch_trainer_fields.cpp).
+inline constexpr double kAdapterScale = 2;
+
+/// True when the step program has the adapters' matrices, their products and gradients one by one, as the
+/// executor runs them: LoRA of a rank beside matrices that are no expert's and no router's. Otherwise they
+/// are counted beside the frozen matrices.
+[[nodiscard]] constexpr bool adapters_are_operations(const Scenario& scenario) {
+  const Recipe& r = scenario.recipe;
+  const bool beside_experts =
+      r.lora_targets == AdapterTargets::AllLinear || r.lora_targets == AdapterTargets::Mlp;
+  return scenario.framework.explicit_step && r.fine_tune == FineTune::Lora && r.trainable_parameters == 0 &&
+         scenario.model.mtp_layers == 0 && !(scenario.model.is_moe() && beside_experts);
+}
+
+/// Appends the adapters' matrices beside those of one layer of class `kind`: of every matrix first all A,
+/// then all B, so that those of one product are neighbours. Nothing where they are no operations. Beside a
+/// column-cut matrix A is whole and B is cut, beside a row-cut one A is cut and B is whole: both products are
+/// parts of the sum that the frozen ones are, and need no message.
+void append_adapter_parameters(const Scenario& scenario, LayerClass kind, std::vector<ParameterTensor>& out);
+
+/// Elements of the adapters beside `tensor` that one rank holds before ZeRO. Precondition:
+/// adapters_are_operations.
+[[nodiscard]] double adapter_elements_on_rank(const Scenario& scenario, const ParameterTensor& tensor);
+
+}  // namespace hexaplan::costmodel

@@ -1,0 +1,106 @@
+#include <array>
+#include <utility>
+
+#include "costmodel/program/passes/passes.h"
+#include "costmodel/units/mutation.h"
+
+namespace hexaplan::costmodel::program {
+namespace {
+
+/// y = x·Wᵀ becomes h = scale·x·Aᵀ, y = x·Wᵀ, y += h·Bᵀ. The narrow product comes first, so that its input
+/// gradient, which comes last, is added to the frozen one's. Linear layers that are one matrix have their A
+/// in one matrix, too; of y each B has the columns of its layer.
+class AdapterBuilder {
+ public:
+  AdapterBuilder(Program program, const Adapters& adapters)
+      : p_{std::move(program)}, adapters_{adapters}, stands_for_(p_.values.size()) {
+    for (std::size_t i = 0; i < stands_for_.size(); ++i) stands_for_[i] = static_cast<ValueId>(i);
+  }
+
+  Program run() {
+    for (Op op : std::exchange(p_.ops, {})) {
+      for (ValueId& id : op.reads) id = stands_for_[position(id)];
+      const int layers = op.kind == Kind::Matmul ? adapters_.beside(p_.weights[position(op.weight)]) : 0;
+      if (layers > 0) {
+        adapt(op, layers);
+      } else {
+        p_.ops.push_back(op);
+      }
+    }
+    if (p_.output != kNone) p_.output = stands_for_[position(p_.output)];
+    return std::move(p_);
+  }
+
+ private:
+  void adapt(Op op, int layers) {
+    const auto [down, up] = add_weights(p_.weights[position(op.weight)], layers);
+    const ValueId made = op.writes[0];
+    const Rows rows = p_.weights[position(up)].split == Split::Row ? Rows::Tokens : p_.of(made).shape.rows;
+    const ValueId hidden =
+        p_.add({.tensor = Tensor::AdapterHidden, .shape = {rows, p_.weights[position(down)].out}});
+    const ValueId scaled = p_.like(hidden, Role::Itself);
+    p_.ops.push_back(
+        {.site = op.site, .kind = Kind::Matmul, .reads = {op.reads[0]}, .writes = {hidden}, .weight = down});
+    p_.ops.push_back({.site = op.site,
+                      .kind = Kind::Scale,
+                      .reads = {hidden},
+                      .writes = {scaled},
+                      .in_place = row_of(Kind::Scale).in_place});
+    p_.ops.push_back(op);
+    const ValueId sum = p_.like(made, Role::Itself);
+    p_.ops.push_back({.site = op.site,
+                      .kind = Kind::AddMatmul,
+                      .reads = {made, scaled},
+                      .writes = {sum},
+                      .weight = up,
+                      .in_place = row_of(Kind::AddMatmul).in_place});
+    replace(made, sum);
+  }
+
+  struct Sides {
+    std::int16_t down, up;
+  };
+  /// Both products of an adapter beside a row-cut matrix are this rank's part of the sum.
+  Sides add_weights(Weight& base, int layers) {
+    constexpr std::array kRanks{Width::AdapterRank, Width::AdapterRanks2, Width::AdapterRanks3};
+    const bool row_cut = base.split == Split::Row;
+    const bool without_keys =
+        base.last == Parameter::AttentionKeyValueWeight && layers < adapters_.all_in(base);
+    Weight down = base, up = base;
+    down.adapter = AdapterSide::Down;
+    down.out = kRanks[static_cast<std::size_t>(layers - 1)];
+    up.adapter = AdapterSide::Up;
+    up.in = Width::AdapterRank;
+    up.out = without_keys ? Width::QueryValue : base.out;
+    if (base.split == Split::Column) {
+      down.split = Split::Region;
+      up.split = Split::Whole;
+    } else if (row_cut) {
+      base.split = down.split = Split::Whole;
+    } else {
+      up.split = Split::Whole;
+    }
+    p_.weights.push_back(down);
+    p_.weights.push_back(up);
+    const auto last = static_cast<std::int16_t>(p_.weights.size() - 1);
+    return {static_cast<std::int16_t>(last - 1), last};
+  }
+
+  void replace(ValueId from, ValueId to) {
+    for (auto i = static_cast<ValueId>(stands_for_.size()); position(i) < p_.values.size(); ++i)
+      stands_for_.push_back(i);
+    if (!mutant("adapters-are-not-added")) stands_for_[position(from)] = to;
+  }
+
+  Program p_;
+  const Adapters& adapters_;
+  std::vector<ValueId> stands_for_;  // who reads what a frozen matrix made reads the sum
+};
+
+}  // namespace
+
+Program add_adapters(Program p, const Techniques& t) {
+  return AdapterBuilder{std::move(p), t.adapters}.run();
+}
+
+}  // namespace hexaplan::costmodel::program

@@ -1,0 +1,121 @@
+// Low-rank adapters as operations of the step program, against counts by hand.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "costmodel/memory/flat_units.h"
+#include "costmodel/parameters/adapters.h"
+#include "costmodel/program/compile.h"
+#include "costmodel/program/count.h"
+#include "costmodel/program/variants.h"
+#include "presets/scenario/scenario_request.h"
+
+namespace hexaplan::costmodel::program {
+namespace {
+
+constexpr double kTokens = 8192, kHidden = 4096, kGateUp = 2 * 14336, kActivation = 14336, kQkv = 6144;
+constexpr double kRank = 8, kBf16 = 2;
+
+Scenario llama_8b(int tp, FineTune fine_tune, AdapterTargets targets = AdapterTargets::AllLinear) {
+  Scenario sc;
+  sc.model = {.name = "Llama-3.1-8B", .layers = 32, .hidden = 4096, .vocab = 128256};
+  sc.model.attention = {.heads = 32, .kv_heads = 8, .head_dim = 128, .v_head_dim = 128};
+  sc.model.mlp = {.ffn = 14336};
+  sc.framework = presets::look_up_framework("hexaplan");
+  sc.layout.tp = tp;
+  sc.recipe.sequence = 8192;
+  sc.recipe.fine_tune = fine_tune;
+  sc.recipe.lora_rank = fine_tune == FineTune::Lora ? 8 : 0;
+  sc.recipe.lora_targets = targets;
+  return sc;
+}
+
+Program layer_of(const Scenario& sc) {
+  return compile(forward_of(sc, Part::Layer, {}), techniques_of(sc, false));
+}
+Counts counts_of(const Scenario& sc) {
+  return count(layer_of(sc), sizes_of(sc, local_dims(sc)));
+}
+
+TEST(adapters_program, has_weight_gradients_of_adapters_alone) {
+  const Scenario sc = llama_8b(2, FineTune::Lora);
+  const Program p = layer_of(sc);
+  ASSERT_TRUE(is_valid(p));
+  int adapters = 0;
+  for (const Op& op : p.ops) {
+    if (op.kind != Kind::MatmulWeight) continue;
+    EXPECT_NE(p.weights[static_cast<std::size_t>(op.weight)].adapter, AdapterSide::None);
+    ++adapters;
+  }
+  EXPECT_EQ(adapters, 2 * 4) << "A and B beside qkv, output, up and down";
+  EXPECT_TRUE(std::ranges::none_of(compile(forward_of(sc, Part::Embedding, {}), techniques_of(sc, false)).ops,
+                                   [](const Op& op) { return op.phase != Phase::Forward; }));
+}
+
+TEST(adapters_program, keeps_inputs_of_adapted_matrices_and_what_their_first_products_make) {
+  struct Case {
+    AdapterTargets targets;
+    double dropped, layers;  // elements per token that no gradient reads, adapted linear layers
+  };
+  // The output of attention is kept whatever is adapted: the gradient of the scores reads it.
+  const double all = counts_of(llama_8b(1, FineTune::Pretrain)).kept.value();
+  for (const Case& c : {Case{AdapterTargets::AllLinear, 0, 7},
+                        {AdapterTargets::Attention, kHidden + kActivation, 4},
+                        {AdapterTargets::QueryKeyValue, kHidden + kActivation, 3},
+                        {AdapterTargets::QueryValue, kHidden + kActivation, 2},
+                        {AdapterTargets::Mlp, kHidden, 3}}) {
+    const double kept = counts_of(llama_8b(1, FineTune::Lora, c.targets)).kept.value();
+    EXPECT_EQ(all - kept, kTokens * kBf16 * (c.dropped - c.layers * kRank));
+  }
+}
+
+TEST(adapters_program, multiplies_twice_forward_and_four_times_backward_beside_every_frozen_matrix) {
+  const Counts plain = counts_of(llama_8b(1, FineTune::Pretrain)),
+               adapted = counts_of(llama_8b(1, FineTune::Lora));
+  const double first = 2 * kTokens * kRank * (3 * kHidden + kHidden + 2 * kHidden + kActivation);
+  const double second = 2 * kTokens * kRank * (kQkv + kHidden + kGateUp + kHidden);
+  EXPECT_EQ((adapted.flops(Pass::Forward) - plain.flops(Pass::Forward)).value(), first + second);
+  EXPECT_EQ((adapted.flops(Pass::BackwardData) - plain.flops(Pass::BackwardData)).value(), first + second);
+  EXPECT_EQ(adapted.flops(Pass::BackwardWeight).value(), first + second);
+}
+
+TEST(adapters_program, leaves_the_keys_out_where_queries_and_values_are_adapted) {
+  const Counts plain = counts_of(llama_8b(1, FineTune::Pretrain)),
+               adapted = counts_of(llama_8b(1, FineTune::Lora, AdapterTargets::QueryValue));
+  EXPECT_EQ((adapted.flops(Pass::Forward) - plain.flops(Pass::Forward)).value(),
+            2 * kTokens * kRank * (2 * kHidden + 4096 + 1024));
+}
+
+TEST(adapters_program, sends_nothing_that_the_frozen_layer_does_not_send) {
+  const Counts plain = counts_of(llama_8b(4, FineTune::Pretrain)),
+               adapted = counts_of(llama_8b(4, FineTune::Lora));
+  EXPECT_EQ(plain.messages, adapted.messages);
+}
+
+TEST(adapters_program, cuts_what_stands_at_the_cut_side_of_a_matrix) {
+  const Scenario sc = llama_8b(4, FineTune::Lora);
+  const UnitSizes unit = layer_unit(sc, {});
+  ASSERT_EQ(unit.flats.size(), 2U);
+  const FlatSizes &frozen = unit.flats[0], &adapters = unit.flats[1];
+  EXPECT_FALSE(frozen.trained);
+  EXPECT_TRUE(adapters.trained);
+  const double first = 3 * kHidden + 2 * kHidden + (kHidden + kActivation) / 4;
+  const double second = (kQkv + kGateUp) / 4 + 2 * kHidden;
+  EXPECT_EQ(adapters.elements, kRank * (first + second));
+  // Partial sums of what every rank holds: A beside column-cut matrices, B beside row-cut ones.
+  EXPECT_EQ(adapters.summed_over_tensor_ranks, kRank * (5 * kHidden + 2 * kHidden));
+}
+
+TEST(adapters_program, shares_frozen_weights_from_stage_3_on) {
+  for (const int stage : {1, 2, 3}) {
+    Scenario sc = llama_8b(1, FineTune::Lora);
+    sc.layout.dp = 4;
+    sc.layout.sharding.stage = stage;
+    const UnitSizes unit = layer_unit(sc, {});
+    EXPECT_EQ(unit.flats[0].shards, stage == 3 ? 4 : 1);
+    EXPECT_EQ(unit.flats[1].shards, 4);
+  }
+}
+
+}  // namespace
+}  // namespace hexaplan::costmodel::program

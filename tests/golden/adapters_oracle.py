@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Training steps of adapters by Hugging Face PEFT, for the executor to reproduce: tests/golden/adapters/*.json.
+
+    pip install torch transformers peft && tests/golden/adapters_oracle.py [--check] [NAME...]
+
+One file per case: three AdamW steps of a LoRA beside a model of transformers_oracle.py, in float64. `model` names the case
+there, which has the frozen weights. Adapters are drawn like those weights: scale * u with u uniform in (-1, 1), both
+matrices, so that gradients of both are seen. Of every adapter the file has the loss's gradient before clipping at the first
+step and the change over all steps, as fingerprints.
+"""
+import argparse
+import json
+import pathlib
+import sys
+
+import peft
+import torch
+import transformers
+from torch.nn.functional import cross_entropy
+
+import transformers_oracle as base
+
+FOLDER = pathlib.Path(__file__).parent / "adapters"
+LINEAR = "q_proj k_proj v_proj o_proj gate_proj up_proj down_proj".split()
+OPT = "q_proj k_proj v_proj out_proj fc1 fc2".split()
+
+# Hexaplan's targets, and the modules of the model that PEFT calls by name.
+CASES = dict(
+    llama=dict(model="llama", rank=3, targets="all-linear", modules=LINEAR),
+    llama_mlp=dict(model="llama_yarn", rank=2, targets="mlp", modules=LINEAR[4:]),
+    qwen2_qv=dict(model="qwen2", rank=2, targets="qv", modules=["q_proj", "v_proj"]),
+    mistral_attention=dict(model="mistral", rank=4, targets="attention", modules=LINEAR[:4]),
+    gemma2_qkv=dict(model="gemma2", rank=2, targets="qkv", modules=LINEAR[:3]),
+    opt=dict(model="opt", rank=3, targets="all-linear", modules=OPT),
+)
+
+
+def adapters_of(model):
+    """Name as in adapter_model.safetensors without its prefix -> parameter."""
+    found = {}
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            found[name.removeprefix("base_model.model.").replace(".default.", ".")] = parameter
+    return found
+
+
+def scale_of(name, shape):
+    return round(1.0 / shape[-1] ** 0.5, 3) if ".lora_A." in name else 0.3
+
+
+def adapted_model(case):
+    model, _, _, _ = base.golden_model(base.CASES[case["model"]])
+    config = peft.LoraConfig(r=case["rank"], lora_alpha=2 * case["rank"], lora_dropout=0.0, bias="none",
+                             target_modules=case["modules"])
+    model = peft.get_peft_model(model, config, autocast_adapter_dtype=False).double().train()
+    with torch.no_grad():
+        for name, parameter in adapters_of(model).items():
+            drawn = scale_of(name, parameter.shape) * base.uniform(base.SEED, name, parameter.numel())
+            parameter.copy_(torch.from_numpy(drawn).view(parameter.shape))
+    return model
+
+
+def golden(case):
+    with base.float64_alone():
+        model = adapted_model(case)
+        adapters = adapters_of(model)
+        before = {name: p.detach().clone() for name, p in adapters.items()}
+        constants = base.OPTIMIZER
+        optimizer = torch.optim.AdamW(adapters.values(), lr=constants["learning_rate"], eps=constants["epsilon"],
+                                      betas=(constants["beta1"], constants["beta2"]),
+                                      weight_decay=constants["weight_decay"])
+        losses, norms, gradients = [], [], None
+        for batch in base.tokens_of(model.config.vocab_size):
+            optimizer.zero_grad()
+            logits = model(input_ids=batch[:, :-1], use_cache=False).logits
+            assert logits.dtype == torch.float64
+            loss = cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten())
+            loss.backward()
+            if gradients is None:
+                gradients = {name: p.grad.clone() for name, p in adapters.items()}
+            norms.append(torch.nn.utils.clip_grad_norm_(adapters.values(), constants["clip"]).item())
+            losses.append(loss.item())
+            optimizer.step()
+    tensors = {name: dict(shape=list(p.shape), scale=scale_of(name, p.shape),
+                          gradient=base.fingerprint(name, gradients[name]),
+                          change=base.fingerprint(name, p.detach() - before[name]))
+               for name, p in sorted(adapters.items())}
+    return dict(written_by="tests/golden/adapters_oracle.py", torch=torch.__version__,
+                transformers=transformers.__version__, peft=peft.__version__, model=case["model"], rank=case["rank"],
+                targets=case["targets"], trained=sum(p.numel() for p in adapters.values()), losses=losses,
+                gradient_norms=norms, tensors=tensors)
+
+
+def differences(fresh, kept):
+    if set(fresh["tensors"]) != set(kept["tensors"]):
+        yield "tensors"
+        return
+    pairs = [("losses", fresh["losses"], kept["losses"], 1.0)]
+    for name, tensor in fresh["tensors"].items():
+        for what, floor in (("gradient", kept["gradient_norms"][0]), ("change", 1.0)):
+            pairs.append((f"{what} of {name}", tensor[what], kept["tensors"][name][what], floor))
+    for what, a, b, floor in pairs:
+        worst = max(abs(x - y) for x, y in zip(a, b)) / max(floor, abs(b[0]))
+        if worst > 1e-9:
+            yield what, worst
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="compare with the committed files instead of writing them")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    options = parser.parse_args()
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    failed = []
+    FOLDER.mkdir(exist_ok=True)
+    for name in options.names or CASES:
+        result, path = golden(CASES[name]), FOLDER / f"{name}.json"
+        if not options.check:
+            path.write_text(base.written(result))
+            print(f"{name}: loss {result['losses'][0]:.6f}, {result['trained']} trained")
+            continue
+        wrong = list(differences(result, json.loads(path.read_text())))
+        print(f"{name}: {'as committed' if not wrong else wrong}")
+        failed += [name] if wrong else []
+    if failed:
+        sys.exit("PEFT computes other steps than the committed ones: " + ", ".join(failed))
+
+
+if __name__ == "__main__":
+    main()

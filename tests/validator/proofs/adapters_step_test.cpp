@@ -1,0 +1,264 @@
+// Training steps of Hugging Face PEFT (tests/golden/adapters_oracle.py) repeated by the executor, on one rank
+// and cut over ranks: loss of every step, the gradient of every adapter in the first, every adapter after the
+// last.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "costmodel/parameters/adapters.h"
+#include "costmodel/spec/rules.h"
+#include "presets/json/vocabulary.h"
+#include "tests/validator/proofs/hf_steps.h"
+#include "validator/executor/communicator/threads/thread_ranks.h"
+#include "validator/executor/device/cpu/cpu_device.h"
+#include "validator/executor/step/run_steps.h"
+
+namespace hexaplan::tests {
+namespace {
+
+using costmodel::AdapterTargets;
+using costmodel::ContextKind;
+using costmodel::Layout;
+using costmodel::RecomputeMode;
+using costmodel::Scenario;
+using costmodel::ScheduleKind;
+using presets::JsonValue;
+using presets::StoredRun;
+using validator::GlobalState;
+
+/// An element of an adapter in PEFT's file: name of the tensor and position in it.
+struct PeftElement {
+  std::string name;
+  std::int64_t index = 0;
+};
+
+class PeftSteps {
+ public:
+  explicit PeftSteps(const std::string& name)
+      : file_{presets::read_json_file(std::string{HEXAPLAN_SOURCE_DIR} + "/tests/golden/adapters/" + name +
+                                      ".json")
+                  .root},
+        base_{*(*this)["model"].get_if<std::string>()},
+        matrices_{matrices_of(base_.scenario({}))} {}
+
+  [[nodiscard]] const JsonValue& operator[](std::string_view key) const { return *file_.find(key); }
+  [[nodiscard]] const HfSteps& base() const { return base_; }
+  [[nodiscard]] std::int64_t rank() const { return static_cast<std::int64_t>(number_in((*this)["rank"])); }
+  [[nodiscard]] double scale_of(const std::string& tensor) const {
+    return number_in(*(*this)["tensors"].find(tensor)->find("scale"));
+  }
+
+  [[nodiscard]] Scenario scenario(const Layout& layout) const {
+    Scenario sc = base_.scenario(layout);
+    sc.recipe.fine_tune = costmodel::FineTune::Lora;
+    sc.recipe.lora_rank = rank();
+    const std::string& targets = *(*this)["targets"].get_if<std::string>();
+    sc.recipe.lora_targets =
+        std::ranges::find(presets::kAdapterTargetNames, targets, &presets::Named<AdapterTargets>::name)
+            ->value;
+    return sc;
+  }
+
+  /// Where PEFT has an element of an adapter: in the rows, or columns, in which the checkpoint has those of
+  /// the matrix that it stands beside.
+  [[nodiscard]] PeftElement stored(int unit, std::string_view name, std::int64_t index) const {
+    const auto layers = costmodel::adaptable_layers();
+    const auto layer = std::ranges::find_if(layers, [&](const costmodel::AdaptableLayer& l) {
+      return (l.a == name || l.b == name) && matrices_.contains(std::string{name_of(l.matrix)});
+    });
+    const costmodel::ParameterTensor& matrix = matrices_.at(std::string{name_of(layer->matrix)});
+    const bool first = layer->a == name;
+    const std::int64_t columns = first ? matrix.cols : rank();
+    const std::int64_t row = index / columns, column = index % columns;
+    const std::int64_t part = layer->part * (matrix.rows / matrix.parts);
+    const std::int64_t beside = first ? part * matrix.cols + column : (part + row) * matrix.cols;
+    PeftElement out;
+    base_.map().visit(unit, name_of(layer->matrix), beside, 1, [&](const StoredRun& run) {
+      const presets::StoredTensor& tensor = base_.map().tensors()[run.tensor];
+      const std::int64_t inputs = tensor.shape[1];
+      out.name =
+          tensor.name.substr(0, tensor.name.rfind(".weight")) + (first ? ".lora_A" : ".lora_B") + ".weight";
+      out.index = first ? row * inputs + run.first % inputs : run.first / inputs * rank() + column;
+    });
+    return out;
+  }
+
+  void load(const validator::RankView& view) const {
+    set_parameters(view, [&](int unit, const std::string& name, std::int64_t index) {
+      if (name.find(".lora_") == std::string::npos) return base_.value(unit, name, index);
+      const PeftElement at = stored(unit, name, index);
+      return value_of(at);
+    });
+  }
+  [[nodiscard]] double value_of(const PeftElement& at) const {
+    return scale_of(at.name) *
+           uniform(base_.seed(), stream_of_name(at.name), static_cast<std::size_t>(at.index));
+  }
+
+  /// The executor's adapters as PEFT names and orders them.
+  using Tensors = std::map<std::string, std::vector<double>>;
+  [[nodiscard]] Tensors stored(const GlobalState::Tensors& tensors) const {
+    Tensors out;
+    for (const auto& [key, values] : tensors) {
+      if (key.second.find(".lora_") == std::string::npos) continue;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const PeftElement at = stored(key.first, key.second, static_cast<std::int64_t>(i));
+        std::vector<double>& tensor = out[at.name];
+        tensor.resize(values.size());
+        tensor.at(static_cast<std::size_t>(at.index)) = values[i];
+      }
+    }
+    return out;
+  }
+
+ private:
+  using ModelMatrices = std::map<std::string, costmodel::ParameterTensor>;
+  [[nodiscard]] static ModelMatrices matrices_of(const Scenario& sc) {
+    std::vector<costmodel::ParameterTensor> tensors;
+    append_layer_parameters(sc.model, costmodel::class_of_layer(sc.model, 0), tensors);
+    ModelMatrices out;
+    for (const costmodel::ParameterTensor& t : tensors) out.emplace(t.name, t);
+    return out;
+  }
+
+  JsonValue file_;
+  HfSteps base_;
+  ModelMatrices matrices_;  // of a layer; the models here have equal ones
+};
+
+struct Repeated {
+  validator::ExecutionReport report;
+  GlobalState first_moment, before, master;
+};
+
+void repeat(const PeftSteps& golden, const Scenario& sc, Repeated& out) {
+  const HfSteps& base = golden.base();
+  validator::RunOptions options;
+  options.steps = static_cast<std::int64_t>(number_in(base["steps"]));
+  options.seed = base.seed();
+  options.optimizer = {.beta1 = base.optimizer("beta1"),
+                       .beta2 = base.optimizer("beta2"),
+                       .epsilon = base.optimizer("epsilon"),
+                       .weight_decay = base.optimizer("weight_decay"),
+                       .clip_norm = base.optimizer("clip")};
+  options.learning_rate = {.peak = base.optimizer("learning_rate")};
+  options.make_device = [](int /*rank*/) { return validator::make_cpu_device(validator::Element::F64); };
+  options.loaded = [&](const validator::RankView& rank) {
+    golden.load(rank);
+    out.before.add(rank, validator::State::Master);
+  };
+  options.stepped = [&](const validator::RankView& rank) {
+    if (rank.step == 1) out.first_moment.add(rank, validator::State::FirstMoment);
+    if (rank.step == options.steps) out.master.add(rank, validator::State::Master);
+  };
+  validator::ThreadRanks ranks;
+  out.report = validator::run_steps(sc, options, ranks);
+}
+
+constexpr double kOfLosses = 1e-10, kOfTensors = 1e-8;
+
+void expect_fingerprint(const PeftSteps& golden, const std::string& name, const char* what,
+                        const std::vector<double>& values, double smallest) {
+  const JsonValue* tensor = golden["tensors"].find(name);
+  ASSERT_NE(tensor, nullptr) << name;
+  const std::vector<double> expected = numbers_in(*tensor->find(what));
+  const Fingerprint got = fingerprint(golden.base().seed(), name, values);
+  for (std::size_t i = 0; i < got.size(); ++i)
+    ASSERT_NEAR(got[i], expected[i], kOfTensors * std::max(expected[0], smallest))
+        << what << " of " << name << ", figure " << i;
+}
+
+void expect_frozen_weights_as_before(const Repeated& run) {
+  for (const auto& [key, values] : run.before.tensors()) {
+    const bool frozen = key.second.find(".lora_") == std::string::npos;
+    EXPECT_EQ(values == run.master.tensors().at(key), frozen) << key.second;
+  }
+}
+
+void expect_steps_of_peft(const PeftSteps& golden, const Scenario& sc) {
+  Repeated run;
+  repeat(golden, sc, run);
+  const HfSteps& base = golden.base();
+  const std::vector<double> losses = numbers_in(golden["losses"]),
+                            norms = numbers_in(golden["gradient_norms"]);
+  ASSERT_EQ(run.report.steps.size(), losses.size());
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    ASSERT_NEAR(run.report.steps[i].loss, losses[i], 10 * kOfLosses * losses[i]) << "step " << i + 1;
+    ASSERT_NEAR(run.report.steps[i].gradient_norm, norms[i], kOfTensors * norms[i]) << "step " << i + 1;
+  }
+  expect_frozen_weights_as_before(run);
+  // m = (1 − β₁)·clipped gradient after the first step.
+  const double clip = base.optimizer("clip");
+  ASSERT_LT(clip, norms[0]) << "the step must clip";
+  const double share = (1 - base.optimizer("beta1")) * clip / (norms[0] + 1e-6);
+  PeftSteps::Tensors gradients = golden.stored(run.first_moment.tensors());
+  PeftSteps::Tensors changes = golden.stored(run.master.tensors());
+  const PeftSteps::Tensors before = golden.stored(run.before.tensors());
+  EXPECT_EQ(changes.size(), golden["tensors"].get_if<presets::JsonObject>()->size());
+  double trained = 0;
+  for (auto& [name, change] : changes) {
+    for (double& g : gradients[name]) g /= share;
+    for (std::size_t i = 0; i < change.size(); ++i) change[i] -= before.at(name)[i];
+    trained += static_cast<double>(change.size());
+    expect_fingerprint(golden, name, "gradient", gradients[name], 1e-3 * norms[0]);
+    expect_fingerprint(golden, name, "change", change, base.optimizer("learning_rate"));
+  }
+  EXPECT_EQ(trained, number_in(golden["trained"]));
+}
+
+struct NamedLayout {
+  std::string_view name;
+  Layout layout;
+  RecomputeMode recompute = RecomputeMode::None;
+};
+
+const std::vector<NamedLayout>& layouts() {
+  static const std::vector<NamedLayout> kLayouts{
+      {"one rank", {}},
+      {"dp 2", {.dp = 2}},
+      {"tp 2", {.tp = 2}},
+      {"tp 4, key-value heads on two ranks each", {.tp = 4}},
+      {"tp 2 with sequence parallelism", {.tp = 2, .sp = true}},
+      {"cp 2, ring", {.cp = 2}},
+      {"cp 2, all to all", {.cp = 2, .context = ContextKind::AllToAll}},
+      {"pp 2, two chunks", {.pp = 2, .vpp = 2, .schedule = ScheduleKind::Interleaved}},
+      {"pp 2, ZB-H1", {.pp = 2, .schedule = ScheduleKind::ZbH1}},
+      {"zero 1", {.dp = 2, .sharding = {.stage = 1}}},
+      {"zero 2, pp 2", {.dp = 2, .pp = 2, .sharding = {.stage = 2}}},
+      {"zero 3", {.dp = 4, .sharding = {.stage = 3}}},
+      {"recompute full", {}, RecomputeMode::Full},
+      {"recompute selective", {}, RecomputeMode::Selective},
+      {"tp 2 sp pp 2, ZB-H1, recompute full",
+       {.tp = 2, .pp = 2, .sp = true, .schedule = ScheduleKind::ZbH1},
+       RecomputeMode::Full},
+  };
+  return kLayouts;
+}
+
+class steps_of_peft : public testing::TestWithParam<std::string> {};
+
+TEST_P(steps_of_peft, are_repeated_on_every_layout) {
+  const PeftSteps golden{GetParam()};
+  int proved = 0;
+  for (const NamedLayout& named : layouts()) {
+    Scenario sc = golden.scenario(named.layout);
+    sc.recipe.recompute.mode = named.recompute;
+    if (costmodel::first_rejection(sc) || validator::first_not_executable(sc)) continue;
+    SCOPED_TRACE(named.name);
+    expect_steps_of_peft(golden, sc);
+    if (HasFatalFailure()) return;
+    ++proved;
+  }
+  EXPECT_GE(proved, 11) << "one rank and at least ten layouts";
+}
+
+INSTANTIATE_TEST_SUITE_P(models, steps_of_peft,
+                         testing::Values("llama", "llama_mlp", "qwen2_qv", "mistral_attention", "gemma2_qkv",
+                                         "opt"),
+                         [](const testing::TestParamInfo<std::string>& test) { return test.param; });
+
+}  // namespace
+}  // namespace hexaplan::tests
