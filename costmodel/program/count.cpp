@@ -7,6 +7,7 @@ namespace hexaplan::costmodel::program {
 Flops Counts::flops(Pass pass) const {
   Flops sum;
   for (const OfSite& site : sites) sum += site.passes[position(pass)];
+  for (const OfSite& side : adapters) sum += side.passes[position(pass)];
   return sum;
 }
 
@@ -42,7 +43,9 @@ Counts count(const Program& p, const Sizes& sizes, bool windowed) {
   Counts out;
   for (const Op& op : p.ops) {
     const Flops flops = flops_of(p, op, sizes, windowed);
-    Counts::OfSite& site = out.sites[position(op.site)];
+    const AdapterSide side = op.weight < 0 ? AdapterSide::None : p.weights[position(op.weight)].adapter;
+    Counts::OfSite& site =
+        side == AdapterSide::None ? out.sites[position(op.site)] : out.adapters[position(side)];
     (op.rerun ? site.rerun : site.passes[position(op.pass)]) += flops;
     const auto message = row_of(op.kind).message;
     if (!message || op.times == 0) continue;

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/parameters/adapters.h"
 #include "costmodel/program/replay_memory.h"
 #include "costmodel/spec/stage_plan.h"
 
@@ -58,6 +59,11 @@ bool splits_backward_of_recomputed_layers(const Scenario& s) {
 constexpr KnobRow kNotModelled[] = {
     {"partition-activations", partitions_activations,
      "time of gathering the inputs of recomputed layers over tp"},
+    {"fine-tune",
+     [](const Scenario& s) {
+       return s.framework.explicit_step && trains_adapters(s.recipe) && !adapters_are_operations(s);
+     },
+     "what the adapters' products keep for backward"},
     {"fine-tune qlora", tunes_by<FineTune::Qlora>,
      "double quantisation (0.37 bit per weight less) and paged optimizer states"},
     {"params-dtype fp8", [](const Scenario& s) { return s.recipe.parameter_dtype == DType::Fp8; },

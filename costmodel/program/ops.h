@@ -112,6 +112,7 @@ struct Value {
 enum class Split : std::uint8_t { Whole, Region, Column, Row };
 /// Which of an adapter's two products a matrix is: of the layer's input, or what is added to its output.
 enum class AdapterSide : std::uint8_t { None, Down, Up };
+inline constexpr std::size_t kAdapterSides = 3;
 struct Weight {
   Width out = Width::Hidden, in = Width::Hidden;
   Split split = Split::Whole;

@@ -141,6 +141,8 @@ RC_GTEST_PROP(framework_program, keeps_the_same_bytes_as_the_rules_of_the_profil
          (plain && sc.recipe.recompute.mode == RecomputeMode::None));
   // In 8 bits, what runs again reads its input as it is.
   RC_PRE(!is_quantized(sc.recipe.precision) || sc.recipe.recompute.mode != RecomputeMode::SelectiveModules);
+  // Of adapters that the executor refuses its program has no products.
+  RC_PRE(!sc.framework.explicit_step || !trains_adapters(sc.recipe) || adapters_are_operations(sc));
   for (const LayerClass kind : classes_of(sc))
     HEXAPLAN_NO_DIFFERENCE(kept_difference(sc, kind, all_passes(), forgotten(sc)));
 }

@@ -46,6 +46,11 @@ void experts_recomputed(Scenario& sc) {
   recompute(sc);
 }
 
+void adapters(Scenario& sc) {
+  sc.recipe.fine_tune = costmodel::FineTune::Lora;
+  sc.recipe.lora_rank = 3;
+}
+
 struct StepCase {
   std::string name;
   costmodel::Layout layout;
@@ -125,6 +130,7 @@ std::vector<StepCase> step_cases() {
           {"lamb_tp2", {.tp = 2}, updated_by<costmodel::Optimizer::Lamb>},
           {"muon_zero2", {.dp = 2, .sharding = {.stage = 2}}, updated_by<costmodel::Optimizer::Muon>},
           {"all", {.tp = 2, .cp = 2, .pp = 2, .sp = true}, recompute},
+          {"adapters_tp2_sp", {.tp = 2, .sp = true}, adapters},
           {"experts", {}, experts},
           {"experts_ep2", {.dp = 2, .ep = 2}, experts},
           {"experts_all", {.dp = 2, .tp = 2, .pp = 2, .ep = 2, .sp = true}, experts_recomputed},

@@ -9,6 +9,15 @@ using costmodel::RecomputeMode;
 using costmodel::Scenario;
 using costmodel::ScheduleKind;
 
+void adapt(Scenario& sc) {
+  sc.recipe.fine_tune = costmodel::FineTune::Lora;
+  sc.recipe.lora_rank = 3;
+}
+void adapt_queries_and_values(Scenario& sc) {
+  adapt(sc);
+  sc.recipe.lora_targets = costmodel::AdapterTargets::QueryValue;
+  sc.recipe.recompute.mode = costmodel::RecomputeMode::Full;
+}
 void tie(Scenario& sc) {
   sc.model.tied_embeddings = true;
 }
@@ -136,6 +145,10 @@ const std::vector<LayoutCase>& layout_cases() {
       {"interleaved_by_4_zero2",
        {.dp = 2, .pp = 2, .vpp = 4, .sharding = {.stage = 2}, .schedule = kVirtual},
        layers<8>},
+      {"lora", {}, adapt},
+      {"lora_tp4_sp_pp2", {.tp = 4, .pp = 2, .sp = true}, adapt},
+      {"lora_zero3_zb_h1", {.dp = 2, .pp = 2, .sharding = {.stage = 3}, .schedule = kZb}, adapt},
+      {"lora_qv_zero1_recomputed", {.dp = 2, .sharding = {.stage = 1}}, adapt_queries_and_values},
       {"ring", {.cp = 2}},
       {"ring_of_four_selective", {.cp = 4}, recompute_attention},
       {"ring_sp_recomputed", {.tp = 2, .cp = 2, .sp = true}, recompute_all},

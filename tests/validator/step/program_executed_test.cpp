@@ -55,18 +55,22 @@ class ProgramTotals {
     const auto times = static_cast<double>(microbatches_per_step(sc_));
     const program::Program p = program::compile(std::move(forward), program::techniques_of(sc_, recomputed));
     const program::Counts counts = program::count(p, sizes_);
-    for (std::size_t site = 0; site < counts.sites.size(); ++site) {
-      const auto& of_site = counts.sites[site];
-      for (const Pass pass : {Pass::Forward, Pass::BackwardData, Pass::BackwardWeight}) {
-        const double rerun = pass == Pass::Forward ? of_site.rerun.value() : 0;
-        const double flops = of_site.passes[static_cast<std::size_t>(pass)].value() + rerun;
-        if (flops > 0) flops_[row_name(program::kSites[site].name, pass)] += times * flops;
-      }
-    }
+    for (std::size_t site = 0; site < counts.sites.size(); ++site)
+      add_flops(program::kSites[site].name, counts.sites[site], times);
+    add_flops("adapter.down", counts.adapters[position(program::AdapterSide::Down)], times);
+    add_flops("adapter.up", counts.adapters[position(program::AdapterSide::Up)], times);
     for (const program::CountedMessage& m : counts.messages) {
       const std::string row = message_name(program::row_of(m.site).name, m.pass, m.kind, m.group);
       messages_[row + " messages"] += times * m.times;
       messages_[row + " bytes"] += times * m.times * m.payload.value();
+    }
+  }
+
+  void add_flops(std::string_view name, const program::Counts::OfSite& of, double times) {
+    for (const Pass pass : {Pass::Forward, Pass::BackwardData, Pass::BackwardWeight}) {
+      const double rerun = pass == Pass::Forward ? of.rerun.value() : 0;
+      const double flops = of.passes[position(pass)].value() + rerun;
+      if (flops > 0) flops_[row_name(name, pass)] += times * flops;
     }
   }
 
