@@ -27,8 +27,8 @@ struct Counts {
   };
   std::array<OfSite, position(Site::Count)> sites{};
   std::array<OfSite, kAdapterSides> adapters{};  // products beside those of the sites, by AdapterSide
-  std::vector<CountedMessage> messages;  // in order of execution
-  Bytes kept;                            // alive between forward and backward, without the program's output
+  std::vector<CountedMessage> messages;          // in order of execution
+  Bytes kept;  // alive between forward and backward, without the program's output
   [[nodiscard]] Flops flops(Pass pass) const;
 };
 /// `windowed`: of a layer with a sliding window.
