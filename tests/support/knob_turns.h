@@ -37,7 +37,8 @@ struct Stage {
 };
 /// Dense Llama under Megatron, on a pipeline, with a budget, sharded by DeepSpeed, by FSDP2 in groups;
 /// mixtures of experts.
-extern const Stage kDense, kPiped, kBudgeted, kSharded, kHybrid, kOneMicroBatch, kExperts, kLatent, kLatentLite;
+extern const Stage kDense, kPiped, kBudgeted, kSharded, kHybrid, kOneMicroBatch, kExperts, kLatent,
+    kLatentLite;
 [[nodiscard]] presets::ScenarioRequest request_of(const Stage& stage, const std::string& layout);
 [[nodiscard]] presets::ScenarioRequest request_of(const Stage& stage);
 
