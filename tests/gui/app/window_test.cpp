@@ -605,15 +605,15 @@ class WindowTest : public WindowFixture {
   void words_that_the_numbers_leave_out_are_named_under_the_verdict() {
     startWith("llama-3.1-8b", "64xH100");
     auto* left_out = find<QLabel>("notModelled");
-    choose("recipe.fine_tune", "lora");
+    choose("recipe.fine_tune", "qlora");
     QVERIFY(left_out->isVisible());
-    QVERIFY2(left_out->text().startsWith("Not modelled: fine-tune lora"), qPrintable(left_out->text()));
+    QVERIFY2(left_out->text().startsWith("Not modelled: fine-tune qlora"), qPrintable(left_out->text()));
     press(Qt::Key_Z, Qt::ControlModifier);
-    QVERIFY(!left_out->text().contains("lora"));
+    QVERIFY(!left_out->text().contains("qlora"));
     // And before they are chosen: in the list.
     auto* training = find<QComboBox>("recipe.fine_tune");
-    const QString lora = training->itemText(training->findData("lora"));
-    QVERIFY2(lora.contains("not modelled"), qPrintable(lora));
+    const QString qlora = training->itemText(training->findData("qlora"));
+    QVERIFY2(qlora.contains("not modelled"), qPrintable(qlora));
     QCOMPARE(find<QCheckBox>("layout.sp")->text(), "no effect here");  // tp is 1
   }
 
