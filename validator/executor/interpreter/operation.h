@@ -19,7 +19,7 @@ struct Weights {
   /// The second matrices of the adapters beside a weight: each makes some columns of what the layer makes
   /// from as many columns of the hidden values as it has.
   struct AdapterPart {
-    View matrix, gradient;
+    const LocalTensor* matrix = nullptr;  // its values and its gradient are not there at the same time
     std::int64_t first_output = 0, first_hidden = 0;
   };
   [[nodiscard]] std::vector<AdapterPart> adapter_parts(const costmodel::program::Weight& weight) const;

@@ -56,12 +56,11 @@ std::vector<Weights::AdapterPart> Weights::adapter_parts(const program::Weight& 
   for (const costmodel::AdaptableLayer& layer : costmodel::adaptable_layers()) {
     if (layer.matrix != weight.first && layer.matrix != weight.last) continue;
     if (unit->holds(layer.b)) {
-      next.matrix = unit->weight(layer.b);
-      next.gradient = unit->gradient(layer.b);
+      next.matrix = &unit->tensor(layer.b);
       parts.push_back(next);
-      next.first_hidden += next.matrix.cols;
+      next.first_hidden += next.matrix->cols;
     }
-    next.first_output += unit->weight(name_of(layer.matrix)).rows / costmodel::linear_layers_in(layer.matrix);
+    next.first_output += unit->tensor(name_of(layer.matrix)).rows / costmodel::linear_layers_in(layer.matrix);
   }
   return parts;
 }
@@ -114,8 +113,8 @@ bool is_second_of_adapter(const Operation& o) {
 template <class Visitor>
 void for_each_adapter(const Operation& o, const View& outputs, const View& hidden, const Visitor& visit) {
   for (const Weights::AdapterPart& part : o.weights.adapter_parts(o.weight_of())) {
-    visit(part, outputs.column_range(part.first_output, part.matrix.rows),
-          hidden.column_range(part.first_hidden, part.matrix.cols));
+    visit(part, outputs.column_range(part.first_output, part.matrix->rows),
+          hidden.column_range(part.first_hidden, part.matrix->cols));
   }
 }
 
@@ -124,7 +123,7 @@ void for_each_adapter(const Operation& o, const View& outputs, const View& hidde
 void run_add_matmul(const Operation& o) {
   for_each_adapter(o, o.out(0), o.in(1), [&](const auto& part, const View& outputs, const View& hidden) {
     o.rank.device.gemm(o.issue(), {.a = hidden,
-                                   .b = part.matrix,
+                                   .b = o.weights.unit->weight(part.matrix->name),
                                    .c = outputs,
                                    .transpose_b = true,
                                    .accumulate = !costmodel::mutant("adapters-overwrite")});
@@ -135,14 +134,17 @@ namespace {
 
 void run_adapter_data(const Operation& o) {
   for_each_adapter(o, o.in(0), o.out(0), [&](const auto& part, const View& d_outputs, const View& d_hidden) {
-    o.rank.device.gemm(o.issue(), {.a = d_outputs, .b = part.matrix, .c = d_hidden});
+    o.rank.device.gemm(o.issue(),
+                       {.a = d_outputs, .b = o.weights.unit->weight(part.matrix->name), .c = d_hidden});
   });
 }
 void run_adapter_weight(const Operation& o) {
   for_each_adapter(o, o.in(1), o.in(0), [&](const auto& part, const View& d_outputs, const View& hidden) {
-    o.rank.device.gemm(
-        o.issue(),
-        {.a = d_outputs, .b = hidden, .c = part.gradient, .transpose_a = true, .accumulate = true});
+    o.rank.device.gemm(o.issue(), {.a = d_outputs,
+                                   .b = hidden,
+                                   .c = o.weights.unit->gradient(part.matrix->name),
+                                   .transpose_a = true,
+                                   .accumulate = true});
   });
 }
 

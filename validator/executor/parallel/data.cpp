@@ -329,6 +329,11 @@ const FlatParameters& Unit::holder(std::string_view name) const {
   return *found;
 }
 
+const LocalTensor& Unit::tensor(std::string_view name) const {
+  const std::vector<LocalTensor>& all = holder(name).tensors();
+  return *std::ranges::find(all, name, &LocalTensor::name);
+}
+
 View Unit::weight(std::string_view first, std::string_view last) const {
   return holder(first).parameters(first, last);
 }

@@ -116,6 +116,8 @@ class Unit {
   [[nodiscard]] bool holds(std::string_view name) const;
   [[nodiscard]] View gradient(std::string_view name) const { return gradient(name, name); }
   [[nodiscard]] View gradient(std::string_view first, std::string_view last) const;
+  /// Shape and place of a parameter, whether or not its values are there.
+  [[nodiscard]] const LocalTensor& tensor(std::string_view name) const;
   [[nodiscard]] std::vector<FlatParameters>& flats() { return flats_; }
 
   void gather(Rank& rank, costmodel::Pass pass);
