@@ -133,6 +133,14 @@ struct FinetuneOptions {
   std::string gpu, gpus, max_risk;  // empty = not given
 };
 
+/// Several models and a rollout engine on the same GPUs.
+struct PostTrainOptions {
+  ScenarioOptions question;  // of the actor
+  /// What was typed, by position in presets::post_training_fields() and presets::model_flags().
+  std::vector<std::string> words, models;
+  bool require_fit = false;
+};
+
 struct CompareOptions {
   ScenarioOptions question;
   std::vector<std::string> sides;  // scenario files, or layouts of the question
@@ -210,10 +218,11 @@ struct PrintText {
   std::string text;
 };
 
-using Command = std::variant<EstimateOptions, SimulateOptions, SearchOptions, FinetuneOptions, CompareOptions,
-                             ExportOptions, ImportOptions, DiffOptions, ReportOptions, PresetsOptions,
-                             AccuracyOptions, ExecuteOptions, VerifyOptions, ValidateOptions, MeasureOptions,
-                             RunsOptions, BackendsOptions, CalibrateOptions, PrintText>;
+using Command =
+    std::variant<EstimateOptions, SimulateOptions, SearchOptions, FinetuneOptions, PostTrainOptions,
+                 CompareOptions, ExportOptions, ImportOptions, DiffOptions, ReportOptions, PresetsOptions,
+                 AccuracyOptions, ExecuteOptions, VerifyOptions, ValidateOptions, MeasureOptions, RunsOptions,
+                 BackendsOptions, CalibrateOptions, PrintText>;
 struct Invocation {
   CommonOptions common;
   Command command;

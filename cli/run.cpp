@@ -22,6 +22,7 @@
 #include "cli/commands/import.h"
 #include "cli/commands/measure.h"
 #include "cli/commands/measure_rows.h"
+#include "cli/commands/posttrain.h"
 #include "cli/commands/presets.h"
 #include "cli/commands/report.h"
 #include "cli/commands/search.h"
@@ -40,6 +41,7 @@
 #include "cli/render/history_text.h"
 #include "cli/render/learned_text.h"
 #include "cli/render/measure_text.h"
+#include "cli/render/posttrain_text.h"
 #include "cli/render/presets.h"
 #include "cli/render/search_text.h"
 #include "cli/render/simulate_json.h"
@@ -136,6 +138,14 @@ struct Runner {
     print_notes(report.answers.front().search.question);
     const ExitCode code = report.answers.front().fits() ? ExitCode::Ok : ExitCode::DoesNotFit;
     return {common.json ? json_text(finetune_json(report)) : finetune_text(report, style), code};
+  }
+  Outcome operator()(const PostTrainOptions& options) const {
+    const PostTrainReport report = run_posttrain(options);
+    if (!common.quiet && !common.json) {
+      for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", note);
+    }
+    return {common.json ? json_text(posttrain_json(report)) : posttrain_text(report, style),
+            options.require_fit && report.plan.rejected ? ExitCode::DoesNotFit : ExitCode::Ok};
   }
   Outcome operator()(const CompareOptions& options) const {
     const CompareReport report = run_compare(options);

@@ -63,6 +63,7 @@ void read_job(const JobWords& words, JobOptions& job);
 [[nodiscard]] CommandRow simulate_row();
 [[nodiscard]] CommandRow search_row();
 [[nodiscard]] CommandRow finetune_row();
+[[nodiscard]] CommandRow posttrain_row();
 [[nodiscard]] CommandRow compare_row();
 [[nodiscard]] CommandRow diff_row();
 [[nodiscard]] CommandRow export_row();

@@ -98,9 +98,7 @@ ParameterMemory::ParameterMemory(const Scenario& sc, const std::array<bool, kLay
     if (copies_embedding(sc))
       append_shard_padding(sc, {end_unit(sc, UnitRole::TiedCopy)}, -1, 1, head_.ledger);
   }
-  const std::int64_t local_vocab =
-      padded_vocab(sc.model.vocab, sc.framework.vocab_multiple, sc.layout.tp) / sc.layout.tp;
-  head_matrix_ = static_cast<double>(local_vocab * sc.model.hidden);
+  head_matrix_ = static_cast<double>(local_dims(sc).vocab * sc.model.hidden);
 }
 
 void ParameterMemory::sum() {

@@ -239,14 +239,16 @@ void append_embedding_parameters(const ModelSpec& model, std::vector<ParameterTe
 
 void append_head_parameters(const ModelSpec& model, bool first_stage_elsewhere,
                             std::vector<ParameterTensor>& out) {
+  const std::int64_t outputs = model.outputs > 0 ? model.outputs : model.vocab;
+  const Cut cut = model.outputs > 0 ? Cut::Replicated : Cut::Vocabulary;
   if (model.final_norm) {
     append_norm(model, Parameter::FinalNormWeight, Parameter::FinalNormBias, out);
   }
   if (!model.tied_embeddings || first_stage_elsewhere) {
-    add_matrix(out, Parameter::HeadWeight, model.vocab, model.hidden, Cut::Vocabulary);
+    add_matrix(out, Parameter::HeadWeight, outputs, model.hidden, cut);
   }
   if (model.head_bias) {
-    add_vector(out, Parameter::HeadBias, model.vocab, Cut::Vocabulary);
+    add_vector(out, Parameter::HeadBias, outputs, cut);
   }
 }
 

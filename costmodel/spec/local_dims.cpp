@@ -76,7 +76,9 @@ LocalDims local_dims(const Scenario& sc) {
   d.mlp_act = ceil_div(sc.model.mlp.ffn, sc.layout.tp);
   d.mlp_up = (sc.model.mlp.gated ? 2 : 1) * d.mlp_act;
   fill_experts(sc, d);
-  d.vocab = padded_vocab(sc.model.vocab, sc.framework.vocab_multiple, sc.layout.tp) / sc.layout.tp;
+  d.vocab = sc.model.outputs > 0
+                ? sc.model.outputs
+                : padded_vocab(sc.model.vocab, sc.framework.vocab_multiple, sc.layout.tp) / sc.layout.tp;
   return d;
 }
 

@@ -29,7 +29,7 @@ struct LocalDims {
   std::int64_t expert_up = 0, expert_act = 0;
   std::int64_t shared_up = 0, shared_act = 0;
 
-  std::int64_t vocab = 0;      // padded, per rank
+  std::int64_t vocab = 0;      // rows of the output layer per rank, padded
   double attention_pairs = 0;  // (query, key) pairs per sequence and head on this rank, full layers
   double windowed_pairs = 0;   // … in windowed layers
 };

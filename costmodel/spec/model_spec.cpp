@@ -41,6 +41,13 @@ LayerClass class_of_layer(const ModelSpec& model, std::int64_t layer) {
           .unrotated = unrotated && model.positions == PositionKind::Rotary};
 }
 
+ModelSpec with_value_head(ModelSpec model) {
+  model.outputs = 1;
+  model.tied_embeddings = false;
+  model.mtp_layers = 0;
+  return model;
+}
+
 std::int64_t padded_vocab(std::int64_t vocab, std::int64_t multiple, int tp) {
   assert(vocab >= 0 && multiple >= 1 && tp >= 1);
   const std::int64_t unit = multiple * tp;

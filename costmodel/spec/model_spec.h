@@ -108,7 +108,8 @@ struct ModelSpec {
   std::string family;  // model_type of config.json, for display only: no formula looks at it
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
-  std::int64_t vocab = 0;  // not padded
+  std::int64_t vocab = 0;    // not padded
+  std::int64_t outputs = 0;  // rows of the output layer; 0: the vocabulary. Critics and reward models have 1
   AttentionSpec attention;
   MlpSpec mlp;  // of the dense layers
   MoeSpec moe;
@@ -169,6 +170,10 @@ inline constexpr int kLayerClasses = kMtpClass + 1;
 
 /// Class of layer `layer`, counted from 0.
 [[nodiscard]] LayerClass class_of_layer(const ModelSpec& model, std::int64_t layer);
+
+/// The model with one number per token in place of the logits: a critic, or a reward model
+/// (transformers AutoModelForTokenClassification with num_labels=1, which shares no embedding).
+[[nodiscard]] ModelSpec with_value_head(ModelSpec model);
 
 /// Vocabulary padded to a multiple of `multiple`·tp (Megatron: 128).
 [[nodiscard]] std::int64_t padded_vocab(std::int64_t vocab, std::int64_t multiple, int tp);

@@ -39,7 +39,8 @@ Flops model_flops_per_step(const Scenario& sc, AttentionFlops attention) {
   const auto s = static_cast<double>(sc.recipe.sequence);
   // Output layer, also of every multi-token-prediction module.
   const int modules = mtp_modules(sc);
-  double per_sequence = s * static_cast<double>(model.vocab * model.hidden) * (1 + modules);
+  const std::int64_t outputs = model.outputs > 0 ? model.outputs : model.vocab;
+  double per_sequence = s * static_cast<double>(outputs * model.hidden) * (1 + modules);
   double layer[kLayerClasses] = {};
   for (std::int64_t i = 0; i < model.layers + modules; ++i) {
     const LayerClass kind = i < model.layers ? class_of_layer(model, i) : layer_class_at(model, kMtpClass);

@@ -34,9 +34,9 @@ endforeach()
 # by "+" stand side by side and never include each other. Every folder that has sources stands in the row of its room.
 set(walls
     # what units are | the question | the step described | what it costs | a step put together
-    "costmodel: units spec parameters+schedule memory program calibrate communication+compute step simulate"
+    "costmodel: units spec parameters+schedule memory program calibrate communication+compute step simulate+posttrain"
     # "json" holds the words of enums as well, which every format shares
-    "presets: json catalog+runs+tokens+trace+weights calibration+frameworks+gpus+models clusters scenario launch+truth+validation import+published"
+    "presets: json catalog+runs+tokens+trace+weights calibration+frameworks+gpus+models clusters scenario launch+posttrain+truth+validation import+published"
     "planner: explain+problem fitting+refine search"
     "validator: executor measure"
     "validator/measure: accuracy+compare+store sweep fit runs"

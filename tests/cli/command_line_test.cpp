@@ -29,11 +29,11 @@ INSTANTIATE_TEST_SUITE_P(
     usage, CommandLine,
     testing::Values(
         BadLine{"mistyped_command", "estimat", 2, "unknown command 'estimat'; did you mean 'estimate'?"},
-        BadLine{
-            "unknown_command", "xyzzy", 2,
-            "unknown command 'xyzzy'; there are estimate, simulate, search, finetune, compare, import, diff, "
-            "export, report, run, "
-            "verify, validate, measure, runs, accuracy, calibrate, presets, backends, completion, man"},
+        BadLine{"unknown_command", "xyzzy", 2,
+                "unknown command 'xyzzy'; there are estimate, simulate, search, finetune, posttrain, "
+                "compare, import, diff, "
+                "export, report, run, "
+                "verify, validate, measure, runs, accuracy, calibrate, presets, backends, completion, man"},
         BadLine{"mistyped_option", "estimate --modle x", 2,
                 "unknown option --modle; did you mean '--model'?"},
         BadLine{"mistyped_option_with_value", "estimate --micro-bach=2", 2,
