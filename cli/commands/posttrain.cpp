@@ -15,6 +15,13 @@ namespace {
 
 using presets::PostTrainingRequest;
 
+constexpr std::size_t kSuggested = 3;
+
+/// Not refused by a rule about layouts.
+bool is_short_of_memory(const costmodel::PostTrainingPlan& plan) {
+  return plan.rejected && (plan.priced() || plan.rejected->rule == "cache-holds-a-sequence");
+}
+
 presets::JsonDocument read_document(const std::string& path) {
   if (path != "-") return presets::read_scenario_document(path);
   return presets::parse_json(std::string{std::istreambuf_iterator<char>{std::cin}, {}}, "stdin");
@@ -66,6 +73,8 @@ PostTrainReport run_posttrain(const PostTrainOptions& options) {
   report.question = std::move(resolved.question);
   report.notes.insert(report.notes.end(), resolved.notes.begin(), resolved.notes.end());
   report.plan = costmodel::plan_post_training(report.question, resolved.calibration);
+  if (is_short_of_memory(report.plan))
+    report.changes = planner::fitting_post_training(report.question, resolved.calibration, kSuggested);
   return report;
 }
 

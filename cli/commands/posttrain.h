@@ -4,6 +4,7 @@
 
 #include "cli/options.h"
 #include "costmodel/posttrain/plan_post_training.h"
+#include "planner/fitting/fitting_post_training.h"
 #include "presets/posttrain/post_training_request.h"
 
 namespace hexaplan::cli {
@@ -14,6 +15,7 @@ struct PostTrainReport {
   costmodel::PostTraining question;
   std::vector<std::string> notes;  // what was not said and which value it got
   costmodel::PostTrainingPlan plan;
+  std::vector<planner::PostTrainingChange> changes;  // only when it does not fit
 };
 
 /// Reads the file and flags, writes --save-scenario, prices. InputError when something cannot be used.

@@ -118,12 +118,32 @@ std::string where(const PostTrainReport& report, std::size_t pool) {
                                            : fmt::format(" on {}", name_of(report.question.pools[pool]));
 }
 
+/// "--offload-idle all --engine-tp 2".
+std::string flags_of(const planner::PostTrainingChange& change) {
+  std::string text;
+  for (const auto& [flag, value] : change.flags)
+    text += fmt::format("{}{} {}", text.empty() ? "" : " ", flag, value);
+  return text;
+}
+
+std::string changes_text(const PostTrainReport& report) {
+  if (report.changes.empty()) return {};
+  charts::Cells rows{{"  to change", "GiB", "step"}};
+  for (const planner::PostTrainingChange& change : report.changes) {
+    rows.push_back({"  " + flags_of(change), gib_digits(change.plan.memory[change.plan.fullest].total()),
+                    format_duration(change.plan.step)});
+  }
+  return "\nWould fit, fastest first\n" + format_table(rows);
+}
+
 std::string verdict(const PostTrainReport& report, const TextStyle& style) {
   const auto& plan = report.plan;
   if (plan.rejected) {
-    const std::string advice = plan.rejected->advice.empty() ? "" : "; " + plan.rejected->advice;
-    return fmt::format("\n{} {}{}\n", style.bad(plan.priced() ? "Does not fit:" : "Cannot run:"),
-                       plan.rejected->reason, advice);
+    const bool helped = plan.rejected->advice.empty() || !report.changes.empty();
+    return fmt::format("\n{} {}{}\n{}",
+                       style.bad(report.changes.empty() && !plan.priced() ? "Cannot run:" : "Does not fit:"),
+                       plan.rejected->reason, helped ? "" : "; " + plan.rejected->advice,
+                       changes_text(report));
   }
   const PhaseMemory& most = plan.memory[plan.fullest];
   return fmt::format("\n{} {} of {} per GPU, fullest in \"{}\"{}, {} free\n", style.good("Fits:"),
@@ -245,9 +265,16 @@ JsonValue generation_json(const PostTrainReport& report) {
 
 JsonValue verdict_json(const PostTrainReport& report) {
   if (!report.plan.rejected) return {};
+  JsonArray changes;
+  for (const planner::PostTrainingChange& change : report.changes) {
+    changes.push_back(JsonObject{{"change", flags_of(change)},
+                                 {"peak_bytes", bytes_json(change.plan.memory[change.plan.fullest].total())},
+                                 {"step_seconds", change.plan.step.value()}});
+  }
   return JsonObject{{"rule", report.plan.rejected->rule},
                     {"reason", report.plan.rejected->reason},
-                    {"advice", report.plan.rejected->advice}};
+                    {"advice", report.plan.rejected->advice},
+                    {"changes_that_fit", std::move(changes)}};
 }
 
 }  // namespace

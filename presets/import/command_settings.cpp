@@ -215,6 +215,7 @@ std::vector<LaunchCommand> launch_commands(const ShellScript& script, const std:
       continue;
     }
     LaunchCommand command = job;
+    command.program = each.words[*program];
     Counts launcher;
     take_world(before, batch, command);
     take_world(flags_of(each.words, 0, *program, file, others), launcher, command);

@@ -178,6 +178,35 @@ void gather_named(const std::vector<Setting>& names, const ShellScript& script, 
   }
 }
 
+/// Programs of Megatron-LM (root of the repository) whose flags are those of a GPT and whose models are not.
+struct OtherModel {
+  std::string_view program, why;
+};
+constexpr OtherModel kOtherModels[] = {
+    {"pretrain_bert.py", "BERT is an encoder, which is not modelled"},
+    {"pretrain_ict.py", "its two BERTs are encoders, which are not modelled"},
+    {"pretrain_t5.py", "T5 has attention between encoder and decoder, which is not modelled"},
+    {"pretrain_hybrid.py", "state-space layers are not modelled"},
+    {"pretrain_mamba.py", "state-space layers are not modelled"},
+    {"pretrain_retro.py", "attention to retrieved chunks is not modelled"},
+    {"pretrain_vision_classify.py", "vision models are not modelled"},
+    {"pretrain_vision_dino.py", "vision models are not modelled"},
+    {"pretrain_vision_inpaint.py", "vision models are not modelled"},
+};
+
+/// Planning them as decoders would answer another question than the one that is asked.
+void refuse_other_models(const LaunchCommand& command, const std::string& file) {
+  const std::string& path = command.program.text;
+  const std::string_view name = std::string_view{path}.substr(path.find_last_of('/') + 1);
+  for (const OtherModel& row : kOtherModels) {
+    if (row.program != name) continue;
+    throw InputError({.file = fmt::format("{}:{}", file, command.program.line),
+                      .value = in_quotes(path),
+                      .expected = "a program that trains a decoder, such as pretrain_gpt.py",
+                      .hint = std::string{row.why}});
+  }
+}
+
 void gather_script(const ImportFile& file, const FindFile& find_file, Gathered& into) {
   const ShellScript script = read_shell_script(file.text, file.name);
   for (const std::string& note : script.notes) into.notes.push_back(fmt::format("{}: {}", file.name, note));
@@ -198,6 +227,7 @@ void gather_script(const ImportFile& file, const FindFile& find_file, Gathered& 
     into.notes.push_back(fmt::format("{} starts no training program that is known here", file.name));
     return;
   }
+  refuse_other_models(*chosen, file.name);
   gather_named(chosen->files, script, find_file, into);
   gather_launcher(chosen->launcher, into);
   into.world.insert(into.world.end(), chosen->world.begin(), chosen->world.end());

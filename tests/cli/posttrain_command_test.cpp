@@ -71,6 +71,18 @@ TEST(posttrain, that_does_not_fit_says_which_phase_and_exits_with_3) {
   EXPECT_THAT(answer.out, HasSubstr("Does not fit: generate needs"));
 }
 
+TEST(posttrain, that_does_not_fit_names_words_with_which_it_does) {
+  const std::string question = "posttrain --model llama-3.1-8b --cluster 8xA100-40GB --micro-batch 8 ";
+  const JsonValue answer = json_of(question + "--json");
+  const auto& changes = *at(answer, "rejected.changes_that_fit").get_if<JsonArray>();
+  ASSERT_FALSE(changes.empty());
+  const std::string& words = *at(changes.front(), "change").get_if<std::string>();
+  EXPECT_THAT(run_hexaplan(question).out, HasSubstr(words));
+  const JsonValue changed = json_of(question + words + " --json");
+  EXPECT_TRUE(*at(changed, "fits").get_if<bool>());
+  EXPECT_EQ(number_at(changed, "step_seconds"), number_at(changes.front(), "step_seconds"));
+}
+
 TEST(posttrain, refuses_what_would_change_nothing) {
   const Finished critic = run_hexaplan(kQuestion + "--critic-model llama-3.2-1b");
   EXPECT_EQ(critic.exit_code, 2);

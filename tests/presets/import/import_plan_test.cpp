@@ -171,6 +171,25 @@ TEST(import_plan, every_setting_is_listed_with_its_line_and_fate) {
   EXPECT_THAT(plan.settings, setting("--tp-comm-overlap", 75, SettingFate::Understood));
 }
 
+TEST(import_plan, programs_of_other_models_are_refused_although_their_flags_are_known) {
+  const auto refusal = [](const std::string& program) -> std::string {
+    const std::string script =
+        "torchrun --nproc_per_node 8 " + program + " --num-layers 24 --hidden-size 1024\n";
+    try {
+      static_cast<void>(
+          import_plan({{"run.sh", script}}, {}, [](const std::string&) { return std::nullopt; }));
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(refusal("pretrain_gpt.py"), "no error");
+  EXPECT_EQ(refusal("Megatron-LM/pretrain_t5.py"),
+            "run.sh:1: got \"Megatron-LM/pretrain_t5.py\", expected a program that trains a decoder, such as "
+            "pretrain_gpt.py; T5 has attention between encoder and decoder, which is not modelled");
+  EXPECT_THAT(refusal("pretrain_bert.py"), HasSubstr("BERT is an encoder"));
+}
+
 TEST(import_plan, says_what_is_missing) {
   const ImportedPlan plan =
       import_plan({{"run.sh",

@@ -56,6 +56,13 @@ INSTANTIATE_TEST_SUITE_P(
     table, MalformedConfig,
     testing::Values(
         Malformed{
+            "bert", of("bert", R"("hidden_size": 768)"),
+            ": /model_type: got \"bert\", expected another model_type; bert has an encoder, or attention "
+            "between encoder and decoder: not modelled"},
+        Malformed{"t5", of("t5", R"("d_model": 512)"),
+                  ": /model_type: got \"t5\", expected another model_type; t5 has an encoder, or attention "
+                  "between encoder and decoder: not modelled"},
+        Malformed{
             "empty", "",
             R"(:1:1: got the end of the text, expected JSON; unexpected end of input; expected '[', '{', or a literal)"},
         Malformed{"not_an_object", "[1, 2]", R"(: got an array, expected an object)"},

@@ -77,8 +77,9 @@ double predicted(const PublishedStep& row) {
 TEST(published_post_training, grpo_steps_take_at_least_what_their_models_do) {
   for (const PublishedStep& row : kSteps) {
     const double ratio = predicted(row) / row.seconds;
-    EXPECT_GT(ratio, 0.5) << row.model << " on " << row.cluster;
-    EXPECT_LT(ratio, 1.0) << row.model << " on " << row.cluster;
+    // What every answer says, and docs/posttrain.md.
+    EXPECT_GT(ratio, 1 / 1.9) << row.model << " on " << row.cluster;
+    EXPECT_LT(ratio, 1 / 1.2) << row.model << " on " << row.cluster;
   }
 }
 
