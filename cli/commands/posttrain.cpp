@@ -1,8 +1,6 @@
 #include "cli/commands/posttrain.h"
 
 #include <algorithm>
-#include <iostream>
-#include <iterator>
 #include <utility>
 
 #include "cli/commands/question.h"
@@ -20,11 +18,6 @@ constexpr std::size_t kSuggested = 3;
 /// Not refused by a rule about layouts.
 bool is_short_of_memory(const costmodel::PostTrainingPlan& plan) {
   return plan.rejected && (plan.priced() || plan.rejected->rule == "cache-holds-a-sequence");
-}
-
-presets::JsonDocument read_document(const std::string& path) {
-  if (path != "-") return presets::read_scenario_document(path);
-  return presets::parse_json(std::string{std::istreambuf_iterator<char>{std::cin}, {}}, "stdin");
 }
 
 /// A post-training, or the scenario of its actor.

@@ -27,11 +27,6 @@ std::string read_stdin() {
   return {std::istreambuf_iterator<char>{std::cin}, {}};
 }
 
-presets::JsonDocument read_document(const std::string& path) {
-  return path == "-" ? presets::parse_scenario_document(read_stdin(), "stdin")
-                     : presets::read_scenario_document(path);
-}
-
 /// A report among launch files: it says the whole question by itself.
 bool is_report(const std::vector<std::string>& files) {
   return files.size() == 1 &&
@@ -82,6 +77,11 @@ void override_request(ScenarioRequest& request, const ScenarioOptions& options, 
   for (const auto& [key, flag, text] : options.recipe) {
     if (!text.empty()) presets::set_recipe_field(request.recipe, key, flag, text);
   }
+}
+
+presets::JsonDocument read_document(const std::string& path) {
+  return path == "-" ? presets::parse_scenario_document(read_stdin(), "stdin")
+                     : presets::read_scenario_document(path);
 }
 
 ScenarioRequest read_request(const ScenarioOptions& options, std::vector<std::string>* notes) {

@@ -4,6 +4,7 @@
 
 #include "cli/options.h"
 #include "costmodel/calibrate/calibration.h"
+#include "presets/json/read_json.h"
 #include "presets/scenario/scenario_request.h"
 
 namespace hexaplan::cli {
@@ -16,6 +17,9 @@ struct Question {
   costmodel::Calibration calibration;
   presets::FabricOrigin fabric;
 };
+
+/// The JSON of a file, of a page that `report` wrote, or of stdin for "-".
+[[nodiscard]] presets::JsonDocument read_document(const std::string& path);
 
 /// The scenario file, if any, with the flags on top. InputError names the flag or the file's field.
 /// `notes`: gets what launch files (--from) leave open. UsageError when a question is said twice.
