@@ -29,9 +29,10 @@ TEST(post_training, trains_in_the_memory_that_the_estimate_of_the_actor_alone_ha
   Scenario alone = q.actor();
   alone.recipe.sequence = 512 + 4096;
   alone.recipe.global_batch = 512;
-  const PhaseMemory& training = memory_in(plan_of(q), Phase::TrainActor);
+  const PostTrainingPlan plan = plan_of(q);
+  const PhaseMemory& training = memory_in(plan, Phase::TrainActor);
   const double other = training.models[kReference].value() + training.engine.value();
-  const ModelMemory memory = plan_of(q).models[kReference]->memory;
+  const ModelMemory& memory = plan.models[kReference]->memory;
   EXPECT_NEAR(training.total().value() - other - (memory.outside - memory.context).value(),
               estimate_step(alone, Calibration{}).peak().needed.value(), 1e3);
 }
