@@ -1,7 +1,5 @@
-#include <algorithm>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cli/options/command_row.h"
@@ -9,16 +7,6 @@
 
 namespace hexaplan::cli {
 namespace {
-
-std::vector<std::string> words_in(std::string_view text) {
-  std::vector<std::string> words;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(' ', begin), text.size());
-    words.emplace_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return words;
-}
 
 void append_post_training_options(std::vector<OptionRow>& rows, PostTrainOptions& options) {
   const auto fields = presets::post_training_fields();

@@ -93,7 +93,9 @@ constexpr RecipeFlagInfo kRecipeFlags[] = {
 
 constexpr const char* kSchedules = "gpipe 1f1b interleaved zb-h1 zb-2p zb-v vhalf dualpipe dualpipev";
 
-/// No stream: the Python module makes these rows for every estimate.
+}  // namespace
+
+// No stream: the Python module makes these rows for every estimate.
 std::vector<std::string> words_in(std::string_view text) {
   std::vector<std::string> words;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -103,8 +105,6 @@ std::vector<std::string> words_in(std::string_view text) {
   }
   return words;
 }
-
-}  // namespace
 
 void append_scenario_options(std::vector<OptionRow>& rows, ScenarioOptions& question) {
   const OptionRow first[] = {

@@ -25,7 +25,6 @@ using costmodel::GpuPool;
 using costmodel::kRoles;
 using costmodel::PhaseMemory;
 using costmodel::PhaseTime;
-using costmodel::PostTrainingAlgorithm;
 using costmodel::row_of;
 using presets::JsonArray;
 using presets::JsonObject;
@@ -40,18 +39,6 @@ constexpr const char* kUncalibrated =
     "  Generation is not calibrated; rewards, data and scheduling are not in it: published steps took 1.2 to "
     "1.9\n"
     "  times as long (docs/posttrain.md)\n";
-
-std::string_view name_of(PostTrainingAlgorithm algorithm) {
-  switch (algorithm) {
-    case PostTrainingAlgorithm::Grpo:
-      return "grpo";
-    case PostTrainingAlgorithm::Ppo:
-      return "ppo";
-    case PostTrainingAlgorithm::Dpo:
-      return "dpo";
-  }
-  return "?";
-}
 
 std::string count_of(double value) {
   return format_count(std::llround(value));
@@ -99,9 +86,9 @@ std::string model_lines(const PostTrainReport& report, const TextStyle& style) {
 std::string heading(const PostTrainReport& report, const TextStyle& style) {
   const auto& q = report.question;
   const auto& b = q.batch;
-  std::string text = fmt::format("{} {} {} {} {} x {}\n", style.bold(name_of(q.algorithm)), style.dot(),
-                                 style.bold(q.actor().model.name), style.dot(), format_count(q.cluster.gpus),
-                                 q.cluster.gpu.name);
+  std::string text = fmt::format("{} {} {} {} {} x {}\n", style.bold(presets::name_of(q.algorithm)),
+                                 style.dot(), style.bold(q.actor().model.name), style.dot(),
+                                 format_count(q.cluster.gpus), q.cluster.gpu.name);
   text += q.generates()
               ? fmt::format("{} prompts x {} responses, prompt {}, response {}", format_count(b.prompts),
                             b.responses, in_words(b.prompt), in_words(b.response))

@@ -13,18 +13,16 @@ namespace {
 /// What is frozen has nothing to share but the parameters themselves.
 FlatSizes flat_buffer(const Scenario& sc, FlatKind kind) {
   const Layout& l = sc.layout;
-  const bool expert = kind == FlatKind::Expert || kind == FlatKind::ExpertMatrices;
-  const bool orthogonalised = kind == FlatKind::DenseMatrices || kind == FlatKind::ExpertMatrices;
   FlatSizes flat{.stage = l.sharding.stage,
-                 .expert = expert,
-                 .orthogonalised = orthogonalised,
+                 .expert = holds_experts(kind),
+                 .orthogonalised = is_orthogonalised(kind),
                  .trained = is_trained(sc, kind)};
   if (!flat.trained && flat.stage < 3) flat.stage = 0;
   for (const KeptState& state : kept_states(sc, flat))
     flat.multiple = std::max(flat.multiple, static_cast<double>(state.parameters));
   if (flat.stage >= 1) {
     const double part = static_cast<double>(l.shard_ranks()) / (static_cast<double>(l.dp) * l.cp);
-    flat.shards = expert ? std::max(1.0, std::floor(l.expert_data() * part)) : l.shard_ranks();
+    flat.shards = flat.expert ? std::max(1.0, std::floor(l.expert_data() * part)) : l.shard_ranks();
   }
   if (flat.shards <= 1) flat.stage = 0;
   return flat;

@@ -41,6 +41,12 @@ enum class UnitRole : std::uint8_t { Layer, Embedding, Head, TiedCopy };
 enum class FlatKind : std::uint8_t { Dense, BesideTiedTable, DenseMatrices, Expert, ExpertMatrices, Adapter };
 inline constexpr std::array kFlatKinds{FlatKind::Dense,  FlatKind::BesideTiedTable, FlatKind::DenseMatrices,
                                        FlatKind::Expert, FlatKind::ExpertMatrices,  FlatKind::Adapter};
+[[nodiscard]] constexpr bool holds_experts(FlatKind kind) {
+  return kind == FlatKind::Expert || kind == FlatKind::ExpertMatrices;
+}
+[[nodiscard]] constexpr bool is_orthogonalised(FlatKind kind) {
+  return kind == FlatKind::DenseMatrices || kind == FlatKind::ExpertMatrices;
+}
 /// True when what lies in such a buffer has gradients: all, or the adapters.
 [[nodiscard]] constexpr bool is_trained(const Scenario& scenario, FlatKind kind) {
   return kind == FlatKind::Adapter || !adapters_are_operations(scenario);

@@ -7,13 +7,14 @@
 namespace hexaplan::costmodel {
 namespace {
 
-/// Calls `add` with the cached tokens of every layer.
-template <class Add>
-void visit_layers(const ModelSpec& model, double tokens, const Add& add) {
+/// Of all layers together.
+double cached_tokens(const ModelSpec& model, double tokens) {
+  double sum = 0;
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
     const bool windowed = class_of_layer(model, layer).windowed;
-    add(windowed ? std::min(tokens, static_cast<double>(model.attention.window)) : tokens);
+    sum += windowed ? std::min(tokens, static_cast<double>(model.attention.window)) : tokens;
   }
+  return sum;
 }
 
 /// Elements of one token in one layer.
@@ -34,15 +35,11 @@ double multiply_adds(const AttentionSpec& a, int tp) {
 }  // namespace
 
 Bytes cache_of_sequence(const ModelSpec& model, DType type, int tp, double tokens) {
-  double cached = 0;
-  visit_layers(model, tokens, [&](double of_layer) { cached += of_layer; });
-  return Bytes{cached * cached_elements(model.attention, tp) * bytes_per_element(type)};
+  return Bytes{cached_tokens(model, tokens) * cached_elements(model.attention, tp) * bytes_per_element(type)};
 }
 
 Flops cached_attention_flops(const ModelSpec& model, int tp, double tokens) {
-  double cached = 0;
-  visit_layers(model, tokens, [&](double of_layer) { cached += of_layer; });
-  return Flops{2 * cached * multiply_adds(model.attention, tp)};
+  return Flops{2 * cached_tokens(model, tokens) * multiply_adds(model.attention, tp)};
 }
 
 }  // namespace hexaplan::costmodel

@@ -189,7 +189,6 @@ std::variant<ModelPhases, Rejected> model_phases(const PostTraining& question, M
     if (mean.stages.empty()) return of_model(role, std::get<Rejected>(mean.verdict));
     const double steps = static_cast<double>(question.batch.mini_batches) * question.batch.epochs;
     out.times.train = steps * mean.time.total();
-    out.times.sigma = std::hypot(calibration.time_sigma, sc.framework.time_residual);
   } else {
     stage = fullest_stage(scored);
   }

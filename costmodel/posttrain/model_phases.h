@@ -25,7 +25,6 @@ struct ModelMemory {
 struct ModelTimes {
   Seconds score;  // forward alone
   Seconds train;  // all optimizer steps; 0 for what is not trained
-  double sigma = 0;
 };
 
 struct ModelPhases {

@@ -61,7 +61,8 @@ class Planner {
  private:
   bool add_model(ModelRole role);
   bool add_engine();
-  bool room_for_cache(const EngineMemory& engine);
+  [[nodiscard]] Bytes cache_of_engine() const;
+  void refuse_cache(Bytes longest);
   void fill_memory(std::size_t pool);
   void find_fullest();
   void fill_host();
@@ -72,6 +73,13 @@ class Planner {
     return plan_.models[index_of(role)]->memory;
   }
   [[nodiscard]] bool offloads(std::uint8_t bit) const { return bit != 0 && (q_.offload_idle & bit) != 0; }
+  /// Calls `visit(role)` for every model that lies in the pool.
+  template <class Visitor>
+  void visit_models(const GpuPool& pool, const Visitor& visit) const {
+    for (const RoleRow& role : kRoles) {
+      if (pool.holds[index_of(role.id)] && plan_.models[index_of(role.id)]) visit(role.id);
+    }
+  }
   [[nodiscard]] bool runs(Phase phase) const;
   [[nodiscard]] std::size_t pool_of(Phase phase) const;
   [[nodiscard]] std::size_t engine_pool() const;
@@ -154,12 +162,11 @@ Bytes Planner::busy(ModelRole role, Phase phase) const {
 /// Models on one GPU share a process, and with it the context; each has its own communicators.
 Bytes Planner::outside(const GpuPool& pool) const {
   Bytes context, communicators;
-  for (const RoleRow& role : kRoles) {
-    if (!pool.holds[index_of(role.id)] || !plan_.models[index_of(role.id)]) continue;
-    const ModelMemory& memory = memory_of(role.id);
+  visit_models(pool, [&](ModelRole role) {
+    const ModelMemory& memory = memory_of(role);
     context = larger(context, memory.context);
     communicators += memory.outside - memory.context;
-  }
+  });
   if (pool.engine) context = larger(context, q_.engine.framework.context);
   return context + communicators;
 }
@@ -178,11 +185,9 @@ void Planner::add_engine_memory(Phase phase, PhaseMemory& memory) const {
 PhaseMemory Planner::memory_in(std::size_t pool, Phase phase) const {
   const GpuPool& gpus = q_.pools[pool];
   PhaseMemory memory{.phase = phase, .pool = pool, .outside = outside(gpus)};
-  for (const RoleRow& role : kRoles) {
-    if (!gpus.holds[index_of(role.id)] || !plan_.models[index_of(role.id)]) continue;
-    const bool works = row_of(phase).model == role.id;
-    memory.models[index_of(role.id)] = works ? busy(role.id, phase) : idle(role.id);
-  }
+  visit_models(gpus, [&](ModelRole role) {
+    memory.models[index_of(role)] = row_of(phase).model == role ? busy(role, phase) : idle(role);
+  });
   if (gpus.engine) add_engine_memory(phase, memory);
   return memory;
 }
@@ -209,14 +214,12 @@ void Planner::find_fullest() {
                ""};
 }
 
-bool Planner::room_for_cache(const EngineMemory& engine) {
-  const Bytes cache = plan_.memory_share * plan_.capacity - engine.weights - engine.activations;
-  const Bytes longest = cache_of_sequence(q_.actor().model, q_.engine.cache, q_.engine.tp,
-                                          static_cast<double>(q_.batch.longest()));
-  if (cache >= longest) {
-    plan_.generation = Generation{.cache = cache};
-    return true;
-  }
+Bytes Planner::cache_of_engine() const {
+  return plan_.memory_share * plan_.capacity - plan_.engine->weights - plan_.engine->activations;
+}
+
+void Planner::refuse_cache(Bytes longest) {
+  const EngineMemory& engine = *plan_.engine;
   plan_.rejected = Rejected{
       "cache-holds-a-sequence",
       fmt::format(
@@ -226,7 +229,6 @@ bool Planner::room_for_cache(const EngineMemory& engine) {
           plan_.memory_share * plan_.capacity.value() / kGibibyte,
           (engine.weights + engine.activations).value() / kGibibyte, longest.value() / kGibibyte),
       "--offload-idle all, a larger --engine-tp or --engine-memory, --engine-weights fp8, or more GPUs"};
-  return false;
 }
 
 /// The engine takes the share it is given, or what everybody else on its GPUs leaves.
@@ -248,22 +250,24 @@ bool Planner::add_engine() {
   }
   plan_.engine = engine_memory(q_, pool.cluster);
   Bytes others = outside(pool) + plan_.engine->graphs;
-  for (const RoleRow& role : kRoles) {
-    if (pool.holds[index_of(role.id)] && plan_.models[index_of(role.id)]) others += idle(role.id);
-  }
+  visit_models(pool, [&](ModelRole role) { others += idle(role); });
   const double left = 1 - others.value() / plan_.capacity.value();
   plan_.memory_share = q_.engine.memory_share.value_or(kUsualShare * std::max(left, 0.0));
-  if (!room_for_cache(*plan_.engine)) return false;
-  plan_.generation = generate(q_, pool.cluster, plan_.generation->cache, calibration_);
+  const Bytes cache = cache_of_engine();
+  const Bytes longest = cache_of_sequence(q_.actor().model, q_.engine.cache, q_.engine.tp,
+                                          static_cast<double>(q_.batch.longest()));
+  if (cache < longest) {
+    refuse_cache(longest);
+    return false;
+  }
+  plan_.generation = generate(q_, pool.cluster, cache, calibration_);
   return true;
 }
 
 void Planner::fill_host() {
   for (const GpuPool& pool : q_.pools) {
     HostLoad rank;
-    for (const RoleRow& role : kRoles) {
-      if (pool.holds[index_of(role.id)] && plan_.models[index_of(role.id)]) rank.memory += on_host(role.id);
-    }
+    visit_models(pool, [&](ModelRole role) { rank.memory += on_host(role); });
     const bool backs_up = q_.engine.sleep == EngineSleep::Offloaded && !q_.asynchronous;
     if (pool.engine && plan_.engine && backs_up) rank.memory += plan_.engine->weights;
     const HostLoad node = of_node(rank, pool.cluster);

@@ -44,14 +44,14 @@ double radical_inverse(std::uint32_t i) {
 std::vector<std::int64_t> response_lengths(const TokenLengths& lengths, std::int64_t count) {
   const double longest = static_cast<double>(lengths.longest);
   const auto n = static_cast<std::size_t>(count);
+  if (n == 1) return {std::max<std::int64_t>(1, std::llround(lengths.mean))};
   std::vector<std::int64_t> sorted(n, lengths.longest);
   if (lengths.mean < longest) {
     const double rate = rate_of(lengths.mean / longest);
-    for (std::size_t i = 0; i + 1 < n || (n == 1 && i == 0); ++i) {
+    for (std::size_t i = 0; i + 1 < n; ++i) {
       const double share = quantile(rate, (static_cast<double>(i) + 0.5) / static_cast<double>(n));
       sorted[i] = std::max<std::int64_t>(1, std::llround(share * longest));
     }
-    if (n == 1) sorted[0] = std::max<std::int64_t>(1, std::llround(lengths.mean));
   }
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -237,6 +237,10 @@ std::span<const ModelFlag> model_flags() {
   return kModelFlags;
 }
 
+std::string_view name_of(PostTrainingAlgorithm algorithm) {
+  return name_in(kAlgorithms, algorithm);
+}
+
 void set_model_flag(PostTrainingWords& words, const ModelFlag& flag, std::string_view text) {
   JsonValue& model = words.models[static_cast<std::size_t>(flag.role)];
   const bool absent = flag.role == ModelRole::Reference ? text == "none" : text == "rule";

@@ -64,6 +64,9 @@ struct ModelFlag {
 [[nodiscard]] std::span<const ModelFlag> model_flags();
 void set_model_flag(PostTrainingWords& words, const ModelFlag& flag, std::string_view text);
 
+/// "grpo".
+[[nodiscard]] std::string_view name_of(costmodel::PostTrainingAlgorithm algorithm);
+
 inline constexpr std::string_view kPostTrainingSchema = "hexaplan/posttrain/1";
 
 /// Reads a scenario file that has the schema above and one key more, "posttrain": an object of the fields and

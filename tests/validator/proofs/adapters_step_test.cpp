@@ -12,8 +12,6 @@
 #include "costmodel/spec/rules.h"
 #include "presets/json/vocabulary.h"
 #include "tests/validator/proofs/hf_steps.h"
-#include "validator/executor/communicator/threads/thread_ranks.h"
-#include "validator/executor/device/cpu/cpu_device.h"
 #include "validator/executor/step/run_steps.h"
 
 namespace hexaplan::tests {
@@ -129,48 +127,6 @@ class PeftSteps {
   ModelMatrices matrices_;  // of a layer; the models here have equal ones
 };
 
-struct Repeated {
-  validator::ExecutionReport report;
-  GlobalState first_moment, before, master;
-};
-
-void repeat(const PeftSteps& golden, const Scenario& sc, Repeated& out) {
-  const HfSteps& base = golden.base();
-  validator::RunOptions options;
-  options.steps = static_cast<std::int64_t>(number_in(base["steps"]));
-  options.seed = base.seed();
-  options.optimizer = {.beta1 = base.optimizer("beta1"),
-                       .beta2 = base.optimizer("beta2"),
-                       .epsilon = base.optimizer("epsilon"),
-                       .weight_decay = base.optimizer("weight_decay"),
-                       .clip_norm = base.optimizer("clip")};
-  options.learning_rate = {.peak = base.optimizer("learning_rate")};
-  options.make_device = [](int /*rank*/) { return validator::make_cpu_device(validator::Element::F64); };
-  options.loaded = [&](const validator::RankView& rank) {
-    golden.load(rank);
-    out.before.add(rank, validator::State::Master);
-  };
-  options.stepped = [&](const validator::RankView& rank) {
-    if (rank.step == 1) out.first_moment.add(rank, validator::State::FirstMoment);
-    if (rank.step == options.steps) out.master.add(rank, validator::State::Master);
-  };
-  validator::ThreadRanks ranks;
-  out.report = validator::run_steps(sc, options, ranks);
-}
-
-constexpr double kOfLosses = 1e-10, kOfTensors = 1e-8;
-
-void expect_fingerprint(const PeftSteps& golden, const std::string& name, const char* what,
-                        const std::vector<double>& values, double smallest) {
-  const JsonValue* tensor = golden["tensors"].find(name);
-  ASSERT_NE(tensor, nullptr) << name;
-  const std::vector<double> expected = numbers_in(*tensor->find(what));
-  const Fingerprint got = fingerprint(golden.base().seed(), name, values);
-  for (std::size_t i = 0; i < got.size(); ++i)
-    ASSERT_NEAR(got[i], expected[i], kOfTensors * std::max(expected[0], smallest))
-        << what << " of " << name << ", figure " << i;
-}
-
 void expect_frozen_weights_as_before(const Repeated& run) {
   for (const auto& [key, values] : run.before.tensors()) {
     const bool frozen = key.second.find(".lora_") == std::string::npos;
@@ -180,8 +136,9 @@ void expect_frozen_weights_as_before(const Repeated& run) {
 
 void expect_steps_of_peft(const PeftSteps& golden, const Scenario& sc) {
   Repeated run;
-  repeat(golden, sc, run);
   const HfSteps& base = golden.base();
+  repeat_steps(
+      base, sc, [&](const validator::RankView& rank) { golden.load(rank); }, run);
   const std::vector<double> losses = numbers_in(golden["losses"]),
                             norms = numbers_in(golden["gradient_norms"]);
   ASSERT_EQ(run.report.steps.size(), losses.size());
@@ -203,8 +160,10 @@ void expect_steps_of_peft(const PeftSteps& golden, const Scenario& sc) {
     for (double& g : gradients[name]) g /= share;
     for (std::size_t i = 0; i < change.size(); ++i) change[i] -= before.at(name)[i];
     trained += static_cast<double>(change.size());
-    expect_fingerprint(golden, name, "gradient", gradients[name], 1e-3 * norms[0]);
-    expect_fingerprint(golden, name, "change", change, base.optimizer("learning_rate"));
+    const JsonValue* tensor = golden["tensors"].find(name);
+    ASSERT_NE(tensor, nullptr) << name;
+    expect_fingerprint(*tensor, base.seed(), name, "gradient", gradients[name], 1e-3 * norms[0]);
+    expect_fingerprint(*tensor, base.seed(), name, "change", change, base.optimizer("learning_rate"));
   }
   EXPECT_EQ(trained, number_in(golden["trained"]));
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "tests/validator/proofs/global_parameters.h"
 #include "tests/validator/step/tiny_scenario.h"
 #include "validator/executor/parameters/initial_values.h"
+#include "validator/executor/step/run_steps.h"
 
 namespace hexaplan::tests {
 
@@ -137,5 +139,21 @@ class HfSteps {
   presets::WeightMap map_;
   std::vector<std::vector<double>> weights_;
 };
+
+/// The executor's steps of a golden file.
+struct Repeated {
+  validator::ExecutionReport report;
+  validator::GlobalState before, first_moment, master;
+};
+/// Runs as many steps as the file has, in float64, with its optimizer; `load` overwrites what a rank owns.
+void repeat_steps(const HfSteps& golden, const costmodel::Scenario& scenario,
+                  const std::function<void(const validator::RankView&)>& load, Repeated& out);
+
+/// Both sides compute in float64; what is left is the order of sums.
+inline constexpr double kOfLosses = 1e-10, kOfTensors = 1e-8;
+
+/// The golden `tensor` has the figures of `values` under `what`; a norm below `smallest` counts as that.
+void expect_fingerprint(const presets::JsonValue& tensor, std::uint64_t seed, const std::string& name,
+                        const char* what, const std::vector<double>& values, double smallest);
 
 }  // namespace hexaplan::tests

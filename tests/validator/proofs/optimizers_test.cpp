@@ -11,6 +11,7 @@
 
 #include "costmodel/units/ceil_div.h"
 #include "presets/json/read_json.h"
+#include "tests/validator/proofs/hf_steps.h"
 #include "tests/validator/step/tiny_scenario.h"
 #include "validator/executor/communicator/threads/thread_ranks.h"
 #include "validator/executor/device/cpu/cpu_device.h"
@@ -21,7 +22,6 @@ namespace hexaplan::tests {
 namespace {
 
 using costmodel::Optimizer;
-using presets::JsonArray;
 using presets::JsonValue;
 using validator::LocalTensor;
 using validator::OptimizerShard;
@@ -30,23 +30,14 @@ using validator::Rank;
 using validator::ShardPlace;
 using validator::State;
 
-double number(const JsonValue& value) {
-  if (const auto* whole = value.get_if<std::int64_t>()) return static_cast<double>(*whole);
-  return *value.get_if<double>();
-}
 const JsonValue& golden() {
   static const JsonValue file =
       presets::read_json_file(std::string{HEXAPLAN_SOURCE_DIR} + "/tests/golden/executor/optimizers.json")
           .root;
   return file;
 }
-std::vector<double> numbers(const JsonValue& array) {
-  std::vector<double> out;
-  for (const JsonValue& x : *array.get_if<JsonArray>()) out.push_back(number(x));
-  return out;
-}
 double rate(std::string_view name) {
-  return number(*golden().find("rates")->find(name));
+  return number_in(*golden().find("rates")->find(name));
 }
 
 /// The oracle's formulas.
@@ -184,7 +175,7 @@ TEST_P(optimizer_steps, are_those_of_the_implementations_that_people_train_with)
   train(GetParam().optimizer, GetParam().ranks, run);
   // The numbers that codes stand for are rounded to float32.
   const double tolerance = GetParam().optimizer == Optimizer::AdamW8bit ? 1e-7 : 1e-12;
-  expect_close(run.updated, numbers(*golden().find(GetParam().name)->find("updated")), tolerance);
+  expect_close(run.updated, numbers_in(*golden().find(GetParam().name)->find("updated")), tolerance);
 }
 
 std::vector<Case> cases() {
@@ -209,7 +200,7 @@ INSTANTIATE_TEST_SUITE_P(validator, optimizer_steps, testing::ValuesIn(cases()),
 TEST(dynamic_map, has_the_numbers_of_bitsandbytes_but_for_a_rounding_of_float32) {
   for (const bool has_sign : {true, false}) {
     const auto expected =
-        numbers(*golden().find("adamw-8bit")->find(has_sign ? "signed_map" : "unsigned_map"));
+        numbers_in(*golden().find("adamw-8bit")->find(has_sign ? "signed_map" : "unsigned_map"));
     const validator::DynamicMap map = validator::dynamic_map(has_sign);
     ASSERT_EQ(expected.size(), map.values.size());
     for (std::size_t i = 0; i < expected.size(); ++i)
@@ -222,7 +213,8 @@ TEST(moments_in_8_bits, have_the_codes_and_scales_of_bitsandbytes) {
   train(Optimizer::AdamW8bit, 1, run);
   const JsonValue& expected = *golden().find("adamw-8bit");
   const validator::DynamicMap map = validator::dynamic_map(true);
-  const auto codes = numbers(*expected.find("first_codes")), scales = numbers(*expected.find("first_scales"));
+  const auto codes = numbers_in(*expected.find("first_codes")),
+             scales = numbers_in(*expected.find("first_scales"));
   for (std::size_t i = 0; i < codes.size(); ++i) {
     EXPECT_NEAR(run.first_scale[i], scales[i / 256], 1e-8);
     EXPECT_NEAR(run.first_moment[i],

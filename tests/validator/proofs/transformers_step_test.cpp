@@ -27,46 +27,10 @@ using costmodel::ScheduleKind;
 using presets::JsonValue;
 using validator::GlobalState;
 
-struct Repeated {
-  validator::ExecutionReport report;
-  GlobalState first_moment, master;
-};
-
-void repeat(const HfSteps& golden, const Scenario& sc, Repeated& out) {
-  validator::RunOptions options;
-  options.steps = static_cast<std::int64_t>(number_in(golden["steps"]));
-  options.seed = golden.seed();
-  options.optimizer = {.beta1 = golden.optimizer("beta1"),
-                       .beta2 = golden.optimizer("beta2"),
-                       .epsilon = golden.optimizer("epsilon"),
-                       .weight_decay = golden.optimizer("weight_decay"),
-                       .clip_norm = golden.optimizer("clip")};
-  options.learning_rate = {.peak = golden.optimizer("learning_rate")};
-  options.make_device = [](int /*rank*/) { return validator::make_cpu_device(validator::Element::F64); };
-  options.loaded = [&](const validator::RankView& rank) { golden.load(rank); };
-  options.stepped = [&](const validator::RankView& rank) {
-    if (rank.step == 1) out.first_moment.add(rank, validator::State::FirstMoment);
-    if (rank.step == options.steps) out.master.add(rank, validator::State::Master);
-  };
-  validator::ThreadRanks ranks;
-  out.report = validator::run_steps(sc, options, ranks);
-}
-
-/// Both sides compute in float64; what is left is the order of sums.
-constexpr double kOfLosses = 1e-10, kOfTensors = 1e-8;
-
-void expect_fingerprint(const HfSteps& golden, const std::string& name, const char* what,
-                        const std::vector<double>& values, double smallest) {
-  const std::vector<double> expected = numbers_in(*golden.tensor(name).find(what));
-  const Fingerprint got = fingerprint(golden.seed(), name, values);
-  const double scale = std::max(expected[0], smallest);
-  for (std::size_t i = 0; i < got.size(); ++i)
-    ASSERT_NEAR(got[i], expected[i], kOfTensors * scale) << what << " of " << name << ", figure " << i;
-}
-
 void expect_steps_of_transformers(const HfSteps& golden, const Scenario& sc) {
   Repeated run;
-  repeat(golden, sc, run);
+  repeat_steps(
+      golden, sc, [&](const validator::RankView& rank) { golden.load(rank); }, run);
   const std::vector<double> losses = numbers_in(golden["losses"]),
                             norms = numbers_in(golden["gradient_norms"]);
   ASSERT_EQ(run.report.steps.size(), losses.size());
@@ -82,9 +46,10 @@ void expect_steps_of_transformers(const HfSteps& golden, const Scenario& sc) {
     for (double& g : gradients[t]) g /= share;
     for (std::size_t i = 0; i < changes[t].size(); ++i) changes[t][i] -= golden.weights()[t][i];
     const std::string& name = golden.map().tensors()[t].name;
-    expect_fingerprint(golden, name, "gradient", gradients[t], 1e-3 * norms[0]);
+    expect_fingerprint(golden.tensor(name), golden.seed(), name, "gradient", gradients[t], 1e-3 * norms[0]);
     // Where a gradient is zero but for rounding, the change is rounding divided by ε.
-    expect_fingerprint(golden, name, "change", changes[t], golden.optimizer("learning_rate"));
+    expect_fingerprint(golden.tensor(name), golden.seed(), name, "change", changes[t],
+                       golden.optimizer("learning_rate"));
   }
   for (std::size_t i = 1; i < losses.size(); ++i) {
     EXPECT_NEAR(run.report.steps[i].loss, losses[i], 10 * kOfLosses * losses[i]) << "step " << i + 1;

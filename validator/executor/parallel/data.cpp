@@ -29,27 +29,24 @@ FlatParameters::FlatParameters(const Rank& rank, std::vector<LocalTensor> tensor
                                const Ranks& ranks, std::uint64_t seed)
     : tensors_{std::move(tensors)},
       unit_{unit},
-      trained_{ranks.trained},
       stage_{ranks.shard->size() > 1 ? rank.scenario.layout.sharding.stage : 0},
       ranks_{ranks},
-      shard_{ranks.shard},
-      replica_{ranks.replica},
       types_{costmodel::state_types(rank.scenario)} {
-  types_.parameter = types_.parameter_of(trained_);
-  types_.master = types_.master && trained_;
+  types_.parameter = types_.parameter_of(ranks_.trained);
+  types_.master = types_.master && ranks_.trained;
   const std::int64_t elements = tensors_.back().offset + tensors_.back().elements();
   const std::int64_t multiple = shard_multiple(rank.scenario, ranks);
-  const std::int64_t shard = costmodel::ceil_div(elements, static_cast<std::int64_t>(shard_->size()));
+  const std::int64_t shard = costmodel::ceil_div(elements, static_cast<std::int64_t>(ranks_.shard->size()));
   shard_elements_ = costmodel::ceil_div(shard, multiple) * multiple;
-  padded_ = shard_elements_ * shard_->size();
-  first_ = shard_->rank() * shard_elements_;
+  padded_ = shard_elements_ * ranks_.shard->size();
+  first_ = ranks_.shard->rank() * shard_elements_;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const std::int64_t begin = std::max(first_, tensors_[i].offset);
     const std::int64_t end = std::min(first_ + shard_elements_, tensors_[i].offset + tensors_[i].elements());
     if (begin < end) pieces_.push_back({.tensor = i, .begin = begin, .end = end});
   }
   parameter_ = allocate(rank, TensorKind::Parameter, types_.parameter, stage_ < 3);
-  if (trained_) {
+  if (ranks_.trained) {
     gradient_ = allocate(rank, TensorKind::Gradient, types_.gradient, stage_ < 2);
     optimizer_ = OptimizerShard{rank, place()};
   }
@@ -79,7 +76,7 @@ void FlatParameters::initialise(const Rank& rank, std::uint64_t seed) {
   } else {
     upload_initial_values(rank, seed);
   }
-  if (!trained_) return;
+  if (!ranks_.trained) return;
   rank.device.fill(gradient_, 0);
 }
 
@@ -152,14 +149,15 @@ View FlatParameters::parameters(std::string_view first, std::string_view last) c
 }
 
 View FlatParameters::gradients(std::string_view first, std::string_view last) const {
-  return trained_ ? matrix(unsharded_gradients(), first, last) : View{};
+  return ranks_.trained ? matrix(unsharded_gradients(), first, last) : View{};
 }
 
 void FlatParameters::gather(const Rank& rank, Pass pass) {
-  if (stage_ < 3 || shard_->size() == 1) return;
+  if (stage_ < 3 || ranks_.shard->size() == 1) return;
   gathered_ =
       rank.device.allocate({"parameter.gathered", TensorKind::Transient, types_.parameter}, 1, padded_);
-  shard_->all_gather(wire(parameter_), wire(gathered_), rank.call("parameter.gather", pass, types_.parameter))
+  ranks_.shard
+      ->all_gather(wire(parameter_), wire(gathered_), rank.call("parameter.gather", pass, types_.parameter))
       .wait();
 }
 
@@ -168,7 +166,7 @@ void FlatParameters::release() {
 }
 
 void FlatParameters::open_gradients(const Rank& rank) {
-  if (!trained_ || stage_ < 2 || opened_++ > 0) return;
+  if (!ranks_.trained || stage_ < 2 || opened_++ > 0) return;
   unsharded_ =
       rank.device.allocate({"gradient.unsharded", TensorKind::Transient, types_.gradient}, 1, padded_);
   rank.device.fill(unsharded_, 0);
@@ -196,21 +194,22 @@ void FlatParameters::reduce_over_tensor_ranks(const Rank& rank) {
 }
 
 void FlatParameters::reduce(const Rank& rank) {
-  if (!trained_) return;
+  if (!ranks_.trained) return;
   reduce_over_tensor_ranks(rank);
   const View whole = unsharded_gradients();
   const View mine = own(whole);
   const Pass pass = stage_ >= 3 ? Pass::BackwardWeight : Pass::Step;
   Work reduction;
-  if (shard_->size() > 1) {
-    reduction = shard_->reduce_scatter(wire(whole), wire(mine), Reduction::Sum,
-                                       rank.call("gradient.reduce", pass, types_.gradient));
+  if (ranks_.shard->size() > 1) {
+    reduction = ranks_.shard->reduce_scatter(wire(whole), wire(mine), Reduction::Sum,
+                                             rank.call("gradient.reduce", pass, types_.gradient));
   }
-  if (replica_->size() > 1) {
+  if (ranks_.replica->size() > 1) {
     reduction.wait();
-    reduction = replica_->all_reduce(
+    reduction = ranks_.replica->all_reduce(
         wire(mine), Reduction::Sum,
-        rank.call(shard_->size() > 1 ? "gradient.replica_reduce" : "gradient.reduce", pass, types_.gradient));
+        rank.call(ranks_.shard->size() > 1 ? "gradient.replica_reduce" : "gradient.reduce", pass,
+                  types_.gradient));
   }
   if (stage_ < 2) {
     reduction_ = std::move(reduction);
@@ -226,12 +225,12 @@ void FlatParameters::reduce(const Rank& rank) {
 }
 
 void FlatParameters::clear_gradients(const Rank& rank) {
-  if (!trained_) return;
+  if (!ranks_.trained) return;
   rank.device.fill(gradient_, 0);
 }
 
 void FlatParameters::add_across(const Rank& rank, Communicator& copies) {
-  if (!trained_) return;
+  if (!ranks_.trained) return;
   copies
       .all_reduce(wire(own_gradients()), Reduction::Sum,
                   rank.call("gradient.tied_embedding", Pass::Step, types_.gradient))
@@ -239,7 +238,7 @@ void FlatParameters::add_across(const Rank& rank, Communicator& copies) {
 }
 
 void FlatParameters::add_squares(const Rank& rank, const View& sum) const {
-  if (!trained_ || replica_->rank() != 0) return;
+  if (!ranks_.trained || ranks_.replica->rank() != 0) return;
   for (const Piece& p : pieces_) {
     if (!tensors_[p.tensor].counted) continue;
     rank.device.squared_norm(own_gradients().slice(p.begin - first_, p.end - p.begin), sum);
@@ -251,19 +250,19 @@ ShardPlace FlatParameters::place() const {
           .pieces = pieces_,
           .first = first_,
           .elements = shard_elements_,
-          .shard = shard_,
+          .shard = ranks_.shard,
           .tensor = ranks_.tensor,
           .orthogonalised = ranks_.orthogonalised};
 }
 
 void FlatParameters::update(const Rank& rank, const OptimizerStep& step) {
-  if (!trained_) return;
+  if (!ranks_.trained) return;
   optimizer_.update(rank, step, place(), own_parameters(), own_gradients());
 }
 
 void FlatParameters::collect_updated(const Rank& rank) {
-  if (stage_ < 1 || stage_ >= 3 || shard_->size() == 1) return;
-  shard_
+  if (stage_ < 1 || stage_ >= 3 || ranks_.shard->size() == 1) return;
+  ranks_.shard
       ->all_gather(wire(own(parameter_)), wire(parameter_),
                    rank.call("parameter.gather", Pass::Step, types_.parameter))
       .wait();
@@ -284,7 +283,7 @@ void FlatParameters::visit(const Rank& rank, State state,
                .state = state,
                .first = p.begin - t.offset,
                .view = flat.slice(p.begin - first_, p.end - p.begin),
-               .duplicate = replica_->rank() != 0 || !t.counted});
+               .duplicate = ranks_.replica->rank() != 0 || !t.counted});
     }
   };
   if (state == State::Parameter || (state == State::Master && !optimizer_.has_master()))
@@ -298,7 +297,7 @@ Unit::Unit(const Rank& rank, UnitPlan plan, int uses, std::uint64_t seed)
   const auto add = [&](FlatKind kind, std::vector<LocalTensor>& tensors) {
     if (tensors.empty()) return;
     const bool trained = is_trained(rank.scenario, kind);
-    const bool expert = kind == FlatKind::Expert || kind == FlatKind::ExpertMatrices;
+    const bool expert = holds_experts(kind);
     // Of what is frozen, ZeRO has nothing to share before stage 3.
     const bool shards = rank.scenario.layout.sharding.stage >= (trained ? 1 : 3);
     const FlatParameters::Ranks ranks{
@@ -306,7 +305,7 @@ Unit::Unit(const Rank& rank, UnitPlan plan, int uses, std::uint64_t seed)
         .replica =
             expert ? (shards ? g.expert_replica : g.expert_data).get() : (shards ? g.replica : g.data).get(),
         .tensor = (expert ? g.expert_tensor : g.tensor).get(),
-        .orthogonalised = kind == FlatKind::DenseMatrices || kind == FlatKind::ExpertMatrices,
+        .orthogonalised = is_orthogonalised(kind),
         .trained = trained};
     flats_.emplace_back(rank, std::move(tensors), index_, ranks, seed);
   };

@@ -91,12 +91,8 @@ class FlatParameters {
 
   std::vector<LocalTensor> tensors_;
   std::vector<Piece> pieces_;
-  int unit_;
-  bool trained_;
-  int stage_;
+  int unit_, stage_;
   Ranks ranks_;
-  Communicator* shard_;
-  Communicator* replica_;
   costmodel::StateTypes types_;
   std::int64_t padded_ = 0, shard_elements_ = 0, first_ = 0;
   int opened_ = 0;

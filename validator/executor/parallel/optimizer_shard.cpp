@@ -94,8 +94,10 @@ struct OptimizerShard::Updated {
             .gradient_factor = step.gradient_factor,
             .step = step.step};
   }
+  /// None in a skipped step, which changes nothing but sends what others wait for.
   template <class Visit>
   void for_pieces(const Visit& visit) const {
+    if (step.skipped) return;
     for (const Piece& p : place.pieces) visit(p, place.tensors[p.tensor]);
   }
 };
@@ -135,7 +137,6 @@ void OptimizerShard::update(const Rank& rank, const OptimizerStep& step, const S
 
 /// Optimizers that look at one parameter at a time.
 void OptimizerShard::update_elements(const Updated& u) const {
-  if (u.step.skipped) return;
   const UpdateRule rule = optimizer_ == Optimizer::Sgd    ? UpdateRule::Sgd
                           : optimizer_ == Optimizer::Lion ? UpdateRule::Lion
                                                           : UpdateRule::AdamW;
@@ -171,7 +172,7 @@ void OptimizerShard::add_norms(const Updated& u, const View& directions, const V
   std::int64_t count = 0;
   const std::vector<std::int64_t> numbers = scaled_matrices(u.place.tensors, count);
   u.for_pieces([&](const Piece& p, const LocalTensor& t) {
-    if (!t.decays || !t.first_copy || u.step.skipped) return;
+    if (!t.decays || !t.first_copy) return;
     for_matrices(t, p, [&](std::int64_t m, const MatrixPart& part) {
       const std::int64_t at = part.begin - u.place.first, size = part.end - part.begin;
       const std::int64_t number = numbers[p.tensor] + m;
@@ -198,7 +199,6 @@ void OptimizerShard::update_lamb(const Updated& u) const {
   const Tensor norms = device.allocate({"optimizer.norms", TensorKind::Transient, DType::Fp32}, 1, 2 * count);
   device.fill(norms, 0);
   u.for_pieces([&](const Piece& p, const LocalTensor& t) {
-    if (u.step.skipped) return;
     OptimizerUpdate run =
         u.run(*this, t.decays ? UpdateRule::LambDirection : UpdateRule::AdamW, t, p.begin, p.end);
     run.first_moment = part(State::FirstMoment, run.first, p.end - p.begin);
@@ -237,7 +237,6 @@ void OptimizerShard::update_muon(const Updated& u) const {
   const View mine = directions.view().slice(u.place.first, u.place.elements);
   device.fill(mine, 0);
   u.for_pieces([&](const Piece& p, const LocalTensor& t) {
-    if (u.step.skipped) return;
     OptimizerUpdate run = u.run(*this, UpdateRule::MuonDirection, t, p.begin, p.end);
     run.first_moment = part(State::FirstMoment, run.first, p.end - p.begin);
     run.direction = mine.slice(run.first, p.end - p.begin);
@@ -251,7 +250,6 @@ void OptimizerShard::update_muon(const Updated& u) const {
         .wait();
   orthogonalise(u.rank, u.place.tensors, directions);
   u.for_pieces([&](const Piece& p, const LocalTensor& t) {
-    if (u.step.skipped) return;
     OptimizerUpdate run = u.run(*this, UpdateRule::Descend, t, p.begin, p.end);
     const auto longer = static_cast<double>(std::max(t.rows / t.matrices, t.cols));
     // As long as AdamW's steps are, so that both take one learning rate (arXiv:2502.16982 §2.2).
