@@ -92,7 +92,8 @@ struct ExecuteOptions {
   std::uint64_t seed = 1;
   validator::LearningRate learning_rate;  // total_steps 0: as many as are run
   validator::OptimizerOptions optimizer;
-  bool shuffle = false;  // of the token file's sequences
+  std::vector<std::string> optimizer_flags;  // of its numbers, those that were typed
+  bool shuffle = false;                      // of the token file's sequences
   bool shrink = false, timeline = false;
   StoreOptions store;
   bool noise = false;  // parameters of noise instead of the model's initial values: for times and bytes alone

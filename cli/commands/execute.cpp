@@ -25,6 +25,7 @@
 #include "costmodel/units/format_units.h"
 #include "presets/json/input_error.h"
 #include "presets/json/spec_names.h"
+#include "presets/json/vocabulary.h"
 #include "presets/models/model_dimensions.h"
 #include "presets/tokens/token_file.h"
 #include "validator/executor/backends/backends.h"
@@ -131,6 +132,40 @@ void refuse_to_save_adapters(const ExecuteOptions& options, const costmodel::Sce
                     .value = presets::in_quotes(options.save_weights),
                     .expected = "a model that is trained in full",
                     .hint = "adapters are kept in a checkpoint: --save FOLDER"}};
+}
+
+/// Which optimizers ask for a number. Muon steps with AdamW where there is nothing to orthogonalise.
+struct OptimizerNumber {
+  std::string_view flag;
+  bool (*asked)(costmodel::Optimizer optimizer);
+};
+bool has_momentum(costmodel::Optimizer optimizer) {
+  return optimizer == costmodel::Optimizer::Sgd || optimizer == costmodel::Optimizer::Muon;
+}
+bool has_betas(costmodel::Optimizer optimizer) {
+  return optimizer != costmodel::Optimizer::Sgd;
+}
+constexpr OptimizerNumber kOptimizerNumbers[] = {
+    {"--beta1", has_betas},
+    {"--beta2", has_betas},
+    {"--epsilon",
+     [](costmodel::Optimizer optimizer) {
+       return has_betas(optimizer) && optimizer != costmodel::Optimizer::Lion;
+     }},
+    {"--momentum", has_momentum},
+};
+
+void refuse_idle_numbers(const ExecuteOptions& options, const costmodel::Recipe& recipe) {
+  for (const OptimizerNumber& number : kOptimizerNumbers) {
+    const bool typed =
+        std::ranges::find(options.optimizer_flags, number.flag) != options.optimizer_flags.end();
+    if (!typed || number.asked(recipe.optimizer)) continue;
+    throw InputError{{.field = std::string{number.flag},
+                      .value = "a value",
+                      .expected = "none",
+                      .hint = fmt::format("it would change nothing: {} has no such number",
+                                          presets::name_in(presets::kOptimizerNames, recipe.optimizer))}};
+  }
 }
 
 void check_solo(const ExecuteOptions& options, std::int64_t ranks) {
@@ -372,6 +407,7 @@ class Execution {
       run.loaded = [this](const validator::RankView& rank) { load_checkpoint(*checkpoint_, rank); };
     }
     refuse_to_save_adapters(options_, scenario);
+    refuse_idle_numbers(options_, scenario.recipe);
     weights_ = std::make_unique<WeightFiles>(options_, scenario.model,
                                              presets::model_config(result_.question.request.model));
     if (weights_->loads()) run.loaded = [this](const validator::RankView& rank) { weights_->load(rank); };

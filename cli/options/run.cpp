@@ -30,7 +30,8 @@ struct OptimizerNumber {
   const char* expected;
   double& to;
 };
-void read_optimizer(const RunWords& words, validator::OptimizerOptions& optimizer) {
+void read_optimizer(const RunWords& words, ExecuteOptions& options) {
+  validator::OptimizerOptions& optimizer = options.optimizer;
   const OptimizerNumber numbers[] = {
       {words.beta1, "--beta1", 0, 1, "a number from 0 to below 1, such as 0.9", optimizer.beta1},
       {words.beta2, "--beta2", 0, 1, "a number from 0 to below 1, such as 0.95", optimizer.beta2},
@@ -45,6 +46,7 @@ void read_optimizer(const RunWords& words, validator::OptimizerOptions& optimize
     if (!value || !(*value >= number.least && *value < number.most))
       throw UsageError{fmt::format("{}: got \"{}\", expected {}", number.flag, number.text, number.expected)};
     number.to = *value;
+    options.optimizer_flags.emplace_back(number.flag);
   }
 }
 
@@ -120,7 +122,7 @@ Command checked_run(RunWords words) {
   if (!words.memory_limit.empty()) options.memory_limit = memory_limit(words.memory_limit);
   read_job(words.job, options.job);
   read_schedule(words, options.learning_rate);
-  read_optimizer(words, options.optimizer);
+  read_optimizer(words, options);
   if (options.shuffle && options.token_file.empty()) throw UsageError{"--shuffle: needs --token-file FILE"};
   if (!words.seed.empty()) {
     const auto seed = costmodel::parse_count(words.seed);

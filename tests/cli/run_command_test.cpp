@@ -245,6 +245,13 @@ TEST(run_command, every_number_of_the_optimizer_has_an_effect) {
         "--lr-schedule cosine", "--lr-schedule linear", "--lr-warmup 3", "--shuffle"})
     EXPECT_NE(loss(words), plain) << words;
   EXPECT_NE(loss("--lr-schedule cosine --lr-min 0.009"), loss("--lr-schedule cosine"));
+  for (const std::string optimizer : {"sgd", "muon"}) {
+    const std::string chosen = "--optimizer " + optimizer;
+    EXPECT_NE(loss(chosen + " --momentum 0.5"), loss(chosen)) << chosen;
+  }
+  for (const char* words : {"--optimizer lion --beta1 0.5", "--optimizer lion --beta2 0.5",
+                            "--optimizer lamb --epsilon 0.01", "--optimizer adamw-8bit --beta2 0.5"})
+    EXPECT_NE(loss(words), loss(std::string{words}.substr(0, std::string_view{words}.rfind(" --")))) << words;
 }
 
 TEST(run_command, what_cannot_be_executed_is_said_before_anything_runs) {
@@ -272,6 +279,9 @@ TEST(run_command, what_cannot_be_executed_is_said_before_anything_runs) {
       {"--layout dp1 --steps 1000000 --save /dev/null/here", 4, "a folder for checkpoints"},
       {"--layout dp1 --save-every 2", 2, "needs --save"},
       {"--layout dp1 --beta1 1", 2, "expected a number from 0 to below 1"},
+      {"--layout dp1 --momentum 0.5", 2, "--momentum: got a value, expected none"},
+      {"--layout dp1 --optimizer sgd --beta1 0.5", 2, "it would change nothing: sgd has no such number"},
+      {"--layout dp1 --optimizer lion --epsilon 1e-8", 2, "lion has no such number"},
       {"--layout dp1 --clip nan", 2, "expected a number from 0 (never)"},
       {"--layout dp1 --lr-schedule step", 2, "expected constant, cosine or linear"},
       {"--layout dp1 --lr-min 1e-5", 2, "--lr-min: needs --lr-schedule cosine or linear"},
