@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# scripts/translations.sh         brings gui/app/translations/*.ts up to date with the texts in gui/ (needs Qt's lupdate)
+# scripts/translations.sh         brings gui/app/translations/*.ts up to date with the texts in gui/ and of fields in presets/ (needs Qt's lupdate)
 # scripts/translations.sh check   fails when a text has no entry or an entry no translation
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -20,7 +20,7 @@ with_namespace() {
 for file in gui/app/translations/*.ts; do
   sed 's#<name>hexaplan::gui::#<name>#' "$file" >"$work/${file##*/}"
   # It warns about every qualified name in a nested namespace: heard only when it fails.
-  "$lupdate" -silent -no-obsolete -locations none gui -ts "$work/${file##*/}" 2>"$work/said" || { cat "$work/said" >&2; exit 1; }
+  "$lupdate" -silent -no-obsolete -locations none -tr-function-alias QT_TRANSLATE_NOOP+=window_text gui presets/scenario presets/clusters -ts "$work/${file##*/}" 2>"$work/said" || { cat "$work/said" >&2; exit 1; }
   with_namespace "$work/${file##*/}" >"$work/new"
   if [[ ${1:-} != check ]]; then
     cp "$work/new" "$file"

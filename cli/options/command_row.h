@@ -30,9 +30,6 @@ struct CommandRow {
   std::function<Command()> finish;
 };
 
-/// The words of a text, between single blanks.
-[[nodiscard]] std::vector<std::string> words_in(std::string_view text);
-
 /// Options of the question itself, which estimate, simulate, search and run share: --model, --cluster,
 /// --layout, the recipe's flags, --scenario …; `question` must outlive the rows.
 void append_scenario_options(std::vector<OptionRow>& rows, ScenarioOptions& question);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "cli/options/command_row.h"
+#include "presets/json/field_text.h"
 #include "presets/posttrain/post_training_request.h"
 
 namespace hexaplan::cli {
@@ -15,7 +16,7 @@ void append_post_training_options(std::vector<OptionRow>& rows, PostTrainOptions
   options.models.resize(models.size());
   for (std::size_t i = 0; i < fields.size(); ++i) {
     rows.push_back({std::string{fields[i].flag}, std::string{fields[i].value}, std::string{fields[i].help},
-                    &options.words[i], words_in(fields[i].choices)});
+                    &options.words[i], presets::words_in(fields[i].choices)});
   }
   for (std::size_t i = 0; i < models.size(); ++i) {
     const char* value = models[i].key == "layout" ? "LAYOUT" : models[i].key.empty() ? "none" : "MODEL";

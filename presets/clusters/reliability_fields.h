@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "costmodel/spec/reliability.h"
+#include "presets/json/field_text.h"
 #include "presets/json/object_reader.h"
 
 namespace hexaplan::presets {
@@ -13,6 +14,7 @@ namespace hexaplan::presets {
 struct ReliabilityField {
   std::string_view key;
   std::string_view flag;
+  FieldText text;
   /// Numbers with units are text: "50000 h", "2 TB/s".
   void (*read)(const ValueReader& value, costmodel::Reliability& reliability);
   /// Null when unset; what it writes reads back to the last bit.

@@ -1,6 +1,9 @@
 #pragma once
+#include <iterator>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "costmodel/spec/attention_library.h"
 #include "costmodel/spec/dtype.h"
@@ -36,6 +39,21 @@ template <class E, std::size_t N>
     }
   }
   return {};
+}
+
+/// The first name of each value of a table, in its order.
+template <class E, std::size_t N>
+[[nodiscard]] std::vector<std::string> names_in(const Named<E> (&table)[N]) {
+  std::vector<std::string> names;
+  for (const Named<E>& row : table) {
+    if (name_in(table, row.value) == row.name) names.emplace_back(row.name);
+  }
+  return names;
+}
+/// … as a function without arguments, for tables of fields.
+template <const auto& table>
+[[nodiscard]] std::vector<std::string> names_of() {
+  return names_in(table);
 }
 
 /// Value that `name` stands for in a table; nothing when it has no such row.

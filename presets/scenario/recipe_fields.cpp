@@ -4,9 +4,9 @@
 
 #include <cassert>
 #include <cstddef>
-#include <iterator>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -21,6 +21,9 @@
 
 namespace hexaplan::presets {
 
+using costmodel::Checkpointing;
+using costmodel::Execution;
+using costmodel::MoeRouting;
 using costmodel::Recipe;
 
 namespace {
@@ -60,10 +63,11 @@ double real(const ValueReader& value, RealRange range) {
   return *number;
 }
 
+constexpr Named<bool> kYesNo[] = {{"false", false}, {"true", true}};
+
 bool yes_or_no(const ValueReader& value) {
   if (value.json().get_if<std::string>() == nullptr) return value.boolean();
-  static constexpr Named<bool> answers[] = {{"true", true}, {"false", false}};
-  return value.choice(answers);
+  return value.choice(kYesNo);
 }
 
 std::uint8_t choice_of(const ValueReader& value, std::string_view word) {
@@ -104,143 +108,495 @@ JsonValue dtype_or_null(std::optional<costmodel::DType> dtype) {
   return dtype ? JsonValue{name_in(kStateDTypeNames, *dtype)} : JsonValue{};
 }
 
-JsonValue flag_or_null(std::optional<bool> flag) {
-  return flag ? JsonValue{*flag} : JsonValue{};
-}
-
 const Recipe kUsual{};
 
 constexpr Named<bool> kCheckpointNames[] = {{"sync", false}, {"async", true}};
 constexpr costmodel::Seconds kLongestInterval{3.6e7};
+constexpr RealRange kProbability{0.0, 0.999}, kShare{0.0, 1.0}, kImbalance{1.0, 1e6}, kCapacity{0.0, 1e6};
 
-constexpr RecipeField kOwnFields[] = {
-    {"sequence", "--seq", [](const ValueReader& v, Recipe& r) { r.sequence = length(v); },
-     [](const Recipe& r) { return unless(r.sequence, std::int64_t{0}); }},
-    {"micro_batch", "--micro-batch", [](const ValueReader& v, Recipe& r) { r.micro_batch = batch(v); },
-     [](const Recipe& r) { return JsonValue{r.micro_batch}; }},
-    {"global_batch", "--global-batch", [](const ValueReader& v, Recipe& r) { r.global_batch = batch(v); },
-     [](const Recipe& r) { return unless(r.global_batch, std::int64_t{0}); }},
-    {"precision", "--precision",
-     [](const ValueReader& v, Recipe& r) { r.precision = v.choice(kPrecisionNames); },
-     [](const Recipe& r) { return JsonValue{name_in(kPrecisionNames, r.precision)}; }},
-    {"parameter_dtype", "--params-dtype",
-     [](const ValueReader& v, Recipe& r) { r.parameter_dtype = v.choice(kStateDTypeNames); },
-     [](const Recipe& r) { return dtype_or_null(r.parameter_dtype); }},
-    {"gradient_dtype", "--grad-dtype",
-     [](const ValueReader& v, Recipe& r) { r.gradient_dtype = v.choice(kStateDTypeNames); },
-     [](const Recipe& r) { return dtype_or_null(r.gradient_dtype); }},
-    {"optimizer", "--optimizer",
-     [](const ValueReader& v, Recipe& r) { r.optimizer = v.choice(kOptimizerNames); },
-     [](const Recipe& r) { return JsonValue{name_in(kOptimizerNames, r.optimizer)}; }},
-    {"optimizer_in_backward", "",
-     [](const ValueReader& v, Recipe& r) { r.optimizer_in_backward = yes_or_no(v); },
-     [](const Recipe& r) { return unless(r.optimizer_in_backward, false); }},
-    {"recompute", "--recompute",
-     [](const ValueReader& v, Recipe& r) { r.recompute = parse_recompute(v.text(), v.pointer()); },
-     [](const Recipe& r) { return JsonValue{to_recompute_text(r.recompute)}; }},
-    {"attention", "--attention",
-     [](const ValueReader& v, Recipe& r) { r.attention = v.choice(kAttentionNames); },
-     [](const Recipe& r) { return word_unless(kAttentionNames, r.attention, kUsual.attention); }},
-    {"cross_entropy", "--cross-entropy",
-     [](const ValueReader& v, Recipe& r) { r.cross_entropy = v.choice(kCrossEntropyNames); },
-     [](const Recipe& r) { return word_unless(kCrossEntropyNames, r.cross_entropy, kUsual.cross_entropy); }},
-    {"fused_norm", "", [](const ValueReader& v, Recipe& r) { r.fused_norm = yes_or_no(v); },
-     [](const Recipe& r) { return unless(r.fused_norm, true); }},
-    {"dropout", "--dropout",
-     [](const ValueReader& v, Recipe& r) {
-       r.dropout = real(v, {0.0, 0.999});
-     },
-     [](const Recipe& r) { return unless(r.dropout, 0.0); }},
-    {"fine_tune", "--fine-tune",
-     [](const ValueReader& v, Recipe& r) { r.fine_tune = v.choice(kFineTuneNames); },
-     [](const Recipe& r) { return word_unless(kFineTuneNames, r.fine_tune, kUsual.fine_tune); }},
-    {"lora_rank", "--lora-rank", [](const ValueReader& v, Recipe& r) { r.lora_rank = batch(v); },
-     [](const Recipe& r) { return unless(r.lora_rank, std::int64_t{0}); }},
-    {"lora_targets", "--lora-targets",
-     [](const ValueReader& v, Recipe& r) { r.lora_targets = v.choice(kAdapterTargetNames); },
-     [](const Recipe& r) { return word_unless(kAdapterTargetNames, r.lora_targets, kUsual.lora_targets); }},
-    {"trainable_parameters", "", [](const ValueReader& v, Recipe& r) { r.trainable_parameters = budget(v); },
-     [](const Recipe& r) { return unless(r.trainable_parameters, std::int64_t{0}); }},
-    {"offload", "--offload", [](const ValueReader& v, Recipe& r) { r.offload = offload_targets(v); },
-     [](const Recipe& r) { return offload_list(r.offload); }},
-    {"offload_fraction", "--offload-fraction",
-     [](const ValueReader& v, Recipe& r) {
-       r.offload_fraction = real(v, {0.0, 1.0});
-     },
-     [](const Recipe& r) { return unless(r.offload_fraction, 1.0); }},
-    {"offload_layers", "--offload-layers",
-     [](const ValueReader& v, Recipe& r) { r.offload_layers = static_cast<int>(batch(v)); },
-     [](const Recipe& r) { return unless(r.offload_layers, 0); }},
-    {"offload_device", "--offload-device",
-     [](const ValueReader& v, Recipe& r) { r.offload_device = v.choice(kOffloadDeviceNames); },
-     [](const Recipe& r) {
-       return word_unless(kOffloadDeviceNames, r.offload_device, kUsual.offload_device);
-     }},
-    {"routing_imbalance", "--routing-imbalance",
-     [](const ValueReader& v, Recipe& r) {
-       r.routing.imbalance = real(v, {1.0, 1e6});
-     },
-     [](const Recipe& r) { return unless(r.routing.imbalance, 1.0); }},
-    {"capacity_factor", "--capacity-factor",
-     [](const ValueReader& v, Recipe& r) {
-       r.routing.capacity_factor = real(v, {0.0, 1e6});
-     },
-     [](const Recipe& r) { return unless(r.routing.capacity_factor, 0.0); }},
-    {"tp_comm_overlap", "--tp-comm-overlap",
-     [](const ValueReader& v, Recipe& r) { r.execution.tensor_overlap = yes_or_no(v); },
-     [](const Recipe& r) { return flag_or_null(r.execution.tensor_overlap); }},
-    {"tp_backward_overlap", "",
-     [](const ValueReader& v, Recipe& r) { r.execution.tensor_backward_overlap = yes_or_no(v); },
-     [](const Recipe& r) { return flag_or_null(r.execution.tensor_backward_overlap); }},
-    {"pipeline_overlap", "--pipeline-overlap",
-     [](const ValueReader& v, Recipe& r) { r.execution.pipeline_overlap = yes_or_no(v); },
-     [](const Recipe& r) { return flag_or_null(r.execution.pipeline_overlap); }},
-    {"dp_overlap", "--dp-overlap",
-     [](const ValueReader& v, Recipe& r) { r.execution.data_overlap = yes_or_no(v); },
-     [](const Recipe& r) { return flag_or_null(r.execution.data_overlap); }},
-    {"reduce_gradients", "--reduce-gradients",
-     [](const ValueReader& v, Recipe& r) { r.execution.reduction = v.choice(kReductionNames); },
-     [](const Recipe& r) {
-       return word_unless(kReductionNames, r.execution.reduction, kUsual.execution.reduction);
-     }},
-    {"ep_overlap", "--ep-overlap",
-     [](const ValueReader& v, Recipe& r) { r.execution.expert_overlap = yes_or_no(v); },
-     [](const Recipe& r) { return flag_or_null(r.execution.expert_overlap); }},
-    {"compile", "--compile", [](const ValueReader& v, Recipe& r) { r.execution.compiled = yes_or_no(v); },
-     [](const Recipe& r) { return flag_or_null(r.execution.compiled); }},
-    {"cuda_graphs", "--cuda-graphs",
-     [](const ValueReader& v, Recipe& r) { r.execution.graphs = v.choice(kCudaGraphNames); },
-     [](const Recipe& r) {
-       return word_unless(kCudaGraphNames, r.execution.graphs, kUsual.execution.graphs);
-     }},
-    {"moe_dispatcher", "--moe-dispatcher",
-     [](const ValueReader& v, Recipe& r) { r.execution.dispatcher = v.choice(kDispatcherNames); },
-     [](const Recipe& r) {
-       return word_unless(kDispatcherNames, r.execution.dispatcher, kUsual.execution.dispatcher);
-     }},
-    {"tokens", "--tokens", [](const ValueReader& v, Recipe& r) { r.tokens = budget(v); },
-     [](const Recipe& r) { return unless(r.tokens, std::int64_t{0}); }},
-    {"checkpoint", "--checkpoint",
-     [](const ValueReader& v, Recipe& r) { r.checkpoints.asynchronous = v.choice(kCheckpointNames); },
-     [](const Recipe& r) { return word_unless(kCheckpointNames, r.checkpoints.asynchronous, false); }},
-    {"checkpoint_interval", "--checkpoint-interval",
-     [](const ValueReader& v, Recipe& r) { r.checkpoints.interval = positive_time(v, kLongestInterval); },
-     [](const Recipe& r) {
-       return r.checkpoints.interval ? JsonValue{exact_text(*r.checkpoints.interval)} : JsonValue{};
-     }},
+/// How a row is read and written.
+struct Access {
+  void (*read)(const ValueReader& value, Recipe& recipe);
+  JsonValue (*write)(const Recipe& recipe);
+};
+
+/// The member at the end of `path`, a chain of pointers to members.
+template <auto... path>
+constexpr auto& at(auto& recipe) {
+  return (recipe.*....*path);
+}
+
+template <auto parse, auto... path>
+constexpr Access whole() {
+  return {[](const ValueReader& v, Recipe& r) {
+            auto& member = at<path...>(r);
+            member = static_cast<std::remove_reference_t<decltype(member)>>(parse(v));
+          },
+          [](const Recipe& r) { return unless(at<path...>(r), at<path...>(kUsual)); }};
+}
+template <const RealRange& range, auto... path>
+constexpr Access number() {
+  return {[](const ValueReader& v, Recipe& r) { at<path...>(r) = real(v, range); },
+          [](const Recipe& r) { return unless(at<path...>(r), at<path...>(kUsual)); }};
+}
+template <auto... path>
+constexpr Access flag() {
+  return {[](const ValueReader& v, Recipe& r) { at<path...>(r) = yes_or_no(v); },
+          [](const Recipe& r) { return unless(at<path...>(r), at<path...>(kUsual)); }};
+}
+/// A flag that the framework decides where it is not said.
+template <auto... path>
+constexpr Access flag_or_framework() {
+  return {[](const ValueReader& v, Recipe& r) { at<path...>(r) = yes_or_no(v); },
+          [](const Recipe& r) { return at<path...>(r) ? JsonValue{*at<path...>(r)} : JsonValue{}; }};
+}
+template <const auto& names, auto... path>
+constexpr Access word() {
+  return {[](const ValueReader& v, Recipe& r) { at<path...>(r) = v.choice(names); },
+          [](const Recipe& r) { return word_unless(names, at<path...>(r), at<path...>(kUsual)); }};
+}
+template <auto... path>
+constexpr Access state_type() {
+  return {[](const ValueReader& v, Recipe& r) { at<path...>(r) = v.choice(kStateDTypeNames); },
+          [](const Recipe& r) { return dtype_or_null(at<path...>(r)); }};
+}
+/// The same, written even where it is the default: what a scenario file always says.
+template <const auto& names, auto... path>
+constexpr Access spoken_word() {
+  return {word<names, path...>().read,
+          [](const Recipe& r) { return JsonValue{name_in(names, at<path...>(r))}; }};
+}
+
+struct Row {
+  std::string_view key, flag;
+  Access access;
+  FieldText text;
+};
+constexpr Row kRows[] = {
+    {"sequence",
+     "--seq",
+     whole<length, &Recipe::sequence>(),
+     {.value = "TOKENS",
+      .help = "Sequence length: 4096, 8k (= 8192). Default: 4096, or the model's context length if shorter",
+      .steps = {512, 1048576},
+      .editor = FieldEditor::Steps,
+      .advanced = false,
+      .label = window_text("Field", "Sequence"),
+      .unit = window_text("Field", "tokens"),
+      .formula = "M2",
+      .tip = window_text("Field",
+                         "Tokens of one sequence: 4096, 8k (= 8192), 1M (= 1048576). auto: 4096, or the "
+                         "model's context where that is shorter.")}},
+    {"micro_batch",
+     "--micro-batch",
+     Access{whole<batch, &Recipe::micro_batch>().read,
+            [](const Recipe& r) { return JsonValue{r.micro_batch}; }},
+     {.value = "N",
+      .help = "Sequences per data-parallel rank and pass. Default: 1",
+      .steps = {1, 64},
+      .editor = FieldEditor::Steps,
+      .advanced = false,
+      .usual = "1",
+      .label = window_text("Field", "Micro-batch"),
+      .unit = window_text("Field", "sequences"),
+      .formula = "M2",
+      .tip = window_text("Field", "Sequences that a data-parallel rank passes through the model at once.")}},
+    {"global_batch",
+     "--global-batch",
+     whole<batch, &Recipe::global_batch>(),
+     {.value = "N",
+      .help = "Sequences per optimizer step. Default: enough to run 4 micro-batches per pipeline stage (1 "
+              "without pipeline)",
+      .steps = {1, 16384},
+      .editor = FieldEditor::Steps,
+      .advanced = false,
+      .label = window_text("Field", "Global batch"),
+      .unit = window_text("Field", "sequences"),
+      .formula = "S3",
+      .tip = window_text("Field",
+                         "Sequences of one optimizer step over all ranks; micro-batch × data parallelism "
+                         "must divide it. auto: 4 micro-batches per pipeline stage.")}},
+    {"precision",
+     "--precision",
+     spoken_word<kPrecisionNames, &Recipe::precision>(),
+     {.value = "TYPE",
+      .help = "Type of the matrix products: {}. Default: bf16",
+      .words = names_of<kPrecisionNames>,
+      .editor = FieldEditor::Choice,
+      .advanced = false,
+      .usual = "bf16",
+      .label = window_text("Field", "Precision"),
+      .formula = "T1",
+      .tip = window_text("Field", "Type in which matrix products run.")}},
+    {"parameter_dtype",
+     "--params-dtype",
+     state_type<&Recipe::parameter_dtype>(),
+     {.value = "TYPE",
+      .help = "Type in which parameters are kept for compute: {}. Default: the framework's",
+      .words = names_of<kStateDTypeNames>,
+      .editor = FieldEditor::Choice,
+      .label = window_text("Field", "Parameters in"),
+      .formula = "M1",
+      .tip = window_text("Field", "Type in which parameters are kept for compute; auto: the framework's.")}},
+    {"gradient_dtype",
+     "--grad-dtype",
+     state_type<&Recipe::gradient_dtype>(),
+     {.value = "TYPE",
+      .help = "Type in which gradients are accumulated: {}. Default: the framework's",
+      .words = names_of<kStateDTypeNames>,
+      .editor = FieldEditor::Choice,
+      .label = window_text("Field", "Gradients in"),
+      .formula = "M1",
+      .tip = window_text("Field",
+                         "Type in which gradients are accumulated and reduced; auto: the framework's.")}},
+    {"optimizer",
+     "--optimizer",
+     spoken_word<kOptimizerNames, &Recipe::optimizer>(),
+     {.value = "NAME",
+      .help = "{}. Default: adamw",
+      .words = names_of<kOptimizerNames>,
+      .editor = FieldEditor::Choice,
+      .advanced = false,
+      .usual = "adamw",
+      .label = window_text("Field", "Optimizer"),
+      .formula = "M1",
+      .tip = window_text("Field", "Optimizer, and with it the states kept per parameter.")}},
+    {"optimizer_in_backward",
+     "--optimizer-in-backward",
+     flag<&Recipe::optimizer_in_backward>(),
+     {.value = "BOOL",
+      .help = "Each parameter is updated as soon as its gradient is there, which is freed at once: {}. "
+              "Default: false",
+      .words = names_of<kYesNo>,
+      .editor = FieldEditor::Check,
+      .usual = "false",
+      .label = window_text("Field", "Optimizer in backward"),
+      .formula = "M1",
+      .tip = window_text(
+          "Field", "Each parameter is updated as soon as its gradient is there, which is freed at once.")}},
+    {"recompute",
+     "--recompute",
+     Access{[](const ValueReader& v, Recipe& r) { r.recompute = parse_recompute(v.text(), v.pointer()); },
+            [](const Recipe& r) { return JsonValue{to_recompute_text(r.recompute)}; }},
+     {.value = "POLICY",
+      .help = "{}, layers=4, modules=core_attn,norm. Default: none",
+      .words = names_of<kRecomputeNames>,
+      .examples = "layers=4 modules=core_attn,layernorm",
+      .editor = FieldEditor::Words,
+      .advanced = false,
+      .usual = "none",
+      .label = window_text("Field", "Recompute"),
+      .formula = "M3",
+      .tip =
+          window_text("Field",
+                      "Activations that are computed again in the backward pass instead of being kept: none, "
+                      "selective (attention scores), full, layers=4, modules=core_attn,layernorm.")}},
+    {"attention",
+     "--attention",
+     word<kAttentionNames, &Recipe::attention>(),
+     {.value = "KERNEL",
+      .help = "{}. Default: flash",
+      .words = names_of<kAttentionNames>,
+      .editor = FieldEditor::Choice,
+      .advanced = false,
+      .usual = "flash",
+      .label = window_text("Field", "Attention"),
+      .formula = "T2",
+      .tip = window_text(
+          "Field",
+          "flash: scores are never stored; fused-softmax and unfused keep them for the backward pass.")}},
+    {"cross_entropy",
+     "--cross-entropy",
+     word<kCrossEntropyNames, &Recipe::cross_entropy>(),
+     {.value = "KIND",
+      .help = "How the loss handles the logits: {}. Default: what the framework does",
+      .words = names_of<kCrossEntropyNames>,
+      .editor = FieldEditor::Choice,
+      .usual = "default",
+      .label = window_text("Field", "Cross-entropy"),
+      .formula = "M5",
+      .tip = window_text("Field", "How the loss handles the logits; default: what the framework does.")}},
+    {"fused_norm",
+     "--fused-norm",
+     flag<&Recipe::fused_norm>(),
+     {.value = "BOOL",
+      .help = "The norm is one kernel instead of a row of tensor operations: {}. Default: true",
+      .words = names_of<kYesNo>,
+      .editor = FieldEditor::Check,
+      .usual = "true",
+      .label = window_text("Field", "Fused norm"),
+      .formula = "T3",
+      .tip = window_text("Field", "The norm is one kernel instead of a row of tensor operations.")}},
+    {"dropout",
+     "--dropout",
+     number<kProbability, &Recipe::dropout>(),
+     {.value = "P",
+      .help = "Dropout probability; above 0 masks are saved. Default: 0",
+      .editor = FieldEditor::Text,
+      .usual = "0",
+      .label = window_text("Field", "Dropout"),
+      .formula = "M2",
+      .tip = window_text("Field", "Probability of dropping an activation; above 0 the masks are saved.")}},
+    {"fine_tune",
+     "--fine-tune",
+     word<kFineTuneNames, &Recipe::fine_tune>(),
+     {.value = "KIND",
+      .help = "{}. Default: pretrain",
+      .words = names_of<kFineTuneNames>,
+      .editor = FieldEditor::Choice,
+      .usual = "pretrain",
+      .label = window_text("Field", "Training"),
+      .formula = "M1",
+      .tip = window_text("Field", "Pre-training, full fine-tuning, or adapters beside frozen weights.")}},
+    {"lora_rank",
+     "--lora-rank",
+     whole<batch, &Recipe::lora_rank>(),
+     {.value = "N",
+      .help = "Rank of LoRA adapters. Default: the framework's, 8 or 32",
+      .examples = "8 16 32 64 128",
+      .editor = FieldEditor::Words,
+      .label = window_text("Field", "Adapter rank"),
+      .formula = "M1",
+      .tip = window_text("Field", "Rank of LoRA adapters.")}},
+    {"lora_targets",
+     "--lora-targets",
+     word<kAdapterTargetNames, &Recipe::lora_targets>(),
+     {.value = "WHICH",
+      .help = "Layers with LoRA adapters: {}. Default: all-linear",
+      .words = names_of<kAdapterTargetNames>,
+      .editor = FieldEditor::Choice,
+      .usual = "all-linear",
+      .label = window_text("Field", "Adapted layers"),
+      .formula = "T12",
+      .tip = window_text("Field", "Linear layers that LoRA adapters stand beside.")}},
+    {"trainable_parameters", "", whole<budget, &Recipe::trainable_parameters>(), {}},
+    {"offload",
+     "--offload",
+     Access{[](const ValueReader& v, Recipe& r) { r.offload = offload_targets(v); },
+            [](const Recipe& r) { return offload_list(r.offload); }},
+     {.value = "WHAT",
+      .help = "Kept in host memory: optimizer, params, activations, or several with commas"}},
+    {"offload_fraction",
+     "--offload-fraction",
+     number<kShare, &Recipe::offload_fraction>(),
+     {.value = "X",
+      .help = "Share of the optimizer's states to offload. Default: 1, all",
+      .editor = FieldEditor::Text,
+      .usual = "1",
+      .label = window_text("Field", "Offloaded share"),
+      .unit = window_text("Field", "× states"),
+      .formula = "M1",
+      .tip = window_text("Field", "Share of the optimizer's states that the host keeps and updates.")}},
+    {"offload_layers",
+     "--offload-layers",
+     whole<batch, &Recipe::offload_layers>(),
+     {.value = "N",
+      .help = "Layers per stage whose activations are offloaded. Default: all",
+      .editor = FieldEditor::Text,
+      .usual = "0",
+      .label = window_text("Field", "Offloaded layers"),
+      .unit = window_text("Field", "per stage"),
+      .formula = "M2",
+      .tip = window_text("Field", "Layers whose activations are offloaded; 0: all of a stage.")}},
+    {"offload_device",
+     "--offload-device",
+     word<kOffloadDeviceNames, &Recipe::offload_device>(),
+     {.value = "WHERE",
+      .help = "Where offloaded states are: {}. Default: cpu",
+      .words = names_of<kOffloadDeviceNames>,
+      .editor = FieldEditor::Choice,
+      .usual = "cpu",
+      .label = window_text("Field", "Offload to"),
+      .formula = "M1",
+      .tip = window_text("Field", "Where offloaded tensors live: host memory or NVMe.")}},
+    {"routing_imbalance",
+     "--routing-imbalance",
+     number<kImbalance, &Recipe::routing, &MoeRouting::imbalance>(),
+     {.value = "X",
+      .help = "Tokens of the busiest expert rank over the mean. Default: 1",
+      .editor = FieldEditor::Text,
+      .usual = "1",
+      .label = window_text("Field", "Routing imbalance"),
+      .unit = window_text("Field", "× mean"),
+      .formula = "F2",
+      .tip = window_text("Field", "Tokens of the busiest expert rank over the mean.")}},
+    {"capacity_factor",
+     "--capacity-factor",
+     number<kCapacity, &Recipe::routing, &MoeRouting::capacity_factor>(),
+     {.value = "X",
+      .help = "Tokens beyond X times the mean per expert are dropped. Default: 0, none are",
+      .editor = FieldEditor::Text,
+      .usual = "0",
+      .label = window_text("Field", "Capacity factor"),
+      .unit = window_text("Field", "× mean"),
+      .formula = "F2",
+      .tip = window_text("Field",
+                         "Tokens beyond this multiple of the mean per expert are dropped; 0: none are.")}},
+    {"tp_comm_overlap",
+     "--tp-comm-overlap",
+     flag_or_framework<&Recipe::execution, &Execution::tensor_overlap>(),
+     {.value = "BOOL",
+      .help = "Tensor-parallel messages run under the products beside them: {}. Default: the framework's",
+      .words = names_of<kYesNo>,
+      .editor = FieldEditor::Choice,
+      .label = window_text("Field", "Overlap of tensor parallelism"),
+      .formula = "C7",
+      .tip = window_text("Field",
+                         "Tensor-parallel messages run under the products beside them (userbuffers, async "
+                         "TP); auto: what the framework does.")}},
+    {"tp_backward_overlap",
+     "--tp-backward-overlap",
+     flag_or_framework<&Recipe::execution, &Execution::tensor_backward_overlap>(),
+     {.value = "BOOL",
+      .help = "With sequence parallelism, the messages of a linear layer's backward run under its products: "
+              "{}. Default: the framework's",
+      .words = names_of<kYesNo>,
+      .editor = FieldEditor::Choice,
+      .label = window_text("Field", "Overlap of its backward"),
+      .formula = "C7",
+      .tip = window_text("Field",
+                         "With sequence parallelism, the messages of a linear layer's backward run under its "
+                         "products; auto: what the framework does.")}},
+    {"pipeline_overlap",
+     "--pipeline-overlap",
+     flag_or_framework<&Recipe::execution, &Execution::pipeline_overlap>(),
+     {.value = "BOOL",
+      .help = "Messages between stages run under computation: {}. Default: interleaved schedules only",
+      .words = names_of<kYesNo>,
+      .editor = FieldEditor::Choice,
+      .label = window_text("Field", "Overlap of stages"),
+      .formula = "C7",
+      .tip = window_text("Field",
+                         "Messages between stages run under computation; auto: under interleaved schedules, "
+                         "where the framework can.")}},
+    {"dp_overlap",
+     "--dp-overlap",
+     flag_or_framework<&Recipe::execution, &Execution::data_overlap>(),
+     {.value = "BOOL",
+      .help = "Gradients are reduced and parameters gathered under computation: {}. Default: the framework's",
+      .words = names_of<kYesNo>,
+      .editor = FieldEditor::Choice,
+      .label = window_text("Field", "Overlap of gradients"),
+      .formula = "C8",
+      .tip = window_text("Field",
+                         "Gradients are reduced and parameters gathered under computation; auto: what the "
+                         "framework does.")}},
+    {"reduce_gradients",
+     "--reduce-gradients",
+     word<kReductionNames, &Recipe::execution, &Execution::reduction>(),
+     {.value = "WHEN",
+      .help = "FSDP: in every micro-batch, replicas-once (between replicas of hsdp in the last) or once "
+              "(no_sync: whole gradients wait). Default: every",
+      .words = names_of<kReductionNames>,
+      .editor = FieldEditor::Choice,
+      .usual = "default",
+      .label = window_text("Field", "Reduction"),
+      .formula = "C9",
+      .tip =
+          window_text("Field",
+                      "FSDP reduces gradients in every micro-batch, between replicas of hybrid sharding in "
+                      "the last alone, or all of them once (no_sync): until then whole gradients wait.")}},
+    {"ep_overlap",
+     "--ep-overlap",
+     flag_or_framework<&Recipe::execution, &Execution::expert_overlap>(),
+     {.value = "BOOL",
+      .help = "Tokens travel to the experts under another micro-batch: {}. Default: the framework's",
+      .words = names_of<kYesNo>,
+      .editor = FieldEditor::Choice,
+      .label = window_text("Field", "Overlap of experts"),
+      .formula = "C4",
+      .tip = window_text(
+          "Field",
+          "Tokens travel to the experts under another micro-batch; auto: what the framework does.")}},
+    {"compile",
+     "--compile",
+     flag_or_framework<&Recipe::execution, &Execution::compiled>(),
+     {.value = "BOOL",
+      .help = "torch.compile or XLA: {}. Default: false",
+      .words = names_of<kYesNo>,
+      .editor = FieldEditor::Choice,
+      .label = window_text("Field", "Compiled"),
+      .formula = "T3",
+      .tip = window_text("Field", "torch.compile or XLA: fewer operations for the host.")}},
+    {"cuda_graphs",
+     "--cuda-graphs",
+     word<kCudaGraphNames, &Recipe::execution, &Execution::graphs>(),
+     {.value = "WHICH",
+      .help = "Launches that graphs replay: {}. Default: the framework's",
+      .words = names_of<kCudaGraphNames>,
+      .editor = FieldEditor::Choice,
+      .usual = "default",
+      .label = window_text("Field", "CUDA graphs"),
+      .formula = "T3",
+      .tip = window_text("Field", "Launches that graphs replay instead of the host.")}},
+    {"moe_dispatcher",
+     "--moe-dispatcher",
+     word<kDispatcherNames, &Recipe::execution, &Execution::dispatcher>(),
+     {.value = "KERNEL",
+      .help = "Kernel that carries tokens to the ranks of their experts: {}. Default: the framework's",
+      .words = names_of<kDispatcherNames>,
+      .editor = FieldEditor::Choice,
+      .usual = "default",
+      .label = window_text("Field", "Dispatcher"),
+      .formula = "C4",
+      .tip = window_text("Field", "Kernel that carries tokens to the ranks of their experts.")}},
+    {"tokens",
+     "--tokens",
+     whole<budget, &Recipe::tokens>(),
+     {.value = "N",
+      .help = "Training budget, for days, GPU-hours, cost and energy: 15T, 300B",
+      .examples = "10B 100B 300B 1T 2T 15T",
+      .editor = FieldEditor::Words,
+      .advanced = false,
+      .label = window_text("Field", "Token budget"),
+      .unit = window_text("Field", "tokens"),
+      .formula = "U3",
+      .tip = window_text("Field",
+                         "Tokens of the whole training, for days and cost: 300B, 15T. auto: not asked.")}},
+    {"checkpoint",
+     "--checkpoint",
+     word<kCheckpointNames, &Recipe::checkpoints, &Checkpointing::asynchronous>(),
+     {.value = "HOW",
+      .help = "Checkpoints: sync, or async (written beside the steps that follow). Default: sync",
+      .words = names_of<kCheckpointNames>,
+      .editor = FieldEditor::Choice,
+      .usual = "sync",
+      .label = window_text("Field", "Checkpoints"),
+      .formula = "U4",
+      .tip = window_text(
+          "Field",
+          "sync: training waits until a checkpoint is written; async: until it is copied to host memory.")}},
+    {"checkpoint_interval",
+     "--checkpoint-interval",
+     Access{
+         [](const ValueReader& v, Recipe& r) { r.checkpoints.interval = positive_time(v, kLongestInterval); },
+         [](const Recipe& r) {
+           return r.checkpoints.interval ? JsonValue{exact_text(*r.checkpoints.interval)} : JsonValue{};
+         }},
+     {.value = "TIME",
+      .help = "Training between two checkpoints: 30min. Default: what costs least",
+      .examples = "10min 30min 1h 3h",
+      .editor = FieldEditor::Words,
+      .label = window_text("Field", "Checkpoint interval"),
+      .formula = "U4",
+      .tip = window_text("Field",
+                         "Training between two checkpoints: 30 min, 3 h. auto: what costs the least time.")}},
 };
 
 /// A row that cluster files have, too.
 template <std::size_t row>
 RecipeField reliability_row() {
-  return {reliability_fields()[row].key, reliability_fields()[row].flag,
+  const ReliabilityField& shared = reliability_fields()[row];
+  return {shared.key, shared.flag, shared.text,
           [](const ValueReader& v, Recipe& r) { reliability_fields()[row].read(v, r.reliability); },
           [](const Recipe& r) { return reliability_fields()[row].write(r.reliability); }};
 }
 
 template <std::size_t... row>
 std::vector<RecipeField> all_fields(std::index_sequence<row...>) {
-  std::vector<RecipeField> fields{std::begin(kOwnFields), std::end(kOwnFields)};
+  std::vector<RecipeField> fields;
+  for (const Row& own : kRows)
+    fields.push_back({own.key, own.flag, own.text, own.access.read, own.access.write});
   (fields.push_back(reliability_row<row>()), ...);
   return fields;
 }

@@ -3,15 +3,18 @@
 #include <string_view>
 
 #include "costmodel/spec/recipe.h"
+#include "presets/json/field_text.h"
 #include "presets/json/object_reader.h"
 
 namespace hexaplan::presets {
 
-/// One key of a scenario file's "recipe": how it is read and written. Command-line flags go through the same
-/// readers.
+/// One field of the recipe: a key of a scenario file's "recipe", a flag of the command, a control of the
+/// window. A new field is a row of this table.
 struct RecipeField {
   std::string_view key;
   std::string_view flag;  // of the command line; empty: only a scenario file can say it
+  FieldText text;
+  /// Reads the value of a file, or the text of a flag.
   void (*read)(const ValueReader& value, costmodel::Recipe& recipe);
   /// The value to write; null when it is the default.
   JsonValue (*write)(const costmodel::Recipe& recipe);

@@ -115,6 +115,8 @@ void FieldRow::makeEditors() {
       makeLine();
       line->addWidget(line_);
       break;
+    case EditorKind::None:  // fields() has none of them
+      break;
   }
   if (!field_.automatic) return;
   makeReset();

@@ -39,21 +39,6 @@ void checkCluster(const presets::ScenarioRequest& request);
   return {"false", "true"};
 }
 
-/// The first name of each value of a table.
-template <class E, std::size_t N>
-[[nodiscard]] std::vector<std::string> namesOf(const presets::Named<E> (&table)[N]) {
-  std::vector<std::string> names;
-  std::vector<E> seen;
-  for (const auto& row : table) {
-    bool known = false;
-    for (const E value : seen) known = known || value == row.value;
-    if (known) continue;
-    seen.push_back(row.value);
-    names.emplace_back(row.name);
-  }
-  return names;
-}
-
 /// The value that `text` names; InputError names `field`.
 template <class E, std::size_t N>
 [[nodiscard]] E parseWord(const presets::Named<E> (&table)[N], const std::string& text,

@@ -8,26 +8,21 @@
 #include <vector>
 
 #include "gui/app/document/evaluation.h"
+#include "presets/json/field_text.h"
 
 namespace hexaplan::gui {
 
 enum class Section : std::uint8_t { Model, Cluster, Layout, Recipe };
 inline constexpr int kSections = 4;
 
-enum class EditorKind : std::uint8_t {
-  Choice,  // one of the offered words
-  Words,   // an offered word, or text of one's own
-  Steps,   // a number: slider over the offered ones, and a box for any
-  Check,   // "true" or "false"
-  Text,    // anything that `write` understands
-};
+using EditorKind = presets::FieldEditor;
 
 /// "auto" in a field: not said, so that the value follows from the rest.
-inline constexpr const char* kAuto = "auto";
+inline constexpr const char* kAuto = presets::kAutoWord.data();
 
 /// One thing about the question that a person can change. Everything the setup shows is a row of fields().
 struct Field {
-  std::string_view id;  // stable: object name, key of Evaluation::options
+  std::string id;  // stable: object name, key of Evaluation::options
   Section section = Section::Model;
   bool advanced = false;     // behind "More"
   const char* label = "";    // English, context "Field"

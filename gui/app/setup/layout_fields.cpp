@@ -154,7 +154,7 @@ Field wordField(const char* id, bool advanced, const presets::Named<E> (&names)[
           .write = [&names, member, id](
                        ScenarioRequest& request, const std::string& text,
                        const Evaluation&) { request.layout.layout.*member = parseWord(names, text, id); },
-          .values = [&names](const Evaluation&) { return namesOf(names); }};
+          .values = [&names](const Evaluation&) { return presets::names_in(names); }};
 }
 
 QString worldFollows(const Evaluation& e) {
@@ -300,7 +300,7 @@ void appendFineGrained(std::vector<Field>& table) {
       "layout.split", "stages", QT_TRANSLATE_NOOP("Field", "Stage split"), "S2",
       QT_TRANSLATE_NOOP("Field",
                         "How layers are cut into stages: a rule, or the layers of every chunk: 4/5/5/4."),
-      namesOf(presets::kSplitNames), splitText, [](Layout& into, const Layout& from) {
+      presets::names_in(presets::kSplitNames), splitText, [](Layout& into, const Layout& from) {
         into.split = from.split;
         into.stage_layers = from.stage_layers;
       }));
