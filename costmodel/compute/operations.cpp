@@ -157,8 +157,8 @@ void Writer::dequantise(const Step& step, double weights) {
                   .kind = OpKind::MemoryBound,
                   .pass = step.pass,
                   .rerun = step.rerun,
-                  .bytes = Bytes{weights * (kNf4BytesPerElement + sizes_.activation_bytes)},
-                  .kernels = 2,  // the scales, which are quantised themselves, and the weights
+                  .bytes = Bytes{weights * (nf4_bytes_per_element(sc_.recipe) + sizes_.activation_bytes)},
+                  .kernels = sc_.recipe.double_quantization ? 2.0 : 1.0,  // the scales first
                   .formula = "T12"});
 }
 

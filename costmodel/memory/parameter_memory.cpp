@@ -49,7 +49,7 @@ LayerElements layer_elements(const Scenario& sc, const std::vector<ParameterTens
     const bool quantised = is_stored_in_4_bits(sc, tensor, true);
     sum.trained += trained;
     sum.reduced += trained + (reduces_frozen_weights(sc) ? elements : 0);
-    sum.gathered += quantised ? elements * (kNf4BytesPerElement / gather_type) : elements;
+    sum.gathered += quantised ? elements * (nf4_bytes_per_element(sc.recipe) / gather_type) : elements;
     sum.gathered += trains_adapters(sc.recipe) ? trained : 0;
   }
   return sum;

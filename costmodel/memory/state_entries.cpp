@@ -120,8 +120,10 @@ class StateAppender {
   void append_parameters(const ParameterTensor& tensor, DType dtype, double elements) {
     const double offloaded = offloaded_parameters();
     add(tensor, TensorKind::Parameter, dtype, elements, kAlways, offloaded);
-    if (dtype == DType::Nf4)
-      add(tensor, TensorKind::Parameter, DType::Fp32, elements / kNf4Block, kAlways, offloaded);
+    if (dtype != DType::Nf4) return;
+    const Nf4Scales scales = nf4_scales(sc_.recipe);
+    add(tensor, TensorKind::Parameter, DType::Fp32, elements * scales.fp32, kAlways, offloaded);
+    add(tensor, TensorKind::Parameter, DType::Int8, elements * scales.int8, kAlways, offloaded);
   }
 
   /// ZeRO stage from which parameters are cut.

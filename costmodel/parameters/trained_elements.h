@@ -57,9 +57,21 @@ struct LocalMatrices {
 /// `elements`: of all of them, as elements_on_rank has it.
 [[nodiscard]] LocalMatrices local_matrices(const Layout& layout, const ParameterTensor& tensor,
                                            double elements);
-/// NF4 with one fp32 scale per block of 64 (arXiv:2305.14314 §3).
-inline constexpr double kNf4Block = 64;
-inline constexpr double kNf4BytesPerElement =
-    bytes_per_element(DType::Nf4) + bytes_per_element(DType::Fp32) / kNf4Block;
+/// Scales of NF4 per element: one in fp32 for every block of 64. Quantised again, they have 8 bits, and every
+/// 256 of them share a scale in fp32 (arXiv:2305.14314 §3, "Double Quantization").
+struct Nf4Scales {
+  double fp32 = 0, int8 = 0;
+};
+[[nodiscard]] constexpr Nf4Scales nf4_scales(const Recipe& recipe) {
+  constexpr double kBlock = 64, kScalesOfABlock = 256;
+  if (!recipe.double_quantization) return {.fp32 = 1 / kBlock};
+  return {.fp32 = 1 / (kBlock * kScalesOfABlock), .int8 = 1 / kBlock};
+}
+/// Bytes of a weight in NF4, scales included: 0.5625, or 0.516 where scales are quantised again.
+[[nodiscard]] constexpr double nf4_bytes_per_element(const Recipe& recipe) {
+  const Nf4Scales scales = nf4_scales(recipe);
+  return bytes_per_element(DType::Nf4) + bytes_per_element(DType::Fp32) * scales.fp32 +
+         bytes_per_element(DType::Int8) * scales.int8;
+}
 
 }  // namespace hexaplan::costmodel

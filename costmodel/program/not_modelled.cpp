@@ -64,8 +64,7 @@ constexpr KnobRow kNotModelled[] = {
        return s.framework.explicit_step && trains_adapters(s.recipe) && !adapters_are_operations(s);
      },
      "what the adapters' products keep for backward"},
-    {"fine-tune qlora", tunes_by<FineTune::Qlora>,
-     "double quantisation (0.37 bit per weight less) and paged optimizer states"},
+    {"fine-tune qlora", tunes_by<FineTune::Qlora>, "paged optimizer states"},
     {"params-dtype fp8", [](const Scenario& s) { return s.recipe.parameter_dtype == DType::Fp8; },
      "the transposed second copy of 8-bit weights and their gathering in 8 bits"},
     {"model's further parts", [](const Scenario& s) { return !s.model.not_counted.empty(); },
@@ -114,6 +113,9 @@ constexpr KnobRow kWithoutEffect[] = {
      "only fine-tune lora and qlora train adapters beside chosen layers"},
     {"lora-rank", [](const Scenario& s) { return s.recipe.lora_rank > 0 && !says_adapters(s); },
      "only fine-tune lora and qlora train adapters that have a rank"},
+    {"double-quantization",
+     [](const Scenario& s) { return s.recipe.double_quantization && s.recipe.fine_tune != FineTune::Qlora; },
+     "only fine-tune qlora keeps weights in 4 bits, which have scales"},
     {"params-dtype",
      [](const Scenario& s) {
        return s.recipe.parameter_dtype && activation_dtype(s.recipe.precision) == DType::Fp32 &&

@@ -123,6 +123,7 @@ struct Recipe {
   FineTune fine_tune = FineTune::Pretrain;
   std::int64_t lora_rank = 0;
   AdapterTargets lora_targets = AdapterTargets::AllLinear;
+  bool double_quantization = false;       // QLoRA: the scales of 4-bit weights have 8 bits
   std::int64_t trainable_parameters = 0;  // adapters: 0 = derived from lora_rank and lora_targets
   std::uint8_t offload = 0;               // OffloadTarget bits
   OffloadDevice offload_device = OffloadDevice::Cpu;

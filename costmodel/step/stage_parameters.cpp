@@ -47,7 +47,8 @@ StageParameters count(const Scenario& sc, const std::vector<ParameterTensor>& te
     const double trained = trained_elements.of(tensor, elements);
     const double adapter = trains_adapters(sc.recipe) ? trained : 0;
     // 4-bit weights travel as they are kept (AnswerDotAI/fsdp_qlora README: quantised weights are sharded).
-    const double element = is_stored_in_4_bits(sc, tensor, in_layer) ? kNf4BytesPerElement : gathered;
+    const double element =
+        is_stored_in_4_bits(sc, tensor, in_layer) ? nf4_bytes_per_element(sc.recipe) : gathered;
     const bool expert = is_expert(tensor);
     (expert ? sum.gathered.expert : sum.gathered.dense) += elements * element + adapter * gathered;
     if (trained <= 0 && !mixes_frozen) continue;

@@ -12,7 +12,7 @@ namespace hexaplan::presets {
 /// What trainers above Hugging Face's Trainer say in parts.
 struct TrainerReading {
   bool trl = false;  // a setting of TRL's own, not of the Trainer it stands on
-  bool adapters = false, four_bits = false, eight_bits = false;
+  bool adapters = false, four_bits = false, eight_bits = false, double_quantization = false;
   std::int64_t rank = 0;
   double dropout = 0;                // in front of adapters
   std::vector<std::string> targets;  // modules; empty: not said

@@ -267,6 +267,11 @@ constexpr LaunchField kTrainerSettings[] = {
        r.trainer.four_bits = bits == 4;
        r.trainer.eight_bits = bits == 8;
      }},
+    {[](S s) { return when(in_4_bits(s) && s.recipe.double_quantization); },
+     trainers("use_bnb_nested_quant", kNone, kNone), read_flag<&TrainerReading::double_quantization>},
+    {[](S s) { return only_if(in_4_bits(s), s.recipe.double_quantization); },
+     trainers(kNone, "bnb_config_kwargs.bnb_4bit_use_double_quant", "double_quantization"),
+     read_flag<&TrainerReading::double_quantization>},
     // Memory against time.
     {[](S s) -> JsonValue { return checkpoints(s); },
      trainers("gradient_checkpointing", "gradient_checkpointing", kNone),

@@ -79,6 +79,7 @@ void settle_adapters(R r) {
     return;
   }
   recipe.lora_rank = t.rank;
+  recipe.double_quantization = t.four_bits && t.double_quantization;
   recipe.lora_targets = targets_of(r);
   if (t.eight_bits) r.notes.emplace_back("weights in 8 bits have no word here: planned in 16");
   if (t.dropout > 0)
@@ -217,7 +218,10 @@ void begin_trl(R r) {
   r.plan.recipe.micro_batch = 8;  // TrainingArguments
   r.plan.recipe.sequence = 1024;
 }
+/// Its model loader quantises scales again unless bnb_config_kwargs says otherwise
+/// (axolotl-ai-cloud/axolotl src/axolotl/loaders/model.py).
 void begin_axolotl(R r) {
+  r.trainer.double_quantization = true;
   r.brain = true;
 }
 void begin_llamafactory(R r) {
@@ -225,6 +229,7 @@ void begin_llamafactory(R r) {
   r.plan.recipe.sequence = 2048;
   r.trainer.adapters = true;
   r.trainer.rank = 8;
+  r.trainer.double_quantization = true;
   r.trainer.targets = {"all"};
   r.trainer.checkpoints = true;
 }

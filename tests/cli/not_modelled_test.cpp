@@ -36,11 +36,11 @@ TEST(not_modelled, is_said_in_the_text_of_every_answer) {
   for (const std::string& command : commands) {
     EXPECT_THAT(run_hexaplan(command).out,
                 testing::AllOf(testing::HasSubstr("Not modelled"),
-                               testing::HasSubstr("fine-tune qlora: double quantisation")))
+                               testing::HasSubstr("fine-tune qlora: paged optimizer states")))
         << command;
   }
   EXPECT_THAT(run_hexaplan("search --fine-tune qlora " + kQuestion).out,
-              testing::HasSubstr("fine-tune qlora: double quantisation"));
+              testing::HasSubstr("fine-tune qlora: paged optimizer states"));
 }
 
 TEST(not_modelled, is_listed_in_json) {

@@ -52,6 +52,10 @@ void lora(costmodel::Recipe& r) {
   one_micro_batch(r);
   r.fine_tune = costmodel::FineTune::Lora, r.lora_rank = 16;
 }
+void qlora(costmodel::Recipe& r) {
+  lora(r);
+  r.fine_tune = costmodel::FineTune::Qlora;
+}
 void offloaded(costmodel::Recipe& r) {
   plain(r);
   r.offload = costmodel::kOffloadOptimizer;
@@ -77,6 +81,7 @@ constexpr Stage kSequence{"llama-3.1-8b", "16x8xH100+ib400", "megatron", "tp4 sp
 constexpr Stage kBlackwell{"llama-3.1-8b", "8xB200", "megatron", "", plain};
 constexpr Stage kUneven{"mixtral-8x7b", "8x8xH100+ib400", "megatron", "ep8", imbalanced};
 constexpr Stage kAdapters{"llama-3.1-8b", "8xH100", "fsdp2", "", lora};
+constexpr Stage kQuantised{"llama-3.1-8b", "8xH100", "fsdp2", "", qlora};
 constexpr Stage kOffloaded{"llama-3.1-8b", "16x8xH100+ib400", "deepspeed", "zero3", offloaded};
 constexpr Stage kOffloadedActivations{"llama-3.1-8b", "16x8xH100+ib400", "deepspeed", "zero3",
                                       offloaded_activations};
@@ -114,6 +119,7 @@ const RecipeTurn kRecipeTurns[] = {
     {"fine_tune", kOneMicroBatch, {"lora"}},
     {"lora_rank", kAdapters, {"8", "64"}},
     {"lora_targets", kAdapters, names(kAdapterTargetNames)},
+    {"double_quantization", kQuantised, {"true", "false"}},
     {"trainable_parameters", kAdapters, {"1000000"}},
     {"offload", kOffloadable, names(kOffloadNames)},
     {"offload_device", kOffloaded, names(kOffloadDeviceNames)},

@@ -1103,6 +1103,14 @@
         <source>FSDP reduces gradients in every micro-batch, between replicas of hybrid sharding in the last alone, or all of them once (no_sync): until then whole gradients wait.</source>
         <translation>FSDP reduziert Gradienten in jedem Mikrobatch, zwischen Repliken beim hybriden Sharding erst im letzten, oder alle einmal (no_sync): bis dahin warten ganze Gradienten.</translation>
     </message>
+    <message>
+        <source>Double quantisation</source>
+        <translation>Doppelte Quantisierung</translation>
+    </message>
+    <message>
+        <source>QLoRA: the scales of 4-bit weights are quantised to 8 bits themselves, 0.37 bit per weight less.</source>
+        <translation>QLoRA: auch die Skalen der 4-Bit-Gewichte werden auf 8 Bit quantisiert, 0,37 Bit je Gewicht weniger.</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::FieldRow</name>

@@ -50,6 +50,7 @@ Question random_fine_tuning(std::mt19937& random, const LaunchFormat& format) {
   recipe.fine_tune = one_of<FineTune>(
       random, {FineTune::Full, FineTune::Full, FineTune::Lora, FineTune::Qlora, FineTune::Ia3});
   if (recipe.fine_tune != FineTune::Full && recipe.fine_tune != FineTune::Ia3) {
+    recipe.double_quantization = recipe.fine_tune == FineTune::Qlora && random() % 2 == 0;
     recipe.lora_rank = one_of<std::int64_t>(random, {8, 16, 64});
     using costmodel::AdapterTargets;
     recipe.lora_targets = one_of<AdapterTargets>(

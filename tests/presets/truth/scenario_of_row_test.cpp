@@ -124,8 +124,12 @@ TEST(scenario_of_row, adapters_over_a_base_of_four_bits_are_qlora) {
   TruthRow row = plain_row();
   row.finetune = "adapter", row.base_dtype = "bf16";
   EXPECT_EQ(scenario_of(row).recipe.fine_tune, costmodel::FineTune::Lora);
+  row.base_dtype = "nf4";
+  EXPECT_EQ(scenario_of(row).recipe.fine_tune, costmodel::FineTune::Qlora);
+  EXPECT_FALSE(scenario_of(row).recipe.double_quantization);
   row.base_dtype = "nf4-dq";
   EXPECT_EQ(scenario_of(row).recipe.fine_tune, costmodel::FineTune::Qlora);
+  EXPECT_TRUE(scenario_of(row).recipe.double_quantization);
 }
 
 TEST(scenario_of_row, the_network_is_what_its_column_says) {
