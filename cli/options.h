@@ -200,6 +200,7 @@ struct VerifyOptions {
   int seed = 1;
   bool whole = false;     // the scenario as it is, not shrunk
   bool coverage = false;  // only say what the random layouts hold
+  bool first = false;     // stop at the first random layout that differs
 };
 
 struct CalibrateOptions {

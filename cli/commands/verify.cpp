@@ -106,6 +106,7 @@ VerifyReport run_verify(const VerifyOptions& options, bool progress) {
                  presets::to_command_words(sc));
     }
     report.layouts.push_back(validator::verify(sc, how, ranks));
+    if (options.first && !report.layouts.back().equal()) break;
   }
   if (line) fmt::print(stderr, "\r\x1b[K");
   return report;

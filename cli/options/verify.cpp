@@ -23,6 +23,8 @@ Command checked_verify(VerifyWords words) {
         "verify: needs either a scenario (--scenario FILE, or --model, --cluster and --layout) or --random "
         "N"};
   if (o.coverage && o.random == 0) throw UsageError{"verify: --coverage needs --random N"};
+  if (o.first && (o.random == 0 || o.coverage))
+    throw UsageError{"verify: --first needs --random N, and layouts that are executed"};
   if (o.whole && o.random > 0) throw UsageError{"verify: --whole needs a scenario; random layouts are small"};
   return o;
 }
@@ -45,6 +47,8 @@ CommandRow verify_row() {
                          &words->options.coverage});
   row.options.push_back(
       {"--whole", "", "Execute the scenario as it is instead of shrunk", &words->options.whole});
+  row.options.push_back(
+      {"--first", "", "With --random: stop at the first layout that differs", &words->options.first});
   row.options.push_back(
       {"--seed", "N", "Of parameters, tokens and random layouts. Default: 1", &words->seed});
   return row;

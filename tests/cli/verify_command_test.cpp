@@ -19,6 +19,16 @@ TEST(verify_command, finds_no_difference_in_random_layouts) {
   EXPECT_THAT(run.out, HasSubstr("No difference."));
 }
 
+TEST(verify_command, stops_at_the_first_difference_of_random_layouts_alone) {
+  EXPECT_EQ(run_hexaplan("verify --random 3 --first").exit_code, 0);
+  for (const char* words : {"verify --first --random 3 --coverage",
+                            "verify --first --model llama-3.2-1b --cluster 2xH100 --layout tp2"}) {
+    const Finished run = run_hexaplan(words);
+    EXPECT_EQ(run.exit_code, 2) << words;
+    EXPECT_THAT(run.err, HasSubstr("--first needs --random N")) << words;
+  }
+}
+
 TEST(verify_command, names_random_layouts_in_words_that_it_reads) {
   const JsonValue drawn = json_of("verify --random 6 --seed 9 --json");
   for (const JsonValue& layout : *at(drawn, "layouts").get_if<JsonArray>()) {
