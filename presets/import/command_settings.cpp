@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstddef>
 #include <iterator>
 #include <optional>
@@ -60,6 +61,18 @@ bool is_left_out(const ShellWord& word) {
   return !word.known && word.text == "…";
 }
 
+/// The key of "model.seq_length=4096", as Hydra and MaxText take overrides ("+key=…" and "++key=…" too);
+/// empty when the word is something else.
+std::string_view overridden_key(std::string_view word) {
+  const std::size_t equals = word.find('=');
+  const std::size_t begin = std::min(word.find_first_not_of('+'), word.size());
+  if (equals == std::string_view::npos || equals <= begin) return {};
+  const std::string_view key = word.substr(begin, equals - begin);
+  const bool plain = std::all_of(
+      key.begin(), key.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; });
+  return plain ? key : std::string_view{};
+}
+
 /// Where the program stands: a Python file, -m and a module, or a program that trains.
 std::optional<std::size_t> program_of(const Words& words) {
   constexpr std::array kPrograms = {std::string_view{"llamafactory-cli"}, std::string_view{"axolotl"},
@@ -105,6 +118,7 @@ std::vector<Setting> flags_of(const Words& words, std::size_t begin, std::size_t
     for (; next < end && !is_flag(words[next].text); ++next) {
       // A left-out word behind a value, or as the last, is more likely a list of further options.
       if (is_left_out(words[next]) && (next > i + 1 || next + 1 == end)) continue;
+      if (!values.empty() && !overridden_key(words[next].text).empty()) break;
       values.push_back(value_of_word(words[next].text));
       known = known && words[next].known;
     }
@@ -115,6 +129,17 @@ std::vector<Setting> flags_of(const Words& words, std::size_t begin, std::size_t
     i = next;
   }
   return settings;
+}
+
+/// The overrides among words that are no flag's.
+void append_overrides(const std::vector<ShellWord>& words, const std::string& file,
+                      std::vector<Setting>& settings) {
+  for (const ShellWord& word : words) {
+    const std::string_view key = overridden_key(word.text);
+    if (key.empty()) continue;
+    const std::string_view value = std::string_view{word.text}.substr(word.text.find('=') + 1);
+    settings.push_back({std::string{key}, word.known ? value_of_word(value) : JsonValue{}, file, word.line});
+  }
 }
 
 struct Counts {
@@ -220,7 +245,9 @@ std::vector<LaunchCommand> launch_commands(const ShellScript& script, const std:
     take_world(before, batch, command);
     take_world(flags_of(each.words, 0, *program, file, others), launcher, command);
     size_world(launcher, batch, command);
+    others.clear();
     command.arguments = flags_of(each.words, *program + 1, each.words.size(), file, others);
+    append_overrides(others, file, command.arguments);
     for (const ShellWord& word : each.words) {
       const std::size_t equals = word.text.find('=');
       const std::string name = equals == std::string::npos ? word.text : word.text.substr(equals + 1);

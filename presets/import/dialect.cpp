@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <iterator>
 
+#include "presets/import/dialect_overrides.h"
 #include "presets/import/dialect_trainers.h"
 #include "presets/import/shell_expression.h"
 #include "presets/launch/launch_readers.h"
@@ -358,9 +359,10 @@ constexpr Dialect kPretraining[] = {
 
 std::span<const Dialect> dialects() {
   static const std::vector<Dialect> all = [] {
-    std::vector<Dialect> both{std::begin(kPretraining), std::end(kPretraining)};
-    both.insert(both.end(), trainer_dialects().begin(), trainer_dialects().end());
-    return both;
+    std::vector<Dialect> every{std::begin(kPretraining), std::end(kPretraining)};
+    every.insert(every.end(), trainer_dialects().begin(), trainer_dialects().end());
+    every.insert(every.end(), override_dialects().begin(), override_dialects().end());
+    return every;
   }();
   return all;
 }
@@ -368,7 +370,7 @@ std::span<const Dialect> dialects() {
 KeyMeaning meaning_of_key(const Dialect& dialect, std::string_view key) {
   for (const LaunchField& field : launch_fields()) {
     if (field.keys[static_cast<std::size_t>(dialect.launcher)] == key)
-      return {.kind = KeyMeaning::Kind::Read, .read = field.read};
+      return {.kind = KeyMeaning::Kind::Read, .read = field.read, .reads_null = field.reads_null};
   }
   for (const ForeignSetting& row : dialect.more) {
     if (row.key == key) return {.kind = KeyMeaning::Kind::Read, .read = row.read};

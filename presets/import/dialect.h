@@ -40,6 +40,7 @@ struct KeyMeaning {
   void (*read)(const ValueReader& value,
                LaunchReading& into) = nullptr;  // of Kind::Read; null: nothing more to do
   std::string_view why = {};                    // of Kind::Wordless
+  bool reads_null = false;                      // of Kind::Read: null is a value
 };
 [[nodiscard]] KeyMeaning meaning_of_key(const Dialect& dialect, std::string_view key);
 

@@ -256,16 +256,22 @@ ImportedSetting take(const Setting& setting, const Dialect& dialect, LaunchReadi
       result.fate = SettingFate::Ignored;
       return result;
     case KeyMeaning::Kind::Wordless:
-      result.why = meaning.why;
+      // A configuration written out in full has every switch that is off.
+      if (!dialect.flags && (setting.value.is_null() || setting.value == JsonValue{false})) {
+        result.fate = SettingFate::Ignored;
+      } else {
+        result.why = meaning.why;
+      }
       return result;
     case KeyMeaning::Kind::Unknown:
+      if (!dialect.flags && setting.value.is_null()) result.fate = SettingFate::Ignored;  // not set
       return result;
     case KeyMeaning::Kind::Read:
       break;
   }
   result.fate = SettingFate::Understood;
   if (meaning.read == nullptr || setting.value == JsonValue{"auto"}) return result;
-  if (setting.value.is_null()) {
+  if (setting.value.is_null() && !meaning.reads_null) {
     if (!dialect.flags) return result;  // null in a file: not set
     result.fate = SettingFate::Unknown;
     result.why = "its value is known only when the script runs";
@@ -308,6 +314,7 @@ JsonValue settle_cluster(std::string_view asked, LaunchReading& reading) {
       reading.notes.push_back(
           fmt::format("the files start {} processes; planned for {} GPUs, as asked", reading.gpus, gpus));
     reading.gpus = gpus;
+    if (reading.gpus_per_node == 0) reading.gpus_per_node = parse_cluster(asked).gpus_per_node;
     return std::string{asked};
   }
   return is_gpu_type(type) ? cluster_of(type, reading.gpus, reading.gpus_per_node) : JsonValue{};

@@ -23,6 +23,13 @@ constexpr LaunchFormat kFormats[] = {
     {Launcher::DeepSpeed, "deepspeed", "DeepSpeed", "deepspeed", "megatron-deepspeed", "deepspeed.json",
      "configuration of deepspeed.initialize",
      "deepspeedai/DeepSpeed@v0.19.6 deepspeed/runtime/config.py, runtime/zero/config.py"},
+    {Launcher::Bridge, "bridge", "Megatron-Bridge", "megatron", "", "bridge.yaml",
+     "configuration for ConfigContainer.from_yaml and pretrain of megatron.bridge.training",
+     "NVIDIA-NeMo/Megatron-Bridge@v0.6.0 src/megatron/bridge/training/config.py, models/gpt_provider.py; "
+     "NVIDIA/Megatron-LM@cd4afff megatron/core/transformer/transformer_config.py"},
+    {Launcher::MaxText, "maxtext", "MaxText", "maxtext", "", "maxtext.yml",
+     "configuration: python3 -m maxtext.trainers.pre_train.train maxtext.yml",
+     "AI-Hypercomputer/maxtext@e591f30 src/maxtext/configs/base.yml, types.py"},
     {Launcher::Trl, "trl", "Hugging Face TRL", "hf-eager", "fsdp2 fsdp1 deepspeed", "trl.yaml",
      "configuration of supervised fine-tuning: accelerate launch -m trl.scripts.sft --config trl.yaml",
      "huggingface/trl@v1.16.0 trl/trainer/sft_config.py, model_config.py; huggingface/transformers@v5.23.0 "

@@ -13,8 +13,18 @@ namespace hexaplan::presets {
 
 // A plan in the words of the framework that is to run it.
 
-enum class Launcher : std::uint8_t { Megatron, Nanotron, Torchtitan, DeepSpeed, Trl, Axolotl, LlamaFactory };
-inline constexpr int kLaunchers = 7;
+enum class Launcher : std::uint8_t {
+  Megatron,
+  Nanotron,
+  Torchtitan,
+  DeepSpeed,
+  Bridge,
+  MaxText,
+  Trl,
+  Axolotl,
+  LlamaFactory
+};
+inline constexpr int kLaunchers = 9;
 /// True for the trainers above Hugging Face's Trainer: the model comes from the hub, and ranks shard by FSDP
 /// or DeepSpeed.
 [[nodiscard]] constexpr bool is_trainer(Launcher launcher) {

@@ -1,17 +1,31 @@
 #include "presets/launch/launch_fields.h"
 
+#include <initializer_list>
+
 #include "presets/launch/launch_readers.h"
 
 namespace hexaplan::presets {
 
+namespace {
+
+std::vector<LaunchField> together(std::initializer_list<std::span<const LaunchField>> parts) {
+  std::vector<LaunchField> fields;
+  for (const auto part : parts) fields.insert(fields.end(), part.begin(), part.end());
+  return fields;
+}
+
+}  // namespace
+
+std::span<const LaunchField> launch_model_fields() {
+  static const std::vector<LaunchField> all =
+      together({decoder_fields(), bridge_model_fields(), maxtext_model_fields()});
+  return all;
+}
+
 std::span<const LaunchField> launch_fields() {
-  static const std::vector<LaunchField> all = [] {
-    std::vector<LaunchField> fields;
-    for (const auto part :
-         {launch_layout_fields(), launch_recipe_fields(), launch_model_fields(), launch_trainer_fields()})
-      fields.insert(fields.end(), part.begin(), part.end());
-    return fields;
-  }();
+  static const std::vector<LaunchField> all =
+      together({launch_layout_fields(), launch_recipe_fields(), launch_model_fields(), launch_bridge_fields(),
+                launch_maxtext_fields(), launch_trainer_fields()});
   return all;
 }
 

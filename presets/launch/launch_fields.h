@@ -23,6 +23,8 @@ struct LaunchField {
   std::array<std::string_view, kLaunchers> keys;
   /// Takes somebody's value. Null: the setting says nothing that others do not say, too.
   void (*read)(const ValueReader& value, LaunchReading& into) = nullptr;
+  /// Null in a file is a value of it, not a setting left out.
+  bool reads_null = false;
 };
 /// All, in the order in which files have them.
 [[nodiscard]] std::span<const LaunchField> launch_fields();
@@ -31,6 +33,13 @@ struct LaunchField {
 /// The step, its optimizer, and memory against time.
 [[nodiscard]] std::span<const LaunchField> launch_recipe_fields();
 [[nodiscard]] std::span<const LaunchField> launch_model_fields();
+/// Parts of launch_model_fields(): what several frameworks say alike, and what one says in its own words.
+[[nodiscard]] std::span<const LaunchField> decoder_fields();
+[[nodiscard]] std::span<const LaunchField> bridge_model_fields();
+[[nodiscard]] std::span<const LaunchField> maxtext_model_fields();
+/// What Megatron-Bridge and MaxText say of the step in their own words.
+[[nodiscard]] std::span<const LaunchField> launch_bridge_fields();
+[[nodiscard]] std::span<const LaunchField> launch_maxtext_fields();
 /// What trainers above Hugging Face's Trainer say.
 [[nodiscard]] std::span<const LaunchField> launch_trainer_fields();
 /// Under DeepSpeed: the part of its own configuration that a trainer's file carries inside ("deepspeed.…").

@@ -8,6 +8,7 @@
 #include "presets/launch/launch_fields.h"
 #include "presets/launch/launch_readers.h"
 #include "presets/launch/launch_words.h"
+#include "presets/launch/maxtext_plan.h"
 #include "presets/launch/trainer_plan.h"
 #include "presets/models/hub_models.h"
 
@@ -25,11 +26,14 @@ constexpr unsigned bit(Launcher launcher) {
   return 1U << static_cast<unsigned>(launcher);
 }
 constexpr unsigned kMegatron = bit(Launcher::Megatron), kNanotron = bit(Launcher::Nanotron),
-                   kTorchtitan = bit(Launcher::Torchtitan), kDeepSpeed = bit(Launcher::DeepSpeed);
+                   kTorchtitan = bit(Launcher::Torchtitan), kDeepSpeed = bit(Launcher::DeepSpeed),
+                   kBridge = bit(Launcher::Bridge), kMaxText = bit(Launcher::MaxText);
+/// Layers of Megatron-Core, by Megatron-LM's arguments or by Megatron-Bridge's providers.
+constexpr unsigned kCore = kMegatron | kBridge;
 constexpr unsigned kTrl = bit(Launcher::Trl), kAxolotl = bit(Launcher::Axolotl),
                    kLlamaFactory = bit(Launcher::LlamaFactory);
 constexpr unsigned kAll =
-    kMegatron | kNanotron | kTorchtitan | kDeepSpeed;            // that build the model themselves
+    kCore | kNanotron | kTorchtitan | kDeepSpeed | kMaxText;     // that build the model themselves
 constexpr unsigned kTrainers = kTrl | kAxolotl | kLlamaFactory;  // that load it
 
 /// The setting of `launcher` under `key` is left out for want of a word.
@@ -88,6 +92,18 @@ bool other_gradients(S s) {
   return sums != costmodel::DType::Fp32 && sums != costmodel::activation_dtype(s.recipe.precision);
 }
 
+/// MaxText has Llama 3.1's scaling with these numbers.
+bool maxtext_scales(S s) {
+  const costmodel::RotarySpec& r = s.model.rotary;
+  return r.scaling == costmodel::RopeScaling::Llama3 && r.factor == 8 && r.low_frequency == 1 &&
+         r.high_frequency == 4 && r.original_positions == 8192;
+}
+/// Every pass over the devices has a whole number of sequences, and pipelines whole rounds of micro-batches.
+bool maxtext_counts(S s) {
+  if (s.layout.pp == 1) return true;
+  return s.model.layers % s.layout.pp == 0 && costmodel::microbatches_per_step(s) % s.layout.pp == 0;
+}
+
 /// Weights that a plain trainer trains in 16 bits.
 bool trains_pure_bf16(S s) {
   return s.framework.name == "hf-eager" && !trains_adapters(s.recipe) &&
@@ -118,7 +134,13 @@ struct Gap {
 constexpr Gap kGaps[] = {
     {kAll | kTrainers, [](S) { return true; },
      "data, tokenizer, learning rate and checkpoints are yours to add"},
-    {kAll | kTrainers,
+    {kBridge,
+     [](S s) {
+       const costmodel::Execution& execution = s.recipe.execution;
+       return execution.tensor_backward_overlap || execution.pipeline_overlap || execution.compiled;
+     },
+     "messages between stages and backward collectives beside computation, and compilation"},
+    {(kAll & ~kBridge) | kTrainers,
      [](S s) {
        costmodel::Execution other = s.recipe.execution;
        other.tensor_overlap.reset();
@@ -132,12 +154,16 @@ constexpr Gap kGaps[] = {
     {kTrainers,
      [](S s) { return s.recipe.execution.reduction == costmodel::GradientReduction::ReplicasOnce; },
      "gradients that wait between replicas alone"},
-    {kNanotron | kTorchtitan | kDeepSpeed | kTrainers,
+    {kNanotron | kTorchtitan | kDeepSpeed | kMaxText | kTrainers,
      [](S s) { return s.recipe.execution.graphs != costmodel::CudaGraphs::Default; }, "CUDA graphs"},
     {kTorchtitan, [](S) { return true; },
      "model.name and model.flavor: choose the flavor that has the plan's dimensions, RoPE and norm epsilon"},
     {kDeepSpeed, [](S) { return true; },
      "the model, its sequence length and the number of steps stand in the program"},
+    {kBridge, [](S) { return true; },
+     "data: the file names mock data and a NullTokenizer; train.train_iters where the plan has no tokens"},
+    {kMaxText, [](S) { return true; },
+     "base_output_directory, run_name and data: the file names synthetic data"},
     // What the model computes.
     {kMegatron, [](S s) { return gated_gelu(s) && s.model.mlp.gelu != costmodel::GeluForm::Quick; },
      "the gated GELU (GeGLU): pretrain_gpt.py has an argument for SwiGLU and quick GeGLU alone; set "
@@ -145,26 +171,26 @@ constexpr Gap kGaps[] = {
     {kMegatron,
      [](S s) { return !s.model.mlp.gated && s.model.mlp.activation == costmodel::Activation::Relu; },
      "the activation ReLU"},
-    {kMegatron,
+    {kCore,
      [](S s) {
        return s.model.mlp.activation == costmodel::Activation::Xielu ||
               (s.model.mlp.gated && s.model.mlp.activation == costmodel::Activation::ReluSquared);
      },
      "the activation xIELU, or a gated squared ReLU"},
-    {kMegatron, [](S s) { return s.model.positions == costmodel::PositionKind::Sinusoidal; },
+    {kCore, [](S s) { return s.model.positions == costmodel::PositionKind::Sinusoidal; },
      "sinusoidal positions"},
     {kMegatron, unrotated_layers, "layers without rotary positions: --no-rope-freq of Megatron-LM"},
-    {kMegatron, [](S s) { return s.model.attention.chunked; }, "windows that begin anew (attention chunks)"},
-    {kMegatron,
+    {kCore, [](S s) { return s.model.attention.chunked; }, "windows that begin anew (attention chunks)"},
+    {kCore,
      [](S s) {
        return s.model.attention.qk_norm && s.model.attention.qk_norm_scope != costmodel::QkNormScope::Head;
      },
      "norms over all query or key heads together, or with weights for each"},
-    {kMegatron, [](S s) { return s.model.residual_multiplier != 1 || s.model.logit_multiplier != 1; },
+    {kCore, [](S s) { return s.model.residual_multiplier != 1 || s.model.logit_multiplier != 1; },
      "multipliers of the residual stream and of the logits"},
-    {kMegatron, [](S s) { return s.model.norms_behind_branches; },
+    {kCore, [](S s) { return s.model.norms_behind_branches; },
      "norms behind attention and MLP instead of before them"},
-    {kMegatron, [](S s) { return !s.model.norm_weight; }, "norms without weights"},
+    {kCore, [](S s) { return !s.model.norm_weight; }, "norms without weights"},
     {kAll, [](S s) { return !s.model.own_rule.empty(); },
      "a rule of the model's family that no dimension says: check that the framework has the family"},
     {kAll | kTrainers, [](S s) { return !s.model.not_counted.empty(); },
@@ -175,8 +201,8 @@ constexpr Gap kGaps[] = {
               s.model.mlp.gelu == costmodel::GeluForm::Tanh && !has_linear_bias(s);
      },
      "GELU approximated by tanh: without biases Megatron-LM computes the exact one"},
-    {kMegatron, [](S s) { return s.model.positions == costmodel::PositionKind::Alibi; }, "ALiBi positions"},
-    {kMegatron,
+    {kCore, [](S s) { return s.model.positions == costmodel::PositionKind::Alibi; }, "ALiBi positions"},
+    {kCore,
      [](S s) {
        return rope_scaling(s) && s.model.rotary.scaling == costmodel::RopeScaling::Llama3 &&
               unsaid(s, "--use-rope-scaling");
@@ -188,11 +214,25 @@ constexpr Gap kGaps[] = {
               unsaid(s, "--rotary-seq-len-interpolation-factor") && unsaid(s, "--rotary-scaling-factor");
      },
      "this scaling of RoPE (rope_scaling of config.json)"},
+    {kBridge,
+     [](S s) {
+       using costmodel::RopeScaling;
+       const RopeScaling scaling = s.model.rotary.scaling;
+       return rope_scaling(s) && scaling != RopeScaling::Llama3 && scaling != RopeScaling::Yarn &&
+              unsaid(s, "--rotary-seq-len-interpolation-factor");
+     },
+     "this scaling of RoPE (rope_scaling of config.json)"},
+    {kBridge,
+     [](S s) {
+       return s.model.positions == costmodel::PositionKind::Learned &&
+              s.model.max_positions != s.recipe.sequence;
+     },
+     "learned positions beyond the sequence: Megatron-Bridge has as many as the sequence's tokens"},
     {kMegatron, [](S s) { return !unsaid(s, "--rotary-scaling-factor"); },
      "YaRN's mscale and mscale_all_dim: --mscale and --mscale-all-dim, as config.json has them"},
     {kMegatron, [](S s) { return !unsaid(s, "--rotary-scaling-factor") && other_yarn(s); },
      "YaRN's beta_fast, beta_slow or original length: set them in MLATransformerConfig"},
-    {kMegatron, [](S s) { return s.model.rotary.local_base > 0; }, "the RoPE base of windowed layers"},
+    {kCore, [](S s) { return s.model.rotary.local_base > 0; }, "the RoPE base of windowed layers"},
     {kMegatron,
      [](S s) {
        return s.model.positions == costmodel::PositionKind::Rotary &&
@@ -200,32 +240,32 @@ constexpr Gap kGaps[] = {
      },
      "the fraction of RoPE's base: --rotary-base takes whole numbers"},
     {kMegatron, own_score_width, "the scale of attention scores (query_pre_attn_scalar)"},
-    {kMegatron, [](S s) { return s.model.attention.softcap > 0; }, "soft-capped attention scores"},
-    {kMegatron, [](S s) { return s.model.logit_softcap > 0; }, "soft-capped logits"},
-    {kMegatron, [](S s) { return s.model.attention.value_clip > 0; },
+    {kCore, [](S s) { return s.model.attention.softcap > 0; }, "soft-capped attention scores"},
+    {kCore, [](S s) { return s.model.logit_softcap > 0; }, "soft-capped logits"},
+    {kCore, [](S s) { return s.model.attention.value_clip > 0; },
      "clipped queries, keys and values (clip_qkv)"},
-    {kMegatron, [](S s) { return s.model.embedding_multiplier != 1; },
+    {kCore, [](S s) { return s.model.embedding_multiplier != 1; },
      "word embeddings multiplied by the square root of the hidden size"},
-    {kMegatron, [](S s) { return s.model.embedding_norm; }, "the norm after the word embedding"},
-    {kMegatron, [](S s) { return s.model.norms_per_layer == 4; }, "the norms after attention and MLP"},
-    {kMegatron, [](S s) { return s.model.norms_after; },
+    {kCore, [](S s) { return s.model.embedding_norm; }, "the norm after the word embedding"},
+    {kCore, [](S s) { return s.model.norms_per_layer == 4; }, "the norms after attention and MLP"},
+    {kCore, [](S s) { return s.model.norms_after; },
      "norms that follow attention and MLP instead of preceding"},
-    {kMegatron, [](S s) { return s.model.norms_per_layer == 1 || s.model.parallel_residual; },
+    {kCore, [](S s) { return s.model.norms_per_layer == 1 || s.model.parallel_residual; },
      "attention and MLP beside each other (parallel residual)"},
-    {kMegatron, [](S s) { return !s.model.final_norm; }, "a model without a norm before the output layer"},
-    {kMegatron, [](S s) { return s.model.norm == costmodel::NormKind::Layer && !s.model.norm_bias; },
+    {kCore, [](S s) { return !s.model.final_norm; }, "a model without a norm before the output layer"},
+    {kCore, [](S s) { return s.model.norm == costmodel::NormKind::Layer && !s.model.norm_bias; },
      "LayerNorm without biases"},
-    {kMegatron, [](S s) { return s.model.head_bias; }, "the bias of the output layer"},
-    {kMegatron, mixed_biases, "biases on some linear layers only: Megatron-LM has them on all or none"},
-    {kMegatron, [](S s) { return s.model.moe.router_bias; }, "the bias of the router"},
+    {kCore, [](S s) { return s.model.head_bias; }, "the bias of the output layer"},
+    {kCore, mixed_biases, "biases on some linear layers only: Megatron-LM has them on all or none"},
+    {kCore, [](S s) { return s.model.moe.router_bias; }, "the bias of the router"},
     {kMegatron, [](S s) { return s.model.moe.shared_gate; }, "the gate of the shared expert"},
-    {kMegatron,
+    {kCore,
      [](S s) {
        return s.model.is_moe() && s.model.moe.score == costmodel::RouterScore::Sigmoid &&
               !s.model.moe.renormalise;
      },
      "sigmoid scores that are not divided by their sum"},
-    {kMegatron,
+    {kCore,
      [](S s) {
        return s.model.is_moe() && costmodel::activation_dtype(s.recipe.precision) != costmodel::DType::Bf16;
      },
@@ -246,7 +286,7 @@ constexpr Gap kGaps[] = {
      "recomputation: the program calls deepspeed.checkpointing"},
     {kDeepSpeed | kTorchtitan, [](S s) { return s.layout.tp > 1 && !s.layout.sp; },
      "tensor parallelism without sequence parallelism"},
-    {kMegatron,
+    {kCore,
      [](S s) {
        return s.layout.pp > 1 && s.layout.schedule != ScheduleKind::OneFOneB &&
               s.layout.schedule != ScheduleKind::Interleaved;
@@ -262,7 +302,7 @@ constexpr Gap kGaps[] = {
     {kNanotron, [](S s) { return s.layout.sharding.stage > 1; }, "ZeRO beyond stage 1"},
     {kTorchtitan, [](S s) { return s.layout.sharding.stage == 1; },
      "ZeRO-1: torchtitan shards parameters too, or nothing"},
-    {kMegatron | kNanotron | kTorchtitan,
+    {kCore | kNanotron | kTorchtitan | kMaxText,
      [](S s) {
        return s.layout.sharding.hpz > 1 || s.layout.sharding.quantized_weights ||
               s.layout.sharding.quantized_gradients;
@@ -270,7 +310,7 @@ constexpr Gap kGaps[] = {
      "ZeRO++ (hpz, qwz, qgz)"},
     {kNanotron | kTorchtitan | kDeepSpeed, [](S s) { return s.layout.order != costmodel::Layout{}.order; },
      "the order of ranks"},
-    {kMegatron,
+    {kCore,
      [](S s) { return s.layout.order != costmodel::Layout{}.order && unsaid(s, "--use-tp-pp-dp-mapping"); },
      "the order of ranks"},
     {kAll, [](S s) { return s.layout.vocab != costmodel::VocabParallel::LastStage; },
@@ -283,13 +323,15 @@ constexpr Gap kGaps[] = {
     {kTorchtitan, [](S s) { return unsaid(s, "training.mixed_precision_reduce"); },
      "gradients reduced in 16 bits"},
     {kMegatron, [](S s) { return unsaid(s, "--optimizer"); }, "the optimizer has no name in Megatron-LM"},
+    {kBridge, [](S s) { return unsaid(s, "optimizer.optimizer"); },
+     "the optimizer has no name in Megatron-Bridge"},
     {kNanotron, [](S s) { return unsaid(s, "optimizer.optimizer_factory.name"); },
      "the optimizer has no name in nanotron"},
     {kTorchtitan, [](S s) { return unsaid(s, "optimizer.name"); }, "the optimizer has no name in torchtitan"},
     {kDeepSpeed, [](S s) { return unsaid(s, "optimizer.type"); }, "the optimizer has no name in DeepSpeed"},
-    {kMegatron | kNanotron | kDeepSpeed, [](S s) { return s.recipe.optimizer_in_backward; },
+    {kCore | kNanotron | kDeepSpeed | kMaxText, [](S s) { return s.recipe.optimizer_in_backward; },
      "the optimizer step inside backward"},
-    {kMegatron, [](S s) { return s.recipe.recompute.mode == RecomputeMode::SelectiveOperators; },
+    {kCore, [](S s) { return s.recipe.recompute.mode == RecomputeMode::SelectiveOperators; },
      "recomputation by operator"},
     {kTorchtitan, [](S s) { return unsaid(s, "activation_checkpoint.mode"); },
      "this kind of recomputation: torchtitan knows none, full and selective-op"},
@@ -299,9 +341,14 @@ constexpr Gap kGaps[] = {
               s.recipe.recompute.mode != RecomputeMode::Full;
      },
      "this kind of recomputation: nanotron knows none and full"},
-    {kMegatron, [](S s) { return !s.recipe.recompute.stage_layers.empty(); },
+    {kCore, [](S s) { return !s.recipe.recompute.stage_layers.empty(); },
      "recomputed layers that differ from stage to stage"},
-    {kAll, [](S s) { return costmodel::trains_adapters(s.recipe); }, "adapters instead of all parameters"},
+    {kAll & ~kBridge, [](S s) { return costmodel::trains_adapters(s.recipe); },
+     "adapters instead of all parameters"},
+    {kBridge, [](S s) { return costmodel::trains_adapters(s.recipe) && unsaid(s, "peft.target_modules"); },
+     "these adapters: Megatron-Bridge has LoRA beside queries, keys and values together"},
+    {kBridge, [](S s) { return costmodel::trains_adapters(s.recipe); },
+     "checkpoint.pretrained_checkpoint: the weights that adapters stand beside"},
     {kNanotron | kTorchtitan | kDeepSpeed, [](S s) { return s.recipe.dropout > 0; },
      "dropout: it stands in the model's program"},
     {kNanotron | kTorchtitan | kDeepSpeed,
@@ -312,14 +359,14 @@ constexpr Gap kGaps[] = {
     {kNanotron | kTorchtitan | kDeepSpeed,
      [](S s) { return s.recipe.cross_entropy != costmodel::CrossEntropy::Default; },
      "how the loss is computed: it stands in the model's program"},
-    {kMegatron, [](S s) { return s.recipe.cross_entropy == costmodel::CrossEntropy::Chunked; },
+    {kCore, [](S s) { return s.recipe.cross_entropy == costmodel::CrossEntropy::Chunked; },
      "the loss in chunks: Megatron-LM keeps all logits"},
-    {kMegatron, [](S s) { return offloads(s, costmodel::kOffloadParameters); },
-     "parameters kept in host memory"},
+    {kCore, [](S s) { return offloads(s, costmodel::kOffloadParameters); }, "parameters kept in host memory"},
     {kTorchtitan, [](S s) { return offloads(s, costmodel::kOffloadOptimizer); },
      "optimizer states alone in host memory: training.enable_cpu_offload takes parameters along"},
     {kNanotron, other_gradients, "the type in which gradients are summed"},
-    {kAll, [](S s) { return s.recipe.parameter_dtype.has_value(); }, "the type in which parameters are kept"},
+    {kAll & ~kMaxText, [](S s) { return s.recipe.parameter_dtype.has_value(); },
+     "the type in which parameters are kept"},
     {kTorchtitan | kDeepSpeed, [](S s) { return s.recipe.routing.capacity_factor > 0; },
      "the capacity factor of experts"},
     {kNanotron | kTorchtitan,
@@ -331,8 +378,7 @@ constexpr Gap kGaps[] = {
      "parameters that context-parallel ranks do not shard: torchtitan's do"},
     {kTorchtitan | kNanotron, [](S s) { return offloads(s, costmodel::kOffloadActivations); },
      "activations kept in host memory"},
-    {kMegatron,
-     [](S s) { return offloads(s, costmodel::kOffloadActivations) && !offloads_counted_layers(s); },
+    {kCore, [](S s) { return offloads(s, costmodel::kOffloadActivations) && !offloads_counted_layers(s); },
      "activations kept in host memory: --cpu-offloading-num-layers takes some of the layers "
      "(--offload-layers "
      "here), without pipelines or recomputation"},
@@ -343,6 +389,52 @@ constexpr Gap kGaps[] = {
      "states kept in host memory"},
     {kNanotron, [](S s) { return s.model.attention.kind == costmodel::AttentionKind::Latent; },
      "latent attention"},
+    // MaxText.
+    {kMaxText,
+     [](S s) {
+       return rope_scaling(s) && s.model.rotary.scaling != costmodel::RopeScaling::Linear &&
+              s.model.rotary.scaling != costmodel::RopeScaling::Yarn && !maxtext_scales(s);
+     },
+     "this scaling of RoPE, or Llama 3.1's with other numbers than 8, 1, 4 and 8192"},
+    {kMaxText, [](S s) { return s.model.rotary.base != std::floor(s.model.rotary.base); },
+     "the fraction of RoPE's base"},
+    {kMaxText, [](S s) { return s.layout.tp > 1 && !s.layout.sp; },
+     "activations between products whole on every rank: MaxText's tensor axis cuts them along the hidden "
+     "size"},
+    {kMaxText, [](S s) { return s.layout.sharding.stage == 2; },
+     "ZeRO-2: MaxText's fsdp axis shards parameters, too"},
+    {kMaxText,
+     [](S s) {
+       return s.layout.sharding.stage < 2 && (s.layout.cp > 1 || (s.model.is_moe() && s.layout.ep > 1));
+     },
+     "parameters that context or expert ranks do not shard: MaxText's axes do"},
+    {kMaxText, [](S s) { return s.layout.cp > 1 && s.layout.context != costmodel::ContextKind::AllGather; },
+     "context parallelism by ring or all-to-all: the profile plans all-gather"},
+    {kMaxText, [](S s) { return s.model.is_moe() && s.layout.expert_tensor() != s.layout.tp; },
+     "another tensor-parallel degree of experts"},
+    {kMaxText, [](S s) { return !stages_are_equal(s); }, "layers of every pipeline stage"},
+    {kMaxText, [](S s) { return s.layout.pp > 1 && s.layout.schedule != ScheduleKind::GPipe; },
+     "the pipeline schedule: MaxText runs all forward passes first (gpipe)"},
+    {kMaxText, [](S s) { return s.layout.order != costmodel::Layout{}.order; }, "the order of ranks"},
+    {kMaxText,
+     [](S s) {
+       return s.recipe.recompute.mode != RecomputeMode::Full &&
+              s.recipe.recompute.mode != RecomputeMode::SelectiveOperators;
+     },
+     "this kind of recomputation: MaxText keeps at most the results of products and attention"},
+    {kMaxText, [](S s) { return unsaid(s, "opt_type"); }, "the optimizer has no name in MaxText"},
+    {kMaxText, [](S s) { return costmodel::is_quantized(s.recipe.precision) && unsaid(s, "quantization"); },
+     "8-bit matrix products with scales of blocks"},
+    {kMaxText, [](S s) { return s.recipe.attention == costmodel::AttentionKernel::FusedSoftmax; },
+     "one kernel of softmax over stored scores"},
+    {kMaxText, [](S s) { return s.recipe.cross_entropy != costmodel::CrossEntropy::Default; },
+     "how the loss is computed: num_vocab_tiling is the number of its chunks"},
+    {kMaxText, [](S s) { return offloads(s, costmodel::kOffloadActivations); },
+     "activations kept in host memory: remat_policy qkv_proj_offloaded and minimal_offloaded take some"},
+    {kMaxText, [](S s) { return offloads(s, costmodel::kOffloadOptimizer) && s.recipe.offload_fraction < 1; },
+     "a share of the optimizer's states in host memory"},
+    {kMaxText, [](S s) { return s.layout.partition_activations; },
+     "checkpoints cut over tensor-parallel ranks"},
     // Trainers that load the model.
     {kTrainers, [](S s) { return hub_name_of_model(s.model).empty(); },
      "the model: no preset made from the hub is it; give the folder of its config.json and weights"},
@@ -460,6 +552,46 @@ constexpr Refusal kRefusals[] = {
     {kMegatron, [](S s) { return s.model.is_moe() && has_linear_bias(s) && s.layout.expert_tensor() > 1; },
      "megatron-expert-bias", "Megatron-LM has experts with biases on one tensor-parallel rank alone",
      "use etp1"},
+    // v0.6.0 src/megatron/bridge/training/config.py, and Megatron-Core's own checks.
+    {kBridge,
+     [](S s) {
+       const std::int64_t groups = s.model.attention.kv_heads;
+       return s.model.attention.kind == costmodel::AttentionKind::Grouped && groups % s.layout.tp != 0 &&
+              s.layout.tp % groups != 0;
+     },
+     "bridge-kv-heads", "Megatron-Core cuts kv heads over tensor-parallel ranks, or copies each as often",
+     "use a tp that divides the kv heads, or is a multiple of them"},
+    {kBridge, [](S s) { return s.model.is_moe() && has_linear_bias(s) && s.layout.expert_tensor() > 1; },
+     "bridge-expert-bias", "Megatron-Core has experts with biases on one tensor-parallel rank alone",
+     "use etp1"},
+    {kBridge,
+     [](S s) {
+       const bool offloaded = offloads(s, costmodel::kOffloadOptimizer);
+       return offloaded &&
+              (s.layout.sharding.stage == 0 || s.recipe.optimizer != costmodel::Optimizer::AdamW);
+     },
+     "bridge-offload", "Megatron-Core's optimizer on the host is Adam, and a distributed one",
+     "use zero1 and adamw"},
+    {kBridge,
+     [](S s) { return s.layout.sharding.stage >= 2 && s.layout.order[2] == costmodel::Axis::Pipeline; },
+     "bridge-order", "Megatron FSDP has data-parallel ranks inside pipeline stages alone",
+     "use the usual order of ranks"},
+    {kMaxText, [](S s) { return decoder_block(s.model) == nullptr; }, "maxtext-model",
+     "MaxText has no decoder block for this model, or none that is described here",
+     "export it for Megatron-Bridge (--target bridge --framework megatron)"},
+    {kMaxText, [](S s) { return !mesh_of(s).has_value(); }, "maxtext-mesh",
+     "no axes of MaxText's mesh have the plan's groups and fill whole nodes",
+     "use degrees that divide the GPUs of a node, and ep and cp that divide the shard group"},
+    {kMaxText, [](S s) { return !maxtext_counts(s); }, "maxtext-pipeline",
+     "MaxText's stages have equal layers, and micro-batches that are a multiple of the stages",
+     "use pp1, or a global batch of dp·pp·micro-batch times a whole number"},
+    {kMaxText,
+     [](S s) {
+       const std::string_view block = decoder_block(s.model)->name;
+       return s.recipe.optimizer == costmodel::Optimizer::Muon && block != "deepseek" && block != "qwen3" &&
+              block != "llama2";
+     },
+     "maxtext-muon", "MaxText has not described this model's matrices for Muon", "use adamw"},
     {kTrainers, [](S s) { return s.layout.tp > 1 || s.layout.cp > 1 || s.layout.pp > 1 || s.layout.ep > 1; },
      "trainer-layout", "Hugging Face's trainers shard what data-parallel ranks hold and cut nothing else",
      "use dp alone, with zero2 or zero3, or another framework"},

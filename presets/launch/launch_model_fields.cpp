@@ -146,7 +146,8 @@ void read_kind_of_balance(V v, R r) {
   if (text_in(v) == "none") r.plan.model.moe.balance_coefficient = 0;
 }
 
-// Keys: Megatron-LM, nanotron, torchtitan, DeepSpeed; their sources stand in launch_formats().
+// Keys: Megatron-LM, nanotron, torchtitan, DeepSpeed, Megatron-Bridge, MaxText; their sources stand in
+// launch_formats().
 constexpr LaunchField kModelSettings[] = {
     // The model.
     {[](S s) { return when(!s.model.attention.qkv_bias); }, {kNone, "model.model_config.is_llama_config"}},
@@ -157,26 +158,28 @@ constexpr LaunchField kModelSettings[] = {
      {kNone, "model.model_config.attention_bias"},
      read_flag<&LaunchReading::qkv_bias>},
     {[](S s) -> JsonValue { return s.model.layers; },
-     {"--num-layers", "model.model_config.num_hidden_layers"},
+     {"--num-layers", "model.model_config.num_hidden_layers", kNone, kNone, "model.num_layers",
+      "base_num_decoder_layers"},
      read_layers},
     {[](S s) -> JsonValue { return s.model.hidden; },
-     {"--hidden-size", "model.model_config.hidden_size"},
+     {"--hidden-size", "model.model_config.hidden_size", kNone, kNone, "model.hidden_size", "base_emb_dim"},
      read_size<&costmodel::ModelSpec::hidden>},
     {[](S s) -> JsonValue { return s.model.mlp.ffn; },
-     {"--ffn-hidden-size", "model.model_config.intermediate_size"},
+     {"--ffn-hidden-size", "model.model_config.intermediate_size", kNone, kNone, "model.ffn_hidden_size"},
      [](V v, R r) { r.plan.model.mlp.ffn = v.integer(kDimension); }},
     {[](S s) -> JsonValue { return s.model.attention.heads; },
-     {"--num-attention-heads", "model.model_config.num_attention_heads"},
+     {"--num-attention-heads", "model.model_config.num_attention_heads", kNone, kNone,
+      "model.num_attention_heads", "base_num_query_heads"},
      read_attention<&costmodel::AttentionSpec::heads>},
     {[](S s) -> JsonValue { return s.model.attention.kv_heads; },
-     {kNone, "model.model_config.num_key_value_heads"},
+     {kNone, "model.model_config.num_key_value_heads", kNone, kNone, kNone, "base_num_kv_heads"},
      read_attention<&costmodel::AttentionSpec::kv_heads>},
     {[](S s) { return when(grouped(s)); }, {"--group-query-attention"}},
     {[](S s) { return only_if(grouped(s), s.model.attention.kv_heads); },
-     {"--num-query-groups"},
+     {"--num-query-groups", kNone, kNone, kNone, "model.num_query_groups"},
      read_attention<&costmodel::AttentionSpec::kv_heads>},
     {[](S s) { return only_if(!latent(s), s.model.attention.head_dim); },
-     {"--kv-channels"},
+     {"--kv-channels", kNone, kNone, kNone, "model.kv_channels", "head_dim"},
      read_attention<&costmodel::AttentionSpec::head_dim>},
     {[](S s) { return when(latent(s)); },
      {"--multi-latent-attention"},
@@ -186,34 +189,35 @@ constexpr LaunchField kModelSettings[] = {
     {[](S s) {
        return only_if(latent(s) && s.model.attention.q_lora_rank > 0, s.model.attention.q_lora_rank);
      },
-     {"--q-lora-rank"},
+     {"--q-lora-rank", kNone, kNone, kNone, kNone, "q_lora_rank"},
      read_attention<&costmodel::AttentionSpec::q_lora_rank>},
     {[](S s) { return only_if(latent(s), s.model.attention.kv_lora_rank); },
-     {"--kv-lora-rank"},
+     {"--kv-lora-rank", kNone, kNone, kNone, "model.kv_lora_rank", "kv_lora_rank"},
      read_attention<&costmodel::AttentionSpec::kv_lora_rank>},
     {[](S s) { return only_if(latent(s), s.model.attention.qk_nope_dim); },
-     {"--qk-head-dim"},
+     {"--qk-head-dim", kNone, kNone, kNone, "model.qk_head_dim", "qk_nope_head_dim"},
      read_attention<&costmodel::AttentionSpec::qk_nope_dim>},
     {[](S s) { return only_if(latent(s), s.model.attention.qk_rope_dim); },
-     {"--qk-pos-emb-head-dim"},
+     {"--qk-pos-emb-head-dim", kNone, kNone, kNone, "model.qk_pos_emb_head_dim", "qk_rope_head_dim"},
      read_attention<&costmodel::AttentionSpec::qk_rope_dim>},
     {[](S s) { return only_if(latent(s), s.model.attention.v_head_dim); },
-     {"--v-head-dim"},
+     {"--v-head-dim", kNone, kNone, kNone, "model.v_head_dim", "v_head_dim"},
      read_attention<&costmodel::AttentionSpec::v_head_dim>},
     {[](S s) -> JsonValue { return s.model.norm == costmodel::NormKind::Rms ? "RMSNorm" : "LayerNorm"; },
-     {"--normalization"},
+     {"--normalization", kNone, kNone, kNone, "model.normalization"},
      [](V v, R r) {
        constexpr FrameworkWord<costmodel::NormKind> kNorms[] = {{costmodel::NormKind::Rms, "RMSNorm"},
                                                                 {costmodel::NormKind::Layer, "LayerNorm"}};
        r.plan.model.norm = meaning_of(kNorms, v);
      }},
     {[](S s) -> JsonValue { return s.model.norm_epsilon; },
-     {"--norm-epsilon", "model.model_config.rms_norm_eps"},
+     {"--norm-epsilon", "model.model_config.rms_norm_eps", kNone, kNone, "model.layernorm_epsilon",
+      "normalization_layer_epsilon"},
      [](V v, R r) {
        r.plan.model.norm_epsilon = v.number({0, 1});
      }},
     {[](S s) { return when(s.model.zero_centered_norm); },
-     {"--apply-layernorm-1p"},
+     {"--apply-layernorm-1p", kNone, kNone, kNone, "model.layernorm_zero_centered_gamma"},
      [](V v, R r) { r.plan.model.zero_centered_norm = v.boolean(); }},
     {[](S s) { return when(s.model.mlp.gated && is_silu(s)); },
      {"--swiglu"},
@@ -225,9 +229,10 @@ constexpr LaunchField kModelSettings[] = {
      {"--squared-relu"},
      read_flag<&LaunchReading::squared_relu>},
     {[](S s) { return only_if(s.model.mlp.clamp > 0, s.model.mlp.clamp); },
-     {"--activation-func-clamp-value"},
+     {"--activation-func-clamp-value", kNone, kNone, kNone, "model.activation_func_clamp_value"},
      [](V v, R r) { r.plan.model.mlp.clamp = v.number(kNotNegative); }},
-    {[](S s) { return only_if(s.model.mlp.clamp > 0, 1.0); }, {"--glu-linear-offset"}},
+    {[](S s) { return only_if(s.model.mlp.clamp > 0, 1.0); },
+     {"--glu-linear-offset", kNone, kNone, kNone, "model.glu_linear_offset"}},
     // Its fused bias and GELU is the approximation by tanh (megatron/core/fusions/fused_bias_gelu.py).
     {[](S s) {
        return when(!s.model.mlp.gated && s.model.mlp.activation == costmodel::Activation::Gelu &&
@@ -239,14 +244,14 @@ constexpr LaunchField kModelSettings[] = {
      {"--disable-bias-linear"},
      read_flag<&LaunchReading::no_bias>},
     {[](S s) { return when(s.model.attention.qkv_bias && !has_linear_bias(s)); },
-     {"--add-qkv-bias"},
+     {"--add-qkv-bias", kNone, kNone, kNone, "model.add_qkv_bias"},
      read_flag<&LaunchReading::qkv_bias>},
     // Latent attention norms its compressed queries and keys.
     {[](S s) { return when(s.model.attention.qk_norm || latent(s)); },
-     {"--qk-layernorm"},
+     {"--qk-layernorm", kNone, kNone, kNone, "model.qk_layernorm"},
      [](V v, R r) { r.plan.model.attention.qk_norm = v.boolean(); }},
     {[](S s) { return only_if(s.model.attention.sinks, "learnable"); },
-     {"--softmax-type"},
+     {"--softmax-type", kNone, kNone, kNone, "model.softmax_type"},
      [](V v, R r) { r.plan.model.attention.sinks = v.text() == "learnable"; }},
     {window, {"--window-size"}, read_window},
     {windowed_layers, {"--window-attn-skip-freq"}, [](V v, R r) { r.windowed = text_in(v); }},
@@ -260,7 +265,7 @@ constexpr LaunchField kModelSettings[] = {
        r.plan.model.positions = meaning_of(kKinds, v);
      }},
     {[](S s) { return only_if(rotary(s), static_cast<std::int64_t>(std::llround(s.model.rotary.base))); },
-     {"--rotary-base"},
+     {"--rotary-base", kNone, kNone, kNone, kNone, "rope_max_timescale"},
      [](V v, R r) {
        r.plan.model.rotary.base = v.number({1, 1e15});
      }},
@@ -273,37 +278,37 @@ constexpr LaunchField kModelSettings[] = {
      {kNone, "model.model_config.rope_interleaved"},
      [](V v, R r) { r.plan.model.rotary.interleaved = v.boolean(); }},
     {[](S s) { return only_if(rotary(s) && s.model.rotary.share < 1, s.model.rotary.share); },
-     {"--rotary-percent"},
+     {"--rotary-percent", kNone, kNone, kNone, "model.rotary_percent"},
      [](V v, R r) { r.plan.model.rotary.share = v.number(kShare); }},
     // Latent attention reorders columns itself.
     {[](S s) { return when(rotary(s) && s.model.rotary.interleaved && !latent(s)); },
-     {"--rotary-interleaved"},
+     {"--rotary-interleaved", kNone, kNone, kNone, "model.rotary_interleaved"},
      [](V v, R r) { r.plan.model.rotary.interleaved = v.boolean(); }},
     {[](S s) { return when(scaled_like_llama3(s)); },
-     {"--use-rope-scaling"},
+     {"--use-rope-scaling", kNone, kNone, kNone, "model.rope_scaling"},
      [](V v, R r) {
        if (v.boolean()) r.plan.model.rotary.scaling = RopeScaling::Llama3;
      }},
     {[](S s) { return only_if(scaled_like_llama3(s), s.model.rotary.factor); },
-     {"--rope-scaling-factor"},
+     {"--rope-scaling-factor", kNone, kNone, kNone, "model.rope_scaling_factor"},
      [](V v, R r) {
        r.plan.model.rotary.factor = v.number({0, 1e6});
      }},
     {[](S s) {
        return only_if(scaled_linearly(s), static_cast<std::int64_t>(std::llround(s.model.rotary.factor)));
      },
-     {"--rotary-seq-len-interpolation-factor"},
+     {"--rotary-seq-len-interpolation-factor", kNone, kNone, kNone, "model.seq_len_interpolation_factor"},
      [](V v, R r) {
        r.plan.model.rotary.scaling = RopeScaling::Linear;
        r.plan.model.rotary.factor = v.number({0, 1e6});
      }},
     {[](S s) { return only_if(latent(s), latent_yarn(s) ? "yarn" : "rope"); },
-     {"--rope-type"},
+     {"--rope-type", kNone, kNone, kNone, "model.rope_type"},
      [](V v, R r) {
        if (v.text() == "yarn") r.plan.model.rotary.scaling = RopeScaling::Yarn;
      }},
     {[](S s) { return only_if(latent_yarn(s), s.model.rotary.factor); },
-     {"--rotary-scaling-factor"},
+     {"--rotary-scaling-factor", kNone, kNone, kNone, "model.rotary_scaling_factor"},
      [](V v, R r) {
        r.plan.model.rotary.factor = v.number({0, 1e6});
      }},
@@ -314,32 +319,36 @@ constexpr LaunchField kModelSettings[] = {
      {"--max-position-embeddings", "model.model_config.max_position_embeddings"},
      [](V v, R r) { r.plan.model.max_positions = v.integer(kDimension); }},
     {[](S s) -> JsonValue { return s.model.vocab; },
-     {"--vocab-size", "model.model_config.vocab_size"},
+     {"--vocab-size", "model.model_config.vocab_size", kNone, kNone, "model.vocab_size", "vocab_size"},
      [](V v, R r) { r.plan.model.vocab = v.integer(kDimension); }},
     {[](S s) -> JsonValue { return s.framework.vocab_multiple; },
-     {"--make-vocab-size-divisible-by", "model.make_vocab_size_divisible_by"}},
+     {"--make-vocab-size-divisible-by", "model.make_vocab_size_divisible_by", kNone, kNone,
+      "model.make_vocab_size_divisible_by"}},
     {[](S s) { return when(!s.model.tied_embeddings); },
      {"--untie-embeddings-and-output-weights"},
      [](V v, R r) { r.plan.model.tied_embeddings = !v.boolean(); }},
     {[](S s) -> JsonValue { return s.model.tied_embeddings; },
-     {kNone, "model.model_config.tie_word_embeddings"},
+     {kNone, "model.model_config.tie_word_embeddings", kNone, kNone, kNone, "logits_via_embedding"},
      [](V v, R r) { r.plan.model.tied_embeddings = v.boolean(); }},
     {[](S s) { return only_if(s.model.mtp_layers > 0, s.model.mtp_layers); },
-     {"--mtp-num-layers"},
+     {"--mtp-num-layers", kNone, kNone, kNone, "model.mtp_num_layers", "mtp_num_layers"},
      [](V v, R r) {
        r.plan.model.mtp_layers = v.small_integer({0, 1000});
      }},
     {[](S s) { return only_if(s.model.is_moe(), s.model.moe.experts); },
-     {"--num-experts", "model.model_config.moe_config.num_experts"},
+     {"--num-experts", "model.model_config.moe_config.num_experts", kNone, kNone, "model.num_moe_experts",
+      "num_experts"},
      read_experts<&costmodel::MoeSpec::experts>},
     {[](S s) { return only_if(s.model.is_moe(), s.model.moe.top_k); },
-     {"--moe-router-topk", "model.model_config.moe_config.top_k"},
+     {"--moe-router-topk", "model.model_config.moe_config.top_k", kNone, kNone, "model.moe_router_topk",
+      "num_experts_per_tok"},
      read_experts<&costmodel::MoeSpec::top_k>},
     {[](S s) { return only_if(s.model.is_moe(), s.model.moe.expert_ffn); },
-     {"--moe-ffn-hidden-size"},
+     {"--moe-ffn-hidden-size", kNone, kNone, kNone, "model.moe_ffn_hidden_size", "base_moe_mlp_dim"},
      read_experts<&costmodel::MoeSpec::expert_ffn>},
     {[](S s) { return only_if(s.model.moe.shared_ffn > 0, s.model.moe.shared_ffn); },
-     {"--moe-shared-expert-intermediate-size"},
+     {"--moe-shared-expert-intermediate-size", kNone, kNone, kNone,
+      "model.moe_shared_expert_intermediate_size"},
      read_experts<&costmodel::MoeSpec::shared_ffn>},
     {[](S s) { return only_if(s.model.is_moe(), s.model.moe.shared_ffn > 0); },
      {kNone, "model.model_config.moe_config.enable_shared_expert"}},
@@ -347,34 +356,38 @@ constexpr LaunchField kModelSettings[] = {
     {[](S s) {
        return only_if(s.model.is_moe(), s.model.moe.score == RouterScore::Sigmoid ? "sigmoid" : "softmax");
      },
-     {"--moe-router-score-function"},
+     {"--moe-router-score-function", kNone, kNone, kNone, "model.moe_router_score_function"},
      [](V v, R r) {
        constexpr FrameworkWord<RouterScore> kScores[] = {{RouterScore::Sigmoid, "sigmoid"},
                                                          {RouterScore::Softmax, "softmax"}};
        r.plan.model.moe.score = meaning_of(kScores, v);
      }},
     {[](S s) { return when(softmax_of_all(s)); },
-     {"--moe-router-pre-softmax"},
+     {"--moe-router-pre-softmax", kNone, kNone, kNone, "model.moe_router_pre_softmax"},
      [](V v, R r) { r.plan.model.moe.renormalise = !v.boolean(); }},
     {[](S s) { return only_if(grouped_experts(s), s.model.moe.groups); },
-     {"--moe-router-num-groups"},
+     {"--moe-router-num-groups", kNone, kNone, kNone, "model.moe_router_num_groups", "n_routing_groups"},
      read_experts<&costmodel::MoeSpec::groups>},
     {[](S s) { return only_if(grouped_experts(s), s.model.moe.top_groups); },
-     {"--moe-router-group-topk"},
+     {"--moe-router-group-topk", kNone, kNone, kNone, "model.moe_router_group_topk", "topk_routing_group"},
      read_experts<&costmodel::MoeSpec::top_groups>},
     {[](S s) {
        return only_if(s.model.is_moe() && s.model.moe.weight_factor != 1, s.model.moe.weight_factor);
      },
-     {"--moe-router-topk-scaling-factor"},
+     {"--moe-router-topk-scaling-factor", kNone, kNone, kNone, "model.moe_router_topk_scaling_factor",
+      "routed_scaling_factor"},
      [](V v, R r) {
        r.plan.model.moe.weight_factor = v.number({0, 1e6});
      }},
     {[](S s) { return when(s.model.moe.router_correction); },
-     {"--moe-router-enable-expert-bias"},
+     {"--moe-router-enable-expert-bias", kNone, kNone, kNone, "model.moe_router_enable_expert_bias",
+      "routed_bias"},
      [](V v, R r) { r.plan.model.moe.router_correction = v.boolean(); }},
-    {balance_kind, {"--moe-router-load-balancing-type"}, read_kind_of_balance},
+    {balance_kind,
+     {"--moe-router-load-balancing-type", kNone, kNone, kNone, "model.moe_router_load_balancing_type"},
+     read_kind_of_balance},
     {[](S s) { return only_if(s.model.is_moe(), s.model.moe.balance_coefficient); },
-     {"--moe-aux-loss-coeff"},
+     {"--moe-aux-loss-coeff", kNone, kNone, kNone, "model.moe_aux_loss_coeff", "load_balance_loss_weight"},
      [](V v, R r) {
        r.plan.model.moe.balance_coefficient = v.number({0, 1e6});
      }},
@@ -384,9 +397,9 @@ constexpr LaunchField kModelSettings[] = {
     {[](S s) {
        return when(s.model.is_moe() && costmodel::activation_dtype(s.recipe.precision) == DType::Bf16);
      },
-     {"--moe-grouped-gemm"}},
+     {"--moe-grouped-gemm", kNone, kNone, kNone, "model.moe_grouped_gemm"}},
     {[](S s) { return only_if(s.recipe.routing.capacity_factor > 0, s.recipe.routing.capacity_factor); },
-     {"--moe-expert-capacity-factor"},
+     {"--moe-expert-capacity-factor", kNone, kNone, kNone, "model.moe_expert_capacity_factor"},
      [](V v, R r) {
        r.plan.recipe.routing.capacity_factor = v.number({0, 1e6});
      }},
@@ -394,7 +407,7 @@ constexpr LaunchField kModelSettings[] = {
 
 }  // namespace
 
-std::span<const LaunchField> launch_model_fields() {
+std::span<const LaunchField> decoder_fields() {
   return kModelSettings;
 }
 

@@ -6,6 +6,7 @@
 
 #include "costmodel/spec/scenario.h"
 #include "presets/launch/launch_config.h"
+#include "presets/launch/maxtext_plan.h"
 
 namespace hexaplan::presets {
 
@@ -56,8 +57,16 @@ struct LaunchReading {
   bool no_bias = false, qkv_bias = false, gated = false, quick_gate = false, squared_relu = false,
        no_gelu_fusion = false;
   std::optional<double> attention_dropout, hidden_dropout;
-  std::string layer_experts;  // --moe-layer-freq
-  std::string windowed;       // --window-attn-skip-freq
+  std::string layer_experts;                           // --moe-layer-freq
+  std::string windowed;                                // --window-attn-skip-freq
+  bool query_rank_said = false;                        // of latent attention, also that it has none
+  std::optional<double> yarn_mscale, yarn_mscale_all;  // as config.json of DeepSeek has them
+  std::optional<costmodel::ExpertDispatcher> dispatcher, flex_dispatcher;
+  Mesh mesh{};              // MaxText; -1: what is left
+  double device_batch = 0;  // MaxText: sequences of a pass per device
+  std::int64_t shared_experts = 0;
+  std::string decoder_block;
+  bool drops_out = true;  // MaxText's switch of dropout
   std::string tokenizer;
   bool says_model = false;  // dimensions of the model are in the file
 

@@ -163,16 +163,19 @@ void read_dropout(V v, R r) {
   r.*chance = v.number(kShare);
 }
 
-// Keys: Megatron-LM, nanotron, torchtitan, DeepSpeed; their sources stand in launch_formats().
+// Keys: Megatron-LM, nanotron, torchtitan, DeepSpeed, Megatron-Bridge, MaxText; their sources stand in
+// launch_formats().
 constexpr LaunchField kRecipeSettings[] = {
     // The step.
     {[](S s) -> JsonValue { return s.recipe.global_batch; },
-     {"--global-batch-size", kNone, "training.global_batch_size", "train_batch_size"},
+     {"--global-batch-size", kNone, "training.global_batch_size", "train_batch_size",
+      "train.global_batch_size"},
      [](V v, R r) {
        r.plan.recipe.global_batch = v.integer({-1, kBatchRange.high});
      }},
     {[](S s) -> JsonValue { return s.recipe.micro_batch; },
-     {"--micro-batch-size", "tokens.micro_batch_size", kNone, "train_micro_batch_size_per_gpu"},
+     {"--micro-batch-size", "tokens.micro_batch_size", kNone, "train_micro_batch_size_per_gpu",
+      "train.micro_batch_size"},
      [](V v, R r) { r.plan.recipe.micro_batch = v.integer(kBatchRange); }},
     {[](S s) -> JsonValue {
        return s.layout.pp > 1 ? s.recipe.global_batch / s.layout.dp : s.recipe.micro_batch;
@@ -183,23 +186,26 @@ constexpr LaunchField kRecipeSettings[] = {
      {kNone, "tokens.batch_accumulation_per_replica", kNone, "gradient_accumulation_steps"},
      [](V v, R r) { r.accumulation = v.integer(kBatchRange); }},
     {[](S s) -> JsonValue { return s.recipe.sequence; },
-     {"--seq-length", "tokens.sequence_length", "training.seq_len"},
+     {"--seq-length", "tokens.sequence_length", "training.seq_len", kNone, "model.seq_length",
+      "max_target_length"},
      [](V v, R r) { r.plan.recipe.sequence = v.integer(kBatchRange); }},
     {optimizer_steps,
-     {"--train-iters", "tokens.train_steps", "training.steps"},
+     {"--train-iters", "tokens.train_steps", "training.steps", kNone, "train.train_iters", "steps"},
      [](V v, R r) { r.steps = v.integer(kCount); }},
     {[](S s) { return when(half(s) && s.recipe.precision != Precision::Fp16); },
-     {"--bf16"},
+     {"--bf16", kNone, kNone, kNone, "mixed_precision.bf16"},
      read_flag<&LaunchReading::brain>},
     {[](S s) { return when(s.recipe.precision == Precision::Fp16); },
-     {"--fp16"},
+     {"--fp16", kNone, kNone, kNone, "mixed_precision.fp16"},
      read_flag<&LaunchReading::half>},
     {[](S s) { return only_if(!fp8_recipe(s).is_null(), "hybrid"); },
-     {"--fp8-format"},
+     {"--fp8-format", kNone, kNone, kNone, "mixed_precision.fp8"},
      [](V v, R r) { r.fp8 = !v.text().empty(); }},
-    {fp8_recipe, {"--fp8-recipe"}, [](V v, R r) { r.fp8_recipe = v.text(); }},
+    {fp8_recipe,
+     {"--fp8-recipe", kNone, kNone, kNone, "mixed_precision.fp8_recipe"},
+     [](V v, R r) { r.fp8_recipe = v.text(); }},
     {[](S s) { return only_if(s.recipe.precision == Precision::Nvfp4, "e2m1"); },
-     {"--fp4-format"},
+     {"--fp4-format", kNone, kNone, kNone, "mixed_precision.fp4"},
      [](V v, R r) { r.fp4 = !v.text().empty(); }},
     {torch_dtype,
      {kNone, "model.dtype", "training.mixed_precision_param"},
@@ -284,7 +290,7 @@ constexpr LaunchField kRecipeSettings[] = {
      {kNone, kNone, kNone, "zero_optimization.offload_param.device"},
      read_offload_device<costmodel::kOffloadParameters>},
     {[](S s) { return when(offloads(s, costmodel::kOffloadOptimizer)); },
-     {"--optimizer-cpu-offload"},
+     {"--optimizer-cpu-offload", kNone, kNone, kNone, "optimizer.optimizer_cpu_offload"},
      read_offload<costmodel::kOffloadOptimizer>},
     {[](S s) {
        return only_if(offloads(s, costmodel::kOffloadOptimizer) && s.recipe.offload_fraction < 1,
@@ -293,9 +299,9 @@ constexpr LaunchField kRecipeSettings[] = {
      {"--optimizer-offload-fraction", kNone, kNone, "zero_optimization.offload_optimizer.ratio"},
      [](V v, R r) { r.plan.recipe.offload_fraction = v.number(kShare); }},
     {[](S s) { return when(offloads(s, costmodel::kOffloadOptimizer)); },
-     {"--use-precision-aware-optimizer"}},
+     {"--use-precision-aware-optimizer", kNone, kNone, kNone, "optimizer.use_precision_aware_optimizer"}},
     {[](S s) { return only_if(offloads_counted_layers(s), s.recipe.offload_layers); },
-     {"--cpu-offloading-num-layers"},
+     {"--cpu-offloading-num-layers", kNone, kNone, kNone, "model.cpu_offloading_num_layers"},
      [](V v, R r) {
        const int layers = v.small_integer({0, 10'000});
        if (layers == 0) return;
@@ -312,12 +318,21 @@ constexpr LaunchField kRecipeSettings[] = {
      {kNone, kNone, "training.enable_cpu_offload"},
      read_offload<costmodel::kOffloadParameters>},
     // Memory against time.
-    {granularity, {"--recompute-granularity"}, [](V v, R r) { r.granularity = v.text(); }},
-    {recompute_method, {"--recompute-method"}, [](V v, R r) { r.method = v.text(); }},
-    {recompute_layers, {"--recompute-num-layers"}, [](V v, R r) { r.recompute_count = v.integer(kCount); }},
-    {recompute_modules, {"--recompute-modules"}, read_modules},
+    {granularity,
+     {"--recompute-granularity", kNone, kNone, kNone, "model.recompute_granularity"},
+     [](V v, R r) { r.granularity = v.text(); }},
+    {recompute_method,
+     {"--recompute-method", kNone, kNone, kNone, "model.recompute_method"},
+     [](V v, R r) { r.method = v.text(); }},
+    {recompute_layers,
+     {"--recompute-num-layers", kNone, kNone, kNone, "model.recompute_num_layers"},
+     [](V v, R r) { r.recompute_count = v.integer(kCount); }},
+    {recompute_modules,
+     {"--recompute-modules", kNone, kNone, kNone, "model.recompute_modules"},
+     read_modules},
     {[](S s) { return when(s.layout.partition_activations); },
-     {"--distribute-saved-activations", kNone, kNone, "activation_checkpointing.partition_activations"},
+     {"--distribute-saved-activations", kNone, kNone, "activation_checkpointing.partition_activations",
+      "model.distribute_saved_activations"},
      [](V v, R r) { r.plan.layout.partition_activations = v.boolean(); }},
     {[](S s) { return when(offloads(s, costmodel::kOffloadActivations)); },
      {kNone, kNone, kNone, "activation_checkpointing.cpu_checkpointing"},
@@ -348,10 +363,10 @@ constexpr LaunchField kRecipeSettings[] = {
      {"--cross-entropy-loss-fusion"},
      read_flag<&LaunchReading::fused_loss>},
     {[](S s) -> JsonValue { return s.recipe.dropout; },
-     {"--attention-dropout"},
+     {"--attention-dropout", kNone, kNone, kNone, "model.attention_dropout"},
      read_dropout<&LaunchReading::attention_dropout>},
     {[](S s) -> JsonValue { return s.recipe.dropout; },
-     {"--hidden-dropout"},
+     {"--hidden-dropout", kNone, kNone, kNone, "model.hidden_dropout"},
      read_dropout<&LaunchReading::hidden_dropout>},
 };
 

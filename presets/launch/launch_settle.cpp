@@ -1,8 +1,11 @@
 // What settings say together, framework by framework, and what each does when its file says nothing.
+#include "presets/launch/launch_settle.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <optional>
@@ -13,6 +16,7 @@
 #include "costmodel/units/parse_number.h"
 #include "presets/launch/launch_reading.h"
 #include "presets/launch/launch_words.h"
+#include "presets/launch/maxtext_plan.h"
 #include "presets/launch/trainer_plan.h"
 #include "presets/scenario/scenario_request.h"
 
@@ -39,6 +43,13 @@ void begin_megatron(R r) {
   m.moe.top_k = 2;
   m.moe.renormalise = true;
   m.moe.balance_coefficient = 0;
+}
+/// v0.6.0 src/megatron/bridge/models/gpt_provider.py, mla_provider.py, training/mixed_precision.py.
+void begin_bridge(R r) {
+  begin_megatron(r);
+  r.fused_loss = true;
+  r.no_gelu_fusion = true;
+  r.fp8_recipe = "tensorwise";
 }
 /// LlamaConfig of nanotron (19f88fb src/nanotron/config/models_config.py).
 void begin_nanotron(R r) {
@@ -229,30 +240,6 @@ void settle_windows(R r) {
   }
 }
 
-/// What follows from other dimensions where a file leaves it out.
-void settle_dimensions(R r) {
-  costmodel::ModelSpec& m = r.plan.model;
-  costmodel::AttentionSpec& a = m.attention;
-  if (m.layers == 0 || m.hidden == 0 || a.heads == 0) return;
-  const bool latent = a.kind == costmodel::AttentionKind::Latent;
-  if (a.kv_heads == 0 || latent) a.kv_heads = a.heads;
-  if (latent) {
-    const auto unless_said = [](std::int64_t& value, std::int64_t usual) {
-      value = value == 0 ? usual : value;
-    };
-    unless_said(a.kv_lora_rank, 32);
-    unless_said(a.qk_nope_dim, 128);
-    unless_said(a.qk_rope_dim, 64);
-    unless_said(a.v_head_dim, 128);
-    a.head_dim = a.qk_nope_dim + a.qk_rope_dim;
-    a.qk_norm = false;  // its norms are part of it
-  } else {
-    if (a.head_dim == 0) a.head_dim = std::max<std::int64_t>(1, m.hidden / a.heads);
-    a.v_head_dim = a.head_dim;
-  }
-  if (m.positions != costmodel::PositionKind::Rotary) m.rotary = {};
-}
-
 /// Megatron-LM's switches for biases, gates and GELU.
 void settle_megatron_model(R r) {
   costmodel::ModelSpec& m = r.plan.model;
@@ -284,15 +271,6 @@ void settle_megatron_model(R r) {
 }
 
 // --- precision, recomputation, sharding ---
-
-Precision sixteen_or_more(const LaunchReading& r) {
-  return r.brain ? Precision::Bf16 : r.half ? Precision::Fp16 : Precision::Fp32;
-}
-/// The type where it is another than the profile's.
-void take_gradient_type(R r, DType type) {
-  r.plan.recipe.gradient_dtype.reset();
-  if (type != r.plan.framework.gradient_dtype) r.plan.recipe.gradient_dtype = type;
-}
 
 void settle_megatron_recipe(R r) {
   costmodel::Recipe& recipe = r.plan.recipe;
@@ -383,6 +361,81 @@ void settle_megatron(R r) {
   settle_megatron_recomputation(r);
   settle_stages(r);
   settle_megatron_sharding(r);
+}
+
+/// Megatron-Bridge's provider says the function itself; what its kernels fuse with the bias is the
+/// approximation by tanh (launch_bridge_fields.cpp).
+void settle_bridge_model(R r) {
+  costmodel::ModelSpec& m = r.plan.model;
+  const bool bias = !r.no_bias;
+  m.attention.qkv_bias = bias || r.qkv_bias;
+  m.attention.output_bias = m.mlp.bias = bias;
+  m.norm_bias = m.norm == costmodel::NormKind::Layer;
+  m.mlp.gated = r.gated;
+  if (m.mlp.clamp > 0) {
+    m.mlp.activation = costmodel::Activation::Silu;
+    m.mlp.gelu = costmodel::GeluForm::Exact;
+  } else if (m.mlp.activation == costmodel::Activation::Gelu && m.mlp.gelu == costmodel::GeluForm::Exact &&
+             !r.no_gelu_fusion) {
+    m.mlp.gelu = costmodel::GeluForm::Tanh;
+  }
+  if (m.mlp.ffn == 0 && r.says_model) m.mlp.ffn = 4 * m.hidden;
+  if (m.positions == costmodel::PositionKind::Learned) m.max_positions = r.plan.recipe.sequence;
+  if (m.attention.kind == costmodel::AttentionKind::Latent) {
+    if (!r.query_rank_said) m.attention.q_lora_rank = 512;
+    if (m.attention.kv_lora_rank == 0) m.attention.kv_lora_rank = 512;
+  }
+  if (!m.is_moe()) {
+    m.moe = {};
+    return;
+  }
+  m.moe.expert_bias = bias;
+  settle_experts(r);
+}
+
+/// 0.1·m·ln(factor) + 1 (arXiv:2309.00071 eq. 22).
+double yarn_magnitude(double factor, double m) {
+  return factor <= 1 ? 1.0 : 0.1 * m * std::log(factor) + 1.0;
+}
+void settle_bridge_rotary(R r) {
+  costmodel::RotarySpec& rotary = r.plan.model.rotary;
+  const bool latent = r.plan.model.attention.kind == costmodel::AttentionKind::Latent;
+  using costmodel::RopeScaling;
+  if (rotary.scaling == RopeScaling::None) {
+    rotary.factor = 1;
+    rotary.original_positions = 0;
+  } else if (rotary.scaling == RopeScaling::Llama3) {
+    rotary.original_positions = 8192;
+  } else if (rotary.scaling == RopeScaling::Yarn) {
+    if (rotary.original_positions == 0) rotary.original_positions = 4096;
+    const double all = yarn_magnitude(rotary.factor, r.yarn_mscale_all.value_or(0));
+    rotary.attention_factor = yarn_magnitude(rotary.factor, r.yarn_mscale.value_or(1)) / all;
+    if (latent) rotary.score_factor = all * all;
+  }
+}
+
+/// The exchange that stands behind "flex" where a plan says nothing else.
+void settle_dispatcher(R r) {
+  using costmodel::ExpertDispatcher;
+  if (!r.dispatcher || !r.plan.model.is_moe()) return;
+  const bool flex = *r.dispatcher == ExpertDispatcher::DeepEp;
+  const ExpertDispatcher said = flex ? r.flex_dispatcher.value_or(*r.dispatcher) : *r.dispatcher;
+  const bool usually_flex = r.plan.framework.expert_dispatch_merges_copies && r.plan.layout.ep > 1;
+  const ExpertDispatcher usual = usually_flex ? ExpertDispatcher::DeepEp : ExpertDispatcher::AllToAll;
+  r.plan.recipe.execution.dispatcher = said == usual ? ExpertDispatcher::Default : said;
+}
+
+void settle_bridge(R r) {
+  settle_bridge_model(r);
+  settle_bridge_rotary(r);
+  settle_dimensions(r);
+  settle_windows(r);
+  if (r.half || !r.brain) r.gradients_in_bf16 = false;
+  settle_megatron_recipe(r);
+  settle_megatron_recomputation(r);
+  settle_stages(r);
+  settle_megatron_sharding(r);
+  settle_dispatcher(r);
 }
 
 void settle_nanotron(R r) {
@@ -482,6 +535,8 @@ constexpr Framework kFrameworks[] = {
     {Launcher::Nanotron, begin_nanotron, settle_nanotron},
     {Launcher::Torchtitan, begin_torchtitan, settle_torchtitan},
     {Launcher::DeepSpeed, [](R) {}, settle_deepspeed},
+    {Launcher::Bridge, begin_bridge, settle_bridge},
+    {Launcher::MaxText, begin_maxtext, settle_maxtext},
     {Launcher::Trl, begin_trl, settle_trl},
     {Launcher::Axolotl, begin_axolotl, settle_axolotl},
     {Launcher::LlamaFactory, begin_llamafactory, settle_llamafactory},
@@ -508,6 +563,29 @@ void settle_batches(R r) {
 }
 
 }  // namespace
+
+void settle_dimensions(LaunchReading& r) {
+  costmodel::ModelSpec& m = r.plan.model;
+  costmodel::AttentionSpec& a = m.attention;
+  if (m.layers == 0 || m.hidden == 0 || a.heads == 0) return;
+  const bool latent = a.kind == costmodel::AttentionKind::Latent;
+  if (a.kv_heads == 0 || latent) a.kv_heads = a.heads;
+  if (latent) {
+    const auto unless_said = [](std::int64_t& value, std::int64_t usual) {
+      value = value == 0 ? usual : value;
+    };
+    unless_said(a.kv_lora_rank, 32);
+    unless_said(a.qk_nope_dim, 128);
+    unless_said(a.qk_rope_dim, 64);
+    unless_said(a.v_head_dim, 128);
+    a.head_dim = a.qk_nope_dim + a.qk_rope_dim;
+    a.qk_norm = false;  // its norms are part of it
+  } else {
+    if (a.head_dim == 0) a.head_dim = std::max<std::int64_t>(1, m.hidden / a.heads);
+    a.v_head_dim = a.head_dim;
+  }
+  if (m.positions != costmodel::PositionKind::Rotary) m.rotary = {};
+}
 
 LaunchReading begin_reading(Launcher launcher) {
   LaunchReading reading;

@@ -166,6 +166,8 @@ std::string launch_text(const Scenario& scenario, const LaunchFormat& format,
     case Launcher::Megatron:
       return "#!/usr/bin/env bash\n" + comment(scenario, format, gaps, remark) + script(scenario, settings);
     case Launcher::Nanotron:
+    case Launcher::Bridge:
+    case Launcher::MaxText:
     case Launcher::Trl:
     case Launcher::Axolotl:
     case Launcher::LlamaFactory:

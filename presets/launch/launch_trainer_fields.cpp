@@ -30,7 +30,7 @@ using R = LaunchReading&;
 /// By Launcher, of a setting that the three trainers may have.
 constexpr std::array<std::string_view, kLaunchers> trainers(std::string_view trl, std::string_view axolotl,
                                                             std::string_view llamafactory) {
-  return {kNone, kNone, kNone, kNone, trl, axolotl, llamafactory};
+  return {kNone, kNone, kNone, kNone, kNone, kNone, trl, axolotl, llamafactory};
 }
 constexpr std::array<std::string_view, kLaunchers> all_trainers(std::string_view key) {
   return trainers(key, key, key);

@@ -84,6 +84,8 @@ ScenarioRequest plain_question(const LaunchFormat& format) {
   plain.model = "llama-2-7b";
   plain.cluster = "8xH100";
   plain.framework = format.profile;
+  // MaxText cannot keep everything.
+  if (format.launcher == Launcher::MaxText) plain.recipe.recompute.mode = costmodel::RecomputeMode::Full;
   if (!is_trainer(format.launcher)) return plain;
   plain.recipe.fine_tune = costmodel::FineTune::Full;
   plain.recipe.parameter_dtype = costmodel::DType::Bf16;

@@ -1,0 +1,20 @@
+#pragma once
+#include "presets/launch/launch_reading.h"
+
+namespace hexaplan::presets {
+
+// What settling shares between frameworks.
+
+[[nodiscard]] inline costmodel::Precision sixteen_or_more(const LaunchReading& reading) {
+  using costmodel::Precision;
+  return reading.brain ? Precision::Bf16 : reading.half ? Precision::Fp16 : Precision::Fp32;
+}
+/// The type of gradients where it is another than the profile's.
+inline void take_gradient_type(LaunchReading& reading, costmodel::DType type) {
+  reading.plan.recipe.gradient_dtype.reset();
+  if (type != reading.plan.framework.gradient_dtype) reading.plan.recipe.gradient_dtype = type;
+}
+/// What follows from other dimensions where a file leaves it out.
+void settle_dimensions(LaunchReading& reading);
+
+}  // namespace hexaplan::presets
