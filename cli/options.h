@@ -151,6 +151,15 @@ struct CompareOptions {
 struct ExportOptions {
   ScenarioOptions question;
   std::string target;  // whose file; empty: the framework's own
+  std::string wrap;    // "torchrun", "sbatch": a script that starts it; empty: the configuration alone
+};
+
+/// A cluster's file from what its machines say of themselves.
+struct ClusterOptions {
+  std::vector<std::string> files;
+  std::string title;
+  std::string gpu;    // empty: as the files say
+  std::string nodes;  // empty: as the files say, or 1
 };
 
 struct DiffOptions {
@@ -222,9 +231,9 @@ struct PrintText {
 
 using Command =
     std::variant<EstimateOptions, SimulateOptions, SearchOptions, FinetuneOptions, PostTrainOptions,
-                 CompareOptions, ExportOptions, ImportOptions, DiffOptions, ReportOptions, PresetsOptions,
-                 AccuracyOptions, ExecuteOptions, VerifyOptions, ValidateOptions, MeasureOptions, RunsOptions,
-                 BackendsOptions, CalibrateOptions, PrintText>;
+                 CompareOptions, ExportOptions, ImportOptions, ClusterOptions, DiffOptions, ReportOptions,
+                 PresetsOptions, AccuracyOptions, ExecuteOptions, VerifyOptions, ValidateOptions,
+                 MeasureOptions, RunsOptions, BackendsOptions, CalibrateOptions, PrintText>;
 struct Invocation {
   CommonOptions common;
   Command command;

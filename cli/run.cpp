@@ -12,6 +12,7 @@
 #include "cli/commands/accuracy.h"
 #include "cli/commands/calibrate.h"
 #include "cli/commands/calibrate_runs.h"
+#include "cli/commands/cluster.h"
 #include "cli/commands/compare.h"
 #include "cli/commands/diff.h"
 #include "cli/commands/estimate.h"
@@ -194,7 +195,7 @@ struct Runner {
     }
     if (!report.warning.empty() && !common.quiet) fmt::print(stderr, "warning: {}\n", report.warning);
     for (const std::string& gap : report.config.gaps) {
-      if (!common.quiet) fmt::print(stderr, "not said in {}: {}\n", report.format.file, gap);
+      if (!common.quiet) fmt::print(stderr, "not said in {}: {}\n", report.file, gap);
     }
     for (const auto& [knob, effect] : costmodel::not_modelled(report.question.scenario)) {
       if (!common.quiet) fmt::print(stderr, "not modelled: {}: {}\n", knob, effect);
@@ -211,6 +212,12 @@ struct Runner {
     if (common.json) return {json_text(import_json(plan))};
     if (!common.quiet) fmt::print(stderr, "{}", import_report(plan));
     return {json_text(to_json(plan.request))};
+  }
+  Outcome operator()(const ClusterOptions& options) const {
+    const presets::ImportedCluster cluster = run_cluster(options);
+    if (common.json) return {json_text(cluster_json(cluster))};
+    if (!common.quiet) fmt::print(stderr, "{}", cluster_report(cluster));
+    return {json_text(presets::JsonValue{cluster.cluster})};
   }
   Outcome operator()(const BackendsOptions& /*none*/) const {
     const auto backends = validator::list_backends();

@@ -3,15 +3,22 @@
 
     scripts/check_exports.py --megatron CHECKOUT [--hexaplan PROGRAM] [--plans N] [--seed S] [--failures FILE]
     scripts/check_exports.py --nanotron CHECKOUT ...      scripts/check_exports.py --torchtitan CHECKOUT ...
+    scripts/check_exports.py --bridge CHECKOUT --core CHECKOUT ...       scripts/check_exports.py --maxtext CHECKOUT ...
     scripts/check_exports.py --deepspeed --trl --axolotl --llamafactory ...              (the installed packages)
 
 CHECKOUT is a working tree of the version that the exported file names (git checkout core_v0.15.3, v0.2.2, ...). Needs
 Python with PyTorch and what the framework imports; no GPU: the capability of one before Blackwell is made up, and
 Transformer Engine is taken to be new enough. Megatron-LM's parse_args and validate_args see each plan in a process of
-its own. Ends with 1 when a plan is refused. Building and testing Hexaplan do not need this script.
+its own. Megatron-Bridge (with the Megatron-LM of its submodule: --core) reads each file with ConfigContainer.from_yaml,
+applies and validates it, and makes the model on the meta device, whose parameters are counted; packages that it imports
+and that need a GPU to be built are stood in for by empty ones. MaxText's reader needs jax and as many devices as the plan
+has, which the CPU plays. Ends with 1 when a plan is refused. Building and testing Hexaplan do not need this script.
 """
 import argparse
 import collections
+import functools
+import importlib.abc
+import importlib.machinery
 import json
 import os
 import pathlib
@@ -21,7 +28,10 @@ import subprocess
 import sys
 import tempfile
 import traceback
+import types
+import typing
 
+OPTIONS = argparse.Namespace()
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SAMPLES = ["--train-iters", "10", "--lr", "1e-4", "--mock-data", "--tokenizer-type", "NullTokenizer", "--eval-iters", "0"]
 
@@ -83,7 +93,20 @@ def exported(program, framework, plan):
         answer = json.loads(done.stdout)
     except json.JSONDecodeError:
         return None
-    return None if answer["rejection"] else answer
+    if answer["rejection"]:
+        return None
+    answer["plan"] = plan
+    if framework == "bridge":
+        model = plan[plan.index("--model") + 1]
+        answer["parameters"] = parameters_of(program, model)
+    return answer
+
+
+@functools.lru_cache(maxsize=None)
+def parameters_of(program, model):
+    done = subprocess.run([program, "estimate", "--model", model, "--cluster", "8xH100", "--framework", "other", "--json",
+                           "--quiet"], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)["parameters"]
 
 
 # --- one checker per framework: takes the text of a file, raises when the framework does not take it ---
@@ -150,6 +173,142 @@ def check_torchtitan(checkout):
     return check
 
 
+# What frameworks import and no configuration needs; by framework.
+ABSENT = {"maxtext": ("pathwaysutils", "google.cloud.storage", "orbax", "tensorboardX", "cloud_tpu_diagnostics",
+                      "ml_goodput_measurement", "grain", "tensorflow", "tensorflow_datasets", "tensorflow_text", "aqt",
+                      "qwix", "tokamax", "jetstream", "drjax", "google_cloud_mldiagnostics", "tunix"),
+          "bridge": ("transformer_engine", "transformer_engine_torch", "tensorboard", "torch.utils.tensorboard", "wandb", "mlflow",
+          "comet_ml", "nvidia_resiliency_ext", "modelopt", "peft", "datasets", "diffusers", "qwen_vl_utils", "timm",
+          "open_clip", "megatron.energon", "mistral_common", "nltk", "webdataset", "nemo_run", "fast_hadamard_transform",
+          "nvtx", "onnx", "zarr", "tensorstore", "one_logger_utils", "matplotlib")}
+
+
+class EmptyClass(type):
+    """A class with any attribute, each another one."""
+    def __getattr__(cls, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        value = EmptyClass(name, (), {"__init__": lambda self, *a, **k: None})
+        setattr(cls, name, value)
+        return value
+
+
+class EmptyModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Stands in for the packages of ABSENT and for all that is in them."""
+    def __init__(self, framework):
+        self.roots = ABSENT[framework]
+
+    def find_spec(self, name, path=None, target=None):
+        if any(name == root or name.startswith(root + ".") for root in self.roots):
+            return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        return None
+
+    def create_module(self, spec):
+        class Module(types.ModuleType):
+            def __getattr__(self, name):
+                if name == "__version__":
+                    return "99.0.0"
+                if name.startswith("__"):
+                    raise AttributeError(name)
+                value = EmptyClass(name, (), {"__init__": lambda self, *a, **k: None,
+                                              "__class_getitem__": classmethod(lambda cls, _: cls)})
+                setattr(self, name, value)
+                return value
+        module = Module(spec.name)
+        module.__path__ = []
+        return module
+
+    def exec_module(self, module):
+        pass
+
+
+def gpus_of(answer):
+    """From the first line: "# llama-3-8b on 16 × h100-80-sxm: …"."""
+    return int(answer["text"].split(" × ")[0].rsplit(" ", 1)[1])
+
+
+def bridge_parameters(model):
+    """Those of the exported model, whole, made on the meta device without Transformer Engine."""
+    from megatron.core.models.gpt.gpt_layer_specs import get_gpt_decoder_block_spec
+    from megatron.core.process_groups_config import ProcessGroupCollection
+    whole = dict.fromkeys(("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size",
+                           "expert_model_parallel_size", "expert_tensor_parallel_size"), 1)
+    off = dict.fromkeys(("sequence_parallel", "moe_grouped_gemm", "apply_rope_fusion", "persist_layer_norm", "cpu_offloading",
+                         "gradient_accumulation_fusion", "should_pad_vocab", "tp_comm_overlap", "perform_initialization"), False)
+    unset = dict.fromkeys(("virtual_pipeline_model_parallel_size", "pipeline_model_parallel_layout", "cp_comm_type",
+                           "recompute_granularity"))
+    settings = dict(whole, **off, **unset, use_cpu_initialization=True, init_model_with_meta_device=True,
+                    transformer_impl="local", cuda_graph_impl="none", moe_token_dispatcher_type="allgather")
+    for name, value in settings.items():
+        setattr(model, name, value)
+    model.transformer_layer_spec = get_gpt_decoder_block_spec(model, use_transformer_engine=False)
+    model._pg_collection = ProcessGroupCollection.use_mpu_process_groups()
+    return sum(p.numel() for p in model.provide(pre_process=True, post_process=True).parameters())
+
+
+def check_bridge(checkout):
+    import torch
+    import typing_extensions
+    typing.override = typing_extensions.override  # Python before 3.12
+    sys.meta_path.insert(0, EmptyModules("bridge"))
+    sys.path[:0] = [str(pathlib.Path(checkout) / "src"), OPTIONS.core]
+    for name in ("pytorch", "common.recipe", "pytorch.distributed", "pytorch.attention"):
+        importlib.import_module(f"transformer_engine.{name}")
+    from megatron.bridge.training.config import ConfigContainer, runtime_config_update
+    from megatron.core import parallel_state
+    from megatron.training.config.instantiate_utils import InstantiationMode
+    card = collections.namedtuple("Properties", "major minor name")(9, 0, "NVIDIA H100 80GB HBM3")
+    torch.cuda.get_device_properties = lambda *_: card
+    torch.cuda.get_device_capability = lambda *_: (9, 0)
+    os.environ.update(MASTER_ADDR="localhost", MASTER_PORT=str(random.SystemRandom().randint(20000, 60000)))
+
+    def check(answer):
+        os.environ.update(WORLD_SIZE=str(gpus_of(answer)), RANK="0", LOCAL_RANK="0")
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "bridge.yaml")
+            path.write_text(answer["text"], encoding="utf-8")
+            config = ConfigContainer.from_yaml(str(path), mode=InstantiationMode.STRICT)
+            config.train.train_iters = config.train.train_iters or 10
+            config.optimizer.lr = 1e-4
+            if config.peft is not None:
+                config.checkpoint.pretrained_checkpoint = folder
+            runtime_config_update(config)
+        if config.model.mtp_num_layers:  # its block asks for Transformer Engine
+            return
+        torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+        parallel_state.initialize_model_parallel()
+        counted = bridge_parameters(config.model)
+        assert counted == answer["parameters"], f"{counted} parameters instead of {answer['parameters']}"
+    return check
+
+
+def check_maxtext(checkout):
+    os.environ.update(JAX_PLATFORMS="cpu", DECOUPLE_GCLOUD="TRUE")
+    sys.meta_path.insert(0, EmptyModules("maxtext"))
+    sys.path.insert(0, str(pathlib.Path(checkout) / "src"))
+    import jax
+    from maxtext.configs import pyconfig
+    from maxtext.utils import max_utils
+    max_utils.maybe_initialize_jax_distributed_system = lambda *_: None
+
+    def check(answer):
+        gpus = gpus_of(answer)
+        nodes = max(1, gpus // 8)
+        jax.devices = lambda *_: [None] * gpus
+        max_utils.get_num_slices = lambda *_, **__: nodes
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "maxtext.yml")
+            path.write_text(answer["text"], encoding="utf-8")
+            config = pyconfig.initialize_pydantic(["train", str(path), "run_name=check", f"base_output_directory={folder}"])
+        ranks = 1
+        for degree in (*config.ici_parallelism, *config.dcn_parallelism):
+            ranks *= degree
+        assert ranks == gpus, f"a mesh of {ranks} instead of {gpus}"
+        batch = int(answer["plan"][answer["plan"].index("--global-batch") + 1])
+        assert config.global_batch_size_to_train_on == batch, f"{config.global_batch_size_to_train_on} instead of {batch}"
+    return check
+
+
 def check_deepspeed(_):
     from deepspeed.runtime.zero.config import DeepSpeedZeroConfig
 
@@ -211,8 +370,8 @@ def check_axolotl(_):
     return check
 
 
-CHECKERS = dict(megatron=check_megatron, nanotron=check_nanotron, torchtitan=check_torchtitan, deepspeed=check_deepspeed,
-                trl=check_trl, llamafactory=check_llamafactory, axolotl=check_axolotl)
+CHECKERS = dict(megatron=check_megatron, bridge=check_bridge, maxtext=check_maxtext, nanotron=check_nanotron,
+                torchtitan=check_torchtitan, deepspeed=check_deepspeed, trl=check_trl, llamafactory=check_llamafactory, axolotl=check_axolotl)
 TRAINERS = ("trl", "llamafactory", "axolotl")
 
 
@@ -245,15 +404,16 @@ def in_own_process(check, answer):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name in ("megatron", "nanotron", "torchtitan"):
+    for name in ("megatron", "nanotron", "torchtitan", "bridge", "maxtext"):
         parser.add_argument(f"--{name}", metavar="CHECKOUT")
+    parser.add_argument("--core", metavar="CHECKOUT", help="of Megatron-LM, for --bridge")
     for name in ("deepspeed", *TRAINERS):
         parser.add_argument(f"--{name}", action="store_const", const=".")
     parser.add_argument("--hexaplan", default=str(ROOT / "build/release/hexaplan"))
     parser.add_argument("--plans", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--failures", help="file for the refused plans and their reasons")
-    options = parser.parse_args()
+    options = parser.parse_args(namespace=OPTIONS)
     models = sorted(p.stem for p in (ROOT / "presets/models").glob("*.json") if p.stem != "aliases")
     refused = 0
     for framework in [name for name in CHECKERS if getattr(options, name)]:

@@ -11,6 +11,7 @@
 #include "costmodel/step/estimate.h"
 #include "planner/problem/memory_warning.h"
 #include "presets/json/input_error.h"
+#include "presets/launch/launch_wrapper.h"
 
 namespace hexaplan::cli {
 
@@ -57,6 +58,15 @@ ExportReport run_export(const ExportOptions& options) {
     report.risk = estimate.out_of_memory_probability;
     report.warning = planner::memory_warning(estimate);
     report.config = launch_config(report.question.scenario, report.format, report.warning);
+    report.file = report.format.file;
+    if (!options.wrap.empty()) {
+      using presets::Starter;
+      presets::LaunchWrapper wrapper =
+          launch_wrapper(report.question.scenario, report.format, report.config,
+                         options.wrap == "sbatch" ? Starter::Sbatch : Starter::Torchrun);
+      report.file = std::move(wrapper.file);
+      report.config.text = std::move(wrapper.text);
+    }
   }
   return report;
 }
@@ -72,7 +82,7 @@ JsonValue export_json(const ExportReport& report) {
   }
   return JsonObject{{"schema", "hexaplan/launch/1"},
                     {"framework", report.format.name},
-                    {"file", report.format.file},
+                    {"file", report.rejected ? std::string{report.format.file} : report.file},
                     {"text", report.config.text},
                     {"not_said", std::move(gaps)},
                     {"rejection", std::move(rejection)},

@@ -12,7 +12,8 @@ namespace hexaplan::cli {
 struct ExportReport {
   Question question;
   presets::LaunchFormat format{};
-  presets::LaunchConfig config;                 // empty when rejected
+  presets::LaunchConfig config;                 // empty when rejected; text: what is asked for
+  std::string file;                             // its usual name; empty when rejected
   std::optional<costmodel::Rejected> rejected;  // the layout cannot run, or the framework not this model
   bool fits = false;                            // unless rejected
   double risk = 0;      // chance of running out of memory, as Estimate::out_of_memory_probability

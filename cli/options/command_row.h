@@ -68,6 +68,7 @@ void read_job(const JobWords& words, JobOptions& job);
 [[nodiscard]] CommandRow diff_row();
 [[nodiscard]] CommandRow export_row();
 [[nodiscard]] CommandRow import_row();
+[[nodiscard]] CommandRow cluster_row();
 [[nodiscard]] CommandRow report_row();
 [[nodiscard]] CommandRow presets_row();
 [[nodiscard]] CommandRow accuracy_row();

@@ -1,9 +1,21 @@
+#include <fmt/format.h>
+
 #include <memory>
 
 #include "cli/options/command_row.h"
 #include "presets/launch/launch_config.h"
 
 namespace hexaplan::cli {
+
+namespace {
+
+Command checked_export(const ExportOptions& options) {
+  if (!options.wrap.empty() && options.wrap != "torchrun" && options.wrap != "sbatch")
+    throw UsageError{fmt::format("--wrap: got \"{}\", expected torchrun or sbatch", options.wrap)};
+  return options;
+}
+
+}  // namespace
 
 CommandRow export_row() {
   const auto options = std::make_shared<ExportOptions>();
@@ -21,7 +33,13 @@ CommandRow export_row() {
        "Whose file, where it runs another's profile (trl, axolotl and llamafactory run hf-eager, "
        "fsdp2, fsdp1 and deepspeed). Default: the framework's own",
        &options->target});
-  row.finish = [options] { return *options; };
+  row.options.push_back({"--wrap",
+                         "STARTER",
+                         "A shell script that holds the file and starts it, with the environment that the "
+                         "framework demands: torchrun, sbatch",
+                         &options->wrap,
+                         {"torchrun", "sbatch"}});
+  row.finish = [options] { return checked_export(*options); };
   return row;
 }
 

@@ -114,6 +114,7 @@ void read_cluster_file(std::string_view name, ClusterRequest& request) {
   request.per_node = reader.required("gpus_per_node").integer({1, 100'000});
   request.network = find_network(reader.required("network").text()).name;
   request.gbps_per_node = reader.required("network_gbps").number({0, 1e6});
+  if (const auto memory = reader.optional("host_memory")) request.host_memory = memory->bytes();
   for (const ReliabilityField& field : reliability_fields()) {
     if (const auto value = reader.optional(field.key)) field.read(*value, request.reliability);
   }

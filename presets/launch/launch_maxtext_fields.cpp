@@ -197,6 +197,7 @@ constexpr LaunchField kMaxTextModel[] = {
 };
 
 constexpr LaunchField kMaxTextStep[] = {
+    {[](S) -> JsonValue { return "base.yml"; }, maxtext("base_config")},
     {[](S) -> JsonValue { return "gpu"; }, maxtext("hardware")},
     axis_row<MeshAxis::TensorSequence, &Mesh::ici>("ici_tensor_sequence_parallelism"),
     axis_row<MeshAxis::Tensor, &Mesh::ici>("ici_tensor_parallelism"),

@@ -5,6 +5,7 @@
 
 #include "costmodel/program/not_modelled.h"
 #include "presets/launch/launch_fields.h"
+#include "presets/launch/launch_wrapper.h"
 #include "presets/launch/trainer_plan.h"
 #include "presets/scenario/layout_text.h"
 
@@ -124,17 +125,11 @@ std::string shell_word(const JsonValue& value) {
   return quoted + "'";
 }
 
-/// As validate_args asks of GPUs before Blackwell, Megatron FSDP apart (core_v0.15.3
-/// megatron/training/arguments.py).
-bool wants_one_connection(const Scenario& s) {
-  return (s.layout.tp > 1 || s.layout.cp > 1) && s.layout.sharding.stage < 2 &&
-         s.cluster.gpu.architecture != "blackwell";
-}
-
 /// Arguments in an array: nothing in them is run.
 std::string script(const Scenario& s, const std::vector<WrittenSetting>& settings) {
   std::string text = "set -euo pipefail\n";
-  if (wants_one_connection(s)) text += "export CUDA_DEVICE_MAX_CONNECTIONS=1\n";
+  for (const EnvironmentVariable& variable : launch_environment(s, Launcher::Megatron))
+    text += fmt::format("export {}={}\n", variable.name, variable.value);
   text += "\narguments=(\n";
   for (const WrittenSetting& setting : settings) {
     text += fmt::format("  {}", setting.key);

@@ -1,0 +1,30 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "presets/launch/launch_config.h"
+
+namespace hexaplan::presets {
+
+/// Who starts the processes of a job.
+enum class Starter : std::uint8_t { Torchrun, Sbatch };
+
+/// A shell script that starts a configuration on the plan's machines, with the environment and the rendezvous
+/// that the framework demands.
+struct LaunchWrapper {
+  std::string file;  // "bridge.sbatch"
+  std::string text;  // holds the configuration, which it writes where it is started
+};
+[[nodiscard]] LaunchWrapper launch_wrapper(const costmodel::Scenario& scenario, const LaunchFormat& format,
+                                           const LaunchConfig& config, Starter starter);
+
+/// Variables that the framework asks for, for this plan.
+struct EnvironmentVariable {
+  std::string_view name, value;
+};
+[[nodiscard]] std::vector<EnvironmentVariable> launch_environment(const costmodel::Scenario& scenario,
+                                                                  Launcher launcher);
+
+}  // namespace hexaplan::presets
