@@ -287,6 +287,7 @@ class Shell {
   std::map<std::string, Variable> variables_;
   std::vector<Branch> branches_;
   std::vector<Pending> pending_;
+  Text written_;  // the file that the command's output goes to, before it is expanded
   bool status_ = true;  // of the last command
   bool skip_ = false;   // by && or ||
   int depth_ = 0, expansions_ = 0;
@@ -633,6 +634,7 @@ bool Shell::keyword(std::vector<Text>& words) {
 
 void Shell::end_of_command(std::vector<Text>& words) {
   const bool skipped = std::exchange(skip_, false);
+  written_.clear();
   if (words.empty()) return;
   const std::string first = plain_text(words.front());
   const bool steers = first == "if" || first == "then" || first == "elif" || first == "else" ||
@@ -651,8 +653,10 @@ void Shell::redirect(Tokens& tokens, const std::string& symbol, std::vector<Text
   if (target.kind != Token::Kind::Word) return;
   if (symbol == "<<" || symbol == "<<-") {
     pending_.push_back({target.raw, symbol == "<<-", {}});
-  } else if (!pending_.empty() && (symbol == ">" || symbol == ">>")) {
-    pending_.back().file = plain_text(joined(expand(target.raw)));
+    if (!written_.empty()) pending_.back().file = plain_text(joined(expand(written_)));
+  } else if (symbol == ">" || symbol == ">>") {
+    written_ = target.raw;
+    if (!pending_.empty()) pending_.back().file = plain_text(joined(expand(target.raw)));
   }
 }
 

@@ -67,7 +67,7 @@ constexpr Program kPrograms[] = {
     {Launcher::Megatron, "pretrain_gpt.py \"${arguments[@]}\" \"$@\""},
     {Launcher::Nanotron, "run_train.py --config-file nanotron.yaml \"$@\""},
     {Launcher::Torchtitan, "-m torchtitan.train --job.config_file torchtitan.toml \"$@\""},
-    {Launcher::DeepSpeed, "\"${TRAIN_PROGRAM:-train.py}\" --deepspeed deepspeed.json \"$@\""},
+    {Launcher::DeepSpeed, "\"${TRAIN_PROGRAM:-train.py}\" --deepspeed_config deepspeed.json \"$@\""},
     {Launcher::Bridge, "train_bridge.py bridge.yaml \"$@\"", false, kBridgeProgram, "train_bridge.py"},
     // src/maxtext/utils/max_utils.py, initialize_jax_for_gpu.
     {Launcher::MaxText, "-m maxtext.trainers.pre_train.train maxtext.yml \"$@\"", true},

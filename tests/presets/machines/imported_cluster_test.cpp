@@ -142,7 +142,7 @@ TEST(imported_cluster, errors_name_the_file_and_the_line) {
       {{{"topo.txt", "\tGPU0\tGPU1\nGPU0\t X \tNV4\n"}},
        "topo.txt:2: got \"the end of the text\", expected the row of GPU1"},
       {{{"topo.txt", "\tGPU0\tGPU1\nGPU0\t X \n"}}, "topo.txt:2: got \"GPU0"},
-      {{{"smi.xml", "<nvidia_smi_log>\n<gpu>\n"}}, "smi.xml:3: got \"the end of the text\", expected </gpu>"},
+      {{{"smi.xml", "<nvidia_smi_log>\n<gpu>\n"}}, "smi.xml:2: got \"the end of the text\", expected </gpu>"},
       {{{"smi.xml", "<nvidia_smi_log>\n<gpu>\n</gpus>"}}, "smi.xml:3: got \"gpus\", expected </gpu>"},
       {{{"ib.txt", "CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n"}},
        "ib.txt:2: got \"mlx5_0\", expected State, Rate and Link layer"},
@@ -167,7 +167,7 @@ TEST(imported_cluster, garbled_files_are_one_error) {
   for (int draw = 0; draw < 4000; ++draw) {
     std::string text = texts[random() % std::size(texts)];
     if (random() % 2 == 0) text.resize(random() % (text.size() + 1));
-    for (unsigned n = random() % 6; n > 0 && !text.empty(); --n) {
+    for (auto n = random() % 6; n > 0 && !text.empty(); --n) {
       const std::size_t at = random() % text.size();
       if (random() % 3 == 0) {
         text.erase(at, random() % 20);
