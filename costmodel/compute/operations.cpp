@@ -5,6 +5,8 @@
 #include <numeric>
 #include <string_view>
 
+#include "costmodel/memory/layer_ledger.h"
+#include "costmodel/memory/saved_rule.h"
 #include "costmodel/parameters/trained_elements.h"
 #include "costmodel/program/sizes.h"
 #include "costmodel/program/variants.h"
@@ -343,13 +345,15 @@ void Writer::traffic(const Step& step) {
   if (rule == Elementwise::Cast) name = "quantize";
   if (rule == Elementwise::Router) name = "moe.route";
   const bool rerun = rule == Elementwise::Router ? reruns_beside(step) : step.rerun;
+  const bool of_loss = rule == Elementwise::CrossEntropy || rule == Elementwise::FusedCrossEntropy;
+  if (of_loss && gathers_logits(sc_)) counted *= sc_.layout.tp;
   elementwise(name, rule, counted, step.pass, rerun);
   if (step.both) elementwise(name, rule, counted, Pass::BackwardData, false);
 }
 
 /// [docs/formulas.md#T3]
 void Writer::elementwise(std::string_view name, Elementwise rule, double elements, Pass pass, bool rerun) {
-  const ElementwiseRule& of = sc_.framework.elementwise[position(rule)];
+  const ElementwiseRule& of = elementwise_rule(sc_, rule);
   const bool forward = pass == Pass::Forward;
   const double passes = forward ? of.forward_passes : of.backward_passes;
   if (elements * passes <= 0) return;
@@ -364,6 +368,7 @@ void Writer::elementwise(std::string_view name, Elementwise rule, double element
 }
 
 void Writer::message(const Step& step) {
+  if (step.site == Site::LossReduce && gathers_logits(sc_)) return;
   const CollectiveKind kind = *row_of(step.kind).message;
   const bool of_tokens = kind == CollectiveKind::AllToAll && step.group == Group::Expert;
   const Bytes payload{sizes_.bytes(step.payload)};
@@ -434,11 +439,24 @@ void append_vocabulary_messages(const Scenario& sc, const LocalDims& d, std::vec
   out.push_back(message);
 }
 
+/// Whole rows of logits on every tensor-parallel rank; the gradient is cut without a message.
+void append_logits_gather(const Scenario& sc, const LocalDims& d, std::vector<Operation>& out) {
+  if (!gathers_logits(sc)) return;
+  const double logits = static_cast<double>(d.tokens * d.vocab) * sc.layout.tp;
+  out.push_back({.name = "head.gather_logits",
+                 .kind = OpKind::Collective,
+                 .collective = CollectiveKind::AllGather,
+                 .group = Group::Tensor,
+                 .payload = Bytes{logits * bytes_per_element(activation_dtype(sc.recipe.precision))},
+                 .formula = "C1"});
+}
+
 }  // namespace
 
 void append_head_operations(const Scenario& sc, const LocalDims& d, std::vector<Operation>& out) {
   append_vocabulary_messages(sc, d, out);
   program::append_operations(sc, d, {}, program::compiled_steps(sc, program::Part::Head, {}), out);
+  append_logits_gather(sc, d, out);
 }
 
 int operations_of_sharding(const Scenario& sc) {

@@ -60,8 +60,13 @@ struct StateTypes {
 }
 /// In which gradients are reduced: what the recipe says, or the framework's; training in fp32 casts none.
 [[nodiscard]] constexpr DType reduced_gradient_dtype(const Scenario& scenario) {
+  if (scenario.framework.reduces_in_fp32) return DType::Fp32;
   return scenario.recipe.gradient_dtype.value_or(trains_in_fp32(scenario) ? DType::Fp32
                                                                           : scenario.framework.reduce_dtype);
+}
+/// True where every tensor-parallel rank has the logits of the whole vocabulary.
+[[nodiscard]] constexpr bool gathers_logits(const Scenario& scenario) {
+  return scenario.framework.whole_logits && scenario.layout.tp > 1;
 }
 
 /// Of whole gradients that wait for the last micro-batch: FSDP2 adds them up in the type of the reduction

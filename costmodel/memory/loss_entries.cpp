@@ -26,7 +26,8 @@ double alive_share(const Scenario& sc, const LocalDims& d) {
 
 void append_loss_entries(const Scenario& sc, const LocalDims& d, TensorLedger& out) {
   const DType compute = activation_dtype(sc.recipe.precision);
-  const auto all_logits = static_cast<double>(d.tokens * d.vocab);
+  const double columns = static_cast<double>(d.vocab) * (gathers_logits(sc) ? sc.layout.tp : 1);
+  const double all_logits = static_cast<double>(d.tokens) * columns;
   const double logits = all_logits * alive_share(sc, d);
   const bool complete =
       sc.recipe.cross_entropy == CrossEntropy::Chunked && sc.framework.chunked_logits_complete;
@@ -56,7 +57,7 @@ void append_loss_entries(const Scenario& sc, const LocalDims& d, TensorLedger& o
       TensorKind::Logits);
   // A loss over cut logits writes its gradient in place (DTensor's loss_parallel): what stands beside it is
   // the gradient of the 16-bit logits.
-  const bool in_place = sc.layout.tp > 1 && f.logit_copies_compute == 0;
+  const bool in_place = sc.layout.tp > 1 && !gathers_logits(sc) && f.logit_copies_compute == 0;
   add("loss.softmax_and_gradient", in_place ? compute : DType::Fp32, logits,
       fused ? 0 : f.logit_transient_fp32, kLoss, TensorKind::Logits);
   add("head.logits_gradient", compute, complete ? all_logits : logits, 1, kHeadBackward, TensorKind::Logits);

@@ -28,11 +28,12 @@ constexpr std::array<bool (*)(const Scenario&), kSavedCases> kCases{
       const MlpSpec& m = s.model.mlp;
       return !m.gated && m.activation == Activation::Gelu && m.gelu == GeluForm::Tanh;
     },
+    [](const Scenario& s) { return s.model.norm == NormKind::Rms; },
 };
 
-bool applies(const SavedOverride& rule, const Scenario& sc) {
+bool is_all_of(const Scenario& sc, std::uint16_t cases) {
   for (std::size_t i = 0; i < kCases.size(); ++i) {
-    if ((rule.cases >> i & 1U) != 0 && !kCases[i](sc)) return false;
+    if ((cases >> i & 1U) != 0 && !kCases[i](sc)) return false;
   }
   return true;
 }
@@ -52,10 +53,18 @@ SavedRule of_norm(const Scenario& sc, Saved tensor, const SavedRule& rule) {
 SavedRule saved_rule(const Scenario& sc, Saved tensor) {
   const auto& when = sc.framework.saved_when;
   const auto last = std::find_if(when.rbegin(), when.rend(), [&](const SavedOverride& o) {
-    return o.tensor == tensor && applies(o, sc);
+    return o.tensor == tensor && is_all_of(sc, o.cases);
   });
   return of_norm(sc, tensor,
                  last != when.rend() ? last->rule : sc.framework.saved[static_cast<std::size_t>(tensor)]);
+}
+
+const ElementwiseRule& elementwise_rule(const Scenario& sc, Elementwise step) {
+  const auto& when = sc.framework.elementwise_when;
+  const auto last = std::find_if(when.rbegin(), when.rend(), [&](const ElementwiseOverride& o) {
+    return o.step == step && is_all_of(sc, o.cases);
+  });
+  return last != when.rend() ? last->rule : sc.framework.elementwise[static_cast<std::size_t>(step)];
 }
 
 }  // namespace hexaplan::costmodel

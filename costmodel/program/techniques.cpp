@@ -87,6 +87,8 @@ Techniques techniques_of(const Scenario& sc, bool whole_layer_recomputed) {
   t.autocasts = casts_automatically(sc);
   t.drops_out = sc.recipe.dropout > 0;
   t.adapters = adapters_of(sc);
+  t.attention_entries = static_cast<std::int16_t>(sc.framework.attention_entries);
+  t.mlp_entries = static_cast<std::int16_t>(sc.model.mlp.gated ? sc.framework.mlp_entries : 1);
   t.gathers_inputs_again = !sc.framework.gather_saved_inputs;
   t.stops_recomputing_early = sc.framework.recompute_stops_early;
   t.buffers_weight_gradients =

@@ -67,6 +67,7 @@ struct Techniques {
   Adapters adapters;
 
   // Habits of a framework.
+  std::int16_t attention_entries = 1, mlp_entries = 1;  // messages that bring in a block's input
   bool gathers_inputs_again = true;       // SP: the gathered input of a matrix is not kept for its wgrad
   bool stops_recomputing_early = true;    // recomputation ends with the last value that backward reads
   bool buffers_weight_gradients = false;  // before they are added to accumulated ones

@@ -76,8 +76,9 @@ enum class SavedCase : std::uint8_t {
   SigmoidRouter,    // of DeepSeek-V3's kind: in fp32 from its input on
   Ungated,          // two matrices in the MLP
   ComposedGelu,     // … and GELU by tanh, composed of single operations (gelu_new)
+  RmsNorms,
 };
-inline constexpr int kSavedCases = 12;
+inline constexpr int kSavedCases = 13;
 
 /// A rule that replaces the profile's own where the scenario is all of `cases` (bits by SavedCase).
 struct SavedOverride {
@@ -117,6 +118,14 @@ struct ElementwiseRule {
   double forward_kernels = 0;
   double backward_kernels = 0;
   friend bool operator==(const ElementwiseRule&, const ElementwiseRule&) = default;
+};
+
+/// The same for traffic: a rule that replaces the profile's own where the scenario is all of `cases`.
+struct ElementwiseOverride {
+  std::uint16_t cases = 0;
+  Elementwise step = Elementwise::Norm;
+  ElementwiseRule rule;
+  friend bool operator==(const ElementwiseOverride&, const ElementwiseOverride&) = default;
 };
 
 /// Which data-parallel collectives run while something else computes.
@@ -209,6 +218,8 @@ struct FrameworkProfile {
   double gather_bucket_elements = 0;    // DeepSpeed all-gather bucket
   DType gather_dtype = DType::Bf16;     // parameters travel in it
   DType reduce_dtype = DType::Fp32;     // gradients travel in it, unless the recipe says otherwise
+  /// … whatever the recipe says of theirs: 16-bit gradients are widened for the reduction.
+  bool reduces_in_fp32 = false;
   /// False: ZeRO-3 keeps gathered parameters until backward (ZeRO-2 traffic).
   bool reshard_after_forward = true;
   bool gather_ends_for_whole_step = false;  // embedding and head form the root group and stay gathered
@@ -236,6 +247,7 @@ struct FrameworkProfile {
 
   // --- compute ---
   std::array<ElementwiseRule, kElementwiseCount> elementwise{};
+  std::vector<ElementwiseOverride> elementwise_when;  // the last one that applies wins
   AttentionLibrary attention_library = AttentionLibrary::Vendor;
   /// Full recompute ends once every saved tensor is back: the last matrix of a dense layer does not run again
   /// (PyTorch's non-reentrant checkpoint, set_checkpoint_early_stop).
@@ -296,6 +308,12 @@ struct FrameworkProfile {
   Seconds pipeline_wait;        // host time lost to each neighbouring stage per micro-batch, there and back
   double pipeline_overlap = 0;  // share of p2p hidden
   double pipeline_overlap_interleaved = 0;  // … under interleaved schedules
+  /// Linear layers that stand side by side and bring the same input into the tensor-parallel region by
+  /// themselves: its gather under SP, and the reduction of its gradient, are made as often. 1: one matrix, or
+  /// one gather for all; queries, keys and values 3, gate and up 2.
+  std::int64_t attention_entries = 1, mlp_entries = 1;
+  /// Every tensor-parallel rank gathers the logits and takes the loss over the whole vocabulary.
+  bool whole_logits = false;
   /// Without SP, tensor-parallel ranks send a slice each between stages and gather it there (arXiv:2104.04473
   /// §4.1); false: each sends the whole tensor.
   bool pipeline_scatter_gather = false;

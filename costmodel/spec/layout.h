@@ -30,6 +30,9 @@ enum class StageSplit : std::uint8_t {
   ComputeCost,      // cut where the cumulated parameters pass i/pp of the total (nanotron models/base.py)
   EndsMinusOne,     // first and last stage have one layer fewer
   EmbeddingCounts,  // embedding and head count as one layer each (Megatron --account-for-*)
+  /// Embedding, layers, final norm and head are items of one list, cut evenly; what is left over goes to the
+  /// first stages (aleph-alpha-scaling core/nn/parallel_module/pipeline_partitioning.py).
+  ListedModules,
   Explicit,         // Layout::stage_layers
 };
 /// True for schedules whose two chunks per stage run down and up again (ZBV, V-Half, DualPipeV).

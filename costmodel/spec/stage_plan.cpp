@@ -24,6 +24,21 @@ std::vector<int> split_counting_ends(std::int64_t layers, int chunks, int ends) 
   return out;
 }
 
+/// Embedding, layers, final norm and head in one list; its remainder goes to the first chunks.
+std::vector<int> split_listed(std::int64_t layers, int chunks) {
+  constexpr std::int64_t kBefore = 1, kBehind = 2;
+  const std::int64_t items = kBefore + layers + kBehind;
+  std::vector<int> out;
+  std::int64_t first = 0;
+  for (int chunk = 0; chunk < chunks; ++chunk) {
+    const std::int64_t end = first + items / chunks + (chunk < items % chunks ? 1 : 0);
+    const std::int64_t from = std::max(first, kBefore), to = std::min(end, kBefore + layers);
+    out.push_back(static_cast<int>(std::max<std::int64_t>(0, to - from)));
+    first = end;
+  }
+  return out;
+}
+
 /// nanotron walks the blocks (embedding, layers, final norm, head) and moves to the next rank once the
 /// cumulated cost has passed the rank's share; costs are the matrices' parameters, zero for embedding and
 /// norm (huggingface/nanotron src/nanotron/models/base.py, models/llama.py get_block_compute_costs).
@@ -75,6 +90,8 @@ std::vector<int> chunk_layers(const Scenario& sc) {
     case StageSplit::EmbeddingCounts:
     case StageSplit::EndsMinusOne:
       return split_counting_ends(sc.model.layers, chunks, 1);
+    case StageSplit::ListedModules:
+      return split_listed(sc.model.layers, chunks);
     case StageSplit::Even:
       break;
   }

@@ -30,6 +30,7 @@ constexpr Named<GradientOverlap> kOverlapNames[] = {{"none", GradientOverlap::No
 constexpr Named<StageSplit> kProfileSplitNames[] = {{"even", StageSplit::Even},
                                                     {"ends_minus_one", StageSplit::EndsMinusOne},
                                                     {"embedding_counts", StageSplit::EmbeddingCounts},
+                                                    {"listed_modules", StageSplit::ListedModules},
                                                     {"compute_cost", StageSplit::ComputeCost}};
 
 // --- reading ---
@@ -95,23 +96,39 @@ void read_rules(std::optional<ValueReader> value, std::span<const Named<E>> name
   map.finish();
 }
 
-/// "saved_when": rules for cases, behind those that are inherited, which they overrule.
-void read_saved_when(std::optional<ValueReader> value, FrameworkProfile& profile) {
+std::uint16_t read_cases(ObjectReader& reader) {
+  std::uint16_t cases = 0;
+  for (const ValueReader& word : reader.required("when").elements())
+    cases |= static_cast<std::uint16_t>(1U << static_cast<unsigned>(word.choice(saved_case_names())));
+  return cases;
+}
+
+/// "saved_when", "elementwise_when": rules for cases, behind those that are inherited, which they overrule.
+/// `take` gets the cases, the enumerator and the rule of each.
+template <class E, class Rule, class Take>
+void read_rules_by_case(std::optional<ValueReader> value, std::string_view key,
+                        std::span<const Named<E>> names, std::span<const RulePart<Rule>> parts,
+                        const Take& take) {
   if (!value) return;
   for (const ValueReader& entry : value->elements()) {
     ObjectReader reader = entry.object();
-    costmodel::SavedOverride rule;
-    for (const ValueReader& word : reader.required("when").elements())
-      rule.cases |= static_cast<std::uint16_t>(1U << static_cast<unsigned>(word.choice(saved_case_names())));
-    ObjectReader saved = reader.required("saved").object();
-    for (const Named<costmodel::Saved>& row : saved_names()) {
-      const auto copies = saved.optional(row.name);
-      if (!copies) continue;
-      rule.tensor = row.value, rule.rule = read_rule(copies->object(), saved_parts());
-      profile.saved_when.push_back(rule);
+    const std::uint16_t cases = read_cases(reader);
+    ObjectReader rules = reader.required(key).object();
+    for (const Named<E>& row : names) {
+      if (const auto rule = rules.optional(row.name)) take(cases, row.value, read_rule(rule->object(), parts));
     }
-    saved.finish();
+    rules.finish();
     reader.finish();
+  }
+}
+
+/// A rule that a profile gives for every case ends what it inherits for some.
+void end_inherited_cases(std::optional<ValueReader> given, FrameworkProfile& profile) {
+  if (!given) return;
+  ObjectReader map = given->object();
+  for (const Named<costmodel::Elementwise>& row : elementwise_names()) {
+    if (map.optional(row.name))
+      std::erase_if(profile.elementwise_when, [&](const auto& rule) { return rule.step == row.value; });
   }
 }
 
@@ -125,7 +142,7 @@ void read_sources(ObjectReader& reader, const std::vector<std::string>& overridd
     return;
   }
   std::vector<std::string_view> known = framework_fields();
-  known.insert(known.end(), {"abilities", "saved", "saved_when", "elementwise"});
+  known.insert(known.end(), {"abilities", "saved", "saved_when", "elementwise", "elementwise_when"});
   ObjectReader sources = value->object();
   for (const auto& [field, text] : sources.members()) {
     const std::string_view group = field.substr(0, field.find('.'));
@@ -192,9 +209,18 @@ FrameworkPreset read_chain(const std::filesystem::path& path, std::vector<std::s
     read_abilities(*abilities, preset.profile.abilities);
   }
   read_rules(reader.optional("saved"), saved_names(), saved_parts(), preset.profile.saved);
-  read_saved_when(reader.optional("saved_when"), preset.profile);
-  read_rules(reader.optional("elementwise"), elementwise_names(), elementwise_parts(),
-             preset.profile.elementwise);
+  read_rules_by_case(reader.optional("saved_when"), "saved", saved_names(), saved_parts(),
+                     [&](std::uint16_t cases, costmodel::Saved tensor, const costmodel::SavedRule& rule) {
+                       preset.profile.saved_when.push_back({cases, tensor, rule});
+                     });
+  const auto elementwise = reader.optional("elementwise");
+  read_rules(elementwise, elementwise_names(), elementwise_parts(), preset.profile.elementwise);
+  end_inherited_cases(elementwise, preset.profile);
+  read_rules_by_case(
+      reader.optional("elementwise_when"), "elementwise", elementwise_names(), elementwise_parts(),
+      [&](std::uint16_t cases, costmodel::Elementwise step, const costmodel::ElementwiseRule& rule) {
+        preset.profile.elementwise_when.push_back({cases, step, rule});
+      });
   read_sources(reader, overridden, preset);
   reader.finish();
   return preset;
@@ -254,18 +280,35 @@ JsonValue json_of_rules(std::span<const Named<E>> names, std::span<const RulePar
   return map;
 }
 
+JsonArray words_of_cases(std::uint16_t cases) {
+  JsonArray words;
+  for (const Named<costmodel::SavedCase>& word : saved_case_names()) {
+    if ((cases >> static_cast<unsigned>(word.value) & 1U) != 0) words.emplace_back(word.name);
+  }
+  return words;
+}
+
+template <class Rule>
+JsonValue json_of_case(std::uint16_t cases, std::string_view key, std::string_view name,
+                       std::span<const RulePart<Rule>> parts, const Rule& rule) {
+  return JsonObject{{"when", words_of_cases(cases)},
+                    {std::string{key}, JsonObject{{std::string{name}, json_of_rule(parts, rule)}}}};
+}
+
 JsonValue json_of_cases(const std::vector<costmodel::SavedOverride>& rules) {
   JsonArray entries;
-  for (const costmodel::SavedOverride& rule : rules) {
-    JsonArray words;
-    for (const Named<costmodel::SavedCase>& word : saved_case_names()) {
-      if ((rule.cases >> static_cast<unsigned>(word.value) & 1U) != 0) words.emplace_back(word.name);
-    }
-    const std::string_view tensor = saved_names()[static_cast<std::size_t>(rule.tensor)].name;
-    entries.emplace_back(
-        JsonObject{{"when", std::move(words)},
-                   {"saved", JsonObject{{std::string{tensor}, json_of_rule(saved_parts(), rule.rule)}}}});
-  }
+  for (const costmodel::SavedOverride& rule : rules)
+    entries.push_back(json_of_case(rule.cases, "saved",
+                                   saved_names()[static_cast<std::size_t>(rule.tensor)].name, saved_parts(),
+                                   rule.rule));
+  return entries;
+}
+JsonValue json_of_cases(const std::vector<costmodel::ElementwiseOverride>& rules) {
+  JsonArray entries;
+  for (const costmodel::ElementwiseOverride& rule : rules)
+    entries.push_back(json_of_case(rule.cases, "elementwise",
+                                   elementwise_names()[static_cast<std::size_t>(rule.step)].name,
+                                   elementwise_parts(), rule.rule));
   return entries;
 }
 
@@ -293,6 +336,7 @@ JsonValue to_json(const FrameworkProfile& profile) {
   object.emplace_back("saved_when", json_of_cases(profile.saved_when));
   object.emplace_back("elementwise",
                       json_of_rules(elementwise_names(), elementwise_parts(), profile.elementwise));
+  object.emplace_back("elementwise_when", json_of_cases(profile.elementwise_when));
   return object;
 }
 

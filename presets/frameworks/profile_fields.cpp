@@ -51,6 +51,7 @@ constexpr ProfileField kProfileFields[] = {
     {"gather_bucket_elements", &P::gather_bucket_elements},
     {"gather_dtype", &P::gather_dtype},
     {"reduce_dtype", &P::reduce_dtype},
+    {"reduces_in_fp32", &P::reduces_in_fp32},
     {"reshard_after_forward", &P::reshard_after_forward},
     {"gather_ends_for_whole_step", &P::gather_ends_for_whole_step},
     {"whole_embedding_gradient", &P::whole_embedding_gradient},
@@ -98,6 +99,9 @@ constexpr ProfileField kProfileFields[] = {
     {"pipeline_overlap", &P::pipeline_overlap, kShare},
     {"pipeline_overlap_interleaved", &P::pipeline_overlap_interleaved, kShare},
     {"pipeline_scatter_gather", &P::pipeline_scatter_gather},
+    {"attention_entries", &P::attention_entries, {1, 3}},
+    {"mlp_entries", &P::mlp_entries, {1, 2}},
+    {"whole_logits", &P::whole_logits},
     {"expert_overlap", &P::expert_overlap, kShare},
     {"expert_overlap_asked", &P::expert_overlap_asked, kShare},
     {"expert_dispatch_merges_copies", &P::expert_dispatch_merges_copies},
@@ -165,6 +169,7 @@ constexpr Named<SavedCase> kSavedCaseNames[] = {
     {"sigmoid_router", SavedCase::SigmoidRouter},
     {"ungated", SavedCase::Ungated},
     {"composed_gelu", SavedCase::ComposedGelu},
+    {"rms_norms", SavedCase::RmsNorms},
 };
 static_assert(std::size(kSavedCaseNames) == costmodel::kSavedCases);
 

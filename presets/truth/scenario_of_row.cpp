@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -23,11 +25,14 @@ using costmodel::Scenario;
 
 namespace {
 
+/// Engines with a profile of their own.
+constexpr std::string_view kEngines[] = {"nanotron-polling", "aleph-alpha-scaling", "kempnerforge"};
+
 /// Framework profile that stands for a word of the schema, mostly the one of its name. `engine` says more
 /// where it names an engine with a profile of its own; Megatron-LM, NeMo and their forks are those before
 /// Transformer Engine up to 2023.
 std::string_view profile_name(const TruthRow& row) {
-  if (row.engine == "nanotron-polling") return row.engine;
+  if (std::ranges::find(kEngines, row.engine) != std::end(kEngines)) return row.engine;
   if (row.framework_profile == "hf") return "hf-eager";
   if (row.framework_profile == "megatron" && before_transformer_engine(row)) return "megatron-2022";
   return row.framework_profile;

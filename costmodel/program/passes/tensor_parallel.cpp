@@ -27,8 +27,8 @@ static_assert(lists_in_order(kBlocks, position(Block::Count)));
 
 class TensorCut {
  public:
-  TensorCut(Program program, int loss_reductions)
-      : p_{std::move(program)}, loss_reductions_{loss_reductions}, stands_for_(p_.values.size()) {
+  TensorCut(Program program, const Techniques& techniques)
+      : p_{std::move(program)}, t_{techniques}, stands_for_(p_.values.size()) {
     for (std::size_t i = 0; i < stands_for_.size(); ++i) stands_for_[i] = static_cast<ValueId>(i);
   }
 
@@ -61,11 +61,18 @@ class TensorCut {
                         .kind = Kind::EnterTensor,
                         .reads = {whole},
                         .writes = {entered_},
-                        .in_place = row_of(Kind::EnterTensor).in_place});
+                        .in_place = row_of(Kind::EnterTensor).in_place,
+                        .times = entries(block_of(op.site))});
       entered_from_ = whole;
       entered_at_ = site;
     }
     op.reads[0] = entered_;
+  }
+  /// How often a block's input is brought in: by each of the linear layers that a matrix of the program holds,
+  /// or once.
+  [[nodiscard]] std::int16_t entries(Block block) const {
+    if (block == Block::Attention) return t_.attention_entries;
+    return block == Block::Mlp || block == Block::Shared ? t_.mlp_entries : std::int16_t{1};
   }
   /// What a row-cut matrix makes of all tokens is this rank's part of a sum.
   void leave(const Op& op) {
@@ -95,7 +102,7 @@ class TensorCut {
   }
   /// Maxima, and sums of exponentials with the target's logit: one message each, or the two sums apart.
   void reduce_loss(const Op& op) {
-    const bool apart = op.kind == Kind::LossSums && loss_reductions_ > 2;
+    const bool apart = op.kind == Kind::LossSums && t_.loss_reductions > 2;
     const ValueId own = op.writes[0], sum = p_.like(own, Role::Itself);
     p_.of(sum).kind = p_.of(own).kind;
     reduce(Site::LossReduce, own, sum);
@@ -111,7 +118,7 @@ class TensorCut {
   }
 
   Program p_;
-  int loss_reductions_;
+  const Techniques& t_;
   std::vector<ValueId> stands_for_;  // readers of a value that was reduced read the result
   ValueId entered_from_ = kNone, entered_ = kNone;
   Site entered_at_ = Site::Count;
@@ -120,7 +127,7 @@ class TensorCut {
 }  // namespace
 
 Program cut_over_tensor_ranks(Program program, const Techniques& techniques) {
-  return TensorCut{std::move(program), techniques.loss_reductions}.run();
+  return TensorCut{std::move(program), techniques}.run();
 }
 
 }  // namespace hexaplan::costmodel::program
