@@ -288,6 +288,15 @@ void Writer::repeat_keys(const Step& step) {
               static_cast<double>(d_.tokens * (d_.q + d_.o)), step.pass, reruns_beside(step));
 }
 
+/// Megatron's kernel takes up to 4,096 keys, and groups of four of a rank's sequences and heads
+/// (NVIDIA/Megatron-LM megatron/core/fusions/fused_softmax.py is_kernel_available); what it does not take
+/// goes through PyTorch's operations.
+bool fused_softmax_takes(std::int64_t batch, std::int64_t queries, std::int64_t keys) {
+  constexpr std::int64_t kFewest = 16, kMost = 4096, kGroup = 4;
+  return keys > kFewest && keys <= kMost && keys % kGroup == 0 && queries % kGroup == 0 &&
+         batch % kGroup == 0;
+}
+
 void Writer::stored_scores(const Step& step) {
   repeat_keys(step);
   const std::int64_t batch = d_.micro_batch * d_.heads;
@@ -297,9 +306,12 @@ void Writer::stored_scores(const Step& step) {
   // Scaling, masking and softmax one by one, on Perlmutter's A100 (DebarghaG/estimate-train-time@1ac4d5e):
   // 10 passes forward and 24 backward, where the fused kernel has 2 and 3.
   constexpr double kUnfusedOverFused = 5;
-  const double passes = sc_.recipe.attention == AttentionKernel::Unfused ? kUnfusedOverFused : 1.0;
+  const bool fused = sc_.recipe.attention == AttentionKernel::FusedSoftmax &&
+                     fused_softmax_takes(batch, d_.local_sequence, d_.sequence);
+  const double passes = fused ? 1.0 : kUnfusedOverFused;
   const bool rerun = reruns_beside(step);
   elementwise("attention.softmax", Elementwise::Softmax, scores * passes, step.pass, rerun);
+  if (!fused) out_.back().kernels *= kUnfusedOverFused;
   if (sc_.recipe.dropout > 0)
     elementwise("attention.dropout", Elementwise::ScoreDropout, scores, step.pass, rerun);
   score_gemms("attention.values", {d_.local_sequence, a.v_head_dim, d_.sequence, batch}, step);

@@ -33,7 +33,7 @@ enum class StageSplit : std::uint8_t {
   /// Embedding, layers, final norm and head are items of one list, cut evenly; what is left over goes to the
   /// first stages (aleph-alpha-scaling core/nn/parallel_module/pipeline_partitioning.py).
   ListedModules,
-  Explicit,         // Layout::stage_layers
+  Explicit,  // Layout::stage_layers
 };
 /// True for schedules whose two chunks per stage run down and up again (ZBV, V-Half, DualPipeV).
 [[nodiscard]] constexpr bool is_v_shaped(ScheduleKind kind) {

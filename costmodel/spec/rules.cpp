@@ -120,9 +120,10 @@ bool ffn_divides(const Scenario& sc, Reason* why) {
 bool layers_fill_the_stages(const Scenario& sc, Reason* why) {
   const std::int64_t chunks = chunk_positions(sc.layout.schedule, sc.layout.pp, chunks_per_stage(sc.layout));
   // Where embedding and output layer take a layer's place, the first and the last chunk may hold nothing
-  // else.
+  // else; an even split puts two layers too few there (126 of Llama-3.1-405B over 16·8 chunks).
+  const StageSplit split = sc.layout.split == StageSplit::Even ? sc.framework.even_split : sc.layout.split;
   const bool ends_count =
-      sc.layout.split == StageSplit::EndsMinusOne || sc.layout.split == StageSplit::EmbeddingCounts;
+      split == StageSplit::EndsMinusOne || split == StageSplit::EmbeddingCounts || split == StageSplit::Even;
   const std::int64_t ends = ends_count && chunks > sc.layout.pp ? 2 : 0;
   if (sc.model.layers + ends >= chunks) return true;
   return fails(why, [&] {

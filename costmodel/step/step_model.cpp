@@ -1,5 +1,6 @@
 #include "costmodel/step/step_model.h"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace hexaplan::costmodel {
@@ -59,9 +60,20 @@ StageTimes StepModel::times_of(std::size_t stage) const {
           .optimizer = price_transfers(sc_, calibration_, pricer_, parameters_, stages_[stage]).update};
 }
 
+/// Where a schedule was replayed, every stage takes the whole span: the busiest one says what of it is work,
+/// and waits least.
+std::size_t StepModel::accounted(const std::vector<StageLoad>& loads, std::size_t slowest) const {
+  if (combiner_.has_closed_form()) return slowest;
+  const auto less = [](const StageLoad& a, const StageLoad& b) {
+    return a.totals.total() < b.totals.total();
+  };
+  return static_cast<std::size_t>(std::max_element(loads.begin(), loads.end(), less) - loads.begin());
+}
+
 StepTime StepModel::time_paced_by(const std::vector<StageLoad>& loads, std::size_t slowest) const {
   const StagePlan& stage = stages_[slowest];
-  const LayerCost cost = stage_cost(stage);
+  const std::size_t busiest = accounted(loads, slowest);
+  const LayerCost cost = stage_cost(stages_[busiest]);
   PassCost passes = cost.forward;
   passes += cost.backward;
   const StepOverheads overheads = combiner_.overheads(
@@ -77,7 +89,8 @@ StepTime StepModel::time_paced_by(const std::vector<StageLoad>& loads, std::size
   t.context_parallel = passes.context * microbatches_;
   t.expert_parallel = passes.expert * microbatches_;
   t.pipeline_p2p = overheads.pipeline_p2p;
-  t.bubble = overheads.bubble;
+  const Seconds more_work = loads[busiest].totals.total() - loads[slowest].totals.total();
+  t.bubble = larger(Seconds{}, overheads.bubble - more_work * microbatches_);
   t.data_parallel = overheads.data_parallel;
   t.offload = passes.offload * microbatches_ + overheads.offload;
   t.optimizer = overheads.optimizer;

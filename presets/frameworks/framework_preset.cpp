@@ -115,7 +115,8 @@ void read_rules_by_case(std::optional<ValueReader> value, std::string_view key,
     const std::uint16_t cases = read_cases(reader);
     ObjectReader rules = reader.required(key).object();
     for (const Named<E>& row : names) {
-      if (const auto rule = rules.optional(row.name)) take(cases, row.value, read_rule(rule->object(), parts));
+      if (const auto rule = rules.optional(row.name))
+        take(cases, row.value, read_rule(rule->object(), parts));
     }
     rules.finish();
     reader.finish();

@@ -128,6 +128,16 @@ double dropout_of(const TruthRow& row) {
   return megatron && older ? 0.1 : 0.0;
 }
 
+/// The loss of a row that does not say how it is made. NeMo since 2.0 and Megatron-Bridge fuse it unless told
+/// otherwise (cross_entropy_loss_fusion = True: NVIDIA/NeMo nemo/collections/llm/gpt/model/base.py,
+/// NVIDIA-NeMo/Megatron-Bridge src/megatron/bridge/models/gpt_provider.py), Megatron-LM does not.
+CrossEntropy cross_entropy_of(const TruthRow& row) {
+  constexpr int kNemo2 = 2025;  // 24.09 was its first release; recipes of 2024 were mostly those of 1.0
+  const bool nemo = row.engine == "megatron-core" && year_of_era(row.engine_era).value_or(0) >= kNemo2;
+  if (row.ce_kind.empty() && (nemo || row.engine == "megatron-bridge")) return CrossEntropy::Fused;
+  return value_of_word(kCrossEntropies, row.ce_kind, "ce_kind");
+}
+
 /// An empty cell is the framework's habit.
 const std::string& or_default(const std::string& cell) {
   static const std::string kDefault = "default";
@@ -174,7 +184,7 @@ Recipe recipe_of(const TruthRow& row) {
   recipe.attention = attention_of(row);
   recipe.dropout = dropout_of(row);
   recipe.fused_norm = row.fused_norm.value_or(true);
-  recipe.cross_entropy = value_of_word(kCrossEntropies, row.ce_kind, "ce_kind");
+  recipe.cross_entropy = cross_entropy_of(row);
   recipe.fine_tune = value_of_word(kFineTunes, row.finetune, "finetune");
   // Adapters over a base of 4 bits, whatever the source calls them.
   if (recipe.fine_tune == FineTune::Lora && row.base_dtype.starts_with("nf4"))

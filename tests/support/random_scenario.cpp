@@ -158,6 +158,9 @@ FrameworkProfile random_framework() {
       one_of({GradientOverlap::None, GradientOverlap::LastMicrobatch, GradientOverlap::EveryMicrobatch});
   f.parameter_gather_overlap = chance(50);
   f.tensor_overlap = real(0, 1);
+  f.attention_entries = chance(25) ? 3 : 1;
+  f.mlp_entries = chance(25) ? 2 : 1;
+  f.whole_logits = chance(20);
   f.pipeline_overlap = real(0, 1);
   f.overlap_slowdown = real(1.0, 1.3);
   f.context = Bytes{real(0.3e9, 1e9)};

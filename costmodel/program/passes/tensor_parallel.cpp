@@ -68,8 +68,8 @@ class TensorCut {
     }
     op.reads[0] = entered_;
   }
-  /// How often a block's input is brought in: by each of the linear layers that a matrix of the program holds,
-  /// or once.
+  /// How often a block's input is brought in: by each of the linear layers that a matrix of the program
+  /// holds, or once.
   [[nodiscard]] std::int16_t entries(Block block) const {
     if (block == Block::Attention) return t_.attention_entries;
     return block == Block::Mlp || block == Block::Shared ? t_.mlp_entries : std::int16_t{1};

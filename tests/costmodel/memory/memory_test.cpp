@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
 #include "costmodel/parameters/parameter_tensors.h"
 #include "costmodel/program/working_sets.h"
 #include "costmodel/spec/rules.h"
@@ -275,8 +278,8 @@ TEST(memory, only_the_last_stage_holds_logits) {
 
 TEST(stage_plan, layers_add_up_and_the_ends_hold_embedding_and_head) {
   Scenario sc = example_scenario();
-  for (const StageSplit split :
-       {StageSplit::Even, StageSplit::EndsMinusOne, StageSplit::EmbeddingCounts, StageSplit::ComputeCost}) {
+  for (const StageSplit split : {StageSplit::Even, StageSplit::EndsMinusOne, StageSplit::EmbeddingCounts,
+                                 StageSplit::ListedModules, StageSplit::ComputeCost}) {
     for (const int pp : {1, 2, 4, 8}) {
       sc.layout.pp = pp;
       sc.layout.split = split;
@@ -313,6 +316,19 @@ TEST(stage_plan, cutting_by_cost_counts_the_output_layer) {
   const auto layers = chunk_layers(sc);  // 16 layers and a head worth 4
   EXPECT_EQ(layers.front() + layers.back(), 16);
   EXPECT_GT(layers.front(), layers.back() + 2);
+}
+
+// 40 layers with embedding, final norm and head are 43 items (Aleph-Alpha/scaling pipeline_partitioning.py
+// pipe_partition_uniform).
+TEST(stage_plan, modules_in_one_list_leave_fewer_layers_to_the_stage_with_the_head) {
+  Scenario sc = example_scenario();
+  sc.model.layers = 40;
+  sc.layout.split = StageSplit::ListedModules;
+  for (const auto& [pp, layers] : {std::pair{1, std::vector{40}}, std::pair{2, std::vector{21, 19}},
+                                   std::pair{4, std::vector{10, 11, 11, 8}}}) {
+    sc.layout.pp = pp;
+    EXPECT_EQ(chunk_layers(sc), layers);
+  }
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ void OperationBuilder::elementwise(std::string_view name, Elementwise step, doub
 
 void OperationBuilder::memory_bound(std::string_view name, Elementwise step, double forward_elements,
                                     double backward_elements) {
-  const ElementwiseRule& rule = sc_.framework.elementwise[static_cast<std::size_t>(step)];
+  const ElementwiseRule& rule = elementwise_rule(sc_, step);
   Operation op{.name = name, .kind = OpKind::MemoryBound, .precision = sc_.recipe.precision, .formula = "T3"};
   op.bytes = Bytes{forward_elements * element_ * rule.forward_passes};
   op.kernels = rule.forward_kernels;
@@ -92,15 +92,15 @@ void OperationBuilder::exchange_tokens(std::string_view name, double elements) {
   for (std::size_t i = first; i < out_.size(); ++i) out_[i].copies = static_cast<double>(d_.top_k);
 }
 
-void OperationBuilder::enter_tensor_parallel(std::string_view name) {
+void OperationBuilder::enter_tensor_parallel(std::string_view name, double times) {
   const auto stream = static_cast<double>(d_.tokens * d_.hidden);
   if (!sc_.layout.sp) {
-    add_collective(name, Pass::BackwardData, CollectiveKind::AllReduce, Group::Tensor, stream);
+    add_collective(name, Pass::BackwardData, CollectiveKind::AllReduce, Group::Tensor, stream, times);
     return;
   }
-  collective(name, CollectiveKind::AllGather, CollectiveKind::ReduceScatter, Group::Tensor, stream);
+  collective(name, CollectiveKind::AllGather, CollectiveKind::ReduceScatter, Group::Tensor, stream, times);
   if (!sc_.framework.gather_saved_inputs && trains_weights_) {
-    add_collective(name, Pass::BackwardWeight, CollectiveKind::AllGather, Group::Tensor, stream);
+    add_collective(name, Pass::BackwardWeight, CollectiveKind::AllGather, Group::Tensor, stream, times);
   }
 }
 
@@ -256,8 +256,12 @@ void OperationBuilder::stored_scores() {
   // Scaling, masking and softmax one by one, on Perlmutter's A100 (DebarghaG/estimate-train-time@1ac4d5e):
   // 10 passes forward and 24 backward, where the fused kernel has 2 and 3.
   constexpr double kUnfusedOverFused = 5;
-  const double kernels = sc_.recipe.attention == AttentionKernel::Unfused ? kUnfusedOverFused : 1.0;
-  elementwise("attention.softmax", Elementwise::Softmax, elements * kernels);
+  const bool taken = batch % 4 == 0 && d_.local_sequence % 4 == 0 && d_.sequence % 4 == 0 &&
+                     d_.sequence > 16 && d_.sequence <= 4096;
+  const bool fused = sc_.recipe.attention == AttentionKernel::FusedSoftmax && taken;
+  const std::size_t first = out_.size();
+  elementwise("attention.softmax", Elementwise::Softmax, elements * (fused ? 1.0 : kUnfusedOverFused));
+  for (std::size_t i = first; i < out_.size() && !fused; ++i) out_[i].kernels *= kUnfusedOverFused;
   if (sc_.recipe.dropout > 0) elementwise("attention.dropout", Elementwise::ScoreDropout, elements);
   score_gemms("attention.values", {d_.local_sequence, sc_.model.attention.v_head_dim, d_.sequence, batch});
 }

@@ -49,7 +49,8 @@ class OperationBuilder {
   /// All-gather of a sequence-parallel input before a column-parallel linear layer. Backward gathers the
   /// input once more for the weight gradient (unless kept) and scatters the input's gradient
   /// (arXiv:2205.05198 §4.2.2).
-  void enter_tensor_parallel(std::string_view name);
+  /// `times`: linear layers that bring the same input in by themselves.
+  void enter_tensor_parallel(std::string_view name, double times = 1);
   /// Sum of a row-parallel layer's partial outputs: scattered over the sequence, or whole on every rank.
   void leave_tensor_parallel(std::string_view name);
 

@@ -14,7 +14,7 @@ class LayerOperations {
 
   void append() {
     norm("norm1");
-    build_.enter_tensor_parallel("attention.enter_tp");
+    build_.enter_tensor_parallel("attention.enter_tp", static_cast<double>(sc_.framework.attention_entries));
     sc_.model.attention.kind == AttentionKind::Latent ? latent_projections() : grouped_projections();
     core();
     build_.linear("attention.output", d_.tokens, d_.o, d_.hidden);
@@ -114,9 +114,14 @@ class LayerOperations {
     build_.elementwise(name, Elementwise::Activation, static_cast<double>(elements));
   }
 
+  /// Gate and up may bring in their input apart.
+  [[nodiscard]] double mlp_entries() const {
+    return sc_.model.mlp.gated ? static_cast<double>(sc_.framework.mlp_entries) : 1.0;
+  }
+
   void mlp() {
     build_.in_modules(kRecomputeMlp);
-    build_.enter_tensor_parallel("mlp.enter_tp");
+    build_.enter_tensor_parallel("mlp.enter_tp", mlp_entries());
     build_.linear("mlp.up", d_.tokens, d_.hidden, d_.mlp_up);
     bias("mlp.up_bias", sc_.model.mlp.bias, d_.tokens * d_.mlp_up);
     build_.in_modules(kRecomputeMlp | kRecomputeActivation);
@@ -173,7 +178,7 @@ class LayerOperations {
   void shared_experts() {
     if (d_.shared_act == 0) return;
     build_.in_modules(kRecomputeMoe | kRecomputeSharedExperts);
-    build_.enter_tensor_parallel("moe.shared.enter_tp");
+    build_.enter_tensor_parallel("moe.shared.enter_tp", mlp_entries());
     build_.linear("moe.shared.up", d_.tokens, d_.hidden, d_.shared_up);
     activation("moe.shared.activation", d_.tokens * (d_.shared_up + d_.shared_act));
     build_.end_of_saved_tensors();
@@ -236,10 +241,15 @@ std::vector<Operation> hand_written_head(const Scenario& sc) {
                     static_cast<double>(d.sp_tokens * d.hidden));
   build.enter_tensor_parallel("head.enter_tp");
   build.linear("head.logits", d.tokens, d.hidden, d.vocab);
+  const bool whole = sc.framework.whole_logits && sc.layout.tp > 1;
   build.elementwise("loss.cross_entropy",
                     fuses_cross_entropy(sc) ? Elementwise::FusedCrossEntropy : Elementwise::CrossEntropy,
-                    static_cast<double>(d.tokens * d.vocab));
-  append_loss_reduction(sc, d, build);
+                    static_cast<double>(d.tokens * d.vocab * (whole ? sc.layout.tp : 1)));
+  if (!whole) append_loss_reduction(sc, d, build);
+  if (whole) {
+    build.add_collective("head.gather_logits", Pass::Forward, CollectiveKind::AllGather, Group::Tensor,
+                         static_cast<double>(d.tokens * d.vocab * sc.layout.tp));
+  }
   for (Operation& op : out) {
     op.rerun = false;                                                // the head is never recomputed
     if (is_quantized(op.precision)) op.precision = Precision::Bf16;  // nor quantised

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <vector>
 
+#include "costmodel/spec/stage_plan.h"
 #include "costmodel/step/estimate.h"
 #include "tests/costmodel/step/example_scenario.h"
 
@@ -12,6 +14,24 @@ namespace {
 
 TEST(rules, accept_the_example) {
   EXPECT_FALSE(first_rejection(example_scenario()).has_value());
+}
+
+// Llama-3.1-405B over 16 stages of 8 chunks: embedding and output layer take a layer's place each.
+TEST(rules, the_first_and_the_last_of_several_chunks_may_hold_the_ends_alone) {
+  Scenario s = example_scenario();
+  s.layout.schedule = ScheduleKind::Interleaved;
+  s.layout.vpp = 8;  // 16 chunks
+  for (const StageSplit split : {StageSplit::Even, StageSplit::EmbeddingCounts, StageSplit::EndsMinusOne}) {
+    s.layout.split = split;
+    s.model.layers = 14;
+    EXPECT_FALSE(first_rejection(s).has_value());
+    const std::vector<int> layers = chunk_layers(s);
+    EXPECT_EQ(layers.front(), 0);
+    EXPECT_EQ(layers.back(), 0);
+    EXPECT_EQ(layers[1], 1);
+    s.model.layers = 13;
+    EXPECT_TRUE(first_rejection(s).has_value());
+  }
 }
 
 TEST(rules, each_rejection_names_its_rule_shows_its_numbers_and_says_what_would_pass) {

@@ -1,8 +1,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
 
 #include "costmodel/step/estimate.h"
+#include "costmodel/step/step_operations.h"
 #include "example_scenario.h"
 
 namespace hexaplan::costmodel {
@@ -65,6 +70,132 @@ TEST(step_mechanisms, a_vocabulary_over_the_stages_sends_the_last_output_to_all_
   EXPECT_EQ(broadcasts, spread.layout.pp) << "of which every stage's share of the head has one";
   EXPECT_EQ(reductions, spread.layout.pp);
   for (const Operation& op : head_operations(example_scenario())) EXPECT_NE(op.group, Group::Pipeline);
+}
+
+/// Tensor-parallel messages of a layer of `scenario` at one site and pass.
+double messages(const Scenario& scenario, std::string_view name, Pass pass) {
+  double count = 0;
+  for (const Operation& op : layer_operations(scenario, {})) {
+    if (op.kind == OpKind::Collective && op.name == name && op.pass == pass) count += op.count;
+  }
+  return count;
+}
+
+TEST(step_mechanisms, linear_layers_that_bring_in_their_input_apart_send_as_many_messages) {
+  Scenario apart = example_scenario();
+  apart.framework.attention_entries = 3;
+  apart.framework.mlp_entries = 2;
+  for (const bool sp : {true, false}) {
+    Scenario fused = example_scenario();
+    fused.layout.sp = apart.layout.sp = sp;
+    for (const auto& [site, entries] :
+         {std::pair{"attention.enter_tp", 3.0}, std::pair{"mlp.enter_tp", 2.0}}) {
+      EXPECT_EQ(messages(fused, site, Pass::Forward), sp ? 1 : 0) << site;
+      EXPECT_EQ(messages(apart, site, Pass::Forward), sp ? entries : 0) << site;
+      EXPECT_EQ(messages(fused, site, Pass::BackwardData), 1) << site;
+      EXPECT_EQ(messages(apart, site, Pass::BackwardData), entries) << site;
+    }
+  }
+  apart.model.mlp.gated = false;
+  EXPECT_EQ(messages(apart, "mlp.enter_tp", Pass::BackwardData), 1) << "one matrix, whoever wrote it";
+}
+
+TEST(step_mechanisms, logits_that_every_rank_has_whole_are_gathered_once_and_worked_on_by_all) {
+  Scenario whole = example_scenario(), cut = whole;
+  whole.framework.whole_logits = true;
+  const double tp = whole.layout.tp;
+  const auto sum = [](const Scenario& sc, OpKind kind, std::string_view name) {
+    double bytes = 0;
+    for (const Operation& op : head_operations(sc)) {
+      if (op.kind != kind || !op.name.starts_with(name)) continue;
+      bytes += op.count * (kind == OpKind::Collective ? op.payload : op.bytes).value();
+    }
+    return bytes;
+  };
+  EXPECT_EQ(sum(whole, OpKind::Collective, "head.gather_logits"), 8192.0 * 128256 * 2);
+  EXPECT_EQ(sum(cut, OpKind::Collective, "head.gather_logits"), 0);
+  EXPECT_GT(sum(cut, OpKind::Collective, "loss.reduce"), 0);
+  EXPECT_EQ(sum(whole, OpKind::Collective, "loss.reduce"), 0);
+  EXPECT_GT(sum(cut, OpKind::MemoryBound, "loss"), 0);
+  EXPECT_EQ(sum(whole, OpKind::MemoryBound, "loss"), tp * sum(cut, OpKind::MemoryBound, "loss"));
+  whole.layout.tp = cut.layout.tp = 1;
+  whole.layout.dp *= 2, cut.layout.dp *= 2;
+  EXPECT_EQ(sum(whole, OpKind::MemoryBound, "loss"), sum(cut, OpKind::MemoryBound, "loss"));
+}
+
+TEST(step_mechanisms, gradients_of_16_bits_that_are_reduced_in_fp32_travel_twice_as_wide) {
+  Scenario wide = example_scenario();
+  wide.recipe.gradient_dtype = DType::Bf16;
+  const auto reduced = [](const Scenario& sc) {
+    double bytes = 0;
+    for (const Operation& op : step_operations(sc, 0)) {
+      if (op.name == "gradient.reduce") bytes += op.count * op.payload.value();
+    }
+    return bytes;
+  };
+  const double narrow = reduced(wide);
+  wide.framework.reduces_in_fp32 = true;
+  EXPECT_GT(narrow, 0);
+  EXPECT_EQ(reduced(wide), 2 * narrow);
+}
+
+TEST(step_mechanisms, traffic_of_layers_that_are_not_compiled_has_rules_of_its_own) {
+  Scenario eager = alone();
+  eager.framework.elementwise[static_cast<std::size_t>(Elementwise::Norm)] = {2, 3, 1, 2};
+  const auto bit = [](SavedCase c) { return static_cast<std::uint16_t>(1U << static_cast<unsigned>(c)); };
+  const auto cases = static_cast<std::uint16_t>(bit(SavedCase::NotCompiled) | bit(SavedCase::RmsNorms));
+  eager.framework.elementwise_when = {{cases, Elementwise::Norm, {18, 50, 7, 16}}};
+  const auto norms = [](const Scenario& sc) {
+    double bytes = 0;
+    for (const Operation& op : layer_operations(sc, {})) {
+      if (op.name.starts_with("norm")) bytes += op.bytes.value();
+    }
+    return bytes;
+  };
+  const double fused = norms(eager);
+  EXPECT_EQ(fused, 2 * 8192.0 * 4096 * 2 * (2 + 3)) << "not said to be eager";
+  eager.recipe.execution.compiled = false;
+  EXPECT_EQ(norms(eager), fused / 5 * 68);
+  eager.model.norm = NormKind::Layer;
+  EXPECT_EQ(norms(eager), fused) << "PyTorch's layer_norm is one kernel";
+}
+
+/// The batch of stored scores, heads of a rank times sequences, decides about Megatron's softmax kernel.
+TEST(step_mechanisms, scores_that_the_fused_softmax_does_not_take_go_through_single_operations) {
+  Scenario sc = alone();
+  sc.recipe.attention = AttentionKernel::FusedSoftmax;
+  sc.recipe.sequence = sc.model.max_positions = 1024;
+  sc.framework.elementwise[static_cast<std::size_t>(Elementwise::Softmax)] = {2, 3, 1, 1};
+  const auto softmax = [](const Scenario& s) {
+    double bytes = 0;
+    for (const Operation& op : layer_operations(s, {})) {
+      if (op.name == "attention.softmax") bytes += op.bytes.value();
+    }
+    return bytes;
+  };
+  const auto per_score = [&](std::int64_t heads, std::int64_t sequence) {
+    Scenario s = sc;
+    s.model.attention.heads = s.model.attention.kv_heads = heads;
+    s.recipe.sequence = s.model.max_positions = sequence;
+    return softmax(s) / (static_cast<double>(heads * sequence * sequence) * 2);
+  };
+  EXPECT_EQ(per_score(32, 1024), 5);
+  EXPECT_EQ(per_score(2, 1024), 25) << "two heads: no group of four";
+  EXPECT_EQ(per_score(32, 8192), 25) << "more keys than the kernel takes";
+}
+
+TEST(step_mechanisms, a_replayed_schedule_waits_as_long_as_its_busiest_stage) {
+  Scenario sc = example_scenario();
+  sc.model.layers = 8;
+  sc.model.vocab = 512'000;  // the last stage works far more than the others
+  sc.layout.schedule = ScheduleKind::ZbH1;
+  const auto bubble_of = [&](std::int64_t batch) {
+    sc.recipe.global_batch = batch;
+    return time_of(sc).bubble.value();
+  };
+  const std::int64_t few = sc.recipe.global_batch;
+  EXPECT_NEAR(bubble_of(4 * few), bubble_of(2 * few), 0.02 * bubble_of(2 * few))
+      << "filling and draining, whatever the number of micro-batches";
 }
 
 TEST(step_mechanisms, copies_in_and_out_of_fsdp_buffers_take_their_bandwidth) {

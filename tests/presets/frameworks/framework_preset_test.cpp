@@ -122,6 +122,21 @@ TEST_F(Frameworks, inherit_field_by_field_and_rule_by_rule) {
                                                  testing::Pair("saved.query", "measured")));
 }
 
+TEST_F(Frameworks, a_rule_for_every_case_ends_what_was_inherited_for_some) {
+  write("eager", R"({"description": "e", "elementwise_when": [{"when": ["not_compiled", "rms_norms"],
+    "elementwise": {"norm": {"forward_passes": 18}, "activation": {"forward_passes": 2}}}]})");
+  write("fused",
+        R"({"description": "f", "inherits": "eager", "elementwise": {"norm": {"forward_passes": 2}}})");
+  const std::vector<costmodel::ElementwiseOverride> inherited = find_framework("eager").elementwise_when;
+  ASSERT_EQ(inherited.size(), 2U);
+  EXPECT_EQ(inherited[0].step, Elementwise::Norm);
+  EXPECT_EQ(inherited[0].rule.forward_passes, 18);
+  const std::vector<costmodel::ElementwiseOverride> left = find_framework("fused").elementwise_when;
+  ASSERT_EQ(left.size(), 1U);
+  EXPECT_EQ(left[0].step, Elementwise::Activation);
+  EXPECT_EQ(left[0].cases, inherited[1].cases);
+}
+
 TEST_F(Frameworks, must_not_inherit_in_a_circle) {
   write("a", R"({"description": "a", "inherits": "b"})");
   write("b", R"({"description": "b", "inherits": "c"})");
@@ -184,9 +199,9 @@ TEST_F(Frameworks, read_back_what_was_written) {
 }
 
 TEST(framework_fields, are_all_the_members_of_the_profile) {
-  // name, abilities, saved, saved_when and elementwise are read by themselves. Fails when a member has no
-  // line in kFields.
-  EXPECT_EQ(framework_fields().size() + 5, member_count<FrameworkProfile>());
+  // name, abilities, saved, elementwise and the rules by case of both are read by themselves. Fails when a
+  // member has no line in kFields.
+  EXPECT_EQ(framework_fields().size() + 6, member_count<FrameworkProfile>());
 }
 
 TEST(framework_presets, are_all_readable_and_keep_something_for_backward) {

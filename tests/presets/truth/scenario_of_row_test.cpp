@@ -88,15 +88,17 @@ TEST(scenario_of_row, the_engine_and_its_time_choose_the_profile) {
   struct Case {
     const char *profile, *engine, *era, *expected;
   };
-  for (const Case& c : {Case{"nanotron", "nanotron-polling", "2024-12", "nanotron-polling"},
-                        Case{"nanotron", "nanotron", "2024-12", "nanotron"},
-                        Case{"megatron", "megatron-core", "2023", "megatron-2022"},
-                        Case{"megatron", "megatron-core", "24.07", "megatron"},
-                        Case{"megatron", "megatron-core", "mlperf-v4.0", "megatron"},
-                        Case{"megatron", "megatron-lm", "2024-10", "megatron-2022"},
-                        Case{"megatron", "megatron-lm", "2026", "megatron"},
-                        Case{"megatron", "an engine of tomorrow", "", "megatron"},
-                        Case{"hf", "hf-trainer", "2026", "hf-eager"}}) {
+  for (const Case& c :
+       {Case{"nanotron", "nanotron-polling", "2024-12", "nanotron-polling"},
+        Case{"nanotron", "nanotron", "2024-12", "nanotron"},
+        Case{"megatron", "megatron-core", "2023", "megatron-2022"},
+        Case{"megatron", "megatron-core", "24.07", "megatron"},
+        Case{"megatron", "megatron-core", "mlperf-v4.0", "megatron"},
+        Case{"megatron", "megatron-lm", "2024-10", "megatron-2022"},
+        Case{"megatron", "megatron-lm", "2026", "megatron"},
+        Case{"megatron", "an engine of tomorrow", "", "megatron"},
+        Case{"megatron", "aleph-alpha-scaling", "2023-11", "aleph-alpha-scaling"},
+        Case{"fsdp2", "kempnerforge", "", "kempnerforge"}, Case{"hf", "hf-trainer", "2026", "hf-eager"}}) {
     TruthRow row = plain_row();
     row.framework_profile = c.profile, row.engine = c.engine, row.engine_era = c.era;
     EXPECT_EQ(scenario_of(row).framework.name, c.expected) << c.engine << ' ' << c.era;
@@ -240,6 +242,26 @@ TEST(scenario_of_row, stored_scores_of_gpt_went_through_the_fused_softmax_of_meg
   EXPECT_EQ(scenario_of(row).recipe.attention, AttentionKernel::Unfused);
   row.arch = "gpt";
   EXPECT_EQ(scenario_of(row).recipe.attention, AttentionKernel::FusedSoftmax);
+}
+
+TEST(scenario_of_row, nemo_fuses_the_loss_since_its_second_version) {
+  using costmodel::CrossEntropy;
+  struct Case {
+    const char *engine, *era;
+    CrossEntropy expected;
+  };
+  for (const Case& c : {Case{"megatron-bridge", "26.02", CrossEntropy::Fused},
+                        Case{"megatron-core", "25.02", CrossEntropy::Fused},
+                        Case{"megatron-core", "mlperf-v5.1", CrossEntropy::Fused},
+                        Case{"megatron-core", "24.07", CrossEntropy::Default},
+                        Case{"megatron-core", "", CrossEntropy::Default},
+                        Case{"megatron-lm", "2026", CrossEntropy::Default}}) {
+    TruthRow row = plain_row();
+    row.engine = c.engine, row.engine_era = c.era;
+    EXPECT_EQ(scenario_of(row).recipe.cross_entropy, c.expected) << c.engine << ' ' << c.era;
+    row.ce_kind = "chunked";
+    EXPECT_EQ(scenario_of(row).recipe.cross_entropy, CrossEntropy::Chunked) << "as the row says";
+  }
 }
 
 TEST(scenario_of_row, an_unstated_attention_kernel_is_that_of_its_time) {
