@@ -83,6 +83,7 @@ class Writer {
   }
 
   void matrix(const Step& step);
+  void cut(const Step& step, Operation& op) const;
   void shape_adapter(const Step& step, Operation& op) const;
   void dequantise(const Step& step, double weights);
   void adapters(const Step& step, const GemmShape& product);
@@ -129,6 +130,7 @@ void Writer::matrix(const Step& step) {
   op.gemm.alignment = alignment_of(n, k);
   op.flops = op.gemm.flops();
   op.kernels = sc_.framework.gemm_kernels_forward;
+  if (step.chunks > 1) cut(step, op);
   if (step.weight.adapter != AdapterSide::None) shape_adapter(step, op);
   const bool accumulates = step.kind == Kind::MatmulWeight && adds_to_main_gradient(sc_);
   const bool apart = sc_.framework.weight_gradient_temporary_bytes > 0;
@@ -139,6 +141,13 @@ void Writer::matrix(const Step& step) {
   out_.push_back(op);
   if (adapted) adapters(step, {m, n, k, experts});
   if (accumulates && apart) accumulate_gradient(weights);
+}
+
+/// The product for one chunk of the tokens after the other.
+void Writer::cut(const Step& step, Operation& op) const {
+  const std::int64_t rows = of(Rows::LossChunk);
+  (step.kind == Kind::MatmulWeight ? op.gemm.k : op.gemm.m) = rows;
+  op.count = step.chunks;
 }
 
 /// Adapters that share their input have one first product, and a second product each. What is added to what
@@ -359,7 +368,8 @@ void Writer::traffic(const Step& step) {
   const bool rerun = rule == Elementwise::Router ? reruns_beside(step) : step.rerun;
   const bool of_loss = rule == Elementwise::CrossEntropy || rule == Elementwise::FusedCrossEntropy;
   if (of_loss && gathers_logits(sc_)) counted *= sc_.layout.tp;
-  elementwise(name, rule, counted, step.pass, rerun);
+  elementwise(name, rule, counted / step.chunks, step.pass, rerun);
+  if (step.chunks > 1 && !out_.empty()) out_.back().count = step.chunks;
   if (step.both) elementwise(name, rule, counted, Pass::BackwardData, false);
 }
 

@@ -81,6 +81,13 @@ struct StateTypes {
 void append_checkpoint_entry(const Scenario& scenario, const LocalDims& dims, LayerClass kind, double count,
                              TensorLedger& out);
 
+/// How a chunked loss cuts the tokens of a micro-batch: all chunks but the last have `rows` of them.
+struct LossChunks {
+  std::int64_t count = 1, rows = 0;
+};
+/// The framework's number of chunks, or Liger's rule, as far as there are tokens for them.
+[[nodiscard]] LossChunks loss_chunks(const Scenario& scenario, const LocalDims& dims);
+
 /// Logits, loss and the output layer's backward on the last stage.  [docs/formulas.md#M5]
 void append_loss_entries(const Scenario& scenario, const LocalDims& dims, TensorLedger& out);
 

@@ -3,13 +3,14 @@
 
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/spec/stage_plan.h"
+#include "costmodel/units/ceil_div.h"
 
 namespace hexaplan::costmodel {
 namespace {
 
 /// Chunks that a chunked loss is cut into: the framework's number, or Liger's rule, which keeps a chunk's
 /// logits about as large as the hidden states.
-double loss_chunks(const Scenario& sc, const LocalDims& d) {
+double asked_chunks(const Scenario& sc, const LocalDims& d) {
   if (sc.framework.loss_chunks > 0) return sc.framework.loss_chunks;
   return std::exp2(
       std::ceil(std::log2(std::max(1.0, static_cast<double>(d.vocab) / static_cast<double>(d.hidden)))));
@@ -18,11 +19,17 @@ double loss_chunks(const Scenario& sc, const LocalDims& d) {
 /// Share of the logits that the loss works on at once.
 double alive_share(const Scenario& sc, const LocalDims& d) {
   const double always = sc.framework.chunked_cross_entropy_fraction;
-  if (sc.recipe.cross_entropy == CrossEntropy::Chunked) return always > 0 ? always : 1 / loss_chunks(sc, d);
+  if (sc.recipe.cross_entropy == CrossEntropy::Chunked) return always > 0 ? always : 1 / asked_chunks(sc, d);
   return sc.recipe.cross_entropy == CrossEntropy::Default && always > 0 ? always : 1.0;
 }
 
 }  // namespace
+
+LossChunks loss_chunks(const Scenario& sc, const LocalDims& d) {
+  const auto asked = static_cast<std::int64_t>(std::ceil(1 / alive_share(sc, d)));
+  const std::int64_t rows = ceil_div(d.tokens, asked);
+  return {ceil_div(d.tokens, rows), rows};
+}
 
 void append_loss_entries(const Scenario& sc, const LocalDims& d, TensorLedger& out) {
   const DType compute = activation_dtype(sc.recipe.precision);

@@ -42,6 +42,9 @@ bool adapts(const Program& p, const Techniques& t) {
 bool freezes(const Program& p, const Techniques& t) {
   return t.adapters.frozen && (p.part == Part::Layer || t.adapters.operations);
 }
+bool chunks_loss(const Program& p, const Techniques& t) {
+  return p.part == Part::Head && t.loss_chunks > 1;
+}
 bool gathers_again(const Program& /*program*/, const Techniques& t) {
   return t.sequence && t.gathers_inputs_again;
 }
@@ -65,10 +68,10 @@ bool splits(const Program& p, const Techniques& t) {
 }
 
 // The order matters. What cuts the model comes before differentiation, so that backward collectives follow
-// from forward ones. What moves lifetimes comes after it: gather-again before recomputation, because a
-// gathered value would otherwise count as kept and run again; what a framework keeps before it as well,
-// because that is what recomputation drops; the split last, because it asks which buffers backward
-// overwrites.
+// from forward ones. What moves lifetimes comes after it: the chunked loss before gather-again, because
+// inside a chunk the gathered input is still there; gather-again before recomputation, because a gathered
+// value would otherwise count as kept and run again; what a framework keeps before it as well, because that
+// is what recomputation drops; the split last, because it asks which buffers backward overwrites.
 constexpr std::array kPasses{
     PassRow{"adapters", adapts, add_adapters},
     PassRow{"tensor parallelism", over_tensor_ranks, cut_over_tensor_ranks},
@@ -81,6 +84,7 @@ constexpr std::array kPasses{
     PassRow{"differentiate", always, differentiate},
     PassRow{"frozen weights", freezes, freeze_weights},
     PassRow{"late weight gradients", always, delay_weight_gradients},
+    PassRow{"chunked loss", chunks_loss, chunk_loss},
     PassRow{"gather again", gathers_again, gather_inputs_again},
     PassRow{"quantised matrices", quantises, quantise_matrices},
     PassRow{"kept values", keeps_otherwise, keep_values},

@@ -1,5 +1,7 @@
 #include "costmodel/program/count.h"
 
+#include <algorithm>
+
 #include "costmodel/program/fold.h"
 
 namespace hexaplan::costmodel::program {
@@ -28,6 +30,15 @@ Flops flops_of(const Program& p, const Op& op, const Sizes& sizes, bool windowed
   return Flops{0};
 }
 
+namespace {
+
+bool stores_scores(const Program& p, const Op& op) {
+  const auto is_scores = [&](ValueId id) { return p.of(id).tensor == Tensor::Scores; };
+  return std::ranges::any_of(op.reads, is_scores) || std::ranges::any_of(op.writes, is_scores);
+}
+
+}  // namespace
+
 Bytes traffic_of(const Program& p, const Op& op, const Sizes& sizes) {
   double bytes = 0;
   for (const ValueId id : op.reads) bytes += sizes.bytes(p.of(id));
@@ -41,7 +52,18 @@ Bytes traffic_of(const Program& p, const Op& op, const Sizes& sizes) {
 
 Counts count(const Program& p, const Sizes& sizes, bool windowed) {
   Counts out;
+  const auto add = [&](Site site, const Op& op, double flops) {
+    Counts::OfSite& of = out.sites[position(site)];
+    (op.rerun ? of.rerun : of.passes[position(op.pass)]) += Flops{flops};
+  };
   for (const Op& op : p.ops) {
+    const Work work = row_of(op.kind).work;
+    if ((work == Work::Attention || work == Work::AttentionBackward) && stores_scores(p, op)) {
+      const double products = work == Work::Attention ? 1 : 2;  // a gradient of either operand
+      add(Site::ScoreProducts, op, products * sizes.score_flops);
+      add(Site::ValueProducts, op, products * sizes.value_flops);
+      continue;
+    }
     const Flops flops = flops_of(p, op, sizes, windowed);
     const AdapterSide side = op.weight < 0 ? AdapterSide::None : p.weights[position(op.weight)].adapter;
     Counts::OfSite& site =

@@ -38,6 +38,7 @@ std::string listing(const Program& p) {
     if (op.writes.size() > 0) out += " -> " + text_of(p, op.writes);
     if (op.in_place > 0) out += " (in place)";
     if (op.rerun) out += " (again)";
+    if (op.by_chunk) out += fmt::format(" (in {} chunks)", p.chunks);
     out += '\n';
   }
   return out;

@@ -34,11 +34,14 @@ class Fold {
 
   FoldedPhases run() {
     for (std::size_t i = 0; i < p_.ops.size(); ++i) {
-      const Op& op = p_.ops[i];
-      for (const ValueId id : op.writes) allocate(op, id);
-      for (const ValueId id : op.reads) release_if_last(op, id, i);
-      for (const ValueId id : op.writes) release_if_last(op, id, i);
-      if (i + 1 == p_.ops.size() || p_.ops[i + 1].phase != op.phase) release_held(op);
+      const std::size_t begin = i;
+      while (p_.ops[i].by_chunk && i + 1 < p_.ops.size() && p_.ops[i + 1].by_chunk) ++i;
+      // All chunks between the first and the last are alike.
+      const int runs = p_.ops[i].by_chunk ? std::min(p_.chunks, 3) : 1;
+      for (int run = 1; run <= runs; ++run) {
+        for (std::size_t at = begin; at <= i; ++at) step(at, run == runs);
+      }
+      if (i + 1 == p_.ops.size() || p_.ops[i + 1].phase != p_.ops[i].phase) release_held(p_.ops[i]);
     }
     return phases_;
   }
@@ -51,6 +54,17 @@ class Fold {
 
   [[nodiscard]] Folded& phase_of(const Op& op) { return phases_[position(op.phase)]; }
 
+  /// `last`: of the runs for one chunk each, before which only what is a chunk's own is freed.
+  void step(std::size_t at, bool last) {
+    const Op& op = p_.ops[at];
+    for (const ValueId id : op.writes) allocate(op, id);
+    for (const ValueId id : op.reads) {
+      if (last || p_.is_of_chunk(id)) release_if_last(op, id, at);
+    }
+    for (const ValueId id : op.writes) {
+      if (last || p_.is_of_chunk(id)) release_if_last(op, id, at);
+    }
+  }
   void allocate(const Op& op, ValueId id) {
     const std::size_t buffer = lives_.buffer(id);
     State& state = state_[buffer];

@@ -42,6 +42,8 @@ enum class Site : std::uint8_t {
   GatherKeys,
   ContextExchange,
   Core,
+  ScoreProducts,  // what core attention that stores its scores consists of: no operation stands there
+  ValueProducts,
   Merge,
   AttentionOutput,
   AttentionOutputBias,
@@ -136,6 +138,8 @@ inline constexpr std::array<SiteRow, position(Site::Count)> kSites{{
     {Site::GatherKeys, "attention.gather_kv", Block::Attention, kRecomputeCoreAttention},
     {Site::ContextExchange, "attention.all_to_all", Block::Attention, kRecomputeCoreAttention},
     {Site::Core, "attention.core", Block::Attention, kRecomputeCoreAttention},
+    {Site::ScoreProducts, "attention.scores", Block::Attention},
+    {Site::ValueProducts, "attention.values", Block::Attention},
     {Site::Merge, "attention.merge", Block::Attention, kRecomputeCoreAttention},
     {Site::AttentionOutput, "attention.output", Block::Attention},
     {Site::AttentionOutputBias, "attention.output_bias", Block::Attention},
@@ -221,6 +225,7 @@ enum class Tensor : std::uint8_t {
   AttentionOutput,
   LogSumExp,
   Scores,          // after the softmax, of attention that stores them
+  CappedScores,    // … before it, behind a soft cap
   ScoresDropout,   // … after dropout, and its mask
   AttentionDelta,  // rows of dO·O
   QuerySum,        // fp32 sum of the gradient of the queries
@@ -278,6 +283,7 @@ inline constexpr std::array<TensorRow, position(Tensor::Count)> kTensors{{
     {Tensor::AttentionOutput, "attention.output"},
     {Tensor::LogSumExp, "attention.log_sum_exp"},
     {Tensor::Scores, "attention.scores"},
+    {Tensor::CappedScores, "attention.capped_scores"},
     {Tensor::ScoresDropout, "attention.scores_dropout"},
     {Tensor::AttentionDelta, "attention.delta"},
     {Tensor::QuerySum, "attention.query_sum"},

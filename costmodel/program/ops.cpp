@@ -49,6 +49,7 @@ const Op* producer(const Program& p, ValueId id) {
 
 Rows matrix_rows(const Program& p, const Op& op) {
   const Rows rows = p.of(op.kind == Kind::MatmulWeight ? op.reads[1] : op.writes[0]).shape.rows;
+  if (rows == Rows::LossChunk) return Rows::Tokens;  // all chunks together
   // Copies that no rank exchanges are the rows of experts.
   return p.of(op.reads[0]).shape.rows == Rows::ExpertRows ? Rows::ExpertRows : rows;
 }

@@ -33,6 +33,8 @@ enum class Rows : std::uint8_t {
   Exchanged,   // … and from those that share an expert's columns, each padded to the fullest
   ExpertRows,  // copies that this rank's experts work on
   LocalExperts,
+  LossChunk,  // tokens whose loss is made at once: the most
+  LossShare,  // … on average: what is left for the last chunk may be fewer
   Count
 };
 enum class Width : std::uint8_t {
@@ -321,6 +323,7 @@ struct Op {
   Group group = Group::Tensor;     // of a message
   std::optional<Shape> payload{};  // of a message, where its operands do not say it
   std::int16_t times = 1;          // messages of this size
+  bool by_chunk = false;           // runs once for every chunk of tokens, in turn with its neighbours
 };
 
 /// Which part of the model a program describes.
@@ -339,6 +342,7 @@ struct Program {
   std::vector<Op> ops;
   ValueId input = kNone, output = kNone;      // hidden states of the forward pass; of the head: nothing
   ValueId d_output = kNone, d_input = kNone;  // their gradients
+  int chunks = 1;                             // of tokens, for what runs by chunk
 
   ValueId add(const Value& value) {
     values.push_back(value);
@@ -351,6 +355,8 @@ struct Program {
   }
   [[nodiscard]] const Value& of(ValueId id) const { return values[position(id)]; }
   [[nodiscard]] Value& of(ValueId id) { return values[position(id)]; }
+  /// True for what a chunk of tokens makes for itself: it is freed before the next chunk begins.
+  [[nodiscard]] bool is_of_chunk(ValueId id) const { return of(id).shape.rows == Rows::LossChunk; }
   /// The ledger's kind of what is kept for backward.
   [[nodiscard]] TensorKind keeps() const {
     return part == Part::Head ? TensorKind::Logits : TensorKind::Activation;

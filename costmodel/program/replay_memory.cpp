@@ -18,10 +18,9 @@ namespace {
 bool is_never_executed(const Scenario& sc) {
   const Recipe& r = sc.recipe;
   const Layout& l = sc.layout;
-  return r.optimizer == Optimizer::Adafactor || r.optimizer_in_backward || r.dropout > 0 ||
-         r.attention != AttentionKernel::Flash || is_quantized(r.precision) ||
+  return r.optimizer == Optimizer::Adafactor || r.optimizer_in_backward || is_quantized(r.precision) ||
          (trains_adapters(r) && !adapters_are_operations(sc)) || casts_automatically(sc) ||
-         r.recompute.mode == RecomputeMode::SelectiveOperators || l.schedule == ScheduleKind::DualPipe;
+         l.schedule == ScheduleKind::DualPipe;
 }
 
 /// The models that M8's ledger was written for; of others it forgets statistics and copies.

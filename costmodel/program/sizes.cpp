@@ -1,5 +1,6 @@
 #include "costmodel/program/sizes.h"
 
+#include "costmodel/memory/layer_ledger.h"
 #include "costmodel/units/ceil_div.h"
 #include "costmodel/units/mutation.h"
 
@@ -59,6 +60,14 @@ void fill_mixture(const Filler& set, const Scenario& sc, const LocalDims& d) {
   set(Width::BalanceLoss, (mutant("balance-loss-takes-one-row") ? 4 : 3) * d.experts);
 }
 
+/// Of the loss as a whole where it is not cut.
+void fill_loss_chunks(const Filler& set, const Scenario& sc, const LocalDims& d) {
+  const bool chunked = sc.recipe.cross_entropy == CrossEntropy::Chunked;
+  const LossChunks chunks = chunked ? loss_chunks(sc, d) : LossChunks{1, d.tokens};
+  set(Rows::LossChunk, chunks.rows);
+  set(Rows::LossShare, static_cast<double>(d.tokens) / static_cast<double>(chunks.count));
+}
+
 }  // namespace
 
 Sizes sizes_of(const Scenario& sc, const LocalDims& d) {
@@ -68,6 +77,7 @@ Sizes sizes_of(const Scenario& sc, const LocalDims& d) {
   set(Rows::Tokens, d.tokens);
   set(Rows::Hidden, d.sp_tokens);
   set(Rows::Context, d.tokens * sc.layout.cp);
+  fill_loss_chunks(set, sc, d);
   set(Width::One, 1);
   set(Width::Two, 2);
   set(Width::Hidden, d.hidden);
@@ -89,6 +99,9 @@ Sizes sizes_of(const Scenario& sc, const LocalDims& d) {
       2.0 * static_cast<double>(d.heads * d.micro_batch) * static_cast<double>(a.head_dim + a.v_head_dim);
   sizes.attention_flops = per_pair * d.attention_pairs * (mutant("attention-pairs-count-twice") ? 2 : 1);
   sizes.windowed_flops = per_pair * d.windowed_pairs;
+  const double scores = 2 * sizes.elements({Rows::Tokens, Width::Scores});
+  sizes.score_flops = scores * static_cast<double>(a.head_dim);
+  sizes.value_flops = scores * static_cast<double>(a.v_head_dim);
   return sizes;
 }
 

@@ -68,7 +68,10 @@ constexpr std::array<TrafficRow, position(Kind::Count)> kTrafficOf = [] {
 }();
 
 void count_elements(const Program& p, const Op& op, Elements elements, Step& step) {
-  const auto add = [&](Shape shape) { step.shapes[step.counted++] = shape; };
+  const auto add = [&](Shape shape) {
+    if (shape.rows == Rows::LossChunk) shape.rows = Rows::Tokens;
+    step.shapes[step.counted++] = shape;
+  };
   const auto operand = [&](std::size_t i) { return p.of(op.reads[i]).shape; };
   const auto result = [&] { return p.of(op.writes[0]).shape; };
   switch (elements) {
@@ -132,6 +135,7 @@ class Steps {
  private:
   [[nodiscard]] Step compute_or_message(const Op& op, Price price) const {
     Step step{.price = price, .site = op.site, .kind = op.kind, .pass = op.pass};
+    if (op.by_chunk) step.chunks = p_.chunks;
     if (op.weight >= 0) step.weight = p_.weights[position(op.weight)];
     if (price == Price::Matrix) {
       step.rows = matrix_rows(p_, op);
@@ -150,7 +154,8 @@ class Steps {
               .kind = op.kind,
               .pass = row.backward ? Pass::BackwardData : Pass::Forward,
               .rule = row.rule,
-              .both = row.both};
+              .both = row.both,
+              .chunks = op.by_chunk ? p_.chunks : 1};
     count_elements(p_, op, row.elements, step);
     return step;
   }

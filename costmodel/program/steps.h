@@ -42,6 +42,7 @@ struct Step {
   Shape payload{};
   Group group = Group::Tensor;
   int times = 1;
+  int chunks = 1;  // everything else: parts of the tokens that it runs for one by one
 };
 
 /// The steps of a program in execution order; what it runs again is marked at its forward step. Memory-bound

@@ -43,7 +43,6 @@ Adapters adapters_of(const Scenario& sc) {
 /// What scenarios can say and the replay of whole steps does not describe yet.
 constexpr std::array kGaps{
     Gap{"offloading", [](const Scenario& s) { return s.recipe.offload != 0; }},
-    Gap{"chunked loss", [](const Scenario& s) { return s.recipe.cross_entropy == CrossEntropy::Chunked; }},
     Gap{"vocabulary parallelism over stages",
         [](const Scenario& s) { return s.layout.vocab != VocabParallel::LastStage; }},
     Gap{"partitioned activations", [](const Scenario& s) { return s.layout.partition_activations; }},
@@ -82,8 +81,13 @@ Techniques techniques_of(const Scenario& sc, bool whole_layer_recomputed) {
   t.cuts_experts = sc.model.is_moe() && l.expert_tensor() > 1;
   t.sums_choices = sc.framework.explicit_step;
   t.loss_reductions = sc.framework.explicit_step ? 2 : 3;
+  // What other profiles hold of a chunked loss are rules (append_loss_entries).
+  if (sc.framework.explicit_step && sc.recipe.cross_entropy == CrossEntropy::Chunked)
+    t.loss_chunks = static_cast<int>(loss_chunks(sc, local_dims(sc)).count);
   t.quantises = is_quantized(sc.recipe.precision);
   t.stores_scores = sc.recipe.attention != AttentionKernel::Flash;
+  // What other profiles keep are rules.
+  t.keeps_capped_scores = t.stores_scores && sc.framework.explicit_step && sc.model.attention.softcap > 0;
   t.autocasts = casts_automatically(sc);
   t.drops_out = sc.recipe.dropout > 0;
   t.adapters = adapters_of(sc);
@@ -91,6 +95,7 @@ Techniques techniques_of(const Scenario& sc, bool whole_layer_recomputed) {
   t.mlp_entries = static_cast<std::int16_t>(sc.model.mlp.gated ? sc.framework.mlp_entries : 1);
   t.gathers_inputs_again = !sc.framework.gather_saved_inputs;
   t.stops_recomputing_early = sc.framework.recompute_stops_early;
+  t.separate_projections = !sc.framework.explicit_step;
   t.buffers_weight_gradients =
       !sc.framework.explicit_step && !t.adapters.frozen && sc.framework.weight_gradient_temporary_bytes > 0;
   t.shares_gather_buffers = !sc.framework.explicit_step && sc.framework.sp_gather_buffers > 0;

@@ -56,12 +56,14 @@ struct Techniques {
   bool sequence = false;  // … with sequence parallelism
   int context_ranks = 1;
   ContextKind context = ContextKind::Ring;
-  bool exchanges_experts = false;  // expert parallelism over more than one rank
-  bool cuts_experts = false;       // expert-tensor parallelism over more than one rank
-  bool sums_choices = false;       // ranks that share sequences add up the router's choices
-  int loss_reductions = 2;         // messages of the vocabulary-parallel loss
-  bool quantises = false;          // operands of matrices in 8 or 4 bits
-  bool stores_scores = false;      // attention does
+  bool exchanges_experts = false;    // expert parallelism over more than one rank
+  bool cuts_experts = false;         // expert-tensor parallelism over more than one rank
+  bool sums_choices = false;         // ranks that share sequences add up the router's choices
+  int loss_reductions = 2;           // messages of the vocabulary-parallel loss
+  int loss_chunks = 1;               // of tokens, whose logits are there one after the other
+  bool quantises = false;            // operands of matrices in 8 or 4 bits
+  bool stores_scores = false;        // attention does
+  bool keeps_capped_scores = false;  // beside them, where a soft cap's derivative reads them
   bool drops_out = false;
   bool autocasts = false;  // 16-bit operators on fp32 parameters
   Adapters adapters;
@@ -70,6 +72,7 @@ struct Techniques {
   std::int16_t attention_entries = 1, mlp_entries = 1;  // messages that bring in a block's input
   bool gathers_inputs_again = true;       // SP: the gathered input of a matrix is not kept for its wgrad
   bool stops_recomputing_early = true;    // recomputation ends with the last value that backward reads
+  bool separate_projections = false;      // queries, keys and values, gate and up are matrices of their own
   bool buffers_weight_gradients = false;  // before they are added to accumulated ones
   bool shares_gather_buffers = false;     // SP: gathered inputs arrive in a buffer that stays
   Keeping keeps;

@@ -134,6 +134,21 @@ class SimulatedGpu : public Device {
                      const View& /*d_sinks*/) override {
     move({lse, delta});
   }
+  void score_softmax(const AttentionBlock& /*block*/, const View& scores, const View& /*capped*/) override {
+    move({scores, scores});
+  }
+  void score_softmax_backward(const AttentionBlock& /*block*/, const View& p, const View& /*capped*/,
+                              const View& d_p, const View& d_scores) override {
+    move({p, d_p, d_scores});
+  }
+  void dropout(const validator::DropoutForm& /*form*/, const View& x, const View& out,
+               const View& mask) override {
+    move({x, out, mask});
+  }
+  void dropout_backward(const validator::DropoutForm& /*form*/, const View& d, const View& mask,
+                        const View& dx) override {
+    move({d, mask, dx});
+  }
   void activation(const ActivationForm& /*form*/, const View& x, const View& act) override { move({x, act}); }
   void activation_backward(const ActivationForm& /*form*/, const View& d_act, const View& x,
                            const View& dx) override {

@@ -312,7 +312,9 @@ Differentiation::AttentionBack Differentiation::attend_back_from_scores(const Op
   const Shape scores = p_.of(op.writes[1]).shape;
   back.reads.push_back(op.writes[1]);
   for (std::size_t i = 0; i < p_.values.size(); ++i) {
-    if (p_.values[i].tensor == Tensor::ScoresDropout) back.reads.push_back(static_cast<ValueId>(i));
+    const Tensor tensor = p_.values[i].tensor;
+    if (tensor == Tensor::ScoresDropout || tensor == Tensor::CappedScores)
+      back.reads.push_back(static_cast<ValueId>(i));
   }
   if (op.weight >= 0) emit(op, Kind::SinkWeight, {op.writes[1], dy}, {}, Pass::BackwardWeight);
   Op core = op;

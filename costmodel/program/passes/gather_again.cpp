@@ -9,7 +9,7 @@ namespace {
 
 /// The gather behind the input of a weight gradient, or nothing.
 const Op* gather_of(const Program& p, const Op& op) {
-  if (op.kind != Kind::MatmulWeight) return nullptr;
+  if (op.kind != Kind::MatmulWeight || op.by_chunk) return nullptr;
   const Op* made = producer(p, op.reads[0]);
   const bool gathered = made != nullptr && made->kind == Kind::AllGather && made->phase == Phase::Forward &&
                         !mutant("inputs-are-not-gathered-again");

@@ -33,6 +33,9 @@ namespace hexaplan::costmodel::program {
 /// A weight gradient is the last reader of its input and runs behind the collective that the gradient of its
 /// layer's input waits for, which hides behind it.
 [[nodiscard]] Program delay_weight_gradients(Program program, const Techniques& techniques);
+/// Logits, loss and both gradients of the output layer are made chunk by chunk of tokens, so that the logits
+/// of one chunk are there at a time (linkedin/Liger-Kernel, fused linear cross entropy).
+[[nodiscard]] Program chunk_loss(Program program, const Techniques& techniques);
 /// A gathered input is gathered once more for the weight gradient instead of being kept.
 [[nodiscard]] Program gather_inputs_again(Program program, const Techniques& techniques);
 /// Matrices of layers, but not the router, read their operands in 8 or 4 bits: inputs are cast before each,

@@ -198,7 +198,8 @@ Program keep_every_second(Program p) {
 /// torchtitan's per-operator policy keeps what attention and every second matrix make
 /// (pytorch/torchtitan torchtitan/distributed/activation_checkpoint.py). There up and gate are two matrices
 /// and one of them runs again; here they are one, which is kept, and the last matrix runs again in its place.
-Program recompute_operators(Program p, const Techniques& /*techniques*/) {
+/// Of what is one matrix in the framework, too, all is kept or nothing.
+Program recompute_operators(Program p, const Techniques& t) {
   std::vector<bool> dropped(p.values.size(), false);
   bool keeps_matrix = false;
   for (Op& op : p.ops) {
@@ -212,11 +213,13 @@ Program recompute_operators(Program p, const Techniques& /*techniques*/) {
     for (const ValueId id : op.writes) dropped[position(id)] = !kept;
   }
   const std::size_t place = first_backward(p, [](const Op&) { return true; });
-  return keep_every_second(Rematerialisation{std::move(p), dropped, dropped}.run(place, false, dropped));
+  p = Rematerialisation{std::move(p), dropped, dropped}.run(place, false, dropped);
+  return t.separate_projections ? keep_every_second(std::move(p)) : p;
 }
 
 bool is_of_scores(Tensor tensor) {
-  return tensor == Tensor::LogSumExp || tensor == Tensor::Scores || tensor == Tensor::ScoresDropout;
+  return tensor == Tensor::LogSumExp || tensor == Tensor::Scores || tensor == Tensor::CappedScores ||
+         tensor == Tensor::ScoresDropout;
 }
 
 /// What `modules` drop. Of core attention all is kept but the scores, or a flash kernel's statistics; norms

@@ -9,9 +9,10 @@ Program store_scores(Program p, const Techniques& t) {
     value.tensor = Tensor::Scores;
     value.shape = kScores;
   }
-  if (!t.drops_out) return p;
   for (Op& op : p.ops) {
     if (op.kind != Kind::Attend) continue;
+    if (t.keeps_capped_scores) op.writes.push_back(p.add({.tensor = Tensor::CappedScores, .shape = kScores}));
+    if (!t.drops_out) continue;
     op.writes.push_back(p.add({.tensor = Tensor::ScoresDropout, .shape = kScores}));
     op.writes.push_back(
         p.add({.tensor = Tensor::ScoresDropout, .shape = {kScores.rows, kScores.width, Type::Byte}}));

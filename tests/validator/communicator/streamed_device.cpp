@@ -100,6 +100,21 @@ class StreamedDevice final : public Device {
   void sink_gradient(const View& sinks, const View& lse, const View& delta, const View& d_sinks) override {
     later([=](Device& d) { d.sink_gradient(sinks, lse, delta, d_sinks); });
   }
+  void score_softmax(const AttentionBlock& block, const View& scores, const View& capped) override {
+    later([=](Device& d) { d.score_softmax(block, scores, capped); });
+  }
+  void score_softmax_backward(const AttentionBlock& block, const View& p, const View& capped, const View& d_p,
+                              const View& d_scores) override {
+    later([=](Device& d) { d.score_softmax_backward(block, p, capped, d_p, d_scores); });
+  }
+  void dropout(const validator::DropoutForm& form, const View& x, const View& out,
+               const View& mask) override {
+    later([=](Device& d) { d.dropout(form, x, out, mask); });
+  }
+  void dropout_backward(const validator::DropoutForm& form, const View& gradient, const View& mask,
+                        const View& dx) override {
+    later([=](Device& d) { d.dropout_backward(form, gradient, mask, dx); });
+  }
   void activation(const ActivationForm& form, const View& x, const View& act) override {
     later([=](Device& d) { d.activation(form, x, act); });
   }

@@ -55,6 +55,15 @@ const std::vector<Block>& blocks() {
        {.heads = 2, .seq_q = 80, .seq_kv = 11, .head_dim = 8, .v_head_dim = 8},
        false,
        true},
+      {"with_dropout",
+       {.batch = 2,
+        .heads = 4,
+        .kv_heads = 2,
+        .seq_q = 70,
+        .seq_kv = 70,
+        .head_dim = 8,
+        .v_head_dim = 8,
+        .dropout = {.key = 5, .dropped = 1U << 30, .factor = 4.0 / 3, .place = 2}}},
       {"window_of_earlier_keys",
        {.seq_q = 70, .seq_kv = 70, .head_dim = 8, .v_head_dim = 8, .window = 50, .distance = 35}},
       {"all_of_it",
@@ -98,6 +107,49 @@ void attend(Bench& b, const Block& which, std::int64_t gap) {
   b.result("gradient of sinks", d_sinks);
 }
 
+/// The same block with its scores stored.
+void soften(Bench& b, const Block& which, std::int64_t /*gap*/) {
+  AttentionBlock block = which.block;
+  block.q_pitch = block.seq_q;
+  block.scale = 1 / std::sqrt(static_cast<double>(block.head_dim));
+  const std::int64_t rows = block.batch * block.seq_q, cols = block.heads * block.seq_kv;
+  if (which.slopes) block.slopes = b.fp32(1, block.heads, 0.1);
+  const View scores = b.data(rows, cols, 3), capped = block.softcap > 0 ? b.new_data(rows, cols) : View{};
+  b.device.score_softmax(block, scores, capped);
+  b.result("probabilities", scores);
+  if (block.softcap > 0) b.result("capped scores", capped);
+  // Probabilities and capped scores that are the same numbers on every device.
+  const View p = b.data(rows, cols, 0.1), caps = block.softcap > 0 ? b.data(rows, cols, 0.5) : View{};
+  const View d_p = b.data(rows, cols), d_scores = b.new_data(rows, cols);
+  b.device.score_softmax_backward(block, p, caps, d_p, d_scores);
+  b.result("gradient of scores", d_scores);
+}
+
+/// rows of hidden states, or of scores of three heads.
+void drop(Bench& b, Size s, std::int64_t heads) {
+  validator::DropoutForm form;
+  form.key = 0x123456789abcdef;
+  form.dropped = 1U << 30;
+  form.factor = 4.0 / 3;
+  form.place = 7;
+  form.first_sequence = 11;
+  form.first_row = 3;
+  form.sequence_rows = 5;
+  form.width = heads > 1 ? s.cols : 0;
+  form.first_head = 2;
+  std::vector<std::int32_t> positions;
+  for (std::int64_t r = 0; r < s.rows; ++r) positions.push_back(static_cast<std::int32_t>(17 * r % 100));
+  if (heads == 1) form.positions = b.ids(positions);
+  const View x = b.data(s.rows, heads * s.cols), out = b.new_data(s.rows, heads * s.cols);
+  const View mask = b.new_bytes(s.rows, heads * s.cols);
+  b.device.dropout(form, x, out, mask);
+  b.result("output", out);
+  b.result("mask", mask);
+  const View d = b.data(s.rows, heads * s.cols);
+  b.device.dropout_backward(form, d, mask, d);
+  b.result("gradient", d);
+}
+
 /// cols: of a head. Among the rows such as neither, one or the other block gave anything.
 void merges(Bench& b, Size s) {
   constexpr std::int64_t kHeads = 3;
@@ -119,7 +171,13 @@ void merges(Bench& b, Size s) {
 
 std::vector<Operation> attention_operations() {
   std::vector<Operation> all{{"attention_merge", {{0, 8}, {1, 1}, {5, 6}, {9, 16}, {40, 128}}, merges}};
+  const std::vector<Size> sizes{{1, 1}, {5, 6}, {9, 16}, {40, 130}};
+  all.push_back({"dropout", sizes, [](Bench& b, Size s) { drop(b, s, 1); }});
+  all.push_back({"dropout_of_heads", sizes, [](Bench& b, Size s) { drop(b, s, 3); }});
   for (const Block& block : blocks()) {
+    if (!block.sinks)
+      all.push_back(
+          {"scores_of_" + block.name, {{1, 0}}, [block](Bench& b, Size s) { soften(b, block, s.cols); }});
     all.push_back({"attention_" + block.name, {{1, 0}, {1, 3}}, [block](Bench& b, Size s) {
                      attend(b, block, s.cols);
                    }});

@@ -77,6 +77,10 @@ View Bench::new_fp32(std::int64_t rows, std::int64_t cols) {
 View Bench::new_column(std::int64_t rows) {
   return place(DType::Fp32, Placement::Contiguous, rows, 1, unwritten(rows));
 }
+View Bench::new_bytes(std::int64_t rows, std::int64_t cols) {
+  return place(DType::Int8, placement_, rows, cols,
+               std::vector<double>(static_cast<std::size_t>(rows * cols), 9));
+}
 View Bench::new_ids(std::int64_t rows, std::int64_t cols) {
   return ids(rows, cols, std::vector<std::int32_t>(static_cast<std::size_t>(rows * cols), -1));
 }
@@ -88,7 +92,8 @@ std::int32_t Bench::pick(std::int64_t below) {
 }
 
 void Bench::result(const std::string& name, const View& view) {
-  Result out{.name = name, .integers = view.element == validator::Element::I32, .values = {}};
+  const bool integers = view.element == validator::Element::I32 || view.element == validator::Element::U8;
+  Result out{.name = name, .integers = integers, .values = {}};
   out.values.resize(static_cast<std::size_t>(view.elements()));
   device.download(out.values, view);
   results_.push_back(std::move(out));

@@ -41,6 +41,7 @@ class Bench {
   validator::View new_data(std::int64_t rows, std::int64_t cols);
   validator::View new_fp32(std::int64_t rows, std::int64_t cols);
   validator::View new_column(std::int64_t rows);
+  validator::View new_bytes(std::int64_t rows, std::int64_t cols);
   validator::View new_ids(std::int64_t rows, std::int64_t cols);
   /// A number in [0, below), the next of a fixed row.
   std::int32_t pick(std::int64_t below);

@@ -51,6 +51,28 @@ void adapters(Scenario& sc) {
   sc.recipe.lora_rank = 3;
 }
 
+void chunked_loss(Scenario& sc) {
+  sc.recipe.cross_entropy = costmodel::CrossEntropy::Chunked;
+}
+void unfused_loss(Scenario& sc) {
+  sc.recipe.cross_entropy = costmodel::CrossEntropy::Unfused;
+}
+void stored_scores(Scenario& sc) {
+  sc.recipe.attention = costmodel::AttentionKernel::Unfused;
+  sc.model.attention.softcap = 2;
+  recompute_attention(sc);
+}
+void dropout(Scenario& sc) {
+  sc.recipe.dropout = 0.2;
+}
+void dropout_of_stored_scores(Scenario& sc) {
+  dropout(sc);
+  sc.recipe.attention = costmodel::AttentionKernel::FusedSoftmax;
+}
+void recompute_operators(Scenario& sc) {
+  sc.recipe.recompute.mode = RecomputeMode::SelectiveOperators;
+}
+
 struct StepCase {
   std::string name;
   costmodel::Layout layout;
@@ -131,6 +153,12 @@ std::vector<StepCase> step_cases() {
           {"muon_zero2", {.dp = 2, .sharding = {.stage = 2}}, updated_by<costmodel::Optimizer::Muon>},
           {"all", {.tp = 2, .cp = 2, .pp = 2, .sp = true}, recompute},
           {"adapters_tp2_sp", {.tp = 2, .sp = true}, adapters},
+          {"chunked_loss_tp2", {.tp = 2}, chunked_loss},
+          {"unfused_loss", {}, unfused_loss},
+          {"stored_scores_tp2_sp", {.tp = 2, .sp = true}, stored_scores},
+          {"dropout_tp2_sp", {.tp = 2, .sp = true}, dropout},
+          {"dropout_of_stored_scores", {}, dropout_of_stored_scores},
+          {"operators_recomputed_tp2", {.tp = 2}, recompute_operators},
           {"experts", {}, experts},
           {"experts_ep2", {.dp = 2, .ep = 2}, experts},
           {"experts_all", {.dp = 2, .tp = 2, .pp = 2, .ep = 2, .sp = true}, experts_recomputed},

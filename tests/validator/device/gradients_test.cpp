@@ -247,6 +247,27 @@ Kernel attention(const std::string& name, AttentionBlock block, bool with_sinks 
   return {name, PackedAttention::size(block, with_sinks), forward, backward};
 }
 
+/// The softmax of stored scores, from which the products are differentiated.
+Kernel stored_scores(const std::string& name, AttentionBlock block) {
+  block.q_pitch = block.seq_q;
+  block.scale = 0.6;
+  const std::int64_t rows = block.batch * block.seq_q, cols = block.heads * block.seq_kv;
+  const auto forward = [=](Numbers x) {
+    Numbers capped(x.size());
+    kernels::score_softmax<double>(block, {x.data(), rows, cols, cols}, {capped.data(), rows, cols, cols});
+    return x;
+  };
+  const auto backward = [=](Numbers x, Numbers d_p) {
+    Numbers capped(x.size()), gradient(x.size());
+    const Matrix<double> p{x.data(), rows, cols, cols}, caps{capped.data(), rows, cols, cols};
+    kernels::score_softmax<double>(block, p, caps);
+    kernels::score_softmax_backward<double>(block, p, caps, {d_p.data(), rows, cols, cols},
+                                            Matrix<double>{gradient.data(), rows, cols, cols});
+    return gradient;
+  };
+  return {name, static_cast<std::size_t>(rows * cols), forward, backward};
+}
+
 Kernel embedding() {
   static constexpr std::int32_t kIds[] = {4, 9, 4, 6};  // 9 is another rank's
   const auto forward = [](Numbers table) {
@@ -459,6 +480,17 @@ std::vector<Kernel> attentions() {
           attention("soft_capped_attention", with([](AttentionBlock& b) { b.softcap = 0.8; })),
           attention("attention_with_slopes", with([](AttentionBlock& b) { b.slopes = row_of(slopes, 4); })),
           attention("attention_with_sinks", kCausal, true),
+          attention("attention_with_dropout", with([](AttentionBlock& b) {
+                      b.dropout.dropped = 1U << 31;
+                      b.dropout.factor = 2;
+                      b.dropout.key = 3;
+                    })),
+          stored_scores("stored_scores", kCausal),
+          stored_scores("stored_scores_in_a_window", with([](AttentionBlock& b) { b.window = 2; })),
+          stored_scores("stored_scores_capped_with_slopes", with([](AttentionBlock& b) {
+                          b.softcap = 0.8;
+                          b.slopes = row_of(slopes, 4);
+                        })),
           attention("attention_with_all_of_it", with([](AttentionBlock& b) {
                       b.window = 4;
                       b.distance = 1;

@@ -112,5 +112,20 @@ TEST(finite_differences, are_the_gradients_of_a_mixture_of_experts_with_its_bala
   check_all(sc);
 }
 
+/// The same numbers are left out in every run: the loss is a smooth function of the parameters.
+TEST(finite_differences, are_the_gradients_of_a_model_with_dropout) {
+  Scenario sc = small_model();
+  sc.recipe.dropout = 0.3;
+  check_all(sc);
+}
+
+TEST(finite_differences, are_the_gradients_of_a_model_with_dropout_of_stored_and_capped_scores) {
+  Scenario sc = small_model();
+  sc.recipe.dropout = 0.3;
+  sc.recipe.attention = costmodel::AttentionKernel::FusedSoftmax;
+  sc.model.attention.softcap = 1.5;
+  check_all(sc);
+}
+
 }  // namespace
 }  // namespace hexaplan::tests

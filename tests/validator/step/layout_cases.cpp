@@ -60,6 +60,62 @@ void first_layer_dense(Scenario& sc) {
   sc.model.moe.first_k_dense = 1;
 }
 
+void chunked_loss(Scenario& sc) {
+  sc.recipe.cross_entropy = costmodel::CrossEntropy::Chunked;
+}
+/// Chunks of 8, 8, 8 and 6 tokens of 30.
+void ragged_chunks(Scenario& sc) {
+  chunked_loss(sc);
+  sc.recipe.sequence = 15;
+  sc.recipe.micro_batch = 2;
+  sc.model.logit_softcap = 3;
+}
+void unfused_loss(Scenario& sc) {
+  sc.recipe.cross_entropy = costmodel::CrossEntropy::Unfused;
+}
+void scores_stored(Scenario& sc) {
+  sc.recipe.attention = costmodel::AttentionKernel::FusedSoftmax;
+}
+void scores_stored_selective(Scenario& sc) {
+  scores_stored(sc);
+  recompute_attention(sc);
+}
+void scores_stored_step_by_step(Scenario& sc) {
+  sc.recipe.attention = costmodel::AttentionKernel::Unfused;
+  sc.model.attention.softcap = 1.5;
+  recompute_all(sc);
+}
+void latent_scores_stored(Scenario& sc) {
+  scores_stored(sc);
+  sc.model.attention = {.kind = costmodel::AttentionKind::Latent, .heads = 4, .kv_heads = 4};
+  costmodel::AttentionSpec& a = sc.model.attention;
+  a.q_lora_rank = 10, a.kv_lora_rank = 6, a.qk_nope_dim = 4, a.qk_rope_dim = 2;
+  a.head_dim = a.qk_nope_dim + a.qk_rope_dim;
+  a.v_head_dim = 4;
+}
+void dropout(Scenario& sc) {
+  sc.recipe.dropout = 0.2;
+}
+void dropout_recomputed(Scenario& sc) {
+  dropout(sc);
+  recompute_all(sc);
+}
+void dropout_of_stored_scores(Scenario& sc) {
+  dropout(sc);
+  scores_stored_selective(sc);
+}
+void dropout_of_experts(Scenario& sc) {
+  dropout(sc);
+  experts_and_shared(sc);
+}
+void recompute_operators(Scenario& sc) {
+  sc.recipe.recompute.mode = RecomputeMode::SelectiveOperators;
+}
+void operators_of_experts(Scenario& sc) {
+  experts_and_shared(sc);
+  recompute_operators(sc);
+}
+
 template <int Layers>
 void layers(Scenario& sc) {
   sc.model.layers = Layers;
@@ -74,6 +130,7 @@ void many_micro_batches(Scenario& sc) {
 }
 
 constexpr auto kGathered = costmodel::ContextKind::AllGather;
+constexpr auto kExchanged = costmodel::ContextKind::AllToAll;
 constexpr auto kZb = ScheduleKind::ZbH1;
 constexpr auto kVirtual = ScheduleKind::Interleaved;
 
@@ -149,6 +206,30 @@ const std::vector<LayoutCase>& layout_cases() {
       {"lora_tp4_sp_pp2", {.tp = 4, .pp = 2, .sp = true}, adapt},
       {"lora_zero3_zb_h1", {.dp = 2, .pp = 2, .sharding = {.stage = 3}, .schedule = kZb}, adapt},
       {"lora_qv_zero1_recomputed", {.dp = 2, .sharding = {.stage = 1}}, adapt_queries_and_values},
+      {"chunked_loss", {}, chunked_loss},
+      {"chunked_loss_ragged", {}, ragged_chunks},
+      {"chunked_loss_tp2_sp_pp2_zero3",
+       {.dp = 2, .tp = 2, .pp = 2, .sp = true, .sharding = {.stage = 3}},
+       chunked_loss},
+      {"chunked_loss_ragged_tp2", {.tp = 2}, ragged_chunks},
+      {"unfused_loss_tp2", {.tp = 2}, unfused_loss},
+      {"scores_stored", {}, scores_stored},
+      {"scores_stored_tp4_sp_selective", {.tp = 4, .sp = true}, scores_stored_selective},
+      {"scores_stored_pp2_capped_recomputed", {.pp = 2}, scores_stored_step_by_step},
+      {"scores_stored_alltoall", {.cp = 2, .context = kExchanged}, scores_stored},
+      {"scores_stored_latent_tp2", {.tp = 2}, latent_scores_stored},
+      {"dropout_tp2_sp_pp2", {.tp = 2, .pp = 2, .sp = true}, dropout},
+      {"dropout_zero3_recomputed", {.dp = 2, .sharding = {.stage = 3}}, dropout_recomputed},
+      {"dropout_alltoall", {.dp = 2, .cp = 2, .context = kExchanged}, dropout},
+      {"dropout_zb_h1_tp2", {.tp = 2, .pp = 2, .schedule = kZb}, dropout_recomputed},
+      {"dropout_of_stored_scores_tp2_sp", {.tp = 2, .sp = true}, dropout_of_stored_scores},
+      {"dropout_of_experts_ep2", {.dp = 2, .ep = 2}, dropout_of_experts},
+      {"operators_recomputed", {}, recompute_operators},
+      {"operators_recomputed_tp2_sp_pp2", {.tp = 2, .pp = 2, .sp = true}, recompute_operators},
+      {"operators_recomputed_ring", {.cp = 4}, recompute_operators},
+      {"operators_recomputed_experts_ep2_etp2",
+       {.dp = 2, .tp = 2, .ep = 2, .sp = true},
+       operators_of_experts},
       {"ring", {.cp = 2}},
       {"ring_of_four_selective", {.cp = 4}, recompute_attention},
       {"ring_sp_recomputed", {.tp = 2, .cp = 2, .sp = true}, recompute_all},

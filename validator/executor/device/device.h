@@ -157,6 +157,21 @@ class Device {
   /// the final lse and delta. sinks, d_sinks: 1 × heads; lse, delta: rows × heads.
   virtual void sink_gradient(const View& sinks, const View& lse, const View& delta, const View& d_sinks) = 0;
 
+  /// Products of queries and keys become probabilities in place, as attention_forward makes them of the
+  /// block: scaled, soft-capped, with distances, masked, divided by the sum of their exponentials. scores:
+  /// rows × heads·seq_kv, where q_pitch = seq_q. With a soft cap, `capped`, of the same shape, gets what it
+  /// made; else it is empty. No sinks.
+  virtual void score_softmax(const AttentionBlock& block, const View& scores, const View& capped) = 0;
+  /// Gradient of the products from that of the probabilities p; d_scores may be d_p.
+  virtual void score_softmax_backward(const AttentionBlock& block, const View& p, const View& capped,
+                                      const View& d_p, const View& d_scores) = 0;
+
+  // --- dropout ---
+  /// out = x·form.factor where the form keeps a number, else 0; out may be x. mask (U8): 1 where it does.
+  virtual void dropout(const DropoutForm& form, const View& x, const View& out, const View& mask) = 0;
+  /// dx = d·form.factor·mask; dx may be d.
+  virtual void dropout_backward(const DropoutForm& form, const View& d, const View& mask, const View& dx) = 0;
+
   // --- MLP ---
   /// act = f(x), both T×f; gated: act = f(gate)·up, x: T × 2f with gate in the first f columns.
   virtual void activation(const ActivationForm& form, const View& x, const View& act) = 0;

@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "costmodel/spec/model_spec.h"
+#include "validator/executor/device/dropout.h"
 #include "validator/executor/device/view.h"
 
 // What an operation of `Device` is told beside its operands.
@@ -94,6 +95,8 @@ struct AttentionBlock {
   /// 1 × heads, or empty: one more score per head in the softmax's sum, of a key without a value (gpt-oss).
   /// Of several blocks that are merged one has them. Backward needs them in `sink_gradient` alone.
   View sinks;
+  /// Probabilities are left out before values are summed: of queries in order of position and all keys.
+  DropoutForm dropout;
 };
 
 /// How a router turns logits into the experts and weights of a token.

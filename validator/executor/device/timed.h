@@ -36,6 +36,20 @@ class Timed final : public Base {
   void sink_gradient(const View& sinks, const View& lse, const View& delta, const View& d_sinks) override {
     this->timed(ComputeKind::Attention, [&] { Base::sink_gradient(sinks, lse, delta, d_sinks); });
   }
+  void score_softmax(const AttentionBlock& block, const View& scores, const View& capped) override {
+    this->timed(ComputeKind::Attention, [&] { Base::score_softmax(block, scores, capped); });
+  }
+  void score_softmax_backward(const AttentionBlock& block, const View& p, const View& capped, const View& d_p,
+                              const View& d_scores) override {
+    this->timed(ComputeKind::Attention,
+                [&] { Base::score_softmax_backward(block, p, capped, d_p, d_scores); });
+  }
+  void dropout(const DropoutForm& form, const View& x, const View& out, const View& mask) override {
+    this->timed(ComputeKind::Elementwise, [&] { Base::dropout(form, x, out, mask); });
+  }
+  void dropout_backward(const DropoutForm& form, const View& d, const View& mask, const View& dx) override {
+    this->timed(ComputeKind::Elementwise, [&] { Base::dropout_backward(form, d, mask, dx); });
+  }
   void activation(const ActivationForm& form, const View& x, const View& act) override {
     this->timed(ComputeKind::Activation, [&] { Base::activation(form, x, act); });
   }

@@ -73,7 +73,8 @@ bool FirstNotFinite::writes_not_finite(const Operation& o) {
   const bool minus = may_be_minus_infinity(o.op.kind);
   for (std::size_t i = 0; i < results_of(o.op); ++i) {
     const program::ValueId id = o.op.writes[i];
-    if (o.program().of(id).shape.type == program::Type::Int32) continue;
+    const program::Type type = o.program().of(id).shape.type;
+    if (type == program::Type::Int32 || type == program::Type::Byte) continue;
     if (holds_not_finite(o.rank.device, o.frame.view(id), minus)) return true;
   }
   const bool adds_to_gradient = o.op.kind == Kind::MatmulWeight;

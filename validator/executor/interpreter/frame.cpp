@@ -90,8 +90,9 @@ std::int64_t Frame::rows(Rows symbol) const {
   }
 }
 
-std::int64_t Frame::cols(const program::Shape& shape) const {
-  return static_cast<std::int64_t>(sizes_->of(shape.width));
+/// Copies of a value stand side by side.
+std::int64_t Frame::cols(const program::Value& value) const {
+  return static_cast<std::int64_t>(sizes_->of(value.shape.width) * value.copies);
 }
 
 View Frame::view(ValueId id) const {
@@ -99,7 +100,8 @@ View Frame::view(ValueId id) const {
   const program::Shape& shape = of_->program.of(id).shape;
   const std::int64_t count = rows(shape.rows);
   assert(whole.data != nullptr || whole.elements() == 0);
-  assert(whole.cols == cols(shape));
+  assert(whole.cols == cols(of_->program.of(id)));
+  if (chunk_) return whole.row_range(of_->program.is_of_chunk(id) ? 0 : chunk_->first, chunk_->count);
   if (whole.rows == count) return whole;
   // What was received lies in the buffer of what is exchanged, at this rank's place.
   assert(shape.rows == Rows::Received);
@@ -116,7 +118,7 @@ void Frame::allocate(const Rank& rank, const program::Op& op) {
       count = std::max(count, rows(of_->program.of(other).shape.rows));
     buffers_[buffer] = rank.device.allocate(
         {label_name(value), of_->lifetimes.kind(id, op.phase), dtype_of(value.shape.type, rank.activation)},
-        count, cols(value.shape));
+        count, cols(value));
   }
 }
 
@@ -134,6 +136,22 @@ void Frame::release(std::size_t at) {
   const program::Op& op = of_->program.ops[at];
   for (const ValueId id : op.reads) release_if_last(id, at);
   for (const ValueId id : op.writes) release_if_last(id, at);
+}
+
+Frame::Chunk Frame::enter_chunk(int chunk) {
+  const std::int64_t most = rows(Rows::LossChunk), first = chunk * most;
+  chunk_ = {first, std::min(most, rows(Rows::Tokens) - first)};
+  return *chunk_;
+}
+
+void Frame::release_of_chunk(std::size_t at) {
+  const program::Op& op = of_->program.ops[at];
+  for (const ValueId id : op.reads) {
+    if (of_->program.is_of_chunk(id)) release_if_last(id, at);
+  }
+  for (const ValueId id : op.writes) {
+    if (of_->program.is_of_chunk(id)) release_if_last(id, at);
+  }
 }
 
 void Frame::release_workspace(std::size_t at) {

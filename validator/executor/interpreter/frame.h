@@ -43,6 +43,14 @@ class Frame {
   void release(std::size_t at);
   /// Frees what the operation at position `at` made for itself alone.
   void release_workspace(std::size_t at);
+  /// Views of whole values show the tokens of one chunk of the loss from here on; which ones.
+  struct Chunk {
+    std::int64_t first = 0, count = 0;
+  };
+  Chunk enter_chunk(int chunk);
+  void leave_chunks() { chunk_.reset(); }
+  /// Frees what the operation at position `at` is the last to touch of what a chunk has for itself.
+  void release_of_chunk(std::size_t at);
   /// What lies in one buffer lies in the other afterwards.
   void swap(costmodel::program::ValueId a, costmodel::program::ValueId b);
   /// Frees what was held until the end of the phase.
@@ -53,11 +61,12 @@ class Frame {
  private:
   [[nodiscard]] Tensor take(costmodel::program::ValueId id);
   [[nodiscard]] std::int64_t rows(costmodel::program::Rows symbol) const;
-  [[nodiscard]] std::int64_t cols(const costmodel::program::Shape& shape) const;
+  [[nodiscard]] std::int64_t cols(const costmodel::program::Value& value) const;
   void release_if_last(costmodel::program::ValueId id, std::size_t at);
 
   const Runnable* of_;
   const costmodel::program::Sizes* sizes_;
+  std::optional<Chunk> chunk_;
   std::int64_t exchange_place_ = 0;  // among the ranks that share an expert's columns
   std::vector<Tensor> buffers_;
   std::vector<std::size_t> held_;

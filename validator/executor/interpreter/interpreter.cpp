@@ -3,6 +3,7 @@
 #include <array>
 #include <cassert>
 
+#include "costmodel/units/mutation.h"
 #include "validator/executor/interpreter/first_not_finite.h"
 
 namespace hexaplan::validator {
@@ -17,6 +18,8 @@ void nothing(const Operation& /*o*/) {}
 struct RunnerRow {
   Kind id;
   Runner run = nullptr;  // none: not executed
+  /// It works on what its first results stand in for: operands that are kept beside them are copied first.
+  bool overwrites = false;
 };
 /// By Kind.
 constexpr std::array<RunnerRow, position(Kind::Count)> kRunners{{
@@ -24,22 +27,22 @@ constexpr std::array<RunnerRow, position(Kind::Count)> kRunners{{
     {Kind::Norm, run_norm},
     {Kind::Matmul, run_matmul},
     {Kind::GroupedMatmul, run_matmul},
-    {Kind::AddMatmul, run_add_matmul},
-    {Kind::BiasAdd, run_bias_add},
-    {Kind::GroupedBiasAdd, run_grouped_bias_add},
-    {Kind::Scale, run_scale},
+    {Kind::AddMatmul, run_add_matmul, true},
+    {Kind::BiasAdd, run_bias_add, true},
+    {Kind::GroupedBiasAdd, run_grouped_bias_add, true},
+    {Kind::Scale, run_scale, true},
     {Kind::Clip, run_clip},
-    {Kind::SoftCap, run_soft_cap},
+    {Kind::SoftCap, run_soft_cap, true},
     {Kind::GateRows, run_gate_rows},
-    {Kind::Dropout},
+    {Kind::Dropout, run_dropout},
     {Kind::QkNorm, run_qk_norm},
-    {Kind::Rope, run_rope},
+    {Kind::Rope, run_rope, true},
     {Kind::ExpandKeys, run_expand_keys},
     {Kind::Attend, run_attend},
-    {Kind::AttendBlocks, run_attend_blocks},
+    {Kind::AttendBlocks, run_attend_blocks, true},
     {Kind::GatedActivation, run_activation},
     {Kind::PlainActivation, run_activation},
-    {Kind::Add, run_add},
+    {Kind::Add, run_add, true},
     {Kind::Route, run_route},
     {Kind::CountChoices, run_count_choices},
     {Kind::GatherCounts, run_gather_counts},
@@ -51,7 +54,7 @@ constexpr std::array<RunnerRow, position(Kind::Count)> kRunners{{
     {Kind::LossSums, run_loss_sums},
     {Kind::LossGradient, run_loss_gradient},
     {Kind::EnterTensor, nothing},  // a name for what is there
-    {Kind::AllReduce, run_all_reduce},
+    {Kind::AllReduce, run_all_reduce, true},
     {Kind::AllGather, run_all_gather},
     {Kind::ReduceScatter, run_reduce_scatter},
     {Kind::AllToAll, run_all_to_all},
@@ -65,7 +68,7 @@ constexpr std::array<RunnerRow, position(Kind::Count)> kRunners{{
     {Kind::ClipBack, run_clip_back},
     {Kind::SoftCapBack, run_soft_cap_back},
     {Kind::GateRowsBack, run_gate_rows_back},
-    {Kind::DropoutBack},
+    {Kind::DropoutBack, run_dropout_back},
     {Kind::SinkWeight, run_sink_weight},
     {Kind::QkNormBack, run_qk_norm_back},
     {Kind::RopeBack, run_rope_back},
@@ -105,7 +108,12 @@ class PhaseRun {
         ++at;
         continue;
       }
+      if (ops_[at].by_chunk) {
+        at = run_chunks(at) - 1;
+        continue;
+      }
       run_one(at);
+      frame_.release(at);
     }
     frame_.end_phase();
   }
@@ -116,10 +124,35 @@ class PhaseRun {
     assert(runner != nullptr);
     saying_where(at, [&] {
       frame_.allocate(rank_, ops_[at]);
+      copy_overwritten(at);
       runner(operation(at));
     });
     if (rank_.watch != nullptr) rank_.watch->look(operation(at), at);
-    frame_.release(at);
+  }
+  void copy_overwritten(std::size_t at) {
+    const program::Op& op = ops_[at];
+    if (!kRunners[position(op.kind)].overwrites) return;
+    for (auto i = position(op.in_place); i < position(program::row_of(op.kind).in_place); ++i)
+      rank_.device.copy(frame_.view(op.writes[i]), frame_.view(op.reads[i]));
+  }
+  /// From `begin` on what runs by chunk, for one chunk of the tokens after the other; the position behind it.
+  std::size_t run_chunks(std::size_t begin) {
+    std::size_t end = begin;
+    while (end < ops_.size() && ops_[end].by_chunk) ++end;
+    const View targets = batch_.targets;
+    const int chunks = frame_.runnable().program.chunks;
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      const Frame::Chunk tokens =
+          frame_.enter_chunk(costmodel::mutant("chunks-are-all-the-first") ? 0 : chunk);
+      batch_.targets = targets.row_range(tokens.first, tokens.count);
+      for (std::size_t at = begin; at < end; ++at) {
+        run_one(at);
+        chunk + 1 < chunks ? frame_.release_of_chunk(at) : frame_.release(at);
+      }
+    }
+    batch_.targets = targets;
+    frame_.leave_chunks();
+    return end;
   }
   /// What has no room says for which operation of which layer.
   template <class Work>
@@ -151,6 +184,7 @@ class PhaseRun {
   void run_round(std::size_t at, void (*exchange)(const Operation&, int), int round) {
     saying_where(at, [&] {
       frame_.allocate(rank_, ops_[at]);
+      if (round == 1) copy_overwritten(at);
       exchange(operation(at), round);
     });
     if (rank_.watch != nullptr) rank_.watch->look(operation(at), at);
@@ -159,7 +193,7 @@ class PhaseRun {
   Rank& rank_;
   Frame& frame_;
   const Weights& weights_;
-  const MicroBatch& batch_;
+  MicroBatch batch_;  // of the chunk that runs, where the loss is cut
   const std::vector<program::Op>& ops_;
 };
 

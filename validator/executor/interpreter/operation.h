@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "validator/executor/interpreter/frame.h"
+#include "validator/executor/parallel/attention_blocks.h"
 #include "validator/executor/parallel/data.h"
 
 namespace hexaplan::validator {
@@ -104,6 +105,13 @@ void run_lookup_back(const Operation& o);
 void run_loss_maxima(const Operation& o);
 void run_loss_sums(const Operation& o);
 void run_loss_gradient(const Operation& o);
+
+void run_dropout(const Operation& o);
+void run_dropout_back(const Operation& o);
+/// Core attention as three steps: products of queries and keys, their softmax, products with values.
+void attend_with_scores(const Operation& o, const QueryKeyValue& in);
+void attend_with_scores_back(const Operation& o, const QueryKeyValue& in, const View& d_output,
+                             const QueryKeyValue& d, const View& workspace);
 
 void run_qk_norm(const Operation& o);
 void run_qk_norm_back(const Operation& o);

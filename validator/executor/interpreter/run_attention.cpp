@@ -41,6 +41,10 @@ KeyValue part_of(const Rank& rank, const View& all, int other) {
   return unpacked(rank, all.row_range(rank.dims.tokens * other, rank.dims.tokens));
 }
 
+bool stores_scores(const Rank& rank) {
+  return rank.scenario.recipe.attention != costmodel::AttentionKernel::Flash;
+}
+
 bool is_ring(const Rank& rank) {
   return rank.scenario.layout.context == costmodel::ContextKind::Ring;
 }
@@ -215,6 +219,7 @@ void run_head_exchange(const Operation& o) {
 }
 
 void run_attend(const Operation& o) {
+  if (stores_scores(o.rank)) return attend_with_scores(o, operands(o, o.op.reads, 0).in);
   const View sinks = o.op.weight < 0 ? View{} : of_own_sinks(o.rank, o.weight());
   attend_to_own(o.rank, operands(o, o.op.reads, 0).in, sinks,
                 {of_own_heads(o.rank, o.out(0)), of_own_heads(o.rank, o.out(1))});
@@ -228,6 +233,9 @@ void run_sink_weight(const Operation& o) {
 /// Gradients start at zero; kernels add up those of the queries over blocks of keys in fp32.
 void run_attend_back(const Operation& o) {
   const Operands in = operands(o, o.op.reads, 0), d = operands(o, o.op.writes, 0);
+  if (stores_scores(o.rank)) {
+    return attend_with_scores_back(o, in.in, of_own_heads(o.rank, o.in(in.behind)), d.in, o.out(d.behind));
+  }
   const View query_sum = of_own_heads(o.rank, o.out(d.behind));
   const AttentionGradient of{in.in, of_own_heads(o.rank, o.in(in.behind)),
                              of_own_heads(o.rank, o.in(in.behind + 1)),
@@ -266,8 +274,13 @@ void attend_to_passed(const Operation& o, int step) {
                   {o.out(0), o.out(1)});
 }
 
-/// The first round of the backward ring; the others run with the blocks, which need them one by one.
+/// The first round of the backward ring; the others run with the blocks, which need them one by one. A
+/// forward ring that runs again, although what it was for is kept, has all its rounds.
 void run_send_recv_back(const Operation& o) {
+  if (o.op.rerun) {
+    for (int step = 1; step <= o.op.times; ++step) pass_on_keys(o, step);
+    return;
+  }
   if (o.read_value(0).role != program::Role::Whole) pass_on_keys(o, 1);
 }
 

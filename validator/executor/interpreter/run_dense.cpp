@@ -230,7 +230,6 @@ double multiplier_of(const Operation& o) {
 }  // namespace
 
 void run_scale(const Operation& o) {
-  if (o.op.in_place == 0) o.rank.device.copy(o.out(0), o.in(0));
   o.rank.device.scale(o.out(0), multiplier_of(o));
 }
 void run_clip(const Operation& o) {

@@ -53,8 +53,9 @@ void run_route(const Operation& o) {
   host.exchange = ExpertExchange{rank, host.chosen};
 }
 
+/// Of this rank's tokens: those of all ranks may be there already, where it runs again without the router.
 void run_count_choices(const Operation& o) {
-  o.rank.device.upload(o.out(0), o.frame.routing.counts);
+  o.rank.device.upload(o.out(0), choices_of_sequences(o.rank, o.frame.routing.chosen));
 }
 
 void run_gather_counts(const Operation& o) {
@@ -80,8 +81,12 @@ void run_ungroup(const Operation& o) {
 
 /// Operands: what the shared experts made, if there are any; outputs of the experts, weights of the chosen.
 void run_unpermute(const Operation& o) {
-  const std::size_t first = o.accumulates() ? 1 : 0;
-  if (!o.accumulates()) o.rank.device.fill(o.out(0), 0);
+  const std::size_t first = o.op.reads.size() > 3 ? 1 : 0;
+  if (first == 0) {
+    o.rank.device.fill(o.out(0), 0);
+  } else if (!o.accumulates()) {
+    o.rank.device.copy(o.out(0), o.in(0));
+  }
   const View tokens = o.out(1), list = o.out(2), factors = o.out(3);
   upload_token_rows(o, tokens);
   weights_of_copies(o, o.in(first + 1), list, factors);

@@ -5,6 +5,7 @@
 
 #include "costmodel/program/names.h"
 #include "validator/executor/parallel/context.h"
+#include "validator/executor/parallel/dropout.h"
 
 namespace hexaplan::validator {
 namespace {
@@ -34,6 +35,13 @@ AttentionBlock block_of(const Rank& rank, const RowsOfSequence& queries, const R
           .slopes = rank.alibi_slopes.view()};
 }
 
+/// From row `first` of the first sequence on; the pitch of the block finds the other sequences.
+View from_row(const View& v, std::int64_t first) {
+  return v.row_range(first, v.rows - first);
+}
+
+}  // namespace
+
 /// Local order is order of position, so that a rank's own positions need an ordinary causal mask.
 AttentionBlock own_block(const Rank& rank) {
   const bool windowed = rank.in_window();
@@ -41,6 +49,7 @@ AttentionBlock own_block(const Rank& rank) {
   const RowsOfSequence all{0, d.local_sequence * head_shares(rank)};
   AttentionBlock block = block_of(rank, all, all);
   block.causal = true;
+  block.dropout = dropout_of_scores(rank);
   block.window = windowed ? rank.scenario.model.attention.window : 0;
   const auto s = static_cast<double>(all.count);
   block.pairs = windowed ? d.windowed_pairs * head_shares(rank) : s * s / 2;
@@ -48,13 +57,6 @@ AttentionBlock own_block(const Rank& rank) {
   assert(!windowed || rank.scenario.layout.cp == head_shares(rank));
   return block;
 }
-
-/// From row `first` of the first sequence on; the pitch of the block finds the other sequences.
-View from_row(const View& v, std::int64_t first) {
-  return v.row_range(first, v.rows - first);
-}
-
-}  // namespace
 
 VisibleBlock visible_block(int rank, int other, std::int64_t local_sequence) {
   assert(rank != other);

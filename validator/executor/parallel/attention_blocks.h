@@ -31,6 +31,9 @@ struct VisibleBlock {
 
 // A rank's attention is a sum over blocks of keys: its own first, others' in any order.
 
+/// The rank's own queries against its own keys: what the mask, distances, cap and dropout make of their
+/// scores.
+[[nodiscard]] AttentionBlock own_block(const Rank& rank);
 /// softmax(scale·QKᵀ)V over the rank's own keys, causal. `sinks`: 1 × heads, or empty.
 void attend_to_own(const Rank& rank, const QueryKeyValue& in, const View& sinks, const Attended& out);
 /// Adds the keys of rank `other` of the context group; `piece` has room for what is added.

@@ -57,6 +57,9 @@ void ExpertExchange::hear(const Rank& rank, const Counts& of_senders) {
   const std::size_t experts = own_.size(), local = local_experts_;
   const auto length = static_cast<std::ptrdiff_t>(local);
   const std::size_t first = static_cast<std::size_t>(group.rank()) * local;
+  arriving_.clear();
+  received_.clear();
+  sent_.clear();
   for (std::size_t source = 0; source < static_cast<std::size_t>(group.size()); ++source) {
     const auto begin = of_senders.begin() + static_cast<std::ptrdiff_t>(source * experts + first);
     arriving_.insert(arriving_.end(), begin, begin + length);
@@ -91,6 +94,9 @@ void ExpertExchange::append_rows_of(std::size_t expert, std::size_t experts, con
 /// Exchanged rows lie member by member, each padded alike, inside a member source by source, inside a source
 /// expert by expert.
 void ExpertExchange::sort_by_expert(const std::vector<Counts>& of_members, std::size_t experts) {
+  padded_rows_ = 0;
+  order_.clear();
+  offsets_ = {0};
   for (const Counts& counts : of_members)
     padded_rows_ = std::max(padded_rows_, std::accumulate(counts.begin(), counts.end(), std::int64_t{0}));
   inverse_.assign(of_members.size() * static_cast<std::size_t>(padded_rows_), -1);

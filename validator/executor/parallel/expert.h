@@ -19,7 +19,7 @@ class ExpertExchange {
   ExpertExchange(const Rank& rank, std::span<const std::int32_t> chosen);
   /// Ranks of `group` tell each other how many copies each expert gets, by way of `buffer`, which has the
   /// counts of all of them: first the ranks that exchange tokens, then those that share an expert's columns.
-  /// Collective. Groups of one rank need not be told.
+  /// Collective. Groups of one rank need not be told. Told once more, it is what it was.
   void tell(const Rank& rank, costmodel::Group group, const View& buffer);
 
   /// Per copy, in the order of their experts: its place in `chosen`, token·K + choice.

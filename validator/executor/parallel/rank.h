@@ -62,8 +62,9 @@ struct Rank {
   int microbatch = -1;
   Routing routing = Routing::Learned;
   InitialValues initial;
-  double loss_scale = 1;  // of the running step: what gradients are larger than they should be
-  View balance_loss;      // 1 × 1, of the running step: what routers add to the loss of this rank
+  std::uint64_t dropout_key = 0;  // of the running step
+  double loss_scale = 1;          // of the running step: what gradients are larger than they should be
+  View balance_loss;              // 1 × 1, of the running step: what routers add to the loss of this rank
   PhaseClock clock{device};
   FirstNotFinite* watch = nullptr;  // looks at every result, where a step is run to find out
 

@@ -19,6 +19,10 @@ bool shares_sequence(const Scenario& s) {
   return s.layout.cp > 1 && s.layout.context != costmodel::ContextKind::AllToAll;
 }
 
+bool stores_scores(const Scenario& s) {
+  return s.recipe.attention != costmodel::AttentionKernel::Flash;
+}
+
 /// What the executor has no code for. A row goes when the code comes.
 struct Missing {
   std::string_view rule, what, advice;
@@ -117,25 +121,26 @@ constexpr std::array kMissing{
             [](const Scenario& s) {
               return costmodel::trains_adapters(s.recipe) && s.recipe.trainable_parameters > 0;
             }},
-    Missing{"executor-recipe", "dropout, offload and in-backward optimizers are not executed",
+    Missing{"executor-recipe", "offload and in-backward optimizers are not executed",
             "train on the device, with an optimizer that runs after the backward pass",
-            [](const Scenario& s) {
-              return s.recipe.dropout > 0 || s.recipe.offload != 0 || s.recipe.optimizer_in_backward;
-            }},
-    Missing{"executor-attention-kernel", "scores are never stored", "use flash attention",
-            [](const Scenario& s) { return s.recipe.attention != costmodel::AttentionKernel::Flash; }},
-    Missing{"executor-loss", "a chunked loss, or one that keeps its logits, is not executed",
-            "use the fused one",
-            [](const Scenario& s) {
-              return s.recipe.cross_entropy == costmodel::CrossEntropy::Chunked ||
-                     s.recipe.cross_entropy == costmodel::CrossEntropy::Unfused;
-            }},
-    // It keeps halves of what is one matrix here, and makes the other half again.
-    Missing{"executor-recompute", "recomputation of single operators is not executed",
-            "recompute nothing, some modules, some layers or all",
-            [](const Scenario& s) {
-              return s.recipe.recompute.mode == costmodel::RecomputeMode::SelectiveOperators;
-            }},
+            [](const Scenario& s) { return s.recipe.offload != 0 || s.recipe.optimizer_in_backward; }},
+    // Parts of a softmax over other ranks' keys are merged by statistics.
+    Missing{
+        "executor-attention-kernel",
+        "stored scores are executed with whole sequences only: blocks of keys are merged by log-sum-exps, "
+        "which are not kept",
+        "use flash attention, cp=1 or context=alltoall",
+        [](const Scenario& s) { return shares_sequence(s) && stores_scores(s); }},
+    Missing{"executor-attention-kernel",
+            "sinks beside stored scores are not executed: what they take of a row is not kept",
+            "use flash attention",
+            [](const Scenario& s) { return s.model.attention.sinks && stores_scores(s); }},
+    Missing{
+        "executor-dropout",
+        "dropout of scores is executed with whole sequences only: blocks of a ring do not know where their "
+        "keys stand",
+        "use cp=1 or exchange heads for tokens (context=alltoall)",
+        [](const Scenario& s) { return shares_sequence(s) && s.recipe.dropout > 0; }},
     Missing{"executor-schedule", "DualPipe holds the model twice and is not executed", "use 1F1B or ZB-H1",
             [](const Scenario& s) { return s.layout.schedule == costmodel::ScheduleKind::DualPipe; }},
     Missing{"executor-vocabulary", "the output layer is executed on the last stage only",

@@ -8,6 +8,7 @@
 #include "costmodel/program/layer_program.h"
 #include "costmodel/spec/stage_plan.h"
 #include "validator/executor/parallel/context.h"
+#include "validator/executor/parallel/dropout.h"
 
 namespace hexaplan::validator {
 
@@ -49,7 +50,7 @@ const Runnable& RankPrograms::layer(costmodel::LayerClass kind, bool recomputed,
   return layers_.emplace(variant, std::move(made)).first->second;
 }
 
-Stage::Stage(Rank& rank, std::uint64_t seed) : rank_{rank}, programs_{rank}, link_{rank} {
+Stage::Stage(Rank& rank, std::uint64_t seed) : rank_{rank}, seed_{seed}, programs_{rank}, link_{rank} {
   plan_chunks(seed);
   const std::int64_t tokens = rank_.dims.tokens * costmodel::microbatches_per_step(rank_.scenario);
   const auto integers = [&](std::string_view name, std::int64_t count) {
@@ -94,6 +95,7 @@ void Stage::plan_chunks(std::uint64_t seed) {
 }
 
 void Stage::load_tokens(const TokenSource& source, std::int64_t step) {
+  rank_.dropout_key = dropout_key(seed_, step);
   const costmodel::Scenario& sc = rank_.scenario;
   const std::int64_t microbatches = costmodel::microbatches_per_step(sc), b = sc.recipe.micro_batch;
   const std::int64_t replica = rank_.position(costmodel::Axis::Data);

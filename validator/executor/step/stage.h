@@ -85,6 +85,7 @@ class Stage {
   [[nodiscard]] View tokens_of(const Tensor& all) const;
 
   Rank& rank_;
+  std::uint64_t seed_;
   RankPrograms programs_;
   PipelineLink link_;
   std::vector<Unit> layers_;

@@ -10,6 +10,7 @@
 #include "validator/executor/device/cpu/kernels/activation.h"
 #include "validator/executor/device/cpu/kernels/attention.h"
 #include "validator/executor/device/cpu/kernels/cross_entropy.h"
+#include "validator/executor/device/cpu/kernels/dropout.h"
 #include "validator/executor/device/cpu/kernels/elementwise.h"
 #include "validator/executor/device/cpu/kernels/embedding.h"
 #include "validator/executor/device/cpu/kernels/gemm.h"
@@ -122,6 +123,22 @@ class CpuDevice : public Device {
   }
   void sink_gradient(const View& sinks, const View& lse, const View& delta, const View& d_sinks) override {
     kernels::sink_gradient<T>(In{sinks}.vector(), In{lse}, In{delta}, InOut{d_sinks}.vector());
+  }
+
+  void score_softmax(const AttentionBlock& block, const View& scores, const View& capped) override {
+    const In slopes{block.slopes}, sinks{block.sinks};
+    kernels::score_softmax<T>(widened(block, slopes, sinks), InOut{scores}, Out{capped});
+  }
+  void score_softmax_backward(const AttentionBlock& block, const View& p, const View& capped, const View& d_p,
+                              const View& d_scores) override {
+    kernels::score_softmax_backward<T>(block, In{p}, In{capped}, In{d_p}, Out{d_scores});
+  }
+
+  void dropout(const DropoutForm& form, const View& x, const View& out, const View& mask) override {
+    kernels::dropout<T>(form, Ids{form.positions}.vector(), In{x}, Out{out}, matrix<std::uint8_t>(mask));
+  }
+  void dropout_backward(const DropoutForm& form, const View& d, const View& mask, const View& dx) override {
+    kernels::dropout_backward<T>(form, In{d}, matrix<const std::uint8_t>(mask), Out{dx});
   }
 
   void activation(const ActivationForm& form, const View& x, const View& act) override {

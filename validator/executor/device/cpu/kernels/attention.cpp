@@ -129,7 +129,20 @@ T softmax(Row row, T sink) {
   return largest + std::log(sum);
 }
 
-/// The same with the sums that the forward pass kept.
+/// Leaves out what the block's dropout does.
+template <class T>
+void drop_out(const AttentionBlock& block, const Tile& tile, Dense<T>& p) {
+  if (!block.dropout.drops()) return;
+  const std::int64_t sequence = tile.query_row / block.q_pitch;
+  for (std::int64_t i = 0; i < tile.queries; ++i) {
+    for (std::int64_t j = 0; j < tile.keys; ++j) {
+      const bool keeps = block.dropout.keeps(sequence, tile.first_query + i, tile.head, tile.first_key + j);
+      p(i, j) = keeps ? p(i, j) * static_cast<T>(block.dropout.factor) : T{0};
+    }
+  }
+}
+
+/// Probabilities with the sums that the forward pass kept.
 template <class T>
 void softmax_again(const Tile& tile, Input<T> lse, Dense<T>& p) {
   for (std::int64_t i = 0; i < tile.queries; ++i) {
@@ -156,6 +169,7 @@ void attention_forward(const AttentionBlock& block, Input<T> q, Input<T> k, Inpu
     mask(block, tile, p);
     for (std::int64_t i = 0; i < tile.queries; ++i)
       lse.row(tile.query_row + i)[tile.head] = softmax<T>(p.row(i), sink);
+    drop_out(block, tile, p);
     out.noalias() = p * map(v.block(tile.key_row, tile.keys, tile.kv_head * d_v, d_v));
   });
 }
@@ -204,8 +218,12 @@ void attention_backward(const AttentionBlock& block, Input<T> q, Input<T> k, Inp
     Dense<T> p = scores;
     mask(block, tile, p);
     softmax_again<T>(tile, lse, p);
-    map(dv.block(tile.key_row, tile.keys, tile.kv_head * d_v, d_v)).noalias() += p.transpose() * d_out;
+    Dense<T> dropped;
+    if (block.dropout.drops()) drop_out(block, tile, dropped = p);
+    const Dense<T>& kept = block.dropout.drops() ? dropped : p;
+    map(dv.block(tile.key_row, tile.keys, tile.kv_head * d_v, d_v)).noalias() += kept.transpose() * d_out;
     Dense<T> ds = d_out * values.transpose();
+    drop_out(block, tile, ds);
     for (std::int64_t i = 0; i < tile.queries; ++i) {
       ds.row(i) = p.row(i).array() * (ds.row(i).array() - delta.row(tile.query_row + i)[tile.head]);
     }
@@ -214,6 +232,65 @@ void attention_backward(const AttentionBlock& block, Input<T> q, Input<T> k, Inp
     map(dq.block(tile.query_row, tile.queries, tile.head * d, d)).noalias() += ds * key_rows;
     map(dk.block(tile.key_row, tile.keys, tile.kv_head * d, d)).noalias() += ds.transpose() * queries;
   });
+}
+
+namespace {
+
+/// Calls visit(query, its row, its columns' beginning, head) for every row of stored scores.
+template <class Visitor>
+void for_each_row_of_scores(const AttentionBlock& block, const Visitor& visit) {
+  assert(block.q_pitch == block.seq_q);
+  for (std::int64_t r = 0; r < block.batch * block.q_pitch; ++r) {
+    for (std::int64_t h = 0; h < block.heads; ++h) visit(r % block.q_pitch, r, h * block.seq_kv, h);
+  }
+}
+
+template <class T>
+using Row = Eigen::Map<Eigen::Array<T, 1, Eigen::Dynamic>>;
+
+}  // namespace
+
+template <class T>
+void score_softmax(const AttentionBlock& block, Matrix<T> scores, Matrix<T> capped) {
+  const T* const slopes = of_heads<T>(block.slopes);
+  const auto cap = static_cast<T>(block.softcap);
+  for_each_row_of_scores(block, [&](std::int64_t query, std::int64_t r, std::int64_t column, std::int64_t h) {
+    Row<T> row{scores.row(r) + column, block.seq_kv};
+    row *= static_cast<T>(block.scale);
+    if (cap > 0) {
+      row = cap * (row / cap).tanh();
+      Row<T>{capped.row(r) + column, block.seq_kv} = row;
+    }
+    const KeyRange seen = visible(block, query);
+    const std::int64_t place = key_place(block, query);
+    for (std::int64_t key = 0; key < block.seq_kv; ++key) {
+      const bool hidden = key < seen.first || key >= seen.last;
+      const T slope = slopes != nullptr ? slopes[h] : T{0};
+      row(key) =
+          hidden ? -std::numeric_limits<T>::infinity() : row(key) - slope * static_cast<T>(place - key);
+    }
+    softmax<T>(Eigen::Ref<Eigen::Matrix<T, 1, Eigen::Dynamic>>{row.matrix()},
+               -std::numeric_limits<T>::infinity());
+  });
+}
+
+template <class T>
+void score_softmax_backward(const AttentionBlock& block, Input<T> p, Input<T> capped, Input<T> d_p,
+                            Matrix<T> d_scores) {
+  for_each_row_of_scores(
+      block, [&](std::int64_t /*query*/, std::int64_t r, std::int64_t column, std::int64_t /*head*/) {
+        const T *probabilities = p.row(r) + column, *gradients = d_p.row(r) + column;
+        T delta = 0;
+        for (std::int64_t key = 0; key < block.seq_kv; ++key) delta += probabilities[key] * gradients[key];
+        for (std::int64_t key = 0; key < block.seq_kv; ++key) {
+          T slope = static_cast<T>(block.scale);
+          if (block.softcap > 0) {
+            const T share = capped.row(r)[column + key] / static_cast<T>(block.softcap);
+            slope *= 1 - share * share;
+          }
+          d_scores.row(r)[column + key] = slope * probabilities[key] * (gradients[key] - delta);
+        }
+      });
 }
 
 template <class T>
@@ -225,13 +302,15 @@ void sink_gradient(const T* sinks, Input<T> lse, Input<T> delta, T* d_sinks) {
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): a type
-#define HEXAPLAN_INSTANTIATE(T)                                                                      \
-  template void attention_forward<T>(const AttentionBlock&, Input<T>, Input<T>, Input<T>, Matrix<T>, \
-                                     Matrix<T>);                                                     \
-  template void attention_merge<T>(Matrix<T>, Matrix<T>, Input<T>, Input<T>);                        \
-  template void attention_delta<T>(Input<T>, Input<T>, Matrix<T>);                                   \
-  template void sink_gradient<T>(const T*, Input<T>, Input<T>, T*);                                  \
-  template void attention_backward<T>(const AttentionBlock&, Input<T>, Input<T>, Input<T>, Input<T>, \
+#define HEXAPLAN_INSTANTIATE(T)                                                                            \
+  template void attention_forward<T>(const AttentionBlock&, Input<T>, Input<T>, Input<T>, Matrix<T>,       \
+                                     Matrix<T>);                                                           \
+  template void attention_merge<T>(Matrix<T>, Matrix<T>, Input<T>, Input<T>);                              \
+  template void attention_delta<T>(Input<T>, Input<T>, Matrix<T>);                                         \
+  template void score_softmax<T>(const AttentionBlock&, Matrix<T>, Matrix<T>);                             \
+  template void score_softmax_backward<T>(const AttentionBlock&, Input<T>, Input<T>, Input<T>, Matrix<T>); \
+  template void sink_gradient<T>(const T*, Input<T>, Input<T>, T*);                                        \
+  template void attention_backward<T>(const AttentionBlock&, Input<T>, Input<T>, Input<T>, Input<T>,       \
                                       Input<T>, Input<T>, Matrix<T>, Matrix<T>, Matrix<T>)
 // NOLINTEND(bugprone-macro-parentheses)
 HEXAPLAN_INSTANTIATE(double);

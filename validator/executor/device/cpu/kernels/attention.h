@@ -26,6 +26,14 @@ template <class T>
 void attention_backward(const AttentionBlock& block, Input<T> q, Input<T> k, Input<T> v, Input<T> d_o,
                         Input<T> lse, Input<T> delta, Matrix<T> dq, Matrix<T> dk, Matrix<T> dv);
 
+/// Products of queries and keys, rows × heads·seq_kv, become probabilities; `capped` what a soft cap made.
+template <class T>
+void score_softmax(const AttentionBlock& block, Matrix<T> scores, Matrix<T> capped);
+/// d_scores = scale·p·(d_p − Σ p·d_p), times the slope of the soft cap.
+template <class T>
+void score_softmax_backward(const AttentionBlock& block, Input<T> p, Input<T> capped, Input<T> d_p,
+                            Matrix<T> d_scores);
+
 /// d_sinks −= Σ over rows of exp(sinks − lse)·delta: what the sinks took of the softmax has no value, so that
 /// its score's gradient is p·(0 − delta). sinks, d_sinks: heads; lse, delta: rows × heads.
 template <class T>

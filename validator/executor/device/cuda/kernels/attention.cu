@@ -168,6 +168,22 @@ HEXAPLAN_DEVICE void mask_scores(const AttentionBlock& block, std::int64_t h, st
   }
 }
 
+/// Leaves out what the block's dropout does of the thread's queries and keys of head `h`.
+template <class T>
+HEXAPLAN_DEVICE void drop_out(const AttentionBlock& block, std::int64_t b, std::int64_t h,
+                              std::int64_t first_query, std::int64_t first_key,
+                              float (&p)[T::kOwn][T::kOwn]) {
+  if (!block.dropout.drops()) return;
+  const auto factor = static_cast<float>(block.dropout.factor);
+  HEXAPLAN_UNROLL
+  for (int i = 0; i < T::kOwn; ++i) {
+    const std::int64_t query = first_query + threadIdx.y + i * kSide;
+    HEXAPLAN_UNROLL
+    for (int j = 0; j < T::kOwn; ++j)
+      p[i][j] = block.dropout.keeps(b, query, h, first_key + threadIdx.x + j * kSide) ? p[i][j] * factor : 0;
+  }
+}
+
 /// Running softmax of a thread's rows, the same on the kSide threads that share them.
 template <class T>
 struct Softmax {
@@ -231,6 +247,7 @@ HEXAPLAN_KERNEL forward_tiles(AttentionBlock block, ForwardViews in, std::int64_
     dot_rows<T>(queries, keys, pitch, d, mine);
     mask_scores<T>(block, h, first, key, mine);
     softmax.take(mine, out);
+    drop_out<T>(block, b, h, first, key, mine);
     keep_scores<T>(mine, scores);
     sync_block();
     load_tile<T>(in.v, row, here, kv_head * d_v, d_v, in_packs, keys, pitch);
@@ -271,7 +288,7 @@ struct BackwardTiles {
   }
 };
 
-/// Probabilities of the tile and the gradients of its products.
+/// Probabilities of the tile after dropout, and the gradients of its products.
 template <class T>
 HEXAPLAN_DEVICE void score_gradients(const AttentionBlock& block, const BackwardViews& in,
                                      const BackwardTiles& tiles, std::int64_t b, std::int64_t h,
@@ -287,6 +304,7 @@ HEXAPLAN_DEVICE void score_gradients(const AttentionBlock& block, const Backward
   }
   mask_scores<T>(block, h, first_query, first_key, p);
   dot_rows<T>(tiles.d_out, tiles.values, tiles.pitch, block.v_head_dim, ds);
+  drop_out<T>(block, b, h, first_query, first_key, ds);
   HEXAPLAN_UNROLL
   for (int i = 0; i < T::kOwn; ++i) {
     const std::int64_t query = first_query + threadIdx.y + i * kSide, row = b * block.q_pitch + query;
@@ -298,6 +316,7 @@ HEXAPLAN_DEVICE void score_gradients(const AttentionBlock& block, const Backward
       ds[i][j] = p[i][j] * (ds[i][j] - delta) * slopes[i][j];
     }
   }
+  drop_out<T>(block, b, h, first_query, first_key, p);
 }
 
 template <class T>

@@ -38,6 +38,19 @@ class KernelDevice : public Device {
   void sink_gradient(const View& sinks, const View& lse, const View& delta, const View& d_sinks) override {
     cuda::sink_gradient(compute(), sinks, lse, delta, d_sinks);
   }
+  void score_softmax(const AttentionBlock& block, const View& scores, const View& capped) override {
+    cuda::score_softmax(compute(), block, scores, capped);
+  }
+  void score_softmax_backward(const AttentionBlock& block, const View& p, const View& capped, const View& d_p,
+                              const View& d_scores) override {
+    cuda::score_softmax_backward(compute(), block, p, capped, d_p, d_scores);
+  }
+  void dropout(const DropoutForm& form, const View& x, const View& out, const View& mask) override {
+    cuda::dropout(compute(), form, x, out, mask);
+  }
+  void dropout_backward(const DropoutForm& form, const View& d, const View& mask, const View& dx) override {
+    cuda::dropout_backward(compute(), form, d, mask, dx);
+  }
   void activation(const ActivationForm& form, const View& x, const View& act) override {
     cuda::activation(compute(), form, x, act);
   }

@@ -11,6 +11,7 @@ namespace hexaplan::validator {
 struct ActivationForm;
 struct OptimizerUpdate;
 struct AttentionBlock;
+struct DropoutForm;
 struct Gemm;
 struct NormForm;
 struct RouterForm;
@@ -76,6 +77,15 @@ void attention_merge(const Queue& queue, const View& o, const View& lse, const V
 void attention_delta(const Queue& queue, const View& d_o, const View& o, const View& delta);
 void sink_gradient(const Queue& queue, const View& sinks, const View& lse, const View& delta,
                    const View& d_sinks);
+
+void score_softmax(const Queue& queue, const AttentionBlock& block, const View& scores, const View& capped);
+void score_softmax_backward(const Queue& queue, const AttentionBlock& block, const View& p,
+                            const View& capped, const View& d_p, const View& d_scores);
+
+// --- dropout ---
+void dropout(const Queue& queue, const DropoutForm& form, const View& x, const View& out, const View& mask);
+void dropout_backward(const Queue& queue, const DropoutForm& form, const View& d, const View& mask,
+                      const View& dx);
 
 // --- MLP ---
 void activation(const Queue& queue, const ActivationForm& form, const View& x, const View& act);

@@ -20,7 +20,8 @@ bool suits(const View& v) {
 
 /// Nothing that the graphs of attention_graph.h do not have.
 bool plain(const AttentionBlock& b) {
-  return b.softcap == 0 && b.distance == 0 && b.slopes.data == nullptr && b.sinks.data == nullptr;
+  return b.softcap == 0 && b.distance == 0 && b.slopes.data == nullptr && b.sinks.data == nullptr &&
+         !b.dropout.drops();
 }
 
 /// Cuts one piece of scratch into parts: first asked for, then placed.
