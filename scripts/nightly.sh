@@ -32,6 +32,7 @@ done
 python=${PYTHON:-python3}
 if "$python" -c 'import torch, transformers' 2>/dev/null; then
   "$python" tests/golden/transformers_oracle.py --check
+  "$python" tests/golden/dropout_oracle.py --check
   cmake --build build/release --target hexaplan
   program=$(find build/release -name hexaplan -type f -perm -u+x | head -1)
   "$python" tests/golden/transformers_oracle.py --hexaplan "$program"

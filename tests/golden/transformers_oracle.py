@@ -330,15 +330,16 @@ def parameter_groups(model, indices, state):
 
 
 @float64_alone()
-def steps_of(model, indices, constants=OPTIMIZER):
-    """Loss of every step, the first step's gradients and norm, the weights at the end."""
+def steps_of(model, indices, constants=OPTIMIZER, begins=lambda step: None):
+    """Loss of every step, the first step's gradients and norm, the weights at the end. Calls `begins` before each."""
     state = state_of(model)
     never, always = parameter_groups(model, indices, state)
     optimizer = torch.optim.AdamW(
         [dict(params=always, weight_decay=constants["weight_decay"]), dict(params=never, weight_decay=0.0)],
         lr=constants["learning_rate"], betas=(constants["beta1"], constants["beta2"]), eps=constants["epsilon"])
     losses, norms, gradients = [], [], None
-    for batch in tokens_of(model.config.vocab_size):
+    for step, batch in enumerate(tokens_of(model.config.vocab_size)):
+        begins(step)
         optimizer.zero_grad()
         logits = model(input_ids=batch[:, :-1], use_cache=False).logits
         assert logits.dtype == torch.float64

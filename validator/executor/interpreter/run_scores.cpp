@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "costmodel/units/mutation.h"
 #include "validator/executor/interpreter/operation.h"
 #include "validator/executor/parallel/context.h"
 #include "validator/executor/parallel/dropout.h"
@@ -63,7 +64,7 @@ class HeadProducts {
                                    .b = part(of_queries, b, h, width),
                                    .c = part(of_keys, b, kv, width),
                                    .transpose_a = true,
-                                   .accumulate = !first});
+                                   .accumulate = !first && !costmodel::mutant("shared-keys-overwrite")});
     });
   }
 

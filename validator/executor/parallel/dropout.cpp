@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "costmodel/units/mutation.h"
 #include "validator/executor/parallel/context.h"
 #include "validator/executor/parameters/initial_values.h"
 
@@ -24,7 +25,9 @@ DropoutForm form_of(const Rank& rank, Where where) {
   form.place = static_cast<std::uint32_t>(rank.layer) * static_cast<std::uint32_t>(Where::Count) +
                static_cast<std::uint32_t>(where);
   // As Stage::load_tokens deals out the global batch.
-  const std::int64_t replicas = rank.scenario.layout.dp, replica = rank.position(Axis::Data);
+  const std::int64_t replicas = rank.scenario.layout.dp;
+  const std::int64_t replica =
+      costmodel::mutant("dropout-forgets-the-replica") ? 0 : rank.position(Axis::Data);
   form.first_sequence = (rank.microbatch * replicas + replica) * recipe.micro_batch;
   return form;
 }
