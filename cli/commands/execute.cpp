@@ -156,10 +156,17 @@ constexpr OptimizerNumber kOptimizerNumbers[] = {
 };
 
 void refuse_idle_numbers(const ExecuteOptions& options, const costmodel::Recipe& recipe) {
+  const auto typed = [&](std::string_view flag) {
+    return std::ranges::find(options.optimizer_flags, flag) != options.optimizer_flags.end();
+  };
+  if (recipe.optimizer_in_backward && typed("--clip") && options.optimizer.clip_norm > 0)
+    throw InputError{{.field = "--clip",
+                      .value = fmt::format("{}", options.optimizer.clip_norm),
+                      .expected = "0",
+                      .hint = "updates in backward come before the norm of all gradients is known: leave the "
+                              "flag out, or set optimizer_in_backward false"}};
   for (const OptimizerNumber& number : kOptimizerNumbers) {
-    const bool typed =
-        std::ranges::find(options.optimizer_flags, number.flag) != options.optimizer_flags.end();
-    if (!typed || number.asked(recipe.optimizer)) continue;
+    if (!typed(number.flag) || number.asked(recipe.optimizer)) continue;
     throw InputError{{.field = std::string{number.flag},
                       .value = "a value",
                       .expected = "none",

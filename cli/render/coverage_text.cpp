@@ -63,6 +63,18 @@ constexpr CoverageAxis kCoverageAxes[] = {
      [](const Scenario& s) {
        return std::string{presets::name_in(presets::kCrossEntropyNames, s.recipe.cross_entropy)};
      }},
+    {"offload",
+     [](const Scenario& s) {
+       constexpr std::pair<std::uint8_t, std::string_view> kTargets[] = {
+           {costmodel::kOffloadOptimizer, "optimizer"},
+           {costmodel::kOffloadParameters, "params"},
+           {costmodel::kOffloadActivations, "activations"}};
+       std::string text;
+       for (const auto& [bit, name] : kTargets) {
+         if ((s.recipe.offload & bit) != 0) text.append(text.empty() ? "" : ",").append(name);
+       }
+       return text.empty() ? std::string{"none"} : text;
+     }},
     {"micro-batch", [](const Scenario& s) { return std::to_string(s.recipe.micro_batch); }},
     {"micro-batches", [](const Scenario& s) { return std::to_string(micro_batches(s)); }},
 };
@@ -79,6 +91,20 @@ constexpr Technique kTechniques[] = {
      }},
     {"shards of 3 ranks",
      [](const Scenario& s) { return s.layout.sharding.stage > 0 && s.layout.shard_ranks() % 3 == 0; }},
+    {"second copy of parameters (hpz)", [](const Scenario& s) { return s.layout.sharding.hpz > 1; }},
+    {"a share of the optimizer offloaded",
+     [](const Scenario& s) {
+       return costmodel::offloaded_update(s.recipe) > 0 && s.recipe.offload_fraction < 1;
+     }},
+    {"activations of some layers offloaded",
+     [](const Scenario& s) {
+       return (s.recipe.offload & costmodel::kOffloadActivations) != 0 && s.recipe.offload_layers > 0;
+     }},
+    {"states on disks",
+     [](const Scenario& s) {
+       return s.recipe.offload != 0 && s.recipe.offload_device == costmodel::OffloadDevice::Nvme;
+     }},
+    {"updates in backward", [](const Scenario& s) { return s.recipe.optimizer_in_backward; }},
     {"another rank order", [](const Scenario& s) { return s.layout.order != Layout{}.order; }},
     {"uneven stages",
      [](const Scenario& s) {

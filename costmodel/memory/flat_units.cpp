@@ -17,6 +17,9 @@ FlatSizes flat_buffer(const Scenario& sc, FlatKind kind) {
                  .expert = holds_experts(kind),
                  .orthogonalised = is_orthogonalised(kind),
                  .trained = is_trained(sc, kind)};
+  flat.in_backward = flat.trained && sc.recipe.optimizer_in_backward;
+  flat.parameters_on_host = (sc.recipe.offload & kOffloadParameters) != 0 && flat.stage >= 3;
+  flat.host_share = flat.trained ? offloaded_update(sc.recipe) : 0;
   if (!flat.trained && flat.stage < 3) flat.stage = 0;
   for (const KeptState& state : kept_states(sc, flat))
     flat.multiple = std::max(flat.multiple, static_cast<double>(state.parameters));
@@ -42,6 +45,8 @@ UnitSizes unit_of(const Scenario& sc, UnitRole role, const std::vector<Parameter
   UnitSizes unit{.role = role, .flats = {}};
   for (const FlatKind kind : kFlatKinds) {
     FlatSizes flat = flat_buffer(sc, kind);
+    const int hpz = sc.layout.sharding.hpz;
+    if (hpz > 1 && flat.stage >= 3 && !flat.expert && backward_gathers(sc, role)) flat.secondary = hpz;
     for (const ParameterTensor& t : tensors) {
       if (flat_of(sc, role, t) != kind) continue;
       const auto elements =
@@ -72,6 +77,10 @@ FlatKind flat_of(const Scenario& sc, UnitRole role, const ParameterTensor& t) {
 double FlatSizes::shard() const {
   if (mutant("shards-are-not-padded")) return std::floor(elements / shards);
   return std::ceil(std::ceil(elements / shards) / multiple) * multiple;
+}
+
+double FlatSizes::on_host() const {
+  return std::floor(host_share * shard());
 }
 
 bool copies_embedding(const Scenario& sc) {
@@ -108,11 +117,13 @@ KeptStates kept_states(const Scenario& sc, const FlatSizes& flat) {
 double update_buffer_bytes(const Scenario& sc, const UnitSizes& unit) {
   constexpr double kFp32 = bytes_per_element(DType::Fp32);
   const double activation = bytes_per_element(activation_dtype(sc.recipe.precision));
+  const double parameter = bytes_per_element(state_types(sc).parameter);
   double most = 0;
   for (const FlatSizes& f : unit.flats) {
-    if (f.scaled_matrices > 0) most = std::max(most, (f.shard() + 2 * f.scaled_matrices) * kFp32);
-    if (f.orthogonalised)
-      most = std::max(most, (f.padded() + f.iteration_elements) * activation + f.matrices * kFp32);
+    double buffers = f.trained && f.parameters_on_host ? (f.shard() - f.on_host()) * parameter : 0;
+    if (f.scaled_matrices > 0) buffers += (f.shard() + 2 * f.scaled_matrices) * kFp32;
+    if (f.orthogonalised) buffers += (f.padded() + f.iteration_elements) * activation + f.matrices * kFp32;
+    most = std::max(most, buffers);
   }
   return most;
 }
@@ -134,9 +145,12 @@ void append_shard_padding(const Scenario& sc, const std::vector<UnitSizes>& unit
   for (const UnitSizes& unit : units) {
     for (const FlatSizes& f : unit.flats) {
       const double of_shard = f.shard() - f.elements / f.shards, of_whole = f.padded() - f.elements;
-      add(TensorKind::Parameter, types.parameter_of(f.trained), f.stage >= 3 ? of_shard : of_whole);
+      if (!f.parameters_on_host)
+        add(TensorKind::Parameter, types.parameter_of(f.trained), f.stage >= 3 ? of_shard : of_whole);
       if (!f.trained) continue;
-      add(TensorKind::Gradient, types.gradient, f.stage >= 2 ? of_shard : of_whole);
+      if (!f.in_backward && (f.host_share == 0 || f.stage < 2))
+        add(TensorKind::Gradient, types.gradient, f.stage >= 2 ? of_shard : of_whole);
+      if (f.host_share > 0) continue;
       for (const KeptState& state : kept_states(sc, f))
         add(TensorKind::OptimizerState, state.dtype, of_shard / state.parameters);
     }

@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "costmodel/memory/layer_ledger.h"
@@ -29,8 +30,18 @@ struct FlatSizes {
   double multiple = 1;          // of elements that a shard has: blocks of 8-bit states are not cut
   double scaled_matrices = 0;   // whose norms the optimizer asks for
   double iteration_elements = 0, matrices = 0;  // what orthogonalising one needs beside it; how many
-  [[nodiscard]] double shard() const;           // with its padding
+  bool in_backward = false;  // updated as soon as its gradients are complete, which are freed then
+  double secondary = 0;      // hpZ: ranks that cut a second copy among them, which backward gathers; 0: none
+  bool parameters_on_host = false;     // offloaded: on the device while a pass needs them
+  double host_share = 0;               // of a shard's states, and of their update, that the host has
+  [[nodiscard]] double shard() const;  // with its padding
   [[nodiscard]] double padded() const { return shard() * shards; }
+  /// Elements of a shard whose states the host has: its first ones.
+  [[nodiscard]] double on_host() const;
+  /// True where gradients are made in a buffer of the pass.
+  [[nodiscard]] bool opens() const { return trained && (stage >= 2 || in_backward); }
+  /// True where passes make the parameters whole for as long as they need them.
+  [[nodiscard]] bool gathers() const { return stage >= 3 || parameters_on_host; }
 };
 
 enum class UnitRole : std::uint8_t { Layer, Embedding, Head, TiedCopy };
@@ -67,15 +78,28 @@ struct UnitSizes {
 [[nodiscard]] constexpr bool embedding_backward_reads_parameters(const Scenario& scenario) {
   return scenario.model.embedding_norm && !adapters_are_operations(scenario);
 }
+/// True when backward gathers parameters again that forward has gathered: of the output layer it follows at
+/// once.
+[[nodiscard]] constexpr bool backward_gathers(const Scenario& scenario, UnitRole role) {
+  return role == UnitRole::Layer ||
+         (role == UnitRole::Embedding && embedding_backward_reads_parameters(scenario));
+}
 /// True when the last stage has a tied copy.
 [[nodiscard]] bool copies_embedding(const Scenario& scenario);
 /// True when one matrix is embedding and output layer on one stage.
 [[nodiscard]] bool shares_embedding(const Scenario& scenario);
 
+/// Layers of a stage, from its first on, whose activations are offloaded: at most so many.
+[[nodiscard]] constexpr std::int64_t first_offloaded_layers(const Recipe& recipe) {
+  if ((recipe.offload & kOffloadActivations) == 0) return 0;
+  return recipe.offload_layers == 0 ? std::numeric_limits<std::int64_t>::max() : recipe.offload_layers;
+}
+
 /// States that the optimizer keeps of a flat buffer.
 [[nodiscard]] KeptStates kept_states(const Scenario& scenario, const FlatSizes& flat);
 /// Bytes beside the states while the optimizer updates one buffer of the unit: LAMB's directions and norms,
-/// or the directions that Muon orthogonalises with what its products need.
+/// or the directions that Muon orthogonalises with what its products need; parameters that the host has and
+/// the device updates.
 [[nodiscard]] double update_buffer_bytes(const Scenario& scenario, const UnitSizes& unit);
 /// True for what weight decay acts on: matrices and tables, not vectors.
 [[nodiscard]] constexpr bool decays(const ParameterTensor& tensor) {

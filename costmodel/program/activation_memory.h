@@ -56,9 +56,13 @@ class ActivationMemory {
   };
   /// Copies of one layer's kept activations on the device, of `copies` = layers × micro-batches in flight on
   /// `stage`. Offloaded ones leave for host memory while the next layer runs: two layers' are there at once.
+  /// The executor waits until they have left; of layers that differ the replay alone knows which they are.
   [[nodiscard]] double resident(const StagePlan& stage, double copies) const {
-    const double leaving = copies * offloaded_layers(offload_, stage.total_layers());
-    return copies - leaving + std::min(leaving, 2.0);
+    const double share = offloaded_layers(offload_, stage.total_layers()), leaving = copies * share;
+    if (!explicit_) return copies - leaving + std::min(leaving, 2.0);
+    const auto differ =
+        std::count(stage.layers.begin(), stage.layers.end(), 0) < std::ssize(stage.layers) - 1;
+    return share > 0 && differ ? 0 : copies - leaving;
   }
   static void append_layer(const Scenario& scenario, const LocalDims& dims, LayerClass kind, ClassPart& part);
   /// The largest working set of a pass among the classes of the stage and, forward, the embedding; nullptr

@@ -36,11 +36,16 @@ void add(MemoryBreakdown& to, const MemoryBreakdown& states) {
 /// What is alive on a rank while parts of tasks run.
 class StepReplay::Live {
  public:
-  explicit Live(const MemoryBreakdown& states) : states_{states}, always_{states.total().value()} {
+  Live(const MemoryBreakdown& states, const MemoryBreakdown& host)
+      : states_{states}, host_{host}, always_{states.total().value()} {
     peaks.peak_instant = kIdle;
   }
 
-  void run(const Folded& folded, Instant instant) {
+  /// `to_host`: bytes of activations that go there.
+  void run(const Folded& folded, Instant instant, double to_host = 0) {
+    note_host(instant);
+    host_.activations += Bytes{to_host};
+    note_host(instant);
     const std::size_t i = index_of(instant);
     if (const double high = always_ + total_ + folded.rise(); high > most_[i]) {
       if (high > most_[index_of(peaks.peak_instant)]) peaks.peak_instant = instant;
@@ -54,11 +59,18 @@ class StepReplay::Live {
   void forget_peaks() {
     peaks = {};
     most_ = {};
+    most_on_host_ = {};
   }
 
   ReplayedMemory peaks;
 
  private:
+  void note_host(Instant instant) {
+    const std::size_t i = index_of(instant);
+    if (host_.total() <= most_on_host_[i]) return;
+    most_on_host_[i] = host_.total();
+    peaks.host[i] = host_;
+  }
   [[nodiscard]] MemoryBreakdown with_states(const PassBytes& passing) const {
     MemoryBreakdown out = states_;
     out.activations += Bytes{passing.activations};
@@ -67,11 +79,12 @@ class StepReplay::Live {
     return out;
   }
 
-  MemoryBreakdown states_;
+  MemoryBreakdown states_, host_;
   double always_;
   PassBytes passing_{};
   double total_ = 0;                      // of passing_
   std::array<double, kInstants> most_{};  // totals of peaks
+  std::array<Bytes, kInstants> most_on_host_{};
 };
 
 StepReplay::StepReplay(const Scenario& scenario, std::span<const PassRow> passes)
@@ -89,13 +102,15 @@ StepReplay::StepReplay(const Scenario& scenario, std::span<const PassRow> passes
   prepare_ends();
   const std::vector<StagePlan> plans = plan_stages(sc_);
   for (int stage = 0; stage < l.pp; ++stage) {
-    int recomputed = plans[static_cast<std::size_t>(stage)].recomputed;
+    FirstLayers left{.recomputed = plans[static_cast<std::size_t>(stage)].recomputed,
+                     .offloaded = first_offloaded_layers(sc_.recipe)};
     MemoryBreakdown& states = states_.emplace_back();
+    host_.emplace_back();
     updates_.push_back(0);
     std::vector<Chunk>& chunks = chunks_.emplace_back();
     int ends = 0;
     for (int c = 0; c < chunks_per_stage(l); ++c) {
-      const ChunkPlan plan = plan_chunk({stage, c}, recomputed);
+      const ChunkPlan plan = plan_chunk({stage, c}, left);
       ends += (plan.first ? 1 : 0) + (plan.last ? 1 : 0);
       for (const Layer* layer : plan.layers) hold(layer->unit);
       for (const Unit* unit : plan.owned) hold(*unit);
@@ -107,7 +122,13 @@ StepReplay::StepReplay(const Scenario& scenario, std::span<const PassRow> passes
 
 void StepReplay::hold(const Unit& unit) {
   add(states_.back(), unit.states);
-  updates_.back() = std::max(updates_.back(), unit.update);
+  add(host_.back(), unit.host);
+  if (!unit.in_backward) updates_.back() = std::max(updates_.back(), unit.update);
+}
+
+void StepReplay::close(const Unit& unit, double unsharded, Folded& out) {
+  if (unit.in_backward) out.move(kPassing, unit.update).move(kPassing, -unit.update);
+  out.move(kPassing, -unsharded);
 }
 
 template <class OnPart, class OnTask>
@@ -120,19 +141,19 @@ void StepReplay::walk(int stage, const OnPart& part, const OnTask& done) const {
     int& opened = open[static_cast<std::size_t>(task.chunk)];
     switch (task.pass) {
       case TaskPass::Forward:
-        part(chunk.forward, kForward);
-        if (chunk.last) part(chunk.loss, kLoss);
-        if (chunk.last) part(chunk.head_backward, kHeadBackward);
+        part(chunk.forward, kForward, chunk.on_host);
+        if (chunk.last) part(chunk.loss, kLoss, 0);
+        if (chunk.last) part(chunk.head_backward, kHeadBackward, 0);
         break;
       case TaskPass::Backward:
-        part(chunk.backward[opened > 0 ? 1 : 0], kBackward);
+        part(chunk.backward[opened > 0 ? 1 : 0], kBackward, -chunk.on_host);
         break;
       case TaskPass::BackwardInput:
-        part(chunk.backward_input[opened++ > 0 ? 1 : 0], kBackward);
+        part(chunk.backward_input[opened++ > 0 ? 1 : 0], kBackward, -chunk.on_host);
         break;
       case TaskPass::BackwardWeight:
-        part(chunk.later, kBackward);
-        if (--opened == 0) part(moved(-chunk.unsharded), kBackward);
+        part(chunk.later, kBackward, 0);
+        if (--opened == 0) part(chunk.close, kBackward, 0);
         break;
     }
     done();
@@ -140,10 +161,12 @@ void StepReplay::walk(int stage, const OnPart& part, const OnTask& done) const {
 }
 
 ReplayedMemory StepReplay::stage(int stage) const {
-  Live live{states_[static_cast<std::size_t>(stage)]};
+  Live live{states_[static_cast<std::size_t>(stage)], host_[static_cast<std::size_t>(stage)]};
   live.run({}, kIdle);
   walk(
-      stage, [&](const Folded& folded, Instant instant) { live.run(folded, instant); }, [] {});
+      stage,
+      [&](const Folded& folded, Instant instant, double to_host) { live.run(folded, instant, to_host); },
+      [] {});
   const double update = updates_[static_cast<std::size_t>(stage)];
   live.run(moved(update).move(kPassing, -update), kOptimizer);
   live.run({}, kIdle);
@@ -151,10 +174,11 @@ ReplayedMemory StepReplay::stage(int stage) const {
 }
 
 std::vector<TaskMemory> StepReplay::tasks(int stage) const {
-  Live live{states_[static_cast<std::size_t>(stage)]};
+  Live live{states_[static_cast<std::size_t>(stage)], host_[static_cast<std::size_t>(stage)]};
   std::vector<TaskMemory> out;
   walk(
-      stage, [&](const Folded& folded, Instant instant) { live.run(folded, instant); },
+      stage,
+      [&](const Folded& folded, Instant instant, double to_host) { live.run(folded, instant, to_host); },
       [&] {
         out.push_back({live.peaks.at, live.now()});
         live.forget_peaks();
@@ -170,13 +194,20 @@ StepReplay::Unit StepReplay::unit_of(const UnitSizes& sizes) const {
     const DType parameter = types_.parameter_of(f.trained);
     const Bytes parameters = bytes(parameter, f.padded()),
                 gradients = f.trained ? bytes(types_.gradient, f.padded()) : Bytes{};
-    unit.gathered += f.stage >= 3 ? parameters.value() : 0;
-    unit.unsharded += f.stage >= 2 ? gradients.value() : 0;
-    unit.states.parameters += f.stage >= 3 ? bytes(parameter, f.shard()) : parameters;
+    unit.gathered += f.gathers() ? parameters.value() : 0;
+    unit.unsharded += f.opens() ? gradients.value() : 0;
+    MemoryBreakdown& holder = f.parameters_on_host ? unit.host : unit.states;
+    holder.parameters += f.stage >= 3 ? bytes(parameter, f.shard()) : parameters;
+    if (f.secondary > 0) unit.states.parameters += bytes(parameter, f.padded() / f.secondary);
     if (!f.trained) continue;
-    unit.states.gradients += f.stage >= 2 ? bytes(types_.gradient, f.shard()) : gradients;
-    for (const KeptState& state : kept_states(sc_, f))
-      unit.states.optimizer += bytes(state.dtype, f.shard() / state.parameters);
+    unit.in_backward = f.in_backward;
+    const double on_host = f.on_host(), on_device = f.shard() - on_host;
+    if (!f.in_backward) unit.states.gradients += f.stage >= 2 ? bytes(types_.gradient, on_device) : gradients;
+    unit.host.gradients += bytes(DType::Fp32, on_host);
+    for (const KeptState& state : kept_states(sc_, f)) {
+      unit.states.optimizer += bytes(state.dtype, on_device / state.parameters);
+      unit.host.optimizer += bytes(state.dtype, on_host / state.parameters);
+    }
   }
   unit.update = update_buffer_bytes(sc_, sizes);
   return unit;
@@ -240,7 +271,7 @@ StepReplay::Layer& StepReplay::layer_of(LayerClass kind, bool recomputed) {
   return layer;
 }
 
-StepReplay::ChunkPlan StepReplay::plan_chunk(StageChunk at, int& recomputed) {
+StepReplay::ChunkPlan StepReplay::plan_chunk(StageChunk at, FirstLayers& left) {
   const Layout& l = sc_.layout;
   const auto place = static_cast<std::size_t>(chunk_position(l.schedule, l.pp, at));
   const auto here = [&](const std::optional<StageChunk>& other) { return other && other->stage == at.stage; };
@@ -249,12 +280,14 @@ StepReplay::ChunkPlan StepReplay::plan_chunk(StageChunk at, int& recomputed) {
   plan.previous_here = here(previous_chunk(l.schedule, l.pp, at));
   std::int64_t number = 0;
   for (std::size_t i = 0; i < place; ++i) number += chunk_layers_[i];
-  for (int i = 0; i < chunk_layers_[place]; ++i)
-    plan.layers.push_back(&layer_of(class_of_layer(sc_.model, number++), recomputed-- > 0));
+  const auto add_layer = [&](LayerClass kind) {
+    plan.layers.push_back(&layer_of(kind, left.recomputed-- > 0));
+    plan.offloaded.push_back(left.offloaded-- > 0);
+  };
+  for (int i = 0; i < chunk_layers_[place]; ++i) add_layer(class_of_layer(sc_.model, number++));
   if (plan.first) plan.owned.push_back(&embedding_);
   if (!plan.last) return plan;
-  for (int i = 0; i < mtp_modules(sc_); ++i)
-    plan.layers.push_back(&layer_of(layer_class_at(sc_.model, kMtpClass), recomputed-- > 0));
+  for (int i = 0; i < mtp_modules(sc_); ++i) add_layer(layer_class_at(sc_.model, kMtpClass));
   plan.owned.push_back(&head_);
   plan.of_head.push_back(&head_);
   if (copies_embedding(sc_)) {
@@ -272,18 +305,26 @@ StepReplay::Chunk StepReplay::fold_chunk(const ChunkPlan& plan) const {
     chunk.backward[open ? 1 : 0] = fold_backward(plan, false, open);
     chunk.backward_input[open ? 1 : 0] = fold_backward(plan, true, open);
   }
-  for (const Layer* layer : plan.layers) chunk.unsharded += layer->unit.unsharded;
-  for (auto layer = plan.layers.rbegin(); layer != plan.layers.rend(); ++layer)
+  for (std::size_t i = 0; i < plan.layers.size(); ++i) {
+    chunk.unsharded += plan.layers[i]->unit.unsharded;
+    chunk.on_host += plan.offloaded[i] ? kept_bytes(*plan.layers[i]) : 0;
+  }
+  for (auto layer = plan.layers.rbegin(); layer != plan.layers.rend(); ++layer) {
     chunk.later.then((*layer)->split[2]);
+    close((*layer)->unit, (*layer)->unit.unsharded, chunk.close);
+  }
   if (!plan.last) return chunk;
   chunk.loss = head_phases_[0];
   chunk.head_backward = head_phases_[1];
-  for (const Unit* unit : plan.of_head)
-    chunk.head_backward.move(kPassing, -unit->gathered).move(kPassing, -unit->unsharded);
+  for (const Unit* unit : plan.of_head) {
+    chunk.head_backward.move(kPassing, -unit->gathered);
+    if (!waits_for_embedding(*unit)) close(*unit, unit->unsharded, chunk.head_backward);
+  }
   return chunk;
 }
 
-/// From the embedding, or hidden states received, to hidden states sent, or to where the head begins.
+/// From the embedding, or hidden states received, to hidden states sent, or to where the head begins. What an
+/// offloaded layer keeps leaves when it has run, and comes back when its backward begins.
 Folded StepReplay::fold_forward(const ChunkPlan& plan) const {
   Folded out;
   if (plan.first) {
@@ -291,9 +332,11 @@ Folded StepReplay::fold_forward(const ChunkPlan& plan) const {
   } else if (!plan.previous_here) {
     out.move(kPassing, hidden_states_);
   }
-  for (const Layer* layer : plan.layers) {
-    const double gathered = layer->unit.gathered;
-    out.move(kPassing, gathered).then(layer->whole[0]).move(kPassing, -gathered);
+  for (std::size_t i = 0; i < plan.layers.size(); ++i) {
+    const Layer& layer = *plan.layers[i];
+    out.move(kPassing, layer.unit.gathered).then(layer.whole[0]);
+    if (plan.offloaded[i]) out.move(TensorKind::Activation, -kept_bytes(layer));
+    out.move(kPassing, -layer.unit.gathered);
   }
   for (const Unit* unit : plan.of_head) out.move(kPassing, unit->gathered).move(kPassing, unit->unsharded);
   if (!plan.last && !plan.next_here) out.move(kPassing, -hidden_states_);
@@ -308,18 +351,20 @@ Folded StepReplay::fold_backward(const ChunkPlan& plan, bool split, bool open) c
   } else if (!plan.next_here) {
     out.move(kPassing, hidden_states_);
   }
-  for (auto l = plan.layers.rbegin(); l != plan.layers.rend(); ++l) {
-    const Layer& layer = **l;
+  for (std::size_t i = plan.layers.size(); i-- > 0;) {
+    const Layer& layer = *plan.layers[i];
     const double opened = open ? 0 : layer.unit.unsharded;
     out.move(kPassing, layer.unit.gathered).move(kPassing, opened);
+    if (plan.offloaded[i]) out.move(TensorKind::Activation, kept_bytes(layer));
     out.then(split ? layer.split[1] : layer.whole[1]).move(kPassing, -layer.unit.gathered);
-    if (!split) out.move(kPassing, -opened);
+    if (!split) close(layer.unit, opened, out);
   }
   if (plan.first) {
-    const double opened = embedding_.unsharded;
+    const double opened = waits_for_embedding(embedding_) ? 0 : embedding_.unsharded;
     const double gathered = embedding_backward_reads_parameters(sc_) ? embedding_.gathered : 0;
     out.move(kPassing, gathered).move(kPassing, opened).then(embedding_phases_[1]);
-    out.move(kPassing, -gathered).move(kPassing, -opened);
+    out.move(kPassing, -gathered);
+    close(embedding_, embedding_.unsharded, out);
     // What a frozen embedding has no use for is freed.
     if (techniques_of(sc_, false).adapters.operations) out.move(kPassing, -hidden_states_);
   } else if (!plan.previous_here) {

@@ -43,19 +43,23 @@ class StepReplay {
   /// on), what stays.
   struct Unit {
     double gathered = 0, unsharded = 0;
-    double update = 0;  // bytes while the optimizer runs
-    MemoryBreakdown states;
+    double update = 0;             // bytes while the optimizer runs
+    bool in_backward = false;      // it runs when the unit's gradients are complete
+    MemoryBreakdown states, host;  // that stay on the device; that are offloaded
   };
   struct Layer {
     bool compiled = false;
     FoldedPhases whole{}, split{};  // split: weight gradients are put off
     Unit unit;
   };
+  /// What a micro-batch leaves in a layer between its passes.
+  [[nodiscard]] static double kept_bytes(const Layer& layer) { return layer.whole[0].net().activations; }
   /// What stands in one chunk of a stage.
   struct ChunkPlan {
     bool first = false, last = false;
     bool next_here = false, previous_here = false;  // the neighbour is on this stage: nothing is sent
     std::vector<const Layer*> layers{};
+    std::vector<bool> offloaded{};       // by layer: what it keeps waits on the host
     std::vector<const Unit*> owned{};    // beside the layers
     std::vector<const Unit*> of_head{};  // what the head reads
   };
@@ -66,10 +70,13 @@ class StepReplay {
     Folded forward{}, loss{}, head_backward{}, later{};
     std::array<Folded, 2> backward{}, backward_input{};  // by whether gradients are open
     double unsharded = 0;                                // gradients of all layers
+    Folded close{};      // … are reduced, updated in backward where that is asked for, and freed
+    double on_host = 0;  // what a micro-batch's layers keep there between forward and backward
   };
   class Live;
 
-  /// Calls `part(folded, instant)` for whatever the tasks of a stage do, `done()` behind each task.
+  /// Calls `part(folded, instant, host)` for whatever the tasks of a stage do, `done()` behind each task;
+  /// `host`: bytes that go to the host meanwhile, below zero those that come back.
   template <class OnPart, class OnTask>
   void walk(int stage, const OnPart& part, const OnTask& done) const;
   Layer& layer_of(LayerClass kind, bool recomputed);
@@ -78,9 +85,19 @@ class StepReplay {
   [[nodiscard]] FoldedPhases ruled_head() const;
   [[nodiscard]] FoldedPhases folded(Part part, LayerClass kind, const Techniques& techniques) const;
   [[nodiscard]] Unit unit_of(const UnitSizes& sizes) const;
+  /// True of a table that is output layer as well, whose gradients are complete behind the embedding's.
+  [[nodiscard]] bool waits_for_embedding(const Unit& unit) const {
+    return &unit == &embedding_ && unit.in_backward && shares_embedding(sc_);
+  }
+  /// Gradients of the unit are complete: updated in backward where that is asked for, and closed.
+  static void close(const Unit& unit, double unsharded, Folded& out);
   /// Adds a unit to what the last stage holds.
   void hold(const Unit& unit);
-  [[nodiscard]] ChunkPlan plan_chunk(StageChunk at, int& recomputed);
+  /// Layers of a stage from its first on that are recomputed, and whose activations are offloaded.
+  struct FirstLayers {
+    std::int64_t recomputed, offloaded;
+  };
+  [[nodiscard]] ChunkPlan plan_chunk(StageChunk at, FirstLayers& left);
   [[nodiscard]] Chunk fold_chunk(const ChunkPlan& plan) const;
   [[nodiscard]] Folded fold_forward(const ChunkPlan& plan) const;
   [[nodiscard]] Folded fold_backward(const ChunkPlan& plan, bool split, bool open) const;
@@ -97,6 +114,7 @@ class StepReplay {
   std::vector<int> chunk_layers_;
   std::vector<std::vector<Chunk>> chunks_;  // by stage
   std::vector<MemoryBreakdown> states_;     // by stage
+  std::vector<MemoryBreakdown> host_;       // offloaded states, by stage
   std::vector<double> updates_;             // bytes while the optimizer runs, by stage
   Schedule schedule_;
 };

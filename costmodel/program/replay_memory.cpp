@@ -18,7 +18,7 @@ namespace {
 bool is_never_executed(const Scenario& sc) {
   const Recipe& r = sc.recipe;
   const Layout& l = sc.layout;
-  return r.optimizer == Optimizer::Adafactor || r.optimizer_in_backward || is_quantized(r.precision) ||
+  return r.optimizer == Optimizer::Adafactor || is_quantized(r.precision) ||
          (trains_adapters(r) && !adapters_are_operations(sc)) || casts_automatically(sc) ||
          l.schedule == ScheduleKind::DualPipe;
 }
@@ -38,8 +38,9 @@ bool ledger_is_exact(const Scenario& sc) {
   const auto chunks = chunk_layers(sc);
   return std::adjacent_find(chunks.begin(), chunks.end(), std::not_equal_to<>{}) == chunks.end() &&
          !splits_backward(sc.layout.schedule) && chunks_per_stage(sc.layout) == 1 &&
-         sc.layout.sharding.stage < 2 && (sc.layout.cp == 1 || sc.layout.context != ContextKind::AllToAll) &&
-         is_llama(sc.model) && !trains_adapters(sc.recipe);
+         sc.layout.sharding.stage < 2 && sc.recipe.offload == 0 && !sc.recipe.optimizer_in_backward &&
+         (sc.layout.cp == 1 || sc.layout.context != ContextKind::AllToAll) && is_llama(sc.model) &&
+         !trains_adapters(sc.recipe);
 }
 
 ReplayedTask::Level level_of(const MemoryBreakdown& live) {

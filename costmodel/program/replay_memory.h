@@ -11,6 +11,8 @@ namespace hexaplan::costmodel {
 /// task by task, each as the step program says (program/replay.h).  [docs/formulas.md#M8]
 struct ReplayedMemory {
   std::array<MemoryBreakdown, kInstants> at{};
+  /// What the host, or its disks, have of the rank's offloaded tensors, at most at each instant.
+  std::array<MemoryBreakdown, kInstants> host{};
   Instant peak_instant = kIdle;
   [[nodiscard]] const MemoryBreakdown& peak() const { return at[index_of(peak_instant)]; }
 };

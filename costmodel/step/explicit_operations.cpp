@@ -18,11 +18,12 @@ class UnitOperations {
   /// `units` equal units, of each of which a micro-batch makes `uses` gradients.
   void append(const UnitSizes& unit, double units, double uses) {
     for (const FlatSizes& flat : unit.flats) {
-      const double reductions = (flat.stage >= 2 ? microbatches_ * uses : 1) * units;
+      const double reductions = (flat.stage >= 2 && !flat.in_backward ? microbatches_ * uses : 1) * units;
       if (flat.trained) sum_over_tensor_ranks(flat, reductions);
       if (flat.trained) reduce(flat, reductions);
       gather(flat, unit.role, units, uses);
       update(flat, units);
+      copy_updated(flat, units, reductions);
     }
   }
 
@@ -71,14 +72,34 @@ class UnitOperations {
   void gather(const FlatSizes& flat, UnitRole role, double units, double uses) {
     const double bytes = flat.padded() * bytes_per_element(types_.parameter_of(flat.trained));
     const auto all_gather = [&](Pass pass, double times) {
-      add("parameter.gather", pass, CollectiveKind::AllGather, shard_group(flat), bytes, times);
+      const bool second = pass == Pass::BackwardData && flat.secondary > 0;
+      add("parameter.gather", pass, CollectiveKind::AllGather, second ? Group::Secondary : shard_group(flat),
+          bytes, times);
     };
     if (flat.stage == 1 || flat.stage == 2) all_gather(Pass::Step, units);
-    if (flat.stage < 3) return;
-    all_gather(Pass::Forward, units * uses * microbatches_);
-    const bool backward_reads =
-        role == UnitRole::Layer || (role == UnitRole::Embedding && embedding_backward_reads_parameters(sc_));
-    if (backward_reads) all_gather(Pass::BackwardData, units * microbatches_);
+    if (!flat.gathers()) return;
+    const auto make_whole = [&](Pass pass, double times) {
+      if (flat.parameters_on_host && !(pass == Pass::BackwardData && flat.secondary > 0))
+        copy("parameter.to_device", pass, flat.shard(), types_.parameter_of(flat.trained), times);
+      if (flat.stage >= 3) all_gather(pass, times);
+    };
+    make_whole(Pass::Forward, units * uses * microbatches_);
+    if (backward_gathers(sc_, role)) make_whole(Pass::BackwardData, units * microbatches_);
+  }
+
+  /// What crosses the link because the host, or the device, updates what the other one has. Gradients of an
+  /// offloaded update leave when they are reduced; a parameter without a master copy is read by its update.
+  void copy_updated(const FlatSizes& flat, double units, double reductions) {
+    if (!flat.trained) return;
+    const double by_host = flat.on_host(), by_device = flat.shard() - by_host;
+    copy("gradient.to_host", flat.stage >= 2 ? Pass::BackwardWeight : Pass::Step, by_host, types_.gradient,
+         reductions);
+    const double crossing = flat.parameters_on_host ? by_device : by_host;
+    const auto cross = [&](std::string_view name) {
+      copy(name, Pass::Step, crossing, types_.parameter, units);
+    };
+    if (!types_.master) cross(flat.parameters_on_host ? "parameter.to_device" : "parameter.to_host");
+    cross(flat.parameters_on_host ? "parameter.to_host" : "parameter.to_device");
   }
 
   /// Norms of whole matrices, over the shards and then over tensor-parallel ranks; what is orthogonalised is
@@ -100,6 +121,17 @@ class UnitOperations {
   [[nodiscard]] Group replica_group(const FlatSizes& flat) const {
     if (flat.expert) return Group::ExpertData;
     return sc_.layout.sharding.stage >= 1 ? Group::Replica : Group::DataContext;
+  }
+
+  void copy(std::string_view name, Pass pass, double elements, DType dtype, double times) {
+    if (elements <= 0 || times <= 0) return;
+    out_.push_back({.name = name,
+                    .kind = OpKind::Copy,
+                    .pass = pass,
+                    .count = times,
+                    .on_disk = sc_.recipe.offload_device == OffloadDevice::Nvme,
+                    .payload = Bytes{elements * bytes_per_element(dtype)},
+                    .formula = "T11"});
   }
 
   void add(std::string_view name, Pass pass, CollectiveKind kind, Group group, double bytes, double times) {

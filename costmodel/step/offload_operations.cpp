@@ -73,7 +73,7 @@ void append_gradient_copies(const Scenario& sc, const StageParameters& p, std::v
               elements * bytes_per_reduced_gradient(sc), false, out);
 }
 
-void append_host_update(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {
+void append_cpu_update(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {
   const double elements = updated_elements(sc, p.trained) * offloaded_update(sc.recipe);
   if (elements <= 0) return;
   out.push_back({.name = "optimizer.host_update",
@@ -82,7 +82,12 @@ void append_host_update(const Scenario& sc, const StageParameters& p, std::vecto
                  .bytes = Bytes{elements * host_bytes_per_parameter(sc)},
                  .on_disk = sc.recipe.offload_device == OffloadDevice::Nvme,
                  .formula = "T11"});
+}
+
+void append_host_update(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {
+  append_cpu_update(sc, p, out);
   if ((sc.recipe.offload & kOffloadParameters) != 0) return;  // they stay where they are
+  const double elements = updated_elements(sc, p.trained) * offloaded_update(sc.recipe);
   append_copy("parameter.to_device", Pass::Step, elements * bytes_per_element(gathered_dtype(sc)), false,
               out);
 }

@@ -23,7 +23,10 @@ void append_parameter_loads(const Scenario& scenario, const StageParameters& par
 void append_gradient_copies(const Scenario& scenario, const StageParameters& parameters,
                             std::vector<Operation>& out);
 
-/// The CPU's update of an offloaded optimizer and the updated parameters' way back (Pass::Step).
+/// The CPU's update of an offloaded optimizer (Pass::Step).  [docs/formulas.md#T11]
+void append_cpu_update(const Scenario& scenario, const StageParameters& parameters,
+                       std::vector<Operation>& out);
+/// … and the updated parameters' way back (Pass::Step).
 /// [docs/formulas.md#T11]
 void append_host_update(const Scenario& scenario, const StageParameters& parameters,
                         std::vector<Operation>& out);

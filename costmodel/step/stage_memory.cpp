@@ -40,6 +40,14 @@ void take_from_kept(std::vector<ReplayedMemory>& stages) {
   }
 }
 
+/// What the host has at most, in memory and on its disks.
+HostLoad replayed_host(const Recipe& recipe, const ReplayedMemory& replayed) {
+  HostLoad most;
+  for (const MemoryBreakdown& at : replayed.host)
+    most = larger_of(most, host_load(recipe, at.parameters + at.gradients + at.optimizer, at.activations));
+  return most;
+}
+
 }  // namespace
 
 MemoryModel::MemoryModel(const Scenario& sc, const Calibration& calibration,
@@ -157,8 +165,10 @@ StageMemory MemoryModel::peak(const StagePlan& stage, int index, double in_fligh
   memory.needed = peak.needed;
   memory.update = at[index_of(kOptimizer)].allocated();
   memory.idle = at[index_of(kIdle)].allocated();
-  const HostLoad host =
-      host_load(scenario_.recipe, parameters_.offloaded(stage), activations_.offloaded(stage, in_flight));
+  const HostLoad host = replays_host()
+                            ? replayed_host(scenario_.recipe, replayed_[static_cast<std::size_t>(index)])
+                            : host_load(scenario_.recipe, parameters_.offloaded(stage),
+                                        activations_.offloaded(stage, in_flight));
   memory.host = host.memory;
   memory.disk = host.disk;
   return memory;

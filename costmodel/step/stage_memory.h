@@ -39,6 +39,8 @@ class MemoryModel {
   [[nodiscard]] bool replays_passes() const {
     return !replayed_.empty() && !scenario_.framework.explicit_step;
   }
+  /// True where the replay says what the host has.
+  [[nodiscard]] bool replays_host() const { return !replayed_.empty() && scenario_.framework.explicit_step; }
   [[nodiscard]] std::array<MemoryBreakdown, kInstants> replayed(const StagePlan& stage, int index,
                                                                 double in_flight, MemoryLoad& load) const;
   template <class Visitor>

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include "costmodel/memory/flat_units.h"
+#include "costmodel/program/fold.h"
+#include "costmodel/program/sizes.h"
+#include "costmodel/program/variants.h"
 #include "costmodel/schedule/schedule.h"
 #include "costmodel/spec/chunk_order.h"
 #include "costmodel/spec/local_dims.h"
@@ -24,6 +28,20 @@ class Counter {
         flops(op, runs);
       }
     }
+  }
+  /// Copies among the operations.
+  void add_copies(const std::vector<Operation>& operations) {
+    for (const Operation& op : operations) {
+      if (op.kind == OpKind::Copy) copy(op.name, op.pass, op.count, op.payload);
+    }
+  }
+  void copy(std::string_view name, Pass pass, double times, Bytes payload) {
+    auto& rows = counts_.copies;
+    auto row = std::find_if(rows.begin(), rows.end(),
+                            [&](const CopyCount& c) { return c.operation == name && c.pass == pass; });
+    if (row == rows.end()) row = rows.insert(row, {.operation = name, .pass = pass});
+    row->copies += times;
+    row->bytes += payload * times;
   }
   StepCounts take() { return std::move(counts_); }
 
@@ -51,6 +69,20 @@ class Counter {
   StepCounts counts_;
 };
 
+/// Calls `visit(class)` for the stage's layers in its order, chunk by chunk.
+template <class Visitor>
+void for_each_layer(const Scenario& sc, int stage, const Visitor& visit) {
+  const Layout& l = sc.layout;
+  const auto counts = chunk_layers(sc);
+  for (int c = 0; c < chunks_per_stage(l); ++c) {
+    const auto position =
+        static_cast<std::size_t>(chunk_position(l.schedule, l.pp, {.stage = stage, .chunk = c}));
+    std::int64_t layer = 0;
+    for (std::size_t i = 0; i < position; ++i) layer += counts[i];
+    for (int i = 0; i < counts[position]; ++i) visit(class_of_layer(sc.model, layer + i));
+  }
+}
+
 /// Layers of the stage by class that run their forward again as far as the recipe says; recomputed ones come
 /// first in the stage's order.
 std::array<double, kLayerClasses> rerunning_layers(const Scenario& sc, int stage, const StagePlan& plan) {
@@ -61,19 +93,35 @@ std::array<double, kLayerClasses> rerunning_layers(const Scenario& sc, int stage
     for (std::size_t c = 0; c < kLayerClasses; ++c) layers[c] = plan.layers[c];
     return layers;
   }
-  const Layout& l = sc.layout;
-  const auto counts = chunk_layers(sc);
   int left = plan.recomputed;
-  for (int c = 0; c < chunks_per_stage(l); ++c) {
-    const auto position =
-        static_cast<std::size_t>(chunk_position(l.schedule, l.pp, {.stage = stage, .chunk = c}));
-    std::int64_t layer = 0;
-    for (std::size_t i = 0; i < position; ++i) layer += counts[i];
-    for (int i = 0; i < counts[position] && left > 0; ++i, --left)
-      layers[static_cast<std::size_t>(index_of(class_of_layer(sc.model, layer + i)))] += 1;
-  }
+  for_each_layer(sc, stage, [&](LayerClass kind) {
+    if (left <= 0) return;
+    --left;
+    layers[static_cast<std::size_t>(index_of(kind))] += 1;
+  });
   layers[kMtpClass] = std::clamp(left, 0, plan.mtp_modules());
   return layers;
+}
+
+/// The executor copies what an offloaded layer keeps tensor by tensor, in every micro-batch, to the host and
+/// back.
+void count_activation_copies(const Scenario& sc, int stage, const StagePlan& plan, Counter& counter) {
+  std::int64_t offloaded = first_offloaded_layers(sc.recipe);
+  int recomputed = plan.recomputed;
+  if (offloaded == 0) return;
+  const auto microbatches = static_cast<double>(microbatches_per_step(sc));
+  const program::Sizes sizes = program::sizes_of(sc, local_dims(sc));
+  for_each_layer(sc, stage, [&](LayerClass kind) {
+    const bool again = recomputed-- > 0;
+    if (offloaded-- <= 0) return;
+    const program::Variant& layer =
+        program::variant_of(sc, program::Part::Layer, kind, program::techniques_of(sc, again));
+    for (const program::KeptValue& value : program::kept_values(layer.program, layer.lives, sizes)) {
+      if (value.bytes <= Bytes{}) continue;
+      counter.copy("activation.to_host", Pass::Forward, microbatches, value.bytes);
+      counter.copy("activation.to_device", Pass::BackwardData, microbatches, value.bytes);
+    }
+  });
 }
 
 }  // namespace
@@ -120,7 +168,12 @@ StepCounts count_step(const Scenario& sc, int stage) {
   if (plan.embedding > 0) counter.add(embedding_operations(sc), plan.embedding * microbatches, 0);
   if (plan.head > 0) counter.add(head_operations(sc), plan.head * microbatches, 0);
   counter.add(pipeline_operations(sc, stage), 1, 0);
-  counter.add(step_operations(sc, stage), 1, 0);
+  const std::vector<Operation> step = step_operations(sc, stage);
+  counter.add(step, 1, 0);
+  if (sc.framework.explicit_step) {
+    counter.add_copies(step);
+    count_activation_copies(sc, stage, plan, counter);
+  }
   return counter.take();
 }
 

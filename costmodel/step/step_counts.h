@@ -23,11 +23,21 @@ struct FlopCount {
   Flops flops;
 };
 
+/// Copies of one name and pass between a rank's device and its host, or the host's disks.
+struct CopyCount {
+  std::string_view operation;
+  Pass pass = Pass::Forward;
+  double copies = 0;
+  Bytes bytes;
+};
+
 /// What one rank of a stage sends and computes in one optimizer step: its layers' operations for every
-/// micro-batch, those of the ends, of the pipeline and of the parameters.
+/// micro-batch, those of the ends, of the pipeline and of the parameters. Copies: those of the executor, of
+/// every tensor that is offloaded; nothing under other profiles.
 struct StepCounts {
   std::vector<CollectiveCount> collectives;
   std::vector<FlopCount> flops;
+  std::vector<CopyCount> copies;
 };
 [[nodiscard]] StepCounts count_step(const Scenario& scenario, int stage);
 

@@ -229,6 +229,7 @@ std::vector<Operation> step_operations(const Scenario& sc, int stage) {
   const StageParameters parameters = model.of(plan);
   if (sc.framework.explicit_step) {
     std::vector<Operation> known = explicit_parameter_operations(sc, stage);
+    append_cpu_update(sc, parameters, known);
     append_update(sc, parameters, known);
     return known;
   }

@@ -81,7 +81,12 @@ TEST(verify_command, draws_every_schedule_and_technique_that_can_be_executed) {
                              "techniques odd width",
                              "techniques padded vocabulary",
                              "techniques more tp ranks than keys",
-                             "techniques tied embeddings on two stages"}) {
+                             "techniques tied embeddings on two stages",
+                             "techniques second copy of parameters (hpz)",
+                             "techniques a share of the optimizer offloaded",
+                             "techniques activations of some layers offloaded",
+                             "techniques states on disks",
+                             "techniques updates in backward"}) {
     EXPECT_GE(layouts[choice], 5) << choice;
   }
 }

@@ -20,7 +20,7 @@ inline void set_parameters(const validator::RankView& rank,
       const std::int64_t global = part.tensor->global_index(part.first + i);
       if (global >= 0) values[static_cast<std::size_t>(i)] = value(part.unit, name, global);
     }
-    rank.rank.device.upload(part.view, values);
+    part.device->upload(part.view, values);
   });
   rank.state_changed();
 }

@@ -45,6 +45,8 @@ costmodel::Scenario on_one_rank(costmodel::Scenario sc) {
   sc.layout = {};
   sc.cluster.gpus = 1;
   sc.recipe.recompute = {};
+  sc.recipe.offload = 0;
+  sc.recipe.optimizer_in_backward = false;
   return sc;
 }
 

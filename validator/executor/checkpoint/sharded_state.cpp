@@ -37,10 +37,10 @@ std::int64_t whole_elements(const LocalTensor& tensor) {
   return tensor.global_rows * tensor.global_cols;
 }
 
-void add_part(CheckpointWriter& writer, Device& device, const OwnedPart& part) {
+void add_part(CheckpointWriter& writer, const OwnedPart& part) {
   if (part.duplicate) return;
   std::vector<double> values(static_cast<std::size_t>(part.view.elements())), kept;
-  device.download(values, part.view);
+  part.device->download(values, part.view);
   std::vector<ElementRun> runs;
   for (const OwnedRun& run : runs_of(part)) {
     const auto begin = values.begin() + run.local;
@@ -50,14 +50,14 @@ void add_part(CheckpointWriter& writer, Device& device, const OwnedPart& part) {
   writer.add(key_of(part, part.state), whole_elements(*part.tensor), runs, kept);
 }
 
-void fill_part(const CheckpointReader& checkpoint, Device& device, const OwnedPart& part) {
+void fill_part(const CheckpointReader& checkpoint, const OwnedPart& part) {
   std::vector<double> values(static_cast<std::size_t>(part.view.elements()), 0.0);
   for (const OwnedRun& run : runs_of(part)) {
     checkpoint.read(
         key_of(part, part.state), whole_elements(*part.tensor), {run.global, run.count},
         std::span{values}.subspan(static_cast<std::size_t>(run.local), static_cast<std::size_t>(run.count)));
   }
-  device.upload(part.view, std::span<const double>{values});
+  part.device->upload(part.view, std::span<const double>{values});
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ void save_checkpoint(const std::string& root, const RankView& view) {
   header.model = checkpoint_model(view.rank.scenario);
   CheckpointWriter writer{header};
   for (const State state : kSaved)
-    view.visit_state(state, [&](const OwnedPart& part) { add_part(writer, device, part); });
+    view.visit_state(state, [&](const OwnedPart& part) { add_part(writer, part); });
   writer.write(unfinished_checkpoint(root, view.step));
   world.barrier("saving a checkpoint");
   if (world.rank() == 0) commit_checkpoint(root, view.step);
@@ -94,7 +94,7 @@ void load_checkpoint(const CheckpointReader& checkpoint, const RankView& view) {
                                       checkpoint.header().model, model)};
   }
   for (const State state : kSaved) {
-    view.visit_state(state, [&](const OwnedPart& part) { fill_part(checkpoint, view.rank.device, part); });
+    view.visit_state(state, [&](const OwnedPart& part) { fill_part(checkpoint, part); });
   }
   view.state_changed();
 }

@@ -21,7 +21,7 @@ void load_weights(const ReadWeights& read, const RankView& rank) {
     values.assign(static_cast<std::size_t>(part.view.elements()), 0.0);
     const auto [unit, name] = original_of(part);
     for (const OwnedRun& run : runs_of(part)) read(unit, name, run.global, values_of_run(values, run));
-    rank.rank.device.upload(part.view, std::span<const double>{values});
+    part.device->upload(part.view, std::span<const double>{values});
   });
   rank.state_changed();
 }
@@ -31,7 +31,7 @@ void store_weights(const WriteWeights& write, const RankView& rank) {
   rank.visit_state(State::Master, [&](const OwnedPart& part) {
     if (part.duplicate) return;
     values.resize(static_cast<std::size_t>(part.view.elements()));
-    rank.rank.device.download(values, part.view);
+    part.device->download(values, part.view);
     const auto [unit, name] = original_of(part);
     for (const OwnedRun& run : runs_of(part)) write(unit, name, run.global, values_of_run(values, run));
   });

@@ -38,6 +38,8 @@ class Tensor {
   [[nodiscard]] bool empty() const { return device_ == nullptr; }
   [[nodiscard]] const View& view() const { return view_; }
   operator const View&() const { return view_; }  // NOLINT(*-explicit-*): a tensor is used as its contents
+  /// Precondition: not empty, of one name.
+  [[nodiscard]] const TensorLabel& label() const { return parts_.front().label; }
   /// Moves the account to other names of the same sizes: what was being made is now kept.
   void relabel(TensorLabel label);
 

@@ -163,6 +163,35 @@ void Frame::swap(ValueId a, ValueId b) {
   std::swap(buffers_[of_->lifetimes.buffer(a)], buffers_[of_->lifetimes.buffer(b)]);
 }
 
+namespace {
+
+/// Moves tensors that are not empty into memory of `to`, one after the other.
+void move_all(const Rank& rank, std::vector<Tensor>& from, Device& to, std::vector<Tensor>& moved,
+              const Call& call) {
+  moved.resize(from.size());
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (from[i].empty()) continue;
+    const View& view = from[i].view();
+    moved[i] = to.allocate(from[i].label(), view.rows, view.cols);
+    Call labelled = call;
+    labelled.dtype = from[i].label().dtype;
+    rank.host->copy(labelled, moved[i], view);
+    from[i].free();
+  }
+}
+
+}  // namespace
+
+void Frame::offload(const Rank& rank) {
+  move_all(rank, buffers_, rank.host->activations(), on_host_,
+           rank.call("activation.to_host", costmodel::Pass::Forward));
+}
+
+void Frame::fetch(const Rank& rank) {
+  move_all(rank, on_host_, rank.device, buffers_,
+           rank.call("activation.to_device", costmodel::Pass::BackwardData));
+}
+
 void Frame::end_phase() {
   for (const std::size_t buffer : held_) {
     if (!costmodel::mutant("held-values-leak")) buffers_[buffer].free();

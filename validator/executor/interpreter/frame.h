@@ -56,6 +56,11 @@ class Frame {
   /// Frees what was held until the end of the phase.
   void end_phase();
 
+  /// Between forward and backward: what the frame holds goes to the host, and comes back. Precondition: the
+  /// rank has a host memory.
+  void offload(const Rank& rank);
+  void fetch(const Rank& rank);
+
   HostRouting routing;
 
  private:
@@ -69,6 +74,7 @@ class Frame {
   std::optional<Chunk> chunk_;
   std::int64_t exchange_place_ = 0;  // among the ranks that share an expert's columns
   std::vector<Tensor> buffers_;
+  std::vector<Tensor> on_host_;  // in place of buffers that are offloaded
   std::vector<std::size_t> held_;
 };
 

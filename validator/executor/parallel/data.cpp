@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <utility>
 
 #include "costmodel/memory/flat_units.h"
@@ -30,6 +31,9 @@ FlatParameters::FlatParameters(const Rank& rank, std::vector<LocalTensor> tensor
     : tensors_{std::move(tensors)},
       unit_{unit},
       stage_{ranks.shard->size() > 1 ? rank.scenario.layout.sharding.stage : 0},
+      parameters_on_host_{(rank.scenario.recipe.offload & costmodel::kOffloadParameters) != 0 &&
+                          rank.scenario.layout.sharding.stage >= 3},
+      in_backward_{ranks.trained && rank.scenario.recipe.optimizer_in_backward},
       ranks_{ranks},
       types_{costmodel::state_types(rank.scenario)} {
   types_.parameter = types_.parameter_of(ranks_.trained);
@@ -40,34 +44,62 @@ FlatParameters::FlatParameters(const Rank& rank, std::vector<LocalTensor> tensor
   shard_elements_ = costmodel::ceil_div(shard, multiple) * multiple;
   padded_ = shard_elements_ * ranks_.shard->size();
   first_ = ranks_.shard->rank() * shard_elements_;
-  for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    const std::int64_t begin = std::max(first_, tensors_[i].offset);
-    const std::int64_t end = std::min(first_ + shard_elements_, tensors_[i].offset + tensors_[i].elements());
-    if (begin < end) pieces_.push_back({.tensor = i, .begin = begin, .end = end});
-  }
-  parameter_ = allocate(rank, TensorKind::Parameter, types_.parameter, stage_ < 3);
-  if (ranks_.trained) {
-    gradient_ = allocate(rank, TensorKind::Gradient, types_.gradient, stage_ < 2);
-    optimizer_ = OptimizerShard{rank, place()};
-  }
+  const std::int64_t end = first_ + shard_elements_;
+  pieces_ = pieces_in(first_, end);
+  parameter_ = allocate(memory(rank, parameters_on_host_), TensorKind::Parameter, types_.parameter,
+                        stage_ < 3 ? 0 : first_, stage_ < 3 ? padded_ : end);
+  if (ranks_.secondary != nullptr)
+    secondary_ = rank.device.allocate({"parameter.secondary", TensorKind::Parameter, types_.parameter}, 1,
+                                      padded_ / ranks_.secondary->size());
+  if (ranks_.trained) make_parts(rank);
   initialise(rank, seed);
 }
 
-/// A flat buffer of everything, or of this rank's shard, accounted under the parameters' names.
-Tensor FlatParameters::allocate(const Rank& rank, TensorKind kind, DType dtype, bool whole) const {
+/// Parts of tensors that lie in [begin, end) of the flat buffer.
+std::vector<Piece> FlatParameters::pieces_in(std::int64_t begin, std::int64_t end) const {
+  std::vector<Piece> pieces;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const std::int64_t from = std::max(begin, tensors_[i].offset);
+    const std::int64_t to = std::min(end, tensors_[i].offset + tensors_[i].elements());
+    if (from < to) pieces.push_back({.tensor = i, .begin = from, .end = to});
+  }
+  return pieces;
+}
+
+/// A buffer of [begin, end) of the flat one, accounted under the parameters' names.
+Tensor FlatParameters::allocate(Device& device, TensorKind kind, DType dtype, std::int64_t begin,
+                                std::int64_t end) const {
   std::vector<LabelledColumns> parts;
-  std::int64_t named = 0;
+  std::int64_t padding = end - begin;
   const auto name = [&](std::string_view label, std::int64_t elements) {
     if (elements > 0) parts.push_back({{label, kind, dtype}, elements});
-    named += elements;
   };
-  if (whole) {
-    for (const LocalTensor& t : tensors_) name(t.name, t.elements());
-  } else {
-    for (const Piece& p : pieces_) name(tensors_[p.tensor].name, p.end - p.begin);
+  for (const Piece& p : pieces_in(begin, end)) {
+    name(tensors_[p.tensor].name, p.end - p.begin);
+    padding -= p.end - p.begin;
   }
-  name("shard.padding", (whole ? padded_ : shard_elements_) - named);
-  return rank.device.allocate(parts, 1);
+  name("shard.padding", padding);
+  return device.allocate(parts, 1);
+}
+
+/// The host's part of gradients and states, then the device's.
+void FlatParameters::make_parts(const Rank& rank) {
+  const double share = costmodel::offloaded_update(rank.scenario.recipe);
+  const auto by_host = static_cast<std::int64_t>(std::floor(share * static_cast<double>(shard_elements_)));
+  const std::int64_t begins[] = {0, by_host, shard_elements_};
+  for (const bool on_host : {true, false}) {
+    const std::int64_t begin = begins[on_host ? 0 : 1], elements = begins[on_host ? 1 : 2] - begin;
+    if (elements == 0) continue;
+    Part& part = parts_.emplace_back(Part{.on_host = on_host, .begin = begin, .elements = elements});
+    const std::int64_t from = first_ + begin, to = from + elements;
+    part.pieces = pieces_in(from, to);
+    if (on_host) part.gradient = allocate(memory(rank, true), TensorKind::Gradient, DType::Fp32, from, to);
+    if (!on_host && stage_ >= 2 && !in_backward_)
+      gradient_ = allocate(rank.device, TensorKind::Gradient, types_.gradient, from, to);
+    part.optimizer = OptimizerShard{rank, place(rank, part)};
+  }
+  if (stage_ < 2 && !in_backward_)
+    gradient_ = allocate(rank.device, TensorKind::Gradient, types_.gradient, 0, padded_);
 }
 
 void FlatParameters::initialise(const Rank& rank, std::uint64_t seed) {
@@ -76,15 +108,14 @@ void FlatParameters::initialise(const Rank& rank, std::uint64_t seed) {
   } else {
     upload_initial_values(rank, seed);
   }
-  if (!ranks_.trained) return;
-  rank.device.fill(gradient_, 0);
+  clear_gradients(rank);
 }
 
 /// The same deviations. What is cut makes a model of its own on every rank.
 void FlatParameters::fill_with_noise(const Rank& rank, std::uint64_t seed) {
-  const View held = own_parameters();
+  Device& device = memory(rank, parameters_on_host_);
   const auto unit = static_cast<std::uint64_t>(std::int64_t{unit_} + 8);
-  rank.device.fill(parameter_, 0);  // its padding
+  device.fill(parameter_, 0);  // its padding
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const LocalTensor& t = tensors_[i];
     const std::int64_t held_from = stage_ < 3 ? 0 : first_;
@@ -94,12 +125,12 @@ void FlatParameters::fill_with_noise(const Rank& rank, std::uint64_t seed) {
     const View part = parameter_.view().slice(begin - held_from, end - begin);
     const InitialDistribution initial = initial_distribution(t, rank.scenario.model);
     if (initial.deviation > 0) {
-      rank.device.fill_noise(part, counter_random(seed, unit, i), initial.deviation, Stream::Compute);
+      device.fill_noise(part, counter_random(seed, unit, i), initial.deviation, Stream::Compute);
     } else {
-      rank.device.fill(part, initial.mean);
+      device.fill(part, initial.mean);
     }
   }
-  if (optimizer_.has_master()) rank.device.copy(optimizer_.master(), held);
+  for (const Part& part : parts_) copy_master(rank, part, false);
 }
 
 void FlatParameters::upload_initial_values(const Rank& rank, std::uint64_t seed) {
@@ -111,8 +142,28 @@ void FlatParameters::upload_initial_values(const Rank& rank, std::uint64_t seed)
   }
   const auto mine = std::span<const double>{all}.subspan(static_cast<std::size_t>(first_),
                                                          static_cast<std::size_t>(shard_elements_));
-  rank.device.upload(parameter_, stage_ < 3 ? std::span<const double>{all} : mine);
-  if (optimizer_.has_master()) rank.device.upload(optimizer_.master(), mine);
+  memory(rank, parameters_on_host_).upload(parameter_, stage_ < 3 ? std::span<const double>{all} : mine);
+  for (const Part& part : parts_) {
+    if (!part.optimizer.has_master()) continue;
+    memory(rank, part.on_host)
+        .upload(part.optimizer.master(),
+                mine.subspan(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.elements)));
+  }
+}
+
+/// The master becomes the parameters' values, or they become its.
+void FlatParameters::copy_master(const Rank& rank, const Part& part, bool to_parameters) {
+  if (!part.optimizer.has_master()) return;
+  Device& device = memory(rank, part.on_host);
+  const View &master = part.optimizer.master(), parameters = part_of(own_parameters(), part);
+  const auto copy = [&](const View& here) {
+    to_parameters ? device.copy(here, master) : device.copy(master, here);
+  };
+  if (part.on_host == parameters_on_host_) return copy(parameters);
+  const Tensor here = device.allocate_message(parameters.element, part.elements);
+  if (!to_parameters) rank.host->move(here, parameters);
+  copy(here);
+  if (to_parameters) rank.host->move(parameters, here);
 }
 
 bool FlatParameters::holds(std::string_view name) const {
@@ -153,12 +204,20 @@ View FlatParameters::gradients(std::string_view first, std::string_view last) co
 }
 
 void FlatParameters::gather(const Rank& rank, Pass pass) {
-  if (stage_ < 3 || ranks_.shard->size() == 1) return;
+  if (stage_ < 3 && !parameters_on_host_) return;
   gathered_ =
       rank.device.allocate({"parameter.gathered", TensorKind::Transient, types_.parameter}, 1, padded_);
-  ranks_.shard
-      ->all_gather(wire(parameter_), wire(gathered_), rank.call("parameter.gather", pass, types_.parameter))
-      .wait();
+  const Call call = rank.call("parameter.gather", pass, types_.parameter);
+  if (ranks_.secondary != nullptr && pass != Pass::Forward)
+    return ranks_.secondary->all_gather(wire(secondary_), wire(gathered_), call).wait();
+  if (parameters_on_host_)
+    rank.host->copy(rank.call("parameter.to_device", pass, types_.parameter), own(gathered_), parameter_);
+  if (stage_ < 3) return;
+  const View& mine = parameters_on_host_ ? own(gathered_) : parameter_.view();
+  ranks_.shard->all_gather(wire(mine), wire(gathered_), call).wait();
+  if (ranks_.secondary == nullptr) return;
+  const std::int64_t count = secondary_.view().elements();
+  rank.device.copy(secondary_, gathered_.view().slice(ranks_.secondary->rank() * count, count));
 }
 
 void FlatParameters::release() {
@@ -166,7 +225,8 @@ void FlatParameters::release() {
 }
 
 void FlatParameters::open_gradients(const Rank& rank) {
-  if (!ranks_.trained || stage_ < 2 || opened_++ > 0) return;
+  if (!ranks_.trained || (stage_ < 2 && !in_backward_)) return;
+  if (in_backward_ ? !unsharded_.empty() : opened_++ > 0) return;
   unsharded_ =
       rank.device.allocate({"gradient.unsharded", TensorKind::Transient, types_.gradient}, 1, padded_);
   rank.device.fill(unsharded_, 0);
@@ -211,12 +271,13 @@ void FlatParameters::reduce(const Rank& rank) {
         rank.call(ranks_.shard->size() > 1 ? "gradient.replica_reduce" : "gradient.reduce", pass,
                   types_.gradient));
   }
-  if (stage_ < 2) {
+  if (stage_ < 2 && !in_backward_) {
     reduction_ = std::move(reduction);
     return;
   }
   reduction.wait();
-  rank.device.add(gradient_, mine);
+  if (in_backward_) return;
+  for (Part& part : parts_) add_gradients(rank, part, part_of(mine, part));
   if (--opened_ == 0) {
     unsharded_.free();
   } else {
@@ -224,9 +285,20 @@ void FlatParameters::reduce(const Rank& rank) {
   }
 }
 
+/// Of sharded gradients, which the host has in fp32, as the CPU's update reads them.
+void FlatParameters::add_gradients(const Rank& rank, Part& part, const View& reduced) {
+  if (!part.on_host) return rank.device.add(gradient_, reduced);
+  Device& host = memory(rank, true);
+  const Tensor arrived = host.allocate_message(reduced.element, part.elements);
+  rank.host->copy(rank.call("gradient.to_host", Pass::BackwardWeight, types_.gradient), arrived, reduced);
+  host.add(part.gradient, arrived);
+}
+
 void FlatParameters::clear_gradients(const Rank& rank) {
-  if (!ranks_.trained) return;
-  rank.device.fill(gradient_, 0);
+  if (!gradient_.empty()) rank.device.fill(gradient_, 0);
+  for (const Part& part : parts_) {
+    if (part.on_host) memory(rank, true).fill(part.gradient, 0);
+  }
 }
 
 void FlatParameters::add_across(const Rank& rank, Communicator& copies) {
@@ -239,25 +311,66 @@ void FlatParameters::add_across(const Rank& rank, Communicator& copies) {
 
 void FlatParameters::add_squares(const Rank& rank, const View& sum) const {
   if (!ranks_.trained || ranks_.replica->rank() != 0) return;
-  for (const Piece& p : pieces_) {
-    if (!tensors_[p.tensor].counted) continue;
-    rank.device.squared_norm(own_gradients().slice(p.begin - first_, p.end - p.begin), sum);
+  const auto add = [&](Device& device, const View& flat, std::span<const Piece> pieces, std::int64_t first,
+                       const View& to) {
+    for (const Piece& p : pieces) {
+      if (tensors_[p.tensor].counted) device.squared_norm(flat.slice(p.begin - first, p.end - p.begin), to);
+    }
+  };
+  if (stage_ < 2 || in_backward_) return add(rank.device, own_gradients(), pieces_, first_, sum);
+  for (const Part& part : parts_) {
+    const View gradients = part.on_host ? part.gradient.view() : gradient_.view();
+    add(memory(rank, part.on_host), gradients, part.pieces, first_ + part.begin,
+        part.on_host ? rank.host->squares() : sum);
   }
 }
 
-ShardPlace FlatParameters::place() const {
+ShardPlace FlatParameters::place(const Rank& rank, const Part& part) const {
   return {.tensors = tensors_,
-          .pieces = pieces_,
-          .first = first_,
-          .elements = shard_elements_,
+          .pieces = part.pieces,
+          .first = first_ + part.begin,
+          .elements = part.elements,
           .shard = ranks_.shard,
           .tensor = ranks_.tensor,
+          .device = &memory(rank, part.on_host),
           .orthogonalised = ranks_.orthogonalised};
 }
 
 void FlatParameters::update(const Rank& rank, const OptimizerStep& step) {
-  if (!ranks_.trained) return;
-  optimizer_.update(rank, step, place(), own_parameters(), own_gradients());
+  for (Part& part : parts_) update_part(rank, step, part);
+}
+
+/// Whole gradients come to the host now. A parameter that the other memory has is written there; its update
+/// reads it where no master copy stands behind it.
+void FlatParameters::update_part(const Rank& rank, const OptimizerStep& step, Part& part) {
+  Device& device = memory(rank, part.on_host);
+  const auto call = [&](std::string_view name, DType dtype) { return rank.call(name, Pass::Step, dtype); };
+  if (part.on_host && stage_ < 2) {
+    const View gradients = part_of(own(gradient_), part);
+    const Tensor arrived = device.allocate_message(gradients.element, part.elements);
+    rank.host->copy(call("gradient.to_host", types_.gradient), arrived, gradients);
+    device.copy(part.gradient, arrived);
+  }
+  const bool apart = stage_ >= 2 && !in_backward_;  // the device's part in a buffer of its own
+  const View gradients = part.on_host ? part.gradient.view()
+                         : apart      ? gradient_.view()
+                                      : part_of(own_gradients(), part);
+  const View parameters = part_of(own_parameters(), part);
+  if (part.on_host == parameters_on_host_)
+    return part.optimizer.update(rank, step, place(rank, part), parameters, gradients);
+  const std::string_view here = part.on_host ? "parameter.to_host" : "parameter.to_device";
+  const std::string_view back = part.on_host ? "parameter.to_device" : "parameter.to_host";
+  const Tensor staged =
+      part.on_host
+          ? device.allocate_message(parameters.element, part.elements)
+          : device.allocate({"parameter.staged", TensorKind::Transient, types_.parameter}, 1, part.elements);
+  if (part.optimizer.has_master()) {
+    device.copy(staged, part.optimizer.master());
+  } else {
+    rank.host->copy(call(here, types_.parameter), staged, parameters);
+  }
+  part.optimizer.update(rank, step, place(rank, part), staged, gradients);
+  rank.host->copy(call(back, types_.parameter), parameters, staged);
 }
 
 void FlatParameters::collect_updated(const Rank& rank) {
@@ -269,31 +382,40 @@ void FlatParameters::collect_updated(const Rank& rank) {
 }
 
 void FlatParameters::follow_master(const Rank& rank) {
-  if (optimizer_.has_master()) rank.device.copy(own_parameters(), optimizer_.master());
+  for (const Part& part : parts_) copy_master(rank, part, true);
   collect_updated(rank);
 }
 
 void FlatParameters::visit(const Rank& rank, State state,
                            const std::function<void(const OwnedPart&)>& visitor) const {
-  const auto visit_parts = [&](const View& flat) {
-    for (const Piece& p : pieces_) {
+  const auto visit_pieces = [&](const View& flat, bool on_host, std::span<const Piece> pieces,
+                                std::int64_t first) {
+    for (const Piece& p : pieces) {
       const LocalTensor& t = tensors_[p.tensor];
       visitor({.unit = unit_,
                .tensor = &t,
                .state = state,
                .first = p.begin - t.offset,
-               .view = flat.slice(p.begin - first_, p.end - p.begin),
+               .view = flat.slice(p.begin - first, p.end - p.begin),
+               .device = &memory(rank, on_host),
                .duplicate = ranks_.replica->rank() != 0 || !t.counted});
     }
   };
-  if (state == State::Parameter || (state == State::Master && !optimizer_.has_master()))
-    return visit_parts(own_parameters());
-  optimizer_.visit(rank, state, visit_parts);
+  if (state == State::Parameter || (state == State::Master && !types_.master))
+    return visit_pieces(own_parameters(), parameters_on_host_, pieces_, first_);
+  for (const Part& part : parts_) {
+    part.optimizer.visit(
+        state, [&](const View& flat) { visit_pieces(flat, part.on_host, part.pieces, first_ + part.begin); });
+  }
 }
 
 Unit::Unit(const Rank& rank, UnitPlan plan, int uses, std::uint64_t seed)
     : index_{plan.index}, expected_{uses * costmodel::microbatches_per_step(rank.scenario)} {
   const Groups& g = rank.groups;
+  const costmodel::UnitRole role = plan.index >= 0                      ? costmodel::UnitRole::Layer
+                                   : plan.index == UnitPlan::kEmbedding ? costmodel::UnitRole::Embedding
+                                                                        : costmodel::UnitRole::Head;
+  const bool gathers_again = g.shard->size() > 1 && costmodel::backward_gathers(rank.scenario, role);
   const auto add = [&](FlatKind kind, std::vector<LocalTensor>& tensors) {
     if (tensors.empty()) return;
     const bool trained = is_trained(rank.scenario, kind);
@@ -305,6 +427,7 @@ Unit::Unit(const Rank& rank, UnitPlan plan, int uses, std::uint64_t seed)
         .replica =
             expert ? (shards ? g.expert_replica : g.expert_data).get() : (shards ? g.replica : g.data).get(),
         .tensor = (expert ? g.expert_tensor : g.tensor).get(),
+        .secondary = expert || !gathers_again ? nullptr : g.secondary.get(),
         .orthogonalised = is_orthogonalised(kind),
         .trained = trained};
     flats_.emplace_back(rank, std::move(tensors), index_, ranks, seed);
@@ -359,9 +482,24 @@ void Unit::finish_gradients(Rank& rank) {
   const bool last = ++finished_ == expected_;
   const Phase before = rank.clock.enter(Phase::Reduction);
   for (FlatParameters& flat : flats_) {
-    if (last || flat.sharded_gradients()) flat.reduce(rank);
+    if (last || (flat.sharded_gradients() && rank.update == nullptr)) flat.reduce(rank);
   }
+  if (last && rank.update != nullptr) update_in_backward(rank);
   rank.clock.enter(before);
+}
+
+/// Nothing of the running pass reads these parameters any more.
+void Unit::update_in_backward(Rank& rank) {
+  rank.clock.enter(Phase::Optimizer);
+  for (FlatParameters& flat : flats_) {
+    flat.add_squares(rank, rank.squares);
+    flat.update(rank, *rank.update);
+  }
+  rank.clock.enter(Phase::Gather);
+  for (FlatParameters& flat : flats_) {
+    flat.collect_updated(rank);
+    flat.close_gradients();
+  }
 }
 
 void Unit::begin_step(const Rank& rank) {

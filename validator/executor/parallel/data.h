@@ -18,20 +18,25 @@ struct OwnedPart {
   const LocalTensor* tensor = nullptr;
   State state = State::Parameter;
   std::int64_t first = 0;
-  View view;               // 1 × elements
-  bool duplicate = false;  // another rank owns the same elements and is the one that counts
+  View view;                 // 1 × elements
+  Device* device = nullptr;  // whose memory that is
+  bool duplicate = false;    // another rank owns the same elements and is the one that counts
 };
 
 /// Parameters of one unit that are cut over the same data-parallel ranks, one behind the other in flat
 /// buffers, with their gradients and optimizer states. ZeRO (arXiv:1910.02054): stage 1 cuts the optimizer's
 /// states over the shard group, 2 also gradients, 3 also parameters; hybrid shards are replicated across
 /// groups. Stage 0 is one shard replicated over all data-parallel ranks. The last shard is padded.
+/// Offloaded (arXiv:2101.06840, arXiv:2104.07857): the host has the states of a shard's first elements, all
+/// or some, adds up their sharded gradients and updates them; parameters that it has come when they are
+/// gathered.
 class FlatParameters {
  public:
   /// Over whom a buffer is cut and copied.
   struct Ranks {
     Communicator *shard, *replica;
     Communicator* tensor;         // those that hold other parts of the same tensors
+    Communicator* secondary;      // those that cut the copy which backward gathers (hpZ), or nobody
     bool orthogonalised = false;  // ShardPlace
     bool trained = true;          // frozen parameters have neither gradients nor states
   };
@@ -47,20 +52,23 @@ class FlatParameters {
   [[nodiscard]] View gradients(std::string_view first, std::string_view last) const;
   [[nodiscard]] bool holds(std::string_view name) const;
 
-  /// Stage 3: all parameters on every rank of the shard group until release().
+  /// Stage 3, or parameters that the host has: all of them on every rank until release().
   void gather(const Rank& rank, costmodel::Pass pass);
   void release();
-  /// From stage 2 on: a buffer for gradients before they are cut, filled with zeros; calls nest.
+  /// From stage 2 on: a buffer for gradients before they are cut, filled with zeros; calls nest. Also where
+  /// they are updated in backward; then it stays until they are closed.
   void open_gradients(const Rank& rank);
   /// Adds gradients up over data-parallel ranks, each keeping its shard, and closes what was opened. What
   /// stays whole until the step's end may still be under way until finish_reduction.
   void reduce(const Rank& rank);
   void finish_reduction() { reduction_.wait(); }
+  /// Updated in backward: gradients are no longer needed.
+  void close_gradients() { unsharded_.free(); }
   void clear_gradients(const Rank& rank);
   /// Sum over another stage's copy of the same parameters (tied embeddings).
   void add_across(const Rank& rank, Communicator& copies);
 
-  /// sum += squares of the gradients that this rank counts.
+  /// sum += squares of the gradients that this rank counts; of those that the host has, HostMemory::squares.
   void add_squares(const Rank& rank, const View& sum) const;
   void update(const Rank& rank, const OptimizerStep& step);
   /// The compute copy becomes the master's values, everywhere. After a state was loaded.
@@ -74,31 +82,53 @@ class FlatParameters {
   [[nodiscard]] bool sharded_gradients() const { return stage_ >= 2; }
 
  private:
+  /// Consecutive elements of the shard whose states lie in one memory.
+  struct Part {
+    bool on_host = false;
+    std::int64_t begin = 0, elements = 0;  // in the shard
+    std::vector<Piece> pieces;
+    Tensor gradient;  // on the host
+    OptimizerShard optimizer;
+  };
+  [[nodiscard]] static Device& memory(const Rank& rank, bool on_host) {
+    return on_host ? rank.host->states() : rank.device;
+  }
   [[nodiscard]] View matrix(const View& flat, std::string_view first, std::string_view last) const;
   [[nodiscard]] View own(const View& flat) const { return flat.slice(first_, shard_elements_); }
-  [[nodiscard]] View own_gradients() const { return stage_ >= 2 ? gradient_.view() : own(gradient_); }
+  [[nodiscard]] View own_gradients() const {
+    return stage_ >= 2 && !in_backward_ ? gradient_.view() : own(unsharded_gradients());
+  }
+  [[nodiscard]] View part_of(const View& shard, const Part& part) const {
+    return shard.slice(part.begin, part.elements);
+  }
   [[nodiscard]] View own_parameters() const { return stage_ >= 3 ? parameter_.view() : own(parameter_); }
   [[nodiscard]] View unsharded_gradients() const {
-    return stage_ >= 2 ? unsharded_.view() : gradient_.view();
+    return stage_ >= 2 || in_backward_ ? unsharded_.view() : gradient_.view();
   }
-  [[nodiscard]] Tensor allocate(const Rank& rank, costmodel::TensorKind kind, costmodel::DType dtype,
-                                bool whole) const;
+  [[nodiscard]] std::vector<Piece> pieces_in(std::int64_t begin, std::int64_t end) const;
+  [[nodiscard]] Tensor allocate(Device& device, costmodel::TensorKind kind, costmodel::DType dtype,
+                                std::int64_t begin, std::int64_t end) const;
+  void make_parts(const Rank& rank);
+  void add_gradients(const Rank& rank, Part& part, const View& reduced);
+  void copy_master(const Rank& rank, const Part& part, bool to_parameters);
+  void update_part(const Rank& rank, const OptimizerStep& step, Part& part);
   void initialise(const Rank& rank, std::uint64_t seed);
   void fill_with_noise(const Rank& rank, std::uint64_t seed);
   void upload_initial_values(const Rank& rank, std::uint64_t seed);
   void reduce_over_tensor_ranks(const Rank& rank);
-  [[nodiscard]] ShardPlace place() const;
+  [[nodiscard]] ShardPlace place(const Rank& rank, const Part& part) const;
 
   std::vector<LocalTensor> tensors_;
   std::vector<Piece> pieces_;
   int unit_, stage_;
+  bool parameters_on_host_, in_backward_;
   Ranks ranks_;
   costmodel::StateTypes types_;
   std::int64_t padded_ = 0, shard_elements_ = 0, first_ = 0;
   int opened_ = 0;
   Work reduction_;
-  Tensor parameter_, gathered_, gradient_, unsharded_;
-  OptimizerShard optimizer_;
+  Tensor parameter_, secondary_, gathered_, gradient_, unsharded_;
+  std::vector<Part> parts_;
 };
 
 /// A layer's or an end's parameters: dense ones and experts, which have other replicas.
@@ -120,12 +150,13 @@ class Unit {
   void release();
   void open_gradients(const Rank& rank);
   /// Gradients of one pass of one micro-batch are complete. They are reduced at once from ZeRO stage 2 on,
-  /// else when all that the step makes are.
+  /// else when all that the step makes are; and updated then, where that is asked for.
   void finish_gradients(Rank& rank);
   void begin_step(const Rank& rank);
 
  private:
   [[nodiscard]] const FlatParameters& holder(std::string_view name) const;
+  void update_in_backward(Rank& rank);
   int index_;
   std::int64_t expected_, finished_ = 0;  // gradients per step
   std::vector<FlatParameters> flats_;

@@ -26,10 +26,10 @@ State state_of(OptimizerTensor tensor) {
 }
 
 /// A tensor of the ledger's `state`, accounted under the parameters' names.
-Tensor allocate(const Rank& rank, const ShardPlace& place, const KeptState& state) {
+Tensor allocate(const ShardPlace& place, const KeptState& state) {
   if (state.parameters > 1)
-    return rank.device.allocate({"optimizer.scales", TensorKind::OptimizerState, state.dtype}, 1,
-                                place.elements / state.parameters);
+    return place.device->allocate({"optimizer.scales", TensorKind::OptimizerState, state.dtype}, 1,
+                                  place.elements / state.parameters);
   std::vector<LabelledColumns> parts;
   std::int64_t padding = place.elements;
   for (const Piece& p : place.pieces) {
@@ -38,7 +38,7 @@ Tensor allocate(const Rank& rank, const ShardPlace& place, const KeptState& stat
     padding -= count;
   }
   if (padding > 0) parts.push_back({{"shard.padding", TensorKind::OptimizerState, state.dtype}, padding});
-  return rank.device.allocate(parts, 1);
+  return place.device->allocate(parts, 1);
 }
 
 /// Elements [begin, end) of the flat buffer that one matrix of a tensor has in this rank's shard.
@@ -103,12 +103,12 @@ struct OptimizerShard::Updated {
 };
 
 OptimizerShard::OptimizerShard(const Rank& rank, const ShardPlace& place)
-    : optimizer_{costmodel::optimizer_of(rank.scenario.recipe, place.orthogonalised)} {
+    : optimizer_{costmodel::optimizer_of(rank.scenario.recipe, place.orthogonalised)}, device_{place.device} {
   for (const KeptState& kept :
        costmodel::kept_states(costmodel::state_types(rank.scenario), costmodel::traits_of(optimizer_))) {
     Tensor& tensor = states_[static_cast<std::size_t>(state_of(kept.tensor))];
-    tensor = allocate(rank, place, kept);
-    if (kept.tensor != OptimizerTensor::Master) rank.device.fill(tensor, 0);
+    tensor = allocate(place, kept);
+    if (kept.tensor != OptimizerTensor::Master) device_->fill(tensor, 0);
   }
 }
 
@@ -144,7 +144,7 @@ void OptimizerShard::update_elements(const Updated& u) const {
     OptimizerUpdate run = u.run(*this, rule, t, p.begin, p.end);
     run.first_moment = part(State::FirstMoment, run.first, p.end - p.begin);
     run.second_moment = part(State::SecondMoment, run.first, p.end - p.begin);
-    u.rank.device.update(run);
+    device_->update(run);
   });
 }
 
@@ -159,12 +159,12 @@ void OptimizerShard::update_8bit(const Updated& u) const {
     return run;
   };
   u.for_pieces([&](const Piece& p, const LocalTensor& t) {
-    u.rank.device.update(with_states(u.run(*this, UpdateRule::AdamW8bit, t, p.begin, p.end)));
+    device_->update(with_states(u.run(*this, UpdateRule::AdamW8bit, t, p.begin, p.end)));
   });
   OptimizerUpdate moments =
       u.run(*this, UpdateRule::AdamW8bitMoments, {}, u.place.first, u.place.first + u.place.elements);
   moments.parameter = moments.master = {};
-  u.rank.device.update(with_states(moments));
+  device_->update(with_states(moments));
 }
 
 /// norms[2m], norms[2m + 1]: squares of what the ranks hold of the m-th scaled matrix and of its direction.
@@ -177,8 +177,8 @@ void OptimizerShard::add_norms(const Updated& u, const View& directions, const V
       const std::int64_t at = part.begin - u.place.first, size = part.end - part.begin;
       const std::int64_t number = numbers[p.tensor] + m;
       const View& masters = has_master() ? master() : u.parameters;
-      u.rank.device.squared_norm(masters.slice(at, size), norms.slice(2 * number, 1));
-      u.rank.device.squared_norm(directions.slice(at, size), norms.slice(2 * number + 1, 1));
+      device_->squared_norm(masters.slice(at, size), norms.slice(2 * number, 1));
+      device_->squared_norm(directions.slice(at, size), norms.slice(2 * number + 1, 1));
     });
   });
   const Call call = u.rank.call("optimizer.norms", Pass::Step, DType::Fp32);
@@ -190,7 +190,7 @@ void OptimizerShard::add_norms(const Updated& u, const View& directions, const V
 /// Matrices by ‖w‖ / ‖direction‖; what does not decay is not scaled (timm optim/lamb.py, always_adapt =
 /// False; NVIDIA/apex csrc/multi_tensor_lamb.cu).
 void OptimizerShard::update_lamb(const Updated& u) const {
-  Device& device = u.rank.device;
+  Device& device = *device_;
   std::int64_t count = 0;
   const std::vector<std::int64_t> numbers = scaled_matrices(u.place.tensors, count);
   if (count == 0) return update_elements(u);
@@ -230,7 +230,7 @@ void OptimizerShard::update_lamb(const Updated& u) const {
 /// Matrices that tensor parallelism cuts are orthogonalised as the rank holds them (NVIDIA/Megatron-LM
 /// megatron/core/optimizer: muon_tp_mode "blockwise").
 void OptimizerShard::update_muon(const Updated& u) const {
-  Device& device = u.rank.device;
+  Device& device = *device_;
   const std::int64_t whole = u.place.elements * u.place.shard->size();
   const Tensor directions =
       device.allocate({"optimizer.directions", TensorKind::Transient, u.rank.activation}, 1, whole);
@@ -260,17 +260,16 @@ void OptimizerShard::update_muon(const Updated& u) const {
   });
 }
 
-void OptimizerShard::visit(const Rank& rank, State which,
-                           const std::function<void(const View&)>& visitor) const {
+void OptimizerShard::visit(State which, const std::function<void(const View&)>& visitor) const {
   if (state(which).empty()) return;
   const bool scales = which == State::FirstScale || which == State::SecondScale;
-  if (scales) return visit_scales(rank.device, which, visitor);
-  if (state(which).view().element == Element::U8) return visit_codes(rank.device, which, visitor);
+  if (scales) return visit_scales(which, visitor);
+  if (state(which).view().element == Element::U8) return visit_codes(which, visitor);
   visitor(state(which));
 }
 
-void OptimizerShard::visit_scales(Device& device, State which,
-                                  const std::function<void(const View&)>& visitor) const {
+void OptimizerShard::visit_scales(State which, const std::function<void(const View&)>& visitor) const {
+  Device& device = *device_;
   const Tensor& scales = state(which);
   std::vector<double> blocks(static_cast<std::size_t>(scales.view().elements()));
   device.download(blocks, scales);
@@ -288,8 +287,8 @@ void OptimizerShard::visit_scales(Device& device, State which,
   device.upload(scales, blocks);
 }
 
-void OptimizerShard::visit_codes(Device& device, State which,
-                                 const std::function<void(const View&)>& visitor) const {
+void OptimizerShard::visit_codes(State which, const std::function<void(const View&)>& visitor) const {
+  Device& device = *device_;
   const bool first = which == State::FirstMoment;
   const DynamicMap map = dynamic_map(first);
   const Tensor& scales = state(first ? State::FirstScale : State::SecondScale);

@@ -27,6 +27,7 @@ struct ShardPlace {
   std::int64_t first = 0, elements = 0;  // of this rank's shard, in the flat buffer
   Communicator* shard = nullptr;
   Communicator* tensor = nullptr;  // ranks that hold other parts of the same tensors
+  Device* device = nullptr;        // where the states are, and what updates them
   /// Matrices that the optimizer orthogonalises; else nothing of this buffer is.
   bool orthogonalised = false;
 };
@@ -42,22 +43,22 @@ class OptimizerShard {
   [[nodiscard]] bool has_master() const { return !state(State::Master).empty(); }
   [[nodiscard]] const View& master() const { return state(State::Master).view(); }
 
-  /// Parameters and gradients: of the shard.
+  /// Parameters and gradients: of the shard, in its memory.
   void update(const Rank& rank, const OptimizerStep& step, const ShardPlace& place, const View& parameters,
               const View& gradients);
 
   /// Calls the visitor with the shard's values of a state, one per parameter; nothing where the optimizer
   /// keeps none. What the visitor changes is kept: 8-bit moments as the nearest codes under the scales of
   /// their blocks, which are to be set first; a block's scale as the largest that its elements were given.
-  void visit(const Rank& rank, State which, const std::function<void(const View&)>& visitor) const;
+  void visit(State which, const std::function<void(const View&)>& visitor) const;
 
  private:
   struct Updated;  // of one step
 
   [[nodiscard]] const Tensor& state(State which) const { return states_[static_cast<std::size_t>(which)]; }
   [[nodiscard]] View part(State which, std::int64_t at, std::int64_t count) const;
-  void visit_codes(Device& device, State which, const std::function<void(const View&)>& visitor) const;
-  void visit_scales(Device& device, State which, const std::function<void(const View&)>& visitor) const;
+  void visit_codes(State which, const std::function<void(const View&)>& visitor) const;
+  void visit_scales(State which, const std::function<void(const View&)>& visitor) const;
 
   void update_elements(const Updated& u) const;
   void update_8bit(const Updated& u) const;
@@ -66,6 +67,7 @@ class OptimizerShard {
   void add_norms(const Updated& u, const View& directions, const View& norms) const;
 
   costmodel::Optimizer optimizer_ = costmodel::Optimizer::AdamW;
+  Device* device_ = nullptr;
   std::array<Tensor, 6> states_;  // by State; the parameter's is elsewhere
 };
 

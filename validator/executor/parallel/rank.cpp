@@ -35,6 +35,7 @@ Groups make_groups(Communicator& world, const costmodel::Layout& layout, const c
   g.expert_data = make_group(world, layout, Group::ExpertData);
   g.shard = make_group(world, layout, Group::Shard);
   g.replica = make_group(world, layout, Group::Replica);
+  if (layout.sharding.hpz > 1) g.secondary = make_group(world, layout, Group::Secondary);
   g.alone = part_of(world, Group::Shard, [](int rank) { return rank; });
   // Experts are cut over as large a part of their replicas as dense parameters over theirs.
   const std::int64_t whole = std::int64_t{layout.dp} * layout.cp;
@@ -54,6 +55,9 @@ Rank::Rank(const costmodel::Scenario& sc, Device& dev, Communicator& world, Init
     : scenario{sc},
       dims{costmodel::local_dims(sc)},
       device{dev},
+      host{sc.recipe.offload == 0 ? nullptr
+                                  : std::make_unique<HostMemory>(
+                                        dev, sc.recipe.offload_device == costmodel::OffloadDevice::Nvme)},
       groups{make_groups(world, sc.layout, sc.model)},
       at{costmodel::coordinates_of(sc.layout, world.rank())},
       activation{costmodel::activation_dtype(sc.recipe.precision)},

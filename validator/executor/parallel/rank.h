@@ -10,6 +10,8 @@
 #include "costmodel/spec/scenario.h"
 #include "validator/executor/communicator/communicator.h"
 #include "validator/executor/device/device.h"
+#include "validator/executor/optimizer/optimizer_step.h"
+#include "validator/executor/parallel/host_memory.h"
 #include "validator/executor/parameters/local_tensor.h"
 #include "validator/executor/report/phase_clock.h"
 
@@ -20,7 +22,8 @@ struct Groups {
   std::unique_ptr<Communicator> tensor, context, data, pipeline, expert, expert_tensor, expert_data;
   std::unique_ptr<Communicator> shard, replica;                // ZeRO's shard group and across
   std::unique_ptr<Communicator> expert_shard, expert_replica;  // the same of experts
-  std::unique_ptr<Communicator> alone;                         // this rank
+  std::unique_ptr<Communicator> secondary;  // neighbours in the shard group; none without hpZ
+  std::unique_ptr<Communicator> alone;      // this rank
   std::unique_ptr<Communicator> key_value;  // tensor-parallel neighbours with the same kv heads
   std::unique_ptr<Communicator> tied_ends;  // first and last stage of a tied model
   Communicator* world = nullptr;
@@ -53,6 +56,7 @@ struct Rank {
   const costmodel::Scenario& scenario;
   costmodel::LocalDims dims;
   Device& device;
+  std::unique_ptr<HostMemory> host;  // where something is offloaded
   Groups groups;
   std::array<std::int64_t, costmodel::kAxisCount> at{};
   costmodel::DType activation;           // the ledger's type of activations
@@ -63,11 +67,19 @@ struct Rank {
   Routing routing = Routing::Learned;
   InitialValues initial;
   std::uint64_t dropout_key = 0;  // of the running step
-  double loss_scale = 1;          // of the running step: what gradients are larger than they should be
-  View balance_loss;              // 1 × 1, of the running step: what routers add to the loss of this rank
+  double loss_scale = 1;  // of the running step: what gradients are larger than they should be
+  /// In-backward updates: the running step's, and where squares of gradients add up; none otherwise.
+  const OptimizerStep* update = nullptr;
+  View squares;
+  View balance_loss;  // 1 × 1, of the running step: what routers add to the loss of this rank
   PhaseClock clock{device};
   FirstNotFinite* watch = nullptr;  // looks at every result, where a step is run to find out
 
+  /// What follows belongs to this instant of the step.
+  void enter(costmodel::Instant instant) {
+    device.memory().enter(instant);
+    if (host) host->enter(instant);
+  }
   /// What follows belongs to `index`, a layer of the model; −1: to none.
   void enter_layer(int index) {
     layer = index;

@@ -104,6 +104,14 @@ void archive_report(Archive& archive, Report& report) {
     archive.value(fact.text);
   });
   archive_memory(archive, report.memory);
+  archive_memory(archive, report.offloaded.memory);
+  archive_memory(archive, report.offloaded.disk);
+  archive.list(report.offloaded.copies, [&](auto& copy) {
+    archive.value(copy.operation);
+    archive.value(copy.pass);
+    archive.value(copy.copies);
+    archive.value(copy.bytes);
+  });
   archive.list(report.traffic, [&](auto& row) {
     archive.value(row.operation);
     archive.value(row.pass);

@@ -46,6 +46,20 @@ struct MemoryReport {
   std::vector<MemorySample> timeline;                       // empty unless asked for
 };
 
+/// Copies of one name and pass between a rank's device and its host, or the host's disks.
+struct CopyReport {
+  std::string operation;
+  costmodel::Pass pass = costmodel::Pass::Forward;
+  std::int64_t copies = 0;
+  costmodel::Bytes bytes;
+};
+
+/// What a rank's host had of what was offloaded, and what crossed the link to it.
+struct HostReport {
+  MemoryReport memory, disk;
+  std::vector<CopyReport> copies;
+};
+
 /// One rank over all measured steps so far.
 struct RankReport {
   int rank = 0;
@@ -60,6 +74,7 @@ struct RankReport {
   std::int64_t timed_steps = 0;  // how many those are
   std::vector<DeviceFact> facts;
   MemoryReport memory;
+  HostReport offloaded;  // empty where nothing is offloaded
   std::vector<TrafficReport> traffic;
   std::vector<OperationReport> operations;
 };

@@ -24,7 +24,7 @@ void GlobalState::add(const RankView& rank, State state) {
   rank.visit_state(state, [&](const OwnedPart& part) {
     if (part.duplicate) return;
     values.resize(static_cast<std::size_t>(part.view.elements()));
-    rank.rank.device.download(values, part.view);
+    part.device->download(values, part.view);
     const LocalTensor& t = *part.tensor;
     const std::scoped_lock lock{mutex_};
     std::vector<double>& whole = tensors_[{part.unit, std::string{t.name}}];

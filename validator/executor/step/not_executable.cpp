@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include "costmodel/memory/flat_units.h"
+#include "costmodel/spec/optimizer_traits.h"
 #include "costmodel/units/ceil_div.h"
 #include "validator/executor/parallel/rotary.h"
 #include "validator/executor/step/run_steps.h"
@@ -121,9 +123,39 @@ constexpr std::array kMissing{
             [](const Scenario& s) {
               return costmodel::trains_adapters(s.recipe) && s.recipe.trainable_parameters > 0;
             }},
-    Missing{"executor-recipe", "offload and in-backward optimizers are not executed",
-            "train on the device, with an optimizer that runs after the backward pass",
-            [](const Scenario& s) { return s.recipe.offload != 0 || s.recipe.optimizer_in_backward; }},
+    Missing{"executor-in-backward",
+            "updates in backward cannot wait for overflows of fp16's scaled gradients",
+            "use bf16 or fp32, or optimizer_in_backward false",
+            [](const Scenario& s) {
+              return s.recipe.optimizer_in_backward && s.recipe.precision == costmodel::Precision::Fp16;
+            }},
+    Missing{
+        "executor-in-backward",
+        "gradients of a table that two stages share are complete behind the backward pass",
+        "use pp=1, a model whose embedding is not tied, or optimizer_in_backward false",
+        [](const Scenario& s) { return s.recipe.optimizer_in_backward && costmodel::copies_embedding(s); }},
+    Missing{"executor-in-backward", "offloaded states are updated when all gradients are there",
+            "use optimizer_in_backward false, or offload something else",
+            [](const Scenario& s) {
+              return s.recipe.optimizer_in_backward && costmodel::offloaded_update(s.recipe) > 0;
+            }},
+    Missing{"executor-offload",
+            "8-bit AdamW, LAMB and Muon look at more than a parameter, and are executed on the device",
+            "use offload params or activations, or AdamW, Lion or SGD",
+            [](const Scenario& s) {
+              const costmodel::OptimizerTraits& traits = costmodel::traits_of(s.recipe.optimizer);
+              return costmodel::offloaded_update(s.recipe) > 0 &&
+                     (traits.quantised || traits.orthogonalises || traits.scales_matrices);
+            }},
+    Missing{
+        "executor-offload",
+        "gradients of a table that two stages share are added up on the device, and not where its sharded "
+        "states are offloaded",
+        "use ZeRO-1, or pp=1",
+        [](const Scenario& s) {
+          return costmodel::offloaded_update(s.recipe) > 0 && s.layout.sharding.stage >= 2 &&
+                 costmodel::copies_embedding(s);
+        }},
     // Parts of a softmax over other ranks' keys are merged by statistics.
     Missing{
         "executor-attention-kernel",
@@ -146,13 +178,15 @@ constexpr std::array kMissing{
     Missing{"executor-vocabulary", "the output layer is executed on the last stage only",
             "leave the vocabulary on the last stage",
             [](const Scenario& s) { return s.layout.vocab != costmodel::VocabParallel::LastStage; }},
-    Missing{"executor-sharding", "ZeRO++ and partitioned activations are not executed",
-            "use ZeRO-0 to 3, hybrid shards included",
+    Missing{"executor-sharding",
+            "ZeRO++ with quantised messages and partitioned activations are not executed",
+            "use ZeRO-0 to 3, hybrid shards and hpz included",
             [](const Scenario& s) {
               const costmodel::Sharding& z = s.layout.sharding;
-              return z.hpz > 0 || z.quantized_weights || z.quantized_gradients ||
-                     s.layout.partition_activations;
+              return z.quantized_weights || z.quantized_gradients || s.layout.partition_activations;
             }},
+    Missing{"executor-sharding", "a second copy of parameters (hpz) is not executed beside experts",
+            "use hpz=0", [](const Scenario& s) { return s.layout.sharding.hpz > 1 && s.model.is_moe(); }},
 };
 
 }  // namespace

@@ -55,13 +55,19 @@ class RankTraining {
     begin_step(step);
     rank_.loss_scale = loss_scale_.factor();
     stage_.load_tokens(tokens_, step - 1);
-    run_passes();
-    rank_.device.memory().enter(costmodel::kOptimizer);
     StepReport report{
         .step = step, .learning_rate = options_.learning_rate.at(step), .loss_scale = rank_.loss_scale};
+    rank_.device.fill(sums_, 0);
+    if (updates_in_backward()) {
+      in_backward_ = optimizer_step(report);
+      rank_.update = &in_backward_;
+      rank_.squares = squares();
+    }
+    run_passes();
+    rank_.enter(costmodel::kOptimizer);
     add_up_norm_and_loss(report);
-    if (!fails(report)) update(report);
-    rank_.device.memory().enter(costmodel::kIdle);
+    if (!fails(report) && !updates_in_backward()) update(report);
+    rank_.enter(costmodel::kIdle);
     rank_.clock.enter(Phase::Other);
     end_step(report);
     return report;
@@ -75,6 +81,11 @@ class RankTraining {
     return rank_.microbatch < 0 ? unit : fmt::format("{}, micro-batch {}", unit, rank_.microbatch);
   }
 
+  /// After the last step: the disks have what the host believes.
+  void check_offloaded() const {
+    if (rank_.host) rank_.host->check_file();
+  }
+
   [[nodiscard]] bool fails(const StepReport& step) const {
     return options_.checks_numbers && !is_finite(step);
   }
@@ -82,6 +93,7 @@ class RankTraining {
   /// Runs the passes of the step that failed once more and looks at every result: where its numbers went
   /// wrong first, on any rank. Collective.
   [[nodiscard]] std::optional<NotFiniteOrigin> origin_of_failure() {
+    if (updates_in_backward()) return std::nullopt;  // parameters are no longer what they were
     FirstNotFinite watch;
     rank_.watch = &watch;
     run_passes();
@@ -119,6 +131,7 @@ class RankTraining {
                    .timed_steps = timed_steps_,
                    .facts = rank_.device.facts(),
                    .memory = memory_report(rank_.device.memory()),
+                   .offloaded = host_report(),
                    .traffic = traffic_report(rank_.groups.world->traffic())};
     for (const CommunicatorMemory& group : rank_.groups.world->device_memory()) {
       out.facts.push_back({.name = "communicator of " + std::to_string(group.ranks) + " " +
@@ -156,6 +169,7 @@ class RankTraining {
       rank_.device.reset_flops();
       rank_.clock.restart();
       rank_.groups.world->clear_traffic();
+      if (rank_.host) rank_.host->clear_copies();
       timed_steps_ = 0;
     }
     times_calls_ = number == steps_in_all() || !has_streams();
@@ -163,6 +177,8 @@ class RankTraining {
     begin_ = rank_.device.mark(Stream::Compute);
   }
 
+  [[nodiscard]] bool updates_in_backward() const { return rank_.scenario.recipe.optimizer_in_backward; }
+  [[nodiscard]] View squares() const { return sums_.view().slice(0, 1); }
   [[nodiscard]] bool has_streams() const { return rank_.device.native_stream(Stream::Compute) != nullptr; }
 
   /// From the first call's begin to the moment at which every stream is empty.
@@ -182,12 +198,12 @@ class RankTraining {
   /// Squares of all gradients, every parameter once, and the losses of all tokens, in one message.
   void add_up_norm_and_loss(StepReport& report) {
     rank_.clock.enter(Phase::Clipping);
-    const View squares = sums_.view().slice(0, 1), loss = sums_.view().slice(1, 1),
-               balance = sums_.view().slice(2, 1);
-    rank_.device.fill(sums_, 0);
+    const View loss = sums_.view().slice(1, 1), balance = sums_.view().slice(2, 1);
     for (Unit* unit : stage_.units()) {
-      for (const FlatParameters& flat : unit->flats()) flat.add_squares(rank_, squares);
+      if (updates_in_backward()) break;  // they have been added
+      for (const FlatParameters& flat : unit->flats()) flat.add_squares(rank_, squares());
     }
+    if (rank_.host) rank_.host->add_squares(squares());
     // Tensor-parallel ranks have seen the same tokens.
     if (rank_.groups.tensor->rank() == 0) rank_.device.add(loss, stage_.loss());
     rank_.device.add(balance, stage_.balance_loss());
@@ -214,16 +230,32 @@ class RankTraining {
     }
   }
 
+  /// What is updated in backward is never clipped: the norm is known when the last gradient is.
+  [[nodiscard]] OptimizerStep optimizer_step(const StepReport& report) const {
+    const double clipped =
+        updates_in_backward() ? 1 : clip_factor(report.gradient_norm, options_.optimizer.clip_norm);
+    return {.options = options_.optimizer,
+            .learning_rate = report.learning_rate,
+            .gradient_factor = clipped / report.loss_scale,
+            .step = report.step - skipped_,
+            .skipped = report.skipped};
+  }
+
   void update_shards(const StepReport& report) {
-    const double clipped = clip_factor(report.gradient_norm, options_.optimizer.clip_norm);
-    const OptimizerStep step{.options = options_.optimizer,
-                             .learning_rate = report.learning_rate,
-                             .gradient_factor = clipped / report.loss_scale,
-                             .step = report.step - skipped_,
-                             .skipped = report.skipped};
+    const OptimizerStep step = optimizer_step(report);
     for (Unit* unit : stage_.units()) {
       for (FlatParameters& flat : unit->flats()) flat.update(rank_, step);
     }
+  }
+
+  [[nodiscard]] HostReport host_report() const {
+    HostReport out;
+    if (!rank_.host) return out;
+    out.memory = memory_report(rank_.host->activations().memory());
+    if (rank_.host->on_disk()) out.disk = memory_report(rank_.host->states().memory());
+    for (const CopyRow& row : rank_.host->copies())
+      out.copies.push_back({std::string{row.operation}, row.pass, row.copies, row.bytes});
+    return out;
   }
 
   const RunOptions& options_;
@@ -233,7 +265,8 @@ class RankTraining {
   TokenSource tokens_;
   Tensor sums_;
   LossScale loss_scale_;
-  std::int64_t skipped_ = 0;  // steps that the optimizer does not count
+  std::int64_t skipped_ = 0;   // steps that the optimizer does not count
+  OptimizerStep in_backward_;  // of the running step, where it updates in backward
   TimeMark begin_;
   bool times_calls_ = true;
   std::int64_t timed_steps_ = 0;
@@ -309,6 +342,7 @@ ExecutionReport run_rank_steps(const costmodel::Scenario& sc, const RunOptions& 
     if (options.progress && world.leads()) options.progress(out);
     if (fails) end_with_fault(world, out.steps.back(), training.origin_of_failure());
   }
+  training.check_offloaded();
   add_ranks(collect(world, training.report()), out);
   out.complete = !stopped;
   return out;

@@ -75,6 +75,7 @@ void Stage::plan_chunks(std::uint64_t seed) {
   layers_.reserve(static_cast<std::size_t>(sc.model.layers));  // units stay where they are
   const int stage = rank_.groups.pipeline->rank();
   int recomputed = costmodel::plan_stages(sc)[static_cast<std::size_t>(stage)].recomputed;
+  std::int64_t offloaded = costmodel::first_offloaded_layers(sc.recipe);
   for (int c = 0; c < costmodel::chunks_per_stage(sc.layout); ++c) {
     ModelChunk chunk{.position = position_of_chunk(sc.layout, stage, c)};
     chunk.first = chunk.position == 0;
@@ -85,6 +86,7 @@ void Stage::plan_chunks(std::uint64_t seed) {
     for (int i = 0; i < sizes[static_cast<std::size_t>(chunk.position)]; ++i, ++layer) {
       chunk.layers.push_back(&layers_.emplace_back(unit(layer)));
       chunk.recomputed.push_back(recomputed-- > 0);
+      chunk.offloaded.push_back(offloaded-- > 0);
     }
     if (chunk.last) head_.emplace(unit(UnitPlan::kHead));
     chunks_.push_back(std::move(chunk));
@@ -156,7 +158,7 @@ void Stage::run(const std::vector<Task>& tasks) {
 }
 
 void Stage::forward(const ModelChunk& chunk, InFlight& flight) {
-  rank_.device.memory().enter(costmodel::kForward);
+  rank_.enter(costmodel::kForward);
   rank_.clock.enter(Phase::Pipeline);
   Tensor x = chunk.first ? run_embedding(flight)
                          : link_.receive(chunk.position, chunk.position - 1, Direction::Forward);
@@ -172,6 +174,7 @@ void Stage::forward(const ModelChunk& chunk, InFlight& flight) {
     frame.give_input(rank_, std::move(x));
     run_layer(unit, frame, program::Phase::Forward);
     x = frame.take_output();
+    if (chunk.offloaded[i]) frame.offload(rank_);
     unit.release();
   }
   rank_.enter_layer(-1);
@@ -185,7 +188,7 @@ void Stage::forward(const ModelChunk& chunk, InFlight& flight) {
 }
 
 void Stage::backward(const ModelChunk& chunk, InFlight& flight) {
-  rank_.device.memory().enter(costmodel::kBackward);
+  rank_.enter(costmodel::kBackward);
   rank_.clock.enter(Phase::Pipeline);
   Tensor d = chunk.last ? std::move(flight.head_gradient)
                         : link_.receive(chunk.position, chunk.position + 1, Direction::Backward);
@@ -197,6 +200,7 @@ void Stage::backward(const ModelChunk& chunk, InFlight& flight) {
     rank_.enter_layer(unit.index());
     unit.gather(rank_, Pass::BackwardData);
     unit.open_gradients(rank_);
+    if (chunk.offloaded[i]) frame.fetch(rank_);
     frame.give_output_gradient(std::move(d));
     run_layer(unit, frame, program::Phase::Backward);
     d = frame.take_input_gradient();
@@ -215,7 +219,7 @@ void Stage::backward(const ModelChunk& chunk, InFlight& flight) {
 }
 
 void Stage::weight_gradients(const ModelChunk& chunk, InFlight& flight) {
-  rank_.device.memory().enter(costmodel::kBackward);
+  rank_.enter(costmodel::kBackward);
   rank_.clock.enter(Phase::Backward);
   for (std::size_t i = chunk.layers.size(); i-- > 0;) {
     rank_.enter_layer(chunk.layers[i]->index());
@@ -264,9 +268,9 @@ Tensor Stage::run_head(Tensor x) {
       .output_name = name_of(is_embedding ? Parameter::EmbeddingWordWeight : Parameter::HeadWeight)};
   Frame frame{rank_, programs_.head(), programs_.sizes()};
   frame.give_input(rank_, std::move(x));
-  rank_.device.memory().enter(costmodel::kLoss);
+  rank_.enter(costmodel::kLoss);
   run_phase(rank_, frame, program::Phase::Forward, weights, micro_batch());
-  rank_.device.memory().enter(costmodel::kHeadBackward);
+  rank_.enter(costmodel::kHeadBackward);
   rank_.clock.enter(Phase::Backward);
   run_phase(rank_, frame, program::Phase::Backward, weights, micro_batch());
   for (Unit* unit : used) {

@@ -20,6 +20,7 @@ struct ModelChunk {
   bool first = false, last = false;
   std::vector<Unit*> layers;
   std::vector<bool> recomputed;  // per layer: only its input is kept
+  std::vector<bool> offloaded;   // per layer: what it keeps waits on the host
 };
 
 /// Compiled programs of one rank, by what tells them apart.

@@ -174,6 +174,41 @@ void set_optimizer(Scenario& s, int v) {
   s.recipe.optimizer = pick(kOptimizers, v);
 }
 
+/// Nothing offloaded; the optimizer, all or a share of it; parameters; activations, of all layers or of the
+/// first; everything, in memory or with the states on disks.
+void set_offload(Scenario& s, int v) {
+  using costmodel::OffloadDevice;
+  constexpr std::uint8_t kEverything =
+      costmodel::kOffloadOptimizer | costmodel::kOffloadParameters | costmodel::kOffloadActivations;
+  struct Choice {
+    std::uint8_t what = 0;
+    double share = 1;
+    int layers = 0;
+    OffloadDevice device = OffloadDevice::Cpu;
+  };
+  constexpr Choice kChoices[] = {{},
+                                 {costmodel::kOffloadOptimizer},
+                                 {costmodel::kOffloadOptimizer, 0.375},
+                                 {costmodel::kOffloadParameters},
+                                 {costmodel::kOffloadActivations},
+                                 {costmodel::kOffloadActivations, 1, 1},
+                                 {kEverything},
+                                 {kEverything, 0.5, 1, OffloadDevice::Nvme}};
+  const Choice& choice = kChoices[v];
+  s.recipe.offload = choice.what;
+  s.recipe.offload_fraction = choice.share;
+  s.recipe.offload_layers = choice.layers;
+  s.recipe.offload_device = choice.device;
+}
+constexpr int kOffloads = 8;
+
+/// Behind the backward pass or, of one micro-batch, in it.
+void set_update(Scenario& s, int v) {
+  if (v == 0) return;
+  s.recipe.optimizer_in_backward = true;
+  s.recipe.global_batch = s.recipe.micro_batch * s.layout.dp;
+}
+
 /// All parameters trained, or low-rank adapters beside some linear layers.
 void set_adapters(Scenario& s, int v) {
   if (v == 0) return;
@@ -261,6 +296,12 @@ constexpr std::array kDimensions{
     Dimension{7, set_optimizer},
     Dimension{5, set_scores},
     Dimension{2, [](Scenario& s, int v) { s.recipe.dropout = v == 1 ? 0.25 : 0; }},
+    Dimension{kOffloads, set_offload},
+    Dimension{2, set_update},
+    Dimension{3,
+              [](Scenario& s, int v) {
+                s.layout.sharding.hpz = pick({0, 2, 3}, v);
+              }},
 };
 using Values = std::array<int, kDimensions.size()>;
 
@@ -294,8 +335,10 @@ bool is_idle(const Scenario& sc) {
   const costmodel::Layout& l = sc.layout;
   return (l.sp && l.tp == 1) || (l.context != ContextKind::Ring && l.cp == 1) ||
          (l.schedule != ScheduleKind::OneFOneB && l.pp == 1) ||
-         (l.sharding.group > 0 && l.sharding.group >= l.dp * l.cp) || (l.etp > 0 && !sc.model.is_moe()) ||
-         (l.etp > 0 && l.tp == 1) || sc.recipe.recompute.stage_layers.size() == 1;
+         (l.sharding.group > 0 && l.sharding.group >= l.dp * l.cp) ||
+         (l.sharding.hpz > 0 && (l.sharding.stage < 3 || l.shard_ranks() == 1)) ||
+         (l.etp > 0 && !sc.model.is_moe()) || (l.etp > 0 && l.tp == 1) ||
+         sc.recipe.recompute.stage_layers.size() == 1;
 }
 
 std::optional<Scenario> accepted(const Scenario& base, const Values& values) {

@@ -34,11 +34,13 @@ struct Run {
   GlobalState::Tensors parameters;  // after the last step
 };
 
-Run run(const Scenario& sc, Routing routing, const VerifyOptions& options, RankBackend& backend) {
+Run run(const Scenario& sc, Routing routing, const VerifyOptions& options, double clip_norm,
+        RankBackend& backend) {
   Run out;
   GlobalState state;
   RunOptions run_options{
       .steps = options.steps, .seed = options.seed, .routing = routing, .initial = InitialValues::Begun};
+  run_options.optimizer.clip_norm = clip_norm;
   run_options.ranks = options.ranks;
   run_options.make_device = options.make_device;
   run_options.stepped = [&](const RankView& view) {
@@ -118,6 +120,34 @@ void compare_instants(const RankReport& rank, const costmodel::ReplayedMemory& p
   }
 }
 
+/// What the host has of offloaded tensors at every instant: in memory, or states on its disks.
+void compare_host(const Scenario& sc, const RankReport& rank, const costmodel::ReplayedMemory& predicted,
+                  Comparison& compare) {
+  if (sc.recipe.offload == 0) return;
+  const bool on_disk = sc.recipe.offload_device == costmodel::OffloadDevice::Nvme;
+  for (std::size_t i = 0; i < predicted.host.size(); ++i) {
+    const std::string_view instant = costmodel::name_of(costmodel::instant_at(static_cast<int>(i)));
+    for (const costmodel::MemoryKind& row : costmodel::kMemoryKinds) {
+      const auto kind = static_cast<std::size_t>(row.kind);
+      const double bytes = predicted.host[i].of(row.kind).value();
+      const bool there = on_disk && row.kind != costmodel::TensorKind::Activation;
+      compare.equal(rank.rank, fmt::format("bytes of {} in host memory at instant \"{}\"", row.name, instant),
+                    there ? 0 : bytes, static_cast<double>(rank.offloaded.memory.peak_at[i][kind]));
+      compare.equal(rank.rank, fmt::format("bytes of {} on disks at instant \"{}\"", row.name, instant),
+                    there ? bytes : 0, static_cast<double>(rank.offloaded.disk.peak_at[i][kind]));
+    }
+  }
+}
+
+/// What the host holds at most, as the estimate prints it.
+void compare_host_peaks(const RankReport& rank, const costmodel::StageMemory& predicted,
+                        Comparison& compare) {
+  compare.equal(rank.rank, "bytes in host memory", predicted.host.value(),
+                static_cast<double>(rank.offloaded.memory.peak_bytes));
+  compare.equal(rank.rank, "bytes on disks", predicted.disk.value(),
+                static_cast<double>(rank.offloaded.disk.peak_bytes));
+}
+
 /// What the rank's own allocator holds of an estimated peak.
 MemoryBreakdown tensors_at_peak(const costmodel::StageMemory& stage) {
   MemoryBreakdown kinds = stage.at_peak;
@@ -152,6 +182,28 @@ void compare_traffic(const RankReport& rank, const std::vector<costmodel::Collec
   }
 }
 
+void compare_copies(const RankReport& rank, const std::vector<costmodel::CopyCount>& predicted, double steps,
+                    Comparison& compare) {
+  std::map<std::string, std::array<double, 4>> rows;  // copies and bytes, predicted and executed
+  const auto key = [](std::string_view operation, Pass pass) {
+    return fmt::format("{} ({})", operation, name_of(pass));
+  };
+  for (const auto& p : predicted) {
+    auto& row = rows[key(p.operation, p.pass)];
+    row[0] += p.copies * steps;
+    row[1] += p.bytes.value() * steps;
+  }
+  for (const CopyReport& c : rank.offloaded.copies) {
+    auto& row = rows[key(c.operation, c.pass)];
+    row[2] += static_cast<double>(c.copies);
+    row[3] += c.bytes.value();
+  }
+  for (const auto& [what, row] : rows) {
+    compare.equal(rank.rank, "copies of " + what, row[0], row[2]);
+    compare.equal(rank.rank, "bytes copied of " + what, row[1], row[3]);
+  }
+}
+
 void compare_flops(const RankReport& rank, const std::vector<costmodel::FlopCount>& predicted, double steps,
                    Comparison& compare) {
   std::map<std::string, std::pair<double, double>> rows;
@@ -166,13 +218,17 @@ void compare_flops(const RankReport& rank, const std::vector<costmodel::FlopCoun
 /// Steps with experts filled in turn, then with the routers' own choice.
 void verify_runs(const Scenario& sc, const VerifyOptions& options, RankBackend& backend, Verification& out) {
   const Scenario one = on_one_rank(sc);
-  const Run counted = run(sc, Routing::InTurn, options, backend);
-  compare_steps(counted, run(one, Routing::InTurn, options, backend), "in turn", out);
+  // Updates in backward cannot clip.
+  const double clip = sc.recipe.optimizer_in_backward ? 0 : OptimizerOptions{}.clip_norm;
+  const auto run_with = [&](const Scenario& which, Routing routing) {
+    return run(which, routing, options, clip, backend);
+  };
+  const Run counted = run_with(sc, Routing::InTurn);
+  compare_steps(counted, run_with(one, Routing::InTurn), "in turn", out);
   compare_with_prediction(sc, counted.report, options.steps, out);
   out.loss = counted.report.steps.back().loss;
   if (!sc.model.is_moe()) return;
-  compare_steps(run(sc, Routing::Learned, options, backend), run(one, Routing::Learned, options, backend),
-                "chosen by the router", out);
+  compare_steps(run_with(sc, Routing::Learned), run_with(one, Routing::Learned), "chosen by the router", out);
 }
 
 }  // namespace
@@ -191,7 +247,13 @@ void compare_with_prediction(const Scenario& sc, const ExecutionReport& report, 
       counts = costmodel::count_step(sc, rank.stage);
     }
     compare_memory(rank, memory, compare);
-    if (replay) compare_instants(rank, replay->stage(rank.stage), compare);
+    if (replay) {
+      const costmodel::ReplayedMemory replayed = replay->stage(rank.stage);
+      compare_instants(rank, replayed, compare);
+      compare_host(sc, rank, replayed, compare);
+    }
+    compare_host_peaks(rank, estimate.stages.at(static_cast<std::size_t>(rank.stage)), compare);
+    compare_copies(rank, counts.copies, static_cast<double>(steps), compare);
     compare_traffic(rank, counts.collectives, static_cast<double>(steps), compare);
     compare_flops(rank, counts.flops, static_cast<double>(steps), compare);
     if (rank.memory.peak_bytes > out.most_bytes) {
@@ -219,6 +281,8 @@ Scenario on_one_rank(Scenario sc) {
   sc.layout = {};
   sc.cluster.gpus = 1;
   sc.recipe.recompute = {};
+  sc.recipe.offload = 0;
+  sc.recipe.optimizer_in_backward = false;
   return sc;
 }
 

@@ -60,8 +60,9 @@ inline constexpr double kSameNumbers = 1e-10;
 /// once more alone; mixtures of experts also with their routers' own choice. Compares
 ///   loss, gradient norm and every updated parameter with those of one rank, ≤ kSameNumbers apart, as far as
 ///   updates_as_on_one_rank;
-///   bytes by kind at each rank's peak with the estimate's and at every instant with the replay's, messages
-///   and bytes of every collective, FLOPs of every operation with the prediction, exactly.
+///   bytes by kind at each rank's peak with the estimate's and at every instant with the replay's, on the
+///   device and, of what is offloaded, on the host; messages and bytes of every collective, copies over the
+///   host's link, FLOPs of every operation with the prediction, exactly.
 /// Precondition: rules and executor accept the scenario. A rank's fault is a difference, too.
 [[nodiscard]] Verification verify(const costmodel::Scenario& scenario, const VerifyOptions& options,
                                   RankBackend& backend);
@@ -70,7 +71,8 @@ inline constexpr double kSameNumbers = 1e-10;
 void compare_with_prediction(const costmodel::Scenario& scenario, const ExecutionReport& report,
                              std::int64_t steps, Verification& out);
 
-/// The same model and recipe on one rank.
+/// The same model and recipe on one rank, which recomputes and offloads nothing, and updates when all
+/// gradients are there.
 [[nodiscard]] costmodel::Scenario on_one_rank(costmodel::Scenario scenario);
 
 }  // namespace hexaplan::validator

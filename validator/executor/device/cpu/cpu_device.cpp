@@ -60,7 +60,7 @@ kernels::Matrix<T> part(const kernels::Matrix<T>& m, std::int64_t group, std::in
 template <class T>
 class CpuDevice : public Device {
  public:
-  explicit CpuDevice(Element narrow) : narrow_{narrow} {}
+  CpuDevice(Element narrow, std::unique_ptr<Arena> arena) : narrow_{narrow}, arena_{std::move(arena)} {}
 
   [[nodiscard]] std::string description() const override {
     if (narrow_ == Element::Bf16) return "cpu, bfloat16";
@@ -258,11 +258,14 @@ class CpuDevice : public Device {
 
  protected:
   [[nodiscard]] std::byte* take(std::size_t bytes) override {
-    auto* memory = static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes, 1), kAlignment));
+    auto* memory = arena_
+                       ? arena_->take(bytes)
+                       : static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes, 1), kAlignment));
     std::memset(memory, 0xff, bytes);  // a not-a-number in every width
     return memory;
   }
-  void give_back(std::byte* memory, std::size_t /*bytes*/) noexcept override {
+  void give_back(std::byte* memory, std::size_t bytes) noexcept override {
+    if (arena_) return arena_->give_back(memory, bytes);
     ::operator delete(memory, kAlignment);
   }
 
@@ -354,15 +357,20 @@ class CpuDevice : public Device {
   }
 
   Element narrow_;
+  std::unique_ptr<Arena> arena_;  // none: the heap
 };
 
 }  // namespace
 
 std::unique_ptr<Device> make_cpu_device(Element element) {
+  return make_cpu_device(element, nullptr);
+}
+
+std::unique_ptr<Device> make_cpu_device(Element element, std::unique_ptr<Arena> arena) {
   assert(element == Element::F64 || element == Element::F32 || element == Element::Bf16 ||
          element == Element::F16);
-  if (element == Element::F64) return std::make_unique<Timed<CpuDevice<double>>>(element);
-  return std::make_unique<Timed<CpuDevice<float>>>(element);
+  if (element == Element::F64) return std::make_unique<Timed<CpuDevice<double>>>(element, std::move(arena));
+  return std::make_unique<Timed<CpuDevice<float>>>(element, std::move(arena));
 }
 
 }  // namespace hexaplan::validator

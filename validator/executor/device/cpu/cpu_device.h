@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "validator/executor/device/device.h"
+#include "validator/executor/memory/arena.h"
 
 namespace hexaplan::validator {
 
@@ -11,5 +12,7 @@ namespace hexaplan::validator {
 /// once, to nearest even. New memory is filled with not-a-numbers, so that a step that reads what nobody
 /// wrote shows it.
 [[nodiscard]] std::unique_ptr<Device> make_cpu_device(Element element);
+/// The same in memory of `arena`.
+[[nodiscard]] std::unique_ptr<Device> make_cpu_device(Element element, std::unique_ptr<Arena> arena);
 
 }  // namespace hexaplan::validator

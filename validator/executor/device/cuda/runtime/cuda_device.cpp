@@ -106,8 +106,7 @@ std::vector<costmodel::Precision> CudaDevice::narrow_gemms() {
 
 void CudaDevice::run_copy(const View& to, const View& from, Stream stream) {
   if (to.element == from.element && to.contiguous() && from.contiguous() && to.elements() > 0) {
-    HEXAPLAN_CUDA(
-        cudaMemcpyAsync(to.data, from.data, to.bytes(), cudaMemcpyDeviceToDevice, ordered(stream).raw()));
+    HEXAPLAN_CUDA(cudaMemcpyAsync(to.data, from.data, to.bytes(), cudaMemcpyDefault, ordered(stream).raw()));
     return;
   }
   cuda::copy(queue(stream), to, from);

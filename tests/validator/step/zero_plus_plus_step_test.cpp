@@ -1,0 +1,81 @@
+// ZeRO++ (arXiv:2306.10209): a second copy of the parameters that neighbours cut among them (hpZ) is what
+// backward gathers, and changes no number.
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/validator/step/tiny_scenario.h"
+#include "validator/executor/communicator/threads/thread_ranks.h"
+#include "validator/executor/device/cpu/cpu_device.h"
+#include "validator/executor/verify/verify.h"
+
+namespace hexaplan::tests {
+namespace {
+
+using costmodel::Layout;
+using costmodel::Scenario;
+
+struct Case {
+  std::string name;
+  Layout layout;
+  void (*change)(Scenario&) = [](Scenario&) {};
+  [[nodiscard]] Scenario scenario() const {
+    Scenario sc = tiny_scenario(layout);
+    sc.layout.sharding.stage = 3;
+    change(sc);
+    return sc;
+  }
+};
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.name;
+}
+void recompute(Scenario& sc) {
+  sc.recipe.recompute.mode = costmodel::RecomputeMode::Full;
+}
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> kCases{
+      {"hpz2_dp4", {.dp = 4, .sharding = {.hpz = 2}}},
+      {"hpz4_dp4_recomputed", {.dp = 4, .sharding = {.hpz = 4}}, recompute},
+      {"hpz2_dp4_tp2_sp", {.dp = 4, .tp = 2, .sp = true, .sharding = {.hpz = 2}}},
+      {"hpz2_dp2_cp2", {.dp = 2, .cp = 2, .sharding = {.hpz = 2}}},
+      {"hpz3_hybrid",
+       {.dp = 6, .sharding = {.group = 3, .hpz = 3}},
+       [](Scenario& sc) { sc.recipe.global_batch = 12; }},
+      {"hpz2_zb_h1",
+       {.dp = 4, .pp = 2, .sharding = {.hpz = 2}},
+       [](Scenario& sc) { sc.layout.schedule = costmodel::ScheduleKind::ZbH1; }},
+      {"hpz2_offloaded", {.dp = 4, .sharding = {.hpz = 2}}, [](Scenario& sc) {
+         sc.recipe.offload = costmodel::kOffloadOptimizer | costmodel::kOffloadParameters;
+       }}};
+  return kCases;
+}
+
+class ZeroPlusPlus : public testing::TestWithParam<Case> {};
+
+TEST_P(ZeroPlusPlus, is_what_was_predicted_and_that_of_one_rank) {
+  validator::VerifyOptions options;
+  options.make_device = [](int /*rank*/) { return validator::make_cpu_device(validator::Element::F64); };
+  validator::ThreadRanks ranks;
+  const validator::Verification result = validator::verify(GetParam().scenario(), options, ranks);
+  EXPECT_EQ(result.fault, "");
+  for (const validator::Mismatch& m : result.mismatches)
+    ADD_FAILURE() << "rank " << m.rank << ", " << m.what << ": predicted " << m.predicted << ", executed "
+                  << m.executed;
+  EXPECT_GT(result.compared, 20);
+}
+
+/// Values are copied, never rounded.
+TEST_P(ZeroPlusPlus, a_second_copy_comes_to_the_bits_of_the_step_without_it) {
+  Scenario without = GetParam().scenario();
+  without.layout.sharding.hpz = 0;
+  const TinyRun a = run_tiny(GetParam().scenario(), 3), b = run_tiny(without, 3);
+  EXPECT_EQ(validator::largest_difference(a.parameters, b.parameters).relative, 0);
+  EXPECT_EQ(a.report.steps.back().loss, b.report.steps.back().loss);
+}
+INSTANTIATE_TEST_SUITE_P(validator, ZeroPlusPlus, testing::ValuesIn(cases()),
+                         [](const testing::TestParamInfo<Case>& which) { return which.param.name; });
+
+}  // namespace
+}  // namespace hexaplan::tests
