@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "cli/render/terminal.h"
 #include "costmodel/schedule/schedule.h"

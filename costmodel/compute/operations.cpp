@@ -10,6 +10,7 @@
 #include "costmodel/parameters/trained_elements.h"
 #include "costmodel/program/sizes.h"
 #include "costmodel/program/variants.h"
+#include "costmodel/program/working_sets.h"
 
 namespace hexaplan::costmodel::program {
 namespace {
@@ -427,8 +428,32 @@ void append_operations(const Scenario& sc, const LocalDims& d, LayerClass kind, 
 
 namespace hexaplan::costmodel {
 
+namespace {
+
+/// deepspeedai/DeepSpeed deepspeed/runtime/activation_checkpointing/checkpointing.py gathers what
+/// partition_activations has cut before a layer runs again (gather_partitioned_activations).
+void append_checkpoint_gather(const Scenario& sc, const LocalDims& d, std::vector<Operation>& out) {
+  const RecomputeMode mode = sc.recipe.recompute.mode;
+  const bool whole = mode == RecomputeMode::Full || mode == RecomputeMode::Layers;
+  if (!whole || !program::cuts_checkpoints(sc)) return;
+  out.push_back(
+      {.name = "checkpoint.gather",
+       .kind = OpKind::Collective,
+       .pass = Pass::BackwardData,
+       .rerun = true,
+       .collective = CollectiveKind::AllGather,
+       .group = Group::Tensor,
+       .payload = Bytes{static_cast<double>(d.sp_tokens * d.hidden) *
+                        bytes_per_element(casts_automatically(sc) ? DType::Fp32
+                                                                  : activation_dtype(sc.recipe.precision))},
+       .formula = "C1"});
+}
+
+}  // namespace
+
 void append_layer_operations(const Scenario& sc, const LocalDims& d, LayerClass kind,
                              std::vector<Operation>& out) {
+  append_checkpoint_gather(sc, d, out);
   if (kind.mtp)
     program::append_operations(sc, d, kind, program::compiled_steps(sc, program::Part::Mtp, kind), out);
   program::append_operations(sc, d, kind, program::compiled_steps(sc, program::Part::Layer, kind), out);

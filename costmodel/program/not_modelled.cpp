@@ -57,8 +57,6 @@ bool splits_backward_of_recomputed_layers(const Scenario& s) {
 }
 
 constexpr KnobRow kNotModelled[] = {
-    {"partition-activations", partitions_activations,
-     "time of gathering the inputs of recomputed layers over tp"},
     {"fine-tune",
      [](const Scenario& s) {
        return s.framework.explicit_step && trains_adapters(s.recipe) && !adapters_are_operations(s);

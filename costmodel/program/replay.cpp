@@ -5,6 +5,7 @@
 
 #include "costmodel/program/replay_memory.h"
 #include "costmodel/program/variants.h"
+#include "costmodel/program/working_sets.h"
 #include "costmodel/spec/chunk_order.h"
 #include "costmodel/spec/stage_plan.h"
 
@@ -268,6 +269,7 @@ StepReplay::Layer& StepReplay::layer_of(LayerClass kind, bool recomputed) {
     layer.split = folded_layer(kind, t);
   }
   layer.unit = unit_of(layer_unit(sc_, kind));
+  if (recomputed && cuts_checkpoints(sc_)) layer.cut_over = sc_.layout.tp;
   return layer;
 }
 
@@ -335,6 +337,8 @@ Folded StepReplay::fold_forward(const ChunkPlan& plan) const {
   for (std::size_t i = 0; i < plan.layers.size(); ++i) {
     const Layer& layer = *plan.layers[i];
     out.move(kPassing, layer.unit.gathered).then(layer.whole[0]);
+    if (layer.cut_over > 1)
+      out.move(TensorKind::Activation, kept_bytes(layer)).move(TensorKind::Activation, -left_bytes(layer));
     if (plan.offloaded[i]) out.move(TensorKind::Activation, -kept_bytes(layer));
     out.move(kPassing, -layer.unit.gathered);
   }
@@ -356,6 +360,8 @@ Folded StepReplay::fold_backward(const ChunkPlan& plan, bool split, bool open) c
     const double opened = open ? 0 : layer.unit.unsharded;
     out.move(kPassing, layer.unit.gathered).move(kPassing, opened);
     if (plan.offloaded[i]) out.move(TensorKind::Activation, kept_bytes(layer));
+    if (layer.cut_over > 1)
+      out.move(TensorKind::Activation, left_bytes(layer)).move(TensorKind::Activation, -kept_bytes(layer));
     out.then(split ? layer.split[1] : layer.whole[1]).move(kPassing, -layer.unit.gathered);
     if (!split) close(layer.unit, opened, out);
   }

@@ -50,10 +50,12 @@ class StepReplay {
   struct Layer {
     bool compiled = false;
     FoldedPhases whole{}, split{};  // split: weight gradients are put off
+    double cut_over = 1;            // ranks that cut what it keeps among them
     Unit unit;
   };
-  /// What a micro-batch leaves in a layer between its passes.
-  [[nodiscard]] static double kept_bytes(const Layer& layer) { return layer.whole[0].net().activations; }
+  /// What a micro-batch leaves in a layer when it has run, and what of it stays until its backward begins.
+  [[nodiscard]] static double left_bytes(const Layer& layer) { return layer.whole[0].net().activations; }
+  [[nodiscard]] static double kept_bytes(const Layer& layer) { return left_bytes(layer) / layer.cut_over; }
   /// What stands in one chunk of a stage.
   struct ChunkPlan {
     bool first = false, last = false;

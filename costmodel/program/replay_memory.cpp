@@ -39,6 +39,7 @@ bool ledger_is_exact(const Scenario& sc) {
   return std::adjacent_find(chunks.begin(), chunks.end(), std::not_equal_to<>{}) == chunks.end() &&
          !splits_backward(sc.layout.schedule) && chunks_per_stage(sc.layout) == 1 &&
          sc.layout.sharding.stage < 2 && sc.recipe.offload == 0 && !sc.recipe.optimizer_in_backward &&
+         !sc.layout.partition_activations &&
          (sc.layout.cp == 1 || sc.layout.context != ContextKind::AllToAll) && is_llama(sc.model) &&
          !trains_adapters(sc.recipe);
 }

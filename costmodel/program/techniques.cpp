@@ -49,7 +49,6 @@ constexpr std::array kGaps{
         }},
     Gap{"vocabulary parallelism over stages",
         [](const Scenario& s) { return s.layout.vocab != VocabParallel::LastStage; }},
-    Gap{"partitioned activations", [](const Scenario& s) { return s.layout.partition_activations; }},
 };
 
 Recomputed recomputed_of(const Recompute& recompute, bool whole_layer) {

@@ -85,7 +85,9 @@ void append_working_sets(const Scenario& sc, const LocalDims& dims, LayerClass k
   append.bytes("forward.working_set", TensorKind::Transient, input + forward.transient + dropped, kForward);
   // What backward has consumed makes room for what it makes.
   const double made = backward.transient + (apart ? 0 : backward.activations);
-  append.bytes("backward.working_set", TensorKind::Transient, input + made, kBackward);
+  // An input that ranks have cut among them is gathered.
+  const double gathered = recomputed && cuts_checkpoints(sc) ? input * (1 - 1.0 / sc.layout.tp) : 0;
+  append.bytes("backward.working_set", TensorKind::Transient, input + gathered + made, kBackward);
   append.bytes("backward.consumed", TensorKind::Activation, apart ? backward.activations : 0, kBackward);
 }
 

@@ -9,6 +9,12 @@ namespace hexaplan::costmodel::program {
 // backward, and the highest point of either pass above it. Together they are the exact peak of a stage whose
 // layers are alike and whose backward is one task.  [docs/formulas.md#M8]
 
+/// True when tensor-parallel ranks cut the inputs of recomputed layers among them, and gather them before
+/// such a layer runs again (ZeRO-R, arXiv:1910.02054 §6.1). Sequence parallelism has cut them already.
+[[nodiscard]] constexpr bool cuts_checkpoints(const Scenario& scenario) {
+  return scenario.layout.partition_activations && scenario.layout.tp > 1 && !scenario.layout.sp;
+}
+
 /// What a layer keeps between forward and backward, one row per tensor.
 void append_kept_values(const Scenario& scenario, const LocalDims& dims, LayerClass kind, TensorLedger& out);
 /// … and what a multi-token-prediction module keeps of the way to its layer; nothing of other classes.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "costmodel/compute/operations.h"
 #include "costmodel/spec/stage_plan.h"
 #include "costmodel/step/layer_cost.h"
 #include "costmodel/step/step_operations.h"
@@ -22,8 +23,8 @@ void append_priced(const std::vector<Operation>& operations, double copies, doub
                    const Pricer& pricer, std::vector<PricedOperation>& out) {
   if (copies <= 0) return;
   for (const Operation& op : operations) {
-    PricedOperation priced{
-        .operation = op, .runs = copies * (op.rerun ? 1 + rerun : 1), .once = pricer.time_of(op)};
+    const double runs = (only_reruns(op) ? 0 : 1) + (op.rerun ? rerun : 0);
+    PricedOperation priced{.operation = op, .runs = copies * runs, .once = pricer.time_of(op)};
     priced.per_step = priced.runs * priced.once;
     out.push_back(priced);
   }

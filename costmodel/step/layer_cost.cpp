@@ -8,6 +8,7 @@
 #include "costmodel/communication/overlap.h"
 #include "costmodel/compute/host_time.h"
 #include "costmodel/compute/kernel_time.h"
+#include "costmodel/compute/operations.h"
 #include "costmodel/step/execution.h"
 
 namespace hexaplan::costmodel {
@@ -237,6 +238,10 @@ LayerCost Pricer::price(const std::vector<Operation>& operations, Seconds forwar
     if (op.kind == OpKind::GroupedGemm) {
       experts = op.gemm.batch;
       experts_rerun = experts_rerun || op.rerun;
+    }
+    if (only_reruns(op)) {
+      add(op, time, cost.rerun, rerun);
+      continue;
     }
     if (op.pass == Pass::Forward) {
       add(op, time, cost.forward, forward);

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "costmodel/compute/operations.h"
 #include "costmodel/memory/flat_units.h"
 #include "costmodel/program/fold.h"
 #include "costmodel/program/sizes.h"
 #include "costmodel/program/variants.h"
+#include "costmodel/program/working_sets.h"
 #include "costmodel/schedule/schedule.h"
 #include "costmodel/spec/chunk_order.h"
 #include "costmodel/spec/local_dims.h"
@@ -21,7 +23,8 @@ class Counter {
   /// Each operation `times` times, and those that run again `reruns` times more.
   void add(const std::vector<Operation>& operations, double times, double reruns) {
     for (const Operation& op : operations) {
-      const double runs = times + (op.rerun && !mutant("recomputed-layers-run-once") ? reruns : 0);
+      const double again = op.rerun && !mutant("recomputed-layers-run-once") ? reruns : 0;
+      const double runs = only_reruns(op) ? reruns : times + again;
       if (op.kind == OpKind::Collective) {
         collective(op, runs);
       } else if (op.flops.value() > 0) {
@@ -118,8 +121,9 @@ void count_activation_copies(const Scenario& sc, int stage, const StagePlan& pla
         program::variant_of(sc, program::Part::Layer, kind, program::techniques_of(sc, again));
     for (const program::KeptValue& value : program::kept_values(layer.program, layer.lives, sizes)) {
       if (value.bytes <= Bytes{}) continue;
-      counter.copy("activation.to_host", Pass::Forward, microbatches, value.bytes);
-      counter.copy("activation.to_device", Pass::BackwardData, microbatches, value.bytes);
+      const Bytes bytes = again && program::cuts_checkpoints(sc) ? value.bytes / sc.layout.tp : value.bytes;
+      counter.copy("activation.to_host", Pass::Forward, microbatches, bytes);
+      counter.copy("activation.to_device", Pass::BackwardData, microbatches, bytes);
     }
   });
 }

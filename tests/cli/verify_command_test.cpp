@@ -86,6 +86,7 @@ TEST(verify_command, draws_every_schedule_and_technique_that_can_be_executed) {
                              "techniques a share of the optimizer offloaded",
                              "techniques activations of some layers offloaded",
                              "techniques states on disks",
+                             "techniques inputs of recomputed layers cut over tp",
                              "techniques updates in backward"}) {
     EXPECT_GE(layouts[choice], 5) << choice;
   }

@@ -5,6 +5,7 @@
 
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/stage_parameters.h"
+#include "costmodel/step/step_counts.h"
 #include "tests/costmodel/step/example_scenario.h"
 
 namespace hexaplan::costmodel {
@@ -99,6 +100,40 @@ TEST(zero_plus_plus, secondary_groups_divide_the_ranks_that_share_parameters) {
   EXPECT_FALSE(estimate_step(sc, {}).stages.empty());
   sc.layout.sharding.hpz = 6;
   EXPECT_EQ(std::get<Rejected>(estimate_step(sc, {}).verdict).rule, "secondary-partition-divides");
+}
+
+/// ZeRO-R: recomputed layers alone have inputs to gather; sequence parallelism cuts and gathers them anyway.
+TEST(partitioned_activations, gather_the_inputs_of_recomputed_layers) {
+  const auto gathers = [](RecomputeMode mode, bool sp) {
+    Scenario sc = example_scenario();
+    sc.layout.sp = sp;
+    sc.layout.partition_activations = true;
+    sc.recipe.recompute = {.mode = mode, .layers = 4};
+    double messages = 0;
+    for (const CollectiveCount& count : count_step(sc, 0).collectives) {
+      if (count.operation != "checkpoint.gather") continue;
+      EXPECT_EQ(count.kind, CollectiveKind::AllGather);
+      EXPECT_EQ(count.group, Group::Tensor);
+      EXPECT_EQ(count.bytes.value() / count.messages, 8192.0 * 4096 * 2) << "tokens, hidden, bf16";
+      messages += count.messages;
+    }
+    return messages;
+  };
+  const double microbatches = static_cast<double>(microbatches_per_step(example_scenario()));
+  EXPECT_EQ(gathers(RecomputeMode::None, false), 0);
+  EXPECT_EQ(gathers(RecomputeMode::Full, true), 0);
+  EXPECT_EQ(gathers(RecomputeMode::Layers, false), 4 * microbatches);
+}
+
+TEST(partitioned_activations, take_the_time_of_the_gather) {
+  const auto recompute = [](bool partitioned) {
+    Scenario sc = example_scenario();
+    sc.layout.sp = false;
+    sc.layout.partition_activations = partitioned;
+    sc.recipe.recompute.mode = RecomputeMode::Full;
+    return estimate_step(sc, {}).time.recompute;
+  };
+  EXPECT_GT(recompute(true), recompute(false));
 }
 
 }  // namespace

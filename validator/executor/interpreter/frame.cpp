@@ -182,6 +182,27 @@ void move_all(const Rank& rank, std::vector<Tensor>& from, Device& to, std::vect
 
 }  // namespace
 
+void Frame::cut_input(const Rank& rank) {
+  Tensor& whole = buffers_[of_->lifetimes.buffer(of_->program.input)];
+  const View view = whole.view();
+  const int ranks = rank.groups.tensor->size();
+  const std::int64_t count = view.elements() / ranks;
+  Tensor part = rank.device.allocate(whole.label(), 1, count);
+  rank.device.copy(part, view.slice(rank.groups.tensor->rank() * count, count));
+  whole = std::move(part);
+}
+
+void Frame::gather_input(const Rank& rank) {
+  const ValueId id = of_->program.input;
+  Tensor& part = buffers_[of_->lifetimes.buffer(id)];
+  const program::Shape& shape = of_->program.of(id).shape;
+  Tensor whole = rank.device.allocate(part.label(), rows(shape.rows), cols(shape));
+  rank.groups.tensor
+      ->all_gather(wire(part), wire(whole), rank.call("checkpoint.gather", costmodel::Pass::BackwardData))
+      .wait();
+  part = std::move(whole);
+}
+
 void Frame::offload(const Rank& rank) {
   move_all(rank, buffers_, rank.host->activations(), on_host_,
            rank.call("activation.to_host", costmodel::Pass::Forward));

@@ -56,7 +56,11 @@ class Frame {
   /// Frees what was held until the end of the phase.
   void end_phase();
 
-  /// Between forward and backward: what the frame holds goes to the host, and comes back. Precondition: the
+  /// Between forward and backward: of the program's input, which is all that the frame holds, tensor-parallel
+  /// ranks keep a part each, and gather it.
+  void cut_input(const Rank& rank);
+  void gather_input(const Rank& rank);
+  /// The same: what the frame holds goes to the host, and comes back. Precondition: the
   /// rank has a host memory.
   void offload(const Rank& rank);
   void fetch(const Rank& rank);

@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "costmodel/memory/flat_units.h"
+#include "costmodel/program/working_sets.h"
+#include "costmodel/spec/local_dims.h"
 #include "costmodel/spec/optimizer_traits.h"
 #include "costmodel/units/ceil_div.h"
 #include "validator/executor/parallel/rotary.h"
@@ -178,12 +180,17 @@ constexpr std::array kMissing{
     Missing{"executor-vocabulary", "the output layer is executed on the last stage only",
             "leave the vocabulary on the last stage",
             [](const Scenario& s) { return s.layout.vocab != costmodel::VocabParallel::LastStage; }},
-    Missing{"executor-sharding",
-            "ZeRO++ with quantised messages and partitioned activations are not executed",
+    Missing{"executor-sharding", "ZeRO++ with quantised messages is not executed",
             "use ZeRO-0 to 3, hybrid shards and hpz included",
             [](const Scenario& s) {
               const costmodel::Sharding& z = s.layout.sharding;
-              return z.quantized_weights || z.quantized_gradients || s.layout.partition_activations;
+              return z.quantized_weights || z.quantized_gradients;
+            }},
+    Missing{"executor-sharding", "layers' inputs are cut over tp where every rank gets as much",
+            "use partition-activations=false, or a micro-batch whose hidden states tp divides",
+            [](const Scenario& s) {
+              const costmodel::LocalDims dims = costmodel::local_dims(s);
+              return costmodel::program::cuts_checkpoints(s) && dims.tokens * dims.hidden % s.layout.tp != 0;
             }},
     Missing{"executor-sharding", "a second copy of parameters (hpz) is not executed beside experts",
             "use hpz=0", [](const Scenario& s) { return s.layout.sharding.hpz > 1 && s.model.is_moe(); }},

@@ -6,6 +6,7 @@
 #include "costmodel/memory/flat_units.h"
 #include "costmodel/program/compile.h"
 #include "costmodel/program/layer_program.h"
+#include "costmodel/program/working_sets.h"
 #include "costmodel/spec/stage_plan.h"
 #include "validator/executor/parallel/context.h"
 #include "validator/executor/parallel/dropout.h"
@@ -164,6 +165,7 @@ void Stage::forward(const ModelChunk& chunk, InFlight& flight) {
                          : link_.receive(chunk.position, chunk.position - 1, Direction::Forward);
   rank_.clock.enter(Phase::Forward);
   flight.layers.reserve(chunk.layers.size());
+  const bool cuts = program::cuts_checkpoints(rank_.scenario);
   for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
     Unit& unit = *chunk.layers[i];
     const costmodel::LayerClass kind = costmodel::class_of_layer(rank_.scenario.model, unit.index());
@@ -174,6 +176,7 @@ void Stage::forward(const ModelChunk& chunk, InFlight& flight) {
     frame.give_input(rank_, std::move(x));
     run_layer(unit, frame, program::Phase::Forward);
     x = frame.take_output();
+    if (chunk.recomputed[i] && cuts) frame.cut_input(rank_);
     if (chunk.offloaded[i]) frame.offload(rank_);
     unit.release();
   }
@@ -194,6 +197,7 @@ void Stage::backward(const ModelChunk& chunk, InFlight& flight) {
                         : link_.receive(chunk.position, chunk.position + 1, Direction::Backward);
   d.relabel({"hidden_states.gradient", TensorKind::Transient, rank_.activation});
   rank_.clock.enter(Phase::Backward);
+  const bool cuts = program::cuts_checkpoints(rank_.scenario);
   for (std::size_t i = chunk.layers.size(); i-- > 0;) {
     Unit& unit = *chunk.layers[i];
     Frame& frame = flight.layers[i];
@@ -201,6 +205,7 @@ void Stage::backward(const ModelChunk& chunk, InFlight& flight) {
     unit.gather(rank_, Pass::BackwardData);
     unit.open_gradients(rank_);
     if (chunk.offloaded[i]) frame.fetch(rank_);
+    if (chunk.recomputed[i] && cuts) frame.gather_input(rank_);
     frame.give_output_gradient(std::move(d));
     run_layer(unit, frame, program::Phase::Backward);
     d = frame.take_input_gradient();

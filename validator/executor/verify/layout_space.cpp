@@ -298,6 +298,7 @@ constexpr std::array kDimensions{
     Dimension{2, [](Scenario& s, int v) { s.recipe.dropout = v == 1 ? 0.25 : 0; }},
     Dimension{kOffloads, set_offload},
     Dimension{2, set_update},
+    Dimension{2, [](Scenario& s, int v) { s.layout.partition_activations = v == 1; }},
     Dimension{3,
               [](Scenario& s, int v) {
                 s.layout.sharding.hpz = pick({0, 2, 3}, v);
@@ -336,6 +337,7 @@ bool is_idle(const Scenario& sc) {
   return (l.sp && l.tp == 1) || (l.context != ContextKind::Ring && l.cp == 1) ||
          (l.schedule != ScheduleKind::OneFOneB && l.pp == 1) ||
          (l.sharding.group > 0 && l.sharding.group >= l.dp * l.cp) ||
+         (l.partition_activations && (l.tp == 1 || l.sp)) ||
          (l.sharding.hpz > 0 && (l.sharding.stage < 3 || l.shard_ranks() == 1)) ||
          (l.etp > 0 && !sc.model.is_moe()) || (l.etp > 0 && l.tp == 1) ||
          sc.recipe.recompute.stage_layers.size() == 1;
