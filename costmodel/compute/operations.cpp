@@ -98,7 +98,8 @@ class Writer {
   void score_gemms(std::string_view name, GemmShape shape, const Step& step);
   void merge_blocks(const Step& step);
   void traffic(const Step& step);
-  void elementwise(std::string_view name, Elementwise rule, double elements, Pass pass, bool rerun);
+  void elementwise(std::string_view name, Elementwise rule, double elements, Pass pass, bool rerun,
+                   double times = 1);
   void message(const Step& step);
 
   const Scenario& sc_;
@@ -369,13 +370,13 @@ void Writer::traffic(const Step& step) {
   const bool rerun = rule == Elementwise::Router ? reruns_beside(step) : step.rerun;
   const bool of_loss = rule == Elementwise::CrossEntropy || rule == Elementwise::FusedCrossEntropy;
   if (of_loss && gathers_logits(sc_)) counted *= sc_.layout.tp;
-  elementwise(name, rule, counted / step.chunks, step.pass, rerun);
-  if (step.chunks > 1 && !out_.empty()) out_.back().count = step.chunks;
+  elementwise(name, rule, counted / step.chunks, step.pass, rerun, step.chunks);
   if (step.both) elementwise(name, rule, counted, Pass::BackwardData, false);
 }
 
 /// [docs/formulas.md#T3]
-void Writer::elementwise(std::string_view name, Elementwise rule, double elements, Pass pass, bool rerun) {
+void Writer::elementwise(std::string_view name, Elementwise rule, double elements, Pass pass, bool rerun,
+                         double times) {
   const ElementwiseRule& of = elementwise_rule(sc_, rule);
   const bool forward = pass == Pass::Forward;
   const double passes = forward ? of.forward_passes : of.backward_passes;
@@ -387,6 +388,7 @@ void Writer::elementwise(std::string_view name, Elementwise rule, double element
                   .precision = sc_.recipe.precision,
                   .bytes = Bytes{elements * sizes_.activation_bytes * passes},
                   .kernels = forward ? of.forward_kernels : of.backward_kernels,
+                  .count = times,
                   .formula = "T3"});
 }
 
