@@ -31,16 +31,6 @@ constexpr std::array<std::string_view, kLaunchers> bridge(std::string_view key) 
   return {kNone, kNone, kNone, kNone, key};
 }
 
-bool latent(S s) {
-  return s.model.attention.kind == AttentionKind::Latent;
-}
-bool rotary(S s) {
-  return s.model.positions == PositionKind::Rotary;
-}
-bool yarn(S s) {
-  return rotary(s) && s.model.rotary.scaling == RopeScaling::Yarn;
-}
-
 // --- classes: what a "_target_" names ---
 
 constexpr char kLatentProvider[] = "megatron.bridge.models.mla_provider.MLAModelProvider";
@@ -69,14 +59,15 @@ JsonValue computed_type(S s) {
 
 enum class ActivationName { Silu, Gelu, FastGelu, QuickGelu, Relu, SquaredRelu };
 /// src/megatron/bridge/utils/activation_map.py, and what functions are called where they stand.
-constexpr FrameworkWord<ActivationName> kActivations[] = {{ActivationName::Silu, "silu"},
-                                                          {ActivationName::Gelu, "gelu"},
-                                                          {ActivationName::FastGelu, "fast_gelu"},
-                                                          {ActivationName::FastGelu, "gelu_pytorch_tanh"},
-                                                          {ActivationName::QuickGelu, "quick_gelu"},
-                                                          {ActivationName::Relu, "relu"},
-                                                          {ActivationName::SquaredRelu, "squared_relu"},
-                                                          {ActivationName::SquaredRelu, "relu2"}};
+constexpr FrameworkWord<ActivationName> kBridgeActivations[] = {
+    {ActivationName::Silu, "silu"},
+    {ActivationName::Gelu, "gelu"},
+    {ActivationName::FastGelu, "fast_gelu"},
+    {ActivationName::FastGelu, "gelu_pytorch_tanh"},
+    {ActivationName::QuickGelu, "quick_gelu"},
+    {ActivationName::Relu, "relu"},
+    {ActivationName::SquaredRelu, "squared_relu"},
+    {ActivationName::SquaredRelu, "relu2"}};
 
 /// The kernels that add the bias compute GELU by tanh (megatron/core/fusions/fused_bias_gelu.py,
 /// fused_bias_geglu.py), and transformer_config.py has them for these functions alone.
@@ -104,7 +95,7 @@ void read_activation(V v, R r) {
   using costmodel::Activation;
   costmodel::MlpSpec& mlp = r.plan.model.mlp;
   mlp.gelu = costmodel::GeluForm::Exact;
-  switch (meaning_of(kActivations, ValueReader{v.file(), v.pointer(), word, Reading::Lenient})) {
+  switch (meaning_of(kBridgeActivations, ValueReader{v.file(), v.pointer(), word, Reading::Lenient})) {
     case ActivationName::Silu:
       mlp.activation = Activation::Silu;
       break;
@@ -130,18 +121,18 @@ void read_activation(V v, R r) {
 
 /// An empty object is null in YAML: its own default is 512.
 JsonValue query_rank(S s) {
-  if (!latent(s)) return {};
+  if (!is_latent(s)) return {};
   const std::int64_t rank = s.model.attention.q_lora_rank;
   return rank > 0 ? JsonValue{rank} : JsonValue{JsonObject{}};
 }
 
-JsonValue positions(S s) {
+JsonValue bridge_positions(S s) {
   constexpr FrameworkWord<PositionKind> kWords[] = {{PositionKind::Rotary, "rope"},
                                                     {PositionKind::Learned, "learned_absolute"},
                                                     {PositionKind::Alibi, "none"},
                                                     {PositionKind::Sinusoidal, "none"},
                                                     {PositionKind::None, "none"}};
-  if (yarn(s) && !latent(s)) return "yarn";
+  if (scales_by_yarn(s) && !is_latent(s)) return "yarn";
   return word_of(kWords, s.model.positions);
 }
 void read_positions(V v, R r) {
@@ -160,18 +151,18 @@ double yarn_mscale(double factor, double magnitude) {
   return factor > 1 ? (magnitude - 1) / (0.1 * std::log(factor)) : 0;
 }
 /// Numbers that a file has with fewer digits than we compute them.
-double rounded(double value) {
+double without_noise(double value) {
   const double short_form = std::round(value * 1e6) / 1e6;
   return std::abs(short_form - value) < 1e-9 ? short_form : value;
 }
 /// Of all scores, and of cosines and sines over them (megatron/core/transformer/multi_latent_attention.py).
 double mscale_all(S s) {
   const costmodel::RotarySpec& r = s.model.rotary;
-  return rounded(yarn_mscale(r.factor, std::sqrt(r.score_factor)));
+  return without_noise(yarn_mscale(r.factor, std::sqrt(r.score_factor)));
 }
 double mscale(S s) {
   const costmodel::RotarySpec& r = s.model.rotary;
-  return rounded(yarn_mscale(r.factor, r.attention_factor * std::sqrt(r.score_factor)));
+  return without_noise(yarn_mscale(r.factor, r.attention_factor * std::sqrt(r.score_factor)));
 }
 
 template <double costmodel::RotarySpec::*number>
@@ -185,11 +176,11 @@ void read_original_positions(V v, R r) {
 JsonValue score_scale(S s) {
   const costmodel::AttentionSpec& a = s.model.attention;
   const bool own = a.score_width > 0 && a.score_width != static_cast<double>(a.head_dim);
-  return only_if(own && !latent(s), 1 / std::sqrt(a.score_width));
+  return only_if(own && !is_latent(s), 1 / std::sqrt(a.score_width));
 }
 void read_score_scale(V v, R r) {
   const double scale = v.number({1e-9, 1e9});
-  r.plan.model.attention.score_width = rounded(1 / (scale * scale));
+  r.plan.model.attention.score_width = without_noise(1 / (scale * scale));
 }
 
 JsonValue layer_list(S s, bool (*has)(costmodel::LayerClass)) {
@@ -205,18 +196,18 @@ bool all_alike(const JsonValue& list) {
   }
   return true;
 }
-JsonValue expert_layers(S s) {
+JsonValue bridge_expert_layers(S s) {
   if (!s.model.is_moe()) return {};
   JsonValue list = layer_list(s, [](costmodel::LayerClass c) { return c.moe; });
   return all_alike(list) ? JsonValue{} : list;
 }
-JsonValue windowed_layers(S s) {
+JsonValue bridge_windowed_layers(S s) {
   const costmodel::AttentionSpec& a = s.model.attention;
   if (a.window == 0 || (a.global_period == 0 && a.global_layers.empty())) return {};
   if (a.global_layers.empty()) return a.global_period;
   return layer_list(s, [](costmodel::LayerClass c) { return c.windowed; });
 }
-JsonValue unrotated_layers(S s) {
+JsonValue bridge_unrotated_layers(S s) {
   JsonValue list = layer_list(s, [](costmodel::LayerClass c) { return c.unrotated; });
   const bool none = s.model.attention.unrotated_period == 0 && s.model.attention.unrotated_layers.empty();
   return none ? JsonValue{} : list;
@@ -273,10 +264,10 @@ JsonValue flex_backend(S s) {
 
 // --- the step ---
 
-constexpr FrameworkWord<Optimizer> kOptimizers[] = {
+constexpr FrameworkWord<Optimizer> kBridgeOptimizers[] = {
     {Optimizer::AdamW, "adam"}, {Optimizer::Sgd, "sgd"}, {Optimizer::Lion, "lion"}};
 JsonValue optimizer_name(S s) {
-  return word_of(kOptimizers, s.recipe.optimizer);
+  return word_of(kBridgeOptimizers, s.recipe.optimizer);
 }
 
 bool reduces_in_fp32(S s) {
@@ -328,7 +319,7 @@ void read_backend(V v, R r) {
 
 // --- adapters ---
 
-bool trains_lora(S s) {
+bool bridge_trains_lora(S s) {
   return s.recipe.fine_tune == costmodel::FineTune::Lora && s.recipe.trainable_parameters == 0;
 }
 struct AdaptedLayers {
@@ -349,7 +340,7 @@ JsonArray names_in(const AdaptedLayers& row) {
   return names;
 }
 JsonValue adapted_layers(S s) {
-  if (!trains_lora(s)) return {};
+  if (!bridge_trains_lora(s)) return {};
   for (const AdaptedLayers& row : kAdapted) {
     if (row.targets == s.recipe.lora_targets) return names_in(row);
   }
@@ -368,7 +359,7 @@ void read_adapted(V v, R r) {
 
 // Rows that say what a model computes: import compares presets by them.
 constexpr LaunchField kBridgeModel[] = {
-    {[](S s) -> JsonValue { return latent(s) ? kLatentProvider : kProvider; }, bridge("model._target_"),
+    {[](S s) -> JsonValue { return is_latent(s) ? kLatentProvider : kProvider; }, bridge("model._target_"),
      read_provider},
     {query_rank, bridge("model.q_lora_rank"),
      [](V v, R r) {
@@ -384,42 +375,44 @@ constexpr LaunchField kBridgeModel[] = {
      [](V v, R r) { r.no_gelu_fusion = !v.boolean(); }},
     {[](S s) -> JsonValue { return has_linear_bias(s); }, bridge("model.add_bias_linear"),
      [](V v, R r) { r.no_bias = !v.boolean(); }},
-    {positions, bridge("model.position_embedding_type"), read_positions},
-    {[](S s) { return only_if(rotary(s), s.model.rotary.base); }, bridge("model.rotary_base"),
+    {bridge_positions, bridge("model.position_embedding_type"), read_positions},
+    {[](S s) { return only_if(is_rotary(s), s.model.rotary.base); }, bridge("model.rotary_base"),
      read_rotary_number<&costmodel::RotarySpec::base>},
     // YaRN of latent attention …
-    {[](S s) { return only_if(latent(s) && yarn(s), s.model.rotary.original_positions); },
+    {[](S s) { return only_if(is_latent(s) && scales_by_yarn(s), s.model.rotary.original_positions); },
      bridge("model.original_max_position_embeddings"), read_original_positions},
-    {[](S s) { return only_if(latent(s) && yarn(s), s.model.rotary.beta_fast); }, bridge("model.beta_fast"),
-     read_rotary_number<&costmodel::RotarySpec::beta_fast>},
-    {[](S s) { return only_if(latent(s) && yarn(s), s.model.rotary.beta_slow); }, bridge("model.beta_slow"),
-     read_rotary_number<&costmodel::RotarySpec::beta_slow>},
-    {[](S s) { return only_if(latent(s) && yarn(s), mscale(s)); }, bridge("model.mscale"),
+    {[](S s) { return only_if(is_latent(s) && scales_by_yarn(s), s.model.rotary.beta_fast); },
+     bridge("model.beta_fast"), read_rotary_number<&costmodel::RotarySpec::beta_fast>},
+    {[](S s) { return only_if(is_latent(s) && scales_by_yarn(s), s.model.rotary.beta_slow); },
+     bridge("model.beta_slow"), read_rotary_number<&costmodel::RotarySpec::beta_slow>},
+    {[](S s) { return only_if(is_latent(s) && scales_by_yarn(s), mscale(s)); }, bridge("model.mscale"),
      [](V v, R r) {
        r.yarn_mscale = v.number({0, 1e6});
      }},
-    {[](S s) { return only_if(latent(s) && yarn(s), mscale_all(s)); }, bridge("model.mscale_all_dim"),
+    {[](S s) { return only_if(is_latent(s) && scales_by_yarn(s), mscale_all(s)); },
+     bridge("model.mscale_all_dim"),
      [](V v, R r) {
        r.yarn_mscale_all = v.number({0, 1e6});
      }},
     // … and of the others.
-    {[](S s) { return only_if(!latent(s) && yarn(s), s.model.rotary.factor); },
+    {[](S s) { return only_if(!is_latent(s) && scales_by_yarn(s), s.model.rotary.factor); },
      bridge("model.yarn_rotary_scaling_factor"), read_rotary_number<&costmodel::RotarySpec::factor>},
-    {[](S s) { return only_if(!latent(s) && yarn(s), s.model.rotary.original_positions); },
+    {[](S s) { return only_if(!is_latent(s) && scales_by_yarn(s), s.model.rotary.original_positions); },
      bridge("model.yarn_original_max_position_embeddings"), read_original_positions},
-    {[](S s) { return only_if(!latent(s) && yarn(s), s.model.rotary.beta_fast); },
+    {[](S s) { return only_if(!is_latent(s) && scales_by_yarn(s), s.model.rotary.beta_fast); },
      bridge("model.yarn_beta_fast"), read_rotary_number<&costmodel::RotarySpec::beta_fast>},
-    {[](S s) { return only_if(!latent(s) && yarn(s), s.model.rotary.beta_slow); },
+    {[](S s) { return only_if(!is_latent(s) && scales_by_yarn(s), s.model.rotary.beta_slow); },
      bridge("model.yarn_beta_slow"), read_rotary_number<&costmodel::RotarySpec::beta_slow>},
-    {[](S s) { return only_if(!latent(s) && yarn(s), mscale(s)); }, bridge("model.yarn_mscale"),
+    {[](S s) { return only_if(!is_latent(s) && scales_by_yarn(s), mscale(s)); }, bridge("model.yarn_mscale"),
      [](V v, R r) {
        r.yarn_mscale = v.number({0, 1e6});
      }},
-    {[](S s) { return only_if(!latent(s) && yarn(s), 0.0); }, bridge("model.yarn_mscale_all_dim"),
+    {[](S s) { return only_if(!is_latent(s) && scales_by_yarn(s), 0.0); },
+     bridge("model.yarn_mscale_all_dim"),
      [](V v, R r) {
        r.yarn_mscale_all = v.number({0, 1e6});
      }},
-    {[](S s) { return only_if(!latent(s) && yarn(s), s.model.rotary.whole_ramp); },
+    {[](S s) { return only_if(!is_latent(s) && scales_by_yarn(s), s.model.rotary.whole_ramp); },
      bridge("model.yarn_correction_range_round_to_int"),
      [](V v, R r) { r.plan.model.rotary.whole_ramp = v.boolean(); }},
     {score_scale, bridge("model.softmax_scale"), read_score_scale},
@@ -428,9 +421,9 @@ constexpr LaunchField kBridgeModel[] = {
        return only_if(window > 0, JsonArray{JsonValue{window - 1}, JsonValue{0}});
      },
      bridge("model.window_size"), read_window_pair},
-    {windowed_layers, bridge("model.window_attn_skip_freq"), read_list_text<&LaunchReading::windowed>},
-    {unrotated_layers, bridge("model.no_rope_freq"), read_unrotated},
-    {expert_layers, bridge("model.moe_layer_freq"), read_list_text<&LaunchReading::layer_experts>},
+    {bridge_windowed_layers, bridge("model.window_attn_skip_freq"), read_list_text<&LaunchReading::windowed>},
+    {bridge_unrotated_layers, bridge("model.no_rope_freq"), read_unrotated},
+    {bridge_expert_layers, bridge("model.moe_layer_freq"), read_list_text<&LaunchReading::layer_experts>},
     {[](S s) { return when(s.model.moe.shared_gate); }, bridge("model.moe_shared_expert_gate"),
      [](V v, R r) { r.plan.model.moe.shared_gate = v.boolean(); }},
     {[](S s) -> JsonValue { return s.model.tied_embeddings; },
@@ -447,7 +440,7 @@ constexpr LaunchField kBridgeFrame[] = {
     {[](S) -> JsonValue { return "megatron.bridge.training.config.OptimizerConfig"; },
      bridge("optimizer._target_")},
     {optimizer_name, bridge("optimizer.optimizer"),
-     [](V v, R r) { r.plan.recipe.optimizer = meaning_of(kOptimizers, v); }},
+     [](V v, R r) { r.plan.recipe.optimizer = meaning_of(kBridgeOptimizers, v); }},
     {[](S s) { return when(s.layout.sharding.stage > 0); }, bridge("optimizer.use_distributed_optimizer"),
      [](V v, R r) { r.distributed_optimizer = r.distributed_optimizer || v.boolean(); }},
     {[](S s) { return only_if(offloads(s, costmodel::kOffloadOptimizer), s.recipe.offload_fraction); },
@@ -476,7 +469,7 @@ constexpr LaunchField kBridgeFrame[] = {
     {[](S) -> JsonValue { return {}; }, bridge("model.attention_backend"), read_backend},
     {[](S) -> JsonValue { return true; }, bridge("model.bias_dropout_fusion")},
     {[](S) -> JsonValue { return true; }, bridge("model.persist_layer_norm")},
-    {[](S s) { return when(rotary(s) && !latent(s)); }, bridge("model.apply_rope_fusion")},
+    {[](S s) { return when(is_rotary(s) && !is_latent(s)); }, bridge("model.apply_rope_fusion")},
     {dispatcher_type, bridge("model.moe_token_dispatcher_type"),
      [](V v, R r) {
        constexpr FrameworkWord<ExpertDispatcher> kTypes[] = {{ExpertDispatcher::AllToAll, "alltoall"},
@@ -494,12 +487,13 @@ constexpr LaunchField kBridgeFrame[] = {
      bridge("rerun_state_machine._target_")},
     {[](S s) { return only_if(captures_step(s), false); },
      bridge("rerun_state_machine.check_for_nan_in_loss")},
-    {[](S s) { return only_if(trains_lora(s), "megatron.bridge.peft.lora.LoRA"); }, bridge("peft._target_"),
+    {[](S s) { return only_if(bridge_trains_lora(s), "megatron.bridge.peft.lora.LoRA"); },
+     bridge("peft._target_"),
      [](V v, R r) {
        if (last_name(v.text()) == "LoRA") r.plan.recipe.fine_tune = costmodel::FineTune::Lora;
      }},
     {adapted_layers, bridge("peft.target_modules"), read_adapted},
-    {[](S s) { return only_if(trains_lora(s), adapter_rank(s)); }, bridge("peft.dim"),
+    {[](S s) { return only_if(bridge_trains_lora(s), adapter_rank(s)); }, bridge("peft.dim"),
      [](V v, R r) {
        r.plan.recipe.lora_rank = v.integer({1, 1'000'000});
      }},

@@ -29,10 +29,6 @@ constexpr std::array<std::string_view, kLaunchers> maxtext(std::string_view key)
   return {kNone, kNone, kNone, kNone, kNone, key};
 }
 
-bool latent(S s) {
-  return s.model.attention.kind == AttentionKind::Latent;
-}
-
 // --- the mesh ---
 
 template <MeshAxis axis, MeshDegrees Mesh::*part>
@@ -72,17 +68,17 @@ constexpr FrameworkWord<Precision> kQuantizations[] = {{Precision::Fp8, "te_fp8_
                                                        {Precision::Nvfp4, "te_nvfp4"},
                                                        {Precision::Nvfp4, "te_nvfp4_no_rht"}};
 
-constexpr FrameworkWord<Optimizer> kOptimizers[] = {{Optimizer::AdamW, "adamw"},
-                                                    {Optimizer::AdamW, "adam_pax"},
-                                                    {Optimizer::Sgd, "sgd"},
-                                                    {Optimizer::Muon, "muon"}};
+constexpr FrameworkWord<Optimizer> kMaxTextOptimizers[] = {{Optimizer::AdamW, "adamw"},
+                                                           {Optimizer::AdamW, "adam_pax"},
+                                                           {Optimizer::Sgd, "sgd"},
+                                                           {Optimizer::Muon, "muon"}};
 
 /// What MaxText keeps at least are the layers' inputs, and at most the results of products and attention.
 JsonValue remat_policy(S s) {
   return s.recipe.recompute.mode == RecomputeMode::Full ? "full" : "minimal_with_context";
 }
 
-constexpr FrameworkWord<costmodel::AttentionKernel> kAttention[] = {
+constexpr FrameworkWord<costmodel::AttentionKernel> kMaxTextAttention[] = {
     {costmodel::AttentionKernel::Flash, "cudnn_flash_te"},
     {costmodel::AttentionKernel::Flash, "flash"},
     {costmodel::AttentionKernel::Flash, "autoselected"},
@@ -90,9 +86,6 @@ constexpr FrameworkWord<costmodel::AttentionKernel> kAttention[] = {
 
 // --- the model ---
 
-bool yarn(S s) {
-  return s.model.rotary.scaling == RopeScaling::Yarn;
-}
 /// Its Llama-3.1 embedding has these numbers built in (src/maxtext/layers/embeddings.py,
 /// LLaMARotaryEmbedding).
 bool scaled_like_llama31(S s) {
@@ -101,7 +94,7 @@ bool scaled_like_llama31(S s) {
          r.original_positions == 8192;
 }
 JsonValue rope_type(S s) {
-  return yarn(s) ? "yarn" : scaled_like_llama31(s) ? "llama3.1" : "default";
+  return scales_by_yarn(s) ? "yarn" : scaled_like_llama31(s) ? "llama3.1" : "default";
 }
 void read_rope_type(V v, R r) {
   constexpr FrameworkWord<RopeScaling> kTypes[] = {
@@ -115,7 +108,7 @@ void read_rope_type(V v, R r) {
 /// Those of latent attention's scores: 0.1·mscale·ln(factor) + 1, squared.
 JsonValue score_magnitude(S s) {
   const costmodel::RotarySpec& r = s.model.rotary;
-  if (!yarn(s) || !latent(s) || r.factor <= 1) return {};
+  if (!scales_by_yarn(s) || !is_latent(s) || r.factor <= 1) return {};
   const double mscale = (std::sqrt(r.score_factor) - 1) / (0.1 * std::log(r.factor));
   return std::round(mscale * 1e6) / 1e6;
 }
@@ -141,7 +134,7 @@ constexpr LaunchField kMaxTextModel[] = {
        return JsonArray{JsonValue{"silu"}, JsonValue{"linear"}};
      },
      maxtext("mlp_activations")},
-    {[](S s) { return only_if(latent(s), "mla"); }, maxtext("attention_type"),
+    {[](S s) { return only_if(is_latent(s), "mla"); }, maxtext("attention_type"),
      [](V v, R r) {
        if (v.text() == "mla") r.plan.model.attention.kind = AttentionKind::Latent;
      }},
@@ -159,17 +152,20 @@ constexpr LaunchField kMaxTextModel[] = {
        r.plan.model.rotary.scaling = RopeScaling::Linear;
        r.plan.model.rotary.factor = factor;
      }},
-    {[](S s) { return only_if(yarn(s), static_cast<std::int64_t>(std::llround(s.model.rotary.factor))); },
+    {[](S s) {
+       return only_if(scales_by_yarn(s), static_cast<std::int64_t>(std::llround(s.model.rotary.factor)));
+     },
      maxtext("rope_factor"),
      [](V v, R r) {
        r.plan.model.rotary.factor = v.number({1e-6, 1e6});
      }},
-    {[](S s) { return only_if(yarn(s), s.model.rotary.original_positions); },
+    {[](S s) { return only_if(scales_by_yarn(s), s.model.rotary.original_positions); },
      maxtext("original_max_position_embeddings"),
      [](V v, R r) {
        r.plan.model.rotary.original_positions = v.integer({1, 1'000'000'000});
      }},
-    {[](S s) { return only_if(yarn(s), s.model.max_positions); }, maxtext("max_position_embeddings")},
+    {[](S s) { return only_if(scales_by_yarn(s), s.model.max_positions); },
+     maxtext("max_position_embeddings")},
     {score_magnitude, maxtext("mscale")},
     {[](S s) { return only_if(s.model.moe.shared_ffn > 0, s.model.moe.shared_ffn / s.model.moe.expert_ffn); },
      maxtext("shared_experts"),
@@ -182,7 +178,7 @@ constexpr LaunchField kMaxTextModel[] = {
        r.plan.model.moe.first_k_dense = v.integer({0, 10'000});
      }},
     {[](S s) {
-       const bool said = s.model.is_moe() && latent(s);
+       const bool said = s.model.is_moe() && is_latent(s);
        return only_if(said, s.model.moe.score == costmodel::RouterScore::Sigmoid ? "sigmoid" : "softmax");
      },
      maxtext("routed_score_func"),
@@ -192,7 +188,7 @@ constexpr LaunchField kMaxTextModel[] = {
            {RouterScore::Softmax, ""}, {RouterScore::Softmax, "softmax"}, {RouterScore::Sigmoid, "sigmoid"}};
        r.plan.model.moe.score = meaning_of(kScores, v);
      }},
-    {[](S s) { return when(s.model.is_moe() && !latent(s) && s.model.attention.qk_norm); },
+    {[](S s) { return when(s.model.is_moe() && !is_latent(s) && s.model.attention.qk_norm); },
      maxtext("norm_topk_prob"), [](V v, R r) { r.plan.model.moe.renormalise = v.boolean(); }},
 };
 
@@ -259,11 +255,11 @@ constexpr LaunchField kMaxTextStep[] = {
      [](V v, R r) {
        if (!v.text().empty()) r.plan.recipe.precision = meaning_of(kQuantizations, v);
      }},
-    {[](S s) { return word_of(kOptimizers, s.recipe.optimizer); }, maxtext("opt_type"),
-     [](V v, R r) { r.plan.recipe.optimizer = meaning_of(kOptimizers, v); }},
+    {[](S s) { return word_of(kMaxTextOptimizers, s.recipe.optimizer); }, maxtext("opt_type"),
+     [](V v, R r) { r.plan.recipe.optimizer = meaning_of(kMaxTextOptimizers, v); }},
     {remat_policy, maxtext("remat_policy"), [](V v, R r) { r.granularity = v.text(); }},
-    {[](S s) { return word_of(kAttention, s.recipe.attention); }, maxtext("attention"),
-     [](V v, R r) { r.plan.recipe.attention = meaning_of(kAttention, v); }},
+    {[](S s) { return word_of(kMaxTextAttention, s.recipe.attention); }, maxtext("attention"),
+     [](V v, R r) { r.plan.recipe.attention = meaning_of(kMaxTextAttention, v); }},
     {[](S) -> JsonValue { return {}; }, maxtext("num_vocab_tiling"),
      [](V v, R r) {
        if (v.integer({1, 1'000'000}) > 1) r.plan.recipe.cross_entropy = costmodel::CrossEntropy::Chunked;

@@ -38,11 +38,8 @@ JsonValue expert_layers(S s) {
   }
   return only_if(moe_layers < s.model.layers, "(" + text + ")");
 }
-bool latent(S s) {
-  return s.model.attention.kind == AttentionKind::Latent;
-}
 bool grouped(S s) {
-  return !latent(s) && s.model.attention.kv_heads < s.model.attention.heads;
+  return !is_latent(s) && s.model.attention.kv_heads < s.model.attention.heads;
 }
 JsonValue positions(S s) {
   constexpr FrameworkWord<costmodel::PositionKind> kWords[] = {
@@ -59,23 +56,20 @@ std::int64_t position_rows(S s) {
 
 // --- what is computed: positions, norms, gates, routers ---
 
-bool rotary(S s) {
-  return s.model.positions == PositionKind::Rotary;
-}
 /// As Megatron-LM's --use-rope-scaling has it, whose other numbers are not arguments
 /// (core_v0.15.3 megatron/core/models/common/embeddings/rotary_pos_embedding.py, _apply_scaling).
 bool scaled_like_llama3(S s) {
   const costmodel::RotarySpec& r = s.model.rotary;
-  return rotary(s) && r.scaling == RopeScaling::Llama3 && r.low_frequency == 1 && r.high_frequency == 4 &&
+  return is_rotary(s) && r.scaling == RopeScaling::Llama3 && r.low_frequency == 1 && r.high_frequency == 4 &&
          r.original_positions == 8192;
 }
 bool scaled_linearly(S s) {
-  return rotary(s) && s.model.rotary.scaling == RopeScaling::Linear &&
+  return is_rotary(s) && s.model.rotary.scaling == RopeScaling::Linear &&
          s.model.rotary.factor == std::floor(s.model.rotary.factor);
 }
 /// Latent attention alone has YaRN among the arguments.
 bool latent_yarn(S s) {
-  return latent(s) && s.model.rotary.scaling == RopeScaling::Yarn;
+  return is_latent(s) && s.model.rotary.scaling == RopeScaling::Yarn;
 }
 bool is_silu(S s) {
   return s.model.mlp.activation == costmodel::Activation::Silu && s.model.mlp.clamp == 0;
@@ -110,7 +104,7 @@ bool grouped_experts(S s) {
 JsonValue balance_kind(S s) {
   if (!s.model.is_moe()) return {};
   if (s.model.moe.balance_coefficient == 0) return "none";
-  return latent(s) ? "seq_aux_loss" : "aux_loss";
+  return is_latent(s) ? "seq_aux_loss" : "aux_loss";
 }
 
 // --- as they are read ---
@@ -178,29 +172,29 @@ constexpr LaunchField kModelSettings[] = {
     {[](S s) { return only_if(grouped(s), s.model.attention.kv_heads); },
      {"--num-query-groups", kNone, kNone, kNone, "model.num_query_groups"},
      read_attention<&costmodel::AttentionSpec::kv_heads>},
-    {[](S s) { return only_if(!latent(s), s.model.attention.head_dim); },
+    {[](S s) { return only_if(!is_latent(s), s.model.attention.head_dim); },
      {"--kv-channels", kNone, kNone, kNone, "model.kv_channels", "head_dim"},
      read_attention<&costmodel::AttentionSpec::head_dim>},
-    {[](S s) { return when(latent(s)); },
+    {[](S s) { return when(is_latent(s)); },
      {"--multi-latent-attention"},
      [](V v, R r) {
        if (v.boolean()) r.plan.model.attention.kind = AttentionKind::Latent;
      }},
     {[](S s) {
-       return only_if(latent(s) && s.model.attention.q_lora_rank > 0, s.model.attention.q_lora_rank);
+       return only_if(is_latent(s) && s.model.attention.q_lora_rank > 0, s.model.attention.q_lora_rank);
      },
      {"--q-lora-rank", kNone, kNone, kNone, kNone, "q_lora_rank"},
      read_attention<&costmodel::AttentionSpec::q_lora_rank>},
-    {[](S s) { return only_if(latent(s), s.model.attention.kv_lora_rank); },
+    {[](S s) { return only_if(is_latent(s), s.model.attention.kv_lora_rank); },
      {"--kv-lora-rank", kNone, kNone, kNone, "model.kv_lora_rank", "kv_lora_rank"},
      read_attention<&costmodel::AttentionSpec::kv_lora_rank>},
-    {[](S s) { return only_if(latent(s), s.model.attention.qk_nope_dim); },
+    {[](S s) { return only_if(is_latent(s), s.model.attention.qk_nope_dim); },
      {"--qk-head-dim", kNone, kNone, kNone, "model.qk_head_dim", "qk_nope_head_dim"},
      read_attention<&costmodel::AttentionSpec::qk_nope_dim>},
-    {[](S s) { return only_if(latent(s), s.model.attention.qk_rope_dim); },
+    {[](S s) { return only_if(is_latent(s), s.model.attention.qk_rope_dim); },
      {"--qk-pos-emb-head-dim", kNone, kNone, kNone, "model.qk_pos_emb_head_dim", "qk_rope_head_dim"},
      read_attention<&costmodel::AttentionSpec::qk_rope_dim>},
-    {[](S s) { return only_if(latent(s), s.model.attention.v_head_dim); },
+    {[](S s) { return only_if(is_latent(s), s.model.attention.v_head_dim); },
      {"--v-head-dim", kNone, kNone, kNone, "model.v_head_dim", "v_head_dim"},
      read_attention<&costmodel::AttentionSpec::v_head_dim>},
     {[](S s) -> JsonValue { return s.model.norm == costmodel::NormKind::Rms ? "RMSNorm" : "LayerNorm"; },
@@ -247,7 +241,7 @@ constexpr LaunchField kModelSettings[] = {
      {"--add-qkv-bias", kNone, kNone, kNone, "model.add_qkv_bias"},
      read_flag<&LaunchReading::qkv_bias>},
     // Latent attention norms its compressed queries and keys.
-    {[](S s) { return when(s.model.attention.qk_norm || latent(s)); },
+    {[](S s) { return when(s.model.attention.qk_norm || is_latent(s)); },
      {"--qk-layernorm", kNone, kNone, kNone, "model.qk_layernorm"},
      [](V v, R r) { r.plan.model.attention.qk_norm = v.boolean(); }},
     {[](S s) { return only_if(s.model.attention.sinks, "learnable"); },
@@ -264,24 +258,24 @@ constexpr LaunchField kModelSettings[] = {
                                                          {PositionKind::None, "none"}};
        r.plan.model.positions = meaning_of(kKinds, v);
      }},
-    {[](S s) { return only_if(rotary(s), static_cast<std::int64_t>(std::llround(s.model.rotary.base))); },
+    {[](S s) { return only_if(is_rotary(s), static_cast<std::int64_t>(std::llround(s.model.rotary.base))); },
      {"--rotary-base", kNone, kNone, kNone, kNone, "rope_max_timescale"},
      [](V v, R r) {
        r.plan.model.rotary.base = v.number({1, 1e15});
      }},
-    {[](S s) { return only_if(rotary(s), s.model.rotary.base); },
+    {[](S s) { return only_if(is_rotary(s), s.model.rotary.base); },
      {kNone, "model.model_config.rope_theta"},
      [](V v, R r) {
        r.plan.model.rotary.base = v.number({1, 1e15});
      }},
-    {[](S s) { return only_if(rotary(s), false); },
+    {[](S s) { return only_if(is_rotary(s), false); },
      {kNone, "model.model_config.rope_interleaved"},
      [](V v, R r) { r.plan.model.rotary.interleaved = v.boolean(); }},
-    {[](S s) { return only_if(rotary(s) && s.model.rotary.share < 1, s.model.rotary.share); },
+    {[](S s) { return only_if(is_rotary(s) && s.model.rotary.share < 1, s.model.rotary.share); },
      {"--rotary-percent", kNone, kNone, kNone, "model.rotary_percent"},
      [](V v, R r) { r.plan.model.rotary.share = v.number(kShare); }},
     // Latent attention reorders columns itself.
-    {[](S s) { return when(rotary(s) && s.model.rotary.interleaved && !latent(s)); },
+    {[](S s) { return when(is_rotary(s) && s.model.rotary.interleaved && !is_latent(s)); },
      {"--rotary-interleaved", kNone, kNone, kNone, "model.rotary_interleaved"},
      [](V v, R r) { r.plan.model.rotary.interleaved = v.boolean(); }},
     {[](S s) { return when(scaled_like_llama3(s)); },
@@ -302,7 +296,7 @@ constexpr LaunchField kModelSettings[] = {
        r.plan.model.rotary.scaling = RopeScaling::Linear;
        r.plan.model.rotary.factor = v.number({0, 1e6});
      }},
-    {[](S s) { return only_if(latent(s), latent_yarn(s) ? "yarn" : "rope"); },
+    {[](S s) { return only_if(is_latent(s), latent_yarn(s) ? "yarn" : "rope"); },
      {"--rope-type", kNone, kNone, kNone, "model.rope_type"},
      [](V v, R r) {
        if (v.text() == "yarn") r.plan.model.rotary.scaling = RopeScaling::Yarn;

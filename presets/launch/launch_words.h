@@ -11,6 +11,16 @@ namespace hexaplan::presets {
 
 // What the tables of launch fields are written with.
 
+[[nodiscard]] inline bool is_latent(const costmodel::Scenario& s) {
+  return s.model.attention.kind == costmodel::AttentionKind::Latent;
+}
+[[nodiscard]] inline bool is_rotary(const costmodel::Scenario& s) {
+  return s.model.positions == costmodel::PositionKind::Rotary;
+}
+[[nodiscard]] inline bool scales_by_yarn(const costmodel::Scenario& s) {
+  return is_rotary(s) && s.model.rotary.scaling == costmodel::RopeScaling::Yarn;
+}
+
 /// A flag without value, left out when it is not set.
 [[nodiscard]] inline JsonValue when(bool condition) {
   return condition ? JsonValue{true} : JsonValue{};

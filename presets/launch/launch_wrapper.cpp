@@ -15,7 +15,7 @@ namespace {
 
 using S = const Scenario&;
 
-constexpr unsigned bit(Launcher launcher) {
+constexpr unsigned one_of_launchers(Launcher launcher) {
   return 1U << static_cast<unsigned>(launcher);
 }
 
@@ -32,21 +32,23 @@ struct EnvironmentRow {
   EnvironmentVariable variable;
 };
 constexpr EnvironmentRow kEnvironment[] = {
-    {bit(Launcher::Megatron) | bit(Launcher::Bridge),
+    {one_of_launchers(Launcher::Megatron) | one_of_launchers(Launcher::Bridge),
      wants_one_connection,
      {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}},
     // nanotron@19f88fb README.md, "Quick Start".
-    {bit(Launcher::Nanotron), [](S) { return true; }, {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}},
+    {one_of_launchers(Launcher::Nanotron), [](S) { return true; }, {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}},
     // torchtitan@v0.2.2 run_train.sh.
-    {bit(Launcher::Torchtitan), [](S) { return true; }, {"PYTORCH_ALLOC_CONF", "expandable_segments:True"}},
+    {one_of_launchers(Launcher::Torchtitan),
+     [](S) { return true; },
+     {"PYTORCH_ALLOC_CONF", "expandable_segments:True"}},
     // Asserted where segments may grow (megatron/core/transformer/cuda_graphs.py).
-    {bit(Launcher::Megatron) | bit(Launcher::Bridge),
+    {one_of_launchers(Launcher::Megatron) | one_of_launchers(Launcher::Bridge),
      [](S s) { return s.recipe.execution.graphs == costmodel::CudaGraphs::Partial; },
      {"NCCL_GRAPH_REGISTER", "0"}},
 };
 
 /// How a framework is started.
-struct Program {
+struct WrappedProgram {
   Launcher launcher;
   /// Behind torchrun's options; the configuration's file lies in the folder.
   std::string_view words;
@@ -63,7 +65,7 @@ constexpr std::string_view kBridgeProgram =
     "from megatron.bridge.training.pretrain import pretrain\n"
     "\n"
     "pretrain(ConfigContainer.from_yaml(sys.argv[1]), forward_step)\n";
-constexpr Program kPrograms[] = {
+constexpr WrappedProgram kWrappedPrograms[] = {
     {Launcher::Megatron, "pretrain_gpt.py \"${arguments[@]}\" \"$@\""},
     {Launcher::Nanotron, "run_train.py --config-file nanotron.yaml \"$@\""},
     {Launcher::Torchtitan, "-m torchtitan.train --job.config_file torchtitan.toml \"$@\""},
@@ -76,15 +78,15 @@ constexpr Program kPrograms[] = {
     // LLaMA-Factory@v0.9.5 src/llamafactory/launcher.py: what its command starts under torchrun.
     {Launcher::LlamaFactory, "-m llamafactory.launcher llamafactory.yaml \"$@\""},
 };
-const Program& program_of(Launcher launcher) {
-  return *std::find_if(std::begin(kPrograms), std::end(kPrograms),
-                       [&](const Program& row) { return row.launcher == launcher; });
+const WrappedProgram& program_of(Launcher launcher) {
+  return *std::find_if(std::begin(kWrappedPrograms), std::end(kWrappedPrograms),
+                       [&](const WrappedProgram& row) { return row.launcher == launcher; });
 }
 
-struct World {
+struct WorldSize {
   std::int64_t nodes, per_node;
 };
-World world_of(S s) {
+WorldSize world_of(S s) {
   const std::int64_t per_node = std::min<std::int64_t>(s.cluster.gpus_per_node, s.cluster.gpus);
   return {costmodel::ceil_div(s.cluster.gpus, per_node), per_node};
 }
@@ -102,7 +104,7 @@ std::string arguments_of(const std::string& script) {
   return script.substr(begin, end + 3 - begin);
 }
 
-std::string torchrun(const Program& program, World world, std::string_view endpoint) {
+std::string torchrun(const WrappedProgram& program, WorldSize world, std::string_view endpoint) {
   return fmt::format(
       "torchrun --nnodes {} --nproc-per-node {} \\\n"
       "  --rdzv-backend c10d --rdzv-endpoint \"{}\" \\\n  {}\n",
@@ -112,7 +114,7 @@ std::string torchrun(const Program& program, World world, std::string_view endpo
 constexpr std::string_view kEndpoint = "${MASTER_ADDR:-localhost}:${MASTER_PORT:-29500}";
 
 /// Of one process per node; a single node needs no coordinator.
-std::string coordinated(const Program& program, World world, Starter starter) {
+std::string coordinated(const WrappedProgram& program, WorldSize world, Starter starter) {
   if (world.nodes == 1) return fmt::format("exec python3 {}\n", program.words);
   const std::string variables = fmt::format(
       "export JAX_COORDINATOR_IP=\"${{MASTER_ADDR:?the address of the first node}}\" "
@@ -136,7 +138,7 @@ std::string job_name(const std::string& model) {
   return name.empty() ? "hexaplan" : name;
 }
 
-std::string batch_lines(S s, World world) {
+std::string batch_lines(S s, WorldSize world) {
   return fmt::format(
       "#SBATCH --job-name={}\n#SBATCH --nodes={}\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node={}\n"
       "#SBATCH --exclusive\n",
@@ -152,15 +154,16 @@ std::string stem(std::string_view file) {
 std::vector<EnvironmentVariable> launch_environment(const Scenario& scenario, Launcher launcher) {
   std::vector<EnvironmentVariable> variables;
   for (const EnvironmentRow& row : kEnvironment) {
-    if ((row.launchers & bit(launcher)) != 0 && row.applies(scenario)) variables.push_back(row.variable);
+    if ((row.launchers & one_of_launchers(launcher)) != 0 && row.applies(scenario))
+      variables.push_back(row.variable);
   }
   return variables;
 }
 
 LaunchWrapper launch_wrapper(const Scenario& s, const LaunchFormat& format, const LaunchConfig& config,
                              Starter starter) {
-  const Program& program = program_of(format.launcher);
-  const World world = world_of(s);
+  const WrappedProgram& program = program_of(format.launcher);
+  const WorldSize world = world_of(s);
   const bool batch = starter == Starter::Sbatch;
   std::string text = "#!/usr/bin/env bash\n";
   if (batch) text += batch_lines(s, world);

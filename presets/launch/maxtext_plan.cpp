@@ -28,7 +28,7 @@ std::int64_t& at(MeshDegrees& degrees, MeshAxis axis) {
 // --- layers ---
 
 /// What all of the described blocks are: Llama's layer but for attention and experts.
-bool is_llama_like(const ModelSpec& m) {
+bool is_plain_decoder(const ModelSpec& m) {
   const costmodel::AttentionSpec& a = m.attention;
   const bool plain_attention = !a.sinks && !a.output_bias && a.softcap == 0 && a.score_width == 0 &&
                                a.value_clip == 0 && a.window == 0 && a.unrotated_period == 0 &&
@@ -44,7 +44,7 @@ bool is_llama_like(const ModelSpec& m) {
          m.positions == costmodel::PositionKind::Rotary && m.rotary.share == 1 && m.rotary.local_base == 0;
 }
 bool is_grouped(const ModelSpec& m) {
-  return is_llama_like(m) && m.attention.kind == AttentionKind::Grouped;
+  return is_plain_decoder(m) && m.attention.kind == AttentionKind::Grouped;
 }
 bool is_dense(const ModelSpec& m) {
   return is_grouped(m) && !m.is_moe();
@@ -59,7 +59,7 @@ bool every_layer_has_experts(const ModelSpec& m) {
 bool is_deepseek(const ModelSpec& m) {
   const costmodel::MoeSpec& e = m.moe;
   const bool weights = (e.score == costmodel::RouterScore::Sigmoid) == e.renormalise;
-  return is_llama_like(m) && m.attention.kind == AttentionKind::Latent && m.is_moe() && e.period == 1 &&
+  return is_plain_decoder(m) && m.attention.kind == AttentionKind::Latent && m.is_moe() && e.period == 1 &&
          e.dense_layers.empty() && !e.shared_gate && !e.router_bias && !e.expert_bias && weights &&
          e.shared_ffn % e.expert_ffn == 0 && !m.attention.qkv_bias;
 }

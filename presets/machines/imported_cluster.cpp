@@ -23,14 +23,14 @@ struct Placed {
 };
 
 /// What all files say together.
-struct Gathered {
+struct GatheredMachines {
   std::optional<std::pair<MachineTopology, std::string>> topology;
   std::optional<std::pair<MachineGpus, std::string>> gpus;
   std::vector<std::pair<MachinePort, std::string>> ports;
   std::vector<std::pair<SlurmNode, std::string>> nodes;
 };
 
-void gather(const MachineFile& file, Gathered& into) {
+void gather(const MachineFile& file, GatheredMachines& into) {
   switch (tool_of(file.text, file.name)) {
     case MachineTool::Topology:
       into.topology = {read_topology(file.text, file.name), file.name};
@@ -54,7 +54,8 @@ std::string place_of(const std::string& file, int line) {
 }
 
 /// The nodes that jobs get most GPUs of: those of one type and number. Others are named.
-std::vector<std::pair<SlurmNode, std::string>> alike_nodes(const Gathered& gathered, ImportedCluster& into) {
+std::vector<std::pair<SlurmNode, std::string>> alike_nodes(const GatheredMachines& gathered,
+                                                           ImportedCluster& into) {
   const auto same = [](const SlurmNode& a, const SlurmNode& b) { return a.gpu == b.gpu && a.gpus == b.gpus; };
   const auto counts = [&](const SlurmNode& node) { return node.usable && node.gpus > 0; };
   const SlurmNode* most = nullptr;
@@ -85,7 +86,7 @@ std::vector<std::pair<SlurmNode, std::string>> alike_nodes(const Gathered& gathe
 }
 
 /// The preset of the GPU that somebody or a file names.
-std::string gpu_preset_of(const Gathered& gathered,
+std::string gpu_preset_of(const GatheredMachines& gathered,
                           const std::vector<std::pair<SlurmNode, std::string>>& nodes,
                           const MachineWords& words, const std::vector<MachineFile>& files) {
   if (!words.gpu.empty()) {
@@ -120,7 +121,7 @@ std::int64_t agreed(const std::vector<Placed>& places, const char* what) {
   return places.front().value;
 }
 
-std::int64_t gpus_per_node(const Gathered& gathered,
+std::int64_t gpus_per_node(const GatheredMachines& gathered,
                            const std::vector<std::pair<SlurmNode, std::string>>& nodes,
                            ImportedCluster& into) {
   std::vector<Placed> places;
@@ -145,7 +146,7 @@ std::int64_t gpus_per_node(const Gathered& gathered,
 }
 
 /// What the files say that a cluster's file has no word for.
-void note_differences(const Gathered& gathered, const GpuPreset& preset, ImportedCluster& into) {
+void note_differences(const GatheredMachines& gathered, const GpuPreset& preset, ImportedCluster& into) {
   if (gathered.topology) {
     const auto& [topology, file] = *gathered.topology;
     const costmodel::Fabric fabric = preset.node.links.front().fabric;
@@ -182,7 +183,7 @@ struct Rail {
 
 /// The cards that a node talks to others by: those ports whose rates add up to most. Cards for storage and
 /// management are slower or fewer.
-std::optional<Rail> rail_of(const Gathered& gathered, ImportedCluster& into) {
+std::optional<Rail> rail_of(const GatheredMachines& gathered, ImportedCluster& into) {
   std::vector<Rail> rails;
   for (const auto& [port, file] : gathered.ports) {
     if (!port.active || port.gbps <= 0) continue;
@@ -211,7 +212,7 @@ std::optional<Rail> rail_of(const Gathered& gathered, ImportedCluster& into) {
   return *best;
 }
 
-void write_network(const Gathered& gathered, const GpuPreset& preset, std::int64_t per_node,
+void write_network(const GatheredMachines& gathered, const GpuPreset& preset, std::int64_t per_node,
                    ImportedCluster& into, JsonObject& sources) {
   std::string network = preset.node.network;
   double gbps = preset.node.network_gbps / preset.node.gpus * static_cast<double>(per_node);
@@ -238,7 +239,7 @@ std::string name_of_files(const std::vector<MachineFile>& files) {
 }  // namespace
 
 ImportedCluster import_cluster(const std::vector<MachineFile>& files, const MachineWords& words) {
-  Gathered gathered;
+  GatheredMachines gathered;
   for (const MachineFile& file : files) gather(file, gathered);
   ImportedCluster into;
   const auto nodes = alike_nodes(gathered, into);

@@ -9,7 +9,7 @@
 namespace hexaplan::presets {
 namespace {
 
-constexpr std::size_t kMostDevices = 256;
+constexpr std::size_t kMostTopologyDevices = 256;
 
 /// "GPU3": 3; -1 for anything else.
 int number_of_gpu(std::string_view word) {
@@ -49,7 +49,7 @@ Heading heading_of(const std::vector<MachineLine>& lines, const std::string& fil
       if (number_of_gpu(word) >= 0) ++heading.gpus;
       ++heading.devices;
     }
-    if (heading.devices > kMostDevices)
+    if (heading.devices > kMostTopologyDevices)
       throw machine_error(file, heading.line, lines[next].text, "at most 256 devices");
     ++next;
     return heading;

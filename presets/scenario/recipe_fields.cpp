@@ -112,7 +112,8 @@ const Recipe kUsual{};
 
 constexpr Named<bool> kCheckpointNames[] = {{"sync", false}, {"async", true}};
 constexpr costmodel::Seconds kLongestInterval{3.6e7};
-constexpr RealRange kProbability{0.0, 0.999}, kShare{0.0, 1.0}, kImbalance{1.0, 1e6}, kCapacity{0.0, 1e6};
+constexpr RealRange kDropoutRange{0.0, 0.999}, kFractionRange{0.0, 1.0}, kImbalanceRange{1.0, 1e6},
+    kCapacityRange{0.0, 1e6};
 
 /// How a row is read and written.
 struct Access {
@@ -127,7 +128,7 @@ constexpr auto& at(auto& recipe) {
 }
 
 template <auto parse, auto... path>
-constexpr Access whole() {
+constexpr Access whole_number() {
   return {[](const ValueReader& v, Recipe& r) {
             auto& member = at<path...>(r);
             member = static_cast<std::remove_reference_t<decltype(member)>>(parse(v));
@@ -167,15 +168,15 @@ constexpr Access spoken_word() {
           [](const Recipe& r) { return JsonValue{name_in(names, at<path...>(r))}; }};
 }
 
-struct Row {
+struct RecipeRow {
   std::string_view key, flag;
   Access access;
   FieldText text;
 };
-constexpr Row kRows[] = {
+constexpr RecipeRow kRecipeRows[] = {
     {"sequence",
      "--seq",
-     whole<length, &Recipe::sequence>(),
+     whole_number<length, &Recipe::sequence>(),
      {.value = "TOKENS",
       .help = "Sequence length: 4096, 8k (= 8192). Default: 4096, or the model's context length if shorter",
       .steps = {512, 1048576},
@@ -189,7 +190,7 @@ constexpr Row kRows[] = {
                          "model's context where that is shorter.")}},
     {"micro_batch",
      "--micro-batch",
-     Access{whole<batch, &Recipe::micro_batch>().read,
+     Access{whole_number<batch, &Recipe::micro_batch>().read,
             [](const Recipe& r) { return JsonValue{r.micro_batch}; }},
      {.value = "N",
       .help = "Sequences per data-parallel rank and pass. Default: 1",
@@ -203,7 +204,7 @@ constexpr Row kRows[] = {
       .tip = window_text("Field", "Sequences that a data-parallel rank passes through the model at once.")}},
     {"global_batch",
      "--global-batch",
-     whole<batch, &Recipe::global_batch>(),
+     whole_number<batch, &Recipe::global_batch>(),
      {.value = "N",
       .help = "Sequences per optimizer step. Default: enough to run 4 micro-batches per pipeline stage (1 "
               "without pipeline)",
@@ -329,7 +330,7 @@ constexpr Row kRows[] = {
       .tip = window_text("Field", "The norm is one kernel instead of a row of tensor operations.")}},
     {"dropout",
      "--dropout",
-     number<kProbability, &Recipe::dropout>(),
+     number<kDropoutRange, &Recipe::dropout>(),
      {.value = "P",
       .help = "Dropout probability; above 0 masks are saved. Default: 0",
       .editor = FieldEditor::Text,
@@ -350,7 +351,7 @@ constexpr Row kRows[] = {
       .tip = window_text("Field", "Pre-training, full fine-tuning, or adapters beside frozen weights.")}},
     {"lora_rank",
      "--lora-rank",
-     whole<batch, &Recipe::lora_rank>(),
+     whole_number<batch, &Recipe::lora_rank>(),
      {.value = "N",
       .help = "Rank of LoRA adapters. Default: the framework's, 8 or 32",
       .examples = "8 16 32 64 128",
@@ -383,7 +384,7 @@ constexpr Row kRows[] = {
           window_text("Field",
                       "QLoRA: the scales of 4-bit weights are quantised to 8 bits themselves, 0.37 bit per "
                       "weight less.")}},
-    {"trainable_parameters", "", whole<budget, &Recipe::trainable_parameters>(), {}},
+    {"trainable_parameters", "", whole_number<budget, &Recipe::trainable_parameters>(), {}},
     {"offload",
      "--offload",
      Access{[](const ValueReader& v, Recipe& r) { r.offload = offload_targets(v); },
@@ -392,7 +393,7 @@ constexpr Row kRows[] = {
       .help = "Kept in host memory: optimizer, params, activations, or several with commas"}},
     {"offload_fraction",
      "--offload-fraction",
-     number<kShare, &Recipe::offload_fraction>(),
+     number<kFractionRange, &Recipe::offload_fraction>(),
      {.value = "X",
       .help = "Share of the optimizer's states to offload. Default: 1, all",
       .editor = FieldEditor::Text,
@@ -403,7 +404,7 @@ constexpr Row kRows[] = {
       .tip = window_text("Field", "Share of the optimizer's states that the host keeps and updates.")}},
     {"offload_layers",
      "--offload-layers",
-     whole<batch, &Recipe::offload_layers>(),
+     whole_number<batch, &Recipe::offload_layers>(),
      {.value = "N",
       .help = "Layers per stage whose activations are offloaded. Default: all",
       .editor = FieldEditor::Text,
@@ -425,7 +426,7 @@ constexpr Row kRows[] = {
       .tip = window_text("Field", "Where offloaded tensors live: host memory or NVMe.")}},
     {"routing_imbalance",
      "--routing-imbalance",
-     number<kImbalance, &Recipe::routing, &MoeRouting::imbalance>(),
+     number<kImbalanceRange, &Recipe::routing, &MoeRouting::imbalance>(),
      {.value = "X",
       .help = "Tokens of the busiest expert rank over the mean. Default: 1",
       .editor = FieldEditor::Text,
@@ -436,7 +437,7 @@ constexpr Row kRows[] = {
       .tip = window_text("Field", "Tokens of the busiest expert rank over the mean.")}},
     {"capacity_factor",
      "--capacity-factor",
-     number<kCapacity, &Recipe::routing, &MoeRouting::capacity_factor>(),
+     number<kCapacityRange, &Recipe::routing, &MoeRouting::capacity_factor>(),
      {.value = "X",
       .help = "Tokens beyond X times the mean per expert are dropped. Default: 0, none are",
       .editor = FieldEditor::Text,
@@ -556,7 +557,7 @@ constexpr Row kRows[] = {
       .tip = window_text("Field", "Kernel that carries tokens to the ranks of their experts.")}},
     {"tokens",
      "--tokens",
-     whole<budget, &Recipe::tokens>(),
+     whole_number<budget, &Recipe::tokens>(),
      {.value = "N",
       .help = "Training budget, for days, GPU-hours, cost and energy: 15T, 300B",
       .examples = "10B 100B 300B 1T 2T 15T",
@@ -609,7 +610,7 @@ RecipeField reliability_row() {
 template <std::size_t... row>
 std::vector<RecipeField> all_fields(std::index_sequence<row...>) {
   std::vector<RecipeField> fields;
-  for (const Row& own : kRows)
+  for (const RecipeRow& own : kRecipeRows)
     fields.push_back({own.key, own.flag, own.text, own.access.read, own.access.write});
   (fields.push_back(reliability_row<row>()), ...);
   return fields;
