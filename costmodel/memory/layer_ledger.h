@@ -90,6 +90,10 @@ struct LossChunks {
 
 /// Logits, loss and the output layer's backward on the last stage.  [docs/formulas.md#M5]
 void append_loss_entries(const Scenario& scenario, const LocalDims& dims, TensorLedger& out);
+/// What the loss of one micro-batch keeps until its backward, where the forward passes of all come first
+/// (GPipe): its graph with the logits (pytorch/pytorch@v2.9.0 torch/distributed/pipelining/stage.py,
+/// fwd_cache); of a loss in chunks, whose backward runs at once, the gradient of the hidden states.
+void append_waiting_loss_entries(const Scenario& scenario, const LocalDims& dims, TensorLedger& out);
 
 /// Elements of a stage on one rank after TP and EP, before ZeRO: what buffers are sized by.
 struct StageElements {

@@ -77,4 +77,28 @@ void append_loss_entries(const Scenario& sc, const LocalDims& d, TensorLedger& o
   add("head.gathered_input", compute, gathered, 1, kLoss | kHeadBackward, TensorKind::Transient);
 }
 
+void append_waiting_loss_entries(const Scenario& sc, const LocalDims& d, TensorLedger& out) {
+  constexpr std::uint8_t kPasses = kForward | kLoss | kHeadBackward | kBackward;
+  const DType compute = activation_dtype(sc.recipe.precision);
+  const auto hidden = static_cast<double>(d.sp_tokens * d.hidden);
+  if (alive_share(sc, d) < 1) {
+    out.push_back({.name = "head.waiting_gradient",
+                   .formula = "M5",
+                   .kind = TensorKind::Logits,
+                   .dtype = compute,
+                   .alive = kPasses,
+                   .elements = hidden});
+    return;
+  }
+  TensorLedger loss;
+  append_loss_entries(sc, d, loss);
+  for (TensorEntry& entry : loss) {
+    const bool kept = entry.kind == TensorKind::Logits && (entry.alive & kLoss) != 0 &&
+                      entry.name != "loss.softmax_and_gradient";
+    if (!kept) continue;
+    entry.alive = kPasses;
+    out.push_back(entry);
+  }
+}
+
 }  // namespace hexaplan::costmodel

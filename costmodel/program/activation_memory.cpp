@@ -35,6 +35,7 @@ ActivationMemory::ActivationMemory(const Scenario& sc, const LocalDims& dims,
   program::append_gather_buffers(sc, dims, streams_.ledger);
   if (!explicit_) {
     append_loss_entries(sc, dims, loss_.ledger);
+    append_waiting_loss_entries(sc, dims, waiting_loss_.ledger);
     program::append_embedding_working_set(sc, dims, embedding_.part.ledger);
     embedding_.size = size_of(embedding_.part.ledger);
     return;
@@ -42,7 +43,7 @@ ActivationMemory::ActivationMemory(const Scenario& sc, const LocalDims& dims,
   program::append_head_working_sets(sc, dims, loss_.ledger);
   append_explicit_targets(sc, dims, loss_.ledger);
   append_explicit_ids(sc, dims, ids_.ledger);
-  program::append_head_gradient(sc, dims, head_gradient_.ledger);
+  program::append_head_gradient(sc, dims, waiting_loss_.ledger);
 }
 
 void ActivationMemory::append_layer(const Scenario& sc, const LocalDims& dims, LayerClass kind,
@@ -77,7 +78,7 @@ void ActivationMemory::sum() {
   sum_part(streams_);
   sum_part(receives_);
   sum_part(ids_);
-  sum_part(head_gradient_);
+  sum_part(waiting_loss_);
 }
 
 /// Only one layer runs at a time: the class with the largest working set binds.

@@ -92,15 +92,15 @@ class ActivationMemory {
     if (stage.head > 0) visit(loss_, stage.head);
     visit(streams_, 1.0);
     visit(receives_, 1.0);
-    if (!explicit_) return;
-    if (stage.embedding > 0) visit(ids_, stage.embedding);
     // The running micro-batch's is part of its working set; others wait where all forwards come first.
-    if (stage.head > 0 && forwards_first_) visit(head_gradient_, stage.head * std::max(0.0, in_flight - 1));
+    if (stage.head > 0 && forwards_first_) visit(waiting_loss_, stage.head * std::max(0.0, in_flight - 1));
+    if (explicit_ && stage.embedding > 0) visit(ids_, stage.embedding);
   }
 
   std::array<ClassPart, kLayerClasses> classes_;
   WorkingSet embedding_;  // forward
-  Part loss_, streams_, receives_, ids_, head_gradient_;
+  Part loss_, streams_, receives_, ids_;
+  Part waiting_loss_;  // of a micro-batch whose backward has not run
   bool explicit_ = false;
   bool forwards_first_ = false;    // GPipe
   Recipe offload_;                 // what of it says which activations are offloaded

@@ -276,6 +276,32 @@ TEST(memory, only_the_last_stage_holds_logits) {
   EXPECT_GT(sum_kind(build_ledger(sc, 1), TensorKind::Logits).value(), 0);
 }
 
+/// Logits at the start of backward, in copies of one micro-batch's: [s, v / tp].
+double copies_of_logits(const Scenario& sc) {
+  const LocalDims dims = local_dims(sc);
+  const double one = 2.0 * static_cast<double>(dims.tokens * dims.vocab);
+  return sum_alive(build_ledger(sc, 1), kBackward).logits.value() / one;
+}
+
+TEST(memory, losses_wait_with_their_logits_where_all_forwards_come_first) {
+  Scenario sc = example_scenario();
+  sc.recipe.global_batch = 8L * sc.layout.dp;  // 8 micro-batches
+  sc.framework.head_streams = 0;
+  sc.framework.logit_copies_compute = 1, sc.framework.logit_copies_fp32 = 1;
+  sc.recipe.cross_entropy = CrossEntropy::Unfused;
+  sc.layout.schedule = ScheduleKind::OneFOneB;
+  EXPECT_EQ(copies_of_logits(sc), 0);
+  sc.layout.schedule = ScheduleKind::GPipe;
+  EXPECT_EQ(copies_of_logits(sc), 7 * (1 + 2));  // bf16 and fp32, of all but the running micro-batch
+  sc.recipe.cross_entropy = CrossEntropy::Chunked;
+  sc.framework.loss_chunks = 8;
+  const LocalDims dims = local_dims(sc);
+  EXPECT_NEAR(
+      copies_of_logits(sc),
+      7.0 * static_cast<double>(dims.sp_tokens * dims.hidden) / static_cast<double>(dims.tokens * dims.vocab),
+      1e-12);
+}
+
 TEST(stage_plan, layers_add_up_and_the_ends_hold_embedding_and_head) {
   Scenario sc = example_scenario();
   for (const StageSplit split : {StageSplit::Even, StageSplit::EndsMinusOne, StageSplit::EmbeddingCounts,
