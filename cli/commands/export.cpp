@@ -57,7 +57,8 @@ ExportReport run_export(const ExportOptions& options) {
     report.fits = std::holds_alternative<costmodel::Fits>(estimate.verdict);
     report.risk = estimate.out_of_memory_probability;
     report.warning = planner::memory_warning(estimate);
-    report.config = launch_config(report.question.scenario, report.format, report.warning);
+    report.config = launch_config(report.question.scenario, report.format, report.warning,
+                                  presets::model_origin(report.question.request.model));
     report.file = report.format.file;
     if (!options.wrap.empty()) {
       using presets::Starter;

@@ -151,6 +151,7 @@ constexpr std::string_view kMegatronIgnored[] = {
     "--initial-loss-scale",
     "--hysteresis",
     "--moe-z-loss-coeff",
+    "--moe-input-jitter-eps",
     "--moe-per-layer-logging",
     "--moe-router-dtype",
     "--moe-router-bias-update-rate",

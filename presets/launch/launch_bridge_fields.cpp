@@ -385,12 +385,13 @@ constexpr LaunchField kBridgeModel[] = {
      bridge("model.beta_fast"), read_rotary_number<&costmodel::RotarySpec::beta_fast>},
     {[](S s) { return only_if(is_latent(s) && scales_by_yarn(s), s.model.rotary.beta_slow); },
      bridge("model.beta_slow"), read_rotary_number<&costmodel::RotarySpec::beta_slow>},
-    {[](S s) { return only_if(is_latent(s) && scales_by_yarn(s), mscale(s)); }, bridge("model.mscale"),
+    {[](S s) { return only_if(is_latent(s) && scales_by_yarn(s), mscale(s)); },
+     {"--mscale", kNone, kNone, kNone, "model.mscale"},
      [](V v, R r) {
        r.yarn_mscale = v.number({0, 1e6});
      }},
     {[](S s) { return only_if(is_latent(s) && scales_by_yarn(s), mscale_all(s)); },
-     bridge("model.mscale_all_dim"),
+     {"--mscale-all-dim", kNone, kNone, kNone, "model.mscale_all_dim"},
      [](V v, R r) {
        r.yarn_mscale_all = v.number({0, 1e6});
      }},

@@ -72,10 +72,10 @@ const LaunchFormat& find_launch_format(std::string_view framework) {
 }
 
 LaunchConfig launch_config(const costmodel::Scenario& scenario, const LaunchFormat& format,
-                           const std::string& remark) {
+                           const std::string& remark, const ModelOrigin& origin) {
   LaunchConfig config;
-  config.gaps = launch_gaps(scenario, format.launcher);
-  config.text = launch_text(scenario, format, config.gaps, remark);
+  config.gaps = launch_gaps(scenario, format.launcher, origin);
+  config.text = launch_text(scenario, format, config.gaps, remark, origin);
   return config;
 }
 

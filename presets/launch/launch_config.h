@@ -8,6 +8,7 @@
 
 #include "costmodel/spec/scenario.h"
 #include "costmodel/spec/verdict.h"
+#include "presets/models/model_origin.h"
 
 namespace hexaplan::presets {
 
@@ -59,9 +60,10 @@ struct LaunchConfig {
   /// What the plan says and this file cannot: whoever launches it must see to that.
   std::vector<std::string> gaps;
 };
-/// `remark`: a line for the top of the file, where it has comments; empty: none. Preconditions: the rules
-/// accepted the scenario, launch_rejection names nothing.
+/// `remark`: a line for the top of the file, where it has comments; empty: none. `origin`: config.json of the
+/// plan's model, for what it says beside the plan. Preconditions: the rules accepted the scenario,
+/// launch_rejection names nothing.
 [[nodiscard]] LaunchConfig launch_config(const costmodel::Scenario& scenario, const LaunchFormat& format,
-                                         const std::string& remark = {});
+                                         const std::string& remark = {}, const ModelOrigin& origin = {});
 
 }  // namespace hexaplan::presets

@@ -29,6 +29,25 @@ std::span<const LaunchField> launch_fields() {
   return all;
 }
 
+std::span<const ConfigSetting> config_settings() {
+  // Megatron-LM, nanotron, torchtitan, DeepSpeed, Megatron-Bridge; their sources stand in launch_formats().
+  static constexpr ConfigSetting kSettings[] = {
+      {"initializer_range", {"--init-method-std", "model.init_method.std", {}, {}, "model.init_method_std"}},
+      {"router_z_loss_coef", {"--moe-z-loss-coeff", {}, {}, {}, "model.moe_z_loss_coeff"}},
+      {"router_jitter_noise", {"--moe-input-jitter-eps", {}, {}, {}, "model.moe_input_jitter_eps"}},
+  };
+  return kSettings;
+}
+
+bool can_overlap_experts(const costmodel::Scenario& s) {
+  using costmodel::RecomputeMode;
+  const RecomputeMode mode = s.recipe.recompute.mode;
+  const bool keeps_layers = mode != RecomputeMode::Full && mode != RecomputeMode::Layers &&
+                            (s.recipe.recompute.modules & costmodel::kRecomputeMoe) == 0;
+  return s.model.is_moe() && s.layout.ep > 1 && (s.layout.pp == 1 || s.layout.vpp > 1) && keeps_layers &&
+         costmodel::activation_dtype(s.recipe.precision) != costmodel::DType::Fp32 && s.model.mtp_layers <= 1;
+}
+
 bool offloads_counted_layers(const costmodel::Scenario& s) {
   return offloads(s, costmodel::kOffloadActivations) && s.recipe.offload_layers > 0 &&
          s.recipe.offload_layers < s.model.layers && s.layout.pp == 1 &&

@@ -49,14 +49,27 @@ struct LaunchField {
 /// without pipeline or recomputation (megatron/core/transformer/transformer_config.py, cpu_offloading).
 [[nodiscard]] bool offloads_counted_layers(const costmodel::Scenario& scenario);
 
+/// True where Megatron-Core can hide exchanges of tokens behind another micro-batch
+/// (megatron/core/transformer/transformer_config.py, overlap_moe_expert_parallel_comm).
+[[nodiscard]] bool can_overlap_experts(const costmodel::Scenario& scenario);
+
 /// Megatron-LM's switch adds a bias to every linear layer or to none.
 [[nodiscard]] bool has_linear_bias(const costmodel::Scenario& scenario);
 
 /// What a framework's file cannot say about this plan.
-[[nodiscard]] std::vector<std::string> launch_gaps(const costmodel::Scenario& scenario, Launcher launcher);
+[[nodiscard]] std::vector<std::string> launch_gaps(const costmodel::Scenario& scenario, Launcher launcher,
+                                                   const ModelOrigin& origin = {});
+
+/// What config.json says and no plan needs: how weights begin, losses beside the model's own.
+struct ConfigSetting {
+  std::string_view config_key;
+  std::array<std::string_view, kLaunchers> keys;  // by Launcher
+};
+[[nodiscard]] std::span<const ConfigSetting> config_settings();
 
 /// The file, with the settings in the order of launch_fields().
 [[nodiscard]] std::string launch_text(const costmodel::Scenario& scenario, const LaunchFormat& format,
-                                      const std::vector<std::string>& gaps, const std::string& remark);
+                                      const std::vector<std::string>& gaps, const std::string& remark,
+                                      const ModelOrigin& origin);
 
 }  // namespace hexaplan::presets

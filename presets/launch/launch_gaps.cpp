@@ -125,6 +125,10 @@ bool axolotl_says_weights(S s) {
   return plain ? trains_pure_bf16(s) : !s.recipe.parameter_dtype;
 }
 
+bool names_no_model(S s) {
+  return hub_name_of_model(s.model).empty();
+}
+
 /// Something that a plan may ask and some launchers cannot say.
 struct Gap {
   unsigned launchers;
@@ -164,6 +168,13 @@ constexpr Gap kGaps[] = {
      "data: the file names mock data and a NullTokenizer; train.train_iters where the plan has no tokens"},
     {kMaxText, [](S) { return true; },
      "base_output_directory, run_name and data: the file names synthetic data"},
+    {kBridge,
+     [](S s) { return s.recipe.execution.expert_overlap.value_or(false) && !can_overlap_experts(s); },
+     "exchanges of tokens behind another micro-batch: Megatron-Core has them with expert parallelism, "
+     "interleaved "
+     "stages where there are any, 16 bits and no layers that run again"},
+    {kBridge, [](S s) { return s.recipe.execution.expert_overlap == false; },
+     "exchanges of tokens that wait: the flag says only that they do not"},
     // What the model computes.
     {kMegatron, [](S s) { return gated_gelu(s) && s.model.mlp.gelu != costmodel::GeluForm::Quick; },
      "the gated GELU (GeGLU): pretrain_gpt.py has an argument for SwiGLU and quick GeGLU alone; set "
@@ -228,8 +239,6 @@ constexpr Gap kGaps[] = {
               s.model.max_positions != s.recipe.sequence;
      },
      "learned positions beyond the sequence: Megatron-Bridge has as many as the sequence's tokens"},
-    {kMegatron, [](S s) { return !unsaid(s, "--rotary-scaling-factor"); },
-     "YaRN's mscale and mscale_all_dim: --mscale and --mscale-all-dim, as config.json has them"},
     {kMegatron, [](S s) { return !unsaid(s, "--rotary-scaling-factor") && other_yarn(s); },
      "YaRN's beta_fast, beta_slow or original length: set them in MLATransformerConfig"},
     {kCore, [](S s) { return s.model.rotary.local_base > 0; }, "the RoPE base of windowed layers"},
@@ -436,7 +445,7 @@ constexpr Gap kGaps[] = {
     {kMaxText, [](S s) { return s.layout.partition_activations; },
      "checkpoints cut over tensor-parallel ranks"},
     // Trainers that load the model.
-    {kTrainers, [](S s) { return hub_name_of_model(s.model).empty(); },
+    {kTrainers, names_no_model,
      "the model: no preset made from the hub is it; give the folder of its config.json and weights"},
     {kTrainers, [](S s) { return s.recipe.fine_tune == costmodel::FineTune::Pretrain; },
      "training from random weights: the trainer starts from those that it loads"},
@@ -619,10 +628,12 @@ std::optional<costmodel::Rejected> launch_rejection(const Scenario& scenario, La
   return std::nullopt;
 }
 
-std::vector<std::string> launch_gaps(const Scenario& scenario, Launcher launcher) {
+std::vector<std::string> launch_gaps(const Scenario& scenario, Launcher launcher, const ModelOrigin& origin) {
   std::vector<std::string> texts;
   for (const Gap& gap : kGaps) {
-    if ((gap.launchers & bit(launcher)) != 0 && gap.asked(scenario)) texts.emplace_back(gap.text);
+    if ((gap.launchers & bit(launcher)) == 0 || !gap.asked(scenario)) continue;
+    if (gap.asked == names_no_model && !origin.load_by.empty()) continue;
+    texts.emplace_back(gap.text);
   }
   return texts;
 }

@@ -214,7 +214,7 @@ constexpr LaunchField kLayoutSettings[] = {
     {[](S s) { return when(s.recipe.execution.tensor_overlap.value_or(false)); },
      {kNone, kNone, "parallelism.enable_async_tensor_parallel"},
      read_execution<&costmodel::Execution::tensor_overlap>},
-    {[](S s) { return when(s.recipe.execution.expert_overlap.value_or(false)); },
+    {[](S s) { return when(s.recipe.execution.expert_overlap.value_or(false) && can_overlap_experts(s)); },
      {"--overlap-moe-expert-parallel-comm", kNone, kNone, kNone, "model.overlap_moe_expert_parallel_comm"},
      read_execution<&costmodel::Execution::expert_overlap>},
     {[](S s) { return when(s.recipe.execution.compiled.value_or(false)); },

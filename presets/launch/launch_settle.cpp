@@ -240,6 +240,19 @@ void settle_windows(R r) {
   }
 }
 
+/// 0.1·m·ln(factor) + 1 (arXiv:2309.00071 eq. 22).
+double yarn_magnitude(double factor, double m) {
+  return factor <= 1 ? 1.0 : 0.1 * m * std::log(factor) + 1.0;
+}
+/// Factors of cosines and sines, and of latent attention's scores (megatron/core/transformer/
+/// multi_latent_attention.py).
+void settle_yarn(R r) {
+  costmodel::RotarySpec& rotary = r.plan.model.rotary;
+  const double all = yarn_magnitude(rotary.factor, r.yarn_mscale_all.value_or(0));
+  rotary.attention_factor = yarn_magnitude(rotary.factor, r.yarn_mscale.value_or(1)) / all;
+  if (r.plan.model.attention.kind == costmodel::AttentionKind::Latent) rotary.score_factor = all * all;
+}
+
 /// Megatron-LM's switches for biases, gates and GELU.
 void settle_megatron_model(R r) {
   costmodel::ModelSpec& m = r.plan.model;
@@ -261,7 +274,10 @@ void settle_megatron_model(R r) {
     m.rotary.original_positions = 8192;
     if (m.rotary.factor == 1) m.rotary.factor = 8;
   }
-  if (m.rotary.scaling == costmodel::RopeScaling::Yarn) m.rotary.original_positions = 4096;
+  if (m.rotary.scaling == costmodel::RopeScaling::Yarn) {
+    m.rotary.original_positions = 4096;
+    settle_yarn(r);
+  }
   if (!m.is_moe()) {
     m.moe = {};
     return;
@@ -393,13 +409,8 @@ void settle_bridge_model(R r) {
   settle_experts(r);
 }
 
-/// 0.1·m·ln(factor) + 1 (arXiv:2309.00071 eq. 22).
-double yarn_magnitude(double factor, double m) {
-  return factor <= 1 ? 1.0 : 0.1 * m * std::log(factor) + 1.0;
-}
 void settle_bridge_rotary(R r) {
   costmodel::RotarySpec& rotary = r.plan.model.rotary;
-  const bool latent = r.plan.model.attention.kind == costmodel::AttentionKind::Latent;
   using costmodel::RopeScaling;
   if (rotary.scaling == RopeScaling::None) {
     rotary.factor = 1;
@@ -408,9 +419,7 @@ void settle_bridge_rotary(R r) {
     rotary.original_positions = 8192;
   } else if (rotary.scaling == RopeScaling::Yarn) {
     if (rotary.original_positions == 0) rotary.original_positions = 4096;
-    const double all = yarn_magnitude(rotary.factor, r.yarn_mscale_all.value_or(0));
-    rotary.attention_factor = yarn_magnitude(rotary.factor, r.yarn_mscale.value_or(1)) / all;
-    if (latent) rotary.score_factor = all * all;
+    settle_yarn(r);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "presets/launch/launch_fields.h"
 #include "presets/launch/launch_wrapper.h"
 #include "presets/launch/trainer_plan.h"
+#include "presets/models/hub_models.h"
 #include "presets/scenario/layout_text.h"
 
 namespace hexaplan::presets {
@@ -19,6 +20,20 @@ struct WrittenSetting {
   std::string key;
   JsonValue value;
 };
+
+/// What the model's config.json says beside the plan, and by which name a trainer loads it.
+void append_config_settings(const Scenario& scenario, Launcher launcher, const ModelOrigin& origin,
+                            std::vector<WrittenSetting>& settings) {
+  const auto index = static_cast<std::size_t>(launcher);
+  for (const ConfigSetting& row : config_settings()) {
+    if (row.keys[index].empty()) continue;
+    JsonValue value = config_value(origin, row.config_key);
+    if (value.get_if<double>() != nullptr || value.get_if<std::int64_t>() != nullptr)
+      settings.push_back({std::string{row.keys[index]}, std::move(value)});
+  }
+  if (is_trainer(launcher) && !origin.load_by.empty() && hub_name_of_model(scenario.model).empty())
+    settings.push_back({launcher == Launcher::Axolotl ? "base_model" : "model_name_or_path", origin.load_by});
+}
 
 std::vector<WrittenSetting> settings_of(const Scenario& scenario, Launcher launcher) {
   std::vector<WrittenSetting> settings;
@@ -154,8 +169,10 @@ std::string script(const Scenario& s, const std::vector<WrittenSetting>& setting
 }  // namespace
 
 std::string launch_text(const Scenario& scenario, const LaunchFormat& format,
-                        const std::vector<std::string>& gaps, const std::string& remark) {
-  const std::vector<WrittenSetting> settings = settings_of(scenario, format.launcher);
+                        const std::vector<std::string>& gaps, const std::string& remark,
+                        const ModelOrigin& origin) {
+  std::vector<WrittenSetting> settings = settings_of(scenario, format.launcher);
+  append_config_settings(scenario, format.launcher, origin, settings);
   std::string text;
   switch (format.launcher) {
     case Launcher::Megatron:

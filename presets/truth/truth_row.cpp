@@ -28,7 +28,7 @@ constexpr Range kSomeOrNone{0, 1e9};  // none: the feature is off
 constexpr Range kDegree{1, 1e6};
 constexpr Range kGpus{1, 1e7};
 constexpr Range kNicGbps{1e-3, 1e9, true};
-constexpr Range kShare{0, 1e9};
+constexpr Range kCount{0, 1e9};
 constexpr Range kProbability{0, 0.999};
 constexpr Range kSeconds{1e-9, 1e9, true};
 constexpr Range kBytes{1, 1e18, true};
@@ -56,7 +56,7 @@ const Column kColumns[] = {
     {"scoreable_memory", &TruthRow::scoreable_memory, kNeeded, {}, kNoInput},
     {"scoreable_memory_ci", &TruthRow::scoreable_memory_ci, kOptional, {}, kNoInput},
     {"scoreable_oom", &TruthRow::scoreable_oom, kNeeded, {}, kNoInput},
-    {"weight", &TruthRow::weight, kOptional, kShare, kNoInput},
+    {"weight", &TruthRow::weight, kOptional, kCount, kNoInput},
     {"engine", &TruthRow::engine, kOptional},
     {"engine_era", &TruthRow::engine_era, kOptional},
     {"tp_comm_overlap", &TruthRow::tp_comm_overlap, kOptional},
@@ -89,7 +89,7 @@ const Column kColumns[] = {
     {"moe_ffn", &TruthRow::moe_ffn, kOptional, kSize},
     {"first_k_dense", &TruthRow::first_k_dense, kOptional, kSomeOrNone},
     {"dense_ffn", &TruthRow::dense_ffn, kOptional, kSize},
-    {"shared_experts", &TruthRow::shared_experts, kOptional, kShare},
+    {"shared_experts", &TruthRow::shared_experts, kOptional, kCount},
     {"q_lora_rank", &TruthRow::q_lora_rank, kOptional, kSomeOrNone},
     {"kv_lora_rank", &TruthRow::kv_lora_rank, kOptional, kSize},
     {"qk_rope_dim", &TruthRow::qk_rope_dim, kOptional, kSize},

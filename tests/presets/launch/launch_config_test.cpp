@@ -196,7 +196,7 @@ TEST(launch_config, what_megatron_cannot_be_told_of_a_model_is_named) {
       {"bloom-7b1", {"ALiBi", "the norm after the word embedding"}},
       {"gemma-3-4b", {"the RoPE base of windowed layers"}},
       {"gpt-oss-20b", {"this scaling of RoPE", "the bias of the router"}},
-      {"kimi-k2", {"beta_fast", "mscale"}},
+      {"kimi-k2", {"beta_fast"}},
       {"pythia-6.9b", {"parallel residual"}},
       {"opt-6.7b", {"ReLU"}},
       {"qwen1.5-moe-a2.7b", {"the gate of the shared expert"}},
