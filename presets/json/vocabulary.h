@@ -103,7 +103,6 @@ inline constexpr Named<costmodel::StageSplit> kSplitNames[] = {
     {"compute-cost", costmodel::StageSplit::ComputeCost},
     {"ends-minus-one", costmodel::StageSplit::EndsMinusOne},
     {"embedding-counts", costmodel::StageSplit::EmbeddingCounts},
-    {"listed-modules", costmodel::StageSplit::ListedModules},
 };
 inline constexpr Named<costmodel::VocabParallel> kVocabNames[] = {
     {"vocab-last", costmodel::VocabParallel::LastStage},

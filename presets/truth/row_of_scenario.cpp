@@ -51,8 +51,8 @@ struct ProfileWord {
 constexpr ProfileWord kProfileWords[] = {{"megatron", "megatron", "megatron-lm", "2026"},
                                          {"megatron-2022", "megatron", "megatron-lm", "2022"},
                                          {"nanotron-polling", "nanotron", "nanotron-polling", ""},
-                                         {"aleph-alpha-scaling", "megatron", "aleph-alpha-scaling", ""},
-                                         {"kempnerforge", "fsdp2", "kempnerforge", ""},
+                                         {"megatron-aleph-alpha", "megatron", "aleph-alpha-scaling", ""},
+                                         {"fsdp2-kempnerforge", "fsdp2", "kempnerforge", ""},
                                          {"hf-eager", "hf", "hf-trainer", ""}};
 ProfileWord profile_word(const Scenario& s) {
   for (const ProfileWord& row : kProfileWords) {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <string_view>
 
@@ -128,13 +129,28 @@ double dropout_of(const TruthRow& row) {
   return megatron && older ? 0.1 : 0.0;
 }
 
-/// The loss of a row that does not say how it is made. NeMo since 2.0 and Megatron-Bridge fuse it unless told
-/// otherwise (cross_entropy_loss_fusion = True: NVIDIA/NeMo nemo/collections/llm/gpt/model/base.py,
-/// NVIDIA-NeMo/Megatron-Bridge src/megatron/bridge/models/gpt_provider.py), Megatron-LM does not.
+/// Engines whose loss is one kernel, or a few, from that year on; `compiled`: where they are compiled.
+struct FusedLoss {
+  std::string_view engine;
+  int since;
+  bool compiled;
+};
+/// NeMo since 2.0 (recipes of 2024 were mostly those of 1.0) and Megatron-Bridge: cross_entropy_loss_fusion =
+/// True (NVIDIA/NeMo nemo/collections/llm/gpt/model/base.py, NVIDIA-NeMo/Megatron-Bridge
+/// src/megatron/bridge/models/gpt_provider.py), which Megatron-LM leaves off; llm.c:
+/// llmc/fused_classifier.cuh; torchtitan compiles its loss (components/loss.py).
+constexpr FusedLoss kFusedLosses[] = {{"megatron-bridge", 0, false},
+                                      {"megatron-core", 2025, false},
+                                      {"llm.c", 0, false},
+                                      {"torchtitan", 2025, true}};
+
+/// The loss of a row that does not say how it is made.
 CrossEntropy cross_entropy_of(const TruthRow& row) {
-  constexpr int kNemo2 = 2025;  // 24.09 was its first release; recipes of 2024 were mostly those of 1.0
-  const bool nemo = row.engine == "megatron-core" && year_of_era(row.engine_era).value_or(0) >= kNemo2;
-  if (row.ce_kind.empty() && (nemo || row.engine == "megatron-bridge")) return CrossEntropy::Fused;
+  const bool fused = std::ranges::any_of(kFusedLosses, [&](const FusedLoss& loss) {
+    return row.engine == loss.engine && year_of_era(row.engine_era).value_or(0) >= loss.since &&
+           (!loss.compiled || row.compile.value_or(false));
+  });
+  if (row.ce_kind.empty() && fused) return CrossEntropy::Fused;
   return value_of_word(kCrossEntropies, row.ce_kind, "ce_kind");
 }
 

@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -12,6 +10,7 @@
 #include "presets/clusters/cluster_preset.h"
 #include "presets/frameworks/framework_preset.h"
 #include "presets/json/input_error.h"
+#include "presets/json/vocabulary.h"
 #include "presets/models/read_model_config.h"
 #include "presets/truth/engine_era.h"
 #include "presets/truth/row_layout.h"
@@ -26,13 +25,15 @@ using costmodel::Scenario;
 namespace {
 
 /// Engines with a profile of their own.
-constexpr std::string_view kEngines[] = {"nanotron-polling", "aleph-alpha-scaling", "kempnerforge"};
+constexpr Named<std::string_view> kEngineProfiles[] = {{"nanotron-polling", "nanotron-polling"},
+                                                       {"aleph-alpha-scaling", "megatron-aleph-alpha"},
+                                                       {"kempnerforge", "fsdp2-kempnerforge"}};
 
 /// Framework profile that stands for a word of the schema, mostly the one of its name. `engine` says more
 /// where it names an engine with a profile of its own; Megatron-LM, NeMo and their forks are those before
 /// Transformer Engine up to 2023.
 std::string_view profile_name(const TruthRow& row) {
-  if (std::ranges::find(kEngines, row.engine) != std::end(kEngines)) return row.engine;
+  if (const auto own = value_in(kEngineProfiles, row.engine)) return *own;
   if (row.framework_profile == "hf") return "hf-eager";
   if (row.framework_profile == "megatron" && before_transformer_engine(row)) return "megatron-2022";
   return row.framework_profile;

@@ -97,8 +97,8 @@ TEST(scenario_of_row, the_engine_and_its_time_choose_the_profile) {
         Case{"megatron", "megatron-lm", "2024-10", "megatron-2022"},
         Case{"megatron", "megatron-lm", "2026", "megatron"},
         Case{"megatron", "an engine of tomorrow", "", "megatron"},
-        Case{"megatron", "aleph-alpha-scaling", "2023-11", "aleph-alpha-scaling"},
-        Case{"fsdp2", "kempnerforge", "", "kempnerforge"}, Case{"hf", "hf-trainer", "2026", "hf-eager"}}) {
+        Case{"megatron", "aleph-alpha-scaling", "2023-11", "megatron-aleph-alpha"},
+        Case{"fsdp2", "kempnerforge", "", "fsdp2-kempnerforge"}, Case{"hf", "hf-trainer", "2026", "hf-eager"}}) {
     TruthRow row = plain_row();
     row.framework_profile = c.profile, row.engine = c.engine, row.engine_era = c.era;
     EXPECT_EQ(scenario_of(row).framework.name, c.expected) << c.engine << ' ' << c.era;
@@ -244,24 +244,31 @@ TEST(scenario_of_row, stored_scores_of_gpt_went_through_the_fused_softmax_of_meg
   EXPECT_EQ(scenario_of(row).recipe.attention, AttentionKernel::FusedSoftmax);
 }
 
-TEST(scenario_of_row, nemo_fuses_the_loss_since_its_second_version) {
+TEST(scenario_of_row, an_unstated_loss_is_that_of_the_engine_and_its_time) {
   using costmodel::CrossEntropy;
   struct Case {
     const char *engine, *era;
     CrossEntropy expected;
   };
-  for (const Case& c : {Case{"megatron-bridge", "26.02", CrossEntropy::Fused},
-                        Case{"megatron-core", "25.02", CrossEntropy::Fused},
-                        Case{"megatron-core", "mlperf-v5.1", CrossEntropy::Fused},
-                        Case{"megatron-core", "24.07", CrossEntropy::Default},
-                        Case{"megatron-core", "", CrossEntropy::Default},
-                        Case{"megatron-lm", "2026", CrossEntropy::Default}}) {
+  for (const Case& c :
+       {Case{"megatron-bridge", "26.02", CrossEntropy::Fused},
+        Case{"megatron-core", "25.02", CrossEntropy::Fused},
+        Case{"megatron-core", "mlperf-v5.1", CrossEntropy::Fused},
+        Case{"megatron-core", "24.07", CrossEntropy::Default},
+        Case{"megatron-core", "", CrossEntropy::Default}, Case{"llm.c", "2024", CrossEntropy::Fused},
+        Case{"torchtitan", "2025-06", CrossEntropy::Fused},
+        Case{"torchtitan", "2024-12", CrossEntropy::Default},
+        Case{"megatron-lm", "2026", CrossEntropy::Default}}) {
     TruthRow row = plain_row();
+    row.compile = true;
     row.engine = c.engine, row.engine_era = c.era;
     EXPECT_EQ(scenario_of(row).recipe.cross_entropy, c.expected) << c.engine << ' ' << c.era;
     row.ce_kind = "chunked";
     EXPECT_EQ(scenario_of(row).recipe.cross_entropy, CrossEntropy::Chunked) << "as the row says";
   }
+  TruthRow eager = plain_row();
+  eager.engine = "torchtitan", eager.engine_era = "2025-06", eager.compile = false;
+  EXPECT_EQ(scenario_of(eager).recipe.cross_entropy, CrossEntropy::Default);
 }
 
 TEST(scenario_of_row, an_unstated_attention_kernel_is_that_of_its_time) {
