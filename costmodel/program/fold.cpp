@@ -33,15 +33,14 @@ class Fold {
   }
 
   FoldedPhases run() {
-    for (std::size_t i = 0; i < p_.ops.size(); ++i) {
-      const std::size_t begin = i;
-      while (p_.ops[i].by_chunk && i + 1 < p_.ops.size() && p_.ops[i + 1].by_chunk) ++i;
-      // All chunks between the first and the last are alike.
-      const int runs = p_.ops[i].by_chunk ? std::min(p_.chunks, 3) : 1;
+    for (std::size_t begin = 0, end = 0; begin < p_.ops.size(); begin = end) {
+      end = end_of_repeated(begin);
+      const int runs = runs_of(begin, end);
       for (int run = 1; run <= runs; ++run) {
-        for (std::size_t at = begin; at <= i; ++at) step(at, run == runs);
+        for (std::size_t at = begin; at < end; ++at) step(at, run == runs);
       }
-      if (i + 1 == p_.ops.size() || p_.ops[i + 1].phase != p_.ops[i].phase) release_held(p_.ops[i]);
+      const Op& last = p_.ops[end - 1];
+      if (end == p_.ops.size() || p_.ops[end].phase != last.phase) release_held(last);
     }
     return phases_;
   }
@@ -54,15 +53,34 @@ class Fold {
 
   [[nodiscard]] Folded& phase_of(const Op& op) { return phases_[position(op.phase)]; }
 
-  /// `last`: of the runs for one chunk each, before which only what is a chunk's own is freed.
+  [[nodiscard]] bool begins_ring(std::size_t at) const {
+    return p_.ops[at].kind == Kind::SendRecv && at + 1 < p_.ops.size() &&
+           p_.ops[at + 1].kind == Kind::AttendBlocks;
+  }
+  /// Behind what runs more than once together with the operation at `begin`: for chunks of tokens, or for the
+  /// other ranks of a ring.
+  [[nodiscard]] std::size_t end_of_repeated(std::size_t begin) const {
+    std::size_t end = begin + (begins_ring(begin) ? 2 : 1);
+    while (p_.ops[begin].by_chunk && end < p_.ops.size() && p_.ops[end].by_chunk) ++end;
+    return end;
+  }
+  /// All runs between the first and the last are alike.
+  [[nodiscard]] int runs_of(std::size_t begin, std::size_t end) const {
+    constexpr int kDifferent = 3;
+    if (p_.ops[begin].by_chunk) return std::min(p_.chunks, kDifferent);
+    return end > begin + 1 ? std::min(int{p_.ops[begin].times}, kDifferent) : 1;
+  }
+  /// Before the `last` run only what a run has for itself is freed: values of a chunk, an operation's
+  /// workspace.
   void step(std::size_t at, bool last) {
     const Op& op = p_.ops[at];
     for (const ValueId id : op.writes) allocate(op, id);
     for (const ValueId id : op.reads) {
       if (last || p_.is_of_chunk(id)) release_if_last(op, id, at);
     }
-    for (const ValueId id : op.writes) {
-      if (last || p_.is_of_chunk(id)) release_if_last(op, id, at);
+    for (std::size_t i = 0; i < op.writes.size(); ++i) {
+      const bool workspace = !op.by_chunk && i >= position(op.in_place);
+      if (last || workspace || p_.is_of_chunk(op.writes[i])) release_if_last(op, op.writes[i], at);
     }
   }
   void allocate(const Op& op, ValueId id) {

@@ -19,6 +19,29 @@ void cut_message(const Program& p, Op& op) {
   op.times = static_cast<std::int16_t>(op.times * p.chunks);
 }
 
+/// By value: whether anything outside the chunks reads or makes it, for all tokens.
+std::vector<bool> whole_values(const Program& p) {
+  std::vector<bool> whole(p.values.size(), false);
+  for (const ValueId end : {p.input, p.d_input}) whole[position(end)] = true;
+  for (const Op& op : p.ops) {
+    if (op.by_chunk) continue;
+    for (const ValueId id : op.reads) whole[position(id)] = true;
+    for (const ValueId id : op.writes) whole[position(id)] = true;
+  }
+  return whole;
+}
+
+void cut_results(Program& p, const Op& op, const std::vector<bool>& whole) {
+  for (const ValueId id : op.writes) {
+    Value& value = p.of(id);
+    if (!whole[position(id)]) {
+      value.shape.rows = Rows::LossChunk;
+    } else if (!value.kind) {  // the gradient of the output layer's input, of which a chunk has its rows
+      value.kind = TensorKind::Transient;
+    }
+  }
+}
+
 }  // namespace
 
 /// What backward does with a chunk follows its loss at once: between the passes nothing of it is kept but the
@@ -32,27 +55,10 @@ Program chunk_loss(Program p, const Techniques& t) {
     if (op.by_chunk) op.phase = Phase::Forward;
     (op.by_chunk ? chunk : op.phase == Phase::Forward ? before : behind).push_back(op);
   }
-  std::vector<bool> whole(p.values.size(), false);  // read or made for all tokens
-  for (const std::vector<Op>* part : {&before, &behind}) {
-    for (const Op& op : *part) {
-      for (const ValueId id : op.reads) whole[position(id)] = true;
-      for (const ValueId id : op.writes) whole[position(id)] = true;
-    }
-  }
-  for (const ValueId end : {p.input, p.d_input}) whole[position(end)] = true;
-  for (const Op& op : chunk) {
-    for (const ValueId id : op.writes) {
-      Value& value = p.of(id);
-      if (!whole[position(id)]) {
-        value.shape.rows = Rows::LossChunk;
-      } else if (!value.kind) {  // the gradient of the output layer's input, of which a chunk has its rows
-        value.kind = TensorKind::Transient;
-      }
-    }
-  }
   p.ops = std::move(before);
-  p.ops.insert(p.ops.end(), chunk.begin(), chunk.end());
-  p.ops.insert(p.ops.end(), behind.begin(), behind.end());
+  for (const std::vector<Op>* part : {&chunk, &behind}) p.ops.insert(p.ops.end(), part->begin(), part->end());
+  const std::vector<bool> whole = whole_values(p);
+  for (const Op& op : chunk) cut_results(p, op, whole);
   return p;
 }
 
