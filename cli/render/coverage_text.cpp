@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/render/terminal.h"
+#include "costmodel/memory/layer_ledger.h"
 #include "costmodel/schedule/schedule.h"
 #include "costmodel/spec/stage_plan.h"
 #include "presets/json/vocabulary.h"
@@ -105,6 +106,14 @@ constexpr Technique kTechniques[] = {
     {"states on disks",
      [](const Scenario& s) {
        return s.recipe.offload != 0 && s.recipe.offload_device == costmodel::OffloadDevice::Nvme;
+     }},
+    {"gradients reduced in the last micro-batch",
+     [](const Scenario& s) {
+       return costmodel::gradient_reduction(s) == costmodel::GradientReduction::Once;
+     }},
+    {"replicas' gradients summed in the last micro-batch",
+     [](const Scenario& s) {
+       return costmodel::gradient_reduction(s) == costmodel::GradientReduction::ReplicasOnce;
      }},
     {"updates in backward", [](const Scenario& s) { return s.recipe.optimizer_in_backward; }},
     {"another rank order", [](const Scenario& s) { return s.layout.order != Layout{}.order; }},

@@ -170,7 +170,11 @@ constexpr KnobRow kWithoutEffect[] = {
      [](const Scenario& s) { return asked(s).dispatcher != ExpertDispatcher::Default && s.layout.ep == 1; },
      "ep is 1"},
     {"overlap, graphs, compile",
-     [](const Scenario& s) { return s.framework.explicit_step && asked(s) != Execution{}; },
+     [](const Scenario& s) {
+       Execution others = asked(s);
+       others.reduction = GradientReduction::Default;
+       return s.framework.explicit_step && others != Execution{};
+     },
      "Hexaplan's executor launches and sends one thing after the other"},
     {"offload_layers",
      [](const Scenario& s) { return s.recipe.offload_layers > 0 && !offloads(s, kOffloadActivations); },

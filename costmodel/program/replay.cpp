@@ -94,6 +94,7 @@ StepReplay::StepReplay(const Scenario& scenario, std::span<const PassRow> passes
       sizes_{sizes_of(scenario, dims_)},
       types_{state_types(scenario)},
       passes_{passes},
+      waits_{scenario.framework.explicit_step && gradient_reduction(scenario) == GradientReduction::Once},
       hidden_states_{sizes_.bytes(
           {Rows::Hidden, Width::Hidden, casts_automatically(scenario) ? Type::Fp32 : Type::Activation})},
       chunk_layers_{costmodel::chunk_layers(scenario)} {
@@ -132,29 +133,58 @@ void StepReplay::close(const Unit& unit, double unsharded, Folded& out) {
   out.move(kPassing, -unsharded);
 }
 
+StepReplay::Gates StepReplay::gates_at(std::size_t index, bool split) const {
+  if (!waits_) return {.open = index == 0, .close = index == 0 && !split};
+  const bool first = (index & 1U) != 0, last = (index & 2U) != 0, completes = (index & 4U) != 0;
+  return {.open = first, .close = completes && !split, .open_end = first, .close_end = last};
+}
+
+/// How far a stage is with one of its chunks, in micro-batches.
+struct StepReplay::Progress {
+  int all = 0, forward = 0, backward = 0, complete = 0;
+  int open = 0;  // backward passes whose weight gradients wait
+
+  /// The next task among those of which `begun` have begun.
+  Turn next(int& begun) const {
+    const int number = begun++;
+    return {.first = number == 0, .last = number + 1 == all, .completes = complete == all, .open = open > 0};
+  }
+};
+
+std::vector<StepReplay::Progress> StepReplay::before_first(int stage) const {
+  std::vector<Progress> progress(chunks_[static_cast<std::size_t>(stage)].size());
+  for (const Task& task : schedule_.stages[static_cast<std::size_t>(stage)])
+    progress[static_cast<std::size_t>(task.chunk)].all += task.pass == TaskPass::Forward ? 1 : 0;
+  return progress;
+}
+
 template <class OnPart, class OnTask>
 void StepReplay::walk(int stage, const OnPart& part, const OnTask& done) const {
   const auto at = static_cast<std::size_t>(stage);
-  const std::vector<Chunk>& chunks = chunks_[at];
-  std::vector<int> open(chunks.size(), 0);  // backward passes whose weight gradients wait
+  std::vector<Progress> progress = before_first(stage);
   for (const Task& task : schedule_.stages[at]) {
-    const Chunk& chunk = chunks[static_cast<std::size_t>(task.chunk)];
-    int& opened = open[static_cast<std::size_t>(task.chunk)];
+    const Chunk& chunk = chunks_[at][static_cast<std::size_t>(task.chunk)];
+    Progress& p = progress[static_cast<std::size_t>(task.chunk)];
     switch (task.pass) {
-      case TaskPass::Forward:
-        part(chunk.forward, kForward, chunk.on_host);
+      case TaskPass::Forward: {
+        const std::size_t turn = waits_ ? index_of_turn(p.next(p.forward)) : 0;
+        part(chunk.forward[turn], kForward, chunk.on_host);
         if (chunk.last) part(chunk.loss, kLoss, 0);
-        if (chunk.last) part(chunk.head_backward, kHeadBackward, 0);
+        if (chunk.last) part(chunk.head_backward[turn], kHeadBackward, 0);
         break;
+      }
       case TaskPass::Backward:
-        part(chunk.backward[opened > 0 ? 1 : 0], kBackward, -chunk.on_host);
+        ++p.complete;
+        part(chunk.backward[index_of_turn(p.next(p.backward))], kBackward, -chunk.on_host);
         break;
       case TaskPass::BackwardInput:
-        part(chunk.backward_input[opened++ > 0 ? 1 : 0], kBackward, -chunk.on_host);
+        part(chunk.backward_input[index_of_turn(p.next(p.backward))], kBackward, -chunk.on_host);
+        ++p.open;
         break;
       case TaskPass::BackwardWeight:
         part(chunk.later, kBackward, 0);
-        if (--opened == 0) part(chunk.close, kBackward, 0);
+        --p.open;
+        if (++p.complete == p.all || (!waits_ && p.open == 0)) part(chunk.close, kBackward, 0);
         break;
     }
     done();
@@ -302,10 +332,11 @@ StepReplay::ChunkPlan StepReplay::plan_chunk(StageChunk at, FirstLayers& left) {
 
 StepReplay::Chunk StepReplay::fold_chunk(const ChunkPlan& plan) const {
   Chunk chunk{.last = plan.last};
-  chunk.forward = fold_forward(plan);
-  for (const bool open : {false, true}) {
-    chunk.backward[open ? 1 : 0] = fold_backward(plan, false, open);
-    chunk.backward_input[open ? 1 : 0] = fold_backward(plan, true, open);
+  for (std::size_t turn = 0; turn < (waits_ ? kTurns : 2); ++turn) {
+    chunk.forward[turn] = fold_forward(plan, gates_at(turn, false));
+    chunk.backward[turn] = fold_backward(plan, false, gates_at(turn, false));
+    chunk.backward_input[turn] = fold_backward(plan, true, gates_at(turn, true));
+    if (plan.last) chunk.head_backward[turn] = fold_head(plan, gates_at(turn, false));
   }
   for (std::size_t i = 0; i < plan.layers.size(); ++i) {
     chunk.unsharded += plan.layers[i]->unit.unsharded;
@@ -315,19 +346,22 @@ StepReplay::Chunk StepReplay::fold_chunk(const ChunkPlan& plan) const {
     chunk.later.then((*layer)->split[2]);
     close((*layer)->unit, (*layer)->unit.unsharded, chunk.close);
   }
-  if (!plan.last) return chunk;
-  chunk.loss = head_phases_[0];
-  chunk.head_backward = head_phases_[1];
-  for (const Unit* unit : plan.of_head) {
-    chunk.head_backward.move(kPassing, -unit->gathered);
-    if (!waits_for_embedding(*unit)) close(*unit, unit->unsharded, chunk.head_backward);
-  }
+  if (plan.last) chunk.loss = head_phases_[0];
   return chunk;
+}
+
+Folded StepReplay::fold_head(const ChunkPlan& plan, const Gates& gates) const {
+  Folded out = head_phases_[1];
+  for (const Unit* unit : plan.of_head) {
+    out.move(kPassing, -unit->gathered);
+    if (gates.close_end && !waits_for_embedding(*unit)) close(*unit, unit->unsharded, out);
+  }
+  return out;
 }
 
 /// From the embedding, or hidden states received, to hidden states sent, or to where the head begins. What an
 /// offloaded layer keeps leaves when it has run, and comes back when its backward begins.
-Folded StepReplay::fold_forward(const ChunkPlan& plan) const {
+Folded StepReplay::fold_forward(const ChunkPlan& plan, const Gates& gates) const {
   Folded out;
   if (plan.first) {
     out.move(kPassing, embedding_.gathered).then(embedding_phases_[0]).move(kPassing, -embedding_.gathered);
@@ -342,39 +376,47 @@ Folded StepReplay::fold_forward(const ChunkPlan& plan) const {
     if (plan.offloaded[i]) out.move(TensorKind::Activation, -kept_bytes(layer));
     out.move(kPassing, -layer.unit.gathered);
   }
-  for (const Unit* unit : plan.of_head) out.move(kPassing, unit->gathered).move(kPassing, unit->unsharded);
+  for (const Unit* unit : plan.of_head)
+    out.move(kPassing, unit->gathered).move(kPassing, gates.open_end ? unit->unsharded : 0);
   if (!plan.last && !plan.next_here) out.move(kPassing, -hidden_states_);
   return out;
 }
 
-/// The same way back. `split`: gradients stay open for the weight gradients; `open`: they are already.
-Folded StepReplay::fold_backward(const ChunkPlan& plan, bool split, bool open) const {
+/// The same way back. `split`: the weight gradients are put off.
+Folded StepReplay::fold_backward(const ChunkPlan& plan, bool split, const Gates& gates) const {
   Folded out;
   if (plan.last) {
     out.relabel(TensorKind::Activation, kPassing, hidden_states_);
   } else if (!plan.next_here) {
     out.move(kPassing, hidden_states_);
   }
-  for (std::size_t i = plan.layers.size(); i-- > 0;) {
-    const Layer& layer = *plan.layers[i];
-    const double opened = open ? 0 : layer.unit.unsharded;
-    out.move(kPassing, layer.unit.gathered).move(kPassing, opened);
-    if (plan.offloaded[i]) out.move(TensorKind::Activation, kept_bytes(layer));
-    if (layer.cut_over > 1)
-      out.move(TensorKind::Activation, left_bytes(layer)).move(TensorKind::Activation, -kept_bytes(layer));
-    out.then(split ? layer.split[1] : layer.whole[1]).move(kPassing, -layer.unit.gathered);
-    if (!split) close(layer.unit, opened, out);
-  }
+  out.then(fold_layers_backward(plan, split, gates));
   if (plan.first) {
-    const double opened = waits_for_embedding(embedding_) ? 0 : embedding_.unsharded;
+    const bool opens = gates.open_end && !waits_for_embedding(embedding_);
     const double gathered = embedding_backward_reads_parameters(sc_) ? embedding_.gathered : 0;
-    out.move(kPassing, gathered).move(kPassing, opened).then(embedding_phases_[1]);
-    out.move(kPassing, -gathered);
-    close(embedding_, embedding_.unsharded, out);
+    out.move(kPassing, gathered).move(kPassing, opens ? embedding_.unsharded : 0);
+    out.then(embedding_phases_[1]).move(kPassing, -gathered);
+    if (gates.close_end) close(embedding_, embedding_.unsharded, out);
     // What a frozen embedding has no use for is freed.
     if (techniques_of(sc_, false).adapters.operations) out.move(kPassing, -hidden_states_);
   } else if (!plan.previous_here) {
     out.move(kPassing, -hidden_states_);
+  }
+  return out;
+}
+
+Folded StepReplay::fold_layers_backward(const ChunkPlan& plan, bool split, const Gates& gates) const {
+  Folded out;
+  for (std::size_t i = plan.layers.size(); i-- > 0;) {
+    const Layer& layer = *plan.layers[i];
+    out.move(kPassing, layer.unit.gathered).move(kPassing, gates.open ? layer.unit.unsharded : 0);
+    if (plan.offloaded[i]) out.move(TensorKind::Activation, kept_bytes(layer));
+    if (layer.cut_over > 1)
+      out.move(TensorKind::Activation, left_bytes(layer)).move(TensorKind::Activation, -kept_bytes(layer));
+    out.then(split ? layer.split[1] : layer.whole[1]).move(kPassing, -layer.unit.gathered);
+    if (split) continue;
+    // Nothing is updated of what another micro-batch still adds to.
+    if (gates.close) close(layer.unit, layer.unit.unsharded, out);
   }
   return out;
 }

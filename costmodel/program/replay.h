@@ -65,15 +65,34 @@ class StepReplay {
     std::vector<const Unit*> owned{};    // beside the layers
     std::vector<const Unit*> of_head{};  // what the head reads
   };
-  /// Tasks of one chunk. A backward pass meets the gradients of its layers closed or already open, because
-  /// weight gradients of another micro-batch wait.
+  /// What a task does with buffers of gradients: those of its layers and, beside them, of an end.
+  struct Gates {
+    bool open = false, close = false;
+    bool open_end = true, close_end = true;
+  };
+  /// Which of a chunk's tasks of one kind it is.
+  struct Turn {
+    bool first = false, last = false;  // of the step
+    bool completes = false;            // no micro-batch's gradients are missing then
+    bool open = false;  // weight gradients of another micro-batch wait, so that gradients are open
+  };
+  struct Progress;
+  [[nodiscard]] std::vector<Progress> before_first(int stage) const;
+  static constexpr std::size_t kTurns = 8;
+  /// Where gradients wait for the last micro-batch they are opened in the first and closed in the last.
+  [[nodiscard]] std::size_t index_of_turn(const Turn& turn) const {
+    if (!waits_) return turn.open ? 1 : 0;
+    return (turn.first ? 1U : 0U) + (turn.last ? 2U : 0U) + (turn.completes ? 4U : 0U);
+  }
+  [[nodiscard]] Gates gates_at(std::size_t index, bool split) const;
+  /// Tasks of one chunk, by index_of_turn.
   struct Chunk {
     bool last = false;
-    Folded forward{}, loss{}, head_backward{}, later{};
-    std::array<Folded, 2> backward{}, backward_input{};  // by whether gradients are open
-    double unsharded = 0;                                // gradients of all layers
-    Folded close{};      // … are reduced, updated in backward where that is asked for, and freed
-    double on_host = 0;  // what a micro-batch's layers keep there between forward and backward
+    Folded loss{}, later{};
+    std::array<Folded, kTurns> forward{}, head_backward{}, backward{}, backward_input{};
+    double unsharded = 0;  // gradients of all layers
+    Folded close{};        // … are reduced, updated in backward where that is asked for, and freed
+    double on_host = 0;    // what a micro-batch's layers keep there between forward and backward
   };
   class Live;
 
@@ -89,7 +108,7 @@ class StepReplay {
   [[nodiscard]] Unit unit_of(const UnitSizes& sizes) const;
   /// True of a table that is output layer as well, whose gradients are complete behind the embedding's.
   [[nodiscard]] bool waits_for_embedding(const Unit& unit) const {
-    return &unit == &embedding_ && unit.in_backward && shares_embedding(sc_);
+    return &unit == &embedding_ && (unit.in_backward || waits_) && shares_embedding(sc_);
   }
   /// Gradients of the unit are complete: updated in backward where that is asked for, and closed.
   static void close(const Unit& unit, double unsharded, Folded& out);
@@ -101,14 +120,17 @@ class StepReplay {
   };
   [[nodiscard]] ChunkPlan plan_chunk(StageChunk at, FirstLayers& left);
   [[nodiscard]] Chunk fold_chunk(const ChunkPlan& plan) const;
-  [[nodiscard]] Folded fold_forward(const ChunkPlan& plan) const;
-  [[nodiscard]] Folded fold_backward(const ChunkPlan& plan, bool split, bool open) const;
+  [[nodiscard]] Folded fold_forward(const ChunkPlan& plan, const Gates& gates) const;
+  [[nodiscard]] Folded fold_head(const ChunkPlan& plan, const Gates& gates) const;
+  [[nodiscard]] Folded fold_backward(const ChunkPlan& plan, bool split, const Gates& gates) const;
+  [[nodiscard]] Folded fold_layers_backward(const ChunkPlan& plan, bool split, const Gates& gates) const;
 
   Scenario sc_;
   LocalDims dims_;
   Sizes sizes_;
   StateTypes types_;
   std::span<const PassRow> passes_;
+  bool waits_;                   // whole gradients, for the last micro-batch
   std::array<Layer, 8> layers_;  // by (multi-token prediction, MoE, recomputed)
   FoldedPhases embedding_phases_{}, head_phases_{};
   Unit embedding_, head_, tied_copy_;

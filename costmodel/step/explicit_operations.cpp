@@ -18,9 +18,11 @@ class UnitOperations {
   /// `units` equal units, of each of which a micro-batch makes `uses` gradients.
   void append(const UnitSizes& unit, double units, double uses) {
     for (const FlatSizes& flat : unit.flats) {
-      const double reductions = (flat.stage >= 2 && !flat.in_backward ? microbatches_ * uses : 1) * units;
+      const bool waits = flat.stage >= 3 && gradient_reduction(sc_) == GradientReduction::Once;
+      const bool each = flat.stage >= 2 && !flat.in_backward && !waits;
+      const double reductions = (each ? microbatches_ * uses : 1) * units;
       if (flat.trained) sum_over_tensor_ranks(flat, reductions);
-      if (flat.trained) reduce(flat, reductions);
+      if (flat.trained) reduce(flat, reductions, units);
       gather(flat, unit.role, units, uses);
       update(flat, units);
       copy_updated(flat, units, reductions);
@@ -55,16 +57,17 @@ class UnitOperations {
     }
   }
 
-  void reduce(const FlatSizes& flat, double times) {
+  void reduce(const FlatSizes& flat, double times, double units) {
     const Pass pass = flat.stage >= 3 ? Pass::BackwardWeight : Pass::Step;
     const bool cut = flat.shards > 1;
     if (cut)
       add("gradient.reduce", pass, CollectiveKind::ReduceScatter, shard_group(flat),
           flat.padded() * gradient(), times);
     const double replicas = flat.expert ? sc_.layout.expert_data() : replicas_of_all_;
+    const bool once = flat.stage >= 3 && gradient_reduction(sc_) == GradientReduction::ReplicasOnce;
     if (replicas > flat.shards)
       add(cut ? "gradient.replica_reduce" : "gradient.reduce", pass, CollectiveKind::AllReduce,
-          replica_group(flat), flat.shard() * gradient(), times);
+          replica_group(flat), flat.shard() * gradient(), once ? units : times);
   }
 
   /// The output layer keeps what it gathered until its backward, which follows at once; the embedding's

@@ -18,6 +18,19 @@ void adapt_queries_and_values(Scenario& sc) {
   sc.recipe.lora_targets = costmodel::AdapterTargets::QueryValue;
   sc.recipe.recompute.mode = costmodel::RecomputeMode::Full;
 }
+/// Optimizer states, all or a share of them, parameters and activations on the host.
+void offload_everything(Scenario& sc) {
+  sc.recipe.offload =
+      costmodel::kOffloadOptimizer | costmodel::kOffloadParameters | costmodel::kOffloadActivations;
+}
+void offload_half_to_disks(Scenario& sc) {
+  sc.recipe.offload = costmodel::kOffloadOptimizer;
+  sc.recipe.offload_fraction = 0.5;
+  sc.recipe.offload_device = costmodel::OffloadDevice::Nvme;
+}
+void reduce_once(Scenario& sc) {
+  sc.recipe.execution.reduction = costmodel::GradientReduction::Once;
+}
 void tie(Scenario& sc) {
   sc.model.tied_embeddings = true;
 }
@@ -230,6 +243,29 @@ const std::vector<LayoutCase>& layout_cases() {
       {"operators_recomputed_experts_ep2_etp2",
        {.dp = 2, .tp = 2, .ep = 2, .sp = true},
        operators_of_experts},
+      {"zero3_offloaded", {.dp = 2, .tp = 2, .sp = true, .sharding = {.stage = 3}}, offload_everything},
+      {"zero2_half_on_disks", {.dp = 2, .sharding = {.stage = 2}}, offload_half_to_disks},
+      {"zero3_second_copy", {.dp = 4, .sharding = {.stage = 3, .hpz = 2}}},
+      {"zero3_reduced_once", {.dp = 2, .tp = 2, .sp = true, .sharding = {.stage = 3}}, reduce_once},
+      {"zero3_reduced_once_zb_h1_tied",
+       {.dp = 2, .pp = 2, .sharding = {.stage = 3}, .schedule = kZb},
+       [](Scenario& sc) {
+         reduce_once(sc);
+         tie(sc);
+       }},
+      {"zero3_reduced_once_dualpipe_v",
+       {.dp = 2, .pp = 2, .sharding = {.stage = 3}, .schedule = ScheduleKind::DualPipeV},
+       reduce_once},
+      {"zero3_reduced_once_tied",
+       {.dp = 2, .sharding = {.stage = 3}},
+       [](Scenario& sc) {
+         reduce_once(sc);
+         tie(sc);
+       }},
+      {"zero3_replicas_once",
+       {.dp = 4, .sharding = {.stage = 3, .group = 2}},
+       [](Scenario& sc) { sc.recipe.execution.reduction = costmodel::GradientReduction::ReplicasOnce; }},
+      {"cut_checkpoints", {.tp = 2, .pp = 2, .partition_activations = true}, recompute_all},
       {"ring", {.cp = 2}},
       {"ring_of_four_selective", {.cp = 4}, recompute_attention},
       {"ring_sp_recomputed", {.tp = 2, .cp = 2, .sp = true}, recompute_all},

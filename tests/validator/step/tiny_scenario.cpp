@@ -47,6 +47,7 @@ costmodel::Scenario on_one_rank(costmodel::Scenario sc) {
   sc.recipe.recompute = {};
   sc.recipe.offload = 0;
   sc.recipe.optimizer_in_backward = false;
+  sc.recipe.execution.reduction = costmodel::GradientReduction::Default;
   return sc;
 }
 

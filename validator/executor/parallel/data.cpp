@@ -34,6 +34,8 @@ FlatParameters::FlatParameters(const Rank& rank, std::vector<LocalTensor> tensor
       parameters_on_host_{(rank.scenario.recipe.offload & costmodel::kOffloadParameters) != 0 &&
                           rank.scenario.layout.sharding.stage >= 3},
       in_backward_{ranks.trained && rank.scenario.recipe.optimizer_in_backward},
+      reduction_time_{stage_ >= 3 ? costmodel::gradient_reduction(rank.scenario)
+                                  : costmodel::GradientReduction::Every},
       ranks_{ranks},
       types_{costmodel::state_types(rank.scenario)} {
   types_.parameter = types_.parameter_of(ranks_.trained);
@@ -226,7 +228,7 @@ void FlatParameters::release() {
 
 void FlatParameters::open_gradients(const Rank& rank) {
   if (!ranks_.trained || (stage_ < 2 && !in_backward_)) return;
-  if (in_backward_ ? !unsharded_.empty() : opened_++ > 0) return;
+  if (opened_for_step() ? !unsharded_.empty() : opened_++ > 0) return;
   unsharded_ =
       rank.device.allocate({"gradient.unsharded", TensorKind::Transient, types_.gradient}, 1, padded_);
   rank.device.fill(unsharded_, 0);
@@ -253,32 +255,42 @@ void FlatParameters::reduce_over_tensor_ranks(const Rank& rank) {
   }
 }
 
-void FlatParameters::reduce(const Rank& rank) {
-  if (!ranks_.trained) return;
-  reduce_over_tensor_ranks(rank);
-  const View whole = unsharded_gradients();
+/// Over the shard group, and over those that hold the same shard.
+Work FlatParameters::add_up(const Rank& rank, const View& whole, bool over_replicas) {
   const View mine = own(whole);
   const Pass pass = stage_ >= 3 ? Pass::BackwardWeight : Pass::Step;
+  const bool cut = ranks_.shard->size() > 1;
   Work reduction;
-  if (ranks_.shard->size() > 1) {
+  if (cut) {
     reduction = ranks_.shard->reduce_scatter(wire(whole), wire(mine), Reduction::Sum,
                                              rank.call("gradient.reduce", pass, types_.gradient));
   }
-  if (ranks_.replica->size() > 1) {
-    reduction.wait();
-    reduction = ranks_.replica->all_reduce(
-        wire(mine), Reduction::Sum,
-        rank.call(ranks_.shard->size() > 1 ? "gradient.replica_reduce" : "gradient.reduce", pass,
-                  types_.gradient));
-  }
+  if (!over_replicas || ranks_.replica->size() == 1) return reduction;
+  reduction.wait();
+  return ranks_.replica->all_reduce(
+      wire(mine), Reduction::Sum,
+      rank.call(cut ? "gradient.replica_reduce" : "gradient.reduce", pass, types_.gradient));
+}
+
+void FlatParameters::reduce(const Rank& rank, bool last) {
+  if (!ranks_.trained) return;
+  reduce_over_tensor_ranks(rank);
+  const View whole = unsharded_gradients();
+  const bool replicas_wait = reduction_time_ == costmodel::GradientReduction::ReplicasOnce;
+  Work reduction = add_up(rank, whole, !replicas_wait);
   if (stage_ < 2 && !in_backward_) {
     reduction_ = std::move(reduction);
     return;
   }
   reduction.wait();
   if (in_backward_) return;
-  for (Part& part : parts_) add_gradients(rank, part, part_of(mine, part));
-  if (--opened_ == 0) {
+  for (Part& part : parts_) add_gradients(rank, part, part_of(own(whole), part));
+  if (replicas_wait && last && ranks_.replica->size() > 1)
+    ranks_.replica
+        ->all_reduce(wire(gradient_), Reduction::Sum,
+                     rank.call("gradient.replica_reduce", Pass::BackwardWeight, types_.gradient))
+        .wait();
+  if (opened_for_step() || --opened_ == 0) {
     unsharded_.free();
   } else {
     rank.device.fill(unsharded_, 0);
@@ -482,7 +494,7 @@ void Unit::finish_gradients(Rank& rank) {
   const bool last = ++finished_ == expected_;
   const Phase before = rank.clock.enter(Phase::Reduction);
   for (FlatParameters& flat : flats_) {
-    if (last || (flat.sharded_gradients() && rank.update == nullptr)) flat.reduce(rank);
+    if (last || flat.reduces_at_once()) flat.reduce(rank, last);
   }
   if (last && rank.update != nullptr) update_in_backward(rank);
   rank.clock.enter(before);

@@ -59,8 +59,9 @@ class FlatParameters {
   /// they are updated in backward; then it stays until they are closed.
   void open_gradients(const Rank& rank);
   /// Adds gradients up over data-parallel ranks, each keeping its shard, and closes what was opened. What
-  /// stays whole until the step's end may still be under way until finish_reduction.
-  void reduce(const Rank& rank);
+  /// stays whole until the step's end may still be under way until finish_reduction. `last`: nothing is added
+  /// to them afterwards.
+  void reduce(const Rank& rank, bool last);
   void finish_reduction() { reduction_.wait(); }
   /// Updated in backward: gradients are no longer needed.
   void close_gradients() { unsharded_.free(); }
@@ -79,7 +80,8 @@ class FlatParameters {
   /// What this rank's shard has of a state, parameter by parameter; nothing of states that the optimizer
   /// does not keep. Without a master of its own a parameter is its own.
   void visit(const Rank& rank, State state, const std::function<void(const OwnedPart&)>& visitor) const;
-  [[nodiscard]] bool sharded_gradients() const { return stage_ >= 2; }
+  /// True where gradients are reduced in every micro-batch.
+  [[nodiscard]] bool reduces_at_once() const { return stage_ >= 2 && !opened_for_step(); }
 
  private:
   /// Consecutive elements of the shard whose states lie in one memory.
@@ -109,6 +111,11 @@ class FlatParameters {
   [[nodiscard]] Tensor allocate(Device& device, costmodel::TensorKind kind, costmodel::DType dtype,
                                 std::int64_t begin, std::int64_t end) const;
   void make_parts(const Rank& rank);
+  /// True where one buffer takes the gradients of all micro-batches before they are cut.
+  [[nodiscard]] bool opened_for_step() const {
+    return in_backward_ || reduction_time_ == costmodel::GradientReduction::Once;
+  }
+  [[nodiscard]] Work add_up(const Rank& rank, const View& whole, bool over_replicas);
   void add_gradients(const Rank& rank, Part& part, const View& reduced);
   void copy_master(const Rank& rank, const Part& part, bool to_parameters);
   void update_part(const Rank& rank, const OptimizerStep& step, Part& part);
@@ -122,6 +129,7 @@ class FlatParameters {
   std::vector<Piece> pieces_;
   int unit_, stage_;
   bool parameters_on_host_, in_backward_;
+  costmodel::GradientReduction reduction_time_;  // in which micro-batches, under stage 3
   Ranks ranks_;
   costmodel::StateTypes types_;
   std::int64_t padded_ = 0, shard_elements_ = 0, first_ = 0;

@@ -186,6 +186,13 @@ constexpr std::array kMissing{
               const costmodel::Sharding& z = s.layout.sharding;
               return z.quantized_weights || z.quantized_gradients;
             }},
+    Missing{"executor-sharding",
+            "sums over replicas that wait for the last micro-batch are taken on the device",
+            "reduce gradients in every micro-batch, or offload no optimizer",
+            [](const Scenario& s) {
+              return costmodel::gradient_reduction(s) == costmodel::GradientReduction::ReplicasOnce &&
+                     costmodel::offloaded_update(s.recipe) > 0;
+            }},
     Missing{"executor-sharding", "layers' inputs are cut over tp where every rank gets as much",
             "use partition-activations=false, or a micro-batch whose hidden states tp divides",
             [](const Scenario& s) {

@@ -298,6 +298,13 @@ constexpr std::array kDimensions{
     Dimension{2, [](Scenario& s, int v) { s.recipe.dropout = v == 1 ? 0.25 : 0; }},
     Dimension{kOffloads, set_offload},
     Dimension{2, set_update},
+    Dimension{3,
+              [](Scenario& s, int v) {
+                using costmodel::GradientReduction;
+                s.recipe.execution.reduction = pick(
+                    {GradientReduction::Default, GradientReduction::Once, GradientReduction::ReplicasOnce},
+                    v);
+              }},
     Dimension{2, [](Scenario& s, int v) { s.layout.partition_activations = v == 1; }},
     Dimension{3,
               [](Scenario& s, int v) {
@@ -337,6 +344,8 @@ bool is_idle(const Scenario& sc) {
   return (l.sp && l.tp == 1) || (l.context != ContextKind::Ring && l.cp == 1) ||
          (l.schedule != ScheduleKind::OneFOneB && l.pp == 1) ||
          (l.sharding.group > 0 && l.sharding.group >= l.dp * l.cp) ||
+         (sc.recipe.execution.reduction != costmodel::GradientReduction::Default &&
+          costmodel::gradient_reduction(sc) != sc.recipe.execution.reduction) ||
          (l.partition_activations && (l.tp == 1 || l.sp)) ||
          (l.sharding.hpz > 0 && (l.sharding.stage < 3 || l.shard_ranks() == 1)) ||
          (l.etp > 0 && !sc.model.is_moe()) || (l.etp > 0 && l.tp == 1) ||

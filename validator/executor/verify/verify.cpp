@@ -283,6 +283,7 @@ Scenario on_one_rank(Scenario sc) {
   sc.recipe.recompute = {};
   sc.recipe.offload = 0;
   sc.recipe.optimizer_in_backward = false;
+  sc.recipe.execution.reduction = costmodel::GradientReduction::Default;
   return sc;
 }
 
