@@ -195,8 +195,8 @@ void Frame::cut_input(const Rank& rank) {
 void Frame::gather_input(const Rank& rank) {
   const ValueId id = of_->program.input;
   Tensor& part = buffers_[of_->lifetimes.buffer(id)];
-  const program::Shape& shape = of_->program.of(id).shape;
-  Tensor whole = rank.device.allocate(part.label(), rows(shape.rows), cols(shape));
+  const program::Value& input = of_->program.of(id);
+  Tensor whole = rank.device.allocate(part.label(), rows(input.shape.rows), cols(input));
   rank.groups.tensor
       ->all_gather(wire(part), wire(whole), rank.call("checkpoint.gather", costmodel::Pass::BackwardData))
       .wait();
