@@ -164,7 +164,7 @@ void refuse_idle_numbers(const ExecuteOptions& options, const costmodel::Recipe&
                       .value = fmt::format("{}", options.optimizer.clip_norm),
                       .expected = "0",
                       .hint = "updates in backward come before the norm of all gradients is known: leave the "
-                              "flag out, or set optimizer_in_backward false"}};
+                              "flag out, or say --optimizer-in-backward false"}};
   for (const OptimizerNumber& number : kOptimizerNumbers) {
     if (!typed(number.flag) || number.asked(recipe.optimizer)) continue;
     throw InputError{{.field = std::string{number.flag},

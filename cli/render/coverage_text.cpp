@@ -95,6 +95,8 @@ constexpr Technique kTechniques[] = {
     {"shards of 3 ranks",
      [](const Scenario& s) { return s.layout.sharding.stage > 0 && s.layout.shard_ranks() % 3 == 0; }},
     {"second copy of parameters (hpz)", [](const Scenario& s) { return s.layout.sharding.hpz > 1; }},
+    {"inputs of recomputed layers cut over tp",
+     [](const Scenario& s) { return s.layout.partition_activations && s.layout.tp > 1 && !s.layout.sp; }},
     {"a share of the optimizer offloaded",
      [](const Scenario& s) {
        return costmodel::offloaded_update(s.recipe) > 0 && s.recipe.offload_fraction < 1;
@@ -111,7 +113,7 @@ constexpr Technique kTechniques[] = {
      [](const Scenario& s) {
        return costmodel::gradient_reduction(s) == costmodel::GradientReduction::Once;
      }},
-    {"replicas' gradients summed in the last micro-batch",
+    {"replicas summed in the last micro-batch",
      [](const Scenario& s) {
        return costmodel::gradient_reduction(s) == costmodel::GradientReduction::ReplicasOnce;
      }},

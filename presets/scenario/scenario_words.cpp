@@ -9,9 +9,14 @@
 namespace hexaplan::presets {
 namespace {
 
+/// As the command line says it: lists with commas.
 std::string text_of(const JsonValue& value) {
   if (const auto* text = value.get_if<std::string>()) return *text;
-  return to_text(value);
+  const auto* list = value.get_if<JsonArray>();
+  if (list == nullptr) return to_text(value);
+  std::string words;
+  for (const JsonValue& item : *list) words += (words.empty() ? "" : ",") + text_of(item);
+  return words;
 }
 
 }  // namespace

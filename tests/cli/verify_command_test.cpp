@@ -88,7 +88,7 @@ TEST(verify_command, draws_every_schedule_and_technique_that_can_be_executed) {
                              "techniques states on disks",
                              "techniques inputs of recomputed layers cut over tp",
                              "techniques gradients reduced in the last micro-batch",
-                             "techniques replicas' gradients summed in the last micro-batch",
+                             "techniques replicas summed in the last micro-batch",
                              "techniques updates in backward"}) {
     EXPECT_GE(layouts[choice], 5) << choice;
   }

@@ -209,6 +209,14 @@ void set_update(Scenario& s, int v) {
   s.recipe.global_batch = s.recipe.micro_batch * s.layout.dp;
 }
 
+/// Gradients reduced in every micro-batch, or in the last one: all, or those of hybrid shards' replicas.
+void set_reduction(Scenario& s, int v) {
+  using costmodel::GradientReduction;
+  s.recipe.execution.reduction =
+      pick({GradientReduction::Default, GradientReduction::Once, GradientReduction::ReplicasOnce}, v);
+  if (v == 2) s.layout.sharding.stage = 3, s.layout.sharding.group = 2;
+}
+
 /// All parameters trained, or low-rank adapters beside some linear layers.
 void set_adapters(Scenario& s, int v) {
   if (v == 0) return;
@@ -298,13 +306,7 @@ constexpr std::array kDimensions{
     Dimension{2, [](Scenario& s, int v) { s.recipe.dropout = v == 1 ? 0.25 : 0; }},
     Dimension{kOffloads, set_offload},
     Dimension{2, set_update},
-    Dimension{3,
-              [](Scenario& s, int v) {
-                using costmodel::GradientReduction;
-                s.recipe.execution.reduction = pick(
-                    {GradientReduction::Default, GradientReduction::Once, GradientReduction::ReplicasOnce},
-                    v);
-              }},
+    Dimension{3, set_reduction},
     Dimension{2, [](Scenario& s, int v) { s.layout.partition_activations = v == 1; }},
     Dimension{3,
               [](Scenario& s, int v) {
@@ -338,16 +340,23 @@ bool steps_along_rounding(const Scenario& sc) {
   return sc.recipe.optimizer == costmodel::Optimizer::Lion && sc.model.attention.qkv_bias;
 }
 
+bool sharding_is_idle(const Scenario& sc) {
+  const costmodel::Layout& l = sc.layout;
+  const costmodel::GradientReduction asked = sc.recipe.execution.reduction;
+  const bool reduces_otherwise =
+      asked != costmodel::GradientReduction::Default && costmodel::gradient_reduction(sc) != asked;
+  const RecomputeMode mode = sc.recipe.recompute.mode;
+  const bool whole_layers = mode == RecomputeMode::Full || mode == RecomputeMode::Layers;
+  return (l.sharding.group > 0 && l.sharding.group >= l.dp * l.cp) || reduces_otherwise ||
+         (l.partition_activations && (l.tp == 1 || l.sp || !whole_layers)) ||
+         (l.sharding.hpz > 0 && (l.sharding.stage < 3 || l.shard_ranks() == 1));
+}
+
 /// A choice that changes nothing beside another one makes a second name for the same scenario.
 bool is_idle(const Scenario& sc) {
   const costmodel::Layout& l = sc.layout;
   return (l.sp && l.tp == 1) || (l.context != ContextKind::Ring && l.cp == 1) ||
-         (l.schedule != ScheduleKind::OneFOneB && l.pp == 1) ||
-         (l.sharding.group > 0 && l.sharding.group >= l.dp * l.cp) ||
-         (sc.recipe.execution.reduction != costmodel::GradientReduction::Default &&
-          costmodel::gradient_reduction(sc) != sc.recipe.execution.reduction) ||
-         (l.partition_activations && (l.tp == 1 || l.sp)) ||
-         (l.sharding.hpz > 0 && (l.sharding.stage < 3 || l.shard_ranks() == 1)) ||
+         (l.schedule != ScheduleKind::OneFOneB && l.pp == 1) || sharding_is_idle(sc) ||
          (l.etp > 0 && !sc.model.is_moe()) || (l.etp > 0 && l.tp == 1) ||
          sc.recipe.recompute.stage_layers.size() == 1;
 }
