@@ -121,7 +121,7 @@ void read_activation(V v, R r) {
 
 /// An empty object is null in YAML: its own default is 512.
 JsonValue query_rank(S s) {
-  if (!is_latent(s)) return {};
+  if (!has_latent_attention(s)) return {};
   const std::int64_t rank = s.model.attention.q_lora_rank;
   return rank > 0 ? JsonValue{rank} : JsonValue{JsonObject{}};
 }
@@ -132,7 +132,7 @@ JsonValue bridge_positions(S s) {
                                                     {PositionKind::Alibi, "none"},
                                                     {PositionKind::Sinusoidal, "none"},
                                                     {PositionKind::None, "none"}};
-  if (scales_by_yarn(s) && !is_latent(s)) return "yarn";
+  if (scales_by_yarn(s) && !has_latent_attention(s)) return "yarn";
   return word_of(kWords, s.model.positions);
 }
 void read_positions(V v, R r) {
@@ -176,7 +176,7 @@ void read_original_positions(V v, R r) {
 JsonValue score_scale(S s) {
   const costmodel::AttentionSpec& a = s.model.attention;
   const bool own = a.score_width > 0 && a.score_width != static_cast<double>(a.head_dim);
-  return only_if(own && !is_latent(s), 1 / std::sqrt(a.score_width));
+  return only_if(own && !has_latent_attention(s), 1 / std::sqrt(a.score_width));
 }
 void read_score_scale(V v, R r) {
   const double scale = v.number({1e-9, 1e9});
@@ -359,8 +359,8 @@ void read_adapted(V v, R r) {
 
 // Rows that say what a model computes: import compares presets by them.
 constexpr LaunchField kBridgeModel[] = {
-    {[](S s) -> JsonValue { return is_latent(s) ? kLatentProvider : kProvider; }, bridge("model._target_"),
-     read_provider},
+    {[](S s) -> JsonValue { return has_latent_attention(s) ? kLatentProvider : kProvider; },
+     bridge("model._target_"), read_provider},
     {query_rank, bridge("model.q_lora_rank"),
      [](V v, R r) {
        r.query_rank_said = true;
@@ -379,41 +379,46 @@ constexpr LaunchField kBridgeModel[] = {
     {[](S s) { return only_if(is_rotary(s), s.model.rotary.base); }, bridge("model.rotary_base"),
      read_rotary_number<&costmodel::RotarySpec::base>},
     // YaRN of latent attention …
-    {[](S s) { return only_if(is_latent(s) && scales_by_yarn(s), s.model.rotary.original_positions); },
+    {[](S s) {
+       return only_if(has_latent_attention(s) && scales_by_yarn(s), s.model.rotary.original_positions);
+     },
      bridge("model.original_max_position_embeddings"), read_original_positions},
-    {[](S s) { return only_if(is_latent(s) && scales_by_yarn(s), s.model.rotary.beta_fast); },
+    {[](S s) { return only_if(has_latent_attention(s) && scales_by_yarn(s), s.model.rotary.beta_fast); },
      bridge("model.beta_fast"), read_rotary_number<&costmodel::RotarySpec::beta_fast>},
-    {[](S s) { return only_if(is_latent(s) && scales_by_yarn(s), s.model.rotary.beta_slow); },
+    {[](S s) { return only_if(has_latent_attention(s) && scales_by_yarn(s), s.model.rotary.beta_slow); },
      bridge("model.beta_slow"), read_rotary_number<&costmodel::RotarySpec::beta_slow>},
-    {[](S s) { return only_if(is_latent(s) && scales_by_yarn(s), mscale(s)); },
+    {[](S s) { return only_if(has_latent_attention(s) && scales_by_yarn(s), mscale(s)); },
      {"--mscale", kNone, kNone, kNone, "model.mscale"},
      [](V v, R r) {
        r.yarn_mscale = v.number({0, 1e6});
      }},
-    {[](S s) { return only_if(is_latent(s) && scales_by_yarn(s), mscale_all(s)); },
+    {[](S s) { return only_if(has_latent_attention(s) && scales_by_yarn(s), mscale_all(s)); },
      {"--mscale-all-dim", kNone, kNone, kNone, "model.mscale_all_dim"},
      [](V v, R r) {
        r.yarn_mscale_all = v.number({0, 1e6});
      }},
     // … and of the others.
-    {[](S s) { return only_if(!is_latent(s) && scales_by_yarn(s), s.model.rotary.factor); },
+    {[](S s) { return only_if(!has_latent_attention(s) && scales_by_yarn(s), s.model.rotary.factor); },
      bridge("model.yarn_rotary_scaling_factor"), read_rotary_number<&costmodel::RotarySpec::factor>},
-    {[](S s) { return only_if(!is_latent(s) && scales_by_yarn(s), s.model.rotary.original_positions); },
+    {[](S s) {
+       return only_if(!has_latent_attention(s) && scales_by_yarn(s), s.model.rotary.original_positions);
+     },
      bridge("model.yarn_original_max_position_embeddings"), read_original_positions},
-    {[](S s) { return only_if(!is_latent(s) && scales_by_yarn(s), s.model.rotary.beta_fast); },
+    {[](S s) { return only_if(!has_latent_attention(s) && scales_by_yarn(s), s.model.rotary.beta_fast); },
      bridge("model.yarn_beta_fast"), read_rotary_number<&costmodel::RotarySpec::beta_fast>},
-    {[](S s) { return only_if(!is_latent(s) && scales_by_yarn(s), s.model.rotary.beta_slow); },
+    {[](S s) { return only_if(!has_latent_attention(s) && scales_by_yarn(s), s.model.rotary.beta_slow); },
      bridge("model.yarn_beta_slow"), read_rotary_number<&costmodel::RotarySpec::beta_slow>},
-    {[](S s) { return only_if(!is_latent(s) && scales_by_yarn(s), mscale(s)); }, bridge("model.yarn_mscale"),
+    {[](S s) { return only_if(!has_latent_attention(s) && scales_by_yarn(s), mscale(s)); },
+     bridge("model.yarn_mscale"),
      [](V v, R r) {
        r.yarn_mscale = v.number({0, 1e6});
      }},
-    {[](S s) { return only_if(!is_latent(s) && scales_by_yarn(s), 0.0); },
+    {[](S s) { return only_if(!has_latent_attention(s) && scales_by_yarn(s), 0.0); },
      bridge("model.yarn_mscale_all_dim"),
      [](V v, R r) {
        r.yarn_mscale_all = v.number({0, 1e6});
      }},
-    {[](S s) { return only_if(!is_latent(s) && scales_by_yarn(s), s.model.rotary.whole_ramp); },
+    {[](S s) { return only_if(!has_latent_attention(s) && scales_by_yarn(s), s.model.rotary.whole_ramp); },
      bridge("model.yarn_correction_range_round_to_int"),
      [](V v, R r) { r.plan.model.rotary.whole_ramp = v.boolean(); }},
     {score_scale, bridge("model.softmax_scale"), read_score_scale},
@@ -470,7 +475,7 @@ constexpr LaunchField kBridgeFrame[] = {
     {[](S) -> JsonValue { return {}; }, bridge("model.attention_backend"), read_backend},
     {[](S) -> JsonValue { return true; }, bridge("model.bias_dropout_fusion")},
     {[](S) -> JsonValue { return true; }, bridge("model.persist_layer_norm")},
-    {[](S s) { return when(is_rotary(s) && !is_latent(s)); }, bridge("model.apply_rope_fusion")},
+    {[](S s) { return when(is_rotary(s) && !has_latent_attention(s)); }, bridge("model.apply_rope_fusion")},
     {dispatcher_type, bridge("model.moe_token_dispatcher_type"),
      [](V v, R r) {
        constexpr FrameworkWord<ExpertDispatcher> kTypes[] = {{ExpertDispatcher::AllToAll, "alltoall"},

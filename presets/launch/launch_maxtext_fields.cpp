@@ -108,7 +108,7 @@ void read_rope_type(V v, R r) {
 /// Those of latent attention's scores: 0.1·mscale·ln(factor) + 1, squared.
 JsonValue score_magnitude(S s) {
   const costmodel::RotarySpec& r = s.model.rotary;
-  if (!scales_by_yarn(s) || !is_latent(s) || r.factor <= 1) return {};
+  if (!scales_by_yarn(s) || !has_latent_attention(s) || r.factor <= 1) return {};
   const double mscale = (std::sqrt(r.score_factor) - 1) / (0.1 * std::log(r.factor));
   return std::round(mscale * 1e6) / 1e6;
 }
@@ -134,7 +134,7 @@ constexpr LaunchField kMaxTextModel[] = {
        return JsonArray{JsonValue{"silu"}, JsonValue{"linear"}};
      },
      maxtext("mlp_activations")},
-    {[](S s) { return only_if(is_latent(s), "mla"); }, maxtext("attention_type"),
+    {[](S s) { return only_if(has_latent_attention(s), "mla"); }, maxtext("attention_type"),
      [](V v, R r) {
        if (v.text() == "mla") r.plan.model.attention.kind = AttentionKind::Latent;
      }},
@@ -178,7 +178,7 @@ constexpr LaunchField kMaxTextModel[] = {
        r.plan.model.moe.first_k_dense = v.integer({0, 10'000});
      }},
     {[](S s) {
-       const bool said = s.model.is_moe() && is_latent(s);
+       const bool said = s.model.is_moe() && has_latent_attention(s);
        return only_if(said, s.model.moe.score == costmodel::RouterScore::Sigmoid ? "sigmoid" : "softmax");
      },
      maxtext("routed_score_func"),
@@ -188,7 +188,7 @@ constexpr LaunchField kMaxTextModel[] = {
            {RouterScore::Softmax, ""}, {RouterScore::Softmax, "softmax"}, {RouterScore::Sigmoid, "sigmoid"}};
        r.plan.model.moe.score = meaning_of(kScores, v);
      }},
-    {[](S s) { return when(s.model.is_moe() && !is_latent(s) && s.model.attention.qk_norm); },
+    {[](S s) { return when(s.model.is_moe() && !has_latent_attention(s) && s.model.attention.qk_norm); },
      maxtext("norm_topk_prob"), [](V v, R r) { r.plan.model.moe.renormalise = v.boolean(); }},
 };
 

@@ -39,7 +39,7 @@ JsonValue expert_layers(S s) {
   return only_if(moe_layers < s.model.layers, "(" + text + ")");
 }
 bool grouped(S s) {
-  return !is_latent(s) && s.model.attention.kv_heads < s.model.attention.heads;
+  return !has_latent_attention(s) && s.model.attention.kv_heads < s.model.attention.heads;
 }
 JsonValue positions(S s) {
   constexpr FrameworkWord<costmodel::PositionKind> kWords[] = {
@@ -69,7 +69,7 @@ bool scaled_linearly(S s) {
 }
 /// Latent attention alone has YaRN among the arguments.
 bool latent_yarn(S s) {
-  return is_latent(s) && s.model.rotary.scaling == RopeScaling::Yarn;
+  return has_latent_attention(s) && s.model.rotary.scaling == RopeScaling::Yarn;
 }
 bool is_silu(S s) {
   return s.model.mlp.activation == costmodel::Activation::Silu && s.model.mlp.clamp == 0;
@@ -104,7 +104,7 @@ bool grouped_experts(S s) {
 JsonValue balance_kind(S s) {
   if (!s.model.is_moe()) return {};
   if (s.model.moe.balance_coefficient == 0) return "none";
-  return is_latent(s) ? "seq_aux_loss" : "aux_loss";
+  return has_latent_attention(s) ? "seq_aux_loss" : "aux_loss";
 }
 
 // --- as they are read ---
@@ -172,29 +172,30 @@ constexpr LaunchField kModelSettings[] = {
     {[](S s) { return only_if(grouped(s), s.model.attention.kv_heads); },
      {"--num-query-groups", kNone, kNone, kNone, "model.num_query_groups"},
      read_attention<&costmodel::AttentionSpec::kv_heads>},
-    {[](S s) { return only_if(!is_latent(s), s.model.attention.head_dim); },
+    {[](S s) { return only_if(!has_latent_attention(s), s.model.attention.head_dim); },
      {"--kv-channels", kNone, kNone, kNone, "model.kv_channels", "head_dim"},
      read_attention<&costmodel::AttentionSpec::head_dim>},
-    {[](S s) { return when(is_latent(s)); },
+    {[](S s) { return when(has_latent_attention(s)); },
      {"--multi-latent-attention"},
      [](V v, R r) {
        if (v.boolean()) r.plan.model.attention.kind = AttentionKind::Latent;
      }},
     {[](S s) {
-       return only_if(is_latent(s) && s.model.attention.q_lora_rank > 0, s.model.attention.q_lora_rank);
+       return only_if(has_latent_attention(s) && s.model.attention.q_lora_rank > 0,
+                      s.model.attention.q_lora_rank);
      },
      {"--q-lora-rank", kNone, kNone, kNone, kNone, "q_lora_rank"},
      read_attention<&costmodel::AttentionSpec::q_lora_rank>},
-    {[](S s) { return only_if(is_latent(s), s.model.attention.kv_lora_rank); },
+    {[](S s) { return only_if(has_latent_attention(s), s.model.attention.kv_lora_rank); },
      {"--kv-lora-rank", kNone, kNone, kNone, "model.kv_lora_rank", "kv_lora_rank"},
      read_attention<&costmodel::AttentionSpec::kv_lora_rank>},
-    {[](S s) { return only_if(is_latent(s), s.model.attention.qk_nope_dim); },
+    {[](S s) { return only_if(has_latent_attention(s), s.model.attention.qk_nope_dim); },
      {"--qk-head-dim", kNone, kNone, kNone, "model.qk_head_dim", "qk_nope_head_dim"},
      read_attention<&costmodel::AttentionSpec::qk_nope_dim>},
-    {[](S s) { return only_if(is_latent(s), s.model.attention.qk_rope_dim); },
+    {[](S s) { return only_if(has_latent_attention(s), s.model.attention.qk_rope_dim); },
      {"--qk-pos-emb-head-dim", kNone, kNone, kNone, "model.qk_pos_emb_head_dim", "qk_rope_head_dim"},
      read_attention<&costmodel::AttentionSpec::qk_rope_dim>},
-    {[](S s) { return only_if(is_latent(s), s.model.attention.v_head_dim); },
+    {[](S s) { return only_if(has_latent_attention(s), s.model.attention.v_head_dim); },
      {"--v-head-dim", kNone, kNone, kNone, "model.v_head_dim", "v_head_dim"},
      read_attention<&costmodel::AttentionSpec::v_head_dim>},
     {[](S s) -> JsonValue { return s.model.norm == costmodel::NormKind::Rms ? "RMSNorm" : "LayerNorm"; },
@@ -241,7 +242,7 @@ constexpr LaunchField kModelSettings[] = {
      {"--add-qkv-bias", kNone, kNone, kNone, "model.add_qkv_bias"},
      read_flag<&LaunchReading::qkv_bias>},
     // Latent attention norms its compressed queries and keys.
-    {[](S s) { return when(s.model.attention.qk_norm || is_latent(s)); },
+    {[](S s) { return when(s.model.attention.qk_norm || has_latent_attention(s)); },
      {"--qk-layernorm", kNone, kNone, kNone, "model.qk_layernorm"},
      [](V v, R r) { r.plan.model.attention.qk_norm = v.boolean(); }},
     {[](S s) { return only_if(s.model.attention.sinks, "learnable"); },
@@ -275,7 +276,7 @@ constexpr LaunchField kModelSettings[] = {
      {"--rotary-percent", kNone, kNone, kNone, "model.rotary_percent"},
      [](V v, R r) { r.plan.model.rotary.share = v.number(kShare); }},
     // Latent attention reorders columns itself.
-    {[](S s) { return when(is_rotary(s) && s.model.rotary.interleaved && !is_latent(s)); },
+    {[](S s) { return when(is_rotary(s) && s.model.rotary.interleaved && !has_latent_attention(s)); },
      {"--rotary-interleaved", kNone, kNone, kNone, "model.rotary_interleaved"},
      [](V v, R r) { r.plan.model.rotary.interleaved = v.boolean(); }},
     {[](S s) { return when(scaled_like_llama3(s)); },
@@ -296,7 +297,7 @@ constexpr LaunchField kModelSettings[] = {
        r.plan.model.rotary.scaling = RopeScaling::Linear;
        r.plan.model.rotary.factor = v.number({0, 1e6});
      }},
-    {[](S s) { return only_if(is_latent(s), latent_yarn(s) ? "yarn" : "rope"); },
+    {[](S s) { return only_if(has_latent_attention(s), latent_yarn(s) ? "yarn" : "rope"); },
      {"--rope-type", kNone, kNone, kNone, "model.rope_type"},
      [](V v, R r) {
        if (v.text() == "yarn") r.plan.model.rotary.scaling = RopeScaling::Yarn;

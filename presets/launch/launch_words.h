@@ -11,7 +11,7 @@ namespace hexaplan::presets {
 
 // What the tables of launch fields are written with.
 
-[[nodiscard]] inline bool is_latent(const costmodel::Scenario& s) {
+[[nodiscard]] inline bool has_latent_attention(const costmodel::Scenario& s) {
   return s.model.attention.kind == costmodel::AttentionKind::Latent;
 }
 [[nodiscard]] inline bool is_rotary(const costmodel::Scenario& s) {
