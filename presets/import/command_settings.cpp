@@ -118,7 +118,9 @@ std::vector<Setting> flags_of(const Words& words, std::size_t begin, std::size_t
     for (; next < end && !is_flag(words[next].text); ++next) {
       // A left-out word behind a value, or as the last, is more likely a list of further options.
       if (is_left_out(words[next]) && (next > i + 1 || next + 1 == end)) continue;
-      if (!values.empty() && !overridden_key(words[next].text).empty()) break;
+      // A dotted key is nobody's value; a plain one may be: "--model-args dtype=bf16".
+      const std::string_view key = overridden_key(words[next].text);
+      if (!key.empty() && (!values.empty() || key.find('.') != std::string_view::npos)) break;
       values.push_back(value_of_word(words[next].text));
       known = known && words[next].known;
     }

@@ -42,7 +42,23 @@ void read_hub_model(V v, R r) {
   r.model_name = v.text();
 }
 
+/// States that are not in fp32 have no word.
+void read_state_type(V v, R r) {
+  if (v.text() != "torch.float32")
+    r.notes.push_back("states of the optimizer in " + v.text() + " have no word: fp32 is planned");
+}
+void read_outer_sharding(V v, R r) {
+  if (v.text() != "no_shard")
+    r.notes.push_back("what replicas of a sharded state shard (" + v.text() +
+                      ") has no word: nothing is planned");
+}
+
 constexpr ForeignSetting kBridgeMore[] = {
+    {"optimizer.exp_avg_dtype._target_", read_state_type},
+    {"optimizer.exp_avg_sq_dtype._target_", read_state_type},
+    {"optimizer.main_grads_dtype._target_", read_state_type},
+    {"optimizer.main_params_dtype._target_", read_state_type},
+    {"ddp.outer_dp_sharding_strategy", read_outer_sharding},
     {"model.bf16", read_flag<&LaunchReading::brain>},
     {"model.fp16", read_flag<&LaunchReading::half>},
     {"model.fp8", [](V v, R r) { r.fp8 = !v.text().empty(); }},
@@ -59,10 +75,6 @@ constexpr ForeignSetting kBridgeMore[] = {
      }},
     {"model.account_for_embedding_in_pipeline_split", read_flag<&LaunchReading::counts_embedding>},
     {"model.account_for_loss_in_pipeline_split", read_flag<&LaunchReading::counts_loss>},
-    {"model.multi_latent_attention",
-     [](V v, R r) {
-       if (v.boolean()) r.plan.model.attention.kind = costmodel::AttentionKind::Latent;
-     }},
     {"model.activation_func._target_",
      [](V v, R r) {
        for (const LaunchField& field : bridge_model_fields()) {
@@ -132,12 +144,9 @@ constexpr WordlessSetting kBridgeWordless[] = {
     {"model.fp8_param", "parameters gathered in fp8"},
     {"mixed_precision.fp8_param*", "parameters gathered in fp8"},
     {"mixed_precision.first_last_layers_bf16", "first and last layers in 16 bits"},
-    {"mixed_precision.num_layers_at_*", "first and last layers in 16 bits"},
-    {"optimizer.*_dtype.*", "types of the optimizer's states"},
     {"optimizer.use_layer_wise_distributed_optimizer", "an optimizer cut by layers"},
     {"ddp.nccl_ub", "communication buffers registered with NCCL"},
     {"ddp.fsdp_double_buffer", "double buffers of FSDP"},
-    {"ddp.outer_dp_sharding_strategy", "what replicas of a sharded state shard"},
     {"ddp.bucket_size", "sizes of buckets: the profile's are planned"},
     {"peft.*", "details of adapters"},
     {"comm_overlap.*", "what runs beside what"},
@@ -228,6 +237,19 @@ constexpr std::string_view kBridgeIgnored[] = {
     "model.persist_layer_norm",
     "model.hf_model_revision",
     "model.restore_modelopt_state",
+    "model.activation_func_fp8_input_store",
+    "model.attention_output_gate",
+    "model.cross_entropy_fusion_impl",
+    "model.del*_offload_*",
+    "model.dense_grouped_gemm",
+    "model.enable_cuda_graph",
+    "model.external_cuda_graph",
+    "model.ep_overlap_early_attn_memory_release",
+    "model.fp16_lm_cross_entropy",
+    "model.high_priority_a2a_comm_stream",
+    "model.log_max_attention_logit",
+    "model.overlap_dispatch_backward_with_experts_wgrad",
+    "model.qk_l2_norm",
     "model.init_model_with_meta_device",
     "model.generation_config*",
     "model.enable_autocast",

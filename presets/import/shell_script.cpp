@@ -287,7 +287,7 @@ class Shell {
   std::map<std::string, Variable> variables_;
   std::vector<Branch> branches_;
   std::vector<Pending> pending_;
-  Text written_;  // the file that the command's output goes to, before it is expanded
+  Text written_;        // the file that the command's output goes to, before it is expanded
   bool status_ = true;  // of the last command
   bool skip_ = false;   // by && or ||
   int depth_ = 0, expansions_ = 0;

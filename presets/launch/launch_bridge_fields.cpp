@@ -361,6 +361,11 @@ void read_adapted(V v, R r) {
 constexpr LaunchField kBridgeModel[] = {
     {[](S s) -> JsonValue { return has_latent_attention(s) ? kLatentProvider : kProvider; },
      bridge("model._target_"), read_provider},
+    // The provider's own default is that of grouped attention, whatever its name.
+    {[](S s) { return when(has_latent_attention(s)); }, bridge("model.multi_latent_attention"),
+     [](V v, R r) {
+       if (v.boolean()) r.plan.model.attention.kind = AttentionKind::Latent;
+     }},
     {query_rank, bridge("model.q_lora_rank"),
      [](V v, R r) {
        r.query_rank_said = true;

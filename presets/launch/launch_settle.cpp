@@ -435,6 +435,7 @@ void settle_dispatcher(R r) {
 }
 
 void settle_bridge(R r) {
+  if ((r.plan.recipe.offload & costmodel::kOffloadOptimizer) == 0) r.plan.recipe.offload_fraction = 1;
   settle_bridge_model(r);
   settle_bridge_rotary(r);
   settle_dimensions(r);

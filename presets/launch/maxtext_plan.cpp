@@ -114,7 +114,7 @@ void take_mesh(R r, MeshDegrees all) {
   layout.sp = at(all, MeshAxis::TensorSequence) > 1;
   layout.tp = small(at(all, MeshAxis::TensorSequence) * at(all, MeshAxis::Tensor));
   layout.cp = small(at(all, MeshAxis::Context));
-  layout.context = costmodel::ContextKind::AllGather;
+  if (layout.cp > 1) layout.context = costmodel::ContextKind::AllGather;
   layout.ep = small(at(all, MeshAxis::Expert));
   layout.pp = small(at(all, MeshAxis::Stage));
   if (layout.pp > 1) layout.schedule = costmodel::ScheduleKind::GPipe;

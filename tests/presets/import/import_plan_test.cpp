@@ -263,5 +263,109 @@ TEST(import_plan, mutated_files_never_crash) {
   }
 }
 
+// What Megatron-Bridge v0.6.0 writes (ConfigContainer.to_yaml) of a plan that was exported to it: every
+// field, most at their defaults.
+TEST(import_plan, a_configuration_that_megatron_bridge_wrote_is_the_plan_that_it_was_given) {
+  const ImportedPlan plan = imported("bridge_run_config.yaml", "64xH100");
+  EXPECT_EQ(plan.format.name, "bridge");
+  EXPECT_EQ(plan.request.model, JsonValue{"deepseek-v2"});
+  EXPECT_EQ(layout_of(plan), "pp8 etp1 zero2 embedding-counts");
+  EXPECT_EQ(plan.request.recipe.sequence, 2048);
+  EXPECT_EQ(plan.request.recipe.global_batch, 64);
+  EXPECT_EQ(plan.request.recipe.tokens, 10 * 64 * 2048);
+  EXPECT_EQ(plan.request.recipe.offload_fraction, 1);
+  for (const ImportedSetting& each : plan.settings) EXPECT_NE(each.fate, SettingFate::Unknown) << each.key;
+  EXPECT_GT(plan.settings.size(), 800U);
+}
+
+TEST(import_plan, overrides_of_megatron_bridge_are_read_from_its_command) {
+  const ImportedPlan plan = import_plan(
+      {{"run.sh",
+        "torchrun --nnodes 4 --nproc-per-node 8 scripts/training/run_recipe.py --recipe "
+        "llama3_8b_pretrain_config \\\n"
+        "  -sl 8192 --mock model.tensor_model_parallel_size=2 model.sequence_parallel=true \\\n"
+        "  train.micro_batch_size=1 ++train.global_batch_size=128 ddp.use_distributed_optimizer=true \\\n"
+        "  mixed_precision=bf16_with_fp8_current_scaling_mixed model.activation_func=silu\n"}},
+      "H100");
+  EXPECT_EQ(plan.format.name, "bridge");
+  EXPECT_EQ(plan.request.model, JsonValue{"llama-3-8b"});
+  EXPECT_EQ(layout_of(plan), "tp2 sp zero1");
+  EXPECT_EQ(plan.request.recipe.sequence, 8192);
+  EXPECT_EQ(plan.request.recipe.global_batch, 128);
+  EXPECT_EQ(plan.request.recipe.precision, costmodel::Precision::Fp8);
+  EXPECT_THAT(plan.notes, Contains(HasSubstr("the recipe's own settings are not read")));
+  EXPECT_THAT(plan.settings, setting("model.tensor_model_parallel_size", 2, SettingFate::Understood));
+}
+
+TEST(import_plan, maxtexts_command_is_a_plan) {
+  const ImportedPlan plan = import_plan(
+      {{"run.sh",
+        "python3 -m maxtext.trainers.pre_train.train maxtext/configs/base.yml run_name=x "
+        "model_name=llama3-8b \\\n"
+        "  hardware=gpu per_device_batch_size=2 max_target_length=8192 ici_fsdp_parallelism=4 \\\n"
+        "  ici_tensor_sequence_parallelism=2 dcn_data_parallelism=-1 remat_policy=full "
+        "num_vocab_tiling=8\n"}},
+      "16xH100");
+  EXPECT_EQ(plan.format.name, "maxtext");
+  EXPECT_EQ(plan.request.model, JsonValue{"llama-3-8b"});
+  EXPECT_EQ(plan.request.framework, "maxtext");
+  EXPECT_EQ(layout_of(plan), "dp8 tp2 sp hsdp4");
+  EXPECT_EQ(plan.request.recipe.micro_batch, 4);  // 2 × 16 devices over dp8
+  EXPECT_EQ(plan.request.recipe.global_batch, 32);
+  EXPECT_EQ(plan.request.recipe.recompute.mode, costmodel::RecomputeMode::Full);
+  EXPECT_EQ(plan.request.recipe.cross_entropy, costmodel::CrossEntropy::Chunked);
+}
+
+TEST(import_plan, what_maxtext_cannot_be_planned_as_is_said) {
+  const ImportedPlan offloaded =
+      import_plan({{"x.yml",
+                    "base_config: base.yml\nmodel_name: gemma2-9b\nremat_policy: minimal_offloaded\n"
+                    "ici_fsdp_parallelism: 8\nuse_indexer: true\n"}},
+                  "8xH100");
+  EXPECT_EQ(offloaded.request.model, JsonValue{"gemma-2-9b"});
+  EXPECT_THAT(offloaded.notes,
+              Contains(HasSubstr("remat_policy \"minimal_offloaded\" has no word of its own")));
+  EXPECT_THAT(offloaded.settings, setting("use_indexer", 5, SettingFate::Unknown));
+  const ImportedPlan mesh = import_plan(
+      {{"x.yml", "model_name: llama3-8b\nici_fsdp_parallelism: 3\nici_tensor_parallelism: 2\n"}}, "8xH100");
+  EXPECT_THAT(mesh.notes, Contains(HasSubstr("do not fill 1 nodes of 8 GPUs")));
+  const ImportedPlan unknown = import_plan(
+      {{"x.yml", "decoder_block: llama4\nbase_emb_dim: 4096\nvocab_size: 1000\nici_fsdp_parallelism: -1\n"}},
+      "8xH100");
+  EXPECT_THAT(unknown.notes, Contains(HasSubstr("decoder_block \"llama4\" is not described here")));
+}
+
+/// Cut off and garbled configurations: a plan, or one error of one line.
+TEST(import_plan, garbled_configurations_of_bridge_and_maxtext_are_one_error) {
+  const std::string texts[] = {
+      file_text("bridge_run_config.yaml").substr(0, 4000),
+      "base_config: base.yml\nmodel_name: default\ndecoder_block: deepseek\nbase_emb_dim: 2048\n"
+      "base_num_query_heads: 16\nbase_num_kv_heads: 16\nbase_mlp_dim: 10944\nbase_moe_mlp_dim: 1408\n"
+      "base_num_decoder_layers: 27\nfirst_num_dense_layers: 1\nvocab_size: 102400\nnum_experts: 64\n"
+      "num_experts_per_tok: 6\nshared_experts: 2\nattention_type: mla\nper_device_batch_size: 1.5\n"
+      "ici_fsdp_parallelism: -1\nici_expert_parallelism: 4\nmlp_activations: [\"silu\",\"linear\"]\n"};
+  std::mt19937 random{5};
+  int read = 0;
+  for (int draw = 0; draw < 400; ++draw) {
+    std::string text = texts[random() % 2];
+    if (random() % 2 == 0) text.resize(random() % text.size());
+    for (auto n = random() % 8; n > 0 && !text.empty(); --n) {
+      const std::size_t at = random() % text.size();
+      if (random() % 2 == 0) {
+        text[at] = static_cast<char>(random() % 256);
+      } else {
+        text.insert(at, std::to_string(random() % 3 == 0 ? -1 : static_cast<long>(random())));
+      }
+    }
+    try {
+      (void)import_plan({{"x.yaml", text}}, "16xH100");
+      ++read;
+    } catch (const InputError& error) {
+      EXPECT_EQ(std::string{error.what()}.find('\n'), std::string::npos);
+    }
+  }
+  EXPECT_GT(read, 50);
+}
+
 }  // namespace
 }  // namespace hexaplan::presets
