@@ -231,7 +231,10 @@ def bridge_parameters(model):
     """Those of the exported model, whole, made on the meta device without Transformer Engine."""
     from megatron.core.models.gpt.gpt_layer_specs import get_gpt_decoder_block_spec
     from megatron.core.process_groups_config import ProcessGroupCollection
-    from megatron.core.transformer import transformer_block
+    from megatron.core.transformer import dot_product_attention, transformer_block
+    attention = dot_product_attention.DotProductAttention
+    made = attention.__init__  # has no parameters, and no widths of latent attention
+    attention.__init__ = lambda self, *a, k_channels=None, v_channels=None, **k: made(self, *a, **k)
     transformer_block.get_cpu_offload_context = None  # Transformer Engine's
     whole = dict.fromkeys(("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size",
                            "expert_model_parallel_size", "expert_tensor_parallel_size"), 1)

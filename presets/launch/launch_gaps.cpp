@@ -101,7 +101,9 @@ bool maxtext_scales(S s) {
 /// Every pass over the devices has a whole number of sequences, and pipelines whole rounds of micro-batches.
 bool maxtext_counts(S s) {
   if (s.layout.pp == 1) return true;
-  return s.model.layers % s.layout.pp == 0 && costmodel::microbatches_per_step(s) % s.layout.pp == 0;
+  // DeepSeek's dense layers stay outside of its pipeline (src/maxtext/configs/types.py).
+  return s.model.moe.first_k_dense == 0 && s.model.layers % s.layout.pp == 0 &&
+         costmodel::microbatches_per_step(s) % s.layout.pp == 0;
 }
 
 /// Weights that a plain trainer trains in 16 bits.
@@ -592,7 +594,8 @@ constexpr Refusal kRefusals[] = {
      "no axes of MaxText's mesh have the plan's groups and fill whole nodes",
      "use degrees that divide the GPUs of a node, and ep and cp that divide the shard group"},
     {kMaxText, [](S s) { return !maxtext_counts(s); }, "maxtext-pipeline",
-     "MaxText's stages have equal layers, and micro-batches that are a multiple of the stages",
+     "MaxText's stages have equal layers, all with experts or none, and micro-batches that are a multiple of "
+     "the stages",
      "use pp1, or a global batch of dp·pp·micro-batch times a whole number"},
     {kMaxText,
      [](S s) {

@@ -18,6 +18,29 @@ TEST(export_command, writes_the_framework_s_file_and_says_what_it_cannot_say) {
   EXPECT_THAT(run.err, HasSubstr("ZeRO-1: torchtitan shards parameters too, or nothing"));
 }
 
+TEST(export_command, a_script_that_starts_it_holds_the_file) {
+  const Finished run = run_hexaplan(
+      std::string{kPlan} + "--layout 'tp2 sp zero1' --target bridge --framework megatron --wrap sbatch");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  for (const char* line :
+       {"#SBATCH --nodes=2\n", "export CUDA_DEVICE_MAX_CONNECTIONS=1\n", "cat > bridge.yaml <<",
+        "\n  tensor_model_parallel_size: 2\n", "pretrain(ConfigContainer.from_yaml("})
+    EXPECT_THAT(run.out, HasSubstr(line));
+  EXPECT_THAT(run.err, HasSubstr("not said in bridge.sbatch: "));
+  EXPECT_EQ(run_hexaplan(std::string{kPlan} + "--wrap slurm").exit_code, 2);
+}
+
+TEST(export_command, what_config_json_says_beside_the_plan_is_written) {
+  const TemporaryFile config{
+      R"({"model_type": "llama", "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16,
+      "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 32000, "max_position_embeddings": 4096,
+      "initializer_range": 0.013})",
+      ".json"};
+  const std::string plan = "export --cluster 8xH100 --seq 4096 --global-batch 64 --model " + config.path();
+  EXPECT_THAT(run_hexaplan(plan + " --framework megatron").out, HasSubstr("\n  --init-method-std 0.013\n"));
+  EXPECT_THAT(run_hexaplan(plan + " --framework bridge").out, HasSubstr("\n  init_method_std: 0.013\n"));
+}
+
 TEST(export_command, takes_the_framework_from_the_scenario) {
   const TemporaryFile scenario{
       R"({"schema": "hexaplan/scenario/1", "model": "llama-3.1-8b", "cluster": "8xH100",

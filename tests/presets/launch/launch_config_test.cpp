@@ -233,6 +233,64 @@ TEST(launch_config, megatron_scripts_have_what_validate_args_asks_for) {
   EXPECT_THAT(config(half, "megatron").text, Not(HasSubstr("--moe-grouped-gemm")));
 }
 
+TEST(launch_config, a_model_of_ones_own_is_named_to_trainers) {
+  Scenario own = scenario("llama-3.1-8b", "8xH100", "zero3", "fsdp2");
+  own.model.layers = 30;
+  own.recipe.fine_tune = costmodel::FineTune::Full;
+  const LaunchFormat& format = find_launch_format("trl");
+  const auto names_no_model = Contains(HasSubstr("give the folder of its config.json"));
+  EXPECT_THAT(launch_config(own, format).gaps, names_no_model);
+  const LaunchConfig named = launch_config(own, format, {}, {.config = {}, .load_by = "models/mine"});
+  EXPECT_THAT(named.gaps, Not(names_no_model));
+  EXPECT_THAT(named.text, HasSubstr("\nmodel_name_or_path: \"models/mine\"\n"));
+}
+
+TEST(launch_config, megatron_bridge_is_told_what_the_model_computes) {
+  struct Row {
+    const char* model;
+    std::vector<const char*> lines;
+  };
+  const Row rows[] = {
+      {"deepseek-v3",
+       {"multi_latent_attention: true", "mscale: 1.0", "mscale_all_dim: 1.0", "q_lora_rank: 1536"}},
+      {"deepseek-v2-lite", {"q_lora_rank:\n"}},  // null: its own default is 512
+      {"gpt-oss-20b",
+       {"position_embedding_type: \"yarn\"", "window_size: [127,0]", "window_attn_skip_freq: 2",
+        "softmax_type: \"learnable\"", "activation_func: \"quick_gelu\"", "glu_linear_offset: 1.0"}},
+      {"gemma-2-9b", {"gated_linear_unit: true", "activation_func: \"gelu\"", "softmax_scale: 0.0625"}},
+      {"opt-6.7b", {"activation_func: \"relu\"", "add_bias_linear: true"}},
+      {"qwen1.5-moe-a2.7b", {"moe_shared_expert_gate: true"}},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.model);
+    const std::string text = config(scenario(row.model, "8xH100", "zero1", "megatron"), "bridge").text;
+    for (const char* line : row.lines) EXPECT_THAT(text, HasSubstr(line));
+  }
+  Scenario adapters = scenario("llama-3.1-8b", "8xH100", "zero1", "megatron");
+  adapters.recipe.fine_tune = costmodel::FineTune::Lora;
+  adapters.recipe.lora_rank = 16;
+  const LaunchConfig lora = config(adapters, "bridge");
+  EXPECT_THAT(lora.text,
+              HasSubstr("target_modules: [\"linear_qkv\",\"linear_proj\",\"linear_fc1\",\"linear_fc2\"]"));
+  EXPECT_THAT(lora.gaps, Contains(HasSubstr("checkpoint.pretrained_checkpoint")));
+}
+
+TEST(launch_config, maxtexts_mesh_is_cut_at_the_nodes) {
+  const auto text = [](const char* cluster, const char* layout) {
+    return config(scenario("llama-3.1-8b", cluster, layout, "maxtext"), "maxtext").text;
+  };
+  const std::string hybrid = text("32xH100", "tp4 sp hsdp4");
+  for (const char* line :
+       {"\nici_tensor_sequence_parallelism: 4\n", "\nici_fsdp_parallelism: 2\n",
+        "\ndcn_fsdp_parallelism: 2\n", "\ndcn_data_parallelism: 2\n", "\nrope_type: \"llama3.1\"\n",
+        "\nper_device_batch_size: 0.25\n", "\ngradient_accumulation_steps: 64\n"})
+    EXPECT_THAT(hybrid, HasSubstr(line));
+  const Scenario gemma = scenario("gemma-2-9b", "8xH100", "zero3", "maxtext");
+  EXPECT_EQ(launch_rejection(gemma, Launcher::MaxText)->rule, "maxtext-model");
+  EXPECT_FALSE(
+      launch_rejection(scenario("deepseek-v3", "64xH100", "ep8 zero3", "maxtext"), Launcher::MaxText));
+}
+
 TEST(launch_config, models_that_a_framework_does_not_have_are_refused) {
   const auto refused = [](const char* model, const char* layout, Launcher launcher) {
     return launch_rejection(scenario(model, "16xH100", layout, "megatron"), launcher).has_value();
