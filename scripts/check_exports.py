@@ -250,7 +250,9 @@ def bridge_parameters(model):
     layers = get_gpt_decoder_block_spec(model, use_transformer_engine=False)
     model.transformer_layer_spec = lambda _: layers
     model._pg_collection = ProcessGroupCollection.use_mpu_process_groups()
-    return sum(p.numel() for p in model.provide(pre_process=True, post_process=True).parameters())
+    made = model.provide(pre_process=True, post_process=True)
+    corrections = sum(b.numel() for name, b in made.named_buffers() if name.endswith("expert_bias"))
+    return sum(p.numel() for p in made.parameters()) + corrections
 
 
 USUALLY_NOT_SAID = 2  # lines of every export to Megatron-Bridge: data, and what else is the user's to add
@@ -284,8 +286,10 @@ def check_bridge(checkout):
             if config.peft is not None:
                 config.checkpoint.pretrained_checkpoint = folder
             runtime_config_update(config)
-        # Transformer Engine's block for further tokens; something of the model that the file has no word for.
-        if config.model.mtp_num_layers or len(answer["not_said"]) > USUALLY_NOT_SAID:
+        # Layers that Transformer Engine alone has: of further tokens, and latent attention that projects its queries
+        # at once. And what the file has no word for.
+        fused = getattr(config.model, "q_lora_rank", 0) is None
+        if config.model.mtp_num_layers or fused or len(answer["not_said"]) > USUALLY_NOT_SAID:
             return
         torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
         parallel_state.initialize_model_parallel()

@@ -257,7 +257,7 @@ TEST(launch_config, megatron_bridge_is_told_what_the_model_computes) {
       {"gpt-oss-20b",
        {"position_embedding_type: \"yarn\"", "window_size: [127,0]", "window_attn_skip_freq: 2",
         "softmax_type: \"learnable\"", "activation_func: \"quick_gelu\"", "glu_linear_offset: 1.0"}},
-      {"gemma-2-9b", {"gated_linear_unit: true", "activation_func: \"gelu\"", "softmax_scale: 0.0625"}},
+      {"gemma-2-27b", {"gated_linear_unit: true", "activation_func: \"gelu\"", "softmax_scale: 0.08333"}},
       {"opt-6.7b", {"activation_func: \"relu\"", "add_bias_linear: true"}},
       {"qwen1.5-moe-a2.7b", {"moe_shared_expert_gate: true"}},
   };
