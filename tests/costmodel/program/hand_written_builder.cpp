@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <numeric>
 
+#include "costmodel/memory/saved_rule.h"
+
 namespace hexaplan::costmodel::program {
 namespace {
 
