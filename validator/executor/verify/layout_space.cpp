@@ -229,15 +229,6 @@ void set_adapters(Scenario& s, int v) {
   s.recipe.lora_rank = 1 + v % 3;
 }
 
-/// Statistics kept of attention, or its scores, in one softmax or step by step; a soft cap beside either.
-void set_scores(Scenario& s, int v) {
-  using costmodel::AttentionKernel;
-  s.recipe.attention = pick({AttentionKernel::Flash, AttentionKernel::FusedSoftmax, AttentionKernel::Unfused,
-                             AttentionKernel::FusedSoftmax, AttentionKernel::Flash},
-                            v);
-  if (v >= 3) s.model.attention.softcap = 1.5;
-}
-
 /// What a later row changes may depend on what an earlier one has set.
 constexpr std::array kDimensions{
     Dimension{5,
@@ -302,7 +293,8 @@ constexpr std::array kDimensions{
     Dimension{4,
               [](Scenario& s, int v) { s.recipe.cross_entropy = static_cast<costmodel::CrossEntropy>(v); }},
     Dimension{7, set_optimizer},
-    Dimension{5, set_scores},
+    // Statistics kept of attention, or its scores.
+    Dimension{3, [](Scenario& s, int v) { s.recipe.attention = static_cast<costmodel::AttentionKernel>(v); }},
     Dimension{2, [](Scenario& s, int v) { s.recipe.dropout = v == 1 ? 0.25 : 0; }},
     Dimension{kOffloads, set_offload},
     Dimension{2, set_update},
