@@ -125,7 +125,7 @@ void train(const Rank& rank, validator::Communicator& shard, validator::Communic
     optimizer.update(rank, given, place, parameters, gradients);
   }
   const auto keep = [&](State state, std::vector<double>& to) {
-    optimizer.visit(rank, state, [&](const validator::View& view) {
+    optimizer.visit(state, [&](const validator::View& view) {
       std::vector<double> values(static_cast<std::size_t>(size));
       rank.device.download(values, view);
       const std::scoped_lock lock{out.mutex};
