@@ -36,6 +36,10 @@ StageLevels stage_levels(const MemoryModel& memory, const StagePlan& stage, int 
     const bool outside = entry.kind == TensorKind::Communication || entry.kind == TensorKind::Overhead;
     if ((entry.alive & kBoth) == kBoth && !outside) levels.between += entry.size();
   }
+  const auto losses = [&](double micro_batches) {
+    return sum_alive(memory.ledger(stage, micro_batches), kForward).logits;
+  };
+  levels.waiting_loss = losses(2) - losses(1);
   const Bytes one = activations_of(memory.ledger(stage, 1));
   const double many = std::max(4.0, 4 * in_flight);  // more than any order keeps
   levels.most_kept = activations_of(memory.ledger(stage, many));

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <memory>
@@ -20,6 +21,7 @@ struct StageLevels {
   std::vector<Bytes> kept;              // by one micro-batch on each chunk
   Bytes most_kept;                      // where activations are offloaded
   Bytes always_kept;                    // beside those in flight (vocabulary parallelism)
+  Bytes waiting_loss;                   // of each micro-batch on the last chunk but the running one (GPipe)
   Bytes outside;                        // StageTimeline::outside
   /// In the stage's order; nothing where the levels above say all (needs_replay).
   std::shared_ptr<const std::vector<ReplayedTask>> tasks;
@@ -62,7 +64,10 @@ class MemoryTrack {
   [[nodiscard]] std::vector<MemoryPoint> take() { return std::move(points_); }
 
  private:
-  void set(Seconds at, Bytes base) { set(at, ReplayedTask::Level{base + kept_, kept_}); }
+  void set(Seconds at, Bytes base) {
+    const Bytes losses = levels_.waiting_loss * std::max(0, alive_.back() - 1);
+    set(at, ReplayedTask::Level{base + losses + kept_, kept_});
+  }
   void set(Seconds at, const ReplayedTask::Level& level) {
     peak_ = larger(peak_, level.allocated);
     if (keep_curve_) add({at, level.allocated, level.activations});
