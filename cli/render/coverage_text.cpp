@@ -19,7 +19,6 @@ namespace hexaplan::cli {
 namespace {
 
 using costmodel::Layout;
-using costmodel::ModelSpec;
 using costmodel::Scenario;
 
 std::int64_t micro_batches(const Scenario& s) {

@@ -87,6 +87,21 @@ JsonObject compute_json(const RankReport& rank) {
   return {{"steps", rank.timed_steps}, {"by_kind", std::move(kinds)}};
 }
 
+/// What was offloaded, and what crossed the link between device and host.
+JsonValue offloaded_json(const validator::HostReport& host) {
+  JsonArray copies;
+  for (const validator::CopyReport& row : host.copies) {
+    copies.push_back(JsonObject{{"operation", row.operation},
+                                {"pass", name_of_pass(row.pass)},
+                                {"copies", row.copies},
+                                {"bytes", costmodel::whole(row.bytes)}});
+  }
+  JsonObject object{{"memory", memory_json(host.memory)}};
+  if (host.disk.peak_bytes > 0) object.emplace_back("disk", memory_json(host.disk));
+  object.emplace_back("copies", std::move(copies));
+  return object;
+}
+
 JsonValue rank_json(const RankReport& rank) {
   JsonArray traffic, operations, steps;
   for (const costmodel::Seconds time : rank.step_times) steps.emplace_back(time.value());
@@ -106,7 +121,7 @@ JsonValue rank_json(const RankReport& rank) {
                                     {"timed_flops", row.timed_flops.value()},
                                     {"seconds", row.time.value()}});
   }
-  return JsonObject{{"rank", rank.rank},
+  JsonObject object{{"rank", rank.rank},
                     {"stage", rank.stage},
                     {"host", rank.host},
                     {"process", rank.process},
@@ -119,6 +134,8 @@ JsonValue rank_json(const RankReport& rank) {
                     {"memory", memory_json(rank.memory)},
                     {"collectives", std::move(traffic)},
                     {"operations", std::move(operations)}};
+  if (rank.offloaded.is_used()) object.emplace_back("offloaded", offloaded_json(rank.offloaded));
+  return object;
 }
 
 /// Sizes as executed; the scenario holds them as asked for.

@@ -93,11 +93,14 @@ std::string memory_table(const ExecutionReport& report, const TextStyle& style) 
       report.ranks.begin(), report.ranks.end(),
       [](const RankReport& a, const RankReport& b) { return a.memory.peak_bytes < b.memory.peak_bytes; });
   Rows rows{{"kind", "at the peak"}};
-  for (const costmodel::MemoryKind& kind : costmodel::kMemoryKinds) {
-    const std::int64_t bytes = largest->memory.peak_by_kind[static_cast<std::size_t>(kind.kind)];
-    if (bytes > 0) rows.push_back({std::string{kind.key}, format_binary(Bytes{static_cast<double>(bytes)})});
-  }
-  rows.push_back({"together", format_binary(Bytes{static_cast<double>(largest->memory.peak_bytes)})});
+  const auto add = [&](std::string_view name, std::int64_t bytes) {
+    if (bytes > 0) rows.push_back({std::string{name}, format_binary(Bytes{static_cast<double>(bytes)})});
+  };
+  for (const costmodel::MemoryKind& kind : costmodel::kMemoryKinds)
+    add(kind.key, largest->memory.peak_by_kind[static_cast<std::size_t>(kind.kind)]);
+  add("together", largest->memory.peak_bytes);
+  add("in host memory", largest->offloaded.memory.peak_bytes);
+  add("on disks", largest->offloaded.disk.peak_bytes);
   return fmt::format("\n{} (in the types of the ledger; rank {}, stage {})\n", style.bold("Memory"),
                      largest->rank, largest->stage) +
          format_table(rows);

@@ -158,6 +158,15 @@ std::vector<StepReplay::Progress> StepReplay::before_first(int stage) const {
   return progress;
 }
 
+/// The loss and its backward follow the last chunk at once.
+template <class OnPart>
+void StepReplay::walk_forward(const Chunk& chunk, std::size_t turn, const OnPart& part) {
+  part(chunk.forward[turn], kForward, chunk.on_host);
+  if (!chunk.last) return;
+  part(chunk.loss, kLoss, 0);
+  part(chunk.head_backward[turn], kHeadBackward, 0);
+}
+
 template <class OnPart, class OnTask>
 void StepReplay::walk(int stage, const OnPart& part, const OnTask& done) const {
   const auto at = static_cast<std::size_t>(stage);
@@ -166,13 +175,9 @@ void StepReplay::walk(int stage, const OnPart& part, const OnTask& done) const {
     const Chunk& chunk = chunks_[at][static_cast<std::size_t>(task.chunk)];
     Progress& p = progress[static_cast<std::size_t>(task.chunk)];
     switch (task.pass) {
-      case TaskPass::Forward: {
-        const std::size_t turn = waits_ ? index_of_turn(p.next(p.forward)) : 0;
-        part(chunk.forward[turn], kForward, chunk.on_host);
-        if (chunk.last) part(chunk.loss, kLoss, 0);
-        if (chunk.last) part(chunk.head_backward[turn], kHeadBackward, 0);
+      case TaskPass::Forward:
+        walk_forward(chunk, waits_ ? index_of_turn(p.next(p.forward)) : 0, part);
         break;
-      }
       case TaskPass::Backward:
         ++p.complete;
         part(chunk.backward[index_of_turn(p.next(p.backward))], kBackward, -chunk.on_host);

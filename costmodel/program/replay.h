@@ -100,6 +100,8 @@ class StepReplay {
   /// `host`: bytes that go to the host meanwhile, below zero those that come back.
   template <class OnPart, class OnTask>
   void walk(int stage, const OnPart& part, const OnTask& done) const;
+  template <class OnPart>
+  static void walk_forward(const Chunk& chunk, std::size_t turn, const OnPart& part);
   Layer& layer_of(LayerClass kind, bool recomputed);
   [[nodiscard]] FoldedPhases folded_layer(LayerClass kind, const Techniques& techniques) const;
   void prepare_ends();

@@ -33,8 +33,8 @@ struct Case {
     return sc;
   }
 };
-void PrintTo(const Case& c, std::ostream* out) {
-  *out << c.name;
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << c.name;
 }
 void tie(Scenario& sc) {
   sc.model.tied_embeddings = true;

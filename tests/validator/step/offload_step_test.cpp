@@ -104,8 +104,8 @@ struct Case {
     return sc;
   }
 };
-void PrintTo(const Case& c, std::ostream* out) {
-  *out << c.offload.name << " of " << c.place.name;
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << c.offload.name << " of " << c.place.name;
 }
 
 class OffloadStep : public testing::TestWithParam<Case> {};

@@ -28,8 +28,8 @@ struct Case {
     return sc;
   }
 };
-void PrintTo(const Case& c, std::ostream* out) {
-  *out << c.name;
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << c.name;
 }
 void recompute(Scenario& sc) {
   sc.recipe.recompute.mode = costmodel::RecomputeMode::Full;
@@ -100,7 +100,7 @@ TEST(CutCheckpoints, keep_a_part_on_every_rank) {
     const auto& at = run.report.ranks.front().memory.peak_at[costmodel::index_of(costmodel::kForward)];
     return at[static_cast<std::size_t>(costmodel::TensorKind::Activation)];
   };
-  constexpr std::int64_t kInput = 16 * 16 * 2, kLayers = 2, kInFlight = 8;
+  constexpr std::int64_t kInput = std::int64_t{16} * 16 * 2, kLayers = 2, kInFlight = 8;
   EXPECT_EQ(kept(false), kInput * kLayers * kInFlight);
   EXPECT_LE(kept(true), kInput * kLayers * kInFlight / 4 + kInput);
 }

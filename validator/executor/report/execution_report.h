@@ -58,6 +58,7 @@ struct CopyReport {
 struct HostReport {
   MemoryReport memory, disk;
   std::vector<CopyReport> copies;
+  [[nodiscard]] bool is_used() const { return memory.peak_bytes > 0 || disk.peak_bytes > 0; }
 };
 
 /// One rank over all measured steps so far.
