@@ -291,19 +291,39 @@ bool shard_group_divides(const Scenario& sc, Reason* why) {
   });
 }
 
+/// Data-parallel neighbours along the inner of the two axes.
+int data_row(const Layout& l) {
+  const auto before = [&](Axis axis) { return std::find(l.order.begin(), l.order.end(), axis); };
+  return before(Axis::Data) < before(Axis::Context) ? l.dp : l.cp;
+}
+bool tiles(int row, int group) {
+  return row % group == 0 || group % row == 0;
+}
+
 /// Groups are made of whole rows along the inner of the two axes.
 bool shard_groups_tile_rows(const Scenario& sc, Reason* why) {
   const Layout& l = sc.layout;
-  const int group = l.sharding.group;
-  if (group == 0) return true;
-  const auto before = [&](Axis axis) { return std::find(l.order.begin(), l.order.end(), axis); };
-  const int row = before(Axis::Data) < before(Axis::Context) ? l.dp : l.cp;
-  if (row % group == 0 || group % row == 0) return true;
+  const int group = l.sharding.group, row = data_row(l);
+  if (group == 0 || tiles(row, group)) return true;
   return fails(why, [&] {
     return Reason{
         fmt::format("shard groups of {} ranks do not tile the {} data-parallel ranks (dp·cp) in rows of {}",
                     group, l.dp * l.cp, row),
         fmt::format("use shard groups that divide {} or are a multiple of it", row)};
+  });
+}
+
+/// … and so are those that keep a second copy, of the ranks of a shard group.
+bool secondary_groups_tile_rows(const Scenario& sc, Reason* why) {
+  const Layout& l = sc.layout;
+  const int hpz = l.sharding.hpz, row = std::min(data_row(l), l.shard_ranks());
+  if (hpz <= 1 || l.sharding.stage < 3 || tiles(row, hpz)) return true;
+  return fails(why, [&] {
+    return Reason{
+        fmt::format(
+            "secondary groups of {} ranks do not tile the {} ranks that share parameters in rows of {}", hpz,
+            l.shard_ranks(), row),
+        fmt::format("use an hpz that divides {} or is a multiple of it", row)};
   });
 }
 
@@ -424,6 +444,7 @@ constexpr std::array kRules{
     Rule{"offload-needs-zero3", RuleScope::Shards, nullptr, offloaded_parameters_are_sharded},
     Rule{"expert-groups-tile-rows", RuleScope::Order, nullptr, expert_groups_tile_rows},
     Rule{"shard-groups-tile-rows", RuleScope::Order, nullptr, shard_groups_tile_rows},
+    Rule{"secondary-groups-tile-rows", RuleScope::Order, nullptr, secondary_groups_tile_rows},
 };
 static_assert(std::is_sorted(kRules.begin(), kRules.end(),
                              [](const Rule& a, const Rule& b) { return a.scope < b.scope; }),

@@ -33,7 +33,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "unknown command 'xyzzy'; there are estimate, simulate, search, finetune, posttrain, "
                 "compare, import, diff, "
                 "export, report, run, "
-                "verify, validate, measure, runs, accuracy, calibrate, presets, backends, completion, man"},
+                "verify, validate, measure, runs, accuracy, calibrate, cluster, presets, backends, "
+                "completion, man"},
         BadLine{"mistyped_option", "estimate --modle x", 2,
                 "unknown option --modle; did you mean '--model'?"},
         BadLine{"mistyped_option_with_value", "estimate --micro-bach=2", 2,

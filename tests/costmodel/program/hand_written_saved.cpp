@@ -84,8 +84,11 @@ Adapted adapted(const Ctx& c) {
   std::vector<ParameterTensor> tensors;
   tensors.reserve(kMaxLayerTensors);
   append_layer_parameters(c.model, c.kind, tensors);
+  const bool attention_alone =
+      c.framework.attention_adapters_only && c.recipe.lora_targets == AdapterTargets::AllLinear;
   for (const ParameterTensor& t : tensors) {
     if (!t.matrix || is_expert(t)) continue;
+    if (attention_alone && !t.name.starts_with("attention.")) continue;
     const std::int64_t parts = adapted_parts(c.recipe, t.name, t.parts);
     sum.inputs += c.dims.tokens * t.cols * parts;
     sum.layers += parts;

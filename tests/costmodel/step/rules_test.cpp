@@ -103,6 +103,14 @@ TEST(rules, each_rejection_names_its_rule_shows_its_numbers_and_says_what_would_
        "use ep=1"},
       {"shard-group-divides", [](Scenario& s) { s.layout.sharding.group = 3; },
        "shard groups of 3 ranks do not tile the 4 data-parallel ranks (dp·cp)", "use shard=1, 2 or 4"},
+      {"secondary-groups-tile-rows",
+       [](Scenario& s) {
+         s.cluster.gpus = 24;
+         s.layout.dp = 3, s.layout.cp = 2, s.layout.sharding.stage = 3, s.layout.sharding.hpz = 3;
+         s.recipe.global_batch = 72;
+       },
+       "secondary groups of 3 ranks do not tile the 6 ranks that share parameters in rows of 2",
+       "use an hpz that divides 2 or is a multiple of it"},
       {"shard-groups-tile-rows",
        [](Scenario& s) {
          s.cluster.gpus = 24;

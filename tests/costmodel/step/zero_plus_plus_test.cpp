@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <tuple>
 
+#include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/stage_parameters.h"
 #include "costmodel/step/step_counts.h"
@@ -100,6 +102,20 @@ TEST(zero_plus_plus, secondary_groups_divide_the_ranks_that_share_parameters) {
   EXPECT_FALSE(estimate_step(sc, {}).stages.empty());
   sc.layout.sharding.hpz = 6;
   EXPECT_EQ(std::get<Rejected>(estimate_step(sc, {}).verdict).rule, "secondary-partition-divides");
+}
+
+TEST(zero_plus_plus, secondary_groups_are_whole_rows_of_neighbours) {
+  Scenario sc = sharded();
+  sc.layout.cp = 2, sc.layout.dp /= 2;
+  for (const auto& [hpz, dp, fits] : {std::tuple{4, 4, true}, {2, 3, true}, {3, 3, false}, {6, 3, true}}) {
+    sc.layout.dp = dp, sc.layout.sharding.hpz = hpz;
+    sc.cluster.gpus = sc.layout.world_size(), sc.recipe.global_batch = 16L * dp;
+    const auto rejected = first_rejection(sc);
+    EXPECT_EQ(!rejected, fits) << "hpz " << hpz << ", dp " << dp << (rejected ? ": " + rejected->reason : "");
+    if (!fits) {
+      EXPECT_EQ(rejected.value().rule, "secondary-groups-tile-rows");
+    }
+  }
 }
 
 /// ZeRO-R: recomputed layers alone have inputs to gather; sequence parallelism cuts and gathers them anyway.

@@ -171,7 +171,8 @@ class Loops {
 
   static bool stages_are_known(const std::string& rule) {
     return rule == "batch-divides" || rule == "sequence-divides" || rule == "shard-group-divides" ||
-           rule == "expert-groups-tile-rows" || rule == "shard-groups-tile-rows";
+           rule == "expert-groups-tile-rows" || rule == "shard-groups-tile-rows" ||
+           rule == "secondary-groups-tile-rows";
   }
 
   void leaf() {
