@@ -248,6 +248,13 @@ void for_each_row_of_scores(const AttentionBlock& block, const Visitor& visit) {
 template <class T>
 using Row = Eigen::Map<Eigen::Array<T, 1, Eigen::Dynamic>>;
 
+/// Of a score by its product, where a soft cap made `capped` of it.
+template <class T>
+T slope_of(const AttentionBlock& block, T capped) {
+  const T share = capped / static_cast<T>(block.softcap);
+  return static_cast<T>(block.scale) * (1 - share * share);
+}
+
 }  // namespace
 
 template <class T>
@@ -283,11 +290,8 @@ void score_softmax_backward(const AttentionBlock& block, Input<T> p, Input<T> ca
         T delta = 0;
         for (std::int64_t key = 0; key < block.seq_kv; ++key) delta += probabilities[key] * gradients[key];
         for (std::int64_t key = 0; key < block.seq_kv; ++key) {
-          T slope = static_cast<T>(block.scale);
-          if (block.softcap > 0) {
-            const T share = capped.row(r)[column + key] / static_cast<T>(block.softcap);
-            slope *= 1 - share * share;
-          }
+          const T slope = block.softcap > 0 ? slope_of<T>(block, capped.row(r)[column + key])
+                                            : static_cast<T>(block.scale);
           d_scores.row(r)[column + key] = slope * probabilities[key] * (gradients[key] - delta);
         }
       });
