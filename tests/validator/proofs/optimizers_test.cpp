@@ -101,6 +101,7 @@ void train(const Rank& rank, validator::Communicator& shard, validator::Communic
                          .elements = size,
                          .shard = &shard,
                          .tensor = &tensor,
+                         .device = &rank.device,
                          .orthogonalised = buffer.orthogonalised};
   OptimizerShard optimizer{rank, place};
   const auto filled = [&](const auto& of) {
