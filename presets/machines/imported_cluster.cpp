@@ -274,6 +274,7 @@ ImportedCluster import_cluster(const std::vector<MachineFile>& files, const Mach
 
 ImportedCluster import_cluster_files(const std::vector<std::string>& paths, const MachineWords& words) {
   std::vector<MachineFile> files;
+  files.reserve(paths.size());
   for (const std::string& path : paths) files.push_back({path, read_text_file(path, kLargestMachineFile)});
   return import_cluster(files, words);
 }

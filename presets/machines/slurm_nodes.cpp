@@ -53,36 +53,53 @@ void take_word(std::string_view key, std::string_view value, int line, const std
   }
 }
 
+/// The nodes of a text, word by word; a node ends where the next one begins.
+class NodeList {
+ public:
+  explicit NodeList(const std::string& file) : file_{file} {}
+
+  void take(std::string_view word, int line) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string_view::npos) return;  // of a value with blanks, as OS has
+    const std::string_view key = word.substr(0, equals), value = word.substr(equals + 1);
+    if (key == "NodeName") return begin(value, word, line);
+    if (nodes_.empty())
+      throw machine_error(file_, line, word, "NodeName=… first, as 'scontrol show node' has it");
+    take_word(key, value, line, file_, nodes_.back());
+    has_state_ = has_state_ || key == "State";
+  }
+  std::vector<SlurmNode> take_all() {
+    if (nodes_.empty())
+      throw machine_error(file_, 1, "a text without nodes", "the output of 'scontrol show node'");
+    end();
+    return std::move(nodes_);
+  }
+
+ private:
+  void begin(std::string_view name, std::string_view word, int line) {
+    if (!nodes_.empty()) end();
+    if (name.empty()) throw machine_error(file_, line, word, "NodeName=node1");
+    nodes_.push_back({.name = std::string{name}, .line = line});
+    has_state_ = false;
+  }
+  void end() const {
+    if (!has_state_)
+      throw machine_error(file_, nodes_.back().line, nodes_.back().name, "the State of each node");
+  }
+
+  const std::string& file_;
+  std::vector<SlurmNode> nodes_;
+  bool has_state_ = false;
+};
+
 }  // namespace
 
 std::vector<SlurmNode> read_slurm_nodes(std::string_view text, const std::string& file) {
-  std::vector<SlurmNode> nodes;
-  bool state = true;
-  const auto close = [&](int line) {
-    if (!state) throw machine_error(file, line, nodes.back().name, "the State of each node");
-  };
+  NodeList nodes{file};
   for (const MachineLine& line : machine_lines(text, file)) {
-    for (const std::string_view word : machine_words(line.text)) {
-      const std::size_t equals = word.find('=');
-      if (equals == std::string_view::npos) continue;  // of a value with blanks, as OS has
-      const std::string_view key = word.substr(0, equals), value = word.substr(equals + 1);
-      if (key == "NodeName") {
-        if (!nodes.empty()) close(nodes.back().line);
-        if (value.empty()) throw machine_error(file, line.number, word, "NodeName=node1");
-        nodes.push_back({.name = std::string{value}, .line = line.number});
-        state = false;
-      } else if (nodes.empty()) {
-        throw machine_error(file, line.number, word, "NodeName=… first, as 'scontrol show node' has it");
-      } else {
-        take_word(key, value, line.number, file, nodes.back());
-        state = state || key == "State";
-      }
-    }
+    for (const std::string_view word : machine_words(line.text)) nodes.take(word, line.number);
   }
-  if (nodes.empty())
-    throw machine_error(file, 1, "a text without nodes", "the output of 'scontrol show node'");
-  close(nodes.back().line);
-  return nodes;
+  return nodes.take_all();
 }
 
 }  // namespace hexaplan::presets

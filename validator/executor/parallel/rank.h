@@ -67,7 +67,7 @@ struct Rank {
   Routing routing = Routing::Learned;
   InitialValues initial;
   std::uint64_t dropout_key = 0;  // of the running step
-  double loss_scale = 1;  // of the running step: what gradients are larger than they should be
+  double loss_scale = 1;          // of the running step: what gradients are larger than they should be
   /// In-backward updates: the running step's, and where squares of gradients add up; none otherwise.
   const OptimizerStep* update = nullptr;
   View squares;
