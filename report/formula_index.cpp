@@ -7,9 +7,19 @@
 namespace hexaplan::report {
 namespace {
 
-constexpr std::string_view kFormulasPage =
+/// docs/formulas.md, section by section.
+constexpr std::string_view kSections[] = {
 #include "formulas_page.inc"
-    ;
+};
+
+std::string_view formulas_page() {
+  static const std::string page = [] {
+    std::string text;
+    for (const std::string_view section : kSections) text += section;
+    return text;
+  }();
+  return page;
+}
 
 constexpr std::string_view kFunction = "Function:";
 constexpr std::string_view kSource = "Source:";
@@ -35,17 +45,19 @@ std::string paragraph(std::string_view section, std::string_view label) {
 
 /// What stands between the heading of the chapter that position `at` lies in and its first anchor.
 std::string_view chapter_introduction(std::size_t at) {
-  const std::size_t begin = kFormulasPage.rfind("\n## ", at);
-  return begin == std::string_view::npos ? std::string_view{} : up_to(kFormulasPage.substr(begin), "\n### ");
+  const std::size_t begin = formulas_page().rfind("\n## ", at);
+  return begin == std::string_view::npos ? std::string_view{}
+                                         : up_to(formulas_page().substr(begin), "\n### ");
 }
 
 }  // namespace
 
 FormulaNote find_formula(std::string_view anchor) {
   const std::string mark = fmt::format("<a id=\"{0}\"></a>{0} · ", anchor);
-  const std::size_t begin = anchor.empty() ? std::string_view::npos : kFormulasPage.find(mark);
+  const std::size_t begin = anchor.empty() ? std::string_view::npos : formulas_page().find(mark);
   if (begin == std::string_view::npos) return {};
-  const std::string_view section = up_to(up_to(kFormulasPage.substr(begin + mark.size()), "\n### "), "\n---");
+  const std::string_view section =
+      up_to(up_to(formulas_page().substr(begin + mark.size()), "\n### "), "\n---");
   FormulaNote note{.title = std::string{up_to(section, "\n")},
                    .function = paragraph(section, kFunction),
                    .source = paragraph(section, kSource)};

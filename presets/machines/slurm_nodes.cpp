@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "costmodel/units/parse_number.h"
 #include "presets/machines/machine_lines.h"
