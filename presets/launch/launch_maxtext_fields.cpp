@@ -167,7 +167,10 @@ constexpr LaunchField kMaxTextModel[] = {
     {[](S s) { return only_if(scales_by_yarn(s), s.model.max_positions); },
      maxtext("max_position_embeddings")},
     {score_magnitude, maxtext("mscale")},
-    {[](S s) { return only_if(s.model.moe.shared_ffn > 0, s.model.moe.shared_ffn / s.model.moe.expert_ffn); },
+    {[](S s) {
+       return s.model.moe.shared_ffn > 0 ? JsonValue{s.model.moe.shared_ffn / s.model.moe.expert_ffn}
+                                         : JsonValue{};
+     },
      maxtext("shared_experts"),
      [](V v, R r) {
        r.shared_experts = v.integer({0, 10'000});
