@@ -11,31 +11,35 @@ class EstimateWords(TypedDict, total=False):
     seq: Optional[Word]  # Sequence length: 4096, 8k (= 8192). Default: 4096, or the model's context length if shorter
     micro_batch: Optional[Word]  # Sequences per data-parallel rank and pass. Default: 1
     global_batch: Optional[Word]  # Sequences per optimizer step. Default: enough to run 4 micro-batches per pipeline stage (1 without pipeline)
-    precision: Optional[Word]  # Type of the matrix products: fp32 tf32 fp16 bf16 fp8 fp8-block mxfp8 nvfp4. Default: bf16
+    precision: Optional[Word]  # Type of the matrix products: fp32, tf32, fp16, bf16, fp8, fp8-block, mxfp8, nvfp4. Default: bf16
+    params_dtype: Optional[Word]  # Type in which parameters are kept for compute: fp32, bf16, fp16, fp8, nf4. Default: the framework's
+    grad_dtype: Optional[Word]  # Type in which gradients are accumulated: fp32, bf16, fp16, fp8, nf4. Default: the framework's
+    optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb. Default: adamw
+    optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     recompute: Optional[Word]  # none, selective, selective-op, full, layers=4, modules=core_attn,norm. Default: none
-    optimizer: Optional[Word]  # adamw adamw-8bit adafactor lion sgd muon lamb. Default: adamw
     attention: Optional[Word]  # flash, fused-softmax, unfused. Default: flash
-    cross_entropy: Optional[Word]  # default (what the framework does), unfused, fused, chunked
-    params_dtype: Optional[Word]  # Type in which parameters are kept for compute. Default: the framework's
-    grad_dtype: Optional[Word]  # Type in which gradients are accumulated. Default: the framework's
+    cross_entropy: Optional[Word]  # How the loss handles the logits: default, unfused, fused, chunked. Default: what the framework does
+    fused_norm: Optional[Word]  # The norm is one kernel instead of a row of tensor operations: false, true. Default: true
     dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
     fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3. Default: pretrain
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
+    double_quantization: Optional[Word]  # QLoRA: scales of 4-bit weights are quantised to 8 bits: false, true. Default: false
     offload: Optional[Word]  # Kept in host memory: optimizer, params, activations, or several with commas
-    offload_device: Optional[Word]  # Where offloaded states are: cpu or nvme. Default: cpu
-    offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
     offload_fraction: Optional[Word]  # Share of the optimizer's states to offload. Default: 1, all
-    capacity_factor: Optional[Word]  # Tokens beyond X times the mean per expert are dropped. Default: 0, none are
+    offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
+    offload_device: Optional[Word]  # Where offloaded states are: cpu, nvme. Default: cpu
     routing_imbalance: Optional[Word]  # Tokens of the busiest expert rank over the mean. Default: 1
-    tp_comm_overlap: Optional[Word]  # Tensor-parallel messages run under the products beside them: true, false. Default: the framework's
-    pipeline_overlap: Optional[Word]  # Messages between stages run under computation: true, false. Default: interleaved schedules only
-    dp_overlap: Optional[Word]  # Gradients are reduced and parameters gathered under computation: true, false. Default: the framework's
+    capacity_factor: Optional[Word]  # Tokens beyond X times the mean per expert are dropped. Default: 0, none are
+    tp_comm_overlap: Optional[Word]  # Tensor-parallel messages run under the products beside them: false, true. Default: the framework's
+    tp_backward_overlap: Optional[Word]  # With sequence parallelism, the messages of a linear layer's backward run under its products: false, true. Default: the framework's
+    pipeline_overlap: Optional[Word]  # Messages between stages run under computation: false, true. Default: interleaved schedules only
+    dp_overlap: Optional[Word]  # Gradients are reduced and parameters gathered under computation: false, true. Default: the framework's
     reduce_gradients: Optional[Word]  # FSDP: in every micro-batch, replicas-once (between replicas of hsdp in the last) or once (no_sync: whole gradients wait). Default: every
-    ep_overlap: Optional[Word]  # Tokens travel to the experts under another micro-batch: true, false. Default: the framework's
-    moe_dispatcher: Optional[Word]  # alltoall, allgather, deepep, hybridep. Default: the framework's
-    cuda_graphs: Optional[Word]  # Launches that graphs replay: none, partial, full_iteration. Default: none
-    compile: Optional[Word]  # torch.compile or XLA: true, false. Default: false
+    ep_overlap: Optional[Word]  # Tokens travel to the experts under another micro-batch: false, true. Default: the framework's
+    compile: Optional[Word]  # torch.compile or XLA: false, true. Default: false
+    cuda_graphs: Optional[Word]  # Launches that graphs replay: default, none, partial, full_iteration. Default: the framework's
+    moe_dispatcher: Optional[Word]  # Kernel that carries tokens to the ranks of their experts: default, alltoall, allgather, deepep, hybridep. Default: the framework's
     tokens: Optional[Word]  # Training budget, for days, GPU-hours, cost and energy: 15T, 300B
     checkpoint: Optional[Word]  # Checkpoints: sync, or async (written beside the steps that follow). Default: sync
     checkpoint_interval: Optional[Word]  # Training between two checkpoints: 30min. Default: what costs least
@@ -61,31 +65,35 @@ class SimulateWords(TypedDict, total=False):
     seq: Optional[Word]  # Sequence length: 4096, 8k (= 8192). Default: 4096, or the model's context length if shorter
     micro_batch: Optional[Word]  # Sequences per data-parallel rank and pass. Default: 1
     global_batch: Optional[Word]  # Sequences per optimizer step. Default: enough to run 4 micro-batches per pipeline stage (1 without pipeline)
-    precision: Optional[Word]  # Type of the matrix products: fp32 tf32 fp16 bf16 fp8 fp8-block mxfp8 nvfp4. Default: bf16
+    precision: Optional[Word]  # Type of the matrix products: fp32, tf32, fp16, bf16, fp8, fp8-block, mxfp8, nvfp4. Default: bf16
+    params_dtype: Optional[Word]  # Type in which parameters are kept for compute: fp32, bf16, fp16, fp8, nf4. Default: the framework's
+    grad_dtype: Optional[Word]  # Type in which gradients are accumulated: fp32, bf16, fp16, fp8, nf4. Default: the framework's
+    optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb. Default: adamw
+    optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     recompute: Optional[Word]  # none, selective, selective-op, full, layers=4, modules=core_attn,norm. Default: none
-    optimizer: Optional[Word]  # adamw adamw-8bit adafactor lion sgd muon lamb. Default: adamw
     attention: Optional[Word]  # flash, fused-softmax, unfused. Default: flash
-    cross_entropy: Optional[Word]  # default (what the framework does), unfused, fused, chunked
-    params_dtype: Optional[Word]  # Type in which parameters are kept for compute. Default: the framework's
-    grad_dtype: Optional[Word]  # Type in which gradients are accumulated. Default: the framework's
+    cross_entropy: Optional[Word]  # How the loss handles the logits: default, unfused, fused, chunked. Default: what the framework does
+    fused_norm: Optional[Word]  # The norm is one kernel instead of a row of tensor operations: false, true. Default: true
     dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
     fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3. Default: pretrain
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
+    double_quantization: Optional[Word]  # QLoRA: scales of 4-bit weights are quantised to 8 bits: false, true. Default: false
     offload: Optional[Word]  # Kept in host memory: optimizer, params, activations, or several with commas
-    offload_device: Optional[Word]  # Where offloaded states are: cpu or nvme. Default: cpu
-    offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
     offload_fraction: Optional[Word]  # Share of the optimizer's states to offload. Default: 1, all
-    capacity_factor: Optional[Word]  # Tokens beyond X times the mean per expert are dropped. Default: 0, none are
+    offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
+    offload_device: Optional[Word]  # Where offloaded states are: cpu, nvme. Default: cpu
     routing_imbalance: Optional[Word]  # Tokens of the busiest expert rank over the mean. Default: 1
-    tp_comm_overlap: Optional[Word]  # Tensor-parallel messages run under the products beside them: true, false. Default: the framework's
-    pipeline_overlap: Optional[Word]  # Messages between stages run under computation: true, false. Default: interleaved schedules only
-    dp_overlap: Optional[Word]  # Gradients are reduced and parameters gathered under computation: true, false. Default: the framework's
+    capacity_factor: Optional[Word]  # Tokens beyond X times the mean per expert are dropped. Default: 0, none are
+    tp_comm_overlap: Optional[Word]  # Tensor-parallel messages run under the products beside them: false, true. Default: the framework's
+    tp_backward_overlap: Optional[Word]  # With sequence parallelism, the messages of a linear layer's backward run under its products: false, true. Default: the framework's
+    pipeline_overlap: Optional[Word]  # Messages between stages run under computation: false, true. Default: interleaved schedules only
+    dp_overlap: Optional[Word]  # Gradients are reduced and parameters gathered under computation: false, true. Default: the framework's
     reduce_gradients: Optional[Word]  # FSDP: in every micro-batch, replicas-once (between replicas of hsdp in the last) or once (no_sync: whole gradients wait). Default: every
-    ep_overlap: Optional[Word]  # Tokens travel to the experts under another micro-batch: true, false. Default: the framework's
-    moe_dispatcher: Optional[Word]  # alltoall, allgather, deepep, hybridep. Default: the framework's
-    cuda_graphs: Optional[Word]  # Launches that graphs replay: none, partial, full_iteration. Default: none
-    compile: Optional[Word]  # torch.compile or XLA: true, false. Default: false
+    ep_overlap: Optional[Word]  # Tokens travel to the experts under another micro-batch: false, true. Default: the framework's
+    compile: Optional[Word]  # torch.compile or XLA: false, true. Default: false
+    cuda_graphs: Optional[Word]  # Launches that graphs replay: default, none, partial, full_iteration. Default: the framework's
+    moe_dispatcher: Optional[Word]  # Kernel that carries tokens to the ranks of their experts: default, alltoall, allgather, deepep, hybridep. Default: the framework's
     tokens: Optional[Word]  # Training budget, for days, GPU-hours, cost and energy: 15T, 300B
     checkpoint: Optional[Word]  # Checkpoints: sync, or async (written beside the steps that follow). Default: sync
     checkpoint_interval: Optional[Word]  # Training between two checkpoints: 30min. Default: what costs least
@@ -112,28 +120,32 @@ class SimulateWords(TypedDict, total=False):
 class SearchWords(TypedDict, total=False):
     seq: Optional[Word]  # Sequence length: 4096, 8k (= 8192). Default: 4096, or the model's context length if shorter
     global_batch: Optional[Word]  # Sequences per optimizer step. Default: enough to run 4 micro-batches per pipeline stage (1 without pipeline)
-    optimizer: Optional[Word]  # adamw adamw-8bit adafactor lion sgd muon lamb. Default: adamw
+    params_dtype: Optional[Word]  # Type in which parameters are kept for compute: fp32, bf16, fp16, fp8, nf4. Default: the framework's
+    grad_dtype: Optional[Word]  # Type in which gradients are accumulated: fp32, bf16, fp16, fp8, nf4. Default: the framework's
+    optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb. Default: adamw
+    optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     attention: Optional[Word]  # flash, fused-softmax, unfused. Default: flash
-    cross_entropy: Optional[Word]  # default (what the framework does), unfused, fused, chunked
-    params_dtype: Optional[Word]  # Type in which parameters are kept for compute. Default: the framework's
-    grad_dtype: Optional[Word]  # Type in which gradients are accumulated. Default: the framework's
+    cross_entropy: Optional[Word]  # How the loss handles the logits: default, unfused, fused, chunked. Default: what the framework does
+    fused_norm: Optional[Word]  # The norm is one kernel instead of a row of tensor operations: false, true. Default: true
     dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
     fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3. Default: pretrain
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
-    offload_device: Optional[Word]  # Where offloaded states are: cpu or nvme. Default: cpu
-    offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
+    double_quantization: Optional[Word]  # QLoRA: scales of 4-bit weights are quantised to 8 bits: false, true. Default: false
     offload_fraction: Optional[Word]  # Share of the optimizer's states to offload. Default: 1, all
-    capacity_factor: Optional[Word]  # Tokens beyond X times the mean per expert are dropped. Default: 0, none are
+    offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
+    offload_device: Optional[Word]  # Where offloaded states are: cpu, nvme. Default: cpu
     routing_imbalance: Optional[Word]  # Tokens of the busiest expert rank over the mean. Default: 1
-    tp_comm_overlap: Optional[Word]  # Tensor-parallel messages run under the products beside them: true, false. Default: the framework's
-    pipeline_overlap: Optional[Word]  # Messages between stages run under computation: true, false. Default: interleaved schedules only
-    dp_overlap: Optional[Word]  # Gradients are reduced and parameters gathered under computation: true, false. Default: the framework's
+    capacity_factor: Optional[Word]  # Tokens beyond X times the mean per expert are dropped. Default: 0, none are
+    tp_comm_overlap: Optional[Word]  # Tensor-parallel messages run under the products beside them: false, true. Default: the framework's
+    tp_backward_overlap: Optional[Word]  # With sequence parallelism, the messages of a linear layer's backward run under its products: false, true. Default: the framework's
+    pipeline_overlap: Optional[Word]  # Messages between stages run under computation: false, true. Default: interleaved schedules only
+    dp_overlap: Optional[Word]  # Gradients are reduced and parameters gathered under computation: false, true. Default: the framework's
     reduce_gradients: Optional[Word]  # FSDP: in every micro-batch, replicas-once (between replicas of hsdp in the last) or once (no_sync: whole gradients wait). Default: every
-    ep_overlap: Optional[Word]  # Tokens travel to the experts under another micro-batch: true, false. Default: the framework's
-    moe_dispatcher: Optional[Word]  # alltoall, allgather, deepep, hybridep. Default: the framework's
-    cuda_graphs: Optional[Word]  # Launches that graphs replay: none, partial, full_iteration. Default: none
-    compile: Optional[Word]  # torch.compile or XLA: true, false. Default: false
+    ep_overlap: Optional[Word]  # Tokens travel to the experts under another micro-batch: false, true. Default: the framework's
+    compile: Optional[Word]  # torch.compile or XLA: false, true. Default: false
+    cuda_graphs: Optional[Word]  # Launches that graphs replay: default, none, partial, full_iteration. Default: the framework's
+    moe_dispatcher: Optional[Word]  # Kernel that carries tokens to the ranks of their experts: default, alltoall, allgather, deepep, hybridep. Default: the framework's
     tokens: Optional[Word]  # Training budget, for days, GPU-hours, cost and energy: 15T, 300B
     checkpoint: Optional[Word]  # Checkpoints: sync, or async (written beside the steps that follow). Default: sync
     checkpoint_interval: Optional[Word]  # Training between two checkpoints: 30min. Default: what costs least
@@ -193,31 +205,35 @@ class CompareWords(TypedDict, total=False):
     seq: Optional[Word]  # Sequence length: 4096, 8k (= 8192). Default: 4096, or the model's context length if shorter
     micro_batch: Optional[Word]  # Sequences per data-parallel rank and pass. Default: 1
     global_batch: Optional[Word]  # Sequences per optimizer step. Default: enough to run 4 micro-batches per pipeline stage (1 without pipeline)
-    precision: Optional[Word]  # Type of the matrix products: fp32 tf32 fp16 bf16 fp8 fp8-block mxfp8 nvfp4. Default: bf16
+    precision: Optional[Word]  # Type of the matrix products: fp32, tf32, fp16, bf16, fp8, fp8-block, mxfp8, nvfp4. Default: bf16
+    params_dtype: Optional[Word]  # Type in which parameters are kept for compute: fp32, bf16, fp16, fp8, nf4. Default: the framework's
+    grad_dtype: Optional[Word]  # Type in which gradients are accumulated: fp32, bf16, fp16, fp8, nf4. Default: the framework's
+    optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb. Default: adamw
+    optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     recompute: Optional[Word]  # none, selective, selective-op, full, layers=4, modules=core_attn,norm. Default: none
-    optimizer: Optional[Word]  # adamw adamw-8bit adafactor lion sgd muon lamb. Default: adamw
     attention: Optional[Word]  # flash, fused-softmax, unfused. Default: flash
-    cross_entropy: Optional[Word]  # default (what the framework does), unfused, fused, chunked
-    params_dtype: Optional[Word]  # Type in which parameters are kept for compute. Default: the framework's
-    grad_dtype: Optional[Word]  # Type in which gradients are accumulated. Default: the framework's
+    cross_entropy: Optional[Word]  # How the loss handles the logits: default, unfused, fused, chunked. Default: what the framework does
+    fused_norm: Optional[Word]  # The norm is one kernel instead of a row of tensor operations: false, true. Default: true
     dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
     fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3. Default: pretrain
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
+    double_quantization: Optional[Word]  # QLoRA: scales of 4-bit weights are quantised to 8 bits: false, true. Default: false
     offload: Optional[Word]  # Kept in host memory: optimizer, params, activations, or several with commas
-    offload_device: Optional[Word]  # Where offloaded states are: cpu or nvme. Default: cpu
-    offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
     offload_fraction: Optional[Word]  # Share of the optimizer's states to offload. Default: 1, all
-    capacity_factor: Optional[Word]  # Tokens beyond X times the mean per expert are dropped. Default: 0, none are
+    offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
+    offload_device: Optional[Word]  # Where offloaded states are: cpu, nvme. Default: cpu
     routing_imbalance: Optional[Word]  # Tokens of the busiest expert rank over the mean. Default: 1
-    tp_comm_overlap: Optional[Word]  # Tensor-parallel messages run under the products beside them: true, false. Default: the framework's
-    pipeline_overlap: Optional[Word]  # Messages between stages run under computation: true, false. Default: interleaved schedules only
-    dp_overlap: Optional[Word]  # Gradients are reduced and parameters gathered under computation: true, false. Default: the framework's
+    capacity_factor: Optional[Word]  # Tokens beyond X times the mean per expert are dropped. Default: 0, none are
+    tp_comm_overlap: Optional[Word]  # Tensor-parallel messages run under the products beside them: false, true. Default: the framework's
+    tp_backward_overlap: Optional[Word]  # With sequence parallelism, the messages of a linear layer's backward run under its products: false, true. Default: the framework's
+    pipeline_overlap: Optional[Word]  # Messages between stages run under computation: false, true. Default: interleaved schedules only
+    dp_overlap: Optional[Word]  # Gradients are reduced and parameters gathered under computation: false, true. Default: the framework's
     reduce_gradients: Optional[Word]  # FSDP: in every micro-batch, replicas-once (between replicas of hsdp in the last) or once (no_sync: whole gradients wait). Default: every
-    ep_overlap: Optional[Word]  # Tokens travel to the experts under another micro-batch: true, false. Default: the framework's
-    moe_dispatcher: Optional[Word]  # alltoall, allgather, deepep, hybridep. Default: the framework's
-    cuda_graphs: Optional[Word]  # Launches that graphs replay: none, partial, full_iteration. Default: none
-    compile: Optional[Word]  # torch.compile or XLA: true, false. Default: false
+    ep_overlap: Optional[Word]  # Tokens travel to the experts under another micro-batch: false, true. Default: the framework's
+    compile: Optional[Word]  # torch.compile or XLA: false, true. Default: false
+    cuda_graphs: Optional[Word]  # Launches that graphs replay: default, none, partial, full_iteration. Default: the framework's
+    moe_dispatcher: Optional[Word]  # Kernel that carries tokens to the ranks of their experts: default, alltoall, allgather, deepep, hybridep. Default: the framework's
     tokens: Optional[Word]  # Training budget, for days, GPU-hours, cost and energy: 15T, 300B
     checkpoint: Optional[Word]  # Checkpoints: sync, or async (written beside the steps that follow). Default: sync
     checkpoint_interval: Optional[Word]  # Training between two checkpoints: 30min. Default: what costs least
@@ -241,31 +257,35 @@ class ImportWords(TypedDict, total=False):
     seq: Optional[Word]  # Sequence length: 4096, 8k (= 8192). Default: 4096, or the model's context length if shorter
     micro_batch: Optional[Word]  # Sequences per data-parallel rank and pass. Default: 1
     global_batch: Optional[Word]  # Sequences per optimizer step. Default: enough to run 4 micro-batches per pipeline stage (1 without pipeline)
-    precision: Optional[Word]  # Type of the matrix products: fp32 tf32 fp16 bf16 fp8 fp8-block mxfp8 nvfp4. Default: bf16
+    precision: Optional[Word]  # Type of the matrix products: fp32, tf32, fp16, bf16, fp8, fp8-block, mxfp8, nvfp4. Default: bf16
+    params_dtype: Optional[Word]  # Type in which parameters are kept for compute: fp32, bf16, fp16, fp8, nf4. Default: the framework's
+    grad_dtype: Optional[Word]  # Type in which gradients are accumulated: fp32, bf16, fp16, fp8, nf4. Default: the framework's
+    optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb. Default: adamw
+    optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     recompute: Optional[Word]  # none, selective, selective-op, full, layers=4, modules=core_attn,norm. Default: none
-    optimizer: Optional[Word]  # adamw adamw-8bit adafactor lion sgd muon lamb. Default: adamw
     attention: Optional[Word]  # flash, fused-softmax, unfused. Default: flash
-    cross_entropy: Optional[Word]  # default (what the framework does), unfused, fused, chunked
-    params_dtype: Optional[Word]  # Type in which parameters are kept for compute. Default: the framework's
-    grad_dtype: Optional[Word]  # Type in which gradients are accumulated. Default: the framework's
+    cross_entropy: Optional[Word]  # How the loss handles the logits: default, unfused, fused, chunked. Default: what the framework does
+    fused_norm: Optional[Word]  # The norm is one kernel instead of a row of tensor operations: false, true. Default: true
     dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
     fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3. Default: pretrain
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
+    double_quantization: Optional[Word]  # QLoRA: scales of 4-bit weights are quantised to 8 bits: false, true. Default: false
     offload: Optional[Word]  # Kept in host memory: optimizer, params, activations, or several with commas
-    offload_device: Optional[Word]  # Where offloaded states are: cpu or nvme. Default: cpu
-    offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
     offload_fraction: Optional[Word]  # Share of the optimizer's states to offload. Default: 1, all
-    capacity_factor: Optional[Word]  # Tokens beyond X times the mean per expert are dropped. Default: 0, none are
+    offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
+    offload_device: Optional[Word]  # Where offloaded states are: cpu, nvme. Default: cpu
     routing_imbalance: Optional[Word]  # Tokens of the busiest expert rank over the mean. Default: 1
-    tp_comm_overlap: Optional[Word]  # Tensor-parallel messages run under the products beside them: true, false. Default: the framework's
-    pipeline_overlap: Optional[Word]  # Messages between stages run under computation: true, false. Default: interleaved schedules only
-    dp_overlap: Optional[Word]  # Gradients are reduced and parameters gathered under computation: true, false. Default: the framework's
+    capacity_factor: Optional[Word]  # Tokens beyond X times the mean per expert are dropped. Default: 0, none are
+    tp_comm_overlap: Optional[Word]  # Tensor-parallel messages run under the products beside them: false, true. Default: the framework's
+    tp_backward_overlap: Optional[Word]  # With sequence parallelism, the messages of a linear layer's backward run under its products: false, true. Default: the framework's
+    pipeline_overlap: Optional[Word]  # Messages between stages run under computation: false, true. Default: interleaved schedules only
+    dp_overlap: Optional[Word]  # Gradients are reduced and parameters gathered under computation: false, true. Default: the framework's
     reduce_gradients: Optional[Word]  # FSDP: in every micro-batch, replicas-once (between replicas of hsdp in the last) or once (no_sync: whole gradients wait). Default: every
-    ep_overlap: Optional[Word]  # Tokens travel to the experts under another micro-batch: true, false. Default: the framework's
-    moe_dispatcher: Optional[Word]  # alltoall, allgather, deepep, hybridep. Default: the framework's
-    cuda_graphs: Optional[Word]  # Launches that graphs replay: none, partial, full_iteration. Default: none
-    compile: Optional[Word]  # torch.compile or XLA: true, false. Default: false
+    ep_overlap: Optional[Word]  # Tokens travel to the experts under another micro-batch: false, true. Default: the framework's
+    compile: Optional[Word]  # torch.compile or XLA: false, true. Default: false
+    cuda_graphs: Optional[Word]  # Launches that graphs replay: default, none, partial, full_iteration. Default: the framework's
+    moe_dispatcher: Optional[Word]  # Kernel that carries tokens to the ranks of their experts: default, alltoall, allgather, deepep, hybridep. Default: the framework's
     tokens: Optional[Word]  # Training budget, for days, GPU-hours, cost and energy: 15T, 300B
     checkpoint: Optional[Word]  # Checkpoints: sync, or async (written beside the steps that follow). Default: sync
     checkpoint_interval: Optional[Word]  # Training between two checkpoints: 30min. Default: what costs least
