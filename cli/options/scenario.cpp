@@ -14,20 +14,35 @@
 namespace hexaplan::cli {
 namespace {
 
-/// A flag per field of the recipe. What was typed stays, for rows that are made again over a question.
+/// A flag of the recipe, in the words that its field's row gives.
+struct RecipeOption {
+  const presets::RecipeField* field;
+  std::string help;
+  std::vector<std::string> choices;
+};
+/// Made once: the Python module makes rows of options for every estimate.
+const std::vector<RecipeOption>& recipe_options() {
+  static const std::vector<RecipeOption> options = [] {
+    std::vector<RecipeOption> all;
+    for (const presets::RecipeField& field : presets::recipe_fields()) {
+      if (!field.flag.empty()) all.push_back({&field, help_of(field.text), offered(field.text)});
+    }
+    return all;
+  }();
+  return options;
+}
+
+/// What was typed stays, for rows that are made again over a question.
 void append_recipe_options(std::vector<OptionRow>& rows, std::vector<ScenarioOptions::RecipeFlag>& typed) {
-  std::vector<const presets::RecipeField*> fields;
-  for (const presets::RecipeField& field : presets::recipe_fields()) {
-    if (!field.flag.empty()) fields.push_back(&field);
-  }
-  if (typed.size() != fields.size()) {
+  const std::vector<RecipeOption>& options = recipe_options();
+  if (typed.size() != options.size()) {
     typed.clear();
-    for (const presets::RecipeField* field : fields)
-      typed.push_back({std::string{field->key}, std::string{field->flag}, ""});
+    for (const RecipeOption& option : options)
+      typed.push_back({std::string{option.field->key}, std::string{option.field->flag}, ""});
   }
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    const presets::FieldText& text = fields[i]->text;
-    rows.push_back({typed[i].flag, text.value, help_of(text), &typed[i].text, offered(text)});
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    const RecipeOption& option = options[i];
+    rows.push_back({typed[i].flag, option.field->text.value, option.help, &typed[i].text, option.choices});
   }
 }
 
