@@ -1,3 +1,4 @@
+set(HEXAPLAN_UNITY_BATCH 6 CACHE STRING "Sources compiled at a time with HEXAPLAN_UNITY")
 option(HEXAPLAN_UNITY "Compile the sources of a room several at a time: half the time of a build from nothing" OFF)
 
 option(HEXAPLAN_COVERAGE "Let rooms record which of their lines and branches run (scripts/coverage.sh)" OFF)
@@ -5,7 +6,7 @@ option(HEXAPLAN_COVERAGE "Let rooms record which of their lines and branches run
 # gather_sources(<target>): names that are a file's own have to be its own in the whole room.
 function(gather_sources target)
   if(HEXAPLAN_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${HEXAPLAN_UNITY_BATCH})
   endif()
 endfunction()
 

@@ -31,9 +31,8 @@ run_tidy() {
     _ "$build" "$@"
 }
 
-# All sources, those of a room six at a time as a unity build compiles them: most of the time goes into headers, and this
-# reads them once for six files. That makes the whole tree as cheap as its changed files one by one, so nobody has to
-# know what changed.
+# All sources, those of a room at once: nearly all of the time goes into headers, and this reads them once for a room.
+# That makes the whole tree cheaper than its changed files one by one, so nobody has to know what changed.
 check_all() {
   local rooms='(costmodel|charts|presets|planner|report|validator|cli|gui|benchmarks)/.*\.(h|cpp)$'
   cmake --preset tidy >/dev/null

@@ -61,5 +61,6 @@ if "$python" -m venv --clear --system-site-packages build/wheel && build/wheel/b
 else
   echo "the Python module: not installed, $python makes no environment or pip reaches no index" >&2
 fi
+cmake --workflow --preset asan # all cases; CI runs a sample of those that repeat the same code
 if [[ -n $tsan ]]; then cmake --workflow --preset tsan; fi
 scripts/coverage.sh

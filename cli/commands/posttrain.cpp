@@ -13,7 +13,7 @@ namespace {
 
 using presets::PostTrainingRequest;
 
-constexpr std::size_t kSuggested = 3;
+constexpr std::size_t kSuggestedChanges = 3;
 
 /// Not refused by a rule about layouts.
 bool is_short_of_memory(const costmodel::PostTrainingPlan& plan) {
@@ -67,7 +67,7 @@ PostTrainReport run_posttrain(const PostTrainOptions& options) {
   report.notes.insert(report.notes.end(), resolved.notes.begin(), resolved.notes.end());
   report.plan = costmodel::plan_post_training(report.question, resolved.calibration);
   if (is_short_of_memory(report.plan))
-    report.changes = planner::fitting_post_training(report.question, resolved.calibration, kSuggested);
+    report.changes = planner::fitting_post_training(report.question, resolved.calibration, kSuggestedChanges);
   return report;
 }
 

@@ -23,7 +23,7 @@ struct RunWords {
 };
 
 /// A number of the optimizer as typed: what it may be, and where it goes.
-struct OptimizerNumber {
+struct TypedNumber {
   const std::string& text;
   const char* flag;
   double least, most;  // `most` itself is too large
@@ -32,7 +32,7 @@ struct OptimizerNumber {
 };
 void read_optimizer(const RunWords& words, ExecuteOptions& options) {
   validator::OptimizerOptions& optimizer = options.optimizer;
-  const OptimizerNumber numbers[] = {
+  const TypedNumber numbers[] = {
       {words.beta1, "--beta1", 0, 1, "a number from 0 to below 1, such as 0.9", optimizer.beta1},
       {words.beta2, "--beta2", 0, 1, "a number from 0 to below 1, such as 0.95", optimizer.beta2},
       {words.epsilon, "--epsilon", 1e-30, 1, "a number above 0 and below 1, such as 1e-8", optimizer.epsilon},
@@ -40,7 +40,7 @@ void read_optimizer(const RunWords& words, ExecuteOptions& options) {
       {words.weight_decay, "--weight-decay", 0, 1e3, "a number from 0, such as 0.1", optimizer.weight_decay},
       {words.clip, "--clip", 0, 1e30, "a number from 0 (never), such as 1", optimizer.clip_norm},
   };
-  for (const OptimizerNumber& number : numbers) {
+  for (const TypedNumber& number : numbers) {
     if (number.text.empty()) continue;
     const auto value = costmodel::parse_number<double>(number.text);
     if (!value || !(*value >= number.least && *value < number.most))

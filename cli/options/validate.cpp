@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kMostMeasuredPlans = 100;
 constexpr int kMostMeasuredSteps = 10000;
-constexpr int kMostGpus = 1'000'000;
+constexpr int kMostGpusOfPlan = 1'000'000;
 constexpr int kLongestValidation = 86400;
 
 struct ValidateWords {
@@ -35,7 +35,7 @@ Command checked_validate(ValidateWords words) {
   if (!words.warm_up.empty()) o.warm_up = whole_number(words.warm_up, "--warmup", kMostMeasuredSteps);
   if (!words.budget.empty()) o.budget = whole_number(words.budget, "--budget", kLongestValidation);
   if (!words.memory_limit.empty()) o.memory_limit = memory_limit(words.memory_limit);
-  if (!words.gpus.empty()) o.gpus = whole_number(words.gpus, "--gpus", kMostGpus);
+  if (!words.gpus.empty()) o.gpus = whole_number(words.gpus, "--gpus", kMostGpusOfPlan);
   read_job(words.job, o.job);
   check_sources(o);
   if (o.gpus > 0 && o.top == 0)

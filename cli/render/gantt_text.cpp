@@ -37,7 +37,7 @@ struct Window {
   [[nodiscard]] double cell(Seconds at) const { return (at - begin) / (end - begin) * cells; }
 };
 
-struct Cell {
+struct ChartCell {
   char letter = '.';
   int kind = -1;
 };
@@ -58,8 +58,8 @@ void cover(const std::vector<Span>& spans, const Window& window, std::vector<Cov
 }
 
 /// What fills most of a cell: work, or what is waited for, or nothing.
-Cell fullest(const Coverage& work, const Coverage& beside) {
-  Cell cell;
+ChartCell fullest(const Coverage& work, const Coverage& beside) {
+  ChartCell cell;
   double most = 0, idle = 1;
   const auto look_at = [&](const Coverage& covered) {
     for (std::size_t kind = 0; kind < kSpanKinds; ++kind) {
@@ -78,7 +78,7 @@ Cell fullest(const Coverage& work, const Coverage& beside) {
 }
 
 /// Writes "F12" where the pass has room for it.
-void label(const Span& span, const Window& window, std::vector<Cell>& cells) {
+void label(const Span& span, const Window& window, std::vector<ChartCell>& cells) {
   if (span.microbatch < 0) return;
   const std::string words = fmt::format("{}{}", charts::style_of(span.kind).letter, span.microbatch);
   const double first = std::ceil(window.cell(span.begin) - 0.5),
@@ -96,7 +96,7 @@ std::string line_of(const StageTimeline& stage, const Window& window, const Text
     const bool waits = i == static_cast<int>(Stream::Messages) || i == static_cast<int>(Stream::Data);
     cover(stage.streams[static_cast<std::size_t>(i)], window, waits ? beside : work);
   }
-  std::vector<Cell> cells;
+  std::vector<ChartCell> cells;
   for (std::size_t c = 0; c < work.size(); ++c) cells.push_back(fullest(work[c], beside[c]));
   for (const Span& span : stage.streams[static_cast<std::size_t>(Stream::Compute)])
     label(span, window, cells);

@@ -16,7 +16,8 @@
 namespace hexaplan::costmodel {
 namespace {
 
-constexpr double kGibibyte = 1073741824.0;
+using namespace literals;
+
 /// vLLM's default gpu_memory_utilization (vllm/config/cache.py); a share that is derived leaves as much of
 /// what the models beside the engine leave.
 constexpr double kUsualShare = 0.9;
@@ -210,7 +211,7 @@ void Planner::find_fullest() {
   plan_.rejected =
       Rejected{"fits-in-memory",
                fmt::format("{} needs {:.2f} GiB per GPU, the GPU has {:.2f} GiB", row_of(most.phase).name,
-                           most.total().value() / kGibibyte, plan_.capacity.value() / kGibibyte),
+                           most.total() / 1_GiB, plan_.capacity / 1_GiB),
                ""};
 }
 
@@ -226,8 +227,8 @@ void Planner::refuse_cache(Bytes longest) {
           "beside what the models keep on the GPU the engine has {:.2f} GiB; its weights and "
           "activations take {:.2f} GiB, so that the cache of the longest sequence ({:.2f} GiB) finds no "
           "room",
-          plan_.memory_share * plan_.capacity.value() / kGibibyte,
-          (engine.weights + engine.activations).value() / kGibibyte, longest.value() / kGibibyte),
+          plan_.memory_share * plan_.capacity / 1_GiB, (engine.weights + engine.activations) / 1_GiB,
+          longest / 1_GiB),
       "--offload-idle all, a larger --engine-tp or --engine-memory, --engine-weights fp8, or more GPUs"};
 }
 

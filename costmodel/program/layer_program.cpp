@@ -5,7 +5,6 @@
 namespace hexaplan::costmodel::program {
 namespace {
 
-constexpr Shape kHiddenStates{Rows::Hidden, Width::Hidden};
 constexpr Shape tokens(Width width) {
   return {Rows::Tokens, width};
 }

@@ -97,6 +97,8 @@ struct Shape {
   Width by = Width::One;  // of matrices: rows × width × by
   friend bool operator==(const Shape&, const Shape&) = default;
 };
+/// A layer's input and output: (tokens of a sequence-parallel rank, hidden).
+inline constexpr Shape kHiddenStates{Rows::Hidden, Width::Hidden};
 
 /// The result of one operation (static single assignment); buffers follow from `Op::in_place`.
 struct Value {

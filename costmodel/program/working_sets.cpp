@@ -11,8 +11,6 @@
 namespace hexaplan::costmodel::program {
 namespace {
 
-constexpr Shape kHiddenStates{Rows::Hidden, Width::Hidden};
-
 DType dtype_of(Type type, const Scenario& sc) {
   switch (type) {
     case Type::Activation:

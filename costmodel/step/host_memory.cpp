@@ -7,7 +7,7 @@
 namespace hexaplan::costmodel {
 namespace {
 
-constexpr double kGibibyte = 1073741824.0;
+using namespace literals;
 
 bool exceeds(Bytes needed, Bytes capacity) {
   return capacity > Bytes{} && capacity < needed;
@@ -35,14 +35,14 @@ bool fits_on_host(const HostLoad& node, const HostSpec& host) {
 std::optional<Rejected> host_rejection(const HostLoad& node, const HostSpec& host) {
   if (fits_on_host(node, host)) return std::nullopt;
   const bool disk = !exceeds(node.memory, host.memory);
-  return Rejected{"fits-in-host-memory",
-                  fmt::format("offloaded tensors need {:.1f} GiB {} of a node, which has {:.1f} GiB",
-                              (disk ? node.disk : node.memory).value() / kGibibyte,
-                              disk ? "on the disks" : "in the memory",
-                              (disk ? host.disk : host.memory).value() / kGibibyte),
-                  disk ? "offload less, or use more nodes"
-                       : "offload less, use more nodes or offload_device nvme, or say what the nodes have: "
-                         "+host1TiB after the cluster"};
+  return Rejected{
+      "fits-in-host-memory",
+      fmt::format("offloaded tensors need {:.1f} GiB {} of a node, which has {:.1f} GiB",
+                  (disk ? node.disk : node.memory) / 1_GiB, disk ? "on the disks" : "in the memory",
+                  (disk ? host.disk : host.memory) / 1_GiB),
+      disk ? "offload less, or use more nodes"
+           : "offload less, use more nodes or offload_device nvme, or say what the nodes have: "
+             "+host1TiB after the cluster"};
 }
 
 }  // namespace hexaplan::costmodel

@@ -8,7 +8,7 @@
 namespace hexaplan::gui {
 namespace {
 
-QString translated(const char* text) {
+QString translatedFigure(const char* text) {
   return QCoreApplication::translate("Figures", text);
 }
 
@@ -18,46 +18,47 @@ bool priced(const costmodel::Estimate& estimate) {
 }
 
 void appendMemory(const costmodel::Estimate& estimate, std::vector<Figure>& out) {
-  const QString group = translated(QT_TRANSLATE_NOOP("Figures", "memory of the fullest GPU"));
+  const QString group = translatedFigure(QT_TRANSLATE_NOOP("Figures", "memory of the fullest GPU"));
   const costmodel::StageMemory* peak = priced(estimate) ? &estimate.peak() : nullptr;
   const auto add = [&](const QString& name, const QString& meaning, auto read, bool more = false) {
     out.push_back({group, name, meaning, CellUnit::Bytes,
                    peak != nullptr ? std::optional<double>(read(*peak)) : std::nullopt, more});
   };
   using Stage = costmodel::StageMemory;
-  add(translated(QT_TRANSLATE_NOOP("Figures", "on the device")),
-      translated(QT_TRANSLATE_NOOP("Figures", "Everything: what nvidia-smi shows, what runs out.")),
+  add(translatedFigure(QT_TRANSLATE_NOOP("Figures", "on the device")),
+      translatedFigure(QT_TRANSLATE_NOOP("Figures", "Everything: what nvidia-smi shows, what runs out.")),
       [](const Stage& s) { return s.device.value(); });
   add(
-      translated(QT_TRANSLATE_NOOP("Figures", "to spare")),
-      translated(QT_TRANSLATE_NOOP("Figures", "Usable memory left over.")),
+      translatedFigure(QT_TRANSLATE_NOOP("Figures", "to spare")),
+      translatedFigure(QT_TRANSLATE_NOOP("Figures", "Usable memory left over.")),
       [&](const Stage& s) { return (estimate.capacity - s.needed).value(); }, true);
-  out.push_back(
-      {group, translated(QT_TRANSLATE_NOOP("Figures", "chance of running out")),
-       translated(QT_TRANSLATE_NOOP("Figures", "That the true peak is above what is usable. Formula T9.")),
-       CellUnit::Percent,
-       peak != nullptr ? std::optional<double>(estimate.out_of_memory_probability) : std::nullopt});
+  out.push_back({group, translatedFigure(QT_TRANSLATE_NOOP("Figures", "chance of running out")),
+                 translatedFigure(
+                     QT_TRANSLATE_NOOP("Figures", "That the true peak is above what is usable. Formula T9.")),
+                 CellUnit::Percent,
+                 peak != nullptr ? std::optional<double>(estimate.out_of_memory_probability) : std::nullopt});
   for (const MemoryTerm& term : memoryTerms()) {
     add(labelOf(term.kind), explain(term),
         [&](const Stage& s) { return s.on_device().of(term.kind).value(); });
   }
-  add(translated(QT_TRANSLATE_NOOP("Figures", "allocated")),
-      translated(QT_TRANSLATE_NOOP("Figures", "Peak of live tensors (torch.cuda.max_memory_allocated).")),
+  add(translatedFigure(QT_TRANSLATE_NOOP("Figures", "allocated")),
+      translatedFigure(
+          QT_TRANSLATE_NOOP("Figures", "Peak of live tensors (torch.cuda.max_memory_allocated).")),
       [](const Stage& s) { return s.allocated.value(); });
-  add(translated(QT_TRANSLATE_NOOP("Figures", "reserved")),
-      translated(
+  add(translatedFigure(QT_TRANSLATE_NOOP("Figures", "reserved")),
+      translatedFigure(
           QT_TRANSLATE_NOOP("Figures", "Peak of the caching allocator (torch.cuda.max_memory_reserved).")),
       [](const Stage& s) { return s.reserved.value(); });
 }
 
 void appendTime(const costmodel::Estimate& estimate, std::vector<Figure>& out) {
-  const QString group = translated(QT_TRANSLATE_NOOP("Figures", "time of one step"));
+  const QString group = translatedFigure(QT_TRANSLATE_NOOP("Figures", "time of one step"));
   const auto add = [&](const QString& name, const QString& meaning, double seconds) {
     out.push_back({group, name, meaning, CellUnit::Seconds,
                    priced(estimate) ? std::optional<double>(seconds) : std::nullopt});
   };
-  add(translated(QT_TRANSLATE_NOOP("Figures", "one step")),
-      translated(QT_TRANSLATE_NOOP("Figures", "One optimizer step.")), estimate.time.total().value());
+  add(translatedFigure(QT_TRANSLATE_NOOP("Figures", "one step")),
+      translatedFigure(QT_TRANSLATE_NOOP("Figures", "One optimizer step.")), estimate.time.total().value());
   for (const TimeTerm& term : timeTerms()) {
     add(labelOf(term), explain(term), (estimate.time.*term.member).value());
   }
@@ -67,10 +68,10 @@ void appendRates(const costmodel::Scenario& scenario, const costmodel::Estimate&
                  std::vector<Figure>& out) {
   const auto add = [&](const QString& group, const char* name, const char* meaning, CellUnit unit,
                        double value, bool more, bool known = true) {
-    out.push_back({group, translated(name), translated(meaning), unit,
+    out.push_back({group, translatedFigure(name), translatedFigure(meaning), unit,
                    priced(estimate) && known ? std::optional<double>(value) : std::nullopt, more});
   };
-  const QString rates = translated(QT_TRANSLATE_NOOP("Figures", "throughput"));
+  const QString rates = translatedFigure(QT_TRANSLATE_NOOP("Figures", "throughput"));
   const costmodel::Throughput& rate = estimate.throughput;
   add(rates, QT_TRANSLATE_NOOP("Figures", "tokens/s"), QT_TRANSLATE_NOOP("Figures", "Of the whole job."),
       CellUnit::Count, rate.tokens_per_second, true);
@@ -97,7 +98,7 @@ void appendRates(const costmodel::Scenario& scenario, const costmodel::Estimate&
   const bool budget = scenario.recipe.tokens > 0 && priced(estimate);
   const costmodel::TrainingCost cost =
       budget ? costmodel::training_cost(scenario, estimate) : costmodel::TrainingCost{};
-  const QString run = translated(QT_TRANSLATE_NOOP("Figures", "whole training run"));
+  const QString run = translatedFigure(QT_TRANSLATE_NOOP("Figures", "whole training run"));
   add(run, QT_TRANSLATE_NOOP("Figures", "duration"),
       QT_TRANSLATE_NOOP("Figures", "For the recipe's tokens, failures included. Formula U3."),
       CellUnit::Seconds, cost.wall.value(), false, budget);

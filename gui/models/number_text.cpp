@@ -67,6 +67,10 @@ QString plainText(double value) {
   return QLocale().toString(value, 'g', 4);
 }
 
+QString utf8Text(std::string_view utf8) {
+  return QString::fromUtf8(utf8.data(), static_cast<qsizetype>(utf8.size()));
+}
+
 bool showsNothing(const QString& number) {
   return std::none_of(number.begin(), number.end(), [](QChar c) { return c.digitValue() > 0; });
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <QString>
 #include <cstdint>
+#include <string_view>
 
 #include "costmodel/units/quantity.h"
 
@@ -26,6 +27,9 @@ void setShownByteUnit(ByteUnit unit);
 [[nodiscard]] QString countText(std::int64_t count);
 /// Four significant digits, no unit.
 [[nodiscard]] QString plainText(double value);
+
+/// What the other rooms write, in UTF-8.
+[[nodiscard]] QString utf8Text(std::string_view utf8);
 
 /// Whether every digit is 0: "0.0 %", "0 B".
 [[nodiscard]] bool showsNothing(const QString& number);

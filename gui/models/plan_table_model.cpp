@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <array>
 
+#include "gui/models/number_text.h"
 #include "presets/json/vocabulary.h"
 #include "presets/scenario/layout_text.h"
 #include "presets/scenario/recompute_text.h"
 
 namespace hexaplan::gui {
 namespace {
-
-QString text(std::string_view utf8) {
-  return QString::fromUtf8(utf8.data(), static_cast<qsizetype>(utf8.size()));
-}
 
 QVariant known(double value) {
   return value > 0 ? QVariant(value) : QVariant();
@@ -100,7 +97,7 @@ constexpr std::array kPlanColumns{
                      QT_TRANSLATE_NOOP("Plans", "Order of micro-batches in the pipeline.")},
                     [](R r) -> QVariant {
                       for (const auto& name : presets::kScheduleNames) {
-                        if (name.value == layoutOf(r).schedule) return text(name.name);
+                        if (name.value == layoutOf(r).schedule) return utf8Text(name.name);
                       }
                       return {};
                     }},
@@ -114,13 +111,13 @@ constexpr std::array kRejectionColumns{
                       [](const Rejection& r) -> QVariant { return static_cast<double>(r.candidates); }},
     Column<Rejection>{{QT_TRANSLATE_NOOP("Rejections", "rule"), CellUnit::Text,
                        QT_TRANSLATE_NOOP("Rejections", "Its stable name.")},
-                      [](const Rejection& r) -> QVariant { return text(r.rule); }},
+                      [](const Rejection& r) -> QVariant { return utf8Text(r.rule); }},
     Column<Rejection>{{QT_TRANSLATE_NOOP("Rejections", "reason, for example"), CellUnit::Text,
                        QT_TRANSLATE_NOOP("Rejections", "Why one of them was rejected.")},
-                      [](const Rejection& r) -> QVariant { return text(r.reason); }},
+                      [](const Rejection& r) -> QVariant { return utf8Text(r.reason); }},
     Column<Rejection>{{QT_TRANSLATE_NOOP("Rejections", "what would pass"), CellUnit::Text,
                        QT_TRANSLATE_NOOP("Rejections", "Advice for that one.")},
-                      [](const Rejection& r) -> QVariant { return text(r.advice); }},
+                      [](const Rejection& r) -> QVariant { return utf8Text(r.advice); }},
     Column<Rejection>{
         {QT_TRANSLATE_NOOP("Rejections", "nearest layouts that pass"), CellUnit::Text,
          QT_TRANSLATE_NOOP("Rejections", "Next to the example, along the axis that the rule speaks of.")},
@@ -134,11 +131,11 @@ constexpr std::array kRejectionColumns{
 }  // namespace
 
 QString layoutText(const costmodel::Layout& layout) {
-  return text(presets::to_layout_text({.layout = layout, .dp_given = true}));
+  return utf8Text(presets::to_layout_text({.layout = layout, .dp_given = true}));
 }
 
 QString recomputeText(const costmodel::Recompute& recompute) {
-  return text(presets::to_recompute_text(recompute));
+  return utf8Text(presets::to_recompute_text(recompute));
 }
 
 PlanTableModel::PlanTableModel(QObject* parent) : ColumnTableModel(kPlanColumns, "Plans", parent) {}

@@ -14,7 +14,7 @@ namespace hexaplan::gui {
 namespace {
 
 constexpr int kDifference = 4, kError = 5;
-constexpr std::array kColumns{
+constexpr std::array kReportColumns{
     Column<ReportRow>{{QT_TRANSLATE_NOOP("Report", "part"), CellUnit::Text,
                        QT_TRANSLATE_NOOP("Report", "Scenario, or kind of figure.")},
                       [](const ReportRow& r) -> QVariant { return r.part; }},
@@ -41,7 +41,7 @@ constexpr std::array kColumns{
 
 }  // namespace
 
-ReportModel::ReportModel(QObject* parent) : ColumnTableModel(kColumns, "Report", parent) {}
+ReportModel::ReportModel(QObject* parent) : ColumnTableModel(kReportColumns, "Report", parent) {}
 
 CellUnit ReportModel::unit(int index, int column) const {
   const CellUnit head = ColumnTableModel::unit(index, column);

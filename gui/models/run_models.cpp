@@ -2,18 +2,16 @@
 
 #include <array>
 
+#include "gui/models/number_text.h"
+
 namespace hexaplan::gui {
 namespace {
-
-QString text(std::string_view utf8) {
-  return QString::fromUtf8(utf8.data(), static_cast<qsizetype>(utf8.size()));
-}
 
 using Phase = validator::PhaseSummary;
 constexpr std::array kPhaseColumns{
     Column<Phase>{
         {QT_TRANSLATE_NOOP("Run", "phase"), CellUnit::Text, QT_TRANSLATE_NOOP("Run", "What a rank did.")},
-        [](const Phase& p) -> QVariant { return text(validator::name_of(p.phase)); }},
+        [](const Phase& p) -> QVariant { return utf8Text(validator::name_of(p.phase)); }},
     Column<Phase>{{QT_TRANSLATE_NOOP("Run", "mean"), CellUnit::Seconds,
                    QT_TRANSLATE_NOOP("Run", "Over ranks, all steps together.")},
                   [](const Phase& p) -> QVariant { return p.mean.value(); }},
@@ -29,10 +27,10 @@ using Traffic = validator::TrafficSummary;
 constexpr std::array kTrafficColumns{
     Column<Traffic>{{QT_TRANSLATE_NOOP("Run", "collective"), CellUnit::Text,
                      QT_TRANSLATE_NOOP("Run", "What was called.")},
-                    [](const Traffic& t) -> QVariant { return text(validator::name_of(t.kind)); }},
+                    [](const Traffic& t) -> QVariant { return utf8Text(validator::name_of(t.kind)); }},
     Column<Traffic>{{QT_TRANSLATE_NOOP("Run", "group"), CellUnit::Text,
                      QT_TRANSLATE_NOOP("Run", "Ranks that took part.")},
-                    [](const Traffic& t) -> QVariant { return text(validator::name_of(t.group)); }},
+                    [](const Traffic& t) -> QVariant { return utf8Text(validator::name_of(t.group)); }},
     Column<Traffic>{{QT_TRANSLATE_NOOP("Run", "messages"), CellUnit::Count,
                      QT_TRANSLATE_NOOP("Run", "Of the busiest rank, all steps.")},
                     [](const Traffic& t) -> QVariant { return static_cast<double>(t.busiest.messages); }},

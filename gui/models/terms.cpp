@@ -12,7 +12,7 @@ namespace {
 using costmodel::StepTime;
 using costmodel::TensorKind;
 
-constexpr const char* kContext = "Terms";
+constexpr const char* kTermsContext = "Terms";
 
 constexpr std::array<MemoryTerm, costmodel::kTensorKinds> kMemoryTerms{{
     {TensorKind::Parameter, QT_TRANSLATE_NOOP("Terms", "parameters"),
@@ -86,11 +86,11 @@ constexpr bool namedAsTheCostModelDoes() {
 static_assert(namedAsTheCostModelDoes(), "costmodel/memory/memory_kinds.h, costmodel/step/time_causes.h");
 
 QString translated(const char* text) {
-  return QCoreApplication::translate(kContext, text);
+  return QCoreApplication::translate(kTermsContext, text);
 }
 
 QString sentence(const char* meaning, const char* formula) {
-  return QCoreApplication::translate(kContext, "%1 Formula %2.")
+  return QCoreApplication::translate(kTermsContext, "%1 Formula %2.")
       .arg(translated(meaning), QString::fromLatin1(formula));
 }
 

@@ -13,7 +13,7 @@
 namespace hexaplan::gui {
 namespace {
 
-constexpr double kMargin = 8;
+constexpr double kMemoryCurveMargin = 8;
 
 std::vector<LegendEntry> legendOf(const PlotTheme& theme) {
   return {{theme.of(Ink::Activations), MemoryCurve::tr("activations")},
@@ -60,7 +60,7 @@ Axes MemoryCurve::axes(const QSizeF& size) const {
   for (const MemorySample& s : data_.samples) top = std::max(top, s.activations + s.others + data_.outside);
   const QFontMetricsF metrics(smallFont());
   const PlotTheme& theme = PlotTheme::suiting(palette());
-  const double legend = layoutLegend(legendOf(theme), metrics, size.width() - 2 * kMargin).height;
+  const double legend = layoutLegend(legendOf(theme), metrics, size.width() - 2 * kMemoryCurveMargin).height;
   const AxisSpec time{.low = window_.low(),
                       .high = window_.high(),
                       .unit = AxisUnit::Seconds,
@@ -70,12 +70,12 @@ Axes MemoryCurve::axes(const QSizeF& size) const {
                         .unit = inBytesOf(AxisUnit::BinaryBytes, byteUnit()),
                         .title = tr("memory, %1").arg(data_.stage)};
   const auto within = [&](double left) {
-    const QRectF area(QPointF(left, kMargin + legend),
-                      QPointF(size.width() - kMargin, size.height() - kMargin));
+    const QRectF area(QPointF(left, kMemoryCurveMargin + legend),
+                      QPointF(size.width() - kMemoryCurveMargin, size.height() - kMemoryCurveMargin));
     return layoutAxes(area, time, memory, metrics);
   };
-  const Axes own = within(kMargin);
-  return own.plot.left() < least_left_ ? within(kMargin + least_left_ - own.plot.left()) : own;
+  const Axes own = within(kMemoryCurveMargin);
+  return own.plot.left() < least_left_ ? within(kMemoryCurveMargin + least_left_ - own.plot.left()) : own;
 }
 
 void MemoryCurve::setLeastLeft(double pixels) {
@@ -193,8 +193,9 @@ void MemoryCurve::drawLimits(QPainter& painter, const Axes& at, const PlotTheme&
 void MemoryCurve::draw(QPainter& painter, const QSizeF& size, const PlotTheme& theme) const {
   painter.setFont(smallFont());
   const auto entries = legendOf(theme);
-  drawLegend(painter, {kMargin, kMargin}, entries,
-             layoutLegend(entries, QFontMetricsF(painter.font()), size.width() - 2 * kMargin), theme);
+  drawLegend(painter, {kMemoryCurveMargin, kMemoryCurveMargin}, entries,
+             layoutLegend(entries, QFontMetricsF(painter.font()), size.width() - 2 * kMemoryCurveMargin),
+             theme);
   const Axes at = axes(size);
   drawAxes(painter, at, theme);
   drawAreas(painter, at, theme);

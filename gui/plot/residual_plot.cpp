@@ -12,8 +12,8 @@
 namespace hexaplan::gui {
 namespace {
 
-constexpr double kMargin = 10;
-constexpr double kRadius = 4;
+constexpr double kResidualPlotMargin = 10;
+constexpr double kResidualPlotRadius = 4;
 
 struct Mark {
   Ink ink;
@@ -109,7 +109,8 @@ Axes ResidualPlot::axes(const QSizeF& size) const {
   const double head = data_.groups.empty() ? 0 : metrics.height() + 6;
   const AxisUnit unit = inBytesOf(data_.unit, byteUnit());
   return layoutAxes(
-      QRectF(kMargin, kMargin + head, size.width() - 2 * kMargin, size.height() - 2 * kMargin - head),
+      QRectF(kResidualPlotMargin, kResidualPlotMargin + head, size.width() - 2 * kResidualPlotMargin,
+             size.height() - 2 * kResidualPlotMargin - head),
       AxisSpec{ScaleKind::Log, low / 1.3, high * 1.3, unit, tr("measured")},
       AxisSpec{ScaleKind::Log, low / 1.3, high * 1.3, unit, tr("predicted")}, metrics);
 }
@@ -127,7 +128,8 @@ int ResidualPlot::itemAt(const QPointF& point) const {
 QRectF ResidualPlot::itemRect(int item) const {
   const Axes at = axes(size());
   const ResidualPoint& p = data_.points[static_cast<std::size_t>(item)];
-  return {at.x.toPixel(p.measured) - kRadius, at.y.toPixel(p.predicted) - kRadius, 2 * kRadius, 2 * kRadius};
+  return {at.x.toPixel(p.measured) - kResidualPlotRadius, at.y.toPixel(p.predicted) - kResidualPlotRadius,
+          2 * kResidualPlotRadius, 2 * kResidualPlotRadius};
 }
 
 void ResidualPlot::draw(QPainter& painter, const QSizeF& size, const PlotTheme& theme) const {
@@ -152,33 +154,35 @@ void ResidualPlot::draw(QPainter& painter, const QSizeF& size, const PlotTheme& 
     const Mark& mark = markOf(p->group);
     painter.setBrush(theme.of(mark.ink).color);
     painter.setPen(QPen(theme.background, 0.8));
-    painter.drawPath(shape({at.x.toPixel(p->measured), at.y.toPixel(p->predicted)}, mark.corners, kRadius));
+    painter.drawPath(
+        shape({at.x.toPixel(p->measured), at.y.toPixel(p->predicted)}, mark.corners, kResidualPlotRadius));
   }
   painter.restore();
   drawGroups(painter, size.width(), theme);
   if (currentItem() >= 0) {
     painter.setBrush(Qt::NoBrush);
     painter.setPen(QPen(theme.focus, 2));
-    painter.drawEllipse(itemRect(currentItem()).center(), kRadius + 4, kRadius + 4);
+    painter.drawEllipse(itemRect(currentItem()).center(), kResidualPlotRadius + 4, kResidualPlotRadius + 4);
   }
 }
 
 void ResidualPlot::drawGroups(QPainter& painter, double width, const PlotTheme& theme) const {
   const QFontMetricsF metrics(painter.font());
-  double x = kMargin;
+  double x = kResidualPlotMargin;
   for (std::size_t g = 0; g < data_.groups.size(); ++g) {
     const double needed = 14 + metrics.horizontalAdvance(data_.groups[g]) + 14;
-    if (x + needed > width - kMargin) {
+    if (x + needed > width - kResidualPlotMargin) {
       painter.setPen(theme.faint);
-      painter.drawText(QPointF(x, kMargin + metrics.ascent()), QStringLiteral("…"));
+      painter.drawText(QPointF(x, kResidualPlotMargin + metrics.ascent()), QStringLiteral("…"));
       return;
     }
     const Mark& mark = markOf(static_cast<int>(g));
     painter.setBrush(theme.of(mark.ink).color);
     painter.setPen(Qt::NoPen);
-    painter.drawPath(shape({x + 5, kMargin + metrics.height() / 2}, mark.corners, kRadius));
+    painter.drawPath(
+        shape({x + 5, kResidualPlotMargin + metrics.height() / 2}, mark.corners, kResidualPlotRadius));
     painter.setPen(theme.faint);
-    painter.drawText(QPointF(x + 14, kMargin + metrics.ascent()), data_.groups[g]);
+    painter.drawText(QPointF(x + 14, kResidualPlotMargin + metrics.ascent()), data_.groups[g]);
     x += needed;
   }
 }

@@ -13,8 +13,8 @@
 namespace hexaplan::gui {
 namespace {
 
-constexpr double kMargin = 10;
-constexpr double kRadius = 4.5;
+constexpr double kScatterPlotMargin = 10;
+constexpr double kScatterPlotRadius = 4.5;
 constexpr double kColorBar = 12;  // height of the colour scale
 
 }  // namespace
@@ -66,7 +66,8 @@ Axes ScatterPlot::axes(const QSizeF& size) const {
   const double head = data_.color_title.isEmpty() ? 0 : metrics.height() + 6;
   // Memory begins at 0: distances to the capacity line are then true to scale.
   return layoutAxes(
-      QRectF(kMargin, kMargin + head, size.width() - 2 * kMargin, size.height() - 2 * kMargin - head),
+      QRectF(kScatterPlotMargin, kScatterPlotMargin + head, size.width() - 2 * kScatterPlotMargin,
+             size.height() - 2 * kScatterPlotMargin - head),
       AxisSpec{
           .kind = logarithmic ? ScaleKind::Log : ScaleKind::Linear,
           .low = logarithmic ? left / 1.1 : std::max(left - 0.06 * spread, left > 0 ? 0.0 : left - spread),
@@ -99,7 +100,8 @@ int ScatterPlot::itemAt(const QPointF& point) const {
 QRectF ScatterPlot::itemRect(int item) const {
   const Axes at = axes(size());
   const ScatterPoint& p = data_.points[static_cast<std::size_t>(item)];
-  return {at.x.toPixel(p.x) - kRadius, at.y.toPixel(p.y) - kRadius, 2 * kRadius, 2 * kRadius};
+  return {at.x.toPixel(p.x) - kScatterPlotRadius, at.y.toPixel(p.y) - kScatterPlotRadius,
+          2 * kScatterPlotRadius, 2 * kScatterPlotRadius};
 }
 
 int ScatterPlot::neighbour(int item, int key) const {
@@ -175,7 +177,9 @@ void ScatterPlot::draw(QPainter& painter, const QSizeF& size, const PlotTheme& t
   const Axes at = axes(size);
   drawAxes(painter, at, theme);
   if (!data_.color_title.isEmpty() && color_high_ > color_low_) {
-    drawColorScale(painter, QRectF(kMargin, kMargin, size.width() - 2 * kMargin, 20), theme);
+    drawColorScale(painter,
+                   QRectF(kScatterPlotMargin, kScatterPlotMargin, size.width() - 2 * kScatterPlotMargin, 20),
+                   theme);
   }
   painter.setRenderHint(QPainter::Antialiasing);
   if (data_.y_limit > 0) {
@@ -195,7 +199,7 @@ void ScatterPlot::draw(QPainter& painter, const QSizeF& size, const PlotTheme& t
       const QColor color = PlotTheme::sequential(colorPosition(p.color));
       painter.setPen(QPen(front ? theme.text : theme.axis, front ? 1.4 : 0.8));
       painter.setBrush(color);
-      const double radius = front ? kRadius : kRadius * 0.75;
+      const double radius = front ? kScatterPlotRadius : kScatterPlotRadius * 0.75;
       painter.drawEllipse(center, radius, radius);
     }
   }
@@ -205,7 +209,7 @@ void ScatterPlot::draw(QPainter& painter, const QSizeF& size, const PlotTheme& t
     if (!current && !data_.points[i].marked) continue;
     const QPointF center(at.x.toPixel(data_.points[i].x), at.y.toPixel(data_.points[i].y));
     painter.setPen(QPen(current ? theme.focus : theme.danger, 2));
-    painter.drawEllipse(center, kRadius + 3.5, kRadius + 3.5);
+    painter.drawEllipse(center, kScatterPlotRadius + 3.5, kScatterPlotRadius + 3.5);
   }
 }
 

@@ -11,8 +11,8 @@
 namespace hexaplan::gui {
 namespace {
 
-constexpr double kMargin = 10;
-constexpr double kGap = 12;  // between columns
+constexpr double kTimeBreakdownMargin = 10;
+constexpr double kTimeBreakdownGap = 12;  // between columns
 
 Ink inkOfTerm(int term) {
   return static_cast<Ink>(static_cast<int>(Ink::Gemm) + term);
@@ -112,29 +112,30 @@ TimeBreakdown::Layout TimeBreakdown::layout(const QSizeF& size) const {
     const auto texts = numbers(row);
     for (std::size_t i = 0; i < texts.size(); ++i) {
       if (!texts[i].isEmpty())
-        out.numbers[i] = std::max(out.numbers[i], metrics.horizontalAdvance(texts[i]) + kGap);
+        out.numbers[i] = std::max(out.numbers[i], metrics.horizontalAdvance(texts[i]) + kTimeBreakdownGap);
     }
   }
   constexpr double tallest = 34;
-  out.row_height =
-      std::min(tallest, (size.height() - 2 * kMargin) / static_cast<double>(std::max(1, itemCount())));
+  out.row_height = std::min(
+      tallest, (size.height() - 2 * kTimeBreakdownMargin) / static_cast<double>(std::max(1, itemCount())));
   out.bar_height = std::max(2.0, out.row_height * 0.66);
-  out.left = kMargin + out.labels + kGap;
+  out.left = kTimeBreakdownMargin + out.labels + kTimeBreakdownGap;
   const double beside = out.numbers[0] + out.numbers[1] + out.numbers[2];
-  out.right = std::max(size.width() - kMargin - beside, out.left + 20);
+  out.right = std::max(size.width() - kTimeBreakdownMargin - beside, out.left + 20);
   out.longest =
       std::max({time_->total().value(), interval_.high, baseline_ ? baseline_->total().value() : 0.0, 1e-12});
   return out;
 }
 
 int TimeBreakdown::itemAt(const QPointF& point) const {
-  const double row = (point.y() - kMargin) / layout(size()).row_height;
+  const double row = (point.y() - kTimeBreakdownMargin) / layout(size()).row_height;
   return row >= 0 && row < itemCount() ? static_cast<int>(row) : -1;
 }
 
 QRectF TimeBreakdown::itemRect(int item) const {
   const Layout at = layout(size());
-  return {kMargin, kMargin + item * at.row_height, width() - 2 * kMargin, at.row_height};
+  return {kTimeBreakdownMargin, kTimeBreakdownMargin + item * at.row_height,
+          width() - 2 * kTimeBreakdownMargin, at.row_height};
 }
 
 void TimeBreakdown::drawTotal(QPainter& painter, const Layout& at, const QRectF& bar,
@@ -159,8 +160,8 @@ void TimeBreakdown::draw(QPainter& painter, const QSizeF& size, const PlotTheme&
   const double scale = (at.right - at.left) / at.longest;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const Row& row = rows_[i];
-    const QRectF line(kMargin, kMargin + static_cast<double>(i) * at.row_height, size.width() - 2 * kMargin,
-                      at.row_height);
+    const QRectF line(kTimeBreakdownMargin, kTimeBreakdownMargin + static_cast<double>(i) * at.row_height,
+                      size.width() - 2 * kTimeBreakdownMargin, at.row_height);
     const bool current = static_cast<int>(i) == currentItem();
     if (current) painter.fillRect(line.adjusted(-4, 0, 4, 0), theme.grid);
     const double left = at.left + row.begin * scale;
@@ -177,7 +178,7 @@ void TimeBreakdown::draw(QPainter& painter, const QSizeF& size, const PlotTheme&
       painter.drawRect(QRectF(left, bar.top() - 2, row.baseline * scale, bar.height() + 4));
     }
     painter.setPen(row.term < 0 ? theme.text : theme.faint);
-    painter.drawText(QRectF(kMargin, line.top(), at.labels + 1, line.height()),
+    painter.drawText(QRectF(kTimeBreakdownMargin, line.top(), at.labels + 1, line.height()),
                      Qt::AlignRight | Qt::AlignVCenter, label(row));
     painter.setPen(theme.text);
     double right = at.right;

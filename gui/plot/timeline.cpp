@@ -12,7 +12,7 @@
 namespace hexaplan::gui {
 namespace {
 
-constexpr double kMargin = 8;
+constexpr double kTimelineMargin = 8;
 
 }  // namespace
 
@@ -72,12 +72,12 @@ Timeline::Layout Timeline::layout(const QSizeF& size, const PlotTheme& theme) co
   for (const TimelineData::LegendRow& row : data_->legend) {
     out.legend_entries.push_back({theme.of(row.ink), row.text});
   }
-  out.legend = layoutLegend(out.legend_entries, metrics, size.width() - 2 * kMargin);
-  const double top = kMargin + out.legend.height + 2;
+  out.legend = layoutLegend(out.legend_entries, metrics, size.width() - 2 * kTimelineMargin);
+  const double top = kTimelineMargin + out.legend.height + 2;
   // At the right, half of the last label stands out, as in layoutAxes.
   out.plot = QRectF(QPointF(std::max(ownLeft(), least_left_), top),
-                    QPointF(size.width() - kMargin - 3 * metrics.horizontalAdvance(u'0'),
-                            size.height() - kMargin - 2 * metrics.height() - 4));
+                    QPointF(size.width() - kTimelineMargin - 3 * metrics.horizontalAdvance(u'0'),
+                            size.height() - kTimelineMargin - 2 * metrics.height() - 4));
   double weights = 0;
   for (const TimelineLane& lane : data_->lanes) weights += lane.weight;
   const auto stages = data_->lanes.empty() ? 1 : data_->lanes.back().stage + 1;
@@ -104,7 +104,7 @@ double Timeline::ownLeft() const {
     measured.append(lane.label);
     widest = std::max(widest, metrics.horizontalAdvance(tr("%1 %2").arg(last_stage).arg(lane.label)));
   }
-  return kMargin + widest + 6;
+  return kTimelineMargin + widest + 6;
 }
 
 double Timeline::plotLeft() const {
@@ -218,7 +218,7 @@ QString Timeline::textAlternative() const {
 void Timeline::draw(QPainter& painter, const QSizeF& size, const PlotTheme& theme) const {
   painter.setFont(smallFont());
   const Layout at = layout(size, theme);
-  drawLegend(painter, {kMargin, kMargin}, at.legend_entries, at.legend, theme);
+  drawLegend(painter, {kTimelineMargin, kTimelineMargin}, at.legend_entries, at.legend, theme);
   drawTimeAxis(painter, at, theme);
   CoverageImage coverage(at.plot.width(), painter.device()->devicePixelRatioF(), theme);
   for (std::size_t i = 0; i < data_->lanes.size(); ++i) {

@@ -14,8 +14,8 @@ namespace {
 /// Letters that an elided name must keep.
 constexpr qsizetype kShortestName = 7;
 
-constexpr double kMargin = 8;
-constexpr double kGap = 2;  // between groups
+constexpr double kTreemapMargin = 8;
+constexpr double kTreemapGap = 2;  // between groups
 
 void appendLeaves(const LedgerNode& node, std::vector<const LedgerNode*>& out) {
   if (node.children.empty()) return out.push_back(&node);
@@ -96,16 +96,17 @@ int Treemap::itemCount() const {
 Treemap::Layout Treemap::layout(const QSizeF& size) const {
   Layout out;
   const double line = QFontMetricsF(smallFont()).height();
-  out.crumbs = QRectF(kMargin, kMargin, size.width() - 2 * kMargin, line + 4);
-  const QRectF area(kMargin, out.crumbs.bottom() + 2, size.width() - 2 * kMargin,
-                    size.height() - out.crumbs.bottom() - 2 - kMargin);
+  out.crumbs = QRectF(kTreemapMargin, kTreemapMargin, size.width() - 2 * kTreemapMargin, line + 4);
+  const QRectF area(kTreemapMargin, out.crumbs.bottom() + 2, size.width() - 2 * kTreemapMargin,
+                    size.height() - out.crumbs.bottom() - 2 - kTreemapMargin);
   std::vector<double> sizes;
   sizes.reserve(shown().children.size());
   for (const LedgerNode& group : shown().children) sizes.push_back(std::max(0.0, group.bytes));
   const std::vector<QRectF> boxes = squarify(sizes, area);
   for (std::size_t g = 0; g < boxes.size(); ++g) {
     const LedgerNode& group = shown().children[g];
-    const QRectF box = boxes[g].adjusted(kGap / 2, kGap / 2, -kGap / 2, -kGap / 2);
+    const QRectF box =
+        boxes[g].adjusted(kTreemapGap / 2, kTreemapGap / 2, -kTreemapGap / 2, -kTreemapGap / 2);
     out.groups.push_back({box, &group, &group});
     QRectF inside = box;
     if (!group.children.empty() && box.height() > 3 * line) inside.setTop(box.top() + line + 3);

@@ -21,7 +21,7 @@ void read_names(ObjectReader& reader, std::string_view key, const Named<E> (&tab
 }
 
 template <class E, std::size_t N>
-JsonArray names_of(unsigned bits, int count, const Named<E> (&table)[N]) {
+JsonArray names_of_bits(unsigned bits, int count, const Named<E> (&table)[N]) {
   JsonArray names;
   for (int i = 0; i < count; ++i) {
     if ((bits >> i & 1U) != 0) names.emplace_back(name_in(table, static_cast<E>(i)));
@@ -29,7 +29,7 @@ JsonArray names_of(unsigned bits, int count, const Named<E> (&table)[N]) {
   return names;
 }
 
-void read_flag(ObjectReader& reader, std::string_view key, bool& flag) {
+void read_ability(ObjectReader& reader, std::string_view key, bool& flag) {
   if (const auto value = reader.optional(key)) flag = value->boolean();
 }
 
@@ -52,11 +52,11 @@ JsonArray offload_names(std::uint8_t bits) {
 
 void read_abilities(const ValueReader& value, FrameworkAbilities& a) {
   ObjectReader reader = value.object();
-  read_flag(reader, "tensor", a.tensor);
-  read_flag(reader, "sequence", a.sequence);
-  read_flag(reader, "experts", a.experts);
-  read_flag(reader, "mtp", a.mtp);
-  read_flag(reader, "unequal_stages", a.unequal_stages);
+  read_ability(reader, "tensor", a.tensor);
+  read_ability(reader, "sequence", a.sequence);
+  read_ability(reader, "experts", a.experts);
+  read_ability(reader, "mtp", a.mtp);
+  read_ability(reader, "unequal_stages", a.unequal_stages);
   read_names(reader, "schedules", kScheduleNames, a.schedules);
   read_names(reader, "contexts", kContextNames, a.contexts);
   if (const auto targets = reader.optional("offload")) a.offload = read_offload_targets(*targets);
@@ -80,8 +80,8 @@ JsonValue to_json(const FrameworkAbilities& a) {
                     {"experts", a.experts},
                     {"mtp", a.mtp},
                     {"unequal_stages", a.unequal_stages},
-                    {"schedules", names_of(a.schedules, costmodel::kScheduleKinds, kScheduleNames)},
-                    {"contexts", names_of(a.contexts, costmodel::kContextKinds, kContextNames)},
+                    {"schedules", names_of_bits(a.schedules, costmodel::kScheduleKinds, kScheduleNames)},
+                    {"contexts", names_of_bits(a.contexts, costmodel::kContextKinds, kContextNames)},
                     {"zero_stages", std::move(stages)},
                     {"offload", offload_names(a.offload)}};
 }

@@ -13,7 +13,7 @@
 namespace hexaplan::presets {
 namespace {
 
-using Words = std::vector<ShellWord>;
+using ShellWords = std::vector<ShellWord>;
 
 /// Of a launcher's options and of sbatch's: what they count.
 enum class World { Nodes, PerNode, Processes, Tasks, TasksPerNode, Gres, None };
@@ -74,7 +74,7 @@ std::string_view overridden_key(std::string_view word) {
 }
 
 /// Where the program stands: a Python file, -m and a module, or a program that trains.
-std::optional<std::size_t> program_of(const Words& words) {
+std::optional<std::size_t> program_of(const ShellWords& words) {
   constexpr std::array kPrograms = {std::string_view{"llamafactory-cli"}, std::string_view{"axolotl"},
                                     std::string_view{"trl"}};
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -94,8 +94,8 @@ std::optional<std::size_t> program_of(const Words& words) {
 }
 
 /// Flags with their values, from `begin` on; words that are no flag's are listed in `others`.
-std::vector<Setting> flags_of(const Words& words, std::size_t begin, std::size_t end, const std::string& file,
-                              std::vector<ShellWord>& others) {
+std::vector<Setting> flags_of(const ShellWords& words, std::size_t begin, std::size_t end,
+                              const std::string& file, std::vector<ShellWord>& others) {
   std::vector<Setting> settings;
   for (std::size_t i = begin; i < end;) {
     const ShellWord& word = words[i];

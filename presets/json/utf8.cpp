@@ -41,4 +41,10 @@ std::size_t first_not_utf8(std::string_view text) {
   return std::string_view::npos;
 }
 
+std::string lower(std::string_view text) {
+  std::string out{text};
+  for (char& c : out) c = 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
+}
+
 }  // namespace hexaplan::presets

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace hexaplan::presets {
@@ -9,5 +10,8 @@ namespace hexaplan::presets {
 [[nodiscard]] std::size_t utf8_length(std::string_view text);
 /// Offset of the first byte that is not part of well-formed UTF-8, npos when all is.
 [[nodiscard]] std::size_t first_not_utf8(std::string_view text);
+
+/// The text with A to Z in lower case; other bytes stay.
+[[nodiscard]] std::string lower(std::string_view text);
 
 }  // namespace hexaplan::presets

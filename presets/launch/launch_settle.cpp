@@ -18,6 +18,7 @@
 #include "presets/launch/launch_words.h"
 #include "presets/launch/maxtext_plan.h"
 #include "presets/launch/trainer_plan.h"
+#include "presets/models/rotary_fields.h"
 #include "presets/scenario/scenario_request.h"
 
 namespace hexaplan::presets {
@@ -240,10 +241,6 @@ void settle_windows(R r) {
   }
 }
 
-/// 0.1·m·ln(factor) + 1 (arXiv:2309.00071 eq. 22).
-double yarn_magnitude(double factor, double m) {
-  return factor <= 1 ? 1.0 : 0.1 * m * std::log(factor) + 1.0;
-}
 /// Factors of cosines and sines, and of latent attention's scores (megatron/core/transformer/
 /// multi_latent_attention.py).
 void settle_yarn(R r) {

@@ -47,7 +47,7 @@ bool in_4_bits(S s) {
 JsonValue rank(S s) {
   return only_if(trains_lora(s), adapter_rank(s));
 }
-JsonArray names_of(AdapterTargets targets) {
+JsonArray names_of_targets(AdapterTargets targets) {
   JsonArray names;
   for (const AdaptedModules& row : adapted_modules()) {
     if (row.targets != targets) continue;
@@ -61,16 +61,17 @@ bool everywhere(S s) {
 /// PEFT's word for every linear layer stands alone in TRL's list.
 JsonValue trl_targets(S s) {
   if (!trains_lora(s)) return {};
-  return everywhere(s) ? JsonValue{JsonArray{"all-linear"}} : JsonValue{names_of(s.recipe.lora_targets)};
+  return everywhere(s) ? JsonValue{JsonArray{"all-linear"}}
+                       : JsonValue{names_of_targets(s.recipe.lora_targets)};
 }
 JsonValue axolotl_targets(S s) {
-  return trains_lora(s) && !everywhere(s) ? JsonValue{names_of(s.recipe.lora_targets)} : JsonValue{};
+  return trains_lora(s) && !everywhere(s) ? JsonValue{names_of_targets(s.recipe.lora_targets)} : JsonValue{};
 }
 JsonValue llamafactory_targets(S s) {
   if (!trains_lora(s)) return {};
   if (everywhere(s)) return "all";
   std::string text;
-  for (const JsonValue& name : names_of(s.recipe.lora_targets))
+  for (const JsonValue& name : names_of_targets(s.recipe.lora_targets))
     text += (text.empty() ? "" : ",") + *name.get_if<std::string>();
   return text;
 }
@@ -101,23 +102,23 @@ JsonValue weights_type(S s) {
 
 // --- memory against time ---
 
-constexpr FrameworkWord<Optimizer> kOptimizers[] = {{Optimizer::AdamW, "adamw_torch_fused"},
-                                                    {Optimizer::AdamW, "adamw_torch"},
-                                                    {Optimizer::AdamW, "adamw_hf"},
-                                                    {Optimizer::AdamW, "paged_adamw_32bit"},
-                                                    {Optimizer::AdamW8bit, "adamw_8bit"},
-                                                    {Optimizer::AdamW8bit, "adamw_bnb_8bit"},
-                                                    {Optimizer::AdamW8bit, "adamw_torch_8bit"},
-                                                    {Optimizer::AdamW8bit, "paged_adamw_8bit"},
-                                                    {Optimizer::AdamW8bit, "ao_adamw_8bit"},
-                                                    {Optimizer::Adafactor, "adafactor"},
-                                                    {Optimizer::Lion, "lion_32bit"},
-                                                    {Optimizer::Lion, "paged_lion_32bit"},
-                                                    {Optimizer::Sgd, "sgd"}};
+constexpr FrameworkWord<Optimizer> kTrainerOptimizers[] = {{Optimizer::AdamW, "adamw_torch_fused"},
+                                                           {Optimizer::AdamW, "adamw_torch"},
+                                                           {Optimizer::AdamW, "adamw_hf"},
+                                                           {Optimizer::AdamW, "paged_adamw_32bit"},
+                                                           {Optimizer::AdamW8bit, "adamw_8bit"},
+                                                           {Optimizer::AdamW8bit, "adamw_bnb_8bit"},
+                                                           {Optimizer::AdamW8bit, "adamw_torch_8bit"},
+                                                           {Optimizer::AdamW8bit, "paged_adamw_8bit"},
+                                                           {Optimizer::AdamW8bit, "ao_adamw_8bit"},
+                                                           {Optimizer::Adafactor, "adafactor"},
+                                                           {Optimizer::Lion, "lion_32bit"},
+                                                           {Optimizer::Lion, "paged_lion_32bit"},
+                                                           {Optimizer::Sgd, "sgd"}};
 JsonValue optimizer(S s) {
   // bitsandbytes' blocks do not fit the shards of FSDP.
   if (s.recipe.optimizer == Optimizer::AdamW8bit && shards_by_fsdp(s)) return "adamw_torch_8bit";
-  return word_of(kOptimizers, s.recipe.optimizer);
+  return word_of(kTrainerOptimizers, s.recipe.optimizer);
 }
 JsonValue axolotl_optimizer(S s) {
   const bool has_muon = !by_deepspeed(s) && s.framework.name != "fsdp1";
@@ -128,7 +129,7 @@ void read_optimizer(V v, R r) {
     r.plan.recipe.optimizer = Optimizer::Muon;
     return;
   }
-  r.plan.recipe.optimizer = meaning_of(kOptimizers, v);
+  r.plan.recipe.optimizer = meaning_of(kTrainerOptimizers, v);
   if (v.text().starts_with("paged_"))
     r.notes.push_back(v.text() +
                       " moves its states to the host when memory runs out: planned as if it did not");

@@ -24,14 +24,14 @@ namespace {
 
 using R = LaunchReading&;
 
-constexpr std::string_view kAttention[] = {"q_proj", "k_proj", "v_proj", "o_proj"};
+constexpr std::string_view kAttentionModules[] = {"q_proj", "k_proj", "v_proj", "o_proj"};
 constexpr std::string_view kQueryKeyValue[] = {"q_proj", "k_proj", "v_proj"};
 constexpr std::string_view kQueryValue[] = {"q_proj", "v_proj"};
-constexpr std::string_view kMlp[] = {"gate_proj", "up_proj", "down_proj"};
-constexpr AdaptedModules kModules[] = {{AdapterTargets::Attention, kAttention},
-                                       {AdapterTargets::QueryKeyValue, kQueryKeyValue},
-                                       {AdapterTargets::QueryValue, kQueryValue},
-                                       {AdapterTargets::Mlp, kMlp}};
+constexpr std::string_view kMlpModules[] = {"gate_proj", "up_proj", "down_proj"};
+constexpr AdaptedModules kAdaptedModules[] = {{AdapterTargets::Attention, kAttentionModules},
+                                              {AdapterTargets::QueryKeyValue, kQueryKeyValue},
+                                              {AdapterTargets::QueryValue, kQueryValue},
+                                              {AdapterTargets::Mlp, kMlpModules}};
 
 /// The layers that the files name; of other sets the smallest that has all of them.
 AdapterTargets targets_of(R r) {
@@ -46,7 +46,7 @@ AdapterTargets targets_of(R r) {
     return AdapterTargets::QueryValue;
   }
   if (named("all-linear") || named("all")) return AdapterTargets::AllLinear;
-  for (const AdaptedModules& row : kModules) {
+  for (const AdaptedModules& row : kAdaptedModules) {
     if (names.size() == row.modules.size() && std::all_of(row.modules.begin(), row.modules.end(), named))
       return row.targets;
   }
@@ -55,12 +55,12 @@ AdapterTargets targets_of(R r) {
       return std::find(modules.begin(), modules.end(), name) != modules.end();
     });
   };
-  const AdapterTargets wider = holds(kAttention) ? AdapterTargets::Attention
-                               : holds(kMlp)     ? AdapterTargets::Mlp
-                                                 : AdapterTargets::AllLinear;
+  const AdapterTargets wider = holds(kAttentionModules) ? AdapterTargets::Attention
+                               : holds(kMlpModules)     ? AdapterTargets::Mlp
+                                                        : AdapterTargets::AllLinear;
   const bool all_seven = names.size() == 7 &&
-                         std::all_of(std::begin(kAttention), std::end(kAttention), named) &&
-                         std::all_of(std::begin(kMlp), std::end(kMlp), named);
+                         std::all_of(std::begin(kAttentionModules), std::end(kAttentionModules), named) &&
+                         std::all_of(std::begin(kMlpModules), std::end(kMlpModules), named);
   if (!all_seven)
     r.notes.push_back(fmt::format("adapters beside these {} modules are planned as beside {}", names.size(),
                                   wider == AdapterTargets::Attention ? "all of the attention's"
@@ -137,7 +137,7 @@ void train_in_16_bits(R r) {
 }  // namespace
 
 std::span<const AdaptedModules> adapted_modules() {
-  return kModules;
+  return kAdaptedModules;
 }
 
 bool by_deepspeed(const Scenario& s) {

@@ -13,6 +13,7 @@
 #include "presets/catalog/catalog.h"
 #include "presets/json/input_error.h"
 #include "presets/json/read_json.h"
+#include "presets/json/utf8.h"
 #include "presets/models/find_model.h"
 
 // Names, folders and variables of the cache: huggingface/huggingface_hub, src/huggingface_hub/constants.py
@@ -23,12 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kHub = "https://huggingface.co/";
-
-std::string lower(std::string_view text) {
-  std::string out{text};
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
 
 fs::path from_environment(const char* name) {
   const char* value = std::getenv(name);

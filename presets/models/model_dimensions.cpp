@@ -27,7 +27,7 @@ struct DimensionRow {
   bool every_family = false;  // also of files that leave the key out
 };
 
-constexpr DimensionRow kRows[] = {
+constexpr DimensionRow kDimensionRows[] = {
     {{"layers", "decoder layers", [](const ModelSpec& m) { return m.layers; }}, &DimensionKeys::layers, {}},
     {{"hidden", "width of the residual stream", [](const ModelSpec& m) { return m.hidden; }},
      &DimensionKeys::hidden,
@@ -99,7 +99,7 @@ constexpr DimensionRow kRows[] = {
 };
 
 const DimensionRow* find_row(std::string_view id) {
-  for (const DimensionRow& row : kRows) {
+  for (const DimensionRow& row : kDimensionRows) {
     if (row.dimension.id == id) return &row;
   }
   return nullptr;
@@ -137,8 +137,8 @@ std::int64_t added_by_family(const JsonValue& config, const JsonValue& written, 
 std::span<const ModelDimension> model_dimensions() {
   static const std::vector<ModelDimension> dimensions = [] {
     std::vector<ModelDimension> list;
-    list.reserve(std::size(kRows));
-    for (const DimensionRow& row : kRows) list.push_back(row.dimension);
+    list.reserve(std::size(kDimensionRows));
+    for (const DimensionRow& row : kDimensionRows) list.push_back(row.dimension);
     return list;
   }();
   return dimensions;

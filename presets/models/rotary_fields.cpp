@@ -50,11 +50,6 @@ std::vector<double> factors_of_pairs(ConfigFields& f, Key key, const ModelSpec& 
   return factors;
 }
 
-/// 0.1·m·ln(factor) + 1 (arXiv:2309.00071 eq. 22).
-double yarn_magnitude(double factor, double m) {
-  return factor <= 1 ? 1.0 : 0.1 * m * std::log(factor) + 1.0;
-}
-
 void read_yarn(ConfigFields& f, const ModelSpec& model, RotarySpec& r) {
   r.beta_fast = f.number({"beta_fast"}, 32, kFactor);
   r.beta_slow = f.number({"beta_slow"}, 1, kFactor);
@@ -111,6 +106,10 @@ void read_local(ConfigFields& f, RotarySpec& r) {
 }
 
 }  // namespace
+
+double yarn_magnitude(double factor, double m) {
+  return factor <= 1 ? 1.0 : 0.1 * m * std::log(factor) + 1.0;
+}
 
 RotarySpec read_rotary(ConfigFields& fields, const ModelSpec& model, RotarySpec defaults) {
   RotarySpec r = std::move(defaults);

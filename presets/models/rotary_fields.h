@@ -11,4 +11,7 @@ namespace hexaplan::presets {
 [[nodiscard]] costmodel::RotarySpec read_rotary(ConfigFields& fields, const costmodel::ModelSpec& model,
                                                 costmodel::RotarySpec defaults);
 
+/// What YaRN scales attention by, per `m`: 0.1·m·ln(factor) + 1, at least 1 (arXiv:2309.00071 eq. 22).
+[[nodiscard]] double yarn_magnitude(double factor, double m);
+
 }  // namespace hexaplan::presets

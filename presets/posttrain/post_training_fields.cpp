@@ -17,12 +17,12 @@ using costmodel::DType;
 using costmodel::EngineSleep;
 using costmodel::ModelRole;
 using costmodel::PostTrainingAlgorithm;
-using Words = PostTrainingWords;
+using PostWords = PostTrainingWords;
 
-constexpr std::int64_t kMostSequences = 100'000'000;
+constexpr std::int64_t kMostSequencesOfBatch = 100'000'000;
 constexpr std::int64_t kMostTokens = 100'000'000;
 constexpr std::int64_t kMostSteps = 10'000;
-constexpr std::int64_t kMostGpus = 100'000;
+constexpr std::int64_t kMostGpusOfPool = 100'000;
 
 constexpr Named<PostTrainingAlgorithm> kAlgorithms[] = {{"grpo", PostTrainingAlgorithm::Grpo},
                                                         {"ppo", PostTrainingAlgorithm::Ppo},
@@ -53,47 +53,47 @@ std::int64_t whole(const ValueReader& value, std::int64_t most, std::string_view
   return *number;
 }
 
-template <std::optional<std::int64_t> Words::*member>
-void read_length(const ValueReader& value, Words& words) {
+template <std::optional<std::int64_t> PostWords::*member>
+void read_length(const ValueReader& value, PostWords& words) {
   words.*member = whole(value, kMostTokens, "1024 or 8k", costmodel::parse_length);
 }
-template <std::optional<std::int64_t> Words::*member, std::int64_t most>
-void read_count(const ValueReader& value, Words& words) {
+template <std::optional<std::int64_t> PostWords::*member, std::int64_t most>
+void read_count(const ValueReader& value, PostWords& words) {
   words.*member = whole(value, most, "8", costmodel::parse_count);
 }
 template <auto member>
-JsonValue write_number(const Words& words) {
+JsonValue write_number(const PostWords& words) {
   return words.*member ? JsonValue{*(words.*member)} : JsonValue{};
 }
 
-template <std::optional<bool> Words::*member>
-void read_answer(const ValueReader& value, Words& words) {
+template <std::optional<bool> PostWords::*member>
+void read_answer(const ValueReader& value, PostWords& words) {
   static constexpr Named<bool> answers[] = {{"true", true}, {"false", false}};
   words.*member = value.json().get_if<std::string>() == nullptr ? value.boolean() : value.choice(answers);
 }
 
 template <auto member, auto& table>
-void read_word(const ValueReader& value, Words& words) {
+void read_word(const ValueReader& value, PostWords& words) {
   words.*member = value.choice(table);
 }
 template <auto member, auto& table>
-JsonValue write_word(const Words& words) {
+JsonValue write_word(const PostWords& words) {
   return words.*member ? JsonValue{name_in(table, *(words.*member))} : JsonValue{};
 }
 
 /// Numbers without quotes are fine in a file.
-void read_sleep(const ValueReader& value, Words& words) {
+void read_sleep(const ValueReader& value, PostWords& words) {
   if (value.json().get_if<std::string>() != nullptr) {
     words.engine_sleep = value.choice(kSleeps);
   } else {
     words.engine_sleep = static_cast<EngineSleep>(value.integer({0, 2}));
   }
 }
-JsonValue write_sleep(const Words& words) {
+JsonValue write_sleep(const PostWords& words) {
   return words.engine_sleep ? JsonValue{static_cast<int>(*words.engine_sleep)} : JsonValue{};
 }
 
-void read_share(const ValueReader& value, Words& words) {
+void read_share(const ValueReader& value, PostWords& words) {
   constexpr double kLeast = 0.01, kMost = 1;
   double share = 0;
   if (const auto* text = value.json().get_if<std::string>()) {
@@ -107,7 +107,7 @@ void read_share(const ValueReader& value, Words& words) {
 }
 
 /// "actor-params,reference", "all", "none".
-void read_idle(const ValueReader& value, Words& words) {
+void read_idle(const ValueReader& value, PostWords& words) {
   std::uint8_t bits = 0;
   std::string_view rest = value.text();
   while (rest != "none" && !rest.empty()) {
@@ -128,7 +128,7 @@ void read_idle(const ValueReader& value, Words& words) {
   }
   words.offload_idle = bits;
 }
-JsonValue write_idle(const Words& words) {
+JsonValue write_idle(const PostWords& words) {
   if (!words.offload_idle) return {};
   if (*words.offload_idle == 0xff) return "all";
   std::string text;
@@ -140,60 +140,62 @@ JsonValue write_idle(const Words& words) {
   return text.empty() ? "none" : text;
 }
 
-void read_pools(const ValueReader& value, Words& words) {
+void read_pools(const ValueReader& value, PostWords& words) {
   static_cast<void>(parse_pools(value.text()));
   words.pools = value.text();
 }
 
-constexpr PostTrainingField kFields[] = {
+constexpr PostTrainingField kPostTrainingFields[] = {
     {"algorithm", "--algorithm", "NAME", "grpo ppo dpo",
      "grpo (no critic), ppo (critic, reward model), dpo (pairs, nothing is generated). Default: grpo",
-     read_word<&Words::algorithm, kAlgorithms>, write_word<&Words::algorithm, kAlgorithms>},
+     read_word<&PostWords::algorithm, kAlgorithms>, write_word<&PostWords::algorithm, kAlgorithms>},
     {"prompts", "--prompts", "N", "", "Prompts per step (dpo: pairs of answers). Default: 128",
-     read_count<&Words::prompts, kMostSequences>, write_number<&Words::prompts>},
+     read_count<&PostWords::prompts, kMostSequencesOfBatch>, write_number<&PostWords::prompts>},
     {"responses", "--responses", "N", "", "Responses per prompt. Default: 8, ppo: 1",
-     read_count<&Words::responses, kMostSteps>, write_number<&Words::responses>},
+     read_count<&PostWords::responses, kMostSteps>, write_number<&PostWords::responses>},
     {"prompt_tokens", "--prompt-tokens", "TOKENS", "", "Mean length of a prompt. Default: 512",
-     read_length<&Words::prompt_tokens>, write_number<&Words::prompt_tokens>},
+     read_length<&PostWords::prompt_tokens>, write_number<&PostWords::prompt_tokens>},
     {"longest_prompt", "--longest-prompt", "TOKENS", "", "Longest prompt. Default: the mean",
-     read_length<&Words::longest_prompt>, write_number<&Words::longest_prompt>},
+     read_length<&PostWords::longest_prompt>, write_number<&PostWords::longest_prompt>},
     {"response_tokens", "--response-tokens", "TOKENS", "", "Mean length of a response. Default: 1024",
-     read_length<&Words::response_tokens>, write_number<&Words::response_tokens>},
+     read_length<&PostWords::response_tokens>, write_number<&PostWords::response_tokens>},
     {"longest_response", "--longest-response", "TOKENS", "",
-     "Longest response, which generation waits for. Default: the mean", read_length<&Words::longest_response>,
-     write_number<&Words::longest_response>},
+     "Longest response, which generation waits for. Default: the mean",
+     read_length<&PostWords::longest_response>, write_number<&PostWords::longest_response>},
     {"mini_batches", "--mini-batches", "N", "", "Optimizer steps per pass over the responses. Default: 1",
-     read_count<&Words::mini_batches, kMostSteps>, write_number<&Words::mini_batches>},
+     read_count<&PostWords::mini_batches, kMostSteps>, write_number<&PostWords::mini_batches>},
     {"epochs", "--epochs", "N", "", "Passes over the responses. Default: 1",
-     read_count<&Words::epochs, kMostSteps>, write_number<&Words::epochs>},
+     read_count<&PostWords::epochs, kMostSteps>, write_number<&PostWords::epochs>},
     {"packed", "--packed", "BOOL", "true false",
      "Sequences of a pass fill its tokens (false: each is padded to the longest). Default: true",
-     read_answer<&Words::packed>, write_number<&Words::packed>},
+     read_answer<&PostWords::packed>, write_number<&PostWords::packed>},
     {"score_micro_batch", "--score-micro-batch", "N", "",
      "Longest sequences per pass without backward. Default: --micro-batch",
-     read_count<&Words::score_micro_batch, kMostSequences>, write_number<&Words::score_micro_batch>},
+     read_count<&PostWords::score_micro_batch, kMostSequencesOfBatch>,
+     write_number<&PostWords::score_micro_batch>},
     {"old_log_probs", "--old-log-probs", "BOOL", "true false",
      "The trainer computes log-probabilities before it changes weights. Default: true",
-     read_answer<&Words::old_log_probs>, write_number<&Words::old_log_probs>},
+     read_answer<&PostWords::old_log_probs>, write_number<&PostWords::old_log_probs>},
     {"engine_tp", "--engine-tp", "N", "", "Tensor-parallel GPUs of one rollout engine. Default: 1",
-     read_count<&Words::engine_tp, kMostSteps>, write_number<&Words::engine_tp>},
+     read_count<&PostWords::engine_tp, kMostSteps>, write_number<&PostWords::engine_tp>},
     {"engine_weights", "--engine-weights", "TYPE", "bf16 fp16 fp8", "Type of its weights. Default: bf16",
-     read_word<&Words::engine_weights, kWeightTypes>, write_word<&Words::engine_weights, kWeightTypes>},
+     read_word<&PostWords::engine_weights, kWeightTypes>,
+     write_word<&PostWords::engine_weights, kWeightTypes>},
     {"engine_cache", "--engine-cache", "TYPE", "bf16 fp16 fp8", "Type of keys and values. Default: bf16",
-     read_word<&Words::engine_cache, kWeightTypes>, write_word<&Words::engine_cache, kWeightTypes>},
+     read_word<&PostWords::engine_cache, kWeightTypes>, write_word<&PostWords::engine_cache, kWeightTypes>},
     {"engine_memory", "--engine-memory", "SHARE", "",
      "Of a GPU's memory for weights, activations and cache (vLLM's gpu_memory_utilization). Default: what is "
      "left, at most 0.9",
-     read_share, write_number<&Words::engine_memory>},
+     read_share, write_number<&PostWords::engine_memory>},
     {"engine_sequences", "--engine-sequences", "N", "",
      "Responses that one engine decodes together (max_num_seqs). Default: 256",
-     read_count<&Words::engine_sequences, kMostGpus>, write_number<&Words::engine_sequences>},
+     read_count<&PostWords::engine_sequences, kMostGpusOfPool>, write_number<&PostWords::engine_sequences>},
     {"engine_batched_tokens", "--engine-batched-tokens", "TOKENS", "",
      "Tokens of one prefill (max_num_batched_tokens). Default: 8192",
-     read_length<&Words::engine_batched_tokens>, write_number<&Words::engine_batched_tokens>},
+     read_length<&PostWords::engine_batched_tokens>, write_number<&PostWords::engine_batched_tokens>},
     {"prefix_caching", "--prefix-caching", "BOOL", "true false",
-     "Responses share their prompt's cache. Default: true", read_answer<&Words::prefix_caching>,
-     write_number<&Words::prefix_caching>},
+     "Responses share their prompt's cache. Default: true", read_answer<&PostWords::prefix_caching>,
+     write_number<&PostWords::prefix_caching>},
     {"engine_sleep", "--engine-sleep", "LEVEL", "0 1 2",
      "While others work the engine keeps everything (0), its weights on the host (1), nothing (2). Default: "
      "2",
@@ -204,10 +206,10 @@ constexpr PostTrainingField kFields[] = {
      read_idle, write_idle},
     {"pools", "--pools", "POOLS", "",
      "GPUs of their own: \"actor+reference=8 engine=8\". Default: all share all GPUs", read_pools,
-     [](const Words& words) { return words.pools.empty() ? JsonValue{} : JsonValue{words.pools}; }},
+     [](const PostWords& words) { return words.pools.empty() ? JsonValue{} : JsonValue{words.pools}; }},
     {"asynchronous", "--asynchronous", "BOOL", "true false",
      "The next batch is generated while this one is trained; needs a pool for the engine. Default: false",
-     read_answer<&Words::asynchronous>, write_number<&Words::asynchronous>},
+     read_answer<&PostWords::asynchronous>, write_number<&PostWords::asynchronous>},
 };
 
 constexpr ModelFlag kModelFlags[] = {
@@ -223,7 +225,7 @@ constexpr ModelFlag kModelFlags[] = {
 }  // namespace
 
 std::span<const PostTrainingField> post_training_fields() {
-  return kFields;
+  return kPostTrainingFields;
 }
 
 void set_post_training_field(PostTrainingWords& words, const PostTrainingField& field,

@@ -13,18 +13,18 @@ namespace {
 
 using costmodel::ModelRole;
 using costmodel::PostTrainingAlgorithm;
-using Words = PostTrainingWords;
+using PostWords = PostTrainingWords;
 
-bool generates(const Words& words) {
+bool generates(const PostWords& words) {
   return words.algorithm != PostTrainingAlgorithm::Dpo;
 }
-bool engine_is_apart(const Words& words) {
+bool engine_is_apart(const PostWords& words) {
   const auto pools = parse_pools(words.pools);
   return std::any_of(pools.begin(), pools.end(), [](const PoolWords& pool) {
     return pool.engine && std::none_of(pool.holds.begin(), pool.holds.end(), [](bool held) { return held; });
   });
 }
-bool scores(const Words& words) {
+bool scores(const PostWords& words) {
   return takes_part(words, ModelRole::Reference) || takes_part(words, ModelRole::Reward) ||
          takes_part(words, ModelRole::Critic) || (generates(words) && words.old_log_probs.value_or(true));
 }
@@ -32,25 +32,25 @@ bool scores(const Words& words) {
 /// A word that is given although nothing asks for it.
 struct IdleWord {
   std::string_view flag;
-  bool (*given)(const Words&);
-  bool (*used)(const Words&);
+  bool (*given)(const PostWords&);
+  bool (*used)(const PostWords&);
   std::string_view why;
 };
 
 template <auto member>
-bool given(const Words& words) {
+bool given(const PostWords& words) {
   return (words.*member).has_value();
 }
 template <ModelRole role>
-bool describes(const Words& words) {
+bool describes(const PostWords& words) {
   return !words.models[static_cast<std::size_t>(role)].is_null();
 }
 template <ModelRole role>
-bool in_use(const Words& words) {
+bool in_use(const PostWords& words) {
   return takes_part(words, role);
 }
 template <std::uint8_t bits>
-bool offloads(const Words& words) {
+bool offloads_idle(const PostWords& words) {
   return words.offload_idle && *words.offload_idle != 0xff && (*words.offload_idle & bits) != 0;
 }
 
@@ -58,29 +58,31 @@ constexpr std::string_view kNothingGenerated = "dpo trains on answers that exist
 constexpr std::string_view kNoCritic = "only ppo has a critic";
 
 constexpr IdleWord kIdleWords[] = {
-    {"--responses", given<&Words::responses>, generates, "dpo trains on pairs"},
-    {"--engine-tp", given<&Words::engine_tp>, generates, kNothingGenerated},
-    {"--engine-weights", given<&Words::engine_weights>, generates, kNothingGenerated},
-    {"--engine-cache", given<&Words::engine_cache>, generates, kNothingGenerated},
-    {"--engine-memory", given<&Words::engine_memory>, generates, kNothingGenerated},
-    {"--engine-sequences", given<&Words::engine_sequences>, generates, kNothingGenerated},
-    {"--engine-batched-tokens", given<&Words::engine_batched_tokens>, generates, kNothingGenerated},
-    {"--prefix-caching", given<&Words::prefix_caching>, generates, kNothingGenerated},
-    {"--engine-sleep", given<&Words::engine_sleep>, generates, kNothingGenerated},
-    {"--engine-sleep", given<&Words::engine_sleep>, [](const Words& w) { return !engine_is_apart(w); },
+    {"--responses", given<&PostWords::responses>, generates, "dpo trains on pairs"},
+    {"--engine-tp", given<&PostWords::engine_tp>, generates, kNothingGenerated},
+    {"--engine-weights", given<&PostWords::engine_weights>, generates, kNothingGenerated},
+    {"--engine-cache", given<&PostWords::engine_cache>, generates, kNothingGenerated},
+    {"--engine-memory", given<&PostWords::engine_memory>, generates, kNothingGenerated},
+    {"--engine-sequences", given<&PostWords::engine_sequences>, generates, kNothingGenerated},
+    {"--engine-batched-tokens", given<&PostWords::engine_batched_tokens>, generates, kNothingGenerated},
+    {"--prefix-caching", given<&PostWords::prefix_caching>, generates, kNothingGenerated},
+    {"--engine-sleep", given<&PostWords::engine_sleep>, generates, kNothingGenerated},
+    {"--engine-sleep", given<&PostWords::engine_sleep>,
+     [](const PostWords& w) { return !engine_is_apart(w); },
      "an engine with GPUs of its own has no reason to sleep"},
-    {"--old-log-probs", given<&Words::old_log_probs>, generates, kNothingGenerated},
-    {"--asynchronous", [](const Words& w) { return w.asynchronous.value_or(false); }, engine_is_apart,
+    {"--old-log-probs", given<&PostWords::old_log_probs>, generates, kNothingGenerated},
+    {"--asynchronous", [](const PostWords& w) { return w.asynchronous.value_or(false); }, engine_is_apart,
      "the engine shares its GPUs with models; give it a pool: --pools \"actor+reference=8 engine=8\""},
-    {"--score-micro-batch", given<&Words::score_micro_batch>, scores, "nothing is scored"},
+    {"--score-micro-batch", given<&PostWords::score_micro_batch>, scores, "nothing is scored"},
     {"--critic-model or --critic-layout", describes<ModelRole::Critic>, in_use<ModelRole::Critic>, kNoCritic},
     {"--reward-model or --reward-layout", describes<ModelRole::Reward>,
-     [](const Words& w) { return generates(w); }, "dpo has no reward model"},
-    {"--offload-idle reference", offloads<costmodel::kIdleReference>, in_use<ModelRole::Reference>,
+     [](const PostWords& w) { return generates(w); }, "dpo has no reward model"},
+    {"--offload-idle reference", offloads_idle<costmodel::kIdleReference>, in_use<ModelRole::Reference>,
      "there is no reference model"},
-    {"--offload-idle critic", offloads<costmodel::kIdleCriticParameters | costmodel::kIdleCriticOptimizer>,
+    {"--offload-idle critic",
+     offloads_idle<costmodel::kIdleCriticParameters | costmodel::kIdleCriticOptimizer>,
      in_use<ModelRole::Critic>, kNoCritic},
-    {"--offload-idle reward", offloads<costmodel::kIdleReward>, in_use<ModelRole::Reward>,
+    {"--offload-idle reward", offloads_idle<costmodel::kIdleReward>, in_use<ModelRole::Reward>,
      "there is no reward model"},
 };
 

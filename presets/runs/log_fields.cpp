@@ -14,7 +14,7 @@ constexpr double kMilli = 1e-3;
 constexpr double kMebi = 1 << 20;
 constexpr double kGibi = 1 << 30;
 
-constexpr LogField kFields[] = {
+constexpr LogField kLogFields[] = {
     // Megatron-LM (megatron/training/training.py training_log), its forks and nanotron.
     {"elapsed time per iteration (ms)", Q::Seconds, kMilli},
     {"elapsed time per iteration (s)", Q::Seconds},  // bigscience's Megatron-DeepSpeed
@@ -141,7 +141,7 @@ std::optional<double> take_value(std::string_view& text) {
 }  // namespace
 
 std::span<const LogField> log_fields() {
-  return kFields;
+  return kLogFields;
 }
 
 std::optional<double> number_behind(std::string_view text, std::string_view label) {

@@ -17,10 +17,10 @@ using Items = std::vector<PickleValue::Index>;
 
 constexpr std::int64_t kMostDevices = 1024;
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
-constexpr std::int64_t kRounding = 512;  // kMinBlockSize of c10/cuda/CUDACachingAllocator.cpp
+constexpr std::int64_t kAllocationRounding = 512;  // kMinBlockSize of c10/cuda/CUDACachingAllocator.cpp
 
 std::int64_t as_allocated(std::int64_t bytes) {
-  return (bytes + kRounding - 1) / kRounding * kRounding;
+  return (bytes + kAllocationRounding - 1) / kAllocationRounding * kAllocationRounding;
 }
 
 class SnapshotReader {

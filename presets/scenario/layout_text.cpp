@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "costmodel/units/nearest_name.h"
 #include "costmodel/units/parse_number.h"
+#include "presets/json/utf8.h"
 #include "presets/json/vocabulary.h"
 
 namespace hexaplan::presets {
@@ -201,12 +201,6 @@ class LayoutBuilder {
   LayoutRequest request_;
   std::vector<std::string_view> used_;
 };
-
-std::string lower(std::string_view text) {
-  std::string result{text};
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
 
 void append_sharding(const Sharding& sharding, std::vector<std::string>& words) {
   const bool hybrid = sharding.stage == 3 && sharding.group > 0;

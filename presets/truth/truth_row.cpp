@@ -18,27 +18,27 @@ using Field = std::variant<std::string TruthRow::*, bool TruthRow::*, std::optio
 /// What a number may be: far beyond what anybody has built, so that nothing overflows, divides by zero or
 /// takes for ever. Layouts, batches and clusters as the command line has them (presets/scenario,
 /// presets/clusters).
-struct Range {
+struct NumberRange {
   double least = 0, most = 1e9;
   bool or_zero = false;  // "not known", "not used"
 };
-constexpr Range kSize{1, 1e9};  // of a tensor's side
-constexpr Range kLayers{1, 1e6};
-constexpr Range kSomeOrNone{0, 1e9};  // none: the feature is off
-constexpr Range kDegree{1, 1e6};
-constexpr Range kGpus{1, 1e7};
-constexpr Range kNicGbps{1e-3, 1e9, true};
-constexpr Range kCount{0, 1e9};
-constexpr Range kProbability{0, 0.999};
-constexpr Range kSeconds{1e-9, 1e9, true};
-constexpr Range kBytes{1, 1e18, true};
-constexpr Range kParameters{0, 9e15};
+constexpr NumberRange kSize{1, 1e9};  // of a tensor's side
+constexpr NumberRange kLayers{1, 1e6};
+constexpr NumberRange kSomeOrNone{0, 1e9};  // none: the feature is off
+constexpr NumberRange kDegree{1, 1e6};
+constexpr NumberRange kGpus{1, 1e7};
+constexpr NumberRange kNicGbps{1e-3, 1e9, true};
+constexpr NumberRange kCounted{0, 1e9};
+constexpr NumberRange kProbability{0, 0.999};
+constexpr NumberRange kSeconds{1e-9, 1e9, true};
+constexpr NumberRange kBytes{1, 1e18, true};
+constexpr NumberRange kParameters{0, 9e15};
 
 struct Column {
   std::string_view name;
   Field field;
   bool required = true;
-  Range range = {};  // of a number
+  NumberRange range = {};  // of a number
   bool input = true;
 };
 constexpr bool kOptional = false, kNeeded = true;
@@ -56,7 +56,7 @@ const Column kColumns[] = {
     {"scoreable_memory", &TruthRow::scoreable_memory, kNeeded, {}, kNoInput},
     {"scoreable_memory_ci", &TruthRow::scoreable_memory_ci, kOptional, {}, kNoInput},
     {"scoreable_oom", &TruthRow::scoreable_oom, kNeeded, {}, kNoInput},
-    {"weight", &TruthRow::weight, kOptional, kCount, kNoInput},
+    {"weight", &TruthRow::weight, kOptional, kCounted, kNoInput},
     {"engine", &TruthRow::engine, kOptional},
     {"engine_era", &TruthRow::engine_era, kOptional},
     {"tp_comm_overlap", &TruthRow::tp_comm_overlap, kOptional},
@@ -89,7 +89,7 @@ const Column kColumns[] = {
     {"moe_ffn", &TruthRow::moe_ffn, kOptional, kSize},
     {"first_k_dense", &TruthRow::first_k_dense, kOptional, kSomeOrNone},
     {"dense_ffn", &TruthRow::dense_ffn, kOptional, kSize},
-    {"shared_experts", &TruthRow::shared_experts, kOptional, kCount},
+    {"shared_experts", &TruthRow::shared_experts, kOptional, kCounted},
     {"q_lora_rank", &TruthRow::q_lora_rank, kOptional, kSomeOrNone},
     {"kv_lora_rank", &TruthRow::kv_lora_rank, kOptional, kSize},
     {"qk_rope_dim", &TruthRow::qk_rope_dim, kOptional, kSize},
@@ -143,11 +143,12 @@ struct NotRead {
   std::string expected;
 };
 
-std::string describe(const Range& range, std::string_view what) {
+std::string describe(const NumberRange& range, std::string_view what) {
   return fmt::format("{} from {} to {}{}", what, range.least, range.most, range.or_zero ? ", or 0" : "");
 }
 
-std::optional<double> number(std::string_view cell, const Range& range, std::string_view what = "a number") {
+std::optional<double> number(std::string_view cell, const NumberRange& range,
+                             std::string_view what = "a number") {
   if (cell.empty()) return std::nullopt;
   const auto value = costmodel::parse_number<double>(cell);
   const bool zero = range.or_zero && value == 0.0;
@@ -157,7 +158,7 @@ std::optional<double> number(std::string_view cell, const Range& range, std::str
 }
 
 /// Integers may be written as whole decimals ("8.0"): tables pass through spreadsheets.
-std::optional<std::int64_t> integer(std::string_view cell, const Range& range) {
+std::optional<std::int64_t> integer(std::string_view cell, const NumberRange& range) {
   constexpr std::string_view kWhole = "a whole number";
   const auto value = number(cell, range, kWhole);
   if (!value) return std::nullopt;
@@ -175,7 +176,7 @@ std::optional<bool> flag(std::string_view cell) {
 struct Store {
   TruthRow& row;
   const std::string& cell;
-  const Range& range;
+  const NumberRange& range;
   void operator()(std::string TruthRow::*field) const { row.*field = cell; }
   void operator()(bool TruthRow::*field) const { row.*field = flag(cell).value_or(false); }
   void operator()(std::optional<bool> TruthRow::*field) const { row.*field = flag(cell); }

@@ -3,6 +3,7 @@
 #include <QLocale>
 #include <optional>
 
+#include "gui/models/number_text.h"
 #include "presets/scenario/layout_text.h"
 #include "presets/scenario/recipe_fields.h"
 
@@ -41,8 +42,7 @@ std::optional<QString> recipeFlags(const costmodel::Recipe& recipe) {
     if (value.is_null() || value == field.write(usual)) continue;
     const auto word = flagText(value);
     if (field.flag.empty() || !word) return std::nullopt;
-    text +=
-        ' ' + QString::fromUtf8(field.flag.data(), static_cast<int>(field.flag.size())) + ' ' + quoted(*word);
+    text += ' ' + utf8Text(field.flag) + ' ' + quoted(*word);
   }
   return text;
 }

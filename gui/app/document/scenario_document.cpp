@@ -5,6 +5,7 @@
 
 #include "gui/app/document/messages.h"
 #include "gui/app/setup/fields.h"
+#include "gui/models/number_text.h"
 #include "presets/json/input_error.h"
 #include "presets/scenario/recompute_text.h"
 
@@ -99,7 +100,7 @@ QString ScenarioDocument::edit(const Field& field, const QString& text, bool con
   } catch (const presets::InputError& error) {
     return problemText(error.problem);
   }
-  const QString id = QString::fromUtf8(field.id.data(), static_cast<int>(field.id.size()));
+  const QString id = utf8Text(field.id);
   change(std::move(next), QString{"%1: %2"}.arg(labelOf(field), text), continuous ? id : QString{});
   if (!continuous) settle();
   return {};

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "gui/app/document/messages.h"
+#include "gui/models/number_text.h"
 #include "presets/import/import_plan.h"
 #include "presets/json/input_error.h"
 #include "presets/json/read_text_file.h"
@@ -31,9 +32,7 @@ FileContent launchPlan(const presets::ImportFile& file) {
   const presets::ImportedPlan plan = presets::import_plan({file}, "");
   QStringList notes;
   for (const std::string& note : plan.notes) notes.append(QString::fromStdString(note));
-  return LaunchPlan{
-      plan.request,
-      QString::fromUtf8(plan.format.title.data(), static_cast<qsizetype>(plan.format.title.size())), notes};
+  return LaunchPlan{plan.request, utf8Text(plan.format.title), notes};
 }
 
 bool isJson(const std::string& text) {

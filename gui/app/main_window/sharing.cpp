@@ -16,6 +16,7 @@
 #include "gui/app/main_window/main_window.h"
 #include "gui/app/main_window/message_bar.h"
 #include "gui/app/main_window/version.h"
+#include "gui/models/number_text.h"
 #include "planner/problem/memory_warning.h"
 #include "presets/json/input_error.h"
 #include "presets/launch/launch_config.h"
@@ -24,10 +25,6 @@
 
 namespace hexaplan::gui {
 namespace {
-
-QString fromUtf8(std::string_view text) {
-  return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
-}
 
 report::Answer answerOf(const Evaluation& e, const QString& name) {
   report::Answer answer{.name = name.toStdString(), .request = presets::portable(e.request, e.model_config)};
@@ -138,9 +135,9 @@ void MainWindow::makeLaunchMenu(QMenu* into) {
   QMenu* menu = into->addMenu(tr("Export &launch configuration"));
   for (const presets::LaunchFormat& format : presets::launch_formats()) {
     QAction* action =
-        addAction(menu, fromUtf8(format.title) + u'…', "", {}, [this, &format] { chooseLaunchFile(format); });
-    action->setObjectName("actionLaunch." + fromUtf8(format.name));
-    action->setStatusTip(fromUtf8(format.what));
+        addAction(menu, utf8Text(format.title) + u'…', "", {}, [this, &format] { chooseLaunchFile(format); });
+    action->setObjectName("actionLaunch." + utf8Text(format.name));
+    action->setStatusTip(utf8Text(format.what));
   }
 }
 
@@ -150,7 +147,7 @@ void MainWindow::chooseLaunchFile(const presets::LaunchFormat& format) {
     return;
   }
   const QString path =
-      QFileDialog::getSaveFileName(this, tr("Export launch configuration"), fromUtf8(format.file));
+      QFileDialog::getSaveFileName(this, tr("Export launch configuration"), utf8Text(format.file));
   if (!path.isEmpty()) exportLaunch(path, format);
 }
 

@@ -103,7 +103,7 @@ QString wordsOf(const planner::FittingChange& change) {
   QStringList words;
   for (const planner::ChangedSetting& setting : change.settings) {
     const QString value = QString::fromStdString(setting.value);
-    const QString name = QString::fromUtf8(setting.name.data(), static_cast<int>(setting.name.size()));
+    const QString name = utf8Text(setting.name);
     words.append(name == "layout" ? value : name + ' ' + value);
   }
   return words.join(" + ");

@@ -20,6 +20,7 @@
 #include <algorithm>
 
 #include "gui/app/setup/formula_page.h"
+#include "gui/models/number_text.h"
 
 namespace hexaplan::gui {
 namespace {
@@ -56,7 +57,7 @@ bool isRedo(const QKeyEvent& key) {
 }  // namespace
 
 FieldRow::FieldRow(const Field& field, QWidget* parent) : QWidget{parent}, field_{field} {
-  setObjectName("row:" + QString::fromUtf8(field.id.data(), static_cast<int>(field.id.size())));
+  setObjectName("row:" + utf8Text(field.id));
   auto* grid = new QGridLayout{this};
   grid->setContentsMargins(0, 0, 0, 0);
   grid->setHorizontalSpacing(8);
@@ -125,7 +126,7 @@ void FieldRow::makeEditors() {
 
 void FieldRow::makeReset() {
   reset_ = new QToolButton{this};
-  reset_->setObjectName(QString::fromUtf8(field_.id.data(), static_cast<int>(field_.id.size())) + ".reset");
+  reset_->setObjectName(utf8Text(field_.id) + ".reset");
   reset_->setText(QStringLiteral("↺"));
   reset_->setAutoRaise(true);
   reset_->setFixedWidth(kResetWidth);
@@ -139,7 +140,7 @@ void FieldRow::makeReset() {
 
 /// Names an input for screen readers and says what it is about.
 void FieldRow::describeEditor(QWidget* editor, const QString& suffix) {
-  const QString id = QString::fromUtf8(field_.id.data(), static_cast<int>(field_.id.size()));
+  const QString id = utf8Text(field_.id);
   editor->setObjectName(suffix.isEmpty() ? id : id + '.' + suffix);
   const QString unit = translated(field_.unit);
   editor->setAccessibleName(translated(field_.label) + (unit.isEmpty() ? QString{} : ", " + unit));

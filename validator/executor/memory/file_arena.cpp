@@ -18,7 +18,7 @@
 namespace hexaplan::validator {
 namespace {
 
-std::size_t page() {
+std::size_t page_size() {
   static const auto kBytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   return kBytes;
 }
@@ -53,8 +53,9 @@ FileArena::~FileArena() {
 }
 
 std::byte* FileArena::take(std::size_t bytes) {
-  const Region region{.offset = end_,
-                      .bytes = (std::max<std::size_t>(bytes, 1) + page() - 1) / page() * page()};
+  const Region region{
+      .offset = end_,
+      .bytes = (std::max<std::size_t>(bytes, 1) + page_size() - 1) / page_size() * page_size()};
   // Room is taken now: a full disk is no memory, and not a fault at the first write.
   if (posix_fallocate(file_, static_cast<off_t>(region.offset), static_cast<off_t>(region.bytes)) != 0)
     throw std::bad_alloc{};

@@ -102,7 +102,7 @@ void compare_memory(const RankReport& rank, const MemoryBreakdown& predicted, Co
   }
 }
 
-std::string_view name_of(Pass pass) {
+std::string_view name_of_pass(Pass pass) {
   constexpr std::array<std::string_view, 4> kNames = {"forward", "backward", "weight gradient", "step"};
   return kNames[static_cast<std::size_t>(pass)];
 }
@@ -163,7 +163,7 @@ void compare_traffic(const RankReport& rank, const std::vector<costmodel::Collec
   std::map<std::string, Both> rows;
   const auto key = [](std::string_view operation, Pass pass, costmodel::CollectiveKind kind,
                       costmodel::Group group) {
-    return fmt::format("{} ({}), {} over {}", operation, name_of(pass), validator::name_of(kind),
+    return fmt::format("{} ({}), {} over {}", operation, name_of_pass(pass), validator::name_of(kind),
                        validator::name_of(group));
   };
   for (const auto& p : predicted) {
@@ -186,7 +186,7 @@ void compare_copies(const RankReport& rank, const std::vector<costmodel::CopyCou
                     Comparison& compare) {
   std::map<std::string, std::array<double, 4>> rows;  // copies and bytes, predicted and executed
   const auto key = [](std::string_view operation, Pass pass) {
-    return fmt::format("{} ({})", operation, name_of(pass));
+    return fmt::format("{} ({})", operation, name_of_pass(pass));
   };
   for (const auto& p : predicted) {
     auto& row = rows[key(p.operation, p.pass)];
@@ -208,7 +208,7 @@ void compare_flops(const RankReport& rank, const std::vector<costmodel::FlopCoun
                    Comparison& compare) {
   std::map<std::string, std::pair<double, double>> rows;
   const auto key = [](std::string_view operation, Pass pass) {
-    return fmt::format("FLOPs of {} ({})", operation, name_of(pass));
+    return fmt::format("FLOPs of {} ({})", operation, name_of_pass(pass));
   };
   for (const auto& p : predicted) rows[key(p.operation, p.pass)].first += p.flops.value() * steps;
   for (const auto& o : rank.operations) rows[key(o.name, o.pass)].second += o.flops.value();

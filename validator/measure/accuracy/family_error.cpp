@@ -7,6 +7,8 @@
 #include <numbers>
 #include <string_view>
 
+#include "validator/measure/fit/robust.h"
+
 namespace hexaplan::validator {
 namespace {
 
@@ -26,10 +28,6 @@ struct FamilyMeans {
                : FamilyMeans{};
   }
 };
-
-double capped(double log_ratio) {
-  return std::min(std::abs(log_ratio), std::numbers::ln2);
-}
 
 FamilyMeans of_run(const TimedRun& run) {
   const double ratio = run.predicted / run.measured;

@@ -13,14 +13,10 @@
 namespace hexaplan::validator {
 namespace {
 
-using Kind = std::vector<const RunEvidence*>;
+using RunsOfKind = std::vector<const RunEvidence*>;
 
 constexpr int kDrawsOfKind = 25;
 constexpr double kMostConfigurations = 100;
-
-double capped(double log_error) {
-  return std::min(std::abs(log_error), std::numbers::ln2);
-}
 
 /// Distinct positions below `size`: the first `count` of a shuffle that is the same on every machine.
 std::vector<std::size_t> draw(std::size_t count, std::size_t size, std::mt19937_64& random) {
@@ -33,7 +29,7 @@ std::vector<std::size_t> draw(std::size_t count, std::size_t size, std::mt19937_
 }
 
 /// Mean capped error of the configurations that were not learned from.
-double left_over(const Kind& kind, const std::vector<std::size_t>& taken) {
+double left_over(const RunsOfKind& kind, const std::vector<std::size_t>& taken) {
   std::vector<RunEvidence> runs;
   runs.reserve(taken.size());
   for (const std::size_t at : taken) runs.push_back(*kind[at]);
@@ -61,7 +57,7 @@ struct Sum {
 };
 
 /// Of one kind, in logarithms.
-FewShotScore of_kind(const Kind& kind, std::size_t shots) {
+FewShotScore of_kind(const RunsOfKind& kind, std::size_t shots) {
   std::mt19937_64 random{kind.size()};
   std::vector<double> errors;
   errors.reserve(kDrawsOfKind);
@@ -71,7 +67,7 @@ FewShotScore of_kind(const Kind& kind, std::size_t shots) {
   return {kind.size(), before / static_cast<double>(kind.size()), median_of(std::move(errors))};
 }
 
-FewShotScore of_source(const std::map<std::string, Kind>& kinds, std::size_t shots) {
+FewShotScore of_source(const std::map<std::string, RunsOfKind>& kinds, std::size_t shots) {
   Sum sum;
   for (const auto& [name, kind] : kinds) {
     if (kind.size() > shots) sum.add(of_kind(kind, shots), static_cast<double>(kind.size()));
@@ -85,7 +81,7 @@ FewShotScore of_source(const std::map<std::string, Kind>& kinds, std::size_t sho
 }  // namespace
 
 FewShotReport score_few_shots(const std::vector<FewShotCase>& cases) {
-  std::map<std::string, std::map<std::string, Kind>> sources;
+  std::map<std::string, std::map<std::string, RunsOfKind>> sources;
   for (const FewShotCase& c : cases) sources[c.source][c.kind].push_back(&c.run);
   FewShotReport report;
   std::array<Sum, kShots.size()> all;

@@ -12,10 +12,10 @@ namespace {
 using costmodel::Seconds;
 using Indices = std::vector<std::size_t>;
 
-struct Cut {
+struct CutSteps {
   double sigmas, share;
 };
-constexpr Cut kWarmUp{3, 0.02}, kDisturbed{5, 0.05};
+constexpr CutSteps kWarmUp{3, 0.02}, kDisturbed{5, 0.05};
 constexpr std::size_t kLeastForDrift = 9;
 
 std::vector<double> times_of(const std::vector<TimedStep>& steps, std::span<const std::size_t> which) {
@@ -32,7 +32,7 @@ double sigma_around(const std::vector<double>& values, double middle) {
   return robust_sigma(distances);
 }
 
-double distance_allowed(const std::vector<double>& times, double middle, const Cut& cut) {
+double distance_allowed(const std::vector<double>& times, double middle, const CutSteps& cut) {
   return std::max(cut.sigmas * sigma_around(times, middle), cut.share * middle);
 }
 
