@@ -7,8 +7,6 @@
 #include <numbers>
 #include <string_view>
 
-#include "validator/measure/fit/robust.h"
-
 namespace hexaplan::validator {
 namespace {
 
@@ -75,6 +73,10 @@ double weight_of(std::size_t families) {
 }
 
 }  // namespace
+
+double capped(double log_error) {
+  return std::min(std::abs(log_error), std::numbers::ln2);
+}
 
 FamilyErrors summarise_families(const std::vector<TimedRun>& runs) {
   FamilyErrors summary{.rows = runs.size()};

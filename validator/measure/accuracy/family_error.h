@@ -30,6 +30,9 @@ struct FamilyErrors {
 };
 [[nodiscard]] FamilyErrors summarise_families(const std::vector<TimedRun>& runs);
 
+/// |ln predicted/measured|, at most ln 2: what is off by more counts as off by half or double.
+[[nodiscard]] double capped(double log_error);
+
 /// How good stated chances were. Precondition of each pair: 0 <= chance <= 1.
 struct ChanceSummary {
   std::size_t rows = 0;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <numbers>
 #include <utility>
 
 namespace hexaplan::validator {
@@ -78,10 +77,6 @@ double quantile_of(std::vector<double> values, double share) {
   const auto below = static_cast<std::size_t>(at);
   const std::size_t above = std::min(below + 1, values.size() - 1);
   return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
-}
-
-double capped(double log_error) {
-  return std::min(std::abs(log_error), std::numbers::ln2);
 }
 
 double median_of(std::vector<double> values) {

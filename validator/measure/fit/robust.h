@@ -26,9 +26,6 @@ struct LinearFit {
 /// sharp as least squares where all errors are normal. Precondition: at least one row.
 [[nodiscard]] LinearFit fit_robust(const LinearProblem& problem, double tuning = 0);
 
-/// |ln predicted/measured|, at most ln 2: what is off by more counts as off by half or double.
-[[nodiscard]] double capped(double log_error);
-
 /// Middle of the values; 0 when there are none.
 [[nodiscard]] double median_of(std::vector<double> values);
 /// Value that `share` of them do not exceed.

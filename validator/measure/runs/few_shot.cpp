@@ -8,6 +8,7 @@
 #include <random>
 #include <utility>
 
+#include "validator/measure/accuracy/family_error.h"
 #include "validator/measure/fit/robust.h"
 
 namespace hexaplan::validator {
