@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Everything a change must pass, cheapest first: format, scripts, clang-tidy on every source, tests under
-# ASan+UBSan (one of the cases that run the same code many times), then the optimised build and all tests. The last thing printed is ctest's summary.
+# ASan+UBSan (a sample of those that run the same code on many cases), then the optimised build and all tests. The last
+# thing printed is ctest's summary.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

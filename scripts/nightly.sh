@@ -4,8 +4,9 @@
 # with a seed of the day that is printed; the installed transformers against the committed steps, and the parameters of 40
 # random configurations of every model_type, and what PyTorch keeps of layers and steps where peft is there, too ($PYTHON,
 # default python3, with torch and transformers); whether the tests notice a wrong program (scripts/mutate.sh); the planner in
-# a page against the command (web/test.sh); scripts/gpu.sh and cluster.sh on simulated GPUs; the Python module as `pip install .` makes it; with --tsan ranks of threads under ThreadSanitizer as well; last, what the tests
-# of costmodel and planner cover. Uses build/release, build/web, build/mutants and build/coverage.
+# a page against the command (web/test.sh); scripts/gpu.sh and cluster.sh on simulated GPUs; the Python module as
+# `pip install .` makes it; every test under ASan+UBSan; with --tsan ranks of threads under ThreadSanitizer as well; last,
+# what the tests of costmodel and planner cover. Uses build/release, build/web, build/mutants, build/asan and build/coverage.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,7 +15,7 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --minutes) minutes=$2 && shift ;;
     --tsan) tsan=1 ;;
-    *) sed -n '2,8s/^# //p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,9s/^# //p' "$0" >&2; exit 2 ;;
   esac
   shift
 done
@@ -61,6 +62,6 @@ if "$python" -m venv --clear --system-site-packages build/wheel && build/wheel/b
 else
   echo "the Python module: not installed, $python makes no environment or pip reaches no index" >&2
 fi
-cmake --workflow --preset asan # all cases; CI runs a sample of those that repeat the same code
+cmake --workflow --preset asan # every test; CI runs a sample of those on many cases
 if [[ -n $tsan ]]; then cmake --workflow --preset tsan; fi
 scripts/coverage.sh

@@ -7,7 +7,6 @@ namespace hexaplan::cli {
 namespace {
 
 constexpr std::size_t kExplained = 15;
-constexpr std::size_t kSuggested = 3;
 
 Explanation explain(const EstimateReport& report) {
   const auto& peak = report.estimate.peak();
@@ -24,7 +23,7 @@ Explanation explain(const EstimateReport& report) {
 void suggest_changes(EstimateReport& report) {
   if (report.priced() && (!report.fits() || report.at_risk()))
     report.changes =
-        planner::fitting_changes(report.question.scenario, report.question.calibration, kSuggested);
+        planner::fitting_changes(report.question.scenario, report.question.calibration, kSuggestedChanges);
 }
 
 EstimateReport run_estimate(const EstimateOptions& options) {

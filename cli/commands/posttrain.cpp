@@ -13,8 +13,6 @@ namespace {
 
 using presets::PostTrainingRequest;
 
-constexpr std::size_t kSuggestedChanges = 3;
-
 /// Not refused by a rule about layouts.
 bool is_short_of_memory(const costmodel::PostTrainingPlan& plan) {
   return plan.rejected && (plan.priced() || plan.rejected->rule == "cache-holds-a-sequence");

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ struct Question {
   costmodel::Calibration calibration;
   presets::FabricOrigin fabric;
 };
+
+/// How many ways to make a plan fit an answer lists.
+inline constexpr std::size_t kSuggestedChanges = 3;
 
 /// The JSON of a file, of a page that `report` wrote, or of stdin for "-".
 [[nodiscard]] presets::JsonDocument read_document(const std::string& path);
