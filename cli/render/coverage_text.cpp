@@ -11,6 +11,7 @@
 #include "cli/render/terminal.h"
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/schedule/schedule.h"
+#include "costmodel/spec/rank_grid.h"
 #include "costmodel/spec/stage_plan.h"
 #include "presets/json/vocabulary.h"
 #include "presets/scenario/recompute_text.h"
@@ -94,6 +95,15 @@ constexpr Technique kTechniques[] = {
     {"shards of 3 ranks",
      [](const Scenario& s) { return s.layout.sharding.stage > 0 && s.layout.shard_ranks() % 3 == 0; }},
     {"second copy of parameters (hpz)", [](const Scenario& s) { return s.layout.sharding.hpz > 1; }},
+    {"parameters gathered in 8 bits (qwz)",
+     [](const Scenario& s) { return s.layout.sharding.quantized_weights; }},
+    {"gradients reduced in 4 bits (qgz)",
+     [](const Scenario& s) { return s.layout.sharding.quantized_gradients; }},
+    {"… between nodes as well",
+     [](const Scenario& s) {
+       const auto node = costmodel::place_group(s.layout, costmodel::Group::ShardNode, s.cluster).ranks;
+       return s.layout.sharding.quantized_gradients && node < s.layout.shard_ranks();
+     }},
     {"inputs of recomputed layers cut over tp",
      [](const Scenario& s) { return s.layout.partition_activations && s.layout.tp > 1 && !s.layout.sp; }},
     {"a share of the optimizer offloaded",

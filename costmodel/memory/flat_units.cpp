@@ -5,6 +5,7 @@
 
 #include "costmodel/parameters/parameter_names.h"
 #include "costmodel/parameters/trained_elements.h"
+#include "costmodel/spec/rank_grid.h"
 #include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel {
@@ -28,6 +29,10 @@ FlatSizes flat_buffer(const Scenario& sc, FlatKind kind) {
     flat.shards = flat.expert ? std::max(1.0, std::floor(l.expert_data() * part)) : l.shard_ranks();
   }
   if (flat.shards <= 1) flat.stage = 0;
+  const Sharding& z = l.sharding;
+  flat.quantised_gathers = z.quantized_weights && flat.stage >= 3;
+  if (z.quantized_gradients && flat.stage >= 3 && flat.trained)
+    flat.neighbours = static_cast<double>(place_group(l, Group::ShardNode, sc.cluster).ranks);
   return flat;
 }
 
@@ -77,6 +82,12 @@ FlatKind flat_of(const Scenario& sc, UnitRole role, const ParameterTensor& t) {
 double FlatSizes::shard() const {
   if (mutant("shards-are-not-padded")) return std::floor(elements / shards);
   return std::ceil(std::ceil(elements / shards) / multiple) * multiple;
+}
+
+double FlatSizes::reduction_buffer_bytes() const {
+  if (neighbours == 0) return 0;
+  const double sums = neighbours > 1 ? shards / neighbours : 1;
+  return 2 * exchanged_codes().bytes() + sums * shard() * bytes_per_element(DType::Fp32);
 }
 
 double FlatSizes::on_host() const {

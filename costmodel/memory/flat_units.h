@@ -6,6 +6,7 @@
 
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/memory/optimizer_states.h"
+#include "costmodel/memory/quantised_blocks.h"
 #include "costmodel/parameters/adapters.h"
 #include "costmodel/parameters/parameter_tensors.h"
 #include "costmodel/spec/scenario.h"
@@ -32,6 +33,8 @@ struct FlatSizes {
   double iteration_elements = 0, matrices = 0;  // what orthogonalising one needs beside it; how many
   bool in_backward = false;  // updated as soon as its gradients are complete, which are freed then
   double secondary = 0;      // hpZ: ranks that cut a second copy among them, which backward gathers; 0: none
+  bool quantised_gathers = false;      // qwZ: in 8 bits, but for those from the second copy
+  double neighbours = 0;               // qgZ: ranks of a node that share it; 0: gradients are not quantised
   bool parameters_on_host = false;     // offloaded: on the device while a pass needs them
   double host_share = 0;               // of a shard's states, and of their update, that the host has
   [[nodiscard]] double shard() const;  // with its padding
@@ -40,6 +43,19 @@ struct FlatSizes {
   [[nodiscard]] double on_host() const;
   /// True where gradients are made in a buffer of the pass.
   [[nodiscard]] bool opens() const { return trained && (stage >= 2 || in_backward); }
+  /// qwZ: shards as they travel.
+  [[nodiscard]] QuantisedShards gathered_codes() const { return {kGatheredBits, shard(), shards}; }
+  /// qgZ: shards as neighbours exchange them, or, where a node has one rank, all do at once; sums of a node
+  /// as nodes exchange them.
+  [[nodiscard]] QuantisedShards exchanged_codes() const { return {kReducedBits, shard(), shards}; }
+  [[nodiscard]] QuantisedShards node_codes() const { return {kReducedBits, shard(), shards / neighbours}; }
+  /// Bytes beside the whole buffer while it is gathered in 8 bits: what is sent and received.
+  [[nodiscard]] double gather_buffer_bytes() const {
+    return quantised_gathers ? gathered_codes().bytes() : 0;
+  }
+  /// Bytes beside the whole buffer while it is reduced in 4 bits: what is sent, what is received, and fp32
+  /// sums of a node's shards.
+  [[nodiscard]] double reduction_buffer_bytes() const;
   /// True where passes make the parameters whole for as long as they need them.
   [[nodiscard]] bool gathers() const { return stage >= 3 || parameters_on_host; }
 };

@@ -128,7 +128,18 @@ void StepReplay::hold(const Unit& unit) {
   if (!unit.in_backward) updates_.back() = std::max(updates_.back(), unit.update);
 }
 
+void StepReplay::gather(const Unit& unit, bool again, Folded& out) {
+  const double most = again ? unit.most_gathering_again : unit.most_gathering;
+  out.move(kPassing, most).move(kPassing, unit.gathered - most);
+}
+
+void StepReplay::reduce(const Unit& unit, Folded& out) {
+  out.move(kPassing, unit.most_reducing).move(kPassing, -unit.most_reducing);
+}
+
 void StepReplay::close(const Unit& unit, double unsharded, Folded& out) {
+  const double most = unit.in_backward ? unit.most_reducing : unit.most_closing;
+  out.move(kPassing, most).move(kPassing, -most);
   if (unit.in_backward) out.move(kPassing, unit.update).move(kPassing, -unit.update);
   out.move(kPassing, -unsharded);
 }
@@ -189,7 +200,11 @@ void StepReplay::walk(int stage, const OnPart& part, const OnTask& done) const {
       case TaskPass::BackwardWeight:
         part(chunk.later, kBackward, 0);
         --p.open;
-        if (++p.complete == p.all || (!waits_ && p.open == 0)) part(chunk.close, kBackward, 0);
+        if (++p.complete == p.all || (!waits_ && p.open == 0)) {
+          part(chunk.close, kBackward, 0);
+        } else if (!waits_) {
+          part(chunk.reduce, kBackward, 0);
+        }
         break;
     }
     done();
@@ -230,8 +245,7 @@ StepReplay::Unit StepReplay::unit_of(const UnitSizes& sizes) const {
     const DType parameter = types_.parameter_of(f.trained);
     const Bytes parameters = bytes(parameter, f.padded()),
                 gradients = f.trained ? bytes(types_.gradient, f.padded()) : Bytes{};
-    unit.gathered += f.gathers() ? parameters.value() : 0;
-    unit.unsharded += f.opens() ? gradients.value() : 0;
+    add_passing(f, f.gathers() ? parameters.value() : 0, f.opens() ? gradients.value() : 0, unit);
     MemoryBreakdown& holder = f.parameters_on_host ? unit.host : unit.states;
     holder.parameters += f.stage >= 3 ? bytes(parameter, f.shard()) : parameters;
     if (f.secondary > 0) unit.states.parameters += bytes(parameter, f.padded() / f.secondary);
@@ -247,6 +261,18 @@ StepReplay::Unit StepReplay::unit_of(const UnitSizes& sizes) const {
   }
   unit.update = update_buffer_bytes(sc_, sizes);
   return unit;
+}
+
+/// Buffers of a unit are gathered one after the other, and reduced so; each is closed when it is reduced.
+void StepReplay::add_passing(const FlatSizes& f, double gathered, double unsharded, Unit& unit) {
+  const double staged = f.gather_buffer_bytes(), reducing = f.reduction_buffer_bytes();
+  unit.most_closing = std::max(unit.most_closing, reducing - unit.unsharded);
+  unit.most_reducing = std::max(unit.most_reducing, reducing);
+  unit.gathered += gathered;
+  unit.unsharded += unsharded;
+  unit.most_gathering = std::max(unit.most_gathering, unit.gathered + staged);
+  unit.most_gathering_again =
+      std::max(unit.most_gathering_again, unit.gathered + (f.secondary > 0 ? 0 : staged));
 }
 
 FoldedPhases StepReplay::folded(Part part, LayerClass kind, const Techniques& t) const {
@@ -349,6 +375,7 @@ StepReplay::Chunk StepReplay::fold_chunk(const ChunkPlan& plan) const {
   }
   for (auto layer = plan.layers.rbegin(); layer != plan.layers.rend(); ++layer) {
     chunk.later.then((*layer)->split[2]);
+    reduce((*layer)->unit, chunk.reduce);
     close((*layer)->unit, (*layer)->unit.unsharded, chunk.close);
   }
   if (plan.last) chunk.loss = head_phases_[0];
@@ -369,20 +396,24 @@ Folded StepReplay::fold_head(const ChunkPlan& plan, const Gates& gates) const {
 Folded StepReplay::fold_forward(const ChunkPlan& plan, const Gates& gates) const {
   Folded out;
   if (plan.first) {
-    out.move(kPassing, embedding_.gathered).then(embedding_phases_[0]).move(kPassing, -embedding_.gathered);
+    gather(embedding_, false, out);
+    out.then(embedding_phases_[0]).move(kPassing, -embedding_.gathered);
   } else if (!plan.previous_here) {
     out.move(kPassing, hidden_states_);
   }
   for (std::size_t i = 0; i < plan.layers.size(); ++i) {
     const Layer& layer = *plan.layers[i];
-    out.move(kPassing, layer.unit.gathered).then(layer.whole[0]);
+    gather(layer.unit, false, out);
+    out.then(layer.whole[0]);
     if (layer.cut_over > 1)
       out.move(TensorKind::Activation, kept_bytes(layer)).move(TensorKind::Activation, -left_bytes(layer));
     if (plan.offloaded[i]) out.move(TensorKind::Activation, -kept_bytes(layer));
     out.move(kPassing, -layer.unit.gathered);
   }
-  for (const Unit* unit : plan.of_head)
-    out.move(kPassing, unit->gathered).move(kPassing, gates.open_end ? unit->unsharded : 0);
+  for (const Unit* unit : plan.of_head) {
+    gather(*unit, false, out);
+    out.move(kPassing, gates.open_end ? unit->unsharded : 0);
+  }
   if (!plan.last && !plan.next_here) out.move(kPassing, -hidden_states_);
   return out;
 }
@@ -398,8 +429,10 @@ Folded StepReplay::fold_backward(const ChunkPlan& plan, bool split, const Gates&
   out.then(fold_layers_backward(plan, split, gates));
   if (plan.first) {
     const bool opens = gates.open_end && !waits_for_embedding(embedding_);
-    const double gathered = embedding_backward_reads_parameters(sc_) ? embedding_.gathered : 0;
-    out.move(kPassing, gathered).move(kPassing, opens ? embedding_.unsharded : 0);
+    const bool reads = embedding_backward_reads_parameters(sc_);
+    const double gathered = reads ? embedding_.gathered : 0;
+    if (reads) gather(embedding_, true, out);
+    out.move(kPassing, opens ? embedding_.unsharded : 0);
     out.then(embedding_phases_[1]).move(kPassing, -gathered);
     if (gates.close_end) close(embedding_, embedding_.unsharded, out);
     // What a frozen embedding has no use for is freed.
@@ -414,14 +447,19 @@ Folded StepReplay::fold_layers_backward(const ChunkPlan& plan, bool split, const
   Folded out;
   for (std::size_t i = plan.layers.size(); i-- > 0;) {
     const Layer& layer = *plan.layers[i];
-    out.move(kPassing, layer.unit.gathered).move(kPassing, gates.open ? layer.unit.unsharded : 0);
+    gather(layer.unit, true, out);
+    out.move(kPassing, gates.open ? layer.unit.unsharded : 0);
     if (plan.offloaded[i]) out.move(TensorKind::Activation, kept_bytes(layer));
     if (layer.cut_over > 1)
       out.move(TensorKind::Activation, left_bytes(layer)).move(TensorKind::Activation, -kept_bytes(layer));
     out.then(split ? layer.split[1] : layer.whole[1]).move(kPassing, -layer.unit.gathered);
     if (split) continue;
     // Nothing is updated of what another micro-batch still adds to.
-    if (gates.close) close(layer.unit, layer.unit.unsharded, out);
+    if (gates.close) {
+      close(layer.unit, layer.unit.unsharded, out);
+    } else if (!waits_) {
+      reduce(layer.unit, out);
+    }
   }
   return out;
 }

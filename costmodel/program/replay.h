@@ -43,6 +43,9 @@ class StepReplay {
   /// on), what stays.
   struct Unit {
     double gathered = 0, unsharded = 0;
+    // Most while its buffers are gathered in fewer bits, and, beside them, while gradients are reduced so: of
+    // those that stay open, and of those that are closed one after the other.
+    double most_gathering = 0, most_gathering_again = 0, most_reducing = 0, most_closing = 0;
     double update = 0;             // bytes while the optimizer runs
     bool in_backward = false;      // it runs when the unit's gradients are complete
     MemoryBreakdown states, host;  // that stay on the device; that are offloaded
@@ -91,6 +94,7 @@ class StepReplay {
     Folded loss{}, later{};
     std::array<Folded, kTurns> forward{}, head_backward{}, backward{}, backward_input{};
     double unsharded = 0;  // gradients of all layers
+    Folded reduce{};       // … are reduced and stay open
     Folded close{};        // … are reduced, updated in backward where that is asked for, and freed
     double on_host = 0;    // what a micro-batch's layers keep there between forward and backward
   };
@@ -112,7 +116,12 @@ class StepReplay {
   [[nodiscard]] bool waits_for_embedding(const Unit& unit) const {
     return &unit == &embedding_ && (unit.in_backward || waits_) && shares_embedding(sc_);
   }
-  /// Gradients of the unit are complete: updated in backward where that is asked for, and closed.
+  static void add_passing(const FlatSizes& flat, double gathered, double unsharded, Unit& unit);
+  /// The unit's parameters are made whole; `again`: by backward.
+  static void gather(const Unit& unit, bool again, Folded& out);
+  /// Its gradients are reduced while another micro-batch still adds to them.
+  static void reduce(const Unit& unit, Folded& out);
+  /// Gradients of the unit are complete: reduced, updated in backward where that is asked for, and closed.
   static void close(const Unit& unit, double unsharded, Folded& out);
   /// Adds a unit to what the last stage holds.
   void hold(const Unit& unit);

@@ -24,6 +24,8 @@ class UnitOperations {
       if (flat.trained) sum_over_tensor_ranks(flat, reductions);
       if (flat.trained) reduce(flat, reductions, units);
       gather(flat, unit.role, units, uses);
+      const bool again = backward_gathers(sc_, unit.role) && flat.secondary == 0;
+      quantise(flat, units * microbatches_ * (uses + (again ? 1 : 0)), reductions);
       update(flat, units);
       copy_updated(flat, units, reductions);
     }
@@ -60,14 +62,54 @@ class UnitOperations {
   void reduce(const FlatSizes& flat, double times, double units) {
     const Pass pass = flat.stage >= 3 ? Pass::BackwardWeight : Pass::Step;
     const bool cut = flat.shards > 1;
-    if (cut)
+    if (flat.neighbours > 0) {
+      exchange(flat, times);
+    } else if (cut) {
       add("gradient.reduce", pass, CollectiveKind::ReduceScatter, shard_group(flat),
           flat.padded() * gradient(), times);
+    }
     const double replicas = flat.expert ? sc_.layout.expert_data() : replicas_of_all_;
     const bool once = flat.stage >= 3 && gradient_reduction(sc_) == GradientReduction::ReplicasOnce;
     if (replicas > flat.shards)
       add(cut ? "gradient.replica_reduce" : "gradient.reduce", pass, CollectiveKind::AllReduce,
           replica_group(flat), flat.shard() * gradient(), once ? units : times);
+  }
+
+  /// Bytes that quantising and its inverse read and write, in the types on either side. Of gradients: all of
+  /// them and what comes of them, in fp32 where nodes add up, and the same of the node's sums.
+  void quantise(const FlatSizes& flat, double gathers, double reductions) {
+    constexpr double kFp32 = bytes_per_element(DType::Fp32);
+    const double parameter = bytes_per_element(types_.parameter_of(flat.trained));
+    const double code = kGatheredBits / 8.0, small = kReducedBits / 8.0;
+    double bytes = 0;
+    if (flat.quantised_gathers) bytes += gathers * (flat.padded() + flat.shard()) * (parameter + code);
+    if (flat.neighbours > 0) {
+      const double sums = flat.neighbours > 1 ? flat.padded() / flat.neighbours : 0;
+      const double between = flat.neighbours < flat.shards ? sums * (kFp32 + small + small + 2 * kFp32) : 0;
+      const double exchanged = flat.padded() * (gradient() + small + small + 2 * kFp32);
+      bytes += reductions * (exchanged + between + flat.shard() * (kFp32 + gradient()));
+    }
+    if (bytes > 0)
+      out_.push_back({.name = "parameter.quantise",
+                      .kind = OpKind::MemoryBound,
+                      .pass = Pass::Step,
+                      .bytes = Bytes{bytes},
+                      .formula = "C10"});
+  }
+
+  /// qgZ: all-to-all in 4 bits, in the node and then of its sums between nodes.
+  void exchange(const FlatSizes& flat, double times) {
+    const auto all_to_all = [&](std::string_view codes, std::string_view scales, Group group,
+                                const QuantisedShards& sent) {
+      add(codes, Pass::BackwardWeight, CollectiveKind::AllToAll, group, sent.code_bytes(), times);
+      add(scales, Pass::BackwardWeight, CollectiveKind::AllToAll, group, sent.scale_bytes(), times);
+    };
+    if (flat.neighbours > 1)
+      all_to_all("gradient.exchange_in_node", "gradient.scales_in_node", Group::ShardNode,
+                 flat.exchanged_codes());
+    if (flat.neighbours < flat.shards)
+      all_to_all("gradient.exchange_between_nodes", "gradient.scales_between_nodes", Group::Shard,
+                 flat.node_codes());
   }
 
   /// The output layer keeps what it gathered until its backward, which follows at once; the embedding's
@@ -76,6 +118,13 @@ class UnitOperations {
     const double bytes = flat.padded() * bytes_per_element(types_.parameter_of(flat.trained));
     const auto all_gather = [&](Pass pass, double times) {
       const bool second = pass == Pass::BackwardData && flat.secondary > 0;
+      if (flat.quantised_gathers && !second) {
+        const QuantisedShards sent = flat.gathered_codes();
+        add("parameter.gather", pass, CollectiveKind::AllGather, shard_group(flat), sent.code_bytes(), times);
+        add("parameter.gather_scales", pass, CollectiveKind::AllGather, shard_group(flat), sent.scale_bytes(),
+            times);
+        return;
+      }
       add("parameter.gather", pass, CollectiveKind::AllGather, second ? Group::Secondary : shard_group(flat),
           bytes, times);
     };

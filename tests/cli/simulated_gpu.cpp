@@ -145,6 +145,13 @@ class SimulatedGpu : public Device {
                const View& mask) override {
     move({x, out, mask});
   }
+  void quantise(int /*bits*/, const View& x, const View& codes, const View& scales) override {
+    move({x, codes, scales});
+  }
+  void dequantise(int /*bits*/, const View& codes, const View& scales, const View& out,
+                  bool /*accumulate*/) override {
+    move({codes, scales, out});
+  }
   void dropout_backward(const validator::DropoutForm& /*form*/, const View& d, const View& mask,
                         const View& dx) override {
     move({d, mask, dx});

@@ -77,7 +77,8 @@ FakeCommunicator& fake(void* handle) {
 
 costmodel::DType dtype(int type) {
   constexpr costmodel::DType kTypes[] = {costmodel::DType::Fp64, costmodel::DType::Fp32,
-                                         costmodel::DType::Bf16, costmodel::DType::Int32};
+                                         costmodel::DType::Bf16, costmodel::DType::Int32,
+                                         costmodel::DType::Fp16, costmodel::DType::Int8};
   return kTypes[type];
 }
 

@@ -111,6 +111,13 @@ class StreamedDevice final : public Device {
                const View& mask) override {
     later([=](Device& d) { d.dropout(form, x, out, mask); });
   }
+  void quantise(int bits, const View& x, const View& codes, const View& scales) override {
+    later([=](Device& d) { d.quantise(bits, x, codes, scales); });
+  }
+  void dequantise(int bits, const View& codes, const View& scales, const View& out,
+                  bool accumulate) override {
+    later([=](Device& d) { d.dequantise(bits, codes, scales, out, accumulate); });
+  }
   void dropout_backward(const validator::DropoutForm& form, const View& gradient, const View& mask,
                         const View& dx) override {
     later([=](Device& d) { d.dropout_backward(form, gradient, mask, dx); });

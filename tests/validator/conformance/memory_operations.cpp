@@ -11,6 +11,9 @@ using validator::View;
 
 const std::vector<Size> kSizes{{0, 8}, {1, 1}, {1, 8}, {3, 13}, {5, 40}, {17, 64}, {70, 272}, {2, 2059}};
 
+/// The last ones fill a block, and go beyond one.
+const std::vector<Size> kQuantised{{0, 8}, {1, 1}, {3, 13}, {5, 40}, {2, 4096}, {3, 8203}};
+
 void copies(Bench& b, Size s) {
   const View narrow = b.data(s.rows, s.cols), wide = b.fp32(s.rows, s.cols);
   const View same = b.new_data(s.rows, s.cols), widened = b.new_fp32(s.rows, s.cols),
@@ -22,6 +25,24 @@ void copies(Bench& b, Size s) {
   b.result("same element", same);
   b.result("widened", widened);
   b.result("narrowed", narrowed);
+}
+
+/// Rows in 8 or 4 bits and back, alone and on top of other numbers. Among them zeros, and a block whose
+/// largest is far above the rest.
+template <int kBits>
+void quantises(Bench& b, Size s) {
+  const View x = b.data(s.rows, s.cols), blocks = b.new_fp32(s.rows, (s.cols + 4095) / 4096);
+  if (s.rows > 0) b.device.fill(x.row_range(0, 1), 0);
+  if (s.rows > 1) b.device.fill(x.row_range(1, 1).column_range(0, 1), -512);
+  const View codes = b.new_bytes(s.rows, (s.cols * kBits + 7) / 8), again = b.new_fp32(s.rows, s.cols);
+  const View sum = b.data(s.rows, s.cols);
+  b.device.quantise(kBits, x, codes, blocks);
+  b.device.dequantise(kBits, codes, blocks, again, false);
+  b.device.dequantise(kBits, codes, blocks, sum, true);
+  b.result("scales", blocks);
+  b.result("codes", codes);
+  b.result("numbers", again);
+  b.result("sum", sum);
 }
 
 void copies_of_ids(Bench& b, Size s) {
@@ -192,6 +213,8 @@ std::vector<Operation> memory_operations() {
           {"add_bias", kSizes, biases},
           {"soft_cap", kSizes, caps},
           {"clip", kSizes, clips},
+          {"quantise_to_8_bits", kQuantised, quantises<8>},
+          {"quantise_to_4_bits", kQuantised, quantises<4>},
           {"reduce_parts", kSizes, parts},
           {"fill_noise", kSizes, noise},
           {"adamw", kSizes, updates},

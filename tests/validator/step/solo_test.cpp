@@ -125,18 +125,18 @@ TEST(solo, a_rank_of_llama_405b_on_16384_gpus_runs_shrunk) {
 }
 
 TEST(solo, groups_of_16384_ranks_are_made_in_no_time) {
-  const costmodel::Layout layout{.dp = 128, .tp = 8, .pp = 16};
-  costmodel::ModelSpec model;
-  model.attention.kv_heads = 8;
+  Scenario sc;
+  sc.layout = {.dp = 128, .tp = 8, .pp = 16};
+  sc.model.attention.kv_heads = 8;
   validator::SoloRanks ranks{5000};
   const auto begin = std::chrono::steady_clock::now();
   ranks.run({.ranks = 16384}, [&](validator::Communicator& world) {
-    const validator::Groups groups = validator::make_groups(world, layout, model);
+    const validator::Groups groups = validator::make_groups(world, sc);
     EXPECT_EQ(groups.data->size(), 128);
     EXPECT_EQ(groups.pipeline->size(), 16);
     EXPECT_EQ(groups.pipeline->rank(),
               static_cast<int>(costmodel::coordinates_of(
-                  layout, 5000)[static_cast<std::size_t>(costmodel::Axis::Pipeline)]));
+                  sc.layout, 5000)[static_cast<std::size_t>(costmodel::Axis::Pipeline)]));
   });
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds{1});
 }

@@ -1,6 +1,6 @@
 // ZeRO-R (arXiv:1910.02054): inputs of recomputed layers that tensor-parallel ranks cut among them.
 // ZeRO++ (arXiv:2306.10209): a second copy of the parameters that neighbours cut among them (hpZ) is what
-// backward gathers, and changes no number.
+// backward gathers, and changes no number. Quantised messages: quantised_messages_test.cpp.
 #include <gmock/gmock.h>
 
 #include <string>

@@ -15,6 +15,8 @@ Element element_of(costmodel::DType type) {
       return Element::F16;
     case costmodel::DType::Int32:
       return Element::I32;
+    case costmodel::DType::Int8:
+      return Element::U8;
     default:
       assert(type == costmodel::DType::Fp32);
       return Element::F32;

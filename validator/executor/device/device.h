@@ -247,6 +247,15 @@ class Device {
   /// out[r] += Σ over the rows r·n … r·n + n − 1 of x, n = x.rows / out.rows: the gradient of repeat_rows.
   virtual void add_repeated_rows(const View& x, const View& out) = 0;
 
+  // --- numbers in fewer bits ---
+  /// Every row of x in `bits`, 8 or 4, block by block as costmodel/memory/quantised_blocks.h says: codes
+  /// (U8) in two's complement, two of 4 bits in a byte, the first in its low half; scales, one per block,
+  /// what a code times gives the number back. A block with a number that is none gives back none.
+  virtual void quantise(int bits, const View& x, const View& codes, const View& scales) = 0;
+  /// out = the numbers again, or += them. out may be wider or narrower than what was quantised.
+  virtual void dequantise(int bits, const View& codes, const View& scales, const View& out,
+                          bool accumulate) = 0;
+
   // --- optimizer ---
   /// One step of a run of parameters, or a part of one: UpdateRule. Where the master changes, parameter
   /// becomes the master rounded to its element.

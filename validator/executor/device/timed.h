@@ -50,6 +50,13 @@ class Timed final : public Base {
   void dropout_backward(const DropoutForm& form, const View& d, const View& mask, const View& dx) override {
     this->timed(ComputeKind::Elementwise, [&] { Base::dropout_backward(form, d, mask, dx); });
   }
+  void quantise(int bits, const View& x, const View& codes, const View& scales) override {
+    this->timed(ComputeKind::Elementwise, [&] { Base::quantise(bits, x, codes, scales); });
+  }
+  void dequantise(int bits, const View& codes, const View& scales, const View& out,
+                  bool accumulate) override {
+    this->timed(ComputeKind::Elementwise, [&] { Base::dequantise(bits, codes, scales, out, accumulate); });
+  }
   void activation(const ActivationForm& form, const View& x, const View& act) override {
     this->timed(ComputeKind::Activation, [&] { Base::activation(form, x, act); });
   }

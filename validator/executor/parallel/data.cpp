@@ -18,6 +18,50 @@ using costmodel::TensorKind;
 
 namespace {
 
+/// Rows of numbers in fewer bits, with room for their scales.
+struct QuantisedRows {
+  QuantisedRows(const Rank& rank, std::string_view name, int width, std::int64_t rows, std::int64_t numbers)
+      : bits{width},
+        codes{rank.device.allocate({name, TensorKind::Transient, DType::Int8}, rows,
+                                   costmodel::ceil_div(numbers * width, std::int64_t{8}))},
+        scales{rank.device.allocate({"quantised.scales", TensorKind::Transient, DType::Fp32}, rows,
+                                    costmodel::ceil_div(numbers, std::int64_t{costmodel::kQuantisedBlock}))} {
+  }
+  int bits;
+  Tensor codes, scales;
+};
+
+struct ExchangeNames {
+  std::string_view codes, scales;
+};
+
+/// Rows of `from` go round: of every `peers` neighbouring ones the i-th to peer i, quantised. Row i of `sums`
+/// becomes what all peers sent of their i-th rows for this rank, added up in the peers' order.
+void exchange_and_add(const Rank& rank, Communicator& ranks, const ExchangeNames& names, const View& from,
+                      const QuantisedRows& sent, const QuantisedRows& received, const View& sums) {
+  const std::int64_t peers = ranks.size(), each = from.rows / peers;
+  for (std::int64_t i = 0; i < each; ++i) {
+    const auto every = [&](const Tensor& rows) {
+      View view = rows.view().row_range(i, 1);
+      view.rows = peers;
+      view.stride *= each;
+      return view;
+    };
+    rank.device.quantise(sent.bits, from.row_range(i * peers, peers), every(sent.codes), every(sent.scales));
+  }
+  const auto exchange = [&](const Tensor& out, const Tensor& in, std::string_view name, DType dtype) {
+    return ranks.all_to_all(wire(out.view().row_range(0, from.rows)), wire(in.view().row_range(0, from.rows)),
+                            rank.call(name, Pass::BackwardWeight, dtype));
+  };
+  Work codes = exchange(sent.codes, received.codes, names.codes, DType::Int8);
+  exchange(sent.scales, received.scales, names.scales, DType::Fp32).wait();
+  codes.wait();
+  for (std::int64_t peer = 0; peer < peers; ++peer)
+    rank.device.dequantise(sent.bits, received.codes.view().row_range(peer * each, each),
+                           received.scales.view().row_range(peer * each, each), sums.row_range(0, each),
+                           peer > 0);
+}
+
 /// Of elements that a shard has: blocks of 8-bit states are not cut.
 std::int64_t shard_multiple(const costmodel::Scenario& sc, const FlatParameters::Ranks& ranks) {
   const costmodel::Optimizer optimizer = costmodel::optimizer_of(sc.recipe, ranks.orthogonalised);
@@ -34,6 +78,7 @@ FlatParameters::FlatParameters(const Rank& rank, std::vector<LocalTensor> tensor
       parameters_on_host_{(rank.scenario.recipe.offload & costmodel::kOffloadParameters) != 0 &&
                           rank.scenario.layout.sharding.stage >= 3},
       in_backward_{ranks.trained && rank.scenario.recipe.optimizer_in_backward},
+      quantised_gathers_{stage_ >= 3 && rank.scenario.layout.sharding.quantized_weights},
       reduction_time_{stage_ >= 3 ? costmodel::gradient_reduction(rank.scenario)
                                   : costmodel::GradientReduction::Every},
       ranks_{ranks},
@@ -216,10 +261,31 @@ void FlatParameters::gather(const Rank& rank, Pass pass) {
     rank.host->copy(rank.call("parameter.to_device", pass, types_.parameter), own(gathered_), parameter_);
   if (stage_ < 3) return;
   const View& mine = parameters_on_host_ ? own(gathered_) : parameter_.view();
-  ranks_.shard->all_gather(wire(mine), wire(gathered_), call).wait();
+  if (quantised_gathers_) {
+    gather_quantised(rank, pass, mine);
+  } else {
+    ranks_.shard->all_gather(wire(mine), wire(gathered_), call).wait();
+  }
   if (ranks_.secondary == nullptr) return;
   const std::int64_t count = secondary_.view().elements();
   rank.device.copy(secondary_, gathered_.view().slice(ranks_.secondary->rank() * count, count));
+}
+
+void FlatParameters::gather_quantised(const Rank& rank, Pass pass, const View& mine) {
+  const QuantisedRows all{rank, "parameter.quantised", costmodel::kGatheredBits, ranks_.shard->size(),
+                          shard_elements_};
+  const int own = ranks_.shard->rank();
+  rank.device.quantise(all.bits, mine.reshaped(1, shard_elements_), all.codes.view().row_range(own, 1),
+                       all.scales.view().row_range(own, 1));
+  Work codes = ranks_.shard->all_gather(wire(all.codes.view().row_range(own, 1)), wire(all.codes),
+                                        rank.call("parameter.gather", pass, DType::Int8));
+  ranks_.shard
+      ->all_gather(wire(all.scales.view().row_range(own, 1)), wire(all.scales),
+                   rank.call("parameter.gather_scales", pass, DType::Fp32))
+      .wait();
+  codes.wait();
+  rank.device.dequantise(all.bits, all.codes, all.scales,
+                         gathered_.view().reshaped(ranks_.shard->size(), shard_elements_), false);
 }
 
 void FlatParameters::release() {
@@ -261,7 +327,9 @@ Work FlatParameters::add_up(const Rank& rank, const View& whole, bool over_repli
   const Pass pass = stage_ >= 3 ? Pass::BackwardWeight : Pass::Step;
   const bool cut = ranks_.shard->size() > 1;
   Work reduction;
-  if (cut) {
+  if (cut && ranks_.node != nullptr) {
+    exchange_quantised(rank, whole);
+  } else if (cut) {
     reduction = ranks_.shard->reduce_scatter(wire(whole), wire(mine), Reduction::Sum,
                                              rank.call("gradient.reduce", pass, types_.gradient));
   }
@@ -270,6 +338,25 @@ Work FlatParameters::add_up(const Rank& rank, const View& whole, bool over_repli
   return ranks_.replica->all_reduce(
       wire(mine), Reduction::Sum,
       rank.call(cut ? "gradient.replica_reduce" : "gradient.reduce", pass, types_.gradient));
+}
+
+/// Members of a node add up the shards of its members' places in all nodes, then nodes those of one place.
+/// Shard i is that of place i % neighbours in node i / neighbours. Sums are added in fp32 (section 4.3).
+void FlatParameters::exchange_quantised(const Rank& rank, const View& whole) {
+  Communicator &node = *ranks_.node, &across = *ranks_.across;
+  const std::int64_t count = shard_elements_, nodes = node.size() > 1 ? across.size() : 1;
+  const View shards = whole.reshaped(ranks_.shard->size(), count);
+  QuantisedRows sent{rank, "gradient.quantised", costmodel::kReducedBits, shards.rows, count};
+  QuantisedRows received{rank, "gradient.received", costmodel::kReducedBits, shards.rows, count};
+  const Tensor sums =
+      rank.device.allocate({"gradient.sums", TensorKind::Transient, DType::Fp32}, nodes, count);
+  if (node.size() > 1)
+    exchange_and_add(rank, node, {"gradient.exchange_in_node", "gradient.scales_in_node"}, shards, sent,
+                     received, sums);
+  if (across.size() > 1)
+    exchange_and_add(rank, across, {"gradient.exchange_between_nodes", "gradient.scales_between_nodes"},
+                     node.size() > 1 ? sums.view() : shards, sent, received, sums.view().row_range(0, 1));
+  rank.device.copy(own(whole).reshaped(1, count), sums.view().row_range(0, 1));
 }
 
 void FlatParameters::reduce(const Rank& rank, bool last) {
@@ -439,6 +526,8 @@ Unit::Unit(const Rank& rank, UnitPlan plan, int uses, std::uint64_t seed)
         .replica =
             expert ? (shards ? g.expert_replica : g.expert_data).get() : (shards ? g.replica : g.data).get(),
         .tensor = (expert ? g.expert_tensor : g.tensor).get(),
+        .node = shards && trained ? g.shard_node.get() : nullptr,
+        .across = shards && trained ? g.shard_across.get() : nullptr,
         .secondary = expert || !gathers_again ? nullptr : g.secondary.get(),
         .orthogonalised = is_orthogonalised(kind),
         .trained = trained};

@@ -36,6 +36,7 @@ class FlatParameters {
   struct Ranks {
     Communicator *shard, *replica;
     Communicator* tensor;         // those that hold other parts of the same tensors
+    Communicator *node, *across;  // the shard group in a node, and across (qgZ), or nobody
     Communicator* secondary;      // those that cut the copy which backward gathers (hpZ), or nobody
     bool orthogonalised = false;  // ShardPlace
     bool trained = true;          // frozen parameters have neither gradients nor states
@@ -115,6 +116,10 @@ class FlatParameters {
   [[nodiscard]] bool opened_for_step() const {
     return in_backward_ || reduction_time_ == costmodel::GradientReduction::Once;
   }
+  /// Shards of all ranks into the gathered buffer, in 8 bits.
+  void gather_quantised(const Rank& rank, costmodel::Pass pass, const View& mine);
+  /// This rank's shard becomes the sum over the shard group, by exchanges in 4 bits.
+  void exchange_quantised(const Rank& rank, const View& whole);
   [[nodiscard]] Work add_up(const Rank& rank, const View& whole, bool over_replicas);
   void add_gradients(const Rank& rank, Part& part, const View& reduced);
   void copy_master(const Rank& rank, const Part& part, bool to_parameters);
@@ -128,7 +133,7 @@ class FlatParameters {
   std::vector<LocalTensor> tensors_;
   std::vector<Piece> pieces_;
   int unit_, stage_;
-  bool parameters_on_host_, in_backward_;
+  bool parameters_on_host_, in_backward_, quantised_gathers_;
   costmodel::GradientReduction reduction_time_;  // in which micro-batches, under stage 3
   Ranks ranks_;
   costmodel::StateTypes types_;

@@ -23,7 +23,8 @@ std::unique_ptr<Communicator> part_of(Communicator& whole, Group kind, const Cla
 
 }  // namespace
 
-Groups make_groups(Communicator& world, const costmodel::Layout& layout, const costmodel::ModelSpec& model) {
+Groups make_groups(Communicator& world, const costmodel::Scenario& sc) {
+  const costmodel::Layout& layout = sc.layout;
   Groups g;
   g.world = &world;
   g.tensor = make_group(world, layout, Group::Tensor);
@@ -36,6 +37,12 @@ Groups make_groups(Communicator& world, const costmodel::Layout& layout, const c
   g.shard = make_group(world, layout, Group::Shard);
   g.replica = make_group(world, layout, Group::Replica);
   if (layout.sharding.hpz > 1) g.secondary = make_group(world, layout, Group::Secondary);
+  if (layout.sharding.quantized_gradients && layout.sharding.stage >= 3) {
+    const auto neighbours =
+        static_cast<int>(costmodel::place_group(layout, Group::ShardNode, sc.cluster).ranks);
+    g.shard_node = part_of(*g.shard, Group::ShardNode, [&](int rank) { return rank / neighbours; });
+    g.shard_across = part_of(*g.shard, Group::Shard, [&](int rank) { return rank % neighbours; });
+  }
   g.alone = part_of(world, Group::Shard, [](int rank) { return rank; });
   // Experts are cut over as large a part of their replicas as dense parameters over theirs.
   const std::int64_t whole = std::int64_t{layout.dp} * layout.cp;
@@ -44,7 +51,7 @@ Groups make_groups(Communicator& world, const costmodel::Layout& layout, const c
   Communicator& replicas = *g.expert_data;
   g.expert_shard = part_of(replicas, Group::ExpertData, [&](int rank) { return rank / part; });
   g.expert_replica = part_of(replicas, Group::ExpertData, [&](int rank) { return rank % part; });
-  const int copies = static_cast<int>(std::max<std::int64_t>(1, layout.tp / model.attention.kv_heads));
+  const int copies = static_cast<int>(std::max<std::int64_t>(1, layout.tp / sc.model.attention.kv_heads));
   g.key_value = part_of(*g.tensor, Group::Tensor, [&](int rank) { return rank / copies; });
   const int last = g.pipeline->size() - 1;
   g.tied_ends = part_of(*g.pipeline, Group::Pipeline, [&](int stage) { return stage == last ? 0 : stage; });
@@ -58,7 +65,7 @@ Rank::Rank(const costmodel::Scenario& sc, Device& dev, Communicator& world, Init
       host{sc.recipe.offload == 0 ? nullptr
                                   : std::make_unique<HostMemory>(
                                         dev, sc.recipe.offload_device == costmodel::OffloadDevice::Nvme)},
-      groups{make_groups(world, sc.layout, sc.model)},
+      groups{make_groups(world, sc)},
       at{costmodel::coordinates_of(sc.layout, world.rank())},
       activation{costmodel::activation_dtype(sc.recipe.precision)},
       rotation{rotation_of(sc.model, sc.recipe.sequence)},
@@ -80,8 +87,8 @@ ParameterPlace Rank::parameter_place() const {
 
 Buffer wire(const View& view) {
   assert(view.contiguous());
-  static constexpr std::array kTypes = {DType::Fp64,  DType::Fp32, DType::Bf16,
-                                        DType::Int32, DType::Fp8,  DType::Fp16};
+  static constexpr std::array kTypes = {DType::Fp64, DType::Fp32, DType::Bf16, DType::Int32,
+                                        DType::Fp8,  DType::Fp16, DType::Int8};
   return {view.data, view.elements(), kTypes[static_cast<std::size_t>(view.element)]};
 }
 

@@ -22,6 +22,7 @@ struct Groups {
   std::unique_ptr<Communicator> tensor, context, data, pipeline, expert, expert_tensor, expert_data;
   std::unique_ptr<Communicator> shard, replica;                // ZeRO's shard group and across
   std::unique_ptr<Communicator> expert_shard, expert_replica;  // the same of experts
+  std::unique_ptr<Communicator> shard_node, shard_across;      // qgZ: the shard group in a node, and across
   std::unique_ptr<Communicator> secondary;  // neighbours in the shard group; none without hpZ
   std::unique_ptr<Communicator> alone;      // this rank
   std::unique_ptr<Communicator> key_value;  // tensor-parallel neighbours with the same kv heads
@@ -29,8 +30,7 @@ struct Groups {
   Communicator* world = nullptr;
 };
 /// Collective over `world`.
-[[nodiscard]] Groups make_groups(Communicator& world, const costmodel::Layout& layout,
-                                 const costmodel::ModelSpec& model);
+[[nodiscard]] Groups make_groups(Communicator& world, const costmodel::Scenario& scenario);
 
 /// How tokens find their experts.
 enum class Routing : std::uint8_t {

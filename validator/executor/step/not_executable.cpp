@@ -9,6 +9,7 @@
 #include "costmodel/program/working_sets.h"
 #include "costmodel/spec/local_dims.h"
 #include "costmodel/spec/optimizer_traits.h"
+#include "costmodel/spec/rank_grid.h"
 #include "costmodel/units/ceil_div.h"
 #include "validator/executor/parallel/rotary.h"
 #include "validator/executor/step/run_steps.h"
@@ -25,6 +26,10 @@ bool shares_sequence(const Scenario& s) {
 
 bool stores_scores(const Scenario& s) {
   return s.recipe.attention != costmodel::AttentionKernel::Flash;
+}
+
+bool reduces_in_4_bits(const Scenario& s) {
+  return s.layout.sharding.quantized_gradients && s.layout.sharding.stage >= 3;
 }
 
 /// What the executor has no code for. A row goes when the code comes.
@@ -180,11 +185,16 @@ constexpr std::array kMissing{
     Missing{"executor-vocabulary", "the output layer is executed on the last stage only",
             "leave the vocabulary on the last stage",
             [](const Scenario& s) { return s.layout.vocab != costmodel::VocabParallel::LastStage; }},
-    Missing{"executor-sharding", "ZeRO++ with quantised messages is not executed",
-            "use ZeRO-0 to 3, hybrid shards and hpz included",
+    Missing{"executor-sharding", "gradients in 4 bits (qgz) are not executed beside experts", "use qgz=false",
+            [](const Scenario& s) { return reduces_in_4_bits(s) && s.model.is_moe(); }},
+    Missing{"executor-sharding",
+            "gradients in 4 bits (qgz) are exchanged where every node has as many ranks of a shard group",
+            "use a shard group that is a multiple of its ranks in a node, or qgz=false",
             [](const Scenario& s) {
-              const costmodel::Sharding& z = s.layout.sharding;
-              return z.quantized_weights || z.quantized_gradients;
+              return reduces_in_4_bits(s) &&
+                     s.layout.shard_ranks() %
+                             costmodel::place_group(s.layout, costmodel::Group::ShardNode, s.cluster).ranks !=
+                         0;
             }},
     Missing{"executor-sharding",
             "sums over replicas that wait for the last micro-batch are taken on the device",

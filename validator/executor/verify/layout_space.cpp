@@ -217,6 +217,19 @@ void set_reduction(Scenario& s, int v) {
   if (v == 2) s.layout.sharding.stage = 3, s.layout.sharding.group = 2;
 }
 
+/// Gradients reduced as they are or in 4 bits: in one node, on nodes of two ranks, of one.
+void set_gradient_bits(Scenario& s, int v) {
+  if (v == 0) return;
+  s.layout.sharding.quantized_gradients = true;
+  costmodel::NetworkLevel node = s.cluster.levels.front(), network = node;
+  node.fabric = costmodel::Fabric::NvSwitch;
+  s.cluster.gpus_per_node = pick({static_cast<int>(kMostRanks), 2, 1}, v - 1);
+  node.ranks = s.cluster.gpus_per_node;
+  network.fabric = costmodel::Fabric::Network;
+  network.ranks = kMostRanks;
+  s.cluster.levels = {node, network};
+}
+
 /// All parameters trained, or low-rank adapters beside some linear layers.
 void set_adapters(Scenario& s, int v) {
   if (v == 0) return;
@@ -304,6 +317,8 @@ constexpr std::array kDimensions{
               [](Scenario& s, int v) {
                 s.layout.sharding.hpz = pick({0, 2, 3}, v);
               }},
+    Dimension{2, [](Scenario& s, int v) { s.layout.sharding.quantized_weights = v == 1; }},
+    Dimension{4, set_gradient_bits},
 };
 using Values = std::array<int, kDimensions.size()>;
 
@@ -332,6 +347,10 @@ bool steps_along_rounding(const Scenario& sc) {
   return sc.recipe.optimizer == costmodel::Optimizer::Lion && sc.model.attention.qkv_bias;
 }
 
+bool uses_zero_plus_plus(const costmodel::Sharding& z) {
+  return z.hpz > 0 || z.quantized_weights || z.quantized_gradients;
+}
+
 bool sharding_is_idle(const Scenario& sc) {
   const costmodel::Layout& l = sc.layout;
   const costmodel::GradientReduction asked = sc.recipe.execution.reduction;
@@ -341,7 +360,7 @@ bool sharding_is_idle(const Scenario& sc) {
   const bool whole_layers = mode == RecomputeMode::Full || mode == RecomputeMode::Layers;
   return (l.sharding.group > 0 && l.sharding.group >= l.dp * l.cp) || reduces_otherwise ||
          (l.partition_activations && (l.tp == 1 || l.sp || !whole_layers)) ||
-         (l.sharding.hpz > 0 && (l.sharding.stage < 3 || l.shard_ranks() == 1));
+         (uses_zero_plus_plus(l.sharding) && (l.sharding.stage < 3 || l.shard_ranks() == 1));
 }
 
 /// A choice that changes nothing beside another one makes a second name for the same scenario.

@@ -51,15 +51,24 @@ struct VerifyOptions {
 /// Bound of the relative differences between sharded and single rank in float64.
 inline constexpr double kSameNumbers = 1e-10;
 
-/// Steps after which parameters are still those of one rank. Optimizers that act on what a rank holds
-/// together come to other numbers where that is something else: blocks of 8-bit moments, which are zero
-/// before the first step, and matrices that Muon orthogonalises as tensor parallelism cuts them.
+/// Bounds of the relative differences of loss and gradient norm. Under ZeRO++'s quantised messages, of the
+/// first step: a parameter is off by at most 1/128 of its block's largest one, a gradient by 1/8 in every
+/// exchange; most by far less, half a step at most and as often up as down.
+struct SameNumbers {
+  double loss = kSameNumbers, norm = kSameNumbers;
+};
+[[nodiscard]] SameNumbers same_numbers(const costmodel::Scenario& scenario);
+
+/// Steps after which parameters are still those of one rank; none where messages are quantised. Optimizers
+/// that act on what a rank holds together come to other numbers where that is something else: blocks of 8-bit
+/// moments, which are zero before the first step, and matrices that Muon orthogonalises as tensor parallelism
+/// cuts them.
 [[nodiscard]] std::int64_t updates_as_on_one_rank(const costmodel::Scenario& scenario);
 
 /// Runs the scenario on ranks of `backend` with experts filled in turn, as the cost model counts them, and
 /// once more alone; mixtures of experts also with their routers' own choice. Compares
-///   loss, gradient norm and every updated parameter with those of one rank, ≤ kSameNumbers apart, as far as
-///   updates_as_on_one_rank;
+///   loss and gradient norm with those of one rank, as far apart as same_numbers allows, and every updated
+///   parameter, ≤ kSameNumbers apart, as far as updates_as_on_one_rank;
 ///   bytes by kind at each rank's peak with the estimate's and at every instant with the replay's, on the
 ///   device and, of what is offloaded, on the host; messages and bytes of every collective, copies over the
 ///   host's link, FLOPs of every operation with the prediction, exactly.

@@ -41,6 +41,7 @@ struct Wire {
 };
 Wire wire_of(costmodel::DType type) {
   if (is_narrow(type)) return {kHexaplanMpiByte, 2};
+  if (type == costmodel::DType::Int8) return {kHexaplanMpiByte, 1};
   return {mpi_type_of(type), 1};
 }
 

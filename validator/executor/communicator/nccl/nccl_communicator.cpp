@@ -21,8 +21,12 @@ int nccl_type_of(costmodel::DType type) {
       return kHexaplanNcclF64;
     case costmodel::DType::Bf16:
       return kHexaplanNcclBf16;
+    case costmodel::DType::Fp16:
+      return kHexaplanNcclF16;
     case costmodel::DType::Int32:
       return kHexaplanNcclI32;
+    case costmodel::DType::Int8:
+      return kHexaplanNcclU8;
     default:
       assert(type == costmodel::DType::Fp32);
       return kHexaplanNcclF32;

@@ -6,7 +6,14 @@
 /// that the program starts where there is no NCCL.
 extern "C" {
 
-enum HexaplanNcclType { kHexaplanNcclF64, kHexaplanNcclF32, kHexaplanNcclBf16, kHexaplanNcclI32 };
+enum HexaplanNcclType {
+  kHexaplanNcclF64,
+  kHexaplanNcclF32,
+  kHexaplanNcclBf16,
+  kHexaplanNcclI32,
+  kHexaplanNcclF16,
+  kHexaplanNcclU8
+};
 enum HexaplanNcclReduction { kHexaplanNcclSum, kHexaplanNcclMax };
 /// How far NCCL has come with what it was given last.
 enum HexaplanNcclState { kHexaplanNcclFailed = -1, kHexaplanNcclUnderWay = 0, kHexaplanNcclReady = 1 };

@@ -85,7 +85,7 @@ void* begin_making(const Make& make) {
 }
 
 ncclDataType_t type_of(int type) {
-  constexpr std::array kTypes{ncclFloat64, ncclFloat32, ncclBfloat16, ncclInt32};
+  constexpr std::array kTypes{ncclFloat64, ncclFloat32, ncclBfloat16, ncclInt32, ncclFloat16, ncclUint8};
   return kTypes.at(static_cast<std::size_t>(type));
 }
 ncclRedOp_t reduction_of(int reduction) {

@@ -17,6 +17,7 @@
 #include "validator/executor/device/cpu/kernels/noise.h"
 #include "validator/executor/device/cpu/kernels/norm.h"
 #include "validator/executor/device/cpu/kernels/optimizer.h"
+#include "validator/executor/device/cpu/kernels/quantise.h"
 #include "validator/executor/device/cpu/kernels/reduce.h"
 #include "validator/executor/device/cpu/kernels/rope.h"
 #include "validator/executor/device/cpu/kernels/router.h"
@@ -139,6 +140,17 @@ class CpuDevice : public Device {
   }
   void dropout_backward(const DropoutForm& form, const View& d, const View& mask, const View& dx) override {
     kernels::dropout_backward<T>(form, In{d}, matrix<const std::uint8_t>(mask), Out{dx});
+  }
+
+  void quantise(int bits, const View& x, const View& codes, const View& scales) override {
+    kernels::quantise_blocks<T>(bits, In{x}, matrix<std::uint8_t>(codes), Out{scales});
+  }
+  void dequantise(int bits, const View& codes, const View& scales, const View& out,
+                  bool accumulate) override {
+    const auto run = [&](auto&& to) {
+      kernels::dequantise_blocks<T>(bits, matrix<const std::uint8_t>(codes), In{scales}, to, accumulate);
+    };
+    accumulate ? run(InOut{out}) : run(Out{out});
   }
 
   void activation(const ActivationForm& form, const View& x, const View& act) override {

@@ -51,6 +51,13 @@ class KernelDevice : public Device {
   void dropout_backward(const DropoutForm& form, const View& d, const View& mask, const View& dx) override {
     cuda::dropout_backward(compute(), form, d, mask, dx);
   }
+  void quantise(int bits, const View& x, const View& codes, const View& scales) override {
+    cuda::quantise(compute(), bits, x, codes, scales);
+  }
+  void dequantise(int bits, const View& codes, const View& scales, const View& out,
+                  bool accumulate) override {
+    cuda::dequantise(compute(), bits, codes, scales, out, accumulate);
+  }
   void activation(const ActivationForm& form, const View& x, const View& act) override {
     cuda::activation(compute(), form, x, act);
   }

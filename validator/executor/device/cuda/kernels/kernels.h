@@ -82,6 +82,11 @@ void score_softmax(const Queue& queue, const AttentionBlock& block, const View& 
 void score_softmax_backward(const Queue& queue, const AttentionBlock& block, const View& p,
                             const View& capped, const View& d_p, const View& d_scores);
 
+// --- numbers in fewer bits ---
+void quantise(const Queue& queue, int bits, const View& x, const View& codes, const View& scales);
+void dequantise(const Queue& queue, int bits, const View& codes, const View& scales, const View& out,
+                bool accumulate);
+
 // --- dropout ---
 void dropout(const Queue& queue, const DropoutForm& form, const View& x, const View& out, const View& mask);
 void dropout_backward(const Queue& queue, const DropoutForm& form, const View& d, const View& mask,

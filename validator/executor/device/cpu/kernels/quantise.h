@@ -1,0 +1,16 @@
+#pragma once
+#include <cstdint>
+
+#include "validator/executor/device/cpu/kernels/matrix.h"
+
+namespace hexaplan::validator::kernels {
+
+/// Device::quantise. T: float or double.
+template <class T>
+void quantise_blocks(int bits, Input<T> x, Matrix<std::uint8_t> codes, Matrix<T> scales);
+/// Device::dequantise.
+template <class T>
+void dequantise_blocks(int bits, Matrix<const std::uint8_t> codes, Input<T> scales, Matrix<T> out,
+                       bool accumulate);
+
+}  // namespace hexaplan::validator::kernels
