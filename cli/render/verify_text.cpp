@@ -24,6 +24,33 @@ std::string place(const Mismatch& m) {
   return m.rank < 0 ? std::string{"all ranks"} : fmt::format("rank {}", m.rank);
 }
 
+/// Rounding may have made it differ from one rank, or a quantiser as well.
+bool is_quantised(const Verification& v) {
+  return validator::same_numbers(v.scenario).norm > validator::kSameNumbers;
+}
+
+std::string distances(const Verification& v) {
+  const validator::SameNumbers bound = validator::same_numbers(v.scenario);
+  if (!is_quantised(v)) {
+    return fmt::format("loss {:.1e}, gradient norm {:.1e}, parameters {:.1e} (relative; bound {:.0e})",
+                       v.loss_error, v.norm_error, v.parameter_error, validator::kSameNumbers);
+  }
+  return fmt::format(
+      "loss {:.1e} (bound {:.0e}), gradient norm {:.1e} (bound {:.0e}) of the first step: messages are "
+      "quantised",
+      v.loss_error, bound.loss, v.norm_error, bound.norm);
+}
+
+/// The largest distances from one rank of layouts whose messages are, or are not, quantised.
+double largest_distance(const VerifyReport& report, bool quantised) {
+  double worst = 0;
+  for (const Verification& v : report.layouts) {
+    if (is_quantised(v) == quantised)
+      worst = std::max({worst, v.loss_error, v.norm_error, v.parameter_error});
+  }
+  return worst;
+}
+
 std::string one_layout(const Verification& v, const TextStyle& style) {
   std::string text =
       fmt::format("{} on {} rank{}: loss {:.6f}\n", style.bold(presets::to_command_words(v.scenario)),
@@ -35,11 +62,7 @@ std::string one_layout(const Verification& v, const TextStyle& style) {
                       costmodel::format_binary(v.communicated));
   text += fmt::format("  computed by all ranks          {:.6g} FLOP in matrices and attention\n",
                       v.flops.value());
-  text += fmt::format(
-      "  apart from one rank            loss {:.1e}, gradient norm {:.1e}, parameters {:.1e} "
-      "(relative; bound {:.0e})\n",
-      v.loss_error, v.norm_error, v.parameter_error, validator::kSameNumbers);
-  return text;
+  return text + fmt::format("  apart from one rank            {}\n", distances(v));
 }
 
 std::string differences(const VerifyReport& report, const TextStyle& style) {
@@ -105,18 +128,19 @@ std::string verify_text(const VerifyReport& report, const TextStyle& style) {
   if (report.layouts.size() == 1) text += one_layout(report.layouts.front(), style);
   text += differences(report, style);
   std::int64_t compared = 0, most_ranks = 0;
-  double worst = 0;
   for (const Verification& v : report.layouts) {
     compared += v.compared;
     most_ranks = std::max(most_ranks, v.ranks);
-    worst = std::max({worst, v.loss_error, v.norm_error, v.parameter_error});
   }
+  const double quantised = largest_distance(report, true);
   const auto different = std::count_if(report.layouts.begin(), report.layouts.end(),
                                        [](const Verification& v) { return !v.equal(); });
   text += fmt::format(
       "{} layout{} on up to {} ranks, seed {}: {} numbers compared, largest relative distance from "
-      "one rank {:.1e}. ",
-      report.layouts.size(), report.layouts.size() == 1 ? "" : "s", most_ranks, report.seed, compared, worst);
+      "one rank {:.1e}{}. ",
+      report.layouts.size(), report.layouts.size() == 1 ? "" : "s", most_ranks, report.seed, compared,
+      largest_distance(report, false),
+      quantised > 0 ? fmt::format(" ({:.1e} behind quantised messages)", quantised) : "");
   return text +
          (different == 0 ? style.good("No difference.") : style.bad(fmt::format("{} differ.", different))) +
          "\n";

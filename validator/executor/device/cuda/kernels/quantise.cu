@@ -61,7 +61,7 @@ HEXAPLAN_KERNEL dequantise_numbers(int bits, View codes, View scales, View out, 
   for (std::int64_t r = blockIdx.x; r < out.rows; r += gridDim.x) {
     const std::uint8_t* from = codes_of_row(codes, r);
     for (std::int64_t c = threadIdx.x; c < out.cols; c += blockDim.x) {
-      const unsigned code = bits == 8     ? from[c]
+      const unsigned code = bits == 8    ? from[c]
                             : c % 2 == 0 ? from[c / 2] & 15U
                                          : static_cast<unsigned>(from[c / 2]) >> 4U;
       const float x = number_of(code, bits == 8 ? 128 : 8) * load(scales, r, c / kNumbers);
