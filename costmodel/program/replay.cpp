@@ -200,11 +200,8 @@ void StepReplay::walk(int stage, const OnPart& part, const OnTask& done) const {
       case TaskPass::BackwardWeight:
         part(chunk.later, kBackward, 0);
         --p.open;
-        if (++p.complete == p.all || (!waits_ && p.open == 0)) {
-          part(chunk.close, kBackward, 0);
-        } else if (!waits_) {
-          part(chunk.reduce, kBackward, 0);
-        }
+        ++p.complete;
+        part(p.complete == p.all || (!waits_ && p.open == 0) ? chunk.close : chunk.reduce, kBackward, 0);
         break;
     }
     done();
@@ -375,7 +372,7 @@ StepReplay::Chunk StepReplay::fold_chunk(const ChunkPlan& plan) const {
   }
   for (auto layer = plan.layers.rbegin(); layer != plan.layers.rend(); ++layer) {
     chunk.later.then((*layer)->split[2]);
-    reduce((*layer)->unit, chunk.reduce);
+    if (!waits_) reduce((*layer)->unit, chunk.reduce);
     close((*layer)->unit, (*layer)->unit.unsharded, chunk.close);
   }
   if (plan.last) chunk.loss = head_phases_[0];

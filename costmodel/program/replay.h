@@ -94,7 +94,7 @@ class StepReplay {
     Folded loss{}, later{};
     std::array<Folded, kTurns> forward{}, head_backward{}, backward{}, backward_input{};
     double unsharded = 0;  // gradients of all layers
-    Folded reduce{};       // … are reduced and stay open
+    Folded reduce{};       // … are reduced and stay open, where they do not wait
     Folded close{};        // … are reduced, updated in backward where that is asked for, and freed
     double on_host = 0;    // what a micro-batch's layers keep there between forward and backward
   };

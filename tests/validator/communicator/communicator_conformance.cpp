@@ -195,6 +195,28 @@ std::string bf16(Communicator& world) {
                    differs(widened(root), widened(narrow_values(0, n)))});
 }
 
+/// Bytes that are no numbers to a communicator, odd counts of them and all 256.
+std::string codes(Communicator& world) {
+  const std::int64_t part = 257, n = part * world.size();
+  const auto code = [](int rank, std::int64_t i) { return static_cast<std::uint8_t>(41 * rank + i); };
+  const auto buffer = [](std::vector<std::uint8_t>& bytes) {
+    return Buffer{bytes.data(), static_cast<std::int64_t>(bytes.size()), DType::Int8};
+  };
+  std::vector<std::uint8_t> own, mine, gathered(static_cast<std::size_t>(n)), exchanged(gathered.size());
+  std::vector<std::uint8_t> every, back;
+  for (std::int64_t i = 0; i < part; ++i) own.push_back(code(world.rank(), i));
+  for (std::int64_t i = 0; i < n; ++i) mine.push_back(code(world.rank(), i));
+  for (int r = 0; r < world.size(); ++r) {
+    for (std::int64_t i = 0; i < part; ++i) {
+      every.push_back(code(r, i));
+      back.push_back(code(r, world.rank() * part + i));
+    }
+  }
+  world.all_gather(buffer(own), buffer(gathered), kCall).wait();
+  world.all_to_all(buffer(mine), buffer(exchanged), kCall).wait();
+  return first_of({differs(gathered, every), differs(exchanged, back)});
+}
+
 std::string broadcast(Communicator& world) {
   for (int root = 0; root < world.size(); ++root) {
     std::vector<std::int32_t> data = values_of<std::int32_t>(world.rank(), 19);
@@ -382,6 +404,7 @@ const std::vector<ConformanceCase>& conformance_cases() {
       {"all_to_all_v", all_to_all_v},
       {"broadcast", broadcast},
       {"bf16", bf16},
+      {"codes", codes},
       {"send_before_receive", send_before_receive},
       {"messages_in_order", messages_in_order},
       {"passes_apart", passes_apart},

@@ -91,6 +91,27 @@ TEST_P(StreamedStep, over_nccl_equals_the_step_of_one_rank) {
   expect_equal(run_streamed(sc, ranks), run_tiny(on_one_rank(sc)));
 }
 
+/// Codes and scales travel and are read behind what was put on the stream before: bit for bit the step of
+/// devices that work at once.
+TEST(streamed_step, comes_to_the_same_bits_with_quantised_messages) {
+  for (const int per_node : {4, 2}) {
+    Scenario sc = tiny_scenario({.dp = 4, .pp = 2, .sharding = {.stage = 3}});
+    sc.layout.schedule = costmodel::ScheduleKind::ZbH1;
+    sc.layout.sharding.quantized_weights = sc.layout.sharding.quantized_gradients = true;
+    sc.cluster.gpus_per_node = per_node;
+    sc.cluster.levels.front().ranks = per_node;
+    const TinyRun at_once = run_tiny(sc);
+    validator::ThreadRanks threads;
+    validator::NcclRanks nccl{validator::fake_nccl(), {}};
+    for (validator::RankBackend* backend :
+         {static_cast<validator::RankBackend*>(&threads), static_cast<validator::RankBackend*>(&nccl)}) {
+      const TinyRun later = run_streamed(sc, *backend);
+      EXPECT_EQ(validator::largest_difference(later.parameters, at_once.parameters).relative, 0);
+      EXPECT_EQ(later.report.steps.back().loss, at_once.report.steps.back().loss);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(validator, StreamedStep, testing::ValuesIn(streamed_cases()),
                          [](const testing::TestParamInfo<LayoutCase>& which) { return which.param.name; });
 

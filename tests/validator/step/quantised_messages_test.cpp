@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "costmodel/spec/rank_grid.h"
+#include "costmodel/step/step_counts.h"
 #include "tests/validator/step/tiny_scenario.h"
 #include "validator/executor/communicator/threads/thread_ranks.h"
 #include "validator/executor/device/cpu/cpu_device.h"
@@ -133,6 +133,39 @@ TEST_P(QuantisedMessages, are_what_was_predicted) {
 }
 INSTANTIATE_TEST_SUITE_P(validator, QuantisedMessages, testing::ValuesIn(cases()),
                          [](const testing::TestParamInfo<QuantisedCase>& which) { return which.param.name; });
+
+/// By hand: a layer has 512 + 256 + 512 numbers of attention, 768 + 384 of its MLP and 32 of its norms, the
+/// embedding 62 · 16, the head 16 more. Four micro-batches, two shards, each of one block.
+TEST(quantised_messages, have_a_byte_or_half_a_one_per_number_and_four_per_block) {
+  const std::vector<double> units{2464, 2464, 2464, 2464, 992, 1008};
+  double numbers = 0;
+  for (const double unit : units) numbers += unit;
+  const Scenario sc = QuantisedCase{"", {.dp = 2, .sharding = kBoth}}.scenario();
+  std::map<std::pair<std::string, costmodel::Pass>, std::pair<double, double>> sent;
+  for (const costmodel::CollectiveCount& c : costmodel::count_step(sc, 0).collectives)
+    sent[{std::string{c.operation}, c.pass}] = {c.messages, c.bytes.value()};
+  using costmodel::Pass;
+  const auto expect = [&](const char* name, Pass pass, double messages, double bytes) {
+    EXPECT_EQ((sent[{name, pass}]), (std::pair{messages, bytes})) << name;
+  };
+  expect("parameter.gather", Pass::Forward, 4 * 6, 4 * numbers);
+  expect("parameter.gather_scales", Pass::Forward, 4 * 6, 4 * 6 * 2 * 4);
+  expect("parameter.gather", Pass::BackwardData, 4 * 4, 4 * 4 * 2464.0);
+  expect("gradient.exchange_in_node", Pass::BackwardWeight, 4 * 6, 4 * numbers / 2);
+  expect("gradient.scales_in_node", Pass::BackwardWeight, 4 * 6, 4 * 6 * 2 * 4);
+  EXPECT_FALSE(sent.contains({"gradient.reduce", Pass::BackwardWeight}));
+}
+
+/// The reason, where gradients cannot be exchanged.
+TEST(qgz, is_refused_beside_experts_and_where_nodes_differ) {
+  Scenario sc = QuantisedCase{"", {.dp = 6, .sharding = kQgz}}.scenario();
+  EXPECT_EQ(validator::first_not_executable(sc), std::nullopt);
+  put_on_nodes(sc, 4);
+  EXPECT_EQ(validator::first_not_executable(sc).value().rule, "executor-sharding");
+  put_on_nodes(sc, 6);
+  sc.model.moe = {.experts = 4, .top_k = 2, .expert_ffn = 8};
+  EXPECT_EQ(validator::first_not_executable(sc).value().rule, "executor-sharding");
+}
 
 /// What `values` are behind a message in `bits`, by the format's definition.
 std::vector<double> behind_message(const std::vector<double>& values, int bits) {
