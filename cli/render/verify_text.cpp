@@ -36,12 +36,12 @@ std::string distances(const Verification& v) {
                        v.loss_error, v.norm_error, v.parameter_error, validator::kSameNumbers);
   }
   return fmt::format(
-      "loss {:.1e} (bound {:.0e}), gradient norm {:.1e} (bound {:.0e}) of the first step: messages are "
+      "loss {:.1e} (bound {:.0e}), gradient norm {:.1e} (bound {:.0e}) of the first step: gradients are "
       "quantised",
       v.loss_error, bound.loss, v.norm_error, bound.norm);
 }
 
-/// The largest distances from one rank of layouts whose messages are, or are not, quantised.
+/// The largest distances from one rank of layouts whose gradients are, or are not, quantised.
 double largest_distance(const VerifyReport& report, bool quantised) {
   double worst = 0;
   for (const Verification& v : report.layouts) {
@@ -140,7 +140,7 @@ std::string verify_text(const VerifyReport& report, const TextStyle& style) {
       "one rank {:.1e}{}. ",
       report.layouts.size(), report.layouts.size() == 1 ? "" : "s", most_ranks, report.seed, compared,
       largest_distance(report, false),
-      quantised > 0 ? fmt::format(" ({:.1e} behind quantised messages)", quantised) : "");
+      quantised > 0 ? fmt::format(" ({:.1e} where gradients are quantised)", quantised) : "");
   return text +
          (different == 0 ? style.good("No difference.") : style.bad(fmt::format("{} differ.", different))) +
          "\n";

@@ -65,7 +65,7 @@ const std::vector<QuantisedCase>& cases() {
   static const std::vector<QuantisedCase> kCases{
       {"qwz_dp4", {.dp = 4, .sharding = kQwz}},
       {"qwz_wide", {.dp = 2, .sharding = kQwz}, wide},
-      {"qwz_dp2_tp2_sp_pp2", {.dp = 2, .tp = 2, .pp = 2, .sp = true, .sharding = kQwz}},
+      {"qwz_dp2_cp2_pp2", {.dp = 2, .cp = 2, .pp = 2, .sharding = kQwz}},
       {"qwz_hpz2_recomputed",
        {.dp = 4, .sharding = {.hpz = 2, .quantized_weights = true}},
        [](Scenario& sc) { sc.recipe.recompute.mode = costmodel::RecomputeMode::Full; }},
@@ -110,9 +110,8 @@ const std::vector<QuantisedCase>& cases() {
       {"both_once",
        {.dp = 4, .sharding = kBoth},
        [](Scenario& sc) { sc.recipe.execution.reduction = costmodel::GradientReduction::Once; }},
-      {"both_optimizer_offloaded", {.dp = 4, .tp = 2, .sp = true, .sharding = kBoth}, [](Scenario& sc) {
+      {"both_optimizer_offloaded", {.dp = 4, .pp = 2, .sharding = kBoth}, [](Scenario& sc) {
          sc.recipe.offload = costmodel::kOffloadOptimizer;
-         sc.model.tied_embeddings = true;
        }}};
   return kCases;
 }
@@ -129,7 +128,10 @@ TEST_P(QuantisedMessages, are_what_was_predicted) {
     ADD_FAILURE() << "rank " << m.rank << ", " << m.what << ": predicted " << m.predicted << ", executed "
                   << m.executed;
   EXPECT_GT(result.compared, 20);
-  EXPECT_GT(std::max(result.loss_error, result.norm_error), 1e-9) << "something was rounded";
+  const Scenario sc = GetParam().scenario();
+  if (sc.layout.sharding.quantized_gradients) {
+    EXPECT_GT(result.norm_error, 1e-9) << "something was rounded";
+  }
 }
 INSTANTIATE_TEST_SUITE_P(validator, QuantisedMessages, testing::ValuesIn(cases()),
                          [](const testing::TestParamInfo<QuantisedCase>& which) { return which.param.name; });
@@ -157,6 +159,13 @@ TEST(quantised_messages, have_a_byte_or_half_a_one_per_number_and_four_per_block
 }
 
 /// The reason, where gradients cannot be exchanged.
+TEST(quantised_messages, are_refused_where_tensor_parallel_ranks_would_come_apart) {
+  for (const costmodel::Sharding& z : {kQwz, kQgz}) {
+    const Scenario sc = QuantisedCase{"", {.dp = 2, .tp = 2, .sharding = z}}.scenario();
+    EXPECT_EQ(validator::first_not_executable(sc).value().rule, "executor-sharding");
+  }
+}
+
 TEST(qgz, is_refused_beside_experts_and_where_nodes_differ) {
   Scenario sc = QuantisedCase{"", {.dp = 6, .sharding = kQgz}}.scenario();
   EXPECT_EQ(validator::first_not_executable(sc), std::nullopt);

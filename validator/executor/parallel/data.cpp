@@ -497,6 +497,7 @@ void FlatParameters::visit(const Rank& rank, State state,
                .first = p.begin - t.offset,
                .view = flat.slice(p.begin - first, p.end - p.begin),
                .device = &memory(rank, on_host),
+               .rounded_with = quantised_gathers_ ? tensors_.data() : nullptr,
                .duplicate = ranks_.replica->rank() != 0 || !t.counted});
     }
   };

@@ -18,9 +18,10 @@ struct OwnedPart {
   const LocalTensor* tensor = nullptr;
   State state = State::Parameter;
   std::int64_t first = 0;
-  View view;                 // 1 × elements
-  Device* device = nullptr;  // whose memory that is
-  bool duplicate = false;    // another rank owns the same elements and is the one that counts
+  View view;                                  // 1 × elements
+  Device* device = nullptr;                   // whose memory that is
+  const LocalTensor* rounded_with = nullptr;  // qwZ: of what shares its blocks; nothing is rounded: nullptr
+  bool duplicate = false;  // another rank owns the same elements and is the one that counts
 };
 
 /// Parameters of one unit that are cut over the same data-parallel ranks, one behind the other in flat

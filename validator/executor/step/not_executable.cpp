@@ -185,6 +185,16 @@ constexpr std::array kMissing{
     Missing{"executor-vocabulary", "the output layer is executed on the last stage only",
             "leave the vocabulary on the last stage",
             [](const Scenario& s) { return s.layout.vocab != costmodel::VocabParallel::LastStage; }},
+    Missing{
+        "executor-sharding",
+        "what tensor-parallel ranks hold alike lies in blocks with what they cut, and would be rounded to "
+        "other numbers on each of them by quantised messages (qwz, qgz)",
+        "use tp=1 and etp=1, or neither qwz nor qgz",
+        [](const Scenario& s) {
+          const costmodel::Sharding& z = s.layout.sharding;
+          return z.stage >= 3 && (z.quantized_weights || z.quantized_gradients) &&
+                 (s.layout.tp > 1 || (s.model.is_moe() && s.layout.expert_tensor() > 1));
+        }},
     Missing{"executor-sharding", "gradients in 4 bits (qgz) are not executed beside experts", "use qgz=false",
             [](const Scenario& s) { return reduces_in_4_bits(s) && s.model.is_moe(); }},
     Missing{"executor-sharding",

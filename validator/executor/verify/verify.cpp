@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -14,11 +15,13 @@
 
 #include "costmodel/memory/flat_units.h"
 #include "costmodel/memory/memory_kinds.h"
+#include "costmodel/memory/quantised_blocks.h"
 #include "costmodel/program/replay.h"
 #include "costmodel/program/techniques.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/step_counts.h"
 #include "validator/executor/communicator/traffic.h"
+#include "validator/executor/device/cpu/kernels/quantise.h"
 #include "validator/executor/step/global_state.h"
 #include "validator/executor/step/run_steps.h"
 
@@ -34,8 +37,75 @@ struct Run {
   GlobalState::Tensors parameters;  // after the last step
 };
 
+bool gathers_in_8_bits(const Scenario& sc) {
+  return sc.layout.sharding.stage >= 3 && sc.layout.shard_ranks() > 1 && sc.layout.sharding.quantized_weights;
+}
+
+/// Parameters as ranks gather them in 8 bits: rounded block by block of each shard.
+class RoundedParameters {
+ public:
+  /// Ranks may call it at the same time.
+  void add(const RankView& view) {
+    std::map<const LocalTensor*, std::vector<double>> shards;
+    view.visit_state(State::Parameter, [&](const OwnedPart& part) {
+      std::vector<double>& shard = shards[part.rounded_with];
+      const std::vector<double> values = downloaded(part);
+      shard.insert(shard.end(), values.begin(), values.end());
+    });
+    for (auto& [buffer, values] : shards) {
+      if (buffer != nullptr) round(values);
+    }
+    std::map<const LocalTensor*, std::int64_t> taken;
+    const std::scoped_lock lock{mutex_};
+    view.visit_state(State::Parameter, [&](const OwnedPart& part) {
+      std::int64_t& at = taken[part.rounded_with];
+      std::vector<double>& whole = whole_[{part.unit, std::string{part.tensor->name}}];
+      whole.resize(static_cast<std::size_t>(part.tensor->global_rows * part.tensor->global_cols));
+      for (std::int64_t i = 0; i < part.view.elements(); ++i, ++at) {
+        const std::int64_t global = part.tensor->global_index(part.first + i);
+        if (global >= 0)
+          whole[static_cast<std::size_t>(global)] = shards[part.rounded_with][static_cast<std::size_t>(at)];
+      }
+    });
+  }
+  /// What one rank computes with becomes these.
+  void load(const RankView& view) const {
+    if (whole_.empty()) return;
+    view.visit_state(State::Parameter, [&](const OwnedPart& part) {
+      const auto whole = whole_.find({part.unit, std::string{part.tensor->name}});
+      std::vector<double> values = downloaded(part);
+      for (std::size_t i = 0; whole != whole_.end() && i < values.size(); ++i) {
+        const std::int64_t global = part.tensor->global_index(part.first + static_cast<std::int64_t>(i));
+        if (global >= 0) values[i] = whole->second[static_cast<std::size_t>(global)];
+      }
+      part.device->upload(part.view, values);
+    });
+  }
+
+ private:
+  static std::vector<double> downloaded(const OwnedPart& part) {
+    std::vector<double> values(static_cast<std::size_t>(part.view.elements()));
+    part.device->download(values, part.view);
+    return values;
+  }
+  static void round(std::vector<double>& values) {
+    const auto count = static_cast<std::int64_t>(values.size());
+    std::vector<std::uint8_t> codes(values.size());
+    std::vector<double> scales(values.size() / costmodel::kQuantisedBlock + 1);
+    const auto blocks = static_cast<std::int64_t>(scales.size());
+    kernels::quantise_blocks<double>(costmodel::kGatheredBits, {values.data(), 1, count, count},
+                                     {codes.data(), 1, count, count}, {scales.data(), 1, blocks, blocks});
+    kernels::dequantise_blocks<double>(costmodel::kGatheredBits, {codes.data(), 1, count, count},
+                                       {scales.data(), 1, blocks, blocks}, {values.data(), 1, count, count},
+                                       false);
+  }
+
+  std::mutex mutex_;
+  std::map<std::pair<int, std::string>, std::vector<double>> whole_;  // by unit and name
+};
+
 Run run(const Scenario& sc, Routing routing, const VerifyOptions& options, double clip_norm,
-        RankBackend& backend) {
+        RankBackend& backend, RoundedParameters& rounded) {
   Run out;
   GlobalState state;
   RunOptions run_options{
@@ -43,6 +113,9 @@ Run run(const Scenario& sc, Routing routing, const VerifyOptions& options, doubl
   run_options.optimizer.clip_norm = clip_norm;
   run_options.ranks = options.ranks;
   run_options.make_device = options.make_device;
+  run_options.loaded = [&](const RankView& view) {
+    gathers_in_8_bits(sc) ? rounded.add(view) : rounded.load(view);
+  };
   run_options.stepped = [&](const RankView& view) {
     if (view.step == options.steps) state.add(view, State::Master);
   };
@@ -221,8 +294,9 @@ void verify_runs(const Scenario& sc, const VerifyOptions& options, RankBackend& 
   const Scenario one = on_one_rank(sc);
   // Updates in backward cannot clip.
   const double clip = sc.recipe.optimizer_in_backward ? 0 : OptimizerOptions{}.clip_norm;
+  RoundedParameters rounded;  // that the ranks compute with, and then one rank
   const auto run_with = [&](const Scenario& which, Routing routing) {
-    return run(which, routing, options, clip, backend);
+    return run(which, routing, options, clip, backend, rounded);
   };
   const Run counted = run_with(sc, Routing::InTurn);
   compare_steps(counted, run_with(one, Routing::InTurn), "in turn", out);
@@ -271,24 +345,21 @@ void compare_with_prediction(const Scenario& sc, const ExecutionReport& report, 
 
 namespace {
 
-bool quantises_messages(const Scenario& sc) {
-  const costmodel::Sharding& z = sc.layout.sharding;
-  return z.stage >= 3 && sc.layout.shard_ranks() > 1 && (z.quantized_weights || z.quantized_gradients);
+bool sends_4_bits(const Scenario& sc) {
+  return sc.layout.sharding.stage >= 3 && sc.layout.shard_ranks() > 1 &&
+         sc.layout.sharding.quantized_gradients;
 }
 
 }  // namespace
 
 SameNumbers same_numbers(const Scenario& sc) {
-  if (!quantises_messages(sc)) return {};
-  constexpr double kParameters = 0.02, kGradients = 0.25;
-  const bool weights = sc.layout.sharding.quantized_weights;
-  const bool gradients = sc.layout.sharding.quantized_gradients;
-  return {.loss = weights ? kParameters : kSameNumbers, .norm = gradients ? kGradients : 5 * kParameters};
+  constexpr double kRoundedGradients = 0.25;
+  return {.loss = kSameNumbers, .norm = sends_4_bits(sc) ? kRoundedGradients : kSameNumbers};
 }
 
 std::int64_t updates_as_on_one_rank(const Scenario& sc) {
   const costmodel::Layout& l = sc.layout;
-  if (quantises_messages(sc)) return 0;
+  if (gathers_in_8_bits(sc) || sends_4_bits(sc)) return 0;
   const bool cuts_ends = costmodel::end_unit(sc, costmodel::UnitRole::Embedding).flats.size() > 1;
   const bool other_blocks = l.tp > 1 || l.ep > 1 || cuts_ends;
   if (sc.recipe.optimizer == costmodel::Optimizer::AdamW8bit && other_blocks) return 1;

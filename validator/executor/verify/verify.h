@@ -51,9 +51,9 @@ struct VerifyOptions {
 /// Bound of the relative differences between sharded and single rank in float64.
 inline constexpr double kSameNumbers = 1e-10;
 
-/// Bounds of the relative differences of loss and gradient norm. Under ZeRO++'s quantised messages, of the
-/// first step: a parameter is off by at most 1/128 of its block's largest one, a gradient by 1/8 in every
-/// exchange; most by far less, half a step at most and as often up as down.
+/// Bounds of the relative differences of loss and gradient norm. Of gradients that qgZ reduces: in every
+/// exchange a number is off by at most 1/8 of its block's largest, most by half a step of 16, as often up as
+/// down.
 struct SameNumbers {
   double loss = kSameNumbers, norm = kSameNumbers;
 };
@@ -68,7 +68,8 @@ struct SameNumbers {
 /// Runs the scenario on ranks of `backend` with experts filled in turn, as the cost model counts them, and
 /// once more alone; mixtures of experts also with their routers' own choice. Compares
 ///   loss and gradient norm with those of one rank, as far apart as same_numbers allows, and every updated
-///   parameter, ≤ kSameNumbers apart, as far as updates_as_on_one_rank;
+///   parameter, ≤ kSameNumbers apart, as far as updates_as_on_one_rank; under qwZ the one rank computes its
+///   first step with the parameters that the ranks gather, rounded block by block of their shards;
 ///   bytes by kind at each rank's peak with the estimate's and at every instant with the replay's, on the
 ///   device and, of what is offloaded, on the host; messages and bytes of every collective, copies over the
 ///   host's link, FLOPs of every operation with the prediction, exactly.
