@@ -59,6 +59,8 @@ class Writer {
         return sc_.recipe.attention == AttentionKernel::Flash ? flash(step) : stored_scores(step);
       case Price::MergeBlocks:
         return merge_blocks(step);
+      case Price::ScaleColumns:
+        return adapter_traffic("adapter.scale", step, elements(step.payload));
       case Price::Traffic:
         return traffic(step);
       case Price::Message:

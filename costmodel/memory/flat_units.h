@@ -119,7 +119,7 @@ struct UnitSizes {
 [[nodiscard]] double update_buffer_bytes(const Scenario& scenario, const UnitSizes& unit);
 /// True for what weight decay acts on: matrices and tables, not vectors.
 [[nodiscard]] constexpr bool decays(const ParameterTensor& tensor) {
-  return tensor.cols > 1 || tensor.matrix;
+  return tensor.cols > 1 || tensor.matrix || tensor.adapter;
 }
 
 /// Appends the padding of the shards of the flat buffers made of `tensors`, `count` times.

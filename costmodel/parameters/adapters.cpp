@@ -24,6 +24,13 @@ constexpr std::array kAdaptableLayers{
     AdaptableLayer{Parameter::MlpDownWeight, 0, "mlp.down.lora_a", "mlp.down.lora_b"},
 };
 
+constexpr std::array kScaledLayers{
+    ScaledLayer{Parameter::AttentionKeyValueWeight, 0, "attention.key.ia3"},
+    ScaledLayer{Parameter::AttentionKeyValueWeight, 1, "attention.value.ia3"},
+    ScaledLayer{Parameter::AttentionKeyValueUpWeight, 0, "attention.key_value_up.ia3"},
+    ScaledLayer{Parameter::MlpDownWeight, 0, "mlp.down.ia3"},
+};
+
 /// Of two layers in one matrix of which one is adapted it is the second: values, beside which the keys' layer
 /// is left out.
 bool is_adapted(const Recipe& recipe, const AdaptableLayer& layer, const ParameterTensor& tensor) {
@@ -51,9 +58,25 @@ ParameterTensor matrix_b(const AdaptableLayer& layer, const ParameterTensor& bes
           .adapter = true};
 }
 
-/// Calls `visit(matrix)` for every A, then every B, of what stands beside `tensor`.
+ParameterTensor scales_of(const ScaledLayer& layer, const ParameterTensor& beside) {
+  const bool inputs = beside.ia3 == Ia3Scale::Inputs;
+  const Cut of_inputs = beside.cut == Cut::Row ? Cut::Column : Cut::Replicated;
+  return {.name = layer.name,
+          .rows = inputs ? beside.cols : beside.rows / beside.parts,
+          .cut = inputs ? of_inputs : beside.cut,
+          .matrix = false,
+          .adapter = true};
+}
+
+/// Calls `visit(matrix)` for every A, then every B, of what stands beside `tensor`; of IA³ for all scales.
 template <class Visitor>
 void visit_adapters(const Scenario& sc, const ParameterTensor& tensor, const Visitor& visit) {
+  if (sc.recipe.fine_tune == FineTune::Ia3) {
+    for (const ScaledLayer& layer : kScaledLayers) {
+      if (tensor.name == name_of(layer.matrix)) visit(scales_of(layer, tensor));
+    }
+    return;
+  }
   const std::int64_t rank = adapter_rank(sc);
   for (const auto make : {matrix_a, matrix_b}) {
     for (const AdaptableLayer& layer : kAdaptableLayers) {
@@ -71,6 +94,10 @@ bool stand_together(const ParameterTensor& a, const ParameterTensor& b) {
 
 std::span<const AdaptableLayer> adaptable_layers() {
   return kAdaptableLayers;
+}
+
+std::span<const ScaledLayer> scaled_layers() {
+  return kScaledLayers;
 }
 
 void append_adapter_parameters(const Scenario& sc, LayerClass kind, std::vector<ParameterTensor>& out) {

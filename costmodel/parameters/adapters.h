@@ -20,6 +20,15 @@ struct AdaptableLayer {
 /// All of them, in the order in which a matrix holds them.
 [[nodiscard]] std::span<const AdaptableLayer> adaptable_layers();
 
+/// What IA³ learns scales for: part `part` of the outputs of `matrix`, or its inputs (ParameterTensor::ia3).
+struct ScaledLayer {
+  Parameter matrix;
+  int part;
+  std::string_view name;  // of the scales as a parameter
+};
+/// All of them, in the order in which a matrix makes what is scaled (arXiv:2205.05638 §3.3).
+[[nodiscard]] std::span<const ScaledLayer> scaled_layers();
+
 /// Linear layers of their own that a parameter's matrix holds (ParameterTensor::parts).
 [[nodiscard]] constexpr std::int64_t linear_layers_in(Parameter parameter) {
   const bool two =
@@ -55,20 +64,22 @@ struct AdaptableLayer {
 inline constexpr double kAdapterScale = 2;
 
 /// True when the step program has the adapters' matrices, their products and gradients one by one, as the
-/// executor runs them: LoRA of a rank beside matrices that are no expert's and no router's. Otherwise they
-/// are counted beside the frozen matrices.
+/// executor runs them: LoRA of a rank beside matrices that are no expert's and no router's, IA³ in models
+/// without experts. Otherwise they are counted beside the frozen matrices.
 [[nodiscard]] constexpr bool adapters_are_operations(const Scenario& scenario) {
   const Recipe& r = scenario.recipe;
+  const bool scales = r.fine_tune == FineTune::Ia3;
   const bool beside_experts =
-      r.lora_targets == AdapterTargets::AllLinear || r.lora_targets == AdapterTargets::Mlp;
-  return scenario.framework.explicit_step && r.fine_tune == FineTune::Lora && r.trainable_parameters == 0 &&
-         scenario.model.mtp_layers == 0 && !(scenario.model.is_moe() && beside_experts);
+      scales || r.lora_targets == AdapterTargets::AllLinear || r.lora_targets == AdapterTargets::Mlp;
+  return scenario.framework.explicit_step && (scales || r.fine_tune == FineTune::Lora) &&
+         r.trainable_parameters == 0 && scenario.model.mtp_layers == 0 &&
+         !(scenario.model.is_moe() && beside_experts);
 }
 
 /// Appends the adapters' matrices beside those of one layer of class `kind`: of every matrix first all A,
 /// then all B, so that those of one product are neighbours. Nothing where they are no operations. Beside a
 /// column-cut matrix A is whole and B is cut, beside a row-cut one A is cut and B is whole: both products are
-/// parts of the sum that the frozen ones are, and need no message.
+/// parts of the sum that the frozen ones are, and need no message. Of IA³ vectors, cut as what they scale.
 void append_adapter_parameters(const Scenario& scenario, LayerClass kind, std::vector<ParameterTensor>& out);
 
 /// Elements of the adapters beside `tensor` that one rank holds before ZeRO. Precondition:

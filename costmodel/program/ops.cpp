@@ -31,6 +31,8 @@ std::string_view name_of(Site site, const Weight& weight) {
       return "adapter.down";
     case AdapterSide::Up:
       return "adapter.up";
+    case AdapterSide::Scale:
+      return "adapter.scale";
     case AdapterSide::None:
       break;
   }

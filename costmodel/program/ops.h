@@ -114,9 +114,10 @@ struct Value {
 /// How tensor parallelism cuts a matrix. Region: whole on every rank, but applied to what has entered the
 /// tensor-parallel region (the down-projections of latent attention).
 enum class Split : std::uint8_t { Whole, Region, Column, Row };
-/// Which of an adapter's two products a matrix is: of the layer's input, or what is added to its output.
-enum class AdapterSide : std::uint8_t { None, Down, Up };
-inline constexpr std::size_t kAdapterSides = 3;
+/// Which of an adapter's two products a matrix is: of the layer's input, or what is added to its output; or
+/// the scales of IA³.
+enum class AdapterSide : std::uint8_t { None, Down, Up, Scale };
+inline constexpr std::size_t kAdapterSides = 4;
 struct Weight {
   Width out = Width::Hidden, in = Width::Hidden;
   Split split = Split::Whole;
@@ -136,6 +137,7 @@ enum class Kind : std::uint8_t {
   BiasAdd,
   GroupedBiasAdd,  // a vector per expert
   Scale,           // by a multiplier of the model, which the site names, or of adapters
+  ScaleColumns,    // of the operand the last ones, by a weight; and what they were
   Clip,
   SoftCap,
   GateRows,  // rows times the sigmoid of their gates
@@ -170,6 +172,7 @@ enum class Kind : std::uint8_t {
   MatmulWeight,
   BiasWeight,
   GroupedBiasWeight,
+  ScaleColumnsBack,
   ClipBack,
   SoftCapBack,
   GateRowsBack,
@@ -212,6 +215,7 @@ inline constexpr std::array<KindRow, position(Kind::Count)> kKinds{{
     {Kind::BiasAdd, "bias_add", 1},
     {Kind::GroupedBiasAdd, "grouped_bias_add", 1},
     {Kind::Scale, "scale", 1},
+    {Kind::ScaleColumns, "scale_columns", 1},
     {Kind::Clip, "clip"},
     {Kind::SoftCap, "soft_cap", 1},
     {Kind::GateRows, "gate_rows"},
@@ -246,6 +250,7 @@ inline constexpr std::array<KindRow, position(Kind::Count)> kKinds{{
     {Kind::MatmulWeight, "matmul_wgrad", 0, Work::Matrix, {}, false},
     {Kind::BiasWeight, "bias_wgrad", 0, Work::None, {}, false},
     {Kind::GroupedBiasWeight, "grouped_bias_wgrad", 0, Work::None, {}, false},
+    {Kind::ScaleColumnsBack, "scale_columns_back", 1, Work::None, {}, false},
     {Kind::ClipBack, "clip_back", 1, Work::None, {}, false},
     {Kind::SoftCapBack, "soft_cap_back", 1, Work::None, {}, false},
     {Kind::GateRowsBack, "gate_rows_back", 0, Work::None, {}, false},

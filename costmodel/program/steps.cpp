@@ -95,6 +95,7 @@ void count_elements(const Program& p, const Op& op, Elements elements, Step& ste
 /// What an operation is in the list beside memory traffic.
 std::optional<Price> price_of(const Op& op) {
   if (op.kind == Kind::AttendBlocks || op.kind == Kind::AttendBlocksBack) return Price::MergeBlocks;
+  if (op.kind == Kind::ScaleColumns || op.kind == Kind::ScaleColumnsBack) return Price::ScaleColumns;
   switch (row_of(op.kind).work) {
     case Work::Matrix:
       return Price::Matrix;
@@ -141,6 +142,8 @@ class Steps {
       step.rows = matrix_rows(p_, op);
       const ValueId operand = op.reads[op.kind == Kind::MatmulWeight ? 1 : 0];
       step.quantised = p_.of(operand).shape.type == Type::Quantised;
+    } else if (price == Price::ScaleColumns) {
+      step.payload = p_.of(op.kind == Kind::ScaleColumns ? op.writes[1] : op.reads[1]).shape;
     } else if (price == Price::Message) {
       step.payload = payload_of(p_, op);
       step.group = op.group;

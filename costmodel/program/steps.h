@@ -15,8 +15,9 @@ namespace hexaplan::costmodel::program {
 enum class Price : std::uint8_t {
   Matrix,
   Attention,
-  MergeBlocks,  // what attention to a further block of keys made
-  Traffic,      // memory-bound, by the framework's rule
+  MergeBlocks,   // what attention to a further block of keys made
+  ScaleColumns,  // by learned scales
+  Traffic,       // memory-bound, by the framework's rule
   Message,
 };
 

@@ -205,6 +205,8 @@ class SimulatedGpu : public Device {
   void row_dots(const View& a, const View& b, const View& /*dots*/) override { move({a, b}); }
   void column_sums(const View& x, const View& /*sums*/) override { move({x}); }
   void scale_rows(const View& x, const View& /*factors*/) override { move({x, x}); }
+  void scale_columns(const View& x, const View& /*factors*/) override { move({x, x}); }
+  void column_dots(const View& a, const View& b, const View& /*sums*/) override { move({a, b}); }
   void gate_rows(const View& /*gates*/, const View& x, const View& out) override { move({x, out}); }
   void gate_rows_backward(const View& d_out, const View& /*gates*/, const View& x, const View& dx,
                           const View& /*d_gates*/) override {

@@ -3,9 +3,9 @@
 
     pip install torch transformers peft && tests/golden/adapters_oracle.py [--check] [NAME...]
 
-One file per case: three AdamW steps of a LoRA beside a model of transformers_oracle.py, in float64. `model` names the case
+One file per case: three AdamW steps of a LoRA or IA3 beside a model of transformers_oracle.py, in float64. `model` names the case
 there, which has the frozen weights. Adapters are drawn like those weights: scale * u with u uniform in (-1, 1), both
-matrices, so that gradients of both are seen. Of every adapter the file has the loss's gradient before clipping at the first
+matrices, so that gradients of both are seen; IA3's scales are 1 + scale * u. Of every adapter the file has the loss's gradient before clipping at the first
 step and the change over all steps, as fingerprints.
 """
 import argparse
@@ -32,6 +32,11 @@ CASES = dict(
     mistral_attention=dict(model="mistral", rank=4, targets="attention", modules=LINEAR[:4]),
     gemma2_qkv=dict(model="gemma2", rank=2, targets="qkv", modules=LINEAR[:3]),
     opt=dict(model="opt", rank=3, targets="all-linear", modules=OPT),
+    # IA3: no rank; modules as in PEFT's own mapping, its feedforward module last.
+    ia3_llama=dict(model="llama", modules=["k_proj", "v_proj", "down_proj"]),
+    ia3_qwen2=dict(model="qwen2", modules=["k_proj", "v_proj", "down_proj"]),
+    ia3_gemma2=dict(model="gemma2", modules=["k_proj", "v_proj", "down_proj"]),
+    ia3_opt=dict(model="opt", modules=["k_proj", "v_proj", "fc2"]),
 )
 
 
@@ -40,24 +45,33 @@ def adapters_of(model):
     found = {}
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
-            found[name.removeprefix("base_model.model.").replace(".default.", ".")] = parameter
+            found[name.removeprefix("base_model.model.").replace(".default", "")] = parameter
     return found
 
 
 def scale_of(name, shape):
+    if name.endswith(".ia3_l"):
+        return 0.3
     return round(1.0 / shape[-1] ** 0.5, 3) if ".lora_A." in name else 0.3
 
 
 def adapted_model(case):
     model, _, _, _ = base.golden_model(base.CASES[case["model"]])
-    config = peft.LoraConfig(r=case["rank"], lora_alpha=2 * case["rank"], lora_dropout=0.0, bias="none",
-                             target_modules=case["modules"])
+    config = config_of(case)
     model = peft.get_peft_model(model, config, autocast_adapter_dtype=False).double().train()
     with torch.no_grad():
         for name, parameter in adapters_of(model).items():
             drawn = scale_of(name, parameter.shape) * base.uniform(base.SEED, name, parameter.numel())
-            parameter.copy_(torch.from_numpy(drawn).view(parameter.shape))
+            mean = 1.0 if name.endswith(".ia3_l") else 0.0
+            parameter.copy_(torch.from_numpy(mean + drawn).view(parameter.shape))
     return model
+
+
+def config_of(case):
+    if "rank" not in case:
+        return peft.IA3Config(target_modules=case["modules"], feedforward_modules=case["modules"][2:])
+    return peft.LoraConfig(r=case["rank"], lora_alpha=2 * case["rank"], lora_dropout=0.0, bias="none",
+                           target_modules=case["modules"])
 
 
 def golden(case):
@@ -86,8 +100,8 @@ def golden(case):
                           change=base.fingerprint(name, p.detach() - before[name]))
                for name, p in sorted(adapters.items())}
     return dict(written_by="tests/golden/adapters_oracle.py", torch=torch.__version__,
-                transformers=transformers.__version__, peft=peft.__version__, model=case["model"], rank=case["rank"],
-                targets=case["targets"], trained=sum(p.numel() for p in adapters.values()), losses=losses,
+                transformers=transformers.__version__, peft=peft.__version__, model=case["model"],
+                **{key: case[key] for key in ("rank", "targets") if key in case}, trained=sum(p.numel() for p in adapters.values()), losses=losses,
                 gradient_norms=norms, tensors=tensors)
 
 

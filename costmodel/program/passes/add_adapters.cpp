@@ -97,9 +97,70 @@ class AdapterBuilder {
   std::vector<ValueId> stands_for_;  // who reads what a frozen matrix made reads the sum
 };
 
+/// IA³ multiplies keys and values, bias included, and what the MLP's second matrix reads by learned vectors
+/// (arXiv:2205.05638 §3.3; huggingface/peft src/peft/tuners/ia3/layer.py). The result takes the operand's
+/// place; what was scaled is kept for the scales' gradient.
+class ScaleBuilder {
+ public:
+  explicit ScaleBuilder(Program program) : p_{std::move(program)}, stands_for_(p_.values.size()) {
+    for (std::size_t i = 0; i < stands_for_.size(); ++i) stands_for_[i] = static_cast<ValueId>(i);
+  }
+
+  Program run() {
+    const std::vector<Op> forward = std::exchange(p_.ops, {});
+    for (std::size_t i = 0; i < forward.size(); ++i) {
+      Op op = forward[i];
+      for (ValueId& id : op.reads) id = stands_for_[position(id)];
+      if (op.site == Site::Down && op.kind == Kind::Matmul) op.reads[0] = scaled(op, op.reads[0]);
+      p_.ops.push_back(op);
+      const bool biased = i + 1 < forward.size() && forward[i + 1].kind == Kind::BiasAdd;
+      const bool made = op.kind == Kind::Matmul || op.kind == Kind::BiasAdd;
+      if (made && !biased && makes_keys(op)) stands_for_[position(op.writes[0])] = scaled(op, op.writes[0]);
+    }
+    if (p_.output != kNone) p_.output = stands_for_[position(p_.output)];
+    return std::move(p_);
+  }
+
+ private:
+  static bool makes_keys(const Op& op) {
+    return op.site == Site::Qkv || op.site == Site::QkvBias || op.site == Site::KeyValueUp;
+  }
+  struct Scaled {
+    Parameter matrix;
+    Width width;
+    Tensor kept;
+  };
+  static Scaled scaled_by(Site site) {
+    if (site == Site::Down) return {Parameter::MlpDownWeight, Width::Activation, Tensor::AdapterInput};
+    if (site == Site::KeyValueUp)
+      return {Parameter::AttentionKeyValueUpWeight, Width::KeyValueUp, Tensor::ScaledOutput};
+    return {Parameter::AttentionKeyValueWeight, Width::KeyValue, Tensor::ScaledOutput};
+  }
+  ValueId scaled(const Op& beside, ValueId x) {
+    const Scaled by = scaled_by(beside.site);
+    const ValueId kept = p_.add({.tensor = by.kept, .shape = {p_.of(x).shape.rows, by.width}});
+    const ValueId out = p_.like(x, Role::Itself);
+    p_.weights.push_back(
+        {.out = by.width, .in = Width::One, .first = by.matrix, .adapter = AdapterSide::Scale});
+    p_.ops.push_back({.site = beside.site,
+                      .kind = Kind::ScaleColumns,
+                      .reads = {x},
+                      .writes = {out, kept},
+                      .weight = static_cast<std::int16_t>(p_.weights.size() - 1),
+                      .in_place = row_of(Kind::ScaleColumns).in_place});
+    for (auto i = static_cast<ValueId>(stands_for_.size()); position(i) < p_.values.size(); ++i)
+      stands_for_.push_back(i);
+    return out;
+  }
+
+  Program p_;
+  std::vector<ValueId> stands_for_;
+};
+
 }  // namespace
 
 Program add_adapters(Program p, const Techniques& t) {
+  if (t.adapters.scale) return ScaleBuilder{std::move(p)}.run();
   return AdapterBuilder{std::move(p), t.adapters}.run();
 }
 

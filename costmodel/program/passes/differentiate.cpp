@@ -58,6 +58,10 @@ class Differentiation {
     const bool of_adapter = p_.of(op.reads[0]).tensor == Tensor::AdapterHidden;
     if (block != Block::Embedding && block != Block::Head && !of_adapter) p_.ops.back().in_place = 0;
   }
+  /// The gradient of the scales needs what was scaled.
+  void scale_columns(const Op& op, ValueId dy) {
+    give(op.reads[0], made(op, Kind::ScaleColumnsBack, {dy, op.writes[1]}, op.reads[0]));
+  }
   void clip(const Op& op, ValueId dy) {
     give(op.reads[0], made(op, Kind::ClipBack, {dy, op.reads[0]}, op.reads[0]));
   }
@@ -159,6 +163,7 @@ const std::array<Differentiation::RuleRow, position(Kind::LookupBack)> Different
     {Kind::BiasAdd, &Differentiation::bias_add},
     {Kind::GroupedBiasAdd, &Differentiation::grouped_bias_add},
     {Kind::Scale, &Differentiation::scale},
+    {Kind::ScaleColumns, &Differentiation::scale_columns},
     {Kind::Clip, &Differentiation::clip},
     {Kind::SoftCap, &Differentiation::soft_cap},
     {Kind::GateRows, &Differentiation::gate_rows},

@@ -24,7 +24,7 @@ namespace hexaplan::costmodel::program {
 /// Operators cast to 16 bits one by one; what is added up between them stays fp32 (torch.autocast).
 [[nodiscard]] Program cast_automatically(Program program, const Techniques& techniques);
 /// Two narrow products beside every matrix that has an adapter, added to what it makes (arXiv:2106.09685
-/// §4.1).
+/// §4.1); or scales of keys, values and the MLP's activations (arXiv:2205.05638 §3.3).
 [[nodiscard]] Program add_adapters(Program program, const Techniques& techniques);
 /// Appends the backward pass: one rule per kind, in reverse. What a layer keeps is whatever it reads.
 [[nodiscard]] Program differentiate(Program program, const Techniques& techniques);

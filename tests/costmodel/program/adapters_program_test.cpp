@@ -117,5 +117,25 @@ TEST(adapters_program, shares_frozen_weights_from_stage_3_on) {
   }
 }
 
+/// Keys, values and what the second matrix reads, each kept before it is scaled (arXiv:2205.05638 §3.3).
+/// Without a gradient of frozen matrices, hidden states behind norms are not kept, and the scaled activation
+/// is not, either.
+TEST(adapters_program, keeps_what_ia3_scales) {
+  constexpr double kKeyValue = 2048;
+  const double all = counts_of(llama_8b(1, FineTune::Pretrain)).kept.value();
+  const Counts scaled = counts_of(llama_8b(1, FineTune::Ia3));
+  EXPECT_EQ(all - scaled.kept.value(), kTokens * kBf16 * (2 * kHidden - kKeyValue));
+  EXPECT_EQ(scaled.flops(Pass::BackwardWeight).value(), 0);
+  EXPECT_EQ(counts_of(llama_8b(4, FineTune::Ia3)).messages,
+            counts_of(llama_8b(4, FineTune::Pretrain)).messages);
+}
+
+TEST(adapters_program, cuts_scales_as_what_they_scale) {
+  const UnitSizes unit = layer_unit(llama_8b(4, FineTune::Ia3), {});
+  ASSERT_EQ(unit.flats.size(), 2U);
+  EXPECT_EQ(unit.flats[1].elements, (2048 + kActivation) / 4);
+  EXPECT_EQ(unit.flats[1].summed_over_tensor_ranks, 0);
+}
+
 }  // namespace
 }  // namespace hexaplan::costmodel::program

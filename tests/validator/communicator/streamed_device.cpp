@@ -197,6 +197,12 @@ class StreamedDevice final : public Device {
   void scale_rows(const View& x, const View& factors) override {
     later([=](Device& d) { d.scale_rows(x, factors); });
   }
+  void scale_columns(const View& x, const View& factors) override {
+    later([=](Device& d) { d.scale_columns(x, factors); });
+  }
+  void column_dots(const View& a, const View& b, const View& sums) override {
+    later([=](Device& d) { d.column_dots(a, b, sums); });
+  }
   void gate_rows(const View& gates, const View& x, const View& out) override {
     later([=](Device& d) { d.gate_rows(gates, x, out); });
   }

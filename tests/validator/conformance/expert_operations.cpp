@@ -41,6 +41,15 @@ void gates(Bench& b, Size s) {
   b.result("gradient of the gate", d_gate);
 }
 
+void scaled_columns(Bench& b, Size s) {
+  const View x = b.data(s.rows, s.cols), factors = b.data(1, s.cols), d = b.data(s.rows, s.cols),
+             sums = b.fp32(1, s.cols);
+  b.device.column_dots(d, x, sums);
+  b.device.scale_columns(x, factors);
+  b.result("scaled", x);
+  b.result("gradient of the scales", sums);
+}
+
 void repetitions(Bench& b, Size s) {
   constexpr std::int64_t kTimes = 3;
   const View x = b.data(s.rows, s.cols), all = b.new_data(kTimes * s.rows, s.cols);
@@ -87,6 +96,7 @@ std::vector<Operation> expert_operations() {
   const std::vector<Size> any{{0, 8}, {1, 1}, {7, 13}, {70, 40}, {9, 2056}};
   std::vector<Operation> all{{"rows", {{0, 8}, {1, 1}, {7, 13}, {70, 40}, {1300, 16}, {9, 2056}}, rows},
                              {"gate_rows", any, gates},
+                             {"scale_columns", any, scaled_columns},
                              {"repeat_rows", any, repetitions}};
   struct Case {
     std::string name;

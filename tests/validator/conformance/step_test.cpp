@@ -51,6 +51,10 @@ void adapters(Scenario& sc) {
   sc.recipe.lora_rank = 3;
 }
 
+void scales(Scenario& sc) {
+  sc.recipe.fine_tune = costmodel::FineTune::Ia3;
+}
+
 void chunked_loss(Scenario& sc) {
   sc.recipe.cross_entropy = costmodel::CrossEntropy::Chunked;
 }
@@ -156,6 +160,7 @@ std::vector<StepCase> step_cases() {
           {"muon_zero2", {.dp = 2, .sharding = {.stage = 2}}, updated_by<costmodel::Optimizer::Muon>},
           {"all", {.tp = 2, .cp = 2, .pp = 2, .sp = true}, recompute},
           {"adapters_tp2_sp", {.tp = 2, .sp = true}, adapters},
+          {"scales_tp2_sp", {.tp = 2, .sp = true}, scales},
           {"chunked_loss_tp2", {.tp = 2}, chunked_loss},
           {"unfused_loss", {}, unfused_loss},
           {"stored_scores_tp2_sp", {.tp = 2, .sp = true}, stored_scores},

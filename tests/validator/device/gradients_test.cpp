@@ -175,6 +175,22 @@ Kernel gated_rows() {
   return {"gated_rows", 15, forward, backward};
 }
 
+/// Inputs: x, then the factors.
+Kernel scaled_columns() {
+  const auto forward = [](Numbers x) {
+    kernels::scale_columns<double>({x.data(), 3, 4, 4}, x.data() + 12);
+    x.resize(12);
+    return x;
+  };
+  const auto backward = [](Numbers x, Numbers d) {
+    d.resize(16);
+    kernels::column_dots<double>({d.data(), 3, 4, 4}, {x.data(), 3, 4, 4}, d.data() + 12);
+    kernels::scale_columns<double>({d.data(), 3, 4, 4}, x.data() + 12);
+    return d;
+  };
+  return {"scaled_columns", 16, forward, backward};
+}
+
 Kernel repeated_rows() {
   const auto forward = [](Numbers x) {
     Numbers out(24);
@@ -519,6 +535,7 @@ std::vector<Kernel> all_kernels() {
                           clip(),
                           bias(),
                           gated_rows(),
+                          scaled_columns(),
                           repeated_rows(),
                           embedding(),
                           cross_entropy(),

@@ -33,6 +33,10 @@ struct PeftElement {
   std::int64_t index = 0;
 };
 
+bool is_adapter(std::string_view name) {
+  return name.find(".lora_") != std::string_view::npos || name.ends_with(".ia3");
+}
+
 class PeftSteps {
  public:
   explicit PeftSteps(const std::string& name)
@@ -44,6 +48,8 @@ class PeftSteps {
 
   [[nodiscard]] const JsonValue& operator[](std::string_view key) const { return *file_.find(key); }
   [[nodiscard]] const HfSteps& base() const { return base_; }
+  /// IA³ instead of LoRA.
+  [[nodiscard]] bool scales() const { return file_.find("rank") == nullptr; }
   [[nodiscard]] std::int64_t rank() const { return static_cast<std::int64_t>(number_in((*this)["rank"])); }
   [[nodiscard]] double scale_of(const std::string& tensor) const {
     return number_in(*(*this)["tensors"].find(tensor)->find("scale"));
@@ -51,6 +57,10 @@ class PeftSteps {
 
   [[nodiscard]] Scenario scenario(const Layout& layout) const {
     Scenario sc = base_.scenario(layout);
+    if (scales()) {
+      sc.recipe.fine_tune = costmodel::FineTune::Ia3;
+      return sc;
+    }
     sc.recipe.fine_tune = costmodel::FineTune::Lora;
     sc.recipe.lora_rank = rank();
     const std::string& targets = *(*this)["targets"].get_if<std::string>();
@@ -63,6 +73,7 @@ class PeftSteps {
   /// Where PEFT has an element of an adapter: in the rows, or columns, in which the checkpoint has those of
   /// the matrix that it stands beside.
   [[nodiscard]] PeftElement stored(int unit, std::string_view name, std::int64_t index) const {
+    if (scales()) return stored_scale(unit, name, index);
     const auto layers = costmodel::adaptable_layers();
     const auto layer = std::ranges::find_if(layers, [&](const costmodel::AdaptableLayer& l) {
       return (l.a == name || l.b == name) && matrices_.contains(std::string{name_of(l.matrix)});
@@ -84,16 +95,34 @@ class PeftSteps {
     return out;
   }
 
+  /// The same of IA³'s scales, which stand beside rows of a matrix, or its columns.
+  [[nodiscard]] PeftElement stored_scale(int unit, std::string_view name, std::int64_t index) const {
+    const auto layers = costmodel::scaled_layers();
+    const auto layer = std::ranges::find(layers, name, &costmodel::ScaledLayer::name);
+    const costmodel::ParameterTensor& matrix = matrices_.at(std::string{name_of(layer->matrix)});
+    const bool inputs = matrix.ia3 == costmodel::Ia3Scale::Inputs;
+    const std::int64_t row = layer->part * (matrix.rows / matrix.parts) + index;
+    PeftElement out;
+    base_.map().visit(unit, name_of(layer->matrix), inputs ? index : row * matrix.cols, 1,
+                      [&](const StoredRun& run) {
+                        const presets::StoredTensor& tensor = base_.map().tensors()[run.tensor];
+                        const std::int64_t columns = tensor.shape[1];
+                        out.name = tensor.name.substr(0, tensor.name.rfind(".weight")) + ".ia3_l";
+                        out.index = inputs ? run.first % columns : run.first / columns;
+                      });
+    return out;
+  }
+
   void load(const validator::RankView& view) const {
     set_parameters(view, [&](int unit, const std::string& name, std::int64_t index) {
-      if (name.find(".lora_") == std::string::npos) return base_.value(unit, name, index);
+      if (!is_adapter(name)) return base_.value(unit, name, index);
       const PeftElement at = stored(unit, name, index);
       return value_of(at);
     });
   }
   [[nodiscard]] double value_of(const PeftElement& at) const {
-    return scale_of(at.name) *
-           uniform(base_.seed(), stream_of_name(at.name), static_cast<std::size_t>(at.index));
+    return (scales() ? 1 : 0) + scale_of(at.name) * uniform(base_.seed(), stream_of_name(at.name),
+                                                            static_cast<std::size_t>(at.index));
   }
 
   /// The executor's adapters as PEFT names and orders them.
@@ -101,7 +130,7 @@ class PeftSteps {
   [[nodiscard]] Tensors stored(const GlobalState::Tensors& tensors) const {
     Tensors out;
     for (const auto& [key, values] : tensors) {
-      if (key.second.find(".lora_") == std::string::npos) continue;
+      if (!is_adapter(key.second)) continue;
       for (std::size_t i = 0; i < values.size(); ++i) {
         const PeftElement at = stored(key.first, key.second, static_cast<std::int64_t>(i));
         std::vector<double>& tensor = out[at.name];
@@ -129,7 +158,7 @@ class PeftSteps {
 
 void expect_frozen_weights_as_before(const Repeated& run) {
   for (const auto& [key, values] : run.before.tensors()) {
-    const bool frozen = key.second.find(".lora_") == std::string::npos;
+    const bool frozen = !is_adapter(key.second);
     EXPECT_EQ(values == run.master.tensors().at(key), frozen) << key.second;
   }
 }
@@ -216,7 +245,7 @@ TEST_P(steps_of_peft, are_repeated_on_every_layout) {
 
 INSTANTIATE_TEST_SUITE_P(models, steps_of_peft,
                          testing::Values("llama", "llama_mlp", "qwen2_qv", "mistral_attention", "gemma2_qkv",
-                                         "opt"),
+                                         "opt", "ia3_llama", "ia3_qwen2", "ia3_gemma2", "ia3_opt"),
                          [](const testing::TestParamInfo<std::string>& test) { return test.param; });
 
 }  // namespace

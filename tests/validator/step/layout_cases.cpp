@@ -18,6 +18,14 @@ void adapt_queries_and_values(Scenario& sc) {
   sc.recipe.lora_targets = costmodel::AdapterTargets::QueryValue;
   sc.recipe.recompute.mode = costmodel::RecomputeMode::Full;
 }
+/// IA³ beside attention and MLP.
+void scale(Scenario& sc) {
+  sc.recipe.fine_tune = costmodel::FineTune::Ia3;
+}
+void scale_recomputed(Scenario& sc) {
+  scale(sc);
+  sc.recipe.recompute.mode = costmodel::RecomputeMode::Full;
+}
 /// Optimizer states, all or a share of them, parameters and activations on the host.
 void offload_everything(Scenario& sc) {
   sc.recipe.offload =
@@ -219,6 +227,10 @@ const std::vector<LayoutCase>& layout_cases() {
       {"lora_tp4_sp_pp2", {.tp = 4, .pp = 2, .sp = true}, adapt},
       {"lora_zero3_zb_h1", {.dp = 2, .pp = 2, .sharding = {.stage = 3}, .schedule = kZb}, adapt},
       {"lora_qv_zero1_recomputed", {.dp = 2, .sharding = {.stage = 1}}, adapt_queries_and_values},
+      {"ia3", {}, scale},
+      {"ia3_tp4_sp_pp2", {.tp = 4, .pp = 2, .sp = true}, scale},
+      {"ia3_zero3_zb_h1", {.dp = 2, .pp = 2, .sharding = {.stage = 3}, .schedule = kZb}, scale},
+      {"ia3_zero1_recomputed", {.dp = 2, .sharding = {.stage = 1}}, scale_recomputed},
       {"chunked_loss", {}, chunked_loss},
       {"chunked_loss_ragged", {}, ragged_chunks},
       {"chunked_loss_tp2_sp_pp2_zero3",

@@ -237,6 +237,10 @@ class Device {
   virtual void column_sums(const View& x, const View& sums) = 0;
   /// Row i of x times factors[i].
   virtual void scale_rows(const View& x, const View& factors) = 0;
+  /// Column c of x times factors[c]. Their gradient: column_dots.
+  virtual void scale_columns(const View& x, const View& factors) = 0;
+  /// sums[c] += Σ over rows of a·b.
+  virtual void column_dots(const View& a, const View& b, const View& sums) = 0;
   /// out[r] = σ(gates[r])·x[r]; out may be x. gates: T×1.
   virtual void gate_rows(const View& gates, const View& x, const View& out) = 0;
   /// dx = σ(gates)·d_out, which may be d_out itself; d_gates[r] = σ'(gates[r])·Σ over columns of d_out·x.

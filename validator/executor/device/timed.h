@@ -135,6 +135,12 @@ class Timed final : public Base {
   void scale_rows(const View& x, const View& factors) override {
     this->timed(ComputeKind::Routing, [&] { Base::scale_rows(x, factors); });
   }
+  void scale_columns(const View& x, const View& factors) override {
+    this->timed(ComputeKind::Elementwise, [&] { Base::scale_columns(x, factors); });
+  }
+  void column_dots(const View& a, const View& b, const View& sums) override {
+    this->timed(ComputeKind::Elementwise, [&] { Base::column_dots(a, b, sums); });
+  }
   void gate_rows(const View& gates, const View& x, const View& out) override {
     this->timed(ComputeKind::Elementwise, [&] { Base::gate_rows(gates, x, out); });
   }

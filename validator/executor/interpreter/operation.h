@@ -92,6 +92,8 @@ void run_bias_weight(const Operation& o);
 void run_grouped_bias_add(const Operation& o);
 void run_grouped_bias_weight(const Operation& o);
 void run_scale(const Operation& o);
+void run_scale_columns(const Operation& o);
+void run_scale_columns_back(const Operation& o);
 void run_clip(const Operation& o);
 void run_clip_back(const Operation& o);
 void run_soft_cap(const Operation& o);

@@ -23,11 +23,19 @@ namespace {
 struct Names {
   std::string_view first, last;
 };
-/// Of adapters' first matrices, those that the unit has beside the weight's parameters.
+/// Of adapters' first matrices, or scales, those that the unit has beside the weight's parameters.
 Names names_of(const Unit& unit, const program::Weight& weight) {
   const Parameter last = weight.last == Parameter::Count ? weight.first : weight.last;
   if (weight.adapter == program::AdapterSide::None) return {name_of(weight.first), name_of(last)};
   Names names;
+  if (weight.adapter == program::AdapterSide::Scale) {
+    for (const costmodel::ScaledLayer& layer : costmodel::scaled_layers()) {
+      if (layer.matrix != weight.first) continue;
+      if (names.first.empty()) names.first = layer.name;
+      names.last = layer.name;
+    }
+    return names;
+  }
   for (const costmodel::AdaptableLayer& layer : costmodel::adaptable_layers()) {
     if ((layer.matrix != weight.first && layer.matrix != last) || !unit.holds(layer.a)) continue;
     if (names.first.empty()) names.first = layer.a;
@@ -231,6 +239,25 @@ double multiplier_of(const Operation& o) {
 
 void run_scale(const Operation& o) {
   o.rank.device.scale(o.out(0), multiplier_of(o));
+}
+namespace {
+
+/// The columns that IA³ scales: the last ones, as many as it keeps.
+View scaled_columns(const View& all, const View& kept) {
+  return all.column_range(all.cols - kept.cols, kept.cols);
+}
+
+}  // namespace
+
+void run_scale_columns(const Operation& o) {
+  const View scaled = scaled_columns(o.out(0), o.out(1));
+  o.rank.device.copy(o.out(1), scaled);
+  o.rank.device.scale_columns(scaled, o.weight());
+}
+void run_scale_columns_back(const Operation& o) {
+  const View kept = o.in(1), d = scaled_columns(o.out(0), kept);
+  o.rank.device.column_dots(d, kept, o.weight_gradient());
+  if (!costmodel::mutant("scaled-gradients-are-not-scaled")) o.rank.device.scale_columns(d, o.weight());
 }
 void run_clip(const Operation& o) {
   o.rank.device.copy(o.out(0), o.in(0));

@@ -47,6 +47,7 @@ InitialDistribution initial_distribution(const LocalTensor& t, const costmodel::
                                          bool begun) {
   constexpr double kDeviation = 0.02;
   if (t.name.ends_with("bias") || (t.name.ends_with("lora_b") && !begun)) return {};
+  if (t.name.ends_with("ia3")) return {.mean = 1};
   if (t.name.ends_with("lora_a"))
     return {.deviation = 1 / std::sqrt(3.0 * static_cast<double>(t.global_cols)), .uniform = true};
   if (t.name.find("norm") != std::string_view::npos) return {.mean = model.zero_centered_norm ? 0.0 : 1.0};

@@ -114,17 +114,19 @@ constexpr std::array kMissing{
     Missing{"executor-optimizer", "Adafactor's sums of rows and columns are not executed",
             "choose another optimizer",
             [](const Scenario& s) { return s.recipe.optimizer == costmodel::Optimizer::Adafactor; }},
-    Missing{"executor-adapters", "IA3 and adapters beside 4-bit weights are not executed", "use LoRA",
-            [](const Scenario& s) {
-              return costmodel::trains_adapters(s.recipe) && s.recipe.fine_tune != costmodel::FineTune::Lora;
-            }},
+    Missing{"executor-adapters", "adapters beside 4-bit weights are not executed", "use LoRA",
+            [](const Scenario& s) { return s.recipe.fine_tune == costmodel::FineTune::Qlora; }},
     Missing{"executor-adapters", "adapters beside experts and routers are not executed",
             "use lora-targets attention, qkv or qv",
             [](const Scenario& s) {
-              return costmodel::trains_adapters(s.recipe) && s.model.is_moe() &&
+              return s.recipe.fine_tune == costmodel::FineTune::Lora && s.model.is_moe() &&
                      (s.recipe.lora_targets == costmodel::AdapterTargets::AllLinear ||
                       s.recipe.lora_targets == costmodel::AdapterTargets::Mlp);
             }},
+    Missing{
+        "executor-adapters", "IA3's scales inside experts are not executed",
+        "use LoRA with lora-targets attention, qkv or qv",
+        [](const Scenario& s) { return s.recipe.fine_tune == costmodel::FineTune::Ia3 && s.model.is_moe(); }},
     Missing{"executor-adapters", "a number of trained parameters does not say how wide adapters are",
             "use lora-rank",
             [](const Scenario& s) {

@@ -230,9 +230,13 @@ void set_gradient_bits(Scenario& s, int v) {
   s.cluster.levels = {node, network};
 }
 
-/// All parameters trained, or low-rank adapters beside some linear layers.
+/// All parameters trained, low-rank adapters beside some linear layers, or scales.
 void set_adapters(Scenario& s, int v) {
   if (v == 0) return;
+  if (v == 6) {
+    s.recipe.fine_tune = costmodel::FineTune::Ia3;
+    return;
+  }
   using costmodel::AdapterTargets;
   constexpr AdapterTargets kTargets[] = {AdapterTargets::AllLinear, AdapterTargets::QueryValue,
                                          AdapterTargets::Attention, AdapterTargets::QueryKeyValue,
@@ -295,7 +299,7 @@ constexpr std::array kDimensions{
     Dimension{2, set_block},
     Dimension{3, set_window},
     Dimension{2, [](Scenario& s, int v) { s.model.tied_embeddings = v == 1; }},
-    Dimension{6, set_adapters},
+    Dimension{7, set_adapters},
     Dimension{6 + static_cast<int>(std::size(kModules)), set_recomputation},
     Dimension{2, [](Scenario& s, int v) { s.recipe.micro_batch = v + 1; }},
     Dimension{6, set_batch},

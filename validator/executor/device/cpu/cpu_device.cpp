@@ -234,6 +234,12 @@ class CpuDevice : public Device {
   void scale_rows(const View& x, const View& factors) override {
     kernels::scale_rows<T>(InOut{x}, In{factors}.vector());
   }
+  void scale_columns(const View& x, const View& factors) override {
+    kernels::scale_columns<T>(InOut{x}, In{factors}.vector());
+  }
+  void column_dots(const View& a, const View& b, const View& sums) override {
+    kernels::column_dots<T>(In{a}, In{b}, InOut{sums}.vector());
+  }
   void gate_rows(const View& gates, const View& x, const View& out) override {
     kernels::gate_rows<T>(In{gates}.vector(), In{x}, Out{out});
   }

@@ -48,6 +48,20 @@ void scale_rows(Matrix<T> x, const T* factors) {
 }
 
 template <class T>
+void scale_columns(Matrix<T> x, const T* factors) {
+  for (std::int64_t i = 0; i < x.rows; ++i) {
+    for (std::int64_t c = 0; c < x.cols; ++c) x.row(i)[c] *= factors[c];
+  }
+}
+
+template <class T>
+void column_dots(Input<T> a, Input<T> b, T* sums) {
+  for (std::int64_t i = 0; i < a.rows; ++i) {
+    for (std::int64_t c = 0; c < a.cols; ++c) sums[c] += a.row(i)[c] * b.row(i)[c];
+  }
+}
+
+template <class T>
 void gate_rows(const T* gates, Input<T> x, Matrix<T> out) {
   for (std::int64_t i = 0; i < x.rows; ++i) {
     const T open = 1 / (1 + std::exp(-gates[i]));
@@ -87,6 +101,8 @@ void add_repeated_rows(Input<T> x, Matrix<T> out) {
   template void row_dots<T>(Input<T>, Input<T>, T*);                                 \
   template void column_sums<T>(Input<T>, T*);                                        \
   template void scale_rows<T>(Matrix<T>, const T*);                                  \
+  template void scale_columns<T>(Matrix<T>, const T*);                               \
+  template void column_dots<T>(Input<T>, Input<T>, T*);                              \
   template void gate_rows<T>(const T*, Input<T>, Matrix<T>);                         \
   template void gate_rows_backward<T>(Input<T>, const T*, Input<T>, Matrix<T>, T*);  \
   template void repeat_rows<T>(Input<T>, Matrix<T>);                                 \

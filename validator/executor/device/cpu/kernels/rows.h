@@ -18,6 +18,12 @@ void column_sums(Input<T> x, T* sums);
 /// Row i of x times factors[i].
 template <class T>
 void scale_rows(Matrix<T> x, const T* factors);
+/// Column c of x times factors[c].
+template <class T>
+void scale_columns(Matrix<T> x, const T* factors);
+/// sums[c] += Σ over rows of a·b.
+template <class T>
+void column_dots(Input<T> a, Input<T> b, T* sums);
 /// out[i] = σ(gates[i])·x[i]; out may be x.
 template <class T>
 void gate_rows(const T* gates, Input<T> x, Matrix<T> out);

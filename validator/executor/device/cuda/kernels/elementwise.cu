@@ -109,6 +109,17 @@ struct ScaleRows {
   }
 };
 
+struct ScaleColumns {
+  View x, factors;
+  template <int kCount>
+  HEXAPLAN_DEVICE void run(std::int64_t r, std::int64_t c) const {
+    Pack<kCount> out = load<kCount>(x, r, c);
+    const Pack<kCount> by = load<kCount>(factors, 0, c);
+    for (int i = 0; i < kCount; ++i) out.at[i] *= by.at[i];
+    store(x, r, c, out);
+  }
+};
+
 struct AddBias {
   View x, bias;
   template <int kCount>
@@ -347,6 +358,12 @@ void scale_rows(const Queue& queue, const View& x, const View& factors) {
 void add_bias(const Queue& queue, const View& x, const View& bias) {
   assert(bias.elements() == x.cols);
   launch_elementwise(queue, "add_bias", x.rows, x.cols, packed({x, bias}), AddBias{x, bias});
+}
+
+void scale_columns(const Queue& queue, const View& x, const View& factors) {
+  assert(factors.elements() == x.cols);
+  const View row = flat(factors);
+  launch_elementwise(queue, "scale_columns", x.rows, x.cols, packed({x, row}), ScaleColumns{x, row});
 }
 
 void soft_cap(const Queue& queue, const View& x, double cap) {

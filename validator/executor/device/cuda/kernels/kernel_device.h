@@ -116,6 +116,12 @@ class KernelDevice : public Device {
   }
   void column_sums(const View& x, const View& sums) override { cuda::column_sums(compute(), x, sums); }
   void scale_rows(const View& x, const View& factors) override { cuda::scale_rows(compute(), x, factors); }
+  void scale_columns(const View& x, const View& factors) override {
+    cuda::scale_columns(compute(), x, factors);
+  }
+  void column_dots(const View& a, const View& b, const View& sums) override {
+    cuda::column_dots(compute(), a, b, sums);
+  }
   void gate_rows(const View& gates, const View& x, const View& out) override {
     cuda::gate_rows(compute(), gates, x, out);
   }

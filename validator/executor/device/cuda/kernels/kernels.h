@@ -131,6 +131,8 @@ void scatter_rows(const Queue& queue, const View& x, const View& rows, const Vie
 void row_dots(const Queue& queue, const View& a, const View& b, const View& dots);
 void column_sums(const Queue& queue, const View& x, const View& sums);
 void scale_rows(const Queue& queue, const View& x, const View& factors);
+void scale_columns(const Queue& queue, const View& x, const View& factors);
+void column_dots(const Queue& queue, const View& a, const View& b, const View& sums);
 void gate_rows(const Queue& queue, const View& gates, const View& x, const View& out);
 void gate_rows_backward(const Queue& queue, const View& d_out, const View& gates, const View& x,
                         const View& dx, const View& d_gates);

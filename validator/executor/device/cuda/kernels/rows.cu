@@ -157,6 +157,15 @@ HEXAPLAN_KERNEL sums_of_columns(View x, float* partials) {
   partials[blockIdx.y * x.cols + c] = sum;
 }
 
+/// The same of products of a and b.
+HEXAPLAN_KERNEL dots_of_columns(View a, View b, float* partials) {
+  const std::int64_t c = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (c >= a.cols) return;
+  float sum = 0;
+  for (std::int64_t r = blockIdx.y; r < a.rows; r += gridDim.y) sum += load(a, r, c) * load(b, r, c);
+  partials[blockIdx.y * a.cols + c] = sum;
+}
+
 constexpr unsigned kPartialWarps = 8;
 /// A warp's lanes are columns; its warps take partials in turn.
 HEXAPLAN_KERNEL sums_of_partials(const float* partials, unsigned count, std::int64_t cols, View sums) {
@@ -222,15 +231,31 @@ void add_repeated_rows(const Queue& queue, const View& x, const View& out) {
                      AddRepeatedRows{x, out, x.rows / out.rows});
 }
 
-void column_sums(const Queue& queue, const View& x, const View& sums) {
+namespace {
+
+/// Partial sums of `x`'s columns by kernel(operands..., partials), added into `sums`.
+template <class Kernel, class... Operands>
+void launch_column_sums(const Queue& queue, const char* name, Kernel kernel, const View& x, const View& sums,
+                        const Operands&... operands) {
   assert(sums.elements() == x.cols);
   if (x.elements() == 0) return;
   const unsigned threads = threads_for(x.cols, 256);
   const unsigned blocks = as_dim(std::min(most_partials(x.cols), x.rows));
   auto* partials = reinterpret_cast<float*>(queue.scratch);
-  launch(queue, {"column_sums", {as_dim(ceil_of(x.cols, threads)), blocks, 1}, {threads, 1, 1}},
-         sums_of_columns, x, partials);
+  launch(queue, {name, {as_dim(ceil_of(x.cols, threads)), blocks, 1}, {threads, 1, 1}}, kernel, operands...,
+         partials);
   add_partials(queue, partials, blocks, sums);
+}
+
+}  // namespace
+
+void column_sums(const Queue& queue, const View& x, const View& sums) {
+  launch_column_sums(queue, "column_sums", sums_of_columns, x, sums, x);
+}
+
+void column_dots(const Queue& queue, const View& a, const View& b, const View& sums) {
+  assert(a.rows == b.rows && a.cols == b.cols);
+  launch_column_sums(queue, "column_dots", dots_of_columns, a, sums, a, b);
 }
 
 }  // namespace hexaplan::validator::cuda
