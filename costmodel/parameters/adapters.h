@@ -59,9 +59,16 @@ struct ScaledLayer {
   return 0;
 }
 
-/// What the second product is multiplied by, alpha/rank: the alpha of twice the rank that launch files say
-/// (presets/launch/launch_trainer_fields.cpp).
-inline constexpr double kAdapterScale = 2;
+/// alpha, by which and by the rank the second product is scaled (arXiv:2106.09685 §4.1): the recipe's, else
+/// twice the rank, which launch files say then. 0 where nothing has a rank.
+[[nodiscard]] constexpr std::int64_t adapter_alpha(const Scenario& scenario) {
+  const std::int64_t said = scenario.recipe.lora_alpha;
+  return said > 0 ? said : 2 * adapter_rank(scenario);
+}
+/// What the second product is multiplied by. Precondition: adapters have a rank.
+[[nodiscard]] constexpr double adapter_scale(const Scenario& scenario) {
+  return static_cast<double>(adapter_alpha(scenario)) / static_cast<double>(adapter_rank(scenario));
+}
 
 /// True when the step program has the adapters' matrices, their products and gradients one by one, as the
 /// executor runs them: LoRA of a rank beside matrices that are no expert's and no router's, IA³ in models

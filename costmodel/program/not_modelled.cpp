@@ -62,6 +62,8 @@ constexpr KnobRow kNotModelled[] = {
        return s.framework.explicit_step && trains_adapters(s.recipe) && !adapters_are_operations(s);
      },
      "what the adapters' products keep for backward"},
+    {"lora-alpha", [](const Scenario& s) { return s.recipe.lora_alpha > 0 && adapter_rank(s) > 0; },
+     "a multiplier has no bytes and takes no time: losses of `run` and exported files follow it"},
     {"fine-tune qlora", tunes_by<FineTune::Qlora>, "paged optimizer states"},
     {"params-dtype fp8", [](const Scenario& s) { return s.recipe.parameter_dtype == DType::Fp8; },
      "the transposed second copy of 8-bit weights and their gathering in 8 bits"},
@@ -111,6 +113,8 @@ constexpr KnobRow kWithoutEffect[] = {
      "only fine-tune lora and qlora train adapters beside chosen layers"},
     {"lora-rank", [](const Scenario& s) { return s.recipe.lora_rank > 0 && !says_adapters(s); },
      "only fine-tune lora and qlora train adapters that have a rank"},
+    {"lora-alpha", [](const Scenario& s) { return s.recipe.lora_alpha > 0 && !says_adapters(s); },
+     "only fine-tune lora and qlora train adapters that are scaled"},
     {"double-quantization",
      [](const Scenario& s) { return s.recipe.double_quantization && s.recipe.fine_tune != FineTune::Qlora; },
      "only fine-tune qlora keeps weights in 4 bits, which have scales"},

@@ -122,6 +122,7 @@ struct Recipe {
   double dropout = 0.0;  // > 0: masks are saved
   FineTune fine_tune = FineTune::Pretrain;
   std::int64_t lora_rank = 0;
+  std::int64_t lora_alpha = 0;  // by it, over the rank, is scaled what adapters add; 0: twice the rank
   AdapterTargets lora_targets = AdapterTargets::AllLinear;
   bool double_quantization = false;       // QLoRA: the scales of 4-bit weights have 8 bits
   std::int64_t trainable_parameters = 0;  // adapters: 0 = derived from lora_rank and lora_targets

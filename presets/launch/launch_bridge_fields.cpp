@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "costmodel/parameters/adapters.h"
 #include "presets/launch/launch_fields.h"
 #include "presets/launch/launch_readers.h"
 #include "presets/launch/launch_reading.h"
@@ -507,6 +508,11 @@ constexpr LaunchField kBridgeFrame[] = {
     {[](S s) { return only_if(bridge_trains_lora(s), adapter_rank(s)); }, bridge("peft.dim"),
      [](V v, R r) {
        r.plan.recipe.lora_rank = v.integer({1, 1'000'000});
+     }},
+    // Its own default is 32 whatever the rank.
+    {[](S s) { return only_if(bridge_trains_lora(s), adapter_alpha(s)); }, bridge("peft.alpha"),
+     [](V v, R r) {
+       r.trainer.alpha = v.integer({1, 1'000'000});
      }},
     {[](S) -> JsonValue { return "megatron.bridge.training.config.SchedulerConfig"; },
      bridge("scheduler._target_")},

@@ -15,6 +15,7 @@ struct TrainerReading {
   bool trl = false;  // a setting of TRL's own, not of the Trainer it stands on
   bool adapters = false, four_bits = false, eight_bits = false, double_quantization = false;
   std::int64_t rank = 0;
+  std::int64_t alpha = 0;            // of adapters; 0: not said
   double dropout = 0;                // in front of adapters
   std::vector<std::string> targets;  // modules; empty: not said
   std::optional<costmodel::DType> weights;

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <string>
 
+#include "costmodel/parameters/adapters.h"
 #include "presets/launch/launch_fields.h"
 #include "presets/launch/launch_readers.h"
 #include "presets/launch/launch_reading.h"
@@ -250,7 +251,8 @@ constexpr LaunchField kTrainerSettings[] = {
        r.trainer.trl = true;
      }},
     // Each trainer's default would be another scale, or none.
-    {[](S s) { return only_if(trains_lora(s), 2 * adapter_rank(s)); }, all_trainers("lora_alpha")},
+    {[](S s) { return only_if(trains_lora(s), adapter_alpha(s)); }, all_trainers("lora_alpha"),
+     [](V v, R r) { r.trainer.alpha = v.integer(kBatches); }},
     {[](S s) { return only_if(trains_lora(s), 0); }, all_trainers("lora_dropout"),
      [](V v, R r) { r.trainer.dropout = v.number(kShare); }},
     {trl_targets, trainers("lora_target_modules", kNone, kNone), read_targets},

@@ -79,6 +79,8 @@ void settle_adapters(R r) {
     return;
   }
   recipe.lora_rank = t.rank;
+  // Twice the rank is what a plan without a word has.
+  if (t.alpha != 2 * t.rank) recipe.lora_alpha = t.alpha;
   recipe.double_quantization = t.four_bits && t.double_quantization;
   recipe.lora_targets = targets_of(r);
   if (t.eight_bits) r.notes.emplace_back("weights in 8 bits have no word here: planned in 16");
@@ -235,8 +237,8 @@ void begin_llamafactory(R r) {
 }
 
 /// SFTConfig computes in bf16 and checkpoints unless it is told otherwise, and its loss in chunks;
-/// ModelConfig loads in fp32 and has adapters of rank 16. A script of one's own on the Trainer alone does
-/// none of it.
+/// ModelConfig loads in fp32 and has adapters of rank 16 and alpha 32. A script of one's own on the Trainer
+/// alone does none of it.
 void settle_trl(R r) {
   TrainerReading& t = r.trainer;
   if (t.trl) {
@@ -244,6 +246,7 @@ void settle_trl(R r) {
     if (!t.checkpoints) t.checkpoints = true;
     if (!t.weights) t.weights = DType::Fp32;
     if (t.adapters && t.rank == 0) t.rank = 16;
+    if (t.adapters && t.alpha == 0) t.alpha = 32;
     if (!t.chunked_loss && !t.other_loss) {
       t.chunked_loss = true;
       r.notes.emplace_back(

@@ -23,6 +23,7 @@ class EstimateWords(TypedDict, total=False):
     dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
     fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3. Default: pretrain
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
+    lora_alpha: Optional[Word]  # LoRA adds alpha/rank times what adapters make. Default: twice the rank
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
     double_quantization: Optional[Word]  # QLoRA: scales of 4-bit weights are quantised to 8 bits: false, true. Default: false
     offload: Optional[Word]  # Kept in host memory: optimizer, params, activations, or several with commas
@@ -77,6 +78,7 @@ class SimulateWords(TypedDict, total=False):
     dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
     fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3. Default: pretrain
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
+    lora_alpha: Optional[Word]  # LoRA adds alpha/rank times what adapters make. Default: twice the rank
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
     double_quantization: Optional[Word]  # QLoRA: scales of 4-bit weights are quantised to 8 bits: false, true. Default: false
     offload: Optional[Word]  # Kept in host memory: optimizer, params, activations, or several with commas
@@ -130,6 +132,7 @@ class SearchWords(TypedDict, total=False):
     dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
     fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3. Default: pretrain
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
+    lora_alpha: Optional[Word]  # LoRA adds alpha/rank times what adapters make. Default: twice the rank
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
     double_quantization: Optional[Word]  # QLoRA: scales of 4-bit weights are quantised to 8 bits: false, true. Default: false
     offload_fraction: Optional[Word]  # Share of the optimizer's states to offload. Default: 1, all
@@ -217,6 +220,7 @@ class CompareWords(TypedDict, total=False):
     dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
     fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3. Default: pretrain
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
+    lora_alpha: Optional[Word]  # LoRA adds alpha/rank times what adapters make. Default: twice the rank
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
     double_quantization: Optional[Word]  # QLoRA: scales of 4-bit weights are quantised to 8 bits: false, true. Default: false
     offload: Optional[Word]  # Kept in host memory: optimizer, params, activations, or several with commas
@@ -269,6 +273,7 @@ class ImportWords(TypedDict, total=False):
     dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
     fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3. Default: pretrain
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
+    lora_alpha: Optional[Word]  # LoRA adds alpha/rank times what adapters make. Default: twice the rank
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
     double_quantization: Optional[Word]  # QLoRA: scales of 4-bit weights are quantised to 8 bits: false, true. Default: false
     offload: Optional[Word]  # Kept in host memory: optimizer, params, activations, or several with commas

@@ -32,6 +32,7 @@ CASES = dict(
     mistral_attention=dict(model="mistral", rank=4, targets="attention", modules=LINEAR[:4]),
     gemma2_qkv=dict(model="gemma2", rank=2, targets="qkv", modules=LINEAR[:3]),
     opt=dict(model="opt", rank=3, targets="all-linear", modules=OPT),
+    mistral_alpha=dict(model="mistral", rank=3, alpha=8, targets="all-linear", modules=LINEAR),
     # IA3: no rank; modules as in PEFT's own mapping, its feedforward module last.
     ia3_llama=dict(model="llama", modules=["k_proj", "v_proj", "down_proj"]),
     ia3_qwen2=dict(model="qwen2", modules=["k_proj", "v_proj", "down_proj"]),
@@ -70,7 +71,7 @@ def adapted_model(case):
 def config_of(case):
     if "rank" not in case:
         return peft.IA3Config(target_modules=case["modules"], feedforward_modules=case["modules"][2:])
-    return peft.LoraConfig(r=case["rank"], lora_alpha=2 * case["rank"], lora_dropout=0.0, bias="none",
+    return peft.LoraConfig(r=case["rank"], lora_alpha=case.get("alpha", 2 * case["rank"]), lora_dropout=0.0, bias="none",
                            target_modules=case["modules"])
 
 
@@ -101,7 +102,7 @@ def golden(case):
                for name, p in sorted(adapters.items())}
     return dict(written_by="tests/golden/adapters_oracle.py", torch=torch.__version__,
                 transformers=transformers.__version__, peft=peft.__version__, model=case["model"],
-                **{key: case[key] for key in ("rank", "targets") if key in case}, trained=sum(p.numel() for p in adapters.values()), losses=losses,
+                **{key: case[key] for key in ("rank", "alpha", "targets") if key in case}, trained=sum(p.numel() for p in adapters.values()), losses=losses,
                 gradient_norms=norms, tensors=tensors)
 
 

@@ -118,6 +118,7 @@ const RecipeTurn kRecipeTurns[] = {
     {"fine_tune", kOneMicroBatch, names(kFineTuneNames), "lora"},
     {"fine_tune", kOneMicroBatch, {"lora"}},
     {"lora_rank", kAdapters, {"8", "64"}},
+    {"lora_alpha", kAdapters, {"8", "64"}},
     {"lora_targets", kAdapters, names(kAdapterTargetNames)},
     {"double_quantization", kQuantised, {"true", "false"}},
     {"trainable_parameters", kAdapters, {"1000000"}},

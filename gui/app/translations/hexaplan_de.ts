@@ -1111,6 +1111,14 @@
         <source>QLoRA: the scales of 4-bit weights are quantised to 8 bits themselves, 0.37 bit per weight less.</source>
         <translation>QLoRA: auch die Skalen der 4-Bit-Gewichte werden auf 8 Bit quantisiert, 0,37 Bit je Gewicht weniger.</translation>
     </message>
+    <message>
+        <source>Adapter alpha</source>
+        <translation>Adapter-Alpha</translation>
+    </message>
+    <message>
+        <source>LoRA adds alpha/rank times what adapters make; twice the rank if not said.</source>
+        <translation>LoRA addiert, was die Adapter ergeben, mal Alpha/Rang; ohne Angabe ist Alpha das Doppelte des Rangs.</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::FieldRow</name>

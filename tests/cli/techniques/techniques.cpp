@@ -253,10 +253,12 @@ constexpr RecipeSection kRecipeSections[] = {
     {"capacity_factor", "Experts"},
 };
 constexpr std::string_view kNotTechniques[] = {
-    "sequence",    "micro_batch", "global_batch",      "lora_rank",    "trainable_parameters",
-    "tokens",      "checkpoint",  "routing_imbalance", "gpu_mtbf",     "checkpoint_interval",
-    "node_mtbf",   "link_mtbf",   "storage_bandwidth", "restart_time", "repair_time",
-    "spare_nodes", "pue",
+    "sequence",    "micro_batch",         "global_batch",
+    "lora_rank",   "lora_alpha",          "trainable_parameters",
+    "tokens",      "checkpoint",          "routing_imbalance",
+    "gpu_mtbf",    "checkpoint_interval", "node_mtbf",
+    "link_mtbf",   "storage_bandwidth",   "restart_time",
+    "repair_time", "spare_nodes",         "pue",
 };
 
 /// Fields of which a run uses more than it says in one word, or says with another number.

@@ -57,6 +57,7 @@ base_model: meta-llama/Llama-3.1-70B
 load_in_4bit: true
 adapter: qlora
 lora_r: 32
+lora_alpha: 16
 lora_target_linear: true
 lora_dropout: 0.05
 sequence_len: 4096
@@ -81,6 +82,7 @@ fsdp_config:
   const costmodel::Recipe& recipe = plan.request.recipe;
   EXPECT_EQ(recipe.fine_tune, FineTune::Qlora);
   EXPECT_EQ(recipe.lora_rank, 32);
+  EXPECT_EQ(recipe.lora_alpha, 16);
   EXPECT_EQ(recipe.lora_targets, AdapterTargets::AllLinear);
   EXPECT_EQ(recipe.sequence, 4096);
   EXPECT_EQ(recipe.global_batch, 16);
@@ -135,6 +137,7 @@ TEST(llamafactory, trains_adapters_of_rank_8_everywhere_unless_told_otherwise) {
   const costmodel::Recipe plain = imported("lora.yaml", text).request.recipe;
   EXPECT_EQ(plain.fine_tune, FineTune::Lora);
   EXPECT_EQ(plain.lora_rank, 8);
+  EXPECT_EQ(plain.lora_alpha, 0) << "twice the rank, as LLaMA-Factory has it";
   EXPECT_EQ(plain.lora_targets, AdapterTargets::AllLinear);
   EXPECT_EQ(plain.parameter_dtype, std::nullopt);
   const costmodel::Recipe other =

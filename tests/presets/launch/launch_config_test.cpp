@@ -272,6 +272,7 @@ TEST(launch_config, megatron_bridge_is_told_what_the_model_computes) {
   const LaunchConfig lora = config(adapters, "bridge");
   EXPECT_THAT(lora.text,
               HasSubstr("target_modules: [\"linear_qkv\",\"linear_proj\",\"linear_fc1\",\"linear_fc2\"]"));
+  EXPECT_THAT(lora.text, HasSubstr("alpha: 32\n"));
   EXPECT_THAT(lora.gaps, Contains(HasSubstr("checkpoint.pretrained_checkpoint")));
 }
 

@@ -63,6 +63,8 @@ class PeftSteps {
     }
     sc.recipe.fine_tune = costmodel::FineTune::Lora;
     sc.recipe.lora_rank = rank();
+    if (const JsonValue* alpha = file_.find("alpha"); alpha != nullptr)
+      sc.recipe.lora_alpha = static_cast<std::int64_t>(number_in(*alpha));
     const std::string& targets = *(*this)["targets"].get_if<std::string>();
     sc.recipe.lora_targets =
         std::ranges::find(presets::kAdapterTargetNames, targets, &presets::Named<AdapterTargets>::name)
@@ -245,7 +247,8 @@ TEST_P(steps_of_peft, are_repeated_on_every_layout) {
 
 INSTANTIATE_TEST_SUITE_P(models, steps_of_peft,
                          testing::Values("llama", "llama_mlp", "qwen2_qv", "mistral_attention", "gemma2_qkv",
-                                         "opt", "ia3_llama", "ia3_qwen2", "ia3_gemma2", "ia3_opt"),
+                                         "opt", "mistral_alpha", "ia3_llama", "ia3_qwen2", "ia3_gemma2",
+                                         "ia3_opt"),
                          [](const testing::TestParamInfo<std::string>& test) { return test.param; });
 
 }  // namespace

@@ -224,7 +224,8 @@ namespace {
 
 double multiplier_of(const Operation& o) {
   const costmodel::ModelSpec& m = o.model();
-  if (o.read_value(0).tensor == program::Tensor::AdapterHidden) return costmodel::kAdapterScale;
+  if (o.read_value(0).tensor == program::Tensor::AdapterHidden)
+    return costmodel::adapter_scale(o.rank.scenario);
   switch (program::block_of(o.op.site)) {
     case program::Block::Embedding:
       return m.embedding_multiplier;
