@@ -57,7 +57,8 @@ void fold_layer(benchmark::State& state) {
   t.splits_backward = true;
   const program::Program p = program::compile(program::forward_layer(sc.model, {}), t);
   const program::Sizes sizes = program::sizes_of(sc, local_dims(sc));
-  for (auto unused : state) benchmark::DoNotOptimize(program::fold(p, sizes));
+  const program::Footprint footprint{p};
+  for (auto unused : state) benchmark::DoNotOptimize(footprint.fold(sizes));
 }
 BENCHMARK(fold_layer);
 

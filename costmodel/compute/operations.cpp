@@ -37,6 +37,17 @@ std::int64_t adapted_layers(const Recipe& recipe, const Weight& weight) {
   return layers(weight.first) + (weight.last == Parameter::Count ? 0 : layers(weight.last));
 }
 
+/// Memory-bound work on `elements` numbers, as a rule of the framework's profile prices them.
+struct Pointwise {
+  std::string_view name;
+  Elementwise rule;
+  double elements;
+  Pass pass;
+  bool rerun = false;
+  double times = 1;  // that it runs
+  double split = 1;  // passes and kernels for each of the rule's, where operations run one by one
+};
+
 /// Puts numbers to steps.
 class Writer {
  public:
@@ -100,8 +111,7 @@ class Writer {
   void score_gemms(std::string_view name, GemmShape shape, const Step& step);
   void merge_blocks(const Step& step);
   void traffic(const Step& step);
-  void elementwise(std::string_view name, Elementwise rule, double elements, Pass pass, bool rerun,
-                   double times = 1);
+  void elementwise(const Pointwise& work);
   void message(const Step& step);
 
   const Scenario& sc_;
@@ -297,8 +307,11 @@ void Writer::flash(const Step& step) {
 void Writer::repeat_keys(const Step& step) {
   const bool latent = sc_.model.attention.kind == AttentionKind::Latent;
   if (latent || d_.heads <= d_.kv_heads) return;
-  elementwise("attention.repeat_kv", Elementwise::RepeatKeyValue,
-              static_cast<double>(d_.tokens * (d_.q + d_.o)), step.pass, reruns_beside(step));
+  elementwise({.name = "attention.repeat_kv",
+               .rule = Elementwise::RepeatKeyValue,
+               .elements = static_cast<double>(d_.tokens * (d_.q + d_.o)),
+               .pass = step.pass,
+               .rerun = reruns_beside(step)});
 }
 
 /// Megatron's kernel takes up to 4,096 keys, and groups of four of a rank's sequences and heads
@@ -321,12 +334,19 @@ void Writer::stored_scores(const Step& step) {
   constexpr double kUnfusedOverFused = 5;
   const bool fused = sc_.recipe.attention == AttentionKernel::FusedSoftmax &&
                      fused_softmax_takes(batch, d_.local_sequence, d_.sequence);
-  const double passes = fused ? 1.0 : kUnfusedOverFused;
   const bool rerun = reruns_beside(step);
-  elementwise("attention.softmax", Elementwise::Softmax, scores * passes, step.pass, rerun);
-  if (!fused) out_.back().kernels *= kUnfusedOverFused;
+  elementwise({.name = "attention.softmax",
+               .rule = Elementwise::Softmax,
+               .elements = scores,
+               .pass = step.pass,
+               .rerun = rerun,
+               .split = fused ? 1 : kUnfusedOverFused});
   if (sc_.recipe.dropout > 0)
-    elementwise("attention.dropout", Elementwise::ScoreDropout, scores, step.pass, rerun);
+    elementwise({.name = "attention.dropout",
+                 .rule = Elementwise::ScoreDropout,
+                 .elements = scores,
+                 .pass = step.pass,
+                 .rerun = rerun});
   score_gemms("attention.values", {d_.local_sequence, a.v_head_dim, d_.sequence, batch}, step);
 }
 
@@ -372,25 +392,29 @@ void Writer::traffic(const Step& step) {
   const bool rerun = rule == Elementwise::Router ? reruns_beside(step) : step.rerun;
   const bool of_loss = rule == Elementwise::CrossEntropy || rule == Elementwise::FusedCrossEntropy;
   if (of_loss && gathers_logits(sc_)) counted *= sc_.layout.tp;
-  elementwise(name, rule, counted / step.chunks, step.pass, rerun, step.chunks);
-  if (step.both) elementwise(name, rule, counted, Pass::BackwardData, false);
+  elementwise({.name = name,
+               .rule = rule,
+               .elements = counted / step.chunks,
+               .pass = step.pass,
+               .rerun = rerun,
+               .times = static_cast<double>(step.chunks)});
+  if (step.both) elementwise({.name = name, .rule = rule, .elements = counted, .pass = Pass::BackwardData});
 }
 
 /// [docs/formulas.md#T3]
-void Writer::elementwise(std::string_view name, Elementwise rule, double elements, Pass pass, bool rerun,
-                         double times) {
-  const ElementwiseRule& of = elementwise_rule(sc_, rule);
-  const bool forward = pass == Pass::Forward;
-  const double passes = forward ? of.forward_passes : of.backward_passes;
-  if (elements * passes <= 0) return;
-  out_.push_back({.name = name,
+void Writer::elementwise(const Pointwise& work) {
+  const ElementwiseRule& of = elementwise_rule(sc_, work.rule);
+  const bool forward = work.pass == Pass::Forward;
+  const double passes = (forward ? of.forward_passes : of.backward_passes) * work.split;
+  if (work.elements * passes <= 0) return;
+  out_.push_back({.name = work.name,
                   .kind = OpKind::MemoryBound,
-                  .pass = pass,
-                  .rerun = rerun,
+                  .pass = work.pass,
+                  .rerun = work.rerun,
                   .precision = sc_.recipe.precision,
-                  .bytes = Bytes{elements * sizes_.activation_bytes * passes},
-                  .kernels = forward ? of.forward_kernels : of.backward_kernels,
-                  .count = times,
+                  .bytes = Bytes{work.elements * sizes_.activation_bytes * passes},
+                  .kernels = (forward ? of.forward_kernels : of.backward_kernels) * work.split,
+                  .count = work.times,
                   .formula = "T3"});
 }
 
@@ -414,9 +438,7 @@ void Writer::message(const Step& step) {
 
 /// Steps of a part of the scenario's model, recomputed as far as the recipe says.
 const std::vector<Step>& compiled_steps(const Scenario& sc, Part part, LayerClass kind) {
-  const RecomputeMode mode = sc.recipe.recompute.mode;
-  const bool whole = mode == RecomputeMode::Full || mode == RecomputeMode::Layers;
-  const bool recomputed = whole && (part == Part::Layer || part == Part::Mtp);
+  const bool recomputed = sc.recipe.recompute.of_layers() && (part == Part::Layer || part == Part::Mtp);
   return variant_of(sc, part, kind, techniques_of(sc, recomputed)).steps;
 }
 
@@ -437,9 +459,7 @@ namespace {
 /// deepspeedai/DeepSpeed deepspeed/runtime/activation_checkpointing/checkpointing.py gathers what
 /// partition_activations has cut before a layer runs again (gather_partitioned_activations).
 void append_checkpoint_gather(const Scenario& sc, const LocalDims& d, std::vector<Operation>& out) {
-  const RecomputeMode mode = sc.recipe.recompute.mode;
-  const bool whole = mode == RecomputeMode::Full || mode == RecomputeMode::Layers;
-  if (!whole || !program::cuts_checkpoints(sc)) return;
+  if (!sc.recipe.recompute.of_layers() || !program::cuts_checkpoints(sc)) return;
   out.push_back(
       {.name = "checkpoint.gather",
        .kind = OpKind::Collective,

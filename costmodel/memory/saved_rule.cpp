@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 
 #include "costmodel/memory/layer_ledger.h"
@@ -32,8 +33,8 @@ constexpr std::array<bool (*)(const Scenario&), kSavedCases> kCases{
 };
 
 bool is_all_of(const Scenario& sc, std::uint16_t cases) {
-  for (std::size_t i = 0; i < kCases.size(); ++i) {
-    if ((cases >> i & 1U) != 0 && !kCases[i](sc)) return false;
+  for (unsigned left = cases; left != 0; left &= left - 1) {
+    if (!kCases[static_cast<std::size_t>(std::countr_zero(left))](sc)) return false;
   }
   return true;
 }
@@ -41,8 +42,7 @@ bool is_all_of(const Scenario& sc, std::uint16_t cases) {
 /// Norms that are several operations are an affair of RMSNorm: PyTorch's own layer_norm is one kernel, which
 /// keeps its input once.
 SavedRule of_norm(const Scenario& sc, Saved tensor, const SavedRule& rule) {
-  const bool norm = tensor == Saved::NormInput || tensor == Saved::NormOutput;
-  if (!norm || sc.model.norm != NormKind::Layer) return rule;
+  if (sc.model.norm != NormKind::Layer) return rule;
   if (casts_automatically(sc) && tensor == Saved::NormInput) return {.fp32 = 1};
   if (casts_automatically(sc)) return {.compute = 1};  // cast for the matrix that reads it
   return {.compute = std::min(1.0, rule.compute + rule.fp32)};
@@ -50,13 +50,16 @@ SavedRule of_norm(const Scenario& sc, Saved tensor, const SavedRule& rule) {
 
 }  // namespace
 
-SavedRule saved_rule(const Scenario& sc, Saved tensor) {
-  const auto& when = sc.framework.saved_when;
-  const auto last = std::find_if(when.rbegin(), when.rend(), [&](const SavedOverride& o) {
-    return o.tensor == tensor && is_all_of(sc, o.cases);
-  });
-  return of_norm(sc, tensor,
-                 last != when.rend() ? last->rule : sc.framework.saved[static_cast<std::size_t>(tensor)]);
+std::array<SavedRule, kSavedCount> saved_rules(const Scenario& sc) {
+  std::array<SavedRule, kSavedCount> rules = sc.framework.saved;
+  for (const SavedOverride& o : sc.framework.saved_when) {
+    if (is_all_of(sc, o.cases)) rules[static_cast<std::size_t>(o.tensor)] = o.rule;
+  }
+  for (const Saved norm : {Saved::NormInput, Saved::NormOutput}) {
+    SavedRule& rule = rules[static_cast<std::size_t>(norm)];
+    rule = of_norm(sc, norm, rule);
+  }
+  return rules;
 }
 
 const ElementwiseRule& elementwise_rule(const Scenario& sc, Elementwise step) {

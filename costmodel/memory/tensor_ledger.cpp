@@ -12,18 +12,6 @@ std::string_view name_of(Instant instant) {
   return kNames[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(instant)))];
 }
 
-Bytes& MemoryBreakdown::of(TensorKind kind) {
-  static constexpr std::array<Bytes MemoryBreakdown::*, kTensorKinds> kMembers = {
-      &MemoryBreakdown::parameters,    &MemoryBreakdown::gradients, &MemoryBreakdown::optimizer,
-      &MemoryBreakdown::activations,   &MemoryBreakdown::logits,    &MemoryBreakdown::transient,
-      &MemoryBreakdown::communication, &MemoryBreakdown::overhead};
-  return this->*kMembers[static_cast<std::size_t>(kind)];
-}
-
-Bytes MemoryBreakdown::of(TensorKind kind) const {
-  return MemoryBreakdown{*this}.of(kind);
-}
-
 Bytes size_of(const TensorLedger& ledger) {
   Bytes sum;
   for (const TensorEntry& entry : ledger) sum += entry.size();

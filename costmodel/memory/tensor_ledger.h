@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -65,8 +66,8 @@ struct MemoryBreakdown {
   Bytes parameters, gradients, optimizer, activations, logits, transient, communication, overhead;
   friend bool operator==(const MemoryBreakdown&, const MemoryBreakdown&) = default;
 
-  [[nodiscard]] Bytes& of(TensorKind kind);
-  [[nodiscard]] Bytes of(TensorKind kind) const;
+  [[nodiscard]] constexpr Bytes& of(TensorKind kind);
+  [[nodiscard]] constexpr Bytes of(TensorKind kind) const;
   /// Live tensors of the framework's allocator (torch.cuda.max_memory_allocated): no overhead, no
   /// communicators.
   [[nodiscard]] constexpr Bytes allocated() const {
@@ -74,6 +75,16 @@ struct MemoryBreakdown {
   }
   [[nodiscard]] constexpr Bytes total() const { return allocated() + communication + overhead; }
 };
+inline constexpr std::array<Bytes MemoryBreakdown::*, kTensorKinds> kBreakdownMembers = {
+    &MemoryBreakdown::parameters,    &MemoryBreakdown::gradients, &MemoryBreakdown::optimizer,
+    &MemoryBreakdown::activations,   &MemoryBreakdown::logits,    &MemoryBreakdown::transient,
+    &MemoryBreakdown::communication, &MemoryBreakdown::overhead};  // by TensorKind
+constexpr Bytes& MemoryBreakdown::of(TensorKind kind) {
+  return this->*kBreakdownMembers[static_cast<std::size_t>(kind)];
+}
+constexpr Bytes MemoryBreakdown::of(TensorKind kind) const {
+  return this->*kBreakdownMembers[static_cast<std::size_t>(kind)];
+}
 
 /// Sum of the entries alive at `instant`, by kind.
 [[nodiscard]] MemoryBreakdown sum_alive(const TensorLedger& ledger, Instant instant);

@@ -293,10 +293,7 @@ std::int64_t elements_on_rank(const ParameterTensor& tensor, const ModelSpec& mo
 }
 
 ParameterCount count_parameters(const ModelSpec& model) {
-  std::array<std::int64_t, kLayerClasses> layers{};
-  for (std::int64_t i = 0; i < model.layers; ++i) {
-    ++layers[static_cast<std::size_t>(index_of(class_of_layer(model, i)))];
-  }
+  const auto layers = layers_by_class(model, 0, model.layers);
   ParameterCount count;
   std::vector<ParameterTensor> tensors;
   tensors.reserve(kMaxLayerTensors);
@@ -306,8 +303,10 @@ ParameterCount count_parameters(const ModelSpec& model) {
     tensors.clear();
   };
   for (int i = 0; i < kMtpClass; ++i) {
+    const int times = layers[static_cast<std::size_t>(i)];
+    if (times == 0) continue;
     append_layer_parameters(model, layer_class_at(model, i), tensors);
-    add(layers[static_cast<std::size_t>(i)]);
+    add(times);
   }
   append_embedding_parameters(model, tensors);
   count.embedding = sum_elements(tensors);

@@ -79,7 +79,7 @@ Counts count(const Program& p, const Sizes& sizes, bool windowed) {
                             .payload = Bytes{sizes.bytes(payload_of(p, op))},
                             .times = op.times});
   }
-  out.kept = kept_bytes(p, sizes);
+  out.kept = Footprint{p}.kept_bytes(sizes);
   return out;
 }
 

@@ -1,38 +1,27 @@
 #include "costmodel/program/fold.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
 
 #include "costmodel/program/lifetimes.h"
 #include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel::program {
-namespace {
-
-/// By buffer: of the largest value that it takes.
-std::vector<double> buffer_bytes(const Program& p, const Lifetimes& lives, const Sizes& sizes) {
-  std::vector<double> bytes(p.values.size(), 0.0);
-  for (std::size_t i = 0; i < p.values.size(); ++i) {
-    double& size = bytes[lives.buffer(static_cast<ValueId>(i))];
-    if (size == 0 || !mutant("buffers-take-their-first-value"))
-      size = std::max(size, sizes.bytes(p.values[i]));
-  }
-  return bytes;
-}
-
-class Fold {
+/// Runs a program without sizes.
+class Footprint::Recorder {
  public:
-  Fold(const Program& p, const Lifetimes& lives, const Sizes& sizes)
-      : p_{p}, lives_{lives}, bytes_{buffer_bytes(p, lives_, sizes)}, state_(p.values.size()) {
+  Recorder(const Program& p, const Lifetimes& lives, Footprint& out)
+      : p_{p}, lives_{lives}, out_{out}, state_(p.values.size()) {
     for (const ValueId id : {p.input, p.d_output}) {
       if (id != kNone) state_[lives_.buffer(id)].alive = true;
     }
     if (!lives_.keeps_input() || mutant("kept-input-is-a-transient")) return;
-    const std::size_t buffer = lives_.buffer(p.input);
-    state_[buffer].kind = p.keeps();
-    phases_[0].relabel(TensorKind::Transient, p.keeps(), bytes_[buffer]);
+    out_.kept_input_ = lives_.buffer(p.input);
+    state_[*out_.kept_input_].kind = p.keeps();
   }
 
-  FoldedPhases run() {
+  void run() {
     for (std::size_t begin = 0, end = 0; begin < p_.ops.size(); begin = end) {
       end = end_of_repeated(begin);
       const int runs = runs_of(begin, end);
@@ -42,7 +31,6 @@ class Fold {
       const Op& last = p_.ops[end - 1];
       if (end == p_.ops.size() || p_.ops[end].phase != last.phase) release_held(last);
     }
-    return phases_;
   }
 
  private:
@@ -51,8 +39,9 @@ class Fold {
     bool alive = false;
   };
 
-  [[nodiscard]] Folded& phase_of(const Op& op) { return phases_[position(op.phase)]; }
-
+  void move(const Op& op, std::size_t buffer, bool frees) {
+    out_.moves_.push_back({op.phase, state_[buffer].kind, frees, static_cast<std::uint16_t>(buffer)});
+  }
   [[nodiscard]] bool begins_ring(std::size_t at) const {
     return p_.ops[at].kind == Kind::SendRecv && at + 1 < p_.ops.size() &&
            p_.ops[at + 1].kind == Kind::AttendBlocks;
@@ -89,7 +78,7 @@ class Fold {
     if (state.alive || p_.of(id).storage != Storage::Device) return;
     state.alive = true;
     state.kind = lives_.kind(id, op.phase);
-    phase_of(op).move(state.kind, bytes_[buffer]);
+    move(op, buffer, false);
   }
   void release_if_last(const Op& op, ValueId id, std::size_t at) {
     const std::size_t buffer = lives_.buffer(id);
@@ -108,44 +97,50 @@ class Fold {
     State& state = state_[buffer];
     if (!state.alive || lives_.stays(buffer)) return;
     state.alive = false;
-    phase_of(op).move(state.kind, -bytes_[buffer]);
+    move(op, buffer, true);
   }
 
   const Program& p_;
   const Lifetimes& lives_;
-  std::vector<double> bytes_;      // by buffer
+  Footprint& out_;
   std::vector<State> state_;       // by buffer
   std::vector<std::size_t> held_;  // buffers to free at the end of the phase
-  FoldedPhases phases_{};
 };
 
-}  // namespace
-
-FoldedPhases fold(const Program& program, const Lifetimes& lives, const Sizes& sizes) {
-  return Fold{program, lives, sizes}.run();
-}
-FoldedPhases fold(const Program& program, const Sizes& sizes) {
-  return fold(program, Lifetimes{program}, sizes);
+Footprint::Footprint(const Program& p, const Lifetimes& lives)
+    : buffers_{p.values.size()}, keeps_{p.keeps()} {
+  list_extents(p, lives);
+  list_kept(p, lives);
+  Recorder{p, lives, *this}.run();
 }
 
-std::vector<KeptValue> kept_values(const Program& p, const Sizes& sizes) {
-  return kept_values(p, Lifetimes{p}, sizes);
+void Footprint::list_extents(const Program& p, const Lifetimes& lives) {
+  std::vector<bool> listed(p.values.size());
+  for (std::size_t i = 0; i < p.values.size(); ++i) {
+    const std::size_t buffer = lives.buffer(static_cast<ValueId>(i));
+    if (listed[buffer] && mutant("buffers-take-their-first-value")) continue;
+    listed[buffer] = true;
+    const Extent extent{p.values[i].shape, p.values[i].copies};
+    const auto place = std::find(extents_.begin(), extents_.end(), extent) - extents_.begin();
+    if (std::cmp_equal(place, extents_.size())) extents_.push_back(extent);
+    takes_.emplace_back(static_cast<std::uint16_t>(buffer), static_cast<std::uint16_t>(place));
+  }
+  std::sort(takes_.begin(), takes_.end());
+  takes_.erase(std::unique(takes_.begin(), takes_.end()), takes_.end());
 }
-std::vector<KeptValue> kept_values(const Program& p, const Lifetimes& lives, const Sizes& sizes) {
-  const std::vector<double> bytes = buffer_bytes(p, lives, sizes);
+
+void Footprint::list_kept(const Program& p, const Lifetimes& lives) {
   const std::size_t output = p.output == kNone ? p.values.size() : lives.buffer(p.output);
-  constexpr int kUnlisted = -1;
-  std::vector<int> rows(p.values.size(), kUnlisted);  // by buffer
-  std::vector<KeptValue> out;
   const auto keep = [&](ValueId id, Site site) {
     const std::size_t buffer = lives.buffer(id);
     if (buffer == output || !lives.outlives_forward(buffer)) return;
-    const KeptValue value{p.of(id).tensor, site, Bytes{bytes[buffer]}, p.of(id).shape.type};
-    if (rows[buffer] == kUnlisted) {
-      rows[buffer] = static_cast<int>(out.size());
-      out.push_back(value);
+    const Kept value{p.of(id).tensor, site, p.of(id).shape.type, static_cast<std::uint16_t>(buffer)};
+    const auto row =
+        std::find_if(kept_.begin(), kept_.end(), [&](const Kept& k) { return k.buffer == buffer; });
+    if (row == kept_.end()) {
+      kept_.push_back(value);
     } else {
-      out[static_cast<std::size_t>(rows[buffer])] = value;  // written over what stood there
+      *row = value;  // written over what stood there
     }
   };
   if (p.input != kNone) keep(p.input, Site::Count);
@@ -153,12 +148,37 @@ std::vector<KeptValue> kept_values(const Program& p, const Lifetimes& lives, con
     if (op.phase != Phase::Forward) break;
     for (const ValueId id : op.writes) keep(id, op.site);
   }
+}
+
+std::vector<double> Footprint::buffer_bytes(const Sizes& sizes) const {
+  std::vector<double> bytes(buffers_ + extents_.size(), 0.0);
+  const std::span<double> extents{bytes.begin() + static_cast<std::ptrdiff_t>(buffers_), bytes.end()};
+  for (std::size_t i = 0; i < extents_.size(); ++i)
+    extents[i] = sizes.bytes(extents_[i].shape) * extents_[i].copies;
+  for (const auto& [buffer, extent] : takes_) bytes[buffer] = std::max(bytes[buffer], extents[extent]);
+  return bytes;
+}
+
+FoldedPhases Footprint::fold(const Sizes& sizes) const {
+  const std::vector<double> bytes = buffer_bytes(sizes);
+  FoldedPhases phases{};
+  if (kept_input_) phases[0].relabel(TensorKind::Transient, keeps_, bytes[*kept_input_]);
+  for (const Move& m : moves_)
+    phases[position(m.phase)].move(m.kind, m.frees ? -bytes[m.buffer] : bytes[m.buffer]);
+  return phases;
+}
+
+std::vector<KeptValue> Footprint::kept(const Sizes& sizes) const {
+  const std::vector<double> bytes = buffer_bytes(sizes);
+  std::vector<KeptValue> out;
+  out.reserve(kept_.size());
+  for (const Kept& k : kept_) out.push_back({k.tensor, k.made_at, Bytes{bytes[k.buffer]}, k.type});
   return out;
 }
 
-Bytes kept_bytes(const Program& p, const Sizes& sizes) {
+Bytes Footprint::kept_bytes(const Sizes& sizes) const {
   Bytes sum;
-  for (const KeptValue& value : kept_values(p, sizes)) sum += value.bytes;
+  for (const KeptValue& value : kept(sizes)) sum += value.bytes;
   return sum;
 }
 

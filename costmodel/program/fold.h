@@ -1,5 +1,8 @@
 #pragma once
 #include <array>
+#include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "costmodel/program/lifetimes.h"
@@ -62,9 +65,6 @@ class Folded {
 
 /// By Phase. Before and after: a layer's hidden states, and their gradients, are alive as transients.
 using FoldedPhases = std::array<Folded, kPhases>;
-[[nodiscard]] FoldedPhases fold(const Program& program, const Sizes& sizes);
-/// The same; `lives`: the program's.
-[[nodiscard]] FoldedPhases fold(const Program& program, const Lifetimes& lives, const Sizes& sizes);
 
 /// A forward value that backward still needs.
 struct KeptValue {
@@ -73,11 +73,52 @@ struct KeptValue {
   Bytes bytes;
   Type type = Type::Activation;
 };
-/// What stays between forward and backward, one row per buffer in the order in which they are made, named
-/// by what the forward pass leaves in them; without the program's output, which is the next one's input.
-[[nodiscard]] std::vector<KeptValue> kept_values(const Program& program, const Sizes& sizes);
-[[nodiscard]] std::vector<KeptValue> kept_values(const Program& program, const Lifetimes& lives,
-                                                 const Sizes& sizes);
-[[nodiscard]] Bytes kept_bytes(const Program& program, const Sizes& sizes);
+
+/// Every allocation and release of a program in order, whatever the sizes: made once, and asked for as many
+/// shapes as a search has.
+class Footprint {
+ public:
+  explicit Footprint(const Program& program) : Footprint{program, Lifetimes{program}} {}
+
+  [[nodiscard]] FoldedPhases fold(const Sizes& sizes) const;
+  /// What stays between forward and backward, one row per buffer in the order in which they are made, named
+  /// by what the forward pass leaves in them; without the program's output, which is the next one's input.
+  [[nodiscard]] std::vector<KeptValue> kept(const Sizes& sizes) const;
+  [[nodiscard]] Bytes kept_bytes(const Sizes& sizes) const;
+
+ private:
+  /// Of one or more values that a buffer takes.
+  struct Extent {
+    Shape shape;
+    double copies;
+    friend bool operator==(const Extent&, const Extent&) = default;
+  };
+  struct Move {
+    Phase phase;
+    TensorKind kind;
+    bool frees;
+    std::uint16_t buffer;
+  };
+  struct Kept {
+    Tensor tensor;
+    Site made_at;
+    Type type;
+    std::uint16_t buffer;
+  };
+  class Recorder;
+  Footprint(const Program& program, const Lifetimes& lives);
+  void list_extents(const Program& program, const Lifetimes& lives);
+  void list_kept(const Program& program, const Lifetimes& lives);
+  /// By buffer: of the largest value that it takes.
+  [[nodiscard]] std::vector<double> buffer_bytes(const Sizes& sizes) const;
+
+  std::size_t buffers_;                                         // as many as values; most stand for nothing
+  std::vector<Extent> extents_;                                 // all different
+  std::vector<std::pair<std::uint16_t, std::uint16_t>> takes_;  // buffer and extent
+  std::vector<Move> moves_;
+  std::vector<Kept> kept_;
+  std::optional<std::size_t> kept_input_;  // a transient of whoever made it, which the program keeps
+  TensorKind keeps_;
+};
 
 }  // namespace hexaplan::costmodel::program

@@ -10,6 +10,7 @@
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/parameters/adapters.h"
 #include "costmodel/program/replay_memory.h"
+#include "costmodel/program/working_sets.h"
 #include "costmodel/spec/stage_plan.h"
 
 namespace hexaplan::costmodel {
@@ -35,13 +36,9 @@ template <FineTune kWhich>
 bool tunes_by(const Scenario& s) {
   return s.recipe.fine_tune == kWhich;
 }
-bool recomputes_layers(const Scenario& s) {
-  const RecomputeMode mode = s.recipe.recompute.mode;
-  return mode == RecomputeMode::Full || mode == RecomputeMode::Layers;
-}
 /// ZeRO-R cuts what a recomputed layer keeps, its input, over tp; sequence parallelism has cut it already.
 bool partitions_activations(const Scenario& s) {
-  return s.layout.partition_activations && recomputes_layers(s) && s.layout.tp > 1 && !s.layout.sp;
+  return s.recipe.recompute.of_layers() && program::cuts_checkpoints(s);
 }
 
 /// Gradients are asked to wait for the last micro-batch, and are reduced in every one nevertheless.
@@ -52,7 +49,7 @@ bool waits_in_vain(const Scenario& s) {
 
 /// Every schedule after the interleaved one puts weight gradients off; the replay counts what they keep.
 bool splits_backward_of_recomputed_layers(const Scenario& s) {
-  return s.layout.schedule > ScheduleKind::Interleaved && s.layout.pp > 1 && recomputes_layers(s) &&
+  return s.layout.schedule > ScheduleKind::Interleaved && s.layout.pp > 1 && s.recipe.recompute.of_layers() &&
          !s.framework.explicit_step && !needs_replay(s);
 }
 

@@ -274,10 +274,9 @@ void StepReplay::add_passing(const FlatSizes& f, double gathered, double unshard
 
 FoldedPhases StepReplay::folded(Part part, LayerClass kind, const Techniques& t) const {
   if (passes_.data() == all_passes().data()) {
-    const Variant& variant = variant_of(sc_, part, kind, t);
-    return fold(variant.program, variant.lives, sizes_);
+    return variant_of(sc_, part, kind, t).footprint.fold(sizes_);
   }
-  return fold(compile(forward_of(sc_, part, kind), t, passes_), sizes_);
+  return Footprint{compile(forward_of(sc_, part, kind), t, passes_)}.fold(sizes_);
 }
 
 /// Output layer and loss by the rules of the framework profile: what comes and goes at either instant. The

@@ -16,9 +16,7 @@ struct Gap {
 
 Keeping keeping_of(const Scenario& sc) {
   if (sc.framework.explicit_step) return {};  // what backward reads, queries, keys and values in one buffer
-  Keeping keeps{.by_rules = true, .of = {}};
-  for (std::size_t i = 0; i < keeps.of.size(); ++i) keeps.of[i] = saved_rule(sc, static_cast<Saved>(i));
-  return keeps;
+  return {.by_rules = true, .of = saved_rules(sc)};
 }
 
 /// Adapters of attention's projections alone are a framework's default, unless the recipe asks for others.

@@ -66,7 +66,10 @@ struct Techniques {
   bool keeps_capped_scores = false;  // beside them, where a soft cap's derivative reads them
   bool drops_out = false;
   bool autocasts = false;  // 16-bit operators on fp32 parameters
-  Adapters adapters;
+
+  Recomputed recomputed = Recomputed::Nothing;
+  std::uint16_t modules = 0;     // RecomputeModule bits
+  bool splits_backward = false;  // weight gradients are tasks of their own
 
   // Habits of a framework.
   std::int16_t attention_entries = 1, mlp_entries = 1;  // messages that bring in a block's input
@@ -75,11 +78,10 @@ struct Techniques {
   bool separate_projections = false;      // queries, keys and values, gate and up are matrices of their own
   bool buffers_weight_gradients = false;  // before they are added to accumulated ones
   bool shares_gather_buffers = false;     // SP: gathered inputs arrive in a buffer that stays
-  Keeping keeps;
 
-  Recomputed recomputed = Recomputed::Nothing;
-  std::uint16_t modules = 0;     // RecomputeModule bits
-  bool splits_backward = false;  // weight gradients are tasks of their own
+  // Behind what differs oftener: variants are told apart in this order.
+  Adapters adapters;
+  Keeping keeps;
   friend bool operator==(const Techniques&, const Techniques&) = default;
 };
 

@@ -38,7 +38,7 @@ const Variant& variant_of(const Scenario& sc, Part part, LayerClass kind, const 
       return v;
   }
   Program program = compile(forward_of(sc, part, kind), t);
-  Lifetimes lives{program};
+  Footprint footprint{program};
   std::vector<Step> steps = steps_of(program);
   memo.variants.push_back({.part = part,
                            .moe = moe,
@@ -46,7 +46,7 @@ const Variant& variant_of(const Scenario& sc, Part part, LayerClass kind, const 
                            .fused_loss = fused_loss,
                            .techniques = t,
                            .program = std::move(program),
-                           .lives = std::move(lives),
+                           .footprint = std::move(footprint),
                            .steps = std::move(steps)});
   return memo.variants.back();
 }

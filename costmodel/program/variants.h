@@ -1,7 +1,7 @@
 #pragma once
 #include <vector>
 
-#include "costmodel/program/lifetimes.h"
+#include "costmodel/program/fold.h"
 #include "costmodel/program/ops.h"
 #include "costmodel/program/steps.h"
 #include "costmodel/program/techniques.h"
@@ -18,7 +18,7 @@ struct Variant {
   bool moe = false, unrotated = false, fused_loss = false;
   Techniques techniques;
   Program program;
-  Lifetimes lives;          // of the program
+  Footprint footprint;      // of the program
   std::vector<Step> steps;  // of the program
 };
 

@@ -33,7 +33,7 @@ const Variant& layer_of(const Scenario& sc, LayerClass kind, bool recomputed) {
 void append_kept_of(const Variant& part, const Scenario& sc, const LocalDims& dims, LayerClass kind,
                     TensorLedger& out) {
   const std::size_t first = out.size();
-  for (const KeptValue& value : kept_values(part.program, part.lives, sizes_of(sc, dims))) {
+  for (const KeptValue& value : part.footprint.kept(sizes_of(sc, dims))) {
     if (value.bytes <= Bytes{}) continue;  // others are kept instead
     const DType type = dtype_of(value.type, sc);
     const double elements = value.bytes.value() / bytes_per_element(type);
@@ -72,7 +72,7 @@ void append_working_sets(const Scenario& sc, const LocalDims& dims, LayerClass k
                          TensorLedger& out) {
   const Sizes sizes = sizes_of(sc, dims);
   const Variant& layer = layer_of(sc, kind, recomputed);
-  const FoldedPhases phases = fold(layer.program, layer.lives, sizes);
+  const FoldedPhases phases = layer.footprint.fold(sizes);
   // A layer begins with its input, which becomes the output; backward with the output's gradient.
   const double input = sizes.bytes(layer.program.of(layer.program.input));
   const PassBytes &forward = phases[0].highest(), &backward = phases[1].highest();
@@ -91,7 +91,7 @@ void append_working_sets(const Scenario& sc, const LocalDims& dims, LayerClass k
 
 void append_embedding_working_set(const Scenario& sc, const LocalDims& dims, TensorLedger& out) {
   const Variant& embedding = variant_of(sc, Part::Embedding, {}, techniques_of(sc, false));
-  const FoldedPhases phases = fold(embedding.program, embedding.lives, sizes_of(sc, dims));
+  const FoldedPhases phases = embedding.footprint.fold(sizes_of(sc, dims));
   LedgerRows{out, -1}.bytes("embedding.working_set", TensorKind::Transient, phases[0].rise(), kForward);
 }
 
@@ -107,7 +107,7 @@ void append_gather_buffers(const Scenario& sc, const LocalDims& dims, TensorLedg
 void append_head_working_sets(const Scenario& sc, const LocalDims& dims, TensorLedger& out) {
   const Sizes sizes = sizes_of(sc, dims);
   const Variant& head = variant_of(sc, Part::Head, {}, techniques_of(sc, false));
-  const FoldedPhases phases = fold(head.program, head.lives, sizes);
+  const FoldedPhases phases = head.footprint.fold(sizes);
   const PassBytes loss = phases[0].highest(), backward = phases[0].net() + phases[1].highest();
   const double input = sizes.bytes(kHiddenStates);
   LedgerRows append{out, -1};

@@ -41,6 +41,20 @@ LayerClass class_of_layer(const ModelSpec& model, std::int64_t layer) {
           .unrotated = unrotated && model.positions == PositionKind::Rotary};
 }
 
+std::array<int, kLayerClasses> layers_by_class(const ModelSpec& model, std::int64_t first,
+                                               std::int64_t count) {
+  std::array<int, kLayerClasses> layers{};
+  const AttentionSpec& attention = model.attention;
+  const bool rotated = attention.unrotated_period == 0 && attention.unrotated_layers.empty();
+  if (!model.is_moe() && attention.window == 0 && rotated) {  // all are alike
+    layers[static_cast<std::size_t>(index_of({}))] = static_cast<int>(count);
+    return layers;
+  }
+  for (std::int64_t layer = first; layer < first + count; ++layer)
+    ++layers[static_cast<std::size_t>(index_of(class_of_layer(model, layer)))];
+  return layers;
+}
+
 ModelSpec with_value_head(ModelSpec model) {
   model.outputs = 1;
   model.tied_embeddings = false;

@@ -33,6 +33,10 @@ struct Recompute {
   int layers = 0;                 // RecomputeMode::Layers
   std::vector<int> stage_layers;  // … where stages differ: one count per pipeline stage, instead of `layers`
   std::uint16_t modules = 0;      // RecomputeMode::SelectiveModules
+  /// True where whole layers run again, all of them or some.
+  [[nodiscard]] constexpr bool of_layers() const {
+    return mode == RecomputeMode::Full || mode == RecomputeMode::Layers;
+  }
   friend bool operator==(const Recompute&, const Recompute&) = default;
 };
 

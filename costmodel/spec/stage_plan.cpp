@@ -102,8 +102,8 @@ namespace {
 
 /// `count` layers of the model from `first` on join a chunk.
 void add_layers(const ModelSpec& model, std::int64_t first, std::int64_t count, StagePlan& chunk) {
-  for (std::int64_t layer = first; layer < first + count; ++layer)
-    ++chunk.layers[static_cast<std::size_t>(index_of(class_of_layer(model, layer)))];
+  const auto layers = layers_by_class(model, first, count);
+  for (std::size_t c = 0; c < layers.size(); ++c) chunk.layers[c] += layers[c];
 }
 
 }  // namespace

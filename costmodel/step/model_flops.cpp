@@ -41,17 +41,16 @@ Flops model_flops_per_step(const Scenario& sc, AttentionFlops attention) {
   const int modules = mtp_modules(sc);
   const std::int64_t outputs = model.outputs > 0 ? model.outputs : model.vocab;
   double per_sequence = s * static_cast<double>(outputs * model.hidden) * (1 + modules);
-  double layer[kLayerClasses] = {};
-  for (std::int64_t i = 0; i < model.layers + modules; ++i) {
-    const LayerClass kind = i < model.layers ? class_of_layer(model, i) : layer_class_at(model, kMtpClass);
-    double& cost = layer[index_of(kind)];
-    if (cost == 0) {
-      const AttentionSpec& a = model.attention;
-      cost = s * layer_multiply_adds(model, kind) +
-             pairs(model, sc.recipe, kind, attention) *
-                 static_cast<double>(a.heads * (a.head_dim + a.v_head_dim));
-    }
-    per_sequence += cost;
+  const AttentionSpec& a = model.attention;
+  auto layers = layers_by_class(model, 0, model.layers);
+  layers[kMtpClass] = modules;
+  for (int c = 0; c < kLayerClasses; ++c) {
+    const int count = layers[static_cast<std::size_t>(c)];
+    if (count == 0) continue;
+    const LayerClass kind = layer_class_at(model, c);
+    per_sequence += count * (s * layer_multiply_adds(model, kind) +
+                             pairs(model, sc.recipe, kind, attention) *
+                                 static_cast<double>(a.heads * (a.head_dim + a.v_head_dim)));
   }
   const double passes = trains_adapters(sc.recipe) ? 2 : 3;
   return Flops{2 * passes * per_sequence * static_cast<double>(sc.recipe.global_batch)};

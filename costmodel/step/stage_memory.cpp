@@ -1,5 +1,6 @@
 #include "costmodel/step/stage_memory.h"
 
+#include <bit>
 #include <cstddef>
 
 #include "costmodel/communication/device_overhead.h"
@@ -18,9 +19,8 @@ using ByInstant = std::array<MemoryBreakdown, kInstants>;
 /// Adds `times` an entry wherever it is alive.
 void add_alive(const TensorEntry& entry, double times, ByInstant& at) {
   const Bytes size = entry.size() * times;
-  for (std::size_t i = 0; i < kInstants; ++i) {
-    if ((entry.alive & instant_at(static_cast<int>(i))) != 0) at[i].of(entry.kind) += size;
-  }
+  for (unsigned left = entry.alive; left != 0; left &= left - 1)
+    at[static_cast<std::size_t>(std::countr_zero(left))].of(entry.kind) += size;
 }
 
 /// Live bytes by instant, and what lies outside the framework's allocator (`device`).

@@ -90,9 +90,7 @@ void for_each_layer(const Scenario& sc, int stage, const Visitor& visit) {
 /// first in the stage's order.
 std::array<double, kLayerClasses> rerunning_layers(const Scenario& sc, int stage, const StagePlan& plan) {
   std::array<double, kLayerClasses> layers{};
-  const RecomputeMode mode = sc.recipe.recompute.mode;
-  const bool whole_layers = mode == RecomputeMode::Full || mode == RecomputeMode::Layers;
-  if (!whole_layers) {
+  if (!sc.recipe.recompute.of_layers()) {
     for (std::size_t c = 0; c < kLayerClasses; ++c) layers[c] = plan.layers[c];
     return layers;
   }
@@ -119,7 +117,7 @@ void count_activation_copies(const Scenario& sc, int stage, const StagePlan& pla
     if (offloaded-- <= 0) return;
     const program::Variant& layer =
         program::variant_of(sc, program::Part::Layer, kind, program::techniques_of(sc, again));
-    for (const program::KeptValue& value : program::kept_values(layer.program, layer.lives, sizes)) {
+    for (const program::KeptValue& value : layer.footprint.kept(sizes)) {
       if (value.bytes <= Bytes{}) continue;
       const Bytes bytes = again && program::cuts_checkpoints(sc) ? value.bytes / sc.layout.tp : value.bytes;
       counter.copy("activation.to_host", Pass::Forward, microbatches, bytes);

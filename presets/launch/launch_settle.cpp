@@ -200,8 +200,14 @@ std::vector<int> expert_pattern(std::string_view text, std::int64_t layers) {
   return pattern;
 }
 
-void settle_experts(R r) {
+/// `bias`: of the model's linear layers.
+void settle_experts(R r, bool bias) {
   costmodel::MoeSpec& moe = r.plan.model.moe;
+  if (!r.plan.model.is_moe()) {
+    moe = {};
+    return;
+  }
+  moe.expert_bias = bias;
   const std::int64_t layers = r.plan.model.layers;
   if (moe.expert_ffn == 0) moe.expert_ffn = r.plan.model.mlp.ffn;
   if (r.layer_experts.empty() || r.layer_experts == "1") return;
@@ -275,12 +281,7 @@ void settle_megatron_model(R r) {
     m.rotary.original_positions = 4096;
     settle_yarn(r);
   }
-  if (!m.is_moe()) {
-    m.moe = {};
-    return;
-  }
-  m.moe.expert_bias = bias;
-  settle_experts(r);
+  settle_experts(r, bias);
 }
 
 // --- precision, recomputation, sharding ---
@@ -398,12 +399,7 @@ void settle_bridge_model(R r) {
     if (!r.query_rank_said) m.attention.q_lora_rank = 512;
     if (m.attention.kv_lora_rank == 0) m.attention.kv_lora_rank = 512;
   }
-  if (!m.is_moe()) {
-    m.moe = {};
-    return;
-  }
-  m.moe.expert_bias = bias;
-  settle_experts(r);
+  settle_experts(r, bias);
 }
 
 void settle_bridge_rotary(R r) {

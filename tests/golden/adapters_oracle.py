@@ -9,7 +9,6 @@ matrices, so that gradients of both are seen; IA3's scales are 1 + scale * u. Of
 step and the change over all steps, as fingerprints.
 """
 import argparse
-import json
 import pathlib
 import sys
 
@@ -121,23 +120,8 @@ def differences(fresh, kept):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="compare with the committed files instead of writing them")
-    parser.add_argument("names", nargs="*", metavar="NAME")
-    options = parser.parse_args()
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    failed = []
-    FOLDER.mkdir(exist_ok=True)
-    for name in options.names or CASES:
-        result, path = golden(CASES[name]), FOLDER / f"{name}.json"
-        if not options.check:
-            path.write_text(base.written(result))
-            print(f"{name}: loss {result['losses'][0]:.6f}, {result['trained']} trained")
-            continue
-        wrong = list(differences(result, json.loads(path.read_text())))
-        print(f"{name}: {'as committed' if not wrong else wrong}")
-        failed += [name] if wrong else []
+    options = base.parsed(argparse.ArgumentParser(description=__doc__.splitlines()[0]))
+    failed = base.write_or_compare(options, FOLDER, CASES, golden, differences)
     if failed:
         sys.exit("PEFT computes other steps than the committed ones: " + ", ".join(failed))
 

@@ -10,7 +10,6 @@ batch (validator/executor/device/dropout.h). GPT-2 has modules that do; where a 
 module before the sum is changed. Of every tensor the file has the loss's gradient before clipping at the first step, as fingerprints.
 """
 import argparse
-import json
 import pathlib
 import sys
 
@@ -120,23 +119,8 @@ def differences(fresh, kept):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="compare with the committed files instead of writing them")
-    parser.add_argument("names", nargs="*", metavar="NAME")
-    options = parser.parse_args()
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    FOLDER.mkdir(exist_ok=True)
-    failed = []
-    for name in options.names or CASES:
-        result, path = golden(CASES[name]), FOLDER / f"{name}.json"
-        if not options.check:
-            path.write_text(base.written(result))
-            print(f"{name}: losses {result['losses']}")
-            continue
-        wrong = list(differences(result, json.loads(path.read_text())))
-        print(f"{name}: {'as committed' if not wrong else wrong}")
-        failed += [name] if wrong else []
+    options = base.parsed(argparse.ArgumentParser(description=__doc__.splitlines()[0]))
+    failed = base.write_or_compare(options, FOLDER, CASES, golden, differences)
     if failed:
         sys.exit("transformers computes other steps than the committed ones: " + ", ".join(failed))
 

@@ -522,26 +522,38 @@ def check_program(program, names):
         sys.exit("weights that hexaplan trained are not those that PyTorch trained: " + ", ".join(failed))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def parsed(parser):
+    """Options of a script that writes or compares goldens."""
     parser.add_argument("--check", action="store_true", help="compare with the committed files instead of writing them")
-    parser.add_argument("--hexaplan", metavar="PROGRAM", help="let this program train checkpoints, and load what it saves")
     parser.add_argument("names", nargs="*", metavar="NAME")
-    options = parser.parse_args()
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
-    if options.hexaplan:
-        return check_program(options.hexaplan, options.names or CASES)
+    return parser.parse_args()
+
+
+def write_or_compare(options, folder, cases, golden_of, differences_of):
+    """Writes the golden of every case that was asked for, or compares it; returns the names of those that differ."""
+    folder.mkdir(exist_ok=True)
     failed = []
-    for name in options.names or CASES:
-        result, path = golden(CASES[name]), FOLDER / f"{name}.json"
+    for name in options.names or cases:
+        result, path = golden_of(cases[name]), folder / f"{name}.json"
         if not options.check:
             path.write_text(written(result))
-            print(f"{name}: loss {result['losses'][0]:.6f}, {len(result['tensors'])} tensors")
+            print(f"{name}: losses {result['losses']}, {len(result['tensors'])} tensors")
             continue
-        wrong = list(differences(result, json.loads(path.read_text())))
+        wrong = list(differences_of(result, json.loads(path.read_text())))
         print(f"{name}: {'as committed' if not wrong else wrong}")
         failed += [name] if wrong else []
+    return failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--hexaplan", metavar="PROGRAM", help="let this program train checkpoints, and load what it saves")
+    options = parsed(parser)
+    if options.hexaplan:
+        return check_program(options.hexaplan, options.names or CASES)
+    failed = write_or_compare(options, FOLDER, CASES, golden, differences)
     ropes, path = rope_frequencies(), FOLDER.parent / "executor" / "rope_frequencies.json"
     if not options.check:
         path.write_text(written_ropes(ropes))

@@ -253,8 +253,9 @@ void append_hand_written_saved(const Scenario& sc, const LocalDims& dims, LayerC
                          .alive = kInPasses,
                          .layer_class = static_cast<std::int8_t>(index_of(kind)),
                          .count = count};
+  const auto rules = saved_rules(sc);
   for (const SavedTensor& tensor : kTable) {
-    const SavedRule rule = saved_rule(sc, tensor.id);
+    const SavedRule& rule = rules[static_cast<std::size_t>(tensor.id)];
     const double kept = kept_share(tensor, sc.recipe) * trained_share(tensor, sc);
     if (kept <= 0 || (rule.compute <= 0 && rule.fp32 <= 0 && rule.byte <= 0)) continue;
     const double elements = static_cast<double>(tensor.elements(context)) * kept;

@@ -58,14 +58,14 @@ TEST(step_program, a_llama_layer_keeps_what_its_backward_reads) {
       {Tensor::Activation, 8192.0 * 7168 * 2},
   };
   std::vector<std::pair<Tensor, double>> kept;
-  for (const KeptValue& value : kept_values(layer_of(sc, techniques_of(sc, false)), sizes_of(sc)))
+  for (const KeptValue& value : Footprint{layer_of(sc, techniques_of(sc, false))}.kept(sizes_of(sc)))
     kept.emplace_back(value.tensor, value.bytes.value());
   EXPECT_EQ(kept, by_hand);
 }
 
 TEST(step_program, a_recomputed_layer_keeps_its_input_alone) {
   const Scenario sc = llama();
-  const auto kept = kept_values(layer_of(sc, techniques_of(sc, true)), sizes_of(sc));
+  const auto kept = Footprint{layer_of(sc, techniques_of(sc, true))}.kept(sizes_of(sc));
   ASSERT_EQ(kept.size(), 1U);
   EXPECT_EQ(kept[0].tensor, Tensor::LayerInput);
   EXPECT_EQ(kept[0].bytes, 32_MiB);
@@ -158,13 +158,13 @@ TEST(framework_program, keeps_what_eager_layers_keep) {
       {Tensor::Activation, 2 * kTokens * 14336 * 2},  // the product, and what the gate made
   };
   std::map<Tensor, double> kept;
-  for (const KeptValue& value : kept_values(layer_of(sc, techniques_of(sc, false)), sizes_of(sc)))
+  for (const KeptValue& value : Footprint{layer_of(sc, techniques_of(sc, false))}.kept(sizes_of(sc)))
     kept[value.tensor] += value.bytes.value();
   EXPECT_EQ(kept, by_hand);
 }
 
 double kept_bytes_of(const Scenario& sc) {
-  return kept_bytes(layer_of(sc, techniques_of(sc, false)), sizes_of(sc)).value();
+  return Footprint{layer_of(sc, techniques_of(sc, false))}.kept_bytes(sizes_of(sc)).value();
 }
 
 /// arXiv:2205.05198 equations 1, 2, 4 and 6, and both statistics of two LayerNorms, which they leave out.
@@ -252,7 +252,7 @@ TEST(framework_program, gathers_into_a_buffer_that_stays) {
   EXPECT_EQ(gathers, 6);  // into either block, gradients into either, and both inputs again
   t.shares_gather_buffers = false;
   // What a micro-batch keeps is the same.
-  EXPECT_EQ(kept_bytes(p, sizes_of(sc)), kept_bytes(layer_of(sc, t), sizes_of(sc)));
+  EXPECT_EQ(Footprint{p}.kept_bytes(sizes_of(sc)), Footprint{layer_of(sc, t)}.kept_bytes(sizes_of(sc)));
 }
 
 /// The hand-written rules of latent attention forget the statistics of the two latent norms, which backward
@@ -274,7 +274,7 @@ TEST(latent_program, keeps_the_statistics_of_the_latent_norms_that_todays_ledger
     append_hand_written_saved(sc, dims, {}, 1, saved);
     double today = 0;
     for (const TensorEntry& entry : saved) today += entry.size().value();
-    const double kept = kept_bytes(layer_of(sc, techniques_of(sc, false)), sizes_of(sc)).value();
+    const double kept = Footprint{layer_of(sc, techniques_of(sc, false))}.kept_bytes(sizes_of(sc)).value();
     EXPECT_EQ(kept - today, (query_rank > 0 ? 8.0 : 4.0) * 8192) << "query rank " << query_rank;
   }
 }

@@ -118,11 +118,11 @@ std::string kept_difference(const Scenario& sc, LayerClass kind, std::span<const
   for (const TensorEntry& entry : saved) today += entry.size().value();
   const Program layer = layer_of(sc, kind, passes);
   const Sizes sizes = sizes_of(sc, dims);
-  const double mine = kept_bytes(layer, sizes).value();
+  const double mine = Footprint{layer}.kept_bytes(sizes).value();
   if (mine == today) return {};
   const auto tokens = static_cast<double>(dims.tokens);
   std::string rows;
-  for (const KeptValue& value : kept_values(layer, sizes))
+  for (const KeptValue& value : Footprint{layer}.kept(sizes))
     rows += fmt::format("\n  program {} {}", name_of(value.tensor), value.bytes.value() / tokens);
   for (const TensorEntry& entry : saved)
     rows += fmt::format("\n  today {} {}", entry.name, entry.size().value() / tokens);

@@ -9,9 +9,6 @@
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/step_counts.h"
 #include "tests/validator/step/tiny_scenario.h"
-#include "validator/executor/communicator/threads/thread_ranks.h"
-#include "validator/executor/device/cpu/cpu_device.h"
-#include "validator/executor/verify/verify.h"
 
 namespace hexaplan::tests {
 namespace {
@@ -111,15 +108,7 @@ std::ostream& operator<<(std::ostream& out, const Case& c) {
 class OffloadStep : public testing::TestWithParam<Case> {};
 
 TEST_P(OffloadStep, is_what_was_predicted_and_that_of_one_rank) {
-  validator::VerifyOptions options;
-  options.make_device = [](int /*rank*/) { return validator::make_cpu_device(validator::Element::F64); };
-  validator::ThreadRanks ranks;
-  const validator::Verification result = validator::verify(GetParam().scenario(), options, ranks);
-  EXPECT_EQ(result.fault, "");
-  for (const validator::Mismatch& m : result.mismatches)
-    ADD_FAILURE() << "rank " << m.rank << ", " << m.what << ": predicted " << m.predicted << ", executed "
-                  << m.executed;
-  EXPECT_GT(result.compared, 20);
+  expect_what_was_predicted(GetParam().scenario());
 }
 
 /// The norm is added up in two places where the host has a share of sharded gradients, or those of dense

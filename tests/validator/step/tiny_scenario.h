@@ -24,5 +24,8 @@ struct TinyRun {
 /// the scenario.
 [[nodiscard]] TinyRun run_tiny(const costmodel::Scenario& scenario, int steps = 2,
                                std::function<std::unique_ptr<validator::Device>(int rank)> make_device = {});
+/// Fails the test unless every rank, run in float64, allocates, sends and computes what was predicted, and
+/// all together what one rank computes.
+void expect_what_was_predicted(const costmodel::Scenario& scenario);
 
 }  // namespace hexaplan::tests

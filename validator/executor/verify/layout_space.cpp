@@ -360,10 +360,8 @@ bool sharding_is_idle(const Scenario& sc) {
   const costmodel::GradientReduction asked = sc.recipe.execution.reduction;
   const bool reduces_otherwise =
       asked != costmodel::GradientReduction::Default && costmodel::gradient_reduction(sc) != asked;
-  const RecomputeMode mode = sc.recipe.recompute.mode;
-  const bool whole_layers = mode == RecomputeMode::Full || mode == RecomputeMode::Layers;
   return (l.sharding.group > 0 && l.sharding.group >= l.dp * l.cp) || reduces_otherwise ||
-         (l.partition_activations && (l.tp == 1 || l.sp || !whole_layers)) ||
+         (l.partition_activations && (l.tp == 1 || l.sp || !sc.recipe.recompute.of_layers())) ||
          (uses_zero_plus_plus(l.sharding) && (l.sharding.stage < 3 || l.shard_ranks() == 1));
 }
 
