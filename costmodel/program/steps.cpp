@@ -34,6 +34,8 @@ constexpr std::array kTraffic{
     TrafficRow{Kind::NormBack, Elementwise::Norm, Elements::Normed, true},
     TrafficRow{Kind::BiasAdd, Elementwise::BiasAdd},
     TrafficRow{Kind::BiasWeight, Elementwise::BiasAdd, Elements::Operand, true},
+    TrafficRow{Kind::GroupedBiasAdd, Elementwise::ExpertBias},
+    TrafficRow{Kind::GroupedBiasWeight, Elementwise::ExpertBias, Elements::Operand, true},
     TrafficRow{Kind::QkNorm, Elementwise::QkNorm, Elements::Normed},
     TrafficRow{Kind::QkNormBack, Elementwise::QkNorm, Elements::Normed, true},
     TrafficRow{Kind::Rope, Elementwise::Rope, Elements::Rotated},
@@ -60,6 +62,11 @@ constexpr std::array kTraffic{
 /// Sites whose traffic a rule of their neighbours' comprises: a row-cut matrix's bias is added with the
 /// residual, learned positions with the look-up.
 constexpr std::array kComprised{Site::DownBias, Site::PositionLookup, Site::PositionAdd};
+
+/// The experts' last bias is added times the router's probability of the token.
+Elementwise rule_at(Site site, Elementwise rule) {
+  return site == Site::ExpertDownBias ? Elementwise::ExpertOutputBias : rule;
+}
 
 constexpr std::array<TrafficRow, position(Kind::Count)> kTrafficOf = [] {
   std::array<TrafficRow, position(Kind::Count)> out{};
@@ -156,7 +163,7 @@ class Steps {
     Step step{.site = op.site,
               .kind = op.kind,
               .pass = row.backward ? Pass::BackwardData : Pass::Forward,
-              .rule = row.rule,
+              .rule = rule_at(op.site, row.rule),
               .both = row.both,
               .chunks = op.by_chunk ? p_.chunks : 1};
     count_elements(p_, op, row.elements, step);

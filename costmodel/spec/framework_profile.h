@@ -107,8 +107,10 @@ enum class Elementwise : std::uint8_t {
   FusedCrossEntropy,  // in-place kernel; elements of the logits
   UnfusedNorm,        // a norm written out in tensor operations; tokens·h
   ScoreDropout,       // dropout over scores, a kernel of its own; tokens·a·s, not flash
+  ExpertBias,         // of the experts' first matrices; tokens'·outputs
+  ExpertOutputBias,   // of their last ones, times the router's probability; tokens'·h
 };
-inline constexpr int kElementwiseCount = 16;
+inline constexpr int kElementwiseCount = 18;
 
 /// Traffic and kernels of one memory-bound step. Traffic is in passes: reads + writes of the step's elements,
 /// in the activation dtype.

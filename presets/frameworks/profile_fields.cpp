@@ -190,6 +190,8 @@ constexpr Named<Elementwise> kElementwiseNames[] = {
     {"fused_cross_entropy", Elementwise::FusedCrossEntropy},
     {"unfused_norm", Elementwise::UnfusedNorm},
     {"score_dropout", Elementwise::ScoreDropout},
+    {"expert_bias", Elementwise::ExpertBias},
+    {"expert_output_bias", Elementwise::ExpertOutputBias},
 };
 static_assert(std::size(kElementwiseNames) == costmodel::kElementwiseCount);
 

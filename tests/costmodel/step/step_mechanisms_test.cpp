@@ -241,6 +241,32 @@ TEST(step_mechanisms, layers_with_experts_wait_for_the_host_once_per_pass) {
   EXPECT_NEAR(added, 32 * 2 * 1e-3, 1e-9);
 }
 
+double bytes_of(const Scenario& sc, std::string_view name, bool forward) {
+  double bytes = 0;
+  for (const Operation& op : layer_operations(sc, class_of_layer(sc.model, 0))) {
+    if (op.name == name && (op.pass == Pass::Forward) == forward) bytes += op.bytes.value();
+  }
+  return bytes;
+}
+
+TEST(step_mechanisms, biases_of_experts_are_traffic_and_the_last_one_has_a_rule_of_its_own) {
+  Scenario sc = example_of_experts();
+  const auto rule = [&sc](Elementwise step) -> ElementwiseRule& {
+    return sc.framework.elementwise[static_cast<std::size_t>(step)];
+  };
+  rule(Elementwise::ExpertBias) = {.backward_passes = 1, .backward_kernels = 1};
+  rule(Elementwise::ExpertOutputBias) = {14, 20, 4, 6};
+  EXPECT_EQ(bytes_of(sc, "moe.expert.down_bias", true), 0) << "none in this model";
+  sc.model.moe.expert_bias = true;
+  const double last = bytes_of(sc, "moe.expert.down_bias", true);
+  EXPECT_GT(last, 0);
+  EXPECT_NEAR(bytes_of(sc, "moe.expert.down_bias", false) / last, 20.0 / 14, 1e-9);
+  EXPECT_EQ(bytes_of(sc, "moe.expert.up_bias", true), 0) << "the product adds it";
+  const double widths =
+      2.0 * static_cast<double>(sc.model.moe.expert_ffn) / static_cast<double>(sc.model.hidden);
+  EXPECT_NEAR(bytes_of(sc, "moe.expert.up_bias", false) / last, widths / 14, 1e-9) << "gate and up";
+}
+
 TEST(step_mechanisms, a_ring_attends_to_one_ranks_keys_at_a_time) {
   Scenario ring = example_scenario();
   ring.layout = {.dp = 4, .cp = 4};
