@@ -112,8 +112,7 @@ class Keeper {
     keep_inputs_of_blocks(forward);
     for (const Op& op : forward) {
       for (const KeptRow& row : kRows) keep(op, row);
-      if (op.kind == Kind::Unpermute)
-        keep(Saved::ExpertOutput, op, op.reads[op.in_place == 1 ? 1 : 0], Of::Operand);
+      if (op.kind == Kind::Unpermute) keep_expert_output(op);
       if (op.kind == Kind::Route) keep_choice(op);
       if (op.kind == Kind::Attend) keep_operands(op);
       if (op.kind == Kind::Matmul || op.kind == Kind::Route) keep_of_adapters(op);
@@ -235,6 +234,13 @@ class Keeper {
       const Op maker = made != nullptr && made->kind == Kind::Norm ? *made : op;
       keep_instead(Saved::NormOutput, told(Saved::NormOutput), maker, value);
     }
+  }
+  /// Nothing of it where the router's weights multiply what the experts' last matrix reads, not what it
+  /// makes: backward does not ask for it, and recomputation need not make it.
+  void keep_expert_output(const Op& op) {
+    const ValueId output = op.reads[op.in_place == 1 ? 1 : 0];
+    if (told(Saved::ExpertOutput) != SavedRule{}) return keep(Saved::ExpertOutput, op, output, Of::Operand);
+    for (const ValueId id : read_in_backward(output)) answer(op).reads.remove(id);
   }
   /// Numbers and weights of the chosen experts, each a share of what the rule says of both.
   void keep_choice(const Op& op) {
