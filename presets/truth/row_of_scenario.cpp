@@ -53,6 +53,8 @@ constexpr ProfileWord kProfileWords[] = {{"megatron", "megatron", "megatron-lm",
                                          {"nanotron-polling", "nanotron", "nanotron-polling", ""},
                                          {"megatron-aleph-alpha", "megatron", "aleph-alpha-scaling", ""},
                                          {"fsdp2-kempnerforge", "fsdp2", "kempnerforge", ""},
+                                         {"paxml", "maxtext", "paxml", ""},
+                                         {"fsdp2-automodel", "fsdp2", "nemo-automodel", ""},
                                          {"hf-eager", "hf", "hf-trainer", ""}};
 ProfileWord profile_word(const Scenario& s) {
   for (const ProfileWord& row : kProfileWords) {

@@ -24,16 +24,26 @@ using costmodel::Scenario;
 
 namespace {
 
-/// Engines with a profile of their own.
-constexpr Named<std::string_view> kEngineProfiles[] = {{"nanotron-polling", "nanotron-polling"},
-                                                       {"aleph-alpha-scaling", "megatron-aleph-alpha"},
-                                                       {"kempnerforge", "fsdp2-kempnerforge"}};
+/// Engines with a profile of their own: for all models, or for those with experts alone (NeMo AutoModel runs
+/// dense ones as transformers has them).
+struct EngineProfile {
+  std::string_view engine, profile;
+  bool experts_alone = false;
+};
+constexpr EngineProfile kEngineProfiles[] = {{"nanotron-polling", "nanotron-polling"},
+                                             {"aleph-alpha-scaling", "megatron-aleph-alpha"},
+                                             {"kempnerforge", "fsdp2-kempnerforge"},
+                                             {"paxml", "paxml"},
+                                             {"nemo-automodel", "fsdp2-automodel", true}};
 
 /// Framework profile that stands for a word of the schema, mostly the one of its name. `engine` says more
 /// where it names an engine with a profile of its own; Megatron-LM, NeMo and their forks are those before
 /// Transformer Engine up to 2023.
 std::string_view profile_name(const TruthRow& row) {
-  if (const auto own = value_in(kEngineProfiles, row.engine)) return *own;
+  for (const EngineProfile& own : kEngineProfiles) {
+    const bool meant = !own.experts_alone || row.n_experts.value_or(0) > 0;
+    if (own.engine == row.engine && meant) return own.profile;
+  }
   if (row.framework_profile == "hf") return "hf-eager";
   if (row.framework_profile == "megatron" && before_transformer_engine(row)) return "megatron-2022";
   return row.framework_profile;

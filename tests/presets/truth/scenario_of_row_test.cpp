@@ -88,21 +88,30 @@ TEST(scenario_of_row, the_engine_and_its_time_choose_the_profile) {
   struct Case {
     const char *profile, *engine, *era, *expected;
   };
-  for (const Case& c : {Case{"nanotron", "nanotron-polling", "2024-12", "nanotron-polling"},
-                        Case{"nanotron", "nanotron", "2024-12", "nanotron"},
-                        Case{"megatron", "megatron-core", "2023", "megatron-2022"},
-                        Case{"megatron", "megatron-core", "24.07", "megatron"},
-                        Case{"megatron", "megatron-core", "mlperf-v4.0", "megatron"},
-                        Case{"megatron", "megatron-lm", "2024-10", "megatron-2022"},
-                        Case{"megatron", "megatron-lm", "2026", "megatron"},
-                        Case{"megatron", "an engine of tomorrow", "", "megatron"},
-                        Case{"megatron", "aleph-alpha-scaling", "2023-11", "megatron-aleph-alpha"},
-                        Case{"fsdp2", "kempnerforge", "", "fsdp2-kempnerforge"},
-                        Case{"hf", "hf-trainer", "2026", "hf-eager"}}) {
+  for (const Case& c :
+       {Case{"nanotron", "nanotron-polling", "2024-12", "nanotron-polling"},
+        Case{"nanotron", "nanotron", "2024-12", "nanotron"},
+        Case{"megatron", "megatron-core", "2023", "megatron-2022"},
+        Case{"megatron", "megatron-core", "24.07", "megatron"},
+        Case{"megatron", "megatron-core", "mlperf-v4.0", "megatron"},
+        Case{"megatron", "megatron-lm", "2024-10", "megatron-2022"},
+        Case{"megatron", "megatron-lm", "2026", "megatron"},
+        Case{"megatron", "an engine of tomorrow", "", "megatron"},
+        Case{"megatron", "aleph-alpha-scaling", "2023-11", "megatron-aleph-alpha"},
+        Case{"fsdp2", "kempnerforge", "", "fsdp2-kempnerforge"},
+        Case{"fsdp2", "nemo-automodel", "2026", "fsdp2"}, Case{"maxtext", "maxtext", "2025", "maxtext"},
+        Case{"maxtext", "paxml", "2024", "paxml"}, Case{"hf", "hf-trainer", "2026", "hf-eager"}}) {
     TruthRow row = plain_row();
     row.framework_profile = c.profile, row.engine = c.engine, row.engine_era = c.era;
     EXPECT_EQ(scenario_of(row).framework.name, c.expected) << c.engine << ' ' << c.era;
   }
+}
+
+TEST(scenario_of_row, automodel_has_a_profile_for_models_with_experts) {
+  TruthRow row = plain_row();
+  row.framework_profile = "fsdp2", row.engine = "nemo-automodel";
+  row.arch = "moe-llama", row.n_experts = 8, row.top_k = 2;
+  EXPECT_EQ(scenario_of(row).framework.name, "fsdp2-automodel");
 }
 
 TEST(scenario_of_row, what_ran_beside_what_is_part_of_the_recipe) {
