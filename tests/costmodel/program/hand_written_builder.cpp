@@ -36,7 +36,20 @@ OperationBuilder::OperationBuilder(const Scenario& sc, const LocalDims& d, std::
 void OperationBuilder::linear(std::string_view name, std::int64_t tokens, std::int64_t inputs,
                               std::int64_t outputs) {
   quantize(tokens, inputs, outputs, 1);
+  if (quantizes_) input_share_ = gradient_share_ = 1;
   gemms(name, OpKind::Gemm, {tokens, outputs, inputs, 1});
+}
+
+void OperationBuilder::same_input() {
+  if (quantizes_ && sc_.layout.sp) input_share_ = 0;
+}
+
+double OperationBuilder::share_of_gathered() const {
+  return quantizes_ && sc_.layout.sp ? 1.0 / sc_.layout.tp : 1.0;
+}
+
+double OperationBuilder::gathered(double elements) const {
+  return quantizes_ ? elements * sc_.framework.quantized_input_bytes / element_ : elements;
 }
 
 void OperationBuilder::grouped(std::string_view name, std::int64_t tokens, std::int64_t experts,
@@ -100,16 +113,20 @@ void OperationBuilder::enter_tensor_parallel(std::string_view name, double times
     add_collective(name, Pass::BackwardData, CollectiveKind::AllReduce, Group::Tensor, stream, times);
     return;
   }
-  collective(name, CollectiveKind::AllGather, CollectiveKind::ReduceScatter, Group::Tensor, stream, times);
+  input_share_ = share_of_gathered();
+  add_collective(name, Pass::Forward, CollectiveKind::AllGather, Group::Tensor, gathered(stream), times);
+  add_collective(name, Pass::BackwardData, CollectiveKind::ReduceScatter, Group::Tensor, stream, times);
   if (!sc_.framework.gather_saved_inputs && trains_weights_) {
-    add_collective(name, Pass::BackwardWeight, CollectiveKind::AllGather, Group::Tensor, stream, times);
+    add_collective(name, Pass::BackwardWeight, CollectiveKind::AllGather, Group::Tensor, gathered(stream),
+                   times);
   }
 }
 
 void OperationBuilder::leave_tensor_parallel(std::string_view name) {
   const auto stream = static_cast<double>(d_.tokens * d_.hidden);
   if (sc_.layout.sp) {
-    collective(name, CollectiveKind::ReduceScatter, CollectiveKind::AllGather, Group::Tensor, stream);
+    add_collective(name, Pass::Forward, CollectiveKind::ReduceScatter, Group::Tensor, stream);
+    add_collective(name, Pass::BackwardData, CollectiveKind::AllGather, Group::Tensor, gathered(stream));
   } else {
     add_collective(name, Pass::Forward, CollectiveKind::AllReduce, Group::Tensor, stream);
   }
@@ -144,8 +161,8 @@ bool OperationBuilder::reruns(double operator_policy_threshold) const {
 void OperationBuilder::quantize(std::int64_t tokens, std::int64_t inputs, std::int64_t outputs,
                                 std::int64_t experts) {
   if (!quantizes_) return;
-  memory_bound("quantize", Elementwise::Cast, static_cast<double>(tokens * inputs),
-               static_cast<double>(tokens * outputs));
+  memory_bound("quantize", Elementwise::Cast, static_cast<double>(tokens * inputs) * input_share_,
+               static_cast<double>(tokens * outputs) * gradient_share_);
   Operation weight{.name = "quantize.weight",
                    .kind = OpKind::MemoryBound,
                    .precision = sc_.recipe.precision,

@@ -29,6 +29,10 @@ class OperationBuilder {
   /// One such matrix per expert, `tokens` spread evenly over the `experts` of the rank.
   void grouped(std::string_view name, std::int64_t tokens, std::int64_t experts, std::int64_t inputs,
                std::int64_t outputs);
+  /// The next matrix reads what the one before did, cast once for both where it is cast before a gather.
+  void same_input();
+  /// The gradient of the next matrix's result is gathered, after it is cast.
+  void gathered_gradient() { gradient_share_ = share_of_gathered(); }
   /// A memory-bound step over `elements`, as the framework's rule reads and writes them.
   /// [docs/formulas.md#T3]
   void elementwise(std::string_view name, Elementwise step, double elements);
@@ -55,6 +59,10 @@ class OperationBuilder {
   void leave_tensor_parallel(std::string_view name);
 
  private:
+  /// Of the tokens, those that a rank casts before a sequence-parallel gather.
+  [[nodiscard]] double share_of_gathered() const;
+  /// Elements that are gathered, counted as those of activations.
+  [[nodiscard]] double gathered(double elements) const;
   [[nodiscard]] bool reruns(double operator_policy_threshold) const;
   [[nodiscard]] bool reruns_as_matmul();
   [[nodiscard]] double main_gradient_bytes() const;
@@ -76,6 +84,7 @@ class OperationBuilder {
   bool quantizes_;
   bool matmul_parity_ = false;
   bool past_saved_tensors_ = false;
+  double input_share_ = 1, gradient_share_ = 1;  // of the next matrix's tokens, cast by this rank
   std::uint16_t modules_ = 0;
 };
 

@@ -17,6 +17,7 @@ class LayerOperations {
     build_.enter_tensor_parallel("attention.enter_tp", static_cast<double>(sc_.framework.attention_entries));
     sc_.model.attention.kind == AttentionKind::Latent ? latent_projections() : grouped_projections();
     core();
+    build_.gathered_gradient();
     build_.linear("attention.output", d_.tokens, d_.o, d_.hidden);
     bias("attention.output_bias", sc_.model.attention.output_bias, d_.tokens * d_.hidden);
     build_.leave_tensor_parallel("attention.leave_tp");
@@ -69,6 +70,7 @@ class LayerOperations {
       build_.linear("attention.q", d_.tokens, d_.hidden, d_.q);
     }
     build_.in_modules(0);
+    build_.same_input();
     build_.linear("attention.kv_down", d_.tokens, d_.hidden, d_.kv_latent);
     build_.elementwise("attention.latent_norm", Elementwise::Norm,
                        static_cast<double>(d_.tokens * a.kv_lora_rank));
@@ -128,6 +130,7 @@ class LayerOperations {
     activation("mlp.activation", d_.tokens * (d_.mlp_up + d_.mlp_act));
     build_.in_modules(kRecomputeMlp);
     build_.end_of_saved_tensors();
+    build_.gathered_gradient();
     build_.linear("mlp.down", d_.tokens, d_.mlp_act, d_.hidden);
     build_.leave_tensor_parallel("mlp.leave_tp");
     build_.in_modules(0);
@@ -182,6 +185,7 @@ class LayerOperations {
     build_.linear("moe.shared.up", d_.tokens, d_.hidden, d_.shared_up);
     activation("moe.shared.activation", d_.tokens * (d_.shared_up + d_.shared_act));
     build_.end_of_saved_tensors();
+    build_.gathered_gradient();
     build_.linear("moe.shared.down", d_.tokens, d_.shared_act, d_.hidden);
     build_.leave_tensor_parallel("moe.shared.leave_tp");
   }
@@ -205,6 +209,7 @@ std::vector<Operation> hand_written_embedding(const Scenario& sc) {
   std::vector<Operation> out;
   const LocalDims d = local_dims(sc);
   OperationBuilder build{sc, d, out};
+  build.keep_wide(true);
   build.elementwise("embedding.lookup", Elementwise::Embedding, static_cast<double>(d.tokens * d.hidden));
   build.leave_tensor_parallel("embedding.leave_tp");
   if (sc.model.embedding_norm) {

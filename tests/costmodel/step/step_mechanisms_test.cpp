@@ -267,6 +267,30 @@ TEST(step_mechanisms, biases_of_experts_are_traffic_and_the_last_one_has_a_rule_
   EXPECT_NEAR(bytes_of(sc, "moe.expert.up_bias", false) / last, widths / 14, 1e-9) << "gate and up";
 }
 
+/// Bytes that tensor-parallel messages of a layer carry, by collective.
+double sent(const Scenario& sc, CollectiveKind kind) {
+  double bytes = 0;
+  for (const Operation& op : layer_operations(sc, class_of_layer(sc.model, 0))) {
+    const bool counted = op.kind == OpKind::Collective && op.group == Group::Tensor && op.collective == kind;
+    if (counted) bytes += op.count * op.payload.value();
+  }
+  return bytes;
+}
+
+TEST(step_mechanisms, what_matrices_read_in_8_bits_is_gathered_in_8_bits_and_sums_are_not) {
+  for (const bool gathers_again : {true, false}) {
+    Scenario wide = example_scenario();
+    wide.layout.sp = true;
+    wide.framework.gather_saved_inputs = !gathers_again;
+    Scenario narrow = wide;
+    narrow.recipe.precision = Precision::Fp8;
+    EXPECT_EQ(sent(narrow, CollectiveKind::ReduceScatter), sent(wide, CollectiveKind::ReduceScatter));
+    EXPECT_EQ(sent(narrow, CollectiveKind::AllGather), sent(wide, CollectiveKind::AllGather) / 2)
+        << gathers_again;
+    EXPECT_GT(sent(wide, CollectiveKind::AllGather), 0);
+  }
+}
+
 TEST(step_mechanisms, a_ring_attends_to_one_ranks_keys_at_a_time) {
   Scenario ring = example_scenario();
   ring.layout = {.dp = 4, .cp = 4};
