@@ -257,8 +257,9 @@ void Writer::accumulate_gradient(double elements) {
 }
 
 /// The weight of a quantised matrix, read in 16 bits, written as it is and transposed: once per step, or
-/// whenever FSDP has gathered it.
+/// whenever FSDP has gathered it; never where it is frozen in 8 bits (NeMo's fp8_params in MLPerf's LoRA).
 void Writer::cast_weight(double elements) {
+  if (trains_adapters(sc_.recipe) && state_types(sc_).frozen == DType::Fp8) return;
   const double each_step = 1.0 / static_cast<double>(microbatches_per_step(sc_));
   out_.push_back({.name = "quantize.weight",
                   .kind = OpKind::MemoryBound,

@@ -205,6 +205,8 @@ Recipe recipe_of(const TruthRow& row) {
   // Adapters over a base of 4 bits, whatever the source calls them.
   if (recipe.fine_tune == FineTune::Lora && row.base_dtype.starts_with("nf4"))
     recipe.fine_tune = FineTune::Qlora;
+  if (recipe.fine_tune == FineTune::Lora && row.base_dtype == "fp8")
+    recipe.parameter_dtype = DType::Fp8;  // of what is frozen
   recipe.double_quantization = recipe.fine_tune == FineTune::Qlora && row.base_dtype == "nf4-dq";
   if (recipe.fine_tune == FineTune::Lora || recipe.fine_tune == FineTune::Qlora) {
     recipe.lora_rank = row.lora_rank.value_or(0);  // else the framework's usual one

@@ -320,5 +320,16 @@ TEST(step_mechanisms, every_fp8_linear_layer_casts_its_input_its_gradient_and_it
     EXPECT_NE(op.name, "quantize") << "the output layer stays wide";
 }
 
+TEST(step_mechanisms, weights_that_are_frozen_in_8_bits_are_not_cast) {
+  Scenario sc = alone();
+  sc.recipe.precision = Precision::Fp8;
+  sc.recipe.fine_tune = FineTune::Lora;
+  EXPECT_GT(bytes_of(sc, "quantize.weight", true), 0) << "frozen in 16 bits";
+  sc.recipe.parameter_dtype = DType::Fp8;
+  EXPECT_EQ(bytes_of(sc, "quantize.weight", true), 0);
+  sc.recipe.fine_tune = FineTune::Pretrain;
+  EXPECT_GT(bytes_of(sc, "quantize.weight", true), 0) << "an update changes them";
+}
+
 }  // namespace
 }  // namespace hexaplan::costmodel

@@ -143,6 +143,14 @@ TEST(scenario_of_row, adapters_over_a_base_of_four_bits_are_qlora) {
   EXPECT_TRUE(scenario_of(row).recipe.double_quantization);
 }
 
+TEST(scenario_of_row, a_base_of_8_bits_under_adapters_is_frozen_in_them) {
+  TruthRow row = plain_row();
+  row.base_dtype = "fp8";
+  EXPECT_EQ(scenario_of(row).recipe.parameter_dtype, DType::Bf16) << "not fine-tuned";
+  row.finetune = "lora";
+  EXPECT_EQ(scenario_of(row).recipe.parameter_dtype, DType::Fp8);
+}
+
 TEST(scenario_of_row, the_network_is_what_its_column_says) {
   TruthRow row = plain_row();
   row.n_gpus = 16, row.dp = *row.dp * 4, row.gpus_per_node = 8, row.node_nic_gbps = 800;
