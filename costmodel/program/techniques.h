@@ -62,6 +62,7 @@ struct Techniques {
   int loss_reductions = 2;           // messages of the vocabulary-parallel loss
   int loss_chunks = 1;               // of tokens, whose logits are there one after the other
   bool quantises = false;            // operands of matrices in 8 or 4 bits
+  bool scales_blocks = false;        // … in 8, with a scale per block: transposed, they are other numbers
   bool stores_scores = false;        // attention does
   bool keeps_capped_scores = false;  // beside them, where a soft cap's derivative reads them
   bool drops_out = false;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -11,12 +12,14 @@ namespace {
 /// tensor-parallel ranks, which sends a byte per element (NVIDIA/TransformerEngine@d0067d0
 /// transformer_engine/pytorch/distributed.py gather_along_first_dim and its quantizer;
 /// module/base.py grad_output_preprocess; pytorch/ao torchao/float8/float8_tensor_parallel.py); the gradient
-/// of a result once for both backward products. A weight gradient reads what the product in forward read, or
+/// of a result once for both backward products, which read it along either side: where blocks have a scale
+/// each it is gathered twice. A weight gradient reads what the product in forward read, or
 /// gathers again what was kept in 8 bits.
 class Casts {
  public:
-  explicit Casts(Program program)
+  Casts(Program program, const Techniques& t)
       : p_{std::move(program)},
+        scales_blocks_{t.scales_blocks},
         inputs_(p_.weights.size(), kNone),
         gradients_(p_.weights.size(), kNone),
         narrow_(p_.values.size(), kNone) {}
@@ -69,6 +72,7 @@ class Casts {
         cast(*reader, part, forward ? Kind::Quantise : Kind::QuantiseGradient);
     gather.writes[0] = narrow_[position(whole)] = p_.like(whole, p_.of(whole).role);
     send_narrow(gather);
+    if (!forward && scales_blocks_) gather.times = static_cast<std::int16_t>(2 * gather.times);
   }
   void send_narrow(Op& gather) {
     p_.of(gather.writes[0]).shape.type = Type::Quantised;
@@ -116,6 +120,7 @@ class Casts {
   }
 
   Program p_;
+  bool scales_blocks_;
   std::vector<ValueId> inputs_;     // by weight: of the product in forward, cast
   std::vector<ValueId> gradients_;  // by weight: of its result, cast
   std::vector<ValueId> narrow_;     // by value: what is gathered, and what arrives, in 8 bits
@@ -123,8 +128,8 @@ class Casts {
 
 }  // namespace
 
-Program quantise_matrices(Program p, const Techniques& /*techniques*/) {
-  return Casts{std::move(p)}.run();
+Program quantise_matrices(Program p, const Techniques& t) {
+  return Casts{std::move(p), t}.run();
 }
 
 }  // namespace hexaplan::costmodel::program

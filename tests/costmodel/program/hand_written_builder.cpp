@@ -126,7 +126,11 @@ void OperationBuilder::leave_tensor_parallel(std::string_view name) {
   const auto stream = static_cast<double>(d_.tokens * d_.hidden);
   if (sc_.layout.sp) {
     add_collective(name, Pass::Forward, CollectiveKind::ReduceScatter, Group::Tensor, stream);
-    add_collective(name, Pass::BackwardData, CollectiveKind::AllGather, Group::Tensor, gathered(stream));
+    // Both backward products read it, along either side; blocks with a scale each cannot be transposed.
+    const Precision of = sc_.recipe.precision;
+    const bool twice = quantizes_ && (of == Precision::Mxfp8 || of == Precision::Fp8Block);
+    add_collective(name, Pass::BackwardData, CollectiveKind::AllGather, Group::Tensor, gathered(stream),
+                   twice ? 2 : 1);
   } else {
     add_collective(name, Pass::Forward, CollectiveKind::AllReduce, Group::Tensor, stream);
   }

@@ -288,6 +288,12 @@ TEST(step_mechanisms, what_matrices_read_in_8_bits_is_gathered_in_8_bits_and_sum
     EXPECT_EQ(sent(narrow, CollectiveKind::AllGather), sent(wide, CollectiveKind::AllGather) / 2)
         << gathers_again;
     EXPECT_GT(sent(wide, CollectiveKind::AllGather), 0);
+    Scenario blocks = narrow;
+    blocks.recipe.precision = Precision::Mxfp8;
+    const double gradients = 2.0 / (gathers_again ? 6 : 4);  // of the gathers, two are of gradients
+    EXPECT_NEAR(sent(blocks, CollectiveKind::AllGather) / sent(narrow, CollectiveKind::AllGather),
+                1 + gradients, 1e-9)
+        << "along either side";
   }
 }
 
