@@ -131,6 +131,18 @@ TEST(scenario_of_row, what_ran_beside_what_is_part_of_the_recipe) {
   EXPECT_EQ(recipe.dropout, 0.25);
 }
 
+TEST(scenario_of_row, torchtitan_compiles_16_bits_where_the_row_says_so_alone) {
+  TruthRow row = plain_row();
+  row.framework_profile = "fsdp2", row.engine = "torchtitan";
+  EXPECT_EQ(scenario_of(row).recipe.execution.compiled, false);
+  row.compile = true;
+  EXPECT_EQ(scenario_of(row).recipe.execution.compiled, true);
+  row.compile = {}, row.precision_norm = "fp8";
+  EXPECT_EQ(scenario_of(row).recipe.execution.compiled, std::nullopt);
+  row.engine = "kempnerforge", row.precision_norm = "bf16";
+  EXPECT_EQ(scenario_of(row).recipe.execution.compiled, std::nullopt);
+}
+
 TEST(scenario_of_row, adapters_over_a_base_of_four_bits_are_qlora) {
   TruthRow row = plain_row();
   row.finetune = "adapter", row.base_dtype = "bf16";
