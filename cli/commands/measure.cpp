@@ -6,10 +6,10 @@
 #include <array>
 
 #include "cli/write_file.h"
-#include "costmodel/spec/rank_grid.h"
 #include "costmodel/units/format_units.h"
 #include "presets/import/import_plan.h"
 #include "presets/runs/pickle_data.h"
+#include "presets/runs/traced_work.h"
 
 namespace hexaplan::cli {
 
@@ -153,9 +153,7 @@ void note_contradictions(ImportedRun& run, const Scenario& scenario) {
 
 /// Stage of a rank's peak; a log that names no rank is taken for the fullest one's.
 int stage_of(const LoggedPeak& peak, const Scenario& scenario, const costmodel::Estimate& estimate) {
-  if (!peak.rank || *peak.rank >= scenario.layout.world_size()) return estimate.peak_stage;
-  const auto at = costmodel::coordinates_of(scenario.layout, *peak.rank);
-  return static_cast<int>(at[static_cast<std::size_t>(costmodel::Axis::Pipeline)]);
+  return validator::stage_of_rank(scenario, peak.rank).value_or(estimate.peak_stage);
 }
 
 /// One peak of each kind per stage: of the rank that was fullest.
@@ -194,67 +192,16 @@ void compare(ImportedRun& run, const MeasureReport& report) {
   compare_peaks(run, report.question->scenario, *report.estimate);
 }
 
-/// Which of the prediction's kinds of work a kernel belongs to.
-std::optional<validator::WorkKind> work_of(presets::KernelKind kind) {
-  switch (kind) {
-    case presets::KernelKind::Gemm:
-      return validator::WorkKind::Gemm;
-    case presets::KernelKind::Attention:
-      return validator::WorkKind::Attention;
-    case presets::KernelKind::Collective:
-      return validator::WorkKind::Message;
-    case presets::KernelKind::Copy:
-      return validator::WorkKind::Copy;
-    default:
-      return validator::WorkKind::MemoryBound;
-  }
-}
-
-/// Shapes beyond these are not looked for in the prediction: no model has so many.
-constexpr std::size_t kMostShapes = 1000;
-
-validator::MeasuredWork work_of(const presets::TraceProfile& profile) {
-  validator::MeasuredWork work;
-  for (std::size_t i = 0; i < presets::kKernelKinds; ++i) {
-    const auto kind = work_of(static_cast<presets::KernelKind>(i));
-    if (kind) work.seconds[static_cast<std::size_t>(*kind)] += profile.kinds[i].seconds;
-  }
-  for (const presets::GemmShare& share : profile.gemms) {
-    if (work.gemms.size() < kMostShapes)
-      work.gemms.push_back(
-          {share.gemm.m, share.gemm.n, share.gemm.k, share.gemm.batch, share.count, share.seconds});
-  }
-  for (const presets::MessageShare& share : profile.messages) {
-    const auto kind = presets::collective_of(share.message);
-    if (!kind || share.message.bytes <= 0 || work.messages.size() >= kMostShapes) continue;
-    const std::int64_t ranks = *kind == costmodel::CollectiveKind::SendRecv ? 2 : share.message.ranks;
-    work.messages.push_back({*kind, ranks, share.message.bytes, share.count, share.seconds});
-  }
-  return work;
-}
-
 ImportedTrace import_trace(const std::string& file) {
   ImportedTrace imported{.trace = presets::read_kineto_trace(file)};
   imported.profile = presets::profile_of(imported.trace);
-  imported.trace.kernels = {};
   std::vector<validator::TimedStep> steps;
   for (const presets::TraceStep& step : imported.trace.steps) {
     if (step.duration > 0) steps.push_back({step.iteration, 1, Seconds{step.duration * 1e-6}});
   }
   if (!steps.empty()) imported.steady = validator::steady_steps(steps);
-  if (imported.trace.cut_off)
-    imported.notes.emplace_back("the file ends in the middle: what is whole is read");
-  if (!imported.trace.on_device)
-    imported.notes.emplace_back("no device in it: operators of the CPU, each less those that it calls");
-  if (steps.empty())
-    imported.notes.emplace_back(
-        "no ProfilerStep in it: the whole trace counts as one step (call prof.step() after each)");
-  const presets::KindShare& gemms = imported.profile.kinds[0];
-  if (gemms.count > 0 && imported.profile.known_gemms < 0.5 * gemms.seconds)
-    imported.notes.push_back(fmt::format(
-        "shapes are recorded for {} of the time of products (record_shapes=True; compiled and "
-        "Transformer Engine's kernels have none)",
-        costmodel::format_percent(gemms.seconds > 0 ? imported.profile.known_gemms / gemms.seconds : 0)));
+  imported.notes = presets::notes_of(imported.trace, imported.profile);
+  imported.trace.kernels = {};
   return imported;
 }
 
@@ -264,15 +211,15 @@ void compare(ImportedTrace& imported, const MeasureReport& report) {
     imported.notes.push_back(fmt::format("not what was asked: the trace says {} processes, the question {}",
                                          *imported.trace.world_size, scenario.cluster.gpus));
   if (!report.priced()) return;
-  const LoggedPeak whose{.rank = imported.trace.rank.value_or(0), .allocated = {}, .reserved = {}};
-  imported.stage = stage_of(whose, scenario, *report.estimate);
+  imported.stage = validator::stage_of_rank(scenario, imported.trace.rank.value_or(0))
+                       .value_or(report.estimate->peak_stage);
   if (imported.steady)
     imported.step = validator::ComparedTotal{.predicted = report.estimate->time.total().value(),
                                              .measured = imported.steady->median.value(),
                                              .interval = report.estimate->step_seconds};
   if (imported.steady && imported.trace.on_device)
     imported.work = validator::compare_work(scenario, report.question->calibration, imported.stage,
-                                            work_of(imported.profile));
+                                            presets::work_of(imported.profile));
 }
 
 void compare(ImportedSnapshot& imported, const MeasureReport& report) {

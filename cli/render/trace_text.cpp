@@ -109,10 +109,10 @@ std::string work_tables(const ImportedTrace& imported) {
   if (imported.step)
     rows.push_back({"  step", seconds(imported.step->predicted), seconds(imported.step->measured),
                     format_signed_percent(imported.step->error())});
-  for (std::size_t i = 0; i < validator::kWorkKinds; ++i) {
+  for (std::size_t i = 0; i < costmodel::kWorkKinds; ++i) {
     if (work.predicted[i] <= 0 && work.measured[i] <= 0) continue;
     rows.push_back(
-        {fmt::format("  {}, stage {}", name_of(static_cast<validator::WorkKind>(i)), imported.stage),
+        {fmt::format("  {}, stage {}", name_of(static_cast<costmodel::WorkKind>(i)), imported.stage),
          seconds(work.predicted[i]), seconds(work.measured[i]),
          work.measured[i] > 0 ? format_signed_percent(work.predicted[i] / work.measured[i] - 1) : ""});
   }
@@ -186,8 +186,8 @@ presets::JsonArray gemms_json(const presets::TraceProfile& profile) {
 
 presets::JsonValue work_json(const validator::ComparedWork& work) {
   presets::JsonObject kinds;
-  for (std::size_t i = 0; i < validator::kWorkKinds; ++i)
-    kinds.emplace_back(std::string{name_of(static_cast<validator::WorkKind>(i))},
+  for (std::size_t i = 0; i < costmodel::kWorkKinds; ++i)
+    kinds.emplace_back(std::string{name_of(static_cast<costmodel::WorkKind>(i))},
                        presets::JsonObject{{"predicted", work.predicted[i]}, {"measured", work.measured[i]}});
   presets::JsonArray operations;
   for (const validator::ComparedOperation& op : work.operations)

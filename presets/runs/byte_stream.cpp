@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -19,12 +20,13 @@ namespace {
 
 constexpr std::size_t kBytesAtOnce = 1 << 18;
 
-/// Opened without waiting for a writer of a pipe.
-int open_regular(const std::string& name) {
+/// Opened without waiting for a writer of a pipe; `size` is that of the file.
+int open_regular(const std::string& name, double& size) {
   const int descriptor = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat info {};
   if (descriptor < 0 || ::fstat(descriptor, &info) != 0)
     throw InputError({.file = name, .hint = fmt::format("cannot be read: {}", std::strerror(errno))});
+  size = static_cast<double>(info.st_size);
   if (S_ISREG(info.st_mode)) return descriptor;
   ::close(descriptor);
   throw InputError({.file = name, .value = "no regular file", .expected = "a regular file"});
@@ -35,7 +37,7 @@ int open_regular(const std::string& name) {
 #ifdef HEXAPLAN_ZLIB
 /// zlib reads files that are not packed as they are.
 struct ByteStream::File {
-  explicit File(const std::string& name) : handle{gzdopen(open_regular(name), "rb")} {}
+  explicit File(const std::string& name) : handle{gzdopen(open_regular(name, size), "rb")} {}
   ~File() { gzclose(handle); }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
@@ -46,11 +48,13 @@ struct ByteStream::File {
     cut_off = error != Z_OK && error != Z_STREAM_END;
     return got;
   }
+  [[nodiscard]] double taken() const { return static_cast<double>(gzoffset(handle)); }
+  double size = 0;  // before the handle, whose opening tells it
   gzFile handle;
 };
 #else
 struct ByteStream::File {
-  explicit File(const std::string& name) : handle{open_regular(name)} {
+  explicit File(const std::string& name) : handle{open_regular(name, size)} {
     std::array<char, 2> magic{};
     if (::pread(handle, magic.data(), 2, 0) == 2 && magic[0] == '\x1f' && magic[1] == '\x8b') {
       ::close(handle);
@@ -64,6 +68,8 @@ struct ByteStream::File {
   File(const File&) = delete;
   File& operator=(const File&) = delete;
   int read(char* to, std::size_t most, bool&) const { return static_cast<int>(::read(handle, to, most)); }
+  [[nodiscard]] double taken() const { return static_cast<double>(::lseek(handle, 0, SEEK_CUR)); }
+  double size = 0;  // before the handle, whose opening tells it
   int handle;
 };
 #endif
@@ -71,6 +77,10 @@ struct ByteStream::File {
 ByteStream::ByteStream(const std::filesystem::path& path)
     : file_{std::make_unique<File>(path.string())}, buffer_(kBytesAtOnce, '\0') {}
 ByteStream::~ByteStream() = default;
+
+double ByteStream::share() const {
+  return file_->size > 0 ? std::clamp(file_->taken() / file_->size, 0.0, 1.0) : 1.0;
+}
 
 int ByteStream::refill() {
   if (cut_off_) return -1;

@@ -20,6 +20,8 @@ class ByteStream {
   [[nodiscard]] int next() { return at_ < end_ ? static_cast<unsigned char>(buffer_[at_++]) : refill(); }
   [[nodiscard]] bool is_cut_off() const { return cut_off_; }
   [[nodiscard]] std::uint64_t read() const { return read_; }
+  /// How much of the file, packed as it is, has been taken in: 0 to 1.
+  [[nodiscard]] double share() const;
 
  private:
   int refill();

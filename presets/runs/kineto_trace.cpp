@@ -7,6 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <tuple>
+#include <unordered_map>
 
 #include "costmodel/units/parse_number.h"
 #include "presets/json/input_error.h"
@@ -160,10 +161,30 @@ class TraceBuilder {
         .start = since_base(event.start),
         .duration = event.duration,
         .kind = event.category.ends_with("ernel") ? kind_of_kernel(event.name) : KernelKind::Copy,
+        .name = name_index(event.name),
+        .stream = stream_index(event.thread),
         .operation = event.external};
     if (kernel.kind == KernelKind::Gemm) correlations_.emplace_back(trace_.kernels.size(), event.correlation);
     if (kernel.kind == KernelKind::Collective) kernel.message = message_index(event);
     trace_.kernels.push_back(kernel);
+  }
+
+  std::int32_t name_index(const std::string& name) {
+    const auto found = name_indices_.find(name);
+    if (found != name_indices_.end()) return found->second;
+    if (trace_.names.size() >= kMostKernelNames) return -1;
+    const auto index = static_cast<std::int32_t>(trace_.names.size());
+    trace_.names.push_back(name);
+    name_indices_.emplace(name, index);
+    return index;
+  }
+
+  /// Kernels stand under the number of their stream where CPU events have their thread.
+  std::int32_t stream_index(std::int64_t stream) {
+    const auto [found, added] =
+        stream_indices_.try_emplace(stream, static_cast<std::int32_t>(trace_.streams.size()));
+    if (added) trace_.streams.push_back(stream);
+    return found->second;
   }
 
   std::int32_t message_index(const TraceEvent& event) {
@@ -242,7 +263,11 @@ class TraceBuilder {
         own = std::max(0.0, own - op.duration);
       }
       open.push_back(trace_.kernels.size());
-      trace_.kernels.push_back({op.start, op.duration, op.kind, -1, op.external});
+      trace_.kernels.push_back({.start = op.start,
+                                .duration = op.duration,
+                                .kind = op.kind,
+                                .stream = stream_index(op.thread),
+                                .operation = op.external});
       ends_.push_back(op.start + op.duration);
     }
   }
@@ -250,6 +275,8 @@ class TraceBuilder {
   KinetoTrace& trace_;
   std::optional<double> base_;
   std::map<TraceMessage, std::size_t> message_indices_;
+  std::unordered_map<std::string, std::int32_t> name_indices_;
+  std::map<std::int64_t, std::int32_t> stream_indices_;
   std::vector<CpuOperator> operators_;
   std::vector<Launch> launches_;
   std::vector<GemmSpan> spans_;
@@ -261,7 +288,8 @@ class TraceBuilder {
 /// none.
 class TraceHandler : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit TraceHandler(KinetoTrace& trace) : trace_{trace}, builder_{trace} {}
+  TraceHandler(KinetoTrace& trace, const ByteStream& stream, const TraceReading& reading)
+      : trace_{trace}, stream_{stream}, reading_{reading}, builder_{trace} {}
   void finish() { builder_.finish(); }
 
   bool null() override { return true; }
@@ -301,7 +329,7 @@ class TraceHandler : public nlohmann::json_sax<nlohmann::json> {
     if (in_event_ && depth_ == event_depth_) {
       builder_.add(event_);
       in_event_ = false;
-      if (trace_.events > kMostTraceEvents) return false;
+      if (trace_.events > kMostTraceEvents || !goes_on()) return false;
     }
     --depth_;
     return true;
@@ -329,6 +357,14 @@ class TraceHandler : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
+  /// Every few thousand events: somebody may have given up.
+  bool goes_on() {
+    constexpr std::uint64_t kLooks = 4096;
+    if (trace_.events % kLooks != 0) return true;
+    if (reading_.progress) reading_.progress(stream_.share());
+    trace_.stopped = reading_.stop.stop_requested();
+    return !trace_.stopped;
+  }
   [[nodiscard]] bool is_in_event() const { return in_event_ && depth_ == event_depth_; }
   [[nodiscard]] bool is_dims() const { return key_ == "Input Dims" || key_ == "Input dims"; }
 
@@ -373,6 +409,8 @@ class TraceHandler : public nlohmann::json_sax<nlohmann::json> {
   }
 
   KinetoTrace& trace_;
+  const ByteStream& stream_;
+  const TraceReading& reading_;
   TraceBuilder builder_;
   TraceEvent event_;
   std::string section_, key_;
@@ -459,14 +497,15 @@ class ByteIterator {
 
 }  // namespace
 
-KinetoTrace read_kineto_trace(const std::filesystem::path& path) {
+KinetoTrace read_kineto_trace(const std::filesystem::path& path, const TraceReading& reading) {
   KinetoTrace trace;
   trace.file = path.string();
   ByteStream stream{path};
-  TraceHandler handler{trace};
+  TraceHandler handler{trace, stream, reading};
   JsonBytes bytes{stream};
   nlohmann::json::sax_parse(ByteIterator{bytes}, ByteIterator{}, &handler,
                             nlohmann::json::input_format_t::json, false);
+  if (trace.stopped) return trace;
   handler.finish();
   trace.cut_off = trace.cut_off || stream.is_cut_off();
   if (trace.events == 0 || trace.kernels.empty())

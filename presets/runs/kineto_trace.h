@@ -2,8 +2,10 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -40,6 +42,8 @@ struct TraceKernel {
   double start = 0, duration = 0;
   KernelKind kind = KernelKind::Other;
   std::int32_t message = -1;    // of a collective: index into `messages`
+  std::int32_t name = -1;       // index into `names`; -1: more are different than are kept
+  std::int32_t stream = 0;      // index into `streams`
   std::int64_t operation = -1;  // external id of the operator that launched it
 };
 
@@ -78,20 +82,31 @@ struct KinetoTrace {
   std::string device;     // "NVIDIA H100 80GB HBM3"; empty: not said
   bool on_device = true;  // false: a trace of a CPU; kernels are operators less what they call
   bool cut_off = false;   // the file ends in the middle
+  bool stopped = false;   // TraceReading::stop: nothing in it can be relied upon
   std::uint64_t events = 0;
   std::vector<TraceStep> steps;      // ProfilerStep#N, by start
   std::vector<TraceKernel> kernels;  // by start
   std::vector<TraceMessage> messages;
   std::map<std::int64_t, TraceGemm> gemms;  // by external id of the operator
+  std::vector<std::string> names;           // of kernels
+  std::vector<std::int64_t> streams;        // as the file numbers them
+};
+
+/// Somebody waits for a trace, and may give up.
+struct TraceReading {
+  std::function<void(double)> progress;  // share of the file, 0 to 1, every few thousand events
+  std::stop_token stop;
 };
 
 inline constexpr std::uint64_t kMostTraceEvents = 200'000'000;
 inline constexpr std::size_t kMostTraceKernels = 30'000'000;
+inline constexpr std::size_t kMostKernelNames = 100'000;
 
 /// Reads a trace, gzip'ed or not, event by event: what is kept are kernels, shapes of products, messages and
 /// steps. A file that ends in the middle gives what is whole, `cut_off`. InputError when no event can be
 /// read, or when nothing in it ran.
-[[nodiscard]] KinetoTrace read_kineto_trace(const std::filesystem::path& path);
+[[nodiscard]] KinetoTrace read_kineto_trace(const std::filesystem::path& path,
+                                            const TraceReading& reading = {});
 /// Whether a file begins as such a trace does: an object, or an array, of JSON (perhaps gzip'ed) that has
 /// "traceEvents" or "ph" within its first pieces. Reads no further.
 [[nodiscard]] bool is_kineto_trace(const std::filesystem::path& path);

@@ -11,6 +11,8 @@ namespace hexaplan::validator {
 namespace {
 
 using costmodel::CollectiveKind;
+using costmodel::MeasuredWork;
+using costmodel::WorkKind;
 
 /// Llama-3.1-8B over two ranks: hidden 4096, ffn 14336, 32 layers, 4096 tokens at once, one micro-batch.
 presets::CalibratedScenario question() {

@@ -9,36 +9,20 @@
 
 #include "costmodel/step/largest.h"
 #include "costmodel/units/format_units.h"
+#include "validator/measure/runs/work_keys.h"
 
 namespace hexaplan::validator {
 namespace {
 
 using costmodel::CollectiveKind;
+using costmodel::MeasuredGemm;
+using costmodel::MeasuredMessage;
+using costmodel::MeasuredWork;
 using costmodel::OpKind;
 using costmodel::PricedOperation;
+using costmodel::WorkKind;
 
-constexpr std::array<std::string_view, kWorkKinds> kWorkNames = {"products", "attention", "memory-bound",
-                                                                 "messages", "copies"};
-constexpr double kSizeTolerance = 0.01;
 constexpr std::size_t kNamesShown = 4;
-
-std::optional<WorkKind> kind_of(OpKind kind) {
-  switch (kind) {
-    case OpKind::Gemm:
-    case OpKind::GroupedGemm:
-      return WorkKind::Gemm;
-    case OpKind::Attention:
-      return WorkKind::Attention;
-    case OpKind::MemoryBound:
-      return WorkKind::MemoryBound;
-    case OpKind::Collective:
-      return WorkKind::Message;
-    case OpKind::Copy:
-      return WorkKind::Copy;
-    default:
-      return std::nullopt;
-  }
-}
 
 std::string_view word_of(CollectiveKind kind) {
   switch (kind) {
@@ -55,14 +39,6 @@ std::string_view word_of(CollectiveKind kind) {
     default:
       return "broadcast";
   }
-}
-
-/// Dimensions in order, then the batch.
-using GemmKey = std::array<std::int64_t, 4>;
-GemmKey gemm_key_of(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch) {
-  GemmKey key{m, n, k, batch};
-  std::sort(key.begin(), key.begin() + 3);
-  return key;
 }
 
 /// One side or both of what is compared.
@@ -101,7 +77,7 @@ void compare_gemms(const std::vector<PricedOperation>& predicted, const Measured
                    std::vector<ComparedOperation>& operations) {
   std::map<GemmKey, MatchedSides> pairs;
   for (const PricedOperation& priced : predicted) {
-    if (kind_of(priced.operation.kind) != WorkKind::Gemm) continue;
+    if (work_kind_of(priced.operation.kind) != WorkKind::Gemm) continue;
     const costmodel::GemmShape& shape = priced.operation.gemm;
     MatchedSides& pair = gemm_pair(pairs, gemm_key_of(shape.m, shape.n, shape.k, shape.batch));
     pair.operation.predicted += priced.per_step.value();
@@ -116,25 +92,16 @@ void compare_gemms(const std::vector<PricedOperation>& predicted, const Measured
   for (auto& [key, pair] : pairs) finish(operations, std::move(pair));
 }
 
-/// A kind of message between so many ranks, of about this size.
-struct MessagePair {
-  CollectiveKind kind;
-  std::int64_t ranks;
-  double bytes;
-  MatchedSides pair;
-};
+using MessagePair = std::pair<MessageKey, MatchedSides>;
 
-MatchedSides& message_pair(std::vector<MessagePair>& pairs, CollectiveKind kind, std::int64_t ranks,
-                           double bytes) {
-  const auto found = std::find_if(pairs.begin(), pairs.end(), [&](const MessagePair& other) {
-    return other.kind == kind && other.ranks == ranks &&
-           std::abs(other.bytes - bytes) <= kSizeTolerance * std::max(other.bytes, bytes);
-  });
-  if (found != pairs.end()) return found->pair;
-  MatchedSides& pair = pairs.emplace_back(MessagePair{kind, ranks, bytes, {}}).pair;
+MatchedSides& message_pair(std::vector<MessagePair>& pairs, const MessageKey& key) {
+  const auto found = std::find_if(pairs.begin(), pairs.end(),
+                                  [&](const MessagePair& other) { return other.first.matches(key); });
+  if (found != pairs.end()) return found->second;
+  MatchedSides& pair = pairs.emplace_back(key, MatchedSides{}).second;
   pair.operation.kind = WorkKind::Message;
-  pair.operation.shape = fmt::format("{} of {} over {}", word_of(kind),
-                                     costmodel::format_binary(costmodel::Bytes{bytes}), ranks);
+  pair.operation.shape = fmt::format("{} of {} over {}", word_of(key.kind),
+                                     costmodel::format_binary(costmodel::Bytes{key.bytes}), key.ranks);
   return pair;
 }
 
@@ -142,21 +109,19 @@ void compare_messages(const costmodel::Scenario& scenario, const std::vector<Pri
                       const MeasuredWork& measured, std::vector<ComparedOperation>& operations) {
   std::vector<MessagePair> pairs;
   for (const PricedOperation& priced : predicted) {
-    const costmodel::Operation& op = priced.operation;
-    if (op.kind != OpKind::Collective || op.group == costmodel::Group::ShardNode) continue;
-    const std::int64_t ranks =
-        op.collective == CollectiveKind::SendRecv ? 2 : costmodel::group_size(scenario.layout, op.group);
-    MatchedSides& pair = message_pair(pairs, op.collective, ranks, op.payload.value());
+    const auto key = message_key_of(scenario, priced.operation);
+    if (!key) continue;
+    MatchedSides& pair = message_pair(pairs, *key);
     pair.operation.predicted += priced.per_step.value();
     pair.operation.predicted_runs += priced.runs;
-    add_name(pair.names, op.name);
+    add_name(pair.names, priced.operation.name);
   }
   for (const MeasuredMessage& message : measured.messages) {
-    MatchedSides& pair = message_pair(pairs, message.kind, message.ranks, message.bytes);
+    MatchedSides& pair = message_pair(pairs, {message.kind, message.ranks, message.bytes});
     pair.operation.measured += message.seconds;
     pair.operation.measured_runs += message.runs;
   }
-  for (MessagePair& row : pairs) finish(operations, std::move(row.pair));
+  for (auto& [key, pair] : pairs) finish(operations, std::move(pair));
 }
 
 double matched_share(const std::vector<ComparedOperation>& operations) {
@@ -170,8 +135,10 @@ double matched_share(const std::vector<ComparedOperation>& operations) {
 
 }  // namespace
 
-std::string_view name_of(WorkKind kind) {
-  return kWorkNames[static_cast<std::size_t>(kind)];
+std::optional<int> stage_of_rank(const costmodel::Scenario& scenario, std::optional<std::int64_t> rank) {
+  if (!rank || *rank < 0 || *rank >= scenario.layout.world_size()) return std::nullopt;
+  const auto at = costmodel::coordinates_of(scenario.layout, *rank);
+  return static_cast<int>(at[static_cast<std::size_t>(costmodel::Axis::Pipeline)]);
 }
 
 ComparedWork compare_work(const costmodel::Scenario& scenario, const costmodel::Calibration& calibration,
@@ -180,7 +147,7 @@ ComparedWork compare_work(const costmodel::Scenario& scenario, const costmodel::
       costmodel::largest_operations(scenario, calibration, stage, std::numeric_limits<std::int32_t>::max());
   ComparedWork work{.measured = measured.seconds};
   for (const PricedOperation& priced : predicted) {
-    const auto kind = kind_of(priced.operation.kind);
+    const auto kind = work_kind_of(priced.operation.kind);
     if (kind) work.predicted[static_cast<std::size_t>(*kind)] += priced.per_step.value();
   }
   compare_gemms(predicted, measured, work.operations);
