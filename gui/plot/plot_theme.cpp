@@ -52,6 +52,10 @@ constexpr std::array<InkRow, kInks> kRows{{
     {Ink::BackwardWeight, kGreen, kGreenDark, Pattern::Solid},
     {Ink::HiddenCommunication, kYellow, kYellowDark, Pattern::Solid},
     {Ink::ExposedCommunication, kOrange, kOrangeDark, Pattern::Rising},
+    {Ink::AsPredicted, kPale, kPaleDark, Pattern::Solid},
+    {Ink::Slower, kPink, kPinkDark, Pattern::Rising},
+    {Ink::Faster, kViolet, kVioletDark, Pattern::Falling},
+    {Ink::NotPredicted, kGrey, kGreyDark, Pattern::Horizontal},
 }};
 
 std::array<Fill, kInks> inksOf(bool dark) {

@@ -42,8 +42,13 @@ enum class Ink : std::uint8_t {
   BackwardWeight,
   HiddenCommunication,
   ExposedCommunication,
+  // A measurement beside its prediction.
+  AsPredicted,
+  Slower,
+  Faster,
+  NotPredicted,
 };
-inline constexpr int kInks = 27;
+inline constexpr int kInks = 31;
 
 [[nodiscard]] constexpr Ink inkOf(costmodel::TensorKind kind) {
   return static_cast<Ink>(kind);

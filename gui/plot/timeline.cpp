@@ -102,7 +102,8 @@ double Timeline::ownLeft() const {
   for (const TimelineLane& lane : data_->lanes) {
     if (measured.contains(lane.label)) continue;
     measured.append(lane.label);
-    widest = std::max(widest, metrics.horizontalAdvance(tr("%1 %2").arg(last_stage).arg(lane.label)));
+    const QString name = data_->of_stages ? tr("%1 %2").arg(last_stage).arg(lane.label) : lane.label;
+    widest = std::max(widest, metrics.horizontalAdvance(name));
   }
   return kTimelineMargin + widest + 6;
 }
@@ -187,6 +188,7 @@ int Timeline::neighbour(int item, int key) const {
 
 QString Timeline::describe(int item) const {
   const Place where = place(item);
+  if (data_->words) return data_->words(static_cast<std::size_t>(where.lane), where.span);
   const TimelineLane& lane = data_->lanes[static_cast<std::size_t>(where.lane)];
   const TimelineSpan& span = lane.spans[where.span];
   QString out = tr("%1, stage %2, %3").arg(data_->names[span.what]).arg(lane.stage).arg(lane.label);
@@ -202,15 +204,20 @@ QString Timeline::textAlternative() const {
   if (!data_) return {};
   QString out = tr("One step of %1 on %n lane(s).", nullptr, static_cast<int>(data_->lanes.size()))
                     .arg(secondsText(costmodel::Seconds{data_->end}));
+  if (!data_->title.isEmpty()) out.prepend(data_->title + u'\n');
   for (const TimelineLane& lane : data_->lanes) {
     double busy = 0;
     for (const TimelineSpan& span : lane.spans) {
       const bool waits = lane.idle_is_bubble && span.ink == Ink::ExposedCommunication;
       if (!waits) busy += span.end - span.begin;
     }
-    out += tr("\nStage %1, %2: %n span(s), busy %3 of the step", nullptr, static_cast<int>(lane.spans.size()))
-               .arg(lane.stage)
-               .arg(lane.label, percentText(busy / data_->end));
+    const auto spans = static_cast<int>(lane.spans.size());
+    const QString share = percentText(busy / data_->end);
+    out += data_->of_stages
+               ? tr("\nStage %1, %2: %n span(s), busy %3 of the step", nullptr, spans)
+                     .arg(lane.stage)
+                     .arg(lane.label, share)
+               : tr("\n%1: %n span(s), busy %2 of the step", nullptr, spans).arg(lane.label, share);
   }
   return out;
 }
@@ -224,7 +231,7 @@ void Timeline::draw(QPainter& painter, const QSizeF& size, const PlotTheme& them
   for (std::size_t i = 0; i < data_->lanes.size(); ++i) {
     const TimelineLane& lane = data_->lanes[i];
     if (showsSpans(static_cast<int>(i))) {
-      drawSpans(painter, at.lanes[i], lane, theme);
+      drawSpans(painter, at.lanes[i], i, theme);
     } else {
       coverage.paint(painter, at.lanes[i].adjusted(0, 0, 0, at.lanes[i].height() > 4 ? -1 : 0), lane,
                      window_);
@@ -267,14 +274,17 @@ void Timeline::drawTimeAxis(QPainter& painter, const Layout& at, const PlotTheme
       Qt::AlignRight, withUnit(tr("time of the step"), ticks));
 }
 
-QString Timeline::spanLabel(const TimelineSpan& span) const {
+QString Timeline::spanLabel(std::size_t lane, std::size_t index) const {
+  if (data_->label) return data_->label(lane, index);
+  const TimelineSpan& span = data_->lanes[lane].spans[index];
   if (span.microbatch < 0) return data_->names[span.what];
   return span.chunk > 0 ? QStringLiteral("%1·%2").arg(span.microbatch).arg(span.chunk)
                         : QString::number(span.microbatch);
 }
 
-void Timeline::drawSpans(QPainter& painter, const QRectF& box, const TimelineLane& lane,
+void Timeline::drawSpans(QPainter& painter, const QRectF& box, std::size_t index,
                          const PlotTheme& theme) const {
+  const TimelineLane& lane = data_->lanes[index];
   const QFontMetricsF metrics(painter.font());
   const Scale x(ScaleKind::Linear, window_.low(), window_.high(), box.left(), box.right());
   const auto between = [&](double begin, double end) {
@@ -295,7 +305,7 @@ void Timeline::drawSpans(QPainter& painter, const QRectF& box, const TimelineLan
     if (area.width() > 3) area.setWidth(area.width() - 0.75);
     fillRect(painter, area, theme.of(span.ink));
     if (area.height() < metrics.height() * 0.9 || area.width() < narrowest) continue;
-    const QString label = spanLabel(span);
+    const QString label = spanLabel(index, i);
     if (area.width() < metrics.horizontalAdvance(label) + 4) continue;
     painter.setPen(theme.of(span.ink).text());
     painter.drawText(area, Qt::AlignCenter, label);
@@ -305,19 +315,24 @@ void Timeline::drawSpans(QPainter& painter, const QRectF& box, const TimelineLan
   }
 }
 
+QString Timeline::laneName(const TimelineLane& lane, bool with_stage, bool roomy) const {
+  if (!data_->of_stages || !with_stage) return lane.label;
+  return tr("%1 %2").arg(lane.stage).arg(roomy ? lane.label : QString{});
+}
+
 void Timeline::drawLabels(QPainter& painter, const Layout& at, const PlotTheme& theme) const {
   const QFontMetricsF metrics(painter.font());
   painter.setPen(theme.faint);
   double free_from = 0;
   for (std::size_t i = 0; i < data_->lanes.size(); ++i) {
     const TimelineLane& lane = data_->lanes[i];
-    const bool first = i == 0 || data_->lanes[i - 1].stage != lane.stage;
+    const bool first = i == 0 || data_->lanes[i - 1].stage != lane.stage || !data_->of_stages;
     const double middle = at.lanes[i].center().y();
     if (middle - metrics.height() / 2 < free_from - 1) continue;
     // Where lanes are lower than text, stages alone are named.
     const bool roomy = at.lanes[i].height() >= metrics.height() * 0.95;
     if (!roomy && !first) continue;
-    const QString text = first ? tr("%1 %2").arg(lane.stage).arg(roomy ? lane.label : QString{}) : lane.label;
+    const QString text = laneName(lane, first, roomy);
     painter.drawText(QRectF(0, middle - metrics.height() / 2, at.plot.left() - 6, metrics.height()),
                      Qt::AlignRight | Qt::AlignVCenter, text.trimmed());
     free_from = middle + metrics.height() / 2;

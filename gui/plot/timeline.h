@@ -73,11 +73,12 @@ class Timeline : public PlotView {
   [[nodiscard]] Place place(int item) const;
   [[nodiscard]] double timeAt(double x) const;
   [[nodiscard]] double ownLeft() const;
-  void drawSpans(QPainter& painter, const QRectF& box, const TimelineLane& lane,
-                 const PlotTheme& theme) const;
+  void drawSpans(QPainter& painter, const QRectF& box, std::size_t lane, const PlotTheme& theme) const;
   void drawLabels(QPainter& painter, const Layout& at, const PlotTheme& theme) const;
   void drawTimeAxis(QPainter& painter, const Layout& at, const PlotTheme& theme) const;
-  [[nodiscard]] QString spanLabel(const TimelineSpan& span) const;
+  [[nodiscard]] QString spanLabel(std::size_t lane, std::size_t span) const;
+  /// "3 compute", or what the lane is called where lanes are not those of stages.
+  [[nodiscard]] QString laneName(const TimelineLane& lane, bool with_stage, bool roomy) const;
   void zoomTo(int item);
   void bringIntoView(int item);
 

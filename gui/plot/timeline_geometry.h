@@ -2,6 +2,7 @@
 #include <QString>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "gui/plot/plot_theme.h"
@@ -35,6 +36,12 @@ struct TimelineData {
   std::vector<LegendRow> legend;
   std::vector<TimelineLane> lanes;
   double end = 0;  // seconds
+  /// What stands in a span, and what its tool-tip says; unset: the name of its kind and its micro-batch.
+  std::function<QString(std::size_t lane, std::size_t span)> label, words;
+  /// Lanes are those of stages, whose numbers stand before their names. Else `stage` keeps lanes together
+  /// that belong together, and names stand alone.
+  bool of_stages = true;
+  QString title;  // what the lanes are of, for those who do not see them; empty: the step
   [[nodiscard]] std::size_t spanCount() const;
 };
 

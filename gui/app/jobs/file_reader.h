@@ -30,12 +30,16 @@ struct LaunchPlan {
   QString format;     // "Megatron-LM"
   QStringList notes;  // what was assumed, and what to add
 };
+/// A trace of PyTorch's profiler, which is read where its progress is seen.
+struct TraceFile {
+  QString path;
+};
 struct UnusableFile {
   QString problem;
 };
 /// What a file turned out to be.
-using FileContent =
-    std::variant<presets::ScenarioRequest, ReportPage, ModelFile, LaunchPlan, Measurements, UnusableFile>;
+using FileContent = std::variant<presets::ScenarioRequest, ReportPage, ModelFile, LaunchPlan, Measurements,
+                                 TraceFile, UnusableFile>;
 
 /// Reads and understands a file by what is in it; never throws.
 [[nodiscard]] FileContent readAnyFile(const QString& path);

@@ -106,7 +106,8 @@ void MainWindow::makePages() {
   pages_->setObjectName("pages");
   pages_->setDocumentMode(true);
   pages_->addTab(new MemoryPage{document_, simulations_, pages_}, tr("Memory"));
-  pages_->addTab(new TimePage{document_, simulations_, pages_}, tr("Time"));
+  time_page_ = new TimePage{document_, simulations_, pages_};
+  pages_->addTab(time_page_, tr("Time"));
   search_page_ = new SearchPage{document_, search_, pages_};
   pages_->addTab(search_page_, tr("Search"));
   connect(search_page_, &SearchPage::questionReturned, this, [this] {
@@ -134,8 +135,10 @@ void MainWindow::makePages() {
 void MainWindow::showPagesOrStart() {
   const EvaluationPtr e = document_.evaluation();
   const bool asked = e->has_model && e->has_cluster;
-  // Measured rows can be looked at without a question of one's own.
-  const bool looking = stack_->currentWidget() == pages_ && pages_->currentWidget() == validation_;
+  // Measured rows can be looked at without a question of one's own, and a trace that waits for its question.
+  const bool looking = stack_->currentWidget() == pages_ &&
+                       (pages_->currentWidget() == validation_ ||
+                        (pages_->currentWidget() == time_page_ && time_page_->hasTrace()));
   stack_->setCurrentWidget(asked || looking ? static_cast<QWidget*>(pages_) : start_);
   verdict_->setVisible(asked);
 }
@@ -176,6 +179,8 @@ void MainWindow::take(const QString& path, const FileContent& content) {
     takeLaunchPlan(*launch);
   } else if (const auto* measured = std::get_if<Measurements>(&content)) {
     takeMeasurements(*measured);
+  } else if (const auto* trace = std::get_if<TraceFile>(&content)) {
+    takeTrace(trace->path);
   }
   if (!path.isEmpty()) rememberFile(path);
 }
@@ -216,6 +221,13 @@ void MainWindow::takeMeasurements(const Measurements& measured) {
   validation_->show(measured);
   stack_->setCurrentWidget(pages_);
   pages_->setCurrentWidget(validation_);
+}
+
+/// The timeline's page reads it: it says how far it is, and is where the trace is then seen.
+void MainWindow::takeTrace(const QString& path) {
+  stack_->setCurrentWidget(pages_);
+  pages_->setCurrentWidget(time_page_);
+  time_page_->openTrace(path);
 }
 
 bool MainWindow::saveTo(const QString& path) {

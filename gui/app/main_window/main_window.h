@@ -99,6 +99,7 @@ class MainWindow : public QMainWindow {
   void takeModel(const ModelFile& model);
   void takeLaunchPlan(const LaunchPlan& plan);
   void takeMeasurements(const Measurements& measured);
+  void takeTrace(const QString& path);
   void showBytesIn(ByteUnit unit);
   void showMessage(const QString& text, bool problem);
   void copyShareLink();
@@ -132,6 +133,7 @@ class MainWindow : public QMainWindow {
   QStackedWidget* stack_ = nullptr;
   StartPage* start_ = nullptr;
   QTabWidget* pages_ = nullptr;
+  TimePage* time_page_ = nullptr;
   SearchPage* search_page_ = nullptr;
   ValidationPage* validation_ = nullptr;
   QMenu* recent_ = nullptr;

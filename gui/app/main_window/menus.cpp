@@ -56,7 +56,13 @@ void MainWindow::makeFileMenu() {
   addAction(menu, tr("&Open…"), "actionOpen", QKeySequence::Open, [this] {
     openWithDialog(
         tr("Open a scenario, a model or an execution report"),
-        tr("Hexaplan and models (*.json *.html);;Launch files (*.sh *.yaml *.yml *.toml);;All files (*)"));
+        tr("Hexaplan, models and traces (*.json *.json.gz *.html);;Launch files (*.sh *.yaml *.yml "
+           "*.toml);;All files (*)"));
+  });
+  addAction(menu, tr("Open a measured &trace…"), "actionOpenTrace", QKeySequence{"Ctrl+Shift+O"}, [this] {
+    stack_->setCurrentWidget(pages_);
+    pages_->setCurrentWidget(time_page_);
+    time_page_->openTracesWithDialog();
   });
   recent_ = menu->addMenu(tr("Open &recent"));
   connect(recent_, &QMenu::aboutToShow, this, &MainWindow::fillRecent);
@@ -66,9 +72,8 @@ void MainWindow::makeFileMenu() {
   addAction(menu, tr("&Export charts of this page…"), "actionExport", QKeySequence{"Ctrl+E"},
             [this] { exportPage(); });
   addAction(menu, tr("Export the step for &Perfetto…"), "actionTrace", QKeySequence{"Ctrl+Shift+E"}, [this] {
-    auto* time = findChild<TimePage*>();
-    pages_->setCurrentWidget(time);
-    time->exportTraceWithDialog();
+    pages_->setCurrentWidget(time_page_);
+    time_page_->exportTraceWithDialog();
   });
   makeLaunchMenu(menu);
   addAction(menu, tr("Sa&ve a report…"), "actionReport", QKeySequence{"Ctrl+Shift+R"}, [this] {

@@ -1,18 +1,25 @@
 #include "gui/app/pages/time_page.h"
 
 #include <QFileDialog>
-#include <QGridLayout>
+#include <QHeaderView>
 #include <QLabel>
 #include <QMessageBox>
 #include <QPushButton>
 #include <QSaveFile>
+#include <QSortFilterProxyModel>
 #include <QSplitter>
+#include <QStackedWidget>
+#include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
 
 #include "gui/app/pages/plain_label.h"
+#include "gui/app/pages/table_tools.h"
+#include "gui/app/pages/trace_bar.h"
 #include "gui/models/figures.h"
 #include "gui/models/number_text.h"
+#include "gui/models/table_export.h"
+#include "gui/models/traced_model.h"
 #include "gui/plot/figure_list.h"
 #include "gui/plot/memory_curve.h"
 #include "gui/plot/simulation_views.h"
@@ -61,6 +68,7 @@ TimePage::TimePage(ScenarioDocument& document, SimulationJob& simulations, QWidg
   layout->setContentsMargins(8, 8, 8, 8);
   layout->addWidget(split);
   followSimulations();
+  followTraces();
 }
 
 /// The simulated step: what is said of it, and its charts.
@@ -85,14 +93,57 @@ QWidget* TimePage::makePipeline() {
   auto* says = new QHBoxLayout;
   says->addWidget(summary_, 1);
   says->addWidget(cancel_);
+  bar_ = new TraceBar{traces_, pipeline};
+  column->addWidget(bar_);
   column->addLayout(says);
+  below_ = new QStackedWidget{pipeline};
+  below_->addWidget(curve_);
+  below_->addWidget(makeTraced());
   auto* charts = new QSplitter{Qt::Vertical, pipeline};
   charts->addWidget(timeline_);
-  charts->addWidget(curve_);
+  charts->addWidget(below_);
   charts->setStretchFactor(0, 5);
   charts->setStretchFactor(1, 2);
   column->addWidget(charts, 1);
   return pipeline;
+}
+
+/// What a trace says of the operations, those that differ most first.
+QWidget* TimePage::makeTraced() {
+  traced_ = new TracedModel{this};
+  table_ = new QTableView{this};
+  table_->setObjectName("tracedOperations");
+  table_->setAccessibleName(tr("Operations, predicted and measured"));
+  table_->setAlternatingRowColors(true);
+  table_->setShowGrid(false);
+  table_->setWordWrap(false);
+  table_->setTabKeyNavigation(false);
+  table_->verticalHeader()->hide();
+  table_->verticalHeader()->setDefaultSectionSize(table_->fontMetrics().height() + 8);
+  table_->horizontalHeader()->setStretchLastSection(true);
+  table_->setSortingEnabled(true);
+  table_->setModel(sortedAndFiltered(traced_, this));
+  constexpr int kLost = 5;
+  table_->sortByColumn(kLost, Qt::DescendingOrder);
+  addTableTools(*table_, "traced-operations");
+  return table_;
+}
+
+void TimePage::followTraces() {
+  connect(bar_, &TraceBar::chosenChanged, this, &TimePage::showTimeline);
+  connect(&traces_, &TraceJob::laid, this, &TimePage::showLaid);
+  connect(&traces_, &TraceJob::notLaid, this, [this](const QString& problem) {
+    summary_->setText(tr("Not laid over the prediction: %1.").arg(problem));
+  });
+  showTimeline();
+}
+
+bool TimePage::hasTrace() const {
+  return traces_.reading() || bar_->chosen();
+}
+
+void TimePage::openTracesWithDialog() {
+  bar_->openWithDialog();
 }
 
 void TimePage::followSimulations() {
@@ -160,6 +211,7 @@ void TimePage::showStep() {
   const SimulatedStepPtr step = simulations_.step();
   if (!step || !isVisible()) return;
   if (step->evaluation != document().evaluation()) return;  // the newer one is on its way
+  if (bar_->chosen()) return layOver();
   const auto& simulation = step->simulation;
   timeline_->setTimeline(step->timeline);
   const costmodel::Seconds closed = step->evaluation->estimate.time.total();
@@ -172,6 +224,56 @@ void TimePage::showStep() {
                countText(static_cast<std::int64_t>(simulation.stages.size()))));
   if (stage_ >= static_cast<int>(simulation.stages.size())) stage_ = simulation.peak_stage;
   showCurve(stage_);
+}
+
+/// The whole pipeline with the memory of a stage, or one rank under its trace with its operations.
+void TimePage::showTimeline() {
+  below_->setCurrentWidget(bar_->chosen() ? static_cast<QWidget*>(table_) : curve_);
+  timeline_->setAccessibleName(bar_->chosen() ? tr("Measured and predicted timeline of a rank")
+                                              : tr("Pipeline timeline"));
+  if (document().evaluation()->priced()) {
+    showState();
+    showStep();
+  } else if (bar_->chosen()) {
+    summary_->setText(
+        tr("Choose the model, machines and layout of the run: a trace is laid over their prediction."));
+  }
+}
+
+/// Asks for the chosen trace over the present step, unless that is what is shown.
+void TimePage::layOver() {
+  const MeasuredTracePtr trace = bar_->chosen();
+  const SimulatedStepPtr step = simulations_.step();
+  if (laid_ && laid_->trace == trace && laid_->predicted == step) return showLaid(laid_);
+  traces_.lay(step, trace);
+}
+
+void TimePage::showLaid(const LaidTracePtr& laid) {
+  laid_ = laid;
+  if (laid->trace != bar_->chosen() || laid->predicted->evaluation != document().evaluation()) return;
+  timeline_->setTimeline(laid->timeline);
+  const MeasuredTrace& trace = *laid->trace;
+  const costmodel::Seconds predicted = laid->predicted->simulation.total, measured{trace.step.seconds};
+  QString text =
+      tr("Step %1 of the trace: %2; predicted %3 (%4 of the measured), stage %5. %6 of the time of "
+         "products and messages is recognised.")
+          .arg(trace.step.iteration)
+          .arg(secondsText(measured), secondsText(predicted),
+               percentText(measured.value() > 0 ? predicted / measured : 0))
+          .arg(laid->stage)
+          .arg(percentText(laid->matched));
+  if (!trace.trace.device.empty()) {
+    text += ' ' + tr("Measured on %1, predicted for %2.")
+                      .arg(QString::fromStdString(trace.trace.device),
+                           QString::fromStdString(laid->predicted->evaluation->scenario.cluster.gpu.name));
+  }
+  for (const QString& note : laid->notes) text += u' ' + note;
+  summary_->setText(text);
+  traced_->setRows(tracedRows(laid->work, trace.profile.step));
+  table_->resizeColumnsToContents();
+  constexpr int kWidest = 260;  // long names must not push the numbers out of sight
+  for (int column = 0; column < 2; ++column)
+    table_->setColumnWidth(column, std::min(kWidest, table_->columnWidth(column)));
 }
 
 bool TimePage::exportTrace(const QString& path, QString* problem) {
@@ -198,6 +300,7 @@ void TimePage::exportTraceWithDialog() {
 
 void TimePage::showCurve(int stage) {
   const SimulatedStepPtr step = simulations_.step();
+  if (bar_->chosen()) return;  // its lanes are of one rank
   if (!step || stage >= static_cast<int>(step->simulation.stages.size())) return;
   stage_ = stage;
   curve_->setCurve(memoryCurveOf(step->simulation, stage, step->evaluation->estimate.capacity,

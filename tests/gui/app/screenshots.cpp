@@ -4,14 +4,18 @@
 #include <QComboBox>
 #include <QDir>
 #include <QElapsedTimer>
+#include <QFile>
 #include <QScrollBar>
 #include <QTabWidget>
+#include <QTableView>
 #include <QTest>
 #include <cstdio>
 #include <functional>
 
 #include "gui/app/main_window/main_window.h"
 #include "gui/app/main_window/theme.h"
+#include "gui/plot/timeline.h"
+#include "tests/gui/support/example_trace.h"
 
 namespace {
 
@@ -51,6 +55,29 @@ struct Camera {
   }
 };
 
+/// A rank whose products took 1.4 times their prediction, as a profiler would have seen it.
+void shootTrace(const Camera& camera) {
+  MainWindow& window = camera.window;
+  ScenarioRequest run = request("llama-3.1-8b", "8xH100", "tp2 dp2 pp2 sp zero1");
+  run.recipe.sequence = 4096;
+  run.recipe.global_batch = 16;
+  ask(window, run);
+  const auto& asked = *window.document().evaluation();
+  QFile file{QDir::tempPath() + "/rank5.json"};
+  if (!file.open(QIODevice::WriteOnly)) return;
+  file.write(hexaplan::gui::exampleTrace(asked.scenario, asked.calibration->calibration, 5, 0.97, 1.4));
+  file.close();
+  window.open(file.fileName());
+  auto* table = window.findChild<QTableView*>("tracedOperations");
+  settle(window, [&] { return table->isVisible() && table->model()->rowCount() > 0; });
+  camera.shoot("trace");
+  auto* timeline = window.findChild<hexaplan::gui::Timeline*>("timeline");
+  timeline->setWindow({0.2, 0.212, timeline->window().whole().high()});
+  camera.shoot("trace-zoomed");
+  QTest::mouseClick(window.findChild<QWidget*>("closeTrace"), Qt::LeftButton);
+  file.remove();
+}
+
 void shootAll(const Camera& camera) {
   MainWindow& window = camera.window;
   camera.shoot("start");
@@ -76,6 +103,8 @@ void shootAll(const Camera& camera) {
   details->setCurrentIndex(0);
   window.pages().setCurrentIndex(1);
   camera.shoot("time");
+  shootTrace(camera);
+  ask(window, plan);
   window.pages().setCurrentIndex(2);
   camera.shoot("search-empty");
   QTest::mouseClick(window.findChild<QWidget*>("startSearch"), Qt::LeftButton);

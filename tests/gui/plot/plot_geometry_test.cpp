@@ -244,7 +244,8 @@ TEST(theme, inks_of_one_chart_differ_for_every_kind_of_colour_vision_or_by_patte
        Ink::ContextParallel, Ink::ExpertParallel, Ink::PipelineMessages, Ink::Bubble, Ink::DataParallel,
        Ink::OptimizerStep, Ink::Host},
       {Ink::Forward, Ink::Backward, Ink::BackwardWeight, Ink::Recompute, Ink::OptimizerStep, Ink::Host,
-       Ink::HiddenCommunication, Ink::ExposedCommunication, Ink::Bubble}};
+       Ink::HiddenCommunication, Ink::ExposedCommunication, Ink::Bubble},
+      {Ink::AsPredicted, Ink::Slower, Ink::Faster, Ink::NotPredicted}};
   for (const PlotTheme& theme : {PlotTheme::lightTheme(), PlotTheme::darkTheme()}) {
     for (const auto& chart : charts) {
       for (std::size_t i = 0; i < chart.size(); ++i) {

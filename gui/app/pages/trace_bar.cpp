@@ -1,0 +1,141 @@
+#include "gui/app/pages/trace_bar.h"
+
+#include <QComboBox>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QSettings>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "gui/app/pages/plain_label.h"
+
+namespace hexaplan::gui {
+namespace {
+
+/// Traces beyond these push out the ones that were opened first.
+constexpr std::size_t kMostTraces = 64;
+
+/// "rank 3: trace.json.gz".
+QString traceName(const MeasuredTrace& trace) {
+  const QString file = QFileInfo{trace.path}.fileName();
+  return trace.trace.rank ? TraceBar::tr("rank %1: %2").arg(*trace.trace.rank).arg(file) : file;
+}
+
+}  // namespace
+
+TraceBar::TraceBar(TraceJob& traces, QWidget* parent) : QWidget{parent}, traces_{traces} {
+  open_ = new QPushButton{tr("Open a measured trace…"), this};
+  open_->setObjectName("openTrace");
+  open_->setToolTip(
+      tr("A trace that torch.profiler wrote (export_chrome_trace), plain or gzip'ed; one file "
+         "per rank. It is laid over the predicted step of its rank."));
+  view_ = new QComboBox{this};
+  view_->setObjectName("traceView");
+  view_->setAccessibleName(tr("What the timeline shows"));
+  view_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  view_->setMinimumContentsLength(24);
+  remove_ = new QPushButton{tr("Close it"), this};
+  remove_->setObjectName("closeTrace");
+  remove_->setToolTip(tr("Forgets the trace that is shown; the file stays"));
+  progress_ = new QProgressBar{this};
+  progress_->setObjectName("traceProgress");
+  progress_->setAccessibleName(tr("Progress of reading the trace"));
+  progress_->setRange(0, 1000);
+  cancel_ = new QPushButton{tr("Cancel reading"), this};
+  cancel_->setObjectName("cancelTrace");
+  problem_ = plainLabel(this, "traceProblem");
+  problem_->setWordWrap(true);
+  auto* column = new QVBoxLayout{this};
+  column->setContentsMargins(0, 0, 0, 0);
+  auto* line = new QHBoxLayout;
+  line->addWidget(open_);
+  line->addWidget(view_, 1);
+  line->addWidget(remove_);
+  line->addWidget(progress_, 1);
+  line->addWidget(cancel_);
+  line->addStretch(0);
+  column->addLayout(line);
+  column->addWidget(problem_);
+  problem_->hide();
+  connect(open_, &QPushButton::clicked, this, &TraceBar::openWithDialog);
+  connect(remove_, &QPushButton::clicked, this, &TraceBar::removeChosen);
+  connect(cancel_, &QPushButton::clicked, &traces_, &TraceJob::cancel);
+  connect(view_, &QComboBox::currentIndexChanged, this, &TraceBar::chosenChanged);
+  connect(&traces_, &TraceJob::started, this, [this] { showReading(true); });
+  connect(&traces_, &TraceJob::finished, this, [this] { showReading(false); });
+  connect(&traces_, &TraceJob::progressed, this,
+          [this](double share) { progress_->setValue(static_cast<int>(share * progress_->maximum())); });
+  connect(&traces_, &TraceJob::found, this, &TraceBar::take);
+  connect(&traces_, &TraceJob::failed, this,
+          [this](const QString& problem) { say(tr("Not opened: %1").arg(problem)); });
+  connect(this, &TraceBar::chosenChanged, this, [this] { remove_->setVisible(chosen() != nullptr); });
+  refill(0);
+  showReading(false);
+}
+
+MeasuredTracePtr TraceBar::chosen() const {
+  const int index = view_->currentIndex() - 1;
+  return index >= 0 && index < static_cast<int>(opened_.size()) ? opened_[static_cast<std::size_t>(index)]
+                                                                : nullptr;
+}
+
+void TraceBar::openWithDialog() {
+  const QString folder = QSettings{}.value("folder", QString{}).toString();
+  const QStringList paths = QFileDialog::getOpenFileNames(
+      this, tr("Open traces of a run"), folder, tr("Traces (*.json *.json.gz *.gz *.trace);;All files (*)"));
+  for (const QString& path : paths) traces_.read(path);
+}
+
+/// In the order of their ranks; the newest is shown.
+void TraceBar::take(const MeasuredTracePtr& trace) {
+  std::erase_if(opened_, [&](const MeasuredTracePtr& other) { return other->path == trace->path; });
+  if (opened_.size() >= kMostTraces) opened_.erase(opened_.begin());
+  const auto rank = [](const MeasuredTracePtr& t) { return t->trace.rank.value_or(-1); };
+  const auto behind = std::upper_bound(opened_.begin(), opened_.end(), trace,
+                                       [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  const auto at = opened_.insert(behind, trace);
+  refill(static_cast<int>(at - opened_.begin()) + 1);
+}
+
+void TraceBar::removeChosen() {
+  const bool by_key = remove_->hasFocus();
+  std::erase(opened_, chosen());
+  refill(0);
+  if (by_key) open_->setFocus();
+}
+
+void TraceBar::refill(int current) {
+  {
+    const QSignalBlocker quiet{view_};
+    view_->clear();
+    view_->addItem(tr("the whole pipeline, predicted"));
+    for (const MeasuredTracePtr& trace : opened_) view_->addItem(traceName(*trace));
+    view_->setCurrentIndex(current);
+  }
+  emit chosenChanged();
+  view_->setVisible(!opened_.empty());
+}
+
+void TraceBar::say(const QString& problem) {
+  problem_->setText(problem);
+  problem_->setVisible(!problem.isEmpty());
+}
+
+void TraceBar::showReading(bool reading) {
+  const bool by_key = cancel_->hasFocus();
+  progress_->setVisible(reading);
+  cancel_->setVisible(reading);
+  if (!reading) {
+    if (by_key) open_->setFocus();
+    return;
+  }
+  say({});
+  progress_->setValue(0);
+  progress_->setFormat(tr("Reading %1: %p %").arg(QFileInfo{traces_.path()}.fileName()));
+}
+
+}  // namespace hexaplan::gui

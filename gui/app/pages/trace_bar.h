@@ -1,0 +1,45 @@
+#pragma once
+#include <QWidget>
+#include <vector>
+
+#include "gui/app/jobs/trace_job.h"
+
+class QComboBox;
+class QLabel;
+class QProgressBar;
+class QPushButton;
+
+namespace hexaplan::gui {
+
+/// The line above the timeline: opens measured traces, says how far reading one is, and chooses between the
+/// whole pipeline and one rank under its trace.
+class TraceBar : public QWidget {
+  Q_OBJECT
+ public:
+  explicit TraceBar(TraceJob& traces, QWidget* parent = nullptr);
+
+  /// Null: the whole pipeline.
+  [[nodiscard]] MeasuredTracePtr chosen() const;
+  void openWithDialog();
+
+ signals:
+  void chosenChanged();
+
+ private:
+  void take(const MeasuredTracePtr& trace);
+  void say(const QString& problem);
+  void removeChosen();
+  void showReading(bool reading);
+  void refill(int current);
+
+  TraceJob& traces_;
+  std::vector<MeasuredTracePtr> opened_;
+  QPushButton* open_ = nullptr;
+  QComboBox* view_ = nullptr;
+  QPushButton* remove_ = nullptr;
+  QProgressBar* progress_ = nullptr;
+  QPushButton* cancel_ = nullptr;
+  QLabel* problem_ = nullptr;
+};
+
+}  // namespace hexaplan::gui
