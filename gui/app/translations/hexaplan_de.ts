@@ -1884,10 +1884,6 @@
         <translation>Gelesen als %1. %2</translation>
     </message>
     <message>
-        <source>Hexaplan and models (*.json *.html);;Launch files (*.sh *.yaml *.yml *.toml);;All files (*)</source>
-        <translation>Hexaplan und Modelle (*.json *.html);;Startdateien (*.sh *.yaml *.yml *.toml);;Alle Dateien (*)</translation>
-    </message>
-    <message>
         <source>Sa&amp;ve a report…</source>
         <translation>&amp;Bericht sichern …</translation>
     </message>
@@ -1938,6 +1934,14 @@
     <message>
         <source>P&amp;revious pane</source>
         <translation>&amp;Voriger Bereich</translation>
+    </message>
+    <message>
+        <source>Hexaplan, models and traces (*.json *.json.gz *.html);;Launch files (*.sh *.yaml *.yml *.toml);;All files (*)</source>
+        <translation>Hexaplan, Modelle und Aufzeichnungen (*.json *.json.gz *.html);;Startdateien (*.sh *.yaml *.yml *.toml);;Alle Dateien (*)</translation>
+    </message>
+    <message>
+        <source>Open a measured &amp;trace…</source>
+        <translation>Gemessene Aufzeichnung (&amp;Trace) öffnen …</translation>
     </message>
 </context>
 <context>
@@ -2084,6 +2088,133 @@ außerhalb der Tensoren: %6</translation>
     <message>
         <source>expected %1</source>
         <translation>erwartet %1</translation>
+    </message>
+</context>
+<context>
+    <name>Overlay</name>
+    <message>
+        <source>kernels</source>
+        <translation>Kernel</translation>
+    </message>
+    <message>
+        <source>messages</source>
+        <translation>Nachrichten</translation>
+    </message>
+    <message>
+        <source>copies</source>
+        <translation>Kopien</translation>
+    </message>
+    <message>
+        <source>kernel</source>
+        <translation>Kernel</translation>
+    </message>
+    <message>
+        <source>measured %1; not in the prediction</source>
+        <translation>gemessen %1; nicht in der Vorhersage</translation>
+    </message>
+    <message>
+        <source>predicted %1, measured %2: %3</source>
+        <translation>vorhergesagt %1, gemessen %2: %3</translation>
+    </message>
+    <message>
+        <source>from %1, for %2</source>
+        <translation>ab %1, Dauer %2</translation>
+    </message>
+    <message>
+        <source>micro-batch %1</source>
+        <translation>Micro-Batch %1</translation>
+    </message>
+    <message>
+        <source>not in the trace</source>
+        <translation>nicht in der Aufzeichnung</translation>
+    </message>
+    <message>
+        <source>%1: %2</source>
+        <translation>%1: %2</translation>
+    </message>
+    <message>
+        <source>predicted</source>
+        <translation>vorhergesagt</translation>
+    </message>
+    <message>
+        <source>predicted, data parallel</source>
+        <translation>vorhergesagt, datenparallel</translation>
+    </message>
+    <message>
+        <source>predicted, between stages</source>
+        <translation>vorhergesagt, zwischen Stufen</translation>
+    </message>
+    <message>
+        <source>stream %1</source>
+        <translation>Stream %1</translation>
+    </message>
+    <message>
+        <source>other streams</source>
+        <translation>andere Streams</translation>
+    </message>
+    <message>
+        <source>difference</source>
+        <translation>Unterschied</translation>
+    </message>
+    <message>
+        <source>products</source>
+        <translation>Matrixprodukte</translation>
+    </message>
+    <message>
+        <source>attention</source>
+        <translation>Attention</translation>
+    </message>
+    <message>
+        <source>memory-bound</source>
+        <translation>speichergebunden</translation>
+    </message>
+    <message>
+        <source>optimizer</source>
+        <translation>Optimierer</translation>
+    </message>
+    <message>
+        <source>tensor parallel</source>
+        <translation>tensorparallel</translation>
+    </message>
+    <message>
+        <source>context parallel</source>
+        <translation>kontextparallel</translation>
+    </message>
+    <message>
+        <source>expert parallel</source>
+        <translation>expertenparallel</translation>
+    </message>
+    <message>
+        <source>between stages</source>
+        <translation>zwischen Stufen</translation>
+    </message>
+    <message>
+        <source>data parallel</source>
+        <translation>datenparallel</translation>
+    </message>
+    <message>
+        <source>other messages</source>
+        <translation>andere Nachrichten</translation>
+    </message>
+    <message>
+        <source>slower than predicted</source>
+        <translation>langsamer als vorhergesagt</translation>
+    </message>
+    <message>
+        <source>faster than predicted</source>
+        <translation>schneller als vorhergesagt</translation>
+    </message>
+    <message>
+        <source>within 10 %</source>
+        <translation>innerhalb von 10 %</translation>
+    </message>
+    <message>
+        <source>not in the prediction</source>
+        <translation>nicht in der Vorhersage</translation>
+    </message>
+    <message>
+        <source>A measured step of %1 over a predicted one of %2.</source>
+        <translation>Ein gemessener Schritt von %1 über einem vorhergesagten von %2.</translation>
     </message>
 </context>
 <context>
@@ -3343,6 +3474,34 @@ Basis: %1 (%2)</translation>
         <source>Simulated step: %1 (the closed form above says %2: %3); waiting for other stages %4, for communication %5; %6 micro-batches, %7 stages</source>
         <translation>Simulierter Schritt: %1 (die geschlossene Form oben sagt %2: %3); Warten auf andere Stufen %4, auf Kommunikation %5; %6 Mikrobatches, %7 Stufen</translation>
     </message>
+    <message>
+        <source>Operations, predicted and measured</source>
+        <translation>Operationen, vorhergesagt und gemessen</translation>
+    </message>
+    <message>
+        <source>Not laid over the prediction: %1.</source>
+        <translation>Nicht über die Vorhersage gelegt: %1.</translation>
+    </message>
+    <message>
+        <source>Measured and predicted timeline of a rank</source>
+        <translation>Gemessene und vorhergesagte Zeitachse eines Rangs</translation>
+    </message>
+    <message>
+        <source>Pipeline timeline</source>
+        <translation>Zeitachse der Pipeline</translation>
+    </message>
+    <message>
+        <source>Choose the model, machines and layout of the run: a trace is laid over their prediction.</source>
+        <translation>Modell, Maschinen und Layout des Laufs wählen: Eine Aufzeichnung wird über deren Vorhersage gelegt.</translation>
+    </message>
+    <message>
+        <source>Step %1 of the trace: %2; predicted %3 (%4 of the measured), stage %5. %6 of the time of products and messages is recognised.</source>
+        <translation>Schritt %1 der Aufzeichnung: %2; vorhergesagt %3 (%4 des gemessenen), Stufe %5. %6 der Zeit von Matrixprodukten und Nachrichten sind erkannt.</translation>
+    </message>
+    <message>
+        <source>Measured on %1, predicted for %2.</source>
+        <translation>Gemessen auf %1, vorhergesagt für %2.</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::Timeline</name>
@@ -3436,6 +3595,201 @@ Stufe %1, %2: %n Abschnitte, %3 des Schritts beschäftigt</numerusform>
     <message>
         <source>time of the step</source>
         <translation>Zeit des Schritts</translation>
+    </message>
+    <message numerus="yes">
+        <source>
+%1: %n span(s), busy %2 of the step</source>
+        <translation>
+            <numerusform>
+%1: %n Abschnitt, zu %2 des Schritts beschäftigt</numerusform>
+            <numerusform>
+%1: %n Abschnitte, zu %2 des Schritts beschäftigt</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::TraceBar</name>
+    <message>
+        <source>rank %1: %2</source>
+        <translation>Rang %1: %2</translation>
+    </message>
+    <message>
+        <source>Open a measured trace…</source>
+        <translation>Gemessene Aufzeichnung öffnen …</translation>
+    </message>
+    <message>
+        <source>A trace that torch.profiler wrote (export_chrome_trace), plain or gzip&apos;ed; one file per rank. It is laid over the predicted step of its rank.</source>
+        <translation>Eine Aufzeichnung von torch.profiler (export_chrome_trace), auch mit gzip gepackt; eine Datei je Rang. Sie wird über den vorhergesagten Schritt ihres Rangs gelegt.</translation>
+    </message>
+    <message>
+        <source>What the timeline shows</source>
+        <translation>Was die Zeitachse zeigt</translation>
+    </message>
+    <message>
+        <source>Close it</source>
+        <translation>Schließen</translation>
+    </message>
+    <message>
+        <source>Forgets the trace that is shown; the file stays</source>
+        <translation>Vergisst die gezeigte Aufzeichnung; die Datei bleibt</translation>
+    </message>
+    <message>
+        <source>Progress of reading the trace</source>
+        <translation>Fortschritt beim Lesen der Aufzeichnung</translation>
+    </message>
+    <message>
+        <source>Cancel reading</source>
+        <translation>Lesen abbrechen</translation>
+    </message>
+    <message>
+        <source>Not opened: %1</source>
+        <translation>Nicht geöffnet: %1</translation>
+    </message>
+    <message>
+        <source>Open traces of a run</source>
+        <translation>Aufzeichnungen eines Laufs öffnen</translation>
+    </message>
+    <message>
+        <source>Traces (*.json *.json.gz *.gz *.trace);;All files (*)</source>
+        <translation>Aufzeichnungen (*.json *.json.gz *.gz *.trace);;Alle Dateien (*)</translation>
+    </message>
+    <message>
+        <source>the whole pipeline, predicted</source>
+        <translation>die ganze Pipeline, vorhergesagt</translation>
+    </message>
+    <message>
+        <source>Reading %1: %p %</source>
+        <translation>Lese %1: %p %</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::TraceJob</name>
+    <message>
+        <source>This trace is of another model, layout, micro-batch or sequence: the plan has nothing like its %1.</source>
+        <translation>Diese Aufzeichnung gehört zu einem anderen Modell, Layout, Micro-Batch oder einer anderen Sequenz: Der Plan hat nichts wie ihr %1.</translation>
+    </message>
+    <message>
+        <source>The trace says %1 processes, the plan has %2 GPUs.</source>
+        <translation>Die Aufzeichnung nennt %1 Prozesse, der Plan hat %2 GPUs.</translation>
+    </message>
+    <message>
+        <source>The plan has no rank %1: laid over stage 0.</source>
+        <translation>Der Plan hat keinen Rang %1: über Stufe 0 gelegt.</translation>
+    </message>
+    <message>
+        <source>It says no rank: laid over stage 0.</source>
+        <translation>Sie nennt keinen Rang: über Stufe 0 gelegt.</translation>
+    </message>
+    <message>
+        <source>out of memory</source>
+        <translation>zu wenig Arbeitsspeicher</translation>
+    </message>
+    <message>
+        <source>the step has too many operations to be drawn one by one</source>
+        <translation>der Schritt hat zu viele Operationen, um sie einzeln zu zeichnen</translation>
+    </message>
+</context>
+<context>
+    <name>Traced</name>
+    <message>
+        <source>operation</source>
+        <translation>Operation</translation>
+    </message>
+    <message>
+        <source>As the operation list names it.</source>
+        <translation>Wie die Operationsliste sie nennt.</translation>
+    </message>
+    <message>
+        <source>shape</source>
+        <translation>Form</translation>
+    </message>
+    <message>
+        <source>Dimensions of a product; kind, size and ranks of a message.</source>
+        <translation>Maße eines Matrixprodukts; Art, Größe und Ränge einer Nachricht.</translation>
+    </message>
+    <message>
+        <source>predicted</source>
+        <translation>vorhergesagt</translation>
+    </message>
+    <message>
+        <source>All of them in one step, nothing hidden behind anything else.</source>
+        <translation>Alle in einem Schritt, nichts hinter anderem verborgen.</translation>
+    </message>
+    <message>
+        <source>measured</source>
+        <translation>gemessen</translation>
+    </message>
+    <message>
+        <source>The same in the trace, the mean over its steps.</source>
+        <translation>Dasselbe in der Aufzeichnung, Mittel über ihre Schritte.</translation>
+    </message>
+    <message>
+        <source>ratio</source>
+        <translation>Verhältnis</translation>
+    </message>
+    <message>
+        <source>Measured over predicted: above 1, the run is slower.</source>
+        <translation>Gemessen durch vorhergesagt: Über 1 ist der Lauf langsamer.</translation>
+    </message>
+    <message>
+        <source>lost</source>
+        <translation>verloren</translation>
+    </message>
+    <message>
+        <source>Measured less predicted, per step.</source>
+        <translation>Gemessen weniger vorhergesagt, je Schritt.</translation>
+    </message>
+    <message>
+        <source>of the step</source>
+        <translation>vom Schritt</translation>
+    </message>
+    <message>
+        <source>Measured time as a share of the measured step; what runs side by side adds up to more.</source>
+        <translation>Gemessene Zeit als Anteil des gemessenen Schritts; was nebeneinander läuft, ergibt zusammen mehr.</translation>
+    </message>
+    <message>
+        <source>predicted runs</source>
+        <translation>vorhergesagte Läufe</translation>
+    </message>
+    <message>
+        <source>In one step.</source>
+        <translation>In einem Schritt.</translation>
+    </message>
+    <message>
+        <source>measured runs</source>
+        <translation>gemessene Läufe</translation>
+    </message>
+    <message>
+        <source>kind</source>
+        <translation>Art</translation>
+    </message>
+    <message>
+        <source>What the device does.</source>
+        <translation>Was das Gerät tut.</translation>
+    </message>
+    <message>
+        <source>products</source>
+        <translation>Matrixprodukte</translation>
+    </message>
+    <message>
+        <source>attention</source>
+        <translation>Attention</translation>
+    </message>
+    <message>
+        <source>memory-bound</source>
+        <translation>speichergebunden</translation>
+    </message>
+    <message>
+        <source>messages</source>
+        <translation>Nachrichten</translation>
+    </message>
+    <message>
+        <source>copies</source>
+        <translation>Kopien</translation>
+    </message>
+    <message>
+        <source>%1 of unknown shape</source>
+        <translation>%1 unbekannter Form</translation>
     </message>
 </context>
 <context>
