@@ -15,9 +15,9 @@
 #include "cli/options/command_row.h"
 #include "cli/search_progress.h"
 #include "costmodel/units/nearest_name.h"
-#include "costmodel/units/parse_units.h"
 #include "costmodel/units/trimmed.h"
 #include "presets/json/input_error.h"
+#include "presets/scenario/swept_values.h"
 
 namespace hexaplan::cli {
 
@@ -26,7 +26,6 @@ using presets::InputError;
 namespace {
 
 constexpr std::size_t kMostAxes = 2;
-constexpr std::size_t kMostCells = 4096;
 
 /// What answers and files are asked for with: no question differs by it.
 constexpr std::array kNotSwept{"--sweep",   "--scenario", "--from", "--save-scenario",
@@ -65,23 +64,6 @@ std::string flag_of(std::string_view word, const std::vector<std::string>& flags
   throw sweep_error(
       word, "an option of search without its dashes, such as seq, gpus, gpu, batch, micro-batch or network",
       nearest.empty() ? "" : presets::did_you_mean(nearest.substr(2)));
-}
-
-/// "4k..128k": 4096, 8192 … 131072. Anything else as it is.
-void append_values(std::string_view text, const std::string& flag, std::vector<std::string>& values) {
-  const std::size_t dots = text.find("..");
-  if (dots == std::string_view::npos) {
-    values.emplace_back(text);
-    return;
-  }
-  const auto parse = flag == "--seq" ? costmodel::parse_length : costmodel::parse_count;
-  const auto first = parse(text.substr(0, dots)), last = parse(text.substr(dots + 2));
-  if (!first || !last || *first < 1 || *last < *first)
-    throw sweep_error(text, "a range of whole numbers that doubles, such as 64..4096");
-  for (std::int64_t value = *first;; value *= 2) {
-    values.push_back(fmt::format("{}", value));
-    if (value > *last / 2 || values.size() > kMostCells) return;
-  }
 }
 
 /// The search of one cell: the options with a value in the place of each axis.
@@ -137,13 +119,14 @@ std::vector<SweepAxis> read_sweep(std::string_view text) {
       part = costmodel::trimmed(part.substr(equals + 1));
     }
     if (axes.empty() || part.empty()) throw sweep_error(text, "axes such as seq=4k..128k,gpus=64..4096");
-    append_values(part, axes.back().flag, axes.back().values);
+    presets::append_swept_values(part, "--sweep", axes.back().flag == "--seq", axes.back().values);
   }
   const bool same = axes.size() == 2 && axes[0].flag == axes[1].flag;
   if (axes.empty() || axes.size() > kMostAxes || same)
     throw sweep_error(text, "one or two different options, such as seq=4k..128k,gpus=64..4096");
   const std::size_t cells = axes[0].values.size() * (axes.size() > 1 ? axes[1].values.size() : 1);
-  if (cells > kMostCells) throw sweep_error(text, fmt::format("at most {} cells, not {}", kMostCells, cells));
+  if (cells > presets::kMostSweptCells)
+    throw sweep_error(text, fmt::format("at most {} cells, not {}", presets::kMostSweptCells, cells));
   return axes;
 }
 
@@ -169,20 +152,6 @@ SweepReport run_sweep(const SearchOptions& options, bool quiet) {
       costmodel::Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
   for (std::size_t i = 0; i < cells; ++i) report.cells[i].ranking = std::move(rankings[i]);
   return report;
-}
-
-std::string reason_for_nothing(const planner::Ranking& ranking) {
-  if (ranking.stopped) return "the search was stopped";
-  // The limit that was reached last: those before it are kept. They are checked in this order.
-  constexpr std::array kLimits{"max-risk",      "min-mfu", "max-cost", "max-hours", "fits-in-host-memory",
-                               "fits-in-memory"};
-  for (const std::string_view limit : kLimits) {
-    for (const planner::RejectionCount& row : ranking.rejections) {
-      if (row.rule == limit) return row.rule + ": " + row.reason;
-    }
-  }
-  if (ranking.rejections.empty()) return "the space is empty";
-  return ranking.rejections.front().rule + ": " + ranking.rejections.front().reason;
 }
 
 }  // namespace hexaplan::cli

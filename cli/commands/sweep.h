@@ -36,7 +36,4 @@ struct SweepReport {
 /// them. InputError when something cannot be used.
 [[nodiscard]] SweepReport run_sweep(const SearchOptions& options, bool quiet);
 
-/// Why nothing was found, in one line. Precondition: the ranking has no plans.
-[[nodiscard]] std::string reason_for_nothing(const planner::Ranking& ranking);
-
 }  // namespace hexaplan::cli

@@ -11,6 +11,7 @@
 #include "cli/render/numbers.h"
 #include "cli/render/search_text.h"
 #include "costmodel/units/format_units.h"
+#include "planner/search/reason.h"
 #include "presets/scenario/recompute_text.h"
 
 namespace hexaplan::cli {
@@ -20,6 +21,7 @@ using costmodel::format_count;
 using costmodel::format_duration;
 using costmodel::format_percent;
 using planner::RankedPlan;
+using planner::reason_for_nothing;
 using presets::JsonArray;
 using presets::JsonObject;
 using presets::JsonValue;

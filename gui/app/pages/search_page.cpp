@@ -11,6 +11,7 @@
 #include <QPushButton>
 #include <QSortFilterProxyModel>
 #include <QSplitter>
+#include <QTabWidget>
 #include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -18,6 +19,7 @@
 #include <utility>
 
 #include "gui/app/pages/plain_label.h"
+#include "gui/app/pages/sweep_panel.h"
 #include "gui/app/pages/table_tools.h"
 #include "gui/models/plan_table_model.h"
 #include "gui/models/table_export.h"
@@ -77,7 +79,13 @@ SearchPage::SearchPage(ScenarioDocument& document, SearchJob& search, QWidget* p
   auto* layout = new QVBoxLayout{this};
   layout->setContentsMargins(8, 8, 8, 8);
   layout->addWidget(makeControls());
-  layout->addWidget(makeResults(), 1);
+  auto* tabs = new QTabWidget{this};
+  tabs->setObjectName("searchTabs");
+  tabs->setDocumentMode(true);
+  tabs->addTab(makeResults(), tr("Plans"));
+  sweep_ = new SweepPanel{document, [this] { return problemMaker(); }, tabs};
+  tabs->addTab(sweep_, tr("Heat map"));
+  layout->addWidget(tabs, 1);
   connect(&search_, &SearchJob::progressed, this, &SearchPage::showProgress);
   connect(&search_, &SearchJob::found, this, &SearchPage::showFound);
   showRunning(false);
@@ -231,14 +239,23 @@ QWidget* SearchPage::makeResults() {
   return split;
 }
 
+ProblemOf SearchPage::problemMaker() const {
+  return [objective = kObjectives[objective_->currentIndex()].objective, risk = allowedRisk(),
+          memory = headroom_->currentData().toInt() / 100.0, micro_batch = keep_micro_batch_->isChecked(),
+          recompute = keep_recompute_->isChecked()](const Evaluation& e) {
+    planner::SearchProblem result = problemOf(e);
+    result.objective = objective;
+    result.constraints.max_risk = risk;
+    result.constraints.memory_share = memory;
+    if (micro_batch) result.space.micro_batch = {e.scenario.recipe.micro_batch};
+    if (recompute) result.space.recompute = {e.scenario.recipe.recompute};
+    return result;
+  };
+}
+
 planner::SearchProblem SearchPage::problem(const Evaluation& e) const {
-  planner::SearchProblem result = problemOf(e);
-  result.objective = kObjectives[objective_->currentIndex()].objective;
-  result.constraints.max_risk = allowedRisk();
-  result.constraints.memory_share = headroom_->currentData().toInt() / 100.0;
+  planner::SearchProblem result = problemMaker()(e);
   result.top = kPlans;
-  if (keep_micro_batch_->isChecked()) result.space.micro_batch = {e.scenario.recipe.micro_batch};
-  if (keep_recompute_->isChecked()) result.space.recompute = {e.scenario.recipe.recompute};
   return result;
 }
 
@@ -364,6 +381,7 @@ void SearchPage::load(const planner::Plan& plan) {
 void SearchPage::refresh() {
   const EvaluationPtr e = document().evaluation();
   start_->setEnabled(e->has_model && e->has_cluster && !search_.running());
+  sweep_->showQuestion();
   showStale();
 }
 

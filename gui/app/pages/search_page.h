@@ -1,5 +1,6 @@
 #pragma once
 #include "gui/app/jobs/search_job.h"
+#include "gui/app/jobs/sweep_job.h"
 #include "gui/app/pages/page.h"
 
 class QCheckBox;
@@ -16,6 +17,7 @@ namespace hexaplan::gui {
 class PlanTableModel;
 class RejectionModel;
 class ScatterPlot;
+class SweepPanel;
 
 /// The search for the best layout: run in the background, its plans as a table and as a scatter of step time
 /// and memory, and what was rejected and why.
@@ -43,6 +45,8 @@ class SearchPage : public Page {
   QWidget* makePlans();
   QWidget* makeResults();
   [[nodiscard]] planner::SearchProblem problem(const Evaluation& evaluation) const;
+  /// The boxes as they stand now; what it returns may run on any thread.
+  [[nodiscard]] ProblemOf problemMaker() const;
   void showProgress(double share, qint64 priced);
   void showFound();
   void showRunning(bool running);
@@ -66,6 +70,7 @@ class SearchPage : public Page {
   PlanTableModel* plans_ = nullptr;
   QSortFilterProxyModel* sorted_ = nullptr;
   ScatterPlot* scatter_ = nullptr;
+  SweepPanel* sweep_ = nullptr;
   QTableView* rejected_ = nullptr;
   RejectionModel* rejections_ = nullptr;
 };

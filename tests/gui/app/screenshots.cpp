@@ -5,6 +5,7 @@
 #include <QDir>
 #include <QElapsedTimer>
 #include <QFile>
+#include <QLineEdit>
 #include <QScrollBar>
 #include <QTabWidget>
 #include <QTableView>
@@ -14,6 +15,7 @@
 
 #include "gui/app/main_window/main_window.h"
 #include "gui/app/main_window/theme.h"
+#include "gui/plot/heat_map.h"
 #include "gui/plot/timeline.h"
 #include "tests/gui/support/example_trace.h"
 
@@ -78,6 +80,22 @@ void shootTrace(const Camera& camera) {
   file.remove();
 }
 
+/// The best plans over two fields, some of which have none.
+void shootSweep(const Camera& camera) {
+  MainWindow& window = camera.window;
+  auto* tabs = window.findChild<QTabWidget*>("searchTabs");
+  tabs->setCurrentIndex(1);
+  window.findChild<QLineEdit*>("sweepRowValues")->setText("4k..128k");
+  window.findChild<QLineEdit*>("sweepColumnValues")->setText("4..256");
+  QTest::mouseClick(window.findChild<QWidget*>("startSweep"), Qt::LeftButton);
+  auto* cancel = window.findChild<QWidget*>("cancelSweep");
+  settle(window, [&] { return !cancel->isVisible(); });
+  auto* map = window.findChild<hexaplan::gui::HeatMap*>("heatMap");
+  map->setCurrentItem(map->itemCount() / 2);
+  camera.shoot("heat-map");
+  tabs->setCurrentIndex(0);
+}
+
 void shootAll(const Camera& camera) {
   MainWindow& window = camera.window;
   camera.shoot("start");
@@ -110,6 +128,8 @@ void shootAll(const Camera& camera) {
   QTest::mouseClick(window.findChild<QWidget*>("startSearch"), Qt::LeftButton);
   settle(window, [&] { return !window.search().running(); });
   camera.shoot("search");
+  shootSweep(camera);
+  ask(window, plan);
   window.pages().setCurrentIndex(3);
   window.document().pin();
   camera.shoot("compare");

@@ -1,0 +1,113 @@
+#include "gui/app/jobs/sweep_job.h"
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "gui/app/document/evaluator.h"
+#include "gui/app/document/messages.h"
+#include "gui/app/setup/fields.h"
+#include "planner/search/reason.h"
+#include "planner/search/search.h"
+#include "presets/json/input_error.h"
+
+namespace hexaplan::gui {
+namespace {
+
+/// The question of one cell, answered; `nothing` of the cell says what is wrong with it.
+void askCell(Evaluator& evaluator, const Evaluation& now, const SweepResult& sweep,
+             const std::array<QString, 2>& values, SweptCell& cell) {
+  presets::ScenarioRequest request = now.request;
+  try {
+    for (std::size_t axis = 0; axis < values.size(); ++axis) {
+      const Field* field = findField(sweep.axes[axis].field);
+      field->write(request, values[axis].toStdString(), now);
+      if (field->check != nullptr) field->check(request);
+    }
+  } catch (const presets::InputError& error) {
+    cell.nothing = problemText(error.problem);
+    return;
+  }
+  cell.evaluation = evaluator.evaluate(request);
+  if (cell.evaluation->problem) cell.nothing = problemText(*cell.evaluation->problem);
+}
+
+/// Every cell's question, then all their searches together.
+void sweepInto(SweepResult& sweep, const Evaluation& now, const ProblemOf& problem_of,
+               const planner::SearchOptions& how) {
+  Evaluator evaluator;
+  std::vector<planner::SearchProblem> problems;
+  std::vector<std::size_t> asked;
+  for (const QString& first : sweep.axes[0].values) {
+    for (const QString& second : sweep.axes[1].values) {
+      SweptCell cell;
+      if (!how.stop.stop_requested()) askCell(evaluator, now, sweep, {first, second}, cell);
+      if (cell.evaluation && cell.evaluation->calibration && cell.nothing.isEmpty()) {
+        problems.push_back(problem_of(*cell.evaluation));
+        asked.push_back(sweep.cells.size());
+      }
+      sweep.cells.push_back(std::move(cell));
+    }
+  }
+  const std::vector<planner::Ranking> rankings = planner::search_each(problems, how);
+  for (std::size_t i = 0; i < rankings.size(); ++i) {
+    SweptCell& cell = sweep.cells[asked[i]];
+    sweep.stopped = sweep.stopped || rankings[i].stopped;
+    if (rankings[i].plans.empty()) {
+      cell.nothing = QString::fromStdString(planner::reason_for_nothing(rankings[i]));
+    } else {
+      cell.best = rankings[i].plans.front().plan;
+    }
+  }
+}
+
+}  // namespace
+
+SweepJob::SweepJob(QObject* parent) : QObject{parent} {}
+
+SweepJob::~SweepJob() {
+  stop_.request_stop();
+  for (const auto& thread : threads_) thread->wait();
+}
+
+// The depth is that of closures: what the thread runs, what it reports, what the window then does.
+// NOLINTNEXTLINE(readability-function-size)
+void SweepJob::start(const EvaluationPtr& now, std::array<SweptField, 2> axes, ProblemOf problem) {
+  stop_.request_stop();
+  std::erase_if(threads_, [](const auto& thread) { return thread->isFinished(); });
+  stop_ = {};
+  running_ = true;
+  const int number = ++number_;
+  auto sweep = std::make_shared<SweepResult>();
+  sweep->axes = std::move(axes);
+  threads_.emplace_back(
+      QThread::create([this, number, now, sweep, problem = std::move(problem), stop = stop_.get_token()] {
+        planner::SearchOptions how;
+        how.threads = std::max(1, QThread::idealThreadCount() - 1);  // a core is left to the window
+        how.stop = stop;
+        how.progress = [this, number](const planner::SearchProgress& progress) {
+          QMetaObject::invokeMethod(this, [this, number, share = progress.share] {
+            if (number == number_) emit progressed(share);
+          });
+        };
+        try {
+          sweepInto(*sweep, *now, problem, how);
+        } catch (const std::bad_alloc&) {
+          sweep->failure = tr("out of memory");
+        } catch (const std::exception& error) {
+          sweep->failure = QString::fromUtf8(error.what());
+        }
+        QMetaObject::invokeMethod(this, [this, number, sweep] { deliver(number, sweep); });
+      }));
+  threads_.back()->start();
+}
+
+void SweepJob::deliver(int number, const SweepResultPtr& result) {
+  if (number != number_) return;
+  running_ = false;
+  result_ = result;
+  emit found();
+}
+
+}  // namespace hexaplan::gui
