@@ -1353,6 +1353,29 @@
     </message>
 </context>
 <context>
+    <name>hexaplan::gui::HeatMap</name>
+    <message>
+        <source>Heat map</source>
+        <translation>Wärmekarte</translation>
+    </message>
+    <message>
+        <source>The best plan for every pair of values. Arrows go from cell to cell, Enter loads its plan.</source>
+        <translation>Der beste Plan für jedes Wertepaar. Pfeiltasten gehen von Zelle zu Zelle, Eingabe lädt deren Plan.</translation>
+    </message>
+    <message>
+        <source>%1 %2, %3 %4</source>
+        <translation>%1 %2, %3 %4</translation>
+    </message>
+    <message>
+        <source>%1: %2</source>
+        <translation>%1: %2</translation>
+    </message>
+    <message>
+        <source>%1 over %2 and %3.</source>
+        <translation>%1 über %2 und %3.</translation>
+    </message>
+</context>
+<context>
     <name>Instant</name>
     <message>
         <source>forward</source>
@@ -2967,6 +2990,10 @@ vorhergesagt %1, gemessen %2 (%3)</translation>
         <source>These plans answer the question above, not the present one. Loading one brings it back.</source>
         <translation>Diese Pläne beantworten die Frage darüber, nicht die jetzige. Wer einen lädt, holt sie zurück.</translation>
     </message>
+    <message>
+        <source>Heat map</source>
+        <translation>Wärmekarte</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::SetupPanel</name>
@@ -3165,6 +3192,223 @@ Basis: %1 (%2)</translation>
     <message>
         <source>data parallel</source>
         <translation>datenparallel</translation>
+    </message>
+</context>
+<context>
+    <name>Sweep</name>
+    <message>
+        <source>first</source>
+        <translation>erste</translation>
+    </message>
+    <message>
+        <source>Value of the axis.</source>
+        <translation>Wert der Achse.</translation>
+    </message>
+    <message>
+        <source>second</source>
+        <translation>zweite</translation>
+    </message>
+    <message>
+        <source>best plan</source>
+        <translation>bester Plan</translation>
+    </message>
+    <message>
+        <source>What the search lists first.</source>
+        <translation>Was die Suche zuerst nennt.</translation>
+    </message>
+    <message>
+        <source>micro-batch</source>
+        <translation>Micro-Batch</translation>
+    </message>
+    <message>
+        <source>Sequences at once.</source>
+        <translation>Sequenzen auf einmal.</translation>
+    </message>
+    <message>
+        <source>recompute</source>
+        <translation>Neuberechnung</translation>
+    </message>
+    <message>
+        <source>What backward runs again.</source>
+        <translation>Was backward noch einmal rechnet.</translation>
+    </message>
+    <message>
+        <source>step time</source>
+        <translation>Schrittzeit</translation>
+    </message>
+    <message>
+        <source>Of one optimizer step.</source>
+        <translation>Eines Optimierer-Schritts.</translation>
+    </message>
+    <message>
+        <source>tokens/s/GPU</source>
+        <translation>Token/s/GPU</translation>
+    </message>
+    <message>
+        <source>Throughput per GPU.</source>
+        <translation>Durchsatz je GPU.</translation>
+    </message>
+    <message>
+        <source>MFU</source>
+        <translation>MFU</translation>
+    </message>
+    <message>
+        <source>Model FLOPs over the peak.</source>
+        <translation>Modell-FLOPs durch die Spitzenleistung.</translation>
+    </message>
+    <message>
+        <source>free memory</source>
+        <translation>freier Speicher</translation>
+    </message>
+    <message>
+        <source>Of the fullest stage&apos;s GPU.</source>
+        <translation>Der GPU der vollsten Stufe.</translation>
+    </message>
+    <message>
+        <source>risk</source>
+        <translation>Risiko</translation>
+    </message>
+    <message>
+        <source>Chance of running out of memory.</source>
+        <translation>Wahrscheinlichkeit, dass der Speicher nicht reicht.</translation>
+    </message>
+    <message>
+        <source>cost per million tokens</source>
+        <translation>Kosten je Million Token</translation>
+    </message>
+    <message>
+        <source>At the price of the GPUs.</source>
+        <translation>Zum Preis der GPUs.</translation>
+    </message>
+    <message>
+        <source>nothing because</source>
+        <translation>nichts, weil</translation>
+    </message>
+    <message>
+        <source>The limit that no plan keeps.</source>
+        <translation>Die Grenze, die kein Plan einhält.</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::SweepJob</name>
+    <message>
+        <source>out of memory</source>
+        <translation>zu wenig Arbeitsspeicher</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::SweepPanel</name>
+    <message>
+        <source>tokens/s per GPU</source>
+        <translation>Token/s je GPU</translation>
+    </message>
+    <message>
+        <source>step time</source>
+        <translation>Schrittzeit</translation>
+    </message>
+    <message>
+        <source>MFU</source>
+        <translation>MFU</translation>
+    </message>
+    <message>
+        <source>free memory per GPU</source>
+        <translation>freier Speicher je GPU</translation>
+    </message>
+    <message>
+        <source>cost per million tokens</source>
+        <translation>Kosten je Million Token</translation>
+    </message>
+    <message>
+        <source>The best plan for every pair of values of two fields appears here; a click loads one.</source>
+        <translation>Hier erscheint der beste Plan für jedes Wertepaar zweier Felder; ein Klick lädt einen.</translation>
+    </message>
+    <message>
+        <source>Best plan of each pair of values</source>
+        <translation>Bester Plan jedes Wertepaars</translation>
+    </message>
+    <message>
+        <source>Field of the rows</source>
+        <translation>Feld der Zeilen</translation>
+    </message>
+    <message>
+        <source>Field of the columns</source>
+        <translation>Feld der Spalten</translation>
+    </message>
+    <message>
+        <source>Values of the rows</source>
+        <translation>Werte der Zeilen</translation>
+    </message>
+    <message>
+        <source>Values of the columns</source>
+        <translation>Werte der Spalten</translation>
+    </message>
+    <message>
+        <source>Values between commas; a range such as 64..512 doubles from one to the next</source>
+        <translation>Werte mit Kommas dazwischen; ein Bereich wie 64..512 verdoppelt von einem zum nächsten</translation>
+    </message>
+    <message>
+        <source>What the colours say</source>
+        <translation>Was die Farben sagen</translation>
+    </message>
+    <message>
+        <source>Search every pair</source>
+        <translation>Jedes Paar suchen</translation>
+    </message>
+    <message>
+        <source>Cancel the sweep</source>
+        <translation>Suche über alle Paare abbrechen</translation>
+    </message>
+    <message>
+        <source>Progress of the sweep</source>
+        <translation>Fortschritt der Suche über alle Paare</translation>
+    </message>
+    <message>
+        <source>Not searched: %1</source>
+        <translation>Nicht gesucht: %1</translation>
+    </message>
+    <message>
+        <source>Not searched: choose two different fields.</source>
+        <translation>Nicht gesucht: zwei verschiedene Felder wählen.</translation>
+    </message>
+    <message>
+        <source>Not searched: %1 pairs; there may be 1 to %2.</source>
+        <translation>Nicht gesucht: %1 Paare; es dürfen 1 bis %2 sein.</translation>
+    </message>
+    <message>
+        <source>Searching %1 pairs …</source>
+        <translation>Suche %1 Paare …</translation>
+    </message>
+    <message>
+        <source>The sweep broke off: %1.</source>
+        <translation>Die Suche über alle Paare brach ab: %1.</translation>
+    </message>
+    <message>
+        <source>%1%2 of %3 pairs have a plan.</source>
+        <translation>%1%2 von %3 Paaren haben einen Plan.</translation>
+    </message>
+    <message>
+        <source>Cancelled: </source>
+        <translation>Abgebrochen: </translation>
+    </message>
+    <message>
+        <source>They are of another model than the present one; loading one brings it back.</source>
+        <translation>Sie gehören zu einem anderen Modell als dem jetzigen; einen zu laden bringt es zurück.</translation>
+    </message>
+    <message>
+        <source>no plan</source>
+        <translation>kein Plan</translation>
+    </message>
+    <message>
+        <source>step %1, MFU %2, risk %3</source>
+        <translation>Schritt %1, MFU %2, Risiko %3</translation>
+    </message>
+    <message>
+        <source>Nothing to load there: %1</source>
+        <translation>Dort ist nichts zu laden: %1</translation>
+    </message>
+    <message>
+        <source>Plan %1</source>
+        <translation>Plan %1</translation>
     </message>
 </context>
 <context>
