@@ -85,8 +85,8 @@ void shootSweep(const Camera& camera) {
   MainWindow& window = camera.window;
   auto* tabs = window.findChild<QTabWidget*>("searchTabs");
   tabs->setCurrentIndex(1);
-  window.findChild<QLineEdit*>("sweepRowValues")->setText("4k..128k");
-  window.findChild<QLineEdit*>("sweepColumnValues")->setText("4..256");
+  window.findChild<QLineEdit*>("sweepRowValues")->setText("8k..64k");
+  window.findChild<QLineEdit*>("sweepColumnValues")->setText("16..128");
   QTest::mouseClick(window.findChild<QWidget*>("startSweep"), Qt::LeftButton);
   auto* cancel = window.findChild<QWidget*>("cancelSweep");
   settle(window, [&] { return !cancel->isVisible(); });
