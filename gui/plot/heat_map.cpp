@@ -47,8 +47,9 @@ QRectF HeatMap::plotOf(const QSizeF& size) const {
 
 QRectF HeatMap::cellRect(const QRectF& plot, int item) const {
   const auto columns = static_cast<int>(data_.columns.size()), rows = static_cast<int>(data_.rows.size());
+  const int row = item / columns, column = item % columns;
   const double width = plot.width() / columns, height = plot.height() / rows;
-  return {plot.left() + width * (item % columns), plot.top() + height * (item / columns), width, height};
+  return {plot.left() + width * column, plot.top() + height * row, width, height};
 }
 
 QRectF HeatMap::itemRect(int item) const {

@@ -33,27 +33,33 @@ void askCell(Evaluator& evaluator, const Evaluation& now, const SweepResult& swe
   if (cell.evaluation->problem) cell.nothing = problemText(*cell.evaluation->problem);
 }
 
+/// Every pair of values with its question.
+void askCells(SweepResult& sweep, const Evaluation& now, const std::stop_token& stop) {
+  Evaluator evaluator;
+  for (const QString& first : sweep.axes[0].values) {
+    for (const QString& second : sweep.axes[1].values) {
+      SweptCell& cell = sweep.cells.emplace_back();
+      if (!stop.stop_requested()) askCell(evaluator, now, sweep, {first, second}, cell);
+    }
+  }
+}
+
 /// Every cell's question, then all their searches together.
 void sweepInto(SweepResult& sweep, const Evaluation& now, const ProblemOf& problem_of,
                const planner::SearchOptions& how) {
-  Evaluator evaluator;
+  askCells(sweep, now, how.stop);
   std::vector<planner::SearchProblem> problems;
   std::vector<std::size_t> asked;
-  for (const QString& first : sweep.axes[0].values) {
-    for (const QString& second : sweep.axes[1].values) {
-      SweptCell cell;
-      if (!how.stop.stop_requested()) askCell(evaluator, now, sweep, {first, second}, cell);
-      if (cell.evaluation && cell.evaluation->calibration && cell.nothing.isEmpty()) {
-        problems.push_back(problem_of(*cell.evaluation));
-        asked.push_back(sweep.cells.size());
-      }
-      sweep.cells.push_back(std::move(cell));
-    }
+  for (std::size_t i = 0; i < sweep.cells.size(); ++i) {
+    const SweptCell& cell = sweep.cells[i];
+    if (!cell.evaluation || !cell.evaluation->calibration || !cell.nothing.isEmpty()) continue;
+    problems.push_back(problem_of(*cell.evaluation));
+    asked.push_back(i);
   }
   const std::vector<planner::Ranking> rankings = planner::search_each(problems, how);
+  sweep.stopped = how.stop.stop_requested();
   for (std::size_t i = 0; i < rankings.size(); ++i) {
     SweptCell& cell = sweep.cells[asked[i]];
-    sweep.stopped = sweep.stopped || rankings[i].stopped;
     if (rankings[i].plans.empty()) {
       cell.nothing = QString::fromStdString(planner::reason_for_nothing(rankings[i]));
     } else {
