@@ -18,7 +18,6 @@ using costmodel::CollectiveKind;
 using costmodel::MeasuredGemm;
 using costmodel::MeasuredMessage;
 using costmodel::MeasuredWork;
-using costmodel::OpKind;
 using costmodel::PricedOperation;
 using costmodel::WorkKind;
 

@@ -135,7 +135,7 @@ class Matcher {
  public:
   Matcher(const costmodel::Scenario& scenario, Overlay& overlay) : scenario_{scenario}, overlay_{overlay} {}
 
-  void take(std::vector<PlacedOperation> placed) {
+  void take(const std::vector<PlacedOperation>& placed) {
     for (const PlacedOperation& row : placed) {
       const costmodel::Operation& op = overlay_.operations[static_cast<std::size_t>(row.operation)];
       const auto kind = work_kind_of(op.kind);
@@ -205,8 +205,8 @@ Overlay lay_over(const costmodel::Scenario& scenario, costmodel::StageOperations
                   .predicted_step = predicted_step,
                   .measured_step = measured.seconds};
   Matcher matcher{scenario, overlay};
-  for (auto* placed : {&predicted.computes, &predicted.messages, &predicted.copies})
-    matcher.take(std::move(*placed));
+  for (const auto* placed : {&predicted.computes, &predicted.messages, &predicted.copies})
+    matcher.take(*placed);
   matcher.take(measured);
   matcher.match();
   overlay.names = std::move(measured.names);
