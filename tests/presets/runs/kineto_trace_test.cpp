@@ -13,6 +13,7 @@
 #include "presets/json/input_error.h"
 #include "presets/runs/byte_stream.h"
 #include "presets/runs/trace_profile.h"
+#include "presets/runs/traced_work.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -101,6 +102,51 @@ TEST(kineto_trace, without_a_device_operators_take_their_own_time_as_pytorch_say
   });
   ASSERT_NE(qkv, profile.gemms.end());
   EXPECT_EQ(qkv->count, 2);
+}
+
+TEST(kineto_trace, the_typical_step_is_one_of_the_trace_with_every_kernel_and_its_name) {
+  const KinetoTrace trace = read_kineto_trace(kTraces + "a100_ddp_rank0.json.gz");
+  const TraceProfile profile = profile_of(trace);
+  const costmodel::MeasuredStep step = typical_step(trace);
+  std::vector<double> lengths;
+  for (const TraceStep& each : trace.steps) lengths.push_back(each.duration * 1e-6);
+  std::sort(lengths.begin(), lengths.end());
+  ASSERT_EQ(lengths.size(), 3U);
+  EXPECT_DOUBLE_EQ(step.seconds, lengths[1]);
+  double messages = 0;
+  for (const costmodel::MeasuredRun& run : step.runs) {
+    EXPECT_GE(run.begin, 0);
+    EXPECT_LE(run.begin, step.seconds);
+    const bool message = run.kind == costmodel::WorkKind::Message;
+    if (message) messages += run.end - run.begin;
+    ASSERT_GE(run.name, 0);
+    const std::string& name = step.names[static_cast<std::size_t>(run.name)];
+    EXPECT_EQ(message, name.find("nccl") != std::string::npos) << name;
+  }
+  // Seven messages of 15.6 ms a step on the mean of three.
+  EXPECT_EQ(step.messages.empty(), false);
+  EXPECT_NEAR(messages, share_of(profile, KernelKind::Collective).seconds, 0.004);
+}
+
+TEST(kineto_trace, reading_tells_how_far_it_is_and_stops_when_it_is_told_to) {
+  const std::string event = R"({"ph":"X","cat":"kernel","name":"gemm","ts":1,"dur":1},)";
+  std::string many = R"({"traceEvents": [)";
+  for (int i = 0; i < 100'000; ++i) many += event;
+  const TraceFile file{many + R"({"ph":"X","cat":"kernel","name":"gemm","ts":1,"dur":1}]})"};
+  std::vector<double> shares;
+  const KinetoTrace all = read_kineto_trace(
+      file.path(), {.progress = [&](double share) { shares.push_back(share); }, .stop = {}});
+  EXPECT_FALSE(all.stopped);
+  EXPECT_EQ(all.kernels.size(), 100'001U);
+  ASSERT_GT(shares.size(), 10U);
+  EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
+  EXPECT_LT(shares.front(), 0.2);
+  EXPECT_LE(shares.back(), 1);
+  std::stop_source stop;
+  const KinetoTrace part = read_kineto_trace(
+      file.path(), {.progress = [&](double) { stop.request_stop(); }, .stop = stop.get_token()});
+  EXPECT_TRUE(part.stopped);
+  EXPECT_LT(part.events, all.events / 2);
 }
 
 struct NamedKernel {
