@@ -48,13 +48,13 @@ Ink inkOfGroup(Group group) {
   }
 }
 
-Ink inkOf(WorkKind kind) {
+Ink inkOfWork(WorkKind kind) {
   constexpr std::array<Ink, costmodel::kWorkKinds> kInksOfWork{Ink::Gemm, Ink::Attention, Ink::MemoryBound,
                                                                Ink::ExposedCommunication, Ink::Host};
   return kInksOfWork[static_cast<std::size_t>(kind)];
 }
 
-Ink inkOf(const costmodel::Operation& op) {
+Ink inkOfOperation(const costmodel::Operation& op) {
   if (op.update) return Ink::OptimizerStep;
   switch (op.kind) {
     case costmodel::OpKind::Gemm:
@@ -211,7 +211,7 @@ class OverlayLanes {
       bool begun = false;
       for (std::size_t i = 0; i < at.operations.size(); ++i) {
         const PlacedOperation& row = at.operations[i];
-        const Ink ink = inkOf(overlay_.operations[static_cast<std::size_t>(row.operation)]);
+        const Ink ink = inkOfOperation(overlay_.operations[static_cast<std::size_t>(row.operation)]);
         if (wayOf(ink) != way) continue;
         if (!std::exchange(begun, true))
           begin(work, LaneRows::Side::Predicted, say(kWays[way]), way == 0 ? 2 : 1);
@@ -249,10 +249,10 @@ class OverlayLanes {
   [[nodiscard]] Ink measuredInk(const OverlaidLane& at, std::size_t row) const {
     const WorkKind kind = at.kernels[row].kind;
     const std::int32_t partner = runOf(at.measured, row).partner;
-    if (kind != WorkKind::Message || partner < 0) return inkOf(kind);
+    if (kind != WorkKind::Message || partner < 0) return inkOfWork(kind);
     const LaidRun& ours = at.predicted[static_cast<std::size_t>(partner)];
     const PlacedOperation& placed = at.operations[static_cast<std::size_t>(ours.first)];
-    return inkOf(overlay_.operations[static_cast<std::size_t>(placed.operation)]);
+    return inkOfOperation(overlay_.operations[static_cast<std::size_t>(placed.operation)]);
   }
 
   void addDifference(std::size_t work, const OverlaidLane& at) {
