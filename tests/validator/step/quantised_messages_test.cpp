@@ -316,7 +316,8 @@ std::vector<double> exchanged(std::size_t shard, std::size_t count, std::size_t 
 
 /// First moments of AdamW's first step are a tenth of the gradients.
 TEST(qgz, adds_up_gradients_rounded_block_by_block_in_nodes_and_between_them) {
-  for (const auto& [ranks, neighbours] : {std::pair{4, 4}, {4, 2}, {4, 1}, {6, 2}, {6, 3}, {2, 2}}) {
+  for (const auto& nodes : {std::pair{4, 4}, {4, 2}, {4, 1}, {6, 2}, {6, 3}, {2, 2}}) {
+    const int ranks = nodes.first, neighbours = nodes.second;  // Clang 14 captures no structured bindings
     Scenario sc = tiny_scenario({.dp = ranks, .sharding = {.stage = 3, .quantized_gradients = true}});
     wide(sc);
     put_on_nodes(sc, neighbours);
