@@ -11,7 +11,7 @@
 #include "cli/render/numbers.h"
 #include "cli/render/search_text.h"
 #include "costmodel/units/format_units.h"
-#include "planner/search/reason.h"
+#include "planner/search/ranking.h"
 #include "presets/scenario/recompute_text.h"
 
 namespace hexaplan::cli {

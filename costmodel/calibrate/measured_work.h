@@ -17,7 +17,11 @@ namespace hexaplan::costmodel {
 enum class WorkKind : std::uint8_t { Gemm, Attention, MemoryBound, Message, Copy };
 inline constexpr std::size_t kWorkKinds = 5;
 /// "products", "attention", "memory-bound", "messages", "copies".
-[[nodiscard]] std::string_view name_of(WorkKind kind);
+[[nodiscard]] constexpr std::string_view name_of(WorkKind kind) {
+  constexpr std::array<std::string_view, kWorkKinds> kNames = {"products", "attention", "memory-bound",
+                                                               "messages", "copies"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
 
 /// Products of one shape: C[m,n] = A[m,k]·B[k,n], `batch` at once. Seconds and runs are per step.
 struct MeasuredGemm {

@@ -14,6 +14,7 @@
 #include "costmodel/step/offload_operations.h"
 #include "costmodel/step/stage_parameters.h"
 #include "costmodel/step/step_operations.h"
+#include "costmodel/step/step_parts.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -360,15 +361,12 @@ void place_messages(const Scenario& sc, const StageTimeline& stage, OperationTab
                     StagePlacer& placer) {
   const auto& spans = stage.streams[static_cast<std::size_t>(Stream::Messages)];
   if (spans.empty()) return;
-  const LocalDims dims = local_dims(sc);
-  const double element = bytes_per_element(activation_dtype(sc.recipe.precision));
-  const bool sliced = sc.framework.pipeline_scatter_gather && !sc.layout.sp && sc.layout.tp > 1;
+  const Bytes whole = stage_message_bytes(sc, local_dims(sc));
   const Planned message = table.plan({.name = "pipeline.message",
                                       .kind = OpKind::Collective,
                                       .collective = CollectiveKind::SendRecv,
                                       .group = Group::Pipeline,
-                                      .payload = Bytes{static_cast<double>(dims.sp_tokens * dims.hidden) *
-                                                       element / (sliced ? sc.layout.tp : 1)},
+                                      .payload = sends_slices(sc) ? whole / sc.layout.tp : whole,
                                       .formula = "C5"});
   for (const Span& span : spans) placer.fill({message}, span.begin, span.end, span.microbatch);
 }

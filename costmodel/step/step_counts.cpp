@@ -13,6 +13,7 @@
 #include "costmodel/spec/local_dims.h"
 #include "costmodel/spec/stage_plan.h"
 #include "costmodel/step/estimate.h"
+#include "costmodel/step/step_parts.h"
 #include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel {
@@ -131,9 +132,7 @@ void count_activation_copies(const Scenario& sc, int stage, const StagePlan& pla
 std::vector<Operation> pipeline_operations(const Scenario& sc, int stage) {
   std::vector<Operation> out;
   const Layout& l = sc.layout;
-  const LocalDims d = local_dims(sc);
-  const double bytes =
-      static_cast<double>(d.sp_tokens * d.hidden) * bytes_per_element(activation_dtype(sc.recipe.precision));
+  const Bytes bytes = stage_message_bytes(sc, local_dims(sc));
   const auto microbatches = static_cast<int>(microbatches_per_step(sc));
   const int chunks = chunks_per_stage(l);
   for (int c = 0; c < chunks; ++c) {
@@ -148,7 +147,7 @@ std::vector<Operation> pipeline_operations(const Scenario& sc, int stage) {
                                                   (mutant("one-more-message-between-stages") ? 1 : 0)),
                      .collective = CollectiveKind::SendRecv,
                      .group = Group::Pipeline,
-                     .payload = Bytes{bytes},
+                     .payload = bytes,
                      .formula = "S4"});
     };
     send(next_chunk(l.schedule, l.pp, chunks, here), Pass::Forward);

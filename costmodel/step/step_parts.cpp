@@ -66,14 +66,22 @@ Seconds slices(const Scenario& sc, const Calibration& calibration, const StagePa
 
 }  // namespace
 
+Bytes stage_message_bytes(const Scenario& sc, const LocalDims& dims) {
+  return Bytes{static_cast<double>(dims.sp_tokens * dims.hidden) *
+               bytes_per_element(activation_dtype(sc.recipe.precision))};
+}
+
+bool sends_slices(const Scenario& sc) {
+  return sc.framework.pipeline_scatter_gather && !sc.layout.sp && sc.layout.tp > 1;
+}
+
 Seconds message_time(const Scenario& sc, const LocalDims& dims, const Pricer& pricer) {
   if (sc.layout.pp == 1) return {};
-  const double element = bytes_per_element(activation_dtype(sc.recipe.precision));
-  const Bytes payload{static_cast<double>(dims.sp_tokens * dims.hidden) * element};
-  const bool sliced = sc.framework.pipeline_scatter_gather && !sc.layout.sp && sc.layout.tp > 1;
-  return sliced ? pricer.collective(CollectiveKind::SendRecv, payload / sc.layout.tp, Group::Pipeline) +
-                      pricer.collective(CollectiveKind::AllGather, payload, Group::Tensor)
-                : pricer.collective(CollectiveKind::SendRecv, payload, Group::Pipeline);
+  const Bytes payload = stage_message_bytes(sc, dims);
+  return sends_slices(sc)
+             ? pricer.collective(CollectiveKind::SendRecv, payload / sc.layout.tp, Group::Pipeline) +
+                   pricer.collective(CollectiveKind::AllGather, payload, Group::Tensor)
+             : pricer.collective(CollectiveKind::SendRecv, payload, Group::Pipeline);
 }
 
 PassTotals totals_of(const LayerCost& cost) {

@@ -40,6 +40,12 @@ struct LayerPrices {
 [[nodiscard]] LayerPrices price_layers(const Scenario& scenario, const LocalDims& dims, const Pricer& pricer,
                                        const std::array<bool, kLayerClasses>& used);
 
+/// Hidden states of a micro-batch as a rank has them, which it hands to the next pipeline stage; as many
+/// bytes of gradients come back.
+[[nodiscard]] Bytes stage_message_bytes(const Scenario& scenario, const LocalDims& dims);
+/// True when tensor-parallel ranks send a slice each and gather what arrives (Megatron's scatter/gather,
+/// arXiv:2104.04473 section 4.1).
+[[nodiscard]] bool sends_slices(const Scenario& scenario);
 /// One tensor sent to the next pipeline stage; 0 without a pipeline.  [docs/formulas.md#S4]
 [[nodiscard]] Seconds message_time(const Scenario& scenario, const LocalDims& dims, const Pricer& pricer);
 

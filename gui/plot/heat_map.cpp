@@ -57,10 +57,14 @@ QRectF HeatMap::itemRect(int item) const {
 }
 
 int HeatMap::itemAt(const QPointF& point) const {
-  for (int item = 0; item < itemCount(); ++item) {
-    if (itemRect(item).contains(point)) return item;
-  }
-  return -1;
+  const QRectF plot = plotOf(size());
+  if (data_.cells.empty() || !plot.contains(point)) return -1;
+  const auto along = [](double at, double length, qsizetype cells) {
+    return std::min(static_cast<int>(at / length * static_cast<double>(cells)), static_cast<int>(cells) - 1);
+  };
+  return along(point.y() - plot.top(), plot.height(), data_.rows.size()) *
+             static_cast<int>(data_.columns.size()) +
+         along(point.x() - plot.left(), plot.width(), data_.columns.size());
 }
 
 int HeatMap::neighbour(int item, int key) const {

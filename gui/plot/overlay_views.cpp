@@ -272,35 +272,22 @@ class OverlayLanes {
   const Overlay& overlay_;
 };
 
-void nameOverlayInks(TimelineData& data) {
-  std::array<bool, kInks> used{};
-  for (const TimelineLane& lane : data.lanes) {
-    for (const TimelineSpan& span : lane.spans) used[static_cast<std::size_t>(span.ink)] = true;
-  }
-  struct Name {
-    Ink ink;
-    const char* text;
-  };
-  static constexpr std::array kNames{
-      Name{Ink::Gemm, QT_TRANSLATE_NOOP("Overlay", "products")},
-      Name{Ink::Attention, QT_TRANSLATE_NOOP("Overlay", "attention")},
-      Name{Ink::MemoryBound, QT_TRANSLATE_NOOP("Overlay", "memory-bound")},
-      Name{Ink::OptimizerStep, QT_TRANSLATE_NOOP("Overlay", "optimizer")},
-      Name{Ink::TensorParallel, QT_TRANSLATE_NOOP("Overlay", "tensor parallel")},
-      Name{Ink::ContextParallel, QT_TRANSLATE_NOOP("Overlay", "context parallel")},
-      Name{Ink::ExpertParallel, QT_TRANSLATE_NOOP("Overlay", "expert parallel")},
-      Name{Ink::PipelineMessages, QT_TRANSLATE_NOOP("Overlay", "between stages")},
-      Name{Ink::DataParallel, QT_TRANSLATE_NOOP("Overlay", "data parallel")},
-      Name{Ink::ExposedCommunication, QT_TRANSLATE_NOOP("Overlay", "other messages")},
-      Name{Ink::Host, QT_TRANSLATE_NOOP("Overlay", "copies")},
-      Name{Ink::Slower, QT_TRANSLATE_NOOP("Overlay", "slower than predicted")},
-      Name{Ink::Faster, QT_TRANSLATE_NOOP("Overlay", "faster than predicted")},
-      Name{Ink::AsPredicted, QT_TRANSLATE_NOOP("Overlay", "within 10 %")},
-      Name{Ink::NotPredicted, QT_TRANSLATE_NOOP("Overlay", "not in the prediction")}};
-  for (const Name& name : kNames) {
-    if (used[static_cast<std::size_t>(name.ink)]) data.legend.push_back({name.ink, say(name.text)});
-  }
-}
+constexpr std::array kOverlayInkNames{
+    InkName{Ink::Gemm, QT_TRANSLATE_NOOP("Overlay", "products")},
+    InkName{Ink::Attention, QT_TRANSLATE_NOOP("Overlay", "attention")},
+    InkName{Ink::MemoryBound, QT_TRANSLATE_NOOP("Overlay", "memory-bound")},
+    InkName{Ink::OptimizerStep, QT_TRANSLATE_NOOP("Overlay", "optimizer")},
+    InkName{Ink::TensorParallel, QT_TRANSLATE_NOOP("Overlay", "tensor parallel")},
+    InkName{Ink::ContextParallel, QT_TRANSLATE_NOOP("Overlay", "context parallel")},
+    InkName{Ink::ExpertParallel, QT_TRANSLATE_NOOP("Overlay", "expert parallel")},
+    InkName{Ink::PipelineMessages, QT_TRANSLATE_NOOP("Overlay", "between stages")},
+    InkName{Ink::DataParallel, QT_TRANSLATE_NOOP("Overlay", "data parallel")},
+    InkName{Ink::ExposedCommunication, QT_TRANSLATE_NOOP("Overlay", "other messages")},
+    InkName{Ink::Host, QT_TRANSLATE_NOOP("Overlay", "copies")},
+    InkName{Ink::Slower, QT_TRANSLATE_NOOP("Overlay", "slower than predicted")},
+    InkName{Ink::Faster, QT_TRANSLATE_NOOP("Overlay", "faster than predicted")},
+    InkName{Ink::AsPredicted, QT_TRANSLATE_NOOP("Overlay", "within 10 %")},
+    InkName{Ink::NotPredicted, QT_TRANSLATE_NOOP("Overlay", "not in the prediction")}};
 
 }  // namespace
 
@@ -317,7 +304,7 @@ std::shared_ptr<const TimelineData> timelineOf(const std::shared_ptr<const Overl
   data->title = say(QT_TRANSLATE_NOOP("Overlay", "A measured step of %1 over a predicted one of %2."))
                     .arg(secondsText(costmodel::Seconds{overlay->measured_step}),
                          secondsText(costmodel::Seconds{overlay->predicted_step}));
-  nameOverlayInks(*data);
+  nameInks(*data, kOverlayInkNames, "Overlay");
   const auto words = std::make_shared<const OverlayWords>(overlay, std::move(lanes.rows));
   data->label = [words](std::size_t lane, std::size_t span) { return words->label(lane, span); };
   data->words = [words](std::size_t lane, std::size_t span) { return words->words(lane, span); };

@@ -123,33 +123,16 @@ TimelineLane laneOf(const costmodel::StageTimeline& stage, int number, std::size
   return lane;
 }
 
-void nameInks(TimelineData& data) {
-  std::array<bool, kInks> used{};
-  for (const TimelineLane& lane : data.lanes) {
-    if (lane.idle_is_bubble) used[static_cast<std::size_t>(Ink::Bubble)] = true;
-    for (const TimelineSpan& span : lane.spans) used[static_cast<std::size_t>(span.ink)] = true;
-  }
-  struct Name {
-    Ink ink;
-    const char* text;
-  };
-  static constexpr std::array kNames{
-      Name{Ink::Forward, QT_TRANSLATE_NOOP("Timeline", "forward")},
-      Name{Ink::Backward, QT_TRANSLATE_NOOP("Timeline", "backward")},
-      Name{Ink::BackwardWeight, QT_TRANSLATE_NOOP("Timeline", "backward, weights")},
-      Name{Ink::Recompute, QT_TRANSLATE_NOOP("Timeline", "recomputation")},
-      Name{Ink::OptimizerStep, QT_TRANSLATE_NOOP("Timeline", "optimizer")},
-      Name{Ink::Host, QT_TRANSLATE_NOOP("Timeline", "host")},
-      Name{Ink::HiddenCommunication, QT_TRANSLATE_NOOP("Timeline", "communication beside compute")},
-      Name{Ink::ExposedCommunication, QT_TRANSLATE_NOOP("Timeline", "exposed communication")},
-      Name{Ink::Bubble, QT_TRANSLATE_NOOP("Timeline", "bubble")}};
-  for (const Name& name : kNames) {
-    const bool backward = name.ink == Ink::Backward && used[static_cast<std::size_t>(Ink::BackwardInput)];
-    if (used[static_cast<std::size_t>(name.ink)] || backward) {
-      data.legend.push_back({name.ink, QCoreApplication::translate("Timeline", name.text)});
-    }
-  }
-}
+constexpr std::array kInkNames{
+    InkName{Ink::Forward, QT_TRANSLATE_NOOP("Timeline", "forward")},
+    InkName{Ink::Backward, QT_TRANSLATE_NOOP("Timeline", "backward")},
+    InkName{Ink::BackwardWeight, QT_TRANSLATE_NOOP("Timeline", "backward, weights")},
+    InkName{Ink::Recompute, QT_TRANSLATE_NOOP("Timeline", "recomputation")},
+    InkName{Ink::OptimizerStep, QT_TRANSLATE_NOOP("Timeline", "optimizer")},
+    InkName{Ink::Host, QT_TRANSLATE_NOOP("Timeline", "host")},
+    InkName{Ink::HiddenCommunication, QT_TRANSLATE_NOOP("Timeline", "communication beside compute")},
+    InkName{Ink::ExposedCommunication, QT_TRANSLATE_NOOP("Timeline", "exposed communication")},
+    InkName{Ink::Bubble, QT_TRANSLATE_NOOP("Timeline", "bubble")}};
 
 }  // namespace
 
@@ -167,7 +150,7 @@ std::shared_ptr<const TimelineData> timelineOf(const costmodel::Simulation& simu
   for (const TimelineLane& lane : data->lanes) {
     if (!lane.spans.empty()) data->end = std::max(data->end, lane.spans.back().end);
   }
-  nameInks(*data);
+  nameInks(*data, kInkNames, "Timeline");
   return data;
 }
 

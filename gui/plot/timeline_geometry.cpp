@@ -1,5 +1,6 @@
 #include "gui/plot/timeline_geometry.h"
 
+#include <QCoreApplication>
 #include <algorithm>
 #include <cassert>
 
@@ -9,6 +10,19 @@ std::size_t TimelineData::spanCount() const {
   std::size_t count = 0;
   for (const TimelineLane& lane : lanes) count += lane.spans.size();
   return count;
+}
+
+void nameInks(TimelineData& data, std::span<const InkName> names, const char* context) {
+  std::array<bool, kInks> used{};
+  const auto use = [&](Ink ink) -> bool& { return used[static_cast<std::size_t>(ink)]; };
+  for (const TimelineLane& lane : data.lanes) {
+    if (lane.idle_is_bubble) use(Ink::Bubble) = true;
+    for (const TimelineSpan& span : lane.spans) use(span.ink) = true;
+  }
+  if (use(Ink::BackwardInput)) use(Ink::Backward) = true;  // one row names both
+  for (const InkName& name : names) {
+    if (use(name.ink)) data.legend.push_back({name.ink, QCoreApplication::translate(context, name.text)});
+  }
 }
 
 TimeWindow::TimeWindow(double low, double high, double end) : end_{end} {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "gui/plot/plot_theme.h"
@@ -44,6 +45,12 @@ struct TimelineData {
   QString title;  // what the lanes are of, for those who do not see them; empty: the step
   [[nodiscard]] std::size_t spanCount() const;
 };
+struct InkName {
+  Ink ink;
+  const char* text;  // marked for translation
+};
+/// The legend of what lies in the lanes, in the order of `names`; `context`: that of their translations.
+void nameInks(TimelineData& data, std::span<const InkName> names, const char* context);
 
 /// The part of the step that is seen. A value: every change gives a new one, never outside [0, end] and never
 /// narrower than a billionth of the whole.

@@ -78,5 +78,7 @@ struct Ranking {
   SearchCounts counts;
   bool stopped = false;  // cancelled: the best of what was priced until then
 };
+/// Why nothing was found, in one line. Precondition: the ranking has no plans.
+[[nodiscard]] std::string reason_for_nothing(const Ranking& ranking);
 
 }  // namespace hexaplan::planner

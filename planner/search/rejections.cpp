@@ -149,4 +149,17 @@ std::vector<RejectionCount> rejections_of(const SearchProblem& problem, const Wo
   return out;
 }
 
+std::string reason_for_nothing(const Ranking& ranking) {
+  if (ranking.stopped) return "the search was stopped";
+  if (ranking.rejections.empty()) return "the space is empty";
+  const auto in_words = [](const RejectionCount& row) { return row.rule + ": " + row.reason; };
+  // The limit that was reached last: those before it are kept.
+  for (auto limit = kWordings.rbegin(); limit != kWordings.rend(); ++limit) {
+    for (const RejectionCount& row : ranking.rejections) {
+      if (row.rule == limit->name) return in_words(row);
+    }
+  }
+  return in_words(ranking.rejections.front());
+}
+
 }  // namespace hexaplan::planner

@@ -1,13 +1,10 @@
 #pragma once
 #include <QObject>
 #include <QString>
-#include <QThread>
 #include <memory>
-#include <stop_token>
-#include <vector>
 
 #include "gui/app/document/evaluation.h"
-#include "planner/search/search.h"
+#include "gui/app/jobs/search_thread.h"
 
 namespace hexaplan::gui {
 
@@ -25,13 +22,12 @@ class SearchJob : public QObject {
   Q_OBJECT
  public:
   explicit SearchJob(QObject* parent = nullptr);
-  ~SearchJob() override;
 
   /// Starts searching; a search that runs is cancelled and its answer dropped.
   void start(EvaluationPtr evaluation, planner::SearchProblem problem);
   /// What was found until then still arrives with `found`.
-  void cancel();
-  [[nodiscard]] bool running() const { return running_; }
+  void cancel() { thread_.cancel(); }
+  [[nodiscard]] bool running() const { return thread_.running(); }
   [[nodiscard]] SearchResultPtr result() const { return result_; }
 
  signals:
@@ -40,13 +36,8 @@ class SearchJob : public QObject {
   void found();
 
  private:
-  void deliver(int number, const SearchResultPtr& result);
-
-  std::vector<std::unique_ptr<QThread>> threads_;  // the last one, and cancelled ones that still stop
-  std::stop_source stop_;
   SearchResultPtr result_;
-  int number_ = 0;
-  bool running_ = false;
+  SearchThread thread_;
 };
 
 /// Whether the plans of `result` answer the question that `now` asks: the same but for what the search

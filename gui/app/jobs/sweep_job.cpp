@@ -1,14 +1,10 @@
 #include "gui/app/jobs/sweep_job.h"
 
-#include <algorithm>
-#include <exception>
-#include <new>
 #include <utility>
 
 #include "gui/app/document/evaluator.h"
 #include "gui/app/document/messages.h"
 #include "gui/app/setup/fields.h"
-#include "planner/search/reason.h"
 #include "planner/search/search.h"
 #include "presets/json/input_error.h"
 
@@ -70,50 +66,19 @@ void sweepInto(SweepResult& sweep, const Evaluation& now, const ProblemOf& probl
 
 }  // namespace
 
-SweepJob::SweepJob(QObject* parent) : QObject{parent} {}
+SweepJob::SweepJob(QObject* parent) : QObject{parent}, thread_{*this} {}
 
-SweepJob::~SweepJob() {
-  stop_.request_stop();
-  for (const auto& thread : threads_) thread->wait();
-}
-
-// The depth is that of closures: what the thread runs, what it reports, what the window then does.
-// NOLINTNEXTLINE(readability-function-size)
-void SweepJob::start(const EvaluationPtr& now, std::array<SweptField, 2> axes, ProblemOf problem) {
-  stop_.request_stop();
-  std::erase_if(threads_, [](const auto& thread) { return thread->isFinished(); });
-  stop_ = {};
-  running_ = true;
-  const int number = ++number_;
+void SweepJob::start(const EvaluationPtr& now, std::array<SweptField, 2> axes, const ProblemOf& problem) {
   auto sweep = std::make_shared<SweepResult>();
   sweep->axes = std::move(axes);
-  threads_.emplace_back(
-      QThread::create([this, number, now, sweep, problem = std::move(problem), stop = stop_.get_token()] {
-        planner::SearchOptions how;
-        how.threads = std::max(1, QThread::idealThreadCount() - 1);  // a core is left to the window
-        how.stop = stop;
-        how.progress = [this, number](const planner::SearchProgress& progress) {
-          QMetaObject::invokeMethod(this, [this, number, share = progress.share] {
-            if (number == number_) emit progressed(share);
-          });
-        };
-        try {
-          sweepInto(*sweep, *now, problem, how);
-        } catch (const std::bad_alloc&) {
-          sweep->failure = tr("out of memory");
-        } catch (const std::exception& error) {
-          sweep->failure = QString::fromUtf8(error.what());
-        }
-        QMetaObject::invokeMethod(this, [this, number, sweep] { deliver(number, sweep); });
-      }));
-  threads_.back()->start();
-}
-
-void SweepJob::deliver(int number, const SweepResultPtr& result) {
-  if (number != number_) return;
-  running_ = false;
-  result_ = result;
-  emit found();
+  thread_.start(
+      [sweep, now, problem](const planner::SearchOptions& how) { sweepInto(*sweep, *now, problem, how); },
+      [this](const planner::SearchProgress& progress) { emit progressed(progress.share); },
+      [this, sweep](const QString& failure) {
+        sweep->failure = failure;
+        result_ = sweep;
+        emit found();
+      });
 }
 
 }  // namespace hexaplan::gui

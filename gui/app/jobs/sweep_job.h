@@ -2,15 +2,14 @@
 #include <QObject>
 #include <QString>
 #include <QStringList>
-#include <QThread>
 #include <array>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <vector>
 
 #include "gui/app/document/evaluation.h"
+#include "gui/app/jobs/search_thread.h"
 #include "planner/search/ranking.h"
 
 namespace hexaplan::gui {
@@ -45,13 +44,12 @@ class SweepJob : public QObject {
   Q_OBJECT
  public:
   explicit SweepJob(QObject* parent = nullptr);
-  ~SweepJob() override;
 
   /// `now`: the question that the values are put into.
-  void start(const EvaluationPtr& now, std::array<SweptField, 2> axes, ProblemOf problem);
+  void start(const EvaluationPtr& now, std::array<SweptField, 2> axes, const ProblemOf& problem);
   /// Cells that are done by then still arrive with `found`.
-  void cancel() { stop_.request_stop(); }
-  [[nodiscard]] bool running() const { return running_; }
+  void cancel() { thread_.cancel(); }
+  [[nodiscard]] bool running() const { return thread_.running(); }
   [[nodiscard]] SweepResultPtr result() const { return result_; }
 
  signals:
@@ -59,13 +57,8 @@ class SweepJob : public QObject {
   void found();
 
  private:
-  void deliver(int number, const SweepResultPtr& result);
-
-  std::vector<std::unique_ptr<QThread>> threads_;
-  std::stop_source stop_;
   SweepResultPtr result_;
-  int number_ = 0;
-  bool running_ = false;
+  SearchThread thread_;
 };
 
 }  // namespace hexaplan::gui

@@ -2,7 +2,6 @@
 
 #include <QCoreApplication>
 #include <QHBoxLayout>
-#include <QHeaderView>
 #include <QIdentityProxyModel>
 #include <QLabel>
 #include <QLocale>
@@ -97,16 +96,9 @@ ComparePage::ComparePage(ScenarioDocument& document, QWidget* parent) : Page{doc
   states_ = plainLabel(this, "compareStates");
   states_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);  // long names must not widen the window
   layout->addWidget(states_);
-  table_ = new QTableView{this};
-  table_->setObjectName("comparison");
-  table_->setAccessibleName(tr("Comparison"));
+  table_ = makeTable(this, "comparison", tr("Comparison"));
   model_ = new ComparisonModel{this};
   table_->setModel(new ColoredComparison{*model_, table_});
-  table_->setAlternatingRowColors(true);
-  table_->setShowGrid(false);
-  table_->setTabKeyNavigation(false);
-  table_->verticalHeader()->hide();
-  table_->verticalHeader()->setDefaultSectionSize(table_->fontMetrics().height() + 8);
   // Measuring every cell is dear: not while only numbers change.
   connect(model_, &QAbstractItemModel::modelReset, table_, &QTableView::resizeColumnsToContents);
   addTableTools(*table_, "comparison");

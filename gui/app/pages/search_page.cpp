@@ -48,21 +48,6 @@ constexpr int kRiskPercents[] = {1, 5, 10, 25, 100};
 constexpr int kAnyRisk = 100;
 constexpr std::size_t kPlans = 100;
 
-QTableView* makeTable(QWidget* parent, const char* name, const QString& accessible) {
-  auto* table = new QTableView{parent};
-  table->setObjectName(name);
-  table->setAccessibleName(accessible);
-  table->setAlternatingRowColors(true);
-  table->setSortingEnabled(true);
-  table->setShowGrid(false);
-  table->setTabKeyNavigation(false);
-  table->setWordWrap(false);
-  table->verticalHeader()->hide();
-  table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 8);
-  table->horizontalHeader()->setStretchLastSection(true);
-  return table;
-}
-
 ScatterPoint pointOf(const planner::Plan& plan, const QString& label) {
   return {.x = plan.price.step.value(),
           .y = plan.price.peak.value(),
@@ -193,7 +178,7 @@ QWidget* SearchPage::makePlans() {
   plans_ = new PlanTableModel{this};
   sorted_ = sortedAndFiltered(plans_, this);
   connect(filter_, &QLineEdit::textChanged, sorted_, &QSortFilterProxyModel::setFilterFixedString);
-  table_ = makeTable(upper, "plans", tr("Plans"));
+  table_ = makeSortedTable(upper, "plans", tr("Plans"));
   table_->setModel(sorted_);
   table_->setToolTip(tr("Double-click or Enter loads a plan; the header's menu shows more columns"));
   for (int i = 0; i < plans_->columnCount(); ++i)
@@ -223,7 +208,7 @@ QWidget* SearchPage::makeResults() {
     if (item >= 0 && item < static_cast<int>(front.size())) load(front[static_cast<std::size_t>(item)]);
   });
   rejections_ = new RejectionModel{this};
-  rejected_ = makeTable(this, "rejections", tr("Rejections by rule"));
+  rejected_ = makeSortedTable(this, "rejections", tr("Rejections by rule"));
   rejected_->setModel(sortedAndFiltered(rejections_, this));
   rejected_->resizeColumnsToContents();
   addTableTools(*rejected_, "rejections");

@@ -2,7 +2,6 @@
 
 #include <QComboBox>
 #include <QHBoxLayout>
-#include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
 #include <QProgressBar>
@@ -103,17 +102,7 @@ SweepPanel::SweepPanel(ScenarioDocument& document, std::function<ProblemOf()> pr
       tr("The best plan for every pair of values of two fields appears here; a click loads one."));
   connect(map_, &PlotView::itemActivated, this, &SweepPanel::load);
   rows_ = new SweepModel{this};
-  table_ = new QTableView{this};
-  table_->setObjectName("sweptPlans");
-  table_->setAccessibleName(tr("Best plan of each pair of values"));
-  table_->setAlternatingRowColors(true);
-  table_->setShowGrid(false);
-  table_->setWordWrap(false);
-  table_->setTabKeyNavigation(false);
-  table_->setSortingEnabled(true);
-  table_->verticalHeader()->hide();
-  table_->verticalHeader()->setDefaultSectionSize(table_->fontMetrics().height() + 8);
-  table_->horizontalHeader()->setStretchLastSection(true);
+  table_ = makeSortedTable(this, "sweptPlans", tr("Best plan of each pair of values"));
   auto* sorted = sortedAndFiltered(rows_, this);
   table_->setModel(sorted);
   table_->sortByColumn(-1, Qt::AscendingOrder);

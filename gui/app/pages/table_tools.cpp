@@ -103,6 +103,26 @@ void visitRows(const QAbstractItemModel& model, const QModelIndex& parent,
 
 }  // namespace
 
+QTableView* makeTable(QWidget* parent, const QString& name, const QString& accessible) {
+  auto* table = new QTableView{parent};
+  table->setObjectName(name);
+  table->setAccessibleName(accessible);
+  table->setAlternatingRowColors(true);
+  table->setShowGrid(false);
+  table->setTabKeyNavigation(false);
+  table->verticalHeader()->hide();
+  table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 8);
+  return table;
+}
+
+QTableView* makeSortedTable(QWidget* parent, const QString& name, const QString& accessible) {
+  QTableView* table = makeTable(parent, name, accessible);
+  table->setSortingEnabled(true);
+  table->setWordWrap(false);
+  table->horizontalHeader()->setStretchLastSection(true);
+  return table;
+}
+
 void addTableTools(QAbstractItemView& view, const QString& name) {
   view.setContextMenuPolicy(Qt::ActionsContextMenu);
   view.setSelectionBehavior(QAbstractItemView::SelectRows);

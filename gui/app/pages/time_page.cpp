@@ -1,7 +1,6 @@
 #include "gui/app/pages/time_page.h"
 
 #include <QFileDialog>
-#include <QHeaderView>
 #include <QLabel>
 #include <QMessageBox>
 #include <QPushButton>
@@ -111,17 +110,7 @@ QWidget* TimePage::makePipeline() {
 /// What a trace says of the operations, those that differ most first.
 QWidget* TimePage::makeTraced() {
   traced_ = new TracedModel{this};
-  table_ = new QTableView{this};
-  table_->setObjectName("tracedOperations");
-  table_->setAccessibleName(tr("Operations, predicted and measured"));
-  table_->setAlternatingRowColors(true);
-  table_->setShowGrid(false);
-  table_->setWordWrap(false);
-  table_->setTabKeyNavigation(false);
-  table_->verticalHeader()->hide();
-  table_->verticalHeader()->setDefaultSectionSize(table_->fontMetrics().height() + 8);
-  table_->horizontalHeader()->setStretchLastSection(true);
-  table_->setSortingEnabled(true);
+  table_ = makeSortedTable(this, "tracedOperations", tr("Operations, predicted and measured"));
   table_->setModel(sortedAndFiltered(traced_, this));
   constexpr int kLost = 5;
   table_->sortByColumn(kLost, Qt::DescendingOrder);

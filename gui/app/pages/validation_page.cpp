@@ -67,16 +67,9 @@ ResidualData residualsOf(const ValidatedRuns& runs, bool memory) {
   return data;
 }
 
-QTableView* makeTable(QAbstractItemModel& model, const char* name, const QString& accessible) {
-  auto* table = new QTableView;
-  table->setObjectName(name);
-  table->setAccessibleName(accessible);
+QTableView* makeTableOf(QAbstractItemModel& model, const char* name, const QString& accessible) {
+  QTableView* table = makeTable(nullptr, name, accessible);
   table->setModel(&model);
-  table->verticalHeader()->hide();
-  table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 8);
-  table->setAlternatingRowColors(true);
-  table->setShowGrid(false);
-  table->setTabKeyNavigation(false);
   table->horizontalHeader()->setStretchLastSection(true);
   QObject::connect(&model, &QAbstractItemModel::modelReset, table, &QTableView::resizeColumnsToContents);
   addTableTools(*table, name);
@@ -126,7 +119,7 @@ QWidget* ValidationPage::makeReport() {
   line->addWidget(open);
   column->addLayout(line);
   report_ = new ReportModel{this};
-  terms_ = makeTable(*report_, "terms", tr("Predicted and measured"));
+  terms_ = makeTableOf(*report_, "terms", tr("Predicted and measured"));
   residuals_ = new ResidualPlot{upper};
   residuals_->setObjectName("residuals");
   residuals_->setEmptyText(tr("Predictions over measurements appear here."));
@@ -137,9 +130,9 @@ QWidget* ValidationPage::makeReport() {
   phases_ = new PhaseModel{this};
   traffic_ = new TrafficModel{this};
   operations_ = new OperationModel{this};
-  parts_->addTab(makeTable(*phases_, "phases", tr("Time by phase")), tr("P&hases"));
-  parts_->addTab(makeTable(*traffic_, "traffic", tr("Collectives")), tr("&Collectives"));
-  parts_->addTab(makeTable(*operations_, "operations", tr("Operations")), tr("Oper&ations"));
+  parts_->addTab(makeTableOf(*phases_, "phases", tr("Time by phase")), tr("P&hases"));
+  parts_->addTab(makeTableOf(*traffic_, "traffic", tr("Collectives")), tr("&Collectives"));
+  parts_->addTab(makeTableOf(*operations_, "operations", tr("Operations")), tr("Oper&ations"));
   auto* split = new QSplitter{upper};
   split->addWidget(parts_);
   split->addWidget(residuals_);
@@ -164,7 +157,7 @@ QWidget* ValidationPage::makeCalibration() {
   evidence_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   column->addWidget(origin_);
   column->addWidget(evidence_);
-  column->addWidget(makeTable(*calibration_, "calibrationTable", tr("Calibration in use")), 1);
+  column->addWidget(makeTableOf(*calibration_, "calibrationTable", tr("Calibration in use")), 1);
   return lower;
 }
 

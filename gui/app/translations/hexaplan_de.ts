@@ -2822,13 +2822,6 @@ vorhergesagt %1, gemessen %2 (%3)</translation>
     </message>
 </context>
 <context>
-    <name>hexaplan::gui::SearchJob</name>
-    <message>
-        <source>out of memory</source>
-        <translation>kein Speicher mehr</translation>
-    </message>
-</context>
-<context>
     <name>hexaplan::gui::SearchPage</name>
     <message>
         <source>shortest step</source>
@@ -2993,6 +2986,13 @@ vorhergesagt %1, gemessen %2 (%3)</translation>
     <message>
         <source>Heat map</source>
         <translation>Wärmekarte</translation>
+    </message>
+</context>
+<context>
+    <name>SearchThread</name>
+    <message>
+        <source>out of memory</source>
+        <translation>kein Speicher mehr</translation>
     </message>
 </context>
 <context>
@@ -3287,13 +3287,6 @@ Basis: %1 (%2)</translation>
     <message>
         <source>The limit that no plan keeps.</source>
         <translation>Die Grenze, die kein Plan einhält.</translation>
-    </message>
-</context>
-<context>
-    <name>hexaplan::gui::SweepJob</name>
-    <message>
-        <source>out of memory</source>
-        <translation>zu wenig Arbeitsspeicher</translation>
     </message>
 </context>
 <context>
@@ -3926,7 +3919,7 @@ Stufe %1, %2: %n Abschnitte, %3 des Schritts beschäftigt</numerusform>
     </message>
     <message>
         <source>out of memory</source>
-        <translation>zu wenig Arbeitsspeicher</translation>
+        <translation>kein Speicher mehr</translation>
     </message>
     <message>
         <source>the step has too many operations to be drawn one by one</source>

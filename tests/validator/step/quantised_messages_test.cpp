@@ -119,16 +119,8 @@ const std::vector<QuantisedCase>& cases() {
 class QuantisedMessages : public testing::TestWithParam<QuantisedCase> {};
 
 TEST_P(QuantisedMessages, are_what_was_predicted) {
-  validator::VerifyOptions options;
-  options.make_device = [](int /*rank*/) { return validator::make_cpu_device(validator::Element::F64); };
-  validator::ThreadRanks ranks;
-  const validator::Verification result = validator::verify(GetParam().scenario(), options, ranks);
-  EXPECT_EQ(result.fault, "");
-  for (const validator::Mismatch& m : result.mismatches)
-    ADD_FAILURE() << "rank " << m.rank << ", " << m.what << ": predicted " << m.predicted << ", executed "
-                  << m.executed;
-  EXPECT_GT(result.compared, 20);
   const Scenario sc = GetParam().scenario();
+  const validator::Verification result = expect_what_was_predicted(sc);
   if (sc.layout.sharding.quantized_gradients) {
     EXPECT_GT(result.norm_error, 1e-9) << "something was rounded";
   }

@@ -9,7 +9,6 @@
 #include "presets/frameworks/framework_preset.h"
 #include "validator/executor/communicator/threads/thread_ranks.h"
 #include "validator/executor/device/cpu/cpu_device.h"
-#include "validator/executor/verify/verify.h"
 
 namespace hexaplan::tests {
 
@@ -77,16 +76,17 @@ TinyRun run_tiny(const costmodel::Scenario& sc, int steps,
   return run;
 }
 
-void expect_what_was_predicted(const costmodel::Scenario& sc) {
+validator::Verification expect_what_was_predicted(const costmodel::Scenario& sc) {
   validator::VerifyOptions options;
   options.make_device = [](int /*rank*/) { return validator::make_cpu_device(validator::Element::F64); };
   validator::ThreadRanks ranks;
-  const validator::Verification result = validator::verify(sc, options, ranks);
+  validator::Verification result = validator::verify(sc, options, ranks);
   EXPECT_EQ(result.fault, "");
   for (const validator::Mismatch& m : result.mismatches)
     ADD_FAILURE() << "rank " << m.rank << ", " << m.what << ": predicted " << m.predicted << ", executed "
                   << m.executed;
   EXPECT_GT(result.compared, 20);
+  return result;
 }
 
 }  // namespace hexaplan::tests

@@ -6,6 +6,7 @@
 #include "costmodel/spec/scenario.h"
 #include "validator/executor/step/global_state.h"
 #include "validator/executor/step/run_steps.h"
+#include "validator/executor/verify/verify.h"
 
 namespace hexaplan::tests {
 
@@ -25,7 +26,7 @@ struct TinyRun {
 [[nodiscard]] TinyRun run_tiny(const costmodel::Scenario& scenario, int steps = 2,
                                std::function<std::unique_ptr<validator::Device>(int rank)> make_device = {});
 /// Fails the test unless every rank, run in float64, allocates, sends and computes what was predicted, and
-/// all together what one rank computes.
-void expect_what_was_predicted(const costmodel::Scenario& scenario);
+/// all together what one rank computes. Returns how far apart they are.
+validator::Verification expect_what_was_predicted(const costmodel::Scenario& scenario);
 
 }  // namespace hexaplan::tests
