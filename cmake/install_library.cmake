@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/hexaplan)
 
-# The executor is a component of its own: it alone needs SQLite.
+# The executor is a component of its own: planning does without it.
 install(
   TARGETS costmodel charts presets planner report
   EXPORT hexaplan-targets

@@ -192,8 +192,8 @@ void compare(ImportedRun& run, const MeasureReport& report) {
   compare_peaks(run, report.question->scenario, *report.estimate);
 }
 
-ImportedTrace import_trace(const std::string& file) {
-  ImportedTrace imported{.trace = presets::read_kineto_trace(file)};
+ImportedTrace import_trace(presets::DeviceTrace trace) {
+  ImportedTrace imported{.trace = std::move(trace)};
   imported.profile = presets::profile_of(imported.trace);
   std::vector<validator::TimedStep> steps;
   for (const presets::TraceStep& step : imported.trace.steps) {
@@ -235,8 +235,9 @@ void compare(ImportedSnapshot& imported, const MeasureReport& report) {
 void import_file(const std::string& file, MeasureReport& report) {
   if (presets::is_pickle(file)) {
     report.snapshots.push_back({presets::read_memory_snapshot(file), {}});
-  } else if (presets::is_kineto_trace(file)) {
-    report.traces.push_back(import_trace(file));
+  } else if (presets::is_trace(file)) {
+    for (presets::DeviceTrace& trace : presets::read_traces(file))
+      report.traces.push_back(import_trace(std::move(trace)));
   } else {
     report.runs.emplace_back().log = presets::read_run_log(file);
   }

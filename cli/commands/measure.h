@@ -6,7 +6,7 @@
 #include "cli/commands/question.h"
 #include "cli/options.h"
 #include "costmodel/step/estimate.h"
-#include "presets/runs/kineto_trace.h"
+#include "presets/runs/device_trace.h"
 #include "presets/runs/memory_snapshot.h"
 #include "presets/runs/run_log.h"
 #include "presets/runs/trace_profile.h"
@@ -43,7 +43,7 @@ struct ImportedRun {
 
 /// The trace of one rank: where its steps go, and how its kernels stand beside the prediction's operations.
 struct ImportedTrace {
-  presets::KinetoTrace trace;  // without its kernels
+  presets::DeviceTrace trace;  // without its kernels
   presets::TraceProfile profile;
   std::optional<validator::SteadySteps> steady;  // of its steps
   std::optional<validator::ComparedTotal> step;  // seconds

@@ -33,7 +33,8 @@ CommandRow measure_row() {
   row.options.push_back(
       {"files", "FILE ...",
        "Logs of Megatron-LM, NeMo, torchtitan, DeepSpeed, nanotron or Hugging Face's Trainer; traces of "
-       "PyTorch's profiler, one per rank; CUDA memory snapshots",
+       "PyTorch's profiler, one per rank, or of Nsight Systems (nsys export --type sqlite); CUDA memory "
+       "snapshots",
        &words->options.files});
   row.options.push_back({"--as-row", "", "A CSV table of the measurements that 'hexaplan accuracy' scores",
                          &words->options.as_row});

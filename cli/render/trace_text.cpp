@@ -26,8 +26,9 @@ std::string seconds(double value) {
 }
 
 std::string trace_title(const ImportedTrace& imported, const TextStyle& style) {
-  const presets::KinetoTrace& trace = imported.trace;
-  std::string text = fmt::format("{}: PyTorch profiler", style.bold(trace.file));
+  const presets::DeviceTrace& trace = imported.trace;
+  std::string text = fmt::format("{}: {}", style.bold(trace.file), name_of(trace.profiler));
+  if (!trace.part.empty()) text += ", " + trace.part;
   if (trace.rank) text += fmt::format(", rank {}", *trace.rank);
   if (trace.rank && trace.world_size) text += fmt::format(" of {}", *trace.world_size);
   if (!trace.device.empty()) text += ", " + trace.device;
@@ -140,13 +141,17 @@ std::string rank_text(const ImportedTrace& imported, const TextStyle& style) {
   return text;
 }
 
+std::string rank_name(const presets::DeviceTrace& trace) {
+  if (trace.rank) return fmt::format("{}", *trace.rank);
+  return trace.part.empty() ? trace.file : trace.part;
+}
+
 std::string ranks_table(const std::vector<ImportedTrace>& traces) {
   Cells rows{{"rank", "step", "device runs", "nothing runs", "messages alone"}};
   for (const ImportedTrace& imported : traces) {
     const presets::TraceProfile& profile = imported.profile;
-    rows.push_back({imported.trace.rank ? fmt::format("{}", *imported.trace.rank) : imported.trace.file,
-                    seconds(profile.step), seconds(profile.busy), seconds(profile.idle()),
-                    seconds(profile.exposed_messages)});
+    rows.push_back({rank_name(imported.trace), seconds(profile.step), seconds(profile.busy),
+                    seconds(profile.idle()), seconds(profile.exposed_messages)});
   }
   return format_table(rows) + "\n";
 }
@@ -202,7 +207,7 @@ presets::JsonValue work_json(const validator::ComparedWork& work) {
 }
 
 presets::JsonValue trace_json(const ImportedTrace& imported) {
-  const presets::KinetoTrace& trace = imported.trace;
+  const presets::DeviceTrace& trace = imported.trace;
   const presets::TraceProfile& profile = imported.profile;
   presets::JsonObject kinds;
   for (std::size_t i = 0; i < presets::kKernelKinds; ++i)
@@ -216,6 +221,8 @@ presets::JsonValue trace_json(const ImportedTrace& imported) {
   };
   return presets::JsonObject{
       {"file", trace.file},
+      {"profiler", std::string{name_of(trace.profiler)}},
+      {"part", trace.part},
       {"rank", number(trace.rank)},
       {"world_size", number(trace.world_size)},
       {"device", trace.device},

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <string>
 
-#include "presets/runs/kineto_trace.h"
+#include "presets/runs/device_trace.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -122,6 +122,9 @@ std::optional<costmodel::CollectiveKind> collective_of(const TraceMessage& messa
   return found == std::end(kMessageWords) ? std::nullopt : std::optional{found->kind};
 }
 
+std::string_view name_of(Profiler profiler) {
+  return profiler == Profiler::PyTorch ? "PyTorch profiler" : "Nsight Systems";
+}
 std::string_view name_of(KernelKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }

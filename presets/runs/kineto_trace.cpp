@@ -7,11 +7,11 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <tuple>
-#include <unordered_map>
 
 #include "costmodel/units/parse_number.h"
 #include "presets/json/input_error.h"
 #include "presets/runs/byte_stream.h"
+#include "presets/runs/trace_builder.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -43,54 +43,6 @@ double bytes_of_type(std::string_view type) {
   return found == std::end(kTypes) ? 0 : found->second;
 }
 
-/// Kind of a collective from its kernel: "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(…)" → "AllReduce".
-std::string message_of_kernel(std::string_view name) {
-  constexpr std::string_view kKinds[] = {"AllReduce", "AllGather", "ReduceScatter", "SendRecv",
-                                         "AllToAll",  "Broadcast", "Reduce"};
-  const auto found = std::find_if(std::begin(kKinds), std::end(kKinds), [&](std::string_view kind) {
-    return name.find(kind) != std::string_view::npos;
-  });
-  return found == std::end(kKinds) ? "collective" : std::string{*found};
-}
-
-std::int64_t checked_product(const std::vector<std::int64_t>& dims, std::size_t first, std::size_t last) {
-  std::int64_t all = 1;
-  for (std::size_t i = first; i < last; ++i) {
-    if (dims[i] < 1 || dims[i] > 1'000'000'000 || all > 1'000'000'000'000) return 0;
-    all *= dims[i];
-  }
-  return all;
-}
-
-/// A[…, m, k] · B[…, k, n]; nothing where the dimensions are no product.
-std::optional<TraceGemm> product_of(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {
-  if (a.size() < 2 || b.size() != a.size() || a.back() != b[b.size() - 2]) return std::nullopt;
-  TraceGemm gemm{.m = a[a.size() - 2],
-                 .n = b.back(),
-                 .k = a.back(),
-                 .batch = checked_product(a, 0, a.size() - 2),
-                 .type = {}};
-  const bool sane = gemm.batch > 0 && checked_product({gemm.m, gemm.n, gemm.k}, 0, 3) > 0;
-  return sane ? std::optional{gemm} : std::nullopt;
-}
-
-/// Operators of products, and which of their inputs are A and B.
-struct GemmOperator {
-  std::string_view name;
-  std::size_t a;
-};
-constexpr GemmOperator kGemmOperators[] = {
-    {"aten::mm", 0}, {"aten::bmm", 0}, {"aten::addmm", 1}, {"aten::baddbmm", 1}, {"aten::_scaled_mm", 0}};
-
-std::optional<TraceGemm> gemm_of(const TraceEvent& event) {
-  const auto found = std::find_if(std::begin(kGemmOperators), std::end(kGemmOperators),
-                                  [&](const GemmOperator& row) { return row.name == event.name; });
-  if (found == std::end(kGemmOperators) || event.dims.size() < found->a + 2) return std::nullopt;
-  auto gemm = product_of(event.dims[found->a], event.dims[found->a + 1]);
-  if (gemm) gemm->type = event.input_type;
-  return gemm;
-}
-
 /// An operator of the CPU, kept until it is known whether there is a device.
 struct CpuOperator {
   double start, duration;
@@ -98,22 +50,16 @@ struct CpuOperator {
   KernelKind kind;
 };
 
-/// Where a kernel was launched from.
-struct Launch {
-  std::int64_t correlation, thread;
-  double start;
-};
-/// An operator of a product: what lies between its start and its end on its thread, it launched.
-struct GemmSpan {
-  std::int64_t thread;
-  double start, end;
-  std::int64_t external;
-};
+std::optional<TraceGemm> gemm_of(const TraceEvent& event) {
+  auto gemm = product_of_operator(event.name, event.dims);
+  if (gemm) gemm->type = event.input_type;
+  return gemm;
+}
 
 /// Puts events where they belong.
-class TraceBuilder {
+class EventSorter {
  public:
-  explicit TraceBuilder(KinetoTrace& trace) : trace_{trace} {}
+  explicit EventSorter(DeviceTrace& trace) : trace_{trace}, builder_{trace} {}
 
   void add(const TraceEvent& event) {
     ++trace_.events;
@@ -128,122 +74,51 @@ class TraceBuilder {
     } else if (event.name.starts_with("ProfilerStep#")) {
       add_step(event);
     } else if (category == "cuda_runtime" || category == "cuda_driver" || category == "Runtime") {
-      if (event.correlation >= 0 && launches_.size() < kMostTraceKernels)
-        launches_.push_back({event.correlation, event.thread, since_base(event.start)});
+      builder_.add_launch({event.correlation, event.thread, since_base(event.start)});
     } else if (category == "cpu_op" || category == "Operator" || category == "operator") {
       add_operator(event);
     }
   }
 
   void finish() {
-    if (trace_.kernels.empty()) {
-      take_operators();
-    } else {
-      find_operators();
-    }
-    const auto earlier = [](const auto& a, const auto& b) { return a.start < b.start; };
-    std::stable_sort(trace_.kernels.begin(), trace_.kernels.end(), earlier);
-    std::stable_sort(trace_.steps.begin(), trace_.steps.end(), earlier);
-    const auto same = [](const TraceStep& a, const TraceStep& b) { return a.iteration == b.iteration; };
-    trace_.steps.erase(std::unique(trace_.steps.begin(), trace_.steps.end(), same), trace_.steps.end());
+    if (trace_.kernels.empty()) take_operators();
+    builder_.finish();
   }
 
  private:
-  double since_base(double time) const { return time - *base_; }
+  [[nodiscard]] double since_base(double time) const { return time - *base_; }
 
+  /// Kernels stand under the number of their stream where CPU events have their thread.
   void add_kernel(const TraceEvent& event) {
-    if (trace_.kernels.size() >= kMostTraceKernels)
-      throw InputError({.file = trace_.file,
-                        .value = fmt::format("more than {} kernels", kMostTraceKernels),
-                        .expected = "a trace of a few steps",
-                        .hint = "profile fewer steps"});
-    TraceKernel kernel{
+    const DeviceEvent kernel{
+        .name = event.name,
         .start = since_base(event.start),
         .duration = event.duration,
         .kind = event.category.ends_with("ernel") ? kind_of_kernel(event.name) : KernelKind::Copy,
-        .name = name_index(event.name),
-        .stream = stream_index(event.thread),
-        .operation = event.external};
-    if (kernel.kind == KernelKind::Gemm) correlations_.emplace_back(trace_.kernels.size(), event.correlation);
-    if (kernel.kind == KernelKind::Collective) kernel.message = message_index(event);
-    trace_.kernels.push_back(kernel);
-  }
-
-  std::int32_t name_index(const std::string& name) {
-    const auto found = name_indices_.find(name);
-    if (found != name_indices_.end()) return found->second;
-    if (trace_.names.size() >= kMostKernelNames) return -1;
-    const auto index = static_cast<std::int32_t>(trace_.names.size());
-    trace_.names.push_back(name);
-    name_indices_.emplace(name, index);
-    return index;
-  }
-
-  /// Kernels stand under the number of their stream where CPU events have their thread.
-  std::int32_t stream_index(std::int64_t stream) {
-    const auto [found, added] =
-        stream_indices_.try_emplace(stream, static_cast<std::int32_t>(trace_.streams.size()));
-    if (added) trace_.streams.push_back(stream);
-    return found->second;
-  }
-
-  std::int32_t message_index(const TraceEvent& event) {
-    TraceMessage message{
-        .kind = event.collective.empty() ? message_of_kernel(event.name) : event.collective,
-        .group = event.group,
-        .ranks = static_cast<std::int64_t>(std::clamp(event.ranks, 0.0, 1e9)),
-        .bytes = std::max(event.in_elements, event.out_elements) * bytes_of_type(event.type)};
-    const auto [found, added] = message_indices_.try_emplace(std::move(message), trace_.messages.size());
-    if (added) trace_.messages.push_back(found->first);
-    return static_cast<std::int32_t>(found->second);
+        .stream = event.thread,
+        .operation = event.external,
+        .correlation = event.correlation};
+    if (kernel.kind != KernelKind::Collective) return builder_.add(kernel);
+    builder_.add_message(
+        kernel, {.kind = event.collective.empty() ? message_of_kernel(event.name) : event.collective,
+                 .group = event.group,
+                 .ranks = static_cast<std::int64_t>(std::clamp(event.ranks, 0.0, 1e9)),
+                 .bytes = std::max(event.in_elements, event.out_elements) * bytes_of_type(event.type)});
   }
 
   void add_step(const TraceEvent& event) {
-    constexpr std::size_t kMostSteps = 100'000;
     const auto number = costmodel::parse_number<std::int64_t>(std::string_view{event.name}.substr(13));
-    if (!number || trace_.steps.size() >= kMostSteps) return;
-    trace_.steps.push_back({*number, since_base(event.start), event.duration});
+    if (number) builder_.add_step({*number, since_base(event.start), event.duration});
   }
 
   void add_operator(const TraceEvent& event) {
+    const double start = since_base(event.start);
     if (event.external >= 0) {
-      if (auto gemm = gemm_of(event)) {
-        trace_.gemms.insert_or_assign(event.external, std::move(*gemm));
-        const double start = since_base(event.start);
-        spans_.push_back({event.thread, start, start + event.duration, event.external});
-      }
+      if (auto gemm = gemm_of(event))
+        builder_.add_product(event.external, std::move(*gemm), event.thread, start, start + event.duration);
     }
     if (!trace_.kernels.empty() || operators_.size() >= kMostTraceKernels) return;
-    operators_.push_back({since_base(event.start), event.duration, event.thread, event.external,
-                          kind_of_operator(event.name)});
-  }
-
-  /// Before 2024 a kernel's external id was its correlation: then the launch tells, by its thread and time,
-  /// which operator it is of.
-  void find_operators() {
-    std::sort(spans_.begin(), spans_.end(), [](const GemmSpan& a, const GemmSpan& b) {
-      return std::tie(a.thread, a.start) < std::tie(b.thread, b.start);
-    });
-    std::sort(launches_.begin(), launches_.end(),
-              [](const Launch& a, const Launch& b) { return a.correlation < b.correlation; });
-    for (const auto& [index, correlation] : correlations_) {
-      std::int64_t& operation = trace_.kernels[index].operation;
-      if (!trace_.gemms.contains(operation)) operation = operator_of(correlation).value_or(-1);
-    }
-  }
-  [[nodiscard]] std::optional<std::int64_t> operator_of(std::int64_t correlation) const {
-    const auto launch =
-        std::lower_bound(launches_.begin(), launches_.end(), correlation,
-                         [](const Launch& a, std::int64_t value) { return a.correlation < value; });
-    if (launch == launches_.end() || launch->correlation != correlation) return std::nullopt;
-    const auto behind =
-        std::upper_bound(spans_.begin(), spans_.end(), *launch, [](const Launch& a, const GemmSpan& b) {
-          return std::tie(a.thread, a.start) < std::tie(b.thread, b.start);
-        });
-    if (behind == spans_.begin()) return std::nullopt;
-    const GemmSpan& span = *std::prev(behind);
-    const bool inside = span.thread == launch->thread && launch->start <= span.end;
-    return inside ? std::optional{span.external} : std::nullopt;
+    operators_.push_back({start, event.duration, event.thread, event.external, kind_of_operator(event.name)});
   }
 
   /// Without a device the operators are the work: each less those that it calls.
@@ -263,24 +138,20 @@ class TraceBuilder {
         own = std::max(0.0, own - op.duration);
       }
       open.push_back(trace_.kernels.size());
-      trace_.kernels.push_back({.start = op.start,
-                                .duration = op.duration,
-                                .kind = op.kind,
-                                .stream = stream_index(op.thread),
-                                .operation = op.external});
+      builder_.add({.name = {},
+                    .start = op.start,
+                    .duration = op.duration,
+                    .kind = op.kind,
+                    .stream = op.thread,
+                    .operation = op.external});
       ends_.push_back(op.start + op.duration);
     }
   }
 
-  KinetoTrace& trace_;
+  DeviceTrace& trace_;
+  TraceBuilder builder_;
   std::optional<double> base_;
-  std::map<TraceMessage, std::size_t> message_indices_;
-  std::unordered_map<std::string, std::int32_t> name_indices_;
-  std::map<std::int64_t, std::int32_t> stream_indices_;
   std::vector<CpuOperator> operators_;
-  std::vector<Launch> launches_;
-  std::vector<GemmSpan> spans_;
-  std::vector<std::pair<std::size_t, std::int64_t>> correlations_;  // of kernels of products
   std::vector<double> ends_;
 };
 
@@ -288,9 +159,9 @@ class TraceBuilder {
 /// none.
 class TraceHandler : public nlohmann::json_sax<nlohmann::json> {
  public:
-  TraceHandler(KinetoTrace& trace, const ByteStream& stream, const TraceReading& reading)
-      : trace_{trace}, stream_{stream}, reading_{reading}, builder_{trace} {}
-  void finish() { builder_.finish(); }
+  TraceHandler(DeviceTrace& trace, const ByteStream& stream, const TraceReading& reading)
+      : trace_{trace}, stream_{stream}, reading_{reading}, sorter_{trace} {}
+  void finish() { sorter_.finish(); }
 
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
@@ -327,7 +198,7 @@ class TraceHandler : public nlohmann::json_sax<nlohmann::json> {
   }
   bool end_object() override {
     if (in_event_ && depth_ == event_depth_) {
-      builder_.add(event_);
+      sorter_.add(event_);
       in_event_ = false;
       if (trace_.events > kMostTraceEvents || !goes_on()) return false;
     }
@@ -408,10 +279,10 @@ class TraceHandler : public nlohmann::json_sax<nlohmann::json> {
     if (key_ == "dtype") event_.type = value.substr(0, 80);
   }
 
-  KinetoTrace& trace_;
+  DeviceTrace& trace_;
   const ByteStream& stream_;
   const TraceReading& reading_;
-  TraceBuilder builder_;
+  EventSorter sorter_;
   TraceEvent event_;
   std::string section_, key_;
   int depth_ = 0, event_depth_ = 0;
@@ -497,8 +368,8 @@ class ByteIterator {
 
 }  // namespace
 
-KinetoTrace read_kineto_trace(const std::filesystem::path& path, const TraceReading& reading) {
-  KinetoTrace trace;
+DeviceTrace read_kineto_trace(const std::filesystem::path& path, const TraceReading& reading) {
+  DeviceTrace trace;
   trace.file = path.string();
   ByteStream stream{path};
   TraceHandler handler{trace, stream, reading};

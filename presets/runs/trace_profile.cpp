@@ -13,7 +13,7 @@ struct Window {
   std::size_t steps = 0;
 };
 
-Window window_of(const KinetoTrace& trace) {
+Window window_of(const DeviceTrace& trace) {
   if (!trace.steps.empty()) {
     const TraceStep& last = trace.steps.back();
     return {trace.steps.front().start, last.start + last.duration, trace.steps.size()};
@@ -25,7 +25,7 @@ Window window_of(const KinetoTrace& trace) {
 }
 
 /// Kernels that begin in the window; they are sorted by start.
-std::span<const TraceKernel> kernels_in(const KinetoTrace& trace, const Window& window) {
+std::span<const TraceKernel> kernels_in(const DeviceTrace& trace, const Window& window) {
   const auto before = [](const TraceKernel& kernel, double time) { return kernel.start < time; };
   const auto first = std::lower_bound(trace.kernels.begin(), trace.kernels.end(), window.start, before);
   const auto last = trace.steps.empty() ? trace.kernels.end()
@@ -95,7 +95,7 @@ double bus_factor(const TraceMessage& message) {
 template <class Key>
 using Durations = std::map<Key, std::vector<double>>;
 
-std::vector<MessageShare> messages_of(const KinetoTrace& trace, Durations<std::int32_t>& times,
+std::vector<MessageShare> messages_of(const DeviceTrace& trace, Durations<std::int32_t>& times,
                                       double steps) {
   std::vector<MessageShare> shares;
   for (auto& [index, durations] : times) {
@@ -131,7 +131,7 @@ std::vector<GemmShare> gemms_of(Durations<TraceGemm>& times, double steps) {
 
 }  // namespace
 
-TraceProfile profile_of(const KinetoTrace& trace) {
+TraceProfile profile_of(const DeviceTrace& trace) {
   const Window window = window_of(trace);
   const double steps = static_cast<double>(std::max<std::size_t>(1, window.steps));
   TraceProfile profile{.steps = window.steps, .step = (window.end - window.start) * kMicro / steps};

@@ -2,7 +2,7 @@
 #include <array>
 #include <vector>
 
-#include "presets/runs/kineto_trace.h"
+#include "presets/runs/device_trace.h"
 
 namespace hexaplan::presets {
 
@@ -46,6 +46,6 @@ struct TraceProfile {
 
 /// Sums a trace up over its steps. A kernel belongs to the step in which it begins; what begins before the
 /// first or after the last counts for none.
-[[nodiscard]] TraceProfile profile_of(const KinetoTrace& trace);
+[[nodiscard]] TraceProfile profile_of(const DeviceTrace& trace);
 
 }  // namespace hexaplan::presets

@@ -47,7 +47,7 @@ std::optional<costmodel::MeasuredMessage> shape_of(const TraceMessage& message) 
 /// Makes a step of a trace, and of each shape one entry.
 class StepBuilder {
  public:
-  StepBuilder(const KinetoTrace& trace, const TraceStep& step)
+  StepBuilder(const DeviceTrace& trace, const TraceStep& step)
       : trace_{trace}, start_{step.start}, message_shapes_(trace.messages.size(), kNotLooked) {
     step_.iteration = step.iteration;
     step_.seconds = step.duration * kSecondsOfTick;
@@ -103,7 +103,7 @@ class StepBuilder {
     return shape;
   }
 
-  const KinetoTrace& trace_;
+  const DeviceTrace& trace_;
   double start_;
   MeasuredStep step_;
   std::map<TraceGemm, std::int32_t> gemm_shapes_;
@@ -113,7 +113,7 @@ class StepBuilder {
 };
 
 /// The whole trace as one step.
-TraceStep whole_of(const KinetoTrace& trace) {
+TraceStep whole_of(const DeviceTrace& trace) {
   TraceStep step{.start = trace.kernels.front().start};
   for (const TraceKernel& kernel : trace.kernels)
     step.duration = std::max(step.duration, kernel.start + kernel.duration - step.start);
@@ -122,7 +122,7 @@ TraceStep whole_of(const KinetoTrace& trace) {
 
 /// Of median length, among those in which something ran; a trace that is cut off may lack the end of its
 /// last.
-TraceStep median_step(const KinetoTrace& trace) {
+TraceStep median_step(const DeviceTrace& trace) {
   const auto runs_in = [&](const TraceStep& step) {
     const auto first =
         std::lower_bound(trace.kernels.begin(), trace.kernels.end(), step.start,
@@ -138,6 +138,16 @@ TraceStep median_step(const KinetoTrace& trace) {
                    [](const TraceStep& a, const TraceStep& b) { return a.duration < b.duration; });
   return *middle;
 }
+
+/// How to record more.
+struct Advice {
+  std::string_view mark_steps, record_shapes;
+};
+constexpr std::array kAdvice = {  // by Profiler
+    Advice{"call prof.step() after each", "record_shapes=True"},
+    Advice{"torch.cuda.nvtx.range(f\"iteration {i}\") around each",
+           "torch.autograd.profiler.emit_nvtx(record_shapes=True), or nsys profile "
+           "--pytorch=autograd-shapes-nvtx"}};
 
 }  // namespace
 
@@ -161,7 +171,7 @@ costmodel::MeasuredWork work_of(const TraceProfile& profile) {
   return work;
 }
 
-costmodel::MeasuredStep typical_step(const KinetoTrace& trace) {
+costmodel::MeasuredStep typical_step(const DeviceTrace& trace) {
   const TraceStep step = median_step(trace);
   StepBuilder builder{trace, step};
   for (const TraceKernel& kernel : trace.kernels) {
@@ -170,22 +180,24 @@ costmodel::MeasuredStep typical_step(const KinetoTrace& trace) {
   return builder.take();
 }
 
-std::vector<std::string> notes_of(const KinetoTrace& trace, const TraceProfile& profile) {
-  std::vector<std::string> notes;
+std::vector<std::string> notes_of(const DeviceTrace& trace, const TraceProfile& profile) {
+  std::vector<std::string> notes = trace.notes;
+  const Advice& advice = kAdvice[static_cast<std::size_t>(trace.profiler)];
   if (trace.cut_off) notes.emplace_back("the file ends in the middle: what is whole is read");
   if (!trace.on_device)
     notes.emplace_back("no device in it: operators of the CPU, each less those that it calls");
   const bool marked = std::any_of(trace.steps.begin(), trace.steps.end(),
                                   [](const TraceStep& step) { return step.duration > 0; });
   if (!marked)
-    notes.emplace_back(
-        "no ProfilerStep in it: the whole trace counts as one step (call prof.step() after each)");
+    notes.push_back(
+        fmt::format("no step marked in it: the whole trace counts as one step ({})", advice.mark_steps));
   const KindShare& gemms = profile.kinds[static_cast<std::size_t>(KernelKind::Gemm)];
   if (gemms.count > 0 && profile.known_gemms < 0.5 * gemms.seconds)
     notes.push_back(
-        fmt::format("shapes are recorded for {} of the time of products (record_shapes=True; compiled and "
-                    "Transformer Engine's kernels have none)",
-                    costmodel::format_percent(gemms.seconds > 0 ? profile.known_gemms / gemms.seconds : 0)));
+        fmt::format("shapes are recorded for {} of the time of products ({}; compiled and Transformer "
+                    "Engine's kernels have none)",
+                    costmodel::format_percent(gemms.seconds > 0 ? profile.known_gemms / gemms.seconds : 0),
+                    advice.record_shapes));
   return notes;
 }
 

@@ -12,7 +12,7 @@
 #include "presets/json/input_error.h"
 #include "presets/json/read_text_file.h"
 #include "presets/models/model_dimensions.h"
-#include "presets/runs/kineto_trace.h"
+#include "presets/runs/device_trace.h"
 #include "presets/scenario/scenario_page.h"
 
 namespace hexaplan::gui {
@@ -98,7 +98,7 @@ FileContent understood(const QString& name, const Read& read) {
 
 FileContent readAnyFile(const QString& path) {
   return understood(path, [&]() -> FileContent {
-    if (presets::is_kineto_trace(path.toStdString())) return TraceFile{path};
+    if (presets::is_trace(path.toStdString())) return TraceFile{path};
     // The path is absolute, so that no preset's name is meant.
     return understand({path.toStdString(), presets::read_text_file(path.toStdString())},
                       presets::JsonValue{QFileInfo{path}.absoluteFilePath().toStdString()});

@@ -19,16 +19,15 @@ namespace {
 /// some shapes.
 constexpr double kSamePlan = 0.5;
 
-MeasuredTracePtr readTrace(const QString& path, const presets::TraceReading& how) {
-  auto measured = std::make_shared<MeasuredTrace>();
-  measured->path = path;
-  measured->trace = presets::read_kineto_trace(path.toStdString(), how);
-  if (measured->trace.stopped) return {};
-  if (!measured->trace.on_device) {
+MeasuredTracePtr measured(const QString& path, presets::DeviceTrace trace) {
+  if (!trace.on_device) {
     throw presets::InputError({.file = path.toStdString(),
                                .value = "a trace without a device",
                                .expected = "kernels of a GPU: profile with ProfilerActivity.CUDA"});
   }
+  auto measured = std::make_shared<MeasuredTrace>();
+  measured->path = path;
+  measured->trace = std::move(trace);
   measured->profile = presets::profile_of(measured->trace);
   measured->step = presets::typical_step(measured->trace);
   for (const std::string& note : presets::notes_of(measured->trace, measured->profile))
@@ -36,6 +35,16 @@ MeasuredTracePtr readTrace(const QString& path, const presets::TraceReading& how
   measured->trace.kernels = {};
   measured->trace.gemms = {};
   return measured;
+}
+
+/// One for every device of the file; none when somebody gave up.
+std::vector<MeasuredTracePtr> readTraces(const QString& path, const presets::TraceReading& how) {
+  std::vector<MeasuredTracePtr> found;
+  for (presets::DeviceTrace& trace : presets::read_traces(path.toStdString(), how)) {
+    if (trace.stopped) return {};
+    found.push_back(measured(path, std::move(trace)));
+  }
+  return found;
 }
 
 /// The largest operation that only the trace has: what tells a person which model it is of.
@@ -50,7 +59,7 @@ QString foreignOperation(const validator::ComparedWork& work) {
 /// What a reader of the overlay must know of it.
 QStringList notesOf(const LaidTrace& laid) {
   QStringList notes;
-  const presets::KinetoTrace& trace = laid.trace->trace;
+  const presets::DeviceTrace& trace = laid.trace->trace;
   const costmodel::Scenario& scenario = laid.predicted->evaluation->scenario;
   if (const QString foreign = foreignOperation(laid.work); laid.matched < kSamePlan && !foreign.isEmpty()) {
     notes.append(TraceJob::tr("This trace is of another model, layout, micro-batch or sequence: "
@@ -73,7 +82,7 @@ QStringList notesOf(const LaidTrace& laid) {
 
 TraceJob::Outcome TraceJob::outcomeOf(const QString& path, const presets::TraceReading& how) {
   try {
-    return {readTrace(path, how), {}};
+    return {readTraces(path, how), {}};
   } catch (const presets::InputError& error) {
     return {{}, problemText(error.problem)};
   } catch (const std::bad_alloc&) {
@@ -149,7 +158,7 @@ void TraceJob::cancel() {
 void TraceJob::deliver() {
   const Outcome outcome = watcher_.result();
   reading_ = false;
-  if (outcome.trace) emit found(outcome.trace);
+  for (const MeasuredTracePtr& trace : outcome.traces) emit found(trace);
   if (!outcome.problem.isEmpty()) emit failed(outcome.problem);
   if (waiting_.empty()) return emit finished();
   if (!reading_) next();

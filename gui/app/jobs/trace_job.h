@@ -20,7 +20,7 @@ namespace hexaplan::gui {
 /// The trace of one rank, as far as it is kept: one step kernel by kernel, and the sums over all.
 struct MeasuredTrace {
   QString path;
-  presets::KinetoTrace trace;  // without its kernels
+  presets::DeviceTrace trace;  // without its kernels
   presets::TraceProfile profile;
   costmodel::MeasuredStep step;
   QStringList notes;  // what is wrong with it
@@ -39,8 +39,8 @@ struct LaidTrace {
 };
 using LaidTracePtr = std::shared_ptr<const LaidTrace>;
 
-/// Reads traces of PyTorch's profiler on a worker thread, one after the other, and lays the newest question's
-/// step over one.
+/// Reads traces of PyTorch's profiler or Nsight Systems on a worker thread, one after the other, and lays the
+/// newest question's step over one.
 class TraceJob : public QObject {
   Q_OBJECT
  public:
@@ -69,7 +69,7 @@ class TraceJob : public QObject {
 
  private:
   struct Outcome {
-    MeasuredTracePtr trace;  // null: cancelled, or `problem`
+    std::vector<MeasuredTracePtr> traces;  // none: cancelled, or `problem`
     QString problem;
   };
   struct Question {

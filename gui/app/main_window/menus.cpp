@@ -56,7 +56,7 @@ void MainWindow::makeFileMenu() {
   addAction(menu, tr("&Open…"), "actionOpen", QKeySequence::Open, [this] {
     openWithDialog(
         tr("Open a scenario, a model or an execution report"),
-        tr("Hexaplan, models and traces (*.json *.json.gz *.html);;Launch files (*.sh *.yaml *.yml "
+        tr("Hexaplan, models and traces (*.json *.json.gz *.sqlite *.html);;Launch files (*.sh *.yaml *.yml "
            "*.toml);;All files (*)"));
   });
   addAction(menu, tr("Open a measured &trace…"), "actionOpenTrace", QKeySequence{"Ctrl+Shift+O"}, [this] {

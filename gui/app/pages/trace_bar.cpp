@@ -22,7 +22,14 @@ constexpr std::size_t kMostTraces = 64;
 /// "rank 3: trace.json.gz".
 QString traceName(const MeasuredTrace& trace) {
   const QString file = QFileInfo{trace.path}.fileName();
-  return trace.trace.rank ? TraceBar::tr("rank %1: %2").arg(*trace.trace.rank).arg(file) : file;
+  if (trace.trace.rank) return TraceBar::tr("rank %1: %2").arg(*trace.trace.rank).arg(file);
+  return trace.trace.part.empty()
+             ? file
+             : QStringLiteral("%1: %2").arg(QString::fromStdString(trace.trace.part), file);
+}
+
+bool sameTrace(const MeasuredTrace& a, const MeasuredTrace& b) {
+  return a.path == b.path && a.trace.part == b.trace.part;
 }
 
 }  // namespace
@@ -31,8 +38,9 @@ TraceBar::TraceBar(TraceJob& traces, QWidget* parent) : QWidget{parent}, traces_
   open_ = new QPushButton{tr("Open a measured trace…"), this};
   open_->setObjectName("openTrace");
   open_->setToolTip(
-      tr("A trace that torch.profiler wrote (export_chrome_trace), plain or gzip'ed; one file "
-         "per rank. It is laid over the predicted step of its rank."));
+      tr("A trace that torch.profiler wrote (export_chrome_trace), plain or gzip'ed, one file per "
+         "rank; or a report of Nsight Systems (nsys export --type sqlite). It is laid over the "
+         "predicted step of its rank."));
   view_ = new QComboBox{this};
   view_->setObjectName("traceView");
   view_->setAccessibleName(tr("What the timeline shows"));
@@ -85,14 +93,15 @@ MeasuredTracePtr TraceBar::chosen() const {
 
 void TraceBar::openWithDialog() {
   const QString folder = QSettings{}.value("folder", QString{}).toString();
-  const QStringList paths = QFileDialog::getOpenFileNames(
-      this, tr("Open traces of a run"), folder, tr("Traces (*.json *.json.gz *.gz *.trace);;All files (*)"));
+  const QStringList paths =
+      QFileDialog::getOpenFileNames(this, tr("Open traces of a run"), folder,
+                                    tr("Traces (*.json *.json.gz *.gz *.trace *.sqlite);;All files (*)"));
   for (const QString& path : paths) traces_.read(path);
 }
 
 /// In the order of their ranks; the newest is shown.
 void TraceBar::take(const MeasuredTracePtr& trace) {
-  std::erase_if(opened_, [&](const MeasuredTracePtr& other) { return other->path == trace->path; });
+  std::erase_if(opened_, [&](const MeasuredTracePtr& other) { return sameTrace(*other, *trace); });
   if (opened_.size() >= kMostTraces) opened_.erase(opened_.begin());
   const auto rank = [](const MeasuredTracePtr& t) { return t->trace.rank.value_or(-1); };
   const auto behind = std::upper_bound(opened_.begin(), opened_.end(), trace,

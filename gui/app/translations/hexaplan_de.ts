@@ -1959,8 +1959,8 @@
         <translation>&amp;Voriger Bereich</translation>
     </message>
     <message>
-        <source>Hexaplan, models and traces (*.json *.json.gz *.html);;Launch files (*.sh *.yaml *.yml *.toml);;All files (*)</source>
-        <translation>Hexaplan, Modelle und Aufzeichnungen (*.json *.json.gz *.html);;Startdateien (*.sh *.yaml *.yml *.toml);;Alle Dateien (*)</translation>
+        <source>Hexaplan, models and traces (*.json *.json.gz *.sqlite *.html);;Launch files (*.sh *.yaml *.yml *.toml);;All files (*)</source>
+        <translation>Hexaplan, Modelle und Aufzeichnungen (*.json *.json.gz *.sqlite *.html);;Startdateien (*.sh *.yaml *.yml *.toml);;Alle Dateien (*)</translation>
     </message>
     <message>
         <source>Open a measured &amp;trace…</source>
@@ -3855,8 +3855,8 @@ Stufe %1, %2: %n Abschnitte, %3 des Schritts beschäftigt</numerusform>
         <translation>Gemessene Aufzeichnung öffnen …</translation>
     </message>
     <message>
-        <source>A trace that torch.profiler wrote (export_chrome_trace), plain or gzip&apos;ed; one file per rank. It is laid over the predicted step of its rank.</source>
-        <translation>Eine Aufzeichnung von torch.profiler (export_chrome_trace), auch mit gzip gepackt; eine Datei je Rang. Sie wird über den vorhergesagten Schritt ihres Rangs gelegt.</translation>
+        <source>A trace that torch.profiler wrote (export_chrome_trace), plain or gzip&apos;ed, one file per rank; or a report of Nsight Systems (nsys export --type sqlite). It is laid over the predicted step of its rank.</source>
+        <translation>Eine Aufzeichnung von torch.profiler (export_chrome_trace), auch mit gzip gepackt, eine Datei je Rang; oder ein Bericht von Nsight Systems (nsys export --type sqlite). Sie wird über den vorhergesagten Schritt ihres Rangs gelegt.</translation>
     </message>
     <message>
         <source>What the timeline shows</source>
@@ -3887,8 +3887,8 @@ Stufe %1, %2: %n Abschnitte, %3 des Schritts beschäftigt</numerusform>
         <translation>Aufzeichnungen eines Laufs öffnen</translation>
     </message>
     <message>
-        <source>Traces (*.json *.json.gz *.gz *.trace);;All files (*)</source>
-        <translation>Aufzeichnungen (*.json *.json.gz *.gz *.trace);;Alle Dateien (*)</translation>
+        <source>Traces (*.json *.json.gz *.gz *.trace *.sqlite);;All files (*)</source>
+        <translation>Aufzeichnungen (*.json *.json.gz *.gz *.trace *.sqlite);;Alle Dateien (*)</translation>
     </message>
     <message>
         <source>the whole pipeline, predicted</source>

@@ -52,7 +52,7 @@ const KindShare& share_of(const TraceProfile& profile, KernelKind kind) {
 // to whole microseconds, has 154.0 ms busy over three steps where these are 157.5, and 15.1 % of the messages
 // hidden where these have 15.6 %.
 TEST(kineto_trace, busy_and_exposed_time_are_those_of_the_union_of_intervals) {
-  const KinetoTrace trace = read_kineto_trace(kTraces + "a100_ddp_rank0.json.gz");
+  const DeviceTrace trace = read_kineto_trace(kTraces + "a100_ddp_rank0.json.gz");
   const TraceProfile profile = profile_of(trace);
   EXPECT_EQ(trace.rank, 0);
   EXPECT_EQ(trace.world_size, 2);
@@ -90,7 +90,7 @@ TEST(kineto_trace, kernels_that_name_no_operator_are_found_by_their_launch) {
 }
 
 TEST(kineto_trace, without_a_device_operators_take_their_own_time_as_pytorch_says) {
-  const KinetoTrace trace = read_kineto_trace(kTraces + "cpu_torch_2_15.json.gz");
+  const DeviceTrace trace = read_kineto_trace(kTraces + "cpu_torch_2_15.json.gz");
   EXPECT_FALSE(trace.on_device);
   const TraceProfile profile = profile_of(trace);
   EXPECT_EQ(profile.steps, 2U);
@@ -105,7 +105,7 @@ TEST(kineto_trace, without_a_device_operators_take_their_own_time_as_pytorch_say
 }
 
 TEST(kineto_trace, the_typical_step_is_one_of_the_trace_with_every_kernel_and_its_name) {
-  const KinetoTrace trace = read_kineto_trace(kTraces + "a100_ddp_rank0.json.gz");
+  const DeviceTrace trace = read_kineto_trace(kTraces + "a100_ddp_rank0.json.gz");
   const TraceProfile profile = profile_of(trace);
   const costmodel::MeasuredStep step = typical_step(trace);
   std::vector<double> lengths;
@@ -134,7 +134,7 @@ TEST(kineto_trace, reading_tells_how_far_it_is_and_stops_when_it_is_told_to) {
   for (int i = 0; i < 100'000; ++i) many += event;
   const TraceFile file{many + R"({"ph":"X","cat":"kernel","name":"gemm","ts":1,"dur":1}]})"};
   std::vector<double> shares;
-  const KinetoTrace all = read_kineto_trace(
+  const DeviceTrace all = read_kineto_trace(
       file.path(), {.progress = [&](double share) { shares.push_back(share); }, .stop = {}});
   EXPECT_FALSE(all.stopped);
   EXPECT_EQ(all.kernels.size(), 100'001U);
@@ -143,7 +143,7 @@ TEST(kineto_trace, reading_tells_how_far_it_is_and_stops_when_it_is_told_to) {
   EXPECT_LT(shares.front(), 0.2);
   EXPECT_LE(shares.back(), 1);
   std::stop_source stop;
-  const KinetoTrace part = read_kineto_trace(
+  const DeviceTrace part = read_kineto_trace(
       file.path(), {.progress = [&](double) { stop.request_stop(); }, .stop = stop.get_token()});
   EXPECT_TRUE(part.stopped);
   EXPECT_LT(part.events, all.events / 2);
@@ -183,13 +183,13 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(kineto_trace, a_file_that_ends_in_the_middle_gives_what_is_whole) {
   const std::string whole = unpacked(kTraces + "mi250_minitoy.json.gz");
-  const KinetoTrace all = read_kineto_trace(kTraces + "mi250_minitoy.json.gz");
+  const DeviceTrace all = read_kineto_trace(kTraces + "mi250_minitoy.json.gz");
   EXPECT_FALSE(all.cut_off);
   std::size_t kernels = 0;
   for (std::size_t end = 0; end < whole.size(); end += 997) {
     const TraceFile file{whole.substr(0, end)};
     try {
-      const KinetoTrace part = read_kineto_trace(file.path());
+      const DeviceTrace part = read_kineto_trace(file.path());
       EXPECT_TRUE(part.cut_off);
       EXPECT_LE(part.events, all.events);
       kernels = std::max(kernels, part.kernels.size());
@@ -204,7 +204,7 @@ TEST(kineto_trace, packed_bytes_that_are_cut_off_or_damaged_end_the_file) {
   std::ifstream input{kTraces + "a100_ddp_rank0.json.gz", std::ios::binary};
   const std::string packed{std::istreambuf_iterator<char>{input}, {}};
   const TraceFile half{packed.substr(0, packed.size() / 2)};
-  const KinetoTrace trace = read_kineto_trace(half.path());
+  const DeviceTrace trace = read_kineto_trace(half.path());
   EXPECT_TRUE(trace.cut_off);
   EXPECT_GT(trace.kernels.size(), 1000U);
 }
@@ -219,7 +219,7 @@ TEST(kineto_trace, hostile_values_are_left_out) {
     {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, "dur": 9, "args": {"External id": 1,
       "Input Dims": [[9223372036854775807, 3], [3, 9223372036854775807], [[[1]]], "x"]}},
     {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#x", "ts": 1, "dur": 9}, 7, null, [], [{}]]})"};
-  const KinetoTrace trace = read_kineto_trace(file.path());
+  const DeviceTrace trace = read_kineto_trace(file.path());
   EXPECT_EQ(trace.kernels.size(), 2U);
   EXPECT_TRUE(trace.gemms.empty());
   EXPECT_TRUE(trace.steps.empty());
