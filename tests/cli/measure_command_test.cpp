@@ -73,7 +73,7 @@ TEST(measure_command, a_layout_that_no_rule_allows_is_said_and_the_log_still_rea
 TEST(measure_command, reads_what_nsight_systems_exports) {
   const std::string file = HEXAPLAN_SOURCE_DIR "/tests/presets/runs/nsight/cloverleaf_2024.sqlite";
   const Finished run = run_hexaplan("measure import " + file);
-  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("Nsight Systems, NVIDIA A100-SXM4-80GB, 80 events, no steps marked"));
   EXPECT_THAT(run.out, HasSubstr("the device runs 55.7 % of it"));
   EXPECT_THAT(run_hexaplan("measure import profile.nsys-rep").err,
