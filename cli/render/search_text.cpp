@@ -429,7 +429,7 @@ std::vector<costmodel::KnobNote> not_modelled_of(const SearchReport& report, con
 std::string search_text(const SearchReport& report, const TextStyle& style) {
   std::string text = heading(report, style) + counts_line(report) + "\n";
   if (report.ranking.plans.empty()) {
-    text += fmt::format("{}: no candidate keeps every rule and limit\n", style.bad("Nothing found"));
+    text += fmt::format("{}: {}\n", style.bad("Nothing found"), planner::reason_for_nothing(report.ranking));
     return text + at_any_risk(report, style) + rejections(report, style);
   }
   return text + plan_table(report) + footnotes(report) + at_any_risk(report, style) +

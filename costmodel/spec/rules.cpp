@@ -8,6 +8,8 @@
 #include <numeric>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "costmodel/spec/chunk_order.h"
 #include "costmodel/spec/rank_grid.h"
@@ -343,11 +345,23 @@ bool stages_pair_up(const Scenario& sc, Reason* why) {
   });
 }
 
+/// Which of the precisions that any recipe can take the GPU has units for.
+std::string advice_on_precision(const GpuSpec& gpu) {
+  constexpr std::pair<Precision, std::string_view> kUsual[] = {
+      {Precision::Bf16, "bf16"}, {Precision::Fp16, "fp16"}, {Precision::Fp32, "fp32"}};
+  std::vector<std::string_view> words;
+  for (const auto& [precision, word] : kUsual) {
+    if (gpu.peak_of(precision).value() > 0) words.push_back(word);
+  }
+  return words.empty() ? "use another GPU: it has no rate of any precision"
+                       : fmt::format("use {}", fmt::join(words, " or "));
+}
+
 bool gpu_has_the_precision(const Scenario& sc, Reason* why) {
   if (sc.cluster.gpu.peak_of(sc.recipe.precision).value() > 0) return true;
   return fails(why, [&] {
     return Reason{fmt::format("{} has no units for this GEMM precision", sc.cluster.gpu.name),
-                  "use bf16, fp16 or fp32"};
+                  advice_on_precision(sc.cluster.gpu)};
   });
 }
 

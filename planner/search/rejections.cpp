@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/host_memory.h"
 #include "costmodel/step/training_cost.h"
+#include "costmodel/units/format_units.h"
 #include "planner/search/search_rules.h"
 
 namespace hexaplan::planner {
@@ -77,17 +79,25 @@ struct Wording {
 };
 
 std::string memory_reason(const SearchProblem& problem, const Scenario& sc, const Estimate& e) {
-  const double limit = sc.cluster.gpu.memory.value() * problem.constraints.memory_share;
-  return fmt::format("the one that comes closest needs {:.2f} GiB on stage {}, {:.2f} GiB are allowed",
-                     e.peak().needed.value() / kGiB, e.peak_stage, limit / kGiB);
+  const Bytes limit = sc.cluster.gpu.memory * problem.constraints.memory_share;
+  return fmt::format(
+      "the one that comes closest needs {:.2f} GiB on stage {}, {} more than the {:.2f} GiB allowed",
+      e.peak().needed.value() / kGiB, e.peak_stage, format_binary(larger(Bytes{}, e.peak().needed - limit)),
+      limit.value() / kGiB);
 }
 std::string host_reason(const SearchProblem&, const Scenario& sc, const Estimate& e) {
   const auto rejected = host_rejection({e.host_memory, e.disk}, sc.cluster.host);
   return rejected ? "of the one that comes closest " + rejected->reason : "";
 }
 std::string hours_reason(const SearchProblem& problem, const Scenario& sc, const Estimate& e) {
-  return fmt::format("the fastest of them trains for {:.1f} hours, {:.1f} are allowed",
-                     training_cost(sc, e).wall.value() / 3600, problem.constraints.hours.value_or(0));
+  const double hours = training_cost(sc, e).wall.value() / 3600;
+  const double allowed = problem.constraints.hours.value_or(0);
+  const double gpus = std::ceil(static_cast<double>(sc.cluster.gpus) * hours / allowed);
+  return fmt::format(
+      "the fastest of them trains for {:.1f} hours on {} GPUs, {:.1f} are allowed; at its rate "
+      "per GPU {} GPUs would do",
+      hours, format_count(sc.cluster.gpus), allowed,
+      gpus < 1e12 ? format_count(static_cast<std::int64_t>(gpus)) : "no number of");
 }
 std::string dollars_reason(const SearchProblem& problem, const Scenario& sc, const Estimate& e) {
   if (sc.cluster.gpu.price_per_hour <= 0) return fmt::format("{} has no price", sc.cluster.gpu.name);

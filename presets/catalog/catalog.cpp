@@ -21,12 +21,14 @@ namespace fs = std::filesystem;
 struct KindRow {
   std::string_view name;
   std::string_view folder;
+  std::string_view own;  // what to give in place of a preset
 };
-constexpr KindRow kKinds[kPresetKinds] = {{"model", "models"},
-                                          {"gpu", "gpus"},
-                                          {"cluster", "clusters"},
-                                          {"framework", "frameworks"},
-                                          {"calibration", "calibration"}};
+constexpr KindRow kKinds[kPresetKinds] = {
+    {"model", "models", "any other model by its config.json, or its name on the hub: org/name"},
+    {"gpu", "gpus", "any other GPU by a file of its own: mine.json"},
+    {"cluster", "clusters", "any other cluster in words, 16x8xH100+ib400, or by a file"},
+    {"framework", "frameworks", ""},
+    {"calibration", "calibration", ""}};
 const KindRow& row_of(PresetKind kind) {
   return kKinds[static_cast<std::size_t>(kind)];
 }
@@ -101,8 +103,22 @@ std::string resolve(const fs::path& folder, const std::string& wanted) {
   return {};
 }
 
+/// How many letters two names begin with in common.
+std::size_t common_start(std::string_view a, std::string_view b) {
+  const auto [end, ignored] = std::mismatch(
+      a.begin(), a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())), b.begin());
+  return static_cast<std::size_t>(end - a.begin());
+}
+
 InputError unknown_preset(PresetKind kind, std::string_view name) {
-  const std::vector<std::string> names = list_presets(kind);
+  std::vector<std::string> names = list_presets(kind);
+  // Of one family with what was asked for first: of many names only some are shown.
+  const std::string wanted = folded(name);
+  constexpr std::size_t kFamily = 3;
+  std::stable_sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
+    const std::size_t of_a = common_start(wanted, a), of_b = common_start(wanted, b);
+    return (of_a < kFamily ? 0 : of_a) > (of_b < kFamily ? 0 : of_b);
+  });
   std::vector<std::string> candidates = names;
   std::map<std::string, std::string> meaning;
   for (const fs::path& root : preset_roots()) {
@@ -114,12 +130,14 @@ InputError unknown_preset(PresetKind kind, std::string_view name) {
   const std::string near{costmodel::nearest_name(name, candidates)};
   const bool alias = meaning.contains(near);
   const std::vector<std::string_view> views{names.begin(), names.end()};
+  const std::string offered =
+      alias ? fmt::format("did you mean {} ({})?", in_quotes(near), meaning[near]) : did_you_mean(near);
+  const std::string own{row_of(kind).own};
   return InputError(
       {.field = std::string{row_of(kind).name},
        .value = in_quotes(name),
        .expected = names.empty() ? "a preset, but none are installed" : "one of " + listed(views),
-       .hint = alias ? fmt::format("did you mean {} ({})?", in_quotes(near), meaning[near])
-                     : did_you_mean(near)});
+       .hint = offered.empty() || own.empty() ? offered + own : offered + " " + own});
 }
 
 }  // namespace

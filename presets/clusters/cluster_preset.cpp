@@ -132,9 +132,24 @@ bool is_gpu(std::string_view name) {
   }
 }
 
+/// "H100x8": as cloud providers write it.
+bool read_gpu_first(std::string_view shape, std::string_view whole, ClusterRequest& request) {
+  const std::size_t x = shape.find_last_not_of("0123456789");
+  if (x == std::string_view::npos || x == 0 || x + 1 == shape.size() ||
+      (shape[x] != 'x' && shape[x] != 'X') || !is_gpu(shape.substr(0, x)))
+    return false;
+  const auto gpus = costmodel::parse_number<std::int64_t>(shape.substr(x + 1));
+  if (!gpus || *gpus < 1 || *gpus > kMostGpus)
+    throw cluster_error(whole, fmt::format("1 to {} GPUs", kMostGpus));
+  request.gpus = *gpus;
+  request.gpu = std::string{shape.substr(0, x)};
+  return true;
+}
+
 void read_shape(std::string_view shape, std::string_view whole, ClusterRequest& request) {
   const std::optional<std::int64_t> first = take_factor(shape, whole);
   if (!first) {
+    if (read_gpu_first(shape, whole, request)) return;
     if (is_gpu(shape)) {
       throw cluster_error(whole, "a number of GPUs", fmt::format("write 8x{}", shape));
     }

@@ -137,7 +137,15 @@ TEST(rules, each_rejection_names_its_rule_shows_its_numbers_and_says_what_would_
        "DualPipe mirrors the model on pairs of stages, pp=1 is odd",
        "use an even pp such as 2, or dualpipev"},
       {"gpu-has-the-precision", [](Scenario& s) { s.cluster.gpu.peak.fill(FlopsPerSecond{}); },
-       "made-up has no units for this GEMM precision", "use bf16, fp16 or fp32"},
+       "made-up has no units for this GEMM precision", "use another GPU: it has no rate of any precision"},
+      {"gpu-has-the-precision",
+       [](Scenario& s) {
+         s.recipe.precision = Precision::Bf16;
+         s.cluster.gpu.peak[static_cast<std::size_t>(Precision::Bf16)] = {};
+         s.cluster.gpu.peak[static_cast<std::size_t>(Precision::Fp16)] = FlopsPerSecond{1e14};
+         s.cluster.gpu.peak[static_cast<std::size_t>(Precision::Fp32)] = FlopsPerSecond{1e13};
+       },
+       "made-up has no units for this GEMM precision", "use fp16 or fp32"},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.rule);

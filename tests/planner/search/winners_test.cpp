@@ -172,7 +172,7 @@ TEST(ranking, of_machines_too_small_says_what_comes_closest) {
   const RejectionCount* memory = rejection(ranking, "fits-in-memory");
   ASSERT_NE(memory, nullptr);
   EXPECT_EQ(memory->candidates, ranking.counts.priced + ranking.counts.pruned);
-  EXPECT_NE(memory->reason.find("4.66 GiB are allowed"), std::string::npos);
+  EXPECT_NE(memory->reason.find("more than the 4.66 GiB allowed"), std::string::npos);
 }
 
 TEST(ranking, lists_no_plan_that_runs_out_of_memory_more_often_than_allowed) {
