@@ -25,7 +25,7 @@ struct KindRow {
 };
 constexpr KindRow kKinds[kPresetKinds] = {
     {"model", "models", "any other model by its config.json, or its name on the hub: org/name"},
-    {"gpu", "gpus", "any other GPU by a file of its own: mine.json"},
+    {"gpu", "gpus", "any other GPU by a file: ./mine.json (docs/model_presets.md)"},
     {"cluster", "clusters", "any other cluster in words, 16x8xH100+ib400, or by a file"},
     {"framework", "frameworks", ""},
     {"calibration", "calibration", ""}};
@@ -130,14 +130,14 @@ InputError unknown_preset(PresetKind kind, std::string_view name) {
   const std::string near{costmodel::nearest_name(name, candidates)};
   const bool alias = meaning.contains(near);
   const std::vector<std::string_view> views{names.begin(), names.end()};
-  const std::string offered =
-      alias ? fmt::format("did you mean {} ({})?", in_quotes(near), meaning[near]) : did_you_mean(near);
   const std::string own{row_of(kind).own};
   return InputError(
       {.field = std::string{row_of(kind).name},
        .value = in_quotes(name),
        .expected = names.empty() ? "a preset, but none are installed" : "one of " + listed(views),
-       .hint = offered.empty() || own.empty() ? offered + own : offered + " " + own});
+       .hint = near.empty() ? own
+               : alias      ? fmt::format("did you mean {} ({})?", in_quotes(near), meaning[near])
+                            : did_you_mean(near)});
 }
 
 }  // namespace

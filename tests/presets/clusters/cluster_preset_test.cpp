@@ -110,7 +110,7 @@ INSTANTIATE_TEST_SUITE_P(
                    ", expected 1 to 10000000 GPUs"},
         BadCluster{"absurd_product", "1000000x16xH100", "cluster: got \"1000000x16xH100\"",
                    ", expected 1 to 10000000 GPUs"},
-        BadCluster{"unknown_gpu", "8xRTX4900", "gpu: got \"RTX4900\", expected one of a100-40-pcie, ",
+        BadCluster{"unknown_gpu", "8xRTX4900", "gpu: got \"RTX4900\", expected one of rtx4090, ",
                    "; did you mean \"rtx4090\"?"},
         BadCluster{"unknown_name", "eoss", "cluster: got \"eoss\", expected one of aws-p4d, ",
                    "; did you mean \"eos\"?"},
@@ -127,6 +127,12 @@ INSTANTIATE_TEST_SUITE_P(
         BadCluster{"bad_scope", "8xH100+ib400/rack", "cluster: got \"8xH100+ib400/rack\"", kNetworkHelp},
         BadCluster{"not_a_rate", "8xH100+ib4e400", "cluster: got \"8xH100+ib4e400\"", kNetworkHelp}),
     [](const auto& row) { return row.param.name; });
+
+TEST(parse_cluster, understands_the_order_of_cloud_providers) {
+  EXPECT_EQ(shape_of(parse_cluster("H100x8")), shape_of(parse_cluster("8xH100")));
+  EXPECT_EQ(shape_of(parse_cluster("a100-80-sxmX16")), shape_of(parse_cluster("16xa100-80-sxm")));
+  EXPECT_EQ(shape_of(parse_cluster("3090x4")), shape_of(parse_cluster("4x3090")));
+}
 
 TEST(make_cluster, takes_fields_and_the_reference_for_what_is_not_given) {
   EXPECT_EQ(shape_of(make_cluster("a100-80-sxm", 64, 8, 800)),

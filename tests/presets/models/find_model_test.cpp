@@ -33,6 +33,13 @@ TEST(find_model, names_the_nearest_preset) {
   EXPECT_THAT(message_of("lama-3.1-8b"), testing::StartsWith("model: got \"lama-3.1-8b\", expected one of "));
 }
 
+TEST(find_model, begins_with_the_family_of_a_name_that_no_preset_is_near) {
+  const std::string text = message_of("Qwen3-Coder-480B");
+  EXPECT_THAT(text, testing::HasSubstr("expected one of qwen3-"));
+  EXPECT_THAT(text,
+              testing::EndsWith("; any other model by its config.json, or its name on the hub: org/name"));
+}
+
 TEST(find_model, knows_presets_by_the_name_of_their_source_on_the_hub) {
   EXPECT_EQ(find_model("meta-llama/Llama-3.1-8B"), find_model("llama-3.1-8b"));
   EXPECT_EQ(find_model("qwen/qwen3-30b-a3b").name, "qwen3-30b-a3b");
