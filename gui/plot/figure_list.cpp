@@ -11,6 +11,12 @@ namespace {
 
 constexpr double kMargin = 10;
 constexpr double kGap = 10;  // between columns
+constexpr double kNarrowest = 270, kWidest = 380;
+
+QFont bold(QFont font) {
+  font.setBold(true);
+  return font;
+}
 
 }  // namespace
 
@@ -29,7 +35,24 @@ void FigureList::setFigures(const std::vector<Figure>& figures, const std::vecto
     if (!baseline.empty() && baseline[i].value) row.change = changeText(*baseline[i].value, *figure.value);
     rows_.push_back(std::move(row));
   }
+  updateGeometry();
   dataChanged();
+}
+
+double FigureList::changesWidth() const {
+  const QFontMetricsF metrics(smallFont());
+  double widest = 0;
+  for (const Row& row : rows_) widest = std::max(widest, metrics.horizontalAdvance(row.change));
+  return widest > 0 ? widest + kGap : 0;
+}
+
+QSize FigureList::sizeHint() const {
+  const QFontMetricsF names(smallFont()), values(bold(smallFont()));
+  double widest = 0;
+  for (const Row& row : rows_)
+    widest = std::max(widest, names.horizontalAdvance(row.name) + kGap + values.horizontalAdvance(row.value));
+  const double width = std::clamp(widest + changesWidth() + 2 * kMargin, kNarrowest, kWidest);
+  return {static_cast<int>(std::ceil(width)), 300};
 }
 
 QString FigureList::describe(int item) const {
@@ -60,12 +83,9 @@ QRectF FigureList::itemRect(int item) const {
 }
 
 void FigureList::draw(QPainter& painter, const QSizeF& size, const PlotTheme& theme) const {
-  QFont plain = smallFont(), bold = plain;
-  bold.setBold(true);
-  const QFontMetricsF metrics(plain);
-  double changes = 0;
-  for (const Row& row : rows_) changes = std::max(changes, metrics.horizontalAdvance(row.change));
-  const double right = size.width() - kMargin - (changes > 0 ? changes + kGap : 0);
+  const QFont plain = smallFont(), strong = bold(plain);
+  const QFontMetricsF metrics(plain), values(strong);
+  const double right = size.width() - kMargin - changesWidth();
   const double height = rowHeight(size.height());
   const auto column = [&](double from, double to, std::size_t row) {
     return QRectF(from, kMargin + static_cast<double>(row) * height, to - from, height);
@@ -77,12 +97,14 @@ void FigureList::draw(QPainter& painter, const QSizeF& size, const PlotTheme& th
   painter.setFont(plain);
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     painter.setPen(theme.faint);
-    painter.drawText(column(kMargin, right, i), left_text, rows_[i].name);
+    const double free = right - kMargin - kGap - values.horizontalAdvance(rows_[i].value);
+    painter.drawText(column(kMargin, right, i), left_text,
+                     metrics.elidedText(rows_[i].name, Qt::ElideRight, free));
     painter.setPen(theme.text);
     if (!rows_[i].change.isEmpty())
       painter.drawText(column(right, size.width() - kMargin, i), right_text, rows_[i].change);
   }
-  painter.setFont(bold);
+  painter.setFont(strong);
   for (std::size_t i = 0; i < rows_.size(); ++i)
     painter.drawText(column(kMargin, right, i), right_text, rows_[i].value);
 }

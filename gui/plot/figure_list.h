@@ -18,7 +18,8 @@ class FigureList : public PlotView {
   [[nodiscard]] QString textAlternative() const override;
   [[nodiscard]] int itemCount() const override { return static_cast<int>(rows_.size()); }
   [[nodiscard]] QString describe(int item) const override;
-  [[nodiscard]] QSize sizeHint() const override { return {270, 300}; }
+  /// As wide as its widest row, within limits.
+  [[nodiscard]] QSize sizeHint() const override;
 
  protected:
   void draw(QPainter& painter, const QSizeF& size, const PlotTheme& theme) const override;
@@ -30,6 +31,8 @@ class FigureList : public PlotView {
     QString name, meaning, value, change;
   };
   [[nodiscard]] double rowHeight(double height) const;
+  /// Width of the column of changes and the gap before it; 0 without a baseline.
+  [[nodiscard]] double changesWidth() const;
 
   std::vector<Row> rows_;
 };

@@ -163,6 +163,25 @@ void MainWindow::open(const QString& path) {
   });
 }
 
+/// One after the other, in their order: a model and the script that launches it, the traces of all ranks.
+void MainWindow::openAll(QStringList paths, QStringList problems) {
+  if (paths.isEmpty()) {
+    if (!problems.isEmpty()) showMessage(tr("Not opened: %1").arg(problems.join(u'\n')), true);
+    return;
+  }
+  const QString path = paths.takeFirst();
+  readInBackground(this, path, [=, this](const FileContent& content) {
+    QStringList unread = problems;
+    if (const auto* unusable = std::get_if<UnusableFile>(&content)) {
+      unread.append(unusable->problem);
+    } else {
+      take(path, content);
+    }
+    emit opened(path);
+    openAll(paths, unread);
+  });
+}
+
 void MainWindow::take(const QString& path, const FileContent& content) {
   if (const auto* unusable = std::get_if<UnusableFile>(&content)) {
     showMessage(tr("Not opened: %1").arg(unusable->problem), true);
@@ -364,13 +383,13 @@ void MainWindow::dropEvent(QDropEvent* event) {
     event->acceptProposedAction();
     return openShareLink(link);
   }
+  QStringList paths;
   for (const QUrl& url : event->mimeData()->urls()) {
-    if (!url.isLocalFile()) continue;
-    event->acceptProposedAction();
-    open(url.toLocalFile());
-    return;
+    if (url.isLocalFile()) paths.append(url.toLocalFile());
   }
-  showMessage(tr("Only files of this machine can be dropped here."), true);
+  if (paths.isEmpty()) return showMessage(tr("Only files of this machine can be dropped here."), true);
+  event->acceptProposedAction();
+  openAll(paths, {});
 }
 
 void MainWindow::updateTitle() {

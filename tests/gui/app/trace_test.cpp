@@ -165,6 +165,28 @@ class TraceTest : public WindowFixture {
     QVERIFY(timeline()->textAlternative().contains("Stage 1"));
   }
 
+  void files_that_are_dropped_together_are_all_opened_and_what_cannot_be_is_told() {
+    ask();
+    const QString six = traceOf(6, 1, 2, "six.json"), one = traceOf(1, 1, 1.2, "one.json");
+    const QString other = written(folder_, "other.json", "{\"neither\": 1}");
+    drop({QUrl::fromLocalFile(six), QUrl::fromLocalFile(other), QUrl::fromLocalFile(one)});
+    auto* view = find<QComboBox>("traceView");
+    QVERIFY(QTest::qWaitFor([&] { return view->count() == 3; }, kPatience));
+    QCOMPARE(view->itemText(1), QString{"rank 1: one.json"});
+    QCOMPARE(view->itemText(2), QString{"rank 6: six.json"});
+    QVERIFY2(window_->message().contains("other.json"), qPrintable(window_->message()));
+  }
+
+  void every_gpu_in_a_report_of_nsight_systems_is_a_trace() {
+    ask();
+    drop({QUrl::fromLocalFile(HEXAPLAN_SOURCE_DIR "/tests/presets/runs/nsight/cloverleaf_2024.sqlite")});
+    QVERIFY(laid());
+    QVERIFY2(summary().contains("no step marked in it"), qPrintable(summary()));
+    drop({QUrl::fromLocalFile("/nowhere/profile.nsys-rep")});
+    QVERIFY(refused());
+    QVERIFY2(problem().contains("nsys export --type sqlite"), qPrintable(problem()));
+  }
+
   void the_page_s_button_and_the_menu_open_files_and_refuse_what_is_no_trace() {
     ask();
     const QString trace = traceOf(0);
