@@ -25,9 +25,15 @@ function(add_unit_test name)
   else()
     set(cases 5000)
   endif()
+  # Long ones first, so that none of them runs alone at the end.
+  if(ARG_TIER MATCHES "property|golden")
+    set(cost 10)
+  else()
+    set(cost 1)
+  endif()
   gtest_discover_tests(
     ${name}
     TEST_PREFIX ${ARG_ROOM}.
     DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${ARG_TIER} ENVIRONMENT "RC_PARAMS=seed=2024 max_success=${cases} max_discard_ratio=50")
+    PROPERTIES LABELS ${ARG_TIER} COST ${cost} ENVIRONMENT "RC_PARAMS=seed=2024 max_success=${cases} max_discard_ratio=50")
 endfunction()

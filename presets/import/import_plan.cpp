@@ -7,11 +7,13 @@
 #include <filesystem>
 #include <utility>
 
+#include "costmodel/units/parse_number.h"
 #include "presets/catalog/catalog.h"
 #include "presets/clusters/cluster_preset.h"
 #include "presets/import/command_settings.h"
 #include "presets/import/dialect.h"
 #include "presets/import/model_match.h"
+#include "presets/import/python_recipe.h"
 #include "presets/import/shell_script.h"
 #include "presets/json/input_error.h"
 #include "presets/json/read_text_file.h"
@@ -37,12 +39,17 @@ struct Gathered {
   std::vector<std::string> seen;  // names of files
 };
 
-enum class Format { Json, Yaml, Toml, Shell };
+/// Between a file of Python and the function in it that is meant: "llama3.py:pretrain_config".
+constexpr std::string_view kOfPython = ".py:";
+
+enum class Format { Json, Yaml, Toml, Python, Shell };
 Format format_of(const ImportFile& file) {
   const std::string& name = file.name;
   if (name.ends_with(".json")) return Format::Json;
   if (name.ends_with(".yaml") || name.ends_with(".yml")) return Format::Yaml;
   if (name.ends_with(".toml")) return Format::Toml;
+  if (name.ends_with(".py") || name.find(kOfPython) != std::string::npos || is_python_recipe(file.text))
+    return Format::Python;
   const std::size_t first = file.text.find_first_not_of(" \t\r\n");
   return first != std::string::npos && file.text[first] == '{' ? Format::Json : Format::Shell;
 }
@@ -82,6 +89,12 @@ Group group_of(const LaunchCommand& command) {
     best = {&dialect, std::move(settings)};
   }
   return best;
+}
+
+const Dialect& dialect_of(Launcher launcher) {
+  const auto all = dialects();
+  return *std::find_if(all.begin(), all.end(),
+                       [&](const Dialect& each) { return each.launcher == launcher; });
 }
 
 /// The dialect of what a trainer stands on: DeepSpeed's configuration, or accelerate's, which is TRL's kin.
@@ -237,6 +250,39 @@ void gather_script(const ImportFile& file, const FindFile& find_file, Gathered& 
   if (group.dialect != nullptr) into.groups.push_back(std::move(group));
 }
 
+/// Machines as Megatron-Bridge's recipes have them in their names:
+/// "llama3_70b_pretrain_64gpu_h100_bf16_config".
+void read_machines_of_name(const std::string& recipe, Gathered& into) {
+  constexpr std::string_view kGpus = "gpu_";
+  const std::size_t at = recipe.find(kGpus);
+  if (at == std::string::npos) return;
+  const std::size_t digits = recipe.find_last_not_of("0123456789", at - 1) + 1;
+  const auto gpus =
+      costmodel::parse_number<std::int64_t>(std::string_view{recipe}.substr(digits, at - digits));
+  if (!gpus || *gpus < 1) return;
+  into.gpus = *gpus;
+  const std::size_t type = at + kGpus.size();
+  into.gpu = recipe.substr(type, recipe.find('_', type) - type);
+}
+
+/// The recipe of the first file; functions of the others are what it builds on.
+void gather_recipe(const std::vector<PythonFile>& files, std::string_view function, Gathered& into) {
+  PythonRecipe recipe = read_python_recipe(files, function);
+  const Dialect& dialect = dialect_of(Launcher::Bridge);
+  if (understood_by(dialect, recipe.settings) == 0) {
+    into.notes.push_back(fmt::format("{} assigns nothing that Megatron-Bridge reads", files.front().name));
+    return;
+  }
+  read_machines_of_name(recipe.function, into);
+  into.notes.insert(into.notes.end(), recipe.notes.begin(), recipe.notes.end());
+  for (const UnreadSetting& row : recipe.unread) {
+    if (meaning_of_key(dialect, row.setting.key).kind == KeyMeaning::Kind::Ignored) continue;
+    into.notes.push_back(
+        fmt::format("{}:{} {}: {}", row.setting.file, row.setting.line, row.setting.key, row.why));
+  }
+  into.groups.push_back({&dialect, std::move(recipe.settings)});
+}
+
 // --- from settings to a reading ---
 
 std::string value_text(const JsonValue& value) {
@@ -353,14 +399,24 @@ ImportedPlan import_plan(const std::vector<ImportFile>& files, std::string_view 
                          const FindFile& find_file) {
   Gathered gathered;
   for (const ImportFile& file : files) gathered.seen.push_back(file.name);
+  std::vector<PythonFile> recipes;
+  std::string function;
   for (const ImportFile& file : files) {
     const Format format = format_of(file);
-    if (format == Format::Shell) {
+    if (format == Format::Python) {
+      const std::size_t colon = file.name.find(kOfPython);
+      if (colon != std::string::npos && recipes.empty())
+        function = file.name.substr(colon + kOfPython.size());
+      recipes.push_back(
+          {file.name.substr(0, colon == std::string::npos ? colon : colon + kOfPython.size() - 1),
+           file.text});
+    } else if (format == Format::Shell) {
       gather_script(file, find_file, gathered);
     } else {
       gather_configuration(file, format, true, find_file, gathered);
     }
   }
+  if (!recipes.empty()) gather_recipe(recipes, function, gathered);
   if (gathered.groups.empty()) refuse(files, gathered);
   const auto main =
       std::max_element(gathered.groups.begin(), gathered.groups.end(), [](const Group& a, const Group& b) {
@@ -406,7 +462,9 @@ ImportedPlan import_files(const std::vector<std::string>& paths, std::string_vie
   std::vector<ImportFile> files;
   std::vector<std::filesystem::path> folders{std::filesystem::path{}};
   for (const std::string& path : paths) {
-    files.push_back({path, read_text_file(path, kLargestLaunchFile)});
+    const std::size_t colon = path.find(kOfPython);
+    const std::string file = colon == std::string::npos ? path : path.substr(0, colon + kOfPython.size() - 1);
+    files.push_back({path, read_text_file(file, kLargestLaunchFile)});
     folders.push_back(std::filesystem::path{path}.parent_path());
   }
   return import_plan(files, cluster, [&](const std::string& name) -> std::optional<std::string> {

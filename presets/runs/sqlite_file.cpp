@@ -15,16 +15,17 @@ constexpr std::string_view kMagic{"SQLite format 3\0", 16};
 /// No text or blob of a file is larger: it would be held whole.
 constexpr int kLargestValue = 16'000'000;
 
-}  // namespace
-
-std::string sqlite_uri(const std::filesystem::path& file, std::string_view option) {
+/// As a file that nobody changes, so that nothing is made beside it (sqlite.org/uri.html).
+std::string unchanging_uri(const std::filesystem::path& file) {
   std::string uri = "file:";
   for (const char c : file.string()) {
     const bool special = c == '?' || c == '#' || c == '%';
     uri += special ? fmt::format("%{:02X}", c) : std::string{c};
   }
-  return fmt::format("{}?{}", uri, option);
+  return uri + "?immutable=1";
 }
+
+}  // namespace
 
 bool SqliteFile::is_one(const std::filesystem::path& path) {
   std::array<char, kMagic.size()> start{};
@@ -35,7 +36,7 @@ bool SqliteFile::is_one(const std::filesystem::path& path) {
 }
 
 SqliteFile::SqliteFile(const std::filesystem::path& path) : path_{path} {
-  const std::string uri = sqlite_uri(path, "immutable=1");
+  const std::string uri = unchanging_uri(path);
   if (sqlite3_open_v2(uri.c_str(), &handle_, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr) != SQLITE_OK) {
     const std::string why = handle_ == nullptr ? "out of memory" : sqlite3_errmsg(handle_);
     sqlite3_close(handle_);

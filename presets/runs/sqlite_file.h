@@ -9,9 +9,6 @@ struct sqlite3_stmt;
 
 namespace hexaplan::presets {
 
-/// The file as SQLite's URI with one option: "immutable=1" (sqlite.org/uri.html).
-[[nodiscard]] std::string sqlite_uri(const std::filesystem::path& file, std::string_view option);
-
 /// A database that another program wrote, opened to be read alone: nothing is made beside it, and neither its
 /// schema nor its triggers can call anything (sqlite.org/security.html). InputError where it cannot be opened
 /// or is damaged.

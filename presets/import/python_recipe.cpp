@@ -1,0 +1,581 @@
+#include "presets/import/python_recipe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "costmodel/units/trimmed.h"
+#include "presets/import/python_lines.h"
+#include "presets/json/input_error.h"
+#include "presets/json/object_reader.h"
+
+namespace hexaplan::presets {
+namespace {
+
+/// A setting that something beside a recipe makes.
+struct KnownSetting {
+  const char* key;
+  const char* value;  // a word, as value_of_word reads it
+};
+
+/// Megatron-Bridge@067f987 src/megatron/bridge/recipes/common.py; what no plan has a word for is left out.
+constexpr KnownSetting kPretrainCommon[] = {
+    {"mixed_precision", "bf16_mixed"},        {"train.global_batch_size", "32"},
+    {"train.micro_batch_size", "2"},          {"optimizer.use_distributed_optimizer", "true"},
+    {"ddp.grad_reduce_in_fp32", "true"},      {"ddp.overlap_grad_reduce", "true"},
+    {"ddp.overlap_param_gather", "true"},     {"ddp.data_parallel_sharding_strategy", "optim_grads_params"},
+    {"ddp.use_distributed_optimizer", "true"}};
+constexpr KnownSetting kSftCommon[] = {{"mixed_precision", "bf16_mixed"},
+                                       {"train.global_batch_size", "128"},
+                                       {"train.micro_batch_size", "1"},
+                                       {"optimizer.use_distributed_optimizer", "true"},
+                                       {"ddp.grad_reduce_in_fp32", "true"}};
+/// src/megatron/bridge/peft/lora.py: the class's own defaults, and those of _peft_common.
+constexpr KnownSetting kLora[] = {
+    {"_target_", "megatron.bridge.peft.lora.LoRA"}, {"dim", "32"}, {"alpha", "32"}};
+constexpr std::string_view kLoraLayers[] = {"linear_qkv", "linear_proj", "linear_fc1", "linear_fc2"};
+/// perf_recipes/_common.py.
+constexpr KnownSetting kBenchmarkCommon[] = {{"train.train_iters", "50"},
+                                             {"ddp.grad_reduce_in_fp32", "false"},
+                                             {"model.apply_rope_fusion", "true"},
+                                             {"model.cross_entropy_fusion_impl", "te"}};
+
+enum class KnownRole { Base, PeftBase, Helper };
+struct KnownFunction {
+  std::string_view name;
+  KnownRole role;
+  std::span<const KnownSetting> settings;
+};
+constexpr KnownFunction kKnownFunctions[] = {
+    {"_pretrain_common", KnownRole::Base, kPretrainCommon},
+    {"_sft_common", KnownRole::Base, kSftCommon},
+    {"_peft_common", KnownRole::PeftBase, kSftCommon},
+    {"_benchmark_common", KnownRole::Helper, kBenchmarkCommon},
+    {"_llama_benchmark_common", KnownRole::Helper, kBenchmarkCommon}};
+
+/// perf_recipes/_common.py _perf_precision.
+constexpr std::pair<std::string_view, std::string_view> kPerfPrecisions[] = {
+    {"bf16", "bf16_mixed"},
+    {"fp8_cs", "bf16_with_fp8_current_scaling_mixed"},
+    {"fp8_ds", "bf16_with_fp8_delayed_scaling_mixed"},
+    {"fp8_mx", "bf16_with_mxfp8_mixed"},
+    {"nvfp4", "bf16_with_nvfp4_mixed"}};
+
+std::string_view last_part(std::string_view dotted) {
+  return dotted.substr(dotted.rfind('.') + 1);
+}
+std::string_view first_part(std::string_view dotted) {
+  return dotted.substr(0, dotted.find('.'));
+}
+
+/// A function of some file, or a file's own lines (no name).
+struct PythonFunction {
+  std::string name;
+  const PythonFile* file = nullptr;
+  std::vector<std::string> parameters;
+  std::map<std::string, PythonValue> defaults;  // of parameters
+  std::vector<PythonLine> body;
+};
+
+struct Module {
+  std::vector<PythonFunction> functions;
+  PythonFunction own;
+  std::map<std::string, std::string> aliases;  // "from x import a as b": b is a
+};
+
+/// Adds what a "from x import (a as b, c)" renames.
+void read_aliases(std::string_view statement, std::map<std::string, std::string>& aliases) {
+  constexpr std::string_view kImport = " import ", kAs = " as ";
+  const std::size_t at = statement.find(kImport);
+  if (!statement.starts_with("from ") || at == std::string_view::npos) return;
+  std::string names{statement.substr(at + kImport.size())};
+  std::replace_if(
+      names.begin(), names.end(), [](char c) { return c == '(' || c == ')'; }, ' ');
+  for (std::size_t from = 0; from < names.size();) {
+    const std::size_t end = std::min(names.find(',', from), names.size());
+    const std::string_view each = std::string_view{names}.substr(from, end - from);
+    from = end + 1;
+    const std::size_t as = each.find(kAs);
+    if (as == std::string_view::npos) continue;
+    const auto trimmed = [](std::string_view text) { return std::string{costmodel::trimmed(text)}; };
+    aliases[trimmed(each.substr(as + kAs.size()))] = trimmed(each.substr(0, as));
+  }
+}
+
+/// "def f(a, b: int = 1) -> C:".
+PythonFunction head_of(const PythonFile& file, std::string_view statement) {
+  PythonFunction function{.name = {}, .file = &file, .parameters = {}, .defaults = {}, .body = {}};
+  const std::size_t open = statement.find('(');
+  constexpr std::size_t kDef = 4;
+  if (open == std::string_view::npos || open <= kDef) return function;
+  function.name = statement.substr(kDef, open - kDef);
+  std::string parameter;
+  int depth = 0;
+  for (const char c : statement.substr(open + 1)) {
+    if ((c == ')' || c == ',') && depth == 0) {
+      const std::string name = parameter.substr(0, parameter.find_first_of(" :="));
+      if (!name.empty()) function.parameters.push_back(name);
+      if (const std::size_t equals = parameter.find('='); equals != std::string::npos)
+        function.defaults[name] = python_value(std::string_view{parameter}.substr(equals + 1));
+      parameter.clear();
+      if (c == ')') break;
+      continue;
+    }
+    depth += c == '(' || c == '[' || c == '{' ? 1 : c == ')' || c == ']' || c == '}' ? -1 : 0;
+    if (!parameter.empty() || c != ' ') parameter += c;
+  }
+  return function;
+}
+
+Module module_of(const PythonFile& file) {
+  Module module;
+  module.own.file = &file;
+  PythonFunction* open = nullptr;
+  for (PythonLine& line : python_lines(file.text)) {
+    if (line.indent > 0) {
+      (open != nullptr ? open->body : module.own.body).push_back(std::move(line));
+      continue;
+    }
+    if (line.text.starts_with("def ")) {
+      module.functions.push_back(head_of(file, line.text));
+      open = &module.functions.back();
+    } else {
+      open = nullptr;
+      read_aliases(line.text, module.aliases);
+      module.own.body.push_back(std::move(line));
+    }
+  }
+  return module;
+}
+
+/// Reads one recipe.
+class RecipeReader {
+ public:
+  explicit RecipeReader(const std::vector<PythonFile>& files) {
+    for (const PythonFile& file : files) modules_.push_back(module_of(file));
+    for (const Module& module : modules_) {
+      for (const PythonLine& line : module.own.body) {
+        const auto assigned = line.indent == 0 ? python_assignment(line.text) : std::nullopt;
+        if (!assigned || assigned->targets.front().find('.') != std::string::npos) continue;
+        PythonValue value = python_value(assigned->value);
+        if (value.kind == PythonValue::Kind::Plain)
+          constants_[{module.own.file->name, assigned->targets.front()}] = std::move(value);
+      }
+    }
+  }
+
+  [[nodiscard]] const PythonFunction& choose(std::string_view name) const {
+    const Module& main = modules_.front();
+    std::vector<std::string_view> names;
+    const PythonFunction* found = nullptr;
+    for (const PythonFunction& function : main.functions) {
+      if (!name.empty() ? function.name != name : !is_recipe(function)) continue;
+      names.push_back(function.name);
+      found = &function;
+    }
+    if (name.empty() && sets_anything(main.own)) return main.own;
+    if (names.size() == 1) return *found;
+    for (const PythonFunction& function : main.functions) {
+      if (!name.empty() && is_recipe(function)) names.push_back(function.name);
+    }
+    const std::string& file = main.own.file->name;
+    throw InputError(
+        {.file = file,
+         .value = name.empty() ? fmt::format("{} recipes", names.size()) : in_quotes(name),
+         .expected = names.empty() ? "a function that returns a configuration" : "one of " + listed(names),
+         .hint = names.empty() ? "" : fmt::format("write {}:{}", file, names.front())});
+  }
+
+  PythonRecipe read(const PythonFunction& function) {
+    recipe_.function = function.name;
+    run(function, {}, function.defaults);
+    return std::move(recipe_);
+  }
+
+ private:
+  static constexpr int kDeepestCall = 8;
+
+  [[nodiscard]] const PythonFunction* find(std::string_view called) const {
+    std::string name{called};
+    for (const Module& module : modules_) {
+      if (const auto alias = module.aliases.find(name); alias != module.aliases.end()) name = alias->second;
+    }
+    for (const Module& module : modules_) {
+      const auto found =
+          std::find_if(module.functions.begin(), module.functions.end(), [&](const PythonFunction& f) {
+            // A recipe may build on one of its own name in another file.
+            return f.name == name && std::find(running_.begin(), running_.end(), &f) == running_.end();
+          });
+      if (found != module.functions.end()) return &*found;
+    }
+    return nullptr;
+  }
+  static const KnownFunction* find_known(std::string_view name) {
+    const auto found = std::find_if(std::begin(kKnownFunctions), std::end(kKnownFunctions),
+                                    [&](const KnownFunction& row) { return row.name == name; });
+    return found == std::end(kKnownFunctions) ? nullptr : &*found;
+  }
+
+  /// Assigns to an attribute of something that it has not been given.
+  [[nodiscard]] static bool sets_anything(const PythonFunction& function) {
+    return std::any_of(function.body.begin(), function.body.end(), [&](const PythonLine& line) {
+      const auto assigned = python_assignment(line.text);
+      if (!assigned || assigned->targets.front().find('.') == std::string::npos) return false;
+      const std::string root{first_part(assigned->targets.front())};
+      return root != "self" && std::find(function.parameters.begin(), function.parameters.end(), root) ==
+                                   function.parameters.end();
+    });
+  }
+  /// "llama3_8b_pretrain_config"; "default_peft_config" makes a part of one.
+  static bool is_called_a_recipe(std::string_view name) {
+    constexpr std::string_view kOthers[] = {"_", "default_", "get_", "build_", "create_"};
+    return name.ends_with("_config") &&
+           std::none_of(std::begin(kOthers), std::end(kOthers),
+                        [&](std::string_view start) { return name.starts_with(start); });
+  }
+  /// By what it does, or by its name.
+  [[nodiscard]] static bool is_recipe(const PythonFunction& function) {
+    return sets_anything(function) || is_called_a_recipe(function.name) ||
+           std::any_of(function.body.begin(), function.body.end(), [](const PythonLine& line) {
+             return line.text.starts_with("return ConfigContainer(");
+           });
+  }
+
+  /// `config`: the parameter that is the configuration, or its part `below` ("model."); empty: the function
+  /// makes it.
+  void run(const PythonFunction& function, std::string config, std::map<std::string, PythonValue> arguments,
+           const std::string& below = {}) {
+    if (depth_ >= kDeepestCall) return;
+    ++depth_;
+    const std::string file = std::exchange(file_, function.file->name);
+    const int line = line_;
+    std::map<std::string, PythonValue> outer = std::exchange(locals_, std::move(arguments));
+    const std::string above = std::exchange(below_, below_ + below);
+    std::map<std::string, std::string> outer_placed = std::exchange(placed_, {});
+    running_.push_back(&function);
+    walk(function.body, config);
+    running_.pop_back();
+    below_ = above;
+    placed_ = std::move(outer_placed);
+    locals_ = std::move(outer);
+    file_ = file;
+    line_ = line;
+    --depth_;
+  }
+
+  /// Statements of one block, and of blocks in it that always run.
+  void walk(std::span<const PythonLine> body, std::string& config) {
+    if (body.empty()) return;
+    const std::size_t indent = body.front().indent;
+    for (std::size_t i = 0; i < body.size();) {
+      std::size_t next = i + 1;
+      while (next < body.size() && body[next].indent > indent) ++next;
+      const std::span<const PythonLine> block = body.subspan(i + 1, next - i - 1);
+      if (block.empty()) {
+        statement(body[i], config);
+      } else if (always_runs(body[i].text)) {
+        walk(block, config);
+      } else if (!body[i].text.starts_with("def ") && !body[i].text.starts_with("class ")) {
+        note_conditional(block, config);
+      }
+      i = next;
+    }
+  }
+  static bool always_runs(std::string_view head) {
+    return head.starts_with("with ") || head == "try:" || head.starts_with("if __name__");
+  }
+
+  void note_conditional(std::span<const PythonLine> block, const std::string& config) {
+    for (const PythonLine& line : block) {
+      const auto assigned = python_assignment(line.text);
+      if (!assigned) continue;
+      for (const std::string& target : assigned->targets) {
+        if (PythonValue* local = unplaced(target))
+          local->members.emplace_back(target.substr(first_part(target).size() + 1), PythonValue{});
+        if (auto path = path_of(target, config))
+          recipe_.unread.push_back({{std::move(*path), {}, file_, line.line}, "set under a condition"});
+      }
+    }
+  }
+
+  /// The object that an attribute belongs to, when it is no part of the configuration yet.
+  [[nodiscard]] PythonValue* unplaced(const std::string& target) {
+    const auto local = locals_.find(std::string{first_part(target)});
+    const bool object = local != locals_.end() && local->second.kind == PythonValue::Kind::Call;
+    return object && local->first.size() < target.size() && !placed_.contains(local->first) ? &local->second
+                                                                                            : nullptr;
+  }
+  /// Of the configuration, what an attribute is: its own, or that of an object which it was given.
+  [[nodiscard]] std::optional<std::string> path_of(const std::string& target,
+                                                   const std::string& config) const {
+    const std::string root{first_part(target)};
+    if (root.size() == target.size()) return std::nullopt;
+    const std::string attribute = target.substr(root.size() + 1);
+    if (root == config) return below_ + attribute;
+    const auto placed = placed_.find(root);
+    return placed == placed_.end() ? std::nullopt : std::optional{placed->second + "." + attribute};
+  }
+
+  void statement(const PythonLine& line, std::string& config) {
+    line_ = line.line;
+    constexpr std::string_view kReturn = "return ";
+    if (line.text.starts_with(kReturn)) {
+      const PythonValue value = python_value(std::string_view{line.text}.substr(kReturn.size()));
+      if (value.kind != PythonValue::Kind::Call) return;
+      if (is_given_configuration(value, config)) {
+        take_wrapped(value, config);
+      } else {
+        take_base(value);
+      }
+      return;
+    }
+    if (const auto assigned = python_assignment(line.text)) {
+      assign(*assigned, config);
+    } else if (const PythonValue call = python_value(line.text); call.kind == PythonValue::Kind::Call) {
+      take_helper(call, config);
+    }
+  }
+
+  void assign(const PythonAssignment& assigned, std::string& config) {
+    const PythonValue value = python_value(assigned.value);
+    for (const std::string& target : assigned.targets) {
+      if (target.find('.') == std::string::npos) {
+        if (value.kind == PythonValue::Kind::Call && makes_configuration(value)) {
+          config = target;
+          take_base(value);
+        } else if (value.kind == PythonValue::Kind::Call && is_given_configuration(value, config)) {
+          take_wrapped(value, config);
+          config = target;
+        } else {
+          locals_[target] = value;
+        }
+      } else if (PythonValue* local = unplaced(target)) {
+        local->members.emplace_back(target.substr(first_part(target).size() + 1), value);
+      } else {
+        if (config.empty()) config = first_part(target);
+        if (const auto path = path_of(target, config)) emit(*path, value);
+      }
+    }
+  }
+
+  /// A recipe, a base that is known, or what is called like one.
+  [[nodiscard]] bool makes_configuration(const PythonValue& call) const {
+    const std::string_view name = last_part(call.name);
+    const KnownFunction* known = find_known(name);
+    if (const PythonFunction* function = find(name)) return is_recipe(*function);
+    return (known != nullptr && known->role != KnownRole::Helper) || name == "ConfigContainer" ||
+           is_called_a_recipe(name) || name.find("_common") != std::string_view::npos;
+  }
+
+  /// The configuration that the recipe starts from.
+  void take_base(const PythonValue& call) {
+    const std::string name{last_part(call.name)};
+    if (const PythonFunction* function = find(name)) {
+      run(*function, {}, arguments_of(call, *function));
+      return;
+    }
+    if (const KnownFunction* known = find_known(name)) {
+      take_known(known->settings, {});
+      if (known->role == KnownRole::PeftBase) take_lora("peft", {});
+    } else if (name != "ConfigContainer") {
+      if (is_called_a_recipe(name)) put("recipe", name);
+      recipe_.notes.push_back(fmt::format(
+          "{}:{} starts from {}, which is not in the files: give its file, too", file_, line_, name));
+    }
+    for (const auto& [key, value] : call.members) emit(key, value);
+  }
+
+  /// "helper(cfg, 1024)", or "helper(base(), 1024)".
+  [[nodiscard]] bool is_given_configuration(const PythonValue& call, const std::string& config) const {
+    return std::any_of(call.positional.begin(), call.positional.end(), [&](const PythonValue& value) {
+      return (value.kind == PythonValue::Kind::Name && !config.empty() && value.name == config) ||
+             (value.kind == PythonValue::Kind::Call && makes_configuration(value));
+    });
+  }
+  /// What a helper returns is what it was given, with its settings.
+  void take_wrapped(PythonValue call, const std::string& config) {
+    const std::string given = config.empty() ? "configuration" : config;
+    for (PythonValue& value : call.positional) {
+      if (value.kind != PythonValue::Kind::Call || !makes_configuration(value)) continue;
+      take_base(value);
+      value = {};
+      value.kind = PythonValue::Kind::Name;
+      value.name = given;
+    }
+    take_helper(call, given);
+  }
+
+  void take_helper(const PythonValue& call, const std::string& config) {
+    const auto given =
+        std::find_if(call.positional.begin(), call.positional.end(), [&](const PythonValue& value) {
+          return value.kind == PythonValue::Kind::Name && !config.empty() && first_part(value.name) == config;
+        });
+    if (given == call.positional.end()) return;
+    const std::string name{last_part(call.name)};
+    const auto place = static_cast<std::size_t>(given - call.positional.begin());
+    if (const PythonFunction* function = find(name);
+        function != nullptr && place < function->parameters.size()) {
+      const std::string part =
+          given->name.size() > config.size() ? given->name.substr(config.size() + 1) + "." : "";
+      run(*function, function->parameters[place], arguments_of(call, *function), part);
+    } else if (const KnownFunction* known = find_known(name)) {
+      take_known(known->settings, {});
+    } else {
+      recipe_.notes.push_back(fmt::format(
+          "{}:{} calls {}, which is not in the files: what it sets is not read", file_, line_, name));
+    }
+  }
+  static std::map<std::string, PythonValue> arguments_of(const PythonValue& call,
+                                                         const PythonFunction& function) {
+    std::map<std::string, PythonValue> arguments = function.defaults;
+    for (std::size_t i = 0; i < std::min(call.positional.size(), function.parameters.size()); ++i)
+      arguments[function.parameters[i]] = call.positional[i];
+    for (const auto& [key, value] : call.members) arguments[key] = value;
+    return arguments;
+  }
+  void take_known(std::span<const KnownSetting> settings, const std::string& below) {
+    for (const KnownSetting& row : settings)
+      put(below.empty() ? row.key : below + "." + row.key, value_of_word(row.value));
+  }
+  void take_lora(const std::string& path, const std::vector<std::pair<std::string, PythonValue>>& members) {
+    forget(path);
+    take_known(kLora, path);
+    JsonArray layers;
+    for (const std::string_view layer : kLoraLayers) layers.emplace_back(std::string{layer});
+    put(path + ".target_modules", std::move(layers));
+    for (const auto& [key, value] : members) emit(path + "." + key, value);
+  }
+
+  /// What was assigned to it, or to parts of it, before is gone.
+  void forget(const std::string& path) {
+    const auto gone = [&](const Setting& setting) {
+      return setting.key == path || setting.key.starts_with(path + ".");
+    };
+    std::erase_if(recipe_.settings, gone);
+    std::erase_if(recipe_.unread, [&](const UnreadSetting& row) { return gone(row.setting); });
+  }
+  void put(const std::string& path, JsonValue value) {
+    forget(path);
+    recipe_.settings.push_back({path, std::move(value), file_, line_});
+  }
+
+  void emit(const std::string& path, const PythonValue& value) {
+    switch (value.kind) {
+      case PythonValue::Kind::Plain:
+        return put(path, value.plain);
+      case PythonValue::Kind::Dict:
+        for (const auto& [key, member] : value.members) emit(path + "." + key, member);
+        return;
+      case PythonValue::Kind::Name:
+        return emit_name(path, value);
+      case PythonValue::Kind::Call:
+        return emit_call(path, value);
+      case PythonValue::Kind::Unknown:
+        break;
+    }
+    unread(path);
+  }
+  void unread(const std::string& path) {
+    forget(path);
+    recipe_.unread.push_back({{path, {}, file_, line_}, "known only when the recipe runs"});
+  }
+
+  void emit_name(const std::string& path, const PythonValue& value) {
+    if (value.of == nullptr) {
+      if (const auto local = locals_.find(value.name); local != locals_.end()) {
+        const PythonValue meant = local->second;
+        if (meant.kind == PythonValue::Kind::Name && meant.name == value.name) return unread(path);
+        placed_[value.name] = path;
+        return emit(path, meant);
+      }
+      if (const auto constant = constants_.find({file_, value.name}); constant != constants_.end())
+        return emit(path, constant->second);
+      // "torch.bfloat16": as the configuration that a run writes has it.
+      if (value.name.find('.') != std::string::npos) {
+        forget(path);
+        put(path + "._target_", value.name);
+        return;
+      }
+    }
+    unread(path);
+  }
+
+  /// The first argument, as far as it is a text that is known.
+  [[nodiscard]] const std::string* text_in(const std::vector<PythonValue>& arguments) const {
+    if (arguments.empty()) return nullptr;
+    const PythonValue* value = &arguments.front();
+    if (value->kind == PythonValue::Kind::Name) {
+      const auto local = locals_.find(value->name);
+      const auto constant = constants_.find({file_, value->name});
+      if (local != locals_.end()) {
+        value = &local->second;
+      } else if (constant != constants_.end()) {
+        value = &constant->second;
+      }
+    }
+    return value->kind == PythonValue::Kind::Plain ? value->plain.get_if<std::string>() : nullptr;
+  }
+
+  void emit_call(const std::string& path, const PythonValue& call) {
+    for (const PythonValue* part = &call; part != nullptr; part = part->of.get()) {
+      const std::string* name = text_in(part->positional);
+      if (last_part(part->name) != "from_hf_pretrained" || name == nullptr) continue;
+      forget(path);
+      put(path + ".hf_model_id", *name);
+      return;
+    }
+    const std::string_view name = last_part(call.name);
+    const std::string* text = text_in(call.positional);
+    if (name == "LoRA" || (name == "default_peft_config" && text != nullptr && *text == "lora")) {
+      take_lora(path, call.members);
+    } else if (name == "_perf_precision" && text != nullptr) {
+      const auto row = std::find_if(std::begin(kPerfPrecisions), std::end(kPerfPrecisions),
+                                    [&](const auto& each) { return each.first == *text; });
+      if (row == std::end(kPerfPrecisions)) return unread(path);
+      put(path, std::string{row->second});
+      put("ddp.grad_reduce_in_fp32", false);
+    } else if (name == "get_mixed_precision_config" && text != nullptr) {
+      put(path, *text);
+    } else if (name.ends_with("_mixed")) {
+      put(path, std::string{name});
+    } else if (!name.empty() && std::isupper(static_cast<unsigned char>(name.front())) != 0) {
+      forget(path);
+      for (const auto& [key, value] : call.members) emit(path + "." + key, value);
+    } else {
+      unread(path);
+    }
+  }
+
+  std::vector<Module> modules_;
+  std::map<std::pair<std::string, std::string>, PythonValue> constants_;  // by file and name
+  std::map<std::string, PythonValue> locals_;
+  std::map<std::string, std::string> placed_;  // locals that are parts of the configuration, and which
+  PythonRecipe recipe_;
+  std::vector<const PythonFunction*> running_;
+  std::string file_, below_;
+  int line_ = 0, depth_ = 0;
+};
+
+}  // namespace
+
+bool is_python_recipe(std::string_view text) {
+  constexpr std::string_view kSigns[] = {"ConfigContainer", "AutoBridge", "megatron.bridge"};
+  const std::string_view first = text.substr(0, text.find('\n'));
+  if (first.starts_with("#!") && first.find("python") == std::string_view::npos) return false;  // a shell's
+  return text.find("def ") != std::string_view::npos &&
+         std::any_of(std::begin(kSigns), std::end(kSigns),
+                     [&](std::string_view sign) { return text.find(sign) != std::string_view::npos; });
+}
+
+PythonRecipe read_python_recipe(const std::vector<PythonFile>& files, std::string_view function) {
+  RecipeReader reader{files};
+  return reader.read(reader.choose(function));
+}
+
+}  // namespace hexaplan::presets
