@@ -65,7 +65,9 @@ TEST(catalog, every_alias_names_a_preset_and_hides_none) {
 
 TEST(catalog, names_the_nearest_preset_when_there_is_none) {
   const std::string text = error_text([] { (void)find_preset(PresetKind::Gpu, "h1000-80-sxm"); });
-  EXPECT_THAT(text, testing::StartsWith("gpu: got \"h1000-80-sxm\", expected one of h100-80-pcie, h100-80-sxm, h100-94-nvl, "));
+  EXPECT_THAT(text,
+              testing::StartsWith(
+                  "gpu: got \"h1000-80-sxm\", expected one of h100-80-pcie, h100-80-sxm, h100-94-nvl, "));
   EXPECT_THAT(text, testing::EndsWith("; did you mean \"h100-80-sxm\"?"));
   EXPECT_THAT(error_text([] { (void)find_preset(PresetKind::Gpu, "rtx-4900"); }),
               testing::EndsWith("; did you mean \"rtx4090\"?"));
