@@ -17,9 +17,11 @@ Command checked_import(const ImportOptions& options) {
 CommandRow import_row() {
   const auto options = std::make_shared<ImportOptions>();
   CommandRow row{.name = "import", .help = "Launch scripts and configurations as a scenario"};
-  row.options.push_back({"files", "FILE ...",
-                         "A launch script (shell, sbatch), YAML, TOML or JSON; several that belong together",
-                         &options->files});
+  row.options.push_back(
+      {"files", "FILE ...",
+       "A launch script (shell, sbatch), YAML, TOML, JSON, or a recipe (recipe.py:function); several that "
+       "belong together",
+       &options->files});
   append_scenario_options(row.options, options->question);
   remove_options(row.options, {"--scenario", "--from"});
   row.finish = [options] { return checked_import(*options); };

@@ -57,7 +57,7 @@ void MainWindow::makeFileMenu() {
     openWithDialog(
         tr("Open a scenario, a model or an execution report"),
         tr("Hexaplan, models and traces (*.json *.json.gz *.sqlite *.html);;Launch files (*.sh *.yaml *.yml "
-           "*.toml);;All files (*)"));
+           "*.toml *.py);;All files (*)"));
   });
   addAction(menu, tr("Open a measured &trace…"), "actionOpenTrace", QKeySequence{"Ctrl+Shift+O"}, [this] {
     stack_->setCurrentWidget(pages_);

@@ -1959,8 +1959,8 @@
         <translation>&amp;Voriger Bereich</translation>
     </message>
     <message>
-        <source>Hexaplan, models and traces (*.json *.json.gz *.sqlite *.html);;Launch files (*.sh *.yaml *.yml *.toml);;All files (*)</source>
-        <translation>Hexaplan, Modelle und Aufzeichnungen (*.json *.json.gz *.sqlite *.html);;Startdateien (*.sh *.yaml *.yml *.toml);;Alle Dateien (*)</translation>
+        <source>Hexaplan, models and traces (*.json *.json.gz *.sqlite *.html);;Launch files (*.sh *.yaml *.yml *.toml *.py);;All files (*)</source>
+        <translation>Hexaplan, Modelle und Aufzeichnungen (*.json *.json.gz *.sqlite *.html);;Startdateien (*.sh *.yaml *.yml *.toml *.py);;Alle Dateien (*)</translation>
     </message>
     <message>
         <source>Open a measured &amp;trace…</source>
