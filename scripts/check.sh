@@ -14,7 +14,8 @@ scripts/lint.sh shell
 step "clang-tidy on every source"
 scripts/lint.sh tidy
 step "tests under AddressSanitizer and UndefinedBehaviorSanitizer"
-cmake --workflow --preset asan-sample
+# Ninety programs with debug information: lld links them in a quarter of the time.
+LDFLAGS=$(command -v ld.lld >/dev/null && echo -fuse-ld=lld) cmake --workflow --preset asan-sample
 step "optimised build"
 module=()
 if interpreter=$(scripts/python.sh); then

@@ -25,7 +25,8 @@ constexpr KindWord kKernelWords[] = {
     {"attn", KernelKind::Attention},
     {"multi_tensor", KernelKind::Optimizer},
     {"adam", KernelKind::Optimizer},
-    {"lamb", KernelKind::Optimizer},
+    {"lamb_", KernelKind::Optimizer},  // DeepSpeed; "lambda" stands in many names
+    {"lambstage", KernelKind::Optimizer},
     {"norm", KernelKind::Norm},
     {"softmax", KernelKind::Norm},
     {"gammabeta", KernelKind::Norm},  // at::native GammaBetaBackward…: of layer norms

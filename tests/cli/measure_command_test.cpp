@@ -76,8 +76,9 @@ TEST(measure_command, reads_what_nsight_systems_exports) {
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("Nsight Systems, NVIDIA A100-SXM4-80GB, 80 events, no steps marked"));
   EXPECT_THAT(run.out, HasSubstr("the device runs 55.7 % of it"));
-  EXPECT_THAT(run_hexaplan("measure import profile.nsys-rep").err,
-              HasSubstr("write nsys export --type sqlite profile.nsys-rep"));
+  const TemporaryFile report{"NVDA", ".nsys-rep"};
+  EXPECT_THAT(run_hexaplan("measure import " + report.path()).err,
+              HasSubstr("write nsys export --type sqlite"));
 }
 
 TEST(measure_command, says_where_the_steps_of_a_trace_go) {

@@ -112,7 +112,7 @@ INSTANTIATE_TEST_SUITE_P(
                    ", expected 1 to 10000000 GPUs"},
         BadCluster{"unknown_gpu", "8xRTX4900", "gpu: got \"RTX4900\", expected one of rtx4090, ",
                    "; did you mean \"rtx4090\"?"},
-        BadCluster{"unknown_name", "eoss", "cluster: got \"eoss\", expected one of aws-p4d, ",
+        BadCluster{"unknown_name", "eoss", "cluster: got \"eoss\", expected one of eos, aws-p4d, ",
                    "; did you mean \"eos\"?"},
         BadCluster{"uneven", "12xH100",
                    "cluster: got \"12xH100\", expected at most 8 GPUs or a multiple of 8, what a node of "
@@ -131,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(parse_cluster, understands_the_order_of_cloud_providers) {
   EXPECT_EQ(shape_of(parse_cluster("H100x8")), shape_of(parse_cluster("8xH100")));
   EXPECT_EQ(shape_of(parse_cluster("a100-80-sxmX16")), shape_of(parse_cluster("16xa100-80-sxm")));
-  EXPECT_EQ(shape_of(parse_cluster("3090x4")), shape_of(parse_cluster("4x3090")));
+  EXPECT_EQ(shape_of(parse_cluster("rtx3090x4")), shape_of(parse_cluster("4x3090")));
 }
 
 TEST(make_cluster, takes_fields_and_the_reference_for_what_is_not_given) {

@@ -198,6 +198,15 @@ TEST_F(nsight_export, every_process_and_device_has_a_trace_with_its_own_rank) {
   EXPECT_DOUBLE_EQ(profile_of(traces[1]).busy, 3e-6);
 }
 
+// at::native's kernels carry the lambda that they apply in their names.
+TEST(kernel_kinds, a_lambda_is_no_optimizer) {
+  EXPECT_EQ(kind_of_kernel("void at::native::vectorized_elementwise_kernel<4, "
+                           "at::native::GeluCUDAKernelImpl(at::TensorIteratorBase&)::{lambda()#1}>"),
+            KernelKind::Elementwise);
+  EXPECT_EQ(kind_of_kernel("lamb_cuda_kernel_part1"), KernelKind::Optimizer);
+  EXPECT_EQ(kind_of_kernel("par_ranged2d_kernel<CloverLeaf::{lambda(int, int)#1}>"), KernelKind::Other);
+}
+
 TEST_F(nsight_export, graphs_that_were_recorded_as_a_whole_are_told) {
   file_.run(
       "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE(start INTEGER, end INTEGER, deviceId INTEGER, "
