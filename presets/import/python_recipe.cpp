@@ -384,11 +384,22 @@ class RecipeReader {
       take_known(known->settings, {});
       if (known->role == KnownRole::PeftBase) take_lora("peft", {});
     } else if (name != "ConfigContainer") {
-      if (is_called_a_recipe(name)) put("recipe", name);
-      recipe_.notes.push_back(fmt::format(
-          "{}:{} starts from {}, which is not in the files: give its file, too", file_, line_, name));
+      take_unknown_base(name);
     }
     for (const auto& [key, value] : call.members) emit(key, value);
+  }
+
+  /// What a recipe that is in no file begins with, by its name.
+  void take_unknown_base(const std::string& name) {
+    const bool adapters = name.find("peft") != std::string::npos;
+    const bool tunes = adapters || name.find("sft") != std::string::npos;
+    const bool called_so = tunes || name.find("pretrain") != std::string::npos;
+    if (called_so) take_known(tunes ? std::span<const KnownSetting>{kSftCommon} : kPretrainCommon, {});
+    if (adapters) take_lora("peft", {});
+    if (is_called_a_recipe(name)) put("recipe", name);
+    recipe_.notes.push_back(fmt::format(
+        "{}:{} starts from {}, which is not in the files: give its file, too{}", file_, line_, name,
+        called_so ? "; until then it is taken for what such recipes begin with (recipes/common.py)" : ""));
   }
 
   /// "helper(cfg, 1024)", or "helper(base(), 1024)".
