@@ -257,7 +257,7 @@ class ValueParser {
         skip_to_close();
         return {};
       }
-      out.members.emplace_back(*text, argument());
+      out.members.push_back({*text, argument()});
       if (!accept(',') && peek() != '}') {
         at_ = start;
         skip_to_close();
@@ -331,7 +331,7 @@ class ValueParser {
       const std::string keyword = dotted();
       if (!keyword.empty() && peek() == '=' && text_.substr(at_, 2) != "==") {
         ++at_;
-        call.members.emplace_back(keyword, argument());
+        call.members.push_back({keyword, argument()});
       } else {
         at_ = start;
         if (peek() == '*') ++at_;

@@ -21,6 +21,8 @@ struct PythonLine {
 /// All statements of a file. Texts in triple quotes that stand alone (doc strings) are left out.
 [[nodiscard]] std::vector<PythonLine> python_lines(std::string_view text);
 
+struct PythonMember;
+
 /// An expression, as far as a recipe needs it.
 struct PythonValue {
   enum class Kind {
@@ -30,11 +32,16 @@ struct PythonValue {
     Dict,     // {"a": 1}
     Unknown,  // anything else
   } kind = Kind::Unknown;
-  JsonValue plain;                                           // of Plain
-  std::string name;                                          // of Name, and what is called
-  std::vector<PythonValue> positional;                       // of Call
-  std::vector<std::pair<std::string, PythonValue>> members;  // keywords of a Call, entries of a Dict
-  std::shared_ptr<const PythonValue> of;                     // of a call on the result of another: f(…).g()
+  JsonValue plain;                        // of Plain
+  std::string name;                       // of Name, and what is called
+  std::vector<PythonValue> positional;    // of Call
+  std::vector<PythonMember> members;      // keywords of a Call, entries of a Dict
+  std::shared_ptr<const PythonValue> of;  // of a call on the result of another: f(…).g()
+};
+
+struct PythonMember {
+  std::string name;
+  PythonValue value;
 };
 
 /// `left = right`: what is assigned to, without annotations ("cfg.model.seq_length", "N"). Several targets

@@ -297,7 +297,7 @@ class RecipeReader {
       if (!assigned) continue;
       for (const std::string& target : assigned->targets) {
         if (PythonValue* local = unplaced(target))
-          local->members.emplace_back(target.substr(first_part(target).size() + 1), PythonValue{});
+          local->members.push_back({target.substr(first_part(target).size() + 1), {}});
         if (auto path = path_of(target, config))
           recipe_.unread.push_back({{std::move(*path), {}, file_, line.line}, "set under a condition"});
       }
@@ -346,21 +346,25 @@ class RecipeReader {
     const PythonValue value = python_value(assigned.value);
     for (const std::string& target : assigned.targets) {
       if (target.find('.') == std::string::npos) {
-        if (value.kind == PythonValue::Kind::Call && makes_configuration(value)) {
-          config = target;
-          take_base(value);
-        } else if (value.kind == PythonValue::Kind::Call && is_given_configuration(value, config)) {
-          take_wrapped(value, config);
-          config = target;
-        } else {
-          locals_[target] = value;
-        }
+        assign_name(target, value, config);
       } else if (PythonValue* local = unplaced(target)) {
-        local->members.emplace_back(target.substr(first_part(target).size() + 1), value);
+        local->members.push_back({target.substr(first_part(target).size() + 1), value});
       } else {
         if (config.empty()) config = first_part(target);
         if (const auto path = path_of(target, config)) emit(*path, value);
       }
+    }
+  }
+  void assign_name(const std::string& target, const PythonValue& value, std::string& config) {
+    const bool called = value.kind == PythonValue::Kind::Call;
+    if (called && makes_configuration(value)) {
+      take_base(value);
+      config = target;
+    } else if (called && is_given_configuration(value, config)) {
+      take_wrapped(value, config);
+      config = target;
+    } else {
+      locals_[target] = value;
     }
   }
 
@@ -454,13 +458,13 @@ class RecipeReader {
     for (const KnownSetting& row : settings)
       put(below.empty() ? row.key : below + "." + row.key, value_of_word(row.value));
   }
-  void take_lora(const std::string& path, const std::vector<std::pair<std::string, PythonValue>>& members) {
+  void take_lora(const std::string& path, const std::vector<PythonMember>& members) {
     forget(path);
     take_known(kLora, path);
     JsonArray layers;
     for (const std::string_view layer : kLoraLayers) layers.emplace_back(std::string{layer});
     put(path + ".target_modules", std::move(layers));
-    for (const auto& [key, value] : members) emit(path + "." + key, value);
+    emit_members(path, members);
   }
 
   /// What was assigned to it, or to parts of it, before is gone.
@@ -476,13 +480,15 @@ class RecipeReader {
     recipe_.settings.push_back({path, std::move(value), file_, line_});
   }
 
+  void emit_members(const std::string& path, const std::vector<PythonMember>& members) {
+    for (const PythonMember& member : members) emit(fmt::format("{}.{}", path, member.name), member.value);
+  }
   void emit(const std::string& path, const PythonValue& value) {
     switch (value.kind) {
       case PythonValue::Kind::Plain:
         return put(path, value.plain);
       case PythonValue::Kind::Dict:
-        for (const auto& [key, member] : value.members) emit(path + "." + key, member);
-        return;
+        return emit_members(path, value.members);
       case PythonValue::Kind::Name:
         return emit_name(path, value);
       case PythonValue::Kind::Call:
@@ -557,7 +563,7 @@ class RecipeReader {
       put(path, std::string{name});
     } else if (!name.empty() && std::isupper(static_cast<unsigned char>(name.front())) != 0) {
       forget(path);
-      for (const auto& [key, value] : call.members) emit(path + "." + key, value);
+      emit_members(path, call.members);
     } else {
       unread(path);
     }
