@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # usage: scripts/nightly.sh [--minutes N] [--tsan]
 # What takes too long for every change, or needs what a build does not: hostile inputs drawn anew for N minutes (default 30),
-# with a seed of the day that is printed; the installed transformers against the committed steps, and the parameters of 40
+# with a seed of the day that is printed; what nvcc makes of the CUDA kernels, interpreted on all shapes, where nvcc is;
+# the installed transformers against the committed steps, and the parameters of 40
 # random configurations of every model_type, and what PyTorch keeps of layers and steps where peft is there, too ($PYTHON,
 # default python3, with torch and transformers); whether the tests notice a wrong program (scripts/mutate.sh); the planner in
 # a page against the command (web/test.sh); scripts/gpu.sh and cluster.sh on simulated GPUs; the Python module as
@@ -15,7 +16,7 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --minutes) minutes=$2 && shift ;;
     --tsan) tsan=1 ;;
-    *) sed -n '2,9s/^# //p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,10s/^# //p' "$0" >&2; exit 2 ;;
   esac
   shift
 done
@@ -30,6 +31,12 @@ while (($(date +%s) < end)); do
   HEXAPLAN_FUZZ_SEED=$seed HEXAPLAN_FUZZ_CASES=20000 build/release/tests/hostile_runs_test --gtest_brief=1
   seed=$((seed + 1))
 done
+if cmake --build build/release --target help | grep -q ptx_kernels_test; then
+  cmake --build build/release --target ptx_kernels_test
+  HEXAPLAN_EVERY_SHAPE=1 build/release/tests/ptx_kernels_test --gtest_brief=1
+else
+  echo "PTX of the kernels: not interpreted, no nvcc here" >&2
+fi
 python=${PYTHON:-python3}
 if "$python" -c 'import torch, transformers' 2>/dev/null; then
   "$python" tests/golden/transformers_oracle.py --check

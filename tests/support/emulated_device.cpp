@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <cstring>
 #include <new>
 #include <vector>
@@ -76,11 +77,18 @@ void write(const View& v, std::int64_t r, std::int64_t c, double x) {
   }
 }
 template <class Host>
-void upload_all(const View& to, std::span<const Host> from) {
+void upload_all(const View& to, std::span<const Host> from, MemoryWatcher* watcher) {
   assert(static_cast<std::int64_t>(from.size()) == to.elements());
   const Host* next = from.data();
+  const std::size_t bytes = validator::bytes_of(to.element);
   for (std::int64_t r = 0; r < to.rows; ++r) {
-    for (std::int64_t c = 0; c < to.cols; ++c) write(to, r, c, static_cast<double>(*next++));
+    for (std::int64_t c = 0; c < to.cols; ++c) {
+      const auto x = static_cast<double>(*next++);
+      write(to, r, c, x);
+      if (watcher == nullptr) continue;
+      watcher->written_by_host(to.data + static_cast<std::size_t>(r * to.stride + c) * bytes, bytes,
+                               !std::isnan(x));
+    }
   }
 }
 template <class Host>
@@ -94,8 +102,9 @@ void download_all(std::span<Host> to, const View& from) {
 
 class EmulatedDevice final : public cuda::KernelDevice {
  public:
-  explicit EmulatedDevice(Element element) : element_{element}, queue_{nullptr, take(cuda::kScratchBytes)} {}
-  ~EmulatedDevice() override { give_back(queue_.scratch, cuda::kScratchBytes); }
+  EmulatedDevice(Element element, MemoryWatcher* watcher)
+      : element_{element}, watcher_{watcher}, queue_{nullptr, acquire(cuda::kScratchBytes)} {}
+  ~EmulatedDevice() override { release(queue_.scratch); }
   EmulatedDevice(const EmulatedDevice&) = delete;
   EmulatedDevice& operator=(const EmulatedDevice&) = delete;
 
@@ -112,21 +121,15 @@ class EmulatedDevice final : public cuda::KernelDevice {
     return {costmodel::Precision::Fp8};
   }
 
-  void upload(const View& to, std::span<const double> from) override { upload_all(to, from); }
-  void upload(const View& to, std::span<const std::int32_t> from) override { upload_all(to, from); }
+  void upload(const View& to, std::span<const double> from) override { upload_all(to, from, watcher_); }
+  void upload(const View& to, std::span<const std::int32_t> from) override { upload_all(to, from, watcher_); }
   void download(std::span<double> to, const View& from) override { download_all(to, from); }
   void download(std::span<std::int32_t> to, const View& from) override { download_all(to, from); }
 
  protected:
   [[nodiscard]] const cuda::Queue& queue(Stream /*stream*/) const override { return queue_; }
-  [[nodiscard]] std::byte* take(std::size_t bytes) override {
-    auto* memory = static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes, 1), kAlignment));
-    std::memset(memory, 0xff, bytes);
-    return memory;
-  }
-  void give_back(std::byte* memory, std::size_t /*bytes*/) noexcept override {
-    ::operator delete(memory, kAlignment);
-  }
+  [[nodiscard]] std::byte* take(std::size_t bytes) override { return acquire(bytes); }
+  void give_back(std::byte* memory, std::size_t /*bytes*/) noexcept override { release(memory); }
   void run_copy(const View& to, const View& from, Stream /*stream*/) override {
     cuda::copy(compute(), to, from);
   }
@@ -134,11 +137,12 @@ class EmulatedDevice final : public cuda::KernelDevice {
     if (g.a.element != Element::E4m3) return cuda::gemm(compute(), g);
     // What is asked of cuBLASLt on a GPU, on what kernels make of the operands.
     if (!cuda::to_cublaslt(g)) throw UnsupportedProduct{"no form that cuBLASLt takes"};
-    std::vector<float> a, b;
     Gemm wide = g;
-    wide.a = widened(g.a, a);
-    wide.b = widened(g.b, b);
+    wide.a = widened(g.a);
+    wide.b = widened(g.b);
     cuda::gemm(compute(), wide);
+    release(wide.a.data);
+    release(wide.b.data);
   }
   void run_grouped_gemm(const Gemm& g, std::span<const std::int64_t> offsets) override {
     cuda::grouped_gemm(compute(), g, offsets);
@@ -154,23 +158,34 @@ class EmulatedDevice final : public cuda::KernelDevice {
   }
 
  private:
-  [[nodiscard]] View widened(const View& from, std::vector<float>& memory) const {
-    memory.resize(static_cast<std::size_t>(from.elements()));
-    // NOLINTNEXTLINE(*-reinterpret-cast): memory is untyped at this seam
-    const View to{reinterpret_cast<std::byte*>(memory.data()), Element::F32, from.rows, from.cols, from.cols};
+  [[nodiscard]] std::byte* acquire(std::size_t bytes) {
+    auto* memory = static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes, 1), kAlignment));
+    std::memset(memory, 0xff, bytes);
+    if (watcher_ != nullptr) watcher_->taken(memory, bytes);
+    return memory;
+  }
+  void release(std::byte* memory) noexcept {
+    if (watcher_ != nullptr) watcher_->given_back(memory);
+    ::operator delete(memory, kAlignment);
+  }
+  /// In memory that the caller releases.
+  [[nodiscard]] View widened(const View& from) {
+    View to{nullptr, Element::F32, from.rows, from.cols, from.cols};
+    to.data = acquire(to.bytes());
     cuda::copy(compute(), to, from);
     return to;
   }
 
   Element element_;
+  MemoryWatcher* watcher_;
   cuda::Queue queue_;
 };
 
 }  // namespace
 
-std::unique_ptr<validator::Device> make_emulated_device(Element element) {
+std::unique_ptr<validator::Device> make_emulated_device(Element element, MemoryWatcher* watcher) {
   assert(element == Element::F32 || element == Element::Bf16 || element == Element::F16);
-  return std::make_unique<EmulatedDevice>(element);
+  return std::make_unique<EmulatedDevice>(element, watcher);
 }
 
 }  // namespace hexaplan::tests

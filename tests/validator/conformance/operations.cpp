@@ -44,10 +44,11 @@ double distance(const std::vector<double>& a, const std::vector<double>& b) {
 
 }  // namespace
 
-void expect_like_float64(const Operation& operation, validator::Device& device, double bound) {
+void expect_like_float64(const Operation& operation, validator::Device& device, double bound,
+                         std::span<const Placement> placements) {
   const auto reference = validator::make_cpu_device(validator::Element::F64);
   for (const Size& size : operation.sizes) {
-    for (const Placement placement : kPlacements) {
+    for (const Placement placement : placements) {
       const std::vector<Result> expected = results_of(operation, *reference, size, placement);
       const std::vector<Result> got = results_of(operation, device, size, placement);
       ASSERT_FALSE(expected.empty());

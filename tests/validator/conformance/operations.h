@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,8 @@ void PrintTo(const Operation& operation, std::ostream* out);
 [[nodiscard]] std::vector<Result> results_of(const Operation& operation, validator::Device& device, Size size,
                                              Placement placement);
 /// Expects ‖Δ‖/‖float64's‖ ≤ bound of everything that `operation` writes on `device`, at all sizes and
-/// placements; integers equal.
-void expect_like_float64(const Operation& operation, validator::Device& device, double bound);
+/// `placements`; integers equal.
+void expect_like_float64(const Operation& operation, validator::Device& device, double bound,
+                         std::span<const Placement> placements = kPlacements);
 
 }  // namespace hexaplan::tests
