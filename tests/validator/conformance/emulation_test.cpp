@@ -52,6 +52,32 @@ TEST(emulation, without_the_barrier_the_two_orders_differ) {
   EXPECT_NE(seen[0], seen[1]);
 }
 
+/// Sums over the block, twice, as over_block makes them but without the barrier before the second.
+std::vector<unsigned> two_sums(emulation::Order order, bool barrier) {
+  emulation::set_order(order);
+  std::vector<unsigned> seen(64);
+  emulation::run({.block = {64, 1, 1}, .shared_bytes = 2 * sizeof(unsigned)}, [&] {
+    unsigned* const of_warps = shared_memory<unsigned>();
+    for (unsigned turn = 1; turn < 3; ++turn) {
+      unsigned mine = turn;
+      for (unsigned lanes = 16; lanes > 0; lanes /= 2) mine += shuffle_xor(mine, lanes);
+      if (barrier) sync_block();
+      if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = mine;
+      sync_block();
+      seen[threadIdx.x] += of_warps[0] + of_warps[1];
+    }
+  });
+  emulation::set_order(emulation::Order::Forward);
+  return seen;
+}
+TEST(emulation, a_warp_runs_ahead_of_those_that_still_read) {
+  const std::vector<unsigned> right(64, 64 + 128);
+  for (const auto order : {emulation::Order::Forward, emulation::Order::Backward}) {
+    EXPECT_EQ(two_sums(order, true), right);
+    EXPECT_NE(two_sums(order, false), right);
+  }
+}
+
 TEST(emulation, shared_memory_holds_no_numbers_before_it_is_written) {
   std::vector<float> seen(2);
   emulation::run({.grid = {2, 1, 1}, .block = {32, 1, 1}, .shared_bytes = sizeof(float)}, [&] {

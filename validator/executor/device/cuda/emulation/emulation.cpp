@@ -46,10 +46,11 @@ class Multiprocessor {
   static void thread_main();
   void prepare(const Launch& launch);
   void run_block(std::size_t threads);
+  void run_warp(std::size_t first);
   void run_thread(std::size_t index);
-  /// Lets go on whoever may; false when nobody waits any more.
+  /// Lets all threads pass the barrier; false when nobody waits any more.
   bool release(std::size_t threads);
-  bool release_warps(std::size_t threads);
+  bool release_warp(std::size_t first);
   [[nodiscard]] std::string who_waits(std::size_t threads) const;
 
   HostStack host_;
@@ -113,11 +114,19 @@ void Multiprocessor::run_block(std::size_t threads) {
     threads_[i].barrier = threads_[i].warp = {};
   }
   do {
-    for (std::size_t i = 0; i < threads; ++i) {
-      const std::size_t index = order_ == Order::Forward ? i : threads - 1 - i;
+    for (std::size_t i = 0; i < threads; i += kLanes)
+      run_warp(order_ == Order::Forward ? i : threads - kLanes - i);
+  } while (release(threads));
+}
+
+/// As far as it gets before the next one runs: to the block's next barrier.
+void Multiprocessor::run_warp(std::size_t first) {
+  do {
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      const std::size_t index = first + (order_ == Order::Forward ? i : kLanes - 1 - i);
       if (threads_[index].state == State::Ready) run_thread(index);
     }
-  } while (release(threads));
+  } while (release_warp(first));
 }
 
 void Multiprocessor::run_thread(std::size_t index) {
@@ -127,7 +136,6 @@ void Multiprocessor::run_thread(std::size_t index) {
 }
 
 bool Multiprocessor::release(std::size_t threads) {
-  if (release_warps(threads)) return true;
   const auto begin = threads_.begin(), end = begin + static_cast<std::ptrdiff_t>(threads);
   if (std::all_of(begin, end, [](const Thread& t) { return t.state == State::Done; })) return false;
   const Place place = begin->barrier;
@@ -142,18 +150,13 @@ bool Multiprocessor::release(std::size_t threads) {
   return true;
 }
 
-bool Multiprocessor::release_warps(std::size_t threads) {
-  bool any = false;
-  for (std::size_t first = 0; first < threads; first += kLanes) {
-    const auto begin = threads_.begin() + static_cast<std::ptrdiff_t>(first), end = begin + kLanes;
-    const Place place = begin->warp;
-    const bool all_there =
-        std::all_of(begin, end, [&](const Thread& t) { return t.state == State::InWarp && t.warp == place; });
-    if (!all_there) continue;
-    std::for_each(begin, end, [](Thread& t) { t.state = State::Ready; });
-    any = true;
-  }
-  return any;
+bool Multiprocessor::release_warp(std::size_t first) {
+  const auto begin = threads_.begin() + static_cast<std::ptrdiff_t>(first), end = begin + kLanes;
+  const Place place = begin->warp;
+  const bool all_there =
+      std::all_of(begin, end, [&](const Thread& t) { return t.state == State::InWarp && t.warp == place; });
+  if (all_there) std::for_each(begin, end, [](Thread& t) { t.state = State::Ready; });
+  return all_there;
 }
 
 std::string Multiprocessor::who_waits(std::size_t threads) const {

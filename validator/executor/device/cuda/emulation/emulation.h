@@ -9,8 +9,8 @@
 /// the calling thread; kernels of several host threads run beside each other.
 ///
 /// Found: a barrier or a warp operation that not all threads reach (std::logic_error); shared memory that is
-/// read before it is written (it holds not-a-numbers); a missing barrier, by running the threads in another
-/// order (set_order) and comparing.
+/// read before it is written (it holds not-a-numbers); a missing barrier, by running the warps in another
+/// order (set_order), each as far as it gets before the next, and comparing.
 namespace hexaplan::validator::cuda {
 
 struct Dim {
@@ -31,7 +31,7 @@ struct Launch {
 /// the threads reach, or that they reach at different places.
 void run(const Launch& launch, const std::function<void()>& kernel);
 
-/// The order in which threads between two barriers, and blocks, run. Of the calling host thread.
+/// The order in which warps between two barriers, their lanes, and blocks, run. Of the calling host thread.
 enum class Order : std::uint8_t { Forward, Backward };
 void set_order(Order order);
 
