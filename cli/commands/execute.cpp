@@ -27,6 +27,7 @@
 #include "presets/json/spec_names.h"
 #include "presets/json/vocabulary.h"
 #include "presets/models/model_dimensions.h"
+#include "presets/models/model_text.h"
 #include "presets/tokens/token_file.h"
 #include "validator/executor/backends/backends.h"
 #include "validator/executor/checkpoint/sharded_state.h"
@@ -132,6 +133,19 @@ void refuse_to_save_adapters(const ExecuteOptions& options, const costmodel::Sce
                     .value = presets::in_quotes(options.save_weights),
                     .expected = "a model that is trained in full",
                     .hint = "adapters are kept in a checkpoint: --save FOLDER"}};
+}
+
+/// What --save-weights writes as config.json; a model of dimensions alone has none.
+presets::JsonValue config_to_save(const ExecuteOptions& options, const presets::JsonValue& model) {
+  if (options.save_weights.empty()) return {};
+  const auto* text = model.get_if<std::string>();
+  if (text != nullptr && presets::is_model_text(*text)) {
+    throw InputError{{.field = "--save-weights",
+                      .value = presets::in_quotes(options.save_weights),
+                      .expected = "a model with a config.json: a preset, a file or a folder",
+                      .hint = "a model of dimensions is kept in a checkpoint: --save FOLDER"}};
+  }
+  return presets::model_config(model);
 }
 
 /// Which optimizers ask for a number. Muon steps with AdamW where there is nothing to orthogonalise.
@@ -416,7 +430,7 @@ class Execution {
     refuse_to_save_adapters(options_, scenario);
     refuse_idle_numbers(options_, scenario.recipe);
     weights_ = std::make_unique<WeightFiles>(options_, scenario.model,
-                                             presets::model_config(result_.question.request.model));
+                                             config_to_save(options_, result_.question.request.model));
     if (weights_->loads()) run.loaded = [this](const validator::RankView& rank) { weights_->load(rank); };
     run.learning_rate = options_.learning_rate;
     if (run.learning_rate.total_steps == 0)

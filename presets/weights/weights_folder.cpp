@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <set>
 #include <system_error>
@@ -47,11 +48,12 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 }
 
 void write_file(const fs::path& path, std::string_view begins_with, std::int64_t bytes) {
+  errno = 0;
   std::ofstream file{path, std::ios::binary | std::ios::trunc};
   file.write(begins_with.data(), std::ssize(begins_with));
   file.close();
-  std::error_code problem;
-  if (file) fs::resize_file(path, static_cast<std::uintmax_t>(bytes), problem);
+  std::error_code problem{file ? 0 : errno, std::generic_category()};
+  if (!problem) fs::resize_file(path, static_cast<std::uintmax_t>(bytes), problem);
   if (!file || problem)
     throw InputError(
         {.file = path.string(), .expected = "a file that can be written", .hint = problem.message()});

@@ -60,6 +60,17 @@ TEST(run_command, reports_loss_phases_memory_and_collectives_of_every_rank) {
   }
 }
 
+TEST(run_command, a_model_of_dimensions_runs_and_has_no_config_to_save) {
+  const std::string run = "run --model 'layers=2 hidden=32 heads=4 ffn=64 vocab=128' --seq 16 --layout dp1 ";
+  const Finished finished = run_hexaplan(run);
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.out, HasSubstr("gradient norm"));
+  const Finished saves = run_hexaplan(run + "--save-weights weights_of_dimensions");
+  EXPECT_NE(saves.exit_code, 0);
+  EXPECT_THAT(saves.err, AllOf(HasSubstr("--save-weights"), HasSubstr("a model with a config.json")));
+  EXPECT_FALSE(std::filesystem::exists("weights_of_dimensions"));
+}
+
 TEST(run_command, tells_the_story_in_text) {
   const Finished finished = run_tiny("--layout dp2 --steps 2");
   EXPECT_EQ(finished.exit_code, 0);

@@ -156,5 +156,11 @@ TEST_F(DurableFileTest, folders_are_asked_for_without_being_made) {
   EXPECT_THROW(check_can_make_folder(at("file/below")), FileError);
 }
 
+TEST_F(DurableFileTest, a_file_system_that_makes_no_folders_is_found_though_root_has_access) {
+  const std::string processes = "/proc/self";
+  if (!std::filesystem::exists(processes)) GTEST_SKIP() << "there is no " << processes;
+  EXPECT_THROW(check_can_make_folder(processes + "/checkpoints/of_a_run"), FileError);
+}
+
 }  // namespace
 }  // namespace hexaplan::validator

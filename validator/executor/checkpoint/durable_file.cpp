@@ -133,11 +133,19 @@ void check_can_write(const std::string& path) {
 }
 
 void check_can_make_folder(const std::string& path) {
-  fs::path there = fs::absolute(path);
+  fs::path there = fs::absolute(path), missing;
   std::error_code error;
-  while (!fs::exists(there, error) && !error && there.has_relative_path()) there = there.parent_path();
+  while (!fs::exists(there, error) && !error && there.has_relative_path()) {
+    missing = there;
+    there = there.parent_path();
+  }
   if (error) throw FileError{path, error.value()};
   check_access(there, path);
+  if (missing.empty()) return;
+  // Some file systems grant access and make no folders; nobody asks root.
+  const bool made = fs::create_directory(missing, error);
+  if (error) throw FileError{path, error.value()};
+  if (made) fs::remove(missing, error);
 }
 
 void sync_folder(const std::string& folder) {
