@@ -180,7 +180,7 @@ void Warp::step() {
           in.act == Act::BlockBarrier
               ? live_
               : registers_[in.operands.back()][static_cast<unsigned>(__builtin_ctz(running_))];
-      if (!meet(static_cast<Mask>(members))) return;
+      if (!meet(in, static_cast<Mask>(members))) return;
       if (in.act == Act::ShuffleXor) shuffle(in, running_);
       if (in.act == Act::Ballot) ballot(in, running_);
       if (in.act == Act::WarpBarrier && running_ == live_) ++warp_segment_;
@@ -217,13 +217,15 @@ void Warp::branch(const Instruction& in, Mask taken) {
 }
 
 /// Whether all members have come; else the lanes that are here wait and others run.
-bool Warp::meet(Mask members) {
+bool Warp::meet(const Instruction& in, Mask members) {
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     if ((waiting_ >> lane & 1) != 0 && pcs_[lane] == pc_) running_ |= Mask{1} << lane;
   }
   const Mask needed = members & live_;
   waiting_ &= ~running_;
-  if ((running_ & needed) == needed && (running_ & ~needed) == 0) return true;
+  if (const Mask others = running_ & ~needed; others != 0)
+    fail(in, static_cast<unsigned>(__builtin_ctz(others)), "is executed by a lane that its mask leaves out");
+  if (running_ == needed) return true;
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     if ((running_ >> lane & 1) != 0) pcs_[lane] = pc_;
   }

@@ -36,7 +36,7 @@ class Warp {
   void choose_lanes();
   void step();
   void branch(const Instruction& in, Mask taken);
-  bool meet(Mask members);
+  bool meet(const Instruction& in, Mask members);
   Mask all_wait_alike();
   void shuffle(const Instruction& in, Mask mask);
   void ballot(const Instruction& in, Mask mask);

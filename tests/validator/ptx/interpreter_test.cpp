@@ -218,6 +218,14 @@ TEST(ptx_interpreter, barriers_that_not_all_reach_are_found) {
               HasSubstr("reached by only some of the threads"));
 }
 
+TEST(ptx_interpreter, a_lane_outside_of_the_mask_of_an_exchange_is_found) {
+  Machine gpu{32};
+  EXPECT_THAT(gpu.fault(kernel("shfl.sync.bfly.b32 %r4|%p2, %r1, 1, 31, 255;"), {.threads = {32}}),
+              AllOf(HasSubstr("thread 8"), HasSubstr("a lane that its mask leaves out")));
+  EXPECT_THAT(gpu.fault(kernel("shfl.sync.bfly.b32 %r4|%p2, %r1, 16, 31, -1;"), {.threads = {16}}),
+              HasSubstr("reads from lane 16, which does not take part"));
+}
+
 TEST(ptx_interpreter, bytes_are_counted_as_asked_for_and_once_each) {
   Machine gpu{32};
   const Work work = gpu.run(

@@ -81,6 +81,23 @@ TEST_F(PlantedFaults, the_first_barrier_of_a_sum_over_the_block_is_missed) {
     EXPECT_THAT(said, testing::AnyOf(HasSubstr("race"), HasSubstr("nobody wrote")));
 }
 
+/// Some barriers of a kernel guard what one launch alone does not do twice; one at least is missed.
+TEST_F(PlantedFaults, barriers_of_sums_tiles_and_lists_are_missed) {
+  struct Kernel {
+    std::string source, name, operation;
+    Size size;
+  };
+  for (const Kernel& kernel : {Kernel{"elementwise", "squares_of_blocks", "squared_norm", {3, 13}},
+                               Kernel{"gemm", "multiply_one", "gemm_mixed", {7, 8}},
+                               Kernel{"rows", "add_rows", "embedding", {70, 40}}}) {
+    int planted = 0, found = 0;
+    for (std::size_t i = 0; plant(kernel.source, kernel.name, "bar.sync \t0;", i, ""); ++i, ++planted)
+      found += verdict(kernel.operation, kernel.size) != "nothing" ? 1 : 0;
+    EXPECT_GE(found, 1) << kernel.name << ": none of " << planted << " barriers";
+    RecordProperty(kernel.name, std::to_string(found) + " of " + std::to_string(planted));
+  }
+}
+
 TEST_F(PlantedFaults, a_loop_that_runs_one_turn_too_far_leaves_its_matrix) {
   int found = 0, planted = 0;
   for (const char* comparison : {"setp.le.s64", "setp.ge.s64", "setp.lt.s64", "setp.gt.s64"}) {
