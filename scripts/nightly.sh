@@ -49,6 +49,12 @@ if "$python" -c 'import torch, transformers' 2>/dev/null; then
     "$python" scripts/oracle/oracle.py --check
     "$python" tests/golden/adapters_oracle.py --check
   fi
+  torch=$("$python" -c 'import torch, pathlib; print(pathlib.Path(torch.__file__).parent)')
+  if [[ -e $torch/lib/libc10_cuda.so && -e ${CUDA_HOME:-/usr/local/cuda}/include/cuda.h ]]; then
+    "$python" scripts/oracle/allocator/record.py --torch "$torch" --cuda "${CUDA_HOME:-/usr/local/cuda}" --check
+  else
+    echo "the caching allocator: not checked, it needs PyTorch's CUDA wheel and CUDA's headers" >&2
+  fi
   "$python" tests/golden/parameters_oracle.py --hexaplan "$program" --configs 40 --seed "$(date +%y%j)"
 else
   echo "transformers: not checked, $python has no torch and transformers" >&2
