@@ -25,6 +25,13 @@ class ParameterMemory {
     });
     for (const TensorEntry& entry : buffers(scenario, stage)) visit(entry, 1.0);
   }
+  // The same by where it belongs, once each: states of a layer and of either end, and what is one per stage.
+  [[nodiscard]] const TensorLedger& layer_states(std::size_t layer_class) const {
+    return classes_[layer_class].states.ledger;
+  }
+  [[nodiscard]] const TensorLedger& embedding_states() const { return embedding_.ledger; }
+  [[nodiscard]] const TensorLedger& head_states() const { return head_.ledger; }
+  [[nodiscard]] TensorLedger buffers(const Scenario& scenario, const StagePlan& stage) const;
   /// The same, summed. Precondition: sum().
   [[nodiscard]] MemoryLoad load(const Scenario& scenario, const StagePlan& stage) const;
   [[nodiscard]] Bytes unreclaimed(const Scenario& scenario, const StagePlan& stage) const;
@@ -53,7 +60,6 @@ class ParameterMemory {
     if (stage.embedding > 0) visit(embedding_, stage.embedding);
     if (stage.head > 0) visit(head_, stage.head);
   }
-  [[nodiscard]] TensorLedger buffers(const Scenario& scenario, const StagePlan& stage) const;
   [[nodiscard]] StageElements elements_of(const StagePlan& stage) const;
 
   std::array<ClassPart, kLayerClasses> classes_;

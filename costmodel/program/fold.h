@@ -81,6 +81,13 @@ class Footprint {
   explicit Footprint(const Program& program) : Footprint{program, Lifetimes{program}} {}
 
   [[nodiscard]] FoldedPhases fold(const Sizes& sizes) const;
+  /// Calls `visit(phase, buffer, bytes, frees)` for every allocation and release in order; buffers as
+  /// `Lifetimes` numbers them.
+  template <class Visitor>
+  void visit(const Sizes& sizes, const Visitor& visitor) const {
+    const std::vector<double> bytes = buffer_bytes(sizes);
+    for (const Move& m : moves_) visitor(m.phase, std::size_t{m.buffer}, bytes[m.buffer], m.frees);
+  }
   /// What stays between forward and backward, one row per buffer in the order in which they are made, named
   /// by what the forward pass leaves in them; without the program's output, which is the next one's input.
   [[nodiscard]] std::vector<KeptValue> kept(const Sizes& sizes) const;

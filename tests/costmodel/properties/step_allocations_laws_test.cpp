@@ -1,0 +1,88 @@
+// What a rank allocates, call by call, and what the caching allocator makes of it.
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "costmodel/program/step_allocations.h"
+#include "tests/costmodel/properties/accepted_scenario.h"
+
+namespace hexaplan::costmodel::program {
+namespace {
+
+using Call = AllocationEvent::Call;
+
+/// A scenario whose calls are known, small enough to be run often.
+Scenario simulated_scenario() {
+  const Scenario sc = accepted_scenario();
+  RC_PRE(!not_simulated(sc));
+  RC_PRE(sc.model.layers <= 32);
+  RC_PRE(sc.layout.schedule != ScheduleKind::GPipe || microbatches_per_step(sc) <= 16);
+  return sc;
+}
+std::vector<AllocationEvent> calls_of_steps(const Scenario& sc, int steps) {
+  const auto calls = step_allocations(sc, 0, steps);
+  RC_PRE(calls.has_value());
+  return *calls;
+}
+std::int64_t alive_after(const std::vector<AllocationEvent>& calls) {
+  std::vector<std::int64_t> bytes;
+  std::int64_t alive = 0;
+  for (const AllocationEvent& event : calls) {
+    if (event.call == Call::Allocate) {
+      bytes.push_back(event.bytes);
+      alive += event.bytes;
+    } else if (event.call == Call::Free) {
+      alive -= bytes[event.tensor];
+    }
+  }
+  return alive;
+}
+
+RC_GTEST_PROP(step_allocations, name_tensors_that_are_alive, ()) {
+  std::vector<bool> alive;
+  for (const AllocationEvent& event : calls_of_steps(simulated_scenario(), 2)) {
+    switch (event.call) {
+      case Call::Allocate:
+        RC_ASSERT(event.tensor == alive.size());
+        RC_ASSERT(event.bytes > 0);
+        alive.push_back(true);
+        break;
+      case Call::Free:
+        RC_ASSERT(alive.at(event.tensor));
+        alive[event.tensor] = false;
+        break;
+      case Call::RecordStream:
+        RC_ASSERT(alive.at(event.tensor));
+        break;
+      case Call::Complete:
+        RC_ASSERT(event.bytes >= 0);
+        break;
+    }
+  }
+}
+
+RC_GTEST_PROP(step_allocations, leave_after_every_step_what_the_one_before_left, ()) {
+  const Scenario sc = simulated_scenario();
+  RC_ASSERT(alive_after(calls_of_steps(sc, 2)) == alive_after(calls_of_steps(sc, 3)));
+}
+
+RC_GTEST_PROP(step_allocations, reserve_at_least_what_they_allocate_and_hardly_grow_after_three_steps, ()) {
+  const Scenario sc = simulated_scenario();
+  const auto calls = calls_of_steps(sc, kSimulatedSteps), further = calls_of_steps(sc, kSimulatedSteps + 2);
+  for (const bool expandable : {false, true}) {
+    const AllocatorSettings settings{.expandable_segments = expandable};
+    const AllocatorUse use = run_calls(calls, settings).use;
+    RC_ASSERT(use.peak_reserved >= use.peak_allocated);
+    RC_ASSERT(run_calls(further, settings).use.peak_reserved <= use.peak_reserved * 1.02);
+  }
+}
+
+RC_GTEST_PROP(step_allocations, run_out_of_memory_below_what_they_allocate, ()) {
+  const auto calls = calls_of_steps(simulated_scenario(), 1);
+  const double most = run_calls(calls, {}).use.peak_allocated.value();
+  RC_ASSERT(run_calls(calls, {.capacity = static_cast<std::int64_t>(most / 2)}).ran_out);
+}
+
+}  // namespace
+}  // namespace hexaplan::costmodel::program
