@@ -1,6 +1,7 @@
 #include "cli/commands/estimate.h"
 
 #include "costmodel/parameters/parameter_tensors.h"
+#include "presets/frameworks/allocator_words.h"
 
 namespace hexaplan::cli {
 
@@ -18,6 +19,36 @@ Explanation explain(const EstimateReport& report) {
                                                   peak.stage, kExplained)};
 }
 
+/// Each stage with what the card has for the framework's allocator.
+AllocatorReport run_allocator(const EstimateReport& report, const std::string& words,
+                              costmodel::AllocatorSettings settings) {
+  const costmodel::Scenario& sc = report.question.scenario;
+  AllocatorReport out{.words = words};
+  if (const auto reason = costmodel::program::not_simulated(sc)) {
+    out.not_simulated = *reason;
+    return out;
+  }
+  for (const costmodel::StageMemory& stage : report.estimate.stages) {
+    settings.capacity = costmodel::whole(report.estimate.capacity - (stage.device - stage.reserved));
+    const auto calls =
+        costmodel::program::step_allocations(sc, stage.stage, costmodel::program::kSimulatedSteps);
+    if (!calls) {
+      out.not_simulated = "a step makes more than a million calls";
+      out.stages.clear();
+      return out;
+    }
+    AllocatorReport::Stage row{.stage = stage.stage,
+                               .asked = costmodel::program::run_calls(*calls, settings)};
+    if (!settings.expandable_segments) {
+      costmodel::AllocatorSettings expandable = settings;
+      expandable.expandable_segments = true;
+      row.expandable = costmodel::program::run_calls(*calls, expandable);
+    }
+    out.stages.push_back(row);
+  }
+  return out;
+}
+
 }  // namespace
 
 void suggest_changes(EstimateReport& report) {
@@ -28,6 +59,8 @@ void suggest_changes(EstimateReport& report) {
 
 EstimateReport run_estimate(const EstimateOptions& options) {
   EstimateReport report;
+  costmodel::AllocatorSettings allocator;
+  if (!options.allocator.empty()) allocator = presets::allocator_settings(options.allocator, "--allocator");
   report.question = ask(options.question);
   const costmodel::Scenario& scenario = report.question.scenario;
   const costmodel::Calibration& calibration = report.question.calibration;
@@ -37,6 +70,7 @@ EstimateReport run_estimate(const EstimateOptions& options) {
   if (scenario.recipe.tokens > 0) report.training = costmodel::training_cost(scenario, report.estimate);
   if (options.suggest) suggest_changes(report);
   if (options.explain) report.explanation = explain(report);
+  if (!options.allocator.empty()) report.allocator = run_allocator(report, options.allocator, allocator);
   return report;
 }
 

@@ -6,6 +6,7 @@
 
 #include "cli/commands/question.h"
 #include "cli/options.h"
+#include "costmodel/program/step_allocations.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/largest.h"
 #include "costmodel/step/training_cost.h"
@@ -20,6 +21,19 @@ struct Explanation {
   std::vector<costmodel::PricedOperation> operations;
 };
 
+/// What PyTorch's allocator makes of the steps of every stage's ranks.
+struct AllocatorReport {
+  struct Stage {
+    int stage = 0;
+    costmodel::program::SimulatedAllocator asked;
+    /// The same with expandable segments; nothing where they are asked for anyway.
+    std::optional<costmodel::program::SimulatedAllocator> expandable;
+  };
+  std::string words;          // --allocator
+  std::string not_simulated;  // why there are no stages
+  std::vector<Stage> stages;
+};
+
 /// Everything `hexaplan estimate` has to say.
 struct EstimateReport {
   Question question;
@@ -28,6 +42,7 @@ struct EstimateReport {
   std::optional<costmodel::TrainingCost> training;
   std::vector<planner::FittingChange> changes;  // only when it does not fit, or fits at risk
   std::optional<Explanation> explanation;
+  std::optional<AllocatorReport> allocator;  // with --allocator
 
   [[nodiscard]] bool fits() const { return std::holds_alternative<costmodel::Fits>(estimate.verdict); }
   /// Fits by its expected peak, with a chance of running out of memory above what `search` allows.

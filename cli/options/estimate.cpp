@@ -10,6 +10,12 @@ CommandRow estimate_row() {
   append_scenario_options(row.options, options->question);
   row.options.push_back({"--explain", "", "Largest tensors and operations, with formula, function and source",
                          &options->explain});
+  row.options.push_back({"--allocator",
+                         "CONF",
+                         "PyTorch's caching allocator, simulated: what it reserves. CONF: words of "
+                         "PYTORCH_CUDA_ALLOC_CONF, or default",
+                         &options->allocator,
+                         {"default"}});
   row.options.push_back(
       {"--require-fit", "", "Exit with 3 when the layout does not fit", &options->require_fit});
   row.finish = [options] { return *options; };

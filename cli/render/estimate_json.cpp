@@ -126,6 +126,26 @@ JsonValue explanation_json(const Explanation& explanation) {
                     {"operations", std::move(operations)}};
 }
 
+JsonValue allocator_json(const AllocatorReport& allocator) {
+  JsonArray stages;
+  for (const auto& [stage, asked, expandable] : allocator.stages) {
+    stages.push_back(
+        JsonObject{{"stage", stage},
+                   {"allocated_bytes", whole_bytes(asked.use.peak_allocated)},
+                   {"reserved_bytes", whole_bytes(asked.use.peak_reserved)},
+                   {"largest_free_bytes", whole_bytes(asked.use.largest_free)},
+                   {"segments", asked.use.segments},
+                   {"retries", asked.use.retries},
+                   {"ran_out", asked.ran_out},
+                   {"expandable_reserved_bytes", whole_bytes(expandable.value_or(asked).use.peak_reserved)}});
+  }
+  return JsonObject{
+      {"settings", allocator.words},
+      {"not_simulated", allocator.not_simulated.empty() ? JsonValue{} : JsonValue{allocator.not_simulated}},
+      {"steps", costmodel::program::kSimulatedSteps},
+      {"stages", std::move(stages)}};
+}
+
 /// The question, with every gap filled.
 JsonValue scenario_json(const EstimateReport& report) {
   presets::ScenarioRequest filled = report.question.request;
@@ -212,6 +232,7 @@ JsonValue estimate_json(const EstimateReport& report) {
   object.emplace_back("not_modelled", not_modelled_json(costmodel::not_modelled(report.question.scenario)));
   object.emplace_back("evidence", report.priced() ? published_json(report.question.scenario) : JsonValue{});
   object.emplace_back("notes", std::move(notes));
+  if (report.allocator) object.emplace_back("allocator", allocator_json(*report.allocator));
   if (report.explanation) object.emplace_back("explanation", explanation_json(*report.explanation));
   return object;
 }

@@ -157,6 +157,31 @@ std::string memory_by_kind(const Estimate& e, const TextStyle& style) {
                      format_binary(stage.reserved), runs_in(stage));
 }
 
+std::string simulated_allocator(const EstimateReport& report, const TextStyle& style) {
+  if (!report.allocator) return "";
+  const AllocatorReport& allocator = *report.allocator;
+  std::string text =
+      fmt::format("\n{} ({}; {} steps)\n", style.bold("PyTorch's caching allocator, simulated"),
+                  allocator.words, costmodel::program::kSimulatedSteps);
+  if (!allocator.not_simulated.empty())
+    return text + fmt::format("  not simulated: {}\n", allocator.not_simulated);
+  std::vector<std::vector<std::string>> rows{{"  stage", "allocated", "reserved", "cached", "largest free",
+                                              "retries", "expandable segments", "estimate"}};
+  const auto reserved = [](const costmodel::program::SimulatedAllocator& run) {
+    return run.ran_out ? std::string{"out of memory"} : format_binary(run.use.peak_reserved);
+  };
+  for (const std::size_t i : shown_stages(report.estimate)) {
+    const auto& [stage, asked, expandable] = allocator.stages[i];
+    const costmodel::AllocatorUse& use = asked.use;
+    rows.push_back({fmt::format("  {}", stage), format_binary(use.peak_allocated), reserved(asked),
+                    format_percent((use.peak_reserved - use.peak_allocated) / use.peak_reserved),
+                    format_binary(use.largest_free), format_count(use.retries),
+                    reserved(expandable.value_or(asked)), format_binary(report.estimate.stages[i].reserved)});
+  }
+  return text + format_table(rows) +
+         "  reserved and cached at the peak; 'estimate': by the profile's factor, which counts above\n";
+}
+
 /// What offloaded tensors take of a node; nothing without any.
 std::string host_memory(const EstimateReport& report) {
   struct Place {
@@ -293,7 +318,7 @@ std::string estimate_text(const EstimateReport& report, const TextStyle& style) 
   if (!report.priced()) return text;
   const Estimate& e = report.estimate;
   text += memory_by_stage(e, style) + memory_by_kind(e, style) + host_memory(report) +
-          time_by_cause(e, style) + throughput(report, style) +
+          simulated_allocator(report, style) + time_by_cause(e, style) + throughput(report, style) +
           not_modelled_text(costmodel::not_modelled(report.question.scenario), style) +
           calibration(report, style) + published(report, style);
   if (report.explanation) text += explanation(*report.explanation, style);

@@ -73,6 +73,32 @@ TEST(estimate_json, causes_add_up_to_the_step_and_lie_inside_the_interval) {
   EXPECT_GT(*interval[1].get_if<double>(), step);
 }
 
+TEST(estimate, simulates_the_allocator_of_every_stage_where_asked) {
+  EXPECT_THAT(run_hexaplan(kQuestion).out, testing::Not(testing::HasSubstr("simulated")));
+  const JsonValue e = json_of(kQuestion + "--allocator default --json");
+  const auto& stages = *at(e, "allocator.stages").get_if<JsonArray>();
+  const auto& estimated = *at(e, "memory.stages").get_if<JsonArray>();
+  ASSERT_EQ(stages.size(), 2U);
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const double allocated = number_at(stages[i], "allocated_bytes");
+    EXPECT_NEAR(allocated, number_at(estimated[i], "allocated"), 0.02 * allocated);
+    EXPECT_GE(number_at(stages[i], "reserved_bytes"), allocated);
+    EXPECT_GE(number_at(stages[i], "expandable_reserved_bytes"), allocated);
+    EXPECT_EQ(number_at(stages[i], "retries"), 0);
+  }
+  EXPECT_THAT(run_hexaplan(kQuestion + "--allocator expandable_segments:True").out,
+              testing::HasSubstr("simulated (expandable_segments:True; 3 steps)"));
+}
+
+TEST(estimate, says_why_an_allocator_is_not_simulated) {
+  EXPECT_THAT(run_hexaplan(kQuestion + "--allocator default --framework hexaplan").out,
+              testing::HasSubstr("not simulated: the framework has an allocator of its own"));
+  const Finished wrong = run_hexaplan(kQuestion + "--allocator expandable_segments:on");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err,
+              testing::HasSubstr("--allocator expandable_segments: got \"on\", expected True or False"));
+}
+
 TEST(estimate, not_fitting_is_an_answer_unless_fitting_is_required) {
   const JsonValue e = json_of(kTooLarge + "--json");
   EXPECT_FALSE(*at(e, "fits").get_if<bool>());
