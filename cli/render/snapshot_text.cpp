@@ -43,6 +43,10 @@ std::string device_lines(const SnapshotDevice& device) {
   text +=
       fmt::format("  peak over {} recorded events: {} allocated, {} reserved\n", format_count(device.events),
                   format_binary(device.peak_allocated), format_binary(device.peak_reserved));
+  if (device.simulated_reserved && device.expandable_reserved)
+    text +=
+        fmt::format("  by the allocator's rules: {} reserved; with expandable segments {}\n",
+                    format_binary(*device.simulated_reserved), format_binary(*device.expandable_reserved));
   if (device.ran_out > 0)
     text += fmt::format("  ran out of memory {} times, last when {} were asked for\n", device.ran_out,
                         format_binary(device.asked));
@@ -87,6 +91,10 @@ presets::JsonArray segments_json(const SnapshotDevice& device) {
   return kinds;
 }
 
+presets::JsonValue bytes_or_nothing(const std::optional<Bytes>& bytes) {
+  return bytes ? presets::JsonValue{bytes->value()} : presets::JsonValue{};
+}
+
 presets::JsonValue device_json(const SnapshotDevice& device, const std::vector<ComparedPeak>* peaks) {
   presets::JsonArray alive, compared;
   for (const presets::AliveGroup& group : device.at_peak)
@@ -102,6 +110,8 @@ presets::JsonValue device_json(const SnapshotDevice& device, const std::vector<C
                              {"reserved_bytes", device.reserved.value()},
                              {"peak_allocated_bytes", device.peak_allocated.value()},
                              {"peak_reserved_bytes", device.peak_reserved.value()},
+                             {"simulated_reserved_bytes", bytes_or_nothing(device.simulated_reserved)},
+                             {"expandable_reserved_bytes", bytes_or_nothing(device.expandable_reserved)},
                              {"events", device.events},
                              {"ran_out", device.ran_out},
                              {"segments", segments_json(device)},

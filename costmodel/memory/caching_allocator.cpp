@@ -20,6 +20,7 @@ constexpr std::int64_t kSmallSegment = 2 * kMebibyte;
 constexpr std::int64_t kLargeFrom = 10 * kMebibyte;  // from here on a segment of its own
 constexpr std::int64_t kLargeSegment = 20 * kMebibyte;
 constexpr std::int64_t kSegmentStep = 2 * kMebibyte;
+constexpr std::int64_t kAddresses = std::int64_t{1} << 62;  // no segment's are used again
 
 std::int64_t segment_size(std::int64_t size) {
   if (size <= kSmallest) return kSmallSegment;
@@ -61,7 +62,6 @@ CachingAllocator::Block* CachingAllocator::make(const Block& like, std::int64_t 
   block->small = like.small;
   block->expandable = like.expandable;
   block->segment = like.segment;
-  block->segment_end = like.segment_end;
   block->allocated = false;
   block->mapped = true;
   block->address = address;
@@ -146,7 +146,9 @@ CachingAllocator::Block* CachingAllocator::find_free(Pool& pool, const Request& 
 
 CachingAllocator::Block* CachingAllocator::take_segment(Pool& pool, const Request& request) {
   if (settings_.expandable_segments) return take_expandable(pool, request);
-  if (request.segment_size > settings_.capacity - reserved_) return nullptr;
+  if (request.segment_size > settings_.capacity - reserved_ ||
+      request.segment_size > kAddresses - next_address_)
+    return nullptr;
   Block like;
   like.stream = request.stream;
   like.small = pool.small;
@@ -176,22 +178,24 @@ CachingAllocator::Block* CachingAllocator::expandable_candidate(Pool& pool, cons
   const std::int64_t page = pool.small ? kSmallSegment : kLargeSegment;
   constexpr std::int64_t kEnough = std::int64_t{1} << 44;  // where the card's memory is not said
   const std::int64_t card = std::min(settings_.capacity, kEnough);
+  const std::int64_t size = ceil_div(card + card / 8, page) * page;
+  if (request.size > size || size > kAddresses - next_address_) return nullptr;
   Block like;
   like.stream = request.stream;
   like.small = pool.small;
   like.expandable = true;
   like.segment = next_address_;
-  like.segment_end = next_address_ + ceil_div(card + card / 8, page) * page;
-  Block* block = make(like, like.segment, like.segment_end - like.segment);
+  Block* block = make(like, like.segment, size);
   block->mapped = false;
-  next_address_ = like.segment_end;
+  next_address_ += size;
   pool.unmapped.insert(block);
   return block;
 }
 
 CachingAllocator::Block* CachingAllocator::take_expandable(Pool& pool, const Request& request) {
   Block* block = expandable_candidate(pool, request);
-  if (!block->mapped && !map(block, std::min(block->size, request.size))) return nullptr;
+  if (block == nullptr || (!block->mapped && !map(block, std::min(block->size, request.size))))
+    return nullptr;
   while (block->size < request.size) {
     Block* next = block->next;
     if (!map(next, std::min(request.size - block->size, next->size))) return nullptr;

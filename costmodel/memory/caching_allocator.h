@@ -53,7 +53,8 @@ class CachingAllocator {
   CachingAllocator& operator=(const CachingAllocator&) = delete;
   ~CachingAllocator() = default;
 
-  /// Nothing: out of memory, although everything unused was given back first. Precondition: bytes > 0.
+  /// Nothing: out of memory, although everything unused was given back first. Preconditions: bytes > 0, and
+  /// below 2^60.
   [[nodiscard]] std::optional<AllocationId> allocate(std::int64_t bytes, StreamNumber stream = 0);
   /// `stream` reads or writes the allocation, too: once freed, it serves nothing else until what the stream
   /// has been given by then is done.
@@ -75,8 +76,8 @@ class CachingAllocator {
     bool small = false, allocated = false, mapped = true, expandable = false;
     int events = 0;  // of other streams that have not passed
     std::int64_t size = 0, address = 0;
-    std::int64_t segment = 0, segment_end = 0;  // addresses of the expandable segment
-    std::int64_t inserted = 0;                  // searches of the pool when it was freed
+    std::int64_t segment = 0;   // address of the expandable segment
+    std::int64_t inserted = 0;  // searches of the pool when it was freed
     std::vector<StreamNumber> uses;
     Block *previous = nullptr, *next = nullptr;  // neighbours in the segment
     AllocationId id = 0;

@@ -447,6 +447,7 @@ void CallRecorder::backward(const Chunk& chunk, int microbatch, bool first, bool
   }
   if (chunk.first) {
     run_backward(embedding_, passing.embedding, stream);
+    give(passing.embedding[*embedding_.d_output]);  // what a frozen embedding has no use for
     make_gradients(made_embedding_);
     if (first) open(fresh_embedding_);
   }

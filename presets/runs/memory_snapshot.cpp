@@ -8,6 +8,7 @@
 
 #include "presets/json/input_error.h"
 #include "presets/runs/pickle_data.h"
+#include "presets/runs/snapshot_replay.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -39,8 +40,9 @@ class SnapshotReader {
     const Items& traces = document_.items(root, "device_traces");
     for (std::size_t i = 0; i < traces.size() && i < static_cast<std::size_t>(kMostDevices); ++i) {
       const auto* events = std::get_if<PickleValue::List>(&document_.at(traces[i]).data);
-      if (events != nullptr && !events->items.empty())
-        replay(device(static_cast<std::int64_t>(i)), events->items);
+      if (events == nullptr || events->items.empty()) continue;
+      replay(device(static_cast<std::int64_t>(i)), events->items);
+      simulate(device(static_cast<std::int64_t>(i)), events->items);
     }
     if (const PickleValue* settings = document_.find(root, "allocator_settings"))
       snapshot_.expandable = document_.is_true(*settings, "expandable_segments");
@@ -135,6 +137,15 @@ class SnapshotReader {
       on.peak_reserved = std::max(on.peak_reserved, Bytes{reserved});
     }
     find_alive(on, events, peak);
+  }
+  /// The recorded calls once more, by the allocator's rules.
+  void simulate(SnapshotDevice& on, const Items& events) const {
+    const auto calls = recorded_calls(document_, events, on.device);
+    if (!calls) return;
+    costmodel::AllocatorSettings settings = recorded_settings(document_);
+    on.simulated_reserved = run_calls(*calls, settings).use.peak_reserved;
+    settings.expandable_segments = true;
+    on.expandable_reserved = run_calls(*calls, settings).use.peak_reserved;
   }
   static void note_oom(SnapshotDevice& on, std::int64_t bytes) {
     if (on.ran_out == 0) on.asked = Bytes{static_cast<double>(bytes)};

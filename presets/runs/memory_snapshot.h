@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,10 @@ struct SnapshotDevice {
   std::array<SegmentSum, 3> kinds;  // small, large, expandable
   std::vector<AliveGroup> at_peak;  // largest first; those whose allocation was recorded
   costmodel::Bytes alive_before;    // at the peak, allocated before the first event
+  /// Most reserved when the recorded calls run through the allocator's rules (costmodel/memory/
+  /// caching_allocator.h): under the settings that were recorded, and with expandable segments. Nothing where
+  /// nothing was recorded.
+  std::optional<costmodel::Bytes> simulated_reserved, expandable_reserved;
   [[nodiscard]] costmodel::Bytes unused() const { return reserved - allocated; }
 };
 

@@ -127,6 +127,14 @@ TEST(caching_allocator, gives_unused_segments_back_before_memory_runs_out) {
   EXPECT_FALSE(allocator.allocate(30 * kMiB, 0).has_value());
 }
 
+TEST(caching_allocator, has_no_block_larger_than_any_card) {
+  CachingAllocator expandable{{.expandable_segments = true}}, plain;
+  EXPECT_FALSE(expandable.allocate(std::int64_t{1} << 50, 0).has_value());
+  for (int i = 0; i < 8; ++i)  // addresses end somewhere
+    if (const auto id = plain.allocate((std::int64_t{1} << 59) + i * 4 * kMiB, 0)) plain.free(*id);
+  EXPECT_FALSE(plain.allocate((std::int64_t{1} << 59) + 64 * kMiB, 0).has_value());
+}
+
 TEST(caching_allocator, keeps_segments_in_which_something_lives) {
   CachingAllocator allocator{{.capacity = 100 * kMiB}};
   allocator.free(take(allocator, 60 * kMiB));

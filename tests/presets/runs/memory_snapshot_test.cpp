@@ -71,6 +71,14 @@ TEST(memory_snapshot, peaks_are_those_of_the_replayed_events) {
   EXPECT_EQ(device.kinds[1].segments, 1000);
 }
 
+// Measured on a GPU: 6,771 allocations of a whole training step of a 3.4 B model, behind 324 that were there.
+TEST(memory_snapshot, recorded_calls_reserve_by_the_allocators_rules_what_was_reserved_to_the_byte) {
+  const SnapshotDevice device = read_memory_snapshot(kSnapshots + "fullstep.pickle.gz").devices[0];
+  EXPECT_EQ(device.simulated_reserved, device.peak_reserved);
+  // PyTorch 2.15's own allocator over the same calls, as in scripts/oracle/allocator.
+  EXPECT_EQ(device.expandable_reserved, costmodel::Bytes{55511613440});
+}
+
 TEST(memory_snapshot, what_is_alive_at_the_peak_is_told_by_its_place) {
   const SnapshotDevice device = read_memory_snapshot(kSnapshots + "fullstep.pickle.gz").devices[0];
   ASSERT_GE(device.at_peak.size(), 3U);
