@@ -476,7 +476,7 @@ Scenario repeating(Scenario sc) {
 }  // namespace
 
 std::optional<std::string_view> not_simulated(const Scenario& sc) {
-  if (sc.framework.explicit_step) return "the framework has an allocator of its own";
+  if (!sc.framework.caching_allocator) return "the framework has an allocator of its own";
   if (const auto gap = first_gap(sc)) return gap;
   if (model_copies(sc.layout.schedule) > 1) return "DualPipe holds two copies of the model";
   if ((sc.recipe.offload & kOffloadActivations) != 0) return "offloaded activations leave at any time";

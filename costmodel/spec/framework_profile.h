@@ -247,6 +247,8 @@ struct FrameworkProfile {
   bool placeholder_weight_gradients = false;
   double head_streams = 2;  // tokens·h tensors alive around the output layer's backward
 
+  bool caching_allocator = true;  // PyTorch's own, CUDACachingAllocator
+
   // --- compute ---
   std::array<ElementwiseRule, kElementwiseCount> elementwise{};
   std::vector<ElementwiseOverride> elementwise_when;  // the last one that applies wins

@@ -63,6 +63,7 @@ constexpr ProfileField kProfileFields[] = {
     {"weight_gradient_temporary_bytes", &P::weight_gradient_temporary_bytes},
     {"placeholder_weight_gradients", &P::placeholder_weight_gradients},
     {"head_streams", &P::head_streams},
+    {"caching_allocator", &P::caching_allocator},
     {"attention_library", &P::attention_library},
     {"recompute_stops_early", &P::recompute_stops_early},
     {"expert_layer_overhead", &P::expert_layer_overhead},

@@ -204,6 +204,13 @@ TEST(framework_fields, are_all_the_members_of_the_profile) {
   EXPECT_EQ(framework_fields().size() + 6, member_count<FrameworkProfile>());
 }
 
+TEST(framework_presets, of_jax_and_the_executor_have_allocators_of_their_own) {
+  for (const char* name : {"maxtext", "paxml", "hexaplan"})
+    EXPECT_FALSE(find_framework(name).caching_allocator) << name;
+  for (const char* name : {"megatron", "fsdp2", "deepspeed", "hf-eager", "nanotron"})
+    EXPECT_TRUE(find_framework(name).caching_allocator) << name;
+}
+
 TEST(framework_presets, are_all_readable_and_keep_something_for_backward) {
   const std::vector<std::string> names = list_presets(PresetKind::Framework);
   for (const char* name : {"megatron", "fsdp2", "fsdp1", "deepspeed", "nanotron", "hf-eager", "hexaplan"}) {
