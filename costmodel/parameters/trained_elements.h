@@ -57,15 +57,22 @@ struct LocalMatrices {
 /// `elements`: of all of them, as elements_on_rank has it.
 [[nodiscard]] LocalMatrices local_matrices(const Layout& layout, const ParameterTensor& tensor,
                                            double elements);
+/// Elements of a weight in 4 bits that share a scale, and scales that share one where they are quantised
+/// again (arXiv:2305.14314 §3; bitsandbytes functional.py quantize_4bit).
+inline constexpr int kNf4Block = 64, kNf4ScaleBlock = 256;
 /// Scales of NF4 per element: one in fp32 for every block of 64. Quantised again, they have 8 bits, and every
 /// 256 of them share a scale in fp32 (arXiv:2305.14314 §3, "Double Quantization").
 struct Nf4Scales {
   double fp32 = 0, int8 = 0;
 };
 [[nodiscard]] constexpr Nf4Scales nf4_scales(const Recipe& recipe) {
-  constexpr double kBlock = 64, kScalesOfABlock = 256;
+  constexpr double kBlock = kNf4Block;
   if (!recipe.double_quantization) return {.fp32 = 1 / kBlock};
-  return {.fp32 = 1 / (kBlock * kScalesOfABlock), .int8 = 1 / kBlock};
+  return {.fp32 = 1 / (kBlock * kNf4ScaleBlock), .int8 = 1 / kBlock};
+}
+/// Elements that NF4 keeps as a whole: those of a scale, or of a scale of scales.
+[[nodiscard]] constexpr int nf4_granule(const Recipe& recipe) {
+  return recipe.double_quantization ? kNf4Block * kNf4ScaleBlock : kNf4Block;
 }
 /// Bytes of a weight in NF4, scales included: 0.5625, or 0.516 where scales are quantised again.
 [[nodiscard]] constexpr double nf4_bytes_per_element(const Recipe& recipe) {
