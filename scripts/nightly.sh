@@ -47,7 +47,10 @@ if "$python" -c 'import torch, transformers' 2>/dev/null; then
   "$python" tests/golden/parameters_oracle.py --check
   if "$python" -c 'import peft' 2>/dev/null; then
     "$python" scripts/oracle/oracle.py --check
-    "$python" tests/golden/adapters_oracle.py --check
+    if "$python" -c 'import bitsandbytes' 2>/dev/null; then
+      "$python" tests/golden/nf4_oracle.py --check
+      "$python" tests/golden/adapters_oracle.py --check
+    fi
   fi
   torch=$("$python" -c 'import torch, pathlib; print(pathlib.Path(torch.__file__).parent)')
   if [[ -e $torch/lib/libc10_cuda.so && -e ${CUDA_HOME:-/usr/local/cuda}/include/cuda.h ]]; then

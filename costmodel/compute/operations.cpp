@@ -72,6 +72,8 @@ class Writer {
         return merge_blocks(step);
       case Price::ScaleColumns:
         return adapter_traffic("adapter.scale", step, elements(step.payload));
+      case Price::Dequantise:
+        return dequantise(step, static_cast<double>(of(step.weight.out) * of(step.weight.in)));
       case Price::Traffic:
         return traffic(step);
       case Price::Message:
@@ -151,7 +153,7 @@ void Writer::matrix(const Step& step) {
   if (accumulates && !apart) op.gemm.accumulate_bytes = 2 * main_gradient_bytes();
   const bool adapted =
       trains_adapters(sc_.recipe) && row_of(step.site).block != Block::Head && !adapters_are_operations(sc_);
-  if (adapted) dequantise(step, weights);
+  if (adapted && sc_.recipe.fine_tune == FineTune::Qlora) dequantise(step, weights);
   out_.push_back(op);
   if (adapted) adapters(step, {m, n, k, experts});
   if (accumulates && apart) accumulate_gradient(weights);
@@ -175,15 +177,16 @@ void Writer::shape_adapter(const Step& step, Operation& op) const {
   if (adds) op.gemm.accumulate_bytes = sizes_.activation_bytes;
 }
 
-/// 4-bit weights are written out in the compute type before every product (arXiv:2305.14314 equation 5).
+/// 4-bit weights are written out in the compute type before every product (arXiv:2305.14314 equation 5); the
+/// executor's kernel reads scales in 8 bits as it goes.
 void Writer::dequantise(const Step& step, double weights) {
-  if (sc_.recipe.fine_tune != FineTune::Qlora) return;
+  const bool scales_first = sc_.recipe.double_quantization && !sc_.framework.explicit_step;
   out_.push_back({.name = "adapter.dequantise",
                   .kind = OpKind::MemoryBound,
                   .pass = step.pass,
                   .rerun = step.rerun,
                   .bytes = Bytes{weights * (nf4_bytes_per_element(sc_.recipe) + sizes_.activation_bytes)},
-                  .kernels = sc_.recipe.double_quantization ? 2.0 : 1.0,  // the scales first
+                  .kernels = scales_first ? 2.0 : 1.0,
                   .formula = "T12"});
 }
 

@@ -13,8 +13,7 @@ constexpr double kInt32 = 4;
 
 double gathered_bytes(const Scenario& sc, const UnitSizes& unit) {
   double bytes = 0;
-  for (const FlatSizes& f : unit.flats)
-    bytes += f.stage >= 3 ? f.padded() * bytes_per_element(state_types(sc).parameter_of(f.trained)) : 0;
+  for (const FlatSizes& f : unit.flats) bytes += f.stage >= 3 ? parameter_bytes(sc, f, f.padded()) : 0;
   return bytes;
 }
 

@@ -18,6 +18,8 @@ FlatSizes flat_buffer(const Scenario& sc, FlatKind kind) {
                  .expert = holds_experts(kind),
                  .orthogonalised = is_orthogonalised(kind),
                  .trained = is_trained(sc, kind)};
+  flat.in_4_bits = kind == FlatKind::In4Bits;
+  if (flat.in_4_bits) flat.multiple = nf4_granule(sc.recipe);
   flat.in_backward = flat.trained && sc.recipe.optimizer_in_backward;
   flat.parameters_on_host = (sc.recipe.offload & kOffloadParameters) != 0 && flat.stage >= 3;
   flat.host_share = flat.trained ? offloaded_update(sc.recipe) : 0;
@@ -30,7 +32,7 @@ FlatSizes flat_buffer(const Scenario& sc, FlatKind kind) {
   }
   if (flat.shards <= 1) flat.stage = 0;
   const Sharding& z = l.sharding;
-  flat.quantised_gathers = z.quantized_weights && flat.stage >= 3;
+  flat.quantised_gathers = z.quantized_weights && flat.stage >= 3 && !flat.in_4_bits;
   if (z.quantized_gradients && flat.stage >= 3 && flat.trained)
     flat.neighbours = static_cast<double>(place_group(l, Group::ShardNode, sc.cluster).ranks);
   return flat;
@@ -56,7 +58,9 @@ UnitSizes unit_of(const Scenario& sc, UnitRole role, const std::vector<Parameter
       if (flat_of(sc, role, t) != kind) continue;
       const auto elements =
           static_cast<double>(elements_on_rank(t, sc.model, sc.layout, sc.framework.vocab_multiple));
-      flat.elements += elements;
+      const double room = flat.in_4_bits ? std::ceil(elements / flat.multiple) * flat.multiple : elements;
+      flat.between += room - elements;
+      flat.elements += room;
       if (flat.trained) add_updates(sc, t, elements, flat);
       if (sums_over_tensor_ranks(t, sc.layout)) flat.summed_over_tensor_ranks += elements;
       if (t.cut == Cut::KeyValue && sc.layout.tp > sc.model.attention.kv_heads)
@@ -71,6 +75,8 @@ UnitSizes unit_of(const Scenario& sc, UnitRole role, const std::vector<Parameter
 
 FlatKind flat_of(const Scenario& sc, UnitRole role, const ParameterTensor& t) {
   if (t.adapter) return FlatKind::Adapter;
+  if (adapters_are_operations(sc) && is_stored_in_4_bits(sc, t, role == UnitRole::Layer))
+    return FlatKind::In4Bits;
   const bool orthogonalised = is_orthogonalised(sc.recipe, t, role == UnitRole::Layer);
   if (is_expert(t)) return orthogonalised ? FlatKind::ExpertMatrices : FlatKind::Expert;
   if (orthogonalised) return FlatKind::DenseMatrices;
@@ -120,6 +126,11 @@ UnitSizes end_unit(const Scenario& sc, UnitRole role) {
   return unit_of(sc, role, tensors);
 }
 
+double parameter_bytes(const Scenario& sc, const FlatSizes& flat, double elements) {
+  if (flat.in_4_bits) return elements * nf4_bytes_per_element(sc.recipe);
+  return elements * bytes_per_element(state_types(sc).parameter_of(flat.trained));
+}
+
 KeptStates kept_states(const Scenario& sc, const FlatSizes& flat) {
   if (!flat.trained) return {};
   return kept_states(state_types(sc), traits_of(optimizer_of(sc.recipe, flat.orthogonalised)));
@@ -155,9 +166,17 @@ void append_shard_padding(const Scenario& sc, const std::vector<UnitSizes>& unit
   };
   for (const UnitSizes& unit : units) {
     for (const FlatSizes& f : unit.flats) {
-      const double of_shard = f.shard() - f.elements / f.shards, of_whole = f.padded() - f.elements;
-      if (!f.parameters_on_host)
-        add(TensorKind::Parameter, types.parameter_of(f.trained), f.stage >= 3 ? of_shard : of_whole);
+      const double elements = f.elements - f.between;
+      const double of_shard = f.shard() - elements / f.shards, of_whole = f.padded() - elements;
+      const double of_parameters = f.stage >= 3 ? of_shard : of_whole;
+      if (f.in_4_bits) {
+        const Nf4Scales scales = nf4_scales(sc.recipe);
+        add(TensorKind::Parameter, DType::Nf4, of_parameters);
+        add(TensorKind::Parameter, DType::Fp32, of_parameters * scales.fp32);
+        add(TensorKind::Parameter, DType::Int8, of_parameters * scales.int8);
+      } else if (!f.parameters_on_host) {
+        add(TensorKind::Parameter, types.parameter_of(f.trained), of_parameters);
+      }
       if (!f.trained) continue;
       if (!f.in_backward && (f.host_share == 0 || f.stage < 2))
         add(TensorKind::Gradient, types.gradient, f.stage >= 2 ? of_shard : of_whole);

@@ -25,6 +25,8 @@ struct FlatSizes {
   double summed_over_tensor_ranks = 0;  // gradients that add up over tp: sums_over_tensor_ranks
   /// Elements of each parameter of kv heads that tensor-parallel neighbours hold as well.
   std::vector<double> key_value_copies{};
+  double between = 0;  // of the elements: room that matrices in 4 bits leave, each of which begins a block
+  bool in_4_bits = false;
   bool expert = false;
   bool orthogonalised = false;  // by the optimizer; what else a unit has lies in other buffers
   bool trained = true;          // has gradients and optimizer states
@@ -64,10 +66,19 @@ enum class UnitRole : std::uint8_t { Layer, Embedding, Head, TiedCopy };
 /// Which flat buffer of its unit holds a parameter. The last stage keeps a copy of a tied word table, and
 /// both gradients are added shard by shard: what else the embedding has lies in a buffer beside it.
 /// Matrices that the optimizer orthogonalises have other states than the rest, and lie apart from it; so do
-/// adapters beside what is frozen.
-enum class FlatKind : std::uint8_t { Dense, BesideTiedTable, DenseMatrices, Expert, ExpertMatrices, Adapter };
+/// adapters beside what is frozen, and what is frozen in 4 bits.
+enum class FlatKind : std::uint8_t {
+  Dense,
+  BesideTiedTable,
+  DenseMatrices,
+  Expert,
+  ExpertMatrices,
+  Adapter,
+  In4Bits
+};
 inline constexpr std::array kFlatKinds{FlatKind::Dense,  FlatKind::BesideTiedTable, FlatKind::DenseMatrices,
-                                       FlatKind::Expert, FlatKind::ExpertMatrices,  FlatKind::Adapter};
+                                       FlatKind::Expert, FlatKind::ExpertMatrices,  FlatKind::Adapter,
+                                       FlatKind::In4Bits};
 [[nodiscard]] constexpr bool holds_experts(FlatKind kind) {
   return kind == FlatKind::Expert || kind == FlatKind::ExpertMatrices;
 }
@@ -111,6 +122,8 @@ struct UnitSizes {
   return recipe.offload_layers == 0 ? std::numeric_limits<std::int64_t>::max() : recipe.offload_layers;
 }
 
+/// Bytes of so many parameters of a flat buffer, the scales of those in 4 bits included.
+[[nodiscard]] double parameter_bytes(const Scenario& scenario, const FlatSizes& flat, double elements);
 /// States that the optimizer keeps of a flat buffer.
 [[nodiscard]] KeptStates kept_states(const Scenario& scenario, const FlatSizes& flat);
 /// Bytes beside the states while the optimizer updates one buffer of the unit: LAMB's directions and norms,

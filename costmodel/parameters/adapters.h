@@ -71,14 +71,15 @@ struct ScaledLayer {
 }
 
 /// True when the step program has the adapters' matrices, their products and gradients one by one, as the
-/// executor runs them: LoRA of a rank beside matrices that are no expert's and no router's, IA³ in models
-/// without experts. Otherwise they are counted beside the frozen matrices.
+/// executor runs them: LoRA of a rank beside matrices that are no expert's and no router's; of a base in 4
+/// bits, and IA³, in models without experts. Otherwise they are counted beside the frozen matrices.
 [[nodiscard]] constexpr bool adapters_are_operations(const Scenario& scenario) {
   const Recipe& r = scenario.recipe;
   const bool scales = r.fine_tune == FineTune::Ia3;
-  const bool beside_experts =
-      scales || r.lora_targets == AdapterTargets::AllLinear || r.lora_targets == AdapterTargets::Mlp;
-  return scenario.framework.explicit_step && (scales || r.fine_tune == FineTune::Lora) &&
+  const bool in_4_bits = r.fine_tune == FineTune::Qlora;
+  const bool beside_experts = scales || in_4_bits || r.lora_targets == AdapterTargets::AllLinear ||
+                              r.lora_targets == AdapterTargets::Mlp;
+  return scenario.framework.explicit_step && (scales || in_4_bits || r.fine_tune == FineTune::Lora) &&
          r.trainable_parameters == 0 && scenario.model.mtp_layers == 0 &&
          !(scenario.model.is_moe() && beside_experts);
 }

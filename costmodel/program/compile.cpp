@@ -63,6 +63,9 @@ bool recomputes(const Program& p, const Techniques& t) {
   return (p.part == Part::Layer && t.recomputed != Recomputed::Nothing) ||
          (p.part == Part::Mtp && t.recomputed == Recomputed::Everything);
 }
+bool dequantises(const Program& p, const Techniques& t) {
+  return p.part == Part::Layer && t.adapters.in_4_bits;
+}
 bool splits(const Program& p, const Techniques& t) {
   return (p.part == Part::Layer || p.part == Part::Mtp) && t.splits_backward;
 }
@@ -71,7 +74,9 @@ bool splits(const Program& p, const Techniques& t) {
 // from forward ones. What moves lifetimes comes after it: the chunked loss before gather-again, because
 // inside a chunk the gathered input is still there; gather-again before recomputation, because a gathered
 // value would otherwise count as kept and run again; what a framework keeps before it as well, because that
-// is what recomputation drops; the split last, because it asks which buffers backward overwrites.
+// is what recomputation drops; weights in 4 bits behind it, because a
+// product that runs again writes its weight out again; the split last, because it asks which buffers backward
+// overwrites.
 constexpr std::array kPasses{
     PassRow{"adapters", adapts, add_adapters},
     PassRow{"tensor parallelism", over_tensor_ranks, cut_over_tensor_ranks},
@@ -91,6 +96,7 @@ constexpr std::array kPasses{
     PassRow{"weight gradient buffers", buffers_gradients, buffer_weight_gradients},
     PassRow{"recompute", recomputes, recompute},
     PassRow{"gather buffers", shares_buffers, share_gather_buffers},
+    PassRow{"weights in 4 bits", dequantises, dequantise_weights},
     PassRow{"split backward", splits, split_backward},
 };
 

@@ -43,7 +43,9 @@ Bytes traffic_of(const Program& p, const Op& op, const Sizes& sizes) {
   double bytes = 0;
   for (const ValueId id : op.reads) bytes += sizes.bytes(p.of(id));
   for (const ValueId id : op.writes) bytes += sizes.bytes(p.of(id));
-  if (op.weight >= 0) {
+  const bool written_out =
+      std::ranges::any_of(op.reads, [&](ValueId id) { return p.of(id).tensor == Tensor::WideWeight; });
+  if (op.weight >= 0 && !written_out) {
     const Weight& w = p.weights[position(op.weight)];
     bytes += sizes.of(w.in) * sizes.of(w.out) * sizes.activation_bytes;
   }

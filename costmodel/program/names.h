@@ -257,6 +257,7 @@ enum class Tensor : std::uint8_t {
   LossMaxima,
   LossSums,
   WeightGradient,
+  WideWeight,  // of one that is kept in 4 bits
   Count
 };
 struct TensorRow {
@@ -315,6 +316,7 @@ inline constexpr std::array<TensorRow, position(Tensor::Count)> kTensors{{
     {Tensor::LossMaxima, "loss.maxima"},
     {Tensor::LossSums, "loss.sums"},
     {Tensor::WeightGradient, "weight.gradient"},
+    {Tensor::WideWeight, "weight.dequantised"},
 }};
 static_assert(lists_in_order(kTensors, position(Tensor::Count)));
 [[nodiscard]] constexpr std::string_view name_of(Tensor tensor) {

@@ -193,6 +193,7 @@ enum class Kind : std::uint8_t {
   Copy,
   Quantise,  // an operand of a matrix in a narrow type
   QuantiseGradient,
+  Dequantise,  // a weight that is kept in 4 bits
   Count
 };
 /// What FLOPs an operation of the kind has.
@@ -271,6 +272,7 @@ inline constexpr std::array<KindRow, position(Kind::Count)> kKinds{{
     {Kind::Copy, "copy", 0, Work::None, {}, false},
     {Kind::Quantise, "quantise", 0, Work::None, {}, false},
     {Kind::QuantiseGradient, "quantise_gradient", 0, Work::None, {}, false},
+    {Kind::Dequantise, "dequantise", 0, Work::None, {}, false},
 }};
 static_assert(lists_in_order(kKinds, position(Kind::Count)));
 [[nodiscard]] constexpr const KindRow& row_of(Kind kind) {

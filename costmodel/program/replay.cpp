@@ -239,13 +239,13 @@ StepReplay::Unit StepReplay::unit_of(const UnitSizes& sizes) const {
   if (!sc_.framework.explicit_step) return unit;
   for (const FlatSizes& f : sizes.flats) {
     const auto bytes = [](DType type, double elements) { return Bytes{elements * bytes_per_element(type)}; };
-    const DType parameter = types_.parameter_of(f.trained);
-    const Bytes parameters = bytes(parameter, f.padded()),
+    const auto kept = [&](double elements) { return Bytes{parameter_bytes(sc_, f, elements)}; };
+    const Bytes parameters = kept(f.padded()),
                 gradients = f.trained ? bytes(types_.gradient, f.padded()) : Bytes{};
     add_passing(f, f.gathers() ? parameters.value() : 0, f.opens() ? gradients.value() : 0, unit);
     MemoryBreakdown& holder = f.parameters_on_host ? unit.host : unit.states;
-    holder.parameters += f.stage >= 3 ? bytes(parameter, f.shard()) : parameters;
-    if (f.secondary > 0) unit.states.parameters += bytes(parameter, f.padded() / f.secondary);
+    holder.parameters += f.stage >= 3 ? kept(f.shard()) : parameters;
+    if (f.secondary > 0) unit.states.parameters += kept(f.padded() / f.secondary);
     if (!f.trained) continue;
     unit.in_backward = f.in_backward;
     const double on_host = f.on_host(), on_device = f.shard() - on_host;

@@ -103,6 +103,7 @@ void count_elements(const Program& p, const Op& op, Elements elements, Step& ste
 std::optional<Price> price_of(const Op& op) {
   if (op.kind == Kind::AttendBlocks || op.kind == Kind::AttendBlocksBack) return Price::MergeBlocks;
   if (op.kind == Kind::ScaleColumns || op.kind == Kind::ScaleColumnsBack) return Price::ScaleColumns;
+  if (op.kind == Kind::Dequantise) return Price::Dequantise;
   switch (row_of(op.kind).work) {
     case Work::Matrix:
       return Price::Matrix;

@@ -24,6 +24,7 @@ Adapters adapters_of(const Scenario& sc) {
   if (!trains_adapters(sc.recipe)) return {};
   Adapters out{.frozen = true,
                .operations = adapters_are_operations(sc),
+               .in_4_bits = adapters_are_operations(sc) && sc.recipe.fine_tune == FineTune::Qlora,
                .keeps_every_input = sc.recipe.fine_tune == FineTune::Qlora,
                .scale = sc.recipe.fine_tune == FineTune::Ia3,
                .layers = {}};

@@ -115,9 +115,16 @@ class UnitOperations {
   /// The output layer keeps what it gathered until its backward, which follows at once; the embedding's
   /// backward reads those of its norm alone.
   void gather(const FlatSizes& flat, UnitRole role, double units, double uses) {
-    const double bytes = flat.padded() * bytes_per_element(types_.parameter_of(flat.trained));
+    const double bytes = parameter_bytes(sc_, flat, flat.padded());
     const auto all_gather = [&](Pass pass, double times) {
       const bool second = pass == Pass::BackwardData && flat.secondary > 0;
+      if (flat.in_4_bits) {
+        const double codes = flat.padded() * bytes_per_element(DType::Nf4);
+        const Group group = second ? Group::Secondary : shard_group(flat);
+        add("parameter.gather", pass, CollectiveKind::AllGather, group, codes, times);
+        add("parameter.gather_scales", pass, CollectiveKind::AllGather, group, bytes - codes, times);
+        return;
+      }
       if (flat.quantised_gathers && !second) {
         const QuantisedShards sent = flat.gathered_codes();
         add("parameter.gather", pass, CollectiveKind::AllGather, shard_group(flat), sent.code_bytes(), times);

@@ -14,6 +14,7 @@
 #include "tests/cli/simulated_cluster.h"
 #include "validator/executor/device/cuda/cuda_module.h"
 #include "validator/executor/device/e4m3.h"
+#include "validator/executor/device/nf4.h"
 #include "validator/executor/device/timed.h"
 #include "validator/executor/device/unsupported_product.h"
 
@@ -151,6 +152,9 @@ class SimulatedGpu : public Device {
   void dequantise(int /*bits*/, const View& codes, const View& scales, const View& out,
                   bool /*accumulate*/) override {
     move({codes, scales, out});
+  }
+  void dequantise_nf4(const validator::Nf4Matrix& from, const View& out) override {
+    move({from.codes, from.scales, out});
   }
   void dropout_backward(const validator::DropoutForm& /*form*/, const View& d, const View& mask,
                         const View& dx) override {

@@ -1,27 +1,32 @@
 #!/usr/bin/env python3
 """Training steps of adapters by Hugging Face PEFT, for the executor to reproduce: tests/golden/adapters/*.json.
 
-    pip install torch transformers peft && tests/golden/adapters_oracle.py [--check] [NAME...]
+    pip install torch transformers peft bitsandbytes && tests/golden/adapters_oracle.py [--check] [NAME...]
 
 One file per case: three AdamW steps of a LoRA or IA3 beside a model of transformers_oracle.py, in float64. `model` names the case
 there, which has the frozen weights. Adapters are drawn like those weights: scale * u with u uniform in (-1, 1), both
 matrices, so that gradients of both are seen; IA3's scales are 1 + scale * u. Of every adapter the file has the loss's gradient before clipping at the first
-step and the change over all steps, as fingerprints.
+step and the change over all steps, as fingerprints. QLoRA: the layers' matrices are what bitsandbytes makes of them in 4 bits and back.
 """
 import argparse
 import pathlib
 import sys
 
+import bitsandbytes.functional as bnb
 import peft
 import torch
 import transformers
 from torch.nn.functional import cross_entropy
 
+import nf4_oracle
 import transformers_oracle as base
 
 FOLDER = pathlib.Path(__file__).parent / "adapters"
 LINEAR = "q_proj k_proj v_proj o_proj gate_proj up_proj down_proj".split()
 OPT = "q_proj k_proj v_proj out_proj fc1 fc2".split()
+PHI = "q_proj k_proj v_proj dense fc1 fc2".split()
+# Modules that are one matrix in Hexaplan, whose blocks go on across the seam.
+TOGETHER = [("k_proj", "v_proj"), ("gate_proj", "up_proj")]
 
 # Hexaplan's targets, and the modules of the model that PEFT calls by name.
 CASES = dict(
@@ -32,6 +37,12 @@ CASES = dict(
     gemma2_qkv=dict(model="gemma2", rank=2, targets="qkv", modules=LINEAR[:3]),
     opt=dict(model="opt", rank=3, targets="all-linear", modules=OPT),
     mistral_alpha=dict(model="mistral", rank=3, alpha=8, targets="all-linear", modules=LINEAR),
+    # QLoRA: scales in 32 bits, or in 8.
+    qlora_stablelm=dict(model="stablelm", rank=3, targets="all-linear", modules=LINEAR, in_4_bits="nf4"),
+    qlora_phi=dict(model="phi", rank=2, targets="all-linear", modules=PHI, in_4_bits="nf4"),
+    qlora_llama=dict(model="llama", rank=2, targets="attention", modules=LINEAR[:4], in_4_bits="nf4"),
+    qlora_llama_double=dict(model="llama", rank=3, targets="all-linear", modules=LINEAR, in_4_bits="nf4-dq"),
+    qlora_phi_double=dict(model="phi", rank=2, targets="mlp", modules=PHI[4:], in_4_bits="nf4-dq"),
     # IA3: no rank; modules as in PEFT's own mapping, its feedforward module last.
     ia3_llama=dict(model="llama", modules=["k_proj", "v_proj", "down_proj"]),
     ia3_qwen2=dict(model="qwen2", modules=["k_proj", "v_proj", "down_proj"]),
@@ -55,8 +66,43 @@ def scale_of(name, shape):
     return round(1.0 / shape[-1] ** 0.5, 3) if ".lora_A." in name else 0.3
 
 
-def adapted_model(case):
+def there_and_back(weight, twice):
+    """What NF4 makes of a matrix. The mean of the scales is added up in float64: the order of sums is nobody's."""
+    codes, state = bnb.quantize_4bit(weight.float().contiguous(), blocksize=64, quant_type="nf4")
+    if twice:
+        mean = state.absmax.double().mean().float()
+        state.absmax = nf4_oracle.scales_quantised(state.absmax, mean)[2]
+    return bnb.dequantize_4bit(codes, state).double()
+
+
+def keep_in_4_bits(model, twice):
+    """Every linear layer but the output layer (transformers integrations/bitsandbytes.py, get_keys_to_not_convert)."""
+    linear = {name: m for name, m in model.named_modules() if isinstance(m, torch.nn.Linear) and ".layers." in name}
+    for name in list(linear):
+        stem, _, last = name.rpartition(".")
+        group = next((pair for pair in TOGETHER if last in pair and f"{stem}.{pair[0]}" in linear and f"{stem}.{pair[1]}" in linear), [last])
+        names = [f"{stem}.{one}" for one in group]
+        if any(one not in linear for one in names):
+            continue
+        modules = [linear.pop(one) for one in names]
+        weights = [m.weight.detach() for m in modules]
+        made = there_and_back(torch.cat(weights), twice).split([len(w) for w in weights])
+        for module, weight in zip(modules, made):
+            if not twice and all(w.numel() % 64 == 0 for w in weights):
+                assert torch.equal(weight, there_and_back(module.weight.detach(), twice)), "modules are matrices of their own there"
+            module.weight.copy_(weight)
+
+
+def frozen_model(case):
+    """Outside of float64_alone: bitsandbytes computes in float32."""
     model, _, _, _ = base.golden_model(base.CASES[case["model"]])
+    if "in_4_bits" in case:
+        with torch.no_grad():
+            keep_in_4_bits(model, case["in_4_bits"] == "nf4-dq")
+    return model
+
+
+def adapted_model(case, model):
     config = config_of(case)
     model = peft.get_peft_model(model, config, autocast_adapter_dtype=False).double().train()
     with torch.no_grad():
@@ -75,8 +121,9 @@ def config_of(case):
 
 
 def golden(case):
+    frozen = frozen_model(case)
     with base.float64_alone():
-        model = adapted_model(case)
+        model = adapted_model(case, frozen)
         adapters = adapters_of(model)
         before = {name: p.detach().clone() for name, p in adapters.items()}
         constants = base.OPTIMIZER
@@ -101,7 +148,7 @@ def golden(case):
                for name, p in sorted(adapters.items())}
     return dict(written_by="tests/golden/adapters_oracle.py", torch=torch.__version__,
                 transformers=transformers.__version__, peft=peft.__version__, model=case["model"],
-                **{key: case[key] for key in ("rank", "alpha", "targets") if key in case}, trained=sum(p.numel() for p in adapters.values()), losses=losses,
+                **{key: case[key] for key in ("rank", "alpha", "targets", "in_4_bits") if key in case}, trained=sum(p.numel() for p in adapters.values()), losses=losses,
                 gradient_norms=norms, tensors=tensors)
 
 

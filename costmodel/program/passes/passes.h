@@ -50,6 +50,9 @@ namespace hexaplan::costmodel::program {
 [[nodiscard]] Program buffer_weight_gradients(Program program, const Techniques& techniques);
 /// Forward values are made again in backward instead of being kept.
 [[nodiscard]] Program recompute(Program program, const Techniques& techniques);
+/// Matrices that are kept in 4 bits are written out before every product that reads them, in forward and
+/// again in backward (arXiv:2305.14314 equation 5; bitsandbytes autograd/_functions.py MatMul4Bit).
+[[nodiscard]] Program dequantise_weights(Program program, const Techniques& techniques);
 /// Weight gradients become a phase of their own (arXiv:2401.10241).
 [[nodiscard]] Program split_backward(Program program, const Techniques& techniques);
 

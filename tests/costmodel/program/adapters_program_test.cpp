@@ -117,6 +117,52 @@ TEST(adapters_program, shares_frozen_weights_from_stage_3_on) {
   }
 }
 
+/// Four frozen products each way, and, recomputed, those that run again; of the widest a layer has one copy.
+TEST(adapters_program, writes_weights_in_4_bits_out_before_every_product_that_reads_them) {
+  Scenario sc = llama_8b(1, FineTune::Qlora);
+  sc.recipe.lora_rank = 8;
+  for (const bool recomputed : {false, true}) {
+    if (recomputed) sc.recipe.recompute.mode = RecomputeMode::Full;
+    const Program p = compile(forward_of(sc, Part::Layer, {}), techniques_of(sc, recomputed));
+    ASSERT_TRUE(is_valid(p));
+    int forward = 0, backward = 0;
+    for (std::size_t i = 0; i < p.ops.size(); ++i) {
+      if (p.ops[i].kind != Kind::Dequantise) continue;
+      const Op& product = p.ops.at(i + 1);
+      EXPECT_EQ(product.reads[product.reads.size() - 1], p.ops[i].writes[0]);
+      EXPECT_EQ(product.weight, p.ops[i].weight);
+      EXPECT_EQ(product.rerun, p.ops[i].rerun);
+      (p.ops[i].phase == Phase::Forward ? forward : backward) += 1;
+    }
+    EXPECT_EQ(forward, 4);
+    EXPECT_GE(backward, recomputed ? 7 : 4);
+    EXPECT_LE(backward, recomputed ? 8 : 4);
+  }
+}
+
+TEST(adapters_program, keeps_in_4_bits_what_lora_keeps) {
+  Scenario sc = llama_8b(1, FineTune::Qlora);
+  sc.recipe.lora_rank = 8;
+  const Counts wide = counts_of(llama_8b(1, FineTune::Lora)), narrow = counts_of(sc);
+  EXPECT_EQ(wide.kept, narrow.kept);
+  for (const Pass pass : {Pass::Forward, Pass::BackwardData, Pass::BackwardWeight})
+    EXPECT_EQ(wide.flops(pass), narrow.flops(pass));
+}
+
+TEST(adapters_program, gathers_weights_in_4_bits_as_they_are) {
+  Scenario sc = llama_8b(1, FineTune::Qlora);
+  const double matrices = 4096.0 * (kQkv + kHidden + kGateUp + kActivation);
+  for (const bool twice : {false, true}) {
+    sc.recipe.double_quantization = twice;
+    const FlatSizes& kept = layer_unit(sc, {}).flats.back();
+    EXPECT_TRUE(kept.in_4_bits);
+    EXPECT_FALSE(kept.trained);
+    EXPECT_EQ(kept.between, 0) << "every matrix is whole blocks of blocks";
+    EXPECT_EQ(parameter_bytes(sc, kept, kept.padded()),
+              matrices / 2 + (twice ? matrices / 64 + matrices / (64 * 256) * 4 : matrices / 64 * 4));
+  }
+}
+
 /// Keys, values and what the second matrix reads, each kept before it is scaled (arXiv:2205.05638 §3.3).
 /// Without a gradient of frozen matrices, hidden states behind norms are not kept, and the scaled activation
 /// is not, either.

@@ -9,6 +9,7 @@
 
 #include "tests/validator/communicator/fake_stream.h"
 #include "validator/executor/device/cpu/cpu_device.h"
+#include "validator/executor/device/nf4.h"
 
 namespace hexaplan::validator {
 namespace {
@@ -117,6 +118,9 @@ class StreamedDevice final : public Device {
   void dequantise(int bits, const View& codes, const View& scales, const View& out,
                   bool accumulate) override {
     later([=](Device& d) { d.dequantise(bits, codes, scales, out, accumulate); });
+  }
+  void dequantise_nf4(const validator::Nf4Matrix& from, const View& out) override {
+    later([=](Device& d) { d.dequantise_nf4(from, out); });
   }
   void dropout_backward(const validator::DropoutForm& form, const View& gradient, const View& mask,
                         const View& dx) override {

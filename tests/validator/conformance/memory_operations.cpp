@@ -1,5 +1,6 @@
 // Copies, elementwise work and reductions.
 #include "tests/validator/conformance/operations.h"
+#include "validator/executor/device/nf4.h"
 
 namespace hexaplan::tests {
 namespace {
@@ -13,6 +14,9 @@ const std::vector<Size> kSizes{{0, 8}, {1, 1}, {1, 8}, {3, 13}, {5, 40}, {17, 64
 
 /// The last ones fill a block, and go beyond one.
 const std::vector<Size> kQuantised{{0, 8}, {1, 1}, {3, 13}, {5, 40}, {2, 4096}, {3, 8203}};
+
+/// Parts of a block, of a byte; more scales than share one.
+const std::vector<Size> kInBlocksOf4Bits{{1, 1}, {1, 63}, {1, 64}, {3, 200}, {1, 4097}, {5, 8192}};
 
 void copies(Bench& b, Size s) {
   const View narrow = b.data(s.rows, s.cols), wide = b.fp32(s.rows, s.cols);
@@ -43,6 +47,30 @@ void quantises(Bench& b, Size s) {
   b.result("codes", codes);
   b.result("numbers", again);
   b.result("sum", sum);
+}
+
+/// Any codes, in blocks whose scales are fp32, or codes themselves.
+template <bool kScalesToo>
+void from_nf4(Bench& b, Size s) {
+  constexpr std::int64_t kBlock = 64, kScaleBlock = 256;
+  const auto random = [&](std::int64_t count) {
+    std::vector<std::int32_t> codes;
+    for (std::int64_t i = 0; i < count; ++i) codes.push_back(b.pick(256));
+    const View out = b.new_bytes(1, count);
+    b.device.upload(out, std::span<const std::int32_t>{codes});
+    return out;
+  };
+  const std::int64_t numbers = s.rows * s.cols, blocks = (numbers + kBlock - 1) / kBlock;
+  if (numbers == 0) return;
+  validator::Nf4Matrix from{.numbers = numbers, .codes = random((numbers + 1) / 2)};
+  from.scales = kScalesToo ? random(blocks) : b.fp32(1, blocks);
+  if (kScalesToo) from.scales_of_scales = b.fp32(1, (blocks + kScaleBlock - 1) / kScaleBlock);
+  if (kScalesToo) from.mean = 0.625F;
+  const View narrow = b.new_data(1, numbers), wide = b.new_fp32(1, numbers);
+  b.device.dequantise_nf4(from, narrow);
+  b.device.dequantise_nf4(from, wide);
+  b.result("narrow", narrow);
+  b.result("wide", wide);
 }
 
 void copies_of_ids(Bench& b, Size s) {
@@ -215,6 +243,8 @@ std::vector<Operation> memory_operations() {
           {"clip", kSizes, clips},
           {"quantise_to_8_bits", kQuantised, quantises<8>},
           {"quantise_to_4_bits", kQuantised, quantises<4>},
+          {"nf4", kInBlocksOf4Bits, from_nf4<false>},
+          {"nf4_with_scales_in_8_bits", kInBlocksOf4Bits, from_nf4<true>},
           {"reduce_parts", kSizes, parts},
           {"fill_noise", kSizes, noise},
           {"adamw", kSizes, updates},

@@ -51,6 +51,13 @@ void adapters(Scenario& sc) {
   sc.recipe.lora_rank = 3;
 }
 
+template <bool kScalesToo>
+void adapters_of_4_bits(Scenario& sc) {
+  adapters(sc);
+  sc.recipe.fine_tune = costmodel::FineTune::Qlora;
+  sc.recipe.double_quantization = kScalesToo;
+}
+
 void scales(Scenario& sc) {
   sc.recipe.fine_tune = costmodel::FineTune::Ia3;
 }
@@ -160,6 +167,8 @@ std::vector<StepCase> step_cases() {
           {"muon_zero2", {.dp = 2, .sharding = {.stage = 2}}, updated_by<costmodel::Optimizer::Muon>},
           {"all", {.tp = 2, .cp = 2, .pp = 2, .sp = true}, recompute},
           {"adapters_tp2_sp", {.tp = 2, .sp = true}, adapters},
+          {"weights_in_4_bits_zero3", {.dp = 2, .sharding = {.stage = 3}}, adapters_of_4_bits<false>},
+          {"scales_in_8_bits_tp2", {.tp = 2}, adapters_of_4_bits<true>},
           {"scales_tp2_sp", {.tp = 2, .sp = true}, scales},
           {"chunked_loss_tp2", {.tp = 2}, chunked_loss},
           {"unfused_loss", {}, unfused_loss},

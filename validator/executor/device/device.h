@@ -18,6 +18,8 @@
 
 namespace hexaplan::validator {
 
+struct Nf4Matrix;
+
 /// Queues that a device works off in order, beside each other where it can.
 enum class Stream : std::uint8_t { Compute, Communication };
 /// A point in a stream. A device that finishes every call before it returns (CPU) hands out empty ones. Other
@@ -259,6 +261,9 @@ class Device {
   /// out = the numbers again, or += them. out may be wider or narrower than what was quantised.
   virtual void dequantise(int bits, const View& codes, const View& scales, const View& out,
                           bool accumulate) = 0;
+
+  /// out = the numbers of a matrix in 4 bits, in order: nf4.h. out: contiguous, as many numbers.
+  virtual void dequantise_nf4(const Nf4Matrix& from, const View& out) = 0;
 
   // --- optimizer ---
   /// One step of a run of parameters, or a part of one: UpdateRule. Where the master changes, parameter

@@ -57,6 +57,9 @@ class Timed final : public Base {
                   bool accumulate) override {
     this->timed(ComputeKind::Elementwise, [&] { Base::dequantise(bits, codes, scales, out, accumulate); });
   }
+  void dequantise_nf4(const Nf4Matrix& from, const View& out) override {
+    this->timed(ComputeKind::Elementwise, [&] { Base::dequantise_nf4(from, out); });
+  }
   void activation(const ActivationForm& form, const View& x, const View& act) override {
     this->timed(ComputeKind::Activation, [&] { Base::activation(form, x, act); });
   }

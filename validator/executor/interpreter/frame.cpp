@@ -90,9 +90,15 @@ std::int64_t Frame::rows(Rows symbol) const {
   }
 }
 
-/// Copies of a value stand side by side.
+/// Copies of a value stand side by side; so do rows of a matrix.
 std::int64_t Frame::cols(const program::Value& value) const {
-  return static_cast<std::int64_t>(sizes_->of(value.shape.width) * value.copies);
+  return static_cast<std::int64_t>(sizes_->of(value.shape.width) * sizes_->of(value.shape.by) * value.copies);
+}
+
+View Frame::matrix(ValueId id) const {
+  const program::Shape& shape = of_->program.of(id).shape;
+  return view(id).reshaped(static_cast<std::int64_t>(sizes_->of(shape.width)),
+                           static_cast<std::int64_t>(sizes_->of(shape.by)));
 }
 
 View Frame::view(ValueId id) const {

@@ -37,6 +37,8 @@ class Frame {
   [[nodiscard]] const Runnable& runnable() const { return *of_; }
   /// The value as it lies in its buffer. Precondition: alive.
   [[nodiscard]] View view(costmodel::program::ValueId id) const;
+  /// A weight that was written out, as the matrix that it is.
+  [[nodiscard]] View matrix(costmodel::program::ValueId id) const;
   /// Makes what the operation writes and nobody made before.
   void allocate(const Rank& rank, const costmodel::program::Op& op);
   /// Frees what no operation behind position `at` touches.

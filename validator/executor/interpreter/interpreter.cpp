@@ -87,6 +87,7 @@ constexpr std::array<RunnerRow, position(Kind::Count)> kRunners{{
     {Kind::Copy, run_copy},
     {Kind::Quantise},
     {Kind::QuantiseGradient},
+    {Kind::Dequantise, run_dequantise},
 }};
 
 constexpr bool lists_kinds_in_order() {

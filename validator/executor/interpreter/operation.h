@@ -17,6 +17,8 @@ struct Weights {
 
   [[nodiscard]] View value(const costmodel::program::Weight& weight) const;
   [[nodiscard]] View gradient(const costmodel::program::Weight& weight) const;
+  /// Writes out what is kept in 4 bits.
+  void dequantise(const Rank& rank, const costmodel::program::Weight& weight, const View& out) const;
   /// The second matrices of the adapters beside a weight: each makes some columns of what the layer makes
   /// from as many columns of the hidden values as it has.
   struct AdapterPart {
@@ -54,8 +56,14 @@ struct Operation {
   [[nodiscard]] const costmodel::program::Weight& weight_of() const {
     return program().weights[costmodel::position(op.weight)];
   }
-  /// Empty where the operation has none (OLMo's norms).
-  [[nodiscard]] View weight() const { return op.weight < 0 ? View{} : weights.value(weight_of()); }
+  /// Empty where the operation has none (OLMo's norms); written out where it is kept in 4 bits.
+  [[nodiscard]] View weight() const {
+    if (op.weight < 0) return {};
+    const std::size_t last = op.reads.size() - 1;
+    const bool wide =
+        op.reads.size() > 0 && read_value(last).tensor == costmodel::program::Tensor::WideWeight;
+    return wide ? frame.matrix(op.reads[last]) : weights.value(weight_of());
+  }
   [[nodiscard]] View weight_gradient() const {
     return op.weight < 0 ? View{} : weights.gradient(weight_of());
   }
@@ -82,6 +90,7 @@ using Runner = void (*)(const Operation&);
 void run_norm(const Operation& o);
 void run_norm_back(const Operation& o);
 void run_matmul(const Operation& o);
+void run_dequantise(const Operation& o);
 void run_add_matmul(const Operation& o);
 void run_matmul_data(const Operation& o);
 void run_matmul_weight(const Operation& o);

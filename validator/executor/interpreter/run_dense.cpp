@@ -58,6 +58,11 @@ View Weights::gradient(const program::Weight& weight) const {
   return unit->gradient(names.first, names.last);
 }
 
+void Weights::dequantise(const Rank& rank, const program::Weight& weight, const View& out) const {
+  const Names names = names_of(*unit, weight);
+  unit->dequantise(rank, names.first, names.last, out);
+}
+
 std::vector<Weights::AdapterPart> Weights::adapter_parts(const program::Weight& weight) const {
   std::vector<AdapterPart> parts;
   AdapterPart next;
@@ -101,6 +106,11 @@ void run_norm_back(const Operation& o) {
   if (form.accumulate && !o.accumulates()) o.rank.device.fill(o.out(0), 0);
   o.rank.device.norm_backward(form, dy, x, o.weight(), o.in(first + 2), o.out(0).column_range(0, dy.cols),
                               o.weight_gradient(), o.bias_gradient());
+}
+
+void run_dequantise(const Operation& o) {
+  o.weights.dequantise(o.rank, o.weight_of(), o.out(0));
+  if (costmodel::mutant("weights-in-4-bits-are-halved")) o.rank.device.scale(o.out(0), 0.5);
 }
 
 void run_matmul(const Operation& o) {

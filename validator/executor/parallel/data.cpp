@@ -540,9 +540,16 @@ Unit::Unit(const Rank& rank, UnitPlan plan, int uses, std::uint64_t seed)
   add(FlatKind::Expert, plan.expert);
   add(FlatKind::ExpertMatrices, plan.expert_matrices);
   add(FlatKind::Adapter, plan.adapters);
+  if (plan.in_4_bits.empty()) return;
+  const bool shards = rank.scenario.layout.sharding.stage >= 3;
+  in_4_bits_.emplace(rank, std::move(plan.in_4_bits), index_,
+                     Nf4Matrices::Ranks{.shard = (shards ? g.shard : g.alone).get(),
+                                        .replica = (shards ? g.replica : g.data).get()},
+                     seed);
 }
 
 bool Unit::holds(std::string_view name) const {
+  if (in_4_bits_ && in_4_bits_->find(name) != nullptr) return true;
   return std::ranges::any_of(flats_, [&](const FlatParameters& f) { return f.holds(name); });
 }
 
@@ -554,6 +561,8 @@ const FlatParameters& Unit::holder(std::string_view name) const {
 }
 
 const LocalTensor& Unit::tensor(std::string_view name) const {
+  if (const LocalTensor* quantised = in_4_bits_ ? in_4_bits_->find(name) : nullptr; quantised != nullptr)
+    return *quantised;
   const std::vector<LocalTensor>& all = holder(name).tensors();
   return *std::ranges::find(all, name, &LocalTensor::name);
 }
@@ -569,11 +578,18 @@ View Unit::gradient(std::string_view first, std::string_view last) const {
 void Unit::gather(Rank& rank, Pass pass) {
   const Phase before = rank.clock.enter(Phase::Gather);
   for (FlatParameters& flat : flats_) flat.gather(rank, pass);
+  if (in_4_bits_) in_4_bits_->gather(rank, pass);
   rank.clock.enter(before);
 }
 
 void Unit::release() {
   for (FlatParameters& flat : flats_) flat.release();
+  if (in_4_bits_) in_4_bits_->release();
+}
+
+void Unit::visit(const Rank& rank, State state, const std::function<void(const OwnedPart&)>& visitor) {
+  for (const FlatParameters& flat : flats_) flat.visit(rank, state, visitor);
+  if (in_4_bits_) in_4_bits_->visit(rank, state, visitor);
 }
 
 void Unit::open_gradients(const Rank& rank) {

@@ -1,10 +1,12 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "costmodel/memory/layer_ledger.h"
+#include "validator/executor/parallel/nf4_matrices.h"
 #include "validator/executor/parallel/optimizer_shard.h"
 #include "validator/executor/parallel/rank.h"
 #include "validator/executor/parameters/local_tensor.h"
@@ -145,12 +147,14 @@ class FlatParameters {
   std::vector<Part> parts_;
 };
 
-/// A layer's or an end's parameters: dense ones and experts, which have other replicas.
+/// A layer's or an end's parameters: dense ones and experts, which have other replicas; frozen matrices in 4
+/// bits.
 class Unit {
  public:
   /// `uses`: gradients that a micro-batch makes of it; 2 for an embedding that is the output layer as well.
   Unit(const Rank& rank, UnitPlan plan, int uses, std::uint64_t seed);
   [[nodiscard]] int index() const { return index_; }
+  /// Of what is not in 4 bits.
   [[nodiscard]] View weight(std::string_view name) const { return weight(name, name); }
   [[nodiscard]] View weight(std::string_view first, std::string_view last) const;
   [[nodiscard]] bool holds(std::string_view name) const;
@@ -159,6 +163,12 @@ class Unit {
   /// Shape and place of a parameter, whether or not its values are there.
   [[nodiscard]] const LocalTensor& tensor(std::string_view name) const;
   [[nodiscard]] std::vector<FlatParameters>& flats() { return flats_; }
+  /// Nf4Matrices::dequantise.
+  void dequantise(const Rank& rank, std::string_view first, std::string_view last, const View& out) const {
+    in_4_bits_->dequantise(rank, first, last, out);
+  }
+  /// What this rank has of a state of all parameters.
+  void visit(const Rank& rank, State state, const std::function<void(const OwnedPart&)>& visitor);
 
   void gather(Rank& rank, costmodel::Pass pass);
   void release();
@@ -174,6 +184,7 @@ class Unit {
   int index_;
   std::int64_t expected_, finished_ = 0;  // gradients per step
   std::vector<FlatParameters> flats_;
+  std::optional<Nf4Matrices> in_4_bits_;
 };
 
 }  // namespace hexaplan::validator

@@ -8,6 +8,7 @@
 #include "costmodel/parameters/adapters.h"
 #include "costmodel/parameters/parameter_names.h"
 #include "costmodel/parameters/trained_elements.h"
+#include "costmodel/units/ceil_div.h"
 
 namespace hexaplan::validator {
 namespace {
@@ -81,13 +82,14 @@ void cut_experts(LocalTensor& out, const ParameterTensor& t, const Scenario& sc,
   out.first_copy = columns || rows || place.expert_tensor_rank == 0;
 }
 
-void place_in_flat_buffer(std::vector<LocalTensor>& tensors) {
+/// Each tensor begins a multiple of `granule` elements.
+void place_in_flat_buffer(std::vector<LocalTensor>& tensors, std::int64_t granule) {
   // Tensors whose gradients add up over tensor-parallel ranks lie together, so that one message sums them.
   std::stable_partition(tensors.begin(), tensors.end(), [](const LocalTensor& t) { return t.sums_over_tp; });
   std::int64_t offset = 0;
   for (LocalTensor& t : tensors) {
     t.offset = offset;
-    offset += t.elements();
+    offset += costmodel::ceil_div(t.elements(), granule) * granule;
   }
 }
 
@@ -109,6 +111,8 @@ std::vector<LocalTensor>& tensors_of(UnitPlan& unit, costmodel::FlatKind kind) {
       return unit.expert;
     case costmodel::FlatKind::ExpertMatrices:
       return unit.expert_matrices;
+    case costmodel::FlatKind::In4Bits:
+      return unit.in_4_bits;
     case costmodel::FlatKind::Adapter:
       return unit.adapters;
   }
@@ -184,7 +188,7 @@ LocalTensor local_tensor(const ParameterTensor& t, const Scenario& sc, const Par
 }
 
 std::int64_t UnitPlan::dense_elements() const {
-  return sum_elements(dense) + sum_elements(dense_matrices);
+  return sum_elements(dense) + sum_elements(dense_matrices) + sum_elements(in_4_bits);
 }
 
 std::int64_t UnitPlan::expert_elements() const {
@@ -201,7 +205,9 @@ UnitPlan plan_unit(const Scenario& sc, int index, const ParameterPlace& place) {
     if (index == UnitPlan::kTiedCopy) local.counted = false;  // the embedding's gradient is the same
     tensors_of(unit, flat_of(sc, role, t)).push_back(std::move(local));
   }
-  for (const costmodel::FlatKind kind : costmodel::kFlatKinds) place_in_flat_buffer(tensors_of(unit, kind));
+  for (const costmodel::FlatKind kind : costmodel::kFlatKinds)
+    place_in_flat_buffer(tensors_of(unit, kind),
+                         kind == costmodel::FlatKind::In4Bits ? costmodel::nf4_granule(sc.recipe) : 1);
   return unit;
 }
 

@@ -54,7 +54,7 @@ struct UnitPlan {
   /// Layer in model order, or one of these.
   static constexpr int kEmbedding = -1, kHead = -2, kTiedCopy = -3;
   int index = 0;
-  std::vector<LocalTensor> dense, beside_tied_table, dense_matrices, expert, expert_matrices,
+  std::vector<LocalTensor> dense, beside_tied_table, dense_matrices, expert, expert_matrices, in_4_bits,
       adapters;  // costmodel::FlatKind; offsets count inside each
   [[nodiscard]] std::int64_t dense_elements() const;
   [[nodiscard]] std::int64_t expert_elements() const;

@@ -32,6 +32,10 @@ bool reduces_in_4_bits(const Scenario& s) {
   return s.layout.sharding.quantized_gradients && s.layout.sharding.stage >= 3;
 }
 
+bool keeps_4_bits(const Scenario& s) {
+  return s.recipe.fine_tune == costmodel::FineTune::Qlora;
+}
+
 /// What the executor has no code for. A row goes when the code comes.
 struct Missing {
   std::string_view rule, what, advice;
@@ -114,8 +118,24 @@ constexpr std::array kMissing{
     Missing{"executor-optimizer", "Adafactor's sums of rows and columns are not executed",
             "choose another optimizer",
             [](const Scenario& s) { return s.recipe.optimizer == costmodel::Optimizer::Adafactor; }},
-    Missing{"executor-adapters", "adapters beside 4-bit weights are not executed", "use LoRA",
-            [](const Scenario& s) { return s.recipe.fine_tune == costmodel::FineTune::Qlora; }},
+    Missing{"executor-adapters", "weights in 4 bits are not executed beside experts", "use LoRA",
+            [](const Scenario& s) { return keeps_4_bits(s) && s.model.is_moe(); }},
+    Missing{
+        "executor-adapters",
+        "scales of weights in 4 bits are quantised again less the mean of a whole matrix, of which a rank of "
+        "ZeRO-3 has a part",
+        "use double-quantization false, or ZeRO-2",
+        [](const Scenario& s) {
+          return keeps_4_bits(s) && s.recipe.double_quantization && s.layout.sharding.stage >= 3 &&
+                 s.layout.shard_ranks() > 1;
+        }},
+    Missing{"executor-adapters", "weights in 4 bits have neither a second copy (hpz) nor a place on the host",
+            "use hpz=0, or offload something else than params",
+            [](const Scenario& s) {
+              const bool offloads = (s.recipe.offload & costmodel::kOffloadParameters) != 0;
+              return keeps_4_bits(s) && s.layout.sharding.stage >= 3 &&
+                     (s.layout.sharding.hpz > 1 || offloads);
+            }},
     Missing{"executor-adapters", "adapters beside experts and routers are not executed",
             "use lora-targets attention, qkv or qv",
             [](const Scenario& s) {

@@ -105,9 +105,7 @@ class RankTraining {
     return {.rank = rank_,
             .visit_state =
                 [this](State state, const std::function<void(const OwnedPart&)>& visitor) {
-                  for (Unit* unit : stage_.units()) {
-                    for (const FlatParameters& flat : unit->flats()) flat.visit(rank_, state, visitor);
-                  }
+                  for (Unit* unit : stage_.units()) unit->visit(rank_, state, visitor);
                 },
             .state_changed =
                 [this] {

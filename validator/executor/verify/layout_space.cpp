@@ -230,7 +230,8 @@ void set_gradient_bits(Scenario& s, int v) {
   s.cluster.levels = {node, network};
 }
 
-/// All parameters trained, low-rank adapters beside some linear layers, or scales.
+/// All parameters trained, low-rank adapters beside some linear layers, or scales; adapters beside weights in
+/// 4 bits, whose scales have 32 bits or 8.
 void set_adapters(Scenario& s, int v) {
   if (v == 0) return;
   if (v == 6) {
@@ -241,8 +242,9 @@ void set_adapters(Scenario& s, int v) {
   constexpr AdapterTargets kTargets[] = {AdapterTargets::AllLinear, AdapterTargets::QueryValue,
                                          AdapterTargets::Attention, AdapterTargets::QueryKeyValue,
                                          AdapterTargets::Mlp};
-  s.recipe.fine_tune = costmodel::FineTune::Lora;
-  s.recipe.lora_targets = pick(kTargets, v - 1);
+  s.recipe.fine_tune = v < 7 ? costmodel::FineTune::Lora : costmodel::FineTune::Qlora;
+  s.recipe.double_quantization = v == 8;
+  s.recipe.lora_targets = pick(kTargets, v < 7 ? v - 1 : v - 7);
   s.recipe.lora_rank = 1 + v % 3;
 }
 
@@ -299,7 +301,7 @@ constexpr std::array kDimensions{
     Dimension{2, set_block},
     Dimension{3, set_window},
     Dimension{2, [](Scenario& s, int v) { s.model.tied_embeddings = v == 1; }},
-    Dimension{7, set_adapters},
+    Dimension{9, set_adapters},
     Dimension{6 + static_cast<int>(std::size(kModules)), set_recomputation},
     Dimension{2, [](Scenario& s, int v) { s.recipe.micro_batch = v + 1; }},
     Dimension{6, set_batch},

@@ -41,7 +41,12 @@ bool gathers_in_8_bits(const Scenario& sc) {
   return sc.layout.sharding.stage >= 3 && sc.layout.shard_ranks() > 1 && sc.layout.sharding.quantized_weights;
 }
 
-/// Parameters as ranks gather them in 8 bits: rounded block by block of each shard.
+bool rounds_parameters(const Scenario& sc) {
+  return gathers_in_8_bits(sc) || sc.recipe.fine_tune == costmodel::FineTune::Qlora;
+}
+
+/// Parameters as ranks compute with them: gathered in 8 bits they are rounded block by block of each shard;
+/// what is kept in 4 bits is rounded as each rank has it.
 class RoundedParameters {
  public:
   /// Ranks may call it at the same time.
@@ -114,7 +119,7 @@ Run run(const Scenario& sc, Routing routing, const VerifyOptions& options, doubl
   run_options.ranks = options.ranks;
   run_options.make_device = options.make_device;
   run_options.loaded = [&](const RankView& view) {
-    gathers_in_8_bits(sc) ? rounded.add(view) : rounded.load(view);
+    rounds_parameters(sc) ? rounded.add(view) : rounded.load(view);
   };
   run_options.stepped = [&](const RankView& view) {
     if (view.step == options.steps) state.add(view, State::Master);
@@ -370,6 +375,9 @@ std::int64_t updates_as_on_one_rank(const Scenario& sc) {
 Scenario on_one_rank(Scenario sc) {
   sc.layout = {};
   sc.cluster.gpus = 1;
+  // Weights in 4 bits are wide there, and given the others' numbers.
+  if (sc.recipe.fine_tune == costmodel::FineTune::Qlora) sc.recipe.fine_tune = costmodel::FineTune::Lora;
+  sc.recipe.double_quantization = false;
   sc.recipe.recompute = {};
   sc.recipe.offload = 0;
   sc.recipe.optimizer_in_backward = false;

@@ -153,6 +153,11 @@ class CpuDevice : public Device {
     accumulate ? run(InOut{out}) : run(Out{out});
   }
 
+  void dequantise_nf4(const Nf4Matrix& from, const View& out) override {
+    kernels::dequantise_nf4<T>(from, In{from.scales.element == Element::U8 ? View{} : from.scales}.vector(),
+                               In{from.scales_of_scales}.vector(),
+                               Out{out.reshaped(1, out.elements())}.vector());
+  }
   void activation(const ActivationForm& form, const View& x, const View& act) override {
     assert(x.cols == (form.gated ? 2 : 1) * act.cols);
     kernels::activation_forward<T>(form, In{x}, Out{act});

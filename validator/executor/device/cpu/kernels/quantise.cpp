@@ -72,10 +72,25 @@ void dequantise_blocks(int bits, Matrix<const std::uint8_t> codes, Input<T> scal
   }
 }
 
+template <class T>
+void dequantise_nf4(const Nf4Matrix& from, const T* scales, const T* scales_of_scales, T* out) {
+  static const DynamicMap map = dynamic_map(true);
+  const auto scale = [&](std::int64_t block) {
+    if (from.scales_of_scales.data == nullptr) return static_cast<float>(scales[block]);
+    const auto code = from.scales.as<const std::uint8_t>()[block];
+    const float shifted =
+        map.values[code] * static_cast<float>(scales_of_scales[block / costmodel::kNf4ScaleBlock]);
+    return shifted + from.mean;
+  };
+  const auto* codes = from.codes.as<const std::uint8_t>();
+  for (std::int64_t i = 0; i < from.numbers; ++i) out[i] = static_cast<T>(nf4_number(codes, i, scale));
+}
+
 // NOLINTBEGIN(bugprone-macro-parentheses): a type
-#define HEXAPLAN_INSTANTIATE(T)                                                     \
-  template void quantise_blocks<T>(int, Input<T>, Matrix<std::uint8_t>, Matrix<T>); \
-  template void dequantise_blocks<T>(int, Matrix<const std::uint8_t>, Input<T>, Matrix<T>, bool)
+#define HEXAPLAN_INSTANTIATE(T)                                                                   \
+  template void quantise_blocks<T>(int, Input<T>, Matrix<std::uint8_t>, Matrix<T>);               \
+  template void dequantise_blocks<T>(int, Matrix<const std::uint8_t>, Input<T>, Matrix<T>, bool); \
+  template void dequantise_nf4<T>(const Nf4Matrix&, const T*, const T*, T*)
 // NOLINTEND(bugprone-macro-parentheses)
 HEXAPLAN_INSTANTIATE(double);
 HEXAPLAN_INSTANTIATE(float);

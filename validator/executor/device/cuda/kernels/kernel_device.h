@@ -58,6 +58,9 @@ class KernelDevice : public Device {
                   bool accumulate) override {
     cuda::dequantise(compute(), bits, codes, scales, out, accumulate);
   }
+  void dequantise_nf4(const Nf4Matrix& from, const View& out) override {
+    cuda::dequantise_nf4(compute(), from, out);
+  }
   void activation(const ActivationForm& form, const View& x, const View& act) override {
     cuda::activation(compute(), form, x, act);
   }

@@ -13,6 +13,7 @@ struct OptimizerUpdate;
 struct AttentionBlock;
 struct DropoutForm;
 struct Gemm;
+struct Nf4Matrix;
 struct NormForm;
 struct RouterForm;
 enum class Reduction : std::uint8_t;
@@ -86,6 +87,7 @@ void score_softmax_backward(const Queue& queue, const AttentionBlock& block, con
 void quantise(const Queue& queue, int bits, const View& x, const View& codes, const View& scales);
 void dequantise(const Queue& queue, int bits, const View& codes, const View& scales, const View& out,
                 bool accumulate);
+void dequantise_nf4(const Queue& queue, const Nf4Matrix& from, const View& out);
 
 // --- dropout ---
 void dropout(const Queue& queue, const DropoutForm& form, const View& x, const View& out, const View& mask);

@@ -1,8 +1,10 @@
-// Blocks of numbers in 8 and 4 bits, as ZeRO++ sends them.
+// Blocks of numbers in 8 and 4 bits, as ZeRO++ sends them and as bitsandbytes keeps frozen weights.
+#include <algorithm>
 #include <cassert>
 
 #include "costmodel/memory/quantised_blocks.h"
 #include "validator/executor/device/cuda/kernels/spread.h"
+#include "validator/executor/device/nf4.h"
 
 namespace hexaplan::validator::cuda {
 namespace {
@@ -70,7 +72,46 @@ HEXAPLAN_KERNEL dequantise_numbers(int bits, View codes, View scales, View out, 
   }
 }
 
+/// Numbers of an Nf4Matrix, with the tables where kernels can read them.
+struct FromNf4 {
+  float values[16];
+  float scale_values[256];
+  View codes, scales, scales_of_scales, out;
+  float mean;
+
+  HEXAPLAN_DEVICE float scale(std::int64_t block) const {
+    if (scales_of_scales.data == nullptr) return vector_at(scales, block);
+    const std::uint8_t code = codes_of_row(scales, 0)[block];
+    return scale_values[code] * vector_at(scales_of_scales, block / costmodel::kNf4ScaleBlock) + mean;
+  }
+  template <int kCount>
+  HEXAPLAN_DEVICE void run(std::int64_t r, std::int64_t c) const {
+    Pack<kCount> numbers;
+    for (int i = 0; i < kCount; ++i) {
+      const unsigned pair = codes_of_row(codes, 0)[(c + i) / 2];
+      numbers.at[i] =
+          values[(c + i) % 2 == 0 ? pair >> 4U : pair & 15U] * scale((c + i) / costmodel::kNf4Block);
+    }
+    store(out, r, c, numbers);
+  }
+};
+
 }  // namespace
+
+void dequantise_nf4(const Queue& queue, const Nf4Matrix& from, const View& out) {
+  assert(from.codes.element == Element::U8 && out.elements() == from.numbers);
+  FromNf4 numbers{.values = {},
+                  .scale_values = {},
+                  .codes = from.codes,
+                  .scales = from.scales,
+                  .scales_of_scales = from.scales_of_scales,
+                  .out = out.reshaped(1, out.elements()),
+                  .mean = from.mean};
+  std::copy(kNf4Values.begin(), kNf4Values.end(), numbers.values);
+  const DynamicMap map = dynamic_map(true);
+  std::copy(map.values.begin(), map.values.end(), numbers.scale_values);
+  launch_elementwise(queue, "dequantise_nf4", 1, from.numbers, packed({numbers.out}), numbers);
+}
 
 void quantise(const Queue& queue, int bits, const View& x, const View& codes, const View& scales) {
   assert((bits == 8 || bits == 4) && codes.element == Element::U8 && codes.rows == x.rows);
