@@ -169,7 +169,7 @@ void append_shard_padding(const Scenario& sc, const std::vector<UnitSizes>& unit
       const double elements = f.elements - f.between;
       const double of_shard = f.shard() - elements / f.shards, of_whole = f.padded() - elements;
       const double of_parameters = f.stage >= 3 ? of_shard : of_whole;
-      if (f.in_4_bits) {
+      if (f.in_4_bits && !f.parameters_on_host) {
         const Nf4Scales scales = nf4_scales(sc.recipe);
         add(TensorKind::Parameter, DType::Nf4, of_parameters);
         add(TensorKind::Parameter, DType::Fp32, of_parameters * scales.fp32);

@@ -74,9 +74,8 @@ bool splits(const Program& p, const Techniques& t) {
 // from forward ones. What moves lifetimes comes after it: the chunked loss before gather-again, because
 // inside a chunk the gathered input is still there; gather-again before recomputation, because a gathered
 // value would otherwise count as kept and run again; what a framework keeps before it as well, because that
-// is what recomputation drops; weights in 4 bits behind it, because a
-// product that runs again writes its weight out again; the split last, because it asks which buffers backward
-// overwrites.
+// is what recomputation drops; weights in 4 bits behind it, because a product that runs again writes its
+// weight out again; the split last, because it asks which buffers backward overwrites.
 constexpr std::array kPasses{
     PassRow{"adapters", adapts, add_adapters},
     PassRow{"tensor parallelism", over_tensor_ranks, cut_over_tensor_ranks},

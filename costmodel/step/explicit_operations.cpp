@@ -139,7 +139,7 @@ class UnitOperations {
     if (!flat.gathers()) return;
     const auto make_whole = [&](Pass pass, double times) {
       if (flat.parameters_on_host && !(pass == Pass::BackwardData && flat.secondary > 0))
-        copy("parameter.to_device", pass, flat.shard(), types_.parameter_of(flat.trained), times);
+        copy("parameter.to_device", pass, parameter_bytes(sc_, flat, flat.shard()), DType::Int8, times);
       if (flat.stage >= 3) all_gather(pass, times);
     };
     make_whole(Pass::Forward, units * uses * microbatches_);
