@@ -1,5 +1,5 @@
 #pragma once
-// Included before the sources that need it: algorithms of ranges that Emscripten's libc++ lacks.
+// Included before all sources: algorithms of ranges that Emscripten's libc++ lacks.
 #include <algorithm>
 #include <iterator>
 
@@ -16,6 +16,15 @@ auto find_if(Range&& range, Holds holds) {
 template <class Range, class Holds>
 bool any_of(Range&& range, Holds holds) {
   return std::any_of(std::begin(range), std::end(range), holds);
+}
+
+template <class Range, class Holds>
+bool all_of(Range&& range, Holds holds) {
+  return std::all_of(std::begin(range), std::end(range), holds);
+}
+template <class Range, class Holds>
+bool none_of(Range&& range, Holds holds) {
+  return std::none_of(std::begin(range), std::end(range), holds);
 }
 
 }  // namespace std::ranges
