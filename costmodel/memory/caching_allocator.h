@@ -45,7 +45,7 @@ struct AllocatorUse {
 /// the same order give the same reserved bytes as the allocator itself, apart from which of equally large
 /// free blocks is taken, which depends on addresses: here every new segment lies behind the ones before.
 /// Rules: pytorch/pytorch c10/cuda/CUDACachingAllocator.cpp, held against the library of version 2.15
-/// (tests/golden/allocator). Not here: private pools of CUDA graphs.  [docs/formulas.md#M7]
+/// (tests/golden/oracle/allocator.json). Not here: private pools of CUDA graphs.  [docs/formulas.md#M7]
 class CachingAllocator {
  public:
   explicit CachingAllocator(const AllocatorSettings& settings = {});

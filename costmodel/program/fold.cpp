@@ -152,7 +152,7 @@ void Footprint::list_kept(const Program& p, const Lifetimes& lives) {
 
 std::vector<double> Footprint::buffer_bytes(const Sizes& sizes) const {
   std::vector<double> bytes(buffers_ + extents_.size(), 0.0);
-  const std::span<double> extents{bytes.begin() + static_cast<std::ptrdiff_t>(buffers_), bytes.end()};
+  const std::span<double> extents = std::span{bytes}.subspan(buffers_);
   for (std::size_t i = 0; i < extents_.size(); ++i)
     extents[i] = sizes.bytes(extents_[i].shape) * extents_[i].copies;
   for (const auto& [buffer, extent] : takes_) bytes[buffer] = std::max(bytes[buffer], extents[extent]);

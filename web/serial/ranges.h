@@ -1,6 +1,7 @@
 #pragma once
 // Included before all sources: algorithms of ranges that Emscripten's libc++ lacks.
 #include <algorithm>
+#include <functional>
 #include <iterator>
 
 namespace std::ranges {
@@ -8,6 +9,11 @@ namespace std::ranges {
 template <class Range, class Value>
 auto find(Range&& range, const Value& value) {
   return std::find(std::begin(range), std::end(range), value);
+}
+template <class Range, class Value, class Projection>
+auto find(Range&& range, const Value& value, Projection projection) {
+  return std::find_if(std::begin(range), std::end(range),
+                      [&](const auto& each) { return std::invoke(projection, each) == value; });
 }
 template <class Range, class Holds>
 auto find_if(Range&& range, Holds holds) {
