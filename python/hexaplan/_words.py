@@ -60,6 +60,7 @@ class EstimateWords(TypedDict, total=False):
     from_: Optional[Word]  # Read the question from launch files, as import does (again for each); flags override them. With it, --cluster may be a GPU type alone
     save_scenario: Optional[Word]  # Write the question to a file
     explain: Optional[bool]  # Largest tensors and operations, with formula, function and source
+    allocator: Optional[Word]  # PyTorch's caching allocator, simulated: what it reserves. CONF: words of PYTORCH_CUDA_ALLOC_CONF, or default
 
 
 class SimulateWords(TypedDict, total=False):

@@ -28,10 +28,11 @@ std::string describe(const Recipe& r) {
   return fmt::format(
       "recipe: seq {} micro {} global {} precision {} optimizer {} recompute {} (layers {}, modules {:#x}) "
       "attention {} "
-      "loss {} dropout {}",
+      "loss {} dropout {} fine-tune {} (rank {}, targets {})",
       r.sequence, r.micro_batch, r.global_batch, static_cast<int>(r.precision), static_cast<int>(r.optimizer),
       static_cast<int>(r.recompute.mode), r.recompute.layers, r.recompute.modules,
-      static_cast<int>(r.attention), static_cast<int>(r.cross_entropy), r.dropout);
+      static_cast<int>(r.attention), static_cast<int>(r.cross_entropy), r.dropout,
+      static_cast<int>(r.fine_tune), r.lora_rank, static_cast<int>(r.lora_targets));
 }
 
 }  // namespace
