@@ -150,40 +150,60 @@ double update_buffer_bytes(const Scenario& sc, const UnitSizes& unit) {
   return most;
 }
 
+namespace {
+
+/// Rows of the padding of flat buffers.
+class PaddingRows {
+ public:
+  PaddingRows(const Scenario& sc, int layer_class, double count, TensorLedger& out)
+      : sc_{sc}, types_{state_types(sc)}, layer_class_{layer_class}, count_{count}, out_{out} {}
+
+  void append(const FlatSizes& f) {
+    const double elements = f.elements - f.between;
+    const double of_shard = f.shard() - elements / f.shards, of_whole = f.padded() - elements;
+    if (!f.parameters_on_host) append_parameters(f, f.stage >= 3 ? of_shard : of_whole);
+    if (!f.trained) return;
+    if (!f.in_backward && (f.host_share == 0 || f.stage < 2))
+      add(TensorKind::Gradient, types_.gradient, f.stage >= 2 ? of_shard : of_whole);
+    if (f.host_share > 0) return;
+    for (const KeptState& state : kept_states(sc_, f))
+      add(TensorKind::OptimizerState, state.dtype, of_shard / state.parameters);
+  }
+
+ private:
+  void append_parameters(const FlatSizes& f, double elements) {
+    if (!f.in_4_bits) return add(TensorKind::Parameter, types_.parameter_of(f.trained), elements);
+    const Nf4Scales scales = nf4_scales(sc_.recipe);
+    add(TensorKind::Parameter, DType::Nf4, elements);
+    add(TensorKind::Parameter, DType::Fp32, elements * scales.fp32);
+    add(TensorKind::Parameter, DType::Int8, elements * scales.int8);
+  }
+  void add(TensorKind kind, DType dtype, double elements) {
+    if (elements <= 0) return;
+    out_.push_back({.name = "shard.padding",
+                    .formula = "M1",
+                    .kind = kind,
+                    .dtype = dtype,
+                    .alive = kAlways,
+                    .layer_class = static_cast<std::int8_t>(layer_class_),
+                    .elements = elements,
+                    .count = count_});
+  }
+
+  const Scenario& sc_;
+  StateTypes types_;
+  int layer_class_;
+  double count_;
+  TensorLedger& out_;
+};
+
+}  // namespace
+
 void append_shard_padding(const Scenario& sc, const std::vector<UnitSizes>& units, int layer_class,
                           double count, TensorLedger& out) {
-  const StateTypes types = state_types(sc);
-  const auto add = [&](TensorKind kind, DType dtype, double elements) {
-    if (elements <= 0) return;
-    out.push_back({.name = "shard.padding",
-                   .formula = "M1",
-                   .kind = kind,
-                   .dtype = dtype,
-                   .alive = kAlways,
-                   .layer_class = static_cast<std::int8_t>(layer_class),
-                   .elements = elements,
-                   .count = count});
-  };
+  PaddingRows rows{sc, layer_class, count, out};
   for (const UnitSizes& unit : units) {
-    for (const FlatSizes& f : unit.flats) {
-      const double elements = f.elements - f.between;
-      const double of_shard = f.shard() - elements / f.shards, of_whole = f.padded() - elements;
-      const double of_parameters = f.stage >= 3 ? of_shard : of_whole;
-      if (f.in_4_bits && !f.parameters_on_host) {
-        const Nf4Scales scales = nf4_scales(sc.recipe);
-        add(TensorKind::Parameter, DType::Nf4, of_parameters);
-        add(TensorKind::Parameter, DType::Fp32, of_parameters * scales.fp32);
-        add(TensorKind::Parameter, DType::Int8, of_parameters * scales.int8);
-      } else if (!f.parameters_on_host) {
-        add(TensorKind::Parameter, types.parameter_of(f.trained), of_parameters);
-      }
-      if (!f.trained) continue;
-      if (!f.in_backward && (f.host_share == 0 || f.stage < 2))
-        add(TensorKind::Gradient, types.gradient, f.stage >= 2 ? of_shard : of_whole);
-      if (f.host_share > 0) continue;
-      for (const KeptState& state : kept_states(sc, f))
-        add(TensorKind::OptimizerState, state.dtype, of_shard / state.parameters);
-    }
+    for (const FlatSizes& flat : unit.flats) rows.append(flat);
   }
 }
 

@@ -496,29 +496,38 @@ std::optional<std::vector<AllocationEvent>> step_allocations(const Scenario& sce
   return std::move(recorder.events);
 }
 
+namespace {
+
+/// False: out of memory.
+bool make_call(const AllocationEvent& event, CachingAllocator& allocator, std::vector<AllocationId>& ids) {
+  switch (event.call) {
+    case EventCall::Allocate: {
+      const auto id = allocator.allocate(event.bytes, event.stream);
+      ids.push_back(id.value_or(0));
+      return id.has_value();
+    }
+    case EventCall::Free:
+      allocator.free(ids[event.tensor]);
+      return true;
+    case EventCall::RecordStream:
+      allocator.record_stream(ids[event.tensor], event.stream);
+      return true;
+    case EventCall::Complete:
+      allocator.complete(event.stream, event.bytes);
+      return true;
+  }
+  return true;
+}
+
+}  // namespace
+
 SimulatedAllocator run_calls(const std::vector<AllocationEvent>& events, const AllocatorSettings& settings) {
   CachingAllocator allocator{settings};
   std::vector<AllocationId> ids;
   SimulatedAllocator out;
   for (const AllocationEvent& event : events) {
     ++out.calls;
-    switch (event.call) {
-      case EventCall::Allocate: {
-        const auto id = allocator.allocate(event.bytes, event.stream);
-        out.ran_out = !id.has_value();
-        ids.push_back(id.value_or(0));
-        break;
-      }
-      case EventCall::Free:
-        allocator.free(ids[event.tensor]);
-        break;
-      case EventCall::RecordStream:
-        allocator.record_stream(ids[event.tensor], event.stream);
-        break;
-      case EventCall::Complete:
-        allocator.complete(event.stream, event.bytes);
-        break;
-    }
+    out.ran_out = !make_call(event, allocator, ids);
     if (out.ran_out) break;
   }
   out.use = allocator.use();

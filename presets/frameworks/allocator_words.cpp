@@ -49,7 +49,7 @@ bool set_divisions(std::string_view value, AllocatorSettings& settings) {
   return true;
 }
 
-constexpr AllocatorWord kWords[] = {
+constexpr AllocatorWord kAllocatorWords[] = {
     {"expandable_segments", "True or False", set_expandable},
     {"max_split_size_mb", "a whole number of MiB above 20", set_split},
     {"garbage_collection_threshold", "a number between 0 and 1", set_collection},
@@ -60,7 +60,7 @@ constexpr AllocatorWord kWords[] = {
   std::string expected =
       "words of PYTORCH_CUDA_ALLOC_CONF, as in expandable_segments:True,max_split_size_mb:128: ";
   std::vector<std::string_view> names;
-  for (const AllocatorWord& known : kWords) {
+  for (const AllocatorWord& known : kAllocatorWords) {
     expected += (names.empty() ? "" : ", ") + std::string{known.name};
     names.push_back(known.name);
   }
@@ -79,9 +79,9 @@ AllocatorSettings allocator_settings(std::string_view words, std::string_view fi
     const std::size_t end = std::min(words.find(',', begin), words.size());
     const std::string_view word = words.substr(begin, end - begin);
     const std::size_t colon = word.find(':');
-    const auto known = std::find_if(std::begin(kWords), std::end(kWords),
+    const auto known = std::find_if(std::begin(kAllocatorWords), std::end(kAllocatorWords),
                                     [&](const AllocatorWord& w) { return w.name == word.substr(0, colon); });
-    if (known == std::end(kWords) || colon == std::string_view::npos) refuse_word(word, field);
+    if (known == std::end(kAllocatorWords) || colon == std::string_view::npos) refuse_word(word, field);
     if (!known->set(word.substr(colon + 1), settings))
       throw InputError{{.field = std::string{field} + " " + std::string{known->name},
                         .value = in_quotes(word.substr(colon + 1)),

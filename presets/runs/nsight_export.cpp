@@ -17,9 +17,9 @@
 namespace hexaplan::presets {
 namespace {
 
-constexpr const char* kKernels = "CUPTI_ACTIVITY_KIND_KERNEL";
-constexpr const char* kGraphs = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE";
-constexpr const char* kRuntime = "CUPTI_ACTIVITY_KIND_RUNTIME";
+constexpr const char* kKernelTable = "CUPTI_ACTIVITY_KIND_KERNEL";
+constexpr const char* kGraphTable = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE";
+constexpr const char* kRuntimeTable = "CUPTI_ACTIVITY_KIND_RUNTIME";
 
 /// Serialised ids have the thread in their lower 24 bits; the rest is the process (the same documentation,
 /// "Common SQLite Examples").
@@ -127,7 +127,7 @@ class NsightReader {
 
   void read_kernels() {
     ++tables_;
-    const std::string table = kKernels;
+    const std::string table = kKernelTable;
     if (!file_.has_table(table)) return;
     const std::string name =
         fmt::format("coalesce({}, {})", column(table, "demangledName"), column(table, "shortName"));
@@ -165,7 +165,7 @@ class NsightReader {
   /// Graphs whose kernels were not recorded one by one.
   void read_graphs() {
     ++tables_;
-    const std::string table = kGraphs;
+    const std::string table = kGraphTable;
     if (!file_.has_table(table)) return;
     SqliteRows rows{file_, "SELECT t.start, t.\"end\", t.deviceId, " + column(table, "streamId", "0") + ", " +
                                column(table, "globalPid", "0") + " FROM " + table + " t"};
@@ -193,7 +193,7 @@ class NsightReader {
 
   void read_launches() {
     ++tables_;
-    const std::string table = kRuntime;
+    const std::string table = kRuntimeTable;
     if (!file_.has_table(table)) return;
     SqliteRows rows{file_, "SELECT t.correlationId, t.globalTid, t.start FROM " + table + " t"};
     while (rows.next() && goes_on()) {
@@ -296,7 +296,7 @@ bool is_nsight_export(const std::filesystem::path& path) {
   if (!SqliteFile::is_one(path)) return false;
   SqliteFile file{path};
   return file.has_table("StringIds") &&
-         (file.has_table(kKernels) || file.has_table(kGraphs) || file.has_table("ANALYSIS_DETAILS"));
+         (file.has_table(kKernelTable) || file.has_table(kGraphTable) || file.has_table("ANALYSIS_DETAILS"));
 }
 
 }  // namespace hexaplan::presets

@@ -140,14 +140,14 @@ TraceStep median_step(const DeviceTrace& trace) {
 }
 
 /// How to record more.
-struct Advice {
+struct RecordingAdvice {
   std::string_view mark_steps, record_shapes;
 };
-constexpr std::array kAdvice = {  // by Profiler
-    Advice{"call prof.step() after each", "record_shapes=True"},
-    Advice{"torch.cuda.nvtx.range(f\"iteration {i}\") around each",
-           "torch.autograd.profiler.emit_nvtx(record_shapes=True), or nsys profile "
-           "--pytorch=autograd-shapes-nvtx"}};
+constexpr std::array kRecordingAdvice = {  // by Profiler
+    RecordingAdvice{"call prof.step() after each", "record_shapes=True"},
+    RecordingAdvice{"torch.cuda.nvtx.range(f\"iteration {i}\") around each",
+                    "torch.autograd.profiler.emit_nvtx(record_shapes=True), or nsys profile "
+                    "--pytorch=autograd-shapes-nvtx"}};
 
 }  // namespace
 
@@ -182,7 +182,7 @@ costmodel::MeasuredStep typical_step(const DeviceTrace& trace) {
 
 std::vector<std::string> notes_of(const DeviceTrace& trace, const TraceProfile& profile) {
   std::vector<std::string> notes = trace.notes;
-  const Advice& advice = kAdvice[static_cast<std::size_t>(trace.profiler)];
+  const RecordingAdvice& advice = kRecordingAdvice[static_cast<std::size_t>(trace.profiler)];
   if (trace.cut_off) notes.emplace_back("the file ends in the middle: what is whole is read");
   if (!trace.on_device)
     notes.emplace_back("no device in it: operators of the CPU, each less those that it calls");
