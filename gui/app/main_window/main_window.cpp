@@ -164,7 +164,7 @@ void MainWindow::open(const QString& path) {
 }
 
 /// One after the other, in their order: a model and the script that launches it, the traces of all ranks.
-void MainWindow::openAll(QStringList paths, QStringList problems) {
+void MainWindow::openAll(QStringList paths, const QStringList& problems) {
   if (paths.isEmpty()) {
     if (!problems.isEmpty()) showMessage(tr("Not opened: %1").arg(problems.join(u'\n')), true);
     return;

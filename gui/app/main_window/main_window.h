@@ -95,7 +95,7 @@ class MainWindow : public QMainWindow {
   void makeToolBar();
   void take(const QString& path, const FileContent& content);
   /// `problems`: of the files before.
-  void openAll(QStringList paths, QStringList problems);
+  void openAll(QStringList paths, const QStringList& problems);
   void takeScenario(const QString& path, const presets::ScenarioRequest& request);
   void takeReport(const ReportPage& page);
   void takeModel(const ModelFile& model);

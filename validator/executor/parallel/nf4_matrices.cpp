@@ -146,9 +146,9 @@ void Nf4Matrices::fill_with_noise(const Rank& rank, std::uint64_t seed) {
   constexpr std::int64_t kDrawn = std::int64_t{1} << 16;
   constexpr double kLargestOf64 = 2.4;
   std::vector<std::int32_t> drawn(static_cast<std::size_t>(std::min(kDrawn, codes_.view().elements())));
+  const auto counter = static_cast<std::uint64_t>(unit_) + 8;
   for (std::size_t i = 0; i < drawn.size(); ++i)
-    drawn[i] =
-        static_cast<std::int32_t>(counter_random(seed, static_cast<std::uint64_t>(unit_ + 8), i) % 256);
+    drawn[i] = static_cast<std::int32_t>(counter_random(seed, counter, i) % 256);
   const auto count = std::ssize(drawn);
   rank.device.upload(codes_.view().slice(0, count), std::span<const std::int32_t>{drawn});
   for (std::int64_t done = count; done < codes_.view().elements();) {
