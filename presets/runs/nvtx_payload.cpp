@@ -68,10 +68,11 @@ std::optional<NcclPayload> NvtxPayloads::decode(std::string_view bytes) const {
   const auto value = [&](const std::optional<Field>& field) {
     return field ? little_endian(payload, field->offset, field->bytes) : std::nullopt;
   };
-  constexpr std::uint64_t kMostRanks = 1'000'000'000, kMostBytes = 1ULL << 50U;
+  constexpr std::uint64_t kLargestGroup = 1'000'000'000, kLargestMessage = 1ULL << 50U;
   const auto small = [&](const std::optional<Field>& field) {
     const auto number = value(field);
-    return number && *number < kMostRanks ? std::optional{static_cast<std::int64_t>(*number)} : std::nullopt;
+    return number && *number < kLargestGroup ? std::optional{static_cast<std::int64_t>(*number)}
+                                             : std::nullopt;
   };
   const auto communicator = value(schema->second.communicator), size = value(schema->second.bytes);
   if (!communicator) return std::nullopt;
@@ -80,7 +81,7 @@ std::optional<NcclPayload> NvtxPayloads::decode(std::string_view bytes) const {
                   .ranks = small(schema->second.ranks),
                   .rank = small(schema->second.rank),
                   .peer = small(schema->second.peer)};
-  if (size && *size <= kMostBytes) out.bytes = static_cast<double>(*size);
+  if (size && *size <= kLargestMessage) out.bytes = static_cast<double>(*size);
   return out;
 }
 
