@@ -1,10 +1,10 @@
 # What is tested is optimised and watched for undefined behaviour, not the tests: compiling them is half of a build.
 set(test_options -O0 $<$<CONFIG:Debug>:-fno-sanitize=undefined>)
 
-# add_unit_test(<name> ROOM <folder> [TIER unit|property|golden|text|gate|gpu] SOURCES <files…> LINK <targets…>)
+# add_unit_test(<name> ROOM <folder> [TIER unit|property|golden|text|gate|gpu] [CASES <n>] SOURCES <files…> LINK <targets…>)
 # `ctest -R '^costmodel\.'` picks a room, `ctest -L unit` picks a tier.
 function(add_unit_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "ROOM;TIER" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "ROOM;TIER;CASES" "SOURCES;LINK")
   if(NOT ARG_TIER)
     set(ARG_TIER unit)
   endif()
@@ -22,6 +22,8 @@ function(add_unit_test name)
   # Property tests draw the same cases every time; RC_PARAMS="seed=… max_success=…" on the program itself explores.
   if(CMAKE_BUILD_TYPE STREQUAL Debug)
     set(cases 200)
+  elseif(ARG_CASES)
+    set(cases ${ARG_CASES})
   else()
     set(cases 5000)
   endif()
