@@ -154,7 +154,7 @@ TEST(adapters_program, gathers_weights_in_4_bits_as_they_are) {
   const double matrices = 4096.0 * (kQkv + kHidden + kGateUp + kActivation);
   for (const bool twice : {false, true}) {
     sc.recipe.double_quantization = twice;
-    const FlatSizes& kept = layer_unit(sc, {}).flats.back();
+    const FlatSizes kept = layer_unit(sc, {}).flats.back();
     EXPECT_TRUE(kept.in_4_bits);
     EXPECT_FALSE(kept.trained);
     EXPECT_EQ(kept.between, 0) << "every matrix is whole blocks of blocks";
