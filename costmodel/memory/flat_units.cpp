@@ -173,10 +173,8 @@ class PaddingRows {
  private:
   void append_parameters(const FlatSizes& f, double elements) {
     if (!f.in_4_bits) return add(TensorKind::Parameter, types_.parameter_of(f.trained), elements);
-    const Nf4Scales scales = nf4_scales(sc_.recipe);
-    add(TensorKind::Parameter, DType::Nf4, elements);
-    add(TensorKind::Parameter, DType::Fp32, elements * scales.fp32);
-    add(TensorKind::Parameter, DType::Int8, elements * scales.int8);
+    for (const Nf4Part& part : nf4_parts(sc_.recipe))
+      add(TensorKind::Parameter, part.dtype, elements * part.per_element);
   }
   void add(TensorKind kind, DType dtype, double elements) {
     if (elements <= 0) return;

@@ -97,16 +97,16 @@ class StateAppender {
     const bool expert = is_expert(tensor);
     const bool frozen = trains_adapters(sc_.recipe);
     const bool quantised = is_stored_in_4_bits(sc_, tensor, layer_class_ >= 0);
-    append_parameters(tensor,
-                      quantised ? DType::Nf4
-                      : frozen  ? frozen_dtype(sc_)
-                                : parameter_,
-                      elements / shards(sc_, expert, parameter_stage()));
+    const double parameter_shards = shards(sc_, expert, parameter_stage());
+    if (quantised) {
+      for (const Nf4Part& part : nf4_parts(sc_.recipe))
+        append_parameters(tensor, part.dtype, elements / parameter_shards * part.per_element);
+    } else {
+      append_parameters(tensor, frozen ? frozen_dtype(sc_) : parameter_, elements / parameter_shards);
+    }
     append_cast(tensor, elements);
     const double trained = trained_.of(tensor, elements);
-    if (frozen)
-      add(tensor, TensorKind::Parameter, parameter_, trained / shards(sc_, expert, parameter_stage()),
-          kAlways, offloaded_parameters());
+    if (frozen) append_parameters(tensor, parameter_, trained / parameter_shards);
     append_gradients(tensor, trained, expert);
     append_optimizer(tensor, trained, expert);
   }
@@ -118,12 +118,7 @@ class StateAppender {
   }
 
   void append_parameters(const ParameterTensor& tensor, DType dtype, double elements) {
-    const double offloaded = offloaded_parameters();
-    add(tensor, TensorKind::Parameter, dtype, elements, kAlways, offloaded);
-    if (dtype != DType::Nf4) return;
-    const Nf4Scales scales = nf4_scales(sc_.recipe);
-    add(tensor, TensorKind::Parameter, DType::Fp32, elements * scales.fp32, kAlways, offloaded);
-    add(tensor, TensorKind::Parameter, DType::Int8, elements * scales.int8, kAlways, offloaded);
+    add(tensor, TensorKind::Parameter, dtype, elements, kAlways, offloaded_parameters());
   }
 
   /// ZeRO stage from which parameters are cut.

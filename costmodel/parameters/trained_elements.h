@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <string_view>
 #include <vector>
 
@@ -60,15 +61,19 @@ struct LocalMatrices {
 /// Elements of a weight in 4 bits that share a scale, and scales that share one where they are quantised
 /// again (arXiv:2305.14314 §3; bitsandbytes functional.py quantize_4bit).
 inline constexpr int kNf4Block = 64, kNf4ScaleBlock = 256;
-/// Scales of NF4 per element: one in fp32 for every block of 64. Quantised again, they have 8 bits, and every
-/// 256 of them share a scale in fp32 (arXiv:2305.14314 §3, "Double Quantization").
-struct Nf4Scales {
-  double fp32 = 0, int8 = 0;
+/// What NF4 keeps of a weight per element: its code, and a scale in fp32 for every block of 64. Quantised
+/// again, scales have 8 bits, and every 256 of them share one in fp32 (arXiv:2305.14314 §3, "Double
+/// Quantization").
+struct Nf4Part {
+  DType dtype = DType::Nf4;
+  double per_element = 0;  // 0: there is none
 };
-[[nodiscard]] constexpr Nf4Scales nf4_scales(const Recipe& recipe) {
-  constexpr double kBlock = kNf4Block;
-  if (!recipe.double_quantization) return {.fp32 = 1 / kBlock};
-  return {.fp32 = 1 / (kBlock * kNf4ScaleBlock), .int8 = 1 / kBlock};
+[[nodiscard]] constexpr std::array<Nf4Part, 3> nf4_parts(const Recipe& recipe) {
+  constexpr double kBlocks = 1.0 / kNf4Block;
+  const bool twice = recipe.double_quantization;
+  return {{{DType::Nf4, 1},
+           {DType::Fp32, twice ? kBlocks / kNf4ScaleBlock : kBlocks},
+           {DType::Int8, twice ? kBlocks : 0}}};
 }
 /// Elements that NF4 keeps as a whole: those of a scale, or of a scale of scales.
 [[nodiscard]] constexpr int nf4_granule(const Recipe& recipe) {
@@ -76,9 +81,9 @@ struct Nf4Scales {
 }
 /// Bytes of a weight in NF4, scales included: 0.5625, or 0.516 where scales are quantised again.
 [[nodiscard]] constexpr double nf4_bytes_per_element(const Recipe& recipe) {
-  const Nf4Scales scales = nf4_scales(recipe);
-  return bytes_per_element(DType::Nf4) + bytes_per_element(DType::Fp32) * scales.fp32 +
-         bytes_per_element(DType::Int8) * scales.int8;
+  double bytes = 0;
+  for (const Nf4Part& part : nf4_parts(recipe)) bytes += bytes_per_element(part.dtype) * part.per_element;
+  return bytes;
 }
 
 }  // namespace hexaplan::costmodel
