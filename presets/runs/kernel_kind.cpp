@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <string>
 
+#include "presets/json/utf8.h"
 #include "presets/runs/device_trace.h"
 
 namespace hexaplan::presets {
@@ -81,10 +82,9 @@ constexpr KindWord kOperatorWords[] = {
 
 template <std::size_t N>
 KernelKind kind_by_words(std::string_view name, const KindWord (&rows)[N]) {
-  std::string lower{name};
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const std::string words = lower(name);
   const auto found = std::find_if(std::begin(rows), std::end(rows), [&](const KindWord& row) {
-    return lower.find(row.word) != std::string::npos;
+    return words.find(row.word) != std::string::npos;
   });
   return found == std::end(rows) ? KernelKind::Other : found->kind;
 }
@@ -106,17 +106,11 @@ constexpr MessageWord kMessageWords[] = {{"allreduce", costmodel::CollectiveKind
                                          {"recv", costmodel::CollectiveKind::SendRecv},
                                          {"broadcast", costmodel::CollectiveKind::Broadcast}};
 
-char lower_case(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 }  // namespace
 
 std::optional<costmodel::CollectiveKind> collective_of(const TraceMessage& message) {
-  std::string words;
-  for (const char c : message.kind) {
-    if (c != '_' && c != ' ') words += lower_case(c);
-  }
+  std::string words = lower(message.kind);
+  std::erase_if(words, [](char c) { return c == '_' || c == ' '; });
   const auto found =
       std::find_if(std::begin(kMessageWords), std::end(kMessageWords),
                    [&](const MessageWord& row) { return words.find(row.word) != std::string::npos; });

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "costmodel/units/parse_number.h"
+#include "presets/json/utf8.h"
 #include "presets/runs/trace_builder.h"
 
 namespace hexaplan::presets {
@@ -24,12 +25,6 @@ constexpr std::string_view kStepWords[] = {
 /// torch.optim names the range of an update "Optimizer.step#AdamW.step" (torch/optim/optimizer.py).
 constexpr std::string_view kUpdate = "Optimizer.step#";
 
-std::string in_lower_case(std::string_view text) {
-  std::string lower{text};
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return lower;
-}
-
 bool earlier(const NvtxRange& a, const NvtxRange& b) {
   return std::tie(a.thread, a.start) < std::tie(b.thread, b.start);
 }
@@ -41,7 +36,7 @@ std::optional<StepName> step_name(std::string_view text) {
   if (text.size() > kLongest) return std::nullopt;
   const std::size_t digits = text.find_last_not_of("0123456789") + 1;
   const std::size_t word = text.find_last_not_of(" _#:=-", digits == 0 ? 0 : digits - 1) + 1;
-  StepName name{in_lower_case(text.substr(0, word)), {}};
+  StepName name{lower(text.substr(0, word)), {}};
   if (std::find(std::begin(kStepWords), std::end(kStepWords), name.word) == std::end(kStepWords))
     return std::nullopt;
   if (digits < text.size()) {
