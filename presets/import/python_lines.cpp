@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "costmodel/units/parse_number.h"
+#include "costmodel/units/trimmed.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -73,8 +74,7 @@ class LineReader {
       return;
     }
     begin();
-    if (c == '(' || c == '[' || c == '{') ++depth_;
-    if ((c == ')' || c == ']' || c == '}') && depth_ > 0) --depth_;
+    depth_ = std::max(0, depth_ + bracket_step(c));
     if (c == ';' && depth_ == 0) {
       const std::size_t indent = current_.indent;
       end_statement();
@@ -101,8 +101,7 @@ class LineReader {
 
   void end_statement() {
     std::string& text = current_.text;
-    text.erase(0, std::min(text.find_first_not_of(" \t"), text.size()));
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.pop_back();
+    text = std::string{costmodel::trimmed(text)};
     const bool documents = std::any_of(std::begin(kTriple), std::end(kTriple),
                                        [&](std::string_view q) { return text.starts_with(q); });
     if (!text.empty() && !documents) lines_.push_back(std::move(current_));
@@ -152,7 +151,7 @@ class ValueParser {
         at_ = end_of_string(text_, at_);
         continue;
       }
-      depth += c == '(' || c == '[' || c == '{' ? 1 : c == ')' || c == ']' || c == '}' ? -1 : 0;
+      depth += bracket_step(c);
       ++at_;
     }
   }
@@ -280,7 +279,7 @@ class ValueParser {
         continue;
       }
       if (depth == 0 && (c == ',' || c == ')' || c == '}' || c == ']')) break;
-      depth += c == '(' || c == '[' || c == '{' ? 1 : c == ')' || c == ']' || c == '}' ? -1 : 0;
+      depth += bracket_step(c);
       ++at_;
     }
     return {};
@@ -358,7 +357,7 @@ std::size_t equals_sign(std::string_view text, std::size_t from) {
       i = end_of_string(text, i) - 1;
       continue;
     }
-    depth += c == '(' || c == '[' || c == '{' ? 1 : c == ')' || c == ']' || c == '}' ? -1 : 0;
+    depth += bracket_step(c);
     if (c != '=' || depth != 0) continue;
     const char before = i > 0 ? text[i - 1] : ' ', behind = i + 1 < text.size() ? text[i + 1] : ' ';
     constexpr std::string_view kOperators = "=!<>+-*/%|&^:@";
@@ -369,12 +368,6 @@ std::size_t equals_sign(std::string_view text, std::size_t from) {
     return i;
   }
   return std::string_view::npos;
-}
-
-std::string_view without_blanks(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0) text.remove_prefix(1);
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) text.remove_suffix(1);
-  return text;
 }
 
 bool is_target(std::string_view text) {
@@ -395,18 +388,18 @@ std::optional<PythonAssignment> python_assignment(std::string_view statement) {
        at = equals_sign(statement, from)) {
     std::string_view left = statement.substr(from, at - from);
     // "N: int = 4"
-    left = without_blanks(left.substr(0, std::min(left.find(':'), left.size())));
+    left = costmodel::trimmed(left.substr(0, std::min(left.find(':'), left.size())));
     if (!is_target(left)) break;
     assignment.targets.emplace_back(left);
     from = at + 1;
   }
   if (assignment.targets.empty()) return std::nullopt;
-  assignment.value = without_blanks(statement.substr(from));
+  assignment.value = costmodel::trimmed(statement.substr(from));
   return assignment;
 }
 
 PythonValue python_value(std::string_view expression) {
-  return ValueParser{without_blanks(expression)}.take();
+  return ValueParser{costmodel::trimmed(expression)}.take();
 }
 
 }  // namespace hexaplan::presets

@@ -11,6 +11,12 @@
 
 namespace hexaplan::presets {
 
+/// What a character outside of strings adds to the number of open brackets: 1, -1 or 0.
+[[nodiscard]] constexpr int bracket_step(char c) {
+  if (c == '(' || c == '[' || c == '{') return 1;
+  return c == ')' || c == ']' || c == '}' ? -1 : 0;
+}
+
 /// One statement of Python: a line, with those that its brackets or a backslash continue, without comments.
 struct PythonLine {
   std::size_t indent = 0;

@@ -10,8 +10,8 @@
 #include <span>
 #include <utility>
 
-#include "costmodel/units/trimmed.h"
 #include "presets/import/python_lines.h"
+#include "presets/import/python_module.h"
 #include "presets/json/input_error.h"
 #include "presets/json/object_reader.h"
 
@@ -74,92 +74,12 @@ std::string_view first_part(std::string_view dotted) {
   return dotted.substr(0, dotted.find('.'));
 }
 
-/// A function of some file, or a file's own lines (no name).
-struct PythonFunction {
-  std::string name;
-  const PythonFile* file = nullptr;
-  std::vector<std::string> parameters;
-  std::map<std::string, PythonValue> defaults;  // of parameters
-  std::vector<PythonLine> body;
-};
-
-struct Module {
-  std::vector<PythonFunction> functions;
-  PythonFunction own;
-  std::map<std::string, std::string> aliases;  // "from x import a as b": b is a
-};
-
-/// Adds what a "from x import (a as b, c)" renames.
-void read_aliases(std::string_view statement, std::map<std::string, std::string>& aliases) {
-  constexpr std::string_view kImport = " import ", kAs = " as ";
-  const std::size_t at = statement.find(kImport);
-  if (!statement.starts_with("from ") || at == std::string_view::npos) return;
-  std::string names{statement.substr(at + kImport.size())};
-  std::replace_if(
-      names.begin(), names.end(), [](char c) { return c == '(' || c == ')'; }, ' ');
-  for (std::size_t from = 0; from < names.size();) {
-    const std::size_t end = std::min(names.find(',', from), names.size());
-    const std::string_view each = std::string_view{names}.substr(from, end - from);
-    from = end + 1;
-    const std::size_t as = each.find(kAs);
-    if (as == std::string_view::npos) continue;
-    const auto trimmed = [](std::string_view text) { return std::string{costmodel::trimmed(text)}; };
-    aliases[trimmed(each.substr(as + kAs.size()))] = trimmed(each.substr(0, as));
-  }
-}
-
-/// "def f(a, b: int = 1) -> C:".
-PythonFunction head_of(const PythonFile& file, std::string_view statement) {
-  PythonFunction function{.name = {}, .file = &file, .parameters = {}, .defaults = {}, .body = {}};
-  const std::size_t open = statement.find('(');
-  constexpr std::size_t kDef = 4;
-  if (open == std::string_view::npos || open <= kDef) return function;
-  function.name = statement.substr(kDef, open - kDef);
-  std::string parameter;
-  int depth = 0;
-  for (const char c : statement.substr(open + 1)) {
-    if ((c == ')' || c == ',') && depth == 0) {
-      const std::string name = parameter.substr(0, parameter.find_first_of(" :="));
-      if (!name.empty()) function.parameters.push_back(name);
-      if (const std::size_t equals = parameter.find('='); equals != std::string::npos)
-        function.defaults[name] = python_value(std::string_view{parameter}.substr(equals + 1));
-      parameter.clear();
-      if (c == ')') break;
-      continue;
-    }
-    depth += c == '(' || c == '[' || c == '{' ? 1 : c == ')' || c == ']' || c == '}' ? -1 : 0;
-    if (!parameter.empty() || c != ' ') parameter += c;
-  }
-  return function;
-}
-
-Module module_of(const PythonFile& file) {
-  Module module;
-  module.own.file = &file;
-  PythonFunction* open = nullptr;
-  for (PythonLine& line : python_lines(file.text)) {
-    if (line.indent > 0) {
-      (open != nullptr ? open->body : module.own.body).push_back(std::move(line));
-      continue;
-    }
-    if (line.text.starts_with("def ")) {
-      module.functions.push_back(head_of(file, line.text));
-      open = &module.functions.back();
-    } else {
-      open = nullptr;
-      read_aliases(line.text, module.aliases);
-      module.own.body.push_back(std::move(line));
-    }
-  }
-  return module;
-}
-
 /// Reads one recipe.
 class RecipeReader {
  public:
   explicit RecipeReader(const std::vector<PythonFile>& files) {
-    for (const PythonFile& file : files) modules_.push_back(module_of(file));
-    for (const Module& module : modules_) {
+    for (const PythonFile& file : files) modules_.push_back(python_module(file));
+    for (const PythonModule& module : modules_) {
       for (const PythonLine& line : module.own.body) {
         const auto assigned = line.indent == 0 ? python_assignment(line.text) : std::nullopt;
         if (!assigned || assigned->targets.front().find('.') != std::string::npos) continue;
@@ -171,7 +91,7 @@ class RecipeReader {
   }
 
   [[nodiscard]] const PythonFunction& choose(std::string_view name) const {
-    const Module& main = modules_.front();
+    const PythonModule& main = modules_.front();
     std::vector<std::string_view> names;
     const PythonFunction* found = nullptr;
     for (const PythonFunction& function : main.functions) {
@@ -203,10 +123,10 @@ class RecipeReader {
 
   [[nodiscard]] const PythonFunction* find(std::string_view called) const {
     std::string name{called};
-    for (const Module& module : modules_) {
+    for (const PythonModule& module : modules_) {
       if (const auto alias = module.aliases.find(name); alias != module.aliases.end()) name = alias->second;
     }
-    for (const Module& module : modules_) {
+    for (const PythonModule& module : modules_) {
       const auto found =
           std::find_if(module.functions.begin(), module.functions.end(), [&](const PythonFunction& f) {
             // A recipe may build on one of its own name in another file.
@@ -503,40 +423,34 @@ class RecipeReader {
     recipe_.unread.push_back({{path, {}, file_, line_}, "known only when the recipe runs"});
   }
 
+  /// What a name stands for here, a constant of its file included; null: not known.
+  [[nodiscard]] const PythonValue* meaning_of(const std::string& name) const {
+    if (const auto local = locals_.find(name); local != locals_.end()) return &local->second;
+    const auto constant = constants_.find({file_, name});
+    return constant == constants_.end() ? nullptr : &constant->second;
+  }
+
   void emit_name(const std::string& path, const PythonValue& value) {
-    if (value.of == nullptr) {
-      if (const auto local = locals_.find(value.name); local != locals_.end()) {
-        const PythonValue meant = local->second;
-        if (meant.kind == PythonValue::Kind::Name && meant.name == value.name) return unread(path);
-        placed_[value.name] = path;
-        return emit(path, meant);
-      }
-      if (const auto constant = constants_.find({file_, value.name}); constant != constants_.end())
-        return emit(path, constant->second);
-      // "torch.bfloat16": as the configuration that a run writes has it.
-      if (value.name.find('.') != std::string::npos) {
-        forget(path);
-        put(path + "._target_", value.name);
-        return;
-      }
+    if (value.of != nullptr) return unread(path);
+    if (const PythonValue* found = meaning_of(value.name)) {
+      const PythonValue meant = *found;
+      if (meant.kind == PythonValue::Kind::Name && meant.name == value.name) return unread(path);
+      if (locals_.contains(value.name)) placed_[value.name] = path;
+      return emit(path, meant);
     }
-    unread(path);
+    // "torch.bfloat16": as the configuration that a run writes has it.
+    if (value.name.find('.') == std::string::npos) return unread(path);
+    forget(path);
+    put(path + "._target_", value.name);
   }
 
   /// The first argument, as far as it is a text that is known.
   [[nodiscard]] const std::string* text_in(const std::vector<PythonValue>& arguments) const {
     if (arguments.empty()) return nullptr;
     const PythonValue* value = &arguments.front();
-    if (value->kind == PythonValue::Kind::Name) {
-      const auto local = locals_.find(value->name);
-      const auto constant = constants_.find({file_, value->name});
-      if (local != locals_.end()) {
-        value = &local->second;
-      } else if (constant != constants_.end()) {
-        value = &constant->second;
-      }
-    }
-    return value->kind == PythonValue::Kind::Plain ? value->plain.get_if<std::string>() : nullptr;
+    if (value->kind == PythonValue::Kind::Name) value = meaning_of(value->name);
+    return value != nullptr && value->kind == PythonValue::Kind::Plain ? value->plain.get_if<std::string>()
+                                                                       : nullptr;
   }
 
   void emit_call(const std::string& path, const PythonValue& call) {
@@ -569,7 +483,7 @@ class RecipeReader {
     }
   }
 
-  std::vector<Module> modules_;
+  std::vector<PythonModule> modules_;
   std::map<std::pair<std::string, std::string>, PythonValue> constants_;  // by file and name
   std::map<std::string, PythonValue> locals_;
   std::map<std::string, std::string> placed_;  // locals that are parts of the configuration, and which
