@@ -6,6 +6,7 @@
 #include <array>
 #include <fstream>
 
+#include "costmodel/units/file_uri.h"
 #include "presets/json/input_error.h"
 
 namespace hexaplan::presets {
@@ -14,16 +15,6 @@ namespace {
 constexpr std::string_view kMagic{"SQLite format 3\0", 16};
 /// No text or blob of a file is larger: it would be held whole.
 constexpr int kLargestValue = 16'000'000;
-
-/// As a file that nobody changes, so that nothing is made beside it (sqlite.org/uri.html).
-std::string unchanging_uri(const std::filesystem::path& file) {
-  std::string uri = "file:";
-  for (const char c : file.string()) {
-    const bool special = c == '?' || c == '#' || c == '%';
-    uri += special ? fmt::format("%{:02X}", c) : std::string{c};
-  }
-  return uri + "?immutable=1";
-}
 
 }  // namespace
 
@@ -36,7 +27,8 @@ bool SqliteFile::is_one(const std::filesystem::path& path) {
 }
 
 SqliteFile::SqliteFile(const std::filesystem::path& path) : path_{path} {
-  const std::string uri = unchanging_uri(path);
+  // As a file that nobody changes, so that nothing is made beside it.
+  const std::string uri = costmodel::file_uri(path.string(), "immutable=1");
   if (sqlite3_open_v2(uri.c_str(), &handle_, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr) != SQLITE_OK) {
     const std::string why = handle_ == nullptr ? "out of memory" : sqlite3_errmsg(handle_);
     sqlite3_close(handle_);

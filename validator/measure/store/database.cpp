@@ -10,6 +10,8 @@
 #include <system_error>
 #include <thread>
 
+#include "costmodel/units/file_uri.h"
+
 namespace hexaplan::validator {
 namespace {
 
@@ -80,16 +82,6 @@ struct OpenAs {
   int flags = 0;
 };
 
-/// As an URI, which takes options: sqlite.org/uri.html.
-std::string uri_of(const fs::path& file, std::string_view option) {
-  std::string uri = "file:";
-  for (const char c : file.string()) {
-    const bool special = c == '?' || c == '#' || c == '%';
-    uri += special ? fmt::format("%{:02X}", c) : std::string{c};
-  }
-  return fmt::format("{}?{}", uri, option);
-}
-
 /// With a write-ahead log even reading makes files beside the database
 /// (sqlite.org/wal.html#read_only_databases). Who may write removes them at the end. Who may not, and finds
 /// no log, reads the file as one that nobody changes.
@@ -100,7 +92,7 @@ OpenAs reading(const fs::path& file) {
   std::error_code none;
   const auto log = fs::file_size(file.string() + "-wal", none);
   if (!none && log > 0) return {file.string(), SQLITE_OPEN_READONLY};
-  return {uri_of(file, "immutable=1"), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI};
+  return {costmodel::file_uri(file.string(), "immutable=1"), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI};
 }
 
 }  // namespace
