@@ -34,10 +34,24 @@ double microseconds(std::int64_t nanoseconds) {
   return static_cast<double>(nanoseconds) * 1e-3;
 }
 
+/// What ran that is no kernel of its own, by its table.
+struct SpanTable {
+  const char* table;
+  std::string_view name;
+  KernelKind kind;
+  const char* note = nullptr;
+};
+constexpr SpanTable kSpanTables[] = {
+    {"CUPTI_ACTIVITY_KIND_MEMCPY", "[CUDA memcpy]", KernelKind::Copy},
+    {"CUPTI_ACTIVITY_KIND_MEMSET", "[CUDA memset]", KernelKind::Copy},
+    {kGraphTable, "CUDA graph", KernelKind::Other,
+     "CUDA graphs are recorded as a whole: what ran in them is not told apart (nsys profile "
+     "--cuda-graph-trace=node)"}};
+
 /// A message whose call is not known yet.
 struct PendingMessage {
-  DeviceEvent event;
-  std::string name;  // what event.name looks at
+  DeviceEvent event;  // without a name: it would look at a row that is gone
+  std::string name;
 };
 
 /// One device of one process.
@@ -61,9 +75,7 @@ class NsightReader {
   std::vector<DeviceTrace> read() {
     read_ranges();
     read_kernels();
-    read_copies("CUPTI_ACTIVITY_KIND_MEMCPY", "[CUDA memcpy]");
-    read_copies("CUPTI_ACTIVITY_KIND_MEMSET", "[CUDA memset]");
-    read_graphs();
+    for (const SpanTable& table : kSpanTables) read_spans(table);
     read_launches();
     if (!stopped_ && devices_.empty())
       throw InputError({.file = path_.string(),
@@ -137,58 +149,41 @@ class NsightReader {
     while (rows.next() && goes_on()) {
       const std::int64_t process = process_of(rows.integer(5));
       Device& on = device(process, rows.integer(2));
-      const DeviceEvent event{.name = rows.text(6),
-                              .start = microseconds(rows.integer(0)),
-                              .duration = microseconds(rows.integer(1) - rows.integer(0)),
-                              .kind = kind_of_kernel(rows.text(6)),
-                              .stream = rows.integer(3),
-                              .correlation = rows.integer(4)};
+      DeviceEvent event{.name = rows.text(6),
+                        .start = microseconds(rows.integer(0)),
+                        .duration = microseconds(rows.integer(1) - rows.integer(0)),
+                        .kind = kind_of_kernel(rows.text(6)),
+                        .stream = rows.integer(3),
+                        .correlation = rows.integer(4)};
       if (!(event.duration >= 0)) continue;
       const bool message = event.kind == KernelKind::Collective;
       if (message || event.kind == KernelKind::Gemm) processes_[process].wanted.insert(event.correlation);
       if (message) {
-        on.messages.push_back({event, std::string{event.name}});
+        std::string name{std::exchange(event.name, {})};
+        on.messages.push_back({event, std::move(name)});
       } else {
         on.builder.add(event);
       }
     }
   }
 
-  void read_copies(const std::string& table, std::string_view name) {
+  void read_spans(const SpanTable& spans) {
     ++tables_;
-    if (!file_.has_table(table)) return;
-    SqliteRows rows{file_, "SELECT t.start, t.\"end\", t.deviceId, t.streamId, " +
-                               column(table, "globalPid", "0") + " FROM " + table + " t"};
-    while (rows.next() && goes_on()) add_span(rows, name, KernelKind::Copy);
-  }
-
-  /// Graphs whose kernels were not recorded one by one.
-  void read_graphs() {
-    ++tables_;
-    const std::string table = kGraphTable;
+    const std::string table = spans.table;
     if (!file_.has_table(table)) return;
     SqliteRows rows{file_, "SELECT t.start, t.\"end\", t.deviceId, " + column(table, "streamId", "0") + ", " +
                                column(table, "globalPid", "0") + " FROM " + table + " t"};
     while (rows.next() && goes_on()) {
-      DeviceTrace& trace = add_span(rows, "CUDA graph", KernelKind::Other);
-      if (trace.notes.empty())
-        trace.notes.emplace_back(
-            "CUDA graphs are recorded as a whole: what ran in them is not told apart (nsys profile "
-            "--cuda-graph-trace=node)");
+      Device& on = device(process_of(rows.integer(4)), rows.integer(2));
+      const std::int64_t length = rows.integer(1) - rows.integer(0);
+      if (length >= 0)
+        on.builder.add({.name = spans.name,
+                        .start = microseconds(rows.integer(0)),
+                        .duration = microseconds(length),
+                        .kind = spans.kind,
+                        .stream = rows.integer(3)});
+      if (spans.note != nullptr && on.trace.notes.empty()) on.trace.notes.emplace_back(spans.note);
     }
-  }
-
-  /// Columns: start, end, device, stream, process.
-  DeviceTrace& add_span(const SqliteRows& rows, std::string_view name, KernelKind kind) {
-    Device& on = device(process_of(rows.integer(4)), rows.integer(2));
-    const std::int64_t length = rows.integer(1) - rows.integer(0);
-    if (length >= 0)
-      on.builder.add({.name = name,
-                      .start = microseconds(rows.integer(0)),
-                      .duration = microseconds(length),
-                      .kind = kind,
-                      .stream = rows.integer(3)});
-    return on.trace;
   }
 
   void read_launches() {
