@@ -155,20 +155,13 @@ void MainWindow::open(const QString& path) {
   if (path.startsWith("hexaplan:")) {
     openShareLink(path);
     emit opened(path);
-    return;
+  } else {
+    openAll({path}, {});
   }
-  readInBackground(this, path, [this, path](const FileContent& content) {
-    take(path, content);
-    emit opened(path);
-  });
 }
 
 /// One after the other, in their order: a model and the script that launches it, the traces of all ranks.
 void MainWindow::openAll(QStringList paths, const QStringList& problems) {
-  if (paths.isEmpty()) {
-    if (!problems.isEmpty()) showMessage(tr("Not opened: %1").arg(problems.join(u'\n')), true);
-    return;
-  }
   const QString path = paths.takeFirst();
   readInBackground(this, path, [=, this](const FileContent& content) {
     QStringList unread = problems;
@@ -177,8 +170,9 @@ void MainWindow::openAll(QStringList paths, const QStringList& problems) {
     } else {
       take(path, content);
     }
+    if (paths.isEmpty() && !unread.isEmpty()) showMessage(tr("Not opened: %1").arg(unread.join(u'\n')), true);
     emit opened(path);
-    openAll(paths, unread);
+    if (!paths.isEmpty()) openAll(paths, unread);
   });
 }
 
