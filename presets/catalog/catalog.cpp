@@ -105,9 +105,7 @@ std::string resolve(const fs::path& folder, const std::string& wanted) {
 
 /// How many letters two names begin with in common.
 std::size_t common_start(std::string_view a, std::string_view b) {
-  const auto [end, ignored] = std::mismatch(
-      a.begin(), a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())), b.begin());
-  return static_cast<std::size_t>(end - a.begin());
+  return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
 }
 
 InputError unknown_preset(PresetKind kind, std::string_view name) {

@@ -132,24 +132,17 @@ bool is_gpu(std::string_view name) {
   }
 }
 
-/// "H100x8": as cloud providers write it.
-bool read_gpu_first(std::string_view shape, std::string_view whole, ClusterRequest& request) {
+/// "8xH100" where a shape is "H100x8", as cloud providers write it; any other as it is.
+std::string number_first(std::string_view shape) {
   const std::size_t x = shape.find_last_not_of("0123456789");
-  if (x == std::string_view::npos || x == 0 || x + 1 == shape.size() ||
-      (shape[x] != 'x' && shape[x] != 'X') || !is_gpu(shape.substr(0, x)))
-    return false;
-  const auto gpus = costmodel::parse_number<std::int64_t>(shape.substr(x + 1));
-  if (!gpus || *gpus < 1 || *gpus > kMostGpus)
-    throw cluster_error(whole, fmt::format("1 to {} GPUs", kMostGpus));
-  request.gpus = *gpus;
-  request.gpu = std::string{shape.substr(0, x)};
-  return true;
+  const bool gpu_first = x != std::string_view::npos && x > 0 && x + 1 < shape.size() &&
+                         (shape[x] == 'x' || shape[x] == 'X') && is_gpu(shape.substr(0, x));
+  return gpu_first ? fmt::format("{}x{}", shape.substr(x + 1), shape.substr(0, x)) : std::string{shape};
 }
 
 void read_shape(std::string_view shape, std::string_view whole, ClusterRequest& request) {
   const std::optional<std::int64_t> first = take_factor(shape, whole);
   if (!first) {
-    if (read_gpu_first(shape, whole, request)) return;
     if (is_gpu(shape)) {
       throw cluster_error(whole, "a number of GPUs", fmt::format("write 8x{}", shape));
     }
@@ -274,7 +267,7 @@ ClusterRequest parse_cluster_request(std::string_view text) {
   ClusterRequest request;
   request.name = std::string{whole};
   const std::size_t plus = whole.find('+');
-  read_shape(costmodel::trimmed(whole.substr(0, plus)), whole, request);
+  read_shape(number_first(costmodel::trimmed(whole.substr(0, plus))), whole, request);
   for (std::size_t at = plus; at != std::string_view::npos;) {
     const std::size_t next = whole.find('+', at + 1);
     const std::string_view part = whole.substr(at + 1, next == std::string_view::npos ? next : next - at - 1);
