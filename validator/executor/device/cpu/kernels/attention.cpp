@@ -5,23 +5,22 @@
 #include <cmath>
 #include <limits>
 
+#include "validator/executor/device/cpu/kernels/gemm.h"
+
 namespace hexaplan::validator::kernels {
 namespace {
 
+/// A tile's scores, probabilities or their gradients.
 template <class T>
 using Dense = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-template <class T>
-using In = Eigen::Map<const Dense<T>, 0, Eigen::OuterStride<>>;
-template <class T>
-using Out = Eigen::Map<Dense<T>, 0, Eigen::OuterStride<>>;
 
 template <class T>
-In<T> map(Matrix<const T> m) {
-  return {m.data, m.rows, m.cols, Eigen::OuterStride<>(m.stride)};
+Matrix<T> view_of(Dense<T>& m) {
+  return {m.data(), m.rows(), m.cols(), m.cols()};
 }
 template <class T>
-Out<T> map(Matrix<T> m) {
-  return {m.data, m.rows, m.cols, Eigen::OuterStride<>(m.stride)};
+Matrix<const T> view_of(const Dense<T>& m) {
+  return {m.data(), m.rows(), m.cols(), m.cols()};
 }
 
 /// Queries whose scores exist at once.
@@ -87,8 +86,9 @@ const T* of_heads(const View& v) {
 template <class T>
 Dense<T> scores_of(const AttentionBlock& block, const Tile& tile, Input<T> q, Input<T> k) {
   const std::int64_t d = block.head_dim;
-  Dense<T> scores = map(q.block(tile.query_row, tile.queries, tile.head * d, d)) *
-                    map(k.block(tile.key_row, tile.keys, tile.kv_head * d, d)).transpose();
+  Dense<T> scores(tile.queries, tile.keys);
+  gemm<T>(q.block(tile.query_row, tile.queries, tile.head * d, d), false,
+          k.block(tile.key_row, tile.keys, tile.kv_head * d, d), true, false, view_of(scores));
   scores *= static_cast<T>(block.scale);
   if (block.softcap > 0) {
     const auto cap = static_cast<T>(block.softcap);
@@ -164,13 +164,13 @@ void attention_forward(const AttentionBlock& block, Input<T> q, Input<T> k, Inpu
   const T* const sinks = of_heads<T>(block.sinks);
   for_each_tile(block, [&](const Tile& tile) {
     const T sink = sinks != nullptr ? sinks[tile.head] : -std::numeric_limits<T>::infinity();
-    Out<T> out = map(o.block(tile.query_row, tile.queries, tile.head * d_v, d_v));
     Dense<T> p = scores_of<T>(block, tile, q, k);
     mask(block, tile, p);
     for (std::int64_t i = 0; i < tile.queries; ++i)
       lse.row(tile.query_row + i)[tile.head] = softmax<T>(p.row(i), sink);
     drop_out(block, tile, p);
-    out.noalias() = p * map(v.block(tile.key_row, tile.keys, tile.kv_head * d_v, d_v));
+    gemm<T>(view_of(p), false, v.block(tile.key_row, tile.keys, tile.kv_head * d_v, d_v), false, false,
+            o.block(tile.query_row, tile.queries, tile.head * d_v, d_v));
   });
 }
 
@@ -210,10 +210,10 @@ void attention_backward(const AttentionBlock& block, Input<T> q, Input<T> k, Inp
   const std::int64_t d = block.head_dim, d_v = block.v_head_dim;
   for_each_tile(block, [&](const Tile& tile) {
     if (tile.keys == 0) return;
-    const In<T> queries = map(q.block(tile.query_row, tile.queries, tile.head * d, d));
-    const In<T> key_rows = map(k.block(tile.key_row, tile.keys, tile.kv_head * d, d));
-    const In<T> values = map(v.block(tile.key_row, tile.keys, tile.kv_head * d_v, d_v));
-    const In<T> d_out = map(d_o.block(tile.query_row, tile.queries, tile.head * d_v, d_v));
+    const Input<T> queries = q.block(tile.query_row, tile.queries, tile.head * d, d);
+    const Input<T> key_rows = k.block(tile.key_row, tile.keys, tile.kv_head * d, d);
+    const Input<T> values = v.block(tile.key_row, tile.keys, tile.kv_head * d_v, d_v);
+    const Input<T> d_out = d_o.block(tile.query_row, tile.queries, tile.head * d_v, d_v);
     const Dense<T> scores = scores_of<T>(block, tile, q, k);
     Dense<T> p = scores;
     mask(block, tile, p);
@@ -221,16 +221,19 @@ void attention_backward(const AttentionBlock& block, Input<T> q, Input<T> k, Inp
     Dense<T> dropped;
     if (block.dropout.drops()) drop_out(block, tile, dropped = p);
     const Dense<T>& kept = block.dropout.drops() ? dropped : p;
-    map(dv.block(tile.key_row, tile.keys, tile.kv_head * d_v, d_v)).noalias() += kept.transpose() * d_out;
-    Dense<T> ds = d_out * values.transpose();
+    gemm<T>(view_of(kept), true, d_out, false, true,
+            dv.block(tile.key_row, tile.keys, tile.kv_head * d_v, d_v));
+    Dense<T> ds(tile.queries, tile.keys);
+    gemm<T>(d_out, false, values, true, false, view_of(ds));
     drop_out(block, tile, ds);
     for (std::int64_t i = 0; i < tile.queries; ++i) {
       ds.row(i) = p.row(i).array() * (ds.row(i).array() - delta.row(tile.query_row + i)[tile.head]);
     }
     if (block.softcap > 0) ds.array() *= 1 - (scores.array() / static_cast<T>(block.softcap)).square();
     ds *= static_cast<T>(block.scale);
-    map(dq.block(tile.query_row, tile.queries, tile.head * d, d)).noalias() += ds * key_rows;
-    map(dk.block(tile.key_row, tile.keys, tile.kv_head * d, d)).noalias() += ds.transpose() * queries;
+    gemm<T>(view_of(ds), false, key_rows, false, true,
+            dq.block(tile.query_row, tile.queries, tile.head * d, d));
+    gemm<T>(view_of(ds), true, queries, false, true, dk.block(tile.key_row, tile.keys, tile.kv_head * d, d));
   });
 }
 
