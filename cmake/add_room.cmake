@@ -10,6 +10,11 @@ function(gather_sources target)
   endif()
 endfunction()
 
+# compile_quickly(<target>): what reads files, words answers and draws runs for milliseconds. -O1 compiles it in 60 % of -O3's time.
+function(compile_quickly target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
 # link_into_modules(<target>): what the Python module is made of is position-independent; programs and tests stay as they are.
 function(link_into_modules target)
   if(HEXAPLAN_PYTHON)
