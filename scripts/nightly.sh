@@ -4,7 +4,8 @@
 # with a seed of the day that is printed; what nvcc makes of the CUDA kernels, interpreted on all shapes, where nvcc is;
 # the installed transformers against the committed steps, and the parameters of 40
 # random configurations of every model_type, and what PyTorch keeps of layers and steps where peft is there, too ($PYTHON,
-# default python3, with torch and transformers); whether the tests notice a wrong program (scripts/mutate.sh); the planner in
+# default python3, with torch and transformers); what `import` reads of Python configurations against running them, where
+# $BRIDGE and $TORCHTITAN name checkouts of Megatron-Bridge and torchtitan; whether the tests notice a wrong program (scripts/mutate.sh); the planner in
 # a page against the command (web/test.sh); scripts/gpu.sh and cluster.sh on simulated GPUs; the Python module as
 # `pip install .` makes it; every test under ASan+UBSan; with --tsan ranks of threads under ThreadSanitizer as well; last,
 # what the tests of costmodel and planner cover. Uses build/release, build/web, build/mutants, build/asan and build/coverage.
@@ -16,7 +17,7 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --minutes) minutes=$2 && shift ;;
     --tsan) tsan=1 ;;
-    *) sed -n '2,10s/^# //p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,11s/^# //p' "$0" >&2; exit 2 ;;
   esac
   shift
 done
@@ -63,6 +64,8 @@ else
   echo "transformers: not checked, $python has no torch and transformers" >&2
 fi
 cmake --build build/release --target hexaplan simulated_gpu
+if [[ -d ${BRIDGE:-} ]]; then "$python" tests/golden/bridge_recipes.py "$BRIDGE" build/release/hexaplan; fi
+if [[ -d ${TORCHTITAN:-} ]]; then "$python" tests/golden/torchtitan_configs.py "$TORCHTITAN" build/release/hexaplan; fi
 tests/cli/cluster_script.sh scripts build/release "tp2 pp2" "tp2 sp dp2 zero1" "tp4" "dp4" "cp2 dp2" "pp4"
 scripts/mutate.sh
 if command -v em++ >/dev/null && command -v node >/dev/null; then

@@ -19,7 +19,7 @@ CommandRow import_row() {
   CommandRow row{.name = "import", .help = "Launch scripts and configurations as a scenario"};
   row.options.push_back(
       {"files", "FILE ...",
-       "A launch script (shell, sbatch), YAML, TOML, JSON, or a recipe (recipe.py:function); several that "
+       "A launch script (shell, sbatch), YAML, TOML, JSON, or Python (recipe.py:function); several that "
        "belong together",
        &options->files});
   append_scenario_options(row.options, options->question);

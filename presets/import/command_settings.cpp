@@ -1,5 +1,7 @@
 #include "presets/import/command_settings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -73,10 +75,13 @@ std::string_view overridden_key(std::string_view word) {
   return plain ? key : std::string_view{};
 }
 
+/// Torchtitan's own launcher, which takes its module, configuration and GPUs per node from the environment.
+constexpr std::string_view kTorchtitanScript = "run_train.sh";
+
 /// Where the program stands: a Python file, -m and a module, or a program that trains.
 std::optional<std::size_t> program_of(const ShellWords& words) {
   constexpr std::array kPrograms = {std::string_view{"llamafactory-cli"}, std::string_view{"axolotl"},
-                                    std::string_view{"trl"}};
+                                    std::string_view{"trl"}, kTorchtitanScript};
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i].text;
     if (word.ends_with(".py") && !is_flag(word)) return i;
@@ -225,6 +230,44 @@ void size_world(const Counts& launcher, const Counts& batch, LaunchCommand& comm
   }
 }
 
+/// Of torchtitan's command, the function that its configuration comes from: "--module llama3 --config
+/// llama3_8b", or MODULE=llama3 CONFIG=llama3_8b before run_train.sh (torchtitan@b5bcd76 run_train.sh; v0.2.2
+/// takes CONFIG_FILE).
+void take_torchtitan_function(const ShellCommand& shell, const std::string& file, LaunchCommand& command,
+                              Counts& counts) {
+  constexpr std::string_view kModule = "MODULE=", kConfig = "CONFIG=", kGpus = "NGPU=",
+                             kFile = "CONFIG_FILE=";
+  const bool script = command.program.text.ends_with(kTorchtitanScript);
+  if (!script && !command.program.text.starts_with("torchtitan")) return;
+  std::string module = "llama3", config;
+  int line = command.program.line;
+  const auto take = [&](std::string_view value, int at) {
+    config = value;
+    line = at;
+  };
+  for (const ShellWord& word : shell.environment) {
+    if (word.text.starts_with(kModule)) module = word.text.substr(kModule.size());
+    if (word.text.starts_with(kFile) && script)
+      command.files.push_back({word.text.substr(kFile.size()), {}, file, word.line});
+    if (word.text.starts_with(kConfig)) take(std::string_view{word.text}.substr(kConfig.size()), word.line);
+    if (word.text.starts_with(kGpus) && script)
+      counts.per_node =
+          costmodel::parse_number<std::int64_t>(std::string_view{word.text}.substr(kGpus.size()))
+              .value_or(counts.per_node);
+  }
+  for (const Setting& argument : command.arguments) {
+    const auto* value = argument.value.get_if<std::string>();
+    if (value == nullptr) continue;
+    if (argument.key == "--module") module = *value;
+    if (argument.key == "--config") take(*value, argument.line);
+  }
+  std::erase_if(command.arguments,
+                [](const Setting& each) { return each.key == "--module" || each.key == "--config"; });
+  if (!config.empty())
+    command.files.push_back(
+        {fmt::format("torchtitan/models/{}/config_registry.py:{}", module, config), {}, file, line});
+}
+
 }  // namespace
 
 std::vector<LaunchCommand> launch_commands(const ShellScript& script, const std::string& file) {
@@ -246,9 +289,10 @@ std::vector<LaunchCommand> launch_commands(const ShellScript& script, const std:
     Counts launcher;
     take_world(before, batch, command);
     take_world(flags_of(each.words, 0, *program, file, others), launcher, command);
-    size_world(launcher, batch, command);
     others.clear();
     command.arguments = flags_of(each.words, *program + 1, each.words.size(), file, others);
+    take_torchtitan_function(each, file, command, launcher);
+    size_world(launcher, batch, command);
     append_overrides(others, file, command.arguments);
     for (const ShellWord& word : each.words) {
       const std::size_t equals = word.text.find('=');

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <iterator>
 
 #include "presets/import/dialect_overrides.h"
@@ -239,8 +240,83 @@ constexpr std::string_view kNanotronIgnored[] = {
 
 // --- torchtitan: v0.2.2 torchtitan/config/job_config.py ---
 
-/// "8B" of "llama3": the preset of that size.
+constexpr IntegerRange kTokens{1, 1'000'000'000'000};
+constexpr FrameworkWord<costmodel::ExpertDispatcher> kTorchtitanDispatchers[] = {
+    {costmodel::ExpertDispatcher::AllToAll, "standard"},
+    {costmodel::ExpertDispatcher::DeepEp, "deepep"},
+    {costmodel::ExpertDispatcher::HybridEp, "hybridep"}};
+template <costmodel::Precision precision>
+void read_conversion(V /*value*/, R r) {
+  r.plan.recipe.precision = precision;
+}
+/// Names of torchtitan's linear layers (torchtitan/components/lora.py: the last part of a module's name).
+void read_torchtitan_targets(V v, R r) {
+  using costmodel::AdapterTargets;
+  std::vector<std::string> names;
+  for (const ValueReader& element : v.elements()) names.push_back(element.text());
+  const bool mlp = std::any_of(names.begin(), names.end(),
+                               [](const std::string& name) { return name == "w1" || name == "w13"; });
+  const bool attention = std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return name == "wq" || name == "wkv" || name == "wqkv";
+  });
+  r.plan.recipe.lora_targets = mlp && attention ? AdapterTargets::AllLinear
+                               : mlp            ? AdapterTargets::Mlp
+                                                : AdapterTargets::Attention;
+}
+
+/// "8B" of "llama3": the preset of that size. What Python files have and TOML had not: torchtitan@b5bcd76
+/// torchtitan/config/configs.py, trainer.py.
 constexpr ForeignSetting kTorchtitanMore[] = {
+    {"hf_assets_path", [](V v, R r) { r.assets = std::filesystem::path{v.text()}.filename().string(); }},
+    {"training.max_context_length", [](V v, R r) { r.plan.recipe.sequence = v.integer(kTokens); }},
+    {"training.num_tokens_per_microbatch_per_dp_rank", [](V v, R r) { r.pass_tokens = v.integer(kTokens); }},
+    {"training.num_tokens_per_train_step",
+     [](V v, R r) {
+       r.step_tokens = v.integer({-1, kTokens.high});
+     }},
+    {"training.disable_cuda_graphs", [](V v, R r) { r.whole_graphs = !v.boolean(); }},
+    {"training.dtype",
+     [](V v, R r) {
+       if (v.text() == "bfloat16") r.plan.recipe.parameter_dtype = costmodel::DType::Bf16;
+     }},
+    {"parallelism.num_pp_microbatches",
+     [](V v, R r) {
+       r.pipeline_passes = v.integer({1, 1'000'000});
+     }},
+    {"parallelism.enable_sequence_parallel", read_flag<&LaunchReading::cuts_sequences>},
+    {"compile.components",
+     [](V v, R r) {
+       const auto components = v.elements();
+       r.compiles_model = std::any_of(components.begin(), components.end(),
+                                      [](const ValueReader& each) { return each.text() == "model"; });
+     }},
+    {"loss.num_chunks",
+     [](V v, R r) {
+       if (v.integer({1, 1'000'000}) > 1) r.plan.recipe.cross_entropy = costmodel::CrossEntropy::Chunked;
+     }},
+    {"converters.Float8LinearConverter", read_conversion<costmodel::Precision::Fp8>},
+    {"converters.MXFP8LinearConverter", read_conversion<costmodel::Precision::Mxfp8>},
+    {"converters.NVFP4LinearConverter", read_conversion<costmodel::Precision::Nvfp4>},
+    {"converters.LoRAConverter",
+     [](V, R r) {
+       r.plan.recipe.fine_tune = costmodel::FineTune::Lora;
+       r.plan.recipe.lora_rank = 8;  // the class's default, torchtitan/components/lora.py
+     }},
+    {"converters.LoRAConverter.rank",
+     [](V v, R r) {
+       r.plan.recipe.lora_rank = v.integer({1, 1'000'000});
+     }},
+    {"converters.LoRAConverter.alpha",
+     [](V v, R r) {
+       r.plan.recipe.lora_alpha = static_cast<std::int64_t>(v.number({1, 1e9}));
+     }},
+    {"converters.LoRAConverter.target_modules", read_torchtitan_targets},
+    {"model_spec.moe_comm_backend",
+     [](V v, R r) { r.plan.recipe.execution.dispatcher = meaning_of(kTorchtitanDispatchers, v); }},
+    {"model_spec.tp_gemm_backend",
+     [](V v, R r) {
+       if (v.text() == "dist_gemm") r.plan.recipe.execution.tensor_overlap = true;
+     }},
     {"model.name",
      [](V v, R r) { r.model_name = v.text() + (r.model_name.empty() ? "" : "-" + r.model_name); }},
     {"model.flavor",
@@ -258,6 +334,13 @@ constexpr WordlessSetting kTorchtitanWordless[] = {
      "layers of every pipeline stage: say them as stages=… in the layout"},
     {"parallelism.enable_compiled_autograd", "compiled autograd"},
     {"quantize.linear.float8.enable_fsdp_float8_all_gather", "parameters gathered in fp8"},
+    {"converters.*.enable_fsdp_float8_all_gather", "parameters gathered in fp8"},
+    {"converters.*GroupedExpertsConverter", "experts' products alone in another precision"},
+    {"converters.*.fqns", "products of some modules alone in another precision"},
+    {"model_spec.attn_backend", "another kernel of attention: flash attention is planned"},
+    {"model_spec.num_mtp_layers", "prediction modules: say them with --model \"NAME mtp_layers=1\""},
+    {"model_spec.non_blocking_capacity_factor", "a capacity of the experts"},
+    {"parallelism.enable_fsdp_symm_mem", "FSDP's messages through symmetric memory"},
     {"float8.*", "details of fp8"},
 };
 constexpr std::string_view kTorchtitanIgnored[] = {
@@ -281,7 +364,6 @@ constexpr std::string_view kTorchtitanIgnored[] = {
     "training.seed",
     "training.deterministic",
     "training.gc_*",
-    "training.dtype",
     "model.hf_assets_path",
     "model.tokenizer_path",
     "model.print_after_conversion",
@@ -293,6 +375,20 @@ constexpr std::string_view kTorchtitanIgnored[] = {
     "activation_checkpoint.preserve_rng_state",
     "activation_checkpoint.determinism_check",
     "training.data*",
+    "activation_checkpoint",
+    "activation_checkpoint.*",
+    "converters.*",
+    "dataloader.*",
+    "dump_folder",
+    "loss.*",
+    "model_spec.*",
+    "optimizer.*",
+    "override.*",
+    "parallelism.context_parallel_load_balancer",
+    "parallelism.spmd_backend",
+    "profiler.*",
+    "tokenizer.*",
+    "validator.*",
 };
 
 // --- DeepSpeed: v0.19.6 deepspeed/runtime/config.py, runtime/zero/config.py ---

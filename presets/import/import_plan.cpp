@@ -54,6 +54,22 @@ Format format_of(const ImportFile& file) {
   return first != std::string::npos && file.text[first] == '{' ? Format::Json : Format::Shell;
 }
 
+const LaunchFormat& format_of(Launcher launcher) {
+  const auto formats = launch_formats();
+  return *std::find_if(formats.begin(), formats.end(),
+                       [&](const LaunchFormat& f) { return f.launcher == launcher; });
+}
+
+/// A file of Python and the function in it that is meant; no function where none is named.
+struct NamedFunction {
+  std::string file, function;
+};
+NamedFunction split_name(const std::string& name) {
+  const std::size_t colon = name.find(kOfPython);
+  if (colon == std::string::npos) return {name, {}};
+  return {name.substr(0, colon + kOfPython.size() - 1), name.substr(colon + kOfPython.size())};
+}
+
 std::vector<Setting> settings_in(const ImportFile& file, Format format) {
   if (format == Format::Json) return settings_of_json(file.text, file.name);
   return format == Format::Yaml ? settings_of_yaml(file.text, file.name)
@@ -119,6 +135,7 @@ std::vector<Setting> take_inner_settings(std::vector<Setting>& settings) {
 
 void gather_configuration(const ImportFile& file, Format format, bool asked_for, const FindFile& find_file,
                           Gathered& into);
+void gather_recipe(const std::vector<PythonFile>& files, std::string_view function, Gathered& into);
 
 /// The file that a trainer's configuration names under `deepspeed`.
 void gather_engine(const std::vector<Setting>& settings, const FindFile& find_file, Gathered& into) {
@@ -174,20 +191,26 @@ void gather_named(const std::vector<Setting>& names, const ShellScript& script, 
   for (const Setting& name : names) {
     if (std::find(into.seen.begin(), into.seen.end(), name.key) != into.seen.end()) continue;
     into.seen.push_back(name.key);
-    ImportFile file{name.key, {}};
+    const auto [path, function] = split_name(name.key);
+    ImportFile file{path, {}};
     const auto document = std::find_if(script.documents.begin(), script.documents.end(),
                                        [&](const HereDocument& each) { return each.file == name.key; });
     if (document != script.documents.end()) {
       file.text = document->text;
       file.name = fmt::format("{} (line {} of {})", name.key, document->line, name.file);
-    } else if (std::optional<std::string> text = find_file ? find_file(name.key) : std::nullopt) {
+    } else if (std::optional<std::string> text = find_file ? find_file(path) : std::nullopt) {
       file.text = std::move(*text);
     } else {
       into.notes.push_back(
           fmt::format("{}:{} names {}, which is not here: give it, too", name.file, name.line, name.key));
       continue;
     }
-    gather_configuration(file, format_of({name.key, {}}), false, find_file, into);
+    const Format format = format_of(ImportFile{path, {}});
+    if (format == Format::Python) {
+      gather_recipe({{file.name, std::move(file.text)}}, function, into);
+    } else {
+      gather_configuration(file, format, false, find_file, into);
+    }
   }
 }
 
@@ -268,9 +291,10 @@ void read_machines_of_name(const std::string& recipe, Gathered& into) {
 /// The recipe of the first file; functions of the others are what it builds on.
 void gather_recipe(const std::vector<PythonFile>& files, std::string_view function, Gathered& into) {
   PythonRecipe recipe = read_python_recipe(files, function);
-  const Dialect& dialect = dialect_of(Launcher::Bridge);
+  const Dialect& dialect = dialect_of(recipe.launcher);
   if (understood_by(dialect, recipe.settings) == 0) {
-    into.notes.push_back(fmt::format("{} assigns nothing that Megatron-Bridge reads", files.front().name));
+    into.notes.push_back(fmt::format("{} assigns nothing that {} reads", files.front().name,
+                                     format_of(recipe.launcher).title));
     return;
   }
   read_machines_of_name(recipe.function, into);
@@ -378,12 +402,6 @@ void say_what_is_missing(const ImportedPlan& plan, std::vector<std::string>& not
                                 : "the files do not say the GPUs: add --cluster 64xH100");
 }
 
-const LaunchFormat& format_of(Launcher launcher) {
-  const auto formats = launch_formats();
-  return *std::find_if(formats.begin(), formats.end(),
-                       [&](const LaunchFormat& f) { return f.launcher == launcher; });
-}
-
 [[noreturn]] void refuse(const std::vector<ImportFile>& files, const Gathered& gathered) {
   std::string names;
   for (const LaunchFormat& format : launch_formats())
@@ -404,12 +422,9 @@ ImportedPlan import_plan(const std::vector<ImportFile>& files, std::string_view 
   for (const ImportFile& file : files) {
     const Format format = format_of(file);
     if (format == Format::Python) {
-      const std::size_t colon = file.name.find(kOfPython);
-      if (colon != std::string::npos && recipes.empty())
-        function = file.name.substr(colon + kOfPython.size());
-      recipes.push_back(
-          {file.name.substr(0, colon == std::string::npos ? colon : colon + kOfPython.size() - 1),
-           file.text});
+      NamedFunction name = split_name(file.name);
+      if (recipes.empty()) function = std::move(name.function);
+      recipes.push_back({std::move(name.file), file.text});
     } else if (format == Format::Shell) {
       gather_script(file, find_file, gathered);
     } else {
@@ -462,9 +477,7 @@ ImportedPlan import_files(const std::vector<std::string>& paths, std::string_vie
   std::vector<ImportFile> files;
   std::vector<std::filesystem::path> folders{std::filesystem::path{}};
   for (const std::string& path : paths) {
-    const std::size_t colon = path.find(kOfPython);
-    const std::string file = colon == std::string::npos ? path : path.substr(0, colon + kOfPython.size() - 1);
-    files.push_back({path, read_text_file(file, kLargestLaunchFile)});
+    files.push_back({path, read_text_file(split_name(path).file, kLargestLaunchFile)});
     folders.push_back(std::filesystem::path{path}.parent_path());
   }
   return import_plan(files, cluster, [&](const std::string& name) -> std::optional<std::string> {

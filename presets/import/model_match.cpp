@@ -124,6 +124,7 @@ JsonValue preset_like(const costmodel::Scenario& plan, Launcher launcher, std::v
 }  // namespace
 
 std::optional<std::string> preset_of_hub_name(std::string_view name) {
+  if (name.empty()) return std::nullopt;
   while (!name.empty() && name.back() == '/') name.remove_suffix(1);
   std::string text{
       name.substr(name.find_last_of('/') == std::string_view::npos ? 0 : name.find_last_of('/') + 1)};
@@ -152,6 +153,7 @@ std::optional<std::string> preset_of_hub_name(std::string_view name) {
 
 JsonValue model_of_reading(const LaunchReading& reading, Launcher launcher, std::vector<std::string>& notes) {
   if (!reading.says_model) {
+    if (const auto preset = preset_of_hub_name(reading.assets)) return *preset;
     if (reading.model_name.empty()) return {};
     if (const auto preset = preset_of_hub_name(reading.model_name)) return *preset;
     if (is_hub_name(reading.model_name) && cached_config(reading.model_name)) return reading.model_name;

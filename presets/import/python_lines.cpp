@@ -168,9 +168,52 @@ class ValueParser {
       at_ = text_.size();
       return {};
     }
-    PythonValue value = primary();
+    PythonValue value = sum();
     --depth_;
     return value;
+  }
+
+  /// Numbers are added and multiplied: "8 * 2048".
+  PythonValue sum() {
+    PythonValue value = product();
+    while (is_integer(value) && (peek() == '+' || peek() == '-')) {
+      const char sign = text_[at_++];
+      value = calculated(value, sign, product());
+    }
+    return value;
+  }
+  PythonValue product() {
+    PythonValue value = primary();
+    while (is_integer(value) && (accept_operator("//") || accept_operator("*"))) {
+      const char symbol = text_[at_ - 1];
+      value = calculated(value, symbol, primary());
+    }
+    return value;
+  }
+  bool accept_operator(std::string_view symbol) {
+    skip_blanks();
+    const std::string_view rest = text_.substr(at_);
+    if (!rest.starts_with(symbol) || rest.substr(symbol.size()).starts_with('*')) return false;
+    at_ += symbol.size();
+    return true;
+  }
+  static bool is_integer(const PythonValue& value) {
+    return value.kind == PythonValue::Kind::Plain && value.plain.get_if<std::int64_t>() != nullptr;
+  }
+  /// Of whole numbers that fit; `symbol`: + - * or / (whole division).
+  static PythonValue calculated(const PythonValue& left, char symbol, const PythonValue& right) {
+    if (!is_integer(left) || !is_integer(right)) return {};
+    const std::int64_t a = *left.plain.get_if<std::int64_t>(), b = *right.plain.get_if<std::int64_t>();
+    std::int64_t result = 0;
+    bool fits = true;
+    if (symbol == '*') fits = !__builtin_mul_overflow(a, b, &result);
+    if (symbol == '+') fits = !__builtin_add_overflow(a, b, &result);
+    if (symbol == '-') fits = !__builtin_sub_overflow(a, b, &result);
+    if (symbol == '/') {
+      fits = a >= 0 && b > 0;
+      result = fits ? a / b : 0;
+    }
+    return fits ? plain(result) : PythonValue{};
   }
 
   PythonValue primary() {
@@ -221,20 +264,25 @@ class ValueParser {
   PythonValue list() {
     const char close = text_[at_] == '[' ? ']' : ')';
     const std::size_t start = ++at_;
-    JsonArray values;
+    PythonValue list;
+    list.kind = PythonValue::Kind::List;
     bool comma = false;
     while (!accept(close)) {
-      const PythonValue value = expression();
+      list.positional.push_back(expression());
       const bool more = accept(',');
-      if (value.kind != PythonValue::Kind::Plain || (!more && peek() != close)) {
+      if (list.positional.back().kind == PythonValue::Kind::Unknown || (!more && peek() != close)) {
         at_ = start;
         skip_to_close();
         return {};
       }
       comma = comma || more;
+    }
+    if (close == ')' && list.positional.size() == 1 && !comma) return list.positional.front();  // brackets
+    JsonArray values;
+    for (const PythonValue& value : list.positional) {
+      if (value.kind != PythonValue::Kind::Plain) return list;
       values.push_back(value.plain);
     }
-    if (close == ')' && values.size() == 1 && !comma) return plain(values.front());  // only brackets
     return plain(std::move(values));
   }
 

@@ -36,11 +36,12 @@ struct PythonValue {
     Name,     // torch.bfloat16
     Call,     // TrainingConfig(train_iters=50)
     Dict,     // {"a": 1}
+    List,     // [f(1), b]: not of plain values alone
     Unknown,  // anything else
   } kind = Kind::Unknown;
   JsonValue plain;                        // of Plain
   std::string name;                       // of Name, and what is called
-  std::vector<PythonValue> positional;    // of Call
+  std::vector<PythonValue> positional;    // of Call; elements of List
   std::vector<PythonMember> members;      // keywords of a Call, entries of a Dict
   std::shared_ptr<const PythonValue> of;  // of a call on the result of another: f(…).g()
 };

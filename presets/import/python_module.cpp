@@ -30,11 +30,16 @@ void read_aliases(std::string_view statement, std::map<std::string, std::string>
 
 /// "def f(a, b: int = 1) -> C:".
 PythonFunction head_of(const PythonFile& file, std::string_view statement) {
-  PythonFunction function{.name = {}, .file = &file, .parameters = {}, .defaults = {}, .body = {}};
+  PythonFunction function{
+      .name = {}, .file = &file, .parameters = {}, .defaults = {}, .returns = {}, .body = {}};
   const std::size_t open = statement.find('(');
   constexpr std::size_t kDef = 4;
   if (open == std::string_view::npos || open <= kDef) return function;
   function.name = statement.substr(kDef, open - kDef);
+  if (const std::size_t arrow = statement.rfind("->"); arrow != std::string_view::npos) {
+    const std::string_view annotation = statement.substr(arrow + 2);
+    function.returns = costmodel::trimmed(annotation.substr(0, annotation.rfind(':')));
+  }
   std::string parameter;
   int depth = 0;
   for (const char c : statement.substr(open + 1)) {

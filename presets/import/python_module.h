@@ -14,6 +14,7 @@ struct PythonFunction {
   const PythonFile* file = nullptr;
   std::vector<std::string> parameters;
   std::map<std::string, PythonValue> defaults;  // of parameters
+  std::string returns;                          // what stands behind "->"
   std::vector<PythonLine> body;
 };
 

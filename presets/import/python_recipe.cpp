@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <iterator>
 #include <map>
 #include <optional>
 #include <span>
 #include <utility>
 
+#include "presets/import/python_framework.h"
 #include "presets/import/python_lines.h"
 #include "presets/import/python_module.h"
 #include "presets/json/input_error.h"
@@ -17,47 +19,6 @@
 
 namespace hexaplan::presets {
 namespace {
-
-/// A setting that something beside a recipe makes.
-struct KnownSetting {
-  const char* key;
-  const char* value;  // a word, as value_of_word reads it
-};
-
-/// Megatron-Bridge@067f987 src/megatron/bridge/recipes/common.py; what no plan has a word for is left out.
-constexpr KnownSetting kPretrainCommon[] = {
-    {"mixed_precision", "bf16_mixed"},        {"train.global_batch_size", "32"},
-    {"train.micro_batch_size", "2"},          {"optimizer.use_distributed_optimizer", "true"},
-    {"ddp.grad_reduce_in_fp32", "true"},      {"ddp.overlap_grad_reduce", "true"},
-    {"ddp.overlap_param_gather", "true"},     {"ddp.data_parallel_sharding_strategy", "optim_grads_params"},
-    {"ddp.use_distributed_optimizer", "true"}};
-constexpr KnownSetting kSftCommon[] = {{"mixed_precision", "bf16_mixed"},
-                                       {"train.global_batch_size", "128"},
-                                       {"train.micro_batch_size", "1"},
-                                       {"optimizer.use_distributed_optimizer", "true"},
-                                       {"ddp.grad_reduce_in_fp32", "true"}};
-/// src/megatron/bridge/peft/lora.py: the class's own defaults, and those of _peft_common.
-constexpr KnownSetting kLora[] = {
-    {"_target_", "megatron.bridge.peft.lora.LoRA"}, {"dim", "32"}, {"alpha", "32"}};
-constexpr std::string_view kLoraLayers[] = {"linear_qkv", "linear_proj", "linear_fc1", "linear_fc2"};
-/// perf_recipes/_common.py.
-constexpr KnownSetting kBenchmarkCommon[] = {{"train.train_iters", "50"},
-                                             {"ddp.grad_reduce_in_fp32", "false"},
-                                             {"model.apply_rope_fusion", "true"},
-                                             {"model.cross_entropy_fusion_impl", "te"}};
-
-enum class KnownRole { Base, PeftBase, Helper };
-struct KnownFunction {
-  std::string_view name;
-  KnownRole role;
-  std::span<const KnownSetting> settings;
-};
-constexpr KnownFunction kKnownFunctions[] = {
-    {"_pretrain_common", KnownRole::Base, kPretrainCommon},
-    {"_sft_common", KnownRole::Base, kSftCommon},
-    {"_peft_common", KnownRole::PeftBase, kSftCommon},
-    {"_benchmark_common", KnownRole::Helper, kBenchmarkCommon},
-    {"_llama_benchmark_common", KnownRole::Helper, kBenchmarkCommon}};
 
 /// perf_recipes/_common.py _perf_precision.
 constexpr std::pair<std::string_view, std::string_view> kPerfPrecisions[] = {
@@ -74,10 +35,18 @@ std::string_view first_part(std::string_view dotted) {
   return dotted.substr(0, dotted.find('.'));
 }
 
+/// Of an object's name: "SelectiveAC" of "SelectiveAC.Config".
+std::string_view class_of(std::string_view called) {
+  constexpr std::string_view kConfig = ".Config";
+  if (called.ends_with(kConfig)) called.remove_suffix(kConfig.size());
+  return last_part(called);
+}
+
 /// Reads one recipe.
 class RecipeReader {
  public:
-  explicit RecipeReader(const std::vector<PythonFile>& files) {
+  RecipeReader(const PythonFramework& framework, const std::vector<PythonFile>& files)
+      : framework_{framework} {
     for (const PythonFile& file : files) modules_.push_back(python_module(file));
     for (const PythonModule& module : modules_) {
       for (const PythonLine& line : module.own.body) {
@@ -113,8 +82,16 @@ class RecipeReader {
   }
 
   PythonRecipe read(const PythonFunction& function) {
+    recipe_.launcher = framework_.launcher;
     recipe_.function = function.name;
+    file_ = function.file->name;
+    line_ = 1;
+    if (const std::string folder = std::filesystem::path{file_}.parent_path().filename().string();
+        !framework_.folder_key.empty() && !folder.empty())
+      put(std::string{framework_.folder_key}, folder);
     run(function, {}, function.defaults);
+    for (Setting& setting : recipe_.settings) rename(setting.key);
+    for (UnreadSetting& unread : recipe_.unread) rename(unread.setting.key);
     return std::move(recipe_);
   }
 
@@ -136,10 +113,10 @@ class RecipeReader {
     }
     return nullptr;
   }
-  static const KnownFunction* find_known(std::string_view name) {
-    const auto found = std::find_if(std::begin(kKnownFunctions), std::end(kKnownFunctions),
-                                    [&](const KnownFunction& row) { return row.name == name; });
-    return found == std::end(kKnownFunctions) ? nullptr : &*found;
+  void rename(std::string& key) const {
+    for (const KeyRename& row : framework_.renames) {
+      if (key.starts_with(row.from)) key.replace(0, row.from.size(), row.to);
+    }
   }
 
   /// Assigns to an attribute of something that it has not been given.
@@ -152,18 +129,17 @@ class RecipeReader {
                                    function.parameters.end();
     });
   }
-  /// "llama3_8b_pretrain_config"; "default_peft_config" makes a part of one.
-  static bool is_called_a_recipe(std::string_view name) {
-    constexpr std::string_view kOthers[] = {"_", "default_", "get_", "build_", "create_"};
-    return name.ends_with("_config") &&
-           std::none_of(std::begin(kOthers), std::end(kOthers),
-                        [&](std::string_view start) { return name.starts_with(start); });
-  }
-  /// By what it does, or by its name.
-  [[nodiscard]] static bool is_recipe(const PythonFunction& function) {
-    return sets_anything(function) || is_called_a_recipe(function.name) ||
-           std::any_of(function.body.begin(), function.body.end(), [](const PythonLine& line) {
-             return line.text.starts_with("return ConfigContainer(");
+  /// By what it returns, by what it does, or by its name.
+  [[nodiscard]] bool is_recipe(const PythonFunction& function) const {
+    constexpr std::string_view kReturn = "return ";
+    // A helper that is handed a configuration returns one, too.
+    const bool makes =
+        is_container(framework_, function.returns) && function.parameters.size() == function.defaults.size();
+    return makes || sets_anything(function) || is_called_a_recipe(framework_, function.name) ||
+           std::any_of(function.body.begin(), function.body.end(), [&](const PythonLine& line) {
+             if (!line.text.starts_with(kReturn)) return false;
+             const std::string_view called = std::string_view{line.text}.substr(kReturn.size());
+             return is_container(framework_, called.substr(0, called.find('(')));
            });
   }
 
@@ -291,10 +267,10 @@ class RecipeReader {
   /// A recipe, a base that is known, or what is called like one.
   [[nodiscard]] bool makes_configuration(const PythonValue& call) const {
     const std::string_view name = last_part(call.name);
-    const KnownFunction* known = find_known(name);
+    const KnownFunction* known = find_function(framework_, name);
     if (const PythonFunction* function = find(name)) return is_recipe(*function);
-    return (known != nullptr && known->role != KnownRole::Helper) || name == "ConfigContainer" ||
-           is_called_a_recipe(name) || name.find("_common") != std::string_view::npos;
+    return (known != nullptr && known->role == KnownRole::Base) || is_container(framework_, call.name) ||
+           is_called_a_recipe(framework_, name) || name.find("_common") != std::string_view::npos;
   }
 
   /// The configuration that the recipe starts from.
@@ -304,10 +280,9 @@ class RecipeReader {
       run(*function, {}, arguments_of(call, *function));
       return;
     }
-    if (const KnownFunction* known = find_known(name)) {
+    if (const KnownFunction* known = find_function(framework_, name)) {
       take_known(known->settings, {});
-      if (known->role == KnownRole::PeftBase) take_lora("peft", {});
-    } else if (name != "ConfigContainer") {
+    } else if (!is_container(framework_, call.name)) {
       take_unknown_base(name);
     }
     for (const auto& [key, value] : call.members) emit(key, value);
@@ -315,15 +290,17 @@ class RecipeReader {
 
   /// What a recipe that is in no file begins with, by its name.
   void take_unknown_base(const std::string& name) {
-    const bool adapters = name.find("peft") != std::string::npos;
-    const bool tunes = adapters || name.find("sft") != std::string::npos;
-    const bool called_so = tunes || name.find("pretrain") != std::string::npos;
-    if (called_so) take_known(tunes ? std::span<const KnownSetting>{kSftCommon} : kPretrainCommon, {});
-    if (adapters) take_lora("peft", {});
-    if (is_called_a_recipe(name)) put("recipe", name);
+    const KnownFunction* like = nullptr;
+    for (const std::string_view kind : {"peft", "sft", "pretrain"}) {
+      if (like == nullptr && name.find(kind) != std::string::npos)
+        like = find_function(framework_, fmt::format("_{}_common", kind));
+    }
+    if (like != nullptr) take_known(like->settings, {});
+    if (is_called_a_recipe(framework_, name)) put("recipe", name);
     recipe_.notes.push_back(fmt::format(
         "{}:{} starts from {}, which is not in the files: give its file, too{}", file_, line_, name,
-        called_so ? "; until then it is taken for what such recipes begin with (recipes/common.py)" : ""));
+        like != nullptr ? "; until then it is taken for what such recipes begin with (recipes/common.py)"
+                        : ""));
   }
 
   /// "helper(cfg, 1024)", or "helper(base(), 1024)".
@@ -359,7 +336,7 @@ class RecipeReader {
       const std::string part =
           given->name.size() > config.size() ? given->name.substr(config.size() + 1) + "." : "";
       run(*function, function->parameters[place], arguments_of(call, *function), part);
-    } else if (const KnownFunction* known = find_known(name)) {
+    } else if (const KnownFunction* known = find_function(framework_, name)) {
       take_known(known->settings, {});
     } else {
       recipe_.notes.push_back(fmt::format(
@@ -376,15 +353,14 @@ class RecipeReader {
   }
   void take_known(std::span<const KnownSetting> settings, const std::string& below) {
     for (const KnownSetting& row : settings)
-      put(below.empty() ? row.key : below + "." + row.key, value_of_word(row.value));
+      put(below.empty() ? row.key : below + "." + row.key, python_value(row.value).plain);
   }
-  void take_lora(const std::string& path, const std::vector<PythonMember>& members) {
+  void take_call(const std::string& path, const KnownCall& known, const PythonValue& call) {
     forget(path);
-    take_known(kLora, path);
-    JsonArray layers;
-    for (const std::string_view layer : kLoraLayers) layers.emplace_back(std::string{layer});
-    put(path + ".target_modules", std::move(layers));
-    emit_members(path, members);
+    take_known(known.settings, path);
+    if (!known.first_argument.empty() && !call.positional.empty())
+      emit(fmt::format("{}.{}", path, known.first_argument), call.positional.front());
+    emit_members(path, call.members);
   }
 
   /// What was assigned to it, or to parts of it, before is gone.
@@ -406,7 +382,9 @@ class RecipeReader {
   void emit(const std::string& path, const PythonValue& value) {
     switch (value.kind) {
       case PythonValue::Kind::Plain:
-        return put(path, value.plain);
+        return emit_plain(path, value.plain);
+      case PythonValue::Kind::List:
+        return emit_list(path, value.positional);
       case PythonValue::Kind::Dict:
         return emit_members(path, value.members);
       case PythonValue::Kind::Name:
@@ -417,6 +395,25 @@ class RecipeReader {
         break;
     }
     unread(path);
+  }
+  void emit_plain(const std::string& path, const JsonValue& value) {
+    const auto none = std::find_if(framework_.nones.begin(), framework_.nones.end(),
+                                   [&](const KnownNone& row) { return row.key == path; });
+    put(path, value);
+    if (value.is_null() && none != framework_.nones.end()) take_known({&none->setting, 1}, path);
+  }
+  /// Objects in a list are told apart by their class: "converters.Float8LinearConverter".
+  void emit_list(const std::string& path, const std::vector<PythonValue>& elements) {
+    const bool objects = std::all_of(elements.begin(), elements.end(), [](const PythonValue& value) {
+      return value.kind == PythonValue::Kind::Call;
+    });
+    if (!objects) return unread(path);
+    forget(path);
+    for (const PythonValue& element : elements) {
+      const std::string own = fmt::format("{}.{}", path, class_of(element.name));
+      put(own, true);
+      emit_members(own, element.members);
+    }
   }
   void unread(const std::string& path) {
     forget(path);
@@ -461,10 +458,11 @@ class RecipeReader {
       put(path + ".hf_model_id", *name);
       return;
     }
-    const std::string_view name = last_part(call.name);
+    const std::string_view name = class_of(call.name);
     const std::string* text = text_in(call.positional);
-    if (name == "LoRA" || (name == "default_peft_config" && text != nullptr && *text == "lora")) {
-      take_lora(path, call.members);
+    const bool lora = name == "default_peft_config" && text != nullptr && *text == "lora";
+    if (const KnownCall* known = find_call(framework_, lora ? "LoRA" : name)) {
+      take_call(path, *known, call);
     } else if (name == "_perf_precision" && text != nullptr) {
       const auto row = std::find_if(std::begin(kPerfPrecisions), std::end(kPerfPrecisions),
                                     [&](const auto& each) { return each.first == *text; });
@@ -483,6 +481,7 @@ class RecipeReader {
     }
   }
 
+  const PythonFramework& framework_;
   std::vector<PythonModule> modules_;
   std::map<std::pair<std::string, std::string>, PythonValue> constants_;  // by file and name
   std::map<std::string, PythonValue> locals_;
@@ -496,16 +495,18 @@ class RecipeReader {
 }  // namespace
 
 bool is_python_recipe(std::string_view text) {
-  constexpr std::string_view kSigns[] = {"ConfigContainer", "AutoBridge", "megatron.bridge"};
   const std::string_view first = text.substr(0, text.find('\n'));
   if (first.starts_with("#!") && first.find("python") == std::string_view::npos) return false;  // a shell's
-  return text.find("def ") != std::string_view::npos &&
-         std::any_of(std::begin(kSigns), std::end(kSigns),
-                     [&](std::string_view sign) { return text.find(sign) != std::string_view::npos; });
+  return text.find("def ") != std::string_view::npos && python_framework_of(text) != nullptr;
 }
 
 PythonRecipe read_python_recipe(const std::vector<PythonFile>& files, std::string_view function) {
-  RecipeReader reader{files};
+  const PythonFramework* framework = python_framework_of(files.front().text);
+  if (framework == nullptr)
+    throw InputError({.file = files.front().name,
+                      .value = "no word of a framework known here",
+                      .expected = "a recipe of Megatron-Bridge or a configuration of torchtitan"});
+  RecipeReader reader{*framework, files};
   return reader.read(reader.choose(function));
 }
 

@@ -4,11 +4,13 @@
 #include <vector>
 
 #include "presets/import/setting.h"
+#include "presets/launch/launch_config.h"
 
 namespace hexaplan::presets {
 
-// Recipes of Megatron-Bridge are Python functions that return a configuration. They are read, not run: what a
-// function assigns to attributes of its configuration is a setting.
+// Recipes of Megatron-Bridge and configurations of torchtitan are Python functions that return a
+// configuration. They are read, not run: what a function assigns to attributes of its configuration is a
+// setting.
 
 /// A file of recipes, and the functions whose bodies others may build on.
 struct PythonFile {
@@ -22,6 +24,7 @@ struct UnreadSetting {
 };
 
 struct PythonRecipe {
+  Launcher launcher = Launcher::Bridge;
   std::string function;           // empty: the file's own lines
   std::vector<Setting> settings;  // in the order in which they are assigned; a later one wins
   std::vector<UnreadSetting> unread;
@@ -32,9 +35,9 @@ struct PythonRecipe {
 [[nodiscard]] bool is_python_recipe(std::string_view text);
 
 /// The recipe `function` of the first file; without a name the only one in it, or the file's own lines. Bases
-/// and helpers are followed into all files, and those that Megatron-Bridge keeps beside its recipes
-/// (recipes/common.py, perf_recipes/_common.py) are known. What stands below a condition is noted and not
-/// read. InputError when there is no such function, or several and none is named.
+/// and helpers are followed into all files, and those that the framework keeps beside its recipes
+/// (python_framework.h) are known. What stands below a condition is noted and not read. InputError when there
+/// is no such function, or several and none is named, or no framework's word stands in the first file.
 [[nodiscard]] PythonRecipe read_python_recipe(const std::vector<PythonFile>& files,
                                               std::string_view function);
 

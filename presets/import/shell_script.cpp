@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "presets/import/shell_expression.h"
@@ -269,7 +270,7 @@ class Shell {
   void read_case_label(Tokens& tokens);
   void execute(std::vector<Text> words);
   bool assign(const Text& raw);
-  void record(const std::vector<Text>& fields);
+  void record(const std::vector<Text>& fields, std::set<std::string> environment);
   bool test(const std::vector<Text>& fields);
 
   std::vector<Text> expand(const Text& raw, bool split = true);
@@ -285,6 +286,7 @@ class Shell {
   const std::string& file_;
   ShellScript& script_;
   std::map<std::string, Variable> variables_;
+  std::set<std::string> exported_;
   std::vector<Branch> branches_;
   std::vector<Pending> pending_;
   Text written_;        // the file that the command's output goes to, before it is expanded
@@ -483,6 +485,13 @@ std::vector<Text> Shell::expand(const Text& raw, bool split) {
 
 // --- commands ---
 
+/// The name at the beginning of "NAME=value".
+std::string variable_name(const Text& raw) {
+  const auto end = std::find_if_not(raw.begin(), raw.end(),
+                                    [](const auto& letter) { return is_name_character(letter.c); });
+  return plain_text({raw.begin(), end});
+}
+
 /// NAME=value, NAME+=value, NAME=(array). False when it is none.
 bool Shell::assign(const Text& raw) {
   std::size_t end = 0;
@@ -529,8 +538,17 @@ bool Shell::test(const std::vector<Text>& fields) {
   return shell_condition(words);
 }
 
-void Shell::record(const std::vector<Text>& fields) {
+/// `environment`: names of variables that the command sees beside the exported ones.
+void Shell::record(const std::vector<Text>& fields, std::set<std::string> environment) {
   ShellCommand command;
+  environment.insert(exported_.begin(), exported_.end());
+  for (const std::string& name : environment) {
+    const auto value = variables_.find(name);
+    if (value == variables_.end() || value->second.elements.empty()) continue;
+    const Text& text = value->second.elements.front();
+    command.environment.push_back(
+        {name + "=" + plain_text(text), text.empty() ? 0 : text.front().line, is_known(text)});
+  }
   for (const Text& field : fields)
     command.words.push_back({plain_text(field), field.empty() ? 0 : field.front().line, is_known(field)});
   // bash -c "a script of its own"
@@ -550,7 +568,9 @@ void Shell::record(const std::vector<Text>& fields) {
 
 void Shell::execute(std::vector<Text> words) {
   std::size_t first = 0;
-  while (first < words.size() && assign(words[first])) ++first;
+  std::set<std::string> environment;
+  for (; first < words.size() && assign(words[first]); ++first)
+    environment.insert(variable_name(words[first]));
   if (first == words.size()) {
     status_ = true;
     return;
@@ -558,7 +578,10 @@ void Shell::execute(std::vector<Text> words) {
   words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(first));
   const std::string name = plain_text(words.front());
   if (name == "export" || name == "declare" || name == "local" || name == "readonly" || name == "typeset") {
-    for (std::size_t i = 1; i < words.size(); ++i) (void)assign(words[i]);
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      (void)assign(words[i]);
+      if (name == "export") exported_.insert(variable_name(words[i]));
+    }
     status_ = true;
     return;
   }
@@ -579,7 +602,7 @@ void Shell::execute(std::vector<Text> words) {
     note(fields.front().front().line,
          "what " + (fields.size() > 1 ? plain_text(fields[1]) : "it") + " sets is not read");
   } else if (name != "echo" && name != "printf") {
-    record(fields);
+    record(fields, std::move(environment));
   }
 }
 

@@ -14,6 +14,7 @@ struct ShellWord {
 };
 struct ShellCommand {
   std::vector<ShellWord> words;
+  std::vector<ShellWord> environment;  // NAME=value, exported or written before the command
 };
 /// "cat <<EOF > ds_config.json": a file that the script writes.
 struct HereDocument {

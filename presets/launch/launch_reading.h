@@ -40,6 +40,13 @@ struct LaunchReading {
   std::int64_t accumulation = 0;    // micro-batches per step and rank
   std::int64_t local_batch = 0;     // torchtitan: sequences per step or micro-batch and rank
   std::int64_t pipeline_batch = 0;  // torchtitan: of one micro-batch in a pipeline
+  std::int64_t pass_tokens = 0;     // torchtitan since 2026: of one pass of a data-parallel rank; 0: not said
+  std::int64_t step_tokens = 0;     // … of a step of all ranks; -1: one micro-batch of each
+  std::int64_t pipeline_passes = 1;
+  bool whole_graphs = true;    // … forward and backward are one CUDA graph, where they can be
+  bool compiles_model = true;  // torchtitan: what is compiled is more than the loss
+  bool cuts_sequences = true;  // torchtitan: sequence parallelism beside tensor parallelism
+  std::string assets;          // the folder that a hub's files were copied to
   std::int64_t steps = 0, samples = 0;
   std::int64_t replicas = 0, shards = 0;  // of the sharded state; shards: -1 = what is left of the ranks
   bool distributed_optimizer = false, fsdp = false, overlaps_gradients = false;

@@ -487,16 +487,35 @@ void settle_torch_sharding(R r) {
   }
 }
 
+/// Batches counted in tokens, and what else is another default in torchtitan since it counts them so
+/// (torchtitan@b5bcd76 torchtitan/config/configs.py, trainer.py).
+void settle_torch_tokens(R r) {
+  costmodel::Recipe& recipe = r.plan.recipe;
+  const std::int64_t sequence = std::max<std::int64_t>(1, recipe.sequence);
+  r.pipeline_batch = std::max<std::int64_t>(1, r.pass_tokens / sequence);
+  if (r.pass_tokens % sequence != 0)
+    r.notes.push_back(fmt::format("a pass of {} tokens is no number of sequences of {}: {} are planned",
+                                  r.pass_tokens, sequence, r.pipeline_batch));
+  r.local_batch = r.pipeline_batch * (r.plan.layout.pp > 1 ? r.pipeline_passes : 1);
+  if (r.step_tokens > 0 && recipe.global_batch <= 0) recipe.global_batch = r.step_tokens / sequence;
+  if (r.method == "2") r.method = "op";  // SelectiveAC is what is taken when none is said
+  if (r.whole_graphs && r.plan.layout.pp == 1) recipe.execution.graphs = costmodel::CudaGraphs::FullIteration;
+}
+
 void settle_torchtitan(R r) {
   costmodel::Recipe& recipe = r.plan.recipe;
   costmodel::Layout& layout = r.plan.layout;
   if (!costmodel::is_quantized(recipe.precision)) recipe.precision = sixteen_or_more(r);
   take_gradient_type(r, recipe.gradient_dtype.value_or(DType::Fp32));
-  layout.sp = layout.tp > 1;
+  layout.sp = layout.tp > 1 && r.cuts_sequences;
   settle_torch_sharding(r);
+  if (!r.compiles_model) recipe.execution.compiled.reset();
+  if (r.pass_tokens > 0) settle_torch_tokens(r);
   recipe.micro_batch = layout.pp > 1 ? r.pipeline_batch : r.local_batch;
   if (recipe.global_batch <= 0 && r.gpus > 0) recipe.global_batch = r.local_batch * layout.dp;
-  if (layout.schedule == ScheduleKind::Interleaved) {
+  if (layout.pp == 1) {
+    layout.schedule = costmodel::Layout{}.schedule;  // one that waits for stages
+  } else if (layout.schedule == ScheduleKind::Interleaved) {
     const std::int64_t chunks = layout.pp * r.layers_per_stage;
     layout.vpp = chunks > 0 && r.plan.model.layers % chunks == 0 && r.plan.model.layers > 0
                      ? static_cast<int>(r.plan.model.layers / chunks)

@@ -1,4 +1,4 @@
-// Recipes of Megatron-Bridge as scenarios: Python that is read, not run.
+// Recipes of Megatron-Bridge and configurations of torchtitan as scenarios: Python that is read, not run.
 #include "presets/import/python_recipe.h"
 
 #include <gmock/gmock.h>
@@ -53,6 +53,8 @@ std::string kind_and_text(std::string_view expression) {
       return "call " + value.name;
     case PythonValue::Kind::Dict:
       return "dict " + std::to_string(value.members.size());
+    case PythonValue::Kind::List:
+      return "list " + std::to_string(value.positional.size());
     case PythonValue::Kind::Unknown:
       break;
   }
@@ -79,7 +81,13 @@ TEST(python_value, knows_what_recipes_write_and_nothing_else) {
       {"LoRA(dim=8, alpha=2 * 8)", "call LoRA"},
       {"AutoBridge.from_hf_pretrained('a/b').get_model_config()", "call get_model_config"},
       {"{'a': 1, **OTHERS, 'b': [2]}", "dict 2"},
-      {"2 * 4", "unknown"},
+      {"2 * 4", "8"},
+      {"1 + 8 * 2048 // 4 - 1", "4096"},
+      {"2 ** 4", "unknown"},
+      {"9223372036854775807 * 2", "unknown"},
+      {"7 // 0", "unknown"},
+      {"n * 4", "unknown"},
+      {"[a, f(1)]", "list 2"},
       {"f'{x}'", "unknown"},
       {"a if b else c", "unknown"},
       {"lambda x: x", "unknown"},
@@ -258,6 +266,133 @@ TEST(python_recipe, is_told_from_a_shell_script_also_without_a_name) {
                     "8xH100")
                 .request.layout.layout.tp,
             4);
+}
+
+constexpr const char* kTorchtitan = R"(
+from torchtitan.trainer import Trainer
+from . import model_registry
+
+
+def enable_fusion(config: Trainer.Config) -> None:
+    config.override.imports.append("fused")
+
+
+def llama3_small() -> Trainer.Config:
+    model_spec = model_registry("8B")
+    parallelism = ParallelismConfig(tensor_parallel_degree=2, pipeline_parallel_schedule="Interleaved1F1B")
+    return Trainer.Config(
+        loss=ChunkedLossWrapper.Config(loss_fn=CrossEntropyLoss.Config(size=decoder_vocab_size(model_spec))),
+        hf_assets_path="./assets/hf/Llama-3.1-8B",
+        model_spec=model_spec,
+        optimizer=default_adamw(lr=8e-4),
+        training=TrainingConfig(num_tokens_per_microbatch_per_dp_rank=2 * 8192, max_context_length=8192),
+        parallelism=parallelism,
+        activation_checkpoint=SelectiveAC.Config(),
+        compile=CompileConfig(enable=True, components=["loss"]),
+    )
+
+
+def llama3_in_8_bits() -> Trainer.Config:
+    config = llama3_small()
+    enable_fusion(config)
+    config.model_spec = model_registry(
+        "8B", converters=[Float8LinearConverter.Config(filter_fqns=["output"]), LoRAConverter.Config(rank=4, alpha=16.0)])
+    config.training.disable_cuda_graphs = True
+    config.activation_checkpoint = None
+    config.parallelism.enable_sequence_parallel = False
+    return config
+
+
+def llama3_of_old() -> Trainer.Config:
+    return Trainer.Config(
+        hf_assets_path="./tests/assets/tokenizer",
+        model_spec=model_registry("8B"),
+        training=TrainingConfig(local_batch_size=4, seq_len=4096),
+        activation_checkpoint=ActivationCheckpointConfig(mode="full"),
+        compile=CompileConfig(enable=True),
+    )
+)";
+
+TEST(torchtitan_configuration, is_read_from_the_calls_that_make_it) {
+  const ImportedPlan plan =
+      planned("torchtitan/models/llama3/config_registry.py:llama3_small", kTorchtitan, "8xH100");
+  EXPECT_EQ(plan.format.launcher, Launcher::Torchtitan);
+  EXPECT_EQ(plan.request.model, JsonValue{"llama-3.1-8b"});
+  EXPECT_EQ(to_layout_text(plan.request.layout), "tp2 sp zero3");  // no pipeline, so no schedule of one
+  const costmodel::Recipe& recipe = plan.request.recipe;
+  EXPECT_EQ(recipe.sequence, 8192);
+  EXPECT_EQ(recipe.micro_batch, 2);
+  EXPECT_EQ(recipe.global_batch, 8);
+  EXPECT_EQ(recipe.cross_entropy, costmodel::CrossEntropy::Chunked);
+  EXPECT_EQ(recipe.recompute.mode, costmodel::RecomputeMode::SelectiveOperators);
+  EXPECT_EQ(recipe.execution.graphs, costmodel::CudaGraphs::FullIteration);
+  EXPECT_FALSE(recipe.execution.compiled) << "only the loss is";
+}
+
+TEST(torchtitan_configuration, takes_over_what_the_one_it_builds_on_has) {
+  const ImportedPlan plan =
+      planned("torchtitan/models/llama3/config_registry.py:llama3_in_8_bits", kTorchtitan, "8xH100");
+  EXPECT_EQ(to_layout_text(plan.request.layout), "tp2 zero3");
+  const costmodel::Recipe& recipe = plan.request.recipe;
+  EXPECT_EQ(recipe.precision, costmodel::Precision::Fp8);
+  EXPECT_EQ(recipe.fine_tune, costmodel::FineTune::Lora);
+  EXPECT_EQ(recipe.lora_rank, 4);
+  EXPECT_EQ(recipe.lora_alpha, 16);
+  EXPECT_EQ(recipe.recompute.mode, costmodel::RecomputeMode::None);
+  EXPECT_EQ(recipe.execution.graphs, costmodel::CudaGraphs::Default);
+}
+
+TEST(torchtitan_configuration, of_an_earlier_version_has_sequences_for_tokens) {
+  const ImportedPlan plan =
+      planned("torchtitan/models/llama3/config_registry.py:llama3_of_old", kTorchtitan, "8xH100");
+  EXPECT_EQ(plan.request.model, JsonValue{"llama-3-8b"});  // by its folder and flavor
+  EXPECT_EQ(plan.request.recipe.micro_batch, 4);
+  EXPECT_EQ(plan.request.recipe.sequence, 4096);
+  EXPECT_EQ(plan.request.recipe.recompute.mode, costmodel::RecomputeMode::Full);
+  EXPECT_EQ(plan.request.recipe.execution.graphs, costmodel::CudaGraphs::Default);
+  EXPECT_EQ(plan.request.recipe.execution.compiled, true);
+}
+
+TEST(torchtitan_configuration, in_toml_is_named_by_the_environment_of_its_script) {
+  const FindFile find = [](const std::string& name) -> std::optional<std::string> {
+    return name == "train.toml" ? std::optional<std::string>{"[training]\nseq_len = 4096\n"} : std::nullopt;
+  };
+  const ImportedPlan plan = import_plan(
+      {{"run.sh", "export CONFIG_FILE=train.toml\nNGPU=8 ./run_train.sh --training.local_batch_size 2\n"}},
+      "H100", find);
+  EXPECT_EQ(plan.request.recipe.sequence, 4096);
+  EXPECT_EQ(plan.request.recipe.micro_batch, 2);
+  EXPECT_EQ(plan.gpus, 8);
+}
+
+TEST(torchtitan_configuration, is_found_by_the_command_that_names_it) {
+  struct Row {
+    const char* command;
+    int tp, gpus;
+  };
+  const Row rows[] = {
+      {"torchrun --nproc_per_node=8 --nnodes 2 -m torchtitan.train --module llama3 --config llama3_small", 2,
+       16},
+      {"MODULE=llama3 CONFIG=llama3_small NGPU=4 ./run_train.sh --parallelism.tensor_parallel_degree 4", 4,
+       4},
+      {"CONFIG=llama3_small NGPU=8 ./run_train.sh --training.steps 10", 2, 8},
+  };
+  for (const Row& row : rows) {
+    const FindFile find = [](const std::string& name) -> std::optional<std::string> {
+      return name == "torchtitan/models/llama3/config_registry.py" ? std::optional<std::string>{kTorchtitan}
+                                                                   : std::nullopt;
+    };
+    const ImportedPlan plan = import_plan({{"run.sh", row.command}}, "H100", find);
+    EXPECT_EQ(plan.request.layout.layout.tp, row.tp) << row.command;
+    EXPECT_EQ(plan.gpus, row.gpus) << row.command;
+    EXPECT_EQ(plan.request.recipe.sequence, 8192) << row.command;
+  }
+  const ImportedPlan alone =
+      import_plan({{"run.sh", "CONFIG=llama3_small ./run_train.sh --parallelism.tensor_parallel_degree 4"}},
+                  "8xH100", {});
+  EXPECT_THAT(alone.notes,
+              Contains("run.sh:1 names torchtitan/models/llama3/config_registry.py:llama3_small, which is "
+                       "not here: give it, too"));
 }
 
 }  // namespace
