@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstddef>
 #include <iterator>
+#include <utility>
 
 #include "costmodel/communication/group_links.h"
 #include "costmodel/communication/overlap.h"
@@ -157,7 +158,8 @@ Seconds Pricer::host_time(const Operation& op) const {
 /// What of a collective a rank waits for. A tensor-parallel one hides behind the product it feeds (gathers)
 /// or drains (reductions): in the backward of a column-parallel layer the input is gathered again beside the
 /// gradient of the data, and that gradient is reduced beside the one of the weight.  [docs/formulas.md#C7]
-Seconds Pricer::exposed(const std::vector<Operation>& operations, std::size_t at, Seconds time) const {
+Seconds Pricer::exposed(const TimedOperations& timed, std::size_t at, Seconds time) const {
+  const std::vector<Operation>& operations = timed.operations;
   const Operation& op = operations[at];
   if (op.kind != OpKind::Collective || op.group != Group::Tensor) return time;
   const bool forward = op.pass == Pass::Forward;
@@ -170,7 +172,7 @@ Seconds Pricer::exposed(const std::vector<Operation>& operations, std::size_t at
     const Operation& other = operations[i];
     if ((other.pass == Pass::Forward) != forward) break;
     if (other.kind == OpKind::Gemm)
-      return overlap(time_of(other), time, share, scenario_.framework.overlap_slowdown).exposed;
+      return overlap(timed.times[i], time, share, scenario_.framework.overlap_slowdown).exposed;
   }
   return time;
 }
@@ -226,15 +228,23 @@ void Pricer::wait_for_host(LayerCost& cost, const HostWork& forward, const HostW
   cost.backward.launch = larger(Seconds{}, behind_backward + smaller(Seconds{}, behind_forward));
 }
 
-LayerCost Pricer::price(const std::vector<Operation>& operations, Seconds forward_host,
-                        Seconds backward_host) const {
+TimedOperations Pricer::timed(std::vector<Operation> operations) const {
+  TimedOperations timed{.operations = std::move(operations), .times = {}};
+  timed.times.reserve(timed.operations.size());
+  for (const Operation& op : timed.operations)
+    timed.times.push_back(op.kind == OpKind::Collective ? Seconds{} : time_of(op));
+  return timed;
+}
+
+LayerCost Pricer::price(const TimedOperations& timed, Seconds forward_host, Seconds backward_host) const {
+  const std::vector<Operation>& operations = timed.operations;
   LayerCost cost;
   HostWork forward, backward, rerun;
   std::int64_t experts = 0;  // of the rank
   bool experts_rerun = false;
   for (std::size_t at = 0; at < operations.size(); ++at) {
     const Operation& op = operations[at];
-    const Seconds time = exposed(operations, at, time_of(op));
+    const Seconds time = op.kind == OpKind::Collective ? exposed(timed, at, time_of(op)) : timed.times[at];
     if (op.kind == OpKind::GroupedGemm) {
       experts = op.gemm.batch;
       experts_rerun = experts_rerun || op.rerun;

@@ -43,6 +43,12 @@ struct HostWork {
   }
 };
 
+/// Operations with what each takes by itself. Of collectives that is known where the ranks' places are: zero.
+struct TimedOperations {
+  std::vector<Operation> operations;
+  std::vector<Seconds> times;
+};
+
 /// Prices operations for one scenario; placements of the groups are looked up once.
 class Pricer {
  public:
@@ -57,8 +63,10 @@ class Pricer {
   [[nodiscard]] bool pipeline_crosses_network() const { return pipeline_crosses_network_; }
   /// Host time of a collective beyond its launch, in runs whose pipeline crosses nodes.
   [[nodiscard]] Seconds collective_host(const Operation& op) const;
+  /// The same for every placement of the groups.
+  [[nodiscard]] TimedOperations timed(std::vector<Operation> operations) const;
   /// Everything that runs for one micro-batch; `forward_host` and `backward_host` are spent beside launches.
-  [[nodiscard]] LayerCost price(const std::vector<Operation>& operations, Seconds forward_host = {},
+  [[nodiscard]] LayerCost price(const TimedOperations& timed, Seconds forward_host = {},
                                 Seconds backward_host = {}) const;
 
  private:
@@ -67,7 +75,7 @@ class Pricer {
   [[nodiscard]] Seconds gathered_tokens(const Operation& op) const;
   [[nodiscard]] bool crosses_network(Group group) const;
   [[nodiscard]] Seconds host_time(const Operation& op) const;
-  [[nodiscard]] Seconds exposed(const std::vector<Operation>& operations, std::size_t at, Seconds time) const;
+  [[nodiscard]] Seconds exposed(const TimedOperations& timed, std::size_t at, Seconds time) const;
   void add(const Operation& op, Seconds time, PassCost& cost, HostWork& host) const;
   void hide_ring(PassCost& cost) const;
   static void hide_copies(PassCost& cost);

@@ -88,26 +88,42 @@ PassTotals totals_of(const LayerCost& cost) {
   return {cost.forward.total(), cost.backward.total(), cost.rerun.total(), cost.weight_gradient};
 }
 
-LayerPrices price_layers(const Scenario& sc, const LocalDims& dims, const Pricer& pricer,
+LayerWork work_of_layers(const Scenario& sc, const LocalDims& dims, const Pricer& pricer,
                          const std::array<bool, kLayerClasses>& used) {
-  LayerPrices prices;
-  std::vector<Operation> operations;
-  operations.reserve(96);
+  constexpr std::size_t kUsualOperations = 96;
+  LayerWork work;
+  const auto timed = [&](auto&&... append) {
+    std::vector<Operation> operations;
+    operations.reserve(kUsualOperations);
+    (append(operations), ...);
+    return pricer.timed(std::move(operations));
+  };
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (!used[c]) continue;
-    operations.clear();
-    append_layer_operations(sc, dims, layer_class_at(sc.model, static_cast<int>(c)), operations);
-    append_activation_copies(sc, dims, layer_class_at(sc.model, static_cast<int>(c)), operations);
-    prices.layers[c] =
-        pricer.price(operations, sc.framework.layer_host_forward, sc.framework.layer_host_backward);
+    const LayerClass kind = layer_class_at(sc.model, static_cast<int>(c));
+    work.layers[c] = timed([&](auto& out) { append_layer_operations(sc, dims, kind, out); },
+                           [&](auto& out) { append_activation_copies(sc, dims, kind, out); });
   }
-  operations.clear();
-  append_embedding_operations(sc, dims, operations);
-  prices.embedding = pricer.price(operations);
-  operations.clear();
-  append_head_operations(sc, dims, operations);
-  prices.head = pricer.price(operations);
+  work.embedding = timed([&](auto& out) { append_embedding_operations(sc, dims, out); });
+  work.head = timed([&](auto& out) { append_head_operations(sc, dims, out); });
+  return work;
+}
+
+LayerPrices price_layers(const LayerWork& work, const FrameworkProfile& framework, const Pricer& pricer) {
+  LayerPrices prices;
+  for (std::size_t c = 0; c < kLayerClasses; ++c) {
+    if (!work.layers[c].operations.empty())
+      prices.layers[c] =
+          pricer.price(work.layers[c], framework.layer_host_forward, framework.layer_host_backward);
+  }
+  prices.embedding = pricer.price(work.embedding);
+  prices.head = pricer.price(work.head);
   return prices;
+}
+
+LayerPrices price_layers(const Scenario& sc, const LocalDims& dims, const Pricer& pricer,
+                         const std::array<bool, kLayerClasses>& used) {
+  return price_layers(work_of_layers(sc, dims, pricer, used), sc.framework, pricer);
 }
 
 LayerTotals totals_of(const LayerPrices& prices) {

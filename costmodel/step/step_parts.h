@@ -37,6 +37,16 @@ struct LayerPrices {
   std::array<LayerCost, kLayerClasses> layers;  // classes that `stages` do not use stay zero
   LayerCost embedding, head;
 };
+/// What a rank runs for one micro-batch, with times that do not depend on where its groups' ranks lie.
+struct LayerWork {
+  std::array<TimedOperations, kLayerClasses> layers;  // classes that are not used stay empty
+  TimedOperations embedding, head;
+};
+[[nodiscard]] LayerWork work_of_layers(const Scenario& scenario, const LocalDims& dims, const Pricer& pricer,
+                                       const std::array<bool, kLayerClasses>& used);
+/// Precondition: `pricer` is one of the scenario that `work` is of, with any placement of its groups.
+[[nodiscard]] LayerPrices price_layers(const LayerWork& work, const FrameworkProfile& framework,
+                                       const Pricer& pricer);
 [[nodiscard]] LayerPrices price_layers(const Scenario& scenario, const LocalDims& dims, const Pricer& pricer,
                                        const std::array<bool, kLayerClasses>& used);
 

@@ -69,6 +69,7 @@ void UnitSearch::run(const Unit& unit, std::uint32_t number, Findings& findings,
   apply(unit, sc_);
   slowest_ = slowest_steps(problem_.constraints, sc_);
   passes_.clear();
+  contents_.clear();
   for (std::size_t pp = 0; pp < space_.lists.pp.size() && !stop.stop_requested(); ++pp) {
     grid(static_cast<std::uint16_t>(pp));
   }
@@ -373,9 +374,9 @@ void UnitSearch::set_stages(const LayoutChoice& combination, const PassPart& par
   for (std::size_t g = 0; g < groups.size(); ++g) {
     plan_[g] = groups[g].plan;
     plan_[g].recomputed = recomputed_layers(sc_.recipe.recompute, 0, plan_[g].total_layers());
-    live_[g] = part.memory.load(plan_[g], combination.in_flight[g]);
+    live_[g] = part.content->memory.load(plan_[g], combination.in_flight[g]);
     if (sc_.recipe.offload != 0)
-      offloaded_.push_back(part.memory.offloaded(plan_[g], combination.in_flight[g]));
+      offloaded_.push_back(part.content->memory.offloaded(plan_[g], combination.in_flight[g]));
   }
 }
 

@@ -95,19 +95,24 @@ class UnitSearch {
     int recomputed = 0, stages = 0;
     friend auto operator<=>(const Offloading&, const Offloading&) = default;  // NOLINT(modernize-use-nullptr)
   };
-  /// Memory of forward and backward passes, and their time once a candidate fits.
-  struct PassPart {
+  /// Memory of forward and backward passes, and what they run once a candidate fits: wherever ranks lie.
+  struct PassContent {
     costmodel::ActivationMemory memory;
+    std::map<Offloading, costmodel::LayerWork> work;
+  };
+  /// … with the time that it takes where they do lie.
+  struct PassPart {
+    PassContent* content = nullptr;
     std::map<Offloading, costmodel::LayerTotals> totals;
   };
-  /// What a PassPart depends on within a unit.
+  /// What a PassPart depends on within a unit. A PassContent has no places.
   struct PassKey {
     std::uint16_t batch = 0, recompute = 0;
     std::uint8_t sp = 0;
     bool pipeline = false, forwards_first = false, pipeline_crosses_network = false;
     int sharding = 0;               // operations_of_sharding
     std::int64_t microbatches = 0;  // where the part counts them
-    std::array<costmodel::GroupPlacement, 4> placements;
+    std::array<costmodel::GroupPlacement, 4> placements{};
     friend bool operator==(const PassKey&, const PassKey&) = default;
   };
   struct PassKeyHash {
@@ -217,6 +222,7 @@ class UnitSearch {
   std::optional<costmodel::Pricer> pricer_;
 
   // Memoised parts: of the unit, the grid, the rank order.
+  std::unordered_map<PassKey, std::unique_ptr<PassContent>, PassKeyHash> contents_;
   std::unordered_map<PassKey, std::unique_ptr<PassPart>, PassKeyHash> passes_;
   std::array<std::optional<costmodel::ModelParameters>, 2> counts_;  // by separates_ends
   std::vector<std::unique_ptr<costmodel::ParameterMemory>> parameters_;

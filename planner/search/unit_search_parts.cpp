@@ -53,22 +53,23 @@ UnitSearch::PassPart& UnitSearch::pass_part(std::uint16_t option) {
   sc_.recipe.recompute = operations_of(space_.recomputes[option].recompute);
   std::uint16_t like = 0;  // first option that runs the same operations
   while (operations_of(space_.recomputes[like].recompute) != sc_.recipe.recompute) ++like;
-  const PassKey key{
-      .batch = candidate_.batch,
-      .recompute = like,
-      .sp = candidate_.sp,
-      .pipeline = sc_.layout.pp > 1,
-      .forwards_first = forwards_first,
-      .pipeline_crosses_network = pricer_->pipeline_crosses_network(),
-      .sharding = sharding,
-      .microbatches = counts_microbatches(sc_) ? microbatches_per_step(sc_) : 0,
-      .placements = {pricer_->placement_of(Group::Tensor), pricer_->placement_of(Group::Context),
-                     pricer_->placement_of(Group::Expert), pricer_->placement_of(Group::ExpertTensor)}};
-  std::unique_ptr<PassPart>& part = passes_[key];
-  if (!part) {
-    part = std::make_unique<PassPart>(PassPart{ActivationMemory{sc_, local_dims(sc_), used_}, {}});
-    part->memory.sum();
+  PassKey key{.batch = candidate_.batch,
+              .recompute = like,
+              .sp = candidate_.sp,
+              .pipeline = sc_.layout.pp > 1,
+              .forwards_first = forwards_first,
+              .sharding = sharding,
+              .microbatches = counts_microbatches(sc_) ? microbatches_per_step(sc_) : 0};
+  std::unique_ptr<PassContent>& content = contents_[key];
+  if (!content) {
+    content = std::make_unique<PassContent>(PassContent{ActivationMemory{sc_, local_dims(sc_), used_}, {}});
+    content->memory.sum();
   }
+  key.pipeline_crosses_network = pricer_->pipeline_crosses_network();
+  key.placements = {pricer_->placement_of(Group::Tensor), pricer_->placement_of(Group::Context),
+                    pricer_->placement_of(Group::Expert), pricer_->placement_of(Group::ExpertTensor)};
+  std::unique_ptr<PassPart>& part = passes_[key];
+  if (!part) part = std::make_unique<PassPart>(PassPart{content.get(), {}});
   pass_of_[index] = part.get();
   return *part;
 }
@@ -81,9 +82,13 @@ const LayerTotals& UnitSearch::times_of(PassPart& part) {
       offloads ? Offloading{present.mode, present.layers, sc_.layout.pp} : Offloading{};
   const auto [entry, made] = part.totals.try_emplace(offloading);
   if (!made) return entry->second;
-  if (!offloads) sc_.recipe.recompute = operations_of(present);
-  entry->second = totals_of(price_layers(sc_, local_dims(sc_), *pricer_, used_));
-  sc_.recipe.recompute = present;
+  const auto [work, unknown] = part.content->work.try_emplace(offloading);
+  if (unknown) {
+    if (!offloads) sc_.recipe.recompute = operations_of(present);
+    work->second = work_of_layers(sc_, local_dims(sc_), *pricer_, used_);
+    sc_.recipe.recompute = present;
+  }
+  entry->second = totals_of(price_layers(work->second, sc_.framework, *pricer_));
   return entry->second;
 }
 

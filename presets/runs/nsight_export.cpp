@@ -159,8 +159,8 @@ class NsightReader {
       const bool message = event.kind == KernelKind::Collective;
       if (message || event.kind == KernelKind::Gemm) processes_[process].wanted.insert(event.correlation);
       if (message) {
-        std::string name{std::exchange(event.name, {})};
-        on.messages.push_back({event, std::move(name)});
+        std::string kernel{std::exchange(event.name, {})};
+        on.messages.push_back({event, std::move(kernel)});
       } else {
         on.builder.add(event);
       }
