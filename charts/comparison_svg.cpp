@@ -18,7 +18,6 @@ constexpr std::string_view kMeasured = "var(--measured, #0072b2)";
 constexpr std::string_view kInk = "currentColor";
 constexpr std::string_view kGrid = "var(--grid, #d9d9d9)";
 constexpr std::string_view kNoPage = "none";
-constexpr double kLetter = 7;  // pixels, of text of 12: for margins
 
 std::string text_of(double value, Measure measure) {
   return measure == Measure::Seconds ? costmodel::format_duration(costmodel::Seconds{value})
@@ -34,7 +33,7 @@ double letters(std::string_view text) {
 double longest_label(const std::vector<ComparedPoint>& rows) {
   double longest = 0;
   for (const ComparedPoint& row : rows) longest = std::max(longest, letters(row.label));
-  return longest * kLetter;
+  return longest * kLetterWidth;
 }
 
 /// One logarithmic axis for both directions.

@@ -8,6 +8,9 @@ struct Box {
   double x = 0, y = 0, width = 0, height = 0;
 };
 
+/// Pixels of a letter of text of 12 at most, on average: for margins.
+inline constexpr double kLetterWidth = 7;
+
 enum class Anchor : unsigned char { Start, Middle, End };
 
 /// Where a picture stands.

@@ -113,6 +113,7 @@ struct Runner {
     const ExitCode code = report.stopped()     ? ExitCode::Interrupted
                           : report.found_any() ? ExitCode::Ok
                                                : ExitCode::DoesNotFit;
+    if (!options.html.empty()) write_file(options.html, report::sweep_page(report_of(report)));
     if (common.json) return {json_text(sweep_json(report)), code};
     if (options.csv) return {charts::csv_table(sweep_cells(report)), code};
     if (options.markdown) return {charts::markdown_table(sweep_cells(report)), code};

@@ -1,5 +1,7 @@
 #include "cli/commands/report.h"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
 
@@ -12,18 +14,25 @@
 
 namespace hexaplan::cli {
 
+namespace {
+
+/// As another machine can read it: a model's file travels along.
+presets::ScenarioRequest portable_request(const presets::ScenarioRequest& request) {
+  const auto* model = request.model.get_if<std::string>();
+  const bool of_a_file = model != nullptr && presets::names_a_file(*model);
+  return presets::portable(request, of_a_file ? presets::model_config(request.model) : presets::JsonValue{});
+}
+
+}  // namespace
+
 report::Answer answer_of(EstimateReport estimated, std::string name) {
   Question& question = estimated.question;
-  const auto* model = question.request.model.get_if<std::string>();
-  const bool of_a_file = model != nullptr && presets::names_a_file(*model);
-  return {
-      .name = std::move(name),
-      .request = presets::portable(
-          question.request, of_a_file ? presets::model_config(question.request.model) : presets::JsonValue{}),
-      .resolved = {std::move(question.scenario), std::move(question.calibration), std::move(question.notes),
-                   std::move(question.fabric)},
-      .estimate = std::move(estimated.estimate),
-      .changes = std::move(estimated.changes)};
+  return {.name = std::move(name),
+          .request = portable_request(question.request),
+          .resolved = {std::move(question.scenario), std::move(question.calibration),
+                       std::move(question.notes), std::move(question.fabric)},
+          .estimate = std::move(estimated.estimate),
+          .changes = std::move(estimated.changes)};
 }
 
 namespace {
@@ -95,6 +104,32 @@ report::PlanReport report_of(const SearchReport& search) {
   }
   report::PlanReport page = page_of({answer_of(std::move(best), {})}, !search.ranking.plans.empty());
   page.found = report::Found{search.problem, search.ranking};
+  return page;
+}
+
+report::SweepReport report_of(const SweepReport& sweep) {
+  const planner::SearchProblem& first = sweep.cells.front().problem;
+  report::SweepReport page{
+      .program = "hexaplan " + version_text(),
+      .asked = fmt::format("{} on {}", first.base.model.name, first.hardware.front().cluster.gpu.name),
+      .fields = {},
+      .cells = {},
+      .fastest = {},
+      .stopped = sweep.stopped()};
+  for (const SweepAxis& axis : sweep.axes) page.fields.push_back({std::string{axis.word()}, axis.values});
+  const planner::Plan* fastest = nullptr;
+  for (const SearchReport& cell : sweep.cells) {
+    if (cell.ranking.plans.empty()) {
+      page.cells.push_back({.best = {}, .nothing = planner::reason_for_nothing(cell.ranking)});
+      continue;
+    }
+    const planner::Plan& best = cell.ranking.plans.front().plan;
+    page.cells.push_back({.best = best, .nothing = {}});
+    const auto speed = [](const planner::Plan& plan) { return plan.price.tokens_per_second_per_gpu; };
+    if (fastest != nullptr && speed(best) <= speed(*fastest)) continue;
+    fastest = &best;
+    page.fastest = portable_request(request_of(cell, best));
+  }
   return page;
 }
 

@@ -4,8 +4,10 @@
 
 #include "cli/commands/estimate.h"
 #include "cli/commands/search.h"
+#include "cli/commands/sweep.h"
 #include "cli/options.h"
 #include "report/plan_page.h"
+#include "report/sweep_page.h"
 
 namespace hexaplan::cli {
 
@@ -22,5 +24,7 @@ namespace hexaplan::cli {
 
 /// The page of a search: its first plan, or the question where none was found, with all plans.
 [[nodiscard]] report::PlanReport report_of(const SearchReport& search);
+/// The page of a sweep.
+[[nodiscard]] report::SweepReport report_of(const SweepReport& sweep);
 
 }  // namespace hexaplan::cli

@@ -131,7 +131,6 @@ std::vector<SweepAxis> read_sweep(std::string_view text) {
 }
 
 SweepReport run_sweep(const SearchOptions& options, bool quiet) {
-  refuse("--html", !options.html.empty());
   refuse("--explain", !options.explain.empty());
   refuse("--sensitivity", options.sensitivity);
   SweepReport report{.axes = read_sweep(options.sweep), .cells = {}, .elapsed = {}};

@@ -100,7 +100,8 @@ void append_limits(std::vector<OptionRow>& rows, SearchOptions& o) {
       {"--no-refine", "", "No uneven stage splits: every plan as the space has it", &o.no_refine},
       {"--no-simulate", "", "Rank by the closed form alone, not by discrete events", &o.no_simulate},
       {"--threads", "N", "Threads. Default: one per core; the answer does not depend on it", &o.threads},
-      {"--html", "FILE", "Writes a page of the first plan and all that were found", &o.html},
+      {"--html", "FILE",
+       "Writes a page of the first plan and all that were found, or of a sweep as heat maps", &o.html},
       {"--csv", "", "Plans as comma-separated values", &o.csv},
       {"--markdown", "", "Plans as a Markdown table", &o.markdown},
   };

@@ -2,7 +2,9 @@
 
 #include <QPalette>
 #include <algorithm>
-#include <cmath>
+#include <cstdint>
+
+#include "charts/colour_scale.h"
 
 namespace hexaplan::gui {
 namespace {
@@ -68,30 +70,20 @@ std::array<Fill, kInks> inksOf(bool dark) {
   return out;
 }
 
-/// Relative luminance (WCAG 2.1).
-double luminance(const QColor& color) {
-  const auto linear = [](double c) { return c <= 0.03928 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4); };
-  return 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) + 0.0722 * linear(color.blueF());
+QColor colorOf(charts::Colour colour) {
+  return {colour.red, colour.green, colour.blue};
 }
 
 }  // namespace
 
 QColor Fill::text() const {
-  // The one of black and white that contrasts more.
-  return luminance(color) > 0.179 ? QColor(0x10, 0x10, 0x10) : QColor(Qt::white);
+  return colorOf(
+      charts::writing_on({static_cast<std::uint8_t>(color.red()), static_cast<std::uint8_t>(color.green()),
+                          static_cast<std::uint8_t>(color.blue())}));
 }
 
 QColor PlotTheme::sequential(double position) {
-  // Nine knots of cividis (Nuñez, Anderton, Renslow 2018, doi:10.1371/journal.pone.0199239), without the
-  // darkest.
-  static constexpr std::array<QRgb, 9> kKnots{0xff00306f, 0xff2d4170, 0xff4c566d, 0xff666970, 0xff7d7c78,
-                                              0xff97907a, 0xffb3a772, 0xffd0be64, 0xfffee838};
-  const double at = std::clamp(position, 0.0, 1.0) * (kKnots.size() - 1);
-  const auto left = std::min(static_cast<std::size_t>(at), kKnots.size() - 2);
-  const double t = at - static_cast<double>(left);
-  const auto mix = [&](int a, int b) { return static_cast<int>(std::lround(a + t * (b - a))); };
-  const QRgb a = kKnots[left], b = kKnots[left + 1];
-  return {mix(qRed(a), qRed(b)), mix(qGreen(a), qGreen(b)), mix(qBlue(a), qBlue(b))};
+  return colorOf(charts::sequential_colour(position));
 }
 
 const PlotTheme& PlotTheme::lightTheme() {

@@ -112,5 +112,20 @@ TEST(search_command, tells_how_the_first_plan_changes_with_the_machines) {
   EXPECT_THAT(text.out, HasSubstr("Sensitivity of the first plan"));
 }
 
+TEST(sweep_command, writes_a_page_that_asks_for_its_fastest_plan) {
+  const TemporaryFile page{"", ".html"};
+  const Finished run = run_hexaplan(kQuestion + "--sweep seq=4k,8k,gpus=8,16 --html " + page.path());
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  const std::string html = content_of(page.path());
+  EXPECT_THAT(html, HasSubstr("4 of 4 searches found a plan."));
+  const JsonValue again = json_of("estimate --scenario " + page.path() + " --json");
+  const JsonValue sweep = json_of(kQuestion + "--sweep seq=4k,8k,gpus=8,16 --json");
+  double most = 0;
+  for (const JsonValue& cell : array_at(sweep, "cells"))
+    most = std::max(most, number_at(cell, "plan.price.tokens_per_second_per_gpu"));
+  // The search simulates its plans, the estimate has closed forms.
+  EXPECT_NEAR(number_at(again, "throughput.tokens_per_second_per_gpu"), most, most * 0.01);
+}
+
 }  // namespace
 }  // namespace hexaplan::cli

@@ -1,4 +1,4 @@
-// Pages of plans: one file, well formed, safe, and telling what the estimate tells, to the byte.
+// Pages of plans and sweeps: one file, well formed, safe, and telling what the estimate tells, to the byte.
 #include "report/plan_page.h"
 
 #include <gmock/gmock.h>
@@ -12,6 +12,7 @@
 #include "presets/scenario/scenario_page.h"
 #include "report/figures.h"
 #include "report/ledger_tree.h"
+#include "report/sweep_page.h"
 #ifdef HEXAPLAN_HAS_XML_READER
 #include <QXmlStreamReader>
 #endif
@@ -269,6 +270,79 @@ TEST(scenario_page, what_lies_in_files_of_this_machine_travels_or_stays) {
   EXPECT_EQ(sent.calibration + sent.fabric, "");
   request.model = "llama-3.1-8b";
   EXPECT_EQ(*presets::portable(request, presets::JsonObject{}).model.get_if<std::string>(), "llama-3.1-8b");
+}
+
+/// Two plans and a cell without one.
+SweepReport small_sweep() {
+  const Answer answer = answer_to(kEightB);
+  planner::Plan plan{.hardware = 0,
+                     .layout = answer.resolved.scenario.layout,
+                     .recipe = answer.resolved.scenario.recipe,
+                     .price = {.step = costmodel::Seconds{2.5},
+                               .peak = costmodel::Bytes{40e9},
+                               .capacity = costmodel::Bytes{80e9},
+                               .gpus = 16,
+                               .dollars_per_step = 0,
+                               .tokens_per_second_per_gpu = 9000,
+                               .mfu = 0.5,
+                               .risk = 0.01}};
+  SweepReport sweep{
+      .program = "hexaplan test",
+      .asked = "a <model>",
+      .fields = {{"seq", {"4096", "8192"}}, {"gpus", {"8", "16"}}},
+      .cells = {{.best = {}, .nothing = "no <layout> fits"}, {plan, {}}, {plan, {}}, {plan, {}}},
+      .fastest = answer.request};
+  sweep.cells[2].best->price.tokens_per_second_per_gpu = 4500;
+  return sweep;
+}
+
+TEST(sweep_page, is_one_file_with_a_map_for_each_figure) {
+  const std::string page = sweep_page(small_sweep());
+  EXPECT_EQ(objection(page), "");
+  EXPECT_THAT(page, HasSubstr("a &lt;model&gt;: the best plan over seq and gpus"));
+  EXPECT_THAT(page, HasSubstr("3 of 4 searches found a plan."));
+  for (const char* figure :
+       {"Tokens per second and GPU", "Step time", "Model FLOP/s utilisation", "Memory of the fullest GPU"})
+    EXPECT_THAT(page, HasSubstr("<title>" + std::string{figure} + "</title>"));
+  EXPECT_THAT(page, Not(HasSubstr("Cost of a million tokens"))) << "nobody knows a price";
+  EXPECT_THAT(page, HasSubstr(">9,000<"));
+  EXPECT_THAT(page, HasSubstr("#fee838")) << "the most is the lightest";
+  EXPECT_THAT(page, HasSubstr("#00306f")) << "the least is the darkest";
+  EXPECT_THAT(page, HasSubstr("no &lt;layout&gt; fits"));
+}
+
+TEST(sweep_page, names_costs_where_machines_have_a_price) {
+  SweepReport sweep = small_sweep();
+  for (SweptCell& cell : sweep.cells) {
+    if (cell.best) cell.best->price.dollars_per_step = 0.5;
+  }
+  // 32 sequences of 4,096 tokens for 50 cents.
+  EXPECT_THAT(sweep_page(sweep), HasSubstr(">$3.81<"));
+}
+
+TEST(sweep_page, carries_the_plan_with_most_tokens_per_second_and_gpu) {
+  const SweepReport sweep = small_sweep();
+  const auto document = presets::parse_scenario_document(sweep_page(sweep), "sweep.html");
+  EXPECT_EQ(presets::read_scenario(document), *sweep.fastest);
+}
+
+TEST(sweep_page, of_nothing_says_why_and_draws_nothing) {
+  SweepReport sweep = small_sweep();
+  for (SweptCell& cell : sweep.cells) cell = {.best = {}, .nothing = "too few GPUs"};
+  sweep.fastest.reset();
+  sweep.stopped = true;
+  const std::string page = sweep_page(sweep);
+  EXPECT_EQ(objection(page), "");
+  EXPECT_THAT(page, Not(HasSubstr("<svg")));
+  EXPECT_THAT(page, HasSubstr("Stopped before the end: 0 of 4 searches"));
+  EXPECT_THAT(page, HasSubstr("too few GPUs"));
+}
+
+TEST(sweep_page, over_one_field_is_a_row) {
+  SweepReport sweep = small_sweep();
+  sweep.fields.erase(sweep.fields.begin());
+  sweep.cells.resize(2);
+  EXPECT_EQ(objection(sweep_page(sweep)), "");
 }
 
 }  // namespace
