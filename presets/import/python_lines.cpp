@@ -57,12 +57,12 @@ class LineReader {
     if (c == '\\' && at_ + 1 < text_.size() && (text_[at_ + 1] == '\n' || text_[at_ + 1] == '\r')) {
       at_ = std::min(text_.find('\n', at_), text_.size() - 1) + 1;
       ++line_;
-      current_.text += ' ';
+      current_.text += '\n';
       return;
     }
     if (c == '\n') {
       if (depth_ == 0) end_statement();
-      current_.text += depth_ > 0 ? " " : "";
+      current_.text += depth_ > 0 ? "\n" : "";
       ++line_;
       ++at_;
       at_line_start_ = depth_ == 0;
@@ -120,7 +120,7 @@ class LineReader {
 /// Reads one expression.
 class ValueParser {
  public:
-  explicit ValueParser(std::string_view text) : text_{text} {}
+  ValueParser(std::string_view text, int line) : text_{text}, line_{line} {}
 
   PythonValue take() {
     PythonValue value = expression();
@@ -141,6 +141,16 @@ class ValueParser {
   [[nodiscard]] char peek() {
     skip_blanks();
     return at_ < text_.size() ? text_[at_] : '\0';
+  }
+  /// The line of what comes next.
+  int line() {
+    skip_blanks();
+    const auto from = text_.begin() + static_cast<std::ptrdiff_t>(std::min(counted_, at_)),
+               to = text_.begin() + static_cast<std::ptrdiff_t>(std::max(counted_, at_));
+    const auto lines = static_cast<int>(std::count(from, to, '\n'));
+    line_ += counted_ <= at_ ? lines : -lines;
+    counted_ = at_;
+    return line_;
   }
   /// To behind the bracket that closes what is open, or the end.
   void skip_to_close() {
@@ -297,6 +307,7 @@ class ValueParser {
         if (peek() == '}') continue;
         return {};
       }
+      const int at_line = line();
       const PythonValue key = expression();
       const auto* text = key.kind == PythonValue::Kind::Plain ? key.plain.get_if<std::string>() : nullptr;
       if (text == nullptr || !accept(':')) {
@@ -304,7 +315,7 @@ class ValueParser {
         skip_to_close();
         return {};
       }
-      out.members.push_back({*text, argument()});
+      out.members.push_back({*text, argument(), at_line});
       if (!accept(',') && peek() != '}') {
         at_ = start;
         skip_to_close();
@@ -373,12 +384,12 @@ class ValueParser {
   void take_arguments(PythonValue& call) {
     while (!accept(')')) {
       if (at_ >= text_.size()) return;
-      skip_blanks();
+      const int at_line = line();
       const std::size_t start = at_;
       const std::string keyword = dotted();
       if (!keyword.empty() && peek() == '=' && text_.substr(at_, 2) != "==") {
         ++at_;
-        call.members.push_back({keyword, argument()});
+        call.members.push_back({keyword, argument(), at_line});
       } else {
         at_ = start;
         if (peek() == '*') ++at_;
@@ -394,6 +405,8 @@ class ValueParser {
 
   std::string_view text_;
   std::size_t at_ = 0, depth_ = 0;
+  int line_;  // at `counted_`
+  std::size_t counted_ = 0;
 };
 
 /// Where a lone '=' stands outside of brackets and strings, from `from` on.
@@ -446,8 +459,8 @@ std::optional<PythonAssignment> python_assignment(std::string_view statement) {
   return assignment;
 }
 
-PythonValue python_value(std::string_view expression) {
-  return ValueParser{costmodel::trimmed(expression)}.take();
+PythonValue python_value(std::string_view expression, int line) {
+  return ValueParser{costmodel::trimmed(expression), line}.take();
 }
 
 }  // namespace hexaplan::presets

@@ -21,7 +21,7 @@ namespace hexaplan::presets {
 struct PythonLine {
   std::size_t indent = 0;
   int line = 0;
-  std::string text;  // strings are kept as they stand
+  std::string text;  // strings and ends of lines are kept as they stand
 };
 
 /// All statements of a file. Texts in triple quotes that stand alone (doc strings) are left out.
@@ -49,6 +49,7 @@ struct PythonValue {
 struct PythonMember {
   std::string name;
   PythonValue value;
+  int line = 0;  // of the name; 0: not known
 };
 
 /// `left = right`: what is assigned to, without annotations ("cfg.model.seq_length", "N"). Several targets
@@ -59,7 +60,7 @@ struct PythonAssignment {
 };
 [[nodiscard]] std::optional<PythonAssignment> python_assignment(std::string_view statement);
 
-/// Never fails: what it does not know is Unknown.
-[[nodiscard]] PythonValue python_value(std::string_view expression);
+/// Never fails: what it does not know is Unknown. `line`: on which the expression begins.
+[[nodiscard]] PythonValue python_value(std::string_view expression, int line = 0);
 
 }  // namespace hexaplan::presets

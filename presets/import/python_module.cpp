@@ -53,7 +53,7 @@ PythonFunction head_of(const PythonFile& file, std::string_view statement) {
       continue;
     }
     depth += bracket_step(c);
-    if (!parameter.empty() || c != ' ') parameter += c;
+    if (!parameter.empty() || (c != ' ' && c != '\n')) parameter += c;
   }
   return function;
 }

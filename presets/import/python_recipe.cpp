@@ -193,7 +193,7 @@ class RecipeReader {
       if (!assigned) continue;
       for (const std::string& target : assigned->targets) {
         if (PythonValue* local = unplaced(target))
-          local->members.push_back({target.substr(first_part(target).size() + 1), {}});
+          local->members.push_back({target.substr(first_part(target).size() + 1), {}, line.line});
         if (auto path = path_of(target, config))
           recipe_.unread.push_back({{std::move(*path), {}, file_, line.line}, "set under a condition"});
       }
@@ -222,7 +222,7 @@ class RecipeReader {
     line_ = line.line;
     constexpr std::string_view kReturn = "return ";
     if (line.text.starts_with(kReturn)) {
-      const PythonValue value = python_value(std::string_view{line.text}.substr(kReturn.size()));
+      const PythonValue value = python_value(std::string_view{line.text}.substr(kReturn.size()), line_);
       if (value.kind != PythonValue::Kind::Call) return;
       if (is_given_configuration(value, config)) {
         take_wrapped(value, config);
@@ -233,18 +233,19 @@ class RecipeReader {
     }
     if (const auto assigned = python_assignment(line.text)) {
       assign(*assigned, config);
-    } else if (const PythonValue call = python_value(line.text); call.kind == PythonValue::Kind::Call) {
+    } else if (const PythonValue call = python_value(line.text, line_);
+               call.kind == PythonValue::Kind::Call) {
       take_helper(call, config);
     }
   }
 
   void assign(const PythonAssignment& assigned, std::string& config) {
-    const PythonValue value = python_value(assigned.value);
+    const PythonValue value = python_value(assigned.value, line_);
     for (const std::string& target : assigned.targets) {
       if (target.find('.') == std::string::npos) {
         assign_name(target, value, config);
       } else if (PythonValue* local = unplaced(target)) {
-        local->members.push_back({target.substr(first_part(target).size() + 1), value});
+        local->members.push_back({target.substr(first_part(target).size() + 1), value, line_});
       } else {
         if (config.empty()) config = first_part(target);
         if (const auto path = path_of(target, config)) emit(*path, value);
@@ -285,7 +286,7 @@ class RecipeReader {
     } else if (!is_container(framework_, call.name)) {
       take_unknown_base(name);
     }
-    for (const auto& [key, value] : call.members) emit(key, value);
+    for (const PythonMember& member : call.members) emit(member.name, member);
   }
 
   /// What a recipe that is in no file begins with, by its name.
@@ -348,7 +349,7 @@ class RecipeReader {
     std::map<std::string, PythonValue> arguments = function.defaults;
     for (std::size_t i = 0; i < std::min(call.positional.size(), function.parameters.size()); ++i)
       arguments[function.parameters[i]] = call.positional[i];
-    for (const auto& [key, value] : call.members) arguments[key] = value;
+    for (const PythonMember& member : call.members) arguments[member.name] = member.value;
     return arguments;
   }
   void take_known(std::span<const KnownSetting> settings, const std::string& below) {
@@ -377,7 +378,13 @@ class RecipeReader {
   }
 
   void emit_members(const std::string& path, const std::vector<PythonMember>& members) {
-    for (const PythonMember& member : members) emit(fmt::format("{}.{}", path, member.name), member.value);
+    for (const PythonMember& member : members) emit(fmt::format("{}.{}", path, member.name), member);
+  }
+  void emit(const std::string& path, const PythonMember& member) {
+    const int line = line_;
+    if (member.line > 0) line_ = member.line;
+    emit(path, member.value);
+    line_ = line;
   }
   void emit(const std::string& path, const PythonValue& value) {
     switch (value.kind) {

@@ -4,8 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <random>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "presets/import/import_plan.h"
 #include "presets/import/python_lines.h"
@@ -37,8 +41,8 @@ TEST(python_lines, join_what_brackets_and_backslashes_continue_and_leave_comment
                          "\"\"\"A text\n"
                          "of two lines.\"\"\"\n"
                          "d = '# no comment'; e = 6\n"),
-              ElementsAre("1: a = 1", "3: b = f(2,         3)", "5: c = 4 +      5", "9: d = '# no comment'",
-                          "9: e = 6"));
+              ElementsAre("1: a = 1", "3: b = f(2,  \n      3)", "5: c = 4 + \n    5",
+                          "9: d = '# no comment'", "9: e = 6"));
   EXPECT_EQ(python_lines("def f():\n    x = 1\n").back().indent, 4U);
 }
 
@@ -327,6 +331,27 @@ TEST(torchtitan_configuration, is_read_from_the_calls_that_make_it) {
   EXPECT_EQ(recipe.recompute.mode, costmodel::RecomputeMode::SelectiveOperators);
   EXPECT_EQ(recipe.execution.graphs, costmodel::CudaGraphs::FullIteration);
   EXPECT_FALSE(recipe.execution.compiled) << "only the loss is";
+}
+
+TEST(torchtitan_configuration, has_every_setting_at_its_own_line) {
+  const ImportedPlan plan =
+      planned("torchtitan/models/llama3/config_registry.py:llama3_in_8_bits", kTorchtitan, "8xH100");
+  std::istringstream text{kTorchtitan};
+  std::vector<std::string> source{""};
+  for (std::string line; std::getline(text, line);) source.push_back(line);
+  for (const auto& [key, word] :
+       std::map<std::string, std::string>{{"training.max_context_length", "max_context_length=8192"},
+                                          {"hf_assets_path", "hf_assets_path="},
+                                          {"parallelism.tensor_parallel_degree", "tensor_parallel_degree=2"},
+                                          {"compile.enable", "compile="},
+                                          {"converters.LoRAConverter.rank", "LoRAConverter"},
+                                          {"training.disable_cuda_graphs", "disable_cuda_graphs"},
+                                          {"activation_checkpoint.mode", "activation_checkpoint = None"}}) {
+    const auto setting = std::find_if(plan.settings.begin(), plan.settings.end(),
+                                      [&](const ImportedSetting& each) { return each.key == key; });
+    ASSERT_NE(setting, plan.settings.end()) << key;
+    EXPECT_THAT(source.at(static_cast<std::size_t>(setting->line)), HasSubstr(word)) << key;
+  }
 }
 
 TEST(torchtitan_configuration, takes_over_what_the_one_it_builds_on_has) {
