@@ -284,6 +284,8 @@ constexpr ForeignSetting kTorchtitanMore[] = {
        r.pipeline_passes = v.integer({1, 1'000'000});
      }},
     {"parallelism.enable_sequence_parallel", read_flag<&LaunchReading::cuts_sequences>},
+    {"compile.enable_async_tensor_parallel",
+     [](V v, R r) { r.plan.recipe.execution.tensor_overlap = v.boolean(); }},
     {"compile.components",
      [](V v, R r) {
        const auto components = v.elements();

@@ -313,7 +313,7 @@ def llama3_of_old() -> Trainer.Config:
         model_spec=model_registry("8B"),
         training=TrainingConfig(local_batch_size=4, seq_len=4096),
         activation_checkpoint=ActivationCheckpointConfig(mode="full"),
-        compile=CompileConfig(enable=True),
+        compile=CompileConfig(enable=True, enable_async_tensor_parallel=True),
     )
 )";
 
@@ -376,6 +376,7 @@ TEST(torchtitan_configuration, of_an_earlier_version_has_sequences_for_tokens) {
   EXPECT_EQ(plan.request.recipe.recompute.mode, costmodel::RecomputeMode::Full);
   EXPECT_EQ(plan.request.recipe.execution.graphs, costmodel::CudaGraphs::Default);
   EXPECT_EQ(plan.request.recipe.execution.compiled, true);
+  EXPECT_EQ(plan.request.recipe.execution.tensor_overlap, true);
 }
 
 TEST(torchtitan_configuration, in_toml_is_named_by_the_environment_of_its_script) {
