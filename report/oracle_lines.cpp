@@ -31,8 +31,10 @@ std::string amount(ComparedGroup group, double value) {
   return costmodel::format_binary(Bytes{value});
 }
 
+/// Sums of averages over layers are off by less than one.
 double difference(const ComparedNumber& n) {
-  return n.predicted - n.measured;
+  const double exact = n.predicted - n.measured;
+  return std::abs(exact) < 1 ? 0 : exact;
 }
 
 std::string signed_amount(ComparedGroup group, double value) {
@@ -52,7 +54,7 @@ std::string title_of(const ComparedNumber& n) {
     case ComparedGroup::States:
       return n.what == "optimizer" ? "optimizer states" : n.what;
     case ComparedGroup::Peak:
-      return n.what.empty() ? "peak of live tensors" : n.what;
+      return n.what.empty() ? "most that is alive" : n.what;
     case ComparedGroup::Kept:
       return n.what.empty() ? "kept for backward, all layers" : n.what;
     case ComparedGroup::Calls:

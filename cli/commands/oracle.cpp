@@ -34,6 +34,12 @@ int ask_until_stopped(const presets::JsonValue& question, presets::FrameworkAski
   return signal;
 }
 
+/// How PyTorch keeps weights, as a person says it.
+std::string weights_text(const presets::JsonValue& question) {
+  const std::string& word = *question.find("weights")->get_if<std::string>();
+  return word == "autocast" ? "fp32 weights under autocast" : word + " weights";
+}
+
 void save_profile(const std::string& file, OracleReport& report) {
   report.profile = presets::own_profile(report.scenario, report.step, report.request.framework);
   if (report.profile->file.is_null()) return;
@@ -53,6 +59,7 @@ OracleReport run_oracle(const OracleOptions& options, bool tell) {
   notes.insert(notes.end(), resolved.notes.begin(), resolved.notes.end());
   report.scenario = std::move(resolved.scenario);
   const presets::JsonValue question = presets::oracle_question(report.request, report.scenario);
+  report.weights = weights_text(question);
   report.python = presets::python_for(options.python);
   presets::FrameworkAsking asking{.python = options.python, .limit = options.timeout};
   if (tell) {

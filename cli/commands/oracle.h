@@ -15,7 +15,8 @@ namespace hexaplan::cli {
 struct OracleReport {
   presets::ScenarioRequest request;
   costmodel::Scenario scenario;
-  std::string python;  // that ran
+  std::string weights;  // "bf16 weights", "fp32 weights under autocast"
+  std::string python;   // that ran
   presets::FrameworkStep step;
   presets::ComparedNumbers numbers;
   std::optional<presets::OwnProfile> profile;  // with --save

@@ -33,11 +33,11 @@ std::string versions_text(const OracleReport& report) {
 
 std::string heading_of(const OracleReport& report, const TextStyle& style) {
   const costmodel::Scenario& sc = report.scenario;
-  return fmt::format("{} {} {} {} {}, sequence {}, micro-batch {}, {}, recompute {}\n{}\n\n",
+  return fmt::format("{} {} {} {} {}, sequence {}, micro-batch {}, {}, {}, recompute {}\n{}\n\n",
                      style.bold(sc.model.name), style.dot(), report.request.framework, style.dot(),
                      presets::to_layout_text(sc.layout), costmodel::format_count(sc.recipe.sequence),
                      sc.recipe.micro_batch, presets::name_in(presets::kPrecisionNames, sc.recipe.precision),
-                     presets::to_recompute_text(sc.recipe.recompute), versions_text(report));
+                     report.weights, presets::to_recompute_text(sc.recipe.recompute), versions_text(report));
 }
 
 std::string shortened(const std::string& text) {

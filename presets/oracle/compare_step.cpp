@@ -80,8 +80,10 @@ std::string_view part_of(const KeptTensor& t, std::int64_t hidden_states) {
     return kStatistics;
   if (in("lora_") || (in("_proj") && t.dtype == "fp32") || in("base_layer")) return kAdapters;
   if (in("experts") || module.ends_with("mlp.gate")) return kExperts;
-  constexpr std::array<std::string_view, 10> kReadHidden{
-      "wq", "wk", "wv", "w1", "w3", "q_proj", "k_proj", "v_proj", "gate_proj", "up_proj"};
+  constexpr std::array<std::string_view, 14> kReadHidden{
+      "wq",        "wk",      "wv",     "w1",           "w3",
+      "q_proj",    "k_proj",  "v_proj", "c_attn",       "query_key_value",
+      "gate_proj", "up_proj", "c_fc",   "dense_h_to_4h"};
   const bool reads_hidden = std::ranges::any_of(kReadHidden, [&](auto end) { return module.ends_with(end); });
   if (by("_to_copy") && reads_hidden && t.elements == hidden_states && t.dtype == "bf16") return kNormOutputs;
   if (by("wait_tensor")) return kNormOutputs;  // gathered
@@ -130,10 +132,11 @@ void append(ComparedNumbers& to, ComparedNumbers what) {
   std::ranges::move(what, std::back_inserter(to));
 }
 
-Bytes sum_of(const TensorLedger& ledger, TensorKind kind, std::uint8_t instants) {
+/// Without DDP's buckets, which belong to no parameter.
+Bytes sum_of(const TensorLedger& ledger, TensorKind kind, Instant instant) {
   Bytes sum;
   for (const TensorEntry& e : ledger) {
-    if (e.kind == kind && (e.alive & instants) == instants) sum += e.size();
+    if (e.kind == kind && (e.alive & instant) != 0 && e.name != "gradient.bucket") sum += e.size();
   }
   return sum;
 }
@@ -145,6 +148,21 @@ Bytes live(const TensorLedger& ledger, Instant instant) {
     const bool unseen = e.kind == TensorKind::Communication || e.kind == TensorKind::Overhead ||
                         e.name == "library.workspace";
     if ((e.alive & instant) != 0 && !unseen) sum += e.size();
+  }
+  return sum;
+}
+
+/// Live tensors while backward is in its last layer: those of kBackward with the gradients of the other
+/// layers in place of what they kept.
+Bytes live_in_last_layer(const TensorLedger& ledger) {
+  Bytes sum = live(ledger, costmodel::kBackward);
+  for (const TensorEntry& e : ledger) {
+    if (e.layer_class < 0 || e.count <= 1) continue;
+    const Bytes others = e.size() * ((e.count - 1) / e.count);
+    const bool in_backward = (e.alive & costmodel::kBackward) != 0;
+    if (e.kind == TensorKind::Activation && in_backward) sum -= others;
+    if (e.kind == TensorKind::Gradient && !in_backward && (e.alive & costmodel::kOptimizer) != 0)
+      sum += others;
   }
   return sum;
 }
@@ -301,7 +319,7 @@ ComparedNumbers compare_kept(const KeptParts& predicted, const KeptParts& measur
   return rows;
 }
 
-ComparedNumbers compare_peaks(const TensorLedger& ledger, const InstantPeaks& peaks) {
+ComparedNumbers compare_peaks(const TensorLedger& ledger, const InstantPeaks& peaks, BackwardOf backward) {
   ComparedNumbers rows;
   Bytes most, predicted;
   for (int i = 0; i < costmodel::kInstants; ++i) {
@@ -310,8 +328,11 @@ ComparedNumbers compare_peaks(const TensorLedger& ledger, const InstantPeaks& pe
     const auto& peak = peaks[static_cast<std::size_t>(i)];
     if (!peak) continue;
     most = std::max(most, *peak);
-    rows.push_back(number(ComparedGroup::Peak, std::string{costmodel::name_of(instant)},
-                          live(ledger, instant).value(), peak->value(), kPeak));
+    const bool deep = instant == costmodel::kBackward && backward == BackwardOf::AllLayers;
+    const Bytes ours =
+        deep ? std::max(live(ledger, instant), live_in_last_layer(ledger)) : live(ledger, instant);
+    rows.push_back(number(ComparedGroup::Peak, std::string{costmodel::name_of(instant)}, ours.value(),
+                          peak->value(), kPeak));
   }
   rows.insert(rows.begin(), number(ComparedGroup::Peak, "", predicted.value(), most.value(), kPeak));
   return rows;
@@ -323,10 +344,12 @@ ComparedNumbers compare_messages(const Scenario& sc, std::span<const SentMessage
   };
   const bool again = sc.recipe.recompute.mode != RecomputeMode::None;
   std::map<std::string, Both> calls, bytes;
+  bool uncounted = false;
   for (const SentMessages& row : messages) {
     const bool tensor = again && row.group == sc.layout.tp && sc.layout.tp > 1;
     const std::string name = message(tensor ? "step" : row.phase, row.kind, row.group);
-    calls[name].measured += static_cast<double>(row.calls);
+    if (row.calls) calls[name].measured += static_cast<double>(*row.calls);
+    uncounted |= !row.calls;
     bytes[name].measured += static_cast<double>(row.bytes);
   }
   for (const CollectiveCount& row : costmodel::count_step(sc, 0).collectives) {
@@ -342,6 +365,7 @@ ComparedNumbers compare_messages(const Scenario& sc, std::span<const SentMessage
   ComparedNumbers rows;
   for (const auto& [group, sums] :
        {std::pair{ComparedGroup::Calls, &calls}, std::pair{ComparedGroup::CallBytes, &bytes}}) {
+    if (group == ComparedGroup::Calls && uncounted) continue;
     for (const auto& [name, both] : *sums)
       rows.push_back(number(group, name, both.predicted, both.measured, kExact));
   }
@@ -384,7 +408,7 @@ ComparedNumbers compare_step(const Scenario& sc, const FrameworkStep& step) {
                           step.flops->value(), kExact));
   }
   append(rows, compare_states(ledger, step));
-  append(rows, compare_peaks(ledger, step.peaks));
+  append(rows, compare_peaks(ledger, step.peaks, BackwardOf::AllLayers));
   append(rows, compare_layers(sc, ledger, step));
   if (sc.layout.world_size() > 1) append(rows, compare_messages(sc, step.messages));
   return rows;

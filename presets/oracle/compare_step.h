@@ -69,9 +69,14 @@ struct KeptScale {
 
 /// Part by part; tolerances are shares of all that the framework keeps of a layer.
 [[nodiscard]] ComparedNumbers compare_kept(const KeptParts& predicted, const KeptParts& measured);
+/// What stands against PyTorch's peak in backward: kBackward, which is the first layer's; or that and the
+/// last layer's, when every other layer has its gradients in place of what it kept, in models as deep as they
+/// are.
+enum class BackwardOf : std::uint8_t { FirstLayer, AllLayers };
 /// At every instant that was seen, and over all of them. What kernels and communicators take for themselves
 /// is on neither side.
-[[nodiscard]] ComparedNumbers compare_peaks(const costmodel::TensorLedger& ledger, const InstantPeaks& peaks);
+[[nodiscard]] ComparedNumbers compare_peaks(const costmodel::TensorLedger& ledger, const InstantPeaks& peaks,
+                                            BackwardOf backward = BackwardOf::FirstLayer);
 /// Calls and bytes. What runs again is forward's to Hexaplan and backward's to PyTorch: messages of tensor
 /// parallelism are added up there.
 [[nodiscard]] ComparedNumbers compare_messages(const costmodel::Scenario& scenario,

@@ -87,8 +87,9 @@ SentMessages read_messages(ObjectReader row) {
                         .kind = row.required("kind").text(),
                         .group = row.required("group").integer(kCount),
                         .dtype = row.required("dtype").text(),
-                        .calls = row.required("calls").integer(kCount),
                         .bytes = row.required("bytes").integer(kCount)};
+  if (const ValueReader calls = row.required("calls"); !calls.json().is_null())
+    messages.calls = calls.integer(kCount);
   row.finish();
   return messages;
 }

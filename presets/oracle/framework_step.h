@@ -28,7 +28,8 @@ struct SentMessages {
   std::string kind;   // "all_gather"
   std::int64_t group = 0;
   std::string dtype;
-  std::int64_t calls = 0, bytes = 0;
+  std::optional<std::int64_t> calls;  // none: the script does not see how they are cut
+  std::int64_t bytes = 0;
 };
 
 /// Most bytes that were alive at each instant of a step, by index_of(Instant); none where nothing was seen.

@@ -376,9 +376,9 @@ def answer(question, told):
     """The whole model of a question (answer.py), its layers each by itself."""
     told("a step of torchtitan's Llama on one rank")
     done = run(question, question["config"])
-    buckets = [dict(phase="backward", kind="all_reduce", group=question["world"], dtype=NAMES[dtype],
-                    calls=sum(d == dtype for d, _ in done.buckets), bytes=sum(b for d, b in done.buckets if d == dtype))
-               for dtype in dict(done.buckets)]
+    # The first step's buckets, which DDP cuts anew before its second: their number says nothing.
+    buckets = [dict(phase="backward", kind="all_reduce", group=question["world"], dtype=NAMES[dtype], calls=None,
+                    bytes=sum(size for d, size in done.buckets if d == dtype)) for dtype in dict(done.buckets)]
     return dict(parameters=done.parameters, trained_parameters=done.parameters, states=done.states,
                 kept=count_by_layer(done.kept), peaks=done.mode.peaks_by_phase(),
                 collectives=messages_of(done.mode) + buckets, flops=None)
