@@ -15,7 +15,7 @@ struct OracleWords {
 Command checked_oracle(OracleWords words) {
   if (!words.timeout.empty()) {
     words.options.timeout = costmodel::Seconds{
-        positive_number(words.timeout, "--timeout", kLongestAsking, "seconds, at most a day")};
+        positive_number(words.timeout, "--timeout", kLongestAsking, "seconds above 0, at most a day")};
   }
   return words.options;
 }
@@ -31,7 +31,10 @@ CommandRow oracle_row() {
                  .example = "hexaplan oracle --model config.json --framework hf-eager --seq 4096"};
   append_scenario_options(row.options, words->options.question);
   // Of time and money nothing is compared.
-  remove_options(row.options, {"--calibration", "--fabric", "--price"});
+  remove_options(row.options, {"--calibration", "--fabric", "--price", "--framework"});
+  row.options.push_back({"--framework", "NAME",
+                         "hf-eager, fsdp2, ddp, or a profile that inherits one of them. Default: hf-eager",
+                         &words->options.question.framework});
   row.options.push_back({"--python", "PATH",
                          "Python with torch, and with transformers for hf-eager. Default: that of "
                          "$VIRTUAL_ENV, else python3; nothing is installed",

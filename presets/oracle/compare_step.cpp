@@ -109,10 +109,31 @@ std::string module_in_layer(const std::string& module) {
   return star + 2 < module.size() ? module.substr(star + 2) : "layer";
 }
 
+/// Equal tensors become one with their number.
 void add(KeptParts& parts, std::string_view part, std::string_view type, NamedTensor tensor) {
   KeptPart& into = parts[fmt::format("{} {}", part, type)];
   into.size += tensor.size;
-  into.tensors.push_back(std::move(tensor));
+  const auto same = std::ranges::find_if(into.tensors, [&](const NamedTensor& other) {
+    return other.name == tensor.name && other.dtype == tensor.dtype && other.elements == tensor.elements;
+  });
+  if (same == into.tensors.end()) {
+    into.tensors.push_back(std::move(tensor));
+  } else {
+    same->count += tensor.count;
+    same->size += tensor.size;
+  }
+}
+
+/// Sums are whole bytes until they are divided, so that equal ones stay equal.
+KeptParts per_layer(KeptParts parts, double layers) {
+  for (auto& [name, part] : parts) {
+    part.size = part.size / layers;
+    for (NamedTensor& tensor : part.tensors) {
+      tensor.count /= layers;
+      tensor.size = tensor.size / layers;
+    }
+  }
+  return parts;
 }
 
 // --- numbers side by side ---
@@ -256,27 +277,15 @@ KeptParts kept_parts(std::span<const KeptTensor> tensors, const KeptScale& scale
   KeptParts parts;
   for (const KeptTensor& t : tensors) {
     const bool checkpoint = scale.checkpointed && t.operation != kParameterCast;
-    const double count = static_cast<double>(t.count) / scale.layers;
-    NamedTensor tensor{.name = fmt::format("{} ({})", module_in_layer(t.module), t.operation),
-                       .dtype = t.dtype,
-                       .elements = static_cast<double>(t.elements),
-                       .count = count,
-                       .size = t.size() / scale.layers};
     const std::string_view part = checkpoint ? kCheckpoint : part_of(t, scale.hidden_states);
-    const std::string_view type = type_of(std::string_view{t.dtype});
-    auto& same = parts[fmt::format("{} {}", part, type)].tensors;
-    const auto found = std::ranges::find_if(same, [&](const NamedTensor& other) {
-      return other.name == tensor.name && other.dtype == tensor.dtype && other.elements == tensor.elements;
-    });
-    if (found == same.end()) {
-      add(parts, part, type, std::move(tensor));
-    } else {
-      found->count += count;
-      found->size += tensor.size;
-      parts[fmt::format("{} {}", part, type)].size += tensor.size;
-    }
+    add(parts, part, type_of(std::string_view{t.dtype}),
+        {.name = fmt::format("{} ({})", module_in_layer(t.module), t.operation),
+         .dtype = t.dtype,
+         .elements = static_cast<double>(t.elements),
+         .count = static_cast<double>(t.count),
+         .size = t.size()});
   }
-  return parts;
+  return per_layer(std::move(parts), scale.layers);
 }
 
 KeptParts kept_parts(const TensorLedger& ledger, double layers, int layer_class) {
@@ -290,10 +299,10 @@ KeptParts kept_parts(const TensorLedger& ledger, double layers, int layer_class)
         {.name = std::string{e.name},
          .dtype = std::string{name_in(kDTypeNames, e.dtype)},
          .elements = e.elements,
-         .count = e.count / layers,
-         .size = e.size() / layers});
+         .count = e.count,
+         .size = e.size()});
   }
-  return parts;
+  return per_layer(std::move(parts), layers);
 }
 
 ComparedNumbers compare_kept(const KeptParts& predicted, const KeptParts& measured) {

@@ -42,7 +42,8 @@ struct Script {
   bool single_type = false;  // runs fp32 throughout, too
   bool adapters = false;     // runs LoRA and IA³
   bool stored_scores = false;
-  bool operators = false;  // recomputes operation by operation
+  bool operators = false;    // recomputes operation by operation
+  bool may_compile = false;  // the profile means compiled layers where a recipe says nothing
 };
 
 Layout of_one_gpu(const Layout& /*asked*/) {
@@ -75,11 +76,13 @@ constexpr Script kScripts[] = {
      .word = "fully_shard",
      .runnable = of_shards,
      .layouts = "dp, tp and sp with fsdp, zero2 or hsdp",
-     .operators = true},
+     .operators = true,
+     .may_compile = true},
     {.steps = OracleSteps::DataParallel,
      .word = "ddp",
      .runnable = of_replicas,
-     .layouts = "dp alone, without ZeRO"},
+     .layouts = "dp alone, without ZeRO",
+     .may_compile = true},
 };
 
 const Script& script_of(const ScenarioRequest& request) {
@@ -120,6 +123,8 @@ constexpr Runs kRuns[] = {
        return !r.parameter_dtype || *r.parameter_dtype == DType::Bf16 || *r.parameter_dtype == DType::Fp32;
      },
      "bf16 or fp32"},
+    {"optimizer",
+     [](const Script&, const Recipe& r) { return r.optimizer == costmodel::Optimizer::AdamW; }, "adamw"},
     {"recompute",
      [](const Script& s, const Recipe& r) {
        const RecomputeMode mode = r.recompute.mode;
@@ -138,11 +143,11 @@ constexpr Runs kRuns[] = {
        return r.fine_tune == FineTune::Pretrain || r.fine_tune == FineTune::Full || (s.adapters && adapts(r));
      },
      "pretrain, full, or lora and ia3 under hf-eager"},
-    {"lora_rank", [](const Script&, const Recipe& r) { return r.fine_tune == FineTune::Lora; }, "LoRA"},
-    {"lora_alpha", [](const Script&, const Recipe& r) { return r.fine_tune == FineTune::Lora; }, "LoRA"},
-    {"lora_targets", [](const Script&, const Recipe& r) { return r.fine_tune == FineTune::Lora; }, "LoRA"},
+    {"lora_rank", [](const Script&, const Recipe& r) { return r.fine_tune == FineTune::Lora; }, "--fine-tune lora beside it"},
+    {"lora_alpha", [](const Script&, const Recipe& r) { return r.fine_tune == FineTune::Lora; }, "--fine-tune lora beside it"},
+    {"lora_targets", [](const Script&, const Recipe& r) { return r.fine_tune == FineTune::Lora; }, "--fine-tune lora beside it"},
     {"compile", [](const Script&, const Recipe& r) { return !r.execution.compiled.value_or(false); },
-     "false: layers run operation by operation"},
+     "false"},
 };
 
 void refuse_recipe(const Script& script, const Recipe& recipe) {
@@ -155,8 +160,8 @@ void refuse_recipe(const Script& script, const Recipe& recipe) {
     throw InputError(
         {.field = std::string{field.flag.empty() ? field.key : field.flag},
          .value = to_text(said, JsonStyle::Compact),
-         .expected = known ? std::string{row->what} : "nothing: the scripts' step has none of it",
-         .hint = known ? "the framework's step is not known otherwise" : "leave it out"});
+         .expected = known ? std::string{row->what} : "its default: the scripts' step has none of it",
+         .hint = known ? "the scripts run nothing else" : "leave it out"});
   }
 }
 
@@ -171,7 +176,7 @@ void refuse_layout(const Script& script, const Scenario& sc) {
   throw InputError({.field = "--layout",
                     .value = to_layout_text(sc.layout),
                     .expected = std::string{script.layouts},
-                    .hint = "what else a layout says, the script of this framework does not run"});
+                    .hint = "the script of this framework runs no other"});
 }
 
 const std::string* text_at(const JsonValue& object, std::string_view key) {
@@ -243,7 +248,8 @@ ScenarioRequest with_oracle_defaults(ScenarioRequest request) {
   if (request.framework.empty()) request.framework = kDefaultFramework;
   if (request.cluster.is_null())
     request.cluster = fmt::format("{}x{}", request.layout.layout.world_size(), kAnyGpu);
-  if (!request.recipe.execution.compiled) request.recipe.execution.compiled = false;
+  if (script_of(request).may_compile && !request.recipe.execution.compiled)
+    request.recipe.execution.compiled = false;
   return request;
 }
 

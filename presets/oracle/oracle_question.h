@@ -7,7 +7,7 @@ namespace hexaplan::presets {
 
 /// `request` as the oracle asks it: Hugging Face's eager Trainer where no framework is named; as many GPUs as
 /// the layout has ranks, of whatever type, where no cluster is; layers that are not compiled, since the
-/// scripts run none that are.
+/// scripts run none that are. InputError for a framework that no script runs.
 [[nodiscard]] ScenarioRequest with_oracle_defaults(ScenarioRequest request);
 
 /// The question that scripts/oracle/answer.py reads: config.json as it is, the layout and the recipe in the

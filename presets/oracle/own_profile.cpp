@@ -173,7 +173,7 @@ JsonValue file_of(const Scenario& sc, const FrameworkStep& step, const std::stri
       saved.emplace_back(saved_names()[i].name, json_of(finder.rules()[i]));
   }
   const JsonObject rule{{"when", words_of(finder.cases())}, {"saved", std::move(saved)}};
-  return JsonObject{{"description", fmt::format("{} as PyTorch runs it here", framework)},
+  return JsonObject{{"description", fmt::format("{}, corrected by hexaplan oracle", sc.framework.name)},
                     {"inherits", inherited_name(framework)},
                     {"saved_when", JsonArray{rule}},
                     {"sources", JsonObject{{"saved_when", source_of(sc, step)}}}};
