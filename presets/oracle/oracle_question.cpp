@@ -123,8 +123,8 @@ constexpr Runs kRuns[] = {
        return !r.parameter_dtype || *r.parameter_dtype == DType::Bf16 || *r.parameter_dtype == DType::Fp32;
      },
      "bf16 or fp32"},
-    {"optimizer",
-     [](const Script&, const Recipe& r) { return r.optimizer == costmodel::Optimizer::AdamW; }, "adamw"},
+    {"optimizer", [](const Script&, const Recipe& r) { return r.optimizer == costmodel::Optimizer::AdamW; },
+     "adamw"},
     {"recompute",
      [](const Script& s, const Recipe& r) {
        const RecomputeMode mode = r.recompute.mode;
@@ -143,9 +143,12 @@ constexpr Runs kRuns[] = {
        return r.fine_tune == FineTune::Pretrain || r.fine_tune == FineTune::Full || (s.adapters && adapts(r));
      },
      "pretrain, full, or lora and ia3 under hf-eager"},
-    {"lora_rank", [](const Script&, const Recipe& r) { return r.fine_tune == FineTune::Lora; }, "--fine-tune lora beside it"},
-    {"lora_alpha", [](const Script&, const Recipe& r) { return r.fine_tune == FineTune::Lora; }, "--fine-tune lora beside it"},
-    {"lora_targets", [](const Script&, const Recipe& r) { return r.fine_tune == FineTune::Lora; }, "--fine-tune lora beside it"},
+    {"lora_rank", [](const Script&, const Recipe& r) { return r.fine_tune == FineTune::Lora; },
+     "--fine-tune lora beside it"},
+    {"lora_alpha", [](const Script&, const Recipe& r) { return r.fine_tune == FineTune::Lora; },
+     "--fine-tune lora beside it"},
+    {"lora_targets", [](const Script&, const Recipe& r) { return r.fine_tune == FineTune::Lora; },
+     "--fine-tune lora beside it"},
     {"compile", [](const Script&, const Recipe& r) { return !r.execution.compiled.value_or(false); },
      "false"},
 };

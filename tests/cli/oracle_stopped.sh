@@ -33,7 +33,8 @@ for signal in "INT 130 Ctrl-C" "TERM 143 SIGTERM"; do
   [[ $got == "$code" ]] || fail "SIG$name: exit code $got"
   grep -q "stopped by $word" "$folder/log" || fail "no word of $word"
   sleep 0.2
-  for pid in $(cat "$folder/pids"); do
+  read -ra pids <"$folder/pids"
+  for pid in "${pids[@]}"; do
     if kill -0 "$pid" 2>/dev/null && ! grep -q '^State:.*Z' "/proc/$pid/status"; then fail "process $pid runs on"; fi
   done
 done
