@@ -49,6 +49,7 @@ OracleDialog::OracleDialog(ScenarioDocument& document, QWidget* parent)
   QTableView* table = makeTable(this, "oracleTable", tr("Prediction beside PyTorch"));
   table->setModel(rows_);
   table->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+  table->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
   addTableTools(*table, "oracle");
   column->addWidget(table, 1);
   connect(&job_, &OracleJob::staged, says_, &QLabel::setText);
