@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "costmodel/units/format_units.h"
 #include "presets/json/spec_names.h"
 #include "presets/scenario/layout_text.h"
 #include "presets/scenario/recompute_text.h"

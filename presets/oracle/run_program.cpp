@@ -14,8 +14,6 @@
 #include <memory>
 #include <utility>
 
-extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX has it in no header
-
 namespace hexaplan::presets {
 namespace {
 
@@ -94,6 +92,7 @@ class Beginning {
   /// 0, or errno.
   int start(const std::vector<std::string>& words, pid_t& process) const {
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
     return posix_spawnp(&process, arguments.front(), &actions_, &attributes_, arguments.data(), environ);

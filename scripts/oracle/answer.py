@@ -45,12 +45,15 @@ def versions_of(packages):
     for package, oldest in packages.items():
         install = "%s -m pip install '%s>=%s'" % (sys.executable, package, text_of(oldest))
         try:
-            found[package] = version(package)
+            installed = version(package)
         except PackageNotFoundError:
+            installed = None
+        if not installed:  # not there, or without a version of its own
             return found, dict(what="no package %s" % package, expected="%s %s or newer" % (package, text_of(oldest)),
                                hint="install it (%s) or name a Python that has it: --python PATH" % install)
-        if numbers_of(found[package]) < oldest:
-            return found, dict(what="%s %s" % (package, found[package]),
+        found[package] = installed
+        if numbers_of(installed) < oldest:
+            return found, dict(what="%s %s" % (package, installed),
                                expected="%s %s or newer" % (package, text_of(oldest)),
                                hint="update it (%s) or name another Python: --python PATH" % install)
     return found, None

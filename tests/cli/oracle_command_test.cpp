@@ -155,6 +155,35 @@ TEST(oracle_command, reads_its_words_before_it_starts_python) {
   }
 }
 
+/// What the script itself finds of the packages that it needs, in any Python without those of this machine.
+TEST(oracle_command, names_the_package_that_is_missing_or_too_old) {
+  if (std::system("python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null") != 0)
+    GTEST_SKIP() << "no python3 of 3.10 or newer here";
+  const fs::path packages = fs::temp_directory_path() / "hexaplan_oracle_packages";
+  const auto install = [&](const std::string& package, const std::string& version) {
+    const fs::path folder = packages / fmt::format("{}-{}.dist-info", package, version);
+    fs::create_directories(folder);
+    std::ofstream{folder / "METADATA"}
+        << fmt::format("Metadata-Version: 2.1\nName: {}\nVersion: {}\n", package, version);
+  };
+  const FakePython python{fmt::format("PYTHONPATH={} exec python3 -S \"$@\"", packages.string())};
+  const auto error = [&](const std::string& more = {}) {
+    return run_hexaplan(fmt::format("oracle --model gpt2 --quiet --python {} {}", python.path(), more)).err;
+  };
+  fs::remove_all(packages);
+  EXPECT_THAT(error(), HasSubstr("got no package torch, expected torch 2.6 or newer; install it ("));
+  EXPECT_THAT(error(), HasSubstr("-m pip install 'torch>=2.6'"));
+  install("torch", "1.13.1");
+  EXPECT_THAT(error(), HasSubstr("got torch 1.13.1, expected torch 2.6 or newer; update it ("));
+  fs::remove_all(packages);
+  install("torch", "2.15.0+cpu");
+  EXPECT_THAT(error(), HasSubstr("got no package transformers, expected transformers 4.56 or newer"));
+  install("transformers", "5.23.0");
+  EXPECT_THAT(error("--fine-tune lora"), HasSubstr("got no package peft, expected peft 0.13 or newer"));
+  EXPECT_THAT(error(), HasSubstr("No module named"));
+  fs::remove_all(packages);
+}
+
 /// A real Python, where one with the packages is named: scripts/nightly.sh does.
 TEST(oracle_command, finds_what_was_recorded_in_pytorch_itself) {
   const char* python = std::getenv("HEXAPLAN_TORCH_PYTHON");
