@@ -53,6 +53,8 @@ OracleReport run_oracle(const OracleOptions& options, bool tell) {
   OracleReport report;
   std::vector<std::string> notes;
   report.request = presets::with_oracle_defaults(read_request(options.question, &notes));
+  if (!options.save.empty() && presets::would_inherit_itself(report.request.framework, options.save))
+    throw UsageError{"--save: a profile cannot inherit itself; give it another file than --framework"};
   if (!options.question.save_scenario.empty())
     write_file(options.question.save_scenario, presets::to_text(to_json(report.request)) + "\n");
   presets::ResolvedScenario resolved = resolve_request(report.request, options.question);

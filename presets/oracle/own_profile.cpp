@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "costmodel/memory/saved_rule.h"
@@ -180,6 +181,11 @@ JsonValue file_of(const Scenario& sc, const FrameworkStep& step, const std::stri
 }
 
 }  // namespace
+
+bool would_inherit_itself(const std::string& framework, const std::filesystem::path& file) {
+  std::error_code ignored;
+  return framework.ends_with(".json") && std::filesystem::equivalent(framework, file, ignored);
+}
 
 OwnProfile own_profile(const Scenario& sc, const FrameworkStep& step, const std::string& framework) {
   OwnProfile out;

@@ -1,4 +1,5 @@
 #pragma once
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,9 @@ struct OwnProfile {
   std::vector<std::string> said;        // what changed: "mlp bf16: activation_inner 1 copy (compute), was 0"
   std::vector<std::string> not_said;    // differences that no field of a profile says: "peak: backward"
 };
+
+/// True where the file is the profile that `framework` names: written there, it would inherit itself.
+[[nodiscard]] bool would_inherit_itself(const std::string& framework, const std::filesystem::path& file);
 
 /// Looks, for every difference in what layers keep, for the one rule of the profile ("saved") that moves it
 /// and nothing else, and for the number of copies with which it is gone. The rules hold for scenarios of this

@@ -81,7 +81,6 @@ TEST(oracle_command, keeps_a_profile_with_which_nothing_differs_any_more) {
   const TemporaryFile wrong{R"({"description": "x", "inherits": "hf-eager", "saved": {"norm_output": {}}})",
                             ".json"};
   const TemporaryFile mine{"", ".json"};
-  const std::string kept = "norm outputs bf16 of a layer";
   const Finished before =
       run_hexaplan(recorded.ask(fmt::format("--framework {} --save {}", wrong.path(), mine.path())));
   EXPECT_EQ(before.exit_code, 0) << before.err;
@@ -93,6 +92,9 @@ TEST(oracle_command, keeps_a_profile_with_which_nothing_differs_any_more) {
       EXPECT_EQ(at(n, "equal"), presets::JsonValue{true});
     }
   }
+  EXPECT_THAT(
+      run_hexaplan(recorded.ask(fmt::format("--framework {} --save {}", mine.path(), mine.path()))).err,
+      HasSubstr("--save: a profile cannot inherit itself"));
   EXPECT_EQ(
       run_hexaplan(fmt::format("estimate --model llama-3.2-1b --cluster 1xH100 --framework {}", mine.path()))
           .exit_code,

@@ -132,6 +132,10 @@ bool OracleDialog::saveTo(const QString& path) {
     says_->setText(tr("There is nothing that a profile could say."));
     return false;
   }
+  if (presets::would_inherit_itself(found_->framework, path.toStdString())) {
+    says_->setText(tr("A profile cannot inherit itself: choose another file."));
+    return false;
+  }
   QSaveFile file{path};
   const QByteArray text = QByteArray::fromStdString(presets::to_text(own.file) + "\n");
   const bool written = file.open(QIODevice::WriteOnly) && file.write(text) == text.size() && file.commit();

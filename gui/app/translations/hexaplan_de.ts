@@ -2246,6 +2246,10 @@ außerhalb der Tensoren: %6</translation>
         <source>Framework profiles (*.json)</source>
         <translation>Framework-Profile (*.json)</translation>
     </message>
+    <message>
+        <source>A profile cannot inherit itself: choose another file.</source>
+        <translation>Ein Profil kann nicht von sich selbst erben: bitte eine andere Datei wählen.</translation>
+    </message>
 </context>
 <context>
     <name>Overlay</name>
