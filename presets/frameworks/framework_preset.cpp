@@ -147,7 +147,8 @@ void read_sources(ObjectReader& reader, const std::vector<std::string>& overridd
     return;
   }
   std::vector<std::string_view> known = framework_fields();
-  known.insert(known.end(), {"abilities", "oracle", "saved", "saved_when", "elementwise", "elementwise_when"});
+  known.insert(known.end(),
+               {"abilities", "oracle", "saved", "saved_when", "elementwise", "elementwise_when"});
   ObjectReader sources = value->object();
   for (const auto& [field, text] : sources.members()) {
     const std::string_view group = field.substr(0, field.find('.'));
