@@ -14,7 +14,6 @@
 namespace hexaplan::cli {
 namespace {
 
-using presets::ComparedGroup;
 using presets::ComparedNumber;
 using presets::JsonArray;
 using presets::JsonObject;

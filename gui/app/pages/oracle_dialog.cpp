@@ -26,7 +26,7 @@ constexpr const char* kPython = "python";  // what was typed last
 QString versionsOf(const presets::FrameworkStep& step) {
   QStringList texts;
   for (const auto& [package, version] : step.versions)
-    texts += QString::fromStdString(package + " " + version);
+    texts += QString{"%1 %2"}.arg(QString::fromStdString(package), QString::fromStdString(version));
   return texts.join(", ");
 }
 
