@@ -91,7 +91,7 @@ std::string_view part_of(const KeptTensor& t, std::int64_t hidden_states) {
   if (in("norm") || in("ln_"))
     return t.dtype == "fp32" && (by("_to_copy") || by("mul")) ? kNormInputs : kNormOutputs;
   if (in("attn") || in("attention")) return kAttention;
-  return in("mlp") || in("feed_forward") ? kMlp : kNormInputs;
+  return in("mlp") || in("feed_forward") || in("fc1") || in("activation_fn") ? kMlp : kNormInputs;
 }
 
 /// Types are told apart by their size: fp16 counts as bf16, integers as fp32 or bytes.

@@ -283,6 +283,9 @@ def answer(question, told):
     for name, value in vars(config).items():
         if "drop" in name and isinstance(value, float):
             setattr(config, name, 0.0)
+    kind = AutoModelForCausalLM._model_mapping[type(config)]
+    if question["attention"] == "sdpa" and not getattr(kind, "_supports_sdpa", True):
+        raise SystemExit(f"{kind.__name__} has no fused attention in transformers: --attention unfused")
     told("a step of transformers' model")
     b = run(question, config)
     out = dict(parameters=b["parameters"], trained_parameters=b["trained"], states=b["states"],
