@@ -213,6 +213,13 @@ struct VerifyOptions {
   bool first = false;     // stop at the first random layout that differs
 };
 
+/// A step of the framework itself beside its prediction.
+struct OracleOptions {
+  ScenarioOptions question;
+  std::string python, save;  // empty = not given
+  costmodel::Seconds timeout{600};
+};
+
 struct CalibrateOptions {
   bool quick = false, again = false;
   std::string device = "cpu", ranks, gpu, out, store;  // empty = not given
@@ -234,7 +241,7 @@ using Command =
     std::variant<EstimateOptions, SimulateOptions, SearchOptions, FinetuneOptions, PostTrainOptions,
                  CompareOptions, ExportOptions, ImportOptions, ClusterOptions, DiffOptions, ReportOptions,
                  PresetsOptions, AccuracyOptions, ExecuteOptions, VerifyOptions, ValidateOptions,
-                 MeasureOptions, RunsOptions, BackendsOptions, CalibrateOptions, PrintText>;
+                 MeasureOptions, RunsOptions, BackendsOptions, CalibrateOptions, OracleOptions, PrintText>;
 struct Invocation {
   CommonOptions common;
   Command command;

@@ -21,8 +21,10 @@
 #include "cli/commands/finetune.h"
 #include "cli/commands/history.h"
 #include "cli/commands/import.h"
+#include "cli/commands/interrupts.h"
 #include "cli/commands/measure.h"
 #include "cli/commands/measure_rows.h"
+#include "cli/commands/oracle.h"
 #include "cli/commands/posttrain.h"
 #include "cli/commands/presets.h"
 #include "cli/commands/report.h"
@@ -42,6 +44,7 @@
 #include "cli/render/history_text.h"
 #include "cli/render/learned_text.h"
 #include "cli/render/measure_text.h"
+#include "cli/render/oracle_text.h"
 #include "cli/render/posttrain_text.h"
 #include "cli/render/presets.h"
 #include "cli/render/search_text.h"
@@ -269,6 +272,14 @@ struct Runner {
     return {common.json ? json_text(calibrate_json(report)) : calibrate_text(report, style), ExitCode::Ok,
             report.speaks};
   }
+  Outcome operator()(const OracleOptions& options) const {
+    const OracleReport report = run_oracle(options, !common.quiet && !common.json);
+    if (report.signal != 0) {
+      fmt::print(stderr, "hexaplan: stopped by {}\n", name_of_signal(report.signal));
+      return {.text = {}, .code = code_of_signal(report.signal), .speaks = false};
+    }
+    return {common.json ? json_text(oracle_json(report)) : oracle_text(report, style)};
+  }
   Outcome operator()(const PrintText& print) const { return {print.text}; }
 
   [[nodiscard]] std::string validation_output(const ValidateOptions& options,
@@ -334,6 +345,8 @@ void check_outputs(const Invocation& invocation) {
     check_output(validation->html);
   } else if (const auto* calibration = std::get_if<CalibrateOptions>(&invocation.command)) {
     check_output(calibration->out);
+  } else if (const auto* oracle = std::get_if<OracleOptions>(&invocation.command)) {
+    check_output(oracle->save);
   }
 }
 

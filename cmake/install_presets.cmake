@@ -8,3 +8,10 @@ function(install_presets destination)
     endif()
   endforeach()
 endfunction()
+
+# install_oracle(<destination> [<further arguments of install(FILES)>]): the scripts of `hexaplan oracle`, beside the presets.
+function(install_oracle destination)
+  file(GLOB scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/scripts/oracle/*.py)
+  list(FILTER scripts EXCLUDE REGEX "/(oracle|answers).py$") # what tests have recorded
+  install(FILES ${scripts} ${PROJECT_SOURCE_DIR}/scripts/oracle/requirements.txt DESTINATION ${destination} ${ARGN})
+endfunction()

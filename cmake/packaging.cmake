@@ -17,6 +17,7 @@ if(TARGET hexaplan)
   endforeach()
 endif()
 install_presets(${CMAKE_INSTALL_DATADIR}/hexaplan/presets)
+install_oracle(${CMAKE_INSTALL_DATADIR}/hexaplan/oracle)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
         DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

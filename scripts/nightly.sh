@@ -48,6 +48,8 @@ if "$python" -c 'import torch, transformers' 2>/dev/null; then
   "$python" tests/golden/parameters_oracle.py --check
   if "$python" -c 'import peft' 2>/dev/null; then
     "$python" scripts/oracle/oracle.py --check
+    cmake --build build/release --target oracle_command_test
+    HEXAPLAN_TORCH_PYTHON=$(command -v "$python") build/release/tests/oracle_command_test --gtest_brief=1
     if "$python" -c 'import bitsandbytes' 2>/dev/null; then
       "$python" tests/golden/nf4_oracle.py --check
       "$python" tests/golden/adapters_oracle.py --check

@@ -28,6 +28,7 @@ struct CommandRow {
   std::vector<OptionRow> options;
   /// Called after parsing when the command was given. Throws UsageError.
   std::function<Command()> finish;
+  std::string example = {};  // below the options
 };
 
 /// Options of the question itself, which estimate, simulate, search and run share: --model, --cluster,
@@ -76,6 +77,7 @@ void read_job(const JobWords& words, JobOptions& job);
 [[nodiscard]] CommandRow backends_row();
 [[nodiscard]] CommandRow verify_row();
 [[nodiscard]] CommandRow validate_row();
+[[nodiscard]] CommandRow oracle_row();
 [[nodiscard]] CommandRow measure_row();
 [[nodiscard]] CommandRow runs_row();
 [[nodiscard]] CommandRow calibrate_row();

@@ -14,10 +14,10 @@ namespace {
 
 /// Every command that runs something, in the order in which help lists them.
 std::vector<CommandRow> all_commands() {
-  return {estimate_row(), simulate_row(),  search_row(),   finetune_row(), posttrain_row(),
-          compare_row(),  import_row(),    diff_row(),     export_row(),   report_row(),
-          run_row(),      verify_row(),    validate_row(), measure_row(),  runs_row(),
-          accuracy_row(), calibrate_row(), cluster_row(),  presets_row(),  backends_row()};
+  return {estimate_row(), simulate_row(), search_row(),  finetune_row(), posttrain_row(), compare_row(),
+          import_row(),   diff_row(),     export_row(),  report_row(),   run_row(),       verify_row(),
+          validate_row(), oracle_row(),   measure_row(), runs_row(),     accuracy_row(),  calibrate_row(),
+          cluster_row(),  presets_row(),  backends_row()};
 }
 
 /// Words that completion offers, by flag or by placeholder of a positional argument.
@@ -85,6 +85,7 @@ void add_command(CLI::App& root, const CommandRow& command, Parsed& parsed) {
     if (!row.choices.empty()) parsed.choices[positional ? row.value : row.flags] = row.choices;
   }
   add_common_options(app, parsed);
+  if (!command.example.empty()) app.footer("Example: " + command.example);
   app.callback([&command, &parsed] { parsed.invocation.command = command.finish(); });
 }
 

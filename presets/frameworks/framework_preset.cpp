@@ -32,6 +32,10 @@ constexpr Named<StageSplit> kProfileSplitNames[] = {{"even", StageSplit::Even},
                                                     {"embedding_counts", StageSplit::EmbeddingCounts},
                                                     {"listed_modules", StageSplit::ListedModules},
                                                     {"compute_cost", StageSplit::ComputeCost}};
+constexpr Named<OracleSteps> kOracleNames[] = {{"none", OracleSteps::None},
+                                               {"transformers", OracleSteps::Transformers},
+                                               {"fully_shard", OracleSteps::FullyShard},
+                                               {"ddp", OracleSteps::DataParallel}};
 
 // --- reading ---
 
@@ -143,7 +147,8 @@ void read_sources(ObjectReader& reader, const std::vector<std::string>& overridd
     return;
   }
   std::vector<std::string_view> known = framework_fields();
-  known.insert(known.end(), {"abilities", "saved", "saved_when", "elementwise", "elementwise_when"});
+  known.insert(known.end(),
+               {"abilities", "oracle", "saved", "saved_when", "elementwise", "elementwise_when"});
   ObjectReader sources = value->object();
   for (const auto& [field, text] : sources.members()) {
     const std::string_view group = field.substr(0, field.find('.'));
@@ -205,6 +210,7 @@ FrameworkPreset read_chain(const std::filesystem::path& path, std::vector<std::s
     throw name->error(in_quotes(preset.profile.name) + ", the name of the file");
   }
   preset.description = reader.required("description").text();
+  if (const auto oracle = reader.optional("oracle")) preset.oracle = oracle->choice(kOracleNames);
   const std::vector<std::string> overridden = read_fields(reader, preset.profile);
   if (const auto abilities = reader.optional("abilities")) {
     read_abilities(*abilities, preset.profile.abilities);

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -10,6 +11,14 @@
 
 namespace hexaplan::presets {
 
+/// Which of the scripts in scripts/oracle runs a framework's step without a GPU.
+enum class OracleSteps : std::uint8_t {
+  None,
+  Transformers,  // hugging_face.py
+  FullyShard,    // whole_steps.py, FSDP2
+  DataParallel,  // whole_steps.py, DDP
+};
+
 /// One file of presets/frameworks. Keys are the fields of FrameworkProfile; "saved" and "elementwise" map a
 /// snake_case name of the enum to its rule. "inherits" names the profile that everything left out is taken
 /// from; single rules replace the parent's rule of the same name.
@@ -17,6 +26,7 @@ struct FrameworkPreset {
   costmodel::FrameworkProfile profile;
   std::string description;
   std::string inherits;  // empty: the defaults of FrameworkProfile
+  OracleSteps oracle = OracleSteps::None;
   /// Field → where its number comes from; those of the parent's fields that this file leaves alone are
   /// included.
   std::vector<std::pair<std::string, std::string>> sources;

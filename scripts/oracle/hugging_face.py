@@ -10,7 +10,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from live_bytes import LiveBytes, Phases, count_by_tensor, follow_modules, tensors_of
+from live_bytes import LiveBytes, Phases, count_by_layer, count_by_tensor, follow_modules, states_of, tensors_of
 
 transformers.logging.set_verbosity_error()
 
@@ -133,19 +133,25 @@ def config_of(case, layers):
     fields["n_layer" if kind == "gpt2" else "num_hidden_layers"] = layers
     if kind != "gpt2":
         fields.setdefault("max_position_embeddings", 8192)
+    return trained_config(kind, fields, case["attention"])
+
+
+def trained_config(kind, fields, attention):
+    """The config object of a model_type as training reads it: no cache."""
     config = AutoConfig.for_model(kind, **fields)
     config.use_cache = False
-    config._attn_implementation = case["attention"]
+    config._attn_implementation = attention
     return config
 
 
-def adapted(model, adapters):
+def adapted(model, case):
     from peft import IA3Config, LoraConfig, get_peft_model
-    if adapters == "ia3":
+    if case["adapters"] == "ia3":
         peft = IA3Config(task_type="CAUSAL_LM", target_modules=["k_proj", "v_proj", "down_proj"],
                          feedforward_modules=["down_proj"])
     else:
-        peft = LoraConfig(r=16, lora_alpha=16, lora_dropout=0.0, task_type="CAUSAL_LM", target_modules=ADAPTERS[adapters])
+        peft = LoraConfig(r=case.get("lora_rank", 16), lora_alpha=case.get("lora_alpha", 16), lora_dropout=0.0,
+                          task_type="CAUSAL_LM", target_modules=ADAPTERS[case["adapters"]])
     return get_peft_model(model, peft, autocast_adapter_dtype=True)
 
 
@@ -171,13 +177,13 @@ def make_fake(model):
                 module._buffers[name] = fake(buffer)
 
 
-def built(case, layers):
+def built(case, config):
     dtype = torch.bfloat16 if case["weights"] == "bf16" else torch.float32
     with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(config_of(case, layers), dtype=dtype)
+        model = AutoModelForCausalLM.from_config(config, dtype=dtype)
         if case["adapters"]:
             # Frozen weights are loaded in 16 bits; under autocast everything is fp32.
-            model = adapted(model, case["adapters"])
+            model = adapted(model, case)
     make_fake(model)
     model.train()
     if case["recompute"] == "full":
@@ -190,36 +196,39 @@ def built(case, layers):
 def layers_of(model):
     """The decoder layers, whose ends part the phases of backward."""
     base = model.get_base_model() if hasattr(model, "get_base_model") else model
-    for path in ("model.layers", "transformer.h", "gpt_neox.layers"):
-        with contextlib.suppress(AttributeError):
-            return base.get_submodule(path)
+    for module in base.modules():
+        if isinstance(module, torch.nn.ModuleList) and len(module) == base.config.num_hidden_layers:
+            return module
     raise SystemExit(f"{type(base).__name__}: no list of layers found")
 
 
 def step(case, model, ids, mode, optimizer):
-    """One step; what is alive when forward has ended, beside states."""
-    mode.phase = "forward"
-    cast = torch.autocast("cpu", torch.bfloat16) if case["weights"] == "autocast" else contextlib.nullcontext()
-    with cast:
-        out = model(input_ids=ids, labels=ids)
-    loss = out.loss
-    kept = [s for s in mode.storages.values() if not s.state]
-    kept = count_by_tensor([s for s in kept if s.phase in ("forward", "loss")])
-    del out  # Trainer.compute_loss hands on the loss alone
-    loss.backward()
-    del loss
+    """One step. The storages that are alive when the first forward has ended, beside states; bytes of states."""
+    kept = None
+    for _ in range(case.get("microbatches", 1)):
+        mode.phase = "forward"
+        cast = torch.autocast("cpu", torch.bfloat16) if case["weights"] == "autocast" else contextlib.nullcontext()
+        with cast:
+            out = model(input_ids=ids, labels=ids)
+        loss = out.loss
+        if kept is None:
+            kept = [s for s in mode.storages.values() if not s.state and s.phase in ("forward", "loss")]
+        del out  # Trainer.compute_loss hands on the loss alone
+        loss.backward()
+        del loss
+    states = states_of(model.parameters(), optimizer)
     mode.phase = "optimizer step"
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
-    return kept
+    return kept, states
 
 
-def flops(case, layers):
+def flops(case, config):
     """Of forward and backward, attention in full, without what fused attention computes again."""
     def grouped(a, b, *_, **__):
         return 2 * a[0] * a[1] * b[-1]
     with FakeTensorMode(allow_non_fake_inputs=True):
-        model = built(case, layers)
+        model = built(case, config)
         ids = torch.zeros(case["batch"], case["sequence"], dtype=torch.int64)
         with FlopCounterMode(display=False, custom_mapping={torch.ops.aten._grouped_mm: grouped}) as counter:
             model(input_ids=ids, labels=ids).loss.backward()
@@ -227,9 +236,9 @@ def flops(case, layers):
     return counter.get_total_flops() - again // 5  # of five products of backward, one is forward's
 
 
-def run(case, layers):
+def run(case, config):
     with FakeTensorMode(allow_non_fake_inputs=True):
-        model = built(case, layers)
+        model = built(case, config)
         ids = torch.zeros(case["batch"], case["sequence"], dtype=torch.int64)
         mode = LiveBytes()
         follow_modules(model, mode)
@@ -241,8 +250,8 @@ def run(case, layers):
             for s in mode.storages.values():
                 s.state = True
             mode.forget()
-            kept = step(case, model, ids, mode, optimizer)
-        return dict(kept=kept, peaks=mode.peaks_by_phase(), kernels=dict(mode.kernels),
+            kept, states = step(case, model, ids, mode, optimizer)
+        return dict(kept=kept, states=states, peaks=mode.peaks_by_phase(), kernels=dict(mode.kernels),
                     parameters=sum(p.numel() for p in model.parameters()),
                     trained=sum(p.numel() for p in model.parameters() if p.requires_grad))
 
@@ -254,13 +263,34 @@ def in_layer(key):
 def measure(case):
     period = PERIODS.get(case["model"], 1)
     shallow, deep = (2, 3) if period == 1 else (period, 2 * period)
-    a, b = run(case, shallow), run(case, deep)
-    layer = {k: n - a["kept"].get(k, 0) for k, n in b["kept"].items() if n != a["kept"].get(k, 0)}
-    head = {k: n for k, n in b["kept"].items() if not in_layer(k)}
+    a, b = run(case, config_of(case, shallow)), run(case, config_of(case, deep))
+    fewer, kept = count_by_tensor(a["kept"]), count_by_tensor(b["kept"])
+    layer = {k: n - fewer.get(k, 0) for k, n in kept.items() if n != fewer.get(k, 0)}
+    head = {k: n for k, n in kept.items() if not in_layer(k)}
     kernels = {k: (b["kernels"][k] - a["kernels"].get(k, 0)) / (deep - shallow) for k in ("forward", "backward")}
     out = dict(case, config=config_of(case, deep).to_diff_dict(), depths=[shallow, deep], parameters=b["parameters"],
                trained_parameters=b["trained"], layers=deep - shallow, layer=tensors_of(layer), head=tensors_of(head),
                peaks=b["peaks"], kernels=kernels)
     if case["recompute"] == "none" and not case["adapters"] and case["weights"] == "bf16" and "v_head_dim" not in MODELS[case["model"]]:
-        out["flops"] = flops(case, deep)
+        out["flops"] = flops(case, config_of(case, deep))
+    return out
+
+
+def answer(question, told):
+    """The whole model of a question (answer.py), its layers each by itself."""
+    fields = dict(question["config"])
+    config = trained_config(fields.pop("model_type"), fields, question["attention"])
+    for name, value in vars(config).items():
+        if "drop" in name and isinstance(value, float):
+            setattr(config, name, 0.0)
+    kind = AutoModelForCausalLM._model_mapping[type(config)]
+    if question["attention"] == "sdpa" and not getattr(kind, "_supports_sdpa", True):
+        raise SystemExit(f"{kind.__name__} has no fused attention in transformers: --attention unfused")
+    told("a step of transformers' model")
+    b = run(question, config)
+    out = dict(parameters=b["parameters"], trained_parameters=b["trained"], states=b["states"],
+               kept=count_by_layer(b["kept"]), peaks=b["peaks"], collectives=[], flops=None)
+    if question["recompute"] == "none" and not question["adapters"] and question["microbatches"] == 1:
+        told("its FLOPs")
+        out["flops"] = flops(question, config)
     return out

@@ -211,6 +211,44 @@ def count_by_tensor(storages):
     return counts
 
 
+def layer_of(module):
+    """Number of the layer that a module's path goes through; None outside of the layers."""
+    return next((int(part) for part in module.split(".") if part.isdigit()), None)
+
+
+def count_by_layer(storages):
+    """tensors_of for every layer by itself, with its number; those outside of the layers have None."""
+    groups = defaultdict(list)
+    for s in storages:
+        groups[layer_of(s.module)].append(s)
+    return [dict(layer=layer, **row) for layer in sorted(groups, key=lambda n: -1 if n is None else n)
+            for row in tensors_of(count_by_tensor(groups[layer]))]
+
+
+def bytes_by_type(value):
+    """{dtype: bytes} of the tensors in `value`, each storage once."""
+    sizes = {}
+    for tensor in plain_tensors(value):
+        storage = tensor.untyped_storage()
+        sizes[storage._cdata] = NAMES.get(tensor.dtype, str(tensor.dtype)), storage.nbytes()
+    sums = Counter()
+    for dtype, size in sizes.values():
+        sums[dtype] += size
+    return dict(sums)
+
+
+def states_of(parameters, optimizer):
+    """Bytes by type of parameters, gradients and the optimizer's states, at the end of backward."""
+    parameters = list(parameters)
+    return dict(parameters=bytes_by_type(parameters), gradients=bytes_by_type([p.grad for p in parameters]),
+                optimizer=bytes_by_type([list(state.values()) for state in optimizer.state.values()]))
+
+
+def messages_of(mode):
+    return [dict(phase=phase, kind=kind, group=group, dtype=dtype, calls=calls, bytes=size)
+            for (phase, kind, group, dtype), (calls, size) in sorted(mode.collectives.items())]
+
+
 DTYPES = {name: dtype for dtype, name in NAMES.items()}
 
 

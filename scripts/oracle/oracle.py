@@ -5,7 +5,7 @@
     venv/bin/python scripts/oracle/oracle.py [--check] [--group GROUP]... [--case TEXT]
 
 Models and states are fake tensors (shapes and types, no data), ranks a fake process group: live_bytes.py says what is seen
-and what is not. Building and testing Hexaplan need none of this: tests/presets/oracle_test.cpp reads the files.
+and what is not. Building and testing Hexaplan need none of this: tests/presets/frameworks/oracle_test.cpp and tests/presets/oracle read the files.
 --check measures again and compares. --keep measures what the file does not have. --case: those whose name has TEXT, printed, nothing written.
 """
 import argparse
@@ -20,7 +20,8 @@ from importlib.metadata import version
 
 warnings.filterwarnings("ignore")
 FOLDER = pathlib.Path(__file__).parents[2] / "tests" / "golden" / "oracle"
-GROUPS = {"hugging_face": ["torch", "transformers", "peft"], "whole_steps": ["torch"]}
+GROUPS = {"hugging_face": ["torch", "transformers", "peft"], "whole_steps": ["torch"],
+          "answers": ["torch", "transformers", "peft"]}
 
 
 def text_of(document):

@@ -21,7 +21,8 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
 
-from live_bytes import LiveBytes, Phases, count_by_tensor, follow_modules, tensors_of
+from live_bytes import (NAMES, LiveBytes, Phases, count_by_layer, count_by_tensor, follow_modules, messages_of, states_of,
+                        tensors_of)
 
 
 def on_real_tensors(function):
@@ -33,7 +34,8 @@ def on_real_tensors(function):
 
 
 DeviceMesh.__init__ = on_real_tensors(DeviceMesh.__init__)
-DeviceMesh._concatenate = staticmethod(on_real_tensors(DeviceMesh._concatenate))
+if hasattr(DeviceMesh, "_concatenate"):
+    DeviceMesh._concatenate = staticmethod(on_real_tensors(DeviceMesh._concatenate))
 
 LLAMA = {  # layers are cut where a case says so
     "llama-3-8b": dict(num_hidden_layers=32, hidden_size=4096, intermediate_size=14336, num_attention_heads=32,
@@ -75,13 +77,18 @@ class ComposedNorm(RMSNorm):
         return (wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-5)).type_as(x) * self.weight
 
 
+def head_width(c):
+    return c.get("head_dim") or c["hidden_size"] // c["num_attention_heads"]
+
+
 class Attention(nn.Module):
     def __init__(self, c):
         super().__init__()
         self.repeats = c.get("repeats", False)
-        self.head = c["hidden_size"] // c["num_attention_heads"]
-        h, kv = c["hidden_size"], c["num_key_value_heads"] * self.head
-        self.wq, self.wk, self.wv, self.wo = (nn.Linear(h, n, bias=False) for n in (h, kv, kv, h))
+        self.head = head_width(c)
+        h, q, kv = c["hidden_size"], c["num_attention_heads"] * self.head, c["num_key_value_heads"] * self.head
+        self.wq, self.wk, self.wv = (nn.Linear(h, n, bias=False) for n in (q, kv, kv))
+        self.wo = nn.Linear(q, h, bias=False)
 
     def forward(self, x, rotation):
         batch, tokens, _ = x.shape
@@ -128,8 +135,10 @@ class Llama(nn.Module):
         self.layers = nn.ModuleList([Block(c) for _ in range(c["num_hidden_layers"])])
         self.norm = (ComposedNorm if c.get("repeats") else RMSNorm)(c["hidden_size"])
         self.output = nn.Linear(c["hidden_size"], c["vocab_size"], bias=False)
-        width = c["hidden_size"] // c["num_attention_heads"] // 2
-        self.register_buffer("rotation", torch.zeros(1, sequence, 1, width, dtype=torch.complex64), persistent=False)
+        if c.get("tie_word_embeddings"):
+            self.output.weight = self.tok_embeddings.weight
+        rotation = torch.zeros(1, sequence, 1, head_width(c) // 2, dtype=torch.complex64)
+        self.register_buffer("rotation", rotation, persistent=False)
 
     def forward(self, ids):
         x = self.tok_embeddings(ids)
@@ -279,9 +288,8 @@ def replicated(model, case):
 
 
 class Run:
-    def __init__(self, case, mesh):
+    def __init__(self, case, config, mesh):
         self.case = case
-        config = config_of(case)
         torch.set_default_dtype(torch.bfloat16 if case["weights"] == "bf16" else torch.float32)
         # Where plain DDP is used, layers are torchtune's: composed norms, keys and values repeated to all heads.
         core = Llama(dict(config, repeats=case["sharding"] == "ddp"), case["sequence"])
@@ -303,7 +311,7 @@ class Run:
         follow_modules(core, self.mode)
         Phases(core.layers, core.output, self.mode)
         self.mode.claim([list(self.model.parameters()), list(self.model.buffers()), self.ids], "state", state=True)
-        self.kept = None
+        self.kept = self.states = None
 
     def loss_of(self, logits):
         labels = self.ids.flatten()
@@ -326,24 +334,26 @@ class Run:
                 loss = self.loss_of(logits)
                 del logits
                 if self.kept is None:
-                    self.kept = count_by_tensor([s for s in mode.storages.values() if not s.state and s.phase == "forward"])
+                    self.kept = [s for s in mode.storages.values() if not s.state and s.phase == "forward"]
                 mode.backward = True
                 loss.backward()
                 del loss
+        self.states = states_of(self.model.parameters(), self.optimizer)
         mode.phase = "optimizer step"
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
 
 
-def measure(case):
+def run(case, config):
+    """A rank's second step: the first makes the moments and FSDP's groups."""
     dist.init_process_group("fake", rank=0, world_size=case["world"], store=FakeStore())
     try:
         mesh = mesh_of(case)
         with FakeTensorMode(allow_non_fake_inputs=True):
-            run = Run(case, mesh)
+            run = Run(case, config, mesh)
             mode = run.mode
             with mode, mode.resizes():
-                run.step()  # makes the moments and FSDP's groups
+                run.step()
                 for s in mode.storages.values():
                     s.state = True
                 run.kept = None
@@ -352,8 +362,23 @@ def measure(case):
                 run.step()
     finally:
         dist.destroy_process_group()
-    messages = [dict(phase=phase, kind=kind, group=group, dtype=dtype, calls=calls, bytes=size)
-                for (phase, kind, group, dtype), (calls, size) in sorted(mode.collectives.items())]
-    return dict(case, config=dict(config_of(case), model_type="llama"), parameters=run.parameters, peaks=mode.peaks_by_phase(),
-                kept=tensors_of(run.kept), buckets=[len(run.buckets), sum(b for _, b in run.buckets)],
-                collectives=messages)
+    return run
+
+
+def measure(case):
+    done = run(case, config_of(case))
+    return dict(case, config=dict(config_of(case), model_type="llama"), parameters=done.parameters,
+                peaks=done.mode.peaks_by_phase(), kept=tensors_of(count_by_tensor(done.kept)),
+                buckets=[len(done.buckets), sum(b for _, b in done.buckets)], collectives=messages_of(done.mode))
+
+
+def answer(question, told):
+    """The whole model of a question (answer.py), its layers each by itself."""
+    told("a step of torchtitan's Llama on one rank")
+    done = run(question, question["config"])
+    # The first step's buckets, which DDP cuts anew before its second: their number says nothing.
+    buckets = [dict(phase="backward", kind="all_reduce", group=question["world"], dtype=NAMES[dtype], calls=None,
+                    bytes=sum(size for d, size in done.buckets if d == dtype)) for dtype in dict(done.buckets)]
+    return dict(parameters=done.parameters, trained_parameters=done.parameters, states=done.states,
+                kept=count_by_layer(done.kept), peaks=done.mode.peaks_by_phase(),
+                collectives=messages_of(done.mode) + buckets, flops=None)

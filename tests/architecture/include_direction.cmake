@@ -36,7 +36,7 @@ set(walls
     # what units are | the question | the step described | what it costs | a step put together
     "costmodel: units spec parameters+schedule memory program calibrate communication+compute step simulate+posttrain"
     # "json" holds the words of enums as well, which every format shares
-    "presets: json catalog+runs+tokens+trace+weights calibration+frameworks+gpus+models clusters machines+scenario launch+posttrain+truth+validation import+published"
+    "presets: json catalog+runs+tokens+trace+weights calibration+frameworks+gpus+models clusters machines+scenario launch+oracle+posttrain+truth+validation import+published"
     "planner: explain+problem fitting+refine search"
     "validator: executor measure"
     "validator/measure: accuracy+compare+store sweep fit runs"

@@ -21,6 +21,9 @@ hexaplan=(env -i "HOME=$folder" "$folder/moved/bin/hexaplan")
 models=$("${hexaplan[@]}" presets list models --json | grep -c '"name"') || fail "presets list"
 [[ $models -ge 50 ]] || fail "$models models found"
 "${hexaplan[@]}" estimate --model llama-3.1-8b --cluster 8xH100 --layout fsdp --json >/dev/null 2>>"$folder/log" || fail "estimate"
+# Reaches the installed script, which this "Python" cannot run.
+"${hexaplan[@]}" oracle --model gpt2 --seq 64 --python /bin/false >>"$folder/log" 2>&1 && fail "oracle without Python"
+grep -q '/bin/false: got exit code 1' "$folder/log" || fail "oracle does not find its script"
 for file in share/man/man1/hexaplan.1 share/bash-completion/completions/hexaplan share/zsh/site-functions/_hexaplan \
   share/fish/vendor_completions.d/hexaplan.fish; do
   [[ -s $folder/moved/$file ]] || fail "$file is missing"

@@ -33,7 +33,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "unknown command 'xyzzy'; there are estimate, simulate, search, finetune, posttrain, "
                 "compare, import, diff, "
                 "export, report, run, "
-                "verify, validate, measure, runs, accuracy, calibrate, cluster, presets, backends, "
+                "verify, validate, oracle, measure, runs, accuracy, calibrate, cluster, presets, backends, "
                 "completion, man"},
         BadLine{"mistyped_option", "estimate --modle x", 2,
                 "unknown option --modle; did you mean '--model'?"},

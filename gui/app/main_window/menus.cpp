@@ -22,6 +22,7 @@
 #include "gui/app/main_window/theme.h"
 #include "gui/app/main_window/verdict_bar.h"
 #include "gui/app/main_window/version.h"
+#include "gui/app/pages/oracle_dialog.h"
 #include "gui/app/pages/time_page.h"
 #include "gui/app/setup/formula_page.h"
 #include "gui/app/setup/setup_panel.h"
@@ -173,6 +174,11 @@ void MainWindow::makeCompareMenu() {
   menu->addSeparator();
   addAction(menu, tr("&Find a layout that fits"), "actionFind", QKeySequence{"Ctrl+F"},
             [this] { findLayout(); });
+  addAction(menu, tr("Check against Py&Torch…"), "actionOracle", {}, [this] {
+    auto* dialog = new OracleDialog{document_, this};
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->show();
+  })->setStatusTip(tr("One step in your own PyTorch, without a GPU, beside the prediction"));
 }
 
 void MainWindow::makeHelpMenu() {

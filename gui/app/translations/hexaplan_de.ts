@@ -1966,6 +1966,14 @@
         <source>Open a measured &amp;trace…</source>
         <translation>Gemessene Aufzeichnung (&amp;Trace) öffnen …</translation>
     </message>
+    <message>
+        <source>Check against Py&amp;Torch…</source>
+        <translation>Gegen Py&amp;Torch prüfen…</translation>
+    </message>
+    <message>
+        <source>One step in your own PyTorch, without a GPU, beside the prediction</source>
+        <translation>Ein Schritt im eigenen PyTorch, ohne GPU, neben der Vorhersage</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::MemoryCurve</name>
@@ -2111,6 +2119,136 @@ außerhalb der Tensoren: %6</translation>
     <message>
         <source>expected %1</source>
         <translation>erwartet %1</translation>
+    </message>
+</context>
+<context>
+    <name>Oracle</name>
+    <message>
+        <source>what</source>
+        <translation>was</translation>
+    </message>
+    <message>
+        <source>Totals of rank 0, live tensors by instant, what a layer keeps, collectives.</source>
+        <translation>Summen von Rang 0, lebende Tensoren je Zeitpunkt, was eine Schicht behält, Kollektive.</translation>
+    </message>
+    <message>
+        <source>predicted</source>
+        <translation>vorhergesagt</translation>
+    </message>
+    <message>
+        <source>By the cost model.</source>
+        <translation>Vom Kostenmodell.</translation>
+    </message>
+    <message>
+        <source>PyTorch</source>
+        <translation>PyTorch</translation>
+    </message>
+    <message>
+        <source>Seen in a step on tensors without data.</source>
+        <translation>Gesehen in einem Schritt auf Tensoren ohne Daten.</translation>
+    </message>
+    <message>
+        <source>difference</source>
+        <translation>Differenz</translation>
+    </message>
+    <message>
+        <source>Predicted less PyTorch&apos;s.</source>
+        <translation>Vorhergesagt weniger PyTorchs.</translation>
+    </message>
+    <message>
+        <source>share</source>
+        <translation>Anteil</translation>
+    </message>
+    <message>
+        <source>The difference as a share of PyTorch&apos;s.</source>
+        <translation>Die Differenz als Anteil an PyTorchs.</translation>
+    </message>
+    <message>
+        <source>differs</source>
+        <translation>weicht ab</translation>
+    </message>
+    <message>
+        <source>By more than it may.</source>
+        <translation>Um mehr, als sie darf.</translation>
+    </message>
+    <message>
+        <source>yes</source>
+        <translation>ja</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::OracleDialog</name>
+    <message>
+        <source>Check against PyTorch</source>
+        <translation>Gegen PyTorch prüfen</translation>
+    </message>
+    <message>
+        <source>Runs one step of this question in your own PyTorch, without a GPU, and shows tensor by tensor where it differs from the prediction. Nothing is installed.</source>
+        <translation>Führt einen Schritt dieser Frage im eigenen PyTorch aus, ohne GPU, und zeigt Tensor für Tensor, wo er von der Vorhersage abweicht. Es wird nichts installiert.</translation>
+    </message>
+    <message>
+        <source>Prediction beside PyTorch</source>
+        <translation>Vorhersage neben PyTorch</translation>
+    </message>
+    <message>
+        <source>Python</source>
+        <translation>Python</translation>
+    </message>
+    <message>
+        <source>Python with torch, and with transformers for hf-eager</source>
+        <translation>Python mit torch, für hf-eager auch mit transformers</translation>
+    </message>
+    <message>
+        <source>&amp;Python</source>
+        <translation>&amp;Python</translation>
+    </message>
+    <message>
+        <source>&amp;Check</source>
+        <translation>P&amp;rüfen</translation>
+    </message>
+    <message>
+        <source>C&amp;ancel</source>
+        <translation>&amp;Abbrechen</translation>
+    </message>
+    <message>
+        <source>&amp;Keep as profile…</source>
+        <translation>Als Profil &amp;behalten…</translation>
+    </message>
+    <message>
+        <source>Cancelled.</source>
+        <translation>Abgebrochen.</translation>
+    </message>
+    <message>
+        <source>Choose a model and GPUs first.</source>
+        <translation>Bitte zuerst ein Modell und GPUs wählen.</translation>
+    </message>
+    <message>
+        <source>Python starts</source>
+        <translation>Python startet</translation>
+    </message>
+    <message>
+        <source>There is nothing that a profile could say.</source>
+        <translation>Es gibt nichts, was ein Profil sagen könnte.</translation>
+    </message>
+    <message>
+        <source>Saved: %1</source>
+        <translation>Gespeichert: %1</translation>
+    </message>
+    <message>
+        <source>%1: %2</source>
+        <translation>%1: %2</translation>
+    </message>
+    <message>
+        <source>Keep as a framework profile</source>
+        <translation>Als Framework-Profil behalten</translation>
+    </message>
+    <message>
+        <source>Framework profiles (*.json)</source>
+        <translation>Framework-Profile (*.json)</translation>
+    </message>
+    <message>
+        <source>A profile cannot inherit itself: choose another file.</source>
+        <translation>Ein Profil kann nicht von sich selbst erben: bitte eine andere Datei wählen.</translation>
     </message>
 </context>
 <context>
