@@ -160,6 +160,8 @@ constexpr Technique kTechniques[] = {
     {"norms of queries and keys", [](const Scenario& s) { return s.model.attention.qk_norm; }},
     {"LayerNorm, GELU, learned positions",
      [](const Scenario& s) { return s.model.norm == costmodel::NormKind::Layer; }},
+    {"multi-token prediction", [](const Scenario& s) { return s.model.mtp_layers > 0; }},
+    {"… two modules", [](const Scenario& s) { return s.model.mtp_layers > 1; }},
     {"tied embeddings", [](const Scenario& s) { return s.model.tied_embeddings; }},
     {"tied embeddings on two stages",
      [](const Scenario& s) { return s.model.tied_embeddings && costmodel::separates_ends(s.layout); }},

@@ -11,6 +11,7 @@
 #include "costmodel/program/sizes.h"
 #include "costmodel/program/variants.h"
 #include "costmodel/program/working_sets.h"
+#include "costmodel/spec/stage_plan.h"
 
 namespace hexaplan::costmodel::program {
 namespace {
@@ -529,6 +530,8 @@ void append_logits_gather(const Scenario& sc, const LocalDims& d, std::vector<Op
 }  // namespace
 
 void append_head_operations(const Scenario& sc, const LocalDims& d, std::vector<Operation>& out) {
+  if (runs_final_norm_apart(sc))
+    program::append_operations(sc, d, {}, program::compiled_steps(sc, program::Part::FinalNorm, {}), out);
   append_vocabulary_messages(sc, d, out);
   program::append_operations(sc, d, {}, program::compiled_steps(sc, program::Part::Head, {}), out);
   append_logits_gather(sc, d, out);

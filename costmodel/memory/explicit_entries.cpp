@@ -57,8 +57,9 @@ void append_explicit_parameter_buffers(const Scenario& sc, const StagePlan& stag
   append.bytes("parameter.gathered", TensorKind::Transient, gathered, kForward | kBackward);
   append.bytes("gradient.unsharded", TensorKind::Transient, unsharded, kBackward);
   std::vector<UnitSizes> ends;
-  if (stage.head > 0) ends.push_back(end_unit(sc, UnitRole::Head));
-  if (stage.head > 0 && copies_embedding(sc)) ends.push_back(end_unit(sc, UnitRole::TiedCopy));
+  if (stage.head > 0) {
+    for (const UnitRole role : last_stage_units(sc)) ends.push_back(end_unit(sc, role));
+  }
   for (const UnitSizes& unit : ends) update = std::max(update, update_buffer_bytes(sc, unit));
   append.bytes("optimizer.directions", TensorKind::Transient, update, kOptimizer);
   if (stage.head <= 0) return;

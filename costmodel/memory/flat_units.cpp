@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "costmodel/parameters/parameter_names.h"
 #include "costmodel/parameters/trained_elements.h"
 #include "costmodel/spec/rank_grid.h"
+#include "costmodel/spec/stage_plan.h"
 #include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel {
@@ -101,7 +101,7 @@ double FlatSizes::on_host() const {
 }
 
 bool copies_embedding(const Scenario& sc) {
-  return sc.model.tied_embeddings && separates_ends(sc.layout);
+  return (sc.model.tied_embeddings || mtp_modules(sc) > 0) && separates_ends(sc.layout);
 }
 
 bool shares_embedding(const Scenario& sc) {
@@ -115,15 +115,54 @@ UnitSizes layer_unit(const Scenario& sc, LayerClass kind) {
   return unit_of(sc, UnitRole::Layer, tensors);
 }
 
-UnitSizes end_unit(const Scenario& sc, UnitRole role) {
-  std::vector<ParameterTensor> tensors;
-  if (role == UnitRole::Embedding) append_embedding_parameters(sc.model, tensors);
-  if (role == UnitRole::Head) append_head_parameters(sc.model, false, tensors);
-  if (role == UnitRole::TiedCopy) {
-    append_head_parameters(sc.model, true, tensors);
-    std::erase_if(tensors, [](const ParameterTensor& t) { return t.name != name_of(Parameter::HeadWeight); });
+namespace {
+
+bool is_of_final_norm(const ParameterTensor& t) {
+  return t.name == name_of(Parameter::FinalNormWeight) || t.name == name_of(Parameter::FinalNormBias);
+}
+
+}  // namespace
+
+Parameter copied_table(const ModelSpec& model) {
+  return model.tied_embeddings ? Parameter::HeadWeight : Parameter::EmbeddingWordWeight;
+}
+
+std::vector<ParameterTensor> end_parameters(const Scenario& sc, UnitRole role) {
+  std::vector<ParameterTensor> out;
+  const auto keep = [&](const auto& wanted) {
+    std::erase_if(out, [&](const ParameterTensor& t) { return !wanted(t); });
+  };
+  switch (role) {
+    case UnitRole::Layer:
+      break;
+    case UnitRole::Embedding:
+      append_embedding_parameters(sc.model, out);
+      break;
+    case UnitRole::Head:
+      append_head_parameters(sc.model, false, out);
+      if (runs_final_norm_apart(sc)) std::erase_if(out, is_of_final_norm);
+      break;
+    case UnitRole::FinalNorm:
+      append_head_parameters(sc.model, false, out);
+      keep(is_of_final_norm);
+      break;
+    case UnitRole::TiedCopy:
+      append_last_stage_parameters(sc, out);
+      keep([table = name_of(copied_table(sc.model))](const ParameterTensor& t) { return t.name == table; });
+      break;
   }
-  return unit_of(sc, role, tensors);
+  return out;
+}
+
+std::vector<UnitRole> last_stage_units(const Scenario& sc) {
+  std::vector<UnitRole> out{UnitRole::Head};
+  if (runs_final_norm_apart(sc)) out.push_back(UnitRole::FinalNorm);
+  if (copies_embedding(sc)) out.push_back(UnitRole::TiedCopy);
+  return out;
+}
+
+UnitSizes end_unit(const Scenario& sc, UnitRole role) {
+  return unit_of(sc, role, end_parameters(sc, role));
 }
 
 double parameter_bytes(const Scenario& sc, const FlatSizes& flat, double elements) {

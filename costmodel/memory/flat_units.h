@@ -8,6 +8,7 @@
 #include "costmodel/memory/optimizer_states.h"
 #include "costmodel/memory/quantised_blocks.h"
 #include "costmodel/parameters/adapters.h"
+#include "costmodel/parameters/parameter_names.h"
 #include "costmodel/parameters/parameter_tensors.h"
 #include "costmodel/spec/scenario.h"
 
@@ -62,7 +63,8 @@ struct FlatSizes {
   [[nodiscard]] bool gathers() const { return stage >= 3 || parameters_on_host; }
 };
 
-enum class UnitRole : std::uint8_t { Layer, Embedding, Head, TiedCopy };
+/// FinalNorm: where multi-token-prediction modules read what it makes, so that its backward waits for theirs.
+enum class UnitRole : std::uint8_t { Layer, Embedding, Head, FinalNorm, TiedCopy };
 /// Which flat buffer of its unit holds a parameter. The last stage keeps a copy of a tied word table, and
 /// both gradients are added shard by shard: what else the embedding has lies in a buffer beside it.
 /// Matrices that the optimizer orthogonalises have other states than the rest, and lie apart from it; so do
@@ -98,9 +100,16 @@ struct UnitSizes {
 
 /// Buffers of a layer of class `kind`.
 [[nodiscard]] UnitSizes layer_unit(const Scenario& scenario, LayerClass kind);
-/// Embedding, or final norm with the output layer. The copy that the last stage keeps of a tied embedding is
-/// cut like the embedding itself, so that their gradients can be added: a unit of its own.
+/// Embedding, or final norm with the output layer. The copy that the last stage keeps of a word table, as
+/// output layer of tied embeddings or for the look-ups of multi-token-prediction modules, is cut like the
+/// embedding itself, so that their gradients can be added: a unit of its own.
 [[nodiscard]] UnitSizes end_unit(const Scenario& scenario, UnitRole role);
+/// Parameters of an end. Precondition: `role` is none of a layer.
+[[nodiscard]] std::vector<ParameterTensor> end_parameters(const Scenario& scenario, UnitRole role);
+/// Ends that the last stage holds, beside the embedding where it is the first stage as well.
+[[nodiscard]] std::vector<UnitRole> last_stage_units(const Scenario& scenario);
+/// What the last stage's copy of the word table is called.
+[[nodiscard]] Parameter copied_table(const ModelSpec& model);
 /// True when the backward pass of the embedding reads parameters, so that ZeRO-3 gathers them for it.
 [[nodiscard]] constexpr bool embedding_backward_reads_parameters(const Scenario& scenario) {
   return scenario.model.embedding_norm && !adapters_are_operations(scenario);
@@ -108,10 +117,10 @@ struct UnitSizes {
 /// True when backward gathers parameters again that forward has gathered: of the output layer it follows at
 /// once.
 [[nodiscard]] constexpr bool backward_gathers(const Scenario& scenario, UnitRole role) {
-  return role == UnitRole::Layer ||
+  return role == UnitRole::Layer || role == UnitRole::FinalNorm ||
          (role == UnitRole::Embedding && embedding_backward_reads_parameters(scenario));
 }
-/// True when the last stage has a tied copy.
+/// True when the last stage has a copy of the word table.
 [[nodiscard]] bool copies_embedding(const Scenario& scenario);
 /// True when one matrix is embedding and output layer on one stage.
 [[nodiscard]] bool shares_embedding(const Scenario& scenario);

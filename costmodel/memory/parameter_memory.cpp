@@ -94,9 +94,8 @@ ParameterMemory::ParameterMemory(const Scenario& sc, const std::array<bool, kLay
   offloaded_head_ = offloaded_bytes(sc, ends, -1);
   if (sc.framework.explicit_step) {
     append_shard_padding(sc, {end_unit(sc, UnitRole::Embedding)}, -1, 1, embedding_.ledger);
-    append_shard_padding(sc, {end_unit(sc, UnitRole::Head)}, -1, 1, head_.ledger);
-    if (copies_embedding(sc))
-      append_shard_padding(sc, {end_unit(sc, UnitRole::TiedCopy)}, -1, 1, head_.ledger);
+    for (const UnitRole role : last_stage_units(sc))
+      append_shard_padding(sc, {end_unit(sc, role)}, -1, 1, head_.ledger);
   }
   head_matrix_ = static_cast<double>(local_dims(sc).vocab * sc.model.hidden);
 }

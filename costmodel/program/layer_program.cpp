@@ -312,18 +312,35 @@ Program forward_mtp(const ModelSpec& m) {
                               Parameter::MtpEmbeddingNormBias);
   const ValueId here =
       b.norm(Site::MtpHiddenNorm, x, Parameter::MtpHiddenNormWeight, Parameter::MtpHiddenNormBias);
-  const Weight half{Width::HiddenShare, Width::Hidden, Split::Column, Parameter::MtpProjectionWeight};
+  // Checkpoints have the embedding's half first (eh_proj of deepseek-ai/DeepSeek-V3; Megatron-LM
+  // multi_token_prediction.py _concat_embeddings).
+  const auto half = [](Columns columns) {
+    return Weight{.out = Width::HiddenShare,
+                  .in = Width::Hidden,
+                  .split = Split::Column,
+                  .first = Parameter::MtpProjectionWeight,
+                  .columns = columns};
+  };
   const Shape columns = tokens(Width::HiddenShare);
-  const ValueId of_next = b.matmul(Site::MtpEmbeddingProjection, next, Tensor::LayerInput, columns, half);
-  const ValueId of_here = b.matmul(Site::MtpHiddenProjection, here, Tensor::LayerInput, columns, half);
+  const ValueId of_next =
+      b.matmul(Site::MtpEmbeddingProjection, next, Tensor::LayerInput, columns, half(Columns::First));
+  const ValueId of_here =
+      b.matmul(Site::MtpHiddenProjection, here, Tensor::LayerInput, columns, half(Columns::Second));
   return b.take(x, b.emit(Site::MtpSum, Kind::Add, {of_next, of_here}, Tensor::LayerInput, columns));
 }
 
-Program forward_head(const ModelSpec& m, bool fused_loss) {
+Program forward_final_norm(const ModelSpec& m, Parameter weight, Parameter bias) {
+  ForwardBuilder b{m, Part::FinalNorm};
+  const ValueId x = b.input(Tensor::LayerOutput, kHiddenStates);
+  return b.take(x, b.norm(Site::HeadNorm, x, weight, bias));
+}
+
+Program forward_head(const ModelSpec& m, bool fused_loss, bool norm_apart) {
   ForwardBuilder b{m, Part::Head};
   const ValueId x = b.input(Tensor::LayerOutput, kHiddenStates);
-  const ValueId normed =
-      m.final_norm ? b.norm(Site::HeadNorm, x, Parameter::FinalNormWeight, Parameter::FinalNormBias) : x;
+  const ValueId normed = m.final_norm && !norm_apart
+                             ? b.norm(Site::HeadNorm, x, Parameter::FinalNormWeight, Parameter::FinalNormBias)
+                             : x;
   ValueId logits = b.matmul(Site::Logits, normed, Tensor::Logits, tokens(Width::Vocab),
                             {Width::Vocab, Width::Hidden, Split::Column, Parameter::HeadWeight});
   logits = b.bias(Site::HeadBias, m.head_bias, logits, Parameter::HeadBias);
@@ -341,6 +358,7 @@ Program forward_head(const ModelSpec& m, bool fused_loss) {
   p.of(p.ops.back().writes[0]).role = Role::Gradient;
   p.of(x).kind = TensorKind::Transient;
   for (const ValueId statistics : {maxima, sums}) p.of(statistics).kind = TensorKind::Logits;
+  p.hands_input_on = norm_apart;
   return b.take(x, kNone);
 }
 

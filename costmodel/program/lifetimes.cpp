@@ -18,6 +18,7 @@ Lifetimes::Lifetimes(const Program& program)
   for (const ValueId id : {program.output, program.d_input}) {
     if (id != kNone) stays_[buffer(id)] = true;
   }
+  if (program.hands_input_on) stays_[buffer(program.input)] = true;
   const ValueId input = program.input;
   keeps_input_ = input != kNone && !program.of(input).kind && outlives_[buffer(input)];
 }

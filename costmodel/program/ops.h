@@ -118,12 +118,15 @@ enum class Split : std::uint8_t { Whole, Region, Column, Row };
 /// the scales of IA³.
 enum class AdapterSide : std::uint8_t { None, Down, Up, Scale };
 inline constexpr std::size_t kAdapterSides = 4;
+/// Which of a matrix's columns a product has: of two halves that read operands of their own.
+enum class Columns : std::uint8_t { All, First, Second };
 struct Weight {
   Width out = Width::Hidden, in = Width::Hidden;
   Split split = Split::Whole;
   Parameter first = Parameter::Count;
   Parameter last = Parameter::Count;  // … up to this neighbour among the parameters; Count: `first` alone
   AdapterSide adapter = AdapterSide::None;  // otherwise of the adapters beside these parameters
+  Columns columns = Columns::All;
   friend bool operator==(const Weight&, const Weight&) = default;
 };
 
@@ -166,6 +169,7 @@ enum class Kind : std::uint8_t {
   ReduceScatter,
   AllToAll,
   SendRecv,
+  JoinColumns,  // what ranks gathered of their columns -> rows, of which a rank may have its own
   LookupBack,
   NormBack,
   MatmulData,
@@ -190,6 +194,7 @@ enum class Kind : std::uint8_t {
   ScaleCopies,  // gradients of the copies by the weights of their experts
   RouteBack,
   PermuteBack,
+  SplitColumns,  // a rank's columns of whole rows
   Copy,
   Quantise,  // an operand of a matrix in a narrow type
   QuantiseGradient,
@@ -245,6 +250,7 @@ inline constexpr std::array<KindRow, position(Kind::Count)> kKinds{{
     {Kind::ReduceScatter, "reduce_scatter", 0, Work::None, CollectiveKind::ReduceScatter},
     {Kind::AllToAll, "all_to_all", 0, Work::None, CollectiveKind::AllToAll},
     {Kind::SendRecv, "send_recv", 0, Work::None, CollectiveKind::SendRecv},
+    {Kind::JoinColumns, "join_columns"},
     {Kind::LookupBack, "lookup_back", 0, Work::None, {}, false},
     {Kind::NormBack, "norm_back", 0, Work::None, {}, false},
     {Kind::MatmulData, "matmul_dgrad", 0, Work::Matrix, {}, false},
@@ -269,6 +275,7 @@ inline constexpr std::array<KindRow, position(Kind::Count)> kKinds{{
     {Kind::ScaleCopies, "scale_copies", 1, Work::None, {}, false},
     {Kind::RouteBack, "route_back", 0, Work::None, {}, false},
     {Kind::PermuteBack, "permute_back", 0, Work::None, {}, false},
+    {Kind::SplitColumns, "split_columns", 0, Work::None, {}, false},
     {Kind::Copy, "copy", 0, Work::None, {}, false},
     {Kind::Quantise, "quantise", 0, Work::None, {}, false},
     {Kind::QuantiseGradient, "quantise_gradient", 0, Work::None, {}, false},
@@ -340,7 +347,8 @@ enum class Part : std::uint8_t {
   Layer,
   Embedding,
   Head,
-  Mtp,  // what comes before the layer of a multi-token-prediction module
+  Mtp,        // what comes before the layer of a multi-token-prediction module
+  FinalNorm,  // where it is none of the head's: runs_final_norm_apart
 };
 
 /// Operations in execution order: forward, backward, then weight gradients that were put off.
@@ -352,6 +360,7 @@ struct Program {
   ValueId input = kNone, output = kNone;      // hidden states of the forward pass; of the head: nothing
   ValueId d_output = kNone, d_input = kNone;  // their gradients
   int chunks = 1;                             // of tokens, for what runs by chunk
+  bool hands_input_on = false;                // others read it as well: whoever gave it frees it
 
   ValueId add(const Value& value) {
     values.push_back(value);

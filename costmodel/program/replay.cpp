@@ -8,6 +8,7 @@
 #include "costmodel/program/working_sets.h"
 #include "costmodel/spec/chunk_order.h"
 #include "costmodel/spec/stage_plan.h"
+#include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel::program {
 namespace {
@@ -20,10 +21,10 @@ Folded moved(double bytes) {
   return out;
 }
 
-/// Positions, and tokens with their targets where an end of the model is; the scalars that a step adds up.
-double token_bytes(const LocalDims& dims, std::int64_t microbatches, int ends) {
+/// Positions; tokens where they are looked up, and targets of every loss; the scalars that a step adds up.
+double token_bytes(const LocalDims& dims, std::int64_t microbatches, std::size_t rows) {
   const double tokens = static_cast<double>(dims.tokens) * bytes_per_element(DType::Int32);
-  return tokens * (1 + static_cast<double>(ends) * static_cast<double>(microbatches)) + kStepSumBytes;
+  return tokens * (1 + static_cast<double>(rows) * static_cast<double>(microbatches)) + kStepSumBytes;
 }
 
 void add(MemoryBreakdown& to, const MemoryBreakdown& states) {
@@ -95,6 +96,7 @@ StepReplay::StepReplay(const Scenario& scenario, std::span<const PassRow> passes
       types_{state_types(scenario)},
       passes_{passes},
       waits_{scenario.framework.explicit_step && gradient_reduction(scenario) == GradientReduction::Once},
+      norm_apart_{runs_final_norm_apart(scenario)},
       hidden_states_{sizes_.bytes(
           {Rows::Hidden, Width::Hidden, casts_automatically(scenario) ? Type::Fp32 : Type::Activation})},
       chunk_layers_{costmodel::chunk_layers(scenario)} {
@@ -110,15 +112,16 @@ StepReplay::StepReplay(const Scenario& scenario, std::span<const PassRow> passes
     host_.emplace_back();
     updates_.push_back(0);
     std::vector<Chunk>& chunks = chunks_.emplace_back();
-    int ends = 0;
+    std::size_t token_rows = 0;
     for (int c = 0; c < chunks_per_stage(l); ++c) {
       const ChunkPlan plan = plan_chunk({stage, c}, left);
-      ends += (plan.first ? 1 : 0) + (plan.last ? 1 : 0);
+      token_rows += (plan.first ? 1 : 0) + plan.losses;
       for (const Layer* layer : plan.layers) hold(layer->unit);
+      for (const Layer* module : plan.modules) hold(module->unit);
       for (const Unit* unit : plan.owned) hold(*unit);
       chunks.push_back(fold_chunk(plan));
     }
-    if (sc_.framework.explicit_step) states.transient += Bytes{token_bytes(dims_, microbatches, ends)};
+    if (sc_.framework.explicit_step) states.transient += Bytes{token_bytes(dims_, microbatches, token_rows)};
   }
 }
 
@@ -169,13 +172,16 @@ std::vector<StepReplay::Progress> StepReplay::before_first(int stage) const {
   return progress;
 }
 
-/// The loss and its backward follow the last chunk at once.
+/// A loss and its backward follow what it reads at once.
 template <class OnPart>
 void StepReplay::walk_forward(const Chunk& chunk, std::size_t turn, const OnPart& part) {
-  part(chunk.forward[turn], kForward, chunk.on_host);
-  if (!chunk.last) return;
-  part(chunk.loss, kLoss, 0);
-  part(chunk.head_backward[turn], kHeadBackward, 0);
+  if (chunk.losses.empty()) part(chunk.forward[turn], kForward, chunk.on_host);
+  double on_host = chunk.on_host;
+  for (const Chunk::ToLoss& to : chunk.losses) {
+    part(to.forward[turn], kForward, std::exchange(on_host, 0));
+    part(chunk.loss, kLoss, 0);
+    part(to.head_backward[turn], kHeadBackward, 0);
+  }
 }
 
 template <class OnPart, class OnTask>
@@ -301,29 +307,31 @@ void StepReplay::prepare_ends() {
   embedding_ = unit_of(end_unit(sc_, UnitRole::Embedding));
   head_ = unit_of(end_unit(sc_, UnitRole::Head));
   if (copies_embedding(sc_)) tied_copy_ = unit_of(end_unit(sc_, UnitRole::TiedCopy));
+  if (!norm_apart_) return;
+  final_norm_phases_ = folded(Part::FinalNorm, {}, t);
+  final_norm_ = unit_of(end_unit(sc_, UnitRole::FinalNorm));
 }
 
-/// A multi-token-prediction module is one with what precedes its layer.
-FoldedPhases StepReplay::folded_layer(LayerClass kind, const Techniques& t) const {
-  FoldedPhases layer = folded(Part::Layer, kind, t);
-  if (!kind.mtp) return layer;
-  FoldedPhases module = folded(Part::Mtp, kind, t);
-  module[0].then(layer[0]);
-  for (const std::size_t phase : {std::size_t{1}, std::size_t{2}})
-    module[phase] = layer[phase].then(module[phase]);
-  return module;
+StepReplay::Phases StepReplay::folded_both(Part part, LayerClass kind, Techniques t) const {
+  Phases phases{.whole = folded(part, kind, t), .split = {}};
+  t.splits_backward = splits_backward(sc_.layout.schedule);
+  phases.split = t.splits_backward ? folded(part, kind, t) : phases.whole;
+  return phases;
 }
 
 StepReplay::Layer& StepReplay::layer_of(LayerClass kind, bool recomputed) {
   Layer& layer = layers_[(kind.mtp ? 4U : 0U) + (kind.moe ? 2U : 0U) + (recomputed ? 1U : 0U)];
   if (layer.compiled) return layer;
   layer.compiled = true;
-  Techniques t = techniques_of(sc_, recomputed);
-  layer.whole = folded_layer(kind, t);
-  layer.split = layer.whole;
-  if (splits_backward(sc_.layout.schedule)) {
-    t.splits_backward = true;
-    layer.split = folded_layer(kind, t);
+  layer.recomputed = recomputed;
+  const Techniques t = techniques_of(sc_, recomputed);
+  layer.layer = folded_both(Part::Layer, kind, t);
+  if (kind.mtp) layer.before = folded_both(Part::Mtp, kind, t);
+  if (kind.mtp && norm_apart_) {
+    for (FoldedPhases* phases : {&layer.layer.whole, &layer.layer.split}) {
+      (*phases)[0].then(final_norm_phases_[0]);
+      (*phases)[1] = Folded{final_norm_phases_[1]}.then((*phases)[1]);
+    }
   }
   layer.unit = unit_of(layer_unit(sc_, kind));
   if (recomputed && cuts_checkpoints(sc_)) layer.cut_over = sc_.layout.tp;
@@ -339,57 +347,87 @@ StepReplay::ChunkPlan StepReplay::plan_chunk(StageChunk at, FirstLayers& left) {
   plan.previous_here = here(previous_chunk(l.schedule, l.pp, at));
   std::int64_t number = 0;
   for (std::size_t i = 0; i < place; ++i) number += chunk_layers_[i];
-  const auto add_layer = [&](LayerClass kind) {
-    plan.layers.push_back(&layer_of(kind, left.recomputed-- > 0));
+  for (int i = 0; i < chunk_layers_[place]; ++i) {
+    plan.layers.push_back(&layer_of(class_of_layer(sc_.model, number++), left.recomputed-- > 0));
     plan.offloaded.push_back(left.offloaded-- > 0);
-  };
-  for (int i = 0; i < chunk_layers_[place]; ++i) add_layer(class_of_layer(sc_.model, number++));
+  }
   if (plan.first) plan.owned.push_back(&embedding_);
   if (!plan.last) return plan;
-  for (int i = 0; i < mtp_modules(sc_); ++i) add_layer(layer_class_at(sc_.model, kMtpClass));
+  for (int i = 0; i < mtp_modules(sc_); ++i)
+    plan.modules.push_back(&layer_of(layer_class_at(sc_.model, kMtpClass), left.recomputed-- > 0));
+  plan.losses = norm_apart_ ? 1 + plan.modules.size() : 1;
+  plan.words = copies_embedding(sc_) ? &tied_copy_ : &embedding_;
+  if (norm_apart_) plan.owned.push_back(&final_norm_);
   plan.owned.push_back(&head_);
   plan.of_head.push_back(&head_);
-  if (copies_embedding(sc_)) {
-    plan.owned.push_back(&tied_copy_);
-    plan.of_head.push_back(&tied_copy_);
-  }
-  if (shares_embedding(sc_)) plan.of_head.push_back(&embedding_);
+  if (copies_embedding(sc_)) plan.owned.push_back(&tied_copy_);
+  if (sc_.model.tied_embeddings) plan.of_head.push_back(plan.words);
   return plan;
 }
 
 StepReplay::Chunk StepReplay::fold_chunk(const ChunkPlan& plan) const {
-  Chunk chunk{.last = plan.last};
+  Chunk chunk;
   for (std::size_t turn = 0; turn < (waits_ ? kTurns : 2); ++turn) {
-    chunk.forward[turn] = fold_forward(plan, gates_at(turn, false));
     chunk.backward[turn] = fold_backward(plan, false, gates_at(turn, false));
     chunk.backward_input[turn] = fold_backward(plan, true, gates_at(turn, true));
-    if (plan.last) chunk.head_backward[turn] = fold_head(plan, gates_at(turn, false));
   }
-  for (std::size_t i = 0; i < plan.layers.size(); ++i) {
-    chunk.unsharded += plan.layers[i]->unit.unsharded;
+  if (plan.last) {
+    for (std::size_t loss = 0; loss < plan.losses; ++loss) chunk.losses.push_back(fold_to_loss(plan, loss));
+    chunk.loss = head_phases_[0];
+  } else {
+    chunk.forward.fill(fold_forward(plan));
+  }
+  for (std::size_t i = 0; i < plan.layers.size(); ++i)
     chunk.on_host += plan.offloaded[i] ? kept_bytes(*plan.layers[i]) : 0;
-  }
-  for (auto layer = plan.layers.rbegin(); layer != plan.layers.rend(); ++layer) {
-    chunk.later.then((*layer)->split[2]);
-    if (!waits_) reduce((*layer)->unit, chunk.reduce);
-    close((*layer)->unit, (*layer)->unit.unsharded, chunk.close);
-  }
-  if (plan.last) chunk.loss = head_phases_[0];
+  const auto finish = [&](const Layer& layer) {
+    chunk.unsharded += layer.unit.unsharded;
+    chunk.later.then(layer.layer.split[2]).then(layer.before.split[2]);
+    if (!waits_) reduce(layer.unit, chunk.reduce);
+    close(layer.unit, layer.unit.unsharded, chunk.close);
+  };
+  for (auto module = plan.modules.rbegin(); module != plan.modules.rend(); ++module) finish(**module);
+  for (auto layer = plan.layers.rbegin(); layer != plan.layers.rend(); ++layer) finish(**layer);
   return chunk;
 }
 
-Folded StepReplay::fold_head(const ChunkPlan& plan, const Gates& gates) const {
+/// What a loss reads is made whole, and its gradients have a place.
+void StepReplay::open_for_loss(const ChunkPlan& plan, std::size_t loss, const Gates& gates,
+                               Folded& out) const {
+  for (const Unit* unit : plan.of_head) {
+    gather(*unit, false, out);
+    const bool opens = gates.open_end && (loss == 0 || !collects(*unit));
+    out.move(kPassing, opens ? unit->unsharded : 0);
+  }
+}
+
+StepReplay::Chunk::ToLoss StepReplay::fold_to_loss(const ChunkPlan& plan, std::size_t loss) const {
+  Chunk::ToLoss to;
+  const Folded forward = loss == 0 ? fold_forward(plan) : fold_module_forward(plan, *plan.modules[loss - 1]);
+  for (std::size_t turn = 0; turn < (waits_ ? kTurns : 2); ++turn) {
+    const Gates gates = gates_at(turn, false);
+    to.forward[turn] = forward;
+    open_for_loss(plan, loss, gates, to.forward[turn]);
+    to.head_backward[turn] = fold_head(plan, loss, gates);
+  }
+  return to;
+}
+
+/// What the last loss has read is freed.
+Folded StepReplay::fold_head(const ChunkPlan& plan, std::size_t loss, const Gates& gates) const {
+  const bool last = loss + 1 == plan.losses;
   Folded out = head_phases_[1];
+  if (norm_apart_ && last && !mutant("what-the-last-loss-read-stays")) out.move(kPassing, -hidden_states_);
   for (const Unit* unit : plan.of_head) {
     out.move(kPassing, -unit->gathered);
-    if (gates.close_end && !waits_for_embedding(*unit)) close(*unit, unit->unsharded, out);
+    const bool closes = gates.close_end && (last || !collects(*unit)) && !waits_for_look_ups(*unit);
+    if (closes) close(*unit, unit->unsharded, out);
   }
   return out;
 }
 
 /// From the embedding, or hidden states received, to hidden states sent, or to where the head begins. What an
 /// offloaded layer keeps leaves when it has run, and comes back when its backward begins.
-Folded StepReplay::fold_forward(const ChunkPlan& plan, const Gates& gates) const {
+Folded StepReplay::fold_forward(const ChunkPlan& plan) const {
   Folded out;
   if (plan.first) {
     gather(embedding_, false, out);
@@ -400,17 +438,33 @@ Folded StepReplay::fold_forward(const ChunkPlan& plan, const Gates& gates) const
   for (std::size_t i = 0; i < plan.layers.size(); ++i) {
     const Layer& layer = *plan.layers[i];
     gather(layer.unit, false, out);
-    out.then(layer.whole[0]);
+    out.then(layer.layer.whole[0]);
     if (layer.cut_over > 1)
       out.move(TensorKind::Activation, kept_bytes(layer)).move(TensorKind::Activation, -left_bytes(layer));
     if (plan.offloaded[i]) out.move(TensorKind::Activation, -kept_bytes(layer));
     out.move(kPassing, -layer.unit.gathered);
   }
-  for (const Unit* unit : plan.of_head) {
-    gather(*unit, false, out);
-    out.move(kPassing, gates.open_end ? unit->unsharded : 0);
+  if (plan.last && norm_apart_) {
+    gather(final_norm_, false, out);
+    out.then(final_norm_phases_[0]).move(kPassing, -final_norm_.gathered);
+  }
+  // Other profiles make every loss behind all modules.
+  for (const Layer* module : plan.modules) {
+    if (!norm_apart_) out.then(fold_module_forward(plan, *module));
   }
   if (!plan.last && !plan.next_here) out.move(kPassing, -hidden_states_);
+  return out;
+}
+
+Folded StepReplay::fold_module_forward(const ChunkPlan& plan, const Layer& module) const {
+  Folded out;
+  gather(module.unit, false, out);
+  gather(*plan.words, false, out);
+  out.then(module.before.whole[0]).move(kPassing, -plan.words->gathered);
+  out.then(module.layer.whole[0]);
+  if (module.cut_over > 1)
+    out.move(TensorKind::Activation, kept_bytes(module)).move(TensorKind::Activation, -left_bytes(module));
+  out.move(kPassing, -module.unit.gathered);
   return out;
 }
 
@@ -422,42 +476,78 @@ Folded StepReplay::fold_backward(const ChunkPlan& plan, bool split, const Gates&
   } else if (!plan.next_here) {
     out.move(kPassing, hidden_states_);
   }
-  out.then(fold_layers_backward(plan, split, gates));
+  if (plan.last) fold_modules_backward(plan, split, gates, out);
+  for (std::size_t i = plan.layers.size(); i-- > 0;)
+    fold_layer_backward(*plan.layers[i], plan.offloaded[i], split, gates, {}, out);
   if (plan.first) {
-    const bool opens = gates.open_end && !waits_for_embedding(embedding_);
-    const bool reads = embedding_backward_reads_parameters(sc_);
-    const double gathered = reads ? embedding_.gathered : 0;
-    if (reads) gather(embedding_, true, out);
-    out.move(kPassing, opens ? embedding_.unsharded : 0);
-    out.then(embedding_phases_[1]).move(kPassing, -gathered);
-    if (gates.close_end) close(embedding_, embedding_.unsharded, out);
-    // What a frozen embedding has no use for is freed.
-    if (techniques_of(sc_, false).adapters.operations) out.move(kPassing, -hidden_states_);
+    fold_embedding_backward(gates, out);
   } else if (!plan.previous_here) {
     out.move(kPassing, -hidden_states_);
   }
   return out;
 }
 
-Folded StepReplay::fold_layers_backward(const ChunkPlan& plan, bool split, const Gates& gates) const {
-  Folded out;
-  for (std::size_t i = plan.layers.size(); i-- > 0;) {
-    const Layer& layer = *plan.layers[i];
-    gather(layer.unit, true, out);
-    out.move(kPassing, gates.open ? layer.unit.unsharded : 0);
-    if (plan.offloaded[i]) out.move(TensorKind::Activation, kept_bytes(layer));
-    if (layer.cut_over > 1)
-      out.move(TensorKind::Activation, left_bytes(layer)).move(TensorKind::Activation, -kept_bytes(layer));
-    out.then(split ? layer.split[1] : layer.whole[1]).move(kPassing, -layer.unit.gathered);
-    if (split) continue;
-    // Nothing is updated of what another micro-batch still adds to.
-    if (gates.close) {
-      close(layer.unit, layer.unit.unsharded, out);
-    } else if (!waits_) {
-      reduce(layer.unit, out);
-    }
+/// Modules, last one first, and the final norm below them. What a loss gave for the hidden states that a
+/// module read is added to what the module gives.
+void StepReplay::fold_modules_backward(const ChunkPlan& plan, bool split, const Gates& gates,
+                                       Folded& out) const {
+  for (std::size_t i = plan.modules.size(); i-- > 0;) {
+    fold_layer_backward(*plan.modules[i], false, split, gates, fold_look_up_backward(plan, i, split, gates),
+                        out);
+    if (norm_apart_) out.move(TensorKind::Activation, -hidden_states_);
   }
+  if (!norm_apart_) return;
+  gather(final_norm_, true, out);
+  out.move(kPassing, gates.open_end ? final_norm_.unsharded : 0);
+  out.then(final_norm_phases_[1]).move(kPassing, -final_norm_.gathered);
+  if (gates.close_end) close(final_norm_, final_norm_.unsharded, out);
+}
+
+/// The way to a module's layer, back: look-ups that run again read the table.
+Folded StepReplay::fold_look_up_backward(const ChunkPlan& plan, std::size_t module, bool split,
+                                         const Gates& gates) const {
+  const Layer& layer = *plan.modules[module];
+  const Unit& words = *plan.words;
+  const bool once = collects(words);
+  const bool opens = !once || (module + 1 == plan.modules.size() && !plan.reads_by_head(words));
+  const bool closes = !once || (module == 0 && &words != &embedding_);
+  Folded out;
+  if (layer.recomputed) gather(words, true, out);
+  out.move(kPassing, gates.open_end && opens ? words.unsharded : 0);
+  out.then(layer.before.of(split)[1]).move(kPassing, layer.recomputed ? -words.gathered : 0);
+  if (gates.close_end && closes) close(words, words.unsharded, out);
   return out;
+}
+
+/// `before`: what stands before the layer in its unit, on the way back.
+void StepReplay::fold_layer_backward(const Layer& layer, bool offloaded, bool split, const Gates& gates,
+                                     const Folded& before, Folded& out) const {
+  gather(layer.unit, true, out);
+  out.move(kPassing, gates.open ? layer.unit.unsharded : 0);
+  if (offloaded) out.move(TensorKind::Activation, kept_bytes(layer));
+  if (layer.cut_over > 1)
+    out.move(TensorKind::Activation, left_bytes(layer)).move(TensorKind::Activation, -kept_bytes(layer));
+  out.then(layer.layer.of(split)[1]).then(before).move(kPassing, -layer.unit.gathered);
+  if (split) return;
+  // Nothing is updated of what another micro-batch still adds to.
+  if (gates.close) {
+    close(layer.unit, layer.unit.unsharded, out);
+  } else if (!waits_) {
+    reduce(layer.unit, out);
+  }
+}
+
+void StepReplay::fold_embedding_backward(const Gates& gates, Folded& out) const {
+  const bool read_by_others = shares_embedding(sc_) || (norm_apart_ && !copies_embedding(sc_));
+  const bool opens = gates.open_end && !(collects(embedding_) && read_by_others);
+  const bool reads = embedding_backward_reads_parameters(sc_);
+  const double gathered = reads ? embedding_.gathered : 0;
+  if (reads) gather(embedding_, true, out);
+  out.move(kPassing, opens ? embedding_.unsharded : 0);
+  out.then(embedding_phases_[1]).move(kPassing, -gathered);
+  if (gates.close_end) close(embedding_, embedding_.unsharded, out);
+  // What a frozen embedding has no use for is freed.
+  if (techniques_of(sc_, false).adapters.operations) out.move(kPassing, -hidden_states_);
 }
 
 }  // namespace hexaplan::costmodel::program

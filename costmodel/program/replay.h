@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "costmodel/schedule/schedule.h"
 #include "costmodel/spec/chunk_order.h"
 #include "costmodel/spec/scenario.h"
+#include "costmodel/spec/stage_plan.h"
 
 namespace hexaplan::costmodel::program {
 
@@ -50,23 +52,37 @@ class StepReplay {
     bool in_backward = false;      // it runs when the unit's gradients are complete
     MemoryBreakdown states, host;  // that stay on the device; that are offloaded
   };
-  struct Layer {
-    bool compiled = false;
+  struct Phases {
     FoldedPhases whole{}, split{};  // split: weight gradients are put off
-    double cut_over = 1;            // ranks that cut what it keeps among them
+    [[nodiscard]] const FoldedPhases& of(bool is_split) const { return is_split ? split : whole; }
+  };
+  struct Layer {
+    bool compiled = false, recomputed = false;
+    Phases before;        // of a multi-token-prediction module: the way to its layer
+    Phases layer;         // … and its final norm, where that is a program of its own
+    double cut_over = 1;  // ranks that cut what it keeps among them
     Unit unit;
   };
   /// What a micro-batch leaves in a layer when it has run, and what of it stays until its backward begins.
-  [[nodiscard]] static double left_bytes(const Layer& layer) { return layer.whole[0].net().activations; }
+  [[nodiscard]] static double left_bytes(const Layer& layer) {
+    return layer.before.whole[0].net().activations + layer.layer.whole[0].net().activations;
+  }
   [[nodiscard]] static double kept_bytes(const Layer& layer) { return left_bytes(layer) / layer.cut_over; }
   /// What stands in one chunk of a stage.
   struct ChunkPlan {
     bool first = false, last = false;
     bool next_here = false, previous_here = false;  // the neighbour is on this stage: nothing is sent
     std::vector<const Layer*> layers{};
-    std::vector<bool> offloaded{};       // by layer: what it keeps waits on the host
-    std::vector<const Unit*> owned{};    // beside the layers
-    std::vector<const Unit*> of_head{};  // what the head reads
+    std::vector<bool> offloaded{};        // by layer: what it keeps waits on the host
+    std::vector<const Layer*> modules{};  // multi-token prediction, behind the layers
+    std::vector<const Unit*> owned{};     // beside the layers
+    std::vector<const Unit*> of_head{};   // what the head reads
+    const Unit* words = nullptr;          // what modules look up
+    /// Losses that follow one another: of the last layer and, where each is made at once, of every module.
+    std::size_t losses = 0;
+    [[nodiscard]] bool reads_by_head(const Unit& unit) const {
+      return std::ranges::find(of_head, &unit) != of_head.end();
+    }
   };
   /// What a task does with buffers of gradients: those of its layers and, beside them, of an end.
   struct Gates {
@@ -90,13 +106,17 @@ class StepReplay {
   [[nodiscard]] Gates gates_at(std::size_t index, bool split) const;
   /// Tasks of one chunk, by index_of_turn.
   struct Chunk {
-    bool last = false;
+    /// Up to a loss, and that loss's backward.
+    struct ToLoss {
+      std::array<Folded, kTurns> forward{}, head_backward{};
+    };
+    std::vector<ToLoss> losses{};
     Folded loss{}, later{};
-    std::array<Folded, kTurns> forward{}, head_backward{}, backward{}, backward_input{};
-    double unsharded = 0;  // gradients of all layers
-    Folded reduce{};       // … are reduced and stay open, where they do not wait
-    Folded close{};        // … are reduced, updated in backward where that is asked for, and freed
-    double on_host = 0;    // what a micro-batch's layers keep there between forward and backward
+    std::array<Folded, kTurns> forward{}, backward{}, backward_input{};  // forward: where no loss follows
+    double unsharded = 0;                                                // gradients of all layers
+    Folded reduce{};     // … are reduced and stay open, where they do not wait
+    Folded close{};      // … are reduced, updated in backward where that is asked for, and freed
+    double on_host = 0;  // what a micro-batch's layers keep there between forward and backward
   };
   class Live;
 
@@ -107,14 +127,17 @@ class StepReplay {
   template <class OnPart>
   static void walk_forward(const Chunk& chunk, std::size_t turn, const OnPart& part);
   Layer& layer_of(LayerClass kind, bool recomputed);
-  [[nodiscard]] FoldedPhases folded_layer(LayerClass kind, const Techniques& techniques) const;
+  [[nodiscard]] Phases folded_both(Part part, LayerClass kind, Techniques techniques) const;
   void prepare_ends();
   [[nodiscard]] FoldedPhases ruled_head() const;
   [[nodiscard]] FoldedPhases folded(Part part, LayerClass kind, const Techniques& techniques) const;
   [[nodiscard]] Unit unit_of(const UnitSizes& sizes) const;
-  /// True of a table that is output layer as well, whose gradients are complete behind the embedding's.
-  [[nodiscard]] bool waits_for_embedding(const Unit& unit) const {
-    return &unit == &embedding_ && (unit.in_backward || waits_) && shares_embedding(sc_);
+  /// True where gradients of all uses of a unit go to one buffer.
+  [[nodiscard]] bool collects(const Unit& unit) const { return unit.in_backward || waits_; }
+  /// True of a table that is output layer as well, and looked up: its gradients are complete behind the
+  /// look-ups'.
+  [[nodiscard]] bool waits_for_look_ups(const Unit& unit) const {
+    return collects(unit) && (&unit == &embedding_ || (&unit == &tied_copy_ && mtp_modules(sc_) > 0));
   }
   static void add_passing(const FlatSizes& flat, double gathered, double unsharded, Unit& unit);
   /// The unit's parameters are made whole; `again`: by backward.
@@ -131,10 +154,18 @@ class StepReplay {
   };
   [[nodiscard]] ChunkPlan plan_chunk(StageChunk at, FirstLayers& left);
   [[nodiscard]] Chunk fold_chunk(const ChunkPlan& plan) const;
-  [[nodiscard]] Folded fold_forward(const ChunkPlan& plan, const Gates& gates) const;
-  [[nodiscard]] Folded fold_head(const ChunkPlan& plan, const Gates& gates) const;
+  [[nodiscard]] Folded fold_forward(const ChunkPlan& plan) const;
+  [[nodiscard]] Folded fold_module_forward(const ChunkPlan& plan, const Layer& module) const;
+  void open_for_loss(const ChunkPlan& plan, std::size_t loss, const Gates& gates, Folded& out) const;
+  [[nodiscard]] Chunk::ToLoss fold_to_loss(const ChunkPlan& plan, std::size_t loss) const;
+  [[nodiscard]] Folded fold_head(const ChunkPlan& plan, std::size_t loss, const Gates& gates) const;
   [[nodiscard]] Folded fold_backward(const ChunkPlan& plan, bool split, const Gates& gates) const;
-  [[nodiscard]] Folded fold_layers_backward(const ChunkPlan& plan, bool split, const Gates& gates) const;
+  void fold_layer_backward(const Layer& layer, bool offloaded, bool split, const Gates& gates,
+                           const Folded& before, Folded& out) const;
+  [[nodiscard]] Folded fold_look_up_backward(const ChunkPlan& plan, std::size_t module, bool split,
+                                             const Gates& gates) const;
+  void fold_modules_backward(const ChunkPlan& plan, bool split, const Gates& gates, Folded& out) const;
+  void fold_embedding_backward(const Gates& gates, Folded& out) const;
 
   Scenario sc_;
   LocalDims dims_;
@@ -143,8 +174,9 @@ class StepReplay {
   std::span<const PassRow> passes_;
   bool waits_;                   // whole gradients, for the last micro-batch
   std::array<Layer, 8> layers_;  // by (multi-token prediction, MoE, recomputed)
-  FoldedPhases embedding_phases_{}, head_phases_{};
-  Unit embedding_, head_, tied_copy_;
+  FoldedPhases embedding_phases_{}, final_norm_phases_{}, head_phases_{};
+  bool norm_apart_;  // runs_final_norm_apart
+  Unit embedding_, final_norm_, head_, tied_copy_;
   double hidden_states_;  // bytes
   std::vector<int> chunk_layers_;
   std::vector<std::vector<Chunk>> chunks_;  // by stage

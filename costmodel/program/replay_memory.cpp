@@ -41,7 +41,7 @@ bool ledger_is_exact(const Scenario& sc) {
          sc.layout.sharding.stage < 2 && sc.recipe.offload == 0 && !sc.recipe.optimizer_in_backward &&
          !sc.layout.partition_activations &&
          (sc.layout.cp == 1 || sc.layout.context != ContextKind::AllToAll) && is_llama(sc.model) &&
-         !trains_adapters(sc.recipe);
+         mtp_modules(sc) == 0 && !trains_adapters(sc.recipe);
 }
 
 ReplayedTask::Level level_of(const MemoryBreakdown& live) {

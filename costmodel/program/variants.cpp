@@ -4,6 +4,7 @@
 
 #include "costmodel/program/compile.h"
 #include "costmodel/program/layer_program.h"
+#include "costmodel/spec/stage_plan.h"
 
 namespace hexaplan::costmodel::program {
 
@@ -12,9 +13,13 @@ Program forward_of(const Scenario& sc, Part part, LayerClass kind) {
     case Part::Embedding:
       return forward_embedding(sc.model);
     case Part::Head:
-      return forward_head(sc.model, fuses_cross_entropy(sc));
+      return forward_head(sc.model, fuses_cross_entropy(sc), runs_final_norm_apart(sc));
     case Part::Mtp:
       return forward_mtp(sc.model);
+    case Part::FinalNorm:
+      return kind.mtp
+                 ? forward_final_norm(sc.model, Parameter::MtpFinalNormWeight, Parameter::MtpFinalNormBias)
+                 : forward_final_norm(sc.model, Parameter::FinalNormWeight, Parameter::FinalNormBias);
     case Part::Layer:
       break;
   }
@@ -32,9 +37,10 @@ const Variant& variant_of(const Scenario& sc, Part part, LayerClass kind, const 
   const bool moe = part == Part::Layer && kind.moe;
   const bool unrotated = part == Part::Layer && kind.unrotated;
   const bool fused_loss = part == Part::Head && fuses_cross_entropy(sc);
+  const bool norm_apart = part == Part::Head && runs_final_norm_apart(sc);
   for (const Variant& v : memo.variants) {
     if (v.part == part && v.moe == moe && v.unrotated == unrotated && v.fused_loss == fused_loss &&
-        v.techniques == t)
+        v.norm_apart == norm_apart && v.techniques == t)
       return v;
   }
   Program program = compile(forward_of(sc, part, kind), t);
@@ -44,6 +50,7 @@ const Variant& variant_of(const Scenario& sc, Part part, LayerClass kind, const 
                            .moe = moe,
                            .unrotated = unrotated,
                            .fused_loss = fused_loss,
+                           .norm_apart = norm_apart,
                            .techniques = t,
                            .program = std::move(program),
                            .footprint = std::move(footprint),

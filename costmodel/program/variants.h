@@ -15,7 +15,7 @@ namespace hexaplan::costmodel::program {
 /// A part of a model, compiled: one program serves every shape that a search asks about.
 struct Variant {
   Part part = Part::Layer;
-  bool moe = false, unrotated = false, fused_loss = false;
+  bool moe = false, unrotated = false, fused_loss = false, norm_apart = false;
   Techniques techniques;
   Program program;
   Footprint footprint;      // of the program

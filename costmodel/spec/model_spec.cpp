@@ -26,6 +26,7 @@ LayerClass layer_class_at(const ModelSpec& model, int index) {
 }
 
 LayerClass class_of_layer(const ModelSpec& model, std::int64_t layer) {
+  if (layer >= model.layers) return layer_class_at(model, kMtpClass);
   const MoeSpec& moe = model.moe;
   const bool is_moe = model.is_moe() && layer >= moe.first_k_dense &&
                       last_of_period(layer, std::max<std::int64_t>(1, moe.period)) &&

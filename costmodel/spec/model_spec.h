@@ -169,7 +169,8 @@ inline constexpr int kLayerClasses = kMtpClass + 1;
 /// The class at `index`; a multi-token-prediction module has a layer of the class of `model`'s last one.
 [[nodiscard]] LayerClass layer_class_at(const ModelSpec& model, int index);
 
-/// Class of layer `layer`, counted from 0.
+/// Class of layer `layer`, counted from 0; behind the model's own layers stand its multi-token-prediction
+/// modules.
 [[nodiscard]] LayerClass class_of_layer(const ModelSpec& model, std::int64_t layer);
 
 /// How many of the `count` layers from `first` on are of each class, by index_of.

@@ -72,6 +72,10 @@ int mtp_modules(const Scenario& sc) {
   return sc.framework.abilities.mtp ? sc.model.mtp_layers : 0;
 }
 
+bool runs_final_norm_apart(const Scenario& sc) {
+  return sc.framework.explicit_step && mtp_modules(sc) > 0;
+}
+
 void add_ends(const Scenario& sc, bool first, bool last, StagePlan& stage) {
   if (first) stage.embedding = 1;
   if (!last) return;

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <numeric>
@@ -19,11 +20,19 @@ struct StagePlan {
   /// Multi-token-prediction modules included: each has a layer.
   [[nodiscard]] int total_layers() const { return std::accumulate(layers.begin(), layers.end(), 0); }
   [[nodiscard]] int mtp_modules() const { return layers[kMtpClass]; }
+  /// Of them, recomputed ones: a stage's first layers are, and modules come last.
+  [[nodiscard]] int recomputed_modules() const {
+    return std::clamp(recomputed - (total_layers() - mtp_modules()), 0, mtp_modules());
+  }
   StagePlan& operator+=(const StagePlan& other);
 };
 
 /// Multi-token-prediction modules that are trained: the model's, where the framework has them.
 [[nodiscard]] int mtp_modules(const Scenario& scenario);
+/// True where the final norm is a program of its own between the last layer and the output layer, because
+/// multi-token-prediction modules read what it makes: in the executor's step. Other profiles keep what their
+/// output layers read by rules.
+[[nodiscard]] bool runs_final_norm_apart(const Scenario& scenario);
 /// The model's ends join `stage`: the embedding where it is the first; output layer, loss and
 /// multi-token-prediction modules where it is the last.
 void add_ends(const Scenario& scenario, bool first, bool last, StagePlan& stage);

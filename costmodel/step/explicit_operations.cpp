@@ -15,17 +15,22 @@ class UnitOperations {
         microbatches_{static_cast<double>(microbatches_per_step(sc))},
         replicas_of_all_{static_cast<double>(sc.layout.dp) * sc.layout.cp} {}
 
-  /// `units` equal units, of each of which a micro-batch makes `uses` gradients.
-  void append(const UnitSizes& unit, double units, double uses) {
+  /// What a micro-batch does with a unit: passes forward, each of which makes a gradient as well; passes
+  /// backward that read its parameters.
+  struct Uses {
+    double forward = 1, backward = 0;
+  };
+  /// `units` equal units.
+  void append(const UnitSizes& unit, double units, Uses uses) {
     for (const FlatSizes& flat : unit.flats) {
       const bool waits = flat.stage >= 3 && gradient_reduction(sc_) == GradientReduction::Once;
       const bool each = flat.stage >= 2 && !flat.in_backward && !waits;
-      const double reductions = (each ? microbatches_ * uses : 1) * units;
+      const double reductions = (each ? microbatches_ * uses.forward : 1) * units;
       if (flat.trained) sum_over_tensor_ranks(flat, reductions);
       if (flat.trained) reduce(flat, reductions, units);
-      gather(flat, unit.role, units, uses);
-      const bool again = backward_gathers(sc_, unit.role) && flat.secondary == 0;
-      quantise(flat, units * microbatches_ * (uses + (again ? 1 : 0)), reductions);
+      gather(flat, units, uses);
+      const double again = flat.secondary == 0 ? uses.backward : 0;
+      quantise(flat, units * microbatches_ * (uses.forward + again), reductions);
       update(flat, units);
       copy_updated(flat, units, reductions);
     }
@@ -114,7 +119,7 @@ class UnitOperations {
 
   /// The output layer keeps what it gathered until its backward, which follows at once; the embedding's
   /// backward reads those of its norm alone.
-  void gather(const FlatSizes& flat, UnitRole role, double units, double uses) {
+  void gather(const FlatSizes& flat, double units, Uses uses) {
     const double bytes = parameter_bytes(sc_, flat, flat.padded());
     const auto all_gather = [&](Pass pass, double times) {
       const bool second = pass == Pass::BackwardData && flat.secondary > 0;
@@ -142,8 +147,8 @@ class UnitOperations {
         copy("parameter.to_device", pass, parameter_bytes(sc_, flat, flat.shard()), DType::Int8, times);
       if (flat.stage >= 3) all_gather(pass, times);
     };
-    make_whole(Pass::Forward, units * uses * microbatches_);
-    if (backward_gathers(sc_, role)) make_whole(Pass::BackwardData, units * microbatches_);
+    make_whole(Pass::Forward, units * uses.forward * microbatches_);
+    if (uses.backward > 0) make_whole(Pass::BackwardData, units * uses.backward * microbatches_);
   }
 
   /// What crosses the link because the host, or the device, updates what the other one has. Gradients of an
@@ -211,6 +216,29 @@ class UnitOperations {
   std::vector<Operation> out_;
 };
 
+/// Losses of a stage's micro-batch, and look-ups of its multi-token-prediction modules.
+double losses_of(const StagePlan& plan) {
+  return 1 + plan.mtp_modules();
+}
+
+/// An embedding is looked up by the first stage, by every module beside it, and read by every loss where it
+/// is the output layer there.
+UnitOperations::Uses uses_of_embedding(const Scenario& sc, const StagePlan& plan) {
+  UnitOperations::Uses uses{.backward = backward_gathers(sc, UnitRole::Embedding) ? 1.0 : 0.0};
+  if (plan.head <= 0 || separates_ends(sc.layout)) return uses;
+  uses.forward += plan.mtp_modules() + (sc.model.tied_embeddings ? losses_of(plan) : 0);
+  uses.backward += plan.recomputed_modules();
+  return uses;
+}
+
+/// Units of the last stage.
+UnitOperations::Uses uses_of_end(const Scenario& sc, UnitRole role, const StagePlan& plan) {
+  if (role == UnitRole::Head) return {.forward = losses_of(plan)};
+  if (role == UnitRole::FinalNorm) return {.backward = 1};
+  return {.forward = plan.mtp_modules() + (sc.model.tied_embeddings ? losses_of(plan) : 0),
+          .backward = static_cast<double>(plan.recomputed_modules())};
+}
+
 }  // namespace
 
 std::vector<Operation> explicit_parameter_operations(const Scenario& sc, int stage) {
@@ -218,16 +246,17 @@ std::vector<Operation> explicit_parameter_operations(const Scenario& sc, int sta
   UnitOperations operations{sc};
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (plan.layers[c] > 0)
-      operations.append(layer_unit(sc, layer_class_at(sc.model, static_cast<int>(c))), plan.layers[c], 1);
+      operations.append(layer_unit(sc, layer_class_at(sc.model, static_cast<int>(c))), plan.layers[c],
+                        {.backward = 1});
   }
-  const double uses = shares_embedding(sc) ? 2 : 1;
-  if (plan.embedding > 0) operations.append(end_unit(sc, UnitRole::Embedding), 1, uses);
-  if (plan.head > 0) operations.append(end_unit(sc, UnitRole::Head), 1, 1);
-  if (copies_embedding(sc)) {
-    const UnitSizes copy = end_unit(sc, UnitRole::TiedCopy);
-    if (plan.head > 0) operations.append(copy, 1, 1);
-    if (plan.head > 0 || plan.embedding > 0) operations.tied(copy);
+  if (plan.embedding > 0)
+    operations.append(end_unit(sc, UnitRole::Embedding), 1, uses_of_embedding(sc, plan));
+  if (plan.head > 0) {
+    for (const UnitRole role : last_stage_units(sc))
+      operations.append(end_unit(sc, role), 1, uses_of_end(sc, role, plan));
   }
+  if (copies_embedding(sc) && (plan.head > 0 || plan.embedding > 0))
+    operations.tied(end_unit(sc, UnitRole::TiedCopy));
   operations.norm_and_loss();
   return operations.take();
 }

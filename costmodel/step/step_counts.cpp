@@ -101,7 +101,7 @@ std::array<double, kLayerClasses> rerunning_layers(const Scenario& sc, int stage
     --left;
     layers[static_cast<std::size_t>(index_of(kind))] += 1;
   });
-  layers[kMtpClass] = std::clamp(left, 0, plan.mtp_modules());
+  layers[kMtpClass] = plan.recomputed_modules();
   return layers;
 }
 

@@ -25,7 +25,16 @@ struct SizeWord {
   std::string_view name;
   bool required;
   IntegerRange range;
-  std::int64_t& (*at)(ModelSpec&);
+  std::int64_t& (*size)(ModelSpec&);
+  int& (*count)(ModelSpec&) = nullptr;  // instead of a size
+  [[nodiscard]] std::int64_t of(ModelSpec& m) const { return count != nullptr ? count(m) : size(m); }
+  void set(ModelSpec& m, std::int64_t value) const {
+    if (count != nullptr) {
+      count(m) = static_cast<int>(value);
+    } else {
+      size(m) = value;
+    }
+  }
 };
 constexpr IntegerRange kNoneOrSize{0, kSize.high};
 constexpr SizeWord kSizeWords[] = {
@@ -51,6 +60,7 @@ constexpr SizeWord kSizeWords[] = {
     {"shared_ffn", false, kNoneOrSize, [](ModelSpec& m) -> std::int64_t& { return m.moe.shared_ffn; }},
     {"first_k_dense", false, kNoneOrSize, [](ModelSpec& m) -> std::int64_t& { return m.moe.first_k_dense; }},
     {"moe_period", false, kLayers, [](ModelSpec& m) -> std::int64_t& { return m.moe.period; }},
+    {"mtp_layers", false, {0, kLayers.high}, nullptr, [](ModelSpec& m) -> int& { return m.mtp_layers; }},
 };
 
 /// A word that stands alone.
@@ -126,7 +136,7 @@ void read_model_word(std::string_view word, std::string_view field, ModelSpec& m
           field, word,
           fmt::format("{}= with a whole number from {} to {}", name, size.range.low, size.range.high));
     }
-    size.at(model) = *value;
+    size.set(model, *value);
     return;
   }
   reject_model(field, word, "a dimension such as layers=4, or a flag such as tied",
@@ -156,7 +166,7 @@ ModelSpec parse_model_text(std::string_view text, std::string_view field) {
     text.remove_prefix(begin + word.size());
   }
   for (const SizeWord& size : kSizeWords) {
-    if (size.required && size.at(model) == 0)
+    if (size.required && size.of(model) == 0)
       reject_model(field, "", fmt::format("{}= with a whole number", size.name));
   }
   fill_in(model);
@@ -169,9 +179,9 @@ std::string to_model_text(const ModelSpec& model) {
   for (const SizeWord& size : kSizeWords) {
     ModelSpec read = said;
     if (!size.required) fill_in(read);
-    if (size.at(wanted) == size.at(read)) continue;
-    size.at(said) = size.at(wanted);
-    words.push_back(fmt::format("{}={}", size.name, size.at(said)));
+    if (size.of(wanted) == size.of(read)) continue;
+    size.set(said, size.of(wanted));
+    words.push_back(fmt::format("{}={}", size.name, size.of(said)));
   }
   for (const FlagWord& flag : kFlagWords) {
     if (flag.is(model)) words.emplace_back(flag.name);

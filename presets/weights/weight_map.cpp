@@ -43,13 +43,23 @@ class WeightMap::Builder {
       for (const CheckpointTensor& row : table) {
         const bool of_layer = row.name.find(kLayer) != std::string_view::npos;
         const bool wanted = row.norms_per_layer == 0 || row.norms_per_layer == model_.norms_per_layer;
-        if (of_layer == (layer != kNoLayer) && wanted) add_stored(layer, row, parameters);
+        if (of_layer != (layer != kNoLayer) || !wanted) continue;
+        row.copy_of.empty() ? add_stored(layer, row, parameters) : add_copy(layer, row);
       }
     }
     for (const ParameterTensor& t : parameters) require_whole(layer, t);
   }
 
  private:
+  /// Beside a module's parameters.
+  void add_copy(int layer, const CheckpointTensor& row) {
+    const auto original = std::ranges::find(map_.tensors_, row.copy_of, &StoredTensor::name);
+    if (layer < model_.layers || original == map_.tensors_.end()) return;
+    map_.tensors_.push_back({.name = with_number(std::string{row.name}, kLayer, layer),
+                             .shape = original->shape,
+                             .of_module = true,
+                             .copy_of = original->name});
+  }
   void add_stored(int layer, const CheckpointTensor& row, const std::vector<ParameterTensor>& parameters) {
     const ParameterTensor* first = find_tensor(parameters, row.blocks[0].tensor);
     if (first == nullptr) return;
@@ -61,7 +71,9 @@ class WeightMap::Builder {
     }
     const std::int64_t files = per_expert ? first->count : 1;
     for (std::int64_t e = 0; e < files; ++e) {
-      map_.tensors_.push_back({with_number(name, kExpert, e), shape_of(row, *first, rows, per_expert)});
+      map_.tensors_.push_back({.name = with_number(name, kExpert, e),
+                               .shape = shape_of(row, *first, rows, per_expert),
+                               .of_module = layer >= model_.layers});
       add_blocks(layer, row, parameters, rows, e);
     }
   }
@@ -141,7 +153,7 @@ WeightMap::WeightMap(const ModelSpec& model) {
   append_embedding_parameters(model, parameters);
   append_head_parameters(model, false, parameters);
   builder.add(kNoLayer, parameters);
-  for (int layer = 0; layer < model.layers; ++layer) {
+  for (int layer = 0; layer < model.layers + model.mtp_layers; ++layer) {
     parameters.clear();
     append_layer_parameters(model, class_of_layer(model, layer), parameters);
     builder.add(layer, parameters);

@@ -15,6 +15,8 @@ namespace hexaplan::presets {
 struct StoredTensor {
   std::string name;
   std::vector<std::int64_t> shape;
+  bool of_module = false;  // for multi-token prediction
+  std::string copy_of{};   // of another one's numbers; empty: it has its own
   [[nodiscard]] std::int64_t elements() const;
 };
 

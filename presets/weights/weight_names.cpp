@@ -97,6 +97,16 @@ constexpr CheckpointTensor kLatentAttention[] = {
     whole("model.layers.{l}.self_attn.kv_a_layernorm.weight", "attention.key_value_down_norm.weight"),
     whole("model.layers.{l}.self_attn.kv_b_proj.weight", "attention.key_value_up.weight"),
 };
+/// Multi-token prediction, behind the last layer (deepseek-ai/DeepSeek-V3 README_WEIGHTS.md: embedding and
+/// output head are shared with the main model); transformers leaves these modules out.
+constexpr CheckpointTensor kNextTokens[] = {
+    whole("model.layers.{l}.enorm.weight", "mtp.embedding_norm.weight"),
+    whole("model.layers.{l}.hnorm.weight", "mtp.hidden_norm.weight"),
+    whole("model.layers.{l}.eh_proj.weight", "mtp.projection.weight"),
+    whole("model.layers.{l}.shared_head.norm.weight", "mtp.final_norm.weight"),
+    {.name = "model.layers.{l}.embed_tokens.weight", .blocks = {}, .copy_of = "model.embed_tokens.weight"},
+    {.name = "model.layers.{l}.shared_head.head.weight", .blocks = {}, .copy_of = "lm_head.weight"},
+};
 constexpr CheckpointTensor kPhi3Attention[] = {
     {.name = "model.layers.{l}.self_attn.qkv_proj.weight", .blocks = kQkv},
 };
@@ -402,15 +412,15 @@ constexpr Table kPhi3Tables[] = {kModel, kFinalNorm, kTwoNorms, kPhi3Attention, 
 constexpr Table kGlmTables[] = {kModel, kFinalNorm, kTwoNorms, kAttention, kOutput, kFusedMlp};
 constexpr Table kGlm4Tables[] = {kModel, kFinalNorm, kGlm4Norms, kAttention, kOutput, kFusedMlp};
 constexpr Table kMixtralTables[] = {kModel, kFinalNorm, kTwoNorms, kAttention, kOutput, kMixtralExperts};
-constexpr Table kMoeTables[] = {kModel, kFinalNorm, kTwoNorms,       kAttention,    kOutput,
-                                kMlp,   kExperts,   kGateCorrection, kSharedExperts};
+constexpr Table kMoeTables[] = {kModel, kFinalNorm, kTwoNorms,       kAttention,     kOutput,
+                                kMlp,   kExperts,   kGateCorrection, kSharedExperts, kNextTokens};
 constexpr Table kExaoneMoeTables[] = {kModel, kFinalNorm, kTwoNorms,      kAttention,    kOutput,
                                       kMlp,   kExperts,   kMlpCorrection, kSharedExperts};
 constexpr Table kHyV3Tables[] = {kModel, kFinalNorm, kTwoNorms, kAttention, kOutput, kMlp, kHyV3Experts};
 constexpr Table kQwen2MoeTables[] = {kModel,  kFinalNorm, kTwoNorms, kAttention,
                                      kOutput, kMlp,       kExperts,  kGatedSharedExpert};
 constexpr Table kDeepseekTables[] = {kModel, kFinalNorm, kTwoNorms,       kLatentAttention, kOutput,
-                                     kMlp,   kExperts,   kGateCorrection, kSharedExperts};
+                                     kMlp,   kExperts,   kGateCorrection, kSharedExperts,   kNextTokens};
 constexpr Table kGptOssTables[] = {kModel, kFinalNorm, kTwoNorms, kAttention, kOutput, kGptOssExperts};
 constexpr Table kGpt2Tables[] = {kTransformer, kGpt2Layer, kGptBiases};
 constexpr Table kOpenAiGptTables[] = {kOpenAiGpt, kGpt2Layer, kGptBiases};

@@ -28,6 +28,8 @@ struct CheckpointTensor {
   Groups groups = Groups::One;
   bool transposed = false;  // input features first
   int norms_per_layer = 0;  // only in models with so many; 0: in all
+  /// It has the numbers of this tensor once more, beside the parameters of a multi-token-prediction module.
+  std::string_view copy_of = {};
 };
 
 /// Tables of tensors that checkpoints of a model_type have; a model has those whose parameters it has.

@@ -64,12 +64,20 @@ void write_file(const fs::path& path, std::string_view begins_with, std::int64_t
 WeightsReader::WeightsReader(const fs::path& folder, const costmodel::ModelSpec& model) : map_{model} {
   open_files(folder);
   for (const StoredTensor& wanted : map_.tensors()) {
+    if (!wanted.copy_of.empty()) {
+      found_.emplace_back();  // nobody reads it
+      continue;
+    }
     Found found = find(wanted.name);
     if (found.entry == nullptr) found = find(without_first_part(wanted.name));
     if (found.entry == nullptr)
       throw InputError({.file = folder.string(),
                         .value = fmt::format("no tensor {}", in_quotes(wanted.name)),
-                        .expected = fmt::format("the weights of {}", model.name)});
+                        .expected = fmt::format("the weights of {}", model.name),
+                        .hint = wanted.of_module
+                                    ? "transformers saves no multi-token-prediction modules; train without "
+                                      "them: \"num_nextn_predict_layers\": 0 in config.json"
+                                    : ""});
     if (found.entry->shape != wanted.shape)
       throw InputError({.file = folder.string(),
                         .field = wanted.name,
@@ -118,6 +126,12 @@ WeightsWriter::WeightsWriter(fs::path folder, const costmodel::ModelSpec& model,
     files_.back().entries.push_back({.name = t.name, .type = type, .shape = t.shape});
     files_.back().bytes += bytes;
   }
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const std::string& original = map_.tensors()[i].copy_of;
+    if (original.empty()) continue;
+    const auto found = std::ranges::find(map_.tensors(), original, &StoredTensor::name);
+    copies_[static_cast<std::size_t>(found - map_.tensors().begin())].push_back(places_[i]);
+  }
   for (std::size_t i = 0; i < files_.size(); ++i) {
     files_[i].name =
         files_.size() == 1 ? kSingle : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, files_.size());
@@ -144,17 +158,23 @@ void WeightsWriter::write(int layer, std::string_view name, std::int64_t first,
                           std::span<const double> values) {
   std::call_once(opened_, [this] { open(); });
   map_.visit(layer, name, first, std::ssize(values), [&](const StoredRun& run) {
-    const Place& place = places_[run.tensor];
-    File& file = files_[place.file];
-    const SafetensorsEntry& entry = file.entries[place.entry];
-    const int width = row_of(entry.type).bytes;
-    std::byte* at = file.open->writable().data() + file.header.size() + entry.begin + run.first * width;
-    for (const double x :
-         values.subspan(static_cast<std::size_t>(run.at), static_cast<std::size_t>(run.count))) {
-      store_element(entry.type, x, at);
-      at += run.stride * width;
-    }
+    store(places_[run.tensor], run, values);
+    const auto copies = copies_.find(run.tensor);
+    if (copies == copies_.end()) return;
+    for (const Place& copy : copies->second) store(copy, run, values);
   });
+}
+
+void WeightsWriter::store(const Place& place, const StoredRun& run, std::span<const double> values) {
+  File& file = files_[place.file];
+  const SafetensorsEntry& entry = file.entries[place.entry];
+  const int width = row_of(entry.type).bytes;
+  std::byte* at = file.open->writable().data() + file.header.size() + entry.begin + run.first * width;
+  for (const double x :
+       values.subspan(static_cast<std::size_t>(run.at), static_cast<std::size_t>(run.count))) {
+    store_element(entry.type, x, at);
+    at += run.stride * width;
+  }
 }
 
 JsonValue WeightsWriter::index() const {

@@ -75,12 +75,14 @@ class WeightsWriter {
   };
   [[nodiscard]] std::filesystem::path unfinished(const File& file) const;
   void open();
+  void store(const Place& place, const StoredRun& run, std::span<const double> values);
   [[nodiscard]] JsonValue index() const;
 
   std::filesystem::path folder_;
   WeightMap map_;
   std::vector<File> files_;
-  std::vector<Place> places_;  // by position in map_.tensors()
+  std::vector<Place> places_;                         // by position in map_.tensors()
+  std::map<std::size_t, std::vector<Place>> copies_;  // by the original's
   std::once_flag opened_;
 };
 

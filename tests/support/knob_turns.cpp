@@ -206,7 +206,7 @@ const Stage kPiped{"llama-3.1-8b", "16x8xH100+ib400", "megatron", "pp4", plain};
 const Stage kOneMicroBatch{"llama-3.1-8b", "8xH100", "fsdp2", "", one_micro_batch};
 const Stage kExperts{"mixtral-8x7b", "8x8xH100+ib400", "megatron", "ep8", plain};
 const Stage kLatentLite{"deepseek-v2-lite", "8x8xH100+ib400", "megatron", "ep8", plain};
-const Stage kLatent{"deepseek-v3", "64x8xH100+ib400", "megatron", "pp16 ep32", plain};
+const Stage kLatent{"deepseek-v3", "64x8xH100+ib400", "megatron", "pp4 ep8", plain};
 const Stage kSharded{"llama-3.1-8b", "16x8xH100+ib400", "deepspeed", "", plain};
 const Stage kHybrid{"llama-3.1-8b", "16x8xH100+ib400", "fsdp2", "hsdp8", plain};
 const Stage kBudgeted{"llama-3.1-8b", "16x8xH100+ib400", "megatron", "tp2", budgeted};

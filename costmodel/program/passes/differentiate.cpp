@@ -10,7 +10,8 @@ namespace {
 
 class Differentiation {
  public:
-  explicit Differentiation(Program program) : p_{std::move(program)}, gradients_(p_.values.size(), kNone) {}
+  Differentiation(Program program, const Techniques& techniques)
+      : p_{std::move(program)}, t_{techniques}, gradients_(p_.values.size(), kNone) {}
 
   Program run();
 
@@ -128,6 +129,12 @@ class Differentiation {
   void all_to_all(const Op& op, ValueId dy) {
     give(op.reads[0], mirror(op, Kind::AllToAll, dy, op.reads[0]));
   }
+  /// Every rank has the gradient of all columns, of all rows or of its own: nothing is added up.
+  void join_columns(const Op& op, ValueId dy) {
+    const Op gather = *producer(p_, op.reads[0]);
+    if (t_.sequence) dy = made(gather, Kind::AllGather, {dy}, op.reads[0], Role::Whole);
+    give(gather.reads[0], made(op, Kind::SplitColumns, {dy}, gather.reads[0]));
+  }
   void nothing(const Op& /*op*/, ValueId /*dy*/) {}
 
   struct AttentionBack {
@@ -138,6 +145,7 @@ class Differentiation {
                             ValueId dy);
   AttentionBack attend_back_from_scores(const Op& op, const IdList<16>& operands, ValueId dy);
   void rearrange(const Op& op, Kind back, ValueId dy);
+  void keep_for_backward(ValueId id);
 
   Op& emit(const Op& of, Kind kind, IdList<16> reads, IdList<5> writes, Pass pass = Pass::BackwardData);
   ValueId made(const Op& of, Kind kind, IdList<16> reads, ValueId like, Role role = Role::Gradient);
@@ -150,6 +158,7 @@ class Differentiation {
   void accumulate(ValueId of, const Op& op, Kind kind, IdList<16> reads);
 
   Program p_;
+  const Techniques& t_;
   std::vector<ValueId> gradients_;  // by value
   ValueId order_of_gradients_ = kNone;
 };
@@ -192,6 +201,7 @@ const std::array<Differentiation::RuleRow, position(Kind::LookupBack)> Different
     {Kind::ReduceScatter, &Differentiation::reduce_scatter},
     {Kind::AllToAll, &Differentiation::all_to_all},
     {Kind::SendRecv, &Differentiation::nothing},
+    {Kind::JoinColumns, &Differentiation::join_columns},
 }};
 
 /// Forward operations in the order in which backward answers them: reversed; but of the branches that
@@ -222,9 +232,16 @@ Program Differentiation::run() {
     (this->*kRules[position(op.kind)].rule)(op, dy);
   }
   if (p_.input != kNone) p_.d_input = gradients_[position(p_.input)];
-  // The gradient of the head's input waits for the backward pass of its micro-batch.
-  if (p_.part == Part::Head) p_.of(p_.d_input).kind = TensorKind::Activation;
+  if (p_.part == Part::Head) keep_for_backward(p_.d_input);
   return std::move(p_);
+}
+
+/// The gradient of the head's input waits for the backward pass of its micro-batch, and so does whatever is
+/// summed in its place.
+void Differentiation::keep_for_backward(ValueId id) {
+  p_.of(id).kind = TensorKind::Activation;
+  const Op* made = producer(p_, id);
+  if (made->in_place > 0 && made->writes[0] == id) keep_for_backward(made->reads[0]);
 }
 
 Op& Differentiation::emit(const Op& of, Kind kind, IdList<16> reads, IdList<5> writes, Pass pass) {
@@ -428,8 +445,8 @@ void Differentiation::rearrange(const Op& op, Kind back, ValueId dy) {
 
 }  // namespace
 
-Program differentiate(Program program, const Techniques& /*techniques*/) {
-  return Differentiation{std::move(program)}.run();
+Program differentiate(Program program, const Techniques& techniques) {
+  return Differentiation{std::move(program), techniques}.run();
 }
 
 }  // namespace hexaplan::costmodel::program

@@ -85,16 +85,16 @@ class TensorCut {
     reduce(kBlocks[position(block_of(op.site))].leave, partial, sum);
   }
   /// Columns of all ranks make the whole rows that a layer reads, of which sequence parallelism leaves each
-  /// rank its tokens.
+  /// rank its tokens (NVIDIA/Megatron-LM megatron/core/transformer/multi_token_prediction.py:
+  /// gather_from_tensor_model_parallel_region, scatter_to_sequence_parallel_region).
   void gather_columns(const Op& op) {
+    const Site site = kBlocks[position(block_of(op.site))].leave;
     const ValueId own = op.writes[0];
-    const ValueId whole = p_.like(own, Role::Whole, {Rows::Hidden, Width::Hidden});
-    p_.ops.push_back({.site = kBlocks[position(block_of(op.site))].leave,
-                      .kind = Kind::AllGather,
-                      .reads = {own},
-                      .writes = {whole},
-                      .payload = Shape{Rows::Tokens, Width::Hidden}});
-    replace(own, whole);
+    const ValueId gathered = p_.like(own, Role::Whole, {Rows::Tokens, Width::Hidden});
+    const ValueId rows = p_.like(own, Role::Itself, kHiddenStates);
+    p_.ops.push_back({.site = site, .kind = Kind::AllGather, .reads = {own}, .writes = {gathered}});
+    p_.ops.push_back({.site = site, .kind = Kind::JoinColumns, .reads = {gathered}, .writes = {rows}});
+    replace(own, rows);
   }
   void reduce(Site site, ValueId from, ValueId to) {
     p_.ops.push_back({.site = site, .kind = Kind::AllReduce, .reads = {from}, .writes = {to}, .in_place = 1});

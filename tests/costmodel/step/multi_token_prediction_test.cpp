@@ -157,21 +157,35 @@ TEST(multi_token_prediction, its_program_is_valid_under_every_technique) {
   }
 }
 
+/// Bytes of a module's messages of a pass and kind, its layer's aside.
+double sent(const Scenario& sc, Pass pass, CollectiveKind kind) {
+  double bytes = 0;
+  for (const Operation& op : layer_operations(sc, layer_class_at(sc.model, kMtpClass))) {
+    const bool of_module = op.name.starts_with("mtp.");
+    if (of_module && op.kind == OpKind::Collective && op.pass == pass && op.collective == kind)
+      bytes += op.payload.value() * op.count;
+  }
+  return bytes;
+}
+
 TEST(multi_token_prediction, tensor_ranks_gather_both_inputs_and_the_columns_of_the_projection) {
-  const auto gathered = [](const Scenario& sc) {
-    double bytes = 0;
-    for (const Operation& op : layer_operations(sc, layer_class_at(sc.model, kMtpClass))) {
-      const bool of_module = op.name.starts_with("mtp.");
-      if (of_module && op.kind == OpKind::Collective && op.pass == Pass::Forward)
-        bytes += op.payload.value() * op.count;
-    }
-    return bytes;
-  };
   Scenario sc = with_modules(1);
   sc.layout = {.dp = 4, .tp = 2, .pp = 2, .sp = true};
-  EXPECT_EQ(gathered(sc), 3 * kTokens * kHidden * 2);
+  EXPECT_EQ(sent(sc, Pass::Forward, CollectiveKind::AllGather), 3 * kTokens * kHidden * 2);
   sc.layout.sp = false;
-  EXPECT_EQ(gathered(sc), kTokens * kHidden * 2);
+  EXPECT_EQ(sent(sc, Pass::Forward, CollectiveKind::AllGather), kTokens * kHidden * 2);
+}
+
+// gather_from_tensor_model_parallel_region has a split as its gradient: every rank has the whole one already.
+TEST(multi_token_prediction, gradients_of_the_projections_columns_are_never_added_up) {
+  Scenario sc = with_modules(1);
+  sc.layout = {.dp = 4, .tp = 2, .pp = 2, .sp = true};
+  EXPECT_EQ(sent(sc, Pass::BackwardData, CollectiveKind::AllGather), kTokens * kHidden * 2);
+  EXPECT_EQ(sent(sc, Pass::BackwardData, CollectiveKind::ReduceScatter), 2 * kTokens * kHidden * 2);
+  sc.layout.sp = false;
+  EXPECT_EQ(sent(sc, Pass::BackwardData, CollectiveKind::AllGather), 0);
+  EXPECT_EQ(sent(sc, Pass::BackwardData, CollectiveKind::ReduceScatter), 0);
+  EXPECT_EQ(sent(sc, Pass::BackwardData, CollectiveKind::AllReduce), 2 * kTokens * kHidden * 2);
 }
 
 TEST(stage_plan, recomputes_and_counts_layers_of_every_class) {

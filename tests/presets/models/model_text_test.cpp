@@ -41,6 +41,7 @@ TEST(model_text, is_written_as_short_as_it_reads_back) {
        {"layers=4 hidden=256 heads=8 ffn=688 vocab=1000",
         "layers=4 hidden=256 heads=8 ffn=688 vocab=1000 kv_heads=2 head_dim=64 window=128 global_period=2",
         "layers=3 hidden=16 heads=4 ffn=24 vocab=64 experts=8 top_k=2 expert_ffn=8 first_k_dense=1 tied",
+        "layers=2 hidden=16 heads=4 ffn=24 vocab=64 mtp_layers=2",
         "layers=3 hidden=16 heads=4 ffn=24 vocab=64 q_lora=10 kv_lora=6 qk_nope=4 qk_rope=2 v_head_dim=4",
         "layers=2 hidden=16 heads=4 ffn=64 vocab=64 max_positions=32 qkv_bias output_bias mlp_bias "
         "layer_norm "

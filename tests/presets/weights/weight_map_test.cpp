@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "costmodel/parameters/parameter_tensors.h"
@@ -37,6 +39,13 @@ JsonValue golden(const std::string& name) {
       .root;
 }
 
+/// transformers leaves multi-token-prediction modules out.
+ModelSpec golden_model(const JsonValue& file) {
+  ModelSpec model = presets::model_from_config("config.json", "", *file.find("config"));
+  model.mtp_layers = 0;
+  return model;
+}
+
 /// Every parameter of the model with its layer.
 void for_each_parameter(const ModelSpec& m,
                         const std::function<void(int, const costmodel::ParameterTensor&)>& visit) {
@@ -44,7 +53,7 @@ void for_each_parameter(const ModelSpec& m,
   append_embedding_parameters(m, tensors);
   append_head_parameters(m, false, tensors);
   for (const auto& t : tensors) visit(WeightMap::kNoLayer, t);
-  for (int layer = 0; layer < m.layers; ++layer) {
+  for (int layer = 0; layer < m.layers + m.mtp_layers; ++layer) {
     tensors.clear();
     append_layer_parameters(m, class_of_layer(m, layer), tensors);
     for (const auto& t : tensors) visit(layer, t);
@@ -55,7 +64,7 @@ class weight_map : public testing::TestWithParam<std::string> {};
 
 TEST_P(weight_map, has_names_and_shapes_of_the_checkpoint_that_transformers_writes) {
   const JsonValue file = golden(GetParam());
-  const WeightMap map{presets::model_from_config("config.json", "", *file.find("config"))};
+  const WeightMap map{golden_model(file)};
   std::vector<std::string> expected, got;
   for (const auto& [name, tensor] : *file.find("tensors")->get_if<JsonObject>()) {
     std::string shape;
@@ -92,12 +101,48 @@ TEST_P(weight_map, finds_every_element_of_the_checkpoint_once_whatever_part_is_a
                          EXPECT_EQ(at, count);
                        }
                      });
-  for (std::size_t t = 0; t < seen.size(); ++t)
-    EXPECT_EQ(std::count(seen[t].begin(), seen[t].end(), 1), std::ssize(seen[t])) << map.tensors()[t].name;
+  for (std::size_t t = 0; t < seen.size(); ++t) {
+    const std::ptrdiff_t expected = map.tensors()[t].copy_of.empty() ? std::ssize(seen[t]) : 0;
+    EXPECT_EQ(std::count(seen[t].begin(), seen[t].end(), 1), expected) << map.tensors()[t].name;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(families, weight_map, testing::ValuesIn(golden_names()),
                          [](const testing::TestParamInfo<std::string>& name) { return name.param; });
+
+TEST(weight_map_of, multi_token_prediction_has_the_published_names_behind_the_last_layer) {
+  const JsonValue file = golden("deepseek_v3");
+  ModelSpec model = golden_model(file);
+  const std::string layer = "model.layers." + std::to_string(model.layers) + ".";
+  const auto names_of = [&](const ModelSpec& m) {
+    const WeightMap map{m};
+    std::map<std::string, StoredTensor> names;
+    for (const StoredTensor& t : map.tensors()) names.emplace(t.name, t);
+    return names;
+  };
+  const std::size_t before = names_of(model).size();
+  model.mtp_layers = 1;
+  const auto names = names_of(model);
+  const std::int64_t h = model.hidden;
+  const std::pair<const char*, std::vector<std::int64_t>> expected[] = {
+      {"enorm.weight", {h}},
+      {"hnorm.weight", {h}},
+      {"eh_proj.weight", {h, 2 * h}},
+      {"shared_head.norm.weight", {h}},
+      {"embed_tokens.weight", {model.vocab, h}},
+      {"shared_head.head.weight", {model.vocab, h}},
+      {"input_layernorm.weight", {h}},
+      {"mlp.gate.weight", {model.moe.experts, h}}};
+  for (const auto& [name, shape] : expected) {
+    ASSERT_TRUE(names.contains(layer + name)) << name;
+    EXPECT_EQ(names.at(layer + name).shape, shape) << name;
+  }
+  EXPECT_EQ(names.at(layer + "embed_tokens.weight").copy_of, "model.embed_tokens.weight");
+  EXPECT_EQ(names.at(layer + "shared_head.head.weight").copy_of, "lm_head.weight");
+  const auto of_last =
+      std::ranges::count_if(names, [&](const auto& named) { return named.first.starts_with(layer); });
+  EXPECT_EQ(names.size(), before + static_cast<std::size_t>(of_last));
+}
 
 TEST(weight_map_of, a_family_without_names_is_an_input_error_that_says_what_is_missing) {
   ModelSpec m = presets::model_from_config("config.json", "", *golden("llama").find("config"));

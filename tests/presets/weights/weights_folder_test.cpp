@@ -40,7 +40,7 @@ struct NamedParameter {
 };
 std::vector<NamedParameter> parameters_of(const ModelSpec& m) {
   std::vector<NamedParameter> out;
-  for (int layer = WeightMap::kNoLayer; layer < m.layers; ++layer) {
+  for (int layer = WeightMap::kNoLayer; layer < m.layers + m.mtp_layers; ++layer) {
     std::vector<costmodel::ParameterTensor> tensors;
     if (layer == WeightMap::kNoLayer) {
       append_embedding_parameters(m, tensors);
@@ -127,6 +127,40 @@ void expect_refused(const std::function<void()>& open, const std::string& says) 
   } catch (const presets::InputError& error) {
     EXPECT_NE(std::string{error.what()}.find(says), std::string::npos) << error.what();
   }
+}
+
+TEST(weights_folder, copies_of_shared_tables_are_written_and_not_asked_for) {
+  ModelSpec model = golden_model("deepseek_v3");
+  model.mtp_layers = 1;
+  const TemporaryFolder folder;
+  WeightsWriter writer{folder.path(), model, StoredType::F32};
+  writer.begin();
+  write_in_pieces(writer, model);
+  writer.commit(presets::JsonObject{{"model_type", model.family}});
+  const presets::SafetensorsFile file{folder.path() / "model.safetensors"};
+  const auto values_of = [&](const std::string& name) {
+    const presets::SafetensorsEntry& entry = file.entries().find(name)->second;
+    std::vector<double> values(static_cast<std::size_t>(entry.bytes() / 4));
+    file.read(entry, 0, 1, values);
+    return values;
+  };
+  const std::string module = "model.layers." + std::to_string(model.layers) + ".";
+  EXPECT_EQ(values_of(module + "embed_tokens.weight"), values_of("model.embed_tokens.weight"));
+  EXPECT_EQ(values_of(module + "shared_head.head.weight"), values_of("lm_head.weight"));
+  EXPECT_NE(values_of(module + "shared_head.head.weight"), values_of("model.embed_tokens.weight"));
+  EXPECT_NO_THROW((WeightsReader{folder.path(), model}));
+}
+
+TEST(weights_folder, a_checkpoint_without_the_modules_says_how_to_train_without_them) {
+  ModelSpec model = golden_model("deepseek_v3");
+  model.mtp_layers = 0;
+  const TemporaryFolder folder;
+  WeightsWriter writer{folder.path(), model, StoredType::F32};
+  writer.begin();
+  write_in_pieces(writer, model);
+  writer.commit(presets::JsonObject{{"model_type", model.family}});
+  model.mtp_layers = 1;
+  expect_refused([&] { WeightsReader{folder.path(), model}; }, "num_nextn_predict_layers");
 }
 
 TEST(weights_folder, what_is_no_checkpoint_of_the_model_is_refused_with_the_tensor_that_says_so) {

@@ -82,7 +82,8 @@ TEST_P(weights_of_ranks, come_out_as_they_went_in_every_element_once) {
     EXPECT_EQ(tensor.rbegin()->first + 1, std::ssize(tensor)) << key.second << ": without a hole";
     elements += std::ssize(tensor);
   }
-  EXPECT_EQ(elements, costmodel::count_parameters(scenario.model).total);
+  const costmodel::ParameterCount all = costmodel::count_parameters(scenario.model);
+  EXPECT_EQ(elements, all.total + all.mtp);
   EXPECT_EQ(kept.written, elements);
 }
 
@@ -95,6 +96,9 @@ INSTANTIATE_TEST_SUITE_P(
                                 {.dp = 3, .sharding = {.stage = 3}},
                                 [](Scenario& s) { s.recipe.global_batch = 6; }},
                     WeightsCase{"pp2_tied", {.pp = 2}, [](Scenario& s) { s.model.tied_embeddings = true; }},
+                    WeightsCase{"two_modules_pp2_zero3",
+                                {.dp = 2, .pp = 2, .sharding = {.stage = 3}},
+                                [](Scenario& s) { s.model.mtp_layers = 2; }},
                     WeightsCase{"experts_ep2_etp2",
                                 {.dp = 2, .tp = 2, .ep = 2, .sp = true},
                                 [](Scenario& s) {

@@ -46,6 +46,16 @@ void experts_recomputed(Scenario& sc) {
   recompute(sc);
 }
 
+void two_modules(Scenario& sc) {
+  wide(sc);
+  sc.model.mtp_layers = 2;
+}
+void experts_with_a_module(Scenario& sc) {
+  experts(sc);
+  sc.model.mtp_layers = 1;
+  sc.model.tied_embeddings = true;
+}
+
 void adapters(Scenario& sc) {
   sc.recipe.fine_tune = costmodel::FineTune::Lora;
   sc.recipe.lora_rank = 3;
@@ -176,6 +186,10 @@ std::vector<StepCase> step_cases() {
           {"dropout_tp2_sp", {.tp = 2, .sp = true}, dropout},
           {"dropout_of_stored_scores", {}, dropout_of_stored_scores},
           {"operators_recomputed_tp2", {.tp = 2}, recompute_operators},
+          {"multi_token_prediction_tp2_sp_pp2", {.tp = 2, .pp = 2, .sp = true}, two_modules},
+          {"multi_token_prediction_ep2_zero3",
+           {.dp = 2, .ep = 2, .sharding = {.stage = 3}},
+           experts_with_a_module},
           {"experts", {}, experts},
           {"experts_ep2", {.dp = 2, .ep = 2}, experts},
           {"experts_all", {.dp = 2, .tp = 2, .pp = 2, .ep = 2, .sp = true}, experts_recomputed},

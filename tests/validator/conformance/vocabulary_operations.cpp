@@ -8,12 +8,12 @@ using validator::View;
 
 constexpr std::int64_t kFirst = 100;
 
-/// Ids of which some are other ranks', and one stands again and again.
+/// Ids of which some are other ranks' or nobody's, and one stands again and again.
 View ids_around(Bench& b, std::int64_t count, std::int64_t rows) {
   std::vector<std::int32_t> ids;
   for (std::int64_t i = 0; i < count; ++i) {
-    ids.push_back(i % 5 == 2 ? static_cast<std::int32_t>(kFirst)
-                             : b.pick(rows + 40) + static_cast<std::int32_t>(kFirst) - 20);
+    const std::int32_t around = b.pick(rows + 40) + static_cast<std::int32_t>(kFirst) - 20;
+    ids.push_back(i % 5 == 2 ? static_cast<std::int32_t>(kFirst) : i % 7 == 4 ? -1 : around);
   }
   return b.ids(ids);
 }

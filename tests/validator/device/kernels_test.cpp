@@ -295,6 +295,20 @@ TEST(cross_entropy, over_a_cut_vocabulary_equals_the_whole_one) {
   EXPECT_EQ(none[0], -kInfinity) << "a rank may hold nothing but padding";
 }
 
+TEST(cross_entropy, a_target_below_zero_is_none) {
+  const auto logits = random_numbers(2 * 3, 6);
+  const std::int32_t targets[] = {-1, 2};
+  std::vector<double> maxima(2), sums(4), gradient(6, 7.0);
+  const Matrix<const double> all{logits.data(), 2, 3, 3};
+  kernels::row_max<double>(all, 3, maxima.data());
+  kernels::cross_entropy_sums<double>(all, 3, maxima.data(), targets, 0, {sums.data(), 2, 2, 2});
+  const double loss = kernels::cross_entropy_gradient<double>(all, 3, maxima.data(), {sums.data(), 2, 2, 2},
+                                                              targets, 0, 1, {gradient.data(), 2, 3, 3});
+  EXPECT_NEAR(loss, std::log(sums[2]) - sums[3], 1e-13);
+  EXPECT_EQ(std::vector<double>(gradient.begin(), gradient.begin() + 3), std::vector<double>(3, 0.0));
+  EXPECT_LT(gradient[5], 0);
+}
+
 TEST(router, chooses_the_most_probable_experts_and_the_smaller_number_among_equals) {
   std::vector<double> logits = {0, 1, 1, -2}, p(4), weights(2);
   std::vector<std::int32_t> chosen(2);

@@ -1,4 +1,5 @@
-// The executor against steps that PyTorch computed (tests/golden/llama_oracle.py), alone and cut over ranks.
+// The executor against steps that PyTorch computed (tests/golden/llama_oracle.py, mtp_oracle.py), alone and
+// cut over ranks.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -46,7 +47,7 @@ std::int64_t whole(const JsonValue& object, std::string_view key) {
 
 /// Names of the golden file whose tensors, one behind the other, are one of the executor's.
 std::vector<std::string> golden_names(int unit, const std::string& name, std::int64_t experts) {
-  if (name == "embedding.word.weight") return {"embedding"};
+  if (name == "embedding.word.weight" || unit == validator::UnitPlan::kTiedCopy) return {"embedding"};
   if (name == "final_norm.weight") return {"norm"};
   if (name == "head.weight") return {"head"};
   const std::string layer = "layers." + std::to_string(unit) + ".";
@@ -58,6 +59,10 @@ std::vector<std::string> golden_names(int unit, const std::string& name, std::in
       {"norm2.weight", {"norm2"}},
       {"mlp.gate_up.weight", {"mlp.gate", "mlp.up"}},
       {"mlp.down.weight", {"mlp.down"}},
+      {"mtp.embedding_norm.weight", {"enorm"}},
+      {"mtp.hidden_norm.weight", {"hnorm"}},
+      {"mtp.projection.weight", {"eh_proj"}},
+      {"mtp.final_norm.weight", {"norm"}},
       {"moe.router.weight", {"router"}},
       {"moe.shared.gate_up.weight", {"shared.gate", "shared.up"}},
       {"moe.shared.down.weight", {"shared.down"}},
@@ -124,6 +129,8 @@ class Golden {
                  .shared_ffn = whole(m, "shared_ffn"),
                  .renormalise = is_set(m, "renormalise")};
     if (model.is_moe()) model.moe.balance_coefficient = number(m, "balance_coefficient");
+    model.tied_embeddings = is_set(m, "tied");
+    model.mtp_layers = static_cast<int>(whole(m, "modules"));
     return model;
   }
 
@@ -229,14 +236,17 @@ std::vector<Case> cases() {
       {"tp2_cp2_ep2", {.tp = 2, .cp = 2, .ep = 2, .sp = true}},
       {"dp2_pp2_ep2_zero1", {.dp = 2, .pp = 2, .ep = 2, .sharding = {.stage = 1}}},
       {"dp2_ep2_zero3", {.dp = 2, .ep = 2, .sharding = {.stage = 3}}}};
+  const std::vector<Named> one_layer{{"one_rank", {}},
+                                     {"dp2_ep2_zero2", {.dp = 2, .ep = 2, .sharding = {.stage = 2}}}};
   std::vector<Case> out;
   const auto add = [&](const std::vector<std::string>& goldens, const std::vector<Named>& layouts) {
     for (const std::string& golden : goldens) {
       for (const Named& layout : layouts) out.push_back({golden + "_" + layout.name, golden, layout.layout});
     }
   };
-  add({"llama"}, dense);
-  add({"llama_moe", "renormalised_moe"}, experts);
+  add({"llama", "mtp", "mtp2_tied"}, dense);
+  add({"llama_moe", "renormalised_moe", "mtp_moe"}, experts);
+  add({"mtp2_moe"}, one_layer);
   return out;
 }
 

@@ -59,6 +59,12 @@ inline int layer_of(int unit) {
   return unit < 0 ? presets::WeightMap::kNoLayer : unit;
 }
 
+/// transformers leaves multi-token-prediction modules out.
+inline costmodel::ModelSpec without_modules(costmodel::ModelSpec model) {
+  model.mtp_layers = 0;
+  return model;
+}
+
 /// A golden file and the weights that it means.
 class HfSteps {
  public:
@@ -66,7 +72,7 @@ class HfSteps {
       : file_{presets::read_json_file(std::string{HEXAPLAN_SOURCE_DIR} + "/tests/golden/transformers/" +
                                       name + ".json")
                   .root},
-        model_{presets::model_from_config("config.json", "", (*this)["config"])},
+        model_{without_modules(presets::model_from_config("config.json", "", (*this)["config"]))},
         map_{model_} {
     for (const presets::StoredTensor& t : map_.tensors()) {
       const presets::JsonValue& golden = tensor(t.name);
@@ -91,7 +97,6 @@ class HfSteps {
   [[nodiscard]] costmodel::Scenario scenario(const costmodel::Layout& layout) const {
     costmodel::Scenario sc = tiny_scenario(layout);
     sc.model = model_;
-    sc.model.mtp_layers = 0;  // transformers leaves these modules out
     sc.recipe.sequence = static_cast<std::int64_t>(number_in((*this)["sequence"]));
     sc.recipe.micro_batch = 1;
     sc.recipe.global_batch = static_cast<std::int64_t>(number_in((*this)["batch"]));

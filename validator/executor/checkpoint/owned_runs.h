@@ -37,9 +37,11 @@ struct OwnedRun {
   return runs;
 }
 
-/// Unit and parameter whose values the part has: the last stage's copy of a tied embedding is the embedding.
+/// Unit and parameter whose values the part has: the last stage's copy of the word table is the embedding,
+/// and the final norm belongs to the head, whether or not it is a unit of its own.
 [[nodiscard]] inline std::pair<int, std::string> original_of(const OwnedPart& part) {
   if (part.unit == UnitPlan::kTiedCopy) return {UnitPlan::kEmbedding, "embedding.word.weight"};
+  if (part.unit == UnitPlan::kFinalNorm) return {UnitPlan::kHead, std::string{part.tensor->name}};
   return {part.unit, std::string{part.tensor->name}};
 }
 

@@ -182,7 +182,7 @@ class Device {
                                    const View& dx) = 0;
 
   // --- embedding and loss, vocabulary cut over ranks: this one has rows [first, first + table.rows) ---
-  /// out[t] = table[ids[t] − first], zeros for other ranks' rows. ids: T×1 of I32.
+  /// out[t] = table[ids[t] − first], zeros for other ranks' rows and below zero. ids: T×1 of I32.
   virtual void embedding_lookup(const View& ids, const View& table, std::int64_t first, const View& out) = 0;
   /// dtable[ids[t] − first] += dout[t].
   virtual void embedding_backward(const View& ids, const View& d_out, std::int64_t first,
@@ -195,7 +195,8 @@ class Device {
   virtual void cross_entropy_sums(const View& logits, std::int64_t valid, const View& maxima,
                                   const View& targets, std::int64_t first, const View& sums) = 0;
   /// logits becomes factor·(softmax − onehot(target)), padding 0; loss (1×1) += factor·Σₜ (log sums[t][0] −
-  /// sums[t][1]). `d_logits` may be `logits` itself.
+  /// sums[t][1]). A target below zero is none: its row becomes 0 and adds nothing. `d_logits` may be `logits`
+  /// itself.
   virtual void cross_entropy_gradient(const View& logits, std::int64_t valid, const View& maxima,
                                       const View& sums, const View& targets, std::int64_t first,
                                       double factor, const View& d_logits, const View& loss) = 0;

@@ -45,6 +45,7 @@ const char* pass_words(const program::Op& op) {
 
 std::string unit_words(int unit) {
   if (unit >= 0) return fmt::format("layer {}", unit);
+  if (unit == UnitPlan::kFinalNorm) return "the final norm";
   return unit == UnitPlan::kEmbedding ? "the embedding" : "the output layer";
 }
 

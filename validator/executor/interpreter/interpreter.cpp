@@ -60,6 +60,7 @@ constexpr std::array<RunnerRow, position(Kind::Count)> kRunners{{
     {Kind::ReduceScatter, run_reduce_scatter},
     {Kind::AllToAll, run_all_to_all},
     {Kind::SendRecv, run_send_recv_back},  // forward: run_ring
+    {Kind::JoinColumns, run_join_columns},
     {Kind::LookupBack, run_lookup_back},
     {Kind::NormBack, run_norm_back},
     {Kind::MatmulData, run_matmul_data},
@@ -84,6 +85,7 @@ constexpr std::array<RunnerRow, position(Kind::Count)> kRunners{{
     {Kind::ScaleCopies, run_scale_copies},
     {Kind::RouteBack, run_route_back},
     {Kind::PermuteBack, run_permute_back},
+    {Kind::SplitColumns, run_split_columns},
     {Kind::Copy, run_copy},
     {Kind::Quantise},
     {Kind::QuantiseGradient},

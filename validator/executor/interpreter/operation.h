@@ -8,12 +8,15 @@
 
 namespace hexaplan::validator {
 
-/// Parameters and gradients that a program's weights stand for: a unit's, and the output layer's where it is
-/// another unit's (tied embeddings).
+/// Parameters and gradients that a program's weights stand for: a unit's, and those of the output layer and
+/// of the word table where another unit has them (tied embeddings, multi-token-prediction modules).
 struct Weights {
+  struct Elsewhere {
+    const Unit* unit = nullptr;
+    std::string_view name{};
+  };
   const Unit* unit = nullptr;
-  const Unit* output_layer = nullptr;
-  std::string_view output_name{};  // of its matrix
+  Elsewhere output_layer{}, words{};
 
   [[nodiscard]] View value(const costmodel::program::Weight& weight) const;
   [[nodiscard]] View gradient(const costmodel::program::Weight& weight) const;
@@ -111,6 +114,8 @@ void run_gate_rows(const Operation& o);
 void run_gate_rows_back(const Operation& o);
 void run_add(const Operation& o);
 void run_copy(const Operation& o);
+void run_join_columns(const Operation& o);
+void run_split_columns(const Operation& o);
 void run_lookup(const Operation& o);
 void run_lookup_back(const Operation& o);
 void run_loss_maxima(const Operation& o);

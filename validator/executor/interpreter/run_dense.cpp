@@ -46,16 +46,34 @@ Names names_of(const Unit& unit, const program::Weight& weight) {
 
 }  // namespace
 
+namespace {
+
+/// Where another unit has the parameter; no unit: the program's own.
+Weights::Elsewhere elsewhere(const Weights& weights, const program::Weight& weight) {
+  if (weight.first == Parameter::HeadWeight) return weights.output_layer;
+  return weight.first == Parameter::EmbeddingWordWeight ? weights.words : Weights::Elsewhere{};
+}
+
+View columns_of(const View& matrix, program::Columns columns) {
+  if (columns == program::Columns::All || matrix.data == nullptr) return matrix;
+  const std::int64_t half = matrix.cols / 2;
+  return matrix.column_range(columns == program::Columns::First ? 0 : half, half);
+}
+
+}  // namespace
+
 View Weights::value(const program::Weight& weight) const {
-  if (weight.first == Parameter::HeadWeight) return output_layer->weight(output_name);
+  if (const Elsewhere other = elsewhere(*this, weight); other.unit != nullptr)
+    return other.unit->weight(other.name);
   const Names names = names_of(*unit, weight);
-  return unit->weight(names.first, names.last);
+  return columns_of(unit->weight(names.first, names.last), weight.columns);
 }
 
 View Weights::gradient(const program::Weight& weight) const {
-  if (weight.first == Parameter::HeadWeight) return output_layer->gradient(output_name);
+  if (const Elsewhere other = elsewhere(*this, weight); other.unit != nullptr)
+    return other.unit->gradient(other.name);
   const Names names = names_of(*unit, weight);
-  return unit->gradient(names.first, names.last);
+  return columns_of(unit->gradient(names.first, names.last), weight.columns);
 }
 
 void Weights::dequantise(const Rank& rank, const program::Weight& weight, const View& out) const {
@@ -303,6 +321,22 @@ void run_add(const Operation& o) {
 }
 void run_copy(const Operation& o) {
   o.rank.device.copy(o.out(0), o.in(0));
+}
+/// What was gathered has one rank's columns of all rows behind the other's.
+void run_join_columns(const Operation& o) {
+  const Communicator& tensor = *o.rank.groups.tensor;
+  const View gathered = o.in(0), out = o.out(0);
+  const std::int64_t share = out.cols / tensor.size(), block = gathered.rows * share;
+  const bool own_rows = gathered.rows > out.rows && !costmodel::mutant("joined-rows-are-the-first-ranks");
+  const std::int64_t first = own_rows ? tensor.rank() * out.rows : 0;
+  for (int rank = 0; rank < tensor.size(); ++rank) {
+    const View columns = gathered.slice(rank * block, block).reshaped(gathered.rows, share);
+    o.rank.device.copy(out.column_range(rank * share, share), columns.row_range(first, out.rows));
+  }
+}
+void run_split_columns(const Operation& o) {
+  const std::int64_t share = o.out(0).cols;
+  o.rank.device.copy(o.out(0), o.in(0).column_range(o.rank.groups.tensor->rank() * share, share));
 }
 
 namespace {

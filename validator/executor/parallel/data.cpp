@@ -512,10 +512,8 @@ void FlatParameters::visit(const Rank& rank, State state,
 Unit::Unit(const Rank& rank, UnitPlan plan, int uses, std::uint64_t seed)
     : index_{plan.index}, expected_{uses * costmodel::microbatches_per_step(rank.scenario)} {
   const Groups& g = rank.groups;
-  const costmodel::UnitRole role = plan.index >= 0                      ? costmodel::UnitRole::Layer
-                                   : plan.index == UnitPlan::kEmbedding ? costmodel::UnitRole::Embedding
-                                                                        : costmodel::UnitRole::Head;
-  const bool gathers_again = g.shard->size() > 1 && costmodel::backward_gathers(rank.scenario, role);
+  const bool gathers_again =
+      g.shard->size() > 1 && costmodel::backward_gathers(rank.scenario, role_of_unit(plan.index));
   const auto add = [&](FlatKind kind, std::vector<LocalTensor>& tensors) {
     if (tensors.empty()) return;
     const bool trained = is_trained(rank.scenario, kind);

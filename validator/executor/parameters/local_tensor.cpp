@@ -4,7 +4,6 @@
 #include <cassert>
 #include <string>
 
-#include "costmodel/memory/flat_units.h"
 #include "costmodel/parameters/adapters.h"
 #include "costmodel/parameters/parameter_names.h"
 #include "costmodel/parameters/trained_elements.h"
@@ -120,18 +119,10 @@ std::vector<LocalTensor>& tensors_of(UnitPlan& unit, costmodel::FlatKind kind) {
 }
 
 std::vector<ParameterTensor> parameters_of(const Scenario& sc, int index) {
+  if (index < 0) return costmodel::end_parameters(sc, role_of_unit(index));
   std::vector<ParameterTensor> out;
-  const bool copied = sc.model.tied_embeddings && costmodel::separates_ends(sc.layout);
-  if (index >= 0)
-    costmodel::append_layer_parameters(sc.model, costmodel::class_of_layer(sc.model, index), out);
-  if (index >= 0) costmodel::append_adapter_parameters(sc, costmodel::class_of_layer(sc.model, index), out);
-  if (index == UnitPlan::kEmbedding) costmodel::append_embedding_parameters(sc.model, out);
-  if (index == UnitPlan::kHead) costmodel::append_head_parameters(sc.model, false, out);
-  if (index == UnitPlan::kTiedCopy && copied) {
-    costmodel::append_head_parameters(sc.model, true, out);
-    std::erase_if(
-        out, [](const ParameterTensor& t) { return t.name != name_of(costmodel::Parameter::HeadWeight); });
-  }
+  costmodel::append_layer_parameters(sc.model, costmodel::class_of_layer(sc.model, index), out);
+  costmodel::append_adapter_parameters(sc, costmodel::class_of_layer(sc.model, index), out);
   return out;
 }
 
@@ -195,11 +186,24 @@ std::int64_t UnitPlan::expert_elements() const {
   return sum_elements(expert) + sum_elements(expert_matrices);
 }
 
+costmodel::UnitRole role_of_unit(int index) {
+  switch (index) {
+    case UnitPlan::kEmbedding:
+      return costmodel::UnitRole::Embedding;
+    case UnitPlan::kHead:
+      return costmodel::UnitRole::Head;
+    case UnitPlan::kTiedCopy:
+      return costmodel::UnitRole::TiedCopy;
+    case UnitPlan::kFinalNorm:
+      return costmodel::UnitRole::FinalNorm;
+    default:
+      return costmodel::UnitRole::Layer;
+  }
+}
+
 UnitPlan plan_unit(const Scenario& sc, int index, const ParameterPlace& place) {
   UnitPlan unit{.index = index};
-  const auto role = index >= 0                      ? costmodel::UnitRole::Layer
-                    : index == UnitPlan::kEmbedding ? costmodel::UnitRole::Embedding
-                                                    : costmodel::UnitRole::Head;
+  const costmodel::UnitRole role = role_of_unit(index);
   for (const ParameterTensor& t : parameters_of(sc, index)) {
     LocalTensor local = local_tensor(t, sc, place);
     if (index == UnitPlan::kTiedCopy) local.counted = false;  // the embedding's gradient is the same

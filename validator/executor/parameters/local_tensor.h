@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "costmodel/memory/flat_units.h"
 #include "costmodel/parameters/parameter_tensors.h"
 #include "costmodel/spec/scenario.h"
 
@@ -51,8 +52,8 @@ struct ParameterPlace {
 
 /// Parameters that are gathered, reduced and updated together: a transformer layer or one of the ends.
 struct UnitPlan {
-  /// Layer in model order, or one of these.
-  static constexpr int kEmbedding = -1, kHead = -2, kTiedCopy = -3;
+  /// Layer in model order, behind which multi-token-prediction modules follow, or one of these.
+  static constexpr int kEmbedding = -1, kHead = -2, kTiedCopy = -3, kFinalNorm = -4;
   int index = 0;
   std::vector<LocalTensor> dense, beside_tied_table, dense_matrices, expert, expert_matrices, in_4_bits,
       adapters;  // costmodel::FlatKind; offsets count inside each
@@ -60,8 +61,11 @@ struct UnitPlan {
   [[nodiscard]] std::int64_t expert_elements() const;
 };
 
-/// One unit of the model as a rank holds it. kTiedCopy is the last stage's copy of a tied embedding; kHead
-/// has no matrix then.
+/// What the cost model calls the unit.
+[[nodiscard]] costmodel::UnitRole role_of_unit(int index);
+
+/// One unit of the model as a rank holds it. kTiedCopy is the last stage's copy of the word table; kHead has
+/// no matrix where embeddings are tied, and no norm where that is a unit of its own.
 [[nodiscard]] UnitPlan plan_unit(const costmodel::Scenario& scenario, int index, const ParameterPlace& place);
 
 }  // namespace hexaplan::validator

@@ -10,6 +10,7 @@
 #include "costmodel/spec/local_dims.h"
 #include "costmodel/spec/optimizer_traits.h"
 #include "costmodel/spec/rank_grid.h"
+#include "costmodel/spec/stage_plan.h"
 #include "costmodel/units/ceil_div.h"
 #include "validator/executor/parallel/rotary.h"
 #include "validator/executor/step/run_steps.h"
@@ -112,6 +113,37 @@ constexpr std::array kMissing{
     Missing{"executor-context", "ALiBi's distances are not executed under context parallelism", "use cp=1",
             [](const Scenario& s) {
               return s.layout.cp > 1 && s.model.positions == costmodel::PositionKind::Alibi;
+            }},
+    Missing{"executor-mtp",
+            "multi-token prediction is executed with rotary positions, a final norm and no other "
+            "norm of embeddings",
+            "choose a model without modules",  // as Megatron-LM asks for (megatron/training/arguments.py)
+            [](const Scenario& s) {
+              const bool others = s.model.positions == costmodel::PositionKind::Learned ||
+                                  s.model.embedding_norm || !s.model.final_norm;
+              return costmodel::mtp_modules(s) > 0 && others;
+            }},
+    Missing{
+        "executor-mtp", "a module's projection is cut over tp where it gives every rank as many columns",
+        "use a tp that divides the hidden size",
+        [](const Scenario& s) { return costmodel::mtp_modules(s) > 0 && s.model.hidden % s.layout.tp != 0; }},
+    Missing{"executor-mtp", "a module's loss needs tokens that far ahead in its sequence",
+            "use sequences longer than there are modules",
+            [](const Scenario& s) {
+              return costmodel::mtp_modules(s) > 0 && s.recipe.sequence <= costmodel::mtp_modules(s);
+            }},
+    Missing{"executor-mtp", "adapters are not executed beside multi-token prediction",
+            "train all parameters, or choose a model without modules",
+            [](const Scenario& s) {
+              return costmodel::mtp_modules(s) > 0 && costmodel::trains_adapters(s.recipe);
+            }},
+    Missing{"executor-mtp",
+            "neither second copies of parameters (hpz) nor layers' inputs cut over tp are executed beside "
+            "multi-token prediction",
+            "use hpz=0 and partition-activations=false",
+            [](const Scenario& s) {
+              return costmodel::mtp_modules(s) > 0 &&
+                     (s.layout.sharding.hpz > 1 || costmodel::program::cuts_checkpoints(s));
             }},
     Missing{"executor-precision", "quantised recipes are not executed", "use bf16, fp16 or fp32",
             [](const Scenario& s) { return costmodel::is_quantized(s.recipe.precision); }},

@@ -69,7 +69,9 @@ void shrink_attention(ModelSpec& m, const Layout& l) {
   if (a.kind == costmodel::AttentionKind::Latent) shrink_latents(a);
   shrink_rotary(m);
   const std::int64_t hidden = m.hidden;
-  m.hidden = scaled(hidden, old_width, a.heads * a.head_dim, 4);
+  // Ranks share the columns of a multi-token-prediction module's projection.
+  const std::int64_t unit = m.mtp_layers > 0 ? std::lcm(std::int64_t{4}, std::int64_t{l.tp}) : 4;
+  m.hidden = scaled(hidden, old_width, a.heads * a.head_dim, unit);
   m.mlp.ffn = m.mlp.ffn > 0 ? scaled(m.mlp.ffn, hidden, m.hidden, l.tp) : 0;
   if (m.is_moe()) {
     m.moe.expert_ffn = scaled(m.moe.expert_ffn, hidden, m.hidden, l.expert_tensor());

@@ -6,6 +6,7 @@
 #include "costmodel/memory/flat_units.h"
 #include "costmodel/program/compile.h"
 #include "costmodel/program/layer_program.h"
+#include "costmodel/program/variants.h"
 #include "costmodel/program/working_sets.h"
 #include "costmodel/spec/stage_plan.h"
 #include "validator/executor/parallel/context.h"
@@ -24,6 +25,13 @@ namespace {
 
 namespace program = costmodel::program;
 
+/// Weight of the modules' mean loss: NVIDIA/Megatron-LM's default of --mtp-loss-scaling-factor
+/// (megatron/core/transformer/transformer_config.py), which DeepSeek-V3 used from its 10th trillion of tokens
+/// on (λ, arXiv:2412.19437 §4.2).
+constexpr double kMtpLossFactor = 0.1;
+/// Nothing is looked up and no loss is made of it (Device::embedding_lookup, cross_entropy_gradient).
+constexpr std::int32_t kNoToken = -1;
+
 /// The executor's own habits: it always tells choices to those who need them, in one message each.
 program::Techniques techniques_of(const costmodel::Scenario& scenario, bool recomputed) {
   program::Techniques techniques = program::techniques_of(scenario, recomputed);
@@ -38,9 +46,12 @@ RankPrograms::RankPrograms(const Rank& rank)
     : scenario_{rank.scenario},
       sizes_{program::sizes_of(rank.scenario, rank.dims)},
       embedding_{
-          compile(program::forward_embedding(rank.scenario.model), techniques_of(rank.scenario, false))},
-      head_{compile(program::forward_head(rank.scenario.model, costmodel::fuses_cross_entropy(rank.scenario)),
-                    techniques_of(rank.scenario, false))} {}
+          compile(forward_of(scenario_, program::Part::Embedding, {}), techniques_of(scenario_, false))},
+      final_norm_{
+          compile(forward_of(scenario_, program::Part::FinalNorm, {}), techniques_of(scenario_, false))},
+      module_norm_{compile(forward_of(scenario_, program::Part::FinalNorm, {.mtp = true}),
+                           techniques_of(scenario_, false))},
+      head_{compile(forward_of(scenario_, program::Part::Head, {}), techniques_of(scenario_, false))} {}
 
 const Runnable& RankPrograms::layer(costmodel::LayerClass kind, bool recomputed, bool splits_backward) {
   const Variant variant{kind.moe, kind.unrotated, recomputed, splits_backward};
@@ -51,6 +62,15 @@ const Runnable& RankPrograms::layer(costmodel::LayerClass kind, bool recomputed,
   return layers_.emplace(variant, std::move(made)).first->second;
 }
 
+const Runnable& RankPrograms::before_layer(bool recomputed, bool splits_backward) {
+  const Variant variant{.recomputed = recomputed, .splits_backward = splits_backward};
+  if (const auto known = before_layers_.find(variant); known != before_layers_.end()) return known->second;
+  program::Techniques techniques = techniques_of(scenario_, recomputed);
+  techniques.splits_backward = splits_backward;
+  Runnable made{compile(forward_of(scenario_, program::Part::Mtp, {}), techniques)};
+  return before_layers_.emplace(variant, std::move(made)).first->second;
+}
+
 Stage::Stage(Rank& rank, std::uint64_t seed) : rank_{rank}, seed_{seed}, programs_{rank}, link_{rank} {
   plan_chunks(seed);
   const std::int64_t tokens = rank_.dims.tokens * costmodel::microbatches_per_step(rank_.scenario);
@@ -59,21 +79,32 @@ Stage::Stage(Rank& rank, std::uint64_t seed) : rank_{rank}, seed_{seed}, program
   };
   positions_ = integers("batch.positions", rank_.dims.tokens);
   if (embedding_) ids_ = integers("batch.ids", tokens);
-  if (head_) targets_ = integers("batch.targets", tokens);
+  if (head_) targets_ = integers("batch.targets", tokens * (1 + costmodel::mtp_modules(rank_.scenario)));
   losses_ = rank_.device.allocate({"loss.sum", TensorKind::Transient, DType::Fp32}, 1, 2);
   rank_.balance_loss = balance_loss();
+}
+
+/// What of a micro-batch makes gradients of the unit: layers and norms once; every loss of what it reads, and
+/// every look-up.
+int Stage::gradients_of_unit(int index) const {
+  const costmodel::Scenario& sc = rank_.scenario;
+  const int modules = costmodel::mtp_modules(sc), losses = 1 + modules;
+  const int of_table = modules + (sc.model.tied_embeddings ? losses : 0);
+  if (index == UnitPlan::kHead) return losses;
+  if (index == UnitPlan::kTiedCopy) return of_table;
+  if (index == UnitPlan::kEmbedding && !costmodel::separates_ends(sc.layout)) return 1 + of_table;
+  return 1;
 }
 
 void Stage::plan_chunks(std::uint64_t seed) {
   const costmodel::Scenario& sc = rank_.scenario;
   const std::vector<int> sizes = costmodel::chunk_layers(sc);
   const auto place = rank_.parameter_place();
-  const bool shared = sc.model.tied_embeddings && !costmodel::separates_ends(sc.layout);
   const auto unit = [&](int index) {
-    const int uses = shared && index == UnitPlan::kEmbedding ? 2 : 1;
-    return Unit{rank_, plan_unit(sc, index, place), uses, seed};
+    return Unit{rank_, plan_unit(sc, index, place), gradients_of_unit(index), seed};
   };
-  layers_.reserve(static_cast<std::size_t>(sc.model.layers));  // units stay where they are
+  const int modules = costmodel::mtp_modules(sc);
+  layers_.reserve(static_cast<std::size_t>(sc.model.layers + modules));  // units stay where they are
   const int stage = rank_.groups.pipeline->rank();
   int recomputed = costmodel::plan_stages(sc)[static_cast<std::size_t>(stage)].recomputed;
   std::int64_t offloaded = costmodel::first_offloaded_layers(sc.recipe);
@@ -89,12 +120,13 @@ void Stage::plan_chunks(std::uint64_t seed) {
       chunk.recomputed.push_back(recomputed-- > 0);
       chunk.offloaded.push_back(offloaded-- > 0);
     }
+    for (int i = 0; chunk.last && i < modules; ++i)
+      chunk.modules.push_back({&layers_.emplace_back(unit(layer++)), recomputed-- > 0});
     if (chunk.last) head_.emplace(unit(UnitPlan::kHead));
     chunks_.push_back(std::move(chunk));
   }
-  head_words_ = !sc.model.tied_embeddings;
-  if (head_ && sc.model.tied_embeddings && costmodel::separates_ends(sc.layout))
-    tied_copy_.emplace(unit(UnitPlan::kTiedCopy));
+  if (head_ && costmodel::runs_final_norm_apart(sc)) final_norm_.emplace(unit(UnitPlan::kFinalNorm));
+  if (head_ && costmodel::copies_embedding(sc)) tied_copy_.emplace(unit(UnitPlan::kTiedCopy));
 }
 
 void Stage::load_tokens(const TokenSource& source, std::int64_t step) {
@@ -103,19 +135,32 @@ void Stage::load_tokens(const TokenSource& source, std::int64_t step) {
   const std::int64_t microbatches = costmodel::microbatches_per_step(sc), b = sc.recipe.micro_batch;
   const std::int64_t replica = rank_.position(costmodel::Axis::Data);
   const std::vector<std::int32_t> places = local_positions(rank_);
-  std::vector<std::int32_t> positions, ids, targets;
+  std::vector<std::int32_t> positions, ids;
+  std::vector<std::vector<std::int32_t>> targets(1 + static_cast<std::size_t>(costmodel::mtp_modules(sc)));
   for (std::int64_t i = 0; i < b; ++i) positions.insert(positions.end(), places.begin(), places.end());
   for (std::int64_t i = 0; i < microbatches * b; ++i) {
     const std::int64_t row = (i / b * sc.layout.dp + replica) * b + i % b;  // in the global batch
     const std::int64_t index = step * sc.recipe.global_batch + row;
     for (const std::int32_t place : places) {
       ids.push_back(source.at(index, place));
-      targets.push_back(source.at(index, place + 1));
+      // A module says a token further ahead; behind the sequence's last one there is none.
+      std::int64_t ahead = place;
+      for (std::vector<std::int32_t>& said : targets)
+        said.push_back(++ahead <= sc.recipe.sequence ? source.at(index, ahead) : kNoToken);
     }
   }
   rank_.device.upload(positions_, positions);
   if (embedding_) rank_.device.upload(ids_, ids);
-  if (head_) rank_.device.upload(targets_, targets);
+  for (std::size_t loss = 0; head_ && loss < targets.size(); ++loss) {
+    const auto count = static_cast<std::int64_t>(targets[loss].size());
+    rank_.device.upload(targets_.view().row_range(static_cast<std::int64_t>(loss) * count, count),
+                        targets[loss]);
+  }
+}
+
+View Stage::targets_of(int loss) const {
+  const std::int64_t tokens = rank_.dims.tokens * costmodel::microbatches_per_step(rank_.scenario);
+  return targets_.view().row_range(loss * tokens + rank_.microbatch * rank_.dims.tokens, rank_.dims.tokens);
 }
 
 View Stage::tokens_of(const Tensor& all) const {
@@ -182,7 +227,7 @@ void Stage::forward(const ModelChunk& chunk, InFlight& flight) {
   }
   rank_.enter_layer(-1);
   if (chunk.last) {
-    flight.head_gradient = run_head(std::move(x));
+    run_losses(chunk, flight, std::move(x));
   } else {
     rank_.clock.enter(Phase::Pipeline);
     link_.send(std::move(x), chunk.position + 1, Direction::Forward);
@@ -193,10 +238,11 @@ void Stage::forward(const ModelChunk& chunk, InFlight& flight) {
 void Stage::backward(const ModelChunk& chunk, InFlight& flight) {
   rank_.enter(costmodel::kBackward);
   rank_.clock.enter(Phase::Pipeline);
-  Tensor d = chunk.last ? std::move(flight.head_gradient)
+  Tensor d = chunk.last ? std::move(flight.loss_gradients.back())
                         : link_.receive(chunk.position, chunk.position + 1, Direction::Backward);
   d.relabel({"hidden_states.gradient", TensorKind::Transient, rank_.activation});
   rank_.clock.enter(Phase::Backward);
+  if (final_norm_ && chunk.last) d = modules_gradient(chunk, flight, std::move(d));
   const bool cuts = program::cuts_checkpoints(rank_.scenario);
   for (std::size_t i = chunk.layers.size(); i-- > 0;) {
     Unit& unit = *chunk.layers[i];
@@ -226,22 +272,37 @@ void Stage::backward(const ModelChunk& chunk, InFlight& flight) {
 void Stage::weight_gradients(const ModelChunk& chunk, InFlight& flight) {
   rank_.enter(costmodel::kBackward);
   rank_.clock.enter(Phase::Backward);
+  for (std::size_t i = chunk.modules.size(); i-- > 0;) {
+    Unit& unit = *chunk.modules[i].unit;
+    rank_.enter_layer(unit.index());
+    run_layer(unit, flight.modules[i].layer, program::Phase::Later);
+    run_layer(unit, flight.modules[i].before, program::Phase::Later);
+  }
   for (std::size_t i = chunk.layers.size(); i-- > 0;) {
     rank_.enter_layer(chunk.layers[i]->index());
     run_layer(*chunk.layers[i], flight.layers[i], program::Phase::Later);
   }
   rank_.enter_layer(-1);
+  for (std::size_t i = chunk.modules.size(); i-- > 0;) chunk.modules[i].unit->finish_gradients(rank_);
   for (std::size_t i = chunk.layers.size(); i-- > 0;) chunk.layers[i]->finish_gradients(rank_);
   rank_.clock.enter(Phase::Other);
 }
 
-MicroBatch Stage::micro_batch() const {
-  const auto tokens = static_cast<double>(costmodel::tokens_per_step(rank_.scenario.recipe));
+/// A module's loss is a mean over the tokens that have a target; all modules together count as much as
+/// kMtpLossFactor of one loss.
+MicroBatch Stage::micro_batch(int loss) const {
+  const costmodel::Recipe& recipe = rank_.scenario.recipe;
+  const auto tokens = static_cast<double>(costmodel::tokens_per_step(recipe));
+  const auto sequence = static_cast<double>(recipe.sequence);
+  const double weight =
+      loss == 0 ? 1 : kMtpLossFactor / costmodel::mtp_modules(rank_.scenario) * sequence / (sequence - loss);
   return {.positions = positions_,
-          .ids = embedding_ ? tokens_of(ids_) : View{},
-          .targets = head_ ? tokens_of(targets_) : View{},
-          .loss = loss(),
-          .loss_factor = rank_.loss_scale / tokens};
+          .ids = loss > 0     ? targets_of(loss - 1)
+                 : embedding_ ? tokens_of(ids_)
+                              : View{},
+          .targets = head_ ? targets_of(loss) : View{},
+          .loss = this->loss(),
+          .loss_factor = weight * rank_.loss_scale / tokens};
 }
 
 void Stage::run_layer(Unit& unit, Frame& frame, program::Phase phase) {
@@ -257,9 +318,22 @@ Tensor Stage::run_embedding(InFlight& flight) {
   return flight.embedding->take_output();
 }
 
-/// Logits are large, so that backward follows at once.
-Tensor Stage::run_head(Tensor x) {
-  Unit& matrix = words();
+/// Every loss follows what it reads at once, its backward included: logits are large.
+void Stage::run_losses(const ModelChunk& chunk, InFlight& flight, Tensor x) {
+  if (final_norm_) x = run_final_norm(flight, std::move(x));
+  flight.loss_gradients.push_back(run_head(x, 0));
+  flight.modules.reserve(chunk.modules.size());
+  for (const ModelChunk::Module& module : chunk.modules) {
+    const auto loss = static_cast<int>(flight.loss_gradients.size());
+    rank_.enter(costmodel::kForward);
+    rank_.clock.enter(Phase::Forward);
+    x = run_module(module, loss, flight, std::move(x));
+    flight.loss_gradients.push_back(run_head(x, loss));
+  }
+}
+
+Tensor Stage::run_head(Tensor& x, int loss) {
+  Unit& matrix = rank_.scenario.model.tied_embeddings ? words() : *head_;
   const bool is_embedding = matrix.index() == UnitPlan::kEmbedding;
   std::vector<Unit*> used{&*head_};
   if (&matrix != &*head_) used.push_back(&matrix);
@@ -267,22 +341,110 @@ Tensor Stage::run_head(Tensor x) {
     unit->gather(rank_, Pass::Forward);
     unit->open_gradients(rank_);
   }
-  const Weights weights{
-      .unit = &*head_,
-      .output_layer = &matrix,
-      .output_name = name_of(is_embedding ? Parameter::EmbeddingWordWeight : Parameter::HeadWeight)};
+  const Parameter table = is_embedding ? Parameter::EmbeddingWordWeight : Parameter::HeadWeight;
+  const Weights weights{.unit = &*head_, .output_layer = {&matrix, name_of(table)}};
+  const MicroBatch batch = micro_batch(loss);
   Frame frame{rank_, programs_.head(), programs_.sizes()};
   frame.give_input(rank_, std::move(x));
   rank_.enter(costmodel::kLoss);
-  run_phase(rank_, frame, program::Phase::Forward, weights, micro_batch());
+  run_phase(rank_, frame, program::Phase::Forward, weights, batch);
   rank_.enter(costmodel::kHeadBackward);
   rank_.clock.enter(Phase::Backward);
-  run_phase(rank_, frame, program::Phase::Backward, weights, micro_batch());
+  run_phase(rank_, frame, program::Phase::Backward, weights, batch);
+  const bool others_read = loss < costmodel::mtp_modules(rank_.scenario);
+  Tensor read = programs_.head().program.hands_input_on ? frame.take_input() : Tensor{};
+  if (others_read) {
+    x = std::move(read);
+  } else {
+    read.free();
+  }
   for (Unit* unit : used) {
     unit->release();
     unit->finish_gradients(rank_);
   }
   return frame.take_input_gradient();
+}
+
+Tensor Stage::run_final_norm(InFlight& flight, Tensor x) {
+  final_norm_->gather(rank_, Pass::Forward);
+  Frame& frame = flight.final_norm.emplace(rank_, programs_.final_norm(false), programs_.sizes());
+  frame.give_input(rank_, std::move(x));
+  run_layer(*final_norm_, frame, program::Phase::Forward);
+  final_norm_->release();
+  return frame.take_output();
+}
+
+Tensor Stage::final_norm_gradient(InFlight& flight, Tensor d) {
+  final_norm_->gather(rank_, Pass::BackwardData);
+  final_norm_->open_gradients(rank_);
+  flight.final_norm->give_output_gradient(std::move(d));
+  run_layer(*final_norm_, *flight.final_norm, program::Phase::Backward);
+  final_norm_->release();
+  final_norm_->finish_gradients(rank_);
+  return flight.final_norm->take_input_gradient();
+}
+
+Weights Stage::module_weights(const Unit& unit) {
+  const bool copy = words().index() == UnitPlan::kTiedCopy;
+  const Parameter table =
+      copy ? costmodel::copied_table(rank_.scenario.model) : Parameter::EmbeddingWordWeight;
+  return {.unit = &unit, .words = {&words(), name_of(table)}};
+}
+
+Tensor Stage::run_module(const ModelChunk::Module& module, int number, InFlight& flight, Tensor x) {
+  Unit& unit = *module.unit;
+  const costmodel::LayerClass kind = costmodel::class_of_layer(rank_.scenario.model, unit.index());
+  const bool splits = flight.splits_backward;
+  ModuleFrames& frames = flight.modules.emplace_back(
+      ModuleFrames{.before = {rank_, programs_.before_layer(module.recomputed, splits), programs_.sizes()},
+                   .layer = {rank_, programs_.layer(kind, module.recomputed, splits), programs_.sizes()},
+                   .norm = {rank_, programs_.final_norm(true), programs_.sizes()}});
+  rank_.enter_layer(unit.index());
+  unit.gather(rank_, Pass::Forward);
+  words().gather(rank_, Pass::Forward);
+  frames.before.give_input(rank_, std::move(x));
+  run_phase(rank_, frames.before, program::Phase::Forward, module_weights(unit), micro_batch(number));
+  words().release();
+  frames.layer.give_input(rank_, frames.before.take_output());
+  run_layer(unit, frames.layer, program::Phase::Forward);
+  frames.norm.give_input(rank_, frames.layer.take_output());
+  run_layer(unit, frames.norm, program::Phase::Forward);
+  unit.release();
+  rank_.enter_layer(-1);
+  return frames.norm.take_output();
+}
+
+/// Look-ups that run again read the table.
+Tensor Stage::module_gradient(const ModelChunk::Module& module, int number, InFlight& flight, Tensor d) {
+  Unit& unit = *module.unit;
+  ModuleFrames& frames = flight.modules[static_cast<std::size_t>(number - 1)];
+  rank_.enter_layer(unit.index());
+  unit.gather(rank_, Pass::BackwardData);
+  unit.open_gradients(rank_);
+  frames.norm.give_output_gradient(std::move(d));
+  run_layer(unit, frames.norm, program::Phase::Backward);
+  frames.layer.give_output_gradient(frames.norm.take_input_gradient());
+  run_layer(unit, frames.layer, program::Phase::Backward);
+  if (module.recomputed) words().gather(rank_, Pass::BackwardData);
+  words().open_gradients(rank_);
+  frames.before.give_output_gradient(frames.layer.take_input_gradient());
+  run_phase(rank_, frames.before, program::Phase::Backward, module_weights(unit), micro_batch(number));
+  if (module.recomputed) words().release();
+  words().finish_gradients(rank_);
+  unit.release();
+  if (!flight.splits_backward) unit.finish_gradients(rank_);
+  rank_.enter_layer(-1);
+  return frames.before.take_input_gradient();
+}
+
+/// What a loss gave for the hidden states that a module read is added to what the module gives.
+Tensor Stage::modules_gradient(const ModelChunk& chunk, InFlight& flight, Tensor d) {
+  for (std::size_t i = chunk.modules.size(); i-- > 0;) {
+    d = module_gradient(chunk.modules[i], static_cast<int>(i) + 1, flight, std::move(d));
+    rank_.device.add(d, flight.loss_gradients[i]);
+    flight.loss_gradients[i].free();
+  }
+  return final_norm_gradient(flight, std::move(d));
 }
 
 void Stage::embedding_gradient(InFlight& flight, Tensor d) {
@@ -301,10 +463,11 @@ void Stage::finish_gradients() {
   for (Unit* unit : units()) {
     for (FlatParameters& flat : unit->flats()) flat.finish_reduction();
   }
-  if (!rank_.scenario.model.tied_embeddings || !costmodel::separates_ends(rank_.scenario.layout)) return;
+  if (!costmodel::copies_embedding(rank_.scenario)) return;
+  const Parameter copied = costmodel::copied_table(rank_.scenario.model);
   for (std::optional<Unit>* copy : {&embedding_, &tied_copy_}) {
     if (!copy->has_value()) continue;
-    const Parameter table = copy == &embedding_ ? Parameter::EmbeddingWordWeight : Parameter::HeadWeight;
+    const Parameter table = copy == &embedding_ ? Parameter::EmbeddingWordWeight : copied;
     for (FlatParameters& flat : (*copy)->flats()) {
       if (flat.holds(name_of(table))) flat.add_across(rank_, *rank_.groups.tied_ends);
     }
@@ -315,6 +478,7 @@ std::vector<Unit*> Stage::units() {
   std::vector<Unit*> out;
   if (embedding_) out.push_back(&*embedding_);
   for (Unit& unit : layers_) out.push_back(&unit);
+  if (final_norm_) out.push_back(&*final_norm_);
   if (head_) out.push_back(&*head_);
   if (tied_copy_) out.push_back(&*tied_copy_);
   return out;

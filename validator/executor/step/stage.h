@@ -21,6 +21,12 @@ struct ModelChunk {
   std::vector<Unit*> layers;
   std::vector<bool> recomputed;  // per layer: only its input is kept
   std::vector<bool> offloaded;   // per layer: what it keeps waits on the host
+  /// Multi-token prediction, behind the last layer.
+  struct Module {
+    Unit* unit = nullptr;
+    bool recomputed = false;  // with its layer: their inputs are kept
+  };
+  std::vector<Module> modules;
 };
 
 /// Compiled programs of one rank, by what tells them apart.
@@ -29,19 +35,25 @@ class RankPrograms {
   explicit RankPrograms(const Rank& rank);
   /// `splits_backward`: weight gradients are a phase of their own.
   [[nodiscard]] const Runnable& layer(costmodel::LayerClass kind, bool recomputed, bool splits_backward);
+  /// What comes before a multi-token-prediction module's layer.
+  [[nodiscard]] const Runnable& before_layer(bool recomputed, bool splits_backward);
   [[nodiscard]] const Runnable& embedding() const { return embedding_; }
+  /// Of the model, or of a multi-token-prediction module.
+  [[nodiscard]] const Runnable& final_norm(bool of_module) const {
+    return of_module ? module_norm_ : final_norm_;
+  }
   [[nodiscard]] const Runnable& head() const { return head_; }
   [[nodiscard]] const costmodel::program::Sizes& sizes() const { return sizes_; }
 
  private:
   struct Variant {
-    bool moe, unrotated, recomputed, splits_backward;
+    bool moe = false, unrotated = false, recomputed = false, splits_backward = false;
     friend auto operator<=>(const Variant&, const Variant&) = default;  // NOLINT(modernize-use-nullptr)
   };
   const costmodel::Scenario& scenario_;
   costmodel::program::Sizes sizes_;
-  std::map<Variant, Runnable> layers_;  // frames point into it
-  Runnable embedding_, head_;
+  std::map<Variant, Runnable> layers_, before_layers_;  // frames point into them
+  Runnable embedding_, final_norm_, module_norm_, head_;
 };
 
 /// One rank's part of the model and the tasks that a schedule makes of a step: a micro-batch forward through
@@ -56,7 +68,8 @@ class Stage {
   void run(const std::vector<costmodel::Task>& tasks);
 
   [[nodiscard]] std::vector<Unit*> units();
-  /// Sum of this rank's −log p(target) over its tokens, times 1/tokens of the global batch. 1×1.
+  /// Sum of this rank's −log p(target) over its tokens, times 1/tokens of the global batch; of
+  /// multi-token-prediction modules as much as their losses count. 1×1.
   [[nodiscard]] View loss() const { return losses_.view().slice(0, 1); }
   /// What the routers of this rank's layers added to the loss. 1×1.
   [[nodiscard]] View balance_loss() const { return losses_.view().slice(1, 1); }
@@ -67,22 +80,39 @@ class Stage {
 
  private:
   /// One micro-batch inside one chunk.
+  struct ModuleFrames {
+    Frame before, layer, norm;
+  };
   struct InFlight {
     std::vector<Frame> layers;
-    std::optional<Frame> embedding;
-    Tensor head_gradient;
+    std::optional<Frame> embedding, final_norm;
+    std::vector<ModuleFrames> modules;
+    std::vector<Tensor> loss_gradients;  // of what each loss has read, the last layer's first
     bool splits_backward = false;
   };
   void plan_chunks(std::uint64_t seed);
+  [[nodiscard]] int gradients_of_unit(int index) const;
   void forward(const ModelChunk& chunk, InFlight& flight);
   void backward(const ModelChunk& chunk, InFlight& flight);
   void weight_gradients(const ModelChunk& chunk, InFlight& flight);
-  [[nodiscard]] Tensor run_head(Tensor x);
+  void run_losses(const ModelChunk& chunk, InFlight& flight, Tensor x);
+  /// `x` stays for the next module where there is one.
+  [[nodiscard]] Tensor run_head(Tensor& x, int loss);
+  [[nodiscard]] Tensor run_final_norm(InFlight& flight, Tensor x);
+  [[nodiscard]] Tensor final_norm_gradient(InFlight& flight, Tensor d);
+  [[nodiscard]] Tensor run_module(const ModelChunk::Module& module, int number, InFlight& flight, Tensor x);
+  [[nodiscard]] Tensor module_gradient(const ModelChunk::Module& module, int number, InFlight& flight,
+                                       Tensor d);
+  [[nodiscard]] Tensor modules_gradient(const ModelChunk& chunk, InFlight& flight, Tensor d);
   [[nodiscard]] Tensor run_embedding(InFlight& flight);
   void embedding_gradient(InFlight& flight, Tensor d);
   void run_layer(Unit& unit, Frame& frame, costmodel::program::Phase phase);
-  [[nodiscard]] MicroBatch micro_batch() const;
-  [[nodiscard]] Unit& words() { return tied_copy_ ? *tied_copy_ : head_words_ ? *head_ : *embedding_; }
+  /// As the main model reads it, or the module behind which a further loss stands.
+  [[nodiscard]] MicroBatch micro_batch(int loss = 0) const;
+  /// What the model, or module `loss` − 1, has to say, row by row.
+  [[nodiscard]] View targets_of(int loss) const;
+  [[nodiscard]] Unit& words() { return tied_copy_ ? *tied_copy_ : *embedding_; }
+  [[nodiscard]] Weights module_weights(const Unit& unit);
   [[nodiscard]] View tokens_of(const Tensor& all) const;
 
   Rank& rank_;
@@ -90,8 +120,7 @@ class Stage {
   RankPrograms programs_;
   PipelineLink link_;
   std::vector<Unit> layers_;
-  std::optional<Unit> embedding_, head_, tied_copy_;
-  bool head_words_ = false;  // the output layer has a matrix of its own, in head_
+  std::optional<Unit> embedding_, final_norm_, head_, tied_copy_;
   std::vector<ModelChunk> chunks_;
   std::map<std::pair<int, int>, InFlight> in_flight_;  // by micro-batch and chunk
   Tensor positions_, ids_, targets_, losses_;

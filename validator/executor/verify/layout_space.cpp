@@ -325,6 +325,7 @@ constexpr std::array kDimensions{
               }},
     Dimension{2, [](Scenario& s, int v) { s.layout.sharding.quantized_weights = v == 1; }},
     Dimension{4, set_gradient_bits},
+    Dimension{3, [](Scenario& s, int v) { s.model.mtp_layers = v; }},
 };
 using Values = std::array<int, kDimensions.size()>;
 

@@ -34,6 +34,10 @@ T cross_entropy_gradient(Input<T> logits, std::int64_t valid, const T* maxima, I
   for (std::int64_t t = 0; t < logits.rows; ++t) {
     const T* row = logits.row(t);
     T* out = d_logits.row(t);
+    if (targets[t] < 0) {
+      std::fill_n(out, d_logits.cols, T{0});
+      continue;
+    }
     const T denominator = sums.row(t)[0];
     loss += std::log(denominator) - sums.row(t)[1];
     for (std::int64_t c = 0; c < valid; ++c) out[c] = factor * std::exp(row[c] - maxima[t]) / denominator;

@@ -18,7 +18,7 @@ void cross_entropy_sums(Input<T> logits, std::int64_t valid, const T* maxima, co
                         std::int64_t first, Matrix<T> sums);
 
 /// d_logits = factor·(softmax − onehot(target)), 0 in padding; may overwrite logits. Returns
-/// factor·Σₜ(log sums[t][0] − sums[t][1]).
+/// factor·Σₜ(log sums[t][0] − sums[t][1]). A target below zero is none: its row is 0 and adds nothing.
 template <class T>
 T cross_entropy_gradient(Input<T> logits, std::int64_t valid, const T* maxima, Input<T> sums,
                          const std::int32_t* targets, std::int64_t first, T factor, Matrix<T> d_logits);

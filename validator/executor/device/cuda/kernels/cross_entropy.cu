@@ -42,8 +42,9 @@ HEXAPLAN_KERNEL gradient_of_rows(View logits, std::int64_t valid, View maxima, V
                                  float* losses) {
   for (std::int64_t r = blockIdx.x; r < logits.rows; r += gridDim.x) {
     const float largest = vector_at(maxima, r), denominator = load(sums, r, 0);
-    const float scale = factor / denominator;
-    const std::int64_t target = id_at(targets, r) - first;
+    const std::int64_t word = id_at(targets, r), target = word - first;
+    const bool counts = word >= 0;
+    const float scale = counts ? factor / denominator : 0;
     for_columns(valid, in_packs, threadIdx.x, blockDim.x, [&](auto width, std::int64_t c) {
       constexpr int kCount = decltype(width)::kValue;
       Pack<kCount> out = load<kCount>(logits, r, c);
@@ -53,7 +54,7 @@ HEXAPLAN_KERNEL gradient_of_rows(View logits, std::int64_t valid, View maxima, V
       store(d_logits, r, c, out);
     });
     for (std::int64_t c = valid + threadIdx.x; c < d_logits.cols; c += blockDim.x) store(d_logits, r, c, 0);
-    if (threadIdx.x == 0) losses[r] = logf(denominator) - load(sums, r, 1);
+    if (threadIdx.x == 0) losses[r] = counts ? logf(denominator) - load(sums, r, 1) : 0;
   }
 }
 
