@@ -57,7 +57,7 @@ struct Lever {
   const RulePart<SavedRule>* part;
 };
 
-/// Finds, difference by difference, the lever that moves it alone.
+/// Finds, difference by difference, the lever that takes it away and makes no other one larger.
 class Finder {
  public:
   Finder(const Scenario& scenario, const FrameworkStep& step)
@@ -90,12 +90,13 @@ class Finder {
   }
   static double& at(Rules& rules, const Lever& lever) { return rules[lever.rule].*lever.part->member; }
 
-  /// True when nothing that held, and none of what was mended, is further off than before.
-  [[nodiscard]] bool spoils_nothing(const ComparedNumbers& now, std::size_t row) const {
+  /// True when the row is right and nothing else that layers keep is further off than before.
+  [[nodiscard]] bool is_better(const ComparedNumbers& now, std::size_t row) const {
     if (now.size() != rows_.size()) return false;
+    const auto distance = [](const ComparedNumber& n) { return std::abs(n.predicted - n.measured); };
     for (std::size_t i = 0; i < now.size(); ++i) {
       const bool kept = now[i].group == ComparedGroup::Kept && !now[i].what.empty();
-      if (i != row && kept && now[i].predicted != rows_[i].predicted) return false;
+      if (kept && !now[i].holds() && distance(now[i]) > distance(rows_[i])) return false;
     }
     return now[row].holds();
   }
@@ -120,7 +121,7 @@ class Finder {
         auto found = moved({rule, &part}, row);
         if (!found) continue;
         ComparedNumbers now = compare(*found);
-        if (!spoils_nothing(now, row)) continue;
+        if (!is_better(now, row)) continue;
         out.said.push_back(fmt::format("{}: {} {:g} ({}), was {:g}", rows_[row].what,
                                        saved_names()[rule].name, (*found)[rule].*part.member, part.key,
                                        before_[rule].*part.member));
@@ -195,7 +196,9 @@ OwnProfile own_profile(const Scenario& sc, const FrameworkStep& step, const std:
   for (const ComparedNumber& row : finder.rows()) {
     if (row.holds()) continue;
     const std::string name{name_of(row.group)};
-    out.not_said.push_back(row.what.empty() ? name : fmt::format("{}: {}", name, row.what));
+    std::string what = row.what.empty() ? name : fmt::format("{}: {}", name, row.what);
+    // Classes of layers often differ in the same.
+    if (std::ranges::find(out.not_said, what) == out.not_said.end()) out.not_said.push_back(std::move(what));
   }
   if (!out.said.empty()) out.file = file_of(sc, step, framework, finder);
   return out;
