@@ -24,14 +24,14 @@ namespace {
 constexpr std::int64_t kLargestLaunchFile = 4'000'000;
 
 /// Settings of one dialect that stand together.
-struct Group {
+struct SettingGroup {
   const Dialect* dialect = nullptr;
   std::vector<Setting> settings;
 };
 
 /// What was gathered from all files.
 struct Gathered {
-  std::vector<Group> groups;
+  std::vector<SettingGroup> groups;
   std::vector<Setting> world;
   std::int64_t gpus = 0, gpus_per_node = 0;
   std::string gpu;
@@ -94,8 +94,8 @@ std::size_t understood_by(const Dialect& dialect, const std::vector<Setting>& se
 }
 
 /// The command's flags in the dialect that understands most of them; no dialect when none understands any.
-Group group_of(const LaunchCommand& command) {
-  Group best;
+SettingGroup group_of(const LaunchCommand& command) {
+  SettingGroup best;
   std::size_t most = 0;
   for (const Dialect& dialect : dialects()) {
     std::vector<Setting> settings = in_dialect(command.arguments, dialect);
@@ -173,7 +173,7 @@ void gather_configuration(const ImportFile& file, Format format, bool asked_for,
 /// accelerate's own flags as its configuration has them; other launchers' say nothing of a plan.
 void gather_launcher(const std::vector<Setting>& options, Gathered& into) {
   const Dialect& accelerate = dialect_below(Launcher::Trl);
-  Group group{&accelerate, {}};
+  SettingGroup group{&accelerate, {}};
   for (Setting& option : in_dialect(options, accelerate)) {
     for (const char* section : {"", "fsdp_config.", "deepspeed_config."}) {
       if (meaning_of_key(accelerate, section + option.key).kind != KeyMeaning::Kind::Read) continue;
@@ -248,10 +248,10 @@ void gather_script(const ImportFile& file, const FindFile& find_file, Gathered& 
   for (const std::string& note : script.notes) into.notes.push_back(fmt::format("{}: {}", file.name, note));
   const std::vector<LaunchCommand> commands = launch_commands(script, file.name);
   const LaunchCommand* chosen = nullptr;
-  Group group;
+  SettingGroup group;
   std::size_t most = 0;
   for (const LaunchCommand& command : commands) {
-    Group candidate = group_of(command);
+    SettingGroup candidate = group_of(command);
     const std::size_t known =
         candidate.dialect == nullptr ? 0 : understood_by(*candidate.dialect, candidate.settings);
     if (chosen != nullptr && known + command.files.size() <= most) continue;
@@ -433,8 +433,8 @@ ImportedPlan import_plan(const std::vector<ImportFile>& files, std::string_view 
   }
   if (!recipes.empty()) gather_recipe(recipes, function, gathered);
   if (gathered.groups.empty()) refuse(files, gathered);
-  const auto main =
-      std::max_element(gathered.groups.begin(), gathered.groups.end(), [](const Group& a, const Group& b) {
+  const auto main = std::max_element(
+      gathered.groups.begin(), gathered.groups.end(), [](const SettingGroup& a, const SettingGroup& b) {
         return std::pair{!a.dialect->below, understood_by(*a.dialect, a.settings)} <
                std::pair{!b.dialect->below, understood_by(*b.dialect, b.settings)};
       });
@@ -448,7 +448,7 @@ ImportedPlan import_plan(const std::vector<ImportFile>& files, std::string_view 
   for (const Setting& setting : gathered.world)
     plan.settings.push_back(
         {setting.file, setting.line, setting.key, value_text(setting.value), SettingFate::Understood, {}});
-  for (const Group& group : gathered.groups) {
+  for (const SettingGroup& group : gathered.groups) {
     for (const Setting& setting : group.settings)
       plan.settings.push_back(take(setting, *group.dialect, reading));
   }

@@ -79,24 +79,24 @@ constexpr KeyRename kTitanRenames[] = {{"model_spec.flavor", "model.flavor"},
 constexpr std::string_view kTitanSigns[] = {"torchtitan", "Trainer.Config"};
 constexpr std::string_view kTitanContainers[] = {"Trainer.Config", "TrainerConfig"};
 
-constexpr PythonFramework kFrameworks[] = {{.launcher = Launcher::Torchtitan,
-                                            .signs = kTitanSigns,
-                                            .containers = kTitanContainers,
-                                            .recipe_ending = {},
-                                            .functions = {},
-                                            .calls = kTitanCalls,
-                                            .nones = kTitanNones,
-                                            .renames = kTitanRenames,
-                                            .folder_key = "model.name"},
-                                           {.launcher = Launcher::Bridge,
-                                            .signs = kBridgeSigns,
-                                            .containers = kBridgeContainers,
-                                            .recipe_ending = "_config",
-                                            .functions = kBridgeFunctions,
-                                            .calls = kBridgeCalls,
-                                            .nones = {},
-                                            .renames = {},
-                                            .folder_key = {}}};
+constexpr PythonFramework kPythonFrameworks[] = {{.launcher = Launcher::Torchtitan,
+                                                  .signs = kTitanSigns,
+                                                  .containers = kTitanContainers,
+                                                  .recipe_ending = {},
+                                                  .functions = {},
+                                                  .calls = kTitanCalls,
+                                                  .nones = kTitanNones,
+                                                  .renames = kTitanRenames,
+                                                  .folder_key = "model.name"},
+                                                 {.launcher = Launcher::Bridge,
+                                                  .signs = kBridgeSigns,
+                                                  .containers = kBridgeContainers,
+                                                  .recipe_ending = "_config",
+                                                  .functions = kBridgeFunctions,
+                                                  .calls = kBridgeCalls,
+                                                  .nones = {},
+                                                  .renames = {},
+                                                  .folder_key = {}}};
 
 template <class Row>
 const Row* named(std::span<const Row> rows, std::string_view name) {
@@ -111,8 +111,8 @@ const PythonFramework* python_framework_of(std::string_view text) {
     return std::any_of(framework.signs.begin(), framework.signs.end(),
                        [&](std::string_view sign) { return text.find(sign) != std::string_view::npos; });
   };
-  const auto found = std::find_if(std::begin(kFrameworks), std::end(kFrameworks), signs_in);
-  return found == std::end(kFrameworks) ? nullptr : &*found;
+  const auto found = std::find_if(std::begin(kPythonFrameworks), std::end(kPythonFrameworks), signs_in);
+  return found == std::end(kPythonFrameworks) ? nullptr : &*found;
 }
 
 bool is_called_a_recipe(const PythonFramework& framework, std::string_view function) {

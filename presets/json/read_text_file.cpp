@@ -8,29 +8,11 @@
 #include <cerrno>
 #include <cstring>
 
+#include "presets/json/file_descriptor.h"
 #include "presets/json/input_error.h"
 
 namespace hexaplan::presets {
 namespace {
-
-/// Closes on every way out.
-class FileHandle {
- public:
-  // Non-blocking: opening a pipe must not wait for its writer.
-  explicit FileHandle(const std::filesystem::path& path)
-      : descriptor_{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)} {}
-  ~FileHandle() {
-    if (descriptor_ >= 0) {
-      ::close(descriptor_);
-    }
-  }
-  FileHandle(const FileHandle&) = delete;
-  FileHandle& operator=(const FileHandle&) = delete;
-  [[nodiscard]] int descriptor() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
 
 std::string_view kind_of(mode_t mode) {
   return S_ISDIR(mode) ? "a directory" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
@@ -40,9 +22,10 @@ std::string_view kind_of(mode_t mode) {
 
 std::string read_text_file(const std::filesystem::path& path, std::int64_t largest) {
   const std::string name = path.string();
-  const FileHandle file{path};
+  // Non-blocking: opening a pipe must not wait for its writer.
+  const FileDescriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   struct stat info {};
-  if (file.descriptor() < 0 || ::fstat(file.descriptor(), &info) != 0) {
+  if (file.get() < 0 || ::fstat(file.get(), &info) != 0) {
     throw InputError({.file = name, .hint = fmt::format("cannot be read: {}", std::strerror(errno))});
   }
   if (!S_ISREG(info.st_mode)) {
@@ -61,7 +44,7 @@ std::string read_text_file(const std::filesystem::path& path, std::int64_t large
   content.reserve(static_cast<std::size_t>(info.st_size));
   char buffer[65536];
   while (true) {
-    const ssize_t count = ::read(file.descriptor(), buffer, sizeof buffer);
+    const ssize_t count = ::read(file.get(), buffer, sizeof buffer);
     if (count < 0) {
       throw InputError({.file = name, .hint = fmt::format("cannot be read: {}", std::strerror(errno))});
     }

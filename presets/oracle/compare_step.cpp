@@ -34,14 +34,14 @@ using costmodel::TensorLedger;
 
 /// Counts are exact; statistics of a few bytes are kept that no formula has; what an operation takes beside
 /// its tensors is known to about a hundredth.
-constexpr double kExact = 1e-9, kSaved = 1e-3, kPeak = 1e-2;
+constexpr double kCountTolerance = 1e-9, kKeptTolerance = 1e-3, kPeakTolerance = 1e-2;
 
 // --- which part of a layer a tensor belongs to ---
 
-constexpr std::string_view kWeights = "weights", kNormInputs = "norm inputs", kNormOutputs = "norm outputs",
-                           kStatistics = "statistics", kAttention = "attention", kMlp = "mlp",
-                           kExperts = "experts", kAdapters = "adapters", kCheckpoint = "checkpoint",
-                           kOther = "other";
+constexpr std::string_view kWeightsPart = "weights", kNormInputsPart = "norm inputs",
+                           kNormOutputsPart = "norm outputs", kStatisticsPart = "statistics",
+                           kAttentionPart = "attention", kMlpPart = "mlp", kExpertsPart = "experts",
+                           kAdaptersPart = "adapters", kCheckpointPart = "checkpoint", kOtherPart = "other";
 constexpr std::string_view kParameterCast = "cast of a parameter";
 
 /// By the name of the ledger.
@@ -49,21 +49,21 @@ std::string_view part_of(const TensorEntry& e) {
   struct Row {
     std::string_view starts, part;
   };
-  constexpr Row kRows[] = {{"parameter.cast", kWeights},
-                           {"layer.", kNormInputs},
-                           {"norm.input", kNormInputs},
-                           {"norm.output", kNormOutputs},
-                           {"norm.stats", kStatistics},
-                           {"attention.log_sum_exp", kStatistics},
-                           {"attention.qk_norm.stats", kStatistics},
-                           {"attention.", kAttention},
-                           {"mlp.", kMlp},
-                           {"moe.", kExperts},
-                           {"adapter.", kAdapters}};
-  if (e.formula == "M3") return kCheckpoint;
+  constexpr Row kRows[] = {{"parameter.cast", kWeightsPart},
+                           {"layer.", kNormInputsPart},
+                           {"norm.input", kNormInputsPart},
+                           {"norm.output", kNormOutputsPart},
+                           {"norm.stats", kStatisticsPart},
+                           {"attention.log_sum_exp", kStatisticsPart},
+                           {"attention.qk_norm.stats", kStatisticsPart},
+                           {"attention.", kAttentionPart},
+                           {"mlp.", kMlpPart},
+                           {"moe.", kExpertsPart},
+                           {"adapter.", kAdaptersPart}};
+  if (e.formula == "M3") return kCheckpointPart;
   const auto* const row =
       std::ranges::find_if(kRows, [&](const Row& r) { return e.name.starts_with(r.starts); });
-  return row == std::end(kRows) ? kOther : row->part;
+  return row == std::end(kRows) ? kOtherPart : row->part;
 }
 
 constexpr std::int64_t kMostStatistics = 65536;  // elements: a few numbers per token
@@ -74,24 +74,25 @@ std::string_view part_of(const KeptTensor& t, std::int64_t hidden_states) {
   const auto in = [&](std::string_view text) { return module.find(text) != std::string_view::npos; };
   const auto by = [&](std::string_view text) { return t.operation == text; };
   const bool statistics = by("rsqrt") || (by("native_layer_norm") && t.elements <= kMostStatistics);
-  if (by(kParameterCast)) return kWeights;
+  if (by(kParameterCast)) return kWeightsPart;
   if (statistics ||
       (t.dtype == "fp32" && (by("_scaled_dot_product_flash_attention_for_cpu") || by("new_empty"))))
-    return kStatistics;
-  if (in("lora_") || (in("_proj") && t.dtype == "fp32") || in("base_layer")) return kAdapters;
-  if (in("experts") || module.ends_with("mlp.gate")) return kExperts;
+    return kStatisticsPart;
+  if (in("lora_") || (in("_proj") && t.dtype == "fp32") || in("base_layer")) return kAdaptersPart;
+  if (in("experts") || module.ends_with("mlp.gate")) return kExpertsPart;
   constexpr std::array<std::string_view, 14> kReadHidden{
       "wq",        "wk",      "wv",     "w1",           "w3",
       "q_proj",    "k_proj",  "v_proj", "c_attn",       "query_key_value",
       "gate_proj", "up_proj", "c_fc",   "dense_h_to_4h"};
   const bool reads_hidden = std::ranges::any_of(kReadHidden, [&](auto end) { return module.ends_with(end); });
-  if (by("_to_copy") && reads_hidden && t.elements == hidden_states && t.dtype == "bf16") return kNormOutputs;
-  if (by("wait_tensor")) return kNormOutputs;  // gathered
-  if (in("q_norm") || in("k_norm") || in("kv_a_layernorm")) return kAttention;
+  if (by("_to_copy") && reads_hidden && t.elements == hidden_states && t.dtype == "bf16")
+    return kNormOutputsPart;
+  if (by("wait_tensor")) return kNormOutputsPart;  // gathered
+  if (in("q_norm") || in("k_norm") || in("kv_a_layernorm")) return kAttentionPart;
   if (in("norm") || in("ln_"))
-    return t.dtype == "fp32" && (by("_to_copy") || by("mul")) ? kNormInputs : kNormOutputs;
-  if (in("attn") || in("attention")) return kAttention;
-  return in("mlp") || in("feed_forward") || in("fc1") || in("activation_fn") ? kMlp : kNormInputs;
+    return t.dtype == "fp32" && (by("_to_copy") || by("mul")) ? kNormInputsPart : kNormOutputsPart;
+  if (in("attn") || in("attention")) return kAttentionPart;
+  return in("mlp") || in("feed_forward") || in("fc1") || in("activation_fn") ? kMlpPart : kNormInputsPart;
 }
 
 /// Types are told apart by their size: fp16 counts as bf16, integers as fp32 or bytes.
@@ -221,7 +222,7 @@ std::string message(std::string_view phase, std::string_view kind, std::int64_t 
 ComparedNumbers compare_states(const TensorLedger& ledger, const FrameworkStep& step) {
   const auto row = [&](const char* what, TensorKind kind, Instant instant, Bytes measured) {
     return number(ComparedGroup::States, what, sum_of(ledger, kind, instant).value(), measured.value(),
-                  kSaved);
+                  kKeptTolerance);
   };
   return {row("parameters", TensorKind::Parameter, costmodel::kIdle, step.parameter_bytes),
           row("gradients", TensorKind::Gradient, costmodel::kOptimizer, step.gradient_bytes),
@@ -236,7 +237,7 @@ ComparedNumbers compare_layers(const Scenario& sc, const TensorLedger& ledger, c
       measured[costmodel::index_of(costmodel::class_of_layer(sc.model, *t.layer))].push_back(t);
   }
   ComparedNumbers rows;
-  ComparedNumber sum = number(ComparedGroup::Kept, "", 0, 0, kSaved);
+  ComparedNumber sum = number(ComparedGroup::Kept, "", 0, 0, kKeptTolerance);
   const std::array<int, costmodel::kLayerClasses> layers =
       costmodel::layers_by_class(sc.model, 0, sc.model.layers);
   for (int c = 0; c < costmodel::kLayerClasses; ++c) {
@@ -277,7 +278,7 @@ KeptParts kept_parts(std::span<const KeptTensor> tensors, const KeptScale& scale
   KeptParts parts;
   for (const KeptTensor& t : tensors) {
     const bool checkpoint = scale.checkpointed && t.operation != kParameterCast;
-    const std::string_view part = checkpoint ? kCheckpoint : part_of(t, scale.hidden_states);
+    const std::string_view part = checkpoint ? kCheckpointPart : part_of(t, scale.hidden_states);
     add(parts, part, type_of(std::string_view{t.dtype}),
         {.name = fmt::format("{} ({})", module_in_layer(t.module), t.operation),
          .dtype = t.dtype,
@@ -319,7 +320,8 @@ ComparedNumbers compare_kept(const KeptParts& predicted, const KeptParts& measur
       return parts.contains(name) ? parts.at(name) : KeptPart{};
     };
     KeptPart ours = at(predicted), theirs = at(measured);
-    ComparedNumber row = number(ComparedGroup::Kept, name, ours.size.value(), theirs.size.value(), kSaved);
+    ComparedNumber row =
+        number(ComparedGroup::Kept, name, ours.size.value(), theirs.size.value(), kKeptTolerance);
     row.of = layer.value();
     row.predictions = std::move(ours.tensors);
     row.measurements = std::move(theirs.tensors);
@@ -341,9 +343,9 @@ ComparedNumbers compare_peaks(const TensorLedger& ledger, const InstantPeaks& pe
     const Bytes ours =
         deep ? std::max(live(ledger, instant), live_in_last_layer(ledger)) : live(ledger, instant);
     rows.push_back(number(ComparedGroup::Peak, std::string{costmodel::name_of(instant)}, ours.value(),
-                          peak->value(), kPeak));
+                          peak->value(), kPeakTolerance));
   }
-  rows.insert(rows.begin(), number(ComparedGroup::Peak, "", predicted.value(), most.value(), kPeak));
+  rows.insert(rows.begin(), number(ComparedGroup::Peak, "", predicted.value(), most.value(), kPeakTolerance));
   return rows;
 }
 
@@ -376,7 +378,7 @@ ComparedNumbers compare_messages(const Scenario& sc, std::span<const SentMessage
        {std::pair{ComparedGroup::Calls, &calls}, std::pair{ComparedGroup::CallBytes, &bytes}}) {
     if (group == ComparedGroup::Calls && uncounted) continue;
     for (const auto& [name, both] : *sums)
-      rows.push_back(number(group, name, both.predicted, both.measured, kExact));
+      rows.push_back(number(group, name, both.predicted, both.measured, kCountTolerance));
   }
   return rows;
 }
@@ -406,15 +408,15 @@ ComparedNumbers compare_step(const Scenario& sc, const FrameworkStep& step) {
   ComparedNumbers rows;
   if (adapters) {
     rows.push_back(number(ComparedGroup::TrainedParameters, "", trained_parameters(ledger),
-                          static_cast<double>(step.trained_parameters), kExact));
+                          static_cast<double>(step.trained_parameters), kCountTolerance));
   } else {
     rows.push_back(number(ComparedGroup::Parameters, "", parameters_of(sc.model),
-                          static_cast<double>(step.parameters), kExact));
+                          static_cast<double>(step.parameters), kCountTolerance));
   }
   if (step.flops) {
     rows.push_back(number(ComparedGroup::Flops, "",
                           costmodel::model_flops_per_step(sc, costmodel::AttentionFlops::Full).value(),
-                          step.flops->value(), kExact));
+                          step.flops->value(), kCountTolerance));
   }
   append(rows, compare_states(ledger, step));
   append(rows, compare_peaks(ledger, step.peaks, BackwardOf::AllLayers));

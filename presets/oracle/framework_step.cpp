@@ -11,13 +11,13 @@ using costmodel::Instant;
 
 constexpr std::string_view kAnswerSchema = "hexaplan/oracle-answer/1";
 
-struct TorchType {
+struct TensorType {
   std::string_view name;
   double bytes;
 };
 /// NAMES of scripts/oracle/live_bytes.py.
-constexpr TorchType kTorchTypes[] = {{"fp64", 8},  {"fp32", 4}, {"bf16", 2},  {"fp16", 2},     {"int64", 8},
-                                     {"int32", 4}, {"bool", 1}, {"uint8", 1}, {"complex64", 8}};
+constexpr TensorType kTensorTypes[] = {{"fp64", 8},  {"fp32", 4}, {"bf16", 2},  {"fp16", 2},     {"int64", 8},
+                                       {"int32", 4}, {"bool", 1}, {"uint8", 1}, {"complex64", 8}};
 
 /// Phases of scripts/oracle/live_bytes.py; the last backward ends where the optimizer begins.
 constexpr Named<Instant> kPhases[] = {{"forward", costmodel::kForward},
@@ -45,8 +45,8 @@ InputError problem_of(const std::string& file, ObjectReader problem) {
 }  // namespace
 
 std::optional<double> bytes_of_torch_type(std::string_view dtype) {
-  const auto found = std::ranges::find(kTorchTypes, dtype, &TorchType::name);
-  return found == std::end(kTorchTypes) ? std::nullopt : std::optional{found->bytes};
+  const auto found = std::ranges::find(kTensorTypes, dtype, &TensorType::name);
+  return found == std::end(kTensorTypes) ? std::nullopt : std::optional{found->bytes};
 }
 
 Bytes KeptTensor::size() const {
@@ -69,7 +69,7 @@ KeptTensor read_kept_tensor(ObjectReader row) {
   return tensor;
 }
 
-InstantPeaks read_peaks(ObjectReader phases) {
+InstantPeaks read_instant_peaks(ObjectReader phases) {
   InstantPeaks peaks;
   for (const Named<Instant>& phase : kPhases) {
     const auto value = phases.optional(phase.name);
@@ -112,7 +112,7 @@ FrameworkStep read_framework_step(const JsonDocument& document) {
   states.finish();
   for (const ValueReader& row : reader.required("kept").elements())
     step.kept.push_back(read_kept_tensor(row.object()));
-  step.peaks = read_peaks(reader.required("peaks").object());
+  step.peaks = read_instant_peaks(reader.required("peaks").object());
   for (const ValueReader& row : reader.required("collectives").elements())
     step.messages.push_back(read_messages(row.object()));
   if (const ValueReader flops = reader.required("flops"); !flops.json().is_null())

@@ -53,7 +53,7 @@ struct FrameworkStep {
 
 /// Parts of an answer, which the recorded ones in tests/golden/oracle have as well.
 [[nodiscard]] KeptTensor read_kept_tensor(ObjectReader row);
-[[nodiscard]] InstantPeaks read_peaks(ObjectReader phases);
+[[nodiscard]] InstantPeaks read_instant_peaks(ObjectReader phases);
 [[nodiscard]] SentMessages read_messages(ObjectReader row);
 
 /// An answer of scripts/oracle/answer.py: hexaplan/oracle-answer/1. InputError for anything else, and for

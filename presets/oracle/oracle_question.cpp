@@ -29,7 +29,7 @@ using costmodel::RecomputeMode;
 using costmodel::Scenario;
 
 constexpr std::string_view kQuestionSchema = "hexaplan/oracle-question/1";
-constexpr std::string_view kDefaultFramework = "hf-eager";
+constexpr std::string_view kOracleFramework = "hf-eager";
 constexpr std::string_view kAnyGpu = "H100";  // its type changes nothing of what is compared
 
 /// One of the scripts, what of a recipe and of a layout it runs, and how messages say so.
@@ -248,7 +248,7 @@ std::string_view recompute_of(const Recipe& recipe) {
 }  // namespace
 
 ScenarioRequest with_oracle_defaults(ScenarioRequest request) {
-  if (request.framework.empty()) request.framework = kDefaultFramework;
+  if (request.framework.empty()) request.framework = kOracleFramework;
   if (request.cluster.is_null())
     request.cluster = fmt::format("{}x{}", request.layout.layout.world_size(), kAnyGpu);
   if (script_of(request).may_compile && !request.recipe.execution.compiled)

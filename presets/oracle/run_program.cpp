@@ -14,6 +14,8 @@
 #include <memory>
 #include <utility>
 
+#include "presets/json/file_descriptor.h"
+
 namespace hexaplan::presets {
 namespace {
 
@@ -21,35 +23,14 @@ using Clock = std::chrono::steady_clock;
 constexpr int kPollMilliseconds = 50;  // how late an end is seen
 constexpr std::size_t kBlock = 65536;
 
-/// A file descriptor that is closed with the object.
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_{number} {}
-  Descriptor(Descriptor&& other) noexcept : number_{std::exchange(other.number_, -1)} {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { reset(); }
-  void reset() {
-    if (number_ >= 0) close(std::exchange(number_, -1));
-  }
-  [[nodiscard]] int get() const { return number_; }
-
- private:
-  int number_;
-};
-
 struct Pipe {
-  Descriptor read, write;
+  FileDescriptor read, write;
 };
 /// Whose ends no other program inherits; reading never waits.
 bool open_pipe(Pipe& pipe) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return false;
-  pipe = {Descriptor{ends[0]}, Descriptor{ends[1]}};
+  pipe = {FileDescriptor{ends[0]}, FileDescriptor{ends[1]}};
   return fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
 }
 
@@ -130,7 +111,7 @@ void hand_on_lines(std::string& text, const std::function<void(std::string_view)
 /// A started program and what it writes.
 class Running {
  public:
-  Running(const ProgramRequest& request, pid_t process, Descriptor out, Descriptor err)
+  Running(const ProgramRequest& request, pid_t process, FileDescriptor out, FileDescriptor err)
       : request_{request}, process_{process}, out_{std::move(out)}, err_{std::move(err)} {}
 
   ProgramRun wait() {
@@ -173,7 +154,7 @@ class Running {
 
   const ProgramRequest& request_;
   pid_t process_;
-  Descriptor out_, err_;
+  FileDescriptor out_, err_;
   std::string lines_;
   ProgramRun result_;
 };

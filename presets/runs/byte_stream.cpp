@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "presets/json/file_descriptor.h"
 #include "presets/json/input_error.h"
 #ifdef HEXAPLAN_ZLIB
 #include <zlib.h>
@@ -22,13 +23,12 @@ constexpr std::size_t kBytesAtOnce = 1 << 18;
 
 /// Opened without waiting for a writer of a pipe; `size` is that of the file.
 int open_regular(const std::string& name, double& size) {
-  const int descriptor = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  FileDescriptor file{::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   struct stat info {};
-  if (descriptor < 0 || ::fstat(descriptor, &info) != 0)
+  if (file.get() < 0 || ::fstat(file.get(), &info) != 0)
     throw InputError({.file = name, .hint = fmt::format("cannot be read: {}", std::strerror(errno))});
   size = static_cast<double>(info.st_size);
-  if (S_ISREG(info.st_mode)) return descriptor;
-  ::close(descriptor);
+  if (S_ISREG(info.st_mode)) return file.release();
   throw InputError({.file = name, .value = "no regular file", .expected = "a regular file"});
 }
 

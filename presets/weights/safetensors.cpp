@@ -13,6 +13,7 @@
 #include <numeric>
 #include <utility>
 
+#include "presets/json/file_descriptor.h"
 #include "presets/json/input_error.h"
 #include "presets/json/object_reader.h"
 #include "presets/json/read_json.h"
@@ -25,23 +26,9 @@ constexpr std::size_t kLengthBytes = sizeof(std::uint64_t);
 constexpr std::uint64_t kLongestHeader = 100'000'000;
 constexpr std::string_view kMetadata = "__metadata__";
 
-[[noreturn]] void fail(const std::string& path, std::string expected) {
-  throw InputError({.file = path, .expected = std::move(expected), .hint = std::strerror(errno)});
+[[noreturn]] void fail(const std::string& path, const char* expected) {
+  throw InputError({.file = path, .expected = expected, .hint = std::strerror(errno)});
 }
-
-class Descriptor {
- public:
-  Descriptor(const std::string& path, int flags) : number_{open(path.c_str(), flags | O_CLOEXEC)} {}
-  ~Descriptor() {
-    if (number_ >= 0) close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int number() const { return number_; }
-
- private:
-  int number_;
-};
 
 JsonArray as_json(const std::vector<std::int64_t>& numbers) {
   JsonArray out;
@@ -112,13 +99,13 @@ MappedFile MappedFile::to_write(const std::filesystem::path& path) {
 
 MappedFile::MappedFile(const std::filesystem::path& path, bool writes) : path_{path.string()} {
   const char* const wanted = writes ? "a file that can be written" : "a file that can be read";
-  const Descriptor file{path_, writes ? O_RDWR : O_RDONLY};
+  const FileDescriptor file{open(path_.c_str(), (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC)};
   struct stat facts {};
-  if (file.number() < 0 || fstat(file.number(), &facts) != 0) fail(path_, wanted);
+  if (file.get() < 0 || fstat(file.get(), &facts) != 0) fail(path_, wanted);
   size_ = static_cast<std::size_t>(facts.st_size);
   if (size_ == 0) return;
   void* const at =
-      mmap(nullptr, size_, writes ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, file.number(), 0);
+      mmap(nullptr, size_, writes ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, file.get(), 0);
   if (at == MAP_FAILED) fail(path_, wanted);
   data_ = static_cast<std::byte*>(at);
 }

@@ -73,7 +73,7 @@ ObjectReader reader_of(const JsonValue& value) {
   return {file, "", *value.get_if<JsonObject>(), Reading::Strict};
 }
 InstantPeaks peaks_of(const JsonValue& of) {
-  return read_peaks(reader_of(*of.find("peaks")));
+  return read_instant_peaks(reader_of(*of.find("peaks")));
 }
 
 struct Case {
