@@ -12,6 +12,7 @@
 #include "costmodel/units/quantity.h"
 #include "presets/scenario/preset_memory.h"
 #include "presets/scenario/scenario_request.h"
+#include "presets/weights/stored_type.h"
 #include "validator/executor/optimizer/optimizer_step.h"
 
 namespace hexaplan::cli {
@@ -84,11 +85,11 @@ struct ExecuteOptions {
   ScenarioOptions question;
   std::int64_t steps = 1, warm_up = 0;
   std::string device = "cpu", dtype, ranks = "threads";
-  std::string report, save, load, token_file;  // empty = not given
-  std::string weights, save_weights;           // folders in Hugging Face's layout; empty = not given
-  std::string weights_type;                    // "F32", …; empty = as the device computes
-  std::int64_t save_every = 0;                 // steps; 0: after the last one
-  std::int64_t memory_limit = 0;               // bytes per rank; 0 = none
+  std::string report, save, load, token_file;       // empty = not given
+  std::string weights, save_weights;                // folders in Hugging Face's layout; empty = not given
+  std::optional<presets::StoredType> weights_type;  // of save_weights; nothing = as the device computes
+  std::int64_t save_every = 0;                      // steps; 0: after the last one
+  std::int64_t memory_limit = 0;                    // bytes per rank; 0 = none
   JobOptions job;
   std::uint64_t seed = 1;
   validator::LearningRate learning_rate;  // total_steps 0: as many as are run

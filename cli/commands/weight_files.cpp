@@ -15,7 +15,7 @@ int layer_of_unit(int unit) {
 }
 
 presets::StoredType type_to_save(const ExecuteOptions& options) {
-  if (!options.weights_type.empty()) return presets::stored_type_named(options.weights_type).value();
+  if (options.weights_type) return *options.weights_type;
   return options.dtype == "f64" ? presets::StoredType::F64 : presets::StoredType::F32;
 }
 

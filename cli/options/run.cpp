@@ -15,7 +15,7 @@ constexpr int kMostSteps = 1'000'000;
 constexpr int kMostGivenRanks = 1 << 20;
 
 struct RunWords {
-  std::string steps, warm_up, save_every, memory_limit, seed, solo_rank, gpus;
+  std::string steps, warm_up, save_every, weights_type, memory_limit, seed, solo_rank, gpus;
   JobWords job;
   std::string learning_rate, lr_schedule, lr_warm_up, lr_steps, lr_min;
   std::string beta1, beta2, epsilon, momentum, weight_decay, clip;
@@ -94,11 +94,15 @@ void check_dtype(ExecuteOptions& options) {
 }
 
 /// A folder of weights has its own config.json, and belongs to the model as that says it.
-void check_weights(ExecuteOptions& options) {
-  if (options.weights.empty() && options.save_weights.empty()) {
-    if (!options.weights_type.empty()) throw UsageError{"--weights-type: needs --save-weights FOLDER"};
-    return;
+void read_weights(const std::string& type, ExecuteOptions& options) {
+  if (!type.empty()) {
+    if (options.save_weights.empty()) throw UsageError{"--weights-type: needs --save-weights FOLDER"};
+    options.weights_type = presets::stored_type_named(type);
+    if (!options.weights_type)
+      throw UsageError{fmt::format("--weights-type: got \"{}\", expected {}", type,
+                                   fmt::join(presets::stored_type_names(), ", "))};
   }
+  if (options.weights.empty() && options.save_weights.empty()) return;
   const char* const flag = options.weights.empty() ? "--save-weights" : "--weights";
   if (options.shrink)
     throw UsageError{fmt::format("{}: holds the model as it is, not what --shrink makes", flag)};
@@ -111,7 +115,7 @@ void check_weights(ExecuteOptions& options) {
 
 Command checked_run(RunWords words) {
   ExecuteOptions& options = words.options;
-  check_weights(options);
+  read_weights(words.weights_type, options);
   if (!words.steps.empty()) options.steps = step_count(words.steps, kMostSteps);
   if (!words.warm_up.empty()) options.warm_up = whole_number(words.warm_up, "--warmup", kMostSteps);
   if (!words.save_every.empty()) {
@@ -203,11 +207,9 @@ void append_state_options(std::vector<OptionRow>& rows, RunWords& words) {
        "Begin with the weights of a Hugging Face checkpoint (config.json, safetensors), under any layout",
        &options.weights},
       {"--save-weights", "FOLDER", "Write such a checkpoint after the last step", &options.save_weights},
-      {"--weights-type",
-       "TYPE",
+      {"--weights-type", "TYPE",
        "Of the elements that --save-weights writes. Default: F32, or F64 where it computes in f64",
-       &options.weights_type,
-       {"F64", "F32", "F16", "BF16"}},
+       &words.weights_type, presets::stored_type_names()},
       {"--token-file", "FILE",
        "Train on these tokens: whole numbers with blanks between them, or 16 or 32 bits each (FILE.bin, with "
        "the FILE.idx of Megatron-LM if there is one). Default: random",

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <limits>
 
+#include "presets/json/utf8.h"
+
 namespace hexaplan::presets {
 namespace {
 
@@ -65,9 +67,15 @@ const StoredTypeRow& row_of(StoredType type) {
 
 std::optional<StoredType> stored_type_named(std::string_view name) {
   for (const StoredTypeRow& row : kStoredTypes) {
-    if (row.name == name) return row.type;
+    if (lower(row.name) == lower(name)) return row.type;
   }
   return std::nullopt;
+}
+
+std::vector<std::string> stored_type_names() {
+  std::vector<std::string> names;
+  for (const StoredTypeRow& row : kStoredTypes) names.emplace_back(row.name);
+  return names;
 }
 
 double load_element(StoredType type, const std::byte* bytes) {

@@ -2,7 +2,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace hexaplan::presets {
 
@@ -18,7 +20,9 @@ struct StoredTypeRow {
   int exponent_bits;
 };
 [[nodiscard]] const StoredTypeRow& row_of(StoredType type);
+/// By its name in any case; nothing for others.
 [[nodiscard]] std::optional<StoredType> stored_type_named(std::string_view name);
+[[nodiscard]] std::vector<std::string> stored_type_names();
 
 /// One element at `bytes`, little-endian, as a number.
 [[nodiscard]] double load_element(StoredType type, const std::byte* bytes);

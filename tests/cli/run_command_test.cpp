@@ -181,7 +181,7 @@ TEST(run_command, a_hugging_face_checkpoint_goes_on_under_any_layout) {
   const auto [cut_first, cut_second] = losses("--layout 'tp2 pp2' --weights " + folder);
   EXPECT_NEAR(cut_first, first, 1e-10);
   EXPECT_NEAR(cut_second, second, 1e-10);
-  (void)losses("--layout pp2 --learning-rate 1e-12 --weights-type BF16 --save-weights " + narrow +
+  (void)losses("--layout pp2 --learning-rate 1e-12 --weights-type bf16 --save-weights " + narrow +
                " --weights " + folder);
   const double rounded = losses("--layout dp1 --weights " + narrow).first;
   EXPECT_NE(rounded, first);
@@ -305,6 +305,8 @@ TEST(run_command, what_cannot_be_executed_is_said_before_anything_runs) {
       {"--layout dp1 --save-weights /nowhere --shrink", 2, "not what --shrink makes"},
       {"--layout dp1 --save-weights /dev/null/here", 4, "a folder"},
       {"--layout dp1 --weights-type BF16", 2, "needs --save-weights"},
+      {"--layout dp1 --weights /nowhere --weights-type BF16", 2, "needs --save-weights"},
+      {"--layout dp1 --save-weights /nowhere --weights-type int8", 2, "expected F64, F32, F16, BF16"},
       {"--layout dp2 --ranks solo --save-weights /nowhere", 2, "one rank's shard only"},
   };
   for (const Row& row : rows) {
