@@ -8,6 +8,7 @@
 #include "costmodel/step/estimate.h"
 #include "planner/fitting/fitting_changes.h"
 #include "planner/search/ranking.h"
+#include "planner/search/sensitivity.h"
 #include "presets/scenario/scenario_request.h"
 
 namespace hexaplan::report {
@@ -26,6 +27,7 @@ struct Answer {
 struct Found {
   planner::SearchProblem problem;
   planner::Ranking ranking;
+  std::vector<planner::ChangedMachines> sensitivity = {};  // only where asked for
 };
 
 /// Everything that a page tells.
@@ -61,7 +63,8 @@ inline constexpr std::size_t kOperationsListed = 15;
 [[nodiscard]] std::string time_part(const Answer& answer);
 /// The timeline and the memory over the step of every stage.
 [[nodiscard]] std::string timeline_part(const Answer& answer, const costmodel::Simulation& simulation);
-/// The plans of a search: as a picture, as a table, and what was left out by which rule.
+/// The plans of a search: as a picture, as a table, the best on other machines, and what was left out by
+/// which rule.
 [[nodiscard]] std::string found_part(const Found& found);
 /// Inputs that differ, then every figure, all against the first.
 [[nodiscard]] std::string comparison_part(const std::vector<Answer>& answers);

@@ -94,6 +94,30 @@ std::string plans_table(const Found& found) {
   return to_html(table);
 }
 
+/// The best plan on other machines.
+std::string on_other_machines(const Found& found) {
+  if (found.sensitivity.empty()) return {};
+  Table table{.heads = {"change", "layout", "recompute", "step", "tokens/s", "cost of a step", "risk"},
+              .rows = {},
+              .left = 3};
+  const Plan& now = found.ranking.plans.front().plan;
+  for (const planner::ChangedMachines& changed : found.sensitivity) {
+    if (!changed.best) {
+      table.rows.push_back({changed.change, "nothing fits", "", "", "", "", ""});
+      continue;
+    }
+    const Plan& plan = changed.best->plan;
+    const planner::PlanShift shift = planner::shift_of(now, plan);
+    table.rows.push_back(
+        {changed.change, shift.same_plan ? "the same plan" : presets::to_layout_text(plan.layout),
+         presets::to_recompute_text(plan.recipe.recompute), costmodel::format_duration(plan.price.step),
+         costmodel::format_signed_percent(shift.throughput),
+         plan.price.dollars_per_step > 0 ? fmt::format("${:.4g}", plan.price.dollars_per_step) : "",
+         format_percent(plan.price.risk)});
+  }
+  return unfolding({"Sensitivity: the best plan on other machines"}, to_html(table), true);
+}
+
 std::string rejections(const Found& found) {
   const auto& all = found.ranking.rejections;
   if (all.empty()) return {};
@@ -112,7 +136,7 @@ std::string found_part(const Found& found) {
   if (found.ranking.plans.empty())
     return counts(found) + "<p class=\"bad\">No candidate keeps every rule and limit.</p>\n" +
            rejections(found);
-  return counts(found) + picture(found) + plans_table(found) + rejections(found);
+  return counts(found) + picture(found) + plans_table(found) + on_other_machines(found) + rejections(found);
 }
 
 }  // namespace hexaplan::report

@@ -88,7 +88,13 @@ std::string map_of(const SweepReport& report, const SweptFigure& figure) {
                      charts::heat_map_svg(map, charts::Ground::Page));
 }
 
+bool found_any(const SweepReport& report) {
+  return std::any_of(report.cells.begin(), report.cells.end(),
+                     [](const SweptCell& cell) { return cell.best.has_value(); });
+}
+
 std::string maps(const SweepReport& report) {
+  if (!found_any(report)) return {};
   const bool priced = std::any_of(report.cells.begin(), report.cells.end(), [](const SweptCell& cell) {
     return cell.best && cell.best->price.dollars_per_step > 0;
   });
@@ -138,6 +144,10 @@ std::string nothing_found(const SweepReport& report) {
 
 }  // namespace
 
+std::string sweep_part(const SweepReport& report) {
+  return maps(report) + table_of(report) + nothing_found(report);
+}
+
 std::string sweep_page(const SweepReport& report) {
   std::vector<std::string> names;
   for (const SweptField& field : report.fields) names.push_back(field.name);
@@ -147,7 +157,7 @@ std::string sweep_page(const SweepReport& report) {
   std::string body = fmt::format(
       "<header>\n<h1>{}</h1>\n<p class=\"soft\">{}{} of {} searches found a plan.</p>\n</header>\n<main>\n",
       Cell{title}.html(), report.stopped ? "Stopped before the end: " : "", found, report.cells.size());
-  if (found > 0) body += section("maps", "Heat maps", maps(report));
+  if (found_any(report)) body += section("maps", "Heat maps", maps(report));
   body += section("plans", "The best plan of each", table_of(report) + nothing_found(report));
   body += fmt::format("</main>\n<footer class=\"soft\"><p>Written by {}.", Cell{report.program}.html());
   if (report.fastest)

@@ -30,6 +30,10 @@ struct SweepReport {
   bool stopped = false;
 };
 
+/// A heat map for each figure of the best plans, and a table of them all with the reason where there is none.
+/// The cells of a map that have a `<title>` are those of the report, in its order. Preconditions as below.
+[[nodiscard]] std::string sweep_part(const SweepReport& report);
+
 /// One page in one file: a heat map for each figure of the best plans, and a table of them all with the
 /// reason where there is none. The plan with most tokens per second and GPU is inside, so that the page is a
 /// scenario file, too. User text is escaped. Precondition: one or two fields, and a cell for each

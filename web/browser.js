@@ -109,6 +109,16 @@ async function main() {
   await until("document.getElementById('o--model').value === ''", "the empty form");
   await evaluate(`take(${JSON.stringify(word)}, "link")`);
   await until("document.getElementById('o--seq').value === '2048' && document.getElementById('dtp').value === '4'", "the shared question");
+  await evaluate("document.getElementById('limits').open = true");
+  await type("s--sweep", "seq=2048,4096");
+  await evaluate("document.getElementById('search').click()");
+  await until("document.querySelectorAll('#plans .picture svg .loads').length > 0", "the heat maps");
+  const swept = byCommand("search", "--model", "llama-3.1-8b", "--cluster", "16xH100", "--global-batch", "64", "--sweep", "seq=2048,4096");
+  expect((await evaluate("JSON.stringify(found.plans.map((plan) => plan.price.step_seconds))")) ===
+         JSON.stringify(swept.cells.map((cell) => cell.plan.price.step_seconds)), "the sweep is not the command's");
+  await evaluate("document.querySelectorAll('#plans .picture svg')[0].querySelectorAll('.loads')[1].dispatchEvent(new MouseEvent('click'))");
+  await until("document.getElementById('o--seq').value === '4096'", "the plan of the cell");
+
   await evaluate("take('</script><b>no</b>', 'text')");
   await until("document.getElementById('message').innerText !== ''", "the reason against markup");
   expect(!(await evaluate("document.querySelector('#message b')")), "what was pasted became markup");

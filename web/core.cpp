@@ -19,11 +19,13 @@
 #include "cli/commands/report.h"
 #include "cli/commands/search.h"
 #include "cli/commands/simulate.h"
+#include "cli/commands/sweep.h"
 #include "cli/options/command_of_values.h"
 #include "cli/render/compare_text.h"
 #include "cli/render/estimate_json.h"
 #include "cli/render/search_text.h"
 #include "cli/render/simulate_json.h"
+#include "cli/render/sweep.h"
 #include "cli/version.h"
 #include "presets/import/import_plan.h"
 #include "presets/json/input_error.h"
@@ -32,6 +34,7 @@
 #include "presets/scenario/scenario_page.h"
 #include "report/html.h"
 #include "report/plan_page.h"
+#include "report/sweep_page.h"
 
 namespace hexaplan::web {
 namespace {
@@ -130,11 +133,18 @@ JsonValue compare(const JsonValue& question) {
                     {"parts", JsonObject{{"comparison", comparison_part(answers)}}}};
 }
 
+JsonValue sweep(const cli::SearchOptions& options) {
+  const cli::SweepReport swept = run_sweep(options, true);
+  return JsonObject{{"json", sweep_json(swept)},
+                    {"parts", JsonObject{{"plans", sweep_part(cli::report_of(swept))}}}};
+}
+
 JsonValue search(const JsonValue& question) {
-  cli::SearchReport found =
-      run_search(std::get<cli::SearchOptions>(command_of(cli::search_row(), question)), true);
+  const auto options = std::get<cli::SearchOptions>(command_of(cli::search_row(), question));
+  if (!options.sweep.empty()) return sweep(options);
+  cli::SearchReport found = run_search(options, true);
   JsonValue json = search_json(found);
-  const report::Found told{std::move(found.problem), std::move(found.ranking)};
+  const report::Found told{std::move(found.problem), std::move(found.ranking), std::move(found.sensitivity)};
   return JsonObject{{"json", std::move(json)}, {"parts", JsonObject{{"plans", found_part(told)}}}};
 }
 

@@ -51,7 +51,7 @@ let searcher = null;   // only while it searches
 let fields = null;     // what the core says about options, once
 let shown = null;      // the answer on the page: {question, request, json}
 let pins = [];         // {name, request}
-let found = null;      // {question, plans}
+let found = null;      // {key, plans}; a sweep's in the order of its cells
 let rest = null;       // what no option says, a scenario's text
 let files = {};        // files that options name
 
@@ -298,14 +298,32 @@ async function search() {
   $("search").disabled = false;
   if (!answer) return;
   if (answer.error) return say(answer.error);
-  found = { key, plans: answer.json.plans };
+  found = { key, plans: (answer.json.cells || []).map((cell) => cell.plan).concat(answer.json.plans || []) };
   show("plans", answer.parts.plans);
-  $("loads").replaceChildren(...found.plans.slice(0, 10).map((plan, i) => {
-    const button = element("button", { type: "button" }, `Load plan ${i + 1}`);
-    button.addEventListener("click", () => takeRequest(plan.scenario));
-    return button;
-  }));
+  $("loads").replaceChildren(...(answer.json.cells ? loadsOfSweep(answer.json) : found.plans.slice(0, 10).map((plan, i) =>
+    button(`Load plan ${i + 1}`, () => takeRequest(plan.scenario)))));
   markStale();
+}
+function button(text, press) {
+  const made = element("button", { type: "button" }, text);
+  made.addEventListener("click", press);
+  return made;
+}
+/** A sweep's plans are loaded from a list, or by their cells in the maps. */
+function loadsOfSweep({ axes, cells }) {
+  const list = element("select", { id: "cells", "aria-label": "Cell of the sweep" });
+  cells.forEach((cell, i) => {
+    const place = axes.map((axis, a) => `${axis.option} ${cell.at[a]}`).join(", ");
+    if (cell.plan) list.append(element("option", { value: i }, place));
+  });
+  for (const map of $("plans").querySelectorAll(".picture svg")) {
+    [...map.querySelectorAll("rect > title")].forEach((title, i) => {
+      if (!cells[i].plan) return;
+      title.parentNode.classList.add("loads");
+      title.parentNode.addEventListener("click", () => takeRequest(cells[i].plan.scenario));
+    });
+  }
+  return list.options.length > 0 ? [list, button("Load its plan", () => takeRequest(cells[list.value].plan.scenario))] : [];
 }
 function markStale() {
   const stale = found !== null && shown !== null && found.key !== searchKey(shown.question);

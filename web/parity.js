@@ -24,6 +24,7 @@ estimates.push(...kMore);
 const searches = [
   { "--model": "llama-3.1-8b", "--cluster": "16xH100", "--top": "5" },
   { "--model": "mixtral-8x7b", "--cluster": "32xH100", "--max-risk": "1%", "--tp": "1,2,4", "--top": "3" },
+  { "--model": "llama-3.1-8b", "--cluster": "16xH100", "--sweep": "seq=2k,4k,gpus=8,16" },
 ];
 
 function byCommand(command, options) {

@@ -103,7 +103,7 @@ report::PlanReport report_of(const SearchReport& search) {
     best.estimate = costmodel::estimate_step(best.question.scenario, best.question.calibration);
   }
   report::PlanReport page = page_of({answer_of(std::move(best), {})}, !search.ranking.plans.empty());
-  page.found = report::Found{search.problem, search.ranking};
+  page.found = report::Found{search.problem, search.ranking, search.sensitivity};
   return page;
 }
 

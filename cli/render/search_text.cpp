@@ -257,9 +257,6 @@ std::string explanation(const SearchReport& report, const TextStyle& style) {
 std::string sensitivity(const SearchReport& report, const TextStyle& style) {
   if (report.sensitivity.empty() || report.ranking.plans.empty()) return {};
   const Plan& now = report.ranking.plans.front().plan;
-  const auto rate = [](const Plan& plan) {
-    return plan.price.tokens_per_second_per_gpu * static_cast<double>(plan.price.gpus);
-  };
   Cells rows{{"  change", "layout", "recompute", "step", "tokens/s", "dollars per step", "risk"}};
   for (const planner::ChangedMachines& changed : report.sensitivity) {
     if (!changed.best) {
@@ -267,10 +264,10 @@ std::string sensitivity(const SearchReport& report, const TextStyle& style) {
       continue;
     }
     const Plan& plan = changed.best->plan;
-    const bool same = plan.layout == now.layout && plan.recipe == now.recipe && plan.hardware == now.hardware;
+    const planner::PlanShift shift = planner::shift_of(now, plan);
     rows.push_back(
-        {"  " + changed.change, same ? "the same plan" : presets::to_layout_text(plan.layout),
-         recompute_of(plan), step_text(plan.price.step), format_signed_percent(rate(plan) / rate(now) - 1),
+        {"  " + changed.change, shift.same_plan ? "the same plan" : presets::to_layout_text(plan.layout),
+         recompute_of(plan), step_text(plan.price.step), format_signed_percent(shift.throughput),
          plan.price.dollars_per_step > 0 ? fmt::format("${:.4g}", plan.price.dollars_per_step) : "",
          format_percent(plan.price.risk)});
   }

@@ -68,6 +68,15 @@ constexpr std::pair<const char*, Change> kChanges[] = {{"1 GiB more memory per G
 
 }  // namespace
 
+PlanShift shift_of(const Plan& now, const Plan& then) {
+  const auto rate = [](const Plan& plan) {
+    return plan.price.tokens_per_second_per_gpu * static_cast<double>(plan.price.gpus);
+  };
+  return {
+      .same_plan = then.layout == now.layout && then.recipe == now.recipe && then.hardware == now.hardware,
+      .throughput = rate(then) / rate(now) - 1};
+}
+
 std::vector<ChangedMachines> sensitivity(const SearchProblem& problem, const SearchOptions& options) {
   std::vector<SearchProblem> problems;
   std::vector<ChangedMachines> answers;

@@ -74,6 +74,7 @@ std::optional<StoredType> stored_type_named(std::string_view name) {
 
 std::vector<std::string> stored_type_names() {
   std::vector<std::string> names;
+  names.reserve(kStoredTypes.size());
   for (const StoredTypeRow& row : kStoredTypes) names.emplace_back(row.name);
   return names;
 }

@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "planner/search/search.h"
+#include "planner/search/sensitivity.h"
 #include "presets/json/read_json.h"
 #include "presets/models/model_dimensions.h"
 #include "presets/scenario/scenario_page.h"
@@ -47,7 +48,7 @@ PlanReport full_report() {
                                  .hardware = {{first.resolved.scenario.cluster, first.resolved.calibration}}};
   problem.space.tp = {1, 2};
   problem.space.micro_batch = {1};
-  report.found = Found{problem, planner::search(problem)};
+  report.found = Found{problem, planner::search(problem), planner::sensitivity(problem)};
   return report;
 }
 
@@ -77,6 +78,21 @@ TEST(plan_page, is_well_formed_and_has_every_part) {
     EXPECT_THAT(page, HasSubstr(std::string{"<section id=\""} + part + "\">"));
     EXPECT_THAT(page, HasSubstr(std::string{"<a href=\"#"} + part + "\">"));
   }
+}
+
+TEST(found_part, names_the_best_plan_on_other_machines) {
+  Found found = *full_report().found;
+  ASSERT_THAT(found.sensitivity, Not(testing::IsEmpty()));
+  found.sensitivity.front().best = found.ranking.plans.front();
+  found.sensitivity.front().change = "a <change>";
+  const std::string said = text_of(found_part(found));
+  EXPECT_THAT(said, HasSubstr("Sensitivity: the best plan on other machines"));
+  EXPECT_TRUE(std::regex_search(said, std::regex{R"(a &lt;change&gt;\s+the same plan\s[^%]*0\.0 %)"}))
+      << said;
+  found.sensitivity.front().best.reset();
+  EXPECT_THAT(text_of(found_part(found)), HasSubstr("nothing fits"));
+  found.sensitivity.clear();
+  EXPECT_THAT(found_part(found), Not(HasSubstr("Sensitivity")));
 }
 
 TEST(plan_page, names_the_published_runs_nearest_to_the_question) {
