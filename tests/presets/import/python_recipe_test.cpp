@@ -347,8 +347,9 @@ TEST(torchtitan_configuration, has_every_setting_at_its_own_line) {
                                           {"converters.LoRAConverter.rank", "LoRAConverter"},
                                           {"training.disable_cuda_graphs", "disable_cuda_graphs"},
                                           {"activation_checkpoint.mode", "activation_checkpoint = None"}}) {
-    const auto setting = std::find_if(plan.settings.begin(), plan.settings.end(),
-                                      [&](const ImportedSetting& each) { return each.key == key; });
+    const auto setting =
+        std::find_if(plan.settings.begin(), plan.settings.end(),
+                     [&wanted = key](const ImportedSetting& each) { return each.key == wanted; });
     ASSERT_NE(setting, plan.settings.end()) << key;
     EXPECT_THAT(source.at(static_cast<std::size_t>(setting->line)), HasSubstr(word)) << key;
   }
