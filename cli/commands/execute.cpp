@@ -156,8 +156,9 @@ struct OptimizerNumber {
 bool has_momentum(costmodel::Optimizer optimizer) {
   return optimizer == costmodel::Optimizer::Sgd || optimizer == costmodel::Optimizer::Muon;
 }
+/// Adafactor's decay follows from the step, and its epsilon is a constant.
 bool has_betas(costmodel::Optimizer optimizer) {
-  return optimizer != costmodel::Optimizer::Sgd;
+  return optimizer != costmodel::Optimizer::Sgd && optimizer != costmodel::Optimizer::Adafactor;
 }
 constexpr OptimizerNumber kOptimizerNumbers[] = {
     {"--beta1", has_betas},

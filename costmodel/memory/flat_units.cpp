@@ -41,7 +41,12 @@ FlatSizes flat_buffer(const Scenario& sc, FlatKind kind) {
 /// What the optimizer makes of a tensor beside its states.
 void add_updates(const Scenario& sc, const ParameterTensor& t, double elements, FlatSizes& flat) {
   const LocalMatrices m = local_matrices(sc.layout, t, elements);
-  if (traits_of(sc.recipe.optimizer).scales_matrices && decays(t)) flat.scaled_matrices += m.count;
+  const OptimizerTraits& traits = traits_of(sc.recipe.optimizer);
+  if (traits.scales_matrices && decays(t)) flat.norms += 2 * m.count;
+  if (traits.factored) {
+    flat.norms += m.count;  // of the update, of vectors too
+    flat.factors += factored_sums(sc.layout, t, elements);
+  }
   if (!flat.orthogonalised) return;
   const double shorter = std::min(m.rows, m.cols);
   flat.matrices += m.count;
@@ -182,7 +187,8 @@ double update_buffer_bytes(const Scenario& sc, const UnitSizes& unit) {
   double most = 0;
   for (const FlatSizes& f : unit.flats) {
     double buffers = f.trained && f.parameters_on_host ? (f.shard() - f.on_host()) * parameter : 0;
-    if (f.scaled_matrices > 0) buffers += (f.shard() + 2 * f.scaled_matrices) * kFp32;
+    if (f.norms > 0) buffers += (f.shard() + f.norms) * kFp32;
+    buffers += f.factors.count() * kFp32;
     if (f.orthogonalised) buffers += (f.padded() + f.iteration_elements) * activation + f.matrices * kFp32;
     most = std::max(most, buffers);
   }

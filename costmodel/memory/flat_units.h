@@ -10,6 +10,7 @@
 #include "costmodel/parameters/adapters.h"
 #include "costmodel/parameters/parameter_names.h"
 #include "costmodel/parameters/parameter_tensors.h"
+#include "costmodel/parameters/trained_elements.h"
 #include "costmodel/spec/scenario.h"
 
 namespace hexaplan::costmodel {
@@ -32,7 +33,8 @@ struct FlatSizes {
   bool orthogonalised = false;  // by the optimizer; what else a unit has lies in other buffers
   bool trained = true;          // has gradients and optimizer states
   double multiple = 1;          // of elements that a shard has: blocks of 8-bit states are not cut
-  double scaled_matrices = 0;   // whose norms the optimizer asks for
+  double norms = 0;             // numbers that the optimizer adds up over whole matrices
+  FactoredSums factors{};       // Adafactor's, whole on every rank of the shard group
   double iteration_elements = 0, matrices = 0;  // what orthogonalising one needs beside it; how many
   bool in_backward = false;  // updated as soon as its gradients are complete, which are freed then
   double secondary = 0;      // hpZ: ranks that cut a second copy among them, which backward gathers; 0: none
@@ -136,13 +138,9 @@ struct UnitSizes {
 /// States that the optimizer keeps of a flat buffer.
 [[nodiscard]] KeptStates kept_states(const Scenario& scenario, const FlatSizes& flat);
 /// Bytes beside the states while the optimizer updates one buffer of the unit: LAMB's directions and norms,
-/// or the directions that Muon orthogonalises with what its products need; parameters that the host has and
-/// the device updates.
+/// Adafactor's with its sums, or the directions that Muon orthogonalises with what its products need;
+/// parameters that the host has and the device updates.
 [[nodiscard]] double update_buffer_bytes(const Scenario& scenario, const UnitSizes& unit);
-/// True for what weight decay acts on: matrices and tables, not vectors.
-[[nodiscard]] constexpr bool decays(const ParameterTensor& tensor) {
-  return tensor.cols > 1 || tensor.matrix || tensor.adapter;
-}
 
 /// Appends the padding of the shards of the flat buffers made of `tensors`, `count` times.
 /// [docs/formulas.md#M1]

@@ -28,7 +28,7 @@ class KeptStates {
   std::size_t size_ = 0;
 };
 
-/// All that an optimizer of `traits` keeps, but for Adafactor's sums of rows and columns.
+/// All that an optimizer of `traits` keeps, but for Adafactor's moments of rows and columns: FactoredSums.
 /// [docs/formulas.md#M1]
 [[nodiscard]] constexpr KeptStates kept_states(const StateTypes& types, const OptimizerTraits& traits) {
   constexpr std::array kMoments{OptimizerTensor::FirstMoment, OptimizerTensor::SecondMoment};
@@ -40,6 +40,22 @@ class KeptStates {
     if (traits.quantised) out.push_back({kScales[i], DType::Fp32, kMomentBlock});
   }
   return out;
+}
+
+/// The optimizer's traits where it trains `scenario`. Frameworks hand a sharded parameter to the optimizer as
+/// the flat part that the rank has, of which Adafactor keeps a moment per element: it factors what has two
+/// dimensions (transformers `optimization.py` Adafactor._get_options; deepspeedai/DeepSpeed
+/// runtime/zero/stage_1_and_2.py single_partition_of_fp32_groups; pytorch/pytorch
+/// torch/distributed/fsdp/_flat_param.py FlatParameter). That moment is read and written once where rows' and
+/// columns' sums read the squares twice.
+[[nodiscard]] inline OptimizerTraits traits_in(const Scenario& scenario, Optimizer optimizer) {
+  OptimizerTraits traits = traits_of(optimizer);
+  const bool cut = scenario.layout.sharding.stage >= 1 && scenario.layout.shard_ranks() > 1;
+  if (!traits.factored || !cut || scenario.framework.explicit_step) return traits;
+  traits.factored = false;
+  traits.moments = 1;
+  traits.further_bytes -= bytes_per_element(DType::Fp32);
+  return traits;
 }
 
 /// What updates the matrices that the optimizer orthogonalises (`orthogonalised`), or everything else.

@@ -175,16 +175,25 @@ class StateAppender {
   void append_optimizer(const ParameterTensor& tensor, double elements, bool expert) {
     const double cut = shards(sc_, expert, 1), offloaded = offloaded_update(sc_.recipe);
     const bool orthogonalised = is_orthogonalised(sc_.recipe, tensor, layer_class_ >= 0);
-    const OptimizerTraits& traits = traits_of(optimizer_of(sc_.recipe, orthogonalised));
+    const Optimizer optimizer = optimizer_of(sc_.recipe, orthogonalised);
+    const OptimizerTraits traits = traits_in(sc_, optimizer);
+    StateTypes types = types_;
+    if (optimizer == Optimizer::Adafactor) types.moment = DType::Fp32;  // of gradients that it widens first
     const auto add_state = [&](DType dtype, double of_rank) {
       add(tensor, TensorKind::OptimizerState, dtype, of_rank / cut, kAlways, offloaded);
     };
-    for (const KeptState& state : kept_states(types_, traits))
+    for (const KeptState& state : kept_states(types, traits))
       add_state(state.dtype, elements / state.parameters);
-    if (traits.factored) {
-      const auto factors = static_cast<double>((tensor.rows + tensor.cols) * tensor.count);
-      add_state(DType::Fp32, std::min(elements, factors));
-    }
+    if (traits.factored)
+      add(tensor, TensorKind::OptimizerState, DType::Fp32, factors(tensor, elements), kAlways, offloaded);
+  }
+
+  /// Adafactor's sums, which ranks that share a buffer all keep. Of adapters beside a tensor: of their pairs
+  /// of thin matrices about its rows and columns.
+  [[nodiscard]] double factors(const ParameterTensor& tensor, double elements) const {
+    if (!trains_adapters(sc_.recipe) || tensor.adapter)
+      return elements > 0 ? factored_sums(sc_.layout, tensor, elements).count() : 0;
+    return std::min(elements, static_cast<double>((tensor.rows + tensor.cols) * tensor.count));
   }
 
   /// `offloaded`: share of the elements that the host has.

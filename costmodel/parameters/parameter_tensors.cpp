@@ -68,7 +68,7 @@ void append_grouped_attention(const ModelSpec& m, std::vector<ParameterTensor>& 
   both.ia3 = Ia3Scale::Outputs;
   if (a.qkv_bias) {
     add_vector(out, Parameter::AttentionQueryBias, query, Cut::Column);
-    add_vector(out, Parameter::AttentionKeyValueBias, key_value, Cut::KeyValue);
+    add_vector(out, Parameter::AttentionKeyValueBias, key_value, Cut::KeyValue).parts = 2;
   }
   if (a.qk_norm) append_query_key_norms(a, out);
 }
@@ -125,7 +125,8 @@ void append_mlp(const ModelSpec& m, std::vector<ParameterTensor>& out) {
   add_up_projection(out, m, gated ? Parameter::MlpGateUpWeight : Parameter::MlpUpWeight, widened,
                     Cut::Column);
   if (m.mlp.bias) {
-    add_vector(out, gated ? Parameter::MlpGateUpBias : Parameter::MlpUpBias, widened, Cut::Column);
+    add_vector(out, gated ? Parameter::MlpGateUpBias : Parameter::MlpUpBias, widened, Cut::Column).parts =
+        gated ? 2 : 1;
   }
   add_down_projection(out, m, Parameter::MlpDownWeight, m.mlp.ffn, Cut::Row);
   if (m.mlp.bias) {
@@ -154,7 +155,8 @@ void append_experts(const ModelSpec& m, std::vector<ParameterTensor>& out) {
                     widened, Cut::ExpertColumn, moe.experts);
   if (moe.expert_bias) {
     add_vector(out, gated ? Parameter::MoeExpertsGateUpBias : Parameter::MoeExpertsUpBias, widened,
-               Cut::ExpertColumn, moe.experts);
+               Cut::ExpertColumn, moe.experts)
+        .parts = gated ? 2 : 1;
   }
   add_down_projection(out, m, Parameter::MoeExpertsDownWeight, moe.expert_ffn, Cut::ExpertRow, moe.experts);
   if (moe.expert_bias) {

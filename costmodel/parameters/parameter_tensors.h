@@ -71,6 +71,18 @@ void append_mtp_parameters(const ModelSpec& model, std::vector<ParameterTensor>&
 [[nodiscard]] constexpr bool is_expert(const ParameterTensor& t) {
   return t.cut >= Cut::ExpertColumn;
 }
+/// True for what weight decay acts on: matrices and tables, not vectors.
+[[nodiscard]] constexpr bool decays(const ParameterTensor& tensor) {
+  return tensor.cols > 1 || tensor.matrix || tensor.adapter;
+}
+/// True where tensor-parallel ranks hold other rows of one matrix.
+[[nodiscard]] constexpr bool cuts_rows(Cut cut) {
+  return cut == Cut::Column || cut == Cut::KeyValue || cut == Cut::Vocabulary || cut == Cut::ExpertColumn;
+}
+/// … other columns of one matrix.
+[[nodiscard]] constexpr bool cuts_columns(Cut cut) {
+  return cut == Cut::Row || cut == Cut::ExpertRow;
+}
 
 /// True when tensor-parallel ranks each have a part of the gradient of something that all of them hold: of
 /// their tokens (sequence parallelism), or of their heads.

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "costmodel/units/mutation.h"
+
 namespace hexaplan::costmodel {
 namespace {
 
@@ -74,6 +76,16 @@ LocalMatrices local_matrices(const Layout& layout, const ParameterTensor& tensor
   const double rows =
       inputs_cut ? static_cast<double>(tensor.rows) : elements / (experts * static_cast<double>(tensor.cols));
   return {.count = experts * tensor.parts, .rows = rows / tensor.parts, .cols = elements / (experts * rows)};
+}
+
+FactoredSums factored_sums(const Layout& layout, const ParameterTensor& tensor, double elements) {
+  if (!decays(tensor)) return {.columns = elements};
+  const LocalMatrices m = local_matrices(layout, tensor, elements);
+  FactoredSums sums{.rows = m.count * m.rows, .columns = m.count * m.cols};
+  if (mutant("factors-are-not-summed-over-tensor-ranks")) return sums;
+  if (cuts_rows(tensor.cut)) sums.shared = sums.columns;
+  if (cuts_columns(tensor.cut)) sums.shared = sums.rows;
+  return sums;
 }
 
 }  // namespace hexaplan::costmodel

@@ -58,6 +58,22 @@ struct LocalMatrices {
 /// `elements`: of all of them, as elements_on_rank has it.
 [[nodiscard]] LocalMatrices local_matrices(const Layout& layout, const ParameterTensor& tensor,
                                            double elements);
+/// The moments that Adafactor keeps in place of one per parameter: means of squared gradients over every row
+/// and every column of the matrices that a rank holds; of what is no matrix, one per element, as `columns`
+/// (arXiv:1804.04235 algorithms 4 and 5).
+struct FactoredSums {
+  double rows = 0, columns = 0;
+  double shared =
+      0;  // of them: those of rows or columns that tensor parallelism cuts, which its ranks add up
+  [[nodiscard]] double count() const { return rows + columns; }
+  FactoredSums& operator+=(const FactoredSums& other) {
+    rows += other.rows, columns += other.columns, shared += other.shared;
+    return *this;
+  }
+};
+/// `elements`: of the tensor on a rank, as elements_on_rank has it.
+[[nodiscard]] FactoredSums factored_sums(const Layout& layout, const ParameterTensor& tensor,
+                                         double elements);
 /// Elements of a weight in 4 bits that share a scale, and scales that share one where they are quantised
 /// again (arXiv:2305.14314 §3; bitsandbytes functional.py quantize_4bit).
 inline constexpr int kNf4Block = 64, kNf4ScaleBlock = 256;

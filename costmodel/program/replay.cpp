@@ -261,6 +261,7 @@ StepReplay::Unit StepReplay::unit_of(const UnitSizes& sizes) const {
       unit.states.optimizer += bytes(state.dtype, on_device / state.parameters);
       unit.host.optimizer += bytes(state.dtype, on_host / state.parameters);
     }
+    unit.states.optimizer += bytes(DType::Fp32, f.factors.count());
   }
   unit.update = update_buffer_bytes(sc_, sizes);
   return unit;

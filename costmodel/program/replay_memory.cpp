@@ -18,9 +18,8 @@ namespace {
 bool is_never_executed(const Scenario& sc) {
   const Recipe& r = sc.recipe;
   const Layout& l = sc.layout;
-  return r.optimizer == Optimizer::Adafactor || is_quantized(r.precision) ||
-         (trains_adapters(r) && !adapters_are_operations(sc)) || casts_automatically(sc) ||
-         l.schedule == ScheduleKind::DualPipe;
+  return is_quantized(r.precision) || (trains_adapters(r) && !adapters_are_operations(sc)) ||
+         casts_automatically(sc) || l.schedule == ScheduleKind::DualPipe;
 }
 
 /// The models that M8's ledger was written for; of others it forgets statistics and copies.

@@ -166,16 +166,20 @@ class UnitOperations {
     cross(flat.parameters_on_host ? "parameter.to_host" : "parameter.to_device");
   }
 
-  /// Norms of whole matrices, over the shards and then over tensor-parallel ranks; what is orthogonalised is
-  /// gathered, and every rank of the group makes the whole.
+  /// Adafactor's sums and norms of whole matrices, over the shards and then over tensor-parallel ranks; what
+  /// is orthogonalised is gathered, and every rank of the group makes the whole.
   void update(const FlatSizes& flat, double units) {
-    const double norms = 2 * flat.scaled_matrices * bytes_per_element(DType::Fp32);
-    const auto sum = [&](Group group) {
-      add("optimizer.norms", Pass::Step, CollectiveKind::AllReduce, group, norms, units);
+    const auto sum = [&](std::string_view name, Group group, double numbers) {
+      add(name, Pass::Step, CollectiveKind::AllReduce, group, numbers * bytes_per_element(DType::Fp32),
+          units);
     };
-    if (flat.shards > 1) sum(shard_group(flat));
     const Layout& l = sc_.layout;
-    if ((flat.expert ? l.expert_tensor() : l.tp) > 1) sum(flat.expert ? Group::ExpertTensor : Group::Tensor);
+    const bool tensor_ranks = (flat.expert ? l.expert_tensor() : l.tp) > 1;
+    const Group tensor_group = flat.expert ? Group::ExpertTensor : Group::Tensor;
+    if (flat.shards > 1) sum("optimizer.factors", shard_group(flat), flat.factors.count());
+    if (tensor_ranks) sum("optimizer.factors", tensor_group, flat.factors.shared);
+    if (flat.shards > 1) sum("optimizer.norms", shard_group(flat), flat.norms);
+    if (tensor_ranks) sum("optimizer.norms", tensor_group, flat.norms);
     if (flat.orthogonalised && flat.shards > 1)
       add("optimizer.gather_matrices", Pass::Step, CollectiveKind::AllGather, shard_group(flat),
           flat.padded() * bytes_per_element(activation_dtype(sc_.recipe.precision)), units);

@@ -76,7 +76,9 @@ double updated_elements(const Scenario& sc, const DenseAndExpert& trained) {
 double update_traffic_ratio(const Scenario& sc, Optimizer optimizer) {
   if (optimizer == Optimizer::AdamW) return 1;
   const StateTypes types = state_types(sc);
-  return traffic(types, traits_of(optimizer)) / traffic(types, traits_of(Optimizer::AdamW));
+  StateTypes own = types;
+  if (optimizer == Optimizer::Adafactor) own.moment = DType::Fp32;  // of gradients that it widens first
+  return traffic(own, traits_in(sc, optimizer)) / traffic(types, traits_of(Optimizer::AdamW));
 }
 
 void append_update(const Scenario& sc, const StageParameters& parameters, std::vector<Operation>& out) {

@@ -274,7 +274,9 @@ TEST(run_command, what_cannot_be_executed_is_said_before_anything_runs) {
   const TemporaryFile tokens{"1 2 3 200"};
   const Row rows[] = {
       {"--layout tp3", 3, "tp"},
-      {"--layout dp1 --optimizer adafactor", 3, "another optimizer"},
+      {"--layout dp1 --optimizer lamb --offload optimizer", 3, "or AdamW, Lion or SGD"},
+      {"--layout dp1 --optimizer adafactor --beta1 0.9", 2, "adafactor has no such number"},
+      {"--layout dp1 --optimizer adafactor --epsilon 1e-8", 2, "adafactor has no such number"},
       {"--layout dp1 --steps 0", 2, "--steps"},
       {"--layout dp1 --dtype f8", 2, "expected f32 or f64 or bf16 or f16"},
       {"--layout dp1 --memory-limit 80", 2, "80GiB"},

@@ -108,10 +108,10 @@ TEST(verify_command, shrinks_a_scenario_and_compares_every_number_of_its_layout)
 }
 
 TEST(verify_command, says_why_a_layout_is_not_executed) {
-  const Finished run = run_hexaplan("verify --model llama-3.1-8b --layout 'pp2 dp4' --optimizer adafactor");
+  const Finished run = run_hexaplan("verify --model llama-3.1-8b --layout 'pp2 dp4' --precision fp8");
   EXPECT_EQ(run.exit_code, 3);
   EXPECT_THAT(run.out, HasSubstr("Not executed"));
-  EXPECT_THAT(run.out, HasSubstr("executor-optimizer"));
+  EXPECT_THAT(run.out, HasSubstr("executor-precision"));
 }
 
 TEST(verify_command, needs_a_question) {

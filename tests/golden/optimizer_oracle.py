@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Three steps of every optimizer that the executor runs, by the implementations that people train with.
 
-    python3 tests/golden/optimizer_oracle.py
+    python3 tests/golden/optimizer_oracle.py [NAME...]
 
-writes tests/golden/executor/optimizers.json, which tests/validator/proofs/optimizers_test.cpp reads. Needs
-torch >= 2.9 (torch.optim.AdamW, SGD, Muon), timm (Lamb), lion-pytorch and bitsandbytes (the PyTorch form of
-its 8-bit blockwise update). All compute in float64: what their authors fix to a narrower type is widened
+writes tests/golden/executor/optimizers.json, which tests/validator/proofs/optimizers_test.cpp reads, or those
+of the named optimizers in it. Needs torch >= 2.9 (torch.optim.AdamW, SGD, Muon), timm (Lamb), lion-pytorch,
+transformers (Adafactor) and bitsandbytes (the PyTorch form of its 8-bit blockwise update). All compute in
+float64: what their authors fix to a narrower type is widened
 here, so that differences are differences of the definition.
 
 Values and gradients follow from formulas that the test repeats.
@@ -13,6 +14,7 @@ Values and gradients follow from formulas that the test repeats.
 import json
 import math
 import pathlib
+import sys
 import types
 
 import torch
@@ -86,6 +88,12 @@ def lamb(params):
     return [Lamb(groups(params), lr=LR, betas=BETAS, eps=EPS, max_grad_norm=None, foreach=False)]
 
 
+def adafactor(params):
+    """As transformers' Trainer makes it (trainer_optimizer.py _get_adafactor)."""
+    from transformers.optimization import Adafactor
+    return [Adafactor(groups(params), lr=LR, scale_parameter=False, relative_step=False)]
+
+
 def muon(params):
     matrices = [p for p in params.values() if p.ndim > 1]
     vectors = [p for p in params.values() if p.ndim == 1]
@@ -127,15 +135,24 @@ def adamw_8bit():
             "first_scales": scales[0].tolist(), "second_scales": scales[1].tolist()}
 
 
-def main():
-    out = {"made_by": "tests/golden/optimizer_oracle.py", "steps": STEPS, "rates": RATES,
-           "adamw-8bit": adamw_8bit()}
-    for name, make in [("adamw", adamw), ("sgd", sgd), ("lion", lion), ("lamb", lamb)]:
-        out[name] = {"updated": run(make)}
-    narrow, torch.bfloat16 = torch.bfloat16, torch.float64  # what Muon's iteration would round to
-    out["muon"] = {"updated": run(muon)}
+def widened(make):
+    """Where bfloat16, which Muon's iteration would round to, is float64."""
+    narrow, torch.bfloat16 = torch.bfloat16, torch.float64
+    values = run(make)
     torch.bfloat16 = narrow
+    return values
+
+
+def main():
+    makers = {"adamw-8bit": adamw_8bit, "muon": lambda: {"updated": widened(muon)}}
+    for name, make in [("adamw", adamw), ("sgd", sgd), ("lion", lion), ("lamb", lamb), ("adafactor", adafactor)]:
+        makers[name] = lambda make=make: {"updated": run(make)}
     path = pathlib.Path(__file__).parent / "executor" / "optimizers.json"
+    out = {"made_by": "tests/golden/optimizer_oracle.py", "steps": STEPS, "rates": RATES}
+    if sys.argv[1:]:
+        out = json.loads(path.read_text())
+    for name in sys.argv[1:] or makers:
+        out[name] = makers[name]()
     path.write_text(json.dumps(out, separators=(",", ":")).replace('],"', '],\n"') + "\n")
 
 

@@ -46,8 +46,15 @@ TEST(optimizers, move_what_their_update_reads_and_writes) {
        {Case{Optimizer::AdamW, adamw}, Case{Optimizer::Lion, 4 + 10 + 8}, Case{Optimizer::Sgd, 4 + 10 + 8},
         Case{Optimizer::Lamb, adamw + 16}, Case{Optimizer::AdamW8bit, 4 + 10 + 4 * (1 + 4.0 / 256)},
         Case{Optimizer::Adafactor, 4 + 10 + 44}}) {
-    EXPECT_NEAR(update_traffic_ratio(with(c.optimizer), c.optimizer), c.bytes / adamw, 1e-12);
+    Scenario sc = with(c.optimizer);
+    sc.layout.sharding = {};
+    EXPECT_NEAR(update_traffic_ratio(sc, c.optimizer), c.bytes / adamw, 1e-12);
   }
+  // Of flat shards: a moment of their own, and squares that are read once.
+  Scenario flat = with(Optimizer::Adafactor);
+  flat.layout.sharding = {.stage = 1};
+  ASSERT_GT(flat.layout.shard_ranks(), 1);
+  EXPECT_NEAR(update_traffic_ratio(flat, Optimizer::Adafactor), (4 + 10 + 8 + 40) / adamw, 1e-12);
 }
 
 TEST(optimizers, muon_multiplies_what_its_paper_says) {
@@ -89,6 +96,36 @@ TEST(optimizers, lamb_sums_two_norms_per_parameter_over_the_shard_group) {
   // Two norms, query, key and value, output, gate and up, and down of 32 layers; embedding, norm, output
   // layer.
   EXPECT_EQ(norms->payload.value(), (32 * 7 + 3) * 2 * 4);
+}
+
+double states_of(const Scenario& sc, std::string_view name) {
+  double bytes = 0;
+  for (const TensorEntry& entry : build_ledger(sc, 0)) {
+    if (entry.kind == TensorKind::OptimizerState && entry.name == name)
+      bytes += entry.elements * bytes_per_element(entry.dtype);
+  }
+  return bytes;
+}
+
+TEST(optimizers, adafactor_keeps_a_number_per_row_and_column_of_what_a_rank_holds) {
+  Scenario sc = with(Optimizer::Adafactor);
+  sc.layout = {};
+  const double master_of_up = 4.0 * 2 * 14336 * 4096;
+  // Gate and up are matrices of their own.
+  EXPECT_EQ(states_of(sc, "mlp.gate_up.weight"), master_of_up + 4.0 * 2 * (14336 + 4096));
+  EXPECT_EQ(states_of(sc, "mlp.down.weight"), master_of_up / 2 + 4.0 * (14336 + 4096));
+  EXPECT_EQ(states_of(sc, "norm1.weight"), 4.0 * 4096 * 2);
+  sc.layout = {.tp = 2};
+  EXPECT_EQ(states_of(sc, "mlp.gate_up.weight"), master_of_up / 2 + 4.0 * 2 * (7168 + 4096));
+  EXPECT_EQ(states_of(sc, "mlp.down.weight"), master_of_up / 4 + 4.0 * (7168 + 4096));
+}
+
+TEST(optimizers, adafactor_does_not_factor_flat_shards) {
+  Scenario sc = with(Optimizer::Adafactor);
+  sc.layout = {.dp = 8};
+  sc.layout.sharding.stage = 1;
+  const double elements = 14336.0 * 4096 / 8;
+  EXPECT_EQ(states_of(sc, "mlp.down.weight"), 4 * elements + 4 * elements);
 }
 
 TEST(optimizers, muon_leaves_embeddings_vectors_and_output_layer_to_adamw) {

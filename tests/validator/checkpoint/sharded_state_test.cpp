@@ -121,6 +121,24 @@ INSTANTIATE_TEST_SUITE_P(
                            {.dp = 4, .sharding = {.stage = 3}},
                            {.pp = 2},
                            train_by<costmodel::Optimizer::Muon>},
+                    Change{"adafactor_tp4_to_zero3",
+                           {.tp = 4, .sp = true},
+                           {.dp = 4, .sharding = {.stage = 3}},
+                           train_by<costmodel::Optimizer::Adafactor>},
+                    Change{"adafactor_tied_zero1_pp2_to_tp2",
+                           {.dp = 2, .pp = 2, .sharding = {.stage = 1}},
+                           {.tp = 2},
+                           [](Scenario& sc) {
+                             tie(sc);
+                             train_by<costmodel::Optimizer::Adafactor>(sc);
+                           }},
+                    Change{"adafactor_experts_ep2_to_tp2_zero3",
+                           {.dp = 2, .ep = 2},
+                           {.dp = 2, .tp = 2, .sp = true, .sharding = {.stage = 3}},
+                           [](Scenario& sc) {
+                             route_to_experts(sc);
+                             train_by<costmodel::Optimizer::Adafactor>(sc);
+                           }},
                     Change{"experts_ep2_to_etp1",
                            {.dp = 2, .ep = 2},
                            {.dp = 2, .tp = 2, .ep = 2, .etp = 1, .sp = true},

@@ -199,20 +199,23 @@ void updates(Bench& b, Size s) {
   b.result("parameter without a master", alone);
 }
 
-/// SGD, Lion, and what LAMB and Muon do to single parameters.
+/// SGD, Lion, and what LAMB, Muon and Adafactor do to single numbers.
 void other_updates(Bench& b, Size s) {
   using validator::UpdateRule;
   const std::int64_t n = s.rows * s.cols;
   for (const UpdateRule rule : {UpdateRule::Sgd, UpdateRule::Lion, UpdateRule::LambDirection,
-                                UpdateRule::MuonDirection, UpdateRule::Descend}) {
+                                UpdateRule::MuonDirection, UpdateRule::Descend, UpdateRule::FactoredMoment}) {
     const View parameter = b.data(1, n), master = b.fp32(1, n), m = b.fp32(1, n, 0.1), v = b.new_fp32(1, n),
                direction = b.fp32(1, n);
     b.device.fill(v, 0.25);
-    const bool makes_direction = rule == UpdateRule::LambDirection || rule == UpdateRule::MuonDirection;
-    validator::OptimizerUpdate update{.rule = rule, .master = master};
+    const bool moment_alone = rule == UpdateRule::FactoredMoment;
+    const bool makes_direction =
+        rule == UpdateRule::LambDirection || rule == UpdateRule::MuonDirection || moment_alone;
+    validator::OptimizerUpdate update{.rule = rule};
+    if (!moment_alone) update.master = master;
     if (!makes_direction) update.parameter = parameter;
     if (rule != UpdateRule::Descend) update.gradient = b.fp32(1, n), update.first_moment = m;
-    if (rule == UpdateRule::LambDirection) update.second_moment = v;
+    if (rule == UpdateRule::LambDirection || moment_alone) update.second_moment = v;
     if (makes_direction || rule == UpdateRule::Descend) update.direction = direction;
     update.learning_rate = 0.01;
     update.weight_decay = 0.1;

@@ -174,6 +174,9 @@ std::vector<StepCase> step_cases() {
            {.dp = 2, .sharding = {.stage = 1}},
            updated_by<costmodel::Optimizer::AdamW8bit>},
           {"lamb_tp2", {.tp = 2}, updated_by<costmodel::Optimizer::Lamb>},
+          {"adafactor_tp2_zero2",
+           {.dp = 2, .tp = 2, .sharding = {.stage = 2}},
+           updated_by<costmodel::Optimizer::Adafactor>},
           {"muon_zero2", {.dp = 2, .sharding = {.stage = 2}}, updated_by<costmodel::Optimizer::Muon>},
           {"all", {.tp = 2, .cp = 2, .pp = 2, .sp = true}, recompute},
           {"adapters_tp2_sp", {.tp = 2, .sp = true}, adapters},
@@ -250,7 +253,7 @@ TEST_P(Skipped, step_whose_gradients_overflow_changes_no_parameter_and_halves_th
 INSTANTIATE_TEST_SUITE_P(device, Skipped,
                          testing::Values(costmodel::Optimizer::AdamW, costmodel::Optimizer::AdamW8bit,
                                          costmodel::Optimizer::Lion, costmodel::Optimizer::Muon,
-                                         costmodel::Optimizer::Lamb));
+                                         costmodel::Optimizer::Lamb, costmodel::Optimizer::Adafactor));
 
 INSTANTIATE_TEST_SUITE_P(device, CudaStep, testing::ValuesIn(step_cases()),
                          [](const testing::TestParamInfo<StepCase>& which) { return which.param.name; });

@@ -1,5 +1,5 @@
-// The executor against steps that PyTorch computed (tests/golden/llama_oracle.py, mtp_oracle.py), alone and
-// cut over ranks.
+// The executor against steps that PyTorch computed (tests/golden/llama_oracle.py, mtp_oracle.py,
+// adafactor_oracle.py), alone and cut over ranks.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -90,6 +90,7 @@ class Golden {
         model_{written_down()} {}
   [[nodiscard]] const JsonValue& operator[](std::string_view key) const { return *file_.find(key); }
 
+  [[nodiscard]] std::int64_t steps() const { return std::max<std::int64_t>(1, whole(file_, "steps")); }
   /// A tensor as the executor has it.
   [[nodiscard]] std::vector<double> tensor(int unit, const std::string& name, std::string_view what) const {
     std::vector<double> out;
@@ -145,7 +146,8 @@ struct Executed {
 
 void execute(const Golden& golden, const Scenario& sc, Executed& out) {
   const JsonValue& o = golden["optimizer"];
-  validator::RunOptions options;
+  const std::int64_t steps = golden.steps();
+  validator::RunOptions options{.steps = steps};
   options.optimizer = {.beta1 = number(o, "beta1"),
                        .beta2 = number(o, "beta2"),
                        .epsilon = number(o, "epsilon"),
@@ -166,6 +168,7 @@ void execute(const Golden& golden, const Scenario& sc, Executed& out) {
     });
   };
   options.stepped = [&](const validator::RankView& rank) {
+    if (rank.step < steps) return;
     out.first_moment.add(rank, validator::State::FirstMoment);
     out.master.add(rank, validator::State::Master);
   };
@@ -218,12 +221,56 @@ TEST_P(golden_step, loss_gradient_of_every_parameter_and_clipped_update_are_thos
     expect_close(updated, golden.tensor(key.first, key.second, "updated"), "updated " + key.second);
 }
 
+class golden_steps_of_adafactor : public testing::TestWithParam<Case> {};
+
+TEST_P(golden_steps_of_adafactor, losses_gradient_norms_and_updated_parameters_are_those_of_transformers) {
+  const Golden golden{GetParam().golden};
+  Scenario sc = golden.scenario(GetParam().layout);
+  sc.recipe.optimizer = costmodel::Optimizer::Adafactor;
+  ASSERT_FALSE(validator::first_not_executable(sc));
+  Executed run;
+  execute(golden, sc, run);
+  const JsonArray& losses = *golden["losses"].get_if<JsonArray>();
+  const JsonArray& norms = *golden["gradient_norms"].get_if<JsonArray>();
+  ASSERT_EQ(run.report.steps.size(), losses.size());
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    const validator::StepReport& step = run.report.steps[i];
+    EXPECT_NEAR(step.loss, number(losses[i]), kTolerance * number(losses[i])) << "step " << i + 1;
+    EXPECT_NEAR(step.gradient_norm, number(norms[i]), kTolerance * number(norms[i])) << "step " << i + 1;
+  }
+  EXPECT_TRUE(run.first_moment.tensors().empty());
+  for (const auto& [key, updated] : run.master.tensors())
+    expect_close(updated, golden.tensor(key.first, key.second, "updated"), "updated " + key.second);
+}
+
+struct Named {
+  std::string name;
+  Layout layout;
+};
+
+std::vector<Case> adafactor_cases() {
+  const std::vector<Named> tied{{"one_rank", {}},
+                                {"tp2_sp_zero1", {.dp = 2, .tp = 2, .sp = true, .sharding = {.stage = 1}}},
+                                {"tp4", {.tp = 4}},
+                                {"cp2_zero2", {.cp = 2, .sharding = {.stage = 2}}},
+                                {"pp2_zero3", {.dp = 2, .pp = 2, .sharding = {.stage = 3}}}};
+  const std::vector<Named> experts{
+      {"one_rank", {}},
+      {"ep2_zero1", {.dp = 2, .ep = 2, .sharding = {.stage = 1}}},
+      {"tp2_cp2_ep2", {.tp = 2, .cp = 2, .ep = 2, .sp = true}},
+      {"ep2_etp2_zero3", {.dp = 2, .tp = 2, .ep = 2, .etp = 2, .sp = true, .sharding = {.stage = 3}}},
+      {"pp2_zero2", {.dp = 2, .pp = 2, .sharding = {.stage = 2}}}};
+  std::vector<Case> out;
+  for (const Named& n : tied) out.push_back({"tied_" + n.name, "adafactor_tied", n.layout});
+  for (const Named& n : experts) out.push_back({"experts_" + n.name, "adafactor_moe", n.layout});
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(steps, golden_steps_of_adafactor, testing::ValuesIn(adafactor_cases()),
+                         [](const testing::TestParamInfo<Case>& step) { return step.param.name; });
+
 /// Every golden step on one rank and on layouts that cut each axis.
 std::vector<Case> cases() {
-  struct Named {
-    std::string name;
-    Layout layout;
-  };
   const std::vector<Named> dense{{"one_rank", {}},
                                  {"tp2", {.tp = 2}},
                                  {"tp2_sp_cp2", {.tp = 2, .cp = 2, .sp = true}},

@@ -60,6 +60,7 @@ LocalTensor matrix(std::string_view name, std::int64_t rows, std::int64_t cols, 
   LocalTensor t{.name = name};
   t.matrices = matrices;
   t.rows = rows, t.cols = cols;
+  t.matrix_rows = rows / matrices, t.matrix_cols = cols;
   return t;
 }
 std::vector<Buffer> buffers_for(Optimizer optimizer) {
@@ -186,7 +187,8 @@ std::vector<Case> cases() {
                                         {"sgd", Optimizer::Sgd},
                                         {"lion", Optimizer::Lion},
                                         {"lamb", Optimizer::Lamb},
-                                        {"muon", Optimizer::Muon}}) {
+                                        {"muon", Optimizer::Muon},
+                                        {"adafactor", Optimizer::Adafactor}}) {
     for (const int ranks : {1, 2, 3}) out.push_back({name, optimizer, ranks});
   }
   return out;

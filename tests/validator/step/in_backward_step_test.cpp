@@ -74,6 +74,7 @@ const std::vector<Case>& cases() {
       {"experts_ep2_zero2", {.dp = 2, .tp = 2, .ep = 2, .sp = true, .sharding = {.stage = 2}}, experts},
       {"muon_zero1", {.dp = 2, .sharding = {.stage = 1}}, trained_by<Optimizer::Muon>},
       {"lamb_zero3", {.dp = 2, .sharding = {.stage = 3}}, trained_by<Optimizer::Lamb>},
+      {"adafactor_tp2_zero2", {.dp = 2, .tp = 2, .sharding = {.stage = 2}}, trained_by<Optimizer::Adafactor>},
       {"adamw_8bit", {.dp = 2}, trained_by<Optimizer::AdamW8bit>},
       {"lora_zero3", {.dp = 2, .sharding = {.stage = 3}}, [](Scenario& sc) {
          sc.recipe.fine_tune = costmodel::FineTune::Lora;

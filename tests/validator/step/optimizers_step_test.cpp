@@ -26,6 +26,22 @@ void tie(Scenario& sc) {
 void experts(Scenario& sc) {
   sc.model.moe = {.experts = 4, .top_k = 2, .expert_ffn = 8, .shared_ffn = 12};
 }
+void latent_attention(Scenario& sc) {
+  sc.model.attention = {.kind = costmodel::AttentionKind::Latent,
+                        .heads = 4,
+                        .kv_heads = 4,
+                        .head_dim = 6,
+                        .v_head_dim = 4,
+                        .q_lora_rank = 6,
+                        .kv_lora_rank = 8,
+                        .qk_nope_dim = 4,
+                        .qk_rope_dim = 2};
+}
+/// Of what has a gradient to step along: keys' biases have none but rounding.
+void biases(Scenario& sc) {
+  sc.model.norm = costmodel::NormKind::Layer;
+  sc.model.mlp.bias = sc.model.attention.output_bias = true;
+}
 void fp16(Scenario& sc) {
   sc.recipe.precision = costmodel::Precision::Fp16;
 }
@@ -44,12 +60,14 @@ const std::vector<Case>& cases() {
       {"tied_pp2_zero1_tp2", {.dp = 2, .tp = 2, .pp = 2, .sharding = {.stage = 1}}, tie},
       {"tied_pp2", {.pp = 2}, tie},
       {"experts_ep2_etp2_zero1", {.dp = 4, .tp = 2, .ep = 2, .sp = true, .sharding = {.stage = 1}}, experts},
-      {"experts_zero3", {.dp = 2, .sharding = {.stage = 3}}, experts}};
+      {"experts_zero3", {.dp = 2, .sharding = {.stage = 3}}, experts},
+      {"latent_attention_tp2_zero1", {.dp = 2, .tp = 2, .sharding = {.stage = 1}}, latent_attention},
+      {"biases_tp2_zero3", {.dp = 4, .tp = 2, .sharding = {.stage = 3}}, biases}};
   return kCases;
 }
 
-constexpr Optimizer kOptimizers[] = {Optimizer::AdamW8bit, Optimizer::Lion, Optimizer::Sgd, Optimizer::Muon,
-                                     Optimizer::Lamb};
+constexpr Optimizer kOptimizers[] = {Optimizer::AdamW8bit, Optimizer::Adafactor, Optimizer::Lion,
+                                     Optimizer::Sgd,       Optimizer::Muon,      Optimizer::Lamb};
 
 struct OptimizerCase {
   Optimizer optimizer;

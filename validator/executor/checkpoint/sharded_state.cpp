@@ -13,8 +13,8 @@ namespace hexaplan::validator {
 namespace {
 
 /// The compute copy follows from the master. Scales come before what they scale (OptimizerShard::visit).
-constexpr std::array kSaved = {State::Master, State::FirstScale, State::SecondScale, State::FirstMoment,
-                               State::SecondMoment};
+constexpr std::array kSaved = {State::Master,       State::FirstScale, State::SecondScale, State::FirstMoment,
+                               State::SecondMoment, State::RowMoment,  State::ColumnMoment};
 
 /// Optimizers read each other's states as something else. Checkpoints of AdamW say nothing of it.
 std::string_view trained_by(costmodel::Optimizer optimizer) {

@@ -137,6 +137,9 @@ enum class UpdateRule : std::uint8_t {
   MuonDirection,
   /// w −= lr·(direction_factor·d + λw).
   Descend,
+  /// v = β₂v + (1−β₂)(g + ε), where g are sums of squares already; d = direction_factor/√v, which may take
+  /// their place (Adafactor's moments of rows and columns: arXiv:1804.04235 algorithm 4).
+  FactoredMoment,
 };
 
 /// A run of parameters with its gradient and states, all contiguous and equally long, but for states in 8

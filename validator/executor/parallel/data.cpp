@@ -503,9 +503,26 @@ void FlatParameters::visit(const Rank& rank, State state,
   };
   if (state == State::Parameter || (state == State::Master && !types_.master))
     return visit_pieces(own_parameters(), parameters_on_host_, pieces_, first_);
+  if (state == State::RowMoment || state == State::ColumnMoment) return visit_factored(rank, state, visitor);
   for (const Part& part : parts_) {
     part.optimizer.visit(
         state, [&](const View& flat) { visit_pieces(flat, part.on_host, part.pieces, first_ + part.begin); });
+  }
+}
+
+/// Ranks that share the buffer hold the same; the first one counts.
+void FlatParameters::visit_factored(const Rank& rank, State state,
+                                    const std::function<void(const OwnedPart&)>& visitor) const {
+  const bool copy = ranks_.replica->rank() != 0 || ranks_.shard->rank() != 0;
+  for (const Part& part : parts_) {
+    part.optimizer.visit_factored(state, [&](const LocalTensor& tensor, const View& moments) {
+      visitor({.unit = unit_,
+               .tensor = &tensor,
+               .state = state,
+               .view = moments,
+               .device = &memory(rank, part.on_host),
+               .duplicate = copy || !tensor.counted});
+    });
   }
 }
 

@@ -14,7 +14,8 @@
 namespace hexaplan::validator {
 
 /// A run of consecutive elements of one parameter that this rank owns, as every checkpoint and comparison
-/// needs it: elements [first, first + view.elements()) of the rank's rows × cols matrix of `tensor`.
+/// needs it: elements [first, first + view.elements()) of the rank's rows × cols matrix of `tensor`; of a
+/// state per row or column `tensor` is what they make: rows × 1, or one row per matrix.
 struct OwnedPart {
   int unit = 0;
   const LocalTensor* tensor = nullptr;
@@ -127,6 +128,8 @@ class FlatParameters {
   void add_gradients(const Rank& rank, Part& part, const View& reduced);
   void copy_master(const Rank& rank, const Part& part, bool to_parameters);
   void update_part(const Rank& rank, const OptimizerStep& step, Part& part);
+  void visit_factored(const Rank& rank, State state,
+                      const std::function<void(const OwnedPart&)>& visitor) const;
   void initialise(const Rank& rank, std::uint64_t seed);
   void fill_with_noise(const Rank& rank, std::uint64_t seed);
   void upload_initial_values(const Rank& rank, std::uint64_t seed);

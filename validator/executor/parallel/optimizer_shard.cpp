@@ -41,20 +41,6 @@ Tensor allocate(const ShardPlace& place, const KeptState& state) {
   return place.device->allocate(parts, 1);
 }
 
-/// Elements [begin, end) of the flat buffer that one matrix of a tensor has in this rank's shard.
-struct MatrixPart {
-  std::int64_t begin, end;
-};
-/// Calls `visit(matrix, part)` for the matrices of a tensor that a piece has something of.
-template <class Visit>
-void for_matrices(const LocalTensor& t, const Piece& p, const Visit& visit) {
-  const std::int64_t size = t.elements() / t.matrices;
-  for (std::int64_t m = (p.begin - t.offset) / size; m * size + t.offset < p.end; ++m) {
-    const std::int64_t from = t.offset + m * size;
-    visit(m, MatrixPart{std::max(p.begin, from), std::min(p.end, from + size)});
-  }
-}
-
 /// Numbers of the tensors' first matrices among those whose step is scaled; −1 for vectors.
 std::vector<std::int64_t> scaled_matrices(std::span<const LocalTensor> tensors, std::int64_t& count) {
   std::vector<std::int64_t> first;
@@ -110,6 +96,7 @@ OptimizerShard::OptimizerShard(const Rank& rank, const ShardPlace& place)
     tensor = allocate(place, kept);
     if (kept.tensor != OptimizerTensor::Master) device_->fill(tensor, 0);
   }
+  if (costmodel::traits_of(optimizer_).factored) factored_ = FactoredMoments{place};
 }
 
 View OptimizerShard::part(State which, std::int64_t at, std::int64_t count) const {
@@ -131,7 +118,7 @@ void OptimizerShard::update(const Rank& rank, const OptimizerStep& step, const S
     case Optimizer::Muon:
       return update_muon(updated);
     case Optimizer::Adafactor:
-      assert(false && "first_not_executable refuses it");
+      return update_adafactor(updated);
   }
 }
 
@@ -181,10 +168,55 @@ void OptimizerShard::add_norms(const Updated& u, const View& directions, const V
       device_->squared_norm(directions.slice(at, size), norms.slice(2 * number + 1, 1));
     });
   });
+  sum_norms(u, norms);
+}
+
+void OptimizerShard::sum_norms(const Updated& u, const View& norms) const {
   const Call call = u.rank.call("optimizer.norms", Pass::Step, DType::Fp32);
   for (Communicator* ranks : {u.place.shard, u.place.tensor}) {
     if (ranks->size() > 1) ranks->all_reduce(wire(norms), Reduction::Sum, call).wait();
   }
+}
+
+/// As huggingface/transformers optimization.py Adafactor, the way in which its Trainer makes it
+/// (trainer_optimizer.py _get_adafactor): no first moment, a learning rate that is given, steps that
+/// parameters' norms do not scale. Updates of a matrix, or vector, are cut to a root mean square of 1
+/// (arXiv:1804.04235 section 6).
+void OptimizerShard::update_adafactor(const Updated& u) const {
+  constexpr double kLargestUpdate = 1;
+  Device& device = *device_;
+  const Tensor roots = factored_.follow(u.rank, u.step, u.place, u.gradients);
+  std::vector<std::int64_t> numbers;
+  std::int64_t count = 0;
+  for (const LocalTensor& t : u.place.tensors) numbers.push_back(std::exchange(count, count + t.matrices));
+  const Tensor directions =
+      device.allocate({"optimizer.directions", TensorKind::Transient, DType::Fp32}, 1, u.place.elements);
+  const Tensor norms = device.allocate({"optimizer.norms", TensorKind::Transient, DType::Fp32}, 1, count);
+  device.fill(norms, 0);
+  u.for_pieces([&](const Piece& p, const LocalTensor& t) {
+    factored_.divide(u.place, p, u.gradients, roots, directions);
+    if (!t.first_copy) return;
+    for_matrices(t, p, [&](std::int64_t m, const MatrixPart& part) {
+      device.squared_norm(directions.view().slice(part.begin - u.place.first, part.end - part.begin),
+                          norms.view().slice(numbers[p.tensor] + m, 1));
+    });
+  });
+  sum_norms(u, norms);
+  if (u.step.skipped) return;
+  std::vector<double> squares(static_cast<std::size_t>(count));
+  device.download(squares, norms);
+  u.for_pieces([&](const Piece& p, const LocalTensor& t) {
+    for_matrices(t, p, [&](std::int64_t m, const MatrixPart& part) {
+      OptimizerUpdate run = u.run(*this, UpdateRule::Descend, t, part.begin, part.end);
+      const double square = squares[static_cast<std::size_t>(numbers[p.tensor] + m)];
+      const double factor = u.step.gradient_factor;  // directions are made of gradients without it
+      const double size = factor * std::sqrt(square / static_cast<double>(t.matrix_rows * t.matrix_cols));
+      run.direction_factor = factor / std::max(1.0, size / kLargestUpdate);
+      run.gradient = {};
+      run.direction = directions.view().slice(run.first, part.end - part.begin);
+      device.update(run);
+    });
+  });
 }
 
 /// Matrices by ‖w‖ / ‖direction‖; what does not decay is not scaled (timm optim/lamb.py, always_adapt =

@@ -1,35 +1,26 @@
 #pragma once
 #include <cstdint>
 #include <functional>
-#include <span>
-#include <vector>
 
 #include "costmodel/memory/optimizer_states.h"
 #include "validator/executor/optimizer/optimizer_step.h"
+#include "validator/executor/parallel/factored_moments.h"
 #include "validator/executor/parallel/rank.h"
-#include "validator/executor/parameters/local_tensor.h"
+#include "validator/executor/parallel/shard_place.h"
 
 namespace hexaplan::validator {
 
-/// What is kept per parameter: it, and what costmodel::OptimizerTensor names, in its order.
-enum class State : std::uint8_t { Parameter, Master, FirstMoment, SecondMoment, FirstScale, SecondScale };
-
-/// Consecutive elements of a tensor inside a rank's shard of a flat buffer.
-struct Piece {
-  std::size_t tensor;
-  std::int64_t begin, end;  // in the flat buffer
-};
-
-/// Where a flat buffer is cut, and over whom.
-struct ShardPlace {
-  std::span<const LocalTensor> tensors;
-  std::span<const Piece> pieces;
-  std::int64_t first = 0, elements = 0;  // of this rank's shard, in the flat buffer
-  Communicator* shard = nullptr;
-  Communicator* tensor = nullptr;  // ranks that hold other parts of the same tensors
-  Device* device = nullptr;        // where the states are, and what updates them
-  /// Matrices that the optimizer orthogonalises; else nothing of this buffer is.
-  bool orthogonalised = false;
+/// What is kept per parameter: it, and what costmodel::OptimizerTensor names, in its order; behind them what
+/// is kept per row and column of a matrix.
+enum class State : std::uint8_t {
+  Parameter,
+  Master,
+  FirstMoment,
+  SecondMoment,
+  FirstScale,
+  SecondScale,
+  RowMoment,
+  ColumnMoment
 };
 
 /// The optimizer's states of a rank's shard of a flat buffer, and the steps that it takes with them.
@@ -50,7 +41,12 @@ class OptimizerShard {
   /// Calls the visitor with the shard's values of a state, one per parameter; nothing where the optimizer
   /// keeps none. What the visitor changes is kept: 8-bit moments as the nearest codes under the scales of
   /// their blocks, which are to be set first; a block's scale as the largest that its elements were given.
+  /// States per parameter alone.
   void visit(State which, const std::function<void(const View&)>& visitor) const;
+  /// RowMoment and ColumnMoment, of every tensor of the flat buffer, alike on all ranks that share it.
+  void visit_factored(State which, const FactoredMoments::Visitor& visitor) const {
+    factored_.visit(which == State::RowMoment, visitor);
+  }
 
  private:
   struct Updated;  // of one step
@@ -64,11 +60,14 @@ class OptimizerShard {
   void update_8bit(const Updated& u) const;
   void update_lamb(const Updated& u) const;
   void update_muon(const Updated& u) const;
+  void update_adafactor(const Updated& u) const;
   void add_norms(const Updated& u, const View& directions, const View& norms) const;
+  void sum_norms(const Updated& u, const View& norms) const;
 
   costmodel::Optimizer optimizer_ = costmodel::Optimizer::AdamW;
   Device* device_ = nullptr;
-  std::array<Tensor, 6> states_;  // by State; the parameter's is elsewhere
+  std::array<Tensor, 6> states_;  // per parameter, by State; the parameter's is elsewhere
+  FactoredMoments factored_;
 };
 
 }  // namespace hexaplan::validator

@@ -172,8 +172,9 @@ LocalTensor local_tensor(const ParameterTensor& t, const Scenario& sc, const Par
   }
   out.counted = out.first_copy;
   const auto elements = static_cast<double>(out.elements());
-  if (out.decays)
-    out.matrices = static_cast<std::int64_t>(costmodel::local_matrices(sc.layout, t, elements).count);
+  out.matrices = static_cast<std::int64_t>(costmodel::local_matrices(sc.layout, t, elements).count);
+  out.matrix_rows = out.global_rows / (t.count * t.parts);
+  out.matrix_cols = out.global_cols;
   assert(out.elements() == costmodel::elements_on_rank(t, sc.model, sc.layout, sc.framework.vocab_multiple));
   return out;
 }

@@ -28,7 +28,8 @@ struct LocalTensor {
   bool adapter = false;       // costmodel::ParameterTensor::adapter
   bool counted = true;        // this rank's copy goes into the gradient norm
   bool first_copy = true;     // no tensor-parallel rank before this one holds the same
-  std::int64_t matrices = 1;  // costmodel::local_matrices, one behind the other
+  std::int64_t matrices = 1;  // costmodel::local_matrices, one behind the other; vectors alike
+  std::int64_t matrix_rows = 0, matrix_cols = 0;  // of one of them, unsharded
   std::int64_t rows = 0, cols = 0;
   std::int64_t global_rows = 0, global_cols = 0;
   std::int64_t first_col = 0;

@@ -147,9 +147,6 @@ constexpr std::array kMissing{
             }},
     Missing{"executor-precision", "quantised recipes are not executed", "use bf16, fp16 or fp32",
             [](const Scenario& s) { return costmodel::is_quantized(s.recipe.precision); }},
-    Missing{"executor-optimizer", "Adafactor's sums of rows and columns are not executed",
-            "choose another optimizer",
-            [](const Scenario& s) { return s.recipe.optimizer == costmodel::Optimizer::Adafactor; }},
     Missing{"executor-adapters", "weights in 4 bits are not executed beside experts", "use LoRA",
             [](const Scenario& s) { return keeps_4_bits(s) && s.model.is_moe(); }},
     Missing{
@@ -201,12 +198,13 @@ constexpr std::array kMissing{
               return s.recipe.optimizer_in_backward && costmodel::offloaded_update(s.recipe) > 0;
             }},
     Missing{"executor-offload",
-            "8-bit AdamW, LAMB and Muon look at more than a parameter, and are executed on the device",
+            "8-bit AdamW, Adafactor, LAMB and Muon look at more than a parameter, and are executed on the "
+            "device",
             "use offload params or activations, or AdamW, Lion or SGD",
             [](const Scenario& s) {
               const costmodel::OptimizerTraits& traits = costmodel::traits_of(s.recipe.optimizer);
               return costmodel::offloaded_update(s.recipe) > 0 &&
-                     (traits.quantised || traits.orthogonalises || traits.scales_matrices);
+                     (traits.quantised || traits.factored || traits.orthogonalises || traits.scales_matrices);
             }},
     Missing{
         "executor-offload",

@@ -349,9 +349,11 @@ Scenario scenario_of(const Scenario& base, const Values& values) {
 }
 
 /// Keys' biases have no gradient but rounding (a softmax does not see what all keys share), of which Lion
-/// takes the sign.
+/// takes the sign, and Adafactor, which divides it by its own size, as good as that.
 bool steps_along_rounding(const Scenario& sc) {
-  return sc.recipe.optimizer == costmodel::Optimizer::Lion && sc.model.attention.qkv_bias;
+  const costmodel::Optimizer optimizer = sc.recipe.optimizer;
+  return (optimizer == costmodel::Optimizer::Lion || optimizer == costmodel::Optimizer::Adafactor) &&
+         sc.model.attention.qkv_bias;
 }
 
 bool uses_zero_plus_plus(const costmodel::Sharding& z) {

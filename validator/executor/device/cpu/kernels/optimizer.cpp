@@ -67,6 +67,12 @@ void update_one(const UpdateRates<T>& r, const UpdatedRun<T>& run, std::int64_t 
     case UpdateRule::Descend:
       run.master[i] -= r.rate * (r.direction_factor * run.direction[i] + r.decay * run.master[i]);
       break;
+    case UpdateRule::FactoredMoment: {
+      const T mean = run.gradient[i] * r.factor + r.epsilon;
+      run.second_moment[i] = r.beta2 * run.second_moment[i] + (1 - r.beta2) * mean;
+      run.direction[i] = r.direction_factor / std::sqrt(run.second_moment[i]);
+      break;
+    }
     case UpdateRule::AdamW8bit:
     case UpdateRule::AdamW8bitMoments:
       assert(false && "update_8bit does these");

@@ -121,6 +121,25 @@ struct Descend {
   }
 };
 
+/// `sums` may be `direction`.
+struct FactoredMoment {
+  Rates rates;
+  View moment, sums, direction;
+
+  template <int kCount>
+  HEXAPLAN_DEVICE void run(std::int64_t r, std::int64_t c) const {
+    const Pack<kCount> sum = load<kCount>(sums, r, c);
+    Pack<kCount> v = load<kCount>(moment, r, c), d;
+    for (int i = 0; i < kCount; ++i) {
+      const float mean = sum.at[i] * rates.factor + rates.epsilon;
+      v.at[i] = rates.beta2 * v.at[i] + (1 - rates.beta2) * mean;
+      d.at[i] = rates.direction_factor / sqrtf(v.at[i]);
+    }
+    store(moment, r, c, v);
+    store(direction, r, c, d);
+  }
+};
+
 constexpr int kBlock = costmodel::kMomentBlock;
 
 /// The numbers of a DynamicMap where kernels can read them.
@@ -234,6 +253,9 @@ void update(const Queue& queue, const OptimizerUpdate& u) {
     case UpdateRule::Descend:
       return launch_run(queue, "descend", direction, packed({parameter, master, direction}),
                         Descend{rates, parameter, master, direction});
+    case UpdateRule::FactoredMoment:
+      return launch_run(queue, "factored_moment", gradient, packed({v, gradient, direction}),
+                        FactoredMoment{rates, v, gradient, direction});
     case UpdateRule::AdamW8bit:
     case UpdateRule::AdamW8bitMoments:
       break;
