@@ -68,7 +68,7 @@ struct Operation {
   CollectiveKind collective = CollectiveKind::AllReduce;
   Group group = Group::Tensor;
   bool on_disk = false;  // Copy, HostUpdate: the host's end is the node's disks
-  double copies = 0;     // AllToAll of tokens: experts per token; 0 = not tokens
+  double copies = 0;     // AllToAll of tokens: those of each that travel; 0 = not tokens
   Bytes payload;  // Collective: size of the full tensor, nccl-tests convention; SendRecv, Copy: bytes sent
   std::string_view formula;  // docs/formulas.md anchor, e.g. "C2"
 };

@@ -429,6 +429,8 @@ void Writer::message(const Step& step) {
   const bool of_tokens = kind == CollectiveKind::AllToAll && step.group == Group::Expert;
   const Bytes payload{sizes_.bytes(step.payload)};
   if (payload <= Bytes{}) return;
+  // Of a token: one per chosen expert that takes it, and the padding that comes with it.
+  const double copies = of_tokens ? sizes_.of(Rows::Sent) / static_cast<double>(d_.router_tokens) : 0;
   out_.push_back({.name = row_of(step.site).name,
                   .kind = OpKind::Collective,
                   .pass = step.pass,
@@ -436,7 +438,7 @@ void Writer::message(const Step& step) {
                   .count = static_cast<double>(step.times),
                   .collective = kind,
                   .group = step.group,
-                  .copies = of_tokens ? static_cast<double>(d_.top_k) : 0,
+                  .copies = copies,
                   .payload = payload,
                   .formula = "C1"});
 }

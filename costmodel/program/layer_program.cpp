@@ -211,16 +211,17 @@ ValueId shared_experts(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
 /// shared experts made.
 ValueId experts(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
   constexpr Shape kOfCopies{Rows::Copies, Width::One, Type::Fp32};
-  constexpr Shape kIndices{Rows::Copies, Width::One, Type::Int32};
+  constexpr Shape kChoices{Rows::Copies, Width::One, Type::Int32};
+  constexpr Shape kSentIndices{Rows::Sent, Width::One, Type::Int32};
   b.emit(Site::Router, Kind::Route, {x}, Tensor::RouterProbabilities,
          {Rows::Hidden, Width::Experts, Type::Fp32});
-  const ValueId chosen = b.also(Tensor::ChosenExperts, kIndices);
+  const ValueId chosen = b.also(Tensor::ChosenExperts, kChoices);
   const ValueId weights = b.also(Tensor::ExpertWeights, kOfCopies);
   b.weigh({Width::Experts, Width::Hidden, Split::Whole, Parameter::MoeRouterWeight});
   if (m.moe.router_bias) b.weigh_bias({Width::Experts, Width::One, Split::Whole, Parameter::MoeRouterBias});
   const ValueId copies =
-      b.emit(Site::Permute, Kind::Permute, {x, chosen}, Tensor::TokenCopies, {Rows::Copies, Width::Hidden});
-  b.also(Tensor::TokenOrder, kIndices);
+      b.emit(Site::Permute, Kind::Permute, {x, chosen}, Tensor::TokenCopies, {Rows::Sent, Width::Hidden});
+  b.also(Tensor::TokenOrder, kSentIndices);
   ValueId up = b.matmul(Site::ExpertUp, copies, Tensor::ExpertGateUp, {Rows::ExpertRows, Width::ExpertGateUp},
                         {Width::ExpertGateUp, Width::Hidden, Split::Whole,
                          b.up(Parameter::MoeExpertsGateUpWeight, Parameter::MoeExpertsUpWeight)});
@@ -236,8 +237,8 @@ ValueId experts(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
   IdList<16> summed{down, weights, chosen};
   if (shares) summed.push_front(shared_experts(b, m, x));
   const ValueId out = b.emit(Site::Unpermute, Kind::Unpermute, summed, Tensor::MlpProjection, kHiddenStates);
-  for (int i = 0; i < 2; ++i) b.also(Tensor::TokenOrder, kIndices, Role::Workspace);
-  b.also(Tensor::ExpertWeights, kOfCopies, Role::Workspace);
+  for (int i = 0; i < 2; ++i) b.also(Tensor::TokenOrder, kSentIndices, Role::Workspace);
+  b.also(Tensor::ExpertWeights, {Rows::Sent, Width::One, Type::Fp32}, Role::Workspace);
   Program& p = b.program();
   if (shares && !mutant("experts-output-takes-a-buffer")) p.ops.back().in_place = 1;
   return out;

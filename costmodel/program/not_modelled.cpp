@@ -77,11 +77,6 @@ constexpr KnobRow kNotModelled[] = {
     {"recompute with a split backward", splits_backward_of_recomputed_layers,
      "memory of both factors of every weight gradient that waits for its pass (arXiv:2401.10241 section 2): "
      "the layers' inputs alone are counted"},
-    {"capacity-factor",
-     [](const Scenario& s) {
-       return s.model.is_moe() && s.recipe.routing.capacity_factor >= s.recipe.routing.imbalance;
-     },
-     "padding of every expert up to its capacity: only tokens that there are get counted"},
 };
 
 /// More than any stage has: splits other than an explicit one differ by at most a layer or two.
@@ -127,9 +122,23 @@ constexpr KnobRow kWithoutEffect[] = {
     {"routing-imbalance",
      [](const Scenario& s) { return s.recipe.routing.imbalance > 1 && !s.model.is_moe(); },
      "the model has no experts"},
-    {"capacity-factor",
-     [](const Scenario& s) { return s.recipe.routing.capacity_factor > 0 && !s.model.is_moe(); },
+    {"capacity-factor", [](const Scenario& s) { return s.recipe.routing.drops() && !s.model.is_moe(); },
      "the model has no experts"},
+    {"capacity-factor",
+     [](const Scenario& s) {
+       const MoeRouting& r = s.recipe.routing;
+       return s.model.is_moe() && r.drops() && !r.pads() && r.capacity_factor >= r.imbalance;
+     },
+     "nothing is dropped in the numbers, where no expert gets more than routing-imbalance times the mean; "
+     "a real router drops what it overfills"},
+    {"pad-to-capacity",
+     [](const Scenario& s) { return s.recipe.routing.pad_to_capacity && !s.model.is_moe(); },
+     "the model has no experts"},
+    {"pad-to-capacity",
+     [](const Scenario& s) {
+       return s.recipe.routing.pad_to_capacity && !s.recipe.routing.drops() && s.model.is_moe();
+     },
+     "experts have no capacity: say capacity-factor"},
     {"attention flash",
      [](const Scenario& s) {
        return s.recipe.attention == AttentionKernel::Flash && s.recipe.precision == Precision::Fp32 &&

@@ -29,6 +29,7 @@ enum class Rows : std::uint8_t {
   Hidden,      // rows of the hidden states between tensor-parallel regions: N/t with SP, else N
   Context,     // N·c: of all ranks that share the sequences
   Copies,      // of routed tokens, one per chosen expert
+  Sent,        // … that travel: those within an expert's capacity, and padding
   Received,    // copies from the ranks that exchange tokens
   Exchanged,   // … and from those that share an expert's columns, each padded to the fullest
   ExpertRows,  // copies that this rank's experts work on

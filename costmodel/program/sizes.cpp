@@ -44,6 +44,7 @@ void fill_attention(const Filler& set, const Scenario& sc, const LocalDims& d) {
 void fill_mixture(const Filler& set, const Scenario& sc, const LocalDims& d) {
   const Layout& l = sc.layout;
   set(Rows::Copies, d.router_tokens * d.top_k);
+  set(Rows::Sent, mutant("dropped-copies-travel") ? d.router_tokens * d.top_k : d.sent_copies);
   set(Rows::Received, static_cast<double>(d.expert_tokens) /
                           (mutant("received-rows-are-those-of-all-columns") ? 1 : l.expert_tensor()));
   set(Rows::Exchanged, d.expert_tokens);

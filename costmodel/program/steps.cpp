@@ -15,7 +15,7 @@ enum class Elements : std::uint8_t {
   OperandAndResult,
   Normed,       // rows of the result, as wide as the norm's weight
   Rotated,      // queries and keys
-  TokenCopies,  // one per chosen expert
+  TokenCopies,  // that travel
 };
 
 /// Operations that are memory traffic, as the framework profile's rule says.  [docs/formulas.md#T3]
@@ -95,7 +95,7 @@ void count_elements(const Program& p, const Op& op, Elements elements, Step& ste
     case Elements::Rotated:
       return add({Rows::Tokens, result().width == Width::QueryKeyValue ? Width::QueryKey : Width::Query});
     case Elements::TokenCopies:
-      return add({Rows::Copies, Width::Hidden});
+      return add({Rows::Sent, Width::Hidden});
   }
 }
 

@@ -59,6 +59,7 @@ struct Techniques {
   ContextKind context = ContextKind::Ring;
   bool exchanges_experts = false;    // expert parallelism over more than one rank
   bool cuts_experts = false;         // expert-tensor parallelism over more than one rank
+  bool pads_experts = false;         // to their capacity
   bool sums_choices = false;         // ranks that share sequences add up the router's choices
   int loss_reductions = 2;           // messages of the vocabulary-parallel loss
   int loss_chunks = 1;               // of tokens, whose logits are there one after the other

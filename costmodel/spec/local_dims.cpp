@@ -49,12 +49,18 @@ void fill_experts(const Scenario& sc, LocalDims& d) {
   d.experts_local = ceil_div(moe.experts, sc.layout.ep);
   d.router_tokens = d.sp_tokens;
   // A balanced all-to-all leaves every rank as many token copies as it sent; expert-TP ranks gather each
-  // other's.
+  // other's. Every rank may send each expert its capacity, and sends it in any case where it pads.
   const MoeRouting& routing = sc.recipe.routing;
-  const double spread = routing.capacity_factor > 0 ? std::min(routing.capacity_factor, routing.imbalance)
-                                                    : std::max(1.0, routing.imbalance);
-  d.expert_tokens =
-      static_cast<std::int64_t>(std::llround(static_cast<double>(d.sp_tokens * moe.top_k * etp) * spread));
+  d.expert_capacity = expert_capacity(sc, d.router_tokens);
+  const auto limited = [&](std::int64_t copies, std::int64_t senders) {
+    const std::int64_t full = senders * moe.experts * std::min(d.expert_capacity, d.router_tokens);
+    if (routing.pads()) return full;
+    return routing.drops() ? std::min(copies, full) : copies;
+  };
+  const std::int64_t copies = d.router_tokens * moe.top_k;
+  const double busiest = static_cast<double>(copies * etp) * std::max(1.0, routing.imbalance);
+  d.sent_copies = limited(copies, 1);
+  d.expert_tokens = limited(std::llround(busiest), etp);
   if (!sc.layout.sp && sc.layout.tp > 1) d.expert_tokens /= std::max<std::int64_t>(1, etp);
   d.expert_act = ceil_div(moe.expert_ffn, etp);
   d.expert_up = (sc.model.mlp.gated ? 2 : 1) * d.expert_act;
@@ -63,6 +69,15 @@ void fill_experts(const Scenario& sc, LocalDims& d) {
 }
 
 }  // namespace
+
+std::int64_t expert_capacity(const Scenario& sc, std::int64_t tokens) {
+  const MoeSpec& moe = sc.model.moe;
+  if (!sc.model.is_moe() || !sc.recipe.routing.drops()) return 0;
+  // In this order, in double precision: the ceiling is that of Megatron-LM's own product.
+  const double mean = static_cast<double>(tokens * moe.top_k) / static_cast<double>(moe.experts);
+  constexpr double kMost = 0x1p53;  // more than any rank has
+  return static_cast<std::int64_t>(std::min(kMost, std::ceil(mean * sc.recipe.routing.capacity_factor)));
+}
 
 LocalDims local_dims(const Scenario& sc) {
   LocalDims d;

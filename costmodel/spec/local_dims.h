@@ -23,9 +23,12 @@ struct LocalDims {
   std::int64_t mlp_act = 0;  // f/t
 
   std::int64_t experts = 0, experts_local = 0, top_k = 0;
-  std::int64_t router_tokens = 0;  // tokens this rank routes
+  std::int64_t router_tokens = 0;    // tokens this rank routes
+  std::int64_t expert_capacity = 0;  // of them that one expert takes at most; 0: all
+  std::int64_t sent_copies =
+      0;  // of them, one per chosen expert, that travel: dropped ones do not, padding does
   std::int64_t expert_tokens =
-      0;  // tokens × experts that this rank computes, imbalance and capacity included
+      0;  // tokens × experts that this rank computes, imbalance, capacity and padding included
   std::int64_t expert_up = 0, expert_act = 0;
   std::int64_t shared_up = 0, shared_act = 0;
 
@@ -33,6 +36,11 @@ struct LocalDims {
   double attention_pairs = 0;  // (query, key) pairs per sequence and head on this rank, full layers
   double windowed_pairs = 0;   // … in windowed layers
 };
+
+/// Of `tokens` that are routed together, how many one expert takes: ⌈tokens·K/E · capacity_factor⌉, as
+/// NVIDIA/Megatron-LM has it (megatron/core/transformer/moe/moe_utils.py, get_capacity); 0 where none are
+/// dropped.  [docs/formulas.md#M2]
+[[nodiscard]] std::int64_t expert_capacity(const Scenario& scenario, std::int64_t tokens);
 
 /// Preconditions: the rules accepted the scenario.
 [[nodiscard]] LocalDims local_dims(const Scenario& scenario);

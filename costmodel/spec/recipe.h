@@ -67,8 +67,14 @@ enum class OffloadDevice : std::uint8_t { Cpu, Nvme };
 struct MoeRouting {
   /// Tokens of the busiest rank over the mean, >= 1; 1 = forced balance.
   double imbalance = 1.0;
-  /// Tokens beyond capacity_factor × mean are dropped; 0 = dropless.
+  /// Of the tokens that one rank routes in a micro-batch, an expert takes capacity_factor × the mean at most
+  /// (expert_capacity): the least probable are dropped; 0 = dropless.
   double capacity_factor = 0.0;
+  /// … and gets as many rows, whatever chose it: what is not filled is padding.
+  bool pad_to_capacity = false;
+
+  [[nodiscard]] constexpr bool drops() const { return capacity_factor > 0; }
+  [[nodiscard]] constexpr bool pads() const { return drops() && pad_to_capacity; }
   friend bool operator==(const MoeRouting&, const MoeRouting&) = default;
 };
 

@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "costmodel/spec/chunk_order.h"
+#include "costmodel/spec/local_dims.h"
 #include "costmodel/spec/rank_grid.h"
 #include "costmodel/spec/stage_plan.h"
+#include "costmodel/units/ceil_div.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -431,6 +433,36 @@ bool offloaded_parameters_are_sharded(const Scenario& sc, Reason* why) {
   });
 }
 
+/// NVIDIA/Megatron-LM megatron/core/transformer/moe/token_dispatcher.py, preprocess: rows are as many as the
+/// capacity says, permute() has one per token of the rank at most.
+bool capacity_is_filled(const Scenario& sc, Reason* why) {
+  if (!sc.model.is_moe() || !sc.recipe.routing.pads()) return true;
+  const std::int64_t local = sc.recipe.micro_batch * (sc.recipe.sequence / sc.layout.cp);
+  const std::int64_t tokens = sc.layout.sp ? ceil_div(local, std::int64_t{sc.layout.tp}) : local;
+  const std::int64_t capacity = expert_capacity(sc, tokens);
+  if (capacity <= tokens) return true;
+  return fails(why, [&] {
+    return Reason{
+        fmt::format("experts padded to {} rows cannot get them from the {} tokens that a rank routes",
+                    capacity, tokens),
+        fmt::format("use a capacity factor of at most {:g}, experts over experts per token",
+                    static_cast<double>(sc.model.moe.experts) / static_cast<double>(sc.model.moe.top_k))};
+  });
+}
+
+/// NVIDIA/Megatron-LM megatron/core/transformer/transformer_config.py: "Flex token dispatcher does not
+/// support moe_pad_expert_input_to_capacity"; of its kernels HybridEP has learnt it since
+/// (token_dispatcher.py, _HybridEPManager).
+bool dispatcher_pads(const Scenario& sc, Reason* why) {
+  if (!sc.model.is_moe() || !sc.recipe.routing.pads() ||
+      sc.recipe.execution.dispatcher != ExpertDispatcher::DeepEp)
+    return true;
+  return fails(why, [] {
+    return Reason{"DeepEP sends the tokens that there are and pads no expert",
+                  "use moe_dispatcher alltoall, or pad_to_capacity false"};
+  });
+}
+
 constexpr std::array kRules{
     Rule{"degrees-are-positive", RuleScope::Grid, nullptr, degrees_are_positive},
     Rule{"dimensions-are-positive", RuleScope::Grid, nullptr, dimensions_are_positive},
@@ -445,6 +477,7 @@ constexpr std::array kRules{
     Rule{"heads-divide-by-cp", RuleScope::Grid, &Layout::cp, ulysses_has_heads},
     Rule{"experts-divide-by-ep", RuleScope::Grid, &Layout::ep, experts_divide},
     Rule{"experts-fill-the-stage", RuleScope::Grid, &Layout::ep, experts_fill_the_stage},
+    Rule{"dispatcher-pads", RuleScope::Grid, nullptr, dispatcher_pads},
     Rule{"layers-fill-the-stages", RuleScope::Stages, &Layout::pp, layers_fill_the_stages},
     Rule{"stage-split-adds-up", RuleScope::Stages, nullptr, explicit_split_adds_up},
     Rule{"chunks-need-stages", RuleScope::Stages, &Layout::vpp, chunks_need_stages},
@@ -453,6 +486,7 @@ constexpr std::array kRules{
     Rule{"counts-stay-in-range", RuleScope::Batch, nullptr, counts_stay_in_range},
     Rule{"update-in-backward", RuleScope::Batch, nullptr, in_backward_has_one_microbatch},
     Rule{"sequence-divides", RuleScope::Sequence, &Layout::cp, sequence_divides},
+    Rule{"capacity-is-filled", RuleScope::Sequence, nullptr, capacity_is_filled},
     Rule{"shard-group-divides", RuleScope::Shards, nullptr, shard_group_divides},
     Rule{"secondary-partition-divides", RuleScope::Shards, nullptr, secondary_partition_divides},
     Rule{"offload-needs-zero3", RuleScope::Shards, nullptr, offloaded_parameters_are_sharded},

@@ -60,6 +60,7 @@ constexpr ForeignSetting kMegatronMore[] = {
      [](V v, R r) {
        r.plan.model.vocab = v.integer({1, 1'000'000'000});
      }},
+    {"--moe-token-drop-policy", read_drop_policy},
     {"--moe-shared-expert-overlap", nullptr},
     {"--rampup-batch-size", nullptr},
     {"--cpu-offloading", nullptr},  // with its number of layers
@@ -159,8 +160,6 @@ constexpr std::string_view kMegatronIgnored[] = {
     "--moe-permute-fusion",
     "--moe-router-fusion",
     "--moe-grouped-gemm",
-    "--moe-pad-expert-input-to-capacity",
-    "--moe-token-drop-policy",
     "--enable-experimental",
     "--use-rotary-position-embeddings",
     "--no-position-embedding",

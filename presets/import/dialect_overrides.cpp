@@ -64,6 +64,7 @@ constexpr ForeignSetting kBridgeMore[] = {
     {"model.fp8", [](V v, R r) { r.fp8 = !v.text().empty(); }},
     {"model.fp8_recipe", [](V v, R r) { r.fp8_recipe = v.text(); }},
     {"model.fp4", [](V v, R r) { r.fp4 = !v.text().empty(); }},
+    {"model.moe_token_drop_policy", read_drop_policy},
     {"mixed_precision", read_precision_recipe},
     {"ddp.grad_reduce_in_fp32", read_flag<&LaunchReading::gradients_in_fp32>},
     {"dist.use_megatron_fsdp", [](V v, R r) { r.fsdp = r.fsdp || v.boolean(); }},

@@ -267,10 +267,13 @@ constexpr LaunchField kMaxTextStep[] = {
      [](V v, R r) {
        if (v.integer({1, 1'000'000}) > 1) r.plan.recipe.cross_entropy = costmodel::CrossEntropy::Chunked;
      }},
-    {[](S s) { return only_if(s.recipe.routing.capacity_factor > 0, s.recipe.routing.capacity_factor); },
+    {[](S s) { return only_if(limits_experts(s), s.recipe.routing.capacity_factor); },
      maxtext("capacity_factor"),
      [](V v, R r) {
-       r.plan.recipe.routing.capacity_factor = std::max(0.0, v.number({-1, 1e6}));
+       costmodel::MoeRouting& routing = r.plan.recipe.routing;
+       routing.capacity_factor = std::max(0.0, v.number({-1, 1e6}));
+       // Masks of sequence × expert × capacity (AI-Hypercomputer/maxtext layers/moe.py, generate_masks).
+       routing.pad_to_capacity = routing.drops();
      }},
     {[](S s) { return when(offloads(s, costmodel::kOffloadOptimizer)); },
      maxtext("optimizer_memory_host_offload"), read_offload<costmodel::kOffloadOptimizer>},

@@ -393,11 +393,15 @@ constexpr LaunchField kModelSettings[] = {
        return when(s.model.is_moe() && costmodel::activation_dtype(s.recipe.precision) == DType::Bf16);
      },
      {"--moe-grouped-gemm", kNone, kNone, kNone, "model.moe_grouped_gemm"}},
-    {[](S s) { return only_if(s.recipe.routing.capacity_factor > 0, s.recipe.routing.capacity_factor); },
+    {[](S s) { return only_if(limits_experts(s), s.recipe.routing.capacity_factor); },
      {"--moe-expert-capacity-factor", kNone, kNone, kNone, "model.moe_expert_capacity_factor"},
      [](V v, R r) {
-       r.plan.recipe.routing.capacity_factor = v.number({0, 1e6});
+       // Below zero: none (megatron/core/transformer/transformer_config.py).
+       r.plan.recipe.routing.capacity_factor = std::max(0.0, v.number({-1e6, 1e6}));
      }},
+    {[](S s) { return when(limits_experts(s) && s.recipe.routing.pads()); },
+     {"--moe-pad-expert-input-to-capacity", kNone, kNone, kNone, "model.moe_pad_expert_input_to_capacity"},
+     [](V v, R r) { r.plan.recipe.routing.pad_to_capacity = v.boolean(); }},
 };
 
 }  // namespace

@@ -52,5 +52,15 @@ void read_flag(const ValueReader& value, LaunchReading& into) {
     into.trainer.*member = value.boolean();
   }
 }
+/// True where experts have a capacity.
+[[nodiscard]] inline bool limits_experts(const costmodel::Scenario& s) {
+  return s.model.is_moe() && s.recipe.routing.drops();
+}
+/// Megatron-Core's word for which tokens beyond an expert's capacity are dropped: plans have "probs".
+inline void read_drop_policy(const ValueReader& value, LaunchReading& into) {
+  if (value.text() != "probs")
+    into.notes.push_back("tokens that experts drop by " + value.text() +
+                         " have no word: the least probable are dropped, as many of them");
+}
 
 }  // namespace hexaplan::presets

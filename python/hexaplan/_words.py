@@ -32,6 +32,7 @@ class EstimateWords(TypedDict, total=False):
     offload_device: Optional[Word]  # Where offloaded states are: cpu, nvme. Default: cpu
     routing_imbalance: Optional[Word]  # Tokens of the busiest expert rank over the mean. Default: 1
     capacity_factor: Optional[Word]  # Tokens beyond X times the mean per expert are dropped. Default: 0, none are
+    pad_to_capacity: Optional[Word]  # Every expert computes as many rows as its capacity, empty ones too: false, true. Default: false
     tp_comm_overlap: Optional[Word]  # Tensor-parallel messages run under the products beside them: false, true. Default: the framework's
     tp_backward_overlap: Optional[Word]  # With sequence parallelism, the messages of a linear layer's backward run under its products: false, true. Default: the framework's
     pipeline_overlap: Optional[Word]  # Messages between stages run under computation: false, true. Default: interleaved schedules only
@@ -88,6 +89,7 @@ class SimulateWords(TypedDict, total=False):
     offload_device: Optional[Word]  # Where offloaded states are: cpu, nvme. Default: cpu
     routing_imbalance: Optional[Word]  # Tokens of the busiest expert rank over the mean. Default: 1
     capacity_factor: Optional[Word]  # Tokens beyond X times the mean per expert are dropped. Default: 0, none are
+    pad_to_capacity: Optional[Word]  # Every expert computes as many rows as its capacity, empty ones too: false, true. Default: false
     tp_comm_overlap: Optional[Word]  # Tensor-parallel messages run under the products beside them: false, true. Default: the framework's
     tp_backward_overlap: Optional[Word]  # With sequence parallelism, the messages of a linear layer's backward run under its products: false, true. Default: the framework's
     pipeline_overlap: Optional[Word]  # Messages between stages run under computation: false, true. Default: interleaved schedules only
@@ -141,6 +143,7 @@ class SearchWords(TypedDict, total=False):
     offload_device: Optional[Word]  # Where offloaded states are: cpu, nvme. Default: cpu
     routing_imbalance: Optional[Word]  # Tokens of the busiest expert rank over the mean. Default: 1
     capacity_factor: Optional[Word]  # Tokens beyond X times the mean per expert are dropped. Default: 0, none are
+    pad_to_capacity: Optional[Word]  # Every expert computes as many rows as its capacity, empty ones too: false, true. Default: false
     tp_comm_overlap: Optional[Word]  # Tensor-parallel messages run under the products beside them: false, true. Default: the framework's
     tp_backward_overlap: Optional[Word]  # With sequence parallelism, the messages of a linear layer's backward run under its products: false, true. Default: the framework's
     pipeline_overlap: Optional[Word]  # Messages between stages run under computation: false, true. Default: interleaved schedules only
@@ -230,6 +233,7 @@ class CompareWords(TypedDict, total=False):
     offload_device: Optional[Word]  # Where offloaded states are: cpu, nvme. Default: cpu
     routing_imbalance: Optional[Word]  # Tokens of the busiest expert rank over the mean. Default: 1
     capacity_factor: Optional[Word]  # Tokens beyond X times the mean per expert are dropped. Default: 0, none are
+    pad_to_capacity: Optional[Word]  # Every expert computes as many rows as its capacity, empty ones too: false, true. Default: false
     tp_comm_overlap: Optional[Word]  # Tensor-parallel messages run under the products beside them: false, true. Default: the framework's
     tp_backward_overlap: Optional[Word]  # With sequence parallelism, the messages of a linear layer's backward run under its products: false, true. Default: the framework's
     pipeline_overlap: Optional[Word]  # Messages between stages run under computation: false, true. Default: interleaved schedules only
@@ -283,6 +287,7 @@ class ImportWords(TypedDict, total=False):
     offload_device: Optional[Word]  # Where offloaded states are: cpu, nvme. Default: cpu
     routing_imbalance: Optional[Word]  # Tokens of the busiest expert rank over the mean. Default: 1
     capacity_factor: Optional[Word]  # Tokens beyond X times the mean per expert are dropped. Default: 0, none are
+    pad_to_capacity: Optional[Word]  # Every expert computes as many rows as its capacity, empty ones too: false, true. Default: false
     tp_comm_overlap: Optional[Word]  # Tensor-parallel messages run under the products beside them: false, true. Default: the framework's
     tp_backward_overlap: Optional[Word]  # With sequence parallelism, the messages of a linear layer's backward run under its products: false, true. Default: the framework's
     pipeline_overlap: Optional[Word]  # Messages between stages run under computation: false, true. Default: interleaved schedules only

@@ -58,11 +58,24 @@ TEST(not_modelled, is_listed_in_json) {
 /// What the file sets and the plan's numbers leave out: the job that starts is not the one that was priced.
 TEST(not_modelled, is_a_comment_in_what_is_exported) {
   const Finished run = run_hexaplan(
+      "export --target axolotl --model llama-2-7b --cluster 8xA100 --framework fsdp2 --layout fsdp --seq 4k "
+      "--global-batch "
+      "64 "
+      "--fine-tune qlora");
+  EXPECT_THAT(run.out, testing::AllOf(testing::HasSubstr("load_in_4bit: true"),
+                                      testing::HasSubstr("#   fine-tune qlora: paged optimizer states")));
+  EXPECT_THAT(run.err, testing::HasSubstr("not modelled: fine-tune qlora"));
+}
+
+/// What experts do with a capacity is in the numbers and in the file.
+TEST(not_modelled, names_no_capacity_of_experts) {
+  const Finished run = run_hexaplan(
       "export --model mixtral-8x7b --cluster 16xH100 --layout 'ep8 zero1' --seq 4k --global-batch 64 "
-      "--capacity-factor 1.5");
+      "--capacity-factor 1.5 --pad-to-capacity true");
   EXPECT_THAT(run.out, testing::AllOf(testing::HasSubstr("--moe-expert-capacity-factor 1.5"),
-                                      testing::HasSubstr("#   capacity-factor: padding of every expert")));
-  EXPECT_THAT(run.err, testing::HasSubstr("not modelled: capacity-factor"));
+                                      testing::HasSubstr("--moe-pad-expert-input-to-capacity"),
+                                      testing::Not(testing::HasSubstr("#   capacity-factor"))));
+  EXPECT_THAT(run.err, testing::Not(testing::HasSubstr("not modelled")));
 }
 
 TEST(fine_tuning, a_rank_that_is_not_given_is_said_and_trains_adapters) {

@@ -8,7 +8,9 @@ torch.optim.AdamW, written against the published definitions and knowing nothing
 RMSNorm (arXiv:1910.07467 eq. 4), RoPE in halves (arXiv:2104.09864 eq. 34; the pairing of Hugging Face's
 modeling_llama.py), GQA (arXiv:2305.13245), SwiGLU (arXiv:2002.05202 eq. 6), untied output layer, mean cross-entropy;
 top-k of a softmax over all experts (arXiv:2101.03961 section 2.2, arXiv:2405.04434 eq. 20-22), shared expert
-(arXiv:2401.06066 eq. 9), balance loss per sequence (arXiv:2412.19437 eq. 17-20) averaged over sequences, no token dropped.
+(arXiv:2401.06066 eq. 9), balance loss per sequence (arXiv:2412.19437 eq. 17-20) averaged over sequences. No token is
+dropped but in capacity_moe and capacity_moe_cut, as NVIDIA/Megatron-LM drops them (megatron/core/transformer/moe/moe_utils.py,
+get_capacity and apply_router_token_dropping with drop_policy "probs"): of the tokens that a rank routes, the most probable.
 What Hugging Face's models make of the same is in transformers_oracle.py. Building and testing do not need this script.
 
 Format of a file: `parameters` maps the usual names (query, key and value, gate and up apart; one entry per expert) to
@@ -28,6 +30,10 @@ SEED = 20261121
 DENSE = dict(layers=2, hidden=16, heads=4, kv_heads=2, head_dim=4, ffn=20, vocab=29, rope_theta=10000.0, norm_eps=1e-5)
 MOE = dict(layers=2, hidden=12, heads=4, kv_heads=2, head_dim=4, vocab=23, rope_theta=10000.0, norm_eps=1e-5, experts=4,
            top_k=2, expert_ffn=8, shared_ffn=6, balance_coefficient=0.01)
+# Tokens of a sequence of 8 that are routed together: all, or those of each rank under zig-zag context parallelism over 2
+# ranks and sequence parallelism over 2. Three and one of four experts' mean of 4 and 1 tokens are taken.
+CAPACITY = dict(MOE, capacity_factor=0.75, routed_together=[list(range(8))])
+CAPACITY_CUT = dict(MOE, capacity_factor=0.75, renormalise=True, routed_together=[[0, 1], [6, 7], [2, 3], [4, 5]])
 OPTIMIZER = dict(learning_rate=1e-2, beta1=0.9, beta2=0.95, epsilon=1e-8, weight_decay=0.1, clip=0.1)
 BATCH, SEQUENCE = 2, 8
 
@@ -86,6 +92,16 @@ def swiglu(x, p, name):
     return linear(silu(linear(x, p(name + ".gate"))) * linear(x, p(name + ".up")), p(name + ".down"))
 
 
+def within_capacity(weights, chosen, m):
+    """1 where an expert takes the token that chose it. weights, chosen: micro-batches of one sequence each, tokens, experts."""
+    taken = torch.zeros_like(chosen)
+    for rows in m["routed_together"]:
+        capacity = math.ceil(len(rows) * m["top_k"] / m["experts"] * m["capacity_factor"])
+        most_probable = weights[:, rows].topk(capacity, dim=1).indices
+        taken[:, rows] = torch.zeros_like(weights[:, rows]).scatter(1, most_probable, 1.0)
+    return taken * chosen
+
+
 def mixture(x, p, m):
     """Every expert sees every token and is weighted by zero where the router did not choose it."""
     e, k = m["experts"], m["top_k"]
@@ -94,12 +110,19 @@ def mixture(x, p, m):
     weights = chosen * prob
     if m.get("renormalise", False):
         weights = weights / weights.sum(-1, keepdim=True)
+    if "capacity_factor" in m:
+        taken = within_capacity(weights.detach(), chosen, m)
+        DROPPED.append(int((chosen - taken).sum()))
+        weights = weights * taken
     y = swiglu(x, p, "shared")
     for i in range(e):
         y = y + weights[..., i:i + 1] * swiglu(x, p, f"experts.{i}")
     fraction = chosen.sum(1) * e / (k * x.shape[1])  # per sequence; not differentiated
     balance = m["balance_coefficient"] * (fraction * prob.mean(1)).sum(-1).mean()
     return y, balance
+
+
+DROPPED = []  # copies of tokens, by layer
 
 
 def update(params):
@@ -134,7 +157,9 @@ def golden_step(m):
     params = initial_parameters(m)
     stream = torch.randint(m["vocab"], (BATCH * SEQUENCE + 1,))
     tokens = stream.unfold(0, SEQUENCE + 1, SEQUENCE)  # each sequence begins with the last target of the one before
+    DROPPED.clear()
     loss, balance = losses(params, tokens, m)
+    assert "capacity_factor" not in m or min(DROPPED) > 0, "the step must drop tokens"
     (loss + balance).backward()
     entries = {n: dict(shape=list(t.shape), value=t.detach().flatten().tolist(), gradient=t.grad.flatten().tolist())
                for n, t in params.items()}
@@ -150,7 +175,8 @@ def main():
     folder = pathlib.Path(__file__).parent / "executor"
     folder.mkdir(exist_ok=True)
     steps = {"llama": lambda: golden_step(DENSE), "llama_moe": lambda: golden_step(MOE),
-             "renormalised_moe": lambda: golden_step(dict(MOE, renormalise=True, balance_coefficient=0.03))}
+             "renormalised_moe": lambda: golden_step(dict(MOE, renormalise=True, balance_coefficient=0.03)),
+             "capacity_moe": lambda: golden_step(CAPACITY), "capacity_moe_cut": lambda: golden_step(CAPACITY_CUT)}
     for name in sys.argv[1:] or steps:
         torch.manual_seed(SEED)
         text = json.dumps(steps[name](), separators=(",", ":")).replace('"parameters":', '\n"parameters":')

@@ -68,9 +68,9 @@ void recomputed(costmodel::Recipe& r) {
   plain(r);
   r.recompute.mode = costmodel::RecomputeMode::Full;
 }
-void imbalanced(costmodel::Recipe& r) {
+void limited(costmodel::Recipe& r) {
   plain(r);
-  r.routing.imbalance = 2;
+  r.routing.capacity_factor = 1.25;
 }
 void budgeted(costmodel::Recipe& r) {
   plain(r);
@@ -79,7 +79,7 @@ void budgeted(costmodel::Recipe& r) {
 
 constexpr Stage kSequence{"llama-3.1-8b", "16x8xH100+ib400", "megatron", "tp4 sp", plain};
 constexpr Stage kBlackwell{"llama-3.1-8b", "8xB200", "megatron", "", plain};
-constexpr Stage kUneven{"mixtral-8x7b", "8x8xH100+ib400", "megatron", "ep8", imbalanced};
+constexpr Stage kLimited{"mixtral-8x7b", "8x8xH100+ib400", "megatron", "ep8", limited};
 constexpr Stage kAdapters{"llama-3.1-8b", "8xH100", "fsdp2", "", lora};
 constexpr Stage kQuantised{"llama-3.1-8b", "8xH100", "fsdp2", "", qlora};
 constexpr Stage kOffloaded{"llama-3.1-8b", "16x8xH100+ib400", "deepspeed", "zero3", offloaded};
@@ -127,7 +127,8 @@ const RecipeTurn kRecipeTurns[] = {
     {"offload_fraction", kOffloaded, {"0.5"}},
     {"offload_layers", kOffloadedActivations, {"8"}},
     {"routing_imbalance", kExperts, {"1.5"}},
-    {"capacity_factor", kUneven, {"1.25", "4"}},
+    {"capacity_factor", kExperts, {"0.5"}},
+    {"pad_to_capacity", kLimited, {"true"}},
     {"tp_comm_overlap", kSequence, {"true"}},
     {"tp_backward_overlap", kSequence, {"false"}},
     {"pipeline_overlap", kPiped, {"true"}},

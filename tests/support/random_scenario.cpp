@@ -103,6 +103,10 @@ Recipe random_recipe(const ModelSpec& model, const Layout& l) {
       one_of({CrossEntropy::Default, CrossEntropy::Unfused, CrossEntropy::Fused, CrossEntropy::Chunked});
   r.dropout = chance(20) ? 0.1 : 0.0;
   if (model.is_moe() && chance(30)) r.routing.imbalance = real(1, 2);
+  if (model.is_moe() && chance(30)) {
+    r.routing.capacity_factor = real(0.5, 2);
+    r.routing.pad_to_capacity = chance(50);
+  }
   return r;
 }
 

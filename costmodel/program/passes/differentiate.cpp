@@ -409,13 +409,13 @@ void Differentiation::unpermute(const Op& op, ValueId dy) {
   if (first == 1) give(op.reads[0], dy);
   const ValueId copies = made(op, Kind::UnpermuteBack, {dy, output, weights, chosen}, output);
   const ValueId d_weights = also(weights);
-  const Shape index = p_.of(chosen).shape, factors = p_.of(weights).shape;
-  order_of_gradients_ = also(Tensor::TokenOrder, index);
-  also(Tensor::TokenOrder, index);
-  also(Tensor::ExpertWeights, factors);
+  constexpr Shape kIndex{Rows::Sent, Width::One, Type::Int32}, kFactors{Rows::Sent, Width::One, Type::Fp32};
+  order_of_gradients_ = also(Tensor::TokenOrder, kIndex);
+  also(Tensor::TokenOrder, kIndex);
+  also(Tensor::ExpertWeights, kFactors);
   const ValueId d_output = made(op, Kind::ScaleCopies, {copies, weights}, output);
-  also(Tensor::TokenOrder, index);
-  also(Tensor::ExpertWeights, factors);
+  also(Tensor::TokenOrder, kIndex);
+  also(Tensor::ExpertWeights, kFactors);
   give(output, d_output);
   const Op* router = producer(p_, weights);
   gradients_[position(router->writes[0])] = d_weights;  // the router's first result stands for all of them

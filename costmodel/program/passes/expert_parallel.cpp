@@ -41,7 +41,8 @@ class ExpertExchange {
   }
 
   /// Ranks that share a sequence add up how often its tokens chose each expert, for the balance loss; ranks
-  /// that exchange tokens say how many each expert gets. The host reads both.  [docs/formulas.md#C12]
+  /// that exchange tokens say how many each expert gets, which is known where all are padded to a capacity.
+  /// The host reads both.  [docs/formulas.md#C12]
   void tell_choices(ValueId chosen) {
     if (!t_.sums_choices) return;
     if (t_.sequence || t_.context_ranks > 1) {
@@ -52,6 +53,7 @@ class ExpertExchange {
         sum = add_up(sum, Group::Tensor);
       if (t_.context_ranks > 1) add_up(sum, Group::Context);
     }
+    if (t_.pads_experts) return;
     if (t_.exchanges_experts) tell(chosen, Width::ExchangedCounts, Group::Expert);
     if (t_.cuts_experts && !mutant("columns-do-not-tell-their-counts"))
       tell(chosen, Width::SharedCounts, Group::ExpertTensor);
@@ -91,7 +93,7 @@ class ExpertExchange {
       emit(Site::ScatterRows, Kind::ReduceScatter, {partial}, rows, Group::ExpertTensor);
     }
     replaced_ = made;
-    stands_for_ = value(Tensor::ExpertOutput, {Rows::Copies, Width::Hidden});
+    stands_for_ = value(Tensor::ExpertOutput, {Rows::Sent, Width::Hidden});
     exchange(Site::Combine, rows, stands_for_);
   }
   /// No message where only columns are cut, but a copy all the same.

@@ -936,6 +936,14 @@
         <translation>Tokens über dieses Vielfache des Mittels je Experte hinaus entfallen; 0: keine.</translation>
     </message>
     <message>
+        <source>Pad to capacity</source>
+        <translation>Auf Kapazität auffüllen</translation>
+    </message>
+    <message>
+        <source>Every expert gets as many rows as its capacity factor says, empty ones too.</source>
+        <translation>Jeder Experte bekommt so viele Zeilen, wie sein Kapazitätsfaktor sagt, auch leere.</translation>
+    </message>
+    <message>
         <source>%1 tokens; micro-batches: %2</source>
         <translation>%1 Tokens; Mikrostapel: %2</translation>
     </message>

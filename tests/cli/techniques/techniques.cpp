@@ -106,8 +106,8 @@ constexpr Title kTitles[] = {
     {"offload_device nvme", "offloading to disks (ZeRO-Infinity)"},
     {"offload_fraction 0.5", "a share of the optimizer offloaded (Twin-Flow)"},
     {"offload_layers 8", "activations of some layers offloaded"},
-    {"capacity_factor 1.25", "dropping tokens beyond a capacity"},
-    {"capacity_factor 4", "padding experts to a capacity"},
+    {"capacity_factor 0.5", "dropping tokens beyond a capacity"},
+    {"pad_to_capacity true", "padding experts to a capacity"},
     {"tp_comm_overlap true", "tensor-parallel messages under products"},
     {"tp_backward_overlap false", "… not in the backward"},
     {"pipeline_overlap true", "messages between stages under computation"},
@@ -251,6 +251,7 @@ constexpr RecipeSection kRecipeSections[] = {
     {"ep_overlap", "Experts"},
     {"moe_dispatcher", "Experts"},
     {"capacity_factor", "Experts"},
+    {"pad_to_capacity", "Experts"},
 };
 constexpr std::string_view kNotTechniques[] = {
     "sequence",    "micro_batch",         "global_batch",
@@ -281,11 +282,7 @@ constexpr RecipeUse kRecipeUses[] = {
      [](const Recipe& asked, const Scenario& s) {
        return costmodel::trains_adapters(s.recipe) && s.recipe.lora_targets == asked.lora_targets;
      }},
-    {"capacity_factor",
-     [](const Recipe& asked, const Scenario& s) {
-       const auto pads = [](const Recipe& r) { return r.routing.capacity_factor >= r.routing.imbalance; };
-       return s.recipe.routing.capacity_factor > 0 && pads(s.recipe) == pads(asked);
-     }},
+    {"capacity_factor", [](const Recipe&, const Scenario& s) { return s.recipe.routing.drops(); }},
     {"recompute",
      [](const Recipe& asked, const Scenario& s) {
        const costmodel::Recompute &a = asked.recompute, &r = s.recipe.recompute;

@@ -104,7 +104,8 @@ void OperationBuilder::integers(std::string_view name, CollectiveKind kind, Grou
 void OperationBuilder::exchange_tokens(std::string_view name, double elements) {
   const std::size_t first = out_.size();
   collective(name, CollectiveKind::AllToAll, CollectiveKind::AllToAll, Group::Expert, elements);
-  for (std::size_t i = first; i < out_.size(); ++i) out_[i].copies = static_cast<double>(d_.top_k);
+  for (std::size_t i = first; i < out_.size(); ++i)
+    out_[i].copies = static_cast<double>(d_.sent_copies) / static_cast<double>(d_.router_tokens);
 }
 
 void OperationBuilder::enter_tensor_parallel(std::string_view name, double times) {

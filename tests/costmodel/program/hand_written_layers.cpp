@@ -49,13 +49,15 @@ void ExplicitStep::size_experts(const Scenario& sc, const LocalDims& d) {
   };
   constexpr double kIndexBytes = 4;
   const std::int64_t etp = sc.layout.expert_tensor();
-  const auto copies = static_cast<double>(d.router_tokens * d.top_k);
+  const auto choices = static_cast<double>(d.router_tokens * d.top_k);
+  const auto copies = static_cast<double>(d.sent_copies);
   const auto received = static_cast<double>(d.expert_tokens);
   const auto experts = static_cast<double>(d.experts);
-  const bool others_share_sequences = scatters_ || sc.layout.cp > 1;
+  const bool others_share_sequences = scatters_ || sc.layout.cp > 1, pads = sc.recipe.routing.pads();
   experts_ = {
       .exchanges = sc.layout.ep > 1 || etp > 1,
       .shares_columns = etp > 1,
+      .choices = choices * kIndexBytes,
       .index = copies * kIndexBytes,
       .rows_index = received * kIndexBytes,
       .copies = rows(copies, d.hidden),
@@ -66,8 +68,8 @@ void ExplicitStep::size_experts(const Scenario& sc, const LocalDims& d) {
       .probabilities = static_cast<double>(d.router_tokens * d.experts) * kFp32,
       .per_expert = 3 * experts * kFp32,
       .balance = others_share_sequences ? static_cast<double>(d.micro_batch) * experts * kIndexBytes : 0,
-      .counts = sc.layout.ep > 1 ? experts * sc.layout.ep * kIndexBytes : 0,
-      .shared_counts = etp > 1 ? experts * static_cast<double>(etp) * kIndexBytes : 0};
+      .counts = sc.layout.ep > 1 && !pads ? experts * sc.layout.ep * kIndexBytes : 0,
+      .shared_counts = etp > 1 && !pads ? experts * static_cast<double>(etp) * kIndexBytes : 0};
 }
 
 /// What a row-parallel layer makes of all tokens becomes this rank's tokens of the sum.
@@ -155,7 +157,7 @@ void ExplicitStep::from_experts(TensorKind keep, AllocationTrace& trace) const {
 
 void ExplicitStep::experts_forward(TensorKind keep, AllocationTrace& trace) const {
   const Experts& x = experts_;
-  trace.take(keep, x.probabilities + 2 * x.index);
+  trace.take(keep, x.probabilities + 2 * x.choices);
   for (const double numbers : {x.balance, x.counts, x.shared_counts}) {
     trace.take(kPassing, numbers);
     trace.give(kPassing, numbers);
@@ -182,15 +184,15 @@ void ExplicitStep::experts_output(AllocationTrace& trace) const {
 
 void ExplicitStep::experts_backward(bool split, TensorKind keep, AllocationTrace& trace) const {
   const Experts& x = experts_;
-  trace.take(kPassing, x.index + x.copies);  // gradient of the copies' outputs
-  trace.take(kPassing, 3 * x.index);         // gradients of their weights
+  trace.take(kPassing, x.index + x.copies);       // gradient of the copies' outputs
+  trace.take(kPassing, x.choices + 2 * x.index);  // gradients of their weights
   trace.give(kPassing, 2 * x.index);
   trace.give(keep, x.copies);
   trace.take(kPassing, 2 * x.index);
   trace.give(kPassing, 2 * x.index);
   trace.take(kPassing, x.probabilities + x.per_expert + stream_);  // through the router
-  trace.give(kPassing, x.probabilities + x.per_expert + x.index);
-  trace.give(keep, x.probabilities + 2 * x.index);
+  trace.give(kPassing, x.probabilities + x.per_expert + x.choices);
+  trace.give(keep, x.probabilities + 2 * x.choices);
   to_experts(kPassing, trace);
   trace.take(kPassing, x.activation);
   weight_gradient({.input = x.activation, .output_gradient = x.rows}, split, keep, trace);

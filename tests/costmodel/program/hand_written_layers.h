@@ -119,10 +119,10 @@ class ExplicitStep {
 
   /// Experts; rows are token copies, those of one rank or those that its experts work on.
   struct Experts {
-    bool exchanges = false;                     // with other ranks
-    bool shares_columns = false;                // over expert-tensor ranks
-    double index = 0, rows_index = 0;           // one number per copy, per row
-    double copies = 0, rows = 0, received = 0;  // h wide
+    bool exchanges = false;                         // with other ranks
+    bool shares_columns = false;                    // over expert-tensor ranks
+    double choices = 0, index = 0, rows_index = 0;  // one number per choice, per copy that travels, per row
+    double copies = 0, rows = 0, received = 0;      // h wide
     double gate_up = 0, activation = 0;
     double probabilities = 0, per_expert = 0, balance = 0, counts = 0, shared_counts = 0;
   } experts_;

@@ -146,7 +146,7 @@ class LayerOperations {
     build_.keep_wide(false);
     build_.elementwise("moe.route", Elementwise::Router, routed * static_cast<double>(d_.experts));
     routing_counts();
-    build_.elementwise("moe.permute", Elementwise::Permute, routed * static_cast<double>(d_.top_k) * h);
+    build_.elementwise("moe.permute", Elementwise::Permute, static_cast<double>(d_.sent_copies) * h);
     const double sent = copies / sc_.layout.expert_tensor() * h;
     build_.exchange_tokens("moe.dispatch", sent);
     build_.collective("moe.gather_tp", CollectiveKind::AllGather, CollectiveKind::ReduceScatter,
@@ -159,7 +159,7 @@ class LayerOperations {
     build_.collective("moe.scatter_tp", CollectiveKind::ReduceScatter, CollectiveKind::AllGather,
                       Group::ExpertTensor, copies * h);
     build_.exchange_tokens("moe.combine", sent);
-    build_.elementwise("moe.unpermute", Elementwise::Permute, routed * static_cast<double>(d_.top_k) * h);
+    build_.elementwise("moe.unpermute", Elementwise::Permute, static_cast<double>(d_.sent_copies) * h);
     shared_experts();
     build_.in_modules(0);
   }
@@ -173,6 +173,7 @@ class LayerOperations {
     const double of_sequences = experts * static_cast<double>(d_.micro_batch);
     if (l.sp) build_.integers("moe.balance", CollectiveKind::AllReduce, Group::Tensor, of_sequences);
     build_.integers("moe.balance", CollectiveKind::AllReduce, Group::Context, of_sequences);
+    if (sc_.recipe.routing.pads()) return;  // as many as everybody knows
     build_.integers("moe.counts", CollectiveKind::AllGather, Group::Expert, experts * l.ep);
     build_.integers("moe.counts", CollectiveKind::AllGather, Group::ExpertTensor,
                     experts * l.expert_tensor());

@@ -172,7 +172,7 @@ constexpr std::array<SavedTensor, kSavedCount> kTable{{
     {Saved::ExpertActivation, "moe.expert.activation",
      [](const Ctx& c) { return expert(c, c.dims.expert_act); }, kMoeAct, 0, true},
     {Saved::ExpertOutput, "moe.expert.output",
-     [](const Ctx& c) { return routed(c, c.dims.top_k * c.dims.hidden); }, kMoe, 0.5, false},
+     [](const Ctx& c) { return c.kind.moe ? c.dims.sent_copies * c.dims.hidden : 0; }, kMoe, 0.5, false},
     {Saved::SharedGateUp, "moe.shared.gate_up", [](const Ctx& c) { return shared(c, c.dims.shared_up); },
      kShared, 0.5, false},
     {Saved::SharedActivation, "moe.shared.activation",

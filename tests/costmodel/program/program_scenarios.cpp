@@ -108,6 +108,13 @@ void cut_experts(Layout& l) {
   RC_PRE(l.tp == 1 || l.sp);
 }
 
+/// Some experts have a capacity, that tokens are beyond or not, or are padded to it.
+void limit_experts(Recipe& r) {
+  if (chance(60)) return;
+  r.routing.capacity_factor = one_of({0.5, 0.75, 1.5});
+  r.routing.pad_to_capacity = chance(50);
+}
+
 }  // namespace
 
 Scenario dense_scenario() {
@@ -123,7 +130,9 @@ Scenario moe_scenario() {
   s.model.moe = random_experts();
   s.layout = random_cut();
   cut_experts(s.layout);
-  return accepted(std::move(s));
+  s = accepted(std::move(s));
+  limit_experts(s.recipe);
+  return s;
 }
 
 Scenario with_recomputed_modules(Scenario s) {
@@ -145,6 +154,7 @@ Scenario framework_scenario() {
     cut_experts(s.layout);
   }
   s = accepted(std::move(s));
+  if (s.model.is_moe()) limit_experts(s.recipe);
   if (chance(30)) s = with_recomputed_modules(std::move(s));
   if (chance(25)) s.recipe.dropout = 0.1;
   if (chance(25)) s.recipe.attention = one_of({AttentionKernel::FusedSoftmax, AttentionKernel::Unfused});

@@ -34,6 +34,16 @@ TEST(rules, the_first_and_the_last_of_several_chunks_may_hold_the_ends_alone) {
   }
 }
 
+TEST(rules, experts_are_padded_up_to_all_tokens_of_a_rank) {
+  Scenario s = example_of_experts();
+  s.recipe.routing = {.capacity_factor = 8, .pad_to_capacity = true};  // experts over experts per token
+  EXPECT_FALSE(first_rejection(s).has_value());
+  s.recipe.routing.capacity_factor = 8.001;
+  EXPECT_TRUE(first_rejection(s).has_value());
+  s.recipe.routing.pad_to_capacity = false;  // nothing to fill
+  EXPECT_FALSE(first_rejection(s).has_value());
+}
+
 TEST(rules, each_rejection_names_its_rule_shows_its_numbers_and_says_what_would_pass) {
   struct Case {
     const char* rule;
@@ -101,6 +111,21 @@ TEST(rules, each_rejection_names_its_rule_shows_its_numbers_and_says_what_would_
        "use a sequence that is a multiple of 2"},
       {"experts-divide-by-ep", [](Scenario& s) { s.layout.ep = 2; }, "ep=2 but the model has no experts",
        "use ep=1"},
+      {"capacity-is-filled",
+       [](Scenario& s) {
+         s.model.moe = {.experts = 8, .top_k = 2, .expert_ffn = 64};
+         s.recipe.routing = {.capacity_factor = 4.5, .pad_to_capacity = true};
+       },
+       "experts padded to 4608 rows cannot get them from the 4096 tokens that a rank routes",
+       "use a capacity factor of at most 4, experts over experts per token"},
+      {"dispatcher-pads",
+       [](Scenario& s) {
+         s.model.moe = {.experts = 8, .top_k = 2, .expert_ffn = 64};
+         s.recipe.routing = {.capacity_factor = 1, .pad_to_capacity = true};
+         s.recipe.execution.dispatcher = ExpertDispatcher::DeepEp;
+       },
+       "DeepEP sends the tokens that there are and pads no expert",
+       "use moe_dispatcher alltoall, or pad_to_capacity false"},
       {"shard-group-divides", [](Scenario& s) { s.layout.sharding.group = 3; },
        "shard groups of 3 ranks do not tile the 4 data-parallel ranks (dp·cp)", "use shard=1, 2 or 4"},
       {"secondary-groups-tile-rows",

@@ -171,6 +171,35 @@ TEST(import_plan, every_setting_is_listed_with_its_line_and_fate) {
   EXPECT_THAT(plan.settings, setting("--tp-comm-overlap", 75, SettingFate::Understood));
 }
 
+/// How Megatron-Core says it on the command line and in Bridge's file, and MaxText.
+TEST(import_plan, capacities_of_experts_are_read_with_and_without_padding) {
+  const auto megatron = [](const std::string& flags) {
+    return import_plan(
+        {{"run.sh",
+          "torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 4 --hidden-size 128 "
+          "--num-attention-heads 4 --micro-batch-size 2 --seq-length 1024 --bf16 --num-experts 8 "
+          "--moe-router-topk 2 " +
+              flags + "\n"}},
+        "8xH100");
+  };
+  const auto routing = [](const ImportedPlan& plan) { return plan.request.recipe.routing; };
+  EXPECT_EQ(routing(megatron("--moe-expert-capacity-factor 1.25")),
+            costmodel::MoeRouting{.capacity_factor = 1.25});
+  EXPECT_EQ(routing(megatron("--moe-expert-capacity-factor 1.25 --moe-pad-expert-input-to-capacity")),
+            (costmodel::MoeRouting{.capacity_factor = 1.25, .pad_to_capacity = true}));
+  EXPECT_EQ(routing(megatron("--moe-expert-capacity-factor -1.0")), costmodel::MoeRouting{});
+  EXPECT_THAT(megatron("--moe-expert-capacity-factor 1 --moe-token-drop-policy position").notes,
+              Contains(HasSubstr("drop by position have no word")));
+  EXPECT_THAT(megatron("--moe-expert-capacity-factor 1 --moe-token-drop-policy probs").notes,
+              testing::Not(Contains(HasSubstr("drop by"))));
+  const ImportedPlan maxtext =
+      import_plan({{"x.yml",
+                    "base_config: base.yml\nmodel_name: mixtral-8x7b\nici_fsdp_parallelism: 8\n"
+                    "capacity_factor: 1.5\n"}},
+                  "8xH100");
+  EXPECT_EQ(routing(maxtext), (costmodel::MoeRouting{.capacity_factor = 1.5, .pad_to_capacity = true}));
+}
+
 TEST(import_plan, programs_of_other_models_are_refused_although_their_flags_are_known) {
   const auto refusal = [](const std::string& program) -> std::string {
     const std::string script =

@@ -153,6 +153,10 @@ Question random_question(std::mt19937& random, const LaunchFormat& format) {
     request.recipe.execution.graphs =
         one_of<CudaGraphs>(random, {CudaGraphs::None, CudaGraphs::Partial, CudaGraphs::FullIteration});
   if (random() % 8 == 0) request.recipe.dropout = 0.1;
+  if (random() % 8 == 0) {
+    request.recipe.routing.capacity_factor = 1.25;
+    request.recipe.routing.pad_to_capacity = random() % 2 == 0;
+  }
   if (random() % 4 == 0) request.recipe.tokens = request.recipe.sequence * request.recipe.global_batch * 1000;
   if (random() % 8 == 0)
     request.recipe.gradient_dtype =
@@ -190,6 +194,7 @@ Scenario normal(Scenario s) {
   if (s.recipe.gradient_dtype == s.framework.gradient_dtype) s.recipe.gradient_dtype.reset();
   if (s.layout.etp == 0 && s.model.is_moe()) s.layout.etp = s.layout.tp;
   if (!s.model.is_moe()) s.layout.etp = 0;
+  if (!s.model.is_moe()) s.recipe.routing = {};
   if (s.layout.dp * s.layout.cp == 1) s.layout.sharding = {};
   if (s.layout.shard_ranks() == s.layout.dp * s.layout.cp) s.layout.sharding.group = 0;
   if (s.layout.cp == 1) s.layout.context = costmodel::ContextKind::Ring;

@@ -51,7 +51,7 @@ TEST(scenario, what_is_written_reads_back_the_same) {
   r.fine_tune = costmodel::FineTune::Lora, r.lora_rank = 16, r.trainable_parameters = 12345;
   r.offload = costmodel::kOffloadOptimizer | costmodel::kOffloadActivations,
   r.offload_device = costmodel::OffloadDevice::Nvme;
-  r.routing = {.imbalance = 1.5, .capacity_factor = 1.25};
+  r.routing = {.imbalance = 1.5, .capacity_factor = 1.25, .pad_to_capacity = true};
   EXPECT_EQ(read(to_text(to_json(request))), request);
   EXPECT_EQ(read(to_text(to_json(ScenarioRequest{}))), ScenarioRequest{});
 }

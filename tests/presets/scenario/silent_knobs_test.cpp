@@ -165,6 +165,7 @@ TEST(silent_knobs, words_that_cannot_matter_are_noted_with_the_reason) {
   EXPECT_EQ(notes("tp2 zero1", none), "");
   EXPECT_THAT(notes("", [](auto& r) { r.lora_rank = 8; }), testing::HasSubstr("lora-rank changes nothing"));
   EXPECT_THAT(notes("", [](auto& r) { r.routing.capacity_factor = 2; }), testing::HasSubstr("no experts"));
+  EXPECT_THAT(notes("", [](auto& r) { r.routing.pad_to_capacity = true; }), testing::HasSubstr("no experts"));
   EXPECT_THAT(notes("", [](auto& r) { r.routing.imbalance = 2; }), testing::HasSubstr("no experts"));
   EXPECT_THAT(notes("", [](auto& r) { r.precision = costmodel::Precision::Fp32; }),
               testing::HasSubstr("no fp32 kernel"));
@@ -175,6 +176,19 @@ TEST(silent_knobs, words_that_cannot_matter_are_noted_with_the_reason) {
   EXPECT_THAT(notes("sp", none), testing::HasSubstr("tp is 1"));
   EXPECT_THAT(notes("alltoall", none), testing::HasSubstr("cp is 1"));
   EXPECT_THAT(notes("zb-h1", none), testing::HasSubstr("pp is 1"));
+}
+
+TEST(silent_knobs, capacities_that_nothing_fills_are_noted) {
+  const auto notes = [](costmodel::MoeRouting routing) {
+    ScenarioRequest request = request_of(kExperts);
+    request.recipe.routing = routing;
+    return fmt::format("{}", fmt::join(resolve(request).notes, "\n"));
+  };
+  EXPECT_THAT(notes({.capacity_factor = 4}), testing::HasSubstr("nothing is dropped in the numbers"));
+  EXPECT_THAT(notes({.imbalance = 2, .capacity_factor = 1.25}), testing::Not(testing::HasSubstr("capacity")));
+  EXPECT_THAT(notes({.capacity_factor = 1.25, .pad_to_capacity = true}),
+              testing::Not(testing::HasSubstr("capacity")));
+  EXPECT_THAT(notes({.pad_to_capacity = true}), testing::HasSubstr("say capacity-factor"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Copies of tokens find the ranks of their experts and come back.
 #include "validator/executor/parallel/expert.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -9,6 +10,7 @@
 #include "costmodel/program/passes/passes.h"
 #include "tests/validator/parallel/ranks.h"
 #include "validator/executor/interpreter/interpreter.h"
+#include "validator/executor/parallel/routing.h"
 
 namespace hexaplan::validator {
 namespace {
@@ -22,10 +24,14 @@ constexpr int kTokens = 6, kTop = 2, kExperts = 4;
 
 struct Case {
   int dp, tp, ep, etp;
+  costmodel::MoeRouting routing{};
 };
 void PrintTo(const Case& c, std::ostream* out) {
-  *out << "dp " << c.dp << " tp " << c.tp << " ep " << c.ep << " etp " << c.etp;
+  *out << "dp " << c.dp << " tp " << c.tp << " ep " << c.ep << " etp " << c.etp << " capacity "
+       << c.routing.capacity_factor << (c.routing.pads() ? " padded" : "");
 }
+constexpr costmodel::MoeRouting kDropped{.capacity_factor = 0.5},
+    kPadded{.capacity_factor = 1.5, .pad_to_capacity = true};
 
 Scenario scenario_of(const Case& c) {
   Scenario sc;
@@ -35,6 +41,7 @@ Scenario scenario_of(const Case& c) {
   sc.model.moe = {.experts = kExperts, .top_k = kTop, .expert_ffn = 4};
   sc.recipe.sequence = kTokens * c.tp;
   sc.recipe.global_batch = c.dp;
+  sc.recipe.routing = c.routing;
   sc.layout = {.dp = c.dp, .tp = c.tp, .ep = c.ep, .etp = c.etp, .sp = c.tp > 1};
   return sc;
 }
@@ -50,10 +57,21 @@ std::vector<std::int32_t> choice_of(int world_rank) {
   return chosen;
 }
 
+/// Later tokens chose with more weight.
+std::vector<double> weights_of_choice() {
+  std::vector<double> weights(kTokens * kTop);
+  std::iota(weights.begin(), weights.end(), 1.0);
+  return weights;
+}
+
 /// The uneven choice, as the router's operations would tell it to everybody.
 void tell_choices(Rank& rank, HostRouting& routing) {
   routing.chosen = choice_of(rank.groups.world->rank());
-  routing.exchange = ExpertExchange{rank, routing.chosen};
+  routing.exchange =
+      rank.scenario.recipe.routing.drops()
+          ? ExpertExchange{rank, routing.chosen, within_capacity(rank, routing.chosen, weights_of_choice())}
+          : ExpertExchange{rank, routing.chosen};
+  if (rank.scenario.recipe.routing.pads()) return;
   for (const Group group : {Group::Expert, Group::ExpertTensor}) {
     const int ranks = group == Group::Expert ? rank.groups.expert->size() : rank.groups.expert_tensor->size();
     if (ranks == 1) continue;
@@ -70,9 +88,9 @@ Runnable exchange_program(const Rank& rank, bool there) {
   program::Program p;
   p.input = p.add({.tensor = program::Tensor::NormOutput, .shape = {Rows::Hidden, program::Width::Hidden}});
   const program::ValueId copies =
-      p.add({.tensor = program::Tensor::TokenCopies, .shape = {Rows::Copies, program::Width::Hidden}});
+      p.add({.tensor = program::Tensor::TokenCopies, .shape = {Rows::Sent, program::Width::Hidden}});
   const program::ValueId order = p.add({.tensor = program::Tensor::TokenOrder,
-                                        .shape = {Rows::Copies, program::Width::One, program::Type::Int32}});
+                                        .shape = {Rows::Sent, program::Width::One, program::Type::Int32}});
   p.output = p.add(
       {.tensor = program::Tensor::ExpertProjection, .shape = {Rows::ExpertRows, program::Width::Hidden}});
   p.ops.push_back({.site = program::Site::Permute,
@@ -127,6 +145,10 @@ TEST_P(expert_exchange, brings_every_copy_to_its_expert) {
       const auto expert = static_cast<std::int32_t>(rank.groups.expert->rank() * rank.dims.experts_local) +
                           static_cast<std::int32_t>(e);
       for (std::int64_t r = offsets[e]; r < offsets[e + 1]; ++r) {
+        if (there.values[static_cast<std::size_t>(2 * r)] == 0) {
+          EXPECT_TRUE(rank.scenario.recipe.routing.pads());
+          continue;
+        }
         const auto world = static_cast<int>(there.values[static_cast<std::size_t>(2 * r)]) - 1;
         const auto token = static_cast<std::size_t>(there.values[static_cast<std::size_t>(2 * r + 1)]) - 1;
         const std::vector<std::int32_t> chosen = choice_of(world);
@@ -144,8 +166,9 @@ TEST_P(expert_exchange, brings_every_copy_home_in_the_order_in_which_it_left) {
     const double sharers = rank.groups.expert_tensor->size();
     std::vector<double> expected;
     for (const std::int32_t place : home.exchange.places()) {
-      expected.push_back(sharers * (rank.groups.world->rank() + 1));
-      expected.push_back(sharers * (place / kTop + 1));
+      const bool padding = place < 0;
+      expected.push_back(padding ? 0 : sharers * (rank.groups.world->rank() + 1));
+      expected.push_back(padding ? 0 : sharers * (place / kTop + 1));
     }
     EXPECT_EQ(home.values, expected);
   });
@@ -154,7 +177,11 @@ TEST_P(expert_exchange, brings_every_copy_home_in_the_order_in_which_it_left) {
 INSTANTIATE_TEST_SUITE_P(layouts, expert_exchange,
                          testing::Values(Case{1, 1, 1, 1}, Case{2, 1, 2, 1}, Case{4, 1, 2, 1},
                                          Case{1, 2, 1, 2}, Case{2, 2, 2, 2}, Case{2, 2, 4, 1},
-                                         Case{1, 4, 2, 2}, Case{2, 2, 1, 2}));
+                                         Case{1, 4, 2, 2}, Case{2, 2, 1, 2}, Case{1, 1, 1, 1, kDropped},
+                                         Case{4, 1, 2, 1, kDropped}, Case{2, 2, 2, 2, kDropped},
+                                         Case{1, 1, 1, 1, kPadded}, Case{2, 1, 2, 1, kPadded},
+                                         Case{1, 2, 1, 2, kPadded}, Case{2, 2, 2, 2, kPadded},
+                                         Case{2, 2, 4, 1, kPadded}));
 
 TEST(expert_exchange, sends_every_copy_once_whatever_the_router_chose) {
   on_every_rank(scenario_of({2, 1, 2, 1}), [](Rank& rank) {
@@ -162,6 +189,58 @@ TEST(expert_exchange, sends_every_copy_once_whatever_the_router_chose) {
     const TrafficCount sent = rank.groups.world->traffic().of(CollectiveKind::AllToAll, Group::Expert);
     EXPECT_EQ(sent.messages, 1);
     EXPECT_EQ(sent.bytes, costmodel::Bytes{kTokens * kTop * 2 * 2.0});
+  });
+}
+
+/// Six tokens with two of four experts each: a mean of three. Rank 0's choice fills experts 0 and 1 with six
+/// copies each, of which the last three weigh most.
+TEST(within_capacity, leaves_every_expert_its_most_probable_tokens) {
+  on_every_rank(scenario_of({1, 1, 1, 1, {.capacity_factor = 1}}), [](Rank& rank) {
+    EXPECT_THAT(within_capacity(rank, choice_of(0), weights_of_choice()),
+                testing::ElementsAre(6, 7, 8, 9, 10, 11));
+  });
+  // Of equal ones the first.
+  on_every_rank(scenario_of({1, 1, 1, 1, {.capacity_factor = 1}}), [](Rank& rank) {
+    EXPECT_THAT(within_capacity(rank, choice_of(0), std::vector<double>(kTokens * kTop, 1.0)),
+                testing::ElementsAre(0, 1, 2, 3, 4, 5));
+  });
+}
+
+/// One rank stands for two that have a half of the sequence each, and for two of a ring, which have the
+/// outer and the inner quarters.
+TEST(within_capacity, counts_by_what_each_rank_routes) {
+  Scenario sc = scenario_of({1, 1, 1, 1, {.capacity_factor = 1}});
+  sc.recipe.sequence = 8;
+  on_every_rank(sc, [](Rank& rank) {
+    rank.drops_as = costmodel::Layout{.tp = 2, .sp = true};
+    EXPECT_THAT(routed_together(rank),
+                testing::ElementsAre(testing::ElementsAre(0, 1, 2, 3), testing::ElementsAre(4, 5, 6, 7)));
+    rank.drops_as = costmodel::Layout{.cp = 2};
+    EXPECT_THAT(routed_together(rank),
+                testing::ElementsAre(testing::ElementsAre(0, 1, 6, 7), testing::ElementsAre(2, 3, 4, 5)));
+    // Everybody chose experts 0 and 1, which take two tokens of four, or four of eight.
+    std::vector<std::int32_t> chosen;
+    std::vector<double> weights;
+    for (const double weight : {8, 7, 1, 2, 3, 4, 5, 6}) {
+      chosen.insert(chosen.end(), {0, 1});
+      weights.insert(weights.end(), {weight, weight});
+    }
+    EXPECT_THAT(within_capacity(rank, chosen, weights),
+                testing::ElementsAre(0, 1, 2, 3, 8, 9, 10, 11));  // tokens 0, 1, 4, 5
+    rank.drops_as.reset();
+    EXPECT_THAT(within_capacity(rank, chosen, weights),
+                testing::ElementsAre(0, 1, 2, 3, 12, 13, 14, 15));  // tokens 0, 1, 6, 7
+  });
+}
+
+TEST(expert_exchange, nobody_has_to_be_told_how_many_rows_padded_experts_get) {
+  on_every_rank(scenario_of({2, 2, 2, 2, kPadded}), [](Rank& rank) {
+    const Exchanged there = exchange_on(rank, true);
+    // Three copies on average, times 1.5, rounded up; two ranks send to an expert, two share its columns.
+    EXPECT_EQ(there.exchange.places().size(), std::size_t{kExperts * 5});
+    EXPECT_EQ(there.exchange.rows(), kExperts * 5 * 2);
+    const TrafficCount told = rank.groups.world->traffic().of(CollectiveKind::AllGather, Group::Expert);
+    EXPECT_EQ(told.messages, 0);
   });
 }
 

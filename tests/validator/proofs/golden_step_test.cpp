@@ -101,9 +101,12 @@ class Golden {
     return out;
   }
 
-  [[nodiscard]] Scenario scenario(const Layout& layout) const {
+  /// `pads`: experts to their capacity, if they have one.
+  [[nodiscard]] Scenario scenario(const Layout& layout, bool pads) const {
     Scenario sc = tiny_scenario(layout);
     sc.model = model_;
+    if (const JsonValue* factor = (*this)["model"].find("capacity_factor"))
+      sc.recipe.routing = {.capacity_factor = number(*factor), .pad_to_capacity = pads};
     sc.recipe.sequence = whole(file_, "sequence");
     sc.recipe.micro_batch = 1;
     sc.recipe.global_batch = 2;
@@ -188,6 +191,7 @@ void expect_close(const std::vector<double>& got, const std::vector<double>& exp
 struct Case {
   std::string name, golden;
   Layout layout;
+  bool pads = false;
 };
 void PrintTo(const Case& c, std::ostream* out) {
   *out << c.name;
@@ -196,7 +200,7 @@ class golden_step : public testing::TestWithParam<Case> {};
 
 TEST_P(golden_step, loss_gradient_of_every_parameter_and_clipped_update_are_those_of_pytorch) {
   const Golden golden{GetParam().golden};
-  const Scenario sc = golden.scenario(GetParam().layout);
+  const Scenario sc = golden.scenario(GetParam().layout, GetParam().pads);
   Executed run;
   execute(golden, sc, run);
   ASSERT_EQ(run.report.steps.size(), 1U);
@@ -286,14 +290,29 @@ std::vector<Case> cases() {
   const std::vector<Named> one_layer{{"one_rank", {}},
                                      {"dp2_ep2_zero2", {.dp = 2, .ep = 2, .sharding = {.stage = 2}}}};
   std::vector<Case> out;
-  const auto add = [&](const std::vector<std::string>& goldens, const std::vector<Named>& layouts) {
+  const auto add = [&](const std::vector<std::string>& goldens, const std::vector<Named>& layouts,
+                       bool pads = false) {
     for (const std::string& golden : goldens) {
-      for (const Named& layout : layouts) out.push_back({golden + "_" + layout.name, golden, layout.layout});
+      for (const Named& layout : layouts)
+        out.push_back({golden + "_" + layout.name + (pads ? "_padded" : ""), golden, layout.layout, pads});
     }
   };
   add({"llama", "mtp", "mtp2_tied"}, dense);
   add({"llama_moe", "renormalised_moe", "mtp_moe"}, experts);
   add({"mtp2_moe"}, one_layer);
+  // What a rank drops depends on the tokens that it routes: all of a sequence, or a part.
+  const std::vector<Named> whole_sequences{
+      {"one_rank", {}},
+      {"ep2", {.dp = 2, .ep = 2}},
+      {"dp2_pp2_ep2_zero1", {.dp = 2, .pp = 2, .ep = 2, .sharding = {.stage = 1}}},
+      {"dp2_ep2_zero3", {.dp = 2, .ep = 2, .sharding = {.stage = 3}}}};
+  const std::vector<Named> cut_sequences{
+      {"tp2_cp2_ep2", {.tp = 2, .cp = 2, .ep = 2, .sp = true}},
+      {"tp2_cp2_ep4_etp1", {.tp = 2, .cp = 2, .ep = 4, .etp = 1, .sp = true}}};
+  for (const bool pads : {false, true}) {
+    add({"capacity_moe"}, whole_sequences, pads);
+    add({"capacity_moe_cut"}, cut_sequences, pads);
+  }
   return out;
 }
 

@@ -232,7 +232,7 @@ class Device {
                               const View& d_logits) = 0;
   /// out[i] = x[rows[i]]; a negative index gives zeros. rows: n×1 of I32.
   virtual void gather_rows(const View& x, const View& rows, const View& out) = 0;
-  /// out[rows[i]] += factors[i]·x[i]; factors empty (data == nullptr): 1.
+  /// out[rows[i]] += factors[i]·x[i], unless rows[i] is negative; factors empty (data == nullptr): 1.
   virtual void scatter_rows(const View& x, const View& rows, const View& factors, const View& out) = 0;
   /// dots[i] = Σ over columns of a[i]·b[i].
   virtual void row_dots(const View& a, const View& b, const View& dots) = 0;

@@ -79,6 +79,8 @@ Tensor Frame::take(ValueId id) {
 
 std::int64_t Frame::rows(Rows symbol) const {
   switch (symbol) {
+    case Rows::Sent:
+      return static_cast<std::int64_t>(routing.exchange.places().size());
     case Rows::Received:
       return routing.exchange.padded_rows();
     case Rows::Exchanged:

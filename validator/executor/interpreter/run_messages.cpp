@@ -66,7 +66,7 @@ void run_reduce_scatter(const Operation& o) {
 /// Between the tokens and their experts, or heads for tokens.
 void run_all_to_all(const Operation& o) {
   if (o.op.group == Group::Context) return run_head_exchange(o);
-  const bool leaves_tokens = o.read_value(0).shape.rows == program::Rows::Copies;
+  const bool leaves_tokens = o.read_value(0).shape.rows == program::Rows::Sent;
   const ExpertExchange& exchange = o.frame.routing.exchange;
   if (leaves_tokens) {
     exchange.send_copies(o.rank, o.in(0), o.out(0), o.call());

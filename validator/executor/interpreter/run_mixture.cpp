@@ -12,10 +12,12 @@ View by_token(const Rank& rank, const View& copies) {
   return copies.reshaped(rank.dims.router_tokens, rank.dims.top_k);
 }
 
-/// Row of the token that each copy was made of.
+/// Row of the token that each copy was made of; −1 for padding.
 void upload_token_rows(const Operation& o, const View& list) {
   std::vector<std::int32_t> rows = o.frame.routing.exchange.places();
-  for (std::int32_t& place : rows) place /= static_cast<std::int32_t>(o.rank.dims.top_k);
+  for (std::int32_t& place : rows) {
+    if (place >= 0) place /= static_cast<std::int32_t>(o.rank.dims.top_k);
+  }
   o.rank.device.upload(list, rows);
 }
 
@@ -23,6 +25,13 @@ void upload_token_rows(const Operation& o, const View& list) {
 void weights_of_copies(const Operation& o, const View& weights, const View& list, const View& out) {
   o.rank.device.upload(list, o.frame.routing.exchange.places());
   o.rank.device.gather_rows(weights, list, out);
+}
+
+std::vector<std::int32_t> copies_within_capacity(const Rank& rank, std::span<const std::int32_t> chosen,
+                                                 const View& weights) {
+  std::vector<double> values(chosen.size());
+  rank.device.download(values, weights);
+  return within_capacity(rank, chosen, values);
 }
 
 void reorder(const Operation& o, const std::vector<std::int32_t>& rows) {
@@ -50,7 +59,9 @@ void run_route(const Operation& o) {
   host.chosen.resize(static_cast<std::size_t>(chosen.elements()));
   rank.device.download(host.chosen, chosen);
   host.counts = choices_of_sequences(rank, host.chosen);
-  host.exchange = ExpertExchange{rank, host.chosen};
+  host.exchange = rank.scenario.recipe.routing.drops()
+                      ? ExpertExchange{rank, host.chosen, copies_within_capacity(rank, host.chosen, weights)}
+                      : ExpertExchange{rank, host.chosen};
 }
 
 /// Of this rank's tokens: those of all ranks may be there already, where it runs again without the router.

@@ -102,19 +102,21 @@ void gather_heads(const Rank& rank, std::span<const std::int64_t> widths, const 
                  [&](const View& own, const View& packed) { rank.device.copy(own, packed); });
 }
 
-std::vector<std::int32_t> local_positions(const Rank& rank) {
-  const Layout& layout = rank.scenario.layout;
+std::vector<std::int32_t> positions_of(const Layout& layout, std::int64_t sequence, int place) {
   const bool whole_pieces = layout.cp == 1 || layout.context == ContextKind::AllToAll;
   const auto chunks = static_cast<std::int32_t>(whole_pieces ? layout.cp : 2 * layout.cp);
-  const auto length = static_cast<std::int32_t>(rank.dims.sequence / chunks);
+  const auto length = static_cast<std::int32_t>(sequence / chunks);
   std::vector<std::int32_t> positions;
   const auto add_chunk = [&](std::int32_t chunk) {
     for (std::int32_t i = 0; i < length; ++i) positions.push_back(chunk * length + i);
   };
-  const auto place = static_cast<std::int32_t>(rank.groups.context->rank());
   add_chunk(place);
   if (!whole_pieces) add_chunk(chunks - 1 - place);
   return positions;
+}
+
+std::vector<std::int32_t> local_positions(const Rank& rank) {
+  return positions_of(rank.scenario.layout, rank.dims.sequence, rank.groups.context->rank());
 }
 
 QueryKeyValue projections(const Rank& rank, const View& joint) {

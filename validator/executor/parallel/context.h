@@ -17,6 +17,9 @@ namespace hexaplan::validator {
 /// gathered keys cut the sequence into 2c chunks of which rank r has the r-th and the r-th from the end, so
 /// that a causal mask leaves every rank equally many pairs; all-to-all cuts into c.  [docs/formulas.md#C11]
 [[nodiscard]] std::vector<std::int32_t> local_positions(const Rank& rank);
+/// The same of any rank of a layout's context group, which has number `place` there.
+[[nodiscard]] std::vector<std::int32_t> positions_of(const costmodel::Layout& layout, std::int64_t sequence,
+                                                     int place);
 
 /// Ranks that have all tokens of a share of the heads inside attention, instead of all heads of a share of
 /// the tokens (arXiv:2309.14509); 1: heads stay where they are.

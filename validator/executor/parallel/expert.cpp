@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "costmodel/units/mutation.h"
+
 namespace hexaplan::validator {
 namespace {
 
@@ -29,18 +31,58 @@ std::vector<std::int32_t> everybodys(const Rank& rank, Communicator& group,
   return out;
 }
 
+/// `counts` of every one of `ranks`, which are alike.
+std::vector<std::int32_t> of_each(int ranks, const std::vector<std::int32_t>& counts) {
+  std::vector<std::int32_t> all;
+  for (int i = 0; i < ranks; ++i) all.insert(all.end(), counts.begin(), counts.end());
+  return all;
+}
+
+std::vector<std::int32_t> all_places(std::size_t count) {
+  std::vector<std::int32_t> places(count);
+  std::iota(places.begin(), places.end(), 0);
+  return places;
+}
+
 }  // namespace
 
 ExpertExchange::ExpertExchange(const Rank& rank, std::span<const std::int32_t> chosen)
-    : places_(chosen.size()),
+    : ExpertExchange{rank, chosen, all_places(chosen.size())} {}
+
+ExpertExchange::ExpertExchange(const Rank& rank, std::span<const std::int32_t> chosen,
+                               std::vector<std::int32_t> kept)
+    : places_{std::move(kept)},
       own_(static_cast<std::size_t>(rank.dims.experts)),
       local_experts_{static_cast<std::size_t>(rank.dims.experts_local)} {
-  std::iota(places_.begin(), places_.end(), 0);
   std::stable_sort(places_.begin(), places_.end(), [&](std::int32_t a, std::int32_t b) {
     return chosen[static_cast<std::size_t>(a)] < chosen[static_cast<std::size_t>(b)];
   });
-  for (const std::int32_t expert : chosen) ++own_[static_cast<std::size_t>(expert)];
-  if (rank.groups.expert->size() == 1) hear(rank, own_);
+  for (const std::int32_t place : places_)
+    ++own_[static_cast<std::size_t>(chosen[static_cast<std::size_t>(place)])];
+  if (rank.scenario.recipe.routing.pads()) {
+    pad(rank);
+  } else if (rank.groups.expert->size() == 1) {
+    hear(rank, own_);
+  }
+}
+
+/// Every rank sends every expert as many rows, so that nobody has to be told (NVIDIA/Megatron-LM
+/// megatron/core/transformer/moe/token_dispatcher.py, preprocess: drop_and_pad).
+void ExpertExchange::pad(const Rank& rank) {
+  const auto capacity = static_cast<std::int32_t>(rank.dims.expert_capacity);
+  std::vector<std::int32_t> padded;
+  padded.reserve(own_.size() * static_cast<std::size_t>(capacity));
+  auto next = places_.begin();
+  for (std::int32_t& count : own_) {
+    padded.insert(padded.end(), next, next + count);
+    next += count;
+    const std::int32_t missing = costmodel::mutant("experts-are-not-padded") ? 0 : capacity - count;
+    padded.insert(padded.end(), static_cast<std::size_t>(missing), -1);
+    count += missing;
+  }
+  places_ = std::move(padded);
+  hear(rank, of_each(rank.groups.expert->size(), own_));
+  if (rank.groups.expert_tensor->size() > 1) share(of_each(rank.groups.expert_tensor->size(), arriving_));
 }
 
 void ExpertExchange::tell(const Rank& rank, costmodel::Group group, const View& buffer) {

@@ -10,19 +10,24 @@ namespace hexaplan::validator {
 
 /// Where the copies of a micro-batch's tokens go: each of a rank's n tokens has K copies, one per chosen
 /// expert, which an all-to-all brings to the ranks of their experts (arXiv:2006.16668 §2.2); ranks that
-/// share an expert's columns then exchange what they received. No copy is dropped, so that sizes follow the
-/// router's choice. Ranks that share an expert pad to the fullest of them. Lists live on the host.
+/// share an expert's columns then exchange what they received. Sizes follow the router's choice, less what
+/// experts have no capacity for; or, where experts are padded to their capacity, are known beforehand. Ranks
+/// that share an expert pad to the fullest of them. Lists live on the host.
 class ExpertExchange {
  public:
   ExpertExchange() = default;
-  /// `chosen`: the experts of every token, n × K.
+  /// `chosen`: the experts of every token, n × K; `kept`: the places in it of copies that are not dropped.
+  ExpertExchange(const Rank& rank, std::span<const std::int32_t> chosen, std::vector<std::int32_t> kept);
+  /// … of which none is.
   ExpertExchange(const Rank& rank, std::span<const std::int32_t> chosen);
   /// Ranks of `group` tell each other how many copies each expert gets, by way of `buffer`, which has the
   /// counts of all of them: first the ranks that exchange tokens, then those that share an expert's columns.
-  /// Collective. Groups of one rank need not be told. Told once more, it is what it was.
+  /// Collective. Groups of one rank need not be told, nor any where experts are padded. Told once more, it is
+  /// what it was.
   void tell(const Rank& rank, costmodel::Group group, const View& buffer);
 
-  /// Per copy, in the order of their experts: its place in `chosen`, token·K + choice.
+  /// Per copy that travels, in the order of their experts: its place in `chosen`, token·K + choice; −1 for
+  /// padding.
   [[nodiscard]] const std::vector<std::int32_t>& places() const { return places_; }
   /// Rows of the rank's experts: expert i has [offsets[i], offsets[i + 1]).
   [[nodiscard]] const std::vector<std::int64_t>& offsets() const { return offsets_; }
@@ -43,6 +48,7 @@ class ExpertExchange {
  private:
   /// Copies per source rank of the expert group and local expert, of one rank that shares the experts.
   using Counts = std::vector<std::int32_t>;
+  void pad(const Rank& rank);
   void hear(const Rank& rank, const Counts& of_senders);
   void share(const Counts& of_sharers);
   void append_rows_of(std::size_t expert, std::size_t experts, const Counts& counts, std::int64_t row);

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "costmodel/compute/operation.h"
@@ -66,6 +67,8 @@ struct Rank {
   int microbatch = -1;
   Routing routing = Routing::Learned;
   InitialValues initial;
+  /// Whose ranks' experts have capacities of their own (RunOptions::drops_as); unset: this rank's.
+  std::optional<costmodel::Layout> drops_as;
   std::uint64_t dropout_key = 0;  // of the running step
   double loss_scale = 1;          // of the running step: what gradients are larger than they should be
   /// In-backward updates: the running step's, and where squares of gradients add up; none otherwise.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
+#include <utility>
 
 #include "validator/executor/parallel/context.h"
 
@@ -33,6 +35,66 @@ std::vector<std::int32_t> experts_in_turn(const Rank& rank) {
     }
   }
   return chosen;
+}
+
+std::vector<std::vector<std::int32_t>> routed_together(const Rank& rank) {
+  const costmodel::LocalDims& d = rank.dims;
+  if (!rank.drops_as) {
+    std::vector<std::int32_t> all(static_cast<std::size_t>(d.router_tokens));
+    std::iota(all.begin(), all.end(), 0);
+    return {std::move(all)};
+  }
+  const costmodel::Layout& cut = *rank.drops_as;
+  const auto parts = static_cast<std::ptrdiff_t>(cut.sp ? cut.tp : 1);
+  std::vector<std::vector<std::int32_t>> groups;
+  for (int place = 0; place < cut.cp; ++place) {
+    std::vector<std::int32_t> rows;
+    for (std::int64_t sequence = 0; sequence < d.micro_batch; ++sequence) {
+      for (const std::int32_t position : positions_of(cut, d.sequence, place))
+        rows.push_back(static_cast<std::int32_t>(sequence * d.sequence) + position);
+    }
+    const std::ptrdiff_t length = std::ssize(rows) / parts;
+    for (std::ptrdiff_t part = 0; part < parts; ++part) {
+      const auto first = rows.begin() + part * length;
+      groups.emplace_back(first, first + length);
+    }
+  }
+  return groups;
+}
+
+namespace {
+
+/// Of one expert's copies at `places`, those that it takes.
+void take_most_probable(std::vector<std::int32_t>& places, std::int64_t capacity,
+                        std::span<const double> weights) {
+  if (std::ssize(places) <= capacity) return;
+  const auto last = places.begin() + static_cast<std::ptrdiff_t>(capacity);
+  std::stable_sort(places.begin(), places.end(), [&](std::int32_t a, std::int32_t b) {
+    return weights[static_cast<std::size_t>(a)] > weights[static_cast<std::size_t>(b)];
+  });
+  places.erase(last, places.end());
+}
+
+}  // namespace
+
+std::vector<std::int32_t> within_capacity(const Rank& rank, std::span<const std::int32_t> chosen,
+                                          std::span<const double> weights) {
+  const auto k = static_cast<std::int32_t>(rank.dims.top_k);
+  std::vector<std::int32_t> kept;
+  for (const std::vector<std::int32_t>& rows : routed_together(rank)) {
+    const std::int64_t capacity = costmodel::expert_capacity(rank.scenario, std::ssize(rows));
+    std::vector<std::vector<std::int32_t>> of_experts(static_cast<std::size_t>(rank.dims.experts));
+    for (const std::int32_t row : rows) {
+      for (std::int32_t place = row * k; place < (row + 1) * k; ++place)
+        of_experts[static_cast<std::size_t>(chosen[static_cast<std::size_t>(place)])].push_back(place);
+    }
+    for (std::vector<std::int32_t>& places : of_experts) {
+      take_most_probable(places, capacity, weights);
+      kept.insert(kept.end(), places.begin(), places.end());
+    }
+  }
+  std::sort(kept.begin(), kept.end());
+  return kept;
 }
 
 std::vector<std::int32_t> choices_of_sequences(const Rank& rank, std::span<const std::int32_t> chosen) {

@@ -20,6 +20,20 @@ struct SequenceRows {
 /// Experts in turn, by a token's position in its sequence: evenly filled whatever the layout. n × K.
 [[nodiscard]] std::vector<std::int32_t> experts_in_turn(const Rank& rank);
 
+/// The rank's tokens, as they are routed together: every expert takes no more of each group than its
+/// capacity. All of them; or, where the rank runs alone what `drops_as` would cut, those of each
+/// context-parallel and sequence-parallel rank.
+[[nodiscard]] std::vector<std::vector<std::int32_t>> routed_together(const Rank& rank);
+
+/// Of the copies of all tokens (n × K, the experts that they chose and with which weights) the places, in
+/// order, of those that experts take: from every group the `capacity` (costmodel::expert_capacity) with the
+/// largest weights, of equal ones the first. What is left out has weight zero, and the weights that stay are
+/// not divided anew (NVIDIA/Megatron-LM megatron/core/transformer/moe/moe_utils.py,
+/// apply_router_token_dropping, drop_policy "probs").
+[[nodiscard]] std::vector<std::int32_t> within_capacity(const Rank& rank,
+                                                        std::span<const std::int32_t> chosen,
+                                                        std::span<const double> weights);
+
 /// How often the tokens of each sequence that this rank has chose each expert: b × E.
 [[nodiscard]] std::vector<std::int32_t> choices_of_sequences(const Rank& rank,
                                                              std::span<const std::int32_t> chosen);

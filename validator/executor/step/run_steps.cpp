@@ -43,6 +43,7 @@ class RankTraining {
         sums_{device.allocate({"step.sums", TensorKind::Transient, DType::Fp32}, 1, 3)},
         loss_scale_{sc.recipe.precision == costmodel::Precision::Fp16} {
     rank_.routing = options.routing;
+    rank_.drops_as = options.drops_as;
   }
 
   /// Warm-up, measured and profiled ones.

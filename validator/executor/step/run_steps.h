@@ -42,6 +42,9 @@ struct RunOptions {
   std::int64_t first_step = 0;  // steps that were run before, of a checkpoint
   std::uint64_t seed = 1;
   Routing routing = Routing::Learned;
+  /// For one rank: of its tokens, each of the ranks that this layout would cut them over drops what is beyond
+  /// its experts' capacity, so that both drop the same. Unset: the rank drops of all together.
+  std::optional<costmodel::Layout> drops_as;
   InitialValues initial = InitialValues::Model;
   OptimizerOptions optimizer;
   LearningRate learning_rate;

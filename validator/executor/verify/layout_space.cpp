@@ -89,6 +89,19 @@ void set_experts(Scenario& s, int v) {
   if (v == 4) s.model.moe.period = 2;
 }
 
+/// No capacity of experts; one that half of the copies, or some, are beyond; and padding, with and without.
+void set_capacity(Scenario& s, int v) {
+  struct Choice {
+    double factor = 0;
+    bool pads = false;
+  };
+  constexpr Choice kChoices[] = {{}, {0.5}, {0.75}, {0.5, true}, {1.5, true}};
+  const Choice choice = pick(kChoices, v);
+  s.recipe.routing.capacity_factor = choice.factor;
+  s.recipe.routing.pad_to_capacity = choice.pads;
+}
+constexpr int kCapacities = 5;
+
 /// Usual ones, or widths that fill no row of a kernel: odd where no rank's share has to be even.
 void set_widths(Scenario& s, int v) {
   if (v == 0) return;
@@ -326,6 +339,7 @@ constexpr std::array kDimensions{
     Dimension{2, [](Scenario& s, int v) { s.layout.sharding.quantized_weights = v == 1; }},
     Dimension{4, set_gradient_bits},
     Dimension{3, [](Scenario& s, int v) { s.model.mtp_layers = v; }},
+    Dimension{kCapacities, set_capacity},
 };
 using Values = std::array<int, kDimensions.size()>;
 
@@ -375,7 +389,7 @@ bool is_idle(const Scenario& sc) {
   const costmodel::Layout& l = sc.layout;
   return (l.sp && l.tp == 1) || (l.context != ContextKind::Ring && l.cp == 1) ||
          (l.schedule != ScheduleKind::OneFOneB && l.pp == 1) || sharding_is_idle(sc) ||
-         (l.etp > 0 && !sc.model.is_moe()) || (l.etp > 0 && l.tp == 1) ||
+         ((l.etp > 0 || sc.recipe.routing.drops()) && !sc.model.is_moe()) || (l.etp > 0 && l.tp == 1) ||
          sc.recipe.recompute.stage_layers.size() == 1;
 }
 

@@ -109,12 +109,15 @@ class RoundedParameters {
   std::map<std::pair<int, std::string>, std::vector<double>> whole_;  // by unit and name
 };
 
-Run run(const Scenario& sc, Routing routing, const VerifyOptions& options, double clip_norm,
-        RankBackend& backend, RoundedParameters& rounded) {
+Run run(const Scenario& sc, Routing routing, const std::optional<costmodel::Layout>& drops_as,
+        const VerifyOptions& options, double clip_norm, RankBackend& backend, RoundedParameters& rounded) {
   Run out;
   GlobalState state;
-  RunOptions run_options{
-      .steps = options.steps, .seed = options.seed, .routing = routing, .initial = InitialValues::Begun};
+  RunOptions run_options{.steps = options.steps,
+                         .seed = options.seed,
+                         .routing = routing,
+                         .drops_as = drops_as,
+                         .initial = InitialValues::Begun};
   run_options.optimizer.clip_norm = clip_norm;
   run_options.ranks = options.ranks;
   run_options.make_device = options.make_device;
@@ -300,15 +303,18 @@ void verify_runs(const Scenario& sc, const VerifyOptions& options, RankBackend& 
   // Updates in backward cannot clip.
   const double clip = sc.recipe.optimizer_in_backward ? 0 : OptimizerOptions{}.clip_norm;
   RoundedParameters rounded;  // that the ranks compute with, and then one rank
-  const auto run_with = [&](const Scenario& which, Routing routing) {
-    return run(which, routing, options, clip, backend, rounded);
+  const auto run_sharded = [&](Routing routing) {
+    return run(sc, routing, std::nullopt, options, clip, backend, rounded);
   };
-  const Run counted = run_with(sc, Routing::InTurn);
-  compare_steps(counted, run_with(one, Routing::InTurn), "in turn", out);
+  const auto run_alone = [&](Routing routing) {
+    return run(one, routing, sc.layout, options, clip, backend, rounded);
+  };
+  const Run counted = run_sharded(Routing::InTurn);
+  compare_steps(counted, run_alone(Routing::InTurn), "in turn", out);
   compare_with_prediction(sc, counted.report, options.steps, out);
   out.loss = counted.report.steps.back().loss;
   if (!sc.model.is_moe()) return;
-  compare_steps(run_with(sc, Routing::Learned), run_with(one, Routing::Learned), "chosen by the router", out);
+  compare_steps(run_sharded(Routing::Learned), run_alone(Routing::Learned), "chosen by the router", out);
 }
 
 }  // namespace
@@ -382,6 +388,7 @@ Scenario on_one_rank(Scenario sc) {
   sc.recipe.offload = 0;
   sc.recipe.optimizer_in_backward = false;
   sc.recipe.execution.reduction = costmodel::GradientReduction::Default;
+  sc.recipe.routing.pad_to_capacity = false;
   return sc;
 }
 

@@ -66,7 +66,8 @@ struct SameNumbers {
 [[nodiscard]] std::int64_t updates_as_on_one_rank(const costmodel::Scenario& scenario);
 
 /// Runs the scenario on ranks of `backend` with experts filled in turn, as the cost model counts them, and
-/// once more alone; mixtures of experts also with their routers' own choice. Compares
+/// once more alone; mixtures of experts also with their routers' own choice. Alone, tokens beyond an expert's
+/// capacity are dropped as each of the ranks drops its own (RunOptions::drops_as). Compares
 ///   loss and gradient norm with those of one rank, as far apart as same_numbers allows, and every updated
 ///   parameter, ≤ kSameNumbers apart, as far as updates_as_on_one_rank; under qwZ the one rank computes its
 ///   first step with the parameters that the ranks gather, rounded block by block of their shards;
@@ -81,8 +82,8 @@ struct SameNumbers {
 void compare_with_prediction(const costmodel::Scenario& scenario, const ExecutionReport& report,
                              std::int64_t steps, Verification& out);
 
-/// The same model and recipe on one rank, which recomputes and offloads nothing, and updates when all
-/// gradients are there.
+/// The same model and recipe on one rank, which recomputes and offloads nothing, pads no expert, and updates
+/// when all gradients are there.
 [[nodiscard]] costmodel::Scenario on_one_rank(costmodel::Scenario scenario);
 
 }  // namespace hexaplan::validator
