@@ -229,7 +229,7 @@ class golden_steps_of_adafactor : public testing::TestWithParam<Case> {};
 
 TEST_P(golden_steps_of_adafactor, losses_gradient_norms_and_updated_parameters_are_those_of_transformers) {
   const Golden golden{GetParam().golden};
-  Scenario sc = golden.scenario(GetParam().layout);
+  Scenario sc = golden.scenario(GetParam().layout, GetParam().pads);
   sc.recipe.optimizer = costmodel::Optimizer::Adafactor;
   ASSERT_FALSE(validator::first_not_executable(sc));
   Executed run;
