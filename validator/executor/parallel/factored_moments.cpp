@@ -83,15 +83,17 @@ FactoredMoments::FactoredMoments(const ShardPlace& place) {
   }
   std::vector<LabelledColumns> parts;
   std::int64_t count = 0;
+  const auto append = [&](Side& side, std::int64_t matrices, bool shared) {
+    if (side.each == 0 || side.shared != shared) return;
+    const std::int64_t moments = side.each * matrices;
+    side.at = std::exchange(count, count + moments);
+    side.shape.counted = side.shape.counted && (!shared || place.tensor->rank() == 0);
+    parts.push_back({{side.shape.name, TensorKind::OptimizerState, DType::Fp32}, moments});
+  };
   for (const bool shared : {true, false}) {
     for (Sides& s : sides_) {
-      for (Side* side : {&s.rows, &s.columns}) {
-        if (side->each == 0 || side->shared != shared) continue;
-        const std::int64_t moments = side->each * s.matrices;
-        side->at = std::exchange(count, count + moments);
-        side->shape.counted = side->shape.counted && (!shared || place.tensor->rank() == 0);
-        parts.push_back({{side->shape.name, TensorKind::OptimizerState, DType::Fp32}, moments});
-      }
+      append(s.rows, s.matrices, shared);
+      append(s.columns, s.matrices, shared);
     }
     if (shared) shared_ = count;
   }
