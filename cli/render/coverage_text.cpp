@@ -11,6 +11,7 @@
 #include "cli/render/terminal.h"
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/schedule/schedule.h"
+#include "costmodel/spec/local_dims.h"
 #include "costmodel/spec/rank_grid.h"
 #include "costmodel/spec/stage_plan.h"
 #include "presets/json/vocabulary.h"
@@ -149,9 +150,8 @@ constexpr Technique kTechniques[] = {
     {"every other layer dense", [](const Scenario& s) { return s.model.is_moe() && s.model.moe.period > 1; }},
     {"columns of experts cut",
      [](const Scenario& s) { return s.model.is_moe() && s.layout.expert_tensor() > 1; }},
-    {"tokens dropped beyond a capacity",
-     [](const Scenario& s) { return s.model.is_moe() && s.recipe.routing.drops(); }},
-    {"… experts padded to it", [](const Scenario& s) { return s.model.is_moe() && s.recipe.routing.pads(); }},
+    {"tokens dropped beyond a capacity", costmodel::limits_experts},
+    {"… experts padded to it", costmodel::pads_experts},
     {"grouped keys", [](const Scenario& s) { return s.model.attention.kv_heads < s.model.attention.heads; }},
     {"more tp ranks than keys", [](const Scenario& s) { return s.model.attention.kv_heads < s.layout.tp; }},
     {"window", [](const Scenario& s) { return s.model.attention.window > 0; }},

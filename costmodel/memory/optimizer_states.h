@@ -36,10 +36,16 @@ class KeptStates {
   KeptStates out;
   if (types.master) out.push_back({OptimizerTensor::Master, DType::Fp32});
   for (std::size_t i = 0; i < static_cast<std::size_t>(traits.moments); ++i) {
-    out.push_back({kMoments[i], traits.quantised ? DType::Int8 : types.moment});
+    const DType moment = traits.wide_moments ? DType::Fp32 : types.moment;
+    out.push_back({kMoments[i], traits.quantised ? DType::Int8 : moment});
     if (traits.quantised) out.push_back({kScales[i], DType::Fp32, kMomentBlock});
   }
   return out;
+}
+
+/// True where a rank's optimizer has a shard of what it updates.
+[[nodiscard]] constexpr bool shards_states(const Layout& layout) {
+  return layout.sharding.stage >= 1 && layout.shard_ranks() > 1;
 }
 
 /// The optimizer's traits where it trains `scenario`. Frameworks hand a sharded parameter to the optimizer as
@@ -50,8 +56,7 @@ class KeptStates {
 /// columns' sums read the squares twice.
 [[nodiscard]] inline OptimizerTraits traits_in(const Scenario& scenario, Optimizer optimizer) {
   OptimizerTraits traits = traits_of(optimizer);
-  const bool cut = scenario.layout.sharding.stage >= 1 && scenario.layout.shard_ranks() > 1;
-  if (!traits.factored || !cut || scenario.framework.explicit_step) return traits;
+  if (!traits.factored || !shards_states(scenario.layout) || scenario.framework.explicit_step) return traits;
   traits.factored = false;
   traits.moments = 1;
   traits.further_bytes -= bytes_per_element(DType::Fp32);

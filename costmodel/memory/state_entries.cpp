@@ -175,14 +175,11 @@ class StateAppender {
   void append_optimizer(const ParameterTensor& tensor, double elements, bool expert) {
     const double cut = shards(sc_, expert, 1), offloaded = offloaded_update(sc_.recipe);
     const bool orthogonalised = is_orthogonalised(sc_.recipe, tensor, layer_class_ >= 0);
-    const Optimizer optimizer = optimizer_of(sc_.recipe, orthogonalised);
-    const OptimizerTraits traits = traits_in(sc_, optimizer);
-    StateTypes types = types_;
-    if (optimizer == Optimizer::Adafactor) types.moment = DType::Fp32;  // of gradients that it widens first
+    const OptimizerTraits traits = traits_in(sc_, optimizer_of(sc_.recipe, orthogonalised));
     const auto add_state = [&](DType dtype, double of_rank) {
       add(tensor, TensorKind::OptimizerState, dtype, of_rank / cut, kAlways, offloaded);
     };
-    for (const KeptState& state : kept_states(types, traits))
+    for (const KeptState& state : kept_states(types_, traits))
       add_state(state.dtype, elements / state.parameters);
     if (traits.factored)
       add(tensor, TensorKind::OptimizerState, DType::Fp32, factors(tensor, elements), kAlways, offloaded);

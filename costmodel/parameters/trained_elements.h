@@ -63,8 +63,8 @@ struct LocalMatrices {
 /// (arXiv:1804.04235 algorithms 4 and 5).
 struct FactoredSums {
   double rows = 0, columns = 0;
-  double shared =
-      0;  // of them: those of rows or columns that tensor parallelism cuts, which its ranks add up
+  /// Of them: those of rows or columns that tensor parallelism cuts, which its ranks add up.
+  double shared = 0;
   [[nodiscard]] double count() const { return rows + columns; }
   FactoredSums& operator+=(const FactoredSums& other) {
     rows += other.rows, columns += other.columns, shared += other.shared;

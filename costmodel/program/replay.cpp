@@ -436,15 +436,8 @@ Folded StepReplay::fold_forward(const ChunkPlan& plan) const {
   } else if (!plan.previous_here) {
     out.move(kPassing, hidden_states_);
   }
-  for (std::size_t i = 0; i < plan.layers.size(); ++i) {
-    const Layer& layer = *plan.layers[i];
-    gather(layer.unit, false, out);
-    out.then(layer.layer.whole[0]);
-    if (layer.cut_over > 1)
-      out.move(TensorKind::Activation, kept_bytes(layer)).move(TensorKind::Activation, -left_bytes(layer));
-    if (plan.offloaded[i]) out.move(TensorKind::Activation, -kept_bytes(layer));
-    out.move(kPassing, -layer.unit.gathered);
-  }
+  for (std::size_t i = 0; i < plan.layers.size(); ++i)
+    fold_layer_forward(*plan.layers[i], plan.offloaded[i], {}, out);
   if (plan.last && norm_apart_) {
     gather(final_norm_, false, out);
     out.then(final_norm_phases_[0]).move(kPassing, -final_norm_.gathered);
@@ -458,15 +451,22 @@ Folded StepReplay::fold_forward(const ChunkPlan& plan) const {
 }
 
 Folded StepReplay::fold_module_forward(const ChunkPlan& plan, const Layer& module) const {
-  Folded out;
-  gather(module.unit, false, out);
-  gather(*plan.words, false, out);
-  out.then(module.before.whole[0]).move(kPassing, -plan.words->gathered);
-  out.then(module.layer.whole[0]);
-  if (module.cut_over > 1)
-    out.move(TensorKind::Activation, kept_bytes(module)).move(TensorKind::Activation, -left_bytes(module));
-  out.move(kPassing, -module.unit.gathered);
+  Folded look_up, out;
+  gather(*plan.words, false, look_up);
+  look_up.then(module.before.whole[0]).move(kPassing, -plan.words->gathered);
+  fold_layer_forward(module, false, look_up, out);
   return out;
+}
+
+/// `before`: what stands before the layer in its unit.
+void StepReplay::fold_layer_forward(const Layer& layer, bool offloaded, const Folded& before,
+                                    Folded& out) const {
+  gather(layer.unit, false, out);
+  out.then(before).then(layer.layer.whole[0]);
+  if (layer.cut_over > 1)
+    out.move(TensorKind::Activation, kept_bytes(layer)).move(TensorKind::Activation, -left_bytes(layer));
+  if (offloaded) out.move(TensorKind::Activation, -kept_bytes(layer));
+  out.move(kPassing, -layer.unit.gathered);
 }
 
 /// The same way back. `split`: the weight gradients are put off.
@@ -520,7 +520,7 @@ Folded StepReplay::fold_look_up_backward(const ChunkPlan& plan, std::size_t modu
   return out;
 }
 
-/// `before`: what stands before the layer in its unit, on the way back.
+/// `before`: as above, on the way back.
 void StepReplay::fold_layer_backward(const Layer& layer, bool offloaded, bool split, const Gates& gates,
                                      const Folded& before, Folded& out) const {
   gather(layer.unit, true, out);

@@ -156,6 +156,7 @@ class StepReplay {
   [[nodiscard]] Chunk fold_chunk(const ChunkPlan& plan) const;
   [[nodiscard]] Folded fold_forward(const ChunkPlan& plan) const;
   [[nodiscard]] Folded fold_module_forward(const ChunkPlan& plan, const Layer& module) const;
+  void fold_layer_forward(const Layer& layer, bool offloaded, const Folded& before, Folded& out) const;
   void open_for_loss(const ChunkPlan& plan, std::size_t loss, const Gates& gates, Folded& out) const;
   [[nodiscard]] Chunk::ToLoss fold_to_loss(const ChunkPlan& plan, std::size_t loss) const;
   [[nodiscard]] Folded fold_head(const ChunkPlan& plan, std::size_t loss, const Gates& gates) const;

@@ -5,6 +5,7 @@
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/memory/saved_rule.h"
 #include "costmodel/parameters/trained_elements.h"
+#include "costmodel/spec/local_dims.h"
 
 namespace hexaplan::costmodel::program {
 namespace {
@@ -81,7 +82,7 @@ Techniques techniques_of(const Scenario& sc, bool whole_layer_recomputed) {
   t.context = l.context;
   t.exchanges_experts = sc.model.is_moe() && l.ep > 1;
   t.cuts_experts = sc.model.is_moe() && l.expert_tensor() > 1;
-  t.pads_experts = sc.model.is_moe() && sc.recipe.routing.pads();
+  t.pads_experts = costmodel::pads_experts(sc);
   t.sums_choices = sc.framework.explicit_step;
   t.loss_reductions = sc.framework.explicit_step ? 2 : 3;
   // What other profiles hold of a chunked loss are rules (append_loss_entries).

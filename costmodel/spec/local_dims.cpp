@@ -70,9 +70,14 @@ void fill_experts(const Scenario& sc, LocalDims& d) {
 
 }  // namespace
 
+std::int64_t routed_tokens(const Scenario& sc) {
+  const std::int64_t tokens = sc.recipe.micro_batch * (sc.recipe.sequence / sc.layout.cp);
+  return sc.layout.sp ? ceil_div(tokens, std::int64_t{sc.layout.tp}) : tokens;
+}
+
 std::int64_t expert_capacity(const Scenario& sc, std::int64_t tokens) {
   const MoeSpec& moe = sc.model.moe;
-  if (!sc.model.is_moe() || !sc.recipe.routing.drops()) return 0;
+  if (!limits_experts(sc)) return 0;
   // In this order, in double precision: the ceiling is that of Megatron-LM's own product.
   const double mean = static_cast<double>(tokens * moe.top_k) / static_cast<double>(moe.experts);
   constexpr double kMost = 0x1p53;  // more than any rank has
@@ -85,7 +90,7 @@ LocalDims local_dims(const Scenario& sc) {
   d.sequence = sc.recipe.sequence;
   d.local_sequence = sc.recipe.sequence / sc.layout.cp;
   d.tokens = d.micro_batch * d.local_sequence;
-  d.sp_tokens = sc.layout.sp ? ceil_div(d.tokens, sc.layout.tp) : d.tokens;
+  d.sp_tokens = routed_tokens(sc);
   d.hidden = sc.model.hidden;
   fill_attention(sc, d);
   d.mlp_act = ceil_div(sc.model.mlp.ffn, sc.layout.tp);

@@ -25,10 +25,10 @@ struct LocalDims {
   std::int64_t experts = 0, experts_local = 0, top_k = 0;
   std::int64_t router_tokens = 0;    // tokens this rank routes
   std::int64_t expert_capacity = 0;  // of them that one expert takes at most; 0: all
-  std::int64_t sent_copies =
-      0;  // of them, one per chosen expert, that travel: dropped ones do not, padding does
-  std::int64_t expert_tokens =
-      0;  // tokens × experts that this rank computes, imbalance, capacity and padding included
+  /// Of them, one per chosen expert, that travel: dropped ones do not, padding does.
+  std::int64_t sent_copies = 0;
+  /// Tokens × experts that this rank computes, imbalance, capacity and padding included.
+  std::int64_t expert_tokens = 0;
   std::int64_t expert_up = 0, expert_act = 0;
   std::int64_t shared_up = 0, shared_act = 0;
 
@@ -36,6 +36,18 @@ struct LocalDims {
   double attention_pairs = 0;  // (query, key) pairs per sequence and head on this rank, full layers
   double windowed_pairs = 0;   // … in windowed layers
 };
+
+/// Tokens of a micro-batch that a rank has between tensor-parallel regions: those that it routes.
+[[nodiscard]] std::int64_t routed_tokens(const Scenario& scenario);
+
+/// True where experts have a capacity, and tokens beyond it are dropped …
+[[nodiscard]] inline bool limits_experts(const Scenario& scenario) {
+  return scenario.model.is_moe() && scenario.recipe.routing.drops();
+}
+/// … and where they are padded to it.
+[[nodiscard]] inline bool pads_experts(const Scenario& scenario) {
+  return scenario.model.is_moe() && scenario.recipe.routing.pads();
+}
 
 /// Of `tokens` that are routed together, how many one expert takes: ⌈tokens·K/E · capacity_factor⌉, as
 /// NVIDIA/Megatron-LM has it (megatron/core/transformer/moe/moe_utils.py, get_capacity); 0 where none are

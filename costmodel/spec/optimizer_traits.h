@@ -10,6 +10,7 @@ namespace hexaplan::costmodel {
 struct OptimizerTraits {
   int moments = 0;               // tensors with one element per parameter
   bool quantised = false;        // … in 8 bits, with a scale per block
+  bool wide_moments = false;     // … in fp32 whatever the parameters are: gradients are widened first
   bool factored = false;         // sums of rows and columns instead
   double further_bytes = 0;      // read and written per parameter beside gradient, parameter and states
   bool orthogonalises = false;   // matrices of layers by Newton-Schulz; everything else is AdamW's
@@ -27,9 +28,12 @@ inline constexpr int kMomentBlock = 256;
 ///  * LAMB (NVIDIA/apex csrc/multi_tensor_lamb.cu): the update is written, read for its norm beside the
 ///    parameter's, and read again to be applied (16).
 inline constexpr std::array<OptimizerTraits, 7> kOptimizerTraits{{
-    {.moments = 2},                                                // AdamW, arXiv:1711.05101
-    {.moments = 2, .quantised = true},                             // AdamW8bit, arXiv:2110.02861
-    {.moments = 0, .factored = true, .further_bytes = 44},         // Adafactor, arXiv:1804.04235
+    {.moments = 2},                     // AdamW, arXiv:1711.05101
+    {.moments = 2, .quantised = true},  // AdamW8bit, arXiv:2110.02861
+    {.moments = 0,
+     .wide_moments = true,
+     .factored = true,
+     .further_bytes = 44},                                         // Adafactor, arXiv:1804.04235
     {.moments = 1},                                                // Lion, arXiv:2302.06675
     {.moments = 1},                                                // SGD with momentum
     {.moments = 1, .orthogonalises = true},                        // Muon, arXiv:2502.16982

@@ -436,9 +436,8 @@ bool offloaded_parameters_are_sharded(const Scenario& sc, Reason* why) {
 /// NVIDIA/Megatron-LM megatron/core/transformer/moe/token_dispatcher.py, preprocess: rows are as many as the
 /// capacity says, permute() has one per token of the rank at most.
 bool capacity_is_filled(const Scenario& sc, Reason* why) {
-  if (!sc.model.is_moe() || !sc.recipe.routing.pads()) return true;
-  const std::int64_t local = sc.recipe.micro_batch * (sc.recipe.sequence / sc.layout.cp);
-  const std::int64_t tokens = sc.layout.sp ? ceil_div(local, std::int64_t{sc.layout.tp}) : local;
+  if (!pads_experts(sc)) return true;
+  const std::int64_t tokens = routed_tokens(sc);
   const std::int64_t capacity = expert_capacity(sc, tokens);
   if (capacity <= tokens) return true;
   return fails(why, [&] {
@@ -454,9 +453,7 @@ bool capacity_is_filled(const Scenario& sc, Reason* why) {
 /// support moe_pad_expert_input_to_capacity"; of its kernels HybridEP has learnt it since
 /// (token_dispatcher.py, _HybridEPManager).
 bool dispatcher_pads(const Scenario& sc, Reason* why) {
-  if (!sc.model.is_moe() || !sc.recipe.routing.pads() ||
-      sc.recipe.execution.dispatcher != ExpertDispatcher::DeepEp)
-    return true;
+  if (!pads_experts(sc) || sc.recipe.execution.dispatcher != ExpertDispatcher::DeepEp) return true;
   return fails(why, [] {
     return Reason{"DeepEP sends the tokens that there are and pads no expert",
                   "use moe_dispatcher alltoall, or pad_to_capacity false"};

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/memory/optimizer_states.h"
 #include "costmodel/program/working_sets.h"
-#include "costmodel/spec/optimizer_traits.h"
 #include "costmodel/step/optimizer_operations.h"
 #include "costmodel/step/step_operations.h"
 
@@ -37,7 +37,7 @@ double checkpointed_share(const Scenario& sc) {
 /// and the copy in the type that goes back to the GPU.
 double host_bytes_per_parameter(const Scenario& sc) {
   const double fp32 = bytes_per_element(DType::Fp32);
-  const OptimizerTraits& traits = traits_of(sc.recipe.optimizer);
+  const OptimizerTraits traits = traits_in(sc, sc.recipe.optimizer);
   return fp32 + 2 * fp32 * (1 + traits.moments) + bytes_per_element(gathered_dtype(sc));
 }
 

@@ -19,14 +19,11 @@ double traffic(const StateTypes& types, const OptimizerTraits& traits) {
   return bytes_per_element(types.gradient) + parameter + states + traits.further_bytes;
 }
 
-bool is_sharded(const Scenario& sc) {
-  return sc.layout.sharding.stage >= 1 && sc.layout.shard_ranks() > 1;
-}
-
 /// The norms of whole matrices and their updates, of which every rank has a shard (NVIDIA/apex
 /// apex/contrib/optimizers/distributed_fused_lamb.py sums both over its group).
 void append_norms(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {
-  if (!traits_of(sc.recipe.optimizer).scales_matrices || sc.framework.explicit_step || !is_sharded(sc))
+  if (!traits_of(sc.recipe.optimizer).scales_matrices || sc.framework.explicit_step ||
+      !shards_states(sc.layout))
     return;
   out.push_back({.name = "optimizer.norms",
                  .kind = OpKind::Collective,
@@ -42,7 +39,7 @@ void append_norms(const Scenario& sc, const StageParameters& p, std::vector<Oper
 void append_newton_schulz(const Scenario& sc, const OrthogonalisedMatrices& m, std::vector<Operation>& out) {
   if (m.flops <= 0) return;
   // Hexaplan's executor gathers unit by unit, and every rank makes the whole: explicit_operations.cpp.
-  const bool sharded = !sc.framework.explicit_step && is_sharded(sc);
+  const bool sharded = !sc.framework.explicit_step && shards_states(sc.layout);
   const double flops = sharded ? m.flops / sc.layout.shard_ranks() : m.flops;
   const auto side = [&](double weighted) {
     return std::max<std::int64_t>(1, std::llround(weighted / m.flops));
@@ -76,9 +73,7 @@ double updated_elements(const Scenario& sc, const DenseAndExpert& trained) {
 double update_traffic_ratio(const Scenario& sc, Optimizer optimizer) {
   if (optimizer == Optimizer::AdamW) return 1;
   const StateTypes types = state_types(sc);
-  StateTypes own = types;
-  if (optimizer == Optimizer::Adafactor) own.moment = DType::Fp32;  // of gradients that it widens first
-  return traffic(own, traits_in(sc, optimizer)) / traffic(types, traits_of(Optimizer::AdamW));
+  return traffic(types, traits_in(sc, optimizer)) / traffic(types, traits_of(Optimizer::AdamW));
 }
 
 void append_update(const Scenario& sc, const StageParameters& parameters, std::vector<Operation>& out) {

@@ -399,7 +399,7 @@ constexpr LaunchField kModelSettings[] = {
        // Below zero: none (megatron/core/transformer/transformer_config.py).
        r.plan.recipe.routing.capacity_factor = std::max(0.0, v.number({-1e6, 1e6}));
      }},
-    {[](S s) { return when(limits_experts(s) && s.recipe.routing.pads()); },
+    {[](S s) { return when(pads_experts(s)); },
      {"--moe-pad-expert-input-to-capacity", kNone, kNone, kNone, "model.moe_pad_expert_input_to_capacity"},
      [](V v, R r) { r.plan.recipe.routing.pad_to_capacity = v.boolean(); }},
 };

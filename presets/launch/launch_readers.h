@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "costmodel/spec/local_dims.h"
 #include "costmodel/units/ceil_div.h"
 #include "presets/json/object_reader.h"
 #include "presets/launch/launch_reading.h"
@@ -51,10 +52,6 @@ void read_flag(const ValueReader& value, LaunchReading& into) {
   } else {
     into.trainer.*member = value.boolean();
   }
-}
-/// True where experts have a capacity.
-[[nodiscard]] inline bool limits_experts(const costmodel::Scenario& s) {
-  return s.model.is_moe() && s.recipe.routing.drops();
 }
 /// Megatron-Core's word for which tokens beyond an expert's capacity are dropped: plans have "probs".
 inline void read_drop_policy(const ValueReader& value, LaunchReading& into) {

@@ -31,10 +31,10 @@ class Frame {
   void give_input(const Rank& rank, Tensor input);
   void give_output_gradient(Tensor gradient);
   /// The program's output and the gradient of its input, for whoever reads them.
-  /// … its input where it hands that on.
-  [[nodiscard]] Tensor take_input() { return take(of_->program.input); }
   [[nodiscard]] Tensor take_output() { return take(of_->program.output); }
   [[nodiscard]] Tensor take_input_gradient() { return take(of_->program.d_input); }
+  /// … its input, where it hands that on.
+  [[nodiscard]] Tensor take_input() { return take(of_->program.input); }
 
   [[nodiscard]] const Runnable& runnable() const { return *of_; }
   /// The value as it lies in its buffer. Precondition: alive.

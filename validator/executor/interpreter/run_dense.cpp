@@ -44,10 +44,6 @@ Names names_of(const Unit& unit, const program::Weight& weight) {
   return names;
 }
 
-}  // namespace
-
-namespace {
-
 /// Where another unit has the parameter; no unit: the program's own.
 Weights::Elsewhere elsewhere(const Weights& weights, const program::Weight& weight) {
   if (weight.first == Parameter::HeadWeight) return weights.output_layer;
