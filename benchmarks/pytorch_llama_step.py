@@ -11,6 +11,7 @@ runs on the CPU as well ('--list cpu'), where it tells nothing but that it runs.
 """
 
 import argparse
+import gc
 import inspect
 import json
 import pathlib
@@ -272,6 +273,7 @@ def main():
                     row = {"outcome": "failed", "reason": f"{type(error).__name__}: {error}"[:500]}
             result["runs"].append({"name": scenario["name"], "mode": mode, **row})
             print(f"{scenario['name']}, {mode}: {row.get('step_seconds', row['outcome'])}", file=sys.stderr, flush=True)
+            gc.collect()  # hooks and parameters refer to each other: the next one would find the last one's memory taken
             if cuda:
                 torch.cuda.empty_cache()
             if hasattr(torch, "_dynamo"):
