@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 
+from compare_with_pytorch import milliseconds, read
+
 SCHEMA = "hexaplan/hugging-face/1"
 
 
@@ -49,9 +51,7 @@ def main():
     parser.add_argument("measured", type=pathlib.Path)
     parser.add_argument("--gpu", default="H100")
     options = parser.parse_args()
-    document = json.loads(options.measured.read_text())
-    if document.get("schema") != SCHEMA:
-        sys.exit(f"{options.measured}: got schema {document.get('schema')!r}, expected {SCHEMA!r}")
+    document = read(options.measured, SCHEMA)
     print(f"{document['device']}, PyTorch {document['torch']}, transformers {document['transformers']}; predicted / measured.\n")
     print("| case | step | predicted / measured | allocated | predicted / measured | reserved | predicted / measured |")
     print("|---|---:|---:|---:|---:|---:|---:|")
@@ -65,7 +65,7 @@ def main():
             print(f"| {run['name']} | {problem} | | | | | |")
             continue
         cells = [run["name"]]
-        for kind, measured, text in (("step", run["step_seconds"], f"{run['step_seconds'] * 1e3:.1f} ms"),
+        for kind, measured, text in (("step", run["step_seconds"], milliseconds(run["step_seconds"])),
                                      ("allocated", run["allocated_bytes"], f"{run['allocated_bytes'] / 1e9:.2f} GB"),
                                      ("reserved", run["reserved_bytes"], f"{run['reserved_bytes'] / 1e9:.2f} GB")):
             ratio = answer[kind] / measured

@@ -7,11 +7,10 @@ to None. Median of the measured steps by CUDA events, peaks of the allocator ove
 
     python3 benchmarks/hugging_face_steps.py --out hugging_face.json
     python3 benchmarks/hugging_face_steps.py --only "llama-3-8b" --trace traces     # a profile of one more step each
-    python3 benchmarks/hugging_face_rows.py hugging_face.json > rows.csv            # then: hexaplan accuracy rows.csv
+    python3 benchmarks/compare_with_hugging_face.py build/release/hexaplan hugging_face.json --gpu H200
 """
 
 import argparse
-import contextlib
 import gc
 import json
 import os
@@ -24,7 +23,7 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "scripts" / "oracle"))
 import hugging_face as oracle  # noqa: E402
-from transformers import AutoModelForCausalLM, __version__ as transformers_version  # noqa: E402
+from transformers import __version__ as transformers_version  # noqa: E402
 
 SCHEMA = "hexaplan/hugging-face/1"
 # Whole published models beside the slices of larger ones, whose depth the case gives.
@@ -89,34 +88,18 @@ def cases():
     return out
 
 
-def made(case, config, device):
-    dtype = torch.bfloat16 if case["weights"] == "bf16" else torch.float32
-    with torch.device(device):
-        model = AutoModelForCausalLM.from_config(config, dtype=dtype)
-        if case["adapters"]:
-            model = oracle.adapted(model, case)
-    model.train()
-    if case["recompute"] == "full":
-        model.gradient_checkpointing_enable()
-        if case["adapters"]:
-            model.enable_input_require_grads()
-    return model
-
-
 class Steps:
     def __init__(self, case, device):
         self.case, self.device = case, device
         self.config = oracle.config_of(case, case["layers"])
-        self.model = made(case, self.config, device)
+        self.model = oracle.trained(oracle.made(case, self.config, device), case)
         self.trained = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = torch.optim.AdamW(self.trained, fused=True)
         self.ids = torch.randint(self.config.vocab_size, (case["batch"], case["sequence"]), device=device)
 
     def __call__(self):
         for _ in range(self.case["microbatches"]):
-            cast = torch.autocast(self.device, torch.bfloat16) if self.case["weights"] == "autocast" else contextlib.nullcontext()
-            with cast:
-                out = self.model(input_ids=self.ids, labels=self.ids)
+            out = oracle.forward(self.case, self.model, self.ids, self.device)
             loss = out.loss
             del out  # Trainer.compute_loss hands on the loss alone
             loss.backward()
@@ -142,7 +125,7 @@ def timed(steps, count):
 
 
 def busy(steps, trace):
-    """Microseconds and calls of every kernel of one step by its name, and how long any of them runs; a trace where asked."""
+    """Calls and microseconds of every kernel of one step by its name; a trace where asked."""
     from torch.profiler import ProfilerActivity, profile
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=trace is not None) as profiler:
         with torch.profiler.record_function("ProfilerStep#1"):
@@ -177,19 +160,12 @@ def measure(name, case, options):
                host_seconds=statistics.median(host), allocated_bytes=torch.cuda.max_memory_allocated(),
                reserved_bytes=torch.cuda.max_memory_reserved(), requested_bytes=stats.get("requested_bytes.all.peak"),
                retries=stats["num_alloc_retries"], driver_bytes=total - free, loss=loss)
-    if options.kernels:
+    if options.kernels or options.trace:
         trace = None
-        if options.trace and any(word in name for word in options.trace_only or [""]):
+        if options.trace:
             options.trace.mkdir(parents=True, exist_ok=True)
             trace = options.trace / (name.replace(", ", "_").replace(" ", "-") + ".json.gz")
         row["kernels"] = busy(steps, trace)
-    if options.snapshot and any(word in name for word in options.snapshot_only or [""]):
-        options.snapshot.mkdir(parents=True, exist_ok=True)
-        torch.cuda.memory._record_memory_history(max_entries=200000)
-        steps()
-        torch.cuda.synchronize()
-        torch.cuda.memory._dump_snapshot(str(options.snapshot / (name.replace(", ", "_").replace(" ", "-") + ".pickle")))
-        torch.cuda.memory._record_memory_history(enabled=None)
     return row
 
 
@@ -200,10 +176,7 @@ def parse_arguments():
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--warmup", type=int, default=2)
     parser.add_argument("--kernels", action="store_true", help="every kernel of one step, by name")
-    parser.add_argument("--trace", type=pathlib.Path, help="folder for Chrome traces (with --kernels)")
-    parser.add_argument("--trace-only", action="append", default=[])
-    parser.add_argument("--snapshot", type=pathlib.Path, help="folder for memory snapshots of one step")
-    parser.add_argument("--snapshot-only", action="append", default=[])
+    parser.add_argument("--trace", type=pathlib.Path, help="folder for a Chrome trace of one step of each case")
     parser.add_argument("--budget", type=float, default=0, help="seconds after which no further case is started")
     parser.add_argument("--list", action="store_true", help="print the cases")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("hugging_face.json"), help="rewritten after every case")

@@ -182,20 +182,36 @@ def make_fake(model):
                 module._buffers[name] = fake(buffer)
 
 
-def built(case, config):
+def made(case, config, device):
     dtype = torch.bfloat16 if case["weights"] == "bf16" else torch.float32
-    with torch.device("meta"):
+    with torch.device(device):
         model = AutoModelForCausalLM.from_config(config, dtype=dtype)
         if case["adapters"]:
             # Frozen weights are loaded in 16 bits; under autocast everything is fp32.
             model = adapted(model, case)
-    make_fake(model)
+    return model
+
+
+def trained(model, case):
+    """The model, ready for a step of the case."""
     model.train()
     if case["recompute"] == "full":
         model.gradient_checkpointing_enable()
         if case["adapters"]:
             model.enable_input_require_grads()
     return model
+
+
+def built(case, config):
+    model = made(case, config, "meta")
+    make_fake(model)
+    return trained(model, case)
+
+
+def forward(case, model, ids, device):
+    cast = torch.autocast(device, torch.bfloat16) if case["weights"] == "autocast" else contextlib.nullcontext()
+    with cast:
+        return model(input_ids=ids, labels=ids)
 
 
 def layers_of(model):
@@ -212,9 +228,7 @@ def step(case, model, ids, mode, optimizer):
     kept = None
     for _ in range(case.get("microbatches", 1)):
         mode.phase = "forward"
-        cast = torch.autocast("cpu", torch.bfloat16) if case["weights"] == "autocast" else contextlib.nullcontext()
-        with cast:
-            out = model(input_ids=ids, labels=ids)
+        out = forward(case, model, ids, "cpu")
         loss = out.loss
         if kept is None:
             kept = [s for s in mode.storages.values() if not s.state and s.phase in ("forward", "loss")]
