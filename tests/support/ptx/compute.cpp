@@ -238,6 +238,13 @@ struct Reciprocal {
     return 1 / a;
   }
 };
+/// div.approx, as the PTX manual defines it: a times 1/b, and 0 beyond 2^126, where 1/b has no normal number.
+struct DivideApproximately {
+  f32 operator()(f32 a, f32 b) const {
+    if (std::isfinite(b) && std::abs(b) > 0x1p126F) return std::isfinite(a) ? std::copysign(0.0F, a * b) : a - a;
+    return a * (1 / b);
+  }
+};
 struct ReciprocalRoot {
   template <class T>
   T operator()(T a) const {
@@ -446,6 +453,7 @@ class Table {
     table_["fma.rm.f32"] = compute<FusedDown, f32, f32, f32, f32>;
     table_["ex2.approx.f32"] = compute<PowerOfTwo, f32, f32>;
     table_["lg2.approx.f32"] = compute<LogarithmOfTwo, f32, f32>;
+    table_["div.approx.f32"] = compute<DivideApproximately, f32, f32, f32>;
     table_["ex2.approx.ftz.f32"] = compute<Flushing<PowerOfTwo>, f32, f32>;
     table_["lg2.approx.ftz.f32"] = compute<Flushing<LogarithmOfTwo>, f32, f32>;
     table_["rcp.approx.ftz.f32"] = compute<Flushing<Reciprocal>, f32, f32>;

@@ -20,6 +20,15 @@ struct Block {
 const std::vector<Block>& blocks() {
   static const std::vector<Block> kBlocks{
       {"causal", {.seq_q = 37, .seq_kv = 37, .head_dim = 8, .v_head_dim = 8}},
+      {"overwriting",
+       {.batch = 2,
+        .heads = 4,
+        .kv_heads = 2,
+        .seq_q = 21,
+        .seq_kv = 21,
+        .head_dim = 16,
+        .v_head_dim = 16,
+        .overwrites = true}},
       {"one_query", {.seq_q = 1, .seq_kv = 5, .head_dim = 4, .v_head_dim = 4}},
       {"grouped_queries",
        {.batch = 2, .heads = 6, .kv_heads = 2, .seq_q = 21, .seq_kv = 21, .head_dim = 16, .v_head_dim = 16}},

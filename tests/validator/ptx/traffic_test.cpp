@@ -217,8 +217,8 @@ TEST(ptx_traffic, the_optimizer_moves_the_bytes_per_parameter_that_are_priced_no
   EXPECT_NEAR(bytes / kElements, profile.optimizer_passes_bytes, 0.01 * profile.optimizer_passes_bytes);
 }
 
-/// What instructions ask for beyond that hits caches: a norm reads its row again.
-TEST(ptx_traffic, what_is_read_again_stays_within_a_row) {
+/// What instructions ask for beyond that hits caches: a norm holds its row and reads the weight again.
+TEST(ptx_traffic, what_a_norm_reads_again_is_its_weight) {
   const double once = bytes_of(rows()[0].operands);
   const auto device = make_emulated_device(validator::Element::Bf16, &Gpu::instance());
   Bench bench{*device, Placement::Contiguous};
@@ -228,8 +228,8 @@ TEST(ptx_traffic, what_is_read_again_stays_within_a_row) {
   double asked = 0;
   for (const Gpu::Launch& launch : Gpu::instance().take_launches())
     asked += static_cast<double>(launch.work.global.loaded + launch.work.global.stored);
-  // The row twice and the weight for every row, instead of once.
-  EXPECT_NEAR(asked / once, 2, 0.1);
+  // The row comes and goes once, the weight comes for every row instead of once.
+  EXPECT_NEAR(asked / once, 1.5, 0.05);
 }
 
 }  // namespace

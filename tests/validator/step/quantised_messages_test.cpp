@@ -327,7 +327,7 @@ TEST(qgz, adds_up_gradients_rounded_block_by_block_in_nodes_and_between_them) {
         std::vector<double> values(static_cast<std::size_t>(t.elements()));
         for (std::size_t i = 0; i < values.size(); ++i)
           values[i] = gradient_at(world.rank(), static_cast<std::size_t>(t.offset) + i);
-        device->upload(flat.gradients(t.name, t.name), values);
+        device->upload(flat.gradients(rank, t.name, t.name), values);
       }
       flat.reduce(rank, true);
       flat.update(rank, {.learning_rate = 1e-3});

@@ -149,8 +149,9 @@ class Device {
                                std::int64_t heads) = 0;
   /// delta = Σ over a head's columns of do·o. delta: T × heads, fp32 or wider.
   virtual void attention_delta(const View& d_o, const View& o, const View& delta) = 0;
-  /// dq, dk, dv += gradients of one block, given the *final* lse and delta over all blocks (then every
-  /// block's probabilities come out right). dq, dk, dv may be wider than q, k, v. FLOPs: 2.5 × forward.
+  /// dq, dk, dv += gradients of one block, or = where it overwrites, given the *final* lse and delta over all
+  /// blocks (then every block's probabilities come out right). dq, dk, dv may be wider than q, k, v.
+  /// FLOPs: 2.5 × forward.
   void attention_backward(const IssuedFlops& issue, const AttentionBlock& block, const View& q, const View& k,
                           const View& v, const View& d_o, const View& lse, const View& delta, const View& dq,
                           const View& dk, const View& dv);

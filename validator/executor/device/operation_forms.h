@@ -97,7 +97,20 @@ struct AttentionBlock {
   View sinks;
   /// Probabilities are left out before values are summed: of queries in order of position and all keys.
   DropoutForm dropout;
+  /// Backward writes the block's rows of dq, dk and dv instead of adding to them: the first of several
+  /// blocks.
+  bool overwrites = false;
 };
+/// Calls clear(rows) for what a block that overwrites finds in dq, dk and dv.
+template <class Clear>
+void clear_overwritten(const AttentionBlock& block, const View& dq, const View& dk, const View& dv,
+                       const Clear& clear) {
+  if (!block.overwrites) return;
+  for (std::int64_t b = 0; b < block.batch; ++b) {
+    clear(dq.row_range(b * block.q_pitch, block.seq_q));
+    for (const View& d : {dk, dv}) clear(d.row_range(b * block.kv_pitch, block.seq_kv));
+  }
+}
 
 /// How a router turns logits into the experts and weights of a token.
 struct RouterForm {

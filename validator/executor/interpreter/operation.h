@@ -19,7 +19,9 @@ struct Weights {
   Elsewhere output_layer{}, words{};
 
   [[nodiscard]] View value(const costmodel::program::Weight& weight) const;
-  [[nodiscard]] View gradient(const costmodel::program::Weight& weight) const;
+  [[nodiscard]] View gradient(const Rank& rank, const costmodel::program::Weight& weight) const;
+  /// True where the gradient counts as zeros and holds anything: the caller overwrites all of it.
+  [[nodiscard]] bool take_zeros(const costmodel::program::Weight& weight) const;
   /// Writes out what is kept in 4 bits.
   void dequantise(const Rank& rank, const costmodel::program::Weight& weight, const View& out) const;
   /// The second matrices of the adapters beside a weight: each makes some columns of what the layer makes
@@ -68,11 +70,13 @@ struct Operation {
     return wide ? frame.matrix(op.reads[last]) : weights.value(weight_of());
   }
   [[nodiscard]] View weight_gradient() const {
-    return op.weight < 0 ? View{} : weights.gradient(weight_of());
+    return op.weight < 0 ? View{} : weights.gradient(rank, weight_of());
   }
   /// What is added to what the weight makes, and its gradient; empty where the model has none.
   [[nodiscard]] View bias() const { return op.bias < 0 ? View{} : weights.value(bias_of()); }
-  [[nodiscard]] View bias_gradient() const { return op.bias < 0 ? View{} : weights.gradient(bias_of()); }
+  [[nodiscard]] View bias_gradient() const {
+    return op.bias < 0 ? View{} : weights.gradient(rank, bias_of());
+  }
   [[nodiscard]] const costmodel::program::Weight& bias_of() const {
     return program().weights[costmodel::position(op.bias)];
   }

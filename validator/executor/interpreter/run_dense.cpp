@@ -65,11 +65,18 @@ View Weights::value(const program::Weight& weight) const {
   return columns_of(unit->weight(names.first, names.last), weight.columns);
 }
 
-View Weights::gradient(const program::Weight& weight) const {
+View Weights::gradient(const Rank& rank, const program::Weight& weight) const {
   if (const Elsewhere other = elsewhere(*this, weight); other.unit != nullptr)
-    return other.unit->gradient(other.name);
+    return other.unit->gradient(rank, other.name, other.name);
   const Names names = names_of(*unit, weight);
-  return columns_of(unit->gradient(names.first, names.last), weight.columns);
+  return columns_of(unit->gradient(rank, names.first, names.last), weight.columns);
+}
+
+bool Weights::take_zeros(const program::Weight& weight) const {
+  if (const Elsewhere other = elsewhere(*this, weight); other.unit != nullptr)
+    return other.unit->take_zeros(other.name, other.name);
+  const Names names = names_of(*unit, weight);
+  return weight.columns == program::Columns::All && unit->take_zeros(names.first, names.last);
 }
 
 void Weights::dequantise(const Rank& rank, const program::Weight& weight, const View& out) const {
@@ -172,11 +179,12 @@ void run_adapter_data(const Operation& o) {
 }
 void run_adapter_weight(const Operation& o) {
   for_each_adapter(o, o.in(1), o.in(0), [&](const auto& part, const View& d_outputs, const View& hidden) {
-    o.rank.device.gemm(o.issue(), {.a = d_outputs,
-                                   .b = hidden,
-                                   .c = o.weights.unit->gradient(part.matrix->name),
-                                   .transpose_a = true,
-                                   .accumulate = true});
+    o.rank.device.gemm(o.issue(),
+                       {.a = d_outputs,
+                        .b = hidden,
+                        .c = o.weights.unit->gradient(o.rank, part.matrix->name, part.matrix->name),
+                        .transpose_a = true,
+                        .accumulate = true});
   });
 }
 
@@ -198,11 +206,12 @@ void run_matmul_data(const Operation& o) {
 
 void run_matmul_weight(const Operation& o) {
   if (is_second_of_adapter(o)) return run_adapter_weight(o);
+  const bool first = o.weights.take_zeros(o.weight_of());
   const Gemm product{.a = o.in(1),
                      .b = o.in(0),
                      .c = o.weight_gradient(),
                      .transpose_a = true,
-                     .accumulate = !costmodel::mutant("weight-gradients-overwrite")};
+                     .accumulate = !first && !costmodel::mutant("weight-gradients-overwrite")};
   if (is_grouped(o, 1)) {
     o.rank.device.grouped_gemm(o.issue(), product, o.frame.routing.exchange.offsets());
   } else {

@@ -91,8 +91,10 @@ void attend_to_other(const Rank& rank, const QueryKeyValue& in, int other, const
 }
 
 void attend_to_own_back(const Rank& rank, const AttentionGradient& of, const QueryKeyValue& d) {
-  rank.device.attention_backward({kCore, Pass::BackwardData}, own_block(rank), of.in.query, of.in.key,
-                                 of.in.value, of.d_output, of.log_sum_exp, of.delta, d.query, d.key, d.value);
+  AttentionBlock block = own_block(rank);
+  block.overwrites = true;
+  rank.device.attention_backward({kCore, Pass::BackwardData}, block, of.in.query, of.in.key, of.in.value,
+                                 of.d_output, of.log_sum_exp, of.delta, d.query, d.key, d.value);
 }
 
 void attend_to_other_back(const Rank& rank, const AttentionGradient& of, int other, const KeyValue& keys,

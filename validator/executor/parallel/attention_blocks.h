@@ -45,7 +45,7 @@ struct AttentionGradient {
   QueryKeyValue in;
   View d_output, log_sum_exp, delta;
 };
-/// Adds the gradients of the rank's queries and own keys.
+/// Gradients of the rank's queries and own keys; whatever stood there is overwritten.
 void attend_to_own_back(const Rank& rank, const AttentionGradient& of, const QueryKeyValue& d);
 /// Adds to the queries' gradient and to `d_keys`, that of the other rank's keys.
 void attend_to_other_back(const Rank& rank, const AttentionGradient& of, int other, const KeyValue& keys,

@@ -226,28 +226,58 @@ bool is_vector(const LocalTensor& t) {
 
 }  // namespace
 
-View FlatParameters::matrix(const View& flat, std::string_view first, std::string_view last) const {
+FlatParameters::Range FlatParameters::range(std::string_view first, std::string_view last) const {
   const auto find = [&](std::string_view name) {
-    return std::find_if(tensors_.begin(), tensors_.end(),
-                        [&](const LocalTensor& t) { return t.name == name; });
+    const auto found = std::ranges::find(tensors_, name, &LocalTensor::name);
+    assert(found != tensors_.end());
+    return static_cast<std::size_t>(found - tensors_.begin());
   };
-  const auto begin = find(first), end = find(last);
-  assert(begin != tensors_.end() && end != tensors_.end());
+  return {find(first), find(last) + 1};
+}
+
+View FlatParameters::matrix(const View& flat, std::string_view first, std::string_view last) const {
+  const Range of = range(first, last);
   std::int64_t rows = 0, elements = 0;
-  for (auto t = begin; t <= end; ++t) {
-    rows += t->rows;
-    elements += t->elements();
+  for (std::size_t i = of.begin; i < of.end; ++i) {
+    rows += tensors_[i].rows;
+    elements += tensors_[i].elements();
   }
-  const View all = flat.slice(begin->offset, elements);
-  return is_vector(*begin) ? all : all.reshaped(rows, begin->cols);
+  const LocalTensor& begin = tensors_[of.begin];
+  const View all = flat.slice(begin.offset, elements);
+  return is_vector(begin) ? all : all.reshaped(rows, begin.cols);
 }
 
 View FlatParameters::parameters(std::string_view first, std::string_view last) const {
   return matrix(gathered_.empty() ? parameter_ : gathered_, first, last);
 }
 
-View FlatParameters::gradients(std::string_view first, std::string_view last) const {
-  return ranks_.trained ? matrix(unsharded_gradients(), first, last) : View{};
+void FlatParameters::clear_unsharded(const Rank& rank) {
+  counts_as_zeros_.assign(tensors_.size(), true);
+  const std::int64_t behind = tensors_.empty() ? 0 : tensors_.back().offset + tensors_.back().elements();
+  if (behind < padded_) rank.device.fill(unsharded_gradients().slice(behind, padded_ - behind), 0);
+}
+
+void FlatParameters::write_zeros(const Rank& rank, const Range& of) const {
+  for (std::size_t i = of.begin; i < of.end && i < counts_as_zeros_.size(); ++i) {
+    if (!counts_as_zeros_[i]) continue;
+    rank.device.fill(unsharded_gradients().slice(tensors_[i].offset, tensors_[i].elements()), 0);
+    counts_as_zeros_[i] = false;
+  }
+}
+
+View FlatParameters::gradients(const Rank& rank, std::string_view first, std::string_view last) const {
+  if (!ranks_.trained) return {};
+  write_zeros(rank, range(first, last));
+  return matrix(unsharded_gradients(), first, last);
+}
+
+bool FlatParameters::take_zeros(std::string_view first, std::string_view last) const {
+  if (!ranks_.trained) return false;
+  const Range of = range(first, last);
+  const auto at = [&](std::size_t i) { return counts_as_zeros_.begin() + static_cast<std::ptrdiff_t>(i); };
+  if (!std::all_of(at(of.begin), at(of.end), [](bool zeros) { return zeros; })) return false;
+  std::fill(at(of.begin), at(of.end), false);
+  return true;
 }
 
 void FlatParameters::gather(const Rank& rank, Pass pass) {
@@ -297,7 +327,7 @@ void FlatParameters::open_gradients(const Rank& rank) {
   if (opened_for_step() ? !unsharded_.empty() : opened_++ > 0) return;
   unsharded_ =
       rank.device.allocate({"gradient.unsharded", TensorKind::Transient, types_.gradient}, 1, padded_);
-  rank.device.fill(unsharded_, 0);
+  clear_unsharded(rank);
 }
 
 /// Under sequence parallelism every tensor-parallel rank saw its own tokens: gradients of what all of them
@@ -361,6 +391,7 @@ void FlatParameters::exchange_quantised(const Rank& rank, const View& whole) {
 
 void FlatParameters::reduce(const Rank& rank, bool last) {
   if (!ranks_.trained) return;
+  write_zeros(rank);
   reduce_over_tensor_ranks(rank);
   const View whole = unsharded_gradients();
   const bool replicas_wait = reduction_time_ == costmodel::GradientReduction::ReplicasOnce;
@@ -380,7 +411,7 @@ void FlatParameters::reduce(const Rank& rank, bool last) {
   if (opened_for_step() || --opened_ == 0) {
     unsharded_.free();
   } else {
-    rank.device.fill(unsharded_, 0);
+    clear_unsharded(rank);
   }
 }
 
@@ -394,7 +425,7 @@ void FlatParameters::add_gradients(const Rank& rank, Part& part, const View& red
 }
 
 void FlatParameters::clear_gradients(const Rank& rank) {
-  if (!gradient_.empty()) rank.device.fill(gradient_, 0);
+  if (!gradient_.empty()) stage_ < 2 ? clear_unsharded(rank) : rank.device.fill(gradient_, 0);
   for (const Part& part : parts_) {
     if (part.on_host) memory(rank, true).fill(part.gradient, 0);
   }
@@ -584,10 +615,6 @@ const LocalTensor& Unit::tensor(std::string_view name) const {
 
 View Unit::weight(std::string_view first, std::string_view last) const {
   return holder(first).parameters(first, last);
-}
-
-View Unit::gradient(std::string_view first, std::string_view last) const {
-  return holder(first).gradients(first, last);
 }
 
 void Unit::gather(Rank& rank, Pass pass) {

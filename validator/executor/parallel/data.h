@@ -53,14 +53,17 @@ class FlatParameters {
   /// one row. Parameters: between gather and release under stage 3. Gradients: between open and close from
   /// stage 2 on.
   [[nodiscard]] View parameters(std::string_view first, std::string_view last) const;
-  /// Empty where parameters are frozen.
-  [[nodiscard]] View gradients(std::string_view first, std::string_view last) const;
+  /// What is added to; empty where parameters are frozen. Gradients that nobody has written since they were
+  /// cleared become zeros here, not before: most are made by one product, which writes them (take_zeros).
+  [[nodiscard]] View gradients(const Rank& rank, std::string_view first, std::string_view last) const;
+  /// True where all of them count as zeros and hold anything: the caller overwrites them.
+  [[nodiscard]] bool take_zeros(std::string_view first, std::string_view last) const;
   [[nodiscard]] bool holds(std::string_view name) const;
 
   /// Stage 3, or parameters that the host has: all of them on every rank until release().
   void gather(const Rank& rank, costmodel::Pass pass);
   void release();
-  /// From stage 2 on: a buffer for gradients before they are cut, filled with zeros; calls nest. Also where
+  /// From stage 2 on: a buffer for gradients before they are cut, of zeros; calls nest. Also where
   /// they are updated in backward; then it stays until they are closed.
   void open_gradients(const Rank& rank);
   /// Adds gradients up over data-parallel ranks, each keeping its shard, and closes what was opened. What
@@ -101,6 +104,16 @@ class FlatParameters {
     return on_host ? rank.host->states() : rank.device;
   }
   [[nodiscard]] View matrix(const View& flat, std::string_view first, std::string_view last) const;
+  /// Places in tensors_ of `first` and behind `last`.
+  struct Range {
+    std::size_t begin, end;
+  };
+  [[nodiscard]] Range range(std::string_view first, std::string_view last) const;
+  /// Unsharded gradients count as zeros from now on.
+  void clear_unsharded(const Rank& rank);
+  /// Writes the zeros that were not taken.
+  void write_zeros(const Rank& rank, const Range& of) const;
+  void write_zeros(const Rank& rank) const { write_zeros(rank, {0, tensors_.size()}); }
   [[nodiscard]] View own(const View& flat) const { return flat.slice(first_, shard_elements_); }
   [[nodiscard]] View own_gradients() const {
     return stage_ >= 2 && !in_backward_ ? gradient_.view() : own(unsharded_gradients());
@@ -145,6 +158,7 @@ class FlatParameters {
   costmodel::StateTypes types_;
   std::int64_t padded_ = 0, shard_elements_ = 0, first_ = 0;
   int opened_ = 0;
+  mutable std::vector<bool> counts_as_zeros_;  // unsharded gradients, by tensor
   Work reduction_;
   Tensor parameter_, secondary_, gathered_, gradient_, unsharded_;
   std::vector<Part> parts_;
@@ -161,8 +175,13 @@ class Unit {
   [[nodiscard]] View weight(std::string_view name) const { return weight(name, name); }
   [[nodiscard]] View weight(std::string_view first, std::string_view last) const;
   [[nodiscard]] bool holds(std::string_view name) const;
-  [[nodiscard]] View gradient(std::string_view name) const { return gradient(name, name); }
-  [[nodiscard]] View gradient(std::string_view first, std::string_view last) const;
+  /// FlatParameters::gradients, take_zeros.
+  [[nodiscard]] View gradient(const Rank& rank, std::string_view first, std::string_view last) const {
+    return holder(first).gradients(rank, first, last);
+  }
+  [[nodiscard]] bool take_zeros(std::string_view first, std::string_view last) const {
+    return holder(first).take_zeros(first, last);
+  }
   /// Shape and place of a parameter, whether or not its values are there.
   [[nodiscard]] const LocalTensor& tensor(std::string_view name) const;
   [[nodiscard]] std::vector<FlatParameters>& flats() { return flats_; }

@@ -328,6 +328,7 @@ class CpuDevice : public Device {
   void run_attention_backward(const AttentionBlock& block, const View& q, const View& k, const View& v,
                               const View& d_o, const View& lse, const View& delta, const View& dq,
                               const View& dk, const View& dv) override {
+    clear_overwritten(block, dq, dk, dv, [this](const View& rows) { this->fill(rows, 0); });
     const In slopes{block.slopes}, sinks{block.sinks};
     kernels::attention_backward<T>(widened(block, slopes, sinks), In{q}, In{k}, In{v}, In{d_o}, In{lse},
                                    In{delta}, InOut{dq}, InOut{dk}, InOut{dv});

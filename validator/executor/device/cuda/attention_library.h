@@ -35,6 +35,8 @@ class AttentionEngine {
   /// library takes it. Plans are made once per form and kept.
   [[nodiscard]] virtual std::optional<std::size_t> scratch_bytes(Direction direction,
                                                                  const cuda::AttentionShape& shape) = 0;
+  /// Whether backward adds to what is in Port::QuerySum, which then has to be zeros.
+  [[nodiscard]] virtual bool adds_to_query_sum() const = 0;
   /// Puts the block on the stream. `bindings`: every port in memory of the direction's graph. Precondition:
   /// scratch_bytes gave a size. Throws GpuError.
   virtual void run(Direction direction, const cuda::AttentionShape& shape, double scale,

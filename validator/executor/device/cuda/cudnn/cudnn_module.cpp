@@ -20,6 +20,9 @@ using cudnn::OperationGraph;
 /// Versions before 9.10 prefer the lowest number to −∞ (NVIDIA/cudnn-frontend@3929da2,
 /// utils/attn_score_modifiers.h).
 constexpr std::size_t kTakesInfinity = 91000;
+/// Versions before 9.6 add to the workspace of dQ (NVIDIA/cudnn-frontend@3929da2,
+/// node/scaled_dot_product_flash_attention.h).
+constexpr std::size_t kClearsQuerySum = 90600;
 
 /// A graph with the first engine that takes it on this GPU.
 struct Plan {
@@ -47,6 +50,8 @@ class CudnnEngine final : public AttentionEngine {
     if (plan == nullptr) return std::nullopt;
     return static_cast<std::size_t>(plan->scratch_bytes);
   }
+
+  [[nodiscard]] bool adds_to_query_sum() const override { return cudnnGetVersion() < kClearsQuerySum; }
 
   void run(Direction direction, const cuda::AttentionShape& shape, double scale,
            std::span<const Binding> bindings, std::byte* scratch) override {

@@ -438,6 +438,7 @@ void attention_forward(const Queue& queue, const AttentionBlock& block, const Vi
 void attention_backward(const Queue& queue, const AttentionBlock& block, const View& q, const View& k,
                         const View& v, const View& d_o, const View& lse, const View& delta, const View& dq,
                         const View& dk, const View& dv) {
+  clear_overwritten(block, dq, dk, dv, [&](const View& rows) { fill(queue, rows, 0); });
   const BackwardViews views{q, k, v, d_o, lse, delta, dq, dk, dv};
   narrow(block) ? launch_backward<Narrow>(queue, block, views) : launch_backward<Wide>(queue, block, views);
 }

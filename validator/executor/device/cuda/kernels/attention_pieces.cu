@@ -6,7 +6,7 @@
 namespace hexaplan::validator::cuda {
 namespace {
 
-/// Lanes share one head of one row: `item` counts heads, row after row.
+/// A warp's lanes share one head of one row: `item` counts heads, row after row.
 template <class Body>
 HEXAPLAN_DEVICE void for_heads(std::int64_t rows, std::int64_t heads, const Body& body) {
   const std::int64_t step = std::int64_t{gridDim.x} * blockDim.y;
@@ -45,19 +45,29 @@ HEXAPLAN_KERNEL merge_heads(View o, View lse, View piece_o, View piece_lse, bool
   });
 }
 
+/// kLanes neighbouring lanes share one head of one row: heads of 128 in packs leave half a warp without work.
+template <unsigned kLanes>
 HEXAPLAN_KERNEL deltas_of_heads(View d_o, View o, View delta, bool in_packs) {
-  const std::int64_t d = o.cols / delta.cols;
-  for_heads(o.rows, delta.cols, [&](std::int64_t r, std::int64_t h) {
-    const std::byte *gradient = head_of(d_o, r, h * d), *output = head_of(o, r, h * d);
+  constexpr std::int64_t kOfWarp = kWarp / kLanes;
+  const std::int64_t d = o.cols / delta.cols, items = o.rows * delta.cols;
+  const std::int64_t lane = threadIdx.x % kLanes, step = std::int64_t{gridDim.x} * blockDim.y * kOfWarp;
+  const std::int64_t of_thread = threadIdx.x / kLanes;
+  // All lanes of a warp go round equally often: they add up together.
+  for (std::int64_t begin = (std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y) * kOfWarp; begin < items;
+       begin += step) {
+    const std::int64_t item = begin + of_thread, r = item / delta.cols, h = item % delta.cols;
     float sum = 0;
-    for_columns(d, in_packs, threadIdx.x, kWarp, [&](auto width, std::int64_t c) {
-      constexpr int kCount = decltype(width)::kValue;
-      const Pack<kCount> a = load<kCount>(gradient, d_o.element, c), b = load<kCount>(output, o.element, c);
-      for (int i = 0; i < kCount; ++i) sum += a.at[i] * b.at[i];
-    });
-    sum = over_lanes(sum);
-    if (threadIdx.x == 0) store(delta, r, h, sum);
-  });
+    if (item < items) {
+      const std::byte *gradient = head_of(d_o, r, h * d), *output = head_of(o, r, h * d);
+      for_columns(d, in_packs, lane, kLanes, [&](auto width, std::int64_t c) {
+        constexpr int kCount = decltype(width)::kValue;
+        const Pack<kCount> a = load<kCount>(gradient, d_o.element, c), b = load<kCount>(output, o.element, c);
+        for (int i = 0; i < kCount; ++i) sum += a.at[i] * b.at[i];
+      });
+    }
+    sum = over_lanes<kLanes>(sum);
+    if (lane == 0 && item < items) store(delta, r, h, sum);
+  }
 }
 
 /// Row b of `partials`: what rows b, b + gridDim.y, … take off the gradient of each head's sink.
@@ -84,7 +94,10 @@ void attention_merge(const Queue& queue, const View& o, const View& lse, const V
 void attention_delta(const Queue& queue, const View& d_o, const View& o, const View& delta) {
   assert(d_o.rows == o.rows && d_o.cols == o.cols && o.cols % delta.cols == 0);
   const bool in_packs = packed({d_o, o}) && o.cols / delta.cols % kPack == 0;
-  launch(queue, by_warps("attention_delta", o.rows * delta.cols), deltas_of_heads, d_o, o, delta, in_packs);
+  const std::int64_t items = o.rows * delta.cols;
+  const bool narrow = in_packs && o.cols / delta.cols <= kPack * std::int64_t{kWarp} / 2;
+  launch(queue, by_warps("attention_delta", narrow ? ceil_of(items, 2) : items),
+         narrow ? deltas_of_heads<kWarp / 2> : deltas_of_heads<kWarp>, d_o, o, delta, in_packs);
 }
 
 void sink_gradient(const Queue& queue, const View& sinks, const View& lse, const View& delta,

@@ -10,6 +10,7 @@ namespace hexaplan::validator::cuda {
 namespace {
 
 struct Fill {
+  using TakesWords = void;
   View to;
   float value;
   template <int kCount>
@@ -62,6 +63,7 @@ struct FillCodes {
 
 /// Between fp32, bf16 and fp16, or what is stored alike (ids pass through as fp32 words).
 struct Convert {
+  using TakesWords = void;
   View to, from;
   template <int kCount>
   HEXAPLAN_DEVICE void run(std::int64_t r, std::int64_t c) const {
@@ -77,7 +79,9 @@ struct ConvertAny {
 };
 
 struct Add {
+  using TakesWords = void;
   View to, other;
+  HEXAPLAN_DEVICE void assume(Element element) { to.element = other.element = element; }
   template <int kCount>
   HEXAPLAN_DEVICE void run(std::int64_t r, std::int64_t c) const {
     Pack<kCount> sum = load<kCount>(to, r, c);
@@ -296,9 +300,10 @@ void copy(const Queue& queue, const View& to, const View& from) {
   const bool ids = to.element == Element::I32 && from.element == Element::I32;
   if (ids) target.element = source.element = Element::F32;
   const bool direct = is_float(target.element) && is_float(source.element);
-  const bool in_packs = direct && packed({target, source});
   if (direct) {
-    launch_elementwise(queue, "copy", target.rows, target.cols, in_packs, Convert{target, source});
+    // What is written in words decides: halves of them are read without loss.
+    const Format format{.in_packs = packed({target, source}), .words = bytes_of(target.element) == 4};
+    launch_elementwise(queue, "copy", target.rows, target.cols, format, Convert{target, source});
   } else {
     launch_elementwise(queue, "copy", target.rows, target.cols, false, ConvertAny{target, source});
   }
@@ -314,7 +319,7 @@ void fill(const Queue& queue, const View& to, double value) {
     bits = std::bit_cast<float>(static_cast<std::int32_t>(value));
     target.element = Element::F32;
   }
-  launch_elementwise(queue, "fill", target.rows, target.cols, packed({target}), Fill{target, bits});
+  launch_elementwise(queue, "fill", target.rows, target.cols, format_of({target}), Fill{target, bits});
 }
 
 void reduce_parts(const Queue& queue, std::span<const View> parts, Reduction reduction, const View& to) {
@@ -341,7 +346,8 @@ void add(const Queue& queue, const View& to, const View& other) {
   assert(to.rows == other.rows && to.cols == other.cols);
   View target = to, addend = other;
   flatten(target, addend);
-  launch_elementwise(queue, "add", target.rows, target.cols, packed({target, addend}), Add{target, addend});
+  launch_elementwise(queue, "add", target.rows, target.cols, format_of({target, addend}),
+                     Add{target, addend});
 }
 
 void scale(const Queue& queue, const View& x, double factor) {

@@ -70,6 +70,58 @@ HEXAPLAN_DEVICE Statistics statistics_of(const Groups& groups, const View& x, st
   return {mean, 1 / sqrtf(over_block(squares) / width + groups.epsilon)};
 }
 
+/// Packs of a row that a thread holds in registers: k·blockDim.x packs apart. All loads of a row are under
+/// way before the first is used, and none is repeated.
+template <int kHeld>
+struct Held {
+  Pack<kPack> at[kHeld];
+};
+template <int kHeld, class Body>
+HEXAPLAN_DEVICE void for_held(const Groups& groups, const Body& body) {
+  HEXAPLAN_UNROLL
+  for (int k = 0; k < kHeld; ++k) {
+    const std::int64_t c = (threadIdx.x + k * std::int64_t{blockDim.x}) * kPack;
+    if (c < groups.width) body(k, c);
+  }
+}
+template <int kHeld>
+HEXAPLAN_DEVICE Held<kHeld> hold(const Groups& groups, const View& v, std::int64_t r, std::int64_t first) {
+  Held<kHeld> out{};
+  for_held<kHeld>(groups, [&](int k, std::int64_t c) { out.at[k] = load<kPack>(v, r, first + c); });
+  return out;
+}
+
+template <int kHeld, bool kBf16>
+HEXAPLAN_KERNEL norm_held(Groups groups, View x, View weight, View bias, View y, View statistics) {
+  if constexpr (kBf16) x.element = weight.element = bias.element = y.element = Element::Bf16;
+  const auto width = static_cast<float>(groups.width);
+  for (std::int64_t item = blockIdx.x; item < x.rows * groups.count; item += gridDim.x) {
+    const std::int64_t r = item / groups.count, g = item % groups.count, first = g * groups.width;
+    const Held<kHeld> in = hold<kHeld>(groups, x, r, first);
+    Statistics s{0, 0};
+    if (groups.layer) {
+      for_held<kHeld>(groups, [&](int k, std::int64_t) {
+        for (int i = 0; i < kPack; ++i) s.mean += in.at[k].at[i];
+      });
+      s.mean = over_block(s.mean) / width;
+    }
+    float squares = 0;
+    for_held<kHeld>(groups, [&](int k, std::int64_t) {
+      for (int i = 0; i < kPack; ++i) squares += (in.at[k].at[i] - s.mean) * (in.at[k].at[i] - s.mean);
+    });
+    s.rstd = 1 / sqrtf(over_block(squares) / width + groups.epsilon);
+    if (threadIdx.x == 0) store_statistics(groups, statistics, r, g, s);
+    for_held<kHeld>(groups, [&](int k, std::int64_t c) {
+      const Pack<kPack> w = factors_at<kPack>(groups, weight, c);
+      Pack<kPack> out, b{};
+      if (bias.data != nullptr) b = load<kPack>(bias, 0, c);
+      for (int i = 0; i < kPack; ++i) out.at[i] = (in.at[k].at[i] - s.mean) * s.rstd * w.at[i] + b.at[i];
+      store(y, r, first + c, out);
+    });
+  }
+}
+
+/// Rows too wide to be held, or not packed.
 HEXAPLAN_KERNEL norm_groups(Groups groups, View x, View weight, View bias, View y, View statistics,
                             bool in_packs) {
   for (std::int64_t item = blockIdx.x; item < x.rows * groups.count; item += gridDim.x) {
@@ -165,9 +217,66 @@ HEXAPLAN_KERNEL norm_backward_groups(Groups groups, BackwardOperands in, bool in
   });
 }
 
+/// As norm_backward_groups; shares of dweight and dbias stay in registers.
+template <int kHeld, bool kBf16>
+HEXAPLAN_KERNEL norm_backward_held(Groups groups, BackwardOperands in) {
+  if constexpr (kBf16) in.dy.element = in.x.element = in.weight.element = in.dx.element = Element::Bf16;
+  const auto width = static_cast<float>(groups.width);
+  Held<kHeld> weight_share{}, bias_share{};
+  for (std::int64_t item = blockIdx.x; item < in.x.rows * groups.count; item += gridDim.x) {
+    const std::int64_t r = item / groups.count, g = item % groups.count, first = g * groups.width;
+    const Held<kHeld> x = hold<kHeld>(groups, in.x, r, first), grad = hold<kHeld>(groups, in.dy, r, first);
+    Held<kHeld> before{};
+    if (in.accumulate) before = hold<kHeld>(groups, in.dx, r, first);
+    const Statistics s = load_statistics(groups, in.statistics, r, g);
+    float projection = 0, gradient = 0;
+    for_held<kHeld>(groups, [&](int k, std::int64_t c) {
+      const Pack<kPack> w = factors_at<kPack>(groups, in.weight, c);
+      for (int i = 0; i < kPack; ++i) {
+        projection += grad.at[k].at[i] * w.at[i] * (x.at[k].at[i] - s.mean);
+        gradient += grad.at[k].at[i] * w.at[i];
+      }
+    });
+    const float projected = over_block(projection) * s.rstd / width;
+    const float mean = groups.layer ? over_block(gradient) / width : 0;
+    for_held<kHeld>(groups, [&](int k, std::int64_t c) {
+      const Pack<kPack> w = factors_at<kPack>(groups, in.weight, c);
+      Pack<kPack> out = before.at[k];
+      for (int i = 0; i < kPack; ++i) {
+        const float normalised = (x.at[k].at[i] - s.mean) * s.rstd;
+        weight_share.at[k].at[i] += grad.at[k].at[i] * normalised;
+        bias_share.at[k].at[i] += grad.at[k].at[i];
+        out.at[i] += s.rstd * (grad.at[k].at[i] * w.at[i] - mean - normalised * projected);
+      }
+      store(in.dx, r, first + c, out);
+    });
+  }
+  for_held<kHeld>(groups, [&](int k, std::int64_t c) {
+    const std::int64_t to = std::int64_t{blockIdx.x} * groups.width + c;
+    for (int i = 0; i < kPack; ++i) {
+      if (in.weight_partials != nullptr) in.weight_partials[to + i] = weight_share.at[k].at[i];
+      if (in.bias_partials != nullptr) in.bias_partials[to + i] = bias_share.at[k].at[i];
+    }
+  });
+}
+
 /// Groups begin at whole packs.
-bool groups_packed(const Groups& groups, std::initializer_list<View> views) {
-  return packed(views) && (groups.count == 1 || groups.width % kPack == 0);
+Format format_of_groups(const Groups& groups, std::initializer_list<View> views) {
+  Format format = format_of(views);
+  format.in_packs = format.in_packs && (groups.count == 1 || groups.width % kPack == 0);
+  return format;
+}
+
+/// Calls with_held(constant) with the packs that a thread holds, or without() where rows cannot be held.
+template <class WithHeld, class Without>
+void by_width(const Groups& groups, const Format& format, const WithHeld& with_held, const Without& without) {
+  constexpr std::int64_t kOfBlock = std::int64_t{kLargestBlock} * kPack;
+  if (!format.in_packs || groups.width % kPack != 0 || groups.width > 4 * kOfBlock) return without();
+  if (groups.width > 2 * kOfBlock) return with_held(Width<4>{});
+  with_held(Width<2>{});
+}
+Spread by_held(const char* name, std::int64_t items, std::int64_t width, int held, std::int64_t most) {
+  return by_rows(name, items, ceil_of(width, held), most);
 }
 
 }  // namespace
@@ -176,8 +285,20 @@ void norm(const Queue& queue, const NormForm& form, const View& x, const View& w
           const View& y, const View& statistics) {
   const Groups groups = groups_of(form, x);
   assert(groups.count * groups.width == x.cols && statistics.cols == form.statistics(x.cols));
-  launch(queue, by_rows("norm", x.rows * groups.count, groups.width), norm_groups, groups, x, weight, bias, y,
-         statistics, groups_packed(groups, {x, weight, bias, y}));
+  const Format format = format_of_groups(groups, {x, weight, bias, y});
+  const std::int64_t items = x.rows * groups.count;
+  by_width(
+      groups, format,
+      [&](auto held) {
+        constexpr int kHeld = decltype(held)::kValue;
+        launch(queue, by_held("norm", items, groups.width, kHeld, kManyBlocks),
+               format.bf16 ? norm_held<kHeld, true> : norm_held<kHeld, false>, groups, x, weight, bias, y,
+               statistics);
+      },
+      [&] {
+        launch(queue, by_rows("norm", items, groups.width), norm_groups, groups, x, weight, bias, y,
+               statistics, format.in_packs);
+      });
 }
 
 void norm_backward(const Queue& queue, const NormForm& form, const View& dy, const View& x,
@@ -187,11 +308,10 @@ void norm_backward(const Queue& queue, const NormForm& form, const View& dy, con
   const Groups groups = groups_of(form, x);
   const bool of_weight = dweight.data != nullptr, of_bias = dbias.data != nullptr;
   const std::int64_t sums = groups.width * ((of_weight ? 1 : 0) + (of_bias ? 1 : 0));
-  const std::int64_t items = x.rows * groups.count;
-  Spread spread = by_rows("norm_backward", items, groups.width, sums > 0 ? most_partials(sums) : kManyBlocks);
-  spread.shared_bytes = static_cast<std::size_t>(sums) * sizeof(float);
+  const std::int64_t items = x.rows * groups.count, most = sums > 0 ? most_partials(sums) : kManyBlocks;
+  const auto blocks = static_cast<unsigned>(std::min(items, most));
   auto* const partials = reinterpret_cast<float*>(queue.scratch);
-  float* const bias_partials = partials + (of_weight ? spread.grid.x * groups.width : 0);
+  float* const bias_partials = partials + (of_weight ? blocks * groups.width : 0);
   const BackwardOperands operands{dy,
                                   x,
                                   weight,
@@ -200,9 +320,22 @@ void norm_backward(const Queue& queue, const NormForm& form, const View& dy, con
                                   form.accumulate,
                                   of_weight ? partials : nullptr,
                                   of_bias ? bias_partials : nullptr};
-  launch(queue, spread, norm_backward_groups, groups, operands, groups_packed(groups, {dy, x, weight, dx}));
-  if (of_weight) add_partials(queue, partials, spread.grid.x, dweight);
-  if (of_bias) add_partials(queue, bias_partials, spread.grid.x, dbias);
+  const Format format = format_of_groups(groups, {dy, x, weight, dx});
+  by_width(
+      groups, format,
+      [&](auto held) {
+        constexpr int kHeld = decltype(held)::kValue;
+        launch(queue, by_held("norm_backward", items, groups.width, kHeld, most),
+               format.bf16 ? norm_backward_held<kHeld, true> : norm_backward_held<kHeld, false>, groups,
+               operands);
+      },
+      [&] {
+        Spread spread = by_rows("norm_backward", items, groups.width, most);
+        spread.shared_bytes = static_cast<std::size_t>(sums) * sizeof(float);
+        launch(queue, spread, norm_backward_groups, groups, operands, format.in_packs);
+      });
+  if (of_weight) add_partials(queue, partials, blocks, dweight);
+  if (of_bias) add_partials(queue, bias_partials, blocks, dbias);
 }
 
 }  // namespace hexaplan::validator::cuda

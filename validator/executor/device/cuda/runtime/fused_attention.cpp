@@ -51,12 +51,13 @@ View matrix(std::byte* data, Element element, std::int64_t rows, std::int64_t co
   return {data, element, rows, cols, cols};
 }
 
-/// to += packed, which has the block's rows one sequence behind the other.
-void add_rows(const Queue& queue, std::int64_t batch, std::int64_t seq, std::int64_t pitch, const View& to,
-              const View& packed) {
-  if (batch == 1 || pitch == seq) return add(queue, to.row_range(0, batch * seq), packed);
-  for (std::int64_t b = 0; b < batch; ++b)
-    add(queue, to.row_range(b * pitch, seq), packed.row_range(b * seq, seq));
+/// to += packed, or = where the block overwrites; packed has the block's rows one sequence behind the other.
+void unpack_rows(const Queue& queue, const AttentionBlock& block, std::int64_t seq, std::int64_t pitch,
+                 const View& to, const View& packed) {
+  const auto move = block.overwrites ? copy : add;
+  if (block.batch == 1 || pitch == seq) return move(queue, to.row_range(0, block.batch * seq), packed);
+  for (std::int64_t b = 0; b < block.batch; ++b)
+    move(queue, to.row_range(b * pitch, seq), packed.row_range(b * seq, seq));
 }
 
 }  // namespace
@@ -143,13 +144,11 @@ void FusedAttention::fused_backward(const AttentionBlock& block, const Attention
   const auto& [output, packed_lse, delta_workspace, query_sum, d_query, d_key, d_value] = part;
   stand_in_output(queue_, block, d_o, delta, output);
   pack_statistics(queue_, block, lse, packed_lse);
-  // Versions before 9.6 add to what is there (NVIDIA/cudnn-frontend@3929da2,
-  // node/scaled_dot_product_flash_attention.h).
-  fill(queue_, query_sum, 0);
+  if (engine_->adds_to_query_sum()) fill(queue_, query_sum, 0);
   engine_->run(Direction::Backward, shape, block.scale, bindings, scratch.data() + engine_at);
-  add_rows(queue_, block.batch, block.seq_q, block.q_pitch, dq, d_query);
-  add_rows(queue_, block.batch, block.seq_kv, block.kv_pitch, dk, d_key);
-  add_rows(queue_, block.batch, block.seq_kv, block.kv_pitch, dv, d_value);
+  unpack_rows(queue_, block, block.seq_q, block.q_pitch, dq, d_query);
+  unpack_rows(queue_, block, block.seq_kv, block.kv_pitch, dk, d_key);
+  unpack_rows(queue_, block, block.seq_kv, block.kv_pitch, dv, d_value);
 }
 
 std::vector<std::string> FusedAttention::warnings() const {
