@@ -6,15 +6,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "costmodel/spec/rules.h"
 #include "costmodel/step/stage_times.h"
+#include "presets/calibration/find_calibration.h"
 #include "presets/json/input_error.h"
 #include "presets/validation/validation_list.h"
 #include "tests/validator/step/tiny_scenario.h"
 #include "validator/executor/communicator/threads/thread_ranks.h"
 #include "validator/executor/device/cpu/cpu_device.h"
 #include "validator/executor/step/run_steps.h"
+#include "validator/measure/compare/terms.h"
 
 namespace hexaplan::validator {
 namespace {
@@ -108,6 +111,49 @@ TEST(compare_runs, shows_a_second_rank_only_where_it_has_more_memory) {
   const int fullest = ranks[0].memory.peak_bytes > ranks[1].memory.peak_bytes ? 0 : 1;
   EXPECT_EQ(v.ranks.back().rank, fullest);
   EXPECT_EQ(v.ranks.size(), v.ranks.front().rank == fullest ? 1U : 2U);
+}
+
+/// Kinds of work and phases are two cuts through the same time.
+TEST(compared_terms, predicted_phases_and_kinds_add_up_to_what_the_stage_computes) {
+  int recomputing = 0;
+  for (const presets::ListedScenario& row : presets::find_validation_list("gpu").scenarios) {
+    SCOPED_TRACE(row.name);
+    presets::ScenarioRequest request = row.request;
+    request.framework = "hexaplan";
+    request.cluster = fmt::format("{}xH200", request.layout.layout.world_size());
+    const Scenario sc = presets::resolve(request).scenario;
+    const costmodel::Calibration calibration = presets::find_calibration(sc.cluster).calibration;
+    const ValidationQuestion question{
+        .name = row.name, .title = row.name, .scenario = sc, .calibration = calibration, .solo = true};
+    for (int stage = 0; stage < sc.layout.pp; ++stage) {
+      RankReport rank;
+      rank.stage = stage;
+      rank.timed_steps = 1;
+      std::map<TermGroup, double> sum;
+      for (const ComparedTerm& term : compared_terms(question, rank, 1)) sum[term.group] += term.predicted;
+      const costmodel::StageTimes times = costmodel::stage_times(sc, calibration, stage);
+      const double computed = times.compute().value();
+      EXPECT_NEAR(sum[TermGroup::Phase], computed, 1e-9 * computed);
+      EXPECT_NEAR(sum[TermGroup::Kind], computed, 1e-9 * computed);
+      recomputing += times.recompute.compute() > costmodel::Seconds{} ? 1 : 0;
+    }
+  }
+  EXPECT_GT(recomputing, 2) << "recomputed layers are among them";
+}
+
+/// The executor runs a recomputed forward right before the backward that needs it, on the same clock.
+TEST(compared_terms, recomputation_is_predicted_where_it_is_measured_in_backward) {
+  Scenario sc = tests::tiny_scenario({});
+  sc.recipe.recompute.mode = costmodel::RecomputeMode::Full;
+  const ValidationQuestion question{
+      .name = "tiny", .title = "tiny", .scenario = sc, .calibration = costmodel::Calibration{}};
+  const ValidatedScenario v = compare_runs(question, {tests::run_tiny(sc, 1).report});
+  const costmodel::StageTimes times = costmodel::stage_times(sc, *question.calibration, 0);
+  ASSERT_GT(times.recompute.compute().value(), 0);
+  const ComparedTerm* backward = find(v.ranks.front(), TermGroup::Phase, "backward");
+  ASSERT_NE(backward, nullptr);
+  EXPECT_NEAR(backward->predicted, (times.recompute.total() + times.backward.total()).value(), 1e-12);
+  EXPECT_EQ(find(v.ranks.front(), TermGroup::Phase, "recompute"), nullptr);
 }
 
 ValidatedScenario result(ScenarioUse use, double predicted, double measured, bool inside) {

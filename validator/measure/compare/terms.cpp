@@ -30,6 +30,14 @@ Seconds of(const costmodel::PassCost& pass, bool solo) {
   return solo ? pass.compute() : pass.total();
 }
 
+/// The phases that a step computes in, per step. Reductions, gathers and the pipeline's messages are apart.
+Seconds computing(const RankReport& rank, std::int64_t steps) {
+  return of(rank.phases,
+            {Phase::Forward, Phase::Recompute, Phase::Backward, Phase::Clipping, Phase::Optimizer}) /
+         static_cast<double>(steps);
+}
+
+/// What is recomputed runs within backward, right before it is needed, and is timed there.
 void add_phases(const ValidationQuestion& question, const StageTimes& predicted, const RankReport& rank,
                 std::int64_t steps, std::vector<ComparedTerm>& out) {
   struct Row {
@@ -39,8 +47,8 @@ void add_phases(const ValidationQuestion& question, const StageTimes& predicted,
   const PhaseTimes& times = rank.phases;
   const Row rows[] = {
       {"forward", of(predicted.forward, question.solo), of(times, {Phase::Forward})},
-      {"recompute", of(predicted.recompute, question.solo), of(times, {Phase::Recompute})},
-      {"backward", of(predicted.backward, question.solo), of(times, {Phase::Backward})},
+      {"backward", of(predicted.recompute, question.solo) + of(predicted.backward, question.solo),
+       of(times, {Phase::Recompute, Phase::Backward})},
       {"clipping and optimizer", predicted.optimizer, of(times, {Phase::Clipping, Phase::Optimizer})},
   };
   for (const Row& row : rows) {
@@ -50,7 +58,19 @@ void add_phases(const ValidationQuestion& question, const StageTimes& predicted,
   }
 }
 
-void add_kinds(const StageTimes& predicted, const RankReport& rank, std::vector<ComparedTerm>& out) {
+/// What the device waits for the host's launches is the rest of the time that it computes in. Where messages
+/// are sent it waits for them as well, so that the rest says nothing.
+double measured_waiting(const ValidationQuestion& question, const RankReport& rank, std::int64_t steps) {
+  if (!question.solo && question.scenario.layout.world_size() > 1) return 0;
+  Seconds busy;
+  for (const ComputeTime& kind : rank.compute) busy += kind.time;
+  const Seconds rest = computing(rank, steps) - busy / static_cast<double>(rank.timed_steps);
+  return std::max(rest.value(), 0.0);
+}
+
+/// With the phases' recomputation: kinds and phases both add up to what the stage computes.
+void add_kinds(const ValidationQuestion& question, const StageTimes& predicted, const RankReport& rank,
+               std::int64_t steps, std::vector<ComparedTerm>& out) {
   if (rank.timed_steps == 0) return;
   const auto sum = [&](std::initializer_list<ComputeKind> kinds) {
     Seconds time;
@@ -67,6 +87,8 @@ void add_kinds(const StageTimes& predicted, const RankReport& rank, std::vector<
       {TermGroup::Kind, "memory-bound kernels", all(&costmodel::PassCost::memory_bound),
        sum({K::Norm, K::Rope, K::Activation, K::Embedding, K::Loss, K::Routing, K::Elementwise, K::Copy})},
       {TermGroup::Kind, "optimizer", predicted.optimizer.value(), sum({K::Optimizer, K::GradientNorm})},
+      {TermGroup::Kind, "waiting for launches", all(&costmodel::PassCost::launch),
+       measured_waiting(question, rank, steps)},
   };
   for (const ComparedTerm& row : rows) {
     if (row.predicted > 0 || row.measured > 0) out.push_back(row);
@@ -116,7 +138,7 @@ std::vector<ComparedTerm> compared_terms(const ValidationQuestion& question, con
   if (question.calibration) {
     const StageTimes predicted = costmodel::stage_times(question.scenario, *question.calibration, rank.stage);
     add_phases(question, predicted, rank, steps, out);
-    add_kinds(predicted, rank, out);
+    add_kinds(question, predicted, rank, steps, out);
     add_communication(question, rank, steps, out);
   }
   add_memory(question.scenario, rank, out);
