@@ -124,6 +124,7 @@ JsonValue fit_quality(const validator::CalibrationFit& fit) {
                                               {"median", rounded(e.held_out_median)},
                                               {"p90", rounded(e.held_out_p90)}});
     }
+    if (e.share > 0) row.emplace_back("share", rounded(e.share));
     object.emplace_back(e.kind, std::move(row));
   }
   JsonObject intervals;

@@ -40,12 +40,14 @@ std::string numbers(const CalibrateReport& report) {
 
 std::string errors(const CalibrateReport& report) {
   if (report.fit.errors.empty()) return {};
-  Rows rows{{"curves against points", "points", "median", "90 % below", "held out", "median", "90 % below"}};
+  Rows rows{{"curves against points", "points", "median", "90 % below", "held out", "median", "90 % below",
+             "own share"}};
   for (const FitError& e : report.fit.errors) {
     const bool held = e.held_out > 0;
     rows.push_back({e.kind, fmt::format("{}", e.points), format_percent(e.median), format_percent(e.p90),
                     held ? fmt::format("{}", e.held_out) : "", held ? format_percent(e.held_out_median) : "",
-                    held ? format_percent(e.held_out_p90) : ""});
+                    held ? format_percent(e.held_out_p90) : "",
+                    e.share > 0 ? fmt::format("{:.3f}", e.share) : ""});
   }
   return format_table(rows) + "\n";
 }
@@ -142,7 +144,8 @@ JsonValue calibrate_json(const CalibrateReport& report) {
                                 {"p90", e.p90},
                                 {"held_out", e.held_out},
                                 {"held_out_median", e.held_out_median},
-                                {"held_out_p90", e.held_out_p90}});
+                                {"held_out_p90", e.held_out_p90},
+                                {"share", e.share}});
   }
   for (const std::string& note : report.notes) notes.emplace_back(note);
   for (const std::string& log : report.logs) logs.emplace_back(log);

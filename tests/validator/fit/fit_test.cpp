@@ -338,6 +338,146 @@ TEST(fit, one_sequence_of_attention_is_better_than_none) {
   EXPECT_NEAR(seconds / measured[0].median(), 1, 0.02);
 }
 
+/// Sizes of one kernel in steps of four, 16 Ki to 256 Mi elements.
+std::vector<Point> sizes_of(MemoryStep step) {
+  std::vector<Point> points;
+  for (std::int64_t elements = 1 << 14; elements <= 1 << 28; elements *= 4)
+    points.push_back({.kind = PointKind::MemoryBound, .step = step, .elements = elements});
+  return points;
+}
+
+constexpr MemoryStep kLayerKernels[] = {MemoryStep::Copy, MemoryStep::Add, MemoryStep::RmsNorm,
+                                        MemoryStep::SwiGlu, MemoryStep::Rope};
+
+TEST(fit, sizes_that_caches_serve_do_not_bend_the_share_of_the_memory) {
+  const ClusterSpec cluster = cluster_of(1, 8);
+  Calibration truth;
+  truth.memory = {.share = 0.8, .ramp = Seconds{3e-6}};
+  std::vector<Measurement> measured;
+  for (const MemoryStep step : kLayerKernels) {
+    for (const Point& p : sizes_of(step)) {
+      const double streamed = true_seconds(p, cluster, truth) - 3e-6;
+      const bool cached = traffic_of(p).value() < 50e6;  // an H100's L2: half of the traffic stays in it
+      measured.push_back({p, {3e-6 + (cached ? 0.5 : 1.0) * streamed}});
+    }
+  }
+  const CalibrationFit fit = fit_calibration(measured, cluster, {});
+  EXPECT_NEAR(fit.calibration.memory.share, 0.8, 0.01);
+  EXPECT_NEAR(fit.calibration.memory.ramp.value(), 3e-6, 1e-6);
+}
+
+TEST(fit, one_bad_kernel_bends_no_other_and_is_named_with_its_share) {
+  const ClusterSpec cluster = cluster_of(1, 8);
+  Calibration truth;
+  truth.memory = {.share = 0.8, .ramp = Seconds{3e-6}};
+  std::vector<Measurement> measured;
+  for (const MemoryStep step : kLayerKernels) {
+    const bool bad = step == MemoryStep::Rope;
+    for (const Point& p : sizes_of(step)) {
+      const double good = true_seconds(p, cluster, truth);
+      measured.push_back({p, {bad ? 130e-6 + 3 * good : good}});
+    }
+  }
+  const CalibrationFit fit = fit_calibration(measured, cluster, {});
+  EXPECT_NEAR(fit.calibration.memory.share, 0.8, 0.005);
+  EXPECT_NEAR(fit.calibration.memory.ramp.value(), 3e-6, 0.2e-6);
+  for (const FitError& error : fit.errors) {
+    const double share = error.kind == "memory-bound rope" ? 0.8 / 3 : 0.8;
+    EXPECT_NEAR(error.share, share, 0.01) << error.kind;
+  }
+}
+
+TEST(fit, the_optimizer_takes_the_time_of_its_kernels_after_each_other) {
+  const ClusterSpec cluster = cluster_of(1, 8);
+  std::vector<Measurement> measured;
+  double bytes = 0, seconds = 0;
+  for (const MemoryStep step : {MemoryStep::AdamW, MemoryStep::SquaredNorm}) {
+    const double rate = (step == MemoryStep::AdamW ? 0.6 : 0.9) * cluster.gpu.memory_bandwidth.value();
+    for (const Point& p : sizes_of(step)) measured.push_back({p, {4e-6 + traffic_of(p).value() / rate}});
+    bytes += traffic_per_element(step);
+    seconds += traffic_per_element(step) / rate;
+  }
+  const CalibrationFit fit = fit_calibration(measured, cluster, {});
+  EXPECT_NEAR(fit.calibration.optimizer.share, bytes / seconds / cluster.gpu.memory_bandwidth.value(), 0.005);
+}
+
+TEST(fit, groups_that_the_host_launches_one_by_one_do_not_slow_those_that_compute) {
+  const ClusterSpec cluster = cluster_of(1, 8);
+  Noise noise{6, 0.01};
+  Calibration truth = random_truth(noise);
+  truth.grouped = 0.9;
+  std::vector<Measurement> measured;
+  for (const Point& p : plan(1)) {
+    if (p.kind == PointKind::Gemm || p.kind == PointKind::Launch)
+      measured.push_back({p, {true_seconds(p, cluster, truth)}});
+  }
+  constexpr double kLaunch = 8e-6;
+  for (const std::int64_t rows : {32, 128, 512, 1024, 2048}) {
+    for (const auto& [n, k] : {std::pair<std::int64_t, std::int64_t>{448, 128}, {4096, 4096}, {7168, 4096}}) {
+      const Point p{.kind = PointKind::GroupedGemm, .gemm = {.m = rows, .n = n, .k = k, .batch = 8}};
+      measured.push_back({p, {std::max(8 * kLaunch, true_seconds(p, cluster, truth))}});
+    }
+  }
+  const CalibrationFit fit = fit_calibration(measured, cluster, {});
+  EXPECT_NEAR(fit.calibration.grouped, 0.9, 0.02);
+  EXPECT_TRUE(std::any_of(fit.errors.begin(), fit.errors.end(),
+                          [](const FitError& e) { return e.kind == "grouped gemm, launches"; }));
+}
+
+Point causal_attention(std::int64_t batch, std::int64_t heads, std::int64_t sequence) {
+  const auto s = static_cast<double>(sequence);
+  return {.kind = PointKind::AttentionForward,
+          .attention = {.batch = batch,
+                        .heads = heads,
+                        .kv_heads = heads,
+                        .seq_q = sequence,
+                        .seq_kv = sequence,
+                        .head_dim = 128,
+                        .v_head_dim = 128,
+                        .causal = true,
+                        .pairs = s * s / 2}};
+}
+
+TEST(fit, attention_that_leaves_multiprocessors_idle_does_not_bend_the_curve) {
+  const ClusterSpec cluster = cluster_of(1, 8);
+  Noise noise{8, 0.01};
+  const Calibration truth = random_truth(noise);
+  std::vector<Measurement> measured;
+  for (std::int64_t sequence = 1024; sequence <= 16384; sequence *= 2) {
+    const Point full = causal_attention(32768 / sequence, 32, sequence);
+    const Point empty = causal_attention(1, sequence < 8192 ? 4 : 1, sequence);
+    measured.push_back({full, {true_seconds(full, cluster, truth)}});
+    measured.push_back({empty, {3 * true_seconds(empty, cluster, truth)}});  // slower than the model knows
+  }
+  const CalibrationFit fit = fit_calibration(measured, cluster, {});
+  for (std::int64_t sequence = 1024; sequence <= 16384; sequence *= 2) {
+    const Point full = causal_attention(32768 / sequence, 32, sequence);
+    EXPECT_NEAR(true_seconds(full, cluster, fit.calibration) / true_seconds(full, cluster, truth), 1, 0.01)
+        << sequence;
+  }
+}
+
+TEST(fit, attention_of_longer_sequences_follows_the_curve_that_was_there) {
+  const ClusterSpec cluster = cluster_of(1, 8);
+  costmodel::AttentionCurve known{.head_dim = 128, .sequence = {{10, 11, 12, 13}}};
+  known.forward = {0.3, 0.4, 0.5, 0.6};
+  known.backward = {0.2, 0.3, 0.4, 0.45};
+  Calibration before;
+  before.attention = {known};
+  Calibration truth = before;
+  for (double& share : truth.attention.front().forward) share *= 0.9;
+  const Point p = causal_attention(16, 32, 2048), longer = causal_attention(4, 32, 8192);
+  const Measurement measured[] = {{p, {true_seconds(p, cluster, truth)}}};
+  const CalibrationFit fit = fit_calibration(measured, cluster, before);
+  EXPECT_NEAR(true_seconds(longer, cluster, fit.calibration) / true_seconds(longer, cluster, truth), 1, 0.02);
+}
+
+TEST(fit, the_spread_is_weighed_by_the_time_that_points_take) {
+  EXPECT_NEAR(sigma_of_distances({0.5, 0.5, 0.5, 0.02}, {1, 1, 1, 100}), 0.02 / 0.6745, 1e-4);
+  EXPECT_NEAR(sigma_of_distances({0.1, 0.2, 0.3}, {1, 1, 1}), 0.2 / 0.6745, 1e-4);
+  EXPECT_EQ(sigma_of_distances({}, {}), 0);
+}
+
 TEST(fit, few_points_of_the_optimizer_count_with_the_others) {
   const ClusterSpec cluster = cluster_of(1, 8);
   std::vector<Measurement> measured;
@@ -435,7 +575,7 @@ TEST(fit_robust, lines_survive_a_fifth_of_arbitrary_outliers) {
     std::mt19937 random{seed};
     std::uniform_real_distribution<double> uniform{-1, 1};
     const double a = 10 * uniform(random), b = 10 * uniform(random);
-    LinearProblem problem{.columns = 2, .rows = {}, .values = {}, .penalty = {}};
+    LinearProblem problem{.columns = 2, .rows = {}, .values = {}, .weights = {}, .penalty = {}};
     for (int i = 0; i < 40; ++i) {
       const double x = uniform(random);
       problem.rows.insert(problem.rows.end(), {1, x});

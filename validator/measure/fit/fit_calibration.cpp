@@ -6,10 +6,13 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
+#include <set>
 #include <utility>
 
 #include "costmodel/compute/kernel_time.h"
 #include "validator/measure/fit/fit_gemm.h"
+#include "validator/measure/fit/fit_memory.h"
 #include "validator/measure/fit/robust.h"
 
 namespace hexaplan::validator {
@@ -29,6 +32,12 @@ constexpr double kInterval = 1.96;  // standard deviations on either side of 95 
 constexpr double kLeastTimeSigma = 0.05;
 constexpr double kMostMemoryShare = 1.0, kMostRatio = 1.5, kMostAccumulation = 2.0,
                  kMostSustainedRatio = 10;  // read_calibration
+/// A kernel of fewer launches than so many is bound by them …
+constexpr double kLaunches = 2;
+/// … unless computing or moving at the datasheet's rates explains this share of its time.
+constexpr double kLeastExplained = 1.0 / 3;
+/// Tiles per multiprocessor from which on attention keeps them busy: the last wave is then at most a third.
+constexpr double kTilesThatFill = 2;
 /// A grouped GEMM that computes would take this share's inverse as long.
 constexpr double kTrialSlowdown = 0.8;
 /// Of forward's rate, where backward was not measured at some sequence: as the cost model's prior.
@@ -49,8 +58,9 @@ class CalibrationFitter {
   }
 
   CalibrationFit fit() {
+    find_launches();
     fit_launch();
-    fit_memory();
+    fit_memory_bound();
     fit_gemms();
     fit_accumulation();
     fit_grouped();
@@ -73,6 +83,36 @@ class CalibrationFitter {
     return peak > 0 ? peak : gpu_.peak_vector.value();
   }
 
+  /// Back to back, kernels that end before the host has launched the next take as long as that launch,
+  /// whatever they compute: points of less than two of their kind's shortest launches, most of which neither
+  /// datasheet rate explains.
+  void find_launches() {
+    for (const PointKind kind : {PointKind::Gemm, PointKind::GroupedGemm, PointKind::AttentionForward,
+                                 PointKind::AttentionBackward}) {
+      std::map<Precision, double> shortest;
+      for (const Measurement* m : of(kind)) {
+        const auto [found, first] = shortest.try_emplace(executed(m->point), per_launch(*m));
+        found->second = std::min(found->second, per_launch(*m));
+      }
+      for (const Measurement* m : of(kind)) {
+        const double launch = shortest[executed(m->point)];
+        if (per_launch(*m) < kLaunches * launch && least_time(m->point) < kLeastExplained * m->median())
+          launches_.insert(m);
+      }
+    }
+  }
+  [[nodiscard]] bool is_launch(const Measurement* m) const { return launches_.contains(m); }
+  /// Executors launch a grouped GEMM's groups one by one where no library takes them together.
+  [[nodiscard]] static double per_launch(const Measurement& m) {
+    const bool grouped = m.point.kind == PointKind::GroupedGemm;
+    return m.median() / static_cast<double>(grouped ? m.point.gemm.batch : 1);
+  }
+  /// By the datasheet.
+  [[nodiscard]] double least_time(const Point& p) const {
+    return std::max(flops_of(p).value() / peak(executed(p)),
+                    traffic_of(p).value() / gpu_.memory_bandwidth.value());
+  }
+
   void note(std::string name, double value, double error, std::string unit, std::string how) {
     fit_.numbers.push_back({.name = std::move(name),
                             .value = value,
@@ -84,7 +124,11 @@ class CalibrationFitter {
   /// The middle of several ratios of the same thing.
   double note_ratio(std::string name, const std::vector<double>& ratios, double least, double most,
                     std::string how) {
-    const double middle = std::clamp(median_of(ratios), least, most);
+    return note_ratio(std::move(name), ratios, median_of(ratios), least, most, std::move(how));
+  }
+  double note_ratio(std::string name, const std::vector<double>& ratios, double middle_of_them, double least,
+                    double most, std::string how) {
+    const double middle = std::clamp(middle_of_them, least, most);
     std::vector<double> off;
     off.reserve(ratios.size());
     for (const double ratio : ratios) off.push_back(ratio - middle);
@@ -105,37 +149,38 @@ class CalibrationFitter {
     fit_.measured_launch = true;
   }
 
-  /// The optimizer's kernels apart, as soon as there are enough of them for a line.
-  void fit_memory() {
+  /// The optimizer's kernels apart, as soon as there are enough of them for a line. They run one after the
+  /// other over all parameters; of the others a step has some of each.
+  void fit_memory_bound() {
     Measured update, other;
     for (const Measurement* m : of(PointKind::MemoryBound))
       (is_update(m->point) ? update : other).push_back(m);
-    fit_.measured_optimizer = fit_line("optimizer", update, calibration().optimizer);
+    fit_.measured_optimizer = fit_line("optimizer", update, KernelMix::OneAfterAll, calibration().optimizer);
     if (!fit_.measured_optimizer) other.insert(other.end(), update.begin(), update.end());
-    fit_.measured_memory = fit_line("memory", other, calibration().memory);
+    fit_.measured_memory = fit_line("memory", other, KernelMix::Median, calibration().memory);
   }
   [[nodiscard]] static bool is_update(const Point& p) {
     return p.step == MemoryStep::AdamW || p.step == MemoryStep::SquaredNorm;
   }
 
-  /// ramp + bytes/(share·bandwidth) [docs/formulas.md#T3], relative errors counting alike. False without two
-  /// points.
-  bool fit_line(const std::string& name, const Measured& points, costmodel::MemoryCurve& curve) {
+  /// False without two points.
+  bool fit_line(const std::string& name, const Measured& points, KernelMix mix,
+                costmodel::MemoryCurve& curve) {
     if (points.size() < 2) return false;
-    LinearProblem problem{.columns = 2, .rows = {}, .values = {}, .penalty = {}};
+    std::vector<KernelSample> samples;
     for (const Measurement* m : points) {
-      const double seconds = m->median();
-      problem.rows.insert(problem.rows.end(), {1 / seconds, traffic_of(m->point).value() / seconds});
-      problem.values.push_back(1.0);
+      samples.push_back({.kernel = kind_of(m->point),
+                         .bytes = traffic_of(m->point).value(),
+                         .seconds = m->median(),
+                         .weight = traffic_per_element(m->point.step)});
     }
-    const LinearFit line = fit_robust(problem);
-    const double per_byte = std::max(line.x[1], 1 / (kMostMemoryShare * gpu_.memory_bandwidth.value()));
-    const double share = 1 / (per_byte * gpu_.memory_bandwidth.value());
-    curve = {.share = share, .ramp = Seconds{std::max(line.x[0], 0.0)}, .provenance = Provenance::Measured};
-    note(name + ".share", share, share * line.error[1] / per_byte, "",
-         fmt::format("{} memory-bound kernels from {} to {} bytes", points.size(), least_traffic(points),
-                     most_traffic(points)));
-    note(name + ".ramp", curve.ramp.value(), line.error[0], "s", "the same");
+    const MemoryFit line = fit_memory(samples, mix, gpu_, calibration().launch_floor);
+    curve = line.curve;
+    for (const KernelLine& kernel : line.kernels) shares_of_kernels_[kernel.kernel] = kernel.share;
+    note(name + ".share", curve.share, curve.share * line.share_error, "",
+         fmt::format("{} memory-bound kernels, {} points from {} to {} bytes", line.kernels.size(),
+                     points.size(), least_traffic(points), most_traffic(points)));
+    note(name + ".ramp", curve.ramp.value(), line.ramp_error, "s", "the same");
     return true;
   }
   static double least_traffic(const Measured& points) {
@@ -149,8 +194,11 @@ class CalibrationFitter {
     return most;
   }
 
-  /// Of a point's errors: narrow precisions apart.
-  [[nodiscard]] std::string kind_of(const Point& p) const { return kind_of(p.kind, executed(p)); }
+  /// Of a point's errors: narrow precisions apart, and every memory-bound kernel.
+  [[nodiscard]] std::string kind_of(const Point& p) const {
+    if (p.kind == PointKind::MemoryBound) return fmt::format("{} {}", name_of(p.kind), name_of(p.step));
+    return kind_of(p.kind, executed(p));
+  }
   [[nodiscard]] static std::string kind_of(PointKind kind, Precision executed) {
     std::string name{name_of(kind)};
     if (is_quantized(executed)) name += fmt::format(" {}", name_of(executed));
@@ -165,7 +213,7 @@ class CalibrationFitter {
   void fit_gemms() {
     std::map<Precision, std::vector<GemmSample>> samples;
     for (const Measurement* m : of(PointKind::Gemm)) {
-      if (m->point.gemm.accumulate_bytes == 0)
+      if (m->point.gemm.accumulate_bytes == 0 && !is_launch(m))
         samples[executed(m->point)].push_back({m->point.gemm, m->median()});
     }
     for (const auto& [precision, points] : samples) {
@@ -196,11 +244,12 @@ class CalibrationFitter {
     return gemm_time(p.gemm, executed(p), gpu_, alone).value();
   }
 
-  /// What adding into C takes beyond writing it, over the traffic of it: from pairs of the same shape.
+  /// What adding into C takes beyond writing it, over the traffic of it: from pairs of the same shape, the
+  /// median by FLOPs, since long sums hide more of it.
   void fit_accumulation() {
     std::map<std::string, double> plain;
     for (const Measurement* m : of(PointKind::Gemm)) plain[name_of(m->point)] = m->median();
-    std::vector<double> shares;
+    std::vector<double> shares, flops;
     const double bandwidth = calibration().memory.share * gpu_.memory_bandwidth.value();
     for (const Measurement* m : of(PointKind::Gemm)) {
       Point without = m->point;
@@ -208,21 +257,23 @@ class CalibrationFitter {
                            static_cast<double>(without.gemm.n);
       without.gemm.accumulate_bytes = 0;
       const auto pair = plain.find(name_of(without));
-      if (bytes > 0 && pair != plain.end())
-        shares.push_back((m->median() - pair->second) / (bytes / bandwidth));
+      if (bytes <= 0 || pair == plain.end() || is_launch(m)) continue;
+      shares.push_back((m->median() - pair->second) / (bytes / bandwidth));
+      flops.push_back(flops_of(m->point).value());
     }
     if (shares.empty()) return;
     calibration().accumulate_exposed =
-        note_ratio("accumulate_exposed", shares, 0, kMostAccumulation,
+        note_ratio("accumulate_exposed", shares, weighted_median(shares, flops), 0, kMostAccumulation,
                    fmt::format("{} weight gradients with and without adding into fp32", shares.size()));
     fit_.measured_accumulation = true;
   }
 
-  /// Only groups that compute longer than they move memory say something.
+  /// Only groups that compute longer than they are launched or move memory say something.
   void fit_grouped() {
     std::vector<double> ratios;
     const double floor = calibration().launch_floor.value();
     for (const Measurement* m : of(PointKind::GroupedGemm)) {
+      if (is_launch(m)) continue;
       calibration().grouped = kTrialSlowdown;
       const double slower = predicted_gemm(m->point) - floor;
       calibration().grouped = 1;
@@ -232,8 +283,10 @@ class CalibrationFitter {
     }
     calibration().grouped = before_.grouped;
     if (ratios.empty()) return;
-    calibration().grouped = note_ratio("grouped", ratios, 0.01, kMostRatio,
-                                       fmt::format("{} grouped GEMMs of 8 experts", ratios.size()));
+    calibration().grouped = note_ratio(
+        "grouped", ratios, 0.01, kMostRatio,
+        fmt::format("{} of {} grouped GEMMs: the others launch or move memory for longer than they compute",
+                    ratios.size(), of(PointKind::GroupedGemm).size()));
     fit_.measured_grouped = true;
   }
 
@@ -281,14 +334,36 @@ class CalibrationFitter {
     return per_pair * std::hypot(work, longest) / (std::max(net, 0.1 * m.median()) * peak(executed(m.point)));
   }
 
+  /// Whether every multiprocessor has tiles enough that the last wave matters little.
+  [[nodiscard]] bool fills(const AttentionShape& a, double tile_rows) const {
+    const double tiles =
+        std::ceil(static_cast<double>(a.seq_q) / tile_rows) * static_cast<double>(a.batch * a.heads);
+    return tiles >= kTilesThatFill * std::max(gpu_.sm_count, 1);
+  }
+  /// Whether the point says how fast attention is, not how long launching it or how empty the machine is.
+  [[nodiscard]] bool tells_rate(const Measurement& m) const {
+    const AttentionCurve shape;  // its tile heights
+    const bool forward = m.point.kind == PointKind::AttentionForward;
+    return !is_launch(&m) &&
+           fills(m.point.attention, forward ? shape.tile_rows_forward : shape.tile_rows_backward);
+  }
+
+  /// Head sizes of which no point fills the machine take what there is.
   void fit_attention() {
+    std::set<std::pair<std::int64_t, PointKind>> filled;
+    for (const PointKind kind : {PointKind::AttentionForward, PointKind::AttentionBackward}) {
+      for (const Measurement* m : of(kind)) {
+        if (is_of_curve(m->point.attention) && tells_rate(*m))
+          filled.insert({m->point.attention.head_dim, kind});
+      }
+    }
     std::map<std::int64_t, std::array<std::map<std::int64_t, std::vector<double>>, 2>> shares;
-    AttentionCurve shape;  // its tile heights
+    AttentionCurve shape;
     for (const PointKind kind : {PointKind::AttentionForward, PointKind::AttentionBackward}) {
       const bool forward = kind == PointKind::AttentionForward;
       for (const Measurement* m : of(kind)) {
         const AttentionShape& a = m->point.attention;
-        if (!a.causal || a.window > 0 || a.seq_q != a.seq_kv) continue;
+        if (!is_of_curve(a) || (filled.contains({a.head_dim, kind}) && !tells_rate(*m))) continue;
         const double share =
             attention_share(*m, forward ? shape.tile_rows_forward : shape.tile_rows_backward);
         shares[a.head_dim][forward ? 0 : 1][a.seq_q].push_back(share);
@@ -296,11 +371,13 @@ class CalibrationFitter {
     }
     for (auto& [head_dim, both] : shares) {
       if (both[0].empty()) continue;
-      // An axis needs two knots: what was measured at one sequence is taken to be flat.
-      const auto [sequence, rates] = *both[0].begin();
-      if (both[0].size() == 1) both[0][2 * sequence] = rates;
       add_attention(head_dim, both[0], both[1]);
     }
+  }
+
+  /// Curves are of whole causal sequences.
+  [[nodiscard]] static bool is_of_curve(const AttentionShape& a) {
+    return a.causal && a.window == 0 && a.seq_q == a.seq_kv;
   }
 
   /// Rates of attention that is not causal, over the curves' at as many keys per query.
@@ -315,7 +392,7 @@ class CalibrationFitter {
     const double floor = calibration().launch_floor.value(), before = rate;
     for (const PointKind kind : {PointKind::AttentionForward, PointKind::AttentionBackward}) {
       for (const Measurement* m : of(kind)) {
-        if (!tells_of_mask(m->point.attention, windowed) || m->median() <= floor) continue;
+        if (!tells_of_mask(m->point.attention, windowed) || m->median() <= floor || !tells_rate(*m)) continue;
         rate = kTrialSlowdown;
         const double slower = predicted(m->point) - floor;
         rate = 1;
@@ -334,6 +411,28 @@ class CalibrationFitter {
     return same_mask && std::count(fit_.head_dims.begin(), fit_.head_dims.end(), a.head_dim) > 0;
   }
 
+  /// Longer sequences than were measured, as the curve that was there has them: kernels keep getting faster.
+  /// It is scaled to meet the last measured sequence where it has that one.
+  void extend(AttentionCurve& curve) const {
+    const auto known = std::find_if(
+        before_.attention.begin(), before_.attention.end(),
+        [&](const AttentionCurve& c) { return c.head_dim == curve.head_dim && c.library == curve.library; });
+    if (known == before_.attention.end()) return;
+    const double last = curve.sequence.log2.back();
+    const std::vector<double>& knots = known->sequence.log2;
+    const auto at = std::find(knots.begin(), knots.end(), last);
+    const auto meets = static_cast<std::size_t>(at - knots.begin());
+    const bool has = at != knots.end();
+    const double forward = has ? curve.forward.back() / known->forward[meets] : 1;
+    const double backward = has ? curve.backward.back() / known->backward[meets] : 1;
+    for (std::size_t i = 0; i < knots.size(); ++i) {
+      if (knots[i] <= last) continue;
+      curve.sequence.log2.push_back(knots[i]);
+      curve.forward.push_back(forward * known->forward[i]);
+      curve.backward.push_back(backward * known->backward[i]);
+    }
+  }
+
   void add_attention(std::int64_t head_dim, const std::map<std::int64_t, std::vector<double>>& forward,
                      const std::map<std::int64_t, std::vector<double>>& backward) {
     AttentionCurve curve{.head_dim = head_dim, .sequence = {}, .forward = {}, .backward = {}};
@@ -345,6 +444,13 @@ class CalibrationFitter {
       const auto found = backward.find(sequence);
       if (found != backward.end()) ratio = median_of(found->second) / curve.forward.back();
       curve.backward.push_back(ratio * curve.forward.back());
+    }
+    extend(curve);
+    if (curve.forward.size() == 1) {
+      // An axis needs two knots: what was measured at one sequence is taken to be flat.
+      curve.sequence.log2.push_back(curve.sequence.log2.front() + 1);
+      curve.forward.push_back(curve.forward.front());
+      curve.backward.push_back(curve.backward.front());
     }
     std::vector<AttentionCurve>& curves = calibration().attention;
     std::erase_if(curves, [&](const AttentionCurve& c) {
@@ -408,49 +514,77 @@ class CalibrationFitter {
     }
   }
 
-  /// In the order of the kinds.
-  [[nodiscard]] std::vector<std::pair<std::string, std::vector<double>>> errors_by_kind() {
-    std::vector<std::pair<std::string, std::vector<double>>> result;
+  /// Distances from the curve of one kind of point, log(measured/predicted) without its sign.
+  struct Distances {
+    std::string kind;
+    std::vector<double> errors, seconds;
+  };
+  /// In the order of the kinds; launches behind their kind.
+  [[nodiscard]] std::vector<Distances> distances_by_kind() {
+    std::vector<Distances> result;
     for (const auto& [kind, points] : by_kind_) {
-      std::map<std::string, std::vector<double>> errors;
+      std::map<std::string, Distances> here;
       for (const Measurement* m : points) {
         const double prediction = predicted(m->point);
         if (prediction <= 0) continue;
-        errors[kind_of(m->point)].push_back(std::abs(std::log(m->median() / prediction)));
+        const std::string name = kind_of(m->point) + (is_launch(m) ? ", launches" : "");
+        Distances& distances = here.try_emplace(name, Distances{name, {}, {}}).first->second;
+        distances.errors.push_back(std::abs(std::log(m->median() / prediction)));
+        distances.seconds.push_back(m->median());
         fit_.residuals.push_back({name_of(m->point), m->median(), prediction, m->spread()});
       }
-      result.insert(result.end(), errors.begin(), errors.end());
+      for (auto& [name, distances] : here) result.push_back(std::move(distances));
     }
     return result;
   }
 
   void measure_residuals() {
-    std::vector<double> spread;
-    for (const auto& [kind, errors] : errors_by_kind()) {
-      std::vector<double> held = held_out_[kind];
-      for (double& error : held) error = std::abs(error);
-      const std::vector<double>& counts = held.empty() ? errors : held;
-      spread.insert(spread.end(), counts.begin(), counts.end());
-      fit_.errors.push_back({.kind = kind,
-                             .points = static_cast<int>(errors.size()),
-                             .median = median_of(errors),
-                             .p90 = quantile_of(errors, 0.9),
-                             .held_out = static_cast<int>(held.size()),
-                             .held_out_median = median_of(held),
-                             .held_out_p90 = quantile_of(held, 0.9)});
+    std::vector<double> spread, seconds;
+    for (const Distances& of_kind : distances_by_kind()) {
+      std::vector<HeldOut> held = held_out_[of_kind.kind];
+      std::vector<double> errors, weights;
+      for (const HeldOut& sample : held) {
+        errors.push_back(std::abs(sample.error));
+        weights.push_back(sample.seconds);
+      }
+      fit_.errors.push_back({.kind = of_kind.kind,
+                             .points = static_cast<int>(of_kind.errors.size()),
+                             .median = median_of(of_kind.errors),
+                             .p90 = quantile_of(of_kind.errors, 0.9),
+                             .held_out = static_cast<int>(errors.size()),
+                             .held_out_median = median_of(errors),
+                             .held_out_p90 = quantile_of(errors, 0.9),
+                             .share = share_of_kernel(of_kind.kind)});
+      if (errors.empty()) errors = of_kind.errors, weights = of_kind.seconds;
+      // A quarter that was held out stands for all.
+      const double stands_for = sum_of(of_kind.seconds) / sum_of(weights);
+      for (double& weight : weights) weight *= stands_for;
+      spread.insert(spread.end(), errors.begin(), errors.end());
+      seconds.insert(seconds.end(), weights.begin(), weights.end());
     }
-    if (!spread.empty()) calibration().time_sigma = std::max(kLeastTimeSigma, robust_sigma(spread));
+    if (!spread.empty())
+      calibration().time_sigma = std::max(kLeastTimeSigma, sigma_of_distances(spread, seconds));
     std::sort(
         fit_.residuals.begin(), fit_.residuals.end(), [](const PointResidual& a, const PointResidual& b) {
           return std::abs(std::log(a.measured / a.predicted)) > std::abs(std::log(b.measured / b.predicted));
         });
   }
 
+  [[nodiscard]] static double sum_of(const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0);
+  }
+  [[nodiscard]] double share_of_kernel(const std::string& kind) const {
+    const auto found = shares_of_kernels_.find(kind);
+    return found == shares_of_kernels_.end() ? 0 : found->second;
+  }
+
   const ClusterSpec& cluster_;
   const GpuSpec& gpu_;
   const Calibration& before_;
   std::map<PointKind, Measured> by_kind_;
-  std::map<std::string, std::vector<double>> held_out_;  // by kind_of
+  std::set<const Measurement*> launches_;
+  std::map<std::string, std::vector<HeldOut>> held_out_;  // by kind_of
+  std::map<std::string, double> shares_of_kernels_;       // of the bandwidth, by kind_of
   CalibrationFit fit_;
 };
 

@@ -21,12 +21,14 @@ struct FittedNumber {
 };
 
 /// How far the fitted curves are from what was measured, over one kind of point: |log(measured/predicted)|.
+/// Points that the host's launches bound are a kind of their own ("gemm, launches"), which no curve is of.
 struct FitError {
   std::string kind;
   int points = 0;
   double median = 0, p90 = 0;
   int held_out = 0;  // points that a trial fit did not see, and its error there
   double held_out_median = 0, held_out_p90 = 0;
+  double share = 0;  // of the bandwidth that this memory-bound kernel has itself; 0: another kind
 };
 
 /// One point against its curve.

@@ -36,7 +36,7 @@ std::map<GroupKey, SizesOfGroup> by_group(std::span<const CollectiveSample> samp
 
 CollectiveLine line_of(const GroupKey& key, const SizesOfGroup& sizes) {
   // Divided by the measured time: an error of a tenth counts the same at every size.
-  LinearProblem problem{.columns = 2, .rows = {}, .values = {}, .penalty = {}};
+  LinearProblem problem{.columns = 2, .rows = {}, .values = {}, .weights = {}, .penalty = {}};
   for (const auto& [payload, times] : sizes) {
     for (const double seconds : times) {
       problem.rows.insert(problem.rows.end(), {1 / seconds, payload / seconds});

@@ -37,6 +37,8 @@ constexpr double kMostShare = 1.5;  // read_calibration
 constexpr double kMargin = 0.95, kSteepestArea = 0.9;
 /// Below this share of the time a launch hides what the curve says; above that one the memory does.
 constexpr double kLeastNet = 0.1, kMostMemory = 0.9;
+/// A sample of this many launches counts half as much as a long one.
+constexpr double kLaunchesThatMatter = 10;
 constexpr int kMostKnots = 13, kMostDepths = 8;
 
 /// Knots at whole powers of two around all values.
@@ -137,7 +139,7 @@ class GemmFitter {
     choose(seen);
     GemmFit result;
     for (std::size_t i = 0; i < seen.size(); ++i) {
-      if (!seen[i]) result.held_out.push_back(residual(i));
+      if (!seen[i]) result.held_out.push_back({residual(i), samples_[i].seconds});
     }
     solve(everything);
     result.curve = curve();
@@ -155,6 +157,12 @@ class GemmFitter {
   double residual(std::size_t i) const {
     const double predicted = gemm_time(samples_[i].shape, precision_, gpu_, around_).value();
     return std::log(samples_[i].seconds / predicted);
+  }
+
+  /// Of a sample: what launches add and how they overlap matters less the longer it takes.
+  [[nodiscard]] double weight(std::size_t i) const {
+    const double seconds = samples_[i].seconds;
+    return seconds / (seconds + kLaunchesThatMatter * around_.launch_floor.value());
   }
 
   /// Time that the curve has to explain, per sample; nothing where the memory explains it.
@@ -198,8 +206,8 @@ class GemmFitter {
     double sum = 0, count = 0, squares = 0;
     for (std::size_t i = 0; i < samples_.size(); ++i) {
       if (!seen[i]) continue;
-      sum += std::min(std::abs(residual(i)), kWorstCounted);
-      ++count;
+      sum += weight(i) * std::min(std::abs(residual(i)), kWorstCounted);
+      count += weight(i);
     }
     for (const double c : curve().correction) squares += c * c;
     const auto cells = static_cast<double>(std::max<std::size_t>(curve().correction.size(), 1));
@@ -208,7 +216,7 @@ class GemmFitter {
 
   /// Share and correction for the constants that the curve has.
   void solve(const std::vector<bool>& seen) {
-    std::vector<double> area, depth, rate;
+    std::vector<double> area, depth, rate, weights;
     for (std::size_t i = 0; i < samples_.size(); ++i) {
       const GemmSample& sample = samples_[i];
       const std::optional<double>& net = net_[i];
@@ -218,21 +226,26 @@ class GemmFitter {
       area.push_back(std::log2(a));
       depth.push_back(std::log2(k));
       rate.push_back(std::log2(2 * a * (k + curve().k_half) / *net / peak_));
+      weights.push_back(weight(i));
     }
     if (rate.empty()) return;  // the memory explains them all
     const double centre = median_of(rate);
     curve().share = std::min(rounded(std::exp2(centre), 1e-6), kMostShare);
     curve().area = knots_around(area, kMostKnots);
     curve().depth = knots_around(depth, kMostDepths);
-    curve().correction = corrections(area, depth, rate, centre);
+    curve().correction = corrections(area, depth, rate, weights, centre);
     limit_slopes(curve());
   }
 
   std::vector<double> corrections(const std::vector<double>& area, const std::vector<double>& depth,
-                                  const std::vector<double>& rate, double centre) {
+                                  const std::vector<double>& rate, const std::vector<double>& weights,
+                                  double centre) {
     const std::size_t areas = curve().area.log2.size(), depths = curve().depth.log2.size();
-    LinearProblem problem{
-        .columns = areas * depths, .rows = {}, .values = {}, .penalty = smoothness(areas, depths)};
+    LinearProblem problem{.columns = areas * depths,
+                          .rows = {},
+                          .values = {},
+                          .weights = weights,
+                          .penalty = smoothness(areas, depths)};
     problem.rows.resize(rate.size() * problem.columns, 0.0);
     for (std::size_t i = 0; i < rate.size(); ++i) {
       const Hat a = hat(curve().area, area[i]), d = hat(curve().depth, depth[i]);

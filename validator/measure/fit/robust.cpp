@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 namespace hexaplan::validator {
@@ -44,13 +45,16 @@ LinearFit fit_robust(const LinearProblem& problem, double tuning) {
   const auto rows = static_cast<Eigen::Index>(problem.values.size());
   const auto columns = static_cast<Eigen::Index>(problem.columns);
   assert(rows >= 1 && problem.rows.size() == problem.values.size() * problem.columns);
+  assert(problem.weights.empty() || problem.weights.size() == problem.values.size());
   const Eigen::Map<const Matrix> a{problem.rows.data(), rows, columns};
   const Eigen::Map<const Vector> y{problem.values.data(), rows};
   const bool definite = !problem.penalty.empty();
   Matrix penalty = Matrix::Zero(columns, columns);
   if (definite) penalty = Eigen::Map<const Matrix>{problem.penalty.data(), columns, columns};
 
-  Vector weights = Vector::Ones(rows), x = Vector::Zero(columns), residuals = y;
+  Vector given = Vector::Ones(rows);
+  if (!problem.weights.empty()) given = Eigen::Map<const Vector>{problem.weights.data(), rows};
+  Vector weights = given, x = Vector::Zero(columns), residuals = y;
   Eigen::MatrixXd normal;
   const double scale = y.cwiseAbs().maxCoeff();
   for (int i = 0; i < kMostIterations; ++i) {
@@ -60,7 +64,7 @@ LinearFit fit_robust(const LinearProblem& problem, double tuning) {
     x = next;
     residuals = y - a * x;
     if (change <= kSettled * x.norm()) break;
-    weights = weights_of(residuals, tuned(residuals, tuning, scale));
+    weights = given.cwiseProduct(weights_of(residuals, tuned(residuals, tuning, scale)));
   }
   LinearFit fit{.x = to_vector(x), .error = {}, .residuals = to_vector(residuals), .sigma = 0};
   fit.sigma = robust_sigma(fit.residuals);
@@ -88,6 +92,24 @@ double robust_sigma(const std::vector<double>& residuals) {
   distances.reserve(residuals.size());
   for (const double r : residuals) distances.push_back(std::abs(r));
   return median_of(std::move(distances)) / kNormalMedian;
+}
+
+double weighted_median(const std::vector<double>& values, const std::vector<double>& weights) {
+  assert(values.size() == weights.size());
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  const double half = std::accumulate(weights.begin(), weights.end(), 0.0) / 2;
+  double below = 0;
+  for (const std::size_t i : order) {
+    below += weights[i];
+    if (below >= half) return values[i];
+  }
+  return 0;
+}
+
+double sigma_of_distances(const std::vector<double>& distances, const std::vector<double>& weights) {
+  return weighted_median(distances, weights) / kNormalMedian;
 }
 
 std::vector<double> never_falling(const std::vector<double>& values) {

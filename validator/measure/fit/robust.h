@@ -9,6 +9,7 @@ struct LinearProblem {
   std::size_t columns = 0;
   std::vector<double> rows;  // row-major
   std::vector<double> values;
+  std::vector<double> weights;  // of the rows' squares; empty: all 1
   /// Added to the normal equations, columns × columns, row-major; empty = none. Keeps unknowns that no row
   /// speaks of where their neighbours are.
   std::vector<double> penalty;
@@ -32,6 +33,12 @@ struct LinearFit {
 [[nodiscard]] double quantile_of(std::vector<double> values, double share);
 /// Standard deviation that a normal distribution of this median distance from zero has.
 [[nodiscard]] double robust_sigma(const std::vector<double>& residuals);
+/// Value that half of the weight does not exceed; 0 when there are none.
+[[nodiscard]] double weighted_median(const std::vector<double>& values, const std::vector<double>& weights);
+/// Standard deviation that a normal distribution of this median distance from zero has: distances
+/// without their sign, each counting as often as its weight says.
+[[nodiscard]] double sigma_of_distances(const std::vector<double>& distances,
+                                        const std::vector<double>& weights);
 /// The nearest values that never fall (pool adjacent violators; Barlow et al. 1972).
 [[nodiscard]] std::vector<double> never_falling(const std::vector<double>& values);
 
