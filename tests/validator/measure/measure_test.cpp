@@ -1,4 +1,5 @@
 // Sweeps on the CPU device and on threads: what is planned, measured, stored and taken up again.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -25,6 +26,7 @@ using costmodel::Precision;
 using costmodel::Seconds;
 
 const RoughRates kH100{FlopsPerSecond{600e12}, FlopsPerSecond{300e12}, BytesPerSecond{2e12}};
+const RoughRates kH200{FlopsPerSecond{650e12}, FlopsPerSecond{400e12}, BytesPerSecond{3e12}};
 const RoughRates kProcessor{FlopsPerSecond{40e9}, FlopsPerSecond{5e9}, BytesPerSecond{8e9}};
 
 std::vector<Point> plan(const RoughRates& rates, int per_cell, double longest,
@@ -72,6 +74,71 @@ TEST(plan_kernels, has_shapes_of_real_layers_and_what_small_machines_can_compute
   const std::vector<Point> small = plan(kProcessor, 1, 0.01);
   EXPECT_GT(small.size(), 40U);
   for (const Point& point : small) EXPECT_LE(guess_time(point, kProcessor), Seconds{0.01}) << name_of(point);
+}
+
+/// What a quick sweep of 100 s on one H100 or H200 may plan (cli/commands/calibrate.cpp).
+std::vector<Point> quick_plan() {
+  return plan_kernels({.rates = kH200,
+                       .longest_run = Seconds{100.0 / 1500},
+                       .memory = Bytes{2e9},
+                       .per_cell = 1,
+                       .narrow = {Precision::Fp8}});
+}
+
+std::vector<std::string> quick_names() {
+  return names_of(quick_plan());
+}
+
+TEST(plan_kernels, a_quick_sweep_of_a_gpu_fits_its_budget) {
+  // Two warm-ups and ten samples of 5 ms or two executions (BenchOptions); a fixed order cuts off the rest.
+  double seconds = 0;
+  for (const Point& p : quick_plan()) {
+    seconds += std::max(12 * 5e-3, 23 * guess_time(p, kH200).value());
+    if (p.kind == PointKind::SustainedGemm) seconds += 2;
+  }
+  EXPECT_LT(seconds, 85);
+}
+
+TEST(plan_kernels, a_quick_sweep_of_a_gpu_has_the_attention_of_ordinary_training_early) {
+  const std::vector<std::string> names = quick_names();
+  const auto place = [&](const std::string& name) {
+    return std::find(names.begin(), names.end(), name) - names.begin();
+  };
+  const auto quarter = static_cast<std::ptrdiff_t>(names.size() / 4);
+  for (const char* heads : {"32/8", "32/32"}) {
+    for (const std::int64_t sequence : {2048, 4096, 8192, 16384, 32768}) {
+      if (sequence == 32768 && std::string_view{heads} == "32/32") continue;  // of 2.7 GB
+
+      for (const char* direction : {"forward", "backward"}) {
+        const std::int64_t batch = std::max<std::int64_t>(1, 16384 / sequence);
+        const std::string name =
+            fmt::format("attention {} batch {} heads {} queries {} keys {} dim 128/128 causal", direction,
+                        batch, heads, sequence, sequence);
+        EXPECT_LT(place(name), sequence < 32768 ? quarter : 2 * quarter) << name;
+      }
+    }
+  }
+  EXPECT_LT(place("attention forward batch 4 heads 16/16 queries 4096 keys 4096 dim 64/64 causal"), quarter);
+}
+
+TEST(plan_kernels, a_quick_sweep_of_a_gpu_has_experts_of_published_models_in_every_pass_early) {
+  const std::vector<std::string> names = quick_names();
+  const std::set<std::string> early(names.begin(),
+                                    names.begin() + static_cast<std::ptrdiff_t>(names.size() / 3));
+  for (const char* name :
+       {"grouped gemm bf16 forward 2048x14336x4096 batch 8", "grouped gemm bf16 data 2048x4096x14336 batch 8",
+        "grouped gemm bf16 weight 14336x4096x2048 batch 8",
+        "grouped gemm bf16 forward 256x1536x2048 batch 128",
+        "grouped gemm bf16 forward 512x2048x1408 batch 64",
+        "grouped gemm bf16 weight 2816x2048x512 batch 64"})
+    EXPECT_TRUE(early.contains(name)) << name;
+}
+
+TEST(plan_kernels, a_quick_sweep_of_a_gpu_has_the_products_of_large_layers) {
+  const std::vector<std::string> names = quick_names();
+  EXPECT_THAT(names, testing::IsSupersetOf({"gemm bf16 forward 8192x8192x8192",
+                                            "sustained gemm bf16 forward 8192x8192x8192",
+                                            "memory-bound adamw 66666496 elements"}));
 }
 
 TEST(plan_kernels, a_quick_sweep_of_one_gpu_takes_less_than_two_minutes) {
@@ -208,6 +275,29 @@ TEST_F(Sweep, measures_every_kernel_of_the_cpu_device) {
     EXPECT_EQ(m.seconds.size(), 3U) << name_of(m.point);
     EXPECT_TRUE(m.median() > 0 && m.median() < 1) << name_of(m.point) << " " << m.median() << " s";
   }
+}
+
+TEST_F(Sweep, grouped_products_run_in_every_pass) {
+  const auto device = make_cpu_device(Element::F32);
+  KernelBench bench{*device, quick()};
+  for (const Pass pass : {Pass::Forward, Pass::BackwardData, Pass::BackwardWeight}) {
+    const Point p{
+        .kind = PointKind::GroupedGemm, .pass = pass, .gemm = {.m = 24, .n = 40, .k = 16, .batch = 4}};
+    const std::vector<double> seconds = bench.measure(p);
+    EXPECT_EQ(seconds.size(), 3U) << name_of(p);
+  }
+  EXPECT_FALSE(bench.holds_not_a_number());
+}
+
+TEST_F(Sweep, a_probe_guesses_large_operations_by_rates_that_no_launch_hides) {
+  const auto device = make_cpu_device(Element::F32);
+  BenchOptions options = quick();
+  options.memory = Bytes{64e6};
+  KernelBench bench{*device, options};
+  const RoughRates rates = bench.probe();
+  const Point copy{.kind = PointKind::MemoryBound, .step = MemoryStep::Copy, .elements = 1 << 22};
+  const double seconds = Measurement{copy, bench.measure(copy)}.median();
+  EXPECT_LT(std::abs(std::log(guess_time(copy, rates).value() / seconds)), std::log(4.0));
 }
 
 TEST_F(Sweep, computes_on_numbers_that_are_numbers) {

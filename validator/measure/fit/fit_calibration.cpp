@@ -295,8 +295,8 @@ class CalibrationFitter {
     const std::map<Precision, std::vector<double>> ratios = sustained_ratios();
     for (const auto& [precision, of_precision] : ratios) {
       if (is_quantized(precision)) continue;
-      calibration().sustained = note_ratio("sustained", of_precision, 0.01, 1.0,
-                                           "the largest square GEMM after a while of the same");
+      calibration().sustained =
+          note_ratio("sustained", of_precision, 0.01, 1.0, "large GEMMs after a while of the same");
       fit_.measured_sustained = true;
     }
     for (auto [precision, of_precision] : ratios) {

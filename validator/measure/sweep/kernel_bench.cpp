@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace hexaplan::validator {
 namespace {
@@ -17,6 +18,10 @@ using costmodel::Seconds;
 /// Operands start at multiples of this many elements: 256 bytes of bf16, as allocators hand out.
 constexpr std::int64_t kAlignedElements = 128, kAlignedBytes = 256;
 constexpr std::int64_t kMostRepeats = 2000;
+/// A probe this long says a rate: launches take 5 to 15 us.
+constexpr Seconds kLongProbe{300e-6};
+/// Doublings of a probe's sides, at most.
+constexpr int kProbeSizes = 6;
 constexpr std::int64_t kMostColumns = 4096, kHeadDim = 64;
 constexpr NormForm kNorm{.epsilon = 1e-5};
 constexpr ActivationForm kSwiGlu{};
@@ -90,28 +95,51 @@ bool KernelBench::holds_not_a_number() {
 }
 
 RoughRates KernelBench::probe() {
-  constexpr std::int64_t kSide = 256;
-  constexpr double kPairs = 256.0 * 256 / 2;
-  const auto time_of = [this](const Point& point) {
-    const Call call = prepare(point);
-    call();
-    return Seconds{std::max(std::min(seconds_of(call, 2), seconds_of(call, 4)), 1e-9)};
+  // Launches hide what small kernels compute: sizes grow until one execution takes long beside them.
+  const auto grown = [this](const std::function<Point(int)>& point_of) {
+    Point point = point_of(0);
+    Seconds time = probe_time(point);
+    for (int size = 1; size < kProbeSizes && time < kLongProbe; ++size) {
+      const Point larger = point_of(size);
+      if (traffic_of(larger) > options_.memory) break;
+      point = larger;
+      time = probe_time(point);
+    }
+    return std::pair{point, time};
   };
-  const Point gemm{.gemm = {.m = kSide, .n = kSide, .k = kSide}};
-  const Point attention{.kind = PointKind::AttentionForward,
-                        .attention = {.batch = 1,
-                                      .heads = 2,
-                                      .kv_heads = 1,
-                                      .seq_q = kSide,
-                                      .seq_kv = kSide,
-                                      .head_dim = 64,
-                                      .v_head_dim = 64,
-                                      .causal = true,
-                                      .pairs = kPairs}};
-  const Point copy{.kind = PointKind::MemoryBound, .step = MemoryStep::Copy, .elements = 1 << 18};
-  return {.gemm = flops_of(gemm) / time_of(gemm),
-          .attention = flops_of(attention) / time_of(attention),
-          .memory = traffic_of(copy) / time_of(copy)};
+  const auto [gemm, gemm_time] = grown([](int size) {
+    const std::int64_t side = std::int64_t{256} << size;
+    return Point{.gemm = {.m = side, .n = side, .k = side}};
+  });
+  const auto [attention, attention_time] = grown([](int size) {
+    const std::int64_t sequence = std::int64_t{256} << size;
+    return Point{.kind = PointKind::AttentionForward,
+                 .attention = {.batch = 1,
+                               .heads = std::int64_t{2} << size,
+                               .kv_heads = std::int64_t{1} << size,
+                               .seq_q = sequence,
+                               .seq_kv = sequence,
+                               .head_dim = 64,
+                               .v_head_dim = 64,
+                               .causal = true,
+                               .pairs = static_cast<double>(sequence * sequence) / 2}};
+  });
+  const auto [copy, copy_time] = grown([](int size) {
+    return Point{.kind = PointKind::MemoryBound,
+                 .step = MemoryStep::Copy,
+                 .elements = (std::int64_t{1} << 18) << (2 * size)};
+  });
+  return {.gemm = flops_of(gemm) / gemm_time,
+          .attention = flops_of(attention) / attention_time,
+          .memory = traffic_of(copy) / copy_time};
+}
+
+Seconds KernelBench::probe_time(const Point& point) {
+  const Call call = prepare(point);
+  call();
+  const double seconds = std::min(seconds_of(call, 2), seconds_of(call, 4));
+  device_.reset_flops();
+  return Seconds{std::max(seconds, 1e-9)};
 }
 
 std::vector<double> KernelBench::measure(const Point& point) {
@@ -202,12 +230,15 @@ KernelBench::Call KernelBench::prepare_gemm(const Point& point) {
 
 KernelBench::Call KernelBench::prepare_grouped_gemm(const Point& point) {
   const costmodel::GemmShape s = point.gemm;
-  std::vector<std::int64_t> offsets;
-  for (std::int64_t group = 0; group <= s.batch; ++group) offsets.push_back(group * s.m);
+  const bool weight = point.pass == Pass::BackwardWeight, forward = point.pass == Pass::Forward;
+  std::vector<std::int64_t> offsets;  // of every expert's tokens, along which weight gradients sum
+  for (std::int64_t group = 0; group <= s.batch; ++group) offsets.push_back(group * (weight ? s.k : s.m));
   return [=, this] {
-    const View a = inputs_.take(s.batch * s.m, s.k), b = inputs_.take(s.batch * s.n, s.k);
-    const View c = results_.take(s.batch * s.m, s.n);
-    device_.grouped_gemm(kCalibrating, {.a = a, .b = b, .c = c, .transpose_b = true}, offsets);
+    Gemm g{.transpose_a = weight, .transpose_b = forward};
+    g.a = weight ? inputs_.take(s.batch * s.k, s.m) : inputs_.take(s.batch * s.m, s.k);
+    g.b = forward ? inputs_.take(s.batch * s.n, s.k) : inputs_.take(s.batch * s.k, s.n);
+    g.c = results_.take(s.batch * s.m, s.n);
+    device_.grouped_gemm(kCalibrating, g, offsets);
   };
 }
 

@@ -32,7 +32,8 @@ class KernelBench {
   /// Throws OutOfMemory.
   KernelBench(Device& device, const BenchOptions& options);
 
-  /// Rates of one middling GEMM, attention and copy: enough to plan with.
+  /// Rates of one GEMM, attention and copy, each grown until launching it matters little or the memory ends:
+  /// enough to plan with.
   [[nodiscard]] RoughRates probe();
   /// Seconds per execution, every sample. Precondition: a kernel's point within the memory, in a precision of
   /// the device. Throws UnsupportedProduct.
@@ -63,6 +64,7 @@ class KernelBench {
   [[nodiscard]] Call prepare_attention(const Point& point);
   [[nodiscard]] Call prepare_memory_step(const Point& point);
   [[nodiscard]] Call prepare_adamw(std::int64_t elements);
+  [[nodiscard]] costmodel::Seconds probe_time(const Point& point);
   [[nodiscard]] double seconds_of(const Call& call, int repeats);
   [[nodiscard]] std::vector<double> sample(const Call& call);
   [[nodiscard]] std::vector<double> sample_sustained(const Call& call);

@@ -23,6 +23,10 @@ using costmodel::Pass;
 using costmodel::Precision;
 using costmodel::Seconds;
 
+struct Linear {
+  std::int64_t outputs, inputs;
+};
+
 /// A layer whose matrices are measured.
 struct LayerShape {
   std::int64_t hidden, heads, kv_heads, head_dim, mlp, vocabulary;
@@ -36,6 +40,19 @@ constexpr LayerShape kLayers[] = {
 };
 constexpr std::int64_t kTensorDegrees[] = {1, 2, 4, 8};
 constexpr std::int64_t kTokens[] = {4096, 8192, 2048, 16384, 1024, 512, 256, 128};
+/// Experts of one rank, rows of each in turn, and one of their matrices.
+struct ExpertShape {
+  std::int64_t experts;
+  std::int64_t rows[3];
+  Linear linear;
+};
+// Published config.json (Hugging Face) of Mixtral-8x7B, whole and under tp=2, DeepSeek-V2-Lite and
+// Qwen3-30B-A3B: a matrix into the experts' width and one out of it.
+constexpr ExpertShape kExpertShapes[] = {
+    {8, {2048, 1024, 4096}, {14336, 4096}}, {64, {512, 256, 64}, {2816, 2048}},
+    {8, {2048, 1024, 4096}, {4096, 14336}}, {128, {256, 512, 64}, {1536, 2048}},
+    {8, {4096, 2048, 1024}, {7168, 4096}},  {64, {512, 256, 64}, {2048, 1408}},
+    {8, {4096, 2048, 1024}, {4096, 7168}},  {128, {256, 512, 64}, {2048, 768}}};
 constexpr std::int64_t kExperts = 8;
 /// fp32 main gradients, read and written (costmodel/compute/operations.cpp).
 constexpr double kAccumulateBytes = 8;
@@ -61,23 +78,23 @@ class Collector {
     points_.emplace_back(shuffled(name), point);
     return true;
   }
-  [[nodiscard]] std::vector<Point> take_shuffled() {
-    std::stable_sort(points_.begin(), points_.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+  /// As they were added.
+  [[nodiscard]] std::vector<Point> take() {
     std::vector<Point> points;
     for (auto& [order, point] : points_) points.push_back(point);
     points_.clear();
     return points;
+  }
+  [[nodiscard]] std::vector<Point> take_shuffled() {
+    std::stable_sort(points_.begin(), points_.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    return take();
   }
 
  private:
   const PlanLimits& limits_;
   std::set<std::string> names_;
   std::vector<std::pair<std::uint64_t, Point>> points_;
-};
-
-struct Linear {
-  std::int64_t outputs, inputs;
 };
 
 std::vector<Linear> linears_of(const LayerShape& l, std::int64_t tp) {
@@ -170,16 +187,23 @@ std::vector<Point> gemms(const PlanLimits& limits, Precision precision, Cells ce
   return points.take_shuffled();
 }
 
-/// The largest square that the limits allow, short and long.
+/// The largest square that the limits allow and two of half its work, short and long: the middle of three
+/// ratios stands one measurement that was disturbed.
 std::vector<Point> sustained(const PlanLimits& limits, Precision precision) {
   Collector fits{limits};
   for (std::int64_t side = 8192; side >= 128; side /= 2) {
-    Point point{
-        .kind = PointKind::SustainedGemm, .precision = precision, .gemm = {.m = side, .n = side, .k = side}};
-    if (!fits.add(point)) continue;
-    Point alone = point;
-    alone.kind = PointKind::Gemm;
-    return {alone, point};
+    const GemmShape shapes[] = {{.m = side, .n = side, .k = side},
+                                {.m = side, .n = side, .k = side / 2},
+                                {.m = side, .n = side / 2, .k = side}};
+    std::vector<Point> points;
+    for (const GemmShape& shape : shapes) {
+      Point point{.kind = PointKind::SustainedGemm, .precision = precision, .gemm = shape};
+      if (!fits.add(point)) break;
+      Point alone = point;
+      alone.kind = PointKind::Gemm;
+      points.insert(points.end(), {alone, point});
+    }
+    if (points.size() == 2 * std::size(shapes)) return points;
   }
   return {};
 }
@@ -197,7 +221,25 @@ std::vector<Point> narrow_gemms(const PlanLimits& limits, Precision precision) {
 /// What runs beside collectives.
 constexpr costmodel::GemmShape kBesideMessages{.m = 4096, .n = 4096, .k = 4096};
 
-std::vector<Point> special_gemms(const PlanLimits& limits) {
+/// Experts of published models: every matrix and pass with the first number of rows before the next one.
+std::vector<Point> expert_gemms(const PlanLimits& limits) {
+  Collector points{limits};
+  for (std::size_t row = 0; row < std::size(kExpertShapes[0].rows); ++row) {
+    for (const Pass pass : {Pass::Forward, Pass::BackwardWeight, Pass::BackwardData}) {
+      for (const ExpertShape& shape : kExpertShapes) {
+        Point point{.kind = PointKind::GroupedGemm,
+                    .pass = pass,
+                    .gemm = shape_of(shape.linear, shape.rows[row], pass)};
+        point.gemm.batch = shape.experts;
+        points.add(point);
+      }
+    }
+  }
+  return points.take();
+}
+
+/// What small machines can compute, too.
+std::vector<Point> small_expert_gemms(const PlanLimits& limits) {
   Collector points{limits};
   for (const std::int64_t tokens : {65536, 32768, 16384, 4096, 1024, 256}) {
     for (const LayerShape& layer : kLayers) {
@@ -208,11 +250,16 @@ std::vector<Point> special_gemms(const PlanLimits& limits) {
   std::vector<Point> result = points.take_shuffled();
   const std::size_t most = 8 + 3 * static_cast<std::size_t>(limits.per_cell);
   if (result.size() > most) result.resize(most);
-  const std::vector<Point> squares = sustained(limits, Precision::Bf16);
-  result.insert(result.begin(), squares.begin(), squares.end());
+  return result;
+}
+
+std::vector<Point> special_gemms(const PlanLimits& limits) {
+  std::vector<Point> result = sustained(limits, Precision::Bf16);
   Collector alone{limits};
   const Point beside{.gemm = kBesideMessages};
   if (limits.beside_messages && alone.add(beside)) result.insert(result.begin(), beside);
+  for (const std::vector<Point>& more : {expert_gemms(limits), small_expert_gemms(limits)})
+    result.insert(result.end(), more.begin(), more.end());
   return result;
 }
 
@@ -222,6 +269,11 @@ struct AttentionHeads {
 };
 constexpr AttentionHeads kHeads[] = {
     {32, 8, 128, 16384}, {32, 8, 64, 16384}, {8, 1, 128, 8192}, {4, 2, 64, 1024}, {4, 2, 32, 256}};
+/// Heads of layers of 0.5 to 8 billion parameters, whose sequences fill a GPU: what most steps spend
+/// attention's time in.
+constexpr AttentionHeads kUsualHeads[] = {
+    {32, 8, 128, 16384}, {16, 16, 64, 16384}, {32, 32, 128, 16384}, {32, 8, 64, 16384}};
+constexpr std::int64_t kUsualSequences[] = {4096, 8192, 16384, 2048, 32768};
 constexpr std::int64_t kSequences[] = {4096, 8192, 2048, 16384, 1024, 32768, 512, 256, 128, 64};
 
 AttentionShape attention_of(const AttentionHeads& h, std::int64_t sequence) {
@@ -242,8 +294,13 @@ void add_attention(Collector& points, const AttentionShape& shape) {
   points.add({.kind = PointKind::AttentionBackward, .attention = shape});
 }
 
+/// The usual sequences first, in this order.
 std::vector<Point> attentions(const PlanLimits& limits) {
   Collector points{limits};
+  for (const std::int64_t sequence : kUsualSequences) {
+    for (const AttentionHeads& heads : kUsualHeads) add_attention(points, attention_of(heads, sequence));
+  }
+  std::vector<Point> result = points.take();
   for (const AttentionHeads& heads : kHeads) {
     for (const std::int64_t sequence : kSequences) {
       AttentionShape shape = attention_of(heads, sequence);
@@ -263,16 +320,28 @@ std::vector<Point> attentions(const PlanLimits& limits) {
       add_attention(points, shape);
     }
   }
-  return points.take_shuffled();
+  const std::vector<Point> others = points.take_shuffled();
+  result.insert(result.end(), others.begin(), others.end());
+  return result;
 }
+
+constexpr std::int64_t kMostElements = 1 << 28;
+/// Memory-bound kernels run on whole rows of at most this many elements.
+constexpr std::int64_t kRowElements = 4096;
 
 std::vector<Point> memory_steps(const PlanLimits& limits) {
   Collector points{limits};
   for (int step = 0; step < kMemorySteps; ++step) {
     const auto kind = static_cast<MemoryStep>(step);
     const int factor = limits.per_cell < 2 ? 4 : 2;
-    for (std::int64_t elements = 1 << 14; elements <= 1 << 28; elements *= factor)
+    for (std::int64_t elements = 1 << 14; elements <= kMostElements; elements *= factor)
       points.add({.kind = PointKind::MemoryBound, .step = kind, .elements = elements});
+    // The largest that one point may have: rates are read from sizes far above the caches'.
+    const double most = limits.memory.value() / traffic_per_element(kind);
+    const auto rows = static_cast<std::int64_t>(most) / kRowElements;
+    points.add({.kind = PointKind::MemoryBound,
+                .step = kind,
+                .elements = std::min(kMostElements, rows * kRowElements)});
   }
   return points.take_shuffled();
 }
