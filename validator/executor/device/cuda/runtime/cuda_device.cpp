@@ -1,6 +1,10 @@
 #include "validator/executor/device/cuda/runtime/cuda_device.h"
 
+#include <algorithm>
 #include <array>
+#include <map>
+#include <mutex>
+#include <optional>
 
 #include "validator/executor/device/cuda/gpu_error.h"
 #include "validator/executor/device/cuda/runtime/check.h"
@@ -13,12 +17,29 @@ constexpr int kOldestMajor = 8;
 /// fp8 in the tensor cores: Ada (8.9), Hopper and newer (CUDA C++ Programming Guide, compute capabilities).
 constexpr int kFp8Major = 8, kFp8Minor = 9;
 
-MemoryDiary open_context(const Nvml& nvml, int gpu) {
+/// What this process's context took when it was made, by GPU: it is made once, whoever opens the GPU again.
+/// Both readings are the driver's own, whose `used` counts what it reserves for itself (NVML API reference,
+/// nvmlMemory_t), 0.6 GB of an H200, while cudaMemGetInfo leaves that out of its total. Nothing where other
+/// processes gave back more in between than the context took.
+std::optional<std::int64_t> make_context(const Nvml& nvml, int gpu) {
+  static std::mutex mutex;
+  static std::map<int, std::optional<std::int64_t>> made;
+  const std::lock_guard lock{mutex};
+  const auto found = made.find(gpu);
   const std::optional<std::int64_t> before = nvml.used_bytes();
   HEXAPLAN_CUDA(cudaSetDevice(gpu));
   HEXAPLAN_CUDA(cudaFree(nullptr));  // older runtimes make the context with the first call that needs one
+  if (found != made.end()) return found->second;
+  const std::optional<std::int64_t> after = nvml.used_bytes();
+  std::optional<std::int64_t>& bytes = made[gpu];
+  if (before && after && *after > *before) bytes = *after - *before;
+  return bytes;
+}
+
+MemoryDiary open_context(const Nvml& nvml, int gpu) {
+  const std::optional<std::int64_t> bytes = make_context(nvml, gpu);
   MemoryDiary diary;
-  diary.context_made(before);
+  diary.context_made(bytes);
   return diary;
 }
 
@@ -141,9 +162,9 @@ std::vector<DeviceFact> CudaDevice::facts() {
   const std::int64_t now = MemoryDiary::used_now();
   bytes("in use on the GPU, all processes", now);
   // Modules are loaded when a kernel is first used.
-  bytes("modules loaded since the start, and other processes",
-        now - diary_.last() - (pool_.reserved() - reserved_at_start_));
-  facts.back().fixed = true;
+  const std::int64_t modules = now - diary_.last() - (pool_.reserved() - reserved_at_start_);
+  bytes("modules loaded since the start, and other processes", std::max<std::int64_t>(modules, 0));
+  facts.back().fixed = diary_.knows_context();  // alone they are not what is taken whatever runs
   bytes("pool: asked for at most", pool_.requested_high());
   bytes("pool: handed out at most, rounded up", pool_.used_high());
   bytes("pool: taken from the GPU at most", pool_.reserved_high());

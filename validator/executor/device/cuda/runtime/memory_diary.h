@@ -1,6 +1,7 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,10 +16,13 @@ namespace hexaplan::validator::cuda {
 /// processes count too: only an idle GPU tells the truth.
 class MemoryDiary {
  public:
-  /// With what was in use before there was a context, where that is known.
-  void context_made(std::optional<std::int64_t> used_before) {
+  /// With what the context took, where that is known.
+  void context_made(std::optional<std::int64_t> bytes) {
     last_ = used_now();
-    if (used_before) add("CUDA context", last_ - *used_before, true);
+    if (bytes) add("CUDA context", *bytes, true);
+  }
+  [[nodiscard]] bool knows_context() const {
+    return std::any_of(entries_.begin(), entries_.end(), [](const DeviceFact& entry) { return entry.fixed; });
   }
   void note(std::string what) {
     const std::int64_t now = used_now();
