@@ -30,7 +30,7 @@ using costmodel::Seconds;
 constexpr double kInterval = 1.96;  // standard deviations on either side of 95 %
 /// Kernels alone repeat better than steps, which also wait for hosts and neighbours.
 constexpr double kLeastTimeSigma = 0.05;
-constexpr double kMostMemoryShare = 1.0, kMostRatio = 1.5, kMostAccumulation = 2.0,
+constexpr double kMostRatio = 1.5, kMostAccumulation = 2.0,
                  kMostSustainedRatio = 10;  // read_calibration
 /// A kernel of fewer launches than so many is bound by them …
 constexpr double kLaunches = 2;
