@@ -15,7 +15,7 @@ constexpr double kNothing = -std::numeric_limits<double>::infinity();
 struct Block {
   std::string name;
   AttentionBlock block;
-  bool slopes = false, sinks = false;
+  bool slopes = false, sinks = false, query_sum = false;
 };
 const std::vector<Block>& blocks() {
   static const std::vector<Block> kBlocks{
@@ -29,6 +29,18 @@ const std::vector<Block>& blocks() {
         .head_dim = 16,
         .v_head_dim = 16,
         .overwrites = true}},
+      {"overwriting_by_a_sum_apart",
+       {.batch = 2,
+        .heads = 4,
+        .kv_heads = 2,
+        .seq_q = 21,
+        .seq_kv = 21,
+        .head_dim = 16,
+        .v_head_dim = 16,
+        .overwrites = true},
+       false,
+       false,
+       true},
       {"one_query", {.seq_q = 1, .seq_kv = 5, .head_dim = 4, .v_head_dim = 4}},
       {"grouped_queries",
        {.batch = 2, .heads = 6, .kv_heads = 2, .seq_q = 21, .seq_kv = 21, .head_dim = 16, .v_head_dim = 16}},
@@ -102,7 +114,9 @@ void attend(Bench& b, const Block& which, std::int64_t gap) {
   const View d_o = b.data(queries, heads * d_v), delta = b.new_fp32(queries, heads);
   b.device.attention_delta(d_o, o, delta);
   b.result("delta", delta);
-  const View dq = b.fp32(queries, heads * d), dk = b.data(keys, kv * d), dv = b.data(keys, kv * d_v);
+  if (which.query_sum) block.query_sum = b.fp32(queries, heads * d);
+  const View dq = which.query_sum ? b.data(queries, heads * d) : b.fp32(queries, heads * d);
+  const View dk = b.data(keys, kv * d), dv = b.data(keys, kv * d_v);
   b.device.attention_backward({"attention.core", Pass::BackwardData}, block, q, k, v, d_o, lse, delta, dq, dk,
                               dv);
   b.result("gradient of queries", dq);

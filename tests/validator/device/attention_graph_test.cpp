@@ -283,6 +283,30 @@ TEST_P(AttentionGraphs, backward_is_its_gradient_with_any_matrix_that_has_the_ou
   expect_rows(d_query, dq, p.block.seq_q, p.block.q_pitch, "query");
   expect_rows(d_key, dk, p.block.seq_kv, p.block.kv_pitch, "key");
   expect_rows(d_value, dv, p.block.seq_kv, p.block.kv_pitch, "value");
+
+  // The same, put where the rows of other matrices are.
+  Matrix placed_q{p.rows, dq.view.cols, 3, 11}, placed_k{p.rows, dk.view.cols, 1, 12},
+      placed_v{p.rows, dv.view.cols, 2, 13};
+  const Matrix before = placed_q;
+  AttentionShape placed = shape;
+  placed.dq_row = placed_q.view.stride, placed.dk_row = placed_k.view.stride,
+  placed.dv_row = placed_v.view.stride;
+  memory[Port::QueryGradient] = placed_q.data.data(), memory[Port::KeyGradient] = placed_k.data.data(),
+  memory[Port::ValueGradient] = placed_v.data.data();
+  const AttentionGraph to_rows = backward_graph(placed);
+  Interpreter{to_rows, memory}.run();
+  const auto expect_placed = [&](const Matrix& found, const Matrix& expected, std::int64_t seq,
+                                 std::int64_t pitch, const char* what) {
+    for (std::int64_t b = 0; b < p.block.batch; ++b)
+      for (std::int64_t r = b * pitch; r < b * pitch + seq; ++r)
+        for (std::int64_t c = 0; c < expected.view.cols; ++c)
+          EXPECT_NEAR(found.at(r, c), expected.at(r, c), 1e-12) << what;
+  };
+  expect_placed(placed_q, dq, p.block.seq_q, p.block.q_pitch, "query");
+  expect_placed(placed_k, dk, p.block.seq_kv, p.block.kv_pitch, "key");
+  expect_placed(placed_v, dv, p.block.seq_kv, p.block.kv_pitch, "value");
+  for (std::int64_t c = dq.view.cols; c < placed_q.view.stride; ++c)
+    EXPECT_EQ(placed_q.at(0, c), before.at(0, c)) << "columns beside it are left alone";
 }
 
 INSTANTIATE_TEST_SUITE_P(blocks, AttentionGraphs,

@@ -100,6 +100,9 @@ struct AttentionBlock {
   /// Backward writes the block's rows of dq, dk and dv instead of adding to them: the first of several
   /// blocks.
   bool overwrites = false;
+  /// With `overwrites`: room like dq's in fp32 or wider, in which kernels may add up dq over blocks of keys;
+  /// dq may then be as narrow as q. Empty: they add up in dq.
+  View query_sum;
 };
 /// Calls clear(rows) for what a block that overwrites finds in dq, dk and dv.
 template <class Clear>
@@ -109,6 +112,20 @@ void clear_overwritten(const AttentionBlock& block, const View& dq, const View& 
   for (std::int64_t b = 0; b < block.batch; ++b) {
     clear(dq.row_range(b * block.q_pitch, block.seq_q));
     for (const View& d : {dk, dv}) clear(d.row_range(b * block.kv_pitch, block.seq_kv));
+  }
+}
+
+/// Where kernels that add up dq over blocks of keys do so.
+[[nodiscard]] inline const View& query_sum_of(const AttentionBlock& block, const View& dq) {
+  return block.query_sum.data == nullptr ? dq : block.query_sum;
+}
+/// Calls copy(to, from) for what they have added up apart from dq.
+template <class Copy>
+void deliver_query_sum(const AttentionBlock& block, const View& dq, const Copy& copy) {
+  if (block.query_sum.data == nullptr) return;
+  for (std::int64_t b = 0; b < block.batch; ++b) {
+    copy(dq.row_range(b * block.q_pitch, block.seq_q),
+         block.query_sum.row_range(b * block.q_pitch, block.seq_q));
   }
 }
 

@@ -230,7 +230,8 @@ void run_sink_weight(const Operation& o) {
                               of_own_heads(o.rank, o.in(1)), of_own_sinks(o.rank, o.weight_gradient()));
 }
 
-/// Kernels add up gradients of the queries over blocks of keys in fp32; the own block is the first.
+/// Kernels add up gradients of the queries over blocks of keys in fp32; the own block is the first. Where it
+/// is the only one, d.query may come straight from the kernel.
 void run_attend_back(const Operation& o) {
   const Operands in = operands(o, o.op.reads, 0), d = operands(o, o.op.writes, 0);
   if (stores_scores(o.rank)) {
@@ -240,8 +241,9 @@ void run_attend_back(const Operation& o) {
   const AttentionGradient of{in.in, of_own_heads(o.rank, o.in(in.behind)),
                              of_own_heads(o.rank, o.in(in.behind + 1)),
                              of_own_heads(o.rank, o.in(in.behind + 2))};
-  attend_to_own_back(o.rank, of, {query_sum, d.in.key, d.in.value});
-  o.rank.device.copy(d.in.query, query_sum);
+  if (o.rank.groups.context->size() == head_shares(o.rank))
+    return attend_to_own_back(o.rank, of, query_sum, d.in);
+  attend_to_own_back(o.rank, of, {}, {query_sum, d.in.key, d.in.value});
 }
 
 void run_attend_delta(const Operation& o) {

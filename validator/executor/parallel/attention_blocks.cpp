@@ -90,9 +90,11 @@ void attend_to_other(const Rank& rank, const QueryKeyValue& in, int other, const
   }
 }
 
-void attend_to_own_back(const Rank& rank, const AttentionGradient& of, const QueryKeyValue& d) {
+void attend_to_own_back(const Rank& rank, const AttentionGradient& of, const View& query_sum,
+                        const QueryKeyValue& d) {
   AttentionBlock block = own_block(rank);
   block.overwrites = true;
+  block.query_sum = query_sum;
   rank.device.attention_backward({kCore, Pass::BackwardData}, block, of.in.query, of.in.key, of.in.value,
                                  of.d_output, of.log_sum_exp, of.delta, d.query, d.key, d.value);
 }

@@ -45,8 +45,10 @@ struct AttentionGradient {
   QueryKeyValue in;
   View d_output, log_sum_exp, delta;
 };
-/// Gradients of the rank's queries and own keys; whatever stood there is overwritten.
-void attend_to_own_back(const Rank& rank, const AttentionGradient& of, const QueryKeyValue& d);
+/// Gradients of the rank's queries and own keys; whatever stood there is overwritten. `query_sum`: the fp32
+/// room in which kernels may add up d.query, or empty where d.query is that room.
+void attend_to_own_back(const Rank& rank, const AttentionGradient& of, const View& query_sum,
+                        const QueryKeyValue& d);
 /// Adds to the queries' gradient and to `d_keys`, that of the other rank's keys.
 void attend_to_other_back(const Rank& rank, const AttentionGradient& of, int other, const KeyValue& keys,
                           const View& d_query, const KeyValue& d_keys);

@@ -328,10 +328,12 @@ class CpuDevice : public Device {
   void run_attention_backward(const AttentionBlock& block, const View& q, const View& k, const View& v,
                               const View& d_o, const View& lse, const View& delta, const View& dq,
                               const View& dk, const View& dv) override {
-    clear_overwritten(block, dq, dk, dv, [this](const View& rows) { this->fill(rows, 0); });
+    const View& sum = query_sum_of(block, dq);
+    clear_overwritten(block, sum, dk, dv, [this](const View& rows) { this->fill(rows, 0); });
     const In slopes{block.slopes}, sinks{block.sinks};
     kernels::attention_backward<T>(widened(block, slopes, sinks), In{q}, In{k}, In{v}, In{d_o}, In{lse},
-                                   In{delta}, InOut{dq}, InOut{dk}, InOut{dv});
+                                   In{delta}, InOut{sum}, InOut{dk}, InOut{dv});
+    deliver_query_sum(block, dq, [this](const View& to, const View& from) { this->copy(to, from); });
   }
 
  private:

@@ -63,11 +63,11 @@ class Builder {
     const auto delta = output_dot_gradient(d_o);
     const auto shifted = node(GraphOp::Subtract, scaled(node(GraphOp::MatMul, q, kt, scores_)), lse, scores_);
     const auto probabilities = node(GraphOp::Exp, masked(shifted), 0, scores_);
-    gradient_of_keys(Port::ValueGradient, probabilities, d_o, v_dims_);
+    gradient_of_keys(Port::ValueGradient, probabilities, d_o, v_dims_, s_.dv_row);
     const auto d_probabilities =
         node(GraphOp::Subtract, node(GraphOp::MatMul, d_o, vt, scores_), delta, scores_);
     const auto d_scores = scaled(node(GraphOp::Multiply, d_probabilities, probabilities, scores_));
-    gradient_of_keys(Port::KeyGradient, d_scores, q, k_dims_);
+    gradient_of_keys(Port::KeyGradient, d_scores, q, k_dims_, s_.dk_row);
     const auto k = add({.id = next_++,
                         .dims = k_dims_,
                         .strides = key_strides(),
@@ -76,7 +76,8 @@ class Builder {
     node_into(k, GraphOp::Reshape, kt, 0);
     const auto sum = memory(Port::QuerySum, q_dims_, packed(q_dims_), GraphType::Fp32);
     node_into(sum, GraphOp::MatMul, d_scores, k);
-    node_into(memory(Port::QueryGradient, q_dims_, packed_rows(s_.head_dim, s_.heads, s_.seq_q)),
+    node_into(memory(Port::QueryGradient, q_dims_,
+                     gradient_strides(s_.dq_row, s_.q_pitch, s_.head_dim, s_.heads, s_.seq_q)),
               GraphOp::Identity, sum, 0);
     return std::move(graph_);
   }
@@ -91,6 +92,11 @@ class Builder {
   /// The layout of a matrix of tokens of its own.
   static Four packed_rows(std::int64_t width, std::int64_t heads, std::int64_t rows) {
     return head_after_head(rows, heads * width, width);
+  }
+
+  static Four gradient_strides(std::int64_t row, std::int64_t pitch, std::int64_t width, std::int64_t heads,
+                               std::int64_t rows) {
+    return row > 0 ? head_after_head(pitch, row, width) : packed_rows(width, heads, rows);
   }
 
   Id add(const GraphTensor& tensor) {
@@ -144,12 +150,13 @@ class Builder {
   }
 
   /// leftᵀ·right per query head, then summed over the heads that share a key.
-  void gradient_of_keys(Port port, Id left, Id right, const Four& dims) {
+  void gradient_of_keys(Port port, Id left, Id right, const Four& dims, std::int64_t row) {
     const Four turned{s_.batch, s_.heads, s_.seq_kv, s_.seq_q};
     const Id transposed =
         add({next_++, turned, swapped(packed(scores_)), GraphType::Bf16, TensorPlace::Virtual});
     node_into(transposed, GraphOp::Reshape, left, 0);
-    const Id gradient = memory(port, dims, packed_rows(dims[3], s_.kv_heads, s_.seq_kv));
+    const Id gradient =
+        memory(port, dims, gradient_strides(row, s_.kv_pitch, dims[3], s_.kv_heads, s_.seq_kv));
     if (s_.heads == s_.kv_heads) return node_into(gradient, GraphOp::MatMul, transposed, right);
     const Four all_heads{s_.batch, s_.heads, s_.seq_kv, dims[3]};
     node_into(gradient, GraphOp::Sum, node(GraphOp::MatMul, transposed, right, all_heads, GraphType::Bf16),

@@ -15,6 +15,8 @@ struct AttentionShape {
   std::int64_t seq_q = 0, seq_kv = 0, head_dim = 0, v_head_dim = 0;
   std::int64_t q_row = 0, k_row = 0, v_row = 0, o_row = 0;  // o: the output, or its gradient
   std::int64_t q_pitch = 0, kv_pitch = 0;
+  /// Elements between rows of gradients, whose sequences lie as those of q, k and v do; 0: packed.
+  std::int64_t dq_row = 0, dk_row = 0, dv_row = 0;
   std::int64_t window = 0;  // 0: none
   bool causal = true;
   friend auto operator<=>(const AttentionShape&,
@@ -31,7 +33,7 @@ enum class Port : std::uint8_t {
   Output,  // backward: any matrix whose products with d_output sum to delta, packed
   LogSumExp,
   OutputGradient,
-  QueryGradient,  // this and the next two: packed
+  QueryGradient,  // this and the next two: packed, or as their shape says
   KeyGradient,
   ValueGradient,
   Delta,     // fp32 workspace, batch × heads × seq_q

@@ -12,6 +12,7 @@ namespace {
 /// Threads of a block: kSide × kSide. A thread owns rows threadIdx.y + kSide·i and columns threadIdx.x +
 /// kSide·j of every tile.
 constexpr int kSide = 16;
+constexpr int kThreads = kSide * kSide;
 
 /// Queries or keys of a tile, and the widest head that its sums hold: shared memory and registers stay within
 /// what an sm_80 has (163 KB per block, CUDA C++ Programming Guide, table of compute capabilities).
@@ -226,7 +227,8 @@ struct ForwardViews {
 };
 
 template <class T>
-HEXAPLAN_KERNEL forward_tiles(AttentionBlock block, ForwardViews in, std::int64_t pitch, bool in_packs) {
+HEXAPLAN_KERNEL_OF(kThreads)
+forward_tiles(AttentionBlock block, ForwardViews in, std::int64_t pitch, bool in_packs) {
   auto* queries = shared_memory<float>();
   float *keys = queries + T::kTile * pitch,
         *scores = keys + T::kTile * pitch;  // values follow keys in `keys`
@@ -320,7 +322,8 @@ HEXAPLAN_DEVICE void score_gradients(const AttentionBlock& block, const Backward
 }
 
 template <class T>
-HEXAPLAN_KERNEL query_gradients(AttentionBlock block, BackwardViews in, std::int64_t pitch, bool in_packs) {
+HEXAPLAN_KERNEL_OF(kThreads)
+query_gradients(AttentionBlock block, BackwardViews in, std::int64_t pitch, bool in_packs) {
   BackwardTiles tiles;
   tiles.place(T{}, shared_memory<float>(), pitch);
   const std::int64_t h = blockIdx.y, b = blockIdx.z, kv_head = h / (block.heads / block.kv_heads);
@@ -348,7 +351,8 @@ HEXAPLAN_KERNEL query_gradients(AttentionBlock block, BackwardViews in, std::int
 }
 
 template <class T>
-HEXAPLAN_KERNEL key_gradients(AttentionBlock block, BackwardViews in, std::int64_t pitch, bool in_packs) {
+HEXAPLAN_KERNEL_OF(kThreads)
+key_gradients(AttentionBlock block, BackwardViews in, std::int64_t pitch, bool in_packs) {
   BackwardTiles tiles;
   tiles.place(T{}, shared_memory<float>(), pitch);
   const std::int64_t kv_head = blockIdx.y, b = blockIdx.z, group = block.heads / block.kv_heads;
@@ -438,9 +442,11 @@ void attention_forward(const Queue& queue, const AttentionBlock& block, const Vi
 void attention_backward(const Queue& queue, const AttentionBlock& block, const View& q, const View& k,
                         const View& v, const View& d_o, const View& lse, const View& delta, const View& dq,
                         const View& dk, const View& dv) {
-  clear_overwritten(block, dq, dk, dv, [&](const View& rows) { fill(queue, rows, 0); });
-  const BackwardViews views{q, k, v, d_o, lse, delta, dq, dk, dv};
+  const View& sum = query_sum_of(block, dq);
+  clear_overwritten(block, sum, dk, dv, [&](const View& rows) { fill(queue, rows, 0); });
+  const BackwardViews views{q, k, v, d_o, lse, delta, sum, dk, dv};
   narrow(block) ? launch_backward<Narrow>(queue, block, views) : launch_backward<Wide>(queue, block, views);
+  deliver_query_sum(block, dq, [&](const View& to, const View& from) { copy(queue, to, from); });
 }
 
 }  // namespace hexaplan::validator::cuda

@@ -141,6 +141,24 @@ template <int kCount>
 HEXAPLAN_DEVICE void store(const View& v, std::int64_t r, std::int64_t c, const Pack<kCount>& in) {
   store<kCount>(row_of(v, r), v.element, c, in);
 }
+/// A pack as it is in memory: bf16 takes half of the registers that its numbers take.
+template <int kCount, bool kBf16>
+using Kept = std::conditional_t<kBf16 && kCount == kPack, Words, Pack<kCount>>;
+template <int kCount, bool kBf16>
+HEXAPLAN_DEVICE Kept<kCount, kBf16> keep(const View& v, std::int64_t r, std::int64_t c) {
+  if constexpr (std::is_same_v<Kept<kCount, kBf16>, Words>) {
+    return reinterpret_cast<const Words*>(row_of(v, r))[c / kPack];
+  } else {
+    return load<kCount>(v, r, c);
+  }
+}
+template <int kCount>
+HEXAPLAN_DEVICE Pack<kCount> numbers_of(const Pack<kCount>& kept) {
+  return kept;
+}
+HEXAPLAN_DEVICE Pack<kPack> numbers_of(const Words& kept) {
+  return load<kPack>(reinterpret_cast<const std::byte*>(&kept), Element::Bf16, 0);
+}
 HEXAPLAN_DEVICE float load(const View& v, std::int64_t r, std::int64_t c) {
   return load<1>(v, r, c).at[0];
 }

@@ -6,18 +6,21 @@
 
 // What the kernels are written in: CUDA where nvcc compiles them, else the host emulation.
 #ifdef __CUDACC__
-#define HEXAPLAN_KERNEL __global__ void
+// At most so many threads per block: the compiler then keeps to the registers that a full block has, 128 a
+// thread, and no block can ask for more than there are.
+#define HEXAPLAN_KERNEL_OF(threads) __global__ void __launch_bounds__(threads)
 #define HEXAPLAN_DEVICE __device__ __forceinline__
 #define HEXAPLAN_SHARED __shared__
 #define HEXAPLAN_UNROLL _Pragma("unroll")
 #else
 #include "validator/executor/device/cuda/emulation/emulation.h"
-#define HEXAPLAN_KERNEL static void
+#define HEXAPLAN_KERNEL_OF(threads) static void
 #define HEXAPLAN_DEVICE inline
 // One block at a time runs on a host thread, all of its threads do.
 #define HEXAPLAN_SHARED static thread_local
 #define HEXAPLAN_UNROLL
 #endif
+#define HEXAPLAN_KERNEL HEXAPLAN_KERNEL_OF(hexaplan::validator::cuda::kLargestBlock)
 
 namespace hexaplan::validator::cuda {
 

@@ -18,6 +18,16 @@ Groups groups_of(const NormForm& form, const View& x) {
           form.kind == costmodel::NormKind::Layer};
 }
 
+/// Where an item lies.
+struct Item {
+  std::int64_t row, group, first;  // first: of the group's columns
+};
+HEXAPLAN_DEVICE Item item_at(const Groups& groups, std::int64_t i) {
+  if (groups.count == 1) return {i, 0, 0};  // no division, which takes as long as a load
+  const std::int64_t row = i / groups.count, group = i % groups.count;
+  return {row, group, group * groups.width};
+}
+
 /// What x̂ = (x − mean)·rstd takes.
 struct Statistics {
   float mean, rstd;
@@ -72,9 +82,9 @@ HEXAPLAN_DEVICE Statistics statistics_of(const Groups& groups, const View& x, st
 
 /// Packs of a row that a thread holds in registers: k·blockDim.x packs apart. All loads of a row are under
 /// way before the first is used, and none is repeated.
-template <int kHeld>
+template <int kHeld, bool kBf16>
 struct Held {
-  Pack<kPack> at[kHeld];
+  Kept<kPack, kBf16> at[kHeld];
 };
 template <int kHeld, class Body>
 HEXAPLAN_DEVICE void for_held(const Groups& groups, const Body& body) {
@@ -84,10 +94,11 @@ HEXAPLAN_DEVICE void for_held(const Groups& groups, const Body& body) {
     if (c < groups.width) body(k, c);
   }
 }
-template <int kHeld>
-HEXAPLAN_DEVICE Held<kHeld> hold(const Groups& groups, const View& v, std::int64_t r, std::int64_t first) {
-  Held<kHeld> out{};
-  for_held<kHeld>(groups, [&](int k, std::int64_t c) { out.at[k] = load<kPack>(v, r, first + c); });
+template <int kHeld, bool kBf16>
+HEXAPLAN_DEVICE Held<kHeld, kBf16> hold(const Groups& groups, const View& v, std::int64_t r,
+                                        std::int64_t first) {
+  Held<kHeld, kBf16> out{};
+  for_held<kHeld>(groups, [&](int k, std::int64_t c) { out.at[k] = keep<kPack, kBf16>(v, r, first + c); });
   return out;
 }
 
@@ -96,27 +107,29 @@ HEXAPLAN_KERNEL norm_held(Groups groups, View x, View weight, View bias, View y,
   if constexpr (kBf16) x.element = weight.element = bias.element = y.element = Element::Bf16;
   const auto width = static_cast<float>(groups.width);
   for (std::int64_t item = blockIdx.x; item < x.rows * groups.count; item += gridDim.x) {
-    const std::int64_t r = item / groups.count, g = item % groups.count, first = g * groups.width;
-    const Held<kHeld> in = hold<kHeld>(groups, x, r, first);
+    const Item at = item_at(groups, item);
+    const Held<kHeld, kBf16> in = hold<kHeld, kBf16>(groups, x, at.row, at.first);
     Statistics s{0, 0};
     if (groups.layer) {
       for_held<kHeld>(groups, [&](int k, std::int64_t) {
-        for (int i = 0; i < kPack; ++i) s.mean += in.at[k].at[i];
+        const Pack<kPack> of = numbers_of(in.at[k]);
+        for (int i = 0; i < kPack; ++i) s.mean += of.at[i];
       });
       s.mean = over_block(s.mean) / width;
     }
     float squares = 0;
     for_held<kHeld>(groups, [&](int k, std::int64_t) {
-      for (int i = 0; i < kPack; ++i) squares += (in.at[k].at[i] - s.mean) * (in.at[k].at[i] - s.mean);
+      const Pack<kPack> of = numbers_of(in.at[k]);
+      for (int i = 0; i < kPack; ++i) squares += (of.at[i] - s.mean) * (of.at[i] - s.mean);
     });
     s.rstd = 1 / sqrtf(over_block(squares) / width + groups.epsilon);
-    if (threadIdx.x == 0) store_statistics(groups, statistics, r, g, s);
+    if (threadIdx.x == 0) store_statistics(groups, statistics, at.row, at.group, s);
     for_held<kHeld>(groups, [&](int k, std::int64_t c) {
-      const Pack<kPack> w = factors_at<kPack>(groups, weight, c);
+      const Pack<kPack> of = numbers_of(in.at[k]), w = factors_at<kPack>(groups, weight, c);
       Pack<kPack> out, b{};
       if (bias.data != nullptr) b = load<kPack>(bias, 0, c);
-      for (int i = 0; i < kPack; ++i) out.at[i] = (in.at[k].at[i] - s.mean) * s.rstd * w.at[i] + b.at[i];
-      store(y, r, first + c, out);
+      for (int i = 0; i < kPack; ++i) out.at[i] = (of.at[i] - s.mean) * s.rstd * w.at[i] + b.at[i];
+      store(y, at.row, at.first + c, out);
     });
   }
 }
@@ -125,17 +138,17 @@ HEXAPLAN_KERNEL norm_held(Groups groups, View x, View weight, View bias, View y,
 HEXAPLAN_KERNEL norm_groups(Groups groups, View x, View weight, View bias, View y, View statistics,
                             bool in_packs) {
   for (std::int64_t item = blockIdx.x; item < x.rows * groups.count; item += gridDim.x) {
-    const std::int64_t r = item / groups.count, g = item % groups.count, first = g * groups.width;
-    const Statistics s = statistics_of(groups, x, r, first, in_packs);
-    if (threadIdx.x == 0) store_statistics(groups, statistics, r, g, s);
+    const Item at = item_at(groups, item);
+    const Statistics s = statistics_of(groups, x, at.row, at.first, in_packs);
+    if (threadIdx.x == 0) store_statistics(groups, statistics, at.row, at.group, s);
     for_group(groups, in_packs, [&](auto wide, std::int64_t c) {
       constexpr int kCount = decltype(wide)::kValue;
-      Pack<kCount> out = load<kCount>(x, r, first + c);
+      Pack<kCount> out = load<kCount>(x, at.row, at.first + c);
       const Pack<kCount> w = factors_at<kCount>(groups, weight, c);
       Pack<kCount> b{};
       if (bias.data != nullptr) b = load<kCount>(bias, 0, c);
       for (int i = 0; i < kCount; ++i) out.at[i] = (out.at[i] - s.mean) * s.rstd * w.at[i] + b.at[i];
-      store(y, r, first + c, out);
+      store(y, at.row, at.first + c, out);
     });
   }
 }
@@ -187,15 +200,16 @@ HEXAPLAN_KERNEL norm_backward_groups(Groups groups, BackwardOperands in, bool in
     }
   });
   for (std::int64_t item = blockIdx.x; item < in.x.rows * groups.count; item += gridDim.x) {
-    const std::int64_t r = item / groups.count, g = item % groups.count, first = g * groups.width;
-    const Statistics s = load_statistics(groups, in.statistics, r, g);
-    const Means means = means_of(groups, in, s, r, first, in_packs);
+    const Item at = item_at(groups, item);
+    const Statistics s = load_statistics(groups, in.statistics, at.row, at.group);
+    const Means means = means_of(groups, in, s, at.row, at.first, in_packs);
     columns([&](auto wide, std::int64_t c) {
       constexpr int kCount = decltype(wide)::kValue;
-      const Pack<kCount> x = load<kCount>(in.x, r, first + c), grad = load<kCount>(in.dy, r, first + c),
+      const Pack<kCount> x = load<kCount>(in.x, at.row, at.first + c),
+                         grad = load<kCount>(in.dy, at.row, at.first + c),
                          w = factors_at<kCount>(groups, in.weight, c);
       Pack<kCount> out{};
-      if (in.accumulate) out = load<kCount>(in.dx, r, first + c);
+      if (in.accumulate) out = load<kCount>(in.dx, at.row, at.first + c);
       for (int i = 0; i < kCount; ++i) {
         const float normalised = (x.at[i] - s.mean) * s.rstd;
         const std::int64_t place = place_of(c, i, kCount, groups.width);
@@ -203,7 +217,7 @@ HEXAPLAN_KERNEL norm_backward_groups(Groups groups, BackwardOperands in, bool in
         if (in.bias_partials != nullptr) bias_share[place] += grad.at[i];
         out.at[i] += s.rstd * (grad.at[i] * w.at[i] - means.gradient - normalised * means.projection);
       }
-      store(in.dx, r, first + c, out);
+      store(in.dx, at.row, at.first + c, out);
     });
   }
   columns([&](auto wide, std::int64_t c) {
@@ -217,45 +231,68 @@ HEXAPLAN_KERNEL norm_backward_groups(Groups groups, BackwardOperands in, bool in
   });
 }
 
-/// As norm_backward_groups; shares of dweight and dbias stay in registers.
+/// What the backward of one item reads.
 template <int kHeld, bool kBf16>
+struct BackwardRow {
+  Held<kHeld, kBf16> x, gradient, before;
+  Statistics s;
+};
+template <int kHeld, bool kBf16>
+HEXAPLAN_DEVICE BackwardRow<kHeld, kBf16> backward_row(const Groups& groups, const BackwardOperands& in,
+                                                       std::int64_t item) {
+  const Item at = item_at(groups, item);
+  BackwardRow<kHeld, kBf16> row{};
+  row.x = hold<kHeld, kBf16>(groups, in.x, at.row, at.first);
+  row.gradient = hold<kHeld, kBf16>(groups, in.dy, at.row, at.first);
+  if (in.accumulate) row.before = hold<kHeld, kBf16>(groups, in.dx, at.row, at.first);
+  row.s = load_statistics(groups, in.statistics, at.row, at.group);
+  return row;
+}
+
+/// As norm_backward_groups; shares of dweight and dbias stay in registers. The next item is on its way while
+/// this one is summed up: few blocks fit the registers, too few to hide the memory behind each other.
+template <int kHeld, bool kBf16, bool kBias>
 HEXAPLAN_KERNEL norm_backward_held(Groups groups, BackwardOperands in) {
   if constexpr (kBf16) in.dy.element = in.x.element = in.weight.element = in.dx.element = Element::Bf16;
   const auto width = static_cast<float>(groups.width);
-  Held<kHeld> weight_share{}, bias_share{};
-  for (std::int64_t item = blockIdx.x; item < in.x.rows * groups.count; item += gridDim.x) {
-    const std::int64_t r = item / groups.count, g = item % groups.count, first = g * groups.width;
-    const Held<kHeld> x = hold<kHeld>(groups, in.x, r, first), grad = hold<kHeld>(groups, in.dy, r, first);
-    Held<kHeld> before{};
-    if (in.accumulate) before = hold<kHeld>(groups, in.dx, r, first);
-    const Statistics s = load_statistics(groups, in.statistics, r, g);
-    float projection = 0, gradient = 0;
+  const std::int64_t items = in.x.rows * groups.count;
+  Held<kHeld, false> weight_share{}, bias_share{};
+  constexpr bool kAhead = kBf16 && kHeld <= 2;  // wider ones have no registers left
+  BackwardRow<kHeld, kBf16> next{};
+  if (kAhead && blockIdx.x < items) next = backward_row<kHeld, kBf16>(groups, in, blockIdx.x);
+  for (std::int64_t item = blockIdx.x; item < items; item += gridDim.x) {
+    const auto row = kAhead ? next : backward_row<kHeld, kBf16>(groups, in, item);
+    if (kAhead && item + gridDim.x < items) next = backward_row<kHeld, kBf16>(groups, in, item + gridDim.x);
+    float projection = 0, sum = 0;
     for_held<kHeld>(groups, [&](int k, std::int64_t c) {
-      const Pack<kPack> w = factors_at<kPack>(groups, in.weight, c);
+      const Pack<kPack> w = factors_at<kPack>(groups, in.weight, c), x = numbers_of(row.x.at[k]),
+                        d = numbers_of(row.gradient.at[k]);
       for (int i = 0; i < kPack; ++i) {
-        projection += grad.at[k].at[i] * w.at[i] * (x.at[k].at[i] - s.mean);
-        gradient += grad.at[k].at[i] * w.at[i];
+        projection += d.at[i] * w.at[i] * (x.at[i] - row.s.mean);
+        sum += d.at[i] * w.at[i];
       }
     });
-    const float projected = over_block(projection) * s.rstd / width;
-    const float mean = groups.layer ? over_block(gradient) / width : 0;
+    const float projected = over_block(projection) * row.s.rstd / width;
+    const float mean = groups.layer ? over_block(sum) / width : 0;
+    const Item at = item_at(groups, item);
     for_held<kHeld>(groups, [&](int k, std::int64_t c) {
-      const Pack<kPack> w = factors_at<kPack>(groups, in.weight, c);
-      Pack<kPack> out = before.at[k];
+      const Pack<kPack> w = factors_at<kPack>(groups, in.weight, c), x = numbers_of(row.x.at[k]),
+                        d = numbers_of(row.gradient.at[k]);
+      Pack<kPack> out = numbers_of(row.before.at[k]);
       for (int i = 0; i < kPack; ++i) {
-        const float normalised = (x.at[k].at[i] - s.mean) * s.rstd;
-        weight_share.at[k].at[i] += grad.at[k].at[i] * normalised;
-        bias_share.at[k].at[i] += grad.at[k].at[i];
-        out.at[i] += s.rstd * (grad.at[k].at[i] * w.at[i] - mean - normalised * projected);
+        const float normalised = (x.at[i] - row.s.mean) * row.s.rstd;
+        weight_share.at[k].at[i] += d.at[i] * normalised;
+        if constexpr (kBias) bias_share.at[k].at[i] += d.at[i];
+        out.at[i] += row.s.rstd * (d.at[i] * w.at[i] - mean - normalised * projected);
       }
-      store(in.dx, r, first + c, out);
+      store(in.dx, at.row, at.first + c, out);
     });
   }
   for_held<kHeld>(groups, [&](int k, std::int64_t c) {
     const std::int64_t to = std::int64_t{blockIdx.x} * groups.width + c;
     for (int i = 0; i < kPack; ++i) {
       if (in.weight_partials != nullptr) in.weight_partials[to + i] = weight_share.at[k].at[i];
-      if (in.bias_partials != nullptr) in.bias_partials[to + i] = bias_share.at[k].at[i];
+      if constexpr (kBias) in.bias_partials[to + i] = bias_share.at[k].at[i];
     }
   });
 }
@@ -267,13 +304,16 @@ Format format_of_groups(const Groups& groups, std::initializer_list<View> views)
   return format;
 }
 
-/// Calls with_held(constant) with the packs that a thread holds, or without() where rows cannot be held.
+/// Calls with_held(packs that a thread holds, whether of bf16), or without() where rows cannot be held: of
+/// fp32 four packs beside each other would not fit the registers.
 template <class WithHeld, class Without>
 void by_width(const Groups& groups, const Format& format, const WithHeld& with_held, const Without& without) {
   constexpr std::int64_t kOfBlock = std::int64_t{kLargestBlock} * kPack;
-  if (!format.in_packs || groups.width % kPack != 0 || groups.width > 4 * kOfBlock) return without();
-  if (groups.width > 2 * kOfBlock) return with_held(Width<4>{});
-  with_held(Width<2>{});
+  const bool wide = groups.width > 2 * kOfBlock;
+  if (!format.in_packs || groups.width % kPack != 0 || groups.width > (format.bf16 ? 4 : 2) * kOfBlock)
+    return without();
+  if (wide) return with_held(Width<4>{}, std::true_type{});
+  format.bf16 ? with_held(Width<2>{}, std::true_type{}) : with_held(Width<2>{}, std::false_type{});
 }
 Spread by_held(const char* name, std::int64_t items, std::int64_t width, int held, std::int64_t most) {
   return by_rows(name, items, ceil_of(width, held), most);
@@ -289,11 +329,10 @@ void norm(const Queue& queue, const NormForm& form, const View& x, const View& w
   const std::int64_t items = x.rows * groups.count;
   by_width(
       groups, format,
-      [&](auto held) {
+      [&](auto held, auto bf16) {
         constexpr int kHeld = decltype(held)::kValue;
-        launch(queue, by_held("norm", items, groups.width, kHeld, kManyBlocks),
-               format.bf16 ? norm_held<kHeld, true> : norm_held<kHeld, false>, groups, x, weight, bias, y,
-               statistics);
+        launch(queue, by_held("norm", items, groups.width, kHeld, kManyBlocks), norm_held<kHeld, bf16()>,
+               groups, x, weight, bias, y, statistics);
       },
       [&] {
         launch(queue, by_rows("norm", items, groups.width), norm_groups, groups, x, weight, bias, y,
@@ -323,11 +362,11 @@ void norm_backward(const Queue& queue, const NormForm& form, const View& dy, con
   const Format format = format_of_groups(groups, {dy, x, weight, dx});
   by_width(
       groups, format,
-      [&](auto held) {
+      [&](auto held, auto bf16) {
         constexpr int kHeld = decltype(held)::kValue;
         launch(queue, by_held("norm_backward", items, groups.width, kHeld, most),
-               format.bf16 ? norm_backward_held<kHeld, true> : norm_backward_held<kHeld, false>, groups,
-               operands);
+               of_bias ? norm_backward_held<kHeld, bf16(), true> : norm_backward_held<kHeld, bf16(), false>,
+               groups, operands);
       },
       [&] {
         Spread spread = by_rows("norm_backward", items, groups.width, most);

@@ -106,22 +106,30 @@ void FusedAttention::forward(const AttentionBlock& block, const View& q, const V
 void FusedAttention::backward(const AttentionBlock& block, const View& q, const View& k, const View& v,
                               const View& d_o, const View& lse, const View& delta, const View& dq,
                               const View& dk, const View& dv) {
-  const AttentionShape shape = shape_of(block, q, k, v, d_o);
-  const auto own_scratch = fused(Direction::Backward, block, shape, {q, k, v, d_o});
+  const AttentionShape packed = shape_of(block, q, k, v, d_o);
+  const auto own_scratch = fused(Direction::Backward, block, packed, {q, k, v, d_o});
   if (!own_scratch) return attention_backward(queue_, block, q, k, v, d_o, lse, delta, dq, dk, dv);
-  fused_backward(block, shape, *own_scratch, q, k, v, d_o, lse, delta, dq, dk, dv);
+  // Gradients go straight to where they belong, if nothing is added to and the library takes their rows.
+  if (block.overwrites && suits(dq) && suits(dk) && suits(dv)) {
+    AttentionShape placed = packed;
+    placed.dq_row = dq.stride, placed.dk_row = dk.stride, placed.dv_row = dv.stride;
+    if (const auto scratch = engine_->scratch_bytes(Direction::Backward, placed))
+      return fused_backward(block, placed, *scratch, q, k, v, d_o, lse, delta, dq, dk, dv);
+  }
+  fused_backward(block, packed, *own_scratch, q, k, v, d_o, lse, delta, dq, dk, dv);
 }
 
 void FusedAttention::fused_backward(const AttentionBlock& block, const AttentionShape& shape,
                                     std::size_t own_scratch, const View& q, const View& k, const View& v,
                                     const View& d_o, const View& lse, const View& delta, const View& dq,
                                     const View& dk, const View& dv) {
-  const std::int64_t q_rows = block.batch * block.seq_q, kv_rows = block.batch * block.seq_kv;
+  const bool placed = shape.dq_row > 0;
+  const std::int64_t q_rows = block.batch * block.seq_q, kv_rows = placed ? 0 : block.batch * block.seq_kv;
   const View sizes[] = {matrix(nullptr, Element::Bf16, q_rows, block.heads * block.v_head_dim),
                         matrix(nullptr, Element::F32, 1, q_rows * block.heads),
                         matrix(nullptr, Element::F32, 1, q_rows * block.heads),
                         matrix(nullptr, Element::F32, 1, q_rows * block.heads * block.head_dim),
-                        matrix(nullptr, Element::Bf16, q_rows, block.heads * block.head_dim),
+                        matrix(nullptr, Element::Bf16, placed ? 0 : q_rows, block.heads * block.head_dim),
                         matrix(nullptr, Element::Bf16, kv_rows, block.kv_heads * block.head_dim),
                         matrix(nullptr, Element::Bf16, kv_rows, block.kv_heads * block.v_head_dim)};
   constexpr Port kPorts[] = {Port::Output,        Port::LogSumExp,   Port::Delta,        Port::QuerySum,
@@ -134,18 +142,20 @@ void FusedAttention::fused_backward(const AttentionBlock& block, const Attention
   const Scratch scratch{pool_, "attention.scratch", parts.total()};
   scratch_high_ = std::max(scratch_high_, static_cast<std::int64_t>(parts.total()));
   std::array<View, kParts> part;
-  std::vector<AttentionEngine::Binding> bindings{
-      {Port::Query, q.data}, {Port::Key, k.data}, {Port::Value, v.data}, {Port::OutputGradient, d_o.data}};
   for (std::size_t i = 0; i < kParts; ++i) {
     part[i] = sizes[i];
     part[i].data = scratch.data() + at[i];
-    bindings.push_back({kPorts[i], part[i].data});
   }
-  const auto& [output, packed_lse, delta_workspace, query_sum, d_query, d_key, d_value] = part;
+  auto& [output, packed_lse, delta_workspace, query_sum, d_query, d_key, d_value] = part;
+  if (placed) d_query = dq, d_key = dk, d_value = dv;
+  std::vector<AttentionEngine::Binding> bindings{
+      {Port::Query, q.data}, {Port::Key, k.data}, {Port::Value, v.data}, {Port::OutputGradient, d_o.data}};
+  for (std::size_t i = 0; i < kParts; ++i) bindings.push_back({kPorts[i], part[i].data});
   stand_in_output(queue_, block, d_o, delta, output);
   pack_statistics(queue_, block, lse, packed_lse);
   if (engine_->adds_to_query_sum()) fill(queue_, query_sum, 0);
   engine_->run(Direction::Backward, shape, block.scale, bindings, scratch.data() + engine_at);
+  if (placed) return;
   unpack_rows(queue_, block, block.seq_q, block.q_pitch, dq, d_query);
   unpack_rows(queue_, block, block.seq_kv, block.kv_pitch, dk, d_key);
   unpack_rows(queue_, block, block.seq_kv, block.kv_pitch, dv, d_value);
