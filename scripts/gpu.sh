@@ -128,14 +128,18 @@ build_all() {
 }
 test_all() {
   local programs=() failed=0 program
-  for program in "$build"/tests/gpu/*_test; do [[ -x $program ]] && programs+=("$program"); done
+  for program in "$build"/tests/gpu_*_test; do [[ -x $program ]] && programs+=("$program"); done
   ((${#programs[@]} > 0)) || { echo "no GPU tests were built in $build"; return 77; }
   # Tests skip where the device cannot start; here that is a fault.
   awk '$1 == "cuda" && $3 != "ready" || $1 == "cuda:"' "$results/backends.txt" | grep . && return 1
   # Whole programs: under ctest every case is a process that opens the GPU anew, which takes longer than it computes.
   for program in "${programs[@]}"; do
     echo "${program##*/}"
-    "$program" --gtest_brief=1 || failed=1
+    local log=$results/${program##*/}.log
+    "$program" --gtest_brief=1 >"$log" 2>&1 || failed=1
+    tail -n 20 "$log"
+    # Programs whose modules do not load skip every test.
+    ! grep -q '\[  PASSED  \] 0 tests' "$log" || failed=1
   done
   return "$failed"
 }
