@@ -241,7 +241,8 @@ struct Reciprocal {
 /// div.approx, as the PTX manual defines it: a times 1/b, and 0 beyond 2^126, where 1/b has no normal number.
 struct DivideApproximately {
   f32 operator()(f32 a, f32 b) const {
-    if (std::isfinite(b) && std::abs(b) > 0x1p126F) return std::isfinite(a) ? std::copysign(0.0F, a * b) : a - a;
+    if (std::isfinite(b) && std::abs(b) > 0x1p126F)
+      return std::isfinite(a) ? std::copysign(0.0F, a * b) : a - a;
     return a * (1 / b);
   }
 };
