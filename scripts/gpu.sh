@@ -18,7 +18,7 @@ cd "$(dirname "$0")/.." || exit 1
 
 # What each step is given, in seconds: 535 in all. What a step leaves goes to those after it.
 steps=(build tests calibrate validate pytorch)
-declare -A given=([build]=225 [tests]=65 [calibrate]=90 [validate]=95 [pytorch]=60)
+declare -A given=([build]=185 [tests]=80 [calibrate]=105 [validate]=100 [pytorch]=65)
 
 usage() { echo "gpu.sh: $1; see the head of scripts/gpu.sh" >&2; exit 2; }
 prebuilt='' results='' list='' rehearse='' simulate='' only=''

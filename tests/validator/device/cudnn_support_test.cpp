@@ -134,6 +134,17 @@ TEST_F(CudnnSupport, every_block_that_a_scenario_can_need_has_an_engine_forward_
   }
 }
 
+/// A rank's own block, whose gradients nothing is added to.
+TEST_F(CudnnSupport, gradients_of_causal_blocks_can_be_put_beside_each_other_as_projections_are) {
+  for (const Gpu& gpu : kGpus) {
+    for (AttentionShape s : needed_shapes()) {
+      if (!s.causal) continue;
+      s.dq_row = s.q_row, s.dk_row = s.k_row, s.dv_row = s.v_row;
+      EXPECT_GE(offers(backward_graph(s), gpu), 1U) << text_of(s, gpu);
+    }
+  }
+}
+
 /// Where it is refused the device's own kernels run, with a warning.
 TEST_F(CudnnSupport, heads_of_256_have_a_backward_on_hopper_alone) {
   const AttentionShape wide = shape(16, 16, 256, 4096, 4096, true);

@@ -2,18 +2,10 @@
 #include <cassert>
 
 #include "validator/executor/device/cuda/kernels/column_partials.h"
+#include "validator/executor/device/cuda/kernels/heads.h"
 
 namespace hexaplan::validator::cuda {
 namespace {
-
-/// A warp's lanes share one head of one row: `item` counts heads, row after row.
-template <class Body>
-HEXAPLAN_DEVICE void for_heads(std::int64_t rows, std::int64_t heads, const Body& body) {
-  const std::int64_t step = std::int64_t{gridDim.x} * blockDim.y;
-  for (std::int64_t item = std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y; item < rows * heads;
-       item += step)
-    body(item / heads, item % heads);
-}
 
 /// Columns of one head, from 0.
 HEXAPLAN_DEVICE std::byte* head_of(const View& v, std::int64_t r, std::int64_t first) {
@@ -22,7 +14,8 @@ HEXAPLAN_DEVICE std::byte* head_of(const View& v, std::int64_t r, std::int64_t f
 
 HEXAPLAN_KERNEL merge_heads(View o, View lse, View piece_o, View piece_lse, bool in_packs) {
   const std::int64_t d = o.cols / lse.cols;
-  for_heads(o.rows, lse.cols, [&](std::int64_t r, std::int64_t h) {
+  for_heads<kWarp>(o.rows, lse.cols, [&](const HeadOfRow& at) {
+    const std::int64_t r = at.row, h = at.head;
     const float mine = load(lse, r, h), theirs = load(piece_lse, r, h);
     if (theirs == kNothing) return;
     const float largest = fmaxf(mine, theirs);
@@ -30,7 +23,7 @@ HEXAPLAN_KERNEL merge_heads(View o, View lse, View piece_o, View piece_lse, bool
     const float keep = expf(mine - both), add = expf(theirs - both);
     std::byte* out = head_of(o, r, h * d);
     const std::byte* in = head_of(piece_o, r, h * d);
-    for_columns(d, in_packs, threadIdx.x, kWarp, [&](auto width, std::int64_t c) {
+    for_columns(d, in_packs, at.lane, kWarp, [&](auto width, std::int64_t c) {
       constexpr int kCount = decltype(width)::kValue;
       Pack<kCount> sum = load<kCount>(out, o.element, c);
       const Pack<kCount> piece = load<kCount>(in, piece_o.element, c);
@@ -41,33 +34,27 @@ HEXAPLAN_KERNEL merge_heads(View o, View lse, View piece_o, View piece_lse, bool
       store(out, o.element, c, sum);
     });
     sync_warp();  // all lanes have read lse
-    if (threadIdx.x == 0) store(lse, r, h, both);
+    if (at.lane == 0) store(lse, r, h, both);
   });
 }
 
-/// kLanes neighbouring lanes share one head of one row: heads of 128 in packs leave half a warp without work.
 template <unsigned kLanes>
 HEXAPLAN_KERNEL deltas_of_heads(View d_o, View o, View delta, bool in_packs) {
-  constexpr std::int64_t kOfWarp = kWarp / kLanes;
-  const std::int64_t d = o.cols / delta.cols, items = o.rows * delta.cols;
-  const std::int64_t lane = threadIdx.x % kLanes, step = std::int64_t{gridDim.x} * blockDim.y * kOfWarp;
-  const std::int64_t of_thread = threadIdx.x / kLanes;
-  // All lanes of a warp go round equally often: they add up together.
-  for (std::int64_t begin = (std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y) * kOfWarp; begin < items;
-       begin += step) {
-    const std::int64_t item = begin + of_thread, r = item / delta.cols, h = item % delta.cols;
+  const std::int64_t d = o.cols / delta.cols;
+  for_heads<kLanes>(o.rows, delta.cols, [&](const HeadOfRow& at) {
     float sum = 0;
-    if (item < items) {
-      const std::byte *gradient = head_of(d_o, r, h * d), *output = head_of(o, r, h * d);
-      for_columns(d, in_packs, lane, kLanes, [&](auto width, std::int64_t c) {
+    if (at.inside) {
+      const std::byte *gradient = head_of(d_o, at.row, at.head * d),
+                      *output = head_of(o, at.row, at.head * d);
+      for_columns(d, in_packs, at.lane, kLanes, [&](auto width, std::int64_t c) {
         constexpr int kCount = decltype(width)::kValue;
         const Pack<kCount> a = load<kCount>(gradient, d_o.element, c), b = load<kCount>(output, o.element, c);
         for (int i = 0; i < kCount; ++i) sum += a.at[i] * b.at[i];
       });
     }
     sum = over_lanes<kLanes>(sum);
-    if (lane == 0 && item < items) store(delta, r, h, sum);
-  }
+    if (at.lane == 0 && at.inside) store(delta, at.row, at.head, sum);
+  });
 }
 
 /// Row b of `partials`: what rows b, b + gridDim.y, … take off the gradient of each head's sink.
@@ -94,10 +81,8 @@ void attention_merge(const Queue& queue, const View& o, const View& lse, const V
 void attention_delta(const Queue& queue, const View& d_o, const View& o, const View& delta) {
   assert(d_o.rows == o.rows && d_o.cols == o.cols && o.cols % delta.cols == 0);
   const bool in_packs = packed({d_o, o}) && o.cols / delta.cols % kPack == 0;
-  const std::int64_t items = o.rows * delta.cols;
-  const bool narrow = in_packs && o.cols / delta.cols <= kPack * std::int64_t{kWarp} / 2;
-  launch(queue, by_warps("attention_delta", narrow ? ceil_of(items, 2) : items),
-         narrow ? deltas_of_heads<kWarp / 2> : deltas_of_heads<kWarp>, d_o, o, delta, in_packs);
+  launch_by_heads(queue, "attention_delta", o.rows * delta.cols, o.cols / delta.cols, in_packs,
+                  deltas_of_heads<kWarp / 2>, deltas_of_heads<kWarp>, d_o, o, delta, in_packs);
 }
 
 void sink_gradient(const Queue& queue, const View& sinks, const View& lse, const View& delta,

@@ -1,7 +1,7 @@
 #include <cassert>
 
 #include "validator/executor/device/cuda/kernels/cudnn_layout.h"
-#include "validator/executor/device/cuda/kernels/spread.h"
+#include "validator/executor/device/cuda/kernels/heads.h"
 #include "validator/executor/device/device.h"
 
 namespace hexaplan::validator::cuda {
@@ -40,35 +40,29 @@ void move_statistics(const Queue& queue, const AttentionBlock& block, const View
                      block.heads, false, move);
 }
 
-/// One warp per row and head; where rows are packed, half of one, which then has them in registers.
 template <unsigned kLanes>
 HEXAPLAN_KERNEL stand_in(View d_o, View delta, View out, QueryRows rows, std::int64_t heads, bool in_packs) {
-  constexpr std::int64_t kOfWarp = kWarp / kLanes;
-  const std::int64_t width = out.cols / heads, items = out.rows * heads, lane = threadIdx.x % kLanes;
-  const std::int64_t of_thread = threadIdx.x / kLanes;
-  const std::int64_t step = std::int64_t{gridDim.x} * blockDim.y * kOfWarp;
-  for (std::int64_t begin = (std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y) * kOfWarp; begin < items;
-       begin += step) {
-    const std::int64_t item = begin + of_thread, r = item / heads, head = item % heads;
-    const std::int64_t from = rows.at(item < items ? r : 0);
+  const std::int64_t width = out.cols / heads;
+  for_heads<kLanes>(out.rows, heads, [&](const HeadOfRow& at) {
+    const std::int64_t from = rows.at(at.row), first = at.head * width;
     float squares = 0;
-    if (item < items) {
-      for_columns(width, in_packs, lane, kLanes, [&](auto wide, std::int64_t c) {
+    if (at.inside) {
+      for_columns(width, in_packs, at.lane, kLanes, [&](auto wide, std::int64_t c) {
         constexpr int kCount = decltype(wide)::kValue;
-        const Pack<kCount> x = load<kCount>(d_o, from, head * width + c);
+        const Pack<kCount> x = load<kCount>(d_o, from, first + c);
         for (int i = 0; i < kCount; ++i) squares += x.at[i] * x.at[i];
       });
     }
     squares = over_lanes<kLanes>(squares);
-    if (item >= items) continue;
-    const float factor = squares > 0 ? load(delta, from, head) / squares : 0;
-    for_columns(width, in_packs, lane, kLanes, [&](auto wide, std::int64_t c) {
+    if (!at.inside) return;
+    const float factor = squares > 0 ? load(delta, from, at.head) / squares : 0;
+    for_columns(width, in_packs, at.lane, kLanes, [&](auto wide, std::int64_t c) {
       constexpr int kCount = decltype(wide)::kValue;
-      Pack<kCount> x = load<kCount>(d_o, from, head * width + c);
+      Pack<kCount> x = load<kCount>(d_o, from, first + c);
       for (int i = 0; i < kCount; ++i) x.at[i] *= factor;
-      store(out, r, head * width + c, x);
+      store(out, at.row, first + c, x);
     });
-  }
+  });
 }
 
 }  // namespace
@@ -86,12 +80,10 @@ void unpack_statistics(const Queue& queue, const AttentionBlock& block, const Vi
 void stand_in_output(const Queue& queue, const AttentionBlock& block, const View& d_o, const View& delta,
                      const View& out) {
   assert(out.rows == block.batch * block.seq_q && out.cols == block.heads * block.v_head_dim);
-  const std::int64_t items = out.rows * block.heads;
   const bool in_packs = packed({d_o, out}) && block.v_head_dim % kPack == 0;
-  const bool narrow = in_packs && block.v_head_dim <= kPack * std::int64_t{kWarp} / 2;
-  launch(queue, by_warps("stand_in_output", narrow ? ceil_of(items, 2) : items),
-         narrow ? stand_in<kWarp / 2> : stand_in<kWarp>, d_o, delta, out,
-         QueryRows{block.seq_q, block.q_pitch}, block.heads, in_packs);
+  launch_by_heads(queue, "stand_in_output", out.rows * block.heads, block.v_head_dim, in_packs,
+                  stand_in<kWarp / 2>, stand_in<kWarp>, d_o, delta, out,
+                  QueryRows{block.seq_q, block.q_pitch}, block.heads, in_packs);
 }
 
 }  // namespace hexaplan::validator::cuda

@@ -69,29 +69,30 @@ FusedAttention::FusedAttention(AttentionLibrary* library, DevicePool& pool, cons
   engine_ = library->make_engine(queue.stream);
 }
 
-std::optional<std::size_t> FusedAttention::fused(Direction direction, const AttentionBlock& block,
-                                                 const AttentionShape& shape,
-                                                 std::initializer_list<View> operands) {
+std::optional<FusedAttention::Fused> FusedAttention::fused(Direction direction, const AttentionBlock& block,
+                                                           std::span<const AttentionShape> forms,
+                                                           std::initializer_list<View> operands) {
   if (engine_ == nullptr) return std::nullopt;
   // Proofs in fp32 run on own kernels: cuDNN has none.
   if (operands.begin()->element != Element::Bf16) return std::nullopt;
   if (plain(block) && std::all_of(operands.begin(), operands.end(), suits)) {
-    const auto bytes = engine_->scratch_bytes(direction, shape);
-    if (bytes) return bytes;
+    for (const AttentionShape& form : forms) {
+      if (const auto bytes = engine_->scratch_bytes(direction, form)) return Fused{form, *bytes};
+    }
   }
-  refused_.insert(text_of(shape) + (plain(block) ? "" : ", with changed scores"));
+  refused_.insert(text_of(forms.front()) + (plain(block) ? "" : ", with changed scores"));
   return std::nullopt;
 }
 
 void FusedAttention::forward(const AttentionBlock& block, const View& q, const View& k, const View& v,
                              const View& o, const View& lse) {
   const AttentionShape shape = shape_of(block, q, k, v, o);
-  const auto own_scratch = fused(Direction::Forward, block, shape, {q, k, v, o});
-  if (!own_scratch) return attention_forward(queue_, block, q, k, v, o, lse);
+  const auto form = fused(Direction::Forward, block, {&shape, 1}, {q, k, v, o});
+  if (!form) return attention_forward(queue_, block, q, k, v, o, lse);
   const std::int64_t statistics = block.batch * block.heads * block.seq_q;
   Parts parts;
   const std::size_t lse_at = parts.add(static_cast<std::size_t>(statistics) * sizeof(float));
-  const std::size_t engine_at = parts.add(*own_scratch);
+  const std::size_t engine_at = parts.add(form->scratch);
   const Scratch scratch{pool_, "attention.scratch", parts.total()};
   scratch_high_ = std::max(scratch_high_, static_cast<std::int64_t>(parts.total()));
   const View packed = matrix(scratch.data() + lse_at, Element::F32, 1, statistics);
@@ -106,24 +107,22 @@ void FusedAttention::forward(const AttentionBlock& block, const View& q, const V
 void FusedAttention::backward(const AttentionBlock& block, const View& q, const View& k, const View& v,
                               const View& d_o, const View& lse, const View& delta, const View& dq,
                               const View& dk, const View& dv) {
-  const AttentionShape packed = shape_of(block, q, k, v, d_o);
-  const auto own_scratch = fused(Direction::Backward, block, packed, {q, k, v, d_o});
-  if (!own_scratch) return attention_backward(queue_, block, q, k, v, d_o, lse, delta, dq, dk, dv);
+  std::vector<AttentionShape> forms{shape_of(block, q, k, v, d_o)};
   // Gradients go straight to where they belong, if nothing is added to and the library takes their rows.
   if (block.overwrites && suits(dq) && suits(dk) && suits(dv)) {
-    AttentionShape placed = packed;
+    AttentionShape placed = forms.front();
     placed.dq_row = dq.stride, placed.dk_row = dk.stride, placed.dv_row = dv.stride;
-    if (const auto scratch = engine_->scratch_bytes(Direction::Backward, placed))
-      return fused_backward(block, placed, *scratch, q, k, v, d_o, lse, delta, dq, dk, dv);
+    forms.insert(forms.begin(), placed);
   }
-  fused_backward(block, packed, *own_scratch, q, k, v, d_o, lse, delta, dq, dk, dv);
+  const auto form = fused(Direction::Backward, block, forms, {q, k, v, d_o});
+  if (!form) return attention_backward(queue_, block, q, k, v, d_o, lse, delta, dq, dk, dv);
+  fused_backward(block, *form, q, k, v, d_o, lse, delta, dq, dk, dv);
 }
 
-void FusedAttention::fused_backward(const AttentionBlock& block, const AttentionShape& shape,
-                                    std::size_t own_scratch, const View& q, const View& k, const View& v,
-                                    const View& d_o, const View& lse, const View& delta, const View& dq,
-                                    const View& dk, const View& dv) {
-  const bool placed = shape.dq_row > 0;
+void FusedAttention::fused_backward(const AttentionBlock& block, const Fused& form, const View& q,
+                                    const View& k, const View& v, const View& d_o, const View& lse,
+                                    const View& delta, const View& dq, const View& dk, const View& dv) {
+  const bool placed = form.shape.dq_row > 0;
   const std::int64_t q_rows = block.batch * block.seq_q, kv_rows = placed ? 0 : block.batch * block.seq_kv;
   const View sizes[] = {matrix(nullptr, Element::Bf16, q_rows, block.heads * block.v_head_dim),
                         matrix(nullptr, Element::F32, 1, q_rows * block.heads),
@@ -138,7 +137,7 @@ void FusedAttention::fused_backward(const AttentionBlock& block, const Attention
   Parts parts;
   std::array<std::size_t, kParts> at{};
   for (std::size_t i = 0; i < kParts; ++i) at[i] = parts.add(sizes[i].bytes());
-  const std::size_t engine_at = parts.add(own_scratch);
+  const std::size_t engine_at = parts.add(form.scratch);
   const Scratch scratch{pool_, "attention.scratch", parts.total()};
   scratch_high_ = std::max(scratch_high_, static_cast<std::int64_t>(parts.total()));
   std::array<View, kParts> part;
@@ -154,7 +153,7 @@ void FusedAttention::fused_backward(const AttentionBlock& block, const Attention
   stand_in_output(queue_, block, d_o, delta, output);
   pack_statistics(queue_, block, lse, packed_lse);
   if (engine_->adds_to_query_sum()) fill(queue_, query_sum, 0);
-  engine_->run(Direction::Backward, shape, block.scale, bindings, scratch.data() + engine_at);
+  engine_->run(Direction::Backward, form.shape, block.scale, bindings, scratch.data() + engine_at);
   if (placed) return;
   unpack_rows(queue_, block, block.seq_q, block.q_pitch, dq, d_query);
   unpack_rows(queue_, block, block.seq_kv, block.kv_pitch, dk, d_key);

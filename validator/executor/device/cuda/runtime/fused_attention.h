@@ -1,7 +1,9 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,13 +32,18 @@ class FusedAttention {
 
  private:
   using Direction = AttentionEngine::Direction;
-  /// Bytes of cuDNN's own scratch, or nothing: own kernels.
-  [[nodiscard]] std::optional<std::size_t> fused(Direction direction, const AttentionBlock& block,
-                                                 const AttentionShape& shape,
-                                                 std::initializer_list<View> operands);
-  void fused_backward(const AttentionBlock& block, const AttentionShape& shape, std::size_t own_scratch,
-                      const View& q, const View& k, const View& v, const View& d_o, const View& lse,
-                      const View& delta, const View& dq, const View& dk, const View& dv);
+  /// A form of a block that cuDNN takes, and the bytes of scratch that it asks for.
+  struct Fused {
+    AttentionShape shape;
+    std::size_t scratch;
+  };
+  /// The first of `forms` that cuDNN takes, or nothing: own kernels.
+  [[nodiscard]] std::optional<Fused> fused(Direction direction, const AttentionBlock& block,
+                                           std::span<const AttentionShape> forms,
+                                           std::initializer_list<View> operands);
+  void fused_backward(const AttentionBlock& block, const Fused& form, const View& q, const View& k,
+                      const View& v, const View& d_o, const View& lse, const View& delta, const View& dq,
+                      const View& dk, const View& dv);
 
   DevicePool& pool_;
   Queue queue_;
