@@ -129,8 +129,15 @@ class Training:
             masters[p].grad.add_(p.grad)
             p.grad = None
 
-        for p in self.parameters:
-            p.register_post_accumulate_grad_hook(add_up)
+        self.hooks = [p.register_post_accumulate_grad_hook(add_up) for p in self.parameters]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        """Python's garbage collector does not see that hooks and the parameters that hold them refer to each other."""
+        for hook in self.hooks:
+            hook.remove()
 
     def step(self, loss_of, batches):
         for master in self.masters:
@@ -180,20 +187,16 @@ def measure(scenario, mode, options):
     model = model.to(dtype)
     for name, t in buffers.items():  # angles stay in fp32
         setattr(model, name, t)
-    training = Training(model, device)
     vocab = scenario["config"]["vocab_size"]
     batches = [tuple(torch.randint(vocab, (2, b, s), device=device).unbind(0)) for _ in range(micro)]
     loss_of = torch.compile(model) if mode == "compiled" else model
-
-    def run():
-        return training.step(loss_of, batches)
-
-    started = time.perf_counter()
-    timed_steps(run, options.warmup, device)
-    warm = time.perf_counter() - started
-    if device == "cuda":
-        torch.cuda.reset_peak_memory_stats()
-    seconds, loss = timed_steps(run, options.steps, device)
+    with Training(model, device) as training:
+        started = time.perf_counter()
+        timed_steps(lambda: training.step(loss_of, batches), options.warmup, device)
+        warm = time.perf_counter() - started
+        if device == "cuda":
+            torch.cuda.reset_peak_memory_stats()
+        seconds, loss = timed_steps(lambda: training.step(loss_of, batches), options.steps, device)
     median = statistics.median(seconds)
     return {
         "outcome": "measured",
@@ -273,11 +276,12 @@ def main():
                     row = {"outcome": "failed", "reason": f"{type(error).__name__}: {error}"[:500]}
             result["runs"].append({"name": scenario["name"], "mode": mode, **row})
             print(f"{scenario['name']}, {mode}: {row.get('step_seconds', row['outcome'])}", file=sys.stderr, flush=True)
-            gc.collect()  # hooks and parameters refer to each other: the next one would find the last one's memory taken
-            if cuda:
-                torch.cuda.empty_cache()
+            # The next one would find this one's memory taken: compiled graphs hold parameters, too.
             if hasattr(torch, "_dynamo"):
                 torch._dynamo.reset()
+            gc.collect()
+            if cuda:
+                torch.cuda.empty_cache()
             if options.out != "-":
                 pathlib.Path(options.out).write_text(json.dumps(result, indent=1) + "\n")
     if options.out == "-":
