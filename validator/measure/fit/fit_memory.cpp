@@ -20,7 +20,7 @@ constexpr double kLargeFrom = 1.0 / 16;
 constexpr double kLongerThanLaunch = 1.3;
 /// Of a sample's time, what a ramp leaves of it at least.
 constexpr double kLeastStreaming = 0.2;
-constexpr int kIterations = 50;
+constexpr int kRoundsToSettle = 50;
 constexpr double kSettledRamp = 1e-12;
 constexpr double kMostShareOfBandwidth = 1.0;  // read_calibration
 /// Standard deviation of a median over that of a mean, of many normal values.
@@ -70,7 +70,7 @@ class LineFitter {
     if (small_.empty()) return solve_among_large();
     // Each is the median given the other; sizes that tell ramps are small beside those that tell rates, so
     // that this settles at once.
-    for (int i = 0; i < kIterations; ++i) {
+    for (int i = 0; i < kRoundsToSettle; ++i) {
       rate_ = median_rate();
       const double before = std::exchange(ramp_, std::max(median_of(ramps_of(small_)), 0.0));
       if (std::abs(ramp_ - before) < kSettledRamp) return;

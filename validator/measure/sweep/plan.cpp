@@ -221,19 +221,21 @@ std::vector<Point> narrow_gemms(const PlanLimits& limits, Precision precision) {
 /// What runs beside collectives.
 constexpr costmodel::GemmShape kBesideMessages{.m = 4096, .n = 4096, .k = 4096};
 
+void add_experts(Collector& points, Pass pass, std::size_t row) {
+  for (const ExpertShape& shape : kExpertShapes) {
+    Point point{
+        .kind = PointKind::GroupedGemm, .pass = pass, .gemm = shape_of(shape.linear, shape.rows[row], pass)};
+    point.gemm.batch = shape.experts;
+    points.add(point);
+  }
+}
+
 /// Experts of published models: every matrix and pass with the first number of rows before the next one.
 std::vector<Point> expert_gemms(const PlanLimits& limits) {
   Collector points{limits};
   for (std::size_t row = 0; row < std::size(kExpertShapes[0].rows); ++row) {
-    for (const Pass pass : {Pass::Forward, Pass::BackwardWeight, Pass::BackwardData}) {
-      for (const ExpertShape& shape : kExpertShapes) {
-        Point point{.kind = PointKind::GroupedGemm,
-                    .pass = pass,
-                    .gemm = shape_of(shape.linear, shape.rows[row], pass)};
-        point.gemm.batch = shape.experts;
-        points.add(point);
-      }
-    }
+    for (const Pass pass : {Pass::Forward, Pass::BackwardWeight, Pass::BackwardData})
+      add_experts(points, pass, row);
   }
   return points.take();
 }
