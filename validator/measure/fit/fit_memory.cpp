@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include "validator/measure/fit/robust.h"
@@ -108,12 +110,15 @@ class LineFitter {
   double rate_ = 0, ramp_ = 0;
 };
 
+/// Rate or ramp of every kernel.
+std::vector<double> of_each(const std::vector<LineFitter>& lines, double (LineFitter::*what)() const) {
+  std::vector<double> values(lines.size());
+  std::transform(lines.begin(), lines.end(), values.begin(), std::mem_fn(what));
+  return values;
+}
+
 double mixed_rate(const std::vector<LineFitter>& lines, KernelMix mix) {
-  if (mix == KernelMix::Median) {
-    std::vector<double> rates;
-    for (const LineFitter& line : lines) rates.push_back(line.rate());
-    return median_of(std::move(rates));
-  }
+  if (mix == KernelMix::Median) return median_of(of_each(lines, &LineFitter::rate));
   double bytes = 0, seconds = 0;
   for (const LineFitter& line : lines) {
     const double weight = line.large().front()->weight;
@@ -125,13 +130,9 @@ double mixed_rate(const std::vector<LineFitter>& lines, KernelMix mix) {
 
 /// Each kernel's launch has its ramp: one after all, a kernel has the mean.
 double mixed_ramp(const std::vector<LineFitter>& lines, KernelMix mix) {
-  std::vector<double> ramps;
-  double sum = 0;
-  for (const LineFitter& line : lines) {
-    ramps.push_back(line.ramp());
-    sum += line.ramp();
-  }
-  return mix == KernelMix::Median ? median_of(std::move(ramps)) : sum / static_cast<double>(lines.size());
+  const std::vector<double> ramps = of_each(lines, &LineFitter::ramp);
+  if (mix == KernelMix::Median) return median_of(ramps);
+  return std::accumulate(ramps.begin(), ramps.end(), 0.0) / static_cast<double>(ramps.size());
 }
 
 /// Of the middle of as many kernels as there are, whose points lie around it as these residuals say. Where
