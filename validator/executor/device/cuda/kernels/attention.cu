@@ -12,7 +12,7 @@ namespace {
 /// Threads of a block: kSide × kSide. A thread owns rows threadIdx.y + kSide·i and columns threadIdx.x +
 /// kSide·j of every tile.
 constexpr int kSide = 16;
-constexpr int kThreads = kSide * kSide;
+[[maybe_unused]] constexpr int kThreads = kSide * kSide;  // by nvcc alone: the emulation has no launch bounds
 
 /// Queries or keys of a tile, and the widest head that its sums hold: shared memory and registers stay within
 /// what an sm_80 has (163 KB per block, CUDA C++ Programming Guide, table of compute capabilities).
