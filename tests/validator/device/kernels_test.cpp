@@ -1,9 +1,12 @@
 // Forward of the kernels against definitions written out, and what the parallel algorithms rely on.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "tests/validator/device/random_numbers.h"
@@ -22,6 +25,8 @@ namespace hexaplan::validator {
 namespace {
 
 using kernels::Matrix;
+using testing::Each;
+using testing::ElementsAreArray;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -134,6 +139,29 @@ TEST(attention, a_query_without_keys_gives_nothing_and_merging_nothing_changes_n
   kernels::attention_merge<double>({nothing.o.data(), 3, 6, 6}, {nothing.lse.data(), 3, 2, 2},
                                    {run.o.data(), 3, 6, 6}, {run.lse.data(), 3, 2, 2});
   expect_near({nothing.o.begin() + 6, nothing.o.end()}, {before.o.begin() + 6, before.o.end()});
+}
+
+TEST(attention, a_hidden_key_weighs_exactly_nothing_however_large_its_value) {
+  auto q = random_numbers(16 * 6, 1), k = random_numbers(16 * 3, 2), v = random_numbers(16 * 3, 3);
+  const Attention before = run_attention({.causal = true}, q, k, v);
+  std::fill(v.end() - 3, v.end(), std::numeric_limits<double>::max());
+  const Attention run = run_attention({.causal = true}, q, k, v);
+  EXPECT_THAT(std::span(run.o).first(15 * 6), ElementsAreArray(std::span(before.o).first(15 * 6)));
+}
+
+TEST(router, evenly_filled_experts_have_a_balance_loss_without_any_gradient) {
+  const double scores[] = {0.1, 0.2, 0.3, 0.4}, weights[] = {0.4, 0.3}, d_weights[] = {0, 0};
+  const std::int32_t chosen[] = {3, 2};
+  const double even[] = {0.7, 0.7, 0.7, 0.7}, uneven[] = {0.7, 0.7, 0.7, 0.1};
+  const auto gradient = [&](const double* d_mean) {
+    std::vector<double> out(4);
+    kernels::route_backward<double>({}, {scores, 1, 4, 4}, {chosen, 1, 2, 2}, {weights, 1, 2, 2},
+                                    {d_weights, 1, 2, 2}, d_mean, {out.data(), 1, 4, 4});
+    return out;
+  };
+  EXPECT_THAT(gradient(even), Each(0.0));
+  // s·(g − Σ s·g) with Σ s·g = 0.46.
+  expect_near(gradient(uneven), {0.1 * 0.24, 0.2 * 0.24, 0.3 * 0.24, -0.4 * 0.36});
 }
 
 /// One query of one head, of width one, against four keys; the query is `distance` behind the last of them.

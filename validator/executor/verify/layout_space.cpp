@@ -363,14 +363,10 @@ Scenario scenario_of(const Scenario& base, const Values& values) {
 }
 
 /// Keys' biases have no gradient but rounding (a softmax does not see what all keys share), of which Lion
-/// takes the sign, and Adafactor, which divides it by its own size, as good as that. Nor has what only the
-/// balance loss of evenly filled experts sees (probabilities add up to one): a word's elements that dropout
-/// left out where it was read, and that a multi-token-prediction module reads at a place without a target.
+/// takes the sign, and Adafactor, which divides it by its own size, as good as that.
 bool steps_along_rounding(const Scenario& sc) {
   const bool signs = sc.recipe.optimizer == costmodel::Optimizer::Lion;
-  if ((signs || sc.recipe.optimizer == costmodel::Optimizer::Adafactor) && sc.model.attention.qkv_bias)
-    return true;
-  return signs && sc.model.is_moe() && sc.model.mtp_layers > 0 && sc.recipe.dropout > 0;
+  return (signs || sc.recipe.optimizer == costmodel::Optimizer::Adafactor) && sc.model.attention.qkv_bias;
 }
 
 bool uses_zero_plus_plus(const costmodel::Sharding& z) {

@@ -114,6 +114,15 @@ void mask(const AttentionBlock& block, const Tile& tile, Dense<T>& scores) {
   }
 }
 
+/// exp of a row's scores less `by`. Eigen's vector exp makes a denormal number of −∞, of which an update by
+/// signs would make a step: what is hidden is exactly nothing. Passes of their own, since select is no vector
+/// code.
+template <class T, class Row>
+void exponentiate(Row row, T by) {
+  row = (row.array() - by).exp();
+  row = (row.array() < std::numeric_limits<T>::min()).select(T{0}, row.array());
+}
+
 /// Turns a query's scores into probabilities beside a further score, the sink; returns log Σ exp of them all,
 /// −∞ where it sees no key and there is no sink.
 template <class T, class Row>
@@ -123,7 +132,7 @@ T softmax(Row row, T sink) {
     row.setZero();
     return largest;
   }
-  row = (row.array() - largest).exp();
+  exponentiate(row, largest);
   const T sum = row.sum() + std::exp(sink - largest);
   row /= sum;
   return largest + std::log(sum);
@@ -150,7 +159,7 @@ void softmax_again(const Tile& tile, Input<T> lse, Dense<T>& p) {
     if (std::isinf(log_sum)) {
       p.row(i).setZero();
     } else {
-      p.row(i) = (p.row(i).array() - log_sum).exp();
+      exponentiate(p.row(i), log_sum);
     }
   }
 }

@@ -103,16 +103,19 @@ void route_backward(const RouterForm& form, Input<T> scores, Input<std::int32_t>
                     Input<T> d_weights, const T* d_mean, Matrix<T> d_logits) {
   const std::int64_t experts = scores.cols, k = chosen.cols;
   const auto factor = static_cast<T>(form.factor);
+  const bool softmax = form.score == costmodel::RouterScore::Softmax;
+  // A softmax does not see what all experts share; what is left of evenly filled ones is exactly nothing.
+  const T base = softmax && d_mean ? d_mean[0] : T{0};
   std::vector<T> ds(static_cast<std::size_t>(experts));
   for (std::int64_t t = 0; t < scores.rows; ++t) {
     const T *s = scores.row(t), *w = weights.row(t), *dw = d_weights.row(t);
     const std::int32_t* ids = chosen.row(t);
-    for (std::int64_t e = 0; e < experts; ++e) ds[static_cast<std::size_t>(e)] = d_mean ? d_mean[e] : T{0};
+    for (std::int64_t e = 0; e < experts; ++e)
+      ds[static_cast<std::size_t>(e)] = d_mean ? d_mean[e] - base : T{0};
     // w_i = f·s_i/D, D = Σ_j s_j + ε over the chosen: ds_i = (f·dw_i − Σ_j dw_j·w_j)/D.
     const T by = divisor(form, s, ids, k);
     const T mean = form.renormalise ? std::inner_product(w, w + k, dw, T{0}) : T{0};
     for (std::int64_t i = 0; i < k; ++i) ds[static_cast<std::size_t>(ids[i])] += (factor * dw[i] - mean) / by;
-    const bool softmax = form.score == costmodel::RouterScore::Softmax;
     const T projection = softmax ? std::inner_product(s, s + experts, ds.begin(), T{0}) : T{0};
     for (std::int64_t e = 0; e < experts; ++e) {
       const T gradient = ds[static_cast<std::size_t>(e)];

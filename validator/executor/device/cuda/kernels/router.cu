@@ -121,7 +121,9 @@ HEXAPLAN_KERNEL route_tokens_backward(RouterForm form, View scores, View chosen,
                                       View d_mean, View d_logits) {
   const std::int64_t tokens = std::int64_t{gridDim.x} * blockDim.y;
   const auto factor = static_cast<float>(form.factor);
-  const bool softmax = form.score == costmodel::RouterScore::Softmax;
+  const bool softmax = form.score == costmodel::RouterScore::Softmax, balances = d_mean.data != nullptr;
+  // A softmax does not see what all experts share; what is left of evenly filled ones is exactly nothing.
+  const float base = softmax && balances ? vector_at(d_mean, 0) : 0;
   for (std::int64_t r = std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y; r < scores.rows; r += tokens) {
     const std::int32_t* ids = integers(chosen, r);
     float mean = 0;
@@ -133,11 +135,11 @@ HEXAPLAN_KERNEL route_tokens_backward(RouterForm form, View scores, View chosen,
     float projection = 0;
     for (std::int64_t k = threadIdx.x; k < chosen.cols; k += kWarp)
       projection += load(scores, r, ids[k]) * of_choice(k);
-    for (std::int64_t e = threadIdx.x; d_mean.data != nullptr && e < scores.cols; e += kWarp)
-      projection += load(scores, r, e) * vector_at(d_mean, e);
+    for (std::int64_t e = threadIdx.x; balances && e < scores.cols; e += kWarp)
+      projection += load(scores, r, e) * (vector_at(d_mean, e) - base);
     projection = over_lanes(projection);
     for (std::int64_t e = threadIdx.x; e < scores.cols; e += kWarp) {
-      float gradient = d_mean.data != nullptr ? vector_at(d_mean, e) : 0;
+      float gradient = balances ? vector_at(d_mean, e) - base : 0;
       for (std::int64_t k = 0; k < chosen.cols; ++k) {
         if (ids[k] == e) gradient += of_choice(k);
       }
