@@ -1,8 +1,25 @@
 # What is tested is optimised and watched for undefined behaviour, not the tests: compiling them is half of a build.
 set(test_options -O0 $<$<CONFIG:Debug>:-fno-sanitize=undefined>)
 
+# Programs that scripts/check.sh builds and runs under AddressSanitizer and UndefinedBehaviorSanitizer at every change: those
+# of the code that places tensors in memory by itself (executor, kernels, messages, the caching allocator), that reads
+# what strangers wrote, and laws over random scenarios. scripts/nightly.sh runs all programs under them.
+set(sanitized_programs
+    # costmodel, planner
+    caching_allocator_test memory_laws_test operations_test program_laws_test program_test rank_grid_laws_test search_test
+    simulation_laws_test step_allocations_laws_test winners_test
+    # presets
+    allocator_oracle_test chrome_trace_test config_errors_test hostile_input_test hostile_runs_test import_plan_test
+    import_trainers_test imported_cluster_test kineto_trace_test presets_json_test presets_runs_test presets_scenario_test
+    presets_truth_test read_model_config_test round_trip_test run_program_test token_file_test weights_test
+    # validator
+    checkpoint_test communicator_test cuda_kernels_step_test device_conformance_test expert_capacity_step_test
+    multi_token_prediction_step_test validator_kernels_test validator_memory_test validator_parallel_test validator_proofs_test
+    validator_step_test validator_store_test validator_streams_test)
+add_custom_target(sanitized_programs)
+
 # add_unit_test(<name> ROOM <folder> [TIER unit|property|golden|text|gate|gpu] [CASES <n>] SOURCES <files…> LINK <targets…>)
-# `ctest -R '^costmodel\.'` picks a room, `ctest -L unit` picks a tier.
+# `ctest -R '^costmodel\.'` picks a room, `ctest -L unit` picks a tier, `ctest -L sanitized` the programs above.
 function(add_unit_test name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "ROOM;TIER;CASES" "SOURCES;LINK")
   if(NOT ARG_TIER)
@@ -30,6 +47,12 @@ function(add_unit_test name)
   else()
     set(cases 5000)
   endif()
+  # One label for both: gtest_discover_tests passes no list on.
+  set(label ${ARG_TIER})
+  if(name IN_LIST sanitized_programs)
+    add_dependencies(sanitized_programs ${name})
+    string(APPEND label "-sanitized")
+  endif()
   # Long ones first, so that none of them runs alone at the end.
   if(ARG_TIER MATCHES "property|golden")
     set(cost 10)
@@ -40,5 +63,5 @@ function(add_unit_test name)
     ${name}
     TEST_PREFIX ${ARG_ROOM}.
     DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${ARG_TIER} COST ${cost} ENVIRONMENT "RC_PARAMS=seed=2024 max_success=${cases} max_discard_ratio=50")
+    PROPERTIES LABELS ${label} COST ${cost} ENVIRONMENT "RC_PARAMS=seed=2024 max_success=${cases} max_discard_ratio=50")
 endfunction()
