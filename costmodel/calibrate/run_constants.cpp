@@ -71,6 +71,8 @@ void correct(FrameworkProfile& profile, const RunCorrections& corrections) {
   profile.overlap_slowdown = 1 + exposed * (profile.overlap_slowdown - 1);
   const double reserved = factor(corrections, RunConstant::Reserved);
   profile.reserved_ratio = 1 + reserved * (profile.reserved_ratio - 1);
+  if (profile.varying_reserved_ratio > 0)
+    profile.varying_reserved_ratio = 1 + reserved * (profile.varying_reserved_ratio - 1);
   profile.unreclaimed_streams *= reserved;
 }
 

@@ -45,8 +45,9 @@ struct Pointwise {
   double elements;
   Pass pass;
   bool rerun = false;
-  double times = 1;  // that it runs
-  double split = 1;  // passes and kernels for each of the rule's, where operations run one by one
+  double times = 1;    // that it runs
+  double split = 1;    // passes and kernels for each of the rule's, where operations run one by one
+  double tensors = 1;  // that the elements lie in, each with kernels of its own
 };
 
 /// Puts numbers to steps.
@@ -108,6 +109,9 @@ class Writer {
   void adapter_traffic(std::string_view name, const Step& step, double elements);
   void accumulate_gradient(double elements);
   void cast_weight(double elements);
+  void autocast_weight(const Step& step, double elements);
+  void adapter_casts(const Step& step, Elementwise rule, double elements, double layers);
+  [[nodiscard]] Precision adapter_precision() const;
   void flash(const Step& step);
   void repeat_keys(const Step& step);
   void stored_scores(const Step& step);
@@ -135,6 +139,7 @@ void Writer::matrix(const Step& step) {
   const std::int64_t n = of(step.weight.out), k = of(step.weight.in);
   const auto weights = static_cast<double>(n * k * experts);
   if (step.quantised && step.pass == Pass::Forward) cast_weight(weights);
+  if (casts_automatically(sc_)) autocast_weight(step, weights);
   Operation op{.name = name_of(step.site, step.weight),
                .kind = grouped ? OpKind::GroupedGemm : OpKind::Gemm,
                .pass = step.pass,
@@ -213,6 +218,8 @@ void Writer::adapters(const Step& step, const GemmShape& product) {
   if (layers == 0) return;
   const std::int64_t rank = std::max<std::int64_t>(1, std::llround(mean_rank_)), wide = rank * layers;
   const auto kernels = static_cast<double>(layers);
+  adapter_casts(step, Elementwise::AdapterInput, inputs * kernels, kernels);
+  adapter_casts(step, Elementwise::AdapterOutput, outputs, kernels);
   if (forward) {
     adapter_product("adapter.down", step, {m, wide, k, experts}, Pass::Forward, kernels);
     adapter_product("adapter.up", step, {m, n, rank, experts}, Pass::Forward, kernels);
@@ -225,6 +232,22 @@ void Writer::adapters(const Step& step, const GemmShape& product) {
   adapter_traffic("adapter.add", step, inputs);
 }
 
+/// What the framework runs for each adapted layer beside its products and the sum.
+void Writer::adapter_casts(const Step& step, Elementwise rule, double elements, double layers) {
+  elementwise({.name = "adapter.cast",
+               .rule = rule,
+               .elements = elements,
+               .pass = step.pass,
+               .rerun = step.rerun,
+               .tensors = layers});
+}
+
+Precision Writer::adapter_precision() const {
+  const bool wide = sc_.framework.adapter_products_as_kept && !casts_automatically(sc_) &&
+                    state_types(sc_).parameter == DType::Fp32;
+  return wide ? Precision::Fp32 : wide_precision();
+}
+
 void Writer::adapter_product(std::string_view name, const Step& step, GemmShape shape, Pass pass,
                              double kernels) {
   shape.alignment = alignment_of(shape.n, shape.k);
@@ -232,7 +255,7 @@ void Writer::adapter_product(std::string_view name, const Step& step, GemmShape 
                   .kind = shape.batch > 1 ? OpKind::GroupedGemm : OpKind::Gemm,
                   .pass = pass,
                   .rerun = step.rerun,
-                  .precision = wide_precision(),
+                  .precision = adapter_precision(),
                   .gemm = shape,
                   .flops = shape.flops(),
                   .kernels = kernels,
@@ -271,6 +294,17 @@ void Writer::cast_weight(double elements) {
                   .bytes = Bytes{elements * (2 + 2 * 1)},
                   .count = gathers_weights_by_layer(sc_) ? 1.0 : each_step,
                   .formula = "T3"});
+}
+
+/// torch.autocast: read in fp32 and written in 16 bits for the forward product, which autograd answers with
+/// the gradient the other way round.
+void Writer::autocast_weight(const Step& step, double elements) {
+  if (step.pass == Pass::BackwardData) return;
+  elementwise({.name = "autocast.weight",
+               .rule = Elementwise::WeightCast,
+               .elements = elements,
+               .pass = step.pass,
+               .rerun = step.rerun});
 }
 
 /// Core attention in one kernel; a ring attends to one rank's keys at a time.  [docs/formulas.md#T2]
@@ -418,7 +452,7 @@ void Writer::elementwise(const Pointwise& work) {
                   .rerun = work.rerun,
                   .precision = sc_.recipe.precision,
                   .bytes = Bytes{work.elements * sizes_.activation_bytes * passes},
-                  .kernels = (forward ? of.forward_kernels : of.backward_kernels) * work.split,
+                  .kernels = (forward ? of.forward_kernels : of.backward_kernels) * work.split * work.tensors,
                   .count = work.times,
                   .formula = "T3"});
 }

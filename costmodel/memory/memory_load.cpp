@@ -72,9 +72,11 @@ LiveLoad live_load_of(const TensorLedger& ledger) {
 }
 
 Allocator allocator_of(const Scenario& sc) {
-  return {.flat = sc.framework.flat_optimizer_buffers,
-          .reserved_ratio = sc.framework.reserved_ratio,
-          .unreleasable_share = sc.framework.unreleasable_share,
+  const FrameworkProfile& f = sc.framework;
+  const bool varies = sc.recipe.padding == BatchPadding::Longest;
+  return {.flat = f.flat_optimizer_buffers,
+          .reserved_ratio = varies ? f.varying_reserved_ratio : f.reserved_ratio,
+          .unreleasable_share = varies ? f.varying_unreleasable_share : f.unreleasable_share,
           .capacity = sc.cluster.gpu.memory};
 }
 

@@ -109,8 +109,11 @@ enum class Elementwise : std::uint8_t {
   ScoreDropout,       // dropout over scores, a kernel of its own; tokens·a·s, not flash
   ExpertBias,         // of the experts' first matrices; tokens'·outputs
   ExpertOutputBias,   // of their last ones, times the router's probability; tokens'·h
+  WeightCast,         // autocast: of fp32 weights, and of their gradients back; elements of the weights
+  AdapterInput,       // what LoRA's first matrix reads, beside its products; tokens·inputs per adapted layer
+  AdapterOutput,      // what LoRA adds, beside the sum; tokens·outputs per adapted layer
 };
-inline constexpr int kElementwiseCount = 18;
+inline constexpr int kElementwiseCount = 21;
 
 /// Traffic and kernels of one memory-bound step. Traffic is in passes: reads + writes of the step's elements,
 /// in the activation dtype.
@@ -195,6 +198,8 @@ struct FrameworkProfile {
   /// parameters is trained: frozen weights' gradients are made and reduced, too.
   bool flat_units_mix_frozen = false;
   std::int64_t adapter_rank = 8;  // of LoRA and QLoRA where the recipe names none
+  /// Adapters that are kept in fp32 are multiplied in fp32; false: in the computation's type.
+  bool adapter_products_as_kept = false;
 
   // --- loss: copies of the local logits ---
   double logit_copies_compute = 1;  // kept until the loss's backward
@@ -274,6 +279,8 @@ struct FrameworkProfile {
   Seconds microbatch_overhead;  // host time per micro-batch and stage
   /// Bytes read and written per local parameter of the optimizer step.  [docs/formulas.md#T7]
   double optimizer_passes_bytes = 34;
+  /// … where parameters, gradients and states have 16 bits and nothing has 32; 0: the same.
+  double narrow_optimizer_passes_bytes = 0;
   /// … per parameter before ZeRO's cut: norm, clipping, clearing of all gradients.
   double whole_gradient_passes_bytes = 0;
 
@@ -347,6 +354,9 @@ struct FrameworkProfile {
   /// Share of what the allocator holds beside live tensors that it cannot give back when memory runs short:
   /// free parts of segments in which something lives (PyTorch frees whole segments alone, then tries again).
   double unreleasable_share = 1;
+  /// Both where the length of batches varies (BatchPadding::Longest), so that freed blocks fit no later
+  /// batch; ratio 0: nobody measured it.
+  double varying_reserved_ratio = 0, varying_unreleasable_share = 1;
 
   // --- what the model does not explain ---
   /// One standard deviation of log(measured/predicted) over measured runs, beyond what the calibration's

@@ -63,6 +63,12 @@ enum class AdapterTargets : std::uint8_t {
 enum OffloadTarget : std::uint8_t { kOffloadOptimizer = 1, kOffloadParameters = 2, kOffloadActivations = 4 };
 enum class OffloadDevice : std::uint8_t { Cpu, Nvme };
 
+/// To which length the sequences of a batch are padded (transformers `padding`).
+enum class BatchPadding : std::uint8_t {
+  MaxLength,  // to `sequence`, or packed: all batches are alike
+  Longest,    // to the longest of the batch, `sequence` at most: lengths vary from batch to batch
+};
+
 /// How evenly the router fills the experts.
 struct MoeRouting {
   /// Tokens of the busiest rank over the mean, >= 1; 1 = forced balance.
@@ -120,6 +126,7 @@ struct Recipe {
   std::int64_t sequence = 0;      // tokens
   std::int64_t micro_batch = 1;   // sequences per data-parallel rank and pass
   std::int64_t global_batch = 0;  // sequences per optimizer step
+  BatchPadding padding = BatchPadding::MaxLength;
   Precision precision = Precision::Bf16;
   std::optional<DType> parameter_dtype;  // unset = the framework profile's
   std::optional<DType> gradient_dtype;   // accumulation and reduction

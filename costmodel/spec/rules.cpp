@@ -460,6 +460,15 @@ bool dispatcher_pads(const Scenario& sc, Reason* why) {
   });
 }
 
+/// What other lengths leave behind in the allocator is known from measurements alone.
+bool varying_lengths_are_known(const Scenario& sc, Reason* why) {
+  if (sc.recipe.padding == BatchPadding::MaxLength || sc.framework.varying_reserved_ratio > 0) return true;
+  return fails(why, [&] {
+    return Reason{fmt::format("{} has no figures for batches whose length varies", sc.framework.name),
+                  "use padding max_length, or another framework"};
+  });
+}
+
 constexpr std::array kRules{
     Rule{"degrees-are-positive", RuleScope::Grid, nullptr, degrees_are_positive},
     Rule{"dimensions-are-positive", RuleScope::Grid, nullptr, dimensions_are_positive},
@@ -467,6 +476,7 @@ constexpr std::array kRules{
     Rule{"gpu-has-the-precision", RuleScope::Grid, nullptr, gpu_has_the_precision},
     Rule{"states-can-be-trained", RuleScope::Grid, nullptr, states_can_be_trained},
     Rule{"adapters-find-layers", RuleScope::Grid, nullptr, adapters_find_layers},
+    Rule{"varying-lengths-are-known", RuleScope::Grid, nullptr, varying_lengths_are_known},
     Rule{"positions-reach", RuleScope::Grid, nullptr, positions_reach},
     Rule{"heads-divide-by-tp", RuleScope::Grid, &Layout::tp, heads_divide},
     Rule{"kv-heads-divide-by-tp", RuleScope::Grid, &Layout::tp, kv_heads_divide},

@@ -64,6 +64,15 @@ void append_newton_schulz(const Scenario& sc, const OrthogonalisedMatrices& m, s
                  .formula = "T7"});
 }
 
+/// Of AdamW.
+double passes_bytes(const Scenario& sc) {
+  const StateTypes types = state_types(sc);
+  const bool narrow = !types.master && bits_per_element(types.parameter) == 16 &&
+                      bits_per_element(types.gradient) == 16 && bits_per_element(types.moment) == 16;
+  const double own = sc.framework.narrow_optimizer_passes_bytes;
+  return narrow && own > 0 ? own : sc.framework.optimizer_passes_bytes;
+}
+
 }  // namespace
 
 double updated_elements(const Scenario& sc, const DenseAndExpert& trained) {
@@ -86,8 +95,7 @@ void append_update(const Scenario& sc, const StageParameters& parameters, std::v
                          : 1;
   const double ratio = 1 + own * (update_traffic_ratio(sc, sc.recipe.optimizer) - 1);
   const double whole = sc.layout.sharding.stage >= 3 ? 0 : p.all();
-  const double bytes =
-      local * sc.framework.optimizer_passes_bytes * ratio + whole * sc.framework.whole_gradient_passes_bytes;
+  const double bytes = local * passes_bytes(sc) * ratio + whole * sc.framework.whole_gradient_passes_bytes;
   if (bytes <= 0) return;
   out.push_back({.name = "optimizer.update",
                  .kind = OpKind::MemoryBound,

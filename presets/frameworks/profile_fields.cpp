@@ -33,6 +33,7 @@ constexpr ProfileField kProfileFields[] = {
     {"attention_adapters_only", &P::attention_adapters_only},
     {"flat_units_mix_frozen", &P::flat_units_mix_frozen},
     {"adapter_rank", &P::adapter_rank, {1, 1e6}},
+    {"adapter_products_as_kept", &P::adapter_products_as_kept},
     {"logit_copies_compute", &P::logit_copies_compute},
     {"logit_copies_fp32", &P::logit_copies_fp32},
     {"logit_transient_fp32", &P::logit_transient_fp32},
@@ -78,6 +79,7 @@ constexpr ProfileField kProfileFields[] = {
     {"step_overhead", &P::step_overhead},
     {"microbatch_overhead", &P::microbatch_overhead},
     {"optimizer_passes_bytes", &P::optimizer_passes_bytes},
+    {"narrow_optimizer_passes_bytes", &P::narrow_optimizer_passes_bytes},
     {"whole_gradient_passes_bytes", &P::whole_gradient_passes_bytes},
     {"gradient_overlap", &P::gradient_overlap},
     {"parameter_gather_overlap", &P::parameter_gather_overlap},
@@ -114,6 +116,8 @@ constexpr ProfileField kProfileFields[] = {
     {"fresh_gradient_share", &P::fresh_gradient_share, kShare},
     {"reserved_ratio", &P::reserved_ratio, kStretch},
     {"unreleasable_share", &P::unreleasable_share, {0, 1}},
+    {"varying_reserved_ratio", &P::varying_reserved_ratio, {0, 100}},
+    {"varying_unreleasable_share", &P::varying_unreleasable_share, {0, 1}},
     {"time_residual", &P::time_residual},
     {"memory_residual", &P::memory_residual},
 };
@@ -193,6 +197,9 @@ constexpr Named<Elementwise> kElementwiseNames[] = {
     {"score_dropout", Elementwise::ScoreDropout},
     {"expert_bias", Elementwise::ExpertBias},
     {"expert_output_bias", Elementwise::ExpertOutputBias},
+    {"weight_cast", Elementwise::WeightCast},
+    {"adapter_input", Elementwise::AdapterInput},
+    {"adapter_output", Elementwise::AdapterOutput},
 };
 static_assert(std::size(kElementwiseNames) == costmodel::kElementwiseCount);
 

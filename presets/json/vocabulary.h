@@ -45,6 +45,10 @@ inline constexpr Named<costmodel::FineTune> kFineTuneNames[] = {
     {"lora", costmodel::FineTune::Lora},         {"qlora", costmodel::FineTune::Qlora},
     {"ia3", costmodel::FineTune::Ia3},
 };
+inline constexpr Named<costmodel::BatchPadding> kPaddingNames[] = {
+    {"max_length", costmodel::BatchPadding::MaxLength},
+    {"longest", costmodel::BatchPadding::Longest},
+};
 inline constexpr Named<costmodel::AdapterTargets> kAdapterTargetNames[] = {
     {"all-linear", costmodel::AdapterTargets::AllLinear},
     {"attention", costmodel::AdapterTargets::Attention},

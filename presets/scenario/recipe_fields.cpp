@@ -217,6 +217,21 @@ constexpr RecipeRow kRecipeRows[] = {
       .tip = window_text("Field",
                          "Sequences of one optimizer step over all ranks; micro-batch × data parallelism "
                          "must divide it. auto: 4 micro-batches per pipeline stage.")}},
+    {"padding",
+     "--padding",
+     word<kPaddingNames, &Recipe::padding>(),
+     {.value = "HOW",
+      .help =
+          "Sequences of a batch are padded: {} (of the batch: lengths vary, and the allocator holds more). "
+          "Packed ones are max_length. Default: max_length",
+      .words = names_of<kPaddingNames>,
+      .editor = FieldEditor::Choice,
+      .usual = "max_length",
+      .label = window_text("Field", "Padding"),
+      .formula = "M7",
+      .tip = window_text("Field",
+                         "max_length: all batches have the sequence length, padded to it or packed; longest: "
+                         "that of their longest sequence, so that the allocator holds more.")}},
     {"precision",
      "--precision",
      spoken_word<kPrecisionNames, &Recipe::precision>(),

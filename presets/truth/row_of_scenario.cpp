@@ -228,6 +228,7 @@ const CellColumn kCells[] = {
     {"stage_layout", stage_layout},
     {"micro_batch", [](const Scenario& s) { return number_cell(s.recipe.micro_batch); }},
     {"global_batch", [](const Scenario& s) { return number_cell(s.recipe.global_batch); }},
+    {"padding", [](const Scenario& s) { return text_cell(name_in(kPaddingNames, s.recipe.padding)); }},
     {"framework_profile", [](const Scenario& s) { return text_cell(profile_word(s).profile); }},
     {"precision_norm",
      [](const Scenario& s) { return text_cell(name_in(kPrecisionNames, s.recipe.precision)); }},

@@ -191,6 +191,14 @@ Execution execution_of(const TruthRow& row) {
           .dispatcher = value_of_word(kDispatcherNames, or_default(row.moe_dispatcher), "moe_dispatcher")};
 }
 
+/// Where padding is not stated: ms-swift's benchmark of memory pads to the longest of each batch, as Hugging
+/// Face's Trainer does by default (transformers DataCollatorWithPadding, padding = True).
+costmodel::BatchPadding padding_of(const TruthRow& row) {
+  if (!row.padding.empty()) return value_of_word(kPaddingNames, row.padding, "padding");
+  const bool trainer = row.engine == "hf-trainer" && row.framework_profile == "hf";
+  return trainer ? costmodel::BatchPadding::Longest : costmodel::BatchPadding::MaxLength;
+}
+
 }  // namespace
 
 Recipe recipe_of(const TruthRow& row) {
@@ -200,6 +208,7 @@ Recipe recipe_of(const TruthRow& row) {
   // A batch that is not given matters only to time and to pp > 1: one micro-batch per rank then.
   recipe.global_batch =
       row.global_batch.value_or(*row.micro_batch * row.grad_accum.value_or(1) * row.dp.value_or(1));
+  recipe.padding = padding_of(row);
   recipe.precision = value_of_word(kPrecisionNames, row.precision_norm, "precision_norm");
   recipe.parameter_dtype = dtype_of(row.params_dtype);
   recipe.gradient_dtype = gradient_dtype_of(row);

@@ -116,6 +116,7 @@ const Column kColumns[] = {
     {"micro_batch", &TruthRow::micro_batch, kNeeded, kSize},
     {"grad_accum", &TruthRow::grad_accum, kOptional, kSize},
     {"global_batch", &TruthRow::global_batch, kNeeded, kSize},
+    {"padding", &TruthRow::padding, kOptional},
     {"framework_profile", &TruthRow::framework_profile},
     {"precision_norm", &TruthRow::precision_norm},
     {"params_dtype", &TruthRow::params_dtype, kOptional},

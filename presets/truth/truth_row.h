@@ -48,6 +48,7 @@ struct TruthRow {
   std::optional<bool> sp;
   std::string zero, schedule, vocab_method, stage_layout;
   std::optional<std::int64_t> micro_batch, grad_accum, global_batch;
+  std::string padding;  // of a batch's sequences
 
   // Numerics and memory saving.
   std::string framework_profile, precision_norm, params_dtype, grad_dtype, optimizer_norm, offload, ce_kind,

@@ -11,6 +11,7 @@ class EstimateWords(TypedDict, total=False):
     seq: Optional[Word]  # Sequence length: 4096, 8k (= 8192). Default: 4096, or the model's context length if shorter
     micro_batch: Optional[Word]  # Sequences per data-parallel rank and pass. Default: 1
     global_batch: Optional[Word]  # Sequences per optimizer step. Default: enough to run 4 micro-batches per pipeline stage (1 without pipeline)
+    padding: Optional[Word]  # Sequences of a batch are padded: max_length, longest (of the batch: lengths vary, and the allocator holds more). Packed ones are max_length. Default: max_length
     precision: Optional[Word]  # Type of the matrix products: fp32, tf32, fp16, bf16, fp8, fp8-block, mxfp8, nvfp4. Default: bf16
     params_dtype: Optional[Word]  # Type in which parameters are kept for compute: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     grad_dtype: Optional[Word]  # Type in which gradients are accumulated: fp32, bf16, fp16, fp8, nf4. Default: the framework's
@@ -68,6 +69,7 @@ class SimulateWords(TypedDict, total=False):
     seq: Optional[Word]  # Sequence length: 4096, 8k (= 8192). Default: 4096, or the model's context length if shorter
     micro_batch: Optional[Word]  # Sequences per data-parallel rank and pass. Default: 1
     global_batch: Optional[Word]  # Sequences per optimizer step. Default: enough to run 4 micro-batches per pipeline stage (1 without pipeline)
+    padding: Optional[Word]  # Sequences of a batch are padded: max_length, longest (of the batch: lengths vary, and the allocator holds more). Packed ones are max_length. Default: max_length
     precision: Optional[Word]  # Type of the matrix products: fp32, tf32, fp16, bf16, fp8, fp8-block, mxfp8, nvfp4. Default: bf16
     params_dtype: Optional[Word]  # Type in which parameters are kept for compute: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     grad_dtype: Optional[Word]  # Type in which gradients are accumulated: fp32, bf16, fp16, fp8, nf4. Default: the framework's
@@ -125,6 +127,7 @@ class SimulateWords(TypedDict, total=False):
 class SearchWords(TypedDict, total=False):
     seq: Optional[Word]  # Sequence length: 4096, 8k (= 8192). Default: 4096, or the model's context length if shorter
     global_batch: Optional[Word]  # Sequences per optimizer step. Default: enough to run 4 micro-batches per pipeline stage (1 without pipeline)
+    padding: Optional[Word]  # Sequences of a batch are padded: max_length, longest (of the batch: lengths vary, and the allocator holds more). Packed ones are max_length. Default: max_length
     params_dtype: Optional[Word]  # Type in which parameters are kept for compute: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     grad_dtype: Optional[Word]  # Type in which gradients are accumulated: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb. Default: adamw
@@ -212,6 +215,7 @@ class CompareWords(TypedDict, total=False):
     seq: Optional[Word]  # Sequence length: 4096, 8k (= 8192). Default: 4096, or the model's context length if shorter
     micro_batch: Optional[Word]  # Sequences per data-parallel rank and pass. Default: 1
     global_batch: Optional[Word]  # Sequences per optimizer step. Default: enough to run 4 micro-batches per pipeline stage (1 without pipeline)
+    padding: Optional[Word]  # Sequences of a batch are padded: max_length, longest (of the batch: lengths vary, and the allocator holds more). Packed ones are max_length. Default: max_length
     precision: Optional[Word]  # Type of the matrix products: fp32, tf32, fp16, bf16, fp8, fp8-block, mxfp8, nvfp4. Default: bf16
     params_dtype: Optional[Word]  # Type in which parameters are kept for compute: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     grad_dtype: Optional[Word]  # Type in which gradients are accumulated: fp32, bf16, fp16, fp8, nf4. Default: the framework's
@@ -266,6 +270,7 @@ class ImportWords(TypedDict, total=False):
     seq: Optional[Word]  # Sequence length: 4096, 8k (= 8192). Default: 4096, or the model's context length if shorter
     micro_batch: Optional[Word]  # Sequences per data-parallel rank and pass. Default: 1
     global_batch: Optional[Word]  # Sequences per optimizer step. Default: enough to run 4 micro-batches per pipeline stage (1 without pipeline)
+    padding: Optional[Word]  # Sequences of a batch are padded: max_length, longest (of the batch: lengths vary, and the allocator holds more). Packed ones are max_length. Default: max_length
     precision: Optional[Word]  # Type of the matrix products: fp32, tf32, fp16, bf16, fp8, fp8-block, mxfp8, nvfp4. Default: bf16
     params_dtype: Optional[Word]  # Type in which parameters are kept for compute: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     grad_dtype: Optional[Word]  # Type in which gradients are accumulated: fp32, bf16, fp16, fp8, nf4. Default: the framework's

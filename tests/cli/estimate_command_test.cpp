@@ -142,8 +142,8 @@ TEST(estimate, cutting_gradients_never_needs_more_under_any_framework) {
 
 TEST(estimate, what_the_allocator_can_give_back_does_not_decide_whether_a_layout_fits) {
   const JsonValue e = json_of(
-      "estimate --model llama-2-7b --cluster 1xRTX3090 --seq 1536 --framework hf-eager --fine-tune qlora "
-      "--lora-rank 16 --json");
+      "estimate --model llama-2-7b --cluster 1xRTX3090 --seq 1536 --padding longest --framework hf-eager "
+      "--fine-tune qlora --lora-rank 16 --json");
   EXPECT_TRUE(*at(e, "fits").get_if<bool>());
   EXPECT_EQ(number_at(e, "memory.peak_bytes"), number_at(e, "memory.capacity_bytes")) << "a full cache";
   EXPECT_LT(number_at(e, "memory.needed_bytes"), number_at(e, "memory.capacity_bytes"));

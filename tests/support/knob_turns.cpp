@@ -81,6 +81,7 @@ constexpr Stage kSequence{"llama-3.1-8b", "16x8xH100+ib400", "megatron", "tp4 sp
 constexpr Stage kBlackwell{"llama-3.1-8b", "8xB200", "megatron", "", plain};
 constexpr Stage kLimited{"mixtral-8x7b", "8x8xH100+ib400", "megatron", "ep8", limited};
 constexpr Stage kAdapters{"llama-3.1-8b", "8xH100", "fsdp2", "", lora};
+constexpr Stage kTrainer{"llama-3.1-8b", "8xH200", "hf-eager", "", one_micro_batch};
 constexpr Stage kQuantised{"llama-3.1-8b", "8xH100", "fsdp2", "", qlora};
 constexpr Stage kOffloaded{"llama-3.1-8b", "16x8xH100+ib400", "deepspeed", "zero3", offloaded};
 constexpr Stage kOffloadedActivations{"llama-3.1-8b", "16x8xH100+ib400", "deepspeed", "zero3",
@@ -99,6 +100,7 @@ const RecipeTurn kRecipeTurns[] = {
     {"sequence", kDense, {"2048", "8k"}},
     {"micro_batch", kDense, {"2"}},
     {"global_batch", kDense, {"512"}},
+    {"padding", kTrainer, {"longest"}},
     {"precision", kBlackwell, {"tf32"}, "fp32"},
     {"precision", kBlackwell, names(kPrecisionNames)},
     {"parameter_dtype", kDense, names(kStateDTypeNames), "fp32"},

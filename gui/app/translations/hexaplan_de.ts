@@ -1127,6 +1127,14 @@
         <source>LoRA adds alpha/rank times what adapters make; twice the rank if not said.</source>
         <translation>LoRA addiert, was die Adapter ergeben, mal Alpha/Rang; ohne Angabe ist Alpha das Doppelte des Rangs.</translation>
     </message>
+    <message>
+        <source>Padding</source>
+        <translation>Auffüllen</translation>
+    </message>
+    <message>
+        <source>max_length: all batches have the sequence length, padded to it or packed; longest: that of their longest sequence, so that the allocator holds more.</source>
+        <translation>max_length: Alle Batches haben die Sequenzlänge, aufgefüllt oder gepackt; longest: die ihrer längsten Sequenz, sodass der Allokator mehr hält.</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::FieldRow</name>
