@@ -18,6 +18,8 @@ set(sanitized_programs
     validator_step_test validator_store_test validator_streams_test)
 add_custom_target(sanitized_programs)
 
+set(HEXAPLAN_CASES 2000 CACHE STRING "Random cases of a property test in an optimised build (scripts/nightly.sh draws 20000)")
+
 # add_unit_test(<name> ROOM <folder> [TIER unit|property|golden|text|gate|gpu] [CASES <n>] SOURCES <files…> LINK <targets…>)
 # `ctest -R '^costmodel\.'` picks a room, `ctest -L unit` picks a tier, `ctest -L sanitized` the programs above.
 function(add_unit_test name)
@@ -42,10 +44,10 @@ function(add_unit_test name)
   # Property tests draw the same cases every time; RC_PARAMS="seed=… max_success=…" on the program itself explores.
   if(CMAKE_BUILD_TYPE STREQUAL Debug)
     set(cases 200)
-  elseif(ARG_CASES)
-    set(cases ${ARG_CASES})
+  elseif(ARG_CASES)  # of a test whose cases take long: of 2,000 of the others
+    math(EXPR cases "${HEXAPLAN_CASES} * ${ARG_CASES} / 2000")
   else()
-    set(cases 5000)
+    set(cases ${HEXAPLAN_CASES})
   endif()
   # One label for both: gtest_discover_tests passes no list on.
   set(label ${ARG_TIER})

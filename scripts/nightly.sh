@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # usage: scripts/nightly.sh [--minutes N] [--tsan]
 # What takes too long for every change, or needs what a build does not: hostile inputs drawn anew for N minutes (default 30),
-# with a seed of the day that is printed; what nvcc makes of the CUDA kernels, interpreted on all shapes, where nvcc is;
-# the installed transformers against the committed steps, and the parameters of 40
+# with a seed of the day that is printed; laws over ten times as many random scenarios; what nvcc makes of the CUDA kernels,
+# interpreted on all shapes, where nvcc is; the installed transformers against the committed steps, and the parameters of 40
 # random configurations of every model_type, and what PyTorch keeps of layers and steps where peft is there, too ($PYTHON,
 # default python3, with torch and transformers); what `import` reads of Python configurations against running them, where
 # $BRIDGE and $TORCHTITAN name checkouts of Megatron-Bridge and torchtitan; whether the tests notice a wrong program (scripts/mutate.sh); the planner in
@@ -32,6 +32,11 @@ while (($(date +%s) < end)); do
   HEXAPLAN_FUZZ_SEED=$seed HEXAPLAN_FUZZ_CASES=20000 build/release/tests/hostile_runs_test --gtest_brief=1
   seed=$((seed + 1))
 done
+# Laws over ten times as many random scenarios.
+cmake --preset release -DHEXAPLAN_CASES=20000
+cmake --build build/release
+ctest --preset release -L property --timeout 7200
+cmake --preset release -UHEXAPLAN_CASES
 if cmake --build build/release --target help | grep -q ptx_kernels_test; then
   cmake --build build/release --target ptx_kernels_test
   HEXAPLAN_EVERY_SHAPE=1 build/release/tests/ptx_kernels_test --gtest_brief=1
