@@ -45,7 +45,7 @@ Bytes UnitSearch::peak_of(std::uint16_t sharding, const StatePart& states) const
   return ledger_peak(states);
 }
 
-/// The fullest stage by its ledger; a lower bound where a replay adds weight gradients that wait.
+/// The fullest stage by its ledger.
 Bytes UnitSearch::ledger_peak(const StatePart& states) const {
   const Allocator allocator = allocator_of(sc_);
   Bytes peak;
@@ -74,9 +74,8 @@ void UnitSearch::price_candidate(const ShardingChoice& shard) {
   set_caution(shard);
   host_ = host_of(*shard.states);
   // A replay costs as much as a hundred closed forms: what it is of has to be fast enough. Anything else has
-  // to fit before it is timed.
-  const Bytes least_peak =
-      sc_.framework.explicit_step ? shard.states->least_peak : ledger_peak(*shard.states);
+  // to fit before it is timed. The ledger can hold more than a replay does, so it bounds none.
+  const Bytes least_peak = may_replay() ? shard.states->least_peak : ledger_peak(*shard.states);
   Bytes peak = least_peak;
   if (most_memory_ < peak && !visitor_) {
     ++findings_->counts.priced;
