@@ -17,9 +17,8 @@ namespace {
 /// has shown that its memory is what the replay says.
 bool is_never_executed(const Scenario& sc) {
   const Recipe& r = sc.recipe;
-  const Layout& l = sc.layout;
   return is_quantized(r.precision) || (trains_adapters(r) && !adapters_are_operations(sc)) ||
-         casts_automatically(sc) || l.schedule == ScheduleKind::DualPipe;
+         casts_automatically(sc);
 }
 
 /// The models that M8's ledger was written for; of others it forgets statistics and copies.

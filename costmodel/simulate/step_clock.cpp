@@ -234,6 +234,8 @@ void StepClock::reduce_the_rest(std::size_t stage) {
                      static_cast<int>(c));
     }
   }
+  const Seconds mirror = pieces_.stages[stage].mirror;
+  if (mirror > Seconds{}) clock.transfer(mirror, SpanKind::GradientReduce, 0);
   clock.wait_for_data(clock.data_free());
 }
 

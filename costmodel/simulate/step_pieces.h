@@ -27,7 +27,7 @@ struct ChunkPieces {
 
 /// What a stage does once per step.
 struct StagePieces {
-  Seconds update, slices;
+  Seconds update, slices, mirror;  // mirror: DualPipe's copies of the model add up their gradients
 };
 
 /// Everything that a step is put together from.  [docs/formulas.md#T8]

@@ -142,8 +142,23 @@ Digits digits_of(const Layout& layout, Group group) {
     case Group::World:
       result.add({.stride = 1, .size = layout.world_size()});
       break;
+    case Group::Mirror: {
+      const Digit pipeline = dense_digit(layout, Axis::Pipeline);
+      result.add({.stride = pipeline.stride * (pipeline.size - 1),
+                  .size = std::min<std::int64_t>(pipeline.size, model_copies(layout.schedule))});
+      break;
+    }
   }
   return result;
+}
+
+/// The stages r and p − 1 − r, from the upper one on.
+std::vector<std::int64_t> mirrored(const Layout& layout, std::int64_t rank) {
+  const Digit pipeline = dense_digit(layout, Axis::Pipeline);
+  const std::int64_t stage = rank / pipeline.stride % pipeline.size, other = pipeline.size - 1 - stage;
+  if (model_copies(layout.schedule) == 1 || stage == other) return {rank};
+  const std::int64_t partner = rank + (other - stage) * pipeline.stride;
+  return {std::min(rank, partner), std::max(rank, partner)};
 }
 
 /// Members with world rank below `limit` in the group that holds rank 0.
@@ -221,6 +236,7 @@ std::array<std::int64_t, kAxisCount> coordinates_of(const Layout& layout, std::i
 
 std::vector<std::int64_t> members_of(const Layout& layout, Group group, std::int64_t rank) {
   assert(rank >= 0 && rank < layout.world_size());
+  if (group == Group::Mirror) return mirrored(layout, rank);
   const Digits digits = digits_of(layout, group);
   std::int64_t first = rank;
   for (int i = 0; i < digits.count; ++i) {

@@ -28,10 +28,11 @@ enum class Group : std::uint8_t {
   ExpertTensor,
   ExpertData,
   World,
+  Mirror,     // two stages that hold the same layers of two copies of the model (DualPipe)
   ShardNode,  // ranks of the shard group inside one node or rack: place_group alone knows it
 };
-inline constexpr int kGroupCount = 13;
-inline constexpr int kLayoutGroups = 12;  // that the layout alone defines: all but ShardNode
+inline constexpr int kGroupCount = 14;
+inline constexpr int kLayoutGroups = 13;  // that the layout alone defines: all but ShardNode
 
 /// Where a group lies on the network: how many of its members share one unit of each level.
 struct GroupPlacement {
@@ -56,7 +57,8 @@ struct GroupPlacement {
 [[nodiscard]] std::vector<std::int64_t> members_of(const Layout& layout, Group group, std::int64_t rank);
 /// Size of groups of this kind. Precondition: not ShardNode.
 [[nodiscard]] std::int64_t group_size(const Layout& layout, Group group);
-/// Placement of the group that holds rank 0; the grid is regular, so every group of the kind has the same.
+/// Placement of the group that holds rank 0; the grid is regular, so every group of the kind has the same, but
+/// for Mirror: the first and the last stage lie farthest apart.
 [[nodiscard]] GroupPlacement place_group(const Layout& layout, Group group, const ClusterSpec& cluster);
 
 }  // namespace hexaplan::costmodel

@@ -148,6 +148,22 @@ std::vector<StagePlan> plan_stages(const Scenario& sc) {
   return stages;
 }
 
+std::vector<CrossedChunk> crossed_chunks(const Scenario& sc, int stage) {
+  const std::vector<StagePlan> chunks = plan_chunks(sc);
+  const int per_stage = chunks_per_stage(sc.layout);
+  const auto microbatches = static_cast<int>(microbatches_per_step(sc));
+  int recomputed = plan_stages(sc)[static_cast<std::size_t>(stage)].recomputed;
+  std::vector<CrossedChunk> crossed;
+  for (int c = 0; c < per_stage; ++c) {
+    StagePlan plan = chunks[static_cast<std::size_t>(stage * per_stage + c)];
+    plan.recomputed = std::min(recomputed, plan.total_layers());
+    recomputed -= plan.recomputed;
+    const MicrobatchRange range = microbatches_of_chunk(sc.layout.schedule, microbatches, c);
+    crossed.push_back({plan, static_cast<double>(range.end - range.first)});
+  }
+  return crossed;
+}
+
 bool uses_class(const std::vector<StagePlan>& stages, std::size_t layer_class) {
   return std::any_of(stages.begin(), stages.end(),
                      [&](const StagePlan& stage) { return stage.layers[layer_class] > 0; });

@@ -46,6 +46,14 @@ void add_ends(const Scenario& scenario, bool first, bool last, StagePlan& stage)
 /// `chunk_position` (costmodel/spec/chunk_order.h).
 [[nodiscard]] std::vector<StagePlan> plan_chunks(const Scenario& scenario);
 
+/// A chunk of a stage, its part of the stage's recomputed layers (first ones), and the micro-batches of a step
+/// that cross it: all, or those of its copy of the model.
+struct CrossedChunk {
+  StagePlan plan;
+  double microbatches = 0;
+};
+[[nodiscard]] std::vector<CrossedChunk> crossed_chunks(const Scenario& scenario, int stage);
+
 /// True when some stage has layers of the class (by index_of(LayerClass)).
 [[nodiscard]] bool uses_class(const std::vector<StagePlan>& stages, std::size_t layer_class);
 /// The same of every class.

@@ -1,5 +1,6 @@
 #include "costmodel/step/explicit_operations.h"
 
+#include <map>
 #include <string_view>
 
 #include "costmodel/spec/stage_plan.h"
@@ -12,36 +13,38 @@ class UnitOperations {
   explicit UnitOperations(const Scenario& sc)
       : sc_{sc},
         types_{state_types(sc)},
-        microbatches_{static_cast<double>(microbatches_per_step(sc))},
         replicas_of_all_{static_cast<double>(sc.layout.dp) * sc.layout.cp} {}
 
-  /// What a micro-batch does with a unit: passes forward, each of which makes a gradient as well; passes
-  /// backward that read its parameters.
+  /// What a step does with a unit: passes forward, each of which makes a gradient as well; passes backward
+  /// that read its parameters.
   struct Uses {
-    double forward = 1, backward = 0;
+    double forward = 0, backward = 0;
+    friend Uses operator*(const Uses& of_microbatch, double microbatches) {
+      return {of_microbatch.forward * microbatches, of_microbatch.backward * microbatches};
+    }
+    friend Uses operator+(const Uses& a, const Uses& b) {
+      return {a.forward + b.forward, a.backward + b.backward};
+    }
   };
   /// `units` equal units.
   void append(const UnitSizes& unit, double units, Uses uses) {
     for (const FlatSizes& flat : unit.flats) {
       const bool waits = flat.stage >= 3 && gradient_reduction(sc_) == GradientReduction::Once;
       const bool each = flat.stage >= 2 && !flat.in_backward && !waits;
-      const double reductions = (each ? microbatches_ * uses.forward : 1) * units;
+      const double reductions = (each ? uses.forward : 1) * units;
       if (flat.trained) sum_over_tensor_ranks(flat, reductions);
       if (flat.trained) reduce(flat, reductions, units);
       gather(flat, units, uses);
       const double again = flat.secondary == 0 ? uses.backward : 0;
-      quantise(flat, units * microbatches_ * (uses.forward + again), reductions);
+      quantise(flat, units * (uses.forward + again), reductions);
+      if (model_copies(sc_.layout.schedule) > 1) add_across("gradient.mirror_reduce", Group::Mirror, flat, units);
       update(flat, units);
       copy_updated(flat, units, reductions);
     }
   }
 
   void tied(const UnitSizes& unit) {
-    for (const FlatSizes& flat : unit.flats) {
-      if (!flat.trained) continue;
-      add("gradient.tied_embedding", Pass::Step, CollectiveKind::AllReduce, Group::Pipeline,
-          flat.shard() * gradient(), 1);
-    }
+    for (const FlatSizes& flat : unit.flats) add_across("gradient.tied_embedding", Group::Pipeline, flat, 1);
   }
 
   void norm_and_loss() {
@@ -54,6 +57,12 @@ class UnitOperations {
 
  private:
   [[nodiscard]] double gradient() const { return bytes_per_element(types_.gradient); }
+
+  /// Sums with another stage's copy of the same parameters, shard by shard.
+  void add_across(std::string_view name, Group group, const FlatSizes& flat, double times) {
+    if (flat.trained)
+      add(name, Pass::Step, CollectiveKind::AllReduce, group, flat.shard() * gradient(), times);
+  }
 
   void sum_over_tensor_ranks(const FlatSizes& flat, double times) {
     add("gradient.tensor_reduce", Pass::Step, CollectiveKind::AllReduce, Group::Tensor,
@@ -147,8 +156,8 @@ class UnitOperations {
         copy("parameter.to_device", pass, parameter_bytes(sc_, flat, flat.shard()), DType::Int8, times);
       if (flat.stage >= 3) all_gather(pass, times);
     };
-    make_whole(Pass::Forward, units * uses.forward * microbatches_);
-    if (uses.backward > 0) make_whole(Pass::BackwardData, units * uses.backward * microbatches_);
+    make_whole(Pass::Forward, units * uses.forward);
+    if (uses.backward > 0) make_whole(Pass::BackwardData, units * uses.backward);
   }
 
   /// What crosses the link because the host, or the device, updates what the other one has. Gradients of an
@@ -216,51 +225,53 @@ class UnitOperations {
 
   const Scenario& sc_;
   StateTypes types_;
-  double microbatches_, replicas_of_all_;
+  double replicas_of_all_;
   std::vector<Operation> out_;
 };
 
-/// Losses of a stage's micro-batch, and look-ups of its multi-token-prediction modules.
-double losses_of(const StagePlan& plan) {
-  return 1 + plan.mtp_modules();
+/// Losses of a micro-batch.
+double losses_of(const StagePlan& last) {
+  return 1 + last.mtp_modules();
 }
 
-/// An embedding is looked up by the first stage, by every module beside it, and read by every loss where it
-/// is the output layer there.
-UnitOperations::Uses uses_of_embedding(const Scenario& sc, const StagePlan& plan) {
-  UnitOperations::Uses uses{.backward = backward_gathers(sc, UnitRole::Embedding) ? 1.0 : 0.0};
-  if (plan.head <= 0 || separates_ends(sc.layout)) return uses;
-  uses.forward += plan.mtp_modules() + (sc.model.tied_embeddings ? losses_of(plan) : 0);
-  uses.backward += plan.recomputed_modules();
-  return uses;
-}
-
-/// Units of the last stage.
-UnitOperations::Uses uses_of_end(const Scenario& sc, UnitRole role, const StagePlan& plan) {
-  if (role == UnitRole::Head) return {.forward = losses_of(plan)};
-  if (role == UnitRole::FinalNorm) return {.backward = 1};
-  return {.forward = plan.mtp_modules() + (sc.model.tied_embeddings ? losses_of(plan) : 0),
-          .backward = static_cast<double>(plan.recomputed_modules())};
+/// What one micro-batch does with units of the last chunk. A table of words is looked up by every
+/// multi-token-prediction module, and read by every loss where it is the output layer.
+UnitOperations::Uses uses_of_end(const Scenario& sc, UnitRole role, const StagePlan& last) {
+  if (role == UnitRole::Head) return {.forward = losses_of(last)};
+  if (role == UnitRole::FinalNorm) return {.forward = 1, .backward = 1};
+  return {.forward = last.mtp_modules() + (sc.model.tied_embeddings ? losses_of(last) : 0),
+          .backward = static_cast<double>(last.recomputed_modules())};
 }
 
 }  // namespace
 
 std::vector<Operation> explicit_parameter_operations(const Scenario& sc, int stage) {
-  const StagePlan plan = plan_stages(sc)[static_cast<std::size_t>(stage)];
+  using Uses = UnitOperations::Uses;
   UnitOperations operations{sc};
-  for (std::size_t c = 0; c < kLayerClasses; ++c) {
-    if (plan.layers[c] > 0)
-      operations.append(layer_unit(sc, layer_class_at(sc.model, static_cast<int>(c))), plan.layers[c],
-                        {.backward = 1});
-  }
-  if (plan.embedding > 0)
-    operations.append(end_unit(sc, UnitRole::Embedding), 1, uses_of_embedding(sc, plan));
-  if (plan.head > 0) {
+  std::map<UnitRole, Uses> ends;
+  const auto use = [&](UnitRole role, const Uses& of_microbatch, double microbatches) {
+    Uses& uses = ends[role];
+    uses = uses + of_microbatch * microbatches;
+  };
+  for (const CrossedChunk& chunk : crossed_chunks(sc, stage)) {
+    const StagePlan& plan = chunk.plan;
+    for (std::size_t c = 0; c < kLayerClasses; ++c) {
+      if (plan.layers[c] > 0)
+        operations.append(layer_unit(sc, layer_class_at(sc.model, static_cast<int>(c))), plan.layers[c],
+                          Uses{.forward = 1, .backward = 1} * chunk.microbatches);
+    }
+    if (plan.embedding > 0)
+      use(UnitRole::Embedding,
+          {.forward = 1, .backward = backward_gathers(sc, UnitRole::Embedding) ? 1.0 : 0.0},
+          chunk.microbatches);
+    if (plan.head <= 0) continue;
     for (const UnitRole role : last_stage_units(sc))
-      operations.append(end_unit(sc, role), 1, uses_of_end(sc, role, plan));
+      use(role, uses_of_end(sc, role, plan), chunk.microbatches);
+    if (!separates_ends(sc.layout))
+      use(UnitRole::Embedding, uses_of_end(sc, UnitRole::TiedCopy, plan), chunk.microbatches);
   }
-  if (copies_embedding(sc) && (plan.head > 0 || plan.embedding > 0))
-    operations.tied(end_unit(sc, UnitRole::TiedCopy));
+  for (const auto& [role, uses] : ends) operations.append(end_unit(sc, role), 1, uses);
+  if (copies_embedding(sc) && !ends.empty()) operations.tied(end_unit(sc, UnitRole::TiedCopy));
   operations.norm_and_loss();
   return operations.take();
 }

@@ -73,7 +73,8 @@ class Counter {
   StepCounts counts_;
 };
 
-/// Calls `visit(class)` for the stage's layers in its order, chunk by chunk.
+/// Calls `visit(class, chunk)` for the stage's layers in its order, chunk by chunk; modules of multi-token
+/// prediction are none of them.
 template <class Visitor>
 void for_each_layer(const Scenario& sc, int stage, const Visitor& visit) {
   const Layout& l = sc.layout;
@@ -83,46 +84,52 @@ void for_each_layer(const Scenario& sc, int stage, const Visitor& visit) {
         static_cast<std::size_t>(chunk_position(l.schedule, l.pp, {.stage = stage, .chunk = c}));
     std::int64_t layer = 0;
     for (std::size_t i = 0; i < position; ++i) layer += counts[i];
-    for (int i = 0; i < counts[position]; ++i) visit(class_of_layer(sc.model, layer + i));
+    for (int i = 0; i < counts[position]; ++i)
+      visit(class_of_layer(sc.model, layer + i), static_cast<std::size_t>(c));
   }
 }
 
-/// Layers of the stage by class that run their forward again as far as the recipe says; recomputed ones come
-/// first in the stage's order.
-std::array<double, kLayerClasses> rerunning_layers(const Scenario& sc, int stage, const StagePlan& plan) {
-  std::array<double, kLayerClasses> layers{};
-  if (!sc.recipe.recompute.of_layers()) {
-    for (std::size_t c = 0; c < kLayerClasses; ++c) layers[c] = plan.layers[c];
-    return layers;
+using LayersByClass = std::array<double, kLayerClasses>;
+
+/// Layers of each chunk by class that run their forward again as far as the recipe says; recomputed ones come
+/// first in the chunk's order.
+std::vector<LayersByClass> rerunning_layers(const Scenario& sc, int stage,
+                                            const std::vector<CrossedChunk>& chunks) {
+  std::vector<LayersByClass> layers(chunks.size());
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    const StagePlan& plan = chunks[i].plan;
+    for (std::size_t c = 0; c < kLayerClasses && !sc.recipe.recompute.of_layers(); ++c)
+      layers[i][c] = plan.layers[c];
+    if (sc.recipe.recompute.of_layers()) layers[i][kMtpClass] = plan.recomputed_modules();
   }
-  int left = plan.recomputed;
-  for_each_layer(sc, stage, [&](LayerClass kind) {
-    if (left <= 0) return;
-    --left;
-    layers[static_cast<std::size_t>(index_of(kind))] += 1;
+  if (!sc.recipe.recompute.of_layers()) return layers;
+  std::vector<int> left;
+  for (const CrossedChunk& chunk : chunks) left.push_back(chunk.plan.recomputed);
+  for_each_layer(sc, stage, [&](LayerClass kind, std::size_t chunk) {
+    if (left[chunk]-- > 0) layers[chunk][static_cast<std::size_t>(index_of(kind))] += 1;
   });
-  layers[kMtpClass] = plan.recomputed_modules();
   return layers;
 }
 
 /// The executor copies what an offloaded layer keeps tensor by tensor, in every micro-batch, to the host and
 /// back.
-void count_activation_copies(const Scenario& sc, int stage, const StagePlan& plan, Counter& counter) {
+void count_activation_copies(const Scenario& sc, int stage, const std::vector<CrossedChunk>& chunks,
+                             Counter& counter) {
   std::int64_t offloaded = first_offloaded_layers(sc.recipe);
-  int recomputed = plan.recomputed;
   if (offloaded == 0) return;
-  const auto microbatches = static_cast<double>(microbatches_per_step(sc));
+  std::vector<int> recomputed;
+  for (const CrossedChunk& chunk : chunks) recomputed.push_back(chunk.plan.recomputed);
   const program::Sizes sizes = program::sizes_of(sc, local_dims(sc));
-  for_each_layer(sc, stage, [&](LayerClass kind) {
-    const bool again = recomputed-- > 0;
+  for_each_layer(sc, stage, [&](LayerClass kind, std::size_t chunk) {
+    const bool again = recomputed[chunk]-- > 0;
     if (offloaded-- <= 0) return;
     const program::Variant& layer =
         program::variant_of(sc, program::Part::Layer, kind, program::techniques_of(sc, again));
     for (const program::KeptValue& value : layer.footprint.kept(sizes)) {
       if (value.bytes <= Bytes{}) continue;
       const Bytes bytes = again && program::cuts_checkpoints(sc) ? value.bytes / sc.layout.tp : value.bytes;
-      counter.copy("activation.to_host", Pass::Forward, microbatches, bytes);
-      counter.copy("activation.to_device", Pass::BackwardData, microbatches, bytes);
+      counter.copy("activation.to_host", Pass::Forward, chunks[chunk].microbatches, bytes);
+      counter.copy("activation.to_device", Pass::BackwardData, chunks[chunk].microbatches, bytes);
     }
   });
 }
@@ -157,23 +164,30 @@ std::vector<Operation> pipeline_operations(const Scenario& sc, int stage) {
 }
 
 StepCounts count_step(const Scenario& sc, int stage) {
-  const StagePlan plan = plan_stages(sc)[static_cast<std::size_t>(stage)];
-  const double microbatches = static_cast<double>(microbatches_per_step(sc)) / plan.copies;
-  const auto rerunning = rerunning_layers(sc, stage, plan);
+  const std::vector<CrossedChunk> chunks = crossed_chunks(sc, stage);
+  const std::vector<LayersByClass> rerunning = rerunning_layers(sc, stage, chunks);
   Counter counter;
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
-    if (plan.layers[c] == 0) continue;
-    counter.add(layer_operations(sc, layer_class_at(sc.model, static_cast<int>(c))),
-                plan.layers[c] * microbatches, rerunning[c] * microbatches);
+    double runs = 0, reruns = 0;
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+      runs += chunks[i].plan.layers[c] * chunks[i].microbatches;
+      reruns += rerunning[i][c] * chunks[i].microbatches;
+    }
+    if (runs > 0) counter.add(layer_operations(sc, layer_class_at(sc.model, static_cast<int>(c))), runs, reruns);
   }
-  if (plan.embedding > 0) counter.add(embedding_operations(sc), plan.embedding * microbatches, 0);
-  if (plan.head > 0) counter.add(head_operations(sc), plan.head * microbatches, 0);
+  double embeddings = 0, heads = 0;
+  for (const CrossedChunk& chunk : chunks) {
+    embeddings += chunk.plan.embedding * chunk.microbatches;
+    heads += chunk.plan.head * chunk.microbatches;
+  }
+  if (embeddings > 0) counter.add(embedding_operations(sc), embeddings, 0);
+  if (heads > 0) counter.add(head_operations(sc), heads, 0);
   counter.add(pipeline_operations(sc, stage), 1, 0);
   const std::vector<Operation> step = step_operations(sc, stage);
   counter.add(step, 1, 0);
   if (sc.framework.explicit_step) {
     counter.add_copies(step);
-    count_activation_copies(sc, stage, plan, counter);
+    count_activation_copies(sc, stage, chunks, counter);
   }
   return counter.take();
 }

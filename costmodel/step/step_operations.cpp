@@ -127,6 +127,18 @@ void append_gradient_reduction(const Scenario& sc, const StageParameters& p, std
               Group::DataContext, p.trained * bytes_per_reduced_gradient(sc), out);
 }
 
+void append_mirror_reduction(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {
+  const bool cut = gathers_layers(sc) || (sc.layout.sharding.stage >= 1 && sc.framework.reduce_scatter_gradients);
+  const double elements = cut ? of_shard(sc.layout, p.trained) : p.trained.all();
+  append_transfer(sc,
+                  {.name = "gradient.mirror_reduce",
+                   .pass = Pass::Step,
+                   .kind = CollectiveKind::AllReduce,
+                   .group = Group::Mirror,
+                   .bytes = elements * bytes_per_reduced_gradient(sc)},
+                  out);
+}
+
 void append_parameter_gather(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {
   if (gathers_layers(sc) || sc.layout.sharding.stage < 1) return;
   const double element = bytes_per_element(gathered_dtype(sc));
@@ -259,6 +271,7 @@ std::vector<Operation> step_operations(const Scenario& sc, int stage) {
     }
   }
   append_gradient_reduction(sc, parameters, out);
+  append_mirror_reduction(sc, parameters, out);
   append_gradient_copies(sc, parameters, out);
   append_host_update(sc, parameters, out);
   append_update(sc, parameters, out);

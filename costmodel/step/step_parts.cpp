@@ -182,6 +182,9 @@ StageTransfers price_transfers(const Scenario& sc, const Calibration& calibratio
   std::vector<Operation> operations;
   append_update(sc, p, operations);
   transfers.update = total(operations, Pass::Step, pricer);
+  operations.clear();
+  append_mirror_reduction(sc, p, operations);
+  transfers.mirror = total(operations, Pass::Step, pricer);
   if (offloaded_update(sc.recipe) > 0) price_host_update(sc, p, pricer, transfers);
   if (gathers_layers(sc)) {
     for (std::size_t c = 0; c < kLayerClasses; ++c) {
@@ -306,8 +309,9 @@ StepOverheads StepCombiner::overheads(const LayerTotals& layers, const StagePlan
   const ShardedWait wait = by_layer_ ? sharded_wait(layers, stage, rerun_share, transfers) : ShardedWait{};
   return {.pipeline_p2p = messages_,
           .bubble = bubble(stages, slowest, span),
-          .data_parallel = by_layer_ ? (wait.forward + wait.backward) * microbatches_
-                                     : data_parallel(stages[slowest].totals, transfers),
+          .data_parallel = (by_layer_ ? (wait.forward + wait.backward) * microbatches_
+                                      : data_parallel(stages[slowest].totals, transfers)) +
+                           transfers.mirror,
           .offload = transfers.gradients_to_host_once +
                      offload_wait(stages[slowest].totals, transfers) * microbatches_,
           .optimizer = transfers.update,

@@ -82,6 +82,7 @@ struct LayerTransfers {
 struct StageTransfers {
   Seconds reduction, gathering, slices;  // whole stage; zero where gathered by layer
   Seconds host;                          // of its collectives, beyond their launch
+  Seconds mirror;                        // DualPipe: gradients of two copies of the model are added up
   double buckets = 1;
   Seconds update;                                    // optimizer and gradient norm, by GPU and CPU
   Seconds gradients_to_host;                         // of an offloaded optimizer, per micro-batch …

@@ -53,6 +53,7 @@ TEST(verify_command, draws_every_schedule_and_technique_that_can_be_executed) {
                              "schedule zb-2p",
                              "schedule zb-v",
                              "schedule vhalf",
+                             "schedule dualpipe",
                              "schedule dualpipev",
                              "vpp 2",
                              "vpp 3",

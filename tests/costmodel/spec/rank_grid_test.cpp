@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "costmodel/spec/chunk_order.h"
+
 namespace hexaplan::costmodel {
 namespace {
 
@@ -93,6 +95,7 @@ const std::vector<Layout> kLayouts = {
     kHybrid,
     kPipelineInside,
     {},
+    {.dp = 2, .tp = 2, .pp = 6, .schedule = ScheduleKind::DualPipe},
     {.dp = 12, .tp = 3, .cp = 2, .pp = 5, .ep = 6, .etp = 1, .sharding = {.stage = 2, .group = 6}},
     {.dp = 4, .tp = 2, .cp = 2, .pp = 2, .order = {Axis::Data, Axis::Pipeline, Axis::Tensor, Axis::Context}}};
 
@@ -111,6 +114,22 @@ TEST(groups, of_each_kind_hold_every_rank_exactly_once) {
       }
       EXPECT_EQ(static_cast<std::int64_t>(groups.size()) * group_size(layout, group), layout.world_size())
           << "group kind " << kind;
+    }
+  }
+}
+
+TEST(groups, of_dualpipes_mirror_are_the_stages_that_hold_the_same_layers) {
+  const Layout layout{.dp = 2, .tp = 2, .pp = 4, .schedule = ScheduleKind::DualPipe};
+  EXPECT_THAT(members_of(layout, Group::Mirror, 1), ElementsAre(1, 13));
+  EXPECT_THAT(members_of(layout, Group::Mirror, 10), ElementsAre(6, 10));
+  for (std::int64_t rank = 0; rank < layout.world_size(); ++rank) {
+    for (const std::int64_t other : members_of(layout, Group::Mirror, rank)) {
+      const auto stage = [&](std::int64_t r) {
+        return static_cast<int>(coordinates_of(layout, r)[static_cast<std::size_t>(Axis::Pipeline)]);
+      };
+      const int chunk = other == rank ? 0 : 1;
+      EXPECT_EQ(chunk_position(layout.schedule, layout.pp, {.stage = stage(other), .chunk = chunk}),
+                stage(rank));
     }
   }
 }

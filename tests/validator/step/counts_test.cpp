@@ -108,7 +108,8 @@ constexpr Pipeline kPipelines[] = {
     {ScheduleKind::Interleaved, 2, 2}, {ScheduleKind::Interleaved, 4, 2}, {ScheduleKind::Interleaved, 2, 4},
     {ScheduleKind::ZbH1, 2, 1},        {ScheduleKind::ZbH1, 4, 1},        {ScheduleKind::Zb2p, 4, 1},
     {ScheduleKind::Zbv, 2, 1},         {ScheduleKind::Zbv, 4, 1},         {ScheduleKind::VHalf, 4, 1},
-    {ScheduleKind::DualPipeV, 2, 1},   {ScheduleKind::DualPipeV, 4, 1}};
+    {ScheduleKind::DualPipe, 2, 1},    {ScheduleKind::DualPipe, 4, 1},    {ScheduleKind::DualPipeV, 2, 1},
+    {ScheduleKind::DualPipeV, 4, 1}};
 
 /// Calls `visit` for every combination of pipeline, ZeRO stage, recomputation, tensor and context
 /// parallelism, number of micro-batches, dense or with experts, that the rules accept and the executor runs.

@@ -153,6 +153,7 @@ void many_micro_batches(Scenario& sc) {
 constexpr auto kGathered = costmodel::ContextKind::AllGather;
 constexpr auto kExchanged = costmodel::ContextKind::AllToAll;
 constexpr auto kZb = ScheduleKind::ZbH1;
+constexpr auto kDual = ScheduleKind::DualPipe;
 constexpr auto kVirtual = ScheduleKind::Interleaved;
 
 }  // namespace
@@ -219,6 +220,29 @@ const std::vector<LayoutCase>& layout_cases() {
       {"dualpipe_v_zero3_recomputed",
        {.dp = 2, .pp = 2, .sharding = {.stage = 3}, .schedule = ScheduleKind::DualPipeV},
        recompute_all},
+      {"dualpipe", {.pp = 2, .schedule = kDual}},
+      {"dualpipe_four_stages_tp2_sp", {.tp = 2, .pp = 4, .sp = true, .schedule = kDual}, recompute_one},
+      {"dualpipe_tied", {.pp = 2, .schedule = kDual}, tie},
+      {"dualpipe_odd_micro_batches_zero1",
+       {.dp = 2, .pp = 2, .sharding = {.stage = 1}, .schedule = kDual},
+       many_micro_batches},
+      {"dualpipe_zero2_uneven",
+       {.dp = 2, .pp = 2, .sharding = {.stage = 2}, .schedule = kDual},
+       uneven_stages},
+      {"dualpipe_zero3_recomputed",
+       {.dp = 2, .pp = 2, .sharding = {.stage = 3}, .schedule = kDual},
+       recompute_all},
+      {"dualpipe_zero3_reduced_once_tied",
+       {.dp = 2, .pp = 2, .sharding = {.stage = 3}, .schedule = kDual},
+       [](Scenario& sc) {
+         reduce_once(sc);
+         tie(sc);
+       }},
+      {"dualpipe_zero1_hybrid_ring",
+       {.dp = 2, .cp = 2, .pp = 2, .sharding = {.stage = 1, .group = 2}, .schedule = kDual}},
+      {"dualpipe_lora", {.pp = 2, .schedule = kDual}, adapt},
+      {"dualpipe_experts_ep2", {.dp = 2, .pp = 4, .ep = 2, .schedule = kDual}, experts_and_shared},
+      {"dualpipe_first_layer_dense", {.dp = 2, .pp = 2, .ep = 2, .schedule = kDual}, first_layer_dense},
       {"interleaved_by_3", {.pp = 2, .vpp = 3, .schedule = kVirtual}, layers<6>},
       {"interleaved_by_4_zero2",
        {.dp = 2, .pp = 2, .vpp = 4, .sharding = {.stage = 2}, .schedule = kVirtual},

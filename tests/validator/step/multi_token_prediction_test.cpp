@@ -90,6 +90,12 @@ std::vector<Case> axes() {
            {.dp = 2, .pp = 2, .sharding = {.stage = 3}, .schedule = ScheduleKind::Zb2p},
            {two_modules, tie}},
           {"zb_v", {.pp = 2, .schedule = ScheduleKind::Zbv}, {two_modules}},
+          {"dualpipe_recomputed",
+           {.dp = 2, .pp = 2, .sharding = {.stage = 1}, .schedule = ScheduleKind::DualPipe},
+           {two_modules, recomputed<RecomputeMode::Layers>}},
+          {"dualpipe_zero3_tied",
+           {.dp = 2, .pp = 2, .sharding = {.stage = 3}, .schedule = ScheduleKind::DualPipe},
+           {tie}},
           {"zb_v_tied_zero2",
            {.dp = 2, .pp = 2, .sharding = {.stage = 2}, .schedule = ScheduleKind::Zbv},
            {tie}}};

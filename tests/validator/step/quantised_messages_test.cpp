@@ -318,7 +318,7 @@ TEST(qgz, adds_up_gradients_rounded_block_by_block_in_nodes_and_between_them) {
       const auto device = validator::make_cpu_device(validator::Element::F64);
       const validator::DeviceInUse in_use{world, *device};
       validator::Rank rank{sc, *device, world};
-      validator::Unit unit{rank, validator::plan_unit(sc, 0, rank.parameter_place()), 1, 1};
+      validator::Unit unit{rank, validator::plan_unit(sc, 0, rank.parameter_place()), {.gradients = 1}, 1};
       validator::FlatParameters& flat = unit.flats().at(0);
       const auto& tensors = flat.tensors();
       const auto elements = static_cast<std::size_t>(tensors.back().offset + tensors.back().elements());

@@ -133,7 +133,7 @@ TEST(step_witness, was_recorded_for_five_hundred_layouts_of_every_schedule_and_t
     EXPECT_EQ(presets::to_command_words(sc), step.words);
   }
   EXPECT_GE(layouts.size(), 500U);
-  EXPECT_EQ(schedules.size(), 8U);  // all but DualPipe, which the executor did not run
+  EXPECT_EQ(schedules.size(), 8U);  // all but DualPipe, which the hand-written step did not run
   EXPECT_GE(experts, 150);
   EXPECT_GE(learned, 30);
   EXPECT_GE(hybrid, 10);

@@ -13,8 +13,8 @@ namespace {
 constexpr std::array<std::string_view, kCollectiveKinds> kKindNames = {
     "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "send/recv", "broadcast"};
 constexpr std::array<std::string_view, costmodel::kGroupCount> kGroupNames = {
-    "tensor", "context", "data",          "data-context", "shard", "replica",   "secondary",
-    "pipe",   "expert",  "expert-tensor", "expert-data",  "world", "shard-node"};
+    "tensor", "context", "data",          "data-context", "shard", "replica", "secondary",
+    "pipe",   "expert",  "expert-tensor", "expert-data",  "world", "mirror",  "shard-node"};
 
 template <class Matches>
 TrafficCount sum_if(const std::vector<TrafficRow>& rows, const Matches& matches) {

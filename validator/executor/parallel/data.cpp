@@ -431,16 +431,15 @@ void FlatParameters::clear_gradients(const Rank& rank) {
   }
 }
 
-void FlatParameters::add_across(const Rank& rank, Communicator& copies) {
+void FlatParameters::add_across(const Rank& rank, Communicator& copies, std::string_view name) {
   if (!ranks_.trained) return;
   copies
-      .all_reduce(wire(own_gradients()), Reduction::Sum,
-                  rank.call("gradient.tied_embedding", Pass::Step, types_.gradient))
+      .all_reduce(wire(own_gradients()), Reduction::Sum, rank.call(name, Pass::Step, types_.gradient))
       .wait();
 }
 
 void FlatParameters::add_squares(const Rank& rank, const View& sum) const {
-  if (!ranks_.trained || ranks_.replica->rank() != 0) return;
+  if (!ranks_.trained || ranks_.mirrored || ranks_.replica->rank() != 0) return;
   const auto add = [&](Device& device, const View& flat, std::span<const Piece> pieces, std::int64_t first,
                        const View& to) {
     for (const Piece& p : pieces) {
@@ -529,7 +528,7 @@ void FlatParameters::visit(const Rank& rank, State state,
                .view = flat.slice(p.begin - first, p.end - p.begin),
                .device = &memory(rank, on_host),
                .rounded_with = quantised_gathers_ ? tensors_.data() : nullptr,
-               .duplicate = ranks_.replica->rank() != 0 || !t.counted});
+               .duplicate = ranks_.mirrored || ranks_.replica->rank() != 0 || !t.counted});
     }
   };
   if (state == State::Parameter || (state == State::Master && !types_.master))
@@ -544,7 +543,7 @@ void FlatParameters::visit(const Rank& rank, State state,
 /// Ranks that share the buffer hold the same; the first one counts.
 void FlatParameters::visit_factored(const Rank& rank, State state,
                                     const std::function<void(const OwnedPart&)>& visitor) const {
-  const bool copy = ranks_.replica->rank() != 0 || ranks_.shard->rank() != 0;
+  const bool copy = ranks_.mirrored || ranks_.replica->rank() != 0 || ranks_.shard->rank() != 0;
   for (const Part& part : parts_) {
     part.optimizer.visit_factored(state, [&](const LocalTensor& tensor, const View& moments) {
       visitor({.unit = unit_,
@@ -557,8 +556,8 @@ void FlatParameters::visit_factored(const Rank& rank, State state,
   }
 }
 
-Unit::Unit(const Rank& rank, UnitPlan plan, int uses, std::uint64_t seed)
-    : index_{plan.index}, expected_{uses * costmodel::microbatches_per_step(rank.scenario)} {
+Unit::Unit(const Rank& rank, UnitPlan plan, const Uses& uses, std::uint64_t seed)
+    : index_{plan.index}, expected_{uses.gradients} {
   const Groups& g = rank.groups;
   const bool gathers_again =
       g.shard->size() > 1 && costmodel::backward_gathers(rank.scenario, role_of_unit(plan.index));
@@ -577,7 +576,8 @@ Unit::Unit(const Rank& rank, UnitPlan plan, int uses, std::uint64_t seed)
         .across = shards && trained ? g.shard_across.get() : nullptr,
         .secondary = expert || !gathers_again ? nullptr : g.secondary.get(),
         .orthogonalised = is_orthogonalised(kind),
-        .trained = trained};
+        .trained = trained,
+        .mirrored = uses.mirrored};
     flats_.emplace_back(rank, std::move(tensors), index_, ranks, seed);
   };
   add(FlatKind::Dense, plan.dense);
@@ -590,7 +590,8 @@ Unit::Unit(const Rank& rank, UnitPlan plan, int uses, std::uint64_t seed)
   const bool shards = rank.scenario.layout.sharding.stage >= 3;
   in_4_bits_.emplace(rank, std::move(plan.in_4_bits), index_,
                      Nf4Matrices::Ranks{.shard = (shards ? g.shard : g.alone).get(),
-                                        .replica = (shards ? g.replica : g.data).get()},
+                                        .replica = (shards ? g.replica : g.data).get(),
+                                        .mirrored = uses.mirrored},
                      seed);
 }
 

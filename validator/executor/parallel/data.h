@@ -44,6 +44,7 @@ class FlatParameters {
     Communicator* secondary;      // those that cut the copy which backward gathers (hpZ), or nobody
     bool orthogonalised = false;  // ShardPlace
     bool trained = true;          // frozen parameters have neither gradients nor states
+    bool mirrored = false;        // another stage's copy of them counts
   };
   FlatParameters(const Rank& rank, std::vector<LocalTensor> tensors, int unit, const Ranks& ranks,
                  std::uint64_t seed);
@@ -74,8 +75,8 @@ class FlatParameters {
   /// Updated in backward: gradients are no longer needed.
   void close_gradients() { unsharded_.free(); }
   void clear_gradients(const Rank& rank);
-  /// Sum over another stage's copy of the same parameters (tied embeddings).
-  void add_across(const Rank& rank, Communicator& copies);
+  /// Sum over another stage's copy of the same parameters.
+  void add_across(const Rank& rank, Communicator& copies, std::string_view name);
 
   /// sum += squares of the gradients that this rank counts; of those that the host has, HostMemory::squares.
   void add_squares(const Rank& rank, const View& sum) const;
@@ -168,8 +169,11 @@ class FlatParameters {
 /// bits.
 class Unit {
  public:
-  /// `uses`: gradients that a micro-batch makes of it; 2 for an embedding that is the output layer as well.
-  Unit(const Rank& rank, UnitPlan plan, int uses, std::uint64_t seed);
+  struct Uses {
+    std::int64_t gradients = 0;  // that a step makes of it
+    bool mirrored = false;       // another stage's copy of it counts (DualPipe)
+  };
+  Unit(const Rank& rank, UnitPlan plan, const Uses& uses, std::uint64_t seed);
   [[nodiscard]] int index() const { return index_; }
   /// Of what is not in 4 bits.
   [[nodiscard]] View weight(std::string_view name) const { return weight(name, name); }

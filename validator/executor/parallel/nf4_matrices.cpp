@@ -213,7 +213,7 @@ void Nf4Matrices::visit(const Rank& rank, State state, const std::function<void(
              .first = piece.begin - t.offset,
              .view = wide,
              .device = &rank.device,
-             .duplicate = ranks_.replica->rank() != 0 || !t.counted});
+             .duplicate = ranks_.mirrored || ranks_.replica->rank() != 0 || !t.counted});
     std::vector<double> after(before.size());
     rank.device.download(after, wide);
     if (after != before) write(rank, piece, after);

@@ -22,6 +22,7 @@ class Nf4Matrices {
   /// Over whom the matrices are cut, or nobody, and copied.
   struct Ranks {
     Communicator *shard, *replica;
+    bool mirrored = false;  // another stage's copy of them counts
   };
   Nf4Matrices(const Rank& rank, std::vector<LocalTensor> tensors, int unit, const Ranks& ranks,
               std::uint64_t seed);

@@ -55,6 +55,7 @@ Groups make_groups(Communicator& world, const costmodel::Scenario& sc) {
   g.key_value = part_of(*g.tensor, Group::Tensor, [&](int rank) { return rank / copies; });
   const int last = g.pipeline->size() - 1;
   g.tied_ends = part_of(*g.pipeline, Group::Pipeline, [&](int stage) { return stage == last ? 0 : stage; });
+  g.mirror = make_group(world, layout, Group::Mirror);
   return g;
 }
 

@@ -28,6 +28,7 @@ struct Groups {
   std::unique_ptr<Communicator> alone;      // this rank
   std::unique_ptr<Communicator> key_value;  // tensor-parallel neighbours with the same kv heads
   std::unique_ptr<Communicator> tied_ends;  // first and last stage of a tied model
+  std::unique_ptr<Communicator> mirror;     // stages that hold the same layers (DualPipe)
   Communicator* world = nullptr;
 };
 /// Collective over `world`.

@@ -229,8 +229,20 @@ constexpr std::array kMissing{
         "keys stand",
         "use cp=1 or exchange heads for tokens (context=alltoall)",
         [](const Scenario& s) { return shares_sequence(s) && s.recipe.dropout > 0; }},
-    Missing{"executor-schedule", "DualPipe holds the model twice and is not executed", "use 1F1B or ZB-H1",
-            [](const Scenario& s) { return s.layout.schedule == costmodel::ScheduleKind::DualPipe; }},
+    Missing{"executor-schedule",
+            "DualPipe feeds micro-batches from both ends and is not executed with one per step",
+            "use two micro-batches or more",
+            [](const Scenario& s) {
+              return costmodel::model_copies(s.layout.schedule) > 1 && costmodel::microbatches_per_step(s) < 2;
+            }},
+    Missing{"executor-schedule",
+            "gradients of DualPipe's two copies of the model are added up on the device, and not where their "
+            "sharded states are offloaded",
+            "use ZeRO-1, or dualpipev",
+            [](const Scenario& s) {
+              return costmodel::model_copies(s.layout.schedule) > 1 &&
+                     costmodel::offloaded_update(s.recipe) > 0 && s.layout.sharding.stage >= 2;
+            }},
     Missing{"executor-vocabulary", "the output layer is executed on the last stage only",
             "leave the vocabulary on the last stage",
             [](const Scenario& s) { return s.layout.vocab != costmodel::VocabParallel::LastStage; }},

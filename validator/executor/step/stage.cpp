@@ -84,24 +84,37 @@ Stage::Stage(Rank& rank, std::uint64_t seed) : rank_{rank}, seed_{seed}, program
   rank_.balance_loss = balance_loss();
 }
 
-/// What of a micro-batch makes gradients of the unit: layers and norms once; every loss of what it reads, and
-/// every look-up.
-int Stage::gradients_of_unit(int index) const {
+int Stage::microbatches_of(int chunk) const {
+  const auto all = static_cast<int>(costmodel::microbatches_per_step(rank_.scenario));
+  const costmodel::MicrobatchRange range =
+      costmodel::microbatches_of_chunk(rank_.scenario.layout.schedule, all, chunk);
+  return range.end - range.first;
+}
+
+/// What of a step makes gradients of a unit of `chunk`: layers and norms in every micro-batch; every loss of
+/// what it reads, and every look-up. A table that two chunks read is complete when both are through.
+int Stage::gradients_of_unit(int index, int chunk) const {
   const costmodel::Scenario& sc = rank_.scenario;
   const int modules = costmodel::mtp_modules(sc), losses = 1 + modules;
   const int of_table = modules + (sc.model.tied_embeddings ? losses : 0);
-  if (index == UnitPlan::kHead) return losses;
-  if (index == UnitPlan::kTiedCopy) return of_table;
-  if (index == UnitPlan::kEmbedding && !costmodel::separates_ends(sc.layout)) return 1 + of_table;
-  return 1;
+  const int microbatches = microbatches_of(chunk);
+  if (index == UnitPlan::kHead) return losses * microbatches;
+  if (index == UnitPlan::kTiedCopy) return of_table * microbatches;
+  if (index != UnitPlan::kEmbedding || costmodel::separates_ends(sc.layout)) return microbatches;
+  const costmodel::Layout& l = sc.layout;
+  const int end = costmodel::chunk_positions(l.schedule, l.pp, costmodel::chunks_per_stage(l)) - 1;
+  const int copies = costmodel::model_copies(l.schedule);
+  const costmodel::StageChunk last = costmodel::chunk_at(l.schedule, l.pp, end, copies - 1 - chunk % copies);
+  return microbatches + of_table * microbatches_of(last.chunk);
 }
 
 void Stage::plan_chunks(std::uint64_t seed) {
   const costmodel::Scenario& sc = rank_.scenario;
   const std::vector<int> sizes = costmodel::chunk_layers(sc);
   const auto place = rank_.parameter_place();
-  const auto unit = [&](int index) {
-    return Unit{rank_, plan_unit(sc, index, place), gradients_of_unit(index), seed};
+  const auto unit = [&](int index, int chunk) {
+    const bool mirrored = chunk > 0 && costmodel::model_copies(sc.layout.schedule) > 1;
+    return Unit{rank_, plan_unit(sc, index, place), {gradients_of_unit(index, chunk), mirrored}, seed};
   };
   const int modules = costmodel::mtp_modules(sc);
   layers_.reserve(static_cast<std::size_t>(sc.model.layers + modules));  // units stay where they are
@@ -109,24 +122,27 @@ void Stage::plan_chunks(std::uint64_t seed) {
   int recomputed = costmodel::plan_stages(sc)[static_cast<std::size_t>(stage)].recomputed;
   std::int64_t offloaded = costmodel::first_offloaded_layers(sc.recipe);
   for (int c = 0; c < costmodel::chunks_per_stage(sc.layout); ++c) {
-    ModelChunk chunk{.position = position_of_chunk(sc.layout, stage, c)};
-    chunk.first = chunk.position == 0;
-    chunk.last = chunk.position + 1 == static_cast<int>(sizes.size());
-    if (chunk.first) embedding_.emplace(unit(UnitPlan::kEmbedding));
+    ModelChunk chunk{.at = {.stage = stage, .chunk = c}};
+    const int position = costmodel::chunk_position(sc.layout.schedule, sc.layout.pp, chunk.at);
+    chunk.first = position == 0;
+    chunk.last = position + 1 == static_cast<int>(sizes.size());
+    if (chunk.first) embedding_.emplace(unit(UnitPlan::kEmbedding, c));
     int layer = 0;
-    for (int i = 0; i < chunk.position; ++i) layer += sizes[static_cast<std::size_t>(i)];
-    for (int i = 0; i < sizes[static_cast<std::size_t>(chunk.position)]; ++i, ++layer) {
-      chunk.layers.push_back(&layers_.emplace_back(unit(layer)));
+    for (int i = 0; i < position; ++i) layer += sizes[static_cast<std::size_t>(i)];
+    for (int i = 0; i < sizes[static_cast<std::size_t>(position)]; ++i, ++layer) {
+      chunk.layers.push_back(&layers_.emplace_back(unit(layer, c)));
       chunk.recomputed.push_back(recomputed-- > 0);
       chunk.offloaded.push_back(offloaded-- > 0);
     }
     for (int i = 0; chunk.last && i < modules; ++i)
-      chunk.modules.push_back({&layers_.emplace_back(unit(layer++)), recomputed-- > 0});
-    if (chunk.last) head_.emplace(unit(UnitPlan::kHead));
+      chunk.modules.push_back({&layers_.emplace_back(unit(layer++, c)), recomputed-- > 0});
+    if (chunk.last) {
+      head_.emplace(unit(UnitPlan::kHead, c));
+      if (costmodel::runs_final_norm_apart(sc)) final_norm_.emplace(unit(UnitPlan::kFinalNorm, c));
+      if (costmodel::copies_embedding(sc)) tied_copy_.emplace(unit(UnitPlan::kTiedCopy, c));
+    }
     chunks_.push_back(std::move(chunk));
   }
-  if (head_ && costmodel::runs_final_norm_apart(sc)) final_norm_.emplace(unit(UnitPlan::kFinalNorm));
-  if (head_ && costmodel::copies_embedding(sc)) tied_copy_.emplace(unit(UnitPlan::kTiedCopy));
 }
 
 void Stage::load_tokens(const TokenSource& source, std::int64_t step) {
@@ -207,7 +223,7 @@ void Stage::forward(const ModelChunk& chunk, InFlight& flight) {
   rank_.enter(costmodel::kForward);
   rank_.clock.enter(Phase::Pipeline);
   Tensor x = chunk.first ? run_embedding(flight)
-                         : link_.receive(chunk.position, chunk.position - 1, Direction::Forward);
+                         : link_.receive(chunk.at, Direction::Forward);
   rank_.clock.enter(Phase::Forward);
   flight.layers.reserve(chunk.layers.size());
   const bool cuts = program::cuts_checkpoints(rank_.scenario);
@@ -230,7 +246,7 @@ void Stage::forward(const ModelChunk& chunk, InFlight& flight) {
     run_losses(chunk, flight, std::move(x));
   } else {
     rank_.clock.enter(Phase::Pipeline);
-    link_.send(std::move(x), chunk.position + 1, Direction::Forward);
+    link_.send(std::move(x), chunk.at, Direction::Forward);
   }
   rank_.clock.enter(Phase::Other);
 }
@@ -239,7 +255,7 @@ void Stage::backward(const ModelChunk& chunk, InFlight& flight) {
   rank_.enter(costmodel::kBackward);
   rank_.clock.enter(Phase::Pipeline);
   Tensor d = chunk.last ? std::move(flight.loss_gradients.back())
-                        : link_.receive(chunk.position, chunk.position + 1, Direction::Backward);
+                        : link_.receive(chunk.at, Direction::Backward);
   d.relabel({"hidden_states.gradient", TensorKind::Transient, rank_.activation});
   rank_.clock.enter(Phase::Backward);
   if (final_norm_ && chunk.last) d = modules_gradient(chunk, flight, std::move(d));
@@ -264,7 +280,7 @@ void Stage::backward(const ModelChunk& chunk, InFlight& flight) {
     embedding_gradient(flight, std::move(d));
   } else {
     rank_.clock.enter(Phase::Pipeline);
-    link_.send(std::move(d), chunk.position - 1, Direction::Backward);
+    link_.send(std::move(d), chunk.at, Direction::Backward);
   }
   rank_.clock.enter(Phase::Other);
 }
@@ -463,14 +479,26 @@ void Stage::finish_gradients() {
   for (Unit* unit : units()) {
     for (FlatParameters& flat : unit->flats()) flat.finish_reduction();
   }
+  if (rank_.groups.mirror->size() > 1) add_mirrored_gradients();
   if (!costmodel::copies_embedding(rank_.scenario)) return;
   const Parameter copied = costmodel::copied_table(rank_.scenario.model);
   for (std::optional<Unit>* copy : {&embedding_, &tied_copy_}) {
     if (!copy->has_value()) continue;
     const Parameter table = copy == &embedding_ ? Parameter::EmbeddingWordWeight : copied;
     for (FlatParameters& flat : (*copy)->flats()) {
-      if (flat.holds(name_of(table))) flat.add_across(rank_, *rank_.groups.tied_ends);
+      if (flat.holds(name_of(table))) 
+        flat.add_across(rank_, *rank_.groups.tied_ends, "gradient.tied_embedding");
     }
+  }
+}
+
+/// Both stages of a pair hold the same units, in another order.
+void Stage::add_mirrored_gradients() {
+  std::vector<Unit*> in_order = units();
+  std::ranges::sort(in_order, {}, &Unit::index);
+  for (Unit* unit : in_order) {
+    for (FlatParameters& flat : unit->flats())
+      flat.add_across(rank_, *rank_.groups.mirror, "gradient.mirror_reduce");
   }
 }
 

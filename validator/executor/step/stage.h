@@ -16,7 +16,7 @@ namespace hexaplan::validator {
 
 /// Consecutive layers that a stage runs as one.
 struct ModelChunk {
-  int position = 0;  // in model order, counted in chunks
+  costmodel::StageChunk at;
   bool first = false, last = false;
   std::vector<Unit*> layers;
   std::vector<bool> recomputed;  // per layer: only its input is kept
@@ -91,7 +91,10 @@ class Stage {
     bool splits_backward = false;
   };
   void plan_chunks(std::uint64_t seed);
-  [[nodiscard]] int gradients_of_unit(int index) const;
+  [[nodiscard]] int gradients_of_unit(int index, int chunk) const;
+  /// Micro-batches of a step that cross the chunk.
+  [[nodiscard]] int microbatches_of(int chunk) const;
+  void add_mirrored_gradients();
   void forward(const ModelChunk& chunk, InFlight& flight);
   void backward(const ModelChunk& chunk, InFlight& flight);
   void weight_gradients(const ModelChunk& chunk, InFlight& flight);
