@@ -39,15 +39,18 @@ void add(MemoryBreakdown& to, const MemoryBreakdown& states) {
 class StepReplay::Live {
  public:
   Live(const MemoryBreakdown& states, const MemoryBreakdown& host)
-      : states_{states}, host_{host}, always_{states.total().value()} {
+      : states_{states}, host_{host}, always_{states.total().value()}, on_host_{host.total()} {
     peaks.peak_instant = kIdle;
   }
 
   /// `to_host`: bytes of activations that go there.
   void run(const Folded& folded, Instant instant, double to_host = 0) {
     note_host(instant);
-    host_.activations += Bytes{to_host};
-    note_host(instant);
+    if (to_host != 0) {
+      host_.activations += Bytes{to_host};
+      on_host_ = host_.total();
+      note_host(instant);
+    }
     const std::size_t i = index_of(instant);
     if (const double high = always_ + total_ + folded.rise(); high > most_[i]) {
       if (high > most_[index_of(peaks.peak_instant)]) peaks.peak_instant = instant;
@@ -69,8 +72,8 @@ class StepReplay::Live {
  private:
   void note_host(Instant instant) {
     const std::size_t i = index_of(instant);
-    if (host_.total() <= most_on_host_[i]) return;
-    most_on_host_[i] = host_.total();
+    if (on_host_ <= most_on_host_[i]) return;
+    most_on_host_[i] = on_host_;
     peaks.host[i] = host_;
   }
   [[nodiscard]] MemoryBreakdown with_states(const PassBytes& passing) const {
@@ -83,6 +86,7 @@ class StepReplay::Live {
 
   MemoryBreakdown states_, host_;
   double always_;
+  Bytes on_host_;  // total of host_
   PassBytes passing_{};
   double total_ = 0;                      // of passing_
   std::array<double, kInstants> most_{};  // totals of peaks

@@ -190,6 +190,22 @@ Scenario shortened(Scenario sc) {
 
 }  // namespace
 
+std::vector<LiveLoad> replayed_live(const Scenario& scenario, const ActivationMemory& activations) {
+  const Scenario sc = shortened(scenario);
+  const std::vector<StagePlan> plans = plan_stages(sc);
+  const std::vector<double> in_flight = microbatches_in_flight(sc);
+  std::vector<ReplayedMemory> replayed = replay_peaks(sc);
+  take_from_kept(replayed);
+  std::vector<LiveLoad> stages(plans.size());
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    ByInstant at = replayed[s].at;
+    activations.visit_buffers([&](const TensorEntry& entry, double times) { add_alive(entry, times, at); });
+    for (std::size_t i = 0; i < kInstants; ++i) stages[s].at[i] = MemoryLoad::At::of(at[i]).live;
+    stages[s].unreclaimed = activations.unreclaimed(plans[s], in_flight[s]);
+  }
+  return stages;
+}
+
 Bytes replayed_need(const Scenario& scenario, const Calibration& calibration) {
   const Scenario sc = shortened(scenario);
   const std::vector<StagePlan> stages = plan_stages(sc);

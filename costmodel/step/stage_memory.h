@@ -55,6 +55,11 @@ class MemoryModel {
   std::vector<ReplayedMemory> replayed_;  // by stage; empty where the ledger says all
 };
 
+/// What the passes of every stage have alive, replayed, with the buffers beside them; the rest of a stage is
+/// its parameters' load. The same under every ZeRO stage that runs the same operations. `activations`: of the
+/// scenario. Precondition: needs_replay(scenario), under another profile than the executor's.
+[[nodiscard]] std::vector<LiveLoad> replayed_live(const Scenario& scenario,
+                                                  const ActivationMemory& activations);
 /// What `scenario` needs at its fullest stage, as MemoryModel::peak has it, without ledgers.
 /// Precondition: needs_replay(scenario).
 [[nodiscard]] Bytes replayed_need(const Scenario& scenario, const Calibration& calibration);

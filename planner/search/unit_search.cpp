@@ -113,6 +113,7 @@ std::int64_t UnitSearch::recompute_choices(const PipelineChoice& pipe) const {
 }
 
 void UnitSearch::grid(std::uint16_t pp) {
+  replayed_.clear();
   candidate_ = {.unit = candidate_.unit, .pp = pp};
   Layout& l = sc_.layout;
   l.pp = space_.lists.pp[pp];
@@ -368,6 +369,8 @@ void UnitSearch::price_recomputation(const LayoutChoice& combination, std::uint1
 /// Stages with the present recomputation, and what it keeps alive.
 void UnitSearch::set_stages(const LayoutChoice& combination, const PassPart& part) {
   const std::vector<StageGroup>& groups = combination.pipe->groups;
+  combination_ = &combination;
+  content_ = part.content;
   plan_.resize(groups.size());
   live_.resize(groups.size());
   offloaded_.clear();
@@ -383,7 +386,6 @@ void UnitSearch::set_stages(const LayoutChoice& combination, const PassPart& par
 /// Every sharding of the stages with this recomputation.
 void UnitSearch::price_stages(const LayoutChoice& combination, PassPart& part, int operations) {
   set_stages(combination, part);
-  combination_ = &combination;
   pass_ = &part;
   timed_ = false;
   span_.reset();

@@ -118,6 +118,13 @@ class UnitSearch {
   struct PassKeyHash {
     std::size_t operator()(const PassKey& key) const;
   };
+  /// What a replayed order depends on within a grid of degrees.
+  struct ReplayKey {
+    std::uint16_t pipe = 0, batch = 0, recompute = 0;
+    std::uint8_t sp = 0;
+    int layers = 0, sharding = 0;  // recomputed ones; operations_of_sharding
+    friend auto operator<=>(const ReplayKey&, const ReplayKey&) = default;  // NOLINT(modernize-use-nullptr)
+  };
   /// Memory and communication of parameters and gradients, by stage group.
   struct StatePart {
     std::vector<costmodel::MemoryLoad> loads;
@@ -159,7 +166,8 @@ class UnitSearch {
   void price_candidate(const ShardingChoice& shard);
   [[nodiscard]] costmodel::Seconds step_of(const ShardingChoice& shard, costmodel::Seconds span) const;
   [[nodiscard]] bool may_replay() const;
-  [[nodiscard]] costmodel::Bytes peak_of(std::uint16_t sharding, const StatePart& states) const;
+  [[nodiscard]] costmodel::Bytes peak_of(std::uint16_t sharding, const StatePart& states);
+  [[nodiscard]] costmodel::Bytes replayed_peak(const costmodel::Scenario& scenario, const StatePart& states);
   void set_caution(const ShardingChoice& shard);
   [[nodiscard]] costmodel::Bytes ledger_peak(const StatePart& states) const;
   void consider(const ShardingChoice& shard, costmodel::Seconds step, costmodel::Bytes peak, bool priced);
@@ -224,6 +232,7 @@ class UnitSearch {
   // Memoised parts: of the unit, the grid, the rank order.
   std::unordered_map<PassKey, std::unique_ptr<PassContent>, PassKeyHash> contents_;
   std::unordered_map<PassKey, std::unique_ptr<PassPart>, PassKeyHash> passes_;
+  std::map<ReplayKey, std::vector<costmodel::LiveLoad>> replayed_;  // of the grid, by stage
   std::array<std::optional<costmodel::ModelParameters>, 2> counts_;  // by separates_ends
   std::vector<std::unique_ptr<costmodel::ParameterMemory>> parameters_;
   std::vector<PassPart*> pass_of_;
@@ -244,6 +253,7 @@ class UnitSearch {
   std::optional<costmodel::Seconds> span_;   // of the replayed schedule, once it was needed
   costmodel::Seconds least_span_;            // … and a bound from below
   const LayoutChoice* combination_ = nullptr;
+  const PassContent* content_ = nullptr;  // of the stages that are set
   PassPart* pass_ = nullptr;
   const costmodel::LayerTotals* times_ = nullptr;
   double caution_ = 1;  // of its step time

@@ -36,13 +36,35 @@ bool UnitSearch::may_replay() const {
 }
 
 /// The fullest stage has to fit.
-Bytes UnitSearch::peak_of(std::uint16_t sharding, const StatePart& states) const {
+Bytes UnitSearch::peak_of(std::uint16_t sharding, const StatePart& states) {
   if (may_replay()) {
     Scenario sc = sc_;
     sc.layout.sharding = sharding_options_[sharding];
-    if (needs_replay(sc)) return replayed_need(sc, hardware_.calibration);
+    if (needs_replay(sc)) return replayed_peak(sc, states);
   }
   return ledger_peak(states);
+}
+
+/// Passes hold the same under every sharding that runs the same operations, and wherever ranks lie.
+Bytes UnitSearch::replayed_peak(const Scenario& sc, const StatePart& states) {
+  if (sc.framework.explicit_step) return replayed_need(sc, hardware_.calibration);
+  const PipelineChoice& pipe = *combination_->pipe;
+  std::vector<LiveLoad>& replayed = replayed_[{.pipe = pipe.option,
+                                               .batch = candidate_.batch,
+                                               .recompute = candidate_.recompute,
+                                               .sp = candidate_.sp,
+                                               .layers = sc.recipe.recompute.layers,
+                                               .sharding = operations_of_sharding(sc)}];
+  if (replayed.empty()) replayed = replayed_live(sc, content_->memory);
+  const Allocator allocator = allocator_of(sc);
+  Bytes peak;
+  for (std::size_t g = 0; g < pipe.groups.size(); ++g) {
+    for (const int stage : pipe.groups[g].members) {
+      const LiveLoad& live = replayed[static_cast<std::size_t>(stage)];
+      peak = larger(peak, device_peak(states.loads[g], live, allocator).needed);
+    }
+  }
+  return peak;
 }
 
 /// The fullest stage by its ledger.
