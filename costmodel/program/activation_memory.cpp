@@ -104,6 +104,28 @@ LiveLoad ActivationMemory::load(const StagePlan& stage, double in_flight) const 
   return sum;
 }
 
+Bytes ActivationMemory::least_kept(const StagePlan& chunk) const {
+  struct Saving {
+    Bytes of_layer;
+    int layers;
+  };
+  std::array<Saving, kLayerClasses> savings{};
+  Bytes kept;
+  for (std::size_t c = 0; c < kLayerClasses; ++c) {
+    const Bytes saved = classes_[c].saved.load.at[index_of(kForward)];
+    kept += saved * chunk.layers[c];
+    savings[c] = {saved - classes_[c].checkpoint.load.at[index_of(kForward)], chunk.layers[c]};
+  }
+  std::ranges::sort(savings, [](const Saving& a, const Saving& b) { return b.of_layer < a.of_layer; });
+  int recomputed = chunk.recomputed;
+  for (const Saving& saving : savings) {
+    const int layers = std::min(recomputed, saving.layers);
+    kept -= saving.of_layer * layers;
+    recomputed -= layers;
+  }
+  return kept;
+}
+
 Bytes ActivationMemory::offloaded(const StagePlan& stage, double in_flight) const {
   Bytes sum;
   if ((offload_.offload & kOffloadActivations) == 0) return sum;

@@ -219,6 +219,45 @@ std::vector<double> UnitSearch::most_in_flight(const PipelineChoice& pipe) const
   return in_flight;
 }
 
+std::vector<UnitSearch::WarmUp> UnitSearch::warm_ups(const PipelineChoice& pipe) const {
+  const Layout& l = sc_.layout;
+  if (!may_replay() || sc_.framework.explicit_step || (sc_.recipe.offload & kOffloadActivations) != 0) return {};
+  // More micro-batches change no warm-up.
+  const std::int64_t microbatches = std::min(microbatches_per_step(sc_), std::int64_t{4} * l.pp);
+  const Schedule schedule = make_schedule(l.schedule, l.pp, static_cast<int>(microbatches), l.vpp);
+  const std::vector<StagePlan> chunks = plan_chunks(sc_);
+  const auto per_stage = static_cast<std::size_t>(schedule.chunks);
+  std::vector<WarmUp> out;
+  for (const StageGroup& group : pipe.groups) {
+    WarmUp most{.layers = -1};
+    for (const int member : group.members) {
+      const auto stage = static_cast<std::size_t>(member);
+      WarmUp warm;
+      for (std::size_t c = 0; c < per_stage; ++c) warm.chunks.push_back({chunks[stage * per_stage + c]});
+      for (const Task& task : schedule.stages[stage]) {
+        if (task.pass != TaskPass::Forward) break;
+        WarmUp::Forwards& forwards = warm.chunks[static_cast<std::size_t>(task.chunk)];
+        ++forwards.count;
+        warm.layers += forwards.chunk.total_layers();
+      }
+      if (warm.layers > most.layers) most = std::move(warm);
+    }
+    out.push_back(std::move(most));
+  }
+  return out;
+}
+
+LiveLoad UnitSearch::live_when_warm(const WarmUp& stage, int recomputed) const {
+  LiveLoad live;
+  for (const WarmUp::Forwards& forwards : stage.chunks) {
+    StagePlan chunk = forwards.chunk;
+    chunk.recomputed = std::min(recomputed, chunk.total_layers());
+    recomputed -= chunk.recomputed;
+    live.at[index_of(kForward)] += content_->memory.least_kept(chunk) * forwards.count;
+  }
+  return live;
+}
+
 std::vector<std::uint16_t> UnitSearch::accepted_shardings(std::int64_t below) {
   std::vector<std::uint16_t> accepted;
   for (const std::uint16_t sharding : shardings_) {
@@ -243,7 +282,8 @@ void UnitSearch::combine(const PipelineChoice& pipe, std::uint16_t batch) {
     findings_->reject(*rule, below * count(sp_choices_ * shardings_.size()), candidate_);
     return;
   }
-  LayoutChoice combination{.pipe = &pipe, .batch = batch, .in_flight = most_in_flight(pipe)};
+  LayoutChoice combination{
+      .pipe = &pipe, .batch = batch, .in_flight = most_in_flight(pipe), .warm_ups = warm_ups(pipe)};
   for (std::size_t sp = 0; sp < sp_choices_; ++sp) {
     candidate_.sp = static_cast<std::uint8_t>(sp);
     candidate_.sharding = shardings_.front();
@@ -373,11 +413,14 @@ void UnitSearch::set_stages(const LayoutChoice& combination, const PassPart& par
   content_ = part.content;
   plan_.resize(groups.size());
   live_.resize(groups.size());
+  least_live_.clear();
   offloaded_.clear();
   for (std::size_t g = 0; g < groups.size(); ++g) {
     plan_[g] = groups[g].plan;
     plan_[g].recomputed = recomputed_layers(sc_.recipe.recompute, 0, plan_[g].total_layers());
     live_[g] = part.content->memory.load(plan_[g], combination.in_flight[g]);
+    if (!combination.warm_ups.empty())
+      least_live_.push_back(live_when_warm(combination.warm_ups[g], plan_[g].recomputed));
     if (sc_.recipe.offload != 0)
       offloaded_.push_back(part.content->memory.offloaded(plan_[g], combination.in_flight[g]));
   }

@@ -80,12 +80,22 @@ class UnitSearch {
     int least_chunk = 0;   // layers of the smallest chunk
     bool separates_ends = false;
   };
+  /// What a stage runs before its first backward pass. Of a group: of the member that runs most.
+  struct WarmUp {
+    struct Forwards {
+      costmodel::StagePlan chunk;
+      int count = 0;
+    };
+    std::vector<Forwards> chunks;
+    int layers = 0;  // that run, all forward passes together
+  };
   /// A choice of everything but rank order and recompute, within the current grid of degrees.
   struct LayoutChoice {
     const PipelineChoice* pipe = nullptr;
     std::uint16_t batch = 0;
     std::uint8_t sp = 0;
     std::vector<double> in_flight;  // by stage group: the maximum of its members
+    std::vector<WarmUp> warm_ups;   // by stage group, where orders are replayed and their passes alone
     std::vector<std::uint16_t> shardings;
   };
   /// What times of passes depend on beside their PassKey: where activations are offloaded, how many of a
@@ -167,6 +177,10 @@ class UnitSearch {
   [[nodiscard]] costmodel::Seconds step_of(const ShardingChoice& shard, costmodel::Seconds span) const;
   [[nodiscard]] bool may_replay() const;
   [[nodiscard]] costmodel::Bytes peak_of(std::uint16_t sharding, const StatePart& states);
+  /// A bound from below on what peak_of replays.
+  [[nodiscard]] costmodel::Bytes least_replayed_peak(const StatePart& states) const;
+  [[nodiscard]] std::vector<WarmUp> warm_ups(const PipelineChoice& pipe) const;
+  [[nodiscard]] costmodel::LiveLoad live_when_warm(const WarmUp& stage, int recomputed) const;
   [[nodiscard]] costmodel::Bytes replayed_peak(const costmodel::Scenario& scenario, const StatePart& states);
   void set_caution(const ShardingChoice& shard);
   [[nodiscard]] costmodel::Bytes ledger_peak(const StatePart& states) const;
@@ -247,7 +261,7 @@ class UnitSearch {
   std::vector<costmodel::StagePlan> plan_;
   std::vector<double> rerun_;
   std::vector<costmodel::StageLoad> loads_;
-  std::vector<costmodel::LiveLoad> live_;
+  std::vector<costmodel::LiveLoad> live_, least_live_;  // least_live_: with LayoutChoice::warm_ups
   std::vector<costmodel::Bytes> offloaded_;  // activations, by stage group; empty unless they are
   costmodel::HostLoad host_;                 // of a node
   std::optional<costmodel::Seconds> span_;   // of the replayed schedule, once it was needed

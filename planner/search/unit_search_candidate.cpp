@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <limits>
 
@@ -45,6 +46,16 @@ Bytes UnitSearch::peak_of(std::uint16_t sharding, const StatePart& states) {
   return ledger_peak(states);
 }
 
+/// Of a stage that has run its warm-up, its layers alone.
+Bytes UnitSearch::least_replayed_peak(const StatePart& states) const {
+  Bytes peak = states.least_peak;
+  if (least_live_.empty()) return peak;
+  const Allocator allocator = allocator_of(sc_);
+  for (std::size_t g = 0; g < least_live_.size(); ++g)
+    peak = larger(peak, device_peak(states.loads[g], least_live_[g], allocator).needed);
+  return peak;
+}
+
 /// Passes hold the same under every sharding that runs the same operations, and wherever ranks lie.
 Bytes UnitSearch::replayed_peak(const Scenario& sc, const StatePart& states) {
   if (sc.framework.explicit_step) return replayed_need(sc, hardware_.calibration);
@@ -64,6 +75,7 @@ Bytes UnitSearch::replayed_peak(const Scenario& sc, const StatePart& states) {
       peak = larger(peak, device_peak(states.loads[g], live, allocator).needed);
     }
   }
+  assert(least_replayed_peak(states).value() <= peak.value() * (1 + 1e-12));
   return peak;
 }
 
@@ -97,7 +109,7 @@ void UnitSearch::price_candidate(const ShardingChoice& shard) {
   host_ = host_of(*shard.states);
   // A replay costs as much as a hundred closed forms: what it is of has to be fast enough. Anything else has
   // to fit before it is timed. The ledger can hold more than a replay does, so it bounds none.
-  const Bytes least_peak = may_replay() ? shard.states->least_peak : ledger_peak(*shard.states);
+  const Bytes least_peak = may_replay() ? least_replayed_peak(*shard.states) : ledger_peak(*shard.states);
   Bytes peak = least_peak;
   if (most_memory_ < peak && !visitor_) {
     ++findings_->counts.priced;
@@ -108,7 +120,11 @@ void UnitSearch::price_candidate(const ShardingChoice& shard) {
   time_stages();
   Seconds step = step_of(shard, least_span_);
   if (may_replay()) {
-    if (!visitor_ && is_hopeless(step, least_peak)) return consider(shard, step, least_peak, false);
+    if (!visitor_ && is_hopeless(step, least_peak)) {
+      // A prospect that no refinement makes fit would keep others from the contest.
+      if (refinable_) consider(shard, step, peak_of(shard.index, *shard.states), false);
+      return;
+    }
     peak = peak_of(shard.index, *shard.states);
   }
   if (!shard.combiner.has_closed_form()) {
