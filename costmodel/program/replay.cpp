@@ -106,7 +106,7 @@ StepReplay::StepReplay(const Scenario& scenario, std::span<const PassRow> passes
       chunk_layers_{costmodel::chunk_layers(scenario)} {
   const Layout& l = sc_.layout;
   const auto microbatches = microbatches_per_step(sc_);
-  schedule_ = make_schedule(l.schedule, l.pp, static_cast<int>(microbatches), l.vpp);
+  schedule_ = known_schedule(l.schedule, l.pp, static_cast<int>(microbatches), l.vpp);
   prepare_ends();
   const std::vector<StagePlan> plans = plan_stages(sc_);
   for (int stage = 0; stage < l.pp; ++stage) {
@@ -171,7 +171,7 @@ struct StepReplay::Progress {
 
 std::vector<StepReplay::Progress> StepReplay::before_first(int stage) const {
   std::vector<Progress> progress(chunks_[static_cast<std::size_t>(stage)].size());
-  for (const Task& task : schedule_.stages[static_cast<std::size_t>(stage)])
+  for (const Task& task : schedule_->stages[static_cast<std::size_t>(stage)])
     progress[static_cast<std::size_t>(task.chunk)].all += task.pass == TaskPass::Forward ? 1 : 0;
   return progress;
 }
@@ -192,7 +192,7 @@ template <class OnPart, class OnTask>
 void StepReplay::walk(int stage, const OnPart& part, const OnTask& done) const {
   const auto at = static_cast<std::size_t>(stage);
   std::vector<Progress> progress = before_first(stage);
-  for (const Task& task : schedule_.stages[at]) {
+  for (const Task& task : schedule_->stages[at]) {
     const Chunk& chunk = chunks_[at][static_cast<std::size_t>(task.chunk)];
     Progress& p = progress[static_cast<std::size_t>(task.chunk)];
     switch (task.pass) {

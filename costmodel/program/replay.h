@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -184,7 +185,7 @@ class StepReplay {
   std::vector<MemoryBreakdown> states_;     // by stage
   std::vector<MemoryBreakdown> host_;       // offloaded states, by stage
   std::vector<double> updates_;             // bytes while the optimizer runs, by stage
-  Schedule schedule_;
+  std::shared_ptr<const Schedule> schedule_;
 };
 
 }  // namespace hexaplan::costmodel::program

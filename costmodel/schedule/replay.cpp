@@ -87,7 +87,7 @@ Seconds pipeline_time(ScheduleKind kind, int stages, int microbatches, int chunk
   constexpr int first_periods = 4;  // until the pipeline is full; more where stages are too unequal for that
   constexpr double rounding = 1e-10;
   const auto time_of = [&](int count) {
-    return pipeline_time(make_schedule(kind, stages, count, chunks), seconds);
+    return pipeline_time(*known_schedule(kind, stages, count, chunks), seconds);
   };
   const int period = 2 * stages;
   for (int periods = first_periods; 4 * (periods + 2) * period < microbatches; periods *= 2) {

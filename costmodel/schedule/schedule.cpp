@@ -76,6 +76,27 @@ Schedule make_schedule(ScheduleKind kind, int stages, int microbatches, int chun
   return schedule;
 }
 
+std::shared_ptr<const Schedule> known_schedule(ScheduleKind kind, int stages, int microbatches, int chunks) {
+  struct Known {
+    int stages, chunks;
+    std::shared_ptr<const Schedule> schedule;
+  };
+  constexpr std::size_t kMost = 8;
+  thread_local std::array<Known, kMost> known{};  // last used first
+  const int per_stage = chunks_per_stage(kind, chunks);
+  auto found = std::find_if(known.begin(), known.end(), [&](const Known& k) {
+    return k.schedule && k.schedule->kind == kind && k.stages == stages && k.chunks == per_stage &&
+           k.schedule->microbatches == microbatches;
+  });
+  if (found == known.end()) {
+    found = known.end() - 1;
+    *found = {stages, per_stage,
+              std::make_shared<const Schedule>(make_schedule(kind, stages, microbatches, chunks))};
+  }
+  std::rotate(known.begin(), found, found + 1);
+  return known.front().schedule;
+}
+
 bool splits_backward(ScheduleKind kind) {
   return traits(kind).splits_backward;
 }

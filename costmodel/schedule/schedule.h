@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "costmodel/spec/layout.h"
@@ -36,6 +37,10 @@ struct Schedule {
 /// ignore it. Preconditions: stages, microbatches, chunks >= 1; DualPipe: an even number of stages.
 /// Never deadlocks, also with fewer micro-batches than stages or a remainder.
 [[nodiscard]] Schedule make_schedule(ScheduleKind kind, int stages, int microbatches, int chunks);
+
+/// The same. The last few are kept per thread: a search asks for one order thousands of times.
+[[nodiscard]] std::shared_ptr<const Schedule> known_schedule(ScheduleKind kind, int stages, int microbatches,
+                                                             int chunks);
 
 /// True when gradients of inputs and of weights are tasks of their own, so that a micro-batch's activations
 /// stay until the latter.

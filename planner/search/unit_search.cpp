@@ -224,9 +224,9 @@ std::vector<UnitSearch::WarmUp> UnitSearch::warm_ups(const PipelineChoice& pipe)
   if (!may_replay() || sc_.framework.explicit_step || (sc_.recipe.offload & kOffloadActivations) != 0) return {};
   // More micro-batches change no warm-up.
   const std::int64_t microbatches = std::min(microbatches_per_step(sc_), std::int64_t{4} * l.pp);
-  const Schedule schedule = make_schedule(l.schedule, l.pp, static_cast<int>(microbatches), l.vpp);
+  const auto schedule = known_schedule(l.schedule, l.pp, static_cast<int>(microbatches), l.vpp);
   const std::vector<StagePlan> chunks = plan_chunks(sc_);
-  const auto per_stage = static_cast<std::size_t>(schedule.chunks);
+  const auto per_stage = static_cast<std::size_t>(schedule->chunks);
   std::vector<WarmUp> out;
   for (const StageGroup& group : pipe.groups) {
     WarmUp most{.layers = -1};
@@ -234,7 +234,7 @@ std::vector<UnitSearch::WarmUp> UnitSearch::warm_ups(const PipelineChoice& pipe)
       const auto stage = static_cast<std::size_t>(member);
       WarmUp warm;
       for (std::size_t c = 0; c < per_stage; ++c) warm.chunks.push_back({chunks[stage * per_stage + c]});
-      for (const Task& task : schedule.stages[stage]) {
+      for (const Task& task : schedule->stages[stage]) {
         if (task.pass != TaskPass::Forward) break;
         WarmUp::Forwards& forwards = warm.chunks[static_cast<std::size_t>(task.chunk)];
         ++forwards.count;
