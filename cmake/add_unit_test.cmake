@@ -5,9 +5,8 @@ set(test_options -O0 $<$<CONFIG:Debug>:-fno-sanitize=undefined>)
 # of the code that places tensors in memory by itself (executor, kernels, messages, the caching allocator), that reads
 # what strangers wrote, and laws over random scenarios. scripts/nightly.sh runs all programs under them.
 set(sanitized_programs
-    # costmodel, planner
-    caching_allocator_test memory_laws_test operations_test program_laws_test program_test rank_grid_laws_test search_test
-    simulation_laws_test step_allocations_laws_test winners_test
+    # costmodel, of which validator's programs run the rest
+    caching_allocator_test program_laws_test
     # presets
     allocator_oracle_test chrome_trace_test config_errors_test hostile_input_test hostile_runs_test import_plan_test
     import_trainers_test imported_cluster_test kineto_trace_test presets_json_test presets_runs_test presets_scenario_test

@@ -22,8 +22,8 @@ done
 
 prices=(collective_laws_test kernel_laws_test communication_test costmodel_kernel_time_test schedule_test)
 if [[ -z $built ]]; then
-  # A file at a time: with ccache only those that have a place are compiled again after a release build.
-  cmake --preset release -B build/mutants -DHEXAPLAN_MUTATIONS=ON -DHEXAPLAN_GUI=OFF -DHEXAPLAN_BENCHMARKS=OFF
+  cmake --preset release -B build/mutants -DHEXAPLAN_MUTATIONS=ON -DHEXAPLAN_GUI=OFF -DHEXAPLAN_BENCHMARKS=OFF \
+    -DHEXAPLAN_PCH=ON -DHEXAPLAN_UNITY=ON
   cmake --build build/mutants --target hexaplan step_witness_test program_laws_test "${prices[@]}"
 fi
 

@@ -36,9 +36,9 @@ class ActivationMemory {
   /// The same, summed. Precondition: sum(). No allocation. Never decreases with in_flight.
   [[nodiscard]] LiveLoad load(const StagePlan& stage, double in_flight) const;
   [[nodiscard]] Bytes unreclaimed(const StagePlan& stage, double in_flight) const;
-  /// What the layers of a chunk have left of one micro-batch when its forward has run, at least: the layers that
-  /// recomputation saves most are taken for the recomputed ones, whichever they are. Precondition: sum(); no
-  /// activations are offloaded.
+  /// What the layers of a chunk have left of one micro-batch when its forward has run, at least: the layers
+  /// that recomputation saves most are taken for the recomputed ones, whichever they are. Precondition:
+  /// sum(); no activations are offloaded.
   [[nodiscard]] Bytes least_kept(const StagePlan& chunk) const;
   /// Activations of one rank of the stage that the host has at most.
   [[nodiscard]] Bytes offloaded(const StagePlan& stage, double in_flight) const;

@@ -57,8 +57,8 @@ struct GroupPlacement {
 [[nodiscard]] std::vector<std::int64_t> members_of(const Layout& layout, Group group, std::int64_t rank);
 /// Size of groups of this kind. Precondition: not ShardNode.
 [[nodiscard]] std::int64_t group_size(const Layout& layout, Group group);
-/// Placement of the group that holds rank 0; the grid is regular, so every group of the kind has the same, but
-/// for Mirror: the first and the last stage lie farthest apart.
+/// Placement of the group that holds rank 0; the grid is regular, so every group of the kind has the same,
+/// but for Mirror: the first and the last stage lie farthest apart.
 [[nodiscard]] GroupPlacement place_group(const Layout& layout, Group group, const ClusterSpec& cluster);
 
 }  // namespace hexaplan::costmodel

@@ -46,8 +46,8 @@ void add_ends(const Scenario& scenario, bool first, bool last, StagePlan& stage)
 /// `chunk_position` (costmodel/spec/chunk_order.h).
 [[nodiscard]] std::vector<StagePlan> plan_chunks(const Scenario& scenario);
 
-/// A chunk of a stage, its part of the stage's recomputed layers (first ones), and the micro-batches of a step
-/// that cross it: all, or those of its copy of the model.
+/// A chunk of a stage, its part of the stage's recomputed layers (first ones), and the micro-batches of a
+/// step that cross it: all, or those of its copy of the model.
 struct CrossedChunk {
   StagePlan plan;
   double microbatches = 0;

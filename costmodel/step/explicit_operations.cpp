@@ -37,7 +37,8 @@ class UnitOperations {
       gather(flat, units, uses);
       const double again = flat.secondary == 0 ? uses.backward : 0;
       quantise(flat, units * (uses.forward + again), reductions);
-      if (model_copies(sc_.layout.schedule) > 1) add_across("gradient.mirror_reduce", Group::Mirror, flat, units);
+      if (model_copies(sc_.layout.schedule) > 1)
+        add_across("gradient.mirror_reduce", Group::Mirror, flat, units);
       update(flat, units);
       copy_updated(flat, units, reductions);
     }

@@ -173,7 +173,8 @@ StepCounts count_step(const Scenario& sc, int stage) {
       runs += chunks[i].plan.layers[c] * chunks[i].microbatches;
       reruns += rerunning[i][c] * chunks[i].microbatches;
     }
-    if (runs > 0) counter.add(layer_operations(sc, layer_class_at(sc.model, static_cast<int>(c))), runs, reruns);
+    if (runs > 0)
+      counter.add(layer_operations(sc, layer_class_at(sc.model, static_cast<int>(c))), runs, reruns);
   }
   double embeddings = 0, heads = 0;
   for (const CrossedChunk& chunk : chunks) {

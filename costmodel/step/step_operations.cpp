@@ -128,7 +128,8 @@ void append_gradient_reduction(const Scenario& sc, const StageParameters& p, std
 }
 
 void append_mirror_reduction(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {
-  const bool cut = gathers_layers(sc) || (sc.layout.sharding.stage >= 1 && sc.framework.reduce_scatter_gradients);
+  const bool cut =
+      gathers_layers(sc) || (sc.layout.sharding.stage >= 1 && sc.framework.reduce_scatter_gradients);
   const double elements = cut ? of_shard(sc.layout, p.trained) : p.trained.all();
   append_transfer(sc,
                   {.name = "gradient.mirror_reduce",

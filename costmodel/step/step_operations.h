@@ -19,8 +19,8 @@ namespace hexaplan::costmodel {
 /// train.
 void append_gradient_reduction(const Scenario& scenario, const StageParameters& parameters,
                                std::vector<Operation>& out);
-/// DualPipe: the two stages that hold the same layers add up what their micro-batches gave (each rank what its
-/// shard has) once per step, behind everything else. Nothing for other schedules.  [docs/formulas.md#C8]
+/// DualPipe: the two stages that hold the same layers add up what their micro-batches gave (each rank what
+/// its shard has) once per step, behind everything else. Nothing for other schedules.  [docs/formulas.md#C8]
 void append_mirror_reduction(const Scenario& scenario, const StageParameters& parameters,
                              std::vector<Operation>& out);
 /// ZeRO-1/2: every rank collects the parameters that the others updated, all at once or one broadcast per

@@ -25,10 +25,14 @@ struct Attempt {
   Settings (*apply)(Scenario&);
 };
 
-/// Also the parameters' gradients and states are cut over data-parallel ranks, from `stage` on.
+/// Also the parameters' gradients and states are cut over data-parallel ranks, from `stage` on. A framework
+/// that shards nothing by itself is run inside one that does (Trainer and DDP inside DeepSpeed or FSDP).
 template <int kStage>
 Settings shard_more(Scenario& s) {
+  const unsigned can = s.framework.abilities.zero_stages;
+  const bool by_itself = (can & ~1U) != 0;
   if (s.layout.sharding.stage >= kStage || s.layout.dp * s.layout.cp == 1) return {};
+  if (by_itself && (can & 1U << kStage) == 0) return {};
   s.layout.sharding.stage = kStage;
   return {{"layout", kStage == 3 ? "fsdp" : fmt::format("zero{}", kStage)}};
 }
@@ -45,16 +49,16 @@ Settings recompute_attention(Scenario& s) {
   return {{"recompute", "selective"}};
 }
 
-/// Twice the model parallelism on the same GPUs.
-Settings trade_data_parallelism(Scenario& s, int Layout::*degree, const char* name) {
-  if (s.layout.dp % 2 != 0) return {};
+/// Twice the model parallelism on the same GPUs, where the framework has it or the layout has it anyhow.
+Settings trade_data_parallelism(Scenario& s, int Layout::*degree, const char* name, bool can) {
+  if (s.layout.dp % 2 != 0 || (!can && s.layout.*degree == 1)) return {};
   s.layout.dp /= 2;
   s.layout.*degree *= 2;
   return {{"layout", fmt::format("{}{} dp{}", name, s.layout.*degree, s.layout.dp)}};
 }
 
 Settings split_sequences(Scenario& s) {
-  if (s.layout.sp || s.layout.tp == 1) return {};
+  if (s.layout.sp || s.layout.tp == 1 || !s.framework.abilities.sequence) return {};
   s.layout.sp = true;
   return {{"layout", "sp"}};
 }
@@ -104,6 +108,12 @@ Settings offload(Scenario& s, int what, int needed, const char* words) {
   return {{"layout", "zero3"}, {"offload", words}};
 }
 
+/// `bits` by the enumeration's values.
+template <class Enum>
+bool has(unsigned bits, Enum value) {
+  return (bits & 1U << static_cast<unsigned>(value)) != 0;
+}
+
 constexpr Attempt kAttempts[] = {
     {"micro-batch", one_sequence},
     {"zero", shard_more<1>},
@@ -111,9 +121,18 @@ constexpr Attempt kAttempts[] = {
     {"zero", shard_more<3>},
     {"recompute", recompute_attention},
     {"recompute", recompute_everything},
-    {"degrees", [](Scenario& s) { return trade_data_parallelism(s, &Layout::tp, "tp"); }},
-    {"degrees", [](Scenario& s) { return trade_data_parallelism(s, &Layout::pp, "pp"); }},
-    {"degrees", [](Scenario& s) { return trade_data_parallelism(s, &Layout::cp, "cp"); }},
+    {"degrees",
+     [](Scenario& s) { return trade_data_parallelism(s, &Layout::tp, "tp", s.framework.abilities.tensor); }},
+    {"degrees",
+     [](Scenario& s) {
+       return trade_data_parallelism(s, &Layout::pp, "pp",
+                                     has(s.framework.abilities.schedules, s.layout.schedule));
+     }},
+    {"degrees",
+     [](Scenario& s) {
+       return trade_data_parallelism(s, &Layout::cp, "cp",
+                                     has(s.framework.abilities.contexts, s.layout.context));
+     }},
     {"sp", split_sequences},  // after tp: what has just been cut may split its sequences, too
     {"loss", chunk_the_loss},
     {"parameters", keep_parameters_in_16_bits},

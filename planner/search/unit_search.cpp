@@ -221,7 +221,8 @@ std::vector<double> UnitSearch::most_in_flight(const PipelineChoice& pipe) const
 
 std::vector<UnitSearch::WarmUp> UnitSearch::warm_ups(const PipelineChoice& pipe) const {
   const Layout& l = sc_.layout;
-  if (!may_replay() || sc_.framework.explicit_step || (sc_.recipe.offload & kOffloadActivations) != 0) return {};
+  if (!may_replay() || sc_.framework.explicit_step || (sc_.recipe.offload & kOffloadActivations) != 0)
+    return {};
   // More micro-batches change no warm-up.
   const std::int64_t microbatches = std::min(microbatches_per_step(sc_), std::int64_t{4} * l.pp);
   const auto schedule = known_schedule(l.schedule, l.pp, static_cast<int>(microbatches), l.vpp);

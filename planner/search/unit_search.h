@@ -246,7 +246,7 @@ class UnitSearch {
   // Memoised parts: of the unit, the grid, the rank order.
   std::unordered_map<PassKey, std::unique_ptr<PassContent>, PassKeyHash> contents_;
   std::unordered_map<PassKey, std::unique_ptr<PassPart>, PassKeyHash> passes_;
-  std::map<ReplayKey, std::vector<costmodel::LiveLoad>> replayed_;  // of the grid, by stage
+  std::map<ReplayKey, std::vector<costmodel::LiveLoad>> replayed_;   // of the grid, by stage
   std::array<std::optional<costmodel::ModelParameters>, 2> counts_;  // by separates_ends
   std::vector<std::unique_ptr<costmodel::ParameterMemory>> parameters_;
   std::vector<PassPart*> pass_of_;
@@ -262,10 +262,10 @@ class UnitSearch {
   std::vector<double> rerun_;
   std::vector<costmodel::StageLoad> loads_;
   std::vector<costmodel::LiveLoad> live_, least_live_;  // least_live_: with LayoutChoice::warm_ups
-  std::vector<costmodel::Bytes> offloaded_;  // activations, by stage group; empty unless they are
-  costmodel::HostLoad host_;                 // of a node
-  std::optional<costmodel::Seconds> span_;   // of the replayed schedule, once it was needed
-  costmodel::Seconds least_span_;            // … and a bound from below
+  std::vector<costmodel::Bytes> offloaded_;             // activations, by stage group; empty unless they are
+  costmodel::HostLoad host_;                            // of a node
+  std::optional<costmodel::Seconds> span_;              // of the replayed schedule, once it was needed
+  costmodel::Seconds least_span_;                       // … and a bound from below
   const LayoutChoice* combination_ = nullptr;
   const PassContent* content_ = nullptr;  // of the stages that are set
   PassPart* pass_ = nullptr;

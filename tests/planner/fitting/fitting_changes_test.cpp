@@ -75,6 +75,27 @@ TEST(fitting_changes, each_fits_and_is_unlikely_to_run_out_of_memory) {
   }
 }
 
+// Trainer has no tensor, context or pipeline parallelism, Megatron-LM no ZeRO-2.
+TEST(fitting_changes, are_within_what_the_framework_can_do) {
+  struct Case {
+    const char *framework, *model, *cluster;
+    const char* cannot;  // a regular expression
+  };
+  const Case cases[] = {{"hf-eager", "llama-3.2-1b", "8xRTX3090", "layout (tp|cp|pp|sp).*"},
+                        {"ddp", "llama-3.2-1b", "8xRTX3090", "layout (tp|cp|pp|sp).*"},
+                        {"megatron", "llama-3.1-8b", "8xH100", "layout (zero2|fsdp)"},
+                        {"fsdp2", "llama-3.1-8b", "8xL40S", "layout zero1"}};
+  for (const Case& c : cases) {
+    const Question asked =
+        question(c.model, c.cluster, c.framework, "", {.sequence = 8192, .global_batch = 64});
+    const auto changes = fitting_changes(asked.scenario, asked.calibration, 1000);
+    EXPECT_FALSE(changes.empty()) << c.framework;
+    for (const FittingChange& change : changes)
+      EXPECT_THAT(words(change), testing::Not(testing::Contains(testing::MatchesRegex(c.cannot))))
+          << c.framework;
+  }
+}
+
 /// A change that fits without one of its parts is that shorter change.
 TEST(fitting_changes, none_contains_another) {
   const Question asked =

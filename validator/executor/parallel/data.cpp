@@ -433,8 +433,7 @@ void FlatParameters::clear_gradients(const Rank& rank) {
 
 void FlatParameters::add_across(const Rank& rank, Communicator& copies, std::string_view name) {
   if (!ranks_.trained) return;
-  copies
-      .all_reduce(wire(own_gradients()), Reduction::Sum, rank.call(name, Pass::Step, types_.gradient))
+  copies.all_reduce(wire(own_gradients()), Reduction::Sum, rank.call(name, Pass::Step, types_.gradient))
       .wait();
 }
 

@@ -32,7 +32,8 @@ void PipelineLink::send(Tensor stream, costmodel::StageChunk here, Direction dir
     return;
   }
   const Pass pass = direction == Direction::Forward ? Pass::Forward : Pass::BackwardData;
-  rank_.groups.pipeline->send(wire(stream), reader.stage, rank_.call("pipeline.send", pass), tag(reader, direction))
+  rank_.groups.pipeline
+      ->send(wire(stream), reader.stage, rank_.call("pipeline.send", pass), tag(reader, direction))
       .wait();
 }
 

@@ -233,7 +233,8 @@ constexpr std::array kMissing{
             "DualPipe feeds micro-batches from both ends and is not executed with one per step",
             "use two micro-batches or more",
             [](const Scenario& s) {
-              return costmodel::model_copies(s.layout.schedule) > 1 && costmodel::microbatches_per_step(s) < 2;
+              return costmodel::model_copies(s.layout.schedule) > 1 &&
+                     costmodel::microbatches_per_step(s) < 2;
             }},
     Missing{"executor-schedule",
             "gradients of DualPipe's two copies of the model are added up on the device, and not where their "

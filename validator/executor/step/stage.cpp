@@ -222,8 +222,7 @@ void Stage::run(const std::vector<Task>& tasks) {
 void Stage::forward(const ModelChunk& chunk, InFlight& flight) {
   rank_.enter(costmodel::kForward);
   rank_.clock.enter(Phase::Pipeline);
-  Tensor x = chunk.first ? run_embedding(flight)
-                         : link_.receive(chunk.at, Direction::Forward);
+  Tensor x = chunk.first ? run_embedding(flight) : link_.receive(chunk.at, Direction::Forward);
   rank_.clock.enter(Phase::Forward);
   flight.layers.reserve(chunk.layers.size());
   const bool cuts = program::cuts_checkpoints(rank_.scenario);
@@ -254,8 +253,8 @@ void Stage::forward(const ModelChunk& chunk, InFlight& flight) {
 void Stage::backward(const ModelChunk& chunk, InFlight& flight) {
   rank_.enter(costmodel::kBackward);
   rank_.clock.enter(Phase::Pipeline);
-  Tensor d = chunk.last ? std::move(flight.loss_gradients.back())
-                        : link_.receive(chunk.at, Direction::Backward);
+  Tensor d =
+      chunk.last ? std::move(flight.loss_gradients.back()) : link_.receive(chunk.at, Direction::Backward);
   d.relabel({"hidden_states.gradient", TensorKind::Transient, rank_.activation});
   rank_.clock.enter(Phase::Backward);
   if (final_norm_ && chunk.last) d = modules_gradient(chunk, flight, std::move(d));
@@ -486,7 +485,7 @@ void Stage::finish_gradients() {
     if (!copy->has_value()) continue;
     const Parameter table = copy == &embedding_ ? Parameter::EmbeddingWordWeight : copied;
     for (FlatParameters& flat : (*copy)->flats()) {
-      if (flat.holds(name_of(table))) 
+      if (flat.holds(name_of(table)))
         flat.add_across(rank_, *rank_.groups.tied_ends, "gradient.tied_embedding");
     }
   }
