@@ -2,7 +2,7 @@
 # usage: scripts/mutate.sh [--only REGEX] [--jobs N] [--built] [--all]
 # Do the tests notice a wrong program? Builds once with HEXAPLAN_MUTATIONS into build/mutants, then makes one place at a time
 # wrong (scripts/mutants.txt, costmodel/units/mutation.h) and says which tests notice: `hexaplan verify --random 120`, a quarter
-# of the recorded steps, the laws of the step program, the tests of prices and schedules. Fails when more than two of forty go
+# of the recorded steps, the laws of the step program, the tests of prices, schedules and steps. Fails when more than two of forty go
 # unnoticed, or when verify alone notices fewer than 75 % of the wrong counts. The first test that notices is enough; --all asks
 # all of them. --built: build/mutants is up to date.
 set -euo pipefail
@@ -20,7 +20,7 @@ while [[ $# -gt 0 ]]; do
   shift
 done
 
-prices=(collective_laws_test kernel_laws_test communication_test costmodel_kernel_time_test schedule_test)
+prices=(collective_laws_test kernel_laws_test communication_test costmodel_kernel_time_test schedule_test step_test)
 if [[ -z $built ]]; then
   cmake --preset release -B build/mutants -DHEXAPLAN_MUTATIONS=ON -DHEXAPLAN_GUI=OFF -DHEXAPLAN_BENCHMARKS=OFF \
     -DHEXAPLAN_PCH=ON -DHEXAPLAN_UNITY=ON

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "costmodel/spec/stage_plan.h"
+#include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -57,7 +58,9 @@ class UnitOperations {
   std::vector<Operation> take() { return std::move(out_); }
 
  private:
-  [[nodiscard]] double gradient() const { return bytes_per_element(types_.gradient); }
+  [[nodiscard]] double gradient() const {
+    return bytes_per_element(types_.gradient) * (mutant("gradients-reduced-in-another-type") ? 0.5 : 1);
+  }
 
   /// Sums with another stage's copy of the same parameters, shard by shard.
   void add_across(std::string_view name, Group group, const FlatSizes& flat, double times) {

@@ -107,7 +107,7 @@ double quantisation_bytes(const Scenario& sc, const StageParameters& p, double g
 
 double bytes_per_reduced_gradient(const Scenario& sc) {
   return bytes_per_element(reduced_gradient_dtype(sc)) *
-         (mutant("gradients-reduced-in-another-type") ? 0.5 : 1);
+         (mutant("frameworks-reduce-in-another-type") ? 0.5 : 1);
 }
 
 bool reduces_beside_backward(const Scenario& sc) {

@@ -41,6 +41,9 @@ class ProgramTotals {
       const auto place = static_cast<std::size_t>(chunk_position(l.schedule, l.pp, {stage, c}));
       std::int64_t layer = 0;
       for (std::size_t i = 0; i < place; ++i) layer += counts[i];
+      const auto microbatches = static_cast<int>(microbatches_per_step(sc));
+      const auto [first, end] = microbatches_of_chunk(l.schedule, microbatches, c);
+      times_ = end - first;
       if (place == 0) add(program::forward_embedding(sc.model), false);
       for (int i = 0; i < counts[place]; ++i)
         add(program::forward_layer(sc.model, class_of_layer(sc.model, layer++)), recomputed-- > 0);
@@ -52,30 +55,30 @@ class ProgramTotals {
 
  private:
   void add(program::Program forward, bool recomputed) {
-    const auto times = static_cast<double>(microbatches_per_step(sc_));
     const program::Program p = program::compile(std::move(forward), program::techniques_of(sc_, recomputed));
     const program::Counts counts = program::count(p, sizes_);
     for (std::size_t site = 0; site < counts.sites.size(); ++site)
-      add_flops(program::kSites[site].name, counts.sites[site], times);
-    add_flops("adapter.down", counts.adapters[position(program::AdapterSide::Down)], times);
-    add_flops("adapter.up", counts.adapters[position(program::AdapterSide::Up)], times);
+      add_flops(program::kSites[site].name, counts.sites[site]);
+    add_flops("adapter.down", counts.adapters[position(program::AdapterSide::Down)]);
+    add_flops("adapter.up", counts.adapters[position(program::AdapterSide::Up)]);
     for (const program::CountedMessage& m : counts.messages) {
       const std::string row = message_name(program::row_of(m.site).name, m.pass, m.kind, m.group);
-      messages_[row + " messages"] += times * m.times;
-      messages_[row + " bytes"] += times * m.times * m.payload.value();
+      messages_[row + " messages"] += times_ * m.times;
+      messages_[row + " bytes"] += times_ * m.times * m.payload.value();
     }
   }
 
-  void add_flops(std::string_view name, const program::Counts::OfSite& of, double times) {
+  void add_flops(std::string_view name, const program::Counts::OfSite& of) {
     for (const Pass pass : {Pass::Forward, Pass::BackwardData, Pass::BackwardWeight}) {
       const double rerun = pass == Pass::Forward ? of.rerun.value() : 0;
       const double flops = of.passes[position(pass)].value() + rerun;
-      if (flops > 0) flops_[row_name(name, pass)] += times * flops;
+      if (flops > 0) flops_[row_name(name, pass)] += times_ * flops;
     }
   }
 
   const Scenario& sc_;
   program::Sizes sizes_;
+  double times_ = 0;  // micro-batches that cross the chunk that is added
   Totals flops_, messages_;
 };
 
