@@ -150,7 +150,7 @@ Seconds scoring_time(const Scenario& sc, const Calibration& calibration) {
   const ModelParameters parameters{sc, stages};
   Seconds sum, slowest;
   for (const StagePlan& stage : stages) {
-    Seconds forward = stage_totals(totals, stage, 0).forward;
+    Seconds forward = stage_totals(totals, stage).forward;
     if (combiner.waits_by_layer()) {
       const StageTransfers transfers = price_transfers(sc, calibration, pricer, parameters, stage);
       forward += combiner.sharded_wait(totals, stage, 0, transfers).forward;

@@ -92,7 +92,7 @@ Seconds forward_pass(const Scenario& sc, const Calibration& calibration, double 
   const std::vector<StagePlan> plan = plan_stages(sc);
   const LayerTotals totals =
       totals_of(price_layers(sc, local_dims(sc), Pricer{sc, calibration}, used_classes(plan)));
-  return stage_totals(totals, plan.front(), 0).forward - (1 - last) * totals.head.forward;
+  return stage_totals(totals, plan.front()).forward - (1 - last) * totals.head.forward;
 }
 
 std::int64_t captured_batch(std::int64_t batch) {

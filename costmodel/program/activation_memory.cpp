@@ -85,7 +85,7 @@ void ActivationMemory::sum() {
 const ActivationMemory::Part* ActivationMemory::largest(const StagePlan& stage,
                                                         std::array<WorkingSet, 2> ClassPart::*pass) const {
   // Where a layer that keeps everything runs backward first, that is when most is alive.
-  const std::size_t recomputed = stage.recomputed == stage.total_layers() ? 1 : 0;
+  const std::size_t recomputed = stage.total_recomputed() == stage.total_layers() ? 1 : 0;
   const bool embeds = stage.embedding > 0 && pass == &ClassPart::forward && embedding_.size > Bytes{};
   const WorkingSet* largest = embeds ? &embedding_ : nullptr;
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
@@ -104,25 +104,10 @@ LiveLoad ActivationMemory::load(const StagePlan& stage, double in_flight) const 
   return sum;
 }
 
-Bytes ActivationMemory::least_kept(const StagePlan& chunk) const {
-  struct Saving {
-    Bytes of_layer;
-    int layers;
-  };
-  std::array<Saving, kLayerClasses> savings{};
+Bytes ActivationMemory::kept(const StagePlan& chunk) const {
   Bytes kept;
-  for (std::size_t c = 0; c < kLayerClasses; ++c) {
-    const Bytes saved = classes_[c].saved.load.at[index_of(kForward)];
-    kept += saved * chunk.layers[c];
-    savings[c] = {saved - classes_[c].checkpoint.load.at[index_of(kForward)], chunk.layers[c]};
-  }
-  std::ranges::sort(savings, [](const Saving& a, const Saving& b) { return b.of_layer < a.of_layer; });
-  int recomputed = chunk.recomputed;
-  for (const Saving& saving : savings) {
-    const int layers = std::min(recomputed, saving.layers);
-    kept -= saving.of_layer * layers;
-    recomputed -= layers;
-  }
+  visit_kept(chunk, 1,
+             [&](const Part& part, double copies) { kept += part.load.at[index_of(kForward)] * copies; });
   return kept;
 }
 

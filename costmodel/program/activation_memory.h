@@ -36,10 +36,9 @@ class ActivationMemory {
   /// The same, summed. Precondition: sum(). No allocation. Never decreases with in_flight.
   [[nodiscard]] LiveLoad load(const StagePlan& stage, double in_flight) const;
   [[nodiscard]] Bytes unreclaimed(const StagePlan& stage, double in_flight) const;
-  /// What the layers of a chunk have left of one micro-batch when its forward has run, at least: the layers
-  /// that recomputation saves most are taken for the recomputed ones, whichever they are. Precondition:
-  /// sum(); no activations are offloaded.
-  [[nodiscard]] Bytes least_kept(const StagePlan& chunk) const;
+  /// What the layers of a chunk have left of one micro-batch when its forward has run. Precondition: sum();
+  /// no activations are offloaded.
+  [[nodiscard]] Bytes kept(const StagePlan& chunk) const;
   /// Activations of one rank of the stage that the host has at most.
   [[nodiscard]] Bytes offloaded(const StagePlan& stage, double in_flight) const;
 
@@ -76,12 +75,8 @@ class ActivationMemory {
   /// Calls `visit(part, copies)` for what layers keep, on the device or offloaded.
   template <class Visitor>
   void visit_kept(const StagePlan& stage, double in_flight, const Visitor& visit) const {
-    int recomputed = stage.recomputed;
     for (std::size_t c = 0; c < kLayerClasses; ++c) {
-      const int layers = stage.layers[c];
-      if (layers == 0) continue;
-      const int checkpointed = std::min(recomputed, layers);
-      recomputed -= checkpointed;
+      const int layers = stage.layers[c], checkpointed = stage.recomputed[c];
       if (checkpointed > 0) visit(classes_[c].checkpoint, checkpointed * in_flight);
       if (layers > checkpointed) visit(classes_[c].saved, (layers - checkpointed) * in_flight);
     }

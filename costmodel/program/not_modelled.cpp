@@ -11,6 +11,7 @@
 #include "costmodel/parameters/adapters.h"
 #include "costmodel/program/replay_memory.h"
 #include "costmodel/program/working_sets.h"
+#include "costmodel/spec/chunk_order.h"
 #include "costmodel/spec/stage_plan.h"
 
 namespace hexaplan::costmodel {
@@ -79,10 +80,12 @@ constexpr KnobRow kNotModelled[] = {
      "the layers' inputs alone are counted"},
 };
 
-/// More than any stage has: splits other than an explicit one differ by at most a layer or two.
-bool recomputes_more_layers_than_a_stage_has(const Scenario& s) {
+/// More than any chunk has: splits other than an explicit one differ by at most a layer or two.
+bool recomputes_more_layers_than_a_chunk_has(const Scenario& s) {
   const Recompute& recompute = s.recipe.recompute;
-  const std::int64_t evenly = s.model.layers / std::max(1, s.layout.pp);
+  const Layout& l = s.layout;
+  const std::int64_t evenly =
+      s.model.layers / std::max(1, chunk_positions(l.schedule, l.pp, chunks_per_stage(l)));
   return recompute.mode == RecomputeMode::Layers && recompute.stage_layers.empty() &&
          s.layout.split != StageSplit::Explicit && recompute.layers > evenly + 2;
 }
@@ -96,8 +99,8 @@ bool says_adapters(const Scenario& s) {
 }
 
 constexpr KnobRow kWithoutEffect[] = {
-    {"recompute layers", recomputes_more_layers_than_a_stage_has,
-     "no stage has so many layers: all of them are recomputed, as with recompute full"},
+    {"recompute layers", recomputes_more_layers_than_a_chunk_has,
+     "no model chunk has so many layers: all of them are recomputed, as with recompute full"},
     {"lora-targets",
      [](const Scenario& s) {
        return s.recipe.lora_targets != AdapterTargets::AllLinear && !says_adapters(s);

@@ -108,17 +108,18 @@ StepReplay::StepReplay(const Scenario& scenario, std::span<const PassRow> passes
   const auto microbatches = microbatches_per_step(sc_);
   schedule_ = known_schedule(l.schedule, l.pp, static_cast<int>(microbatches), l.vpp);
   prepare_ends();
-  const std::vector<StagePlan> plans = plan_stages(sc_);
+  const std::vector<StagePlan> plans = plan_chunks(sc_);
   for (int stage = 0; stage < l.pp; ++stage) {
-    FirstLayers left{.recomputed = plans[static_cast<std::size_t>(stage)].recomputed,
-                     .offloaded = first_offloaded_layers(sc_.recipe)};
+    std::int64_t offloaded = first_offloaded_layers(sc_.recipe);
     MemoryBreakdown& states = states_.emplace_back();
     host_.emplace_back();
     updates_.push_back(0);
     std::vector<Chunk>& chunks = chunks_.emplace_back();
     std::size_t token_rows = 0;
     for (int c = 0; c < chunks_per_stage(l); ++c) {
-      const ChunkPlan plan = plan_chunk({stage, c}, left);
+      const int recomputed =
+          plans[static_cast<std::size_t>(stage * chunks_per_stage(l) + c)].total_recomputed();
+      const ChunkPlan plan = plan_chunk({stage, c}, recomputed, offloaded);
       token_rows += (plan.first ? 1 : 0) + plan.losses;
       for (const Layer* layer : plan.layers) hold(layer->unit);
       for (const Layer* module : plan.modules) hold(module->unit);
@@ -343,7 +344,7 @@ StepReplay::Layer& StepReplay::layer_of(LayerClass kind, bool recomputed) {
   return layer;
 }
 
-StepReplay::ChunkPlan StepReplay::plan_chunk(StageChunk at, FirstLayers& left) {
+StepReplay::ChunkPlan StepReplay::plan_chunk(StageChunk at, int recomputed, std::int64_t& offloaded) {
   const Layout& l = sc_.layout;
   const auto place = static_cast<std::size_t>(chunk_position(l.schedule, l.pp, at));
   const auto here = [&](const std::optional<StageChunk>& other) { return other && other->stage == at.stage; };
@@ -353,13 +354,13 @@ StepReplay::ChunkPlan StepReplay::plan_chunk(StageChunk at, FirstLayers& left) {
   std::int64_t number = 0;
   for (std::size_t i = 0; i < place; ++i) number += chunk_layers_[i];
   for (int i = 0; i < chunk_layers_[place]; ++i) {
-    plan.layers.push_back(&layer_of(class_of_layer(sc_.model, number++), left.recomputed-- > 0));
-    plan.offloaded.push_back(left.offloaded-- > 0);
+    plan.layers.push_back(&layer_of(class_of_layer(sc_.model, number++), recomputed-- > 0));
+    plan.offloaded.push_back(offloaded-- > 0);
   }
   if (plan.first) plan.owned.push_back(&embedding_);
   if (!plan.last) return plan;
   for (int i = 0; i < mtp_modules(sc_); ++i)
-    plan.modules.push_back(&layer_of(layer_class_at(sc_.model, kMtpClass), left.recomputed-- > 0));
+    plan.modules.push_back(&layer_of(layer_class_at(sc_.model, kMtpClass), recomputed-- > 0));
   plan.losses = norm_apart_ ? 1 + plan.modules.size() : 1;
   plan.words = copies_embedding(sc_) ? &tied_copy_ : &embedding_;
   if (norm_apart_) plan.owned.push_back(&final_norm_);

@@ -149,11 +149,9 @@ class StepReplay {
   static void close(const Unit& unit, double unsharded, Folded& out);
   /// Adds a unit to what the last stage holds.
   void hold(const Unit& unit);
-  /// Layers of a stage from its first on that are recomputed, and whose activations are offloaded.
-  struct FirstLayers {
-    std::int64_t recomputed, offloaded;
-  };
-  [[nodiscard]] ChunkPlan plan_chunk(StageChunk at, FirstLayers& left);
+  /// The chunk's first `recomputed` layers are; of the stage's layers, the next `offloaded` have their
+  /// activations on the host.
+  [[nodiscard]] ChunkPlan plan_chunk(StageChunk at, int recomputed, std::int64_t& offloaded);
   [[nodiscard]] Chunk fold_chunk(const ChunkPlan& plan) const;
   [[nodiscard]] Folded fold_forward(const ChunkPlan& plan) const;
   [[nodiscard]] Folded fold_module_forward(const ChunkPlan& plan, const Layer& module) const;

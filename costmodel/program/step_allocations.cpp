@@ -309,8 +309,9 @@ const PartCalls* CallRecorder::part(Part part, LayerClass kind, bool recomputed)
 
 void CallRecorder::plan_chunks_here() {
   const Layout& l = sc_.layout;
-  int recomputed = plans_[static_cast<std::size_t>(stage_)].recomputed;
+  const std::vector<StagePlan> plans = plan_chunks(sc_);
   for (int c = 0; c < chunks_per_stage(l); ++c) {
+    int recomputed = plans[static_cast<std::size_t>(stage_ * chunks_per_stage(l) + c)].total_recomputed();
     const auto place = static_cast<std::size_t>(chunk_position(l.schedule, l.pp, {stage_, c}));
     Chunk& chunk = chunks_.emplace_back();
     chunk.first = place == 0;

@@ -13,15 +13,6 @@ Bytes activations_of(const TensorLedger& ledger) {
   return sum_alive(ledger, kForward).activations;
 }
 
-/// What one micro-batch keeps on a chunk whose stage recomputes `share` of its layers.
-Bytes kept_on(const MemoryModel& memory, StagePlan chunk, double share) {
-  chunk.recomputed = 0;
-  const Bytes saved = activations_of(memory.ledger(chunk, 1));
-  if (share <= 0) return saved;
-  chunk.recomputed = chunk.total_layers();
-  return saved * (1 - share) + activations_of(memory.ledger(chunk, 1)) * share;
-}
-
 }  // namespace
 
 StageLevels stage_levels(const MemoryModel& memory, const StagePlan& stage, int index,
@@ -44,14 +35,12 @@ StageLevels stage_levels(const MemoryModel& memory, const StagePlan& stage, int 
   const double many = std::max(4.0, 4 * in_flight);  // more than any order keeps
   levels.most_kept = activations_of(memory.ledger(stage, many));
   levels.always_kept = one * always_in_flight;
-  const int layers = stage.total_layers();
-  const double share = layers > 0 ? static_cast<double>(stage.recomputed) / layers : 0;
   Bytes sum;
   for (int c = 0; c < chunk_count; ++c) {
-    levels.kept.push_back(kept_on(memory, chunks[c], share));
+    levels.kept.push_back(activations_of(memory.ledger(chunks[c], 1)));
     sum += levels.kept.back();
   }
-  // Which classes of layers are recomputed is decided by stage: together chunks keep what the stage keeps.
+  // What is offloaded is decided by stage: together chunks keep what the stage keeps.
   for (Bytes& kept : levels.kept) kept *= sum > Bytes{} ? one / sum : 0.0;
   const StageMemory peak = memory.peak(stage, index, in_flight);
   levels.outside = peak.device - peak.allocated;

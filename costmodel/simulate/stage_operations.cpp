@@ -150,8 +150,7 @@ bool is_backward(SpanKind kind) {
 /// What a chunk of a stage runs, pass by pass.
 class ChunkSequences {
  public:
-  ChunkSequences(UnitPlanner& units, const StagePlan& chunk, double rerun)
-      : units_{units}, chunk_{chunk}, rerun_{rerun} {}
+  ChunkSequences(UnitPlanner& units, const StagePlan& chunk) : units_{units}, chunk_{chunk} {}
 
   const Sequence& of(SpanKind kind) {
     const auto [found, added] = made_.try_emplace(kind);
@@ -170,8 +169,7 @@ class ChunkSequences {
     return all;
   }
 
-  /// The last layer first. Of `rerun` of the layers, those nearest to the end of the model, what the recipe
-  /// recomputes runs again.
+  /// The last layer first; the first ones are those that are recomputed.
   Sequence backward(SpanKind kind) {
     Sequence all;
     const auto unit = [&](const UnitSequences& sequences, bool again) {
@@ -180,9 +178,8 @@ class ChunkSequences {
       if (kind != SpanKind::BackwardInput) append(all, sequences.backward_weight);
     };
     if (chunk_.head > 0) unit(units_.head(chunk_.head), true);
-    double left = std::round(rerun_ * chunk_.total_layers());
     for (std::size_t c = kLayerClasses; c-- > 0;) {
-      for (int i = 0; i < chunk_.layers[c]; ++i) unit(units_.layer(c), left-- > 0);
+      for (int i = chunk_.layers[c]; i-- > 0;) unit(units_.layer(c), i < chunk_.reruns[c]);
     }
     if (chunk_.embedding > 0) unit(units_.embedding(chunk_.embedding), true);
     return all;
@@ -190,7 +187,6 @@ class ChunkSequences {
 
   UnitPlanner& units_;
   StagePlan chunk_;
-  double rerun_;
   std::map<SpanKind, Sequence> made_;
 };
 
@@ -381,9 +377,7 @@ std::optional<StageOperations> place_operations(const Scenario& sc, const Calibr
   OperationTable table{sc, calibration};
   UnitPlanner units{sc, table, stages};
   std::vector<ChunkSequences> sequences;
-  for (std::size_t c = 0; c < per_stage; ++c)
-    sequences.emplace_back(units, chunks[index * per_stage + c],
-                           rerun_share(sc.recipe.recompute, stages[index]));
+  for (std::size_t c = 0; c < per_stage; ++c) sequences.emplace_back(units, chunks[index * per_stage + c]);
   StagePlacer placer{table};
   const StageTimeline& timeline = simulation.stages[index];
   for (const DrawnPass& pass : passes_of(timeline)) {

@@ -36,12 +36,14 @@ class ChunkPricer {
     return price_transfers(sc_, calibration_, pricer_, parameters_, part);
   }
 
-  [[nodiscard]] ChunkPieces price(const StagePlan& chunk, double rerun) const {
+  [[nodiscard]] ChunkPieces price(const StagePlan& chunk) const {
     LayerCost cost;
     for (std::size_t c = 0; c < kLayerClasses; ++c) {
-      if (chunk.layers[c] > 0) cost += prices_.layers[c] * chunk.layers[c];
+      if (chunk.layers[c] == 0) continue;
+      LayerCost layers = prices_.layers[c] * chunk.layers[c];
+      layers.rerun = layers.rerun * chunk.rerun_share(c);
+      cost += layers;
     }
-    cost.rerun = cost.rerun * rerun;  // the ends are not recomputed layer by layer
     cost += prices_.embedding * chunk.embedding;
     cost += prices_.head * chunk.head;
     ChunkPieces pieces{.forward = pass_time(cost.forward),
@@ -54,9 +56,9 @@ class ChunkPricer {
     const bool offloads = offloaded_update(sc_.recipe) > 0;
     if (!gathers_layers(sc_) && !offloads) return pieces;
     const StageTransfers own = transfers(chunk);
-    if (offloads) pieces.scatter_wait = StepCombiner::offload_wait(stage_totals(totals_, chunk, rerun), own);
+    if (offloads) pieces.scatter_wait = StepCombiner::offload_wait(stage_totals(totals_, chunk), own);
     if (!gathers_layers(sc_)) return pieces;
-    const ShardedWait wait = combiner_.sharded_wait(totals_, chunk, rerun, own);
+    const ShardedWait wait = combiner_.sharded_wait(totals_, chunk, own);
     pieces.gather_wait = wait.forward;
     pieces.scatter_wait += wait.backward;
     return pieces;
@@ -109,7 +111,7 @@ StepPieces price_pieces(const Scenario& sc, const Calibration& calibration,
                              .mirror = transfers.mirror});
     for (std::size_t c = 0; c < per_stage; ++c) {
       const StagePlan& chunk = chunks[s * per_stage + c];
-      pieces.chunks.push_back(pricer.price(chunk, rerun_share(sc.recipe.recompute, stages[s])));
+      pieces.chunks.push_back(pricer.price(chunk));
       pricer.share(transfers, stages[s], chunk, pieces.chunks.back());
     }
   }

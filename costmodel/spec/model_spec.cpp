@@ -42,9 +42,8 @@ LayerClass class_of_layer(const ModelSpec& model, std::int64_t layer) {
           .unrotated = unrotated && model.positions == PositionKind::Rotary};
 }
 
-std::array<int, kLayerClasses> layers_by_class(const ModelSpec& model, std::int64_t first,
-                                               std::int64_t count) {
-  std::array<int, kLayerClasses> layers{};
+LayersByClass layers_by_class(const ModelSpec& model, std::int64_t first, std::int64_t count) {
+  LayersByClass layers{};
   const AttentionSpec& attention = model.attention;
   const bool rotated = attention.unrotated_period == 0 && attention.unrotated_layers.empty();
   if (!model.is_moe() && attention.window == 0 && rotated) {  // all are alike

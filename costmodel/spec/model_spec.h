@@ -173,9 +173,9 @@ inline constexpr int kLayerClasses = kMtpClass + 1;
 /// modules.
 [[nodiscard]] LayerClass class_of_layer(const ModelSpec& model, std::int64_t layer);
 
-/// How many of the `count` layers from `first` on are of each class, by index_of.
-[[nodiscard]] std::array<int, kLayerClasses> layers_by_class(const ModelSpec& model, std::int64_t first,
-                                                             std::int64_t count);
+using LayersByClass = std::array<int, kLayerClasses>;  // by index_of(LayerClass)
+/// How many of the `count` layers from `first` on are of each class.
+[[nodiscard]] LayersByClass layers_by_class(const ModelSpec& model, std::int64_t first, std::int64_t count);
 
 /// The model with one number per token in place of the logits: a critic, or a reward model
 /// (transformers AutoModelForTokenClassification with num_labels=1, which shares no embedding).

@@ -15,7 +15,7 @@ enum class RecomputeMode : std::uint8_t {
   Selective,           // core attention (scores, softmax, dropout): arXiv:2205.05198 §5
   SelectiveModules,    // the modules in Recompute::modules (Megatron --recompute-modules)
   SelectiveOperators,  // torchtitan's per-operator policy: matmul and attention outputs are kept
-  Layers,  // full recompute of `layers` layers per stage (Megatron block; the rest keeps everything)
+  Layers,  // full recompute of the first `layers` layers of every model chunk (Megatron-Core's block)
   Full,
 };
 enum RecomputeModule : std::uint16_t {
@@ -31,7 +31,7 @@ enum RecomputeModule : std::uint16_t {
 struct Recompute {
   RecomputeMode mode = RecomputeMode::None;
   int layers = 0;                 // RecomputeMode::Layers
-  std::vector<int> stage_layers;  // … where stages differ: one count per pipeline stage, instead of `layers`
+  std::vector<int> stage_layers;  // … where stages differ: of each stage's chunks, instead of `layers`
   std::uint16_t modules = 0;      // RecomputeMode::SelectiveModules
   /// True where whole layers run again, all of them or some.
   [[nodiscard]] constexpr bool of_layers() const {

@@ -1,6 +1,7 @@
 #include "costmodel/spec/stage_plan.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "costmodel/spec/chunk_order.h"
 #include "costmodel/units/mutation.h"
@@ -62,7 +63,11 @@ std::vector<int> split_by_cost(const Scenario& sc, int chunks) {
 }  // namespace
 
 StagePlan& StagePlan::operator+=(const StagePlan& other) {
-  for (std::size_t c = 0; c < kLayerClasses; ++c) layers[c] += other.layers[c];
+  for (std::size_t c = 0; c < kLayerClasses; ++c) {
+    layers[c] += other.layers[c];
+    recomputed[c] += other.recomputed[c];
+    reruns[c] += other.reruns[c];
+  }
   embedding += other.embedding;
   head += other.head;
   return *this;
@@ -126,8 +131,11 @@ std::vector<StagePlan> plan_chunks(const Scenario& sc) {
       StagePlan& chunk =
           chunks[static_cast<std::size_t>(at.stage) * per_stage + static_cast<std::size_t>(at.chunk)];
       add_layers(sc.model, layer, counts[position], chunk);
-      layer += counts[position];
       add_ends(sc, position == 0, position + 1 == counts.size(), chunk);
+      const int recomputed = recomputed_layers(sc.recipe.recompute, static_cast<std::size_t>(at.stage));
+      set_recomputed(sc.recipe.recompute,
+                     first_layers(sc.model, layer, counts[position], chunk.mtp_modules(), recomputed), chunk);
+      layer += counts[position];
       if (spread) chunk.embedding = chunk.head = share;
     }
   }
@@ -142,7 +150,6 @@ std::vector<StagePlan> plan_stages(const Scenario& sc) {
   for (std::size_t s = 0; s < stages.size(); ++s) {
     StagePlan& stage = stages[s];
     if (sc.layout.vocab != VocabParallel::LastStage) stage.embedding = stage.head = 1.0 / sc.layout.pp;
-    stage.recomputed = recomputed_layers(sc.recipe.recompute, s, stage.total_layers());
     stage.copies = model_copies(sc.layout.schedule);
   }
   return stages;
@@ -152,14 +159,11 @@ std::vector<CrossedChunk> crossed_chunks(const Scenario& sc, int stage) {
   const std::vector<StagePlan> chunks = plan_chunks(sc);
   const int per_stage = chunks_per_stage(sc.layout);
   const auto microbatches = static_cast<int>(microbatches_per_step(sc));
-  int recomputed = plan_stages(sc)[static_cast<std::size_t>(stage)].recomputed;
   std::vector<CrossedChunk> crossed;
   for (int c = 0; c < per_stage; ++c) {
-    StagePlan plan = chunks[static_cast<std::size_t>(stage * per_stage + c)];
-    plan.recomputed = std::min(recomputed, plan.total_layers());
-    recomputed -= plan.recomputed;
     const MicrobatchRange range = microbatches_of_chunk(sc.layout.schedule, microbatches, c);
-    crossed.push_back({plan, static_cast<double>(range.end - range.first)});
+    crossed.push_back({chunks[static_cast<std::size_t>(stage * per_stage + c)],
+                       static_cast<double>(range.end - range.first)});
   }
   return crossed;
 }
@@ -175,16 +179,51 @@ std::array<bool, kLayerClasses> used_classes(const std::vector<StagePlan>& stage
   return used;
 }
 
-int recomputed_layers(const Recompute& recompute, std::size_t stage, int layers) {
-  if (recompute.mode == RecomputeMode::Full) return layers;
+int recomputed_layers(const Recompute& recompute, std::size_t stage) {
+  if (recompute.mode == RecomputeMode::Full) return std::numeric_limits<int>::max();
   if (recompute.mode != RecomputeMode::Layers) return 0;
-  const int wanted = stage < recompute.stage_layers.size() ? recompute.stage_layers[stage] : recompute.layers;
-  return std::min(wanted, layers);
+  return stage < recompute.stage_layers.size() ? recompute.stage_layers[stage] : recompute.layers;
 }
 
-double rerun_share(const Recompute& recompute, const StagePlan& stage) {
-  if (recompute.mode != RecomputeMode::Layers || stage.total_layers() == 0) return 1;
-  return static_cast<double>(stage.recomputed) / stage.total_layers();
+LayersByClass first_layers(const ModelSpec& model, std::int64_t first, std::int64_t count, int modules,
+                           int recomputed) {
+  const std::int64_t of_model = std::min<std::int64_t>(recomputed, count);
+  LayersByClass layers = layers_by_class(model, first, of_model);
+  layers[kMtpClass] += static_cast<int>(std::min<std::int64_t>(recomputed - of_model, modules));
+  return layers;
+}
+
+void set_recomputed(const Recompute& recompute, const LayersByClass& first, StagePlan& plan) {
+  plan.recomputed = recompute.mode == RecomputeMode::Full     ? plan.layers
+                    : recompute.mode == RecomputeMode::Layers ? first
+                                                              : LayersByClass{};
+  plan.reruns = recompute.of_layers() ? plan.recomputed : plan.layers;
+}
+
+std::vector<std::vector<LayersByClass>> first_layers_of_chunks(const Scenario& sc) {
+  const Layout& l = sc.layout;
+  const auto per_stage = static_cast<std::size_t>(chunks_per_stage(l));
+  const std::vector<int> counts = chunk_layers(sc);
+  std::vector<std::vector<LayersByClass>> chunks(static_cast<std::size_t>(l.pp) * per_stage);
+  for (int copy = 0; copy < model_copies(l.schedule); ++copy) {
+    std::int64_t layer = 0;
+    for (std::size_t position = 0; position < counts.size(); ++position) {
+      const StageChunk at = chunk_at(l.schedule, l.pp, static_cast<int>(position), copy);
+      auto& first =
+          chunks[static_cast<std::size_t>(at.stage) * per_stage + static_cast<std::size_t>(at.chunk)];
+      const auto add = [&](std::size_t kind) {
+        first.push_back(first.back());
+        ++first.back()[kind];
+      };
+      first.emplace_back();
+      for (int i = 0; i < counts[position]; ++i)
+        add(static_cast<std::size_t>(index_of(class_of_layer(sc.model, layer++))));
+      StagePlan ends;
+      add_ends(sc, position == 0, position + 1 == counts.size(), ends);
+      for (int i = 0; i < ends.mtp_modules(); ++i) add(kMtpClass);
+    }
+  }
+  return chunks;
 }
 
 }  // namespace hexaplan::costmodel

@@ -1,6 +1,4 @@
 #pragma once
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <numeric>
 #include <vector>
@@ -9,21 +7,25 @@
 
 namespace hexaplan::costmodel {
 
-/// What one pipeline stage holds.
+/// What one pipeline stage, or one model chunk of it, holds.
 struct StagePlan {
-  std::array<int, kLayerClasses> layers{};  // by index_of(LayerClass)
-  double embedding = 0;  // share of the embedding held: 1, or 1/pp under vocabulary parallelism
+  LayersByClass layers{};
+  LayersByClass recomputed{};  // of them, those that keep their input alone and run their forward again
+  LayersByClass reruns{};      // … that run again what the recipe recomputes, their forward or parts of it
+  double embedding = 0;        // share of the embedding held: 1, or 1/pp under vocabulary parallelism
   double head = 0;
-  int recomputed = 0;  // layers that keep their input alone and run their whole forward again
-  int copies = 1;      // of the model that these are parts of: a micro-batch crosses one of them
+  int copies = 1;  // of the model that these are parts of: a micro-batch crosses one of them
   friend bool operator==(const StagePlan&, const StagePlan&) = default;
   /// Multi-token-prediction modules included: each has a layer.
   [[nodiscard]] int total_layers() const { return std::accumulate(layers.begin(), layers.end(), 0); }
-  [[nodiscard]] int mtp_modules() const { return layers[kMtpClass]; }
-  /// Of them, recomputed ones: a stage's first layers are, and modules come last.
-  [[nodiscard]] int recomputed_modules() const {
-    return std::clamp(recomputed - (total_layers() - mtp_modules()), 0, mtp_modules());
+  [[nodiscard]] int total_recomputed() const {
+    return std::accumulate(recomputed.begin(), recomputed.end(), 0);
   }
+  /// Share of a class's layers that run again what the recipe recomputes (`Operation::rerun`).
+  [[nodiscard]] double rerun_share(std::size_t layer_class) const {
+    return layers[layer_class] > 0 ? static_cast<double>(reruns[layer_class]) / layers[layer_class] : 0;
+  }
+  [[nodiscard]] int mtp_modules() const { return layers[kMtpClass]; }
   StagePlan& operator+=(const StagePlan& other);
 };
 
@@ -46,8 +48,7 @@ void add_ends(const Scenario& scenario, bool first, bool last, StagePlan& stage)
 /// `chunk_position` (costmodel/spec/chunk_order.h).
 [[nodiscard]] std::vector<StagePlan> plan_chunks(const Scenario& scenario);
 
-/// A chunk of a stage, its part of the stage's recomputed layers (first ones), and the micro-batches of a
-/// step that cross it: all, or those of its copy of the model.
+/// A chunk of a stage, and the micro-batches of a step that cross it: all, or those of its copy of the model.
 struct CrossedChunk {
   StagePlan plan;
   double microbatches = 0;
@@ -59,10 +60,16 @@ struct CrossedChunk {
 /// The same of every class.
 [[nodiscard]] std::array<bool, kLayerClasses> used_classes(const std::vector<StagePlan>& stages);
 
-/// Layers that a stage of `layers` layers recomputes as a whole.  [docs/formulas.md#M3]
-[[nodiscard]] int recomputed_layers(const Recompute& recompute, std::size_t stage, int layers);
-/// Share of the stage's layers that run again the operations that the recipe recomputes (`Operation::rerun`).
-[[nodiscard]] double rerun_share(const Recompute& recompute, const StagePlan& stage);
+/// Layers that each chunk of a stage recomputes as a whole, if it has so many.  [docs/formulas.md#M3]
+[[nodiscard]] int recomputed_layers(const Recompute& recompute, std::size_t stage);
+/// The first `recomputed` of a chunk's layers, by class: those of the model's layers [first, first + count),
+/// then its multi-token-prediction modules.
+[[nodiscard]] LayersByClass first_layers(const ModelSpec& model, std::int64_t first, std::int64_t count,
+                                         int modules, int recomputed);
+/// Sets what of the layers is recomputed: where whole layers are, but not all, the `first` ones.
+void set_recomputed(const Recompute& recompute, const LayersByClass& first, StagePlan& plan);
+/// By chunk, as plan_chunks has them: [n] is what the chunk's first n layers are.
+[[nodiscard]] std::vector<std::vector<LayersByClass>> first_layers_of_chunks(const Scenario& scenario);
 
 /// Model chunks per stage that the schedule runs.
 [[nodiscard]] constexpr int chunks_per_stage(const Layout& layout) {

@@ -244,7 +244,7 @@ UnitOperations::Uses uses_of_end(const Scenario& sc, UnitRole role, const StageP
   if (role == UnitRole::Head) return {.forward = losses_of(last)};
   if (role == UnitRole::FinalNorm) return {.forward = 1, .backward = 1};
   return {.forward = last.mtp_modules() + (sc.model.tied_embeddings ? losses_of(last) : 0),
-          .backward = static_cast<double>(last.recomputed_modules())};
+          .backward = static_cast<double>(last.recomputed[kMtpClass])};
 }
 
 }  // namespace

@@ -44,13 +44,12 @@ std::vector<PricedOperation> largest_operations(const Scenario& sc, const Calibr
   const Pricer pricer{sc, calibration};
   const StagePlan plan = plan_stages(sc)[static_cast<std::size_t>(stage)];
   const double microbatches = static_cast<double>(microbatches_per_step(sc)) / plan.copies;
-  const double rerun = rerun_share(sc.recipe.recompute, plan);
   std::vector<PricedOperation> priced;
   for (int c = 0; c < kLayerClasses; ++c) {
     const int layers = plan.layers[static_cast<std::size_t>(c)];
     if (layers == 0) continue;
-    append_priced(layer_operations(sc, layer_class_at(sc.model, c)), layers * microbatches, rerun, pricer,
-                  priced);
+    append_priced(layer_operations(sc, layer_class_at(sc.model, c)), layers * microbatches,
+                  plan.rerun_share(static_cast<std::size_t>(c)), pricer, priced);
   }
   if (plan.embedding > 0)
     append_priced(embedding_operations(sc), plan.embedding * microbatches, 1, pricer, priced);

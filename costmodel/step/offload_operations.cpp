@@ -5,6 +5,8 @@
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/memory/optimizer_states.h"
 #include "costmodel/program/working_sets.h"
+#include "costmodel/spec/chunk_order.h"
+#include "costmodel/spec/stage_plan.h"
 #include "costmodel/step/optimizer_operations.h"
 #include "costmodel/step/step_operations.h"
 
@@ -26,11 +28,13 @@ double checkpointed_share(const Scenario& sc) {
   const Recompute& recompute = sc.recipe.recompute;
   if (recompute.mode == RecomputeMode::Full) return 1;
   if (recompute.mode != RecomputeMode::Layers) return 0;
-  const double per_stage = static_cast<double>(sc.model.layers) / sc.layout.pp;
-  if (recompute.stage_layers.empty()) return std::min(1.0, recompute.layers / per_stage);
+  const Layout& l = sc.layout;
+  const int chunks = chunks_per_stage(l);
+  const double per_chunk = static_cast<double>(sc.model.layers) / chunk_positions(l.schedule, l.pp, chunks);
+  if (recompute.stage_layers.empty()) return std::min(1.0, recompute.layers / per_chunk);
   double sum = 0;
-  for (const int layers : recompute.stage_layers) sum += layers;
-  return std::min(1.0, sum / static_cast<double>(sc.model.layers));
+  for (const int layers : recompute.stage_layers) sum += layers * chunks;
+  return std::min(1.0, sum / (static_cast<double>(sc.model.layers) * model_copies(l.schedule)));
 }
 
 /// Bytes of host memory that the CPU reads and writes per parameter: the fp32 gradient, master and moments,

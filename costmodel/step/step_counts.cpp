@@ -89,28 +89,6 @@ void for_each_layer(const Scenario& sc, int stage, const Visitor& visit) {
   }
 }
 
-using LayersByClass = std::array<double, kLayerClasses>;
-
-/// Layers of each chunk by class that run their forward again as far as the recipe says; recomputed ones come
-/// first in the chunk's order.
-std::vector<LayersByClass> rerunning_layers(const Scenario& sc, int stage,
-                                            const std::vector<CrossedChunk>& chunks) {
-  std::vector<LayersByClass> layers(chunks.size());
-  for (std::size_t i = 0; i < chunks.size(); ++i) {
-    const StagePlan& plan = chunks[i].plan;
-    for (std::size_t c = 0; c < kLayerClasses && !sc.recipe.recompute.of_layers(); ++c)
-      layers[i][c] = plan.layers[c];
-    if (sc.recipe.recompute.of_layers()) layers[i][kMtpClass] = plan.recomputed_modules();
-  }
-  if (!sc.recipe.recompute.of_layers()) return layers;
-  std::vector<int> left;
-  for (const CrossedChunk& chunk : chunks) left.push_back(chunk.plan.recomputed);
-  for_each_layer(sc, stage, [&](LayerClass kind, std::size_t chunk) {
-    if (left[chunk]-- > 0) layers[chunk][static_cast<std::size_t>(index_of(kind))] += 1;
-  });
-  return layers;
-}
-
 /// The executor copies what an offloaded layer keeps tensor by tensor, in every micro-batch, to the host and
 /// back.
 void count_activation_copies(const Scenario& sc, int stage, const std::vector<CrossedChunk>& chunks,
@@ -118,7 +96,7 @@ void count_activation_copies(const Scenario& sc, int stage, const std::vector<Cr
   std::int64_t offloaded = first_offloaded_layers(sc.recipe);
   if (offloaded == 0) return;
   std::vector<int> recomputed;
-  for (const CrossedChunk& chunk : chunks) recomputed.push_back(chunk.plan.recomputed);
+  for (const CrossedChunk& chunk : chunks) recomputed.push_back(chunk.plan.total_recomputed());
   const program::Sizes sizes = program::sizes_of(sc, local_dims(sc));
   for_each_layer(sc, stage, [&](LayerClass kind, std::size_t chunk) {
     const bool again = recomputed[chunk]-- > 0;
@@ -165,13 +143,12 @@ std::vector<Operation> pipeline_operations(const Scenario& sc, int stage) {
 
 StepCounts count_step(const Scenario& sc, int stage) {
   const std::vector<CrossedChunk> chunks = crossed_chunks(sc, stage);
-  const std::vector<LayersByClass> rerunning = rerunning_layers(sc, stage, chunks);
   Counter counter;
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     double runs = 0, reruns = 0;
-    for (std::size_t i = 0; i < chunks.size(); ++i) {
-      runs += chunks[i].plan.layers[c] * chunks[i].microbatches;
-      reruns += rerunning[i][c] * chunks[i].microbatches;
+    for (const CrossedChunk& chunk : chunks) {
+      runs += chunk.plan.layers[c] * chunk.microbatches;
+      reruns += chunk.plan.reruns[c] * chunk.microbatches;
     }
     if (runs > 0)
       counter.add(layer_operations(sc, layer_class_at(sc.model, static_cast<int>(c))), runs, reruns);

@@ -17,18 +17,13 @@ StepModel::StepModel(const Scenario& sc, const Calibration& calibration, const s
       span_{replayed_span(sc, totals_)},
       microbatches_{static_cast<double>(microbatches_per_step(sc))} {}
 
-double StepModel::rerun_share_of(const StagePlan& stage) const {
-  return rerun_share(sc_.recipe.recompute, stage);
-}
-
 LayerCost StepModel::stage_cost(const StagePlan& stage) const {
   LayerCost cost;
-  const double share = rerun_share_of(stage);
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (stage.layers[c] == 0) continue;
     LayerCost layers = prices_.layers[c] * stage.layers[c];
-    layers.rerun = layers.rerun * share;
-    layers.rerun_flops *= share;
+    layers.rerun = layers.rerun * stage.rerun_share(c);
+    layers.rerun_flops *= stage.rerun_share(c);
     cost += layers;
   }
   cost += prices_.embedding * stage.embedding;
@@ -41,8 +36,7 @@ LayerCost StepModel::stage_cost(const StagePlan& stage) const {
 StepTime StepModel::time() const {
   std::vector<StageLoad> loads;
   loads.reserve(stages_.size());
-  for (const StagePlan& stage : stages_)
-    loads.push_back({.totals = stage_totals(totals_, stage, rerun_share_of(stage))});
+  for (const StagePlan& stage : stages_) loads.push_back({.totals = stage_totals(totals_, stage)});
   StepTime longest;
   for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
     if (stage > 0 && stages_[stage] == stages_[stage - 1]) continue;
@@ -77,8 +71,7 @@ StepTime StepModel::time_paced_by(const std::vector<StageLoad>& loads, std::size
   PassCost passes = cost.forward;
   passes += cost.backward;
   const StepOverheads overheads = combiner_.overheads(
-      totals_, stage, rerun_share_of(stage), price_transfers(sc_, calibration_, pricer_, parameters_, stage),
-      loads, slowest, span_);
+      totals_, stage, price_transfers(sc_, calibration_, pricer_, parameters_, stage), loads, slowest, span_);
   StepTime t;
   t.gemm = passes.gemm * microbatches_;
   t.attention = passes.attention * microbatches_;

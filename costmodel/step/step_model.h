@@ -28,7 +28,6 @@ class StepModel {
   [[nodiscard]] std::size_t accounted(const std::vector<StageLoad>& loads, std::size_t slowest) const;
   [[nodiscard]] StepTime time_paced_by(const std::vector<StageLoad>& loads, std::size_t slowest) const;
   [[nodiscard]] LayerCost stage_cost(const StagePlan& stage) const;
-  [[nodiscard]] double rerun_share_of(const StagePlan& stage) const;
 
   const Scenario& sc_;
   const Calibration& calibration_;

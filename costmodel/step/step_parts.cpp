@@ -132,12 +132,12 @@ LayerTotals totals_of(const LayerPrices& prices) {
   return totals;
 }
 
-PassTotals stage_totals(const LayerTotals& layers, const StagePlan& stage, double rerun_share) {
+PassTotals stage_totals(const LayerTotals& layers, const StagePlan& stage) {
   PassTotals sum;
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (stage.layers[c] == 0) continue;
     PassTotals of_class = layers.layers[c] * stage.layers[c];
-    of_class.rerun *= rerun_share;
+    of_class.rerun *= stage.rerun_share(c);
     sum += of_class;
   }
   sum += layers.embedding * stage.embedding;
@@ -148,14 +148,11 @@ PassTotals stage_totals(const LayerTotals& layers, const StagePlan& stage, doubl
 Seconds replayed_span(const Scenario& sc, const LayerTotals& layers) {
   const auto microbatches = static_cast<int>(microbatches_per_step(sc));
   if (sc.layout.pp == 1 || has_closed_form(sc.layout, microbatches)) return {};
-  const auto stages = plan_stages(sc);
   const auto chunks = plan_chunks(sc);
-  const std::size_t per_stage = chunks.size() / stages.size();
   std::vector<ChunkSeconds> seconds;
   seconds.reserve(chunks.size());
-  for (std::size_t i = 0; i < chunks.size(); ++i) {
-    const PassTotals t =
-        stage_totals(layers, chunks[i], rerun_share(sc.recipe.recompute, stages[i / per_stage]));
+  for (const StagePlan& chunk : chunks) {
+    const PassTotals t = stage_totals(layers, chunk);
     seconds.push_back({t.forward, t.backward - t.weight_gradient + t.rerun, t.weight_gradient});
   }
   return pipeline_time(sc.layout.schedule, sc.layout.pp, microbatches, sc.layout.vpp, seconds);
@@ -289,13 +286,13 @@ ShardedWait StepCombiner::sharded_layer(const LayerTransfers& transfers, Seconds
   return {transfers.gather * (1 - ahead) + beside(transfers.gather * ahead, forward), waiting + copies};
 }
 
-ShardedWait StepCombiner::sharded_wait(const LayerTotals& layers, const StagePlan& stage, double rerun_share,
+ShardedWait StepCombiner::sharded_wait(const LayerTotals& layers, const StagePlan& stage,
                                        const StageTransfers& transfers) const {
   ShardedWait wait;
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (stage.layers[c] == 0) continue;
     const PassTotals& layer = layers.layers[c];
-    const Seconds backward = layer.backward + layer.rerun * rerun_share;
+    const Seconds backward = layer.backward + layer.rerun * stage.rerun_share(c);
     wait += sharded_layer(transfers.layers[c], layer.forward, backward) * stage.layers[c];
   }
   wait += sharded_layer(transfers.embedding, {}, {});
@@ -303,10 +300,10 @@ ShardedWait StepCombiner::sharded_wait(const LayerTotals& layers, const StagePla
   return wait * (1.0 / stage.copies);
 }
 
-StepOverheads StepCombiner::overheads(const LayerTotals& layers, const StagePlan& stage, double rerun_share,
+StepOverheads StepCombiner::overheads(const LayerTotals& layers, const StagePlan& stage,
                                       const StageTransfers& transfers, std::span<const StageLoad> stages,
                                       std::size_t slowest, Seconds span) const {
-  const ShardedWait wait = by_layer_ ? sharded_wait(layers, stage, rerun_share, transfers) : ShardedWait{};
+  const ShardedWait wait = by_layer_ ? sharded_wait(layers, stage, transfers) : ShardedWait{};
   return {.pipeline_p2p = messages_,
           .bubble = bubble(stages, slowest, span),
           .data_parallel = (by_layer_ ? (wait.forward + wait.backward) * microbatches_

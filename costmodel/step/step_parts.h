@@ -65,8 +65,8 @@ struct LayerTotals {
   PassTotals embedding, head;
 };
 [[nodiscard]] LayerTotals totals_of(const LayerPrices& prices);
-/// One micro-batch on a stage; `rerun_share` of its layers run again what the recipe recomputes.
-[[nodiscard]] PassTotals stage_totals(const LayerTotals& layers, const StagePlan& stage, double rerun_share);
+/// One micro-batch on a stage.
+[[nodiscard]] PassTotals stage_totals(const LayerTotals& layers, const StagePlan& stage);
 
 /// First forward to last backward of a schedule that has no closed form, by running its order; nothing for
 /// the others.  [docs/formulas.md#S3]
@@ -130,7 +130,7 @@ class StepCombiner {
 
   /// A step paced by `stage`, whose load is stages[slowest]. `span`: replayed_span of the scenario; nothing
   /// gives a bound from below that no bubble adds to. No allocation.  [docs/formulas.md#T8]
-  [[nodiscard]] StepOverheads overheads(const LayerTotals& layers, const StagePlan& stage, double rerun_share,
+  [[nodiscard]] StepOverheads overheads(const LayerTotals& layers, const StagePlan& stage,
                                         const StageTransfers& transfers, std::span<const StageLoad> stages,
                                         std::size_t slowest, Seconds span) const;
 
@@ -147,7 +147,7 @@ class StepCombiner {
   /// ZeRO-3 / FSDP: what one micro-batch waits for on `stage`, or on some of its layers.
   /// [docs/formulas.md#C9]
   [[nodiscard]] ShardedWait sharded_wait(const LayerTotals& layers, const StagePlan& stage,
-                                         double rerun_share, const StageTransfers& transfers) const;
+                                         const StageTransfers& transfers) const;
 
  private:
   [[nodiscard]] Seconds bubble(std::span<const StageLoad> stages, std::size_t slowest, Seconds span) const;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include "costmodel/communication/device_overhead.h"
@@ -15,6 +16,7 @@
 #include "costmodel/schedule/schedule.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/step_parts.h"
+#include "costmodel/units/ceil_div.h"
 
 namespace hexaplan::planner {
 namespace {
@@ -28,10 +30,10 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 struct StageCost {
   double pace = kNever;   // step of a pipeline that this stage paces, less its share of the others' waiting
   double total = kNever;  // one micro-batch
-  int recomputed = 0;
+  int recomputed = 0;     // layers of each chunk
 };
 
-using Counts = std::array<int, kLayerClasses>;
+using Counts = LayersByClass;
 
 StagePlan with_ends(const Scenario& sc, const Counts& layers, bool first, bool last) {
   StagePlan plan{.layers = layers};
@@ -48,7 +50,7 @@ class Stages {
         calibration_{calibration},
         most_memory_{most_memory},
         choose_{choose},
-        whole_{with_ends(sc, all_layers(sc.model), true, true)},
+        whole_{with_ends(sc, layers_by_class(sc.model, 0, sc.model.layers), true, true)},
         used_{used_classes(whole_)},
         pricer_{sc, calibration},
         counts_{sc, whole_},
@@ -64,47 +66,48 @@ class Stages {
     device_ = load_of(device);
   }
 
-  static Counts all_layers(const ModelSpec& model) {
-    Counts counts{};
-    for (std::int64_t layer = 0; layer < model.layers; ++layer)
-      ++counts[static_cast<std::size_t>(index_of(class_of_layer(model, layer)))];
-    return counts;
-  }
-
-  [[nodiscard]] StageCost cost(int stage, const Counts& layers) {
-    const auto [entry, made] = known_.try_emplace({stage, layers});
-    if (made) entry->second = price(stage, layers);
+  /// `stage` with the model's layers [begin, begin + layers).
+  [[nodiscard]] StageCost cost(int stage, std::int64_t begin, std::int64_t layers) {
+    const Counts counts = layers_by_class(sc_.model, begin, layers);
+    // Which layers come first matters where they differ.
+    const bool alike = std::ranges::count(counts, 0) >= std::ssize(counts) - 1;
+    const auto [entry, made] = known_.try_emplace({stage, counts, alike ? 0 : begin});
+    if (made) entry->second = price(stage, begin, counts);
     return entry->second;
   }
 
  private:
   /// Recomputing more costs time and frees memory: the fewest layers that fit are the best.
-  [[nodiscard]] StageCost price(int stage, const Counts& layers) const {
+  [[nodiscard]] StageCost price(int stage, std::int64_t begin, const Counts& layers) const {
     StagePlan plan = with_ends(sc_, layers, stage == 0, stage + 1 == sc_.layout.pp);
     MemoryLoad load = parameters_.load(sc_, plan);
     load += device_;
     const double in_flight = microbatches_in_flight(sc_.layout, microbatches_per_step(sc_), stage);
-    const int said =
-        recomputed_layers(sc_.recipe.recompute, static_cast<std::size_t>(stage), plan.total_layers());
-    const int most = choose_ ? plan.total_layers() : said;
     const Allocator allocator = allocator_of(sc_);
-    for (plan.recomputed = choose_ ? 0 : said; plan.recomputed <= most; ++plan.recomputed) {
+    const int chunks = sc_.layout.vpp, of_chunk = ceil_div(plan.total_layers(), chunks);
+    const int said =
+        std::min(recomputed_layers(sc_.recipe.recompute, static_cast<std::size_t>(stage)), of_chunk);
+    const int most = choose_ ? of_chunk : said;
+    for (int recomputed = choose_ ? 0 : said; recomputed <= most; ++recomputed) {
+      // Layers of stages with several chunks are all alike, and dealt evenly.
+      const int first = std::min(recomputed * chunks, plan.total_layers());
+      const Counts which =
+          first_layers(sc_.model, begin, plan.total_layers() - plan.mtp_modules(), plan.mtp_modules(), first);
+      set_recomputed(sc_.recipe.recompute, which, plan);
       const LiveLoad live = activations_.load(plan, in_flight);
-      if (device_peak(load, live, allocator).needed <= most_memory_) return timed(plan);
+      if (device_peak(load, live, allocator).needed <= most_memory_) return timed(plan, recomputed);
     }
     return {};
   }
 
-  [[nodiscard]] StageCost timed(const StagePlan& plan) const {
-    const double rerun = rerun_share(sc_.recipe.recompute, plan);
-    const StageLoad load{stage_totals(totals_, plan, rerun)};
-    const StepOverheads alone =
-        combiner_.overheads(totals_, plan, rerun, price_transfers(sc_, calibration_, pricer_, counts_, plan),
-                            {&load, 1}, 0, Seconds{});
+  [[nodiscard]] StageCost timed(const StagePlan& plan, int recomputed) const {
+    const StageLoad load{stage_totals(totals_, plan)};
+    const StepOverheads alone = combiner_.overheads(
+        totals_, plan, price_transfers(sc_, calibration_, pricer_, counts_, plan), {&load, 1}, 0, Seconds{});
     const double total = load.totals.total().value();
     return {.pace = total * (microbatches_ - 1.0 / sc_.layout.vpp) + alone.total().value(),
             .total = total,
-            .recomputed = plan.recomputed};
+            .recomputed = recomputed};
   }
 
   const Scenario& sc_;
@@ -121,28 +124,12 @@ class Stages {
   StepCombiner combiner_;
   MemoryLoad device_;
   double microbatches_;
-  std::map<std::pair<int, Counts>, StageCost> known_;
+  std::map<std::tuple<int, Counts, std::int64_t>, StageCost> known_;
 };
-
-/// Layers by class before every position of the model.
-std::vector<Counts> prefix_counts(const ModelSpec& model) {
-  std::vector<Counts> prefix(1);
-  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
-    prefix.push_back(prefix.back());
-    ++prefix.back()[static_cast<std::size_t>(index_of(class_of_layer(model, layer)))];
-  }
-  return prefix;
-}
-
-Counts between(const std::vector<Counts>& prefix, std::size_t begin, std::size_t end) {
-  Counts counts = prefix[end];
-  for (std::size_t c = 0; c < counts.size(); ++c) counts[c] -= prefix[begin][c];
-  return counts;
-}
 
 struct Split {
   double step = kNever;
-  std::vector<int> layers = {}, recomputed = {};  // by stage
+  std::vector<int> layers = {}, recomputed = {};  // by stage; recomputed: of each chunk
 };
 
 /// Minimises  max over stages of pace  +  sum over stages of total / vpp.  For a given largest pace the
@@ -157,14 +144,14 @@ class Dealer {
         least_{static_cast<std::size_t>(chunks_per_stage(sc.layout))},
         most_{std::min(layers_, 2 * (layers_ / pp_) + least_ + 1)},
         vpp_{static_cast<double>(sc.layout.vpp)} {
-    const auto prefix = prefix_counts(sc.model);
     costs_.resize(pp_ * (layers_ + 1) * (most_ + 1));
     for (std::size_t s = 0; s < pp_; ++s)
       for (std::size_t begin = 0; begin <= layers_; ++begin)
         for (std::size_t n = least_; n <= most_ && begin + n <= layers_; ++n) {
           if (!reachable(s, begin) || (sc.layout.vpp > 1 && n != static_cast<std::size_t>(own[s]))) continue;
           StageCost& cost = at(s, begin, n);
-          cost = stages.cost(static_cast<int>(s), between(prefix, begin, begin + n));
+          cost = stages.cost(static_cast<int>(s), static_cast<std::int64_t>(begin),
+                             static_cast<std::int64_t>(n));
           if (cost.pace < kNever) paces_.push_back(cost.pace);
         }
     std::sort(paces_.begin(), paces_.end());
@@ -265,7 +252,7 @@ bool can_be_refined(const Scenario& sc) {
   if (l.pp == 1 || is_v_shaped(l.schedule) || model_copies(l.schedule) > 1 ||
       l.vocab != VocabParallel::LastStage || sc.model.layers < static_cast<std::int64_t>(l.pp) * l.vpp)
     return false;
-  const Counts counts = Stages::all_layers(sc.model);
+  const Counts counts = layers_by_class(sc.model, 0, sc.model.layers);
   return l.vpp == 1 || std::count_if(counts.begin(), counts.end(), [](int n) { return n > 0; }) == 1;
 }
 

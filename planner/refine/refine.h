@@ -12,12 +12,12 @@ namespace hexaplan::planner {
 /// V-shaped, without vocabulary parallelism over the stages.
 [[nodiscard]] bool can_be_refined(const costmodel::Scenario& scenario);
 
-/// True for the modes none, N layers and full, which differ only in how many layers of each stage recompute.
+/// True for the modes none, N layers and full, which differ only in how many layers of each chunk recompute.
 [[nodiscard]] bool recomputes_whole_layers(costmodel::RecomputeMode mode);
 /// Whether refinement may choose how many: only if the space contains every count of layers.
 [[nodiscard]] bool may_choose_recomputed_layers(const std::vector<costmodel::Recompute>& choices);
 
-/// The plan with the split of its layers over its stages, and the fewest fully recomputed layers per stage,
+/// The plan with the split of its layers over its stages, and the fewest fully recomputed layers,
 /// that give the shortest step within the problem's memory limits. Dynamic programming over stages, exact
 /// where the pipeline has a closed form (docs/search.md). Stages with several chunks keep their layers,
 /// because unequal chunks would stall each other, and differ only in what they recompute. Recompute stays as

@@ -23,6 +23,16 @@ std::int64_t count(std::size_t n) {
   return static_cast<std::int64_t>(n);
 }
 
+/// A stage's chunks recompute as many layers each, a smaller one all that it has.
+void add_layers(const std::vector<LayersByClass>& chunk, std::vector<LayersByClass>& stage) {
+  const std::size_t counts = std::max(stage.size(), chunk.size());
+  stage.resize(counts, stage.empty() ? LayersByClass{} : stage.back());
+  for (std::size_t n = 0; n < counts; ++n) {
+    const LayersByClass& first = chunk[std::min(n, chunk.size() - 1)];
+    for (std::size_t c = 0; c < first.size(); ++c) stage[n][c] += first[c];
+  }
+}
+
 }  // namespace
 
 UnitSearch::UnitSearch(const SearchProblem& problem, const Space& space, std::size_t hardware,
@@ -42,6 +52,9 @@ UnitSearch::UnitSearch(const SearchProblem& problem, const Space& space, std::si
   all_layers_ = {whole};
   used_ = used_classes(all_layers_);
   refines_ = problem.refine_winners && problem.objective != Objective::MemoryHeadroom;
+  counts_layers_ = std::ranges::any_of(space.recomputes, [](const RecomputeOption& option) {
+    return option.recompute.mode == RecomputeMode::Layers;
+  });
   chooses_recomputed_ = refines_ && may_choose_recomputed_layers(space.lists.recompute);
   most_memory_ = sc_.cluster.gpu.memory * problem.constraints.memory_share;
   memory_sigma_ = memory_sigma(sc_.framework, hardware_.calibration);
@@ -107,7 +120,7 @@ void UnitSearch::list_shardings() {
 std::int64_t UnitSearch::recompute_choices(const PipelineChoice& pipe) const {
   std::int64_t choices = 0;
   for (const RecomputeOption& option : space_.recomputes) {
-    choices += option.every_count ? std::max(0, pipe.most_layers - 1) : 1;
+    choices += option.every_count ? std::max(0, pipe.most_chunk - 1) : 1;
   }
   return choices;
 }
@@ -169,13 +182,21 @@ void UnitSearch::set_sharding(std::uint16_t sharding) {
   sc_.layout.sharding = sharding_options_[sharding];
 }
 
-void UnitSearch::group_stages(const std::vector<StagePlan>& stages, PipelineChoice& pipe) {
+void UnitSearch::group_stages(PipelineChoice& pipe) const {
+  const std::vector<StagePlan> stages = plan_stages(sc_);
+  const auto of_chunks = counts_layers_ ? first_layers_of_chunks(sc_) : std::vector<LayersByCount>{};
+  const std::size_t per_stage = of_chunks.size() / stages.size();
   for (std::size_t s = 0; s < stages.size(); ++s) {
-    auto same = std::find_if(pipe.groups.begin(), pipe.groups.end(),
-                             [&](const StageGroup& group) { return group.plan == stages[s]; });
-    if (same == pipe.groups.end()) same = pipe.groups.insert(same, {.plan = stages[s]});
-    same->members.push_back(static_cast<int>(s));
-    pipe.most_layers = std::max(pipe.most_layers, stages[s].total_layers());
+    StageGroup stage{.plan = stages[s], .members = {static_cast<int>(s)}};
+    for (std::size_t c = 0; c < per_stage; ++c) add_layers(of_chunks[s * per_stage + c], stage.first);
+    const auto same = std::ranges::find_if(pipe.groups, [&](const StageGroup& group) {
+      return group.plan == stage.plan && group.first == stage.first;
+    });
+    if (same == pipe.groups.end()) {
+      pipe.groups.push_back(std::move(stage));
+    } else {
+      same->members.push_back(static_cast<int>(s));
+    }
   }
 }
 
@@ -193,10 +214,12 @@ void UnitSearch::plan_pipelines() {
                         candidate_);
       continue;
     }
-    group_stages(plan_stages(sc_), pipe);
-    pipe.least_chunk = pipe.most_layers;
-    for (const StagePlan& chunk : plan_chunks(sc_))
+    group_stages(pipe);
+    pipe.least_chunk = std::numeric_limits<int>::max();
+    for (const StagePlan& chunk : plan_chunks(sc_)) {
       pipe.least_chunk = std::min(pipe.least_chunk, chunk.total_layers());
+      pipe.most_chunk = std::max(pipe.most_chunk, chunk.total_layers());
+    }
     pipe.separates_ends = separates_ends(sc_.layout);
     const auto twin = std::find_if(pipelines_.begin(), pipelines_.end(), [&](const PipelineChoice& other) {
       return other.groups == pipe.groups && other.separates_ends == pipe.separates_ends;
@@ -227,6 +250,7 @@ std::vector<UnitSearch::WarmUp> UnitSearch::warm_ups(const PipelineChoice& pipe)
   const std::int64_t microbatches = std::min(microbatches_per_step(sc_), std::int64_t{4} * l.pp);
   const auto schedule = known_schedule(l.schedule, l.pp, static_cast<int>(microbatches), l.vpp);
   const std::vector<StagePlan> chunks = plan_chunks(sc_);
+  const auto first = counts_layers_ ? first_layers_of_chunks(sc_) : std::vector<LayersByCount>(chunks.size());
   const auto per_stage = static_cast<std::size_t>(schedule->chunks);
   std::vector<WarmUp> out;
   for (const StageGroup& group : pipe.groups) {
@@ -234,7 +258,8 @@ std::vector<UnitSearch::WarmUp> UnitSearch::warm_ups(const PipelineChoice& pipe)
     for (const int member : group.members) {
       const auto stage = static_cast<std::size_t>(member);
       WarmUp warm;
-      for (std::size_t c = 0; c < per_stage; ++c) warm.chunks.push_back({chunks[stage * per_stage + c]});
+      for (std::size_t c = stage * per_stage; c < (stage + 1) * per_stage; ++c)
+        warm.chunks.push_back({chunks[c], first[c]});
       for (const Task& task : schedule->stages[stage]) {
         if (task.pass != TaskPass::Forward) break;
         WarmUp::Forwards& forwards = warm.chunks[static_cast<std::size_t>(task.chunk)];
@@ -248,13 +273,19 @@ std::vector<UnitSearch::WarmUp> UnitSearch::warm_ups(const PipelineChoice& pipe)
   return out;
 }
 
-LiveLoad UnitSearch::live_when_warm(const WarmUp& stage, int recomputed) const {
+/// What the present choice recomputes of a stage or chunk.
+void UnitSearch::recompute_first(const LayersByCount& first, StagePlan& plan) const {
+  const auto count = static_cast<std::size_t>(std::max(0, recomputed_layers(sc_.recipe.recompute, 0)));
+  set_recomputed(sc_.recipe.recompute,
+                 first.empty() ? LayersByClass{} : first[std::min(count, first.size() - 1)], plan);
+}
+
+LiveLoad UnitSearch::live_when_warm(const WarmUp& stage) const {
   LiveLoad live;
   for (const WarmUp::Forwards& forwards : stage.chunks) {
     StagePlan chunk = forwards.chunk;
-    chunk.recomputed = std::min(recomputed, chunk.total_layers());
-    recomputed -= chunk.recomputed;
-    live.at[index_of(kForward)] += content_->memory.least_kept(chunk) * forwards.count;
+    recompute_first(forwards.first, chunk);
+    live.at[index_of(kForward)] += content_->memory.kept(chunk) * forwards.count;
   }
   return live;
 }
@@ -348,7 +379,7 @@ void UnitSearch::price(const LayoutChoice& combination) {
 
 /// First and last count of recomputed layers that an option stands for.
 std::pair<int, int> UnitSearch::layer_counts(const PipelineChoice& pipe, const RecomputeOption& option) {
-  if (option.every_count) return {1, pipe.most_layers - 1};
+  if (option.every_count) return {1, pipe.most_chunk - 1};
   return {option.recompute.layers, option.recompute.layers};
 }
 
@@ -418,10 +449,9 @@ void UnitSearch::set_stages(const LayoutChoice& combination, const PassPart& par
   offloaded_.clear();
   for (std::size_t g = 0; g < groups.size(); ++g) {
     plan_[g] = groups[g].plan;
-    plan_[g].recomputed = recomputed_layers(sc_.recipe.recompute, 0, plan_[g].total_layers());
+    recompute_first(groups[g].first, plan_[g]);
     live_[g] = part.content->memory.load(plan_[g], combination.in_flight[g]);
-    if (!combination.warm_ups.empty())
-      least_live_.push_back(live_when_warm(combination.warm_ups[g], plan_[g].recomputed));
+    if (!combination.warm_ups.empty()) least_live_.push_back(live_when_warm(combination.warm_ups[g]));
     if (sc_.recipe.offload != 0)
       offloaded_.push_back(part.content->memory.offloaded(plan_[g], combination.in_flight[g]));
   }
@@ -444,12 +474,9 @@ void UnitSearch::time_stages() {
   timed_ = true;
   times_ = &times_of(*pass_);
   const std::vector<StageGroup>& groups = combination_->pipe->groups;
-  rerun_.resize(groups.size());
   loads_.resize(groups.size());
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    rerun_[g] = rerun_share(sc_.recipe.recompute, plan_[g]);
-    loads_[g] = {stage_totals(*times_, plan_[g], rerun_[g]), static_cast<int>(groups[g].members.size())};
-  }
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    loads_[g] = {stage_totals(*times_, plan_[g]), static_cast<int>(groups[g].members.size())};
   least_span_ = least_span();
 }
 

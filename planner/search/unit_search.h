@@ -66,24 +66,27 @@ class UnitSearch {
  private:
   static constexpr std::size_t kOperationKinds = 3;  // values of operations_of_sharding
 
+  /// By n: the first n layers of each chunk of a stage. Only where some choice recomputes a number of layers.
+  using LayersByCount = std::vector<costmodel::LayersByClass>;
   /// Stages with equal content, which differ in memory only by their micro-batches in flight.
   struct StageGroup {
     costmodel::StagePlan plan;
+    LayersByCount first;
     std::vector<int> members;
     friend bool operator==(const StageGroup&, const StageGroup&) = default;
   };
   struct PipelineChoice {
     std::uint16_t option = 0;
     std::vector<StageGroup> groups;
-    std::size_t plan = 0;  // pipelines with equal groups, embedding and head share this number
-    int most_layers = 0;   // of a stage
-    int least_chunk = 0;   // layers of the smallest chunk
+    std::size_t plan = 0;                 // pipelines with equal groups, embedding and head share this number
+    int least_chunk = 0, most_chunk = 0;  // layers of the smallest and of the largest chunk
     bool separates_ends = false;
   };
   /// What a stage runs before its first backward pass. Of a group: of the member that runs most.
   struct WarmUp {
     struct Forwards {
       costmodel::StagePlan chunk;
+      LayersByCount first;
       int count = 0;
     };
     std::vector<Forwards> chunks;
@@ -99,10 +102,10 @@ class UnitSearch {
     std::vector<std::uint16_t> shardings;
   };
   /// What times of passes depend on beside their PassKey: where activations are offloaded, how many of a
-  /// stage's layers keep them.
+  /// chunk's layers keep them.
   struct Offloading {
     costmodel::RecomputeMode mode{};
-    int recomputed = 0, stages = 0;
+    int recomputed = 0, chunks = 0;
     friend auto operator<=>(const Offloading&, const Offloading&) = default;  // NOLINT(modernize-use-nullptr)
   };
   /// Memory of forward and backward passes, and what they run once a candidate fits: wherever ranks lie.
@@ -153,7 +156,7 @@ class UnitSearch {
 
   void grid(std::uint16_t pp);
   void plan_pipelines();
-  static void group_stages(const std::vector<costmodel::StagePlan>& stages, PipelineChoice& pipe);
+  void group_stages(PipelineChoice& pipe) const;
   /// By stage group, for the current micro-batch.
   [[nodiscard]] std::vector<double> most_in_flight(const PipelineChoice& pipe) const;
   void combine(const PipelineChoice& pipe, std::uint16_t batch);
@@ -180,7 +183,8 @@ class UnitSearch {
   /// A bound from below on what peak_of replays.
   [[nodiscard]] costmodel::Bytes least_replayed_peak(const StatePart& states) const;
   [[nodiscard]] std::vector<WarmUp> warm_ups(const PipelineChoice& pipe) const;
-  [[nodiscard]] costmodel::LiveLoad live_when_warm(const WarmUp& stage, int recomputed) const;
+  [[nodiscard]] costmodel::LiveLoad live_when_warm(const WarmUp& stage) const;
+  void recompute_first(const LayersByCount& first, costmodel::StagePlan& plan) const;
   [[nodiscard]] costmodel::Bytes replayed_peak(const costmodel::Scenario& scenario, const StatePart& states);
   void set_caution(const ShardingChoice& shard);
   [[nodiscard]] costmodel::Bytes ledger_peak(const StatePart& states) const;
@@ -221,6 +225,7 @@ class UnitSearch {
   Goal goal_;
   LeastSeen* closest_;
   bool refines_ = false;             // plans are refined before they are ranked …
+  bool counts_layers_ = false;       // whether some choice recomputes a number of layers
   bool chooses_recomputed_ = false;  // … and then choose how many layers to recompute
   Visitor visitor_;
   costmodel::Bytes most_memory_, safe_memory_;  // largest peaks that the memory share and the risk allow
@@ -259,7 +264,6 @@ class UnitSearch {
   /// itself.
   std::vector<std::optional<Prospect>> prospects_;
   std::vector<costmodel::StagePlan> plan_;
-  std::vector<double> rerun_;
   std::vector<costmodel::StageLoad> loads_;
   std::vector<costmodel::LiveLoad> live_, least_live_;  // least_live_: with LayoutChoice::warm_ups
   std::vector<costmodel::Bytes> offloaded_;             // activations, by stage group; empty unless they are
@@ -271,7 +275,7 @@ class UnitSearch {
   PassPart* pass_ = nullptr;
   const costmodel::LayerTotals* times_ = nullptr;
   double caution_ = 1;  // of its step time
-  bool timed_ = false;  // whether rerun_ and loads_ are those of the present stages
+  bool timed_ = false;  // whether loads_ are those of the present stages
   double microbatches_ = 1;
 };
 

@@ -25,7 +25,7 @@ Seconds UnitSearch::step_of(const ShardingChoice& shard, Seconds span) const {
   Seconds step;
   for (std::size_t g = 0; g < plan_.size(); ++g) {
     const StepOverheads overheads =
-        shard.combiner.overheads(*times_, plan_[g], rerun_[g], shard.states->transfers[g], loads_, g, span);
+        shard.combiner.overheads(*times_, plan_[g], shard.states->transfers[g], loads_, g, span);
     step = larger(step, loads_[g].totals.total() * microbatches_ + overheads.total());
   }
   return step;
@@ -180,12 +180,12 @@ Seconds UnitSearch::refined_bound(const ShardingChoice& shard, Seconds step) {
 /// The step of the current stages without recompute, and without bubble where there is no closed form of it.
 Seconds UnitSearch::step_without_recompute(const ShardingChoice& shard) {
   const std::vector<StageLoad> loads = loads_;
-  const std::vector<double> rerun = rerun_;
+  const std::vector<StagePlan> plan = plan_;
   for (StageLoad& load : loads_) load.totals.rerun = {};
-  std::fill(rerun_.begin(), rerun_.end(), 0.0);
+  for (StagePlan& stage : plan_) stage.reruns = {};
   const Seconds step = step_of(shard, {});
   loads_ = loads;
-  rerun_ = rerun;
+  plan_ = plan;
   return step;
 }
 
@@ -196,9 +196,13 @@ Seconds UnitSearch::uneven_bound(const ShardingChoice& shard, bool recomputes) c
   Seconds work, by_layer, everywhere, least_layer{std::numeric_limits<double>::infinity()};
   for (std::size_t g = 0; g < plan_.size(); ++g) {
     PassTotals totals = loads_[g].totals;
-    if (!recomputes) totals.rerun = {};
-    const StepOverheads alone = shard.combiner.overheads(*times_, plan_[g], recomputes ? rerun_[g] : 0,
-                                                         shard.states->transfers[g], loads_, g, {});
+    StagePlan plan = plan_[g];
+    if (!recomputes) {
+      totals.rerun = {};
+      plan.reruns = {};
+    }
+    const StepOverheads alone =
+        shard.combiner.overheads(*times_, plan, shard.states->transfers[g], loads_, g, {});
     work += totals.total() * loads_[g].count;
     if (shard.combiner.waits_by_layer()) by_layer += alone.data_parallel * loads_[g].count;
     everywhere = alone.pipeline_p2p + alone.host;

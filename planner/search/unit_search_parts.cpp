@@ -79,7 +79,8 @@ const LayerTotals& UnitSearch::times_of(PassPart& part) {
   const Recompute present = sc_.recipe.recompute;
   const bool offloads = (sc_.recipe.offload & kOffloadActivations) != 0;
   const Offloading offloading =
-      offloads ? Offloading{present.mode, present.layers, sc_.layout.pp} : Offloading{};
+      offloads ? Offloading{present.mode, present.layers, sc_.layout.pp * chunks_per_stage(sc_.layout)}
+               : Offloading{};
   const auto [entry, made] = part.totals.try_emplace(offloading);
   if (!made) return entry->second;
   const auto [work, unknown] = part.content->work.try_emplace(offloading);

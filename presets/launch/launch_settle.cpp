@@ -528,10 +528,10 @@ void settle_torchtitan(R r) {
   } else if (r.granularity == "selective") {
     const auto every = costmodel::parse_number<int>(r.method);
     recipe.recompute.mode = RecomputeMode::Layers;
-    recipe.recompute.layers =
-        every && *every > 0
-            ? static_cast<int>(std::min<std::int64_t>(r.plan.model.layers, 1'000'000)) / layout.pp / *every
-            : 0;
+    recipe.recompute.layers = every && *every > 0
+                                  ? static_cast<int>(std::min<std::int64_t>(r.plan.model.layers, 1'000'000)) /
+                                        layout.pp / costmodel::chunks_per_stage(layout) / *every
+                                  : 0;
     if (recipe.recompute.layers == 0) {
       recipe.recompute = {};
       r.notes.emplace_back(

@@ -31,8 +31,9 @@ constexpr int kMaxLayers = 1'000'000;
 int layer_count(std::string_view digits, std::string_view field, int least = 1) {
   const auto layers = costmodel::parse_number<int>(digits);
   if (!layers || *layers < least || *layers > kMaxLayers) {
-    reject(digits, field,
-           fmt::format("layers= with the layers per stage that are recomputed, at least {}", least));
+    reject(
+        digits, field,
+        fmt::format("layers= with the layers of every model chunk that are recomputed, at least {}", least));
   }
   return *layers;
 }

@@ -9,6 +9,6 @@ namespace hexaplan::presets {
 /// (scenario_of_row.h).
 [[nodiscard]] costmodel::Layout layout_of(const TruthRow& row);
 /// How the row trains.
-[[nodiscard]] costmodel::Recipe recipe_of(const TruthRow& row);
+[[nodiscard]] costmodel::Recipe recipe_of(const TruthRow& row, int chunks);
 
 }  // namespace hexaplan::presets

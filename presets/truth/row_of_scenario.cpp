@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "costmodel/spec/stage_plan.h"
 #include "presets/json/vocabulary.h"
 #include "presets/scenario/execution_words.h"
 
@@ -244,7 +245,8 @@ const CellColumn kCells[] = {
     {"recompute_norm", recompute},
     {"recompute_layers",
      [](const Scenario& s) {
-       return s.recipe.recompute.layers > 0 ? number_cell(s.recipe.recompute.layers) : std::string{};
+       const int of_stage = s.recipe.recompute.layers * costmodel::chunks_per_stage(s.layout);
+       return of_stage > 0 ? number_cell(of_stage) : std::string{};
      }},
     {"recompute_modules", modules_cell},
     {"finetune", [](const Scenario& s) { return text_cell(name_in(kFineTuneNames, s.recipe.fine_tune)); }},

@@ -74,13 +74,15 @@ AttentionKernel attention_of(const TruthRow& row) {
   return older ? AttentionKernel::FusedSoftmax : AttentionKernel::Flash;
 }
 
-Recompute recompute_of(const TruthRow& row) {
+/// `chunks`: of a stage. Rows count the layers of a stage.
+Recompute recompute_of(const TruthRow& row, int chunks) {
   Recompute recompute{.mode = value_of_word(kRecomputes, row.recompute_norm, "recompute_norm")};
   if (recompute.mode == RecomputeMode::Layers) {
     const std::int64_t layers = row.recompute_layers.value_or(0);
     if (layers < 1 || layers > std::numeric_limits<int>::max())
       throw NoScenario{"recompute_layers is not given"};
-    recompute.layers = static_cast<int>(layers);
+    if (layers % chunks != 0) throw NoScenario{"recompute_layers are not as many in every chunk of a stage"};
+    recompute.layers = static_cast<int>(layers / chunks);
   }
   if (recompute.mode != RecomputeMode::SelectiveModules) return recompute;
   // MaxText's "minimal_flash" keeps matrix products and the attention output: torchtitan's policy, by another
@@ -201,7 +203,7 @@ costmodel::BatchPadding padding_of(const TruthRow& row) {
 
 }  // namespace
 
-Recipe recipe_of(const TruthRow& row) {
+Recipe recipe_of(const TruthRow& row, int chunks) {
   Recipe recipe;
   recipe.sequence = *row.seq;
   recipe.micro_batch = *row.micro_batch;
@@ -214,7 +216,7 @@ Recipe recipe_of(const TruthRow& row) {
   recipe.gradient_dtype = gradient_dtype_of(row);
   recipe.optimizer = value_of_word(kOptimizers, row.optimizer_norm, "optimizer_norm");
   recipe.optimizer_in_backward = row.optimizer_in_backward.value_or(false);
-  recipe.recompute = recompute_of(row);
+  recipe.recompute = recompute_of(row, chunks);
   recipe.attention = attention_of(row);
   recipe.dropout = dropout_of(row);
   recipe.fused_norm = row.fused_norm.value_or(true);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "costmodel/spec/stage_plan.h"
 #include "presets/clusters/cluster_preset.h"
 #include "presets/frameworks/framework_preset.h"
 #include "presets/json/input_error.h"
@@ -141,11 +142,12 @@ RowScenario RowInterpreter::scenario_of(const TruthRow& row) {
   try {
     check_required(row);
     check_batch(row);
+    const costmodel::Layout layout = layout_of(row);
     Scenario scenario{
         .model = model_of(row),
-        .recipe = recipe_of(row),
+        .recipe = recipe_of(row, costmodel::chunks_per_stage(layout)),
         .cluster = cluster(row),
-        .layout = layout_of(row),
+        .layout = layout,
         .framework = row.fused_norm.value_or(true) ? framework(row) : with_unfused_norms(framework(row))};
     check_sizes(scenario, row);
     return scenario;

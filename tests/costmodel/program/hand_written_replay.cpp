@@ -54,8 +54,8 @@ class StageReplay {
   void plan(int stage) {
     const Layout& l = sc_.layout;
     const auto counts = chunk_layers(sc_);
-    int recomputed = plan_stages(sc_)[static_cast<std::size_t>(stage)].recomputed;
     for (int c = 0; c < chunks_per_stage(l); ++c) {
+      int recomputed = recomputed_layers(sc_.recipe.recompute, static_cast<std::size_t>(stage));
       const auto position =
           static_cast<std::size_t>(chunk_position(l.schedule, l.pp, {.stage = stage, .chunk = c}));
       ReplayedChunk chunk{.first = position == 0, .last = position + 1 == counts.size(), .layers = {}};

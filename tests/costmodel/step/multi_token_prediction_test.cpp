@@ -194,7 +194,7 @@ TEST(stage_plan, recomputes_and_counts_layers_of_every_class) {
   sc.recipe.recompute.mode = RecomputeMode::Full;
   for (const StagePlan& stage : plan_stages(sc)) {
     EXPECT_EQ(stage.total_layers(), 16);
-    EXPECT_EQ(stage.recomputed, 16);
+    EXPECT_EQ(stage.total_recomputed(), 16);
   }
 }
 

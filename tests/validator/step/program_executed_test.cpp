@@ -36,8 +36,8 @@ class ProgramTotals {
   ProgramTotals(const Scenario& sc, int stage) : sc_{sc}, sizes_{program::sizes_of(sc, local_dims(sc))} {
     const Layout& l = sc.layout;
     const std::vector<int> counts = chunk_layers(sc);
-    int recomputed = plan_stages(sc)[static_cast<std::size_t>(stage)].recomputed;
     for (int c = 0; c < chunks_per_stage(l); ++c) {
+      int recomputed = recomputed_layers(sc.recipe.recompute, static_cast<std::size_t>(stage));
       const auto place = static_cast<std::size_t>(chunk_position(l.schedule, l.pp, {stage, c}));
       std::int64_t layer = 0;
       for (std::size_t i = 0; i < place; ++i) layer += counts[i];

@@ -89,7 +89,7 @@ void shrink_experts(ModelSpec& m, const Layout& l) {
 }
 
 /// At most two layers a chunk, the remainder of the split as it was.
-void shrink_layers(Scenario& sc, std::int64_t old_stage_layers) {
+void shrink_layers(Scenario& sc, std::int64_t old_chunk_layers) {
   ModelSpec& m = sc.model;
   Layout& l = sc.layout;
   const int chunks = costmodel::chunk_positions(l.schedule, l.pp, costmodel::chunks_per_stage(l));
@@ -108,11 +108,11 @@ void shrink_layers(Scenario& sc, std::int64_t old_stage_layers) {
   std::erase_if(m.moe.dense_layers, gone);
   std::erase_if(m.attention.global_layers, gone);
   // Some layers recomputed, some not, stays so.
-  const std::int64_t stage_layers = costmodel::ceil_div(m.layers, std::int64_t{l.pp});
+  const std::int64_t chunk_layers = costmodel::ceil_div(m.layers, chunks);
   const auto fewer = [&](int& layers) {
     if (layers > 0)
       layers = static_cast<int>(
-          std::clamp<std::int64_t>(layers * stage_layers / old_stage_layers, 1, stage_layers));
+          std::clamp<std::int64_t>(layers * chunk_layers / old_chunk_layers, 1, chunk_layers));
   };
   fewer(sc.recipe.recompute.layers);
   for (int& layers : sc.recipe.recompute.stage_layers) fewer(layers);
@@ -155,10 +155,13 @@ Scenario with_fewer_replicas(const Scenario& sc, std::int64_t most_ranks, std::i
 Scenario shrink(const Scenario& scenario, std::int64_t most_ranks) {
   Scenario sc = scenario;
   const std::int64_t microbatches = costmodel::microbatches_per_step(sc);
-  const std::int64_t stage_layers = costmodel::ceil_div(sc.model.layers, std::int64_t{sc.layout.pp});
+  const Layout& layout = sc.layout;
+  const int chunks =
+      costmodel::chunk_positions(layout.schedule, layout.pp, costmodel::chunks_per_stage(layout));
+  const std::int64_t chunk_layers = costmodel::ceil_div(sc.model.layers, chunks);
   shrink_experts(sc.model, sc.layout);
   shrink_attention(sc.model, sc.layout);
-  shrink_layers(sc, stage_layers);
+  shrink_layers(sc, chunk_layers);
   sc.model.attention.window =
       std::min(sc.model.attention.window, std::int64_t{4});  // shorter than a sequence
   const std::int64_t rows = std::int64_t{sc.layout.tp} * sc.framework.vocab_multiple;

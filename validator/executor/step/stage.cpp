@@ -119,7 +119,6 @@ void Stage::plan_chunks(std::uint64_t seed) {
   const int modules = costmodel::mtp_modules(sc);
   layers_.reserve(static_cast<std::size_t>(sc.model.layers + modules));  // units stay where they are
   const int stage = rank_.groups.pipeline->rank();
-  int recomputed = costmodel::plan_stages(sc)[static_cast<std::size_t>(stage)].recomputed;
   std::int64_t offloaded = costmodel::first_offloaded_layers(sc.recipe);
   for (int c = 0; c < costmodel::chunks_per_stage(sc.layout); ++c) {
     ModelChunk chunk{.at = {.stage = stage, .chunk = c}};
@@ -127,6 +126,7 @@ void Stage::plan_chunks(std::uint64_t seed) {
     chunk.first = position == 0;
     chunk.last = position + 1 == static_cast<int>(sizes.size());
     if (chunk.first) embedding_.emplace(unit(UnitPlan::kEmbedding, c));
+    int recomputed = costmodel::recomputed_layers(sc.recipe.recompute, static_cast<std::size_t>(stage));
     int layer = 0;
     for (int i = 0; i < position; ++i) layer += sizes[static_cast<std::size_t>(i)];
     for (int i = 0; i < sizes[static_cast<std::size_t>(position)]; ++i, ++layer) {
