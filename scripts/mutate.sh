@@ -2,9 +2,9 @@
 # usage: scripts/mutate.sh [--only REGEX] [--jobs N] [--built] [--all]
 # Do the tests notice a wrong program? Builds once with HEXAPLAN_MUTATIONS into build/mutants, then makes one place at a time
 # wrong (scripts/mutants.txt, costmodel/units/mutation.h) and says which tests notice: `hexaplan verify --random 120`, a quarter
-# of the recorded steps, the laws of the step program, the tests of prices, schedules and steps. Fails when more than two of forty go
-# unnoticed, or when verify alone notices fewer than 75 % of the wrong counts. The first test that notices is enough; --all asks
-# all of them. --built: build/mutants is up to date.
+# of the recorded steps, the laws of the step program, the tests of prices, schedules and steps, steps of PyTorch and PEFT.
+# Fails when more than two of forty go unnoticed, or when verify alone notices fewer than 75 % of the wrong counts. The first
+# test that notices is enough; --all asks all of them. --built: build/mutants is up to date.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,7 +24,7 @@ prices=(collective_laws_test kernel_laws_test communication_test costmodel_kerne
 if [[ -z $built ]]; then
   cmake --preset release -B build/mutants -DHEXAPLAN_MUTATIONS=ON -DHEXAPLAN_GUI=OFF -DHEXAPLAN_BENCHMARKS=OFF \
     -DHEXAPLAN_PCH=ON -DHEXAPLAN_UNITY=ON
-  cmake --build build/mutants --target hexaplan step_witness_test program_laws_test "${prices[@]}"
+  cmake --build build/mutants --target hexaplan step_witness_test program_laws_test validator_proofs_test "${prices[@]}"
 fi
 
 # detect <name>: fails when the tests of that name notice. A mutant may also make them wait for ever.
@@ -35,10 +35,11 @@ detect() {
     verify) timeout 300 build/mutants/hexaplan verify --random 120 --first --quiet ;;
     witness) timeout 300 $tests/step_witness_test --gtest_brief=1 --gtest_filter='validator/*/0:validator/*/1:validator/*/2' ;;
     program) timeout 300 $tests/program_laws_test --gtest_brief=1 ;;
+    numbers) timeout 300 $tests/validator_proofs_test --gtest_brief=1 --gtest_filter="$NUMBERS" ;;
     prices) for test in $PRICES; do timeout 300 "$tests/$test" --gtest_brief=1 || return 1; done ;;
   esac
 }
-detectors="verify witness program prices"
+detectors="verify witness program prices numbers"
 
 # notice <id> <what>: a line "id what verify=yes witness=no …".
 notice() {
@@ -54,6 +55,7 @@ notice() {
   echo "$line" | tee -a "$RESULTS" >&2
 }
 export -f detect notice
+export NUMBERS='steps/golden_step.*:models/steps_of_peft.*:finite_differences.*'
 export ALL=$all DETECTORS=$detectors PRICES="${prices[*]}" RESULTS=build/mutants/noticed.txt
 
 for detector in $detectors; do

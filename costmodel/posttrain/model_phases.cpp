@@ -153,7 +153,7 @@ Seconds scoring_time(const Scenario& sc, const Calibration& calibration) {
     Seconds forward = stage_totals(totals, stage).forward;
     if (combiner.waits_by_layer()) {
       const StageTransfers transfers = price_transfers(sc, calibration, pricer, parameters, stage);
-      forward += combiner.sharded_wait(totals, stage, 0, transfers).forward;
+      forward += combiner.sharded_wait(totals, stage, transfers).forward;
     }
     sum += forward;
     slowest = larger(slowest, forward);

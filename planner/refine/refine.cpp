@@ -84,7 +84,8 @@ class Stages {
     load += device_;
     const double in_flight = microbatches_in_flight(sc_.layout, microbatches_per_step(sc_), stage);
     const Allocator allocator = allocator_of(sc_);
-    const int chunks = sc_.layout.vpp, of_chunk = ceil_div(plan.total_layers(), chunks);
+    const int chunks = sc_.layout.vpp;
+    const auto of_chunk = static_cast<int>(ceil_div(plan.total_layers(), chunks));
     const int said =
         std::min(recomputed_layers(sc_.recipe.recompute, static_cast<std::size_t>(stage)), of_chunk);
     const int most = choose_ ? of_chunk : said;

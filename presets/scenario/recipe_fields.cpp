@@ -295,7 +295,7 @@ constexpr RecipeRow kRecipeRows[] = {
      Access{[](const ValueReader& v, Recipe& r) { r.recompute = parse_recompute(v.text(), v.pointer()); },
             [](const Recipe& r) { return JsonValue{to_recompute_text(r.recompute)}; }},
      {.value = "POLICY",
-      .help = "{}, layers=4, modules=core_attn,norm. Default: none",
+      .help = "{}, layers=4 (first ones of every model chunk), modules=core_attn,norm. Default: none",
       .words = names_of<kRecomputeNames>,
       .examples = "layers=4 modules=core_attn,layernorm",
       .editor = FieldEditor::Words,
@@ -306,7 +306,8 @@ constexpr RecipeRow kRecipeRows[] = {
       .tip =
           window_text("Field",
                       "Activations that are computed again in the backward pass instead of being kept: none, "
-                      "selective (attention scores), full, layers=4, modules=core_attn,layernorm.")}},
+                      "selective (attention scores), full, layers=4 (the first 4 of every model chunk), "
+                      "modules=core_attn,layernorm.")}},
     {"attention",
      "--attention",
      word<kAttentionNames, &Recipe::attention>(),

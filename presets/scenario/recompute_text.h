@@ -6,7 +6,7 @@
 
 namespace hexaplan::presets {
 
-/// Reads "none", "selective", "selective-op", "full", "layers=4", "layers=4/0/2/0" (per pipeline stage),
+/// Reads "none", "selective", "selective-op", "full", "layers=4", "layers=4/0/2/0" (by stage),
 /// "modules=core_attn,norm". InputError with `field` for anything else.
 [[nodiscard]] costmodel::Recompute parse_recompute(std::string_view text, std::string_view field);
 [[nodiscard]] std::string to_recompute_text(const costmodel::Recompute& recompute);

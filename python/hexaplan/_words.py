@@ -17,7 +17,7 @@ class EstimateWords(TypedDict, total=False):
     grad_dtype: Optional[Word]  # Type in which gradients are accumulated: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb. Default: adamw
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
-    recompute: Optional[Word]  # none, selective, selective-op, full, layers=4, modules=core_attn,norm. Default: none
+    recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (first ones of every model chunk), modules=core_attn,norm. Default: none
     attention: Optional[Word]  # flash, fused-softmax, unfused. Default: flash
     cross_entropy: Optional[Word]  # How the loss handles the logits: default, unfused, fused, chunked. Default: what the framework does
     fused_norm: Optional[Word]  # The norm is one kernel instead of a row of tensor operations: false, true. Default: true
@@ -75,7 +75,7 @@ class SimulateWords(TypedDict, total=False):
     grad_dtype: Optional[Word]  # Type in which gradients are accumulated: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb. Default: adamw
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
-    recompute: Optional[Word]  # none, selective, selective-op, full, layers=4, modules=core_attn,norm. Default: none
+    recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (first ones of every model chunk), modules=core_attn,norm. Default: none
     attention: Optional[Word]  # flash, fused-softmax, unfused. Default: flash
     cross_entropy: Optional[Word]  # How the loss handles the logits: default, unfused, fused, chunked. Default: what the framework does
     fused_norm: Optional[Word]  # The norm is one kernel instead of a row of tensor operations: false, true. Default: true
@@ -221,7 +221,7 @@ class CompareWords(TypedDict, total=False):
     grad_dtype: Optional[Word]  # Type in which gradients are accumulated: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb. Default: adamw
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
-    recompute: Optional[Word]  # none, selective, selective-op, full, layers=4, modules=core_attn,norm. Default: none
+    recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (first ones of every model chunk), modules=core_attn,norm. Default: none
     attention: Optional[Word]  # flash, fused-softmax, unfused. Default: flash
     cross_entropy: Optional[Word]  # How the loss handles the logits: default, unfused, fused, chunked. Default: what the framework does
     fused_norm: Optional[Word]  # The norm is one kernel instead of a row of tensor operations: false, true. Default: true
@@ -276,7 +276,7 @@ class ImportWords(TypedDict, total=False):
     grad_dtype: Optional[Word]  # Type in which gradients are accumulated: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb. Default: adamw
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
-    recompute: Optional[Word]  # none, selective, selective-op, full, layers=4, modules=core_attn,norm. Default: none
+    recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (first ones of every model chunk), modules=core_attn,norm. Default: none
     attention: Optional[Word]  # flash, fused-softmax, unfused. Default: flash
     cross_entropy: Optional[Word]  # How the loss handles the logits: default, unfused, fused, chunked. Default: what the framework does
     fused_norm: Optional[Word]  # The norm is one kernel instead of a row of tensor operations: false, true. Default: true

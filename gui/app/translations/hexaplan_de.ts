@@ -752,8 +752,8 @@
         <translation>Neuberechnung</translation>
     </message>
     <message>
-        <source>Activations that are computed again in the backward pass instead of being kept: none, selective (attention scores), full, layers=4, modules=core_attn,layernorm.</source>
-        <translation>Aktivierungen, die im Rückwärtslauf neu berechnet statt behalten werden: none, selective (Attention-Scores), full, layers=4, modules=core_attn,layernorm.</translation>
+        <source>Activations that are computed again in the backward pass instead of being kept: none, selective (attention scores), full, layers=4 (the first 4 of every model chunk), modules=core_attn,layernorm.</source>
+        <translation>Aktivierungen, die im Rückwärtslauf neu berechnet statt behalten werden: none, selective (Attention-Scores), full, layers=4 (die ersten 4 jedes Modellabschnitts), modules=core_attn,layernorm.</translation>
     </message>
     <message>
         <source>Optimizer</source>

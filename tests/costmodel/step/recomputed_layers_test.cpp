@@ -1,5 +1,5 @@
-// Recomputing N layers: which ones, and what they take. Megatron-LM core/transformer/transformer_block.py: every
-// model chunk is a block of its own, whose first recompute_num_layers are checkpointed.
+// Recomputing N layers: which ones, and what they take. Megatron-LM core/transformer/transformer_block.py:
+// every model chunk is a block of its own, whose first recompute_num_layers are checkpointed.
 #include <gtest/gtest.h>
 
 #include "costmodel/simulate/simulation.h"
@@ -93,13 +93,14 @@ TEST(recomputed_layers, are_simulated_where_they_are) {
   Scenario sc = mixed(ScheduleKind::Interleaved, 2, 4);
   sc.model.moe.first_k_dense = 2;  // the first chunk's
   const auto recompute_span = [](const Scenario& scenario, int chunk) {
-    const Simulation simulation = simulate(scenario, {});
+    const Simulation simulation = simulate_step(scenario, {});
     for (const Span& span : simulation.stages[0].streams[static_cast<std::size_t>(Stream::Compute)]) {
       if (span.kind == SpanKind::Recompute && span.chunk == chunk) return span.end - span.begin;
     }
     return Seconds{};
   };
-  const Seconds dense = recompute_span(recomputing(sc, 1), 0), experts = recompute_span(recomputing(sc, 1), 1);
+  const Seconds dense = recompute_span(recomputing(sc, 1), 0),
+                experts = recompute_span(recomputing(sc, 1), 1);
   EXPECT_NEAR(recompute_span(recomputing(sc, 2), 0) / dense, 2, 1e-6);
   EXPECT_NEAR(recompute_span(recomputing(sc, 2), 1) / experts, 2, 1e-6);
   EXPECT_GT(std::abs(dense / experts - 1), 0.1);

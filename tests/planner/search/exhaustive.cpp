@@ -148,7 +148,7 @@ class Loops {
       }
       sc_.recipe.recompute = {};
       int most = 0;
-      for (const StagePlan& stage : plan_stages(sc_)) most = std::max(most, stage.total_layers());
+      for (const StagePlan& chunk : plan_chunks(sc_)) most = std::max(most, chunk.total_layers());
       for (int layers = 1; layers < most; ++layers) {
         sc_.recipe.recompute = recompute;
         sc_.recipe.recompute.layers = layers;

@@ -171,7 +171,7 @@ TEST(silent_knobs, words_that_cannot_matter_are_noted_with_the_reason) {
               testing::HasSubstr("no fp32 kernel"));
   EXPECT_THAT(
       notes("", [](auto& r) { r.recompute = {.mode = costmodel::RecomputeMode::Layers, .layers = 99}; }),
-      testing::HasSubstr("no stage has so many layers"));
+      testing::HasSubstr("no model chunk has so many layers"));
   EXPECT_THAT(notes("zero1 hpz8", none), testing::HasSubstr("ZeRO++ works on ZeRO-3"));
   EXPECT_THAT(notes("sp", none), testing::HasSubstr("tp is 1"));
   EXPECT_THAT(notes("alltoall", none), testing::HasSubstr("cp is 1"));

@@ -1,6 +1,8 @@
 // The executor's step as it was before it interpreted the step program: allocations of every rank by kind and
 // instant, messages and bytes by collective, FLOPs by operation, loss and gradient norm, recorded for
-// hundreds of layouts in tests/golden/witness. What runs today must do the same.
+// hundreds of layouts in tests/golden/witness. What runs today must do the same. 143 of them were recorded
+// again when the N layers that are recomputed came to be those of every chunk of a stage, as Megatron-Core
+// counts.
 //
 // HEXAPLAN_RECORD=again records the file's layouts anew, HEXAPLAN_RECORD=600 draws that many others first.
 #include <fmt/format.h>
