@@ -117,9 +117,8 @@ StepReplay::StepReplay(const Scenario& scenario, std::span<const PassRow> passes
     std::vector<Chunk>& chunks = chunks_.emplace_back();
     std::size_t token_rows = 0;
     for (int c = 0; c < chunks_per_stage(l); ++c) {
-      const int recomputed =
-          plans[static_cast<std::size_t>(stage * chunks_per_stage(l) + c)].total_recomputed();
-      const ChunkPlan plan = plan_chunk({stage, c}, recomputed, offloaded);
+      const StageChunk at{.stage = stage, .chunk = c};
+      const ChunkPlan plan = plan_chunk(at, plans[place_in_plan(l, at)].total_recomputed(), offloaded);
       token_rows += (plan.first ? 1 : 0) + plan.losses;
       for (const Layer* layer : plan.layers) hold(layer->unit);
       for (const Layer* module : plan.modules) hold(module->unit);

@@ -311,8 +311,9 @@ void CallRecorder::plan_chunks_here() {
   const Layout& l = sc_.layout;
   const std::vector<StagePlan> plans = plan_chunks(sc_);
   for (int c = 0; c < chunks_per_stage(l); ++c) {
-    int recomputed = plans[static_cast<std::size_t>(stage_ * chunks_per_stage(l) + c)].total_recomputed();
-    const auto place = static_cast<std::size_t>(chunk_position(l.schedule, l.pp, {stage_, c}));
+    const StageChunk at{.stage = stage_, .chunk = c};
+    int recomputed = plans[place_in_plan(l, at)].total_recomputed();
+    const auto place = static_cast<std::size_t>(chunk_position(l.schedule, l.pp, at));
     Chunk& chunk = chunks_.emplace_back();
     chunk.first = place == 0;
     chunk.last = place + 1 == chunk_layers_.size();

@@ -115,6 +115,19 @@ void add_layers(const ModelSpec& model, std::int64_t first, std::int64_t count, 
   for (std::size_t c = 0; c < layers.size(); ++c) chunk.layers[c] += layers[c];
 }
 
+/// [n]: the first n of a chunk's layers by class.
+std::vector<LayersByClass> first_layers_by_count(const ModelSpec& model, std::int64_t first, int count,
+                                                 int modules) {
+  std::vector<LayersByClass> by_count(1);
+  by_count.reserve(static_cast<std::size_t>(count) + static_cast<std::size_t>(modules) + 1);
+  for (int i = 0; i < count + modules; ++i) {
+    by_count.push_back(by_count.back());
+    ++by_count.back()[i < count ? static_cast<std::size_t>(index_of(class_of_layer(model, first + i)))
+                                : std::size_t{kMtpClass}];
+  }
+  return by_count;
+}
+
 }  // namespace
 
 std::vector<StagePlan> plan_chunks(const Scenario& sc) {
@@ -128,8 +141,7 @@ std::vector<StagePlan> plan_chunks(const Scenario& sc) {
     std::int64_t layer = 0;
     for (std::size_t position = 0; position < counts.size(); ++position) {
       const StageChunk at = chunk_at(l.schedule, l.pp, static_cast<int>(position), copy);
-      StagePlan& chunk =
-          chunks[static_cast<std::size_t>(at.stage) * per_stage + static_cast<std::size_t>(at.chunk)];
+      StagePlan& chunk = chunks[place_in_plan(l, at)];
       add_layers(sc.model, layer, counts[position], chunk);
       add_ends(sc, position == 0, position + 1 == counts.size(), chunk);
       const int recomputed = recomputed_layers(sc.recipe.recompute, static_cast<std::size_t>(at.stage));
@@ -162,7 +174,7 @@ std::vector<CrossedChunk> crossed_chunks(const Scenario& sc, int stage) {
   std::vector<CrossedChunk> crossed;
   for (int c = 0; c < per_stage; ++c) {
     const MicrobatchRange range = microbatches_of_chunk(sc.layout.schedule, microbatches, c);
-    crossed.push_back({chunks[static_cast<std::size_t>(stage * per_stage + c)],
+    crossed.push_back({chunks[place_in_plan(sc.layout, {.stage = stage, .chunk = c})],
                        static_cast<double>(range.end - range.first)});
   }
   return crossed;
@@ -202,28 +214,18 @@ void set_recomputed(const Recompute& recompute, const LayersByClass& first, Stag
 
 std::vector<std::vector<LayersByClass>> first_layers_of_chunks(const Scenario& sc) {
   const Layout& l = sc.layout;
-  const auto per_stage = static_cast<std::size_t>(chunks_per_stage(l));
   const std::vector<int> counts = chunk_layers(sc);
-  std::vector<std::vector<LayersByClass>> chunks(static_cast<std::size_t>(l.pp) * per_stage);
+  const std::vector<StagePlan> chunks = plan_chunks(sc);
+  std::vector<std::vector<LayersByClass>> first(chunks.size());
   for (int copy = 0; copy < model_copies(l.schedule); ++copy) {
     std::int64_t layer = 0;
     for (std::size_t position = 0; position < counts.size(); ++position) {
-      const StageChunk at = chunk_at(l.schedule, l.pp, static_cast<int>(position), copy);
-      auto& first =
-          chunks[static_cast<std::size_t>(at.stage) * per_stage + static_cast<std::size_t>(at.chunk)];
-      const auto add = [&](std::size_t kind) {
-        first.push_back(first.back());
-        ++first.back()[kind];
-      };
-      first.emplace_back();
-      for (int i = 0; i < counts[position]; ++i)
-        add(static_cast<std::size_t>(index_of(class_of_layer(sc.model, layer++))));
-      StagePlan ends;
-      add_ends(sc, position == 0, position + 1 == counts.size(), ends);
-      for (int i = 0; i < ends.mtp_modules(); ++i) add(kMtpClass);
+      const std::size_t i = place_in_plan(l, chunk_at(l.schedule, l.pp, static_cast<int>(position), copy));
+      first[i] = first_layers_by_count(sc.model, layer, counts[position], chunks[i].mtp_modules());
+      layer += counts[position];
     }
   }
-  return chunks;
+  return first;
 }
 
 }  // namespace hexaplan::costmodel

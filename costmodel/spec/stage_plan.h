@@ -3,6 +3,7 @@
 #include <numeric>
 #include <vector>
 
+#include "costmodel/spec/chunk_order.h"
 #include "costmodel/spec/scenario.h"
 
 namespace hexaplan::costmodel {
@@ -42,10 +43,20 @@ void add_ends(const Scenario& scenario, bool first, bool last, StagePlan& stage)
 /// Layers of every model chunk in model order (pp·vpp entries; pp for DualPipe).  [docs/formulas.md#S2]
 [[nodiscard]] std::vector<int> chunk_layers(const Scenario& scenario);
 
+/// Model chunks per stage that the schedule runs.
+[[nodiscard]] constexpr int chunks_per_stage(const Layout& layout) {
+  return chunks_per_stage(layout.schedule, layout.vpp);
+}
+/// Stage by stage.
+[[nodiscard]] constexpr std::size_t place_in_plan(const Layout& layout, StageChunk at) {
+  return static_cast<std::size_t>(at.stage) * static_cast<std::size_t>(chunks_per_stage(layout)) +
+         static_cast<std::size_t>(at.chunk);
+}
+
 /// Stages in rank order, all their chunks together.
 [[nodiscard]] std::vector<StagePlan> plan_stages(const Scenario& scenario);
-/// Every chunk of every stage, at [stage · chunks_per_stage + chunk]; which part of the model that is says
-/// `chunk_position` (costmodel/spec/chunk_order.h).
+/// Every chunk of every stage, at its `place_in_plan`; which part of the model that is says `chunk_position`
+/// (costmodel/spec/chunk_order.h).
 [[nodiscard]] std::vector<StagePlan> plan_chunks(const Scenario& scenario);
 
 /// A chunk of a stage, and the micro-batches of a step that cross it: all, or those of its copy of the model.
@@ -70,10 +81,5 @@ struct CrossedChunk {
 void set_recomputed(const Recompute& recompute, const LayersByClass& first, StagePlan& plan);
 /// By chunk, as plan_chunks has them: [n] is what the chunk's first n layers are.
 [[nodiscard]] std::vector<std::vector<LayersByClass>> first_layers_of_chunks(const Scenario& scenario);
-
-/// Model chunks per stage that the schedule runs.
-[[nodiscard]] constexpr int chunks_per_stage(const Layout& layout) {
-  return chunks_per_stage(layout.schedule, layout.vpp);
-}
 
 }  // namespace hexaplan::costmodel

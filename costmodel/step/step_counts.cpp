@@ -96,6 +96,7 @@ void count_activation_copies(const Scenario& sc, int stage, const std::vector<Cr
   std::int64_t offloaded = first_offloaded_layers(sc.recipe);
   if (offloaded == 0) return;
   std::vector<int> recomputed;
+  recomputed.reserve(chunks.size());
   for (const CrossedChunk& chunk : chunks) recomputed.push_back(chunk.plan.total_recomputed());
   const program::Sizes sizes = program::sizes_of(sc, local_dims(sc));
   for_each_layer(sc, stage, [&](LayerClass kind, std::size_t chunk) {

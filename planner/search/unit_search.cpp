@@ -252,20 +252,23 @@ std::vector<UnitSearch::WarmUp> UnitSearch::warm_ups(const PipelineChoice& pipe)
   const std::vector<StagePlan> chunks = plan_chunks(sc_);
   const auto first = counts_layers_ ? first_layers_of_chunks(sc_) : std::vector<LayersByCount>(chunks.size());
   const auto per_stage = static_cast<std::size_t>(schedule->chunks);
+  const auto of_stage = [&](std::size_t stage) {
+    WarmUp warm;
+    for (std::size_t c = stage * per_stage; c < (stage + 1) * per_stage; ++c)
+      warm.chunks.push_back({chunks[c], first[c]});
+    for (const Task& task : schedule->stages[stage]) {
+      if (task.pass != TaskPass::Forward) break;
+      WarmUp::Forwards& forwards = warm.chunks[static_cast<std::size_t>(task.chunk)];
+      ++forwards.count;
+      warm.layers += forwards.chunk.total_layers();
+    }
+    return warm;
+  };
   std::vector<WarmUp> out;
   for (const StageGroup& group : pipe.groups) {
     WarmUp most{.layers = -1};
     for (const int member : group.members) {
-      const auto stage = static_cast<std::size_t>(member);
-      WarmUp warm;
-      for (std::size_t c = stage * per_stage; c < (stage + 1) * per_stage; ++c)
-        warm.chunks.push_back({chunks[c], first[c]});
-      for (const Task& task : schedule->stages[stage]) {
-        if (task.pass != TaskPass::Forward) break;
-        WarmUp::Forwards& forwards = warm.chunks[static_cast<std::size_t>(task.chunk)];
-        ++forwards.count;
-        warm.layers += forwards.chunk.total_layers();
-      }
+      WarmUp warm = of_stage(static_cast<std::size_t>(member));
       if (warm.layers > most.layers) most = std::move(warm);
     }
     out.push_back(std::move(most));
