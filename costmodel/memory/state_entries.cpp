@@ -42,6 +42,7 @@ bool keeps_master(const Scenario& sc, DType parameter) {
 /// PyTorch's optimizers make their states like the parameter they belong to (torch/optim/adam.py zeros_like):
 /// without a master copy, training in pure bf16 has bf16 moments.
 DType moment_dtype(const Scenario& sc, DType parameter) {
+  if (sc.recipe.moment_dtype) return *sc.recipe.moment_dtype;
   return keeps_master(sc, parameter) || bits_per_element(parameter) >= 32 ? sc.framework.moment_dtype
                                                                           : parameter;
 }

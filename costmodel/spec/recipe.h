@@ -130,6 +130,7 @@ struct Recipe {
   Precision precision = Precision::Bf16;
   std::optional<DType> parameter_dtype;  // unset = the framework profile's
   std::optional<DType> gradient_dtype;   // accumulation and reduction
+  std::optional<DType> moment_dtype;     // of AdamW
   Optimizer optimizer = Optimizer::AdamW;
   bool optimizer_in_backward = false;  // step fused into backward, gradients freed at once
   Recompute recompute;

@@ -386,6 +386,33 @@ bool states_can_be_trained(const Scenario& sc, Reason* why) {
   });
 }
 
+std::string types_of_moments(const FrameworkAbilities& abilities) {
+  constexpr std::pair<DType, std::string_view> kTypes[] = {
+      {DType::Fp32, "fp32"}, {DType::Bf16, "bf16"}, {DType::Fp16, "fp16"}, {DType::Fp8, "fp8"}};
+  std::vector<std::string_view> words;
+  for (const auto& [type, word] : kTypes) {
+    if ((abilities.moments >> static_cast<unsigned>(type) & 1U) != 0) words.push_back(word);
+  }
+  return fmt::format("{}", fmt::join(words, " or "));
+}
+
+bool moments_have_a_type(const Scenario& sc, Reason* why) {
+  if (!sc.recipe.moment_dtype) return true;
+  const FrameworkAbilities& can = sc.framework.abilities;
+  const bool known = (can.moments >> static_cast<unsigned>(*sc.recipe.moment_dtype) & 1U) != 0;
+  if (known && sc.recipe.optimizer == Optimizer::AdamW) return true;
+  return fails(why, [&] {
+    if (known)
+      return Reason{"only AdamW's moments have a type of their own",
+                    "use optimizer adamw, or leave the type to the framework"};
+    if (can.moments == 0)
+      return Reason{fmt::format("{} keeps moments in its own type", sc.framework.name),
+                    "leave the type to the framework"};
+    return Reason{fmt::format("{} does not keep moments in that type", sc.framework.name),
+                  fmt::format("use {}, or leave the type to the framework", types_of_moments(can))};
+  });
+}
+
 /// huggingface/peft src/peft/tuners/tuners_utils.py, inject_adapter: "Target modules … not found".
 bool adapters_find_layers(const Scenario& sc, Reason* why) {
   const bool query_value = trains_adapters(sc.recipe) && sc.recipe.fine_tune != FineTune::Ia3 &&
@@ -475,6 +502,7 @@ constexpr std::array kRules{
     Rule{"fills-the-cluster", RuleScope::Grid, &Layout::dp, fills_the_cluster},
     Rule{"gpu-has-the-precision", RuleScope::Grid, nullptr, gpu_has_the_precision},
     Rule{"states-can-be-trained", RuleScope::Grid, nullptr, states_can_be_trained},
+    Rule{"moments-have-a-type", RuleScope::Grid, nullptr, moments_have_a_type},
     Rule{"adapters-find-layers", RuleScope::Grid, nullptr, adapters_find_layers},
     Rule{"varying-lengths-are-known", RuleScope::Grid, nullptr, varying_lengths_are_known},
     Rule{"positions-reach", RuleScope::Grid, nullptr, positions_reach},

@@ -41,8 +41,9 @@ double checkpointed_share(const Scenario& sc) {
 /// and the copy in the type that goes back to the GPU.
 double host_bytes_per_parameter(const Scenario& sc) {
   const double fp32 = bytes_per_element(DType::Fp32);
+  const double moment = bytes_per_element(sc.recipe.moment_dtype.value_or(DType::Fp32));
   const OptimizerTraits traits = traits_in(sc, sc.recipe.optimizer);
-  return fp32 + 2 * fp32 * (1 + traits.moments) + bytes_per_element(gathered_dtype(sc));
+  return fp32 + 2 * (fp32 + moment * traits.moments) + bytes_per_element(gathered_dtype(sc));
 }
 
 }  // namespace

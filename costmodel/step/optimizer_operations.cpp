@@ -64,13 +64,22 @@ void append_newton_schulz(const Scenario& sc, const OrthogonalisedMatrices& m, s
                  .formula = "T7"});
 }
 
-/// Of AdamW.
-double passes_bytes(const Scenario& sc) {
-  const StateTypes types = state_types(sc);
+/// Of AdamW whose moments have the framework's type.
+double usual_passes_bytes(const Scenario& sc, const StateTypes& types) {
   const bool narrow = !types.master && bits_per_element(types.parameter) == 16 &&
                       bits_per_element(types.gradient) == 16 && bits_per_element(types.moment) == 16;
   const double own = sc.framework.narrow_optimizer_passes_bytes;
   return narrow && own > 0 ? own : sc.framework.optimizer_passes_bytes;
+}
+
+/// Of AdamW. Moments of another type than the framework's are read and written in theirs.
+double passes_bytes(const Scenario& sc) {
+  if (!sc.recipe.moment_dtype) return usual_passes_bytes(sc, state_types(sc));
+  Scenario usual = sc;
+  usual.recipe.moment_dtype.reset();
+  const StateTypes types = state_types(usual);
+  const OptimizerTraits adamw = traits_of(Optimizer::AdamW);
+  return usual_passes_bytes(sc, types) + traffic(state_types(sc), adamw) - traffic(types, adamw);
 }
 
 }  // namespace

@@ -29,6 +29,14 @@ JsonArray names_of_bits(unsigned bits, int count, const Named<E> (&table)[N]) {
   return names;
 }
 
+JsonArray moment_names(unsigned bits) {
+  JsonArray names;
+  for (const auto& row : kStateDTypeNames) {
+    if ((bits >> static_cast<unsigned>(row.value) & 1U) != 0) names.emplace_back(row.name);
+  }
+  return names;
+}
+
 void read_ability(ObjectReader& reader, std::string_view key, bool& flag) {
   if (const auto value = reader.optional(key)) flag = value->boolean();
 }
@@ -59,6 +67,7 @@ void read_abilities(const ValueReader& value, FrameworkAbilities& a) {
   read_ability(reader, "unequal_stages", a.unequal_stages);
   read_names(reader, "schedules", kScheduleNames, a.schedules);
   read_names(reader, "contexts", kContextNames, a.contexts);
+  read_names(reader, "moments", kStateDTypeNames, a.moments);
   if (const auto targets = reader.optional("offload")) a.offload = read_offload_targets(*targets);
   if (const auto stages = reader.optional("zero_stages")) {
     a.zero_stages = 0;
@@ -83,6 +92,7 @@ JsonValue to_json(const FrameworkAbilities& a) {
                     {"schedules", names_of_bits(a.schedules, costmodel::kScheduleKinds, kScheduleNames)},
                     {"contexts", names_of_bits(a.contexts, costmodel::kContextKinds, kContextNames)},
                     {"zero_stages", std::move(stages)},
+                    {"moments", moment_names(a.moments)},
                     {"offload", offload_names(a.offload)}};
 }
 

@@ -63,7 +63,8 @@ constexpr ForeignSetting kMegatronMore[] = {
     {"--moe-token-drop-policy", read_drop_policy},
     {"--moe-shared-expert-overlap", nullptr},
     {"--rampup-batch-size", nullptr},
-    {"--cpu-offloading", nullptr},  // with its number of layers
+    {"--cpu-offloading", nullptr},                 // with its number of layers
+    {"--use-precision-aware-optimizer", nullptr},  // with the types of the moments
     {"--enable-cuda-graph", read_captured_layers},
     {"--external-cuda-graph", read_captured_layers},
 };
@@ -71,11 +72,8 @@ constexpr WordlessSetting kMegatronWordless[] = {
     {"--defer-embedding-wgrad-compute", "deferred weight gradients of the embedding"},
     {"--decoder-first-pipeline-num-layers", "layers of the first stage: say them as stages=… in the layout"},
     {"--decoder-last-pipeline-num-layers", "layers of the last stage: say them as stages=… in the layout"},
-    {"--use-precision-aware-optimizer", "types of the optimizer's states"},
-    {"--main-grads-dtype", "types of the optimizer's states"},
-    {"--main-params-dtype", "types of the optimizer's states"},
-    {"--exp-avg-dtype", "types of the optimizer's states"},
-    {"--exp-avg-sq-dtype", "types of the optimizer's states"},
+    {"--main-grads-dtype", "the type of the optimizer's own gradients"},
+    {"--main-params-dtype", "the type of the optimizer's own parameters"},
     {"--moe-enable-deepep", "another exchange of tokens between experts' ranks"},
     {"--delay-wgrad-compute", "weight gradients behind communication"},
     {"--hierarchical-context-parallel-sizes", "context parallelism on two levels"},
@@ -278,6 +276,10 @@ constexpr ForeignSetting kTorchtitanMore[] = {
      [](V v, R r) {
        if (v.text() == "bfloat16") r.plan.recipe.parameter_dtype = costmodel::DType::Bf16;
      }},
+    {"optimizer.implementation",
+     [](V v, R r) {
+       if (v.text() == "fused_opt_states_bf16") r.plan.recipe.moment_dtype = costmodel::DType::Bf16;
+     }},
     {"parallelism.num_pp_microbatches",
      [](V v, R r) {
        r.pipeline_passes = v.integer({1, 1'000'000});
@@ -359,7 +361,6 @@ constexpr std::string_view kTorchtitanIgnored[] = {
     "optimizer.eps",
     "optimizer.beta*",
     "optimizer.weight_decay",
-    "optimizer.implementation",
     "training.dataset*",
     "training.max_norm",
     "training.seed",

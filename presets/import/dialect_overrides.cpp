@@ -42,7 +42,16 @@ void read_hub_model(V v, R r) {
   r.model_name = v.text();
 }
 
-/// States that are not in fp32 have no word.
+/// Bridge's files say types as the classes that stand for them.
+template <auto moment>
+void read_moment_type(V v, R r) {
+  constexpr FrameworkWord<costmodel::DType> kTypes[] = {{costmodel::DType::Fp32, "torch.float32"},
+                                                        {costmodel::DType::Bf16, "torch.bfloat16"},
+                                                        {costmodel::DType::Fp16, "torch.float16"},
+                                                        {costmodel::DType::Fp8, "torch.uint8"}};
+  r.*moment = meaning_of(kTypes, v);
+}
+/// Gradients and parameters of the optimizer's own that are not in fp32 have no word.
 void read_state_type(V v, R r) {
   if (v.text() != "torch.float32")
     r.notes.push_back("states of the optimizer in " + v.text() + " have no word: fp32 is planned");
@@ -54,8 +63,10 @@ void read_outer_sharding(V v, R r) {
 }
 
 constexpr ForeignSetting kBridgeMore[] = {
-    {"optimizer.exp_avg_dtype._target_", read_state_type},
-    {"optimizer.exp_avg_sq_dtype._target_", read_state_type},
+    {"optimizer.exp_avg_dtype", read_moment_type<&LaunchReading::first_moment>},
+    {"optimizer.exp_avg_sq_dtype", read_moment_type<&LaunchReading::second_moment>},
+    {"optimizer.exp_avg_dtype._target_", read_moment_type<&LaunchReading::first_moment>},
+    {"optimizer.exp_avg_sq_dtype._target_", read_moment_type<&LaunchReading::second_moment>},
     {"optimizer.main_grads_dtype._target_", read_state_type},
     {"optimizer.main_params_dtype._target_", read_state_type},
     {"ddp.outer_dp_sharding_strategy", read_outer_sharding},

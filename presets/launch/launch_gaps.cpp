@@ -473,6 +473,18 @@ constexpr Gap kGaps[] = {
      "the type in which parameters are kept: Axolotl loads them in the type that it computes in"},
     {kLlamaFactory, [](S s) { return s.recipe.parameter_dtype && !trains_pure_bf16(s); },
      "the type in which parameters are kept"},
+    {kCore,
+     [](S s) {
+       return s.recipe.gradient_dtype == costmodel::DType::Bf16 &&
+              s.recipe.precision != costmodel::Precision::Bf16 &&
+              !costmodel::is_quantized(s.recipe.precision);
+     },
+     "gradients in bf16: Megatron-Core sums in bf16 beside bf16 products only"},
+    {kAll & ~kMegatron, [](S s) { return s.recipe.moment_dtype.has_value(); },
+     "the type in which moments are kept"},
+    {kMegatron, [](S s) { return s.recipe.moment_dtype && s.layout.sharding.stage == 0; },
+     "moments of another type: Megatron-LM's precision-aware optimizer needs the distributed optimizer "
+     "(zero1)"},
     {kTrainers,
      [](S s) {
        return !by_deepspeed(s) &&

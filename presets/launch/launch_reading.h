@@ -61,6 +61,7 @@ struct LaunchReading {
   bool fp8 = false, fp4 = false;
   std::string fp8_recipe;
   bool gradients_in_fp32 = false, gradients_in_bf16 = false;
+  std::optional<costmodel::DType> first_moment, second_moment;
   std::optional<bool> fused_loss;
   bool no_bias = false, qkv_bias = false, gated = false, quick_gate = false, squared_relu = false,
        no_gelu_fusion = false;

@@ -24,6 +24,11 @@ using R = LaunchReading&;
 DType gradient_dtype(S s) {
   return s.recipe.gradient_dtype.value_or(s.framework.gradient_dtype);
 }
+constexpr FrameworkWord<DType> kMomentTypes[] = {
+    {DType::Fp32, "fp32"}, {DType::Bf16, "bf16"}, {DType::Fp16, "fp16"}, {DType::Fp8, "fp8"}};
+JsonValue moment_type(S s) {
+  return s.recipe.moment_dtype ? word_of(kMomentTypes, *s.recipe.moment_dtype) : JsonValue{};
+}
 bool half(S s) {
   return costmodel::activation_dtype(s.recipe.precision) != DType::Fp32;
 }
@@ -298,8 +303,10 @@ constexpr LaunchField kRecipeSettings[] = {
      },
      {"--optimizer-offload-fraction", kNone, kNone, "zero_optimization.offload_optimizer.ratio"},
      [](V v, R r) { r.plan.recipe.offload_fraction = v.number(kShare); }},
-    {[](S s) { return when(offloads(s, costmodel::kOffloadOptimizer)); },
+    {[](S s) { return when(offloads(s, costmodel::kOffloadOptimizer) || s.recipe.moment_dtype); },
      {"--use-precision-aware-optimizer", kNone, kNone, kNone, "optimizer.use_precision_aware_optimizer"}},
+    {moment_type, {"--exp-avg-dtype"}, [](V v, R r) { r.first_moment = meaning_of(kMomentTypes, v); }},
+    {moment_type, {"--exp-avg-sq-dtype"}, [](V v, R r) { r.second_moment = meaning_of(kMomentTypes, v); }},
     {[](S s) { return only_if(offloads_counted_layers(s), s.recipe.offload_layers); },
      {"--cpu-offloading-num-layers", kNone, kNone, kNone, "model.cpu_offloading_num_layers"},
      [](V v, R r) {

@@ -286,6 +286,16 @@ void settle_megatron_model(R r) {
 
 // --- precision, recomputation, sharding ---
 
+/// The precision-aware optimizer's. Moments of two types are planned in the wider one.
+void settle_moments(R r) {
+  if (!r.first_moment && !r.second_moment) return;
+  const DType first = r.first_moment.value_or(DType::Fp32), second = r.second_moment.value_or(DType::Fp32);
+  using costmodel::bits_per_element;
+  const DType wider = bits_per_element(first) < bits_per_element(second) ? second : first;
+  if (first != second) r.notes.emplace_back("moments of two types are planned as if both had the wider one");
+  if (wider != r.plan.framework.moment_dtype) r.plan.recipe.moment_dtype = wider;
+}
+
 void settle_megatron_recipe(R r) {
   costmodel::Recipe& recipe = r.plan.recipe;
   recipe.precision = sixteen_or_more(r);
@@ -308,6 +318,7 @@ void settle_megatron_recipe(R r) {
   if (r.overlaps_gradients != (r.plan.framework.gradient_overlap != costmodel::GradientOverlap::None))
     recipe.execution.data_overlap = r.overlaps_gradients;
   recipe.dropout = std::max(r.attention_dropout.value_or(0.1), r.hidden_dropout.value_or(0.1));
+  settle_moments(r);
 }
 
 void settle_megatron_recomputation(R r) {

@@ -15,6 +15,7 @@ class EstimateWords(TypedDict, total=False):
     precision: Optional[Word]  # Type of the matrix products: fp32, tf32, fp16, bf16, fp8, fp8-block, mxfp8, nvfp4. Default: bf16
     params_dtype: Optional[Word]  # Type in which parameters are kept for compute: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     grad_dtype: Optional[Word]  # Type in which gradients are accumulated: fp32, bf16, fp16, fp8, nf4. Default: the framework's
+    moments_dtype: Optional[Word]  # Type in which AdamW's moments are kept: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb. Default: adamw
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (first ones of every model chunk), modules=core_attn,norm. Default: none
@@ -73,6 +74,7 @@ class SimulateWords(TypedDict, total=False):
     precision: Optional[Word]  # Type of the matrix products: fp32, tf32, fp16, bf16, fp8, fp8-block, mxfp8, nvfp4. Default: bf16
     params_dtype: Optional[Word]  # Type in which parameters are kept for compute: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     grad_dtype: Optional[Word]  # Type in which gradients are accumulated: fp32, bf16, fp16, fp8, nf4. Default: the framework's
+    moments_dtype: Optional[Word]  # Type in which AdamW's moments are kept: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb. Default: adamw
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (first ones of every model chunk), modules=core_attn,norm. Default: none
@@ -130,6 +132,7 @@ class SearchWords(TypedDict, total=False):
     padding: Optional[Word]  # Sequences of a batch are padded: max_length, longest (of the batch: lengths vary, and the allocator holds more). Packed ones are max_length. Default: max_length
     params_dtype: Optional[Word]  # Type in which parameters are kept for compute: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     grad_dtype: Optional[Word]  # Type in which gradients are accumulated: fp32, bf16, fp16, fp8, nf4. Default: the framework's
+    moments_dtype: Optional[Word]  # Type in which AdamW's moments are kept: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb. Default: adamw
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     attention: Optional[Word]  # flash, fused-softmax, unfused. Default: flash
@@ -219,6 +222,7 @@ class CompareWords(TypedDict, total=False):
     precision: Optional[Word]  # Type of the matrix products: fp32, tf32, fp16, bf16, fp8, fp8-block, mxfp8, nvfp4. Default: bf16
     params_dtype: Optional[Word]  # Type in which parameters are kept for compute: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     grad_dtype: Optional[Word]  # Type in which gradients are accumulated: fp32, bf16, fp16, fp8, nf4. Default: the framework's
+    moments_dtype: Optional[Word]  # Type in which AdamW's moments are kept: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb. Default: adamw
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (first ones of every model chunk), modules=core_attn,norm. Default: none
@@ -274,6 +278,7 @@ class ImportWords(TypedDict, total=False):
     precision: Optional[Word]  # Type of the matrix products: fp32, tf32, fp16, bf16, fp8, fp8-block, mxfp8, nvfp4. Default: bf16
     params_dtype: Optional[Word]  # Type in which parameters are kept for compute: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     grad_dtype: Optional[Word]  # Type in which gradients are accumulated: fp32, bf16, fp16, fp8, nf4. Default: the framework's
+    moments_dtype: Optional[Word]  # Type in which AdamW's moments are kept: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb. Default: adamw
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (first ones of every model chunk), modules=core_attn,norm. Default: none

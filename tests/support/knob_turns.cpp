@@ -107,6 +107,7 @@ const RecipeTurn kRecipeTurns[] = {
     {"parameter_dtype", kDense, {"fp32"}},
     {"gradient_dtype", kDense, names(kStateDTypeNames), "fp32"},
     {"gradient_dtype", kDense, {"fp32"}, "bf16"},
+    {"moment_dtype", kDense, names(kStateDTypeNames), "fp32"},
     {"optimizer", kDense, names(kOptimizerNames)},
     {"optimizer_in_backward", kOneMicroBatch, {"true", "false"}},
     {"recompute", kDense, {"layers=2"}},

@@ -1135,6 +1135,14 @@
         <source>max_length: all batches have the sequence length, padded to it or packed; longest: that of their longest sequence, so that the allocator holds more.</source>
         <translation>max_length: Alle Batches haben die Sequenzlänge, aufgefüllt oder gepackt; longest: die ihrer längsten Sequenz, sodass der Allokator mehr hält.</translation>
     </message>
+    <message>
+        <source>Moments in</source>
+        <translation>Momente in</translation>
+    </message>
+    <message>
+        <source>Type in which AdamW&apos;s two moments are kept; auto: the framework&apos;s.</source>
+        <translation>Typ, in dem die beiden Momente von AdamW gehalten werden; auto: der des Frameworks.</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::FieldRow</name>

@@ -229,6 +229,7 @@ constexpr RecipeSection kRecipeSections[] = {
     {"precision", "Precision of the matrix products"},
     {"parameter_dtype", "Types of the states"},
     {"gradient_dtype", "Types of the states"},
+    {"moment_dtype", "Types of the states"},
     {"optimizer", "Optimizers"},
     {"optimizer_in_backward", "Optimizers"},
     {"fine_tune", "Fine-tuning"},

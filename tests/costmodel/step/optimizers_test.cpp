@@ -6,6 +6,7 @@
 
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/spec/optimizer_traits.h"
+#include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/optimizer_operations.h"
 #include "tests/costmodel/step/example_scenario.h"
@@ -55,6 +56,40 @@ TEST(optimizers, move_what_their_update_reads_and_writes) {
   flat.layout.sharding = {.stage = 1};
   ASSERT_GT(flat.layout.shard_ranks(), 1);
   EXPECT_NEAR(update_traffic_ratio(flat, Optimizer::Adafactor), (4 + 10 + 8 + 40) / adamw, 1e-12);
+}
+
+/// DeepSeek-V3 (arXiv:2412.19437 section 3.3.3) keeps both moments in bf16.
+TEST(optimizers, moments_of_another_type_take_their_bytes_in_memory_and_traffic) {
+  Scenario sc = with(Optimizer::AdamW);
+  sc.layout = {.dp = 16};
+  sc.framework.optimizer_passes_bytes = 34;
+  for (const DType type : {DType::Bf16, DType::Fp8})
+    sc.framework.abilities.moments =
+        static_cast<std::uint16_t>(sc.framework.abilities.moments | 1U << static_cast<unsigned>(type));
+  const auto bytes = [&] { return estimate_step(sc, {}).stages[0].at_peak.optimizer.value(); };
+  const auto update = [&] {
+    const std::vector<Operation> operations = step_operations(sc, 0);
+    return find(operations, "optimizer.update")->bytes.value();
+  };
+  const double parameters = bytes() / 12, moved = update() / parameters;
+  EXPECT_NEAR(moved, 34, 1e-9);
+  sc.recipe.moment_dtype = DType::Bf16;
+  EXPECT_NEAR(bytes() / parameters, 8, 1e-9);
+  EXPECT_NEAR(update() / parameters, moved - 8, 1e-9);
+  sc.recipe.moment_dtype = DType::Fp8;
+  EXPECT_NEAR(bytes() / parameters, 6, 1e-9);
+  EXPECT_NEAR(update() / parameters, moved - 12, 1e-9);
+}
+
+TEST(optimizers, moments_are_refused_in_types_that_a_framework_has_not_and_beside_other_optimizers) {
+  Scenario sc = with(Optimizer::AdamW);
+  sc.recipe.moment_dtype = DType::Bf16;
+  const auto rule = [&] { return first_rejection(sc).value_or(Rejected{}).rule; };
+  EXPECT_EQ(rule(), "moments-have-a-type");
+  sc.framework.abilities.moments = 1U << static_cast<unsigned>(DType::Bf16);
+  EXPECT_EQ(rule(), "");
+  sc.recipe.optimizer = Optimizer::Lion;
+  EXPECT_EQ(rule(), "moments-have-a-type");
 }
 
 TEST(optimizers, muon_multiplies_what_its_paper_says) {

@@ -171,6 +171,32 @@ TEST(import_plan, every_setting_is_listed_with_its_line_and_fate) {
   EXPECT_THAT(plan.settings, setting("--tp-comm-overlap", 75, SettingFate::Understood));
 }
 
+/// Megatron-LM says it by type, Bridge's file by class, torchtitan by the name of an implementation.
+TEST(import_plan, types_of_moments_are_read) {
+  using costmodel::DType;
+  const auto megatron = [](const std::string& flags) {
+    return import_plan({{"run.sh",
+                         "torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 4 --hidden-size 128 "
+                         "--num-attention-heads 4 --micro-batch-size 2 --seq-length 1024 --bf16 "
+                         "--use-distributed-optimizer --use-precision-aware-optimizer " +
+                             flags + "\n"}},
+                       "8xH100");
+  };
+  const auto moments = [](const ImportedPlan& plan) { return plan.request.recipe.moment_dtype; };
+  EXPECT_EQ(moments(megatron("")), std::nullopt);
+  EXPECT_EQ(moments(megatron("--exp-avg-dtype fp32 --exp-avg-sq-dtype fp32")), std::nullopt);
+  EXPECT_EQ(moments(megatron("--exp-avg-dtype bf16 --exp-avg-sq-dtype bf16")), DType::Bf16);
+  const ImportedPlan mixed = megatron("--exp-avg-dtype fp8 --exp-avg-sq-dtype fp16");
+  EXPECT_EQ(moments(mixed), DType::Fp16);
+  EXPECT_THAT(mixed.notes, Contains(HasSubstr("moments of two types")));
+
+  std::string bridge = file_text("bridge_run_config.yaml");
+  for (std::size_t at = 0;
+       (at = bridge.find("dtype:\n    _call_: false\n    _target_: torch.float32", at)) != std::string::npos;)
+    bridge.replace(bridge.find("float32", at), 7, "bfloat16");
+  EXPECT_EQ(moments(import_plan({{"run_config.yaml", bridge}}, {})), DType::Bf16);
+}
+
 /// How Megatron-Core says it on the command line and in Bridge's file, and MaxText.
 TEST(import_plan, capacities_of_experts_are_read_with_and_without_padding) {
   const auto megatron = [](const std::string& flags) {

@@ -141,6 +141,9 @@ Question random_question(std::mt19937& random, const LaunchFormat& format) {
   request.recipe.optimizer =
       one_of<Optimizer>(random, {Optimizer::AdamW, Optimizer::AdamW, Optimizer::AdamW, Optimizer::AdamW,
                                  Optimizer::Sgd, Optimizer::Lion, Optimizer::Muon});
+  using costmodel::DType;
+  if (request.recipe.optimizer == Optimizer::AdamW && random() % 8 == 0)
+    request.recipe.moment_dtype = one_of<DType>(random, {DType::Bf16, DType::Fp16, DType::Fp8});
   if (random() % 8 == 0)
     request.recipe.offload = one_of<std::uint8_t>(
         random,

@@ -227,6 +227,11 @@ TEST(launch_config, megatron_scripts_have_what_validate_args_asks_for) {
   Scenario offloaded = scenario("llama-3.1-8b", "16xH100", "zero1", "megatron");
   offloaded.recipe.offload = costmodel::kOffloadOptimizer;
   EXPECT_THAT(config(offloaded, "megatron").text, HasSubstr("\n  --use-precision-aware-optimizer\n"));
+  Scenario moments = scenario("llama-3.1-8b", "16xH100", "zero1", "megatron");
+  moments.recipe.moment_dtype = costmodel::DType::Bf16;
+  EXPECT_THAT(config(moments, "megatron").text,
+              AllOf(HasSubstr("\n  --use-precision-aware-optimizer\n"),
+                    HasSubstr("\n  --exp-avg-dtype bf16\n  --exp-avg-sq-dtype bf16\n")));
   Scenario half = scenario("mixtral-8x7b", "16xH100", "zero1", "megatron");
   EXPECT_THAT(config(half, "megatron").text, HasSubstr("\n  --moe-grouped-gemm\n"));
   half.recipe.precision = costmodel::Precision::Fp16;

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -140,21 +142,29 @@ void train(const Rank& rank, validator::Communicator& shard, validator::Communic
   keep(State::FirstScale, out.first_scale);
 }
 
-void train(Optimizer optimizer, int ranks, Trained& out) {
+void train(const costmodel::Scenario& sc, validator::Element element, Trained& out) {
+  validator::RankOptions options;
+  options.ranks = sc.layout.dp;
+  validator::ThreadRanks threads;
+  threads.run(options, [&](validator::Communicator& world) {
+    const auto device = validator::make_cpu_device(element);
+    const Rank rank{sc, *device, world};
+    for (const Buffer& buffer : buffers_for(sc.recipe.optimizer))
+      train(rank, *rank.groups.shard, *rank.groups.tensor, buffer, out);
+  });
+}
+
+costmodel::Scenario trained_by(Optimizer optimizer, int ranks) {
   costmodel::Layout layout;
   layout.dp = ranks;
   layout.sharding.stage = 1;
   costmodel::Scenario sc = tiny_scenario(layout);
   sc.recipe.optimizer = optimizer;
-  validator::RankOptions options;
-  options.ranks = ranks;
-  validator::ThreadRanks threads;
-  threads.run(options, [&](validator::Communicator& world) {
-    const auto device = validator::make_cpu_device(validator::Element::F64);
-    const Rank rank{sc, *device, world};
-    for (const Buffer& buffer : buffers_for(optimizer))
-      train(rank, *rank.groups.shard, *rank.groups.tensor, buffer, out);
-  });
+  return sc;
+}
+
+void train(Optimizer optimizer, int ranks, Trained& out) {
+  train(trained_by(optimizer, ranks), validator::Element::F64, out);
 }
 
 void expect_close(const std::vector<double>& got, const std::vector<double>& expected, double tolerance) {
@@ -223,6 +233,40 @@ TEST(moments_in_8_bits, have_the_codes_and_scales_of_bitsandbytes) {
     EXPECT_NEAR(run.first_moment[i],
                 static_cast<double>(map.values.at(static_cast<std::size_t>(codes[i]))) * scales[i / 256],
                 1e-8);
+  }
+}
+
+float in_bfloat16(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  return std::bit_cast<float>((bits + 0x7fffU + (bits >> 16 & 1U)) & 0xffff0000U);
+}
+
+/// As Transformer Engine's FusedAdam and PyTorch's fused AdamW do: a step reads what the last one stored,
+/// moves the parameter by what it has in fp32, and rounds the moments to the nearest when it stores them.
+TEST(moments_in_16_bits, are_those_of_adamw_rounded_behind_every_step) {
+  costmodel::Scenario sc = trained_by(Optimizer::AdamW, 2);
+  sc.recipe.moment_dtype = costmodel::DType::Bf16;
+  Trained run;
+  train(sc, validator::Element::Bf16, run);
+  const auto r = [](const char* name) { return static_cast<float>(rate(name)); };
+  for (std::int64_t i = 0; i < kElements; ++i) {
+    SCOPED_TRACE("element " + std::to_string(i));
+    const float decay = i < 20 ? 0 : r("weight_decay");  // the vector does not decay
+    auto parameter = static_cast<float>(value(i));
+    float m = 0, v = 0;
+    for (int step = 1; step <= kSteps; ++step) {
+      const auto g = static_cast<float>(gradient(step, i));
+      m = r("beta1") * m + (1 - r("beta1")) * g;
+      v = r("beta2") * v + (1 - r("beta2")) * g * g;
+      const float mean = m / (1 - std::pow(r("beta1"), static_cast<float>(step)));
+      const float square = v / (1 - std::pow(r("beta2"), static_cast<float>(step)));
+      parameter -= r("learning_rate") * (mean / (std::sqrt(square) + r("epsilon")) + decay * parameter);
+      m = in_bfloat16(m), v = in_bfloat16(v);
+    }
+    const auto stored = static_cast<float>(run.first_moment[static_cast<std::size_t>(i)]);
+    EXPECT_EQ(stored, in_bfloat16(stored));
+    EXPECT_NEAR(stored, m, std::abs(m) / 128);
+    EXPECT_NEAR(run.updated[static_cast<std::size_t>(i)], static_cast<double>(parameter), 1e-5);
   }
 }
 

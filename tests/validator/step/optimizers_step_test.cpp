@@ -2,6 +2,7 @@
 // model says, and comes to the parameters of one rank.
 #include <gmock/gmock.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,7 @@ constexpr Optimizer kOptimizers[] = {Optimizer::AdamW8bit, Optimizer::Adafactor,
 struct OptimizerCase {
   Optimizer optimizer;
   Case layout;
+  std::optional<costmodel::DType> moments = {};
 };
 void PrintTo(const OptimizerCase& c, std::ostream* out) {
   *out << c.layout.name;
@@ -83,6 +85,7 @@ class OptimizerStep : public testing::TestWithParam<OptimizerCase> {
     GetParam().layout.change(sc);
     sc.model.layers = 2;
     sc.recipe.optimizer = GetParam().optimizer;
+    sc.recipe.moment_dtype = GetParam().moments;
     return sc;
   }
 };
@@ -106,11 +109,16 @@ std::vector<OptimizerCase> all_cases() {
   for (const Optimizer optimizer : kOptimizers) {
     for (const Case& layout : cases()) out.push_back({optimizer, layout});
   }
+  for (const Case& layout : cases()) {
+    if (layout.change != fp16 && layout.change != fp32)
+      out.push_back({Optimizer::AdamW, layout, costmodel::DType::Bf16});
+  }
   return out;
 }
 std::string name_of(const testing::TestParamInfo<OptimizerCase>& which) {
   constexpr const char* kNames[] = {"adamw", "adamw_8bit", "adafactor", "lion", "sgd", "muon", "lamb"};
-  return std::string{kNames[static_cast<std::size_t>(which.param.optimizer)]} + "_" + which.param.layout.name;
+  const std::string optimizer = kNames[static_cast<std::size_t>(which.param.optimizer)];
+  return optimizer + (which.param.moments ? "_moments_in_bf16_" : "_") + which.param.layout.name;
 }
 INSTANTIATE_TEST_SUITE_P(validator, OptimizerStep, testing::ValuesIn(all_cases()), name_of);
 

@@ -144,6 +144,12 @@ constexpr std::array kMissing{
             }},
     Missing{"executor-precision", "quantised recipes are not executed", "use bf16, fp16 or fp32",
             [](const Scenario& s) { return costmodel::is_quantized(s.recipe.precision); }},
+    Missing{"executor-precision", "moments in 16 bits are executed where products are in bf16",
+            "use precision bf16, or leave the type of the moments to the framework",
+            [](const Scenario& s) {
+              return s.recipe.moment_dtype == costmodel::DType::Bf16 &&
+                     s.recipe.precision != costmodel::Precision::Bf16;
+            }},
     Missing{"executor-adapters", "weights in 4 bits are not executed beside experts", "use LoRA",
             [](const Scenario& s) { return keeps_4_bits(s) && s.model.is_moe(); }},
     Missing{
