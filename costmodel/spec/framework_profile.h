@@ -152,6 +152,8 @@ struct FrameworkAbilities {
   std::uint8_t contexts = 0b111;    // bits by ContextKind; 0: no context parallelism
   std::uint8_t zero_stages = 0b11;  // bits by ZeRO stage
   std::uint8_t offload = 0;         // OffloadTarget bits; of parameters: with the optimizer's states
+  /// Adafactor takes a step on a rank's shard.
+  bool factored_shards = true;
   /// Types in which AdamW's moments can be kept where the recipe says so: bits by DType.
   std::uint16_t moments = 0;
   /// Where stages run several chunks each, chunks may differ in layers.

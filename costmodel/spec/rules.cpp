@@ -13,6 +13,7 @@
 
 #include "costmodel/spec/chunk_order.h"
 #include "costmodel/spec/local_dims.h"
+#include "costmodel/spec/optimizer_traits.h"
 #include "costmodel/spec/rank_grid.h"
 #include "costmodel/spec/stage_plan.h"
 #include "costmodel/units/ceil_div.h"
@@ -487,6 +488,17 @@ bool dispatcher_pads(const Scenario& sc, Reason* why) {
   });
 }
 
+/// Shards of FSDP2 are DTensors, on which transformers' and torch's Adafactor both raise (torch 2.15,
+/// transformers 5.23; docs/formulas.md#M1).
+bool shards_can_be_factored(const Scenario& sc, Reason* why) {
+  const bool cut = sc.layout.sharding.stage >= 1 && sc.layout.shard_ranks() > 1;
+  if (!cut || sc.framework.abilities.factored_shards || !traits_of(sc.recipe.optimizer).factored) return true;
+  return fails(why, [&] {
+    return Reason{fmt::format("Adafactor takes no step on the shards of {}", sc.framework.name),
+                  "use another optimizer, or a framework whose shards are flat (fsdp1, deepspeed)"};
+  });
+}
+
 /// What other lengths leave behind in the allocator is known from measurements alone.
 bool varying_lengths_are_known(const Scenario& sc, Reason* why) {
   if (sc.recipe.padding == BatchPadding::MaxLength || sc.framework.varying_reserved_ratio > 0) return true;
@@ -523,6 +535,7 @@ constexpr std::array kRules{
     Rule{"sequence-divides", RuleScope::Sequence, &Layout::cp, sequence_divides},
     Rule{"capacity-is-filled", RuleScope::Sequence, nullptr, capacity_is_filled},
     Rule{"shard-group-divides", RuleScope::Shards, nullptr, shard_group_divides},
+    Rule{"shards-can-be-factored", RuleScope::Shards, nullptr, shards_can_be_factored},
     Rule{"secondary-partition-divides", RuleScope::Shards, nullptr, secondary_partition_divides},
     Rule{"offload-needs-zero3", RuleScope::Shards, nullptr, offloaded_parameters_are_sharded},
     Rule{"expert-groups-tile-rows", RuleScope::Order, nullptr, expert_groups_tile_rows},

@@ -65,6 +65,7 @@ void read_abilities(const ValueReader& value, FrameworkAbilities& a) {
   read_ability(reader, "experts", a.experts);
   read_ability(reader, "mtp", a.mtp);
   read_ability(reader, "unequal_stages", a.unequal_stages);
+  read_ability(reader, "factored_shards", a.factored_shards);
   read_names(reader, "schedules", kScheduleNames, a.schedules);
   read_names(reader, "contexts", kContextNames, a.contexts);
   read_names(reader, "moments", kStateDTypeNames, a.moments);
@@ -89,6 +90,7 @@ JsonValue to_json(const FrameworkAbilities& a) {
                     {"experts", a.experts},
                     {"mtp", a.mtp},
                     {"unequal_stages", a.unequal_stages},
+                    {"factored_shards", a.factored_shards},
                     {"schedules", names_of_bits(a.schedules, costmodel::kScheduleKinds, kScheduleNames)},
                     {"contexts", names_of_bits(a.contexts, costmodel::kContextKinds, kContextNames)},
                     {"zero_stages", std::move(stages)},

@@ -92,6 +92,17 @@ TEST(optimizers, moments_are_refused_in_types_that_a_framework_has_not_and_besid
   EXPECT_EQ(rule(), "moments-have-a-type");
 }
 
+TEST(optimizers, adafactor_is_refused_on_shards_that_it_cannot_factor) {
+  Scenario sc = with(Optimizer::Adafactor);
+  sc.layout.sharding = {.stage = 1};
+  const auto rule = [&] { return first_rejection(sc).value_or(Rejected{}).rule; };
+  EXPECT_EQ(rule(), "");
+  sc.framework.abilities.factored_shards = false;
+  EXPECT_EQ(rule(), "shards-can-be-factored");
+  sc.layout.sharding = {};
+  EXPECT_EQ(rule(), "");
+}
+
 TEST(optimizers, muon_multiplies_what_its_paper_says) {
   // One 4096 x 14336 matrix: five times X.Xt (2 m m n), its square (2 m m m) and the product with X (2 m m
   // n).
