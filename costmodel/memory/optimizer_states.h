@@ -43,6 +43,9 @@ class KeptStates {
   return out;
 }
 
+/// The type of AdamW's moments where the recipe does not say one.
+[[nodiscard]] DType usual_moment_dtype(const Scenario& scenario);
+
 /// True where a rank's optimizer has a shard of what it updates.
 [[nodiscard]] constexpr bool shards_states(const Layout& layout) {
   return layout.sharding.stage >= 1 && layout.shard_ranks() > 1;

@@ -41,8 +41,7 @@ bool keeps_master(const Scenario& sc, DType parameter) {
 
 /// PyTorch's optimizers make their states like the parameter they belong to (torch/optim/adam.py zeros_like):
 /// without a master copy, training in pure bf16 has bf16 moments.
-DType moment_dtype(const Scenario& sc, DType parameter) {
-  if (sc.recipe.moment_dtype) return *sc.recipe.moment_dtype;
+DType usual_moment_dtype(const Scenario& sc, DType parameter) {
   return keeps_master(sc, parameter) || bits_per_element(parameter) >= 32 ? sc.framework.moment_dtype
                                                                           : parameter;
 }
@@ -222,11 +221,15 @@ class StateAppender {
 
 }  // namespace
 
+DType usual_moment_dtype(const Scenario& sc) {
+  return usual_moment_dtype(sc, parameter_dtype(sc));
+}
+
 StateTypes state_types(const Scenario& sc) {
   const DType parameter = parameter_dtype(sc);
   return {.parameter = parameter,
           .gradient = gradient_dtype(sc, parameter),
-          .moment = moment_dtype(sc, parameter),
+          .moment = sc.recipe.moment_dtype.value_or(usual_moment_dtype(sc, parameter)),
           .frozen = frozen_dtype(sc),
           .master = keeps_master(sc, parameter)};
 }

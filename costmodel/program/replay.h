@@ -149,8 +149,8 @@ class StepReplay {
   static void close(const Unit& unit, double unsharded, Folded& out);
   /// Adds a unit to what the last stage holds.
   void hold(const Unit& unit);
-  /// The chunk's first `recomputed` layers are; of the stage's layers, the next `offloaded` have their
-  /// activations on the host.
+  /// The chunk's first `recomputed` layers are recomputed. `offloaded`: how many of the stage's layers, from
+  /// this chunk's first on, keep their activations on the host; counted down.
   [[nodiscard]] ChunkPlan plan_chunk(StageChunk at, int recomputed, std::int64_t& offloaded);
   [[nodiscard]] Chunk fold_chunk(const ChunkPlan& plan) const;
   [[nodiscard]] Folded fold_forward(const ChunkPlan& plan) const;

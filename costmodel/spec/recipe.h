@@ -31,7 +31,7 @@ enum RecomputeModule : std::uint16_t {
 struct Recompute {
   RecomputeMode mode = RecomputeMode::None;
   int layers = 0;                 // RecomputeMode::Layers
-  std::vector<int> stage_layers;  // … where stages differ: of each stage's chunks, instead of `layers`
+  std::vector<int> stage_layers;  // … where stages differ: for each chunk of a stage, not `layers`
   std::uint16_t modules = 0;      // RecomputeMode::SelectiveModules
   /// True where whole layers run again, all of them or some.
   [[nodiscard]] constexpr bool of_layers() const {

@@ -387,12 +387,16 @@ bool states_can_be_trained(const Scenario& sc, Reason* why) {
   });
 }
 
+bool keeps_moments_in(DType type, const FrameworkAbilities& abilities) {
+  return (abilities.moments >> static_cast<unsigned>(type) & 1U) != 0;
+}
+
 std::string types_of_moments(const FrameworkAbilities& abilities) {
   constexpr std::pair<DType, std::string_view> kTypes[] = {
       {DType::Fp32, "fp32"}, {DType::Bf16, "bf16"}, {DType::Fp16, "fp16"}, {DType::Fp8, "fp8"}};
   std::vector<std::string_view> words;
   for (const auto& [type, word] : kTypes) {
-    if ((abilities.moments >> static_cast<unsigned>(type) & 1U) != 0) words.push_back(word);
+    if (keeps_moments_in(type, abilities)) words.push_back(word);
   }
   return fmt::format("{}", fmt::join(words, " or "));
 }
@@ -400,7 +404,7 @@ std::string types_of_moments(const FrameworkAbilities& abilities) {
 bool moments_have_a_type(const Scenario& sc, Reason* why) {
   if (!sc.recipe.moment_dtype) return true;
   const FrameworkAbilities& can = sc.framework.abilities;
-  const bool known = (can.moments >> static_cast<unsigned>(*sc.recipe.moment_dtype) & 1U) != 0;
+  const bool known = keeps_moments_in(*sc.recipe.moment_dtype, can);
   if (known && sc.recipe.optimizer == Optimizer::AdamW) return true;
   return fails(why, [&] {
     if (known)

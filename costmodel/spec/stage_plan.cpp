@@ -107,29 +107,6 @@ std::vector<int> chunk_layers(const Scenario& sc) {
   return split_evenly(sc.model.layers, chunks);
 }
 
-namespace {
-
-/// `count` layers of the model from `first` on join a chunk.
-void add_layers(const ModelSpec& model, std::int64_t first, std::int64_t count, StagePlan& chunk) {
-  const auto layers = layers_by_class(model, first, count);
-  for (std::size_t c = 0; c < layers.size(); ++c) chunk.layers[c] += layers[c];
-}
-
-/// [n]: the first n of a chunk's layers by class.
-std::vector<LayersByClass> first_layers_by_count(const ModelSpec& model, std::int64_t first, int count,
-                                                 int modules) {
-  std::vector<LayersByClass> by_count(1);
-  by_count.reserve(static_cast<std::size_t>(count) + static_cast<std::size_t>(modules) + 1);
-  for (int i = 0; i < count + modules; ++i) {
-    by_count.push_back(by_count.back());
-    ++by_count.back()[i < count ? static_cast<std::size_t>(index_of(class_of_layer(model, first + i)))
-                                : std::size_t{kMtpClass}];
-  }
-  return by_count;
-}
-
-}  // namespace
-
 std::vector<StagePlan> plan_chunks(const Scenario& sc) {
   const Layout& l = sc.layout;
   const auto per_stage = static_cast<std::size_t>(chunks_per_stage(l));
@@ -142,7 +119,7 @@ std::vector<StagePlan> plan_chunks(const Scenario& sc) {
     for (std::size_t position = 0; position < counts.size(); ++position) {
       const StageChunk at = chunk_at(l.schedule, l.pp, static_cast<int>(position), copy);
       StagePlan& chunk = chunks[place_in_plan(l, at)];
-      add_layers(sc.model, layer, counts[position], chunk);
+      chunk.layers = layers_by_class(sc.model, layer, counts[position]);
       add_ends(sc, position == 0, position + 1 == counts.size(), chunk);
       const int recomputed = recomputed_layers(sc.recipe.recompute, static_cast<std::size_t>(at.stage));
       set_recomputed(sc.recipe.recompute,
@@ -221,7 +198,8 @@ std::vector<std::vector<LayersByClass>> first_layers_of_chunks(const Scenario& s
     std::int64_t layer = 0;
     for (std::size_t position = 0; position < counts.size(); ++position) {
       const std::size_t i = place_in_plan(l, chunk_at(l.schedule, l.pp, static_cast<int>(position), copy));
-      first[i] = first_layers_by_count(sc.model, layer, counts[position], chunks[i].mtp_modules());
+      for (int n = 0; n <= chunks[i].total_layers(); ++n)
+        first[i].push_back(first_layers(sc.model, layer, counts[position], chunks[i].mtp_modules(), n));
       layer += counts[position];
     }
   }

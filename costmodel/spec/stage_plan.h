@@ -47,7 +47,7 @@ void add_ends(const Scenario& scenario, bool first, bool last, StagePlan& stage)
 [[nodiscard]] constexpr int chunks_per_stage(const Layout& layout) {
   return chunks_per_stage(layout.schedule, layout.vpp);
 }
-/// Stage by stage.
+/// Index of a chunk in plan_chunks: stage by stage.
 [[nodiscard]] constexpr std::size_t place_in_plan(const Layout& layout, StageChunk at) {
   return static_cast<std::size_t>(at.stage) * static_cast<std::size_t>(chunks_per_stage(layout)) +
          static_cast<std::size_t>(at.chunk);
@@ -71,13 +71,14 @@ struct CrossedChunk {
 /// The same of every class.
 [[nodiscard]] std::array<bool, kLayerClasses> used_classes(const std::vector<StagePlan>& stages);
 
-/// Layers that each chunk of a stage recomputes as a whole, if it has so many.  [docs/formulas.md#M3]
+/// Layers that each chunk of a stage recomputes as a whole, if it has that many; the largest int for all of
+/// them.  [docs/formulas.md#M3]
 [[nodiscard]] int recomputed_layers(const Recompute& recompute, std::size_t stage);
 /// The first `recomputed` of a chunk's layers, by class: those of the model's layers [first, first + count),
 /// then its multi-token-prediction modules.
 [[nodiscard]] LayersByClass first_layers(const ModelSpec& model, std::int64_t first, std::int64_t count,
                                          int modules, int recomputed);
-/// Sets what of the layers is recomputed: where whole layers are, but not all, the `first` ones.
+/// Sets `recomputed` and `reruns` as the recipe says; `first`: the layers that RecomputeMode::Layers means.
 void set_recomputed(const Recompute& recompute, const LayersByClass& first, StagePlan& plan);
 /// By chunk, as plan_chunks has them: [n] is what the chunk's first n layers are.
 [[nodiscard]] std::vector<std::vector<LayersByClass>> first_layers_of_chunks(const Scenario& scenario);

@@ -74,12 +74,11 @@ double usual_passes_bytes(const Scenario& sc, const StateTypes& types) {
 
 /// Of AdamW. Moments of another type than the framework's are read and written in theirs.
 double passes_bytes(const Scenario& sc) {
-  if (!sc.recipe.moment_dtype) return usual_passes_bytes(sc, state_types(sc));
-  Scenario usual = sc;
-  usual.recipe.moment_dtype.reset();
-  const StateTypes types = state_types(usual);
+  const StateTypes types = state_types(sc);
+  StateTypes usual = types;
+  usual.moment = usual_moment_dtype(sc);
   const OptimizerTraits adamw = traits_of(Optimizer::AdamW);
-  return usual_passes_bytes(sc, types) + traffic(state_types(sc), adamw) - traffic(types, adamw);
+  return usual_passes_bytes(sc, usual) + traffic(types, adamw) - traffic(usual, adamw);
 }
 
 }  // namespace

@@ -44,11 +44,8 @@ UnitSearch::UnitSearch(const SearchProblem& problem, const Space& space, std::si
       goal_{problem},
       closest_{closest} {
   sc_.framework.abilities.unequal_stages = *space.lists.unequal_stages;
-  StagePlan whole;
+  StagePlan whole{.layers = layers_by_class(sc_.model, 0, sc_.model.layers)};
   add_ends(sc_, true, true, whole);
-  for (std::int64_t layer = 0; layer < sc_.model.layers; ++layer) {
-    ++whole.layers[static_cast<std::size_t>(index_of(class_of_layer(sc_.model, layer)))];
-  }
   all_layers_ = {whole};
   used_ = used_classes(all_layers_);
   refines_ = problem.refine_winners && problem.objective != Objective::MemoryHeadroom;
@@ -278,7 +275,7 @@ std::vector<UnitSearch::WarmUp> UnitSearch::warm_ups(const PipelineChoice& pipe)
 
 /// What the present choice recomputes of a stage or chunk.
 void UnitSearch::recompute_first(const LayersByCount& first, StagePlan& plan) const {
-  const auto count = static_cast<std::size_t>(std::max(0, recomputed_layers(sc_.recipe.recompute, 0)));
+  const auto count = static_cast<std::size_t>(recomputed_layers(sc_.recipe.recompute, 0));
   set_recomputed(sc_.recipe.recompute,
                  first.empty() ? LayersByClass{} : first[std::min(count, first.size() - 1)], plan);
 }

@@ -1,6 +1,8 @@
 #include "presets/frameworks/abilities.h"
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 
 #include "presets/json/vocabulary.h"
 
@@ -25,14 +27,6 @@ JsonArray names_of_bits(unsigned bits, int count, const Named<E> (&table)[N]) {
   JsonArray names;
   for (int i = 0; i < count; ++i) {
     if ((bits >> i & 1U) != 0) names.emplace_back(name_in(table, static_cast<E>(i)));
-  }
-  return names;
-}
-
-JsonArray moment_names(unsigned bits) {
-  JsonArray names;
-  for (const auto& row : kStateDTypeNames) {
-    if ((bits >> static_cast<unsigned>(row.value) & 1U) != 0) names.emplace_back(row.name);
   }
   return names;
 }
@@ -85,17 +79,18 @@ JsonValue to_json(const FrameworkAbilities& a) {
   for (int stage = 0; stage <= 3; ++stage) {
     if ((a.zero_stages >> stage & 1) != 0) stages.emplace_back(stage);
   }
-  return JsonObject{{"tensor", a.tensor},
-                    {"sequence", a.sequence},
-                    {"experts", a.experts},
-                    {"mtp", a.mtp},
-                    {"unequal_stages", a.unequal_stages},
-                    {"factored_shards", a.factored_shards},
-                    {"schedules", names_of_bits(a.schedules, costmodel::kScheduleKinds, kScheduleNames)},
-                    {"contexts", names_of_bits(a.contexts, costmodel::kContextKinds, kContextNames)},
-                    {"zero_stages", std::move(stages)},
-                    {"moments", moment_names(a.moments)},
-                    {"offload", offload_names(a.offload)}};
+  return JsonObject{
+      {"tensor", a.tensor},
+      {"sequence", a.sequence},
+      {"experts", a.experts},
+      {"mtp", a.mtp},
+      {"unequal_stages", a.unequal_stages},
+      {"factored_shards", a.factored_shards},
+      {"schedules", names_of_bits(a.schedules, costmodel::kScheduleKinds, kScheduleNames)},
+      {"contexts", names_of_bits(a.contexts, costmodel::kContextKinds, kContextNames)},
+      {"zero_stages", std::move(stages)},
+      {"moments", names_of_bits(a.moments, std::numeric_limits<std::uint16_t>::digits, kStateDTypeNames)},
+      {"offload", offload_names(a.offload)}};
 }
 
 }  // namespace hexaplan::presets

@@ -51,7 +51,7 @@ void read_moment_type(V v, R r) {
                                                         {costmodel::DType::Fp8, "torch.uint8"}};
   r.*moment = meaning_of(kTypes, v);
 }
-/// Gradients and parameters of the optimizer's own that are not in fp32 have no word.
+/// The optimizer's own gradients and parameters: types other than fp32 have no word.
 void read_state_type(V v, R r) {
   if (v.text() != "torch.float32")
     r.notes.push_back("states of the optimizer in " + v.text() + " have no word: fp32 is planned");
