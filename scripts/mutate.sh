@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # usage: scripts/mutate.sh [--only REGEX] [--jobs N] [--built] [--all]
 # Do the tests notice a wrong program? Builds once with HEXAPLAN_MUTATIONS into build/mutants, then makes one place at a time
-# wrong (scripts/mutants.txt, costmodel/units/mutation.h) and says which tests notice: `hexaplan verify --random 120`, a quarter
-# of the recorded steps, the laws of the step program, the tests of prices, schedules and steps, steps of PyTorch and PEFT.
+# wrong (scripts/mutants.txt, costmodel/units/mutation.h) and says which tests notice: `hexaplan verify --random 120` (which
+# also runs 120 recorded steps), a quarter of the recorded steps, the laws of the step program, the tests of prices, schedules
+# and steps, steps of PyTorch and PEFT.
 # Fails when more than two of forty go unnoticed, or when verify alone notices fewer than 75 % of the wrong counts. The first
 # test that notices is enough; --all asks all of them. --built: build/mutants is up to date.
 set -euo pipefail
@@ -15,7 +16,7 @@ while [[ $# -gt 0 ]]; do
     --jobs) jobs=$2 && shift ;;
     --built) built=1 ;;
     --all) all=1 ;;
-    *) sed -n '2,7s/^# //p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,8s/^# //p' "$0" >&2; exit 2 ;;
   esac
   shift
 done

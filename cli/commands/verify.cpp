@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
+#include <random>
 #include <string_view>
 
 #include "cli/commands/machines.h"
@@ -12,11 +14,13 @@
 #include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "presets/scenario/scenario_words.h"
+#include "presets/validation/validation_list.h"
 #include "validator/executor/communicator/threads/thread_ranks.h"
 #include "validator/executor/device/cpu/cpu_device.h"
 #include "validator/executor/step/run_steps.h"
 #include "validator/executor/step/shrink.h"
 #include "validator/executor/verify/layout_space.h"
+#include "validator/executor/verify/step_record.h"
 
 namespace hexaplan::cli {
 namespace {
@@ -69,8 +73,8 @@ Scenario ask_for_execution(const VerifyOptions& options) {
   return resolve_request(request, options.question).scenario;
 }
 
-std::vector<Scenario> scenarios_of(const VerifyOptions& options, VerifyReport& report) {
-  const Scenario asked = ask_for_execution(options);
+std::vector<Scenario> scenarios_of(const Scenario& asked, const VerifyOptions& options,
+                                   VerifyReport& report) {
   if (options.random > 0)
     return validator::random_scenarios(asked, options.random, static_cast<std::uint64_t>(options.seed));
   report.rejected = rejection(asked);
@@ -82,16 +86,48 @@ std::vector<Scenario> scenarios_of(const VerifyOptions& options, VerifyReport& r
   return {run};
 }
 
+/// As many steps of the record as layouts are drawn, spread over all of it; which ones the seed says.
+std::vector<validator::StepRecord> records_of(const VerifyOptions& options) {
+  if (options.random == 0) return {};
+  std::vector<validator::StepRecord> all = validator::read_records(presets::recorded_steps_file());
+  std::vector<validator::StepRecord> drawn;
+  std::mt19937_64 random{static_cast<std::uint64_t>(options.seed)};
+  std::sample(all.begin(), all.end(), std::back_inserter(drawn), options.random, random);
+  return drawn;
+}
+
+/// "3/240 --model …" in place of the line before, on a terminal.
+class Progress {
+ public:
+  Progress(bool wanted, std::size_t total) : shown_{wanted && isatty(STDERR_FILENO) != 0}, total_{total} {}
+  ~Progress() {
+    if (shown_) fmt::print(stderr, "\r\x1b[K");
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  void show(const std::string& words) {
+    ++done_;
+    if (shown_) fmt::print(stderr, "\r\x1b[K{}/{} {}", done_, total_, words);
+  }
+
+ private:
+  bool shown_;
+  std::size_t total_, done_ = 0;
+};
+
 }  // namespace
 
 bool VerifyReport::equal() const {
-  return std::all_of(layouts.begin(), layouts.end(),
-                     [](const validator::Verification& v) { return v.equal(); });
+  const auto is_equal = [](const validator::Verification& v) { return v.equal(); };
+  return std::all_of(layouts.begin(), layouts.end(), is_equal) &&
+         std::all_of(recorded.begin(), recorded.end(), is_equal);
 }
 
 VerifyReport run_verify(const VerifyOptions& options, bool progress) {
-  VerifyReport report{.seed = options.seed, .rejected = {}, .changes = {}, .layouts = {}, .coverage = {}};
-  const std::vector<Scenario> scenarios = scenarios_of(options, report);
+  VerifyReport report{
+      .seed = options.seed, .rejected = {}, .changes = {}, .layouts = {}, .recorded = {}, .coverage = {}};
+  const Scenario asked = ask_for_execution(options);
+  const std::vector<Scenario> scenarios = scenarios_of(asked, options, report);
   if (options.coverage) {
     report.coverage = coverage_of(scenarios);
     return report;
@@ -99,16 +135,20 @@ VerifyReport run_verify(const VerifyOptions& options, bool progress) {
   validator::VerifyOptions how{.seed = static_cast<std::uint64_t>(options.seed)};
   how.make_device = [](int /*rank*/) { return validator::make_cpu_device(validator::Element::F64); };
   validator::ThreadRanks ranks;
-  const bool line = progress && isatty(STDERR_FILENO) != 0;
-  for (const Scenario& sc : scenarios) {
-    if (line) {
-      fmt::print(stderr, "\r\x1b[K{}/{} {}", report.layouts.size() + 1, scenarios.size(),
-                 presets::to_command_words(sc));
-    }
-    report.layouts.push_back(validator::verify(sc, how, ranks));
-    if (options.first && !report.layouts.back().equal()) break;
+  const std::vector<validator::StepRecord> records = records_of(options);
+  Progress line{progress, scenarios.size() + records.size()};
+  const auto goes_on = [&](const std::vector<validator::Verification>& done) {
+    return done.empty() || !options.first || done.back().equal();
+  };
+  for (std::size_t i = 0; i < scenarios.size() && goes_on(report.layouts); ++i) {
+    line.show(presets::to_command_words(scenarios[i]));
+    report.layouts.push_back(validator::verify(scenarios[i], how, ranks));
   }
-  if (line) fmt::print(stderr, "\r\x1b[K");
+  for (std::size_t i = 0; i < records.size() && goes_on(report.layouts) && goes_on(report.recorded); ++i) {
+    line.show(records[i].words);
+    const Scenario sc = presets::read_command_words(records[i].words, asked);
+    report.recorded.push_back(validator::verify_record(sc, records[i], how, ranks));
+  }
   return report;
 }
 

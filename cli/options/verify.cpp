@@ -41,7 +41,7 @@ CommandRow verify_row() {
   row.options.push_back(
       {"--random", "N",
        "That many layouts of small models instead of a scenario; first those in which every two "
-       "choices meet",
+       "choices meet. As many recorded steps are executed again",
        &words->random});
   row.options.push_back({"--coverage", "", "Say what --random draws, choice by choice, and execute nothing",
                          &words->options.coverage});

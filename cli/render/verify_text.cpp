@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string_view>
 
 #include "cli/render/estimate_rows.h"
 #include "cli/render/numbers.h"
@@ -66,10 +67,10 @@ std::string one_layout(const Verification& v, const TextStyle& style) {
 }
 
 std::string differences(const VerifyReport& report, const TextStyle& style) {
-  std::vector<std::vector<std::string>> rows{{"difference", "where", "predicted", "executed"}};
+  std::vector<std::vector<std::string>> rows{{"difference", "where", "expected", "executed"}};
   std::size_t left_out = 0;
-  for (const Verification& v : report.layouts) {
-    if (v.equal()) continue;
+  const auto append = [&](const Verification& v) {
+    if (v.equal()) return;
     rows.push_back({style.bold(presets::to_command_words(v.scenario)), "", "", ""});
     if (!v.fault.empty()) rows.push_back({"  " + v.fault, "", "", ""});
     for (const Mismatch& m : v.mismatches) {
@@ -78,11 +79,33 @@ std::string differences(const VerifyReport& report, const TextStyle& style) {
       rows.push_back(
           {"  " + m.what, place(m), fmt::format("{}", m.predicted), fmt::format("{}", m.executed)});
     }
-  }
+  };
+  std::for_each(report.layouts.begin(), report.layouts.end(), append);
+  std::for_each(report.recorded.begin(), report.recorded.end(), append);
   if (rows.size() == 1) return {};
   std::string text = format_table(rows, 2);
   if (left_out > 0) text += fmt::format("  and {} more; --json has all\n", left_out);
   return text + "\n";
+}
+
+/// "120 layouts on up to 16 ranks".
+std::string counted(const std::vector<Verification>& done, std::string_view what) {
+  std::int64_t most_ranks = 0;
+  for (const Verification& v : done) most_ranks = std::max(most_ranks, v.ranks);
+  return fmt::format("{} {}{} on up to {} ranks", done.size(), what, done.size() == 1 ? "" : "s", most_ranks);
+}
+
+std::int64_t numbers_compared(const std::vector<Verification>& done) {
+  std::int64_t compared = 0;
+  for (const Verification& v : done) compared += v.compared;
+  return compared;
+}
+
+std::string verdict(const std::vector<Verification>& done, const TextStyle& style) {
+  const auto different =
+      std::count_if(done.begin(), done.end(), [](const Verification& v) { return !v.equal(); });
+  return (different == 0 ? style.good("No difference.") : style.bad(fmt::format("{} differ.", different))) +
+         "\n";
 }
 
 JsonValue mismatch_json(const Mismatch& m) {
@@ -111,6 +134,19 @@ JsonValue layout_json(const Verification& v) {
                     {"differences", std::move(mismatches)}};
 }
 
+/// Of a recorded step nothing is predicted and no second run compared: `predicted` of a difference is what
+/// was recorded.
+JsonValue record_json(const Verification& v) {
+  JsonArray mismatches;
+  for (const Mismatch& m : v.mismatches) mismatches.push_back(mismatch_json(m));
+  return JsonObject{{"scenario", presets::to_command_words(v.scenario)},
+                    {"ranks", v.ranks},
+                    {"compared", v.compared},
+                    {"equal", v.equal()},
+                    {"fault", v.fault},
+                    {"differences", std::move(mismatches)}};
+}
+
 }  // namespace
 
 std::string verify_text(const VerifyReport& report, const TextStyle& style) {
@@ -127,28 +163,22 @@ std::string verify_text(const VerifyReport& report, const TextStyle& style) {
   }
   if (report.layouts.size() == 1) text += one_layout(report.layouts.front(), style);
   text += differences(report, style);
-  std::int64_t compared = 0, most_ranks = 0;
-  for (const Verification& v : report.layouts) {
-    compared += v.compared;
-    most_ranks = std::max(most_ranks, v.ranks);
-  }
   const double quantised = largest_distance(report, true);
-  const auto different = std::count_if(report.layouts.begin(), report.layouts.end(),
-                                       [](const Verification& v) { return !v.equal(); });
-  text += fmt::format(
-      "{} layout{} on up to {} ranks, seed {}: {} numbers compared, largest relative distance from "
-      "one rank {:.1e}{}. ",
-      report.layouts.size(), report.layouts.size() == 1 ? "" : "s", most_ranks, report.seed, compared,
-      largest_distance(report, false),
-      quantised > 0 ? fmt::format(" ({:.1e} where gradients are quantised)", quantised) : "");
-  return text +
-         (different == 0 ? style.good("No difference.") : style.bad(fmt::format("{} differ.", different))) +
-         "\n";
+  text += fmt::format("{}, seed {}: {} numbers compared, largest relative distance from one rank {:.1e}{}. ",
+                      counted(report.layouts, "layout"), report.seed, numbers_compared(report.layouts),
+                      largest_distance(report, false),
+                      quantised > 0 ? fmt::format(" ({:.1e} where gradients are quantised)", quantised) : "");
+  text += verdict(report.layouts, style);
+  if (report.recorded.empty()) return text;
+  return text + fmt::format("{}: {} numbers compared with the record. {}",
+                            counted(report.recorded, "recorded step"), numbers_compared(report.recorded),
+                            verdict(report.recorded, style));
 }
 
 JsonValue verify_json(const VerifyReport& report) {
-  JsonArray layouts, changes;
+  JsonArray layouts, recorded, changes;
   for (const Verification& v : report.layouts) layouts.push_back(layout_json(v));
+  for (const Verification& v : report.recorded) recorded.push_back(record_json(v));
   for (const std::string& change : report.changes) changes.emplace_back(change);
   if (report.rejected) {
     return JsonObject{{"schema", "hexaplan/verification/1"},
@@ -165,7 +195,8 @@ JsonValue verify_json(const VerifyReport& report) {
                     {"seed", report.seed},
                     {"equal", report.equal()},
                     {"shrunk", std::move(changes)},
-                    {"layouts", std::move(layouts)}};
+                    {"layouts", std::move(layouts)},
+                    {"recorded", std::move(recorded)}};
 }
 
 }  // namespace hexaplan::cli

@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "presets/json/input_error.h"
 #include "presets/models/model_text.h"
 #include "presets/scenario/layout_text.h"
 #include "presets/scenario/recipe_fields.h"
@@ -19,6 +24,22 @@ std::string text_of(const JsonValue& value) {
   return words;
 }
 
+/// Words as a shell sees them.
+std::vector<std::string> unquoted(const std::string& text) {
+  std::vector<std::string> words(1);
+  bool quoted = false;
+  for (const char c : text) {
+    if (c == '"') {
+      quoted = !quoted;
+    } else if (c == ' ' && !quoted) {
+      words.emplace_back();
+    } else {
+      words.back() += c;
+    }
+  }
+  return words;
+}
+
 }  // namespace
 
 std::string to_command_words(const costmodel::Scenario& sc) {
@@ -31,6 +52,28 @@ std::string to_command_words(const costmodel::Scenario& sc) {
     words += fmt::format(" {} {}", field.flag, text_of(value));
   }
   return words;
+}
+
+costmodel::Scenario read_command_words(const std::string& text, costmodel::Scenario sc) {
+  const std::vector<std::string> words = unquoted(text);
+  sc.recipe = {};
+  for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
+    const std::string &flag = words[i], &value = words[i + 1];
+    if (flag == "--model") {
+      sc.model = parse_model_text(value, flag);
+    } else if (flag == "--layout") {
+      sc.layout = parse_layout(value, flag).layout;
+    } else {
+      const auto fields = recipe_fields();
+      const auto field =
+          std::find_if(fields.begin(), fields.end(), [&](const auto& f) { return f.flag == flag; });
+      if (field == fields.end())
+        throw InputError({.field = flag, .value = in_quotes(value), .expected = "an option of the recipe"});
+      set_recipe_field(sc.recipe, field->key, flag, value);
+    }
+  }
+  sc.cluster.gpus = sc.layout.world_size();
+  return sc;
 }
 
 }  // namespace hexaplan::presets

@@ -10,4 +10,8 @@ namespace hexaplan::presets {
 /// by what it can.
 [[nodiscard]] std::string to_command_words(const costmodel::Scenario& scenario);
 
+/// The other way: model, layout and recipe of such words on top of `base`, which gives framework and cluster;
+/// its cluster gets as many GPUs as there are ranks. InputError that names the option.
+[[nodiscard]] costmodel::Scenario read_command_words(const std::string& words, costmodel::Scenario base);
+
 }  // namespace hexaplan::presets

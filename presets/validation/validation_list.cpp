@@ -88,4 +88,13 @@ ValidationList find_validation_list(std::string_view name) {
                     .hint = did_you_mean(costmodel::nearest_name(name, names))});
 }
 
+fs::path recorded_steps_file() {
+  const fs::path name = fs::path{kFolder} / "recorded.steps";
+  std::error_code ignored;
+  for (const fs::path& root : preset_roots()) {
+    if (fs::is_regular_file(root / name, ignored)) return root / name;
+  }
+  throw InputError({.field = name.string(), .expected = "a file among the built-in presets"});
+}
+
 }  // namespace hexaplan::presets

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,5 +31,9 @@ struct ValidationList {
 /// missing, unknown or something else.
 [[nodiscard]] ValidationList find_validation_list(std::string_view name);
 [[nodiscard]] std::vector<std::string> validation_list_names();
+
+/// Where the steps are that the executor's hand-written layers ran, one file that the validator reads
+/// (StepRecord). InputError when no folder of presets has it.
+[[nodiscard]] std::filesystem::path recorded_steps_file();
 
 }  // namespace hexaplan::presets

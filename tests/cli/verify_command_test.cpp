@@ -16,6 +16,7 @@ TEST(verify_command, finds_no_difference_in_random_layouts) {
   const Finished run = run_hexaplan("verify --random 3 --seed 5");
   EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
   EXPECT_THAT(run.out, HasSubstr("3 layouts on up to"));
+  EXPECT_THAT(run.out, HasSubstr("3 recorded steps on up to"));
   EXPECT_THAT(run.out, HasSubstr("No difference."));
 }
 

@@ -10,7 +10,6 @@
 #include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "presets/scenario/scenario_words.h"
-#include "tests/validator/step/command_words.h"
 #include "tests/validator/step/tiny_scenario.h"
 #include "validator/executor/communicator/threads/thread_ranks.h"
 #include "validator/executor/device/cpu/cpu_device.h"
@@ -95,7 +94,7 @@ TEST(layout_space, is_told_in_words_that_the_command_line_reads_back) {
   const Scenario base = tiny_scenario();
   for (const Scenario& sc : validator::random_scenarios(base, 300, 11)) {
     const std::string words = presets::to_command_words(sc);
-    const Scenario read = scenario_from_words(words, base);
+    const Scenario read = presets::read_command_words(words, base);
     EXPECT_EQ(read.model, sc.model) << words;
     EXPECT_EQ(read.layout, sc.layout) << words;
     EXPECT_EQ(read.recipe, sc.recipe) << words;

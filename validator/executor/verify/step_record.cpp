@@ -1,26 +1,25 @@
-#include "tests/validator/witness/step_record.h"
+#include "validator/executor/verify/step_record.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
 
-#include "tests/validator/step/command_words.h"
-#include "tests/validator/step/tiny_scenario.h"
-#include "validator/executor/communicator/threads/thread_ranks.h"
+#include "costmodel/memory/memory_kinds.h"
 #include "validator/executor/communicator/traffic.h"
-#include "validator/executor/device/cpu/cpu_device.h"
+#include "validator/executor/report/execution_report.h"
 #include "validator/executor/step/run_steps.h"
 
-namespace hexaplan::tests {
+namespace hexaplan::validator {
 namespace {
 
 using costmodel::Scenario;
-using validator::BytesByKind;
 
 constexpr const char* kPasses[] = {"forward", "backward", "weight gradient", "step"};
 
@@ -28,7 +27,7 @@ std::string pass_name(costmodel::Pass pass) {
   return kPasses[static_cast<std::size_t>(pass)];
 }
 
-RankRecord record_of(const validator::RankReport& rank) {
+RankRecord record_of(const RankReport& rank) {
   RankRecord out{
       .stage = rank.stage, .peak = rank.memory.peak_by_kind, .at = rank.memory.peak_at, .counts = {}};
   for (const auto& o : rank.operations) {
@@ -36,12 +35,61 @@ RankRecord record_of(const validator::RankReport& rank) {
       out.counts[fmt::format("{} {} FLOPs", o.name, pass_name(o.pass))] += o.flops.value();
   }
   for (const auto& t : rank.traffic) {
-    const std::string row = fmt::format("{} {} {} {}", t.operation, pass_name(t.pass),
-                                        validator::name_of(t.kind), validator::name_of(t.group));
+    const std::string row =
+        fmt::format("{} {} {} {}", t.operation, pass_name(t.pass), name_of(t.kind), name_of(t.group));
     out.counts[row + " messages"] += static_cast<double>(t.count.messages);
     out.counts[row + " bytes"] += t.count.bytes.value();
   }
   return out;
+}
+
+const RankRecord& record_of_rank(const StepRecord& step, int rank) {
+  for (const StepRecord::Ranks& kind : step.ranks) {
+    if (std::find(kind.ranks.begin(), kind.ranks.end(), rank) != kind.ranks.end()) return kind.record;
+  }
+  throw std::runtime_error{fmt::format("nothing is known of rank {}", rank)};
+}
+
+void compare_ranks(int rank, const RankRecord& then, const RankRecord& now, Verification& out) {
+  const auto compare = [&](const std::string& what, double recorded, double executed) {
+    ++out.compared;
+    if (recorded != executed) out.mismatches.push_back({rank, "recorded " + what, recorded, executed});
+  };
+  const auto compare_bytes = [&](const std::string& where, const BytesByKind& recorded,
+                                 const BytesByKind& executed) {
+    for (const costmodel::MemoryKind& row : costmodel::kMemoryKinds) {
+      const auto i = static_cast<std::size_t>(row.kind);
+      compare(fmt::format("bytes of {} at {}", row.name, where), static_cast<double>(recorded[i]),
+              static_cast<double>(executed[i]));
+    }
+  };
+  const auto count_of = [](const RankRecord& record, const std::string& name) {
+    const auto found = record.counts.find(name);
+    return found == record.counts.end() ? 0 : found->second;
+  };
+  compare("stage", then.stage, now.stage);
+  compare_bytes("the peak", then.peak, now.peak);
+  for (std::size_t i = 0; i < then.at.size(); ++i) {
+    const std::string_view instant = costmodel::name_of(costmodel::instant_at(static_cast<int>(i)));
+    compare_bytes(fmt::format("instant \"{}\"", instant), then.at[i], now.at[i]);
+  }
+  std::set<std::string> names;
+  for (const RankRecord* record : {&then, &now}) {
+    for (const auto& [name, ignored] : record->counts) names.insert(name);
+  }
+  for (const std::string& name : names) compare(name, count_of(then, name), count_of(now, name));
+}
+
+/// Sums may be taken in another order; nothing else may move.
+void compare_steps(const StepRecord& then, const StepRecord& now, Verification& out) {
+  const auto compare = [&](const char* what, double recorded, double executed, double& worst) {
+    ++out.compared;
+    const double difference = std::abs(executed - recorded) / std::abs(recorded);
+    worst = std::max(worst, difference);
+    if (!(difference <= kSameNumbers)) out.mismatches.push_back({-1, what, recorded, executed});
+  };
+  compare("recorded loss", then.loss, now.loss, out.loss_error);
+  compare("recorded gradient norm", then.gradient_norm, now.gradient_norm, out.norm_error);
 }
 
 // --- The file ----------------------------------------------------------------------------------------------
@@ -137,19 +185,18 @@ StepRecord read_step_line(std::istringstream& line) {
 
 }  // namespace
 
-StepRecord executed_step(const std::string& words, bool learned) {
-  const Scenario sc = scenario_from_words(words, tiny_scenario());
-  validator::RunOptions options{
-      .steps = 1, .routing = learned ? validator::Routing::Learned : validator::Routing::InTurn};
-  options.make_device = [](int /*rank*/) { return validator::make_cpu_device(validator::Element::F64); };
-  validator::ThreadRanks threads;
-  const validator::ExecutionReport report = validator::run_steps(sc, options, threads);
+StepRecord executed_step(const Scenario& sc, const std::string& words, bool learned,
+                         const VerifyOptions& options, RankBackend& backend) {
+  RunOptions run{.steps = 1, .routing = learned ? Routing::Learned : Routing::InTurn};
+  run.ranks = options.ranks;
+  run.make_device = options.make_device;
+  const ExecutionReport report = run_steps(sc, run, backend);
   StepRecord out{.words = words,
                  .learned = learned,
                  .loss = report.steps.front().loss,
                  .gradient_norm = report.steps.front().gradient_norm,
                  .ranks = {}};
-  for (const validator::RankReport& rank : report.ranks) {
+  for (const RankReport& rank : report.ranks) {
     RankRecord record = record_of(rank);
     const auto same = std::find_if(out.ranks.begin(), out.ranks.end(),
                                    [&](const auto& kind) { return kind.record == record; });
@@ -158,6 +205,25 @@ StepRecord executed_step(const std::string& words, bool learned) {
     } else {
       same->ranks.push_back(rank.rank);
     }
+  }
+  return out;
+}
+
+Verification verify_record(const Scenario& sc, const StepRecord& record, const VerifyOptions& options,
+                           RankBackend& backend) {
+  Verification out{.scenario = sc, .ranks = sc.layout.world_size()};
+  try {
+    const StepRecord now = executed_step(sc, record.words, record.learned, options, backend);
+    compare_steps(record, now, out);
+    for (const StepRecord::Ranks& kind : record.ranks) {
+      for (const int rank : kind.ranks) {
+        const std::size_t before = out.mismatches.size();
+        compare_ranks(rank, kind.record, record_of_rank(now, rank), out);
+        if (out.mismatches.size() > before) break;  // its neighbours differ alike
+      }
+    }
+  } catch (const RankFault& fault) {
+    out.fault = fault.what();
   }
   return out;
 }
@@ -188,4 +254,4 @@ std::vector<StepRecord> read_records(const std::filesystem::path& file) {
   return records;
 }
 
-}  // namespace hexaplan::tests
+}  // namespace hexaplan::validator
