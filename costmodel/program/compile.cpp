@@ -51,6 +51,9 @@ bool gathers_again(const Program& /*program*/, const Techniques& t) {
 bool keeps_otherwise(const Program& p, const Techniques& t) {
   return p.part == Part::Layer && t.keeps.by_rules;
 }
+bool keeps_originals(const Program& p, const Techniques& t) {
+  return quantises(p, t) && t.keeps_original_inputs;
+}
 bool shares_buffers(const Program& p, const Techniques& t) {
   return p.part == Part::Layer && t.shares_gather_buffers && gathers_again(p, t);
 }
@@ -74,8 +77,9 @@ bool splits(const Program& p, const Techniques& t) {
 // from forward ones. What moves lifetimes comes after it: the chunked loss before gather-again, because
 // inside a chunk the gathered input is still there; gather-again before recomputation, because a gathered
 // value would otherwise count as kept and run again; what a framework keeps before it as well, because that
-// is what recomputation drops; weights in 4 bits behind it, because a product that runs again writes its
-// weight out again; the split last, because it asks which buffers backward overwrites.
+// is what recomputation drops (original inputs behind it, which asks what else is kept); weights in 4 bits
+// behind it, because a product that runs again writes its weight out again; the split last, because it asks
+// which buffers backward overwrites.
 constexpr std::array kPasses{
     PassRow{"adapters", adapts, add_adapters},
     PassRow{"tensor parallelism", over_tensor_ranks, cut_over_tensor_ranks},
@@ -92,6 +96,7 @@ constexpr std::array kPasses{
     PassRow{"gather again", gathers_again, gather_inputs_again},
     PassRow{"quantised matrices", quantises, quantise_matrices},
     PassRow{"kept values", keeps_otherwise, keep_values},
+    PassRow{"original inputs", keeps_originals, keep_originals},
     PassRow{"weight gradient buffers", buffers_gradients, buffer_weight_gradients},
     PassRow{"recompute", recomputes, recompute},
     PassRow{"gather buffers", shares_buffers, share_gather_buffers},

@@ -57,16 +57,17 @@ struct Techniques {
   bool sequence = false;  // … with sequence parallelism
   int context_ranks = 1;
   ContextKind context = ContextKind::Ring;
-  bool exchanges_experts = false;    // expert parallelism over more than one rank
-  bool cuts_experts = false;         // expert-tensor parallelism over more than one rank
-  bool pads_experts = false;         // to their capacity
-  bool sums_choices = false;         // ranks that share sequences add up the router's choices
-  int loss_reductions = 2;           // messages of the vocabulary-parallel loss
-  int loss_chunks = 1;               // of tokens, whose logits are there one after the other
-  bool quantises = false;            // operands of matrices in 8 or 4 bits
-  bool scales_blocks = false;        // … in 8, with a scale per block: transposed, they are other numbers
-  bool stores_scores = false;        // attention does
-  bool keeps_capped_scores = false;  // beside them, where a soft cap's derivative reads them
+  bool exchanges_experts = false;      // expert parallelism over more than one rank
+  bool cuts_experts = false;           // expert-tensor parallelism over more than one rank
+  bool pads_experts = false;           // to their capacity
+  bool sums_choices = false;           // ranks that share sequences add up the router's choices
+  int loss_reductions = 2;             // messages of the vocabulary-parallel loss
+  int loss_chunks = 1;                 // of tokens, whose logits are there one after the other
+  bool quantises = false;              // operands of matrices in 8 or 4 bits
+  bool scales_blocks = false;          // … in 8, with a scale per block: transposed, they are other numbers
+  bool keeps_original_inputs = false;  // … where something else has them in backward
+  bool stores_scores = false;          // attention does
+  bool keeps_capped_scores = false;    // beside them, where a soft cap's derivative reads them
   bool drops_out = false;
   bool autocasts = false;  // 16-bit operators on fp32 parameters
 

@@ -194,6 +194,8 @@ struct FrameworkProfile {
   /// gathered in 16 bits, or never cast.
   bool autocasts = false;
   double quantized_input_bytes = 1;  // fp8/fp4: bytes per element of a saved GEMM input
+  /// fp8/fp4: of what something else keeps or recomputes, no narrow copy is kept: backward casts it again.
+  bool keeps_original_inputs = false;
   bool gather_saved_inputs = false;  // with SP, linear inputs are kept gathered over TP
   /// Adapters sit at the attention projections only (the default of Hugging Face PEFT and lit-gpt): inputs of
   /// the frozen MLP matrices are not kept. Otherwise every linear layer has one.

@@ -28,6 +28,7 @@ constexpr ProfileField kProfileFields[] = {
     {"even_split", &P::even_split},
     {"vocab_multiple", &P::vocab_multiple, {1, 1e9}},
     {"quantized_input_bytes", &P::quantized_input_bytes},
+    {"keeps_original_inputs", &P::keeps_original_inputs},
     {"gather_saved_inputs", &P::gather_saved_inputs},
     {"autocasts", &P::autocasts},
     {"attention_adapters_only", &P::attention_adapters_only},

@@ -23,6 +23,7 @@ void read_precision_recipe(V v, R r) {
   r.fp4 = says("nvfp4");
   r.fp8_recipe = says("mxfp8")                             ? "mxfp8"
                  : says("subchannel") || says("blockwise") ? "blockwise"
+                 : says("delayed")                         ? "delayed"
                                                            : "tensorwise";
 }
 

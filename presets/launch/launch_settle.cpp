@@ -304,6 +304,11 @@ void settle_megatron_recipe(R r) {
     recipe.precision = kind == "blockwise" ? Precision::Fp8Block
                        : kind == "mxfp8"   ? Precision::Mxfp8
                                            : Precision::Fp8;
+    // Megatron-LM's default (megatron/training/arguments.py, --fp8-recipe).
+    if (kind.empty() || kind == "delayed")
+      r.notes.emplace_back(
+          "fp8 with delayed scaling is planned as with current scaling, under which no 8-bit copy is kept of "
+          "what is kept in 16 bits anyway");
   }
   if (r.fp4) recipe.precision = Precision::Nvfp4;
   using costmodel::CudaGraphs;

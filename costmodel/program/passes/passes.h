@@ -44,6 +44,9 @@ namespace hexaplan::costmodel::program {
 /// Values are kept in the numbers and types of the framework: further copies, others instead of what backward
 /// reads, keys repeated for all heads, what adapters keep beside the matrices.  [docs/formulas.md#M2]
 [[nodiscard]] Program keep_values(Program program, const Techniques& techniques);
+/// Weight gradients of quantised matrices read a cast that backward makes, where the original of their input
+/// is kept or made again in any case (FrameworkProfile::keeps_original_inputs).
+[[nodiscard]] Program keep_originals(Program program, const Techniques& techniques);
 /// What tensor-parallel ranks gather arrives in a buffer that stays (FrameworkProfile::sp_gather_buffers).
 [[nodiscard]] Program share_gather_buffers(Program program, const Techniques& techniques);
 /// A weight gradient is a buffer of its own before it is added to the accumulated one.  [docs/formulas.md#M4]

@@ -113,7 +113,8 @@ double forgotten(const Scenario& sc) {
   const double values = with_values ? static_cast<double>(d.tokens * d.v) : 0;
   // What attention made is kept cast for the matrix behind it, and as it is for a fused kernel alone.
   const bool fused = sc.recipe.attention == AttentionKernel::Flash;
-  const double per_element = sc.framework.quantized_input_bytes - (fused ? 0 : 2);
+  const double per_element =
+      fused && sc.framework.keeps_original_inputs ? 0 : sc.framework.quantized_input_bytes - (fused ? 0 : 2);
   const double cast =
       is_quantized(sc.recipe.precision) ? static_cast<double>(d.tokens * d.o) * per_element : 0;
   return cast + 4.0 * static_cast<double>(numbers) +

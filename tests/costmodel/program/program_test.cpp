@@ -199,7 +199,23 @@ TEST(framework_program, keeps_operands_of_8_bit_matrices_in_8_bits) {
     const double wide = kept_bytes_of(sc);
     sc.recipe.precision = Precision::Fp8;
     const double norms = 2 * 8192.0 * 4096, activation = 8192.0 * 14336, attention = 8192.0 * 4096;
+    EXPECT_EQ(kept_bytes_of(sc) - wide, (-norms - activation) / tp) << "tp " << tp;
+    sc.framework.keeps_original_inputs = false;  // attention's output in 8 bits, beside what attention keeps
     EXPECT_EQ(kept_bytes_of(sc) - wide, (attention - norms - activation) / tp) << "tp " << tp;
+  }
+}
+
+TEST(framework_program, keeps_no_8_bit_copy_of_what_is_recomputed) {
+  for (const int tp : {1, 2}) {
+    Scenario sc = llama(tp);
+    sc.framework = presets::look_up_framework("megatron");
+    sc.recipe.recompute = {.mode = RecomputeMode::SelectiveModules, .modules = kRecomputeNorm};
+    const double wide = kept_bytes_of(sc);  // without norms' outputs
+    sc.recipe.precision = Precision::Fp8;
+    const double activation = 8192.0 * 14336, norms = 2 * 8192.0 * 4096, attention = 8192.0 * 4096;
+    EXPECT_EQ(kept_bytes_of(sc) - wide, -activation / tp) << "tp " << tp;
+    sc.framework.keeps_original_inputs = false;
+    EXPECT_EQ(kept_bytes_of(sc) - wide, (norms + attention - activation) / tp) << "tp " << tp;
   }
 }
 
