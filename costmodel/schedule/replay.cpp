@@ -5,26 +5,37 @@
 #include <cmath>
 #include <utility>
 
+#include "costmodel/units/overlap.h"
+
 namespace hexaplan::costmodel {
 namespace {
 
 /// Every stage computes; nothing else takes time.
 class ComputeClock {
  public:
-  ComputeClock(const Schedule& schedule, const std::vector<ChunkSeconds>& chunks, std::vector<Seconds> begin)
-      : chunks_{chunks}, per_stage_{static_cast<std::size_t>(schedule.chunks)}, now_{std::move(begin)} {}
+  ComputeClock(const Schedule& schedule, const std::vector<ChunkSeconds>& chunks, double slowdown,
+               std::vector<Seconds> begin)
+      : chunks_{chunks},
+        per_stage_{static_cast<std::size_t>(schedule.chunks)},
+        slowdown_{slowdown},
+        now_{std::move(begin)} {}
 
   Seconds run(const Task& task, Seconds arrived) { return advance(task, arrived, time_of(task)); }
   std::pair<Seconds, Seconds> run_pair(const Task& forward, const Task& backward, Seconds arrived) {
-    const Seconds end = advance(forward, arrived, time_of(forward) + time_of(backward));
+    const Seconds collectives =
+        chunk_of(forward).forward_collectives + chunk_of(backward).backward_collectives;
+    const Seconds kernels = time_of(forward) + time_of(backward) - collectives;
+    const Seconds end = advance(forward, arrived, overlap(kernels, collectives, 1, slowdown_).total);
     return {end, end};
   }
   [[nodiscard]] const std::vector<Seconds>& now() const { return now_; }
 
  private:
+  [[nodiscard]] const ChunkSeconds& chunk_of(const Task& task) const {
+    return chunks_[static_cast<std::size_t>(task.stage) * per_stage_ + static_cast<std::size_t>(task.chunk)];
+  }
   [[nodiscard]] Seconds time_of(const Task& task) const {
-    const ChunkSeconds& chunk =
-        chunks_[static_cast<std::size_t>(task.stage) * per_stage_ + static_cast<std::size_t>(task.chunk)];
+    const ChunkSeconds& chunk = chunk_of(task);
     switch (task.pass) {
       case TaskPass::Forward:
         return chunk.forward;
@@ -44,6 +55,7 @@ class ComputeClock {
 
   const std::vector<ChunkSeconds>& chunks_;
   std::size_t per_stage_;
+  double slowdown_;
   std::vector<Seconds> now_;
 };
 
@@ -70,11 +82,11 @@ Seconds next_step(const std::vector<Seconds>& end, std::vector<Seconds>& begin) 
   return period;
 }
 
-Seconds pipeline_time(const Schedule& schedule, const std::vector<ChunkSeconds>& chunks) {
+Seconds pipeline_time(const Schedule& schedule, const std::vector<ChunkSeconds>& chunks, double slowdown) {
   std::vector<Seconds> begin(schedule.stages.size());
   Seconds time;
   for (int step = 0; step < (drifts(schedule.kind) ? kDriftingSteps : 1); ++step) {
-    ComputeClock clock{schedule, chunks, begin};
+    ComputeClock clock{schedule, chunks, slowdown, begin};
     [[maybe_unused]] const std::size_t ran = replay(schedule, clock);
     assert(ran > 0);
     time = next_step(clock.now(), begin);
@@ -83,11 +95,11 @@ Seconds pipeline_time(const Schedule& schedule, const std::vector<ChunkSeconds>&
 }
 
 Seconds pipeline_time(ScheduleKind kind, int stages, int microbatches, int chunks,
-                      const std::vector<ChunkSeconds>& seconds) {
+                      const std::vector<ChunkSeconds>& seconds, double slowdown) {
   constexpr int first_periods = 4;  // until the pipeline is full; more where stages are too unequal for that
   constexpr double rounding = 1e-10;
   const auto time_of = [&](int count) {
-    return pipeline_time(*known_schedule(kind, stages, count, chunks), seconds);
+    return pipeline_time(*known_schedule(kind, stages, count, chunks), seconds, slowdown);
   };
   const int period = 2 * stages;
   for (int periods = first_periods; 4 * (periods + 2) * period < microbatches; periods *= 2) {

@@ -145,18 +145,21 @@ Seconds next_step(const std::vector<Seconds>& end, std::vector<Seconds>& begin);
 /// Time of one micro-batch on one chunk.
 struct ChunkSeconds {
   Seconds forward, backward_input, backward_weight;
+  Seconds forward_collectives, backward_collectives;  // shares of forward and backward_input that may hide
   [[nodiscard]] constexpr Seconds total() const { return forward + backward_input + backward_weight; }
 };
 
 /// Time from the first task to the last, messages free; where stages drift, from one step to the next.
 /// `chunks` is indexed stage · chunks + chunk. Preconditions: sizes agree; the orders do not block each other
-/// (those of make_schedule never do).  [docs/formulas.md#S3]
-[[nodiscard]] Seconds pipeline_time(const Schedule& schedule, const std::vector<ChunkSeconds>& chunks);
+/// (those of make_schedule never do). Of a pair the collectives run beside the kernels, which they slow down
+/// by `slowdown`.  [docs/formulas.md#S3]
+[[nodiscard]] Seconds pipeline_time(const Schedule& schedule, const std::vector<ChunkSeconds>& chunks,
+                                    double slowdown = 1);
 
 /// The same of the order that make_schedule gives. An order repeats itself once the pipeline is full, and so
 /// grows by the same time with every further 2·`stages` micro-batches: a long one is continued from three
 /// short ones whose times grow evenly.  [docs/formulas.md#S3]
 [[nodiscard]] Seconds pipeline_time(ScheduleKind kind, int stages, int microbatches, int chunks,
-                                    const std::vector<ChunkSeconds>& seconds);
+                                    const std::vector<ChunkSeconds>& seconds, double slowdown = 1);
 
 }  // namespace hexaplan::costmodel

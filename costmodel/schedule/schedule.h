@@ -46,6 +46,12 @@ struct Schedule {
 /// stay until the latter.
 [[nodiscard]] bool splits_backward(ScheduleKind kind);
 
+/// True when forward and backward passes run in pairs, each one's collectives beside the other's kernels
+/// (Task::with_next).
+[[nodiscard]] constexpr bool runs_in_pairs(ScheduleKind kind) {
+  return kind == ScheduleKind::DualPipe || kind == ScheduleKind::DualPipeV;
+}
+
 /// True when stages begin their next step as soon as they have finished this one, so that waiting at the
 /// pipeline's ends falls away: the optimizer step is validated after the fact instead of waiting for the
 /// gradient norm (arXiv:2401.10241 §4).

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "costmodel/communication/overlap.h"
 #include "costmodel/schedule/replay.h"
 #include "costmodel/spec/chunk_order.h"
 #include "costmodel/step/execution.h"
 #include "costmodel/step/step_operations.h"
+#include "costmodel/units/overlap.h"
 
 namespace hexaplan::costmodel {
 namespace {

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "costmodel/communication/group_links.h"
-#include "costmodel/communication/overlap.h"
 #include "costmodel/compute/host_time.h"
 #include "costmodel/compute/kernel_time.h"
 #include "costmodel/compute/operations.h"
 #include "costmodel/step/execution.h"
+#include "costmodel/units/overlap.h"
 
 namespace hexaplan::costmodel {
 namespace {

@@ -64,6 +64,20 @@ std::size_t StepModel::accounted(const std::vector<StageLoad>& loads, std::size_
   return static_cast<std::size_t>(std::max_element(loads.begin(), loads.end(), less) - loads.begin());
 }
 
+namespace {
+/// Takes what hides behind another micro-batch's kernels off the collectives, and off those of recomputation
+/// last.
+void hide(Seconds hidden, StepTime& t) {
+  const Seconds collectives = t.tensor_parallel + t.context_parallel + t.expert_parallel;
+  const Seconds taken = smaller(hidden, collectives);
+  if (taken > Seconds{}) {
+    const double left = 1 - taken / collectives;
+    for (Seconds* cause : {&t.tensor_parallel, &t.context_parallel, &t.expert_parallel}) *cause *= left;
+  }
+  t.recompute -= hidden - taken;
+}
+}  // namespace
+
 StepTime StepModel::time_paced_by(const std::vector<StageLoad>& loads, std::size_t slowest) const {
   const StagePlan& stage = stages_[slowest];
   const std::size_t busiest = accounted(loads, slowest);
@@ -82,8 +96,12 @@ StepTime StepModel::time_paced_by(const std::vector<StageLoad>& loads, std::size
   t.context_parallel = passes.context * microbatches_;
   t.expert_parallel = passes.expert * microbatches_;
   t.pipeline_p2p = overheads.pipeline_p2p;
-  const Seconds more_work = loads[busiest].totals.total() - loads[slowest].totals.total();
-  t.bubble = larger(Seconds{}, overheads.bubble - more_work * microbatches_);
+  const PassTotals& work = loads[busiest].totals;
+  const Seconds more_work = work.total() - loads[slowest].totals.total();
+  const Seconds hidden = hidden_in_pairs(work, sc_.framework, sc_.layout.schedule) * microbatches_;
+  const Seconds idle = overheads.bubble - more_work * microbatches_;
+  t.bubble = larger(Seconds{}, idle + hidden);
+  hide(t.bubble - idle, t);
   t.data_parallel = overheads.data_parallel;
   t.offload = passes.offload * microbatches_ + overheads.offload;
   t.optimizer = overheads.optimizer;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "costmodel/communication/overlap.h"
 #include "costmodel/compute/kernel_time.h"
 #include "costmodel/compute/operations.h"
 #include "costmodel/memory/layer_ledger.h"
@@ -11,6 +10,7 @@
 #include "costmodel/step/offload_operations.h"
 #include "costmodel/step/optimizer_operations.h"
 #include "costmodel/step/step_operations.h"
+#include "costmodel/units/overlap.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -85,7 +85,22 @@ Seconds message_time(const Scenario& sc, const LocalDims& dims, const Pricer& pr
 }
 
 PassTotals totals_of(const LayerCost& cost) {
-  return {cost.forward.total(), cost.backward.total(), cost.rerun.total(), cost.weight_gradient};
+  const auto collectives = [](const PassCost& pass) { return pass.total() - pass.compute(); };
+  return {.forward = cost.forward.total(),
+          .backward = cost.backward.total(),
+          .rerun = cost.rerun.total(),
+          .weight_gradient = cost.weight_gradient,
+          .forward_collectives = collectives(cost.forward),
+          .backward_collectives = collectives(cost.backward),
+          .rerun_collectives = collectives(cost.rerun)};
+}
+
+/// Kernels and collectives beside each other take as long as the longer of two sums that grow with both:
+/// together at most as long as apart.
+Seconds hidden_in_pairs(const PassTotals& totals, const FrameworkProfile& framework, ScheduleKind schedule) {
+  if (!runs_in_pairs(schedule)) return {};
+  const Seconds collectives = totals.collectives(), kernels = totals.total() - collectives;
+  return totals.total() - overlap(kernels, collectives, 1, framework.overlap_slowdown).total;
 }
 
 LayerWork work_of_layers(const Scenario& sc, const LocalDims& dims, const Pricer& pricer,
@@ -137,7 +152,7 @@ PassTotals stage_totals(const LayerTotals& layers, const StagePlan& stage) {
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (stage.layers[c] == 0) continue;
     PassTotals of_class = layers.layers[c] * stage.layers[c];
-    of_class.rerun *= stage.rerun_share(c);
+    of_class.scale_rerun(stage.rerun_share(c));
     sum += of_class;
   }
   sum += layers.embedding * stage.embedding;
@@ -153,9 +168,14 @@ Seconds replayed_span(const Scenario& sc, const LayerTotals& layers) {
   seconds.reserve(chunks.size());
   for (const StagePlan& chunk : chunks) {
     const PassTotals t = stage_totals(layers, chunk);
-    seconds.push_back({t.forward, t.backward - t.weight_gradient + t.rerun, t.weight_gradient});
+    seconds.push_back({.forward = t.forward,
+                       .backward_input = t.backward - t.weight_gradient + t.rerun,
+                       .backward_weight = t.weight_gradient,
+                       .forward_collectives = t.forward_collectives,
+                       .backward_collectives = t.backward_collectives + t.rerun_collectives});
   }
-  return pipeline_time(sc.layout.schedule, sc.layout.pp, microbatches, sc.layout.vpp, seconds);
+  return pipeline_time(sc.layout.schedule, sc.layout.pp, microbatches, sc.layout.vpp, seconds,
+                       sc.framework.overlap_slowdown);
 }
 
 namespace {
@@ -208,6 +228,7 @@ StageTransfers price_transfers(const Scenario& sc, const Calibration& calibratio
 
 StepCombiner::StepCombiner(const Scenario& sc, Seconds message)
     : framework_{&sc.framework},
+      schedule_{sc.layout.schedule},
       pp_{sc.layout.pp},
       vpp_{sc.layout.vpp},
       chunks_{chunks_per_stage(sc.layout) / model_copies(sc.layout.schedule)},
@@ -225,7 +246,11 @@ StepCombiner::StepCombiner(const Scenario& sc, Seconds message)
 /// Time the slowest stage waits: filling and draining the pipeline through the others.  [docs/formulas.md#S3]
 Seconds StepCombiner::bubble(std::span<const StageLoad> stages, std::size_t slowest, Seconds span) const {
   if (pp_ == 1) return {};
-  if (!closed_form_) return larger(Seconds{}, span - stages[slowest].totals.total() * microbatches_);
+  if (!closed_form_) {
+    const PassTotals& work = stages[slowest].totals;
+    const Seconds hidden = hidden_in_pairs(work, *framework_, schedule_);
+    return larger(Seconds{} - hidden * microbatches_, span - work.total() * microbatches_);
+  }
   Seconds others;
   for (std::size_t s = 0; s < stages.size(); ++s)
     others += stages[s].totals.total() * (stages[s].count - (s == slowest ? 1 : 0));

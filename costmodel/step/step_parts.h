@@ -17,20 +17,41 @@ namespace hexaplan::costmodel {
 /// The passes of a layer, an end or a stage for one micro-batch.
 struct PassTotals {
   Seconds forward, backward, rerun;
-  Seconds weight_gradient;  // share of backward
+  Seconds weight_gradient;                                               // share of backward
+  Seconds forward_collectives, backward_collectives, rerun_collectives;  // shares: kernels wait for them
   constexpr PassTotals& operator+=(const PassTotals& o) {
     forward += o.forward;
     backward += o.backward;
     rerun += o.rerun;
     weight_gradient += o.weight_gradient;
+    forward_collectives += o.forward_collectives;
+    backward_collectives += o.backward_collectives;
+    rerun_collectives += o.rerun_collectives;
     return *this;
   }
   friend constexpr PassTotals operator*(const PassTotals& p, double factor) {
-    return {p.forward * factor, p.backward * factor, p.rerun * factor, p.weight_gradient * factor};
+    return {p.forward * factor,
+            p.backward * factor,
+            p.rerun * factor,
+            p.weight_gradient * factor,
+            p.forward_collectives * factor,
+            p.backward_collectives * factor,
+            p.rerun_collectives * factor};
+  }
+  constexpr void scale_rerun(double share) {
+    rerun *= share;
+    rerun_collectives *= share;
   }
   [[nodiscard]] constexpr Seconds total() const { return forward + backward + rerun; }
+  [[nodiscard]] constexpr Seconds collectives() const {
+    return forward_collectives + backward_collectives + rerun_collectives;
+  }
 };
 [[nodiscard]] PassTotals totals_of(const LayerCost& cost);
+/// Most that a micro-batch's collectives hide where its passes run in pairs with another's (runs_in_pairs):
+/// of stages and chunks together it is at least what those hide by themselves. Otherwise nothing.
+[[nodiscard]] Seconds hidden_in_pairs(const PassTotals& totals, const FrameworkProfile& framework,
+                                      ScheduleKind schedule);
 
 /// Prices per micro-batch of what a rank runs: independent of how layers are dealt to stages.
 struct LayerPrices {
@@ -150,6 +171,7 @@ class StepCombiner {
                                          const StageTransfers& transfers) const;
 
  private:
+  /// Less than nothing where passes run in pairs: what of the stage's collectives hides.
   [[nodiscard]] Seconds bubble(std::span<const StageLoad> stages, std::size_t slowest, Seconds span) const;
   [[nodiscard]] Seconds pipeline_messages(Seconds message) const;
   [[nodiscard]] Seconds data_parallel(const PassTotals& slowest, const StageTransfers& transfers) const;
@@ -160,6 +182,7 @@ class StepCombiner {
                                           Seconds forward, Seconds backward) const;
 
   const FrameworkProfile* framework_;
+  ScheduleKind schedule_;
   int pp_, vpp_;
   int chunks_;  // of a stage that a micro-batch crosses
   double microbatches_;

@@ -101,7 +101,7 @@ bool UnitSearch::wanted_dp(int dp) const {
 /// A group of all ranks is the whole group again.
 void UnitSearch::list_shardings() {
   const int ranks = sc_.layout.dp * sc_.layout.cp;
-  sharding_options_ = ranks > 1 ? space_.shardings : space_.unsharded;
+  sharding_options_ = space_.shardings_for(ranks, unit_.offload);
   shardings_.clear();
   for (std::size_t i = 0; i < sharding_options_.size(); ++i) {
     const Sharding& sharding = sharding_options_[i];
@@ -489,8 +489,10 @@ Seconds UnitSearch::least_span() const {
   Seconds forward{std::numeric_limits<double>::infinity()}, backward = forward;
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (!used_[c]) continue;
-    forward = smaller(forward, times_->layers[c].forward);
-    backward = smaller(backward, times_->layers[c].backward);
+    const PassTotals& layer = times_->layers[c];
+    const double hides = runs_in_pairs(l.schedule) ? 1 : 0;  // its collectives, at most
+    forward = smaller(forward, layer.forward - layer.forward_collectives * hides);
+    backward = smaller(backward, layer.backward - layer.backward_collectives * hides);
   }
   const PipelineChoice& pipe = *combination_->pipe;
   Seconds chunk = (splits_backward(l.schedule) ? forward : forward + backward) * pipe.least_chunk;
@@ -502,7 +504,9 @@ Seconds UnitSearch::least_span() const {
       const int from_behind = model_copies(l.schedule) > 1 ? l.pp - 1 - stage : stage;
       most_before = std::max(most_before, std::min(stage, from_behind));
     }
-    span = larger(span, loads_[g].totals.total() * microbatches_ + chunk * most_before);
+    const PassTotals& work = loads_[g].totals;
+    const Seconds busy = work.total() - hidden_in_pairs(work, sc_.framework, l.schedule);
+    span = larger(span, busy * microbatches_ + chunk * most_before);
   }
   return span;
 }

@@ -181,7 +181,7 @@ Seconds UnitSearch::refined_bound(const ShardingChoice& shard, Seconds step) {
 Seconds UnitSearch::step_without_recompute(const ShardingChoice& shard) {
   const std::vector<StageLoad> loads = loads_;
   const std::vector<StagePlan> plan = plan_;
-  for (StageLoad& load : loads_) load.totals.rerun = {};
+  for (StageLoad& load : loads_) load.totals.scale_rerun(0);
   for (StagePlan& stage : plan_) stage.reruns = {};
   const Seconds step = step_of(shard, {});
   loads_ = loads;
@@ -193,26 +193,29 @@ Seconds UnitSearch::step_without_recompute(const ShardingChoice& shard) {
 /// stage has at least the average number of layers, rounded up. Of costs that occur once per step, only those
 /// that every stage pays, and those per layer, count.
 Seconds UnitSearch::uneven_bound(const ShardingChoice& shard, bool recomputes) const {
-  Seconds work, by_layer, everywhere, least_layer{std::numeric_limits<double>::infinity()};
+  PassTotals all;
+  Seconds by_layer, everywhere, least_layer{std::numeric_limits<double>::infinity()};
   for (std::size_t g = 0; g < plan_.size(); ++g) {
     PassTotals totals = loads_[g].totals;
     StagePlan plan = plan_[g];
     if (!recomputes) {
-      totals.rerun = {};
+      totals.scale_rerun(0);
       plan.reruns = {};
     }
     const StepOverheads alone =
         shard.combiner.overheads(*times_, plan, shard.states->transfers[g], loads_, g, {});
-    work += totals.total() * loads_[g].count;
+    all += totals * loads_[g].count;
     if (shard.combiner.waits_by_layer()) by_layer += alone.data_parallel * loads_[g].count;
     everywhere = alone.pipeline_p2p + alone.host;
   }
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (!used_[c]) continue;
     const PassTotals& layer = times_->layers[c];
-    least_layer =
-        smaller(least_layer, layer.forward + layer.backward + (recomputes ? layer.rerun : Seconds{}));
+    Seconds busy = layer.forward + layer.backward + (recomputes ? layer.rerun : Seconds{});
+    if (runs_in_pairs(sc_.layout.schedule)) busy -= layer.collectives();
+    least_layer = smaller(least_layer, busy);
   }
+  const Seconds work = all.total() - hidden_in_pairs(all, sc_.framework, sc_.layout.schedule);
   const auto stages = static_cast<double>(sc_.layout.pp);
   const double most_layers = std::ceil(static_cast<double>(sc_.model.layers) / stages);
   const double paced = shard.combiner.has_closed_form() ? microbatches_ - 1 : microbatches_;

@@ -1,4 +1,4 @@
-#include "costmodel/communication/overlap.h"
+#include "costmodel/units/overlap.h"
 
 #include <gtest/gtest.h>
 

@@ -143,6 +143,17 @@ TEST(simulate_step, exchanges_of_an_overlapped_pair_hide_behind_the_others_kerne
   EXPECT_LT(pairs.stages[1].times.collectives.value(), 0.5 * apart.stages[1].times.collectives.value());
 }
 
+TEST(simulate_step, hides_of_pairs_what_the_closed_form_hides) {
+  for (const ScheduleKind schedule : {ScheduleKind::DualPipe, ScheduleKind::DualPipeV}) {
+    const Scenario sc = pipeline_of_four(schedule);
+    const Estimate closed = estimate_step(sc, {});
+    EXPECT_NEAR(simulate(sc).total / closed.time.total(), 1, 0.02);
+    EXPECT_GT(closed.time.tensor_parallel, Seconds{});
+    EXPECT_LT(closed.time.tensor_parallel.value(),
+              0.5 * estimate_step(pipeline_of_four(ScheduleKind::Zbv), {}).time.tensor_parallel.value());
+  }
+}
+
 TEST(simulate_step, stages_of_zb2p_begin_their_next_step_as_soon_as_they_have_finished) {
   Scenario sc = pipeline_of_four(ScheduleKind::Zb2p);
   sc.model.vocab = 1;  // ends that weigh nothing: all stages alike
