@@ -20,7 +20,6 @@ Keeping keeping_of(const Scenario& sc) {
   return {.by_rules = true, .of = saved_rules(sc)};
 }
 
-/// Adapters of attention's projections alone are a framework's default, unless the recipe asks for others.
 Adapters adapters_of(const Scenario& sc) {
   if (!trains_adapters(sc.recipe)) return {};
   Adapters out{.frozen = true,
@@ -29,12 +28,9 @@ Adapters adapters_of(const Scenario& sc) {
                .keeps_every_input = sc.recipe.fine_tune == FineTune::Qlora,
                .scale = sc.recipe.fine_tune == FineTune::Ia3,
                .layers = {}};
-  const bool attention_alone =
-      sc.framework.attention_adapters_only && sc.recipe.lora_targets == AdapterTargets::AllLinear;
   for (std::size_t i = 0; i < out.layers.size(); ++i) {
     const auto parameter = static_cast<Parameter>(i);
     const std::string_view name = name_of(parameter);
-    if (attention_alone && !name.starts_with("attention.")) continue;
     out.layers[i] = static_cast<std::uint8_t>(adapted_parts(sc.recipe, name, linear_layers_in(parameter)));
   }
   return out;

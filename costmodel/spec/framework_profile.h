@@ -197,9 +197,6 @@ struct FrameworkProfile {
   /// fp8/fp4: of what something else keeps or recomputes, no narrow copy is kept: backward casts it again.
   bool keeps_original_inputs = false;
   bool gather_saved_inputs = false;  // with SP, linear inputs are kept gathered over TP
-  /// Adapters sit at the attention projections only (the default of Hugging Face PEFT and lit-gpt): inputs of
-  /// the frozen MLP matrices are not kept. Otherwise every linear layer has one.
-  bool attention_adapters_only = false;
   /// ZeRO-3: a unit is one flat parameter, whose gradient has room for all of it as soon as one of its
   /// parameters is trained: frozen weights' gradients are made and reduced, too.
   bool flat_units_mix_frozen = false;

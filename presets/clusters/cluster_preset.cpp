@@ -132,6 +132,20 @@ bool is_gpu(std::string_view name) {
   }
 }
 
+/// "8xH100" of "8 x H100", "8×H100" and "8H100": as people, and answers, write it.
+std::string without_ornament(std::string_view shape) {
+  constexpr std::string_view kTimes = "×";
+  std::string plain{shape};
+  if (plain.ends_with(".json")) return plain;
+  for (std::size_t at = plain.find(kTimes); at != std::string::npos; at = plain.find(kTimes))
+    plain.replace(at, kTimes.size(), "x");
+  std::erase(plain, ' ');
+  const std::size_t digits = std::min(plain.find_first_not_of("0123456789"), plain.size());
+  const bool run_together =
+      digits > 0 && digits < plain.size() && is_gpu(std::string_view{plain}.substr(digits));
+  return run_together ? plain.insert(digits, "x") : plain;
+}
+
 /// "8xH100" where a shape is "H100x8", as cloud providers write it; any other as it is.
 std::string number_first(std::string_view shape) {
   const std::size_t x = shape.find_last_not_of("0123456789");
@@ -267,7 +281,7 @@ ClusterRequest parse_cluster_request(std::string_view text) {
   ClusterRequest request;
   request.name = std::string{whole};
   const std::size_t plus = whole.find('+');
-  read_shape(number_first(costmodel::trimmed(whole.substr(0, plus))), whole, request);
+  read_shape(number_first(without_ornament(costmodel::trimmed(whole.substr(0, plus)))), whole, request);
   for (std::size_t at = plus; at != std::string_view::npos;) {
     const std::size_t next = whole.find('+', at + 1);
     const std::string_view part = whole.substr(at + 1, next == std::string_view::npos ? next : next - at - 1);
@@ -306,10 +320,14 @@ ClusterSpec parse_cluster(std::string_view text) {
 
 ClusterSpec make_cluster(std::string_view gpu, std::int64_t gpus, int gpus_per_node, double node_nic_gbps,
                          std::string_view network) {
+  return make_cluster(find_gpu_preset(gpu), gpus, gpus_per_node, node_nic_gbps, network);
+}
+
+ClusterSpec make_cluster(const GpuPreset& preset, std::int64_t gpus, int gpus_per_node, double node_nic_gbps,
+                         std::string_view network) {
   if (gpus_per_node < 0 || !(node_nic_gbps >= 0 && std::isfinite(node_nic_gbps))) {
-    throw cluster_error(fmt::format("{}x{}", gpus, gpu), "GPUs per node and network rate >= 0");
+    throw cluster_error(fmt::format("{}x{}", gpus, preset.spec.name), "GPUs per node and network rate >= 0");
   }
-  const GpuPreset preset = find_gpu_preset(gpu);
   ClusterRequest request{
       .name = fmt::format("{}x{}", gpus, preset.spec.name), .gpu = preset.spec.name, .gpus = gpus};
   request.per_node = gpus_per_node;

@@ -52,5 +52,8 @@ struct ClusterRequest {
 [[nodiscard]] costmodel::ClusterSpec make_cluster(std::string_view gpu, std::int64_t gpus,
                                                   int gpus_per_node = 0, double node_nic_gbps = 0,
                                                   std::string_view network = {});
+/// The same of a GPU that has been read.
+[[nodiscard]] costmodel::ClusterSpec make_cluster(const GpuPreset& gpu, std::int64_t gpus, int gpus_per_node,
+                                                  double node_nic_gbps, std::string_view network);
 
 }  // namespace hexaplan::presets

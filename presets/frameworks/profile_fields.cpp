@@ -31,7 +31,6 @@ constexpr ProfileField kProfileFields[] = {
     {"keeps_original_inputs", &P::keeps_original_inputs},
     {"gather_saved_inputs", &P::gather_saved_inputs},
     {"autocasts", &P::autocasts},
-    {"attention_adapters_only", &P::attention_adapters_only},
     {"flat_units_mix_frozen", &P::flat_units_mix_frozen},
     {"adapter_rank", &P::adapter_rank, {1, 1e6}},
     {"adapter_products_as_kept", &P::adapter_products_as_kept},

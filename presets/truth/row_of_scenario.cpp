@@ -56,7 +56,9 @@ constexpr ProfileWord kProfileWords[] = {{"megatron", "megatron", "megatron-lm",
                                          {"fsdp2-kempnerforge", "fsdp2", "kempnerforge", ""},
                                          {"paxml", "maxtext", "paxml", ""},
                                          {"fsdp2-automodel", "fsdp2", "nemo-automodel", ""},
-                                         {"hf-eager", "hf", "hf-trainer", ""}};
+                                         {"hf-eager", "hf", "hf-trainer", ""},
+                                         {"hf-fsdp2", "fsdp2", "hf-trainer", ""},
+                                         {"hf-deepspeed", "deepspeed", "hf-trainer", ""}};
 ProfileWord profile_word(const Scenario& s) {
   for (const ProfileWord& row : kProfileWords) {
     if (row.name == s.framework.name) return row;

@@ -201,6 +201,31 @@ costmodel::BatchPadding padding_of(const TruthRow& row) {
   return trainer ? costmodel::BatchPadding::Longest : costmodel::BatchPadding::MaxLength;
 }
 
+/// What adapters stand beside; the schema does not say it. NeMo AutoModel, torchtune and transformers' users
+/// adapt all linear layers: the published numbers of trained parameters are theirs.
+costmodel::AdapterTargets adapted_by(const TruthRow& row) {
+  using costmodel::AdapterTargets;
+  struct Usual {
+    std::string_view engine, profile;  // empty: any
+    AdapterTargets targets;
+  };
+  constexpr Usual kUsual[] = {
+      // Megatron-Bridge's published LoRA presets linear_qkv.
+      {"", "megatron", AdapterTargets::Attention},
+      // MLPerf's Llama-2-70B adapts qkv and dense (mlcommons/training llama2_70b_lora).
+      {"amd-mlperf-pytorch", "", AdapterTargets::Attention},
+      // Lightning-AI/litgpt litgpt/finetune/lora.py: lora_query, lora_value.
+      {"lit-gpt", "", AdapterTargets::QueryValue},
+      {"litgpt", "", AdapterTargets::QueryValue},
+  };
+  for (const Usual& usual : kUsual) {
+    const bool meant = (usual.engine.empty() || usual.engine == row.engine) &&
+                       (usual.profile.empty() || usual.profile == row.framework_profile);
+    if (meant) return usual.targets;
+  }
+  return AdapterTargets::AllLinear;
+}
+
 }  // namespace
 
 Recipe recipe_of(const TruthRow& row, int chunks) {
@@ -231,9 +256,7 @@ Recipe recipe_of(const TruthRow& row, int chunks) {
   if (recipe.fine_tune == FineTune::Lora || recipe.fine_tune == FineTune::Qlora) {
     recipe.lora_rank = row.lora_rank.value_or(0);  // else the framework's usual one
     recipe.trainable_parameters = row.trainable_params.value_or(0);
-    // The schema does not name adapted layers. MLPerf's Llama-2-70B adapts qkv and dense (mlcommons/training
-    // llama2_70b_lora), Megatron-Bridge's published LoRA presets linear_qkv.
-    if (row.framework_profile == "megatron") recipe.lora_targets = costmodel::AdapterTargets::Attention;
+    recipe.lora_targets = adapted_by(row);
   }
   recipe.execution = execution_of(row);
   recipe.offload = offload_of(row);

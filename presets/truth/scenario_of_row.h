@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "costmodel/spec/scenario.h"
+#include "presets/gpus/gpu_preset.h"
 #include "presets/truth/truth_row.h"
 
 namespace hexaplan::presets {
@@ -26,11 +27,12 @@ class RowInterpreter {
   [[nodiscard]] RowScenario scenario_of(const TruthRow& row);
 
  private:
-  /// GPU, GPUs, GPUs per node, Gbit/s per node.
-  using ClusterKey = std::tuple<std::string, std::int64_t, int, double, std::string>;
+  /// Engine, GPU, GPUs, GPUs per node, Gbit/s per node, network.
+  using ClusterKey = std::tuple<std::string, std::string, std::int64_t, int, double, std::string>;
   [[nodiscard]] const costmodel::ClusterSpec& cluster(const TruthRow& row);
   [[nodiscard]] const costmodel::FrameworkProfile& framework(const TruthRow& row);
 
+  std::map<std::string, GpuPreset, std::less<>> gpus_;
   std::map<ClusterKey, costmodel::ClusterSpec> clusters_;
   std::map<std::string, costmodel::FrameworkProfile, std::less<>> frameworks_;
 };

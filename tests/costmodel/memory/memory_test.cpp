@@ -111,8 +111,8 @@ TEST(memory, a_frozen_mlp_keeps_no_inputs_of_its_matrices) {
   const auto kept = [](FineTune fine_tune) {
     Scenario sc = example_scenario();
     sc.layout = {};
-    sc.framework.attention_adapters_only = true;
     sc.recipe.fine_tune = fine_tune;
+    sc.recipe.lora_targets = AdapterTargets::Attention;
     TensorLedger ledger;
     program::append_kept_values(sc, local_dims(sc), {}, ledger);
     return sum_kind(ledger, TensorKind::Activation).value();

@@ -84,11 +84,8 @@ Adapted adapted(const Ctx& c) {
   std::vector<ParameterTensor> tensors;
   tensors.reserve(kMaxLayerTensors);
   append_layer_parameters(c.model, c.kind, tensors);
-  const bool attention_alone =
-      c.framework.attention_adapters_only && c.recipe.lora_targets == AdapterTargets::AllLinear;
   for (const ParameterTensor& t : tensors) {
     if (!t.matrix || is_expert(t)) continue;
-    if (attention_alone && !t.name.starts_with("attention.")) continue;
     const std::int64_t parts = adapted_parts(c.recipe, t.name, t.parts);
     sum.inputs += c.dims.tokens * t.cols * parts;
     sum.layers += parts;
@@ -234,8 +231,7 @@ bool replaced_by_quantized(const SavedTensor& tensor, const Recipe& recipe) {
 double trained_share(const SavedTensor& tensor, const Scenario& sc) {
   const bool keeps_all = sc.recipe.fine_tune == FineTune::Qlora && !sc.framework.explicit_step;
   const bool frozen = sc.recipe.fine_tune >= FineTune::Lora && !keeps_all;
-  const bool everywhere =
-      !sc.framework.attention_adapters_only && sc.recipe.lora_targets == AdapterTargets::AllLinear;
+  const bool everywhere = sc.recipe.lora_targets == AdapterTargets::AllLinear;
   if (!frozen || everywhere || !tensor.gemm_input || tensor.id == Saved::AttentionOutput) return 1;
   if (tensor.id == Saved::NormOutput) return 0.5;
   const bool of_attention = tensor.id == Saved::LatentNormOutput;

@@ -134,6 +134,15 @@ TEST(parse_cluster, understands_the_order_of_cloud_providers) {
   EXPECT_EQ(shape_of(parse_cluster("rtx3090x4")), shape_of(parse_cluster("4x3090")));
 }
 
+TEST(parse_cluster, understands_what_people_write) {
+  for (const char* text : {"8 x H100", "8×H100", "8H100", "8xH100"}) {
+    const costmodel::ClusterSpec cluster = parse_cluster(text);
+    EXPECT_EQ(cluster.gpus, 8) << text;
+    EXPECT_EQ(cluster.gpu.name, "h100-80-sxm") << text;
+  }
+  EXPECT_EQ(parse_cluster("2 x 8 x H100 + ib400").gpus, 16);
+}
+
 TEST(make_cluster, takes_fields_and_the_reference_for_what_is_not_given) {
   EXPECT_EQ(shape_of(make_cluster("a100-80-sxm", 64, 8, 800)),
             "a100-80-sxm 64/8: nvlink3 8 300 > ib100 64 12.5");
@@ -149,9 +158,9 @@ TEST(make_cluster, refuses_impossible_fields) {
   EXPECT_EQ(error_text([] { (void)make_cluster("h100", 0); }),
             "cluster: got \"0xh100-80-sxm\", expected 1 to 10000000 GPUs");
   EXPECT_EQ(error_text([] { (void)make_cluster("h100", 8, -1); }),
-            "cluster: got \"8xh100\", expected GPUs per node and network rate >= 0");
+            "cluster: got \"8xh100-80-sxm\", expected GPUs per node and network rate >= 0");
   EXPECT_EQ(error_text([] { (void)make_cluster("h100", 8, 8, std::numeric_limits<double>::quiet_NaN()); }),
-            "cluster: got \"8xh100\", expected GPUs per node and network rate >= 0");
+            "cluster: got \"8xh100-80-sxm\", expected GPUs per node and network rate >= 0");
 }
 
 TEST(cluster_presets, are_all_readable_and_end_at_all_their_gpus) {

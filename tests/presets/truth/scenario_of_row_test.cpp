@@ -155,6 +155,24 @@ TEST(scenario_of_row, adapters_over_a_base_of_four_bits_are_qlora) {
   EXPECT_TRUE(scenario_of(row).recipe.double_quantization);
 }
 
+TEST(scenario_of_row, adapters_stand_where_the_engines_recipes_put_them) {
+  TruthRow row = plain_row();
+  row.finetune = "lora";
+  EXPECT_EQ(scenario_of(row).recipe.lora_targets, costmodel::AdapterTargets::Attention);
+  row.framework_profile = "ddp", row.engine = "litgpt";
+  EXPECT_EQ(scenario_of(row).recipe.lora_targets, costmodel::AdapterTargets::QueryValue);
+  row.framework_profile = "fsdp2", row.engine = "nemo-automodel";
+  EXPECT_EQ(scenario_of(row).recipe.lora_targets, costmodel::AdapterTargets::AllLinear);
+}
+
+TEST(scenario_of_row, nanotrons_machines_have_the_network_that_was_measured_on_them) {
+  TruthRow row = plain_row();
+  row.n_gpus = 16, row.dp = 4, row.network_kind = "efa", row.node_nic_gbps = 3200;
+  EXPECT_TRUE(scenario_of(row).cluster.levels.back().name.starts_with("efa4"));
+  row.framework_profile = "nanotron", row.engine = "nanotron";
+  EXPECT_TRUE(scenario_of(row).cluster.levels.back().name.starts_with("efa-nanotron4"));
+}
+
 TEST(scenario_of_row, a_base_of_8_bits_under_adapters_is_frozen_in_them) {
   TruthRow row = plain_row();
   row.base_dtype = "fp8";
