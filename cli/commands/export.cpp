@@ -1,7 +1,5 @@
 #include "cli/commands/export.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string>
 #include <variant>
@@ -10,7 +8,6 @@
 #include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "planner/problem/memory_warning.h"
-#include "presets/json/input_error.h"
 #include "presets/launch/launch_wrapper.h"
 
 namespace hexaplan::cli {
@@ -19,35 +16,19 @@ using presets::JsonArray;
 using presets::JsonObject;
 using presets::JsonValue;
 
-namespace {
-
-/// The framework that --target names. InputError where it does not run the plan's profile.
-const presets::LaunchFormat& format_for(const std::string& target, const std::string& profile) {
-  const presets::LaunchFormat& format = presets::find_launch_format(target);
-  if (presets::runs_profile(format, profile)) return format;
-  throw presets::InputError({.field = "--target",
-                             .value = presets::in_quotes(target),
-                             .expected = "a framework that runs the profile " + profile,
-                             .hint = fmt::format("it runs {} {}", format.profile, format.profiles)});
-}
-
-}  // namespace
-
 ExportReport run_export(const ExportOptions& options) {
   ScenarioOptions asked = options.question;
   // "torchtitan" is no profile: it runs what fsdp2 predicts.
   const auto formats = presets::launch_formats();
   const auto named = std::find_if(formats.begin(), formats.end(),
                                   [&](const auto& each) { return each.name == asked.framework; });
-  if (named != formats.end()) asked.framework = named->profile;
+  asked.framework = presets::profile_of_framework(asked.framework);
   ExportReport report{.question = ask(asked), .format = formats.front()};
-  const std::string& profile = report.question.request.framework;
+  const std::string& profile = report.question.scenario.framework.name;
   if (!options.target.empty()) {
-    report.format = format_for(options.target, profile);
-  } else if (named != formats.end()) {
-    report.format = *named;
-  } else if (!profile.empty()) {
-    report.format = presets::find_launch_format(profile);
+    report.format = presets::find_launch_target(options.target, profile);
+  } else {
+    report.format = named != formats.end() ? *named : presets::find_launch_format(profile);
   }
   report.rejected = costmodel::first_rejection(report.question.scenario);
   if (!report.rejected) report.rejected = launch_rejection(report.question.scenario, report.format.launcher);

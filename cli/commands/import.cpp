@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <vector>
 
 #include "cli/commands/question.h"
 #include "cli/write_file.h"
@@ -37,6 +38,9 @@ JsonValue setting_json(const ImportedSetting& setting) {
 ImportedPlan run_import(const ImportOptions& options) {
   ImportedPlan plan = presets::import_files(options.files, options.question.cluster);
   override_request(plan.request, options.question, true);
+  if (!options.question.model.empty())
+    std::erase_if(plan.notes,
+                  [](const std::string& note) { return note.find("add --model") != std::string::npos; });
   if (!options.question.save_scenario.empty())
     write_file(options.question.save_scenario, presets::to_text(to_json(plan.request)) + "\n");
   return plan;

@@ -63,7 +63,9 @@ constexpr ForeignSetting kMegatronMore[] = {
     {"--moe-token-drop-policy", read_drop_policy},
     {"--moe-shared-expert-overlap", nullptr},
     {"--rampup-batch-size", nullptr},
-    {"--cpu-offloading", nullptr},                 // with its number of layers
+    // An argument since core_v0.16.0.
+    {"--cpu-offloading", nullptr},  // with its number of layers
+    {"--cpu-offloading-num-layers", read_offloaded_layers},
     {"--use-precision-aware-optimizer", nullptr},  // with the types of the moments
     {"--enable-cuda-graph", read_captured_layers},
     {"--external-cuda-graph", read_captured_layers},

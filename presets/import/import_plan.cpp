@@ -153,9 +153,32 @@ void gather_engine(const std::vector<Setting>& settings, const FindFile& find_fi
   }
 }
 
+bool has_key(const std::vector<Setting>& settings, std::string_view key) {
+  return std::any_of(settings.begin(), settings.end(),
+                     [&](const Setting& setting) { return setting.key == key; });
+}
+
+/// config.json of a model on the hub (huggingface/transformers src/transformers/configuration_utils.py): what
+/// class it is, and dimensions, but nothing about training.
+bool is_model_config(const std::vector<Setting>& settings) {
+  return has_key(settings, "architectures") ||
+         (has_key(settings, "model_type") && has_key(settings, "vocab_size"));
+}
+
+/// Says of files that are taken for something else what they are.
+void refuse_other_configurations(const ImportFile& file, Format format,
+                                 const std::vector<Setting>& settings) {
+  if (format == Format::Json && is_model_config(settings))
+    throw InputError({.file = file.name,
+                      .value = "a model's config.json",
+                      .expected = "a launch script or configuration, which says how a model is trained",
+                      .hint = "give it as --model " + file.name});
+}
+
 void gather_configuration(const ImportFile& file, Format format, bool asked_for, const FindFile& find_file,
                           Gathered& into) {
   std::vector<Setting> settings = settings_in(file, format);
+  if (asked_for) refuse_other_configurations(file, format, settings);
   const Dialect* dialect = dialect_of(settings);
   if (dialect == nullptr) {
     if (asked_for)
@@ -366,12 +389,34 @@ JsonValue cluster_of(const std::string& gpu, std::int64_t gpus, std::int64_t per
   return fmt::format("{}x{}", gpus, gpu);
 }
 
+/// By name, or as a file ("./my-gpu.json"), which "8x./my-gpu.json" is not.
 bool is_gpu_type(const std::string& name) {
   try {
-    (void)find_preset(PresetKind::Gpu, name);
-    return !name.empty();
+    std::error_code ignored;
+    return !name.empty() && std::filesystem::is_regular_file(find_preset(PresetKind::Gpu, name), ignored);
   } catch (const InputError&) {
     return false;
+  }
+}
+
+/// NeMo 1 (NVIDIA/NeMo@000763d examples/nlp/language_modeling/conf/megatron_gpt_config.yaml): the
+/// degrees have Megatron-Bridge's names, and what stands around them another framework's, with other
+/// defaults.
+constexpr std::string_view kNemoSettings[] = {"trainer.devices", "trainer.num_nodes", "trainer.precision",
+                                              "trainer.accelerator", "trainer.max_steps"};
+
+void refuse_nemo(const std::vector<SettingGroup>& groups) {
+  for (const SettingGroup& group : groups) {
+    if (group.dialect->launcher != Launcher::Bridge) continue;
+    for (const Setting& setting : group.settings) {
+      if (std::find(std::begin(kNemoSettings), std::end(kNemoSettings), setting.key) ==
+          std::end(kNemoSettings))
+        continue;
+      throw InputError({.file = fmt::format("{}:{}", setting.file, setting.line),
+                        .value = in_quotes(setting.key),
+                        .expected = "settings of Megatron-Bridge, not of NeMo 1, which are not read",
+                        .hint = "say the plan with --layout, --seq, --micro-batch and --precision"});
+    }
   }
 }
 
@@ -388,6 +433,23 @@ JsonValue settle_cluster(std::string_view asked, LaunchReading& reading) {
     return std::string{asked};
   }
   return is_gpu_type(type) ? cluster_of(type, reading.gpus, reading.gpus_per_node) : JsonValue{};
+}
+
+/// Puts the settings together. Of a type of GPU, and files that say no number, the fewest are planned that
+/// hold the model's stages and shards once.
+LaunchReading settled(const LaunchReading& said, Launcher launcher, std::string_view cluster) {
+  LaunchReading reading = said;
+  settle_reading(reading, launcher);
+  if (reading.gpus > 0 || !is_gpu_type(std::string{cluster})) return reading;
+  const costmodel::Layout& layout = reading.plan.layout;
+  const std::int64_t gpus = static_cast<std::int64_t>(layout.tp) * layout.cp * layout.pp;
+  reading = said;
+  reading.gpus = gpus;
+  reading.notes.push_back(
+      fmt::format("the files do not say how many GPUs: {} planned, --cluster {}x{} plans another number",
+                  gpus == 1 ? "one is" : fmt::format("{} are", gpus), gpus * 8, cluster));
+  settle_reading(reading, launcher);
+  return reading;
 }
 
 void say_what_is_missing(const ImportedPlan& plan, std::vector<std::string>& notes) {
@@ -433,6 +495,7 @@ ImportedPlan import_plan(const std::vector<ImportFile>& files, std::string_view 
   }
   if (!recipes.empty()) gather_recipe(recipes, function, gathered);
   if (gathered.groups.empty()) refuse(files, gathered);
+  refuse_nemo(gathered.groups);
   const auto main = std::max_element(
       gathered.groups.begin(), gathered.groups.end(), [](const SettingGroup& a, const SettingGroup& b) {
         return std::pair{!a.dialect->below, understood_by(*a.dialect, a.settings)} <
@@ -458,7 +521,7 @@ ImportedPlan import_plan(const std::vector<ImportFile>& files, std::string_view 
                    });
 
   plan.request.cluster = settle_cluster(cluster, reading);
-  settle_reading(reading, launcher);
+  reading = settled(reading, launcher, cluster);
   plan.gpus = reading.gpus;
   plan.gpus_per_node = gathered.gpus_per_node;
   if (plan.request.cluster.is_null()) plan.request.cluster = settle_cluster(cluster, reading);

@@ -43,7 +43,8 @@ using FindFile = std::function<std::optional<std::string>(const std::string& nam
 
 /// Reads launch scripts and configurations that belong together, and those that they name. `cluster`: what
 /// the user says about the machines: a cluster ("64xH100"), a GPU type alone ("H100", of as many as the files
-/// say), or nothing. InputError when no file says anything that a framework reads, or is not of its format.
+/// say, or as few as hold the model once), or nothing. InputError when no file says anything that a framework
+/// reads, or is not of its format.
 [[nodiscard]] ImportedPlan import_plan(const std::vector<ImportFile>& files, std::string_view cluster,
                                        const FindFile& find_file = {});
 /// The same from paths; files that they name are looked for beside them.

@@ -1,8 +1,11 @@
 #include "presets/launch/launch_config.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "costmodel/units/nearest_name.h"
+#include "presets/catalog/catalog.h"
 #include "presets/json/input_error.h"
 #include "presets/launch/launch_fields.h"
 
@@ -30,27 +33,76 @@ constexpr LaunchFormat kFormats[] = {
     {Launcher::MaxText, "maxtext", "MaxText", "maxtext", "", "maxtext.yml",
      "configuration: python3 -m maxtext.trainers.pre_train.train maxtext.yml",
      "AI-Hypercomputer/maxtext@e591f30 src/maxtext/configs/base.yml, types.py"},
-    {Launcher::Trl, "trl", "Hugging Face TRL", "hf-eager", "fsdp2 fsdp1 deepspeed", "trl.yaml",
+    {Launcher::Trl, "trl", "Hugging Face TRL", "hf-eager", "fsdp2 fsdp1 deepspeed hf-fsdp2 hf-deepspeed",
+     "trl.yaml",
      "configuration of supervised fine-tuning: accelerate launch -m trl.scripts.sft --config trl.yaml",
      "huggingface/trl@v1.16.0 trl/trainer/sft_config.py, model_config.py; huggingface/transformers@v5.23.0 "
      "src/transformers/training_args.py"},
-    {Launcher::Axolotl, "axolotl", "Axolotl", "hf-eager", "fsdp2 fsdp1 deepspeed", "axolotl.yaml",
-     "configuration: accelerate launch -m axolotl.cli.train axolotl.yaml",
+    {Launcher::Axolotl, "axolotl", "Axolotl", "hf-eager", "fsdp2 fsdp1 deepspeed hf-fsdp2 hf-deepspeed",
+     "axolotl.yaml", "configuration: accelerate launch -m axolotl.cli.train axolotl.yaml",
      "axolotl-ai-cloud/axolotl@v0.19.0 src/axolotl/utils/schemas"},
-    {Launcher::LlamaFactory, "llamafactory", "LLaMA-Factory", "hf-eager", "fsdp2 fsdp1 deepspeed",
-     "llamafactory.yaml", "configuration: FORCE_TORCHRUN=1 llamafactory-cli train llamafactory.yaml",
+    {Launcher::LlamaFactory, "llamafactory", "LLaMA-Factory", "hf-eager",
+     "fsdp2 fsdp1 deepspeed hf-fsdp2 hf-deepspeed", "llamafactory.yaml",
+     "configuration: FORCE_TORCHRUN=1 llamafactory-cli train llamafactory.yaml",
      "hiyouga/LLaMA-Factory@v0.9.5 src/llamafactory/hparams"},
 };
+
+/// What people call a format, where no spelling comes near it.
+struct OtherName {
+  std::string_view word, name;
+};
+constexpr OtherName kOtherNames[] = {
+    {"nemo", "bridge"},  // NVIDIA-NeMo/Megatron-Bridge@v0.6.0 docs/nemo2-migration-guide.md
+    {"megatron-bridge", "bridge"},
+    {"megatron-lm", "megatron"},
+    {"mcore", "megatron"},
+    {"huggingface", "trl"},
+    {"transformers", "trl"},
+    {"accelerate", "trl"},
+};
+
+std::string meant_by(std::string_view word, const std::vector<std::string>& names) {
+  for (const OtherName& row : kOtherNames) {
+    if (row.word == word) return did_you_mean(row.name);
+  }
+  return did_you_mean(costmodel::nearest_name(word, names));
+}
+
+std::vector<std::string> format_names() {
+  std::vector<std::string> names;
+  for (const LaunchFormat& format : kFormats) names.emplace_back(format.name);
+  return names;
+}
+
+std::vector<std::string> profiles_of(const LaunchFormat& format) {
+  std::vector<std::string> profiles{std::string{format.profile}};
+  for (std::string_view rest = format.profiles; !rest.empty();) {
+    const std::string_view word = rest.substr(0, rest.find(' '));
+    profiles.emplace_back(word);
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+  }
+  return profiles;
+}
+
+/// By its name or by one of its profiles.
+const LaunchFormat& format_called(std::string_view name, std::string_view field) {
+  const auto found = std::find_if(std::begin(kFormats), std::end(kFormats), [&](const LaunchFormat& format) {
+    return format.name == name || runs_profile(format, name);
+  });
+  if (found != std::end(kFormats)) return *found;
+  const std::vector<std::string> names = format_names();
+  throw InputError(
+      {.field = std::string{field},
+       .value = in_quotes(name),
+       .expected = fmt::format("a framework whose configuration can be written: {}", fmt::join(names, ", ")),
+       .hint = meant_by(name, names)});
+}
 
 }  // namespace
 
 bool runs_profile(const LaunchFormat& format, std::string_view profile) {
-  for (std::string_view rest = format.profiles; !rest.empty();) {
-    const std::string_view word = rest.substr(0, rest.find(' '));
-    if (word == profile) return true;
-    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
-  }
-  return profile == format.profile;
+  const std::vector<std::string> profiles = profiles_of(format);
+  return std::find(profiles.begin(), profiles.end(), profile) != profiles.end();
 }
 
 std::span<const LaunchFormat> launch_formats() {
@@ -58,17 +110,49 @@ std::span<const LaunchFormat> launch_formats() {
 }
 
 const LaunchFormat& find_launch_format(std::string_view framework) {
-  std::vector<std::string> names;
-  std::string list;
-  for (const LaunchFormat& format : kFormats) {
-    if (framework == format.name || runs_profile(format, framework)) return format;
-    names.emplace_back(format.name);
-    list += (list.empty() ? "" : ", ") + names.back();
+  return format_called(framework, "framework");
+}
+
+const LaunchFormat& find_launch_target(std::string_view target, std::string_view profile) {
+  const LaunchFormat& format = format_called(target, "--target");
+  if (runs_profile(format, profile)) return format;
+  std::vector<std::string_view> others;
+  for (const LaunchFormat& each : kFormats) {
+    if (runs_profile(each, profile)) others.push_back(each.name);
   }
-  throw InputError({.field = "framework",
-                    .value = in_quotes(framework),
-                    .expected = "a framework whose configuration can be written: " + list,
-                    .hint = did_you_mean(costmodel::nearest_name(framework, names))});
+  const std::string list = others.empty() ? "none does" : fmt::format("{}", fmt::join(others, ", "));
+  throw InputError({.field = "--target",
+                    .value = in_quotes(target),
+                    .expected = fmt::format("a framework that runs the plan's profile {}: {}", profile, list),
+                    .hint = fmt::format("{} runs {}: add --framework {}", format.name,
+                                        fmt::join(profiles_of(format), ", "), format.profile)});
+}
+
+std::string profile_of_framework(std::string_view framework) {
+  for (const LaunchFormat& format : kFormats) {
+    if (format.name == framework) return std::string{format.profile};
+  }
+  if (framework.empty()) return {};
+  try {
+    (void)find_preset(PresetKind::Framework, framework);
+  } catch (const InputError&) {
+    std::vector<std::string> names = format_names();
+    const std::string formats = fmt::format("{}", fmt::join(names, ", "));
+    for (const LaunchFormat& format : kFormats) {
+      for (std::string& profile : profiles_of(format)) {
+        if (std::find(names.begin(), names.end(), profile) == names.end())
+          names.push_back(std::move(profile));
+      }
+    }
+    throw InputError(
+        {.field = "--framework",
+         .value = in_quotes(framework),
+         .expected = fmt::format(
+             "a framework whose configuration can be written: {}; or a profile that one of them runs: {}",
+             formats, fmt::join(names.begin() + std::ssize(kFormats), names.end(), ", ")),
+         .hint = meant_by(framework, names)});
+  }
+  return std::string{framework};
 }
 
 LaunchConfig launch_config(const costmodel::Scenario& scenario, const LaunchFormat& format,

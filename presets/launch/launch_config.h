@@ -51,6 +51,14 @@ struct LaunchFormat {
 /// True when the framework runs what a profile predicts.
 [[nodiscard]] bool runs_profile(const LaunchFormat& format, std::string_view profile);
 
+/// The framework called `target`, for a plan of a profile. InputError when there is none, or it does not run
+/// the profile.
+[[nodiscard]] const LaunchFormat& find_launch_target(std::string_view target, std::string_view profile);
+
+/// The profile that predicts what is asked for under its own name ("torchtitan": fsdp2), or as a profile.
+/// InputError that lists both when it is neither; empty when nothing is asked for.
+[[nodiscard]] std::string profile_of_framework(std::string_view framework);
+
 /// Why a framework cannot run the plan's model at all, where it can run some; else nothing.
 [[nodiscard]] std::optional<costmodel::Rejected> launch_rejection(const costmodel::Scenario& scenario,
                                                                   Launcher launcher);

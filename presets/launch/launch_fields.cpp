@@ -48,6 +48,27 @@ bool can_overlap_experts(const costmodel::Scenario& s) {
          costmodel::activation_dtype(s.recipe.precision) != costmodel::DType::Fp32 && s.model.mtp_layers <= 1;
 }
 
+bool groups_experts(const costmodel::Scenario& s) {
+  return s.model.is_moe() && costmodel::activation_dtype(s.recipe.precision) == costmodel::DType::Bf16;
+}
+
+std::uint16_t core_modules(const costmodel::Scenario& s) {
+  struct Row {
+    std::uint16_t module;
+    bool there;
+  };
+  const Row rows[] = {{costmodel::kRecomputeCoreAttention, true},
+                      {costmodel::kRecomputeNorm, true},
+                      {costmodel::kRecomputeMlaUpProjection, has_latent_attention(s)},
+                      {costmodel::kRecomputeMlp, true},
+                      {costmodel::kRecomputeMoe, s.model.is_moe()},
+                      {costmodel::kRecomputeMoeActivation, groups_experts(s)},
+                      {costmodel::kRecomputeSharedExperts, s.model.is_moe() && s.model.moe.shared_ffn > 0}};
+  std::uint16_t modules = 0;
+  for (const Row& row : rows) modules = static_cast<std::uint16_t>(modules | (row.there ? row.module : 0));
+  return static_cast<std::uint16_t>(modules & s.recipe.recompute.modules);
+}
+
 bool offloads_counted_layers(const costmodel::Scenario& s) {
   return offloads(s, costmodel::kOffloadActivations) && s.recipe.offload_layers > 0 &&
          s.recipe.offload_layers < s.model.layers && s.layout.pp == 1 &&

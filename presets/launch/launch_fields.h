@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,13 +46,21 @@ struct LaunchField {
 /// Under DeepSpeed: the part of its own configuration that a trainer's file carries inside ("deepspeed.…").
 [[nodiscard]] bool is_inside_trainers(std::string_view deepspeed_key);
 
-/// True where Megatron-LM can offload the activations of as many layers as the plan says: some of them,
+/// True where Megatron-Core can offload the activations of as many layers as the plan says: some of them,
 /// without pipeline or recomputation (megatron/core/transformer/transformer_config.py, cpu_offloading).
 [[nodiscard]] bool offloads_counted_layers(const costmodel::Scenario& scenario);
 
 /// True where Megatron-Core can hide exchanges of tokens behind another micro-batch
 /// (megatron/core/transformer/transformer_config.py, overlap_moe_expert_parallel_comm).
 [[nodiscard]] bool can_overlap_experts(const costmodel::Scenario& scenario);
+
+/// Grouped products of experts: Megatron-LM's validate_args knows them in bf16 alone.
+[[nodiscard]] bool groups_experts(const costmodel::Scenario& scenario);
+
+/// Of the modules that run again in the plan, those that Megatron-Core has in its model
+/// (megatron/core/transformer/transformer_config.py, recompute_modules): others it refuses or runs nothing
+/// of.
+[[nodiscard]] std::uint16_t core_modules(const costmodel::Scenario& scenario);
 
 /// Megatron-LM's switch adds a bias to every linear layer or to none.
 [[nodiscard]] bool has_linear_bias(const costmodel::Scenario& scenario);

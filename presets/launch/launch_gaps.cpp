@@ -127,6 +127,33 @@ bool axolotl_says_weights(S s) {
   return plain ? trains_pure_bf16(s) : !s.recipe.parameter_dtype;
 }
 
+/// Of optimizer states or parameters.
+bool offloads_to_nvme(S s) {
+  return s.recipe.offload_device == costmodel::OffloadDevice::Nvme &&
+         (s.recipe.offload & ~costmodel::kOffloadActivations) != 0;
+}
+bool runs_in_deepspeed(S s) {
+  return runs_profile(find_launch_format("deepspeed"), s.framework.name);
+}
+
+/// torchtitan replicates: nothing is sharded, over context-parallel ranks neither.
+bool runs_ddp(S s) {
+  return s.layout.dp > 1 && s.layout.cp == 1 && s.layout.sharding.stage < 2;
+}
+
+bool captures_graphs(S s) {
+  return s.recipe.execution.graphs > costmodel::CudaGraphs::None;
+}
+/// Dropout in modules that run again as part of a CUDA graph.
+bool draws_in_graphs(S s) {
+  constexpr unsigned kDrawing =
+      costmodel::kRecomputeCoreAttention | costmodel::kRecomputeMlp | costmodel::kRecomputeMoe;
+  const RecomputeMode mode = s.recipe.recompute.mode;
+  return captures_graphs(s) && s.recipe.dropout > 0 &&
+         (mode == RecomputeMode::Selective ||
+          (mode == RecomputeMode::SelectiveModules && (core_modules(s) & kDrawing) != 0));
+}
+
 bool names_no_model(S s) {
   return hub_name_of_model(s.model).empty();
 }
@@ -311,8 +338,15 @@ constexpr Gap kGaps[] = {
     {kNanotron, [](S s) { return !nanotron_cuts_so(s); },
      "layers of every pipeline stage: nanotron cuts by the cost of blocks"},
     {kNanotron, [](S s) { return s.layout.sharding.stage > 1; }, "ZeRO beyond stage 1"},
-    {kTorchtitan, [](S s) { return s.layout.sharding.stage == 1; },
-     "ZeRO-1: torchtitan shards parameters too, or nothing"},
+    {kTorchtitan, [](S s) { return s.framework.name == "fsdp1"; },
+     "FSDP1, which the plan is predicted for: torchtitan shards with FSDP2"},
+    // v0.2.2 torchtitan/models/llama3/infra/parallelize.py, apply_ddp.
+    {kTorchtitan, [](S s) { return s.framework.name == "ddp"; },
+     "DDP as the plan's profile has it: torchtitan's has buckets of 100 MB"},
+    {kTorchtitan, [](S s) { return s.framework.name != "ddp" && runs_ddp(s); },
+     "the engine that the plan is predicted for: torchtitan runs DDP where nothing is sharded, as "
+     "--framework "
+     "ddp predicts"},
     {kCore | kNanotron | kTorchtitan | kMaxText,
      [](S s) {
        return s.layout.sharding.hpz > 1 || s.layout.sharding.quantized_weights ||
@@ -353,7 +387,15 @@ constexpr Gap kGaps[] = {
      },
      "this kind of recomputation: nanotron knows none and full"},
     {kCore, [](S s) { return !s.recipe.recompute.stage_layers.empty(); },
-     "recomputed layers that differ from stage to stage"},
+     "recomputed layers that differ from stage to stage: the file has the most of them for every stage"},
+    {kCore,
+     [](S s) {
+       return s.recipe.recompute.mode == RecomputeMode::SelectiveModules &&
+              core_modules(s) != s.recipe.recompute.modules;
+     },
+     "some of the recomputed modules: Megatron-Core has no act alone, and mla_up_proj, moe, moe_act and "
+     "shared_experts only in models with latent attention, experts, their grouped products in 16 bits and "
+     "shared experts"},
     {kAll & ~kBridge, [](S s) { return costmodel::trains_adapters(s.recipe); },
      "adapters instead of all parameters"},
     {kBridge, [](S s) { return costmodel::trains_adapters(s.recipe) && unsaid(s, "peft.target_modules"); },
@@ -388,13 +430,32 @@ constexpr Gap kGaps[] = {
      "parameters that context-parallel ranks do not shard: torchtitan's do"},
     {kTorchtitan | kNanotron, [](S s) { return offloads(s, costmodel::kOffloadActivations); },
      "activations kept in host memory"},
-    {kCore, [](S s) { return offloads(s, costmodel::kOffloadActivations) && !offloads_counted_layers(s); },
-     "activations kept in host memory: --cpu-offloading-num-layers takes some of the layers "
-     "(--offload-layers "
-     "here), without pipelines or recomputation"},
+    // core_v0.15.3 megatron/training/arguments.py; core_v0.16.0 makes arguments of TransformerConfig.
+    {kMegatron, [](S s) { return offloads(s, costmodel::kOffloadActivations); },
+     "activations kept in host memory: core_v0.15.3 has no argument for it, later releases have "
+     "--cpu-offloading-num-layers"},
+    {kBridge, [](S s) { return offloads(s, costmodel::kOffloadActivations) && !offloads_counted_layers(s); },
+     "activations kept in host memory: model.cpu_offloading_num_layers takes some of the layers "
+     "(--offload-layers here), without pipelines or recomputation"},
     {kDeepSpeed,
-     [](S s) { return offloads(s, costmodel::kOffloadActivations) && s.recipe.offload_layers > 0; },
+     [](S s) {
+       return offloads(s, costmodel::kOffloadActivations) && s.recipe.recompute.mode == RecomputeMode::None;
+     },
+     "activations kept in host memory: cpu_checkpointing moves the inputs of checkpointed layers alone"},
+    {kDeepSpeed,
+     [](S s) {
+       return offloads(s, costmodel::kOffloadActivations) && s.recipe.recompute.mode != RecomputeMode::None &&
+              s.recipe.offload_layers > 0;
+     },
      "the number of layers whose activations are in host memory: cpu_checkpointing takes all of them"},
+    {kDeepSpeed | kTrainers, [](S s) { return offloads_to_nvme(s) && runs_in_deepspeed(s); },
+     "nvme_path in zero_optimization: /local_nvme stands there for the folder of your disks"},
+    // v0.19.6 deepspeed/runtime/zero/stage_1_and_2.py has no swapping.
+    {kDeepSpeed | kTrainers,
+     [](S s) { return offloads_to_nvme(s) && runs_in_deepspeed(s) && s.layout.sharding.stage < 3; },
+     "optimizer states on NVMe: below ZeRO-3 DeepSpeed keeps them in host memory"},
+    {(kAll & ~kDeepSpeed) | kTrainers, [](S s) { return offloads_to_nvme(s) && !runs_in_deepspeed(s); },
+     "NVMe: what is offloaded goes to host memory"},
     {kNanotron, [](S s) { return (s.recipe.offload & ~costmodel::kOffloadActivations) != 0; },
      "states kept in host memory"},
     {kNanotron, [](S s) { return s.model.attention.kind == costmodel::AttentionKind::Latent; },
@@ -578,6 +639,33 @@ constexpr Refusal kRefusals[] = {
     {kMegatron, [](S s) { return s.model.is_moe() && has_linear_bias(s) && s.layout.expert_tensor() > 1; },
      "megatron-expert-bias", "Megatron-LM has experts with biases on one tensor-parallel rank alone",
      "use etp1"},
+    // core_v0.15.3 megatron/training/arguments.py, validate_args.
+    {kMegatron,
+     [](S s) {
+       return s.model.is_moe() && s.layout.ep > 1 && s.recipe.precision == costmodel::Precision::Fp16;
+     },
+     "megatron-fp16-experts", "Megatron-LM has no expert parallelism in fp16", "use bf16, or ep1"},
+    // core_v0.15.3 megatron/core/transformer/transformer_config.py, cuda_graph_impl; the one exception there,
+    // graphs of attention alone (--cuda-graph-scope attn), no plan says.
+    {kMegatron, [](S s) { return captures_graphs(s) && !unsaid(s, "--recompute-granularity"); },
+     "megatron-graphs", "Megatron-LM captures no CUDA graphs where activations are recomputed",
+     "use recompute none, or cuda_graphs none"},
+    // Megatron-LM@cd4afff megatron/core/transformer/transformer_config.py, cuda_graph_impl.
+    {kBridge,
+     [](S s) {
+       return s.recipe.execution.graphs == costmodel::CudaGraphs::Partial && s.recipe.recompute.of_layers();
+     },
+     "bridge-graphs", "Megatron-Core captures no CUDA graphs of layers that run again as a whole",
+     "use cuda_graphs full_iteration or none, or another recomputation"},
+    {kBridge,
+     [](S s) {
+       return s.recipe.execution.graphs == costmodel::CudaGraphs::Partial && offloads_counted_layers(s);
+     },
+     "bridge-graphs", "Megatron-Core captures no CUDA graphs of layers whose activations are offloaded",
+     "use cuda_graphs full_iteration or none, or no offloading"},
+    {kBridge, draws_in_graphs, "bridge-graphs",
+     "Megatron-Core recomputes no dropout inside of CUDA graphs: attention, MLP or experts",
+     "use dropout 0, cuda_graphs none, or another recomputation"},
     // v0.6.0 src/megatron/bridge/training/config.py, and Megatron-Core's own checks.
     {kBridge,
      [](S s) {
@@ -602,6 +690,13 @@ constexpr Refusal kRefusals[] = {
      [](S s) { return s.layout.sharding.stage >= 2 && s.layout.order[2] == costmodel::Axis::Pipeline; },
      "bridge-order", "Megatron FSDP has data-parallel ranks inside pipeline stages alone",
      "use the usual order of ranks"},
+    // v0.2.2 torchtitan/models/llama3/infra/parallelize.py: fully_shard, or replicate.
+    {kTorchtitan, [](S s) { return s.layout.sharding.stage == 1 && s.layout.shard_ranks() > 1; },
+     "torchtitan-zero1", "torchtitan shards parameters along with the optimizer's states, or nothing",
+     "use zero2, zero3 or zero0, or a framework that has ZeRO-1 (--framework megatron)"},
+    {kTorchtitan, [](S s) { return runs_ddp(s) && s.layout.tp * s.layout.pp > 1; }, "torchtitan-ddp",
+     "torchtitan has replicas of whole parameters in plain data parallelism alone, without tp and pp",
+     "use zero2 or zero3"},
     {kMaxText, [](S s) { return decoder_block(s.model) == nullptr; }, "maxtext-model",
      "MaxText has no decoder block for this model, or none that is described here",
      "export it for Megatron-Bridge (--target bridge --framework megatron)"},
@@ -628,12 +723,12 @@ constexpr Refusal kRefusals[] = {
        return s.framework.name == "hf-eager" ? stage > 0 : !by_deepspeed(s) && stage < 2;
      },
      "trainer-sharding", "the Trainer shards by FSDP (ZeRO-2 and 3) or by DeepSpeed",
-     "plan with --framework fsdp2 or deepspeed, or with hf-eager and no sharding"},
+     "plan with --framework hf-fsdp2 or hf-deepspeed, or with hf-eager and no sharding"},
     {kAxolotl, [](S s) { return s.model.family == "mpt" && s.recipe.recompute.mode == RecomputeMode::Full; },
      "axolotl-checkpoints", "Axolotl checkpoints no layers of MPT", "use recompute none"},
     {kTrainers, [](S s) { return !runs_profile(find_launch_format("trl"), s.framework.name); },
      "trainer-profile", "the plan is another framework's",
-     "plan with --framework hf-eager, fsdp2, fsdp1 or deepspeed"},
+     "plan with --framework hf-eager, hf-fsdp2 or hf-deepspeed"},
 };
 
 }  // namespace

@@ -61,8 +61,13 @@ constexpr FrameworkWord<ScheduleKind> kTorchSchedules[] = {{ScheduleKind::GPipe,
                                                            {ScheduleKind::Interleaved, "Interleaved1F1B"},
                                                            {ScheduleKind::Zbv, "ZBVZeroBubble"},
                                                            {ScheduleKind::DualPipeV, "DualPipeV"}};
+/// As TransformerConfig hands them to Transformer Engine, which raises at any other (core_v0.15.3
+/// megatron/core/transformer/transformer_config.py, cp_comm_type; TransformerEngine@d0067d0
+/// transformer_engine/pytorch/attention/dot_product_attention/context_parallel.py). "allgather" stands in the
+/// help of --cp-comm-type, and so in scripts.
 constexpr FrameworkWord<costmodel::ContextKind> kMegatronContexts[] = {
     {costmodel::ContextKind::Ring, "p2p"},
+    {costmodel::ContextKind::AllGather, "all_gather"},
     {costmodel::ContextKind::AllGather, "allgather"},
     {costmodel::ContextKind::AllToAll, "a2a"}};
 /// "alltoall" shuffles the shards round by round: a ring.

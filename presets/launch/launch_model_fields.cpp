@@ -388,10 +388,7 @@ constexpr LaunchField kModelSettings[] = {
      }},
     {[](S s) { return only_if(s.model.is_moe(), "alltoall"); },
      {"--moe-token-dispatcher-type", "model.model_config.moe_config.token_dispatcher_type"}},
-    // validate_args knows grouped products in bf16 alone.
-    {[](S s) {
-       return when(s.model.is_moe() && costmodel::activation_dtype(s.recipe.precision) == DType::Bf16);
-     },
+    {[](S s) { return when(groups_experts(s)); },
      {"--moe-grouped-gemm", kNone, kNone, kNone, "model.moe_grouped_gemm"}},
     {[](S s) { return only_if(limits_experts(s), s.recipe.routing.capacity_factor); },
      {"--moe-expert-capacity-factor", kNone, kNone, kNone, "model.moe_expert_capacity_factor"},

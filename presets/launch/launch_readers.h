@@ -44,6 +44,13 @@ void read_offload_device(const ValueReader& value, LaunchReading& into) {
   add_offload(into, target);
   if (device == 2) into.plan.recipe.offload_device = costmodel::OffloadDevice::Nvme;
 }
+/// How many layers keep their activations in host memory (TransformerConfig.cpu_offloading_num_layers).
+inline void read_offloaded_layers(const ValueReader& value, LaunchReading& into) {
+  const int layers = value.small_integer({0, 10'000});
+  if (layers == 0) return;
+  add_offload(into, costmodel::kOffloadActivations);
+  into.plan.recipe.offload_layers = layers;
+}
 /// A flag of the reading, or of what it has of trainers, which may be one that can stay unsaid.
 template <auto member>
 void read_flag(const ValueReader& value, LaunchReading& into) {

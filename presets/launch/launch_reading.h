@@ -56,6 +56,7 @@ struct LaunchReading {
   bool counts_embedding = false, counts_loss = false;
   std::string granularity, method;  // of recomputation
   std::int64_t recompute_count = 0;
+  bool checkpoints_on_host = false;  // DeepSpeed's cpu_checkpointing: where layers are checkpointed
   bool half = false, brain = false, brain_said = false;  // fp16, bf16
   bool graphs_whole_step = false;                        // CUDA graphs of whole iterations
   bool fp8 = false, fp4 = false;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <vector>
 
 #include "presets/launch/launch_fields.h"
 #include "presets/launch/launch_readers.h"
@@ -51,6 +52,13 @@ JsonValue offload_device(S s, costmodel::OffloadTarget target) {
                  s.recipe.offload_device == costmodel::OffloadDevice::Cpu ? "cpu" : "nvme");
 }
 
+/// Without it stage 3 ends in an error (v0.19.6 deepspeed/runtime/zero/stage3.py, _configure_tensor_swapping;
+/// partition_parameters.py); the folder is the one of DeepSpeed's own examples.
+JsonValue nvme_folder(S s, costmodel::OffloadTarget target) {
+  return only_if(offloads(s, target) && s.recipe.offload_device == costmodel::OffloadDevice::Nvme,
+                 "/local_nvme");
+}
+
 constexpr FrameworkWord<costmodel::CudaGraphs> kGraphWords[] = {
     {costmodel::CudaGraphs::None, "none"},
     {costmodel::CudaGraphs::Partial, "transformer_engine"},
@@ -65,6 +73,8 @@ RecomputeMode mode(S s) {
   return s.recipe.recompute.mode;
 }
 JsonValue granularity(S s) {
+  // Without a list of modules it would be core attention's.
+  if (mode(s) == RecomputeMode::SelectiveModules && core_modules(s) == 0) return {};
   constexpr FrameworkWord<RecomputeMode> kWords[] = {{RecomputeMode::Full, "full"},
                                                      {RecomputeMode::Layers, "full"},
                                                      {RecomputeMode::Selective, "selective"},
@@ -78,7 +88,11 @@ JsonValue recompute_method(S s) {
 }
 JsonValue recompute_layers(S s) {
   if (mode(s) == RecomputeMode::Full) return 1;
-  return only_if(mode(s) == RecomputeMode::Layers, s.recipe.recompute.layers);
+  // One number for all stages: the largest keeps to every stage's memory.
+  const std::vector<int>& stages = s.recipe.recompute.stage_layers;
+  const int layers =
+      stages.empty() ? s.recipe.recompute.layers : *std::max_element(stages.begin(), stages.end());
+  return only_if(mode(s) == RecomputeMode::Layers, layers);
 }
 constexpr FrameworkWord<std::uint16_t> kModuleWords[] = {
     {costmodel::kRecomputeCoreAttention, "core_attn"},
@@ -89,10 +103,11 @@ constexpr FrameworkWord<std::uint16_t> kModuleWords[] = {
     {costmodel::kRecomputeMoeActivation, "moe_act"},
     {costmodel::kRecomputeSharedExperts, "shared_experts"}};
 JsonValue recompute_modules(S s) {
-  if (mode(s) != RecomputeMode::SelectiveModules) return {};
+  const std::uint16_t modules = core_modules(s);
+  if (mode(s) != RecomputeMode::SelectiveModules || modules == 0) return {};
   JsonArray list;
   for (const auto& row : kModuleWords) {
-    if ((s.recipe.recompute.modules & row.value) != 0) list.emplace_back(row.word);
+    if ((modules & row.value) != 0) list.emplace_back(row.word);
   }
   return list;
 }
@@ -291,9 +306,13 @@ constexpr LaunchField kRecipeSettings[] = {
     {[](S s) { return offload_device(s, costmodel::kOffloadOptimizer); },
      {kNone, kNone, kNone, "zero_optimization.offload_optimizer.device"},
      read_offload_device<costmodel::kOffloadOptimizer>},
+    {[](S s) { return nvme_folder(s, costmodel::kOffloadOptimizer); },
+     {kNone, kNone, kNone, "zero_optimization.offload_optimizer.nvme_path"}},
     {[](S s) { return offload_device(s, costmodel::kOffloadParameters); },
      {kNone, kNone, kNone, "zero_optimization.offload_param.device"},
      read_offload_device<costmodel::kOffloadParameters>},
+    {[](S s) { return nvme_folder(s, costmodel::kOffloadParameters); },
+     {kNone, kNone, kNone, "zero_optimization.offload_param.nvme_path"}},
     {[](S s) { return when(offloads(s, costmodel::kOffloadOptimizer)); },
      {"--optimizer-cpu-offload", kNone, kNone, kNone, "optimizer.optimizer_cpu_offload"},
      read_offload<costmodel::kOffloadOptimizer>},
@@ -308,19 +327,17 @@ constexpr LaunchField kRecipeSettings[] = {
     {moment_type, {"--exp-avg-dtype"}, [](V v, R r) { r.first_moment = meaning_of(kMomentTypes, v); }},
     {moment_type, {"--exp-avg-sq-dtype"}, [](V v, R r) { r.second_moment = meaning_of(kMomentTypes, v); }},
     {[](S s) { return only_if(offloads_counted_layers(s), s.recipe.offload_layers); },
-     {"--cpu-offloading-num-layers", kNone, kNone, kNone, "model.cpu_offloading_num_layers"},
-     [](V v, R r) {
-       const int layers = v.small_integer({0, 10'000});
-       if (layers == 0) return;
-       add_offload(r, costmodel::kOffloadActivations);
-       r.plan.recipe.offload_layers = layers;
-     }},
+     {kNone, kNone, kNone, kNone, "model.cpu_offloading_num_layers"},
+     read_offloaded_layers},
     {cuda_graphs, {"--cuda-graph-impl"}, read_graphs},
     {[](S s) {
        return only_if(s.recipe.execution.graphs == costmodel::CudaGraphs::FullIteration, "full_iteration");
      },
      {"--cuda-graph-scope"},
      read_graph_scope},
+    // validate_args asks for it: nothing looks at numbers inside the graph.
+    {[](S s) { return when(s.recipe.execution.graphs == costmodel::CudaGraphs::FullIteration); },
+     {"--no-check-for-nan-in-loss-and-grad"}},
     {[](S s) { return when(offloads(s, costmodel::kOffloadParameters)); },
      {kNone, kNone, "training.enable_cpu_offload"},
      read_offload<costmodel::kOffloadParameters>},
@@ -341,9 +358,11 @@ constexpr LaunchField kRecipeSettings[] = {
      {"--distribute-saved-activations", kNone, kNone, "activation_checkpointing.partition_activations",
       "model.distribute_saved_activations"},
      [](V v, R r) { r.plan.layout.partition_activations = v.boolean(); }},
-    {[](S s) { return when(offloads(s, costmodel::kOffloadActivations)); },
+    // It moves the inputs of checkpointed layers, and nothing where none is checkpointed (v0.19.6
+    // deepspeed/runtime/activation_checkpointing/checkpointing.py, CheckpointFunction).
+    {[](S s) { return when(offloads(s, costmodel::kOffloadActivations) && mode(s) != RecomputeMode::None); },
      {kNone, kNone, kNone, "activation_checkpointing.cpu_checkpointing"},
-     read_offload<costmodel::kOffloadActivations>},
+     read_flag<&LaunchReading::checkpoints_on_host>},
     {[](S s) -> JsonValue { return mode(s) == RecomputeMode::Full; },
      {kNone, "parallelism.recompute_layer"},
      [](V v, R r) { r.granularity = v.boolean() ? "full" : ""; }},

@@ -142,6 +142,30 @@ void take_stages(R r, const std::vector<int>& chunks) {
   layout.stage_layers = chunks;
 }
 
+/// Model chunks per stage, of whose layers Megatron-LM is told the number: embedding and loss count where
+/// they are asked to, and what does not divide is refused (core_v0.15.3 megatron/training/arguments.py,
+/// validate_args).
+void take_virtual_layers(R r) {
+  if (r.virtual_layers == 0) return;
+  costmodel::Layout& layout = r.plan.layout;
+  const std::int64_t layers = r.plan.model.layers;
+  const std::int64_t counted = layers + (r.counts_embedding ? 1 : 0) + (r.counts_loss ? 1 : 0);
+  const std::int64_t chunks = layout.pp * r.virtual_layers;
+  if (layers == 0) {
+    r.notes.push_back(fmt::format(
+        "the chunks of a stage, {} layers each, need the model's number of layers: one is planned",
+        r.virtual_layers));
+  } else if (counted % chunks != 0) {
+    r.notes.push_back(
+        fmt::format("{} layers{} do not fill {} stages with chunks of {}, which Megatron-LM refuses: one "
+                    "chunk is planned",
+                    counted, counted > layers ? ", embedding and loss counted as asked," : "", layout.pp,
+                    r.virtual_layers));
+  } else {
+    layout.vpp = static_cast<int>(std::min<std::int64_t>(counted / chunks, 1'000'000));
+  }
+}
+
 void settle_stages(R r) {
   costmodel::Layout& layout = r.plan.layout;
   const std::int64_t layers = r.plan.model.layers;
@@ -156,8 +180,7 @@ void settle_stages(R r) {
     }
     r.notes.emplace_back("the layers of pipeline stages could not be read; an even split is assumed");
   }
-  if (r.virtual_layers > 0 && layers % (layout.pp * r.virtual_layers) == 0)
-    layout.vpp = static_cast<int>(std::min<std::int64_t>(layers / (layout.pp * r.virtual_layers), 1'000'000));
+  take_virtual_layers(r);
   if (layout.vpp > 1) layout.schedule = ScheduleKind::Interleaved;
   if (r.counts_embedding && r.counts_loss) {
     layout.split = StageSplit::EmbeddingCounts;
@@ -594,6 +617,25 @@ const Framework& framework_of(Launcher launcher) {
                        [&](const Framework& row) { return row.launcher == launcher; });
 }
 
+/// DeepSpeed's cpu_checkpointing moves what deepspeed.checkpointing keeps of checkpointed layers; trainers
+/// above Hugging Face's Trainer checkpoint with PyTorch instead (v0.19.6
+/// deepspeed/runtime/activation_checkpointing/checkpointing.py; huggingface/transformers@v5.23.0
+/// src/transformers/modeling_utils.py, gradient_checkpointing_enable).
+void settle_checkpoints_on_host(R r, Launcher launcher) {
+  costmodel::Recipe& recipe = r.plan.recipe;
+  if (!r.checkpoints_on_host) return;
+  if (is_trainer(launcher)) {
+    r.notes.emplace_back(
+        "cpu_checkpointing changes nothing: the trainer checkpoints with PyTorch, not DeepSpeed");
+  } else if (recipe.recompute.mode == RecomputeMode::None) {
+    r.notes.emplace_back(
+        "cpu_checkpointing moves the inputs of checkpointed layers, and the files say of none: where the "
+        "program calls deepspeed.checkpointing, add --recompute full --offload activations");
+  } else {
+    recipe.offload = static_cast<std::uint8_t>(recipe.offload | costmodel::kOffloadActivations);
+  }
+}
+
 /// Numbers of steps and sequences that follow from others.
 void settle_batches(R r) {
   costmodel::Recipe& recipe = r.plan.recipe;
@@ -647,6 +689,7 @@ LaunchReading begin_reading(Launcher launcher) {
 void settle_reading(LaunchReading& reading, Launcher launcher) {
   settle_world(reading);
   framework_of(launcher).settle(reading);
+  settle_checkpoints_on_host(reading, launcher);
   settle_world(reading);
   settle_batches(reading);
 }

@@ -98,7 +98,7 @@ void settle_profile(R r) {
   TrainerReading& t = r.trainer;
   if (t.fsdp && !t.whole) {
     layout.sharding.stage = t.reshard ? 3 : 2;
-    r.plan.framework = look_up_framework(t.fsdp_version == 1 ? "fsdp1" : "fsdp2");
+    r.plan.framework = look_up_framework(t.fsdp_version == 1 ? "fsdp1" : "hf-fsdp2");
     if (t.offload) add_offload(r, costmodel::kOffloadParameters);
     const std::int64_t group = r.shards > 0 ? r.shards : t.hybrid ? r.gpus_per_node : 0;
     if (group > 0 && group < static_cast<std::int64_t>(layout.dp) * layout.cp)
@@ -110,7 +110,7 @@ void settle_profile(R r) {
           "accelerator_config.gradient_accumulation_kwargs.sync_each_batch: true reduces them in every one");
     }
   } else if (t.deepspeed) {
-    r.plan.framework = look_up_framework("deepspeed");
+    r.plan.framework = look_up_framework("hf-deepspeed");
   }
 }
 
@@ -143,7 +143,7 @@ std::span<const AdaptedModules> adapted_modules() {
 }
 
 bool by_deepspeed(const Scenario& s) {
-  return s.framework.name == "deepspeed";
+  return s.framework.name == "deepspeed" || s.framework.name == "hf-deepspeed";
 }
 bool shards_by_fsdp(const Scenario& s) {
   return !by_deepspeed(s) && s.layout.sharding.stage >= 2;

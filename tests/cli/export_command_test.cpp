@@ -12,10 +12,11 @@ using testing::HasSubstr;
 constexpr const char* kPlan = "export --model llama-3.1-8b --cluster 16xH100 --seq 4096 --global-batch 64 ";
 
 TEST(export_command, writes_the_framework_s_file_and_says_what_it_cannot_say) {
-  const Finished run = run_hexaplan(std::string{kPlan} + "--layout 'tp2 zero1' --framework torchtitan");
+  const Finished run = run_hexaplan(std::string{kPlan} + "--layout 'tp2 zero3' --framework torchtitan");
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("\ntensor_parallel_degree = 2\n"));
-  EXPECT_THAT(run.err, HasSubstr("ZeRO-1: torchtitan shards parameters too, or nothing"));
+  const Finished refused = run_hexaplan(std::string{kPlan} + "--layout 'tp2 zero1' --framework torchtitan");
+  EXPECT_EQ(refused.exit_code, 3) << refused.err;
 }
 
 TEST(export_command, a_script_that_starts_it_holds_the_file) {

@@ -21,6 +21,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::Field;
 using testing::HasSubstr;
+using testing::Not;
 
 std::string file_path(const std::string& name) {
   return HEXAPLAN_SOURCE_DIR "/tests/presets/import/files/" + name;
@@ -224,6 +225,148 @@ TEST(import_plan, capacities_of_experts_are_read_with_and_without_padding) {
                     "capacity_factor: 1.5\n"}},
                   "8xH100");
   EXPECT_EQ(routing(maxtext), (costmodel::MoeRouting{.capacity_factor = 1.5, .pad_to_capacity = true}));
+}
+
+/// What is refused, in one line.
+std::string refusal_of(const std::string& file, const std::string& text, std::string_view cluster = {}) {
+  try {
+    static_cast<void>(import_plan({{file, text}}, cluster));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+ImportedPlan megatron_job(const std::string& flags, std::string_view cluster = "128xH100") {
+  return import_plan({{"run.sh",
+                       "torchrun pretrain_gpt.py --hidden-size 1024 --num-attention-heads 16 "
+                       "--micro-batch-size 1 --seq-length 1024 --bf16 --vocab-size 5000 "
+                       "--max-position-embeddings 1024 " +
+                           flags + "\n"}},
+                     cluster);
+}
+
+/// Megatron-LM (core_v0.15.3 megatron/training/arguments.py, validate_args): layers and counted ends over
+/// stages over layers per chunk.
+TEST(import_plan, chunks_of_so_many_layers_count_embedding_and_loss_where_they_are_asked_to) {
+  constexpr const char* kEnds =
+      " --account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split";
+  struct Row {
+    int layers;
+    std::string flags;
+    int chunks;
+    bool noted;
+  };
+  const Row rows[] = {
+      {126, std::string{" --num-layers-per-virtual-pipeline-stage 2"} + kEnds, 4, false},  // 128 / 16 / 2
+      {128, " --num-layers-per-virtual-pipeline-stage 2", 4, false},
+      {128, " --num-layers-per-virtual-pipeline-stage 8", 1, false},
+      {126, " --num-layers-per-virtual-pipeline-stage 2", 1, true},
+      {128, std::string{" --num-layers-per-virtual-pipeline-stage 2"} + kEnds, 1, true},
+      {126, std::string{" --num-layers-per-virtual-pipeline-stage 3"} + kEnds, 1, true},
+      {128, " --num-virtual-stages-per-pipeline-rank 2", 2, false},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(std::to_string(row.layers) + row.flags);
+    const ImportedPlan plan = megatron_job("--pipeline-model-parallel-size 16 --num-layers " +
+                                           std::to_string(row.layers) + row.flags);
+    const costmodel::Layout& layout = plan.request.layout.layout;
+    EXPECT_EQ(layout.vpp, row.chunks);
+    EXPECT_EQ(layout.schedule == costmodel::ScheduleKind::Interleaved, row.chunks > 1);
+    const auto note = Contains(HasSubstr("which Megatron-LM refuses: one chunk is planned"));
+    if (row.noted) {
+      EXPECT_THAT(plan.notes, note);
+    } else {
+      EXPECT_THAT(plan.notes, Not(note));
+    }
+  }
+  EXPECT_THAT(
+      megatron_job("--pipeline-model-parallel-size 16 --num-layers-per-virtual-pipeline-stage 2").notes,
+      Contains(HasSubstr("need the model's number of layers: one is planned")));
+}
+
+TEST(import_plan, all_gathers_of_context_parallelism_are_read_in_both_spellings) {
+  for (const char* word : {"all_gather", "allgather"}) {
+    const ImportedPlan plan =
+        megatron_job(std::string{"--num-layers 4 --context-parallel-size 2 --cp-comm-type "} + word);
+    EXPECT_EQ(plan.request.layout.layout.context, costmodel::ContextKind::AllGather) << word;
+    EXPECT_THAT(plan.settings, setting("--cp-comm-type", 1, SettingFate::Understood));
+  }
+}
+
+TEST(import_plan, layers_of_offloaded_activations_are_read_from_later_megatrons_argument) {
+  const costmodel::Recipe recipe =
+      megatron_job("--num-layers 4 --cpu-offloading-num-layers 2").request.recipe;
+  EXPECT_EQ(recipe.offload, costmodel::kOffloadActivations);
+  EXPECT_EQ(recipe.offload_layers, 2);
+}
+
+TEST(import_plan, deepspeed_moves_checkpoints_to_the_host_where_the_files_say_of_some) {
+  const ImportFile engine{"ds.json",
+                          R"({"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 1},
+  "activation_checkpointing": {"cpu_checkpointing": true}})"};
+  const ImportedPlan alone = import_plan({engine}, "8xH100");
+  EXPECT_EQ(alone.request.recipe.offload, 0);
+  EXPECT_THAT(alone.notes, Contains(HasSubstr("add --recompute full --offload activations")));
+  const ImportedPlan beside = import_plan(
+      {engine,
+       {"run.sh",
+        "deepspeed pretrain_gpt.py --num-layers 4 --hidden-size 128 --num-attention-heads 4 "
+        "--micro-batch-size 1 --seq-length 1024 --bf16 --vocab-size 5000 --max-position-embeddings 1024 "
+        "--checkpoint-activations\n"}},
+      "8xH100");
+  EXPECT_EQ(beside.format.name, "megatron");
+  EXPECT_EQ(beside.request.recipe.recompute.mode, costmodel::RecomputeMode::Full);
+  EXPECT_EQ(beside.request.recipe.offload, costmodel::kOffloadActivations);
+  EXPECT_THAT(beside.notes, Not(Contains(HasSubstr("cpu_checkpointing"))));
+}
+
+TEST(import_plan, a_type_of_gpu_alone_is_the_fewest_gpus_where_the_files_say_no_number) {
+  const ImportedPlan one =
+      import_plan({{"ax.yml",
+                    "base_model: meta-llama/Llama-3.1-8B\nadapter: qlora\nload_in_4bit: true\nlora_r: 8\n"
+                    "sequence_len: 4096\nmicro_batch_size: 2\ngradient_accumulation_steps: 4\nbf16: auto\n"}},
+                  "RTX4090");
+  EXPECT_EQ(one.request.cluster, JsonValue{"1xRTX4090"});
+  EXPECT_EQ(one.gpus, 1);
+  EXPECT_EQ(one.request.recipe.global_batch, 8);  // 2 × 4 on one rank
+  EXPECT_THAT(one.notes, Contains("the files do not say how many GPUs: one is planned, --cluster "
+                                  "8xRTX4090 plans another number"));
+  const ImportedPlan four =
+      megatron_job("--num-layers 4 --tensor-model-parallel-size 2 --pipeline-model-parallel-size 2", "H100");
+  EXPECT_EQ(four.request.cluster, JsonValue{"4xH100"});
+  EXPECT_THAT(four.notes, Contains(HasSubstr("how many GPUs: 4 are planned")));
+  const std::string file = HEXAPLAN_SOURCE_DIR "/presets/gpus/rtx4090.json";
+  const ImportedPlan asked = megatron_job("--num-layers 4", "8x" + file);
+  EXPECT_EQ(asked.request.cluster, JsonValue{"8x" + file});
+  EXPECT_EQ(asked.gpus, 8);
+  const ImportedPlan none =
+      megatron_job("--num-layers 4 --tensor-model-parallel-size 2 --pipeline-model-parallel-size 2", "");
+  EXPECT_TRUE(none.request.cluster.is_null());
+  EXPECT_THAT(none.notes, Contains(HasSubstr("add --cluster 64xH100")));
+}
+
+TEST(import_plan, configurations_of_nemo_1_are_not_taken_for_megatron_bridges) {
+  EXPECT_EQ(
+      refusal_of("nemo.yaml",
+                 "trainer:\n  devices: 8\n  precision: bf16\nmodel:\n  micro_batch_size: 1\n"
+                 "  tensor_model_parallel_size: 4\n  num_layers: 80\n"),
+      "nemo.yaml:2: got \"trainer.devices\", expected settings of Megatron-Bridge, not of NeMo 1, which "
+      "are not read; say the plan with --layout, --seq, --micro-batch and --precision");
+  EXPECT_EQ(refusal_of("bridge.yaml", "model:\n  tensor_model_parallel_size: 4\n  num_layers: 80\n"),
+            "no error");
+}
+
+TEST(import_plan, a_models_configuration_is_not_a_launch_file) {
+  EXPECT_EQ(
+      refusal_of("config.json",
+                 R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 32000,
+  "hidden_size": 2048})"),
+      "config.json: got a model's config.json, expected a launch script or configuration, which says how "
+      "a model is trained; give it as --model config.json");
+  EXPECT_THAT(refusal_of("config.json", R"({"model_type": "gpt2", "vocab_size": 50257, "n_embd": 768})"),
+              HasSubstr("--model config.json"));
+  EXPECT_EQ(refusal_of("ds.json", R"({"zero_optimization": {"stage": 2}})"), "no error");
 }
 
 TEST(import_plan, programs_of_other_models_are_refused_although_their_flags_are_known) {

@@ -87,6 +87,8 @@ ScenarioRequest plain_question(const LaunchFormat& format) {
   plain.framework = format.profile;
   // MaxText cannot keep everything.
   if (format.launcher == Launcher::MaxText) plain.recipe.recompute.mode = costmodel::RecomputeMode::Full;
+  // torchtitan replicates with DDP, which is another profile.
+  if (format.launcher == Launcher::Torchtitan) plain.layout = parse_layout("zero3", "layout");
   if (!is_trainer(format.launcher)) return plain;
   plain.recipe.fine_tune = costmodel::FineTune::Full;
   plain.recipe.parameter_dtype = costmodel::DType::Bf16;

@@ -77,7 +77,7 @@ fsdp_config:
 )");
   EXPECT_EQ(plan.format.name, "axolotl");
   EXPECT_EQ(plan.request.model, JsonValue{"llama-3.1-70b"});
-  EXPECT_EQ(plan.request.framework, "fsdp2");
+  EXPECT_EQ(plan.request.framework, "hf-fsdp2");
   EXPECT_EQ(layout_of(plan), "zero3");
   const costmodel::Recipe& recipe = plan.request.recipe;
   EXPECT_EQ(recipe.fine_tune, FineTune::Qlora);
@@ -119,7 +119,7 @@ bf16: true
 )";
   const ImportedPlan plan = imported("full.yaml", text, {{"examples/deepspeed/ds_z3_config.json", kZero3}});
   EXPECT_EQ(plan.format.name, "llamafactory");
-  EXPECT_EQ(plan.request.framework, "deepspeed");
+  EXPECT_EQ(plan.request.framework, "hf-deepspeed");
   EXPECT_EQ(layout_of(plan), "zero3");
   EXPECT_EQ(plan.request.recipe.offload, costmodel::kOffloadOptimizer);
   EXPECT_EQ(plan.request.recipe.recompute.mode, RecomputeMode::Full) << "checkpoints unless told otherwise";
@@ -168,7 +168,7 @@ num_machines: 1
 num_processes: 8
 )"}});
   EXPECT_EQ(plan.format.name, "trl");
-  EXPECT_EQ(plan.request.framework, "deepspeed");
+  EXPECT_EQ(plan.request.framework, "hf-deepspeed");
   EXPECT_EQ(layout_of(plan), "zero2");
   const costmodel::Recipe& recipe = plan.request.recipe;
   EXPECT_EQ(recipe.fine_tune, FineTune::Lora);
@@ -217,7 +217,7 @@ TEST(trainer, alone_does_nothing_that_trl_adds) {
   EXPECT_EQ(plain.cross_entropy, CrossEntropy::Default);
   const ImportedPlan sharded =
       imported("run.sh", command + "--bf16 --gradient_checkpointing --fsdp 'shard_grad_op auto_wrap'\n");
-  EXPECT_EQ(sharded.request.framework, "fsdp2");
+  EXPECT_EQ(sharded.request.framework, "hf-fsdp2");
   EXPECT_EQ(layout_of(sharded), "zero2");
   EXPECT_EQ(sharded.request.recipe.recompute.mode, RecomputeMode::Full);
 }
@@ -237,7 +237,7 @@ TEST(accelerate, is_told_by_flags_as_by_its_file) {
                                        "accelerate launch --num_processes 8 --use_deepspeed --zero_stage 3 "
                                        "--offload_param_device cpu" +
                                            program);
-  EXPECT_EQ(engine.request.framework, "deepspeed");
+  EXPECT_EQ(engine.request.framework, "hf-deepspeed");
   EXPECT_EQ(engine.request.recipe.offload, costmodel::kOffloadParameters);
 }
 
@@ -246,9 +246,9 @@ TEST(accelerate, shards_as_its_strategy_says) {
     const char* strategy;
     const char *framework, *layout;
   };
-  constexpr Row kRows[] = {{"FULL_SHARD", "fsdp2", "zero3"}, {"SHARD_GRAD_OP", "fsdp2", "zero2"},
-                           {"1", "fsdp2", "zero3"},          {"2", "fsdp2", "zero2"},
-                           {"NO_SHARD", "hf-eager", ""},     {"3", "hf-eager", ""}};
+  constexpr Row kRows[] = {{"FULL_SHARD", "hf-fsdp2", "zero3"}, {"SHARD_GRAD_OP", "hf-fsdp2", "zero2"},
+                           {"1", "hf-fsdp2", "zero3"},          {"2", "hf-fsdp2", "zero2"},
+                           {"NO_SHARD", "hf-eager", ""},        {"3", "hf-eager", ""}};
   const std::string trainer = "model_name_or_path: Qwen/Qwen3-8B\nmax_length: 2048\n";
   for (const Row& row : kRows) {
     const std::string text = std::string{"distributed_type: FSDP\nmixed_precision: bf16\nfsdp_config:\n"} +
@@ -320,11 +320,23 @@ TEST(adapters, beside_other_modules_are_planned_beside_the_smallest_set_that_has
   }
 }
 
+TEST(trainer, checkpoints_with_pytorch_whatever_deepspeed_is_told_of_its_own) {
+  const ImportedPlan plan = imported(
+      "full.yaml",
+      "model_name_or_path: meta-llama/Meta-Llama-3-8B\nstage: sft\nfinetuning_type: full\ncutoff_len: 2048\n"
+      "per_device_train_batch_size: 1\nbf16: true\ndeepspeed: ds.json\n",
+      {{"ds.json",
+        R"({"zero_optimization": {"stage": 3}, "activation_checkpointing": {"cpu_checkpointing": true}})"}});
+  EXPECT_EQ(plan.request.recipe.recompute.mode, RecomputeMode::Full);
+  EXPECT_EQ(plan.request.recipe.offload, 0);
+  EXPECT_THAT(plan.notes, Contains(HasSubstr("cpu_checkpointing changes nothing")));
+}
+
 TEST(import_plan, an_engines_configuration_beside_a_trainers_is_not_the_one_that_is_run) {
   const ImportedPlan plan = import_plan(
       {{"ds.json", kZero3}, {"sft.yaml", "model_name_or_path: Qwen/Qwen3-8B\nmax_length: 2048\n"}}, "8xH100");
   EXPECT_EQ(plan.format.name, "trl");
-  EXPECT_EQ(plan.request.framework, "deepspeed");
+  EXPECT_EQ(plan.request.framework, "hf-deepspeed");
   EXPECT_EQ(import_plan({{"ds.json", kZero3}}, "8xH100").format.name, "deepspeed");
 }
 

@@ -52,6 +52,8 @@ const Line kLines[] = {
      "\n  --pipeline-model-parallel-layout 'Etttttttttttttttttttttttttt|ttttttttttttttttttttttttttt|"
      "tttttttttttttttttttttttttttL'\n"},
     {"megatron", "tp8 cp2 alltoall", "\n  --cp-comm-type a2a\n"},
+    {"megatron", "tp8 cp2 allgather", "\n  --cp-comm-type all_gather\n"},
+    {"bridge", "tp8 cp2 allgather", "\n  cp_comm_type: \"all_gather\"\n"},
     {"megatron", "zero3", "\n  --data-parallel-sharding-strategy optim_grads_params\n"},
     {"nanotron", "tp8 pp4 sp zero1", "\n  dp: 2\n"},
     {"nanotron", "tp8 pp4 sp zero1", "\n  tp_mode: \"REDUCE_SCATTER\"\n"},
@@ -123,6 +125,42 @@ TEST(launch_config, a_framework_is_found_by_its_name_and_its_profiles) {
   } catch (const InputError& error) {
     EXPECT_THAT(error.what(), HasSubstr("did you mean \"megatron\"?"));
   }
+}
+
+template <class Act>
+std::string error_of(const Act& act) {
+  try {
+    act();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(launch_config, a_target_that_does_not_run_the_plans_profile_names_both) {
+  EXPECT_EQ(find_launch_target("axolotl", "fsdp2").launcher, Launcher::Axolotl);
+  EXPECT_EQ(find_launch_target("fsdp2", "ddp").launcher, Launcher::Torchtitan);
+  const auto error = [](const char* target, const char* profile) {
+    return error_of([&] { (void)find_launch_target(target, profile); });
+  };
+  EXPECT_EQ(error("torchtitan", "megatron"),
+            "--target: got \"torchtitan\", expected a framework that runs the plan's profile megatron: "
+            "megatron, bridge; torchtitan runs fsdp2, fsdp1, ddp: add --framework fsdp2");
+  EXPECT_THAT(error("nemo", "megatron"), HasSubstr("did you mean \"bridge\"?"));
+  EXPECT_THAT(error("axolotel", "fsdp2"), HasSubstr("did you mean \"axolotl\"?"));
+}
+
+TEST(launch_config, a_framework_to_export_for_is_a_format_or_a_profile) {
+  EXPECT_EQ(profile_of_framework("torchtitan"), "fsdp2");
+  EXPECT_EQ(profile_of_framework("fsdp1"), "fsdp1");
+  EXPECT_EQ(profile_of_framework(""), "");
+  const auto error = [](const char* name) { return error_of([&] { (void)profile_of_framework(name); }); };
+  EXPECT_THAT(error("torchtitn"),
+              AllOf(HasSubstr("--framework: got \"torchtitn\""),
+                    HasSubstr("megatron, nanotron, torchtitan, deepspeed, bridge, maxtext, trl, axolotl, "
+                              "llamafactory; or a profile"),
+                    HasSubstr("did you mean \"torchtitan\"?")));
+  EXPECT_THAT(error("fsdp-2-x"), HasSubstr("fsdp1, ddp"));
 }
 
 TEST(launch_fields, no_framework_has_a_key_twice) {
@@ -236,6 +274,175 @@ TEST(launch_config, megatron_scripts_have_what_validate_args_asks_for) {
   EXPECT_THAT(config(half, "megatron").text, HasSubstr("\n  --moe-grouped-gemm\n"));
   half.recipe.precision = costmodel::Precision::Fp16;
   EXPECT_THAT(config(half, "megatron").text, Not(HasSubstr("--moe-grouped-gemm")));
+}
+
+// --- What readers of the file would refuse ---
+
+TEST(launch_config, megatron_captures_whole_steps_without_looking_for_nans) {
+  constexpr const char* kUnchecked = "\n  --no-check-for-nan-in-loss-and-grad\n";
+  Scenario s = scenario("llama-3.1-8b", "16xH100", "zero1", "megatron");
+  s.recipe.execution.graphs = costmodel::CudaGraphs::FullIteration;
+  EXPECT_THAT(config(s, "megatron").text, HasSubstr(kUnchecked));
+  s.recipe.execution.graphs = costmodel::CudaGraphs::Partial;
+  EXPECT_THAT(config(s, "megatron").text, Not(HasSubstr(kUnchecked)));
+}
+
+TEST(launch_config, modules_that_a_model_does_not_have_do_not_run_again) {
+  using namespace costmodel;
+  struct Row {
+    const char* model;
+    Precision precision;
+    int modules;
+    const char* written;  // nullptr: no recomputation at all
+    bool gap;
+  };
+  const Row rows[] = {
+      {"llama-3.1-8b", Precision::Bf16, kRecomputeMlp | kRecomputeNorm, " layernorm mlp\n", false},
+      {"llama-3.1-8b", Precision::Bf16, kRecomputeMlp | kRecomputeMoeActivation, " mlp\n", true},
+      {"llama-3.1-8b", Precision::Bf16, kRecomputeMoeActivation | kRecomputeMoe, nullptr, true},
+      {"llama-3.1-8b", Precision::Bf16, kRecomputeMlaUpProjection, nullptr, true},
+      {"llama-3.1-8b", Precision::Bf16, kRecomputeActivation, nullptr, true},
+      {"mixtral-8x7b", Precision::Bf16, kRecomputeMoeActivation, " moe_act\n", false},
+      {"mixtral-8x7b", Precision::Fp16, kRecomputeMoeActivation, nullptr, true},
+      {"mixtral-8x7b", Precision::Bf16, kRecomputeSharedExperts, nullptr, true},
+      {"deepseek-v3", Precision::Bf16, kRecomputeMlaUpProjection | kRecomputeSharedExperts,
+       " mla_up_proj shared_experts\n", false},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(std::string{row.model} + " " + std::to_string(row.modules));
+    Scenario s = scenario(row.model, "16xH100", "zero1", "megatron");
+    s.recipe.precision = row.precision;
+    s.recipe.recompute.mode = RecomputeMode::SelectiveModules;
+    s.recipe.recompute.modules = static_cast<std::uint16_t>(row.modules);
+    const LaunchConfig written = config(s, "megatron");
+    if (row.written == nullptr) {
+      EXPECT_THAT(written.text, Not(HasSubstr("\n  --recompute")));
+    } else {
+      EXPECT_THAT(written.text, HasSubstr(std::string{"\n  --recompute-modules"} + row.written));
+    }
+    const auto named = Contains(HasSubstr("some of the recomputed modules"));
+    if (row.gap) {
+      EXPECT_THAT(written.gaps, named);
+    } else {
+      EXPECT_THAT(written.gaps, Not(named));
+    }
+  }
+}
+
+TEST(launch_config, megatron_recomputes_as_many_layers_of_every_stage_as_the_plan_does_of_one) {
+  Scenario s = scenario("llama-3.1-8b", "16xH100", "pp4 zero1", "megatron");
+  s.recipe.recompute.mode = costmodel::RecomputeMode::Layers;
+  s.recipe.recompute.stage_layers = {3, 1, 0, 0};
+  const LaunchConfig written = config(s, "megatron");
+  EXPECT_THAT(written.text, HasSubstr("\n  --recompute-num-layers 3\n"));
+  EXPECT_THAT(written.gaps, Contains(HasSubstr("the file has the most of them for every stage")));
+}
+
+TEST(launch_config, plans_that_megatrons_own_checks_refuse_are_refused) {
+  using namespace costmodel;
+  struct Row {
+    Launcher launcher;
+    const char* model;
+    Precision precision;
+    CudaGraphs graphs;
+    RecomputeMode recompute;
+    double dropout;
+    std::string rule;
+  };
+  const auto bf16 = Precision::Bf16;
+  const auto none = CudaGraphs::None, partial = CudaGraphs::Partial, whole = CudaGraphs::FullIteration;
+  const Row rows[] = {
+      {Launcher::Megatron, "mixtral-8x7b", Precision::Fp16, none, RecomputeMode::None, 0,
+       "megatron-fp16-experts"},
+      {Launcher::Megatron, "mixtral-8x7b", bf16, none, RecomputeMode::None, 0, ""},
+      {Launcher::Megatron, "llama-3.1-8b", Precision::Fp16, none, RecomputeMode::Full, 0, ""},
+      {Launcher::Megatron, "llama-3.1-8b", bf16, partial, RecomputeMode::None, 0.1, ""},
+      {Launcher::Megatron, "llama-3.1-8b", bf16, partial, RecomputeMode::Full, 0, "megatron-graphs"},
+      {Launcher::Megatron, "llama-3.1-8b", bf16, partial, RecomputeMode::Selective, 0, "megatron-graphs"},
+      {Launcher::Megatron, "llama-3.1-8b", bf16, whole, RecomputeMode::Selective, 0, "megatron-graphs"},
+      {Launcher::Bridge, "llama-3.1-8b", bf16, partial, RecomputeMode::Selective, 0, ""},
+      {Launcher::Bridge, "llama-3.1-8b", bf16, partial, RecomputeMode::Full, 0, "bridge-graphs"},
+      {Launcher::Bridge, "llama-3.1-8b", bf16, whole, RecomputeMode::Full, 0.1, ""},
+      {Launcher::Bridge, "llama-3.1-8b", bf16, whole, RecomputeMode::Selective, 0.1, "bridge-graphs"},
+  };
+  for (const Row& row : rows) {
+    const bool experts = std::string_view{row.model} == "mixtral-8x7b";
+    Scenario s = scenario(row.model, "16xH100", experts ? "ep2 zero1" : "zero1", "megatron");
+    s.recipe.precision = row.precision;
+    s.recipe.execution.graphs = row.graphs;
+    s.recipe.recompute.mode = row.recompute;
+    s.recipe.dropout = row.dropout;
+    const auto rejected = launch_rejection(s, row.launcher);
+    EXPECT_EQ(rejected ? rejected->rule : "", row.rule) << row.model << ", row " << (&row - rows);
+  }
+}
+
+TEST(launch_config, megatron_has_no_argument_for_offloaded_activations) {
+  Scenario s = scenario("llama-3.1-8b", "16xH100", "zero1", "megatron");
+  s.recipe.offload = costmodel::kOffloadActivations;
+  s.recipe.offload_layers = 2;
+  EXPECT_THAT(config(s, "megatron").text, Not(HasSubstr("\n  --cpu-offloading")));
+  EXPECT_THAT(config(s, "megatron").gaps, Contains(HasSubstr("activations kept in host memory")));
+  EXPECT_THAT(config(s, "bridge").text, HasSubstr("\n  cpu_offloading_num_layers: 2\n"));
+}
+
+TEST(launch_config, deepspeed_moves_checkpoints_to_the_host_where_there_are_some) {
+  Scenario s = scenario("llama-3.1-8b", "16xH100", "zero3", "deepspeed");
+  s.recipe.offload = costmodel::kOffloadActivations;
+  EXPECT_THAT(config(s, "deepspeed").text, Not(HasSubstr("cpu_checkpointing")));
+  EXPECT_THAT(config(s, "deepspeed").gaps, Contains(HasSubstr("the inputs of checkpointed layers alone")));
+  s.recipe.recompute.mode = costmodel::RecomputeMode::Full;
+  EXPECT_THAT(config(s, "deepspeed").text, HasSubstr("\"cpu_checkpointing\": true"));
+}
+
+TEST(launch_config, deepspeed_is_told_a_folder_on_nvme_that_is_to_be_replaced) {
+  Scenario s = scenario("llama-3.1-8b", "16xH100", "zero3", "deepspeed");
+  s.recipe.offload = costmodel::kOffloadOptimizer | costmodel::kOffloadParameters;
+  EXPECT_THAT(config(s, "deepspeed").text, Not(HasSubstr("nvme")));
+  s.recipe.offload_device = costmodel::OffloadDevice::Nvme;
+  const JsonValue root = parse_json(config(s, "deepspeed").text, "deepspeed.json").root;
+  for (const char* part : {"offload_optimizer", "offload_param"}) {
+    const JsonValue& offload = *root.find("zero_optimization")->find(part);
+    EXPECT_EQ(*offload.find("device"), JsonValue{"nvme"});
+    EXPECT_EQ(*offload.find("nvme_path"), JsonValue{"/local_nvme"});
+  }
+  const auto placeholder = Contains(HasSubstr("/local_nvme stands there"));
+  const auto in_host_memory = Contains(HasSubstr("below ZeRO-3 DeepSpeed keeps them in host memory"));
+  EXPECT_THAT(config(s, "deepspeed").gaps, AllOf(placeholder, Not(in_host_memory)));
+  s.layout.sharding.stage = 2;
+  EXPECT_THAT(config(s, "deepspeed").gaps, in_host_memory);
+  s.framework = look_up_framework("megatron");
+  EXPECT_THAT(config(s, "megatron").gaps, Contains("NVMe: what is offloaded goes to host memory"));
+}
+
+TEST(launch_config, torchtitan_shards_parameters_or_replicates_alone) {
+  struct Row {
+    const char *layout, *rule;
+  };
+  constexpr Row kRows[] = {{"zero0", ""},
+                           {"zero2", ""},
+                           {"tp2 sp zero3", ""},
+                           {"zero1", "torchtitan-zero1"},
+                           {"tp16 sp zero1", ""},
+                           {"tp2 sp zero1", "torchtitan-zero1"},
+                           {"cp2 zero0", ""},
+                           {"tp2 sp zero0", "torchtitan-ddp"},
+                           {"pp2 zero0", "torchtitan-ddp"}};
+  for (const Row& row : kRows) {
+    const auto rejected =
+        launch_rejection(scenario("llama-3.1-8b", "16xH100", row.layout, "fsdp2"), Launcher::Torchtitan);
+    EXPECT_EQ(rejected ? rejected->rule : "", row.rule) << row.layout;
+  }
+}
+
+TEST(launch_config, torchtitan_says_which_engine_runs_instead_of_the_predicted_one) {
+  const auto gaps = [](const char* profile, const char* layout) {
+    return config(scenario("llama-3.1-8b", "16xH100", layout, profile), "torchtitan").gaps;
+  };
+  EXPECT_THAT(gaps("fsdp1", "zero3"), Contains(HasSubstr("torchtitan shards with FSDP2")));
+  EXPECT_THAT(gaps("ddp", "zero0"), Contains(HasSubstr("torchtitan's has buckets of 100 MB")));
+  EXPECT_THAT(gaps("fsdp2", "zero0"), Contains(HasSubstr("torchtitan runs DDP where nothing is sharded")));
+  EXPECT_THAT(gaps("fsdp2", "zero3"), Not(Contains(HasSubstr("predicted"))));
 }
 
 TEST(launch_config, a_model_of_ones_own_is_named_to_trainers) {

@@ -51,7 +51,8 @@ TEST(launch_wrapper, every_target_is_started_and_its_script_read_back) {
   for (const LaunchFormat& format : launch_formats()) {
     for (const Starter starter : {Starter::Torchrun, Starter::Sbatch}) {
       SCOPED_TRACE(std::string{format.name});
-      const Scenario scenario = plan(format, "tp2 sp zero1");
+      const Scenario scenario =
+          plan(format, format.launcher == Launcher::Torchtitan ? "tp2 sp zero3" : "tp2 sp zero1");
       const LaunchConfig config = launch_config(scenario, format);
       const LaunchWrapper wrapper = launch_wrapper(scenario, format, config, starter);
       SCOPED_TRACE(wrapper.text);
