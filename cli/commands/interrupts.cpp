@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <utility>
 
@@ -18,13 +19,21 @@ sigset_t watched() {
   return set;
 }
 
+/// A job's launcher signals all its processes, and a rank's supervisor passes on what it got: what comes so
+/// soon behind the first is the same one.
+constexpr std::chrono::milliseconds kSameSignal{500};
+
 void wait_for_signals(const std::function<void(int)>& on_signal, AfterSignal after) {
   const sigset_t set = watched();
   int signal = 0;
   if (sigwait(&set, &signal) != 0 || signal == kStop) return;
+  const auto first = std::chrono::steady_clock::now();
   on_signal(signal);
   if (after == AfterSignal::End) std::fflush(nullptr);
-  if (after == AfterSignal::GoOn && (sigwait(&set, &signal) != 0 || signal == kStop)) return;
+  while (after == AfterSignal::GoOn) {
+    if (sigwait(&set, &signal) != 0 || signal == kStop) return;
+    if (std::chrono::steady_clock::now() - first > kSameSignal) break;
+  }
   _exit(128 + signal);
 }
 

@@ -11,6 +11,7 @@
 #include "cli/options/command_row.h"
 #include "cli/search_progress.h"
 #include "cli/write_file.h"
+#include "costmodel/program/not_modelled.h"
 #include "costmodel/units/nearest_name.h"
 #include "costmodel/units/parse_units.h"
 #include "planner/problem/nearby_batches.h"
@@ -168,6 +169,19 @@ void add_machines(const SearchOptions& options, SearchReport& report) {
   }
 }
 
+/// Plans without a price cannot be ranked by it.
+void need_prices(const SearchProblem& problem) {
+  if (problem.objective != Objective::Cost) return;
+  for (const planner::HardwareOption& option : problem.hardware) {
+    const costmodel::GpuSpec& gpu = option.cluster.gpu;
+    if (gpu.price_per_hour > 0) continue;
+    throw InputError({.field = "--objective",
+                      .value = "cost",
+                      .expected = fmt::format("GPUs that have a price; {} has none", gpu.name),
+                      .hint = "say it with --price, in dollars per GPU-hour"});
+  }
+}
+
 SearchReport read_problem(const SearchOptions& options) {
   SearchReport report;
   report.question.request = searchable(options);
@@ -183,6 +197,7 @@ SearchReport read_problem(const SearchOptions& options) {
   problem.refine_winners = !options.no_refine;
   problem.simulate_winners = !options.no_simulate;
   add_machines(options, report);
+  need_prices(problem);
   if (!options.question.save_scenario.empty())
     write_file(options.question.save_scenario, presets::to_text(to_json(report.question.request)) + "\n");
   problem.base = report.question.scenario;
@@ -217,11 +232,43 @@ std::optional<PlanExplanation> explain_plan(const SearchOptions& options, const 
 
 namespace {
 
+/// What changes nothing in the layout that the question begins with may matter in a plan that was found.
+void drop_refuted_notes(SearchReport& report) {
+  costmodel::Scenario plan_scenario = report.question.scenario;
+  for (const costmodel::KnobNote& word : words_without_effect(report.question.scenario)) {
+    const bool matters = std::ranges::any_of(report.ranking.plans, [&](const planner::RankedPlan& ranked) {
+      const planner::Plan& plan = ranked.plan;
+      plan_scenario.cluster = report.problem.hardware[plan.hardware].cluster;
+      plan_scenario.layout = plan.layout;
+      plan_scenario.recipe = plan.recipe;
+      const auto words = words_without_effect(plan_scenario);
+      return std::ranges::find(words, word) == words.end();
+    });
+    if (matters) std::erase(report.question.notes, presets::note_without_effect(word));
+  }
+}
+
+/// Changes outside of the space that was searched: offloading, other optimizers, other layouts.
+void suggest_changes(SearchReport& report) {
+  if (!report.ranking.plans.empty() || report.ranking.stopped) return;
+  for (const char* limit : {"max-risk", "fits-in-memory"}) {
+    const auto row = std::ranges::find(report.ranking.rejections, limit, &planner::RejectionCount::rule);
+    if (row == report.ranking.rejections.end() || !row->closest) continue;
+    const auto& [scenario, hardware] = *row->closest;
+    auto changes = planner::fitting_changes(scenario, report.problem.hardware[hardware].calibration,
+                                            kSuggestedChanges, report.problem.constraints.max_risk);
+    if (!changes.empty()) report.help = {scenario.layout, std::move(changes)};
+    return;
+  }
+}
+
 void search_problem(const SearchOptions& options, const planner::SearchOptions& how, SearchReport& report) {
   const auto begin = std::chrono::steady_clock::now();
   report.ranking = planner::search(report.problem, how);
   report.elapsed =
       costmodel::Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+  drop_refuted_notes(report);
+  suggest_changes(report);
   report.explanation = explain_plan(options, report.ranking);
   if (options.sensitivity) report.sensitivity = planner::sensitivity(report.problem, how);
 }

@@ -7,6 +7,7 @@
 #include "cli/options.h"
 #include "costmodel/units/quantity.h"
 #include "planner/explain/explain.h"
+#include "planner/fitting/fitting_changes.h"
 #include "planner/search/search.h"
 #include "planner/search/sensitivity.h"
 
@@ -25,6 +26,13 @@ struct SearchReport {
   planner::Ranking ranking;
   std::optional<PlanExplanation> explanation;
   std::vector<planner::ChangedMachines> sensitivity;  // only where asked for
+  /// Where nothing was found: what would make the candidate fit that comes closest to the memory, or to the
+  /// risk, allowed.
+  struct Help {
+    costmodel::Layout layout;
+    std::vector<planner::FittingChange> changes;
+  };
+  std::optional<Help> help;
   costmodel::Seconds elapsed;
   [[nodiscard]] bool varies_hardware() const {
     return problem.hardware.back().cluster.name != problem.hardware.front().cluster.name;

@@ -55,8 +55,8 @@ constexpr const char* kDecayWords = "constant, cosine or linear";
 /// The learning rate over the steps.
 void read_schedule(const RunWords& words, validator::LearningRate& rate) {
   if (!words.learning_rate.empty()) {
-    rate.peak =
-        positive_number(words.learning_rate, "--learning-rate", 1e3, "a number above 0, such as 3e-4");
+    rate.peak = positive_number(words.learning_rate, "--learning-rate", 1e3,
+                                "a number above 0 and below 1000, such as 3e-4");
   }
   if (!words.lr_schedule.empty()) {
     const auto decay = validator::decay_named(words.lr_schedule);

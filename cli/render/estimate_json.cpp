@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "cli/render/changes.h"
 #include "cli/render/estimate_rows.h"
 #include "cli/render/not_modelled.h"
 #include "cli/render/training.h"
@@ -25,25 +26,13 @@ JsonValue whole_bytes(Bytes bytes) {
   return costmodel::whole(bytes);
 }
 
-JsonArray changes_json(const EstimateReport& report) {
-  JsonArray changes;
-  for (const planner::FittingChange& change : report.changes) {
-    changes.push_back(JsonObject{{"change", change_in_words(change)},
-                                 {"peak_bytes", whole_bytes(change.peak)},
-                                 {"step_seconds", change.step.value()},
-                                 {"out_of_memory_probability", change.risk},
-                                 {"not_modelled", not_modelled_json(change.not_modelled)}});
-  }
-  return changes;
-}
-
 JsonValue verdict_json(const EstimateReport& report) {
   const auto* rejected = std::get_if<costmodel::Rejected>(&report.estimate.verdict);
   if (rejected == nullptr) return {};
   return JsonObject{{"rule", rejected->rule},
                     {"reason", rejected->reason},
                     {"advice", rejected->advice},
-                    {"changes_that_fit", changes_json(report)}};
+                    {"changes_that_fit", changes_json(report.changes)}};
 }
 
 JsonValue stage_json(const StageMemory& stage) {
@@ -218,7 +207,8 @@ JsonValue estimate_json(const EstimateReport& report) {
   for (const std::string& note : report.question.notes) notes.emplace_back(note);
   JsonObject object{
       {"schema", "hexaplan/estimate/1"}, {"fits", report.fits()}, {"rejection", verdict_json(report)}};
-  object.emplace_back("safer_changes", report.at_risk() ? JsonValue{changes_json(report)} : JsonValue{});
+  object.emplace_back("safer_changes",
+                      report.at_risk() ? JsonValue{changes_json(report.changes)} : JsonValue{});
   object.emplace_back("memory", report.priced() ? memory_json(e) : JsonValue{});
   object.emplace_back("time", report.priced() ? time_json(e) : JsonValue{});
   object.emplace_back("throughput", report.priced() ? throughput_json(e) : JsonValue{});

@@ -1,11 +1,9 @@
 #pragma once
-#include <string>
 #include <string_view>
 
 #include "costmodel/calibrate/calibration.h"
 #include "costmodel/memory/memory_kinds.h"
 #include "costmodel/step/time_causes.h"
-#include "planner/fitting/fitting_changes.h"
 
 namespace hexaplan::cli {
 
@@ -19,20 +17,6 @@ namespace hexaplan::cli {
       return "prior";
   }
   return "?";
-}
-
-/// "--recompute full", "zero1 in the layout": what to write on the command line.
-[[nodiscard]] inline std::string change_in_words(const planner::FittingChange& change) {
-  std::string text;
-  for (const planner::ChangedSetting& setting : change.settings) {
-    if (!text.empty()) text += " and ";
-    if (setting.name == "layout") {
-      text.append(setting.value).append(" in the layout");
-    } else {
-      text.append("--").append(setting.name).append(" ").append(setting.value);
-    }
-  }
-  return text;
 }
 
 inline constexpr std::string_view kUtilisationConvention =

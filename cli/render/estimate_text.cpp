@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/render/changes.h"
 #include "cli/render/estimate_rows.h"
 #include "cli/render/heading.h"
 #include "cli/render/not_modelled.h"
@@ -32,18 +33,6 @@ namespace {
 constexpr int kShareBarWidth = 24;
 constexpr std::size_t kStagesInTable = 16;
 
-std::string changes_lines(const EstimateReport& report, std::string_view would) {
-  std::string text;
-  for (const planner::FittingChange& change : report.changes) {
-    text += fmt::format("  {} with {}: {} per GPU, chance of running out {}, {} per step\n", would,
-                        change_in_words(change), format_binary(change.peak), format_percent(change.risk),
-                        format_duration(change.step));
-    for (const auto& [knob, effect] : change.not_modelled)
-      text += fmt::format("    not modelled of {}: {}\n", knob, effect);
-  }
-  return text;
-}
-
 std::string fits_lines(const EstimateReport& report, const TextStyle& style) {
   const Estimate& e = report.estimate;
   const Bytes peak = e.peak().needed;
@@ -52,7 +41,7 @@ std::string fits_lines(const EstimateReport& report, const TextStyle& style) {
       report.at_risk() ? style.warn("Fits, at risk") : style.good("Fits"), format_binary(peak),
       format_binary(e.capacity), e.peak_stage, format_binary(e.capacity - peak),
       format_percent((e.capacity - peak) / e.capacity), format_percent(e.out_of_memory_probability));
-  return line + changes_lines(report, "safer");
+  return line + changes_lines(report.changes, "safer");
 }
 
 std::string does_not_fit_lines(const EstimateReport& report, const TextStyle& style) {
@@ -62,7 +51,7 @@ std::string does_not_fit_lines(const EstimateReport& report, const TextStyle& st
                                  style.bad("Does not fit"), format_binary(peak), e.peak_stage,
                                  format_binary(peak - e.capacity),
                                  format_percent((peak - e.capacity) / e.capacity), format_binary(e.capacity));
-  text += changes_lines(report, "would fit");
+  text += changes_lines(report.changes, "would fit");
   if (report.changes.empty())
     text += fmt::format(
         "  no change of recipe or layout, alone or with others, was found that makes it fit with a chance of "
@@ -77,7 +66,7 @@ std::string verdict(const EstimateReport& report, const TextStyle& style) {
   if (!report.priced()) return rejected_lines(rejected, style);
   if (rejected.rule == "fits-in-memory") return does_not_fit_lines(report, style);
   return fmt::format("{}: {}\n  {}\n", style.bad("Does not fit"), rejected.reason, rejected.advice) +
-         changes_lines(report, "would fit");
+         changes_lines(report.changes, "would fit");
 }
 
 /// Stages to show: all, or the first ones, the last and the one that binds.

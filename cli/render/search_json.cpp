@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "cli/render/changes.h"
 #include "cli/render/estimate_json.h"
 #include "cli/render/not_modelled.h"
 #include "cli/render/search_text.h"
@@ -120,6 +121,7 @@ JsonValue search_json(const SearchReport& report) {
       {"evidence", report.ranking.plans.empty()
                        ? JsonValue{}
                        : published_json(scenario_of(report, report.ranking.plans.front().plan))},
+      {"changes_that_fit", report.help ? JsonValue{changes_json(report.help->changes)} : JsonValue{}},
       {"rejections", std::move(rejections)},
       {"notes", std::move(notes)}};
   if (!report.sensitivity.empty()) {

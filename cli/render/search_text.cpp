@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "cli/render/changes.h"
 #include "cli/render/estimate_rows.h"
 #include "cli/render/not_modelled.h"
 #include "cli/render/numbers.h"
@@ -320,6 +321,12 @@ std::string at_any_risk(const SearchReport& report, const TextStyle& style) {
       format_percent(price.risk), format_percent(report.problem.constraints.max_risk));
 }
 
+std::string help(const SearchReport& report) {
+  if (!report.help) return {};
+  return fmt::format("  {}, which comes closest,\n{}", presets::to_layout_text(report.help->layout),
+                     changes_lines(report.help->changes, "would fit"));
+}
+
 std::string rejections(const SearchReport& report, const TextStyle& style) {
   const auto& all = report.ranking.rejections;
   if (all.empty()) return {};
@@ -427,7 +434,7 @@ std::string search_text(const SearchReport& report, const TextStyle& style) {
   std::string text = heading(report, style) + counts_line(report) + "\n";
   if (report.ranking.plans.empty()) {
     text += fmt::format("{}: {}\n", style.bad("Nothing found"), planner::reason_for_nothing(report.ranking));
-    return text + at_any_risk(report, style) + rejections(report, style);
+    return text + help(report) + at_any_risk(report, style) + rejections(report, style);
   }
   return text + plan_table(report) + footnotes(report) + at_any_risk(report, style) +
          explanation(report, style) + sensitivity(report, style) + pareto(report, style) +

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -66,12 +67,26 @@ std::string failures_line(const TrainingCost& cost) {
                      losses(g), failures, format_duration(g.mtbf));
 }
 
-std::string checkpoints_line(const Scenario& scenario, const Goodput& g) {
+/// "18.9 MWh", "2.45 GWh".
+std::string energy_text(double kilowatt_hours) {
+  constexpr double kThousand = 1000;
+  double amount = kilowatt_hours / kThousand;
+  for (const char* unit : {"MWh", "GWh"}) {
+    if (amount < kThousand) return fmt::format("{} {}", format_short(amount), unit);
+    amount /= kThousand;
+  }
+  return fmt::format("{} TWh", format_short(amount));
+}
+
+std::string checkpoints_line(const Scenario& scenario, const TrainingCost& cost) {
+  const Goodput& g = cost.goodput;
   const bool said = scenario.recipe.checkpoints.interval.has_value();
-  std::string text = fmt::format("  checkpoint of {} every {} ({}), written in {}",
-                                 format_binary(g.checkpoint), format_duration(g.interval),
-                                 said ? "best: " + format_duration(g.best_interval) : "the best interval",
-                                 format_duration(g.writing));
+  // Between two steps is where one can be made.
+  const Seconds step = cost.productive / std::max(1.0, cost.steps);
+  const std::string every = g.interval < step ? "step" : format_duration(g.interval);
+  std::string text = fmt::format(
+      "  checkpoint of {} every {} ({}), written in {}", format_binary(g.checkpoint), every,
+      said ? "best: " + format_duration(g.best_interval) : "the best interval", format_duration(g.writing));
   if (g.stall < g.writing) text += fmt::format(", training waits {}", format_duration(g.stall));
   return text + fmt::format("; restart {}; enough spare nodes: {}\n", format_duration(g.restart),
                             format_count(g.enough_spares));
@@ -86,14 +101,14 @@ std::string training_text(const Scenario& scenario, const TrainingCost& cost, co
   if (!std::isfinite(cost.wall.value()))
     return text + fmt::format("{}: the job fails every {} and restarts in {}\n", style.bad("it never ends"),
                               format_duration(cost.goodput.mtbf), format_duration(cost.goodput.restart));
-  text += fmt::format("{} ({} to {}), {} GPU-hours, {} MWh", format_duration(cost.wall),
+  text += fmt::format("{} ({} to {}), {} GPU-hours, {}", format_duration(cost.wall),
                       format_duration(Seconds{cost.wall_seconds.low}),
                       format_duration(Seconds{cost.wall_seconds.high}), format_short(cost.gpu_hours),
-                      format_short(cost.kilowatt_hours / 1000));
+                      energy_text(cost.kilowatt_hours));
   text += cost.dollars > 0 ? fmt::format(", ${} at ${:.2f} per GPU-hour\n", format_short(cost.dollars),
                                          scenario.cluster.gpu.price_per_hour)
                            : ", price per GPU-hour not known (--price)\n";
-  text += failures_line(cost) + checkpoints_line(scenario, cost.goodput);
+  text += failures_line(cost) + checkpoints_line(scenario, cost);
   if (const auto words = assumed_words(scenario); !words.empty())
     text += fmt::format("  assumed: {}\n", fmt::join(words, ", "));
   return text;

@@ -86,6 +86,7 @@ class Planner {
   [[nodiscard]] std::size_t engine_pool() const;
   [[nodiscard]] Bytes idle(ModelRole role) const;
   [[nodiscard]] Bytes busy(ModelRole role, Phase phase) const;
+  [[nodiscard]] Bytes borrowed(ModelRole role) const;
   [[nodiscard]] Bytes outside(const GpuPool& pool) const;
   [[nodiscard]] Bytes on_host(ModelRole role) const;
   [[nodiscard]] PhaseMemory memory_in(std::size_t pool, Phase phase) const;
@@ -106,6 +107,12 @@ bool Planner::add_model(ModelRole role) {
     return false;
   }
   plan_.models[index_of(role)] = std::get<ModelPhases>(phases);
+  if (role == ModelRole::Reference && q_.reference_in_actor) {
+    ModelMemory& memory = plan_.models[index_of(role)]->memory;
+    memory.score -= memory.parameters;
+    memory.parameters = {};
+    memory.outside = memory.context;
+  }
   return true;
 }
 
@@ -156,8 +163,16 @@ Bytes Planner::busy(ModelRole role, Phase phase) const {
     case StepPart::Sync:
       return memory.parameters + optimizer;
     default:
-      return memory.score + optimizer;
+      return memory.score + optimizer + borrowed(role);
   }
+}
+
+/// Parameters of the actor that come from the host for the reference.
+Bytes Planner::borrowed(ModelRole role) const {
+  const bool away = offloads(kIdle[index_of(ModelRole::Actor)].parameters);
+  return role == ModelRole::Reference && q_.reference_in_actor && away
+             ? memory_of(ModelRole::Actor).parameters
+             : Bytes{};
 }
 
 /// Models on one GPU share a process, and with it the context; each has its own communicators.

@@ -104,6 +104,10 @@ struct PostTraining {
   bool old_log_probs = true;      // the trainer's own, before its weights change
   /// The next batch is generated while this one is trained (one step off the policy).
   bool asynchronous = false;
+  /// The reference is the actor with its adapters off, and holds nothing of its own (verl
+  /// workers/fsdp_workers.py: ref_in_actor where lora_rank > 0; TRL trainer/grpo_trainer.py: ref_model = None
+  /// for PEFT models).
+  bool reference_in_actor = false;
   std::int64_t score_micro_batch = 0;  // of passes without backward; 0: the recipe's micro-batch
   std::array<std::optional<Scenario>, kModelRoles> models;  // by ModelRole; the actor is there
   ClusterSpec cluster;                                      // all GPUs

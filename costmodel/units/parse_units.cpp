@@ -33,7 +33,7 @@ constexpr Unit kFlopsUnits[] = {{"FLOP/s", 1},     {"GFLOP/s", 1e9}, {"TFLOP/s",
 constexpr Unit kTimeUnits[] = {{"ns", 1e-9}, {"us", 1e-6},  {"µs", 1e-6}, {"ms", 1e-3},
                                {"s", 1},     {"min", 60.0}, {"h", 3600},  {"d", 86400}};
 
-constexpr Unit kLengthUnits[] = {{"", 1}, {"k", kKi}, {"K", kKi}, {"M", kMi}};
+constexpr Unit kLengthUnits[] = {{"", 1}, {"k", kKi}, {"K", kKi}, {"m", kMi}, {"M", kMi}};
 constexpr Unit kCountUnits[] = {{"", 1},    {"k", 1e3}, {"K", 1e3},  {"M", 1e6}, {"B", 1e9},
                                 {"b", 1e9}, {"G", 1e9}, {"T", 1e12}, {"t", 1e12}};
 

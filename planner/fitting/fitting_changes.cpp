@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "costmodel/program/not_modelled.h"
+#include "costmodel/schedule/schedule.h"
 
 namespace hexaplan::planner {
 
@@ -101,6 +102,10 @@ Settings quantise_the_states(Scenario& s) {
 /// Offloads `what`, where nothing is offloaded yet and the framework can offload `needed`.
 Settings offload(Scenario& s, int what, int needed, const char* words) {
   if (s.recipe.offload != 0 || (s.framework.abilities.offload & needed) == 0) return {};
+  // Weight gradients that wait are known to the replay alone, which does not describe this (first_gap).
+  if ((what & costmodel::kOffloadActivations) != 0 && costmodel::splits_backward(s.layout.schedule) &&
+      !s.framework.explicit_step)
+    return {};
   s.recipe.offload = static_cast<std::uint8_t>(what);
   if ((what & costmodel::kOffloadParameters) == 0 || s.layout.sharding.stage == 3)
     return {{"offload", words}};

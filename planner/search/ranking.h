@@ -40,6 +40,12 @@ struct RejectionCount {
   /// The next layouts below and above it, along the axis that the rule is about, that pass the rule.
   std::vector<costmodel::Layout> nearest;
   bool constraint = false;  // one of Constraints, not a rule of layouts
+  /// Of a constraint: the whole of the one that comes closest, for whoever looks for what would help it.
+  struct Closest {
+    costmodel::Scenario scenario;
+    std::size_t hardware = 0;  // in SearchProblem::hardware
+  };
+  std::optional<Closest> closest;
 };
 
 /// Number of candidates and what happened to them:

@@ -92,12 +92,19 @@ std::string host_reason(const SearchProblem&, const Scenario& sc, const Estimate
 std::string hours_reason(const SearchProblem& problem, const Scenario& sc, const Estimate& e) {
   const double hours = training_cost(sc, e).wall.value() / 3600;
   const double allowed = problem.constraints.hours.value_or(0);
-  const double gpus = std::ceil(static_cast<double>(sc.cluster.gpus) * hours / allowed);
-  return fmt::format(
-      "the fastest of them trains for {:.1f} hours on {} GPUs, {:.1f} are allowed; at its rate "
-      "per GPU {} GPUs would do",
-      hours, format_count(sc.cluster.gpus), allowed,
-      gpus < 1e12 ? format_count(static_cast<std::int64_t>(gpus)) : "no number of");
+  const std::string text =
+      fmt::format("the fastest of them trains for {:.1f} hours on {} GPUs, {:.1f} are allowed", hours,
+                  format_count(sc.cluster.gpus), allowed);
+  // Whole nodes. A batch of the same size would leave each of them less to do.
+  const double node = std::min<double>(sc.cluster.gpus_per_node, static_cast<double>(sc.cluster.gpus));
+  const double gpus = node * std::ceil(static_cast<double>(sc.cluster.gpus) * hours / allowed / node);
+  constexpr double kMostGpus = 1e12;
+  if (!(gpus < kMostGpus)) return text;
+  const double batch =
+      std::ceil(static_cast<double>(sc.recipe.global_batch) * gpus / static_cast<double>(sc.cluster.gpus));
+  return fmt::format("{}; {} GPUs would do at its rate per GPU, which takes a global batch of {}", text,
+                     format_count(static_cast<std::int64_t>(gpus)),
+                     format_count(static_cast<std::int64_t>(batch)));
 }
 std::string dollars_reason(const SearchProblem& problem, const Scenario& sc, const Estimate& e) {
   if (sc.cluster.gpu.price_per_hour <= 0) return fmt::format("{} has no price", sc.cluster.gpu.name);
@@ -109,10 +116,16 @@ std::string mfu_reason(const SearchProblem& problem, const Scenario&, const Esti
                      100 * problem.constraints.mfu.value_or(0));
 }
 std::string risk_reason(const SearchProblem& problem, const Scenario&, const Estimate& e) {
+  const double chance = 100 * e.out_of_memory_probability, allowed = 100 * problem.constraints.max_risk;
+  constexpr int kLeastDigits = 2, kMostDigits = 6;
+  int digits = kLeastDigits;
+  while (digits < kMostDigits &&
+         fmt::format("{:.{}f}", chance, digits) == fmt::format("{:.{}f}", allowed, digits))
+    ++digits;
   return fmt::format(
-      "they fit, but the safest of them has a chance of {:.2f} % of running out of memory, {:.2f} % are "
+      "they fit, but the safest of them has a chance of {:.{}f} % of running out of memory, {:.{}f} % are "
       "allowed",
-      100 * e.out_of_memory_probability, 100 * problem.constraints.max_risk);
+      chance, digits, allowed, digits);
 }
 
 constexpr std::array<Wording, kLimits> kWordings{{
@@ -137,6 +150,7 @@ RejectionCount of_limit(const SearchProblem& problem, const Work& work, Limit li
   apply(unit, work.spaces[unit.hardware], tally.closest, sc);
   out.example = sc.layout;
   out.reason = wording.reason(problem, sc, estimate_step(sc, hardware.calibration));
+  out.closest = {std::move(sc), unit.hardware};
   return out;
 }
 

@@ -184,6 +184,8 @@ Space make_space(const SearchProblem& problem, std::size_t hardware) {
   least.stage = *std::min_element(s.zero.begin(), s.zero.end());
   least.group = 0;
   space.unsharded = {least};
+  least.stage = *std::max_element(s.zero.begin(), s.zero.end());
+  space.unsharded_offloaded = {least};
   return space;
 }
 
@@ -210,6 +212,11 @@ std::vector<Unit> units_of(const SearchProblem& problem, const Space& space, std
     }
   }
   return units;
+}
+
+const std::vector<Sharding>& Space::shardings_for(int ranks, std::uint8_t offload) const {
+  if (ranks > 1) return shardings;
+  return (offload & kOffloadParameters) != 0 ? unsharded_offloaded : unsharded;
 }
 
 std::vector<std::size_t> distinct_orders(const std::vector<std::array<Axis, 4>>& orders,
@@ -246,7 +253,7 @@ void apply_grid(const Unit& unit, const Space& space, const Candidate& candidate
   const std::int64_t model_ranks = static_cast<std::int64_t>(l.tp) * l.cp * l.pp;
   l.dp = static_cast<int>(std::max<std::int64_t>(1, sc.cluster.gpus / model_ranks));
   l.order = s.order[candidate.order];
-  l.sharding = (l.dp * l.cp > 1 ? space.shardings : space.unsharded)[candidate.sharding];
+  l.sharding = space.shardings_for(l.dp * l.cp, unit.offload)[candidate.sharding];
 }
 
 void apply(const Unit& unit, const Space& space, const Candidate& candidate, Scenario& sc) {

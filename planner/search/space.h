@@ -28,6 +28,9 @@ struct Space {
   std::vector<PipeOption> pipes, without_pipeline;  // for pp > 1, and for pp = 1
   std::vector<RecomputeOption> recomputes;
   std::vector<costmodel::Sharding> shardings, unsharded;  // for dp·cp > 1, and for dp·cp = 1
+  /// … where parameters are offloaded: with ZeRO-3, if it is tried, which that needs.
+  std::vector<costmodel::Sharding> unsharded_offloaded;
+  [[nodiscard]] const std::vector<costmodel::Sharding>& shardings_for(int ranks, std::uint8_t offload) const;
 };
 [[nodiscard]] Space make_space(const SearchProblem& problem, std::size_t hardware);
 

@@ -68,6 +68,7 @@ void opt(ConfigFields& f, ModelSpec& m) {
   const bool bias = f.flag({"enable_bias"}, true);
   set_attention_bias(m, bias);
   m.mlp.bias = bias;
+  m.norm_weight = m.norm_bias = f.flag({"layer_norm_elementwise_affine"}, true);
   m.norms_after = !f.flag({"do_layer_norm_before"}, true);
   m.final_norm = !m.norms_after && !f.flag({"_remove_final_layer_norm"}, false);
 }

@@ -212,6 +212,25 @@ PostTrainingRequest with_usual_trainer(PostTrainingRequest request, std::vector<
   return request;
 }
 
+void take_adapters_away(costmodel::Recipe& recipe) {
+  const costmodel::Recipe usual;
+  recipe.fine_tune = usual.fine_tune;
+  recipe.lora_rank = usual.lora_rank;
+  recipe.lora_targets = usual.lora_targets;
+  recipe.trainable_parameters = usual.trainable_parameters;
+  recipe.double_quantization = usual.double_quantization;
+}
+
+/// True where the reference follows from the actor, which trains adapters, on the same GPUs.
+bool is_reference_in_actor(const PostTrainingWords& words, const costmodel::Recipe& actor,
+                           const std::vector<PoolWords>& pools) {
+  const auto at = [](ModelRole role) { return static_cast<std::size_t>(role); };
+  const bool together = std::ranges::any_of(pools, [&](const PoolWords& pool) {
+    return pool.holds[at(ModelRole::Actor)] && pool.holds[at(ModelRole::Reference)];
+  });
+  return together && costmodel::trains_adapters(actor) && words.models[at(ModelRole::Reference)].is_null();
+}
+
 /// The model in its pool; sequence and batch as the costmodel will have them, so that no default is noted.
 void add_model(const PostTrainingRequest& request, ModelRole role, const JsonValue& cluster,
                ResolvedPostTraining& out) {
@@ -220,7 +239,11 @@ void add_model(const PostTrainingRequest& request, ModelRole role, const JsonVal
   asked.cluster = cluster;
   asked.recipe.sequence = out.question.batch.longest();
   asked.recipe.global_batch = out.question.batch.sequences();
+  const bool shares = role == ModelRole::Reference && out.question.reference_in_actor;
+  // What is not trained has no adapters.
+  if (role == ModelRole::Reference && !shares) take_adapters_away(asked.recipe);
   CalibratedScenario found = resolve_calibrated(asked);
+  if (shares) found.notes = {"the actor's base with its adapters off, which holds no memory of its own"};
   if (role == ModelRole::Critic || role == ModelRole::Reward)
     found.scenario.model = costmodel::with_value_head(std::move(found.scenario.model));
   if (role == ModelRole::Actor) out.calibration = std::move(found.calibration);
@@ -282,6 +305,7 @@ ResolvedPostTraining resolve_post_training(const PostTrainingRequest& asked) {
   question.score_micro_batch = words.score_micro_batch.value_or(0);
   question.cluster = look_up_cluster(request.actor.cluster);
   const auto pools = pools_of(words, question.generates(), question.cluster.gpus);
+  question.reference_in_actor = is_reference_in_actor(words, request.actor.recipe, pools);
   for (const PoolWords& pool : pools) {
     const JsonValue cluster =
         pools.size() == 1 ? request.actor.cluster : part_of_cluster(request.actor.cluster, pool.gpus);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "costmodel/program/not_modelled.h"
+#include "costmodel/spec/beyond_abilities.h"
 #include "presets/calibration/read_calibration.h"
 #include "presets/calibration/run_calibration.h"
 #include "presets/catalog/catalog.h"
@@ -150,6 +151,14 @@ int data_parallel(const Layout& layout, std::int64_t gpus) {
 }
 
 /// Words about a whole run, which is not asked for without a budget of tokens.
+}  // namespace
+
+std::string note_without_effect(const costmodel::KnobNote& word) {
+  return fmt::format("{} changes nothing: {}", word.knob, word.effect);
+}
+
+namespace {
+
 void note_unasked_run(const Recipe& recipe, std::vector<std::string>& notes) {
   if (recipe.tokens > 0) return;
   Recipe run;
@@ -198,8 +207,11 @@ ResolvedScenario resolve(const ScenarioRequest& request, ModelSpec looked_up_mod
     recipe.lora_rank = rank;
     result.notes.push_back(fmt::format("LoRA rank not given: {} (default)", rank));
   }
-  for (const auto& [knob, why] : words_without_effect(result.scenario))
-    result.notes.push_back(fmt::format("{} changes nothing: {}", knob, why));
+  for (const costmodel::KnobNote& word : words_without_effect(result.scenario))
+    result.notes.push_back(note_without_effect(word));
+  for (const std::string& word : beyond_abilities(result.scenario))
+    result.notes.push_back(fmt::format("{} does not have {}: the numbers are those of one like it that had",
+                                       framework.name, word));
   note_unasked_run(recipe, result.notes);
   return result;
 }

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "costmodel/program/not_modelled.h"
 #include "costmodel/spec/scenario.h"
 #include "presets/calibration/find_calibration.h"
 #include "presets/clusters/cluster_preset.h"
@@ -46,6 +47,8 @@ struct ResolvedScenario {
 /// InputError when the model or the cluster is not given, a preset is unknown, or dp cannot follow from the
 /// cluster (its GPUs do not divide by tp·cp·pp). Rules about layouts are left to costmodel::first_rejection.
 [[nodiscard]] ResolvedScenario resolve(const ScenarioRequest& request);
+/// "ep_overlap changes nothing: ep is 1", as resolve notes it.
+[[nodiscard]] std::string note_without_effect(const costmodel::KnobNote& word);
 
 // The same in two steps, for callers with many requests about the same presets. Only look_up_… reads files.
 [[nodiscard]] costmodel::ModelSpec look_up_model(const JsonValue& model);

@@ -443,6 +443,7 @@ class Search(_Shown):
     pareto: List[Plan]
     best_at_any_risk: Optional[Plan]
     evidence: Optional[PublishedEvidence]
+    changes_that_fit: Optional[List[Change]]
     rejections: List[RejectedCandidates]
     notes: List[str]
     sensitivity: Optional[List[ChangedMachines]]

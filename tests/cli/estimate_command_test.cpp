@@ -236,5 +236,24 @@ TEST(estimate, explanations_name_the_function_and_the_source_of_every_formula) {
   }
 }
 
+TEST(estimate, says_what_the_framework_does_not_have) {
+  const std::string words = "estimate --model llama-3.1-8b --cluster 8xH100 --seq 4096 --global-batch 8 ";
+  EXPECT_THAT(run_hexaplan(words + "--framework ddp --layout 'dp4 pp2'").err,
+              testing::HasSubstr("ddp does not have pp2: the numbers are those of one like it that had"));
+  EXPECT_THAT(run_hexaplan(words + "--framework ddp --layout 'zero1'").err,
+              testing::HasSubstr("does not have zero1"));
+  for (const char* has :
+       {"--framework megatron --layout 'tp2 pp2'", "--framework fsdp2 --layout 'tp2 zero3'"})
+    EXPECT_THAT(run_hexaplan(words + has).err, testing::Not(testing::HasSubstr("does not have"))) << has;
+}
+
+TEST(estimate, makes_checkpoints_between_steps) {
+  const Finished run = run_hexaplan(
+      "estimate --model llama-3.1-405b --cluster llama3-405b --layout 'tp8 cp2 pp16 vpp8 zero1 sp "
+      "ends-minus-one' --seq 8192 --global-batch 2048 --tokens 15T --gpu-mtbf 5000h --checkpoint async");
+  EXPECT_THAT(run.out, testing::HasSubstr(" every step (the best interval)"));
+  EXPECT_THAT(run.out, testing::HasSubstr(" GWh"));
+}
+
 }  // namespace
 }  // namespace hexaplan::cli

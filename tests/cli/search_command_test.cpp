@@ -4,12 +4,14 @@
 
 #include <algorithm>
 
+#include "presets/json/read_json.h"
 #include "run_hexaplan.h"
 
 namespace hexaplan::cli {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* kQuestion =
     "search --model llama-3.1-8b --cluster 8xH100 --seq 4096 --global-batch 64 --quiet ";
@@ -189,6 +191,39 @@ TEST(search_command, names_the_command_that_looks_closer) {
   const presets::JsonValue closer = json_of(command + " --json");
   const presets::JsonValue& best = at(plans, "plans").get_if<presets::JsonArray>()->front();
   EXPECT_EQ(number_at(best, "price.peak_bytes"), number_at(closer, "memory.peak_bytes")) << command;
+}
+
+TEST(search_command, names_what_would_fit_outside_of_the_space_where_nothing_in_it_does) {
+  const std::string words = "search --model mixtral-8x22b --cluster 32xH100 --seq 4096 --global-batch 32 ";
+  const Finished run = run_hexaplan(words);
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_THAT(run.out, HasSubstr(", which comes closest,\n  would fit with --optimizer adamw-8bit: "));
+  const presets::JsonValue json = presets::parse_json(run_hexaplan(words + "--json").out, "stdout").root;
+  EXPECT_FALSE(at(json, "changes_that_fit").get_if<presets::JsonArray>()->empty());
+}
+
+TEST(search_command, offloads_parameters_on_one_gpu_as_well) {
+  const Finished run = run_hexaplan(
+      "search --model llama-3.1-8b --cluster 1xRTX4090 --framework fsdp2 --seq 2048 --global-batch 16 "
+      "--fine-tune full --offload optimizer+params --top 1");
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  EXPECT_THAT(run.out, HasSubstr("dp1 zero3"));
+}
+
+TEST(search_command, says_that_a_word_changes_nothing_only_where_no_plan_shows_otherwise) {
+  const std::string words =
+      "search --model mixtral-8x7b --cluster 64xH100 --seq 4096 --global-batch 64 --top 1 --ep-overlap true ";
+  EXPECT_THAT(run_hexaplan(words + "--ep 8").err, Not(HasSubstr("ep_overlap changes nothing")));
+  EXPECT_THAT(run_hexaplan(words + "--ep 1 --offload optimizer").err,
+              HasSubstr("ep_overlap changes nothing"));
+}
+
+TEST(search_command, cannot_rank_by_a_price_that_nobody_said) {
+  const std::string words = "search --model llama-3.1-8b --cluster 8xgb200 --objective cost --top 1 ";
+  const Finished run = run_hexaplan(words);
+  EXPECT_NE(run.exit_code, 0);
+  EXPECT_THAT(run.err, HasSubstr("--objective: got cost, expected GPUs that have a price; gb200 has none"));
+  EXPECT_EQ(run_hexaplan(words + "--price 10").exit_code, 0);
 }
 
 }  // namespace

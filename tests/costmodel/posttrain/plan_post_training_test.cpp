@@ -198,5 +198,23 @@ TEST(post_training, a_rule_that_a_model_breaks_is_told_with_its_name) {
   EXPECT_FALSE(plan.priced());
 }
 
+TEST(post_training, a_reference_that_is_the_actor_holds_what_it_works_with_alone) {
+  PostTraining q = example_question();
+  const PostTrainingPlan apart = plan_of(q);
+  q.reference_in_actor = true;
+  const PostTrainingPlan together = plan_of(q);
+  EXPECT_EQ(memory_in(together, Phase::Generate).models[kReference], Bytes{});
+  const Bytes weights = memory_in(apart, Phase::Generate).models[kReference];
+  EXPECT_NEAR((memory_in(apart, Phase::ScoreReference).models[kReference] -
+               memory_in(together, Phase::ScoreReference).models[kReference])
+                  .value(),
+              weights.value(), 1);
+  // What waits on the host comes back for it.
+  q.offload_idle = kIdleActorParameters;
+  const PostTrainingPlan away = plan_of(q);
+  EXPECT_GT(memory_in(away, Phase::ScoreReference).models[kReference],
+            memory_in(together, Phase::ScoreReference).models[kReference]);
+}
+
 }  // namespace
 }  // namespace hexaplan::costmodel

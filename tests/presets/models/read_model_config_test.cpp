@@ -168,6 +168,8 @@ TEST(family_rules, norms) {
   EXPECT_TRUE(read("bloom", "").embedding_norm);
   EXPECT_TRUE(read("gpt_neox", "").parallel_residual);
   EXPECT_FALSE(read("opt", R"("do_layer_norm_before": false)").final_norm);
+  EXPECT_FALSE(read("opt", R"("layer_norm_elementwise_affine": false)").norm_weight);
+  EXPECT_TRUE(read("opt", "").norm_weight);
 }
 
 TEST(family_rules, positions) {

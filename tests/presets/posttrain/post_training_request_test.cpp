@@ -11,6 +11,7 @@ namespace {
 
 using costmodel::ModelRole;
 using testing::HasSubstr;
+using testing::Not;
 
 const char* const kFile = R"({
   "schema": "hexaplan/posttrain/1",
@@ -84,6 +85,19 @@ TEST(post_training_request, refuses_what_it_does_not_know) {
               HasSubstr("critic-params"));
   EXPECT_THAT(error_text([] { static_cast<void>(read(R"({"schema": "hexaplan/scenario/1"})")); }),
               HasSubstr("hexaplan/posttrain/1"));
+}
+
+TEST(post_training_request, adapters_that_are_off_are_the_reference) {
+  const auto resolved = [](const std::string& more) {
+    return resolve_post_training(read(R"({"schema": "hexaplan/posttrain/1", "model": "llama-3.2-1b",
+      "cluster": "8xH100", "recipe": {"fine_tune": "lora"}, "posttrain": {"prompts": 64)" +
+                                      more + "}}"));
+  };
+  EXPECT_TRUE(resolved("").question.reference_in_actor);
+  const ResolvedPostTraining own = resolved(R"(, "reference": {"layout": "tp2"})");
+  EXPECT_FALSE(own.question.reference_in_actor);
+  EXPECT_FALSE(trains_adapters(own.question.model(ModelRole::Reference)->recipe));
+  for (const std::string& note : own.notes) EXPECT_THAT(note, Not(HasSubstr("reference: LoRA rank")));
 }
 
 }  // namespace

@@ -1,0 +1,38 @@
+#include "costmodel/spec/beyond_abilities.h"
+
+#include <fmt/format.h>
+
+namespace hexaplan::costmodel {
+namespace {
+
+struct AxisRow {
+  const char* word;
+  int none;  // the degree that every framework has
+  int (*degree)(const Layout&);
+  bool (*has)(const FrameworkAbilities&);
+};
+constexpr AxisRow kAxes[] = {
+    {"tp", 1, [](const Layout& l) { return l.tp; }, [](const FrameworkAbilities& f) { return f.tensor; }},
+    {"cp", 1, [](const Layout& l) { return l.cp; },
+     [](const FrameworkAbilities& f) { return f.contexts != 0; }},
+    {"pp", 1, [](const Layout& l) { return l.pp; },
+     [](const FrameworkAbilities& f) { return f.schedules != 0; }},
+    {"ep", 1, [](const Layout& l) { return l.ep; }, [](const FrameworkAbilities& f) { return f.experts; }},
+    {"zero", 0, [](const Layout& l) { return l.sharding.stage; },
+     [](const FrameworkAbilities& f) { return f.zero_stages != 1; }},
+};
+
+}  // namespace
+
+std::vector<std::string> beyond_abilities(const Scenario& sc) {
+  std::vector<std::string> words;
+  if (sc.framework.explicit_step) return words;
+  for (const AxisRow& axis : kAxes) {
+    const int degree = axis.degree(sc.layout);
+    if (degree > axis.none && !axis.has(sc.framework.abilities))
+      words.push_back(fmt::format("{}{}", axis.word, degree));
+  }
+  return words;
+}
+
+}  // namespace hexaplan::costmodel
