@@ -17,10 +17,33 @@ std::string words_of_command(const CommandInfo& command) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
+/// Options that take the name of a preset or a file: a shell asks for the names when it needs them, since
+/// there may be presets of one's own.
+struct PresetOption {
+  std::string_view flag, kind;
+};
+constexpr PresetOption kPresetOptions[] = {{"--model", "models"},
+                                           {"--framework", "frameworks"},
+                                           {"--cluster", "clusters"},
+                                           {"--gpu", "gpus"},
+                                           {"--calibration", "calibrations"}};
+/// The command that lists them; empty: the option takes something else.
+std::string names_command(const OptionInfo& option) {
+  for (const PresetOption& row : kPresetOptions) {
+    if (row.flag == option.flag) return fmt::format("hexaplan presets list {} --names 2>/dev/null", row.kind);
+  }
+  return {};
+}
+
 /// One branch per option with a closed set of values.
 std::string bash_choices(const CommandInfo& command) {
   std::string cases;
   for (const OptionInfo& option : command.options) {
+    const std::string names = names_command(option);
+    if (!names.empty() && option.choices.empty())
+      cases += fmt::format(
+          "    {}) COMPREPLY=($(compgen -W \"$({})\" -- \"$word\") $(compgen -f -- \"$word\")); return;;\n",
+          option.flag, names);
     if (option.flag.empty() || option.choices.empty()) continue;
     cases += fmt::format("    {}) COMPREPLY=($(compgen -W '{}' -- \"$word\")); return;;\n", option.flag,
                          fmt::join(option.choices, " "));
@@ -61,6 +84,8 @@ std::string zsh_option(const OptionInfo& option) {
   std::string value;
   if (!option.choices.empty()) {
     value = fmt::format(":{}:({})", option.value, fmt::join(option.choices, " "));
+  } else if (const std::string names = names_command(option); !names.empty()) {
+    value = fmt::format(":{}:{{compadd -- $({}); _files}}", option.value, names);
   } else if (!option.value.empty()) {
     value = fmt::format(":{}:_files", option.value);
   }
@@ -89,8 +114,11 @@ std::string zsh(const CommandInfo& root) {
 }
 
 std::string fish_option(const std::string& condition, const OptionInfo& option) {
-  const std::string choices =
-      option.choices.empty() ? "" : fmt::format(" -f -a '{}'", fmt::join(option.choices, " "));
+  const std::string names = names_command(option);
+  const std::string choices = !option.choices.empty()
+                                  ? fmt::format(" -f -a '{}'", fmt::join(option.choices, " "))
+                              : names.empty() ? ""
+                                              : fmt::format(" -a '({})'", names);
   if (option.flag.empty()) return choices.empty() ? "" : condition + choices + "\n";
   return fmt::format("{} -l {}{}{} -d '{}'\n", condition, option.flag.substr(2),
                      option.value.empty() ? "" : " -r", choices, escaped(option.help, "\\'"));

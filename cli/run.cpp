@@ -1,6 +1,7 @@
 #include "cli/run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -164,6 +165,7 @@ struct Runner {
       const PresetContent preset = show_preset(options);
       return {common.json ? json_text(preset_json(preset)) : preset_text(preset, style)};
     }
+    if (options.names) return {fmt::format("{}\n", fmt::join(preset_names(options.kind), "\n"))};
     const auto lists = list_presets(options);
     return {common.json ? json_text(presets_json(lists)) : presets_text(lists, style)};
   }

@@ -107,6 +107,10 @@ PresetList list_kind(const KindInfo& info) {
 
 }  // namespace
 
+std::vector<std::string> preset_names(const std::string& kind) {
+  return presets::list_presets(find_kind(kind).kind);
+}
+
 std::vector<PresetList> list_presets(const PresetsOptions& options) {
   std::vector<PresetList> lists;
   if (!options.kind.empty()) {

@@ -20,6 +20,8 @@ struct PresetContent {
   presets::JsonValue content;
 };
 
+/// The names of a kind. UsageError for an unknown kind.
+[[nodiscard]] std::vector<std::string> preset_names(const std::string& kind);
 /// Every kind, or the one asked for. UsageError for an unknown kind.
 [[nodiscard]] std::vector<PresetList> list_presets(const PresetsOptions& options);
 [[nodiscard]] PresetContent show_preset(const PresetsOptions& options);

@@ -19,6 +19,7 @@ struct OptionRow {
   /// Switch, one text (the last one given counts), or every text.
   std::variant<bool*, std::string*, std::vector<std::string>*> target;
   std::vector<std::string> choices;  // words that shell completion offers
+  std::string_view group = {};       // heading in the help; empty: the command's own options
 };
 
 /// One command: its options write into values that `finish` owns and turns into what is to be run.

@@ -55,14 +55,17 @@ struct Parsed {
 struct OptionAdder {
   CLI::App& app;
   const OptionRow& row;
-  void operator()(bool* target) const { app.add_flag(row.flags, *target, row.help); }
+  void operator()(bool* target) const { place(app.add_flag(row.flags, *target, row.help)); }
   void operator()(std::string* target) const {
-    app.add_option(row.flags, *target, row.help)->type_name(row.value);
+    place(app.add_option(row.flags, *target, row.help)->type_name(row.value));
   }
   void operator()(std::vector<std::string>* target) const {
-    app.add_option(row.flags, *target, row.help)
-        ->type_name(row.value)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    place(app.add_option(row.flags, *target, row.help)
+              ->type_name(row.value)
+              ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll));
+  }
+  void place(CLI::Option* option) const {
+    if (!row.group.empty()) option->group(std::string{row.group});
   }
 };
 
@@ -124,6 +127,14 @@ std::vector<std::string> plain_words(std::vector<std::string> words) {
   return words;
 }
 
+/// The parser sets two empty lines between groups of options.
+std::string help_text(const CLI::App& root) {
+  std::string text = root.help();
+  for (std::size_t at = text.find("\n\n\n"); at != std::string::npos; at = text.find("\n\n\n", at))
+    text.erase(at, 1);
+  return text;
+}
+
 }  // namespace
 
 Invocation parse_command_line(int argc, const char* const* argv) {
@@ -142,7 +153,7 @@ Invocation parse_command_line(int argc, const char* const* argv) {
     root.parse(words);
     set_colour(parsed);
   } catch (const CLI::CallForHelp&) {
-    parsed.invocation.command = PrintText{root.help()};
+    parsed.invocation.command = PrintText{help_text(root)};
   } catch (const CLI::CallForVersion& version) {
     parsed.invocation.command = PrintText{std::string{version.what()} + "\n"};
   } catch (const CLI::ParseError& error) {

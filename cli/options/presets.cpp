@@ -22,6 +22,8 @@ Command checked_presets(PresetsWords words) {
   if (!options.show && !options.name.empty())
     throw UsageError{
         fmt::format("presets list: unexpected '{}'; did you mean 'presets show'?", options.name)};
+  if (options.names && (options.show || options.kind.empty()))
+    throw UsageError{"presets: --names lists one kind, as in 'presets list gpus --names'"};
   return options;
 }
 
@@ -37,7 +39,8 @@ CommandRow presets_row() {
                        "models, gpus, clusters, frameworks, calibrations",
                        &words->options.kind,
                        {"models", "gpus", "clusters", "frameworks", "calibrations"}},
-                      {"name", "NAME", "Preset to show", &words->options.name}},
+                      {"name", "NAME", "Preset to show", &words->options.name},
+                      {"--names", "", "With list KIND: the names alone, a line each", &words->options.names}},
           .finish = [words] { return checked_presets(*words); }};
 }
 

@@ -14,18 +14,23 @@
 namespace hexaplan::cli {
 namespace {
 
+constexpr std::string_view kQuestion = "The question", kMore = "Framework, measurements, files";
+
 /// A flag of the recipe, in the words that its field's row gives.
 struct RecipeOption {
   const presets::RecipeField* field;
   std::string help;
   std::vector<std::string> choices;
+  std::string_view group;
 };
 /// Made once: the Python module makes rows of options for every estimate.
 const std::vector<RecipeOption>& recipe_options() {
   static const std::vector<RecipeOption> options = [] {
     std::vector<RecipeOption> all;
+    std::string_view group;
     for (const presets::RecipeField& field : presets::recipe_fields()) {
-      if (!field.flag.empty()) all.push_back({&field, help_of(field.text), offered(field.text)});
+      if (*field.text.group != '\0') group = field.text.group;
+      if (!field.flag.empty()) all.push_back({&field, help_of(field.text), offered(field.text), group});
     }
     return all;
   }();
@@ -42,7 +47,8 @@ void append_recipe_options(std::vector<OptionRow>& rows, std::vector<ScenarioOpt
   }
   for (std::size_t i = 0; i < options.size(); ++i) {
     const RecipeOption& option = options[i];
-    rows.push_back({typed[i].flag, option.field->text.value, option.help, &typed[i].text, option.choices});
+    rows.push_back(
+        {typed[i].flag, option.field->text.value, option.help, &typed[i].text, option.choices, option.group});
   }
 }
 
@@ -61,6 +67,7 @@ void append_scenario_options(std::vector<OptionRow>& rows, ScenarioOptions& ques
        &question.layout},
   };
   rows.insert(rows.end(), std::begin(first), std::end(first));
+  for (auto row = rows.end() - std::ssize(first); row != rows.end(); ++row) row->group = kQuestion;
   append_recipe_options(rows, question.recipe);
   const OptionRow last[] = {
       {"--schedule", "NAME", "Pipeline schedule, as in the layout: 1f1b, interleaved, zb-h1, zb-v, …",
@@ -81,6 +88,7 @@ void append_scenario_options(std::vector<OptionRow>& rows, ScenarioOptions& ques
       {"--save-scenario", "FILE", "Write the question to a file", &question.save_scenario},
   };
   rows.insert(rows.end(), std::begin(last), std::end(last));
+  for (auto row = rows.end() - std::ssize(last); row != rows.end(); ++row) row->group = kMore;
 }
 
 void remove_options(std::vector<OptionRow>& rows, std::initializer_list<std::string_view> flags) {

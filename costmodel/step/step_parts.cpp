@@ -41,8 +41,14 @@ LayerTransfers layer_transfers(const Scenario& sc, ShardedUnit unit, const Stage
   append_layer_sharding(sc, unit, MicrobatchOf::Last, p, operations);
   // What comes from the host is gathered piece by piece while the rest is copied (arXiv:2104.07857
   // section 6.2).
-  LayerTransfers transfers{.gather = by_place(operations, Pass::Forward, pricer).longest(),
-                           .gather_again = by_place(operations, Pass::BackwardData, pricer).longest(),
+  // Where GPUs gather over PCIe, both arrive by the same lanes.
+  const bool one_link = !sc.cluster.levels.empty() && sc.cluster.levels.front().fabric == Fabric::Pcie;
+  const auto gathered = [&](Pass pass) {
+    const PassByPlace sum = by_place(operations, pass, pricer);
+    return one_link ? sum.device + sum.copies : sum.longest();
+  };
+  LayerTransfers transfers{.gather = gathered(Pass::Forward),
+                           .gather_again = gathered(Pass::BackwardData),
                            .scatter = total(operations, Pass::BackwardWeight, pricer),
                            .copies = total(operations, Pass::Step, pricer)};
   transfers.scatter_before = transfers.scatter, transfers.copies_before = transfers.copies;

@@ -31,7 +31,7 @@ constexpr std::array<TechniqueEvidence, kTechniqueCount> kEvidence{{
 }};
 /// Root mean square of the spreads above of techniques with 1 to 19 configurations: what is to be expected
 /// of one that nobody has measured, and how many configurations outweigh that.
-constexpr double kSpreadUnmeasured = 0.229;
+constexpr double kSpreadUnmeasured = 0.114;
 constexpr double kConfigurationsOfPrior = 10;
 
 constexpr std::int64_t kShortContext = 8192;  // tokens

@@ -92,9 +92,8 @@ std::string host_reason(const SearchProblem&, const Scenario& sc, const Estimate
 std::string hours_reason(const SearchProblem& problem, const Scenario& sc, const Estimate& e) {
   const double hours = training_cost(sc, e).wall.value() / 3600;
   const double allowed = problem.constraints.hours.value_or(0);
-  const std::string text =
-      fmt::format("the fastest of them trains for {:.1f} hours on {} GPUs, {:.1f} are allowed", hours,
-                  format_count(sc.cluster.gpus), allowed);
+  std::string text = fmt::format("the fastest of them trains for {:.1f} hours on {} GPUs, {:.1f} are allowed",
+                                 hours, format_count(sc.cluster.gpus), allowed);
   // Whole nodes. A batch of the same size would leave each of them less to do.
   const double node = std::min<double>(sc.cluster.gpus_per_node, static_cast<double>(sc.cluster.gpus));
   const double gpus = node * std::ceil(static_cast<double>(sc.cluster.gpus) * hours / allowed / node);

@@ -46,6 +46,8 @@ struct FieldText {
   const char* unit = "";
   const char* formula = "";  // anchor in docs/formulas.md that the field enters
   const char* tip = "";      // what it is
+  /// Heading in the command's help of this field and of those behind it, up to the next that has one.
+  const char* group = "";
 };
 
 /// The words of a text, between single blanks.

@@ -98,6 +98,28 @@ const LaunchFormat& format_called(std::string_view name, std::string_view field)
        .hint = meant_by(name, names)});
 }
 
+InputError unknown_framework(std::string_view framework) {
+  const std::vector<std::string> formats = format_names();
+  std::vector<std::string> profiles;
+  for (const LaunchFormat& format : kFormats) {
+    for (std::string& profile : profiles_of(format)) profiles.push_back(std::move(profile));
+  }
+  std::erase_if(profiles, [&](const std::string& profile) {
+    return std::find(formats.begin(), formats.end(), profile) != formats.end();
+  });
+  std::sort(profiles.begin(), profiles.end());
+  profiles.erase(std::unique(profiles.begin(), profiles.end()), profiles.end());
+  std::vector<std::string> names = formats;
+  names.insert(names.end(), profiles.begin(), profiles.end());
+  return InputError(
+      {.field = "--framework",
+       .value = in_quotes(framework),
+       .expected = fmt::format(
+           "a framework whose configuration can be written: {}; or a profile that one of them runs: {}",
+           fmt::join(formats, ", "), fmt::join(profiles, ", ")),
+       .hint = meant_by(framework, names)});
+}
+
 }  // namespace
 
 bool runs_profile(const LaunchFormat& format, std::string_view profile) {
@@ -136,21 +158,7 @@ std::string profile_of_framework(std::string_view framework) {
   try {
     (void)find_preset(PresetKind::Framework, framework);
   } catch (const InputError&) {
-    std::vector<std::string> names = format_names();
-    const std::string formats = fmt::format("{}", fmt::join(names, ", "));
-    for (const LaunchFormat& format : kFormats) {
-      for (std::string& profile : profiles_of(format)) {
-        if (std::find(names.begin(), names.end(), profile) == names.end())
-          names.push_back(std::move(profile));
-      }
-    }
-    throw InputError(
-        {.field = "--framework",
-         .value = in_quotes(framework),
-         .expected = fmt::format(
-             "a framework whose configuration can be written: {}; or a profile that one of them runs: {}",
-             formats, fmt::join(names.begin() + std::ssize(kFormats), names.end(), ", ")),
-         .hint = meant_by(framework, names)});
+    throw unknown_framework(framework);
   }
   return std::string{framework};
 }

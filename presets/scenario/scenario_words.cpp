@@ -40,6 +40,15 @@ std::vector<std::string> unquoted(const std::string& text) {
   return words;
 }
 
+void set_field(costmodel::Recipe& recipe, const std::string& flag, const std::string& value) {
+  const auto fields = recipe_fields();
+  const auto field =
+      std::find_if(fields.begin(), fields.end(), [&](const auto& f) { return f.flag == flag; });
+  if (field == fields.end())
+    throw InputError({.field = flag, .value = in_quotes(value), .expected = "an option of the recipe"});
+  set_recipe_field(recipe, field->key, flag, value);
+}
+
 }  // namespace
 
 std::string to_command_words(const costmodel::Scenario& sc) {
@@ -64,12 +73,7 @@ costmodel::Scenario read_command_words(const std::string& text, costmodel::Scena
     } else if (flag == "--layout") {
       sc.layout = parse_layout(value, flag).layout;
     } else {
-      const auto fields = recipe_fields();
-      const auto field =
-          std::find_if(fields.begin(), fields.end(), [&](const auto& f) { return f.flag == flag; });
-      if (field == fields.end())
-        throw InputError({.field = flag, .value = in_quotes(value), .expected = "an option of the recipe"});
-      set_recipe_field(sc.recipe, field->key, flag, value);
+      set_field(sc.recipe, flag, value);
     }
   }
   sc.cluster.gpus = sc.layout.world_size();

@@ -16,47 +16,46 @@ namespace {
 class Originals {
  public:
   Originals(Program program, std::uint16_t recomputed)
-      : p_{std::move(program)}, recomputed_{recomputed}, again_(p_.values.size(), kNone) {}
+      : before_{std::move(program)}, p_{before_}, recomputed_{recomputed}, again_(p_.values.size(), kNone) {}
 
   Program run() {
-    for (std::size_t i = 0; i < p_.ops.size(); ++i) {
-      for (std::size_t operand = 0; operand < p_.ops[i].reads.size(); ++operand) {
-        const Op reader = p_.ops[i];
-        const ValueId narrow = reader.reads[operand];
-        const Op* cast = reader.phase == Phase::Forward ? nullptr : cast_of(narrow);
-        if (cast == nullptr || !has_original(*cast)) continue;
-        ValueId& again = again_[position(narrow)];
-        if (again == kNone) {
-          again = p_.like(narrow, p_.of(narrow).role);
-          const Op repeated{.site = cast->site,
-                            .kind = Kind::Quantise,
-                            .reads = {cast->reads[0]},
-                            .writes = {again},
-                            .phase = Phase::Backward,
-                            .pass = Pass::BackwardData};
-          p_.ops.insert(p_.ops.begin() + static_cast<std::vector<Op>::difference_type>(i), repeated);
-          ++i;
-        }
-        p_.ops[i].reads[operand] = again;
-      }
+    for (Op op : std::exchange(p_.ops, {})) {
+      for (std::size_t i = 0; i < op.reads.size() && op.phase != Phase::Forward; ++i)
+        op.reads[i] = of_original(op.reads[i]);
+      p_.ops.push_back(op);
     }
     forget_unread_copies();
     return std::move(p_);
   }
 
  private:
+  /// `narrow`, or what is cast in its place before the operation that is about to follow.
+  ValueId of_original(ValueId narrow) {
+    const Op* cast = cast_of(narrow);
+    if (cast == nullptr || !has_original(*cast)) return narrow;
+    ValueId& again = again_[position(narrow)];
+    if (again != kNone) return again;
+    again = p_.like(narrow, p_.of(narrow).role);
+    p_.ops.push_back({.site = cast->site,
+                      .kind = Kind::Quantise,
+                      .reads = {cast->reads[0]},
+                      .writes = {again},
+                      .phase = Phase::Backward,
+                      .pass = Pass::BackwardData});
+    return again;
+  }
   /// What made `narrow` of an original in forward.
   [[nodiscard]] const Op* cast_of(ValueId narrow) const {
     const bool of_forward = position(narrow) < again_.size() && p_.of(narrow).shape.type == Type::Quantised;
-    const Op* made = of_forward ? producer(p_, narrow) : nullptr;
+    const Op* made = of_forward ? producer(before_, narrow) : nullptr;
     const bool casts = made != nullptr && made->phase == Phase::Forward &&
                        (made->kind == Kind::Quantise || made->kind == Kind::Copy);
     return casts ? made : nullptr;
   }
   /// Where values entered the tensor-parallel region, which changes nothing of them.
   [[nodiscard]] ValueId entered(ValueId id) const {
-    for (const Op* made = producer(p_, id); made != nullptr && made->kind == Kind::EnterTensor;
-         made = producer(p_, id))
+    for (const Op* made = producer(before_, id); made != nullptr && made->kind == Kind::EnterTensor;
+         made = producer(before_, id))
       id = made->reads[0];
     return id;
   }
@@ -65,10 +64,10 @@ class Originals {
   [[nodiscard]] bool has_original(const Op& cast) const {
     if ((row_of(cast.site).modules & recomputed_) != 0) return false;
     const ValueId original = entered(cast.reads[0]);
-    const Op* made = producer(p_, original);
+    const Op* made = producer(before_, original);
     if (made != nullptr && made->phase == Phase::Forward && (row_of(made->site).modules & recomputed_) != 0)
       return true;
-    return std::ranges::any_of(p_.ops, [&](const Op& op) {
+    return std::ranges::any_of(before_.ops, [&](const Op& op) {
       return op.phase != Phase::Forward && op.kind != Kind::Quantise &&
              std::ranges::any_of(op.reads, [&](ValueId id) { return entered(id) == original; });
     });
@@ -84,6 +83,7 @@ class Originals {
     });
   }
 
+  const Program before_;
   Program p_;
   std::uint16_t recomputed_;    // modules whose results are made again
   std::vector<ValueId> again_;  // by value that forward cast: what backward casts in its place

@@ -120,6 +120,17 @@ TEST(offload, copies_hide_behind_what_computes) {
   EXPECT_EQ(estimate_step(sc, {}).time.offload.value(), 0);
 }
 
+TEST(offload, parameters_from_the_host_and_from_neighbours_share_the_lanes_of_pcie) {
+  const auto added = [](Fabric fabric) {
+    Scenario sc = sharded(3, 0);
+    sc.cluster.levels.front().fabric = fabric;
+    const Seconds without = estimate_step(sc, {}).time.total();
+    sc.recipe.offload = kOffloadParameters;
+    return estimate_step(sc, {}).time.total() - without;
+  };
+  EXPECT_GT(added(Fabric::Pcie).value(), 1.5 * added(Fabric::NvSwitch).value());
+}
+
 TEST(offload, disks_are_slower_than_memory) {
   Scenario sc = sharded(3, kOffloadOptimizer);
   const double memory = estimate_step(sc, {}).time.optimizer.value();

@@ -160,7 +160,7 @@ TEST(launch_config, a_framework_to_export_for_is_a_format_or_a_profile) {
                     HasSubstr("megatron, nanotron, torchtitan, deepspeed, bridge, maxtext, trl, axolotl, "
                               "llamafactory; or a profile"),
                     HasSubstr("did you mean \"torchtitan\"?")));
-  EXPECT_THAT(error("fsdp-2-x"), HasSubstr("fsdp1, ddp"));
+  EXPECT_THAT(error("fsdp-2-x"), HasSubstr("ddp, fsdp1, fsdp2, hf-deepspeed"));
 }
 
 TEST(launch_fields, no_framework_has_a_key_twice) {

@@ -80,6 +80,14 @@ void compare_ranks(int rank, const RankRecord& then, const RankRecord& now, Veri
   for (const std::string& name : names) compare(name, count_of(then, name), count_of(now, name));
 }
 
+/// Ranks that were alike: behind the first that differs its neighbours differ alike.
+void compare_kind(const StepRecord::Ranks& kind, const StepRecord& now, Verification& out) {
+  const std::size_t before = out.mismatches.size();
+  for (const int rank : kind.ranks) {
+    if (out.mismatches.size() == before) compare_ranks(rank, kind.record, record_of_rank(now, rank), out);
+  }
+}
+
 /// Sums may be taken in another order; nothing else may move.
 void compare_steps(const StepRecord& then, const StepRecord& now, Verification& out) {
   const auto compare = [&](const char* what, double recorded, double executed, double& worst) {
@@ -215,13 +223,7 @@ Verification verify_record(const Scenario& sc, const StepRecord& record, const V
   try {
     const StepRecord now = executed_step(sc, record.words, record.learned, options, backend);
     compare_steps(record, now, out);
-    for (const StepRecord::Ranks& kind : record.ranks) {
-      for (const int rank : kind.ranks) {
-        const std::size_t before = out.mismatches.size();
-        compare_ranks(rank, kind.record, record_of_rank(now, rank), out);
-        if (out.mismatches.size() > before) break;  // its neighbours differ alike
-      }
-    }
+    for (const StepRecord::Ranks& kind : record.ranks) compare_kind(kind, now, out);
   } catch (const RankFault& fault) {
     out.fault = fault.what();
   }
