@@ -58,7 +58,7 @@ struct SimulateOptions {
 };
 
 struct PresetsOptions {
-  bool show = false;  // else list
+  bool show = false;   // else list
   bool names = false;  // of one kind alone, a line each
   std::string kind, name;
 };
