@@ -1,6 +1,10 @@
 #include <fmt/format.h>
 
+#include <span>
+#include <utility>
+
 #include "cli/command_tree.h"
+#include "cli/exit_code.h"
 
 namespace hexaplan::cli {
 namespace {
@@ -25,6 +29,37 @@ std::string option_entry(const OptionInfo& option) {
   return fmt::format(".TP\n{}\n{}\n", names, roff(option.help));
 }
 
+struct Entry {
+  std::string_view term, text;
+};
+std::string entries(std::span<const Entry> list) {
+  std::string page;
+  for (const Entry& entry : list) page += fmt::format(".TP\n{}\n{}\n", roff(entry.term), roff(entry.text));
+  return page;
+}
+constexpr std::pair<ExitCode, std::string_view> kExitCodes[] = {
+    {ExitCode::Ok, "done, or fits"},
+    {ExitCode::Internal, "internal error, or a number that verify finds to differ"},
+    {ExitCode::Usage, "the command line cannot be understood"},
+    {ExitCode::DoesNotFit, "does not fit (with --require-fit), or search found nothing"},
+    {ExitCode::UnusableInput, "a file, a preset or the environment cannot be used"},
+    {ExitCode::RankFailed, "a rank failed or hung; what was measured before is kept"},
+    {ExitCode::Interrupted, "Ctrl-C"},
+    {ExitCode::Terminated, "SIGTERM"}};
+constexpr Entry kEnvironment[] = {
+    {"HEXAPLAN_PRESETS",
+     "Folder with presets of one's own (models, gpus, clusters, frameworks, calibration), "
+     "which come before the built-in ones."},
+    {"NO_COLOR", "Switches colour off when set to anything (https://no-color.org)."},
+    {"XDG_DATA_HOME", "Where the history of runs is kept: hexaplan/measurements.sqlite."}};
+constexpr Entry kExamples[] = {
+    {"hexaplan estimate --model llama-3.1-8b --cluster 16xH100 --layout \"tp2 zero1 sp\" --seq 8k",
+     "Does it fit, and how fast is it?"},
+    {"hexaplan search --model config.json --cluster 64xH100 --global-batch 512 --tokens 1T",
+     "The best layouts, with days and cost."},
+    {"hexaplan finetune --model llama-3.1-8b --gpu rtx4090", "What fits on this card?"},
+    {"hexaplan estimate --from train.sh --cluster 64xH100", "The plan of a launch script."}};
+
 }  // namespace
 
 std::string manual_page(const CommandInfo& root, std::string_view version) {
@@ -37,12 +72,12 @@ std::string manual_page(const CommandInfo& root, std::string_view version) {
     page += fmt::format(".SS {}\n{}\n", roff(command.name), roff(command.help));
     for (const OptionInfo& option : command.options) page += option_entry(option);
   }
-  page +=
-      ".SH EXIT STATUS\n"
-      "0 done, or fits; 1 internal error; 2 usage; 3 does not fit (with \\-\\-require\\-fit); 4 input or "
-      "environment cannot be used; "
-      "130 interrupted.\n"
-      ".SH ENVIRONMENT\n.TP\nNO_COLOR\nSwitches colour off when set to anything (https://no\\-color.org).\n";
+  page += ".SH EXIT STATUS\n";
+  for (const auto& [code, meaning] : kExitCodes)
+    page += fmt::format(".TP\n{}\n{}\n", static_cast<int>(code), roff(meaning));
+  page += ".SH ENVIRONMENT\n" + entries(kEnvironment) + ".SH EXAMPLES\n" + entries(kExamples) +
+          ".SH SEE ALSO\nThe folder docs of the source: json.md for results as JSON, search.md, accuracy.md, "
+          "formulas.md\n";
   return page;
 }
 

@@ -171,8 +171,11 @@ struct Runner {
   }
   Outcome operator()(const AccuracyOptions& options) const {
     const AccuracyResult result = run_accuracy(options);
+    // With --rows each says why.
+    const ExitCode code = scores_anything(result) ? ExitCode::Ok : ExitCode::UnusableInput;
     return {common.json ? json_text(accuracy_json(result, options.rows))
-                        : accuracy_text(result, options.rows, options.worst, style)};
+                        : accuracy_text(result, options.rows, options.worst, style),
+            code};
   }
   Outcome operator()(const ExecuteOptions& options) const {
     const ExecutionResult result = run_execution(options, common.output, common.quiet);

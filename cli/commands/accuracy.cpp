@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <map>
@@ -74,6 +75,10 @@ PredictedCase predict(const TruthRow& row, RowCases& rows, Configurations* confi
 }
 
 }  // namespace
+
+bool scores_anything(const AccuracyResult& result) {
+  return std::ranges::any_of(result.cases, [](const auto& scored) { return scored.reason.empty(); });
+}
 
 AccuracyResult run_accuracy(const AccuracyOptions& options) {
   RowCases rows;

@@ -17,6 +17,9 @@ struct AccuracyResult {
   std::optional<validator::FewShotReport> few_shot;    // with --few-shot
 };
 
+/// False where no row of the tables could be predicted.
+[[nodiscard]] bool scores_anything(const AccuracyResult& result);
+
 /// Predicts and scores every row of the tables. InputError when a table cannot be read; a row that cannot be
 /// predicted is listed with the reason.
 [[nodiscard]] AccuracyResult run_accuracy(const AccuracyOptions& options);

@@ -30,6 +30,7 @@ namespace {
 using Row = std::vector<std::string>;
 
 Row error_row(const std::string& name, const ErrorSummary& e) {
+  if (e.rows == 0) return {name, "0", std::to_string(e.skipped), "–", "–", "–", "–"};
   return {name,
           std::to_string(e.rows),
           std::to_string(e.skipped),

@@ -93,6 +93,13 @@ Settings quantise_the_base(Scenario& s) {
   return {{"fine-tune", "qlora"}};
 }
 
+/// Of whoever fine-tunes all parameters.
+Settings train_adapters(Scenario& s, costmodel::FineTune kind, const char* words) {
+  if (s.recipe.fine_tune != costmodel::FineTune::Full) return {};
+  s.recipe.fine_tune = kind;
+  return {{"fine-tune", words}};
+}
+
 Settings quantise_the_states(Scenario& s) {
   if (s.recipe.optimizer != costmodel::Optimizer::AdamW) return {};
   s.recipe.optimizer = costmodel::Optimizer::AdamW8bit;
@@ -142,6 +149,8 @@ constexpr Attempt kAttempts[] = {
     {"loss", chunk_the_loss},
     {"parameters", keep_parameters_in_16_bits},
     {"base", quantise_the_base},
+    {"base", [](Scenario& s) { return train_adapters(s, costmodel::FineTune::Lora, "lora"); }},
+    {"base", [](Scenario& s) { return train_adapters(s, costmodel::FineTune::Qlora, "qlora"); }},
     {"states", quantise_the_states},
     {"offload",
      [](Scenario& s) {

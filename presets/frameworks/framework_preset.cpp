@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <mutex>
 #include <span>
 #include <variant>
 
@@ -179,6 +182,21 @@ std::vector<std::string> read_fields(ObjectReader& reader, FrameworkProfile& pro
 
 FrameworkPreset read_chain(const std::filesystem::path& path, std::vector<std::string> chain);
 
+/// Most profiles inherit from the same few. Presets of one's own may change and are read each time.
+FrameworkPreset read_once(const std::filesystem::path& path, const std::vector<std::string>& chain) {
+  const char* own = std::getenv("HEXAPLAN_PRESETS");
+  if (own != nullptr && *own != '\0') return read_chain(path, chain);
+  static std::mutex mutex;
+  static std::map<std::filesystem::path, FrameworkPreset> known;
+  {
+    const std::scoped_lock lock{mutex};
+    if (const auto found = known.find(path); found != known.end()) return found->second;
+  }
+  FrameworkPreset preset = read_chain(path, chain);
+  const std::scoped_lock lock{mutex};
+  return known.emplace(path, std::move(preset)).first->second;
+}
+
 FrameworkPreset read_parent(ObjectReader& reader, const std::vector<std::string>& chain) {
   const auto parent = reader.optional("inherits");
   if (!parent) {
@@ -195,7 +213,7 @@ FrameworkPreset read_parent(ObjectReader& reader, const std::vector<std::string>
     throw parent->error(fmt::format("a profile that does not come back to {}", path.stem().string()),
                         fmt::format("{} -> {}", fmt::join(chain, " -> "), path.stem().string()));
   }
-  FrameworkPreset preset = read_chain(path, chain);
+  FrameworkPreset preset = read_once(path, chain);
   preset.inherits = path.stem().string();
   return preset;
 }

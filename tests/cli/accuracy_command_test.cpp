@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "run_hexaplan.h"
@@ -58,6 +59,14 @@ TEST(accuracy, sources_have_the_same_figures_as_the_whole) {
 TEST(accuracy, several_tables_are_scored_together) {
   const TemporaryFile table{kHeader + row("a", "fits,1,0,0", "llama", "1.5,,"), ".csv"};
   EXPECT_EQ(number_at(json_of("accuracy --json " + table.path() + " " + table.path()), "time.rows"), 2);
+}
+
+TEST(accuracy, a_table_of_which_no_row_can_be_predicted_is_unusable) {
+  const TemporaryFile table{kHeader + row("a", "fits,1,0,0", "t5", "1.5,,"), ".csv"};
+  const Finished run = run_hexaplan("accuracy " + table.path());
+  EXPECT_EQ(run.exit_code, 4);
+  EXPECT_THAT(run.out, testing::HasSubstr("Not scored"));
+  EXPECT_THAT(run.out, testing::Not(testing::HasSubstr("0.0 %")));
 }
 
 TEST(accuracy, a_missing_column_is_named) {

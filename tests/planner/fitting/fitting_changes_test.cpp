@@ -57,6 +57,16 @@ TEST(fitting_changes, lora_of_7b_fits_a_card_of_24_gb_with_full_recomputation) {
   EXPECT_THAT(words(changes.front()), testing::ElementsAre("recompute full"));
 }
 
+TEST(fitting_changes, of_full_fine_tuning_are_adapters_too) {
+  const Question q = question("llama-3.1-8b", "1xRTX4090", "hf-eager", "",
+                              {.sequence = 2048, .fine_tune = costmodel::FineTune::Full});
+  const std::vector<FittingChange> changes = fitting_changes(q.scenario, q.calibration, 3);
+  ASSERT_FALSE(changes.empty());
+  for (const FittingChange& change : changes)
+    EXPECT_NE(change.recipe.fine_tune, costmodel::FineTune::Full)
+        << "all parameters and their moments take 120 GB";
+}
+
 TEST(fitting_changes, each_fits_and_is_unlikely_to_run_out_of_memory) {
   const Question questions[] = {
       lora_on_24_gb(),
