@@ -70,7 +70,7 @@ class Stages {
   [[nodiscard]] StageCost cost(int stage, std::int64_t begin, std::int64_t layers) {
     const Counts counts = layers_by_class(sc_.model, begin, layers);
     // Which layers come first matters where they differ.
-    const bool alike = std::ranges::count(counts, 0) >= std::ssize(counts) - 1;
+    const bool alike = std::count(counts.begin(), counts.end(), 0) >= std::ssize(counts) - 1;
     const auto [entry, made] = known_.try_emplace({stage, counts, alike ? 0 : begin});
     if (made) entry->second = price(stage, begin, counts);
     return entry->second;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "costmodel/compute/operations.h"
 #include "costmodel/program/replay_memory.h"
 #include "costmodel/schedule/schedule.h"
 #include "costmodel/step/memory_risk.h"
