@@ -15,6 +15,7 @@
 #include "costmodel/units/nearest_name.h"
 #include "costmodel/units/parse_units.h"
 #include "planner/problem/nearby_batches.h"
+#include "planner/problem/plan.h"
 #include "presets/json/input_error.h"
 #include "presets/json/vocabulary.h"
 
@@ -234,14 +235,9 @@ namespace {
 
 /// What changes nothing in the layout that the question begins with may matter in a plan that was found.
 void drop_refuted_notes(SearchReport& report) {
-  costmodel::Scenario plan_scenario = report.question.scenario;
   for (const costmodel::KnobNote& word : words_without_effect(report.question.scenario)) {
     const bool matters = std::ranges::any_of(report.ranking.plans, [&](const planner::RankedPlan& ranked) {
-      const planner::Plan& plan = ranked.plan;
-      plan_scenario.cluster = report.problem.hardware[plan.hardware].cluster;
-      plan_scenario.layout = plan.layout;
-      plan_scenario.recipe = plan.recipe;
-      const auto words = words_without_effect(plan_scenario);
+      const auto words = words_without_effect(planner::scenario_of(report.problem, ranked.plan));
       return std::ranges::find(words, word) == words.end();
     });
     if (matters) std::erase(report.question.notes, presets::note_without_effect(word));

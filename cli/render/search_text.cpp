@@ -10,6 +10,7 @@
 #include "cli/render/estimate_rows.h"
 #include "cli/render/not_modelled.h"
 #include "cli/render/numbers.h"
+#include "planner/problem/plan.h"
 #include "presets/json/vocabulary.h"
 #include "presets/published/published_runs.h"
 #include "presets/scenario/recipe_fields.h"
@@ -419,11 +420,7 @@ costmodel::TrainingCost training_of(const SearchReport& report, const RankedPlan
 }
 
 costmodel::Scenario scenario_of(const SearchReport& report, const Plan& plan) {
-  costmodel::Scenario scenario = report.question.scenario;
-  scenario.cluster = cluster_of(report, plan);
-  scenario.layout = plan.layout;
-  scenario.recipe = plan.recipe;
-  return scenario;
+  return planner::scenario_of(report.problem, plan);
 }
 
 std::vector<costmodel::KnobNote> not_modelled_of(const SearchReport& report, const Plan& plan) {

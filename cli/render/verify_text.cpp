@@ -114,9 +114,13 @@ JsonValue mismatch_json(const Mismatch& m) {
   return object;
 }
 
-JsonValue layout_json(const Verification& v) {
+JsonArray mismatches_json(const Verification& v) {
   JsonArray mismatches;
   for (const Mismatch& m : v.mismatches) mismatches.push_back(mismatch_json(m));
+  return mismatches;
+}
+
+JsonValue layout_json(const Verification& v) {
   return JsonObject{{"scenario", presets::to_command_words(v.scenario)},
                     {"ranks", v.ranks},
                     {"compared", v.compared},
@@ -131,20 +135,18 @@ JsonValue layout_json(const Verification& v) {
                     {"communicated_bytes", v.communicated.value()},
                     {"flops", v.flops.value()},
                     {"fault", v.fault},
-                    {"differences", std::move(mismatches)}};
+                    {"differences", mismatches_json(v)}};
 }
 
 /// Of a recorded step nothing is predicted and no second run compared: `predicted` of a difference is what
 /// was recorded.
 JsonValue record_json(const Verification& v) {
-  JsonArray mismatches;
-  for (const Mismatch& m : v.mismatches) mismatches.push_back(mismatch_json(m));
   return JsonObject{{"scenario", presets::to_command_words(v.scenario)},
                     {"ranks", v.ranks},
                     {"compared", v.compared},
                     {"equal", v.equal()},
                     {"fault", v.fault},
-                    {"differences", std::move(mismatches)}};
+                    {"differences", mismatches_json(v)}};
 }
 
 }  // namespace
