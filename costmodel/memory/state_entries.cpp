@@ -87,6 +87,7 @@ class StateAppender {
         place_{place},
         out_{out},
         trained_{sc, tensors, layer_class >= 0},
+        mixes_frozen_{layer_class >= 0 && reduces_frozen_weights(sc)},
         types_{state_types(sc)},
         parameter_{types_.parameter},
         gradient_{types_.gradient} {}
@@ -107,7 +108,7 @@ class StateAppender {
     append_cast(tensor, elements);
     const double trained = trained_.of(tensor, elements);
     if (frozen) append_parameters(tensor, parameter_, trained / parameter_shards);
-    append_gradients(tensor, trained, expert);
+    append_gradients(tensor, trained + (mixes_frozen_ ? elements : 0), expert);
     append_optimizer(tensor, trained, expert);
   }
 
@@ -214,6 +215,7 @@ class StateAppender {
   StatePlace place_;
   TensorLedger& out_;
   TrainedElements trained_;
+  bool mixes_frozen_;  // frozen weights have room in the gradient of their unit
   StateTypes types_;
   DType parameter_;  // of what is trained
   DType gradient_;

@@ -32,10 +32,11 @@ class TrainedElements {
 /// Rank of the adapters of one layer on average: the recipe's, or what its trainable parameters make of it.
 [[nodiscard]] double mean_adapter_rank(const Scenario& scenario);
 
-/// True when a sharded unit's gradient covers its frozen weights as well.
+/// True when a sharded unit's gradient covers its frozen weights as well. Weights in 4 bits have units of
+/// their own, which have no gradient (huggingface/peft src/peft/utils/other.py, fsdp_auto_wrap_policy).
 [[nodiscard]] constexpr bool reduces_frozen_weights(const Scenario& scenario) {
   return trains_adapters(scenario.recipe) && scenario.framework.flat_units_mix_frozen &&
-         scenario.layout.sharding.stage >= 3;
+         scenario.layout.sharding.stage >= 3 && scenario.recipe.fine_tune != FineTune::Qlora;
 }
 
 /// True for weights that QLoRA keeps in 4 bits: the frozen matrices of the layers (bitsandbytes replaces

@@ -163,9 +163,11 @@ const std::string& or_default(const std::string& cell) {
 }
 
 /// Engines that leave gradients unreduced until the last micro-batch (Hugging Face's Trainer under FSDP:
-/// accelerate's no_sync; KempnerInstitute/KempnerForge: set_requires_gradient_sync).
+/// accelerate's no_sync; KempnerInstitute/KempnerForge: set_requires_gradient_sync; Lightning-AI/litgpt
+/// litgpt/finetune/lora.py: fabric.no_backward_sync).
 costmodel::GradientReduction reduction_of(const TruthRow& row) {
-  const bool waits = row.engine == "hf-trainer" || row.engine == "kempnerforge";
+  constexpr std::string_view kWaiting[] = {"hf-trainer", "kempnerforge", "lit-gpt", "litgpt"};
+  const bool waits = std::ranges::find(kWaiting, row.engine) != std::end(kWaiting);
   return waits ? costmodel::GradientReduction::Once : costmodel::GradientReduction::Default;
 }
 
