@@ -80,6 +80,7 @@ struct JobOptions {
   std::optional<int> rank, world;
   std::string master;
   costmodel::Seconds timeout{120};
+  std::string run = "run";  // RankOptions::run; of no flag
 };
 
 struct ExecuteOptions {

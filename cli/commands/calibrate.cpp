@@ -348,7 +348,7 @@ class CalibrationRun {
                          limits({.gemm = any, .attention = any, .memory = row_.links}));
     const validator::RankSweep on{
         .backend = *ranks_,
-        .ranks = {.ranks = gpus_, .timeout = options_.job.timeout},
+        .ranks = {.ranks = gpus_, .run = "calibrate", .timeout = options_.job.timeout},
         .make_device = [this](int rank) { return make_device(ranks_->gpu_of(rank)); },
         .bench = bench_options()};
     return sweep_ranks(&kernels, links, on, store, sweep_options(1 - kKernelShare));

@@ -408,6 +408,7 @@ class Execution {
     }
     run.optimizer = options_.optimizer;
     run.ranks.timeout = options_.job.timeout;
+    run.ranks.run = options_.job.run;
     if (is_solo(options_)) {
       run.routing = validator::Routing::InTurn;  // experts evenly filled: nobody else's choice is known
       run.checks_numbers = false;

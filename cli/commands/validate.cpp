@@ -57,6 +57,7 @@ struct OneRun {
 
 /// A scenario with what is known before it runs.
 struct Prepared {
+  std::size_t number = 1;  // among all
   AskedScenario asked;
   ValidationQuestion question;
 };
@@ -134,7 +135,7 @@ class Validation : public std::enable_shared_from_this<Validation> {
     std::vector<Prepared> scenarios;
     for (AskedScenario& asked : scenarios_to_validate(options_, hardware_)) {
       ValidationQuestion question = question_of(asked);
-      scenarios.push_back({std::move(asked), std::move(question)});
+      scenarios.push_back({scenarios.size() + 1, std::move(asked), std::move(question)});
     }
     const std::scoped_lock lock{report_mutex_};
     report_.speaks = speaks_;
@@ -183,7 +184,7 @@ class Validation : public std::enable_shared_from_this<Validation> {
   }
 
   ValidatedScenario validate(const Prepared& prepared) {
-    const auto& [asked, question] = prepared;
+    const auto& [number, asked, question] = prepared;
     if (options_.budget > 0 && since(begin_).value() > options_.budget) {
       return without_measurement(question, Outcome::NotRun,
                                  fmt::format("the budget of {} s was spent", options_.budget));
@@ -224,6 +225,7 @@ class Validation : public std::enable_shared_from_this<Validation> {
     run.ranks = solo_rank >= 0 ? "solo" : ranks_of(options_, hardware_, scenario.question.scenario);
     // A thread per GPU, whatever launcher this one process has.
     run.job = options_.job;
+    run.job.run = fmt::format("scenario {} of validate, {}", scenario.number, scenario.question.title);
     if (options_.ranks.empty() && run.ranks == "nccl" && !hardware_.job)
       run.gpus = static_cast<int>(scenario.question.scenario.layout.world_size());
     run.solo_rank = std::max(solo_rank, 0);

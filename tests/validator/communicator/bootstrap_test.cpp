@@ -321,6 +321,37 @@ TEST(store, who_does_not_come_in_time_is_named) {
   EXPECT_THAT(error_of([&] { (void)store.get("id"); }), HasSubstr("waited 0.5 s for id: nobody has set it"));
 }
 
+TEST(store, a_rank_that_is_ahead_waits_until_process_0_comes_to_its_run) {
+  const int port = free_port();
+  const StoreJob first{"job", 2, "scenario 1"}, second{"job", 2, "scenario 2"};
+  const Address at{"127.0.0.1", port};
+  auto server = std::make_unique<StoreServer>(first, port);
+  auto ahead = std::async(std::launch::async, [&] {
+    return error_of([&] {
+      Store store{at, second, 1, kSoon};
+      store.set("here", blob("in the second run"));
+    });
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds{150});
+  {
+    Store behind{at, first, 1, kSoon};
+    EXPECT_FALSE(behind.find("here")) << "what belongs to the second run is in the first";
+  }
+  server.reset();  // with the other rank at its door
+  server = std::make_unique<StoreServer>(second, port);
+  EXPECT_EQ(ahead.get(), "no error");
+  Store store{at, second, 0, kSoon};
+  EXPECT_EQ(store.get("here"), blob("in the second run"));
+}
+
+TEST(store, a_run_that_process_0_does_not_come_to_is_named) {
+  StoreServer server{{"job", 2, "scenario 1"}, 0};
+  EXPECT_THAT(error_of([&] {
+                Store{{"127.0.0.1", server.port()}, {"job", 2, "scenario 2"}, 1, Seconds{0.2}};
+              }),
+              HasSubstr("waited 0.2 s for process 0 to come to scenario 2: it is in scenario 1"));
+}
+
 TEST(store, strangers_are_turned_away) {
   StoreServer server{{"ours", 2}, 0};
   const Address at{"127.0.0.1", server.port()};

@@ -10,6 +10,9 @@ class Communicator;
 
 struct RankOptions {
   int ranks = 1;
+  /// Which run of its job this is, in a few words: the same on all processes, and others than those of the
+  /// runs before and after it, so that a process that is ahead waits for the others.
+  std::string run = "the run";
   /// How long a rank waits for another in one call before the job is given up.
   costmodel::Seconds timeout{120};
   /// After a fault: how long ranks have to notice it and end.

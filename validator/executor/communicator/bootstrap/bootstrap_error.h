@@ -13,4 +13,9 @@ struct BootstrapError : std::runtime_error {
   std::optional<int> rank;  // that died
 };
 
+/// The other side of a connection has closed it.
+struct ConnectionClosed : BootstrapError {
+  ConnectionClosed() : BootstrapError{"process 0 has closed the connection: it has ended"} {}
+};
+
 }  // namespace hexaplan::validator

@@ -101,7 +101,7 @@ void Socket::write(std::span<const std::byte> bytes, Deadline deadline) {
     } else if (sent < 0 && (errno == EAGAIN || errno == EINTR)) {
       wait_until_ready(POLLOUT, deadline);
     } else {
-      throw BootstrapError{"process 0 has closed the connection: it has ended"};
+      throw ConnectionClosed{};
     }
   }
 }
@@ -114,7 +114,7 @@ void Socket::read(std::span<std::byte> bytes, Deadline deadline) {
     } else if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
       wait_until_ready(POLLIN, deadline);
     } else {
-      throw BootstrapError{"process 0 has closed the connection: it has ended"};
+      throw ConnectionClosed{};
     }
   }
 }

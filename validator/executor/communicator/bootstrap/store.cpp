@@ -1,6 +1,9 @@
 #include "validator/executor/communicator/bootstrap/store.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
+#include <thread>
 
 #include "validator/executor/communicator/bootstrap/bootstrap_error.h"
 #include "validator/executor/communicator/bootstrap/store_messages.h"
@@ -13,6 +16,8 @@ using namespace store_messages;  // NOLINT(google-build-using-namespace): this f
 
 /// The server gives up first and says why; this much later its silence is taken for an answer.
 constexpr costmodel::Seconds kPatience{5};
+/// Between two looks whether process 0 has come to this run.
+constexpr std::chrono::milliseconds kBetweenTries{20};
 
 Deadline deadline_after(costmodel::Seconds time) {
   return std::chrono::steady_clock::now() + duration_of(time);
@@ -25,10 +30,31 @@ Blob copy_of(std::span<const std::byte> bytes) {
 }  // namespace
 
 Store::Store(const Address& at, const StoreJob& job, int rank, costmodel::Seconds timeout)
-    : socket_{connect_to(at, deadline_after(timeout))}, timeout_{timeout} {
+    : timeout_{timeout} {
+  const Deadline deadline = deadline_after(timeout);
+  while (const auto busy = enter(at, job, rank, deadline)) {
+    socket_ = Socket{};
+    if (std::chrono::steady_clock::now() + kBetweenTries > deadline) {
+      throw BootstrapError{
+          fmt::format("waited {:g} s for process 0 to come to {}: {}", timeout.value(), job.run, *busy)};
+    }
+    std::this_thread::sleep_for(kBetweenTries);
+  }
+}
+
+std::optional<std::string> Store::enter(const Address& at, const StoreJob& job, int rank, Deadline deadline) {
+  socket_ = connect_to(at, deadline);
   Packer request{Ask::Hello};
   request.text(kGreeting).text(job.name).number(std::int32_t{job.ranks}).number(std::int32_t{rank});
-  ask(request.finish());
+  request.text(job.run);
+  try {
+    const Blob reply = ask(request.finish());
+    Unpacker read{reply};
+    if (read.number<Reply>() != Reply::Later) return std::nullopt;
+    return "it is in " + read.text();
+  } catch (const ConnectionClosed&) {
+    return "the run before was ending";  // its server took the call and was gone
+  }
 }
 
 Store::~Store() {

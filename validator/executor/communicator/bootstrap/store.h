@@ -21,6 +21,8 @@ using Blob = std::vector<std::byte>;
 struct StoreJob {
   std::string name;
   int ranks = 1;
+  /// RankOptions::run. A server turns away who comes for another one, until that is its own.
+  std::string run = {};
 };
 
 /// What processes of a job share before they have a communicator, and beside it: values under names, and
@@ -44,7 +46,8 @@ class StoreServer {
 /// several threads take turns.
 class Store {
  public:
-  /// Process 0 may be late: tries until the time is over. Throws BootstrapError.
+  /// Process 0 may be late, or still in the run before this one: tries until the time is over. Throws
+  /// BootstrapError.
   Store(const Address& at, const StoreJob& job, int rank, costmodel::Seconds timeout);
   /// Says goodbye.
   ~Store();
@@ -63,6 +66,8 @@ class Store {
   void interrupt();
 
  private:
+  /// Connects and says hello. What process 0 does instead of this run; nothing: it is here.
+  std::optional<std::string> enter(const Address& at, const StoreJob& job, int rank, Deadline deadline);
   Blob ask(std::span<const std::byte> request);
   std::mutex mutex_;
   Socket socket_;

@@ -12,9 +12,10 @@ namespace hexaplan::validator::store_messages {
 // reply's whether it was granted. Numbers as the hosts have them: all ranks run the same program.
 
 enum class Ask : std::uint8_t { Hello, Set, Find, Get, Meet, Goodbye };
-enum class Reply : std::uint8_t { Granted, Refused, Nothing };
+/// Later: process 0 is in another run of the job; its text says in which.
+enum class Reply : std::uint8_t { Granted, Refused, Nothing, Later };
 
-inline constexpr std::string_view kGreeting = "hexaplan store 1";
+inline constexpr std::string_view kGreeting = "hexaplan store 2";
 /// Longer messages come from strangers.
 inline constexpr std::uint32_t kLongest = 1U << 30;
 

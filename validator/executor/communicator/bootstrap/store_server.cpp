@@ -213,12 +213,18 @@ void StoreServer::Worker::answer(Guest& guest, Unpacker request) {
 void StoreServer::Worker::welcome(Guest& guest, Unpacker& request) {
   const std::string greeting = request.text(), job = request.text();
   const auto ranks = request.number<std::int32_t>(), rank = request.number<std::int32_t>();
+  const std::string run = request.text();
   if (!request.whole() || greeting != kGreeting)
     return refuse(guest, "process 0 runs another version of hexaplan");
   if (job != job_.name) {
     return refuse(guest, fmt::format("process 0 belongs to another job (\"{}\", this one is \"{}\"): "
                                      "choose another port with --master host:port",
                                      job_.name, job));
+  }
+  // Before the ranks are counted: another run may have others.
+  if (run != job_.run) {
+    Packer later{Reply::Later};
+    return reply(guest, later.text(job_.run));
   }
   if (ranks != job_.ranks || rank < 0 || rank >= ranks) {
     return refuse(

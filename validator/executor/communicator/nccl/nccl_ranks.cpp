@@ -148,7 +148,7 @@ void NcclRanks::run(const RankOptions& options, const RankProgram& program) {
         "GPU, --ranks solo measures one rank of many",
         there, there == 1 ? "" : "s", gpus)};
   }
-  Job job{.nccl = nccl_, .options = options, .at = place.meeting, .store = {place.job, options.ranks}};
+  Job job{.nccl = nccl_, .options = options, .at = place.meeting, .store = {place.job, options.ranks, options.run}};
   std::optional<StoreServer> server;
   if (place.process == 0) {
     server.emplace(job.store, place.meeting.port);
