@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "costmodel/units/format_units.h"
 #include "presets/json/read_json.h"
 #include "run_hexaplan.h"
 
@@ -298,6 +299,23 @@ TEST(runs_command, compares_validations_scenario_by_scenario) {
   EXPECT_THAT(compared.out, testing::ContainsRegex("wide +9.93 MiB *\n")) << "measured once";
   EXPECT_THAT(compared.out, testing::ContainsRegex("mean error of memory, all .*points"));
   EXPECT_THAT(compared.out, testing::ContainsRegex("Run 2\nout of memory: "));
+}
+
+TEST(runs_command, the_measured_step_of_a_rank_that_ran_alone_is_that_of_the_job) {
+  const History history;
+  const TinyModel model;
+  const JsonValue v =
+      json_of("validate --model " + model.file.path() +
+              " --seq 16 --global-batch 8 --layout pp2 --solo --calibration h100-80-sxm --json "
+              "--quiet --steps 1 --warmup 0" +
+              history.option());
+  const JsonValue& row = list_at(v, "scenarios").front();
+  const auto text = [&](const char* path) {
+    return costmodel::format_duration(costmodel::Seconds{number_at(row, path)});
+  };
+  EXPECT_NE(text("step.measured"), text("measured_step_seconds"));
+  EXPECT_THAT(run_hexaplan("runs show 1" + history.option()).out,
+              testing::ContainsRegex("pp2 +" + text("step.measured") + " +" + text("step.predicted")));
 }
 
 TEST(runs_command, says_what_it_cannot_do) {
