@@ -70,7 +70,9 @@ fi
 
 # Which process this is: launchers in the order in which the program looks at them.
 rank=${RANK:-${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}}
-results=${results:-results/cluster-${SLURM_JOB_ID:-${TORCHELASTIC_RUN_ID:-$(date -u +%Y-%m-%d)}}}
+run_id=${TORCHELASTIC_RUN_ID:-}
+[[ $run_id == none ]] && run_id= # torchrun without --rdzv-id
+results=${results:-results/cluster-${SLURM_JOB_ID:-${run_id:-$(date -u +%Y-%m-%d)}}}
 mkdir -p "$results"
 job=(--device cuda --timeout 300 ${master:+--master "$master"})
 say() { if [[ $rank -eq 0 ]]; then echo "$*"; fi; }
@@ -92,16 +94,14 @@ if [[ $rank -eq 0 ]]; then
   "$program" backends >"$results/backends.txt" 2>&1
   nvidia-smi topo -m >"$results/topology.txt" 2>&1 || rm -f "$results/topology.txt"
 fi
+# What an earlier job left is not this job's, should this one measure nothing.
+[[ $rank -eq 0 ]] && rm -f "$results/calibration.json"
 run_step calibrate "$program" calibrate "${job[@]}" --budget "$budget" ${cluster:+--cluster "$cluster"} \
   --store "$results/measurements.sqlite" --out "$results/calibration.json"
 
-# The calibration is there for all when process 0 has written it: file systems of clusters may show it late.
-for ((i = 0; i < 60; i++)); do
-  [[ -s $results/calibration.json ]] && break
-  sleep 1
-done
+# Process 0 plans and predicts for all: others, which may see its files late or not at all, need none.
 question=(--model "$model" --seq 4k "${job[@]}" ${cluster:+--cluster "$cluster"} --store "$results/history.sqlite")
-[[ -s $results/calibration.json ]] && question+=(--calibration "$results/calibration.json")
+[[ $rank -eq 0 && -s $results/calibration.json ]] && question+=(--calibration "$results/calibration.json")
 # validate N WORDS…: files are process 0's.
 validate() {
   local number=$1

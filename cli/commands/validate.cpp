@@ -15,6 +15,7 @@
 
 #include "cli/commands/execute.h"
 #include "cli/commands/interrupts.h"
+#include "cli/commands/job.h"
 #include "cli/commands/question.h"
 #include "cli/commands/validation_questions.h"
 #include "costmodel/units/format_units.h"
@@ -160,7 +161,7 @@ class Validation : public std::enable_shared_from_this<Validation> {
     question.scenario = std::move(resolved.scenario);
     question.memory_limit = costmodel::Bytes{static_cast<double>(options_.memory_limit)};
     question.title = title_of(question.scenario);
-    if (compares_time(question)) {
+    if (speaks_ && compares_time(question)) {  // the curves' file may be process 0's alone
       const presets::ClusterCalibration found =
           presets::calibration_for(asked.request, question.scenario.cluster);
       found.apply_to(question.scenario.framework);
@@ -185,7 +186,7 @@ class Validation : public std::enable_shared_from_this<Validation> {
 
   ValidatedScenario validate(const Prepared& prepared) {
     const auto& [number, asked, question] = prepared;
-    if (options_.budget > 0 && since(begin_).value() > options_.budget) {
+    if (budget_is_spent(number)) {
       return without_measurement(question, Outcome::NotRun,
                                  fmt::format("the budget of {} s was spent", options_.budget));
     }
@@ -204,6 +205,17 @@ class Validation : public std::enable_shared_from_this<Validation> {
       runs.push_back(std::move(run.report));
     }
     return compare_runs(question, runs);
+  }
+
+  /// One clock decides for all processes of a job.
+  [[nodiscard]] bool budget_is_spent(std::size_t number) const {
+    if (options_.budget <= 0) return false;
+    const auto by_this_clock = [this] { return since(begin_).value() > options_.budget; };
+    if (!hardware_.job) return by_this_clock();
+    constexpr const char *kSpent = "spent", *kLeft = "left";
+    return decided_by_process_0(*hardware_.job, options_.job.timeout,
+                                fmt::format("the budget before scenario {}", number),
+                                [&] { return by_this_clock() ? kSpent : kLeft; }) == kSpent;
   }
 
   /// Ranks that share a processor or a GPU say nothing of the time of ranks that do not.

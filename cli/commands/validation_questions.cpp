@@ -14,6 +14,8 @@
 #include "cli/commands/search.h"
 #include "presets/gpus/gpu_preset.h"
 #include "presets/json/input_error.h"
+#include "presets/json/json_value.h"
+#include "presets/json/read_json.h"
 #include "presets/scenario/recompute_text.h"
 #include "presets/validation/validation_list.h"
 #include "validator/executor/backends/backends.h"
@@ -22,6 +24,9 @@
 namespace hexaplan::cli {
 
 using presets::InputError;
+using presets::JsonArray;
+using presets::JsonObject;
+using presets::JsonValue;
 using presets::ScenarioRequest;
 using validator::ScenarioUse;
 
@@ -37,10 +42,10 @@ void count_gpus(const ValidateOptions& options, Hardware& hardware) {
   const bool host = options.device == kHostDevice;
   const validator::BackendState nccl = validator::find_backend(kNccl).value_or(validator::BackendState{});
   if (!host) hardware.linked = nccl.gpus;
-  if (const auto job = host ? std::nullopt : job_of_several(options.job)) {
-    hardware.job = true;
-    hardware.speaks = job->process == 0;
-    hardware.linked = job->processes;
+  if (!host) hardware.job = job_of_several(options.job);
+  if (hardware.job) {
+    hardware.speaks = hardware.job->process == 0;
+    hardware.linked = hardware.job->processes;
   }
   const bool links = options.ranks.empty() || options.ranks == kNccl;
   std::string why = "; --gpus N or --cluster for more";
@@ -175,7 +180,9 @@ std::string ranks_of(const ValidateOptions& options, const Hardware& hardware,
   return hardware.job || (ranks > 1 && ranks <= hardware.linked) ? kNccl : kThreads;
 }
 
-std::vector<AskedScenario> scenarios_to_validate(const ValidateOptions& options, const Hardware& hardware) {
+namespace {
+
+std::vector<AskedScenario> scenarios_asked_for(const ValidateOptions& options, const Hardware& hardware) {
   std::vector<AskedScenario> asked;
   if (!options.list.empty()) {
     asked = from_list(options, hardware);
@@ -198,6 +205,39 @@ std::vector<AskedScenario> scenarios_to_validate(const ValidateOptions& options,
     if (!options.question.calibration.empty()) scenario.request.calibration = options.question.calibration;
   }
   return asked;
+}
+
+std::string text_of(const std::vector<AskedScenario>& scenarios) {
+  JsonArray rows;
+  for (const AskedScenario& asked : scenarios) {
+    rows.push_back(JsonObject{{"name", asked.name},
+                              {"use", static_cast<std::int64_t>(asked.use)},
+                              {"solo", asked.solo},
+                              {"request", to_json(asked.request)}});
+  }
+  return presets::to_text(JsonValue{std::move(rows)});
+}
+
+std::vector<AskedScenario> scenarios_in(const std::string& text) {
+  constexpr const char* kFrom = "the scenarios of process 0";
+  const JsonValue root = presets::parse_json(text, kFrom).root;
+  std::vector<AskedScenario> scenarios;
+  for (const JsonValue& row : *root.get_if<JsonArray>()) {
+    scenarios.push_back({.name = *row.find("name")->get_if<std::string>(),
+                         .use = static_cast<ScenarioUse>(*row.find("use")->get_if<std::int64_t>()),
+                         .solo = *row.find("solo")->get_if<bool>(),
+                         .request = presets::read_scenario({kFrom, *row.find("request")})});
+  }
+  return scenarios;
+}
+
+}  // namespace
+
+std::vector<AskedScenario> scenarios_to_validate(const ValidateOptions& options, const Hardware& hardware) {
+  if (!hardware.job) return scenarios_asked_for(options, hardware);
+  // Files that others do not see, or see late, and a search of their own may give them other scenarios.
+  return scenarios_in(decided_by_process_0(*hardware.job, options.job.timeout, "the scenarios of validate",
+                                           [&] { return text_of(scenarios_asked_for(options, hardware)); }));
 }
 
 }  // namespace hexaplan::cli

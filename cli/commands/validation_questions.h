@@ -1,22 +1,24 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/options.h"
 #include "presets/scenario/scenario_request.h"
+#include "validator/executor/communicator/bootstrap/launcher.h"
 #include "validator/measure/compare/validation.h"
 
 namespace hexaplan::cli {
 
 /// What the scenarios run on, and what predicts it.
 struct Hardware {
-  std::string gpu;                 // preset
-  int count = 1;                   // that plans are for
-  int linked = 0;                  // GPUs here, or processes of a job, that can be ranks over NCCL
-  bool job = false;                // several processes, each with a GPU of its own
-  bool speaks = true;              // false: another process of the job does
-  bool known = false;              // the preset is of this very hardware, so its curves may predict
-  std::vector<std::string> notes;  // what somebody should know about it
+  std::string gpu;                         // preset
+  int count = 1;                           // that plans are for
+  int linked = 0;                          // GPUs here, or processes of a job, that can be ranks over NCCL
+  std::optional<validator::JobPlace> job;  // this process among several, each with a GPU of its own
+  bool speaks = true;                      // false: another process of the job does
+  bool known = false;                      // the preset is of this very hardware, so its curves may predict
+  std::vector<std::string> notes;          // what somebody should know about it
 };
 /// --gpu, or the first GPU that the device sees. InputError when the device is not there, or its GPU is no
 /// preset.
@@ -35,6 +37,7 @@ struct AskedScenario {
   presets::ScenarioRequest request;
 };
 /// From --scenario, --list, --top or the question itself; on `hardware` unless a scenario names its cluster.
+/// In a job those of process 0, on all processes.
 [[nodiscard]] std::vector<AskedScenario> scenarios_to_validate(const ValidateOptions& options,
                                                                const Hardware& hardware);
 

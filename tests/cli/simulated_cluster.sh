@@ -2,7 +2,8 @@
 # with_simulated_cluster <hexaplan> <simulated_gpu.so>: works in a folder, removed at the end, that holds the program with
 # modules of GPUs and links that are not there (simulated_cluster.h).
 # run_job <processes> <per host> <gpus per process> <arguments…>: as torchrun starts them; out0, err0, … and data0, … are
-# what each wrote; fails when one fails. The words in `cluster` say what is simulated.
+# what each wrote; fails when one fails. The words in `cluster` say what is simulated, those in `of_first` are arguments of
+# process 0 alone.
 with_simulated_cluster() {
   folder=$(mktemp -d)
   trap 'rm -rf "$folder"' EXIT
@@ -13,17 +14,20 @@ with_simulated_cluster() {
   cd "$folder" || exit 1
 }
 
+of_first=()
 run_job() {
-  local processes=$1 per_host=$2 gpus=$3 rank pids=() code=0
+  local processes=$1 per_host=$2 gpus=$3 rank pids=() code=0 words
   shift 3
   rm -rf meeting out? err? data?
   mkdir meeting
   local port=$((20000 + RANDOM % 10000))
   for ((rank = processes - 1; rank >= 0; rank--)); do
+    words=("$@")
+    [[ $rank -ne 0 ]] || words+=("${of_first[@]}")
     RANK=$rank WORLD_SIZE=$processes LOCAL_RANK=$((rank % per_host)) LOCAL_WORLD_SIZE=$per_host GROUP_RANK=$((rank / per_host)) \
       MASTER_ADDR=127.0.0.1 MASTER_PORT=$port XDG_DATA_HOME=$PWD/data$rank \
       HEXAPLAN_SIMULATED="folder=$PWD/meeting per_node=$((per_host * gpus)) $cluster" \
-      timeout 60 ./hexaplan "$@" >"out$rank" 2>"err$rank" &
+      timeout 60 ./hexaplan "${words[@]}" >"out$rank" 2>"err$rank" &
     pids+=($!)
   done
   for pid in "${pids[@]}"; do wait "$pid" || code=$?; done
