@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
@@ -20,6 +21,7 @@ using Number = nlohmann::json::number_float_t;
 
 constexpr std::size_t kLongestName = 4096;
 constexpr std::size_t kMostDims = 64;
+constexpr std::size_t kMostSteps = 100'000;
 /// A token of JSON longer than this is no trace: nothing in one is, and the parser holds it whole.
 constexpr std::uint64_t kLongestToken = 64'000'000;
 
@@ -82,6 +84,8 @@ class EventSorter {
 
   void finish() {
     if (trace_.kernels.empty()) take_operators();
+    const std::map<std::int64_t, TraceStep>& steps = host_steps_.empty() ? device_steps_ : host_steps_;
+    for (const auto& [number, step] : steps) builder_.add_step(step);
     builder_.finish();
   }
 
@@ -106,9 +110,22 @@ class EventSorter {
                  .bytes = std::max(event.in_elements, event.out_elements) * bytes_of_type(event.type)});
   }
 
+  /// Kineto draws a step where the program marked it and, since PyTorch 2.0, once more per stream of the
+  /// device ("gpu_user_annotation"), from the first to the last kernel that it launched there: parts of the
+  /// step, which count, joined, where nothing else is drawn.
   void add_step(const TraceEvent& event) {
     const auto number = costmodel::parse_number<std::int64_t>(std::string_view{event.name}.substr(13));
-    if (number) builder_.add_step({*number, since_base(event.start), event.duration});
+    if (!number) return;
+    const bool on_device = event.category.starts_with("gpu_");
+    auto& steps = on_device ? device_steps_ : host_steps_;
+    if (steps.size() >= kMostSteps) return;
+    const double start = since_base(event.start);
+    const auto [found, added] = steps.try_emplace(*number, TraceStep{*number, start, event.duration});
+    if (added || !on_device) return;
+    TraceStep& step = found->second;
+    const double end = std::max(step.start + step.duration, start + event.duration);
+    step.start = std::min(step.start, start);
+    step.duration = end - step.start;
   }
 
   void add_operator(const TraceEvent& event) {
@@ -151,6 +168,7 @@ class EventSorter {
   DeviceTrace& trace_;
   TraceBuilder builder_;
   std::optional<double> base_;
+  std::map<std::int64_t, TraceStep> host_steps_, device_steps_;  // by number
   std::vector<CpuOperator> operators_;
   std::vector<double> ends_;
 };

@@ -128,6 +128,38 @@ TEST(kineto_trace, the_typical_step_is_one_of_the_trace_with_every_kernel_and_it
   EXPECT_NEAR(messages, share_of(profile, KernelKind::Collective).seconds, 0.004);
 }
 
+std::string marked_step(const std::string& category, int number, int start, int duration, int thread) {
+  return R"({"ph":"X","cat":")" + category + R"(","name":"ProfilerStep#)" + std::to_string(number) +
+         R"(","ts":)" + std::to_string(start) + R"(,"dur":)" + std::to_string(duration) + R"(,"tid":)" +
+         std::to_string(thread) + "},";
+}
+
+// As Kineto draws two steps of 16 ms whose kernels run on two streams: each lies on the CPU's thread and on
+// both streams, where its kernels begin later and end with the next step.
+TEST(kineto_trace, a_step_drawn_on_the_cpu_and_over_its_kernels_is_one_step) {
+  const std::string host = marked_step("user_annotation", 5, 1000, 16'000, 1) +
+                           marked_step("user_annotation", 6, 17'000, 16'000, 1);
+  const std::string device = marked_step("gpu_user_annotation", 5, 1010, 17, 7) +
+                             marked_step("gpu_user_annotation", 6, 17'010, 17, 7) +
+                             marked_step("gpu_user_annotation", 5, 1500, 15'800, 20) +
+                             marked_step("gpu_user_annotation", 6, 17'400, 15'900, 20);
+  const std::string kernel = R"({"ph":"X","cat":"kernel","name":"gemm","ts":1600,"dur":100}]})";
+  for (const std::string& steps : {host + device, device + host}) {
+    const TraceFile file{R"({"traceEvents": [)" + steps + kernel};
+    const DeviceTrace trace = read_kineto_trace(file.path());
+    ASSERT_EQ(trace.steps.size(), 2U);
+    EXPECT_EQ(trace.steps[0].iteration, 5);
+    EXPECT_EQ(trace.steps[0].duration, 16'000);
+    EXPECT_EQ(trace.steps[1].duration, 16'000);
+  }
+  // Drawn over the kernels alone: from the first kernel of any stream to the last.
+  const TraceFile file{R"({"traceEvents": [)" + device + kernel};
+  const DeviceTrace trace = read_kineto_trace(file.path());
+  ASSERT_EQ(trace.steps.size(), 2U);
+  EXPECT_EQ(trace.steps[0].duration, 1500 + 15'800 - 1010);
+  EXPECT_EQ(trace.steps[1].duration, 17'400 + 15'900 - 17'010);
+}
+
 TEST(kineto_trace, reading_tells_how_far_it_is_and_stops_when_it_is_told_to) {
   const std::string event = R"({"ph":"X","cat":"kernel","name":"gemm","ts":1,"dur":1},)";
   std::string many = R"({"traceEvents": [)";
