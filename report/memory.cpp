@@ -22,21 +22,31 @@ namespace {
 
 constexpr std::size_t kStagesShown = 12;
 
+/// Stages that a page shows, and the others, which unfold.
+struct StageChoice {
+  std::vector<std::size_t> shown, folded;
+};
+
 /// All, or the first ones, the last and the one that binds.
-std::vector<std::size_t> shown_stages(const Estimate& e) {
-  std::vector<std::size_t> shown;
+StageChoice choose_stages(const Estimate& e) {
+  StageChoice choice;
   for (std::size_t i = 0; i < e.stages.size(); ++i) {
     const bool one_of_these =
         i + 2 < kStagesShown || i + 1 == e.stages.size() || static_cast<int>(i) == e.peak_stage;
-    if (e.stages.size() <= kStagesShown || one_of_these) shown.push_back(i);
+    (e.stages.size() <= kStagesShown || one_of_these ? choice.shown : choice.folded).push_back(i);
   }
-  return shown;
+  return choice;
 }
 
-std::string left_out(const Estimate& e, std::size_t shown) {
-  if (shown == e.stages.size()) return {};
-  return fmt::format("<p class=\"soft\">{} more stages are not listed; --json has all.</p>\n",
-                     e.stages.size() - shown);
+/// `part` of the stages shown, then that of the others, folded.
+template <class Part>
+std::string by_stage(const Estimate& e, const Part& part) {
+  const StageChoice choice = choose_stages(e);
+  const std::string html = part(choice.shown);
+  if (choice.folded.empty()) return html;
+  return html + unfolding({fmt::format("{} more {}", choice.folded.size(),
+                                       choice.folded.size() == 1 ? "stage" : "stages")},
+                          part(choice.folded));
 }
 
 std::string gib(Bytes bytes) {
@@ -72,7 +82,7 @@ Markup formula_link(const std::string& anchor) {
 /// The leaves of a node as rows.
 void append_leaf(const LedgerNode& leaf, std::int64_t bytes, Table& table) {
   table.rows.push_back({leaf.name, leaf.is_tensor ? std::string{name_of(leaf.dtype)} : std::string{},
-                        leaf.is_tensor ? fmt::format("{:.10g}", leaf.elements) : std::string{},
+                        leaf.is_tensor ? format_count(whole(leaf.elements)) : std::string{},
                         leaf.is_tensor ? fmt::format("{:.6g}", leaf.count) : std::string{},
                         format_binary(Bytes{static_cast<double>(bytes)}), format_count(bytes),
                         formula_link(leaf.formula)});
@@ -96,15 +106,12 @@ std::string node_html(const LedgerNode& node, std::int64_t total,
   return leaves.rows.empty() ? html : html + to_html(leaves);
 }
 
-}  // namespace
-
-std::string memory_part(const Answer& answer) {
-  const Estimate& e = answer.estimate;
+/// The table of these stages.
+std::string memory_table(const Estimate& e, const std::vector<std::size_t>& stages) {
   Table table{.heads = {"stage", "on the device", "cannot do without", fmt::format("of {}", gib(e.capacity))},
               .rows = {}};
   for (const costmodel::MemoryKind& kind : costmodel::kMemoryKinds) table.heads.emplace_back(kind.name);
-  const std::vector<std::size_t> shown = shown_stages(e);
-  for (const std::size_t i : shown) {
+  for (const std::size_t i : stages) {
     const StageMemory& stage = e.stages[i];
     const bool fullest = static_cast<int>(i) == e.peak_stage;
     const costmodel::MemoryBreakdown kinds = stage.on_device();
@@ -116,29 +123,39 @@ std::string memory_part(const Answer& answer) {
       row.emplace_back(gib(kinds.of(kind.kind)));
     table.rows.push_back(std::move(row));
   }
+  return to_html(table);
+}
+
+std::string stage_ledger(const Answer& answer, std::size_t index) {
+  const Estimate& e = answer.estimate;
+  const StageMemory& stage = e.stages[index];
+  const LedgerNode tree =
+      ledger_tree(costmodel::build_ledger(answer.resolved.scenario, stage.stage), stage.instant, stage);
+  const std::int64_t device = whole(stage.device.value());
+  return unfolding({fmt::format("<b>Stage {}</b>: {} at its peak ({})", stage.stage,
+                                bytes_words(device, device), costmodel::name_of(stage.instant))},
+                   node_html(tree, device, device), static_cast<int>(index) == e.peak_stage);
+}
+
+}  // namespace
+
+std::string memory_part(const Answer& answer) {
+  const Estimate& e = answer.estimate;
   return fmt::format(
              "<div class=\"picture\">{}</div>\n",
              charts::stage_memory_svg(e, "Memory per GPU by stage, at its peak", charts::Ground::Page)) +
          "<p class=\"soft\">GiB (2<sup>30</sup> bytes) per GPU. On the device: what the driver's tools show, "
          "with what "
          "the allocator holds and could give back.</p>\n" +
-         to_html(table) + left_out(e, shown.size());
+         by_stage(e, [&](const std::vector<std::size_t>& stages) { return memory_table(e, stages); });
 }
 
 std::string ledger_part(const Answer& answer) {
-  const Estimate& e = answer.estimate;
-  const std::vector<std::size_t> shown = shown_stages(e);
-  std::string html;
-  for (const std::size_t i : shown) {
-    const StageMemory& stage = e.stages[i];
-    const LedgerNode tree =
-        ledger_tree(costmodel::build_ledger(answer.resolved.scenario, stage.stage), stage.instant, stage);
-    const std::int64_t device = whole(stage.device.value());
-    html += unfolding({fmt::format("<b>Stage {}</b>: {} at its peak ({})", stage.stage,
-                                   bytes_words(device, device), costmodel::name_of(stage.instant))},
-                      node_html(tree, device, device), static_cast<int>(i) == e.peak_stage);
-  }
-  return html + left_out(e, shown.size());
+  return by_stage(answer.estimate, [&](const std::vector<std::size_t>& stages) {
+    std::string html;
+    for (const std::size_t i : stages) html += stage_ledger(answer, i);
+    return html;
+  });
 }
 
 }  // namespace hexaplan::report

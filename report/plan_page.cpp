@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "costmodel/step/training_cost.h"
 #include "costmodel/units/format_units.h"
 #include "planner/problem/problem.h"
@@ -57,7 +59,7 @@ std::string tiles(const Answer& answer) {
   html += tile("Step", format_duration(e.time.total()),
                fmt::format("{} to {}", format_duration(costmodel::Seconds{e.step_seconds.low}),
                            format_duration(costmodel::Seconds{e.step_seconds.high})));
-  html += tile("Tokens/s per GPU", format_count(static_cast<std::int64_t>(t.tokens_per_second_per_gpu)),
+  html += tile("Tokens/s per GPU", format_count(std::llround(t.tokens_per_second_per_gpu)),
                fmt::format("{} tokens/s in all", format_short(t.tokens_per_second)));
   html += tile("MFU", format_percent(t.mfu), fmt::format("{:.1f} TFLOP/s per GPU", t.model_tflops_per_gpu));
   const costmodel::Scenario& s = answer.resolved.scenario;

@@ -157,6 +157,40 @@ std::int64_t number_of(std::string text) {
   return std::stoll(text);
 }
 
+// "147" here beside "148" everywhere else.
+TEST(summary_part, rounds_tokens_per_second_as_the_other_outputs_do) {
+  Answer answer = answer_to(kEightB);
+  answer.estimate.throughput.tokens_per_second_per_gpu = 147.6;
+  EXPECT_THAT(text_of(summary_part(answer)), HasSubstr("148"));
+  EXPECT_THAT(text_of(summary_part(answer)), Not(HasSubstr("147")));
+}
+
+// Whoever reads a page may have no program that says more.
+TEST(memory_part, of_many_stages_folds_those_in_the_middle_and_leaves_none_out) {
+  const Answer answer = answer_to(
+      R"({"schema": "hexaplan/scenario/1", "model": "llama-3.1-70b", "cluster": "64xH100",
+    "layout": "tp4 pp16 sp zero1", "recipe": {"sequence": 4096, "global_batch": 64}})");
+  const std::string memory = memory_part(answer);
+  const std::string ledger = ledger_part(answer);
+  for (const std::string& part : {memory, ledger}) {
+    EXPECT_TRUE(std::regex_search(part, std::regex{R"(<summary>\d more stages</summary>)"}));
+    EXPECT_THAT(part, Not(HasSubstr("--json")));
+  }
+  for (int stage = 0; stage < 16; ++stage) {
+    EXPECT_TRUE(
+        std::regex_search(memory, std::regex{"<td[^>]*>" + std::to_string(stage) + "(, fullest)?</td>"}))
+        << stage;
+    EXPECT_THAT(ledger, HasSubstr("<b>Stage " + std::to_string(stage) + "</b>"));
+  }
+}
+
+// A context as a count of bytes: "context int8 966367641.6".
+TEST(ledger_part, counts_elements_whole_and_in_groups_of_three) {
+  const std::string ledger = ledger_part(answer_to(kEightB));
+  EXPECT_FALSE(std::regex_search(ledger, std::regex{R"(<td>\d+\.\d+</td>)"}));
+  EXPECT_FALSE(std::regex_search(ledger, std::regex{R"(<td>\d{5,}</td>)"}));
+}
+
 TEST(ledger_part, adds_up_to_the_byte_on_every_level) {
   for (
       const char* scenario :
