@@ -1,6 +1,9 @@
 #include "presets/machines/machine_report.h"
 
+#include <utility>
+
 #include "presets/machines/machine_lines.h"
+#include "presets/runs/file_kind.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -28,8 +31,12 @@ MachineTool tool_of(std::string_view text, const std::string& file) {
   for (const ToolRow& row : kTools) {
     if (text.find(row.sign) != std::string_view::npos) return row.tool;
   }
-  throw machine_error(file, 1, text.substr(0, text.find('\n')),
-                      "the output of nvidia-smi topo -m, nvidia-smi -q -x, ibstat or scontrol show node");
+  InputProblem problem = machine_error(file, 1, text.substr(0, text.find('\n')),
+                                       "the output of nvidia-smi topo -m, nvidia-smi -q -x, ibstat or "
+                                       "scontrol show node")
+                             .problem;
+  problem.hint = reader_hint(text, file);
+  throw InputError{std::move(problem)};
 }
 
 }  // namespace hexaplan::presets

@@ -12,6 +12,7 @@
 #include "presets/json/input_error.h"
 #include "presets/json/read_json.h"
 #include "presets/json/read_text_file.h"
+#include "presets/runs/file_kind.h"
 #include "presets/runs/log_fields.h"
 
 namespace hexaplan::presets {
@@ -275,7 +276,8 @@ class LogReader {
     if (found == steps_.end())
       throw InputError({.file = log_.file,
                         .value = "no line of a training step",
-                        .expected = fmt::format("a log of {}", known_log_formats())});
+                        .expected = fmt::format("a log of {}", known_log_formats()),
+                        .hint = reader_hint(text_, log_.file)});
     log_.format = static_cast<LogFormat>(found - steps_.begin());
     log_.steps = std::move(*found);
     if (log_.format == LogFormat::HfTrainer) finish_trainer(log_.steps.front());

@@ -11,6 +11,7 @@
 #include "costmodel/units/parse_number.h"
 #include "presets/json/input_error.h"
 #include "presets/json/read_text_file.h"
+#include "presets/runs/file_kind.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -110,9 +111,10 @@ class Reader {
     }
     finish_run();
     if (tests_.empty()) {
+      const std::string other = reader_hint(text_, file_);
       throw InputError({.file = file_,
                         .expected = "a table of nccl-tests",
-                        .hint = "give what all_reduce_perf and its siblings print"});
+                        .hint = other.empty() ? "give what all_reduce_perf and its siblings print" : other});
     }
     return std::move(tests_);
   }

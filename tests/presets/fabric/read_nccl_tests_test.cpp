@@ -131,6 +131,7 @@ TEST(read_nccl_tests, says_what_is_wrong_with_a_log) {
        "#  Rank  0 Group  0 Pid 2 on b device  0 [0x8d] NVIDIA H100 80GB HBM3\n",
        "build nccl-tests with MPI=1"},
       {"# Collective test starting: all_reduce_perf\n" + std::string{kRow}, "got no line of ranks"},
+      {"CA 'mlx5_0'\n\tCA type: MT4129\n", "'hexaplan cluster import run.log' reads"},
       {"#  Rank  0 Group  0 Pid 1 on a device  0 [0x8d] NVIDIA H100 80GB HBM3\n"
        "#  Rank  1 Group  0 Pid 1 on a device  1 [0x8d] NVIDIA H200\n",
        "expected the same device on all ranks"},

@@ -133,6 +133,7 @@ TEST(imported_cluster, errors_name_the_file_and_the_line) {
   std::string worse = samples::kTopologyNamedCards;
   worse.replace(worse.find("GPU2    NV6"), 11, "GPU2    NVx");
   const Refused cases[] = {
+      {{{"n.log", "# nThread 1 nGpus 8\n"}}, "'hexaplan calibrate --from n.log --cluster CLUSTER' reads"},
       {{{"a.txt", "hello\n"}}, "a.txt:1: got \"hello\", expected the output of nvidia-smi topo -m"},
       {{{"smi.xml", other_gpu}},
        "smi.xml:7: got \"NVIDIA GeForce GT 1030\", expected a GPU that has a preset"},

@@ -128,6 +128,43 @@ TEST(run_log, figures_that_are_none_are_not_taken) {
   EXPECT_EQ(log.steps[0].iteration, 5);
 }
 
+struct OtherFile {
+  const char* text;
+  const char* reader;
+};
+class OtherFiles : public testing::TestWithParam<OtherFile> {};
+
+TEST_P(OtherFiles, are_sent_to_the_command_that_reads_them) {
+  try {
+    (void)parse_run_log(GetParam().text, "a.txt");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.problem.hint, HasSubstr(GetParam().reader));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    run_log, OtherFiles,
+    testing::Values(
+        OtherFile{"job 17 on node3\n# nThread 1 nGpus 8 minBytes 8 maxBytes 134217728 step: 2(factor)\n",
+                  "a table of nccl-tests, which 'hexaplan calibrate --from a.txt --cluster CLUSTER' reads"},
+        OtherFile{"\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV12\t0-15\n",
+                  "nvidia-smi topo -m, which 'hexaplan cluster import a.txt' reads"},
+        OtherFile{"<?xml version=\"1.0\" ?>\n<nvidia_smi_log>\n",
+                  "which 'hexaplan cluster import a.txt' reads"},
+        OtherFile{"CA 'mlx5_0'\n\tCA type: MT4129\n", "ibstat, which 'hexaplan cluster import a.txt' reads"},
+        OtherFile{"NodeName=n1 Arch=x86_64 Gres=gpu:h100:8\n",
+                  "scontrol show node, which 'hexaplan cluster import a.txt' reads"},
+        OtherFile{"==============NVSMI LOG==============\n", "reads what nvidia-smi -q -x prints"},
+        OtherFile{"timestamp, utilization.gpu [%], memory.used [MiB]\n", "which nothing reads"},
+        OtherFile{"# gpu   pwr gtemp\n    0    90    40\n", "which nothing reads"},
+        OtherFile{R"({"schema": "hexaplan/scenario/1"})", "'hexaplan estimate --scenario a.txt' reads"},
+        OtherFile{R"({"model_type": "llama"})", "'hexaplan estimate --model a.txt --cluster CLUSTER' reads"},
+        OtherFile{"case_id,source\nx,y\n", "'hexaplan accuracy a.txt' reads"},
+        OtherFile{"#!/bin/bash\ntorchrun train.py\n",
+                  "'hexaplan estimate --from a.txt --cluster CLUSTER' reads"}),
+    [](const auto& row) { return "kind_" + std::to_string(row.index); });
+
 TEST(run_log, a_file_without_steps_names_the_formats_that_are_known) {
   try {
     (void)parse_run_log("nothing to see here\n", "notes.txt");
