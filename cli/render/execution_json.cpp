@@ -166,8 +166,8 @@ JsonValue fault_json(const ExecutionReport& report) {
   }
   return JsonObject{{"cause", name_of(fault.cause)},
                     {"rank", fault.rank},
-                    {"operation", fault.call.operation},
-                    {"layer", fault.call.layer},
+                    {"operation", fault.place ? fault.place->operation : fault.call.operation},
+                    {"layer", fault.place ? fault.place->layer : fault.call.layer},
                     {"reason", validator::RankFault{fault}.what()},
                     {"last_calls", std::move(calls)}};
 }

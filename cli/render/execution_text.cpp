@@ -180,6 +180,7 @@ std::string fault_text(const ExecutionResult& result, const std::string& report_
   std::string text = fmt::format("hexaplan: {}\n", validator::RankFault{fault}.what());
   if (!result.advice.empty()) text += fmt::format("  {}\n", result.advice);
   for (const validator::LastCall& call : fault.last_calls) {
+    if (fault.place && call.rank == fault.rank) continue;  // the first line says it
     const std::string what = !call.answered ? "does not answer"
                              : call.operation.empty()
                                  ? "has not communicated"

@@ -36,6 +36,25 @@ TEST(rank_fault, a_rank_that_throws_wakes_the_others_and_is_named) {
   EXPECT_FALSE(fault.ranks_left_behind);
 }
 
+/// An error of what runs between two messages.
+struct KnowsItsPlace : std::runtime_error, PlacedError {
+  KnowsItsPlace()
+      : std::runtime_error{"mlp.up of layer 5: no room"},
+        PlacedError{{.text = "mlp.up of layer 5", .operation = "mlp.up", .layer = 5}} {}
+};
+
+TEST(rank_fault, an_error_that_knows_its_place_is_named_by_it_and_not_by_the_last_message) {
+  const RankFault fault = fault_of_ranks([](Communicator& world) {
+    meet(world);
+    if (world.rank() == 2) throw KnowsItsPlace{};
+    meet(world);
+  });
+  EXPECT_STREQ(fault.what(), "rank 2: mlp.up of layer 5: no room");
+  ASSERT_TRUE(fault.fault.place);
+  EXPECT_EQ(fault.fault.place->operation, "mlp.up");
+  EXPECT_EQ(fault.fault.place->layer, 5);
+}
+
 TEST(rank_fault, a_rank_that_does_not_arrive_is_named_when_the_time_is_over) {
   const RankFault fault = fault_of_ranks(
       [](Communicator& world) {

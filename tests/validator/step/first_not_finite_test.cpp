@@ -31,8 +31,8 @@ const Plant kPlants[] = {
      "first wrong in attention.output of layer 1 (forward, micro-batch 0), whose parameters"},
 };
 
-/// The words of the run's fault: all of the parameter's elements are infinite before the first step.
-std::string words_of_fault(const costmodel::Scenario& scenario, const Plant& plant) {
+/// The run's fault: all of the parameter's elements are infinite before the first step.
+validator::RankFault fault_after(const costmodel::Scenario& scenario, const Plant& plant) {
   validator::RunOptions options{.steps = 2, .routing = validator::Routing::InTurn};
   options.make_device = [](int /*rank*/) { return validator::make_cpu_device(validator::Element::F64); };
   options.loaded = [&](const validator::RankView& view) {
@@ -49,14 +49,19 @@ std::string words_of_fault(const costmodel::Scenario& scenario, const Plant& pla
   validator::ThreadRanks ranks;
   const validator::RankFault fault = validator::fault_of([&] { (void)run_steps(scenario, options, ranks); });
   EXPECT_EQ(saved, 0) << "nobody is shown a step that failed";
-  return fault.what();
+  return fault;
 }
 
 class NotFinite : public testing::TestWithParam<LayoutCase> {};
 
 TEST_P(NotFinite, names_the_first_operation_and_its_layer) {
-  for (const Plant& plant : kPlants)
-    EXPECT_THAT(words_of_fault(GetParam().scenario(), plant), HasSubstr(plant.found));
+  for (const Plant& plant : kPlants) {
+    const validator::RankFault fault = fault_after(GetParam().scenario(), plant);
+    EXPECT_THAT(fault.what(), HasSubstr(plant.found));
+    ASSERT_TRUE(fault.fault.place) << "reports have fields for it";
+    EXPECT_EQ(fault.fault.place->layer, plant.unit);
+    EXPECT_EQ(fault.fault.place->operation + ".weight", plant.parameter);
+  }
 }
 
 std::vector<LayoutCase> some_layouts() {

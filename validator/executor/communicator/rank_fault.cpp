@@ -8,6 +8,7 @@ namespace hexaplan::validator {
 namespace {
 
 std::string first_line(const Fault& fault) {
+  if (fault.place) return fmt::format("rank {}: {}", fault.rank, fault.reason);
   const LastCall& call = fault.call;
   const char* const when = call.inside ? "in" : "after";
   const std::string where = !call.answered           ? "at a place unknown"
@@ -37,6 +38,16 @@ std::string describe(const LastCall& call) {
   if (call.layer >= 0) text += fmt::format(", layer {}", call.layer);
   if (call.microbatch >= 0) text += fmt::format(", micro-batch {}", call.microbatch);
   return text;
+}
+
+std::optional<StepPlace> place_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const PlacedError& placed) {
+    return placed.place();
+  } catch (...) {
+    return std::nullopt;
+  }
 }
 
 RankFault::RankFault(Fault what_is_known)

@@ -1,10 +1,13 @@
 #pragma once
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "validator/executor/memory/step_place.h"
 
 namespace hexaplan::validator {
 
@@ -35,11 +38,13 @@ struct Fault {
   int rank = 0;                           // world rank where it lies
   LastCall call;                          // of that rank
   std::string reason;                     // "what() of its error", "did not arrive within 30 s"
+  std::optional<StepPlace> place = {};    // where the error says it lies: `reason` has the words
   std::vector<LastCall> last_calls = {};  // of every rank, where known
 };
 
 /// Why all ranks stop: one for the whole job.
-///   rank 2 failed in mlp.down (all-reduce), layer 3: out of memory …
+///   rank 2 in mlp.down (all-reduce), layer 3: did not come …
+///   rank 2: mlp.up of layer 3 (forward, micro-batch 0): mlp.up needs … bytes …
 struct RankFault : std::runtime_error {
   explicit RankFault(Fault what_is_known);
 
@@ -50,5 +55,7 @@ struct RankFault : std::runtime_error {
 
 /// "mlp.down (all-reduce), layer 3, micro-batch 1".
 [[nodiscard]] std::string describe(const LastCall& call);
+/// Where the error says that it lies: a PlacedError.
+[[nodiscard]] std::optional<StepPlace> place_of(const std::exception_ptr& error);
 
 }  // namespace hexaplan::validator

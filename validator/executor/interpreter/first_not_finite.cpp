@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <span>
+#include <utility>
 
 namespace hexaplan::validator {
 namespace {
@@ -51,22 +52,25 @@ std::string unit_words(int unit) {
 
 }  // namespace
 
-std::string place_of(const Operation& o) {
-  return fmt::format("{} of {} ({}, micro-batch {})", o.name(), unit_words(o.weights.unit->index()),
-                     pass_words(o.op), o.rank.microbatch);
+StepPlace place_of(const Operation& o) {
+  const int unit = o.weights.unit->index();
+  return {.text = fmt::format("{} of {} ({}, micro-batch {})", o.name(), unit_words(unit), pass_words(o.op),
+                              o.rank.microbatch),
+          .operation = std::string{o.name()},
+          .layer = std::max(unit, -1),
+          .microbatch = o.rank.microbatch};
 }
 
 void FirstNotFinite::look(const Operation& o, std::size_t at) {
   NotFiniteOrigin here{.microbatch = o.rank.microbatch,
                        .phase = static_cast<int>(o.op.phase),
                        .depth = depth_of(o),
-                       .op = static_cast<int>(at),
-                       .rank = o.rank.groups.world->rank()};
+                       .op = static_cast<int>(at)};
   if (found_ && *found_ < here) return;
   if (!writes_not_finite(o)) return;
-  here.text = place_of(o);
+  here.place = place_of(o);
   if (o.op.weight >= 0 && holds_not_finite(o.rank.device, o.weight(), false))
-    here.text += ", whose parameters were not finite before";
+    here.place.text += ", whose parameters were not finite before";
   found_ = std::move(here);
 }
 
@@ -98,28 +102,22 @@ bool FirstNotFinite::holds_not_finite(Device& device, const View& view, bool may
   return false;
 }
 
-std::optional<NotFiniteOrigin> earliest_of_all(Communicator& world,
-                                               const std::optional<NotFiniteOrigin>& mine) {
-  using Place = std::array<int, 5>;
-  std::vector<std::byte> bytes;
-  if (mine) {
-    const Place place{mine->microbatch, mine->phase, mine->depth, mine->op, mine->rank};
-    const auto numbers = std::as_bytes(std::span{place});
-    const auto text = std::as_bytes(std::span{mine->text});
-    bytes.assign(numbers.begin(), numbers.end());
-    bytes.insert(bytes.end(), text.begin(), text.end());
+std::optional<int> rank_of_earliest(Communicator& world, const std::optional<NotFiniteOrigin>& mine) {
+  using Order = std::array<int, 4>;
+  Order order{};
+  if (mine) order = {mine->microbatch, mine->phase, mine->depth, mine->op};
+  const auto bytes = std::as_bytes(std::span{order});
+  std::optional<std::pair<Order, int>> earliest;
+  int rank = 0;
+  for (const std::vector<std::byte>& theirs :
+       world.gather_bytes(mine ? bytes : std::span<const std::byte>{})) {
+    if (theirs.size() == sizeof order) {
+      std::memcpy(order.data(), theirs.data(), sizeof order);
+      if (!earliest || order < earliest->first) earliest = {order, rank};
+    }
+    ++rank;
   }
-  std::optional<NotFiniteOrigin> earliest;
-  for (const std::vector<std::byte>& theirs : world.gather_bytes(bytes)) {
-    Place place{};
-    if (theirs.size() < sizeof place) continue;
-    std::memcpy(place.data(), theirs.data(), sizeof place);
-    std::string text(theirs.size() - sizeof place, ' ');
-    std::memcpy(text.data(), theirs.data() + sizeof place, text.size());
-    NotFiniteOrigin origin{place[0], place[1], place[2], place[3], place[4], std::move(text)};
-    if (!earliest || origin < *earliest) earliest = std::move(origin);
-  }
-  return earliest;
+  return earliest ? std::optional{earliest->second} : std::nullopt;
 }
 
 }  // namespace hexaplan::validator

@@ -2,10 +2,10 @@
 #include <compare>
 #include <cstddef>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "validator/executor/interpreter/operation.h"
+#include "validator/executor/memory/step_place.h"
 
 namespace hexaplan::validator {
 
@@ -13,12 +13,10 @@ namespace hexaplan::validator {
 /// micro-batch's data compares less, whatever rank runs it: micro-batches do not read one another's values.
 struct NotFiniteOrigin {
   int microbatch = 0;
-  int phase = 0;  // program::Phase
-  int depth = 0;  // units that the data has passed in this phase
-  int op = 0;     // position in the unit's program
-  int rank = 0;   // of the world
-  /// "mlp.down of layer 3 (forward, micro-batch 0)", and what is known of the cause.
-  std::string text;
+  int phase = 0;      // program::Phase
+  int depth = 0;      // units that the data has passed in this phase
+  int op = 0;         // position in the unit's program
+  StepPlace place{};  // its words with what is known of the cause
 
   friend auto operator<=>(const NotFiniteOrigin&, const NotFiniteOrigin&) = default;  // NOLINT(*-nullptr)
 };
@@ -40,11 +38,11 @@ class FirstNotFinite {
   std::vector<double> values_;
 };
 
-/// The earliest of all ranks' findings, on every rank. Collective over `world`.
-[[nodiscard]] std::optional<NotFiniteOrigin> earliest_of_all(Communicator& world,
-                                                             const std::optional<NotFiniteOrigin>& mine);
+/// The rank that found what comes first, if any did; of several the first. Collective over `world`.
+[[nodiscard]] std::optional<int> rank_of_earliest(Communicator& world,
+                                                  const std::optional<NotFiniteOrigin>& mine);
 
-/// "mlp.down of layer 3 (forward, micro-batch 0)": what runs on a rank, as people look for it.
-[[nodiscard]] std::string place_of(const Operation& o);
+/// What runs on a rank, as people look for it.
+[[nodiscard]] StepPlace place_of(const Operation& o);
 
 }  // namespace hexaplan::validator

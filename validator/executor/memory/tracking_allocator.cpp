@@ -6,6 +6,7 @@
 #include <cassert>
 #include <chrono>
 #include <cstddef>
+#include <utility>
 
 namespace hexaplan::validator {
 namespace {
@@ -33,9 +34,10 @@ OutOfMemory::OutOfMemory(const TensorLabel& label, std::int64_t requested, std::
       limit_{limit},
       text_{fmt::format("{} needs {} bytes; {} of {} are in use", label.name, requested, live, limit)} {}
 
-void OutOfMemory::place_in(const std::string& what) {
-  if (!placed_) text_ = fmt::format("{}: {}", what, text_);
-  placed_ = true;
+void OutOfMemory::place_in(StepPlace where) {
+  if (place_) return;
+  text_ = fmt::format("{}: {}", where.text, text_);
+  place_ = std::move(where);
 }
 
 TrackingAllocator::TrackingAllocator() : started_{now()} {}

@@ -8,6 +8,7 @@
 
 #include "costmodel/memory/tensor_ledger.h"
 #include "costmodel/spec/dtype.h"
+#include "validator/executor/memory/step_place.h"
 
 namespace hexaplan::validator {
 
@@ -33,11 +34,11 @@ struct MemorySample {
 };
 
 /// An allocation that the limit refuses.
-class OutOfMemory : public std::runtime_error {
+class OutOfMemory : public std::runtime_error, public PlacedError {
  public:
   OutOfMemory(const TensorLabel& label, std::int64_t requested, std::int64_t live, std::int64_t limit);
-  /// Says what it was for, unless that is known already: "mlp.up of layer 3 (forward, micro-batch 0)".
-  void place_in(const std::string& what);
+  /// Says what it was for, unless that is known already.
+  void place_in(StepPlace where);
   [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
   [[nodiscard]] std::string_view tensor() const { return name_; }
   [[nodiscard]] costmodel::TensorKind kind() const { return kind_; }
@@ -50,7 +51,6 @@ class OutOfMemory : public std::runtime_error {
   costmodel::TensorKind kind_;
   std::int64_t requested_, live_, limit_;
   std::string text_;
-  bool placed_ = false;
 };
 
 /// Accounts for every byte of one rank in the *ledger's* storage type: a run in float64 stores 8 bytes where

@@ -75,11 +75,11 @@ class RankTraining {
   }
 
   /// What runs between the operations of a program.
-  [[nodiscard]] std::string place() const {
-    const std::string unit = rank_.layer < 0
-                                 ? std::string{"the step's ends"}
-                                 : fmt::format("parameters or gradients of layer {}", rank_.layer);
-    return rank_.microbatch < 0 ? unit : fmt::format("{}, micro-batch {}", unit, rank_.microbatch);
+  [[nodiscard]] StepPlace place() const {
+    std::string words = rank_.layer < 0 ? std::string{"the step's ends"}
+                                        : fmt::format("parameters or gradients of layer {}", rank_.layer);
+    if (rank_.microbatch >= 0) words += fmt::format(", micro-batch {}", rank_.microbatch);
+    return {.text = std::move(words), .operation = {}, .layer = rank_.layer, .microbatch = rank_.microbatch};
   }
 
   /// After the last step: the disks have what the host believes.
@@ -92,14 +92,14 @@ class RankTraining {
   }
 
   /// Runs the passes of the step that failed once more and looks at every result: where its numbers went
-  /// wrong first, on any rank. Collective.
+  /// wrong first on this rank.
   [[nodiscard]] std::optional<NotFiniteOrigin> origin_of_failure() {
     if (updates_in_backward()) return std::nullopt;  // parameters are no longer what they were
     FirstNotFinite watch;
     rank_.watch = &watch;
     run_passes();
     rank_.watch = nullptr;
-    return earliest_of_all(*rank_.groups.world, watch.found());
+    return watch.found();
   }
 
   RankView view(std::int64_t step, bool last) {
@@ -281,19 +281,24 @@ void add_ranks(std::vector<RankReport> ranks, ExecutionReport& out) {
   }
 }
 
-/// All ranks know the same numbers; one of them says so, and the others hear of it.
+/// All ranks know the same numbers; the one where they went wrong says so, and the others hear of it.
 [[noreturn]] void end_with_fault(Communicator& world, const StepReport& step,
                                  const std::optional<NotFiniteOrigin>& origin) {
-  if (!world.leads()) world.barrier("numbers that are not finite");
+  const std::optional<int> culprit = rank_of_earliest(world, origin);
+  const bool speaks = culprit ? *culprit == world.rank() : world.leads();
+  if (!speaks) world.barrier("numbers that are not finite");
+  const StepPlace where =
+      culprit ? origin.value().place : StepPlace{.text = {}, .operation = "step.norm_and_loss"};
   const bool loss = !std::isfinite(step.loss);
-  const std::string first = origin ? fmt::format("first wrong in {}, rank {}", origin->text, origin->rank)
-                                   : "every result of its passes is finite, their sum is not";
-  throw NotFinite{fmt::format(
-      "step {}: the {} is {}: {}. Nothing is saved of this step. Try a smaller --learning-rate (it was "
-      "{:.3g}), or go on from an earlier checkpoint with --load",
-      step.step, loss ? "loss" : "gradient norm",
-      std::isnan(loss ? step.loss : step.gradient_norm) ? "not a number (NaN)" : "infinite", first,
-      step.learning_rate)};
+  throw NotFinite{
+      fmt::format(
+          "step {}: the {} is {}: {}. Nothing is saved of this step. Try a smaller --learning-rate "
+          "(it was {:.3g}), or go on from an earlier checkpoint with --load",
+          step.step, loss ? "loss" : "gradient norm",
+          std::isnan(loss ? step.loss : step.gradient_norm) ? "not a number (NaN)" : "infinite",
+          culprit ? "first wrong in " + where.text : "every result of its passes is finite, their sum is not",
+          step.learning_rate),
+      where};
 }
 
 /// What has no room says where, unless an operation has said it.
@@ -322,7 +327,7 @@ ExecutionReport run_rank_steps(const costmodel::Scenario& sc, const RunOptions& 
   device->memory().keep_timeline(options.keep_timeline);
   const DeviceInUse in_use{world, *device};
   std::optional<RankTraining> made;
-  saying_where([] { return std::string{"parameters and optimizer states, before the first step"}; },
+  saying_where([] { return StepPlace{.text = "parameters and optimizer states, before the first step"}; },
                [&] { made.emplace(sc, options, *device, world); });
   RankTraining& training = *made;
   ExecutionReport out;

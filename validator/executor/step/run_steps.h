@@ -31,8 +31,9 @@ struct RankView {
 };
 
 /// A step whose loss or gradient norm is not finite: what comes after it is worthless.
-struct NotFinite : std::runtime_error {
-  using std::runtime_error::runtime_error;
+struct NotFinite : std::runtime_error, PlacedError {
+  NotFinite(const std::string& what, StepPlace where)
+      : std::runtime_error{what}, PlacedError{std::move(where)} {}
 };
 
 struct RunOptions {

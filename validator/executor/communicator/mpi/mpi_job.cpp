@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <thread>
+#include <utility>
 
 #include "validator/executor/communicator/clock.h"
 #include "validator/executor/communicator/mpi/supervisor.h"
@@ -32,8 +33,11 @@ struct MpiJob::Notice {
   // The sender's, or (in an announcement of somebody else's fault) still the sender's last call.
   std::int32_t sender = 0, layer = -1, microbatch = -1;
   bool inside = false;
+  // Where the fault says it lies, and whether it does.
+  bool placed = false;
+  std::int32_t place_layer = -1, place_microbatch = -1;
   std::int64_t calls = 0;
-  std::array<char, 64> operation{}, what{};
+  std::array<char, 64> operation{}, what{}, place_operation{};
   std::array<char, 1024> reason{};
 
   [[nodiscard]] LastCall last_call() const {
@@ -44,6 +48,13 @@ struct MpiJob::Notice {
             .microbatch = microbatch,
             .calls = calls,
             .inside = inside};
+  }
+  [[nodiscard]] std::optional<StepPlace> place() const {
+    if (!placed) return std::nullopt;
+    return StepPlace{.text = {},
+                     .operation = place_operation.data(),
+                     .layer = place_layer,
+                     .microbatch = place_microbatch};
   }
 };
 
@@ -130,6 +141,11 @@ MpiJob::Notice MpiJob::notice_of(const Fault& fault) const {
   put_text(notice.operation, last_.operation);
   put_text(notice.what, last_.what);
   put_text(notice.reason, fault.reason);
+  notice.placed = fault.place.has_value();
+  if (!fault.place) return notice;
+  put_text(notice.place_operation, fault.place->operation);
+  notice.place_layer = fault.place->layer;
+  notice.place_microbatch = fault.place->microbatch;
   return notice;
 }
 
@@ -139,7 +155,10 @@ void MpiJob::hear() {
     tell(question->sender, kAnswerTag, notice_of({.rank = rank_}));
   const std::optional<Notice> notice = receive_notice(kFaultTag);
   if (!notice) return;
-  Fault fault{.cause = notice->cause, .rank = notice->culprit, .reason = notice->reason.data()};
+  Fault fault{.cause = notice->cause,
+              .rank = notice->culprit,
+              .reason = notice->reason.data(),
+              .place = notice->place()};
   fault.call = {.rank = notice->culprit, .answered = false};
   if (notice->culprit == notice->sender) fault.call = notice->last_call();
   if (notice->culprit == rank_) fault.call = last_;
@@ -197,9 +216,9 @@ void MpiJob::time_out() {
   end_with(std::move(fault));
 }
 
-void MpiJob::fail(FaultCause cause, int rank, const std::string& reason) {
+void MpiJob::fail(FaultCause cause, int rank, const std::string& reason, std::optional<StepPlace> place) {
   if (fault_) throw RankFault{*fault_};
-  Fault fault{.cause = cause, .rank = rank, .call = last_, .reason = reason};
+  Fault fault{.cause = cause, .rank = rank, .call = last_, .reason = reason, .place = std::move(place)};
   fault.last_calls = ask_others(notice_of(fault), kFaultTag);
   end_with(std::move(fault));
 }

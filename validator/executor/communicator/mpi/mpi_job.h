@@ -44,7 +44,8 @@ class MpiJob {
   [[nodiscard]] std::shared_ptr<Incoming> expect(void* communicator, std::int64_t bytes, int from, int tag);
 
   /// Ends the job on every rank, unless it is over already.
-  [[noreturn]] void fail(FaultCause cause, int rank, const std::string& reason);
+  [[noreturn]] void fail(FaultCause cause, int rank, const std::string& reason,
+                         std::optional<StepPlace> place = {});
   [[nodiscard]] bool over() const { return fault_.has_value(); }
   /// Waits for the other ranks' ends and for what is still being sent.
   void leave();

@@ -268,7 +268,7 @@ class MpiRanks : public RankBackend {
   void announce(MpiJob& job, const std::string& reason) const {
     const std::exception_ptr original = std::current_exception();
     try {
-      job.fail(FaultCause::Threw, rank_, reason);
+      job.fail(FaultCause::Threw, rank_, reason, place_of(original));
     } catch (RankFault& fault) {
       fault.original = original;
       throw;

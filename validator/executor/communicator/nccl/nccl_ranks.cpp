@@ -58,8 +58,11 @@ RankFault fault_of(NcclJob& job, const std::exception_ptr& error) {
   } catch (...) {
     job.fail(FaultCause::Threw, job.rank(), "an error of unknown type");
   }
-  RankFault fault{*job.fault()};
-  if (fault.fault.rank == job.rank()) fault.original = error;
+  Fault known = *job.fault();
+  const bool mine = known.rank == job.rank();
+  if (mine) known.place = place_of(error);
+  RankFault fault{std::move(known)};
+  if (mine) fault.original = error;
   return fault;
 }
 
@@ -148,7 +151,10 @@ void NcclRanks::run(const RankOptions& options, const RankProgram& program) {
         "GPU, --ranks solo measures one rank of many",
         there, there == 1 ? "" : "s", gpus)};
   }
-  Job job{.nccl = nccl_, .options = options, .at = place.meeting, .store = {place.job, options.ranks, options.run}};
+  Job job{.nccl = nccl_,
+          .options = options,
+          .at = place.meeting,
+          .store = {place.job, options.ranks, options.run}};
   std::optional<StoreServer> server;
   if (place.process == 0) {
     server.emplace(job.store, place.meeting.port);

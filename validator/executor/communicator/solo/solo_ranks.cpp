@@ -141,6 +141,7 @@ void SoloRanks::run(const RankOptions& options, const RankProgram& program) {
                      .rank = rank_,
                      .call = self->last,
                      .reason = error.what(),
+                     .place = place_of(std::current_exception()),
                      .last_calls = {self->last}}};
     fault.original = std::current_exception();
     throw fault;

@@ -59,12 +59,13 @@ void ThreadJob::throw_if_faulted() const {
   if (fault_) throw RankFault{*fault_};
 }
 
-void ThreadJob::declare(FaultCause cause, int rank, std::string reason) {
+void ThreadJob::declare(FaultCause cause, int rank, std::string reason, std::optional<StepPlace> place) {
   if (fault_) return;
   Fault fault{.cause = cause,
               .rank = rank,
               .call = ranks_[static_cast<std::size_t>(rank)].last,
-              .reason = std::move(reason)};
+              .reason = std::move(reason),
+              .place = std::move(place)};
   for (const RankState& state : ranks_) fault.last_calls.push_back(state.last);
   fault_.emplace(std::move(fault));
   fault_time_ = Clock::now();
@@ -236,7 +237,7 @@ void ThreadJob::settle(int rank, const std::vector<std::shared_ptr<Message>>& me
 void ThreadJob::end_rank(int rank, const std::exception_ptr& error) {
   const Lock lock{mutex_};
   if (error && !is_rank_fault(error) && !fault_) {
-    declare(FaultCause::Threw, rank, text_of(error));
+    declare(FaultCause::Threw, rank, text_of(error), place_of(error));
     fault_->original = error;
   }
   ranks_[static_cast<std::size_t>(rank)].ended = true;

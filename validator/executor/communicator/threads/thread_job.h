@@ -129,7 +129,7 @@ class ThreadJob {
   void begin_call(int rank, const Call& call, std::string_view what);
   void throw_if_faulted() const;
   /// Ends the job, unless it has ended already.
-  void declare(FaultCause cause, int rank, std::string reason);
+  void declare(FaultCause cause, int rank, std::string reason, std::optional<StepPlace> place = {});
   /// Waits until `ready`, at most the time-out; gives the job up when `missing()` names ranks that have ended
   /// or never come. `busy` delays a fault while somebody works on this rank's buffers.
   template <class Ready, class Busy, class Missing>
