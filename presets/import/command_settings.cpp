@@ -58,6 +58,11 @@ bool is_configuration(std::string_view word) {
   }
   return false;
 }
+/// Where a word that is not known comes from.
+std::string origin_of(const ShellWord& word) {
+  if (word.known) return {};
+  return word.variable.empty() ? "a command" : "$" + word.variable;
+}
 /// What a shell drops when it is not set: "$EXTRA_ARGS" as a word of its own.
 bool is_left_out(const ShellWord& word) {
   return !word.known && word.text == "…";
@@ -113,26 +118,32 @@ std::vector<Setting> flags_of(const ShellWords& words, std::size_t begin, std::s
     if (equals != std::string::npos) {
       const JsonValue value =
           word.known ? value_of_word(std::string_view{word.text}.substr(equals + 1)) : JsonValue{};
-      settings.push_back({word.text.substr(0, equals), value, file, word.line});
+      settings.push_back({word.text.substr(0, equals), value, file, word.line, origin_of(word)});
       ++i;
       continue;
     }
     JsonArray values;
     bool known = true;
+    std::string unread;
     std::size_t next = i + 1;
     for (; next < end && !is_flag(words[next].text); ++next) {
       // A left-out word behind a value, or as the last, is more likely a list of further options.
-      if (is_left_out(words[next]) && (next > i + 1 || next + 1 == end)) continue;
+      if (is_left_out(words[next]) && (next > i + 1 || next + 1 == end)) {
+        if (next == i + 1) unread = origin_of(words[next]);
+        continue;
+      }
       // A dotted key is nobody's value; a plain one may be: "--model-args dtype=bf16".
       const std::string_view key = overridden_key(words[next].text);
       if (!key.empty() && (!values.empty() || key.find('.') != std::string_view::npos)) break;
       values.push_back(value_of_word(words[next].text));
       known = known && words[next].known;
+      if (unread.empty()) unread = origin_of(words[next]);
     }
     JsonValue value = values.empty()       ? JsonValue{true}
                       : values.size() == 1 ? values.front()
                                            : JsonValue{values};
-    settings.push_back({word.text, known ? std::move(value) : JsonValue{}, file, word.line});
+    settings.push_back(
+        {word.text, known ? std::move(value) : JsonValue{}, file, word.line, std::move(unread)});
     i = next;
   }
   return settings;
@@ -145,7 +156,8 @@ void append_overrides(const std::vector<ShellWord>& words, const std::string& fi
     const std::string_view key = overridden_key(word.text);
     if (key.empty()) continue;
     const std::string_view value = std::string_view{word.text}.substr(word.text.find('=') + 1);
-    settings.push_back({std::string{key}, word.known ? value_of_word(value) : JsonValue{}, file, word.line});
+    settings.push_back({std::string{key}, word.known ? value_of_word(value) : JsonValue{}, file, word.line,
+                        origin_of(word)});
   }
 }
 
@@ -294,6 +306,7 @@ std::vector<LaunchCommand> launch_commands(const ShellScript& script, const std:
     take_torchtitan_function(each, file, command, launcher);
     size_world(launcher, batch, command);
     append_overrides(others, file, command.arguments);
+    command.words = std::move(others);
     for (const ShellWord& word : each.words) {
       const std::size_t equals = word.text.find('=');
       const std::string name = equals == std::string::npos ? word.text : word.text.substr(equals + 1);

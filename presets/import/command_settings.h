@@ -11,6 +11,7 @@ namespace hexaplan::presets {
 /// The command of a script that starts the training, taken apart.
 struct LaunchCommand {
   ShellWord program;               // as written: "pretrain_gpt.py"
+  std::vector<ShellWord> words;    // behind it that are no flag's: "train", "base.yml", "steps=30"
   std::vector<Setting> arguments;  // of the program, keys as written ("--seq-length", "--training.seq_len")
   std::vector<Setting> launcher;   // the launcher's options that count no processes
   std::vector<Setting> world;      // nodes and processes, of torchrun, srun, accelerate, deepspeed and sbatch

@@ -411,6 +411,7 @@ constexpr WordlessSetting kDeepSpeedWordless[] = {
     {"communication_data_type", "the type of reductions"},
     {"compile.*", "DeepCompile"},
     {"sparse_attention.*", "sparse attention"},
+    {"compression_training.*", "quantised and pruned weights"},
 };
 constexpr std::string_view kDeepSpeedIgnored[] = {
     "optimizer.params.*",

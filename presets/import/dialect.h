@@ -31,6 +31,8 @@ struct Dialect {
   bool flags;
   /// Of something that a trainer stands on: beside a trainer's settings it is not the one that is run.
   bool below = false;
+  /// A command says its settings as key=value, and flags are its program's own.
+  bool overrides = false;
 };
 [[nodiscard]] std::span<const Dialect> dialects();
 

@@ -444,7 +444,7 @@ constexpr std::string_view kMaxTextIgnored[] = {
 
 constexpr Dialect kOverrideDialects[] = {
     {Launcher::Bridge, kBridgeMore, kBridgeWordless, kBridgeIgnored, false},
-    {Launcher::MaxText, kMaxTextMore, kMaxTextWordless, kMaxTextIgnored, false},
+    {Launcher::MaxText, kMaxTextMore, kMaxTextWordless, kMaxTextIgnored, false, false, true},
 };
 
 }  // namespace

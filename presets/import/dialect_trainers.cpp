@@ -277,7 +277,10 @@ constexpr WordlessSetting kAxolotlWordless[] = {
     {"relora*", "ReLoRA"},
     {"torchao*", "quantisation by torchao"},
     {"qat.*", "quantisation-aware training"},
-    {"rl", "a loss on preferences or rewards: a step of supervised fine-tuning is planned"},
+    {"rl",
+     "a loss on preferences or rewards: a step of supervised fine-tuning is planned; hexaplan posttrain "
+     "plans "
+     "DPO, PPO and GRPO"},
     {"pad_to_sequence_len", "padding: full sequences are planned"},
     {"embeddings_skip_upcast", "the type of the embeddings"},
     {"plugins", "extensions"},
@@ -364,7 +367,9 @@ constexpr ForeignSetting kLlamaFactoryMore[] = {
     {"stage",
      [](V v, R r) {
        if (v.text() != "sft" && v.text() != "pt")
-         r.notes.push_back("stage " + v.text() + ": a step of supervised fine-tuning is planned");
+         r.notes.push_back("stage " + v.text() +
+                           ": a step of supervised fine-tuning is planned; hexaplan posttrain plans DPO, PPO "
+                           "and GRPO");
      }},
 };
 constexpr WordlessSetting kLlamaFactoryWordless[] = {

@@ -12,8 +12,10 @@
 #include "presets/clusters/cluster_preset.h"
 #include "presets/import/command_settings.h"
 #include "presets/import/dialect.h"
+#include "presets/import/known_programs.h"
 #include "presets/import/model_match.h"
 #include "presets/import/python_recipe.h"
+#include "presets/import/refusals.h"
 #include "presets/import/shell_script.h"
 #include "presets/json/input_error.h"
 #include "presets/json/read_text_file.h"
@@ -37,6 +39,7 @@ struct Gathered {
   std::string gpu;
   std::vector<std::string> notes;
   std::vector<std::string> seen;  // names of files
+  std::optional<KnownProgram> program;
 };
 
 /// Between a file of Python and the function in it that is meant: "llama3.py:pretrain_config".
@@ -78,7 +81,7 @@ std::vector<Setting> settings_in(const ImportFile& file, Format format) {
 
 /// A command's flags as a dialect's tables have them.
 std::vector<Setting> in_dialect(std::vector<Setting> arguments, const Dialect& dialect) {
-  if (dialect.flags) return arguments;
+  if (dialect.flags || dialect.overrides) return arguments;
   for (Setting& setting : arguments) {
     setting.key.erase(0, std::min(setting.key.find_first_not_of('-'), setting.key.size()));
     std::replace(setting.key.begin(), setting.key.end(), '-', '_');
@@ -93,11 +96,14 @@ std::size_t understood_by(const Dialect& dialect, const std::vector<Setting>& se
       }));
 }
 
-/// The command's flags in the dialect that understands most of them; no dialect when none understands any.
+/// The command's flags in the dialect of its program, or in the one that understands most of them; no dialect
+/// when none understands any.
 SettingGroup group_of(const LaunchCommand& command) {
   SettingGroup best;
   std::size_t most = 0;
+  const auto program = known_program(command);
   for (const Dialect& dialect : dialects()) {
+    if (program && program->certain && dialect.launcher != program->launcher) continue;
     std::vector<Setting> settings = in_dialect(command.arguments, dialect);
     const std::size_t known = understood_by(dialect, settings);
     if (known <= most) continue;
@@ -153,32 +159,11 @@ void gather_engine(const std::vector<Setting>& settings, const FindFile& find_fi
   }
 }
 
-bool has_key(const std::vector<Setting>& settings, std::string_view key) {
-  return std::any_of(settings.begin(), settings.end(),
-                     [&](const Setting& setting) { return setting.key == key; });
-}
-
-/// config.json of a model on the hub (huggingface/transformers src/transformers/configuration_utils.py): what
-/// class it is, and dimensions, but nothing about training.
-bool is_model_config(const std::vector<Setting>& settings) {
-  return has_key(settings, "architectures") ||
-         (has_key(settings, "model_type") && has_key(settings, "vocab_size"));
-}
-
-/// Says of files that are taken for something else what they are.
-void refuse_other_configurations(const ImportFile& file, Format format,
-                                 const std::vector<Setting>& settings) {
-  if (format == Format::Json && is_model_config(settings))
-    throw InputError({.file = file.name,
-                      .value = "a model's config.json",
-                      .expected = "a launch script or configuration, which says how a model is trained",
-                      .hint = "give it as --model " + file.name});
-}
-
 void gather_configuration(const ImportFile& file, Format format, bool asked_for, const FindFile& find_file,
                           Gathered& into) {
   std::vector<Setting> settings = settings_in(file, format);
-  if (asked_for) refuse_other_configurations(file, format, settings);
+  if (asked_for && format == Format::Json) refuse_model_config(file.name, settings);
+  refuse_other_configurations(file.name, settings);
   const Dialect* dialect = dialect_of(settings);
   if (dialect == nullptr) {
     if (asked_for)
@@ -237,35 +222,6 @@ void gather_named(const std::vector<Setting>& names, const ShellScript& script, 
   }
 }
 
-/// Programs of Megatron-LM (root of the repository) whose flags are those of a GPT and whose models are not.
-struct OtherModel {
-  std::string_view program, why;
-};
-constexpr OtherModel kOtherModels[] = {
-    {"pretrain_bert.py", "BERT is an encoder, which is not modelled"},
-    {"pretrain_ict.py", "its two BERTs are encoders, which are not modelled"},
-    {"pretrain_t5.py", "T5 has attention between encoder and decoder, which is not modelled"},
-    {"pretrain_hybrid.py", "state-space layers are not modelled"},
-    {"pretrain_mamba.py", "state-space layers are not modelled"},
-    {"pretrain_retro.py", "attention to retrieved chunks is not modelled"},
-    {"pretrain_vision_classify.py", "vision models are not modelled"},
-    {"pretrain_vision_dino.py", "vision models are not modelled"},
-    {"pretrain_vision_inpaint.py", "vision models are not modelled"},
-};
-
-/// Planning them as decoders would answer another question than the one that is asked.
-void refuse_other_models(const LaunchCommand& command, const std::string& file) {
-  const std::string& path = command.program.text;
-  const std::string_view name = std::string_view{path}.substr(path.find_last_of('/') + 1);
-  for (const OtherModel& row : kOtherModels) {
-    if (row.program != name) continue;
-    throw InputError({.file = fmt::format("{}:{}", file, command.program.line),
-                      .value = in_quotes(path),
-                      .expected = "a program that trains a decoder, such as pretrain_gpt.py",
-                      .hint = std::string{row.why}});
-  }
-}
-
 void gather_script(const ImportFile& file, const FindFile& find_file, Gathered& into) {
   const ShellScript script = read_shell_script(file.text, file.name);
   for (const std::string& note : script.notes) into.notes.push_back(fmt::format("{}: {}", file.name, note));
@@ -286,13 +242,14 @@ void gather_script(const ImportFile& file, const FindFile& find_file, Gathered& 
     into.notes.push_back(fmt::format("{} starts no training program that is known here", file.name));
     return;
   }
-  refuse_other_models(*chosen, file.name);
+  refuse_other_programs(*chosen, file.name);
   gather_named(chosen->files, script, find_file, into);
   gather_launcher(chosen->launcher, into);
   into.world.insert(into.world.end(), chosen->world.begin(), chosen->world.end());
   into.gpus = std::max(into.gpus, chosen->gpus);
   into.gpus_per_node = std::max(into.gpus_per_node, chosen->gpus_per_node);
   if (!chosen->gpu.empty()) into.gpu = chosen->gpu;
+  into.program = known_program(*chosen);
   if (group.dialect != nullptr) into.groups.push_back(std::move(group));
 }
 
@@ -332,42 +289,49 @@ void gather_recipe(const std::vector<PythonFile>& files, std::string_view functi
 
 // --- from settings to a reading ---
 
-std::string value_text(const JsonValue& value) {
-  if (value.is_null()) return "…";
-  const auto* text = value.get_if<std::string>();
-  return text != nullptr ? *text : to_text(value, JsonStyle::Compact);
+std::string value_text(const Setting& setting) {
+  if (setting.value.is_null()) return setting.unread.empty() ? "…" : setting.unread;
+  const auto* text = setting.value.get_if<std::string>();
+  return text != nullptr ? *text : to_text(setting.value, JsonStyle::Compact);
+}
+std::string why_unread(const Setting& setting) {
+  return setting.unread.empty()
+             ? "its value is known only when the script runs"
+             : fmt::format("its value, {}, is known only when the script runs", setting.unread);
 }
 
 /// Takes one setting, and says what became of it.
 ImportedSetting take(const Setting& setting, const Dialect& dialect, LaunchReading& reading) {
   ImportedSetting result{
-      .file = setting.file, .line = setting.line, .key = setting.key, .value = value_text(setting.value)};
+      .file = setting.file, .line = setting.line, .key = setting.key, .value = value_text(setting)};
   if (dialect.flags && setting.value == JsonValue{true}) result.value.clear();
   const KeyMeaning meaning = meaning_of_key(dialect, setting.key);
+  const bool not_set = !dialect.flags && setting.value.is_null() && setting.unread.empty();
   switch (meaning.kind) {
     case KeyMeaning::Kind::Ignored:
       result.fate = SettingFate::Ignored;
       return result;
     case KeyMeaning::Kind::Wordless:
       // A configuration written out in full has every switch that is off.
-      if (!dialect.flags && (setting.value.is_null() || setting.value == JsonValue{false})) {
+      if (not_set || (!dialect.flags && setting.value == JsonValue{false})) {
         result.fate = SettingFate::Ignored;
       } else {
         result.why = meaning.why;
       }
       return result;
     case KeyMeaning::Kind::Unknown:
-      if (!dialect.flags && setting.value.is_null()) result.fate = SettingFate::Ignored;  // not set
+      if (not_set) result.fate = SettingFate::Ignored;
+      if (!setting.unread.empty()) result.why = why_unread(setting);
       return result;
     case KeyMeaning::Kind::Read:
       break;
   }
   result.fate = SettingFate::Understood;
   if (meaning.read == nullptr || setting.value == JsonValue{"auto"}) return result;
-  if (setting.value.is_null() && !meaning.reads_null) {
-    if (!dialect.flags) return result;  // null in a file: not set
+  if (setting.value.is_null() && (!meaning.reads_null || !setting.unread.empty())) {
+    if (not_set) return result;
     result.fate = SettingFate::Unknown;
-    result.why = "its value is known only when the script runs";
+    result.why = why_unread(setting);
     return result;
   }
   const std::string place = fmt::format("{}:{}", setting.file, setting.line);
@@ -375,7 +339,9 @@ ImportedSetting take(const Setting& setting, const Dialect& dialect, LaunchReadi
     meaning.read(ValueReader{place, setting.key, setting.value, Reading::Lenient}, reading);
   } catch (const InputError& error) {
     result.fate = SettingFate::Unknown;
-    result.why = fmt::format("expected {}", error.problem.expected);
+    result.why =
+        setting.unread.empty() ? fmt::format("expected {}", error.problem.expected) : why_unread(setting);
+    if (!setting.unread.empty()) result.value = setting.unread;
   }
   return result;
 }
@@ -396,27 +362,6 @@ bool is_gpu_type(const std::string& name) {
     return !name.empty() && std::filesystem::is_regular_file(find_preset(PresetKind::Gpu, name), ignored);
   } catch (const InputError&) {
     return false;
-  }
-}
-
-/// NeMo 1 (NVIDIA/NeMo@000763d examples/nlp/language_modeling/conf/megatron_gpt_config.yaml): the
-/// degrees have Megatron-Bridge's names, and what stands around them another framework's, with other
-/// defaults.
-constexpr std::string_view kNemoSettings[] = {"trainer.devices", "trainer.num_nodes", "trainer.precision",
-                                              "trainer.accelerator", "trainer.max_steps"};
-
-void refuse_nemo(const std::vector<SettingGroup>& groups) {
-  for (const SettingGroup& group : groups) {
-    if (group.dialect->launcher != Launcher::Bridge) continue;
-    for (const Setting& setting : group.settings) {
-      if (std::find(std::begin(kNemoSettings), std::end(kNemoSettings), setting.key) ==
-          std::end(kNemoSettings))
-        continue;
-      throw InputError({.file = fmt::format("{}:{}", setting.file, setting.line),
-                        .value = in_quotes(setting.key),
-                        .expected = "settings of Megatron-Bridge, not of NeMo 1, which are not read",
-                        .hint = "say the plan with --layout, --seq, --micro-batch and --precision"});
-    }
   }
 }
 
@@ -464,15 +409,6 @@ void say_what_is_missing(const ImportedPlan& plan, std::vector<std::string>& not
                                 : "the files do not say the GPUs: add --cluster 64xH100");
 }
 
-[[noreturn]] void refuse(const std::vector<ImportFile>& files, const Gathered& gathered) {
-  std::string names;
-  for (const LaunchFormat& format : launch_formats())
-    names += (names.empty() ? "" : ", ") + std::string{format.title};
-  throw InputError({.file = files.empty() ? "" : files.front().name,
-                    .value = gathered.notes.empty() ? "" : gathered.notes.front(),
-                    .expected = "a launch script or configuration of " + names});
-}
-
 }  // namespace
 
 ImportedPlan import_plan(const std::vector<ImportFile>& files, std::string_view cluster,
@@ -494,8 +430,11 @@ ImportedPlan import_plan(const std::vector<ImportFile>& files, std::string_view 
     }
   }
   if (!recipes.empty()) gather_recipe(recipes, function, gathered);
-  if (gathered.groups.empty()) refuse(files, gathered);
-  refuse_nemo(gathered.groups);
+  if (gathered.groups.empty())
+    refuse_all(files.empty() ? "" : files.front().name, gathered.notes.empty() ? "" : gathered.notes.front());
+  for (const SettingGroup& group : gathered.groups) {
+    if (group.dialect->launcher == Launcher::Bridge) refuse_nemo(group.settings);
+  }
   const auto main = std::max_element(
       gathered.groups.begin(), gathered.groups.end(), [](const SettingGroup& a, const SettingGroup& b) {
         return std::pair{!a.dialect->below, understood_by(*a.dialect, a.settings)} <
@@ -508,12 +447,18 @@ ImportedPlan import_plan(const std::vector<ImportFile>& files, std::string_view 
   reading.gpu = gathered.gpu;
 
   ImportedPlan plan{.format = format_of(launcher), .request = {}, .settings = {}, .notes = {}};
-  for (const Setting& setting : gathered.world)
-    plan.settings.push_back(
-        {setting.file, setting.line, setting.key, value_text(setting.value), SettingFate::Understood, {}});
   for (const SettingGroup& group : gathered.groups) {
     for (const Setting& setting : group.settings)
       plan.settings.push_back(take(setting, *group.dialect, reading));
+  }
+  if (!gathered.program || !gathered.program->certain)
+    refuse_strangers(files.front().name, plan.settings, plan.format.title);
+  if (gathered.program && gathered.program->launcher == launcher) read_program(*gathered.program, reading);
+  for (const Setting& setting : gathered.world) {
+    const bool read = setting.unread.empty();
+    plan.settings.push_back(
+        {setting.file, setting.line, setting.key, read ? value_text(setting) : setting.unread,
+         read ? SettingFate::Understood : SettingFate::Unknown, read ? std::string{} : why_unread(setting)});
   }
   std::stable_sort(plan.settings.begin(), plan.settings.end(),
                    [](const ImportedSetting& a, const ImportedSetting& b) {

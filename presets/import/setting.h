@@ -11,9 +11,12 @@ namespace hexaplan::presets {
 /// ("tokens.sequence_length").
 struct Setting {
   std::string key;
-  JsonValue value;  // null: known only when the script runs, or "auto"
+  JsonValue value;  // null: known only when the script runs, or not set
   std::string file;
   int line = 0;
+  /// Of a value that is known only when the script runs: what it comes from ("$STAGE", "a command"). Beside
+  /// the value true: what may be this switch's value, or further options behind it.
+  std::string unread = {};
 };
 
 /// A word as a shell or a plain scalar writes it: 8, 1e-5 and true become numbers and booleans, else text.

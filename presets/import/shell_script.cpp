@@ -16,13 +16,22 @@
 namespace hexaplan::presets {
 namespace {
 
-/// A character and the line it was written on. '\0' stands for what only the running script knows.
+/// A character and the line it was written on.
 struct Char {
   char c;
   int line;
+  int variable = 0;  // of kUnknown and kAbsent: which one it is, among the shell's names
 };
 using Text = std::vector<Char>;
+/// Stands for what only the running script knows.
 constexpr char kUnknown = '\0';
+/// Stands for a parameter that the script is not given: empty where it is asked for, and where it becomes
+/// part of a command something that the reader of this script would have given.
+constexpr char kAbsent = '\1';
+
+bool is_gap(const Char& c) {
+  return c.c == kUnknown || c.c == kAbsent;
+}
 constexpr std::size_t kMostCharacters = 4'000'000;
 constexpr int kDeepestScript = 8;
 
@@ -34,11 +43,20 @@ struct Token {
 
 std::string plain_text(const Text& text) {
   std::string result;
-  for (const Char& c : text) result += c.c == kUnknown ? std::string{"…"} : std::string{c.c};
+  for (const Char& c : text) result += is_gap(c) ? std::string{"…"} : std::string{c.c};
   return result;
 }
 bool is_known(const Text& text) {
-  return std::none_of(text.begin(), text.end(), [](const Char& c) { return c.c == kUnknown; });
+  return std::none_of(text.begin(), text.end(), is_gap);
+}
+/// As a condition sees it: parameters that are not given are empty, and what is not known is something.
+std::string tested_text(const Text& text) {
+  std::string result;
+  for (const Char& c : text) {
+    if (c.c == kUnknown) return "?";
+    if (c.c != kAbsent) result += c.c;
+  }
+  return result;
 }
 bool is_name_character(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
@@ -49,7 +67,7 @@ bool is_blank(char c) {
 Text text_of(std::string_view text, int line) {
   Text result;
   for (const char c : text) {
-    result.push_back({c == kUnknown ? ' ' : c, line});
+    result.push_back({c == kUnknown || c == kAbsent ? ' ' : c, line});
     if (c == '\n') ++line;
   }
   return result;
@@ -274,13 +292,13 @@ class Shell {
   bool test(const std::vector<Text>& fields);
 
   std::vector<Text> expand(const Text& raw, bool split = true);
-  struct Expansion {
-    std::vector<Text> fields;  // several: of an array
-    bool splits = true;        // at blanks, where it is not in quotes
-  };
-  Expansion dollar(const Text& raw, std::size_t& at, bool quoted);
+  /// What stands for an expression: several fields of an array. Without quotes blanks split each of them.
+  using Expansion = std::vector<Text>;
+  Expansion dollar(const Text& raw, std::size_t& at);
   Expansion parameter(const Text& inside, int line);
   Text value_of(const std::string& name, int line);
+  Text gap_of(const std::string& name, int line);
+  [[nodiscard]] ShellWord word_of(const Text& text) const;
   static Text joined(const std::vector<Text>& fields);
 
   const std::string& file_;
@@ -293,6 +311,9 @@ class Shell {
   bool status_ = true;  // of the last command
   bool skip_ = false;   // by && or ||
   int depth_ = 0, expansions_ = 0;
+  std::vector<std::string> names_{""};  // of variables that are not set, as Char::variable counts them
+  bool defines_ = false;                // a function's name stands before the next '{'
+  std::vector<bool> braces_;            // open ones: whether a function's body is in them
   std::size_t characters_ = 0;
 };
 
@@ -309,10 +330,27 @@ Text Shell::joined(const std::vector<Text>& fields) {
 
 Text Shell::value_of(const std::string& name, int line) {
   const auto found = variables_.find(name);
-  if (found == variables_.end()) return {{kUnknown, line}};
+  if (found == variables_.end()) return gap_of(name, line);
   Text all = found->second.elements.empty() ? Text{} : found->second.elements.front();
   count(all.size());
   return all;
+}
+
+/// A variable that is not set. A function's parameters are given where it is called.
+Text Shell::gap_of(const std::string& name, int line) {
+  const bool parameter = !name.empty() && name != "0" &&
+                         std::isdigit(static_cast<unsigned char>(name.front())) != 0 &&
+                         std::find(braces_.begin(), braces_.end(), true) == braces_.end();
+  auto known = std::find(names_.begin(), names_.end(), name);
+  if (known == names_.end()) known = names_.insert(names_.end(), name);
+  return {{parameter ? kAbsent : kUnknown, line, static_cast<int>(known - names_.begin())}};
+}
+
+ShellWord Shell::word_of(const Text& text) const {
+  ShellWord word{plain_text(text), text.empty() ? 0 : text.front().line, is_known(text)};
+  const auto gap = std::find_if(text.begin(), text.end(), is_gap);
+  if (gap != text.end()) word.variable = names_[static_cast<std::size_t>(gap->variable)];
+  return word;
 }
 
 /// Inside ${ }.
@@ -324,33 +362,33 @@ Shell::Expansion Shell::parameter(const Text& inside, int line) {
   const std::string rest = text.substr(end);
   const auto found = variables_.find(name);
   if (rest.starts_with("[@]") || rest.starts_with("[*]")) {
-    if (found == variables_.end()) return {{}};
+    if (found == variables_.end()) return {};
     for (const Text& element : found->second.elements) count(element.size());
-    if (rest.starts_with("[*]")) return {{joined(found->second.elements)}};
-    return {found->second.elements, false};
+    if (rest.starts_with("[*]")) return {joined(found->second.elements)};
+    return found->second.elements;
   }
-  if (rest.empty()) return {{value_of(name, line)}};
+  if (rest.empty()) return {value_of(name, line)};
   const bool colon = rest.front() == ':';
   const std::size_t sign = colon ? 1 : 0;
   const char kind = rest.size() > sign ? rest[sign] : '\0';
   const bool given = found != variables_.end() && !found->second.elements.empty() &&
-                     (!colon || !found->second.elements.front().empty());
+                     (!colon || !tested_text(found->second.elements.front()).empty());
   if (kind == '-' || kind == '=' || kind == '+') {
     const bool other = (kind == '+') == given;
-    if (!other) return {{kind == '+' ? Text{} : value_of(name, line)}};
+    if (!other) return {kind == '+' ? Text{} : value_of(name, line)};
     const Text word(inside.begin() + static_cast<std::ptrdiff_t>(end + sign + 1), inside.end());
-    return {{joined(expand(word, false))}};
+    return {joined(expand(word, false))};
   }
-  if (kind == '?') return {{value_of(name, line)}};
-  return {{Text{{kUnknown, line}}}};
+  if (kind == '?') return {value_of(name, line)};
+  return {Text{{kUnknown, line}}};
 }
 
 /// What begins with the '$' at `at`, which is moved behind it.
 // NOLINTNEXTLINE(readability-function-size): the cases of the shell's grammar, one after the other
-Shell::Expansion Shell::dollar(const Text& raw, std::size_t& at, bool quoted) {
+Shell::Expansion Shell::dollar(const Text& raw, std::size_t& at) {
   const int line = raw[at].line;
   ++at;
-  if (at >= raw.size()) return {{Text{{'$', line}}}};
+  if (at >= raw.size()) return {Text{{'$', line}}};
   const char c = raw[at].c;
   if (c == '(' || c == '{') {
     const char close = c == '(' ? ')' : '}';
@@ -365,12 +403,12 @@ Shell::Expansion Shell::dollar(const Text& raw, std::size_t& at, bool quoted) {
     if (at < raw.size()) ++at;
     if (c == '{') return parameter(inside, line);
     if (inside.size() < 2 || inside.front().c != '(' || inside.back().c != ')')
-      return {{Text{{kUnknown, line}}}};
+      return {Text{{kUnknown, line}}};
     Text expression(inside.begin() + 1, inside.end() - 1), numbers;
     // Names stand without '$' in arithmetic.
     for (std::size_t i = 0; i < expression.size();) {
       if (expression[i].c == '$') {
-        const Text value = joined(dollar(expression, i, true).fields);
+        const Text value = joined(dollar(expression, i));
         numbers.insert(numbers.end(), value.begin(), value.end());
       } else if (std::isalpha(static_cast<unsigned char>(expression[i].c)) != 0 || expression[i].c == '_') {
         std::string name;
@@ -382,20 +420,24 @@ Shell::Expansion Shell::dollar(const Text& raw, std::size_t& at, bool quoted) {
       }
     }
     const auto value = is_known(numbers) ? shell_arithmetic(plain_text(numbers)) : std::nullopt;
-    return {{value ? at_line(std::to_string(*value), line) : Text{{kUnknown, line}}}};
+    return {value ? at_line(std::to_string(*value), line) : Text{{kUnknown, line}}};
   }
   if (c == '@' || c == '*') {
     ++at;
-    return {{}, !quoted};
+    return {};
   }
-  if (c == '#' || c == '?' || c == '!' || c == '$' || std::isdigit(static_cast<unsigned char>(c)) != 0) {
+  if (c == '#' || c == '?' || c == '!' || c == '$') {
     ++at;
-    return {{Text{{c == '#' || c == '?' ? '0' : kUnknown, line}}}};
+    return {Text{{c == '#' || c == '?' ? '0' : kUnknown, line}}};
+  }
+  if (std::isdigit(static_cast<unsigned char>(c)) != 0) {
+    ++at;
+    return {value_of(std::string{c}, line)};
   }
   std::string name;
   for (; at < raw.size() && is_name_character(raw[at].c); ++at) name += raw[at].c;
-  if (name.empty()) return {{Text{{'$', line}}}};
-  return {{value_of(name, line)}};
+  if (name.empty()) return {Text{{'$', line}}};
+  return {value_of(name, line)};
 }
 
 /// Fields of a raw word. Not split: one, for what stands behind '='.
@@ -407,17 +449,16 @@ std::vector<Text> Shell::expand(const Text& raw, bool split) {
   Text field;
   bool open = false;  // a field was begun, perhaps an empty one in quotes
   const auto add = [&](const Expansion& expansion, bool quoted) {
-    for (std::size_t i = 0; i < expansion.fields.size(); ++i) {
-      if (i > 0) {
-        if (split) {
-          fields.push_back(std::exchange(field, {}));
-        } else {
-          field.push_back({' ', 0});
-        }
+    for (std::size_t i = 0; i < expansion.size(); ++i) {
+      if (i > 0 && !split) {
+        field.push_back({' ', 0});
+      } else if (i > 0) {
+        if (open) fields.push_back(std::exchange(field, {}));
+        open = false;
       }
-      open = open || quoted || !expansion.splits;
-      for (const Char& c : expansion.fields[i]) {
-        if (split && !quoted && expansion.splits && (is_blank(c.c) || c.c == '\n')) {
+      open = open || quoted;
+      for (const Char& c : expansion[i]) {
+        if (split && !quoted && (is_blank(c.c) || c.c == '\n')) {
           if (open) fields.push_back(std::exchange(field, {}));
           open = false;
         } else {
@@ -448,9 +489,9 @@ std::vector<Text> Shell::expand(const Text& raw, bool split) {
           at += 2;
           any = true;
         } else if (raw[at].c == '$') {
-          const Expansion expansion = dollar(raw, at, true);
-          any = any || !expansion.fields.empty();
-          add(expansion, !expansion.fields.empty());
+          const Expansion expansion = dollar(raw, at);
+          any = any || !expansion.empty();
+          add(expansion, !expansion.empty());
         } else if (raw[at].c == '`') {
           field.push_back({kUnknown, raw[at].line});
           for (++at; at < raw.size() && raw[at].c != '`';) ++at;
@@ -470,7 +511,7 @@ std::vector<Text> Shell::expand(const Text& raw, bool split) {
       for (++at; at < raw.size() && raw[at].c != '`';) ++at;
       ++at;
     } else if (c.c == '$') {
-      add(dollar(raw, at, false), false);
+      add(dollar(raw, at), false);
     } else {
       field.push_back(c);
       open = true;
@@ -531,7 +572,7 @@ bool Shell::assign(const Text& raw) {
 bool Shell::test(const std::vector<Text>& fields) {
   std::vector<std::string> words;
   words.reserve(fields.size());
-  for (const Text& field : fields) words.push_back(is_known(field) ? plain_text(field) : "?");
+  for (const Text& field : fields) words.push_back(tested_text(field));
   if (words.front() == "test") words.erase(words.begin());
   if (!words.empty() && (words.front() == "[" || words.front() == "[[")) words.erase(words.begin());
   if (!words.empty() && (words.back() == "]" || words.back() == "]]")) words.pop_back();
@@ -545,12 +586,11 @@ void Shell::record(const std::vector<Text>& fields, std::set<std::string> enviro
   for (const std::string& name : environment) {
     const auto value = variables_.find(name);
     if (value == variables_.end() || value->second.elements.empty()) continue;
-    const Text& text = value->second.elements.front();
-    command.environment.push_back(
-        {name + "=" + plain_text(text), text.empty() ? 0 : text.front().line, is_known(text)});
+    ShellWord word = word_of(value->second.elements.front());
+    word.text.insert(0, name + "=");
+    command.environment.push_back(std::move(word));
   }
-  for (const Text& field : fields)
-    command.words.push_back({plain_text(field), field.empty() ? 0 : field.front().line, is_known(field)});
+  for (const Text& field : fields) command.words.push_back(word_of(field));
   // bash -c "a script of its own"
   for (std::size_t i = 0; i + 2 < fields.size(); ++i) {
     const std::string& shell = command.words[i].text;
@@ -646,8 +686,15 @@ bool Shell::keyword(std::vector<Text>& words) {
       if (!words.empty() && active()) execute(words);
       status_ = !status_;
       return true;
-    } else if (name != "do" && name != "done" && name != "{" && name != "}" && name != "while" &&
-               name != "until" && name != "time" && name != "function") {
+    } else if (name == "function") {
+      defines_ = true;
+      drop();  // its name follows
+      if (words.empty()) return true;
+    } else if (name == "{") {
+      braces_.push_back(std::exchange(defines_, false));
+    } else if (name == "}") {
+      if (!braces_.empty()) braces_.pop_back();
+    } else if (name != "do" && name != "done" && name != "while" && name != "until" && name != "time") {
       return false;
     }
     drop();
@@ -743,7 +790,7 @@ void Shell::run(const Text& source) {
       words.push_back(std::move(token.raw));
       if (words.size() == 3 && plain_text(words[0]) == "case" && plain_text(words[2]) == "in") {
         Branch branch{.active = true, .taken = false, .is_case = true, .subject = {}};
-        if (active()) branch.subject = plain_text(joined(expand(words[1], false)));
+        if (active()) branch.subject = tested_text(joined(expand(words[1], false)));
         branches_.push_back(std::move(branch));
         words.clear();
         read_case_label(tokens);
@@ -758,6 +805,9 @@ void Shell::run(const Text& source) {
       words.push_back(at_line(symbol, tokens.line()));
     } else if (symbol.find('<') != std::string::npos || symbol.find('>') != std::string::npos) {
       redirect(tokens, symbol, words);
+    } else if (symbol == "(" && words.size() == 1) {
+      defines_ = true;  // "name() {"
+      words.clear();
     } else if (symbol == "&&" || symbol == "||") {
       end_of_command(words);
       skip_ = (symbol == "&&") != status_;

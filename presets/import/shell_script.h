@@ -11,6 +11,7 @@ struct ShellWord {
   int line = 0;
   /// False: part of it is known only when the script runs (an unset variable, a command's output).
   bool known = true;
+  std::string variable = {};  // of a word that is not known: the first that is not set; empty: a command's
 };
 struct ShellCommand {
   std::vector<ShellWord> words;
@@ -23,8 +24,8 @@ struct HereDocument {
 };
 
 /// What a shell script would start. Nothing is run: variables, arrays, ${NAME:-default}, $((arithmetic)),
-/// quotes, continued lines, if, case and here-documents are followed; of a loop the first round, of a
-/// condition that depends on files or commands the branch where it holds.
+/// parameters that are not given, quotes, continued lines, if, case and here-documents are followed; of a
+/// loop the first round, of a condition that depends on files or commands the branch where it holds.
 struct ShellScript {
   std::vector<ShellCommand> commands;  // in order; branches that are not taken are left out
   std::vector<ShellWord> directives;   // words behind #SBATCH

@@ -64,6 +64,7 @@ TEST(shell_script, follows_what_a_shell_expands) {
       {"ARGS=(--a 1 # one\n  --b \"2 3\"\n)\nrun \"${ARGS[@]}\"", {"run", "--a", "1", "--b", "2 3"}},
       {"ARGS=(a)\nARGS+=(b c)\nrun ${ARGS[@]}", {"run", "a", "b", "c"}},
       {"A=\"x y\"\nrun $A \"$A\"", {"run", "x", "y", "x y"}},
+      {"A=(\"x y\" \"\" z)\nrun ${A[@]} \"${A[@]}\"", {"run", "x", "y", "z", "x y", "", "z"}},
       {"run ${A:-8} ${B:=9}", {"run", "8", "9"}},
       {"N=4\nrun $((N*8)) $(( ($N + 2) / 3 ))", {"run", "32", "2"}},
       {"if [ 1 = 2 ]; then\nrun a\nelif [[ x == x* ]]; then run b\nelse run c\nfi", {"run", "b"}},
@@ -76,6 +77,12 @@ TEST(shell_script, follows_what_a_shell_expands) {
       {"A=1; A+=2; run $A 2>&1 | tee log", {"run", "12", "tee", "log"}},
       {"run \"\" a", {"run", "", "a"}},
       {"run $HOST_OF_NOBODY", {"run", "…"}},
+      // Parameters that are not given are empty where they are asked for, but not in a function.
+      {"Z=$1\nif [ \"$Z\" == \"\" ]; then Z=3; fi\nrun $Z", {"run", "3"}},
+      {"Z=${2:-4}\n[ -z \"$1\" ] && run $Z", {"run", "4"}},
+      {"case $1 in\n 1B) run a;;\n *) run b;;\nesac", {"run", "b"}},
+      {"f() {\n  [ -z \"$1\" ] || run a\n}\n", {"run", "a"}},
+      {"run --x $1", {"run", "--x", "…"}},
       {"run `date` $(date)", {"run", "…", "…"}},
   };
   for (const Row& row : rows) EXPECT_EQ(words_of(row.script), row.words) << row.script;
@@ -87,6 +94,40 @@ TEST(shell_script, knows_the_line_on_which_a_variable_was_written) {
   EXPECT_EQ(script.commands[0].words[0].line, 4);
   EXPECT_EQ(script.commands[0].words[1].line, 1);
   EXPECT_EQ(script.commands[0].words[2].line, 2);
+}
+
+TEST(import_plan, names_the_variable_whose_value_only_the_running_script_knows) {
+  const ImportedPlan plan = import_plan({{"run.sh",
+                                          "torchrun --nproc_per_node $GPUS run_clm.py --model_name_or_path "
+                                          "gpt2 --zero_stage $STAGE --block_size $1 --learning_rate $LR "
+                                          "--bf16 $(date) --gradient_accumulation_steps $STEPS\n"}},
+                                        "8xH100");
+  struct Row {
+    const char *key, *value, *why;
+    SettingFate fate;
+  };
+  constexpr Row kRows[] = {
+      {"--nproc_per_node", "$GPUS", "its value, $GPUS, is known only when", SettingFate::Unknown},
+      {"zero_stage", "$STAGE", "its value, $STAGE, is known only when", SettingFate::Unknown},
+      {"block_size", "$1", "its value, $1, is known only when", SettingFate::Unknown},
+      {"learning_rate", "$LR", "", SettingFate::Ignored},
+      {"bf16", "a command", "its value, a command, is known only when", SettingFate::Unknown},
+      {"gradient_accumulation_steps", "$STEPS", "its value, $STEPS, is known", SettingFate::Unknown},
+  };
+  for (const Row& row : kRows) {
+    EXPECT_THAT(plan.settings, Contains(AllOf(Field(&ImportedSetting::key, row.key),
+                                              Field(&ImportedSetting::value, row.value),
+                                              Field(&ImportedSetting::fate, row.fate),
+                                              Field(&ImportedSetting::why, HasSubstr(row.why)))))
+        << row.key;
+  }
+}
+
+TEST(import_plan, a_switch_before_further_options_that_are_not_set_is_on) {
+  const ImportedPlan plan = import_plan(
+      {{"run.sh", "torchrun run_clm.py --model_name_or_path gpt2 --block_size 512 --bf16 $EXTRA_ARGS\n"}},
+      "8xH100");
+  EXPECT_EQ(plan.request.recipe.precision, costmodel::Precision::Bf16);
 }
 
 TEST(shell_script, keeps_the_files_that_a_script_writes) {
@@ -386,6 +427,53 @@ TEST(import_plan, programs_of_other_models_are_refused_although_their_flags_are_
             "run.sh:1: got \"Megatron-LM/pretrain_t5.py\", expected a program that trains a decoder, such as "
             "pretrain_gpt.py; T5 has attention between encoder and decoder, which is not modelled");
   EXPECT_THAT(refusal("pretrain_bert.py"), HasSubstr("BERT is an encoder"));
+}
+
+/// What would be read from these would be another run than they are of.
+TEST(import_plan, files_of_something_else_are_refused_with_what_they_are) {
+  struct Row {
+    const char *name, *text, *error;
+  };
+  constexpr Row kRows[] = {
+      {"v1.yaml", "model: Qwen/Qwen3-4B\npeft_config:\n  name: lora\n  r: 16\nmicro_batch_size: 1\n",
+       "v1.yaml: got a configuration of LLaMA-Factory's v1 trainer, expected one of its hparams"},
+      {"infer.yaml", "model_name_or_path: Qwen/Qwen3-4B\ntemplate: qwen3\ninfer_backend: vllm\n",
+       "got a configuration of inference, expected"},
+      {"merge.yaml", "model_name_or_path: Qwen/Qwen3-4B\ntemplate: qwen3\nexport_dir: saves\n",
+       "got a configuration that exports merged weights, expected"},
+      {"base_eval.yml",
+       "temperature: 0.0\nserver_host: localhost\nserver_port: 80\ntensor_parallel_size: 4\n",
+       "got a configuration that evaluates a model behind a server, expected"},
+      {"export.sh", "llamafactory-cli export merge.yaml\n",
+       "export.sh:1: got \"llamafactory-cli export\", expected a command that trains; it merges adapters"},
+      {"bert.sh",
+       "deepspeed deepspeed_train.py --max_seq_length 512 --cf bert.json --print_steps 1 --job_name x "
+       "--corpus y\n",
+       "got one setting of Hugging Face TRL and 4 that no framework known here has, expected a launch"},
+      {"nothing.sh", "python3 serve.py\n",
+       "nothing.sh: got nothing that a framework known here reads, expected a launch script"},
+  };
+  for (const Row& row : kRows) {
+    try {
+      (void)import_plan({{row.name, row.text}}, "8xH100");
+      ADD_FAILURE() << row.name << " is read";
+    } catch (const InputError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(row.error));
+    }
+  }
+}
+
+/// Its settings are key=value: a flag of that name is some other program's.
+TEST(import_plan, a_program_with_flags_of_maxtexts_names_is_not_maxtext) {
+  const ImportedPlan plan = import_plan({{"run.sh",
+                                          "deepspeed finetune_llama.py --deepspeed_config=zf.json "
+                                          "--model_name meta-llama/Llama-2-7b-hf --steps 30\n"}},
+                                        "8xH100", [](const std::string&) -> std::optional<std::string> {
+                                          return R"({"train_batch_size": 64, "bf16": {"enabled": true},
+                                                     "zero_optimization": {"stage": 2}})";
+                                        });
+  EXPECT_EQ(plan.format.name, "deepspeed");
+  EXPECT_EQ(layout_of(plan), "zero2");
 }
 
 TEST(import_plan, says_what_is_missing) {

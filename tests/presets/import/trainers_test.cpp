@@ -23,6 +23,7 @@ using costmodel::Precision;
 using costmodel::RecomputeMode;
 using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 using Files = std::map<std::string, std::string>;
 
@@ -190,6 +191,50 @@ TEST(trl, loads_in_fp32_unless_told_otherwise) {
   const std::string full = "model_name_or_path: Qwen/Qwen3-8B\nmax_length: 2048\n";
   EXPECT_EQ(imported("sft.yaml", full).request.recipe.parameter_dtype, std::nullopt);
   EXPECT_EQ(imported("sft.yaml", full + "dtype: bfloat16\n").request.recipe.parameter_dtype, DType::Bf16);
+}
+
+/// Its commands and scripts do what TRL does unasked, whatever else is said.
+TEST(trl, is_known_by_its_program) {
+  struct Row {
+    const char* program;
+    bool is_trl;
+    const char* note;  // "": none of another loss
+  };
+  constexpr Row kRows[] = {
+      {"trl sft", true, ""},
+      {"trl dpo", true, "hexaplan posttrain --algorithm dpo plans all of it"},
+      {"accelerate launch -m trl.scripts.grpo", true, "hexaplan posttrain --algorithm grpo plans all of it"},
+      {"accelerate launch trl/scripts/sft.py", true, ""},
+      {"accelerate launch examples/scripts/dpo.py", true, "dpo.py is read as TRL's dpo"},
+      {"accelerate launch trl/examples/scripts/dpo_vlm.py", true, "dpo compares pairs of answers"},
+      {"trl reward", true, "trains a reward model on pairs of answers: a step of supervised"},
+      {"accelerate launch my_dpo.py", false, ""},
+      {"torchrun run_clm.py", false, ""},
+  };
+  for (const Row& row : kRows) {
+    const ImportedPlan plan =
+        imported("run.sh", std::string{row.program} +
+                               " --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 2\n");
+    EXPECT_EQ(plan.format.name, "trl") << row.program;
+    const costmodel::Recipe& recipe = plan.request.recipe;
+    EXPECT_EQ(recipe.precision, row.is_trl ? Precision::Bf16 : Precision::Fp32) << row.program;
+    EXPECT_EQ(recipe.recompute.mode, row.is_trl ? RecomputeMode::Full : RecomputeMode::None) << row.program;
+    const bool supervised = std::string_view{row.program}.find("sft") != std::string_view::npos;
+    EXPECT_EQ(recipe.cross_entropy, supervised ? CrossEntropy::Chunked : CrossEntropy::Default)
+        << row.program;
+    if (*row.note != 0) {
+      EXPECT_THAT(plan.notes, Contains(HasSubstr(row.note))) << row.program;
+    } else {
+      EXPECT_THAT(plan.notes, Not(Contains(HasSubstr("supervised fine-tuning")))) << row.program;
+    }
+  }
+}
+
+TEST(trl, computes_as_its_command_says_with_the_file_that_it_names) {
+  const ImportedPlan plan = imported("run.sh", "trl sft --config x.yaml\n",
+                                     {{"x.yaml", "model_name_or_path: Qwen/Qwen3-8B\nbf16: true\n"}});
+  EXPECT_EQ(plan.request.recipe.recompute.mode, RecomputeMode::Full);
+  EXPECT_EQ(plan.request.recipe.cross_entropy, CrossEntropy::Chunked);
 }
 
 /// A script of one's own: no checkpoints, no bf16, and all logits, unless it says so.
