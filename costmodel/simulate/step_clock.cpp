@@ -50,8 +50,7 @@ OverlapRules overlap_rules(const Scenario& sc) {
           .microbatch_host = f.microbatch_overhead,
           .gathers_beside_forward = overlaps_parameter_gather(sc),
           .reduces_beside_backward = reduces_beside_backward(sc),
-          .reduces_every_pass =
-              f.gradient_overlap == GradientOverlap::EveryMicrobatch && sc.layout.sharding.stage >= 2};
+          .reduces_every_pass = reduces_every_pass(sc)};
 }
 
 StepClock::StepClock(const Schedule& schedule, const StepPieces& pieces, const OverlapRules& rules,
@@ -170,6 +169,10 @@ void StepClock::after(const Task& task, const Place& at) const {
   }
   if (makes_weight_gradients(task)) {
     ++chunk.weights;
+    if (rules_.reduces_every_pass && !rules_.reduces_beside_backward && pieces.reduction > Seconds{}) {
+      clock.transfer(pieces.reduction, SpanKind::GradientReduce, task.chunk);
+      clock.wait_for_data(clock.data_free());
+    }
     clock.spend(pieces.scatter_wait, &SimulatedTimes::data_parallel, Stream::Data, SpanKind::GradientReduce);
     clock.memory().release(task.chunk);
   }
@@ -227,7 +230,7 @@ std::pair<Seconds, Seconds> StepClock::run_pair(const Task& forward, const Task&
 
 void StepClock::reduce_the_rest(std::size_t stage) {
   StageClock& clock = stages_[stage];
-  if (!rules_.reduces_beside_backward) {
+  if (!rules_.reduces_beside_backward && !rules_.reduces_every_pass) {
     const auto chunks = static_cast<std::size_t>(schedule_.chunks);
     for (std::size_t c = 0; c < chunks; ++c) {
       clock.transfer(pieces_.chunks[stage * chunks + c].reduction, SpanKind::GradientReduce,

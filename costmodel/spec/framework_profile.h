@@ -133,11 +133,12 @@ struct ElementwiseOverride {
   friend bool operator==(const ElementwiseOverride&, const ElementwiseOverride&) = default;
 };
 
-/// Which data-parallel collectives run while something else computes.
+/// Where gradients are reduced: of the last micro-batch, and from ZeRO-2 on of each, since a rank keeps no
+/// more than its shard.
 enum class GradientOverlap : std::uint8_t {
-  None,            // after the last backward
-  LastMicrobatch,  // bucket by bucket during the backward of the last micro-batch
-  EveryMicrobatch  // reduced in every micro-batch's backward (ZeRO-2/3, FSDP)
+  None,       // behind the backward
+  Backward,   // beside it, bucket by bucket
+  WhileWhole  // the same, but where gradients are cut every reduction is waited for
 };
 
 /// What a framework can run: where a search looks when it is not told otherwise. A layout beyond it can
@@ -288,7 +289,7 @@ struct FrameworkProfile {
   double whole_gradient_passes_bytes = 0;
 
   // --- communication ---
-  GradientOverlap gradient_overlap = GradientOverlap::LastMicrobatch;
+  GradientOverlap gradient_overlap = GradientOverlap::Backward;
   bool parameter_gather_overlap = true;  // all-gather of updated parameters hides behind the next forward
   /// ZeRO-2 keeps parameters sharded between steps and gathers them layer by layer in every forward (FSDP
   /// SHARD_GRAD_OP); false: whole after the optimizer step (DeepSpeed).

@@ -121,7 +121,7 @@ void append_gradient_reduction(const Scenario& sc, const StageParameters& p, std
   const bool bucketed = reduces_beside_backward(sc) && sc.framework.gradient_bucket_elements > 0;
   append_both(sc,
               {.name = "gradient.reduce",
-               .pass = Pass::Step,
+               .pass = reduces_every_pass(sc) ? Pass::BackwardWeight : Pass::Step,
                .kind = scatters ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce,
                .count = bucketed ? std::max(1.0, p.buckets) : 1},
               Group::DataContext, p.trained * bytes_per_reduced_gradient(sc), out);

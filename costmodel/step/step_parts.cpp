@@ -223,7 +223,7 @@ StageTransfers price_transfers(const Scenario& sc, const Calibration& calibratio
   append_gradient_reduction(sc, p, reduction);
   append_parameter_gather(sc, p, gathering);
   if (reduction.empty() && gathering.empty()) return transfers;
-  transfers.reduction = total(reduction, Pass::Step, pricer);
+  transfers.reduction = total(reduction, reduces_every_pass(sc) ? Pass::BackwardWeight : Pass::Step, pricer);
   transfers.gathering = total(gathering, Pass::Step, pricer);
   transfers.buckets = std::max(1.0, p.buckets);
   transfers.slices = slices(sc, calibration, p);
@@ -242,8 +242,7 @@ StepCombiner::StepCombiner(const Scenario& sc, Seconds message)
       closed_form_{costmodel::has_closed_form(sc.layout, static_cast<int>(microbatches_per_step(sc)))},
       by_layer_{gathers_layers(sc)},
       reduction_waits_{gradient_reduction(sc) != GradientReduction::Every},
-      reduces_every_pass_{sc.framework.gradient_overlap == GradientOverlap::EveryMicrobatch &&
-                          sc.layout.sharding.stage >= 2},
+      reduces_every_pass_{costmodel::reduces_every_pass(sc)},
       reduces_beside_backward_{reduces_beside_backward(sc)},
       gathers_beside_forward_{overlaps_parameter_gather(sc)},
       pipeline_overlap_{costmodel::pipeline_overlap(sc)},
@@ -282,7 +281,8 @@ Seconds StepCombiner::data_parallel(const PassTotals& slowest, const StageTransf
   const Seconds gradients = times * transfers.reduction;
   const Seconds hidden = times * (slowest.backward + slowest.rerun) / f.overlap_slowdown;
   const Seconds exposed =
-      reduces_beside_backward_ ? larger(gradients / transfers.buckets, gradients - hidden) : gradients;
+      reduces_beside_backward_ ? larger(transfers.reduction / transfers.buckets, gradients - hidden)
+                               : gradients;
   const Seconds gather = transfers.gathering;
   const Seconds exposed_gather =
       gathers_beside_forward_

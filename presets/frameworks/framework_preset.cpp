@@ -28,8 +28,8 @@ using costmodel::Seconds;
 using costmodel::StageSplit;
 
 constexpr Named<GradientOverlap> kOverlapNames[] = {{"none", GradientOverlap::None},
-                                                    {"last_microbatch", GradientOverlap::LastMicrobatch},
-                                                    {"every_microbatch", GradientOverlap::EveryMicrobatch}};
+                                                    {"backward", GradientOverlap::Backward},
+                                                    {"while_whole", GradientOverlap::WhileWhole}};
 constexpr Named<StageSplit> kProfileSplitNames[] = {{"even", StageSplit::Even},
                                                     {"ends_minus_one", StageSplit::EndsMinusOne},
                                                     {"embedding_counts", StageSplit::EmbeddingCounts},

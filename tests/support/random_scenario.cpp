@@ -158,8 +158,7 @@ FrameworkProfile random_framework() {
   }
   f.kernel_launch = Seconds{real(0, 8e-6)};
   f.step_overhead = Seconds{real(0, 0.02)};
-  f.gradient_overlap =
-      one_of({GradientOverlap::None, GradientOverlap::LastMicrobatch, GradientOverlap::EveryMicrobatch});
+  f.gradient_overlap = one_of({GradientOverlap::None, GradientOverlap::Backward});
   f.parameter_gather_overlap = chance(50);
   f.tensor_overlap = real(0, 1);
   f.attention_entries = chance(25) ? 3 : 1;

@@ -75,7 +75,7 @@ TEST(simulate_step, recomputation_runs_before_every_backward) {
 
 TEST(simulate_step, gradients_are_reduced_while_the_last_backward_runs_and_slow_it_down) {
   Scenario sc = pipeline_of_four(ScheduleKind::OneFOneB);
-  sc.framework.gradient_overlap = GradientOverlap::LastMicrobatch;
+  sc.framework.gradient_overlap = GradientOverlap::Backward;
   sc.framework.gradient_bucket_elements = 2e8;
   sc.framework.overlap_slowdown = 1.2;
   const Simulation beside = simulate(sc);
@@ -101,6 +101,19 @@ TEST(simulate_step, gradients_are_reduced_while_the_last_backward_runs_and_slow_
       std::find_if(spans(after, 0, Stream::Compute).rbegin(), spans(after, 0, Stream::Compute).rend(),
                    [](const Span& span) { return span.kind == SpanKind::Backward; });
   EXPECT_GT(backward->end - backward->begin, last->end - last->begin) << "contention";
+}
+
+TEST(simulate_step, sharded_gradients_are_reduced_behind_every_backward) {
+  Scenario sc = pipeline_of_four(ScheduleKind::OneFOneB);
+  sc.framework.gradient_overlap = GradientOverlap::None;
+  sc.framework.zero2_gathers_layers = false;
+  const auto reductions = [&](int stage) {
+    sc.layout.sharding.stage = stage;
+    const Simulation simulation = simulate(sc);
+    return count(spans(simulation, 1, Stream::Data), SpanKind::GradientReduce);
+  };
+  EXPECT_EQ(reductions(1), 1U);
+  EXPECT_EQ(reductions(2), 32U) << "micro-batches";
 }
 
 TEST(simulate_step, parameters_gathered_beside_the_first_forwards_delay_the_first_stage_alone) {

@@ -142,9 +142,27 @@ TEST(step_time, gathering_in_slices_takes_the_host_one_copy_per_tensor_and_rank)
   EXPECT_EQ(time_of(sc).data_parallel, time_of(whole).data_parallel) << "nothing to gather";
 }
 
+/// A rank that keeps a shard of its gradients has nowhere to add up whole ones.
+TEST(step_time, gradients_are_reduced_once_per_step_and_from_zero2_on_in_every_micro_batch) {
+  const auto reduction = [](int stage, std::int64_t microbatches) {
+    Scenario sc = example_scenario();
+    sc.layout.pp = 1, sc.layout.dp = 8;
+    sc.layout.sharding.stage = stage;
+    sc.recipe.global_batch = 8 * sc.recipe.micro_batch * microbatches;
+    sc.framework.gradient_overlap = GradientOverlap::None;
+    sc.framework.parameter_gather_overlap = true;
+    sc.framework.zero2_gathers_layers = false;
+    return time_of(sc).data_parallel.value();
+  };
+  for (const int stage : {0, 1}) EXPECT_NEAR(reduction(stage, 4), reduction(stage, 1), 1e-9) << stage;
+  const double one = reduction(2, 2) - reduction(2, 1);
+  EXPECT_GT(one, 0);
+  EXPECT_NEAR(reduction(2, 9) - reduction(2, 1), 8 * one, 1e-9);
+}
+
 TEST(step_time, every_gradient_bucket_pays_a_latency) {
   Scenario large = example_scenario();
-  large.framework.gradient_overlap = GradientOverlap::LastMicrobatch;
+  large.framework.gradient_overlap = GradientOverlap::Backward;
   large.layout.dp = 8;
   large.layout.pp = 1;  // replicas on both nodes
   large.framework.gradient_bucket_elements = 1e12;

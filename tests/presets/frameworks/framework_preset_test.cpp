@@ -80,7 +80,7 @@ TEST_F(Frameworks, take_what_they_leave_out_from_the_defaults) {
 TEST_F(Frameworks, read_every_type_of_field) {
   write("all",
         R"({"description": "x", "gradient_dtype": "bf16", "master_parameters": false, "vocab_multiple": 64,
-    "extra_gradient_copies": 1, "kernel_launch": "4 us", "context": "0.5 GiB", "gradient_overlap": "every_microbatch",
+    "extra_gradient_copies": 1, "kernel_launch": "4 us", "context": "0.5 GiB", "gradient_overlap": "none",
     "even_split": "compute_cost", "saved": {"norm_input": {"compute": 2, "fp32": 1}},
     "elementwise": {"norm": {"forward_passes": 2, "backward_kernels": 3}}})");
   const FrameworkProfile profile = find_framework("all");
@@ -91,7 +91,7 @@ TEST_F(Frameworks, read_every_type_of_field) {
   EXPECT_EQ(profile.extra_gradient_copies, 1);
   EXPECT_DOUBLE_EQ(profile.kernel_launch.value(), 4e-6);
   EXPECT_EQ(profile.context.value(), 536870912.0);
-  EXPECT_EQ(profile.gradient_overlap, costmodel::GradientOverlap::EveryMicrobatch);
+  EXPECT_EQ(profile.gradient_overlap, costmodel::GradientOverlap::None);
   EXPECT_EQ(profile.even_split, costmodel::StageSplit::ComputeCost);
   EXPECT_EQ(saved(profile, Saved::NormInput), (SavedRule{.compute = 2, .fp32 = 1}));
   EXPECT_EQ(saved(profile, Saved::NormOutput), SavedRule{});
