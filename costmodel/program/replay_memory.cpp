@@ -50,7 +50,7 @@ ReplayedTask::Level level_of(const MemoryBreakdown& live) {
 
 bool needs_replay(const Scenario& sc) {
   if (!sc.framework.explicit_step)  // weight gradients that wait hold what no count in flight says
-    return splits_backward(sc.layout.schedule) && !program::first_gap(sc);
+    return (splits_backward(sc.layout.schedule) || chunks_differ(sc)) && !program::first_gap(sc);
   return !is_never_executed(sc) && !program::first_gap(sc) && !ledger_is_exact(sc);
 }
 

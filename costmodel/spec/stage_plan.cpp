@@ -131,6 +131,19 @@ std::vector<StagePlan> plan_chunks(const Scenario& sc) {
   return chunks;
 }
 
+bool chunks_differ(const Scenario& sc) {
+  const auto per_stage = static_cast<std::size_t>(chunks_per_stage(sc.layout));
+  if (per_stage == 1) return false;
+  const std::vector<StagePlan> chunks = plan_chunks(sc);
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    const StagePlan& first = chunks[i - i % per_stage];
+    const StagePlan& chunk = chunks[i];
+    if (chunk.layers != first.layers || chunk.recomputed != first.recomputed || chunk.reruns != first.reruns)
+      return true;
+  }
+  return false;
+}
+
 std::vector<StagePlan> plan_stages(const Scenario& sc) {
   const auto per_stage = static_cast<std::size_t>(chunks_per_stage(sc.layout));
   const auto chunks = plan_chunks(sc);

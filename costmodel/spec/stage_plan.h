@@ -59,6 +59,10 @@ void add_ends(const Scenario& scenario, bool first, bool last, StagePlan& stage)
 /// (costmodel/spec/chunk_order.h).
 [[nodiscard]] std::vector<StagePlan> plan_chunks(const Scenario& scenario);
 
+/// True where some stage has chunks with other layers, or other layers to recompute, than its other chunks:
+/// what it keeps then depends on which of them have micro-batches in flight.
+[[nodiscard]] bool chunks_differ(const Scenario& scenario);
+
 /// A chunk of a stage, and the micro-batches of a step that cross it: all, or those of its copy of the model.
 struct CrossedChunk {
   StagePlan plan;

@@ -169,6 +169,7 @@ void UnitSearch::grid(std::uint16_t pp) {
 
 void UnitSearch::set_pipeline(const PipelineChoice& pipe) {
   candidate_.pipe = pipe.option;
+  chunks_differ_ = pipe.chunks_differ;
   sc_.layout.schedule = pipe_options_[pipe.option].schedule;
   sc_.layout.vpp = pipe_options_[pipe.option].vpp;
   sc_.layout.split = pipe_options_[pipe.option].split;
@@ -218,6 +219,7 @@ void UnitSearch::plan_pipelines() {
       pipe.most_chunk = std::max(pipe.most_chunk, chunk.total_layers());
     }
     pipe.separates_ends = separates_ends(sc_.layout);
+    pipe.chunks_differ = chunks_differ(sc_);
     const auto twin = std::find_if(pipelines_.begin(), pipelines_.end(), [&](const PipelineChoice& other) {
       return other.groups == pipe.groups && other.separates_ends == pipe.separates_ends;
     });

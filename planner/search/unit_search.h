@@ -81,6 +81,7 @@ class UnitSearch {
     std::size_t plan = 0;                 // pipelines with equal groups, embedding and head share this number
     int least_chunk = 0, most_chunk = 0;  // layers of the smallest and of the largest chunk
     bool separates_ends = false;
+    bool chunks_differ = false;  // before any are recomputed
   };
   /// What a stage runs before its first backward pass. Of a group: of the member that runs most.
   struct WarmUp {
@@ -274,8 +275,9 @@ class UnitSearch {
   const PassContent* content_ = nullptr;  // of the stages that are set
   PassPart* pass_ = nullptr;
   const costmodel::LayerTotals* times_ = nullptr;
-  double caution_ = 1;  // of its step time
-  bool timed_ = false;  // whether loads_ are those of the present stages
+  double caution_ = 1;          // of its step time
+  bool chunks_differ_ = false;  // PipelineChoice::chunks_differ of the present one
+  bool timed_ = false;          // whether loads_ are those of the present stages
   double microbatches_ = 1;
 };
 

@@ -34,7 +34,8 @@ Seconds UnitSearch::step_of(const ShardingChoice& shard, Seconds span) const {
 
 /// Whether needs_replay may hold for the current scenario, at no cost.
 bool UnitSearch::may_replay() const {
-  return sc_.framework.explicit_step || splits_backward(sc_.layout.schedule);
+  return sc_.framework.explicit_step || splits_backward(sc_.layout.schedule) || chunks_differ_ ||
+         (sc_.layout.vpp > 1 && counts_layers_);
 }
 
 /// The fullest stage has to fit.
