@@ -1,5 +1,7 @@
 #include "presets/models/model_dimensions.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cassert>
 #include <filesystem>
@@ -11,6 +13,7 @@
 #include "presets/models/find_model.h"
 #include "presets/models/model_families.h"
 #include "presets/models/model_preset.h"
+#include "presets/models/model_text.h"
 #include "presets/models/read_model_config.h"
 
 namespace hexaplan::presets {
@@ -25,7 +28,10 @@ struct DimensionRow {
   Key DimensionKeys::*own;  // null: the families share the names below
   std::array<std::string_view, 3> usual;
   bool every_family = false;  // also of files that leave the key out
+  /// What a model by its dimensions calls it (model_text.h); empty: as its id; kNoWord: not at all.
+  std::string_view word = {};
 };
+constexpr std::string_view kNoWord = "-";
 
 constexpr DimensionRow kDimensionRows[] = {
     {{"layers", "decoder layers", [](const ModelSpec& m) { return m.layers; }}, &DimensionKeys::layers, {}},
@@ -68,7 +74,9 @@ constexpr DimensionRow kDimensionRows[] = {
     {{"shared_experts", "experts every token visits",
       [](const ModelSpec& m) { return m.moe.expert_ffn == 0 ? 0 : m.moe.shared_ffn / m.moe.expert_ffn; }},
      nullptr,
-     {"n_shared_experts"}},
+     {"n_shared_experts"},
+     false,
+     kNoWord},
     {{"first_k_dense", "leading layers without experts",
       [](const ModelSpec& m) { return m.moe.first_k_dense; }},
      nullptr,
@@ -76,19 +84,27 @@ constexpr DimensionRow kDimensionRows[] = {
     {{"q_lora_rank", "rank of the compressed queries (MLA)",
       [](const ModelSpec& m) { return m.attention.q_lora_rank; }},
      nullptr,
-     {"q_lora_rank"}},
+     {"q_lora_rank"},
+     false,
+     "q_lora"},
     {{"kv_lora_rank", "rank of the compressed keys and values (MLA)",
       [](const ModelSpec& m) { return m.attention.kv_lora_rank; }},
      nullptr,
-     {"kv_lora_rank"}},
+     {"kv_lora_rank"},
+     false,
+     "kv_lora"},
     {{"qk_nope_dim", "width of a head without positions (MLA)",
       [](const ModelSpec& m) { return m.attention.qk_nope_dim; }},
      nullptr,
-     {"qk_nope_head_dim"}},
+     {"qk_nope_head_dim"},
+     false,
+     "qk_nope"},
     {{"qk_rope_dim", "width of a head with rotary positions (MLA)",
       [](const ModelSpec& m) { return m.attention.qk_rope_dim; }},
      nullptr,
-     {"qk_rope_head_dim"}},
+     {"qk_rope_head_dim"},
+     false,
+     "qk_rope"},
     {{"v_head_dim", "width of a value head (MLA)", [](const ModelSpec& m) { return m.attention.v_head_dim; }},
      nullptr,
      {"v_head_dim"}},
@@ -126,6 +142,29 @@ std::string_view key_of(const JsonValue& fields, const ModelFamily& family, cons
   return row.every_family ? row.usual.front() : std::string_view{};
 }
 
+/// What a model by its dimensions calls `row`; empty when its text cannot say it.
+std::string_view word_of(const DimensionRow& row) {
+  if (row.word == kNoWord) return {};
+  return row.word.empty() ? row.dimension.id : row.word;
+}
+
+/// The text of a model by its dimensions with `word` set to `value`; its other words stay as they were.
+std::string with_word(std::string_view text, std::string_view word, std::int64_t value) {
+  std::string changed;
+  bool said = false;
+  while (true) {
+    const std::size_t begin = text.find_first_not_of(' ');
+    if (begin == std::string_view::npos) break;
+    const std::string_view now = text.substr(begin, text.find(' ', begin) - begin);
+    const bool meant = now.substr(0, now.find('=')) == word;
+    said = said || meant;
+    if (!changed.empty()) changed += ' ';
+    changed += meant ? fmt::format("{}={}", word, value) : std::string{now};
+    text.remove_prefix(begin + now.size());
+  }
+  return said ? changed : fmt::format("{} {}={}", changed, word, value);
+}
+
 /// What the family adds to the file's value: OPT's position table has two rows more.
 std::int64_t added_by_family(const JsonValue& config, const JsonValue& written, const DimensionRow& row) {
   const auto* in_file = written.get_if<std::int64_t>();
@@ -146,7 +185,7 @@ std::span<const ModelDimension> model_dimensions() {
 
 JsonValue model_config(const JsonValue& model) {
   const auto* name = model.get_if<std::string>();
-  if (name == nullptr) return model;
+  if (name == nullptr || is_model_text(*name)) return model;
   const JsonDocument document = read_json_file(model_file(*name));
   JsonValue config = is_model_preset(document) ? *document.root.find("config") : document.root;
   auto* fields = config.get_if<JsonObject>();
@@ -157,8 +196,9 @@ JsonValue model_config(const JsonValue& model) {
 }
 
 bool has_dimension(const JsonValue& config, std::string_view id) {
-  const LanguageModel model = language_model_of(config);
   const DimensionRow* row = find_row(id);
+  if (config.get_if<std::string>() != nullptr) return row != nullptr && !word_of(*row).empty();
+  const LanguageModel model = language_model_of(config);
   if (model.family == nullptr || row == nullptr) return false;
   const JsonValue* fields = model.nested.empty() ? &config : config.find(model.nested);
   return fields != nullptr && !key_of(*fields, *model.family, *row).empty();
@@ -166,9 +206,10 @@ bool has_dimension(const JsonValue& config, std::string_view id) {
 
 JsonValue with_dimension(JsonValue config, std::string_view id, std::int64_t value) {
   assert(has_dimension(config, id));
+  const DimensionRow& row = *find_row(id);
+  if (const auto* text = config.get_if<std::string>()) return with_word(*text, word_of(row), value);
   const LanguageModel model = language_model_of(config);
   JsonValue* fields = language_model(config, model);
-  const DimensionRow& row = *find_row(id);
   const std::string_view key = key_of(*fields, *model.family, row);
   if (JsonValue* present = member(*fields, key)) {
     *present = value - added_by_family(config, *present, row);

@@ -7,6 +7,7 @@
 #include "presets/catalog/catalog.h"
 #include "presets/json/input_error.h"
 #include "presets/models/find_model.h"
+#include "presets/models/model_text.h"
 #include "presets/models/read_model_config.h"
 
 namespace hexaplan::presets {
@@ -52,6 +53,30 @@ TEST(model_dimensions, the_config_of_a_preset_remembers_its_name) {
   const JsonValue config = model_config("llama-3.1-8b");
   ASSERT_NE(config.find("_name_or_path"), nullptr);
   EXPECT_EQ(*config.find("_name_or_path"), JsonValue{"llama-3.1-8b"});
+}
+
+TEST(model_dimensions, of_a_model_by_its_dimensions_are_the_words_of_its_text) {
+  const JsonValue text{"layers=8 hidden=512 heads=8 ffn=1376 vocab=32000 tied"};
+  EXPECT_EQ(model_config(text), text);
+  EXPECT_EQ(with_dimension(text, "layers", 16),
+            JsonValue{"layers=16 hidden=512 heads=8 ffn=1376 vocab=32000 tied"});
+  EXPECT_EQ(with_dimension(text, "kv_heads", 2),
+            JsonValue{"layers=8 hidden=512 heads=8 ffn=1376 vocab=32000 tied kv_heads=2"});
+}
+
+TEST(model_dimensions, changed_in_a_text_are_read_back) {
+  const std::string latent =
+      "layers=4 hidden=512 heads=8 ffn=1024 vocab=1000 kv_lora=64 q_lora=96 qk_nope=32 qk_rope=16 "
+      "v_head_dim=32 experts=8 top_k=2 shared_ffn=64 first_k_dense=1 mtp_layers=1 window=16 max_positions=64";
+  for (const ModelDimension& dimension : model_dimensions()) {
+    if (!has_dimension(latent, dimension.id)) continue;
+    if (dimension.id == "head_dim") continue;  // follows from the parts of a latent head
+    const std::int64_t wanted = other_value(dimension.id, dimension.of(parse_model_text(latent, "--model")));
+    const JsonValue changed = with_dimension(latent, dimension.id, wanted);
+    EXPECT_EQ(dimension.of(parse_model_text(*changed.get_if<std::string>(), "--model")), wanted)
+        << dimension.id;
+  }
+  EXPECT_FALSE(has_dimension(latent, "shared_experts"));  // the text says their width
 }
 
 }  // namespace
