@@ -8,6 +8,7 @@
 
 #include "costmodel/spec/rules.h"
 #include "costmodel/units/format_units.h"
+#include "planner/fitting/faster_changes.h"
 #include "planner/problem/problem.h"
 #include "planner/search/search.h"
 #include "presets/launch/launch_fields.h"
@@ -16,7 +17,6 @@
 namespace hexaplan::cli {
 
 using costmodel::Estimate;
-using costmodel::RecomputeMode;
 using costmodel::Scenario;
 using presets::JsonArray;
 using presets::JsonObject;
@@ -24,126 +24,46 @@ using presets::JsonValue;
 
 namespace {
 
-constexpr double kWorthSaying = 0.01;  // share of the step
 constexpr std::size_t kMostSuggestions = 6;
 constexpr std::size_t kPlansAsked = 20;
 
-/// One change on the same machines and the same global batch. False: there is nothing to change.
-struct SingleChange {
-  const char* what;
-  bool (*apply)(Scenario& s);
-};
-template <class T>
-bool put(T& field, const T& value) {
-  if (field == value) return false;
-  field = value;
-  return true;
-}
-bool recompute(Scenario& s, RecomputeMode mode) {
-  if (s.recipe.recompute.mode == mode) return false;
-  s.recipe.recompute = {.mode = mode, .layers = 0, .stage_layers = {}, .modules = 0};
-  return true;
-}
-/// Moves a factor of two between data parallelism and another degree.
-bool trade(Scenario& s, int& degree, bool more) {
-  int& from = more ? s.layout.dp : degree;
-  int& to = more ? degree : s.layout.dp;
-  if (from % 2 != 0) return false;
-  from /= 2;
-  to *= 2;
-  s.layout.sp = s.layout.sp || s.layout.tp > 1;
-  if (s.layout.tp == 1) s.layout.sp = false;
-  return true;
-}
-constexpr SingleChange kSingleChanges[] = {
-    {"gradients are reduced and parameters gathered under computation",
-     [](Scenario& s) {
-       return s.recipe.execution.data_overlap == false && put(s.recipe.execution.data_overlap, {});
-     }},
-    {"no recomputation", [](Scenario& s) { return recompute(s, RecomputeMode::None); }},
-    {"selective recomputation", [](Scenario& s) { return recompute(s, RecomputeMode::Selective); }},
-    {"full recomputation", [](Scenario& s) { return recompute(s, RecomputeMode::Full); }},
-    {"sequence parallelism", [](Scenario& s) { return s.layout.tp > 1 && put(s.layout.sp, true); }},
-    {"optimizer states sharded over data-parallel ranks",
-     [](Scenario& s) { return s.layout.sharding.stage == 0 && put(s.layout.sharding.stage, 1); }},
-    {"a fused loss",
-     [](Scenario& s) {
-       return !costmodel::fuses_cross_entropy(s) &&
-              put(s.recipe.cross_entropy, costmodel::CrossEntropy::Fused);
-     }},
-    {"no dropout", [](Scenario& s) { return put(s.recipe.dropout, 0.0); }},
-    {"twice the micro-batch",
-     [](Scenario& s) {
-       s.recipe.micro_batch *= 2;
-       return true;
-     }},
-    {"half the micro-batch",
-     [](Scenario& s) {
-       if (s.recipe.micro_batch % 2 != 0) return false;
-       s.recipe.micro_batch /= 2;
-       return true;
-     }},
-    {"less tensor parallelism", [](Scenario& s) { return trade(s, s.layout.tp, false); }},
-    {"more tensor parallelism", [](Scenario& s) { return trade(s, s.layout.tp, true); }},
-    {"fewer pipeline stages", [](Scenario& s) { return s.layout.vpp == 1 && trade(s, s.layout.pp, false); }},
-    {"two model chunks per pipeline stage",
-     [](Scenario& s) {
-       if (s.layout.pp == 1 || s.layout.vpp > 1 || s.layout.schedule != costmodel::ScheduleKind::OneFOneB)
-         return false;
-       s.layout.vpp = 2;
-       s.layout.schedule = costmodel::ScheduleKind::Interleaved;
-       return true;
-     }},
-    {"less context parallelism", [](Scenario& s) { return trade(s, s.layout.cp, false); }},
-};
-
-bool fits(const Estimate& estimate) {
-  return std::holds_alternative<costmodel::Fits>(estimate.verdict) &&
-         estimate.out_of_memory_probability <= planner::kDefaultRisk;
-}
-
-/// A scenario that can run, fits, and that the framework's file can say as well as it says the present one.
-std::optional<Suggestion> suggestion_of(const DiffReport& report, Scenario scenario, std::string what) {
+/// Whether the framework's file can say `scenario` as well as it says the present one.
+bool can_be_said(const DiffReport& report, const Scenario& scenario) {
   const presets::Launcher launcher = report.plan.format.launcher;
-  if (costmodel::first_rejection(scenario) || presets::launch_rejection(scenario, launcher))
-    return std::nullopt;
+  if (presets::launch_rejection(scenario, launcher)) return false;
   const auto said_now = presets::launch_gaps(report.question.scenario, launcher);
-  std::vector<std::string> not_said;
-  for (const std::string& gap : presets::launch_gaps(scenario, launcher)) {
-    if (std::find(said_now.begin(), said_now.end(), gap) == said_now.end()) not_said.push_back(gap);
-  }
-  if (!not_said.empty()) return std::nullopt;
-  Suggestion suggestion{
-      .what = std::move(what), .scenario = std::move(scenario), .estimate = {}, .lines = {}, .not_said = {}};
-  suggestion.estimate = costmodel::estimate_step(suggestion.scenario, report.question.calibration);
-  if (!fits(suggestion.estimate)) return std::nullopt;
-  suggestion.lines = presets::lines_to_change(report.plan, report.question.scenario, suggestion.scenario);
-  if (suggestion.lines.empty()) return std::nullopt;
-  return suggestion;
+  const auto gaps = presets::launch_gaps(scenario, launcher);
+  return std::all_of(gaps.begin(), gaps.end(), [&](const std::string& gap) {
+    return std::find(said_now.begin(), said_now.end(), gap) != said_now.end();
+  });
 }
 
 double step_of(const Estimate& estimate) {
   return estimate.time.total().value();
 }
 
-/// Faster by more than nothing; or it fits, which the present plan does not.
-bool is_worth_saying(const DiffReport& report, Suggestion& suggestion) {
-  suggestion.safer = !fits(report.estimate);
-  return suggestion.safer || step_of(suggestion.estimate) < step_of(report.estimate) * (1 - kWorthSaying);
+/// With the lines that change; nothing where none does.
+std::optional<Suggestion> suggestion_of(const DiffReport& report, std::string what, Scenario scenario,
+                                        Estimate estimate) {
+  auto lines = presets::lines_to_change(report.plan, report.question.scenario, scenario);
+  if (lines.empty()) return std::nullopt;
+  return Suggestion{.what = std::move(what),
+                    .scenario = std::move(scenario),
+                    .estimate = std::move(estimate),
+                    .lines = std::move(lines)};
 }
 
 void add_single_changes(DiffReport& report) {
-  for (const SingleChange& change : kSingleChanges) {
-    Scenario scenario = report.question.scenario;
-    if (!change.apply(scenario)) continue;
-    auto suggestion = suggestion_of(report, std::move(scenario), change.what);
-    if (suggestion && is_worth_saying(report, *suggestion))
+  const auto changes = planner::faster_changes(
+      report.question.scenario, report.estimate, report.question.calibration, kMostSuggestions,
+      [&](const Scenario& changed) {
+        return can_be_said(report, changed) &&
+               !presets::lines_to_change(report.plan, report.question.scenario, changed).empty();
+      });
+  for (const planner::FasterChange& change : changes) {
+    if (auto suggestion = suggestion_of(report, std::string{change.what}, change.scenario, change.estimate))
       report.suggestions.push_back(std::move(*suggestion));
   }
-  std::stable_sort(
-      report.suggestions.begin(), report.suggestions.end(),
-      [](const Suggestion& a, const Suggestion& b) { return step_of(a.estimate) < step_of(b.estimate); });
-  if (report.suggestions.size() > kMostSuggestions) report.suggestions.resize(kMostSuggestions);
 }
 
 /// The best plan of a search that the file can say.
@@ -156,14 +76,19 @@ void add_best_plan(DiffReport& report) {
   problem.refine_winners = false;
   problem.simulate_winners = false;
   for (const planner::RankedPlan& ranked : planner::search(problem).plans) {
+    Scenario scenario = planner::scenario_of(problem, ranked.plan);
+    if (costmodel::first_rejection(scenario) || !can_be_said(report, scenario)) continue;
+    Estimate estimate = costmodel::estimate_step(scenario, report.question.calibration);
+    if (!planner::fits_safely(estimate)) continue;
     auto suggestion = suggestion_of(
-        report, planner::scenario_of(problem, ranked.plan),
-        "all at once: " + presets::to_layout_text({.layout = ranked.plan.layout, .dp_given = true}));
+        report, "all at once: " + presets::to_layout_text({.layout = ranked.plan.layout, .dp_given = true}),
+        std::move(scenario), std::move(estimate));
     if (!suggestion) continue;
     const bool known = std::any_of(
         report.suggestions.begin(), report.suggestions.end(),
         [&](const Suggestion& other) { return step_of(other.estimate) <= step_of(suggestion->estimate); });
-    if (!known && is_worth_saying(report, *suggestion)) report.suggestions.push_back(std::move(*suggestion));
+    if (!known && planner::worth_saying(report.estimate, suggestion->estimate))
+      report.suggestions.push_back(std::move(*suggestion));
     return;
   }
 }

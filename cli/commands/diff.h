@@ -17,8 +17,6 @@ struct Suggestion {
   costmodel::Scenario scenario;
   costmodel::Estimate estimate;
   std::vector<presets::ChangedLine> lines;
-  std::vector<std::string> not_said;  // what the framework's file cannot say of it
-  bool safer = false;                 // the reason is memory, not time
 };
 
 struct DiffReport {
