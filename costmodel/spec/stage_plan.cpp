@@ -135,10 +135,16 @@ bool chunks_differ(const Scenario& sc) {
   const auto per_stage = static_cast<std::size_t>(chunks_per_stage(sc.layout));
   if (per_stage == 1) return false;
   const std::vector<StagePlan> chunks = plan_chunks(sc);
+  const std::vector<StagePlan> stages = plan_stages(sc);
   for (std::size_t i = 0; i < chunks.size(); ++i) {
-    const StagePlan& first = chunks[i - i % per_stage];
-    const StagePlan& chunk = chunks[i];
-    if (chunk.layers != first.layers || chunk.recomputed != first.recomputed || chunk.reruns != first.reruns)
+    const StagePlan& stage = stages[i / per_stage];
+    const int part = chunks[i].total_layers(), whole = stage.total_layers();
+    const auto differs = [&](LayersByClass StagePlan::*layers) {
+      for (std::size_t c = 0; c < kLayerClasses; ++c)
+        if ((chunks[i].*layers)[c] * whole != (stage.*layers)[c] * part) return true;
+      return false;
+    };
+    if (differs(&StagePlan::layers) || differs(&StagePlan::recomputed) || differs(&StagePlan::reruns))
       return true;
   }
   return false;

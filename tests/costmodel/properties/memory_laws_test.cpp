@@ -22,8 +22,9 @@ Bytes alive(const Scenario& s, int stage, TensorKind kind, Instant instant) {
 /// makes and drops.
 Bytes kept(const Scenario& s, int stage) {
   if (!needs_replay(s)) return alive(s, stage, TensorKind::Activation, kForward);
+  const std::vector<std::vector<ReplayedTask>> tasks = replay_tasks(s);
   Bytes most;
-  for (const ReplayedTask& task : replay_tasks(s)[static_cast<std::size_t>(stage)])
+  for (const ReplayedTask& task : tasks[static_cast<std::size_t>(stage)])
     most = larger(most, task.after.activations);
   return most;
 }
