@@ -40,9 +40,10 @@ std::string entries(std::span<const Entry> list) {
 constexpr std::pair<ExitCode, std::string_view> kExitCodes[] = {
     {ExitCode::Ok, "done, or fits"},
     {ExitCode::Internal, "internal error, or a number that verify finds to differ"},
-    {ExitCode::Usage, "the command line cannot be understood"},
+    {ExitCode::Usage,
+     "the command line cannot be understood, or a value of an option is wrong or names nothing"},
     {ExitCode::DoesNotFit, "does not fit (with --require-fit), or search found nothing"},
-    {ExitCode::UnusableInput, "a file, a preset or the environment cannot be used"},
+    {ExitCode::UnusableInput, "a file, what it names, or the environment cannot be used"},
     {ExitCode::RankFailed, "a rank failed or hung; what was measured before is kept"},
     {ExitCode::Interrupted, "Ctrl-C"},
     {ExitCode::Terminated, "SIGTERM"}};

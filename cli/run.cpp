@@ -171,6 +171,11 @@ struct Runner {
   }
   Outcome operator()(const AccuracyOptions& options) const {
     const AccuracyResult result = run_accuracy(options);
+    if (common.json && !options.rows && !scores_anything(result))
+      throw presets::InputError({.file = fmt::format("{}", fmt::join(options.tables, ", ")),
+                                 .value = "no row that can be scored",
+                                 .expected = "measurements that a scenario can be made of",
+                                 .hint = "add --rows: each says why it was left out"});
     // With --rows each says why.
     const ExitCode code = scores_anything(result) ? ExitCode::Ok : ExitCode::UnusableInput;
     return {common.json ? json_text(accuracy_json(result, options.rows))

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "cli/write_file.h"
 #include "costmodel/units/format_units.h"
 #include "presets/import/import_plan.h"
 #include "presets/runs/pickle_data.h"
@@ -66,8 +65,7 @@ std::optional<Question> measured_question(const RunLog* log, const ScenarioOptio
   question.calibration = std::move(found.calibration);
   question.fabric = std::move(found.fabric);
   question.notes.insert(question.notes.end(), found.notes.begin(), found.notes.end());
-  if (!options.save_scenario.empty())
-    write_file(options.save_scenario, presets::to_text(to_json(question.request)) + "\n");
+  save_scenario(options.save_scenario, question);
   return question;
 }
 

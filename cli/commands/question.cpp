@@ -19,6 +19,10 @@
 namespace hexaplan::cli {
 
 using presets::InputError;
+using presets::JsonArray;
+using presets::JsonMember;
+using presets::JsonObject;
+using presets::JsonValue;
 using presets::ScenarioRequest;
 
 namespace {
@@ -31,6 +35,65 @@ std::string read_stdin() {
 bool is_report(const std::vector<std::string>& files) {
   return files.size() == 1 &&
          presets::scenario_in_page(presets::read_text_file(files.front()), files.front());
+}
+
+/// Whether a refused value, in quotes, was typed as a flag, on top of a scenario's file.
+bool is_typed(const std::string& value, const ScenarioOptions& options) {
+  if (value.size() < 3) return false;
+  const std::string refused = value.substr(1, value.size() - 2);
+  const auto& texts = {options.model, options.cluster, options.framework, options.calibration};
+  return std::any_of(texts.begin(), texts.end(),
+                     [&](const std::string& text) { return text.find(refused) != std::string::npos; });
+}
+
+/// Whether flags ask something else than the file.
+bool changes_question(const ScenarioOptions& options) {
+  const auto& texts = {options.model,     options.cluster,     options.layout, options.schedule,
+                       options.framework, options.calibration, options.fabric};
+  return std::any_of(texts.begin(), texts.end(), [](const std::string& text) { return !text.empty(); }) ||
+         std::any_of(options.recipe.begin(), options.recipe.end(),
+                     [](const auto& flag) { return !flag.text.empty(); });
+}
+
+/// Members of a scenario or of its recipe, "layout", "recipe.sequence".
+struct ScenarioMember {
+  JsonObject* object = nullptr;
+  std::string_view key;
+};
+ScenarioMember member_of(JsonObject& scenario, std::string_view name) {
+  constexpr std::string_view kRecipe = "recipe.";
+  if (!name.starts_with(kRecipe)) return {&scenario, name};
+  for (auto& [key, value] : scenario) {
+    if (key == "recipe") return {value.get_if<JsonObject>(), name.substr(kRecipe.size())};
+  }
+  return {};
+}
+
+/// Takes out what nobody asked for when the file was written: it follows from the rest, which flags change.
+void ask_anew(JsonValue& root) {
+  auto* scenario = root.get_if<JsonObject>();
+  const JsonValue* filled = root.find("filled");
+  if (scenario == nullptr || filled == nullptr || filled->get_if<JsonArray>() == nullptr) return;
+  const JsonArray names = *filled->get_if<JsonArray>();
+  for (const JsonValue& name : names) {
+    const auto* text = name.get_if<std::string>();
+    const ScenarioMember member = text == nullptr ? ScenarioMember{} : member_of(*scenario, *text);
+    if (member.object != nullptr)
+      std::erase_if(*member.object, [&](const JsonMember& each) { return each.first == member.key; });
+  }
+}
+
+/// Names of the members of `whole` that `asked` does not have.
+void append_filled(const JsonValue& asked, const JsonValue& whole, const std::string& prefix,
+                   JsonArray& names) {
+  for (const auto& [key, value] : *whole.get_if<JsonObject>()) {
+    const JsonValue* said = asked.find(key);
+    if (said == nullptr) {
+      names.emplace_back(prefix + key);
+    } else if (key == "recipe") {
+      append_filled(*said, value, "recipe.", names);
+    }
+  }
 }
 
 double price_of(const std::string& text) {
@@ -91,7 +154,11 @@ ScenarioRequest read_request(const ScenarioOptions& options, std::vector<std::st
   ScenarioRequest request = options.request.value_or(ScenarioRequest{});
   const bool report = is_report(options.from);
   const bool imported = !options.from.empty() && !report;
-  if (!options.scenario.empty()) request = presets::read_scenario(read_document(options.scenario));
+  if (!options.scenario.empty()) {
+    presets::JsonDocument document = read_document(options.scenario);
+    if (changes_question(options)) ask_anew(document.root);
+    request = presets::read_scenario(document);
+  }
   if (report) request = presets::read_scenario(read_document(options.from.front()));
   if (imported) {
     presets::ImportedPlan plan = presets::import_files(options.from, options.cluster);
@@ -112,7 +179,7 @@ presets::ResolvedScenario resolve_request(const ScenarioRequest& request, const 
     if (!problem.file.empty() || problem.field.compare(0, 2, "--") == 0) throw;
     if (flag) {
       problem.field.insert(0, "--");
-    } else if (!options.scenario.empty()) {
+    } else if (!options.scenario.empty() && !is_typed(problem.value, options)) {
       problem.file = options.scenario;
     }
     throw InputError{std::move(problem)};
@@ -126,16 +193,35 @@ presets::CalibratedScenario calibrate_request(const ScenarioRequest& request,
                         : presets::calibrate(request, std::move(resolved));
 }
 
+ScenarioRequest filled_request(const Question& question) {
+  ScenarioRequest filled = question.request;
+  filled.layout = {question.scenario.layout, true};
+  filled.recipe = question.scenario.recipe;
+  filled.framework = question.scenario.framework.name;
+  return filled;
+}
+
+void save_scenario(const std::string& file, const Question& question) {
+  if (file.empty()) return;
+  ScenarioRequest whole = filled_request(question);
+  // A framework may be a file of one's own, which a name would not find.
+  if (!question.request.framework.empty()) whole.framework = question.request.framework;
+  JsonValue document = to_json(whole);
+  JsonArray filled;
+  append_filled(to_json(question.request), document, {}, filled);
+  if (!filled.empty()) document.get_if<JsonObject>()->emplace_back("filled", std::move(filled));
+  write_file(file, presets::to_text(document) + "\n");
+}
+
 Question ask(const ScenarioOptions& options) {
   Question question;
   question.request = read_request(options, &question.notes);
-  if (!options.save_scenario.empty())
-    write_file(options.save_scenario, presets::to_text(to_json(question.request)) + "\n");
   presets::CalibratedScenario found = calibrate_request(question.request, options);
   question.scenario = std::move(found.scenario);
   question.notes.insert(question.notes.end(), found.notes.begin(), found.notes.end());
   question.calibration = std::move(found.calibration);
   question.fabric = std::move(found.fabric);
+  save_scenario(options.save_scenario, question);
   return question;
 }
 

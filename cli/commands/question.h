@@ -41,7 +41,12 @@ void override_request(presets::ScenarioRequest& request, const ScenarioOptions& 
 [[nodiscard]] presets::CalibratedScenario calibrate_request(const presets::ScenarioRequest& request,
                                                             const ScenarioOptions& options);
 
-/// Reads, writes --save-scenario, resolves, finds the calibration. InputError when something cannot be used.
+/// The question as a scenario file holds it, with every gap filled.
+[[nodiscard]] presets::ScenarioRequest filled_request(const Question& question);
+/// Writes that, and which members nobody said: with flags on top they are asked anew. No file: nothing.
+void save_scenario(const std::string& file, const Question& question);
+
+/// Reads, resolves, finds the calibration, writes --save-scenario. InputError when something cannot be used.
 [[nodiscard]] Question ask(const ScenarioOptions& options);
 
 }  // namespace hexaplan::cli

@@ -21,13 +21,18 @@ JsonValue count(std::size_t n) {
   return static_cast<std::int64_t>(n);
 }
 
+/// Null where nothing was scored that it would be of.
+JsonValue figure(std::size_t rows, double value) {
+  return rows == 0 ? JsonValue{} : JsonValue{value};
+}
+
 JsonValue errors_json(const ErrorSummary& e) {
   return JsonObject{{"rows", count(e.rows)},
                     {"skipped", count(e.skipped)},
-                    {"macro_mean_abs_error", e.macro_mean_abs_error},
-                    {"median_abs_error", e.median_abs_error},
-                    {"worst", e.worst},
-                    {"bias", e.bias}};
+                    {"macro_mean_abs_error", figure(e.rows, e.macro_mean_abs_error)},
+                    {"median_abs_error", figure(e.rows, e.median_abs_error)},
+                    {"worst", figure(e.rows, e.worst)},
+                    {"bias", figure(e.rows, e.bias)}};
 }
 
 JsonValue families_json(const FamilyErrors& f) {
@@ -35,11 +40,11 @@ JsonValue families_json(const FamilyErrors& f) {
   for (const std::string& id : f.beyond_double) beyond.emplace_back(id);
   return JsonObject{{"rows", count(f.rows)},
                     {"families", count(f.families)},
-                    {"typical_error", f.typical_error},
-                    {"within_10_percent", f.within_10_percent},
-                    {"within_25_percent", f.within_25_percent},
-                    {"covered_by_90_percent_interval", f.covered},
-                    {"noise_floor", f.noise_floor},
+                    {"typical_error", figure(f.families, f.typical_error)},
+                    {"within_10_percent", figure(f.families, f.within_10_percent)},
+                    {"within_25_percent", figure(f.families, f.within_25_percent)},
+                    {"covered_by_90_percent_interval", figure(f.families, f.covered)},
+                    {"noise_floor", figure(f.repeated, f.noise_floor)},
                     {"families_measured_again", count(f.repeated)},
                     {"beyond_double", std::move(beyond)}};
 }
@@ -53,20 +58,23 @@ void append_scores(const Scores& scores, JsonObject& object) {
   object.emplace_back("families", families_json(scores.families));
   object.emplace_back("families_with_disturbed", families_json(scores.with_disturbed));
   object.emplace_back("memory", std::move(memory));
-  object.emplace_back("oom", JsonObject{{"rows", count(scores.out_of_memory.rows)},
-                                        {"skipped", count(scores.out_of_memory.skipped)},
-                                        {"accuracy", scores.out_of_memory.accuracy},
-                                        {"false_fit", count(scores.out_of_memory.false_fit)},
-                                        {"false_oom", count(scores.out_of_memory.false_oom)},
-                                        {"brier", scores.chance_of_running_out.brier},
-                                        {"reliability_gap", scores.chance_of_running_out.reliability_gap}});
-  object.emplace_back("ranking",
-                      JsonObject{{"groups", count(scores.ranking.groups)},
-                                 {"mean_regret", scores.ranking.mean_regret},
-                                 {"median_regret", scores.ranking.median_regret},
-                                 {"worst_regret", scores.ranking.worst_regret},
-                                 {"groups_within_5_percent", count(scores.ranking.groups_within_5_percent)},
-                                 {"mean_spearman", scores.ranking.mean_spearman}});
+  object.emplace_back(
+      "oom",
+      JsonObject{{"rows", count(scores.out_of_memory.rows)},
+                 {"skipped", count(scores.out_of_memory.skipped)},
+                 {"accuracy", figure(scores.out_of_memory.rows, scores.out_of_memory.accuracy)},
+                 {"false_fit", count(scores.out_of_memory.false_fit)},
+                 {"false_oom", count(scores.out_of_memory.false_oom)},
+                 {"brier", figure(scores.chance_of_running_out.rows, scores.chance_of_running_out.brier)},
+                 {"reliability_gap",
+                  figure(scores.chance_of_running_out.rows, scores.chance_of_running_out.reliability_gap)}});
+  object.emplace_back(
+      "ranking", JsonObject{{"groups", count(scores.ranking.groups)},
+                            {"mean_regret", figure(scores.ranking.groups, scores.ranking.mean_regret)},
+                            {"median_regret", figure(scores.ranking.groups, scores.ranking.median_regret)},
+                            {"worst_regret", figure(scores.ranking.groups, scores.ranking.worst_regret)},
+                            {"groups_within_5_percent", count(scores.ranking.groups_within_5_percent)},
+                            {"mean_spearman", figure(scores.ranking.groups, scores.ranking.mean_spearman)}});
 }
 
 JsonValue case_json(const ComparedCase& c) {

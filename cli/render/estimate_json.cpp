@@ -135,15 +135,6 @@ JsonValue allocator_json(const AllocatorReport& allocator) {
       {"stages", std::move(stages)}};
 }
 
-/// The question, with every gap filled.
-JsonValue scenario_json(const EstimateReport& report) {
-  presets::ScenarioRequest filled = report.question.request;
-  filled.layout = {report.question.scenario.layout, true};
-  filled.recipe = report.question.scenario.recipe;
-  filled.framework = report.question.scenario.framework.name;
-  return to_json(filled);
-}
-
 JsonValue calibration_json(const EstimateReport& report) {
   const costmodel::Calibration& c = report.question.calibration;
   const presets::FabricOrigin& f = report.question.fabric;
@@ -218,7 +209,7 @@ JsonValue estimate_json(const EstimateReport& report) {
   object.emplace_back("microbatches", e.microbatches);
   object.emplace_back("gpus", report.question.scenario.cluster.gpus);
   object.emplace_back("calibration", calibration_json(report));
-  object.emplace_back("scenario", scenario_json(report));
+  object.emplace_back("scenario", to_json(filled_request(report.question)));
   object.emplace_back("not_modelled", not_modelled_json(costmodel::not_modelled(report.question.scenario)));
   object.emplace_back("evidence", report.priced() ? published_json(report.question.scenario) : JsonValue{});
   object.emplace_back("notes", std::move(notes));

@@ -51,6 +51,7 @@ ScenarioRequest read_scenario(const JsonDocument& document) {
   if (const auto calibration = reader.optional("calibration")) request.calibration = calibration->text();
   if (const auto fabric = reader.optional("fabric")) request.fabric = fabric->text();
   if (const auto price = reader.optional("price_per_hour")) request.price_per_hour = price->number(kPrice);
+  (void)reader.optional("filled");  // which of these nobody asked for: see the header
   reader.finish();
   return request;
 }

@@ -34,7 +34,8 @@ inline constexpr std::string_view kScenarioSchema = "hexaplan/scenario/1";
 
 /// Reads {"schema": "hexaplan/scenario/1", "model", "cluster", "framework", "layout", "recipe",
 /// "calibration", "fabric", "price_per_hour"}; only schema is required. Strict: an unknown key is an
-/// InputError that names the nearest one.
+/// InputError that names the nearest one. "filled" lists members that were left to the program when the file
+/// was written; they hold all the same.
 [[nodiscard]] ScenarioRequest read_scenario(const JsonDocument& document);
 /// JSON that `read_scenario` reads back to an equal request.
 [[nodiscard]] JsonValue to_json(const ScenarioRequest& request);

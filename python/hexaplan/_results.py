@@ -562,21 +562,21 @@ class ImportedConfig:
 class Errors:
     rows: int
     skipped: int
-    macro_mean_abs_error: float
-    median_abs_error: float
-    worst: float
-    bias: float
+    macro_mean_abs_error: Optional[float]
+    median_abs_error: Optional[float]
+    worst: Optional[float]
+    bias: Optional[float]
 
 
 @dataclass(frozen=True)
 class Families:
     rows: int
     families: int
-    typical_error: float
-    within_10_percent: float
-    within_25_percent: float
-    covered_by_90_percent_interval: float
-    noise_floor: float
+    typical_error: Optional[float]
+    within_10_percent: Optional[float]
+    within_25_percent: Optional[float]
+    covered_by_90_percent_interval: Optional[float]
+    noise_floor: Optional[float]
     families_measured_again: int
     beyond_double: List[str]
 
@@ -585,21 +585,21 @@ class Families:
 class OutOfMemory:
     rows: int
     skipped: int
-    accuracy: float
+    accuracy: Optional[float]
     false_fit: int
     false_oom: int
-    brier: float
-    reliability_gap: float
+    brier: Optional[float]
+    reliability_gap: Optional[float]
 
 
 @dataclass(frozen=True)
 class RankingErrors:
     groups: int
-    mean_regret: float
-    median_regret: float
-    worst_regret: float
+    mean_regret: Optional[float]
+    median_regret: Optional[float]
+    worst_regret: Optional[float]
     groups_within_5_percent: int
-    mean_spearman: float
+    mean_spearman: Optional[float]
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,20 @@ TEST(accuracy, a_table_of_which_no_row_can_be_predicted_is_unusable) {
   EXPECT_THAT(run.out, testing::Not(testing::HasSubstr("0.0 %")));
 }
 
+// "macro_mean_abs_error": 0.0 of no row reads as a perfect score.
+TEST(accuracy, nothing_scored_is_an_error_or_null_in_json_and_never_an_error_of_zero) {
+  const TemporaryFile table{kHeader + row("a", "fits,1,0,0", "t5", "1.5,,"), ".csv"};
+  const Finished run = run_hexaplan("accuracy --json " + table.path());
+  EXPECT_EQ(run.exit_code, 4);
+  EXPECT_THAT(run.out, testing::HasSubstr("hexaplan/error/1"));
+  EXPECT_THAT(run.err, testing::HasSubstr("got no row that can be scored"));
+  const Finished rows = run_hexaplan("accuracy --json --rows " + table.path());
+  EXPECT_EQ(rows.exit_code, 4);
+  EXPECT_THAT(rows.out, testing::HasSubstr("\"skipped\": "));
+  EXPECT_THAT(rows.out, testing::HasSubstr("\"macro_mean_abs_error\": null"));
+  EXPECT_THAT(rows.out, testing::Not(testing::HasSubstr("_error\": 0.0")));
+}
+
 TEST(accuracy, a_missing_column_is_named) {
   const TemporaryFile table{"case_id,source_file\na,b\n", ".csv"};
   const Finished run = run_hexaplan("accuracy " + table.path());

@@ -2,6 +2,7 @@
 // that is said.
 #include <gtest/gtest.h>
 
+#include "presets/json/read_json.h"
 #include "run_hexaplan.h"
 
 namespace hexaplan::cli {
@@ -39,8 +40,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "unknown option --modle; did you mean '--model'?"},
         BadLine{"mistyped_option_with_value", "estimate --micro-bach=2", 2,
                 "unknown option --micro-bach; did you mean '--micro-batch'?"},
-        BadLine{"option_in_front_of_the_command", "--json estimate", 2,
-                "option --json belongs behind the command"},
+        BadLine{"option_in_front_of_the_command", "--quiet estimate", 2,
+                "option --quiet belongs behind the command"},
         BadLine{"option_without_value", "estimate --model", 2, "option --model needs a value: MODEL"},
         BadLine{"superfluous_word", "estimate extra", 2, "estimate takes no argument 'extra'"},
         BadLine{"no_model", "estimate --cluster 8xH100", 2,
@@ -110,8 +111,65 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(command_line, an_unknown_model_names_the_nearest) {
   const Finished run = run_hexaplan("estimate --model llama-3.1-9b --cluster 8xH100");
-  EXPECT_EQ(run.exit_code, 4);
+  EXPECT_EQ(run.exit_code, 2);
   EXPECT_NE(run.err.find("did you mean \"llama-3.1-8b\"?"), std::string::npos) << run.err;
+}
+
+// Whoever looks a name up: where it was typed, it is the command line that is wrong, and the option is named.
+TEST(command_line, a_value_of_an_option_that_names_nothing_is_an_error_of_that_option) {
+  const TemporaryFile scenario{
+      R"({"schema": "hexaplan/scenario/1", "model": "llama-3.1-8b", "cluster": "8xH1000"})", ".json"};
+  const struct {
+    std::string arguments;
+    int code;
+    std::string begins;
+  } rows[] = {
+      {kQuestion + "--framework megatro", 2, "--framework: got \"megatro\""},
+      {kModel + "--cluster 8xH1000", 2, "--cluster: got \"H1000\""},
+      {"estimate --cluster=8xH100 --model=llama-9", 2, "--model: got \"llama-9\""},
+      {kQuestion + "--calibration h1000", 2, "--calibration: got \"h1000\""},
+      {kQuestion + "--optimizer adammm", 2, "--optimizer: got \"adammm\""},
+      {"finetune --model llama-3.1-8b --gpu h1000", 2, "--gpu: got \"h1000\""},
+      {"finetune --model llama-3.1-8b --gpu h100 --gpus x", 2, "--gpus: got \"x\""},
+      {"search --model llama-3.1-8b --cluster 8xH100 --network token-ring", 2,
+       "--network: got \"token-ring\""},
+      {"calibrate --gpu h1000", 2, "--gpu: got \"h1000\""},
+      // What a file says is not the command line's mistake, unless a flag on top of it is.
+      {"estimate --scenario " + scenario.path(), 4, scenario.path() + ": gpu: got \"H1000\""},
+      {"estimate --scenario " + scenario.path() + " --cluster 8xH2000", 2, "--cluster: got \"H2000\""},
+  };
+  for (const auto& row : rows) {
+    const Finished run = run_hexaplan(row.arguments);
+    EXPECT_EQ(run.exit_code, row.code) << row.arguments;
+    EXPECT_EQ(run.err.rfind("hexaplan: " + row.begins, 0), 0U) << run.err;
+  }
+}
+
+// A program that asked for JSON gets JSON, whoever found the mistake; people get the line as ever.
+TEST(command_line, errors_are_documents_under_json) {
+  const struct {
+    std::string arguments;
+    int code;
+    const char *where, *got;
+  } rows[] = {
+      {"estimat --json", 2, nullptr, nullptr},
+      {kQuestion + "--seq -5 --json", 2, "--seq", "\"-5\""},
+      {"estimate --json --scenario /nowhere/run.json", 4, "/nowhere/run.json", nullptr},
+      {"estimate --json --cluster 8xH100 --model llama-9", 2, "--model", "\"llama-9\""},
+  };
+  for (const auto& row : rows) {
+    const Finished run = run_hexaplan(row.arguments);
+    EXPECT_EQ(run.exit_code, row.code) << row.arguments;
+    const presets::JsonValue document = presets::parse_json(run.out, "stdout").root;
+    EXPECT_EQ(at(document, "schema"), presets::JsonValue{"hexaplan/error/1"});
+    EXPECT_EQ("hexaplan: " + *at(document, "error.message").get_if<std::string>() + "\n", run.err);
+    EXPECT_EQ(number_at(document, "error.exit_code"), row.code);
+    EXPECT_EQ(at(document, "error.where"),
+              row.where == nullptr ? presets::JsonValue{} : presets::JsonValue{row.where});
+    EXPECT_EQ(at(document, "error.got"),
+              row.got == nullptr ? presets::JsonValue{} : presets::JsonValue{row.got});
+  }
+  EXPECT_EQ(run_hexaplan(kQuestion + "--seq -5").out, "");
 }
 
 TEST(command_line, a_result_that_cannot_be_written_is_an_unusable_environment) {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "presets/json/read_json.h"
 #include "run_hexaplan.h"
 
 namespace hexaplan::cli {
@@ -186,6 +187,36 @@ TEST(estimate, a_saved_scenario_asks_the_same_question) {
   EXPECT_EQ(direct.out, again.out);
   const Finished piped = run_hexaplan("estimate --json --scenario -", content_of(file.path()));
   EXPECT_EQ(direct.out, piped.out);
+}
+
+// The defaults of a later version are others: the file says those that counted, and which they were.
+TEST(estimate, a_saved_question_holds_what_was_filled_in_and_answers_the_same) {
+  const TemporaryFile file{"", ".json"};
+  const std::string questions[] = {
+      "--model llama-3.1-8b --cluster 8xH100",
+      "--model mixtral-8x7b --cluster 64xH100 --layout 'ep8 pp4 zero1'",
+      "--model gpt2 --cluster 8xA100 --framework fsdp2 --layout fsdp --seq 1k",
+      "--model llama-3.1-70b --cluster 64xH100 --layout 'tp8 pp4 sp' --precision fp8 --fine-tune lora"};
+  for (const std::string& question : questions) {
+    const JsonValue asked = json_of("estimate --json --save-scenario " + file.path() + " " + question);
+    const JsonValue again = json_of("estimate --json --scenario " + file.path());
+    for (const char* part : {"memory", "time", "throughput", "scenario"})
+      EXPECT_EQ(at(asked, part), at(again, part)) << question << ": " << part;
+  }
+}
+
+TEST(estimate, a_saved_question_says_what_nobody_said_and_flags_on_top_ask_that_anew) {
+  const TemporaryFile file{"", ".json"};
+  (void)json_of("estimate --json --model llama-3.1-8b --cluster 8xH100 --seq 8k --save-scenario " +
+                file.path());
+  const JsonValue saved = presets::parse_json(content_of(file.path()), "saved").root;
+  EXPECT_EQ(at(saved, "recipe.global_batch"), JsonValue{8});
+  EXPECT_EQ(at(saved, "framework"), JsonValue{"megatron"});
+  EXPECT_EQ(at(saved, "filled"), (JsonArray{"framework", "layout", "recipe.global_batch"}));
+  const JsonValue more = json_of("estimate --json --scenario " + file.path() + " --cluster 16xH100");
+  EXPECT_EQ(at(more, "scenario.layout"), JsonValue{"dp16"});
+  EXPECT_EQ(at(more, "scenario.recipe.global_batch"), JsonValue{16});
+  EXPECT_EQ(at(more, "scenario.recipe.sequence"), JsonValue{8192});
 }
 
 TEST(estimate, flags_override_the_scenario) {
