@@ -119,6 +119,15 @@ TEST(run_command, a_loss_that_is_no_number_ends_the_run_and_is_no_checkpoint) {
   }
 }
 
+TEST(run_command, kernels_that_no_processor_has_are_refused) {
+  setenv("HEXAPLAN_INSTRUCTIONS", "avx3", 1);
+  const Finished finished = run_tiny("--layout dp1");
+  unsetenv("HEXAPLAN_INSTRUCTIONS");
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_THAT(finished.err, HasSubstr("HEXAPLAN_INSTRUCTIONS: got \"avx3\", expected"));
+  EXPECT_THAT(finished.err, HasSubstr("leave the variable out"));
+}
+
 TEST(run_command, checkpoints_are_kept_every_so_many_steps) {
   const std::string folder =
       std::filesystem::temp_directory_path() / ("hexaplan_every_" + std::to_string(getpid()));

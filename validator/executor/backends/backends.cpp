@@ -6,6 +6,7 @@
 #include <array>
 #include <iterator>
 #include <span>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "validator/executor/communicator/solo/solo_ranks.h"
 #include "validator/executor/communicator/threads/thread_ranks.h"
 #include "validator/executor/device/cpu/cpu_device.h"
+#include "validator/executor/device/cpu/instruction_set.h"
 #include "validator/executor/device/cuda/cuda_module.h"
 
 namespace hexaplan::validator {
@@ -41,6 +43,16 @@ std::string processors() {
 void probe_processor(BackendState& state) {
   state.available = true;
   state.detail = processors();
+}
+
+void probe_cpu(BackendState& state) {
+  try {
+    state.detail = fmt::format("{}, {} kernels", processors(), name_of(chosen_instruction_set()));
+    state.available = true;
+  } catch (const std::runtime_error& error) {
+    state.detail = error.what();
+    state.remedy = "leave the variable out: the fastest kernels that the processor runs are taken";
+  }
 }
 
 void probe_mpi(BackendState& state) {
@@ -104,7 +116,7 @@ constexpr BackendRow kBackends[] = {
     {.name = "cpu",
      .role = BackendRole::Device,
      .what = "float32, float64, bfloat16 and float16 on the host's processors",
-     .probe = probe_processor,
+     .probe = probe_cpu,
      .make_device = [](Element element, int /*gpu*/) { return make_cpu_device(element); },
      .elements = kCpuElements},
     {.name = "cuda",

@@ -5,15 +5,15 @@
 #include <cstring>
 #include <deque>
 #include <new>
+#include <string>
 #include <vector>
 
+#include "validator/executor/device/cpu/instruction_set.h"
 #include "validator/executor/device/cpu/kernels/activation.h"
-#include "validator/executor/device/cpu/kernels/attention.h"
-#include "validator/executor/device/cpu/kernels/cross_entropy.h"
 #include "validator/executor/device/cpu/kernels/dropout.h"
 #include "validator/executor/device/cpu/kernels/elementwise.h"
 #include "validator/executor/device/cpu/kernels/embedding.h"
-#include "validator/executor/device/cpu/kernels/gemm.h"
+#include "validator/executor/device/cpu/kernels/kernel_table.h"
 #include "validator/executor/device/cpu/kernels/noise.h"
 #include "validator/executor/device/cpu/kernels/norm.h"
 #include "validator/executor/device/cpu/kernels/optimizer.h"
@@ -61,12 +61,20 @@ kernels::Matrix<T> part(const kernels::Matrix<T>& m, std::int64_t group, std::in
 template <class T>
 class CpuDevice : public Device {
  public:
-  CpuDevice(Element narrow, std::unique_ptr<Arena> arena) : narrow_{narrow}, arena_{std::move(arena)} {}
+  CpuDevice(Element narrow, std::unique_ptr<Arena> arena, InstructionSet instructions)
+      : narrow_{narrow},
+        arena_{std::move(arena)},
+        instructions_{instructions},
+        kernels_{kernels_of<T>(instructions)} {}
 
   [[nodiscard]] std::string description() const override {
     if (narrow_ == Element::Bf16) return "cpu, bfloat16";
     if (narrow_ == Element::F16) return "cpu, float16";
     return sizeof(T) == sizeof(double) ? "cpu, float64" : "cpu, float32";
+  }
+
+  [[nodiscard]] std::vector<DeviceFact> facts() override {
+    return {{.name = "instructions", .unit = {}, .text = std::string{name_of(instructions_)}}};
   }
 
   [[nodiscard]] Element element_of(costmodel::DType dtype) const override {
@@ -117,22 +125,22 @@ class CpuDevice : public Device {
   void attention_merge(const View& o, const View& lse, const View& piece_o, const View& piece_lse,
                        [[maybe_unused]] std::int64_t heads) override {
     assert(lse.cols == heads && piece_lse.cols == heads);
-    kernels::attention_merge<T>(InOut{o}, InOut{lse}, In{piece_o}, In{piece_lse});
+    kernels_.attention_merge(InOut{o}, InOut{lse}, In{piece_o}, In{piece_lse});
   }
   void attention_delta(const View& d_o, const View& o, const View& delta) override {
-    kernels::attention_delta<T>(In{o}, In{d_o}, Out{delta});
+    kernels_.attention_delta(In{o}, In{d_o}, Out{delta});
   }
   void sink_gradient(const View& sinks, const View& lse, const View& delta, const View& d_sinks) override {
-    kernels::sink_gradient<T>(In{sinks}.vector(), In{lse}, In{delta}, InOut{d_sinks}.vector());
+    kernels_.sink_gradient(In{sinks}.vector(), In{lse}, In{delta}, InOut{d_sinks}.vector());
   }
 
   void score_softmax(const AttentionBlock& block, const View& scores, const View& capped) override {
     const In slopes{block.slopes}, sinks{block.sinks};
-    kernels::score_softmax<T>(widened(block, slopes, sinks), InOut{scores}, Out{capped});
+    kernels_.score_softmax(widened(block, slopes, sinks), InOut{scores}, Out{capped});
   }
   void score_softmax_backward(const AttentionBlock& block, const View& p, const View& capped, const View& d_p,
                               const View& d_scores) override {
-    kernels::score_softmax_backward<T>(block, In{p}, In{capped}, In{d_p}, Out{d_scores});
+    kernels_.score_softmax_backward(block, In{p}, In{capped}, In{d_p}, Out{d_scores});
   }
 
   void dropout(const DropoutForm& form, const View& x, const View& out, const View& mask) override {
@@ -178,19 +186,19 @@ class CpuDevice : public Device {
     kernels::embedding_backward<T>(Ids{ids}.vector(), In{d_out}, first, InOut{d_table});
   }
   void row_max(const View& logits, std::int64_t valid, const View& maxima) override {
-    kernels::row_max<T>(In{logits}, valid, Out{maxima}.vector());
+    kernels_.row_max(In{logits}, valid, Out{maxima}.vector());
   }
   void cross_entropy_sums(const View& logits, std::int64_t valid, const View& maxima, const View& targets,
                           std::int64_t first, const View& sums) override {
-    kernels::cross_entropy_sums<T>(In{logits}, valid, In{maxima}.vector(), Ids{targets}.vector(), first,
-                                   Out{sums});
+    kernels_.cross_entropy_sums(In{logits}, valid, In{maxima}.vector(), Ids{targets}.vector(), first,
+                                Out{sums});
   }
   void cross_entropy_gradient(const View& logits, std::int64_t valid, const View& maxima, const View& sums,
                               const View& targets, std::int64_t first, double factor, const View& d_logits,
                               const View& loss) override {
-    *InOut{loss}.vector() += kernels::cross_entropy_gradient<T>(In{logits}, valid, In{maxima}.vector(),
-                                                                In{sums}, Ids{targets}.vector(), first,
-                                                                static_cast<T>(factor), Out{d_logits});
+    *InOut{loss}.vector() +=
+        kernels_.cross_entropy_gradient(In{logits}, valid, In{maxima}.vector(), In{sums},
+                                        Ids{targets}.vector(), first, static_cast<T>(factor), Out{d_logits});
   }
 
   void add(const View& to, const View& other) override { kernels::add<T>(InOut{to}, In{other}); }
@@ -266,14 +274,13 @@ class CpuDevice : public Device {
     if (u.rule == UpdateRule::AdamW8bit || u.rule == UpdateRule::AdamW8bitMoments) {
       update_8bit(u);
     } else {
-      kernels::update<T>(
-          kernels::rates_of<T>(u),
-          {.count = u.gradient.data != nullptr ? u.gradient.elements() : u.direction.elements(),
-           .gradient = In{u.gradient}.vector(),
-           .first_moment = InOut{u.first_moment}.vector(),
-           .second_moment = InOut{u.second_moment}.vector(),
-           .master = InOut{u.master}.vector(),
-           .direction = InOut{u.direction}.vector()});
+      kernels_.update(kernels::rates_of<T>(u),
+                      {.count = u.gradient.data != nullptr ? u.gradient.elements() : u.direction.elements(),
+                       .gradient = In{u.gradient}.vector(),
+                       .first_moment = InOut{u.first_moment}.vector(),
+                       .second_moment = InOut{u.second_moment}.vector(),
+                       .master = InOut{u.master}.vector(),
+                       .direction = InOut{u.direction}.vector()});
     }
     if (u.parameter.data != nullptr)
       copy(u.parameter.reshaped(1, u.parameter.elements()), u.master.reshaped(1, u.master.elements()));
@@ -299,7 +306,7 @@ class CpuDevice : public Device {
     });
   }
   void run_gemm(const Gemm& g) override {
-    kernels::gemm<T>(In{g.a}, g.transpose_a, In{g.b}, g.transpose_b, g.accumulate, InOut{g.c});
+    kernels_.gemm(In{g.a}, g.transpose_a, In{g.b}, g.transpose_b, g.accumulate, InOut{g.c});
   }
   void run_grouped_gemm(const Gemm& g, std::span<const std::int64_t> offsets) override {
     const auto groups = static_cast<std::int64_t>(offsets.size()) - 1;
@@ -312,18 +319,18 @@ class CpuDevice : public Device {
       const std::int64_t rows = offsets[static_cast<std::size_t>(i) + 1] - first;
       const kernels::Matrix<const T> tokens = a.block(first, rows, 0, a.cols);
       if (g.transpose_a) {
-        kernels::gemm<T>(tokens, true, b.block(first, rows, 0, b.cols), g.transpose_b, g.accumulate,
-                         part(c, i, groups));
+        kernels_.gemm(tokens, true, b.block(first, rows, 0, b.cols), g.transpose_b, g.accumulate,
+                      part(c, i, groups));
       } else {
-        kernels::gemm<T>(tokens, false, part(b, i, groups), g.transpose_b, g.accumulate,
-                         c.block(first, rows, 0, c.cols));
+        kernels_.gemm(tokens, false, part(b, i, groups), g.transpose_b, g.accumulate,
+                      c.block(first, rows, 0, c.cols));
       }
     }
   }
   void run_attention_forward(const AttentionBlock& block, const View& q, const View& k, const View& v,
                              const View& o, const View& lse) override {
     const In slopes{block.slopes}, sinks{block.sinks};
-    kernels::attention_forward<T>(widened(block, slopes, sinks), In{q}, In{k}, In{v}, InOut{o}, InOut{lse});
+    kernels_.attention_forward(widened(block, slopes, sinks), In{q}, In{k}, In{v}, InOut{o}, InOut{lse});
   }
   void run_attention_backward(const AttentionBlock& block, const View& q, const View& k, const View& v,
                               const View& d_o, const View& lse, const View& delta, const View& dq,
@@ -331,21 +338,21 @@ class CpuDevice : public Device {
     const View& sum = query_sum_of(block, dq);
     clear_overwritten(block, sum, dk, dv, [this](const View& rows) { this->fill(rows, 0); });
     const In slopes{block.slopes}, sinks{block.sinks};
-    kernels::attention_backward<T>(widened(block, slopes, sinks), In{q}, In{k}, In{v}, In{d_o}, In{lse},
-                                   In{delta}, InOut{sum}, InOut{dk}, InOut{dv});
+    kernels_.attention_backward(widened(block, slopes, sinks), In{q}, In{k}, In{v}, In{d_o}, In{lse},
+                                In{delta}, InOut{sum}, InOut{dk}, InOut{dv});
     deliver_query_sum(block, dq, [this](const View& to, const View& from) { this->copy(to, from); });
   }
 
  private:
   void update_8bit(const OptimizerUpdate& u) {
-    kernels::update_8bit<T>(kernels::rates_of<T>(u), {.first = u.first,
-                                                      .count = u.gradient.elements(),
-                                                      .gradient = In{u.gradient}.vector(),
-                                                      .first_moment = u.first_moment.as<std::uint8_t>(),
-                                                      .second_moment = u.second_moment.as<std::uint8_t>(),
-                                                      .first_scale = InOut{u.first_scale}.vector(),
-                                                      .second_scale = InOut{u.second_scale}.vector(),
-                                                      .master = InOut{u.master}.vector()});
+    kernels_.update_8bit(kernels::rates_of<T>(u), {.first = u.first,
+                                                   .count = u.gradient.elements(),
+                                                   .gradient = In{u.gradient}.vector(),
+                                                   .first_moment = u.first_moment.as<std::uint8_t>(),
+                                                   .second_moment = u.second_moment.as<std::uint8_t>(),
+                                                   .first_scale = InOut{u.first_scale}.vector(),
+                                                   .second_scale = InOut{u.second_scale}.vector(),
+                                                   .master = InOut{u.master}.vector()});
   }
 
   using In = Read<T>;
@@ -384,6 +391,8 @@ class CpuDevice : public Device {
 
   Element narrow_;
   std::unique_ptr<Arena> arena_;  // none: the heap
+  InstructionSet instructions_;
+  kernels::KernelTable<T> kernels_;
 };
 
 }  // namespace
@@ -393,10 +402,16 @@ std::unique_ptr<Device> make_cpu_device(Element element) {
 }
 
 std::unique_ptr<Device> make_cpu_device(Element element, std::unique_ptr<Arena> arena) {
+  return make_cpu_device(element, std::move(arena), chosen_instruction_set());
+}
+
+std::unique_ptr<Device> make_cpu_device(Element element, std::unique_ptr<Arena> arena,
+                                        InstructionSet instructions) {
   assert(element == Element::F64 || element == Element::F32 || element == Element::Bf16 ||
          element == Element::F16);
-  if (element == Element::F64) return std::make_unique<Timed<CpuDevice<double>>>(element, std::move(arena));
-  return std::make_unique<Timed<CpuDevice<float>>>(element, std::move(arena));
+  if (element == Element::F64)
+    return std::make_unique<Timed<CpuDevice<double>>>(element, std::move(arena), instructions);
+  return std::make_unique<Timed<CpuDevice<float>>>(element, std::move(arena), instructions);
 }
 
 }  // namespace hexaplan::validator

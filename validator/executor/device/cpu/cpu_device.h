@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 
+#include "validator/executor/device/cpu/instruction_set.h"
 #include "validator/executor/device/device.h"
 #include "validator/executor/memory/arena.h"
 
@@ -14,5 +15,8 @@ namespace hexaplan::validator {
 [[nodiscard]] std::unique_ptr<Device> make_cpu_device(Element element);
 /// The same in memory of `arena`.
 [[nodiscard]] std::unique_ptr<Device> make_cpu_device(Element element, std::unique_ptr<Arena> arena);
+/// The same with kernels of a set that this processor runs; the others take chosen_instruction_set().
+[[nodiscard]] std::unique_ptr<Device> make_cpu_device(Element element, std::unique_ptr<Arena> arena,
+                                                      InstructionSet instructions);
 
 }  // namespace hexaplan::validator

@@ -5,9 +5,11 @@
 #include <cmath>
 #include <limits>
 
+#include "validator/executor/device/cpu/kernels/exponentials.h"
 #include "validator/executor/device/cpu/kernels/gemm.h"
 
 namespace hexaplan::validator::kernels {
+inline namespace HEXAPLAN_KERNEL_SET {
 namespace {
 
 /// A tile's scores, probabilities or their gradients.
@@ -114,13 +116,11 @@ void mask(const AttentionBlock& block, const Tile& tile, Dense<T>& scores) {
   }
 }
 
-/// exp of a row's scores less `by`. Eigen's vector exp makes a denormal number of −∞, of which an update by
-/// signs would make a step: what is hidden is exactly nothing. Passes of their own, since select is no vector
-/// code.
+/// exp of a row's scores less `by`.
 template <class T, class Row>
 void exponentiate(Row row, T by) {
-  row = (row.array() - by).exp();
-  row = (row.array() < std::numeric_limits<T>::min()).select(T{0}, row.array());
+  Eigen::Map<Eigen::Array<T, 1, Eigen::Dynamic>> scores{row.data(), row.size()};
+  exponentials_of(scores, by, scores);
 }
 
 /// Turns a query's scores into probabilities beside a further score, the sink; returns log Σ exp of them all,
@@ -333,4 +333,5 @@ HEXAPLAN_INSTANTIATE(double);
 HEXAPLAN_INSTANTIATE(float);
 #undef HEXAPLAN_INSTANTIATE
 
+}  // namespace HEXAPLAN_KERNEL_SET
 }  // namespace hexaplan::validator::kernels

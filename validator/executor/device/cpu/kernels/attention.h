@@ -1,8 +1,10 @@
 #pragma once
+#include "validator/executor/device/cpu/kernels/kernel_set.h"
 #include "validator/executor/device/cpu/kernels/matrix.h"
 #include "validator/executor/device/operation_forms.h"
 
 namespace hexaplan::validator::kernels {
+inline namespace HEXAPLAN_KERNEL_SET {
 
 /// o = softmax(scale·q·kᵀ)·v and the log of the softmax's denominator, of one block as AttentionBlock lays it
 /// out, with what it adds to scores; its slopes and sinks are rows of T. A query that sees no key gets o = 0,
@@ -39,4 +41,5 @@ void score_softmax_backward(const AttentionBlock& block, Input<T> p, Input<T> ca
 template <class T>
 void sink_gradient(const T* sinks, Input<T> lse, Input<T> delta, T* d_sinks);
 
+}  // namespace HEXAPLAN_KERNEL_SET
 }  // namespace hexaplan::validator::kernels

@@ -1,16 +1,26 @@
 #include "validator/executor/device/cpu/kernels/cross_entropy.h"
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "validator/executor/device/cpu/kernels/exponentials.h"
+
 namespace hexaplan::validator::kernels {
+inline namespace HEXAPLAN_KERNEL_SET {
+namespace {
+
+template <class T>
+using Logits = Eigen::Map<const Eigen::Array<T, 1, Eigen::Dynamic>>;
+
+}  // namespace
 
 template <class T>
 void row_max(Input<T> logits, std::int64_t valid, T* maxima) {
   for (std::int64_t t = 0; t < logits.rows; ++t) {
-    const T* row = logits.row(t);
-    maxima[t] = valid > 0 ? *std::max_element(row, row + valid) : -std::numeric_limits<T>::infinity();
+    const Logits<T> row{logits.row(t), valid};
+    maxima[t] = valid > 0 ? row.maxCoeff() : -std::numeric_limits<T>::infinity();
   }
 }
 
@@ -19,8 +29,7 @@ void cross_entropy_sums(Input<T> logits, std::int64_t valid, const T* maxima, co
                         std::int64_t first, Matrix<T> sums) {
   for (std::int64_t t = 0; t < logits.rows; ++t) {
     const T* row = logits.row(t);
-    T exponentials = 0;
-    for (std::int64_t c = 0; c < valid; ++c) exponentials += std::exp(row[c] - maxima[t]);
+    const T exponentials = valid > 0 ? (Logits<T>{row, valid} - maxima[t]).exp().sum() : T{0};
     const std::int64_t target = targets[t] - first;
     sums.row(t)[0] = exponentials;
     sums.row(t)[1] = target >= 0 && target < valid ? row[target] - maxima[t] : T{0};
@@ -40,7 +49,9 @@ T cross_entropy_gradient(Input<T> logits, std::int64_t valid, const T* maxima, I
     }
     const T denominator = sums.row(t)[0];
     loss += std::log(denominator) - sums.row(t)[1];
-    for (std::int64_t c = 0; c < valid; ++c) out[c] = factor * std::exp(row[c] - maxima[t]) / denominator;
+    Eigen::Map<Eigen::Array<T, 1, Eigen::Dynamic>> probabilities{out, valid};
+    exponentials_of(Logits<T>{row, valid}, maxima[t], probabilities);
+    probabilities = factor * probabilities / denominator;
     std::fill(out + valid, out + d_logits.cols, T{0});
     const std::int64_t target = targets[t] - first;
     if (target >= 0 && target < valid) out[target] -= factor;
@@ -59,4 +70,5 @@ template double cross_entropy_gradient<double>(Input<double>, std::int64_t, cons
 template float cross_entropy_gradient<float>(Input<float>, std::int64_t, const float*, Input<float>,
                                              const std::int32_t*, std::int64_t, float, Matrix<float>);
 
+}  // namespace HEXAPLAN_KERNEL_SET
 }  // namespace hexaplan::validator::kernels

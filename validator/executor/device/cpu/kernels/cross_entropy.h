@@ -1,7 +1,9 @@
 #pragma once
+#include "validator/executor/device/cpu/kernels/kernel_set.h"
 #include "validator/executor/device/cpu/kernels/matrix.h"
 
 namespace hexaplan::validator::kernels {
+inline namespace HEXAPLAN_KERNEL_SET {
 
 // Cross-entropy over a vocabulary cut over ranks: this one has the columns [first, first + valid) of all, and
 // padding behind them. Between the three steps maxima are reduced by maximum and sums by addition over the
@@ -23,4 +25,5 @@ template <class T>
 T cross_entropy_gradient(Input<T> logits, std::int64_t valid, const T* maxima, Input<T> sums,
                          const std::int32_t* targets, std::int64_t first, T factor, Matrix<T> d_logits);
 
+}  // namespace HEXAPLAN_KERNEL_SET
 }  // namespace hexaplan::validator::kernels

@@ -3,6 +3,7 @@
 #include <Eigen/Core>
 
 namespace hexaplan::validator::kernels {
+inline namespace HEXAPLAN_KERNEL_SET {
 namespace {
 
 template <class A, class B, class C>
@@ -38,4 +39,5 @@ void gemm(Input<T> a, bool transpose_a, Input<T> b, bool transpose_b, bool accum
 template void gemm<double>(Input<double>, bool, Input<double>, bool, bool, Matrix<double>);
 template void gemm<float>(Input<float>, bool, Input<float>, bool, bool, Matrix<float>);
 
+}  // namespace HEXAPLAN_KERNEL_SET
 }  // namespace hexaplan::validator::kernels

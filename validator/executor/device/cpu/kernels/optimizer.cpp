@@ -9,6 +9,7 @@
 #include "validator/executor/device/dynamic_map.h"
 
 namespace hexaplan::validator::kernels {
+inline namespace HEXAPLAN_KERNEL_SET {
 namespace {
 
 template <class T>
@@ -37,46 +38,41 @@ T move_moments(const UpdateRates<T>& r, const UpdatedRun<T>& run, std::int64_t i
   return adam_direction(r, m);
 }
 
-template <class T>
+/// One parameter. The rule is known where this is compiled, so that loops over parameters are vector code.
+template <UpdateRule kRule, class T>
 void update_one(const UpdateRates<T>& r, const UpdatedRun<T>& run, std::int64_t i) {
-  switch (r.rule) {
-    case UpdateRule::AdamW:
-      run.master[i] -= r.rate * (move_moments(r, run, i) + r.decay * run.master[i]);
-      break;
-    case UpdateRule::Sgd:
-      run.first_moment[i] =
-          r.momentum * run.first_moment[i] + run.gradient[i] * r.factor + r.decay * run.master[i];
-      run.master[i] -= r.rate * run.first_moment[i];
-      break;
-    case UpdateRule::Lion: {
-      const T g = run.gradient[i] * r.factor;
-      const T direction = sign(r.beta1 * run.first_moment[i] + (1 - r.beta1) * g);
-      run.master[i] -= r.rate * (direction + r.decay * run.master[i]);
-      run.first_moment[i] = r.beta2 * run.first_moment[i] + (1 - r.beta2) * g;
-      break;
-    }
-    case UpdateRule::LambDirection:
-      run.direction[i] = move_moments(r, run, i) + r.decay * run.master[i];
-      break;
-    case UpdateRule::MuonDirection: {
-      const T g = (1 - r.momentum) * run.gradient[i] * r.factor;
-      run.first_moment[i] = r.momentum * run.first_moment[i] + g;
-      run.direction[i] = r.momentum * run.first_moment[i] + g;
-      break;
-    }
-    case UpdateRule::Descend:
-      run.master[i] -= r.rate * (r.direction_factor * run.direction[i] + r.decay * run.master[i]);
-      break;
-    case UpdateRule::FactoredMoment: {
-      const T mean = run.gradient[i] * r.factor + r.epsilon;
-      run.second_moment[i] = r.beta2 * run.second_moment[i] + (1 - r.beta2) * mean;
-      run.direction[i] = r.direction_factor / std::sqrt(run.second_moment[i]);
-      break;
-    }
-    case UpdateRule::AdamW8bit:
-    case UpdateRule::AdamW8bitMoments:
-      assert(false && "update_8bit does these");
+  if constexpr (kRule == UpdateRule::AdamW) {
+    run.master[i] -= r.rate * (move_moments(r, run, i) + r.decay * run.master[i]);
+  } else if constexpr (kRule == UpdateRule::Sgd) {
+    run.first_moment[i] =
+        r.momentum * run.first_moment[i] + run.gradient[i] * r.factor + r.decay * run.master[i];
+    run.master[i] -= r.rate * run.first_moment[i];
+  } else if constexpr (kRule == UpdateRule::Lion) {
+    const T g = run.gradient[i] * r.factor;
+    const T direction = sign(r.beta1 * run.first_moment[i] + (1 - r.beta1) * g);
+    run.master[i] -= r.rate * (direction + r.decay * run.master[i]);
+    run.first_moment[i] = r.beta2 * run.first_moment[i] + (1 - r.beta2) * g;
+  } else if constexpr (kRule == UpdateRule::LambDirection) {
+    run.direction[i] = move_moments(r, run, i) + r.decay * run.master[i];
+  } else if constexpr (kRule == UpdateRule::MuonDirection) {
+    const T g = (1 - r.momentum) * run.gradient[i] * r.factor;
+    run.first_moment[i] = r.momentum * run.first_moment[i] + g;
+    run.direction[i] = r.momentum * run.first_moment[i] + g;
+  } else if constexpr (kRule == UpdateRule::Descend) {
+    run.master[i] -= r.rate * (r.direction_factor * run.direction[i] + r.decay * run.master[i]);
+  } else {
+    static_assert(kRule == UpdateRule::FactoredMoment);
+    const T mean = run.gradient[i] * r.factor + r.epsilon;
+    run.second_moment[i] = r.beta2 * run.second_moment[i] + (1 - r.beta2) * mean;
+    run.direction[i] = r.direction_factor / std::sqrt(run.second_moment[i]);
   }
+}
+
+template <UpdateRule kRule, class T>
+void update_all(const UpdateRates<T>& rates, const UpdatedRun<T>& run) {
+  const UpdateRates<T> r = rates;  // what is stored cannot be these
+  const UpdatedRun<T> arrays = run;
+  for (std::int64_t i = 0; i < arrays.count; ++i) update_one<kRule>(r, arrays, i);
 }
 
 const DynamicMap& signed_map() {
@@ -134,7 +130,25 @@ void quantise_moments(const UpdateRates<T>& r, const QuantisedRun<T>& run) {
 
 template <class T>
 void update(const UpdateRates<T>& rates, const UpdatedRun<T>& run) {
-  for (std::int64_t i = 0; i < run.count; ++i) update_one(rates, run, i);
+  switch (rates.rule) {
+    case UpdateRule::AdamW:
+      return update_all<UpdateRule::AdamW>(rates, run);
+    case UpdateRule::Sgd:
+      return update_all<UpdateRule::Sgd>(rates, run);
+    case UpdateRule::Lion:
+      return update_all<UpdateRule::Lion>(rates, run);
+    case UpdateRule::LambDirection:
+      return update_all<UpdateRule::LambDirection>(rates, run);
+    case UpdateRule::MuonDirection:
+      return update_all<UpdateRule::MuonDirection>(rates, run);
+    case UpdateRule::Descend:
+      return update_all<UpdateRule::Descend>(rates, run);
+    case UpdateRule::FactoredMoment:
+      return update_all<UpdateRule::FactoredMoment>(rates, run);
+    case UpdateRule::AdamW8bit:
+    case UpdateRule::AdamW8bitMoments:
+      assert(false && "update_8bit does these");
+  }
 }
 
 template <class T>
@@ -151,4 +165,5 @@ template void update<float>(const UpdateRates<float>&, const UpdatedRun<float>&)
 template void update_8bit<double>(const UpdateRates<double>&, const QuantisedRun<double>&);
 template void update_8bit<float>(const UpdateRates<float>&, const QuantisedRun<float>&);
 
+}  // namespace HEXAPLAN_KERNEL_SET
 }  // namespace hexaplan::validator::kernels

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "validator/executor/device/cpu/kernels/kernel_set.h"
 #include "validator/executor/device/operation_forms.h"
 
 namespace hexaplan::validator::kernels {
@@ -37,9 +38,11 @@ struct UpdatedRun {
   const T* gradient = nullptr;
   T *first_moment = nullptr, *second_moment = nullptr, *master = nullptr, *direction = nullptr;
 };
+inline namespace HEXAPLAN_KERNEL_SET {
 /// Every UpdateRule but those in 8 bits.
 template <class T>
 void update(const UpdateRates<T>& rates, const UpdatedRun<T>& run);
+}  // namespace HEXAPLAN_KERNEL_SET
 
 /// A run that begins at element `first` of a shard whose moments are codes of a DynamicMap, the first with a
 /// sign, the second without, times the scale of their block.
@@ -51,8 +54,10 @@ struct QuantisedRun {
   T *first_scale = nullptr, *second_scale = nullptr;
   T* master = nullptr;
 };
+inline namespace HEXAPLAN_KERNEL_SET {
 /// UpdateRule::AdamW8bit, which changes the master alone, and AdamW8bitMoments, which changes the rest.
 template <class T>
 void update_8bit(const UpdateRates<T>& rates, const QuantisedRun<T>& run);
+}  // namespace HEXAPLAN_KERNEL_SET
 
 }  // namespace hexaplan::validator::kernels
