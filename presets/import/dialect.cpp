@@ -263,10 +263,10 @@ void read_torchtitan_targets(V v, R r) {
                                                 : AdapterTargets::Attention;
 }
 
-/// "8B" of "llama3": the preset of that size. What Python files have and TOML had not: torchtitan@b5bcd76
+/// What Python files have and TOML had not: torchtitan@b5bcd76
 /// torchtitan/config/configs.py, trainer.py.
 constexpr ForeignSetting kTorchtitanMore[] = {
-    {"hf_assets_path", [](V v, R r) { r.assets = std::filesystem::path{v.text()}.filename().string(); }},
+    {"hf_assets_path", read_assets},
     {"training.max_context_length", [](V v, R r) { r.plan.recipe.sequence = v.integer(kTokens); }},
     {"training.num_tokens_per_microbatch_per_dp_rank", [](V v, R r) { r.pass_tokens = v.integer(kTokens); }},
     {"training.num_tokens_per_train_step",
@@ -322,10 +322,6 @@ constexpr ForeignSetting kTorchtitanMore[] = {
      [](V v, R r) {
        if (v.text() == "dist_gemm") r.plan.recipe.execution.tensor_overlap = true;
      }},
-    {"model.name",
-     [](V v, R r) { r.model_name = v.text() + (r.model_name.empty() ? "" : "-" + r.model_name); }},
-    {"model.flavor",
-     [](V v, R r) { r.model_name = r.model_name.empty() ? text_in(v) : r.model_name + "-" + text_in(v); }},
     {"activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns", nullptr},
     {"parallelism.disable_loss_parallel", nullptr},
     {"training.compile",
@@ -368,7 +364,6 @@ constexpr std::string_view kTorchtitanIgnored[] = {
     "training.seed",
     "training.deterministic",
     "training.gc_*",
-    "model.hf_assets_path",
     "model.tokenizer_path",
     "model.print_after_conversion",
     "model.norm_type",
@@ -400,10 +395,13 @@ constexpr std::string_view kTorchtitanIgnored[] = {
 constexpr ForeignSetting kDeepSpeedMore[] = {
     {"zero_optimization.cpu_offload", read_offload<costmodel::kOffloadOptimizer>},
     {"bfloat16.enabled", read_flag<&LaunchReading::brain>},
-    {"zero_optimization.overlap_comm", nullptr},
-    {"zero_optimization.contiguous_gradients", nullptr},
 };
 constexpr WordlessSetting kDeepSpeedWordless[] = {
+    // As the profile has them when they are on.
+    {"zero_optimization.contiguous_gradients", "gradients that stay where autograd put them: not modelled",
+     true},
+    {"zero_optimization.reduce_scatter", "gradients reduced to every rank: not modelled", true},
+    {"zero_optimization.offload_*.pin_memory", "host memory that is not pinned: not modelled", true},
     {"zero_optimization.mics_*", "replicas of the sharded state (MiCS): say them as hsdp8 in the layout"},
     {"zero_optimization.*bucket_size", "sizes of buckets: the profile's are planned"},
     {"zero_optimization.stage3_*", "what ZeRO-3 keeps and fetches ahead: the profile's is planned"},
@@ -424,7 +422,6 @@ constexpr std::string_view kDeepSpeedIgnored[] = {
     "prescale_gradients",
     "gradient_predivide_factor",
     "zero_optimization.offload_*",
-    "zero_optimization.reduce_scatter",
     "zero_optimization.allgather_partitions",
     "zero_optimization.round_robin_gradients",
     "zero_optimization.elastic_checkpoint",
@@ -478,7 +475,8 @@ KeyMeaning meaning_of_key(const Dialect& dialect, std::string_view key) {
     if (row.key == key) return {.kind = KeyMeaning::Kind::Read, .read = row.read};
   }
   for (const WordlessSetting& row : dialect.wordless) {
-    if (matches_pattern(key, row.key)) return {.kind = KeyMeaning::Kind::Wordless, .why = row.why};
+    if (matches_pattern(key, row.key))
+      return {.kind = KeyMeaning::Kind::Wordless, .why = row.why, .usual = row.usual};
   }
   for (const std::string_view pattern : dialect.ignored) {
     if (matches_pattern(key, pattern)) return {.kind = KeyMeaning::Kind::Ignored};

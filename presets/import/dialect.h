@@ -19,6 +19,7 @@ struct ForeignSetting {
 /// A setting that changes memory or time and that no word of a scenario says. `key` is a pattern.
 struct WordlessSetting {
   std::string_view key, why;
+  bool usual = false;  // the value of a switch with which it is what is planned
 };
 
 /// How one framework's people write their settings down.
@@ -42,6 +43,7 @@ struct KeyMeaning {
   void (*read)(const ValueReader& value,
                LaunchReading& into) = nullptr;  // of Kind::Read; null: nothing more to do
   std::string_view why = {};                    // of Kind::Wordless
+  bool usual = false;                           // … with this value it is what is planned
   bool reads_null = false;                      // of Kind::Read: null is a value
 };
 [[nodiscard]] KeyMeaning meaning_of_key(const Dialect& dialect, std::string_view key);

@@ -35,9 +35,9 @@ void read_recipe_name(V v, R r) {
   }
   for (char& c : name) c = c == '_' ? '-' : c;
   r.model_name = name;
-  r.notes.push_back(
-      "the recipe's own settings are not read: what the command does not say is planned as "
-      "Megatron-Core's default; the file that a run writes (run_config.yaml) says all of it");
+  r.notes.push_back("of " + v.text() +
+                    " only what such recipes begin with is read (recipes/common.py): give the file that has "
+                    "it, too, or what a run of it writes (run_config.yaml), for its degrees and lengths");
 }
 void read_hub_model(V v, R r) {
   r.model_name = v.text();

@@ -159,9 +159,13 @@ constexpr ForeignSetting kAccelerateMore[] = {
     {"compute_environment", nullptr},
     {"distributed_type",
      [](V v, R r) {
-       if (v.text() == "FSDP") r.trainer.fsdp = true;
+       if (v.text() == "FSDP") r.trainer.fsdp = r.trainer.accelerate_fsdp = true;
      }},
-    {"use_fsdp", read_fsdp},
+    {"use_fsdp",
+     [](V v, R r) {
+       read_fsdp(v, r);
+       r.trainer.accelerate_fsdp = r.trainer.fsdp;
+     }},
     {"dynamo_backend", read_dynamo},
     {"dynamo_config.dynamo_backend", read_dynamo},
     {"use_deepspeed", read_flag<&TrainerReading::deepspeed>},
@@ -229,6 +233,22 @@ constexpr std::string_view kAccelerateIgnored[] = {
 
 // --- Axolotl: v0.19.0 src/axolotl/utils/schemas ---
 
+/// Extensions by the paths of their classes. CutCrossEntropyPlugin's own arguments have cut_cross_entropy
+/// true (src/axolotl/integrations/cut_cross_entropy/args.py); Liger's say nothing until they are set.
+void read_plugins(V v, R r) {
+  const auto take = [&](const std::string& path) {
+    const std::string name =
+        path.substr(path.find_last_of('.') == std::string::npos ? 0 : path.find_last_of('.') + 1);
+    if (name == "CutCrossEntropyPlugin") {
+      r.trainer.cuts_cross_entropy = true;
+    } else if (name != "LigerPlugin") {
+      r.notes.push_back("the plugin " + name + " has no word here: nothing is planned for it");
+    }
+  };
+  if (v.json().get_if<JsonArray>() == nullptr) return take(v.text());
+  for (const ValueReader& element : v.elements()) take(element.text());
+}
+
 constexpr ForeignSetting kAxolotlMore[] = {
     {"max_packed_sequence_len", read_length},
     {"load_in_8bit", read_flag<&TrainerReading::eight_bits>},
@@ -241,7 +261,8 @@ constexpr ForeignSetting kAxolotlMore[] = {
        if (v.boolean()) r.plan.recipe.attention = costmodel::AttentionKernel::Unfused;
      }},
     {"liger_fused_linear_cross_entropy", read_chunked_loss},
-    {"cut_cross_entropy", read_chunked_loss},
+    {"cut_cross_entropy", [](V v, R r) { r.trainer.cut_cross_entropy = v.boolean(); }},
+    {"plugins", read_plugins},
     {"fsdp", read_fsdp},
     {"fsdp_version", read_fsdp_version},
     {"fsdp_config.fsdp_version", read_fsdp_version},
@@ -283,7 +304,6 @@ constexpr WordlessSetting kAxolotlWordless[] = {
      "DPO, PPO and GRPO"},
     {"pad_to_sequence_len", "padding: full sequences are planned"},
     {"embeddings_skip_upcast", "the type of the embeddings"},
-    {"plugins", "extensions"},
 };
 constexpr std::string_view kAxolotlIgnored[] = {
     "accelerator_config*",

@@ -222,6 +222,34 @@ void gather_named(const std::vector<Setting>& names, const ShellScript& script, 
   }
 }
 
+/// Machines as Megatron-Bridge's recipes have them in their names:
+/// "llama3_70b_pretrain_64gpu_h100_bf16_config".
+void read_machines_of_name(const std::string& recipe, Gathered& into) {
+  constexpr std::string_view kGpus = "gpu_";
+  const std::size_t at = recipe.find(kGpus);
+  if (at == std::string::npos) return;
+  const std::size_t digits = recipe.find_last_not_of("0123456789", at - 1) + 1;
+  const auto gpus =
+      costmodel::parse_number<std::int64_t>(std::string_view{recipe}.substr(digits, at - digits));
+  if (!gpus || *gpus < 1) return;
+  into.gpus = *gpus;
+  const std::size_t type = at + kGpus.size();
+  into.gpu = recipe.substr(type, recipe.find('_', type) - type);
+}
+
+/// The recipe that a command of Megatron-Bridge names, before what the command says itself.
+void take_named_recipe(SettingGroup& group, Gathered& into) {
+  if (group.dialect == nullptr || group.dialect->launcher != Launcher::Bridge) return;
+  const auto named = std::find_if(group.settings.begin(), group.settings.end(), [](const Setting& setting) {
+    return setting.key == "recipe" && setting.value.get_if<std::string>() != nullptr;
+  });
+  if (named == group.settings.end()) return;
+  const auto name = *named->value.get_if<std::string>();
+  if (into.gpus == 0) read_machines_of_name(name, into);
+  std::vector<Setting> base = base_of_bridge_recipe(name, named->file, named->line);
+  group.settings.insert(group.settings.begin(), base.begin(), base.end());
+}
+
 void gather_script(const ImportFile& file, const FindFile& find_file, Gathered& into) {
   const ShellScript script = read_shell_script(file.text, file.name);
   for (const std::string& note : script.notes) into.notes.push_back(fmt::format("{}: {}", file.name, note));
@@ -250,22 +278,8 @@ void gather_script(const ImportFile& file, const FindFile& find_file, Gathered& 
   into.gpus_per_node = std::max(into.gpus_per_node, chosen->gpus_per_node);
   if (!chosen->gpu.empty()) into.gpu = chosen->gpu;
   into.program = known_program(*chosen);
+  take_named_recipe(group, into);
   if (group.dialect != nullptr) into.groups.push_back(std::move(group));
-}
-
-/// Machines as Megatron-Bridge's recipes have them in their names:
-/// "llama3_70b_pretrain_64gpu_h100_bf16_config".
-void read_machines_of_name(const std::string& recipe, Gathered& into) {
-  constexpr std::string_view kGpus = "gpu_";
-  const std::size_t at = recipe.find(kGpus);
-  if (at == std::string::npos) return;
-  const std::size_t digits = recipe.find_last_not_of("0123456789", at - 1) + 1;
-  const auto gpus =
-      costmodel::parse_number<std::int64_t>(std::string_view{recipe}.substr(digits, at - digits));
-  if (!gpus || *gpus < 1) return;
-  into.gpus = *gpus;
-  const std::size_t type = at + kGpus.size();
-  into.gpu = recipe.substr(type, recipe.find('_', type) - type);
 }
 
 /// The recipe of the first file; functions of the others are what it builds on.
@@ -313,7 +327,7 @@ ImportedSetting take(const Setting& setting, const Dialect& dialect, LaunchReadi
       return result;
     case KeyMeaning::Kind::Wordless:
       // A configuration written out in full has every switch that is off.
-      if (not_set || (!dialect.flags && setting.value == JsonValue{false})) {
+      if (not_set || (!dialect.flags && setting.value == JsonValue{meaning.usual})) {
         result.fate = SettingFate::Ignored;
       } else {
         result.why = meaning.why;
@@ -327,7 +341,11 @@ ImportedSetting take(const Setting& setting, const Dialect& dialect, LaunchReadi
       break;
   }
   result.fate = SettingFate::Understood;
-  if (meaning.read == nullptr || setting.value == JsonValue{"auto"}) return result;
+  if (meaning.read == nullptr) return result;
+  if (setting.value == JsonValue{"auto"}) {
+    if (dialect.launcher == Launcher::DeepSpeed) reading.left_to_trainer.push_back(setting.key);
+    return result;
+  }
   if (setting.value.is_null() && (!meaning.reads_null || !setting.unread.empty())) {
     if (not_set) return result;
     result.fate = SettingFate::Unknown;
@@ -465,7 +483,10 @@ ImportedPlan import_plan(const std::vector<ImportFile>& files, std::string_view 
                      return std::pair{a.file, a.line} < std::pair{b.file, b.line};
                    });
 
+  if (reading.gpus_per_node == 0 && reading.nodes > 0 && reading.gpus % reading.nodes == 0)
+    reading.gpus_per_node = reading.gpus / reading.nodes;
   plan.request.cluster = settle_cluster(cluster, reading);
+  if (!reading.says_model) reading.named_layers = layers_of_named_model(reading);
   reading = settled(reading, launcher, cluster);
   plan.gpus = reading.gpus;
   plan.gpus_per_node = gathered.gpus_per_node;

@@ -11,7 +11,9 @@
 #include "presets/launch/launch_fields.h"
 #include "presets/models/find_model.h"
 #include "presets/models/hub_models.h"
+#include "presets/models/model_dimensions.h"
 #include "presets/models/model_text.h"
+#include "presets/models/read_model_config.h"
 
 namespace hexaplan::presets {
 
@@ -99,9 +101,50 @@ bool same_size(const ModelSpec& a, const ModelSpec& b) {
          a.attention.kv_heads == b.attention.kv_heads && a.moe.experts == b.moe.experts;
 }
 
+/// What config.json can say of what moves neither memory nor time, and a framework's file says, too.
+struct IdentityKey {
+  std::string_view key;
+  JsonValue (*value)(const ModelSpec&);
+};
+constexpr IdentityKey kIdentityKeys[] = {
+    {"rope_theta", [](const ModelSpec& m) -> JsonValue { return m.rotary.base; }},
+    {"rms_norm_eps", [](const ModelSpec& m) -> JsonValue { return m.norm_epsilon; }},
+    {"layer_norm_eps", [](const ModelSpec& m) -> JsonValue { return m.norm_epsilon; }},
+    {"layer_norm_epsilon", [](const ModelSpec& m) -> JsonValue { return m.norm_epsilon; }},
+};
+
+/// The preset's config.json with what the files say instead, and what still differs from it.
+struct ChangedPreset {
+  JsonValue config;  // null: nothing could be changed
+  std::vector<std::string> different;
+};
+ChangedPreset preset_with(const ModelSpec& preset, const costmodel::Scenario& own, Launcher launcher) {
+  JsonValue config = model_config(JsonValue{preset.name});
+  auto* object = config.get_if<JsonObject>();
+  if (object == nullptr) return {};
+  bool changed = false;
+  for (const IdentityKey& row : kIdentityKeys) {
+    const JsonValue value = row.value(own.model);
+    if (value == row.value(preset)) continue;
+    const auto member = std::find_if(object->begin(), object->end(),
+                                     [&](const JsonMember& each) { return each.first == row.key; });
+    if (member == object->end()) continue;
+    member->second = value;
+    changed = true;
+  }
+  if (!changed) return {};
+  try {
+    const ModelSpec read = model_from_config("the launch files", "/model", config);
+    return {config, differing_settings(own, read, launcher)};
+  } catch (const InputError&) {
+    return {};
+  }
+}
+
 JsonValue preset_like(const costmodel::Scenario& plan, Launcher launcher, std::vector<std::string>& notes) {
   const ModelSpec* nearest = nullptr;
   std::vector<std::string> fewest;
+  costmodel::Scenario nearest_plan;
   for (const ModelSpec& preset : preset_models()) {
     if (!same_size(plan.model, preset)) continue;
     costmodel::Scenario own = plan;
@@ -111,14 +154,24 @@ JsonValue preset_like(const costmodel::Scenario& plan, Launcher launcher, std::v
     if (!usable || (nearest != nullptr && different.size() >= fewest.size())) continue;
     nearest = &preset;
     fewest = std::move(different);
+    nearest_plan = std::move(own);
   }
   if (nearest == nullptr) return {};
   if (plan.model.vocab == 0)
     notes.push_back(fmt::format("the vocabulary is {}'s, {}", nearest->name, nearest->vocab));
+  ChangedPreset changed;
+  if (!fewest.empty()) changed = preset_with(*nearest, nearest_plan, launcher);
+  const bool closer = !changed.config.is_null() && changed.different.size() < fewest.size();
+  for (const std::string& difference : fewest) {
+    const bool kept = closer && std::find(changed.different.begin(), changed.different.end(), difference) ==
+                                    changed.different.end();
+    if (kept) notes.push_back(fmt::format("the model is {}'s but for {}", nearest->name, difference));
+  }
+  if (closer) fewest = std::move(changed.different);
   for (const std::string& difference : fewest)
     notes.push_back(
         fmt::format("planned as {}, which has the same memory and time: {}", nearest->name, difference));
-  return nearest->name;
+  return closer ? std::move(changed.config) : JsonValue{nearest->name};
 }
 
 }  // namespace
@@ -151,11 +204,27 @@ std::optional<std::string> preset_of_hub_name(std::string_view name) {
   return std::nullopt;
 }
 
+namespace {
+
+/// The folder of the hub's files says which release a flavor of that size is; where it is another size, it is
+/// there for its tokenizer.
+std::optional<std::string> named_preset(const LaunchReading& reading) {
+  const auto folder = preset_of_hub_name(reading.assets), name = preset_of_hub_name(reading.model_name);
+  if (!folder || !name) return folder && reading.model_name.empty() ? folder : name;
+  return same_size(find_model(*folder), find_model(*name)) ? folder : name;
+}
+
+}  // namespace
+
+std::int64_t layers_of_named_model(const LaunchReading& reading) {
+  const auto preset = named_preset(reading);
+  return preset ? find_model(*preset).layers : 0;
+}
+
 JsonValue model_of_reading(const LaunchReading& reading, Launcher launcher, std::vector<std::string>& notes) {
   if (!reading.says_model) {
-    if (const auto preset = preset_of_hub_name(reading.assets)) return *preset;
+    if (const auto preset = named_preset(reading)) return *preset;
     if (reading.model_name.empty()) return {};
-    if (const auto preset = preset_of_hub_name(reading.model_name)) return *preset;
     if (is_hub_name(reading.model_name) && cached_config(reading.model_name)) return reading.model_name;
     notes.push_back(fmt::format("no preset is called {}: add --model", in_quotes(reading.model_name)));
     return {};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace hexaplan::presets {
 namespace {
@@ -129,6 +130,14 @@ bool is_container(const PythonFramework& framework, std::string_view name) {
 
 const KnownFunction* find_function(const PythonFramework& framework, std::string_view name) {
   return named(framework.functions, name);
+}
+const KnownFunction* find_base_of_recipe(const PythonFramework& framework, std::string_view recipe) {
+  constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+      {"peft", "_peft_common"}, {"sft", "_sft_common"}, {"pretrain", "_pretrain_common"}};
+  for (const auto& [kind, base] : kKinds) {
+    if (recipe.find(kind) != std::string_view::npos) return find_function(framework, base);
+  }
+  return nullptr;
 }
 const KnownCall* find_call(const PythonFramework& framework, std::string_view name) {
   return named(framework.calls, name);

@@ -60,6 +60,9 @@ struct PythonFramework {
 /// A class of configurations, as it is called or stands behind "->".
 [[nodiscard]] bool is_container(const PythonFramework& framework, std::string_view name);
 [[nodiscard]] const KnownFunction* find_function(const PythonFramework& framework, std::string_view name);
+/// What a recipe that is in no file begins with, by its name ("llama3_8b_pretrain_config"); nullptr: unknown.
+[[nodiscard]] const KnownFunction* find_base_of_recipe(const PythonFramework& framework,
+                                                       std::string_view recipe);
 [[nodiscard]] const KnownCall* find_call(const PythonFramework& framework, std::string_view name);
 
 }  // namespace hexaplan::presets

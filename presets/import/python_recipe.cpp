@@ -291,11 +291,7 @@ class RecipeReader {
 
   /// What a recipe that is in no file begins with, by its name.
   void take_unknown_base(const std::string& name) {
-    const KnownFunction* like = nullptr;
-    for (const std::string_view kind : {"peft", "sft", "pretrain"}) {
-      if (like == nullptr && name.find(kind) != std::string::npos)
-        like = find_function(framework_, fmt::format("_{}_common", kind));
-    }
+    const KnownFunction* like = find_base_of_recipe(framework_, name);
     if (like != nullptr) take_known(like->settings, {});
     if (is_called_a_recipe(framework_, name)) put("recipe", name);
     recipe_.notes.push_back(fmt::format(
@@ -505,6 +501,16 @@ bool is_python_recipe(std::string_view text) {
   const std::string_view first = text.substr(0, text.find('\n'));
   if (first.starts_with("#!") && first.find("python") == std::string_view::npos) return false;  // a shell's
   return text.find("def ") != std::string_view::npos && python_framework_of(text) != nullptr;
+}
+
+std::vector<Setting> base_of_bridge_recipe(std::string_view name, const std::string& file, int line) {
+  const PythonFramework* bridge = python_framework_of("megatron.bridge");
+  const KnownFunction* base = find_base_of_recipe(*bridge, name);
+  std::vector<Setting> settings;
+  if (base == nullptr) return settings;
+  for (const KnownSetting& row : base->settings)
+    settings.push_back({row.key, python_value(row.value).plain, file, line});
+  return settings;
 }
 
 PythonRecipe read_python_recipe(const std::vector<PythonFile>& files, std::string_view function) {

@@ -34,6 +34,11 @@ struct PythonRecipe {
 /// Whether a text is Python that assigns to attributes of a configuration.
 [[nodiscard]] bool is_python_recipe(std::string_view text);
 
+/// What Megatron-Bridge's recipes that are called like this one begin with (recipes/common.py), as settings
+/// of the line that names it.
+[[nodiscard]] std::vector<Setting> base_of_bridge_recipe(std::string_view name, const std::string& file,
+                                                         int line);
+
 /// The recipe `function` of the first file; without a name the only one in it, or the file's own lines. Bases
 /// and helpers are followed into all files, and those that the framework keeps beside its recipes
 /// (python_framework.h) are known. What stands below a condition is noted and not read. InputError when there

@@ -18,7 +18,7 @@ std::vector<LaunchField> together(std::initializer_list<std::span<const LaunchFi
 
 std::span<const LaunchField> launch_model_fields() {
   static const std::vector<LaunchField> all =
-      together({decoder_fields(), bridge_model_fields(), maxtext_model_fields()});
+      together({decoder_fields(), bridge_model_fields(), maxtext_model_fields(), torchtitan_model_fields()});
   return all;
 }
 

@@ -38,6 +38,7 @@ struct LaunchField {
 [[nodiscard]] std::span<const LaunchField> decoder_fields();
 [[nodiscard]] std::span<const LaunchField> bridge_model_fields();
 [[nodiscard]] std::span<const LaunchField> maxtext_model_fields();
+[[nodiscard]] std::span<const LaunchField> torchtitan_model_fields();
 /// What Megatron-Bridge and MaxText say of the step in their own words.
 [[nodiscard]] std::span<const LaunchField> launch_bridge_fields();
 [[nodiscard]] std::span<const LaunchField> launch_maxtext_fields();

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "costmodel/spec/stage_plan.h"
+#include "costmodel/step/execution.h"
 #include "presets/launch/launch_fields.h"
 #include "presets/launch/launch_readers.h"
 #include "presets/launch/launch_words.h"
@@ -179,6 +180,7 @@ constexpr Gap kGaps[] = {
        other.tensor_overlap.reset();
        other.graphs = costmodel::CudaGraphs::Default;
        other.reduction = costmodel::GradientReduction::Default;
+       if (runs_in_deepspeed(s)) other.data_overlap.reset();  // overlap_comm
        return other != costmodel::Execution{};
      },
      "what runs beside what, compilation and the dispatcher of tokens: the names differ by release"},
@@ -189,8 +191,15 @@ constexpr Gap kGaps[] = {
      "gradients that wait between replicas alone"},
     {kNanotron | kTorchtitan | kDeepSpeed | kMaxText | kTrainers,
      [](S s) { return s.recipe.execution.graphs != costmodel::CudaGraphs::Default; }, "CUDA graphs"},
-    {kTorchtitan, [](S) { return true; },
-     "model.name and model.flavor: choose the flavor that has the plan's dimensions, RoPE and norm epsilon"},
+    {kTorchtitan, [](S s) { return unsaid(s, "model.flavor"); },
+     "model.name and model.flavor: none has the plan's dimensions; add one that has them, with its RoPE and "
+     "norm epsilon"},
+    // v0.2.2 torchtitan/models/llama3/model/args.py, RoPEScalingArgs.
+    {kTorchtitan,
+     [](S s) { return s.model.family == "llama" && !unsaid(s, "model.flavor") && !rope_scaling(s); },
+     "RoPE without scaling: the flavor has Llama 3.1's"},
+    {kTorchtitan, [](S s) { return s.model.attention.window > 0 && s.model.family != "gpt_oss"; },
+     "the sliding window: torchtitan's Llama has none"},
     {kDeepSpeed, [](S) { return true; },
      "the model, its sequence length and the number of steps stand in the program"},
     {kBridge, [](S) { return true; },
@@ -204,6 +213,8 @@ constexpr Gap kGaps[] = {
      "stages where there are any, 16 bits and no layers that run again"},
     {kBridge, [](S s) { return s.recipe.execution.expert_overlap == false; },
      "exchanges of tokens that wait: the flag says only that they do not"},
+    {kCore, [](S s) { return s.recipe.precision == costmodel::Precision::Fp8; },
+     "delayed scaling of fp8: the file has current scaling (tensorwise), which delayed is planned as"},
     // What the model computes.
     {kMegatron, [](S s) { return gated_gelu(s) && s.model.mlp.gelu != costmodel::GeluForm::Quick; },
      "the gated GELU (GeGLU): pretrain_gpt.py has an argument for SwiGLU and quick GeGLU alone; set "
@@ -311,6 +322,13 @@ constexpr Gap kGaps[] = {
     {kNanotron, rope_scaling, "the scaling of RoPE (rope_scaling of config.json)"},
     {kNanotron, [](S s) { return s.model.attention.window > 0 && !s.model.attention.qkv_bias; },
      "the sliding window: nanotron's Llama has none"},
+    // deepspeed/runtime/engine.py, allreduce_gradients.
+    {kDeepSpeed | kTrainers,
+     [](S s) {
+       return runs_in_deepspeed(s) && s.layout.sharding.stage == 0 && s.layout.dp * s.layout.cp > 1 &&
+              costmodel::overlaps_gradients(s);
+     },
+     "gradients reduced beside the backward: DeepSpeed reduces them behind it where it shards nothing"},
     {kDeepSpeed, [](S s) { return s.layout.sharding.stage == 3 && state_replicas(s) > 1; },
      "replicas of a sharded state (hybrid sharding): DeepSpeed 0.19.8 has no mics_shard_size any more; "
      "zero_hpz_partition_size keeps a second copy of the weights per node instead"},
@@ -615,6 +633,18 @@ bool is_llama_like(const costmodel::ModelSpec& m) {
          m.own_rule.empty() && m.logit_softcap == 0 && a.heads * a.head_dim == m.hidden;
 }
 
+/// torchtitan's Llama 3, Qwen3, DeepSeek-V3 and GPT-OSS (v0.2.2 torchtitan/models), whose classes take
+/// dimensions.
+bool torchtitan_has(const costmodel::ModelSpec& m) {
+  constexpr std::string_view kFamilies[] = {"qwen3",       "qwen3_moe", "deepseek_v2",
+                                            "deepseek_v3", "kimi_k2",   "gpt_oss"};
+  if (std::find(std::begin(kFamilies), std::end(kFamilies), m.family) != std::end(kFamilies)) return true;
+  costmodel::ModelSpec dense = m;
+  dense.attention.qk_norm = false;  // Qwen3's
+  dense.attention.head_dim = m.hidden / std::max<std::int64_t>(1, m.attention.heads);
+  return !m.is_moe() && !m.attention.qkv_bias && is_llama_like(dense);
+}
+
 /// What a framework does not start at all. A row goes when the framework learns it.
 struct Refusal {
   unsigned launchers;
@@ -690,6 +720,9 @@ constexpr Refusal kRefusals[] = {
      [](S s) { return s.layout.sharding.stage >= 2 && s.layout.order[2] == costmodel::Axis::Pipeline; },
      "bridge-order", "Megatron FSDP has data-parallel ranks inside pipeline stages alone",
      "use the usual order of ranks"},
+    {kTorchtitan, [](S s) { return !torchtitan_has(s.model); }, "torchtitan-model",
+     "torchtitan has Llama 3, Qwen3, DeepSeek-V3 and GPT-OSS; this model is none of them",
+     "export it for Megatron-LM or Megatron-Bridge (--framework megatron), or for a trainer (--target trl)"},
     // v0.2.2 torchtitan/models/llama3/infra/parallelize.py: fully_shard, or replicate.
     {kTorchtitan, [](S s) { return s.layout.sharding.stage == 1 && s.layout.shard_ranks() > 1; },
      "torchtitan-zero1", "torchtitan shards parameters along with the optimizer's states, or nothing",
@@ -714,6 +747,14 @@ constexpr Refusal kRefusals[] = {
               block != "llama2";
      },
      "maxtext-muon", "MaxText has not described this model's matrices for Muon", "use adamw"},
+    // deepspeedai/DeepSpeed@1b88ac3 deepspeed/runtime/zero/config.py, offload_ratio_check.
+    {kDeepSpeed | kTrainers,
+     [](S s) {
+       return runs_in_deepspeed(s) && offloads(s, costmodel::kOffloadOptimizer) &&
+              s.recipe.offload_fraction < 1 && s.layout.sharding.stage < 3;
+     },
+     "deepspeed-offload-ratio", "DeepSpeed offloads a share of the optimizer's states under ZeRO-3 alone",
+     "use zero3, or offload all of them (--offload-fraction 1)"},
     {kTrainers, [](S s) { return s.layout.tp > 1 || s.layout.cp > 1 || s.layout.pp > 1 || s.layout.ep > 1; },
      "trainer-layout", "Hugging Face's trainers shard what data-parallel ranks hold and cut nothing else",
      "use dp alone, with zero2 or zero3, or another framework"},

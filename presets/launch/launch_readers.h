@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <filesystem>
 #include <type_traits>
 
 #include "costmodel/spec/local_dims.h"
@@ -59,6 +60,10 @@ void read_flag(const ValueReader& value, LaunchReading& into) {
   } else {
     into.trainer.*member = value.boolean();
   }
+}
+/// The folder that a model's files of the hub were copied to: its name is the model's.
+inline void read_assets(const ValueReader& value, LaunchReading& into) {
+  into.assets = std::filesystem::path{value.text()}.filename().string();
 }
 /// Megatron-Core's word for which tokens beyond an expert's capacity are dropped: plans have "probs".
 inline void read_drop_policy(const ValueReader& value, LaunchReading& into) {

@@ -23,8 +23,11 @@ struct TrainerReading {
   std::optional<bool> checkpoints;                // activations are recomputed
   bool chunked_loss = false, other_loss = false;  // other_loss: one that TRL computes from all logits
   bool deepspeed = false, fsdp = false, offload = false, hybrid = false;
-  bool whole = false;  // FSDP that shards nothing (NO_SHARD): data parallelism
-  int fsdp_version = 2;
+  bool whole = false;            // FSDP that shards nothing (NO_SHARD): data parallelism
+  int fsdp_version = 0;          // 0: not said
+  bool accelerate_fsdp = false;  // accelerate's own configuration says that FSDP shards
+  std::optional<bool> cut_cross_entropy;
+  bool cuts_cross_entropy = false;  // the plugin does it unless it is told otherwise
   bool reshard = true;
   bool reduces_every_micro_batch = false;  // otherwise accelerate's no_sync: FSDP reduces in the last one
 };
@@ -50,8 +53,11 @@ struct LaunchReading {
   std::int64_t steps = 0, samples = 0;
   std::int64_t replicas = 0, shards = 0;  // of the sharded state; shards: -1 = what is left of the ranks
   bool distributed_optimizer = false, fsdp = false, overlaps_gradients = false;
-  std::string strategy;    // what is sharded, in the framework's word
-  std::string stage_text;  // --pipeline-model-parallel-layout
+  std::optional<bool> overlap_comm;          // DeepSpeed's
+  std::vector<std::string> left_to_trainer;  // settings of DeepSpeed that are "auto"
+  std::int64_t named_layers = 0;             // of the model, where its name says them; 0: it does not
+  std::string strategy;                      // what is sharded, in the framework's word
+  std::string stage_text;                    // --pipeline-model-parallel-layout
   std::int64_t virtual_layers = 0, layers_per_stage = 0;
   bool counts_embedding = false, counts_loss = false;
   std::string granularity, method;  // of recomputation

@@ -1,6 +1,10 @@
 #include <algorithm>
+#include <cctype>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "costmodel/step/execution.h"
 #include "presets/launch/launch_fields.h"
 #include "presets/launch/launch_readers.h"
 #include "presets/launch/launch_reading.h"
@@ -41,8 +45,11 @@ JsonValue fp8_recipe(S s) {
       {Precision::Fp8, "tensorwise"}, {Precision::Fp8Block, "blockwise"}, {Precision::Mxfp8, "mxfp8"}};
   return word_of(kWords, s.recipe.precision);
 }
+/// Those of releases before v0.2.1 behind those of v0.2.2 (torchtitan/components/quantization).
 constexpr FrameworkWord<Precision> kConverters[] = {{Precision::Fp8, "quantize.linear.float8"},
-                                                    {Precision::Mxfp8, "quantize.linear.mx"}};
+                                                    {Precision::Mxfp8, "quantize.linear.mx"},
+                                                    {Precision::Fp8, "float8"},
+                                                    {Precision::Mxfp8, "mx"}};
 JsonValue converters(S s) {
   const JsonValue word = word_of(kConverters, s.recipe.precision);
   return word.is_null() ? word : JsonValue{JsonArray{word}};
@@ -137,10 +144,40 @@ JsonValue torch_optimizer(S s) {
 constexpr FrameworkWord<Optimizer> kDeepSpeedOptimizers[] = {{Optimizer::AdamW, "AdamW"},
                                                              {Optimizer::Lion, "Lion"},
                                                              {Optimizer::Lamb, "Lamb"},
-                                                             {Optimizer::Sgd, "SGD"}};
+                                                             {Optimizer::Sgd, "SGD"},
+                                                             {Optimizer::Muon, "Muon"}};
 JsonValue deepspeed_optimizer(S s) {
   return word_of(kDeepSpeedOptimizers, s.recipe.optimizer);
 }
+
+/// Names as DeepSpeed compares them, in small letters (deepspeedai/DeepSpeed@1b88ac3
+/// deepspeed/runtime/config.py, DEEPSPEED_OPTIMIZERS; engine.py, _configure_basic_optimizer), and of classes
+/// that stand behind them.
+struct DeepSpeedOptimizer {
+  std::string_view name;
+  Optimizer optimizer;
+  const char* not_planned = nullptr;  // what it does beside
+};
+constexpr const char* kOneBit = "sends compressed gradients after its warm-up, which is not modelled";
+constexpr DeepSpeedOptimizer kDeepSpeedNames[] = {{"adamw", Optimizer::AdamW},
+                                                  {"adam", Optimizer::AdamW},
+                                                  {"fusedadam", Optimizer::AdamW},
+                                                  {"cpuadam", Optimizer::AdamW},
+                                                  {"deepspeedcpuadam", Optimizer::AdamW},
+                                                  {"torchadam", Optimizer::AdamW},
+                                                  {"muadam", Optimizer::AdamW},
+                                                  {"muadamw", Optimizer::AdamW},
+                                                  {"onebitadam", Optimizer::AdamW, kOneBit},
+                                                  {"zerooneadam", Optimizer::AdamW, kOneBit},
+                                                  {"lion", Optimizer::Lion},
+                                                  {"fusedlion", Optimizer::Lion},
+                                                  {"deepspeedcpulion", Optimizer::Lion},
+                                                  {"lamb", Optimizer::Lamb},
+                                                  {"fusedlamb", Optimizer::Lamb},
+                                                  {"onebitlamb", Optimizer::Lamb, kOneBit},
+                                                  {"sgd", Optimizer::Sgd},
+                                                  {"musgd", Optimizer::Sgd},
+                                                  {"muon", Optimizer::Muon}};
 
 // --- as they are read ---
 
@@ -160,11 +197,38 @@ void read_graph_scope(V v, R r) {
   for (const ValueReader& element : v.elements()) take(element);
 }
 void read_converters(V v, R r) {
-  for (const ValueReader& element : v.elements()) {
-    for (const auto& row : kConverters) {
-      if (element.text() == row.word) r.plan.recipe.precision = row.value;
+  const auto take = [&](const std::string& name) {
+    const auto row = std::find_if(std::begin(kConverters), std::end(kConverters),
+                                  [&](const auto& each) { return each.word == name; });
+    if (row != std::end(kConverters)) {
+      r.plan.recipe.precision = row->value;
+    } else if (!name.empty()) {
+      r.notes.push_back("the converter " + name + " has no word here: nothing is planned for it");
     }
+  };
+  if (v.json().get_if<JsonArray>() != nullptr) {
+    for (const ValueReader& element : v.elements()) take(element.text());
+    return;
   }
+  // A command separates them by commas.
+  const std::string names = v.text();
+  for (std::size_t begin = 0; begin <= names.size();) {
+    const std::size_t end = std::min(names.find(',', begin), names.size());
+    take(names.substr(begin, end - begin));
+    begin = end + 1;
+  }
+}
+void read_deepspeed_optimizer(V v, R r) {
+  std::string name = v.text();
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const DeepSpeedOptimizer& row : kDeepSpeedNames) {
+    if (row.name != name) continue;
+    r.plan.recipe.optimizer = row.optimizer;
+    if (row.not_planned != nullptr) r.notes.push_back(v.text() + " " + row.not_planned);
+    return;
+  }
+  throw v.error("an optimizer that is modelled (Adam, AdamW, Lion, Lamb, SGD, Muon): AdamW is planned");
 }
 void read_modules(V v, R r) {
   std::uint16_t modules = 0;
@@ -273,9 +337,7 @@ constexpr LaunchField kRecipeSettings[] = {
     {torch_optimizer,
      {kNone, kNone, "optimizer.name"},
      [](V v, R r) { r.plan.recipe.optimizer = meaning_of(kTorchOptimizers, v); }},
-    {deepspeed_optimizer,
-     {kNone, kNone, kNone, "optimizer.type"},
-     [](V v, R r) { r.plan.recipe.optimizer = meaning_of(kDeepSpeedOptimizers, v); }},
+    {deepspeed_optimizer, {kNone, kNone, kNone, "optimizer.type"}, read_deepspeed_optimizer},
     {[](S s) { return when(s.recipe.optimizer_in_backward); },
      {kNone, kNone, "optimizer.early_step_in_backward"},
      [](V v, R r) { r.plan.recipe.optimizer_in_backward = v.boolean(); }},
@@ -291,6 +353,10 @@ constexpr LaunchField kRecipeSettings[] = {
        r.plan.layout.sharding.stage = v.small_integer({0, 3});
        r.trainer.deepspeed = true;
      }},
+    // Written also where it is what DeepSpeed would take, which depends on the stage.
+    {[](S s) { return only_if(s.layout.sharding.stage > 0, costmodel::overlaps_gradients(s)); },
+     {kNone, kNone, kNone, "zero_optimization.overlap_comm"},
+     [](V v, R r) { r.overlap_comm = v.boolean(); }},
     {[](S s) { return only_if(s.layout.sharding.hpz > 1, s.layout.sharding.hpz); },
      {kNone, kNone, kNone, "zero_optimization.zero_hpz_partition_size"},
      [](V v, R r) {

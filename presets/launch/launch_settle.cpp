@@ -2,6 +2,7 @@
 #include "presets/launch/launch_settle.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -319,6 +320,17 @@ void settle_moments(R r) {
   if (wider != r.plan.framework.moment_dtype) r.plan.recipe.moment_dtype = wider;
 }
 
+/// Of attention's scores and of what is added to the residual stream: 0.1 each where the files say nothing.
+void take_dropout(R r) {
+  const double scores = r.attention_dropout.value_or(0.1), hidden = r.hidden_dropout.value_or(0.1);
+  r.plan.recipe.dropout = std::max(scores, hidden);
+  if (scores != hidden)
+    r.notes.push_back(
+        fmt::format("dropout is {} in attention and {} behind it, which are one number here: {} is "
+                    "planned for both",
+                    scores, hidden, r.plan.recipe.dropout));
+}
+
 void settle_megatron_recipe(R r) {
   costmodel::Recipe& recipe = r.plan.recipe;
   recipe.precision = sixteen_or_more(r);
@@ -345,7 +357,7 @@ void settle_megatron_recipe(R r) {
     recipe.cross_entropy = fused ? costmodel::CrossEntropy::Fused : costmodel::CrossEntropy::Unfused;
   if (r.overlaps_gradients != (r.plan.framework.gradient_overlap != costmodel::GradientOverlap::None))
     recipe.execution.data_overlap = r.overlaps_gradients;
-  recipe.dropout = std::max(r.attention_dropout.value_or(0.1), r.hidden_dropout.value_or(0.1));
+  take_dropout(r);
   settle_moments(r);
 }
 
@@ -544,6 +556,7 @@ void settle_torch_tokens(R r) {
 void settle_torchtitan(R r) {
   costmodel::Recipe& recipe = r.plan.recipe;
   costmodel::Layout& layout = r.plan.layout;
+  const std::int64_t layers = r.plan.model.layers > 0 ? r.plan.model.layers : r.named_layers;
   if (!costmodel::is_quantized(recipe.precision)) recipe.precision = sixteen_or_more(r);
   take_gradient_type(r, recipe.gradient_dtype.value_or(DType::Fp32));
   layout.sp = layout.tp > 1 && r.cuts_sequences;
@@ -556,9 +569,7 @@ void settle_torchtitan(R r) {
     layout.schedule = costmodel::Layout{}.schedule;  // one that waits for stages
   } else if (layout.schedule == ScheduleKind::Interleaved) {
     const std::int64_t chunks = layout.pp * r.layers_per_stage;
-    layout.vpp = chunks > 0 && r.plan.model.layers % chunks == 0 && r.plan.model.layers > 0
-                     ? static_cast<int>(r.plan.model.layers / chunks)
-                     : 2;
+    layout.vpp = chunks > 0 && layers % chunks == 0 && layers > 0 ? static_cast<int>(layers / chunks) : 2;
   }
   if (r.granularity == "full") {
     recipe.recompute.mode = RecomputeMode::Full;
@@ -568,8 +579,8 @@ void settle_torchtitan(R r) {
     const auto every = costmodel::parse_number<int>(r.method);
     recipe.recompute.mode = RecomputeMode::Layers;
     recipe.recompute.layers = every && *every > 0
-                                  ? static_cast<int>(std::min<std::int64_t>(r.plan.model.layers, 1'000'000)) /
-                                        layout.pp / costmodel::chunks_per_stage(layout) / *every
+                                  ? static_cast<int>(std::min<std::int64_t>(layers, 1'000'000)) / layout.pp /
+                                        costmodel::chunks_per_stage(layout) / *every
                                   : 0;
     if (recipe.recompute.layers == 0) {
       recipe.recompute = {};
@@ -581,9 +592,25 @@ void settle_torchtitan(R r) {
   }
 }
 
+/// Types that a file leaves to a trainer's arguments.
+void take_automatic_type(R r) {
+  if (r.left_to_trainer.empty()) return;
+  const auto left = [&](const char* key) {
+    return std::find(r.left_to_trainer.begin(), r.left_to_trainer.end(), key) != r.left_to_trainer.end();
+  };
+  const bool type = !r.half && !r.brain && (left("bf16.enabled") || left("fp16.enabled"));
+  r.brain = r.brain || type;
+  r.notes.push_back(
+      fmt::format("\"auto\" is for the trainer to fill in ({}): {}give the trainer's file or "
+                  "command, too, or say them",
+                  fmt::join(r.left_to_trainer, ", "), type ? "bf16 is planned; " : ""));
+}
+
 void settle_deepspeed(R r) {
   costmodel::Recipe& recipe = r.plan.recipe;
   costmodel::Layout& layout = r.plan.layout;
+  take_automatic_type(r);
+  take_deepspeed_overlap(r);
   recipe.precision = sixteen_or_more(r);
   if (recipe.gradient_dtype) take_gradient_type(r, *recipe.gradient_dtype);
   layout.sp = layout.tp > 1;

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <string>
 
+#include "costmodel/step/execution.h"
 #include "presets/frameworks/framework_preset.h"
 #include "presets/launch/launch_readers.h"
 #include "presets/launch/launch_words.h"
@@ -89,7 +90,22 @@ void settle_adapters(R r) {
   const bool in_16_bits = costmodel::activation_dtype(recipe.precision) != DType::Fp32;
   // DeepSpeed casts the whole model to the type that it computes in.
   const bool in_fp32 = t.weights == DType::Fp32 && !t.deepspeed;
-  if (recipe.fine_tune == FineTune::Lora && in_fp32 && in_16_bits) recipe.parameter_dtype = DType::Fp32;
+  if (recipe.fine_tune != FineTune::Lora) return;
+  if (t.eight_bits && !in_16_bits) recipe.parameter_dtype = DType::Bf16;
+  if (!t.eight_bits && in_fp32 && in_16_bits) recipe.parameter_dtype = DType::Fp32;
+}
+
+/// Where no version is said, accelerate means the first (huggingface/accelerate@v1.15.0
+/// src/accelerate/commands/launch.py, --fsdp_version).
+void take_fsdp_profile(R r) {
+  const TrainerReading& t = r.trainer;
+  const bool first = t.fsdp_version == 1 || (t.fsdp_version == 0 && t.accelerate_fsdp);
+  r.plan.framework = look_up_framework(first ? "fsdp1" : "hf-fsdp2");
+  if (first)
+    r.notes.push_back(fmt::format(
+        "{}: no profile has the Trainer's layers on FSDP1; fsdp1 is planned, whose layers and kernels are "
+        "llm-foundry's",
+        t.fsdp_version == 1 ? "FSDP1 shards" : "accelerate shards with FSDP1 where no fsdp_version is said"));
 }
 
 /// The profile of what the files shard with.
@@ -98,9 +114,14 @@ void settle_profile(R r) {
   TrainerReading& t = r.trainer;
   if (t.fsdp && !t.whole) {
     layout.sharding.stage = t.reshard ? 3 : 2;
-    r.plan.framework = look_up_framework(t.fsdp_version == 1 ? "fsdp1" : "hf-fsdp2");
+    take_fsdp_profile(r);
     if (t.offload) add_offload(r, costmodel::kOffloadParameters);
     const std::int64_t group = r.shards > 0 ? r.shards : t.hybrid ? r.gpus_per_node : 0;
+    if (t.hybrid && group == 0)
+      r.notes.emplace_back(
+          "groups of hybrid sharding are nodes, and the files do not say the GPUs of one: all are planned as "
+          "one "
+          "group");
     if (group > 0 && group < static_cast<std::int64_t>(layout.dp) * layout.cp)
       layout.sharding.group = static_cast<int>(group);
     if (r.accumulation > 1 && !t.reduces_every_micro_batch) {
@@ -111,6 +132,7 @@ void settle_profile(R r) {
     }
   } else if (t.deepspeed) {
     r.plan.framework = look_up_framework("hf-deepspeed");
+    take_deepspeed_overlap(r);
   }
 }
 
@@ -140,6 +162,13 @@ void train_in_16_bits(R r) {
 
 std::span<const AdaptedModules> adapted_modules() {
   return kAdaptedModules;
+}
+
+void take_deepspeed_overlap(R r) {
+  costmodel::Scenario& plan = r.plan;
+  const int stage = plan.layout.sharding.stage;
+  const bool beside = stage > 0 && r.overlap_comm.value_or(stage == 3);
+  if (beside != costmodel::overlaps_gradients(plan)) plan.recipe.execution.data_overlap = beside;
 }
 
 bool by_deepspeed(const Scenario& s) {
@@ -260,6 +289,8 @@ void settle_trl(R r) {
 /// It loads the model in the type that it computes in (axolotl/utils/config/__init__.py).
 void settle_axolotl(R r) {
   if (r.half) r.brain = false;
+  TrainerReading& t = r.trainer;
+  t.chunked_loss = t.chunked_loss || t.cut_cross_entropy.value_or(t.cuts_cross_entropy);
   settle_trainer(r);
   train_in_16_bits(r);
 }

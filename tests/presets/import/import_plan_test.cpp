@@ -476,6 +476,152 @@ TEST(import_plan, a_program_with_flags_of_maxtexts_names_is_not_maxtext) {
   EXPECT_EQ(layout_of(plan), "zero2");
 }
 
+ImportedPlan deepspeed_plan(const std::string& more) {
+  return import_plan(
+      {{"ds.json", R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4)" + more + "}"}},
+      "8xH100");
+}
+
+TEST(deepspeed, optimizers_are_called_as_people_write_them) {
+  using costmodel::Optimizer;
+  struct Row {
+    const char* name;
+    Optimizer optimizer;
+    const char* note;
+  };
+  constexpr Row kRows[] = {
+      {"Adam", Optimizer::AdamW, ""},
+      {"adamw", Optimizer::AdamW, ""},
+      {"FusedAdam", Optimizer::AdamW, ""},
+      {"DeepSpeedCPUAdam", Optimizer::AdamW, ""},
+      {"OneBitAdam", Optimizer::AdamW, "OneBitAdam sends compressed gradients after its warm-up"},
+      {"Muon", Optimizer::Muon, ""},
+      {"LAMB", Optimizer::Lamb, ""},
+  };
+  for (const Row& row : kRows) {
+    const ImportedPlan plan =
+        deepspeed_plan(std::string{R"(, "optimizer": {"type": ")"} + row.name + R"("})");
+    EXPECT_EQ(plan.request.recipe.optimizer, row.optimizer) << row.name;
+    EXPECT_THAT(plan.settings, setting("optimizer.type", 1, SettingFate::Understood)) << row.name;
+    if (*row.note != 0) {
+      EXPECT_THAT(plan.notes, Contains(HasSubstr(row.note)));
+    }
+  }
+  const ImportedPlan other = deepspeed_plan(R"(, "optimizer": {"type": "Adagrad"})");
+  EXPECT_THAT(other.settings, setting("optimizer.type", 1, SettingFate::Unknown));
+  EXPECT_THAT(other.settings, Contains(Field(&ImportedSetting::why, HasSubstr("AdamW is planned"))));
+}
+
+/// deepspeedai/DeepSpeed deepspeed/runtime/zero/config.py, overlap_comm_valid.
+TEST(deepspeed, reduces_gradients_beside_the_backward_from_zero3_on_unless_it_is_told) {
+  struct Row {
+    const char* zero;
+    std::optional<bool> overlap;  // nothing: as the profile has it, beside
+  };
+  const Row rows[] = {{R"("stage": 1)", false},
+                      {R"("stage": 2)", false},
+                      {R"("stage": 2, "overlap_comm": true)", std::nullopt},
+                      {R"("stage": 3)", std::nullopt},
+                      {R"("stage": 3, "overlap_comm": false)", false}};
+  for (const Row& row : rows) {
+    const ImportedPlan plan = deepspeed_plan(
+        std::string{R"(, "bf16": {"enabled": true}, "zero_optimization": {)"} + row.zero + "}");
+    EXPECT_EQ(plan.request.recipe.execution.data_overlap, row.overlap) << row.zero;
+  }
+}
+
+TEST(deepspeed, switches_that_are_off_and_not_modelled_are_said) {
+  const auto plan = [](const char* value) {
+    return deepspeed_plan(R"(, "zero_optimization": {"stage": 2, "contiguous_gradients": )" +
+                          std::string{value} + R"(, "reduce_scatter": )" + value +
+                          R"(, "offload_optimizer": {"device": "cpu", "pin_memory": )" + value + "}}");
+  };
+  for (const char* key : {"zero_optimization.contiguous_gradients", "zero_optimization.reduce_scatter",
+                          "zero_optimization.offload_optimizer.pin_memory"}) {
+    EXPECT_THAT(plan("false").settings, setting(key, 1, SettingFate::Unknown)) << key;
+    EXPECT_THAT(plan("true").settings, setting(key, 1, SettingFate::Ignored)) << key;
+  }
+}
+
+TEST(deepspeed, types_that_are_left_to_a_trainer_are_bf16) {
+  const ImportedPlan plan =
+      deepspeed_plan(R"(, "bf16": {"enabled": "auto"}, "gradient_accumulation_steps": "auto")");
+  EXPECT_EQ(plan.request.recipe.precision, costmodel::Precision::Bf16);
+  EXPECT_THAT(plan.notes,
+              Contains(HasSubstr("(bf16.enabled, gradient_accumulation_steps): bf16 is planned")));
+  const ImportedPlan half = deepspeed_plan(R"(, "bf16": {"enabled": "auto"}, "fp16": {"enabled": true})");
+  EXPECT_EQ(half.request.recipe.precision, costmodel::Precision::Fp16);
+}
+
+TEST(import_plan, two_dropouts_are_planned_as_the_larger_and_said) {
+  const auto plan = [](const char* more) {
+    return import_plan({{"run.sh", std::string{"torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 32 "
+                                               "--hidden-size 4096 --num-attention-heads 32 --bf16 "} +
+                                       more + "\n"}},
+                       "8xH100");
+  };
+  const ImportedPlan two = plan("--attention-dropout 0.0");
+  EXPECT_EQ(two.request.recipe.dropout, 0.1);
+  EXPECT_THAT(two.notes, Contains(HasSubstr("dropout is 0 in attention and 0.1 behind it")));
+  EXPECT_THAT(plan("--attention-dropout 0.0 --hidden-dropout 0.0").notes,
+              Not(Contains(HasSubstr("dropout"))));
+}
+
+/// The base of RoPE moves neither memory nor time, and an export has to say the files' own.
+TEST(import_plan, a_model_that_is_a_presets_but_for_its_rope_base_keeps_it) {
+  const std::string script =
+      "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --ffn-hidden-size "
+      "14336 "
+      "--num-attention-heads 32 --group-query-attention --num-query-groups 8 --seq-length 8192 "
+      "--max-position-embeddings 8192 --position-embedding-type rope --swiglu --normalization RMSNorm "
+      "--untie-embeddings-and-output-weights --disable-bias-linear --bf16 --vocab-size 128256 ";
+  const ImportedPlan preset = import_plan({{"run.sh", script + "--rotary-base 500000\n"}}, "8xH100");
+  EXPECT_EQ(preset.request.model, JsonValue{"llama-3-8b"});
+  const ImportedPlan own = import_plan({{"run.sh", script + "\n"}}, "8xH100");
+  ASSERT_NE(own.request.model.find("rope_theta"), nullptr);
+  EXPECT_EQ(*own.request.model.find("rope_theta"), JsonValue{10000.0});
+  EXPECT_THAT(own.notes, Contains(HasSubstr("the model is llama-3-8b's but for --rotary-base is 10000")));
+  EXPECT_EQ(own.request.model.find("_name_or_path")->get_if<std::string>() != nullptr, true);
+}
+
+/// A recipe that stands in no file begins as such recipes do; what the command says comes after.
+TEST(import_plan, a_recipe_of_megatron_bridge_that_a_command_names_has_its_base) {
+  const ImportedPlan plan =
+      import_plan({{"run.sh",
+                    "torchrun --nproc-per-node=8 scripts/training/run_recipe.py --recipe "
+                    "llama3_8b_pretrain_config train.global_batch_size=512\n"}},
+                  "8xH100");
+  EXPECT_EQ(plan.request.recipe.precision, costmodel::Precision::Bf16);
+  EXPECT_EQ(plan.request.recipe.micro_batch, 2) << "_pretrain_common's";
+  EXPECT_EQ(plan.request.recipe.global_batch, 512) << "the command's own";
+  EXPECT_EQ(layout_of(plan), "zero1") << "_pretrain_common's distributed optimizer";
+}
+
+TEST(torchtitan, the_folder_of_another_size_is_there_for_its_tokenizer) {
+  const auto model = [](const char* flavor, const char* folder) {
+    return import_plan({{"train.toml", std::string{"[model]\nname = \"llama3\"\nflavor = \""} + flavor +
+                                           "\"\nhf_assets_path = \"./assets/hf/" + folder +
+                                           "\"\n[training]\nseq_len = 8192\n"}},
+                       "8xH100")
+        .request.model;
+  };
+  EXPECT_EQ(model("8B", "Llama-3.1-8B"), JsonValue{"llama-3.1-8b"});
+  EXPECT_EQ(model("70B", "Llama-3.1-8B"), JsonValue{"llama-3-70b"});
+}
+
+TEST(torchtitan, flags_say_converters_as_words_and_checkpoints_of_every_nth_layer) {
+  const ImportedPlan plan = import_plan(
+      {{"run.sh",
+        "CONFIG_FILE=train.toml NGPU=8 ./run_train.sh --model.converters=float8 "
+        "--activation_checkpoint.mode=selective --activation_checkpoint.selective_ac_option=2\n"}},
+      "8xH100", [](const std::string&) -> std::optional<std::string> {
+        return "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nseq_len = 8192\n";
+      });
+  EXPECT_EQ(plan.request.recipe.precision, costmodel::Precision::Fp8);
+  EXPECT_EQ(plan.request.recipe.recompute.mode, costmodel::RecomputeMode::Layers);
+  EXPECT_EQ(plan.request.recipe.recompute.layers, 16);
+}
+
 TEST(import_plan, says_what_is_missing) {
   const ImportedPlan plan =
       import_plan({{"run.sh",
@@ -579,7 +725,8 @@ TEST(import_plan, overrides_of_megatron_bridge_are_read_from_its_command) {
   EXPECT_EQ(plan.request.recipe.sequence, 8192);
   EXPECT_EQ(plan.request.recipe.global_batch, 128);
   EXPECT_EQ(plan.request.recipe.precision, costmodel::Precision::Fp8);
-  EXPECT_THAT(plan.notes, Contains(HasSubstr("the recipe's own settings are not read")));
+  EXPECT_THAT(plan.notes,
+              Contains(HasSubstr("of llama3_8b_pretrain_config only what such recipes begin with is read")));
   EXPECT_THAT(plan.settings, setting("model.tensor_model_parallel_size", 2, SettingFate::Understood));
 }
 

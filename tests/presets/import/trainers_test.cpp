@@ -291,9 +291,9 @@ TEST(accelerate, shards_as_its_strategy_says) {
     const char* strategy;
     const char *framework, *layout;
   };
-  constexpr Row kRows[] = {{"FULL_SHARD", "hf-fsdp2", "zero3"}, {"SHARD_GRAD_OP", "hf-fsdp2", "zero2"},
-                           {"1", "hf-fsdp2", "zero3"},          {"2", "hf-fsdp2", "zero2"},
-                           {"NO_SHARD", "hf-eager", ""},        {"3", "hf-eager", ""}};
+  constexpr Row kRows[] = {{"FULL_SHARD", "fsdp1", "zero3"}, {"SHARD_GRAD_OP", "fsdp1", "zero2"},
+                           {"1", "fsdp1", "zero3"},          {"2", "fsdp1", "zero2"},
+                           {"NO_SHARD", "hf-eager", ""},     {"3", "hf-eager", ""}};
   const std::string trainer = "model_name_or_path: Qwen/Qwen3-8B\nmax_length: 2048\n";
   for (const Row& row : kRows) {
     const std::string text = std::string{"distributed_type: FSDP\nmixed_precision: bf16\nfsdp_config:\n"} +
@@ -307,6 +307,39 @@ TEST(accelerate, shards_as_its_strategy_says) {
                "torchrun --nproc_per_node 8 run_clm.py --model_name_or_path Qwen/Qwen3-8B "
                "--block_size 2048 --fsdp no_shard\n");
   EXPECT_EQ(plain.request.framework, "hf-eager");
+}
+
+/// huggingface/accelerate src/accelerate/commands/launch.py: version 1 unless it is said.
+TEST(accelerate, shards_with_fsdp1_unless_a_version_is_said) {
+  const auto plan = [](const std::string& more) {
+    return import_plan({{"sft.yaml", "model_name_or_path: Qwen/Qwen3-8B\nmax_length: 2048\n"},
+                        {"fsdp.yaml",
+                         "distributed_type: FSDP\nmixed_precision: bf16\nfsdp_config:\n"
+                         "  fsdp_offload_params: false\n" +
+                             more}},
+                       "8xH100");
+  };
+  EXPECT_EQ(plan("").request.framework, "fsdp1");
+  EXPECT_THAT(plan("").notes, Contains(HasSubstr("no profile has the Trainer's layers on FSDP1")));
+  EXPECT_EQ(plan("  fsdp_version: 2\n").request.framework, "hf-fsdp2");
+  EXPECT_THAT(plan("  fsdp_version: 2\n").notes, Not(Contains(HasSubstr("FSDP1"))));
+}
+
+TEST(accelerate, shards_within_a_node_where_it_says_hybrid) {
+  const std::string text =
+      "distributed_type: FSDP\nnum_machines: 2\nnum_processes: 16\nfsdp_config:\n  fsdp_sharding_strategy: "
+      "HYBRID_SHARD\n";
+  const std::string trainer = "model_name_or_path: Qwen/Qwen3-8B\nmax_length: 2048\n";
+  for (const char* cluster : {"H100", "16xH100", ""}) {
+    const ImportedPlan plan = import_plan({{"sft.yaml", trainer}, {"fsdp.yaml", text}}, cluster);
+    EXPECT_EQ(layout_of(plan), "hsdp8") << cluster;
+  }
+  const ImportedPlan one = import_plan({{"sft.yaml", trainer},
+                                        {"fsdp.yaml",
+                                         "distributed_type: FSDP\nnum_processes: 16\nfsdp_config:\n"
+                                         "  fsdp_sharding_strategy: HYBRID_SHARD\n"}},
+                                       "");
+  EXPECT_THAT(one.notes, Contains(HasSubstr("groups of hybrid sharding are nodes")));
 }
 
 TEST(accelerate, compiles_with_the_backend_that_it_names) {
@@ -333,6 +366,31 @@ TEST(trl, computes_other_losses_from_all_logits_unless_a_kernel_chunks_them) {
   EXPECT_EQ(imported("a.yml", axolotl + "liger_fused_linear_cross_entropy: true\ncut_cross_entropy: false\n")
                 .request.recipe.cross_entropy,
             CrossEntropy::Chunked);
+}
+
+/// axolotl-ai-cloud/axolotl src/axolotl/integrations/cut_cross_entropy/args.py.
+TEST(axolotl, cuts_its_loss_where_the_plugin_is_named) {
+  const std::string text =
+      "base_model: Qwen/Qwen3-8B\nsequence_len: 2048\nmicro_batch_size: 1\nplugins:\n"
+      "  - axolotl.integrations.";
+  const auto loss = [&](const std::string& more) {
+    return imported("a.yml", text + more).request.recipe.cross_entropy;
+  };
+  EXPECT_EQ(loss("cut_cross_entropy.CutCrossEntropyPlugin\n"), CrossEntropy::Chunked);
+  EXPECT_EQ(loss("cut_cross_entropy.CutCrossEntropyPlugin\ncut_cross_entropy: false\n"),
+            CrossEntropy::Default);
+  EXPECT_EQ(loss("liger.LigerPlugin\n"), CrossEntropy::Default);
+  EXPECT_THAT(imported("a.yml", text + "spectrum.SpectrumPlugin\n").notes,
+              Contains(HasSubstr("the plugin SpectrumPlugin has no word here")));
+}
+
+TEST(adapters, on_weights_in_8_bits_are_planned_on_16) {
+  const std::string text =
+      "model_name_or_path: Qwen/Qwen3-8B\nmax_length: 2048\nuse_peft: true\nload_in_8bit: true\n";
+  const ImportedPlan plan = imported("sft.yaml", text);
+  EXPECT_EQ(plan.request.recipe.parameter_dtype, std::nullopt) << "the type of the computation, bf16";
+  EXPECT_EQ(imported("sft.yaml", text + "bf16: false\n").request.recipe.parameter_dtype, DType::Bf16);
+  EXPECT_THAT(plan.notes, Contains(HasSubstr("8 bits have no word here: planned in 16")));
 }
 
 TEST(adapters, beside_other_modules_are_planned_beside_the_smallest_set_that_has_them) {

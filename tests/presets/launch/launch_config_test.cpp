@@ -111,6 +111,90 @@ TEST(launch_config, names_what_the_framework_cannot_say) {
   }
 }
 
+TEST(launch_config, deepspeed_is_told_to_hide_reductions_as_planned) {
+  struct Row {
+    const char* layout;
+    std::optional<bool> asked;
+    const char* written;  // "": nothing, where DeepSpeed shards nothing
+  };
+  const Row rows[] = {{"zero1", std::nullopt, "\"overlap_comm\": true"},
+                      {"zero2", std::nullopt, "\"overlap_comm\": true"},
+                      {"zero2", false, "\"overlap_comm\": false"},
+                      {"zero3", false, "\"overlap_comm\": false"},
+                      {"zero0", std::nullopt, ""}};
+  for (const Row& row : rows) {
+    Scenario s = scenario("llama-3.1-8b", "64xH100", row.layout, "deepspeed");
+    s.recipe.execution.data_overlap = row.asked;
+    const LaunchConfig written = config(s, "deepspeed");
+    const bool none = *row.written == 0;
+    EXPECT_THAT(written.text, HasSubstr(none ? "\"stage\": 0" : row.written)) << row.layout;
+    const auto says = Contains(HasSubstr("reduces them behind it where it shards nothing"));
+    if (none) {
+      EXPECT_THAT(written.gaps, says);
+    } else {
+      EXPECT_THAT(written.gaps, Not(says));
+    }
+    EXPECT_THAT(written.gaps, Not(Contains(HasSubstr("what runs beside what")))) << row.layout;
+  }
+}
+
+TEST(launch_config, deepspeed_offloads_a_share_of_the_optimizer_under_zero3_alone) {
+  for (const char* layout : {"zero1", "zero2", "zero3"}) {
+    Scenario s = scenario("llama-3.1-8b", "64xH100", layout, "deepspeed");
+    s.recipe.offload = costmodel::kOffloadOptimizer;
+    EXPECT_FALSE(launch_rejection(s, Launcher::DeepSpeed)) << layout;
+    s.recipe.offload_fraction = 0.5;
+    EXPECT_EQ(launch_rejection(s, Launcher::DeepSpeed).has_value(), s.layout.sharding.stage < 3) << layout;
+  }
+}
+
+TEST(launch_config, torchtitan_is_told_the_flavor_that_is_the_model) {
+  struct Row {
+    const char *model, *name, *flavor;  // no name: none is it
+  };
+  constexpr Row kRows[] = {{"llama-3.1-8b", "llama3", "8B"},     {"llama-3-8b", "llama3", "8B"},
+                           {"llama-3.1-405b", "llama3", "405B"}, {"qwen3-30b-a3b", "qwen3", "30B-A3B"},
+                           {"gpt-oss-20b", "gpt_oss", "20b"},    {"llama-2-7b", "", ""}};
+  for (const Row& row : kRows) {
+    const LaunchConfig written = config(scenario(row.model, "64xH100", "zero3", "fsdp2"), "torchtitan");
+    const bool known = *row.name != 0;
+    const auto gap = Contains(HasSubstr("model.name and model.flavor"));
+    if (known) {
+      EXPECT_THAT(written.text,
+                  HasSubstr(std::string{"\nname = \""} + row.name + "\"\nflavor = \"" + row.flavor + "\"\n"));
+      EXPECT_THAT(written.gaps, Not(gap)) << row.model;
+    } else {
+      EXPECT_THAT(written.gaps, gap) << row.model;
+    }
+  }
+  const auto unscaled = config(scenario("llama-3-8b", "64xH100", "zero3", "fsdp2"), "torchtitan").gaps;
+  EXPECT_THAT(unscaled, Contains("RoPE without scaling: the flavor has Llama 3.1's"));
+}
+
+TEST(launch_config, models_of_which_torchtitan_has_no_class_are_refused) {
+  struct Row {
+    const char* model;
+    bool refused;
+  };
+  constexpr Row kRows[] = {{"bloom-7b1", true},    {"gemma-2-9b", true},   {"qwen2.5-7b", true},
+                           {"mixtral-8x7b", true}, {"gpt2", true},         {"llama-2-7b", false},
+                           {"qwen3-8b", false},    {"deepseek-v3", false}, {"gpt-oss-20b", false}};
+  for (const Row& row : kRows) {
+    const auto refused =
+        launch_rejection(scenario(row.model, "64xH100", "zero3", "fsdp2"), Launcher::Torchtitan);
+    EXPECT_EQ(refused.has_value(), row.refused) << row.model;
+  }
+}
+
+TEST(launch_config, current_scaling_of_fp8_is_said_where_delayed_is_planned_alike) {
+  Scenario s = scenario("llama-3.1-8b", "64xH100", "tp2 zero1", "megatron");
+  const auto says = Contains(HasSubstr("delayed scaling of fp8"));
+  EXPECT_THAT(config(s, "megatron").gaps, Not(says));
+  s.recipe.precision = costmodel::Precision::Fp8;
+  EXPECT_THAT(config(s, "megatron").gaps, says);
+  EXPECT_THAT(config(s, "bridge").gaps, says);
+}
+
 TEST(launch_config, a_framework_is_found_by_its_name_and_its_profiles) {
   EXPECT_EQ(find_launch_format("torchtitan").launcher, Launcher::Torchtitan);
   EXPECT_EQ(find_launch_format("fsdp2").launcher, Launcher::Torchtitan);
