@@ -28,7 +28,9 @@ double pipeline_overlap(const Scenario& sc) {
 }
 
 bool overlaps_gradients(const Scenario& sc) {
-  const bool usual = sc.framework.gradient_overlap != GradientOverlap::None &&
+  const GradientOverlap profile = sc.framework.gradient_overlap;
+  const bool usual = profile != GradientOverlap::None &&
+                     !(profile == GradientOverlap::WhileWhole && reduces_every_pass(sc)) &&
                      !(sc.layout.sharding.stage >= 1 && sc.framework.sharding_ends_overlap);
   return sc.recipe.execution.data_overlap.value_or(usual);
 }
