@@ -178,6 +178,7 @@ class CalibrationRun {
     }
     report_.fit =
         validator::fit_calibration(measurements, cluster_, presets::find_calibration(cluster_).calibration);
+    note_missing_links();
     write();
     report_.took = Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
     return std::move(report_);
@@ -365,6 +366,21 @@ class CalibrationRun {
     }
     note_slow_devices(result.devices);
     note_restless(result.measurements);
+  }
+
+  /// What a short budget left out of the links, and what stands in its place.
+  void note_missing_links() {
+    if (ranks_ == nullptr) return;
+    const bool hosts = cluster_.gpus_per_node < gpus_;
+    const auto note = [&](bool missing, const char* what) {
+      if (missing)
+        report_.notes.push_back(
+            fmt::format("not measured within {}: {}", costmodel::format_duration(report_.budget), what));
+    };
+    note(report_.fit.lines.empty(), "links; those of the GPU type stand in");
+    note(hosts && !report_.fit.network, "the network between hosts; that of the GPU type stands in");
+    note(streams_ && report_.fit.overlap_slowdown <= 0,
+         "products beside messages; overlap_slowdown stays that of the framework's profile");
   }
 
   /// The slowest GPU sets a job's pace.

@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -47,6 +48,17 @@ std::string title_of(const costmodel::Scenario& s) {
   if (s.recipe.recompute != costmodel::Recompute{})
     title += ", recompute " + presets::to_recompute_text(s.recipe.recompute);
   return title;
+}
+
+/// The words that this process was started with, those with blanks in quotes.
+std::string command_text() {
+  std::ifstream file{"/proc/self/cmdline", std::ios::binary};
+  std::string text;
+  for (std::string word; std::getline(file, word, '\0');) {
+    if (!text.empty()) text += ' ';
+    text += word.find_first_of(" \t'\"") == std::string::npos ? word : presets::in_quotes(word);
+  }
+  return text;
 }
 
 /// What one run of a scenario gave: a report, or why there is none.
@@ -140,6 +152,7 @@ class Validation : public std::enable_shared_from_this<Validation> {
     }
     const std::scoped_lock lock{report_mutex_};
     report_.speaks = speaks_;
+    report_.command = command_text();
     report_.device = options_.device;
     report_.hardware = hardware_.gpu;
     report_.steps = options_.steps;
@@ -167,7 +180,16 @@ class Validation : public std::enable_shared_from_this<Validation> {
       found.apply_to(question.scenario.framework);
       question.calibration = found.calibration;
     }
+    if (question.calibration && !asked.framework.empty()) question.other = under(asked);
     return question;
+  }
+
+  /// The same scenario in the framework that was asked about.
+  [[nodiscard]] validator::OtherFramework under(const AskedScenario& asked) const {
+    presets::ScenarioRequest request = asked.request;
+    request.framework = asked.framework;
+    auto [scenario, calibration, notes, fabric] = calibrate_request(request, options_.question);
+    return {asked.framework, std::move(scenario), std::move(calibration)};
   }
 
   /// Puts the next scenario's row into the report. False: nobody wants it any more.

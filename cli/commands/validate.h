@@ -11,6 +11,7 @@ namespace hexaplan::cli {
 
 /// Everything `hexaplan validate` has to say.
 struct ValidateReport {
+  std::string command;      // that was typed
   std::string device;       // as --device
   std::string hardware;     // GPU preset that stands for what is here
   std::string calibration;  // whose curves predict; empty: time is not compared

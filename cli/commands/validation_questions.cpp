@@ -12,6 +12,7 @@
 #include "cli/commands/question.h"
 #include "cli/commands/ready_device.h"
 #include "cli/commands/search.h"
+#include "costmodel/spec/rules.h"
 #include "presets/gpus/gpu_preset.h"
 #include "presets/json/input_error.h"
 #include "presets/json/json_value.h"
@@ -63,6 +64,11 @@ void count_gpus(const ValidateOptions& options, Hardware& hardware) {
   if (asked) hardware.notes.push_back(fmt::format("planned for {}x{}{}", hardware.count, hardware.gpu, why));
 }
 
+/// The profile that `framework` names, unless it is the executor's own.
+std::string other_framework(const std::string& framework) {
+  return framework == kExecutor ? std::string{} : framework;
+}
+
 /// A scenario on the hardware that is here, in the executor's own profile.
 ScenarioRequest here(ScenarioRequest request, const Hardware& hardware) {
   request.framework = kExecutor;
@@ -81,8 +87,10 @@ std::vector<AskedScenario> from_files(const ValidateOptions& options, const Hard
   for (const std::string& file : options.scenarios) {
     ScenarioOptions question = options.question;
     question.scenario = file;
+    ScenarioRequest request = read_request(question);
     out.push_back({.name = std::filesystem::path{file}.stem().string(),
-                   .request = here(read_request(question), hardware)});
+                   .framework = other_framework(request.framework),
+                   .request = here(std::move(request), hardware)});
   }
   return out;
 }
@@ -93,6 +101,7 @@ std::vector<AskedScenario> from_list(const ValidateOptions& options, const Hardw
     out.push_back({.name = row.name,
                    .use = row.held_out ? ScenarioUse::HeldOut : ScenarioUse::Fitted,
                    .solo = row.solo,
+                   .framework = other_framework(options.question.framework),
                    .request = here(std::move(row.request), hardware)});
   }
   return out;
@@ -125,11 +134,13 @@ InputError no_plan(const ValidateOptions& options, const SearchReport& report) {
                "smaller model; 'hexaplan search' says more"}};
 }
 
-/// The planner's best plans that the executor has code for.
+/// The planner's best plans, for the executor or the framework that was named, that the executor has code
+/// for.
 std::vector<AskedScenario> from_search(const ValidateOptions& options, const Hardware& hardware) {
   constexpr int kLookedAt = 10;  // plans ranked for each one wanted: some are not executable
   SearchOptions search{.question = options.question};
-  search.question.framework = kExecutor;
+  const std::string other = other_framework(options.question.framework);
+  if (other.empty()) search.question.framework = kExecutor;
   if (search.question.cluster.empty() && search.question.scenario.empty())
     search.question.cluster = fmt::format("{}x{}", hardware.count, hardware.gpu);
   search.top = std::to_string(options.top * kLookedAt);
@@ -138,9 +149,12 @@ std::vector<AskedScenario> from_search(const ValidateOptions& options, const Har
   std::vector<AskedScenario> out;
   for (const planner::RankedPlan& plan : report.ranking.plans) {
     if (static_cast<int>(out.size()) == options.top) break;
-    if (validator::first_not_executable(planner::scenario_of(report.problem, plan.plan))) continue;
-    const ScenarioRequest request = request_of(report, plan.plan);
-    out.push_back({.name = plan_name(out.size() + 1, request), .request = request});
+    ScenarioRequest request = request_of(report, plan.plan);
+    request.framework = kExecutor;
+    const costmodel::Scenario scenario = other.empty() ? planner::scenario_of(report.problem, plan.plan)
+                                                       : resolve_request(request, search.question).scenario;
+    if (costmodel::first_rejection(scenario) || validator::first_not_executable(scenario)) continue;
+    out.push_back({.name = plan_name(out.size() + 1, request), .framework = other, .request = request});
   }
   if (out.empty()) throw no_plan(options, report);
   return out;
@@ -191,7 +205,10 @@ std::vector<AskedScenario> scenarios_asked_for(const ValidateOptions& options, c
   } else if (options.top > 0) {
     asked = from_search(options, hardware);
   } else {
-    asked.push_back({.name = {}, .request = here(read_request(options.question), hardware)});
+    ScenarioRequest request = read_request(options.question);
+    asked.push_back({.name = {},
+                     .framework = other_framework(request.framework),
+                     .request = here(std::move(request), hardware)});
     asked.back().name = layout_name(asked.back().request);
   }
   if (options.ranks == "mpi" && asked.size() > 1) {
@@ -213,6 +230,7 @@ std::string text_of(const std::vector<AskedScenario>& scenarios) {
     rows.push_back(JsonObject{{"name", asked.name},
                               {"use", static_cast<std::int64_t>(asked.use)},
                               {"solo", asked.solo},
+                              {"framework", asked.framework},
                               {"request", to_json(asked.request)}});
   }
   return presets::to_text(JsonValue{std::move(rows)});
@@ -226,6 +244,7 @@ std::vector<AskedScenario> scenarios_in(const std::string& text) {
     scenarios.push_back({.name = *row.find("name")->get_if<std::string>(),
                          .use = static_cast<ScenarioUse>(*row.find("use")->get_if<std::int64_t>()),
                          .solo = *row.find("solo")->get_if<bool>(),
+                         .framework = *row.find("framework")->get_if<std::string>(),
                          .request = presets::read_scenario({kFrom, *row.find("request")})});
   }
   return scenarios;

@@ -34,6 +34,7 @@ struct AskedScenario {
   std::string name;
   validator::ScenarioUse use = validator::ScenarioUse::Unknown;
   bool solo = false;
+  std::string framework;  // that was asked about where it is another than the executor's profile
   presets::ScenarioRequest request;
 };
 /// From --scenario, --list, --top or the question itself; on `hardware` unless a scenario names its cluster.

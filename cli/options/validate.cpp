@@ -53,6 +53,10 @@ CommandRow validate_row() {
   append_scenario_options(row.options, options.question);
   remove_options(row.options, {"--scenario", "--save-scenario", "--framework"});
   const OptionRow own[] = {
+      {"--framework", "NAME",
+       "Plans of --top are those for this framework; what it is predicted to take stands beside what the "
+       "executor took",
+       &options.question.framework},
       {"--scenario", "FILE", "A scenario to run; may be given several times", &options.scenarios},
       {"--list", "NAME", "A list of scenarios: gpu, cpu, or a file", &options.list, {"gpu", "cpu"}},
       {"--top", "N", "The planner's N best plans for --model on this machine", &words->top},

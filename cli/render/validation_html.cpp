@@ -111,6 +111,9 @@ std::string scenario_details(const ValidatedScenario& s) {
         s.gpus, costmodel::format_duration(s.measured_compute),
         costmodel::format_duration(s.modelled_messages));
   }
+  for (const std::string& line : {other_text(s), ranks_text(s)}) {
+    if (!line.empty()) html += fmt::format("<p>{}</p>\n", escaped_markup(line));
+  }
   constexpr std::string_view kTitles[] = {"Time by phase", "Time by kind of operation",
                                           "Messages, priced one by one; measured with waiting",
                                           "Memory at the peak"};
@@ -150,8 +153,8 @@ std::string summary_table(const ValidateReport& report) {
 }  // namespace
 
 std::string validation_html(const ValidateReport& report) {
-  const std::string head =
-      fmt::format("Predicted and measured: {} scenarios on {}", report.scenarios.size(), report.hardware);
+  const std::string head = fmt::format("Predicted and measured: {} scenario{} on {}", report.scenarios.size(),
+                                       report.scenarios.size() == 1 ? "" : "s", report.hardware);
   std::string html = fmt::format("<h1>{}</h1>\n", escaped_markup(head));
   html += fmt::format(
       "<p>Device {}; {}; median of {} steps after {} to warm up; hexaplan {}. An error is "
@@ -160,6 +163,7 @@ std::string validation_html(const ValidateReport& report) {
       report.calibration.empty() ? "time is not compared: no calibration of this hardware"
                                  : "curves: " + escaped_markup(report.calibration),
       report.steps, report.warm_up, escaped_markup(version_text()));
+  html += fmt::format("<p><code>{}</code></p>\n", escaped_markup(report.command));
   const std::string unfinished = unfinished_text(report);
   if (!unfinished.empty()) html += fmt::format("<p class=\"bad\">{}</p>\n", escaped_markup(unfinished));
   for (const std::string& note : report.notes) html += fmt::format("<p>{}</p>\n", escaped_markup(note));

@@ -33,6 +33,8 @@ JsonValue rank_json(const validator::ComparedRank& rank) {
                                {"predicted", term.predicted},
                                {"measured", term.measured},
                                {"error", error ? JsonValue{*error} : JsonValue{}}});
+    if (term.bus_rate > 0)
+      terms.back().get_if<JsonObject>()->emplace_back("bus_bytes_per_second", term.bus_rate);
   }
   return JsonObject{{"rank", rank.rank}, {"stage", rank.stage}, {"terms", std::move(terms)}};
 }
@@ -40,6 +42,16 @@ JsonValue rank_json(const validator::ComparedRank& rank) {
 JsonValue scenario_json(const ValidatedScenario& s) {
   JsonArray ranks;
   for (const validator::ComparedRank& rank : s.ranks) ranks.push_back(rank_json(rank));
+  JsonArray all;
+  for (const validator::RankSummary& rank : s.all_ranks) {
+    all.push_back(JsonObject{{"rank", rank.rank},
+                             {"stage", rank.stage},
+                             {"host", rank.host},
+                             {"device", rank.device},
+                             {"step_seconds", rank.step.value()},
+                             {"computing_seconds", rank.computing.value()},
+                             {"peak_bytes", rank.peak_bytes}});
+  }
   JsonObject object{
       {"name", s.name},
       {"title", s.title},
@@ -56,7 +68,13 @@ JsonValue scenario_json(const ValidatedScenario& s) {
       {"memory", total_json(s.memory)},
       {"mfu", s.mfu > 0 ? JsonValue{s.mfu} : JsonValue{}},
       {"ranks", std::move(ranks)},
+      {"all_ranks", std::move(all)},
       {"device_facts", facts_json(s.facts)}};
+  if (s.other) {
+    object.emplace_back("other_framework", JsonObject{{"name", s.other->framework},
+                                                      {"predicted_step_seconds", s.other->step.value()},
+                                                      {"predicted_device_bytes", s.other->device.value()}});
+  }
   if (s.solo && s.step) {
     object.emplace_back("measured_compute_seconds", s.measured_compute.value());
     object.emplace_back("modelled_messages_seconds", s.modelled_messages.value());
@@ -88,6 +106,7 @@ JsonValue validation_json(const ValidateReport& report) {
   for (const std::string& note : report.notes) notes.emplace_back(note);
   return JsonObject{{"schema", "hexaplan/validation/1"},
                     {"version", version_text()},
+                    {"command", report.command},
                     {"asked", report.asked},
                     {"complete", report.complete()},
                     {"stopped_by", report.signal == 0 ? JsonValue{} : JsonValue{report.stopped_by()}},

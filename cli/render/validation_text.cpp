@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -70,17 +71,24 @@ std::string scenarios_table(const ValidateReport& report, const TextStyle& style
   return format_table(rows, 2);
 }
 
+bool has_bus_rates(const validator::ComparedRank& rank, TermGroup group) {
+  return std::any_of(rank.terms.begin(), rank.terms.end(),
+                     [group](const ComparedTerm& term) { return term.group == group && term.bus_rate > 0; });
+}
+
 /// Rows of one group of terms under its heading; nothing without terms.
 void append_group(const validator::ComparedRank& rank, TermGroup group, Cells& rows) {
   bool first = true;
   for (const ComparedTerm& term : rank.terms) {
     if (term.group != group) continue;
     if (first) rows.push_back({std::string{heading_of(group)}, "predicted", "measured", "error"});
+    if (first && has_bus_rates(rank, group)) rows.back().emplace_back("bus");
     first = false;
     const auto error = term.error();
     rows.push_back({"  " + term.name, term_value_text(term.predicted, group),
                     term_value_text(term.measured, group),
                     error ? format_signed_percent(*error) : std::string{}});
+    if (term.bus_rate > 0) rows.back().push_back(fmt::format("{:.4g} GB/s", term.bus_rate / 1e9));
   }
 }
 
@@ -91,6 +99,9 @@ std::string terms_of(const ValidatedScenario& s, const TextStyle& style) {
     text +=
         fmt::format("  step of all {} GPUs: {} computed (measured) + {} messages and waiting (modelled)\n",
                     s.gpus, format_duration(s.measured_compute), format_duration(s.modelled_messages));
+  }
+  for (const std::string& line : {other_text(s), ranks_text(s)}) {
+    if (!line.empty()) text += "  " + line + "\n";
   }
   for (const validator::ComparedRank& rank : s.ranks) {
     Cells rows;
@@ -160,6 +171,36 @@ std::string unfinished_text(const ValidateReport& report) {
   if (report.complete()) return {};
   const std::string how = report.signal == 0 ? "unfinished" : "stopped by " + report.stopped_by();
   return fmt::format("{} after {} of {} scenarios", how, report.finished, report.scenarios.size());
+}
+
+std::string other_text(const ValidatedScenario& s) {
+  if (!s.other) return {};
+  return fmt::format("predicted for {}: step {}, {} of the GPU; what ran is Hexaplan's own executor",
+                     s.other->framework, format_duration(s.other->step), format_binary(s.other->device));
+}
+
+std::string ranks_text(const ValidatedScenario& s) {
+  if (s.all_ranks.size() < 2 || s.solo) return {};
+  std::set<std::string_view> hosts;
+  std::vector<const validator::RankSummary*> order;
+  for (const validator::RankSummary& rank : s.all_ranks) {
+    hosts.insert(rank.host);
+    order.push_back(&rank);
+  }
+  const bool timed =
+      std::all_of(order.begin(), order.end(), [](const auto* rank) { return rank->computing > Seconds{}; });
+  const auto time = [timed](const validator::RankSummary& rank) {
+    return timed ? rank.computing : rank.step;
+  };
+  std::sort(order.begin(), order.end(), [&](const auto* a, const auto* b) { return time(*a) < time(*b); });
+  const Seconds median = time(*order[(order.size() - 1) / 2]);
+  const auto named = [&](const validator::RankSummary& rank) {
+    return fmt::format("rank {} on {}, {} ({})", rank.rank, rank.host, format_duration(time(rank)),
+                       format_signed_percent(time(rank) / median - 1));
+  };
+  return fmt::format("{} ranks on {} host{}; {} of the median rank: {}; slowest: {}; fastest: {}",
+                     order.size(), hosts.size(), hosts.size() == 1 ? "" : "s", timed ? "computing" : "step",
+                     format_duration(median), named(*order.back()), named(*order.front()));
 }
 
 std::string validation_text(const ValidateReport& report, bool terms, const TextStyle& style) {

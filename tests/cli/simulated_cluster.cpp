@@ -48,6 +48,13 @@ SimulatedCluster read_cluster() {
   cluster.slow = static_cast<int>(number("slow", -1));
   cluster.other = static_cast<int>(number("other", -1));
   cluster.slowness = number("slowness", 1);
+  cluster.failing = static_cast<int>(number("failing", 0));
+  const auto fails = words.find("fails");
+  if (fails != words.end()) {
+    const std::size_t colon = fails->second.find(':');
+    cluster.failing_call = fails->second.substr(0, colon);
+    cluster.failing_code = fails->second.substr(colon + 1);
+  }
   return cluster;
 }
 
@@ -74,8 +81,22 @@ const SimulatedCluster& simulated_cluster() {
   return cluster;
 }
 
+std::string simulated_failure(const char* call) {
+  const SimulatedCluster& cluster = simulated_cluster();
+  const bool here = cluster.failing_call == call && cluster.failing == simulated_process();
+  return here ? cluster.failing_code : std::string{};
+}
+
 int simulated_process() {
   return number_in_environment("RANK");
+}
+double& messages_under_way() {
+  static thread_local double until = 0;
+  return until;
+}
+std::map<const void*, std::vector<std::int32_t>>& uploaded_integers() {
+  static thread_local std::map<const void*, std::vector<std::int32_t>> all;
+  return all;
 }
 int simulated_host() {
   return number_in_environment("GROUP_RANK");
@@ -144,13 +165,20 @@ MeetingPlace::Slot& MeetingPlace::slot(std::uint64_t key) {
   return *found;
 }
 
-void MeetingPlace::wait_for(const Slot& slot) {
-  timespec until{};
-  clock_gettime(CLOCK_REALTIME, &until);
-  until.tv_sec += kPatience;
-  while (slot.size == 0 || slot.arrived < slot.size) {
-    if (pthread_cond_timedwait(&shared_->changed, &shared_->mutex, &until) == ETIMEDOUT)
+void MeetingPlace::wait_for(const Slot& slot, const std::atomic<bool>& given_up) {
+  constexpr long kLook = 100'000'000;  // nanoseconds
+  for (int look = 0; slot.size == 0 || slot.arrived < slot.size; ++look) {
+    if (given_up) throw std::runtime_error{"aborted"};
+    if (look > kPatience * 10)
       throw std::runtime_error{"the other ranks of a simulated message did not come"};
+    timespec until{};
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += kLook;
+    if (until.tv_nsec >= 1'000'000'000) {
+      until.tv_nsec -= 1'000'000'000;
+      ++until.tv_sec;
+    }
+    if (pthread_cond_timedwait(&shared_->changed, &shared_->mutex, &until) != ETIMEDOUT) --look;
   }
 }
 
@@ -172,20 +200,21 @@ bool MeetingPlace::complete(std::uint64_t key, Result& result) {
   return true;
 }
 
-MeetingPlace::Result MeetingPlace::meet(std::uint64_t key, int size, int index, double time) {
+MeetingPlace::Result MeetingPlace::meet(std::uint64_t key, int size, int index, double time,
+                                        const std::atomic<bool>& given_up) {
   announce(key, size, index, time, 0);
   const Locked lock{shared_->mutex};
   Slot& at = slot(key);
-  wait_for(at);
+  wait_for(at, given_up);
   Result result{at.latest, {}};
   if (++at.left == at.size) at.key = 0;
   return result;
 }
 
-double MeetingPlace::take(std::uint64_t key) {
+double MeetingPlace::take(std::uint64_t key, const std::atomic<bool>& given_up) {
   const Locked lock{shared_->mutex};
   Slot& at = slot(key);
-  wait_for(at);
+  wait_for(at, given_up);
   at.key = 0;
   return at.latest;
 }

@@ -1,7 +1,9 @@
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,10 +13,17 @@ namespace hexaplan::validator {
 /// Hosts and links that are not there. Every rank has a clock of its own; only what ranks do together brings
 /// clocks together, so that times do not depend on the machine that this runs on. Set by the environment
 /// variable HEXAPLAN_SIMULATED, words of the form name=value:
-///   folder=DIR        where processes meet (memory that they share); without it there is one GPU and no
-///   links per_node=2        GPUs of a host node_us, node_GBps, network_us, network_GBps    latency and rate
-///   of a link inside a host, and between beside=1.25       a product takes so much longer while a message is
-///   under way slow=3 slowness=1.1    this rank's GPU takes so much longer for everything
+///   folder=DIR             where processes meet (memory that they share); without it: one GPU and no links
+///   per_node=2             GPUs of a host
+///   node_us, node_GBps     latency and rate of a link inside a host
+///   network_us, network_GBps    what the network adds to each of NCCL's own steps between hosts, and what
+///   one
+///                          of its cards attains
+///   beside=1.25            a product takes so much longer while a message is under way
+///   slow=3 slowness=1.1    this rank's GPU takes so much longer for everything
+///   fails=gemm:cudaErrorLaunchFailure failing=1    this call fails with this code, in process 1 alone: open,
+///                          allocate, gemm, attention, copy of the GPU; split, all_reduce, all_gather,
+///                          reduce_scatter, send of NCCL
 struct SimulatedCluster {
   struct Link {
     double latency = 0, rate = 0;  // seconds, bytes per second
@@ -23,11 +32,15 @@ struct SimulatedCluster {
   int per_node = 1;
   Link node, network;
   double beside = 1, sustained = 0.9, slowness = 1;
-  int slow = -1, other = -1;
+  int slow = -1, other = -1, failing = 0;
+  std::string failing_call, failing_code;
 
   [[nodiscard]] bool has_links() const { return !folder.empty(); }
 };
 [[nodiscard]] const SimulatedCluster& simulated_cluster();
+
+/// What this call fails with here; empty: it does not.
+[[nodiscard]] std::string simulated_failure(const char* call);
 
 /// This process among those of the job and its host among theirs, as torchrun says them (RANK, GROUP_RANK). 0
 /// where it is alone.
@@ -38,6 +51,12 @@ struct SimulatedCluster {
 struct SimulatedStream {
   double now = 0;
 };
+
+/// Until when messages of the calling thread's rank are under way, on whichever of its streams.
+[[nodiscard]] double& messages_under_way();
+
+/// What the host wrote into integers of the calling thread's GPU, by address.
+[[nodiscard]] std::map<const void*, std::vector<std::int32_t>>& uploaded_integers();
 
 /// What ranks of several processes tell each other, in shared memory.
 class MeetingPlace {
@@ -53,17 +72,18 @@ class MeetingPlace {
   void announce(std::uint64_t key, int size, int index, double time, std::int64_t value);
   /// Whether all have come.
   [[nodiscard]] bool complete(std::uint64_t key, Result& result);
-  /// announce, and waits. Whoever leaves last ends the meeting.
-  [[nodiscard]] Result meet(std::uint64_t key, int size, int index, double time);
+  /// announce, and waits, until `given_up` is set. Whoever leaves last ends the meeting.
+  [[nodiscard]] Result meet(std::uint64_t key, int size, int index, double time,
+                            const std::atomic<bool>& given_up);
   /// The time of the one that announces a meeting of one; waits for it and ends the meeting.
-  [[nodiscard]] double take(std::uint64_t key);
+  [[nodiscard]] double take(std::uint64_t key, const std::atomic<bool>& given_up);
 
  private:
   MeetingPlace();
   struct Slot;
   struct Shared;
   [[nodiscard]] Slot& slot(std::uint64_t key);
-  void wait_for(const Slot& slot);
+  void wait_for(const Slot& slot, const std::atomic<bool>& given_up);
   Shared* shared_ = nullptr;
 };
 

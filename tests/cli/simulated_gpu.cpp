@@ -13,6 +13,7 @@
 #include "costmodel/compute/kernel_time.h"
 #include "tests/cli/simulated_cluster.h"
 #include "validator/executor/device/cuda/cuda_module.h"
+#include "validator/executor/device/cuda/gpu_error.h"
 #include "validator/executor/device/e4m3.h"
 #include "validator/executor/device/nf4.h"
 #include "validator/executor/device/timed.h"
@@ -50,6 +51,16 @@ costmodel::Calibration truth() {
   return c;
 }
 
+/// As a call into CUDA, cuBLAS or cuDNN that fails says so.
+void fail_if_told(const char* call, int gpu) {
+  const std::string code = simulated_failure(call);
+  if (code.empty()) return;
+  const char* const library = code.starts_with("CUBLAS")  ? "cuBLASLt"
+                              : code.starts_with("CUDNN") ? "cuDNN"
+                                                          : "CUDA";
+  throw GpuError{{.library = library, .call = call, .code = code, .message = "simulated", .gpu = gpu}};
+}
+
 /// Two processes that measure one GPU at the same time measure neither.
 class OneProcessPerGpu {
  public:
@@ -78,7 +89,9 @@ class SimulatedGpu : public Device {
       : element_{options.element},
         number_{options.gpu % simulated_cluster().per_node},
         in_use_{number_},
-        slowness_{simulated_process() == simulated_cluster().slow ? simulated_cluster().slowness : 1} {}
+        slowness_{simulated_process() == simulated_cluster().slow ? simulated_cluster().slowness : 1} {
+    fail_if_told("open", number_);
+  }
 
   [[nodiscard]] std::string description() const override {
     const bool other = simulated_process() == simulated_cluster().other;
@@ -98,9 +111,15 @@ class SimulatedGpu : public Device {
   [[nodiscard]] std::vector<Precision> narrow_gemms() override { return {Precision::Fp8}; }
   void fill(const View& to, double /*value*/) override { move({to}); }
   void upload(const View& /*to*/, std::span<const double> /*from*/) override {}
-  void upload(const View& /*to*/, std::span<const std::int32_t> /*from*/) override {}
+  /// Integers are kept, so that what the host asks back are the experts and counts that it wrote.
+  void upload(const View& to, std::span<const std::int32_t> from) override {
+    uploaded_integers()[to.data].assign(from.begin(), from.end());
+  }
   void download(std::span<double> /*to*/, const View& /*from*/) override {}
-  void download(std::span<std::int32_t> /*to*/, const View& /*from*/) override {}
+  void download(std::span<std::int32_t> to, const View& from) override {
+    const std::vector<std::int32_t>& known = uploaded_integers()[from.data];
+    std::copy_n(known.begin(), std::min(known.size(), to.size()), to.begin());
+  }
   [[nodiscard]] TimeMark mark(Stream stream) override { return {ticks(on(stream).now)}; }
   void synchronize() override {
     for (SimulatedStream& stream : streams_) stream.now = std::max(streams_[0].now, streams_[1].now);
@@ -226,14 +245,21 @@ class SimulatedGpu : public Device {
  protected:
   /// Addresses that nobody looks behind.
   [[nodiscard]] std::byte* take(std::size_t bytes) override {
+    fail_if_told("allocate", number_);
     constexpr std::uintptr_t kFirst = std::uintptr_t{1} << 40, kAlignment = 512;
     const std::uintptr_t at = kFirst + taken_;
     taken_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
     return reinterpret_cast<std::byte*>(at);  // NOLINT(*-reinterpret-cast, performance-no-int-to-ptr)
   }
-  void give_back(std::byte* /*memory*/, std::size_t /*bytes*/) noexcept override {}
-  void run_copy(const View& to, const View& from, Stream /*stream*/) override { move({to, from}); }
+  void give_back(std::byte* memory, std::size_t /*bytes*/) noexcept override {
+    uploaded_integers().erase(memory);
+  }
+  void run_copy(const View& to, const View& from, Stream /*stream*/) override {
+    fail_if_told("copy", number_);
+    move({to, from});
+  }
   void run_gemm(const Gemm& g) override {
+    fail_if_told("gemm", number_);
     multiply({.m = g.c.rows, .n = g.c.cols, .k = g.transpose_a ? g.a.rows : g.a.cols}, g);
   }
   void run_grouped_gemm(const Gemm& g, std::span<const std::int64_t> offsets) override {
@@ -265,7 +291,7 @@ class SimulatedGpu : public Device {
   void take_time_of_product(double seconds) {
     const double beside = simulated_cluster().beside;
     const double under_way =
-        std::max(0.0, on(Stream::Communication).now - on(Stream::Compute).now) / (beside * slowness_);
+        std::max(0.0, messages_under_way() - on(Stream::Compute).now) / (beside * slowness_);
     take_time(seconds + (beside - 1) * std::min(seconds, under_way));
   }
 
@@ -297,6 +323,7 @@ class SimulatedGpu : public Device {
     take_time_of_product(busy_ > kShort ? gemm_time(shape, precision, gpu_, truth_).value() : alone);
   }
   void attend(const AttentionBlock& b, costmodel::Direction direction) {
+    fail_if_told("attention", number_);
     const costmodel::AttentionShape shape{.batch = b.batch,
                                           .heads = b.heads,
                                           .kv_heads = b.kv_heads,

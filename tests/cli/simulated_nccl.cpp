@@ -1,24 +1,31 @@
 // NCCL between GPUs that are not there, in one process or in several: nothing is moved, and every message
-// takes as long on the streams' clocks as a ring of its group over links that the test knows.
+// takes as long on the streams' clocks as a ring of its group over links that the test knows; between hosts
+// as long as NCCL's own model says over a network that the test knows.
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <exception>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "costmodel/communication/collective_time.h"
+#include "presets/clusters/cluster_preset.h"
 #include "tests/cli/simulated_cluster.h"
 #include "validator/executor/communicator/nccl/nccl_functions.h"
+#include "validator/executor/device/cuda/gpu_error.h"
 
 namespace hexaplan::validator {
 namespace {
 
+using costmodel::CollectiveKind;
 using Link = SimulatedCluster::Link;
 
 /// What messages of one kind tell apart.
@@ -33,6 +40,7 @@ struct Group {
   const Group* parent = nullptr;
   int colour = 0;
   std::uint64_t calls = 0, splits = 0;
+  std::atomic<bool> aborted{false};
   std::array<std::uint64_t, MeetingPlace::kMostRanks> sent{}, received{};
 };
 
@@ -54,7 +62,7 @@ SimulatedStream& clock_of(void* stream) {
 }
 
 double bytes_of_elements(std::int64_t count, int type) {
-  constexpr std::array kBytes{8.0, 4.0, 2.0, 4.0};
+  constexpr std::array kBytes{8.0, 4.0, 2.0, 4.0, 2.0, 1.0};  // by HexaplanNcclType
   return static_cast<double>(count) * kBytes.at(static_cast<std::size_t>(type));
 }
 
@@ -64,25 +72,58 @@ bool in_one_node(const std::vector<int>& world_ranks) {
                      [&](int rank) { return rank / per_node == world_ranks.front() / per_node; });
 }
 
-/// Between two of the ranks.
-Link link_of(const std::vector<int>& world_ranks) {
-  return in_one_node(world_ranks) ? simulated_cluster().node : simulated_cluster().network;
+/// A cluster of such hosts, as `calibrate` and `validate` are told of it.
+const costmodel::ClusterSpec& cluster_of_hosts() {
+  static const costmodel::ClusterSpec cluster = [] {
+    constexpr int kHosts = 64;  // enough for any test
+    const int per_node = simulated_cluster().per_node;
+    costmodel::ClusterSpec made =
+        presets::parse_cluster(std::to_string(kHosts) + "x" + std::to_string(per_node) + "xH100+ib400");
+    for (costmodel::NetworkLevel& level : made.levels) {
+      if (level.fabric == costmodel::Fabric::Network)
+        level.bandwidth = costmodel::BytesPerSecond{simulated_cluster().network.rate};
+    }
+    return made;
+  }();
+  return cluster;
 }
 
-/// Of rings of the ranks: one per network card of a node, beside each other.
-Link rings_of(const std::vector<int>& world_ranks) {
-  const SimulatedCluster& cluster = simulated_cluster();
-  if (in_one_node(world_ranks)) return cluster.node;
-  const auto of_first_node = std::count_if(world_ranks.begin(), world_ranks.end(), [&](int rank) {
-    return rank / cluster.per_node == world_ranks.front() / cluster.per_node;
-  });
-  const double cards = static_cast<double>(of_first_node) * cluster.network.rate;
-  return {cluster.network.latency, std::min(cluster.node.rate, cards)};
+/// Between hosts a message takes what NCCL's own model says (NVIDIA/nccl src/graph/tuning.cc: of a ring's
+/// steps those between nodes, 2 (nodes - 1) of an all-reduce, wait for the network) over cards that attain
+/// the rate and add the latency to each of those steps.
+double over_network(CollectiveKind kind, double payload, const std::vector<int>& world_ranks) {
+  const int per_node = simulated_cluster().per_node;
+  std::set<int> hosts;
+  for (const int rank : world_ranks) hosts.insert(rank / per_node);
+  const auto ranks = static_cast<std::int64_t>(world_ranks.size());
+  costmodel::GroupPlacement group;
+  group.ranks = ranks;
+  const costmodel::ClusterSpec& cluster = cluster_of_hosts();
+  group.levels = static_cast<int>(cluster.levels.size());
+  for (std::size_t i = 0; i < cluster.levels.size(); ++i) {
+    const bool inside = cluster.levels[i].fabric != costmodel::Fabric::Network;
+    group.within[i] = inside ? ranks / static_cast<std::int64_t>(hosts.size()) : ranks;
+  }
+  costmodel::Calibration links;
+  links.network = {.bandwidth_efficiency = 1,
+                   .hop_latency = costmodel::Seconds{simulated_cluster().network.latency}};
+  return costmodel::collective_cost(kind, costmodel::Bytes{payload}, group, cluster, links).time.value();
+}
+
+void messages_until(double time) {
+  messages_under_way() = std::max(messages_under_way(), time);
+}
+
+/// As NCCL's module says of a call that fails.
+void fail_if_told(const char* call) {
+  const std::string code = simulated_failure(call);
+  if (!code.empty()) throw GpuError{{.library = "NCCL", .call = call, .code = code, .message = "simulated"}};
 }
 
 template <class Run>
-int guarded(const Run& run) {
+int guarded(const char* call, const Run& run) {
   try {
+    fail_if_told(call);
     run();
     return kHexaplanNcclReady;
   } catch (const std::exception& problem) {
@@ -91,15 +132,22 @@ int guarded(const Run& run) {
   }
 }
 
-/// All ranks begin with the last; `rounds` of a ring, each of `bytes` along every link.
-int collective(void* handle, void* stream, double rounds, double bytes) {
-  return guarded([&] {
+/// All ranks begin with the last. Inside a host: `rounds` of a ring, each of `bytes` along every link.
+int collective(const char* call, void* handle, void* stream, CollectiveKind kind, double rounds,
+               double bytes) {
+  return guarded(call, [&] {
     Group& group = group_of(handle);
     SimulatedStream& clock = clock_of(stream);
     const std::array key{group.id, std::uint64_t{kCollective}, group.calls++};
-    const double begin = MeetingPlace::here().meet(mixed(key), group.size, group.rank, clock.now).latest;
-    const Link link = rings_of(group.world_ranks);
-    clock.now = begin + rounds * (link.latency + bytes / link.rate);
+    const double begin =
+        MeetingPlace::here().meet(mixed(key), group.size, group.rank, clock.now, group.aborted).latest;
+    const Link link = simulated_cluster().node;
+    const bool all_in_one_round = kind == CollectiveKind::Broadcast;
+    clock.now =
+        begin + (in_one_node(group.world_ranks)
+                     ? rounds * (link.latency + bytes / link.rate)
+                     : over_network(kind, bytes * (all_in_one_round ? 1 : group.size), group.world_ranks));
+    messages_until(clock.now);
   });
 }
 
@@ -129,6 +177,7 @@ void* join(const char* id, int rank, int size) {
 }
 
 void* split(void* handle, int colour, int key) {
+  if (guarded("split", [] {}) == kHexaplanNcclFailed) return nullptr;
   Group& parent = group_of(handle);
   auto group = std::make_unique<Group>();
   const std::array meeting{parent.id, std::uint64_t{kSplit}, parent.splits++};
@@ -185,17 +234,29 @@ double rounds(void* handle) {
 }
 
 int all_reduce(void* handle, void* stream, void* /*data*/, std::int64_t count, int type, int /*reduction*/) {
-  return collective(handle, stream, 2 * rounds(handle), share(handle) * bytes_of_elements(count, type));
+  return collective("all_reduce", handle, stream, CollectiveKind::AllReduce, 2 * rounds(handle),
+                    share(handle) * bytes_of_elements(count, type));
 }
 int reduce_scatter(void* handle, void* stream, const void* /*in*/, void* /*out*/, std::int64_t count,
                    int type, int /*reduction*/) {
-  return collective(handle, stream, rounds(handle), bytes_of_elements(count, type));
+  return collective("reduce_scatter", handle, stream, CollectiveKind::ReduceScatter, rounds(handle),
+                    bytes_of_elements(count, type));
 }
-int all_gather(void* handle, void* stream, const void* /*in*/, void* /*out*/, std::int64_t count, int type) {
-  return collective(handle, stream, rounds(handle), bytes_of_elements(count, type));
+/// Nothing is moved; integers are taken to be the same on all ranks, as counts of tokens are that go to
+/// experts in turn.
+int all_gather(void* handle, void* stream, const void* in, void* out, std::int64_t count, int type) {
+  if (type == kHexaplanNcclI32) {
+    const std::vector<std::int32_t> mine = uploaded_integers()[in];
+    std::vector<std::int32_t>& all = uploaded_integers()[out];
+    all.clear();
+    for (int rank = 0; rank < group_of(handle).size; ++rank) all.insert(all.end(), mine.begin(), mine.end());
+  }
+  return collective("all_gather", handle, stream, CollectiveKind::AllGather, rounds(handle),
+                    bytes_of_elements(count, type));
 }
 int broadcast(void* handle, void* stream, void* /*data*/, std::int64_t count, int type, int /*root*/) {
-  return collective(handle, stream, 1, bytes_of_elements(count, type));
+  return collective("broadcast", handle, stream, CollectiveKind::Broadcast, 1,
+                    bytes_of_elements(count, type));
 }
 
 /// Sends and receives that run as one; what a GPU sends and what it receives go beside each other.
@@ -219,25 +280,42 @@ std::uint64_t message_key(const Group& group, int from, int to, std::uint64_t nu
   return mixed(key);
 }
 
+/// One to every other rank are an all-to-all, in which a rank's own part counts; others run beside each
+/// other, as those of a ring.
+double messages_over_network(const Group& group, const Messages& run, double bytes) {
+  const auto others = static_cast<double>(group.size - 1);
+  if (run.sends.size() > 1 && static_cast<double>(run.sends.size()) == others)
+    return over_network(CollectiveKind::AllToAll, bytes * group.size / others, group.world_ranks);
+  return over_network(CollectiveKind::SendRecv, bytes, group.world_ranks);
+}
+
 int run_messages(void* handle, const Messages& run) {
-  return guarded([&] {
+  return guarded("send", [&] {
     Group& group = group_of(handle);
     SimulatedStream& clock = clock_of(run.stream);
-    const Link link = link_of(group.world_ranks);
+    const Link link = simulated_cluster().node;
     for (const Messages::Message& m : run.sends) {
       const auto peer = static_cast<std::size_t>(m.peer);
       MeetingPlace::here().announce(message_key(group, group.rank, m.peer, group.sent[peer]++), 1, 0,
                                     clock.now, 0);
     }
-    double begin = clock.now, sent = 0, received = 0;
-    for (const Messages::Message& m : run.sends) sent += link.latency + m.bytes / link.rate;
+    double begin = clock.now, sent = 0, received = 0, bytes = 0;
+    for (const Messages::Message& m : run.sends) {
+      sent += link.latency + m.bytes / link.rate;
+      bytes += m.bytes;
+    }
     for (const Messages::Message& m : run.receives) {
       const auto peer = static_cast<std::size_t>(m.peer);
-      begin = std::max(
-          begin, MeetingPlace::here().take(message_key(group, m.peer, group.rank, group.received[peer]++)));
+      begin =
+          std::max(begin, MeetingPlace::here().take(
+                              message_key(group, m.peer, group.rank, group.received[peer]++), group.aborted));
       received += link.latency + m.bytes / link.rate;
+      if (run.sends.empty()) bytes += m.bytes;
     }
-    clock.now = begin + std::max(sent, received);
+    clock.now = begin + (in_one_node(group.world_ranks) ? std::max(sent, received)
+                                                        : messages_over_network(group, run, bytes));
+    // A message between two stages is too small to slow anything down.
+    if (run.sends.size() + run.receives.size() > 1) messages_until(clock.now);
   });
 }
 
@@ -286,7 +364,10 @@ extern "C" const HexaplanNccl* hexaplan_nccl() {
       .version = kHexaplanNcclVersion,
       .library = "NCCL, simulated",
       .gpus = [] { return simulated_cluster().has_links() ? simulated_cluster().per_node : 0; },
-      .adopt = [](void*) -> int { return kHexaplanNcclReady; },
+      .adopt = [](void*) -> int {
+        messages_under_way() = 0;
+        return kHexaplanNcclReady;
+      },
       .free_bytes = []() -> std::int64_t { return std::int64_t{80} << 30; },
       .last_error = [] { return error_text().c_str(); },
       .make_id = make_id,
@@ -295,7 +376,7 @@ extern "C" const HexaplanNccl* hexaplan_nccl() {
       .split = split,
       .state = state,
       .release = [](void* handle) { delete &group_of(handle); },
-      .abort = [](void*) {},
+      .abort = [](void* handle) { group_of(handle).aborted = true; },
       .all_reduce = all_reduce,
       .reduce_scatter = reduce_scatter,
       .all_gather = all_gather,
@@ -310,6 +391,9 @@ extern "C" const HexaplanNccl* hexaplan_nccl() {
       .passed = [](void*) -> int { return kHexaplanNcclReady; },
       .wait = wait,
       .release_mark = [](void* handle) { delete static_cast<double*>(handle); },
+      .timed_mark = mark,
+      .between = [](void* begin,
+                    void* end) { return *static_cast<double*>(end) - *static_cast<double*>(begin); },
   };
   return &functions;
 }

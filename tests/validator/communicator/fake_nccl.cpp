@@ -316,6 +316,11 @@ const HexaplanNccl& fake_nccl() {
       .passed = passed,
       .wait = wait,
       .release_mark = [](void* handle) { delete static_cast<FakeMark*>(handle); },
+      .timed_mark = mark,
+      .between = [](void*, void* end) -> double {
+        static_cast<FakeMark*>(end)->wait();
+        return kFakeMessageTime.value();
+      },
   };
   return functions;
 }

@@ -1,4 +1,5 @@
 #pragma once
+#include "costmodel/units/quantity.h"
 #include "validator/executor/communicator/nccl/nccl_functions.h"
 
 namespace hexaplan::validator {
@@ -8,5 +9,8 @@ namespace hexaplan::validator {
 /// communicator and under no tags. Streams are StreamHandle* (fake_stream.h). A null stream is the host's:
 /// what is put there is under way until state() says that it is ready.
 [[nodiscard]] const HexaplanNccl& fake_nccl();
+
+/// From any of its marks to any other.
+inline constexpr costmodel::Seconds kFakeMessageTime{0.25};
 
 }  // namespace hexaplan::validator

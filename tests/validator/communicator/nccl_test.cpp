@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <thread>
 #include <tuple>
+#include <vector>
 
 #include "tests/validator/communicator/communicator_conformance.h"
 #include "tests/validator/communicator/fake_nccl.h"
 #include "tests/validator/communicator/fault_of.h"
+#include "tests/validator/communicator/streamed_device.h"
 #include "validator/executor/communicator/bootstrap/socket.h"
 #include "validator/executor/communicator/nccl/nccl_ranks.h"
 #include "validator/executor/communicator/rank_fault.h"
@@ -142,6 +145,102 @@ TEST(nccl, a_message_that_nobody_sends_is_given_up) {
       },
       1);
   EXPECT_EQ(fault.fault.cause, FaultCause::TimedOut) << fault.what();
+}
+
+/// Streams that all-reduces ran on and splits that were made, of rank 0.
+struct Seen {
+  std::vector<void*> streams;
+  int splits = 0;
+};
+Seen& seen() {
+  static thread_local Seen here;
+  return here;
+}
+
+/// One all-reduce that the host does not wait for.
+void meet_later(Communicator& world) {
+  static thread_local double value = 1;
+  world.all_reduce(std::span{&value, 1}, Reduction::Sum, kCall).wait();
+}
+
+/// What `program` makes of its groups on the streams of a device, as rank 0 of three sees it.
+Seen& run_seen(const std::function<void(Communicator& world)>& program) {
+  static Seen of_rank_0;
+  HexaplanNccl watched = fake_nccl();
+  watched.all_reduce = [](void* communicator, void* stream, void* data, std::int64_t count, int type,
+                          int reduction) {
+    seen().streams.push_back(stream);
+    return fake_nccl().all_reduce(communicator, stream, data, count, type, reduction);
+  };
+  watched.split = [](void* parent, int colour, int key) {
+    ++seen().splits;
+    return fake_nccl().split(parent, colour, key);
+  };
+  of_rank_0.streams.clear();
+  NcclRanks{watched, {}}.run({.ranks = 3}, [&](Communicator& world) {
+    const auto device = make_streamed_device();
+    const DeviceInUse in_use{world, *device};
+    program(world);
+    device->synchronize();  // what it was given reads this thread's memory
+    if (world.rank() != 0) return;
+    of_rank_0.streams = seen().streams;
+    of_rank_0.splits = seen().splits;
+  });
+  return of_rank_0;
+}
+
+std::vector<int> first_two_or_alone(const Communicator& world) {
+  return world.rank() < 2 ? std::vector{0, 1} : std::vector{2};
+}
+
+TEST(nccl, groups_of_other_ranks_do_not_wait_for_each_other) {
+  const Seen& here = run_seen([](Communicator& world) {
+    const auto pair = world.split(first_two_or_alone(world), costmodel::Group::Tensor);
+    meet_later(world);
+    if (pair->size() == 2) meet_later(*pair);
+    meet_later(world);
+  });
+  ASSERT_EQ(here.streams.size(), 3U);
+  EXPECT_NE(here.streams[0], here.streams[1]) << "one stream is one order";
+  EXPECT_EQ(here.streams[0], here.streams[2]);
+}
+
+TEST(nccl, groups_of_the_same_ranks_are_one_communicator) {
+  const Seen& here = run_seen([](Communicator& world) {
+    const std::vector<int> all{0, 1, 2};
+    const auto tensor = world.split(first_two_or_alone(world), costmodel::Group::Tensor);
+    const auto shard = world.split(first_two_or_alone(world), costmodel::Group::Shard);
+    const auto data = world.split(all, costmodel::Group::Data);
+    if (tensor->size() == 2) {
+      meet_later(*tensor);
+      meet_later(*shard);
+    }
+    meet_later(*data);
+    // Known to some ranks and new to others: all take part in a split.
+    const auto mixed =
+        world.split(world.rank() == 1 ? std::vector{1} : std::vector{0, 2}, costmodel::Group::Mirror);
+    if (mixed->size() == 2) meet_later(*mixed);
+    EXPECT_EQ(world.traffic().of(costmodel::CollectiveKind::AllReduce, costmodel::Group::Shard).messages,
+              world.rank() < 2 ? 1 : 0)
+        << "counted under its own name";
+  });
+  EXPECT_EQ(here.splits, 2) << "of the first pair and of the mixed one; the world is there already";
+  ASSERT_EQ(here.streams.size(), 4U);
+  EXPECT_EQ(here.streams[0], here.streams[1]);
+}
+
+TEST(nccl, the_device_times_messages_where_calls_are_timed_but_for_the_first) {
+  run_on_devices({.ranks = 2}, [](Communicator& world) {
+    const auto count = [&] {
+      world.settle_traffic();
+      return world.traffic().of(costmodel::CollectiveKind::AllReduce, costmodel::Group::World);
+    };
+    for (int i = 0; i < 3; ++i) meet(world);
+    EXPECT_EQ(count().messages, 3);
+    EXPECT_EQ(count().timed, 2) << "the first one connects";
+    EXPECT_EQ(count().device_time.value(), 2 * kFakeMessageTime.value());
+    EXPECT_EQ(count().timed_bytes.value(), count().bytes.value() * 2 / 3);
+  });
 }
 
 TEST(nccl, processes_of_a_launcher_with_a_gpu_each) {

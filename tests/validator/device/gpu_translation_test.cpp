@@ -8,6 +8,9 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <set>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/validator/device/random_numbers.h"
@@ -369,6 +372,19 @@ TEST(gpu_error, names_the_call_its_place_the_gpu_and_what_to_do) {
                                   HasSubstr(" at validator/executor/device/cuda/runtime/staging.cpp:17"),
                                   HasSubstr("update the NVIDIA driver")));
   EXPECT_EQ(hint_for("cudaErrorUnheardOf"), "");
+}
+
+TEST(gpu_error, every_code_that_has_a_hint_has_one_and_says_it_at_the_end) {
+  std::set<std::string_view> codes;
+  for (const auto& [code, text] : gpu_hints()) {
+    EXPECT_TRUE(codes.insert(code).second) << code << " has two hints";
+    EXPECT_TRUE(code.starts_with("cudaError") || code.starts_with("CUBLAS_STATUS_") ||
+                code.starts_with("CUDNN_STATUS_") || code.starts_with("nccl"))
+        << code;
+    const GpuError error{{.library = "CUDA", .call = "call", .code = std::string{code}, .message = "words"}};
+    EXPECT_EQ(error.what(), "CUDA: call failed with " + std::string{code} + " (words); " + std::string{text})
+        << "without a place it names none";
+  }
 }
 
 }  // namespace

@@ -141,6 +141,66 @@ TEST(compared_terms, predicted_phases_and_kinds_add_up_to_what_the_stage_compute
   EXPECT_GT(recomputing, 2) << "recomputed layers are among them";
 }
 
+TEST(compared_terms, messages_are_measured_by_the_device_where_it_timed_them) {
+  const ValidationQuestion question = question_of({.dp = 2}, true);
+  RankReport rank;
+  rank.timed_steps = 1;
+  // Three steps' messages, handed over in no time; the device timed those of the last step.
+  rank.traffic = {{.operation = "gradient.reduce",
+                   .pass = costmodel::Pass::Step,
+                   .kind = costmodel::CollectiveKind::AllReduce,
+                   .group = costmodel::Group::DataContext,
+                   .count = {.messages = 3,
+                             .bytes = costmodel::Bytes{3e6},
+                             .time = costmodel::Seconds{1e-6},
+                             .timed = 1,
+                             .timed_bytes = costmodel::Bytes{1e6},
+                             .device_time = costmodel::Seconds{2e-3}}}};
+  const auto named = [&](std::string_view name) {
+    for (const ComparedTerm& term : compared_terms(question, rank, 3))
+      if (term.name == name) return term;
+    ADD_FAILURE() << "no " << name;
+    return ComparedTerm{};
+  };
+  const ComparedTerm reduction = named("all-reduce, data-context");
+  EXPECT_EQ(reduction.measured, 2e-3);
+  EXPECT_DOUBLE_EQ(reduction.bus_rate, 1e6 / 2e-3 * 2 * (2 - 1) / 2) << "nccl-tests: 2 (n - 1) / n";
+  EXPECT_EQ(named("all-reduce, world").measured, 0) << "not timed: not the host's time either";
+  rank.traffic.front().count.timed = 0;
+  EXPECT_DOUBLE_EQ(named("all-reduce, data-context").measured, 1e-6 / 3) << "a host's calls wait";
+}
+
+TEST(compared_terms, what_passes_do_not_hide_of_messages_is_a_phase_of_its_own) {
+  ValidationQuestion question = question_of({.dp = 2, .pp = 2}, true);
+  RankReport rank;
+  const auto set = [&](Phase phase, double seconds) {
+    rank.phases[static_cast<std::size_t>(phase)] = costmodel::Seconds{seconds};
+  };
+  set(Phase::Reduction, 3);
+  set(Phase::Gather, 2);
+  set(Phase::Pipeline, 7);
+  const costmodel::StepTime time = costmodel::estimate_step(question.scenario, *question.calibration).time;
+  const auto terms = compared_terms(question, rank, 1);
+  const auto check = [&](std::string_view name, costmodel::Seconds predicted, double measured) {
+    const auto row = std::find_if(terms.begin(), terms.end(), [&](const auto& t) { return t.name == name; });
+    ASSERT_NE(row, terms.end()) << name;
+    EXPECT_EQ(row->predicted, predicted.value()) << name;
+    EXPECT_EQ(row->measured, measured) << name;
+  };
+  EXPECT_GT(time.data_parallel.value(), 0);
+  check("reduction and gathering", time.data_parallel, 5);
+  check("waiting for other stages", time.bubble + time.pipeline_p2p, 7);
+}
+
+TEST(device_fact, memory_that_others_gave_back_is_no_number) {
+  EXPECT_EQ(taken_memory("CUDA context", 5, true).value, 5);
+  EXPECT_TRUE(taken_memory("CUDA context", 5, true).fixed);
+  const DeviceFact unknown = taken_memory("CUDA context", -615, true);
+  EXPECT_EQ(unknown.unit, "") << "a text";
+  EXPECT_FALSE(unknown.fixed);
+  EXPECT_NE(unknown.text.find("not known"), std::string::npos);
+}
+
 /// The executor runs a recomputed forward right before the backward that needs it, on the same clock.
 TEST(compared_terms, recomputation_is_predicted_where_it_is_measured_in_backward) {
   Scenario sc = tests::tiny_scenario({});

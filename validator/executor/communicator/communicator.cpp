@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "validator/executor/communicator/device_buffer.h"
@@ -53,7 +54,8 @@ Work Communicator::counted(const Call& call, CollectiveKind kind, std::int64_t e
   traffic_->add(call, kind, kind_,
                 {.messages = 1,
                  .bytes = costmodel::size_of(elements, call.dtype),
-                 .time = costmodel::Seconds{inside.count()}});
+                 .time = costmodel::Seconds{inside.count()}},
+                std::exchange(timing_, {}));
   return work;
 }
 

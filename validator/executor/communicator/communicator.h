@@ -74,6 +74,8 @@ class Communicator {
   /// Of this rank, over all of its communicators.
   [[nodiscard]] const Traffic& traffic() const { return *traffic_; }
   void clear_traffic() { traffic_->clear(); }
+  /// Traffic::settle.
+  void settle_traffic() { traffic_->settle(); }
   /// Whether this rank speaks for the group: rank 0, or the only real one where the others are imitated.
   [[nodiscard]] virtual bool leads() const { return rank_ == 0; }
 
@@ -130,6 +132,8 @@ class Communicator {
   Communicator(int rank, int size, costmodel::Group kind, std::shared_ptr<Traffic> traffic);
   [[nodiscard]] const std::shared_ptr<Traffic>& shared_traffic() const { return traffic_; }
   [[nodiscard]] Device* device() const { return device_; }  // nullptr: the host's memory
+  /// How long the call under way takes on the device, for the account of traffic.
+  void time_call(Traffic::Timing timing) { timing_ = std::move(timing); }
 
  private:
   // What an implementation provides; arguments are checked, size() > 1. They throw RankFault.
@@ -162,6 +166,7 @@ class Communicator {
   costmodel::Group kind_;
   std::shared_ptr<Traffic> traffic_;
   Device* device_ = nullptr;
+  Traffic::Timing timing_;  // of the call under way
 };
 
 /// For as long as it lives, a rank's buffers lie on this device.

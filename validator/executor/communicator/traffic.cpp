@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace hexaplan::validator {
 
@@ -36,16 +37,32 @@ TrafficCount& TrafficCount::operator+=(const TrafficCount& other) {
   messages += other.messages;
   bytes += other.bytes;
   time += other.time;
+  timed += other.timed;
+  timed_bytes += other.timed_bytes;
+  device_time += other.device_time;
   return *this;
 }
 
-void Traffic::add(const Call& call, CollectiveKind kind, Group group, const TrafficCount& count) {
+void Traffic::add(const Call& call, CollectiveKind kind, Group group, const TrafficCount& count,
+                  Timing timing) {
   const auto same = [&](const TrafficRow& row) {
     return row.operation == call.operation && row.pass == call.pass && row.kind == kind && row.group == group;
   };
   auto row = std::find_if(rows_.begin(), rows_.end(), same);
   if (row == rows_.end()) row = rows_.insert(rows_.end(), {call.operation, call.pass, kind, group, {}});
   row->count += count;
+  if (!timing) return;
+  timings_.push_back({static_cast<std::size_t>(row - rows_.begin()), count.bytes, std::move(timing)});
+}
+
+void Traffic::settle() {
+  for (const Timed& message : timings_) {
+    TrafficCount& count = rows_[message.row].count;
+    ++count.timed;
+    count.timed_bytes += message.bytes;
+    count.device_time += message.timing();
+  }
+  timings_.clear();
 }
 
 TrafficCount Traffic::of(CollectiveKind kind, Group group) const {

@@ -1,6 +1,8 @@
 #pragma once
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -33,6 +35,11 @@ struct TrafficCount {
   std::int64_t messages = 0;
   costmodel::Bytes bytes;
   costmodel::Seconds time;  // host time inside the calls, waiting for others included
+  /// Of those that a device with streams timed: from the moment at which this rank was ready until all had
+  /// theirs, on the device's clock.
+  std::int64_t timed = 0;
+  costmodel::Bytes timed_bytes;
+  costmodel::Seconds device_time;
   TrafficCount& operator+=(const TrafficCount& other);
 };
 struct TrafficRow {
@@ -46,16 +53,31 @@ struct TrafficRow {
 /// Everything that one rank communicated, over all of its communicators.
 class Traffic {
  public:
+  /// How long a message took on the device; may wait for its end.
+  using Timing = std::function<costmodel::Seconds()>;
+
+  /// `timing`: where the device timed this message. It is asked when times are read.
   void add(const Call& call, costmodel::CollectiveKind kind, costmodel::Group group,
-           const TrafficCount& count);
-  void clear() { rows_.clear(); }
+           const TrafficCount& count, Timing timing = {});
+  void clear() {
+    rows_.clear();
+    timings_.clear();
+  }
+  /// Waits for the device and adds up what it timed until now.
+  void settle();
   /// One row per operation, pass, kind and group, in order of first use.
   [[nodiscard]] const std::vector<TrafficRow>& rows() const { return rows_; }
   [[nodiscard]] TrafficCount of(costmodel::CollectiveKind kind, costmodel::Group group) const;
   [[nodiscard]] TrafficCount of(std::string_view operation, costmodel::Pass pass) const;
 
  private:
+  struct Timed {
+    std::size_t row = 0;
+    costmodel::Bytes bytes;
+    Timing timing;
+  };
   std::vector<TrafficRow> rows_;
+  std::vector<Timed> timings_;  // not yet in the rows
 };
 
 }  // namespace hexaplan::validator

@@ -277,6 +277,7 @@ class Device {
   /// Whether calls are timed from now on: marks around each, which cost a device with streams a microsecond
   /// or two. Default: they are.
   void time_calls(bool on) { times_calls_ = on; }
+  [[nodiscard]] bool times_calls() const { return times_calls_; }
   /// Waits for the device and adds up the calls that were timed until now. All marks may be used again.
   void settle_times();
   /// FLOPs and time on the compute stream of the calls that were timed, up to the last settle_times().
@@ -288,6 +289,12 @@ class Device {
   [[nodiscard]] const ComputeTimes& compute_times() const { return compute_times_; }
   /// Forgets counts and times. All marks may be used again.
   void reset_flops();
+  /// Adds messages that ran on streams of their own to the times of calls.
+  void add_message_time(costmodel::Seconds time) {
+    ComputeTime& sum = compute_times_[static_cast<std::size_t>(ComputeKind::Messages)];
+    ++sum.calls;
+    sum.time += time;
+  }
   /// Runs what puts messages on the communication stream, and times it there.
   template <class Run>
   void timed_messages(const Run& run) {

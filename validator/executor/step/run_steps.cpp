@@ -133,11 +133,8 @@ class RankTraining {
                    .offloaded = host_report(),
                    .traffic = traffic_report(rank_.groups.world->traffic())};
     for (const CommunicatorMemory& group : rank_.groups.world->device_memory()) {
-      out.facts.push_back({.name = "communicator of " + std::to_string(group.ranks) + " " +
-                                   std::string{name_of(group.kind)} + " ranks",
-                           .value = static_cast<double>(group.bytes),
-                           .unit = "bytes",
-                           .text = {}});
+      out.facts.push_back(taken_memory(
+          fmt::format("{}{} {} ranks", kCommunicatorFact, group.ranks, name_of(group.kind)), group.bytes));
     }
     std::array<char, 256> host{};
     if (gethostname(host.data(), host.size() - 1) == 0) out.host = host.data();
@@ -187,6 +184,7 @@ class RankTraining {
     rank_.device.synchronize();
     step_times_.push_back(rank_.device.between(begin_, end));
     rank_.clock.settle();
+    rank_.groups.world->settle_traffic();
     timed_steps_ += times_calls_ ? 1 : 0;
     const auto number = static_cast<std::int64_t>(step_times_.size());
     report.time = step_times_.back();

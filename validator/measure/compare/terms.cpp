@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "costmodel/memory/memory_kinds.h"
+#include "costmodel/spec/rank_grid.h"
+#include "costmodel/step/estimate.h"
 #include "costmodel/step/stage_times.h"
 #include "validator/executor/communicator/traffic.h"
 
@@ -37,6 +39,16 @@ Seconds computing(const RankReport& rank, std::int64_t steps) {
          static_cast<double>(steps);
 }
 
+/// What hides behind the passes is in none of these.
+struct Exposed {
+  Seconds data_parallel, pipeline;
+};
+Exposed predicted_exposed(const ValidationQuestion& question) {
+  if (question.solo) return {};  // nothing was sent
+  const costmodel::StepTime time = costmodel::estimate_step(question.scenario, *question.calibration).time;
+  return {time.data_parallel, time.bubble + time.pipeline_p2p};
+}
+
 /// What is recomputed runs within backward, right before it is needed, and is timed there.
 void add_phases(const ValidationQuestion& question, const StageTimes& predicted, const RankReport& rank,
                 std::int64_t steps, std::vector<ComparedTerm>& out) {
@@ -45,11 +57,17 @@ void add_phases(const ValidationQuestion& question, const StageTimes& predicted,
     Seconds predicted, measured;
   };
   const PhaseTimes& times = rank.phases;
+  const Exposed exposed = predicted_exposed(question);
+  const auto sent = [&](std::initializer_list<Phase> phases) {
+    return question.solo ? Seconds{} : of(times, phases);
+  };
   const Row rows[] = {
       {"forward", of(predicted.forward, question.solo), of(times, {Phase::Forward})},
       {"backward", of(predicted.recompute, question.solo) + of(predicted.backward, question.solo),
        of(times, {Phase::Recompute, Phase::Backward})},
       {"clipping and optimizer", predicted.optimizer, of(times, {Phase::Clipping, Phase::Optimizer})},
+      {"reduction and gathering", exposed.data_parallel, sent({Phase::Reduction, Phase::Gather})},
+      {"waiting for other stages", exposed.pipeline, sent({Phase::Pipeline})},
   };
   for (const Row& row : rows) {
     if (row.predicted <= Seconds{} && row.measured <= Seconds{}) continue;
@@ -95,17 +113,43 @@ void add_kinds(const ValidationQuestion& question, const StageTimes& predicted, 
   }
 }
 
+/// Share of a payload that crosses a rank's link (NVIDIA/nccl-tests doc/PERFORMANCE.md, "Bus bandwidth").
+double on_the_bus(costmodel::CollectiveKind kind, std::int64_t ranks) {
+  const double others = 1 - 1 / static_cast<double>(ranks);
+  switch (kind) {
+    case costmodel::CollectiveKind::AllReduce:
+      return 2 * others;
+    case costmodel::CollectiveKind::AllGather:
+    case costmodel::CollectiveKind::ReduceScatter:
+    case costmodel::CollectiveKind::AllToAll:
+      return others;
+    default:
+      return 1;
+  }
+}
+
+/// Of a device with streams the host's time says only how long it took to hand messages over: they are
+/// measured in the steps whose calls are timed, and what cannot be timed there is not measured.
 void add_communication(const ValidationQuestion& question, const RankReport& rank, std::int64_t steps,
                        std::vector<ComparedTerm>& out) {
   if (question.solo) return;  // nothing was sent
+  const bool streams = std::any_of(rank.traffic.begin(), rank.traffic.end(),
+                                   [](const TrafficReport& sent) { return sent.count.timed > 0; });
   for (const costmodel::CommunicationTime& row :
        costmodel::communication_times(question.scenario, *question.calibration, rank.stage)) {
-    Seconds measured;
+    TrafficCount sum;
     for (const TrafficReport& sent : rank.traffic) {
-      if (sent.kind == row.kind && sent.group == row.group) measured += sent.count.time;
+      if (sent.kind == row.kind && sent.group == row.group) sum += sent.count;
     }
-    out.push_back({TermGroup::Communication, fmt::format("{}, {}", name_of(row.kind), name_of(row.group)),
-                   row.time.value(), measured.value() / static_cast<double>(steps)});
+    const double measured = streams ? sum.device_time.value() / static_cast<double>(rank.timed_steps)
+                                    : sum.time.value() / static_cast<double>(steps);
+    ComparedTerm term{TermGroup::Communication, fmt::format("{}, {}", name_of(row.kind), name_of(row.group)),
+                      row.time.value(), measured};
+    if (sum.device_time > Seconds{}) {
+      term.bus_rate = sum.timed_bytes.value() / sum.device_time.value() *
+                      on_the_bus(row.kind, costmodel::group_size(question.scenario.layout, row.group));
+    }
+    out.push_back(std::move(term));
   }
 }
 
@@ -116,6 +160,19 @@ void add_memory(const Scenario& scenario, const RankReport& rank, std::vector<Co
     const auto bytes = static_cast<double>(rank.memory.peak_by_kind[static_cast<std::size_t>(row.kind)]);
     if (expected > 0 || bytes > 0) out.push_back({TermGroup::Memory, std::string{row.name}, expected, bytes});
   }
+}
+
+/// What the driver counts against what the GPU has to hold: allocator, context and modules, communicators.
+void add_device(const Scenario& scenario, const RankReport& rank, std::vector<ComparedTerm>& out) {
+  double pool = 0, beside = fixed_bytes(rank.facts);
+  for (const DeviceFact& fact : rank.facts) {
+    if (fact.name == kPoolFact) pool = fact.value;
+    if (fact.name.starts_with(kCommunicatorFact)) beside += fact.value;
+  }
+  if (pool <= 0) return;
+  const costmodel::Estimate estimate = costmodel::estimate_step(scenario, {});
+  out.push_back({TermGroup::Memory, "device: pool, context, communicators",
+                 estimate.stages.at(static_cast<std::size_t>(rank.stage)).device.value(), pool + beside});
 }
 
 }  // namespace
@@ -142,6 +199,7 @@ std::vector<ComparedTerm> compared_terms(const ValidationQuestion& question, con
     add_communication(question, rank, steps, out);
   }
   add_memory(question.scenario, rank, out);
+  add_device(question.scenario, rank, out);
   return out;
 }
 

@@ -71,6 +71,10 @@ ValidatedScenario begin(const ValidationQuestion& question, const Estimate& esti
   out.solo = question.solo;
   out.gpus = question.scenario.layout.world_size();
   out.predicted_to_fit = predicts_to_fit(question, estimate);
+  if (question.other) {
+    const Estimate other = costmodel::estimate_step(question.other->scenario, question.other->calibration);
+    out.other = OtherPrediction{question.other->name, other.time.total(), other.peak().device};
+  }
   return out;
 }
 
@@ -113,6 +117,28 @@ std::vector<MeasuredRank> ranks_of(const std::vector<ExecutionReport>& runs) {
   return ranks;
 }
 
+Seconds computing(const RankReport& rank) {
+  if (rank.timed_steps == 0) return {};
+  Seconds sum;
+  for (std::size_t kind = 0; kind < rank.compute.size(); ++kind)
+    if (kind != static_cast<std::size_t>(ComputeKind::Messages)) sum += rank.compute[kind].time;
+  return sum / static_cast<double>(rank.timed_steps);
+}
+
+std::vector<RankSummary> summaries(const std::vector<MeasuredRank>& ranks) {
+  std::vector<RankSummary> out;
+  for (const auto& [report, step] : ranks) {
+    out.push_back({.rank = report->rank,
+                   .stage = report->stage,
+                   .host = report->host,
+                   .device = report->device,
+                   .step = step,
+                   .computing = computing(*report),
+                   .peak_bytes = report->memory.peak_bytes});
+  }
+  return out;
+}
+
 }  // namespace
 
 ValidatedScenario compare_runs(const ValidationQuestion& question, const std::vector<ExecutionReport>& runs) {
@@ -129,6 +155,7 @@ ValidatedScenario compare_runs(const ValidationQuestion& question, const std::ve
   out.steps = std::count_if(steps.begin(), steps.end(),
                             [](const StepReport& s) { return !s.warm_up && !s.profiled; });
   out.facts = slowest->report->facts;
+  out.all_ranks = summaries(ranks);
   out.measured_step = question.solo ? slowest->step : median_step_time(steps);
   if (question.calibration) compare_step(question, estimate, *slowest, out.measured_step, out);
   compare_memory(estimate, question.scenario, *fullest->report, out);

@@ -35,6 +35,8 @@ struct ComparedTerm {
   TermGroup group = TermGroup::Phase;
   std::string name;
   double predicted = 0, measured = 0;
+  /// Of messages that the device timed: bytes per second as nccl-tests count them on the bus; 0: not known.
+  double bus_rate = 0;
   /// predicted/measured − 1; nothing where nothing was measured.
   [[nodiscard]] std::optional<double> error() const {
     return measured > 0 ? std::optional{predicted / measured - 1} : std::nullopt;
@@ -55,6 +57,22 @@ struct ComparedRank {
   std::vector<ComparedTerm> terms;
 };
 
+/// What every rank of a job took, beside the others.
+struct RankSummary {
+  int rank = 0, stage = 0;
+  std::string host, device;
+  costmodel::Seconds step;       // median of its own
+  costmodel::Seconds computing;  // in a step whose calls were timed; 0: none was
+  std::int64_t peak_bytes = 0;
+};
+
+/// What another framework is predicted to take for the same scenario, as its profile has it.
+struct OtherPrediction {
+  std::string framework;
+  costmodel::Seconds step;
+  costmodel::Bytes device;  // of the fullest GPU
+};
+
 /// One scenario, predicted and measured.
 struct ValidatedScenario {
   std::string name;   // of the list; else its layout
@@ -68,12 +86,21 @@ struct ValidatedScenario {
   std::int64_t steps = 0;                // that the median is of
   std::optional<ComparedTotal> step;     // seconds; nothing where the hardware is not calibrated
   std::optional<ComparedTotal> memory;   // bytes that the step allocated on the fullest rank
+  std::optional<OtherPrediction> other;  // of the framework that was asked about
   costmodel::Seconds measured_step;      // as run, whatever it says; solo: of the slowest rank looked at
   costmodel::Seconds measured_compute;   // solo: of the stage that computes longest …
   costmodel::Seconds modelled_messages;  // … and what was added to it
   double mfu = 0;                        // measured; 0 where the peak is not known
   std::vector<ComparedRank> ranks;       // the slowest and, where that is another, the fullest
+  std::vector<RankSummary> all_ranks;    // that ran
   std::vector<DeviceFact> facts;         // of the slowest's device
+};
+
+/// A framework that is asked about, which the executor does not imitate.
+struct OtherFramework {
+  std::string name;
+  costmodel::Scenario scenario;  // in its profile
+  costmodel::Calibration calibration;
 };
 
 /// What is known before a scenario runs.
@@ -83,6 +110,7 @@ struct ValidationQuestion {
   costmodel::Scenario scenario;
   /// Nothing: what the hardware is was not measured, so time is not compared.
   std::optional<costmodel::Calibration> calibration;
+  std::optional<OtherFramework> other;
   bool solo = false;
   costmodel::Bytes memory_limit;  // of what a rank allocates; 0: the device's memory is the limit
 };

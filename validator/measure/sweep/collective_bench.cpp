@@ -71,7 +71,9 @@ std::vector<double> CollectiveBench::measure(const Point& point) {
   return seconds;
 }
 
+/// Samples are timed as a whole: marks around every call would lengthen the short ones.
 std::vector<double> CollectiveBench::sample(Communicator& group, const Point& point) {
+  device_.time_calls(false);
   const Buffers buffers = allocate(point);
   const bool beside = point.kind == PointKind::Overlap;
   if (beside) {

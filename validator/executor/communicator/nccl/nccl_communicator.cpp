@@ -67,68 +67,85 @@ class Answers {
 
 }  // namespace
 
-NcclCommunicator::NcclCommunicator(std::shared_ptr<NcclRank> self, std::string name, int rank, int size,
-                                   costmodel::Group kind, std::shared_ptr<Traffic> traffic, void* handle,
-                                   std::size_t memory_row)
-    : Communicator{rank, size, kind, std::move(traffic)},
+NcclMembers::NcclMembers(NcclJob& job, void* handle, void* stream, bool owns_stream, std::size_t memory_row)
+    : job_{job}, handle_{handle}, stream_{stream}, owns_stream_{owns_stream}, memory_row_{memory_row} {}
+
+NcclMembers::~NcclMembers() {
+  job_.release(handle_);
+  if (owns_stream_) job_.nccl().release_stream(stream_);
+}
+
+NcclCommunicator::NcclCommunicator(std::shared_ptr<NcclRank> self, std::string name, int rank,
+                                   std::vector<int> ranks, costmodel::Group kind,
+                                   std::shared_ptr<Traffic> traffic, std::shared_ptr<NcclMembers> members)
+    : Communicator{rank, static_cast<int>(ranks.size()), kind, std::move(traffic)},
       self_{std::move(self)},
       name_{std::move(name)},
-      handle_{handle},
-      memory_row_{memory_row} {}
+      ranks_{std::move(ranks)},
+      members_{std::move(members)} {}
 
 NcclCommunicator::~NcclCommunicator() {
   self_->job.free_sent(name_ + ":", true);
-  self_->job.release(handle_);
 }
 
-void NcclCommunicator::measure_memory(const std::function<void()>& step) {
+void NcclCommunicator::measure_memory(std::size_t row, const std::function<void()>& step) {
   const HexaplanNccl& nccl = self_->job.nccl();
   const std::int64_t before = nccl.free_bytes();
   step();
-  self_->memory[memory_row_].bytes += before - nccl.free_bytes();
+  self_->memory[row].bytes += before - nccl.free_bytes();
 }
 
 Work NcclCommunicator::run(const Call& call, std::string_view what,
-                           const std::function<int(const HexaplanNccl&)>& start) {
+                           const std::function<int(const HexaplanNccl&, void*, void*)>& start) {
   NcclJob& job = self_->job;
   job.begin_call(call, what);
   job.free_sent("", false);
-  if (handle_ == nullptr) throw std::logic_error{"the world of NCCL has no device yet"};
+  if (members_ == nullptr) throw std::logic_error{"the world of NCCL has no device yet"};
+  void *const handle = members_->handle(), *const stream = members_->stream();
   const StreamMark computed = job.mark(self_->compute);
-  job.nccl().wait(self_->communication, computed.get());
-  const auto hand_over = [&] { job.hand_over(handle_, [&] { return start(job.nccl()); }); };
-  // NCCL makes its connections with the first call of each kind.
-  used_.insert(what).second ? measure_memory(hand_over) : device()->timed_messages(hand_over);
-  const StreamMark done = job.mark(self_->communication);
+  job.nccl().wait(stream, computed.get());
+  const bool first = members_->is_first(what);
+  // Marks with a time cost a microsecond or two; the first call connects.
+  const bool timed = device()->times_calls() && !first;
+  const StreamMark ready = timed ? job.timed_mark(stream) : nullptr;
+  const auto hand_over = [&] { job.hand_over(handle, [&] { return start(job.nccl(), handle, stream); }); };
+  first ? measure_memory(members_->memory_row(), hand_over) : hand_over();
+  const StreamMark done = timed ? job.timed_mark(stream) : job.mark(stream);
+  if (timed) {
+    time_call([&nccl = job.nccl(), ready, done, of = device()] {
+      const costmodel::Seconds time{nccl.between(ready.get(), done.get())};
+      of->add_message_time(time);
+      return time;
+    });
+  }
   job.watch(done);
   job.end_call();
   return Work{std::make_unique<Taken>(self_, done)};
 }
 
 Work NcclCommunicator::do_all_reduce(Buffer data, Reduction reduction, const Call& call) {
-  return run(call, "all-reduce", [&](const HexaplanNccl& nccl) {
-    return nccl.all_reduce(handle_, self_->communication, data.data, data.elements, nccl_type_of(data.type),
+  return run(call, "all-reduce", [&](const HexaplanNccl& nccl, void* handle, void* stream) {
+    return nccl.all_reduce(handle, stream, data.data, data.elements, nccl_type_of(data.type),
                            reduction_of(reduction));
   });
 }
 
 Work NcclCommunicator::do_reduce_scatter(ConstBuffer in, Buffer out, Reduction reduction, const Call& call) {
-  return run(call, "reduce-scatter", [&](const HexaplanNccl& nccl) {
-    return nccl.reduce_scatter(handle_, self_->communication, in.data, out.data, out.elements,
-                               nccl_type_of(in.type), reduction_of(reduction));
+  return run(call, "reduce-scatter", [&](const HexaplanNccl& nccl, void* handle, void* stream) {
+    return nccl.reduce_scatter(handle, stream, in.data, out.data, out.elements, nccl_type_of(in.type),
+                               reduction_of(reduction));
   });
 }
 
 Work NcclCommunicator::do_all_gather(ConstBuffer in, Buffer out, const Call& call) {
-  return run(call, "all-gather", [&](const HexaplanNccl& nccl) {
-    return nccl.all_gather(handle_, self_->communication, in.data, out.data, in.elements,
-                           nccl_type_of(in.type));
+  return run(call, "all-gather", [&](const HexaplanNccl& nccl, void* handle, void* stream) {
+    return nccl.all_gather(handle, stream, in.data, out.data, in.elements, nccl_type_of(in.type));
   });
 }
 
 Work NcclCommunicator::do_all_to_all_v(ConstBuffer in, std::span<const std::int64_t> send_counts, Buffer out,
                                        std::span<const std::int64_t> receive_counts, const Call& call) {
-  return run(call, "all-to-all", [&](const HexaplanNccl& nccl) {
+  return run(call, "all-to-all", [&](const HexaplanNccl& nccl, void* handle, void* stream) {
     Answers answers;
     answers.add(nccl.group_begin());
     std::int64_t sent = 0, received = 0;
@@ -136,41 +153,39 @@ Work NcclCommunicator::do_all_to_all_v(ConstBuffer in, std::span<const std::int6
       const auto p = static_cast<std::size_t>(peer);
       const int type = nccl_type_of(in.type);
       if (send_counts[p] > 0)
-        answers.add(
-            nccl.send(handle_, self_->communication, at(in.data, sent, in.type), send_counts[p], type, peer));
+        answers.add(nccl.send(handle, stream, at(in.data, sent, in.type), send_counts[p], type, peer));
       if (receive_counts[p] > 0)
-        answers.add(nccl.receive(handle_, self_->communication, at(out.data, received, in.type),
-                                 receive_counts[p], type, peer));
+        answers.add(
+            nccl.receive(handle, stream, at(out.data, received, in.type), receive_counts[p], type, peer));
       sent += send_counts[p];
       received += receive_counts[p];
     }
-    const int ended = nccl.group_end(handle_);
+    const int ended = nccl.group_end(handle);
     return answers.worst() < 0 ? answers.worst() : ended;
   });
 }
 
 Work NcclCommunicator::do_exchange(std::span<const Outgoing> sends, std::span<const Incoming> receives,
                                    const Call& call) {
-  return run(call, "send/recv", [&](const HexaplanNccl& nccl) {
+  return run(call, "send/recv", [&](const HexaplanNccl& nccl, void* handle, void* stream) {
     Answers answers;
     answers.add(nccl.group_begin());
     for (const Outgoing& message : sends) {
-      answers.add(nccl.send(handle_, self_->communication, message.data.data, message.data.elements,
+      answers.add(nccl.send(handle, stream, message.data.data, message.data.elements,
                             nccl_type_of(message.data.type), message.peer));
     }
     for (const Incoming& message : receives) {
-      answers.add(nccl.receive(handle_, self_->communication, message.data.data, message.data.elements,
+      answers.add(nccl.receive(handle, stream, message.data.data, message.data.elements,
                                nccl_type_of(message.data.type), message.peer));
     }
-    const int ended = nccl.group_end(handle_);
+    const int ended = nccl.group_end(handle);
     return answers.worst() < 0 ? answers.worst() : ended;
   });
 }
 
 Work NcclCommunicator::do_broadcast(Buffer data, int root, const Call& call) {
-  return run(call, "broadcast", [&](const HexaplanNccl& nccl) {
-    return nccl.broadcast(handle_, self_->communication, data.data, data.elements, nccl_type_of(data.type),
-                          root);
+  return run(call, "broadcast", [&](const HexaplanNccl& nccl, void* handle, void* stream) {
+    return nccl.broadcast(handle, stream, data.data, data.elements, nccl_type_of(data.type), root);
   });
 }
 
@@ -225,31 +240,52 @@ std::vector<std::vector<std::byte>> NcclCommunicator::do_gather_bytes(std::span<
   return parts;
 }
 
+/// Where all ranks of this communicator have what they need, nothing is made.
+std::shared_ptr<NcclMembers> NcclCommunicator::make_members(const std::vector<int>& ranks, int colour,
+                                                            int index, costmodel::Group kind) {
+  NcclJob& job = self_->job;
+  const bool alone = ranks.size() == 1;
+  std::shared_ptr<NcclMembers> known = self_->members[ranks].lock();
+  const std::byte has_it{alone || known != nullptr};
+  const std::vector<Blob> all =
+      job.meet(fmt::format("{} split {}", name_, splits_), rank(), size(), {&has_it, 1});
+  if (std::all_of(all.begin(), all.end(), [](const Blob& one) { return one.front() != std::byte{0}; }))
+    return known;
+  if (members_ == nullptr) throw std::logic_error{"the world of NCCL has no device yet"};
+  const std::size_t row = self_->memory.size();
+  self_->memory.push_back({.kind = kind, .ranks = static_cast<int>(ranks.size())});
+  void* part = nullptr;
+  // Of one rank: takes part, but needs no communicator, which would cost memory.
+  const auto split = [&] { return job.nccl().split(members_->handle(), alone ? -1 : colour, index); };
+  measure_memory(row, [&] { part = job.open(split); });
+  if (alone) {
+    job.release(part);
+    self_->memory.pop_back();
+    return nullptr;
+  }
+  // Without streams, as on the host, there is one order of all.
+  const bool streams = self_->communication != nullptr;
+  void* const stream = streams ? job.nccl().make_stream() : nullptr;
+  if (streams && stream == nullptr) job.fail(FaultCause::Died, job.rank(), job.nccl().last_error());
+  const auto made = std::make_shared<NcclMembers>(job, part, stream, streams, row);
+  self_->members[ranks] = made;
+  return made;
+}
+
 std::unique_ptr<Communicator> NcclCommunicator::do_split(std::span<const int> members, int index,
                                                          costmodel::Group kind) {
-  NcclJob& job = self_->job;
   const int colour = *std::min_element(members.begin(), members.end());
-  const std::string name = fmt::format("{}/{}.{}", name_, splits_++, colour);
-  const int count = static_cast<int>(members.size());
-  void* part = nullptr;
-  std::size_t row = 0;
+  std::vector<int> ranks;
+  for (const int member : members) ranks.push_back(ranks_[static_cast<std::size_t>(member)]);
+  std::shared_ptr<NcclMembers> part;
   if (size() > 1) {
-    job.begin_call({.operation = name_of(kind)}, "split");
-    if (handle_ == nullptr) throw std::logic_error{"the world of NCCL has no device yet"};
-    const std::size_t parent_row = std::exchange(memory_row_, self_->memory.size());
-    row = memory_row_;
-    self_->memory.push_back({.kind = kind, .ranks = count});
-    // Of one rank: takes part, but needs no communicator, which would cost memory.
-    const auto split = [&] { return job.nccl().split(handle_, count == 1 ? -1 : colour, index); };
-    measure_memory([&] { part = job.open(split); });
-    memory_row_ = parent_row;
-    if (count == 1) {
-      job.release(std::exchange(part, nullptr));
-      self_->memory.pop_back();
-    }
-    job.end_call();
+    self_->job.begin_call({.operation = name_of(kind)}, "split");
+    part = make_members(ranks, colour, index, kind);
+    self_->job.end_call();
   }
-  return std::make_unique<NcclCommunicator>(self_, name, index, count, kind, shared_traffic(), part, row);
+  const std::string name = fmt::format("{}/{}.{}", name_, splits_++, colour);
+  return std::make_unique<NcclCommunicator>(self_, name, index, std::move(ranks), kind, shared_traffic(),
+                                            std::move(part));
 }
 
 void NcclCommunicator::join_world() {
@@ -265,19 +301,22 @@ void NcclCommunicator::join_world() {
     std::memcpy(id.data(), theirs.data(), std::min(theirs.size(), id.size()));
   }
   self_->memory.assign(1, {.kind = kind(), .ranks = size()});
-  measure_memory([&] { handle_ = job.open([&] { return job.nccl().join(id.data(), rank(), size()); }); });
+  void* handle = nullptr;
+  measure_memory(0, [&] { handle = job.open([&] { return job.nccl().join(id.data(), rank(), size()); }); });
+  members_ = std::make_shared<NcclMembers>(job, handle, self_->communication, false, 0);
+  self_->members[ranks_] = members_;
   job.end_call();
 }
 
 void NcclCommunicator::leave_world() {
   self_->job.free_sent("", true);
-  self_->job.release(std::exchange(handle_, nullptr));
-  used_.clear();
+  members_ = nullptr;
+  self_->members.clear();
   self_->compute = self_->communication = nullptr;
 }
 
 void NcclCommunicator::do_use(Device* next) {
-  if (handle_ != nullptr) leave_world();
+  if (members_ != nullptr) leave_world();
   if (next == nullptr) return;
   self_->communication = next->native_stream(Stream::Communication);
   self_->compute = next->native_stream(Stream::Compute);

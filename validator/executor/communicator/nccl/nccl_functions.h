@@ -65,9 +65,12 @@ struct HexaplanNccl {
   int (*passed)(void* mark);
   void (*wait)(void* stream, void* mark);
   void (*release_mark)(void* mark);
+  /// A mark that knows its time, and the seconds from one to the other; waits for the later one.
+  void* (*timed_mark)(void* stream);
+  double (*between)(void* begin, void* end);
 };
 
-enum { kHexaplanNcclVersion = 2 };
+enum { kHexaplanNcclVersion = 3 };
 
 /// The module's only symbol.
 const HexaplanNccl* hexaplan_nccl();

@@ -123,7 +123,14 @@ void NcclJob::release(void* communicator) {
 }
 
 StreamMark NcclJob::mark(void* stream) {
-  void* const made = nccl_.mark(stream);
+  return owned(nccl_.mark(stream));
+}
+
+StreamMark NcclJob::timed_mark(void* stream) {
+  return owned(nccl_.timed_mark(stream));
+}
+
+StreamMark NcclJob::owned(void* made) {
   if (made == nullptr) fail(FaultCause::Died, rank_, nccl_.last_error());
   return {made, nccl_.release_mark};
 }

@@ -75,6 +75,8 @@ class NcclJob {
   [[nodiscard]] void* open(const std::function<void*()>& make);
   void release(void* communicator);
   [[nodiscard]] StreamMark mark(void* stream);
+  /// The same with its time, for HexaplanNccl::between.
+  [[nodiscard]] StreamMark timed_mark(void* stream);
   /// Ends the job when the GPU has not passed `mark` within the time-out.
   void watch(const StreamMark& mark);
 
@@ -106,6 +108,7 @@ class NcclJob {
     LastCall call;
   };
 
+  [[nodiscard]] StreamMark owned(void* made);
   void throw_if_over();
   [[nodiscard]] int start_call(const std::function<int()>& start);
   /// With the lock held; it is given up for a moment.

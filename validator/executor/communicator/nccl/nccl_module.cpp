@@ -7,9 +7,12 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 
 #include "validator/executor/communicator/nccl/nccl_functions.h"
+#include "validator/executor/device/cuda/gpu_error.h"
 
 namespace {
 
@@ -45,19 +48,45 @@ std::string& error_text() {
   return text;
 }
 
-int failed(const char* call, const char* what, const char* more) {
+int failed(std::string_view library, const char* call, const char* code, std::string message) {
   error_text() =
-      std::string{call} + ": " + what + (more != nullptr && *more != '\0' ? std::string{"; "} + more : "");
+      hexaplan::validator::GpuError{
+          {.library = library, .call = call, .code = code, .message = std::move(message)}}
+          .what();
   return kHexaplanNcclFailed;
+}
+
+/// As hints know the codes.
+const char* name_of(ncclResult_t result) {
+  switch (result) {
+    case ncclUnhandledCudaError:
+      return "ncclUnhandledCudaError";
+    case ncclSystemError:
+      return "ncclSystemError";
+    case ncclInternalError:
+      return "ncclInternalError";
+    case ncclInvalidArgument:
+      return "ncclInvalidArgument";
+    case ncclInvalidUsage:
+      return "ncclInvalidUsage";
+    case ncclRemoteError:
+      return "ncclRemoteError";
+    default:
+      return ncclGetErrorString(result);
+  }
 }
 
 int state_of(ncclResult_t result, const char* call) {
   if (result == ncclSuccess) return kHexaplanNcclReady;
   if (result == ncclInProgress) return kHexaplanNcclUnderWay;
-  return failed(call, ncclGetErrorString(result), ncclGetLastError(nullptr));
+  const char* const last = ncclGetLastError(nullptr);
+  std::string message{ncclGetErrorString(result)};
+  if (last != nullptr && *last != '\0') message += std::string{"; "} + last;
+  return failed("NCCL", call, name_of(result), std::move(message));
 }
 int state_of(cudaError_t result, const char* call) {
-  return result == cudaSuccess ? kHexaplanNcclReady : failed(call, cudaGetErrorString(result), nullptr);
+  return result == cudaSuccess ? int{kHexaplanNcclReady}
+                               : failed("CUDA", call, cudaGetErrorName(result), cudaGetErrorString(result));
 }
 
 /// Blocking communicators take their work in the caller's thread; others start a thread for every call, which
@@ -110,7 +139,8 @@ int gpus() {
 
 int adopt(void* stream) {
   if (stream == nullptr)
-    return failed("NCCL", "exchanges the memory of GPUs only", "use --device cuda, or --ranks threads");
+    error_text() = "NCCL exchanges the memory of GPUs only: use --device cuda, or --ranks threads";
+  return kHexaplanNcclFailed;
 #if CUDART_VERSION < \
     12080  // before, streams do not say whose they are: the thread that made the device knows
   return kHexaplanNcclReady;
@@ -259,6 +289,21 @@ void* mark(void* stream) {
   cudaEventDestroy(event);
   return nullptr;
 }
+void* timed_mark(void* stream) {
+  cudaEvent_t event = nullptr;
+  if (state_of(cudaEventCreate(&event), "cudaEventCreate") < 0) return nullptr;
+  if (state_of(cudaEventRecord(event, stream_of(stream)), "cudaEventRecord") >= 0) return event;
+  cudaEventDestroy(event);
+  return nullptr;
+}
+double between(void* begin, void* end) {
+  float milliseconds = 0;
+  const auto last = static_cast<cudaEvent_t>(end);
+  if (cudaEventSynchronize(last) != cudaSuccess ||
+      cudaEventElapsedTime(&milliseconds, static_cast<cudaEvent_t>(begin), last) != cudaSuccess)
+    return 0;
+  return milliseconds * 1e-3;
+}
 int passed(void* mark) {
   const cudaError_t result = cudaEventQuery(static_cast<cudaEvent_t>(mark));
   return result == cudaErrorNotReady ? kHexaplanNcclUnderWay : state_of(result, "cudaEventQuery");
@@ -301,6 +346,8 @@ const HexaplanNccl* hexaplan_nccl() {
       .passed = passed,
       .wait = wait,
       .release_mark = release_mark,
+      .timed_mark = timed_mark,
+      .between = between,
   };
   return &functions;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <thread>
@@ -77,9 +78,10 @@ struct Job {
 void run_rank(const Job& job, int rank, const RankProgram& program) {
   const auto self = std::make_shared<NcclRank>(job.nccl, job.options, rank, job.at, job.store);
   try {
+    std::vector<int> ranks(static_cast<std::size_t>(job.options.ranks));
+    std::iota(ranks.begin(), ranks.end(), 0);
     NcclCommunicator world{
-        self,    "world", rank, job.options.ranks, costmodel::Group::World, std::make_shared<Traffic>(),
-        nullptr, 0};
+        self, "world", rank, std::move(ranks), costmodel::Group::World, std::make_shared<Traffic>(), nullptr};
     program(world);
     world.use(nullptr);
     world.barrier("end of the run");

@@ -1,4 +1,5 @@
 #pragma once
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -27,6 +28,11 @@ class GpuError : public std::runtime_error {
   GpuCall call_;
 };
 
+/// An error code and what users can do about it.
+struct GpuHint {
+  std::string_view code, text;
+};
+[[nodiscard]] std::span<const GpuHint> gpu_hints();
 /// What users can do about an error code; empty where nothing general can be said.
 [[nodiscard]] std::string_view hint_for(std::string_view code);
 

@@ -144,8 +144,8 @@ std::vector<DeviceFact> CudaDevice::facts() {
   const auto text = [&](const char* name, std::string value) {
     facts.push_back({name, 0, {}, std::move(value)});
   };
-  const auto bytes = [&](const char* name, std::int64_t value) {
-    facts.push_back({name, static_cast<double>(value), "bytes", {}});
+  const auto bytes = [&](std::string_view name, std::int64_t value) {
+    facts.push_back({std::string{name}, static_cast<double>(value), "bytes", {}});
   };
   int driver = 0, runtime = 0;
   HEXAPLAN_CUDA(cudaDriverGetVersion(&driver));
@@ -167,7 +167,7 @@ std::vector<DeviceFact> CudaDevice::facts() {
   facts.back().fixed = diary_.knows_context();  // alone they are not what is taken whatever runs
   bytes("pool: asked for at most", pool_.requested_high());
   bytes("pool: handed out at most, rounded up", pool_.used_high());
-  bytes("pool: taken from the GPU at most", pool_.reserved_high());
+  bytes(kPoolFact, pool_.reserved_high());
   bytes("largest scratch of one attention call", attention_->scratch_high());
   for (std::string& warning : attention_->warnings()) text("warning", std::move(warning));
   return facts;

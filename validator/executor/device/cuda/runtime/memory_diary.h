@@ -41,7 +41,7 @@ class MemoryDiary {
 
  private:
   void add(std::string what, std::int64_t bytes, bool fixed = false) {
-    entries_.push_back({std::move(what), static_cast<double>(bytes), "bytes", {}, fixed});
+    entries_.push_back(taken_memory(std::move(what), bytes, fixed));
   }
   std::vector<DeviceFact> entries_;
   std::int64_t last_ = 0;
