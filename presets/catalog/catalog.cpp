@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <map>
 #include <system_error>
+#include <utility>
 
 #include "costmodel/units/nearest_name.h"
 #include "presets/catalog/built_in_folders.h"
@@ -73,17 +74,30 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-/// (alias, name) pairs of one folder; none without an aliases.json.
-std::vector<std::pair<std::string, std::string>> aliases_in(const fs::path& folder) {
-  std::vector<std::pair<std::string, std::string>> aliases;
+struct Alias {
+  std::string alias, name;
+  std::string note;  // what of it the preset has not; empty: it is another name of the same
+};
+
+/// "preset", or {"preset", "note"}.
+Alias read_alias(std::string_view name, const ValueReader& value) {
+  std::string alias{name};
+  if (value.json().get_if<std::string>() != nullptr) return {std::move(alias), value.text(), {}};
+  ObjectReader reader = value.object();
+  Alias read{std::move(alias), reader.required("preset").text(), reader.required("note").text()};
+  reader.finish();
+  return read;
+}
+
+/// Those of one folder; none without an aliases.json.
+std::vector<Alias> aliases_in(const fs::path& folder) {
+  std::vector<Alias> aliases;
   const fs::path file = folder / kAliasFile;
   std::error_code ignored;
   if (fs::exists(file, ignored)) {
     const JsonDocument document = read_json_file(file);
     ObjectReader reader{document};
-    for (const auto& [alias, name] : reader.members()) {
-      aliases.emplace_back(alias, name.text());
-    }
+    for (const auto& [alias, value] : reader.members()) aliases.push_back(read_alias(alias, value));
   }
   return aliases;
 }
@@ -95,12 +109,9 @@ std::string resolve(const fs::path& folder, const std::string& wanted) {
   if (const auto found = std::find_if(names.begin(), names.end(), same); found != names.end()) {
     return *found;
   }
-  for (const auto& [alias, name] : aliases_in(folder)) {
-    if (same(alias)) {
-      return name;
-    }
-  }
-  return {};
+  const std::vector<Alias> aliases = aliases_in(folder);
+  const auto alias = std::ranges::find_if(aliases, [&](const Alias& a) { return same(a.alias); });
+  return alias == aliases.end() ? std::string{} : alias->name;
 }
 
 /// How many letters two names begin with in common.
@@ -120,9 +131,9 @@ InputError unknown_preset(PresetKind kind, std::string_view name) {
   std::vector<std::string> candidates = names;
   std::map<std::string, std::string> meaning;
   for (const fs::path& root : preset_roots()) {
-    for (const auto& [alias, target] : aliases_in(root / row_of(kind).folder)) {
-      candidates.push_back(alias);
-      meaning[alias] = target;
+    for (const Alias& alias : aliases_in(root / row_of(kind).folder)) {
+      candidates.push_back(alias.alias);
+      meaning[alias.alias] = alias.name;
     }
   }
   const std::string near{costmodel::nearest_name(name, candidates)};
@@ -186,18 +197,26 @@ fs::path find_preset(PresetKind kind, std::string_view name) {
 }
 
 std::vector<std::string> aliases_of(PresetKind kind, std::string_view name) {
-  std::vector<std::pair<std::string, std::string>> aliases;
-  for (const fs::path& root : preset_roots()) {
-    const auto some = aliases_in(root / row_of(kind).folder);
-    aliases.insert(aliases.end(), some.begin(), some.end());
-  }
   std::vector<std::string> result;
-  for (const auto& [alias, target] : aliases) {
-    if (target == name) {
-      result.push_back(alias);
+  for (const fs::path& root : preset_roots()) {
+    for (const Alias& alias : aliases_in(root / row_of(kind).folder)) {
+      if (alias.name == name) result.push_back(alias.alias);
     }
   }
   return result;
+}
+
+std::string note_of_alias(PresetKind kind, std::string_view name) {
+  const std::string wanted = folded(name);
+  for (const fs::path& root : preset_roots()) {
+    const fs::path folder = root / row_of(kind).folder;
+    if (std::ranges::any_of(names_in(folder), [&](const std::string& own) { return folded(own) == wanted; }))
+      return {};
+    for (const Alias& alias : aliases_in(folder)) {
+      if (folded(alias.alias) == wanted) return alias.note;
+    }
+  }
+  return {};
 }
 
 }  // namespace hexaplan::presets

@@ -28,4 +28,8 @@ inline constexpr int kPresetKinds = 5;
 /// Aliases of one preset, in the order of aliases.json.
 [[nodiscard]] std::vector<std::string> aliases_of(PresetKind kind, std::string_view name);
 
+/// What aliases.json says of an alias whose preset is not quite the same: "… trains through …". Empty for
+/// other names.
+[[nodiscard]] std::string note_of_alias(PresetKind kind, std::string_view name);
+
 }  // namespace hexaplan::presets

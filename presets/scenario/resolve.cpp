@@ -207,6 +207,11 @@ ResolvedScenario resolve(const ScenarioRequest& request, ModelSpec looked_up_mod
     recipe.lora_rank = rank;
     result.notes.push_back(fmt::format("LoRA rank not given: {} (default)", rank));
   }
+  // Names of profiles need no look at the table of aliases.
+  if (!request.framework.empty() && request.framework != framework.name) {
+    if (std::string note = note_of_alias(PresetKind::Framework, request.framework); !note.empty())
+      result.notes.push_back(std::move(note));
+  }
   for (const costmodel::KnobNote& word : words_without_effect(result.scenario))
     result.notes.push_back(note_without_effect(word));
   for (const std::string& word : beyond_abilities(result.scenario))

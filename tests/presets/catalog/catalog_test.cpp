@@ -63,6 +63,30 @@ TEST(catalog, every_alias_names_a_preset_and_hides_none) {
   }
 }
 
+/// A framework that trains through another's profile, with the reason.
+TEST(catalog, aliases_of_frameworks_say_what_they_stand_for) {
+  const std::vector<std::string> profiles = list_presets(PresetKind::Framework);
+  for (const auto& [framework, profile] : {std::pair{"trl", "hf-eager"},
+                                           {"Axolotl", "hf-eager"},
+                                           {"llama_factory", "hf-eager"},
+                                           {"unsloth", "hf-eager"},
+                                           {"torchtitan", "fsdp2"},
+                                           {"torchtune", "fsdp2"},
+                                           {"picotron", "nanotron"},
+                                           {"nemo", "megatron"}}) {
+    EXPECT_EQ(find_preset(PresetKind::Framework, framework).stem(), profile) << framework;
+    EXPECT_THAT(note_of_alias(PresetKind::Framework, framework), testing::HasSubstr(profile)) << framework;
+  }
+  for (const std::string& profile : profiles) {
+    EXPECT_EQ(note_of_alias(PresetKind::Framework, profile), "") << profile;
+    for (const std::string& alias : aliases_of(PresetKind::Framework, profile)) {
+      EXPECT_THAT(profiles, testing::Not(testing::Contains(alias)));
+      EXPECT_EQ(find_preset(PresetKind::Framework, alias).stem(), profile);
+    }
+  }
+  EXPECT_EQ(note_of_alias(PresetKind::Framework, "megatron-lm"), "");  // another name of the same
+}
+
 TEST(catalog, names_the_nearest_preset_when_there_is_none) {
   const std::string text = error_text([] { (void)find_preset(PresetKind::Gpu, "h1000-80-sxm"); });
   EXPECT_THAT(text,
