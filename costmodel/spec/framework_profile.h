@@ -77,8 +77,9 @@ enum class SavedCase : std::uint8_t {
   Ungated,          // two matrices in the MLP
   ComposedGelu,     // … and GELU by tanh, composed of single operations (gelu_new)
   RmsNorms,
+  Compiled,  // the recipe says that layers are compiled, and no checkpoint runs them again
 };
-inline constexpr int kSavedCases = 13;
+inline constexpr int kSavedCases = 14;
 
 /// A rule that replaces the profile's own where the scenario is all of `cases` (bits by SavedCase).
 struct SavedOverride {
@@ -153,10 +154,16 @@ struct FrameworkAbilities {
   std::uint8_t contexts = 0b111;    // bits by ContextKind; 0: no context parallelism
   std::uint8_t zero_stages = 0b11;  // bits by ZeRO stage
   std::uint8_t offload = 0;         // OffloadTarget bits; of parameters: with the optimizer's states
+  /// ZeRO stages under which a share of the optimizer's states can be offloaded: bits by stage.
+  std::uint8_t partial_offload = 0b1111;
   /// Adafactor takes a step on a rank's shard.
   bool factored_shards = true;
   /// Types in which AdamW's moments can be kept where the recipe says so: bits by DType.
   std::uint16_t moments = 0;
+  /// Types in which gradients can be accumulated: bits by DType.
+  std::uint16_t gradients = 1U << static_cast<unsigned>(DType::Fp32) |
+                            1U << static_cast<unsigned>(DType::Bf16) |
+                            1U << static_cast<unsigned>(DType::Fp16);
   /// Where stages run several chunks each, chunks may differ in layers.
   bool unequal_stages = true;
   friend bool operator==(const FrameworkAbilities&, const FrameworkAbilities&) = default;
@@ -202,6 +209,12 @@ struct FrameworkProfile {
   /// parameters is trained: frozen weights' gradients are made and reduced, too.
   bool flat_units_mix_frozen = false;
   std::int64_t adapter_rank = 8;  // of LoRA and QLoRA where the recipe names none
+  /// One adapter stands beside queries, keys and values, and one beside gate and up: the framework's own
+  /// linear layers make them together (Megatron-Core's linear_qkv and linear_fc1).
+  bool packs_projections = false;
+  /// … where the model's code on the hub does (AttentionSpec::packed, MlpSpec::packed), which the framework
+  /// runs.
+  bool runs_models_code = false;
   /// Adapters that are kept in fp32 are multiplied in fp32; false: in the computation's type.
   bool adapter_products_as_kept = false;
 

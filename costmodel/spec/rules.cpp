@@ -387,24 +387,55 @@ bool states_can_be_trained(const Scenario& sc, Reason* why) {
   });
 }
 
-bool keeps_moments_in(DType type, const FrameworkAbilities& abilities) {
-  return (abilities.moments >> static_cast<unsigned>(type) & 1U) != 0;
+bool is_among(DType type, std::uint16_t types) {
+  return (types >> static_cast<unsigned>(type) & 1U) != 0;
 }
 
-std::string types_of_moments(const FrameworkAbilities& abilities) {
+/// "fp32 or bf16" of bits by DType.
+std::string words_of_types(std::uint16_t types) {
   constexpr std::pair<DType, std::string_view> kTypes[] = {
       {DType::Fp32, "fp32"}, {DType::Bf16, "bf16"}, {DType::Fp16, "fp16"}, {DType::Fp8, "fp8"}};
   std::vector<std::string_view> words;
   for (const auto& [type, word] : kTypes) {
-    if (keeps_moments_in(type, abilities)) words.push_back(word);
+    if (is_among(type, types)) words.push_back(word);
   }
   return fmt::format("{}", fmt::join(words, " or "));
+}
+
+/// 16 bits of another kind than the computation's: autograd makes none, and no framework casts to them.
+/// Hexaplan's own step computes whatever it is told.
+bool is_foreign(DType gradients, const Scenario& sc) {
+  const DType computed = activation_dtype(sc.recipe.precision);
+  return bits_per_element(gradients) == 16 && bits_per_element(computed) == 16 && gradients != computed &&
+         !sc.framework.explicit_step;
+}
+
+/// NVIDIA/Megatron-LM@d98e8a6 megatron/core/distributed/distributed_data_parallel.py: buffers in fp32 or in
+/// the parameters' type; deepspeedai/DeepSpeed@edaa722 deepspeed/runtime/config.py grad_accum_dtype: fp32,
+/// fp16 or bf16; elsewhere what autograd makes.
+bool gradients_have_a_type(const Scenario& sc, Reason* why) {
+  const std::uint16_t types = sc.framework.abilities.gradients;
+  if (!sc.recipe.gradient_dtype) return true;
+  if (!is_among(*sc.recipe.gradient_dtype, types)) {
+    return fails(why, [&] {
+      return Reason{fmt::format("{} does not accumulate gradients in that type", sc.framework.name),
+                    fmt::format("use {}, or leave the type to the framework", words_of_types(types))};
+    });
+  }
+  if (!is_foreign(*sc.recipe.gradient_dtype, sc)) return true;
+  return fails(why, [&] {
+    const bool half = sc.recipe.gradient_dtype == DType::Fp16;
+    return Reason{fmt::format("{0} computation makes {0} gradients, which nobody accumulates in {1}",
+                              half ? "bf16" : "fp16", half ? "fp16" : "bf16"),
+                  half ? "use precision fp16, or gradients in bf16 or fp32"
+                       : "use precision bf16, or gradients in fp16 or fp32"};
+  });
 }
 
 bool moments_have_a_type(const Scenario& sc, Reason* why) {
   if (!sc.recipe.moment_dtype) return true;
   const FrameworkAbilities& can = sc.framework.abilities;
-  const bool known = keeps_moments_in(*sc.recipe.moment_dtype, can);
+  const bool known = is_among(*sc.recipe.moment_dtype, can.moments);
   if (known && sc.recipe.optimizer == Optimizer::AdamW) return true;
   return fails(why, [&] {
     if (known)
@@ -414,7 +445,7 @@ bool moments_have_a_type(const Scenario& sc, Reason* why) {
       return Reason{fmt::format("{} keeps moments in its own type", sc.framework.name),
                     "leave the type to the framework"};
     return Reason{fmt::format("{} does not keep moments in that type", sc.framework.name),
-                  fmt::format("use {}, or leave the type to the framework", types_of_moments(can))};
+                  fmt::format("use {}, or leave the type to the framework", words_of_types(can.moments))};
   });
 }
 
@@ -462,6 +493,23 @@ bool offloaded_parameters_are_sharded(const Scenario& sc, Reason* why) {
     return Reason{fmt::format("parameters are offloaded under ZeRO-3 only, not under ZeRO-{}",
                               sc.layout.sharding.stage),
                   "use zero3"};
+  });
+}
+
+/// deepspeedai/DeepSpeed@edaa722 deepspeed/runtime/zero/config.py offload_ratio_check: "Partial offloading
+/// only supported for ZeRO Stage 3."
+bool offloaded_share_has_its_stage(const Scenario& sc, Reason* why) {
+  const double share = offloaded_update(sc.recipe);
+  const unsigned stages = sc.framework.abilities.partial_offload;
+  if (share <= 0 || share >= 1 || (stages >> sc.layout.sharding.stage & 1U) != 0) return true;
+  return fails(why, [&] {
+    std::vector<std::string> words;
+    for (int stage = 0; stage <= 3; ++stage) {
+      if ((stages >> stage & 1U) != 0) words.push_back(fmt::format("zero{}", stage));
+    }
+    return Reason{fmt::format("{} offloads all of the optimizer's states under ZeRO-{}, or none",
+                              sc.framework.name, sc.layout.sharding.stage),
+                  fmt::format("use {}, or an offload-fraction of 1", fmt::join(words, " or "))};
   });
 }
 
@@ -518,6 +566,7 @@ constexpr std::array kRules{
     Rule{"fills-the-cluster", RuleScope::Grid, &Layout::dp, fills_the_cluster},
     Rule{"gpu-has-the-precision", RuleScope::Grid, nullptr, gpu_has_the_precision},
     Rule{"states-can-be-trained", RuleScope::Grid, nullptr, states_can_be_trained},
+    Rule{"gradients-have-a-type", RuleScope::Grid, nullptr, gradients_have_a_type},
     Rule{"moments-have-a-type", RuleScope::Grid, nullptr, moments_have_a_type},
     Rule{"adapters-find-layers", RuleScope::Grid, nullptr, adapters_find_layers},
     Rule{"varying-lengths-are-known", RuleScope::Grid, nullptr, varying_lengths_are_known},
@@ -542,6 +591,7 @@ constexpr std::array kRules{
     Rule{"shards-can-be-factored", RuleScope::Shards, nullptr, shards_can_be_factored},
     Rule{"secondary-partition-divides", RuleScope::Shards, nullptr, secondary_partition_divides},
     Rule{"offload-needs-zero3", RuleScope::Shards, nullptr, offloaded_parameters_are_sharded},
+    Rule{"offloaded-share-has-its-stage", RuleScope::Shards, nullptr, offloaded_share_has_its_stage},
     Rule{"expert-groups-tile-rows", RuleScope::Order, nullptr, expert_groups_tile_rows},
     Rule{"shard-groups-tile-rows", RuleScope::Order, nullptr, shard_groups_tile_rows},
     Rule{"secondary-groups-tile-rows", RuleScope::Order, nullptr, secondary_groups_tile_rows},

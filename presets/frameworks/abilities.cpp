@@ -35,6 +35,23 @@ void read_ability(ObjectReader& reader, std::string_view key, bool& flag) {
   if (const auto value = reader.optional(key)) flag = value->boolean();
 }
 
+void read_stages(ObjectReader& reader, std::string_view key, std::uint8_t& bits) {
+  const auto stages = reader.optional(key);
+  if (!stages) return;
+  bits = 0;
+  for (const std::int64_t stage : stages->integers({0, 3}))
+    bits = static_cast<std::uint8_t>(bits | 1U << stage);
+  if (bits == 0) throw stages->error("at least one ZeRO stage; 0 shards nothing");
+}
+
+JsonArray stages_of(std::uint8_t bits) {
+  JsonArray stages;
+  for (int stage = 0; stage <= 3; ++stage) {
+    if ((bits >> stage & 1) != 0) stages.emplace_back(stage);
+  }
+  return stages;
+}
+
 }  // namespace
 
 std::uint8_t read_offload_targets(const ValueReader& list) {
@@ -63,22 +80,14 @@ void read_abilities(const ValueReader& value, FrameworkAbilities& a) {
   read_names(reader, "schedules", kScheduleNames, a.schedules);
   read_names(reader, "contexts", kContextNames, a.contexts);
   read_names(reader, "moments", kStateDTypeNames, a.moments);
+  read_names(reader, "gradients", kStateDTypeNames, a.gradients);
   if (const auto targets = reader.optional("offload")) a.offload = read_offload_targets(*targets);
-  if (const auto stages = reader.optional("zero_stages")) {
-    a.zero_stages = 0;
-    for (const std::int64_t stage : stages->integers({0, 3})) {
-      a.zero_stages = static_cast<std::uint8_t>(a.zero_stages | 1U << stage);
-    }
-    if (a.zero_stages == 0) throw stages->error("at least one ZeRO stage; 0 shards nothing");
-  }
+  read_stages(reader, "zero_stages", a.zero_stages);
+  read_stages(reader, "partial_offload", a.partial_offload);
   reader.finish();
 }
 
 JsonValue to_json(const FrameworkAbilities& a) {
-  JsonArray stages;
-  for (int stage = 0; stage <= 3; ++stage) {
-    if ((a.zero_stages >> stage & 1) != 0) stages.emplace_back(stage);
-  }
   return JsonObject{
       {"tensor", a.tensor},
       {"sequence", a.sequence},
@@ -88,7 +97,9 @@ JsonValue to_json(const FrameworkAbilities& a) {
       {"factored_shards", a.factored_shards},
       {"schedules", names_of_bits(a.schedules, costmodel::kScheduleKinds, kScheduleNames)},
       {"contexts", names_of_bits(a.contexts, costmodel::kContextKinds, kContextNames)},
-      {"zero_stages", std::move(stages)},
+      {"zero_stages", stages_of(a.zero_stages)},
+      {"partial_offload", stages_of(a.partial_offload)},
+      {"gradients", names_of_bits(a.gradients, std::numeric_limits<std::uint16_t>::digits, kStateDTypeNames)},
       {"moments", names_of_bits(a.moments, std::numeric_limits<std::uint16_t>::digits, kStateDTypeNames)},
       {"offload", offload_names(a.offload)}};
 }

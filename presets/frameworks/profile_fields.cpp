@@ -33,6 +33,8 @@ constexpr ProfileField kProfileFields[] = {
     {"autocasts", &P::autocasts},
     {"flat_units_mix_frozen", &P::flat_units_mix_frozen},
     {"adapter_rank", &P::adapter_rank, {1, 1e6}},
+    {"packs_projections", &P::packs_projections},
+    {"runs_models_code", &P::runs_models_code},
     {"adapter_products_as_kept", &P::adapter_products_as_kept},
     {"logit_copies_compute", &P::logit_copies_compute},
     {"logit_copies_fp32", &P::logit_copies_fp32},
@@ -175,6 +177,7 @@ constexpr Named<SavedCase> kSavedCaseNames[] = {
     {"ungated", SavedCase::Ungated},
     {"composed_gelu", SavedCase::ComposedGelu},
     {"rms_norms", SavedCase::RmsNorms},
+    {"compiled", SavedCase::Compiled},
 };
 static_assert(std::size(kSavedCaseNames) == costmodel::kSavedCases);
 

@@ -64,14 +64,6 @@ bool same_counts(const AnswerNumbers& a, const AnswerNumbers& b) {
   return !differ(a.memory, b.memory) && !differ(a.messages, b.messages);
 }
 
-/// States of 8 bits and less stand in wider ones on every device.
-bool has_narrow_states(const costmodel::Recipe& recipe) {
-  const auto narrow = [](const std::optional<costmodel::DType>& type) {
-    return type && costmodel::bytes_per_element(*type) < 2;
-  };
-  return narrow(recipe.parameter_dtype) || narrow(recipe.gradient_dtype);
-}
-
 /// The scenario that the executor runs for a technique, or why there is none.
 struct Execution {
   std::optional<Scenario> scenario;
@@ -82,8 +74,6 @@ Execution execution_of(const Technique& technique) {
   std::optional<Rejected> rejected = costmodel::first_rejection(with.scenario);
   if (!rejected) rejected = validator::first_not_executable(with.scenario);
   if (rejected) return {{}, rejected->reason};
-  if (has_narrow_states(with.scenario.recipe))
-    return {{}, "no device stores values of 8 bits: they would be computed in wider ones"};
   const presets::CalibratedScenario without = under_own_profile(technique.without);
   const auto useless = added(words_without_effect(without.scenario), words_without_effect(with.scenario));
   if (!useless.empty()) return {{}, useless.front()};

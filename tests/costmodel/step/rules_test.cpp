@@ -44,6 +44,35 @@ TEST(rules, experts_are_padded_up_to_all_tokens_of_a_rank) {
   EXPECT_FALSE(first_rejection(s).has_value());
 }
 
+TEST(rules, gradients_have_the_types_that_the_framework_lists) {
+  Scenario s = example_scenario();
+  for (const DType type : {DType::Fp32, DType::Bf16}) {
+    s.recipe.gradient_dtype = type;
+    EXPECT_FALSE(first_rejection(s).has_value());
+  }
+  s.recipe.gradient_dtype = DType::Fp8;
+  EXPECT_TRUE(first_rejection(s).has_value());
+  s.framework.abilities.gradients |= 1U << static_cast<unsigned>(DType::Fp8);
+  EXPECT_FALSE(first_rejection(s).has_value());
+  s.recipe.gradient_dtype = DType::Fp16;
+  EXPECT_TRUE(first_rejection(s).has_value());
+  s.recipe.precision = Precision::Fp16;
+  EXPECT_FALSE(first_rejection(s).has_value());
+}
+
+/// All of them, none, or a share where the framework can.
+TEST(rules, a_share_of_the_optimizer_is_offloaded_under_the_stages_that_the_framework_lists) {
+  Scenario s = example_scenario();
+  s.framework.abilities.partial_offload = 0b1000;
+  s.recipe.offload = kOffloadOptimizer;
+  s.layout.sharding.stage = 1;
+  EXPECT_FALSE(first_rejection(s).has_value());
+  s.recipe.offload_fraction = 0.5;
+  EXPECT_TRUE(first_rejection(s).has_value());
+  s.layout.sharding.stage = 3;
+  EXPECT_FALSE(first_rejection(s).has_value());
+}
+
 TEST(rules, each_rejection_names_its_rule_shows_its_numbers_and_says_what_would_pass) {
   struct Case {
     const char* rule;
@@ -161,6 +190,21 @@ TEST(rules, each_rejection_names_its_rule_shows_its_numbers_and_says_what_would_
        },
        "DualPipe mirrors the model on pairs of stages, pp=1 is odd",
        "use an even pp such as 2, or dualpipev"},
+      {"gradients-have-a-type", [](Scenario& s) { s.recipe.gradient_dtype = DType::Fp8; },
+       "example does not accumulate gradients in that type",
+       "use fp32 or bf16 or fp16, or leave the type to the framework"},
+      {"gradients-have-a-type", [](Scenario& s) { s.recipe.gradient_dtype = DType::Fp16; },
+       "bf16 computation makes bf16 gradients, which nobody accumulates in fp16",
+       "use precision fp16, or gradients in bf16 or fp32"},
+      {"offloaded-share-has-its-stage",
+       [](Scenario& s) {
+         s.framework.abilities.partial_offload = 0b1000;
+         s.layout.sharding.stage = 2;
+         s.recipe.offload = kOffloadOptimizer;
+         s.recipe.offload_fraction = 0.5;
+       },
+       "example offloads all of the optimizer's states under ZeRO-2, or none",
+       "use zero3, or an offload-fraction of 1"},
       {"gpu-has-the-precision", [](Scenario& s) { s.cluster.gpu.peak.fill(FlopsPerSecond{}); },
        "made-up has no units for this GEMM precision", "use another GPU: it has no rate of any precision"},
       {"gpu-has-the-precision",

@@ -33,6 +33,11 @@ bool reduces_in_4_bits(const Scenario& s) {
   return s.layout.sharding.quantized_gradients && s.layout.sharding.stage >= 3;
 }
 
+/// 4-bit weights have a step of their own (QLoRA).
+bool is_narrow(const std::optional<costmodel::DType>& type) {
+  return type && *type != costmodel::DType::Nf4 && costmodel::bytes_per_element(*type) < 2;
+}
+
 bool keeps_4_bits(const Scenario& s) {
   return s.recipe.fine_tune == costmodel::FineTune::Qlora;
 }
@@ -144,6 +149,11 @@ constexpr std::array kMissing{
             }},
     Missing{"executor-precision", "quantised recipes are not executed", "use bf16, fp16 or fp32",
             [](const Scenario& s) { return costmodel::is_quantized(s.recipe.precision); }},
+    Missing{"executor-precision", "no device stores values of 8 bits: they would be computed in wider ones",
+            "keep parameters and gradients in 16 bits or 32",
+            [](const Scenario& s) {
+              return is_narrow(s.recipe.parameter_dtype) || is_narrow(s.recipe.gradient_dtype);
+            }},
     Missing{"executor-precision", "moments in 16 bits are executed where products are in bf16",
             "use precision bf16, or leave the type of the moments to the framework",
             [](const Scenario& s) {
