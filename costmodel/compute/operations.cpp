@@ -30,10 +30,10 @@ bool adds_to_main_gradient(const Scenario& sc) {
   return sc.layout.sharding.stage < (sc.framework.zero2_gathers_layers ? 2 : 3);
 }
 
-/// Linear layers that a weight of the program is made of and that have an adapter beside them.
-std::int64_t adapted_layers(const Recipe& recipe, const Weight& weight) {
+/// Adapters that stand beside a weight of the program.
+std::int64_t adapted_layers(const Scenario& sc, const Weight& weight) {
   const auto layers = [&](Parameter parameter) {
-    return adapted_parts(recipe, name_of(parameter), linear_layers_in(parameter));
+    return adapters_beside(sc, name_of(parameter), linear_layers_in(parameter));
   };
   return layers(weight.first) + (weight.last == Parameter::Count ? 0 : layers(weight.last));
 }
@@ -177,7 +177,7 @@ void Writer::cut(const Step& step, Operation& op) const {
 void Writer::shape_adapter(const Step& step, Operation& op) const {
   op.formula = "T12";
   if (step.weight.adapter == AdapterSide::Up)
-    op.kernels = static_cast<double>(adapted_layers(sc_.recipe, step.weight));
+    op.kernels = static_cast<double>(adapted_layers(sc_, step.weight));
   const bool adds = step.kind == Kind::AddMatmul ||
                     (step.kind == Kind::MatmulData && step.weight.adapter == AdapterSide::Down);
   if (adds) op.gemm.accumulate_bytes = sizes_.activation_bytes;
@@ -202,6 +202,7 @@ void Writer::dequantise(const Step& step, double weights) {
 void Writer::adapters(const Step& step, const GemmShape& product) {
   // q_proj and v_proj alone: the keys' outputs, which one product has in it, are left out.
   const bool without_keys = sc_.recipe.lora_targets == AdapterTargets::QueryValue &&
+                            !packed_layers(sc_).attention &&
                             step.weight.last == Parameter::AttentionKeyValueWeight;
   const std::int64_t m = product.m, k = product.k, experts = product.batch;
   const std::int64_t n = product.n - (without_keys ? d_.k : 0);
@@ -214,7 +215,7 @@ void Writer::adapters(const Step& step, const GemmShape& product) {
       adapter_traffic("adapter.scale", step, inputs);
     return;
   }
-  const std::int64_t layers = adapted_layers(sc_.recipe, step.weight);
+  const std::int64_t layers = adapted_layers(sc_, step.weight);
   if (layers == 0) return;
   const std::int64_t rank = std::max<std::int64_t>(1, std::llround(mean_rank_)), wide = rank * layers;
   const auto kernels = static_cast<double>(layers);

@@ -33,9 +33,9 @@ constexpr std::array kScaledLayers{
 
 /// Of two layers in one matrix of which one is adapted it is the second: values, beside which the keys' layer
 /// is left out.
-bool is_adapted(const Recipe& recipe, const AdaptableLayer& layer, const ParameterTensor& tensor) {
+bool is_adapted(const Scenario& sc, const AdaptableLayer& layer, const ParameterTensor& tensor) {
   if (tensor.name != name_of(layer.matrix)) return false;
-  const std::int64_t parts = adapted_parts(recipe, tensor.name, tensor.parts);
+  const std::int64_t parts = adapted_parts(sc, tensor.name, tensor.parts);
   return parts == tensor.parts || (parts > 0 && layer.part == 1);
 }
 
@@ -80,7 +80,7 @@ void visit_adapters(const Scenario& sc, const ParameterTensor& tensor, const Vis
   const std::int64_t rank = adapter_rank(sc);
   for (const auto make : {matrix_a, matrix_b}) {
     for (const AdaptableLayer& layer : kAdaptableLayers) {
-      if (is_adapted(sc.recipe, layer, tensor)) visit(make(layer, tensor, rank));
+      if (is_adapted(sc, layer, tensor)) visit(make(layer, tensor, rank));
     }
   }
 }

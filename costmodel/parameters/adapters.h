@@ -37,10 +37,29 @@ struct ScaledLayer {
   return two ? 2 : 1;
 }
 
+/// Linear layers of the model that the framework runs as one, beside which one adapter stands.
+struct PackedLayers {
+  bool attention = false;  // queries, keys and values
+  bool mlp = false;        // gate and up
+};
+/// The executor's own step has adapters beside each. A framework whose own layers are packed adapts queries
+/// and values by themselves where it is asked to (NVIDIA-NeMo/Megatron-Bridge
+/// src/megatron/bridge/peft/canonical_lora.py).
+[[nodiscard]] constexpr PackedLayers packed_layers(const Scenario& scenario) {
+  const FrameworkProfile& f = scenario.framework;
+  const bool by_model = f.runs_models_code;
+  const bool all = f.packs_projections;
+  const bool apart = all && scenario.recipe.lora_targets == AdapterTargets::QueryValue;
+  if (f.explicit_step || scenario.recipe.fine_tune == FineTune::Ia3) return {};
+  return {.attention = (all && !apart) || (by_model && scenario.model.attention.packed),
+          .mlp = all || (by_model && scenario.model.mlp.packed)};
+}
+
 /// Of the `parts` linear layers that a matrix of this name holds together (ParameterTensor::parts), those
-/// with an adapter beside them.
-[[nodiscard]] constexpr std::int64_t adapted_parts(const Recipe& recipe, std::string_view tensor,
+/// whose outputs adapters change.
+[[nodiscard]] constexpr std::int64_t adapted_parts(const Scenario& scenario, std::string_view tensor,
                                                    std::int64_t parts) {
+  const Recipe& recipe = scenario.recipe;
   const bool attention = tensor.substr(0, 10) == "attention.";
   if (recipe.fine_tune == FineTune::Ia3) return parts;
   switch (recipe.lora_targets) {
@@ -51,12 +70,27 @@ struct ScaledLayer {
     case AdapterTargets::QueryKeyValue:
       return attention && tensor != name_of(Parameter::AttentionOutputWeight) ? parts : 0;
     case AdapterTargets::QueryValue:
-      if (tensor == name_of(Parameter::AttentionKeyValueWeight)) return 1;
+      if (tensor == name_of(Parameter::AttentionKeyValueWeight))
+        return packed_layers(scenario).attention ? parts : 1;
       return tensor == name_of(Parameter::AttentionQueryWeight) ? parts : 0;
     case AdapterTargets::Mlp:
       return attention || tensor == name_of(Parameter::MoeRouterWeight) ? 0 : parts;
   }
   return 0;
+}
+
+/// Adapters, each with a first matrix of its own, that do so. Of packed queries, keys and values the one
+/// stands beside the queries.
+[[nodiscard]] constexpr std::int64_t adapters_beside(const Scenario& scenario, std::string_view tensor,
+                                                     std::int64_t parts) {
+  const std::int64_t adapted = adapted_parts(scenario, tensor, parts);
+  const PackedLayers packed = packed_layers(scenario);
+  const bool grouped = scenario.model.attention.kind == AttentionKind::Grouped;
+  if (packed.attention && grouped && tensor == name_of(Parameter::AttentionKeyValueWeight)) return 0;
+  const bool gate_up = tensor == name_of(Parameter::MlpGateUpWeight) ||
+                       tensor == name_of(Parameter::MoeExpertsGateUpWeight) ||
+                       tensor == name_of(Parameter::MoeSharedGateUpWeight);
+  return packed.mlp && gate_up && adapted > 0 ? 1 : adapted;
 }
 
 /// alpha, by which and by the rank the second product is scaled (arXiv:2106.09685 §4.1): the recipe's, else

@@ -8,17 +8,17 @@ namespace hexaplan::costmodel {
 namespace {
 
 /// Inputs and outputs of the linear layers of a matrix that have adapters: what one rank of them adds.
-double adapted_sides(const Recipe& recipe, const ParameterTensor& tensor) {
-  const auto adapted = static_cast<double>(adapted_parts(recipe, tensor.name, tensor.parts));
+double adapted_sides(const Scenario& sc, const ParameterTensor& tensor) {
+  const auto adapted = static_cast<double>(adapted_parts(sc, tensor.name, tensor.parts));
+  const auto adapters = static_cast<double>(adapters_beside(sc, tensor.name, tensor.parts));
   const double outputs = static_cast<double>(tensor.rows) * adapted / tensor.parts;
-  return (outputs + adapted * static_cast<double>(tensor.cols)) * static_cast<double>(tensor.count);
+  return (outputs + adapters * static_cast<double>(tensor.cols)) * static_cast<double>(tensor.count);
 }
 
 /// Elements of those linear layers.
-double adapted_elements(const Recipe& recipe, const ParameterTensor& tensor) {
+double adapted_elements(const Scenario& sc, const ParameterTensor& tensor) {
   if (!tensor.matrix) return 0;
-  return static_cast<double>(tensor.elements() * adapted_parts(recipe, tensor.name, tensor.parts)) /
-         tensor.parts;
+  return static_cast<double>(tensor.elements() * adapted_parts(sc, tensor.name, tensor.parts)) / tensor.parts;
 }
 
 }  // namespace
@@ -27,18 +27,19 @@ TrainedElements::TrainedElements(const Scenario& sc, const std::vector<Parameter
                                  bool in_layer)
     : sc_{sc}, adapters_{trains_adapters(sc.recipe)}, in_layer_{in_layer} {
   if (!adapters_ || !in_layer) return;
-  for (const ParameterTensor& tensor : tensors) matrix_elements_ += adapted_elements(sc.recipe, tensor);
+  for (const ParameterTensor& tensor : tensors) matrix_elements_ += adapted_elements(sc, tensor);
 }
 
 double TrainedElements::of(const ParameterTensor& tensor, double on_rank) const {
   if (!adapters_) return on_rank;
-  if (!in_layer_ || adapted_elements(sc_.recipe, tensor) <= 0) return 0;
+  if (!in_layer_ || adapted_elements(sc_, tensor) <= 0) return 0;
   if (adapters_are_operations(sc_)) return adapter_elements_on_rank(sc_, tensor);
   return adapter(tensor) * on_rank / static_cast<double>(tensor.elements());
 }
 
 /// Of the whole tensor. LoRA adds r·(inputs + outputs) to every linear layer (arXiv:2106.09685 §4.1), where
-/// q, k, v, gate and up are layers of their own (huggingface/peft target_modules "all-linear"). IA³ scales
+/// q, k, v, gate and up are layers of their own (huggingface/peft target_modules "all-linear") unless the
+/// code that runs has packed them (packed_layers). IA³ scales
 /// keys, values and the second matrix's input (arXiv:2205.05638 §3.3; huggingface/peft
 /// src/peft/utils/constants.py TRANSFORMERS_MODELS_TO_IA3_TARGET_MODULES_MAPPING). A total that is given is
 /// spread over the layers' matrices by their size.
@@ -46,7 +47,7 @@ double TrainedElements::adapter(const ParameterTensor& tensor) const {
   const Recipe& recipe = sc_.recipe;
   if (recipe.trainable_parameters > 0) {
     const double whole = static_cast<double>(sc_.model.layers) * matrix_elements_;
-    return static_cast<double>(recipe.trainable_parameters) * adapted_elements(recipe, tensor) / whole;
+    return static_cast<double>(recipe.trainable_parameters) * adapted_elements(sc_, tensor) / whole;
   }
   if (recipe.fine_tune == FineTune::Ia3) {
     const std::int64_t scaled = tensor.ia3 == Ia3Scale::Outputs  ? tensor.rows
@@ -54,7 +55,7 @@ double TrainedElements::adapter(const ParameterTensor& tensor) const {
                                                                  : 0;
     return static_cast<double>(scaled * tensor.count);
   }
-  return static_cast<double>(adapter_rank(sc_)) * adapted_sides(recipe, tensor);
+  return static_cast<double>(adapter_rank(sc_)) * adapted_sides(sc_, tensor);
 }
 
 double mean_adapter_rank(const Scenario& sc) {
@@ -65,7 +66,7 @@ double mean_adapter_rank(const Scenario& sc) {
   for (std::int64_t layer = 0; layer < sc.model.layers; ++layer) {
     tensors.clear();
     append_layer_parameters(sc.model, class_of_layer(sc.model, layer), tensors);
-    for (const ParameterTensor& t : tensors) sides += t.matrix ? adapted_sides(recipe, t) : 0;
+    for (const ParameterTensor& t : tensors) sides += t.matrix ? adapted_sides(sc, t) : 0;
   }
   return sides > 0 ? static_cast<double>(recipe.trainable_parameters) / sides : 0;
 }

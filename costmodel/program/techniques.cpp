@@ -31,7 +31,7 @@ Adapters adapters_of(const Scenario& sc) {
   for (std::size_t i = 0; i < out.layers.size(); ++i) {
     const auto parameter = static_cast<Parameter>(i);
     const std::string_view name = name_of(parameter);
-    out.layers[i] = static_cast<std::uint8_t>(adapted_parts(sc.recipe, name, linear_layers_in(parameter)));
+    out.layers[i] = static_cast<std::uint8_t>(adapters_beside(sc, name, linear_layers_in(parameter)));
   }
   return out;
 }

@@ -65,6 +65,8 @@ struct AttentionSpec {
   /// Of rotary positions: layers that have none, every `unrotated_period`-th (0: none) and those listed.
   std::int64_t unrotated_period = 0;
   std::vector<int> unrotated_layers;
+  /// The family's code has one linear layer for queries, keys and values, beside which one adapter stands.
+  bool packed = false;
 
   friend bool operator==(const AttentionSpec&, const AttentionSpec&) = default;
 };
@@ -77,6 +79,7 @@ struct MlpSpec {
   GeluForm gelu = GeluForm::Exact;
   /// 0 = not; else gate·σ(1.702·gate)·(up + 1) with both cut at this (gpt-oss's swiglu_limit; identity).
   double clamp = 0;
+  bool packed = false;  // the family's code has one linear layer for gate and up
   friend bool operator==(const MlpSpec&, const MlpSpec&) = default;
 };
 

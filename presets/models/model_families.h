@@ -38,6 +38,13 @@ enum class Block : std::uint8_t {
   Gpt,    // LayerNorm, two-matrix MLP, biases everywhere
 };
 
+/// Linear layers that a family's modeling code has as one.
+enum Packed : std::uint8_t {
+  kPackedNothing = 0,
+  kPackedQkv = 1,     // queries, keys and values
+  kPackedGateUp = 2,  // gate and up
+};
+
 /// One model_type of config.json: what its file says, and what only its modeling code knows.
 struct ModelFamily {
   std::string_view model_type;
@@ -49,6 +56,7 @@ struct ModelFamily {
   bool tied_embeddings;
   /// Reads the family's own fields and applies the rules that stand in no file.
   void (*apply_rules)(ConfigFields&, costmodel::ModelSpec&);
+  std::uint8_t packed = kPackedNothing;  // bits of Packed
 };
 [[nodiscard]] std::span<const ModelFamily> model_families();
 

@@ -105,6 +105,8 @@ ModelSpec read_family(ConfigFields& f, const ModelFamily& family, bool tied) {
                         f.number({"norm_eps"}, family.constants.norm_epsilon, kEpsilon), kEpsilon),
                kEpsilon);
   family.apply_rules(f, m);
+  m.attention.packed = (family.packed & kPackedQkv) != 0;
+  m.mlp.packed = (family.packed & kPackedGateUp) != 0;
   if (m.positions == costmodel::PositionKind::Rotary) m.rotary = read_rotary(f, m, m.rotary);
   return m;
 }

@@ -65,9 +65,39 @@ TEST(adapters, lora_trains_what_peft_counts) {
                                     {"gemma-2-9b", 54'018'048},
                                     {"qwen3-8b", 43'646'976},
                                     {"qwen3-32b", 134'217'728},
-                                    {"opt-6.7b", 37'748'736}};
+                                    {"opt-6.7b", 37'748'736},
+                                    // one adapter beside qkv_proj, gate_up_proj, query_key_value, c_attn
+                                    {"phi-3-mini", 25'165'824},
+                                    {"phi-4", 55'705'600},
+                                    {"pythia-6.9b", 33'554'432},
+                                    {"bloom-7b1", 31'457'280},
+                                    {"gpt2-xl", 19'660'800}};
   for (const auto& [model, parameters] : rows)
-    EXPECT_EQ(trained(scenario(model, FineTune::Lora)), static_cast<double>(parameters)) << model;
+    EXPECT_EQ(trained(scenario(model, FineTune::Lora, "hf-eager", "ddp")), static_cast<double>(parameters))
+        << model;
+}
+
+/// Per layer of Llama-3.1-8B: q, k and v 4096 + 6144, o 8192, gate and up 4096 + 28672, down 18432
+/// (NVIDIA-NeMo/Megatron-Bridge lora.py: linear_qkv, linear_proj, linear_fc1, linear_fc2). The executor's
+/// adapters stand beside each layer, whatever code the model has.
+TEST(adapters, stand_beside_what_the_framework_has_packed) {
+  const double packed = 32 * 16 * (10'240 + 8'192 + 32'768 + 18'432);
+  EXPECT_EQ(trained(scenario("llama-3.1-8b", FineTune::Lora, "megatron", "ddp")), packed);
+  for (const char* framework : {"hf-eager", "fsdp2", "hexaplan"})
+    EXPECT_EQ(trained(scenario("llama-3.1-8b", FineTune::Lora, framework, "ddp")), 41'943'040.0) << framework;
+  EXPECT_GT(trained(scenario("phi-3-mini", FineTune::Lora, "hexaplan", "ddp")), 25'165'824.0);
+}
+
+/// Queries and values alone: canonical LoRA under Megatron; beside packed layers the keys are adapted with
+/// them. 32 layers of 3072 + 9216.
+TEST(adapters, of_queries_and_values_cover_packed_keys_where_the_model_packs_them) {
+  const auto of = [](const char* model, const char* framework) {
+    Scenario sc = scenario(model, FineTune::Lora, framework, "ddp");
+    sc.recipe.lora_targets = costmodel::AdapterTargets::QueryValue;
+    return trained(sc);
+  };
+  EXPECT_EQ(of("llama-3.1-8b", "megatron"), of("llama-3.1-8b", "hf-eager"));
+  EXPECT_EQ(of("phi-3-mini", "hf-eager"), 32.0 * 16 * (3'072 + 9'216));
 }
 
 /// One scale per output of k and v and per input of the last matrix: 32 × (1024 + 1024 + 14336).
