@@ -11,6 +11,7 @@
 #include "costmodel/schedule/replay.h"
 #include "costmodel/simulate/step_clock.h"
 #include "costmodel/spec/local_dims.h"
+#include "costmodel/units/format_units.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -138,9 +139,10 @@ std::optional<Rejected> too_large_to_simulate(const Scenario& scenario, const Si
   return Rejected{
       "simulation-size",
       fmt::format("{} micro-batches over {} stages of {} chunks are {} tasks; a simulation{} has at most {}",
-                  microbatches, l.pp, chunks_per_stage(l), tasks, drawn ? " with spans or memory curves" : "",
-                  most),
-      fmt::format("simulate at most {} micro-batches; each further one adds the same time", fewer)};
+                  format_count(microbatches), l.pp, chunks_per_stage(l), format_count(tasks),
+                  drawn ? " with spans or memory curves" : "", format_count(most)),
+      fmt::format("simulate at most {} micro-batches; each further one adds the same time",
+                  format_count(fewer))};
 }
 
 Simulation simulate_step(const Scenario& scenario, const Calibration& calibration,

@@ -107,10 +107,10 @@ QVariant ComparisonModel::value(int row, int column) const {
       if (now.unit == CellUnit::Text) return now.text == before.text ? QVariant() : QVariant(tr("differs"));
       return before.value && now.value ? QVariant(*now.value - *before.value) : QVariant();
     case Part::Change:
-      // From something to spare to less than nothing is no percentage.
-      return before.value && now.value && *before.value > 0 && *now.value >= 0
-                 ? QVariant(*now.value / *before.value - 1)
-                 : QVariant();
+      if (!before.value || !now.value || now.remainder) return {};
+      // A share of a share would stand beside points of it.
+      if (now.unit == CellUnit::Percent) return *now.value - *before.value;
+      return *before.value > 0 && *now.value >= 0 ? QVariant(*now.value / *before.value - 1) : QVariant();
   }
   return {};
 }
@@ -174,13 +174,14 @@ QString ComparisonModel::text(int row, int column) const {
   const Part part = place(column).part;
   const QVariant bare = value(row, column);
   const bool input = figure(row, 0).unit == CellUnit::Text;
+  if (part == Part::Change && figure(row, 0).remainder) return remainderText(row, column);
   if ((part != Part::Difference && part != Part::Change) || !bare.isValid() || input)
     return TableModel::text(row, column);
   const double change = bare.toDouble();
   // Differences of shares are percentage points.
   const CellUnit shown = unit(row, column);
   QString magnitude = cellText(std::abs(change), shown, byteUnit());
-  if (part == Part::Difference && shown == CellUnit::Percent) magnitude.replace(u'%', tr("points"));
+  if (figure(row, 0).unit == CellUnit::Percent) magnitude.replace(u'%', tr("points"));
   QString text = signedText(change, magnitude);
   if (part != Part::Change) return text;
   // Not by colour alone.
@@ -195,6 +196,21 @@ QString ComparisonModel::text(int row, int column) const {
   return text;
 }
 
+/// Whether more or less is left, in a word: the difference stands beside it.
+QString ComparisonModel::remainderText(int row, int column) const {
+  const QVariant difference = value(row, column - 1);
+  if (!difference.isValid()) return {};
+  switch (judged(row, difference.toDouble(), text(row, column - 1))) {
+    case Verdict::Better:
+      return tr("better");
+    case Verdict::Worse:
+      return tr("worse");
+    case Verdict::Same:
+      break;
+  }
+  return {};
+}
+
 ComparisonModel::Verdict ComparisonModel::judged(int row, double change, const QString& text) const {
   if (showsNothing(text)) return Verdict::Same;
   return (change > 0) == figure(row, 0).more_is_better ? Verdict::Better : Verdict::Worse;
@@ -204,8 +220,9 @@ ComparisonModel::Verdict ComparisonModel::verdict(const QModelIndex& index) cons
   const Place at = place(index.column());
   if (at.part != Part::Difference && at.part != Part::Change) return Verdict::Same;
   if (figure(index.row(), 0).unit == CellUnit::Text) return Verdict::Same;
-  return judged(index.row(), value(index.row(), index.column()).toDouble(),
-                text(index.row(), index.column()));
+  const int column =
+      at.part == Part::Change && figure(index.row(), 0).remainder ? index.column() - 1 : index.column();
+  return judged(index.row(), value(index.row(), column).toDouble(), text(index.row(), column));
 }
 
 }  // namespace hexaplan::gui

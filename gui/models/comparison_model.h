@@ -49,6 +49,7 @@ class ComparisonModel : public TableModel {
     std::size_t state = 0;
   };
   [[nodiscard]] static Place place(int column);
+  [[nodiscard]] QString remainderText(int row, int column) const;
   [[nodiscard]] Verdict judged(int row, double change, const QString& text) const;
   [[nodiscard]] const Figure& figure(int row, std::size_t state) const;
   /// Figures that are shown.

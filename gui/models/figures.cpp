@@ -32,6 +32,7 @@ void appendMemory(const costmodel::Estimate& estimate, std::vector<Figure>& out)
       translatedFigure(QT_TRANSLATE_NOOP("Figures", "to spare")),
       translatedFigure(QT_TRANSLATE_NOOP("Figures", "Usable memory left over.")),
       [&](const Stage& s) { return (estimate.capacity - s.needed).value(); }, true);
+  out.back().remainder = true;
   out.push_back({group, translatedFigure(QT_TRANSLATE_NOOP("Figures", "chance of running out")),
                  translatedFigure(
                      QT_TRANSLATE_NOOP("Figures", "That the true peak is above what is usable. Formula T9.")),

@@ -18,6 +18,8 @@ struct Figure {
   std::optional<double> value;  // base units
   bool more_is_better = false;
   QString text;  // CellUnit::Text: an input in words, instead of `value`
+  /// What is left of something: near nothing, a share of it says nothing.
+  bool remainder = false;
 };
 
 /// Every number of an estimate in a fixed order, the same for every estimate, so that two of them can be laid

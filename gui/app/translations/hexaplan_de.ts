@@ -272,6 +272,14 @@
         <source>%1 worse</source>
         <translation>%1 schlechter</translation>
     </message>
+    <message>
+        <source>better</source>
+        <translation>besser</translation>
+    </message>
+    <message>
+        <source>worse</source>
+        <translation>schlechter</translation>
+    </message>
 </context>
 <context>
     <name>Field</name>
@@ -708,10 +716,6 @@
         <translation>Modell</translation>
     </message>
     <message>
-        <source>A published model, or the path of a Hugging Face config.json. Files can also be dropped onto the window.</source>
-        <translation>Ein veröffentlichtes Modell oder der Pfad einer config.json von Hugging Face. Dateien können auch auf das Fenster gezogen werden.</translation>
-    </message>
-    <message>
         <source>Sequence</source>
         <translation>Sequenz</translation>
     </message>
@@ -1143,6 +1147,10 @@
         <source>Type in which AdamW&apos;s two moments are kept; auto: the framework&apos;s.</source>
         <translation>Typ, in dem die beiden Momente von AdamW gehalten werden; auto: der des Frameworks.</translation>
     </message>
+    <message>
+        <source>A published model, the path of a Hugging Face config.json, or dimensions: layers=8 hidden=512 heads=8 ffn=1376 vocab=32000. Files can also be dropped onto the window.</source>
+        <translation>Ein veröffentlichtes Modell, der Pfad einer config.json von Hugging Face oder Maße: layers=8 hidden=512 heads=8 ffn=1376 vocab=32000. Dateien können auch auf das Fenster gezogen werden.</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::FieldRow</name>
@@ -1533,6 +1541,77 @@
     </message>
 </context>
 <context>
+    <name>hexaplan::gui::MachinesPanel</name>
+    <message>
+        <source>nothing keeps the limits</source>
+        <translation>nichts hält die Grenzen ein</translation>
+    </message>
+    <message>
+        <source>the same plan</source>
+        <translation>derselbe Plan</translation>
+    </message>
+    <message>
+        <source>step %1, risk %2, recompute %3</source>
+        <translation>Schritt %1, Risiko %2, Neuberechnung %3</translation>
+    </message>
+    <message>
+        <source>a step costs US$ %1 (%2)</source>
+        <translation>ein Schritt kostet US$ %1 (%2)</translation>
+    </message>
+    <message>
+        <source>cost %1</source>
+        <translation>Kosten %1</translation>
+    </message>
+    <message>
+        <source>Search on other machines</source>
+        <translation>Auf anderen Rechnern suchen</translation>
+    </message>
+    <message>
+        <source>One search each with more memory, faster links and another price</source>
+        <translation>Je eine Suche mit mehr Speicher, schnelleren Verbindungen und anderem Preis</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Progress of the searches on other machines</source>
+        <translation>Fortschritt der Suchen auf anderen Rechnern</translation>
+    </message>
+    <message>
+        <source>What one more GiB, a faster network and another price would make of the best plan appears here.</source>
+        <translation>Hier erscheint, was ein GiB mehr, ein schnelleres Netz und ein anderer Preis aus dem besten Plan machen würden.</translation>
+    </message>
+    <message>
+        <source>tokens per second</source>
+        <translation>Tokens pro Sekunde</translation>
+    </message>
+    <message>
+        <source>The search broke off: %1.</source>
+        <translation>Die Suche brach ab: %1.</translation>
+    </message>
+    <message>
+        <source>The search was cancelled.</source>
+        <translation>Die Suche wurde abgebrochen.</translation>
+    </message>
+    <message>
+        <source>No layout keeps the limits on the present machines.</source>
+        <translation>Auf den jetzigen Rechnern hält kein Layout die Grenzen ein.</translation>
+    </message>
+    <message>
+        <source>Tokens per second of the best plan on other machines, beside the best on these: %1, %2 per step.</source>
+        <translation>Tokens pro Sekunde des besten Plans auf anderen Rechnern, verglichen mit dem besten auf diesen: %1, %2 je Schritt.</translation>
+    </message>
+    <message>
+        <source>It answers another question than the present one.</source>
+        <translation>Es beantwortet eine andere Frage als die jetzige.</translation>
+    </message>
+    <message>
+        <source>Not searched: %1</source>
+        <translation>Nicht gesucht: %1</translation>
+    </message>
+</context>
+<context>
     <name>hexaplan::gui::MainWindow</name>
     <message>
         <source>Open a config.json</source>
@@ -1625,10 +1704,6 @@
     <message>
         <source>Fastest layout that fits</source>
         <translation>Schnellste passende Aufteilung</translation>
-    </message>
-    <message>
-        <source>Loaded the fastest of %1 layouts that fit, out of %2 looked at. Undo takes it back.</source>
-        <translation>Die schnellste von %1 passenden Aufteilungen ist geladen; %2 wurden angesehen. Rückgängig nimmt sie zurück.</translation>
     </message>
     <message>
         <source>The program ended without saving: its scenario is back. Undo takes it away.</source>
@@ -1997,6 +2072,38 @@
     <message>
         <source>One step in your own PyTorch, without a GPU, beside the prediction</source>
         <translation>Ein Schritt im eigenen PyTorch, ohne GPU, neben der Vorhersage</translation>
+    </message>
+    <message>
+        <source>%1 × %2</source>
+        <translation>%1 × %2</translation>
+    </message>
+    <message>
+        <source>the files do not say the model: choose it at the left</source>
+        <translation>die Dateien sagen das Modell nicht: links auswählen</translation>
+    </message>
+    <message>
+        <source>the files start %1 GPUs and do not say their type</source>
+        <translation>die Dateien starten %1 GPUs und sagen deren Typ nicht</translation>
+    </message>
+    <message>
+        <source>the files start %1 GPUs and do not say their type: it stays as it was</source>
+        <translation>die Dateien starten %1 GPUs und sagen deren Typ nicht: er bleibt, wie er war</translation>
+    </message>
+    <message>
+        <source>Loaded the fastest layout that keeps every limit: %1 candidates, %2 priced, %3 of them keep every limit.</source>
+        <translation>Das schnellste Layout, das alle Grenzen einhält, ist geladen: %1 Kandidaten, %2 berechnet, %3 davon halten alle Grenzen ein.</translation>
+    </message>
+    <message>
+        <source>Simulated, its step takes %1; the tile has the closed form.</source>
+        <translation>Simuliert dauert sein Schritt %1; oben steht die geschlossene Form.</translation>
+    </message>
+    <message>
+        <source>Undo takes it back.</source>
+        <translation>Rückgängig nimmt es zurück.</translation>
+    </message>
+    <message>
+        <source>High &amp;contrast</source>
+        <translation>Hoher &amp;Kontrast</translation>
     </message>
 </context>
 <context>
@@ -2434,10 +2541,6 @@ außerhalb der Tensoren: %6</translation>
         <translation>Schrittzeit</translation>
     </message>
     <message>
-        <source>Of one optimizer step.</source>
-        <translation>Eines Optimiererschritts.</translation>
-    </message>
-    <message>
         <source>peak memory</source>
         <translation>Speicherspitze</translation>
     </message>
@@ -2510,14 +2613,6 @@ außerhalb der Tensoren: %6</translation>
         <translation>Was die beste ungleiche Verteilung der Schichten je Schritt spart.</translation>
     </message>
     <message>
-        <source>simulated</source>
-        <translation>simuliert</translation>
-    </message>
-    <message>
-        <source>Step time by discrete events.</source>
-        <translation>Schrittzeit nach diskreten Ereignissen.</translation>
-    </message>
-    <message>
         <source>DP</source>
         <translation>DP</translation>
     </message>
@@ -2588,6 +2683,18 @@ außerhalb der Tensoren: %6</translation>
     <message>
         <source>Chance of running out of memory. Formula T9.</source>
         <translation>Wahrscheinlichkeit, dass der Speicher nicht reicht. Formel T9.</translation>
+    </message>
+    <message>
+        <source>Of one optimizer step: by discrete events where the plan was simulated, else in closed form.</source>
+        <translation>Eines Optimiererschritts: mit diskreten Ereignissen, wo der Plan simuliert wurde, sonst in geschlossener Form.</translation>
+    </message>
+    <message>
+        <source>closed form</source>
+        <translation>geschlossene Form</translation>
+    </message>
+    <message>
+        <source>Step time in closed form: what the window says of the plan once it is loaded, and where the chart has it.</source>
+        <translation>Schrittzeit in geschlossener Form: was das Fenster über den geladenen Plan sagt und wo ihn das Diagramm zeigt.</translation>
     </message>
 </context>
 <context>
@@ -3066,16 +3173,8 @@ vorhergesagt %1, gemessen %2 (%3)</translation>
         <translation>%1 Aufteilungen berechnet …</translation>
     </message>
     <message>
-        <source>%1%2 candidates: %3 broke a rule, %4 could not be among the best, %5 priced, %6 fit.</source>
-        <translation>%1%2 Kandidaten: %3 brachen eine Regel, %4 konnten nicht zu den besten gehören, %5 berechnet, %6 passen.</translation>
-    </message>
-    <message>
         <source>Cancelled: </source>
         <translation>Abgebrochen: </translation>
-    </message>
-    <message>
-        <source>step time</source>
-        <translation>Schrittzeit</translation>
     </message>
     <message>
         <source>peak memory per GPU</source>
@@ -3149,6 +3248,50 @@ vorhergesagt %1, gemessen %2 (%3)</translation>
         <source>Heat map</source>
         <translation>Wärmekarte</translation>
     </message>
+    <message>
+        <source>%1%2 candidates: %3 break a rule, %4 could not be among the best, %5 priced (%6 of them keep every limit).</source>
+        <translation>%1%2 Kandidaten: %3 brechen eine Regel, %4 konnten nicht unter den besten sein, %5 berechnet (%6 davon halten alle Grenzen ein).</translation>
+    </message>
+    <message>
+        <source>Step times of the table are simulated; the chart and the tile above have the closed form.</source>
+        <translation>Schrittzeiten der Tabelle sind simuliert; Diagramm und Anzeige oben haben die geschlossene Form.</translation>
+    </message>
+    <message>
+        <source>step time, closed form</source>
+        <translation>Schrittzeit, geschlossene Form</translation>
+    </message>
+    <message>
+        <source>tokens/s per GPU</source>
+        <translation>Tokens/s je GPU</translation>
+    </message>
+    <message>
+        <source>What the colours of the chart tell</source>
+        <translation>Was die Farben des Diagramms sagen</translation>
+    </message>
+    <message>
+        <source>Colour</source>
+        <translation>Farbe</translation>
+    </message>
+    <message>
+        <source>the present plan: %1</source>
+        <translation>der jetzige Plan: %1</translation>
+    </message>
+    <message>
+        <source>Other machines</source>
+        <translation>Andere Rechner</translation>
+    </message>
+    <message>
+        <source>Limits in the words of the command</source>
+        <translation>Grenzen in den Worten des Befehls</translation>
+    </message>
+    <message>
+        <source>Limits in words: tp=8 cp=1,2 max-hours=72 …</source>
+        <translation>Grenzen in Worten: tp=8 cp=1,2 max-hours=72 …</translation>
+    </message>
+    <message>
+        <source>Not searched: %1</source>
+        <translation>Nicht gesucht: %1</translation>
+    </message>
 </context>
 <context>
     <name>SearchThread</name>
@@ -3178,6 +3321,21 @@ vorhergesagt %1, gemessen %2 (%3)</translation>
     <message>
         <source>Open config.json…</source>
         <translation>config.json öffnen…</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::ShiftBars</name>
+    <message>
+        <source>What other machines would bring</source>
+        <translation>Was andere Rechner brächten</translation>
+    </message>
+    <message>
+        <source>What every change of the machines brings. Up and down go from change to change.</source>
+        <translation>Was jede Änderung der Rechner bringt. Auf und ab gehen von Änderung zu Änderung.</translation>
+    </message>
+    <message>
+        <source>%1 %2</source>
+        <translation>%1 %2</translation>
     </message>
 </context>
 <context>
@@ -3945,10 +4103,6 @@ Basis: %1 (%2)</translation>
         <translation>Zeitachse der Pipeline</translation>
     </message>
     <message>
-        <source>What every stage does over one step. Wheel or W and S zoom, dragging or A and D move, F shows everything, M zooms to the current span, arrows go from span to span.</source>
-        <translation>Was jede Stufe in einem Schritt tut. Mausrad oder W und S zoomen, Ziehen oder A und D verschieben, F zeigt alles, M zoomt auf den aktuellen Abschnitt, Pfeile gehen von Abschnitt zu Abschnitt.</translation>
-    </message>
-    <message>
         <source>%1 %2</source>
         <translation>%1 %2</translation>
     </message>
@@ -4004,6 +4158,29 @@ Stufe %1, %2: %n Abschnitte, %3 des Schritts beschäftigt</numerusform>
             <numerusform>
 %1: %n Abschnitte, zu %2 des Schritts beschäftigt</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>What every stage does over one step. Wheel or W and S zoom, dragging or A and D move, F shows everything, M zooms to the current span, arrows go from span to span. Where lanes are scrolled through, Ctrl and the wheel zoom. Dragging with Shift selects a part and sums it up.</source>
+        <translation>Was jede Stufe in einem Schritt tut. Rad oder W und S zoomen, Ziehen oder A und D bewegen, F zeigt alles, M zoomt auf die jetzige Spanne, Pfeile gehen von Spanne zu Spanne. Wo durch die Bahnen geblättert wird, zoomt Strg mit dem Rad. Ziehen mit Umschalt wählt einen Teil und summiert ihn.</translation>
+    </message>
+    <message>
+        <source>Lanes that are seen</source>
+        <translation>Sichtbare Bahnen</translation>
+    </message>
+    <message>
+        <source>waiting %1</source>
+        <translation>Warten %1</translation>
+    </message>
+    <message numerus="yes">
+        <source>Selected: %1 from %2 in %n lane(s): %3.</source>
+        <translation>
+            <numerusform>Ausgewählt: %1 ab %2 in %n Bahn: %3.</numerusform>
+            <numerusform>Ausgewählt: %1 ab %2 in %n Bahnen: %3.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>nothing runs</source>
+        <translation>nichts läuft</translation>
     </message>
 </context>
 <context>
@@ -4348,10 +4525,6 @@ Formel %7</translation>
         <translation>Schritt</translation>
     </message>
     <message>
-        <source>Time of one optimizer step, with its 90 % interval.</source>
-        <translation>Zeit eines Optimiererschritts mit ihrem 90-%-Intervall.</translation>
-    </message>
-    <message>
         <source>Tokens/s per GPU</source>
         <translation>Tokens/s je GPU</translation>
     </message>
@@ -4482,6 +4655,18 @@ Formel %7</translation>
     <message>
         <source>points</source>
         <translation>Punkte</translation>
+    </message>
+    <message>
+        <source>Time of one optimizer step in closed form, with its 90 % interval. The plans of a search are ranked by simulated steps, a few percent off; the Time page simulates the present one.</source>
+        <translation>Dauer eines Optimiererschritts in geschlossener Form, mit ihrem 90-%-Intervall. Die Pläne einer Suche sind nach simulierten Schritten geordnet, die wenige Prozent abweichen; die Zeitseite simuliert den jetzigen.</translation>
+    </message>
+    <message>
+        <source>Faster:</source>
+        <translation>Schneller:</translation>
+    </message>
+    <message>
+        <source>Single changes with which a step is at least 1 % shorter and the plan still fits safely</source>
+        <translation>Einzelne Änderungen, mit denen ein Schritt mindestens 1 % kürzer ist und der Plan noch sicher passt</translation>
     </message>
 </context>
 </TS>

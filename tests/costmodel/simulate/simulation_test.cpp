@@ -295,10 +295,10 @@ TEST(simulation_size, is_limited_and_the_refusal_says_how_many_micro_batches_pas
   const auto refused = too_large_to_simulate(with_microbatches(drawn + 1));
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->rule, "simulation-size");
-  EXPECT_NE(refused->reason.find("625001 micro-batches over 4 stages of 1 chunks are 5000008 tasks"),
+  EXPECT_NE(refused->reason.find("625,001 micro-batches over 4 stages of 1 chunks are 5,000,008 tasks"),
             std::string::npos)
       << refused->reason;
-  EXPECT_NE(refused->advice.find("at most 625000 micro-batches"), std::string::npos) << refused->advice;
+  EXPECT_NE(refused->advice.find("at most 625,000 micro-batches"), std::string::npos) << refused->advice;
   EXPECT_TRUE(too_large_to_simulate(with_microbatches(most + 1), totals));
   sc.recipe.micro_batch = sc.layout.dp = 1;
   sc.recipe.global_batch = std::numeric_limits<int>::max();

@@ -255,6 +255,10 @@ TEST(comparison_model, shows_every_difference_absolute_and_relative) {
   EXPECT_EQ(cell(model, "on the device", 8), "0.0 %");
   EXPECT_EQ(cell(model, "expert-parallel comm", 2), "no such row") << "nothing to say in any state";
   EXPECT_TRUE(cell(model, "MFU", 4).endsWith(" points"));
+  EXPECT_THAT(cell(model, "MFU", 5).toStdString(), testing::MatchesRegex(".* points (better|worse)"))
+      << "no share of a share beside points";
+  EXPECT_TRUE(cell(model, "to spare", 4).contains("GiB"));
+  EXPECT_EQ(cell(model, "to spare", 5), "better") << "a share of what is left says nothing";
   const auto row_of_device = [&] {
     for (int row = 0; row < model.rowCount(); ++row) {
       if (model.index(row, 1).data().toString() == "on the device") return row;
