@@ -30,7 +30,7 @@ Axes layoutAxes(const QRectF& area, const std::optional<AxisSpec>& x, const Axis
   axes.y_title = withUnit(y.title, axes.y_ticks);
   if (x) {
     axes.x = Scale(x->kind, x->low, x->high, left, right);
-    axes.x_ticks = placeTicks(axes.x, x->unit, metrics.horizontalAdvance(u'0') * 8);
+    axes.x_ticks = placeTicks(axes.x, x->unit, metrics.horizontalAdvance(u'0') * kTickLetters);
     axes.x_title = withUnit(x->title, axes.x_ticks);
   } else {
     axes.x = Scale(ScaleKind::Linear, left, right, left, right);

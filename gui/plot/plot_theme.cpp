@@ -94,6 +94,7 @@ const PlotTheme& PlotTheme::lightTheme() {
                                .axis = QColor(0x8a, 0x90, 0x9a),
                                .grid = QColor(0xe6, 0xe8, 0xec),
                                .danger = QColor(0xc6, 0x1a, 0x27),
+                               .alarm = QColor(0xb4, 0x23, 0x18),
                                .limit = QColor(0x1c, 0x1f, 0x24),
                                .baseline = QColor(0x3c, 0x42, 0x4d),
                                .focus = QColor(0x1c, 0x1f, 0x24),
@@ -109,6 +110,7 @@ const PlotTheme& PlotTheme::darkTheme() {
                                .axis = QColor(0x72, 0x79, 0x85),
                                .grid = QColor(0x32, 0x37, 0x3f),
                                .danger = QColor(0xff, 0x6b, 0x70),
+                               .alarm = QColor(0xc9, 0x3c, 0x37),
                                .limit = QColor(0xe8, 0xea, 0xee),
                                .baseline = QColor(0xc8, 0xce, 0xd8),
                                .focus = QColor(0xff, 0xff, 0xff),
@@ -116,7 +118,28 @@ const PlotTheme& PlotTheme::darkTheme() {
   return theme;
 }
 
+const PlotTheme& PlotTheme::highContrast(bool dark) {
+  const auto made = [](const PlotTheme& usual, const QColor& ground, const QColor& ink,
+                       const QColor& danger) {
+    PlotTheme theme = usual;
+    theme.high_contrast = true;
+    theme.background = ground;
+    for (QColor* line : {&theme.text, &theme.faint, &theme.axis, &theme.limit, &theme.baseline, &theme.focus})
+      *line = ink;
+    theme.grid = QColor(0x80, 0x80, 0x80);
+    theme.danger = danger;
+    theme.alarm = QColor(0x99, 0x00, 0x00);
+    return theme;
+  };
+  static const PlotTheme light = made(lightTheme(), Qt::white, Qt::black, QColor(0x99, 0x00, 0x00));
+  static const PlotTheme black = made(darkTheme(), Qt::black, Qt::white, QColor(0xff, 0x8a, 0x8f));
+  return dark ? black : light;
+}
+
 const PlotTheme& PlotTheme::suiting(const QPalette& palette) {
+  const QColor ground = palette.color(QPalette::Window);
+  if (ground == QColor{Qt::black} || ground == QColor{Qt::white})
+    return highContrast(ground == QColor{Qt::black});
   return palette.color(QPalette::Window).lightness() < 128 ? darkTheme() : lightTheme();
 }
 

@@ -67,8 +67,10 @@ struct Fill {
 /// All colours of the charts, light or dark: one table (plot_theme.cpp).
 struct PlotTheme {
   bool dark = false;
+  bool high_contrast = false;
   QColor background, text, faint, axis, grid;
-  QColor danger;    // does not fit
+  QColor danger;    // does not fit: lines and letters
+  QColor alarm;     // the same as ground of white letters (contrast of 4.5 at least)
   QColor limit;     // lines of capacity
   QColor baseline;  // outlines of what is compared with
   QColor focus;     // around the selected item
@@ -80,7 +82,9 @@ struct PlotTheme {
 
   [[nodiscard]] static const PlotTheme& lightTheme();
   [[nodiscard]] static const PlotTheme& darkTheme();
-  /// The theme that suits a widget's palette.
+  /// `dark` or not, in black and white but for the areas.
+  [[nodiscard]] static const PlotTheme& highContrast(bool dark);
+  /// The theme that suits a widget's palette: one of high contrast on a ground of plain black or white.
   [[nodiscard]] static const PlotTheme& suiting(const QPalette& palette);
 };
 

@@ -46,7 +46,7 @@ class PlotView : public QWidget {
   void exportWithDialog();
 
   [[nodiscard]] QSize sizeHint() const override { return {640, 320}; }
-  [[nodiscard]] QSize minimumSizeHint() const override { return {240, 140}; }
+  [[nodiscard]] QSize minimumSizeHint() const override { return {240, 100}; }
 
  signals:
   void currentItemChanged(int item);

@@ -21,6 +21,10 @@ struct AxisTicks {
   double unit_size = 1;     // of that unit in the axis' base unit
 };
 
+/// Letters that a label along a horizontal axis has room for: the same everywhere, so that charts below each
+/// other have the same ticks.
+inline constexpr double kTickLetters = 9;
+
 /// Round values inside the scale, at most one per `spacing` pixels: multiples of 1, 2 or 5 · 10^n of the unit
 /// (linear; binary bytes below a GiB: powers of two), decades with 2 and 5 between them where there is room
 /// (logarithmic).

@@ -2,8 +2,10 @@
 
 #include <QFontMetricsF>
 #include <QPainter>
+#include <QScrollBar>
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "gui/plot/coverage_image.h"
 #include "gui/plot/fill_rect.h"
@@ -13,6 +15,9 @@ namespace hexaplan::gui {
 namespace {
 
 constexpr double kTimelineMargin = 8;
+/// Height of a lane of weight 1 at the least, pixels: patterns can still be told apart.
+constexpr double kLowestLane = 4;
+constexpr double kLeastGap = 2;  // between stages whose lanes are so low
 
 }  // namespace
 
@@ -20,7 +25,13 @@ Timeline::Timeline(QWidget* parent) : PlotView(parent) {
   setAccessibleName(tr("Pipeline timeline"));
   setWhatsThis(
       tr("What every stage does over one step. Wheel or W and S zoom, dragging or A and D move, F shows "
-         "everything, M zooms to the current span, arrows go from span to span."));
+         "everything, M zooms to the current span, arrows go from span to span. Where lanes are scrolled "
+         "through, Ctrl and the wheel zoom. Dragging with Shift selects a part and sums it up."));
+  lanes_bar_ = new QScrollBar{Qt::Vertical, this};
+  lanes_bar_->setObjectName("lanesBar");
+  lanes_bar_->setAccessibleName(tr("Lanes that are seen"));
+  lanes_bar_->hide();
+  connect(lanes_bar_, &QScrollBar::valueChanged, this, [this] { redraw(); });
 }
 
 void Timeline::setTimeline(std::shared_ptr<const TimelineData> timeline) {
@@ -36,6 +47,8 @@ void Timeline::setTimeline(std::shared_ptr<const TimelineData> timeline) {
     if (!same_length) window_ = TimeWindow(data_->end);
   }
   setCurrentItem(-1);
+  clearSelection();
+  placeLanesBar();
   dataChanged();
   if (data_) emit windowChanged(window_.low(), window_.high());
 }
@@ -62,8 +75,93 @@ void Timeline::setCursorTime(double seconds) {
 }
 
 QSize Timeline::minimumSizeHint() const {
-  const auto lanes = data_ ? static_cast<int>(data_->lanes.size()) : 0;
-  return {300, std::max(160, 70 + 3 * lanes)};
+  return {300, 120};
+}
+
+void Timeline::resizeEvent(QResizeEvent* event) {
+  PlotView::resizeEvent(event);
+  placeLanesBar();
+}
+
+/// Beside the lanes, where the last label of the axis stands out: the axis stays that of the charts below.
+void Timeline::placeLanesBar() {
+  const Layout at = data_ ? here() : Layout{};
+  const int hidden = static_cast<int>(std::ceil(at.hidden));
+  lanes_bar_->setVisible(hidden > 0);
+  if (hidden == 0) return lanes_bar_->setValue(0);
+  lanes_bar_->setRange(0, hidden);
+  lanes_bar_->setPageStep(static_cast<int>(at.plot.height()));
+  lanes_bar_->setSingleStep(static_cast<int>(10 * kLowestLane));
+  const int left = static_cast<int>(at.plot.right()) + 2;
+  lanes_bar_->setGeometry(left, static_cast<int>(at.plot.top()), std::max(8, width() - left - 1),
+                          static_cast<int>(at.plot.height()));
+}
+
+void Timeline::select(double low_seconds, double high_seconds, int first_lane, int last_lane) {
+  selection_ = Selection{low_seconds, high_seconds, first_lane, last_lane};
+  update();
+  emit selectionChanged();
+}
+
+void Timeline::clearSelection() {
+  if (!selection_) return;
+  selection_.reset();
+  update();
+  emit selectionChanged();
+}
+
+Timeline::Selection Timeline::between(const QPointF& a, const QPointF& b) const {
+  const Layout at = here();
+  const auto lane_at = [&](double y) {
+    int lane = 0;
+    while (lane + 1 < static_cast<int>(at.lanes.size()) &&
+           at.lanes[static_cast<std::size_t>(lane)].bottom() < y)
+      ++lane;
+    return lane;
+  };
+  const double from = timeAt(a.x()), to = timeAt(b.x());
+  const int first = lane_at(a.y()), last = lane_at(b.y());
+  return {std::min(from, to), std::max(from, to), std::min(first, last), std::max(first, last)};
+}
+
+QRectF Timeline::boxOf(const Selection& selection, const Layout& at) const {
+  const Scale x(ScaleKind::Linear, window_.low(), window_.high(), at.plot.left(), at.plot.right());
+  const QRectF box(
+      QPointF(x.toPixel(selection.low), at.lanes[static_cast<std::size_t>(selection.first_lane)].top()),
+      QPointF(x.toPixel(selection.high), at.lanes[static_cast<std::size_t>(selection.last_lane)].bottom()));
+  return box.intersected(at.plot);
+}
+
+QString Timeline::selectedText() const {
+  if (!data_ || !selection_) return {};
+  std::vector<double> sums(data_->names.size());
+  double idle = 0;
+  const Selection& of = *selection_;
+  for (int i = of.first_lane; i <= of.last_lane; ++i) {
+    const TimelineLane& lane = data_->lanes[static_cast<std::size_t>(i)];
+    double busy = 0;
+    for (std::size_t k = firstEndingAfter(lane, of.low);
+         k < lane.spans.size() && lane.spans[k].begin < of.high; ++k) {
+      const TimelineSpan& span = lane.spans[k];
+      const double seconds = std::min(span.end, of.high) - std::max(span.begin, of.low);
+      busy += seconds;
+      if (span.what < sums.size()) sums[span.what] += seconds;
+    }
+    if (lane.idle_is_bubble) idle += std::max(0.0, of.high - of.low - busy);
+  }
+  std::vector<std::size_t> order(sums.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return sums[a] > sums[b]; });
+  QStringList parts;
+  for (const std::size_t kind : order) {
+    if (sums[kind] > 0)
+      parts.append(tr("%1 %2").arg(data_->names[kind], secondsText(costmodel::Seconds{sums[kind]})));
+  }
+  if (idle > 0) parts.append(tr("waiting %1").arg(secondsText(costmodel::Seconds{idle})));
+  return tr("Selected: %1 from %2 in %n lane(s): %3.", nullptr, of.last_lane - of.first_lane + 1)
+      .arg(secondsText(costmodel::Seconds{of.high - of.low}), secondsText(costmodel::Seconds{of.low}),
+           parts.isEmpty() ? tr("nothing runs") : parts.join(QStringLiteral(", ")));
 }
 
 Timeline::Layout Timeline::layout(const QSizeF& size, const PlotTheme& theme) const {
@@ -81,9 +179,10 @@ Timeline::Layout Timeline::layout(const QSizeF& size, const PlotTheme& theme) co
   double weights = 0;
   for (const TimelineLane& lane : data_->lanes) weights += lane.weight;
   const auto stages = data_->lanes.empty() ? 1 : data_->lanes.back().stage + 1;
-  const double gap = std::clamp(out.plot.height() / (stages * 6.0), 0.0, 6.0);
-  const double unit = (out.plot.height() - gap * stages) / std::max(weights, 1.0);
-  double y = out.plot.top();
+  const double gap = std::clamp(out.plot.height() / (stages * 6.0), kLeastGap, 6.0);
+  const double unit = std::max(kLowestLane, (out.plot.height() - gap * stages) / std::max(weights, 1.0));
+  out.hidden = std::max(0.0, weights * unit + gap * stages - out.plot.height() - 1);
+  double y = out.plot.top() - std::min<double>(lanes_bar_->value(), out.hidden);
   for (std::size_t i = 0; i < data_->lanes.size(); ++i) {
     const TimelineLane& lane = data_->lanes[i];
     if (i > 0 && lane.stage != data_->lanes[i - 1].stage) y += gap;
@@ -227,9 +326,12 @@ void Timeline::draw(QPainter& painter, const QSizeF& size, const PlotTheme& them
   const Layout at = layout(size, theme);
   drawLegend(painter, {kTimelineMargin, kTimelineMargin}, at.legend_entries, at.legend, theme);
   drawTimeAxis(painter, at, theme);
+  painter.save();
+  painter.setClipRect(at.plot);  // lanes that are scrolled away
   CoverageImage coverage(at.plot.width(), painter.device()->devicePixelRatioF(), theme);
   for (std::size_t i = 0; i < data_->lanes.size(); ++i) {
     const TimelineLane& lane = data_->lanes[i];
+    if (!at.lanes[i].intersects(at.plot)) continue;
     if (showsSpans(static_cast<int>(i))) {
       drawSpans(painter, at.lanes[i], i, theme);
     } else {
@@ -237,14 +339,22 @@ void Timeline::draw(QPainter& painter, const QSizeF& size, const PlotTheme& them
                      window_);
     }
   }
+  painter.restore();
   drawLabels(painter, at, theme);
 }
 
 void Timeline::drawOnTop(QPainter& painter, const QSizeF& size, const PlotTheme& theme) const {
+  if (selection_) {
+    QColor veil = theme.focus;
+    veil.setAlphaF(0.15F);
+    painter.setPen(QPen(theme.focus, 1, Qt::DashLine));
+    painter.setBrush(veil);
+    painter.drawRect(boxOf(*selection_, layout(size, theme)));
+  }
   painter.setBrush(Qt::NoBrush);
   if (currentItem() >= 0) {
     painter.setPen(QPen(theme.focus, 2));
-    painter.drawRect(itemRect(currentItem()));
+    painter.drawRect(itemRect(currentItem()).intersected(layout(size, theme).plot));
   }
   if (cursor_ >= window_.low() && cursor_ <= window_.high()) {
     const Layout at = layout(size, theme);
@@ -257,7 +367,7 @@ void Timeline::drawOnTop(QPainter& painter, const QSizeF& size, const PlotTheme&
 void Timeline::drawTimeAxis(QPainter& painter, const Layout& at, const PlotTheme& theme) const {
   const QFontMetricsF metrics(painter.font());
   const Scale x(ScaleKind::Linear, window_.low(), window_.high(), at.plot.left(), at.plot.right());
-  const AxisTicks ticks = placeTicks(x, AxisUnit::Seconds, metrics.horizontalAdvance(u'0') * 9);
+  const AxisTicks ticks = placeTicks(x, AxisUnit::Seconds, metrics.horizontalAdvance(u'0') * kTickLetters);
   for (const Tick& tick : ticks.ticks) {
     const double pixel = x.toPixel(tick.value);
     painter.setPen(QPen(theme.grid, 1));
@@ -328,6 +438,7 @@ void Timeline::drawLabels(QPainter& painter, const Layout& at, const PlotTheme& 
     const TimelineLane& lane = data_->lanes[i];
     const bool first = i == 0 || data_->lanes[i - 1].stage != lane.stage || !data_->of_stages;
     const double middle = at.lanes[i].center().y();
+    if (middle < at.plot.top() || middle > at.plot.bottom()) continue;
     if (middle - metrics.height() / 2 < free_from - 1) continue;
     // Where lanes are lower than text, stages alone are named.
     const bool roomy = at.lanes[i].height() >= metrics.height() * 0.95;

@@ -6,11 +6,15 @@
 #include "gui/plot/plot_view.h"
 #include "gui/plot/timeline_geometry.h"
 
+class QScrollBar;
+
 namespace hexaplan::gui {
 
 /// The pipeline as a Gantt chart: a lane per stage and stream. Wheel or W/S zooms, dragging or A/D moves,
-/// F fits everything, M zooms to the current span; arrows go from span to span.
-/// 10^6 spans stay fluid: columns show what covers them once single spans are too narrow to see.
+/// F fits everything, M zooms to the current span; arrows go from span to span. Lanes are never lower than
+/// can be seen: more of them than fit are scrolled through, by the wheel too, and Ctrl+wheel zooms. Dragging
+/// with Shift selects a part, whose sums `selectedText` tells; Escape lets go of it. 10^6 spans stay fluid:
+/// columns show what covers them once single spans are too narrow to see.
 class Timeline : public PlotView {
   Q_OBJECT
  public:
@@ -37,7 +41,16 @@ class Timeline : public PlotView {
   /// The time axis begins there at the least: charts below each other share one.
   void setLeastLeft(double pixels);
 
+  /// Selects what lies between two moments in some lanes, as dragging does.
+  void select(double low_seconds, double high_seconds, int first_lane, int last_lane);
+  void clearSelection();
+  /// Time by kind of what is selected; empty without a selection.
+  [[nodiscard]] QString selectedText() const;
+  /// Lanes that cannot be seen at once are scrolled through.
+  [[nodiscard]] QScrollBar& lanesBar() const { return *lanes_bar_; }
+
  signals:
+  void selectionChanged();
   void windowChanged(double low_seconds, double high_seconds);
   void cursorTimeChanged(double seconds);  // negative: the mouse left
   void stageActivated(int stage);
@@ -50,6 +63,7 @@ class Timeline : public PlotView {
   [[nodiscard]] QRectF itemRect(int item) const override;
   [[nodiscard]] int neighbour(int item, int key) const override;
   void wheelEvent(QWheelEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
   void mouseMoveEvent(QMouseEvent* event) override;
   void mouseReleaseEvent(QMouseEvent* event) override;
@@ -60,6 +74,7 @@ class Timeline : public PlotView {
   /// Where lanes, axis and legend lie.
   struct Layout {
     QRectF plot;                // lanes × time
+    double hidden = 0;          // height of the lanes beyond the plot's
     std::vector<QRectF> lanes;  // boxes over the whole width
     std::vector<LegendEntry> legend_entries;
     LegendLayout legend;
@@ -79,6 +94,14 @@ class Timeline : public PlotView {
   [[nodiscard]] QString spanLabel(std::size_t lane, std::size_t span) const;
   /// "3 compute", or what the lane is called where lanes are not those of stages.
   [[nodiscard]] QString laneName(const TimelineLane& lane, bool with_stage, bool roomy) const;
+  struct Selection {
+    double low = 0, high = 0;  // seconds
+    int first_lane = 0, last_lane = 0;
+  };
+  [[nodiscard]] QRectF boxOf(const Selection& selection, const Layout& at) const;
+  /// What lies between two points of the widget.
+  [[nodiscard]] Selection between(const QPointF& a, const QPointF& b) const;
+  void placeLanesBar();
   void zoomTo(int item);
   void bringIntoView(int item);
 
@@ -86,7 +109,10 @@ class Timeline : public PlotView {
   std::vector<std::size_t> first_item_;  // of each lane: items are spans counted through
   TimeWindow window_;
   double cursor_ = -1;
-  double least_left_ = 0;  // pixels
+  double least_left_ = 0;            // pixels
+  QScrollBar* lanes_bar_ = nullptr;  // hidden while all lanes can be seen
+  std::optional<Selection> selection_;
+  bool selecting_ = false;
   std::optional<QPointF> drag_from_;
   TimeWindow drag_window_;
   bool dragged_ = false;

@@ -1,5 +1,6 @@
 // What mouse, wheel and keys do to the timeline.
 #include <QKeyEvent>
+#include <QScrollBar>
 #include <QWheelEvent>
 #include <cmath>
 
@@ -18,6 +19,13 @@ void Timeline::bringIntoView(int item) {
   if (item < 0) return;
   const Place where = place(item);
   const TimelineSpan& span = data_->lanes[static_cast<std::size_t>(where.lane)].spans[where.span];
+  const Layout at = here();
+  const QRectF& lane = at.lanes[static_cast<std::size_t>(where.lane)];
+  if (lane.top() < at.plot.top()) {
+    lanes_bar_->setValue(lanes_bar_->value() - static_cast<int>(std::ceil(at.plot.top() - lane.top())));
+  } else if (lane.bottom() > at.plot.bottom()) {
+    lanes_bar_->setValue(lanes_bar_->value() + static_cast<int>(std::ceil(lane.bottom() - at.plot.bottom())));
+  }
   if (span.end > window_.low() && span.begin < window_.high()) return;
   const double middle = (span.begin + span.end) / 2;
   setWindow({middle - window_.width() / 2, middle + window_.width() / 2, data_->end});
@@ -30,6 +38,9 @@ void Timeline::wheelEvent(QWheelEvent* event) {
   if (event->modifiers().testFlag(Qt::ShiftModifier) || std::abs(turned.x()) > std::abs(turned.y())) {
     const int along = turned.x() != 0 ? turned.x() : turned.y();
     setWindow(window_.moved(-0.1 * along / notch));
+  } else if (!lanes_bar_->isHidden() && !event->modifiers().testFlag(Qt::ControlModifier)) {
+    lanes_bar_->setValue(lanes_bar_->value() -
+                         static_cast<int>(3 * lanes_bar_->singleStep() * turned.y() / notch));
   } else {
     setWindow(window_.zoomed(std::pow(0.8, turned.y() / notch), timeAt(event->position().x())));
   }
@@ -41,6 +52,7 @@ void Timeline::mousePressEvent(QMouseEvent* event) {
   drag_from_ = event->position();
   drag_window_ = window_;
   dragged_ = false;
+  selecting_ = event->modifiers().testFlag(Qt::ShiftModifier) && !data_->lanes.empty();
 }
 
 void Timeline::mouseMoveEvent(QMouseEvent* event) {
@@ -49,7 +61,10 @@ void Timeline::mouseMoveEvent(QMouseEvent* event) {
     const double by = event->position().x() - drag_from_->x();
     constexpr double slack = 4;  // pixels: a click may tremble
     dragged_ = dragged_ || std::abs(by) > slack;
-    if (dragged_) {
+    if (dragged_ && selecting_) {
+      const Selection part = between(*drag_from_, event->position());
+      select(part.low, part.high, part.first_lane, part.last_lane);
+    } else if (dragged_) {
       setCursor(Qt::ClosedHandCursor);
       setWindow(drag_window_.moved(-by / here().plot.width()));
     }
@@ -64,6 +79,7 @@ void Timeline::mouseMoveEvent(QMouseEvent* event) {
 void Timeline::mouseReleaseEvent(QMouseEvent* event) {
   unsetCursor();
   const bool click = !dragged_;
+  selecting_ = false;
   drag_from_.reset();
   dragged_ = false;
   if (!click || !data_) return;
@@ -100,6 +116,9 @@ void Timeline::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_F:
     case Qt::Key_0:
       return fit();
+    case Qt::Key_Escape:
+      if (!selection_) break;
+      return clearSelection();
     case Qt::Key_M:
       if (currentItem() >= 0) zoomTo(currentItem());
       return;

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <QAccessible>
+#include <QFontMetricsF>
 #include <QPainter>
+#include <QScrollBar>
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
@@ -10,6 +12,7 @@
 #include <memory>
 
 #include "gui/models/ledger_tree.h"
+#include "gui/plot/axes.h"
 #include "gui/plot/memory_curve.h"
 #include "gui/plot/residual_plot.h"
 #include "gui/plot/scatter_plot.h"
@@ -264,6 +267,66 @@ TEST(timeline, columns_become_spans_with_labels_when_zoomed_in) {
   EXPECT_TRUE(view.showsSpans(0));
   view.setCurrentItem(3);
   EXPECT_TRUE(view.describe(3).contains("micro-batch")) << view.describe(3).toStdString();
+}
+
+TEST(timeline, lanes_of_many_stages_are_scrolled_through_and_ctrl_zooms) {
+  Timeline view;
+  view.resize(800, 400);
+  view.setTimeline(madeUpTimeline(128, 10'000));
+  view.show();
+  EXPECT_LE(view.minimumSizeHint().height(), 200) << "however many lanes there are";
+  ASSERT_FALSE(view.lanesBar().isHidden());
+  const TimeWindow whole = view.window();
+  const auto turn = [&](Qt::KeyboardModifiers keys, int by) {
+    QWheelEvent wheel(QPointF(400, 200), view.mapToGlobal(QPointF(400, 200)), {}, {0, by}, {}, keys, {},
+                      false);
+    QCoreApplication::sendEvent(&view, &wheel);
+  };
+  turn({}, -240);
+  EXPECT_GT(view.lanesBar().value(), 0);
+  EXPECT_EQ(view.window(), whole);
+  turn(Qt::ControlModifier, 240);
+  EXPECT_LT(view.window().width(), whole.width());
+  // Keys bring lanes into view as well: the last stage lies below at first.
+  view.lanesBar().setValue(0);
+  for (int i = 0; i < 255; ++i) QTest::keyClick(&view, Qt::Key_Down);
+  EXPECT_GE(view.lanesBar().value(), view.lanesBar().maximum() - 10);
+  view.setTimeline(madeUpTimeline(4, 400));
+  EXPECT_TRUE(view.lanesBar().isHidden());
+}
+
+TEST(timeline, dragging_with_shift_sums_up_what_it_covers) {
+  const auto view = timeline();
+  view->show();
+  QSignalSpy changed(view.get(), &Timeline::selectionChanged);
+  // Of the last of four stages: its wait for the third second, a forward pass and most of a backward pass.
+  view->select(2, 5.5, 6, 6);
+  EXPECT_EQ(view->selectedText().toStdString(),
+            "Selected: 3.5 s from 2 s in 1 lane(s): backward 1.5 s, forward 1 s, waiting 1 s.");
+  view->clearSelection();
+  EXPECT_EQ(view->selectedText(), "");
+  EXPECT_EQ(changed.count(), 2);
+  const TimeWindow window = view->window();
+  QTest::mousePress(view.get(), Qt::LeftButton, Qt::ShiftModifier, QPoint(300, 100));
+  QMouseEvent move(QEvent::MouseMove, QPointF(500, 300), view->mapToGlobal(QPointF(500, 300)), Qt::NoButton,
+                   Qt::LeftButton, Qt::ShiftModifier);
+  QCoreApplication::sendEvent(view.get(), &move);
+  QTest::mouseRelease(view.get(), Qt::LeftButton, Qt::ShiftModifier, QPoint(500, 300));
+  EXPECT_EQ(view->window(), window) << "nothing is moved";
+  EXPECT_TRUE(view->selectedText().contains("backward ")) << view->selectedText().toStdString();
+  QTest::keyClick(view.get(), Qt::Key_Escape);
+  EXPECT_EQ(view->selectedText(), "");
+}
+
+TEST(axes, of_charts_below_each_other_have_the_same_ticks) {
+  const QFontMetricsF metrics{QFont{}};
+  const AxisSpec seconds{.low = 0, .high = 3.7, .unit = AxisUnit::Seconds};
+  for (const double width : {500.0, 733.0, 901.0}) {
+    const Axes below = layoutAxes({0, 0, width, 200}, seconds, {.low = 0, .high = 1}, metrics);
+    const AxisTicks above =
+        placeTicks(below.x, AxisUnit::Seconds, metrics.horizontalAdvance(u'0') * kTickLetters);
+    EXPECT_EQ(below.x_ticks.ticks.size(), above.ticks.size()) << width;
+  }
 }
 
 TEST(timeline, arrows_bring_what_they_reach_into_view) {
