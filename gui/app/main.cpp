@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
                  qPrintable(words.join(' ')));
     return 2;
   }
-  applyTheme(dark ? Theme::Dark : Theme::Light);
+  applyTheme(themeOf(dark, QSettings{}.value("highContrast", false).toBool()));
   openWindows(words.isEmpty() ? QString{} : words.front());
   return QApplication::exec();
 }

@@ -10,6 +10,7 @@
 #include "costmodel/program/not_modelled.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/training_cost.h"
+#include "planner/fitting/faster_changes.h"
 #include "planner/fitting/fitting_changes.h"
 #include "planner/problem/problem.h"
 #include "presets/scenario/scenario_request.h"
@@ -50,7 +51,11 @@ struct Evaluation {
   std::vector<costmodel::KnobNote> without_effect;               // what was said and changes nothing
   std::optional<costmodel::TrainingCost> training;               // only for a token budget
   std::vector<planner::FittingChange> changes;                   // only when it does not fit safely
+  std::vector<planner::FasterChange> faster;                     // only when it does
   std::map<std::string_view, std::vector<FieldOption>> options;  // by Field::id
+  /// What the framework's launch files call a field, by Field::id: "Megatron-LM:
+  /// --tensor-model-parallel-size".
+  std::map<std::string_view, std::string> launch_keys;
 
   /// The question was understood; a rule may have rejected the layout all the same.
   [[nodiscard]] bool understood() const { return !problem && has_model && has_cluster; }

@@ -7,6 +7,7 @@
 #include "costmodel/spec/rules.h"
 #include "gui/app/setup/fields.h"
 #include "presets/json/input_error.h"
+#include "presets/launch/launch_fields.h"
 #include "presets/models/model_dimensions.h"
 
 namespace hexaplan::gui {
@@ -19,6 +20,8 @@ using presets::ScenarioRequest;
 namespace {
 
 constexpr std::size_t kSuggested = 3;
+/// Of one field: what else changes with it is left to the export.
+constexpr std::size_t kMostLaunchKeys = 2;
 /// More presets than anybody plays with at once; edited models leave a trail.
 constexpr std::size_t kMostRemembered = 500;
 
@@ -177,7 +180,10 @@ void Evaluator::price(Evaluation& result) {
   result.without_effect = costmodel::words_without_effect(result.scenario);
   if (result.scenario.recipe.tokens > 0)
     result.training = costmodel::training_cost(result.scenario, result.estimate);
-  if (result.standing() == Standing::Fits) return;
+  if (result.standing() == Standing::Fits) {
+    result.faster = planner::faster_changes(result.scenario, result.estimate, curves, kSuggested);
+    return;
+  }
   result.changes = planner::fitting_changes(result.scenario, curves, kSuggested);
   // Better a change that may run out of memory, and says so, than none.
   constexpr double kAnyRisk = 1;
@@ -202,6 +208,42 @@ FieldOption Evaluator::optionOf(const Field& field, std::string value, const Eva
   return option;
 }
 
+/// Found by turning the knob: the settings of a launch file that change with the field.
+std::string Evaluator::launchKeys(const Field& field, const Evaluation& now) {
+  const std::string& profile = now.scenario.framework.name;
+  const auto formats = presets::launch_formats();
+  const auto format = std::find_if(formats.begin(), formats.end(),
+                                   [&](const auto& one) { return presets::runs_profile(one, profile); });
+  if (format == formats.end()) return {};
+  const std::string name = field.id + '\n' + profile;
+  const auto known = launch_keys_.find(name);
+  if (known != launch_keys_.end()) return known->second;
+  const auto launcher = static_cast<std::size_t>(format->launcher);
+  for (const FieldOption& option : now.options.at(field.id)) {
+    if (!option.reason.empty()) continue;
+    std::vector<std::string_view> keys;
+    try {
+      ScenarioRequest changed = now.request;
+      changed.recipe.global_batch = now.scenario.recipe.global_batch;  // does not follow from the layout
+      field.write(changed, option.value, now);
+      const costmodel::Scenario scenario = resolve(changed).scenario;
+      for (const presets::LaunchField& row : presets::launch_fields()) {
+        const std::string_view key = row.keys[launcher];
+        if (key.empty() || row.value == nullptr || row.value(now.scenario) == row.value(scenario)) continue;
+        if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+      }
+    } catch (const InputError&) {
+      continue;
+    }
+    if (keys.empty()) continue;
+    std::string text = std::string{format->title} + ": " + std::string{keys.front()};
+    for (std::size_t i = 1; i < std::min(keys.size(), kMostLaunchKeys); ++i)
+      text += ", " + std::string{keys[i]};
+    return launch_keys_.emplace(name, std::move(text)).first->second;
+  }
+  return {};  // perhaps of other values, another time
+}
+
 /// Tries every value that a field offers. While the question itself breaks a rule, only what would break
 /// another one is refused: whoever opened such a file must find a way out.
 void Evaluator::offer(Evaluation& result) {
@@ -214,6 +256,9 @@ void Evaluator::offer(Evaluation& result) {
       offered.push_back(asked ? optionOf(field, std::move(value), result, now)
                               : FieldOption{.value = std::move(value), .reason = {}});
     }
+    if (!result.priced() || !field.tried || !now.empty()) continue;
+    if (std::string keys = launchKeys(field, result); !keys.empty())
+      result.launch_keys[field.id] = std::move(keys);
   }
 }
 

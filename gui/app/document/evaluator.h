@@ -40,7 +40,11 @@ class Evaluator {
   [[nodiscard]] FieldOption optionOf(const Field& field, std::string value, const Evaluation& now,
                                      const std::string& reason_now);
 
+  /// Evaluation::launch_keys of a field whose values are tried; empty where files have no word for it.
+  [[nodiscard]] std::string launchKeys(const Field& field, const Evaluation& now);
+
   std::map<std::string, Looked> models_;
+  std::map<std::string, std::string> launch_keys_;  // by field and framework
   std::map<std::string, costmodel::ClusterSpec> clusters_;
   std::map<std::string, costmodel::FrameworkProfile> frameworks_;
   std::map<std::string, std::shared_ptr<const presets::ClusterCalibration>> calibrations_;

@@ -32,8 +32,16 @@ std::string schemaOf(const JsonDocument& document) {
 FileContent launchPlan(const presets::ImportFile& file) {
   const presets::ImportedPlan plan = presets::import_plan({file}, "");
   QStringList notes;
-  for (const std::string& note : plan.notes) notes.append(QString::fromStdString(note));
-  return LaunchPlan{plan.request, utf8Text(plan.format.title), notes};
+  for (const std::string& note : plan.notes) {
+    // What the command asks for with flags, the window asks for in its own way.
+    if (!note.starts_with("the files do not say the ")) notes.append(QString::fromStdString(note));
+  }
+  LaunchPlan read{plan.request, utf8Text(plan.format.title), notes, plan.gpus};
+  if (plan.gpus > 0)
+    read.machines_of = [file](const std::string& gpu) {
+      return presets::import_plan({file}, gpu).request.cluster;
+    };
+  return read;
 }
 
 bool isJson(const std::string& text) {

@@ -2,8 +2,10 @@
 #include <QObject>
 #include <QString>
 #include <QStringList>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -28,7 +30,12 @@ struct ReportPage {
 struct LaunchPlan {
   presets::ScenarioRequest request;
   QString format;     // "Megatron-LM"
-  QStringList notes;  // what was assumed, and what to add
+  QStringList notes;  // what was assumed; not what is missing, which `request` shows
+  /// GPUs that the files start, of a type that they may leave open; 0: they do not say.
+  std::int64_t gpus = 0;
+  /// As many GPUs of a type, in nodes of the size that the files say: what stands in a scenario as "cluster".
+  /// Null where the files do not say how many.
+  std::function<presets::JsonValue(const std::string& gpu)> machines_of = {};
 };
 /// A trace of PyTorch's profiler, which is read where its progress is seen.
 struct TraceFile {

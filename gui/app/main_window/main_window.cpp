@@ -22,7 +22,6 @@
 #include "gui/app/document/messages.h"
 #include "gui/app/document/settings.h"
 #include "gui/app/document/share_text.h"
-#include "gui/app/main_window/message_bar.h"
 #include "gui/app/main_window/start_page.h"
 #include "gui/app/main_window/verdict_bar.h"
 #include "gui/app/pages/compare_page.h"
@@ -30,9 +29,11 @@
 #include "gui/app/pages/search_page.h"
 #include "gui/app/pages/time_page.h"
 #include "gui/app/pages/validation_page.h"
+#include "gui/app/setup/fields.h"
 #include "gui/app/setup/setup_panel.h"
 #include "gui/models/number_text.h"
 #include "gui/models/plan_table_model.h"
+#include "presets/json/input_error.h"
 
 namespace hexaplan::gui {
 
@@ -41,6 +42,19 @@ using presets::ScenarioRequest;
 namespace {
 
 constexpr int kAutosaveMilliseconds = 2000;
+/// GPUs that most launch files are written for; any other is chosen at the left.
+constexpr const char* kUsualGpus[] = {"H100", "A100-80GB", "H200", "B200"};
+
+/// The machines of `request`, as many as `gpus`.
+presets::JsonValue withGpus(const ScenarioRequest& request, std::int64_t gpus) {
+  ScenarioRequest changed = request;
+  try {
+    findField("cluster.gpus")->write(changed, std::to_string(gpus), {});
+  } catch (const presets::InputError&) {
+    return request.cluster;  // not understood as it is: the panel says so
+  }
+  return changed.cluster;
+}
 
 }  // namespace
 
@@ -81,6 +95,8 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow{parent} {
   connect(&document_, &ScenarioDocument::pathChanged, this, [this] { file_watch_.watch(document_.path()); });
   connect(&file_watch_, &FileWatch::changed, this, &MainWindow::fileChanged);
   connect(&document_, &ScenarioDocument::changed, this, &MainWindow::updateTitle);
+  connect(&document_, &ScenarioDocument::changed, message_, &MessageBar::questionChanged);
+  connect(pages_, &QTabWidget::currentChanged, message_, &MessageBar::pageChanged);
   // A row of changes must not put it off for ever.
   const auto save_soon = [this] {
     if (!autosave_.isActive()) autosave_.start();
@@ -217,13 +233,43 @@ void MainWindow::takeModel(const ModelFile& model) {
   document_.change(std::move(request), tr("Model: %1").arg(model.name));
 }
 
-/// What the files leave open stays as it was.
+/// Buttons for the types of GPU that a launch file's number may be of.
+std::vector<MessageBar::Offer> MainWindow::machinesFor(const LaunchPlan& plan) {
+  std::vector<MessageBar::Offer> offers;
+  for (const char* gpu : kUsualGpus) {
+    const QString text = tr("%1 × %2").arg(countText(plan.gpus), gpu);
+    offers.push_back({text, [this, text, gpu, plan] {
+                        ScenarioRequest request = document_.request();
+                        request.cluster = plan.machines_of(gpu);
+                        document_.change(std::move(request), tr("Cluster: %1").arg(text));
+                      }});
+  }
+  return offers;
+}
+
+/// What the files leave open stays as it was: the type of the GPUs, where they say the number alone.
 void MainWindow::takeLaunchPlan(const LaunchPlan& plan) {
   ScenarioRequest request = plan.request;
+  QStringList said = plan.notes;
   if (request.model.is_null()) request.model = document_.request().model;
+  if (request.model.is_null()) said.append(tr("the files do not say the model: choose it at the left"));
+  const bool type_open = request.cluster.is_null() && plan.gpus > 0;
   if (request.cluster.is_null()) request.cluster = document_.request().cluster;
+  const bool no_machines = request.cluster.is_null();
+  if (type_open && no_machines) {
+    said.append(tr("the files start %1 GPUs and do not say their type").arg(countText(plan.gpus)));
+  } else if (type_open) {
+    request.cluster = withGpus(request, plan.gpus);
+    said.append(tr("the files start %1 GPUs and do not say their type: it stays as it was")
+                    .arg(countText(plan.gpus)));
+  }
   document_.change(std::move(request), tr("Settings of %1").arg(plan.format));
-  if (!plan.notes.isEmpty()) showMessage(tr("Read as %1. %2").arg(plan.format, plan.notes.join("; ")), false);
+  const QString text = tr("Read as %1. %2").arg(plan.format, said.join("; ")).trimmed();
+  if (type_open && no_machines) {
+    message_->say(text, false, machinesFor(plan), [this] { return !document_.request().cluster.is_null(); });
+  } else {
+    showMessage(text, false);
+  }
 }
 
 /// A run is shown beside its prediction, and its question becomes the window's when there is none yet.
@@ -340,14 +386,22 @@ void MainWindow::loadFastest() {
   const auto load = [this, result] {
     const auto& counts = result->ranking.counts;
     loadFound(*result, result->ranking.plans.front().plan, tr("Fastest layout that fits"));
-    showMessage(tr("Loaded the fastest of %1 layouts that fit, out of %2 looked at. Undo takes it back.")
-                    .arg(countText(counts.feasible), countText(counts.enumerated)),
-                false);
+    const auto& best = result->ranking.plans.front();
+    QString text =
+        tr("Loaded the fastest layout that keeps every limit: %1 candidates, %2 priced, %3 of them keep "
+           "every limit.")
+            .arg(countText(counts.enumerated), countText(counts.priced), countText(counts.feasible));
+    if (best.simulated)
+      text +=
+          ' ' +
+          tr("Simulated, its step takes %1; the tile has the closed form.").arg(secondsText(*best.simulated));
+    showMessage(text + ' ' + tr("Undo takes it back."), false);
   };
   if (stillAsked(*result, *document_.evaluation()) && document_.upToDate()) return load();
   message_->say(
       tr("The question changed while the search ran: its layout was not loaded."), false,
-      {{tr("Search again"), [this] { findLayout(); }}, {tr("Load it with the question it answers"), load}});
+      {{tr("Search again"), [this] { findLayout(); }}, {tr("Load it with the question it answers"), load}},
+      MessageBar::never);
 }
 
 /// Typing works at once.

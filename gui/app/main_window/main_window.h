@@ -10,6 +10,7 @@
 #include "gui/app/jobs/file_watch.h"
 #include "gui/app/jobs/search_job.h"
 #include "gui/app/jobs/simulation_job.h"
+#include "gui/app/main_window/message_bar.h"
 #include "gui/models/number_text.h"
 
 class QMenu;
@@ -24,7 +25,6 @@ struct LaunchFormat;
 namespace hexaplan::gui {
 
 class MemoryPage;
-class MessageBar;
 class SearchPage;
 class SetupPanel;
 class StartPage;
@@ -100,6 +100,7 @@ class MainWindow : public QMainWindow {
   void takeReport(const ReportPage& page);
   void takeModel(const ModelFile& model);
   void takeLaunchPlan(const LaunchPlan& plan);
+  std::vector<MessageBar::Offer> machinesFor(const LaunchPlan& plan);
   void takeMeasurements(const Measurements& measured);
   void takeTrace(const QString& path);
   void showBytesIn(ByteUnit unit);

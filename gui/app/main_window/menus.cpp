@@ -135,12 +135,18 @@ void MainWindow::makeViewMenu() {
   menu->addSeparator();
   QAction* dark = addAction(menu, tr("&Dark colours"), "actionDark", QKeySequence{"Ctrl+D"}, [] {});
   dark->setCheckable(true);
-  dark->setChecked(currentTheme() == Theme::Dark);
-  connect(dark, &QAction::toggled, this, [this](bool on) {
-    applyTheme(on ? Theme::Dark : Theme::Light);
-    QSettings{}.setValue("dark", on);
+  dark->setChecked(isDark(currentTheme()));
+  QAction* contrast = addAction(menu, tr("High &contrast"), "actionContrast", {}, [] {});
+  contrast->setCheckable(true);
+  contrast->setChecked(isHighContrast(currentTheme()));
+  const auto show_theme = [this, dark, contrast] {
+    applyTheme(themeOf(dark->isChecked(), contrast->isChecked()));
+    QSettings{}.setValue("dark", dark->isChecked());
+    QSettings{}.setValue("highContrast", contrast->isChecked());
     emit document_.evaluated();  // labels that colour themselves
-  });
+  };
+  connect(dark, &QAction::toggled, this, show_theme);
+  connect(contrast, &QAction::toggled, this, show_theme);
   QAction* decimal =
       addAction(menu, tr("&Bytes in GB (10⁹) instead of GiB (2³⁰)"), "actionDecimal", {}, [] {});
   decimal->setCheckable(true);

@@ -26,8 +26,10 @@ MessageBar::MessageBar(QWidget* parent) : QWidget{parent} {
   hide();
 }
 
-void MessageBar::say(const QString& text, bool problem, std::vector<Offer> offers) {
+void MessageBar::say(const QString& text, bool problem, std::vector<Offer> offers, Stale stale) {
   text_->setText(text);
+  stale_ = std::move(stale);
+  problem_ = problem;
   for (QPushButton* button : offers_) {
     button->hide();
     button->setObjectName({});
@@ -46,11 +48,19 @@ void MessageBar::say(const QString& text, bool problem, std::vector<Offer> offer
   }
   const PlotTheme& theme = PlotTheme::suiting(palette());
   QPalette colors = parentWidget() != nullptr ? parentWidget()->palette() : palette();
-  colors.setColor(QPalette::Window, problem ? theme.danger : QColor{theme.dark ? "#1f3a5f" : "#dbe9fb"});
+  colors.setColor(QPalette::Window, problem ? theme.alarm : QColor{theme.dark ? "#1f3a5f" : "#dbe9fb"});
   colors.setColor(QPalette::WindowText, problem ? QColor{Qt::white} : theme.text);
   setAutoFillBackground(true);
   setPalette(colors);
   show();
+}
+
+void MessageBar::questionChanged() {
+  if (!stale_ || stale_()) hide();
+}
+
+void MessageBar::pageChanged() {
+  if (!stale_ && !problem_) hide();
 }
 
 QString MessageBar::text() const {

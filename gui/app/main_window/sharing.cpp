@@ -191,7 +191,7 @@ void MainWindow::fileChanged() {
     });
   };
   message_->say(tr("Another program changed %1.").arg(name), false,
-                {{tr("&Reload"), reload}, {tr("&Keep mine"), keep}});
+                {{tr("&Reload"), reload}, {tr("&Keep mine"), keep}}, MessageBar::never);
 }
 
 }  // namespace hexaplan::gui

@@ -26,6 +26,26 @@ constexpr Colors kLight{"#f4f5f7", "#ffffff", "#f0f2f5", "#eceef1", "#1b1f24", "
                         "#1f6feb", "#ffffff", "#0a58ca", "#9aa1a9", "#ffffff"};
 constexpr Colors kDark{"#1c1f24", "#14171a", "#1f2328", "#2a2e34", "#e6e8eb", "#9aa3ad",
                        "#2f81f7", "#ffffff", "#79b8ff", "#6b737c", "#2a2e34"};
+// Black and white: letters of 21 : 1, what is faint or disabled still of 7 : 1 (WCAG 2.1, success criterion
+// 1.4.6). PlotTheme::suiting tells them by their ground.
+constexpr Colors kLightContrast{"#ffffff", "#ffffff", "#ffffff", "#ffffff", "#000000", "#333333",
+                                "#003d99", "#ffffff", "#003d99", "#595959", "#ffffff"};
+constexpr Colors kDarkContrast{"#000000", "#000000", "#000000", "#000000", "#ffffff", "#d9d9d9",
+                               "#ffe14d", "#000000", "#9fd0ff", "#a6a6a6", "#000000"};
+
+const Colors& colorsOf(Theme theme) {
+  switch (theme) {
+    case Theme::Dark:
+      return kDark;
+    case Theme::LightContrast:
+      return kLightContrast;
+    case Theme::DarkContrast:
+      return kDarkContrast;
+    case Theme::Light:
+      break;
+  }
+  return kLight;
+}
 
 QPalette paletteOf(const Colors& c) {
   QPalette palette;
@@ -52,16 +72,20 @@ QPalette paletteOf(const Colors& c) {
 }
 
 /// Fusion outlines check boxes in a darker shade of the window's colour: on a dark window nobody sees an
-/// empty one.
+/// empty one. In high contrast, buttons and boxes have an outline, too: their grounds are the window's.
 class OutlinedFusion : public QProxyStyle {
  public:
   OutlinedFusion() : QProxyStyle{QStyleFactory::create("Fusion")} {}
   void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
                      const QWidget* widget) const override {
     QProxyStyle::drawPrimitive(element, option, painter, widget);
-    if (element != PE_IndicatorCheckBox || themeInUse() != Theme::Dark) return;
+    const bool check_box = element == PE_IndicatorCheckBox && themeInUse() != Theme::Light;
+    const bool box =
+        isHighContrast(themeInUse()) && (element == PE_PanelButtonCommand || element == PE_FrameLineEdit ||
+                                         element == PE_PanelButtonTool || element == PE_FrameFocusRect);
+    if (!check_box && !box) return;
     painter->save();
-    painter->setPen(option->palette.color(QPalette::PlaceholderText));
+    painter->setPen(option->palette.color(box ? QPalette::WindowText : QPalette::PlaceholderText));
     painter->setBrush(Qt::NoBrush);
     painter->drawRect(QRectF{option->rect}.adjusted(0.5, 0.5, -0.5, -0.5));
     painter->restore();
@@ -73,7 +97,7 @@ class OutlinedFusion : public QProxyStyle {
 void applyTheme(Theme theme) {
   themeInUse() = theme;
   QApplication::setStyle(new OutlinedFusion);
-  const QPalette palette = paletteOf(theme == Theme::Dark ? kDark : kLight);
+  const QPalette palette = paletteOf(colorsOf(theme));
   QApplication::setPalette(palette);
   QToolTip::setPalette(palette);
 }

@@ -11,6 +11,7 @@
 #include "costmodel/units/format_units.h"
 #include "gui/app/document/messages.h"
 #include "gui/app/document/scenario_document.h"
+#include "gui/app/pages/flow_layout.h"
 #include "gui/app/pages/plain_label.h"
 #include "gui/app/setup/formula_page.h"
 #include "gui/models/number_text.h"
@@ -41,17 +42,17 @@ QString difference(const Evaluation* baseline, double before, double now, const 
 }
 
 /// White letters are readable on each (contrast of 4.5 at least).
-QColor badgeColor(Standing standing, bool dark) {
+QColor badgeColor(Standing standing, const PlotTheme& theme) {
   switch (standing) {
     case Standing::Fits:
-      return {dark ? "#238636" : "#1a7f37"};
+      return {theme.dark ? "#238636" : "#1a7f37"};
     case Standing::AtRisk:
       return {"#946200"};
     case Standing::DoesNotFit:
     case Standing::None:
       break;
   }
-  return {dark ? "#c93c37" : "#b42318"};
+  return theme.alarm;
 }
 
 QString intervalText(const costmodel::Interval& bytes) {
@@ -99,9 +100,9 @@ Verdict verdictOf(const Evaluation& e) {
   return {VerdictBar::tr("Cannot run"), problemText(*e.problem)};
 }
 
-QString wordsOf(const planner::FittingChange& change) {
+QString wordsOf(const std::vector<planner::ChangedSetting>& settings) {
   QStringList words;
-  for (const planner::ChangedSetting& setting : change.settings) {
+  for (const planner::ChangedSetting& setting : settings) {
     const QString value = QString::fromStdString(setting.value);
     const QString name = utf8Text(setting.name);
     words.append(name == "layout" ? value : name + ' ' + value);
@@ -131,8 +132,13 @@ VerdictBar::VerdictBar(ScenarioDocument& document, QWidget* parent) : QFrame{par
                           "device will show, which "
                           "includes what the allocator could give back, as 90 % interval of the estimate."),
                        "M7"));
-  step_ = addTile(line, "step", tr("Step"),
-                  fieldTip(tr("Step"), tr("Time of one optimizer step, with its 90 % interval."), "T8"));
+  step_ =
+      addTile(line, "step", tr("Step"),
+              fieldTip(tr("Step"),
+                       tr("Time of one optimizer step in closed form, with its 90 % interval. The plans of a "
+                          "search are ranked by simulated steps, a few percent off; the Time page simulates "
+                          "the present one."),
+                       "T8"));
   tokens_ = addTile(line, "tokens", tr("Tokens/s per GPU"),
                     fieldTip(tr("Tokens/s per GPU"), tr("Throughput of the job over its GPUs."), "U1"));
   mfu_ = addTile(
@@ -156,7 +162,7 @@ VerdictBar::VerdictBar(ScenarioDocument& document, QWidget* parent) : QFrame{par
   refresh();
 }
 
-/// Why it does not fit, or may not, and what can be done about it.
+/// Why it does not fit, or may not, and what can be done about it; what makes a plan that fits faster.
 void VerdictBar::makeHelp() {
   help_ = new QWidget{this};
   auto* lines = new QVBoxLayout{help_};
@@ -165,8 +171,13 @@ void VerdictBar::makeHelp() {
   reason_ = plainLabel(help_, "reason");
   reason_->setWordWrap(true);
   lines->addWidget(reason_);
-  auto* help = new QHBoxLayout;
+  auto* help = new FlowLayout;
   lines->addLayout(help);
+  help_title_ = new QLabel{tr("Faster:"), help_};
+  help_title_->setObjectName("faster");
+  help_title_->setToolTip(
+      tr("Single changes with which a step is at least 1 % shorter and the plan still fits safely"));
+  help->addWidget(help_title_);
   for (int i = 0; i < kMostChanges; ++i) {
     auto* button = new QPushButton{help_};
     button->setObjectName(QString{"change.%1"}.arg(i));
@@ -176,7 +187,6 @@ void VerdictBar::makeHelp() {
   find_ = new QPushButton{help_};
   find_->setObjectName("findLayout");
   help->addWidget(find_);
-  help->addStretch(1);
   connect(find_, &QPushButton::clicked, this,
           [this] { searching_ ? emit cancelSearchRequested() : emit findLayoutRequested(); });
 }
@@ -251,7 +261,7 @@ void VerdictBar::showVerdict(const Evaluation& e) {
       e.priced()
           ? tr("Chance of running out of memory: %1").arg(percentText(e.estimate.out_of_memory_probability))
           : QString{});
-  const QColor back = asked ? badgeColor(e.standing(), theme.dark) : theme.faint;
+  const QColor back = asked ? badgeColor(e.standing(), theme) : theme.faint;
   restyle(*badge_,
           QString{"background:%1; color:white; border-radius:4px; font-weight:bold;"}.arg(back.name()));
   reason_->setText(verdict.reason);
@@ -316,30 +326,67 @@ void VerdictBar::showNumbers(const Evaluation& e, const Evaluation* baseline) {
   mfu_.note->setText(signedText(now.throughput.mfu - was.throughput.mfu, points));
 }
 
+/// A change of the plan as a button says it.
+struct VerdictBar::Change {
+  QString words;
+  const costmodel::Recipe* recipe;
+  const costmodel::Layout* layout;
+  costmodel::Seconds step;
+  costmodel::Bytes peak;
+  double risk;
+  QString gain;  // of the step; empty where the plan does not fit anyhow
+};
+
+std::vector<VerdictBar::Change> VerdictBar::changesFor(const Evaluation& e) {
+  std::vector<Change> changes;
+  for (const planner::FittingChange& change : e.changes) {
+    changes.push_back({wordsOf(change.settings),
+                       &change.recipe,
+                       &change.layout,
+                       change.step,
+                       change.peak,
+                       change.risk,
+                       {}});
+  }
+  const double now = e.priced() ? e.estimate.time.total().value() : 0;
+  for (const planner::FasterChange& change : e.faster) {
+    const costmodel::Seconds step = change.estimate.time.total();
+    changes.push_back({wordsOf(change.settings), &change.scenario.recipe, &change.scenario.layout, step,
+                       change.estimate.peak().needed, change.estimate.out_of_memory_probability,
+                       changeText(now, step.value())});
+  }
+  return changes;
+}
+
 void VerdictBar::showChanges(const Evaluation& e) {
   const bool asked = e.has_model && e.has_cluster;
   const bool trouble = asked && e.standing() != Standing::Fits;
-  help_->setVisible(trouble || searching_);
+  const std::vector<Change> changes = searching_ || !asked ? std::vector<Change>{} : changesFor(e);
+  help_->setVisible(trouble || searching_ || !changes.empty());
+  help_title_->setVisible(!trouble && !changes.empty());
+  find_->setVisible(trouble || searching_);
   for (std::size_t i = 0; i < changes_.size(); ++i) {
     QPushButton* button = changes_[i];
     button->disconnect(this);
-    const bool there = trouble && !searching_ && i < e.changes.size();
-    button->setVisible(there);
-    if (!there) continue;
-    const planner::FittingChange& change = e.changes[i];
-    const QString words = wordsOf(change);
-    button->setText(
-        change.risk > planner::kDefaultRisk
-            ? tr("%1: %2/step, risk %3").arg(words, secondsText(change.step), percentText(change.risk))
-            : tr("%1: %2/step").arg(words, secondsText(change.step)));
+    button->setVisible(i < changes.size());
+    if (i >= changes.size()) continue;
+    const Change& change = changes[i];
+    const QString price = tr("%1: %2/step").arg(change.words, secondsText(change.step));
+    if (!change.gain.isEmpty()) {
+      button->setText(QString{"%1 (%2)"}.arg(price, change.gain));
+    } else if (change.risk > planner::kDefaultRisk) {
+      button->setText(
+          tr("%1: %2/step, risk %3").arg(change.words, secondsText(change.step), percentText(change.risk)));
+    } else {
+      button->setText(price);
+    }
     button->setToolTip(
         tr("With %1: %2 per GPU, %3 per step, chance of running out of memory %4. Click to apply.")
-            .arg(words, bytesText(change.peak), secondsText(change.step), percentText(change.risk)));
+            .arg(change.words, bytesText(change.peak), secondsText(change.step), percentText(change.risk)));
     button->setAccessibleName(button->toolTip());
     connect(button, &QPushButton::clicked, this,
-            [this, words, question = document_.evaluation(), recipe = change.recipe, layout = change.layout] {
-              document_.loadPlan(*question, recipe, layout, words);
-            });
+            [this, words = change.words, question = document_.evaluation(), recipe = *change.recipe,
+             layout = *change.layout] { document_.loadPlan(*question, recipe, layout, words); });
   }
   find_->setText(searching_ ? tr("Cancel the search") : tr("Find a layout that fits"));
   find_->setToolTip(tr("Searches all layouts on these GPUs and loads the fastest that fits safely"));

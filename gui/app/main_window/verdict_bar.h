@@ -44,6 +44,9 @@ class VerdictBar : public QFrame {
   void showVerdict(const Evaluation& evaluation);
   void showNumbers(const Evaluation& evaluation, const Evaluation* baseline);
   void showChanges(const Evaluation& evaluation);
+  /// What the buttons offer for `evaluation`.
+  struct Change;
+  [[nodiscard]] static std::vector<Change> changesFor(const Evaluation& evaluation);
   void showLeftOut(const Evaluation& evaluation);
 
   ScenarioDocument& document_;
@@ -51,6 +54,7 @@ class VerdictBar : public QFrame {
   QLabel* reason_ = nullptr;
   QLabel* left_out_ = nullptr;  // what the numbers do not contain
   QWidget* help_ = nullptr;
+  QLabel* help_title_ = nullptr;  // what the buttons of a plan that fits are for
   QPushButton* find_ = nullptr;
   std::vector<QPushButton*> changes_;
   Tile memory_, step_, tokens_, mfu_, cost_;

@@ -10,6 +10,7 @@
 #include <QVBoxLayout>
 #include <iterator>
 
+#include "gui/app/pages/flow_layout.h"
 #include "gui/app/pages/plain_label.h"
 #include "gui/app/pages/table_tools.h"
 #include "gui/app/setup/fields.h"
@@ -72,10 +73,10 @@ ComparePage::ComparePage(ScenarioDocument& document, QWidget* parent) : Page{doc
   setObjectName("comparePage");
   auto* layout = new QVBoxLayout{this};
   layout->setContentsMargins(8, 8, 8, 8);
-  auto* line = new QHBoxLayout;
   headline_ = plainLabel(this, "compareHeadline");
   headline_->setWordWrap(true);
-  line->addWidget(headline_, 1);
+  layout->addWidget(headline_);
+  auto* line = new FlowLayout;
   const auto button = [&](const QString& text, const char* name, auto run) {
     auto* push = new QPushButton{text, this};
     push->setObjectName(name);

@@ -18,12 +18,17 @@
 #include <iterator>
 #include <utility>
 
+#include "gui/app/document/messages.h"
+#include "gui/app/jobs/search_limits.h"
+#include "gui/app/pages/flow_layout.h"
+#include "gui/app/pages/machines_panel.h"
 #include "gui/app/pages/plain_label.h"
 #include "gui/app/pages/sweep_panel.h"
 #include "gui/app/pages/table_tools.h"
 #include "gui/models/plan_table_model.h"
 #include "gui/models/table_export.h"
 #include "gui/plot/scatter_plot.h"
+#include "presets/json/input_error.h"
 
 namespace hexaplan::gui {
 
@@ -48,12 +53,34 @@ constexpr int kRiskPercents[] = {1, 5, 10, 25, 100};
 constexpr int kAnyRisk = 100;
 constexpr std::size_t kPlans = 100;
 
-ScatterPoint pointOf(const planner::Plan& plan, const QString& label) {
-  return {.x = plan.price.step.value(),
-          .y = plan.price.peak.value(),
-          .color = plan.price.mfu,
-          .on_front = true,
-          .label = label};
+/// What the colours of the front can tell. The first is what memory and time do not say.
+struct ColourRow {
+  const char* label;
+  AxisUnit unit;
+  double (*of)(const planner::Price& price);
+};
+constexpr ColourRow kColours[] = {
+    {QT_TRANSLATE_NOOP("SearchPage", "risk"), AxisUnit::Percent,
+     [](const planner::Price& p) { return p.risk; }},
+    {QT_TRANSLATE_NOOP("SearchPage", "MFU"), AxisUnit::Percent,
+     [](const planner::Price& p) { return p.mfu; }},
+    {QT_TRANSLATE_NOOP("SearchPage", "tokens/s per GPU"), AxisUnit::Plain,
+     [](const planner::Price& p) { return p.tokens_per_second_per_gpu; }},
+};
+
+/// The price of what the window shows.
+planner::Price priceOf(const Evaluation& e) {
+  return {.step = e.estimate.time.total(),
+          .peak = e.peakStage().needed,
+          .capacity = e.estimate.capacity,
+          .gpus = e.scenario.cluster.gpus,
+          .tokens_per_second_per_gpu = e.estimate.throughput.tokens_per_second_per_gpu,
+          .mfu = e.estimate.throughput.mfu,
+          .risk = e.estimate.out_of_memory_probability};
+}
+
+ScatterPoint pointOf(const planner::Price& price, const ColourRow& colour, const QString& label) {
+  return {.x = price.step.value(), .y = price.peak.value(), .color = colour.of(price), .label = label};
 }
 
 }  // namespace
@@ -70,6 +97,8 @@ SearchPage::SearchPage(ScenarioDocument& document, SearchJob& search, QWidget* p
   tabs->addTab(makeResults(), tr("Plans"));
   sweep_ = new SweepPanel{document, [this] { return problemMaker(); }, tabs};
   tabs->addTab(sweep_, tr("Heat map"));
+  machines_ = new MachinesPanel{document, [this] { return problemMaker(); }, tabs};
+  tabs->addTab(machines_, tr("Other machines"));
   layout->addWidget(tabs, 1);
   connect(&search_, &SearchJob::progressed, this, &SearchPage::showProgress);
   connect(&search_, &SearchJob::found, this, &SearchPage::showFound);
@@ -100,6 +129,13 @@ void SearchPage::makeBoxes(QWidget* controls) {
   keep_micro_batch_->setObjectName("keepMicroBatch");
   keep_recompute_ = new QCheckBox{tr("keep recompute"), controls};
   keep_recompute_->setObjectName("keepRecompute");
+  limits_ = new QLineEdit{controls};
+  limits_->setObjectName("searchLimits");
+  limits_->setAccessibleName(tr("Limits in the words of the command"));
+  limits_->setPlaceholderText(tr("Limits in words: tp=8 cp=1,2 max-hours=72 …"));
+  limits_->setClearButtonEnabled(true);
+  limits_->setToolTip("<p>" + limitWords().join('\n').toHtmlEscaped().replace('\n', "<br>") + "</p>");
+  connect(limits_, &QLineEdit::returnPressed, this, &SearchPage::start);
   for (QCheckBox* box : {keep_micro_batch_, keep_recompute_}) box->setAccessibleName(box->text());
 }
 
@@ -107,7 +143,7 @@ QWidget* SearchPage::makeControls() {
   auto* controls = new QWidget{this};
   auto* rows = new QVBoxLayout{controls};
   rows->setContentsMargins(0, 0, 0, 0);
-  auto* line = new QHBoxLayout;
+  auto* line = new FlowLayout;
   makeBoxes(controls);
   start_ = new QPushButton{tr("&Search"), controls};
   start_->setObjectName("startSearch");
@@ -117,24 +153,24 @@ QWidget* SearchPage::makeControls() {
   connect(cancel_, &QPushButton::clicked, &search_, &SearchJob::cancel);
   // Screen readers take a box's name from its label.
   const auto labelled = [&](const QString& text, QWidget* box) {
-    auto* label = new QLabel{text, controls};
+    auto* both = new QWidget{controls};
+    auto* beside = new QHBoxLayout{both};
+    beside->setContentsMargins(0, 0, 0, 0);
+    auto* label = new QLabel{text, both};
     label->setBuddy(box);
-    line->addWidget(label);
-    line->addWidget(box);
+    beside->addWidget(label);
+    beside->addWidget(box);
+    line->addWidget(both);
   };
   labelled(tr("Look for"), objective_);
   labelled(tr("risk"), risk_);
   labelled(tr("memory"), headroom_);
-  line->addStretch(1);
+  line->addWidget(keep_micro_batch_);
+  line->addWidget(keep_recompute_);
   line->addWidget(start_);
   line->addWidget(cancel_);
   rows->addLayout(line);
-  // A line of their own: beside the boxes they would make the window wider than small screens are.
-  auto* kept = new QHBoxLayout;
-  kept->addWidget(keep_micro_batch_);
-  kept->addWidget(keep_recompute_);
-  kept->addStretch(1);
-  rows->addLayout(kept);
+  rows->addWidget(limits_);
   progress_ = new QProgressBar{controls};
   progress_->setObjectName("searchProgress");
   progress_->setAccessibleName(tr("Progress of the search"));
@@ -187,6 +223,8 @@ QWidget* SearchPage::makePlans() {
   constexpr int kMicroBatch = 7, kRecompute = 8, kAfterRisk = 5;
   table_->horizontalHeader()->moveSection(kMicroBatch, kAfterRisk);
   table_->horizontalHeader()->moveSection(kRecompute, kAfterRisk + 1);
+  constexpr int kClosedForm = 13, kAfterStep = 3;
+  table_->horizontalHeader()->moveSection(kClosedForm, kAfterStep);
   table_->sortByColumn(0, Qt::AscendingOrder);
   table_->resizeColumnsToContents();
   addTableTools(*table_, "plans");
@@ -196,6 +234,25 @@ QWidget* SearchPage::makePlans() {
   column->addWidget(filter_);
   column->addWidget(table_, 1);
   return upper;
+}
+
+/// The chart of the front with the choice of what its colours tell.
+QWidget* SearchPage::withColours(QWidget* chart) {
+  auto* whole = new QWidget{this};
+  auto* column = new QVBoxLayout{whole};
+  column->setContentsMargins(0, 0, 0, 0);
+  colour_ = new QComboBox{whole};
+  colour_->setObjectName("frontColour");
+  colour_->setAccessibleName(tr("What the colours of the chart tell"));
+  for (const ColourRow& row : kColours) colour_->addItem(tr(row.label));
+  connect(colour_, &QComboBox::currentIndexChanged, this, &SearchPage::showFront);
+  auto* line = new QHBoxLayout;
+  line->addWidget(new QLabel{tr("Colour"), whole});
+  line->addWidget(colour_);
+  line->addStretch(1);
+  column->addLayout(line);
+  column->addWidget(chart, 1);
+  return whole;
 }
 
 QWidget* SearchPage::makeResults() {
@@ -213,7 +270,7 @@ QWidget* SearchPage::makeResults() {
   rejected_->resizeColumnsToContents();
   addTableTools(*rejected_, "rejections");
   auto* lower = new QSplitter{this};
-  lower->addWidget(scatter_);
+  lower->addWidget(withColours(scatter_));
   lower->addWidget(rejected_);
   lower->setSizes({500, 400});
   auto* split = new QSplitter{Qt::Vertical, this};
@@ -227,8 +284,9 @@ QWidget* SearchPage::makeResults() {
 ProblemOf SearchPage::problemMaker() const {
   return [objective = kObjectives[objective_->currentIndex()].objective, risk = allowedRisk(),
           memory = headroom_->currentData().toInt() / 100.0, micro_batch = keep_micro_batch_->isChecked(),
-          recompute = keep_recompute_->isChecked()](const Evaluation& e) {
+          recompute = keep_recompute_->isChecked(), limits = limits_->text()](const Evaluation& e) {
     planner::SearchProblem result = problemOf(e);
+    narrow(result, e, limits);
     result.objective = objective;
     result.constraints.max_risk = risk;
     result.constraints.memory_share = memory;
@@ -252,9 +310,14 @@ void SearchPage::start() {
   const EvaluationPtr e = document().evaluation();
   if (!e->has_model || !e->has_cluster || !e->calibration) return;
   const bool by_key = start_->hasFocus();
-  showRunning(true);
-  if (by_key) cancel_->setFocus();  // what has the keyboard is about to be disabled
-  search_.start(e, problem(*e));
+  try {
+    planner::SearchProblem asked = problem(*e);
+    showRunning(true);
+    if (by_key) cancel_->setFocus();  // what has the keyboard is about to be disabled
+    search_.start(e, std::move(asked));
+  } catch (const presets::InputError& error) {
+    counts_->setText(tr("Not searched: %1").arg(problemText(error.problem)));
+  }
 }
 
 void SearchPage::showRunning(bool running) {
@@ -291,10 +354,16 @@ static QString countsText(const SearchResult& result) {
   if (!result.failure.isEmpty()) return SearchPage::tr("The search broke off: %1.").arg(result.failure);
   const planner::SearchCounts& counts = ranking.counts;
   QString text =
-      SearchPage::tr("%1%2 candidates: %3 broke a rule, %4 could not be among the best, %5 priced, %6 fit.")
+      SearchPage::tr(
+          "%1%2 candidates: %3 break a rule, %4 could not be among the best, %5 priced (%6 of them keep "
+          "every limit).")
           .arg(ranking.stopped ? SearchPage::tr("Cancelled: ") : QString{}, countText(counts.enumerated),
                countText(counts.rejected), countText(counts.pruned + counts.outclassed),
                countText(counts.priced), countText(counts.feasible));
+  if (ranking.contest.simulated > 0)
+    text += ' ' + SearchPage::tr(
+                      "Step times of the table are simulated; the chart and the tile above have the closed "
+                      "form.");
   if (ranking.plans.empty() && ranking.best_at_any_risk) {
     const planner::Price& price = ranking.best_at_any_risk->price;
     text += ' ' + SearchPage::tr("None keeps the risk; with %1 there is one of %2 per step.")
@@ -315,24 +384,45 @@ void SearchPage::showFound() {
   constexpr int kLayout = 1, kWidestLayout = 290;  // one long name must not push the rest out of sight
   table_->setColumnWidth(kLayout, std::min(kWidestLayout, table_->columnWidth(kLayout)));
   rejected_->resizeColumnsToContents();
-  ScatterData scatter{.x_unit = AxisUnit::Seconds,
-                      .y_unit = AxisUnit::BinaryBytes,
-                      .color_unit = AxisUnit::Percent,
-                      .x_title = tr("step time"),
-                      .y_title = tr("peak memory per GPU"),
-                      .color_title = tr("MFU")};
-  for (const planner::Plan& plan : ranking.pareto)
-    scatter.points.push_back(pointOf(plan, layoutText(plan.layout)));
-  if (result->evaluation->priced()) {
-    scatter.y_limit = result->evaluation->estimate.capacity.value();
-    scatter.y_limit_name = tr("usable memory");
-  }
-  scatter_->setPoints(std::move(scatter));
+  showFront();
   showStale();
   if (by_key && isVisible()) {
     table_->setFocus();
     table_->setCurrentIndex(sorted_->index(0, 0));
   }
+}
+
+/// The front of the last search, with the present plan marked where it answers the same question.
+void SearchPage::showFront() {
+  const SearchResultPtr result = search_.result();
+  if (!result) return;
+  const ColourRow& colour = kColours[colour_->currentIndex()];
+  ScatterData scatter{.x_unit = AxisUnit::Seconds,
+                      .y_unit = AxisUnit::BinaryBytes,
+                      .color_unit = colour.unit,
+                      .x_title = tr("step time, closed form"),
+                      .y_title = tr("peak memory per GPU"),
+                      .color_title = tr(colour.label)};
+  const EvaluationPtr now = document().evaluation();
+  bool on_front = false;
+  for (const planner::Plan& plan : result->ranking.pareto) {
+    ScatterPoint point = pointOf(plan.price, colour, layoutText(plan.layout));
+    point.on_front = true;
+    point.marked =
+        now->priced() && plan.layout == now->scenario.layout && plan.recipe == now->scenario.recipe;
+    on_front = on_front || point.marked;
+    scatter.points.push_back(point);
+  }
+  if (!scatter.points.empty() && !on_front && now->priced() && stillAsked(*result, *now)) {
+    scatter.points.push_back(
+        pointOf(priceOf(*now), colour, tr("the present plan: %1").arg(layoutText(now->scenario.layout))));
+    scatter.points.back().marked = true;
+  }
+  if (result->evaluation->priced()) {
+    scatter.y_limit = result->evaluation->estimate.capacity.value();
+    scatter.y_limit_name = tr("usable memory");
+  }
+  scatter_->setPoints(std::move(scatter));
 }
 
 /// Results of another question are grey, and say so; what they load brings that question back.
@@ -367,6 +457,8 @@ void SearchPage::refresh() {
   const EvaluationPtr e = document().evaluation();
   start_->setEnabled(e->has_model && e->has_cluster && !search_.running());
   sweep_->showQuestion();
+  machines_->showQuestion();
+  showFront();
   showStale();
 }
 

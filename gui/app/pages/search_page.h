@@ -17,6 +17,7 @@ namespace hexaplan::gui {
 class PlanTableModel;
 class RejectionModel;
 class ScatterPlot;
+class MachinesPanel;
 class SweepPanel;
 
 /// The search for the best layout: run in the background, its plans as a table and as a scatter of step time
@@ -43,12 +44,14 @@ class SearchPage : public Page {
   QWidget* makeControls();
   void makeStale(QWidget* upper);
   QWidget* makePlans();
+  QWidget* withColours(QWidget* chart);
   QWidget* makeResults();
   [[nodiscard]] planner::SearchProblem problem(const Evaluation& evaluation) const;
   /// The boxes as they stand now; what it returns may run on any thread.
   [[nodiscard]] ProblemOf problemMaker() const;
   void showProgress(double share, qint64 priced);
   void showFound();
+  void showFront();
   void showRunning(bool running);
   void load(const planner::Plan& plan);
   void showStale();
@@ -59,6 +62,7 @@ class SearchPage : public Page {
   QComboBox* headroom_ = nullptr;
   QCheckBox* keep_micro_batch_ = nullptr;
   QCheckBox* keep_recompute_ = nullptr;
+  QLineEdit* limits_ = nullptr;  // in the command's words
   QPushButton* start_ = nullptr;
   QPushButton* cancel_ = nullptr;
   QProgressBar* progress_ = nullptr;
@@ -70,7 +74,9 @@ class SearchPage : public Page {
   PlanTableModel* plans_ = nullptr;
   QSortFilterProxyModel* sorted_ = nullptr;
   ScatterPlot* scatter_ = nullptr;
+  QComboBox* colour_ = nullptr;  // what the chart's colours tell
   SweepPanel* sweep_ = nullptr;
+  MachinesPanel* machines_ = nullptr;
   QTableView* rejected_ = nullptr;
   RejectionModel* rejections_ = nullptr;
 };

@@ -196,6 +196,11 @@ void SweepPanel::start() {
   } catch (const presets::InputError& error) {
     return says_->setText(tr("Not searched: %1").arg(problemText(error.problem)));
   }
+  try {
+    (void)problem_()(*now);  // limits that cannot be read are said before anything runs
+  } catch (const presets::InputError& error) {
+    return says_->setText(tr("Not searched: %1").arg(problemText(error.problem)));
+  }
   if (axes[0].field == axes[1].field) return says_->setText(tr("Not searched: choose two different fields."));
   if (cells == 0 || cells > presets::kMostSweptCells)
     return says_->setText(

@@ -104,6 +104,14 @@ QWidget* TimePage::makePipeline() {
   charts->setStretchFactor(0, 5);
   charts->setStretchFactor(1, 2);
   column->addWidget(charts, 1);
+  auto* selected = plainLabel(pipeline, "selectedPart");
+  selected->setWordWrap(true);
+  selected->hide();
+  connect(timeline_, &Timeline::selectionChanged, selected, [this, selected] {
+    selected->setText(timeline_->selectedText());
+    selected->setVisible(!selected->text().isEmpty());
+  });
+  column->addWidget(selected);
   return pipeline;
 }
 

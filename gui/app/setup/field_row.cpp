@@ -72,6 +72,7 @@ FieldRow::FieldRow(const Field& field, QWidget* parent) : QWidget{parent}, field
   label_->setTextFormat(Qt::RichText);
   label_->setWordWrap(true);
   label_->setFixedWidth(kLabelWidth);
+  tip_ = fieldTip(translated(field.label), translated(field.tip), field.formula);
   note_ = new QLabel{this};
   problem_ = new QLabel{this};
   problem_->setWordWrap(true);
@@ -138,6 +139,13 @@ void FieldRow::makeReset() {
   connect(reset_, &QToolButton::clicked, this, [this] { emit edited(kAuto, false); });
 }
 
+/// What the field is, at `editor` and its label.
+void FieldRow::tellAbout(QWidget* editor) {
+  editor->setToolTip(tip_);
+  editor->setWhatsThis(tip_);
+  label_->setToolTip(tip_);
+}
+
 /// Names an input for screen readers and says what it is about.
 void FieldRow::describeEditor(QWidget* editor, const QString& suffix) {
   const QString id = utf8Text(field_.id);
@@ -145,10 +153,8 @@ void FieldRow::describeEditor(QWidget* editor, const QString& suffix) {
   const QString unit = translated(field_.unit);
   editor->setAccessibleName(translated(field_.label) + (unit.isEmpty() ? QString{} : ", " + unit));
   editor->setAccessibleDescription(translated(field_.tip));
-  const QString tip = fieldTip(translated(field_.label), translated(field_.tip), field_.formula);
-  editor->setToolTip(tip);
-  editor->setWhatsThis(tip);
-  label_->setToolTip(tip);
+  tipped_.push_back(editor);
+  tellAbout(editor);
   if (suffix.isEmpty()) label_->setBuddy(editor);
   editor->setFocusPolicy(Qt::StrongFocus);
   editor->installEventFilter(this);
@@ -213,6 +219,7 @@ void FieldRow::show(const Evaluation& evaluation) {
   const bool there = !field_.shown || field_.shown(evaluation);
   if (isHidden() == there) setVisible(there);
   if (!there) return;
+  showLaunchKeys(evaluation);
   const auto options = evaluation.options.find(field_.id);
   if (options != evaluation.options.end()) offer(options->second);
   showText(QString::fromStdString(field_.read(evaluation)));
@@ -220,6 +227,18 @@ void FieldRow::show(const Evaluation& evaluation) {
   const QString note = field_.follows ? field_.follows(evaluation) : QString{};
   note_->setText(note);
   note_->setVisible(!note.isEmpty());
+}
+
+void FieldRow::showLaunchKeys(const Evaluation& evaluation) {
+  if (!evaluation.priced()) return;
+  const auto found = evaluation.launch_keys.find(field_.id);
+  const std::string keys = found == evaluation.launch_keys.end() ? std::string{} : found->second;
+  if (keys == launch_keys_) return;
+  launch_keys_ = keys;
+  tip_ = fieldTip(translated(field_.label), translated(field_.tip), field_.formula,
+                  QString::fromStdString(keys));
+  for (QWidget* editor : tipped_) tellAbout(editor);
+  offered_.clear();  // remarks stand behind the tip
 }
 
 /// Fills the list and the slider; only when something changed, because this is the dear part of an update.
@@ -235,9 +254,8 @@ void FieldRow::offer(const std::vector<FieldOption>& options) {
                                  : option.note.starts_with("no effect") ? tr("no effect here")
                                                                         : tr("not in the numbers");
       check_->setText(option.reason.empty() ? short_note : QString::fromStdString(option.reason));
-      const QString tip = fieldTip(translated(field_.label), translated(field_.tip), field_.formula);
       const QString remark = remarkOf(option).toHtmlEscaped();
-      check_->setToolTip(remark.isEmpty() ? tip : tip + "<p>" + remark + "</p>");
+      check_->setToolTip(remark.isEmpty() ? tip_ : tip_ + "<p>" + remark + "</p>");
     }
     return;
   }

@@ -44,6 +44,9 @@ class FieldRow : public QWidget {
   void makeCheck();
   void makeReset();
   void describeEditor(QWidget* editor, const QString& suffix = {});
+  void tellAbout(QWidget* editor);
+  /// What launch files call the field, in its tip.
+  void showLaunchKeys(const Evaluation& evaluation);
   void offer(const std::vector<FieldOption>& options);
   void showText(const QString& text);
   void showAutomatic(bool automatic);
@@ -65,6 +68,9 @@ class FieldRow : public QWidget {
   QLineEdit* line_ = nullptr;
   QCheckBox* check_ = nullptr;
   QToolButton* reset_ = nullptr;  // lets the value follow from the rest again
+  QString tip_;                   // what the field is
+  std::vector<QWidget*> tipped_;  // editors that show it
+  std::string launch_keys_;       // in it
   QString plan_;                  // the plan's value
   QString shown_;                 // that, or what was sent last
   std::vector<FieldOption> offered_;

@@ -13,8 +13,9 @@ struct FormulaSection {
 };
 [[nodiscard]] FormulaSection formulaSection(const QString& anchor);
 
-/// Tool-tip of a field: what it is, and which formula it enters.
-[[nodiscard]] QString fieldTip(const QString& label, const QString& meaning, const QString& anchor);
+/// Tool-tip of a field: what it is, which formula it enters, and what launch files call it (empty: not said).
+[[nodiscard]] QString fieldTip(const QString& label, const QString& meaning, const QString& anchor,
+                               const QString& launch_keys = {});
 
 /// Opens the page in a window of its own, at `anchor` when there is one.
 void showFormulas(QWidget* parent, const QString& anchor = {});

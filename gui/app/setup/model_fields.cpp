@@ -7,6 +7,7 @@
 #include "presets/catalog/catalog.h"
 #include "presets/models/find_model.h"
 #include "presets/models/model_dimensions.h"
+#include "presets/models/model_text.h"
 
 namespace hexaplan::gui {
 namespace {
@@ -134,15 +135,16 @@ void appendModelFields(std::vector<Field>& table) {
                    .label = QT_TRANSLATE_NOOP("Field", "Model"),
                    .tip = QT_TRANSLATE_NOOP(
                        "Field",
-                       "A published model, or the path of a Hugging Face config.json. Files can also be "
-                       "dropped onto the window."),
+                       "A published model, the path of a Hugging Face config.json, or dimensions: layers=8 "
+                       "hidden=512 heads=8 ffn=1376 vocab=32000. Files can also be dropped onto the window."),
                    .formula = "P1",
                    .editor = EditorKind::Words,
                    .read = modelText,
                    .write =
                        [](ScenarioRequest& request, const std::string& text, const Evaluation& now) {
-                         if (text == modelText(now)) return;            // an edited model keeps its edits
-                         static_cast<void>(presets::model_file(text));  // InputError for a name nobody knows
+                         if (text == modelText(now)) return;  // an edited model keeps its edits
+                         // InputError for a name nobody knows; of dimensions, checkModel says what is wrong.
+                         if (!presets::is_model_text(text)) static_cast<void>(presets::model_file(text));
                          request.model = text;
                        },
                    .check = checkModel,

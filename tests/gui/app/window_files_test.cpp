@@ -6,8 +6,11 @@
 #include <QPushButton>
 #include <QRegularExpression>
 #include <QTableView>
+#include <algorithm>
+#include <cmath>
 
 #include "gui/app/document/share_text.h"
+#include "gui/app/main_window/theme.h"
 #include "gui/app/pages/time_page.h"
 #include "gui/plot/plot_view.h"
 #include "gui/plot/timeline.h"
@@ -22,6 +25,18 @@ namespace {
 QString shareTextOf(const QByteArray& text) {
   return "hexaplan:scenario/1/" + QString::fromLatin1(qCompress(text).toBase64(
                                       QByteArray::Base64UrlEncoding | QByteArray::OmitTrailingEquals));
+}
+
+/// Of two colours, as WCAG 2.1 defines it (w3.org/TR/WCAG21/#dfn-contrast-ratio).
+double contrast(const QColor& a, const QColor& b) {
+  const auto luminance = [](const QColor& color) {
+    const auto linear = [](double c) {
+      return c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4);
+    };
+    return 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) + 0.0722 * linear(color.blueF());
+  };
+  const double one = luminance(a), other = luminance(b);
+  return (std::max(one, other) + 0.05) / (std::min(one, other) + 0.05);
 }
 
 }  // namespace
@@ -151,6 +166,77 @@ class WindowFilesTest : public WindowFixture {
     QCOMPARE(answer().scenario.recipe.sequence, 2048);
     QCOMPARE(QString::fromStdString(answer().scenario.model.name), QString{"llama-3.1-8b"});
     QCOMPARE(answer().scenario.cluster.gpus, 64);
+  }
+
+  // What `hexaplan estimate --model "layers=8 …" --save-scenario` writes.
+  void a_model_by_its_dimensions_opens_and_its_dimensions_change() {
+    openFile(written(folder_, "dims.json",
+                     R"({"schema": "hexaplan/scenario/1", "cluster": "8xH100", "layout": "tp2",
+                         "model": "layers=8 hidden=512 heads=8 ffn=1376 vocab=32000"})"));
+    QVERIFY(answer().priced());
+    QCOMPARE(answer().scenario.model.layers, 8);
+    choose("model.layers", "16");
+    QCOMPARE(answer().scenario.model.layers, 16);
+    QCOMPARE(answer().scenario.model.hidden, 512);
+    QCOMPARE(find<QComboBox>("model")->currentText(), "layers=16 hidden=512 heads=8 ffn=1376 vocab=32000");
+    choose("model", "layers=4 hidden=256 heads=4 ffn=512 vocab=1000");
+    QVERIFY(answer().priced());
+    QCOMPARE(answer().scenario.model.layers, 4);
+    const QString problem = window_->document().edit(*findField("model"), "layers=4 hiden=256", false);
+    QVERIFY2(problem.contains("hidden"), qPrintable(problem));
+  }
+
+  void a_script_with_a_number_of_gpus_asks_for_their_type() {
+    const QString path =
+        written(folder_, "train.sh",
+                "torchrun --nproc_per_node 4 --nnodes 4 pretrain_gpt.py --num-layers 24 "
+                "--hidden-size 2048 --num-attention-heads 16 --vocab-size 32000 "
+                "--tensor-model-parallel-size 2 --seq-length 2048 "
+                "--max-position-embeddings 2048 --micro-batch-size 1 --global-batch-size 128 --bf16\n");
+    openFile(path);
+    QCOMPARE(answer().scenario.model.layers, 24);
+    QVERIFY2(window_->message().contains("16 GPUs"), qPrintable(window_->message()));
+    QVERIFY2(!window_->message().contains("--cluster"), qPrintable(window_->message()));
+    choose("layout.tp", "4");
+    QVERIFY2(!window_->message().isEmpty(), "the number is not lost while something else is set");
+    QCOMPARE(find<QPushButton>("offer.1")->text(), "16 × A100-80GB");
+    QTest::mouseClick(find<QPushButton>("offer.1"), Qt::LeftButton);
+    QVERIFY(answered());
+    QVERIFY(answer().priced());
+    QVERIFY(window_->message().isEmpty());
+    QCOMPARE(answer().scenario.cluster.gpus, 16);
+    QCOMPARE(answer().scenario.cluster.gpus_per_node, 4);
+    QCOMPARE(answer().scenario.cluster.gpu.name, std::string{"a100-80-sxm"});
+    // Where a type is chosen already, it is that many of it.
+    choose("cluster.gpu", "h200");
+    choose("cluster.gpus", "64");
+    openFile(path);
+    QCOMPARE(answer().scenario.cluster.gpus, 16);
+    QCOMPARE(answer().scenario.cluster.gpu.name, std::string{"h200"});
+  }
+
+  void a_message_ends_with_what_it_was_about() {
+    startWith("llama-3.1-8b", "8xH100");
+    openFile(folder_.filePath("missing.json"));
+    QVERIFY(window_->message().startsWith("Not opened: "));
+    // White letters on it can be read in every theme.
+    for (const Theme theme : {Theme::Light, Theme::Dark}) {
+      applyTheme(theme);
+      openFile(folder_.filePath("missing.json"));
+      const QColor ground = find<QLabel>("message")->palette().color(QPalette::Window);
+      QVERIFY2(contrast(ground, find<QLabel>("message")->palette().color(QPalette::WindowText)) >= 4.5,
+               qPrintable(ground.name()));
+    }
+    applyTheme(Theme::Light);
+    choose("model", "llama-3.2-1b");
+    QVERIFY2(window_->message().isEmpty(), qPrintable(window_->message()));
+    QSignalSpy found{&window_->search(), &SearchJob::found};
+    window_->findLayout();
+    QVERIFY(found.wait(kPatience));
+    QVERIFY(answered());
+    QVERIFY2(window_->message().startsWith("Loaded the fastest"), qPrintable(window_->message()));
+    window_->pages().setCurrentIndex(2);
+    QVERIFY2(window_->message().isEmpty(), qPrintable(window_->message()));
   }
 
   void what_was_copied_is_pasted_by_key_data() {

@@ -4,15 +4,22 @@
 #include <QAction>
 #include <QCheckBox>
 #include <QClipboard>
+#include <QDialog>
 #include <QElapsedTimer>
 #include <QLabel>
+#include <QListWidget>
 #include <QMenuBar>
 #include <QPushButton>
+#include <QScopeGuard>
+#include <QScrollBar>
 #include <QSet>
 #include <QSlider>
 #include <QTabWidget>
 #include <QTableView>
+#include <QTextBlock>
+#include <QTextBrowser>
 #include <QToolButton>
+#include <QTranslator>
 #include <QTreeView>
 #include <algorithm>
 #include <utility>
@@ -25,7 +32,10 @@
 #include "gui/models/cell.h"
 #include "gui/models/number_text.h"
 #include "gui/plot/memory_curve.h"
+#include "gui/plot/plot_theme.h"
 #include "gui/plot/plot_view.h"
+#include "gui/plot/scatter_plot.h"
+#include "gui/plot/shift_bars.h"
 #include "gui/plot/stage_memory_bars.h"
 #include "gui/plot/timeline.h"
 #include "window_fixture.h"
@@ -265,6 +275,11 @@ class WindowTest : public WindowFixture {
     QVERIFY(answered());
     QCOMPARE(find<QLabel>("badge")->text(), "Fits");
     QVERIFY(answer().estimate.out_of_memory_probability <= 0.05);
+    // It counts as the command does: what keeps the limits is said of what was priced.
+    const auto& counts = window_->search().result()->ranking.counts;
+    const QString said = QString{"%1 candidates, %2 priced, %3 of them keep every limit"}.arg(
+        countText(counts.enumerated), countText(counts.priced), countText(counts.feasible));
+    QVERIFY2(window_->message().contains(said), qPrintable(window_->message()));
   }
 
   void the_table_of_plans_says_each_ones_risk_and_keeps_the_chosen_limit() {
@@ -349,6 +364,24 @@ class WindowTest : public WindowFixture {
     auto* plans = find<QTableView>("plans");
     QVERIFY(plans->model()->rowCount() > 1);
     QVERIFY(find<PlotView>("pareto")->itemCount() > 0);
+    const auto* front = find<ScatterPlot>("pareto");
+    const auto marked = [&] {
+      QStringList labels;
+      for (const ScatterPoint& point : front->scatter().points) {
+        if (point.marked) labels.append(point.label);
+      }
+      return labels;
+    };
+    QCOMPARE(front->scatter().color_title, "risk");
+    QCOMPARE(front->scatter().points[0].color, window_->search().result()->ranking.pareto[0].price.risk);
+    find<QComboBox>("frontColour")->setCurrentIndex(1);
+    QCOMPARE(front->scatter().points[0].color, window_->search().result()->ranking.pareto[0].price.mfu);
+    // The present plan is among them, ringed: beside the front, or on it once it is loaded from there.
+    QCOMPARE(marked().size(), 1);
+    QVERIFY2(marked()[0].startsWith("the present plan: dp16"), qPrintable(marked()[0]));
+    emit find<PlotView>("pareto")->itemActivated(0);
+    QVERIFY(answered());
+    QCOMPARE(marked(), QStringList{front->scatter().points[0].label});
     QVERIFY(find<QTableView>("rejections")->model()->rowCount() > 0);
     plans->setCurrentIndex(plans->model()->index(1, 0));
     emit plans->activated(plans->currentIndex());
@@ -435,8 +468,12 @@ class WindowTest : public WindowFixture {
     plans->setCurrentIndex(plans->model()->index(0, 0));
     press(Qt::Key_Return);
     QVERIFY(window_->document().request() == by_button);
-    // What the row said is what the window now says.
+    // What the row said is what the window now says: its step in closed form, beside the simulated one.
     QCOMPARE(plans->model()->index(0, 3).data().toString(), bytesText(answer().peakStage().needed));
+    constexpr int kClosedForm = 13;
+    QCOMPARE(plans->model()->headerData(kClosedForm, Qt::Horizontal).toString(), "closed form");
+    QVERIFY(!plans->isColumnHidden(kClosedForm));
+    QCOMPARE(plans->model()->index(0, kClosedForm).data().toString(), find<QLabel>("value.step")->text());
   }
 
   void a_search_can_be_cancelled() {
@@ -605,15 +642,15 @@ class WindowTest : public WindowFixture {
   void words_that_the_numbers_leave_out_are_named_under_the_verdict() {
     startWith("llama-3.1-8b", "64xH100");
     auto* left_out = find<QLabel>("notModelled");
-    choose("recipe.fine_tune", "qlora");
+    choose("recipe.parameter_dtype", "fp8");
     QVERIFY(left_out->isVisible());
-    QVERIFY2(left_out->text().startsWith("Not modelled: fine-tune qlora"), qPrintable(left_out->text()));
+    QVERIFY2(left_out->text().startsWith("Not modelled: params-dtype fp8"), qPrintable(left_out->text()));
     press(Qt::Key_Z, Qt::ControlModifier);
-    QVERIFY(!left_out->text().contains("qlora"));
+    QVERIFY(!left_out->text().contains("fp8"));
     // And before they are chosen: in the list.
-    auto* training = find<QComboBox>("recipe.fine_tune");
-    const QString qlora = training->itemText(training->findData("qlora"));
-    QVERIFY2(qlora.contains("not modelled"), qPrintable(qlora));
+    auto* type = find<QComboBox>("recipe.parameter_dtype");
+    const QString fp8 = type->itemText(type->findData("fp8"));
+    QVERIFY2(fp8.contains("not modelled"), qPrintable(fp8));
     QCOMPARE(find<QCheckBox>("layout.sp")->text(), "no effect here");  // tp is 1
   }
 
@@ -634,15 +671,157 @@ class WindowTest : public WindowFixture {
     }
   }
 
+  void the_window_fits_a_screen_of_1024_pixels_with_all_it_shows_data() {
+    QTest::addColumn<int>("pixels");
+    QTest::addColumn<QString>("language");
+    for (const int pixels : {12, 13, 15}) {
+      for (const char* language : {"en", "de"})
+        QTest::addRow("%s, %d px", language, pixels) << pixels << QString{language};
+    }
+  }
   void the_window_fits_a_screen_of_1024_pixels_with_all_it_shows() {
+    QFETCH(int, pixels);
+    QFETCH(QString, language);
+    const QFont usual = QApplication::font();
+    QFont font = usual;
+    font.setPointSizeF(pixels * 72.0 / window_->logicalDpiY());
+    QTranslator translator;
+    const bool translated = language != "en" && translator.load(":/i18n/hexaplan_" + language);
+    if (language != "en" && !translated) QSKIP("built without translations");
+    QApplication::setFont(font);
+    if (translated) QApplication::installTranslator(&translator);
+    const auto restore = qScopeGuard([&] {
+      window_.reset();
+      QApplication::removeTranslator(&translator);
+      QApplication::setFont(usual);
+    });
+    window_ = std::make_unique<MainWindow>();
+    window_->show();
     startWith("llama-3.1-70b", "64xH100");
     press(Qt::Key_B, Qt::ControlModifier);
     type("recipe.sequence", "8k");  // does not fit: reason, buttons, and differences to a baseline
-    QTest::qWait(50);
-    QVERIFY2(window_->minimumSizeHint().width() <= 1024,
-             qPrintable(QString::number(window_->minimumSizeHint().width())));
-    QVERIFY2(window_->minimumSizeHint().height() <= 700,
-             qPrintable(QString::number(window_->minimumSizeHint().height())));
+    for (int page = 0; page < window_->pages().count(); ++page) {
+      window_->pages().setCurrentIndex(page);
+      window_->resize(1024, 700);
+      QTest::qWait(20);
+      const QSize least = window_->minimumSizeHint();
+      QVERIFY2(least.width() <= 1024 && least.height() <= 700,
+               qPrintable(QString{"page %1: %2 x %3"}.arg(page).arg(least.width()).arg(least.height())));
+      for (const QPushButton* button : window_->findChildren<QPushButton*>()) {
+        if (!button->isVisible()) continue;
+        QVERIFY2(button->width() >= button->minimumSizeHint().width(), qPrintable(button->text()));
+        const QRect place{button->mapTo(window_.get(), QPoint{}), button->size()};
+        QVERIFY2(window_->rect().contains(place), qPrintable(button->text()));
+      }
+    }
+  }
+
+  void formulas_wrap_in_even_letters_with_what_they_rest_on_below() {
+    find<QComboBox>("layout.tp")->setFocus();
+    press(Qt::Key_F1);
+    auto* dialog = find<QDialog>("formulas");
+    QVERIFY(dialog != nullptr);
+    auto* text = dialog->findChild<QTextBrowser*>("formulaText");
+    auto* list = dialog->findChild<QListWidget*>("formulaList");
+    QVERIFY(list->count() > 40);
+    for (int row = 0; row < list->count(); ++row) {
+      list->setCurrentRow(row);
+      QTest::qWait(1);
+      QVERIFY2(text->horizontalScrollBar()->maximum() == 0, qPrintable(list->item(row)->text()));
+      bool source = false;
+      for (QTextBlock block = text->document()->begin(); block.isValid(); block = block.next()) {
+        source = source || block.text().startsWith("Source: ");
+        QVERIFY2(!block.text().contains(" Function: "), qPrintable(block.text()));
+        if (!block.blockFormat().hasProperty(QTextFormat::BlockCodeFence)) continue;
+        QVERIFY2(!block.blockFormat().nonBreakableLines(), qPrintable(block.text()));
+        for (auto part = block.begin(); !part.atEnd(); ++part)
+          QVERIFY(QFontInfo{part.fragment().charFormat().font()}.fixedPitch() ||
+                  part.fragment().charFormat().fontFixedPitch());
+      }
+      if (row == 0) QVERIFY(source);
+    }
+    dialog->close();
+  }
+
+  void limits_are_said_in_the_words_of_the_command_data() {
+    QTest::addColumn<QString>("words");
+    QTest::addColumn<QString>("said");
+    QTest::newRow("no word") << "tpp=8"
+                             << "did you mean";
+    QTest::newRow("no value") << "tp"
+                              << "tp=LIST";
+    QTest::newRow("no number") << "tp=many"
+                               << "--tp";
+    QTest::newRow("twice") << "tp=1 tp=2"
+                           << "only once";
+    QTest::newRow("of the setup") << "gpu=h200"
+                                  << "heat map varies machines";
+    QTest::newRow("without tokens") << "max-hours=72"
+                                    << "--tokens";
+  }
+  void limits_are_said_in_the_words_of_the_command() {
+    QFETCH(QString, words);
+    QFETCH(QString, said);
+    startWith("llama-3.1-8b", "16xH100");
+    window_->pages().setCurrentIndex(2);
+    auto* limits = find<QLineEdit>("searchLimits");
+    const auto type_and_search = [&](const QString& text) {
+      limits->setFocus();
+      limits->selectAll();
+      QTest::keyClicks(limits, text);
+      QTest::keyClick(limits, Qt::Key_Return);
+    };
+    type_and_search(words);
+    QVERIFY(!window_->search().running());
+    const QString problem = find<QLabel>("searchCounts")->text();
+    QVERIFY2(problem.startsWith("Not searched: ") && problem.contains(said), qPrintable(problem));
+    QSignalSpy found{&window_->search(), &SearchJob::found};
+    type_and_search("tp=2 recompute=none,full zero=1");
+    QVERIFY(found.wait(kPatience));
+    const auto& plans = window_->search().result()->ranking.plans;
+    QVERIFY(!plans.empty());
+    for (const auto& plan : plans) {
+      QCOMPARE(plan.plan.layout.tp, 2);
+      QCOMPARE(plan.plan.layout.sharding.stage, 1);
+    }
+  }
+
+  // As the tables of `hexaplan export` have it.
+  void tips_name_what_the_framework_calls_a_field() {
+    startWith("llama-3.1-8b", "16xH100");
+    choose("layout.zero", "1");
+    choose("layout.tp", "2");
+    const auto tip = [&](const char* field) { return find<QComboBox>(field)->toolTip(); };
+    QVERIFY2(tip("layout.tp").contains("Megatron-LM: --tensor-model-parallel-size"),
+             qPrintable(tip("layout.tp")));
+    QVERIFY2(tip("recipe.micro_batch").contains("--micro-batch-size"), qPrintable(tip("recipe.micro_batch")));
+    QVERIFY2(find<QCheckBox>("layout.sp")->toolTip().contains("--sequence-parallel"),
+             qPrintable(find<QCheckBox>("layout.sp")->toolTip()));
+    auto request = window_->document().request();
+    request.framework = "fsdp2";
+    request.layout = presets::parse_layout("fsdp tp2", "layout");
+    window_->document().change(std::move(request), "torchtitan");
+    QVERIFY(answered());
+    QVERIFY2(answer().priced(), qPrintable(find<QLabel>("reason")->text()));
+    QVERIFY2(tip("layout.tp").contains("torchtitan: parallelism.tensor_parallel_degree"),
+             qPrintable(tip("layout.tp")));
+  }
+
+  // Bars for what slightly other machines would bring, as `hexaplan search --sensitivity` says them.
+  void the_best_plan_on_other_machines_is_a_bar_each() {
+    startWith("llama-3.1-8b", "16xH100");
+    window_->pages().setCurrentIndex(2);
+    find<QTabWidget>("searchTabs")->setCurrentIndex(2);
+    auto* bars = find<ShiftBars>("machines");
+    QCOMPARE(bars->itemCount(), 0);
+    QTest::mouseClick(find<QPushButton>("startMachines"), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(bars->itemCount() > 0, kPatience);
+    QVERIFY2(bars->textAlternative().contains("100 Gbit/s more per node: tokens per second +"),
+             qPrintable(bars->textAlternative()));
+    QVERIFY(find<QLabel>("machinesSay")->text().contains("best on these"));
+    choose("recipe.sequence", "2048");
+    QVERIFY2(find<QLabel>("machinesSay")->text().contains("another question"),
+             qPrintable(find<QLabel>("machinesSay")->text()));
   }
 
   void the_keyboard_is_in_the_model_at_first() {
@@ -657,7 +836,16 @@ class WindowTest : public WindowFixture {
     window_->pages().setCurrentIndex(0);
     find<QComboBox>("layout.tp")->setFocus();
     const auto in = [&](QWidget* pane) { return pane->isAncestorOf(QApplication::focusWidget()); };
-    QVERIFY(answer().standing() == Standing::Fits);  // nothing to press in the verdict
+    QVERIFY(answer().standing() == Standing::Fits);
+    // Every change that makes it faster is taken: nothing is left to press in the verdict.
+    constexpr int kMostChanges = 20;
+    auto* faster = find<QPushButton>("change.0");
+    for (int i = 0; i < kMostChanges && faster->isVisible(); ++i) {
+      faster->click();
+      QVERIFY(answered());
+    }
+    QVERIFY(!faster->isVisible());
+    find<QComboBox>("layout.tp")->setFocus();
     press(Qt::Key_F6);
     QVERIFY2(in(&window_->pages()), qPrintable(QApplication::focusWidget()->objectName()));
     QVERIFY(qobject_cast<PlotView*>(QApplication::focusWidget()) != nullptr);  // the page's chart
@@ -670,6 +858,29 @@ class WindowTest : public WindowFixture {
     QVERIFY(answer().standing() != Standing::Fits);  // now its buttons are a pane, too
     press(Qt::Key_F6, Qt::ShiftModifier);
     QVERIFY(in(find<QWidget>("verdict")));
+  }
+
+  void a_plan_that_fits_says_what_makes_it_faster() {
+    startWith("llama-3.1-8b", "8xH100");
+    choose("layout.tp", "4");
+    choose("layout.sp", "true");
+    choose("layout.zero", "1");
+    choose("recipe.global_batch", "16");
+    choose("recipe.recompute", "full");
+    QVERIFY(answer().standing() == Standing::Fits);
+    QVERIFY(find<QLabel>("faster")->isVisible());
+    QVERIFY2(!find<QPushButton>("findLayout")->isVisible(), "it fits");
+    auto* change = find<QPushButton>("change.0");
+    QVERIFY(change->isVisible());
+    QVERIFY2(change->text().contains("−"), qPrintable(change->text()));
+    const double before = answer().estimate.time.total().value();
+    const double promised = answer().faster.front().estimate.time.total().value();
+    QTest::mouseClick(change, Qt::LeftButton);
+    QVERIFY(answered());
+    QVERIFY(answer().standing() == Standing::Fits);
+    QCOMPARE(answer().estimate.time.total().value(), promised);
+    QVERIFY(promised < 0.99 * before);
+    QCOMPARE(answer().scenario.recipe.global_batch, 16);
   }
 
   void a_changed_verdict_is_said_to_screen_readers_once() {
@@ -704,6 +915,12 @@ class WindowTest : public WindowFixture {
       QCOMPARE(timeline->plotLeft(), curve->plotLeft());
       QCOMPARE(timeline->plotRight(), curve->plotRight());
     }
+    QVERIFY(!find<QLabel>("selectedPart")->isVisible());
+    timeline->select(0, timeline->window().high(), 0, 3);
+    QVERIFY2(find<QLabel>("selectedPart")->text().contains("backward"),
+             qPrintable(find<QLabel>("selectedPart")->text()));
+    timeline->clearSelection();
+    QVERIFY(!find<QLabel>("selectedPart")->isVisible());
     QVERIFY(find<QLabel>("stepSummary")->text().contains("closed form"));
   }
 
@@ -757,7 +974,18 @@ class WindowTest : public WindowFixture {
     QTest::qWait(50);
     const QImage dark = window_->grab().toImage();
     QVERIFY(light.pixelColor(640, 400) != dark.pixelColor(640, 400));
+    find<QAction>("actionContrast")->setChecked(true);
+    QCOMPARE(currentTheme(), Theme::DarkContrast);
     find<QAction>("actionDark")->setChecked(false);
+    QCOMPARE(currentTheme(), Theme::LightContrast);
+    // Letters and lines are black on white, of charts as well.
+    QTRY_COMPARE(window_->palette().color(QPalette::Window), QColor{Qt::white});
+    const PlotTheme& theme = PlotTheme::suiting(window_->palette());
+    QVERIFY(theme.high_contrast && !theme.dark);
+    QCOMPARE(theme.faint, QColor{Qt::black});
+    QCOMPARE(window_->palette().color(QPalette::WindowText), QColor{Qt::black});
+    find<QAction>("actionContrast")->setChecked(false);
+    QCOMPARE(currentTheme(), Theme::Light);
   }
 
   void one_switch_turns_every_byte_count_to_gb() {
