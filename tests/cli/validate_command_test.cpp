@@ -124,6 +124,28 @@ TEST(validate_command, top_runs_the_planners_best_plans_on_what_is_here) {
   EXPECT_EQ(names.size(), 3U) << "names tell plans apart";
 }
 
+TEST(validate_command, another_framework_is_predicted_beside_what_the_executor_took) {
+  const TinyModel model;
+  const std::string question =
+      "--global-batch 8 --calibration h100-80-sxm --json --quiet --framework megatron ";
+  for (const char* plans : {"--layout dp1", "--top 1"}) {
+    const JsonValue v = json_of(model.validate(question + plans));
+    const JsonValue& row = list_at(v, "scenarios").front();
+    EXPECT_EQ(at(row, "outcome"), JsonValue{"measured"});
+    EXPECT_EQ(at(row, "other_framework.name"), JsonValue{"megatron"});
+    EXPECT_GT(number_at(row, "other_framework.predicted_step_seconds"), number_at(row, "step.predicted"))
+        << "Megatron-LM's own overheads are in it";
+    EXPECT_THAT(*at(v, "command").get_if<std::string>(), HasSubstr("--framework megatron"));
+    ASSERT_EQ(list_at(row, "all_ranks").size(), 1U);
+    EXPECT_GT(number_at(list_at(row, "all_ranks").front(), "step_seconds"), 0);
+    for (const JsonValue& term : list_at(list_at(row, "ranks").front(), "terms"))
+      EXPECT_NE(at(term, "name"), JsonValue{"reduction and gathering"}) << "one rank sends nothing";
+  }
+  const JsonValue own =
+      json_of(model.validate("--global-batch 8 --calibration h100-80-sxm --json --quiet --layout dp1"));
+  EXPECT_EQ(list_at(own, "scenarios").front().find("other_framework"), nullptr);
+}
+
 TEST(validate_command, top_runs_plans_for_machines_that_are_named_alone_or_together) {
   const TinyModel model;
   const std::string question = "--global-batch 8 --cluster 4xcpu --calibration h100-80-sxm --json --quiet ";

@@ -58,16 +58,18 @@ void add_phases(const ValidationQuestion& question, const StageTimes& predicted,
   };
   const PhaseTimes& times = rank.phases;
   const Exposed exposed = predicted_exposed(question);
-  const auto sent = [&](std::initializer_list<Phase> phases) {
-    return question.solo ? Seconds{} : of(times, phases);
+  const costmodel::Layout& layout = question.scenario.layout;
+  const auto sent = [&](bool sends, std::initializer_list<Phase> phases) {
+    return question.solo || !sends ? Seconds{} : of(times, phases);
   };
   const Row rows[] = {
       {"forward", of(predicted.forward, question.solo), of(times, {Phase::Forward})},
       {"backward", of(predicted.recompute, question.solo) + of(predicted.backward, question.solo),
        of(times, {Phase::Recompute, Phase::Backward})},
       {"clipping and optimizer", predicted.optimizer, of(times, {Phase::Clipping, Phase::Optimizer})},
-      {"reduction and gathering", exposed.data_parallel, sent({Phase::Reduction, Phase::Gather})},
-      {"waiting for other stages", exposed.pipeline, sent({Phase::Pipeline})},
+      {"reduction and gathering", exposed.data_parallel,
+       sent(layout.world_size() > 1, {Phase::Reduction, Phase::Gather})},
+      {"waiting for other stages", exposed.pipeline, sent(layout.pp > 1, {Phase::Pipeline})},
   };
   for (const Row& row : rows) {
     if (row.predicted <= Seconds{} && row.measured <= Seconds{}) continue;
