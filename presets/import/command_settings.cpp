@@ -103,6 +103,32 @@ std::optional<std::size_t> program_of(const ShellWords& words) {
   return std::nullopt;
 }
 
+/// The values behind a flag, from `next` on, which moves behind them. A left-out word behind a value, or as
+/// the last, is more likely a list of further options.
+Setting values_behind(const ShellWords& words, const ShellWord& flag, std::size_t& next, std::size_t end,
+                      const std::string& file) {
+  const std::size_t first = next;
+  JsonArray values;
+  bool known = true;
+  std::string unread;
+  for (; next < end && !is_flag(words[next].text); ++next) {
+    if (is_left_out(words[next]) && (next > first || next + 1 == end)) {
+      if (next == first) unread = origin_of(words[next]);
+      continue;
+    }
+    // A dotted key is nobody's value; a plain one may be: "--model-args dtype=bf16".
+    const std::string_view key = overridden_key(words[next].text);
+    if (!key.empty() && (!values.empty() || key.find('.') != std::string_view::npos)) break;
+    values.push_back(value_of_word(words[next].text));
+    known = known && words[next].known;
+    if (unread.empty()) unread = origin_of(words[next]);
+  }
+  JsonValue value = values.empty()       ? JsonValue{true}
+                    : values.size() == 1 ? values.front()
+                                         : JsonValue{values};
+  return {flag.text, known ? std::move(value) : JsonValue{}, file, flag.line, std::move(unread)};
+}
+
 /// Flags with their values, from `begin` on; words that are no flag's are listed in `others`.
 std::vector<Setting> flags_of(const ShellWords& words, std::size_t begin, std::size_t end,
                               const std::string& file, std::vector<ShellWord>& others) {
@@ -122,28 +148,8 @@ std::vector<Setting> flags_of(const ShellWords& words, std::size_t begin, std::s
       ++i;
       continue;
     }
-    JsonArray values;
-    bool known = true;
-    std::string unread;
     std::size_t next = i + 1;
-    for (; next < end && !is_flag(words[next].text); ++next) {
-      // A left-out word behind a value, or as the last, is more likely a list of further options.
-      if (is_left_out(words[next]) && (next > i + 1 || next + 1 == end)) {
-        if (next == i + 1) unread = origin_of(words[next]);
-        continue;
-      }
-      // A dotted key is nobody's value; a plain one may be: "--model-args dtype=bf16".
-      const std::string_view key = overridden_key(words[next].text);
-      if (!key.empty() && (!values.empty() || key.find('.') != std::string_view::npos)) break;
-      values.push_back(value_of_word(words[next].text));
-      known = known && words[next].known;
-      if (unread.empty()) unread = origin_of(words[next]);
-    }
-    JsonValue value = values.empty()       ? JsonValue{true}
-                      : values.size() == 1 ? values.front()
-                                           : JsonValue{values};
-    settings.push_back(
-        {word.text, known ? std::move(value) : JsonValue{}, file, word.line, std::move(unread)});
+    settings.push_back(values_behind(words, word, next, end, file));
     i = next;
   }
   return settings;

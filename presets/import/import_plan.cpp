@@ -427,10 +427,8 @@ void say_what_is_missing(const ImportedPlan& plan, std::vector<std::string>& not
                                 : "the files do not say the GPUs: add --cluster 64xH100");
 }
 
-}  // namespace
-
-ImportedPlan import_plan(const std::vector<ImportFile>& files, std::string_view cluster,
-                         const FindFile& find_file) {
+/// Everything that the files say, and those that they name. InputError where that is nothing.
+Gathered gather(const std::vector<ImportFile>& files, const FindFile& find_file) {
   Gathered gathered;
   for (const ImportFile& file : files) gathered.seen.push_back(file.name);
   std::vector<PythonFile> recipes;
@@ -453,6 +451,25 @@ ImportedPlan import_plan(const std::vector<ImportFile>& files, std::string_view 
   for (const SettingGroup& group : gathered.groups) {
     if (group.dialect->launcher == Launcher::Bridge) refuse_nemo(group.settings);
   }
+  return gathered;
+}
+
+/// What became of the machines' settings, which are read where they stand.
+ImportedSetting fate_of_world(const Setting& setting) {
+  const bool read = setting.unread.empty();
+  return {setting.file,
+          setting.line,
+          setting.key,
+          read ? value_text(setting) : setting.unread,
+          read ? SettingFate::Understood : SettingFate::Unknown,
+          read ? std::string{} : why_unread(setting)};
+}
+
+}  // namespace
+
+ImportedPlan import_plan(const std::vector<ImportFile>& files, std::string_view cluster,
+                         const FindFile& find_file) {
+  Gathered gathered = gather(files, find_file);
   const auto main = std::max_element(
       gathered.groups.begin(), gathered.groups.end(), [](const SettingGroup& a, const SettingGroup& b) {
         return std::pair{!a.dialect->below, understood_by(*a.dialect, a.settings)} <
@@ -472,12 +489,7 @@ ImportedPlan import_plan(const std::vector<ImportFile>& files, std::string_view 
   if (!gathered.program || !gathered.program->certain)
     refuse_strangers(files.front().name, plan.settings, plan.format.title);
   if (gathered.program && gathered.program->launcher == launcher) read_program(*gathered.program, reading);
-  for (const Setting& setting : gathered.world) {
-    const bool read = setting.unread.empty();
-    plan.settings.push_back(
-        {setting.file, setting.line, setting.key, read ? value_text(setting) : setting.unread,
-         read ? SettingFate::Understood : SettingFate::Unknown, read ? std::string{} : why_unread(setting)});
-  }
+  for (const Setting& setting : gathered.world) plan.settings.push_back(fate_of_world(setting));
   std::stable_sort(plan.settings.begin(), plan.settings.end(),
                    [](const ImportedSetting& a, const ImportedSetting& b) {
                      return std::pair{a.file, a.line} < std::pair{b.file, b.line};

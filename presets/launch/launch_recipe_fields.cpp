@@ -211,7 +211,7 @@ void read_converters(V v, R r) {
     return;
   }
   // A command separates them by commas.
-  const std::string names = v.text();
+  const std::string& names = v.text();
   for (std::size_t begin = 0; begin <= names.size();) {
     const std::size_t end = std::min(names.find(',', begin), names.size());
     take(names.substr(begin, end - begin));
