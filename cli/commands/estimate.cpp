@@ -2,6 +2,7 @@
 
 #include "costmodel/parameters/parameter_tensors.h"
 #include "presets/frameworks/allocator_words.h"
+#include "presets/scenario/silent_words.h"
 
 namespace hexaplan::cli {
 
@@ -67,6 +68,9 @@ EstimateReport run_estimate(const EstimateOptions& options) {
   report.parameters = costmodel::count_parameters(scenario.model).total;
   report.estimate = costmodel::estimate_step(scenario, calibration);
   if (!report.priced()) return report;
+  for (std::string& note :
+       presets::notes_of_silent_words(report.question.request, scenario, calibration, report.estimate))
+    report.question.notes.push_back(std::move(note));
   if (scenario.recipe.tokens > 0) report.training = costmodel::training_cost(scenario, report.estimate);
   if (options.suggest) suggest_changes(report);
   if (options.explain) report.explanation = explain(report);

@@ -6,12 +6,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/parameters/adapters.h"
 #include "costmodel/program/replay_memory.h"
 #include "costmodel/program/working_sets.h"
-#include "costmodel/spec/chunk_order.h"
+#include "costmodel/spec/recompute_modules.h"
 #include "costmodel/spec/stage_plan.h"
 
 namespace hexaplan::costmodel {
@@ -33,10 +34,6 @@ bool offloads_states(const Scenario& s) {
 bool zero_plus_plus_applies(const Scenario& s) {
   return s.layout.sharding.stage >= 3;
 }
-template <FineTune kWhich>
-bool tunes_by(const Scenario& s) {
-  return s.recipe.fine_tune == kWhich;
-}
 /// ZeRO-R cuts what a recomputed layer keeps, its input, over tp; sequence parallelism has cut it already.
 bool partitions_activations(const Scenario& s) {
   return s.recipe.recompute.of_layers() && program::cuts_checkpoints(s);
@@ -54,6 +51,19 @@ bool splits_backward_of_recomputed_layers(const Scenario& s) {
          !s.framework.explicit_step && !needs_replay(s);
 }
 
+constexpr std::uint16_t of_case(SavedCase one) {
+  return static_cast<std::uint16_t>(1U << static_cast<unsigned>(one));
+}
+constexpr std::uint16_t kCompiledCases = of_case(SavedCase::Compiled) | of_case(SavedCase::NotCompiled);
+bool compiles(const Scenario& s) {
+  return s.recipe.execution.compiled == true && !s.framework.explicit_step;
+}
+/// The profile has kernels of their own for one of `cases`.
+bool fuses_where(const Scenario& s, std::uint16_t cases) {
+  return std::ranges::any_of(s.framework.elementwise_when,
+                             [&](const ElementwiseOverride& rule) { return (rule.cases & cases) != 0; });
+}
+
 constexpr KnobRow kNotModelled[] = {
     {"fine-tune",
      [](const Scenario& s) {
@@ -62,7 +72,17 @@ constexpr KnobRow kNotModelled[] = {
      "what the adapters' products keep for backward"},
     {"lora-alpha", [](const Scenario& s) { return s.recipe.lora_alpha > 0 && adapter_rank(s) > 0; },
      "a multiplier has no bytes and takes no time: losses of `run` and exported files follow it"},
-    {"fine-tune qlora", tunes_by<FineTune::Qlora>, "paged optimizer states"},
+    {"compile",
+     [](const Scenario& s) {
+       return compiles(s) && !s.recipe.recompute.of_layers() && !fuses_where(s, kCompiledCases);
+     },
+     "what a compiler would fuse of this framework's kernels: the host alone issues fewer"},
+    {"compile",
+     [](const Scenario& s) {
+       return compiles(s) && s.recipe.recompute.of_layers() && fuses_where(s, of_case(SavedCase::Compiled));
+     },
+     "what a compiler would fuse: checkpoints break its graph at every recomputed layer, and published steps "
+     "gained nothing"},
     {"params-dtype fp8", [](const Scenario& s) { return s.recipe.parameter_dtype == DType::Fp8; },
      "the transposed second copy of 8-bit weights and their gathering in 8 bits"},
     {"model's further parts", [](const Scenario& s) { return !s.model.not_counted.empty(); },
@@ -80,14 +100,25 @@ constexpr KnobRow kNotModelled[] = {
      "the layers' inputs alone are counted"},
 };
 
-/// More than any chunk has: splits other than an explicit one differ by at most a layer or two.
 bool recomputes_more_layers_than_a_chunk_has(const Scenario& s) {
   const Recompute& recompute = s.recipe.recompute;
   const Layout& l = s.layout;
-  const std::int64_t evenly =
-      s.model.layers / std::max(1, chunk_positions(l.schedule, l.pp, chunks_per_stage(l)));
-  return recompute.mode == RecomputeMode::Layers && recompute.stage_layers.empty() &&
-         s.layout.split != StageSplit::Explicit && recompute.layers > evenly + 2;
+  if (recompute.mode != RecomputeMode::Layers || !recompute.stage_layers.empty() || l.pp < 1 || l.vpp < 1)
+    return false;
+  const std::vector<int> layers = chunk_layers(s);
+  return std::ranges::all_of(layers, [&](int n) { return n < recompute.layers; });
+}
+
+/// A module that is asked for, and that no layer of the model has.
+template <std::uint16_t kModule>
+bool recomputes_what_is_not_there(const Scenario& s) {
+  const Recompute& r = s.recipe.recompute;
+  return r.mode == RecomputeMode::SelectiveModules && (r.modules & kModule) != 0 &&
+         (recompute_modules_of(s.model) & kModule) == 0;
+}
+
+bool has_one_axis(const Layout& l) {
+  return (l.tp > 1) + (l.cp > 1) + (l.dp > 1) + (l.pp > 1) <= 1;
 }
 
 const Execution& asked(const Scenario& s) {
@@ -99,8 +130,18 @@ bool says_adapters(const Scenario& s) {
 }
 
 constexpr KnobRow kWithoutEffect[] = {
-    {"recompute layers", recomputes_more_layers_than_a_chunk_has,
-     "no model chunk has so many layers: all of them are recomputed, as with recompute full"},
+    {"the number of recomputed layers above those of a model chunk", recomputes_more_layers_than_a_chunk_has,
+     "all layers are recomputed, as with recompute full"},
+    {"recompute modules=mla_up_proj", recomputes_what_is_not_there<kRecomputeMlaUpProjection>,
+     "the model has no latent attention"},
+    {"recompute modules=mlp", recomputes_what_is_not_there<kRecomputeMlp>, "no layer of the model is dense"},
+    {"recompute modules=act", recomputes_what_is_not_there<kRecomputeActivation>,
+     "no layer of the model is dense"},
+    {"recompute modules=moe", recomputes_what_is_not_there<kRecomputeMoe>, "the model has no experts"},
+    {"recompute modules=moe_act", recomputes_what_is_not_there<kRecomputeMoeActivation>,
+     "the model has no experts"},
+    {"recompute modules=shared_experts", recomputes_what_is_not_there<kRecomputeSharedExperts>,
+     "the model has no shared experts"},
     {"lora-targets",
      [](const Scenario& s) {
        return s.recipe.lora_targets != AdapterTargets::AllLinear && !says_adapters(s);
@@ -222,6 +263,16 @@ constexpr KnobRow kWithoutEffect[] = {
        return s.layout.schedule != ScheduleKind::OneFOneB && s.layout.pp == 1 && s.layout.vpp == 1;
      },
      "pp is 1: there are no stages to schedule"},
+    {"split",
+     [](const Scenario& s) {
+       return s.layout.split != StageSplit::Even && s.layout.pp == 1 && s.layout.vpp == 1;
+     },
+     "pp is 1: there are no stages to cut"},
+    {"order", [](const Scenario& s) { return s.layout.order != Layout{}.order && has_one_axis(s.layout); },
+     "one axis at most has more than one rank"},
+    {"etp",
+     [](const Scenario& s) { return s.layout.etp > 0 && s.layout.etp == s.layout.tp && s.model.is_moe(); },
+     "it is tp, as experts have unless told otherwise"},
     {"vocab",
      [](const Scenario& s) { return s.layout.vocab != VocabParallel::LastStage && s.layout.pp == 1; },
      "pp is 1: there are no stages to spread the output layer over"},

@@ -5,6 +5,7 @@
 
 #include "costmodel/schedule/schedule.h"
 #include "costmodel/spec/dtype.h"
+#include "costmodel/spec/recompute_modules.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -38,6 +39,13 @@ constexpr std::int64_t kShortContext = 8192;  // tokens
 constexpr std::int64_t kManyGpus = 512;
 constexpr double kNinthDecile = 1.2816;  // of a standard normal
 
+/// Of layers, and of such as the model has.
+bool recomputes_parts(const Scenario& sc) {
+  const Recompute& r = sc.recipe.recompute;
+  if (r.mode == RecomputeMode::SelectiveModules) return (r.modules & recompute_modules_of(sc.model)) != 0;
+  return r.mode == RecomputeMode::Selective || r.mode == RecomputeMode::SelectiveOperators;
+}
+
 bool uses(const Scenario& sc, Technique technique) {
   const Layout& l = sc.layout;
   switch (technique) {
@@ -67,9 +75,7 @@ bool uses(const Scenario& sc, Technique technique) {
     case Technique::Offload:
       return sc.recipe.offload != 0;
     case Technique::SelectiveRecompute:
-      return sc.recipe.recompute.mode == RecomputeMode::Selective ||
-             sc.recipe.recompute.mode == RecomputeMode::SelectiveModules ||
-             sc.recipe.recompute.mode == RecomputeMode::SelectiveOperators;
+      return recomputes_parts(sc);
     case Technique::NarrowTypes:
       return is_quantized(sc.recipe.precision);
     case Technique::ManyGpus:

@@ -14,7 +14,7 @@ using presets::JsonValue;
 
 const std::string kQuestion =
     "--model llama-3.1-8b --cluster 16xH100 --seq 4k --global-batch 64 --framework deepspeed ";
-const std::string kUnmodelled = kQuestion + "--layout zero3 --fine-tune qlora ";
+const std::string kUnmodelled = kQuestion + "--layout zero3 --fine-tune lora --lora-alpha 32 ";
 
 std::vector<std::string> knobs(const JsonValue& list) {
   std::vector<std::string> words;
@@ -30,27 +30,28 @@ const JsonValue& first(const JsonValue& list) {
 }
 
 TEST(not_modelled, is_said_in_the_text_of_every_answer) {
-  const std::string side = "zero3 zero2 --fine-tune qlora ";
+  const std::string side = "zero3 zero2 --fine-tune lora --lora-alpha 32 ";
   const std::string commands[] = {"estimate " + kUnmodelled, "simulate " + kUnmodelled,
                                   "compare " + side + kQuestion, "estimate --explain " + kUnmodelled};
   for (const std::string& command : commands) {
     EXPECT_THAT(run_hexaplan(command).out,
                 testing::AllOf(testing::HasSubstr("Not modelled"),
-                               testing::HasSubstr("fine-tune qlora: paged optimizer states")))
+                               testing::HasSubstr("lora-alpha: a multiplier has no bytes")))
         << command;
   }
-  EXPECT_THAT(run_hexaplan("search --fine-tune qlora " + kQuestion).out,
-              testing::HasSubstr("fine-tune qlora: paged optimizer states"));
+  EXPECT_THAT(run_hexaplan("search --fine-tune lora --lora-alpha 32 " + kQuestion).out,
+              testing::HasSubstr("lora-alpha: a multiplier has no bytes"));
 }
 
 TEST(not_modelled, is_listed_in_json) {
-  const auto named = testing::ElementsAre("fine-tune qlora");
+  const auto named = testing::ElementsAre("lora-alpha");
   EXPECT_THAT(knobs(at(json_of("estimate --json " + kUnmodelled), "not_modelled")), named);
   EXPECT_THAT(knobs(at(json_of("simulate --json " + kUnmodelled), "not_modelled")), named);
   EXPECT_THAT(knobs(at(json_of("export --json " + kUnmodelled), "not_modelled")), named);
-  const JsonValue compared = json_of("compare --json zero3 zero2 --fine-tune qlora " + kQuestion);
+  const JsonValue compared =
+      json_of("compare --json zero3 zero2 --fine-tune lora --lora-alpha 32 " + kQuestion);
   EXPECT_THAT(knobs(at(at(first(at(compared, "sides")), "estimate"), "not_modelled")), named);
-  const JsonValue searched = json_of("search --json --fine-tune qlora " + kQuestion);
+  const JsonValue searched = json_of("search --json --fine-tune lora --lora-alpha 32 " + kQuestion);
   EXPECT_THAT(knobs(at(first(at(searched, "plans")), "not_modelled")), named);
   EXPECT_THAT(knobs(at(json_of("estimate --json " + kQuestion), "not_modelled")), testing::IsEmpty());
 }
@@ -61,10 +62,10 @@ TEST(not_modelled, is_a_comment_in_what_is_exported) {
       "export --target axolotl --model llama-2-7b --cluster 8xA100 --framework fsdp2 --layout fsdp --seq 4k "
       "--global-batch "
       "64 "
-      "--fine-tune qlora");
+      "--fine-tune qlora --lora-alpha 32");
   EXPECT_THAT(run.out, testing::AllOf(testing::HasSubstr("load_in_4bit: true"),
-                                      testing::HasSubstr("#   fine-tune qlora: paged optimizer states")));
-  EXPECT_THAT(run.err, testing::HasSubstr("not modelled: fine-tune qlora"));
+                                      testing::HasSubstr("#   lora-alpha: a multiplier has no bytes")));
+  EXPECT_THAT(run.err, testing::HasSubstr("not modelled: lora-alpha"));
 }
 
 /// What experts do with a capacity is in the numbers and in the file.

@@ -45,6 +45,10 @@ std::vector<double> memory_of(const Estimate& estimate) {
 void plain(costmodel::Recipe& r) {
   r.sequence = 4096, r.global_batch = 256;
 }
+void half(costmodel::Recipe& r) {
+  plain(r);
+  r.precision = costmodel::Precision::Fp16;
+}
 void one_micro_batch(costmodel::Recipe& r) {
   r.sequence = 4096, r.global_batch = 8;
 }
@@ -78,6 +82,7 @@ void budgeted(costmodel::Recipe& r) {
 }
 
 constexpr Stage kSequence{"llama-3.1-8b", "16x8xH100+ib400", "megatron", "tp4 sp", plain};
+constexpr Stage kHalf{"llama-3.1-8b", "16x8xH100+ib400", "megatron", "tp2", half};
 constexpr Stage kBlackwell{"llama-3.1-8b", "8xB200", "megatron", "", plain};
 constexpr Stage kLimited{"mixtral-8x7b", "8x8xH100+ib400", "megatron", "ep8", limited};
 constexpr Stage kAdapters{"llama-3.1-8b", "8xH100", "fsdp2", "", lora};
@@ -95,6 +100,12 @@ std::vector<std::string> names(const Named<E> (&table)[N], std::string_view pref
   for (const Named<E>& row : table) words.push_back(fmt::format("{}{}", prefix, row.name));
   return words;
 }
+template <class E, std::size_t N>
+std::vector<std::string> names_but(const Named<E> (&table)[N], std::string_view one) {
+  std::vector<std::string> words = names(table);
+  std::erase(words, one);
+  return words;
+}
 
 const RecipeTurn kRecipeTurns[] = {
     {"sequence", kDense, {"2048", "8k"}},
@@ -105,7 +116,8 @@ const RecipeTurn kRecipeTurns[] = {
     {"precision", kBlackwell, names(kPrecisionNames)},
     {"parameter_dtype", kDense, names(kStateDTypeNames), "fp32"},
     {"parameter_dtype", kDense, {"fp32"}},
-    {"gradient_dtype", kDense, names(kStateDTypeNames), "fp32"},
+    {"gradient_dtype", kDense, names_but(kStateDTypeNames, "fp16"), "fp32"},
+    {"gradient_dtype", kHalf, {"fp16"}, "fp32"},
     {"gradient_dtype", kDense, {"fp32"}, "bf16"},
     {"moment_dtype", kDense, names(kStateDTypeNames), "fp32"},
     {"optimizer", kDense, names(kOptimizerNames)},
@@ -138,7 +150,7 @@ const RecipeTurn kRecipeTurns[] = {
     {"dp_overlap", kDense, {"false"}},
     {"reduce_gradients", kHybrid, {"once", "replicas-once"}},
     {"ep_overlap", kExperts, {"true", "false"}},
-    {"compile", kExperts, {"true"}},
+    {"compile", kTrainer, {"true"}},
     {"cuda_graphs", kExperts, {"partial", "full_iteration"}},
     {"moe_dispatcher", kExperts, {"alltoall", "allgather"}},
     {"moe_dispatcher", kExperts, {"deepep", "hybridep"}, "alltoall"},
