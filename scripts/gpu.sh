@@ -7,6 +7,9 @@
 #   scripts/gpu.sh --rehearse --prebuilt build/release   the same steps on the CPU device, with small models
 #   scripts/gpu.sh --simulate --prebuilt build/release   the same list on a GPU that is not there, with a clock of its own
 #
+#   scripts/gpu.sh --thorough           beyond nine minutes: the tests under compute-sanitizer, a second calibration and how far
+#                                       it is from the first, memory-bound kernels under ncu; what is not installed is said
+#
 #   --results DIR   where to leave what was measured     --list NAME   scenarios (default gpu; rehearsal: cpu)
 #   --check         only whether there is a GPU          --plan        only the steps and their seconds
 #
@@ -16,12 +19,13 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
-# What each step is given, in seconds: 535 in all. What a step leaves goes to those after it.
+# What each step is given, in seconds: 535 in all without --thorough. What a step leaves goes to those after it.
 steps=(build tests calibrate validate pytorch)
-declare -A given=([build]=185 [tests]=80 [calibrate]=105 [validate]=100 [pytorch]=65)
+declare -A given=([build]=185 [tests]=80 [calibrate]=105 [validate]=100 [pytorch]=65
+  [sanitizer]=900 [again]=110 [ncu]=180)
 
 usage() { echo "gpu.sh: $1; see the head of scripts/gpu.sh" >&2; exit 2; }
-prebuilt='' results='' list='' rehearse='' simulate='' only=''
+prebuilt='' results='' list='' rehearse='' simulate='' only='' thorough=''
 while (($# > 0)); do
   case $1 in
     --prebuilt | --results | --list)
@@ -30,6 +34,10 @@ while (($# > 0)); do
       shift
       ;;
     --rehearse) rehearse=1 ;;
+    --thorough)
+      thorough=1
+      steps+=(sanitizer again ncu)
+      ;;
     --simulate) simulate=1 ;;
     --check | --plan) only=$1 ;;
     *) usage "unknown argument '$1'" ;;
@@ -165,8 +173,58 @@ pytorch_here() {
     python3 benchmarks/compare_with_pytorch.py "$results/validation.json" "$results/pytorch.json" \
       >"$results/pytorch.md"
 }
+# Tests of the GPU under memcheck: a tenth of their speed.
+sanitize_all() {
+  [[ -z $rehearse$simulate ]] || { echo "there is no GPU to look into"; return 77; }
+  command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not installed"; return 77; }
+  local program failed=0
+  for program in "$build"/tests/gpu_*_test; do
+    [[ -x $program ]] || continue
+    echo "${program##*/}"
+    compute-sanitizer --tool memcheck --error-exitcode 9 "$program" --gtest_brief=1 >"$results/sanitizer-${program##*/}.log" 2>&1 || failed=1
+    tail -n 5 "$results/sanitizer-${program##*/}.log"
+  done
+  return "$failed"
+}
+# What a second calibration says otherwise than the first: what of an error is the machine's own.
+calibrate_again() {
+  "$build/hexaplan" calibrate --quick ${rehearse:+--budget 5} ${simulate:+--budget 10} --device "$device" --again --store "$results/again.sqlite" \
+    --out "$results/calibration-again.json" && rm -f "$results"/again.sqlite*
+  [[ -s $results/calibration.json && -s $results/calibration-again.json ]] || return 1
+  python3 - "$results/calibration.json" "$results/calibration-again.json" <<'PYTHON' | tee "$results/calibration-spread.txt"
+import json, sys
+
+def numbers(value, path=""):
+    if isinstance(value, dict):
+        for key, part in value.items():
+            if key not in ("fit", "machine", "source", "date", "sources"):
+                yield from numbers(part, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for i, part in enumerate(value):
+            yield from numbers(part, f"{path}[{i}]")
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield path, float(value)
+
+first, second = (dict(numbers(json.load(open(name)))) for name in sys.argv[1:3])
+rows = sorted(((abs(second[key] / value - 1), key, value, second[key]) for key, value in first.items()
+               if value and key in second), reverse=True)
+changes = [row[0] for row in rows]
+print(f"{len(rows)} constants in both calibrations: median change {changes[len(changes) // 2]:.1%}, largest {changes[0]:.1%}")
+for change, key, one, two in rows[:15]:
+    print(f"{change:8.1%}  {key}: {one:g}, then {two:g}")
+PYTHON
+}
+# Bytes that memory-bound kernels move and how long they take, of one step of a small model.
+profile_kernels() {
+  [[ -z $rehearse$simulate ]] || { echo "there is no GPU to look into"; return 77; }
+  command -v ncu >/dev/null || { echo "ncu is not installed"; return 77; }
+  ncu --csv --kernel-name-base demangled --kernel-name 'regex:norm|rope|activation|elementwise|softmax|cross_entropy|update|embedding|copy' \
+    --launch-count 200 --metrics gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum,dram__throughput.avg.pct_of_peak_sustained_elapsed \
+    "$build/hexaplan" run --device cuda --model llama-3.2-1b --seq 2k --global-batch 1 --layout dp1 --steps 1 --noise --no-store \
+    >"$results/ncu.csv" && grep -c gpu__time_duration "$results/ncu.csv"
+}
 # Steps run in shells of their own, so that a time-out ends all that they started.
-export -f build_all test_all calibrate_here validate_here pytorch_here
+export -f build_all test_all calibrate_here validate_here pytorch_here sanitize_all calibrate_again profile_kernels
 export build bundle device list results rehearse simulate
 
 echo "$gpu → $results"
@@ -185,6 +243,11 @@ export validate_seconds=$((given[validate] + left_over))
 run_step validate bash -c validate_here
 export pytorch_seconds=$((given[pytorch] + left_over))
 run_step pytorch bash -c pytorch_here
+if [[ -n $thorough ]]; then
+  run_step sanitizer bash -c sanitize_all
+  run_step again bash -c calibrate_again
+  run_step ncu bash -c profile_kernels
+fi
 
 echo "$((SECONDS)) s in all; results in $results"
 ((failures == 0))

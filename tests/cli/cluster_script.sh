@@ -35,10 +35,15 @@ for file in sys.argv[1:]:
         assert abs(error) < 0.25, (file, row["name"], error)
 PYTHON
 
-"$scripts/gpu.sh" --simulate --prebuilt "$build" --results "$folder/gpu" >"$folder/out" 2>&1 ||
+"$scripts/gpu.sh" --simulate --thorough --prebuilt "$build" --results "$folder/gpu" >"$folder/out" 2>&1 ||
   fail "$(cat "$folder/out" "$folder"/gpu/*.log)"
-left "$folder/gpu" calibration.json validation.html validation.json steps.txt
-# What is compared is a step that was set by the same curves: dense scenarios on one GPU agree.
+left "$folder/gpu" calibration.json validation.html validation.json steps.txt calibration-spread.txt
+grep -q 'largest 0.[0-9]%' "$folder/gpu/calibration-spread.txt" || fail "a clock that is set differs: $(cat "$folder/gpu/calibration-spread.txt")"
+for step in sanitizer ncu; do
+  grep -q "^$step.*skipped: there is no GPU" "$folder/gpu/steps.txt" || fail "$step: $(cat "$folder/gpu/steps.txt")"
+done
+# What is compared is a step that was set by the same curves: dense scenarios on one GPU agree, and mixtures of experts, whose
+# tokens go to experts in turn, come near on one GPU.
 python3 - "$folder/gpu/validation.json" <<'PYTHON'
 import json, sys
 rows = {row["name"]: row["step"]["error"] for row in json.load(open(sys.argv[1]))["scenarios"]}
@@ -46,4 +51,6 @@ assert len(rows) == 26, len(rows)
 for name, error in rows.items():
     if name.startswith(("8b, 4", "8b, 8", "1b", "13b", "70b")):
         assert abs(error) < 0.06, (name, error)
+    if name == "mixtral, 1 layer":
+        assert abs(error) < 0.15, (name, error)
 PYTHON

@@ -264,7 +264,9 @@ class SimulatedGpu : public Device {
   }
   void run_grouped_gemm(const Gemm& g, std::span<const std::int64_t> offsets) override {
     const auto groups = static_cast<std::int64_t>(offsets.size()) - 1;
-    multiply({.m = g.c.rows / groups, .n = g.c.cols, .k = g.a.cols, .batch = groups}, g);
+    // Of weights' gradients the sum is over a group's tokens.
+    const std::int64_t k = g.transpose_a ? g.a.rows / groups : g.a.cols;
+    multiply({.m = g.c.rows / groups, .n = g.c.cols, .k = k, .batch = groups}, g);
   }
   void run_attention_forward(const AttentionBlock& block, const View& /*q*/, const View& /*k*/,
                              const View& /*v*/, const View& /*o*/, const View& /*lse*/) override {
