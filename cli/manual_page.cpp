@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cli/command_tree.h"
+#include "cli/examples.h"
 #include "cli/exit_code.h"
 
 namespace hexaplan::cli {
@@ -53,13 +54,25 @@ constexpr Entry kEnvironment[] = {
      "which come before the built-in ones."},
     {"NO_COLOR", "Switches colour off when set to anything (https://no-color.org)."},
     {"XDG_DATA_HOME", "Where the history of runs is kept: hexaplan/measurements.sqlite."}};
-constexpr Entry kExamples[] = {
-    {"hexaplan estimate --model llama-3.1-8b --cluster 16xH100 --layout \"tp2 zero1 sp\" --seq 8k",
-     "Does it fit, and how fast is it?"},
-    {"hexaplan search --model config.json --cluster 64xH100 --global-batch 512 --tokens 1T",
-     "The best layouts, with days and cost."},
-    {"hexaplan finetune --model llama-3.1-8b --gpu rtx4090", "What fits on this card?"},
-    {"hexaplan estimate --from train.sh --cluster 64xH100", "The plan of a launch script."}};
+constexpr Entry kFiles[] = {
+    {"$XDG_DATA_HOME/hexaplan/measurements.sqlite",
+     "History of runs, validations and measurements; ~/.local/share/hexaplan without the variable. Another "
+     "file: --store."},
+    {"PREFIX/share/hexaplan/presets",
+     "Models, GPUs, clusters, frameworks and calibrations that come with the program."},
+    {"calibration-GPU.json, fabric-GPU.json, runs-GPU-FRAMEWORK.json",
+     "What calibrate writes into the current folder, for --calibration and --fabric."},
+    {"plan.json", "A scenario, as --save-scenario writes and --scenario reads it (docs/json.md)."}};
+
+std::string example_entries() {
+  std::string page;
+  for (const Example& example : examples()) {
+    if (example.in_short)
+      page +=
+          fmt::format(".TP\n{}\n{}\n", roff(fmt::format("hexaplan {}", example.line)), roff(example.answers));
+  }
+  return page;
+}
 
 }  // namespace
 
@@ -76,7 +89,8 @@ std::string manual_page(const CommandInfo& root, std::string_view version) {
   page += ".SH EXIT STATUS\n";
   for (const auto& [code, meaning] : kExitCodes)
     page += fmt::format(".TP\n{}\n{}\n", static_cast<int>(code), roff(meaning));
-  page += ".SH ENVIRONMENT\n" + entries(kEnvironment) + ".SH EXAMPLES\n" + entries(kExamples) +
+  page += ".SH ENVIRONMENT\n" + entries(kEnvironment) + ".SH FILES\n" + entries(kFiles) + ".SH EXAMPLES\n" +
+          example_entries() +
           ".SH SEE ALSO\nThe folder docs of the source: json.md for results as JSON, search.md, accuracy.md, "
           "formulas.md\n";
   return page;

@@ -29,7 +29,6 @@ struct CommandRow {
   std::vector<OptionRow> options;
   /// Called after parsing when the command was given. Throws UsageError.
   std::function<Command()> finish;
-  std::string example = {};  // below the options
 };
 
 /// Options of the question itself, which estimate, simulate, search and run share: --model, --cluster,

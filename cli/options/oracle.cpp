@@ -24,11 +24,12 @@ Command checked_oracle(OracleWords words) {
 
 CommandRow oracle_row() {
   const auto words = std::make_shared<OracleWords>();
-  CommandRow row{.name = "oracle",
-                 .help = "Run the step in PyTorch itself, without a GPU, and compare it tensor by tensor",
-                 .options = {},
-                 .finish = [words] { return checked_oracle(*words); },
-                 .example = "hexaplan oracle --model config.json --framework hf-eager --seq 4096"};
+  CommandRow row{
+      .name = "oracle",
+      .help = "Run the step in PyTorch itself, without a GPU, and compare it tensor by tensor",
+      .options = {},
+      .finish = [words] { return checked_oracle(*words); },
+  };
   append_scenario_options(row.options, words->options.question);
   // Of time and money nothing is compared.
   remove_options(row.options, {"--calibration", "--fabric", "--price", "--framework"});

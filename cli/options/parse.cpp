@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/examples.h"
 #include "cli/options/command_row.h"
 #include "cli/version.h"
 
@@ -80,6 +81,16 @@ void add_common_options(CLI::App& app, Parsed& parsed) {
   for (const OptionRow& row : rows) std::visit(OptionAdder{app, row}, row.target);
 }
 
+/// Below the options: lines to type. `command` empty: those of the program.
+std::string examples_text(std::string_view command) {
+  std::string text;
+  for (const Example& example : examples()) {
+    if (command.empty() ? example.in_short : example.command == command)
+      text += fmt::format("\n  hexaplan {}\n      {}", example.line, example.answers);
+  }
+  return text.empty() ? text : "Examples:" + text;
+}
+
 void add_command(CLI::App& root, const CommandRow& command, Parsed& parsed) {
   CLI::App& app = *root.add_subcommand(command.name, command.help);
   for (const OptionRow& row : command.options) {
@@ -88,7 +99,7 @@ void add_command(CLI::App& root, const CommandRow& command, Parsed& parsed) {
     if (!row.choices.empty()) parsed.choices[positional ? row.value : row.flags] = row.choices;
   }
   add_common_options(app, parsed);
-  if (!command.example.empty()) app.footer("Example: " + command.example);
+  app.footer(examples_text(command.name));
   app.callback([&command, &parsed] { parsed.invocation.command = command.finish(); });
 }
 
@@ -135,6 +146,35 @@ std::string help_text(const CLI::App& root) {
   return text;
 }
 
+/// What -h shows of a command: how it is called, its own options, the question, examples; and where the rest
+/// is. Help comes in groups with a heading each, between empty lines.
+std::string short_help(const std::string& whole) {
+  std::string text;
+  std::vector<std::string> others;
+  for (std::size_t begin = 0; begin < whole.size();) {
+    const std::size_t end = std::min(whole.find("\n\n", begin), whole.size());
+    const std::string group = whole.substr(begin, end - begin);
+    const std::string heading = group.substr(0, group.find(":\n"));
+    const bool kept = begin == 0 || heading == "Options" || heading == "The question" || heading == "Batch" ||
+                      heading == "Subcommands" || heading == "Examples";
+    if (kept) {
+      text += group + "\n\n";
+    } else if (heading != group) {
+      others.push_back(heading);
+    }
+    begin = end + 2;
+  }
+  while (text.ends_with("\n\n")) text.pop_back();
+  return others.empty() ? text : text + fmt::format("\n--help has more: {}\n", fmt::join(others, "; "));
+}
+
+bool asks_in_short(const std::vector<std::string>& words) {
+  const auto has = [&](std::string_view word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  return has("-h") && !has("--help");
+}
+
 }  // namespace
 
 Invocation parse_command_line(int argc, const char* const* argv) {
@@ -143,17 +183,20 @@ Invocation parse_command_line(int argc, const char* const* argv) {
   CLI::App root{"Memory and step time of training large transformers", "hexaplan"};
   root.set_version_flag("--version", "hexaplan " + version_text());
   root.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // scripts append overrides
+  root.footer(examples_text({}));
   for (const CommandRow& command : parsed.commands) add_command(root, command, parsed);
   add_help_commands(root, parsed);
   root.require_subcommand(1);
   const std::string problem = find_unknown_word(describe(root, parsed.choices), words);
   if (!problem.empty()) throw UsageError{problem};
+  const bool in_short = asks_in_short(words);
   try {
     std::reverse(words.begin(), words.end());  // as the parser takes them
     root.parse(words);
     set_colour(parsed);
   } catch (const CLI::CallForHelp&) {
-    parsed.invocation.command = PrintText{help_text(root)};
+    const std::string text = help_text(root);
+    parsed.invocation.command = PrintText{in_short ? short_help(text) : text};
   } catch (const CLI::CallForVersion& version) {
     parsed.invocation.command = PrintText{std::string{version.what()} + "\n"};
   } catch (const CLI::ParseError& error) {
