@@ -14,6 +14,7 @@ namespace {
 
 /// What a saved tensor's size depends on.
 struct SavedContext {
+  const Scenario& scenario;
   const ModelSpec& model;
   const Recipe& recipe;
   const FrameworkProfile& framework;
@@ -72,8 +73,8 @@ std::int64_t shared(const Ctx& c, std::int64_t width) {
 std::int64_t gated(const Ctx& c, std::int64_t elements) {
   return c.model.mlp.gated ? elements : 0;
 }
-/// Elements per token that adapted linear layers read, q, k, v, gate and up each for itself, and how many
-/// such layers there are. Experts have no adapters.
+/// Elements per token that adapters read, q, k, v, gate and up each for itself where they are not packed, and
+/// how many adapters there are. Experts have no adapters.
 struct Adapted {
   std::int64_t inputs = 0, layers = 0;
 };
@@ -86,9 +87,9 @@ Adapted adapted(const Ctx& c) {
   append_layer_parameters(c.model, c.kind, tensors);
   for (const ParameterTensor& t : tensors) {
     if (!t.matrix || is_expert(t)) continue;
-    const std::int64_t parts = adapted_parts(c.recipe, t.name, t.parts);
-    sum.inputs += c.dims.tokens * t.cols * parts;
-    sum.layers += parts;
+    const std::int64_t adapters = adapters_beside(c.scenario, t.name, t.parts);
+    sum.inputs += c.dims.tokens * t.cols * adapters;
+    sum.layers += adapters;
   }
   return sum;
 }
@@ -243,7 +244,7 @@ double trained_share(const SavedTensor& tensor, const Scenario& sc) {
 
 void append_hand_written_saved(const Scenario& sc, const LocalDims& dims, LayerClass kind, double count,
                                TensorLedger& out) {
-  const SavedContext context{sc.model, sc.recipe, sc.framework, dims, kind, adapter_rank(sc)};
+  const SavedContext context{sc, sc.model, sc.recipe, sc.framework, dims, kind, adapter_rank(sc)};
   const DType compute = activation_dtype(sc.recipe.precision);
   const TensorEntry like{.name = {},
                          .formula = "M2",
