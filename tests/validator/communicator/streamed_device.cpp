@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <mutex>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@
 
 namespace hexaplan::validator {
 namespace {
+
+/// As CpuDevice has it: the order in which vector code adds up depends on where a row begins.
+constexpr std::align_val_t kAlignment{64};
 
 /// Points in streams of all devices of this process, by number: others' devices wait for them, too.
 class Marks {
@@ -226,14 +230,14 @@ class StreamedDevice final : public Device {
 
  protected:
   [[nodiscard]] std::byte* take(std::size_t bytes) override {
-    auto* memory = static_cast<std::byte*>(::operator new(bytes + 1));
+    auto* memory = static_cast<std::byte*>(::operator new(bytes + 1, kAlignment));
     later([=](Device&) { std::fill_n(memory, bytes, std::byte{0xff}); });
     return memory;
   }
   void give_back(std::byte* memory, std::size_t bytes) noexcept override {
     later([=](Device&) {
       std::fill_n(memory, bytes, std::byte{0xff});
-      ::operator delete(memory);
+      ::operator delete(memory, kAlignment);
     });
   }
   void run_copy(const View& to, const View& from, Stream stream) override {
