@@ -101,7 +101,7 @@ std::string memory_by_stage(const Estimate& e, const TextStyle& style) {
   std::string text =
       fmt::format("\n{} (GiB, 2^30 bytes; * = where it peaks, {})\n", style.bold("Memory per GPU by stage"),
                   costmodel::name_of(e.peak().instant)) +
-      format_table(rows);
+      fitted_table(std::move(rows), style, {.expendable = {"other", "comm", "trans", "logits"}});
   if (shown.size() < e.stages.size()) {
     text += fmt::format("({} more stages: --json has all)\n", e.stages.size() - shown.size());
   }

@@ -72,7 +72,7 @@ std::string unknown_host(const FinetuneReport& report) {
       cluster.gpus, cluster.gpu.name);
 }
 
-std::string fitting(const FinetuneReport& report) {
+std::string fitting(const FinetuneReport& report, const TextStyle& style) {
   charts::Cells rows{{"method", "framework", "GiB", "host GiB", "risk", "step", "tokens/s", "micro-batch",
                       "recompute", "layout"}};
   for (const FinetuneAnswer& answer : report.answers) {
@@ -87,7 +87,9 @@ std::string fitting(const FinetuneReport& report) {
                     presets::to_recompute_text(plan.recipe.recompute), presets::to_layout_text(plan.layout)});
   }
   if (rows.size() == 1) return {};
-  return "\nFits, fastest first (GiB of a GPU, host GiB of a node)\n" + format_table(rows) +
+  return "\nFits, fastest first (GiB of a GPU, host GiB of a node)\n" +
+         fitted_table(std::move(rows), style,
+                      {.expendable = {"tokens/s", "host GiB", "risk", "micro-batch"}}) +
          unknown_host(report);
 }
 
@@ -125,7 +127,8 @@ std::string not_fitting(const FinetuneReport& report) {
 }  // namespace
 
 std::string finetune_text(const FinetuneReport& report, const TextStyle& style) {
-  std::string text = heading(report, style) + fitting(report) + next_step(report) + not_fitting(report);
+  std::string text =
+      heading(report, style) + fitting(report, style) + next_step(report) + not_fitting(report);
   std::vector<costmodel::KnobNote> left_out;
   for (const FinetuneAnswer& answer : report.answers) {
     if (!answer.fits()) continue;

@@ -114,7 +114,11 @@ std::string closed_form_cell(const RankedPlan& ranked) {
   return format_signed_percent(ranked.estimate.time.total() / *ranked.simulated - 1);
 }
 
-std::string plan_table(const SearchReport& report) {
+/// Columns that a narrow terminal does without.
+constexpr std::string_view kExpendable[] = {"closed form",  "free", "goodput",    "MFU",
+                                            "tokens/s/GPU", "risk", "micro-batch"};
+
+std::string plan_table(const SearchReport& report, const TextStyle& style) {
   const bool hardware = report.varies_hardware();
   const bool money = report.question.scenario.recipe.tokens > 0;
   const bool precision = report.problem.space.precision.size() > 1;
@@ -158,7 +162,7 @@ std::string plan_table(const SearchReport& report) {
     if (report.problem.simulate_winners) row.push_back(closed_form_cell(ranked));
     rows.push_back(std::move(row));
   }
-  return format_table(rows, left);
+  return fitted_table(std::move(rows), style, {left, {std::begin(kExpendable), std::end(kExpendable)}});
 }
 
 /// What few published runs can tell of, and which of the plans use it.
@@ -274,7 +278,7 @@ std::string sensitivity(const SearchReport& report, const TextStyle& style) {
          format_percent(plan.price.risk)});
   }
   return fmt::format("\n{}\n", style.bold("Sensitivity of the first plan: the best one on other machines")) +
-         format_table(rows, 3);
+         fitted_table(std::move(rows), style, {.left = 3, .expendable = {"dollars per step", "risk"}});
 }
 
 std::string pareto(const SearchReport& report, const TextStyle& style) {
@@ -294,7 +298,7 @@ std::string pareto(const SearchReport& report, const TextStyle& style) {
                      style.bold("Pareto front, in closed form"),
                      format_count(static_cast<std::int64_t>(front.size())),
                      shown < front.size() ? fmt::format("; {} of them", shown) : "") +
-         format_table(rows, 7);
+         fitted_table(std::move(rows), style, {.left = 7, .expendable = {"GPUs", "risk"}});
 }
 
 /// What the limit of the risk keeps out: the best plan that fits whatever its chance of running out of
@@ -433,7 +437,7 @@ std::string search_text(const SearchReport& report, const TextStyle& style) {
     text += fmt::format("{}: {}\n", style.bad("Nothing found"), planner::reason_for_nothing(report.ranking));
     return text + help(report) + at_any_risk(report, style) + rejections(report, style);
   }
-  return text + plan_table(report) + footnotes(report) + at_any_risk(report, style) +
+  return text + plan_table(report, style) + footnotes(report) + at_any_risk(report, style) +
          explanation(report, style) + sensitivity(report, style) + pareto(report, style) +
          rejections(report, style) + not_modelled_footer(report, style) + next_step(report);
 }

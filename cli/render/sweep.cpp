@@ -51,8 +51,8 @@ std::string grid(const SweepReport& report, const TextStyle& style) {
       row.push_back(throughput_of(report.cells[i * across.values.size() + j]));
     rows.push_back(std::move(row));
   }
-  return fmt::format("{}\n", style.bold("Tokens per second and GPU of the best plan")) + format_table(rows) +
-         "\n";
+  return fmt::format("{}\n", style.bold("Tokens per second and GPU of the best plan")) +
+         fitted_table(std::move(rows), style) + "\n";
 }
 
 std::string list(const SweepReport& report, const TextStyle& style) {
@@ -85,7 +85,9 @@ std::string list(const SweepReport& report, const TextStyle& style) {
     rows.push_back(std::move(row));
   }
   std::string text = fmt::format("{}\n", style.bold("The best plan of each"));
-  if (rows.size() > 1) text += format_table(rows, report.axes.size() + 2);
+  if (rows.size() > 1)
+    text += fitted_table(std::move(rows), style,
+                         {.left = report.axes.size() + 2, .expendable = {"tokens/s/GPU", "risk", "cost"}});
   return reasons.empty() ? text : text + fmt::format("\n{}\n", style.bad("Nothing found")) + reasons;
 }
 

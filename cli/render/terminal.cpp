@@ -1,12 +1,14 @@
 #include "cli/render/terminal.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 
 #include "costmodel/units/parse_number.h"
@@ -86,8 +88,8 @@ TextStyle detect_style(Colour colour, bool to_file) {
   const bool terminal = !to_file && isatty(STDOUT_FILENO) != 0;
   const bool wanted =
       colour == Colour::Always || (colour == Colour::Auto && terminal && !set_in_environment("NO_COLOR"));
-  return {
-      .colour = wanted, .unicode = locale_is_utf8(), .columns = std::clamp(line_width(terminal), 40, 400)};
+  const int columns = std::clamp(line_width(terminal), 40, 400);
+  return {.colour = wanted, .unicode = locale_is_utf8(), .columns = columns, .table = terminal ? columns : 0};
 }
 
 std::size_t display_width(std::string_view text) {
@@ -99,6 +101,52 @@ std::size_t display_width(std::string_view text) {
     if (escape && c == 'm') escape = false;
   }
   return width;
+}
+
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+std::size_t table_width(const Rows& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], display_width(row[c]));
+  }
+  std::size_t width = widths.empty() ? 0 : 2 * (widths.size() - 1);
+  for (const std::size_t column : widths) width += column;
+  return width;
+}
+
+/// The column to do without next; nothing where what is left has to stay.
+std::optional<std::size_t> next_to_go(const std::vector<std::string>& heads, const TableShape& shape) {
+  for (const std::string_view head : shape.expendable) {
+    const auto found = std::find(heads.begin(), heads.end(), head);
+    if (found != heads.end()) return static_cast<std::size_t>(found - heads.begin());
+  }
+  if (heads.size() <= std::max<std::size_t>(shape.left, 1) + 1) return std::nullopt;
+  return heads.size() - 1;
+}
+
+}  // namespace
+
+std::string fitted_table(Rows rows, const TextStyle& style, const TableShape& shape) {
+  std::vector<std::string> gone;
+  std::size_t left = shape.left;
+  while (style.table > 0 && !rows.empty() && table_width(rows) > static_cast<std::size_t>(style.table)) {
+    const std::optional<std::size_t> column = next_to_go(rows.front(), {left, shape.expendable});
+    if (!column) break;
+    gone.push_back(rows.front()[*column]);
+    if (*column < left) --left;
+    for (auto& row : rows) {
+      if (*column < row.size()) row.erase(row.begin() + static_cast<std::ptrdiff_t>(*column));
+    }
+  }
+  std::string text = format_table(rows, left);
+  if (!gone.empty())
+    text += fmt::format("({} cells are too narrow for: {}; a file or a pipe gets all columns)\n", style.table,
+                        fmt::join(gone, ", "));
+  return text;
 }
 
 std::string format_table(const std::vector<std::vector<std::string>>& rows, std::size_t left) {

@@ -12,6 +12,7 @@ struct TextStyle {
   bool colour = false;
   bool unicode = false;
   int columns = 100;  // cells of a line
+  int table = 0;      // … that a table may have; 0: no limit, it goes into a file or to a program
 
   [[nodiscard]] std::string bold(std::string_view text) const;
   [[nodiscard]] std::string good(std::string_view text) const;  // green
@@ -34,6 +35,17 @@ struct TextStyle {
 /// Rows of cells in columns; columns after the first `left` ones are set flush right.
 [[nodiscard]] std::string format_table(const std::vector<std::vector<std::string>>& rows,
                                        std::size_t left = 1);
+
+/// What of a table may be left out where a terminal is too narrow for it.
+struct TableShape {
+  std::size_t left = 1;
+  std::vector<std::string_view> expendable =
+      {};  // heads of columns, the first to go first; then the last ones
+};
+/// The same, at most style.table wide, with a line that names the columns that were left out. Rows have the
+/// heads first. The first column and the `left` ones stay until all others are gone.
+[[nodiscard]] std::string fitted_table(std::vector<std::vector<std::string>> rows, const TextStyle& style,
+                                       const TableShape& shape = {});
 
 /// Cells a terminal needs for `text`: UTF-8 continuation bytes and colour sequences need none.
 [[nodiscard]] std::size_t display_width(std::string_view text);

@@ -68,7 +68,7 @@ std::string scenarios_table(const ValidateReport& report, const TextStyle& style
     }
     rows.push_back(std::move(row));
   }
-  return format_table(rows, 2);
+  return fitted_table(std::move(rows), style, {.left = 2, .expendable = {"use"}});
 }
 
 bool has_bus_rates(const validator::ComparedRank& rank, TermGroup group) {
