@@ -8,6 +8,7 @@
 #include "costmodel/spec/attention_library.h"
 #include "costmodel/spec/dtype.h"
 #include "costmodel/spec/layout.h"
+#include "costmodel/spec/recipe.h"
 #include "costmodel/units/quantity.h"
 
 namespace hexaplan::costmodel {
@@ -166,6 +167,16 @@ struct FrameworkAbilities {
                             1U << static_cast<unsigned>(DType::Fp16);
   /// Where stages run several chunks each, chunks may differ in layers.
   bool unequal_stages = true;
+  /// Every stage can recompute a number of layers of its own; otherwise one number is that of all stages.
+  bool recompute_per_stage = true;
+  /// Bits by RecomputeMode; without the modules of `recompute_modules`.
+  std::uint8_t recompute = 1U << static_cast<unsigned>(RecomputeMode::None) |
+                           1U << static_cast<unsigned>(RecomputeMode::Selective) |
+                           1U << static_cast<unsigned>(RecomputeMode::Layers) |
+                           1U << static_cast<unsigned>(RecomputeMode::Full);
+  /// Sets of modules worth trying, each as RecomputeModule bits; a model that lacks a module goes without the
+  /// set.
+  std::vector<std::uint16_t> recompute_modules;
   friend bool operator==(const FrameworkAbilities&, const FrameworkAbilities&) = default;
 };
 

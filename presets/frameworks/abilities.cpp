@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "presets/json/vocabulary.h"
 
@@ -52,6 +54,49 @@ JsonArray stages_of(std::uint8_t bits) {
   return stages;
 }
 
+constexpr Named<costmodel::RecomputeMode> kModeNames[] = {
+    {"none", costmodel::RecomputeMode::None},
+    {"selective", costmodel::RecomputeMode::Selective},
+    {"selective-op", costmodel::RecomputeMode::SelectiveOperators},
+    {"layers", costmodel::RecomputeMode::Layers},
+    {"full", costmodel::RecomputeMode::Full},
+};
+
+/// Lists of module names: [["moe_act"], ["mla_up_proj", "layernorm"]].
+void read_module_sets(ObjectReader& reader, std::string_view key, std::vector<std::uint16_t>& sets) {
+  const auto list = reader.optional(key);
+  if (!list) return;
+  sets.clear();
+  for (const ValueReader& names : list->elements()) {
+    std::uint16_t modules = 0;
+    for (const ValueReader& name : names.elements())
+      modules = static_cast<std::uint16_t>(modules | name.choice(kRecomputeModuleNames));
+    if (modules == 0) throw names.error("at least one module; nothing is the kind none");
+    sets.push_back(modules);
+  }
+}
+
+JsonArray names_of_modes(unsigned bits) {
+  JsonArray names;
+  for (const auto& row : kModeNames) {
+    if ((bits >> static_cast<unsigned>(row.value) & 1U) != 0) names.emplace_back(row.name);
+  }
+  return names;
+}
+
+JsonArray names_of_sets(const std::vector<std::uint16_t>& sets) {
+  JsonArray lists;
+  for (std::uint16_t left : sets) {
+    JsonArray names;
+    for (const auto& row : kRecomputeModuleNames) {  // "norm" is a second name of "layernorm"
+      if ((left & row.value) != 0) names.emplace_back(row.name);
+      left = static_cast<std::uint16_t>(left & ~row.value);
+    }
+    lists.emplace_back(std::move(names));
+  }
+  return lists;
+}
+
 }  // namespace
 
 std::uint8_t read_offload_targets(const ValueReader& list) {
@@ -76,6 +121,9 @@ void read_abilities(const ValueReader& value, FrameworkAbilities& a) {
   read_ability(reader, "experts", a.experts);
   read_ability(reader, "mtp", a.mtp);
   read_ability(reader, "unequal_stages", a.unequal_stages);
+  read_ability(reader, "recompute_per_stage", a.recompute_per_stage);
+  read_names(reader, "recompute", kModeNames, a.recompute);
+  read_module_sets(reader, "recompute_modules", a.recompute_modules);
   read_ability(reader, "factored_shards", a.factored_shards);
   read_names(reader, "schedules", kScheduleNames, a.schedules);
   read_names(reader, "contexts", kContextNames, a.contexts);
@@ -94,6 +142,9 @@ JsonValue to_json(const FrameworkAbilities& a) {
       {"experts", a.experts},
       {"mtp", a.mtp},
       {"unequal_stages", a.unequal_stages},
+      {"recompute_per_stage", a.recompute_per_stage},
+      {"recompute", names_of_modes(a.recompute)},
+      {"recompute_modules", names_of_sets(a.recompute_modules)},
       {"factored_shards", a.factored_shards},
       {"schedules", names_of_bits(a.schedules, costmodel::kScheduleKinds, kScheduleNames)},
       {"contexts", names_of_bits(a.contexts, costmodel::kContextKinds, kContextNames)},

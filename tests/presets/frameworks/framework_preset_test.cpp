@@ -211,6 +211,23 @@ TEST(framework_presets, of_jax_and_the_executor_have_allocators_of_their_own) {
     EXPECT_TRUE(find_framework(name).caching_allocator) << name;
 }
 
+TEST(framework_presets, recompute_as_the_frameworks_do) {
+  const auto has = [](const char* name, costmodel::RecomputeMode mode) {
+    return (find_framework(name).abilities.recompute >> static_cast<unsigned>(mode) & 1) != 0;
+  };
+  for (const char* name : {"megatron", "megatron-2022", "fsdp2", "nanotron"})
+    EXPECT_FALSE(find_framework(name).abilities.recompute_per_stage) << name;
+  for (const char* name : {"hexaplan", "other"})
+    EXPECT_TRUE(find_framework(name).abilities.recompute_per_stage) << name;
+  EXPECT_TRUE(has("megatron", costmodel::RecomputeMode::Layers));
+  for (const char* name : {"fsdp1", "fsdp2", "nanotron", "hf-fsdp2", "hf-deepspeed", "deepspeed"}) {
+    EXPECT_FALSE(has(name, costmodel::RecomputeMode::Layers)) << name;
+    EXPECT_TRUE(find_framework(name).abilities.recompute_modules.empty()) << name;
+  }
+  for (const std::uint16_t modules : find_framework("megatron").abilities.recompute_modules)
+    EXPECT_EQ(modules & costmodel::kRecomputeActivation, 0);  // Megatron-Core has no act
+}
+
 TEST(framework_presets, are_all_readable_and_keep_something_for_backward) {
   const std::vector<std::string> names = list_presets(PresetKind::Framework);
   for (const char* name : {"megatron", "fsdp2", "fsdp1", "deepspeed", "nanotron", "hf-eager", "hexaplan"}) {
