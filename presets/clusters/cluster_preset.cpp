@@ -273,11 +273,35 @@ std::vector<std::string> network_names() {
   return names;
 }
 
+namespace {
+
+/// Whether `part` names GPUs, with or without their number: "H200", "64xH200", "4x8xA100-80GB".
+bool names_gpus(std::string_view part) {
+  std::string_view gpu = costmodel::trimmed(part);
+  while (take_factor(gpu, part)) {
+  }
+  return is_gpu(costmodel::trimmed(gpu));
+}
+
+InputError mixed_types(std::string_view whole) {
+  return cluster_error(whole, "GPUs of one type: jobs on mixed types are not planned",
+                       "plan each type by itself, or compare them with search --gpu h100,a100 --gpus 64");
+}
+
+/// Two clusters between commas.
+void refuse_list(std::string_view whole) {
+  const std::size_t comma = whole.find(',');
+  if (comma != std::string_view::npos && names_gpus(whole.substr(0, comma))) throw mixed_types(whole);
+}
+
+}  // namespace
+
 ClusterRequest parse_cluster_request(std::string_view text) {
   const std::string_view whole = costmodel::trimmed(text);
   if (whole.empty()) {
     throw cluster_error(text, "a cluster such as 8xH100, 16x8xH200+ib400 or a preset's name");
   }
+  refuse_list(whole);
   ClusterRequest request;
   request.name = std::string{whole};
   const std::size_t plus = whole.find('+');
@@ -285,7 +309,14 @@ ClusterRequest parse_cluster_request(std::string_view text) {
   for (std::size_t at = plus; at != std::string_view::npos;) {
     const std::size_t next = whole.find('+', at + 1);
     const std::string_view part = whole.substr(at + 1, next == std::string_view::npos ? next : next - at - 1);
-    if (!read_host_part(part, whole, request)) read_network(part, whole, request);
+    if (!read_host_part(part, whole, request)) {
+      try {
+        read_network(part, whole, request);
+      } catch (const InputError&) {
+        if (names_gpus(part)) throw mixed_types(whole);
+        throw;
+      }
+    }
     at = next;
   }
   return request;

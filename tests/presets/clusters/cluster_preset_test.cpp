@@ -98,6 +98,10 @@ TEST_P(Misread, is_one_clear_line) {
 }
 constexpr const char* kNetworkHelp =
     "expected a network such as +ib400, +roce400/gpu or +efa3200/node (Gbit/s)";
+constexpr const char* kOneType =
+    "expected GPUs of one type: jobs on mixed types are not planned; plan each type by itself, or compare "
+    "them "
+    "with search --gpu h100,a100 --gpus 64";
 INSTANTIATE_TEST_SUITE_P(
     table, Misread,
     testing::Values(
@@ -125,6 +129,10 @@ INSTANTIATE_TEST_SUITE_P(
                    ", expected one of ib, roce, efa, slingshot, omni-path, ethernet; did you mean \"roce\"?"},
         BadCluster{"no_rate", "8xH100+ib0", "cluster: got \"8xH100+ib0\"", kNetworkHelp},
         BadCluster{"bad_scope", "8xH100+ib400/rack", "cluster: got \"8xH100+ib400/rack\"", kNetworkHelp},
+        BadCluster{"two_clusters", "4x8xH100,4x8xA100-80GB", "cluster: got \"4x8xH100,4x8xA100-80GB\"",
+                   kOneType},
+        BadCluster{"two_types", "64xH100+H200", "cluster: got \"64xH100+H200\"", kOneType},
+        BadCluster{"two_numbers", "64xH100+64xH200", "cluster: got \"64xH100+64xH200\"", kOneType},
         BadCluster{"not_a_rate", "8xH100+ib4e400", "cluster: got \"8xH100+ib4e400\"", kNetworkHelp}),
     [](const auto& row) { return row.param.name; });
 
