@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 #include "charts/gantt_svg.h"
 #include "charts/memory_svg.h"
 #include "cli/write_file.h"
@@ -39,6 +41,17 @@ costmodel::SimulationOptions what_to_keep(const SimulateOptions& options, bool j
           .keep_memory = traced || !options.memory_svg.empty()};
 }
 
+/// A trace is JSON; what Perfetto's binary traces are called it is not.
+void refuse_binary_names(const SimulateOptions& options) {
+  for (const std::string_view ending : {".pftrace", ".perfetto-trace", ".pb"}) {
+    if (options.trace.ends_with(ending))
+      throw presets::InputError({.field = "--trace",
+                                 .value = presets::in_quotes(options.trace),
+                                 .expected = "a name for JSON in the Trace Event Format, which Perfetto opens",
+                                 .hint = "write x.json; protobuf traces are not written"});
+  }
+}
+
 void refuse_if_too_large(const costmodel::Scenario& scenario, const costmodel::SimulationOptions& kept) {
   const auto refused = costmodel::too_large_to_simulate(scenario, kept);
   if (!refused) return;
@@ -53,6 +66,7 @@ void refuse_if_too_large(const costmodel::Scenario& scenario, const costmodel::S
 }  // namespace
 
 SimulateReport run_simulate(const SimulateOptions& options, bool json) {
+  refuse_binary_names(options);
   SimulateReport report;
   report.question = ask(options.question);
   const costmodel::Scenario& scenario = report.question.scenario;
