@@ -14,6 +14,7 @@
 #include "costmodel/program/not_modelled.h"
 #include "costmodel/units/nearest_name.h"
 #include "costmodel/units/parse_units.h"
+#include "costmodel/units/trimmed.h"
 #include "planner/problem/nearby_batches.h"
 #include "planner/problem/plan.h"
 #include "presets/json/input_error.h"
@@ -55,10 +56,35 @@ E read_choice(const std::string& text, const char* flag, const presets::Named<E>
                     .hint = presets::did_you_mean(costmodel::nearest_name(text, names))});
 }
 
-/// "72" hours, or a time with its unit.
+/// "63 d 21 h": times with their units, as answers write them.
+std::optional<double> read_times(std::string_view text) {
+  double seconds = 0;
+  for (std::string_view rest = costmodel::trimmed(text); !rest.empty();) {
+    const std::size_t unit = std::min(rest.find_first_not_of("0123456789. "), rest.size());
+    const std::size_t end = std::min(rest.find_first_of("0123456789 ", unit), rest.size());
+    const auto time = costmodel::parse_seconds(rest.substr(0, end));
+    if (!time) return std::nullopt;
+    seconds += time->value();
+    rest = costmodel::trimmed(rest.substr(end));
+  }
+  return seconds;
+}
+
+/// "72" hours, or times with their units.
 double read_hours(const std::string& text) {
   if (const auto time = costmodel::parse_seconds(text)) return time->value() / kSecondsPerHour;
-  return read_amount(text, "--max-hours", "hours such as 72, or a time with its unit: \"3 d\"");
+  if (const auto times = read_times(text); times && *times > 0) return *times / kSecondsPerHour;
+  return read_amount(text, "--max-hours",
+                     "hours such as 72, or a time with its units: \"3 d\", \"63 d 21 h\"");
+}
+
+/// "250000", "2M" or, as answers write it, "$13.2 M".
+double read_dollars(const std::string& text) {
+  std::string digits{costmodel::trimmed(text)};
+  if (digits.starts_with('$')) digits.erase(0, 1);
+  std::erase(digits, ' ');
+  if (const auto count = costmodel::parse_count(digits)) return static_cast<double>(*count);
+  return read_amount(digits, "--max-cost", "US dollars such as 250000, 2M or \"$13.2 M\"");
 }
 
 /// Limits that only a token budget gives a meaning.
@@ -81,8 +107,7 @@ planner::Constraints read_constraints(const SearchOptions& options) {
   if (!options.max_risk.empty())
     limits.max_risk = options.max_risk == "any" ? 1.0 : read_share(options.max_risk, "--max-risk");
   if (!options.max_hours.empty()) limits.hours = read_hours(options.max_hours);
-  if (!options.max_cost.empty())
-    limits.dollars = read_amount(options.max_cost, "--max-cost", "US dollars such as 250000");
+  if (!options.max_cost.empty()) limits.dollars = read_dollars(options.max_cost);
   if (!options.min_mfu.empty()) limits.mfu = read_share(options.min_mfu, "--min-mfu");
   return limits;
 }
@@ -202,6 +227,8 @@ SearchReport read_problem(const SearchOptions& options) {
   if (!options.question.save_scenario.empty())
     write_file(options.question.save_scenario, presets::to_text(to_json(report.question.request)) + "\n");
   problem.base = report.question.scenario;
+  for (const std::string& word : words_beyond(problem.space, problem.base.framework))
+    report.question.notes.push_back(word);
   return report;
 }
 
@@ -244,18 +271,53 @@ void drop_refuted_notes(SearchReport& report) {
   }
 }
 
-/// Changes outside of the space that was searched: offloading, other optimizers, other layouts.
+/// Changes outside of the space that was searched: offloading, other optimizers, other layouts. They free
+/// memory, which helps where that is what lacks.
 void suggest_changes(SearchReport& report) {
   if (!report.ranking.plans.empty() || report.ranking.stopped) return;
-  for (const char* limit : {"max-risk", "fits-in-memory"}) {
-    const auto row = std::ranges::find(report.ranking.rejections, limit, &planner::RejectionCount::rule);
-    if (row == report.ranking.rejections.end() || !row->closest) continue;
-    const auto& [scenario, hardware] = *row->closest;
-    auto changes = planner::fitting_changes(scenario, report.problem.hardware[hardware].calibration,
-                                            kSuggestedChanges, report.problem.constraints.max_risk);
-    if (!changes.empty()) report.help = {scenario.layout, std::move(changes)};
+  const planner::RejectionCount* row = planner::last_limit(report.ranking);
+  if (row == nullptr || !row->closest || (row->rule != "max-risk" && row->rule != "fits-in-memory")) return;
+  const auto& [scenario, hardware] = *row->closest;
+  auto changes = planner::fitting_changes(scenario, report.problem.hardware[hardware].calibration,
+                                          kSuggestedChanges, report.problem.constraints.max_risk);
+  if (!changes.empty()) report.help = {scenario.layout, std::move(changes)};
+}
+
+/// What the next smaller number of the same GPUs would take where the fewest that meet a deadline were asked
+/// for.
+void look_at_fewer_gpus(const planner::SearchOptions& how, SearchReport& report) {
+  const SearchProblem& problem = report.problem;
+  if (problem.objective != Objective::Gpus || !problem.constraints.hours || report.ranking.plans.empty())
     return;
+  const costmodel::ClusterSpec& found = problem.hardware[report.ranking.plans.front().plan.hardware].cluster;
+  std::int64_t most = 0;
+  const auto is_smaller = [&](const planner::HardwareOption& option) {
+    return option.cluster.gpu.name == found.gpu.name && option.cluster.gpus < found.gpus;
+  };
+  for (const planner::HardwareOption& option : problem.hardware) {
+    if (is_smaller(option)) most = std::max(most, option.cluster.gpus);
   }
+  if (most == 0) return;
+  SearchProblem fewer = problem;
+  std::vector<std::size_t> places;  // in the problem
+  fewer.hardware.clear();
+  for (std::size_t i = 0; i < problem.hardware.size(); ++i) {
+    const planner::HardwareOption& option = problem.hardware[i];
+    if (!is_smaller(option) || option.cluster.gpus != most) continue;
+    fewer.hardware.push_back(option);
+    places.push_back(i);
+  }
+  fewer.constraints.hours.reset();
+  fewer.objective = Objective::StepTime;
+  fewer.top = 1;
+  planner::SearchOptions quiet = how;
+  quiet.progress = {};
+  planner::Ranking ranking = planner::search(fewer, quiet);
+  if (ranking.stopped) return;
+  report.fewer = {.gpus = most, .best = std::nullopt};
+  if (ranking.plans.empty()) return;
+  report.fewer->best = std::move(ranking.plans.front());
+  report.fewer->best->plan.hardware = places[report.fewer->best->plan.hardware];
 }
 
 void search_problem(const SearchOptions& options, const planner::SearchOptions& how, SearchReport& report) {
@@ -265,6 +327,8 @@ void search_problem(const SearchOptions& options, const planner::SearchOptions& 
       costmodel::Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
   drop_refuted_notes(report);
   suggest_changes(report);
+  look_at_fewer_gpus(how, report);
+  report.techniques = planner::unused_techniques(report.problem, report.ranking.plans);
   report.explanation = explain_plan(options, report.ranking);
   if (options.sensitivity) report.sensitivity = planner::sensitivity(report.problem, how);
 }

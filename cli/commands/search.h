@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "planner/fitting/fitting_changes.h"
 #include "planner/search/search.h"
 #include "planner/search/sensitivity.h"
+#include "planner/search/unused_techniques.h"
 
 namespace hexaplan::cli {
 
@@ -33,6 +35,14 @@ struct SearchReport {
     std::vector<planner::FittingChange> changes;
   };
   std::optional<Help> help;
+  /// Where the fewest GPUs that meet a deadline were asked for: the fastest plan on the next smaller number.
+  struct Fewer {
+    std::int64_t gpus = 0;
+    std::optional<planner::RankedPlan> best;  // nothing keeps the other limits
+  };
+  std::optional<Fewer> fewer;
+  std::vector<planner::UnusedTechnique>
+      techniques;  // with which a listed plan would be faster than the first
   costmodel::Seconds elapsed;
   [[nodiscard]] bool varies_hardware() const {
     return problem.hardware.back().cluster.name != problem.hardware.front().cluster.name;

@@ -125,6 +125,15 @@ std::vector<std::uint8_t> read_offloads(std::string_view text, std::string_view 
   return sets;
 }
 
+std::vector<double> read_shares(std::string_view text, std::string_view flag) {
+  std::vector<double> shares;
+  for (const std::string& word : read_words(text, flag)) {
+    const double share = read_share(word, flag);
+    if (std::find(shares.begin(), shares.end(), share) == shares.end()) shares.push_back(share);
+  }
+  return shares;
+}
+
 std::vector<std::array<costmodel::Axis, 4>> read_orders(std::string_view text, std::string_view flag) {
   std::vector<std::array<costmodel::Axis, 4>> orders;
   for (const std::string& word : read_words(text, flag))
@@ -163,6 +172,8 @@ constexpr DimensionReader kReaders[] = {
                      SearchSpace& s) { s.context = read_named(text, flag, presets::kContextNames); }},
     {"--order", [](auto text, auto flag, SearchSpace& s) { s.order = read_orders(text, flag); }},
     {"--offload", [](auto text, auto flag, SearchSpace& s) { s.offload = read_offloads(text, flag); }},
+    {"--offload-fraction",
+     [](auto text, auto flag, SearchSpace& s) { s.offload_fraction = read_shares(text, flag); }},
     {"--precision", [](auto text, auto flag,
                        SearchSpace& s) { s.precision = read_named(text, flag, presets::kPrecisionNames); }},
 };
@@ -209,6 +220,48 @@ SearchSpace read_space(const std::vector<DimensionText>& dimensions) {
     reader->read(text, flag, space);
   }
   return space;
+}
+
+std::vector<std::string> words_beyond(const SearchSpace& space,
+                                      const costmodel::FrameworkProfile& framework) {
+  using costmodel::RecomputeMode;
+  const costmodel::FrameworkAbilities& can = framework.abilities;
+  std::vector<std::string> words;
+  const auto lacks = [&](unsigned bits, auto value) {
+    return (bits >> static_cast<unsigned>(value) & 1U) == 0;
+  };
+  for (const costmodel::ScheduleKind schedule : space.schedule) {
+    if (lacks(can.schedules, schedule))
+      words.emplace_back(presets::name_in(presets::kScheduleNames, schedule));
+  }
+  for (const costmodel::ContextKind context : space.context) {
+    if (lacks(can.contexts, context)) words.emplace_back(presets::name_in(presets::kContextNames, context));
+  }
+  for (const int stage : space.zero) {
+    if (lacks(can.zero_stages, stage)) words.push_back(fmt::format("zero{}", stage));
+  }
+  for (const std::uint8_t set : space.offload) {
+    for (const auto& row : presets::kOffloadNames) {
+      if ((set & ~can.offload & row.value) != 0) words.push_back(fmt::format("offloaded {}", row.name));
+    }
+  }
+  for (const costmodel::Recompute& recompute : space.recompute) {
+    const bool modules = recompute.mode == RecomputeMode::SelectiveModules;
+    const bool by_stage = !recompute.stage_layers.empty() && !can.recompute_per_stage;
+    if (by_stage || (modules ? can.recompute_modules.empty() : lacks(can.recompute, recompute.mode)))
+      words.push_back(fmt::format("recompute {}", recompute.mode == RecomputeMode::Layers &&
+                                                          recompute.layers == 0 &&
+                                                          recompute.stage_layers.empty()
+                                                      ? "layers"
+                                                      : presets::to_recompute_text(recompute)));
+  }
+  std::vector<std::string> notes;
+  for (const std::string& word : words) {
+    std::string note =
+        fmt::format("{} has no {}: plans with it are those of one like it that had", framework.name, word);
+    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
+  }
+  return notes;
 }
 
 double read_amount(std::string_view text, std::string_view flag, std::string_view expected) {

@@ -12,6 +12,10 @@ namespace hexaplan::cli {
 /// Reads the lists that restrict a search. InputError names the flag.
 [[nodiscard]] planner::SearchSpace read_space(const std::vector<DimensionText>& dimensions);
 
+/// A note for each value of the lists that the framework does not have.
+[[nodiscard]] std::vector<std::string> words_beyond(const planner::SearchSpace& space,
+                                                    const costmodel::FrameworkProfile& framework);
+
 /// Whole numbers of a list: "8", "1,2,4", "1..8" (each), "1,4..6". InputError names `flag`.
 [[nodiscard]] std::vector<std::int64_t> read_numbers(std::string_view text, std::string_view flag,
                                                      std::int64_t least, std::int64_t most);

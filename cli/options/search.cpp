@@ -33,7 +33,8 @@ std::vector<DimensionInfo> dimensions() {
       {"--micro-batch", "LIST", "Sequences per data-parallel rank and pass"},
       {"--recompute",
        "LIST",
-       "none, selective, selective-op, full, layers=4 (per stage), layers (every count), "
+       "none, selective, selective-op, full, layers=4 (the first of every model chunk), layers (every "
+       "count), "
        "modules=core_attn+norm",
        {"none", "selective", "full", "layers"}},
       {"--schedule",
@@ -47,6 +48,9 @@ std::vector<DimensionInfo> dimensions() {
        "Kept in host memory: none, optimizer, params, activations, or several with '+': "
        "none,activations,optimizer+activations. Default: none, as the framework has it",
        {"none", "optimizer", "params", "activations"}},
+      {"--offload-fraction", "LIST",
+       "Shares of the optimizer's states that are kept there: 0.25,0.5,1. Varied where the optimizer is "
+       "offloaded. Default: 1"},
       {"--precision",
        "LIST",
        "Types of the matrix products. Default: bf16",
@@ -92,8 +96,9 @@ void append_limits(std::vector<OptionRow>& rows, SearchOptions& o) {
            "Highest chance of running out of memory that a plan may have: 1%, or any. Default: {:.0f}%",
            100 * planner::kDefaultRisk),
        &o.max_risk},
-      {"--max-hours", "HOURS", "Longest training of --tokens: 72, or with a unit: \"3 d\"", &o.max_hours},
-      {"--max-cost", "DOLLARS", "Most that training on --tokens may cost", &o.max_cost},
+      {"--max-hours", "HOURS", "Longest training of --tokens: 72, or with units: \"3 d\", \"63 d 21 h\"",
+       &o.max_hours},
+      {"--max-cost", "DOLLARS", "Most that training on --tokens may cost: 250000, 2M", &o.max_cost},
       {"--min-mfu", "SHARE", "Least model FLOP/s utilisation: 40%", &o.min_mfu},
       {"--top", "N", fmt::format("Plans to list. Default: {}", planner::kDefaultTop), &o.top},
       {"--explain", "N", "Why plan N is not the first (for 1: why it is): the terms that differ", &o.explain},
@@ -113,8 +118,8 @@ void append_limits(std::vector<OptionRow>& rows, SearchOptions& o) {
 std::vector<OptionRow> search_options(SearchOptions& options) {
   std::vector<OptionRow> rows;
   append_scenario_options(rows, options.question);
-  remove_options(rows,
-                 {"--layout", "--micro-batch", "--recompute", "--schedule", "--precision", "--offload"});
+  remove_options(rows, {"--layout", "--micro-batch", "--recompute", "--schedule", "--precision", "--offload",
+                        "--offload-fraction"});
   const std::vector<DimensionInfo> infos = dimensions();
   if (options.dimensions.empty()) {
     for (const DimensionInfo& info : infos) options.dimensions.push_back({info.flag, ""});

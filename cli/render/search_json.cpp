@@ -124,6 +124,20 @@ JsonValue search_json(const SearchReport& report) {
       {"changes_that_fit", report.help ? JsonValue{changes_json(report.help->changes)} : JsonValue{}},
       {"rejections", std::move(rejections)},
       {"notes", std::move(notes)}};
+  if (report.ranking.plans.empty())
+    object.emplace_back("nothing_found", planner::reason_for_nothing(report.ranking));
+  JsonArray techniques;
+  for (const planner::UnusedTechnique& row : report.techniques)
+    techniques.push_back(JsonObject{{"setting", std::string{row.setting}},
+                                    {"value", std::string{row.value}},
+                                    {"plan", static_cast<std::int64_t>(row.plan + 1)},
+                                    {"step_seconds", row.step.value()}});
+  object.emplace_back("unused_techniques", std::move(techniques));
+  if (report.fewer)
+    object.emplace_back(
+        "fewer_gpus",
+        JsonObject{{"gpus", report.fewer->gpus},
+                   {"plan", report.fewer->best ? ranked_json(report, *report.fewer->best) : JsonValue{}}});
   if (!report.sensitivity.empty()) {
     JsonArray changes;
     for (const planner::ChangedMachines& changed : report.sensitivity)

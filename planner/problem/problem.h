@@ -37,6 +37,7 @@ struct SearchSpace {
   std::optional<bool> unequal_stages;                 // unset: whether the framework supports it
   std::vector<costmodel::Precision> precision;        // empty: the recipe's
   std::vector<std::uint8_t> offload;                  // each a set of OffloadTarget bits
+  std::vector<double> offload_fraction;  // of the optimizer's states; varied where they are offloaded
 };
 
 enum class Objective : std::uint8_t {

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <limits>
 #include <map>
+#include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "costmodel/communication/device_overhead.h"
@@ -24,13 +26,18 @@ namespace {
 using namespace costmodel;
 
 constexpr double kWorthwhile = 1e-6;  // share of the step below which a gain is rounding
+constexpr double kSlack = 1e-12;
 constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr int kDoesNotFit = std::numeric_limits<int>::max();
 
-/// A stage with some of the layers, with as few of them recomputed as its memory allows.
+/// A stage with some of the layers, with as few of them recomputed as its memory allows, or as many as all
+/// stages recompute.
 struct StageCost {
   double pace = kNever;   // step of a pipeline that this stage paces, less its share of the others' waiting
   double total = kNever;  // one micro-batch
   int recomputed = 0;     // layers of each chunk
+  int fewest = kDoesNotFit;  // of them that fit
+  [[nodiscard]] bool fits() const { return recomputed >= fewest; }
 };
 
 using Counts = LayersByClass;
@@ -66,55 +73,101 @@ class Stages {
     device_ = load_of(device);
   }
 
+  /// From now on all stages recompute `count` layers of each chunk.
+  void recompute_everywhere(int count) {
+    common_ = count;
+    known_.clear();
+  }
+
   /// `stage` with the model's layers [begin, begin + layers).
   [[nodiscard]] StageCost cost(int stage, std::int64_t begin, std::int64_t layers) {
     const Counts counts = layers_by_class(sc_.model, begin, layers);
     // Which layers come first matters where they differ.
     const bool alike = std::count(counts.begin(), counts.end(), 0) >= std::ssize(counts) - 1;
-    const auto [entry, made] = known_.try_emplace({stage, counts, alike ? 0 : begin});
-    if (made) entry->second = price(stage, begin, counts);
+    const Key key{stage, counts, alike ? 0 : begin};
+    const auto [entry, made] = known_.try_emplace(key);
+    if (made) entry->second = price(key, begin);
     return entry->second;
   }
 
  private:
-  /// Recomputing more costs time and frees memory: the fewest layers that fit are the best.
-  [[nodiscard]] StageCost price(int stage, std::int64_t begin, const Counts& layers) const {
-    StagePlan plan = with_ends(sc_, layers, stage == 0, stage + 1 == sc_.layout.pp);
-    MemoryLoad load = parameters_.load(sc_, plan);
+  using Key = std::tuple<int, Counts, std::int64_t>;
+
+  /// First and last number of recomputed layers to try for a chunk of `layers`.
+  [[nodiscard]] std::pair<int, int> counts_to_try(int stage, int layers) const {
+    if (choose_) return {0, layers};
+    const int said =
+        std::min(recomputed_layers(sc_.recipe.recompute, static_cast<std::size_t>(stage)), layers);
+    return {said, said};
+  }
+
+  /// The stage recomputing the first `count` layers of each chunk. Layers of stages with several chunks are
+  /// all alike, and dealt evenly.
+  [[nodiscard]] StagePlan recomputing(StagePlan plan, std::int64_t begin, int count) const {
+    const int first = std::min(count * sc_.layout.vpp, plan.total_layers());
+    const Counts which =
+        first_layers(sc_.model, begin, plan.total_layers() - plan.mtp_modules(), plan.mtp_modules(), first);
+    set_recomputed(sc_.recipe.recompute, which, plan);
+    return plan;
+  }
+
+  /// Recomputing more costs time and frees memory: the fewest layers that fit.
+  [[nodiscard]] int fewest_that_fit(int stage, std::int64_t begin, const StagePlan& whole) const {
+    MemoryLoad load = parameters_.load(sc_, whole);
     load += device_;
     const double in_flight = microbatches_in_flight(sc_.layout, microbatches_per_step(sc_), stage);
     const Allocator allocator = allocator_of(sc_);
-    const int chunks = sc_.layout.vpp;
-    const auto of_chunk = static_cast<int>(ceil_div(plan.total_layers(), chunks));
-    const int said =
-        std::min(recomputed_layers(sc_.recipe.recompute, static_cast<std::size_t>(stage)), of_chunk);
-    const int most = choose_ ? of_chunk : said;
-    for (int recomputed = choose_ ? 0 : said; recomputed <= most; ++recomputed) {
-      // Layers of stages with several chunks are all alike, and dealt evenly.
-      const int first = std::min(recomputed * chunks, plan.total_layers());
-      const Counts which =
-          first_layers(sc_.model, begin, plan.total_layers() - plan.mtp_modules(), plan.mtp_modules(), first);
-      set_recomputed(sc_.recipe.recompute, which, plan);
-      const LiveLoad live = activations_.load(plan, in_flight);
-      if (device_peak(load, live, allocator).needed <= most_memory_) return timed(plan, recomputed);
+    const auto [least, most] =
+        counts_to_try(stage, static_cast<int>(ceil_div(whole.total_layers(), sc_.layout.vpp)));
+    for (int count = least; count <= most; ++count) {
+      const LiveLoad live = activations_.load(recomputing(whole, begin, count), in_flight);
+      if (device_peak(load, live, allocator).needed <= most_memory_) return count;
     }
-    return {};
+    return kDoesNotFit;
   }
 
-  [[nodiscard]] StageCost timed(const StagePlan& plan, int recomputed) const {
+  /// What a stage is, however much of it is recomputed.
+  struct Content {
+    StagePlan whole;
+    int fewest = kDoesNotFit;  // recomputed layers of each chunk that fit
+    StageTransfers transfers;
+  };
+  [[nodiscard]] const Content& content_of(const Key& key, std::int64_t begin) {
+    const auto [entry, made] = contents_.try_emplace(key);
+    Content& content = entry->second;
+    if (made) {
+      const auto& [stage, layers, place] = key;
+      content.whole = with_ends(sc_, layers, stage == 0, stage + 1 == sc_.layout.pp);
+      content.fewest = fewest_that_fit(stage, begin, content.whole);
+      if (content.fewest != kDoesNotFit)
+        content.transfers = price_transfers(sc_, calibration_, pricer_, counts_, content.whole);
+    }
+    return content;
+  }
+
+  [[nodiscard]] StageCost price(const Key& key, std::int64_t begin) {
+    const Content& content = content_of(key, begin);
+    if (content.fewest == kDoesNotFit) return {};
+    const auto of_chunk = static_cast<int>(ceil_div(content.whole.total_layers(), sc_.layout.vpp));
+    const int count = common_ ? std::min(*common_, of_chunk) : content.fewest;
+    StageCost cost = timed(recomputing(content.whole, begin, count), content.transfers);
+    cost.recomputed = count;
+    cost.fewest = content.fewest;
+    return cost;
+  }
+
+  [[nodiscard]] StageCost timed(const StagePlan& plan, const StageTransfers& transfers) const {
     const StageLoad load{stage_totals(totals_, plan)};
-    const StepOverheads alone = combiner_.overheads(
-        totals_, plan, price_transfers(sc_, calibration_, pricer_, counts_, plan), {&load, 1}, 0, Seconds{});
+    const StepOverheads alone = combiner_.overheads(totals_, plan, transfers, {&load, 1}, 0, Seconds{});
     const double total = load.totals.total().value();
-    return {.pace = total * (microbatches_ - 1.0 / sc_.layout.vpp) + alone.total().value(),
-            .total = total,
-            .recomputed = recomputed};
+    return {.pace = total * (microbatches_ - 1.0 / sc_.layout.vpp) + alone.total().value(), .total = total};
   }
 
   const Scenario& sc_;
   const Calibration& calibration_;
   Bytes most_memory_;
   bool choose_;
+  std::optional<int> common_;  // layers of each chunk that every stage recomputes
   std::vector<StagePlan> whole_;
   std::array<bool, kLayerClasses> used_;
   Pricer pricer_;
@@ -125,7 +178,8 @@ class Stages {
   StepCombiner combiner_;
   MemoryLoad device_;
   double microbatches_;
-  std::map<std::tuple<int, Counts, std::int64_t>, StageCost> known_;
+  std::map<Key, StageCost> known_;
+  std::map<Key, Content> contents_;
 };
 
 struct Split {
@@ -153,23 +207,49 @@ class Dealer {
           StageCost& cost = at(s, begin, n);
           cost = stages.cost(static_cast<int>(s), static_cast<std::int64_t>(begin),
                              static_cast<std::int64_t>(n));
-          if (cost.pace < kNever) paces_.push_back(cost.pace);
+          if (cost.fits()) paces_.push_back(cost.pace);
+          if (cost.pace < kNever) all_paces_.push_back(cost.pace);
         }
-    std::sort(paces_.begin(), paces_.end());
-    paces_.erase(std::unique(paces_.begin(), paces_.end()), paces_.end());
+    for (std::vector<double>* paces : {&paces_, &all_paces_}) {
+      std::sort(paces->begin(), paces->end());
+      paces->erase(std::unique(paces->begin(), paces->end()), paces->end());
+    }
+  }
+
+  /// The fewest layers that all stages of some split can recompute to fit; kDoesNotFit if none can.
+  [[nodiscard]] int least_common_count() {
+    std::vector<int> least((pp_ + 1) * (layers_ + 1), kDoesNotFit);
+    const auto at_end = [&](std::size_t stages, std::size_t layers) -> int& {
+      return least[stages * (layers_ + 1) + layers];
+    };
+    at_end(0, 0) = 0;
+    for (std::size_t s = 0; s < pp_; ++s)
+      for (std::size_t begin = 0; begin <= layers_; ++begin) {
+        if (at_end(s, begin) == kDoesNotFit || !reachable(s, begin)) continue;
+        for (std::size_t n = least_; n <= most_ && begin + n <= layers_; ++n) {
+          int& after = at_end(s + 1, begin + n);
+          after = std::min(after, std::max(at_end(s, begin), at(s, begin, n).fewest));
+        }
+      }
+    return at_end(pp_, layers_);
+  }
+
+  /// A lower bound on the step of any split, whether this count of recomputed layers makes it fit or not.
+  [[nodiscard]] double least_step() {
+    const double least_sum = path(kNever, false, nullptr);
+    const auto first = first_pace(all_paces_, false);
+    return least_sum == kNever || first == all_paces_.end() ? kNever : *first + least_sum / vpp_;
   }
 
   /// The best split whose step is below `longest` (of the closed form).
   [[nodiscard]] Split best(double longest) {
     Split best{.step = longest};
-    const double least_sum = paces_.empty() ? kNever : path(kNever, nullptr);
+    const double least_sum = paces_.empty() ? kNever : path(kNever, true, nullptr);
     if (least_sum == kNever) return best;
-    // The first pace for which there is a split at all, by bisection.
-    auto first = std::partition_point(paces_.begin(), paces_.end(),
-                                      [&](double pace) { return path(pace, nullptr) == kNever; });
-    for (; first != paces_.end() && *first + least_sum / vpp_ < best.step; ++first) {
+    for (auto pace = first_pace(paces_, true); pace != paces_.end() && *pace + least_sum / vpp_ < best.step;
+         ++pace) {
       Split split;
-      const double step = *first + path(*first, &split) / vpp_;
+      const double step = *pace + path(*pace, true, &split) / vpp_;
       if (step < best.step) {
         best = std::move(split);
         best.step = step;
@@ -187,8 +267,14 @@ class Dealer {
            begin + (pp_ - stage) * most_ >= layers_ && (stage > 0 || begin == 0);
   }
 
+  /// The first pace for which there is a split at all, by bisection.
+  std::vector<double>::const_iterator first_pace(const std::vector<double>& paces, bool has_to_fit) {
+    return std::partition_point(paces.begin(), paces.end(),
+                                [&](double pace) { return path(pace, has_to_fit, nullptr) == kNever; });
+  }
+
   /// Smallest sum of totals with no stage above `pace`.
-  double path(double pace, Split* split) {
+  double path(double pace, bool has_to_fit, Split* split) {
     const std::size_t width = layers_ + 1;
     sum_.assign((pp_ + 1) * width, kNever);
     from_.assign((pp_ + 1) * width, 0);
@@ -200,7 +286,7 @@ class Dealer {
         for (std::size_t n = least_; n <= most_ && begin + n <= layers_; ++n) {
           const StageCost& cost = at(s, begin, n);
           double& after = sum_[(s + 1) * width + begin + n];
-          if (cost.pace > pace || before + cost.total >= after) continue;
+          if (cost.pace > pace || (has_to_fit && !cost.fits()) || before + cost.total >= after) continue;
           after = before + cost.total;
           from_[(s + 1) * width + begin + n] = n;
         }
@@ -225,14 +311,39 @@ class Dealer {
   std::size_t pp_, layers_, least_, most_;
   double vpp_;
   std::vector<StageCost> costs_;
-  std::vector<double> paces_, sum_;
+  std::vector<double> paces_, all_paces_, sum_;  // paces_: of stages that fit
   std::vector<std::size_t> from_;
 };
 
+/// The best split of stages that all recompute the same number of layers. More of them cost time: once a
+/// split would take as long as the best one even with all the memory it wants, so does each with more.
+Split best_with_one_count(const Scenario& sc, Stages& stages, const std::vector<int>& own, double longest) {
+  Split best{.step = longest};
+  stages.recompute_everywhere(0);
+  std::optional<Dealer> dealer{std::in_place, sc, stages, own};
+  const int least = dealer->least_common_count();
+  if (least == kDoesNotFit) return best;
+  for (int count = least; std::int64_t{count} <= sc.model.layers; ++count) {
+    if (count > 0) {
+      stages.recompute_everywhere(count);
+      dealer.emplace(sc, stages, own);
+    }
+    const double bound = dealer->least_step();
+    if (bound >= best.step) break;
+    if (Split split = dealer->best(best.step); !split.layers.empty()) best = std::move(split);
+    if (best.step <= bound * (1 + kSlack)) break;
+  }
+  return best;
+}
+
 /// The recipe's recomputation with `recomputed` layers by stage.
-Recompute recompute_of(Recompute recompute, const std::vector<int>& recomputed) {
+Recompute recompute_of(Recompute recompute, const std::vector<int>& recomputed, bool per_stage) {
   if (std::all_of(recomputed.begin(), recomputed.end(), [](int n) { return n == 0; })) return {};
-  recompute.stage_layers = recomputed;
+  if (per_stage) {
+    recompute.stage_layers = recomputed;
+  } else {
+    recompute.layers = *std::max_element(recomputed.begin(), recomputed.end());
+  }
   return recompute;
 }
 
@@ -270,13 +381,15 @@ std::optional<Plan> refine(const SearchProblem& problem, const Plan& plan, bool 
   // Without a closed form the dealer's steps only order the splits.
   const bool exact = has_closed_form(sc.layout, static_cast<int>(microbatches_per_step(sc)));
   const double cutoff = exact ? smaller(longest, plan.price.step).value() : kNever;
-  const Split split = Dealer{sc, stages, own}.best(cutoff);
+  const bool per_stage = sc.framework.abilities.recompute_per_stage;
+  const Split split = choose && !per_stage ? best_with_one_count(sc, stages, own, cutoff)
+                                           : Dealer{sc, stages, own}.best(cutoff);
   if (split.layers.empty()) return std::nullopt;
   if (split.layers != own) {
     sc.layout.split = StageSplit::Explicit;
     sc.layout.stage_layers = split.layers;
   }
-  if (choose) sc.recipe.recompute = recompute_of(sc.recipe.recompute, split.recomputed);
+  if (choose) sc.recipe.recompute = recompute_of(sc.recipe.recompute, split.recomputed, per_stage);
   const Estimate estimate = estimate_step(sc, calibration);
   if (plan.price.step * (1 - kWorthwhile) < estimate.time.total()) return std::nullopt;
   const Bytes peak = estimate.peak().needed;

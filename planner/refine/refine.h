@@ -20,8 +20,9 @@ namespace hexaplan::planner {
 /// The plan with the split of its layers over its stages, and the fewest fully recomputed layers,
 /// that give the shortest step within the problem's memory limits. Dynamic programming over stages, exact
 /// where the pipeline has a closed form (docs/search.md). Stages with several chunks keep their layers,
-/// because unequal chunks would stall each other, and differ only in what they recompute. Recompute stays as
-/// it is unless `choose_recomputed`. Nothing if the result is not faster than `plan`, or takes `longest` or
+/// because unequal chunks would stall each other, and differ only in what they recompute. Where the framework
+/// has no number of recomputed layers for each stage, all stages have the same. Recompute stays as it is
+/// unless `choose_recomputed`. Nothing if the result is not faster than `plan`, or takes `longest` or
 /// more.
 [[nodiscard]] std::optional<Plan> refine(const SearchProblem& problem, const Plan& plan,
                                          bool choose_recomputed = true,

@@ -9,6 +9,7 @@
 
 #include "costmodel/simulate/simulation.h"
 #include "planner/refine/refine.h"
+#include "planner/search/rejections.h"
 #include "planner/search/search.h"
 
 namespace hexaplan::planner {
@@ -28,7 +29,8 @@ struct Variant {
   std::optional<Estimate> estimate;
   std::optional<Seconds> simulated;
   bool usable = true;
-  double caution = 1;  // of its step time
+  double caution = 1;          // of its step time
+  Seconds allowed = kNoLimit;  // the longest step that keeps the limits
   [[nodiscard]] Seconds step() const { return simulated.value_or(plan.price.step); }
   [[nodiscard]] Seconds cautious_step() const { return step() * caution; }
 };
@@ -41,10 +43,15 @@ struct Finalist {
 };
 
 Variant variant_of(const SearchProblem& problem, Plan plan) {
-  const double sigma = problem.rank_by == RankBy::Expected
-                           ? 0
-                           : time_sigma_of(problem, plan.hardware, scenario_of(problem, plan));
-  return {.plan = std::move(plan), .caution = caution(problem.rank_by, sigma)};
+  const Constraints& limits = problem.constraints;
+  const bool limited = limits.hours || limits.dollars || limits.mfu;
+  if (problem.rank_by == RankBy::Expected && !limited) return {.plan = std::move(plan)};
+  const Scenario sc = scenario_of(problem, plan);
+  const double sigma = problem.rank_by == RankBy::Expected ? 0 : time_sigma_of(problem, plan.hardware, sc);
+  const SlowestSteps slowest = slowest_steps(limits, sc);
+  return {.plan = std::move(plan),
+          .caution = caution(problem.rank_by, sigma),
+          .allowed = *std::min_element(slowest.begin(), slowest.end())};
 }
 
 bool keeps_limits(const SearchProblem& problem, const Plan& plan) {
@@ -117,6 +124,7 @@ struct Kind {
   RecomputeMode mode;
   std::uint16_t modules;
   std::uint8_t offload;
+  double offload_fraction;
   explicit Kind(const Plan& p)
       : hardware{p.hardware},
         precision{p.recipe.precision},
@@ -129,7 +137,8 @@ struct Kind {
         micro_batch{p.recipe.micro_batch},
         mode{p.recipe.recompute.mode},
         modules{p.recipe.recompute.modules},
-        offload{p.recipe.offload} {}
+        offload{p.recipe.offload},
+        offload_fraction{p.recipe.offload_fraction} {}
   friend bool operator==(const Kind&, const Kind&) = default;
 };
 
@@ -142,39 +151,46 @@ bool could_pass(const Scored& bound, const Scored& last, double spread, bool fol
 
 class ContestRun {
  public:
-  ContestRun(const SearchProblem& problem, const Work& work, const Findings& found,
+  ContestRun(const SearchProblem& problem, const Work& work, std::span<const Findings> of_hardware,
              const std::stop_token& stop)
       : problem_{problem}, work_{work}, stop_{stop}, goal_{problem} {
     spread_ = problem.simulate_winners ? kSimulationSpread : 0;
-    prospects_ = found.prospects.sorted();
-    if (!found.prospects.complete() && !prospects_.empty()) left_out_ = prospects_.back().bound;
-    // The best of every family as it is, whatever room its bounds had left it.
-    for (const TopList::Entry& entry : found.top.entries())
-      prospects_.push_back({entry.scored, entry.scored});
+    for (const Findings& found : of_hardware) {
+      const std::vector<Prospect> prospects = found.prospects.sorted();
+      prospects_.insert(prospects_.end(), prospects.begin(), prospects.end());
+      if (!found.prospects.complete() && !prospects.empty()) left_out_.push_back(prospects.back().bound);
+      // The best of every family as it is, whatever room its bounds had left it.
+      for (const TopList::Entry& entry : found.top.entries())
+        prospects_.push_back({entry.scored, entry.scored});
+    }
     std::stable_sort(prospects_.begin(), prospects_.end(),
                      [](const Prospect& a, const Prospect& b) { return better(a.bound, b.bound); });
   }
 
   Finalists hold() {
-    for (double before = -1; before < spread_;) {
+    // Plans that break a limit once simulated leave their places to others.
+    for (double before = -1; before < spread_ || next_could_be_listed();) {
       before = spread_;
       refine_those_that_could_pass();
       price_those_that_could_pass();
       if (stop_.stop_requested()) break;
     }
     contest_.spread = spread_;
-    contest_.settled = !stop_.stop_requested() && !(left_out_ && could_be_listed(*left_out_));
+    const bool all = std::none_of(left_out_.begin(), left_out_.end(),
+                                  [&](const Scored& bound) { return could_be_listed(bound); });
+    contest_.settled = !stop_.stop_requested() && all;
     return listed();
   }
 
  private:
-  static bool usable(const Finalist& f) {
-    return (f.even && f.even->usable) || (f.refined && f.refined->usable);
+  /// Whether simulation could still leave it within the limits, or did.
+  [[nodiscard]] bool usable(const std::optional<Variant>& v) const {
+    return v && v->usable && (v->estimate || v->plan.price.step * (1 - spread_) <= v->allowed);
   }
-  static const Variant& best_of(const Finalist& f) {
-    const bool refined = f.refined && f.refined->usable;
-    if (!refined) return *f.even;
-    return f.even->usable && f.even->cautious_step() <= f.refined->cautious_step() ? *f.even : *f.refined;
+  [[nodiscard]] bool usable(const Finalist& f) const { return usable(f.even) || usable(f.refined); }
+  [[nodiscard]] const Variant& best_of(const Finalist& f) const {
+    if (!usable(f.refined)) return *f.even;
+    return usable(f.even) && f.even->cautious_step() <= f.refined->cautious_step() ? *f.even : *f.refined;
   }
   [[nodiscard]] Scored score_of(const Finalist& f) const {
     const Variant& best = best_of(f);
@@ -218,13 +234,19 @@ class ContestRun {
     return problem_.top > 0 && (!last || could_pass(bound, *last, spread_, goal_.follows_step_time()));
   }
 
-  /// A closed form that is longer could not be listed; without a list yet nothing is too long.
+  [[nodiscard]] bool next_could_be_listed() const {
+    return next_ < prospects_.size() && could_be_listed(prospects_[next_].bound, true);
+  }
+
+  /// A closed form that is longer could not be listed; without a list yet only what breaks a limit is too
+  /// long.
   [[nodiscard]] Seconds longest_worth_refining(const Finalist& finalist,
                                                const std::optional<Scored>& last) const {
-    if (!last || !goal_.follows_step_time()) return kNoLimit;
+    const Seconds allowed = finalist.even->allowed * ((1 + kRounding) / (1 - spread_));
+    if (!last || !goal_.follows_step_time()) return allowed;
     const double of_a_second =
         goal_.of(finalist.even->plan.hardware, Seconds{finalist.even->caution}, Bytes{});
-    return Seconds{last->goal / (of_a_second * (1 - spread_)) * (1 + kRounding)};
+    return smaller(allowed, Seconds{last->goal / (of_a_second * (1 - spread_)) * (1 + kRounding)});
   }
 
   void refine_one(Finalist& finalist, const std::optional<Scored>& listed_last) const {
@@ -235,7 +257,7 @@ class ContestRun {
   }
 
   void refine_those_that_could_pass() {
-    while (next_ < prospects_.size() && could_be_listed(prospects_[next_].bound, true)) {
+    while (next_could_be_listed()) {
       const auto listed_last = last_of(true);
       const std::size_t first = finalists_.size(), last = std::min(next_ + kBatch, prospects_.size());
       for (; next_ < last; ++next_) {
@@ -306,8 +328,27 @@ class ContestRun {
       ++contest_.refined;
       if (keeps_limits(problem_, finalist.refined->plan)) out.refined.push_back(finalist.refined->plan);
     }
+    if (out.plans.empty()) contest_.missed = missed();
     out.contest = contest_;
     return out;
+  }
+
+  /// Of what was simulated, what comes closest to its limit; nothing of it is usable.
+  [[nodiscard]] std::optional<Contest::Missed> missed() const {
+    const Variant* best = nullptr;
+    for (const Finalist& f : finalists_) {
+      for (const auto* variant : {&f.even, &f.refined}) {
+        if (!*variant || !(*variant)->simulated) continue;
+        if (best == nullptr || (*variant)->step() / (*variant)->allowed < best->step() / best->allowed)
+          best = &**variant;
+      }
+    }
+    if (best == nullptr) return std::nullopt;
+    const SlowestSteps slowest = slowest_steps(problem_.constraints, scenario_of(problem_, best->plan));
+    const auto limit = broken_by_step(slowest, best->step());
+    if (!limit) return std::nullopt;
+    return Contest::Missed{std::string{name_of(*limit)}, best->step(),
+                           slowest[static_cast<std::size_t>(*limit)]};
   }
 
   const SearchProblem& problem_;
@@ -315,7 +356,7 @@ class ContestRun {
   const std::stop_token& stop_;
   Goal goal_;
   std::vector<Prospect> prospects_;  // by bound
-  std::optional<Scored> left_out_;   // the least bound of what there was no room for
+  std::vector<Scored> left_out_;     // by hardware, the least bound of what there was no room for
   std::size_t next_ = 0;
   std::vector<Finalist> finalists_;
   double spread_ = 0;
@@ -324,7 +365,7 @@ class ContestRun {
 
 }  // namespace
 
-Finalists hold_contest(const SearchProblem& problem, const Work& work, const Findings& found,
+Finalists hold_contest(const SearchProblem& problem, const Work& work, std::span<const Findings> found,
                        const std::stop_token& stop) {
   return ContestRun{problem, work, found, stop}.hold();
 }

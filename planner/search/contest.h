@@ -1,4 +1,5 @@
 #pragma once
+#include <span>
 #include <stop_token>
 #include <vector>
 
@@ -22,10 +23,10 @@ struct Finalists {
 };
 
 /// Refines and simulates candidates in order of their bounds until no remaining one can be listed, and ranks
-/// the results. Uses the threads of the calling task arena; the result does not depend on their number. After
-/// a stop it returns the best of those examined.
-[[nodiscard]] Finalists hold_contest(const SearchProblem& problem, const Work& work, const Findings& found,
-                                     const std::stop_token& stop);
+/// the results. `found`: by hardware option. Uses the threads of the calling task arena; the result does not
+/// depend on their number. After a stop it returns the best of those examined.
+[[nodiscard]] Finalists hold_contest(const SearchProblem& problem, const Work& work,
+                                     std::span<const Findings> found, const std::stop_token& stop);
 
 /// One plan, refined and simulated like the finalists; unchanged if the problem asks for neither.
 [[nodiscard]] Plan finished(const SearchProblem& problem, const Plan& plan);

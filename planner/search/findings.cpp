@@ -78,10 +78,9 @@ void Front::offer(const Scored& scored) {
   }
 }
 
-Findings::Findings(std::size_t most_families, std::size_t most_prospects)
-    : top{most_families}, prospects{most_prospects}, rules(search_rules().size()) {}
+Account::Account() : rules(search_rules().size()) {}
 
-void Findings::reject(std::size_t rule, std::int64_t candidates, const Candidate& example) {
+void Account::reject(std::size_t rule, std::int64_t candidates, const Candidate& example) {
   RuleTally& tally = rules[rule];
   if (tally.candidates == 0) tally.example = example;
   tally.candidates += candidates;
@@ -89,7 +88,7 @@ void Findings::reject(std::size_t rule, std::int64_t candidates, const Candidate
   counts.rejected += candidates;
 }
 
-void Findings::reject(Limit limit, std::int64_t candidates, double distance, const Candidate& closest) {
+void Account::reject(Limit limit, std::int64_t candidates, double distance, const Candidate& closest) {
   LimitTally& tally = limits[static_cast<std::size_t>(limit)];
   tally.candidates += candidates;
   if (distance < tally.distance) {
@@ -98,10 +97,7 @@ void Findings::reject(Limit limit, std::int64_t candidates, double distance, con
   }
 }
 
-void Findings::merge(const Findings& other) {
-  top.merge(other.top);
-  prospects.merge(other.prospects);
-  front.merge(other.front);
+void Account::merge(const Account& other) {
   if (other.risky) offer_risky(*other.risky);
   for (std::size_t i = 0; i < rules.size(); ++i) {
     if (rules[i].candidates == 0) rules[i].example = other.rules[i].example;
@@ -117,6 +113,13 @@ void Findings::merge(const Findings& other) {
   counts.outclassed += other.counts.outclassed;
   counts.priced += other.counts.priced;
   counts.feasible += other.counts.feasible;
+}
+
+void Findings::merge(const Findings& other) {
+  Account::merge(other);
+  top.merge(other.top);
+  prospects.merge(other.prospects);
+  front.merge(other.front);
 }
 
 }  // namespace hexaplan::planner

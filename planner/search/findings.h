@@ -36,7 +36,10 @@ struct Family {
   costmodel::Precision precision{};
   int tp = 0, cp = 0, ep = 0, etp = 0, zero = 0;
   std::uint8_t offload = 0;
-  std::uint16_t pp = 0, batch = 0, recompute = 0;
+  double offload_fraction = 1;
+  std::uint16_t pp = 0, batch = 0;
+  costmodel::RecomputeMode recompute{};
+  std::uint16_t modules = 0;  // recomputed
   friend bool operator==(const Family&, const Family&) = default;
 };
 
@@ -125,9 +128,9 @@ struct LimitTally {
 enum class Limit : std::uint8_t { Memory, HostMemory, Hours, Dollars, Mfu, Risk };
 inline constexpr std::size_t kLimits = 6;
 
-/// Results of a part of the search.
-struct Findings {
-  Findings(std::size_t most_families, std::size_t most_prospects);
+/// What happened to the candidates of a part of the search.
+struct Account {
+  Account();
   /// Counts `candidates` that break rule `rule` (of search_rules()).
   void reject(std::size_t rule, std::int64_t candidates, const Candidate& example);
   /// Counts candidates that break `limit`, the closest of them by `distance`.
@@ -137,16 +140,25 @@ struct Findings {
     if (admits_risky(scored)) risky = scored;
   }
   [[nodiscard]] bool admits_risky(const Scored& scored) const { return !risky || better(scored, *risky); }
+  /// Adds that of a later part of the space.
+  void merge(const Account& other);
+
+  std::optional<Scored> risky;   // the best that meets every limit except the risk
+  std::vector<RuleTally> rules;  // as search_rules()
+  std::array<LimitTally, kLimits> limits;
+  SearchCounts counts;
+};
+
+/// Results of a part of the search, on one hardware option.
+struct Findings : Account {
+  Findings(std::size_t most_families, std::size_t most_prospects)
+      : top{most_families}, prospects{most_prospects} {}
   /// Adds the results of a later part of the space.
   void merge(const Findings& other);
 
   TopList top;
   Prospects prospects;
   Front front;
-  std::optional<Scored> risky;   // the best that meets every limit except the risk
-  std::vector<RuleTally> rules;  // as search_rules()
-  std::array<LimitTally, kLimits> limits;
-  SearchCounts counts;
 };
 
 }  // namespace hexaplan::planner

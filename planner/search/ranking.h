@@ -68,6 +68,13 @@ struct Contest {
   double spread = 0;           // plans within this share of the list's last closed form were simulated
   bool settled =
       true;  // no other candidate could be listed; false after a stop, or if more could than were examined
+  /// A plan that meets every limit in closed form and breaks one once simulated.
+  struct Missed {
+    std::string limit;           // "max-cost"
+    costmodel::Seconds step;     // simulated
+    costmodel::Seconds allowed;  // the longest that keeps the limit
+  };
+  std::optional<Missed> missed;  // where nothing is listed: the closest of them
 };
 
 struct Ranking {
@@ -84,6 +91,9 @@ struct Ranking {
   SearchCounts counts;
   bool stopped = false;  // cancelled: the best of what was priced until then
 };
+/// The limit that candidates reached last, those before it kept: what has to give way first. Null where a
+/// candidate keeps all of them, or none reached any.
+[[nodiscard]] const RejectionCount* last_limit(const Ranking& ranking);
 /// Why nothing was found, in one line. Precondition: the ranking has no plans.
 [[nodiscard]] std::string reason_for_nothing(const Ranking& ranking);
 

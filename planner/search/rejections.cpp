@@ -89,11 +89,35 @@ std::string host_reason(const SearchProblem&, const Scenario& sc, const Estimate
   const auto rejected = host_rejection({e.host_memory, e.disk}, sc.cluster.host);
   return rejected ? "of the one that comes closest " + rejected->reason : "";
 }
+/// Two numbers in short, or in full where that does not tell them apart.
+struct Pair {
+  std::string first, second;
+};
+Pair told_apart(double first, double second, std::string (*in_short)(double),
+                std::string (*in_full)(double)) {
+  Pair pair{in_short(first), in_short(second)};
+  return pair.first != pair.second ? pair : Pair{in_full(first), in_full(second)};
+}
+std::string hours_text(double hours) {
+  constexpr double seconds_per_hour = 3600;
+  return format_duration(Seconds{hours * seconds_per_hour});
+}
+std::string hours_in_full(double hours) {
+  return fmt::format("{:.2f} hours", hours);
+}
+std::string dollars_text(double dollars) {
+  return "$" + format_short(dollars);
+}
+std::string dollars_in_full(double dollars) {
+  return fmt::format("${:.2f}", dollars);
+}
+
 std::string hours_reason(const SearchProblem& problem, const Scenario& sc, const Estimate& e) {
   const double hours = training_cost(sc, e).wall.value() / 3600;
   const double allowed = problem.constraints.hours.value_or(0);
-  std::string text = fmt::format("the fastest of them trains for {:.1f} hours on {} GPUs, {:.1f} are allowed",
-                                 hours, format_count(sc.cluster.gpus), allowed);
+  const auto [takes, may] = told_apart(hours, allowed, hours_text, hours_in_full);
+  std::string text = fmt::format("the fastest of them trains for {} on {} GPUs, {} are allowed", takes,
+                                 format_count(sc.cluster.gpus), may);
   // Whole nodes. A batch of the same size would leave each of them less to do.
   const double node = std::min<double>(sc.cluster.gpus_per_node, static_cast<double>(sc.cluster.gpus));
   const double gpus = node * std::ceil(static_cast<double>(sc.cluster.gpus) * hours / allowed / node);
@@ -107,8 +131,9 @@ std::string hours_reason(const SearchProblem& problem, const Scenario& sc, const
 }
 std::string dollars_reason(const SearchProblem& problem, const Scenario& sc, const Estimate& e) {
   if (sc.cluster.gpu.price_per_hour <= 0) return fmt::format("{} has no price", sc.cluster.gpu.name);
-  return fmt::format("the cheapest of them costs {:.0f} dollars, {:.0f} are allowed",
-                     training_cost(sc, e).dollars, problem.constraints.dollars.value_or(0));
+  const auto [costs, may] = told_apart(training_cost(sc, e).dollars, problem.constraints.dollars.value_or(0),
+                                       dollars_text, dollars_in_full);
+  return fmt::format("the cheapest of them costs {}, {} are allowed", costs, may);
 }
 std::string mfu_reason(const SearchProblem& problem, const Scenario&, const Estimate& e) {
   return fmt::format("the best of them reaches {:.1f} % MFU, {:.1f} % are asked for", 100 * e.throughput.mfu,
@@ -156,15 +181,15 @@ RejectionCount of_limit(const SearchProblem& problem, const Work& work, Limit li
 }  // namespace
 
 std::vector<RejectionCount> rejections_of(const SearchProblem& problem, const Work& work,
-                                          const Findings& found) {
+                                          const Account& account) {
   std::vector<RejectionCount> out;
   const std::span<const Rule> rules = search_rules();
   for (std::size_t i = 0; i < rules.size(); ++i) {
-    if (found.rules[i].candidates > 0) out.push_back(of_rule(problem, work, rules[i], found.rules[i]));
+    if (account.rules[i].candidates > 0) out.push_back(of_rule(problem, work, rules[i], account.rules[i]));
   }
   for (std::size_t i = 0; i < kLimits; ++i) {
-    if (found.limits[i].candidates == 0) continue;
-    out.push_back(of_limit(problem, work, static_cast<Limit>(i), found.limits[i]));
+    if (account.limits[i].candidates == 0) continue;
+    out.push_back(of_limit(problem, work, static_cast<Limit>(i), account.limits[i]));
   }
   std::stable_sort(out.begin(), out.end(), [](const RejectionCount& a, const RejectionCount& b) {
     return a.candidates > b.candidates;
@@ -172,17 +197,45 @@ std::vector<RejectionCount> rejections_of(const SearchProblem& problem, const Wo
   return out;
 }
 
-std::string reason_for_nothing(const Ranking& ranking) {
-  if (ranking.stopped) return "the search was stopped";
-  if (ranking.rejections.empty()) return "the space is empty";
-  const auto in_words = [](const RejectionCount& row) { return row.rule + ": " + row.reason; };
-  // The limit that was reached last: those before it are kept.
+std::string_view name_of(Limit limit) {
+  return kWordings[static_cast<std::size_t>(limit)].name;
+}
+
+namespace {
+
+/// Of candidates that meet every limit, until they are simulated.
+std::string reason_of_simulation(const Ranking& ranking) {
+  std::string text =
+      fmt::format("{} candidates keep every limit in closed form", format_count(ranking.counts.feasible));
+  const auto& missed = ranking.contest.missed;
+  if (!missed) return text + ", but no plan was asked for";
+  return fmt::format(
+      "{}: {}, but none of the {} plans that were simulated does; the closest of these takes {} per step, at "
+      "most "
+      "{} would do",
+      missed->limit, text, format_count(ranking.contest.simulated), format_duration(missed->step),
+      format_duration(missed->allowed));
+}
+
+}  // namespace
+
+const RejectionCount* last_limit(const Ranking& ranking) {
+  if (ranking.counts.feasible > 0) return nullptr;
   for (auto limit = kWordings.rbegin(); limit != kWordings.rend(); ++limit) {
     for (const RejectionCount& row : ranking.rejections) {
-      if (row.rule == limit->name) return in_words(row);
+      if (row.rule == limit->name) return &row;
     }
   }
-  return in_words(ranking.rejections.front());
+  return nullptr;
+}
+
+std::string reason_for_nothing(const Ranking& ranking) {
+  if (ranking.stopped) return "the search was stopped";
+  if (ranking.counts.feasible > 0) return reason_of_simulation(ranking);
+  if (ranking.rejections.empty()) return "the space is empty";
+  const RejectionCount* limit = last_limit(ranking);
+  const RejectionCount& row = limit != nullptr ? *limit : ranking.rejections.front();
+  return row.rule + ": " + row.reason;
 }
 
 }  // namespace hexaplan::planner

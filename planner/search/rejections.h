@@ -1,4 +1,5 @@
 #pragma once
+#include <string_view>
 #include <vector>
 
 #include "planner/problem/problem.h"
@@ -11,6 +12,9 @@ namespace hexaplan::planner {
 /// What `found` counted, in words: reason, advice and the layouts next to the example that pass. Most
 /// frequent first.
 [[nodiscard]] std::vector<RejectionCount> rejections_of(const SearchProblem& problem, const Work& work,
-                                                        const Findings& found);
+                                                        const Account& account);
+
+/// What the limit is called: "max-hours".
+[[nodiscard]] std::string_view name_of(Limit limit);
 
 }  // namespace hexaplan::planner

@@ -42,17 +42,17 @@ class ProgressReport {
   std::mutex mutex_;
 };
 
-/// Room for prospects: many more than are listed, since bounds are not what plans cost.
-std::size_t prospect_room(const SearchProblem& problem) {
-  constexpr std::size_t least = 4096, for_each_listed = 16;
-  return std::max(least, for_each_listed * problem.top);
+/// Room for prospects of a hardware option: many more than are listed, since bounds are not what plans cost.
+std::size_t prospect_room(const SearchProblem& problem, const SearchOptions& options) {
+  constexpr std::size_t for_each_listed = 16;
+  return std::max({std::size_t{1}, options.room, for_each_listed * problem.top});
 }
 
 /// What all units hold. Findings are merged in the order of units as soon as those before are complete, so
 /// that only those of units under way take memory, and the answer does not depend on threads.
 struct Found {
-  Findings all;
-  std::vector<Front> fronts;  // by hardware option
+  TopList top;                        // on any hardware
+  std::vector<Findings> of_hardware;  // by hardware option
 };
 struct UnitFindings {
   std::size_t unit = 0;
@@ -66,9 +66,13 @@ struct UnitStart {
 /// the answer does not depend on the number of threads, and findings take little memory.
 constexpr std::size_t kUnitsAhead = 32;
 
-Found run_units(const SearchProblem& problem, const Work& work, const SearchOptions& options) {
-  const std::size_t room = prospect_room(problem);
-  Found found{Findings{problem.top, room}, std::vector<Front>(problem.hardware.size())};
+Found run_units(const SearchProblem& problem, const Work& work, const SearchOptions& options,
+                std::size_t room) {
+  Found found{TopList{problem.top}, {}};
+  for (std::size_t m = 0; m < problem.hardware.size(); ++m) found.of_hardware.emplace_back(problem.top, room);
+  // What is simulated later can break a limit of its step. So can all that is best on one hardware option.
+  const Constraints& limits = problem.constraints;
+  const bool limits_steps = limits.hours || limits.dollars || limits.mfu;
   ProgressReport report{options, work.units.size()};
   LeastSeen closest;
   std::array<std::shared_ptr<const Incumbents>, kUnitsAhead> incumbents;
@@ -89,11 +93,11 @@ Found run_units(const SearchProblem& problem, const Work& work, const SearchOpti
   };
   const auto merge = [&](const UnitFindings& result) {
     const std::size_t hardware = work.units[result.unit].hardware;
-    Front& front = found.fronts[hardware];
-    front.merge(result.findings->front);
-    found.all.merge(*result.findings);
-    incumbents[result.unit % kUnitsAhead] =
-        std::make_shared<const Incumbents>(Incumbents{hardware, found.all.top, front});
+    Findings& here = found.of_hardware[hardware];
+    here.merge(*result.findings);
+    found.top.merge(result.findings->top);
+    incumbents[result.unit % kUnitsAhead] = std::make_shared<const Incumbents>(
+        Incumbents{hardware, limits_steps ? here.top : found.top, here.front});
   };
   tbb::parallel_pipeline(kUnitsAhead,
                          tbb::make_filter<void, UnitStart>(tbb::filter_mode::serial_in_order, start) &
@@ -120,9 +124,9 @@ bool beats(const Plan& a, const Plan& b) {
 
 /// Fronts of the hardware options and refined plans, without what they beat each other in.
 std::vector<Plan> joint_front(const SearchProblem& problem, const Work& work,
-                              const std::vector<Front>& fronts, std::vector<Plan> all) {
-  for (const Front& front : fronts) {
-    for (const Scored& point : front.points()) all.push_back(plan_of(problem, work, point));
+                              const std::vector<Findings>& of_hardware, std::vector<Plan> all) {
+  for (const Findings& found : of_hardware) {
+    for (const Scored& point : found.front.points()) all.push_back(plan_of(problem, work, point));
   }
   std::vector<Plan> out;
   for (const Plan& plan : all) {
@@ -138,20 +142,40 @@ std::vector<Plan> joint_front(const SearchProblem& problem, const Work& work,
   return out;
 }
 
+/// Searches, and searches again with more room as long as fewer plans are listed than asked for and prospects
+/// were left out: with a limit that bounds keep and plans break, those with the lowest bounds may be of no
+/// use.
+Finalists find_finalists(const SearchProblem& problem, const Work& work, const SearchOptions& options,
+                         Found& found) {
+  std::size_t room = prospect_room(problem, options);
+  found = run_units(problem, work, options, room);
+  Finalists finalists = hold_contest(problem, work, found.of_hardware, options.stop);
+  constexpr std::size_t most = std::size_t{1} << 20, growth = 16;
+  const SearchOptions again{.threads = options.threads, .progress = {}, .stop = options.stop};
+  while (finalists.plans.size() < problem.top && !finalists.contest.settled && room < most &&
+         !options.stop.stop_requested()) {
+    room *= growth;
+    found = run_units(problem, work, again, room);
+    finalists = hold_contest(problem, work, found.of_hardware, options.stop);
+  }
+  return finalists;
+}
+
 Ranking search_in_arena(const SearchProblem& problem, const SearchOptions& options) {
   const Work work = divide(problem);
-  const Found found = run_units(problem, work, options);
-  const Findings& all = found.all;
-  Finalists finalists = hold_contest(problem, work, all, options.stop);
-  Ranking ranking{.plans = std::move(finalists.plans), .contest = finalists.contest};
-  ranking.pareto = joint_front(problem, work, found.fronts, std::move(finalists.refined));
-  if (all.risky) {
+  Found found{TopList{0}, {}};
+  Finalists finalists = find_finalists(problem, work, options, found);
+  Account account;
+  for (const Findings& here : found.of_hardware) account.merge(here);
+  Ranking ranking{.plans = std::move(finalists.plans), .contest = std::move(finalists.contest)};
+  ranking.pareto = joint_front(problem, work, found.of_hardware, std::move(finalists.refined));
+  if (account.risky) {
     SearchProblem at_any_risk = problem;
     at_any_risk.constraints.max_risk = 1;
-    ranking.best_at_any_risk = finished(at_any_risk, plan_of(problem, work, *all.risky));
+    ranking.best_at_any_risk = finished(at_any_risk, plan_of(problem, work, *account.risky));
   }
-  ranking.rejections = rejections_of(problem, work, all);
-  ranking.counts = all.counts;
+  ranking.rejections = rejections_of(problem, work, account);
+  ranking.counts = account.counts;
   ranking.stopped = options.stop.stop_requested();
   return ranking;
 }
@@ -162,7 +186,8 @@ class JointProgress {
   JointProgress(std::size_t searches, const SearchOptions& options) : options_{options}, of_(searches) {}
   /// What search `index` is given.
   [[nodiscard]] SearchOptions options_of(std::size_t index) {
-    SearchOptions own{.threads = options_.threads, .progress = {}, .stop = options_.stop};
+    SearchOptions own{
+        .threads = options_.threads, .progress = {}, .stop = options_.stop, .room = options_.room};
     if (options_.progress) own.progress = [this, index](const SearchProgress& now) { report(index, now); };
     return own;
   }

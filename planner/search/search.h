@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <functional>
 #include <stop_token>
 #include <vector>
@@ -20,6 +21,9 @@ struct SearchOptions {
   /// Called from time to time, by one thread at a time, not necessarily the caller's.
   std::function<void(const SearchProgress&)> progress;
   std::stop_token stop;  // a stopped search returns the ranking of what it has priced
+  /// Candidates with the lowest bounds that are kept of each hardware option, at least. Where too few of them
+  /// become plans, the search begins anew and keeps more.
+  std::size_t room = 4096;
 };
 
 /// The best candidates of the whole space; exact: what is left unpriced cannot be among them

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "costmodel/spec/rank_grid.h"
+#include "costmodel/spec/recompute_modules.h"
 #include "planner/problem/plan.h"
 #include "planner/search/search.h"
 
@@ -15,7 +16,8 @@ using namespace costmodel;
 // What an empty list stands for where nothing else bounds it (docs/search.md).
 constexpr std::int64_t kFewestLocalTokens = 1024;  // of a sequence per context-parallel rank
 constexpr std::int64_t kLargestMicroBatch = 32;
-constexpr std::array kChunksPerStage{1, 2, 3, 4, 6, 8, 12};
+constexpr int kMostChunks = 12;                             // of a stage
+constexpr std::array kUnequalChunks{1, 2, 3, 4, 6, 8, 12};  // where chunks may differ in layers
 
 std::vector<int> divisors(std::int64_t n, std::int64_t most) {
   std::vector<int> out;
@@ -28,6 +30,41 @@ std::vector<int> divisors(std::int64_t n, std::int64_t most) {
 template <class T>
 void fill(std::vector<T>& list, const std::vector<T>& values) {
   if (list.empty()) list = values;
+}
+
+/// Chunks per stage that deal out the layers, or with the ends the parts of StageSplit::EmbeddingCounts, in
+/// equal chunks for some pipeline degree.
+std::vector<int> chunk_counts(const SearchProblem& problem, const SearchSpace& s) {
+  std::vector<int> out;
+  if (s.unequal_stages.value_or(problem.base.framework.abilities.unequal_stages))
+    out.assign(kUnequalChunks.begin(), kUnequalChunks.end());
+  const std::int64_t layers = problem.base.model.layers;
+  for (int chunks = 1; chunks <= kMostChunks; ++chunks) {
+    const bool equal = std::any_of(s.pp.begin(), s.pp.end(), [&](int stages) {
+      const std::int64_t all = std::int64_t{stages} * chunks;
+      return stages > 1 && (layers % all == 0 || (layers + 2) % all == 0);
+    });
+    if ((chunks == 1 || equal) && std::find(out.begin(), out.end(), chunks) == out.end())
+      out.push_back(chunks);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+/// Every recomputation that the framework has and the model has something for.
+std::vector<Recompute> recomputations(const SearchProblem& problem) {
+  const FrameworkAbilities& can = problem.base.framework.abilities;
+  std::vector<Recompute> out;
+  for (const RecomputeMode mode :
+       {RecomputeMode::None, RecomputeMode::Selective, RecomputeMode::SelectiveOperators,
+        RecomputeMode::Layers, RecomputeMode::Full}) {
+    if ((can.recompute >> static_cast<unsigned>(mode) & 1) != 0) out.push_back({.mode = mode});
+  }
+  const std::uint16_t has = recompute_modules_of(problem.base.model);
+  for (const std::uint16_t modules : can.recompute_modules) {
+    if ((modules & ~has) == 0) out.push_back({.mode = RecomputeMode::SelectiveModules, .modules = modules});
+  }
+  return out;
 }
 
 /// The framework's values of a dimension, of those that the bit set allows.
@@ -48,7 +85,7 @@ void fill_degrees(const SearchProblem& problem, std::int64_t gpus, std::int64_t 
   fill(s.cp, can.contexts != 0 ? divisors(gpus, problem.base.recipe.sequence / kFewestLocalTokens) : one);
   if (s.cp.empty()) s.cp = one;
   fill(s.pp, can.schedules != 0 ? divisors(gpus, model.layers) : one);
-  fill(s.vpp, {kChunksPerStage.begin(), kChunksPerStage.end()});
+  fill(s.vpp, chunk_counts(problem, s));
   fill(s.ep, can.experts && model.is_moe() ? divisors(model.moe.experts, gpus) : one);
   fill(s.etp, model.is_moe() && can.experts ? std::vector<int>{0, 1} : std::vector<int>{0});
   std::vector<std::int64_t> batches;
@@ -60,10 +97,7 @@ void fill_choices(const SearchProblem& problem, SearchSpace& s) {
   const FrameworkAbilities& can = problem.base.framework.abilities;
   fill(s.sp, can.sequence ? std::vector<bool>{false, true} : std::vector<bool>{false});
   fill(s.zero, chosen<int>(can.zero_stages, 4));
-  fill(s.recompute, {{.mode = RecomputeMode::None},
-                     {.mode = RecomputeMode::Selective},
-                     {.mode = RecomputeMode::Layers},
-                     {.mode = RecomputeMode::Full}});
+  fill(s.recompute, recomputations(problem));
   fill(s.schedule, chosen<ScheduleKind>(can.schedules, kScheduleKinds));
   if (s.schedule.empty()) s.schedule = {ScheduleKind::OneFOneB};
   const StageSplit split = problem.base.layout.split;
@@ -79,6 +113,7 @@ void fill_choices(const SearchProblem& problem, SearchSpace& s) {
                  {Axis::Tensor, Axis::Context, Axis::Pipeline, Axis::Data}});
   fill(s.precision, {problem.base.recipe.precision});
   fill(s.offload, {problem.base.recipe.offload});
+  fill(s.offload_fraction, {problem.base.recipe.offload_fraction});
 }
 
 /// Shard groups of a ZeRO stage: whole (0) and, where parameters are sharded, the hybrids of whole nodes.
@@ -208,7 +243,11 @@ std::vector<Unit> units_of(const SearchProblem& problem, const Space& space, std
     unit.precision = precision;
     for (const std::uint8_t offload : s.offload) {
       unit.offload = offload;
-      append_tensor_degrees(s, problem.base.layout.context, unit, units);
+      const std::vector<double> unvaried{problem.base.recipe.offload_fraction};
+      for (const double fraction : (offload & kOffloadOptimizer) != 0 ? s.offload_fraction : unvaried) {
+        unit.offload_fraction = fraction;
+        append_tensor_degrees(s, problem.base.layout.context, unit, units);
+      }
     }
   }
   return units;
@@ -238,6 +277,7 @@ std::vector<std::size_t> distinct_orders(const std::vector<std::array<Axis, 4>>&
 void apply(const Unit& unit, Scenario& sc) {
   sc.recipe.precision = unit.precision;
   sc.recipe.offload = unit.offload;
+  sc.recipe.offload_fraction = unit.offload_fraction;
   sc.layout.tp = unit.tp;
   sc.layout.cp = unit.cp;
   sc.layout.context = unit.context;

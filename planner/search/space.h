@@ -40,7 +40,8 @@ struct Unit {
   costmodel::Precision precision = costmodel::Precision::Bf16;
   int tp = 1, cp = 1, ep = 1, etp = 0;
   costmodel::ContextKind context = costmodel::ContextKind::Ring;
-  std::uint8_t offload = 0;  // OffloadTarget bits
+  std::uint8_t offload = 0;     // OffloadTarget bits
+  double offload_fraction = 1;  // of the optimizer's states
 };
 [[nodiscard]] std::vector<Unit> units_of(const SearchProblem& problem, const Space& space,
                                          std::size_t hardware);

@@ -11,6 +11,7 @@
 #include "costmodel/step/technique_evidence.h"
 #include "planner/problem/plan.h"
 #include "planner/refine/refine.h"
+#include "planner/search/contest.h"
 #include "planner/search/search_rules.h"
 
 namespace hexaplan::planner {
@@ -57,6 +58,7 @@ UnitSearch::UnitSearch(const SearchProblem& problem, const Space& space, std::si
   memory_sigma_ = memory_sigma(sc_.framework, hardware_.calibration);
   safe_memory_ = most_memory_at_risk(sc_.cluster.gpu.memory, problem.constraints.max_risk, memory_sigma_);
   Scenario recomputing;
+  recomputing.model = sc_.model;
   for (const RecomputeOption& option : space.recomputes) {
     recomputing.recipe.recompute = option.recompute;
     recompute_variance_.push_back(added_variance(techniques_used(recomputing)));
@@ -367,14 +369,17 @@ void UnitSearch::price(const LayoutChoice& combination) {
         {sharding, operations_of_sharding(sc_), &states, StepCombiner{sc_, message}, variance_of_layout()});
   }
   if (active_.empty()) return;
-  refinable_ = refines_ && can_be_refined(sc_);
+  // Chunks keep their layers: where all stages recompute as many, there is nothing to choose but a candidate.
+  refinable_ =
+      refines_ && can_be_refined(sc_) && (sc_.layout.vpp == 1 || sc_.framework.abilities.recompute_per_stage);
   prospects_.assign(active_.size() * (space_.recomputes.size() + 1), std::nullopt);
   for (std::size_t option = 0; option < space_.recomputes.size(); ++option) {
     price_recomputation(combination, static_cast<std::uint16_t>(option));
   }
   host_ = {};  // what is left of the prospects has met it
+  const double simulated = problem_.simulate_winners ? 1 - kSimulationSpread : 1;
   for (const auto& prospect : prospects_) {
-    if (prospect && !broken_limit(prospect->bound.step, prospect->bound.peak))
+    if (prospect && !broken_limit(prospect->bound.step * simulated, prospect->bound.peak))
       findings_->prospects.offer(*prospect);
   }
 }

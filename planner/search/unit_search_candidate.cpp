@@ -312,9 +312,11 @@ Family UnitSearch::family() const {
           .etp = unit_.etp,
           .zero = sharding_options_[candidate_.sharding].stage,
           .offload = unit_.offload,
+          .offload_fraction = unit_.offload_fraction,
           .pp = candidate_.pp,
           .batch = candidate_.batch,
-          .recompute = candidate_.recompute};
+          .recompute = sc_.recipe.recompute.mode,
+          .modules = sc_.recipe.recompute.modules};
 }
 
 }  // namespace hexaplan::planner

@@ -202,6 +202,59 @@ TEST(search_command, names_what_would_fit_outside_of_the_space_where_nothing_in_
   EXPECT_FALSE(at(json, "changes_that_fit").get_if<presets::JsonArray>()->empty());
 }
 
+constexpr const char* kCounts =
+    "search --model llama-3.1-8b --cluster 8xH100 --gpus 8..64 --seq 4096 --global-batch 128 --tokens 300B "
+    "--quiet ";
+
+/// The longest of the GPUs' lists, which bounds fill, is of no use to a limit: each count has its own.
+TEST(search_command, finds_what_keeps_a_limit_on_any_count_of_gpus) {
+  const std::string words =
+      "search --model llama-3.1-70b --cluster 64xH100 --gpus 64..4096 --seq 8192 --global-batch 1024 "
+      "--tokens 15T --quiet --vpp 1,2,3,4,6,8,12 --recompute none,selective,layers,full ";
+  EXPECT_EQ(run_hexaplan(words + "--max-cost 14M --top 3").exit_code, 0);
+  const presets::JsonValue late = json_of(words + "--objective gpus --max-hours \"90 d\" --top 3 --json");
+  EXPECT_EQ(array_at(late, "plans").size(), 3U);
+}
+
+TEST(search_command, says_in_one_line_how_many_gpus_a_deadline_takes_and_what_fewer_would) {
+  const std::string words = std::string{kCounts} + "--objective gpus --max-hours \"10 d 5 h\" ";
+  const std::string text = run_hexaplan(words).out;
+  const std::string line = text.substr(0, text.find('\n'));
+  EXPECT_THAT(line, HasSubstr(" h100-80-sxm do it in "));
+  EXPECT_THAT(line, HasSubstr(" would take "));
+  // The number that would take longer is the one before, and it does.
+  const presets::JsonValue json = json_of(words + "--json");
+  const double gpus = number_at(array_at(json, "plans").front(), "price.gpus");
+  EXPECT_EQ(number_at(json, "fewer_gpus.gpus"), gpus / 2);
+  EXPECT_GT(number_at(json, "fewer_gpus.plan.training.wall_seconds"), (10 * 24 + 5) * 3600.0);
+}
+
+TEST(search_command, offers_less_memory_only_where_memory_lacks) {
+  const std::string dear = run_hexaplan(std::string{kCounts} + "--max-cost '$1500'").out;
+  EXPECT_THAT(dear, HasSubstr("Nothing found: max-cost: the cheapest of them costs $"));
+  EXPECT_THAT(dear, HasSubstr(", $1500 are allowed"));
+  EXPECT_THAT(dear, Not(HasSubstr("would fit with")));
+  const std::string late = run_hexaplan(std::string{kCounts} + "--max-hours 24").out;
+  EXPECT_THAT(late, HasSubstr("Nothing found: max-hours: the fastest of them trains for "));
+  EXPECT_THAT(late, HasSubstr(" d "));
+  EXPECT_THAT(late, Not(HasSubstr("would fit with")));
+}
+
+TEST(search_command, says_what_a_list_asks_for_and_the_framework_lacks) {
+  const std::string words =
+      "search --model llama-3.1-8b --cluster 8xH100 --seq 4096 --global-batch 64 --top 1 ";
+  EXPECT_THAT(run_hexaplan(words + "--schedule 1f1b,zb-h1").err, HasSubstr("megatron has no zb-h1"));
+  EXPECT_THAT(run_hexaplan(words + "--zero 1,3").err, HasSubstr("megatron has no zero3"));
+  EXPECT_THAT(run_hexaplan(words + "--framework fsdp2 --recompute layers").err,
+              HasSubstr("fsdp2 has no recompute layers"));
+  EXPECT_THAT(run_hexaplan(words + "--schedule 1f1b --zero 1 --recompute layers,modules=layernorm").err,
+              Not(HasSubstr(" has no ")));
+}
+
+TEST(search_command, closer_writes_a_budget_as_it_is_read) {
+  EXPECT_THAT(run_hexaplan(std::string{kCounts} + "--top 1").out, HasSubstr(" --tokens 300B"));
+}
+
 TEST(search_command, offloads_parameters_on_one_gpu_as_well) {
   const Finished run = run_hexaplan(
       "search --model llama-3.1-8b --cluster 1xRTX4090 --framework fsdp2 --seq 2048 --global-batch 16 "

@@ -5,10 +5,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <tuple>
+#include <vector>
 
+#include "costmodel/simulate/simulation.h"
 #include "planner/refine/refine.h"
 #include "planner/search/search.h"
 #include "planner/search/unit_search.h"
+#include "planner/search/work.h"
+#include "tests/costmodel/step/example_scenario.h"
 #include "tests/planner/search/exhaustive.h"
 #include "tests/support/random_scenario.h"
 
@@ -120,6 +126,53 @@ void expect_same_optimum(const SearchProblem& problem, const Exhaustive& all, co
             kRounding);
 }
 
+/// What a list has once: the best plan that has all of this in common.
+auto kind_of(const Exhaustive::Priced& p) {
+  const Layout& l = p.leaf.scenario.layout;
+  const Recipe& r = p.leaf.scenario.recipe;
+  return std::tuple{p.leaf.hardware,
+                    r.precision,
+                    l.tp,
+                    l.cp,
+                    l.pp,
+                    l.ep,
+                    l.etp,
+                    l.sharding.stage,
+                    r.micro_batch,
+                    r.offload,
+                    r.offload_fraction,
+                    r.recompute.mode,
+                    r.recompute.modules};
+}
+
+/// Goals of the best candidate of each kind that meets the limits, best first.
+std::vector<double> goals_of_kinds(const SearchProblem& problem, const Exhaustive& all) {
+  std::map<decltype(kind_of(all.priced.front())), double> best;
+  for (const auto& p : all.priced) {
+    if (!keeps_limits(problem, p)) continue;
+    const double value = goal(problem, p.leaf.scenario, p.step, p.peak);
+    const auto [entry, made] = best.try_emplace(kind_of(p), value);
+    entry->second = std::min(entry->second, value);
+  }
+  std::vector<double> goals;
+  for (const auto& [kind, value] : best) goals.push_back(value);
+  std::sort(goals.begin(), goals.end());
+  return goals;
+}
+
+void expect_same_list(const SearchProblem& problem, const Exhaustive& all, const Ranking& ranking) {
+  const std::vector<double> goals = goals_of_kinds(problem, all);
+  ASSERT_EQ(ranking.plans.size(), std::min(goals.size(), problem.top));
+  EXPECT_TRUE(ranking.contest.settled);
+  for (std::size_t i = 0; i < ranking.plans.size(); ++i) {
+    const Plan& plan = ranking.plans[i].plan;
+    const double found = goal(problem, scenario_of(problem, plan), plan.price.step, plan.price.peak);
+    const double scale = std::max(
+        std::abs(goals[i]), plan.price.capacity.value() * (problem.objective == Objective::MemoryHeadroom));
+    EXPECT_LE(std::abs(found - goals[i]), kRounding * scale) << "place " << i + 1;
+  }
+}
+
 /// The best that fits, of those that the risk alone leaves out.
 void expect_same_best_at_any_risk(const SearchProblem& problem, const Exhaustive& all,
                                   const Ranking& ranking) {
@@ -187,6 +240,7 @@ TEST(exact_search, agrees_with_pricing_every_candidate) {
     const Ranking ranking = search(problem);
     expect_same_counts(problem, all, ranking);
     expect_same_optimum(problem, all, ranking);
+    expect_same_list(problem, all, ranking);
     expect_same_best_at_any_risk(problem, all, ranking);
     expect_true_closest(problem, all, ranking);
     expect_same_front(problem, all, ranking);
@@ -245,11 +299,12 @@ Seconds fastest_refined(const SearchProblem& problem, const Exhaustive& all) {
 
 TEST(exact_search, no_refinement_of_any_candidate_beats_the_first_plan) {
   int refined = 0;
-  for (std::uint64_t seed = 1; seed <= kProblems / 3; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kProblems / 5; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     SearchProblem problem = random_problem(seed);
     problem.objective = Objective::StepTime;
     problem.refine_winners = true;
+    problem.top = 5;
     problem.space.pp = {2, 4, 8};
     if (seed % 2 == 0) problem.space.recompute.push_back({.mode = RecomputeMode::Layers});
     const Ranking ranking = search(problem);
@@ -265,6 +320,89 @@ TEST(exact_search, no_refinement_of_any_candidate_beats_the_first_plan) {
     if (HasFailure()) return;
   }
   EXPECT_GT(refined, 5);
+}
+
+/// Candidates on three counts of GPUs, few enough to simulate all of them.
+SearchProblem three_counts() {
+  SearchProblem problem;
+  problem.base = example_scenario();
+  problem.base.recipe.tokens = 1'000'000'000;
+  for (const std::int64_t gpus : {8, 16, 32}) {
+    HardwareOption option{problem.base.cluster, {}};
+    option.cluster.gpus = option.cluster.levels.back().ranks = gpus;
+    option.cluster.gpu.price_per_hour = 2;
+    problem.hardware.push_back(option);
+  }
+  problem.space.tp = {2, 4, 8};
+  problem.space.cp = {1};
+  problem.space.pp = {1, 2, 4};
+  problem.space.vpp = {1, 2};
+  problem.space.zero = {1};
+  problem.space.micro_batch = {1, 2};
+  problem.space.recompute = {{.mode = RecomputeMode::None}, {.mode = RecomputeMode::Full}};
+  problem.refine_winners = false;
+  problem.top = 30;
+  return problem;
+}
+
+/// Every candidate with its simulated step.
+Exhaustive simulated(const SearchProblem& problem) {
+  Exhaustive all = enumerate_all(problem);
+  for (auto& p : all.priced) {
+    if (keeps_limits(problem, p)) p.step = simulate_step(p.leaf.scenario, {}).total;
+  }
+  return all;
+}
+
+/// Those that keep the limits of the step's time.
+Exhaustive within(const Constraints& limits, Exhaustive all) {
+  std::erase_if(all.priced, [&](const Exhaustive::Priced& p) {
+    return broken_by_step(slowest_steps(limits, p.leaf.scenario), p.step).has_value();
+  });
+  return all;
+}
+
+TEST(exact_search, of_several_counts_of_gpus_lists_all_that_keep_a_limit_once_simulated) {
+  SearchProblem problem = three_counts();
+  const Exhaustive all = simulated(problem);
+  std::vector<double> hours, dollars, mfus;
+  for (const auto& p : all.priced) {
+    if (!keeps_limits(problem, p)) continue;
+    const Price at = price(problem, p);
+    const double run = 1e9 / (64 * 8192) * at.step.value() / 3600;
+    hours.push_back(run);
+    dollars.push_back(run * static_cast<double>(at.gpus) * 2);
+    mfus.push_back(at.mfu);
+  }
+  for (auto* list : {&hours, &dollars, &mfus}) std::sort(list->begin(), list->end());
+  std::reverse(mfus.begin(), mfus.end());
+  // Nothing, one plan, few, and half of all keep the limit.
+  std::size_t listed = 0;
+  for (const std::size_t place : {std::size_t{0}, std::size_t{3}, std::size_t{20}, hours.size() / 2}) {
+    const double out = place == 0 ? 0.99 : 1.001;
+    for (const Objective objective : {Objective::StepTime, Objective::Cost, Objective::Gpus}) {
+      problem.objective = objective;
+      const Constraints limits[] = {
+          {.hours = hours[place] * out}, {.dollars = dollars[place] * out}, {.mfu = mfus[place] / out}};
+      for (const Constraints& limit : limits) {
+        SCOPED_TRACE(fmt::format("place {}, objective {}, limit {}", place, static_cast<int>(objective),
+                                 &limit - limits));
+        problem.constraints = limit;
+        const Exhaustive expected = within(limit, all);
+        const Ranking ranking = search(problem);
+        expect_same_list(problem, expected, ranking);
+        // However few candidates are kept at first.
+        const Ranking narrow = search(problem, {.threads = 0, .progress = {}, .stop = {}, .room = 1});
+        EXPECT_EQ(narrow.plans.empty(), ranking.plans.empty());
+        if (narrow.contest.settled) expect_same_list(problem, expected, narrow);
+        listed += ranking.plans.size();
+        if (ranking.plans.empty() && ranking.counts.feasible > 0) {
+          EXPECT_NE(reason_for_nothing(ranking).find("none of the"), std::string::npos);
+        }
+      }
+    }
+  }
+  EXPECT_GT(listed, 100U);
 }
 
 TEST(exact_search, does_not_depend_on_the_number_of_threads) {

@@ -32,24 +32,33 @@ class Loops {
     Layout& l = sc_.layout;
     for (const Precision precision : s_.precision)
       for (const std::uint8_t offload : s_.offload)
-        for (const int tp : s_.tp)
-          for (const int cp : s_.cp)
-            for (const ContextKind context : cp > 1 ? s_.context : std::vector{problem_.base.layout.context})
-              for (const int ep : s_.ep)
-                for (const int etp : s_.etp)
-                  for (const int pp : s_.pp) {
-                    sc_.recipe.precision = precision;
-                    sc_.recipe.offload = offload;
-                    l.tp = tp, l.cp = cp, l.context = context, l.ep = ep, l.etp = etp, l.pp = pp;
-                    if (etp == 1 && tp == 1 && contains(s_.etp, 0)) continue;
-                    grid();
-                  }
+        for (const double fraction : fractions_of(offload))
+          for (const int tp : s_.tp)
+            for (const int cp : s_.cp)
+              for (const ContextKind context :
+                   cp > 1 ? s_.context : std::vector{problem_.base.layout.context})
+                for (const int ep : s_.ep)
+                  for (const int etp : s_.etp)
+                    for (const int pp : s_.pp) {
+                      sc_.recipe.precision = precision;
+                      sc_.recipe.offload = offload;
+                      sc_.recipe.offload_fraction = fraction;
+                      l.tp = tp, l.cp = cp, l.context = context, l.ep = ep, l.etp = etp, l.pp = pp;
+                      if (etp == 1 && tp == 1 && contains(s_.etp, 0)) continue;
+                      grid();
+                    }
   }
 
  private:
   template <class T>
   static bool contains(const std::vector<T>& list, T value) {
     return std::find(list.begin(), list.end(), value) != list.end();
+  }
+
+  /// Where no optimizer is offloaded a share of it makes no difference.
+  std::vector<double> fractions_of(std::uint8_t offload) const {
+    if ((offload & kOffloadOptimizer) != 0) return s_.offload_fraction;
+    return {problem_.base.recipe.offload_fraction};
   }
 
   void grid() {
@@ -293,9 +302,11 @@ SearchProblem random_problem(std::uint64_t seed) {
   for (HardwareOption& option : p.hardware) {
     if (dice.roll(3) == 0) option.global_batch = dice.some<std::int64_t>({8, 24, 48, 64}, 1).front();
   }
-  p.top = 5;
+  p.top = 30;
   p.refine_winners = false;
   p.simulate_winners = false;
+  p.base.framework.abilities.recompute_per_stage = dice.roll(2) == 0;
+  if (dice.roll(2) == 0) s.offload_fraction = dice.some<double>({0.25, 0.5, 1}, 2);
   return p;
 }
 

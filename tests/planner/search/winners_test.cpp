@@ -177,6 +177,7 @@ TEST(ranking, of_machines_too_small_says_what_comes_closest) {
 
 TEST(ranking, lists_no_plan_that_runs_out_of_memory_more_often_than_allowed) {
   SearchProblem problem = example_problem();
+  problem.space.schedule = {ScheduleKind::OneFOneB};  // nothing is ruled out unpriced
   problem.hardware[0].cluster.gpu.memory = Bytes{24e9};
   const Ranking safe = search(problem);
   ASSERT_FALSE(safe.plans.empty());
@@ -372,6 +373,72 @@ TEST(uneven_split, is_the_fastest_of_all_splits_that_fit) {
     ++gained;
   }
   EXPECT_GE(gained, 3);
+}
+
+/// The fastest of the same splits, where every stage recomputes as many layers as the others.
+Seconds fastest_with_one_count(const Scenario& base) {
+  Seconds best{1e9};
+  Scenario sc = base;
+  sc.layout.split = StageSplit::Explicit;
+  for (int a = 1; a <= 5; ++a)
+    for (int b = 1; a + b <= 6; ++b)
+      for (int c = 1; a + b + c <= 7; ++c)
+        for (int count = 0; count <= 5; ++count) {
+          sc.layout.stage_layers = {a, b, c, 8 - a - b - c};
+          sc.recipe.recompute = {.mode = count == 0 ? RecomputeMode::None : RecomputeMode::Layers,
+                                 .layers = count};
+          const Estimate estimate = estimate_step(sc, {});
+          if (estimate.out_of_memory_probability <= kDefaultRisk) best = smaller(best, estimate.time.total());
+        }
+  return best;
+}
+
+TEST(uneven_split, recomputes_as_many_layers_on_every_stage_where_the_framework_has_one_number) {
+  int gained = 0, recomputed = 0;
+  for (const double gigabytes : {12.0, 13.0, 14.0, 15.0, 16.0, 18.0, 24.0, 80.0}) {
+    SCOPED_TRACE(gigabytes);
+    SearchProblem problem = example_problem();
+    problem.base.framework.abilities.recompute_per_stage = false;
+    problem.base.model.layers = 8;
+    problem.base.recipe.global_batch = 32;
+    problem.hardware[0].cluster.gpu.memory = Bytes{gigabytes * 1e9};
+    Plan plan{.layout = problem.base.layout, .recipe = problem.base.recipe};
+    plan.layout.pp = 4, plan.layout.dp = 2;
+    plan.recipe.recompute.mode = RecomputeMode::Full;
+    const Scenario sc = scenario_of(problem, plan);
+    const Estimate even = estimate_step(sc, {});
+    plan.price = price_of(sc, {}, even.time.total(), even.stages[0].needed);
+    const Seconds best = fastest_with_one_count(sc);
+    const auto refined = refine(problem, plan);
+    if (best.value() >= even.time.total().value()) {
+      EXPECT_FALSE(refined.has_value());
+      continue;
+    }
+    ASSERT_TRUE(refined.has_value());
+    EXPECT_NEAR(refined->price.step / best, 1, 1e-9);
+    EXPECT_TRUE(refined->recipe.recompute.stage_layers.empty());
+    ++gained;
+    recomputed += refined->recipe.recompute.layers > 0 ? 1 : 0;
+  }
+  EXPECT_GE(gained, 3);
+  EXPECT_GE(recomputed, 1);
+}
+
+TEST(ranking, by_default_tries_what_the_framework_has) {
+  SearchProblem problem = example_problem();
+  FrameworkAbilities& can = problem.base.framework.abilities;
+  can.recompute = 1U << static_cast<unsigned>(RecomputeMode::None);
+  can.recompute_modules = {kRecomputeNorm, kRecomputeMoeActivation,
+                           kRecomputeNorm | kRecomputeMlaUpProjection};
+  // Experts and latent attention are not in the model.
+  EXPECT_EQ(filled_space(problem, 0).recompute,
+            (std::vector<Recompute>{{.mode = RecomputeMode::None},
+                                    {.mode = RecomputeMode::SelectiveModules, .modules = kRecomputeNorm}}));
+  problem.base.model.layers = 80;
+  can.unequal_stages = false;
+  problem.space.pp = {1, 4, 8};
+  // 80 = 4 · 20 = 8 · 10; with the ends 82 divides by no stages.
+  EXPECT_EQ(filled_space(problem, 0).vpp, (std::vector<int>{1, 2, 4, 5, 10}));
 }
 
 TEST(uneven_split, needs_a_pipeline) {
