@@ -42,7 +42,7 @@ StageChoice choose_stages(const Estimate& e) {
 template <class Part>
 std::string by_stage(const Estimate& e, const Part& part) {
   const StageChoice choice = choose_stages(e);
-  const std::string html = part(choice.shown);
+  std::string html = part(choice.shown);
   if (choice.folded.empty()) return html;
   return html + unfolding({fmt::format("{} more {}", choice.folded.size(),
                                        choice.folded.size() == 1 ? "stage" : "stages")},

@@ -47,7 +47,7 @@ constexpr Sign kSigns[] = {
 
 constexpr std::string_view kBlanks = " \t\r\n";
 /// Launchers and modules print first.
-constexpr std::size_t kLooked = 256 * 1024;
+constexpr std::size_t kLooked = 262'144;
 
 }  // namespace
 

@@ -59,7 +59,7 @@ TEST(scenario, what_is_written_reads_back_the_same) {
 TEST(scenario, unknown_keys_are_errors_that_name_the_nearest) {
   EXPECT_EQ(error_of(R"({"schema": "hexaplan/scenario/1", "modle": "x"})"),
             "run.json: /modle: got an unknown key, expected one of schema, model, cluster, framework, "
-            "layout, recipe, calibration, fabric, price_per_hour; did you mean \"model\"?");
+            "layout, recipe, calibration, fabric, price_per_hour, filled; did you mean \"model\"?");
   EXPECT_THAT(error_of(R"({"schema": "hexaplan/scenario/1", "recipe": {"sequense": 1}})"),
               testing::EndsWith("; did you mean \"sequence\"?"));
 }
