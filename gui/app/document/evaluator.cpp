@@ -56,6 +56,18 @@ std::string noteOf(const costmodel::Scenario& now, const costmodel::Scenario& ch
   return {};
 }
 
+/// Settings of a launch file that differ between two scenarios.
+std::vector<std::string_view> changedKeys(const costmodel::Scenario& now, const costmodel::Scenario& changed,
+                                          presets::Launcher launcher) {
+  std::vector<std::string_view> keys;
+  for (const presets::LaunchField& row : presets::launch_fields()) {
+    const std::string_view key = row.keys[static_cast<std::size_t>(launcher)];
+    if (key.empty() || row.value == nullptr || row.value(now) == row.value(changed)) continue;
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+  }
+  return keys;
+}
+
 }  // namespace
 
 void Evaluator::forget() {
@@ -218,7 +230,6 @@ std::string Evaluator::launchKeys(const Field& field, const Evaluation& now) {
   const std::string name = field.id + '\n' + profile;
   const auto known = launch_keys_.find(name);
   if (known != launch_keys_.end()) return known->second;
-  const auto launcher = static_cast<std::size_t>(format->launcher);
   for (const FieldOption& option : now.options.at(field.id)) {
     if (!option.reason.empty()) continue;
     std::vector<std::string_view> keys;
@@ -226,12 +237,7 @@ std::string Evaluator::launchKeys(const Field& field, const Evaluation& now) {
       ScenarioRequest changed = now.request;
       changed.recipe.global_batch = now.scenario.recipe.global_batch;  // does not follow from the layout
       field.write(changed, option.value, now);
-      const costmodel::Scenario scenario = resolve(changed).scenario;
-      for (const presets::LaunchField& row : presets::launch_fields()) {
-        const std::string_view key = row.keys[launcher];
-        if (key.empty() || row.value == nullptr || row.value(now.scenario) == row.value(scenario)) continue;
-        if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
-      }
+      keys = changedKeys(now.scenario, resolve(changed).scenario, format->launcher);
     } catch (const InputError&) {
       continue;
     }

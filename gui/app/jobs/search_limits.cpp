@@ -35,6 +35,7 @@ std::vector<OptionRow> narrowingRows(cli::SearchOptions& options) {
 
 [[noreturn]] void refuse(const std::string& word, const std::vector<OptionRow>& rows) {
   std::vector<std::string> names;
+  names.reserve(rows.size());
   for (const OptionRow& row : rows) names.push_back(row.flags.substr(2));
   cli::SearchOptions all;
   const std::vector<OptionRow> known = cli::search_options(all);

@@ -187,6 +187,7 @@ void VerdictBar::makeHelp() {
   find_ = new QPushButton{help_};
   find_->setObjectName("findLayout");
   help->addWidget(find_);
+  help_title_->setMinimumHeight(find_->sizeHint().height());  // its words beside those of the buttons
   connect(find_, &QPushButton::clicked, this,
           [this] { searching_ ? emit cancelSearchRequested() : emit findLayoutRequested(); });
 }

@@ -103,6 +103,7 @@ QWidget* TimePage::makePipeline() {
   charts->addWidget(below_);
   charts->setStretchFactor(0, 5);
   charts->setStretchFactor(1, 2);
+  charts->setSizes({300, 180});  // the curve's axis needs room for more than its zero
   column->addWidget(charts, 1);
   auto* selected = plainLabel(pipeline, "selectedPart");
   selected->setWordWrap(true);
