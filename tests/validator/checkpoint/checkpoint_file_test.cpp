@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <numeric>
+#include <span>
 
 namespace hexaplan::validator {
 namespace {
@@ -37,7 +40,8 @@ void write_checkpoint(const std::string& root, std::int64_t step, int element_by
   const std::string folder = begin_checkpoint(root, step);
   for (int rank = 0; rank < 2; ++rank) {
     CheckpointWriter writer{
-        {.step = step, .rank = rank, .ranks = 2, .element_bytes = element_bytes, .model = "layers 4"}};
+        {.step = step, .rank = rank, .ranks = 2, .element_bytes = element_bytes, .model = "layers 4"},
+        folder};
     std::vector<ElementRun> runs;
     std::vector<double> values;
     for (std::int64_t row = 0; row < 4; ++row) {
@@ -45,8 +49,12 @@ void write_checkpoint(const std::string& root, std::int64_t step, int element_by
       for (std::int64_t i = 0; i < 3; ++i)
         values.push_back(static_cast<double>(runs.back().begin + i + step));
     }
-    writer.add(kKey, kElements, runs, values);
-    writer.write(folder);
+    writer.list(kKey, kElements, runs);
+    // In pieces of any size.
+    writer.add(std::span{values}.first(5));
+    writer.add({});
+    writer.add(std::span{values}.subspan(5));
+    writer.commit();
   }
   commit_checkpoint(root, step);
 }
@@ -133,6 +141,58 @@ TEST(checkpoint, every_way_of_being_unusable_is_named) {
   EXPECT_THAT(error_of(open), HasSubstr("no file of a checkpoint"));
   fs::remove(file);
   EXPECT_THAT(error_of(open), HasSubstr("No such file"));
+}
+
+TEST(checkpoint, its_bytes_are_those_of_its_format) {
+  const Folder folder;
+  write_checkpoint(folder.path(), 2, 4);
+  std::ifstream file{find_checkpoint(folder.path()) + "/rank-00000.hxp", std::ios::binary};
+  const std::string bytes{std::istreambuf_iterator<char>{file}, {}};
+  // Magic, format, step, rank, ranks, bytes of an element, model | records | unit, name, state, elements,
+  // four runs | twelve elements | checksum.
+  constexpr std::size_t kHeader = 8 + 4 + 8 + 4 + 4 + 4 + (4 + 8),
+                        kTable = 8 + 4 + (4 + 15) + 4 + 8 + 4 + 4 * 16;
+  ASSERT_EQ(bytes.size(), kHeader + kTable + 12 * 4 + 8);
+  std::uint64_t hash = 14695981039346656037ULL, stored = 0;
+  for (const char byte : bytes.substr(0, bytes.size() - 8))
+    hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211ULL;
+  std::memcpy(&stored, bytes.data() + bytes.size() - 8, 8);
+  EXPECT_EQ(stored, hash) << "FNV-1a";
+}
+
+/// Memory of this process that is its own or of files, in bytes: what /proc/self/status says under `row`.
+double status(const std::string& row) {
+  std::ifstream file{"/proc/self/status"};
+  for (std::string name; file >> name;) {
+    double kib = 0;
+    if (name == row + ":" && file >> kib) return kib * 1024;
+    std::getline(file, name);
+  }
+  return 0;
+}
+
+TEST(checkpoint, never_lies_in_memory_as_a_whole) {
+  const Folder folder;
+  constexpr std::int64_t kMany = std::int64_t{1} << 24;  // 128 MB of float64
+  const std::string path = begin_checkpoint(folder.path(), 1);
+  std::vector<double> values(std::size_t{1} << 16, 1.5);
+  if (status("VmHWM") == 0) GTEST_SKIP() << "no /proc tells what memory a process has";
+  std::ofstream{"/proc/self/clear_refs"} << "5";  // the peak begins anew
+  const double before = status("VmRSS");
+  {
+    CheckpointWriter writer{{.step = 1, .model = "layers 4"}, path};
+    writer.list(kKey, kMany, {{0, kMany}});
+    for (std::int64_t done = 0; done < kMany; done += std::ssize(values)) writer.add(values);
+    writer.commit();
+  }
+  commit_checkpoint(folder.path(), 1);
+  const CheckpointReader reader{find_checkpoint(folder.path())};
+  for (std::int64_t done = 0; done < kMany; done += std::ssize(values)) {
+    reader.read(kKey, kMany, {done, std::ssize(values)}, values);
+    reader.let_go();
+    ASSERT_EQ(values.front() + values.back(), 3.0);
+  }
+  EXPECT_LT(status("VmHWM") - before, 32e6);
 }
 
 TEST(checkpoint, a_folder_that_cannot_be_written_is_named) {

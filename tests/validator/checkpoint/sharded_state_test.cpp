@@ -9,6 +9,7 @@
 #include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "tests/validator/step/tiny_scenario.h"
+#include "validator/executor/checkpoint/owned_runs.h"
 #include "validator/executor/communicator/threads/thread_ranks.h"
 #include "validator/executor/device/cpu/cpu_device.h"
 
@@ -88,6 +89,34 @@ TEST_P(Resharded, training_goes_on_under_another_layout_as_if_uninterrupted) {
   EXPECT_NEAR(third.report.steps[0].gradient_norm, whole.report.steps[2].gradient_norm, 1e-10);
   const auto worst = validator::largest_difference(third.parameters, whole.parameters);
   EXPECT_LE(worst.relative, 1e-10) << worst.parameter.second << " of unit " << worst.parameter.first;
+}
+
+TEST(owned_pieces, are_the_part_s_runs_however_many_elements_come_at_a_time) {
+  const auto unit = validator::plan_unit(tiny_scenario({.tp = 2}), 1, {.tp_rank = 1});
+  for (const validator::LocalTensor& tensor : unit.dense) {
+    const std::int64_t elements = tensor.elements() - 1;  // of a shard that begins at the second
+    const validator::OwnedPart part{
+        .tensor = &tensor,
+        .first = 1,
+        .view = {.data = nullptr, .element = Element::F64, .rows = 1, .cols = elements, .stride = elements}};
+    std::vector<std::pair<std::int64_t, std::int64_t>> whole, pieces;  // place in the part, in the tensor
+    const auto add = [](auto& to, const validator::OwnedRun& run, std::int64_t begin) {
+      for (std::int64_t i = 0; i < run.count; ++i) to.emplace_back(begin + run.local + i, run.global + i);
+    };
+    for (const validator::OwnedRun& run : validator::runs_of(part)) add(whole, run, 0);
+    std::int64_t seen = 0;
+    const auto visit = [&](const validator::OwnedPiece& piece) {
+      for (const validator::OwnedRun& run : piece.runs) add(pieces, run, seen);
+      seen += piece.view.elements();
+    };
+    for (const std::int64_t at_once : {1, 7, 1000000}) {
+      pieces.clear();
+      seen = 0;
+      validator::for_each_piece(part, visit, at_once);
+      EXPECT_EQ(pieces, whole) << tensor.name << ", " << at_once << " at a time";
+      EXPECT_EQ(seen, elements);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(

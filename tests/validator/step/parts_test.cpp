@@ -138,7 +138,12 @@ TEST(initial_values, depend_on_the_place_in_the_unsharded_tensor_alone) {
     for (const auto& t : validator::plan_unit(s, 1, {.tp_rank = rank}).dense) {
       if (t.name != name) continue;
       std::vector<double> values(static_cast<std::size_t>(t.elements()));
-      validator::initial_values(t, 1, s.model, 7, values);
+      // In pieces that end in the middle of rows.
+      for (std::int64_t at = 0; at < t.elements(); at += 37) {
+        const auto count = static_cast<std::size_t>(std::min<std::int64_t>(37, t.elements() - at));
+        const auto piece = std::span{values}.subspan(static_cast<std::size_t>(at), count);
+        validator::initial_values(t, 1, s.model, 7, at, piece);
+      }
       whole.resize(static_cast<std::size_t>(t.global_rows * t.global_cols));
       for (std::int64_t i = 0; i < t.elements(); ++i)
         whole[static_cast<std::size_t>(t.global_index(i))] = values[static_cast<std::size_t>(i)];

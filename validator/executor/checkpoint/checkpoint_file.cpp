@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cstring>
-#include <fstream>
 #include <iterator>
 #include <string_view>
+#include <system_error>
 #include <type_traits>
+#include <utility>
 
 #include "validator/executor/checkpoint/durable_file.h"
 
@@ -21,14 +23,33 @@ constexpr std::string_view kMagic = "HXPCKPT\n";
 constexpr std::uint32_t kFormat = 1;
 constexpr std::size_t kChecksumBytes = 8;
 
-/// FNV-1a, 64 bits (Fowler, Noll, Vo; IETF draft-eastlake-fnv §6).
-std::uint64_t checksum(std::string_view bytes) {
-  std::uint64_t hash = 14695981039346656037ULL;
-  for (const char byte : bytes) {
-    hash ^= static_cast<unsigned char>(byte);
-    hash *= 1099511628211ULL;
+/// Bytes that are written, or looked at, at a time.
+constexpr std::size_t kBytesAtOnce = std::size_t{1} << 22;
+
+/// FNV-1a, 64 bits (Fowler, Noll, Vo; IETF draft-eastlake-fnv §6), of what has come so far.
+class Checksum {
+ public:
+  void add(std::string_view bytes) {
+    std::uint64_t hash = hash_;
+    for (const char byte : bytes) {
+      hash ^= static_cast<unsigned char>(byte);
+      hash *= 1099511628211ULL;
+    }
+    hash_ = hash;
   }
-  return hash;
+  [[nodiscard]] std::uint64_t value() const { return hash_; }
+
+ private:
+  std::uint64_t hash_ = 14695981039346656037ULL;
+};
+
+std::uint64_t checksum(const MappedFile& file, std::string_view content) {
+  Checksum sum;
+  for (; !content.empty(); content.remove_prefix(std::min(kBytesAtOnce, content.size()))) {
+    sum.add(content.substr(0, kBytesAtOnce));
+    file.let_go();
+  }
+  return sum.value();
 }
 
 template <class T>
@@ -98,10 +119,12 @@ CheckpointHeader take_header(Cursor& cursor, const std::string& path) {
   return header;
 }
 
-std::string read_whole(const std::string& path) {
-  std::ifstream file{path, std::ios::binary};
-  if (!file) throw CheckpointError{fmt::format("{}: {}", path, std::strerror(errno))};
-  return {std::istreambuf_iterator<char>{file}, {}};
+std::unique_ptr<MappedFile> open_file(const std::string& path) {
+  try {
+    return std::make_unique<MappedFile>(path);
+  } catch (const std::system_error& error) {
+    throw CheckpointError{fmt::format("{}: {}", path, error.code().message())};
+  }
 }
 
 std::string describe(const StateKey& key) {
@@ -110,45 +133,87 @@ std::string describe(const StateKey& key) {
 
 }  // namespace
 
-struct CheckpointWriter::Records {
-  std::int64_t count = 0;
-  std::string table, elements;
+/// A file that is written from its beginning to its checksum.
+class CheckpointWriter::Output {
+ public:
+  explicit Output(const std::string& path) : file_{path} { waiting_.reserve(2 * kBytesAtOnce); }
+
+  [[nodiscard]] std::string& waiting() { return waiting_; }
+  /// Of what waits, writes what is enough for a piece.
+  void flow() {
+    if (waiting_.size() >= kBytesAtOnce) flush();
+  }
+  void commit() {
+    flush();
+    put(waiting_, sum_.value());
+    flush();
+    file_.commit();
+  }
+
+ private:
+  void flush() {
+    sum_.add(waiting_);
+    file_.write(waiting_);
+    waiting_.clear();
+  }
+
+  DurableFile file_;
+  Checksum sum_;
+  std::string waiting_;
 };
 
-CheckpointWriter::CheckpointWriter(CheckpointHeader header)
-    : header_{std::move(header)}, records_{std::make_unique<Records>()} {}
+CheckpointWriter::CheckpointWriter(CheckpointHeader header, const std::string& folder)
+    : header_{std::move(header)} {
+  write_of_checkpoint([&] { output_ = std::make_unique<Output>(folder + "/" + file_name(header_.rank)); });
+}
 CheckpointWriter::~CheckpointWriter() = default;
 
-void CheckpointWriter::add(const StateKey& key, std::int64_t tensor_elements,
-                           const std::vector<ElementRun>& runs, std::span<const double> values) {
-  ++records_->count;
-  std::string& table = records_->table;
-  put(table, static_cast<std::int32_t>(key.unit));
-  put(table, key.name);
-  put(table, static_cast<std::int32_t>(key.state));
-  put(table, tensor_elements);
-  put(table, static_cast<std::uint32_t>(runs.size()));
+void CheckpointWriter::list(const StateKey& key, std::int64_t tensor_elements,
+                            const std::vector<ElementRun>& runs) {
+  assert(!table_written_);
+  ++records_;
+  put(table_, static_cast<std::int32_t>(key.unit));
+  put(table_, key.name);
+  put(table_, static_cast<std::int32_t>(key.state));
+  put(table_, tensor_elements);
+  put(table_, static_cast<std::uint32_t>(runs.size()));
   for (const ElementRun& run : runs) {
-    put(table, run.begin);
-    put(table, run.count);
-  }
-  for (const double value : values) {
-    if (header_.element_bytes == 8) {
-      put(records_->elements, value);
-    } else {
-      put(records_->elements, static_cast<float>(value));
-    }
+    put(table_, run.begin);
+    put(table_, run.count);
+    due_ += run.count;
   }
 }
 
-void CheckpointWriter::write(const std::string& folder) const {
-  std::string bytes;
-  put_header(bytes, header_);
-  put(bytes, records_->count);
-  bytes += records_->table;
-  bytes += records_->elements;
-  put(bytes, checksum(bytes));
-  write_of_checkpoint([&] { write_durably(folder + "/" + file_name(header_.rank), bytes); });
+void CheckpointWriter::write_table() {
+  if (std::exchange(table_written_, true)) return;
+  std::string& out = output_->waiting();
+  put_header(out, header_);
+  put(out, records_);
+  out += std::exchange(table_, {});
+}
+
+void CheckpointWriter::add(std::span<const double> values) {
+  due_ -= std::ssize(values);
+  assert(due_ >= 0);
+  write_of_checkpoint([&] {
+    write_table();
+    for (const double value : values) {
+      if (header_.element_bytes == 8) {
+        put(output_->waiting(), value);
+      } else {
+        put(output_->waiting(), static_cast<float>(value));
+      }
+      output_->flow();
+    }
+  });
+}
+
+void CheckpointWriter::commit() {
+  assert(due_ == 0);
+  write_of_checkpoint([&] {
+    write_table();
+    output_->commit();
+  });
 }
 
 CheckpointReader::CheckpointReader(const std::string& folder) : folder_{folder} {
@@ -162,14 +227,15 @@ CheckpointReader::CheckpointReader(const std::string& folder) : folder_{folder} 
 
 void CheckpointReader::read_file(const std::string& path) {
   const std::size_t file = files_.size();
-  const std::string& bytes = files_.emplace_back(read_whole(path));
+  const MappedFile& mapped = *files_.emplace_back(open_file(path));
+  const std::string_view bytes = mapped.bytes();
   if (bytes.size() < kMagic.size() + kChecksumBytes) throw CheckpointError{path + " is cut off"};
-  const std::string_view content = std::string_view{bytes}.substr(0, bytes.size() - kChecksumBytes);
+  const std::string_view content = bytes.substr(0, bytes.size() - kChecksumBytes);
   Cursor cursor{content, path};
   CheckpointHeader header = take_header(cursor, path);
   std::uint64_t expected = 0;
   std::memcpy(&expected, bytes.data() + content.size(), sizeof expected);
-  if (checksum(content) != expected)
+  if (checksum(mapped, content) != expected)
     throw CheckpointError{path + " is damaged or cut off: its checksum does not agree"};
   if (file == 0) header_ = header;
   header.rank = header_.rank;
@@ -201,7 +267,7 @@ void CheckpointReader::read_file(const std::string& path) {
 }
 
 void CheckpointReader::copy_elements(const StoredRun& run, std::int64_t first, std::span<double> out) const {
-  const char* from = files_[run.file].data() + run.at + (first - run.begin) * header_.element_bytes;
+  const char* from = files_[run.file]->bytes().data() + run.at + (first - run.begin) * header_.element_bytes;
   for (double& value : out) {
     if (header_.element_bytes == 8) {
       std::memcpy(&value, from, sizeof value);
@@ -212,6 +278,10 @@ void CheckpointReader::copy_elements(const StoredRun& run, std::int64_t first, s
     }
     from += header_.element_bytes;
   }
+}
+
+void CheckpointReader::let_go() const {
+  for (const auto& file : files_) file->let_go();
 }
 
 void CheckpointReader::read(const StateKey& key, std::int64_t tensor_elements, const ElementRun& run,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "validator/executor/checkpoint/durable_file.h"
+#include "validator/executor/checkpoint/mapped_file.h"
 
 namespace hexaplan::validator {
 
@@ -57,27 +58,35 @@ struct CheckpointHeader {
 // Numbers are little-endian, texts a length and bytes. Elements are found by their index in the unsharded
 // tensor, so that any layout reads what any other wrote.
 
-/// Writes one rank's file.
+/// Writes one rank's file, which never lies in memory as a whole: what it will hold is listed first, then
+/// come the elements, in pieces. Members throw CheckpointError.
 class CheckpointWriter {
  public:
-  explicit CheckpointWriter(CheckpointHeader header);
+  /// The file of this rank in `folder`.
+  CheckpointWriter(CheckpointHeader header, const std::string& folder);
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  /// Adds elements of a tensor of `tensor_elements`; `values` are the runs' elements, one behind the other.
-  void add(const StateKey& key, std::int64_t tensor_elements, const std::vector<ElementRun>& runs,
-           std::span<const double> values);
-  /// The file of this rank in `folder`, on disk (fsync) when it returns. Throws CheckpointError.
-  void write(const std::string& folder) const;
+  /// These elements of a tensor of `tensor_elements` will come. Before the first add().
+  void list(const StateKey& key, std::int64_t tensor_elements, const std::vector<ElementRun>& runs);
+  /// The next of the listed runs' elements, one behind the other.
+  void add(std::span<const double> values);
+  /// Everything listed has been added. On disk (fsync) when it returns.
+  void commit();
 
  private:
-  struct Records;
+  class Output;
+  void write_table();
+
   CheckpointHeader header_;
-  std::unique_ptr<Records> records_;
+  std::int64_t records_ = 0, due_ = 0;  // listed tensors; elements of theirs that have not come
+  std::string table_;
+  bool table_written_ = false;
+  std::unique_ptr<Output> output_;
 };
 
-/// Reads the files of all ranks of one checkpoint.
+/// Reads the files of all ranks of one checkpoint, of which what is read lies in memory.
 class CheckpointReader {
  public:
   /// Reads headers, records and checksums. Throws CheckpointError: a file is missing, cut off, damaged, of a
@@ -90,6 +99,8 @@ class CheckpointReader {
   /// checkpoint does not hold all of them or the tensor has another size.
   void read(const StateKey& key, std::int64_t tensor_elements, const ElementRun& run,
             std::span<double> out) const;
+  /// What has been read may leave the memory.
+  void let_go() const;
 
  private:
   struct StoredRun {
@@ -106,7 +117,7 @@ class CheckpointReader {
 
   std::string folder_;
   CheckpointHeader header_;
-  std::vector<std::string> files_;  // contents
+  std::vector<std::unique_ptr<MappedFile>> files_;
   std::map<StateKey, StoredTensor> tensors_;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <functional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -37,27 +38,29 @@ std::int64_t whole_elements(const LocalTensor& tensor) {
   return tensor.global_rows * tensor.global_cols;
 }
 
-void add_part(CheckpointWriter& writer, const OwnedPart& part) {
-  if (part.duplicate) return;
-  std::vector<double> values(static_cast<std::size_t>(part.view.elements())), kept;
-  part.device->download(values, part.view);
+void list_part(CheckpointWriter& writer, const OwnedPart& part) {
   std::vector<ElementRun> runs;
-  for (const OwnedRun& run : runs_of(part)) {
-    const auto begin = values.begin() + run.local;
-    kept.insert(kept.end(), begin, begin + run.count);
-    runs.push_back({run.global, run.count});
-  }
-  writer.add(key_of(part, part.state), whole_elements(*part.tensor), runs, kept);
+  for (const OwnedRun& run : runs_of(part)) runs.push_back({run.global, run.count});
+  writer.list(key_of(part, part.state), whole_elements(*part.tensor), runs);
 }
 
-void fill_part(const CheckpointReader& checkpoint, const OwnedPart& part) {
-  std::vector<double> values(static_cast<std::size_t>(part.view.elements()), 0.0);
-  for (const OwnedRun& run : runs_of(part)) {
-    checkpoint.read(
-        key_of(part, part.state), whole_elements(*part.tensor), {run.global, run.count},
-        std::span{values}.subspan(static_cast<std::size_t>(run.local), static_cast<std::size_t>(run.count)));
-  }
-  part.device->upload(part.view, std::span<const double>{values});
+void add_part(CheckpointWriter& writer, const OwnedPart& part, std::vector<double>& values) {
+  for_each_piece(part, [&](const OwnedPiece& piece) {
+    values.resize(static_cast<std::size_t>(piece.view.elements()));
+    part.device->download(values, piece.view);
+    for (const OwnedRun& run : piece.runs) writer.add(values_of_run(values, run));
+  });
+}
+
+void fill_part(const CheckpointReader& checkpoint, const OwnedPart& part, std::vector<double>& values) {
+  const StateKey key = key_of(part, part.state);
+  for_each_piece(part, [&](const OwnedPiece& piece) {
+    values.assign(static_cast<std::size_t>(piece.view.elements()), 0.0);
+    for (const OwnedRun& run : piece.runs)
+      checkpoint.read(key, whole_elements(*part.tensor), {run.global, run.count}, values_of_run(values, run));
+    part.device->upload(piece.view, std::span<const double>{values});
+    checkpoint.let_go();
+  });
 }
 
 }  // namespace
@@ -78,10 +81,18 @@ void save_checkpoint(const std::string& root, const RankView& view) {
   CheckpointHeader header{.step = view.step, .rank = world.rank(), .ranks = world.size()};
   header.element_bytes = device.element_of(costmodel::DType::Fp32) == Element::F64 ? 8 : 4;
   header.model = checkpoint_model(view.rank.scenario);
-  CheckpointWriter writer{header};
-  for (const State state : kSaved)
-    view.visit_state(state, [&](const OwnedPart& part) { add_part(writer, part); });
-  writer.write(unfinished_checkpoint(root, view.step));
+  CheckpointWriter writer{header, unfinished_checkpoint(root, view.step)};
+  const auto for_each_owned = [&](const std::function<void(const OwnedPart&)>& visit) {
+    for (const State state : kSaved) {
+      view.visit_state(state, [&](const OwnedPart& part) {
+        if (!part.duplicate) visit(part);
+      });
+    }
+  };
+  for_each_owned([&](const OwnedPart& part) { list_part(writer, part); });
+  std::vector<double> values;
+  for_each_owned([&](const OwnedPart& part) { add_part(writer, part, values); });
+  writer.commit();
   world.barrier("saving a checkpoint");
   if (world.rank() == 0) commit_checkpoint(root, view.step);
   world.barrier("saving a checkpoint");
@@ -93,9 +104,9 @@ void load_checkpoint(const CheckpointReader& checkpoint, const RankView& view) {
     throw CheckpointError{fmt::format("the checkpoint holds a model of {}; the scenario's has {}",
                                       checkpoint.header().model, model)};
   }
-  for (const State state : kSaved) {
-    view.visit_state(state, [&](const OwnedPart& part) { fill_part(checkpoint, part); });
-  }
+  std::vector<double> values;
+  for (const State state : kSaved)
+    view.visit_state(state, [&](const OwnedPart& part) { fill_part(checkpoint, part, values); });
   view.state_changed();
 }
 

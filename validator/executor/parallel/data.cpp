@@ -180,21 +180,39 @@ void FlatParameters::fill_with_noise(const Rank& rank, std::uint64_t seed) {
   for (const Part& part : parts_) copy_master(rank, part, false);
 }
 
+/// In pieces: in float64 a whole unit would be larger than anything else that a step needs.
 void FlatParameters::upload_initial_values(const Rank& rank, std::uint64_t seed) {
-  std::vector<double> all(static_cast<std::size_t>(padded_), 0.0);
-  for (const LocalTensor& t : tensors_) {
-    const auto part =
-        std::span{all}.subspan(static_cast<std::size_t>(t.offset), static_cast<std::size_t>(t.elements()));
-    initial_values(t, unit_, rank.scenario.model, seed, part, rank.initial == InitialValues::Begun);
-  }
-  const auto mine = std::span<const double>{all}.subspan(static_cast<std::size_t>(first_),
-                                                         static_cast<std::size_t>(shard_elements_));
-  memory(rank, parameters_on_host_).upload(parameter_, stage_ < 3 ? std::span<const double>{all} : mine);
+  constexpr std::int64_t kAtOnce = std::int64_t{1} << 20;
+  /// What lies from `first` of the buffer on.
+  struct Held {
+    Device& device;
+    View view;
+    std::int64_t first;
+  };
+  std::vector<Held> held{{memory(rank, parameters_on_host_), parameter_, stage_ < 3 ? 0 : first_}};
   for (const Part& part : parts_) {
-    if (!part.optimizer.has_master()) continue;
-    memory(rank, part.on_host)
-        .upload(part.optimizer.master(),
-                mine.subspan(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.elements)));
+    if (part.optimizer.has_master())
+      held.push_back({memory(rank, part.on_host), part.optimizer.master(), first_ + part.begin});
+  }
+  for (const Held& h : held) h.device.fill(h.view, 0);  // their padding
+  std::vector<double> values;
+  for (const LocalTensor& t : tensors_) {
+    for (std::int64_t at = 0; at < t.elements(); at += kAtOnce) {
+      const std::int64_t begin = t.offset + at, end = t.offset + std::min(at + kAtOnce, t.elements());
+      values.clear();
+      for (const Held& h : held) {
+        const std::int64_t from = std::max(begin, h.first), to = std::min(end, h.first + h.view.elements());
+        if (from >= to) continue;
+        if (values.empty()) {
+          values.resize(static_cast<std::size_t>(end - begin));
+          initial_values(t, unit_, rank.scenario.model, seed, at, values,
+                         rank.initial == InitialValues::Begun);
+        }
+        h.device.upload(h.view.slice(from - h.first, to - from),
+                        std::span<const double>{values}.subspan(static_cast<std::size_t>(from - begin),
+                                                                static_cast<std::size_t>(to - from)));
+      }
+    }
   }
 }
 

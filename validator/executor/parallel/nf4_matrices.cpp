@@ -133,11 +133,10 @@ std::vector<double> Nf4Matrices::read(const Rank& rank, const Piece& piece) cons
 void Nf4Matrices::upload_initial_values(const Rank& rank, std::uint64_t seed) {
   for (const Piece& piece : own_pieces()) {
     const LocalTensor& t = tensors_[piece.tensor];
-    std::vector<double> all(static_cast<std::size_t>(t.elements()), 0.0);
-    initial_values(t, unit_, rank.scenario.model, seed, all, rank.initial == InitialValues::Begun);
-    write(rank, piece,
-          std::span<const double>{all}.subspan(static_cast<std::size_t>(piece.begin - t.offset),
-                                               static_cast<std::size_t>(piece.end - piece.begin)));
+    std::vector<double> values(static_cast<std::size_t>(piece.end - piece.begin));
+    initial_values(t, unit_, rank.scenario.model, seed, piece.begin - t.offset, values,
+                   rank.initial == InitialValues::Begun);
+    write(rank, piece, std::span<const double>{values});
   }
 }
 

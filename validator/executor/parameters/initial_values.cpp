@@ -56,7 +56,7 @@ InitialDistribution initial_distribution(const LocalTensor& t, const costmodel::
 }
 
 void initial_values(const LocalTensor& t, int unit, const costmodel::ModelSpec& model, std::uint64_t seed,
-                    std::span<double> out, bool begun) {
+                    std::int64_t first, std::span<double> out, bool begun) {
   std::fill(out.begin(), out.end(), 0.0);
   // The copy that the last stage keeps of a tied embedding is the embedding.
   const bool copy = unit == UnitPlan::kTiedCopy;
@@ -69,12 +69,13 @@ void initial_values(const LocalTensor& t, int unit, const costmodel::ModelSpec& 
       return std::sqrt(3.0) * of.deviation * (2 * unit_interval(counter_random(seed, stream, counter)) - 1);
     return of.deviation == 0 ? of.mean : of.deviation * counter_normal(seed, stream, counter);
   };
+  const std::int64_t end = first + std::ssize(out);
   for (const RowSegment& s : t.segments) {
-    for (std::int64_t row = 0; row < s.count; ++row) {
-      const std::int64_t local = (s.local + row) * t.cols;
-      const std::int64_t global = (s.global + row) * t.global_cols + t.first_col;
-      for (std::int64_t col = 0; col < t.cols; ++col)
-        out[static_cast<std::size_t>(local + col)] = value_at(global + col);
+    const std::int64_t begin = std::max(first, s.local * t.cols);
+    const std::int64_t behind = std::min(end, (s.local + s.count) * t.cols);
+    for (std::int64_t at = begin; at < behind; ++at) {
+      const std::int64_t row = at / t.cols - s.local + s.global, col = at % t.cols;
+      out[static_cast<std::size_t>(at - first)] = value_at(row * t.global_cols + t.first_col + col);
     }
   }
 }

@@ -27,8 +27,8 @@ struct InitialDistribution {
 /// Initial values of what a rank holds of a parameter: 1 for norms, 0 for biases, else normal with deviation
 /// 0.02 (GPT-2's initializer_range), divided by √(2·layers) for matrices that end on the residual stream
 /// (Radford et al. 2019 §2.3). A value depends on seed, layer, parameter and its index in the unsharded
-/// tensor alone, so that every layout starts from the same model. `out` has tensor.elements() elements.
+/// tensor alone, so that every layout starts from the same model. `out` are the elements from `first` on.
 void initial_values(const LocalTensor& tensor, int unit, const costmodel::ModelSpec& model,
-                    std::uint64_t seed, std::span<double> out, bool begun = false);
+                    std::uint64_t seed, std::int64_t first, std::span<double> out, bool begun = false);
 
 }  // namespace hexaplan::validator
