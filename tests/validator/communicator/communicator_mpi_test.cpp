@@ -1,10 +1,11 @@
 // Runs under mpirun: every rank checks every law of the contract; what went wrong comes out on rank 0.
 // `communicator_mpi_test 4 fault throw|hang|die` breaks rank 1 in the middle and says what rank 0 hears of
-// it.
+// it; `communicator_mpi_test 4 pieces 3` checks the laws with three elements to a call of MPI.
 
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
@@ -23,10 +24,12 @@ using namespace hexaplan::validator;
 constexpr int kSkipped = 77;
 
 /// Every law on every rank; complaints of all ranks are summed, so that all leave with the same answer.
-int check_laws(RankBackend& ranks, const RankOptions& options) {
+int check_laws(RankBackend& ranks, const RankOptions& options, std::int64_t most_elements) {
   double complaints = 0;
   ranks.run(options, [&](Communicator& world) {
     for (const ConformanceCase& law : conformance_cases()) {
+      // Its 200,000 elements would be as many messages.
+      if (most_elements < 100 && std::string_view{law.name} == "send_before_receive") continue;
       const std::string complaint = law.check(world);
       if (!complaint.empty()) {
         std::fprintf(stderr, "%s, rank %d: %s\n", law.name, world.rank(), complaint.c_str());
@@ -64,14 +67,16 @@ int run_into_fault(RankBackend& ranks, RankOptions options, std::string_view how
 }
 
 int run(int argc, char** argv) {
-  const auto ranks = make_mpi_ranks();
+  const bool in_pieces = argc > 3 && std::string_view{argv[2]} == "pieces";
+  const std::int64_t most_elements = in_pieces ? std::atoi(argv[3]) : kMostMpiElements;
+  const auto ranks = make_mpi_ranks(most_elements);
   if (ranks == nullptr) {
     std::printf("skipped: %s\n", find_mpi().problem.c_str());
     return kSkipped;
   }
   const RankOptions options{.ranks = argc > 1 ? std::atoi(argv[1]) : 1};
   if (argc > 3 && std::string_view{argv[2]} == "fault") return run_into_fault(*ranks, options, argv[3]);
-  return check_laws(*ranks, options);
+  return check_laws(*ranks, options, most_elements);
 }
 
 }  // namespace
