@@ -50,15 +50,21 @@ namespace {
 constexpr std::chrono::seconds kLinger{10};
 constexpr std::int64_t kShrunkRanks = 64;  // threads that a laptop runs
 
-/// Where the device computes in another type than the plan stores: it rounds to none of the plan's.
+/// Where the device computes in another type than the plan stores: it rounds to none of the plan's, or, in 16
+/// bits on the CPU, to the plan's after every operation.
 std::string other_arithmetic(const ExecutionQuestion& question) {
   const costmodel::DType planned = costmodel::activation_dtype(question.scenario.recipe.precision);
-  if (question.dtype == name_of(validator::planned_element(planned))) return {};
   constexpr std::pair<std::string_view, std::string_view> kWords[] = {
       {"f64", "float64"}, {"f32", "float32"}, {"bf16", "bfloat16"}, {"f16", "float16"}};
   const auto* const words = std::find_if(std::begin(kWords), std::end(kWords),
                                          [&](const auto& row) { return row.first == question.dtype; });
   if (words == std::end(kWords)) return {};  // of an unknown device the run says so
+  if (question.dtype == name_of(validator::planned_element(planned))) {
+    const bool rounds = question.device == kHostDevice && costmodel::bits_per_element(planned) == 16;
+    if (!rounds) return {};
+    return fmt::format("computed in float32 on the CPU; every operation rounds its result to {}",
+                       words->second);
+  }
   return fmt::format("computed in {} on the {}; bytes are counted as {}", words->second,
                      question.device == "cpu" ? "CPU" : "GPU", name_in(presets::kDTypeNames, planned));
 }

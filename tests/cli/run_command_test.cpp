@@ -119,6 +119,18 @@ TEST(run_command, a_loss_that_is_no_number_ends_the_run_and_is_no_checkpoint) {
   }
 }
 
+TEST(run_command, a_report_says_what_is_computed_in_where_that_is_not_what_is_stored) {
+  const auto arithmetic_of = [](const std::string& type) {
+    const presets::JsonValue report = json_of_tiny("--layout dp1 --dtype " + type);
+    const std::string* text = at(report, "arithmetic").get_if<std::string>();
+    return text == nullptr ? "" : *text;
+  };
+  EXPECT_EQ(arithmetic_of("bf16"),
+            "computed in float32 on the CPU; every operation rounds its result to bfloat16");
+  EXPECT_EQ(arithmetic_of("f32"), "computed in float32 on the CPU; bytes are counted as bf16");
+  EXPECT_EQ(arithmetic_of("f32 --precision fp32"), "");
+}
+
 TEST(run_command, kernels_that_no_processor_has_are_refused) {
   setenv("HEXAPLAN_INSTRUCTIONS", "avx3", 1);
   const Finished finished = run_tiny("--layout dp1");
