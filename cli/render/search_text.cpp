@@ -149,7 +149,8 @@ std::string plan_table(const SearchReport& report, const TextStyle& style) {
   const bool hardware = report.varies_hardware();
   const bool money = report.question.scenario.recipe.tokens > 0;
   const bool precision = report.problem.space.precision.size() > 1;
-  const bool offload = report.problem.space.offload.size() > 1;
+  const planner::SearchSpace& space = report.problem.space;
+  const bool offload = space.offload.size() > 1 || space.offload_fraction.size() > 1;
   Cells rows{{"#", "layout", "recompute"}};
   if (precision) rows[0].emplace_back("type");
   if (offload) rows[0].emplace_back("offload");

@@ -233,6 +233,17 @@ void append_tensor_degrees(const SearchSpace& s, ContextKind context, Unit unit,
   }
 }
 
+/// Where no optimizer is offloaded, a share of it makes no difference.
+void append_fractions(const SearchProblem& problem, const SearchSpace& s, Unit unit,
+                      std::vector<Unit>& units) {
+  const bool varied = (unit.offload & kOffloadOptimizer) != 0;
+  const std::vector<double> unvaried{problem.base.recipe.offload_fraction};
+  for (const double fraction : varied ? s.offload_fraction : unvaried) {
+    unit.offload_fraction = fraction;
+    append_tensor_degrees(s, problem.base.layout.context, unit, units);
+  }
+}
+
 }  // namespace
 
 std::vector<Unit> units_of(const SearchProblem& problem, const Space& space, std::size_t hardware) {
@@ -243,11 +254,7 @@ std::vector<Unit> units_of(const SearchProblem& problem, const Space& space, std
     unit.precision = precision;
     for (const std::uint8_t offload : s.offload) {
       unit.offload = offload;
-      const std::vector<double> unvaried{problem.base.recipe.offload_fraction};
-      for (const double fraction : (offload & kOffloadOptimizer) != 0 ? s.offload_fraction : unvaried) {
-        unit.offload_fraction = fraction;
-        append_tensor_degrees(s, problem.base.layout.context, unit, units);
-      }
+      append_fractions(problem, s, unit, units);
     }
   }
   return units;

@@ -288,6 +288,15 @@ InputError mixed_types(std::string_view whole) {
                        "plan each type by itself, or compare them with search --gpu h100,a100 --gpus 64");
 }
 
+void read_network_part(std::string_view part, std::string_view whole, ClusterRequest& request) {
+  try {
+    read_network(part, whole, request);
+  } catch (const InputError&) {
+    if (names_gpus(part)) throw mixed_types(whole);
+    throw;
+  }
+}
+
 /// Two clusters between commas.
 void refuse_list(std::string_view whole) {
   const std::size_t comma = whole.find(',');
@@ -309,14 +318,7 @@ ClusterRequest parse_cluster_request(std::string_view text) {
   for (std::size_t at = plus; at != std::string_view::npos;) {
     const std::size_t next = whole.find('+', at + 1);
     const std::string_view part = whole.substr(at + 1, next == std::string_view::npos ? next : next - at - 1);
-    if (!read_host_part(part, whole, request)) {
-      try {
-        read_network(part, whole, request);
-      } catch (const InputError&) {
-        if (names_gpus(part)) throw mixed_types(whole);
-        throw;
-      }
-    }
+    if (!read_host_part(part, whole, request)) read_network_part(part, whole, request);
     at = next;
   }
   return request;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "presets/json/read_json.h"
 #include "run_hexaplan.h"
@@ -249,6 +250,15 @@ TEST(search_command, says_what_a_list_asks_for_and_the_framework_lacks) {
               HasSubstr("fsdp2 has no recompute layers"));
   EXPECT_THAT(run_hexaplan(words + "--schedule 1f1b --zero 1 --recompute layers,modules=layernorm").err,
               Not(HasSubstr(" has no ")));
+}
+
+TEST(search_command, tries_shares_of_the_optimizer_on_the_host) {
+  const presets::JsonValue json =
+      json_of(std::string{kQuestion} + "--offload optimizer --offload-fraction 0.25,50% --top 40 --json");
+  std::set<double> shares;
+  for (const auto& plan : array_at(json, "plans"))
+    shares.insert(number_at(plan, "scenario.recipe.offload_fraction"));
+  EXPECT_EQ(shares, (std::set<double>{0.25, 0.5}));
 }
 
 TEST(search_command, closer_writes_a_budget_as_it_is_read) {
