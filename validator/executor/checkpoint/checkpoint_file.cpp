@@ -139,9 +139,13 @@ class CheckpointWriter::Output {
   explicit Output(const std::string& path) : file_{path} { waiting_.reserve(2 * kBytesAtOnce); }
 
   [[nodiscard]] std::string& waiting() { return waiting_; }
-  /// Of what waits, writes what is enough for a piece.
-  void flow() {
-    if (waiting_.size() >= kBytesAtOnce) flush();
+  /// The numbers as T; writes what is enough for a piece.
+  template <class T>
+  void add(std::span<const double> values) {
+    for (const double value : values) {
+      put(waiting_, static_cast<T>(value));
+      if (waiting_.size() >= kBytesAtOnce) flush();
+    }
   }
   void commit() {
     flush();
@@ -197,14 +201,7 @@ void CheckpointWriter::add(std::span<const double> values) {
   assert(due_ >= 0);
   write_of_checkpoint([&] {
     write_table();
-    for (const double value : values) {
-      if (header_.element_bytes == 8) {
-        put(output_->waiting(), value);
-      } else {
-        put(output_->waiting(), static_cast<float>(value));
-      }
-      output_->flow();
-    }
+    header_.element_bytes == 8 ? output_->add<double>(values) : output_->add<float>(values);
   });
 }
 

@@ -38,6 +38,14 @@ std::int64_t whole_elements(const LocalTensor& tensor) {
   return tensor.global_rows * tensor.global_cols;
 }
 
+/// Of all ranks together every element once.
+void visit_saved(const RankView& view, const std::function<void(const OwnedPart&)>& visitor) {
+  const auto visit = [&](const OwnedPart& part) {
+    if (!part.duplicate) visitor(part);
+  };
+  for (const State state : kSaved) view.visit_state(state, visit);
+}
+
 void list_part(CheckpointWriter& writer, const OwnedPart& part) {
   std::vector<ElementRun> runs;
   for (const OwnedRun& run : runs_of(part)) runs.push_back({run.global, run.count});
@@ -82,16 +90,9 @@ void save_checkpoint(const std::string& root, const RankView& view) {
   header.element_bytes = device.element_of(costmodel::DType::Fp32) == Element::F64 ? 8 : 4;
   header.model = checkpoint_model(view.rank.scenario);
   CheckpointWriter writer{header, unfinished_checkpoint(root, view.step)};
-  const auto for_each_owned = [&](const std::function<void(const OwnedPart&)>& visit) {
-    for (const State state : kSaved) {
-      view.visit_state(state, [&](const OwnedPart& part) {
-        if (!part.duplicate) visit(part);
-      });
-    }
-  };
-  for_each_owned([&](const OwnedPart& part) { list_part(writer, part); });
+  visit_saved(view, [&](const OwnedPart& part) { list_part(writer, part); });
   std::vector<double> values;
-  for_each_owned([&](const OwnedPart& part) { add_part(writer, part, values); });
+  visit_saved(view, [&](const OwnedPart& part) { add_part(writer, part, values); });
   writer.commit();
   world.barrier("saving a checkpoint");
   if (world.rank() == 0) commit_checkpoint(root, view.step);

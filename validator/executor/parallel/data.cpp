@@ -18,6 +18,29 @@ using costmodel::TensorKind;
 
 namespace {
 
+/// What a rank holds of a flat buffer, from its element `first` on.
+struct Held {
+  Device* device;
+  View view;
+  std::int64_t first;
+
+  [[nodiscard]] bool meets(std::int64_t begin, std::int64_t count) const {
+    return begin < first + view.elements() && first < begin + count;
+  }
+  /// Of the buffer's values from `begin` on, those that are held.
+  void upload(std::int64_t begin, std::span<const double> values) const {
+    if (!meets(begin, std::ssize(values))) return;
+    const std::int64_t from = std::max(begin, first);
+    const std::int64_t to = std::min(begin + std::ssize(values), first + view.elements());
+    device->upload(view.slice(from - first, to - from), values.subspan(static_cast<std::size_t>(from - begin),
+                                                                       static_cast<std::size_t>(to - from)));
+  }
+};
+
+bool any_meets(const std::vector<Held>& held, std::int64_t begin, std::int64_t count) {
+  return std::ranges::any_of(held, [&](const Held& h) { return h.meets(begin, count); });
+}
+
 /// Rows of numbers in fewer bits, with room for their scales.
 struct QuantisedRows {
   QuantisedRows(const Rank& rank, std::string_view name, int width, std::int64_t rows, std::int64_t numbers)
@@ -183,35 +206,20 @@ void FlatParameters::fill_with_noise(const Rank& rank, std::uint64_t seed) {
 /// In pieces: in float64 a whole unit would be larger than anything else that a step needs.
 void FlatParameters::upload_initial_values(const Rank& rank, std::uint64_t seed) {
   constexpr std::int64_t kAtOnce = std::int64_t{1} << 20;
-  /// What lies from `first` of the buffer on.
-  struct Held {
-    Device& device;
-    View view;
-    std::int64_t first;
-  };
-  std::vector<Held> held{{memory(rank, parameters_on_host_), parameter_, stage_ < 3 ? 0 : first_}};
+  std::vector<Held> held{{&memory(rank, parameters_on_host_), parameter_, stage_ < 3 ? 0 : first_}};
   for (const Part& part : parts_) {
     if (part.optimizer.has_master())
-      held.push_back({memory(rank, part.on_host), part.optimizer.master(), first_ + part.begin});
+      held.push_back({&memory(rank, part.on_host), part.optimizer.master(), first_ + part.begin});
   }
-  for (const Held& h : held) h.device.fill(h.view, 0);  // their padding
+  for (const Held& h : held) h.device->fill(h.view, 0);  // their padding
   std::vector<double> values;
   for (const LocalTensor& t : tensors_) {
     for (std::int64_t at = 0; at < t.elements(); at += kAtOnce) {
-      const std::int64_t begin = t.offset + at, end = t.offset + std::min(at + kAtOnce, t.elements());
-      values.clear();
-      for (const Held& h : held) {
-        const std::int64_t from = std::max(begin, h.first), to = std::min(end, h.first + h.view.elements());
-        if (from >= to) continue;
-        if (values.empty()) {
-          values.resize(static_cast<std::size_t>(end - begin));
-          initial_values(t, unit_, rank.scenario.model, seed, at, values,
-                         rank.initial == InitialValues::Begun);
-        }
-        h.device.upload(h.view.slice(from - h.first, to - from),
-                        std::span<const double>{values}.subspan(static_cast<std::size_t>(from - begin),
-                                                                static_cast<std::size_t>(to - from)));
-      }
+      const std::int64_t begin = t.offset + at, count = std::min(kAtOnce, t.elements() - at);
+      if (!any_meets(held, begin, count)) continue;
+      values.resize(static_cast<std::size_t>(count));
+      initial_values(t, unit_, rank.scenario.model, seed, at, values, rank.initial == InitialValues::Begun);
+      for (const Held& h : held) h.upload(begin, values);
     }
   }
 }
