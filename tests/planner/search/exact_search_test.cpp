@@ -284,10 +284,20 @@ TEST(exact_search, prices_each_candidate_as_estimate_step_does) {
 Seconds fastest_refined(const SearchProblem& problem, const Exhaustive& all) {
   const bool chooses = may_choose_recomputed_layers(filled_space(problem, 0).recompute);
   Seconds fastest{std::numeric_limits<double>::infinity()};
+  Scenario last;  // of those below; they come one after the other
   for (const Exhaustive::Priced& p : all.priced) {
     if (!keeps_limits(problem, p)) continue;
     const Scenario& sc = p.leaf.scenario;
     fastest = smaller(fastest, Seconds{goal(problem, sc, p.step, p.peak)});
+    // What differs only in how many layers recompute is refined into the same plan.
+    if (chooses && recomputes_whole_layers(sc.recipe.recompute.mode)) {
+      Recipe recipe = sc.recipe;
+      recipe.recompute = {};
+      if (sc.layout == last.layout && recipe == last.recipe && sc.cluster.gpus == last.cluster.gpus) continue;
+      last.layout = sc.layout;
+      last.recipe = recipe;
+      last.cluster.gpus = sc.cluster.gpus;
+    }
     const Plan plan{
         .hardware = p.leaf.hardware, .layout = sc.layout, .recipe = sc.recipe, .price = price(problem, p)};
     if (const auto refined = refine(problem, plan, chooses))
@@ -299,7 +309,7 @@ Seconds fastest_refined(const SearchProblem& problem, const Exhaustive& all) {
 
 TEST(exact_search, no_refinement_of_any_candidate_beats_the_first_plan) {
   int refined = 0;
-  for (std::uint64_t seed = 1; seed <= kProblems / 5; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kProblems / 3; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     SearchProblem problem = random_problem(seed);
     problem.objective = Objective::StepTime;
