@@ -17,12 +17,12 @@ foreach(set hexaplan-targets hexaplan-validator-targets)
 endforeach()
 
 # Headers as they are when they are installed; install(DIRECTORY) would leave the folders that have none. Kernels and the CUDA
-# module need CUDA's headers, and no header of the library includes them.
+# module need Eigen and CUDA's headers, and no header of the library includes them.
 install(
   CODE "
   foreach(room costmodel charts presets planner report validator)
     file(GLOB_RECURSE headers RELATIVE \"${PROJECT_SOURCE_DIR}\" \"${PROJECT_SOURCE_DIR}/\${room}/*.h\")
-    list(FILTER headers EXCLUDE REGEX \"/device/cuda/\")
+    list(FILTER headers EXCLUDE REGEX \"/device/(cuda/|cpu/kernels/exponentials)\")
     foreach(header \${headers})
       cmake_path(GET header PARENT_PATH folder)
       file(INSTALL \"${PROJECT_SOURCE_DIR}/\${header}\"

@@ -13,6 +13,7 @@
 #include "charts/memory_svg.h"
 #include "charts/svg.h"
 #include "cli/commands/import.h"
+#include "cli/commands/question.h"
 #include "cli/commands/report.h"
 #include "cli/options/command_of_values.h"
 #include "cli/render/accuracy_json.h"
@@ -283,7 +284,9 @@ JsonValue import_config(const Asked& asked) {
 }
 
 JsonValue read_scenario(const std::string& path) {
-  return to_json(presets::read_scenario(presets::read_scenario_document(path)));
+  presets::JsonDocument document = presets::read_scenario_document(path);
+  cli::ask_anew(document.root);  // the call puts something on top
+  return to_json(presets::read_scenario(document));
 }
 
 // ---- words ----

@@ -69,7 +69,8 @@ ScenarioMember member_of(JsonObject& scenario, std::string_view name) {
   return {};
 }
 
-/// Takes out what nobody asked for when the file was written: it follows from the rest, which flags change.
+}  // namespace
+
 void ask_anew(JsonValue& root) {
   auto* scenario = root.get_if<JsonObject>();
   const JsonValue* filled = root.find("filled");
@@ -82,6 +83,8 @@ void ask_anew(JsonValue& root) {
       std::erase_if(*member.object, [&](const JsonMember& each) { return each.first == member.key; });
   }
 }
+
+namespace {
 
 /// Names of the members of `whole` that `asked` does not have.
 void append_filled(const JsonValue& asked, const JsonValue& whole, const std::string& prefix,

@@ -431,6 +431,24 @@ class ChangedMachines:
     plan: Optional[RankedPlan]
 
 
+@dataclass(frozen=True)
+class UnusedTechnique:
+    """What would make a listed plan faster and the space leaves out."""
+
+    setting: str
+    value: str
+    plan: int
+    step_seconds: float
+
+
+@dataclass(frozen=True)
+class FewerGpus:
+    """The next smaller number of GPUs that was tried, and its fastest plan."""
+
+    gpus: int
+    plan: Optional[RankedPlan]
+
+
 @dataclass(frozen=True, init=False, repr=False)
 class Search(_Shown):
     """The best layouts of a space, best first."""
@@ -446,6 +464,9 @@ class Search(_Shown):
     changes_that_fit: Optional[List[Change]]
     rejections: List[RejectedCandidates]
     notes: List[str]
+    nothing_found: Optional[str]
+    unused_techniques: List[UnusedTechnique]
+    fewer_gpus: Optional[FewerGpus]
     sensitivity: Optional[List[ChangedMachines]]
     explanation: Optional[Dict[str, Any]]
 

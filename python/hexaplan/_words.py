@@ -144,7 +144,6 @@ class SearchWords(TypedDict, total=False):
     lora_alpha: Optional[Word]  # LoRA adds alpha/rank times what adapters make. Default: twice the rank
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
     double_quantization: Optional[Word]  # QLoRA: scales of 4-bit weights are quantised to 8 bits: false, true. Default: false
-    offload_fraction: Optional[Word]  # Share of the optimizer's states to offload. Default: 1, all
     offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
     offload_device: Optional[Word]  # Where offloaded states are: cpu, nvme. Default: cpu
     routing_imbalance: Optional[Word]  # Tokens of the busiest expert rank over the mean. Default: 1
@@ -187,11 +186,12 @@ class SearchWords(TypedDict, total=False):
     zero: Optional[Word]  # ZeRO stages 0..3; 3 = FSDP
     shard_group: Optional[Word]  # Ranks per shard group (HSDP); 0 = all
     micro_batch: Optional[Word]  # Sequences per data-parallel rank and pass
-    recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (per stage), layers (every count), modules=core_attn+norm
+    recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (the first of every model chunk), layers (every count), modules=core_attn+norm
     schedule: Optional[Word]  # Pipeline schedules
     context: Optional[Word]  # Kinds of context parallelism
     order: Optional[Word]  # Rank orders, innermost axis first: tp/cp/dp/pp,tp/cp/pp/dp
     offload: Optional[Word]  # Kept in host memory: none, optimizer, params, activations, or several with '+': none,activations,optimizer+activations. Default: none, as the framework has it
+    offload_fraction: Optional[Word]  # Shares of the optimizer's states that are kept there: 0.25,0.5,1. Varied where the optimizer is offloaded. Default: 1
     precision: Optional[Word]  # Types of the matrix products. Default: bf16
     gpus: Optional[Word]  # GPU counts to try on this cluster's machines: 64,128 or 64..1024 (doubling)
     gpu: Optional[Word]  # GPU types to try: h100,h200. Each in its own reference machines
@@ -204,8 +204,8 @@ class SearchWords(TypedDict, total=False):
     rank_by: Optional[Word]  # expected, or p90: what nine of ten such predictions stay below, so that few published runs count against a plan. Default: expected
     max_memory: Optional[Word]  # Device memory that the peak may take: 90%. Default: 100%
     max_risk: Optional[Word]  # Highest chance of running out of memory that a plan may have: 1%, or any. Default: 5%
-    max_hours: Optional[Word]  # Longest training of --tokens: 72, or with a unit: "3 d"
-    max_cost: Optional[Word]  # Most that training on --tokens may cost
+    max_hours: Optional[Word]  # Longest training of --tokens: 72, or with units: "3 d", "63 d 21 h"
+    max_cost: Optional[Word]  # Most that training on --tokens may cost: 250000, 2M
     min_mfu: Optional[Word]  # Least model FLOP/s utilisation: 40%
     top: Optional[Word]  # Plans to list. Default: 10
     explain: Optional[Word]  # Why plan N is not the first (for 1: why it is): the terms that differ
