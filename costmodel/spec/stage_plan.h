@@ -60,8 +60,8 @@ void add_ends(const Scenario& scenario, bool first, bool last, StagePlan& stage)
 [[nodiscard]] std::vector<StagePlan> plan_chunks(const Scenario& scenario);
 
 /// True where chunks of a stage have layers of other classes, or recompute another share of them, than the
-/// stage: what it keeps then depends on which of them have micro-batches in flight. A chunk with more or fewer
-/// of the same does not matter: micro-batches in flight are counted in layers (microbatches_in_flight).
+/// stage: what it keeps then depends on which of them have micro-batches in flight. A chunk with more or
+/// fewer of the same does not matter: micro-batches in flight are counted in layers (microbatches_in_flight).
 [[nodiscard]] bool chunks_differ(const Scenario& scenario);
 
 /// A chunk of a stage, and the micro-batches of a step that cross it: all, or those of its copy of the model.

@@ -280,9 +280,9 @@ Seconds StepCombiner::data_parallel(const PassTotals& slowest, const StageTransf
   const double times = reduces_every_pass_ ? microbatches_ : 1;
   const Seconds gradients = times * transfers.reduction;
   const Seconds hidden = times * (slowest.backward + slowest.rerun) / f.overlap_slowdown;
-  const Seconds exposed =
-      reduces_beside_backward_ ? larger(transfers.reduction / transfers.buckets, gradients - hidden)
-                               : gradients;
+  const Seconds exposed = reduces_beside_backward_
+                              ? larger(transfers.reduction / transfers.buckets, gradients - hidden)
+                              : gradients;
   const Seconds gather = transfers.gathering;
   const Seconds exposed_gather =
       gathers_beside_forward_
