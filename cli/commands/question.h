@@ -41,8 +41,8 @@ void override_request(presets::ScenarioRequest& request, const ScenarioOptions& 
 [[nodiscard]] presets::CalibratedScenario calibrate_request(const presets::ScenarioRequest& request,
                                                             const ScenarioOptions& options);
 
-/// Takes out of a scenario's document what nobody asked for when it was written ("filled"): it follows from the
-/// rest, which something on top changes.
+/// Takes out of a scenario's document what nobody asked for when it was written ("filled"): it follows from
+/// the rest, which something on top changes.
 void ask_anew(presets::JsonValue& root);
 /// The question as a scenario file holds it, with every gap filled.
 [[nodiscard]] presets::ScenarioRequest filled_request(const Question& question);

@@ -45,10 +45,11 @@ costmodel::SimulationOptions what_to_keep(const SimulateOptions& options, bool j
 void refuse_binary_names(const SimulateOptions& options) {
   for (const std::string_view ending : {".pftrace", ".perfetto-trace", ".pb"}) {
     if (options.trace.ends_with(ending))
-      throw presets::InputError({.field = "--trace",
-                                 .value = presets::in_quotes(options.trace),
-                                 .expected = "a name for JSON in the Trace Event Format, which Perfetto opens",
-                                 .hint = "write x.json; protobuf traces are not written"});
+      throw presets::InputError(
+          {.field = "--trace",
+           .value = presets::in_quotes(options.trace),
+           .expected = "a name for JSON in the Trace Event Format, which Perfetto opens",
+           .hint = "write x.json; protobuf traces are not written"});
   }
 }
 

@@ -20,7 +20,8 @@ struct ReplayedMemory {
 
 /// True when the memory of `scenario` has to be replayed, because the ledger's closed form does not hold it:
 /// under the executor's profile where a schedule, ZeRO stage or model makes it inexact, under others where
-/// backward is split or chunks of a stage differ. False for what no program describes or, under the executor's profile, it does not run.
+/// backward is split or chunks of a stage differ. False for what no program describes or, under the
+/// executor's profile, it does not run.
 [[nodiscard]] bool needs_replay(const Scenario& scenario);
 
 /// replay_memory of every stage, without running micro-batches that change nothing: once the pipeline is
