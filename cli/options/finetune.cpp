@@ -16,7 +16,7 @@ namespace {
 struct OwnDefault {
   std::string_view flag, value;
 };
-constexpr int kMostGpus = 100'000;
+constexpr int kMostGpusOfCards = 100'000;
 constexpr OwnDefault kOwnDefaults[] = {
     {"--seq", "2048, or the model's context length if shorter"},
     {"--global-batch", "16, or the next multiple of the GPUs"},
@@ -59,7 +59,7 @@ CommandRow finetune_row() {
       throw UsageError{"finetune: expected --gpu or --cluster, not both"};
     if (options->gpu.empty() && !options->gpus.empty())
       throw UsageError{"--gpus: expected with --gpu, as in --gpu rtx4090 --gpus 2"};
-    if (!options->gpus.empty() && whole_number(options->gpus, "--gpus", kMostGpus) == 0)
+    if (!options->gpus.empty() && whole_number(options->gpus, "--gpus", kMostGpusOfCards) == 0)
       throw UsageError{"--gpus: got \"0\", expected at least one"};
     return *options;
   };

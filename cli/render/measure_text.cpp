@@ -89,7 +89,7 @@ std::string framework_rate(const ImportedRun& run) {
   return fmt::format("  {:.1f} TFLOP/s per GPU by the framework's own formula\n", rates[rates.size() / 2]);
 }
 
-std::string ranks_text(const std::vector<std::int64_t>& ranks) {
+std::string list_of_ranks(const std::vector<std::int64_t>& ranks) {
   if (ranks.empty()) return "a rank";
   std::string text = ranks.size() == 1 ? "rank" : "ranks";
   for (std::size_t i = 0; i < std::min(ranks.size(), 2 * kListed); ++i) text += fmt::format(" {}", ranks[i]);
@@ -111,7 +111,7 @@ std::string peak_lines(const ImportedRun& run) {
   for (std::size_t i = 0; i < std::min(groups.size(), 2 * kListed); ++i) {
     const auto& [peak, ranks] = groups[i];
     const bool both = peak.allocated.value() > 0 && peak.reserved.value() > 0;
-    text += fmt::format("  peak of {}: {}{}{}\n", ranks_text(ranks),
+    text += fmt::format("  peak of {}: {}{}{}\n", list_of_ranks(ranks),
                         peak.allocated.value() > 0 ? format_binary(peak.allocated) + " allocated" : "",
                         both ? ", " : "",
                         peak.reserved.value() > 0 ? format_binary(peak.reserved) + " reserved" : "");

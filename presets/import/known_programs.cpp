@@ -70,7 +70,7 @@ struct ProgramName {
   std::string_view pattern;  // of the path, or of its last part
   Launcher launcher;
 };
-constexpr ProgramName kPrograms[] = {
+constexpr ProgramName kKnownPrograms[] = {
     {"axolotl", Launcher::Axolotl},
     {"axolotl.cli.*", Launcher::Axolotl},
     {"llamafactory-cli", Launcher::LlamaFactory},
@@ -85,7 +85,7 @@ constexpr ProgramName kPrograms[] = {
 
 std::optional<KnownProgram> known_program(const LaunchCommand& command) {
   const std::string_view path = command.program.text;
-  for (const ProgramName& row : kPrograms) {
+  for (const ProgramName& row : kKnownPrograms) {
     if (matches_pattern(path, row.pattern) || matches_pattern(base_name(path), row.pattern))
       return KnownProgram{.launcher = row.launcher};
   }

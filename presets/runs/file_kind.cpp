@@ -15,37 +15,37 @@ struct Sign {
   FileKind kind;
 };
 
-constexpr std::string_view kCalibrate = "hexaplan calibrate --from FILE --cluster CLUSTER";
-constexpr std::string_view kCluster = "hexaplan cluster import FILE";
-constexpr std::string_view kScenario = "hexaplan estimate --scenario FILE";
-constexpr std::string_view kScript = "hexaplan estimate --from FILE --cluster CLUSTER";
-constexpr std::string_view kModel = "hexaplan estimate --model FILE --cluster CLUSTER";
+constexpr std::string_view kReadsRates = "hexaplan calibrate --from FILE --cluster CLUSTER";
+constexpr std::string_view kReadsMachines = "hexaplan cluster import FILE";
+constexpr std::string_view kReadsScenarios = "hexaplan estimate --scenario FILE";
+constexpr std::string_view kReadsScripts = "hexaplan estimate --from FILE --cluster CLUSTER";
+constexpr std::string_view kReadsModels = "hexaplan estimate --model FILE --cluster CLUSTER";
 constexpr std::string_view kXmlOfGpus = "'hexaplan cluster import' reads what nvidia-smi -q -x prints";
 constexpr std::string_view kMemoryOfRun =
     "'hexaplan measure import' reads a run's memory from its log or from a CUDA memory snapshot";
 
 constexpr Sign kSigns[] = {
     // NVIDIA/nccl-tests@a0b82b2 src/common.cu; rccl-tests print the same.
-    {"# nccl-tests version", false, {"a table of nccl-tests", kCalibrate, {}}},
-    {"# Collective test starting:", false, {"a table of nccl-tests", kCalibrate, {}}},
-    {"# nThread ", false, {"a table of nccl-tests", kCalibrate, {}}},
-    {"(GB/s)", false, {"a table of nccl-tests", kCalibrate, {}}},
-    {"<nvidia_smi_log", false, {"the output of nvidia-smi -q -x", kCluster, {}}},
+    {"# nccl-tests version", false, {"a table of nccl-tests", kReadsRates, {}}},
+    {"# Collective test starting:", false, {"a table of nccl-tests", kReadsRates, {}}},
+    {"# nThread ", false, {"a table of nccl-tests", kReadsRates, {}}},
+    {"(GB/s)", false, {"a table of nccl-tests", kReadsRates, {}}},
+    {"<nvidia_smi_log", false, {"the output of nvidia-smi -q -x", kReadsMachines, {}}},
     {"==NVSMI LOG==", false, {"the output of nvidia-smi -q", {}, kXmlOfGpus}},
     {"| NVIDIA-SMI ", false, {"the table of nvidia-smi", {}, kXmlOfGpus}},
     {"utilization.gpu", false, {"a log of nvidia-smi --query-gpu", {}, kMemoryOfRun}},
     {"memory.used", false, {"a log of nvidia-smi --query-gpu", {}, kMemoryOfRun}},
     {"# gpu ", true, {"a log of nvidia-smi dmon", {}, kMemoryOfRun}},
-    {"CPU Affinity", false, {"the output of nvidia-smi topo -m", kCluster, {}}},
-    {"CA type:", false, {"the output of ibstat", kCluster, {}}},
-    {"NodeName=", false, {"the output of scontrol show node", kCluster, {}}},
-    {"hexaplan/scenario/", false, {"a scenario", kScenario, {}}},
-    {"\"model_type\"", false, {"the config.json of a model", kModel, {}}},
+    {"CPU Affinity", false, {"the output of nvidia-smi topo -m", kReadsMachines, {}}},
+    {"CA type:", false, {"the output of ibstat", kReadsMachines, {}}},
+    {"NodeName=", false, {"the output of scontrol show node", kReadsMachines, {}}},
+    {"hexaplan/scenario/", false, {"a scenario", kReadsScenarios, {}}},
+    {"\"model_type\"", false, {"the config.json of a model", kReadsModels, {}}},
     {"case_id,", true, {"a table of measurements", "hexaplan accuracy FILE", {}}},
-    {"#!", true, {"a script", kScript, {}}},
+    {"#!", true, {"a script", kReadsScripts, {}}},
 };
 
-constexpr std::string_view kBlanks = " \t\r\n";
+constexpr std::string_view kSpaces = " \t\r\n";
 /// Launchers and modules print first.
 constexpr std::size_t kLooked = 262'144;
 
@@ -53,7 +53,7 @@ constexpr std::size_t kLooked = 262'144;
 
 const FileKind* kind_of_text(std::string_view text) {
   text = text.substr(0, kLooked);
-  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+  text.remove_prefix(std::min(text.find_first_not_of(kSpaces), text.size()));
   const auto found = std::find_if(std::begin(kSigns), std::end(kSigns), [&](const Sign& sign) {
     return sign.first ? text.starts_with(sign.words) : text.find(sign.words) != std::string_view::npos;
   });

@@ -21,7 +21,7 @@ using Number = nlohmann::json::number_float_t;
 
 constexpr std::size_t kLongestName = 4096;
 constexpr std::size_t kMostDims = 64;
-constexpr std::size_t kMostSteps = 100'000;
+constexpr std::size_t kMostTracedSteps = 100'000;
 /// A token of JSON longer than this is no trace: nothing in one is, and the parser holds it whole.
 constexpr std::uint64_t kLongestToken = 64'000'000;
 
@@ -118,7 +118,7 @@ class EventSorter {
     if (!number) return;
     const bool on_device = event.category.starts_with("gpu_");
     auto& steps = on_device ? device_steps_ : host_steps_;
-    if (steps.size() >= kMostSteps) return;
+    if (steps.size() >= kMostTracedSteps) return;
     const double start = since_base(event.start);
     const auto [found, added] = steps.try_emplace(*number, TraceStep{*number, start, event.duration});
     if (added || !on_device) return;

@@ -127,6 +127,7 @@ Seconds computing(const RankReport& rank) {
 
 std::vector<RankSummary> summaries(const std::vector<MeasuredRank>& ranks) {
   std::vector<RankSummary> out;
+  out.reserve(ranks.size());
   for (const auto& [report, step] : ranks) {
     out.push_back({.rank = report->rank,
                    .stage = report->stage,

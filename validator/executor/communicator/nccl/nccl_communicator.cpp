@@ -267,7 +267,7 @@ std::shared_ptr<NcclMembers> NcclCommunicator::make_members(const std::vector<in
   const bool streams = self_->communication != nullptr;
   void* const stream = streams ? job.nccl().make_stream() : nullptr;
   if (streams && stream == nullptr) job.fail(FaultCause::Died, job.rank(), job.nccl().last_error());
-  const auto made = std::make_shared<NcclMembers>(job, part, stream, streams, row);
+  auto made = std::make_shared<NcclMembers>(job, part, stream, streams, row);
   self_->members[ranks] = made;
   return made;
 }
