@@ -55,6 +55,11 @@ QSize FigureList::sizeHint() const {
   return {static_cast<int>(std::ceil(width)), 300};
 }
 
+QSize FigureList::minimumSizeHint() const {
+  const double rows = QFontMetricsF(smallFont()).height() * itemCount();
+  return {sizeHint().width(), static_cast<int>(std::ceil(rows + 2 * kMargin))};
+}
+
 QString FigureList::describe(int item) const {
   const Row& row = rows_[static_cast<std::size_t>(item)];
   const QString change = row.change.isEmpty() ? QString{} : QStringLiteral(" (%1)").arg(row.change);

@@ -20,6 +20,8 @@ class FigureList : public PlotView {
   [[nodiscard]] QString describe(int item) const override;
   /// As wide as its widest row, within limits.
   [[nodiscard]] QSize sizeHint() const override;
+  /// The same, as low as its rows can be read: it stands in a scroll area.
+  [[nodiscard]] QSize minimumSizeHint() const override;
 
  protected:
   void draw(QPainter& painter, const QSizeF& size, const PlotTheme& theme) const override;

@@ -5,6 +5,8 @@
 #include <QMessageBox>
 #include <QPushButton>
 #include <QSaveFile>
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QSortFilterProxyModel>
 #include <QSplitter>
 #include <QStackedWidget>
@@ -39,6 +41,16 @@ std::vector<Figure> figuresBelowTheChart(const Evaluation& state) {
   return figures;
 }
 
+QScrollArea* makeScrolled(QWidget* content) {
+  auto* area = new QScrollArea{content->parentWidget()};
+  area->setFrameShape(QFrame::NoFrame);
+  area->setWidgetResizable(true);
+  area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  area->setFocusPolicy(Qt::NoFocus);
+  area->setWidget(content);
+  return area;
+}
+
 }  // namespace
 
 TimePage::TimePage(ScenarioDocument& document, SimulationJob& simulations, QWidget* parent)
@@ -55,7 +67,7 @@ TimePage::TimePage(ScenarioDocument& document, SimulationJob& simulations, QWidg
   auto* line = new QHBoxLayout{upper};
   line->setContentsMargins(0, 0, 0, 0);
   line->addWidget(causes_, 1);
-  line->addWidget(numbers_);
+  line->addWidget(scrolled_ = makeScrolled(numbers_));
   QWidget* pipeline = makePipeline();
   auto* split = new QSplitter{Qt::Vertical, this};
   split->setChildrenCollapsible(false);
@@ -68,6 +80,12 @@ TimePage::TimePage(ScenarioDocument& document, SimulationJob& simulations, QWidg
   layout->addWidget(split);
   followSimulations();
   followTraces();
+}
+
+/// As wide as its rows, and a bar beside them where the page is low.
+void TimePage::showFigures(const std::vector<Figure>& figures, const std::vector<Figure>& baseline) {
+  numbers_->setFigures(figures, baseline);
+  scrolled_->setFixedWidth(numbers_->sizeHint().width() + scrolled_->verticalScrollBar()->sizeHint().width());
 }
 
 /// The simulated step: what is said of it, and its charts.
@@ -167,7 +185,7 @@ void TimePage::refresh() {
     causes_->clear();
     timeline_->clear();
     curve_->clear();
-    numbers_->setFigures({}, {});
+    showFigures({}, {});
     summary_->clear();
     cancel_->hide();
     return;
@@ -201,8 +219,7 @@ void TimePage::showState() {
 
 void TimePage::showNumbers(const Evaluation& e) {
   const EvaluationPtr baseline = document().baseline();
-  numbers_->setFigures(figuresBelowTheChart(e),
-                       baseline ? figuresBelowTheChart(*baseline) : std::vector<Figure>{});
+  showFigures(figuresBelowTheChart(e), baseline ? figuresBelowTheChart(*baseline) : std::vector<Figure>{});
 }
 
 void TimePage::showStep() {

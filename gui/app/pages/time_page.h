@@ -4,9 +4,11 @@
 #include "gui/app/jobs/simulation_job.h"
 #include "gui/app/jobs/trace_job.h"
 #include "gui/app/pages/page.h"
+#include "gui/models/figures.h"
 
 class QLabel;
 class QPushButton;
+class QScrollArea;
 class QStackedWidget;
 class QTableView;
 
@@ -48,6 +50,7 @@ class TimePage : public Page {
   void showLaid(const LaidTracePtr& laid);
   void showTimeline();
   void showNumbers(const Evaluation& evaluation);
+  void showFigures(const std::vector<Figure>& figures, const std::vector<Figure>& baseline);
   void showStep();
   void showState();
   void showCurve(int stage);
@@ -55,6 +58,7 @@ class TimePage : public Page {
   SimulationJob& simulations_;
   TimeBreakdown* causes_ = nullptr;
   FigureList* numbers_ = nullptr;
+  QScrollArea* scrolled_ = nullptr;  // holds it
   QLabel* summary_ = nullptr;
   QPushButton* cancel_ = nullptr;  // or begins again
   QTimer patience_;                // quick steps need no announcement
