@@ -58,9 +58,10 @@ std::string_view network_kind(const TruthRow& row) {
 /// The network between nanotron's machines was measured when its runs began, and is slower than others of its
 /// kind: networks.json has it under a kind of its own.
 void take_measured_network(const TruthRow& row, ClusterSpec& cluster) {
-  constexpr std::string_view kKind = "efa", kMeasured = "efa-nanotron";
+  constexpr std::string_view kKind = "efa", kOwnFigures = "efa-nanotron";
   std::string& name = cluster.levels.back().name;
-  if (row.engine.starts_with("nanotron") && name.starts_with(kKind)) name.replace(0, kKind.size(), kMeasured);
+  if (row.engine.starts_with("nanotron") && name.starts_with(kKind))
+    name.replace(0, kKind.size(), kOwnFigures);
 }
 
 constexpr double kMostRanks = 1e7, kMostSequences = 1e9;  // as on the command line
