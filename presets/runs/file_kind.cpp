@@ -47,12 +47,12 @@ constexpr Sign kSigns[] = {
 
 constexpr std::string_view kSpaces = " \t\r\n";
 /// Launchers and modules print first.
-constexpr std::size_t kLooked = 262'144;
+constexpr std::size_t kBeginning = 262'144;
 
 }  // namespace
 
 const FileKind* kind_of_text(std::string_view text) {
-  text = text.substr(0, kLooked);
+  text = text.substr(0, kBeginning);
   text.remove_prefix(std::min(text.find_first_not_of(kSpaces), text.size()));
   const auto found = std::find_if(std::begin(kSigns), std::end(kSigns), [&](const Sign& sign) {
     return sign.first ? text.starts_with(sign.words) : text.find(sign.words) != std::string_view::npos;
