@@ -37,7 +37,7 @@ bool same_memory(const costmodel::StageMemory& a, const costmodel::StageMemory& 
 
 /// False where a rule refuses `b`.
 bool same_numbers(const Estimate& a, const Estimate& b) {
-  return std::ranges::equal(a.stages, b.stages, same_memory) &&
+  return std::equal(a.stages.begin(), a.stages.end(), b.stages.begin(), b.stages.end(), same_memory) &&
          std::ranges::all_of(costmodel::kTimeCauses, [&](const costmodel::TimeCause& cause) {
            return a.time.*cause.member == b.time.*cause.member;
          });
@@ -213,7 +213,7 @@ void append_words_of_layout(const Asked& asked, std::vector<SilentWord>& words) 
 
 std::string with_hyphens(std::string_view word) {
   std::string out{word};
-  std::ranges::replace(out, '_', '-');
+  std::replace(out.begin(), out.end(), '_', '-');
   return out;
 }
 
