@@ -97,6 +97,31 @@ TEST(nccl, a_rank_that_throws_wakes_the_others_and_is_named) {
   EXPECT_EQ(fault.fault.cause, FaultCause::Threw);
 }
 
+/// An error of what runs between two messages.
+struct KnowsItsPlace : std::runtime_error, PlacedError {
+  KnowsItsPlace()
+      : std::runtime_error{"mlp.up of layer 5: no room"},
+        PlacedError{{.text = "mlp.up of layer 5", .operation = "mlp.up", .layer = 5}} {}
+};
+
+TEST(nccl, other_ranks_hear_where_an_error_lies) {
+  std::optional<StepPlace> heard;
+  const RankFault fault = fault_of_ranks([&](Communicator& world) {
+    meet(world);
+    if (world.rank() == 2) throw KnowsItsPlace{};
+    try {
+      while (true) meet(world);
+    } catch (const RankFault& of_another) {
+      if (world.rank() == 1) heard = of_another.fault.place;
+      throw;
+    }
+  });
+  EXPECT_STREQ(fault.what(), "rank 2: mlp.up of layer 5: no room");
+  ASSERT_TRUE(heard);
+  EXPECT_EQ(heard->operation, "mlp.up");
+  EXPECT_EQ(heard->layer, 5);
+}
+
 TEST(nccl, ranks_that_wait_too_long_say_where) {
   const auto begin = std::chrono::steady_clock::now();
   const RankFault fault = fault_of_ranks(

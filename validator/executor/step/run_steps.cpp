@@ -92,7 +92,7 @@ class RankTraining {
   }
 
   /// Runs the passes of the step that failed once more and looks at every result: where its numbers went
-  /// wrong first on this rank.
+  /// wrong first on this rank. Collective.
   [[nodiscard]] std::optional<NotFiniteOrigin> origin_of_failure() {
     if (updates_in_backward()) return std::nullopt;  // parameters are no longer what they were
     FirstNotFinite watch;

@@ -164,16 +164,16 @@ Blob NcclJob::look_up(const std::string& key) {
   return talk([&] { return store_.get(key); });
 }
 
-void NcclJob::fail(FaultCause cause, int rank, const std::string& reason) {
+void NcclJob::fail(FaultCause cause, int rank, const std::string& reason, std::optional<StepPlace> place) {
   {
     const Lock lock{mutex_};
-    declare(cause, rank, reason);
+    declare(cause, rank, reason, std::move(place));
   }
   wake_.notify_all();
 }
 
-void NcclJob::declare(FaultCause cause, int rank, std::string reason) {
-  Fault fault{.cause = cause, .rank = rank, .reason = std::move(reason)};
+void NcclJob::declare(FaultCause cause, int rank, std::string reason, std::optional<StepPlace> place) {
+  Fault fault{.cause = cause, .rank = rank, .reason = std::move(reason), .place = std::move(place)};
   fault.call = rank == rank_ ? last_ : LastCall{.rank = rank, .answered = false};
   fault.last_calls = {last_};
   declare(std::move(fault));

@@ -95,7 +95,7 @@ class NcclJob {
   [[nodiscard]] Blob look_up(const std::string& key);
 
   /// Ends the job on every rank, unless it is over already.
-  void fail(FaultCause cause, int rank, const std::string& reason);
+  void fail(FaultCause cause, int rank, const std::string& reason, std::optional<StepPlace> place = {});
   [[nodiscard]] std::optional<Fault> fault();
   [[noreturn]] void throw_fault();
 
@@ -114,7 +114,7 @@ class NcclJob {
   /// With the lock held; it is given up for a moment.
   void nap(Lock& lock);
   void declare(Fault fault);
-  void declare(FaultCause cause, int rank, std::string reason);
+  void declare(FaultCause cause, int rank, std::string reason, std::optional<StepPlace> place = {});
   /// With the lock held: NCCL failed. A rank that another one's abort reaches sees that as well, so the
   /// watcher asks first whether somebody has told of a fault.
   void suspect_nccl();

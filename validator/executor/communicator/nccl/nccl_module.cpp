@@ -138,9 +138,10 @@ int gpus() {
 }
 
 int adopt(void* stream) {
-  if (stream == nullptr)
+  if (stream == nullptr) {
     error_text() = "NCCL exchanges the memory of GPUs only: use --device cuda, or --ranks threads";
-  return kHexaplanNcclFailed;
+    return kHexaplanNcclFailed;
+  }
 #if CUDART_VERSION < \
     12080  // before, streams do not say whose they are: the thread that made the device knows
   return kHexaplanNcclReady;

@@ -55,15 +55,12 @@ RankFault fault_of(NcclJob& job, const std::exception_ptr& error) {
   } catch (const RankFault& fault) {
     return fault;
   } catch (const std::exception& known) {
-    job.fail(FaultCause::Threw, job.rank(), known.what());
+    job.fail(FaultCause::Threw, job.rank(), known.what(), place_of(error));
   } catch (...) {
     job.fail(FaultCause::Threw, job.rank(), "an error of unknown type");
   }
-  Fault known = *job.fault();
-  const bool mine = known.rank == job.rank();
-  if (mine) known.place = place_of(error);
-  RankFault fault{std::move(known)};
-  if (mine) fault.original = error;
+  RankFault fault{*job.fault()};
+  if (fault.fault.rank == job.rank()) fault.original = error;
   return fault;
 }
 

@@ -26,6 +26,8 @@ Blob packed(const Fault& fault) {
   const LastCall& call = fault.call;
   out.text(call.operation).text(call.what).number(call.layer).number(call.microbatch).number(call.calls);
   out.number(call.inside).number(call.answered);
+  const StepPlace place = fault.place.value_or(StepPlace{});
+  out.number(fault.place.has_value()).text(place.operation).number(place.layer).number(place.microbatch);
   const Blob& bytes = out.finish();
   return {bytes.begin() + sizeof(std::uint32_t), bytes.end()};
 }
@@ -39,6 +41,11 @@ Fault unpacked(const Blob& bytes) {
   fault.call.calls = in.number<std::int64_t>();
   fault.call.inside = in.number<bool>();
   fault.call.answered = in.number<bool>();
+  const bool placed = in.number<bool>();
+  StepPlace place{.text = {}, .operation = in.text()};
+  place.layer = in.number<int>();
+  place.microbatch = in.number<int>();
+  if (placed) fault.place = std::move(place);
   return fault;
 }
 

@@ -33,23 +33,23 @@ constexpr const char* kVariable = "HEXAPLAN_INSTRUCTIONS";
 
 struct Row {
   InstructionSet set;
-  const char* name;
   bool (*runs)();
   kernels::KernelTable<double> (*in_f64)();
   kernels::KernelTable<float> (*in_f32)();
 };
 // The processor is asked for every extension that CMakeLists.txt compiles with.
 constexpr Row kRows[] = {
-    {InstructionSet::Baseline, "baseline", [] { return true; }, kernels::baseline::kernel_table<double>,
+    {InstructionSet::Baseline, [] { return true; }, kernels::baseline::kernel_table<double>,
      kernels::baseline::kernel_table<float>},
 #ifdef HEXAPLAN_X86_KERNELS
-    {InstructionSet::Avx2, "avx2",
+    {InstructionSet::Avx2,
      [] { return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0; },
      kernels::avx2::kernel_table<double>, kernels::avx2::kernel_table<float>},
-    {InstructionSet::Avx512, "avx512",
+    {InstructionSet::Avx512,
      [] {
-       return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
-              __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("fma") != 0;
+       return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("avx512f") != 0 &&
+              __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
+              __builtin_cpu_supports("fma") != 0;
      },
      kernels::avx512::kernel_table<double>, kernels::avx512::kernel_table<float>},
 #endif

@@ -12,12 +12,10 @@ constexpr GpuHint kHints[] = {
     {"cudaErrorNoDevice", "no GPU is visible: see nvidia-smi and CUDA_VISIBLE_DEVICES"},
     {"cudaErrorInvalidDevice",
      "fewer GPUs are visible than there are ranks (CUDA_VISIBLE_DEVICES); of a GPU in MIG mode a process "
-     "sees "
-     "one part alone"},
+     "sees one part alone"},
     {"cudaErrorPeerAccessUnsupported",
      "these GPUs do not reach each other's memory (nvidia-smi topo -p2p r): NCCL_P2P_DISABLE=1 goes by way "
-     "of "
-     "the host"},
+     "of the host"},
     {"cudaErrorTooManyPeers",
      "a GPU without a switch has eight peers: NCCL_P2P_DISABLE=1, or fewer ranks a host"},
     {"cudaErrorNvlinkUncorrectable", "an error of NVLink: nvidia-smi nvlink -e; take the GPU out of service"},
@@ -50,8 +48,7 @@ constexpr GpuHint kHints[] = {
     {"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH", "parts of cuDNN are of several versions: install one"},
     {"ncclSystemError",
      "see NCCL_DEBUG=INFO for the system call; often too small a /dev/shm, a firewall, or a network card "
-     "that "
-     "is not meant: NCCL_SOCKET_IFNAME and NCCL_IB_HCA name the right ones"},
+     "that is not meant: NCCL_SOCKET_IFNAME and NCCL_IB_HCA name the right ones"},
     {"ncclInternalError",
      "often NCCL of several versions on the hosts, or a network plugin: see NCCL_DEBUG=INFO; "
      "NCCL_NET_PLUGIN=none leaves plugins out"},

@@ -32,6 +32,7 @@ class GpuError : public std::runtime_error {
 struct GpuHint {
   std::string_view code, text;
 };
+/// All that hint_for knows.
 [[nodiscard]] std::span<const GpuHint> gpu_hints();
 /// What users can do about an error code; empty where nothing general can be said.
 [[nodiscard]] std::string_view hint_for(std::string_view code);
