@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "costmodel/program/not_modelled.h"
+#include "costmodel/spec/beyond_abilities.h"
 #include "costmodel/spec/rules.h"
 
 namespace hexaplan::planner {
@@ -26,12 +27,6 @@ struct SingleChange {
   Settings (*apply)(Scenario& s);
 };
 
-Settings recompute(Scenario& s, RecomputeMode mode, const char* word) {
-  if (s.recipe.recompute.mode == mode) return {};
-  s.recipe.recompute = {.mode = mode, .layers = 0, .stage_layers = {}, .modules = 0};
-  return {{"recompute", word}};
-}
-
 /// Moves a factor of two between data parallelism and another degree.
 Settings trade(Scenario& s, int& degree, const char* name, bool more) {
   int& from = more ? s.layout.dp : degree;
@@ -39,8 +34,14 @@ Settings trade(Scenario& s, int& degree, const char* name, bool more) {
   if (from % 2 != 0) return {};
   from /= 2;
   to *= 2;
-  s.layout.sp = s.layout.tp > 1;
-  return {{"layout", fmt::format("{}{} dp{}", name, degree, s.layout.dp)}};
+  Settings settings{{"layout", fmt::format("{}{} dp{}", name, degree, s.layout.dp)}};
+  if (s.layout.tp == 1) {
+    s.layout.sp = false;
+  } else if (!s.layout.sp && s.framework.abilities.sequence) {
+    s.layout.sp = true;
+    settings.push_back({"layout", "sp"});
+  }
+  return settings;
 }
 
 Settings micro_batch(Scenario& s, std::int64_t sequences) {
@@ -55,13 +56,13 @@ constexpr SingleChange kSingleChanges[] = {
        s.recipe.execution.data_overlap.reset();
        return {{"dp-overlap", "auto"}};
      }},
-    {"no recomputation", [](Scenario& s) { return recompute(s, RecomputeMode::None, "none"); }},
+    {"no recomputation", [](Scenario& s) { return change_recompute(s, RecomputeMode::None, "none"); }},
     {"selective recomputation",
-     [](Scenario& s) { return recompute(s, RecomputeMode::Selective, "selective"); }},
-    {"full recomputation", [](Scenario& s) { return recompute(s, RecomputeMode::Full, "full"); }},
+     [](Scenario& s) { return change_recompute(s, RecomputeMode::Selective, "selective"); }},
+    {"full recomputation", [](Scenario& s) { return change_recompute(s, RecomputeMode::Full, "full"); }},
     {"sequence parallelism",
      [](Scenario& s) -> Settings {
-       if (s.layout.tp == 1 || s.layout.sp) return {};
+       if (s.layout.tp == 1 || s.layout.sp || !s.framework.abilities.sequence) return {};
        s.layout.sp = true;
        return {{"layout", "sp"}};
      }},
@@ -95,10 +96,12 @@ constexpr SingleChange kSingleChanges[] = {
      [](Scenario& s) { return s.layout.vpp == 1 ? trade(s, s.layout.pp, "pp", false) : Settings{}; }},
     {"two model chunks per pipeline stage",
      [](Scenario& s) -> Settings {
-       if (s.layout.pp == 1 || s.layout.vpp > 1 || s.layout.schedule != costmodel::ScheduleKind::OneFOneB)
+       using costmodel::ScheduleKind;
+       if (s.layout.pp == 1 || s.layout.vpp > 1 || s.layout.schedule != ScheduleKind::OneFOneB ||
+           !costmodel::has_bit(s.framework.abilities.schedules, ScheduleKind::Interleaved))
          return {};
        s.layout.vpp = 2;
-       s.layout.schedule = costmodel::ScheduleKind::Interleaved;
+       s.layout.schedule = ScheduleKind::Interleaved;
        return {{"layout", "vpp2"}};
      }},
     {"less context parallelism", [](Scenario& s) { return trade(s, s.layout.cp, "cp", false); }},
@@ -119,11 +122,13 @@ std::vector<FasterChange> faster_changes(const Scenario& scenario, const Estimat
                                          const costmodel::Calibration& calibration, std::size_t most,
                                          const MayPropose& may_propose) {
   std::vector<FasterChange> found;
+  const std::size_t beyond = costmodel::beyond_abilities(scenario).size();
   for (const SingleChange& change : kSingleChanges) {
     Scenario changed = scenario;
     Settings settings = change.apply(changed);
     if (settings.empty() || costmodel::first_rejection(changed)) continue;
     if (may_propose && !may_propose(changed)) continue;
+    if (beyond < costmodel::beyond_abilities(changed).size()) continue;  // the framework has no such axis
     if (!costmodel::newly_not_modelled(scenario, changed).empty()) continue;
     Estimate estimate = costmodel::estimate_step(changed, calibration);
     if (!fits_safely(estimate) || !worth_saying(now, estimate)) continue;

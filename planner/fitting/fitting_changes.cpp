@@ -15,6 +15,13 @@ using costmodel::Layout;
 using costmodel::RecomputeMode;
 using costmodel::Scenario;
 
+std::vector<ChangedSetting> change_recompute(Scenario& s, RecomputeMode mode, const char* word) {
+  if (s.recipe.recompute.mode == mode || !costmodel::has_bit(s.framework.abilities.recompute, mode))
+    return {};
+  s.recipe.recompute = {.mode = mode, .layers = 0, .stage_layers = {}, .modules = 0};
+  return {{"recompute", word}};
+}
+
 namespace {
 
 using Settings = std::vector<ChangedSetting>;
@@ -39,15 +46,12 @@ Settings shard_more(Scenario& s) {
 }
 
 Settings recompute_everything(Scenario& s) {
-  if (s.recipe.recompute.mode == RecomputeMode::Full) return {};
-  s.recipe.recompute = {.mode = RecomputeMode::Full};
-  return {{"recompute", "full"}};
+  return change_recompute(s, RecomputeMode::Full, "full");
 }
 
 Settings recompute_attention(Scenario& s) {
   if (s.recipe.recompute.mode != RecomputeMode::None) return {};
-  s.recipe.recompute = {.mode = RecomputeMode::Selective};
-  return {{"recompute", "selective"}};
+  return change_recompute(s, RecomputeMode::Selective, "selective");
 }
 
 /// Twice the model parallelism on the same GPUs, where the framework has it or the layout has it anyhow.
@@ -120,12 +124,6 @@ Settings offload(Scenario& s, int what, int needed, const char* words) {
   return {{"layout", "zero3"}, {"offload", words}};
 }
 
-/// `bits` by the enumeration's values.
-template <class Enum>
-bool has(unsigned bits, Enum value) {
-  return (bits & 1U << static_cast<unsigned>(value)) != 0;
-}
-
 constexpr Attempt kAttempts[] = {
     {"micro-batch", one_sequence},
     {"zero", shard_more<1>},
@@ -138,12 +136,12 @@ constexpr Attempt kAttempts[] = {
     {"degrees",
      [](Scenario& s) {
        return trade_data_parallelism(s, &Layout::pp, "pp",
-                                     has(s.framework.abilities.schedules, s.layout.schedule));
+                                     costmodel::has_bit(s.framework.abilities.schedules, s.layout.schedule));
      }},
     {"degrees",
      [](Scenario& s) {
        return trade_data_parallelism(s, &Layout::cp, "cp",
-                                     has(s.framework.abilities.contexts, s.layout.context));
+                                     costmodel::has_bit(s.framework.abilities.contexts, s.layout.context));
      }},
     {"sp", split_sequences},  // after tp: what has just been cut may split its sequences, too
     {"loss", chunk_the_loss},

@@ -17,6 +17,11 @@ struct ChangedSetting {
   std::string value;
 };
 
+/// Sets how layers are recomputed, in whatever the framework has of it; empty: it has not, or it is so
+/// already.
+[[nodiscard]] std::vector<ChangedSetting> change_recompute(costmodel::Scenario& scenario,
+                                                           costmodel::RecomputeMode mode, const char* word);
+
 /// A change that makes the scenario fit, with its memory and step time.
 struct FittingChange {
   std::vector<ChangedSetting> settings;

@@ -20,11 +20,11 @@ struct Question {
   }
 };
 
-Question question(const char* layout, costmodel::Recipe recipe) {
+Question question(const char* layout, costmodel::Recipe recipe, const char* framework = "megatron") {
   presets::ScenarioRequest request;
   request.model = "llama-3.1-8b";
   request.cluster = "8xH100";
-  request.framework = "megatron";
+  request.framework = framework;
   request.layout = presets::parse_layout(layout, "layout");
   request.recipe = std::move(recipe);
   presets::CalibratedScenario found = presets::resolve_calibrated(request);
@@ -78,6 +78,28 @@ TEST(faster_changes, are_only_those_that_may_be_proposed) {
   const auto changes = wasteful().faster(20, keeps_recomputation);
   EXPECT_FALSE(changes.empty());
   for (const FasterChange& change : changes) EXPECT_TRUE(keeps_recomputation(change.scenario)) << change.what;
+}
+
+/// DeepSpeed recomputes all of a layer or nothing (deepspeed.json, recompute), and cuts no matrices.
+TEST(faster_changes, are_what_the_framework_has) {
+  const Question asked =
+      question("dp8 zero3",
+               {.sequence = 4096, .global_batch = 32, .recompute = {.mode = costmodel::RecomputeMode::Full}},
+               "deepspeed");
+  for (const FasterChange& change : asked.faster()) {
+    EXPECT_NE(change.scenario.recipe.recompute.mode, costmodel::RecomputeMode::Selective) << change.what;
+    EXPECT_EQ(change.scenario.layout.tp, 1) << change.what;
+    EXPECT_EQ(change.scenario.layout.sp, false) << change.what;
+  }
+}
+
+TEST(faster_changes, say_that_matrices_gain_sequence_parallelism) {
+  for (const FasterChange& change :
+       question("tp4 dp2 zero1", {.sequence = 4096, .global_batch = 16}).faster()) {
+    bool said = false;
+    for (const ChangedSetting& setting : change.settings) said = said || setting.value == "sp";
+    EXPECT_EQ(change.scenario.layout.sp, said) << change.what;
+  }
 }
 
 }  // namespace
