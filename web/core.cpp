@@ -20,6 +20,7 @@
 #include "cli/commands/search.h"
 #include "cli/commands/simulate.h"
 #include "cli/commands/sweep.h"
+#include "cli/failure.h"
 #include "cli/options/command_of_values.h"
 #include "cli/render/compare_text.h"
 #include "cli/render/estimate_json.h"
@@ -234,6 +235,17 @@ JsonValue fields() {
                     {"presets", std::move(presets_by_kind)},  {"style", report::page_style()}};
 }
 
+/// The question as a command line would have it, for what names the option of a refused value.
+std::vector<std::string> words_of(const JsonValue& question) {
+  std::vector<std::string> words;
+  if (const JsonValue* command = question.find("command")) words.push_back(text_of(*command));
+  const JsonValue* options = question.find("options");
+  const auto* typed = options == nullptr ? nullptr : options->get_if<JsonObject>();
+  if (typed == nullptr) return words;
+  for (const auto& [flag, value] : *typed) words.push_back(flag + "=" + text_of(value));
+  return words;
+}
+
 JsonValue answer(const JsonValue& question) {
   write_files(question);
   const std::string command = text_of(*question.find("command"));
@@ -253,11 +265,12 @@ JsonValue answer(const JsonValue& question) {
 /// The answer to `question`, to be freed by the caller; {"error": "…"} where it cannot be used.
 extern "C" EMSCRIPTEN_KEEPALIVE char* hexaplan_answer(const char* question) {
   using hexaplan::presets::JsonObject;
-  hexaplan::presets::JsonValue out;
+  hexaplan::presets::JsonValue out, asked;
   try {
-    out = hexaplan::web::answer(hexaplan::presets::parse_json(question, "question").root);
-  } catch (const std::exception& error) {
-    out = JsonObject{{"error", error.what()}};
+    asked = hexaplan::presets::parse_json(question, "question").root;
+    out = hexaplan::web::answer(asked);
+  } catch (...) {
+    out = JsonObject{{"error", hexaplan::cli::current_failure(hexaplan::web::words_of(asked)).message}};
   }
   const std::string text = to_text(out, hexaplan::presets::JsonStyle::Compact);
   return strdup(text.c_str());

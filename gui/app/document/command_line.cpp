@@ -6,6 +6,7 @@
 #include "gui/models/number_text.h"
 #include "presets/scenario/layout_text.h"
 #include "presets/scenario/recipe_fields.h"
+#include "presets/scenario/scenario_words.h"
 
 namespace hexaplan::gui {
 
@@ -14,13 +15,8 @@ using presets::ScenarioRequest;
 
 namespace {
 
-/// As a shell reads back the same word.
 QString quoted(const std::string& text) {
-  const bool plain = !text.empty() && text.find_first_not_of(
-                                          "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                                          "0123456789-_=./:,+@%") == std::string::npos;
-  QString word = QString::fromStdString(text);
-  return plain ? word : '\'' + word.replace('\'', "'\\''") + '\'';
+  return QString::fromStdString(presets::shell_word(text));
 }
 
 /// The value as the flag takes it; nothing when no text can say it.

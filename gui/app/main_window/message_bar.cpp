@@ -46,8 +46,8 @@ void MessageBar::say(const QString& text, bool problem, std::vector<Offer> offer
     line_->insertWidget(1 + static_cast<int>(offers_.size()), button);
     offers_.push_back(button);
   }
-  const PlotTheme& theme = PlotTheme::suiting(palette());
   QPalette colors = parentWidget() != nullptr ? parentWidget()->palette() : palette();
+  const PlotTheme& theme = PlotTheme::suiting(colors);  // the bar's own palette is that of its last message
   colors.setColor(QPalette::Window, problem ? theme.alarm : QColor{theme.dark ? "#1f3a5f" : "#dbe9fb"});
   colors.setColor(QPalette::WindowText, problem ? QColor{Qt::white} : theme.text);
   setAutoFillBackground(true);

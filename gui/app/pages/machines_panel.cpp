@@ -104,7 +104,10 @@ void MachinesPanel::start() {
       [this](const planner::SearchProgress& progress) {
         progress_->setValue(static_cast<int>(progress.share * progress_->maximum()));
       },
-      [this, answer](const QString& failure) { showFound(*(answer_ = answer), failure); });
+      [this, answer](const QString& failure) {
+        answer_ = failure.isEmpty() && !answer->stopped ? answer : nullptr;  // what broke off answers nothing
+        showFound(*answer, failure);
+      });
 }
 
 void MachinesPanel::showRunning(bool running) {
@@ -131,7 +134,7 @@ void MachinesPanel::showFound(const Answer& answer, const QString& failure) {
 /// What the bars answer, and whether that is the present question.
 void MachinesPanel::showQuestion() {
   if (!thread_.running()) start_->setEnabled(document_.evaluation()->calibration != nullptr);
-  if (!answer_ || answer_->stopped || thread_.running()) return;
+  if (!answer_ || thread_.running()) return;
   if (!answer_->best) return says_->setText(tr("No layout keeps the limits on the present machines."));
   const planner::Plan& best = answer_->best->plan;
   QString text =

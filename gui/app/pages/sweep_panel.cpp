@@ -184,20 +184,18 @@ QWidget* SweepPanel::makeControls() {
 
 void SweepPanel::start() {
   const EvaluationPtr now = document_.evaluation();
-  if (!now->has_model || !now->has_cluster || job_.running()) return;
+  if (!now->calibration || job_.running()) return;
   std::array<SweptField, 2> axes;
   std::size_t cells = 1;
+  ProblemOf make;
   try {
     for (std::size_t axis = 0; axis < axes.size(); ++axis) {
       const SweepableField& field = kSweepable[fields_[axis]->currentIndex()];
       axes[axis] = {field.id, valuesOf(values_[axis]->text(), field.lengths)};
       cells *= static_cast<std::size_t>(axes[axis].values.size());
     }
-  } catch (const presets::InputError& error) {
-    return says_->setText(tr("Not searched: %1").arg(problemText(error.problem)));
-  }
-  try {
-    (void)problem_()(*now);  // limits that cannot be read are said before anything runs
+    make = problem_();
+    (void)make(*now);  // limits that cannot be read are said before anything runs
   } catch (const presets::InputError& error) {
     return says_->setText(tr("Not searched: %1").arg(problemText(error.problem)));
   }
@@ -211,7 +209,7 @@ void SweepPanel::start() {
   if (by_key) cancel_->setFocus();
   says_->setText(tr("Searching %1 pairs …").arg(cells));
   const bool micro_batch = axes[0].field == kMicroBatch || axes[1].field == kMicroBatch;
-  job_.start(now, std::move(axes), [make = problem_(), micro_batch](const Evaluation& e) {
+  job_.start(now, std::move(axes), [make = std::move(make), micro_batch](const Evaluation& e) {
     planner::SearchProblem problem = make(e);
     // The search varies it unless it is told to stay.
     if (micro_batch) problem.space.micro_batch = {e.scenario.recipe.micro_batch};
@@ -239,8 +237,7 @@ void SweepPanel::showFound() {
 
 /// What the map answers, and whether that is the present question.
 void SweepPanel::showQuestion() {
-  start_->setEnabled(document_.evaluation()->has_model && document_.evaluation()->has_cluster &&
-                     !job_.running());
+  start_->setEnabled(document_.evaluation()->calibration != nullptr && !job_.running());
   if (!job_.result() || job_.running() || !job_.result()->failure.isEmpty()) return;
   const SweepResult& sweep = *job_.result();
   const auto found = std::count_if(sweep.cells.begin(), sweep.cells.end(),

@@ -161,6 +161,16 @@ class SweepTest : public WindowFixture {
     }
   }
 
+  void nothing_is_swept_without_measured_rates() {
+    QTemporaryDir folder;
+    openFile(written(folder, "plan.json",
+                     R"({"schema": "hexaplan/scenario/1", "model": "llama-3.1-8b", "cluster": "8xH100",
+                         "calibration": "nosuch"})"));
+    sweep("4k..16k", "8,16");
+    QVERIFY(!find<QPushButton>("startSweep")->isEnabled());
+    QCOMPARE(map()->itemCount(), 0);
+  }
+
   void a_sweep_can_be_cancelled_and_keeps_what_is_done() {
     startWith("deepseek-v3", "2048xH800");
     openHeatMap();
