@@ -76,7 +76,7 @@ std::vector<std::string> names_in(const fs::path& folder) {
 
 struct Alias {
   std::string alias, name;
-  std::string note;  // what of it the preset has not; empty: it is another name of the same
+  std::string note;  // what the preset lacks of it; empty: it is another name of the same
 };
 
 /// "preset", or {"preset", "note"}.
@@ -102,16 +102,16 @@ std::vector<Alias> aliases_in(const fs::path& folder) {
   return aliases;
 }
 
-/// The name in `folder` that `wanted` (folded) stands for; empty when there is none.
-std::string resolve(const fs::path& folder, const std::string& wanted) {
+/// What `wanted` (folded) stands for in `folder`; without a name where there is nothing.
+Alias resolve(const fs::path& folder, const std::string& wanted) {
   const std::vector<std::string> names = names_in(folder);
   const auto same = [&](const std::string& name) { return folded(name) == wanted; };
   if (const auto found = std::find_if(names.begin(), names.end(), same); found != names.end()) {
-    return *found;
+    return {.alias = {}, .name = *found, .note = {}};
   }
   const std::vector<Alias> aliases = aliases_in(folder);
   const auto alias = std::ranges::find_if(aliases, [&](const Alias& a) { return same(a.alias); });
-  return alias == aliases.end() ? std::string{} : alias->name;
+  return alias == aliases.end() ? Alias{} : *alias;
 }
 
 /// How many letters two names begin with in common.
@@ -189,8 +189,8 @@ fs::path find_preset(PresetKind kind, std::string_view name) {
   const std::string wanted = folded(name);
   for (const fs::path& root : preset_roots()) {
     const fs::path folder = root / row_of(kind).folder;
-    if (const std::string found = resolve(folder, wanted); !found.empty()) {
-      return folder / (found + ".json");
+    if (const Alias found = resolve(folder, wanted); !found.name.empty()) {
+      return folder / (found.name + ".json");
     }
   }
   throw unknown_preset(kind, name);
@@ -209,12 +209,8 @@ std::vector<std::string> aliases_of(PresetKind kind, std::string_view name) {
 std::string note_of_alias(PresetKind kind, std::string_view name) {
   const std::string wanted = folded(name);
   for (const fs::path& root : preset_roots()) {
-    const fs::path folder = root / row_of(kind).folder;
-    if (std::ranges::any_of(names_in(folder), [&](const std::string& own) { return folded(own) == wanted; }))
-      return {};
-    for (const Alias& alias : aliases_in(folder)) {
-      if (folded(alias.alias) == wanted) return alias.note;
-    }
+    if (const Alias found = resolve(root / row_of(kind).folder, wanted); !found.name.empty())
+      return found.note;
   }
   return {};
 }

@@ -79,7 +79,7 @@ void read_module_sets(ObjectReader& reader, std::string_view key, std::vector<st
 JsonArray names_of_modes(unsigned bits) {
   JsonArray names;
   for (const auto& row : kModeNames) {
-    if ((bits >> static_cast<unsigned>(row.value) & 1U) != 0) names.emplace_back(row.name);
+    if (costmodel::has_bit(bits, row.value)) names.emplace_back(row.name);
   }
   return names;
 }

@@ -240,7 +240,7 @@ void read_plugins(V v, R r) {
     const std::string name =
         path.substr(path.find_last_of('.') == std::string::npos ? 0 : path.find_last_of('.') + 1);
     if (name == "CutCrossEntropyPlugin") {
-      r.trainer.cuts_cross_entropy = true;
+      r.trainer.cut_cross_entropy = r.trainer.cut_cross_entropy.value_or(true);
     } else if (name != "LigerPlugin") {
       r.notes.push_back("the plugin " + name + " has no word here: nothing is planned for it");
     }

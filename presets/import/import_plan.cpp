@@ -501,7 +501,6 @@ ImportedPlan import_plan(const std::vector<ImportFile>& files, std::string_view 
   if (!reading.says_model) reading.named_layers = layers_of_named_model(reading);
   reading = settled(reading, launcher, cluster);
   plan.gpus = reading.gpus;
-  plan.gpus_per_node = gathered.gpus_per_node;
   if (plan.request.cluster.is_null()) plan.request.cluster = settle_cluster(cluster, reading);
   plan.notes = std::move(gathered.notes);
   plan.notes.insert(plan.notes.end(), reading.notes.begin(), reading.notes.end());

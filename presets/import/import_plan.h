@@ -33,9 +33,9 @@ struct ImportFile {
 struct ImportedPlan {
   LaunchFormat format{};  // whose files they are
   ScenarioRequest request;
-  std::vector<ImportedSetting> settings;     // by file and line
-  std::vector<std::string> notes;            // what was assumed, and what to add
-  std::int64_t gpus = 0, gpus_per_node = 0;  // 0: the files do not say
+  std::vector<ImportedSetting> settings;  // by file and line
+  std::vector<std::string> notes;         // what was assumed, and what to add
+  std::int64_t gpus = 0;                  // 0: the files do not say
 };
 
 /// The text of a file that another one names; nothing when it is not there.

@@ -15,7 +15,7 @@ struct KnownProgram {
   /// Of TRL: what is trained ("sft", "dpo"); empty: nothing more is known.
   std::string_view method = {};
 };
-/// Nothing of a program that anybody may have written.
+/// Nothing for a program whose name says no framework.
 [[nodiscard]] std::optional<KnownProgram> known_program(const LaunchCommand& command);
 
 /// What the program does when its settings say nothing, and what of it is not planned.

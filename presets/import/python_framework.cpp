@@ -116,6 +116,12 @@ const PythonFramework* python_framework_of(std::string_view text) {
   return found == std::end(kPythonFrameworks) ? nullptr : &*found;
 }
 
+const PythonFramework* python_framework_of(Launcher launcher) {
+  const auto found = std::find_if(std::begin(kPythonFrameworks), std::end(kPythonFrameworks),
+                                  [&](const PythonFramework& each) { return each.launcher == launcher; });
+  return found == std::end(kPythonFrameworks) ? nullptr : &*found;
+}
+
 bool is_called_a_recipe(const PythonFramework& framework, std::string_view function) {
   constexpr std::string_view kOthers[] = {"_", "default_", "get_", "build_", "create_"};
   return !framework.recipe_ending.empty() && function.ends_with(framework.recipe_ending) &&

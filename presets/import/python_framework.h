@@ -54,6 +54,8 @@ struct PythonFramework {
 
 /// The framework whose signs stand in a text; nullptr: none of them.
 [[nodiscard]] const PythonFramework* python_framework_of(std::string_view text);
+/// The framework of a launcher whose recipes are Python; nullptr: none.
+[[nodiscard]] const PythonFramework* python_framework_of(Launcher launcher);
 
 /// "llama31_8b_pretrain_config"; "default_peft_config" makes a part of one.
 [[nodiscard]] bool is_called_a_recipe(const PythonFramework& framework, std::string_view function);

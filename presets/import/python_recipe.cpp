@@ -504,8 +504,8 @@ bool is_python_recipe(std::string_view text) {
 }
 
 std::vector<Setting> base_of_bridge_recipe(std::string_view name, const std::string& file, int line) {
-  const PythonFramework* bridge = python_framework_of("megatron.bridge");
-  const KnownFunction* base = find_base_of_recipe(*bridge, name);
+  const PythonFramework* bridge = python_framework_of(Launcher::Bridge);
+  const KnownFunction* base = bridge == nullptr ? nullptr : find_base_of_recipe(*bridge, name);
   std::vector<Setting> settings;
   if (base == nullptr) return settings;
   for (const KnownSetting& row : base->settings)

@@ -2,6 +2,7 @@
 
 #include <initializer_list>
 
+#include "costmodel/spec/recompute_modules.h"
 #include "presets/launch/launch_readers.h"
 
 namespace hexaplan::presets {
@@ -53,19 +54,10 @@ bool groups_experts(const costmodel::Scenario& s) {
 }
 
 std::uint16_t core_modules(const costmodel::Scenario& s) {
-  struct Row {
-    std::uint16_t module;
-    bool there;
-  };
-  const Row rows[] = {{costmodel::kRecomputeCoreAttention, true},
-                      {costmodel::kRecomputeNorm, true},
-                      {costmodel::kRecomputeMlaUpProjection, has_latent_attention(s)},
-                      {costmodel::kRecomputeMlp, true},
-                      {costmodel::kRecomputeMoe, s.model.is_moe()},
-                      {costmodel::kRecomputeMoeActivation, groups_experts(s)},
-                      {costmodel::kRecomputeSharedExperts, s.model.is_moe() && s.model.moe.shared_ffn > 0}};
-  std::uint16_t modules = 0;
-  for (const Row& row : rows) modules = static_cast<std::uint16_t>(modules | (row.there ? row.module : 0));
+  // It has no "act", takes "mlp" of any model, and "moe_act" of grouped products alone.
+  unsigned modules = costmodel::recompute_modules_of(s.model) | costmodel::kRecomputeMlp;
+  modules &= ~unsigned{costmodel::kRecomputeActivation};
+  if (!groups_experts(s)) modules &= ~unsigned{costmodel::kRecomputeMoeActivation};
   return static_cast<std::uint16_t>(modules & s.recipe.recompute.modules);
 }
 

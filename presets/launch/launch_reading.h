@@ -23,11 +23,10 @@ struct TrainerReading {
   std::optional<bool> checkpoints;                // activations are recomputed
   bool chunked_loss = false, other_loss = false;  // other_loss: one that TRL computes from all logits
   bool deepspeed = false, fsdp = false, offload = false, hybrid = false;
-  bool whole = false;            // FSDP that shards nothing (NO_SHARD): data parallelism
-  int fsdp_version = 0;          // 0: not said
-  bool accelerate_fsdp = false;  // accelerate's own configuration says that FSDP shards
-  std::optional<bool> cut_cross_entropy;
-  bool cuts_cross_entropy = false;  // the plugin does it unless it is told otherwise
+  bool whole = false;                     // FSDP that shards nothing (NO_SHARD): data parallelism
+  int fsdp_version = 0;                   // 0: not said
+  bool accelerate_fsdp = false;           // accelerate's own configuration says that FSDP shards
+  std::optional<bool> cut_cross_entropy;  // the plugin does it unless it is told otherwise
   bool reshard = true;
   bool reduces_every_micro_batch = false;  // otherwise accelerate's no_sync: FSDP reduces in the last one
 };
@@ -88,8 +87,9 @@ struct LaunchReading {
 
   TrainerReading trainer;
 
-  std::string model_name;  // as a hub or a preset names it
-  std::string gpu;         // type, where something names one
+  std::string model_name;      // as a hub or a preset names it
+  std::string family, flavor;  // torchtitan's two words for it
+  std::string gpu;             // type, where something names one
   std::vector<std::string> notes;
 };
 

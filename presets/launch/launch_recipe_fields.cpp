@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <cctype>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "costmodel/step/execution.h"
+#include "presets/json/utf8.h"
 #include "presets/launch/launch_fields.h"
 #include "presets/launch/launch_readers.h"
 #include "presets/launch/launch_reading.h"
@@ -219,9 +219,7 @@ void read_converters(V v, R r) {
   }
 }
 void read_deepspeed_optimizer(V v, R r) {
-  std::string name = v.text();
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string name = lower(v.text());
   for (const DeepSpeedOptimizer& row : kDeepSpeedNames) {
     if (row.name != name) continue;
     r.plan.recipe.optimizer = row.optimizer;

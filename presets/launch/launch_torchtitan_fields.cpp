@@ -44,24 +44,30 @@ const Flavor* flavor_of(S s) {
                                 [&](const Flavor& each) { return each.hub_name == hub; });
   return row == std::end(kFlavors) ? nullptr : row;
 }
-/// "8B" of "llama3": either may come first.
+/// "8B" of "llama3": either may come first, and a command's stands in place of the file's.
+void name_model(R r) {
+  const bool both = !r.family.empty() && !r.flavor.empty();
+  r.model_name = r.family + (both ? "-" : "") + r.flavor;
+}
 void read_name(V v, R r) {
-  r.model_name = v.text() + (r.model_name.empty() ? "" : "-" + r.model_name);
+  r.family = v.text();
+  name_model(r);
 }
 void read_flavor(V v, R r) {
-  r.model_name = r.model_name.empty() ? text_in(v) : r.model_name + "-" + text_in(v);
+  r.flavor = text_in(v);
+  name_model(r);
 }
 
 constexpr LaunchField kTorchtitanSettings[] = {
     {[](S s) -> JsonValue {
        const Flavor* flavor = flavor_of(s);
-       return flavor == nullptr ? JsonValue{} : JsonValue{std::string{flavor->name}};
+       return flavor == nullptr ? JsonValue{} : JsonValue{flavor->name};
      },
      {kNone, kNone, "model.name"},
      read_name},
     {[](S s) -> JsonValue {
        const Flavor* flavor = flavor_of(s);
-       return flavor == nullptr ? JsonValue{} : JsonValue{std::string{flavor->flavor}};
+       return flavor == nullptr ? JsonValue{} : JsonValue{flavor->flavor};
      },
      {kNone, kNone, "model.flavor"},
      read_flavor},

@@ -290,7 +290,7 @@ void settle_trl(R r) {
 void settle_axolotl(R r) {
   if (r.half) r.brain = false;
   TrainerReading& t = r.trainer;
-  t.chunked_loss = t.chunked_loss || t.cut_cross_entropy.value_or(t.cuts_cross_entropy);
+  t.chunked_loss = t.chunked_loss || t.cut_cross_entropy.value_or(false);
   settle_trainer(r);
   train_in_16_bits(r);
 }

@@ -8,6 +8,13 @@
 namespace hexaplan::presets {
 namespace {
 
+/// A kind of text that people have of a run, a machine or a plan, and what reads it.
+struct FileKind {
+  std::string_view title;    // "a table of nccl-tests"
+  std::string_view command;  // of Hexaplan, FILE in the place of its name; empty: nothing reads it
+  std::string_view instead;  // then: what is read in its place
+};
+
 /// Words that stand in every text of a kind, near its beginning, and in none of the kinds below.
 struct Sign {
   std::string_view words;
@@ -49,8 +56,6 @@ constexpr std::string_view kSpaces = " \t\r\n";
 /// Launchers and modules print first.
 constexpr std::size_t kBeginning = 262'144;
 
-}  // namespace
-
 const FileKind* kind_of_text(std::string_view text) {
   text = text.substr(0, kBeginning);
   text.remove_prefix(std::min(text.find_first_not_of(kSpaces), text.size()));
@@ -60,9 +65,11 @@ const FileKind* kind_of_text(std::string_view text) {
   return found == std::end(kSigns) ? nullptr : &found->kind;
 }
 
-std::string reader_hint(std::string_view text, std::string_view file) {
+}  // namespace
+
+std::string reader_hint(std::string_view text, std::string_view file, std::string_view own) {
   const FileKind* kind = kind_of_text(text);
-  if (kind == nullptr) return {};
+  if (kind == nullptr || kind->title == own) return {};
   if (kind->command.empty())
     return fmt::format("it looks like {}, which nothing reads; {}", kind->title, kind->instead);
   std::string command{kind->command};

@@ -80,4 +80,14 @@ costmodel::Scenario read_command_words(const std::string& text, costmodel::Scena
   return sc;
 }
 
+std::string shell_word(std::string_view word) {
+  const bool plain = !word.empty() && word.find_first_not_of(
+                                          "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                          "0123456789-_=./:,+@%") == std::string_view::npos;
+  if (plain) return std::string{word};
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string{"'\\''"} : std::string{c};
+  return quoted + "'";
+}
+
 }  // namespace hexaplan::presets

@@ -8,7 +8,6 @@
 #include <optional>
 #include <string_view>
 
-#include "costmodel/memory/memory_kinds.h"
 #include "costmodel/program/not_modelled.h"
 #include "costmodel/step/time_causes.h"
 #include "presets/json/field_text.h"
@@ -28,11 +27,8 @@ using costmodel::Scenario;
 // --- numbers ---
 
 bool same_memory(const costmodel::StageMemory& a, const costmodel::StageMemory& b) {
-  const auto kinds_a = a.on_device(), kinds_b = b.on_device();
-  const bool same_kinds = std::ranges::all_of(
-      costmodel::kMemoryKinds, [&](const auto& row) { return kinds_a.of(row.kind) == kinds_b.of(row.kind); });
-  return same_kinds && a.allocated == b.allocated && a.reserved == b.reserved && a.needed == b.needed &&
-         a.idle == b.idle && a.host == b.host && a.disk == b.disk;
+  return a.on_device() == b.on_device() && a.allocated == b.allocated && a.reserved == b.reserved &&
+         a.needed == b.needed && a.idle == b.idle && a.host == b.host && a.disk == b.disk;
 }
 
 /// False where a rule refuses `b`.
@@ -100,7 +96,7 @@ Recipe without(const Recipe& recipe, const RecipeField& field) {
   return other;
 }
 
-/// Sizes of the batch are in every number; of the whole run speaks a note of its own.
+/// Sizes of the batch are in every number; what belongs to the whole run has a note of its own.
 bool is_of_the_step(const Recipe& recipe, const Recipe& without) {
   return recipe.sequence == without.sequence && recipe.micro_batch == without.micro_batch &&
          recipe.global_batch == without.global_batch && recipe.tokens == without.tokens &&

@@ -111,9 +111,10 @@ class Reader {
     }
     finish_run();
     if (tests_.empty()) {
-      const std::string other = reader_hint(text_, file_);
+      constexpr const char* kOwn = "a table of nccl-tests";
+      const std::string other = reader_hint(text_, file_, kOwn);
       throw InputError({.file = file_,
-                        .expected = "a table of nccl-tests",
+                        .expected = kOwn,
                         .hint = other.empty() ? "give what all_reduce_perf and its siblings print" : other});
     }
     return std::move(tests_);

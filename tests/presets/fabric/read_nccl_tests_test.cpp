@@ -110,6 +110,8 @@ TEST(read_nccl_tests, says_what_is_wrong_with_a_log) {
   const std::string head = table("all_reduce_perf", "");
   const Refusal refusals[] = {
       {"", "run.log: expected a table of nccl-tests"},
+      {"# nThread 1 nGpus 1 minBytes 8\n",
+       "expected a table of nccl-tests; give what all_reduce_perf and its siblings print"},
       {"total 12\nnothing to see\n", "expected a table of nccl-tests"},
       {table("all_reduce_perf", "  1048576  262144  float  sum  -1  20.00  52.43\n"),
        "run.log:6: got \"1048576  262144"},

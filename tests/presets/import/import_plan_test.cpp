@@ -609,6 +609,15 @@ TEST(torchtitan, the_folder_of_another_size_is_there_for_its_tokenizer) {
   EXPECT_EQ(model("70B", "Llama-3.1-8B"), JsonValue{"llama-3-70b"});
 }
 
+TEST(torchtitan, a_flavor_of_the_command_stands_in_place_of_the_files) {
+  const ImportedPlan plan =
+      import_plan({{"run.sh", "CONFIG_FILE=train.toml NGPU=8 ./run_train.sh --model.flavor 70B\n"}}, "8xH100",
+                  [](const std::string&) -> std::optional<std::string> {
+                    return "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nseq_len = 8192\n";
+                  });
+  EXPECT_EQ(plan.request.model, JsonValue{"llama-3-70b"});
+}
+
 TEST(torchtitan, flags_say_converters_as_words_and_checkpoints_of_every_nth_layer) {
   const ImportedPlan plan = import_plan(
       {{"run.sh",
