@@ -172,9 +172,13 @@ ScenarioRequest read_request(const ScenarioOptions& options, std::vector<std::st
   return request;
 }
 
-presets::ResolvedScenario resolve_request(const ScenarioRequest& request, const ScenarioOptions& options) {
+namespace {
+
+/// What `look` finds for the question; a problem is told of the flag or the file that said it.
+template <class Look>
+auto said_where(const ScenarioOptions& options, const Look& look) {
   try {
-    return options.memory ? options.memory->resolve(request) : presets::resolve(request);
+    return look();
   } catch (const InputError& error) {
     presets::InputProblem problem = error.problem;
     const bool flag = (problem.field == "cluster" && !options.cluster.empty()) ||
@@ -189,11 +193,20 @@ presets::ResolvedScenario resolve_request(const ScenarioRequest& request, const 
   }
 }
 
+}  // namespace
+
+presets::ResolvedScenario resolve_request(const ScenarioRequest& request, const ScenarioOptions& options) {
+  return said_where(
+      options, [&] { return options.memory ? options.memory->resolve(request) : presets::resolve(request); });
+}
+
 presets::CalibratedScenario calibrate_request(const ScenarioRequest& request,
                                               const ScenarioOptions& options) {
   presets::ResolvedScenario resolved = resolve_request(request, options);
-  return options.memory ? options.memory->calibrate(request, std::move(resolved))
-                        : presets::calibrate(request, std::move(resolved));
+  return said_where(options, [&] {
+    return options.memory ? options.memory->calibrate(request, std::move(resolved))
+                          : presets::calibrate(request, std::move(resolved));
+  });
 }
 
 ScenarioRequest filled_request(const Question& question) {

@@ -13,6 +13,7 @@
 #include "cli/write_file.h"
 #include "costmodel/program/not_modelled.h"
 #include "costmodel/units/nearest_name.h"
+#include "costmodel/units/parse_number.h"
 #include "costmodel/units/parse_units.h"
 #include "costmodel/units/trimmed.h"
 #include "planner/problem/nearby_batches.h"
@@ -84,7 +85,8 @@ double read_dollars(const std::string& text) {
   if (digits.starts_with('$')) digits.erase(0, 1);
   std::erase(digits, ' ');
   if (const auto count = costmodel::parse_count(digits)) return static_cast<double>(*count);
-  return read_amount(digits, "--max-cost", "US dollars such as 250000, 2M or \"$13.2 M\"");
+  return read_amount(costmodel::parse_number<double>(digits) ? digits : text, "--max-cost",
+                     "US dollars such as 250000, 2M or \"$13.2 M\"");
 }
 
 /// Limits that only a token budget gives a meaning.

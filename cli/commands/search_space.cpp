@@ -227,18 +227,16 @@ std::vector<std::string> words_beyond(const SearchSpace& space,
   using costmodel::RecomputeMode;
   const costmodel::FrameworkAbilities& can = framework.abilities;
   std::vector<std::string> words;
-  const auto lacks = [&](unsigned bits, auto value) {
-    return (bits >> static_cast<unsigned>(value) & 1U) == 0;
-  };
   for (const costmodel::ScheduleKind schedule : space.schedule) {
-    if (lacks(can.schedules, schedule))
+    if (!costmodel::has_bit(can.schedules, schedule))
       words.emplace_back(presets::name_in(presets::kScheduleNames, schedule));
   }
   for (const costmodel::ContextKind context : space.context) {
-    if (lacks(can.contexts, context)) words.emplace_back(presets::name_in(presets::kContextNames, context));
+    if (!costmodel::has_bit(can.contexts, context))
+      words.emplace_back(presets::name_in(presets::kContextNames, context));
   }
   for (const int stage : space.zero) {
-    if (lacks(can.zero_stages, stage)) words.push_back(fmt::format("zero{}", stage));
+    if (!costmodel::has_bit(can.zero_stages, stage)) words.push_back(fmt::format("zero{}", stage));
   }
   for (const std::uint8_t set : space.offload) {
     for (const auto& row : presets::kOffloadNames) {
@@ -248,7 +246,8 @@ std::vector<std::string> words_beyond(const SearchSpace& space,
   for (const costmodel::Recompute& recompute : space.recompute) {
     const bool modules = recompute.mode == RecomputeMode::SelectiveModules;
     const bool by_stage = !recompute.stage_layers.empty() && !can.recompute_per_stage;
-    if (by_stage || (modules ? can.recompute_modules.empty() : lacks(can.recompute, recompute.mode)))
+    if (by_stage ||
+        (modules ? can.recompute_modules.empty() : !costmodel::has_bit(can.recompute, recompute.mode)))
       words.push_back(fmt::format("recompute {}", recompute.mode == RecomputeMode::Layers &&
                                                           recompute.layers == 0 &&
                                                           recompute.stage_layers.empty()

@@ -22,6 +22,7 @@
 #include "costmodel/units/format_units.h"
 #include "presets/json/input_error.h"
 #include "presets/scenario/recompute_text.h"
+#include "presets/scenario/scenario_words.h"
 #include "validator/executor/backends/backends.h"
 
 namespace hexaplan::cli {
@@ -50,13 +51,13 @@ std::string title_of(const costmodel::Scenario& s) {
   return title;
 }
 
-/// The words that this process was started with, those with blanks in quotes.
+/// The words that this process was started with, as a shell reads them back.
 std::string command_text() {
   std::ifstream file{"/proc/self/cmdline", std::ios::binary};
   std::string text;
   for (std::string word; std::getline(file, word, '\0');) {
     if (!text.empty()) text += ' ';
-    text += word.find_first_of(" \t'\"") == std::string::npos ? word : presets::in_quotes(word);
+    text += presets::shell_word(word);
   }
   return text;
 }

@@ -12,11 +12,11 @@
 namespace hexaplan::cli {
 namespace {
 
+constexpr int kMostGpusOfCards = 100'000;
 /// Options of the question whose defaults are not those of other commands.
 struct OwnDefault {
   std::string_view flag, value;
 };
-constexpr int kMostGpusOfCards = 100'000;
 constexpr OwnDefault kOwnDefaults[] = {
     {"--seq", "2048, or the model's context length if shorter"},
     {"--global-batch", "16, or the next multiple of the GPUs"},

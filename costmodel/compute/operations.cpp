@@ -31,11 +31,11 @@ bool adds_to_main_gradient(const Scenario& sc) {
 }
 
 /// Adapters that stand beside a weight of the program.
-std::int64_t adapted_layers(const Scenario& sc, const Weight& weight) {
-  const auto layers = [&](Parameter parameter) {
+std::int64_t adapters_of_weight(const Scenario& sc, const Weight& weight) {
+  const auto beside = [&](Parameter parameter) {
     return adapters_beside(sc, name_of(parameter), linear_layers_in(parameter));
   };
-  return layers(weight.first) + (weight.last == Parameter::Count ? 0 : layers(weight.last));
+  return beside(weight.first) + (weight.last == Parameter::Count ? 0 : beside(weight.last));
 }
 
 /// Memory-bound work on `elements` numbers, as a rule of the framework's profile prices them.
@@ -177,7 +177,7 @@ void Writer::cut(const Step& step, Operation& op) const {
 void Writer::shape_adapter(const Step& step, Operation& op) const {
   op.formula = "T12";
   if (step.weight.adapter == AdapterSide::Up)
-    op.kernels = static_cast<double>(adapted_layers(sc_, step.weight));
+    op.kernels = static_cast<double>(adapters_of_weight(sc_, step.weight));
   const bool adds = step.kind == Kind::AddMatmul ||
                     (step.kind == Kind::MatmulData && step.weight.adapter == AdapterSide::Down);
   if (adds) op.gemm.accumulate_bytes = sizes_.activation_bytes;
@@ -215,10 +215,10 @@ void Writer::adapters(const Step& step, const GemmShape& product) {
       adapter_traffic("adapter.scale", step, inputs);
     return;
   }
-  const std::int64_t layers = adapted_layers(sc_, step.weight);
-  if (layers == 0) return;
-  const std::int64_t rank = std::max<std::int64_t>(1, std::llround(mean_rank_)), wide = rank * layers;
-  const auto kernels = static_cast<double>(layers);
+  const std::int64_t count = adapters_of_weight(sc_, step.weight);
+  if (count == 0) return;
+  const std::int64_t rank = std::max<std::int64_t>(1, std::llround(mean_rank_)), wide = rank * count;
+  const auto kernels = static_cast<double>(count);
   adapter_casts(step, Elementwise::AdapterInput, inputs * kernels, kernels);
   adapter_casts(step, Elementwise::AdapterOutput, outputs, kernels);
   if (forward) {

@@ -50,6 +50,11 @@ struct StateTypes {
   return asked;
 }
 
+/// ZeRO stage from which a rank keeps no more of its gradients than its shard.
+[[nodiscard]] constexpr int gradients_cut_from(const Scenario& scenario) {
+  return scenario.framework.shard_gradients_from_stage_2 ? 2 : 3;
+}
+
 /// True where activations, and with them messages and gradients, have 32 bits: nothing is cast.
 [[nodiscard]] constexpr bool trains_in_fp32(const Scenario& scenario) {
   return activation_dtype(scenario.recipe.precision) == DType::Fp32;

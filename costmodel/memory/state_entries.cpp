@@ -150,7 +150,7 @@ class StateAppender {
                                : microbatches_per_step(sc_) > 1
                                    ? static_cast<std::uint8_t>(kInPasses | kOptimizer)
                                    : static_cast<std::uint8_t>(kOptimizer);
-    const int stage = sc_.framework.shard_gradients_from_stage_2 ? 2 : 3;
+    const int stage = gradients_cut_from(sc_);
     const double offloaded = offloaded_update(sc_.recipe);
     // The CPU's update reads fp32 (deepspeedai/DeepSpeed stage_1_and_2.py, single_partition_of_fp32_groups).
     if (place_ == StatePlace::Host)

@@ -47,10 +47,10 @@ struct PackedLayers {
 /// src/megatron/bridge/peft/canonical_lora.py).
 [[nodiscard]] constexpr PackedLayers packed_layers(const Scenario& scenario) {
   const FrameworkProfile& f = scenario.framework;
+  if (f.explicit_step || scenario.recipe.fine_tune == FineTune::Ia3) return {};
   const bool by_model = f.runs_models_code;
   const bool all = f.packs_projections;
   const bool apart = all && scenario.recipe.lora_targets == AdapterTargets::QueryValue;
-  if (f.explicit_step || scenario.recipe.fine_tune == FineTune::Ia3) return {};
   return {.attention = (all && !apart) || (by_model && scenario.model.attention.packed),
           .mlp = all || (by_model && scenario.model.mlp.packed)};
 }
@@ -79,8 +79,8 @@ struct PackedLayers {
   return 0;
 }
 
-/// Adapters, each with a first matrix of its own, that do so. Of packed queries, keys and values the one
-/// stands beside the queries.
+/// How many adapters, each with a first matrix of its own, change them. Packed queries, keys and values have
+/// one, counted with the queries.
 [[nodiscard]] constexpr std::int64_t adapters_beside(const Scenario& scenario, std::string_view tensor,
                                                      std::int64_t parts) {
   const std::int64_t adapted = adapted_parts(scenario, tensor, parts);

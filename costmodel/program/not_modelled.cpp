@@ -51,15 +51,12 @@ bool splits_backward_of_recomputed_layers(const Scenario& s) {
          !s.framework.explicit_step && !needs_replay(s);
 }
 
-constexpr std::uint16_t of_case(SavedCase one) {
-  return static_cast<std::uint16_t>(1U << static_cast<unsigned>(one));
-}
-constexpr std::uint16_t kCompiledCases = of_case(SavedCase::Compiled) | of_case(SavedCase::NotCompiled);
+constexpr unsigned kCompiledCases = bit_of(SavedCase::Compiled) | bit_of(SavedCase::NotCompiled);
 bool compiles(const Scenario& s) {
   return s.recipe.execution.compiled == true && !s.framework.explicit_step;
 }
 /// The profile has kernels of their own for one of `cases`.
-bool fuses_where(const Scenario& s, std::uint16_t cases) {
+bool fuses_where(const Scenario& s, unsigned cases) {
   return std::ranges::any_of(s.framework.elementwise_when,
                              [&](const ElementwiseOverride& rule) { return (rule.cases & cases) != 0; });
 }
@@ -79,7 +76,7 @@ constexpr KnobRow kNotModelled[] = {
      "what a compiler would fuse of this framework's kernels: the host alone issues fewer"},
     {"compile",
      [](const Scenario& s) {
-       return compiles(s) && s.recipe.recompute.of_layers() && fuses_where(s, of_case(SavedCase::Compiled));
+       return compiles(s) && s.recipe.recompute.of_layers() && fuses_where(s, bit_of(SavedCase::Compiled));
      },
      "what a compiler would fuse: checkpoints break its graph at every recomputed layer, and published steps "
      "gained nothing"},
@@ -130,7 +127,7 @@ bool says_adapters(const Scenario& s) {
 }
 
 constexpr KnobRow kWithoutEffect[] = {
-    {"the number of recomputed layers above those of a model chunk", recomputes_more_layers_than_a_chunk_has,
+    {"recomputed layers beyond those of a model chunk", recomputes_more_layers_than_a_chunk_has,
      "all layers are recomputed, as with recompute full"},
     {"recompute modules=mla_up_proj", recomputes_what_is_not_there<kRecomputeMlaUpProjection>,
      "the model has no latent attention"},
@@ -269,10 +266,10 @@ constexpr KnobRow kWithoutEffect[] = {
      },
      "pp is 1: there are no stages to cut"},
     {"order", [](const Scenario& s) { return s.layout.order != Layout{}.order && has_one_axis(s.layout); },
-     "one axis at most has more than one rank"},
+     "at most one axis has more than one rank"},
     {"etp",
      [](const Scenario& s) { return s.layout.etp > 0 && s.layout.etp == s.layout.tp && s.model.is_moe(); },
-     "it is tp, as experts have unless told otherwise"},
+     "it equals tp, which experts use by default"},
     {"vocab",
      [](const Scenario& s) { return s.layout.vocab != VocabParallel::LastStage && s.layout.pp == 1; },
      "pp is 1: there are no stages to spread the output layer over"},

@@ -9,6 +9,7 @@
 #include "costmodel/spec/dtype.h"
 #include "costmodel/spec/layout.h"
 #include "costmodel/spec/recipe.h"
+#include "costmodel/units/bits.h"
 #include "costmodel/units/quantity.h"
 
 namespace hexaplan::costmodel {
@@ -150,8 +151,8 @@ struct FrameworkAbilities {
   bool sequence = true;  // … with Megatron sequence parallelism
   bool experts = true;   // expert parallelism
   bool mtp = true;       // multi-token-prediction modules; others train the main model alone
-  std::uint16_t schedules = 1U << static_cast<unsigned>(ScheduleKind::OneFOneB) |
-                            1U << static_cast<unsigned>(ScheduleKind::Interleaved);  // 0: no pipelines
+  std::uint16_t schedules =
+      bit_of(ScheduleKind::OneFOneB) | bit_of(ScheduleKind::Interleaved);  // 0: no pipelines
   std::uint8_t contexts = 0b111;    // bits by ContextKind; 0: no context parallelism
   std::uint8_t zero_stages = 0b11;  // bits by ZeRO stage
   std::uint8_t offload = 0;         // OffloadTarget bits; of parameters: with the optimizer's states
@@ -162,18 +163,14 @@ struct FrameworkAbilities {
   /// Types in which AdamW's moments can be kept where the recipe says so: bits by DType.
   std::uint16_t moments = 0;
   /// Types in which gradients can be accumulated: bits by DType.
-  std::uint16_t gradients = 1U << static_cast<unsigned>(DType::Fp32) |
-                            1U << static_cast<unsigned>(DType::Bf16) |
-                            1U << static_cast<unsigned>(DType::Fp16);
+  std::uint16_t gradients = bit_of(DType::Fp32) | bit_of(DType::Bf16) | bit_of(DType::Fp16);
   /// Where stages run several chunks each, chunks may differ in layers.
   bool unequal_stages = true;
   /// Every stage can recompute a number of layers of its own; otherwise one number is that of all stages.
   bool recompute_per_stage = true;
   /// Bits by RecomputeMode; without the modules of `recompute_modules`.
-  std::uint8_t recompute = 1U << static_cast<unsigned>(RecomputeMode::None) |
-                           1U << static_cast<unsigned>(RecomputeMode::Selective) |
-                           1U << static_cast<unsigned>(RecomputeMode::Layers) |
-                           1U << static_cast<unsigned>(RecomputeMode::Full);
+  std::uint8_t recompute = bit_of(RecomputeMode::None) | bit_of(RecomputeMode::Selective) |
+                           bit_of(RecomputeMode::Layers) | bit_of(RecomputeMode::Full);
   /// Sets of modules worth trying, each as RecomputeModule bits; a model that lacks a module goes without the
   /// set.
   std::vector<std::uint16_t> recompute_modules;

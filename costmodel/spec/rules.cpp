@@ -387,17 +387,13 @@ bool states_can_be_trained(const Scenario& sc, Reason* why) {
   });
 }
 
-bool is_among(DType type, std::uint16_t types) {
-  return (types >> static_cast<unsigned>(type) & 1U) != 0;
-}
-
 /// "fp32 or bf16" of bits by DType.
 std::string words_of_types(std::uint16_t types) {
   constexpr std::pair<DType, std::string_view> kTypes[] = {
       {DType::Fp32, "fp32"}, {DType::Bf16, "bf16"}, {DType::Fp16, "fp16"}, {DType::Fp8, "fp8"}};
   std::vector<std::string_view> words;
   for (const auto& [type, word] : kTypes) {
-    if (is_among(type, types)) words.push_back(word);
+    if (has_bit(types, type)) words.push_back(word);
   }
   return fmt::format("{}", fmt::join(words, " or "));
 }
@@ -416,7 +412,7 @@ bool is_foreign(DType gradients, const Scenario& sc) {
 bool gradients_have_a_type(const Scenario& sc, Reason* why) {
   const std::uint16_t types = sc.framework.abilities.gradients;
   if (!sc.recipe.gradient_dtype) return true;
-  if (!is_among(*sc.recipe.gradient_dtype, types)) {
+  if (!has_bit(types, *sc.recipe.gradient_dtype)) {
     return fails(why, [&] {
       return Reason{fmt::format("{} does not accumulate gradients in that type", sc.framework.name),
                     fmt::format("use {}, or leave the type to the framework", words_of_types(types))};
@@ -435,7 +431,7 @@ bool gradients_have_a_type(const Scenario& sc, Reason* why) {
 bool moments_have_a_type(const Scenario& sc, Reason* why) {
   if (!sc.recipe.moment_dtype) return true;
   const FrameworkAbilities& can = sc.framework.abilities;
-  const bool known = is_among(*sc.recipe.moment_dtype, can.moments);
+  const bool known = has_bit(can.moments, *sc.recipe.moment_dtype);
   if (known && sc.recipe.optimizer == Optimizer::AdamW) return true;
   return fails(why, [&] {
     if (known)
@@ -501,11 +497,11 @@ bool offloaded_parameters_are_sharded(const Scenario& sc, Reason* why) {
 bool offloaded_share_has_its_stage(const Scenario& sc, Reason* why) {
   const double share = offloaded_update(sc.recipe);
   const unsigned stages = sc.framework.abilities.partial_offload;
-  if (share <= 0 || share >= 1 || (stages >> sc.layout.sharding.stage & 1U) != 0) return true;
+  if (share <= 0 || share >= 1 || has_bit(stages, sc.layout.sharding.stage)) return true;
   return fails(why, [&] {
     std::vector<std::string> words;
     for (int stage = 0; stage <= 3; ++stage) {
-      if ((stages >> stage & 1U) != 0) words.push_back(fmt::format("zero{}", stage));
+      if (has_bit(stages, stage)) words.push_back(fmt::format("zero{}", stage));
     }
     return Reason{fmt::format("{} offloads all of the optimizer's states under ZeRO-{}, or none",
                               sc.framework.name, sc.layout.sharding.stage),

@@ -135,7 +135,8 @@ bool chunks_differ(const Scenario& sc) {
   const auto per_stage = static_cast<std::size_t>(chunks_per_stage(sc.layout));
   if (per_stage == 1) return false;
   const std::vector<StagePlan> chunks = plan_chunks(sc);
-  const std::vector<StagePlan> stages = plan_stages(sc);
+  std::vector<StagePlan> stages(chunks.size() / per_stage);
+  for (std::size_t i = 0; i < chunks.size(); ++i) stages[i / per_stage] += chunks[i];
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     const StagePlan& stage = stages[i / per_stage];
     const int part = chunks[i].total_layers(), whole = stage.total_layers();

@@ -1,4 +1,5 @@
 #pragma once
+#include "costmodel/memory/layer_ledger.h"
 #include "costmodel/spec/scenario.h"
 
 namespace hexaplan::costmodel {
@@ -16,7 +17,7 @@ namespace hexaplan::costmodel {
 /// Gradients are reduced in every micro-batch: from ZeRO-2 on a rank keeps no more than its shard
 /// (arXiv:1910.02054 §5.2), in frameworks that cut gradients then.
 [[nodiscard]] constexpr bool reduces_every_pass(const Scenario& scenario) {
-  return scenario.layout.sharding.stage >= (scenario.framework.shard_gradients_from_stage_2 ? 2 : 3);
+  return scenario.layout.sharding.stage >= gradients_cut_from(scenario);
 }
 /// Parameters are gathered beside the forward.
 [[nodiscard]] bool overlaps_parameter_gather(const Scenario& scenario);

@@ -110,6 +110,10 @@ double bytes_per_reduced_gradient(const Scenario& sc) {
          (mutant("frameworks-reduce-in-another-type") ? 0.5 : 1);
 }
 
+Pass pass_of_reduction(const Scenario& sc) {
+  return reduces_every_pass(sc) ? Pass::BackwardWeight : Pass::Step;
+}
+
 bool reduces_beside_backward(const Scenario& sc) {
   return overlaps_gradients(sc);
 }
@@ -121,7 +125,7 @@ void append_gradient_reduction(const Scenario& sc, const StageParameters& p, std
   const bool bucketed = reduces_beside_backward(sc) && sc.framework.gradient_bucket_elements > 0;
   append_both(sc,
               {.name = "gradient.reduce",
-               .pass = reduces_every_pass(sc) ? Pass::BackwardWeight : Pass::Step,
+               .pass = pass_of_reduction(sc),
                .kind = scatters ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce,
                .count = bucketed ? std::max(1.0, p.buckets) : 1},
               Group::DataContext, p.trained * bytes_per_reduced_gradient(sc), out);

@@ -11,6 +11,9 @@ namespace hexaplan::costmodel {
 /// True when buckets are reduced while backward still runs.
 [[nodiscard]] bool reduces_beside_backward(const Scenario& scenario);
 
+/// The pass with which whole gradients are reduced: every micro-batch's, or once in a step.
+[[nodiscard]] Pass pass_of_reduction(const Scenario& scenario);
+
 /// In which gradients are reduced.
 [[nodiscard]] double bytes_per_reduced_gradient(const Scenario& scenario);
 

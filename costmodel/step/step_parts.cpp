@@ -223,7 +223,7 @@ StageTransfers price_transfers(const Scenario& sc, const Calibration& calibratio
   append_gradient_reduction(sc, p, reduction);
   append_parameter_gather(sc, p, gathering);
   if (reduction.empty() && gathering.empty()) return transfers;
-  transfers.reduction = total(reduction, reduces_every_pass(sc) ? Pass::BackwardWeight : Pass::Step, pricer);
+  transfers.reduction = total(reduction, pass_of_reduction(sc), pricer);
   transfers.gathering = total(gathering, Pass::Step, pricer);
   transfers.buckets = std::max(1.0, p.buckets);
   transfers.slices = slices(sc, calibration, p);

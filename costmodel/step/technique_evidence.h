@@ -6,6 +6,7 @@
 
 #include "costmodel/calibrate/calibration.h"
 #include "costmodel/spec/scenario.h"
+#include "costmodel/units/bits.h"
 
 // How sure a predicted step time is: the more, the more published runs train the way it describes.
 // [docs/formulas.md#T9]
@@ -48,7 +49,7 @@ struct TechniqueEvidence {
 /// A set of techniques, bits in the order of the enum.
 using TechniqueSet = std::uint32_t;
 [[nodiscard]] constexpr bool contains(TechniqueSet set, Technique one) {
-  return (set >> static_cast<unsigned>(one) & 1U) != 0;
+  return has_bit(set, one);
 }
 /// What the scenario uses.
 [[nodiscard]] TechniqueSet techniques_used(const Scenario& scenario);

@@ -64,6 +64,8 @@ struct Constraints {
   std::optional<double> hours;
   std::optional<double> dollars;  // US dollars; GPUs without a price never meet it
   std::optional<double> mfu;      // 0..1, at least
+  /// Whether one of them is a limit of the step.
+  [[nodiscard]] bool limit_steps() const { return hours || dollars || mfu; }
 };
 
 inline constexpr std::size_t kDefaultTop = 10;

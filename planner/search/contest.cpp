@@ -44,8 +44,7 @@ struct Finalist {
 
 Variant variant_of(const SearchProblem& problem, Plan plan) {
   const Constraints& limits = problem.constraints;
-  const bool limited = limits.hours || limits.dollars || limits.mfu;
-  if (problem.rank_by == RankBy::Expected && !limited) return {.plan = std::move(plan)};
+  if (problem.rank_by == RankBy::Expected && !limits.limit_steps()) return {.plan = std::move(plan)};
   const Scenario sc = scenario_of(problem, plan);
   const double sigma = problem.rank_by == RankBy::Expected ? 0 : time_sigma_of(problem, plan.hardware, sc);
   const SlowestSteps slowest = slowest_steps(limits, sc);

@@ -211,8 +211,7 @@ std::string reason_of_simulation(const Ranking& ranking) {
   if (!missed) return text + ", but no plan was asked for";
   return fmt::format(
       "{}: {}, but none of the {} plans that were simulated does; the closest of these takes {} per step, at "
-      "most "
-      "{} would do",
+      "most {} would do",
       missed->limit, text, format_count(ranking.contest.simulated), format_duration(missed->step),
       format_duration(missed->allowed));
 }

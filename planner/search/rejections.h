@@ -9,7 +9,7 @@
 
 namespace hexaplan::planner {
 
-/// What `found` counted, in words: reason, advice and the layouts next to the example that pass. Most
+/// What `account` counted, in words: reason, advice and the layouts next to the example that pass. Most
 /// frequent first.
 [[nodiscard]] std::vector<RejectionCount> rejections_of(const SearchProblem& problem, const Work& work,
                                                         const Account& account);

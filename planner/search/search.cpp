@@ -71,8 +71,7 @@ Found run_units(const SearchProblem& problem, const Work& work, const SearchOpti
   Found found{TopList{problem.top}, {}};
   for (std::size_t m = 0; m < problem.hardware.size(); ++m) found.of_hardware.emplace_back(problem.top, room);
   // What is simulated later can break a limit of its step. So can all that is best on one hardware option.
-  const Constraints& limits = problem.constraints;
-  const bool limits_steps = limits.hours || limits.dollars || limits.mfu;
+  const bool limits_steps = problem.constraints.limit_steps();
   ProgressReport report{options, work.units.size()};
   LeastSeen closest;
   std::array<std::shared_ptr<const Incumbents>, kUnitsAhead> incumbents;

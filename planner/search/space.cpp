@@ -58,7 +58,7 @@ std::vector<Recompute> recomputations(const SearchProblem& problem) {
   for (const RecomputeMode mode :
        {RecomputeMode::None, RecomputeMode::Selective, RecomputeMode::SelectiveOperators,
         RecomputeMode::Layers, RecomputeMode::Full}) {
-    if ((can.recompute >> static_cast<unsigned>(mode) & 1) != 0) out.push_back({.mode = mode});
+    if (has_bit(can.recompute, mode)) out.push_back({.mode = mode});
   }
   const std::uint16_t has = recompute_modules_of(problem.base.model);
   for (const std::uint16_t modules : can.recompute_modules) {
@@ -72,7 +72,7 @@ template <class T>
 std::vector<T> chosen(unsigned bits, int count) {
   std::vector<T> out;
   for (int i = 0; i < count; ++i) {
-    if ((bits >> i & 1) != 0) out.push_back(static_cast<T>(i));
+    if (has_bit(bits, i)) out.push_back(static_cast<T>(i));
   }
   return out;
 }

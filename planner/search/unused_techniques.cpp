@@ -7,7 +7,7 @@
 #include "costmodel/program/not_modelled.h"
 #include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
-#include "costmodel/step/host_memory.h"
+#include "planner/fitting/faster_changes.h"
 #include "planner/problem/plan.h"
 #include "planner/search/contest.h"
 
@@ -15,8 +15,6 @@ namespace hexaplan::planner {
 namespace {
 
 using namespace costmodel;
-
-constexpr double kWorthALine = 0.01;  // share of the step
 
 /// Tokens of one micro-batch travel while another's layers compute, which takes two of them at a time: no
 /// pipeline, or chunks that interleave; and layers whose passes are not one checkpoint. (NVIDIA/Megatron-LM
@@ -93,7 +91,7 @@ std::vector<UnusedTechnique> unused_techniques(const SearchProblem& problem,
       const auto step = step_with(as_it_is, row, plan);
       if (step && (!best || *step < best->step)) best = {row.setting, row.value, i, *step};
     }
-    if (best && best->step < first.plan.price.step * (1 - kWorthALine)) found.push_back(*best);
+    if (best && best->step < first.plan.price.step * (1 - kWorthSaying)) found.push_back(*best);
   }
   std::stable_sort(found.begin(), found.end(),
                    [](const UnusedTechnique& a, const UnusedTechnique& b) { return a.step < b.step; });

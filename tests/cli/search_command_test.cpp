@@ -213,6 +213,7 @@ TEST(search_command, finds_what_keeps_a_limit_on_any_count_of_gpus) {
       "search --model llama-3.1-70b --cluster 64xH100 --gpus 64..4096 --seq 8192 --global-batch 1024 "
       "--tokens 15T --quiet --vpp 1,2,3,4,6,8,12 --recompute none,selective,layers,full ";
   EXPECT_EQ(run_hexaplan(words + "--max-cost 14M --top 3").exit_code, 0);
+  EXPECT_THAT(run_hexaplan(words + "--max-cost '$13.2 X'").err, HasSubstr("got \"$13.2 X\""));
   const presets::JsonValue late = json_of(words + "--objective gpus --max-hours \"90 d\" --top 3 --json");
   EXPECT_EQ(array_at(late, "plans").size(), 3U);
 }

@@ -16,9 +16,8 @@ namespace hexaplan::validator {
 ///   folder=DIR             where processes meet (memory that they share); without it: one GPU and no links
 ///   per_node=2             GPUs of a host
 ///   node_us, node_GBps     latency and rate of a link inside a host
-///   network_us, network_GBps    what the network adds to each of NCCL's own steps between hosts, and what
-///   one
-///                          of its cards attains
+///   network_us, network_GBps   what the network adds to each of NCCL's own steps between hosts, and what
+///                          one of its cards attains
 ///   beside=1.25            a product takes so much longer while a message is under way
 ///   slow=3 slowness=1.1    this rank's GPU takes so much longer for everything
 ///   fails=gemm:cudaErrorLaunchFailure failing=1    this call fails with this code, in process 1 alone: open,
